@@ -1,0 +1,225 @@
+# agenthost: GNU make and pkg-config. Everything made goes to $(BUILD).
+#   make            the command, the libraries, the Lua module
+#   make test       what a user runs: builds and passes all specs
+#   make check      the same plus warnings of other tools where they are present
+#   make help       all targets
+
+VERSION := 0.1.0
+SOVERSION := 0
+
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+AR ?= ar
+LD ?= ld
+OBJCOPY ?= objcopy
+PKG_CONFIG ?= pkg-config
+LUA ?= lua5.4
+BUSTED ?= $(LUA) $(firstword $(wildcard /usr/bin/busted) $(shell command -v busted))
+CFLAGS ?= -O2 -g
+
+ifneq ($(MAKECMDGOALS),help)
+  ifneq ($(shell $(PKG_CONFIG) --exists lua5.4 libcurl libcjson && echo yes),yes)
+    $(error needs the development files of lua5.4, libcurl and libcjson (see README.md); $(PKG_CONFIG) says: $(shell $(PKG_CONFIG) --print-errors --exists lua5.4 libcurl libcjson 2>&1))
+  endif
+endif
+
+LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4)
+LUA_LIBS := $(shell $(PKG_CONFIG) --libs lua5.4)
+DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson)
+DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson)
+LUA_LMOD ?= $(PREFIX)/share/lua/5.4
+LUA_CMOD ?= $(PREFIX)/lib/lua/5.4
+
+WARN := -Wall -Wextra -Werror -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+        -Wvla -Wwrite-strings -Wformat=2 -Wundef -Wpointer-arith
+ALL_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC -fvisibility=hidden -pthread $(WARN) \
+        -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA)
+ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
+
+LIB_SRC := $(sort $(wildcard src/base/*.c src/model/*.c src/prompt/*.c src/wire/*.c src/run/*.c src/lua/*.c))
+CLI_SRC := $(sort $(wildcard src/cli/*.c))
+LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua))
+TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lua_sources.o
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
+TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
+SHARED := libagenthost.so.$(VERSION)
+SONAME := libagenthost.so.$(SOVERSION)
+
+all: $(BUILD)/agenthost $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(BUILD)/agenthost.so $(BUILD)/agenthost.pc agenthost
+
+# The command also at the top, where a person looks for it.
+agenthost: $(BUILD)/agenthost
+	@ln -sf $(BUILD)/agenthost $@
+
+$(BUILD)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/lua_sources.o: $(BUILD)/lua_sources.c
+	@$(CC) $(ALL_CFLAGS) -c $< -o $@
+
+# The Lua half, compiled in as bytes.
+$(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "lua/lua_sources.h"'; \
+	  for f in $(LUA_SRC); do n=$$(basename $$f .lua); \
+	    echo "static const char src_$$n[] = {"; od -An -v -td1 $$f | sed 's/\([0-9-][0-9]*\)/\1,/g'; echo '0};'; done; \
+	  echo 'const ah_lua_source ah_lua_sources[] = {'; \
+	  for f in $(LUA_SRC); do n=$$(basename $$f .lua); \
+	    echo "    {\"agenthost.$$n\", src_$$n, sizeof src_$$n - 1},"; done; \
+	  echo '    {0, 0, 0}};'; } > $@
+
+# One object whose hidden names are local: the archive, too, shows only ah_* and luaopen_*.
+$(BUILD)/libagenthost.a: $(LIB_OBJ)
+	@echo "  AR $@"; $(LD) -r -o $(BUILD)/agenthost-all.o $(LIB_OBJ)
+	@$(OBJCOPY) --localize-hidden $(BUILD)/agenthost-all.o
+	@rm -f $@; $(AR) rcs $@ $(BUILD)/agenthost-all.o
+
+$(BUILD)/$(SHARED): $(LIB_OBJ)
+	@echo "  LD $@"; $(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -Wl,-z,nodelete $(ALL_LDFLAGS) -o $@ $(LIB_OBJ) $(LUA_LIBS) $(DEP_LIBS)
+	@ln -sf $(SHARED) $(BUILD)/$(SONAME)
+	@ln -sf $(SONAME) $(BUILD)/libagenthost.so
+
+# For stock lua5.4: binds to the interpreter's own Lua, stays loaded once loaded.
+$(BUILD)/agenthost.so: $(LIB_OBJ)
+	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(ALL_LDFLAGS) -o $@ $(LIB_OBJ) $(DEP_LIBS)
+
+$(BUILD)/agenthost: $(CLI_OBJ) $(LIB_OBJ)
+	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(LIB_OBJ) $(LUA_LIBS) $(DEP_LIBS)
+
+# Test-only module: internals for the specs.
+$(BUILD)/ahtest.so: $(TEST_OBJ) $(LIB_OBJ)
+	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(ALL_LDFLAGS) -o $@ $(TEST_OBJ) $(LIB_OBJ) $(DEP_LIBS)
+
+$(BUILD)/agenthost.pc: Makefile
+	@mkdir -p $(@D)
+	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
+	  'Name: agenthost' 'Description: runs LLM agents whose tools are written in Lua' \
+	  'Version: $(VERSION)' 'Requires: lua5.4' 'Requires.private: libcurl libcjson' \
+	  'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lagenthost' 'Libs.private: -pthread' > $@
+
+# -- programs of the specs and the benchmark ----------------------------------------
+
+$(BUILD)/httpd: spec/support/httpd.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS)
+
+$(BUILD)/raw: bench/raw.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(DEP_LIBS)
+
+$(BUILD)/torture: spec/torture/torture.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
+
+FUZZERS := $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
+FUZZ_SECONDS ?= 20
+CORE_SRC := $(filter-out src/lua/% src/wire/http.c,$(LIB_SRC))
+
+# libFuzzer where clang has it, else the cases kept in fuzz/seeds are replayed.
+HAS_FUZZER = $(shell echo 'int LLVMFuzzerTestOneInput(const char *p, long n){(void)p;return n<0;}' | \
+  clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null 2>/dev/null && echo yes)
+
+# -- what people and CI call ----------------------------------------------------------
+
+SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/httpd
+RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(BUSTED)
+
+test: $(SPEC_NEEDS)
+	@$(RUN_SPECS) $(SPECS)
+
+check: lint test
+
+# ASan and UBSan: the command and the torture program with leak checking; the module in
+# the interpreter without (it is not ours to balance).
+ASAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+check-asan:
+	@$(MAKE) --no-print-directory BUILD=build/asan CFLAGS="-O1 -g" EXTRA="$(ASAN)" asan-specs
+
+asan-specs: $(SPEC_NEEDS)
+	@ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	  AGENTHOST_ASAN=$$($(CC) -print-file-name=libasan.so) AGENTHOST_BUILD=$(BUILD) \
+	  LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) $(BUSTED) $(SPECS)
+
+# Every allocation fails once, and from there on.
+check-torture:
+	@$(MAKE) --no-print-directory BUILD=build/torture CFLAGS="-O1 -g" EXTRA="$(ASAN)" run-torture
+
+run-torture: $(BUILD)/torture
+	@$(BUILD)/torture
+
+fuzz: $(FUZZERS:%=fuzz-%)
+
+fuzz-%: fuzz/fuzz_%.c
+	@mkdir -p build/fuzz/$*.new
+ifeq ($(HAS_FUZZER),yes)
+	@clang -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) \
+	  -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $< $(CORE_SRC_OF_FUZZ) -lcjson -o build/fuzz/$*
+	@echo "  FUZZ $* for $(FUZZ_SECONDS) s"
+	@build/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -verbosity=0 \
+	  -artifact_prefix=build/fuzz/$*- build/fuzz/$*.new $(wildcard fuzz/seeds/$*) && echo "  fuzz $*: no finding"
+else
+	@$(CC) -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) $(ASAN) $< fuzz/replay.c $(CORE_SRC_OF_FUZZ) -lcjson -o build/fuzz/$*
+	@build/fuzz/$* $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
+endif
+CORE_SRC_OF_FUZZ = $(filter-out src/run/driver.c src/run/host.c src/base/loop.c,$(CORE_SRC))
+
+bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw
+	@AGENTHOST_BUILD=$(BUILD) $(LUA) bench/bench.lua $(BENCH)
+
+# Each tool where it is present; the floors of the house always.
+lint:
+	@$(LUA) spec/support/floors.lua
+	@if command -v luacheck >/dev/null; then luacheck -q lua spec examples bench; else echo "lint: no luacheck here"; fi
+	@if command -v clang >/dev/null; then for f in $(LIB_SRC) $(CLI_SRC) $(TEST_SRC); do \
+	  clang -fsyntax-only $(ALL_CFLAGS) $$f || exit 1; done; else echo "lint: no clang here"; fi
+	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $(FORMATTED); else echo "lint: no clang-format here"; fi
+
+FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c fuzz/*.c bench/*.c)
+format:
+	clang-format -i $(FORMATTED)
+
+ci: check check-asan check-torture fuzz
+	@$(MAKE) --no-print-directory bench BENCH=--quick
+
+man: $(BUILD)/agenthost.1
+$(BUILD)/agenthost.1: man/agenthost.1.scd
+	@mkdir -p $(@D)
+	@if command -v scdoc >/dev/null; then scdoc < $< > $@; else echo "man: no scdoc here" >&2; fi
+
+install: all man
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LUA_CMOD)
+	install $(BUILD)/agenthost $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 include/agenthost.h include/agenthost_lua.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(DESTDIR)$(PREFIX)/lib/
+	ln -sf $(SHARED) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libagenthost.so
+	install -m 644 $(BUILD)/agenthost.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
+	install -m 644 $(BUILD)/agenthost.so $(DESTDIR)$(LUA_CMOD)/
+	if [ -s $(BUILD)/agenthost.1 ]; then install -d $(DESTDIR)$(PREFIX)/share/man/man1 && \
+	  install -m 644 $(BUILD)/agenthost.1 $(DESTDIR)$(PREFIX)/share/man/man1/; fi
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/agenthost $(DESTDIR)$(PREFIX)/include/agenthost.h $(DESTDIR)$(PREFIX)/include/agenthost_lua.h \
+	  $(DESTDIR)$(PREFIX)/lib/libagenthost.a $(DESTDIR)$(PREFIX)/lib/libagenthost.so* $(DESTDIR)$(PREFIX)/lib/pkgconfig/agenthost.pc \
+	  $(DESTDIR)$(LUA_CMOD)/agenthost.so $(DESTDIR)$(PREFIX)/share/man/man1/agenthost.1
+
+clean:
+	rm -rf build agenthost
+
+help:
+	@echo "make              build the command, the libraries and the Lua module in $(BUILD)/"
+	@echo "make test         pass all specs                    (SPECS=spec/x_spec.lua for some)"
+	@echo "make check        test and lint"
+	@echo "make check-asan   all specs under ASan and UBSan"
+	@echo "make check-torture every allocation fails, once and from there on"
+	@echo "make fuzz         each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
+	@echo "make lint, format, man, install (PREFIX, DESTDIR), uninstall, clean"
+	@echo "make ci           check, check-asan, check-torture, fuzz, a quick bench"
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
+.PHONY: all test check check-asan asan-specs check-torture run-torture fuzz bench lint format ci man install uninstall clean help
+.SECONDARY:
