@@ -1,0 +1,48 @@
+/* A growing buffer with a maximum. Failure sticks: after the first one every
+ * add does nothing, so a sequence of adds is checked once, with ah_buf_ok. */
+#ifndef AH_BASE_BUF_H
+#define AH_BASE_BUF_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+typedef struct ah_buf {
+    const ah_mem *mem;
+    char *data; /* not NUL-terminated */
+    size_t len, cap;
+    size_t max;       /* most bytes it may hold */
+    ah_status status; /* AH_OK, AH_NOMEM, or AH_BUDGET when `max` was reached */
+} ah_buf;
+
+void ah_buf_init(ah_buf *b, const ah_mem *mem, size_t max);
+void ah_buf_clear(ah_buf *b);             /* frees; the buffer is as after init */
+void ah_buf_reset(ah_buf *b, size_t len); /* cuts to len, forgets a failure, keeps the memory */
+
+void ah_buf_add(ah_buf *b, const void *p, size_t n);
+void ah_buf_put(ah_buf *b, ah_slice s);
+void ah_buf_str(ah_buf *b, const char *s);
+void ah_buf_char(ah_buf *b, char c);
+void ah_buf_int(ah_buf *b, int64_t v);
+void ah_buf_fmt(ah_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Room for n more bytes at data + len, for the caller to fill and then add to len.
+ * NULL on failure (sticky). */
+char *ah_buf_room(ah_buf *b, size_t n);
+
+/* Drops the first n bytes. */
+void ah_buf_drop(ah_buf *b, size_t n);
+
+static inline bool ah_buf_ok(const ah_buf *b)
+{
+    return b->status == AH_OK;
+}
+static inline ah_slice ah_buf_slice(const ah_buf *b)
+{
+    return (ah_slice){b->data ? b->data : "", b->len};
+}
+
+/* The buffer's failure in words: out of memory, or "<what> is larger than <max> bytes". */
+ah_status ah_buf_error(const ah_buf *b, const char *what, ah_err *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* Errors: a status that travels as return value and an ah_err that carries
+ * the words. The message is held in the struct itself, so that being out of
+ * memory can be told like any other error. */
+#ifndef AH_BASE_ERR_H
+#define AH_BASE_ERR_H
+
+#include "agenthost.h" /* ah_status */
+#include "base/mem.h"
+#include "base/slice.h"
+
+typedef enum ah_phase { AH_PHASE_NONE, AH_PHASE_REQUEST, AH_PHASE_TOOL, AH_PHASE_RESPONSE } ah_phase;
+
+typedef struct ah_err {
+    ah_status status;
+    ah_phase phase;
+    bool retryable;
+    int http_status;    /* 0 where no response came */
+    char message[1024]; /* UTF-8, cut at a character */
+    char details[1024]; /* JSON object text with the fields that name the place, or "" */
+} ah_err;
+
+/* Sets status and message and clears the rest; returns the status, so that
+ * `return ah_err_set(err, ...)` reads well. err may be NULL. */
+ah_status ah_err_set(ah_err *err, ah_status st, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Out of memory, always with the same words. */
+ah_status ah_err_nomem(ah_err *err);
+
+/* The status of a code a script names, or AH_OK where there is none such. */
+ah_status ah_status_from_code(ah_slice code);
+
+const char *ah_phase_name(ah_phase phase); /* NULL for AH_PHASE_NONE */
+
+#endif

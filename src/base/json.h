@@ -1,0 +1,111 @@
+/* JSON: the strict scanner, the writer's small parts, and canonical text.
+ *
+ * Everything that comes from outside goes through ah_json_check once. After
+ * that it is *checked text* and is walked with ah_json_reader, which cannot
+ * fail and needs no memory. Trees exist only inside ah_json_canon (cJSON).
+ *
+ * Decisions where RFC 8259 leaves a choice: one value, white space around it
+ * allowed, no byte order mark; depth limited; duplicate keys (compared after
+ * unescaping) are an error; NUL is refused in keys and kept in strings; lone
+ * surrogates and malformed UTF-8 (overlong forms and surrogates included) are
+ * errors; numbers may have any length; what fits int64 is an integer. */
+#ifndef AH_BASE_JSON_H
+#define AH_BASE_JSON_H
+
+#include "base/text.h"
+
+enum { AH_JSON_MAX_DEPTH = 512 };
+
+typedef enum ah_json_kind {
+    AH_JSON_END, /* after the last value, or: absent */
+    AH_JSON_NULL,
+    AH_JSON_FALSE,
+    AH_JSON_TRUE,
+    AH_JSON_NUMBER,
+    AH_JSON_STRING,
+    AH_JSON_KEY,
+    AH_JSON_ARRAY,     /* [ */
+    AH_JSON_ARRAY_END, /* ] */
+    AH_JSON_OBJECT,    /* { */
+    AH_JSON_OBJECT_END /* } */
+} ah_json_kind;
+
+/* Where and what a text that is no JSON fails. */
+typedef struct ah_json_fault {
+    size_t offset, line, column; /* offset from 0; line and column from 1, column in bytes */
+    const char *what;            /* static, such as "duplicate key" or "unexpected character" */
+} ah_json_fault;
+
+/* Checks that the text is one JSON value, at most max_depth (<= AH_JSON_MAX_DEPTH)
+ * containers deep. Returns AH_OK, AH_NOMEM (objects of many keys need a table),
+ * or AH_TOOL_VALIDATION with *fault filled. */
+ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json_fault *fault);
+
+/* The same, with the fault in words: "<what> is not JSON: <fault> at line 1, column 7 near `...`". */
+ah_status ah_json_check_err(const ah_mem *mem, ah_slice text, const char *what, ah_err *err);
+
+/* "<said> at line 1, column 7 near `...`" as AH_TOOL_VALIDATION, for what callers find in a text. */
+ah_status ah_json_err_at(ah_slice text, size_t offset, const char *said, ah_err *err);
+
+/* Walks checked text. */
+typedef struct ah_json_reader {
+    const char *p, *end;
+} ah_json_reader;
+
+typedef struct ah_json_token {
+    ah_json_kind kind;
+    bool escaped; /* strings and keys: has a backslash */
+    ah_slice raw; /* scalars: the literal; strings and keys: what is between the quotes;
+                     containers: the bracket */
+} ah_json_token;
+
+ah_json_reader ah_json_read(ah_slice checked);
+ah_json_token ah_json_next(ah_json_reader *r);
+
+/* With `t` just read by ah_json_next: passes over the rest of its value and
+ * returns the whole value's text (strings with their quotes). Keys: skips nothing. */
+ah_slice ah_json_skip(ah_json_reader *r, ah_json_token t);
+
+ah_json_kind ah_json_kind_of(ah_slice checked);                    /* AH_JSON_END when empty */
+ah_slice ah_json_member(ah_slice checked_object, const char *key); /* value's text; .p NULL when absent
+                                                                       or not an object */
+ah_slice ah_json_path(ah_slice checked, const char *dotted);       /* "a.b": members of members */
+
+/* Unescaped string appended to out. `raw` is the text between the quotes. */
+void ah_json_unescape(ah_slice raw, ah_buf *out);
+/* Is the token's (unescaped) string this literal? Needs no memory. */
+bool ah_json_token_is(ah_json_token t, const char *lit);
+/* A string value's text (with quotes) unescaped onto out; false (and nothing) when it is no string. */
+bool ah_json_string(ah_slice value, ah_buf *out);
+bool ah_json_string_is(ah_slice value, const char *lit);
+/* A string value as a slice into the text itself: only where it holds no escape; else .p NULL. */
+ah_slice ah_json_plain(ah_slice value);
+
+/* Numbers. Exactly one of the two is set. Literals without fraction and exponent
+ * that fit are integers ("-0" is the float -0.0); the rest are floats, out of range
+ * ones +-HUGE_VAL (false returned: not representable). No locale is asked. */
+typedef struct ah_json_num {
+    bool is_int;
+    int64_t i;
+    double d; /* always set */
+} ah_json_num;
+bool ah_json_number(ah_slice literal, ah_json_num *out);
+
+/* Writers. */
+void ah_json_put_string(ah_buf *b, ah_slice s); /* quotes and escapes; s must be UTF-8 */
+void ah_json_put_double(ah_buf *b, double d);   /* shortest that reads back the same, always with
+                                                   '.' or exponent; d must be finite */
+bool ah_utf8_valid(ah_slice s);
+/* Appends s with every malformed byte replaced by U+FFFD (bytes from processes and files). */
+void ah_utf8_repair(ah_slice s, ah_buf *out);
+
+/* Canonical form of checked text appended to out: keys sorted by bytes, no white
+ * space, integers as digits (beyond int64 too), floats in their shortest form,
+ * strings escaped as ah_json_put_string does. The same value gives the same bytes.
+ * Floats out of range (1e400) stay as they were written. AH_NOMEM, or the failure of
+ * `out`. The tree costs about 100 bytes a value while it lasts, in cJSON's memory. */
+ah_status ah_json_canon(const ah_mem *mem, ah_slice checked, ah_buf *out);
+
+const char *ah_json_version(void); /* of the cJSON in use, for --version */
+
+#endif

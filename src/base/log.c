@@ -1,0 +1,39 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *ah_log_level_name(ah_log_level level)
+{
+    static const char *const names[] = {"debug", "info", "warning", "error", "off"};
+
+    return names[level];
+}
+
+/* A record is one line: control characters of foreign texts become spaces. */
+static void flatten(char *line)
+{
+    for (; *line; line++)
+        if ((unsigned char)*line < 0x20 || *line == 0x7f)
+            *line = ' ';
+}
+
+void ah_log_put(const ah_log *log, ah_log_level level, const char *fmt, ...)
+{
+    char line[4096];
+    va_list ap;
+    int n;
+
+    if (!log->fn || level < log->level)
+        return;
+    va_start(ap, fmt);
+    n = vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        return;
+    if ((size_t)n >= sizeof line)
+        n = (int)ah_utf8_cut(line, sizeof line - 1);
+    line[ah_secrets_redact(log->secrets, line, (size_t)n)] = '\0';
+    flatten(line);
+    log->fn(log->ud, level, line);
+}

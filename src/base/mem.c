@@ -1,0 +1,56 @@
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *libc_realloc(void *ud, void *ptr, size_t size)
+{
+    (void)ud;
+    if (size)
+        return realloc(ptr, size);
+    free(ptr);
+    return NULL;
+}
+
+const ah_mem ah_mem_libc = {.fn = libc_realloc};
+
+void *ah_resize(const ah_mem *m, void *ptr, size_t size)
+{
+    return m->fn(m->ud, ptr, size);
+}
+
+void *ah_alloc(const ah_mem *m, size_t size)
+{
+    void *p = m->fn(m->ud, NULL, size);
+
+    if (p)
+        memset(p, 0, size);
+    return p;
+}
+
+void ah_free(const ah_mem *m, void *ptr)
+{
+    if (ptr)
+        m->fn(m->ud, ptr, 0);
+}
+
+void *ah_grow(const ah_mem *m, void *array, size_t *cap, size_t need, size_t item)
+{
+    size_t n = *cap ? *cap : 8;
+    void *p;
+
+    if (need <= *cap)
+        return array;
+    while (n < need) {
+        if (n > SIZE_MAX / 2)
+            return NULL;
+        n *= 2;
+    }
+    if (n > SIZE_MAX / item)
+        return NULL;
+    p = ah_resize(m, array, n * item);
+    if (p)
+        *cap = n;
+    return p;
+}

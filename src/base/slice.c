@@ -1,0 +1,36 @@
+#define _GNU_SOURCE /* memmem */
+#include "base/slice.h"
+
+int ah_slice_cmp(ah_slice a, ah_slice b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n ? memcmp(a.p, b.p, n) : 0;
+
+    if (c)
+        return c;
+    return (a.n > b.n) - (a.n < b.n);
+}
+
+const char *ah_slice_find(ah_slice in, ah_slice what)
+{
+    if (!in.p || what.n > in.n)
+        return NULL;
+    return memmem(in.p, in.n, what.p, what.n);
+}
+
+size_t ah_utf8_cut(const char *p, size_t n)
+{
+    size_t back = n;
+
+    while (back > 0 && n - back < 4) {
+        unsigned char c = (unsigned char)p[back - 1];
+        size_t need = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+
+        back--;
+        if (c < 0x80)
+            return n;
+        if (c >= 0xc0)
+            return back + need <= n ? n : back;
+    }
+    return n;
+}

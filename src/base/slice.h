@@ -1,0 +1,46 @@
+/* A slice: bytes somebody else owns. May hold NUL, is never a format string. */
+#ifndef AH_BASE_SLICE_H
+#define AH_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct ah_slice {
+    const char *p; /* NULL: absent, which is not the same as empty */
+    size_t n;
+} ah_slice;
+
+/* A literal, usable in initialisers. */
+#define AH_LIT(s)                                                                                       \
+    {                                                                                                   \
+        .p = (s), .n = sizeof(s) - 1                                                                    \
+    }
+/* printf arguments for "%.*s" (cut at 2 GiB). */
+#define AH_FMT(s) (int)((s).n > 0x7fffffff ? 0x7fffffff : (s).n), (s).p ? (s).p : ""
+
+static inline ah_slice ah_slice_of(const char *s)
+{
+    return (ah_slice){.p = s, .n = s ? strlen(s) : 0};
+}
+
+static inline bool ah_slice_eq(ah_slice a, ah_slice b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool ah_slice_is(ah_slice a, const char *lit)
+{
+    return ah_slice_eq(a, ah_slice_of(lit));
+}
+
+/* Byte order, shorter first where one begins the other: the order of map keys. */
+int ah_slice_cmp(ah_slice a, ah_slice b);
+
+/* The first place of `what` in `in`, or NULL. */
+const char *ah_slice_find(ah_slice in, ah_slice what);
+
+/* n cut down so that no UTF-8 character of the text is split. */
+size_t ah_utf8_cut(const char *p, size_t n);
+
+#endif
