@@ -1,0 +1,72 @@
+#include "model/event.h"
+
+static const char *const names[AH_EVENT_TYPES] = {
+    [AH_EVENT_START] = "start",
+    [AH_EVENT_REQUEST] = "request",
+    [AH_EVENT_CONTENT] = "content",
+    [AH_EVENT_TOOL_CALLS] = "tool_calls",
+    [AH_EVENT_TOOL_STARTED] = "tool_started",
+    [AH_EVENT_TOOL_INVOKED] = "tool_invoked",
+    [AH_EVENT_TOOL_LOOP_ITERATION] = "tool_loop_iteration",
+    [AH_EVENT_CACHE_BREAK] = "cache_break",
+    [AH_EVENT_RETRY] = "retry",
+    [AH_EVENT_WARNING] = "warning",
+    [AH_EVENT_USAGE] = "usage",
+    [AH_EVENT_DONE] = "done",
+};
+
+const char *ah_event_name(ah_event_type type)
+{
+    return names[type];
+}
+
+ah_event_type ah_event_type_of(ah_slice name)
+{
+    int t = 0;
+
+    while (t < AH_EVENT_TYPES && !ah_slice_is(name, names[t]))
+        t++;
+    return (ah_event_type)t;
+}
+
+static void put_field(const ah_field *f, ah_buf *out)
+{
+    ah_json_put_string(out, ah_slice_of(f->name));
+    ah_buf_char(out, ':');
+    switch (f->kind) {
+    case AH_FIELD_STR:
+        ah_json_put_string(out, f->s);
+        break;
+    case AH_FIELD_INT:
+        ah_buf_int(out, f->i);
+        break;
+    case AH_FIELD_NUM:
+        ah_json_put_double(out, f->d);
+        break;
+    case AH_FIELD_BOOL:
+        ah_buf_str(out, f->i ? "true" : "false");
+        break;
+    case AH_FIELD_JSON:
+        ah_buf_put(out, f->s);
+        break;
+    }
+}
+
+void ah_event_json(const ah_event *e, ah_buf *out)
+{
+    ah_buf_str(out, "{\"type\":\"");
+    ah_buf_str(out, names[e->type]);
+    ah_buf_str(out, "\",\"run\":");
+    ah_buf_int(out, e->run);
+    if (e->parent) {
+        ah_buf_str(out, ",\"parent\":");
+        ah_buf_int(out, e->parent);
+    }
+    ah_buf_str(out, ",\"time\":");
+    ah_json_put_double(out, (double)e->time / 1000);
+    for (size_t i = 0; i < e->n; i++) {
+        ah_buf_char(out, ',');
+        put_field(&e->field[i], out);
+    }
+    ah_buf_char(out, '}');
+}

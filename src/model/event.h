@@ -1,0 +1,59 @@
+/* Events: what a run tells its observers. One struct for all types: a type and
+ * named fields, so that the Lua table and the JSON form (docs/events.md, the
+ * stable one) are made in one place each. Events borrow everything they show. */
+#ifndef AH_MODEL_EVENT_H
+#define AH_MODEL_EVENT_H
+
+#include <stdint.h>
+
+#include "base/json.h"
+
+typedef enum ah_event_type {
+    AH_EVENT_START,
+    AH_EVENT_REQUEST,
+    AH_EVENT_CONTENT,
+    AH_EVENT_TOOL_CALLS,
+    AH_EVENT_TOOL_STARTED,
+    AH_EVENT_TOOL_INVOKED,
+    AH_EVENT_TOOL_LOOP_ITERATION,
+    AH_EVENT_CACHE_BREAK,
+    AH_EVENT_RETRY,
+    AH_EVENT_WARNING,
+    AH_EVENT_USAGE,
+    AH_EVENT_DONE,
+    AH_EVENT_TYPES
+} ah_event_type;
+
+typedef enum ah_field_kind { AH_FIELD_STR, AH_FIELD_INT, AH_FIELD_NUM, AH_FIELD_BOOL, AH_FIELD_JSON } ah_field_kind;
+
+typedef struct ah_field {
+    const char *name;
+    ah_field_kind kind;
+    ah_slice s; /* STR: text; JSON: checked text */
+    int64_t i;  /* INT, BOOL */
+    double d;   /* NUM */
+} ah_field;
+
+#define AH_F_STR(name, slice) {name, AH_FIELD_STR, slice, 0, 0}
+#define AH_F_INT(name, v) {name, AH_FIELD_INT, {NULL, 0}, (int64_t)(v), 0}
+#define AH_F_NUM(name, v) {name, AH_FIELD_NUM, {NULL, 0}, 0, v}
+#define AH_F_BOOL(name, v) {name, AH_FIELD_BOOL, {NULL, 0}, v, 0}
+#define AH_F_JSON(name, slice) {name, AH_FIELD_JSON, slice, 0, 0}
+
+typedef struct ah_event {
+    ah_event_type type;
+    int64_t run, parent; /* parent 0: none */
+    int64_t time;        /* ms since the epoch */
+    const ah_field *field;
+    size_t n;
+} ah_event;
+
+const char *ah_event_name(ah_event_type type); /* "tool_invoked" */
+/* The type of a name, or AH_EVENT_TYPES. */
+ah_event_type ah_event_type_of(ah_slice name);
+/* One JSON object, no line end. */
+void ah_event_json(const ah_event *e, ah_buf *out);
+
+typedef void (*ah_event_fn)(void *ud, const ah_event *e);
+
+#endif

@@ -1,0 +1,57 @@
+/* JSON Schema: compiled once from canonical text, then checked against values.
+ * Reference-counted and immutable. What it does not understand is refused when
+ * compiled, never half-checked. The keywords are listed in schema.c. */
+#ifndef AH_MODEL_SCHEMA_H
+#define AH_MODEL_SCHEMA_H
+
+#include "base/json.h"
+
+typedef struct ah_schema ah_schema;
+
+/* `text` is checked JSON of at most 1 MiB, 64 schemas deep; the schema keeps its
+ * canonical form. On failure AH_PROMPT_VALIDATION with the JSON pointer of the
+ * keyword in the message, or AH_NOMEM. */
+ah_status ah_schema_compile(const ah_mem *mem, ah_slice text, ah_schema **out, ah_err *err);
+ah_schema *ah_schema_ref(ah_schema *s);
+void ah_schema_unref(ah_schema *s);
+ah_text *ah_schema_text(const ah_schema *s); /* borrowed; canonical */
+
+/* Is the root's "type" exactly "object"? Parameters of tools must be. */
+bool ah_schema_is_object(const ah_schema *s);
+
+typedef enum ah_extra { AH_EXTRA_SCHEMA, AH_EXTRA_FORBID } ah_extra;
+
+/* One fault. Texts live in the ah_faults they belong to. */
+typedef struct ah_fault {
+    ah_slice pointer; /* RFC 6901, "" for the root */
+    ah_slice rule;    /* the keyword: "type", "required", ... */
+    ah_slice message; /* for a model: what is wrong, what was found (cut), what is wanted */
+} ah_fault;
+
+enum { AH_MAX_FAULTS = 8 };
+
+typedef struct ah_faults {
+    size_t n;     /* stored, at most AH_MAX_FAULTS; in the order of the value */
+    size_t total; /* found */
+    ah_fault item[AH_MAX_FAULTS];
+    ah_buf texts;
+} ah_faults;
+
+void ah_faults_init(ah_faults *f, const ah_mem *mem);
+void ah_faults_clear(ah_faults *f);
+/* One line for a model: "/limit: must be at most 10, found 12; ...". Faults of the
+ * root are without pointer. */
+void ah_faults_print(const ah_faults *f, ah_buf *out);
+
+/* Validates checked text. AH_OK: it conforms (faults->n == 0) or it does not (n > 0).
+ * AH_NOMEM otherwise, or AH_BUDGET where `with_defaults` would grow over its maximum.
+ * With `with_defaults`, a conforming value is appended to it with the defaults of
+ * absent properties filled in (nested ones too, and those of the first anyOf branch
+ * that fits); appended members come after those present, in the schema's key order.
+ * AH_EXTRA_FORBID: an object schema with "properties" that says nothing of
+ * additionalProperties refuses members it does not name (at every depth).
+ * `faults` was initialised and may be used again; what it held is forgotten. */
+ah_status ah_schema_check(const ah_schema *s, ah_slice value, ah_extra extra, ah_faults *faults,
+                          ah_buf *with_defaults);
+
+#endif
