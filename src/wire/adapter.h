@@ -1,0 +1,122 @@
+/* Adapters: how one provider speaks. An adapter lowers the transcript to the
+ * provider's request bytes and reads its response into an assembly. It does no
+ * I/O: the driver carries the bytes, or, where `exchange` is set, the adapter's
+ * owner does (scripted models, adapters written in Lua, processes). */
+#ifndef AH_WIRE_ADAPTER_H
+#define AH_WIRE_ADAPTER_H
+
+#include "model/tool.h"
+#include "wire/assemble.h"
+#include "wire/http.h"
+
+/* How tools that appear in mid-conversation reach the model (seed 000's boolean is
+ * mode != AH_TOOLS_RESTART). */
+typedef enum ah_tool_change_mode {
+    AH_TOOLS_RESTART,
+    AH_TOOLS_APPEND,
+    AH_TOOLS_INLINE,
+    AH_TOOLS_REFERENCE,
+    AH_TOOLS_ADDITIONAL,
+    AH_TOOLS_SEARCH_PAIR,
+    AH_TOOLS_LIST_CHANGED,
+    AH_TOOLS_DISPATCHER
+} ah_tool_change_mode;
+
+typedef struct ah_adapter ah_adapter;
+typedef struct ah_lowered ah_lowered; /* wire/lower.h */
+typedef struct ah_reader ah_reader;
+struct ah_exchange; /* run/driver.h */
+
+/* The head of a response, as far as adapters look at it. */
+typedef struct ah_response_head {
+    int status;
+    ah_slice (*header)(const void *ud, const char *name); /* .p NULL when absent */
+    const void *ud;
+    int64_t wall_ms; /* now, for dates */
+} ah_response_head;
+
+typedef struct ah_adapter_vt {
+    const char *name;
+    ah_tool_change_mode tool_change_mode;
+
+    /* Lowering. The request body is head + entries + tail. */
+    void (*head)(const ah_adapter *a, ah_lowered *w);                    /* settings, tools, system */
+    void (*entry)(const ah_adapter *a, ah_lowered *w, const ah_entry *e); /* one entry's bytes */
+    const char *tail;
+
+    /* The request around the body: fills method, url, headers and limits. Texts go
+     * to `scratch`, which outlives ah_http_start. NULL with `exchange`. */
+    ah_status (*request)(const ah_adapter *a, ah_buf *scratch, ah_http_request *req, ah_err *err);
+
+    /* Reading one response. head comes once, then feeds, then end (not after an error). */
+    ah_status (*open)(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err);
+    ah_status (*head_came)(ah_reader *r, const ah_response_head *head, ah_err *err);
+    ah_status (*feed)(ah_reader *r, ah_slice bytes, ah_err *err);
+    ah_status (*end)(ah_reader *r, ah_err *err);
+    void (*close)(ah_reader *r);
+
+    /* The owner's own exchange, started and stopped by the driver. */
+    void (*exchange)(ah_adapter *a, struct ah_exchange *x);
+    void (*stop)(ah_adapter *a, struct ah_exchange *x);
+    void (*free)(ah_adapter *a);
+} ah_adapter_vt;
+
+/* Every adapter begins with this. Reference-counted, immutable. */
+struct ah_adapter {
+    const ah_adapter_vt *vt;
+    const ah_mem *mem;
+    size_t refs;
+    ah_text *provider; /* "openai" */
+    ah_text *model;    /* "gpt-4o" */
+    ah_text *endpoint; /* base URL, or "" */
+    bool stream;
+};
+
+ah_adapter *ah_adapter_ref(ah_adapter *a);
+void ah_adapter_unref(ah_adapter *a);
+ah_origin ah_adapter_origin(const ah_adapter *a);
+
+/* Every reader begins with this. */
+struct ah_reader {
+    const ah_adapter *adapter;
+    ah_assembly *msg;
+    int status;
+    int64_t retry_after_ms; /* what the server advises; -1: nothing, -2: longer than we wait */
+    int should_retry;       /* x-should-retry: 1, 0, or -1 when absent */
+};
+
+/* Fills status and advice from the head (NOTES.md 0.3). */
+void ah_reader_note_head(ah_reader *r, const ah_response_head *head);
+/* Marks err as retryable or not by status, header and the error's own words. */
+void ah_reader_judge(const ah_reader *r, ah_err *err, bool never);
+
+/* Where an adapter comes from: "provider/model" and what a script, the command line
+ * and the environment say about it. */
+typedef struct ah_provider_options {
+    const ah_mem *mem;
+    ah_secrets *secrets;
+    const char *(*getenv)(void *ud, const char *name);
+    void *ud;
+    ah_slice base_url, api_key; /* .p NULL: from the environment, or the provider's own */
+    bool stream;
+    ah_http_limits limits;
+} ah_provider_options;
+
+/* AH_USAGE for an unknown provider (with the known ones), AH_PROVIDER where the key is missing. */
+ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o, ah_adapter **out,
+                           ah_err *err);
+ah_status ah_openai_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
+
+/* The adapter whose wire is our own form: the request is the transcript's entries as
+ * one JSON object, the response a line of JSON a piece (see scripted.c). Its answers
+ * come from an owner, who gives the struct: `base` with vt = &ah_scripted_vt, and these. */
+typedef struct ah_scripted {
+    ah_adapter base;
+    void (*start)(struct ah_scripted *s, struct ah_exchange *x);
+    void (*stop)(struct ah_scripted *s, struct ah_exchange *x);
+    void (*release)(struct ah_scripted *s); /* frees the struct */
+} ah_scripted;
+
+extern const ah_adapter_vt ah_scripted_vt;
+
+#endif

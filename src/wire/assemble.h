@@ -1,0 +1,80 @@
+/* An assistant message being put together from what an adapter's reader finds,
+ * streamed or not: text, refusal, calls, stop, usage. Shared by all adapters.
+ * Secrets a server echoes are taken out here, before anyone sees them. */
+#ifndef AH_WIRE_ASSEMBLE_H
+#define AH_WIRE_ASSEMBLE_H
+
+#include "base/secret.h"
+#include "model/transcript.h"
+
+typedef enum ah_stop {
+    AH_STOP_NONE, /* nothing was said: decided from the content */
+    AH_STOP_END,
+    AH_STOP_TOOL_CALLS,
+    AH_STOP_LENGTH,
+    AH_STOP_SEQUENCE,
+    AH_STOP_FILTER,
+    AH_STOP_REFUSAL
+} ah_stop;
+
+const char *ah_stop_name(ah_stop stop); /* "end", "tool_calls", "length", ... */
+
+/* Tokens. Cached ones are part of input, reasoning ones part of output. */
+typedef struct ah_usage {
+    int64_t input, cached_read, cached_write, output, reasoning;
+    bool known; /* the provider said */
+} ah_usage;
+
+void ah_usage_add(ah_usage *sum, const ah_usage *u);
+void ah_usage_print(const ah_usage *u, ah_buf *out); /* JSON object */
+
+typedef struct ah_draft_call {
+    int64_t index; /* the provider's number of the call within the message */
+    ah_buf id, name, arguments;
+} ah_draft_call;
+
+typedef struct ah_assembly {
+    const ah_mem *mem;
+    const ah_secrets *secrets;
+    void (*delta)(void *ud, ah_slice text); /* new text to show, or NULL */
+    void *ud;
+    ah_buf text, refusal;
+    size_t shown; /* bytes of text already given to delta */
+    ah_draft_call *call;
+    size_t n, cap;
+    ah_stop stop;
+    ah_usage usage;
+    size_t pieces; /* how much was received: 0 means a retry repeats nothing */
+} ah_assembly;
+
+enum {
+    AH_MAX_TEXT = 64 << 20,     /* of one message */
+    AH_MAX_ARGUMENTS = 16 << 20, /* of one call */
+    AH_MAX_CALLS = 256          /* in one message */
+};
+
+void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secrets,
+                      void (*delta)(void *ud, ah_slice text), void *ud);
+void ah_assembly_clear(ah_assembly *a);
+
+/* The readers' verbs. JSON string values are given as they stand (`raw`, without
+ * quotes). Failures are AH_NOMEM, or AH_PROVIDER when a limit above is passed. */
+ah_status ah_assembly_text(ah_assembly *a, ah_slice raw, ah_err *err);
+ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err);
+/* The call of that index, made when there is none yet. */
+ah_status ah_assembly_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err);
+ah_status ah_assembly_call_id(ah_draft_call *c, ah_slice raw, ah_err *err);   /* the first non-empty one counts */
+ah_status ah_assembly_call_name(ah_draft_call *c, ah_slice raw, ah_err *err); /* likewise */
+ah_status ah_assembly_call_arguments(ah_draft_call *c, ah_slice raw, ah_err *err); /* appended */
+
+/* Where a message comes from: what it may be sent back to verbatim. */
+typedef struct ah_origin {
+    ah_slice adapter, model, endpoint;
+} ah_origin;
+
+/* The whole as an `assistant` entry. Shows held-back text first. Calls without an
+ * id, with an id over 64 bytes or one the transcript has already seen get a new one. */
+ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_origin *origin, int64_t time,
+                            ah_text **out, ah_err *err);
+
+#endif

@@ -1,0 +1,67 @@
+/* Lowering: the transcript as one provider's request bytes, kept from request to
+ * request so that a turn costs what is new in it. The body is head (settings,
+ * tools, system) + one piece an entry + tail; the bytes are a pure function of
+ * transcript and adapter. */
+#ifndef AH_WIRE_LOWER_H
+#define AH_WIRE_LOWER_H
+
+#include "wire/adapter.h"
+
+/* In the order in which providers cache: tools, system, entries. */
+typedef enum ah_segment_kind { AH_SEGMENT_TOOL, AH_SEGMENT_SYSTEM, AH_SEGMENT_ENTRY } ah_segment_kind;
+
+typedef struct ah_segment {
+    ah_segment_kind kind;
+    size_t entry;  /* index in the transcript */
+    size_t at, n;  /* in `head` (tools, system) or `body` (entries) */
+} ah_segment;
+
+typedef enum ah_break {
+    AH_BREAK_NONE,
+    AH_BREAK_TOOLS,
+    AH_BREAK_PROMPT,
+    AH_BREAK_MODEL,
+    AH_BREAK_SETTINGS
+} ah_break;
+
+const char *ah_break_name(ah_break b); /* "tools_changed" */
+
+/* A tool the model may see, as replaying the transcript gives it. */
+typedef struct ah_offered {
+    ah_slice name, spec; /* in the entry's text */
+    size_t entry;
+} ah_offered;
+
+struct ah_lowered {
+    const ah_mem *mem;
+    const ah_adapter *adapter;
+    const ah_transcript *transcript;
+    ah_buf head, body;
+    ah_segment *segment; /* of the head first, then of the body */
+    size_t n_head, n_body, cap_segments;
+    ah_offered *tool;
+    size_t n_tools, cap_tools;
+    ah_slice settings; /* the latest entry, .p NULL: none */
+    ah_slice system;   /* the latest prompt's text value, with its quotes */
+    size_t system_entry;
+    size_t done;       /* entries lowered so far */
+    size_t requests;
+    ah_status status;  /* sticky */
+};
+
+/* Adapter and transcript are borrowed and must outlive it. */
+void ah_lowered_init(ah_lowered *w, const ah_mem *mem, const ah_adapter *adapter, const ah_transcript *t);
+void ah_lowered_clear(ah_lowered *w);
+
+/* Brings it up to the transcript's end, for the next request. *brk says why the
+ * request does not begin with the last one's segments, *entry which entry did it. */
+ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err);
+/* The request body: slices valid until the next update. Returns how many. */
+size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3]);
+
+/* For adapters, while `head` or `entry` runs: what is written between begin and end
+ * is a segment. */
+size_t ah_segment_begin(const ah_buf *b);
+void ah_segment_end(ah_lowered *w, ah_segment_kind kind, size_t entry, const ah_buf *b, size_t at);
+
+#endif

@@ -1,0 +1,687 @@
+/* OpenAI Chat Completions, and every server that speaks it: requests from the
+ * transcript, responses streamed or whole. Format: POST {base}/chat/completions. */
+#include "wire/adapter.h"
+#include "wire/lower.h"
+#include "wire/sse.h"
+
+enum { MAX_EVENT = 16 << 20, MAX_WHOLE = 64 << 20, MAX_ERROR_BODY = 64 << 10, MAX_WIRE_NAME = 64 };
+
+static const char OFFICIAL[] = "https://api.openai.com/v1";
+
+typedef struct openai {
+    ah_adapter base;
+    const ah_secret *key; /* NULL: none sent */
+    ah_text *organization, *project;
+    ah_http_limits limits;
+} openai;
+
+/* -- lowering ---------------------------------------------------------------- */
+
+static void put_option(ah_buf *b, ah_slice options, const char *ours, const char *theirs)
+{
+    ah_slice v = ah_json_member(options, ours);
+
+    if (v.p)
+        ah_buf_fmt(b, ",\"%s\":%.*s", theirs, AH_FMT(v));
+}
+
+static void put_tool_choice(ah_buf *b, ah_slice options)
+{
+    ah_slice v = ah_json_member(options, "tool_choice");
+    ah_slice name = ah_json_member(v, "name");
+
+    if (name.p)
+        ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":%.*s}}", AH_FMT(name));
+    else if (v.p)
+        ah_buf_fmt(b, ",\"tool_choice\":%.*s", AH_FMT(v));
+}
+
+static void put_options(const ah_adapter *a, ah_lowered *w)
+{
+    ah_slice options = ah_json_member(w->settings, "options");
+    bool official = ah_slice_is(ah_text_slice(a->endpoint), OFFICIAL);
+    ah_buf *b = &w->head;
+
+    put_option(b, options, "max_tokens", official ? "max_completion_tokens" : "max_tokens");
+    put_option(b, options, "reasoning", "reasoning_effort");
+    put_option(b, options, "seed", "seed");
+    put_option(b, options, "stop", "stop");
+    put_option(b, options, "temperature", "temperature");
+    put_option(b, options, "top_p", "top_p");
+    if (w->n_tools) /* tool_choice without tools is refused */
+        put_tool_choice(b, options);
+}
+
+static void put_tools(ah_lowered *w)
+{
+    ah_buf *b = &w->head;
+
+    if (!w->n_tools) /* so is an empty list */
+        return;
+    ah_buf_str(b, ",\"tools\":[");
+    for (size_t i = 0; i < w->n_tools; i++) {
+        size_t at;
+
+        if (i)
+            ah_buf_char(b, ',');
+        at = ah_segment_begin(b);
+        ah_buf_str(b, "{\"type\":\"function\",\"function\":");
+        ah_buf_put(b, w->tool[i].spec);
+        ah_buf_char(b, '}');
+        ah_segment_end(w, AH_SEGMENT_TOOL, w->tool[i].entry, b, at);
+    }
+    ah_buf_char(b, ']');
+}
+
+static void head(const ah_adapter *a, ah_lowered *w)
+{
+    ah_buf *b = &w->head;
+    size_t at;
+
+    ah_buf_str(b, "{\"model\":");
+    ah_json_put_string(b, ah_text_slice(a->model));
+    put_options(a, w);
+    if (a->stream)
+        ah_buf_str(b, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+    put_tools(w);
+    ah_buf_str(b, ",\"messages\":[");
+    if (!w->system.p)
+        return;
+    at = ah_segment_begin(b);
+    ah_buf_str(b, "{\"role\":\"system\",\"content\":");
+    ah_buf_put(b, w->system);
+    ah_buf_char(b, '}');
+    ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
+}
+
+/* All text of a message's parts as one JSON string; values are copied as they stand. */
+static void put_content(ah_buf *b, ah_slice parts)
+{
+    ah_json_reader r = ah_json_read(parts);
+    ah_json_token t = ah_json_next(&r);
+
+    ah_buf_char(b, '"');
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice text = ah_json_member(ah_json_skip(&r, t), "text");
+
+        if (text.n >= 2)
+            ah_buf_add(b, text.p + 1, text.n - 2);
+    }
+    ah_buf_char(b, '"');
+}
+
+/* A name the model made up may hold anything; the wire takes [A-Za-z0-9_-]{1,64}. */
+static void put_wire_name(ah_buf *b, ah_slice value)
+{
+    size_t n = value.n >= 2 ? value.n - 2 : 0;
+
+    ah_buf_char(b, '"');
+    for (size_t i = 0; i < n && i < MAX_WIRE_NAME; i++) {
+        char c = value.p[i + 1];
+        bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+
+        ah_buf_char(b, fits ? c : '_');
+    }
+    ah_buf_str(b, n ? "\"" : "unnamed\"");
+}
+
+static void put_call(ah_buf *b, ah_slice call)
+{
+    ah_slice arguments = ah_json_member(call, "arguments");
+
+    ah_buf_str(b, "{\"id\":");
+    ah_buf_put(b, ah_json_member(call, "id"));
+    ah_buf_str(b, ",\"type\":\"function\",\"function\":{\"name\":");
+    put_wire_name(b, ah_json_member(call, "name"));
+    ah_buf_str(b, ",\"arguments\":");
+    if (arguments.n <= 2)
+        ah_buf_str(b, "\"{}\"");
+    else
+        ah_buf_put(b, arguments);
+    ah_buf_str(b, "}}");
+}
+
+static void put_assistant(ah_buf *b, ah_slice json)
+{
+    ah_slice calls = ah_json_member(json, "tool_calls"), content = ah_json_member(json, "content");
+    ah_json_reader r = ah_json_read(calls);
+    ah_json_token t = ah_json_next(&r);
+    bool first = true;
+
+    ah_buf_str(b, ",{\"role\":\"assistant\",\"content\":");
+    if (calls.p && content.n <= 2)
+        ah_buf_str(b, "null");
+    else
+        put_content(b, content);
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r), first = false) {
+        ah_buf_str(b, first ? ",\"tool_calls\":[" : ",");
+        put_call(b, ah_json_skip(&r, t));
+    }
+    ah_buf_str(b, first ? "}" : "]}");
+}
+
+/* This wire has no error flag: a failure says so in its text. */
+static void put_result(ah_buf *b, ah_slice json)
+{
+    ah_slice content = ah_json_member(json, "content");
+    bool failed = ah_json_kind_of(ah_json_member(json, "success")) == AH_JSON_FALSE;
+
+    ah_buf_str(b, ",{\"role\":\"tool\",\"tool_call_id\":");
+    ah_buf_put(b, ah_json_member(json, "id"));
+    ah_buf_str(b, failed ? ",\"content\":\"Error: " : ",\"content\":\"");
+    if (content.n >= 2)
+        ah_buf_add(b, content.p + 1, content.n - 1);
+    ah_buf_char(b, '}');
+}
+
+static void put_message(ah_buf *b, const char *role, ah_slice value)
+{
+    ah_buf_fmt(b, ",{\"role\":\"%s\",\"content\":", role);
+    if (ah_json_kind_of(value) == AH_JSON_ARRAY)
+        put_content(b, value);
+    else
+        ah_buf_put(b, value);
+    ah_buf_char(b, '}');
+}
+
+static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+{
+    ah_slice json = ah_text_slice(e->json);
+    ah_buf *b = &w->body;
+    size_t at = ah_segment_begin(b);
+
+    (void)a;
+    if (e->kind == AH_ENTRY_ASSISTANT)
+        put_assistant(b, json);
+    else if (e->kind == AH_ENTRY_TOOL_RESULT)
+        put_result(b, json);
+    else if (e->kind == AH_ENTRY_USER)
+        put_message(b, "user", ah_json_member(json, "content"));
+    else
+        put_message(b, "system", ah_json_member(json, "text"));
+    ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
+}
+
+/* -- the request around the body ---------------------------------------------- */
+
+/* One header line at the end of scratch; its place, since scratch may still move. */
+static size_t put_header(ah_buf *scratch, const char *name, ah_slice value)
+{
+    ah_buf_str(scratch, name);
+    ah_buf_put(scratch, value);
+    return scratch->len;
+}
+
+static ah_status request(const ah_adapter *a, ah_buf *scratch, ah_http_request *req, ah_err *err)
+{
+    const openai *o = (const openai *)a;
+    enum { MOST = 5 };
+    size_t end[MOST], n = 0, from;
+    ah_slice *lines;
+
+    /* the array first, then what it points to */
+    ah_buf_room(scratch, MOST * sizeof(ah_slice));
+    if (ah_buf_ok(scratch))
+        scratch->len += MOST * sizeof(ah_slice);
+    ah_buf_put(scratch, ah_text_slice(a->endpoint));
+    ah_buf_add(scratch, "/chat/completions", sizeof "/chat/completions");
+    from = scratch->len;
+    end[n++] = put_header(scratch, "Content-Type: ", ah_slice_of("application/json"));
+    end[n++] = put_header(scratch, "Accept: ", ah_slice_of(a->stream ? "text/event-stream, application/json" : "application/json"));
+    if (o->key)
+        end[n++] = put_header(scratch, "Authorization: Bearer ", ah_secret_reveal(o->key));
+    if (o->organization)
+        end[n++] = put_header(scratch, "OpenAI-Organization: ", ah_text_slice(o->organization));
+    if (o->project)
+        end[n++] = put_header(scratch, "OpenAI-Project: ", ah_text_slice(o->project));
+    if (!ah_buf_ok(scratch))
+        return ah_buf_error(scratch, "the request's headers", err);
+    lines = (ah_slice *)(void *)scratch->data;
+    for (size_t i = 0, at = from; i < n; at = end[i++])
+        lines[i] = (ah_slice){scratch->data + at, end[i] - at};
+    req->method = "POST";
+    req->url = scratch->data + MOST * sizeof(ah_slice);
+    req->headers = lines;
+    req->n_headers = n;
+    req->limits = o->limits;
+    return AH_OK;
+}
+
+/* -- reading -------------------------------------------------------------------- */
+
+typedef struct reader {
+    ah_reader base;
+    bool events;   /* an event stream, else one document */
+    bool finished; /* finish_reason or [DONE] was seen */
+    ah_sse sse;
+    ah_buf body;
+} reader;
+
+static ah_status open_reader(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
+{
+    reader *r = ah_alloc(a->mem, sizeof *r);
+
+    if (!r)
+        return ah_err_nomem(err);
+    r->base = (ah_reader){.adapter = a, .msg = msg, .retry_after_ms = -1, .should_retry = -1};
+    ah_sse_init(&r->sse, a->mem, MAX_EVENT);
+    ah_buf_init(&r->body, a->mem, MAX_WHOLE);
+    *out = &r->base;
+    return AH_OK;
+}
+
+static void close_reader(ah_reader *base)
+{
+    reader *r = (reader *)base;
+
+    ah_sse_clear(&r->sse);
+    ah_buf_clear(&r->body);
+    ah_free(base->adapter->mem, r);
+}
+
+static bool begins(ah_slice s, const char *with)
+{
+    size_t n = strlen(with);
+
+    return s.n >= n && memcmp(s.p, with, n) == 0;
+}
+
+static ah_status head_came(ah_reader *base, const ah_response_head *h, ah_err *err)
+{
+    reader *r = (reader *)base;
+
+    (void)err;
+    ah_reader_note_head(base, h);
+    r->events = h->status >= 200 && h->status < 300 && begins(h->header(h->ud, "content-type"), "text/event-stream");
+    if (h->status >= 300)
+        r->body.max = MAX_ERROR_BODY;
+    return AH_OK;
+}
+
+/* A string for people out of foreign JSON: unescaped, cut, made valid. */
+static void put_excerpt(ah_buf *out, ah_slice value, ah_slice fallback)
+{
+    size_t most = out->len + 400;
+
+    if (!ah_json_string(value, out))
+        ah_utf8_repair((ah_slice){fallback.p, fallback.n < 400 ? fallback.n : 400}, out);
+    if (out->len > most)
+        out->len = ah_utf8_cut(out->data, most);
+}
+
+static bool never_retry(ah_slice code)
+{
+    static const char *const never[] = {"insufficient_quota", "budget_exceeded", "context_length_exceeded",
+                                        "invalid_api_key"};
+
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        if (ah_json_string_is(code, never[i]))
+            return true;
+    return false;
+}
+
+/* `error` is the provider's error object (or a string), or absent: then the body is quoted. */
+static ah_status provider_error(reader *r, ah_slice error, ah_err *err)
+{
+    ah_slice message = ah_json_kind_of(error) == AH_JSON_STRING ? error : ah_json_member(error, "message");
+    ah_slice code = ah_json_member(error, "code"), type = ah_json_member(error, "type");
+    ah_slice word = ah_json_kind_of(code) == AH_JSON_STRING ? code : type;
+    const char *hint = r->base.status == 401 ? "; check api_key or OPENAI_API_KEY" : "";
+    ah_buf b, w;
+
+    ah_buf_init(&b, r->base.adapter->mem, 8 << 10);
+    ah_buf_init(&w, r->base.adapter->mem, 8 << 10);
+    put_excerpt(&b, message, error.p ? error : ah_buf_slice(&r->body));
+    if (ah_json_kind_of(word) == AH_JSON_STRING)
+        put_excerpt(&w, word, (ah_slice){"", 0});
+    ah_err_set(err, AH_PROVIDER, "openai: HTTP %d: %.*s%s%.*s%s%s", r->base.status, AH_FMT(ah_buf_slice(&b)),
+               w.len ? " (" : "", AH_FMT(ah_buf_slice(&w)), w.len ? ")" : "", hint);
+    ah_reader_judge(&r->base, err, never_retry(code) || never_retry(type));
+    ah_buf_clear(&b);
+    ah_buf_clear(&w);
+    return AH_PROVIDER;
+}
+
+static ah_status bad_response(reader *r, ah_err *err, const char *what)
+{
+    ah_err_set(err, AH_PROVIDER, "openai: %s", what);
+    ah_reader_judge(&r->base, err, false);
+    return AH_PROVIDER;
+}
+
+static int64_t count(ah_slice object, const char *key)
+{
+    ah_json_num n;
+
+    return ah_json_number(ah_json_path(object, key), &n) && n.is_int && n.i > 0 ? n.i : 0;
+}
+
+static void read_usage(ah_assembly *msg, ah_slice usage)
+{
+    msg->usage = (ah_usage){
+        .input = count(usage, "prompt_tokens"),
+        .cached_read = count(usage, "prompt_tokens_details.cached_tokens"),
+        .cached_write = count(usage, "prompt_tokens_details.cache_write_tokens"),
+        .output = count(usage, "completion_tokens"),
+        .reasoning = count(usage, "completion_tokens_details.reasoning_tokens"),
+        .known = true,
+    };
+}
+
+static ah_stop stop_of(ah_slice reason)
+{
+    static const struct {
+        const char *word;
+        ah_stop stop;
+    } words[] = {{"stop", AH_STOP_END},
+                 {"length", AH_STOP_LENGTH},
+                 {"tool_calls", AH_STOP_TOOL_CALLS},
+                 {"function_call", AH_STOP_TOOL_CALLS},
+                 {"content_filter", AH_STOP_FILTER}};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (ah_json_string_is(reason, words[i].word))
+            return words[i].stop;
+    return AH_STOP_END;
+}
+
+static ah_slice inside(ah_slice string)
+{
+    return (ah_slice){string.p + 1, string.n - 2};
+}
+
+static ah_status read_function(ah_draft_call *c, ah_slice function, ah_err *err)
+{
+    ah_slice name = ah_json_member(function, "name"), arguments = ah_json_member(function, "arguments");
+    ah_status st = AH_OK;
+
+    if (ah_json_kind_of(name) == AH_JSON_STRING)
+        st = ah_assembly_call_name(c, inside(name), err);
+    if (st == AH_OK && ah_json_kind_of(arguments) == AH_JSON_STRING)
+        st = ah_assembly_call_arguments(c, inside(arguments), err);
+    return st;
+}
+
+static ah_status read_call(reader *r, ah_slice call, size_t position, ah_err *err)
+{
+    ah_slice id = ah_json_member(call, "id");
+    ah_draft_call *c;
+    ah_json_num index;
+    ah_status st;
+
+    if (!ah_json_number(ah_json_member(call, "index"), &index) || !index.is_int)
+        index.i = (int64_t)position;
+    st = ah_assembly_call(r->base.msg, index.i, &c, err);
+    if (st == AH_OK && ah_json_kind_of(id) == AH_JSON_STRING)
+        st = ah_assembly_call_id(c, inside(id), err);
+    if (st == AH_OK)
+        st = read_function(c, ah_json_member(call, "function"), err);
+    return st;
+}
+
+static ah_status read_calls(reader *r, ah_slice calls, ah_err *err)
+{
+    ah_json_reader it = ah_json_read(calls);
+    ah_json_token t = ah_json_next(&it);
+    ah_status st = AH_OK;
+    size_t n = 0;
+
+    if (t.kind != AH_JSON_ARRAY)
+        return AH_OK;
+    for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it))
+        st = read_call(r, ah_json_skip(&it, t), n++, err);
+    return st;
+}
+
+/* Some servers send a list of parts where OpenAI sends a string. */
+static ah_status read_parts(reader *r, ah_slice parts, ah_err *err)
+{
+    ah_json_reader it = ah_json_read(parts);
+    ah_json_token t = ah_json_next(&it);
+    ah_status st = AH_OK;
+
+    for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it)) {
+        ah_slice text = ah_json_member(ah_json_skip(&it, t), "text");
+
+        if (ah_json_kind_of(text) == AH_JSON_STRING)
+            st = ah_assembly_text(r->base.msg, inside(text), err);
+    }
+    return st;
+}
+
+/* A delta of a stream or the message of a whole answer: the same members. */
+static ah_status read_message(reader *r, ah_slice message, ah_err *err)
+{
+    ah_json_reader it = ah_json_read(message);
+    ah_json_token key = ah_json_next(&it);
+    ah_status st = AH_OK;
+
+    if (key.kind != AH_JSON_OBJECT)
+        return AH_OK;
+    for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it)) {
+        ah_json_token t = ah_json_next(&it);
+        ah_slice v = ah_json_skip(&it, t);
+
+        if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "content"))
+            st = ah_assembly_text(r->base.msg, t.raw, err);
+        else if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "content"))
+            st = read_parts(r, v, err);
+        else if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "refusal"))
+            st = ah_assembly_refusal(r->base.msg, t.raw, err);
+        else if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "tool_calls"))
+            st = read_calls(r, v, err);
+    }
+    return st;
+}
+
+/* One of possibly several choices: only the first answer (index 0) is ours. */
+static ah_status read_choice(reader *r, ah_slice choice, ah_err *err)
+{
+    ah_slice reason = ah_json_member(choice, "finish_reason");
+    ah_slice message = ah_json_member(choice, r->events ? "delta" : "message");
+    ah_json_num index;
+    ah_status st;
+
+    if (ah_json_number(ah_json_member(choice, "index"), &index) && index.d != 0)
+        return AH_OK;
+    st = read_message(r, message, err);
+    if (ah_json_kind_of(reason) == AH_JSON_STRING) {
+        r->base.msg->stop = stop_of(reason);
+        r->finished = true;
+    }
+    return st;
+}
+
+static ah_status read_choices(reader *r, ah_slice choices, ah_err *err)
+{
+    ah_json_reader it = ah_json_read(choices);
+    ah_json_token t = ah_json_next(&it);
+    ah_status st = AH_OK;
+
+    for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it))
+        st = read_choice(r, ah_json_skip(&it, t), err);
+    return st;
+}
+
+static ah_status read_document(reader *r, ah_slice doc, ah_err *err)
+{
+    ah_json_reader it = ah_json_read(doc);
+    ah_json_token key = ah_json_next(&it);
+    ah_status st = AH_OK;
+
+    if (key.kind != AH_JSON_OBJECT)
+        return bad_response(r, err, "expected a JSON object as answer");
+    for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it)) {
+        ah_json_token t = ah_json_next(&it);
+        ah_slice v = ah_json_skip(&it, t);
+
+        if (t.kind != AH_JSON_NULL && ah_json_token_is(key, "error"))
+            st = provider_error(r, v, err);
+        else if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "choices"))
+            st = read_choices(r, v, err);
+        else if (t.kind == AH_JSON_OBJECT && ah_json_token_is(key, "usage"))
+            read_usage(r->base.msg, v);
+    }
+    return st;
+}
+
+static ah_status check(reader *r, ah_slice text, const char *what, ah_err *err)
+{
+    ah_status st = ah_json_check_err(r->base.adapter->mem, text, what, err);
+
+    if (st == AH_OK || st == AH_NOMEM)
+        return st;
+    err->status = AH_PROVIDER;
+    ah_reader_judge(&r->base, err, false);
+    return AH_PROVIDER;
+}
+
+static ah_status on_event(void *ud, ah_slice event, ah_slice data, ah_err *err)
+{
+    reader *r = ud;
+    ah_status st;
+
+    (void)event;
+    if (begins(data, "[DONE]"))
+        r->finished = true;
+    if (begins(data, "[DONE]") || data.n == 0)
+        return AH_OK;
+    st = check(r, data, "openai: an event of the stream", err);
+    return st == AH_OK ? read_document(r, data, err) : st;
+}
+
+static ah_status feed(ah_reader *base, ah_slice bytes, ah_err *err)
+{
+    reader *r = (reader *)base;
+    ah_status st;
+
+    if (r->events) {
+        st = ah_sse_feed(&r->sse, bytes, on_event, r, err);
+        if (st != AH_OK && st != AH_NOMEM)
+            err->phase = AH_PHASE_RESPONSE;
+        return st;
+    }
+    if (base->status >= 300 && bytes.n > r->body.max - r->body.len)
+        bytes.n = r->body.max - r->body.len; /* the beginning of an error page is enough */
+    ah_buf_put(&r->body, bytes);
+    return ah_buf_ok(&r->body) ? AH_OK : ah_buf_error(&r->body, "openai: the answer", err);
+}
+
+static ah_status end_events(reader *r, ah_err *err)
+{
+    ah_status st = ah_sse_end(&r->sse, on_event, r, err);
+
+    if (st != AH_OK || r->finished)
+        return st;
+    ah_err_set(err, AH_HTTP, "openai: the stream ended before the answer was complete");
+    ah_reader_judge(&r->base, err, false);
+    return AH_HTTP;
+}
+
+static ah_status end_error(reader *r, ah_err *err)
+{
+    ah_slice body = ah_buf_slice(&r->body), error = {NULL, 0};
+
+    if (ah_json_check(r->base.adapter->mem, body, AH_JSON_MAX_DEPTH, NULL) == AH_OK)
+        error = ah_json_member(body, "error");
+    return provider_error(r, error, err);
+}
+
+static ah_status end(ah_reader *base, ah_err *err)
+{
+    reader *r = (reader *)base;
+    ah_status st;
+
+    if (r->events)
+        return end_events(r, err);
+    if (base->status >= 300 || base->status < 200)
+        return end_error(r, err);
+    st = check(r, ah_buf_slice(&r->body), "openai: the answer", err);
+    if (st == AH_OK)
+        st = read_document(r, ah_buf_slice(&r->body), err);
+    if (st == AH_OK && !r->finished && !base->msg->pieces)
+        st = bad_response(r, err, "the answer holds no choices");
+    return st;
+}
+
+/* -- making one ------------------------------------------------------------------- */
+
+static void free_openai(ah_adapter *a)
+{
+    openai *o = (openai *)a;
+
+    ah_text_unref(o->organization);
+    ah_text_unref(o->project);
+    ah_free(a->mem, o);
+}
+
+static const ah_adapter_vt vt = {
+    .name = "openai",
+    .tool_change_mode = AH_TOOLS_APPEND,
+    .head = head,
+    .entry = entry,
+    .tail = "]}",
+    .request = request,
+    .open = open_reader,
+    .head_came = head_came,
+    .feed = feed,
+    .end = end,
+    .close = close_reader,
+    .free = free_openai,
+};
+
+static ah_slice from_env(const ah_provider_options *o, const char *name)
+{
+    const char *v = o->getenv ? o->getenv(o->ud, name) : NULL;
+
+    return ah_slice_of(v && *v ? v : NULL);
+}
+
+static ah_slice base_url(const ah_provider_options *o)
+{
+    ah_slice url = o->base_url.p ? o->base_url : from_env(o, "OPENAI_BASE_URL");
+
+    if (!url.p)
+        url = ah_slice_of(OFFICIAL);
+    while (url.n && url.p[url.n - 1] == '/')
+        url.n--;
+    return url;
+}
+
+static bool optional_text(openai *o, ah_slice s, ah_text **out)
+{
+    return !s.p || (*out = ah_text_new(o->base.mem, s)) != NULL;
+}
+
+static ah_status fill(openai *a, ah_slice model, ah_slice url, const ah_provider_options *o, ah_err *err)
+{
+    ah_slice key = o->api_key.p ? o->api_key : from_env(o, "OPENAI_API_KEY");
+
+    if (!key.p && ah_slice_is(url, OFFICIAL))
+        return ah_err_set(err, AH_PROVIDER,
+                          "openai: no key: set OPENAI_API_KEY or api_key (without a key and a network: demo/...)");
+    if (key.p && !(a->key = ah_secrets_keep(o->secrets, key)))
+        return ah_err_nomem(err);
+    if (!(a->base.provider = ah_text_new(o->mem, ah_slice_of("openai"))) ||
+        !(a->base.model = ah_text_new(o->mem, model)) || !(a->base.endpoint = ah_text_new(o->mem, url)) ||
+        !optional_text(a, from_env(o, "OPENAI_ORG_ID"), &a->organization) ||
+        !optional_text(a, from_env(o, "OPENAI_PROJECT_ID"), &a->project))
+        return ah_err_nomem(err);
+    return AH_OK;
+}
+
+ah_status ah_openai_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+{
+    openai *a = ah_alloc(o->mem, sizeof *a);
+    ah_status st;
+
+    if (!a)
+        return ah_err_nomem(err);
+    a->base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream};
+    a->limits = o->limits;
+    if ((st = fill(a, model, base_url(o), o, err)) == AH_OK)
+        *out = &a->base;
+    else
+        ah_adapter_unref(&a->base);
+    return st;
+}

@@ -1,0 +1,255 @@
+/* The wire of scripted models and of adapters written in Lua: our own form. The
+ * request is {"model","options","tools","system","entries"}, entries as in the
+ * transcript; the response is lines of JSON, each a piece of the message:
+ *   {"text":"..."}  {"refusal":"..."}
+ *   {"call":{"index":0,"id":"...","name":"...","arguments":"..."}}  arguments are appended
+ *   {"stop":"end"}  {"usage":{"input":1,"output":2,...}}
+ *   {"error":{"message":"...","status":429,"retryable":true,"retry_after":1.5}}
+ * The stop line must come; a response without one was cut. */
+#include "wire/adapter.h"
+#include "wire/lower.h"
+
+enum { MAX_LINE = 64 << 20 };
+
+static void head(const ah_adapter *a, ah_lowered *w)
+{
+    ah_slice options = ah_json_member(w->settings, "options");
+    ah_buf *b = &w->head;
+    size_t at;
+
+    ah_buf_str(b, "{\"model\":");
+    ah_json_put_string(b, ah_text_slice(a->model));
+    ah_buf_str(b, ",\"options\":");
+    ah_buf_put(b, options.p ? options : ah_slice_of("{}"));
+    ah_buf_str(b, ",\"tools\":[");
+    for (size_t i = 0; i < w->n_tools; i++) {
+        if (i)
+            ah_buf_char(b, ',');
+        at = ah_segment_begin(b);
+        ah_buf_put(b, w->tool[i].spec);
+        ah_segment_end(w, AH_SEGMENT_TOOL, w->tool[i].entry, b, at);
+    }
+    ah_buf_str(b, "],\"system\":");
+    at = ah_segment_begin(b);
+    ah_buf_put(b, w->system.p ? w->system : ah_slice_of("\"\""));
+    ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
+    ah_buf_str(b, ",\"entries\":[");
+}
+
+static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+{
+    size_t at = ah_segment_begin(&w->body);
+
+    (void)a;
+    ah_buf_char(&w->body, ',');
+    ah_buf_put(&w->body, ah_text_slice(e->json));
+    ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, &w->body, at);
+}
+
+typedef struct reader {
+    ah_reader base;
+    bool finished;
+    ah_buf line;
+} reader;
+
+static ah_status open_reader(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
+{
+    reader *r = ah_alloc(a->mem, sizeof *r);
+
+    if (!r)
+        return ah_err_nomem(err);
+    r->base = (ah_reader){.adapter = a, .msg = msg, .retry_after_ms = -1, .should_retry = -1, .status = 200};
+    ah_buf_init(&r->line, a->mem, MAX_LINE);
+    *out = &r->base;
+    return AH_OK;
+}
+
+static void close_reader(ah_reader *base)
+{
+    ah_buf_clear(&((reader *)base)->line);
+    ah_free(base->adapter->mem, base);
+}
+
+static ah_slice inside(ah_slice string)
+{
+    return (ah_slice){string.p + 1, string.n - 2};
+}
+
+static int64_t integer(ah_slice object, const char *key)
+{
+    ah_json_num n;
+
+    return ah_json_number(ah_json_member(object, key), &n) && n.is_int ? n.i : 0;
+}
+
+static ah_status read_call(reader *r, ah_slice call, ah_err *err)
+{
+    ah_slice id = ah_json_member(call, "id"), name = ah_json_member(call, "name");
+    ah_slice arguments = ah_json_member(call, "arguments");
+    ah_draft_call *c;
+    ah_status st = ah_assembly_call(r->base.msg, integer(call, "index"), &c, err);
+
+    if (st == AH_OK && ah_json_kind_of(id) == AH_JSON_STRING)
+        st = ah_assembly_call_id(c, inside(id), err);
+    if (st == AH_OK && ah_json_kind_of(name) == AH_JSON_STRING)
+        st = ah_assembly_call_name(c, inside(name), err);
+    if (st == AH_OK && ah_json_kind_of(arguments) == AH_JSON_STRING)
+        st = ah_assembly_call_arguments(c, inside(arguments), err);
+    return st;
+}
+
+static ah_status read_error(reader *r, ah_slice error, ah_err *err)
+{
+    ah_slice message = ah_json_member(error, "message");
+    ah_json_num after;
+    ah_buf b;
+
+    ah_buf_init(&b, r->base.adapter->mem, 4 << 10);
+    if (!ah_json_string(message, &b))
+        ah_buf_str(&b, "the scripted model failed");
+    ah_err_set(err, AH_PROVIDER, "%.*s", AH_FMT(ah_buf_slice(&b)));
+    ah_buf_clear(&b);
+    if (ah_json_number(ah_json_member(error, "retry_after"), &after) && after.d > 0 && after.d < 3600)
+        r->base.retry_after_ms = (int64_t)(after.d * 1000);
+    err->phase = AH_PHASE_RESPONSE;
+    err->http_status = (int)integer(error, "status");
+    err->retryable = ah_json_kind_of(ah_json_member(error, "retryable")) == AH_JSON_TRUE;
+    return AH_PROVIDER;
+}
+
+static void read_usage(reader *r, ah_slice u)
+{
+    r->base.msg->usage = (ah_usage){
+        .input = integer(u, "input"),
+        .cached_read = integer(u, "cached_read"),
+        .cached_write = integer(u, "cached_write"),
+        .output = integer(u, "output"),
+        .reasoning = integer(u, "reasoning"),
+        .known = true,
+    };
+}
+
+static ah_stop stop_of(ah_slice word)
+{
+    for (int s = AH_STOP_END; s <= AH_STOP_REFUSAL; s++)
+        if (ah_json_string_is(word, ah_stop_name((ah_stop)s)))
+            return (ah_stop)s;
+    return AH_STOP_END;
+}
+
+static ah_status read_piece(reader *r, ah_json_token key, ah_json_token t, ah_slice v, ah_err *err)
+{
+    if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "text"))
+        return ah_assembly_text(r->base.msg, t.raw, err);
+    if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "refusal"))
+        return ah_assembly_refusal(r->base.msg, t.raw, err);
+    if (t.kind == AH_JSON_OBJECT && ah_json_token_is(key, "call"))
+        return read_call(r, v, err);
+    if (t.kind == AH_JSON_OBJECT && ah_json_token_is(key, "error"))
+        return read_error(r, v, err);
+    if (t.kind == AH_JSON_OBJECT && ah_json_token_is(key, "usage"))
+        read_usage(r, v);
+    if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "stop")) {
+        r->base.msg->stop = stop_of(v);
+        r->finished = true;
+    }
+    return AH_OK;
+}
+
+static ah_status read_line(reader *r, ah_slice line, ah_err *err)
+{
+    ah_status st = ah_json_check_err(r->base.adapter->mem, line, "a line of the model's answer", err);
+    ah_json_reader it = ah_json_read(line);
+    ah_json_token key;
+
+    if (st != AH_OK) {
+        err->status = st == AH_NOMEM ? st : AH_PROVIDER;
+        return err->status;
+    }
+    if (ah_json_next(&it).kind != AH_JSON_OBJECT)
+        return ah_err_set(err, AH_PROVIDER, "a line of the model's answer is no JSON object");
+    for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it)) {
+        ah_json_token t = ah_json_next(&it);
+
+        st = read_piece(r, key, t, ah_json_skip(&it, t), err);
+    }
+    return st;
+}
+
+static ah_status head_came(ah_reader *base, const ah_response_head *h, ah_err *err)
+{
+    (void)err;
+    ah_reader_note_head(base, h);
+    return AH_OK;
+}
+
+static ah_status feed(ah_reader *base, ah_slice bytes, ah_err *err)
+{
+    reader *r = (reader *)base;
+    ah_status st = AH_OK;
+    const char *nl;
+
+    while (st == AH_OK && bytes.n && (nl = memchr(bytes.p, '\n', bytes.n))) {
+        size_t n = (size_t)(nl - bytes.p);
+
+        ah_buf_add(&r->line, bytes.p, n);
+        if (!ah_buf_ok(&r->line))
+            break;
+        if (r->line.len)
+            st = read_line(r, ah_buf_slice(&r->line), err);
+        ah_buf_reset(&r->line, 0);
+        bytes = (ah_slice){nl + 1, bytes.n - n - 1};
+    }
+    ah_buf_put(&r->line, bytes);
+    if (st == AH_OK && !ah_buf_ok(&r->line))
+        st = ah_buf_error(&r->line, "a line of the model's answer", err);
+    return st;
+}
+
+static ah_status end(ah_reader *base, ah_err *err)
+{
+    reader *r = (reader *)base;
+    ah_status st = r->line.len ? read_line(r, ah_buf_slice(&r->line), err) : AH_OK;
+
+    if (st != AH_OK || r->finished)
+        return st;
+    ah_err_set(err, AH_HTTP, "the model's answer ended before it was complete");
+    err->phase = AH_PHASE_RESPONSE;
+    err->retryable = true;
+    return AH_HTTP;
+}
+
+static void start_exchange(ah_adapter *a, struct ah_exchange *x)
+{
+    ah_scripted *s = (ah_scripted *)a;
+
+    s->start(s, x);
+}
+
+static void stop_exchange(ah_adapter *a, struct ah_exchange *x)
+{
+    ah_scripted *s = (ah_scripted *)a;
+
+    s->stop(s, x);
+}
+
+static void release(ah_adapter *a)
+{
+    ((ah_scripted *)a)->release((ah_scripted *)a);
+}
+
+const ah_adapter_vt ah_scripted_vt = {
+    .name = "scripted",
+    .tool_change_mode = AH_TOOLS_APPEND,
+    .head = head,
+    .entry = entry,
+    .tail = "]}",
+    .open = open_reader,
+    .head_came = head_came,
+    .feed = feed,
+    .end = end,
+    .close = close_reader,
+    .exchange = start_exchange,
+    .stop = stop_exchange,
+    .free = release,
+};
