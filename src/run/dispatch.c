@@ -1,0 +1,247 @@
+#include "run/dispatch.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/near.h"
+
+enum {
+    MAX_RESULT = 64 << 10,  /* bytes of a result the model sees whole */
+    MAX_ARGS = 32 << 20,
+    MAX_SAY = 8 << 10       /* bytes of our own words */
+};
+
+void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at)
+{
+    *c = (ah_call){.run = run, .slot = slot, .at = at};
+    ah_overlay_init(&c->overlay, mem);
+}
+
+void ah_call_clear(ah_call *c)
+{
+    ah_overlay_drop(&c->overlay);
+    ah_text_unref(c->args);
+    ah_text_unref(c->content);
+    ah_text_unref(c->leave_why);
+    ah_tool_unref(c->tool);
+    *c = (ah_call){.overlay.mem = c->overlay.mem};
+}
+
+/* -- answers --------------------------------------------------------------------- */
+
+static void answer(ah_call *c, bool success, const ah_buf *content)
+{
+    ah_text *text = NULL;
+
+    ah_text_from_buf(content, "tool result", &text, NULL);
+    ah_text_set(&c->content, text);
+    c->success = success;
+    c->state = AH_CALL_ANSWERED;
+}
+
+void ah_call_refuse(ah_call *c, const char *fmt, ...)
+{
+    ah_buf b;
+    va_list ap;
+    int n;
+
+    ah_buf_init(&b, c->overlay.mem, MAX_SAY);
+    va_start(ap, fmt);
+    n = vsnprintf(ah_buf_room(&b, 1024), b.status == AH_OK ? 1024 : 0, fmt, ap);
+    va_end(ap);
+    if (ah_buf_ok(&b) && n > 0)
+        b.len = n < 1024 ? (size_t)n : ah_utf8_cut(b.data, 1023);
+    answer(c, false, &b);
+    ah_buf_clear(&b);
+}
+
+/* -- 1: look up ------------------------------------------------------------------- */
+
+static void refuse_unknown(ah_call *c, const ah_registry *r)
+{
+    ah_slice name = ah_text_slice(c->slot->name);
+    ah_near near = {.to = name};
+    ah_buf b;
+
+    ah_buf_init(&b, c->overlay.mem, 1 << 20);
+    ah_buf_fmt(&b, "Tool '%.*s' not found. Available tools: [", name.n > 100 ? 100 : (int)name.n, name.p);
+    for (size_t i = 0; i < r->n; i++) {
+        ah_slice other = ah_text_slice(r->tool[i]->name);
+
+        ah_near_offer(&near, other);
+        ah_buf_str(&b, i ? ", " : "");
+        ah_buf_put(&b, other);
+    }
+    ah_buf_char(&b, ']');
+    if (near.best.p)
+        ah_buf_fmt(&b, ". Did you mean '%.*s'?", AH_FMT(near.best));
+    c->unknown = true;
+    answer(c, false, &b);
+    ah_buf_clear(&b);
+}
+
+static bool look_up(ah_call *c, const ah_registry *r)
+{
+    c->tool = ah_tool_ref(ah_registry_find(r, ah_text_slice(c->slot->name)));
+    if (!c->tool)
+        refuse_unknown(c, r);
+    else if (c->tool->no_handler)
+        ah_call_refuse(c, "Tool '%s' cannot be called: it has no handler.", c->tool->name->data);
+    return c->state == AH_CALL_WAITING;
+}
+
+/* -- 2: parse ----------------------------------------------------------------------- */
+
+static ah_slice arguments(const ah_call *c)
+{
+    ah_slice s = ah_text_slice(c->slot->arguments);
+
+    while (s.n && strchr(" \t\r\n", s.p[0])) {
+        s.p++;
+        s.n--;
+    }
+    return s.n ? s : ah_slice_of("{}"); /* "", absent and null all mean no arguments */
+}
+
+static void refuse_faults(ah_call *c, const ah_faults *faults)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, c->overlay.mem, MAX_SAY);
+    ah_buf_str(&b, "Tool validation failed: ");
+    ah_faults_print(faults, &b);
+    answer(c, false, &b);
+    ah_buf_clear(&b);
+}
+
+static void check_args(ah_call *c, ah_slice args)
+{
+    ah_faults faults;
+    ah_buf full;
+
+    ah_faults_init(&faults, c->overlay.mem);
+    ah_buf_init(&full, c->overlay.mem, MAX_ARGS);
+    if (ah_schema_check(c->tool->params, args, AH_EXTRA_FORBID, &faults, &full) != AH_OK)
+        ah_call_refuse(c, "Tool validation failed: out of memory");
+    else if (faults.n)
+        refuse_faults(c, &faults);
+    else if (ah_text_from_buf(&full, "arguments", &c->args, NULL) != AH_OK)
+        ah_call_refuse(c, "Tool validation failed: the arguments are too large");
+    ah_buf_clear(&full);
+    ah_faults_clear(&faults);
+}
+
+static bool parse(ah_call *c)
+{
+    ah_slice args = arguments(c);
+    ah_err err;
+
+    if (ah_slice_is(args, "null"))
+        args = ah_slice_of("{}");
+    if (ah_json_check_err(c->overlay.mem, args, "the arguments", &err) != AH_OK)
+        ah_call_refuse(c, "Tool validation failed: %s. Send one JSON object; nothing was run.", err.message);
+    else
+        check_args(c, args);
+    return c->state == AH_CALL_WAITING;
+}
+
+/* -- 3 to 6 --------------------------------------------------------------------------- */
+
+static bool in_time(ah_call *c, int64_t now, int64_t run_deadline)
+{
+    if (run_deadline && now >= run_deadline) {
+        ah_call_refuse(c, "Tool '%s' was not run: the deadline has passed.", c->tool->name->data);
+        return false;
+    }
+    c->started = now;
+    c->deadline = c->tool->timeout_ms ? now + c->tool->timeout_ms : 0;
+    return true;
+}
+
+bool ah_call_prepare(ah_call *c, const ah_registry *registry, int64_t now, int64_t run_deadline)
+{
+    c->started = now;
+    if (!look_up(c, registry) || !parse(c) || !in_time(c, now, run_deadline))
+        return false;
+    c->state = AH_CALL_RUNNING;
+    return true;
+}
+
+/* -- 8: the outcome as an answer ---------------------------------------------------------- */
+
+/* Does the value keep the tool's promise? Else the call has failed. */
+static bool check_result(ah_call *c, ah_slice value)
+{
+    ah_faults faults;
+    ah_buf b;
+    bool ok;
+
+    if (!c->tool->result)
+        return true;
+    ah_faults_init(&faults, c->overlay.mem);
+    ok = ah_schema_check(c->tool->result, value.p ? value : ah_slice_of("null"), AH_EXTRA_SCHEMA, &faults, NULL) ==
+             AH_OK && faults.n == 0;
+    if (!ok) {
+        ah_buf_init(&b, c->overlay.mem, MAX_SAY);
+        ah_buf_fmt(&b, "Tool '%s' execution failed: its result does not match its schema: ", c->tool->name->data);
+        ah_faults_print(&faults, &b);
+        answer(c, false, &b);
+        ah_buf_clear(&b);
+    }
+    ah_faults_clear(&faults);
+    return ok;
+}
+
+/* A string as it is, anything else as JSON; after the author's message, if there is one. */
+static void render(const ah_call *c, const ah_outcome *o, ah_buf *b)
+{
+    ah_slice value = o->exclude_value ? (ah_slice){NULL, 0} : o->value;
+
+    if (!o->success && o->failure == AH_FAILED_RAISED)
+        ah_buf_fmt(b, "Tool '%s' execution failed: ", c->tool->name->data);
+    if (!o->success && o->failure == AH_FAILED_VALIDATION)
+        ah_buf_str(b, "Tool validation failed: ");
+    if (o->message.p)
+        ah_buf_put(b, o->message);
+    if (o->message.p && value.p)
+        ah_buf_str(b, "\n\n");
+    if (value.p && !ah_json_string(value, b))
+        ah_buf_put(b, value);
+    if (!o->message.p && !value.p)
+        ah_buf_str(b, "OK");
+}
+
+/* Over the limit: head and tail, and between them how much is missing. */
+static void cut(ah_buf *b)
+{
+    size_t half = MAX_RESULT / 2, head, tail;
+    char mark[96];
+    int n;
+
+    if (!ah_buf_ok(b) || b->len <= MAX_RESULT)
+        return;
+    head = ah_utf8_cut(b->data, half);
+    tail = b->len - half;
+    while (tail < b->len && ((unsigned char)b->data[tail] & 0xc0) == 0x80)
+        tail++;
+    n = snprintf(mark, sizeof mark, "\n[... %zu of %zu bytes left out ...]\n", tail - head, b->len);
+    memcpy(b->data + head, mark, (size_t)n);
+    memmove(b->data + head + (size_t)n, b->data + tail, b->len - tail);
+    b->len = head + (size_t)n + b->len - tail;
+}
+
+void ah_call_settle(ah_call *c, const ah_outcome *o)
+{
+    ah_buf b;
+
+    if (o->success && !check_result(c, o->value))
+        return;
+    ah_buf_init(&b, c->overlay.mem, 256 << 20);
+    render(c, o, &b);
+    cut(&b);
+    c->leave = o->leave;
+    if (o->leave != AH_OK)
+        ah_text_from_buf(&b, "reason", &c->leave_why, NULL);
+    answer(c, o->success, &b);
+    ah_buf_clear(&b);
+}

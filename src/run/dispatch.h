@@ -1,0 +1,63 @@
+/* Dispatch of one tool call (seed 002, Runtime Dispatch), a function a step:
+ * look up, parse, deadline, context, overlay, handler, commit or drop, event,
+ * answer. The run decides when; this file decides how. */
+#ifndef AH_RUN_DISPATCH_H
+#define AH_RUN_DISPATCH_H
+
+#include "model/tool.h"
+#include "prompt/overlay.h"
+
+struct ah_run;
+
+typedef enum ah_call_state {
+    AH_CALL_WAITING, /* not begun */
+    AH_CALL_RUNNING, /* its handler is at work */
+    AH_CALL_ANSWERED /* content and success are set; not yet in the transcript */
+} ah_call_state;
+
+typedef struct ah_call {
+    struct ah_run *run;
+    const ah_slot *slot; /* id, name, arguments as the model wrote them */
+    size_t at;           /* its number in the turn */
+    uint32_t need;       /* id of its need while it runs */
+    ah_call_state state;
+    bool unknown;        /* no such tool */
+    ah_tool *tool;
+    ah_text *args;       /* checked, with defaults: what the handler gets */
+    ah_overlay overlay;
+    int64_t started, deadline; /* loop clock; deadline 0: none */
+    bool success;
+    ah_text *content;    /* NULL when there was no memory for it */
+    ah_status leave;     /* a status that ends the run once the batch is settled */
+    ah_text *leave_why;
+    void *task;          /* the tool owner's */
+} ah_call;
+
+/* How a handler failed decides the words (seed 002, Exception Handling). */
+typedef enum ah_failure {
+    AH_FAILED_SAID,     /* it returned a failure: its own message */
+    AH_FAILED_RAISED,   /* "Tool 'x' execution failed: ..." */
+    AH_FAILED_VALIDATION /* it raised tool_validation: "Tool validation failed: ..." */
+} ah_failure;
+
+/* What a handler gave. Everything is borrowed. */
+typedef struct ah_outcome {
+    bool success;
+    ah_failure failure;
+    ah_slice message; /* .p NULL: none */
+    ah_slice value;   /* checked JSON; .p NULL: none */
+    bool exclude_value;
+    ah_status leave;  /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
+} ah_outcome;
+
+void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at);
+void ah_call_clear(ah_call *c);
+
+/* Steps 1-6. True: the handler is to be started. False: the call is answered. */
+bool ah_call_prepare(ah_call *c, const ah_registry *registry, int64_t now, int64_t run_deadline);
+/* An answer that no handler gave. */
+void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Step 7's outcome becomes the answer: checked against the tool's result schema, rendered, cut. */
+void ah_call_settle(ah_call *c, const ah_outcome *o);
+
+#endif

@@ -1,0 +1,267 @@
+#include "run/driver.h"
+
+struct ah_driven {
+    ah_host *host;
+    ah_run *run;
+    ah_driven *parent, *next, **link; /* next, link: in host->runs */
+    ah_driven_fn done;
+    void *ud;
+    bool told;
+    ah_job job;
+    ah_timer timer;
+    ah_exchange *x; /* a run has one exchange at a time */
+};
+
+enum { MAX_SCRATCH = 1 << 20 };
+
+#define FROM(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+/* -- exchanges -------------------------------------------------------------------- */
+
+static void free_exchange(ah_exchange *x)
+{
+    ah_host *h = x->of->host;
+
+    if (x->of->x == x)
+        x->of->x = NULL;
+    ah_job_cancel(&x->job);
+    ah_http_free_transfer(x->transfer);
+    ah_buf_clear(&x->scratch);
+    ah_free(h->mem, x);
+}
+
+void ah_exchange_feed(ah_exchange *x, ah_slice bytes)
+{
+    ah_run_feed(x->of->run, x->id, bytes);
+    ah_driven_wake(x->of);
+}
+
+void ah_exchange_end(ah_exchange *x, const ah_err *err)
+{
+    ah_driven *d = x->of;
+
+    ah_run_end(d->run, x->id, err);
+    free_exchange(x);
+    ah_driven_wake(d);
+}
+
+static ah_slice header(const void *ud, const char *name)
+{
+    return ah_transfer_header(ud, name);
+}
+
+static void tell_head(ah_exchange *x)
+{
+    ah_response_head head = {.status = ah_transfer_status(x->transfer), .header = header, .ud = x->transfer,
+                             .wall_ms = ah_host_wall(x->of->host)};
+
+    x->head_told = true;
+    ah_run_head(x->of->run, x->id, &head);
+}
+
+/* Passes on what the transfer has. */
+static void on_news(ah_job *job)
+{
+    ah_exchange *x = FROM(job, ah_exchange, job);
+    ah_slice body = ah_transfer_body(x->transfer);
+    ah_err err;
+
+    ah_run_tick(x->of->run, ah_host_now(x->of->host));
+    if (!x->head_told && ah_transfer_status(x->transfer))
+        tell_head(x);
+    if (body.n) {
+        ah_transfer_took(x->transfer, body.n);
+        ah_run_feed(x->of->run, x->id, body);
+    }
+    ah_driven_wake(x->of);
+    if (ah_transfer_ended(x->transfer, &err)) {
+        if (err.status != AH_OK)
+            err.phase = x->head_told ? AH_PHASE_RESPONSE : AH_PHASE_REQUEST;
+        ah_exchange_end(x, &err);
+    }
+}
+
+static void note_news(void *ud, ah_transfer *t)
+{
+    ah_exchange *x = ud;
+
+    (void)t;
+    ah_job_post(x->of->host, &x->job);
+}
+
+static ah_status start_http(ah_exchange *x, ah_err *err)
+{
+    ah_run *run = x->of->run;
+    const ah_adapter *a = ah_run_adapter(run);
+    ah_http_request req = {0};
+    ah_http *http = NULL;
+    ah_status st = ah_host_http(x->of->host, &http, err);
+
+    if (st == AH_OK)
+        st = a->vt->request(a, &x->scratch, &req, err);
+    if (st != AH_OK)
+        return st;
+    req.n_body = ah_lowered_body(ah_run_lowered(run), req.body);
+    return ah_http_start(http, &req, note_news, x, &x->transfer, err);
+}
+
+static void start_exchange(ah_driven *d, uint32_t id)
+{
+    ah_adapter *a = ah_run_adapter(d->run);
+    ah_exchange *x = ah_alloc(d->host->mem, sizeof *x);
+    ah_err err;
+
+    if (!x) {
+        ah_err_nomem(&err);
+        ah_run_end(d->run, id, &err);
+        return;
+    }
+    *x = (ah_exchange){.of = d, .id = id, .job = {.fn = on_news, .of = d}};
+    ah_buf_init(&x->scratch, d->host->mem, MAX_SCRATCH);
+    d->x = x;
+    if (a->vt->exchange)
+        a->vt->exchange(a, x);
+    else if (start_http(x, &err) != AH_OK)
+        ah_exchange_end(x, &err);
+}
+
+static void stop_exchange(ah_driven *d)
+{
+    ah_adapter *a = ah_run_adapter(d->run);
+
+    if (!d->x)
+        return;
+    if (a->vt->stop)
+        a->vt->stop(a, d->x);
+    free_exchange(d->x);
+}
+
+/* -- needs -------------------------------------------------------------------------- */
+
+static void serve(ah_driven *d, const ah_need *need)
+{
+    switch (need->kind) {
+    case AH_NEED_EXCHANGE:
+        start_exchange(d, need->id);
+        break;
+    case AH_NEED_TOOL:
+        if (need->call->state == AH_CALL_RUNNING)
+            need->call->tool->vt->start(need->call->tool, need->call);
+        break;
+    case AH_NEED_STOP:
+        if (need->call)
+            need->call->tool->vt->stop(need->call->tool, need->call);
+        else
+            stop_exchange(d);
+        break;
+    case AH_NEED_TIMER:
+        ah_timer_set(d->host->loop, &d->timer, need->at);
+        break;
+    case AH_NEED_WAIT:
+    case AH_NEED_DONE:
+        break;
+    }
+}
+
+static void pump(ah_job *job)
+{
+    ah_driven *d = FROM(job, ah_driven, job);
+    ah_need need;
+
+    ah_run_tick(d->run, ah_host_now(d->host));
+    while (ah_run_next(d->run, &need))
+        serve(d, &need);
+    if (need.kind != AH_NEED_DONE || d->told)
+        return;
+    d->told = true;
+    ah_timer_unset(&d->timer);
+    d->done(d->ud, d);
+}
+
+static void on_timer(ah_timer *t)
+{
+    ah_driven_wake(FROM(t, ah_driven, timer));
+}
+
+void ah_driven_wake(ah_driven *d)
+{
+    ah_job_post(d->host, &d->job);
+}
+
+/* -- the face ------------------------------------------------------------------------- */
+
+ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn done, void *ud,
+                        ah_driven **out, ah_err *err)
+{
+    ah_driven *d = ah_alloc(h->mem, sizeof *d);
+
+    if (!d) {
+        ah_run_free(run);
+        return ah_err_nomem(err);
+    }
+    *d = (ah_driven){.host = h, .run = run, .parent = parent, .done = done, .ud = ud, .timer.fn = on_timer};
+    ah_run_set_owner(run, d);
+    d->job = (ah_job){.fn = pump, .of = d};
+    d->next = h->runs;
+    d->link = &h->runs;
+    if (d->next)
+        d->next->link = &d->next;
+    h->runs = d;
+    ah_driven_wake(d);
+    *out = d;
+    return AH_OK;
+}
+
+static void orphan_children(ah_driven *d)
+{
+    for (ah_driven *c = d->host->runs; c; c = c->next)
+        if (c->parent == d)
+            c->parent = d->parent;
+}
+
+void ah_driven_free(ah_driven *d)
+{
+    ah_need need;
+
+    if (!d)
+        return;
+    d->told = true;
+    ah_run_mute(d->run);
+    ah_run_cancel(d->run, AH_CANCELLED, "the run was dropped");
+    while (ah_run_next(d->run, &need))
+        serve(d, &need);
+    stop_exchange(d);
+    orphan_children(d);
+    ah_job_cancel(&d->job);
+    ah_timer_unset(&d->timer);
+    *d->link = d->next;
+    if (d->next)
+        d->next->link = d->link;
+    ah_run_free(d->run);
+    ah_free(d->host->mem, d);
+}
+
+ah_run *ah_driven_run(const ah_driven *d)
+{
+    return d->run;
+}
+
+ah_driven *ah_driven_next(const ah_driven *d)
+{
+    return d->next;
+}
+
+void ah_driven_cancel(ah_driven *d, ah_status status, const char *why)
+{
+    ah_run_cancel(d->run, status, why);
+    ah_driven_wake(d);
+}
+
+bool ah_driven_within(const ah_driven *d, const ah_driven *scope)
+{
+    if (!scope || !d)
+        return true;
+    while (d && d != scope)
+        d = d->parent;
+    return d != NULL;
+}

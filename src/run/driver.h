@@ -1,0 +1,40 @@
+/* The driver: serves the needs of all runs of a host, with HTTP, timers and the
+ * owners of tools and adapters. */
+#ifndef AH_RUN_DRIVER_H
+#define AH_RUN_DRIVER_H
+
+#include "run/host.h"
+#include "run/run.h"
+
+/* Told once, from a job, when a run has ended. */
+typedef void (*ah_driven_fn)(void *ud, ah_driven *d);
+
+/* Takes the run and begins to serve it. parent: the run in whose tool it was started. */
+ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn done, void *ud,
+                        ah_driven **out, ah_err *err);
+/* Stops what is at work and frees the run. From now on nothing comes from it; NULL is fine. */
+void ah_driven_free(ah_driven *d);
+
+ah_run *ah_driven_run(const ah_driven *d);
+ah_driven *ah_driven_next(const ah_driven *d);
+void ah_driven_cancel(ah_driven *d, ah_status status, const char *why);
+/* Is d the scope or started by it, however deep? NULL as scope holds all; NULL as d is in all. */
+bool ah_driven_within(const ah_driven *d, const ah_driven *scope);
+/* Something was given to the run (an answer, a message): look at it soon. */
+void ah_driven_wake(ah_driven *d);
+
+/* An exchange as its owner (ah_adapter_vt.exchange) sees it. */
+typedef struct ah_exchange {
+    ah_driven *of;
+    uint32_t id;
+    bool head_told;
+    ah_transfer *transfer; /* HTTP */
+    ah_buf scratch;
+    ah_job job;
+    void *task;            /* the owner's */
+} ah_exchange;
+
+void ah_exchange_feed(ah_exchange *x, ah_slice bytes);
+void ah_exchange_end(ah_exchange *x, const ah_err *err); /* x is gone after it */
+
+#endif

@@ -1,0 +1,161 @@
+#include "run/host.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "run/driver.h"
+
+static int64_t monotonic_ms(void *ud)
+{
+    struct timespec t;
+
+    (void)ud;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+ah_status ah_host_new(const ah_mem *mem, ah_host **out, ah_err *err)
+{
+    ah_host *h = ah_alloc(mem, sizeof *h);
+    ah_status st;
+
+    if (!h)
+        return ah_err_nomem(err);
+    h->mem = mem;
+    h->secrets.mem = mem;
+    h->log = (ah_log){.level = AH_LOG_OFF, .secrets = &h->secrets};
+    h->random = (uint64_t)ah_host_wall(h) * 6364136223846793005u + (uint64_t)getpid();
+    if ((st = ah_loop_new(mem, monotonic_ms, NULL, &h->loop, err)) != AH_OK) {
+        ah_free(mem, h);
+        return st;
+    }
+    *out = h;
+    return AH_OK;
+}
+
+void ah_host_free(ah_host *h)
+{
+    if (!h)
+        return;
+    ah_http_free(h->http);
+    ah_loop_free(h->loop);
+    ah_secrets_clear(&h->secrets);
+    ah_free(h->mem, h);
+}
+
+int64_t ah_host_now(ah_host *h)
+{
+    return ah_loop_now(h->loop);
+}
+
+int64_t ah_host_wall(void *host)
+{
+    struct timespec t;
+
+    (void)host;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* For the jitter of retries only: splitmix64. */
+double ah_host_random(void *host)
+{
+    ah_host *h = host;
+    uint64_t z = h->random += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+}
+
+ah_status ah_host_http(ah_host *h, ah_http **out, ah_err *err)
+{
+    ah_status st = h->http ? AH_OK : ah_http_new(h->mem, h->loop, &h->http, err);
+
+    if (st == AH_OK)
+        *out = h->http;
+    return st;
+}
+
+/* -- jobs ---------------------------------------------------------------------- */
+
+void ah_job_post(ah_host *h, ah_job *job)
+{
+    if (job->host)
+        return;
+    job->host = h;
+    job->next = NULL;
+    job->prev = h->last;
+    if (h->last)
+        h->last->next = job;
+    else
+        h->first = job;
+    h->last = job;
+}
+
+void ah_job_cancel(ah_job *job)
+{
+    ah_host *h = job->host;
+
+    if (!h)
+        return;
+    if (job->prev)
+        job->prev->next = job->next;
+    else
+        h->first = job->next;
+    if (job->next)
+        job->next->prev = job->prev;
+    else
+        h->last = job->prev;
+    job->host = NULL;
+}
+
+/* A job may post, cancel and run others (a drive inside a drive): so each search
+ * begins anew, and a round is bounded by what was posted before it began. */
+static ah_job *next_job(ah_host *h, const ah_driven *scope)
+{
+    ah_job *job = h->first;
+
+    while (job && !ah_driven_within(job->of, scope))
+        job = job->next;
+    return job;
+}
+
+static bool do_jobs(ah_host *h, const ah_driven *scope)
+{
+    ah_job *end = h->last, *job;
+    bool any = false, last = false;
+
+    while (!last && (job = next_job(h, scope))) {
+        last = job == end;
+        ah_job_cancel(job);
+        job->fn(job);
+        any = true;
+    }
+    return any;
+}
+
+static void take_cancel(ah_host *h)
+{
+    if (!atomic_exchange(&h->cancel, false))
+        return;
+    h->cancels++;
+    for (ah_driven *d = h->runs; d; d = ah_driven_next(d))
+        ah_driven_cancel(d, AH_CANCELLED, "cancelled");
+}
+
+void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms)
+{
+    bool any;
+
+    take_cancel(h);
+    any = do_jobs(h, scope);
+    ah_loop_wait(h->loop, any ? 0 : timeout_ms);
+    take_cancel(h);
+}
+
+void ah_host_cancel(ah_host *h)
+{
+    atomic_store(&h->cancel, true);
+    ah_loop_wake(h->loop);
+}

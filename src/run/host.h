@@ -1,0 +1,60 @@
+/* A host: what all runs of one user of the library share. Memory, clock, log,
+ * secrets, the event loop, HTTP, and a queue of jobs: everything that came in
+ * (bytes, timers, answers) becomes a job, and jobs are done between waits, never
+ * inside another library's callback. */
+#ifndef AH_RUN_HOST_H
+#define AH_RUN_HOST_H
+
+#include <stdatomic.h>
+
+#include "base/log.h"
+#include "wire/http.h"
+
+typedef struct ah_job ah_job;
+typedef struct ah_driven ah_driven; /* run/driver.h */
+
+/* Intrusive: lives in what it is about. Zero with fn set is an unposted job. */
+struct ah_job {
+    void (*fn)(ah_job *job);
+    ah_driven *of; /* the run it belongs to; NULL: none, done in any scope */
+    ah_job *next, *prev;
+    struct ah_host *host; /* NULL: not posted */
+};
+
+typedef struct ah_host {
+    const ah_mem *mem;
+    ah_log log;
+    ah_secrets secrets;
+    ah_loop *loop;
+    ah_http *http;    /* made when first needed */
+    ah_job *first, *last;
+    ah_driven *runs;  /* all that are served */
+    int64_t last_run; /* ids */
+    int depth;        /* drives inside drives */
+    uint64_t random;
+    atomic_bool cancel;
+    unsigned cancels; /* how often it was acted upon */
+    void *owner;      /* the Lua side */
+} ah_host;
+
+enum { AH_MAX_DEPTH = 8 };
+
+ah_status ah_host_new(const ah_mem *mem, ah_host **out, ah_err *err);
+void ah_host_free(ah_host *h); /* runs, transfers and tasks must be gone */
+
+int64_t ah_host_now(ah_host *h);   /* loop clock, ms */
+int64_t ah_host_wall(void *host);  /* ms since the epoch */
+double ah_host_random(void *host); /* [0, 1) */
+ah_status ah_host_http(ah_host *h, ah_http **out, ah_err *err);
+
+void ah_job_post(ah_host *h, ah_job *job); /* once posted, posting again changes nothing */
+void ah_job_cancel(ah_job *job);           /* harmless when not posted */
+
+/* Does what is due for `scope` and the runs it started (NULL: for all), waiting at
+ * most timeout_ms (-1: until something comes) when nothing is. */
+void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms);
+
+/* Cancels all runs at the next step. From any thread and from signal handlers. */
+void ah_host_cancel(ah_host *h);
+
+#endif

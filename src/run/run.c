@@ -1,0 +1,840 @@
+#include "run/run.h"
+
+#include <assert.h>
+
+enum {
+    MAX_UNKNOWN = 4,            /* that many calls of unknown tools in a row end the run */
+    FIRST_DELAY_MS = 500,
+    LONGEST_DELAY_MS = 8000
+};
+
+typedef enum run_state { NEXT_ITERATION, EXCHANGING, BACKOFF, CALLING, ENDED } run_state;
+
+struct ah_run {
+    ah_run_config cfg;
+    void *owner;
+    run_state state;
+    int64_t now, timer; /* timer: what the driver was asked for last; 0: nothing */
+    uint32_t last_id;
+
+    ah_need *need; /* a queue, first at need_at */
+    size_t need_at, n_needs, cap_needs;
+
+    ah_lowered wire;
+    ah_assembly msg;
+    ah_reader *reader;
+    uint32_t exchange; /* id, 0: none */
+    int attempt;
+    int64_t retry_at;
+
+    ah_call *call;
+    size_t n_calls, batch, next; /* calls [batch, next) are at work or answered */
+    size_t running;
+    int unknown_in_row;
+
+    bool started, cancel, last_round;
+    ah_err cancel_err;
+    ah_run_result result;
+    ah_buf text;
+};
+
+/* -- small things --------------------------------------------------------------- */
+
+static int64_t wall(const ah_run *run)
+{
+    return run->cfg.wall(run->cfg.ud);
+}
+
+static void emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n)
+{
+    ah_event e = {.type = type, .run = run->cfg.id, .parent = run->cfg.parent, .field = field, .n = n};
+
+    if (!run->cfg.on)
+        return;
+    e.time = wall(run);
+    run->cfg.on(run->cfg.on_ud, &e);
+}
+
+#define EMIT(run, type, ...) \
+    do { \
+        const ah_field fields_[] = {__VA_ARGS__}; \
+        emit(run, type, fields_, sizeof fields_ / sizeof *fields_); \
+    } while (0)
+
+void ah_run_warn(ah_run *run, ah_slice message)
+{
+    ah_log_put(run->cfg.log, AH_LOG_WARNING, "%.*s", AH_FMT(message));
+    EMIT(run, AH_EVENT_WARNING, AH_F_STR("message", message));
+}
+
+enum { NEEDS_OF_A_STEP = 8 }; /* an exchange, its stop: beside the calls' own */
+
+/* Called when a run is made and when a turn begins, with the queue empty: from then
+ * on a step's needs (a start and a stop for each call at most) fit, and pushing
+ * cannot fail. */
+static bool reserve_needs(ah_run *run, size_t n_calls)
+{
+    size_t most = 2 * n_calls + NEEDS_OF_A_STEP;
+    ah_need *n = ah_grow(run->cfg.mem, run->need, &run->cap_needs, run->n_needs + most, sizeof *n);
+
+    if (n)
+        run->need = n;
+    return n != NULL;
+}
+
+static void push(ah_run *run, ah_need need)
+{
+    assert(run->n_needs < run->cap_needs);
+    run->need[run->n_needs++] = need;
+}
+
+/* -- ending ------------------------------------------------------------------------ */
+
+static void close_exchange(ah_run *run)
+{
+    if (run->reader)
+        run->cfg.adapter->vt->close(run->reader);
+    run->reader = NULL;
+    run->exchange = 0;
+    ah_assembly_clear(&run->msg);
+}
+
+static void stop_exchange(ah_run *run)
+{
+    if (run->exchange)
+        push(run, (ah_need){.kind = AH_NEED_STOP, .id = run->exchange});
+    close_exchange(run);
+}
+
+static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice content)
+{
+    EMIT(run, AH_EVENT_TOOL_INVOKED, AH_F_STR("name", ah_text_slice(c->slot->name)),
+         AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_BOOL("success", success),
+         AH_F_NUM("duration", c->started ? (double)(run->now - c->started) / 1000 : 0.0),
+         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)), AH_F_STR("content", content));
+}
+
+/* Moves an answered call into its slot: overlay first, since its failure is the call's. */
+static void file_answer(ah_run *run, ah_call *c)
+{
+    ah_transcript *t = run->cfg.transcript;
+    ah_text *entry = NULL;
+
+    if (!c->success)
+        ah_overlay_drop(&c->overlay);
+    else if (ah_overlay_commit(&c->overlay, t, NULL) != AH_OK)
+        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    if (c->content)
+        entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, ah_text_slice(c->content), wall(run));
+    if (entry)
+        ah_transcript_fill(t, c->at, entry);
+    run->unknown_in_row = c->unknown ? run->unknown_in_row + 1 : 0;
+}
+
+static void stop_calls(ah_run *run)
+{
+    for (size_t i = run->batch; i < run->next; i++) {
+        ah_call *c = &run->call[i];
+
+        if (c->state == AH_CALL_RUNNING)
+            push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
+        else if (c->state == AH_CALL_ANSWERED)
+            file_answer(run, c);
+    }
+}
+
+static void free_calls(ah_run *run)
+{
+    for (size_t i = 0; i < run->n_calls; i++)
+        ah_call_clear(&run->call[i]);
+    ah_free(run->cfg.mem, run->call);
+    run->call = NULL;
+    run->n_calls = run->batch = run->next = run->running = 0;
+}
+
+static const char *settle_words(ah_status st, bool begun)
+{
+    if (!begun)
+        return "Not run: the run ended before this call was begun.";
+    switch (st) {
+    case AH_CANCELLED:
+        return "Cancelled: the run was stopped before this call finished. Its outcome is unknown.";
+    case AH_DEADLINE:
+        return "Cancelled: the deadline passed before this call finished. Its outcome is unknown.";
+    default:
+        return "Internal error: the run ended before this call finished. Its outcome is unknown.";
+    }
+}
+
+/* The answer of one call when the run ends in the middle of its turn. */
+static void settle_call(ah_run *run, ah_call *c, ah_status why)
+{
+    const ah_slot *slot = &run->cfg.transcript->slot[c->at];
+    const char *words = settle_words(why, c->state != AH_CALL_WAITING);
+    bool filed = slot->result != NULL;
+
+    if (!filed)
+        ah_transcript_settle(run->cfg.transcript, c->at, words, wall(run));
+    invoked(run, c, filed && c->success, filed ? ah_text_slice(c->content) : ah_slice_of(words));
+}
+
+/* Answers what is unanswered and commits: from here on the transcript is sound. */
+static void settle(ah_run *run, ah_status why)
+{
+    ah_transcript *t = run->cfg.transcript;
+
+    stop_calls(run);
+    for (size_t i = run->batch; i < run->n_calls; i++)
+        settle_call(run, &run->call[i], why);
+    for (size_t i = 0; i < t->n_slots; i++) /* without memory for the calls, or for an answer */
+        ah_transcript_settle(t, i, settle_words(why, run->n_calls > 0), wall(run));
+    ah_transcript_commit(t);
+}
+
+static void emit_done(ah_run *run)
+{
+    const ah_run_result *r = &run->result;
+
+    ah_log_put(run->cfg.log, AH_LOG_INFO, "run %lld %s after %d model calls, %zu tool calls%s%s", (long long)run->cfg.id,
+               r->err.status == AH_OK ? "done" : "failed", r->iterations, r->tool_calls,
+               r->err.status == AH_OK ? "" : ": ", r->err.status == AH_OK ? "" : r->err.message);
+    EMIT(run, AH_EVENT_DONE, AH_F_BOOL("success", r->err.status == AH_OK),
+         AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))), AH_F_STR("message", ah_slice_of(r->err.message)),
+         AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))), AH_F_INT("iterations", r->iterations),
+         AH_F_INT("tool_calls", r->tool_calls));
+}
+
+static void finish(ah_run *run)
+{
+    run->state = ENDED;
+    run->timer = 0;
+    emit_done(run);
+}
+
+/* Ends the run with the error already in result.err. */
+static void fail(ah_run *run)
+{
+    ah_err *err = &run->result.err;
+
+    ah_secrets_redact_err(run->cfg.secrets, err);
+    stop_exchange(run);
+    settle(run, err->status);
+    finish(run);
+}
+
+/* -- the exchange --------------------------------------------------------------------- */
+
+static void on_delta(void *ud, ah_slice text)
+{
+    EMIT((ah_run *)ud, AH_EVENT_CONTENT, AH_F_STR("text", text));
+}
+
+static void note_break(ah_run *run, ah_break brk, size_t entry)
+{
+    if (brk == AH_BREAK_NONE)
+        return;
+    ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk), entry);
+    EMIT(run, AH_EVENT_CACHE_BREAK, AH_F_STR("reason", ah_slice_of(ah_break_name(brk))), AH_F_INT("entry", entry));
+}
+
+static ah_status open_exchange(ah_run *run)
+{
+    const ah_adapter *a = run->cfg.adapter;
+    ah_err *err = &run->result.err;
+    ah_break brk = AH_BREAK_NONE;
+    size_t entry = 0;
+    ah_status st = ah_lowered_update(&run->wire, &brk, &entry, err);
+
+    if (st != AH_OK)
+        return st;
+    note_break(run, brk, entry);
+    ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets, run->cfg.wants_content ? on_delta : NULL, run);
+    return a->vt->open(a, &run->msg, &run->reader, err);
+}
+
+static void start_exchange(ah_run *run)
+{
+    ah_slice body[3];
+    size_t bytes = 0, n;
+
+    if (open_exchange(run) != AH_OK) {
+        fail(run);
+        return;
+    }
+    n = ah_lowered_body(&run->wire, body);
+    for (size_t i = 0; i < n; i++)
+        bytes += body[i].n;
+    run->exchange = ++run->last_id;
+    run->state = EXCHANGING;
+    push(run, (ah_need){.kind = AH_NEED_EXCHANGE, .id = run->exchange});
+    ah_log_put(run->cfg.log, AH_LOG_DEBUG, "request %d to %s/%s: %zu bytes", run->result.iterations + 1,
+               run->cfg.adapter->provider->data, run->cfg.adapter->model->data, bytes);
+    EMIT(run, AH_EVENT_REQUEST, AH_F_INT("iteration", run->result.iterations + 1),
+         AH_F_INT("attempt", run->attempt + 1), AH_F_INT("bytes", bytes));
+}
+
+/* Half a second, doubled each time up to eight, less up to a quarter at random. */
+static int64_t delay_of(const ah_run *run, int64_t advised)
+{
+    int64_t ms = FIRST_DELAY_MS;
+
+    if (advised > 0)
+        return advised;
+    for (int i = 0; i < run->attempt && ms < LONGEST_DELAY_MS; i++)
+        ms *= 2;
+    return (int64_t)((double)ms * (1 - 0.25 * run->cfg.random(run->cfg.ud)));
+}
+
+static bool may_retry(const ah_run *run)
+{
+    bool shown = run->cfg.wants_content && run->msg.shown > 0;
+
+    return run->result.err.retryable && run->attempt < run->cfg.retries && !shown;
+}
+
+/* The error is in result.err. */
+static void exchange_failed(ah_run *run)
+{
+    ah_err *err = &run->result.err;
+    int64_t delay = delay_of(run, run->reader ? run->reader->retry_after_ms : -1);
+
+    if (!may_retry(run)) {
+        fail(run);
+        return;
+    }
+    stop_exchange(run);
+    ah_secrets_redact_err(run->cfg.secrets, err);
+    run->attempt++;
+    run->retry_at = run->now + delay;
+    run->state = BACKOFF;
+    ah_log_put(run->cfg.log, AH_LOG_WARNING, "retry %d of %d in %.1f s: %s", run->attempt, run->cfg.retries,
+               (double)delay / 1000, err->message);
+    EMIT(run, AH_EVENT_RETRY, AH_F_INT("attempt", run->attempt), AH_F_NUM("delay", (double)delay / 1000),
+         AH_F_STR("message", ah_slice_of(err->message)), AH_F_INT("status", err->http_status));
+}
+
+/* -- the answer ------------------------------------------------------------------------- */
+
+static void add_usage(ah_run *run, const ah_usage *u)
+{
+    ah_usage_add(&run->result.usage, u);
+    EMIT(run, AH_EVENT_USAGE, AH_F_INT("input", u->input), AH_F_INT("cached_read", u->cached_read),
+         AH_F_INT("cached_write", u->cached_write), AH_F_INT("output", u->output),
+         AH_F_INT("reasoning", u->reasoning), AH_F_BOOL("known", u->known));
+}
+
+static bool new_calls(ah_run *run)
+{
+    ah_transcript *t = run->cfg.transcript;
+
+    run->call = ah_alloc(run->cfg.mem, t->n_slots * sizeof *run->call);
+    if (!run->call || !reserve_needs(run, t->n_slots))
+        return false;
+    run->n_calls = t->n_slots;
+    for (size_t i = 0; i < t->n_slots; i++)
+        ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i);
+    return true;
+}
+
+static bool keep_text(ah_run *run)
+{
+    const ah_buf *text = run->msg.text.len ? &run->msg.text : &run->msg.refusal;
+
+    ah_buf_reset(&run->text, 0);
+    ah_buf_put(&run->text, ah_buf_slice(text));
+    return ah_buf_ok(&run->text);
+}
+
+/* A call cut off by the output limit may look whole: the last one is never run. */
+static void refuse_cut(ah_run *run)
+{
+    ah_call *last = &run->call[run->n_calls - 1];
+
+    if (run->result.stop == AH_STOP_LENGTH || run->result.stop == AH_STOP_FILTER)
+        ah_call_refuse(last, "The call was cut off (%s) and not run. Make it again, shorter.",
+                       ah_stop_name(run->result.stop));
+}
+
+static void begin_calls(ah_run *run)
+{
+    run->result.rounds++;
+    run->result.tool_calls += run->n_calls;
+    refuse_cut(run);
+    EMIT(run, AH_EVENT_TOOL_CALLS,
+         AH_F_JSON("calls", ah_json_member(ah_text_slice(run->cfg.transcript->assistant), "tool_calls")));
+    run->state = CALLING;
+}
+
+static void no_calls(ah_run *run)
+{
+    bool queued = run->cfg.transcript->n_staged > 0;
+
+    ah_transcript_commit(run->cfg.transcript);
+    if (queued && !run->last_round)
+        run->state = NEXT_ITERATION;
+    else
+        finish(run);
+}
+
+/* The message becomes the pending turn. */
+static ah_status begin_turn(ah_run *run)
+{
+    ah_origin origin = ah_adapter_origin(run->cfg.adapter);
+    ah_transcript *t = run->cfg.transcript;
+    ah_err *err = &run->result.err;
+    ah_text *entry;
+    ah_status st = ah_assembly_entry(&run->msg, t, &origin, wall(run), &entry, err);
+
+    if (st == AH_OK)
+        st = ah_transcript_begin(t, entry, err);
+    if (st == AH_OK && ((t->n_slots && !new_calls(run)) || !keep_text(run)))
+        st = ah_err_nomem(err);
+    return st;
+}
+
+static void answered(ah_run *run)
+{
+    if (begin_turn(run) != AH_OK) {
+        fail(run);
+        return;
+    }
+    ah_err_set(&run->result.err, AH_OK, "%s", "");
+    run->result.iterations++;
+    run->result.stop = run->msg.stop;
+    add_usage(run, &run->msg.usage);
+    close_exchange(run);
+    if (run->n_calls)
+        begin_calls(run);
+    else
+        no_calls(run);
+}
+
+/* -- the calls ---------------------------------------------------------------------------- */
+
+static bool is_parallel(const ah_run *run, size_t i)
+{
+    const ah_tool *t = ah_registry_find(run->cfg.registry, ah_text_slice(run->call[i].slot->name));
+
+    return t && t->parallel;
+}
+
+static void begin_call(ah_run *run, ah_call *c)
+{
+    if (c->state != AH_CALL_WAITING || !ah_call_prepare(c, run->cfg.registry, run->now, run->cfg.deadline))
+        return;
+    c->need = ++run->last_id;
+    run->running++;
+    push(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
+    EMIT(run, AH_EVENT_TOOL_STARTED, AH_F_STR("name", ah_text_slice(c->slot->name)),
+         AH_F_STR("id", ah_text_slice(c->slot->id)));
+}
+
+/* One call, or neighbours that are all marked parallel. */
+static void begin_batch(ah_run *run)
+{
+    run->batch = run->next;
+    do
+        begin_call(run, &run->call[run->next++]);
+    while (run->next < run->n_calls && is_parallel(run, run->next - 1) && is_parallel(run, run->next));
+}
+
+static void leave(ah_run *run, const ah_call *c)
+{
+    ah_err *err = &run->result.err;
+
+    ah_err_set(err, c->leave, "%.*s", AH_FMT(ah_text_slice(c->leave_why)));
+    err->phase = AH_PHASE_TOOL;
+}
+
+static void too_many_unknown(ah_run *run, const ah_call *c)
+{
+    ah_err_set(&run->result.err, AH_TOOL_NOT_FOUND, "%.*s", AH_FMT(ah_text_slice(c->content)));
+    run->result.err.phase = AH_PHASE_TOOL;
+}
+
+/* Files the batch's answers in request order; true when the run must end. */
+static bool end_batch(ah_run *run)
+{
+    int most = run->cfg.throw_on_unknown ? 1 : MAX_UNKNOWN;
+    bool ends = false;
+
+    for (size_t i = run->batch; i < run->next; i++) {
+        ah_call *c = &run->call[i];
+
+        file_answer(run, c);
+        invoked(run, c, c->success, ah_text_slice(c->content));
+        if (!ends && c->leave != AH_OK)
+            leave(run, c);
+        else if (!ends && run->unknown_in_row >= most)
+            too_many_unknown(run, c);
+        ends = ends || c->leave != AH_OK || run->unknown_in_row >= most;
+    }
+    run->batch = run->next;
+    return ends;
+}
+
+/* A slot that got no answer for want of memory is settled from its reserve. */
+static void end_turn(ah_run *run)
+{
+    ah_transcript *t = run->cfg.transcript;
+
+    for (size_t i = 0; i < t->n_slots; i++)
+        ah_transcript_settle(t, i, settle_words(AH_INTERNAL, true), wall(run));
+    ah_transcript_commit(t);
+    free_calls(run);
+    run->state = NEXT_ITERATION;
+}
+
+static void go_on_calling(ah_run *run)
+{
+    if (run->batch < run->next && end_batch(run))
+        fail(run);
+    else if (run->next < run->n_calls)
+        begin_batch(run);
+    else
+        end_turn(run);
+}
+
+void ah_call_done(ah_call *call, const ah_outcome *outcome)
+{
+    ah_run *run = call->run;
+
+    if (call->state != AH_CALL_RUNNING)
+        return;
+    run->running--;
+    ah_call_settle(call, outcome);
+}
+
+/* -- iterations ------------------------------------------------------------------------------ */
+
+static bool past_deadline(ah_run *run)
+{
+    static const ah_phase phase[] = {[NEXT_ITERATION] = AH_PHASE_REQUEST, [EXCHANGING] = AH_PHASE_RESPONSE,
+                                     [BACKOFF] = AH_PHASE_REQUEST, [CALLING] = AH_PHASE_TOOL,
+                                     [ENDED] = AH_PHASE_NONE};
+
+    if (!run->cfg.deadline || run->now < run->cfg.deadline)
+        return false;
+    ah_err_set(&run->result.err, AH_DEADLINE, "the run's deadline passed (set by timeout or deadline)");
+    run->result.err.phase = phase[run->state];
+    return true;
+}
+
+/* The options in force, but with tool_choice none. */
+static void put_no_choice(ah_buf *b, ah_slice options)
+{
+    ah_json_reader r = ah_json_read(options);
+    ah_json_token key = ah_json_next(&r);
+
+    ah_buf_str(b, "{\"tool_choice\":\"none\"");
+    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
+        ah_json_token t = ah_json_next(&r);
+        ah_slice value = ah_json_skip(&r, t);
+
+        if (!ah_json_token_is(key, "tool_choice"))
+            ah_buf_fmt(b, ",\"%.*s\":%.*s", AH_FMT(key.raw), AH_FMT(value));
+    }
+    ah_buf_char(b, '}');
+}
+
+/* on_max = "answer": one more model call, tools declared but not to be chosen. */
+static ah_status ask_for_answer(ah_run *run)
+{
+    ah_slice settings = run->wire.settings, model = ah_json_member(settings, "model");
+    ah_err *err = &run->result.err;
+    ah_text *t = NULL;
+    ah_status st;
+    ah_buf b;
+
+    ah_buf_init(&b, run->cfg.mem, 1 << 20);
+    ah_buf_fmt(&b, "{\"type\":\"settings\",\"model\":%.*s,\"options\":", AH_FMT(model.p ? model : ah_slice_of("null")));
+    put_no_choice(&b, ah_json_member(settings, "options"));
+    ah_buf_char(&b, '}');
+    st = ah_text_from_buf(&b, "settings", &t, err);
+    if (st == AH_OK)
+        st = ah_transcript_add(run->cfg.transcript, AH_ENTRY_SETTINGS, t, err);
+    ah_buf_clear(&b);
+    run->last_round = true;
+    return st;
+}
+
+static void too_many_iterations(ah_run *run)
+{
+    ah_err *err = &run->result.err;
+
+    if (run->cfg.answer_on_max && !run->last_round) {
+        if (ask_for_answer(run) == AH_OK)
+            start_exchange(run);
+        else
+            fail(run);
+        return;
+    }
+    ah_err_set(err, AH_MAX_ITERATIONS,
+               "Tool loop exceeded maximum iterations (%d). This may indicate a loop in tool calls or an overly "
+               "complex task.",
+               run->cfg.max_iterations);
+    fail(run);
+}
+
+static void tell_start(ah_run *run)
+{
+    const ah_adapter *a = run->cfg.adapter;
+
+    run->started = true;
+    EMIT(run, AH_EVENT_START, AH_F_STR("provider", ah_text_slice(a->provider)), AH_F_STR("model", ah_text_slice(a->model)));
+}
+
+static void next_iteration(ah_run *run)
+{
+    if (!run->started)
+        tell_start(run);
+    run->attempt = 0;
+    if (run->result.iterations >= run->cfg.max_iterations) {
+        too_many_iterations(run);
+        return;
+    }
+    EMIT(run, AH_EVENT_TOOL_LOOP_ITERATION, AH_F_INT("iteration", run->result.iterations + 1),
+         AH_F_INT("available_tool_count", run->cfg.registry->n), AH_F_INT("discovered_provider_count", 0));
+    start_exchange(run);
+}
+
+/* One step where one can be made; false: wait. */
+static bool advance(ah_run *run)
+{
+    if (run->state == ENDED)
+        return false;
+    if (run->cancel)
+        run->result.err = run->cancel_err;
+    if (run->cancel || past_deadline(run)) {
+        fail(run);
+        return true;
+    }
+    switch (run->state) {
+    case NEXT_ITERATION:
+        next_iteration(run);
+        return true;
+    case BACKOFF:
+        if (run->now < run->retry_at)
+            return false;
+        start_exchange(run);
+        return true;
+    case CALLING:
+        if (run->running)
+            return false;
+        go_on_calling(run);
+        return true;
+    case EXCHANGING:
+    case ENDED:
+        return false;
+    }
+    return false;
+}
+
+/* -- time --------------------------------------------------------------------------------------- */
+
+static void sooner(int64_t *at, int64_t candidate)
+{
+    if (candidate && (!*at || candidate < *at))
+        *at = candidate;
+}
+
+static int64_t next_timer(const ah_run *run)
+{
+    int64_t at = run->cfg.deadline;
+
+    if (run->state == BACKOFF)
+        sooner(&at, run->retry_at);
+    for (size_t i = run->batch; i < run->next; i++)
+        if (run->call[i].state == AH_CALL_RUNNING)
+            sooner(&at, run->call[i].deadline);
+    return at;
+}
+
+static void time_out(ah_run *run, ah_call *c)
+{
+    push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
+    run->running--;
+    ah_call_refuse(c, "Tool '%s' execution failed: it did not finish within %.1f seconds and was stopped.",
+                   c->tool->name->data, (double)c->tool->timeout_ms / 1000);
+}
+
+void ah_run_tick(ah_run *run, int64_t now)
+{
+    if (now > run->now)
+        run->now = now;
+    for (size_t i = run->batch; i < run->next; i++) {
+        ah_call *c = &run->call[i];
+
+        if (run->state == CALLING && c->state == AH_CALL_RUNNING && c->deadline && now >= c->deadline)
+            time_out(run, c);
+    }
+}
+
+/* -- the face ------------------------------------------------------------------------------------ */
+
+ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err)
+{
+    ah_run *run = ah_alloc(cfg->mem, sizeof *run);
+
+    if (!run)
+        return ah_err_nomem(err);
+    run->cfg = *cfg;
+    run->now = now;
+    run->state = NEXT_ITERATION;
+    ah_adapter_ref(cfg->adapter);
+    ah_transcript_ref(cfg->transcript);
+    ah_lowered_init(&run->wire, cfg->mem, cfg->adapter, cfg->transcript);
+    ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
+    if (!reserve_needs(run, 0)) {
+        ah_run_free(run);
+        return ah_err_nomem(err);
+    }
+    *out = run;
+    return AH_OK;
+}
+
+void ah_run_mute(ah_run *run)
+{
+    run->cfg.on = NULL;
+    run->cfg.wants_content = false;
+}
+
+void ah_run_free(ah_run *run)
+{
+    if (!run)
+        return;
+    ah_run_mute(run);
+    if (run->state == CALLING)
+        settle(run, AH_CANCELLED);
+    close_exchange(run);
+    free_calls(run);
+    ah_lowered_clear(&run->wire);
+    ah_buf_clear(&run->text);
+    ah_adapter_unref(run->cfg.adapter);
+    ah_transcript_unref(run->cfg.transcript);
+    ah_free(run->cfg.mem, run->need);
+    ah_free(run->cfg.mem, run);
+}
+
+static bool pop(ah_run *run, ah_need *need)
+{
+    if (run->need_at == run->n_needs) {
+        run->need_at = run->n_needs = 0;
+        return false;
+    }
+    *need = run->need[run->need_at++];
+    return true;
+}
+
+bool ah_run_next(ah_run *run, ah_need *need)
+{
+    int64_t at;
+
+    for (;;) {
+        if (pop(run, need))
+            return true;
+        if (advance(run))
+            continue;
+        if (run->state == ENDED)
+            break;
+        if ((at = next_timer(run)) == run->timer || !at)
+            break;
+        run->timer = at;
+        *need = (ah_need){.kind = AH_NEED_TIMER, .at = at};
+        return true;
+    }
+    *need = (ah_need){.kind = run->state == ENDED ? AH_NEED_DONE : AH_NEED_WAIT};
+    return false;
+}
+
+void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head)
+{
+    const ah_adapter_vt *vt = run->cfg.adapter->vt;
+
+    if (id == run->exchange && vt->head_came(run->reader, head, &run->result.err) != AH_OK)
+        exchange_failed(run);
+}
+
+void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes)
+{
+    const ah_adapter_vt *vt = run->cfg.adapter->vt;
+
+    if (id == run->exchange && vt->feed(run->reader, bytes, &run->result.err) != AH_OK)
+        exchange_failed(run);
+}
+
+void ah_run_end(ah_run *run, uint32_t id, const ah_err *err)
+{
+    const ah_adapter_vt *vt = run->cfg.adapter->vt;
+
+    if (id == 0 || id != run->exchange)
+        return;
+    run->exchange = 0; /* nothing to stop any more */
+    if (err && err->status != AH_OK) {
+        run->result.err = *err;
+        exchange_failed(run);
+    } else if (vt->end(run->reader, &run->result.err) != AH_OK) {
+        exchange_failed(run);
+    } else {
+        answered(run);
+    }
+}
+
+void ah_run_cancel(ah_run *run, ah_status status, const char *why)
+{
+    if (run->state == ENDED || run->cancel)
+        return;
+    run->cancel = true;
+    ah_err_set(&run->cancel_err, status, "%s", why);
+}
+
+ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err)
+{
+    return ah_transcript_stage(run->cfg.transcript, AH_ENTRY_USER, json, err);
+}
+
+ah_adapter *ah_run_adapter(const ah_run *run)
+{
+    return run->cfg.adapter;
+}
+
+const ah_lowered *ah_run_lowered(const ah_run *run)
+{
+    return &run->wire;
+}
+
+int64_t ah_run_id(const ah_run *run)
+{
+    return run->cfg.id;
+}
+
+void ah_run_set_owner(ah_run *run, void *owner)
+{
+    run->owner = owner;
+}
+
+void *ah_run_owner(const ah_run *run)
+{
+    return run->owner;
+}
+
+int64_t ah_run_deadline(const ah_run *run)
+{
+    return run->cfg.deadline;
+}
+
+bool ah_run_done(const ah_run *run)
+{
+    return run->state == ENDED;
+}
+
+bool ah_run_cancelling(const ah_run *run)
+{
+    return run->cancel;
+}
+
+void ah_run_result_of(const ah_run *run, ah_run_result *out)
+{
+    *out = run->result;
+    out->text = ah_buf_slice(&run->text);
+}

@@ -1,0 +1,96 @@
+/* One run: a model called until it answers without calls. The state machine does
+ * no I/O and knows no clock: it yields needs, and is given what came of them.
+ *
+ *     while (ah_run_next(run, &need)) serve(need);   until AH_NEED_WAIT or AH_NEED_DONE
+ *     ah_run_head / feed / end, ah_call_done, ah_run_tick, ah_run_cancel
+ *
+ * Whatever happens, the transcript is sound when AH_NEED_DONE is reached. */
+#ifndef AH_RUN_RUN_H
+#define AH_RUN_RUN_H
+
+#include "base/log.h"
+#include "model/event.h"
+#include "run/dispatch.h"
+#include "wire/lower.h"
+
+typedef struct ah_run ah_run;
+
+typedef struct ah_run_config {
+    const ah_mem *mem;
+    const ah_log *log;
+    const ah_secrets *secrets;
+    int64_t id, parent;          /* parent 0: none */
+    ah_adapter *adapter;         /* referenced */
+    ah_transcript *transcript;   /* referenced; the run appends */
+    const ah_registry *registry; /* borrowed until the run is freed */
+    int max_iterations;          /* model calls */
+    bool answer_on_max;          /* one last call without tools instead of the error */
+    bool throw_on_unknown;       /* an unknown tool ends the run (seed 001) */
+    int retries;
+    int64_t deadline;            /* loop clock, ms; 0: none */
+    int64_t (*wall)(void *ud);   /* ms since the epoch */
+    double (*random)(void *ud);  /* [0, 1) */
+    void *ud;                    /* of the two */
+    ah_event_fn on;              /* NULL: nobody listens */
+    void *on_ud;
+    bool wants_content;          /* a listener is shown content as it comes: no retry after that */
+} ah_run_config;
+
+typedef enum ah_need_kind {
+    AH_NEED_WAIT,     /* nothing until something comes */
+    AH_NEED_DONE,     /* ended: see ah_run_error */
+    AH_NEED_EXCHANGE, /* send ah_lowered_body(ah_run_lowered(run)) with the adapter */
+    AH_NEED_TOOL,     /* start `call` */
+    AH_NEED_STOP,     /* the exchange or call of that id is no longer wanted: nothing more may come of it */
+    AH_NEED_TIMER     /* call ah_run_tick at `at`; replaces the one before */
+} ah_need_kind;
+
+typedef struct ah_need {
+    ah_need_kind kind;
+    uint32_t id;
+    ah_call *call; /* TOOL; STOP of a call */
+    int64_t at;    /* TIMER, loop clock */
+} ah_need;
+
+/* `now` is the loop's clock. */
+ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err);
+void ah_run_mute(ah_run *run); /* no events from now on */
+void ah_run_free(ah_run *run); /* settles and commits a pending turn first; NULL is fine */
+
+/* False with AH_NEED_WAIT and AH_NEED_DONE. */
+bool ah_run_next(ah_run *run, ah_need *need);
+
+void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head);
+void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes);
+void ah_run_end(ah_run *run, uint32_t id, const ah_err *err); /* err NULL or AH_OK: complete */
+void ah_call_done(ah_call *call, const ah_outcome *outcome);
+void ah_run_tick(ah_run *run, int64_t now);
+/* Takes note; the next ah_run_next acts on it. status AH_CANCELLED, AH_NOMEM or AH_INTERNAL. */
+void ah_run_cancel(ah_run *run, ah_status status, const char *why);
+/* A user message queued to the next commit; takes json (also on failure). The run goes on
+ * after an answer as long as messages were queued. */
+ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err);
+
+ah_adapter *ah_run_adapter(const ah_run *run);
+const ah_lowered *ah_run_lowered(const ah_run *run);
+int64_t ah_run_id(const ah_run *run);
+void ah_run_set_owner(ah_run *run, void *owner); /* whoever serves it */
+void *ah_run_owner(const ah_run *run);
+int64_t ah_run_deadline(const ah_run *run);
+bool ah_run_done(const ah_run *run);
+bool ah_run_cancelling(const ah_run *run);
+void ah_run_warn(ah_run *run, ah_slice message); /* one `warning` event and log line */
+
+/* What came out, valid when done. */
+typedef struct ah_run_result {
+    ah_err err;        /* AH_OK: there is an answer */
+    ah_slice text;     /* of the last assistant message; lives as long as the run */
+    ah_stop stop;
+    int iterations;    /* model calls that were answered */
+    int rounds;        /* answers with calls */
+    size_t tool_calls;
+    ah_usage usage;
+} ah_run_result;
+void ah_run_result_of(const ah_run *run, ah_run_result *out);
+
+#endif
