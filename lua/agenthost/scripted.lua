@@ -1,0 +1,208 @@
+--- ah.scripted: a model that says what a script tells it to, for tests and examples.
+--
+--   ah.scripted { turn, turn, ... }      one turn for each request, in this order
+--   ah.scripted(function(request) ... end)   or a turn for each request from a function
+--
+-- A turn is a string (the whole answer), a function(request) that returns a turn, or a
+-- table of these fields:
+--   text = "..."              or a list of strings: streamed piece by piece
+--   calls = { { name, arguments = {...} or "json text", id = ... }, ... }
+--   refusal = "...", stop = "end"|"length"|..., usage = { input, output, ... }
+--   delay = seconds           before the answer, and between its pieces
+--   cut = true                the answer ends before it is complete
+--   fail = { message, status, retryable, retry_after }    instead of an answer
+--   raw = "bytes"             instead of everything else
+--   expect = { ... }          what the request must hold (see `check_expect`)
+--   check = function(request) ... end     raises or returns false, message to refuse
+--
+-- A request is { model, options, tools, system, entries }, entries as in the transcript.
+-- Running out of turns is an error of the run. adapter:done() tells what was not asked for:
+-- it raises unless every turn was taken; adapter:requests() lists what was sent.
+local ah = ...
+
+local FIELDS = {
+  text = true, calls = true, refusal = true, stop = true, usage = true, delay = true, cut = true,
+  fail = true, raw = true, expect = true, check = true,
+}
+local CALL_FIELDS = { id = true, name = true, arguments = true }
+
+local function refuse(text, ...)
+  error(ah.error { code = "provider", message = ("scripted model: " .. text):format(...) }, 0)
+end
+
+local function check_fields(t, known, what)
+  for key in pairs(t) do
+    if not known[key] then
+      error(("ah.scripted: unknown field '%s' in %s"):format(tostring(key), what), 0)
+    end
+  end
+end
+
+local function check_turn(turn, at)
+  local kind = type(turn)
+  if kind == "table" then
+    check_fields(turn, FIELDS, ("turn %d"):format(at))
+    for i, call in ipairs(turn.calls or {}) do
+      check_fields(call, CALL_FIELDS, ("turn %d, call %d"):format(at, i))
+    end
+  elseif kind ~= "string" and kind ~= "function" then
+    error(("ah.scripted: turn %d must be a string, a table or a function, found %s"):format(at, kind), 0)
+  end
+  return turn
+end
+
+--- The text of the request's last user message.
+local function last_user(request)
+  for i = #request.entries, 1, -1 do
+    local e = request.entries[i]
+    if e.type == "user" then
+      return e.content[1] and e.content[1].text or ""
+    end
+  end
+end
+
+local function has_tool(request, name)
+  for _, tool in ipairs(request.tools) do
+    if tool.name == name then
+      return true
+    end
+  end
+end
+
+--- expect = { user, system, tools = { names }, result = text of the last tool result, model }
+local function check_expect(expect, request, at)
+  for key, wanted in pairs(expect) do
+    local found
+    if key == "tools" then
+      for _, name in ipairs(wanted) do
+        if not has_tool(request, name) then
+          refuse("request %d does not offer the tool '%s'", at, name)
+        end
+      end
+      found = wanted
+    elseif key == "user" then
+      found = last_user(request)
+    elseif key == "result" then
+      local last = request.entries[#request.entries]
+      found = last and last.type == "tool_result" and last.content or nil
+    elseif key == "system" or key == "model" then
+      found = request[key]
+    else
+      refuse("unknown expectation '%s'", tostring(key))
+    end
+    if found ~= wanted then
+      refuse("request %d: expected %s '%s', found '%s'", at, key, tostring(wanted), tostring(found))
+    end
+  end
+end
+
+local function check_request(turn, request, at)
+  if turn.expect then
+    check_expect(turn.expect, request, at)
+  end
+  if turn.check then
+    local ok, message = turn.check(request)
+    if ok == false then
+      refuse("request %d was refused: %s", at, tostring(message or "check returned false"))
+    end
+  end
+end
+
+local function write_text(x, turn)
+  local pieces = type(turn.text) == "table" and turn.text or { turn.text }
+  for i, piece in ipairs(pieces) do
+    if i > 1 and turn.delay then
+      ah.sleep(turn.delay)
+    end
+    x:write { text = piece }
+  end
+end
+
+local function write_calls(x, turn)
+  for i, call in ipairs(turn.calls or {}) do
+    local arguments = call.arguments or "{}"
+    if type(arguments) == "table" then
+      arguments = ah.json.encode(next(arguments) == nil and ah.object {} or arguments)
+    end
+    x:write { call = { index = i - 1, id = call.id, name = call.name, arguments = arguments } }
+  end
+end
+
+local function play(x, turn)
+  if turn.delay then
+    ah.sleep(turn.delay)
+  end
+  if turn.fail then
+    x:write { error = turn.fail }
+    return
+  end
+  if turn.raw then
+    x:raw(turn.raw)
+    return
+  end
+  write_text(x, turn)
+  if turn.refusal then
+    x:write { refusal = turn.refusal }
+  end
+  write_calls(x, turn)
+  if turn.usage then
+    x:write { usage = turn.usage }
+  end
+  if not turn.cut then
+    x:write { stop = turn.stop or (turn.calls and "tool_calls" or "end") }
+  end
+end
+
+local function as_table(turn, request, at)
+  while type(turn) == "function" do
+    turn = check_turn(turn(request), at)
+  end
+  return type(turn) == "string" and { text = turn } or turn
+end
+
+--- Makes the adapter. `spec` is a list of turns or a function; the names are those of
+-- model and provider in events and errors.
+local function scripted(spec, name, provider)
+  local taken, requests = 0, {}
+  if type(spec) == "table" then
+    for i, turn in ipairs(spec) do
+      check_turn(turn, i)
+    end
+  elseif type(spec) ~= "function" then
+    error("ah.scripted: expected a list of turns or a function, found " .. type(spec), 2)
+  end
+
+  local function exchange(x)
+    taken = taken + 1
+    local at = taken
+    local turn = spec
+    if type(spec) == "table" then
+      turn = spec[at]
+      if turn == nil then
+        refuse("request %d was not expected (turns given: %d)", at, #spec)
+      end
+    end
+    local needs_request = type(turn) ~= "string"
+    local request = needs_request and x:request() or nil
+    requests[at] = request or false
+    turn = as_table(turn, request, at)
+    check_request(turn, request, at)
+    play(x, turn)
+  end
+
+  return ah._adapter(provider or "scripted", name or "script", exchange, {
+    --- Raises unless every turn was taken.
+    done = function()
+      if type(spec) == "table" and taken < #spec then
+        refuse("%d of %d turns were never asked for", #spec - taken, #spec)
+      end
+      return true
+    end,
+    --- The requests so far, decoded; false for a turn that was a plain string.
+    requests = function()
+      return requests
+    end,
+  })
+end
+
+return scripted

@@ -1,0 +1,304 @@
+/* Adapters written in Lua: a function that is given an exchange and writes pieces
+ * of the answer into it. ah.scripted and demo/ models stand on it. */
+#include "lua/lua_adapter.h"
+
+#include <stdlib.h>
+
+#include "lua/lua_task.h"
+#include "lua/lua_value.h"
+
+static const char ADAPTER[] = "agenthost.adapter";
+static const char EXCHANGE[] = "agenthost.exchange";
+
+enum { MAX_PIECE = 64 << 20 };
+
+typedef struct lua_adapter {
+    ah_scripted scripted;
+    ah_lua *lua;
+    int ref; /* function(exchange) */
+} lua_adapter;
+
+/* What the function sees of an exchange. */
+typedef struct exchange {
+    ah_exchange *x; /* NULL once it is over */
+    ah_task *task;
+} exchange;
+
+/* -- the exchange as an object ----------------------------------------------------------- */
+
+static ah_exchange *check_exchange(lua_State *L)
+{
+    exchange *e = luaL_checkudata(L, 1, EXCHANGE);
+
+    if (!e->x)
+        ah_lua_raise(L, AH_USAGE, "exchange: it is over");
+    return e->x;
+}
+
+static ah_buf *push_buf(lua_State *L)
+{
+    ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0);
+
+    ah_buf_init(b, &ah_lua_of(L)->mem, MAX_PIECE);
+    luaL_setmetatable(L, "agenthost.value");
+    return b;
+}
+
+/* x:request(): the request, decoded. */
+static int exchange_request(lua_State *L)
+{
+    ah_exchange *x = check_exchange(L);
+    ah_slice body[3];
+    size_t n = ah_lowered_body(ah_run_lowered(ah_driven_run(x->of)), body);
+    ah_buf *b = push_buf(L);
+
+    for (size_t i = 0; i < n; i++)
+        ah_buf_put(b, body[i]);
+    if (!ah_buf_ok(b))
+        return luaL_error(L, "not enough memory for the request");
+    ah_lua_push_json(L, ah_buf_slice(b));
+    return 1;
+}
+
+/* x:write(piece): one piece, a table as in wire/scripted.c. */
+static int exchange_write(lua_State *L)
+{
+    ah_exchange *x = check_exchange(L);
+    ah_buf *b = push_buf(L);
+    ah_err err;
+
+    if (ah_lua_to_json(L, 2, b->mem, b, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    ah_buf_char(b, '\n');
+    if (!ah_buf_ok(b))
+        return luaL_error(L, "not enough memory for a piece");
+    ah_exchange_feed(x, ah_buf_slice(b));
+    return 0;
+}
+
+/* x:raw(bytes): bytes of the answer as they are, for tests of cut and broken answers. */
+static int exchange_raw(lua_State *L)
+{
+    ah_exchange *x = check_exchange(L);
+    ah_slice bytes;
+
+    bytes.p = luaL_checklstring(L, 2, &bytes.n);
+    ah_exchange_feed(x, bytes);
+    return 0;
+}
+
+static void end_exchange(ah_task *t, const ah_err *err)
+{
+    exchange *e = t->ud;
+    ah_exchange *x = e->x;
+
+    e->x = NULL;
+    ah_exchange_end(x, err);
+}
+
+static void settled(ah_task *t, int nresults)
+{
+    (void)nresults;
+    end_exchange(t, NULL);
+}
+
+static void failed(ah_task *t, const ah_err *err)
+{
+    ah_err e = *err;
+
+    if (e.status == AH_INTERNAL)
+        e.status = AH_PROVIDER;
+    e.phase = AH_PHASE_RESPONSE;
+    end_exchange(t, &e);
+}
+
+/* -- starting and stopping ----------------------------------------------------------------- */
+
+static int make_task(lua_State *L)
+{
+    ah_exchange *x = lua_touserdata(L, 1);
+    const lua_adapter *a = (const lua_adapter *)ah_run_adapter(ah_driven_run(x->of));
+    exchange *e = lua_newuserdatauv(L, sizeof *e, 0); /* -- x e */
+    ah_task *t;
+
+    *e = (exchange){.x = x};
+    luaL_setmetatable(L, EXCHANGE);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->ref);
+    lua_pushvalue(L, 2);                              /* -- x e f e */
+    t = ah_task_new(a->lua, L, 1, x->of);
+    ah_task_keep(L, t);
+    t->settled = settled;
+    t->failed = failed;
+    t->ud = e;
+    e->task = t;
+    x->task = e;
+    return 0;
+}
+
+/* In a job of its own: an answer must not come while the exchange is being started. */
+static void start(ah_scripted *s, ah_exchange *x)
+{
+    ah_lua *h = ((lua_adapter *)s)->lua;
+    lua_State *L = h->caller;
+    ah_err err;
+
+    lua_pushcfunction(L, make_task);
+    lua_pushlightuserdata(L, x);
+    if (ah_lua_call(h, L, 1, 0, &err) == AH_OK)
+        ah_job_post(h->host, &((exchange *)x->task)->task->job);
+    else
+        ah_exchange_end(x, &err);
+}
+
+static void stop(ah_scripted *s, ah_exchange *x)
+{
+    exchange *e = x->task;
+
+    (void)s;
+    if (!e || !e->x)
+        return;
+    e->x = NULL;
+    ah_task_stop(e->task);
+}
+
+static void release(ah_scripted *s)
+{
+    lua_adapter *a = (lua_adapter *)s;
+
+    ah_lua_unref(a->lua, &a->ref);
+    ah_free(s->base.mem, a);
+}
+
+static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model)
+{
+    lua_adapter *a = ah_alloc(&h->mem, sizeof *a);
+    ah_adapter *base;
+
+    if (!a)
+        return NULL;
+    *a = (lua_adapter){.scripted = {.start = start, .stop = stop, .release = release}, .lua = h, .ref = LUA_NOREF};
+    base = &a->scripted.base;
+    *base = (ah_adapter){.vt = &ah_scripted_vt, .mem = &h->mem, .refs = 1, .stream = true};
+    base->provider = ah_text_new(&h->mem, provider);
+    base->model = ah_text_new(&h->mem, model);
+    base->endpoint = ah_text_new(&h->mem, (ah_slice){"", 0});
+    if (base->provider && base->model && base->endpoint)
+        return base;
+    ah_adapter_unref(base);
+    return NULL;
+}
+
+/* _adapter(provider, model, function(exchange), methods) */
+static int lua_new_adapter(lua_State *L)
+{
+    ah_slice provider, model;
+    ah_adapter **box;
+
+    provider.p = luaL_checklstring(L, 1, &provider.n);
+    model.p = luaL_checklstring(L, 2, &model.n);
+    luaL_checktype(L, 3, LUA_TFUNCTION);
+    luaL_checktype(L, 4, LUA_TTABLE);
+    box = lua_newuserdatauv(L, sizeof *box, 1);
+    *box = NULL;
+    luaL_setmetatable(L, ADAPTER);
+    if (!(*box = new_adapter(ah_lua_of(L), provider, model)))
+        return luaL_error(L, "not enough memory");
+    lua_pushvalue(L, 4);
+    lua_setiuservalue(L, -2, 1);
+    lua_pushvalue(L, 3);
+    ((lua_adapter *)*box)->ref = ah_lua_ref(L);
+    return 1;
+}
+
+/* Methods of the one who made it. */
+static int adapter_index(lua_State *L)
+{
+    luaL_checkudata(L, 1, ADAPTER);
+    lua_getiuservalue(L, 1, 1);
+    lua_pushvalue(L, 2);
+    lua_rawget(L, -2);
+    return 1;
+}
+
+static int adapter_gc(lua_State *L)
+{
+    ah_adapter **box = luaL_checkudata(L, 1, ADAPTER);
+
+    ah_adapter_unref(*box);
+    *box = NULL;
+    return 0;
+}
+
+static int adapter_tostring(lua_State *L)
+{
+    ah_adapter *a = *(ah_adapter **)luaL_checkudata(L, 1, ADAPTER);
+
+    lua_pushfstring(L, "adapter %s/%s", a->provider->data, a->model->data);
+    return 1;
+}
+
+/* -- from a name to an adapter ---------------------------------------------------------------- */
+
+static const char *environment(void *ud, const char *name)
+{
+    (void)ud;
+    return getenv(name);
+}
+
+/* demo/NAME: require("agenthost.demo")(NAME) gives an adapter object. */
+static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err *err)
+{
+    ah_lua *h = ah_lua_of(L);
+    ah_adapter **box;
+    ah_status st;
+
+    if ((st = ah_lua_module(L, "agenthost.demo", err)) != AH_OK)
+        return st;
+    lua_pushlstring(L, name.p, name.n);
+    if ((st = ah_lua_call(h, L, 1, 1, err)) != AH_OK)
+        return st;
+    box = luaL_testudata(L, -1, ADAPTER);
+    if (box)
+        *out = ah_adapter_ref(*box);
+    lua_pop(L, 1);
+    return box ? AH_OK : ah_err_set(err, AH_USAGE, "model: there is no demo/%.*s", AH_FMT(name));
+}
+
+ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_adapter **out, ah_err *err)
+{
+    ah_adapter **box = luaL_testudata(L, idx, ADAPTER);
+    const char *slash;
+    ah_slice s;
+
+    if (box) {
+        *out = ah_adapter_ref(*box);
+        return AH_OK;
+    }
+    if (lua_type(L, idx) != LUA_TSTRING)
+        return ah_err_set(err, AH_USAGE, "model: expected \"provider/model\" or an adapter, found %s", luaL_typename(L, idx));
+    s.p = lua_tolstring(L, idx, &s.n);
+    slash = memchr(s.p, '/', s.n);
+    if (!slash || slash == s.p || slash + 1 == s.p + s.n || memchr(s.p, '\0', s.n))
+        return ah_err_set(err, AH_USAGE, "model: '%.*s' is not of the form provider/model, such as openai/gpt-4o", AH_FMT(s));
+    if (ah_slice_is((ah_slice){s.p, (size_t)(slash - s.p)}, "demo"))
+        return open_demo(L, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, out, err);
+    o->getenv = environment;
+    return ah_provider_open((ah_slice){s.p, (size_t)(slash - s.p)}, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
+}
+
+void ah_lua_open_adapter(lua_State *L)
+{
+    static const luaL_Reg adapter_meta[] = {{"__gc", adapter_gc}, {"__tostring", adapter_tostring},
+                                            {"__index", adapter_index}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"request", exchange_request}, {"write", exchange_write}, {"raw", exchange_raw},
+                                       {NULL, NULL}};
+
+    luaL_newmetatable(L, ADAPTER);
+    luaL_setfuncs(L, adapter_meta, 0);
+    luaL_newmetatable(L, EXCHANGE);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 2);
+    lua_pushcfunction(L, lua_new_adapter);
+    lua_setfield(L, -2, "_adapter");
+}

@@ -1,0 +1,572 @@
+/* ah.run and ah.agent: from a table of named fields to a run, and back to a reply. */
+#include <stdlib.h>
+
+#include "lua/lua_adapter.h"
+#include "lua/lua_observe.h"
+#include "lua/lua_reply.h"
+#include "lua/lua_task.h"
+#include "lua/lua_tool.h"
+#include "lua/lua_value.h"
+
+static const char AGENT[] = "agenthost.agent";
+static const char RUN[] = "agenthost.run";
+
+enum { MAX_SETTINGS = 1 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
+
+/* A conversation and how it is to be run. */
+typedef struct agent {
+    ah_lua *lua;
+    ah_adapter *adapter;
+    ah_registry registry;
+    ah_transcript *transcript;
+    ah_text *settings; /* the settings entry its runs are to have */
+    ah_text *system;   /* the prompt entry; NULL once it is in the transcript, or none */
+    bool offered;      /* the tools are in the transcript */
+    int max_iterations, retries;
+    bool answer_on_max, throw_on_unknown;
+    double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
+    ah_observer observer;
+    struct run *current;
+} agent;
+
+/* One run at work. */
+typedef struct run {
+    agent *agent;
+    ah_driven *driven;
+    ah_waiter waiter;
+    size_t first; /* the transcript's length before it */
+} run;
+
+/* -- reading the fields -------------------------------------------------------------- */
+
+static const char *const fields[] = {
+    "model", "system", "messages", "tools", "options", "base_url", "api_key", "stream", "http", "on", "log",
+    "max_iterations", "on_max", "on_unknown_tool", "timeout", "deadline", "retries", NULL};
+
+/* One of two words; true when it is the second. */
+static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
+{
+    ah_slice s;
+
+    if (!ah_field_string(L, 1, "ah.run", field, &s) || ah_slice_is(s, first))
+        return false;
+    if (!ah_slice_is(s, second))
+        ah_lua_raise(L, AH_USAGE, "ah.run: field '%s' must be \"%s\" or \"%s\", found \"%.*s\"", field, first, second, AH_FMT(s));
+    return true;
+}
+
+static void read_limits(lua_State *L, agent *a)
+{
+    a->max_iterations = DEFAULT_ITERATIONS;
+    a->retries = DEFAULT_RETRIES;
+    ah_field_count(L, 1, "ah.run", "max_iterations", 1, &a->max_iterations);
+    ah_field_count(L, 1, "ah.run", "retries", 0, &a->retries);
+    ah_field_number(L, 1, "ah.run", "timeout", 0.001, &a->timeout);
+    ah_field_number(L, 1, "ah.run", "deadline", 0, &a->deadline);
+    a->answer_on_max = read_choice(L, "on_max", "error", "answer");
+    a->throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
+}
+
+static void read_tools(lua_State *L, agent *a)
+{
+    ah_err err;
+    lua_Integer n;
+
+    if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
+        return;
+    n = luaL_len(L, -1);
+    for (lua_Integer i = 1; i <= n; i++) {
+        ah_tool *t;
+
+        lua_geti(L, -1, i);
+        if (!(t = ah_lua_to_tool(L, -1)))
+            ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.run: tools[%d] must be made by ah.tool, found %s", (int)i, luaL_typename(L, -1));
+        if (ah_registry_add(&a->registry, t, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+static void seconds(lua_State *L, const char *name, int64_t *ms)
+{
+    double s;
+
+    if (ah_field_number(L, -1, "ah.run: http", name, 0.001, &s))
+        *ms = (int64_t)(s * 1000);
+}
+
+static void read_http(lua_State *L, ah_http_limits *limits)
+{
+    static const char *const known[] = {"connect_timeout", "idle_timeout", "total_timeout", "max_header", "max_body", NULL};
+    double bytes;
+
+    *limits = ah_http_limits_default;
+    if (!ah_field_push(L, 1, "ah.run", "http", LUA_TTABLE))
+        return;
+    ah_fields_check(L, -1, "ah.run: http", known, false);
+    seconds(L, "connect_timeout", &limits->connect_ms);
+    seconds(L, "idle_timeout", &limits->idle_ms);
+    seconds(L, "total_timeout", &limits->total_ms);
+    if (ah_field_number(L, -1, "ah.run: http", "max_header", 1, &bytes))
+        limits->header_bytes = (size_t)bytes;
+    if (ah_field_number(L, -1, "ah.run: http", "max_body", 1, &bytes))
+        limits->body_bytes = (size_t)bytes;
+    lua_pop(L, 1);
+}
+
+/* Pushes the model: from outside, the script, the environment, in this order. */
+static void push_model(lua_State *L, const agent *a)
+{
+    const char *env = getenv("AGENTHOST_MODEL");
+
+    if (a->lua->model)
+        lua_pushstring(L, a->lua->model->data);
+    else if (lua_getfield(L, 1, "model") != LUA_TNIL)
+        return;
+    else if (env && *env)
+        lua_pushstring(L, env);
+    else
+        ah_lua_raise(L, AH_USAGE, "ah.run: no model: give model = \"provider/model\", --model or AGENTHOST_MODEL "
+                                  "(demo/echo needs no key and no network)");
+}
+
+static void read_model(lua_State *L, agent *a)
+{
+    ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
+    ah_err err;
+
+    o.stream = ah_observer_wants(&a->observer, AH_EVENT_CONTENT);
+    ah_field_bool(L, 1, "ah.run", "stream", &o.stream);
+    ah_field_string(L, 1, "ah.run", "base_url", &o.base_url);
+    ah_field_string(L, 1, "ah.run", "api_key", &o.api_key);
+    read_http(L, &o.limits);
+    push_model(L, a);
+    if (ah_lua_to_adapter(L, -1, &o, &a->adapter, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_pop(L, 1);
+}
+
+static ah_buf *push_buf(lua_State *L, const ah_mem *mem)
+{
+    ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0);
+
+    ah_buf_init(b, mem, MAX_SETTINGS);
+    luaL_setmetatable(L, "agenthost.value");
+    return b;
+}
+
+static void put_options(lua_State *L, agent *a, ah_buf *b)
+{
+    static const char *const known[] = {"temperature", "max_tokens", "top_p", "stop", "seed", "tool_choice", "reasoning", NULL};
+    ah_err err;
+
+    if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
+        ah_buf_str(b, "{}");
+        return;
+    }
+    ah_fields_check(L, -1, "ah.run: options", known, false);
+    if (ah_lua_to_json(L, -1, &a->lua->mem, b, &err) != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "ah.run: options: %s", err.message);
+    lua_pop(L, 1);
+}
+
+static void read_settings(lua_State *L, agent *a)
+{
+    ah_buf *b = push_buf(L, &a->lua->mem);
+    ah_err err;
+
+    ah_buf_str(b, "{\"type\":\"settings\",\"model\":");
+    ah_buf_char(b, '"');
+    ah_buf_put(b, ah_text_slice(a->adapter->provider));
+    ah_buf_char(b, '/');
+    ah_buf_put(b, ah_text_slice(a->adapter->model));
+    ah_buf_str(b, "\",\"options\":");
+    put_options(L, a, b);
+    ah_buf_char(b, '}');
+    if (ah_text_from_buf(b, "options", &a->settings, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_pop(L, 1);
+}
+
+static void read_system(lua_State *L, agent *a)
+{
+    ah_slice text;
+
+    if (!ah_field_string(L, 1, "ah.run", "system", &text))
+        return;
+    if (!ah_utf8_valid(text))
+        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
+    if (!(a->system = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, text, ah_host_wall(NULL))))
+        luaL_error(L, "not enough memory");
+}
+
+static ah_entry_kind kind_of(ah_slice name)
+{
+    int k = 0;
+
+    while (k < AH_ENTRY_KINDS && !ah_slice_is(name, ah_entry_name((ah_entry_kind)k)))
+        k++;
+    return (ah_entry_kind)k;
+}
+
+static void add_entry(lua_State *L, agent *a, ah_entry_kind kind, ah_slice json)
+{
+    ah_err err;
+
+    if (ah_transcript_add(a->transcript, kind, ah_text_new(&a->lua->mem, json), &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+/* `messages`: an earlier conversation, checked for pairing. */
+static void read_messages(lua_State *L, agent *a)
+{
+    int top = lua_gettop(L);
+    ah_err err;
+
+    if (!ah_field_push(L, 1, "ah.run", "messages", LUA_TTABLE))
+        return;
+    if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_getfield(L, -1, "to_entries");
+    lua_pushvalue(L, -3);
+    if (ah_lua_call(a->lua, L, 1, 1, &err) != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "ah.run: %s", err.message);
+    for (lua_Integer i = 1, n = luaL_len(L, -1); i < n; i += 2) {
+        ah_slice name, json;
+
+        lua_geti(L, -1, i);
+        lua_geti(L, -2, i + 1);
+        name.p = lua_tolstring(L, -2, &name.n);
+        json.p = lua_tolstring(L, -1, &json.n);
+        add_entry(L, a, kind_of(name), json);
+        lua_pop(L, 2);
+    }
+    if (ah_transcript_sound(a->transcript, &err) != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "ah.run: messages: %s", err.message);
+    lua_settop(L, top);
+}
+
+/* -- agents ------------------------------------------------------------------------------ */
+
+static agent *check_agent(lua_State *L)
+{
+    return luaL_checkudata(L, 1, AGENT);
+}
+
+/* The array part: the user's text, or nothing. Pushed as string or nil. */
+static void push_text(lua_State *L)
+{
+    lua_Integer n = luaL_len(L, 1);
+
+    if (n > 1)
+        ah_lua_raise(L, AH_USAGE, "ah.run: one text for the model at most, found %d", (int)n);
+    if (lua_geti(L, 1, 1) != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
+        ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model must be a string, found %s", luaL_typename(L, -1));
+}
+
+/* Table at 1 -> agent on top. A raise leaves it to the collector. */
+static agent *new_agent(lua_State *L, const char *what)
+{
+    agent *a;
+
+    ah_fields_check(L, 1, what, fields, true);
+    a = lua_newuserdatauv(L, sizeof *a, 0);
+    *a = (agent){.lua = ah_lua_of(L)};
+    ah_observer_init(&a->observer, a->lua);
+    ah_registry_init(&a->registry, &a->lua->mem);
+    luaL_setmetatable(L, AGENT);
+    if (!(a->transcript = ah_transcript_new(&a->lua->mem)))
+        luaL_error(L, "not enough memory");
+    ah_observer_read(L, 1, &a->observer);
+    read_limits(L, a);
+    read_tools(L, a);
+    read_model(L, a);
+    read_settings(L, a);
+    read_system(L, a);
+    read_messages(L, a);
+    return a;
+}
+
+static int agent_gc(lua_State *L)
+{
+    agent *a = check_agent(L);
+
+    if (a->current) { /* both are garbage: the run goes first */
+        ah_driven_free(a->current->driven);
+        a->current->driven = NULL;
+        a->current = NULL;
+    }
+    ah_observer_clear(&a->observer);
+    ah_registry_clear(&a->registry);
+    ah_transcript_unref(a->transcript);
+    a->transcript = NULL;
+    ah_adapter_unref(a->adapter);
+    a->adapter = NULL;
+    ah_text_set(&a->settings, NULL);
+    ah_text_set(&a->system, NULL);
+    return 0;
+}
+
+/* -- a run --------------------------------------------------------------------------------- */
+
+static int run_gc(lua_State *L)
+{
+    run *r = luaL_checkudata(L, 1, RUN);
+
+    if (r->driven)
+        r->agent->current = NULL;
+    ah_driven_free(r->driven);
+    r->driven = NULL;
+    return 0;
+}
+
+static void on_event(void *ud, const ah_event *e)
+{
+    run *r = ud;
+
+    ah_observer_event(&r->agent->observer, r->driven ? ah_driven_run(r->driven) : NULL, e);
+}
+
+static void on_done(void *ud, ah_driven *d)
+{
+    (void)d;
+    ah_waiter_done(&((run *)ud)->waiter);
+}
+
+/* Settings in force at the transcript's end. */
+static ah_slice settings_in(const ah_transcript *t)
+{
+    for (size_t i = t->n; i > 0; i--)
+        if (t->entry[i - 1].kind == AH_ENTRY_SETTINGS)
+            return ah_text_slice(t->entry[i - 1].json);
+    return (ah_slice){NULL, 0};
+}
+
+/* Says what is not yet said: settings, system text, tools, the user's text. */
+static ah_status open_turn(agent *a, ah_slice text, ah_err *err)
+{
+    ah_transcript *t = a->transcript;
+    ah_text *tools = NULL;
+    ah_status st = AH_OK;
+
+    if (!ah_slice_eq(settings_in(t), ah_text_slice(a->settings)))
+        st = ah_transcript_add(t, AH_ENTRY_SETTINGS, ah_text_ref(a->settings), err);
+    if (st == AH_OK && a->system && (st = ah_transcript_add(t, AH_ENTRY_PROMPT, ah_text_ref(a->system), err)) == AH_OK)
+        ah_text_set(&a->system, NULL);
+    if (st == AH_OK && !a->offered && a->registry.n) {
+        st = ah_registry_entry(&a->registry, &tools, err);
+        if (st == AH_OK)
+            st = ah_transcript_add(t, AH_ENTRY_TOOLS_ADDED, tools, err);
+        a->offered = st == AH_OK;
+    }
+    if (st == AH_OK && text.p)
+        st = ah_transcript_add(t, AH_ENTRY_USER, ah_entry_text(t->mem, AH_ENTRY_USER, text, ah_host_wall(NULL)), err);
+    return st;
+}
+
+static int64_t deadline_of(const agent *a, int64_t now)
+{
+    int64_t at = a->deadline > 0 ? (int64_t)(a->deadline * 1000) : 0;
+
+    if (a->timeout > 0 && (!at || now + (int64_t)(a->timeout * 1000) < at))
+        at = now + (int64_t)(a->timeout * 1000);
+    return at;
+}
+
+static void configure(agent *a, run *r, ah_driven *parent, ah_run_config *cfg)
+{
+    ah_host *host = a->lua->host;
+
+    *cfg = (ah_run_config){
+        .mem = &a->lua->mem,
+        .log = &a->observer.records,
+        .secrets = &host->secrets,
+        .id = ++host->last_run,
+        .parent = parent ? ah_run_id(ah_driven_run(parent)) : 0,
+        .adapter = a->adapter,
+        .transcript = a->transcript,
+        .registry = &a->registry,
+        .max_iterations = a->max_iterations,
+        .answer_on_max = a->answer_on_max,
+        .throw_on_unknown = a->throw_on_unknown,
+        .retries = a->retries,
+        .deadline = deadline_of(a, ah_host_now(host)),
+        .wall = ah_host_wall,
+        .random = ah_host_random,
+        .ud = host,
+        .on = a->observer.types ? on_event : NULL,
+        .on_ud = r,
+        .wants_content = ah_observer_wants(&a->observer, AH_EVENT_CONTENT),
+    };
+}
+
+static ah_status begin(agent *a, run *r, ah_slice text, ah_err *err)
+{
+    ah_host *host = a->lua->host;
+    ah_driven *parent = a->lua->running ? a->lua->running->job.of : NULL;
+    ah_run_config cfg;
+    ah_run *core;
+    ah_status st;
+
+    r->first = a->transcript->n;
+    configure(a, r, parent, &cfg);
+    if ((st = open_turn(a, text, err)) != AH_OK || (st = ah_run_new(&cfg, ah_host_now(host), &core, err)) != AH_OK)
+        return st;
+    st = ah_driven_new(host, core, parent, on_done, r, &r->driven, err);
+    if (st == AH_OK) {
+        r->waiter.scope = r->driven;
+        a->current = r;
+    }
+    return st;
+}
+
+/* -- nil err, with the partial reply in err.reply */
+static int push_failure(lua_State *L, const ah_err *err, int reply)
+{
+    lua_pushnil(L);
+    ah_lua_push_error(L, err);
+    if (reply) {
+        lua_pushvalue(L, reply);
+        lua_setfield(L, -2, "reply");
+    }
+    return 2;
+}
+
+/* ctx: where the run lies on the stack. */
+static int finish(lua_State *L, int status, lua_KContext ctx)
+{
+    run *r = luaL_checkudata(L, (int)ctx, RUN);
+    ah_run *core = ah_driven_run(r->driven);
+    ah_run_result res;
+
+    (void)status;
+    ah_run_result_of(core, &res);
+    ah_lua_push_reply(L, core, r->agent->transcript, r->first);
+    r->agent->current = NULL;
+    ah_driven_free(r->driven);
+    r->driven = NULL;
+    return res.err.status == AH_OK ? 1 : push_failure(L, &res.err, lua_gettop(L));
+}
+
+/* Agent at `at`, text (or nil) at `at` + 1: runs until there is a reply. */
+static int run_agent(lua_State *L, int at)
+{
+    agent *a = luaL_checkudata(L, at, AGENT);
+    ah_slice text = {NULL, 0};
+    ah_err err;
+    run *r;
+
+    if (a->current)
+        return ah_lua_raise(L, AH_USAGE, "the agent is already running; agent:send(text) queues a message");
+    if (lua_type(L, at + 1) == LUA_TSTRING)
+        text.p = lua_tolstring(L, at + 1, &text.n);
+    if (text.p && !ah_utf8_valid(text))
+        return ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model is not UTF-8");
+    if (!text.p && a->transcript->n == 0)
+        return ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
+    r = lua_newuserdatauv(L, sizeof *r, 1);
+    *r = (run){.agent = a};
+    luaL_setmetatable(L, RUN);
+    lua_pushvalue(L, at);
+    lua_setiuservalue(L, -2, 1);
+    if (begin(a, r, text, &err) != AH_OK)
+        return push_failure(L, &err, 0);
+    return ah_lua_await(L, &r->waiter, lua_gettop(L), finish);
+}
+
+/* ah.run { ... }: the reply, or nil and an error. */
+static int ah_run_call(lua_State *L)
+{
+    lua_settop(L, 1);
+    new_agent(L, "ah.run"); /* -- t agent */
+    push_text(L);           /* -- t agent text */
+    return run_agent(L, 2);
+}
+
+/* ah.agent { ... } */
+static int ah_agent_call(lua_State *L)
+{
+    lua_settop(L, 1);
+    new_agent(L, "ah.agent");
+    if (luaL_len(L, 1) > 0)
+        return ah_lua_raise(L, AH_USAGE, "ah.agent: the text goes to agent:run(text)");
+    return 1;
+}
+
+/* -- methods ----------------------------------------------------------------------------------- */
+
+/* agent:run(text): continues its conversation. */
+static int agent_run(lua_State *L)
+{
+    check_agent(L);
+    if (!lua_isnoneornil(L, 2))
+        luaL_checktype(L, 2, LUA_TSTRING);
+    lua_settop(L, 2);
+    return run_agent(L, 1);
+}
+
+/* agent:send(text): during a run, queued to the next commit; else said in the next run. */
+static int agent_send(lua_State *L)
+{
+    agent *a = check_agent(L);
+    ah_slice text;
+    ah_text *entry;
+    ah_err err;
+    ah_status st;
+
+    text.p = luaL_checklstring(L, 2, &text.n);
+    if (!ah_utf8_valid(text))
+        return ah_lua_raise(L, AH_USAGE, "agent:send: the text is not UTF-8");
+    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_USER, text, ah_host_wall(NULL));
+    if (a->current)
+        st = ah_run_send(ah_driven_run(a->current->driven), entry, &err);
+    else
+        st = ah_transcript_add(a->transcript, AH_ENTRY_USER, entry, &err);
+    return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
+}
+
+/* agent:cancel(): ends the run at work, if there is one, with `cancelled`. */
+static int agent_cancel(lua_State *L)
+{
+    agent *a = check_agent(L);
+
+    if (a->current)
+        ah_driven_cancel(a->current->driven, AH_CANCELLED, "cancelled by the script");
+    return 0;
+}
+
+/* agent:transcript(): the conversation as JSON text. */
+static int agent_transcript(lua_State *L)
+{
+    ah_lua_push_transcript(L, check_agent(L)->transcript);
+    return 1;
+}
+
+static int agent_tostring(lua_State *L)
+{
+    agent *a = check_agent(L);
+
+    lua_pushfstring(L, "agent %s/%s, %d tools, %d entries", a->adapter->provider->data, a->adapter->model->data,
+                    (int)a->registry.n, (int)a->transcript->n);
+    return 1;
+}
+
+void ah_lua_open_agent(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__gc", agent_gc}, {"__tostring", agent_tostring}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"run", agent_run}, {"send", agent_send}, {"cancel", agent_cancel},
+                                       {"transcript", agent_transcript}, {NULL, NULL}};
+    static const luaL_Reg run_meta[] = {{"__gc", run_gc}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"run", ah_run_call}, {"agent", ah_agent_call}, {NULL, NULL}};
+
+    ah_lua_open_reply(L);
+    luaL_newmetatable(L, AGENT);
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+    luaL_newmetatable(L, RUN);
+    luaL_setfuncs(L, run_meta, 0);
+    lua_pop(L, 2);
+    luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,278 @@
+/* The embedding door: include/agenthost.h. A host with a Lua state of its own. */
+#include <errno.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agenthost_lua.h"
+#include "base/json.h"
+#include "lua/lua_host.h"
+
+enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20 };
+
+/* -- life ------------------------------------------------------------------------------- */
+
+/* A host's allocator for Lua. The contract of ah_realloc_fn has no old size. */
+static void *lua_realloc(void *ud, void *ptr, size_t old, size_t size)
+{
+    const ah_mem *m = ud;
+
+    (void)old;
+    if (size)
+        return ah_resize(m, ptr, size);
+    ah_free(m, ptr);
+    return NULL;
+}
+
+static int set_up(lua_State *L)
+{
+    const ah_config *cfg = lua_touserdata(L, 1);
+    const ah_mem *mem = lua_touserdata(L, 2);
+    ah_lua *h = ah_lua_host(L, mem);
+
+    if (cfg && cfg->log) {
+        h->host->log.fn = cfg->log;
+        h->host->log.ud = cfg->log_ud;
+        h->host->log.level = cfg->log_level;
+    }
+    if (cfg && cfg->model && !(h->model = ah_text_new(mem, ah_slice_of(cfg->model))))
+        return luaL_error(L, "not enough memory");
+    luaL_openlibs(L);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    lua_pushcfunction(L, luaopen_agenthost);
+    lua_setfield(L, -2, "agenthost");
+    return 0;
+}
+
+AH_API ah_status ah_open(const ah_config *cfg, ah_host **out)
+{
+    ah_mem m = cfg && cfg->alloc ? (ah_mem){cfg->alloc, cfg->alloc_ud} : ah_mem_libc;
+    ah_mem *mem = ah_resize(&m, NULL, sizeof *mem); /* outlives the Lua state */
+    lua_State *L;
+    int st;
+
+    if (!mem)
+        return AH_NOMEM;
+    *mem = m;
+    if (!(L = lua_newstate(lua_realloc, mem))) {
+        ah_free(&m, mem);
+        return AH_NOMEM;
+    }
+    lua_pushcfunction(L, set_up);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)cfg);
+    lua_pushlightuserdata(L, mem);
+    if ((st = lua_pcall(L, 2, 0, 0)) != LUA_OK) {
+        lua_close(L);
+        ah_free(&m, mem);
+        return st == LUA_ERRMEM ? AH_NOMEM : AH_INTERNAL;
+    }
+    ah_lua_of(L)->own = mem;
+    *out = ah_lua_of(L)->host;
+    return AH_OK;
+}
+
+AH_API void ah_close(ah_host *host)
+{
+    ah_lua *h = host ? host->owner : NULL;
+    ah_mem *mem, m;
+
+    if (!h || !h->own)
+        return;
+    mem = h->own;
+    m = *mem;
+    lua_close(h->main);
+    ah_free(&m, mem);
+}
+
+/* -- scripts ------------------------------------------------------------------------------ */
+
+typedef struct script {
+    const char *path; /* NULL: standard input */
+    int argc;
+    char **argv;
+    bool loaded;
+} script;
+
+static void push_stdin(lua_State *L)
+{
+    luaL_Buffer b;
+    size_t n, all = 0;
+
+    luaL_buffinit(L, &b);
+    do {
+        char *to = luaL_prepbuffer(&b);
+
+        n = fread(to, 1, LUAL_BUFFERSIZE, stdin);
+        luaL_addsize(&b, n);
+        all += n;
+    } while (n == LUAL_BUFFERSIZE && all < MAX_STDIN);
+    luaL_pushresult(&b);
+}
+
+/* Loads the text; a first line that begins with # is skipped, as luaL_loadfile does. */
+static int load_stdin(lua_State *L)
+{
+    const char *s;
+    size_t n;
+
+    push_stdin(L);
+    if (ferror(stdin)) {
+        lua_pushfstring(L, "cannot read standard input: %s", strerror(errno));
+        return LUA_ERRFILE;
+    }
+    s = lua_tolstring(L, -1, &n);
+    while (n && *s == '#' && s[0] != '\n') {
+        const char *nl = memchr(s, '\n', n);
+        size_t skip = nl ? (size_t)(nl - s) : n;
+
+        s += skip;
+        n -= skip;
+    }
+    return luaL_loadbufferx(L, s, n, "=stdin", "t");
+}
+
+static void set_arg(lua_State *L, const script *s)
+{
+    lua_createtable(L, s->argc, 1);
+    lua_pushstring(L, s->path ? s->path : "-");
+    lua_rawseti(L, -2, 0);
+    for (int i = 0; i < s->argc; i++) {
+        lua_pushstring(L, s->argv[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setglobal(L, "arg");
+}
+
+/* The words of an error, with a traceback where it was no object that prints itself. */
+static int on_error(lua_State *L)
+{
+    if (lua_type(L, 1) == LUA_TSTRING) {
+        luaL_traceback(L, L, lua_tostring(L, 1), 1);
+        return 1;
+    }
+    return 1;
+}
+
+static int load(lua_State *L, const script *s)
+{
+    return s->path ? luaL_loadfilex(L, s->path, "t") : load_stdin(L);
+}
+
+static int run_script(lua_State *L)
+{
+    script *s = lua_touserdata(L, 1);
+    int st;
+
+    set_arg(L, s);
+    if ((st = load(L, s)) == LUA_ERRFILE)
+        return ah_lua_raise(L, AH_USAGE, "%s", lua_tostring(L, -1));
+    if (st != LUA_OK)
+        return lua_error(L);
+    s->loaded = true;
+    luaL_checkstack(L, s->argc, "too many arguments to the script");
+    for (int i = 0; i < s->argc; i++)
+        lua_pushstring(L, s->argv[i]);
+    lua_call(L, s->argc, 0);
+    return 0;
+}
+
+static int words_of(lua_State *L)
+{
+    luaL_tolstring(L, 1, NULL);
+    return 1;
+}
+
+/* Keeps the words of the error on top of L (popped) and gives its status. */
+static ah_status keep_error(ah_lua *h, lua_State *L)
+{
+    ah_text *words = NULL;
+    ah_slice s;
+    ah_err err;
+
+    ah_lua_read_error(L, -1, &err);
+    lua_pushcfunction(L, words_of);
+    lua_insert(L, -2);
+    if (lua_pcall(L, 1, 1, 0) == LUA_OK) {
+        s.p = lua_tolstring(L, -1, &s.n);
+        words = ah_text_new(&h->mem, s);
+    }
+    if (words)
+        words->len = ah_secrets_redact(&h->host->secrets, words->data, words->len);
+    if (words)
+        words->data[words->len] = '\0';
+    lua_pop(L, 1);
+    ah_text_set(&h->errmsg, words);
+    return err.status;
+}
+
+AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv)
+{
+    ah_lua *h = host->owner;
+    lua_State *L = h->main;
+    script s = {strcmp(path, "-") == 0 ? NULL : path, argc, argv, false};
+    ah_status status = AH_OK;
+    int st;
+
+    if (!lua_checkstack(L, 4))
+        return AH_NOMEM;
+    lua_pushcfunction(L, on_error);
+    lua_pushcfunction(L, run_script);
+    lua_pushlightuserdata(L, &s);
+    st = lua_pcall(L, 1, 0, -3);
+    if (st != LUA_OK)
+        status = keep_error(h, L);
+    if (status == AH_USAGE && s.loaded) /* a mistake in the script, not in how it was called */
+        status = AH_INTERNAL;
+    lua_pop(L, 1);
+    return st == LUA_ERRMEM ? AH_NOMEM : status;
+}
+
+AH_API const char *ah_errmsg(const ah_host *host)
+{
+    const ah_lua *h = host->owner;
+
+    return h->errmsg ? h->errmsg->data : "out of memory";
+}
+
+/* -- cancelling ------------------------------------------------------------------------------ */
+
+static void interrupt(lua_State *L, lua_Debug *ar)
+{
+    (void)ar;
+    lua_sethook(L, NULL, 0, 0);
+    luaL_error(L, "interrupted");
+}
+
+/* Inside a drive the runs are cancelled; outside, a hook stops the script's own code, as
+ * the stock interpreter does it (lua_sethook may be called from a signal handler). */
+AH_API void ah_cancel(ah_host *host)
+{
+    ah_lua *h = host->owner;
+
+    if (host->depth == 0)
+        lua_sethook(h->main, interrupt, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
+    ah_host_cancel(host);
+}
+
+/* -- what it is ------------------------------------------------------------------------------- */
+
+AH_API const char *ah_version(void)
+{
+    return AH_VERSION;
+}
+
+AH_API const char *ah_about(ah_host *host)
+{
+    ah_lua *h = host->owner;
+    ah_text *t = NULL;
+    ah_buf b;
+
+    ah_buf_init(&b, &h->mem, MAX_WORDS);
+    ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE, ah_http_version(),
+               ah_json_version());
+    ah_buf_fmt(&b, "providers openai demo\nevents %s\n", ah_loop_kind());
+    ah_text_from_buf(&b, "about", &t, NULL);
+    ah_buf_clear(&b);
+    ah_text_set(&h->errmsg, t);
+    return t ? t->data : "";
+}

@@ -1,0 +1,208 @@
+/* Error objects: what scripts get as `nil, err`, what declarations raise, and
+ * what handlers may raise with error(ah.error { ... }). */
+#include "lua/lua_host.h"
+#include "lua/lua_value.h"
+
+#include <stdarg.h>
+
+static const char ERROR[] = "agenthost.error";
+
+static void set_string(lua_State *L, const char *name, ah_slice s)
+{
+    lua_pushlstring(L, s.p ? s.p : "", s.n);
+    lua_setfield(L, -2, name);
+}
+
+static void set_details(lua_State *L, ah_slice details)
+{
+    ah_lua_push_json(L, details); /* -- e details */
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {     /* -- e details k v */
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);        /* -- e details k k v */
+        lua_settable(L, -5);
+    }
+    lua_pop(L, 1);
+}
+
+void ah_lua_push_error(lua_State *L, const ah_err *err)
+{
+    lua_createtable(L, 0, 6); /* -- e */
+    set_string(L, "code", ah_slice_of(ah_status_name(err->status)));
+    set_string(L, "message", ah_slice_of(err->message));
+    if (ah_phase_name(err->phase))
+        set_string(L, "phase", ah_slice_of(ah_phase_name(err->phase)));
+    lua_pushboolean(L, err->retryable);
+    lua_setfield(L, -2, "retryable");
+    if (err->http_status) {
+        lua_pushinteger(L, err->http_status);
+        lua_setfield(L, -2, "status");
+    }
+    if (err->details[0])
+        set_details(L, ah_slice_of(err->details));
+    luaL_setmetatable(L, ERROR);
+}
+
+/* "script.lua:12: " of the innermost function that is no part of agenthost; "" if none. */
+static void push_where(lua_State *L)
+{
+    lua_Debug ar;
+
+    for (int level = 1; lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Sl", &ar);
+        if (ar.currentline > 0 && strncmp(ar.source, "=agenthost", 10) != 0) {
+            lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+            return;
+        }
+    }
+    lua_pushliteral(L, "");
+}
+
+int ah_lua_raise_err(lua_State *L, const ah_err *err)
+{
+    ah_lua_push_error(L, err);    /* -- e */
+    push_where(L);                /* -- e where */
+    lua_pushstring(L, err->message);
+    lua_concat(L, 2);
+    lua_setfield(L, -2, "message");
+    return lua_error(L);
+}
+
+int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...)
+{
+    ah_err err;
+    char message[sizeof err.message];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
+    ah_err_set(&err, st, "%s", message);
+    return ah_lua_raise_err(L, &err);
+}
+
+/* -- reading what was raised ------------------------------------------------------------ */
+
+/* Past "chunk:line: " at the beginning of a message. */
+static const char *past_position(const char *s)
+{
+    const char *colon = s;
+
+    while ((colon = strchr(colon, ':'))) {
+        const char *p = colon + 1;
+
+        while (*p >= '0' && *p <= '9')
+            p++;
+        if (p > colon + 1 && p[0] == ':' && p[1] == ' ')
+            return p + 2;
+        if (memchr(s, '\n', (size_t)(colon - s)))
+            return s;
+        colon++;
+    }
+    return s;
+}
+
+/* A string field by raw access; needs the key to exist as a string already, so that
+ * nothing is allocated: looked for by going through the table. */
+static const char *raw_string(lua_State *L, int idx, const char *name)
+{
+    const char *found = NULL;
+
+    idx = lua_absindex(L, idx);
+    if (!lua_checkstack(L, 3))
+        return NULL;
+    lua_pushnil(L);
+    while (lua_next(L, idx)) {
+        if (lua_type(L, -2) == LUA_TSTRING && lua_type(L, -1) == LUA_TSTRING && !strcmp(lua_tostring(L, -2), name))
+            found = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    return found;
+}
+
+static void read_object(lua_State *L, int idx, ah_err *err)
+{
+    const char *code = raw_string(L, idx, "code"), *message = raw_string(L, idx, "message");
+    ah_status st = ah_status_from_code(ah_slice_of(code));
+
+    ah_err_set(err, st == AH_OK ? AH_INTERNAL : st, "%s", message ? past_position(message) : "error object without a message");
+}
+
+void ah_lua_read_error(lua_State *L, int idx, ah_err *err)
+{
+    int type = lua_type(L, idx);
+
+    if (type == LUA_TSTRING)
+        ah_err_set(err, AH_INTERNAL, "%s", past_position(lua_tostring(L, idx)));
+    else if (type == LUA_TTABLE)
+        read_object(L, idx, err);
+    else
+        ah_err_set(err, AH_INTERNAL, "a %s was raised as error", lua_typename(L, type));
+}
+
+/* -- ah.error ------------------------------------------------------------------------------ */
+
+static int error_tostring(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    lua_getfield(L, 1, "code");
+    lua_getfield(L, 1, "message");
+    lua_pushfstring(L, "%s: %s", luaL_tolstring(L, 2, NULL), luaL_tolstring(L, 3, NULL));
+    return 1;
+}
+
+/* Deadline and budget are kinds of prompt_evaluation (seed 002, Adapter Behavior). */
+static int error_is(lua_State *L)
+{
+    const char *asked = luaL_checkstring(L, 2), *code;
+
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_getfield(L, 1, "code");
+    code = lua_tostring(L, -1);
+    lua_pushboolean(L, code && (strcmp(code, asked) == 0 ||
+                                (strcmp(asked, "prompt_evaluation") == 0 &&
+                                 (strcmp(code, "deadline_exceeded") == 0 || strcmp(code, "budget_exceeded") == 0))));
+    return 1;
+}
+
+/* ah.error { code, message, ... } or ah.error(message): an object to raise or return. */
+static int new_error(lua_State *L)
+{
+    const char *code;
+
+    if (lua_type(L, 1) == LUA_TSTRING) {
+        lua_newtable(L);
+        lua_pushvalue(L, 1);
+        lua_setfield(L, -2, "message");
+        lua_replace(L, 1);
+    }
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    lua_getfield(L, 1, "code");
+    code = luaL_optstring(L, -1, "internal");
+    if (ah_status_from_code(ah_slice_of(code)) == AH_OK)
+        return ah_lua_raise(L, AH_USAGE, "ah.error: '%s' is no error code", code);
+    lua_pushstring(L, code);
+    lua_setfield(L, 1, "code");
+    if (lua_getfield(L, 1, "message") != LUA_TSTRING)
+        return ah_lua_raise(L, AH_USAGE, "ah.error: message must be a string");
+    lua_settop(L, 1);
+    luaL_setmetatable(L, ERROR);
+    return 1;
+}
+
+void ah_lua_open_error(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__tostring", error_tostring}, {NULL, NULL}};
+
+    luaL_newmetatable(L, ERROR);
+    luaL_setfuncs(L, meta, 0);
+    lua_newtable(L);
+    lua_pushcfunction(L, error_is);
+    lua_setfield(L, -2, "is");
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    lua_pushcfunction(L, new_error);
+    lua_setfield(L, -2, "error");
+}

@@ -1,0 +1,130 @@
+#include "lua/lua_host.h"
+
+#include "lua/lua_task.h"
+
+static const char HOST[] = "agenthost.host";
+
+static int host_gc(lua_State *L)
+{
+    ah_lua *h = luaL_checkudata(L, 1, HOST);
+
+    ah_host_free(h->host);
+    h->host = NULL;
+    ah_text_set(&h->model, NULL);
+    ah_text_set(&h->errmsg, NULL);
+    return 0;
+}
+
+static lua_State *main_thread(lua_State *L)
+{
+    lua_State *main;
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    main = lua_tothread(L, -1);
+    lua_pop(L, 1);
+    return main;
+}
+
+/* Made before all else of ours, so that it is finalized last. */
+static ah_lua *new_host(lua_State *L, const ah_mem *mem)
+{
+    static const luaL_Reg meta[] = {{"__gc", host_gc}, {NULL, NULL}};
+    ah_lua *h = lua_newuserdatauv(L, sizeof *h, 1); /* -- h */
+    ah_err err;
+
+    *h = (ah_lua){.mem = *mem, .main = main_thread(L)};
+    luaL_newmetatable(L, HOST);
+    luaL_setfuncs(L, meta, 0);
+    lua_setmetatable(L, -2);
+    h->caller = lua_newthread(L); /* -- h caller */
+    lua_setiuservalue(L, -2, 1);
+    if (ah_host_new(&h->mem, &h->host, &err) != AH_OK)
+        luaL_error(L, "agenthost: %s", err.message);
+    h->host->owner = h;
+    lua_setfield(L, LUA_REGISTRYINDEX, HOST);
+    return h;
+}
+
+ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem)
+{
+    ah_lua *h = ah_lua_of(L);
+
+    return h ? h : new_host(L, mem);
+}
+
+ah_lua *ah_lua_of(lua_State *L)
+{
+    ah_lua *h;
+
+    lua_getfield(L, LUA_REGISTRYINDEX, HOST);
+    h = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return h;
+}
+
+/* -- the door for calls ------------------------------------------------------------- */
+
+/* Keeps the error as it is and tells the log where it came from. */
+static int on_error(lua_State *L)
+{
+    ah_lua *h = ah_lua_of(L);
+    const char *text = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "error object";
+
+    luaL_traceback(L, L, text, 1);
+    ah_log_put(&h->host->log, AH_LOG_INFO, "%s", lua_tostring(L, -1));
+    lua_settop(L, 1);
+    return 1;
+}
+
+ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *err)
+{
+    int base = lua_gettop(L) - nargs;
+    int st;
+
+    (void)h;
+    if (!lua_checkstack(L, 4 + (nresults > 0 ? nresults : 0))) {
+        lua_settop(L, base - 1);
+        return ah_err_nomem(err);
+    }
+    lua_pushcfunction(L, on_error); /* -- f args on_error */
+    lua_insert(L, base);            /* -- on_error f args */
+    st = lua_pcall(L, nargs, nresults, base);
+    lua_remove(L, base);
+    if (st == LUA_OK)
+        return AH_OK;
+    if (err)
+        ah_lua_read_error(L, -1, err);
+    if (err && st == LUA_ERRMEM)
+        ah_err_nomem(err);
+    lua_settop(L, base - 1);
+    return err ? err->status : AH_INTERNAL;
+}
+
+int ah_lua_ref(lua_State *L)
+{
+    return luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+void ah_lua_unref(ah_lua *h, int *ref)
+{
+    if (*ref > 0)
+        luaL_unref(h->main, LUA_REGISTRYINDEX, *ref);
+    *ref = LUA_NOREF;
+}
+
+/* -- ah.log ---------------------------------------------------------------------------- */
+
+static int log_put(lua_State *L)
+{
+    static const char *const levels[] = {"debug", "info", "warning", "error", NULL};
+    ah_log_level level = (ah_log_level)luaL_checkoption(L, 1, NULL, levels);
+
+    ah_log_put(&ah_lua_of(L)->host->log, level, "%s", luaL_checkstring(L, 2));
+    return 0;
+}
+
+void ah_lua_open_log(lua_State *L)
+{
+    lua_pushcfunction(L, log_put);
+    lua_setfield(L, -2, "log");
+}

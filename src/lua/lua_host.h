@@ -1,0 +1,78 @@
+/* The Lua side of a host: which lua_State it lives in, the door for calls, errors
+ * between the two worlds, references. There are two ways from C into Lua and no
+ * third: ah_lua_call here (protected, never yields) and tasks (lua_task.h). */
+#ifndef AH_LUA_HOST_H
+#define AH_LUA_HOST_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "run/host.h"
+
+typedef struct ah_task ah_task;
+
+typedef struct ah_lua {
+    ah_mem mem;
+    ah_host *host;
+    lua_State *main;
+    lua_State *caller;  /* the thread on which calls from C run */
+    lua_State *current; /* the thread that drives; what resumes count their C depth from */
+    ah_task *running;   /* the innermost task that is being resumed */
+    ah_task *tasks;
+    ah_text *model;     /* given from outside: wins over what scripts name */
+    ah_text *errmsg;    /* ah_errmsg */
+    ah_mem *own;         /* set by ah_open: the state is ours to close, and this to free after it */
+} ah_lua;
+
+/* Makes the host of a Lua state, once; later calls give the same. Raises on failure. */
+ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem);
+/* The host of a state in which the library was opened. */
+ah_lua *ah_lua_of(lua_State *L);
+
+/* Calls the function below nargs arguments on L, protected. On failure everything is
+ * popped and *err filled (its traceback is in the log); never raises or yields. */
+ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *err);
+
+/* Pushes a compiled-in module ("agenthost.demo"), loading it when it is first needed.
+ * On failure nothing is pushed. */
+ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
+
+/* A registry reference; each is released exactly once and then LUA_NOREF. */
+int ah_lua_ref(lua_State *L);             /* pops the value; raises when out of memory */
+void ah_lua_unref(ah_lua *h, int *ref);
+
+/* -- errors (lua_error.c) ------------------------------------------------------- */
+
+/* Pushes an error object: { code, message, phase, retryable, status, ... } that prints
+ * as one line and knows err:is(code). Raises only when out of memory. */
+void ah_lua_push_error(lua_State *L, const ah_err *err);
+/* Raises one with the position of the script's line in front of its message. */
+int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int ah_lua_raise_err(lua_State *L, const ah_err *err);
+/* What is at idx (an error object or anything else that was raised) as *err. Never
+ * raises. Texts lose their position: it is for the log, not for a model. */
+void ah_lua_read_error(lua_State *L, int idx, ah_err *err);
+void ah_lua_open_error(lua_State *L);
+
+/* -- strict tables (lua_fields.c) ------------------------------------------------ */
+
+/* Raises for a key that is not in `known` (ends with NULL), with the nearest one;
+ * positive integers are allowed where `list` says so. */
+void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list);
+/* Each gives whether the field is there (not nil), and raises when it is of another type. */
+bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, ah_slice *out); /* held by the table */
+bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, double least, double *out);
+bool ah_field_count(lua_State *L, int idx, const char *what, const char *name, int least, int *out);
+bool ah_field_bool(lua_State *L, int idx, const char *what, const char *name, bool *out);
+/* Pushes the field if it is of the type, else pushes nothing. */
+bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type);
+
+/* Each sets its functions in the module's table, which is on top of the stack. */
+void ah_lua_open_task(lua_State *L);    /* sleep, now */
+void ah_lua_open_tool(lua_State *L);    /* tool, ok, fail, result */
+void ah_lua_open_agent(lua_State *L);   /* run, agent */
+void ah_lua_open_http(lua_State *L);    /* http */
+void ah_lua_open_adapter(lua_State *L); /* _adapter, for scripted.lua */
+void ah_lua_open_log(lua_State *L);     /* log */
+
+#endif

@@ -1,0 +1,173 @@
+/* ah.http: a request of the script's own, for handlers that wait for other servers. */
+#include "lua/lua_task.h"
+
+static const char HTTP[] = "agenthost.http";
+
+enum { MAX_HEADERS = 100, MAX_SCRATCH = 1 << 20 };
+
+typedef struct request {
+    ah_waiter waiter;
+    ah_lua *lua;
+    ah_transfer *transfer;
+    ah_job job;
+    ah_buf lines; /* header lines, one after the other */
+    ah_slice line[MAX_HEADERS];
+    size_t n_lines;
+} request;
+
+static int request_gc(lua_State *L)
+{
+    request *q = luaL_checkudata(L, 1, HTTP);
+
+    ah_job_cancel(&q->job);
+    ah_http_free_transfer(q->transfer);
+    q->transfer = NULL;
+    ah_buf_clear(&q->lines);
+    return 0;
+}
+
+static void on_news(void *ud, ah_transfer *t)
+{
+    request *q = ud;
+
+    (void)t;
+    ah_job_post(q->lua->host, &q->job);
+}
+
+static void on_job(ah_job *job)
+{
+    request *q = (request *)(void *)((char *)job - offsetof(request, job));
+
+    if (ah_transfer_ended(q->transfer, NULL))
+        ah_waiter_done(&q->waiter);
+}
+
+/* headers = { ["X-Name"] = "value" }, sent sorted by name so that requests are the same. */
+static void read_headers(lua_State *L, request *q)
+{
+    if (!ah_field_push(L, 1, "ah.http", "headers", LUA_TTABLE))
+        return;
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        size_t at = q->lines.len;
+
+        if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
+            ah_lua_raise(L, AH_USAGE, "ah.http: headers must be strings by name");
+        if (q->n_lines == MAX_HEADERS)
+            ah_lua_raise(L, AH_USAGE, "ah.http: more than %d headers", MAX_HEADERS);
+        ah_buf_str(&q->lines, lua_tostring(L, -2));
+        ah_buf_str(&q->lines, ": ");
+        ah_buf_add(&q->lines, lua_tostring(L, -1), lua_rawlen(L, -1));
+        q->line[q->n_lines++] = (ah_slice){NULL, q->lines.len - at};
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    for (size_t i = 0, at = 0; i < q->n_lines; at += q->line[i++].n)
+        q->line[i].p = q->lines.data + at;
+}
+
+static void read_limits(lua_State *L, ah_http_limits *limits)
+{
+    double v;
+
+    *limits = ah_http_limits_default;
+    if (ah_field_number(L, 1, "ah.http", "timeout", 0.001, &v))
+        limits->total_ms = (int64_t)(v * 1000);
+    if (ah_field_number(L, 1, "ah.http", "max_body", 1, &v))
+        limits->body_bytes = (size_t)v;
+}
+
+static void push_headers(lua_State *L, const ah_transfer *t)
+{
+    ah_slice name, value;
+
+    lua_newtable(L);
+    for (size_t i = 0; ah_transfer_header_at(t, i, &name, &value); i++) {
+        luaL_Buffer b;
+
+        luaL_buffinit(L, &b);
+        for (size_t k = 0; k < name.n; k++)
+            luaL_addchar(&b, (char)(name.p[k] >= 'A' && name.p[k] <= 'Z' ? name.p[k] + 32 : name.p[k]));
+        luaL_pushresult(&b);
+        lua_pushlstring(L, value.p, value.n);
+        lua_rawset(L, -3);
+    }
+}
+
+static int finish(lua_State *L, int status, lua_KContext ctx)
+{
+    request *q = luaL_checkudata(L, (int)ctx, HTTP);
+    ah_slice body;
+    ah_err err;
+
+    (void)status;
+    ah_transfer_ended(q->transfer, &err);
+    if (err.status != AH_OK) {
+        lua_pushnil(L);
+        ah_secrets_redact_err(&q->lua->host->secrets, &err);
+        ah_lua_push_error(L, &err);
+        return 2;
+    }
+    body = ah_transfer_body(q->transfer);
+    lua_createtable(L, 0, 3);
+    lua_pushinteger(L, ah_transfer_status(q->transfer));
+    lua_setfield(L, -2, "status");
+    lua_pushlstring(L, body.p ? body.p : "", body.n);
+    lua_setfield(L, -2, "body");
+    push_headers(L, q->transfer);
+    lua_setfield(L, -2, "headers");
+    return 1;
+}
+
+/* ah.http { url, method, headers, body, timeout, max_body }: { status, headers, body },
+ * or nil and an error where no complete response came. No redirect is followed. */
+static int ah_http_call(lua_State *L)
+{
+    static const char *const known[] = {"url", "method", "headers", "body", "timeout", "max_body", NULL};
+    ah_lua *h = ah_lua_of(L);
+    ah_slice url, body = {NULL, 0}, method = ah_slice_of("GET");
+    ah_http_request req = {0};
+    ah_http *http;
+    request *q;
+    ah_err err;
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, "ah.http", known, false);
+    if (!ah_field_string(L, 1, "ah.http", "url", &url))
+        return ah_lua_raise(L, AH_USAGE, "ah.http: field 'url' is missing");
+    if (ah_field_string(L, 1, "ah.http", "body", &body))
+        method = ah_slice_of("POST");
+    ah_field_string(L, 1, "ah.http", "method", &method);
+    q = lua_newuserdatauv(L, sizeof *q, 0); /* -- t q */
+    *q = (request){.lua = h, .job.fn = on_job};
+    ah_buf_init(&q->lines, &h->mem, MAX_SCRATCH);
+    luaL_setmetatable(L, HTTP);
+    read_headers(L, q);
+    read_limits(L, &req.limits);
+    req.method = method.p;
+    req.url = url.p;
+    req.headers = q->line;
+    req.n_headers = q->n_lines;
+    req.body[0] = body;
+    req.n_body = body.p != NULL;
+    if (!ah_buf_ok(&q->lines))
+        return luaL_error(L, "not enough memory for headers");
+    if (ah_host_http(h->host, &http, &err) != AH_OK ||
+        ah_http_start(http, &req, on_news, q, &q->transfer, &err) != AH_OK) {
+        lua_pushnil(L);
+        ah_lua_push_error(L, &err);
+        return 2;
+    }
+    return ah_lua_await(L, &q->waiter, lua_gettop(L), finish);
+}
+
+void ah_lua_open_http(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__gc", request_gc}, {NULL, NULL}};
+
+    luaL_newmetatable(L, HTTP);
+    luaL_setfuncs(L, meta, 0);
+    lua_pop(L, 1);
+    lua_pushcfunction(L, ah_http_call);
+    lua_setfield(L, -2, "http");
+}

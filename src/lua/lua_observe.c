@@ -1,0 +1,172 @@
+#include "lua/lua_observe.h"
+
+#include <stdio.h>
+
+#include "lua/lua_value.h"
+
+/* -- events as tables ------------------------------------------------------------------ */
+
+static void push_field(lua_State *L, const ah_field *f)
+{
+    switch (f->kind) {
+    case AH_FIELD_STR:
+        lua_pushlstring(L, f->s.p ? f->s.p : "", f->s.n);
+        break;
+    case AH_FIELD_INT:
+        lua_pushinteger(L, f->i);
+        break;
+    case AH_FIELD_NUM:
+        lua_pushnumber(L, f->d);
+        break;
+    case AH_FIELD_BOOL:
+        lua_pushboolean(L, f->i != 0);
+        break;
+    case AH_FIELD_JSON:
+        ah_lua_push_json(L, f->s);
+        break;
+    }
+}
+
+static void push_event(lua_State *L, const ah_event *e)
+{
+    lua_createtable(L, 0, 4 + (int)e->n);
+    lua_pushstring(L, ah_event_name(e->type));
+    lua_setfield(L, -2, "type");
+    lua_pushinteger(L, e->run);
+    lua_setfield(L, -2, "run");
+    if (e->parent) {
+        lua_pushinteger(L, e->parent);
+        lua_setfield(L, -2, "parent");
+    }
+    lua_pushnumber(L, (double)e->time / 1000);
+    lua_setfield(L, -2, "time");
+    for (size_t i = 0; i < e->n; i++) {
+        push_field(L, &e->field[i]);
+        lua_setfield(L, -2, e->field[i].name);
+    }
+}
+
+/* (observer, event): calls the function for it. */
+static int call_on(lua_State *L)
+{
+    const ah_observer *o = lua_touserdata(L, 1);
+    const ah_event *e = lua_touserdata(L, 2);
+
+    if (lua_rawgeti(L, LUA_REGISTRYINDEX, o->on) == LUA_TTABLE)
+        lua_getfield(L, -1, ah_event_name(e->type));
+    push_event(L, e);
+    lua_call(L, 1, 0);
+    return 0;
+}
+
+void ah_observer_event(ah_observer *o, ah_run *run, const ah_event *e)
+{
+    lua_State *L = o->lua->caller;
+    char words[1200];
+    ah_err err;
+
+    if (!ah_observer_wants(o, e->type) || o->failing || !lua_checkstack(L, 4))
+        return;
+    lua_pushcfunction(L, call_on);
+    lua_pushlightuserdata(L, o);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)e);
+    if (ah_lua_call(o->lua, L, 2, 0, &err) == AH_OK)
+        return;
+    snprintf(words, sizeof words, "the observer of '%s' failed: %s", ah_event_name(e->type), err.message);
+    o->failing = e->type == AH_EVENT_WARNING;
+    if (!o->failing)
+        ah_run_warn(run, ah_slice_of(words));
+    o->failing = false;
+}
+
+/* -- records ----------------------------------------------------------------------------- */
+
+/* (observer, level, line) */
+static int call_log(lua_State *L)
+{
+    const ah_observer *o = lua_touserdata(L, 1);
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, o->log);
+    lua_pushstring(L, lua_touserdata(L, 2));
+    lua_pushstring(L, lua_touserdata(L, 3));
+    lua_call(L, 2, 0);
+    return 0;
+}
+
+static void on_record(void *ud, ah_log_level level, const char *line)
+{
+    ah_observer *o = ud;
+    lua_State *L = o->lua->caller;
+    ah_log_fn fn = o->records.fn;
+
+    if (!lua_checkstack(L, 5))
+        return;
+    o->records.fn = NULL; /* what fails in it is not logged to it */
+    lua_pushcfunction(L, call_log);
+    lua_pushlightuserdata(L, o);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)ah_log_level_name(level));
+    lua_pushlightuserdata(L, (void *)(uintptr_t)line);
+    ah_lua_call(o->lua, L, 3, 0, NULL);
+    o->records.fn = fn;
+}
+
+/* -- reading the fields ------------------------------------------------------------------------ */
+
+static void read_table(lua_State *L, ah_observer *o)
+{
+    lua_pushnil(L);
+    while (lua_next(L, -2)) { /* -- on key value */
+        ah_slice key = ah_slice_of("?");
+        ah_event_type type;
+
+        if (lua_type(L, -2) == LUA_TSTRING)
+            key.p = lua_tolstring(L, -2, &key.n);
+        type = ah_event_type_of(key);
+        if (type == AH_EVENT_TYPES)
+            ah_lua_raise(L, AH_USAGE, "on: there is no event '%.*s'", AH_FMT(key));
+        if (!lua_isfunction(L, -1))
+            ah_lua_raise(L, AH_USAGE, "on: '%.*s' must be a function, found %s", AH_FMT(key), luaL_typename(L, -1));
+        o->types |= 1u << type;
+        lua_pop(L, 1);
+    }
+}
+
+static void read_on(lua_State *L, int idx, ah_observer *o)
+{
+    int type = lua_getfield(L, idx, "on");
+
+    if (type == LUA_TFUNCTION)
+        o->types = ~0u;
+    else if (type == LUA_TTABLE)
+        read_table(L, o);
+    else if (type != LUA_TNIL)
+        ah_lua_raise(L, AH_USAGE, "field 'on' must be a function or a table of functions, found %s", luaL_typename(L, -1));
+    if (type == LUA_TNIL)
+        lua_pop(L, 1);
+    else
+        o->on = ah_lua_ref(L);
+}
+
+void ah_observer_init(ah_observer *o, ah_lua *h)
+{
+    *o = (ah_observer){.lua = h, .on = LUA_NOREF, .log = LUA_NOREF, .records = h->host->log};
+}
+
+void ah_observer_clear(ah_observer *o)
+{
+    if (!o->lua)
+        return;
+    ah_lua_unref(o->lua, &o->on);
+    ah_lua_unref(o->lua, &o->log);
+    o->types = 0;
+    o->records.fn = NULL;
+}
+
+void ah_observer_read(lua_State *L, int idx, ah_observer *o)
+{
+    read_on(L, idx, o);
+    if (!ah_field_push(L, idx, "ah.run", "log", LUA_TFUNCTION))
+        return;
+    o->log = ah_lua_ref(L);
+    o->records = (ah_log){.level = AH_LOG_DEBUG, .fn = on_record, .ud = o, .secrets = &o->lua->host->secrets};
+}

@@ -1,0 +1,30 @@
+/* Observers in Lua: `on` (events) and `log` (records) of a run. They never change
+ * an outcome: their error becomes one `warning` event. */
+#ifndef AH_LUA_OBSERVE_H
+#define AH_LUA_OBSERVE_H
+
+#include "lua/lua_host.h"
+#include "run/run.h"
+
+typedef struct ah_observer {
+    ah_lua *lua;
+    int on, log;    /* references, LUA_NOREF: nobody */
+    unsigned types; /* bits of the ah_event_types somebody listens to */
+    ah_log records; /* what a run logs to: `log`, else the host's log */
+    bool failing;   /* the error of a warning's observer is not told again */
+} ah_observer;
+
+void ah_observer_init(ah_observer *o, ah_lua *h);
+void ah_observer_clear(ah_observer *o);
+/* Reads `on` and `log` from the table at idx; raises for what is no observer. The
+ * observer must not move afterwards. */
+void ah_observer_read(lua_State *L, int idx, ah_observer *o);
+
+static inline bool ah_observer_wants(const ah_observer *o, ah_event_type type)
+{
+    return (o->types >> type & 1) != 0;
+}
+
+void ah_observer_event(ah_observer *o, ah_run *run, const ah_event *e);
+
+#endif

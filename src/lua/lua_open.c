@@ -1,0 +1,102 @@
+/* luaopen_agenthost: puts the module together, from C and from the compiled-in Lua. */
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "agenthost_lua.h"
+#include "lua/lua_host.h"
+#include "lua/lua_schema.h"
+#include "lua/lua_sources.h"
+#include "lua/lua_value.h"
+
+static const char MODULE[] = "agenthost.module"; /* registry: the module's table */
+
+static const ah_lua_source *find_source(const char *name)
+{
+    const ah_lua_source *s = ah_lua_sources;
+
+    while (s->name && strcmp(s->name, name) != 0)
+        s++;
+    return s->name ? s : NULL;
+}
+
+/* The loader of package.preload: name -> the module. Its chunk is given the table of
+ * agenthost, so that it needs no require. */
+static int load_source(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    const ah_lua_source *s = find_source(name);
+
+    if (!s)
+        return luaL_error(L, "agenthost has no module '%s'", name);
+    lua_pushfstring(L, "=%s", name);
+    if (luaL_loadbufferx(L, s->text, s->len, lua_tostring(L, -1), "t") != LUA_OK)
+        return lua_error(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, MODULE);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+static int load_once(lua_State *L)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE); /* -- name loaded */
+    lua_pushvalue(L, 1);
+    if (lua_rawget(L, 2) != LUA_TNIL)
+        return 1;
+    lua_settop(L, 2);
+    lua_pushcfunction(L, load_source);
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 1);                                        /* -- name loaded module */
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 3);
+    lua_rawset(L, 2);
+    return 1;
+}
+
+ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
+{
+    lua_pushcfunction(L, load_once);
+    lua_pushstring(L, name);
+    return ah_lua_call(ah_lua_of(L), L, 1, 1, err);
+}
+
+/* Fields of the module that are Lua: loaded when they are first asked for. */
+static int lazy_field(lua_State *L)
+{
+    static const char *const lazy[] = {"scripted", NULL};
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+
+    for (const char *const *name = lazy; *name; name++)
+        if (strcmp(key, *name) == 0) {
+            lua_pushcfunction(L, load_once);
+            lua_pushfstring(L, "agenthost.%s", key);
+            lua_call(L, 1, 1);
+            lua_pushvalue(L, -1);
+            lua_setfield(L, 1, key);
+            return 1;
+        }
+    return 0;
+}
+
+AH_API int luaopen_agenthost(lua_State *L)
+{
+    ah_lua_host(L, &ah_mem_libc);
+    lua_newtable(L); /* -- ah */
+    ah_lua_open_value(L);
+    ah_lua_open_schema(L);
+    ah_lua_open_error(L);
+    ah_lua_open_log(L);
+    ah_lua_open_task(L);
+    ah_lua_open_tool(L);
+    ah_lua_open_adapter(L);
+    ah_lua_open_agent(L);
+    ah_lua_open_http(L);
+    lua_pushliteral(L, AH_VERSION);
+    lua_setfield(L, -2, "version");
+    lua_newtable(L);
+    lua_pushcfunction(L, lazy_field);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, MODULE);
+    return 1;
+}

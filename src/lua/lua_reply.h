@@ -1,0 +1,14 @@
+/* What a run gives back: the reply, complete or partial. */
+#ifndef AH_LUA_REPLY_H
+#define AH_LUA_REPLY_H
+
+#include "lua/lua_host.h"
+#include "run/run.h"
+
+/* Pushes the reply of a run that has ended; `first` is the transcript's length before it. */
+void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t first);
+/* Pushes the transcript's JSON text. */
+void ah_lua_push_transcript(lua_State *L, const ah_transcript *t);
+void ah_lua_open_reply(lua_State *L);
+
+#endif

@@ -1,0 +1,421 @@
+/* ah.schema: JSON Schema for scripts, and the door to the short forms.
+ *
+ * An object (metatable "agenthost.schema") is a userdata that owns one reference
+ * to an ah_schema. Short forms are expanded by lua/agenthost/short.lua, which is
+ * loaded when first needed and kept in the registry. Values cross as JSON text;
+ * the rules themselves are in model/schema.c. */
+#include "lua/lua_schema.h"
+
+#include "base/near.h"
+#include "lua/lua_sources.h"
+#include "lua/lua_value.h"
+
+#define SCHEMA  "agenthost.schema"
+#define SCRATCH "agenthost.schema.scratch"
+
+enum { MAX_VALUE = 64 << 20 }; /* bytes of a value given to validate */
+
+static const char expander_key; /* its address names the expander in the registry */
+
+/* Compiling, for C */
+
+static ah_status compile(const ah_mem *mem, ah_slice text, ah_schema **out, ah_err *err)
+{
+    ah_status st = ah_json_check_err(mem, text, "schema", err);
+
+    if (st == AH_OK)
+        return ah_schema_compile(mem, text, out, err);
+    if (st != AH_NOMEM && err)
+        err->status = AH_PROMPT_VALIDATION;
+    return st == AH_NOMEM ? st : AH_PROMPT_VALIDATION;
+}
+
+static ah_status compile_value(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err)
+{
+    ah_err inner;
+    ah_buf text;
+    ah_status st;
+
+    ah_buf_init(&text, mem, MAX_VALUE);
+    st = ah_lua_to_json(L, idx, mem, &text, &inner);
+    if (st == AH_OK)
+        st = ah_schema_compile(mem, ah_buf_slice(&text), out, err);
+    else if (st == AH_NOMEM)
+        ah_err_nomem(err);
+    else
+        st = ah_err_set(err, AH_PROMPT_VALIDATION, "schema: %s", inner.message);
+    ah_buf_clear(&text);
+    return st;
+}
+
+ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err)
+{
+    ah_schema **box;
+    ah_slice text;
+
+    if (!lua_checkstack(L, LUA_MINSTACK))
+        return ah_err_nomem(err);
+    switch (lua_type(L, idx)) {
+    case LUA_TUSERDATA:
+        if (!(box = luaL_testudata(L, idx, SCHEMA)) || !*box)
+            break;
+        *out = ah_schema_ref(*box);
+        return AH_OK;
+    case LUA_TSTRING:
+        text.p = lua_tolstring(L, idx, &text.n);
+        return compile(mem, text, out, err);
+    case LUA_TTABLE:
+    case LUA_TBOOLEAN:
+        return compile_value(L, idx, mem, out, err);
+    default:
+        break;
+    }
+    return ah_err_set(err, AH_PROMPT_VALIDATION,
+                      "schema: expected a table, a string of JSON or an ah.schema, got %s",
+                      luaL_typename(L, idx));
+}
+
+/* Short forms */
+
+/* nearest(word, names) -> name or nil */
+static int core_nearest(lua_State *L)
+{
+    ah_near near = {0};
+
+    near.to.p = luaL_checklstring(L, 1, &near.to.n);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TSTRING; i++) {
+        ah_slice name;
+
+        name.p = lua_tolstring(L, -1, &name.n);
+        ah_near_offer(&near, name);
+        lua_pop(L, 1); /* the table keeps it */
+    }
+    if (near.best.p)
+        lua_pushlstring(L, near.best.p, near.best.n);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+/* decode(json) -> true, value; or false */
+static int core_decode(lua_State *L)
+{
+    ah_json_fault fault;
+    ah_slice text;
+
+    text.p = luaL_checklstring(L, 1, &text.n);
+    lua_pushboolean(L, ah_json_check(&ah_mem_libc, text, AH_JSON_MAX_DEPTH, &fault) == AH_OK);
+    if (!lua_toboolean(L, -1))
+        return 1;
+    ah_lua_push_json(L, text);
+    return 2;
+}
+
+/* schema(v) -> its JSON Schema as a Lua value; nil where v is no schema */
+static int core_schema(lua_State *L)
+{
+    ah_schema **box = luaL_testudata(L, 1, SCHEMA);
+
+    if (box && *box)
+        ah_lua_push_json(L, ah_text_slice(ah_schema_text(*box)));
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static const ah_lua_source *find_source(const char *name)
+{
+    const ah_lua_source *s = ah_lua_sources;
+
+    while (s->name && strcmp(s->name, name) != 0)
+        s++;
+    return s;
+}
+
+/* -- expander; loaded at the first call */
+static void push_expander(lua_State *L)
+{
+    static const luaL_Reg core[] = {
+        {"nearest", core_nearest}, {"decode", core_decode}, {"schema", core_schema}, {NULL, NULL}};
+    const ah_lua_source *s = find_source("agenthost.short");
+
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &expander_key) == LUA_TFUNCTION)
+        return;
+    lua_pop(L, 1);
+    if (luaL_loadbufferx(L, s->text, s->len, "=agenthost.short", "t") != LUA_OK)
+        lua_error(L);
+    luaL_newlib(L, core);
+    lua_call(L, 1, 1);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &expander_key);
+}
+
+/* params -- schema table; what it raises has no position */
+static int expand(lua_State *L)
+{
+    push_expander(L);
+    lua_insert(L, 1);
+    lua_pushinteger(L, 0);
+    lua_call(L, 2, 1);
+    return 1;
+}
+
+ah_status ah_lua_short_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err)
+{
+    int top = lua_gettop(L), rc;
+    ah_status st;
+
+    idx = lua_absindex(L, idx);
+    if (!lua_checkstack(L, LUA_MINSTACK))
+        return ah_err_nomem(err);
+    lua_pushcfunction(L, expand);
+    lua_pushvalue(L, idx);
+    rc = lua_pcall(L, 1, 1, 0);
+    if (rc == LUA_OK)
+        st = ah_lua_schema(L, -1, mem, out, err);
+    else if (rc == LUA_ERRMEM)
+        st = ah_err_nomem(err);
+    else
+        st = ah_err_set(err, AH_PROMPT_VALIDATION, "%s",
+                        lua_isstring(L, -1) ? lua_tostring(L, -1) : "the short forms raised no message");
+    lua_settop(L, top);
+    return st;
+}
+
+/* Objects */
+
+/* -- box, empty: to be filled by C that can no longer lose the schema */
+static ah_schema **push_box(lua_State *L)
+{
+    ah_schema **box = lua_newuserdatauv(L, sizeof *box, 0);
+
+    *box = NULL;
+    luaL_setmetatable(L, SCHEMA);
+    return box;
+}
+
+static ah_schema *check_self(lua_State *L)
+{
+    ah_schema **box = luaL_checkudata(L, 1, SCHEMA);
+
+    luaL_argcheck(L, *box, 1, "a schema that is gone");
+    return *box;
+}
+
+static int gc_schema(lua_State *L)
+{
+    ah_schema **box = luaL_checkudata(L, 1, SCHEMA);
+
+    ah_schema_unref(*box);
+    *box = NULL;
+    return 0;
+}
+
+static int compile_arg(lua_State *L, int arg)
+{
+    ah_err err;
+    ah_schema **box;
+
+    luaL_checkany(L, arg);
+    box = push_box(L);
+    if (ah_lua_schema(L, arg, &ah_mem_libc, box, &err) != AH_OK)
+        return luaL_error(L, "%s", err.message);
+    return 1;
+}
+
+static int call_schema(lua_State *L)
+{
+    return compile_arg(L, 2);
+}
+
+static int compile_schema(lua_State *L)
+{
+    return compile_arg(L, 1);
+}
+
+static int short_schema(lua_State *L)
+{
+    ah_err err;
+    ah_schema **box;
+
+    luaL_checkany(L, 1);
+    box = push_box(L);
+    if (ah_lua_short_schema(L, 1, &ah_mem_libc, box, &err) != AH_OK)
+        return luaL_error(L, "%s", err.message);
+    return 1;
+}
+
+static int schema_text(lua_State *L)
+{
+    ah_slice text = ah_text_slice(ah_schema_text(check_self(L)));
+
+    lua_pushlstring(L, text.p, text.n);
+    return 1;
+}
+
+static int schema_tostring(lua_State *L)
+{
+    lua_pushliteral(L, "ah.schema ");
+    schema_text(L);
+    lua_concat(L, 2);
+    return 1;
+}
+
+/* Validating */
+
+/* What a check needs of our memory, held by a userdata while Lua may raise. */
+typedef struct scratch {
+    ah_buf in, out;
+    ah_faults faults;
+} scratch;
+
+static int gc_scratch(lua_State *L)
+{
+    scratch *w = luaL_checkudata(L, 1, SCRATCH);
+
+    ah_buf_clear(&w->in);
+    ah_buf_clear(&w->out);
+    ah_faults_clear(&w->faults);
+    return 0;
+}
+
+static scratch *push_scratch(lua_State *L)
+{
+    scratch *w = lua_newuserdatauv(L, sizeof *w, 0);
+
+    ah_buf_init(&w->in, &ah_mem_libc, MAX_VALUE);
+    ah_buf_init(&w->out, &ah_mem_libc, MAX_VALUE);
+    ah_faults_init(&w->faults, &ah_mem_libc);
+    luaL_setmetatable(L, SCRATCH);
+    return w;
+}
+
+static void push_slice(lua_State *L, ah_slice s)
+{
+    lua_pushlstring(L, s.p, s.n);
+}
+
+/* -- list of { pointer, rule, message } */
+static void push_faults(lua_State *L, const ah_faults *f)
+{
+    lua_createtable(L, (int)f->n, 0);
+    for (size_t i = 0; i < f->n; i++) {
+        lua_createtable(L, 0, 3);
+        push_slice(L, f->item[i].pointer);
+        lua_setfield(L, -2, "pointer");
+        push_slice(L, f->item[i].rule);
+        lua_setfield(L, -2, "rule");
+        push_slice(L, f->item[i].message);
+        lua_setfield(L, -2, "message");
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+}
+
+static int fail(lua_State *L, const char *message)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, message);
+    lua_newtable(L);
+    return 3;
+}
+
+/* Checks w->in; pushes the answer of validate and validate_text. */
+static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
+{
+    static const char *const extras[] = {"schema", "forbid", NULL};
+    static const ah_extra extra[] = {AH_EXTRA_SCHEMA, AH_EXTRA_FORBID};
+    int option = luaL_checkoption(L, 3, "schema", extras);
+    ah_status st = ah_schema_check(s, ah_buf_slice(&w->in), extra[option], &w->faults, &w->out);
+
+    if (st == AH_NOMEM)
+        return luaL_error(L, "out of memory");
+    if (st != AH_OK)
+        return fail(L, "the value with its defaults is larger than 64 MiB");
+    if (w->faults.n == 0) {
+        lua_pushboolean(L, true);
+        if (as_text)
+            push_slice(L, ah_buf_slice(&w->out));
+        else
+            ah_lua_push_json(L, ah_buf_slice(&w->out));
+        return 2;
+    }
+    lua_pushnil(L);
+    ah_faults_print(&w->faults, &w->out);
+    push_slice(L, ah_buf_slice(&w->out));
+    push_faults(L, &w->faults);
+    return 3;
+}
+
+/* The scratch is emptied at once where nothing was raised, later by the collector where it was. */
+static int validate(lua_State *L, bool as_text)
+{
+    const ah_schema *s = check_self(L);
+    ah_err err;
+    ah_status st;
+    scratch *w;
+    int n;
+
+    luaL_checkany(L, 2);
+    lua_settop(L, 3);
+    w = push_scratch(L); /* at 4 */
+    if (as_text) {
+        ah_slice text;
+
+        text.p = luaL_checklstring(L, 2, &text.n);
+        ah_buf_put(&w->in, text);
+        st = ah_buf_ok(&w->in) ? ah_json_check_err(&ah_mem_libc, text, "the value", &err)
+                               : ah_buf_error(&w->in, "the value", &err);
+    } else {
+        st = ah_lua_to_json(L, 2, &ah_mem_libc, &w->in, &err);
+    }
+    n = st == AH_OK ? answer(L, s, w, as_text) : fail(L, err.message);
+    ah_buf_clear(&w->in);
+    ah_buf_clear(&w->out);
+    ah_faults_clear(&w->faults);
+    return n;
+}
+
+static int schema_validate(lua_State *L)
+{
+    return validate(L, false);
+}
+
+static int schema_validate_text(lua_State *L)
+{
+    return validate(L, true);
+}
+
+static void make_metatables(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__gc", gc_schema}, {"__tostring", schema_tostring}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"validate", schema_validate},
+                                       {"validate_text", schema_validate_text},
+                                       {"text", schema_text},
+                                       {NULL, NULL}};
+
+    luaL_newmetatable(L, SCHEMA);
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pushliteral(L, SCHEMA);
+    lua_setfield(L, -2, "__metatable");
+    luaL_newmetatable(L, SCRATCH);
+    lua_pushcfunction(L, gc_scratch);
+    lua_setfield(L, -2, "__gc");
+    lua_pop(L, 2);
+}
+
+void ah_lua_open_schema(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"compile", compile_schema}, {"short", short_schema}, {NULL, NULL}};
+
+    make_metatables(L);
+    luaL_newlib(L, functions);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, call_schema);
+    lua_setfield(L, -2, "__call");
+    lua_setmetatable(L, -2);
+    lua_setfield(L, -2, "schema");
+}

@@ -1,0 +1,380 @@
+#include "lua/lua_task.h"
+
+enum {
+    HOOK_COUNT = 10000,  /* instructions between two looks at the clock */
+    CLOSE_GRACE_MS = 1000 /* for the pending closes of a stopped task */
+};
+
+static const char TASK[] = "agenthost.task";
+
+/* -- stopping code that does not wait ------------------------------------------------ */
+
+static bool run_is_over(ah_task *t, int64_t now)
+{
+    ah_run *run = t->job.of ? ah_driven_run(t->job.of) : NULL;
+
+    return run && (ah_run_cancelling(run) || (ah_run_deadline(run) && now >= ah_run_deadline(run)));
+}
+
+static bool expired(ah_task *t)
+{
+    int64_t now = ah_host_now(t->lua->host);
+
+    if (t->closing)
+        return now >= t->closing;
+    return atomic_load(&t->lua->host->cancel) || (t->deadline && now >= t->deadline) || run_is_over(t, now);
+}
+
+/* Past its time a task is yielded out of and abandoned; where it cannot yield (in a
+ * coroutine of its own, in a callback of sort) an error is raised at every instruction. */
+static void hook(lua_State *L, lua_Debug *ar)
+{
+    ah_task *t = ah_lua_of(L)->running;
+
+    (void)ar;
+    if (!t || !expired(t))
+        return;
+    if (L == t->co && !t->closing && lua_isyieldable(L)) {
+        t->stopped = true;
+        lua_yield(L, 0);
+        return;
+    }
+    lua_sethook(L, hook, LUA_MASKCOUNT, 1);
+    luaL_error(L, "stopped: the time for this call is over");
+}
+
+/* -- life ---------------------------------------------------------------------------------- */
+
+static void detach(ah_task *t)
+{
+    if (t->waiter)
+        t->waiter->task = NULL;
+    t->waiter = NULL;
+    ah_job_cancel(&t->job);
+    if (t->link) {
+        *t->link = t->next;
+        if (t->next)
+            t->next->link = t->link;
+        t->link = NULL;
+    }
+}
+
+static int task_gc(lua_State *L)
+{
+    detach(luaL_checkudata(L, 1, TASK));
+    return 0;
+}
+
+/* Runs what is left to close in the coroutine, and lets the collector have the task. */
+static void bury(ah_task *t)
+{
+    ah_lua *h = t->lua;
+    ah_task *outer = h->running;
+
+    detach(t);
+    h->running = t;
+    t->closing = ah_host_now(h->host) + CLOSE_GRACE_MS;
+    lua_resetthread(t->co);
+    h->running = outer;
+    lua_pushnil(h->caller);
+    lua_rawsetp(h->caller, LUA_REGISTRYINDEX, t); /* an existing key: allocates nothing */
+}
+
+static int settle(lua_State *L)
+{
+    ah_task *t = lua_touserdata(L, 1);
+
+    t->settled(t, (int)lua_tointeger(L, 2));
+    return 0;
+}
+
+static void finish(ah_task *t, int nresults)
+{
+    lua_State *L = t->lua->caller;
+    ah_err err;
+
+    lua_pushcfunction(L, settle);
+    lua_pushlightuserdata(L, t);
+    lua_pushinteger(L, nresults);
+    if (ah_lua_call(t->lua, L, 2, 0, &err) != AH_OK)
+        t->failed(t, &err);
+    bury(t);
+}
+
+static void log_failure(ah_task *t)
+{
+    const char *text = lua_type(t->co, -1) == LUA_TSTRING ? lua_tostring(t->co, -1) : "error object";
+    lua_State *L = t->lua->caller;
+
+    if (t->lua->host->log.fn && t->lua->host->log.level <= AH_LOG_INFO && lua_checkstack(L, 4)) {
+        luaL_traceback(L, t->co, text, 0);
+        ah_log_put(&t->lua->host->log, AH_LOG_INFO, "%s", lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
+}
+
+static int logged(lua_State *L)
+{
+    log_failure(lua_touserdata(L, 1));
+    return 0;
+}
+
+static void fail(ah_task *t, int status)
+{
+    ah_err err;
+
+    lua_pushcfunction(t->lua->caller, logged);
+    lua_pushlightuserdata(t->lua->caller, t);
+    ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
+    if (status == LUA_ERRMEM)
+        ah_err_nomem(&err);
+    else
+        ah_lua_read_error(t->co, -1, &err);
+    t->failed(t, &err);
+    bury(t);
+}
+
+static void resume(ah_task *t)
+{
+    ah_lua *h = t->lua;
+    ah_task *outer = h->running;
+    lua_State *current = h->current;
+    int nargs = t->nargs, nresults, st;
+
+    t->nargs = 0;
+    t->waiter = NULL;
+    t->running = true;
+    h->running = t;
+    st = lua_resume(t->co, h->current, nargs, &nresults);
+    h->running = outer;
+    h->current = current;
+    t->running = false;
+    if (t->stopped) {
+        bury(t);
+    } else if (st == LUA_YIELD) {
+        lua_pop(t->co, nresults);
+        if (!t->waiter) /* coroutine.yield() of its own: let others have a turn */
+            ah_job_post(h->host, &t->job);
+        else if (t->waiter->done) /* it came before the yield was complete */
+            ah_job_post(h->host, &t->job);
+    } else if (st == LUA_OK) {
+        finish(t, nresults);
+    } else {
+        fail(t, st);
+    }
+}
+
+static void on_job(ah_job *job)
+{
+    resume((ah_task *)(void *)((char *)job - offsetof(ah_task, job)));
+}
+
+ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of)
+{
+    ah_task *t = lua_newuserdatauv(L, sizeof *t, 2); /* -- f args t */
+
+    *t = (ah_task){.lua = h, .nargs = nargs};
+    t->job = (ah_job){.fn = on_job, .of = of};
+    luaL_setmetatable(L, TASK);
+    t->co = lua_newthread(L);                        /* -- f args t co */
+    lua_setiuservalue(L, -2, 1);
+    lua_sethook(t->co, hook, LUA_MASKCOUNT, HOOK_COUNT);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, t);            /* -- f args */
+    if (!lua_checkstack(t->co, nargs + 1))
+        luaL_error(L, "too many arguments for a task");
+    lua_xmove(L, t->co, nargs + 1);
+    t->next = h->tasks;
+    t->link = &h->tasks;
+    if (t->next)
+        t->next->link = &t->next;
+    h->tasks = t;
+    return t;
+}
+
+void ah_task_keep(lua_State *L, ah_task *t)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, t); /* -- v t */
+    lua_insert(L, -2);
+    lua_setiuservalue(L, -2, 2);
+    lua_pop(L, 1);
+}
+
+void ah_task_begin(ah_task *t)
+{
+    resume(t);
+}
+
+void ah_task_stop(ah_task *t)
+{
+    if (t->running) {
+        t->stopped = true; /* buried when it comes back */
+        return;
+    }
+    bury(t);
+}
+
+ah_task *ah_task_of(lua_State *L)
+{
+    ah_task *t = ah_lua_of(L)->running;
+
+    return t && t->co == L ? t : NULL;
+}
+
+/* -- waiting -------------------------------------------------------------------------------- */
+
+void ah_waiter_done(ah_waiter *w)
+{
+    w->done = true;
+    if (w->task)
+        ah_job_post(w->task->lua->host, &w->task->job);
+}
+
+static int nothing(lua_State *L)
+{
+    (void)L;
+    return 0;
+}
+
+/* The stock interpreter's Ctrl-C sets a hook on the main state that raises an error at
+ * its next step: let it step, and say whether it raised. The error is then on L. */
+static bool interrupted(ah_lua *h, lua_State *L)
+{
+    lua_State *main = h->main;
+
+    if (!(lua_gethookmask(main) & LUA_MASKCALL) || !lua_checkstack(main, 4))
+        return false;
+    lua_pushcfunction(main, nothing);
+    if (lua_pcall(main, 0, 0, 0) == LUA_OK)
+        return false;
+    if (main != L)
+        lua_xmove(main, L, 1);
+    return true;
+}
+
+/* In a drive, only what is waited for and its descendants run; h itself stands for
+ * "no run at all" (it is nobody's ancestor). */
+static ah_driven *scope_of(ah_lua *h, const ah_waiter *w)
+{
+    if (h->host->depth == 0)
+        return NULL;
+    return w->scope ? w->scope : (ah_driven *)(void *)h;
+}
+
+typedef enum drive_end { CAME, INTERRUPTED, CANCELLED } drive_end;
+
+/* Drives until w is done, or until something ends the wait for what is no run (a run is
+ * cancelled instead, and waited for). INTERRUPTED: the error is on top of L. */
+static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
+{
+    ah_driven *scope = scope_of(h, w);
+    lua_State *current = h->current;
+    unsigned cancels = h->host->cancels;
+    drive_end end = CAME;
+
+    h->host->depth++;
+    h->current = L;
+    while (!w->done && (end == CAME || w->scope)) {
+        ah_host_step(h->host, scope, -1);
+        if (end == CAME && interrupted(h, L)) {
+            end = INTERRUPTED;
+            if (w->scope)
+                ah_driven_cancel(w->scope, AH_CANCELLED, "interrupted");
+        } else if (end == CAME && !w->scope && h->host->cancels != cancels) {
+            end = CANCELLED;
+        }
+    }
+    h->current = current;
+    h->host->depth--;
+    return end;
+}
+
+int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
+{
+    ah_lua *h = ah_lua_of(L);
+    ah_task *t = ah_task_of(L);
+
+    if (w->done)
+        return k(L, LUA_OK, ctx);
+    if (t && lua_isyieldable(L)) {
+        w->task = t;
+        t->waiter = w;
+        return lua_yieldk(L, 0, ctx, k);
+    }
+    if (h->host->depth >= AH_MAX_DEPTH)
+        return ah_lua_raise(L, AH_USAGE, "runs inside runs are more than %d deep", AH_MAX_DEPTH);
+    luaL_checkstack(L, 8, "waiting");
+    switch (drive(L, h, w)) {
+    case INTERRUPTED:
+        return lua_error(L);
+    case CANCELLED:
+        return ah_lua_raise(L, AH_CANCELLED, "cancelled");
+    case CAME:
+        break;
+    }
+    return k(L, LUA_OK, ctx);
+}
+
+/* -- ah.sleep, ah.now --------------------------------------------------------------------------- */
+
+static const char SLEEP[] = "agenthost.sleep";
+
+typedef struct sleeper {
+    ah_waiter waiter;
+    ah_timer timer;
+} sleeper;
+
+static void slept(ah_timer *timer)
+{
+    ah_waiter_done(&((sleeper *)(void *)((char *)timer - offsetof(sleeper, timer)))->waiter);
+}
+
+static int sleep_gc(lua_State *L)
+{
+    ah_timer_unset(&((sleeper *)luaL_checkudata(L, 1, SLEEP))->timer);
+    return 0;
+}
+
+static int sleep_end(lua_State *L, int status, lua_KContext ctx)
+{
+    (void)L;
+    (void)status;
+    (void)ctx;
+    return 0;
+}
+
+/* ah.sleep(seconds): waits without stopping anything else. */
+static int ah_sleep(lua_State *L)
+{
+    double seconds = luaL_checknumber(L, 1);
+    ah_lua *h = ah_lua_of(L);
+    sleeper *s;
+
+    if (!(seconds >= 0) || seconds > 1e9)
+        return ah_lua_raise(L, AH_USAGE, "ah.sleep: seconds must be from 0 to 1e9");
+    s = lua_newuserdatauv(L, sizeof *s, 0);
+    *s = (sleeper){.timer.fn = slept};
+    luaL_setmetatable(L, SLEEP);
+    ah_timer_set(h->host->loop, &s->timer, ah_host_now(h->host) + (int64_t)(seconds * 1000 + 0.5));
+    return ah_lua_await(L, &s->waiter, 0, sleep_end);
+}
+
+/* ah.now(): seconds of a clock that only goes forward. */
+static int ah_now(lua_State *L)
+{
+    lua_pushnumber(L, (double)ah_host_now(ah_lua_of(L)->host) / 1000);
+    return 1;
+}
+
+void ah_lua_open_task(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"sleep", ah_sleep}, {"now", ah_now}, {NULL, NULL}};
+    static const luaL_Reg task_meta[] = {{"__gc", task_gc}, {NULL, NULL}};
+    static const luaL_Reg sleep_meta[] = {{"__gc", sleep_gc}, {NULL, NULL}};
+
+    luaL_newmetatable(L, TASK);
+    luaL_setfuncs(L, task_meta, 0);
+    luaL_newmetatable(L, SLEEP);
+    luaL_setfuncs(L, sleep_meta, 0);
+    lua_pop(L, 2);
+    luaL_setfuncs(L, functions, 0);
+}

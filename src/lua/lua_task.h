@@ -1,0 +1,51 @@
+/* Tasks: Lua code that may wait. A task is a coroutine that the driver resumes; a
+ * waiting function (ah.sleep, ah.http, ah.run) yields in it. On a thread that is no
+ * task of ours the same function drives until what it waits for has come. */
+#ifndef AH_LUA_TASK_H
+#define AH_LUA_TASK_H
+
+#include "lua/lua_host.h"
+#include "run/driver.h"
+
+/* What something waits for; lives in a userdata on the waiting thread's stack. */
+typedef struct ah_waiter {
+    bool done;
+    ah_task *task;    /* who yielded for it; NULL: nobody */
+    ah_driven *scope; /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
+} ah_waiter;
+
+/* Waits in L until w->done, then calls k and returns its results: return ah_lua_await(...). */
+int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k);
+void ah_waiter_done(ah_waiter *w);
+
+struct ah_task {
+    ah_lua *lua;
+    lua_State *co;
+    ah_task *next, **link; /* in lua->tasks */
+    ah_waiter *waiter;
+    ah_job job;            /* resume */
+    
+    int64_t deadline;      /* loop clock: its code is stopped then; 0: none */
+    int64_t closing;       /* second deadline, while it is being closed; 0: not */
+    int nargs;             /* on co, for the first resume */
+    bool running, stopped;
+    /* Exactly one of the two is called last, and none after ah_task_stop. `settled` runs
+     * protected and finds its results on t->co; if it raises, `failed` follows. */
+    void (*settled)(ah_task *t, int nresults);
+    void (*failed)(ah_task *t, const ah_err *err);
+    void *ud;
+};
+
+/* A task of the run `of` for the function below nargs arguments on L (popped). Raises
+ * when out of memory. It begins in a job, or at once with ah_task_begin. */
+ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of);
+/* Keeps the value on top of L (popped) alive as long as the task. */
+void ah_task_keep(lua_State *L, ah_task *t);
+void ah_task_begin(ah_task *t);
+/* Ends it wherever it is: its pending closes run, nothing is told. */
+void ah_task_stop(ah_task *t);
+
+/* The task whose own coroutine L is, or NULL. */
+ah_task *ah_task_of(lua_State *L);
+
+#endif

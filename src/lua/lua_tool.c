@@ -1,0 +1,537 @@
+/* ah.tool, what handlers get (args, ctx) and what they may give back:
+ * a value, nothing, ah.ok / ah.result / ah.fail, `nil, message`, or a raise. */
+#include "lua/lua_tool.h"
+
+#include "lua/lua_schema.h"
+#include "lua/lua_task.h"
+#include "lua/lua_value.h"
+
+static const char TOOL[] = "agenthost.tool";
+static const char RESULT[] = "agenthost.result";
+static const char CTX[] = "agenthost.ctx";
+
+enum { MAX_VALUE = 64 << 20 }; /* bytes of one result as JSON */
+
+/* -- ctx: what a handler may know and do --------------------------------------------- */
+
+typedef struct ctx {
+    ah_call *call; /* NULL once the call is over */
+    ah_task *task;
+} ctx;
+
+static ah_call *check_call(lua_State *L)
+{
+    ctx *c = luaL_checkudata(L, 1, CTX);
+
+    if (!c->call)
+        ah_lua_raise(L, AH_USAGE, "ctx: the call is over");
+    return c->call;
+}
+
+static int ctx_cancelled(lua_State *L)
+{
+    ctx *c = luaL_checkudata(L, 1, CTX);
+
+    lua_pushboolean(L, !c->call || ah_run_cancelling(c->call->run) ||
+                           atomic_load(&ah_lua_of(L)->host->cancel));
+    return 1;
+}
+
+/* ctx:note(text): a note in the conversation after this call's result, if the call succeeds. */
+static int ctx_note(lua_State *L)
+{
+    ah_call *call = check_call(L);
+    ah_slice text;
+    ah_text *entry;
+    ah_err err;
+
+    text.p = luaL_checklstring(L, 2, &text.n);
+    if (!ah_utf8_valid(text))
+        return ah_lua_raise(L, AH_USAGE, "ctx:note: the text is not UTF-8");
+    entry = ah_entry_text(call->overlay.mem, AH_ENTRY_NOTE, text, ah_host_wall(NULL));
+    if (ah_overlay_stage(&call->overlay, AH_ENTRY_NOTE, entry, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    return 0;
+}
+
+/* Seconds left: of the run or of the tool's own timeout, whichever ends first; nil without one. */
+static int push_deadline(lua_State *L, const ah_call *call)
+{
+    int64_t at = ah_run_deadline(call->run);
+
+    if (call->deadline && (!at || call->deadline < at))
+        at = call->deadline;
+    if (at)
+        lua_pushnumber(L, (double)(at - ah_host_now(ah_lua_of(L)->host)) / 1000);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int ctx_index(lua_State *L)
+{
+    const char *key = luaL_checkstring(L, 2);
+    ah_call *call;
+
+    if (luaL_getmetafield(L, 1, "methods") != LUA_TNIL && lua_getfield(L, -1, key) != LUA_TNIL)
+        return 1;
+    call = check_call(L);
+    if (strcmp(key, "call_id") == 0)
+        lua_pushlstring(L, call->slot->id->data, call->slot->id->len);
+    else if (strcmp(key, "tool_name") == 0)
+        lua_pushlstring(L, call->slot->name->data, call->slot->name->len);
+    else if (strcmp(key, "run") == 0)
+        lua_pushinteger(L, ah_run_id(call->run));
+    else if (strcmp(key, "deadline") == 0)
+        return push_deadline(L, call);
+    else
+        return ah_lua_raise(L, AH_USAGE, "ctx: unknown field '%s'", key);
+    return 1;
+}
+
+static int ctx_newindex(lua_State *L)
+{
+    return ah_lua_raise(L, AH_USAGE, "ctx is read-only");
+}
+
+/* -- from a handler's results to an outcome -------------------------------------------- */
+
+static void to_value(ah_task *t, int idx, ah_buf *value, ah_outcome *o, ah_err *err)
+{
+    if (ah_lua_to_json(t->co, idx, &t->lua->mem, value, err) == AH_OK) {
+        o->value = ah_buf_slice(value);
+        return;
+    }
+    *o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of(err->message)};
+}
+
+static void message_at(lua_State *L, int idx, ah_outcome *o)
+{
+    o->message.p = lua_tolstring(L, idx, &o->message.n);
+}
+
+/* A result object: fields were checked when it was made. Its texts stay in its table. */
+static void from_result(ah_task *t, int idx, ah_buf *value, ah_outcome *o, ah_err *err)
+{
+    lua_State *co = t->co;
+
+    luaL_checkstack(co, 4, "tool result");
+    lua_getfield(co, idx, "success");
+    o->success = lua_toboolean(co, -1);
+    lua_getfield(co, idx, "exclude_value_from_context");
+    o->exclude_value = lua_toboolean(co, -1);
+    if (lua_getfield(co, idx, "message") == LUA_TSTRING)
+        message_at(co, -1, o);
+    if (lua_getfield(co, idx, "value") != LUA_TNIL)
+        to_value(t, -1, value, o, err);
+}
+
+static bool is_result(lua_State *L, int idx)
+{
+    bool is;
+
+    if (!lua_istable(L, idx) || !lua_getmetatable(L, idx))
+        return false;
+    luaL_getmetatable(L, RESULT);
+    is = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return is;
+}
+
+/* Results are the top nresults values of the coroutine. */
+static void read_results(ah_task *t, int nresults, ah_buf *value, ah_outcome *o, ah_err *err)
+{
+    lua_State *co = t->co;
+    int first = lua_gettop(co) - nresults + 1;
+
+    o->success = true;
+    if (nresults == 0)
+        return;
+    if (nresults >= 2 && lua_isnil(co, first) && !lua_isnil(co, first + 1)) {
+        o->success = false;
+        luaL_tolstring(co, first + 1, NULL);
+        message_at(co, -1, o);
+    } else if (is_result(co, first)) {
+        from_result(t, first, value, o, err);
+    } else if (!lua_isnil(co, first)) {
+        to_value(t, first, value, o, err);
+    }
+}
+
+static void end_call(ah_task *t, const ah_outcome *o)
+{
+    ctx *c = t->ud;
+    ah_call *call = c->call;
+
+    c->call = NULL;
+    call->task = NULL;
+    ah_call_done(call, o);
+    ah_driven_wake(t->job.of);
+}
+
+static ah_buf *push_buf(lua_State *L);
+
+static void settled(ah_task *t, int nresults)
+{
+    ah_buf *value = push_buf(t->lua->caller);
+    ah_outcome o = {0};
+    ah_err err;
+
+    read_results(t, nresults, value, &o, &err);
+    if (o.message.p && !ah_utf8_valid(o.message))
+        o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of("its message is not UTF-8")};
+    end_call(t, &o);
+}
+
+/* Kinds that leave the loop; everything else a handler raises is an answer (seed 002). */
+static bool leaves(ah_status st)
+{
+    return st == AH_PROMPT_EVALUATION || st == AH_VISIBILITY_EXPANSION || st == AH_DEADLINE || st == AH_BUDGET ||
+           st == AH_CANCELLED;
+}
+
+static void failed(ah_task *t, const ah_err *err)
+{
+    ah_outcome o = {.failure = err->status == AH_TOOL_VALIDATION ? AH_FAILED_VALIDATION : AH_FAILED_RAISED,
+                    .message = ah_slice_of(err->message)};
+    char repaired[sizeof err->message];
+
+    if (!ah_utf8_valid(o.message)) { /* error texts come from anywhere */
+        memcpy(repaired, err->message, sizeof repaired);
+        for (char *p = repaired; *p; p++)
+            if ((unsigned char)*p >= 0x80)
+                *p = '?';
+        o.message = ah_slice_of(repaired);
+    }
+    if (leaves(err->status))
+        o.leave = err->status;
+    end_call(t, &o);
+}
+
+/* -- starting a handler ------------------------------------------------------------------- */
+
+typedef struct handler {
+    ah_lua *lua;
+    int ref;
+} handler;
+
+static void release_handler(void *p)
+{
+    handler *hd = p;
+
+    ah_lua_unref(hd->lua, &hd->ref);
+    ah_free(&hd->lua->mem, hd);
+}
+
+static const struct ah_value_vt handler_vt = {release_handler};
+
+static ctx *push_ctx(lua_State *L, ah_call *call)
+{
+    ctx *c = lua_newuserdatauv(L, sizeof *c, 0);
+
+    *c = (ctx){.call = call};
+    luaL_setmetatable(L, CTX);
+    return c;
+}
+
+static int make_task(lua_State *L)
+{
+    ah_call *call = lua_touserdata(L, 1);
+    handler *hd = call->tool->handler.p;
+    ctx *c = push_ctx(L, call);                 /* -- call ctx */
+    ah_task *t;
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, hd->ref); /* -- call ctx f */
+    ah_lua_push_json(L, ah_text_slice(call->args));
+    lua_pushvalue(L, 2);                        /* -- call ctx f args ctx */
+    t = ah_task_new(hd->lua, L, 2, ah_run_owner(call->run));
+    ah_task_keep(L, t);                         /* -- call */
+    t->settled = settled;
+    t->failed = failed;
+    t->ud = c;
+    t->deadline = call->deadline;
+    c->task = t;
+    call->task = c;
+    return 0;
+}
+
+static void start(const ah_tool *tool, ah_call *call)
+{
+    ah_lua *h = ((handler *)tool->handler.p)->lua;
+    lua_State *L = h->caller;
+    ah_err err;
+    ah_outcome o = {.failure = AH_FAILED_RAISED};
+
+    lua_pushcfunction(L, make_task);
+    lua_pushlightuserdata(L, call);
+    if (ah_lua_call(h, L, 1, 0, &err) == AH_OK) {
+        ah_task_begin(((ctx *)call->task)->task);
+        return;
+    }
+    o.message = ah_slice_of(err.message);
+    ah_call_done(call, &o);
+}
+
+static void stop(const ah_tool *tool, ah_call *call)
+{
+    ctx *c = call->task;
+
+    (void)tool;
+    call->task = NULL;
+    if (!c)
+        return;
+    c->call = NULL;
+    ah_task_stop(c->task);
+}
+
+static const ah_tool_vt lua_tool_vt = {.start = start, .stop = stop};
+
+/* -- ah.tool ---------------------------------------------------------------------------------- */
+
+ah_tool *ah_lua_to_tool(lua_State *L, int idx)
+{
+    ah_tool **box = luaL_testudata(L, idx, TOOL);
+
+    return box ? *box : NULL;
+}
+
+/* What is being made, in a userdata so that a raise loses nothing. */
+typedef struct draft {
+    ah_schema *params, *result;
+    handler *handler;
+} draft;
+
+static int draft_gc(lua_State *L)
+{
+    draft *d = lua_touserdata(L, 1);
+
+    ah_schema_unref(d->params);
+    ah_schema_unref(d->result);
+    if (d->handler)
+        release_handler(d->handler);
+    *d = (draft){0};
+    return 0;
+}
+
+static void read_schemas(lua_State *L, ah_lua *h, draft *d)
+{
+    bool shortly = lua_getfield(L, 1, "params") != LUA_TNIL, fully = lua_getfield(L, 1, "schema") != LUA_TNIL;
+    ah_status st = AH_OK;
+    ah_err err;
+
+    if (shortly && fully)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: params (the short form) and schema (JSON Schema): give one of them");
+    if (shortly)
+        st = ah_lua_short_schema(L, -2, &h->mem, &d->params, &err);
+    else if (fully)
+        st = ah_lua_schema(L, -1, &h->mem, &d->params, &err);
+    if (st == AH_OK && lua_getfield(L, 1, "result") != LUA_TNIL)
+        st = ah_lua_schema(L, -1, &h->mem, &d->result, &err);
+    if (st != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_settop(L, 2);
+}
+
+static void read_handler(lua_State *L, ah_lua *h, draft *d)
+{
+    lua_Debug ar;
+
+    if (!ah_field_push(L, 1, "ah.tool", "handler", LUA_TFUNCTION))
+        return;
+    lua_pushvalue(L, -1);
+    lua_getinfo(L, ">u", &ar);
+    if (ar.nparams > 2)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: handlers are function(args, ctx); this one has %d parameters", ar.nparams);
+    if (!(d->handler = ah_alloc(&h->mem, sizeof *d->handler)))
+        luaL_error(L, "not enough memory");
+    d->handler->lua = h;
+    d->handler->ref = LUA_NOREF;
+    d->handler->ref = ah_lua_ref(L);
+}
+
+static void read_def(lua_State *L, draft *d, ah_tool_def *def)
+{
+    static const char what[] = "ah.tool";
+    double timeout = 0;
+
+    if (!ah_field_string(L, 1, what, "name", &def->name))
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: field 'name' is missing");
+    if (!ah_field_string(L, 1, what, "description", &def->description))
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: field 'description' is missing");
+    ah_field_string(L, 1, what, "full_description", &def->full_description);
+    ah_field_bool(L, 1, what, "parallel", &def->parallel);
+    ah_field_number(L, 1, what, "timeout", 0.001, &timeout);
+    def->timeout_ms = (int64_t)(timeout * 1000);
+    def->params = d->params;
+    def->result = d->result;
+    def->no_handler = d->handler == NULL;
+    def->vt = &lua_tool_vt;
+    if (d->handler)
+        def->handler = (ah_value){&handler_vt, d->handler};
+}
+
+/* ah.tool { name, description, full_description, params | schema, result, handler,
+ * parallel, timeout }: raises prompt_validation at the script's line. */
+static int new_tool(lua_State *L)
+{
+    static const char *const known[] = {"name", "description", "full_description", "params", "schema", "result",
+                                        "handler", "parallel", "timeout", NULL};
+    ah_lua *h = ah_lua_of(L);
+    ah_tool_def def = {0};
+    ah_tool **box;
+    ah_err err;
+    draft *d;
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, "ah.tool", known, false);
+    d = lua_newuserdatauv(L, sizeof *d, 0); /* -- t draft */
+    *d = (draft){0};
+    luaL_setmetatable(L, "agenthost.draft");
+    read_schemas(L, h, d);
+    read_handler(L, h, d);
+    read_def(L, d, &def);
+    box = lua_newuserdatauv(L, sizeof *box, 0); /* -- t draft tool */
+    *box = NULL;
+    luaL_setmetatable(L, TOOL);
+    if (ah_tool_new(&h->mem, &def, box, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    d->handler = NULL; /* the tool's now */
+    return 1;
+}
+
+static int tool_gc(lua_State *L)
+{
+    ah_tool **box = luaL_checkudata(L, 1, TOOL);
+
+    ah_tool_unref(*box);
+    *box = NULL;
+    return 0;
+}
+
+static int tool_tostring(lua_State *L)
+{
+    ah_tool *t = *(ah_tool **)luaL_checkudata(L, 1, TOOL);
+
+    lua_pushfstring(L, "tool %s", t->name->data);
+    return 1;
+}
+
+static int tool_index(lua_State *L)
+{
+    ah_tool *t = *(ah_tool **)luaL_checkudata(L, 1, TOOL);
+    const char *key = luaL_checkstring(L, 2);
+
+    if (strcmp(key, "name") == 0)
+        lua_pushstring(L, t->name->data);
+    else if (strcmp(key, "spec") == 0) /* what a model is told, decoded */
+        ah_lua_push_json(L, ah_text_slice(t->spec));
+    else
+        return ah_lua_raise(L, AH_USAGE, "tool: unknown field '%s'", key);
+    return 1;
+}
+
+/* -- results ------------------------------------------------------------------------------------ */
+
+static ah_buf *push_buf(lua_State *L)
+{
+    ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0);
+
+    ah_buf_init(b, &ah_lua_of(L)->mem, MAX_VALUE);
+    luaL_setmetatable(L, "agenthost.value");
+    return b;
+}
+
+static int buf_gc(lua_State *L)
+{
+    ah_buf_clear(lua_touserdata(L, 1));
+    return 0;
+}
+
+/* Sets the result's fields from the stack: message at 2, value at 1. */
+static int make_result(lua_State *L, int value, int message, bool success)
+{
+    lua_createtable(L, 0, 4);
+    lua_pushvalue(L, message);
+    lua_setfield(L, -2, "message");
+    lua_pushvalue(L, value);
+    lua_setfield(L, -2, "value");
+    lua_pushboolean(L, success);
+    lua_setfield(L, -2, "success");
+    luaL_setmetatable(L, RESULT);
+    return 1;
+}
+
+/* ah.ok(value, message) */
+static int ok(lua_State *L)
+{
+    lua_settop(L, 2);
+    luaL_optstring(L, 2, NULL);
+    return make_result(L, 1, 2, true);
+}
+
+/* ah.fail(message) */
+static int fail(lua_State *L)
+{
+    luaL_checkstring(L, 1);
+    lua_settop(L, 2);
+    return make_result(L, 2, 1, false);
+}
+
+/* ah.result { message, value, success = true, exclude_value_from_context } */
+static int result(lua_State *L)
+{
+    static const char *const known[] = {"message", "value", "success", "exclude_value_from_context", NULL};
+    bool success = true, exclude = false;
+    ah_slice message;
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, "ah.result", known, false);
+    ah_field_bool(L, 1, "ah.result", "success", &success);
+    ah_field_bool(L, 1, "ah.result", "exclude_value_from_context", &exclude);
+    ah_field_string(L, 1, "ah.result", "message", &message);
+    lua_getfield(L, 1, "message");
+    lua_getfield(L, 1, "value");
+    make_result(L, 3, 2, success);
+    lua_pushboolean(L, exclude);
+    lua_setfield(L, -2, "exclude_value_from_context");
+    return 1;
+}
+
+static int result_tostring(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_getfield(L, 1, "success");
+    lua_getfield(L, 1, "message");
+    lua_pushfstring(L, "%s: %s", lua_toboolean(L, -2) ? "ok" : "failed", luaL_optstring(L, -1, "(no message)"));
+    return 1;
+}
+
+static void new_class(lua_State *L, const char *name, const luaL_Reg *meta)
+{
+    luaL_newmetatable(L, name);
+    luaL_setfuncs(L, meta, 0);
+    lua_pop(L, 1);
+}
+
+void ah_lua_open_tool(lua_State *L)
+{
+    static const luaL_Reg tool_meta[] = {{"__gc", tool_gc}, {"__tostring", tool_tostring}, {"__index", tool_index},
+                                         {NULL, NULL}};
+    static const luaL_Reg draft_meta[] = {{"__gc", draft_gc}, {NULL, NULL}};
+    static const luaL_Reg buf_meta[] = {{"__gc", buf_gc}, {NULL, NULL}};
+    static const luaL_Reg result_meta[] = {{"__tostring", result_tostring}, {NULL, NULL}};
+    static const luaL_Reg ctx_meta[] = {{"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
+    static const luaL_Reg ctx_methods[] = {{"cancelled", ctx_cancelled}, {"note", ctx_note}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"tool", new_tool}, {"ok", ok}, {"fail", fail}, {"result", result}, {NULL, NULL}};
+
+    new_class(L, TOOL, tool_meta);
+    new_class(L, "agenthost.draft", draft_meta);
+    new_class(L, "agenthost.value", buf_meta);
+    new_class(L, RESULT, result_meta);
+    luaL_newmetatable(L, CTX);
+    luaL_setfuncs(L, ctx_meta, 0);
+    luaL_newlib(L, ctx_methods);
+    lua_setfield(L, -2, "methods");
+    lua_pop(L, 1);
+    luaL_setfuncs(L, functions, 0);
+}

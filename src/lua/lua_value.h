@@ -1,0 +1,25 @@
+/* Lua values to JSON text and back: ah.json, ah.null, ah.array, ah.object. */
+#ifndef AH_LUA_VALUE_H
+#define AH_LUA_VALUE_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "base/json.h"
+
+/* The value at idx as canonical JSON (keys sorted) appended to out. Never raises
+ * and calls no metamethod. Refused with AH_TOOL_VALIDATION, the message naming the
+ * path ("at .items[3].f: a function cannot be JSON"): functions, threads, userdata,
+ * NaN and infinity, strings that are no UTF-8, tables with mixed or odd keys, holes,
+ * cycles, depth over AH_JSON_MAX_DEPTH. {} without a marker is an object ({}). */
+ah_status ah_lua_to_json(lua_State *L, int idx, const ah_mem *mem, ah_buf *out, ah_err *err);
+
+/* Pushes the value of checked JSON text. Arrays and empty objects carry their
+ * marker. Raises only when Lua is out of memory or stack. */
+void ah_lua_push_json(lua_State *L, ah_slice checked);
+
+/* Pushes the table of ah.json and sets ah.null, ah.array, ah.object in the table at -1 below it:
+ * called by the opener with the module table on top, which stays there. */
+void ah_lua_open_value(lua_State *L);
+
+#endif
