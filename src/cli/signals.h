@@ -1,0 +1,21 @@
+/* What the process does about signals. The first SIGINT or SIGTERM cancels the host, so
+ * that its runs settle and the script may finish; the second ends the process at once.
+ * SIGPIPE is only a failed write (EPIPE), but where the reader of our stdout is gone,
+ * nobody is left to work for, and the host is cancelled as well. Children inherit none
+ * of it. */
+#ifndef AH_CLI_SIGNALS_H
+#define AH_CLI_SIGNALS_H
+
+#include <stdbool.h>
+
+#include "agenthost.h"
+
+void ah_signals_init(void); /* from the main thread: handlers do their work there */
+
+void ah_signals_watch(ah_host *host); /* from now on SIGINT and SIGTERM cancel this host */
+void ah_signals_forget(void);         /* before the host is closed */
+
+int ah_signals_caught(void);       /* SIGINT, SIGTERM, or 0 */
+bool ah_signals_reader_gone(void); /* a write to stdout met a closed pipe */
+
+#endif
