@@ -1,0 +1,558 @@
+-- The command: its options, what it says where, its exit codes, signals, and that --help and
+-- the man page tell the same.
+local function absolute(folder)
+  local pipe <close> = assert(io.popen(("cd '%s' && pwd"):format(folder)))
+  return pipe:read("l")
+end
+
+local BINARY = absolute(os.getenv("AGENTHOST_BUILD") or "./build") .. "/agenthost"
+
+local made = {} -- temporary files of the running spec
+
+local function temp(text)
+  local path = os.tmpname()
+  made[#made + 1] = path
+  if text then
+    local f <close> = assert(io.open(path, "w"))
+    f:write(text)
+  end
+  return path
+end
+
+local function contents(path)
+  local f <close> = assert(io.open(path))
+  return f:read("a")
+end
+
+local function quote(s)
+  return "'" .. s:gsub("'", "'\\''") .. "'"
+end
+
+-- Runs a shell command; `$A` in it is the binary. Gives { code, out, err }.
+local function shell(command)
+  local out, err = temp(), temp()
+  local line = ("A=%s; { %s\n} >%s 2>%s"):format(quote(BINARY), command, out, err)
+  local _, how, code = os.execute(line)
+  return { code = how == "exit" and code or 128 + code, out = contents(out), err = contents(err) }
+end
+
+-- Runs the binary with these words, each one argument.
+local function agenthost(...)
+  local words = { '"$A"' }
+  for _, word in ipairs { ... } do
+    words[#words + 1] = quote(word)
+  end
+  return shell(table.concat(words, " ") .. " </dev/null")
+end
+
+-- Runs a script text from a file; what follows are its arguments.
+local function script(text, ...)
+  return agenthost(temp(text), ...)
+end
+
+local function lines(s)
+  return select(2, s:gsub("\n", ""))
+end
+
+local function has(text, part)
+  assert.truthy(text:find(part, 1, true), ("no %q in:\n%s"):format(part, text))
+end
+
+local function has_not(text, part)
+  assert.falsy(text:find(part, 1, true), ("%q in:\n%s"):format(part, text))
+end
+
+local function usage_error(r, part)
+  assert.equal(2, r.code)
+  assert.equal("", r.out)
+  has(r.err, "agenthost: " .. part)
+  has(r.err, "--help")
+end
+
+after_each(function()
+  for _, path in ipairs(made) do
+    os.remove(path)
+  end
+  made = {}
+end)
+
+describe("the command runs", function()
+  it("a file, and its print is all there is on stdout", function()
+    local r = script('print("hello")')
+    assert.same({ code = 0, out = "hello\n", err = "" }, r)
+  end)
+
+  it("a script from standard input", function()
+    local path = temp("print(arg[0], ...)")
+    local r = shell(('"$A" - one two <%s'):format(path))
+    assert.same({ code = 0, out = "-\tone\ttwo\n", err = "" }, r)
+  end)
+
+  it("a script with arguments in `...` and in `arg`", function()
+    local path = temp('print(select("#", ...), ...) print(#arg, arg[0], arg[1], arg[2])')
+    local r = agenthost(path, "a b", "")
+    assert.equal(("2\ta b\t\n2\t%s\ta b\t\n"):format(path), r.out)
+  end)
+
+  it("what stands behind the script untouched, options too", function()
+    local r = script("print(...)", "--help", "-q", "--", "--model=x")
+    assert.same({ code = 0, out = "--help\t-q\t--\t--model=x\n", err = "" }, r)
+  end)
+
+  it("a script whose first line is a shebang, with lines counted from there", function()
+    local r = script("#!/usr/bin/env agenthost\nprint(1)\nerror('here')")
+    assert.equal("1\n", r.out)
+    has(r.err, ":3: here")
+  end)
+
+  it("an executable script through its shebang line", function()
+    local path = temp("#!" .. BINARY .. "\nprint('self', ...)\n")
+    local r = shell(("chmod +x %s && %s x"):format(path, path))
+    assert.same({ code = 0, out = "self\tx\n", err = "" }, r)
+  end)
+
+  it("require 'agenthost' from any folder, without any installation", function()
+    local path = temp('print(type(require "agenthost"))')
+    local r = shell(('cd / && "$A" %s'):format(path))
+    assert.same({ code = 0, out = "table\n", err = "" }, r)
+  end)
+
+  it("a script in a named pipe, opened once", function()
+    local path = temp()
+    os.remove(path)
+    local command = 'mkfifo %s && { echo "print(42)" >%s & timeout 10 "$A" %s; }'
+    local r = shell(command:format(path, path, path))
+    assert.same({ code = 0, out = "42\n", err = "" }, r)
+  end)
+end)
+
+describe("the options", function()
+  it("--help and -h give the help on stdout, whatever stands behind", function()
+    local r = agenthost("--help")
+    assert.equal(0, r.code)
+    assert.equal("", r.err)
+    has(r.out, "Usage: agenthost [options] script.lua")
+    assert.equal(r.out, agenthost("-h").out)
+    assert.equal(r.out, agenthost("-q", "--help", "--nonsense").out)
+  end)
+
+  it("the help fits a screen, and its options fit a line", function()
+    local help = agenthost("--help").out
+    assert.is_true(lines(help) <= 45)
+    for line in help:gmatch("[^\n]+") do
+      assert.is_true(#line <= 80 or line:find("^    ") ~= nil, line)
+    end
+  end)
+
+  it("--version says the version in one line", function()
+    local r = agenthost("--version")
+    assert.equal(0, r.code)
+    assert.truthy(r.out:match("^agenthost %d+%.%d+%.%d+\n$"))
+  end)
+
+  it("--version -v and --verbose say libraries and features too", function()
+    local r = agenthost("--version", "-v")
+    assert.equal(0, r.code)
+    assert.truthy(r.out:match("^agenthost %d+%.%d+%.%d+\n"))
+    assert.equal(1, select(2, r.out:gsub("%f[^\n\0]agenthost ", "")))
+    assert.truthy(r.out:lower():match("\nlua %S"))
+    assert.truthy(r.out:lower():match("curl %S"))
+    assert.equal("\n", r.out:sub(-1))
+    assert.equal(r.out, agenthost("--verbose", "--version").out)
+  end)
+
+  it("-- ends the options", function()
+    local path = temp("print(...)")
+    local odd = path:gsub("[^/]*$", "-%0")
+    made[#made + 1] = odd
+    assert(os.rename(path, odd))
+    local r = shell(('cd %s && "$A" -- %s -q'):format(odd:match("^(.*)/"), odd:match("[^/]*$")))
+    assert.same({ code = 0, out = "-q\n", err = "" }, r)
+  end)
+
+  it("short options may be joined", function()
+    assert.equal(0, agenthost("-qv", temp("print(1)")).code)
+    has(agenthost("-qh").out, "Usage:")
+  end)
+
+  it("--model NAME and --model=NAME win over what the script names", function()
+    local path = temp([[
+      local ah = require "agenthost"
+      local reply, err = ah.run { model = "openai/none", "Hello" }
+      print(reply and reply.text ~= "" or err)]])
+    local r = agenthost("--model", "demo/quickstart", path)
+    assert.same({ code = 0, out = "true\n" }, { code = r.code, out = r.out })
+    assert.equal("true\n", agenthost("--model=demo/quickstart", path).out)
+  end)
+
+  it("--quiet, nothing and --verbose differ in what the log says, never in stdout", function()
+    local path = temp([[
+      local ah = require "agenthost"
+      print(assert(ah.run { model = "demo/quickstart", "Hello" }))]])
+    local quiet, plain = agenthost("--quiet", path), agenthost(path)
+    local info, debug = agenthost("--verbose", path), agenthost("-vv", path)
+    assert.same({ 0, 0, 0, 0 }, { quiet.code, plain.code, info.code, debug.code })
+    assert.same({ plain.out, plain.out, plain.out }, { quiet.out, info.out, debug.out })
+    assert.equal("", quiet.err)
+    has(info.err, "agenthost: info: ")
+    has_not(plain.err, "agenthost: info: ")
+    has_not(info.err, "agenthost: debug: ")
+    assert.is_true(#debug.err >= #info.err)
+  end)
+
+  it("-q keeps errors", function()
+    local r = agenthost("-q", temp("error('loud')"))
+    assert.equal(1, r.code)
+    has(r.err, "loud")
+  end)
+
+  it("unknown ones name the nearest", function()
+    usage_error(agenthost("--modle", "x"), "unknown option '--modle' (did you mean --model?)")
+    usage_error(agenthost("--Verson"), "unknown option '--Verson' (did you mean --version?)")
+    usage_error(agenthost("--quite=1"), "unknown option '--quite' (did you mean --quiet?)")
+    usage_error(agenthost("-model", "x"), "unknown option '-model' (did you mean --model?)")
+    usage_error(agenthost("-V"), "unknown option '-V' (did you mean -v?)")
+  end)
+
+  it("unknown ones near nothing name nothing", function()
+    local r = agenthost("--frobnicate")
+    usage_error(r, "unknown option '--frobnicate'")
+    has_not(r.err, "did you mean")
+    usage_error(agenthost("-vx"), "unknown option '-vx'")
+  end)
+
+  it("are repeated in messages cut at a character, with control characters as text", function()
+    local r = agenthost("--" .. ("ä"):rep(5000))
+    usage_error(r, "unknown option '--ä")
+    assert.is_true(#r.err < 300)
+    assert.truthy(utf8.len(r.err))
+    usage_error(agenthost("--\27[2J\194\155"), "unknown option '--\\x1b[2J\\x9b'")
+  end)
+
+  it("--model wants a name", function()
+    usage_error(agenthost("--model"), "option --model needs a NAME")
+    usage_error(agenthost("--model="), "option --model needs a NAME, found ''")
+    usage_error(agenthost("--model", "-v", "x.lua"), "option --model needs a NAME, found '-v'")
+  end)
+
+  it("others want nothing", function()
+    usage_error(agenthost("--quiet=yes"), "option --quiet takes no value, found 'yes'")
+    usage_error(agenthost("--=x"), "option -- takes no value, found 'x'")
+  end)
+end)
+
+describe("wrong usage exits 2:", function()
+  it("no script: two lines of hint, the first a thing to try", function()
+    local r = agenthost()
+    usage_error(r, "no script given")
+    assert.equal(3, lines(r.err))
+    assert.truthy(r.err:match("\nTry: .*agenthost %-\nHelp: agenthost %-%-help\n$"))
+    usage_error(agenthost("-v", "--"), "no script given")
+  end)
+
+  it("the thing to try works as it is printed", function()
+    local try = agenthost().err:match("\nTry: +([^\n]+)")
+    local r = shell('PATH="$(dirname "$A"):$PATH"; ' .. try)
+    assert.equal(0, r.code, r.err)
+    assert.truthy(#r.out > 1)
+  end)
+
+  it("a missing file", function()
+    local r = agenthost("no/such.lua")
+    usage_error(r, "cannot open 'no/such.lua': No such file or directory\n")
+    assert.equal(2, lines(r.err))
+  end)
+
+  it("a missing file that another ending has", function()
+    local path = temp()
+    made[#made + 1] = path .. ".lua"
+    os.rename(path, path .. ".lua")
+    local r = agenthost(path)
+    assert.equal(2, r.code)
+    has(r.err, ("Did you mean '%s.lua'?"):format(path))
+  end)
+
+  it("an option without its dashes", function()
+    has(agenthost("help").err, "Did you mean agenthost --help?")
+  end)
+
+  it("a folder, and an empty name", function()
+    usage_error(agenthost("/"), "cannot open '/': Is a directory")
+    usage_error(agenthost(""), "cannot open '': No such file or directory")
+  end)
+
+  it("standard input that is closed", function()
+    local r = shell('"$A" - <&-')
+    assert.equal(2, r.code)
+    has(r.err, "agenthost: ")
+  end)
+end)
+
+describe("a failing script", function()
+  it("exits 1 and names file and line, with the traceback", function()
+    local path = temp("local function f()\n  error('broken')\nend\nf()")
+    local r = agenthost(path)
+    assert.equal(1, r.code)
+    assert.equal("", r.out)
+    has(r.err, ("agenthost: %s:2: broken\n"):format(path))
+    has(r.err, "stack traceback:\n")
+    has(r.err, path .. ":4: in main chunk")
+  end)
+
+  it("exits 1 for a syntax error, with file and line", function()
+    local path = temp("local x = 1\nlocal = 2")
+    local r = agenthost(path)
+    assert.equal(1, r.code)
+    has(r.err, ("agenthost: %s:2: "):format(path))
+  end)
+
+  it("exits 1 for bytecode, which is never run", function()
+    local r = script(string.dump(load("print('ran')")))
+    assert.equal(1, r.code)
+    assert.equal("", r.out)
+    has(r.err, "agenthost: ")
+  end)
+
+  it("exits 1 whatever it raises", function()
+    local bad_tostring = "setmetatable({}, { __tostring = error })"
+    for _, value in ipairs { "nil", "false", "42", "{}", "print", bad_tostring } do
+      local r = script("error(" .. value .. ")")
+      assert.equal(1, r.code, value)
+      assert.truthy(r.err:match("^agenthost: %S"), value)
+    end
+  end)
+
+  it("keeps the order of what it printed and how it failed", function()
+    local path = temp("io.write('before\\n') error('after')")
+    local r = shell(('"$A" %s 2>&1'):format(path))
+    assert.truthy(r.out:match("^before\nagenthost: "))
+  end)
+
+  it("chooses its own code with os.exit", function()
+    assert.equal(7, script("os.exit(7)").code)
+    assert.equal(0, script("os.exit(true)").code)
+    assert.equal(1, script("os.exit(false)").code)
+  end)
+
+  it("cannot give commands to the terminal through its message", function()
+    local r = script([[error("\27[2Jred\194\155\r\127", 0)]])
+    has(r.err, "agenthost: \\x1b[2Jred\\x9b\\x0d\\x7f\n")
+  end)
+end)
+
+describe("the exit code of an agenthost error", function()
+  local codes = {
+    internal = 1, prompt_validation = 1, prompt_render = 1, prompt_evaluation = 1,
+    tool_validation = 1, tool_not_found = 1, invalid_tool_provider = 1, cancelled = 1,
+    usage = 1, -- of the library by the script; 2 is about the command line
+    provider = 3, http = 3,
+    max_iterations_exceeded = 4, deadline_exceeded = 4, budget_exceeded = 4, loop_detected = 4,
+    visibility_expansion_required = 4,
+  }
+  for code, expected in pairs(codes) do
+    it(("%s is %d"):format(code, expected), function()
+      local raise = 'error(require("agenthost").error { code = %q, message = "words for it" })'
+      local r = script(raise:format(code))
+      assert.equal(expected, r.code)
+      has(r.err, "agenthost: ")
+      has(r.err, "words for it")
+    end)
+  end
+
+  it("is the same when assert raises what ah.run returned", function()
+    local r = script([[
+      local ah = require "agenthost"
+      assert(nil, ah.error { code = "budget_exceeded", message = "too dear" })]])
+    assert.equal(4, r.code)
+    has(r.err, "too dear")
+  end)
+
+  it("is 3 where no server answers", function()
+    local path = temp([[
+      local ah = require "agenthost"
+      assert(ah.run { model = "openai/x", retries = 0, "Hello" })]])
+    local env = "OPENAI_API_KEY=none-such-key OPENAI_BASE_URL=http://127.0.0.1:1/v1"
+    local r = shell(('%s timeout 20 "$A" %s'):format(env, path))
+    assert.equal(3, r.code, r.err)
+    has(r.err, "agenthost: ")
+    has_not(r.err, "none-such-key")
+  end)
+end)
+
+describe("signals", function()
+  -- Starts a script that prints "ready" once it is at work, does `act` (a shell command in
+  -- which $p is its process), and gives its exit code, output and the seconds it took.
+  local function signalled(text, act, options)
+    local path, out = temp(text), temp("")
+    local pipe = temp() -- standard input: open, and nothing comes
+    os.remove(pipe)
+    local begun = os.time()
+    local r = shell(([[mkfifo %s; exec 9<>%s
+      "$A" %s %s <&9 9<&- >%s & p=$!
+      for i in $(seq 200); do [ -s %s ] && break; sleep 0.05; done
+      %s
+      ( trap 'kill $s' TERM; sleep 20 & s=$!; wait $s && kill -KILL $p ) >/dev/null 2>&1 & guard=$!
+      wait $p; rc=$?
+      kill $guard; exit $rc]]):format(pipe, pipe, options or "", path, out, out, act))
+    r.out, r.seconds = contents(out), os.time() - begun
+    return r
+  end
+
+  local SLEEP = 'print("ready") require("agenthost").sleep(30)'
+  local SPIN = 'print("ready") while true do end'
+
+  local function ends(r, code)
+    assert.equal(code, r.code, r.err)
+    assert.is_true(r.seconds < 12, "took too long")
+  end
+
+  it("SIGINT ends a waiting script with 130 and one line", function()
+    local r = signalled(SLEEP, "kill -INT $p")
+    ends(r, 130)
+    assert.equal("agenthost: interrupted\n", r.err)
+  end)
+
+  it("SIGTERM ends it with 143", function()
+    local r = signalled(SLEEP, "kill -TERM $p")
+    ends(r, 143)
+    assert.equal("agenthost: terminated\n", r.err)
+  end)
+
+  it("end a script that only computes", function()
+    ends(signalled(SPIN, "kill -INT $p"), 130)
+  end)
+
+  it("end a script that waits for input", function()
+    local r = signalled('print("ready") io.read()', "kill -INT $p")
+    ends(r, 130)
+  end)
+
+  it("with -v the place is told too", function()
+    local r = signalled(SPIN, "kill -INT $p", "-v")
+    ends(r, 130)
+    has(r.err, "traceback")
+  end)
+
+  it("the second one ends what the first could not", function()
+    local stubborn = 'print("ready") while true do pcall(function() while true do end end) end'
+    ends(signalled(stubborn, "kill -INT $p; sleep 0.3; kill -INT $p"), 130)
+    ends(signalled(stubborn, "kill -INT $p; sleep 0.3; kill -TERM $p"), 143)
+  end)
+
+  it("give 130 also where the script ends well after one", function()
+    local patient = 'print("ready") pcall(require("agenthost").sleep, 30) print("bye")'
+    ends(signalled(patient, "kill -INT $p"), 130)
+  end)
+
+  it("reach children with their usual meaning", function()
+    local r = script('print(io.popen("yes 2>&1 | head -n 1"):read("a"))')
+    assert.same({ code = 0, out = "y\n\n", err = "" }, r)
+  end)
+end)
+
+describe("standard output", function()
+  local ENDLESS = 'while true do print("a line") end'
+
+  -- Reads one byte of what the script prints; the exit code of the command goes to stderr.
+  local function head(text)
+    local command = '{ timeout 10 "$A" %s; echo "code $?" >&2; } | head -c 1'
+    return shell(command:format(temp(text)))
+  end
+
+  it("closed early by its reader ends quietly", function()
+    local r = head(ENDLESS)
+    assert.equal("a", r.out)
+    assert.equal("code 0\n", r.err)
+  end)
+
+  it("closed early does not hide how a script failed by itself", function()
+    local raise = 'io.write("x") error(require("agenthost").error { code = "http", message = "m" })'
+    local r = shell(('{ sleep 0.2; "$A" %s; echo "code $?" >&2; } | true'):format(temp(raise)))
+    has(r.err, "code 3\n")
+  end)
+
+  it("closed early ends also a script that insists on its writes", function()
+    assert.equal("code 0\n", head("while true do assert(io.write(('x'):rep(1000))) end").err)
+  end)
+
+  it("that is full is a failure", function()
+    for _, write in ipairs { "print('lost')", "io.write('lost')" } do
+      local r = shell(('"$A" %s >/dev/full'):format(temp(write)))
+      assert.equal(1, r.code)
+      has(r.err, "agenthost: cannot write to standard output: ")
+    end
+    assert.equal(1, shell('"$A" --help >/dev/full').code)
+  end)
+
+  it("that is full keeps the code of what failed before", function()
+    local path = temp('print(1) error(require("agenthost").error { code = "http", message = "m" })')
+    assert.equal(3, shell(('"$A" %s >/dev/full'):format(path)).code)
+  end)
+
+  it("that is closed is a failure, and nothing else gets its descriptor", function()
+    local path = temp('local f = io.open("/dev/null") print(1) f:close()')
+    local r = shell(('"$A" %s >&-'):format(path))
+    assert.equal(1, r.code)
+    has(r.err, "cannot write to standard output")
+    assert.equal(0, shell(('"$A" %s >&-'):format(temp("local x = 1"))).code)
+  end)
+end)
+
+describe("colour", function()
+  local has_script = os.execute("command -v script >/dev/null 2>&1")
+
+  local function on_terminal(env)
+    local command = ("%s %s --nonsense"):format(env, BINARY)
+    return shell(("script -qec %s /dev/null </dev/null"):format(quote(command))).out
+  end
+
+  it("is used on a terminal only, and not where it is unwanted", function()
+    if not has_script then
+      return pending("needs script(1)")
+    end
+    has(on_terminal("NO_COLOR= TERM=xterm"), "\27[31magenthost: \27[0m")
+    for _, env in ipairs { "NO_COLOR=1 TERM=xterm", "NO_COLOR= TERM=dumb", "NO_COLOR= TERM=" } do
+      has_not(on_terminal(env), "\27")
+    end
+    has_not(agenthost("--nonsense").err, "\27")
+  end)
+end)
+
+describe("the man page and --help", function()
+  local function man()
+    return contents("man/agenthost.1.scd")
+  end
+
+  local function section(text, from, to)
+    return assert(text:match("\n" .. from .. "\n(.-)\n" .. to), "no part " .. from)
+  end
+
+  local function set(text, ...)
+    local found = {}
+    for _, pattern in ipairs { ... } do
+      for word in text:gmatch(pattern) do
+        found[word] = true
+      end
+    end
+    return found
+  end
+
+  it("name the same options", function()
+    local of_help = section(agenthost("--help").out, "Options:", "Everything")
+    local of_man = section(man(), "# OPTIONS", "# ")
+    local options = set(of_help, "\n? +(%-%a), ", " (%-%-%a*)")
+    assert.same(options, set(of_man:gsub("%*%-%-model=%*", ""), "%*(%-%a)%*", "%*(%-%-%a*)%*"))
+    assert.is_true(options["--model"] and options["-q"] and options["-v"] and options["--"])
+  end)
+
+  it("name the same variables, exit codes and command to try", function()
+    local help, page = agenthost("--help").out, man()
+    assert.same(set(section(help, "Environment:", "Exit"), "  ([%u_]+)  "),
+      set(section(page, "# ENVIRONMENT", "# "), "\n?%*([%u_]+)%*\n"))
+    assert.same(set(section(help, "Exit codes:", "Examples:"), "%f[%d](%d+)%f[ ,]"),
+      set(section(page, "# EXIT STATUS", "# "), "%*(%d+)%*"))
+    local try = agenthost().err:match("Try: +([^\n]+)")
+    has(help, try)
+    has(page, try)
+  end)
+end)

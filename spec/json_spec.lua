@@ -1,0 +1,531 @@
+local ah = require "agenthost"
+local encode, decode = ah.json.encode, ah.json.decode
+
+local CASES = { "grammar", "strings", "numbers", "objects" }
+
+-- "<0a ff>" to these bytes.
+local function bytes(text)
+  return (text:gsub("<(%x%x[%x ]*)>", function(hex)
+    return (hex:gsub("(%x%x) ?", function(h) return string.char(tonumber(h, 16)) end))
+  end))
+end
+
+local function cases(name)
+  local path, list, number = "spec/data/json/" .. name .. ".test", {}, 0
+  for line in io.lines(path) do
+    number = number + 1
+    local kind, rest = line:match("^(%l+) (.*)$")
+    if kind then
+      local text, wanted = rest:match("^(.-) => (.*)$")
+      list[#list + 1] = {
+        place = ("%s:%d"):format(path, number),
+        line = line,
+        kind = kind,
+        text = bytes(text or rest),
+        wanted = bytes(wanted or rest),
+      }
+    end
+  end
+  return list
+end
+
+local function check(case)
+  local value, message = decode(case.text)
+  if case.kind == "ok" then
+    assert(value ~= nil, message)
+    assert.equal(case.wanted, encode(value))
+  else
+    assert.equal("bad", case.kind)
+    assert.is_nil(value)
+    assert(message:find(case.wanted, 1, true), message)
+  end
+end
+
+-- The message of a refusal, without the position.
+local function refusal(value)
+  local ok, message = pcall(encode, value)
+  assert.is_false(ok)
+  return message
+end
+
+local function nested(depth, open, close)
+  return open:rep(depth) .. close:rep(depth)
+end
+
+describe("the data cases", function()
+  for _, name in ipairs(CASES) do
+    for _, case in ipairs(cases(name)) do
+      it(case.place .. " " .. case.line, function() check(case) end)
+    end
+  end
+end)
+
+describe("decoding", function()
+  it("keeps integers and floats apart", function()
+    assert.equal("integer", math.type(decode "1"))
+    assert.equal("float", math.type(decode "1.0"))
+    assert.equal("float", math.type(decode "1e2"))
+    assert.equal("float", math.type(decode "-0"))
+    assert.equal("integer", math.type(decode "0"))
+    assert.equal("float", math.type(decode "9223372036854775808"))
+  end)
+
+  it("is exact at the edges of 64 bits", function()
+    assert.equal(math.maxinteger, decode "9223372036854775807")
+    assert.equal(math.mininteger, decode "-9223372036854775808")
+    assert.equal(-math.huge, 1 / decode "-0")
+  end)
+
+  it("reads numbers of any length", function()
+    assert.equal(1.0, decode("0." .. ("9"):rep(20000)))
+    assert.equal(0.0, decode("0." .. ("0"):rep(20000) .. "1"))
+    assert.equal(1e300, decode("1" .. ("0"):rep(300)))
+    assert.equal(1.0, decode("0." .. ("0"):rep(4999) .. "1e5000"))
+    assert.equal(1.0, decode("1" .. ("0"):rep(5000) .. "e-5000"))
+    assert.equal(10.0, decode("1e" .. ("0"):rep(5000) .. "1"))
+    assert.is_nil(decode("1" .. ("0"):rep(20000)))
+  end)
+
+  it("rounds by the last of many digits", function()
+    local half = "9007199254740993." .. ("0"):rep(2000)
+    assert.equal(9007199254740992.0, decode(half))
+    assert.equal(9007199254740994.0, decode(half .. "1"))
+  end)
+
+  it("gives null as ah.null", function()
+    assert.equal(ah.null, decode "null")
+    assert.equal(ah.null, decode('{"a":null}').a)
+    assert.equal(ah.null, decode("[null]")[1])
+  end)
+
+  it("keeps NUL and the text after it", function()
+    assert.equal("a\0b", decode [["a\u0000b"]])
+    assert.equal(4, #decode [["\u0000\u0000\u0000\u0000"]])
+  end)
+
+  it("reads long strings with escapes", function()
+    local long = ("x"):rep(100000)
+    assert.equal(long .. "\n" .. long, decode('"' .. long .. "\\n" .. long .. '"'))
+    assert.equal(("\\"):rep(50000), decode('"' .. ("\\\\"):rep(50000) .. '"'))
+  end)
+
+  it("counts depth to 512", function()
+    assert.is_table(decode(nested(512, "[", "]")))
+    local value, message = decode(nested(513, "[", "]"))
+    assert.is_nil(value)
+    assert.matches("nested too deep at line 1, column 513", message)
+    local object = ('{"a":'):rep(511) .. "{}" .. ("}"):rep(511)
+    assert.equal(object, encode(decode(object)))
+    assert.is_nil(decode('{"a":' .. object .. "}") and decode('[{"a":' .. object .. "}]"))
+    assert.is_nil(decode(("["):rep(1000000)))
+  end)
+
+  it("does not count siblings as depth", function()
+    local list = decode("[" .. ("[[]],"):rep(2000) .. "[]]")
+    assert.equal(2001, #list)
+  end)
+
+  it("refuses what is no string", function()
+    assert.has_error(function() decode(1) end)
+    assert.has_error(function() decode() end)
+    assert.has_error(function() decode {} end)
+  end)
+end)
+
+describe("duplicate keys", function()
+  -- An object of n keys in an order that is not theirs.
+  local function members(n, key)
+    local list = {}
+    for i = 1, n do
+      list[i] = ('"%s":%d'):format(key(i * 7919 % n), i)
+    end
+    return list
+  end
+  local function plain(i) return ("key%d"):format(i) end
+  local function object(list) return "{" .. table.concat(list, ",") .. "}" end
+
+  for _, n in ipairs { 2, 15, 16, 17, 18, 127, 128, 129, 300, 5000 } do
+    it(("are found among %d keys, first or last"):format(n), function()
+      local list = members(n, plain)
+      assert.is_table(decode(object(list)))
+      for _, at in ipairs { 1, n // 2, n } do
+        local copy = { table.unpack(list) }
+        table.insert(copy, (copy[at]:gsub("^\"k", "\"\\u006b")))
+        local before = #object(list)
+        local _, message = decode(object(copy))
+        local wanted = ("duplicate key at line 1, column %d "):format(before + 1)
+        assert(message:find(wanted, 1, true), message)
+      end
+    end)
+  end
+
+  it("are told at the first repetition of a large object", function()
+    local list = members(50, plain)
+    table.insert(list, 30, list[3])
+    local column = #table.concat({ table.unpack(list, 1, 29) }, ",") + 3
+    list[#list + 1] = list[7]
+    local _, message = decode(object(list))
+    assert(message:find(("column %d "):format(column), 1, true), message)
+  end)
+
+  it("are found in the outer object after a large inner one", function()
+    local inner = object(members(200, plain))
+    local _, message = decode('{"a":1,"b":' .. inner .. ',"a":2}')
+    assert.matches("duplicate key", message)
+    assert.is_table(decode('{"key1":1,"b":' .. inner .. ',"key2":2}'))
+  end)
+
+  it("are looked for in time that does not grow with the square", function()
+    local long = ("k"):rep(60)
+    local plains = object(members(100000, function(i) return long .. i end))
+    local escaped = object(members(100000, function(i) return "\\u006b" .. i end))
+    local from = os.clock()
+    assert.is_table(decode(plains))
+    assert.is_table(decode(escaped))
+    assert(os.clock() - from < 3, "200,000 keys took " .. os.clock() - from .. " s")
+  end)
+end)
+
+describe("the message of a text that is no JSON", function()
+  local function message(text)
+    return select(2, decode(text))
+  end
+
+  it("quotes what is near the fault", function()
+    assert.equal("the text is not JSON: unexpected character at line 1, column 6 near `[1,2,x]`",
+      message "[1,2,x]")
+  end)
+
+  it("quotes only what is near", function()
+    local words = message("[" .. ("1,"):rep(5000) .. "x" .. (",1"):rep(5000) .. "]")
+    assert.matches("1,1,x,1,1", words)
+    assert(#words < 160, words)
+  end)
+
+  it("shows control bytes and bytes that are no UTF-8 as numbers", function()
+    assert.matches("`%[\"a\\x1b%[0m\"%]`", message "[\"a\27[0m\"]")
+    assert.matches("`\"\\x00\"`", message "\"\0\"")
+    assert.matches("`%[\\x0a\\xff%]`", message "[\n\xff]")
+    assert.matches("`\"\\x7f\\u009b\\x01\"`", message "\"\x7f\u{9b}\1\"")
+  end)
+
+  it("cuts between characters", function()
+    for n = 1, 30 do
+      local words = message(("é"):rep(n) .. "x" .. ("€"):rep(n))
+      assert(utf8.len(words), words)
+      words = message("[\"" .. ("€"):rep(n) .. "\1" .. ("é"):rep(n))
+      assert(utf8.len(words), words)
+      assert.is_nil(words:find("\\x8", 1, true) or words:find("\\xe2", 1, true))
+    end
+  end)
+end)
+
+describe("encoding", function()
+  it("writes every kind of value", function()
+    assert.equal([[{"a":[1,2.5,"x",true,false,null],"b":{"c":{}}}]],
+      encode { a = { 1, 2.5, "x", true, false, ah.null }, b = { c = {} } })
+  end)
+
+  it("keeps integers exact and floats floats", function()
+    assert.equal("[9223372036854775807,-9223372036854775808,3,3.0,-0.0,1e+100]",
+      encode { math.maxinteger, math.mininteger, 3, 3.0, -0.0, 1e100 })
+  end)
+
+  it("sorts keys by their bytes, whatever order they were set in", function()
+    local wanted, keys = {}, {}
+    for i = 1, 200 do
+      keys[i] = ("k%d"):format(i * 37 % 200)
+    end
+    local forth, back = {}, {}
+    for i = 1, #keys do
+      forth[keys[i]] = { [keys[i]] = i, a = { b = 1, a = 2 } }
+    end
+    for i = #keys, 1, -1 do
+      back[keys[i]] = { a = { a = 2, b = 1 }, [keys[i]] = i }
+    end
+    assert.equal(encode(forth), encode(back))
+    table.sort(keys)
+    for key in encode(forth):gmatch('"(k%d+)":{"a"') do
+      wanted[#wanted + 1] = key
+    end
+    assert.same(keys, wanted)
+  end)
+
+  it("uses the raw fields of tables with metatables and calls nothing", function()
+    local function never() error "a metamethod was called" end
+    local mt = {
+      __index = never, __newindex = never, __pairs = never, __len = never, __eq = never,
+      __tostring = never, __close = never, __name = "odd", __metatable = false,
+    }
+    assert.equal('{"a":[1,2]}', encode(setmetatable({ a = setmetatable({ 1, 2 }, mt) }, mt)))
+  end)
+
+  it("leaves the value alone", function()
+    local list = { 1, 2, { x = "y" } }
+    encode(list)
+    assert.same({ 1, 2, { x = "y" } }, list)
+    assert.is_nil(getmetatable(list))
+  end)
+
+  it("writes a table that occurs twice, twice", function()
+    local shared = { 1 }
+    assert.equal('{"a":[1],"b":[1]}', encode { a = shared, b = shared })
+  end)
+
+  it("works in a coroutine", function()
+    local text = nested(500, "[", "]")
+    local run = coroutine.wrap(function() return encode(decode(text)) end)
+    assert.equal(text, run())
+  end)
+
+  it("raises at the line of the caller", function()
+    local line = debug.getinfo(1, "l").currentline + 1
+    local _, message = pcall(function() encode { f = print } end)
+    local wanted = "json_spec%%.lua:%d: at %%.f: a function cannot be JSON$"
+    assert.matches(wanted:format(line), message)
+  end)
+
+  it("wants a value", function()
+    assert.has_error(function() encode() end)
+  end)
+end)
+
+describe("what cannot be JSON is refused with its path:", function()
+  local co = coroutine.create(function() end)
+
+  it("functions, threads, userdata, nil", function()
+    assert.equal("a function cannot be JSON", refusal(print))
+    assert.equal("at .items[3].f: a function cannot be JSON",
+      refusal { items = { 1, 2, { f = print } } })
+    assert.equal("at [2]: a thread cannot be JSON", refusal { 1, co })
+    assert.equal("at .file: a userdata cannot be JSON", refusal { file = io.stdout })
+    assert.equal("nil cannot be JSON (ah.null is JSON's null)", refusal(nil))
+  end)
+
+  it("NaN and infinity", function()
+    assert.equal("at .a: NaN cannot be JSON", refusal { a = 0 / 0 })
+    assert.equal("at [1]: infinity cannot be JSON", refusal { math.huge })
+    assert.equal("infinity cannot be JSON", refusal(-math.huge))
+  end)
+
+  it("strings and keys that are no UTF-8, keys with NUL", function()
+    assert.equal("at .a: a string that is not UTF-8 cannot be JSON", refusal { a = "\xff" })
+    assert.equal("at [\"\u{fffd}\"]: a key that is not UTF-8 cannot be JSON",
+      refusal { ["\xff"] = 1 })
+    assert.equal("at [\"a\\u0000\"]: a key with a NUL byte is not accepted",
+      refusal { ["a\0"] = 1 })
+  end)
+
+  it("mixed keys", function()
+    assert.equal("at .a: a table with both string and integer keys cannot be JSON",
+      refusal { a = { 1, x = 2 } })
+  end)
+
+  it("odd keys", function()
+    assert.equal("a table with a float as key cannot be JSON", refusal { [1.5] = 1 })
+    assert.equal("at .a: a table with a boolean as key cannot be JSON",
+      refusal { a = { [true] = 1 } })
+    assert.matches("neither strings nor 1%.%.n", refusal { [{}] = 1 })
+    assert.matches("neither strings nor 1%.%.n", refusal { [ah.null] = 1, a = 2 })
+    assert.equal("at [5]: integer keys that do not run from 1 to n cannot be JSON",
+      refusal { [5] = 1 })
+    assert.equal("at [0]: integer keys that do not run from 1 to n cannot be JSON",
+      refusal { [0] = 0, [1] = 1 })
+    assert.matches("^at %[%-1%]: integer keys", refusal { [-1] = 1, [2] = 2 })
+    assert.matches("^at %[%-9223372036854775808%]: integer keys", refusal { [math.mininteger] = 1 })
+    assert.matches("^at %[9223372036854775807%]: integer keys", refusal { [math.maxinteger] = 1 })
+  end)
+
+  it("holes", function()
+    assert.equal("at .list[2]: an array with a hole cannot be JSON (ah.null fills holes)",
+      refusal { list = { 1, nil, 3 } })
+    assert.equal("at [2]: an array with a hole cannot be JSON (ah.null fills holes)",
+      refusal(ah.array { 1, [3] = 3 }))
+    assert.equal("[1,null,3]", encode { 1, ah.null, 3 })
+  end)
+
+  it("cycles", function()
+    local t = { a = { {} } }
+    t.a[1].b = t
+    assert.equal("at .a[1].b: a table that contains itself cannot be JSON", refusal(t))
+    local list = {}
+    list[1] = list
+    assert.equal("at [1]: a table that contains itself cannot be JSON", refusal(list))
+  end)
+
+  it("depth over 512", function()
+    local function tower(n)
+      local t = ah.array {}
+      for _ = 2, n do
+        t = { t }
+      end
+      return t
+    end
+    assert.equal(nested(512, "[", "]"), encode(tower(512)))
+    assert.equal("at ...[1][1][1][1][1][1][1][1]: nested too deep", refusal(tower(513)))
+    assert.matches("nested too deep", refusal(tower(100000)))
+  end)
+
+  it("long and odd keys are shortened in the path", function()
+    local t = 0 / 0
+    for _ = 1, 20 do
+      t = { [("\1"):rep(1000)] = t }
+    end
+    local message = refusal(t)
+    assert.matches(": NaN cannot be JSON$", message)
+    assert(#message < 500, message)
+    assert.equal("at [\"" .. ("é"):rep(16) .. "\"...]: NaN cannot be JSON",
+      refusal { [("é"):rep(40)] = 0 / 0 })
+    assert.equal("at [\"x" .. ("é"):rep(15) .. "\"...]: NaN cannot be JSON",
+      refusal { ["x" .. ("é"):rep(40)] = 0 / 0 })
+    assert.equal("at [\"odd key\"].ok: NaN cannot be JSON",
+      refusal { ["odd key"] = { ok = 0 / 0 } })
+  end)
+end)
+
+describe("markers", function()
+  it("tell empty arrays and objects apart", function()
+    assert.equal("[]", encode(ah.array {}))
+    assert.equal("{}", encode(ah.object {}))
+    assert.equal("{}", encode {})
+  end)
+
+  it("survive a round trip", function()
+    for _, text in ipairs { "[]", "{}", "[[],{}]", '{"a":[],"b":{}}' } do
+      assert.equal(text, encode(decode(text)))
+    end
+  end)
+
+  it("are on decoded arrays and on decoded empty objects only", function()
+    local array, object = getmetatable(ah.array {}), getmetatable(ah.object {})
+    assert.equal("agenthost.array", array.__name)
+    assert.equal("agenthost.object", object.__name)
+    assert.equal(array, getmetatable(decode "[1]"))
+    assert.equal(array, getmetatable(decode "[]"))
+    assert.equal(object, getmetatable(decode "{}"))
+    assert.is_nil(getmetatable(decode '{"a":1}'))
+  end)
+
+  it("let a decoded array that was emptied stay an array", function()
+    local list = decode "[1,2]"
+    list[1], list[2] = nil, nil
+    assert.equal("[]", encode(list))
+  end)
+
+  it("are set on the table given, once or again", function()
+    local t = {}
+    assert.equal(t, ah.array(t))
+    assert.equal(t, ah.array(t))
+    assert.equal(t, ah.array(decode "[]") and t)
+  end)
+
+  it("bind the keys", function()
+    assert.matches("an array %(ah.array%) with string keys", refusal(ah.array { x = 1 }))
+    assert.matches("an array %(ah.array%) with string keys", refusal(ah.array { 1, x = 1 }))
+    assert.matches("an object %(ah.object%) with integer keys", refusal(ah.object { 1 }))
+    assert.equal('{"a":1}', encode(ah.object { a = 1 }))
+  end)
+
+  it("are refused for what is no table or has another metatable, at the caller's line", function()
+    local line = debug.getinfo(1, "l").currentline + 1
+    local _, message = pcall(function() ah.array(1) end)
+    assert.matches(("json_spec%%.lua:%d: .*table expected, got number"):format(line), message)
+    assert.has_error(function() ah.object() end)
+    assert.has_error(function() ah.array(setmetatable({}, {})) end)
+    assert.has_error(function() ah.object(ah.array {}) end)
+    assert.has_error(function() ah.array(ah.object {}) end)
+  end)
+end)
+
+describe("random values", function()
+  -- A generator of our own, so that every machine tries the same values.
+  local function generator(seed)
+    return function(n)
+      seed = (seed * 1103515245 + 12345) & 0x7fffffff
+      return (seed >> 8) % n + 1
+    end
+  end
+
+  local function text(random)
+    local parts = {}
+    for i = 1, random(12) - 1 do
+      local kind = random(4)
+      parts[i] = kind == 1 and string.char(random(127)) or kind == 2 and utf8.char(random(0xd7ff))
+        or kind == 3 and utf8.char(0xe000 + random(0x101fff)) or "abcdefghij"
+    end
+    return table.concat(parts)
+  end
+
+  local function number(random)
+    local kind = random(4)
+    if kind == 1 then
+      return random(1000) - 500
+    elseif kind == 2 then
+      return random(1 << 20) << random(43)
+    elseif kind == 3 then
+      return (random(1 << 22) - (1 << 21)) / 1024
+    end
+    return random(1 << 22) / random(1 << 22) * 10.0 ^ (random(600) - 300)
+  end
+
+  local value
+  local function list(random, depth)
+    local t = ah.array {}
+    for i = 1, random(5) - 1 do
+      t[i] = value(random, depth - 1)
+    end
+    return t
+  end
+
+  local function map(random, depth)
+    local t = {}
+    for _ = 1, random(24) - 1 do
+      t[text(random)] = value(random, depth - 1)
+    end
+    return next(t) and t or ah.object(t)
+  end
+
+  function value(random, depth)
+    local kind = random(depth > 0 and 8 or 5)
+    if kind == 1 then
+      return ah.null
+    elseif kind == 2 then
+      return random(2) == 1
+    elseif kind == 3 then
+      return text(random) .. (random(9) == 1 and "\0" or "")
+    elseif kind <= 5 then
+      return number(random)
+    end
+    return (kind == 6 and list or map)(random, depth)
+  end
+
+  it("encode, decode and encode to the same bytes, and are the same values", function()
+    for seed = 1, 400 do
+      local v = value(generator(seed), 4)
+      local once = encode(v)
+      local back = assert(decode(once) ~= nil and { decode(once) })[1]
+      assert.equal(once, encode(back))
+      assert.same(v, back)
+    end
+  end)
+end)
+
+describe("a locale whose point is a comma", function()
+  it("changes neither reading nor writing", function()
+    local before = os.setlocale(nil, "numeric")
+    local found
+    for _, name in ipairs { "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8", "de_DE" } do
+      found = found or os.setlocale(name, "numeric")
+    end
+    if not found then
+      pending "no such locale is installed"
+      return
+    end
+    local comma, text = ("%.1f"):format(0.5), encode { 1.5, 0.1, 1e300, 3.0 }
+    local value = decode "[1.5,-2.25e3]"
+    os.setlocale(before, "numeric")
+    assert.equal("0,5", comma)
+    assert.equal("[1.5,0.1,1e+300,3.0]", text)
+    assert.same({ 1.5, -2250.0 }, { value[1], value[2] })
+  end)
+end)

@@ -1,0 +1,689 @@
+local ah = require "agenthost"
+
+local DATA = "spec/data/schema/core.test"
+
+--- One case of the data file; returns nil, or what went wrong.
+local CHECKS = {}
+
+function CHECKS.refused(_, json, want)
+  local ok, message = pcall(ah.schema, json)
+  if ok then
+    return "was not refused"
+  elseif message ~= want then
+    return "refused with: " .. message
+  end
+end
+
+local function check_valid(schema, json, want, extra)
+  local ok, got = schema:validate_text(json, extra)
+  if not ok then
+    return "is invalid: " .. got
+  elseif got ~= (want or json) then
+    return "became: " .. got
+  end
+end
+
+local function check_invalid(schema, json, want, extra)
+  local ok, got = schema:validate_text(json, extra)
+  if ok then
+    return "is valid"
+  elseif got ~= want then
+    return "says: " .. got
+  end
+end
+
+CHECKS.valid = check_valid
+CHECKS.invalid = check_invalid
+CHECKS["forbid-valid"] = function(schema, json, want)
+  return check_valid(schema, json, want, "forbid")
+end
+CHECKS.forbid = function(schema, json, want)
+  return check_invalid(schema, json, want, "forbid")
+end
+
+--- Calls f(place, verb, schema, json, want) for each case.
+local function each_case(file, f)
+  local schema
+  local number = 0
+  for line in io.lines(file) do
+    number = number + 1
+    local verb, rest = line:match("^([%a-]+) (.*)$")
+    local json, want = (rest or ""):match("^(.*) => (.*)$")
+    if verb == "schema" then
+      schema = ah.schema(rest)
+    elseif verb then
+      f(("%s:%d"):format(file, number), verb, schema, json or rest, want)
+    end
+  end
+end
+
+describe("a schema", function()
+  it("passes every case of " .. DATA, function()
+    local failed, n = {}, 0
+    each_case(DATA, function(place, verb, schema, json, want)
+      local wrong = CHECKS[verb](schema, json, want)
+      n = n + 1
+      if wrong then
+        failed[#failed + 1] = ("%s: %s %s"):format(place, json, wrong)
+      end
+    end)
+    assert.equal("", table.concat(failed, "\n"))
+    assert.is_true(n > 200)
+  end)
+
+  it("is made of a table, of JSON text, or of another schema", function()
+    local a = ah.schema { type = "object", properties = { x = { type = "integer" } } }
+    local b = ah.schema '{ "properties": { "x": {"type":"integer"} }, "type": "object" }'
+    assert.equal('{"properties":{"x":{"type":"integer"}},"type":"object"}', a:text())
+    assert.equal(a:text(), b:text())
+    assert.equal(a:text(), ah.schema.compile(b):text())
+    assert.equal("ah.schema " .. a:text(), tostring(a))
+  end)
+
+  it("compiles to the same text whatever the order of its keys", function()
+    local a = ah.schema '{"type":"string","maxLength":3,"title":"t"}'
+    assert.equal('{"maxLength":3,"title":"t","type":"string"}', a:text())
+  end)
+
+  it("is refused with the place of the script", function()
+    local ok, message = pcall(function()
+      return ah.schema { type = "strng" }
+    end)
+    assert.is_false(ok)
+    assert.truthy(message:match("^spec/schema_spec.lua:%d+: schema: keyword 'type' at the root"))
+  end)
+
+  it("is refused where it is no JSON, or no value that JSON has", function()
+    assert.has_error(function() ah.schema("{") end)
+    assert.has_error(function() ah.schema(print) end)
+    assert.has_error(function() ah.schema { default = print } end)
+    assert.has_error(function() ah.schema(nil) end)
+    assert.has_error(function() ah.schema() end)
+  end)
+
+  it("may be 64 schemas deep and no deeper", function()
+    local function nested(n)
+      return ('{"items":'):rep(n - 1) .. "{}" .. ("}"):rep(n - 1)
+    end
+    assert.truthy(ah.schema(nested(64)):validate_text(("["):rep(100) .. ("]"):rep(100)))
+    local ok, message = pcall(ah.schema, nested(65))
+    assert.is_false(ok)
+    assert.truthy(message:find("is more than 64 schemas deep", 1, true))
+  end)
+
+  it("may hold more properties than its marks have room for without memory", function()
+    local properties, required, value = {}, {}, {}
+    for i = 1, 300 do
+      local name = ("p%03d"):format(i)
+      properties[name] = { type = "integer" }
+      required[i] = name
+      value[name] = i
+    end
+    local s = ah.schema { properties = properties, required = required }
+    assert.is_true((s:validate(value)))
+    value.p129, value.p300 = nil, nil
+    local ok, message = s:validate(value)
+    assert.is_nil(ok)
+    assert.equal("/p129: is required; /p300: is required", message)
+  end)
+
+  it("cuts long pointers and messages", function()
+    local long = ("x"):rep(5000)
+    local s = ah.schema { additionalProperties = { type = "integer" } }
+    local _, message, faults = s:validate { [long] = long }
+    assert.is_true(#message < 700)
+    assert.equal("/" .. ("x"):rep(511) .. "...", faults[1].pointer)
+  end)
+
+  it("grows no default beyond a mebibyte", function()
+    local ok, message = pcall(ah.schema, {
+      default = ah.array((function()
+        local t = {}
+        for i = 1, 10000 do t[i] = ah.object {} end
+        return t
+      end)()),
+      items = { properties = { x = { default = ("x"):rep(1000) } } },
+    })
+    assert.is_false(ok)
+    assert.truthy(message:find("grows over 1 MiB", 1, true))
+  end)
+end)
+
+describe("schema:validate", function()
+  local s = ah.schema {
+    type = "object",
+    properties = {
+      name = { type = "string" },
+      limit = { type = "integer", default = 10, maximum = 50 },
+      tags = { type = "array", items = { type = "string" }, default = ah.array {} },
+    },
+    required = { "name" },
+  }
+
+  it("returns true and the value with its defaults", function()
+    local given = { name = "x" }
+    local ok, value = s:validate(given)
+    assert.is_true(ok)
+    assert.same({ name = "x", limit = 10, tags = {} }, value)
+    assert.equal("integer", math.type(value.limit))
+    assert.same({ name = "x" }, given)
+  end)
+
+  it("returns nil, a line for the model, and the faults", function()
+    local ok, message, faults = s:validate { name = 5, limit = 60 }
+    assert.is_nil(ok)
+    assert.equal("/limit: must be at most 50, found 60; /name: must be a string, found 5", message)
+    assert.same({
+      { pointer = "/limit", rule = "maximum", message = "must be at most 50, found 60" },
+      { pointer = "/name", rule = "type", message = "must be a string, found 5" },
+    }, faults)
+  end)
+
+  it("forbids unknown members when asked to", function()
+    local ok, message = s:validate({ name = "x", limits = 1 }, "forbid")
+    assert.is_nil(ok)
+    assert.equal("/limits: unknown property; did you mean 'limit'? known: limit, name, tags",
+      message)
+    assert.is_true((s:validate { name = "x", limits = 1 }))
+    assert.has_error(function() s:validate({ name = "x" }, "forbidden") end)
+  end)
+
+  it("says what is no JSON value", function()
+    local ok, message, faults = s:validate { name = print }
+    assert.is_nil(ok)
+    assert.truthy(message:find("function", 1, true))
+    assert.same({}, faults)
+  end)
+
+  it("says what is no JSON text", function()
+    local ok, message = s:validate_text("{")
+    assert.is_nil(ok)
+    assert.truthy(message:find("the value is not JSON", 1, true))
+  end)
+
+  it("names the rule of each fault", function()
+    local rules = {
+      type = '{"type":"null"}', enum = '{"enum":[0]}', const = '{"const":0}',
+      minimum = '{"minimum":2}', maximum = '{"maximum":0}',
+      exclusiveMinimum = '{"exclusiveMinimum":1}',
+      exclusiveMaximum = '{"exclusiveMaximum":1}', multipleOf = '{"multipleOf":2}',
+      anyOf = '{"anyOf":[{"type":"null"}]}', ["false"] = "false",
+    }
+    for rule, schema in pairs(rules) do
+      local _, _, faults = ah.schema(schema):validate(1)
+      assert.equal(rule, faults[1].rule)
+    end
+  end)
+end)
+
+describe("a short form", function()
+  --- The schema of property x; `required` says whether it is.
+  local function of(form, required, key)
+    local head, tail = '{"additionalProperties":false,"properties":{"x":', '},"type":"object"}'
+    if required then
+      tail = '},"required":["x"],"type":"object"}'
+    end
+    local text = ah.schema.short({ [key or "x"] = form }):text()
+    assert.equal(head, text:sub(1, #head))
+    assert.equal(tail, text:sub(-#tail))
+    return text:sub(#head + 1, -#tail - 1)
+  end
+
+  local function refused(params)
+    local ok, message = pcall(ah.schema.short, params)
+    assert.is_false(ok)
+    return message
+  end
+
+  it("names a type", function()
+    for _, name in ipairs { "string", "integer", "number", "boolean", "object", "array", "null" } do
+      assert.equal(('{"type":"%s"}'):format(name), of(name, true))
+    end
+    assert.equal("{}", of("any", true))
+    assert.equal("{}", of("any?"))
+    assert.equal('{"type":"string"}', of(" string "  , true))
+  end)
+
+  it("is optional with a question mark after the type or the key", function()
+    assert.equal('{"type":"integer"}', of("integer?"))
+    assert.equal('{"type":"integer"}', of("integer", false, "x?"))
+    assert.equal('{"items":{"type":"string"},"type":"array"}', of({ "string" }, false, "x?"))
+  end)
+
+  it("makes lists", function()
+    assert.equal('{"items":{"type":"string"},"type":"array"}', of("string[]", true))
+    assert.equal('{"items":{"items":{"type":"null"},"type":"array"},"type":"array"}',
+      of("null[][]?"))
+    assert.equal('{"items":{"type":"string"},"type":"array"}', of({ "string" }, true))
+    assert.equal('{"items":{"additionalProperties":false,"properties":{"a":{"type":"string"}},'
+      .. '"required":["a"],"type":"object"},"type":"array"}', of({ { a = "string" } }, true))
+    assert.equal('{"items":{"enum":["a","b"],"type":"string"},"type":"array"}', of("a|b[]", true))
+  end)
+
+  it("makes choices of words", function()
+    assert.equal('{"enum":["red","green","blue"],"type":"string"}', of("red|green|blue", true))
+    assert.equal('{"default":"in work","enum":["done","in work"],"type":"string"}',
+      of("done | in work = in work"))
+  end)
+
+  it("takes defaults", function()
+    assert.equal('{"default":10,"type":"integer"}', of("integer = 10"))
+    assert.equal('{"default":10,"type":"integer"}', of("integer? = 10"))
+    assert.equal('{"default":false,"type":"boolean"}', of("boolean = false"))
+    assert.equal('{"default":null}', of("any = null"))
+    assert.equal('{"default":"a b","type":"string"}', of("string = a b"))
+    assert.equal('{"default":"5","type":"string"}', of("string = 5"))
+    assert.equal('{"default":"a: \\"b","type":"string"}', of([[string = "a: \"b"]]))
+    assert.equal('{"default":"http://x","description":"the address","type":"string"}',
+      of("string = http://x : the address"))
+    assert.equal('{"default":["a"],"items":{"type":"string"},"type":"array"}',
+      of('string[] = ["a"]'))
+    assert.equal('{"default":{"a":1},"description":"d: e","type":"object"}',
+      of('object = {"a": 1}: d: e'))
+  end)
+
+  it("takes a description", function()
+    assert.equal('{"description":"the customer\'s full name","type":"string"}',
+      of("string: the customer's full name", true))
+    assert.equal('{"description":"at most this many","type":"integer"}',
+      of("integer? : at most this many"))
+    assert.equal('{"default":1,"description":"x = y: z?","type":"integer"}',
+      of("integer = 1 : x = y: z?"))
+    assert.equal('{"description":"of [these]","items":{"type":"string"},"type":"array"}',
+      of("string[]: of [these]", true))
+  end)
+
+  it("nests objects, each closed, with sorted required names", function()
+    assert.equal('{"additionalProperties":false,"properties":{"b":{"type":"string"},'
+      .. '"c":{"type":"string"},"d":{"type":"string"}},"required":["b","c"],"type":"object"}',
+      of({ c = "string", b = "string", d = "string?" }, true))
+  end)
+
+  it("takes a schema wherever a form may stand", function()
+    local positive = ah.schema { type = "integer", minimum = 1 }
+    assert.equal('{"minimum":1,"type":"integer"}', of(positive, true))
+    assert.equal('{"items":{"minimum":1,"type":"integer"},"type":"array"}', of({ positive }, true))
+    assert.equal(positive:text(), ah.schema.short(positive):text())
+  end)
+
+  it("may be empty", function()
+    assert.equal('{"additionalProperties":false,"properties":{},"type":"object"}',
+      ah.schema.short({}):text())
+  end)
+
+  it("is refused with the place and what was meant", function()
+    local types = "any, array, boolean, integer, null, number, object, string"
+    local cases = {
+      { { limit = "integr" }, "params.limit: 'integr' is no type (did you mean 'integer'?)" },
+      { { x = "int?" }, "params.x: 'int' is no type (did you mean 'integer'?)" },
+      { { x = "float" }, "params.x: 'float' is no type (did you mean 'number'?)" },
+      { { x = "zzz" }, "params.x: 'zzz' is no type; types are " .. types
+        .. ', and a choice of words is "a|b"' },
+      { { a = { b = { { c = "strin" } } } },
+        "params.a.b[].c: 'strin' is no type (did you mean 'string'?)" },
+      { { x = "" }, "params.x: a form begins with a type; types are " .. types },
+      { { x = "string|null" }, "params.x: 'string' in the choice 'string|null' is a type; "
+        .. "several types are said with ah.schema" },
+      { { x = "a|b|a" }, "params.x: 'a' comes twice in the choice 'a|b|a'" },
+      { { x = "a|" }, "params.x: an empty word in the choice 'a|'" },
+      { { x = "integer = ten" }, "params.x: the default 'ten' is not JSON" },
+      { { x = "string =" }, "params.x: the default '' is not JSON, nor a bare word" },
+      { { x = "string?[]" }, "params.x: cannot read '[]' in 'string?[]'; "
+        .. "after the type come [], ?, = default, : description" },
+      { { x = {} }, 'params.x: an empty table says nothing; write "object" or "array"' },
+      { { x = { "string", a = "string" } }, "params.x: mixes named properties with a list" },
+      { { x = { "a", "b" } }, 'params.x: a list has exactly one form, { "string" }, found 2; '
+        .. 'a choice is "a|b"' },
+      { { x = { "string?" } }, "params.x[]: items of a list have no `?` and no default" },
+      { { x = "string", ["x?"] = "string" }, "params.x: is given twice, with and without `?`" },
+      { { ["?"] = "string" }, "params: a property without a name" },
+      { { [true] = "string" }, "params: a boolean cannot name a property" },
+      { { x = true },
+        "params.x: expected a form (a string, a table or an ah.schema), got a boolean" },
+      { "string", "params: expected a table of forms, got a string" },
+      { { x = 'integer = "x"' }, "schema: keyword 'default' at /properties/x does not conform: "
+        .. 'must be an integer, found "x"' },
+    }
+    for _, case in ipairs(cases) do
+      assert.equal(case[2], refused(case[1]))
+    end
+  end)
+
+  it("is refused when it holds itself", function()
+    local params = {}
+    params.x = params
+    assert.truthy(refused(params):find("is more than 64 forms deep", 1, true))
+  end)
+end)
+
+-- A second validator, as plain as can be, over decoded values. Values are tagged
+-- tables of the generator, so that it shares nothing with the code under test:
+-- { "null" }, { "bool", b }, { "num", n }, { "str", s }, { "arr", list }, { "obj", keys, by_key }
+local reference = {}
+
+local function same(a, b)
+  if a[1] ~= b[1] then
+    return false
+  elseif a[1] == "arr" then
+    for i = 1, math.max(#a[2], #b[2]) do
+      if not (a[2][i] and b[2][i] and same(a[2][i], b[2][i])) then
+        return false
+      end
+    end
+    return true
+  elseif a[1] == "obj" then
+    for key, value in pairs(a[3]) do
+      if not (b[3][key] and same(value, b[3][key])) then
+        return false
+      end
+    end
+    return #a[2] == #b[2]
+  end
+  return a[2] == b[2]
+end
+
+local function is_integer(v)
+  return v[1] == "num" and math.tointeger(v[2]) ~= nil
+end
+
+local IS = {
+  null = function(v) return v[1] == "null" end,
+  boolean = function(v) return v[1] == "bool" end,
+  integer = is_integer,
+  number = function(v) return v[1] == "num" end,
+  string = function(v) return v[1] == "str" end,
+  array = function(v) return v[1] == "arr" end,
+  object = function(v) return v[1] == "obj" end,
+}
+
+local RULES = {
+  type = function(rule, v)
+    for _, name in ipairs(type(rule) == "table" and rule or { rule }) do
+      if IS[name](v) then
+        return true
+      end
+    end
+    return false
+  end,
+  enum = function(list, v)
+    for _, one in ipairs(list) do
+      if same(one, v) then
+        return true
+      end
+    end
+    return false
+  end,
+  const = function(one, v) return same(one, v) end,
+  minimum = function(n, v) return v[1] ~= "num" or v[2] >= n end,
+  maximum = function(n, v) return v[1] ~= "num" or v[2] <= n end,
+  exclusiveMinimum = function(n, v) return v[1] ~= "num" or v[2] > n end,
+  exclusiveMaximum = function(n, v) return v[1] ~= "num" or v[2] < n end,
+  multipleOf = function(n, v) return v[1] ~= "num" or v[2] % n == 0 end,
+  minLength = function(n, v) return v[1] ~= "str" or utf8.len(v[2]) >= n end,
+  maxLength = function(n, v) return v[1] ~= "str" or utf8.len(v[2]) <= n end,
+  minItems = function(n, v) return v[1] ~= "arr" or #v[2] >= n end,
+  maxItems = function(n, v) return v[1] ~= "arr" or #v[2] <= n end,
+  minProperties = function(n, v) return v[1] ~= "obj" or #v[2] >= n end,
+  maxProperties = function(n, v) return v[1] ~= "obj" or #v[2] <= n end,
+  required = function(names, v)
+    for _, name in ipairs(names) do
+      if v[1] == "obj" and not v[3][name] then
+        return false
+      end
+    end
+    return true
+  end,
+  properties = function(schemas, v)
+    for name, schema in pairs(schemas) do
+      if v[1] == "obj" and v[3][name] and not reference.check(schema, v[3][name]) then
+        return false
+      end
+    end
+    return true
+  end,
+  additionalProperties = function(schema, v, whole)
+    for _, key in ipairs(v[1] == "obj" and v[2] or {}) do
+      if not (whole.properties or {})[key] and not reference.check(schema, v[3][key]) then
+        return false
+      end
+    end
+    return true
+  end,
+  items = function(schema, v)
+    for _, item in ipairs(v[1] == "arr" and v[2] or {}) do
+      if not reference.check(schema, item) then
+        return false
+      end
+    end
+    return true
+  end,
+  anyOf = function(schemas, v)
+    for _, schema in ipairs(schemas) do
+      if reference.check(schema, v) then
+        return true
+      end
+    end
+    return false
+  end,
+}
+
+function reference.check(schema, v)
+  if type(schema) == "boolean" then
+    return schema
+  end
+  for keyword, rule in pairs(schema) do
+    if not RULES[keyword](rule, v, schema) then
+      return false
+    end
+  end
+  return true
+end
+
+-- Random schemas and values, small enough to meet.
+local state
+
+--- 1..n, the same on every machine and run.
+local function random(n)
+  state = (state * 1103515245 + 12345) % 0x80000000
+  return state // 65536 % n + 1
+end
+
+local function one_of(list)
+  return list[random(#list)]
+end
+
+local NAMES = { "a", "b", "ab", "ä", "a/b" }
+local STRINGS = { "", "a", "b", "äb", "abc", "😀", "a\nb", "\"\\" }
+local NUMBERS = { -1, 0, 1, 2, 3, 4.5, 2.0, -0.5, 6, 9007199254740993, 1e15 }
+local TYPES = { "null", "boolean", "integer", "number", "string", "array", "object" }
+
+local function random_value(depth)
+  local kind = random(depth > 0 and 8 or 5)
+  if kind == 1 then
+    return { "null" }
+  elseif kind == 2 then
+    return { "bool", random(2) == 1 }
+  elseif kind == 3 or kind == 4 then
+    return { "num", one_of(NUMBERS) }
+  elseif kind == 5 then
+    return { "str", one_of(STRINGS) }
+  elseif kind == 6 then
+    local list = {}
+    for i = 1, random(4) - 1 do
+      list[i] = random_value(depth - 1)
+    end
+    return { "arr", list }
+  end
+  local keys, by_key = {}, {}
+  for _ = 1, random(4) - 1 do
+    local key = one_of(NAMES)
+    if not by_key[key] then
+      keys[#keys + 1] = key
+      by_key[key] = random_value(depth - 1)
+    end
+  end
+  return { "obj", keys, by_key }
+end
+
+local random_schema
+
+local function random_list(n, f, ...)
+  local list = {}
+  for i = 1, n do
+    list[i] = f(...)
+  end
+  return list
+end
+
+local function random_names()
+  local names, seen = {}, {}
+  for _ = 1, random(3) do
+    local name = one_of(NAMES)
+    if not seen[name] then
+      seen[name] = true
+      names[#names + 1] = name
+    end
+  end
+  return names
+end
+
+local function random_type()
+  local a, b = one_of(TYPES), one_of(TYPES)
+  return (random(3) > 1 or a == b) and a or { a, b }
+end
+
+local MAKERS = {
+  { "type", random_type }, { "type", random_type }, { "type", random_type },
+  { "enum", function() return random_list(random(5), random_value, 1) end },
+  { "const", function() return random_value(1) end },
+  { "minimum", function() return one_of(NUMBERS) end },
+  { "maximum", function() return one_of(NUMBERS) end },
+  { "exclusiveMinimum", function() return one_of(NUMBERS) end },
+  { "exclusiveMaximum", function() return one_of(NUMBERS) end },
+  { "multipleOf", function() return random(3) end },
+  { "minLength", function() return random(3) - 1 end },
+  { "maxLength", function() return random(4) - 1 end },
+  { "minItems", function() return random(3) - 1 end },
+  { "maxItems", function() return random(3) - 1 end },
+  { "minProperties", function() return random(3) - 1 end },
+  { "maxProperties", function() return random(3) - 1 end },
+  { "required", random_names },
+  { "additionalProperties", function(depth) return random_schema(depth - 1) end },
+  { "items", function(depth) return random_schema(depth - 1) end },
+  { "anyOf", function(depth) return random_list(random(3), random_schema, depth - 1) end },
+  { "properties", function(depth)
+    local schemas = {}
+    for _, name in ipairs(random_names()) do
+      schemas[name] = random_schema(depth - 1)
+    end
+    return schemas
+  end },
+}
+
+-- What may stand where no deeper schema may.
+local IS_FLAT = { type = true, minimum = true, maximum = true, minLength = true, maxItems = true }
+
+function random_schema(depth)
+  if random(12) == 1 then
+    return random(3) > 1
+  end
+  local schema = {}
+  for _ = 1, random(3) - (depth > 0 and 0 or 1) do
+    local maker = one_of(MAKERS)
+    if depth > 0 or IS_FLAT[maker[1]] then
+      schema[maker[1]] = maker[2](depth)
+    end
+  end
+  return schema
+end
+
+--- JSON of generated things, written here so that nothing is shared.
+local json = {}
+
+function json.string(s)
+  return '"' .. s:gsub('[%c"\\]', function(c) return ("\\u%04x"):format(c:byte()) end) .. '"'
+end
+
+function json.number(n)
+  return math.type(n) == "integer" and ("%d"):format(n) or ("%.17g"):format(n)
+end
+
+function json.list(list, write)
+  local out = {}
+  for i, one in ipairs(list) do
+    out[i] = write(one)
+  end
+  return "[" .. table.concat(out, ",") .. "]"
+end
+
+function json.value(v)
+  if v[1] == "null" then
+    return "null"
+  elseif v[1] == "bool" then
+    return tostring(v[2])
+  elseif v[1] == "num" then
+    return json.number(v[2])
+  elseif v[1] == "str" then
+    return json.string(v[2])
+  elseif v[1] == "arr" then
+    return json.list(v[2], json.value)
+  end
+  local out = {}
+  for i, key in ipairs(v[2]) do
+    out[i] = json.string(key) .. ": " .. json.value(v[3][key])
+  end
+  return "{" .. table.concat(out, ",") .. "}"
+end
+
+function json.object(map, write)
+  local out = {}
+  for key, value in pairs(map) do
+    out[#out + 1] = json.string(key) .. ":" .. write(value, key)
+  end
+  table.sort(out)
+  return "{" .. table.concat(out, ",") .. "}"
+end
+
+local function write_rule(rule, keyword)
+  if keyword == "enum" then
+    return json.list(rule, json.value)
+  elseif keyword == "const" then
+    return json.value(rule)
+  elseif keyword == "properties" then
+    return json.object(rule, json.schema)
+  elseif keyword == "anyOf" then
+    return json.list(rule, json.schema)
+  elseif keyword == "items" or keyword == "additionalProperties" then
+    return json.schema(rule)
+  elseif type(rule) == "table" then
+    return json.list(rule, json.string)
+  end
+  return type(rule) == "string" and json.string(rule) or json.number(rule)
+end
+
+function json.schema(schema)
+  return type(schema) == "boolean" and tostring(schema) or json.object(schema, write_rule)
+end
+
+describe("the validator", function()
+  it("agrees with a plain reference on random schemas and values", function()
+    state = 20240229
+    local yes, no = 0, 0
+    for _ = 1, 1000 do
+      local schema = random_schema(3)
+      local text = json.schema(schema)
+      local compiled = ah.schema(text)
+      for _ = 1, 5 do
+        local value = random_value(3)
+        local want = reference.check(schema, value)
+        local ok, got = compiled:validate_text(json.value(value))
+        if (ok == true) ~= want then
+          error(("schema %s value %s: expected %s, got %s"):format(
+            text, json.value(value), want, got))
+        end
+        yes, no = yes + (want and 1 or 0), no + (want and 0 or 1)
+      end
+    end
+    assert.is_true(yes > 1000 and no > 1000)
+  end)
+end)

@@ -1,0 +1,13 @@
+/* ahtest: internals for the specs. Each ahtest_<part>.c adds its functions to
+ * the module's table, which is on top of the stack when its opener is called. */
+#include "support/ahtest.h"
+
+#include "agenthost.h"
+
+AH_API int luaopen_ahtest(lua_State *L)
+{
+    lua_newtable(L);
+    ahtest_open_sse(L);
+    ahtest_open_http(L);
+    return 1;
+}

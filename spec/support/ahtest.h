@@ -1,0 +1,12 @@
+/* Openers of the test module's parts. */
+#ifndef AHTEST_H
+#define AHTEST_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+int luaopen_ahtest(lua_State *L);
+void ahtest_open_sse(lua_State *L);  /* sse_feed */
+void ahtest_open_http(lua_State *L); /* http */
+
+#endif
