@@ -81,8 +81,8 @@ AH_API void ah_close(ah_host *host); /* NULL is fine; runs still at work are can
 
 /* Runs a script: a file, or standard input for path "-". The script gets argv[0..argc-1]
  * as `...` and in the global `arg` (arg[0] is the path). Text only: bytecode is refused.
- * AH_USAGE where the file cannot be read; the status of an agenthost error it raised;
- * AH_INTERNAL for any other error it raised. */
+ * AH_USAGE only where the file cannot be read; the status of an agenthost error it raised;
+ * AH_INTERNAL for any other error (a wrong use of the library in the script included). */
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv);
 
 /* Words for the last call that failed: one line, for a traceback the lines after it.

@@ -11,7 +11,6 @@
 
 #include <cjson/cJSON.h>
 #include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,7 +100,7 @@ static const char *skip_blanks(const char *p, const char *end)
 }
 
 /* Most white space is none, one blank, or a line's end and an indentation. */
-static const char *skip_white(const char *p, const char *end)
+static inline const char *skip_white(const char *p, const char *end)
 {
     while (p < end && is_white(*p))
         p = skip_blanks(p + 1, end);

@@ -9,7 +9,7 @@
 #include "base/near.h"
 
 #define FIRST_TRY                                                                                       \
-    "echo 'print(assert(require(\"agenthost\").run { model = \"demo/quickstart\", \"Hello\" }))' | "    \
+    "echo 'print(assert(require(\"agenthost\").run { model = \"demo/echo\", \"Hello\" }))' | "          \
     "agenthost -"
 
 enum { SHOWN_MAX = 60 }; /* bytes of an argument that a message repeats */
@@ -238,9 +238,11 @@ void ah_options_help(FILE *out)
           "  4         a limit was reached: iterations, deadline, budget, loop\n"
           "  130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once\n\n"
           "Examples:\n"
-          "  without a key and a network:\n"
+          "  without a key and a network, the second in the source folder:\n"
           "    " FIRST_TRY "\n"
-          "  your own script, with an argument, on a model of your choice:\n"
+          "    agenthost --model demo/quickstart examples/quickstart.lua\n"
+          "  your own script: on a model that calls each of its tools, then on a real one:\n"
+          "    agenthost --model demo/tools agent.lua \"What is new?\"\n"
           "    OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua \"What is new?\"\n",
           out);
 }

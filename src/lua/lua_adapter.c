@@ -124,7 +124,7 @@ static int make_task(lua_State *L)
     *e = (exchange){.x = x};
     luaL_setmetatable(L, EXCHANGE);
     lua_rawgeti(L, LUA_REGISTRYINDEX, a->ref);
-    lua_pushvalue(L, 2);                              /* -- x e f e */
+    lua_pushvalue(L, 2); /* -- x e f e */
     t = ah_task_new(a->lua, L, 1, x->of);
     ah_task_keep(L, t);
     t->settled = settled;
@@ -176,7 +176,8 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model)
 
     if (!a)
         return NULL;
-    *a = (lua_adapter){.scripted = {.start = start, .stop = stop, .release = release}, .lua = h, .ref = LUA_NOREF};
+    *a = (lua_adapter){
+        .scripted = {.start = start, .stop = stop, .release = release}, .lua = h, .ref = LUA_NOREF};
     base = &a->scripted.base;
     *base = (ah_adapter){.vt = &ah_scripted_vt, .mem = &h->mem, .refs = 1, .stream = true};
     base->provider = ah_text_new(&h->mem, provider);
@@ -275,23 +276,29 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
         return AH_OK;
     }
     if (lua_type(L, idx) != LUA_TSTRING)
-        return ah_err_set(err, AH_USAGE, "model: expected \"provider/model\" or an adapter, found %s", luaL_typename(L, idx));
+        return ah_err_set(err, AH_USAGE, "model: expected \"provider/model\" or an adapter, found %s",
+                          luaL_typename(L, idx));
     s.p = lua_tolstring(L, idx, &s.n);
     slash = memchr(s.p, '/', s.n);
     if (!slash || slash == s.p || slash + 1 == s.p + s.n || memchr(s.p, '\0', s.n))
-        return ah_err_set(err, AH_USAGE, "model: '%.*s' is not of the form provider/model, such as openai/gpt-4o", AH_FMT(s));
+        return ah_err_set(err, AH_USAGE,
+                          "model: '%.*s' is not of the form provider/model, such as openai/gpt-4o",
+                          AH_FMT(s));
     if (ah_slice_is((ah_slice){s.p, (size_t)(slash - s.p)}, "demo"))
         return open_demo(L, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, out, err);
     o->getenv = environment;
-    return ah_provider_open((ah_slice){s.p, (size_t)(slash - s.p)}, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
+    return ah_provider_open((ah_slice){s.p, (size_t)(slash - s.p)},
+                            (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
 }
 
 void ah_lua_open_adapter(lua_State *L)
 {
-    static const luaL_Reg adapter_meta[] = {{"__gc", adapter_gc}, {"__tostring", adapter_tostring},
-                                            {"__index", adapter_index}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"request", exchange_request}, {"write", exchange_write}, {"raw", exchange_raw},
-                                       {NULL, NULL}};
+    static const luaL_Reg adapter_meta[] = {{"__gc", adapter_gc},
+                                            {"__tostring", adapter_tostring},
+                                            {"__index", adapter_index},
+                                            {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"request", exchange_request}, {"write", exchange_write}, {"raw", exchange_raw}, {NULL, NULL}};
 
     luaL_newmetatable(L, ADAPTER);
     luaL_setfuncs(L, adapter_meta, 0);

@@ -40,8 +40,9 @@ typedef struct run {
 /* -- reading the fields -------------------------------------------------------------- */
 
 static const char *const fields[] = {
-    "model", "system", "messages", "tools", "options", "base_url", "api_key", "stream", "http", "on", "log",
-    "max_iterations", "on_max", "on_unknown_tool", "timeout", "deadline", "retries", NULL};
+    "model",   "system",          "messages", "tools",    "options", "base_url",
+    "api_key", "stream",          "http",     "on",       "log",     "max_iterations",
+    "on_max",  "on_unknown_tool", "timeout",  "deadline", "retries", NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -51,7 +52,8 @@ static bool read_choice(lua_State *L, const char *field, const char *first, cons
     if (!ah_field_string(L, 1, "ah.run", field, &s) || ah_slice_is(s, first))
         return false;
     if (!ah_slice_is(s, second))
-        ah_lua_raise(L, AH_USAGE, "ah.run: field '%s' must be \"%s\" or \"%s\", found \"%.*s\"", field, first, second, AH_FMT(s));
+        ah_lua_raise(L, AH_USAGE, "ah.run: field '%s' must be \"%s\" or \"%s\", found \"%.*s\"", field,
+                     first, second, AH_FMT(s));
     return true;
 }
 
@@ -80,7 +82,8 @@ static void read_tools(lua_State *L, agent *a)
 
         lua_geti(L, -1, i);
         if (!(t = ah_lua_to_tool(L, -1)))
-            ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.run: tools[%d] must be made by ah.tool, found %s", (int)i, luaL_typename(L, -1));
+            ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.run: tools[%d] must be made by ah.tool, found %s",
+                         (int)i, luaL_typename(L, -1));
         if (ah_registry_add(&a->registry, t, &err) != AH_OK)
             ah_lua_raise_err(L, &err);
         lua_pop(L, 1);
@@ -98,7 +101,8 @@ static void seconds(lua_State *L, const char *name, int64_t *ms)
 
 static void read_http(lua_State *L, ah_http_limits *limits)
 {
-    static const char *const known[] = {"connect_timeout", "idle_timeout", "total_timeout", "max_header", "max_body", NULL};
+    static const char *const known[] = {"connect_timeout", "idle_timeout", "total_timeout",
+                                        "max_header",      "max_body",     NULL};
     double bytes;
 
     *limits = ah_http_limits_default;
@@ -127,8 +131,9 @@ static void push_model(lua_State *L, const agent *a)
     else if (env && *env)
         lua_pushstring(L, env);
     else
-        ah_lua_raise(L, AH_USAGE, "ah.run: no model: give model = \"provider/model\", --model or AGENTHOST_MODEL "
-                                  "(demo/echo needs no key and no network)");
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.run: no model: give model = \"provider/model\", --model or AGENTHOST_MODEL "
+                     "(demo/echo needs no key and no network)");
 }
 
 static void read_model(lua_State *L, agent *a)
@@ -158,7 +163,8 @@ static ah_buf *push_buf(lua_State *L, const ah_mem *mem)
 
 static void put_options(lua_State *L, agent *a, ah_buf *b)
 {
-    static const char *const known[] = {"temperature", "max_tokens", "top_p", "stop", "seed", "tool_choice", "reasoning", NULL};
+    static const char *const known[] = {"temperature", "max_tokens",  "top_p",     "stop",
+                                        "seed",        "tool_choice", "reasoning", NULL};
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
@@ -262,7 +268,8 @@ static void push_text(lua_State *L)
     if (n > 1)
         ah_lua_raise(L, AH_USAGE, "ah.run: one text for the model at most, found %d", (int)n);
     if (lua_geti(L, 1, 1) != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
-        ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model must be a string, found %s", luaL_typename(L, -1));
+        ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model must be a string, found %s",
+                     luaL_typename(L, -1));
 }
 
 /* Table at 1 -> agent on top. A raise leaves it to the collector. */
@@ -352,7 +359,8 @@ static ah_status open_turn(agent *a, ah_slice text, ah_err *err)
 
     if (!ah_slice_eq(settings_in(t), ah_text_slice(a->settings)))
         st = ah_transcript_add(t, AH_ENTRY_SETTINGS, ah_text_ref(a->settings), err);
-    if (st == AH_OK && a->system && (st = ah_transcript_add(t, AH_ENTRY_PROMPT, ah_text_ref(a->system), err)) == AH_OK)
+    if (st == AH_OK && a->system &&
+        (st = ah_transcript_add(t, AH_ENTRY_PROMPT, ah_text_ref(a->system), err)) == AH_OK)
         ah_text_set(&a->system, NULL);
     if (st == AH_OK && !a->offered && a->registry.n) {
         st = ah_registry_entry(&a->registry, &tools, err);
@@ -361,7 +369,8 @@ static ah_status open_turn(agent *a, ah_slice text, ah_err *err)
         a->offered = st == AH_OK;
     }
     if (st == AH_OK && text.p)
-        st = ah_transcript_add(t, AH_ENTRY_USER, ah_entry_text(t->mem, AH_ENTRY_USER, text, ah_host_wall(NULL)), err);
+        st = ah_transcript_add(t, AH_ENTRY_USER,
+                               ah_entry_text(t->mem, AH_ENTRY_USER, text, ah_host_wall(NULL)), err);
     return st;
 }
 
@@ -411,7 +420,8 @@ static ah_status begin(agent *a, run *r, ah_slice text, ah_err *err)
 
     r->first = a->transcript->n;
     configure(a, r, parent, &cfg);
-    if ((st = open_turn(a, text, err)) != AH_OK || (st = ah_run_new(&cfg, ah_host_now(host), &core, err)) != AH_OK)
+    if ((st = open_turn(a, text, err)) != AH_OK ||
+        (st = ah_run_new(&cfg, ah_host_now(host), &core, err)) != AH_OK)
         return st;
     st = ah_driven_new(host, core, parent, on_done, r, &r->driven, err);
     if (st == AH_OK) {
@@ -458,7 +468,8 @@ static int run_agent(lua_State *L, int at)
     run *r;
 
     if (a->current)
-        return ah_lua_raise(L, AH_USAGE, "the agent is already running; agent:send(text) queues a message");
+        return ah_lua_raise(L, AH_USAGE,
+                            "the agent is already running; agent:send(text) queues a message");
     if (lua_type(L, at + 1) == LUA_TSTRING)
         text.p = lua_tolstring(L, at + 1, &text.n);
     if (text.p && !ah_utf8_valid(text))
@@ -547,16 +558,19 @@ static int agent_tostring(lua_State *L)
 {
     agent *a = check_agent(L);
 
-    lua_pushfstring(L, "agent %s/%s, %d tools, %d entries", a->adapter->provider->data, a->adapter->model->data,
-                    (int)a->registry.n, (int)a->transcript->n);
+    lua_pushfstring(L, "agent %s/%s, %d tools, %d entries", a->adapter->provider->data,
+                    a->adapter->model->data, (int)a->registry.n, (int)a->transcript->n);
     return 1;
 }
 
 void ah_lua_open_agent(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__gc", agent_gc}, {"__tostring", agent_tostring}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"run", agent_run}, {"send", agent_send}, {"cancel", agent_cancel},
-                                       {"transcript", agent_transcript}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"run", agent_run},
+                                       {"send", agent_send},
+                                       {"cancel", agent_cancel},
+                                       {"transcript", agent_transcript},
+                                       {NULL, NULL}};
     static const luaL_Reg run_meta[] = {{"__gc", run_gc}, {NULL, NULL}};
     static const luaL_Reg functions[] = {{"run", ah_run_call}, {"agent", ah_agent_call}, {NULL, NULL}};
 

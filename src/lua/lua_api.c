@@ -90,7 +90,6 @@ typedef struct script {
     const char *path; /* NULL: standard input */
     int argc;
     char **argv;
-    bool loaded;
 } script;
 
 static void push_stdin(lua_State *L)
@@ -143,13 +142,12 @@ static void set_arg(lua_State *L, const script *s)
     lua_setglobal(L, "arg");
 }
 
-/* The words of an error, with a traceback where it was no object that prints itself. */
+/* Adds a traceback to a text that was raised by the script's code; objects print
+ * themselves, and a script that could not be loaded has no frames to show. */
 static int on_error(lua_State *L)
 {
-    if (lua_type(L, 1) == LUA_TSTRING) {
+    if (ah_lua_of(L)->loaded && lua_type(L, 1) == LUA_TSTRING)
         luaL_traceback(L, L, lua_tostring(L, 1), 1);
-        return 1;
-    }
     return 1;
 }
 
@@ -160,7 +158,7 @@ static int load(lua_State *L, const script *s)
 
 static int run_script(lua_State *L)
 {
-    script *s = lua_touserdata(L, 1);
+    const script *s = lua_touserdata(L, 1);
     int st;
 
     set_arg(L, s);
@@ -168,7 +166,7 @@ static int run_script(lua_State *L)
         return ah_lua_raise(L, AH_USAGE, "%s", lua_tostring(L, -1));
     if (st != LUA_OK)
         return lua_error(L);
-    s->loaded = true;
+    ah_lua_of(L)->loaded = true;
     luaL_checkstack(L, s->argc, "too many arguments to the script");
     for (int i = 0; i < s->argc; i++)
         lua_pushstring(L, s->argv[i]);
@@ -185,21 +183,20 @@ static int words_of(lua_State *L)
 /* Keeps the words of the error on top of L (popped) and gives its status. */
 static ah_status keep_error(ah_lua *h, lua_State *L)
 {
-    ah_text *words = NULL;
+    ah_text *words;
     ah_slice s;
     ah_err err;
 
     ah_lua_read_error(L, -1, &err);
+    s = ah_slice_of(err.message);
     lua_pushcfunction(L, words_of);
     lua_insert(L, -2);
-    if (lua_pcall(L, 1, 1, 0) == LUA_OK) {
+    if (lua_pcall(L, 1, 1, 0) == LUA_OK)
         s.p = lua_tolstring(L, -1, &s.n);
-        words = ah_text_new(&h->mem, s);
-    }
-    if (words)
+    if ((words = ah_text_new(&h->mem, s))) {
         words->len = ah_secrets_redact(&h->host->secrets, words->data, words->len);
-    if (words)
         words->data[words->len] = '\0';
+    }
     lua_pop(L, 1);
     ah_text_set(&h->errmsg, words);
     return err.status;
@@ -209,19 +206,20 @@ AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **arg
 {
     ah_lua *h = host->owner;
     lua_State *L = h->main;
-    script s = {strcmp(path, "-") == 0 ? NULL : path, argc, argv, false};
+    script s = {strcmp(path, "-") == 0 ? NULL : path, argc, argv};
     ah_status status = AH_OK;
     int st;
 
     if (!lua_checkstack(L, 4))
         return AH_NOMEM;
+    h->loaded = false;
     lua_pushcfunction(L, on_error);
     lua_pushcfunction(L, run_script);
     lua_pushlightuserdata(L, &s);
     st = lua_pcall(L, 1, 0, -3);
     if (st != LUA_OK)
         status = keep_error(h, L);
-    if (status == AH_USAGE && s.loaded) /* a mistake in the script, not in how it was called */
+    if (status == AH_USAGE && h->loaded) /* a mistake in the script, not in how it was called */
         status = AH_INTERNAL;
     lua_pop(L, 1);
     return st == LUA_ERRMEM ? AH_NOMEM : status;
@@ -268,8 +266,8 @@ AH_API const char *ah_about(ah_host *host)
     ah_buf b;
 
     ah_buf_init(&b, &h->mem, MAX_WORDS);
-    ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE, ah_http_version(),
-               ah_json_version());
+    ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE,
+               ah_http_version(), ah_json_version());
     ah_buf_fmt(&b, "providers openai demo\nevents %s\n", ah_loop_kind());
     ah_text_from_buf(&b, "about", &t, NULL);
     ah_buf_clear(&b);

@@ -17,9 +17,9 @@ static void set_details(lua_State *L, ah_slice details)
 {
     ah_lua_push_json(L, details); /* -- e details */
     lua_pushnil(L);
-    while (lua_next(L, -2)) {     /* -- e details k v */
+    while (lua_next(L, -2)) { /* -- e details k v */
         lua_pushvalue(L, -2);
-        lua_insert(L, -2);        /* -- e details k k v */
+        lua_insert(L, -2); /* -- e details k k v */
         lua_settable(L, -5);
     }
     lua_pop(L, 1);
@@ -60,8 +60,8 @@ static void push_where(lua_State *L)
 
 int ah_lua_raise_err(lua_State *L, const ah_err *err)
 {
-    ah_lua_push_error(L, err);    /* -- e */
-    push_where(L);                /* -- e where */
+    ah_lua_push_error(L, err); /* -- e */
+    push_where(L);             /* -- e where */
     lua_pushstring(L, err->message);
     lua_concat(L, 2);
     lua_setfield(L, -2, "message");
@@ -113,7 +113,8 @@ static const char *raw_string(lua_State *L, int idx, const char *name)
         return NULL;
     lua_pushnil(L);
     while (lua_next(L, idx)) {
-        if (lua_type(L, -2) == LUA_TSTRING && lua_type(L, -1) == LUA_TSTRING && !strcmp(lua_tostring(L, -2), name))
+        if (lua_type(L, -2) == LUA_TSTRING && lua_type(L, -1) == LUA_TSTRING &&
+            !strcmp(lua_tostring(L, -2), name))
             found = lua_tostring(L, -1);
         lua_pop(L, 1);
     }
@@ -125,7 +126,8 @@ static void read_object(lua_State *L, int idx, ah_err *err)
     const char *code = raw_string(L, idx, "code"), *message = raw_string(L, idx, "message");
     ah_status st = ah_status_from_code(ah_slice_of(code));
 
-    ah_err_set(err, st == AH_OK ? AH_INTERNAL : st, "%s", message ? past_position(message) : "error object without a message");
+    ah_err_set(err, st == AH_OK ? AH_INTERNAL : st, "%s",
+               message ? past_position(message) : "error object without a message");
 }
 
 void ah_lua_read_error(lua_State *L, int idx, ah_err *err)
@@ -160,9 +162,9 @@ static int error_is(lua_State *L)
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_getfield(L, 1, "code");
     code = lua_tostring(L, -1);
-    lua_pushboolean(L, code && (strcmp(code, asked) == 0 ||
-                                (strcmp(asked, "prompt_evaluation") == 0 &&
-                                 (strcmp(code, "deadline_exceeded") == 0 || strcmp(code, "budget_exceeded") == 0))));
+    lua_pushboolean(L, code && (strcmp(code, asked) == 0 || (strcmp(asked, "prompt_evaluation") == 0 &&
+                                                             (strcmp(code, "deadline_exceeded") == 0 ||
+                                                              strcmp(code, "budget_exceeded") == 0))));
     return 1;
 }
 
@@ -192,7 +194,7 @@ static int new_error(lua_State *L)
     return 1;
 }
 
-void ah_lua_open_error(lua_State *L)
+void ah_lua_error_class(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__tostring", error_tostring}, {NULL, NULL}};
 
@@ -203,6 +205,10 @@ void ah_lua_open_error(lua_State *L)
     lua_setfield(L, -2, "is");
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
+}
+
+void ah_lua_open_error(lua_State *L)
+{
     lua_pushcfunction(L, new_error);
     lua_setfield(L, -2, "error");
 }

@@ -21,7 +21,8 @@ static void refuse(lua_State *L, const char *what, const char *const *known, ah_
     for (; *known; known++)
         ah_near_offer(&near, ah_slice_of(*known));
     if (near.best.p)
-        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s' (did you mean '%.*s'?)", what, AH_FMT(key), AH_FMT(near.best));
+        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s' (did you mean '%.*s'?)", what, AH_FMT(key),
+                     AH_FMT(near.best));
     ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'", what, AH_FMT(key));
 }
 
@@ -29,7 +30,8 @@ void ah_fields_check(lua_State *L, int idx, const char *what, const char *const 
 {
     idx = lua_absindex(L, idx);
     if (lua_type(L, idx) != LUA_TTABLE)
-        ah_lua_raise(L, AH_USAGE, "%s: expected a table of fields, found %s", what, luaL_typename(L, idx));
+        ah_lua_raise(L, AH_USAGE, "%s: expected a table of fields, found %s", what,
+                     luaL_typename(L, idx));
     luaL_checkstack(L, 4, what);
     lua_pushnil(L);
     while (lua_next(L, idx)) {
@@ -48,7 +50,8 @@ void ah_fields_check(lua_State *L, int idx, const char *what, const char *const 
 
 static int wrong(lua_State *L, const char *what, const char *name, const char *wanted)
 {
-    return ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be %s, found %s", what, name, wanted, luaL_typename(L, -1));
+    return ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be %s, found %s", what, name, wanted,
+                        luaL_typename(L, -1));
 }
 
 bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
@@ -63,14 +66,15 @@ bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, 
     return type == LUA_TSTRING;
 }
 
-bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, double least, double *out)
+bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, double least,
+                     double *out)
 {
     int type = lua_getfield(L, idx, name);
     double v = type == LUA_TNUMBER ? lua_tonumber(L, -1) : 0;
 
     if (type != LUA_TNIL && (type != LUA_TNUMBER || !(v >= least) || v > 1e15))
-        ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be a number of at least %g, found %s", what, name, least,
-                     type == LUA_TNUMBER ? luaL_tolstring(L, -1, NULL) : luaL_typename(L, -1));
+        ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be a number of at least %g, found %s", what, name,
+                     least, type == LUA_TNUMBER ? luaL_tolstring(L, -1, NULL) : luaL_typename(L, -1));
     if (type != LUA_TNIL)
         *out = v;
     lua_pop(L, 1);
@@ -83,7 +87,8 @@ bool ah_field_count(lua_State *L, int idx, const char *what, const char *name, i
 
     if (type != LUA_TNIL) {
         if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < least || lua_tointeger(L, -1) > INT_MAX)
-            ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be an integer of at least %d, found %s", what, name, least,
+            ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be an integer of at least %d, found %s", what,
+                         name, least,
                          type == LUA_TNUMBER ? luaL_tolstring(L, -1, NULL) : luaL_typename(L, -1));
         *out = (int)lua_tointeger(L, -1);
     }

@@ -2,7 +2,8 @@
 
 #include "lua/lua_task.h"
 
-static const char HOST[] = "agenthost.host";
+static const char HOST[] = "agenthost.host"; /* the metatable */
+static const char KEY[] = "agenthost.lua";   /* where in the registry the host is */
 
 static int host_gc(lua_State *L)
 {
@@ -41,7 +42,8 @@ static ah_lua *new_host(lua_State *L, const ah_mem *mem)
     if (ah_host_new(&h->mem, &h->host, &err) != AH_OK)
         luaL_error(L, "agenthost: %s", err.message);
     h->host->owner = h;
-    lua_setfield(L, LUA_REGISTRYINDEX, HOST);
+    ah_lua_error_class(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, KEY);
     return h;
 }
 
@@ -56,7 +58,7 @@ ah_lua *ah_lua_of(lua_State *L)
 {
     ah_lua *h;
 
-    lua_getfield(L, LUA_REGISTRYINDEX, HOST);
+    lua_getfield(L, LUA_REGISTRYINDEX, KEY);
     h = lua_touserdata(L, -1);
     lua_pop(L, 1);
     return h;

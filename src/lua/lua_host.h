@@ -19,9 +19,10 @@ typedef struct ah_lua {
     lua_State *current; /* the thread that drives; what resumes count their C depth from */
     ah_task *running;   /* the innermost task that is being resumed */
     ah_task *tasks;
-    ah_text *model;     /* given from outside: wins over what scripts name */
-    ah_text *errmsg;    /* ah_errmsg */
-    ah_mem *own;         /* set by ah_open: the state is ours to close, and this to free after it */
+    ah_text *model;  /* given from outside: wins over what scripts name */
+    ah_text *errmsg; /* ah_errmsg */
+    bool loaded;     /* ah_script: past compiling the script */
+    ah_mem *own;     /* set by ah_open: the state is ours to close, and this to free after it */
 } ah_lua;
 
 /* Makes the host of a Lua state, once; later calls give the same. Raises on failure. */
@@ -38,7 +39,7 @@ ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *
 ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
 
 /* A registry reference; each is released exactly once and then LUA_NOREF. */
-int ah_lua_ref(lua_State *L);             /* pops the value; raises when out of memory */
+int ah_lua_ref(lua_State *L); /* pops the value; raises when out of memory */
 void ah_lua_unref(ah_lua *h, int *ref);
 
 /* -- errors (lua_error.c) ------------------------------------------------------- */
@@ -52,7 +53,8 @@ int ah_lua_raise_err(lua_State *L, const ah_err *err);
 /* What is at idx (an error object or anything else that was raised) as *err. Never
  * raises. Texts lose their position: it is for the log, not for a model. */
 void ah_lua_read_error(lua_State *L, int idx, ah_err *err);
-void ah_lua_open_error(lua_State *L);
+void ah_lua_error_class(lua_State *L); /* registers the metatable */
+void ah_lua_open_error(lua_State *L);  /* error */
 
 /* -- strict tables (lua_fields.c) ------------------------------------------------ */
 
@@ -60,8 +62,10 @@ void ah_lua_open_error(lua_State *L);
  * positive integers are allowed where `list` says so. */
 void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list);
 /* Each gives whether the field is there (not nil), and raises when it is of another type. */
-bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, ah_slice *out); /* held by the table */
-bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, double least, double *out);
+bool ah_field_string(lua_State *L, int idx, const char *what, const char *name,
+                     ah_slice *out); /* held by the table */
+bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, double least,
+                     double *out);
 bool ah_field_count(lua_State *L, int idx, const char *what, const char *name, int least, int *out);
 bool ah_field_bool(lua_State *L, int idx, const char *what, const char *name, bool *out);
 /* Pushes the field if it is of the type, else pushes nothing. */

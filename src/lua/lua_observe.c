@@ -72,7 +72,8 @@ void ah_observer_event(ah_observer *o, ah_run *run, const ah_event *e)
     lua_pushlightuserdata(L, (void *)(uintptr_t)e);
     if (ah_lua_call(o->lua, L, 2, 0, &err) == AH_OK)
         return;
-    snprintf(words, sizeof words, "the observer of '%s' failed: %s", ah_event_name(e->type), err.message);
+    snprintf(words, sizeof words, "the observer of '%s' failed: %s", ah_event_name(e->type),
+             err.message);
     o->failing = e->type == AH_EVENT_WARNING;
     if (!o->failing)
         ah_run_warn(run, ah_slice_of(words));
@@ -125,7 +126,8 @@ static void read_table(lua_State *L, ah_observer *o)
         if (type == AH_EVENT_TYPES)
             ah_lua_raise(L, AH_USAGE, "on: there is no event '%.*s'", AH_FMT(key));
         if (!lua_isfunction(L, -1))
-            ah_lua_raise(L, AH_USAGE, "on: '%.*s' must be a function, found %s", AH_FMT(key), luaL_typename(L, -1));
+            ah_lua_raise(L, AH_USAGE, "on: '%.*s' must be a function, found %s", AH_FMT(key),
+                         luaL_typename(L, -1));
         o->types |= 1u << type;
         lua_pop(L, 1);
     }
@@ -140,7 +142,8 @@ static void read_on(lua_State *L, int idx, ah_observer *o)
     else if (type == LUA_TTABLE)
         read_table(L, o);
     else if (type != LUA_TNIL)
-        ah_lua_raise(L, AH_USAGE, "field 'on' must be a function or a table of functions, found %s", luaL_typename(L, -1));
+        ah_lua_raise(L, AH_USAGE, "field 'on' must be a function or a table of functions, found %s",
+                     luaL_typename(L, -1));
     if (type == LUA_TNIL)
         lua_pop(L, 1);
     else
@@ -168,5 +171,6 @@ void ah_observer_read(lua_State *L, int idx, ah_observer *o)
     if (!ah_field_push(L, idx, "ah.run", "log", LUA_TFUNCTION))
         return;
     o->log = ah_lua_ref(L);
-    o->records = (ah_log){.level = AH_LOG_DEBUG, .fn = on_record, .ud = o, .secrets = &o->lua->host->secrets};
+    o->records =
+        (ah_log){.level = AH_LOG_DEBUG, .fn = on_record, .ud = o, .secrets = &o->lua->host->secrets};
 }

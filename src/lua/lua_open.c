@@ -45,7 +45,7 @@ static int load_once(lua_State *L)
     lua_settop(L, 2);
     lua_pushcfunction(L, load_source);
     lua_pushvalue(L, 1);
-    lua_call(L, 1, 1);                                        /* -- name loaded module */
+    lua_call(L, 1, 1); /* -- name loaded module */
     lua_pushvalue(L, 1);
     lua_pushvalue(L, 3);
     lua_rawset(L, 2);

@@ -23,8 +23,13 @@ void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t
     ah_run_result res;
 
     ah_run_result_of(run, &res);
-    *r = (reply){.first = first, .last = t->n, .stop = res.stop, .iterations = res.iterations, .rounds = res.rounds,
-                 .tool_calls = res.tool_calls, .usage = res.usage};
+    *r = (reply){.first = first,
+                 .last = t->n,
+                 .stop = res.stop,
+                 .iterations = res.iterations,
+                 .rounds = res.rounds,
+                 .tool_calls = res.tool_calls,
+                 .usage = res.usage};
     luaL_setmetatable(L, REPLY);
     r->transcript = ah_transcript_ref(t);
     if (!(r->text = ah_text_new(t->mem, res.text)))
@@ -142,8 +147,8 @@ static int reply_index(lua_State *L)
 
 void ah_lua_open_reply(lua_State *L)
 {
-    static const luaL_Reg meta[] = {{"__gc", reply_gc}, {"__tostring", reply_tostring}, {"__index", reply_index},
-                                    {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__gc", reply_gc}, {"__tostring", reply_tostring}, {"__index", reply_index}, {NULL, NULL}};
 
     luaL_newmetatable(L, REPLY);
     luaL_setfuncs(L, meta, 0);

@@ -1,7 +1,7 @@
 #include "lua/lua_task.h"
 
 enum {
-    HOOK_COUNT = 10000,  /* instructions between two looks at the clock */
+    HOOK_COUNT = 10000,   /* instructions between two looks at the clock */
     CLOSE_GRACE_MS = 1000 /* for the pending closes of a stopped task */
 };
 
@@ -22,7 +22,8 @@ static bool expired(ah_task *t)
 
     if (t->closing)
         return now >= t->closing;
-    return atomic_load(&t->lua->host->cancel) || (t->deadline && now >= t->deadline) || run_is_over(t, now);
+    return atomic_load(&t->lua->host->cancel) || (t->deadline && now >= t->deadline) ||
+           run_is_over(t, now);
 }
 
 /* Past its time a task is yielded out of and abandoned; where it cannot yield (in a
@@ -176,10 +177,10 @@ ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of)
     *t = (ah_task){.lua = h, .nargs = nargs};
     t->job = (ah_job){.fn = on_job, .of = of};
     luaL_setmetatable(L, TASK);
-    t->co = lua_newthread(L);                        /* -- f args t co */
+    t->co = lua_newthread(L); /* -- f args t co */
     lua_setiuservalue(L, -2, 1);
     lua_sethook(t->co, hook, LUA_MASKCOUNT, HOOK_COUNT);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, t);            /* -- f args */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, t); /* -- f args */
     if (!lua_checkstack(t->co, nargs + 1))
         luaL_error(L, "too many arguments for a task");
     lua_xmove(L, t->co, nargs + 1);

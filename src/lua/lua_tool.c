@@ -179,20 +179,22 @@ static void settled(ah_task *t, int nresults)
 
     read_results(t, nresults, value, &o, &err);
     if (o.message.p && !ah_utf8_valid(o.message))
-        o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of("its message is not UTF-8")};
+        o = (ah_outcome){.failure = AH_FAILED_RAISED,
+                         .message = ah_slice_of("its message is not UTF-8")};
     end_call(t, &o);
 }
 
 /* Kinds that leave the loop; everything else a handler raises is an answer (seed 002). */
 static bool leaves(ah_status st)
 {
-    return st == AH_PROMPT_EVALUATION || st == AH_VISIBILITY_EXPANSION || st == AH_DEADLINE || st == AH_BUDGET ||
-           st == AH_CANCELLED;
+    return st == AH_PROMPT_EVALUATION || st == AH_VISIBILITY_EXPANSION || st == AH_DEADLINE ||
+           st == AH_BUDGET || st == AH_CANCELLED;
 }
 
 static void failed(ah_task *t, const ah_err *err)
 {
-    ah_outcome o = {.failure = err->status == AH_TOOL_VALIDATION ? AH_FAILED_VALIDATION : AH_FAILED_RAISED,
+    ah_outcome o = {.failure =
+                        err->status == AH_TOOL_VALIDATION ? AH_FAILED_VALIDATION : AH_FAILED_RAISED,
                     .message = ah_slice_of(err->message)};
     char repaired[sizeof err->message];
 
@@ -238,14 +240,14 @@ static int make_task(lua_State *L)
 {
     ah_call *call = lua_touserdata(L, 1);
     handler *hd = call->tool->handler.p;
-    ctx *c = push_ctx(L, call);                 /* -- call ctx */
+    ctx *c = push_ctx(L, call); /* -- call ctx */
     ah_task *t;
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, hd->ref); /* -- call ctx f */
     ah_lua_push_json(L, ah_text_slice(call->args));
-    lua_pushvalue(L, 2);                        /* -- call ctx f args ctx */
+    lua_pushvalue(L, 2); /* -- call ctx f args ctx */
     t = ah_task_new(hd->lua, L, 2, ah_run_owner(call->run));
-    ah_task_keep(L, t);                         /* -- call */
+    ah_task_keep(L, t); /* -- call */
     t->settled = settled;
     t->failed = failed;
     t->ud = c;
@@ -315,12 +317,14 @@ static int draft_gc(lua_State *L)
 
 static void read_schemas(lua_State *L, ah_lua *h, draft *d)
 {
-    bool shortly = lua_getfield(L, 1, "params") != LUA_TNIL, fully = lua_getfield(L, 1, "schema") != LUA_TNIL;
+    bool shortly = lua_getfield(L, 1, "params") != LUA_TNIL,
+         fully = lua_getfield(L, 1, "schema") != LUA_TNIL;
     ah_status st = AH_OK;
     ah_err err;
 
     if (shortly && fully)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: params (the short form) and schema (JSON Schema): give one of them");
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah.tool: params (the short form) and schema (JSON Schema): give one of them");
     if (shortly)
         st = ah_lua_short_schema(L, -2, &h->mem, &d->params, &err);
     else if (fully)
@@ -341,7 +345,9 @@ static void read_handler(lua_State *L, ah_lua *h, draft *d)
     lua_pushvalue(L, -1);
     lua_getinfo(L, ">u", &ar);
     if (ar.nparams > 2)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: handlers are function(args, ctx); this one has %d parameters", ar.nparams);
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah.tool: handlers are function(args, ctx); this one has %d parameters",
+                     ar.nparams);
     if (!(d->handler = ah_alloc(&h->mem, sizeof *d->handler)))
         luaL_error(L, "not enough memory");
     d->handler->lua = h;
@@ -374,8 +380,8 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
  * parallel, timeout }: raises prompt_validation at the script's line. */
 static int new_tool(lua_State *L)
 {
-    static const char *const known[] = {"name", "description", "full_description", "params", "schema", "result",
-                                        "handler", "parallel", "timeout", NULL};
+    static const char *const known[] = {"name",   "description", "full_description", "params",  "schema",
+                                        "result", "handler",     "parallel",         "timeout", NULL};
     ah_lua *h = ah_lua_of(L);
     ah_tool_def def = {0};
     ah_tool **box;
@@ -480,7 +486,8 @@ static int fail(lua_State *L)
 /* ah.result { message, value, success = true, exclude_value_from_context } */
 static int result(lua_State *L)
 {
-    static const char *const known[] = {"message", "value", "success", "exclude_value_from_context", NULL};
+    static const char *const known[] = {"message", "value", "success", "exclude_value_from_context",
+                                        NULL};
     bool success = true, exclude = false;
     ah_slice message;
 
@@ -502,7 +509,8 @@ static int result_tostring(lua_State *L)
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_getfield(L, 1, "success");
     lua_getfield(L, 1, "message");
-    lua_pushfstring(L, "%s: %s", lua_toboolean(L, -2) ? "ok" : "failed", luaL_optstring(L, -1, "(no message)"));
+    lua_pushfstring(L, "%s: %s", lua_toboolean(L, -2) ? "ok" : "failed",
+                    luaL_optstring(L, -1, "(no message)"));
     return 1;
 }
 
@@ -515,14 +523,17 @@ static void new_class(lua_State *L, const char *name, const luaL_Reg *meta)
 
 void ah_lua_open_tool(lua_State *L)
 {
-    static const luaL_Reg tool_meta[] = {{"__gc", tool_gc}, {"__tostring", tool_tostring}, {"__index", tool_index},
-                                         {NULL, NULL}};
+    static const luaL_Reg tool_meta[] = {
+        {"__gc", tool_gc}, {"__tostring", tool_tostring}, {"__index", tool_index}, {NULL, NULL}};
     static const luaL_Reg draft_meta[] = {{"__gc", draft_gc}, {NULL, NULL}};
     static const luaL_Reg buf_meta[] = {{"__gc", buf_gc}, {NULL, NULL}};
     static const luaL_Reg result_meta[] = {{"__tostring", result_tostring}, {NULL, NULL}};
-    static const luaL_Reg ctx_meta[] = {{"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
-    static const luaL_Reg ctx_methods[] = {{"cancelled", ctx_cancelled}, {"note", ctx_note}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {{"tool", new_tool}, {"ok", ok}, {"fail", fail}, {"result", result}, {NULL, NULL}};
+    static const luaL_Reg ctx_meta[] = {
+        {"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
+    static const luaL_Reg ctx_methods[] = {
+        {"cancelled", ctx_cancelled}, {"note", ctx_note}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"tool", new_tool}, {"ok", ok}, {"fail", fail}, {"result", result}, {NULL, NULL}};
 
     new_class(L, TOOL, tool_meta);
     new_class(L, "agenthost.draft", draft_meta);

@@ -24,7 +24,13 @@ typedef enum ah_event_type {
     AH_EVENT_TYPES
 } ah_event_type;
 
-typedef enum ah_field_kind { AH_FIELD_STR, AH_FIELD_INT, AH_FIELD_NUM, AH_FIELD_BOOL, AH_FIELD_JSON } ah_field_kind;
+typedef enum ah_field_kind {
+    AH_FIELD_STR,
+    AH_FIELD_INT,
+    AH_FIELD_NUM,
+    AH_FIELD_BOOL,
+    AH_FIELD_JSON
+} ah_field_kind;
 
 typedef struct ah_field {
     const char *name;
@@ -34,11 +40,26 @@ typedef struct ah_field {
     double d;   /* NUM */
 } ah_field;
 
-#define AH_F_STR(name, slice) {name, AH_FIELD_STR, slice, 0, 0}
-#define AH_F_INT(name, v) {name, AH_FIELD_INT, {NULL, 0}, (int64_t)(v), 0}
-#define AH_F_NUM(name, v) {name, AH_FIELD_NUM, {NULL, 0}, 0, v}
-#define AH_F_BOOL(name, v) {name, AH_FIELD_BOOL, {NULL, 0}, v, 0}
-#define AH_F_JSON(name, slice) {name, AH_FIELD_JSON, slice, 0, 0}
+#define AH_F_STR(name, slice)                                                                           \
+    {                                                                                                   \
+        name, AH_FIELD_STR, slice, 0, 0                                                                 \
+    }
+#define AH_F_INT(name, v)                                                                               \
+    {                                                                                                   \
+        name, AH_FIELD_INT, {NULL, 0}, (int64_t)(v), 0                                                  \
+    }
+#define AH_F_NUM(name, v)                                                                               \
+    {                                                                                                   \
+        name, AH_FIELD_NUM, {NULL, 0}, 0, v                                                             \
+    }
+#define AH_F_BOOL(name, v)                                                                              \
+    {                                                                                                   \
+        name, AH_FIELD_BOOL, {NULL, 0}, v, 0                                                            \
+    }
+#define AH_F_JSON(name, slice)                                                                          \
+    {                                                                                                   \
+        name, AH_FIELD_JSON, slice, 0, 0                                                                \
+    }
 
 typedef struct ah_event {
     ah_event_type type;

@@ -1,6 +1,12 @@
 #include "model/tool.h"
 
-enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_FULL = 16 << 10, MAX_SPEC = 8 << 20, MAX_TOOLS_ENTRY = 256 << 20 };
+enum {
+    MAX_NAME = 64,
+    MAX_DESCRIPTION = 200,
+    MAX_FULL = 16 << 10,
+    MAX_SPEC = 8 << 20,
+    MAX_TOOLS_ENTRY = 256 << 20
+};
 
 static bool name_char(char c)
 {
@@ -33,10 +39,11 @@ static ah_slice strip(ah_slice s)
 static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_err *err)
 {
     if (brief.n < 1 || brief.n > MAX_DESCRIPTION)
-        return ah_err_set(err, AH_PROMPT_VALIDATION,
-                          "tool '%.*s': description must have 1 to %d characters, found %zu (longer texts: "
-                          "full_description)",
-                          AH_FMT(def->name), MAX_DESCRIPTION, brief.n);
+        return ah_err_set(
+            err, AH_PROMPT_VALIDATION,
+            "tool '%.*s': description must have 1 to %d characters, found %zu (longer texts: "
+            "full_description)",
+            AH_FMT(def->name), MAX_DESCRIPTION, brief.n);
     for (size_t i = 0; i < brief.n; i++)
         if ((unsigned char)brief.p[i] >= 0x7f || (unsigned char)brief.p[i] < 0x20)
             return ah_err_set(err, AH_PROMPT_VALIDATION,
@@ -45,8 +52,8 @@ static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_e
                               AH_FMT(def->name), i + 1);
     if (def->full_description.n > MAX_FULL || !ah_utf8_valid(def->full_description))
         return ah_err_set(err, AH_PROMPT_VALIDATION,
-                          "tool '%.*s': full_description must be UTF-8 of at most %d bytes", AH_FMT(def->name),
-                          MAX_FULL);
+                          "tool '%.*s': full_description must be UTF-8 of at most %d bytes",
+                          AH_FMT(def->name), MAX_FULL);
     return AH_OK;
 }
 
@@ -70,8 +77,9 @@ static ah_status make_spec(ah_tool *t, ah_slice description, ah_err *err)
 
 static ah_status no_params(const ah_mem *mem, ah_schema **out, ah_err *err)
 {
-    return ah_schema_compile(mem, ah_slice_of("{\"additionalProperties\":false,\"properties\":{},\"type\":\"object\"}"),
-                             out, err);
+    return ah_schema_compile(
+        mem, ah_slice_of("{\"additionalProperties\":false,\"properties\":{},\"type\":\"object\"}"), out,
+        err);
 }
 
 static ah_status fill(ah_tool *t, const ah_tool_def *def, ah_slice brief, ah_err *err)
@@ -97,15 +105,21 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
     ah_status st;
     ah_tool *t;
 
-    if ((st = check_name(def->name, err)) != AH_OK || (st = check_descriptions(def, brief, err)) != AH_OK)
+    if ((st = check_name(def->name, err)) != AH_OK ||
+        (st = check_descriptions(def, brief, err)) != AH_OK)
         return st;
     if (def->params && !ah_schema_is_object(def->params))
-        return ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%.*s': the parameters' schema must have type object",
+        return ah_err_set(err, AH_PROMPT_VALIDATION,
+                          "tool '%.*s': the parameters' schema must have type object",
                           AH_FMT(def->name));
     if (!(t = ah_alloc(mem, sizeof *t)))
         return ah_err_nomem(err);
-    *t = (ah_tool){.mem = mem, .refs = 1, .parallel = def->parallel, .no_handler = def->no_handler,
-                   .timeout_ms = def->timeout_ms, .vt = def->vt};
+    *t = (ah_tool){.mem = mem,
+                   .refs = 1,
+                   .parallel = def->parallel,
+                   .no_handler = def->no_handler,
+                   .timeout_ms = def->timeout_ms,
+                   .vt = def->vt};
     if ((st = fill(t, def, brief, err)) != AH_OK) {
         ah_tool_unref(t);
         return st;

@@ -9,7 +9,7 @@
 typedef struct ah_value {
     const struct ah_value_vt {
         void (*release)(void *p);
-    } *vt;
+    } * vt;
     void *p;
 } ah_value;
 
@@ -31,7 +31,7 @@ typedef struct ah_tool_def {
     ah_schema *params; /* borrowed; object schema; NULL: no parameters */
     ah_schema *result; /* borrowed; NULL: anything */
     bool parallel;
-    bool no_handler;   /* listed; a call is answered with an error */
+    bool no_handler;    /* listed; a call is answered with an error */
     int64_t timeout_ms; /* 0: none of its own */
     const ah_tool_vt *vt;
     ah_value handler; /* taken on success */

@@ -324,7 +324,8 @@ static ah_status check_turn(const ah_transcript *t, size_t at, size_t *follow, a
 
         if (!e || e->kind != AH_ENTRY_TOOL_RESULT ||
             !ah_slice_eq(ah_json_member(ah_text_slice(e->json), "id"), ah_json_member(call, "id")))
-            return ah_err_set(err, AH_INTERNAL, "entry %zu: call %zu has no answer right after it", at, i + 1);
+            return ah_err_set(err, AH_INTERNAL, "entry %zu: call %zu has no answer right after it", at,
+                              i + 1);
     }
     *follow = n;
     return AH_OK;
@@ -390,7 +391,8 @@ ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text, int
     bool message = kind == AH_ENTRY_USER;
 
     ah_buf_init(&b, mem, MAX_ENTRY);
-    ah_buf_fmt(&b, "{\"type\":\"%s\",%s", names[kind], message ? "\"content\":[{\"type\":\"text\",\"text\":" : "\"text\":");
+    ah_buf_fmt(&b, "{\"type\":\"%s\",%s", names[kind],
+               message ? "\"content\":[{\"type\":\"text\",\"text\":" : "\"text\":");
     ah_json_put_string(&b, text);
     ah_buf_str(&b, message ? "}],\"time\":" : ",\"time\":");
     ah_buf_int(&b, time);

@@ -89,7 +89,8 @@ ah_status ah_transcript_sound(const ah_transcript *t, ah_err *err);
 void ah_transcript_print(const ah_transcript *t, ah_buf *out);
 
 /* Entries as JSON. Each takes what it needs, returns a new text, or NULL when out of memory. */
-ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text, int64_t time); /* user, prompt, note */
+ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text,
+                       int64_t time); /* user, prompt, note */
 ah_text *ah_entry_tool_result(const ah_mem *mem, const ah_slot *slot, bool success, ah_slice content,
                               int64_t time);
 

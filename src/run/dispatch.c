@@ -6,9 +6,9 @@
 #include "base/near.h"
 
 enum {
-    MAX_RESULT = 64 << 10,  /* bytes of a result the model sees whole */
+    MAX_RESULT = 64 << 10, /* bytes of a result the model sees whole */
     MAX_ARGS = 32 << 20,
-    MAX_SAY = 8 << 10       /* bytes of our own words */
+    MAX_SAY = 8 << 10 /* bytes of our own words */
 };
 
 void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at)
@@ -64,7 +64,8 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
     ah_buf b;
 
     ah_buf_init(&b, c->overlay.mem, 1 << 20);
-    ah_buf_fmt(&b, "Tool '%.*s' not found. Available tools: [", name.n > 100 ? 100 : (int)name.n, name.p);
+    ah_buf_fmt(&b, "Tool '%.*s' not found. Available tools: [", name.n > 100 ? 100 : (int)name.n,
+               name.p);
     for (size_t i = 0; i < r->n; i++) {
         ah_slice other = ah_text_slice(r->tool[i]->name);
 
@@ -139,7 +140,8 @@ static bool parse(ah_call *c)
     if (ah_slice_is(args, "null"))
         args = ah_slice_of("{}");
     if (ah_json_check_err(c->overlay.mem, args, "the arguments", &err) != AH_OK)
-        ah_call_refuse(c, "Tool validation failed: %s. Send one JSON object; nothing was run.", err.message);
+        ah_call_refuse(c, "Tool validation failed: %s. Send one JSON object; nothing was run.",
+                       err.message);
     else
         check_args(c, args);
     return c->state == AH_CALL_WAITING;
@@ -179,11 +181,13 @@ static bool check_result(ah_call *c, ah_slice value)
     if (!c->tool->result)
         return true;
     ah_faults_init(&faults, c->overlay.mem);
-    ok = ah_schema_check(c->tool->result, value.p ? value : ah_slice_of("null"), AH_EXTRA_SCHEMA, &faults, NULL) ==
-             AH_OK && faults.n == 0;
+    ok = ah_schema_check(c->tool->result, value.p ? value : ah_slice_of("null"), AH_EXTRA_SCHEMA,
+                         &faults, NULL) == AH_OK &&
+         faults.n == 0;
     if (!ok) {
         ah_buf_init(&b, c->overlay.mem, MAX_SAY);
-        ah_buf_fmt(&b, "Tool '%s' execution failed: its result does not match its schema: ", c->tool->name->data);
+        ah_buf_fmt(&b, "Tool '%s' execution failed: its result does not match its schema: ",
+                   c->tool->name->data);
         ah_faults_print(&faults, &b);
         answer(c, false, &b);
         ah_buf_clear(&b);

@@ -21,22 +21,22 @@ typedef struct ah_call {
     size_t at;           /* its number in the turn */
     uint32_t need;       /* id of its need while it runs */
     ah_call_state state;
-    bool unknown;        /* no such tool */
+    bool unknown; /* no such tool */
     ah_tool *tool;
-    ah_text *args;       /* checked, with defaults: what the handler gets */
+    ah_text *args; /* checked, with defaults: what the handler gets */
     ah_overlay overlay;
     int64_t started, deadline; /* loop clock; deadline 0: none */
     bool success;
-    ah_text *content;    /* NULL when there was no memory for it */
-    ah_status leave;     /* a status that ends the run once the batch is settled */
+    ah_text *content; /* NULL when there was no memory for it */
+    ah_status leave;  /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
-    void *task;          /* the tool owner's */
+    void *task; /* the tool owner's */
 } ah_call;
 
 /* How a handler failed decides the words (seed 002, Exception Handling). */
 typedef enum ah_failure {
-    AH_FAILED_SAID,     /* it returned a failure: its own message */
-    AH_FAILED_RAISED,   /* "Tool 'x' execution failed: ..." */
+    AH_FAILED_SAID,      /* it returned a failure: its own message */
+    AH_FAILED_RAISED,    /* "Tool 'x' execution failed: ..." */
     AH_FAILED_VALIDATION /* it raised tool_validation: "Tool validation failed: ..." */
 } ah_failure;
 
@@ -47,7 +47,7 @@ typedef struct ah_outcome {
     ah_slice message; /* .p NULL: none */
     ah_slice value;   /* checked JSON; .p NULL: none */
     bool exclude_value;
-    ah_status leave;  /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
+    ah_status leave; /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
 } ah_outcome;
 
 void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at);

@@ -52,7 +52,9 @@ static ah_slice header(const void *ud, const char *name)
 
 static void tell_head(ah_exchange *x)
 {
-    ah_response_head head = {.status = ah_transfer_status(x->transfer), .header = header, .ud = x->transfer,
+    ah_response_head head = {.status = ah_transfer_status(x->transfer),
+                             .header = header,
+                             .ud = x->transfer,
                              .wall_ms = ah_host_wall(x->of->host)};
 
     x->head_told = true;
@@ -199,7 +201,8 @@ ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn
         ah_run_free(run);
         return ah_err_nomem(err);
     }
-    *d = (ah_driven){.host = h, .run = run, .parent = parent, .done = done, .ud = ud, .timer.fn = on_timer};
+    *d = (ah_driven){
+        .host = h, .run = run, .parent = parent, .done = done, .ud = ud, .timer.fn = on_timer};
     ah_run_set_owner(run, d);
     d->job = (ah_job){.fn = pump, .of = d};
     d->next = h->runs;

@@ -31,7 +31,7 @@ typedef struct ah_exchange {
     ah_transfer *transfer; /* HTTP */
     ah_buf scratch;
     ah_job job;
-    void *task;            /* the owner's */
+    void *task; /* the owner's */
 } ah_exchange;
 
 void ah_exchange_feed(ah_exchange *x, ah_slice bytes);

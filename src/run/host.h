@@ -26,7 +26,7 @@ typedef struct ah_host {
     ah_log log;
     ah_secrets secrets;
     ah_loop *loop;
-    ah_http *http;    /* made when first needed */
+    ah_http *http; /* made when first needed */
     ah_job *first, *last;
     ah_driven *runs;  /* all that are served */
     int64_t last_run; /* ids */

@@ -1,9 +1,10 @@
 #include "run/run.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 enum {
-    MAX_UNKNOWN = 4,            /* that many calls of unknown tools in a row end the run */
+    MAX_UNKNOWN = 4, /* that many calls of unknown tools in a row end the run */
     FIRST_DELAY_MS = 500,
     LONGEST_DELAY_MS = 8000
 };
@@ -55,10 +56,10 @@ static void emit(ah_run *run, ah_event_type type, const ah_field *field, size_t 
     run->cfg.on(run->cfg.on_ud, &e);
 }
 
-#define EMIT(run, type, ...) \
-    do { \
-        const ah_field fields_[] = {__VA_ARGS__}; \
-        emit(run, type, fields_, sizeof fields_ / sizeof *fields_); \
+#define EMIT(run, type, ...)                                                                            \
+    do {                                                                                                \
+        const ah_field fields_[] = {__VA_ARGS__};                                                       \
+        emit(run, type, fields_, sizeof fields_ / sizeof *fields_);                                     \
     } while (0)
 
 void ah_run_warn(ah_run *run, ah_slice message)
@@ -125,7 +126,8 @@ static void file_answer(ah_run *run, ah_call *c)
     else if (ah_overlay_commit(&c->overlay, t, NULL) != AH_OK)
         ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
     if (c->content)
-        entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, ah_text_slice(c->content), wall(run));
+        entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, ah_text_slice(c->content),
+                                     wall(run));
     if (entry)
         ah_transcript_fill(t, c->at, entry);
     run->unknown_in_row = c->unknown ? run->unknown_in_row + 1 : 0;
@@ -195,11 +197,13 @@ static void emit_done(ah_run *run)
 {
     const ah_run_result *r = &run->result;
 
-    ah_log_put(run->cfg.log, AH_LOG_INFO, "run %lld %s after %d model calls, %zu tool calls%s%s", (long long)run->cfg.id,
-               r->err.status == AH_OK ? "done" : "failed", r->iterations, r->tool_calls,
-               r->err.status == AH_OK ? "" : ": ", r->err.status == AH_OK ? "" : r->err.message);
+    ah_log_put(run->cfg.log, AH_LOG_INFO, "run %lld %s after %d model calls, %zu tool calls%s%s",
+               (long long)run->cfg.id, r->err.status == AH_OK ? "done" : "failed", r->iterations,
+               r->tool_calls, r->err.status == AH_OK ? "" : ": ",
+               r->err.status == AH_OK ? "" : r->err.message);
     EMIT(run, AH_EVENT_DONE, AH_F_BOOL("success", r->err.status == AH_OK),
-         AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))), AH_F_STR("message", ah_slice_of(r->err.message)),
+         AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
+         AH_F_STR("message", ah_slice_of(r->err.message)),
          AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))), AH_F_INT("iterations", r->iterations),
          AH_F_INT("tool_calls", r->tool_calls));
 }
@@ -234,7 +238,8 @@ static void note_break(ah_run *run, ah_break brk, size_t entry)
     if (brk == AH_BREAK_NONE)
         return;
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk), entry);
-    EMIT(run, AH_EVENT_CACHE_BREAK, AH_F_STR("reason", ah_slice_of(ah_break_name(brk))), AH_F_INT("entry", entry));
+    EMIT(run, AH_EVENT_CACHE_BREAK, AH_F_STR("reason", ah_slice_of(ah_break_name(brk))),
+         AH_F_INT("entry", entry));
 }
 
 static ah_status open_exchange(ah_run *run)
@@ -248,7 +253,8 @@ static ah_status open_exchange(ah_run *run)
     if (st != AH_OK)
         return st;
     note_break(run, brk, entry);
-    ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets, run->cfg.wants_content ? on_delta : NULL, run);
+    ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets, run->cfg.wants_content ? on_delta : NULL,
+                     run);
     return a->vt->open(a, &run->msg, &run->reader, err);
 }
 
@@ -307,8 +313,8 @@ static void exchange_failed(ah_run *run)
     run->attempt++;
     run->retry_at = run->now + delay;
     run->state = BACKOFF;
-    ah_log_put(run->cfg.log, AH_LOG_WARNING, "retry %d of %d in %.1f s: %s", run->attempt, run->cfg.retries,
-               (double)delay / 1000, err->message);
+    ah_log_put(run->cfg.log, AH_LOG_WARNING, "retry %d of %d in %.1f s: %s", run->attempt,
+               run->cfg.retries, (double)delay / 1000, err->message);
     EMIT(run, AH_EVENT_RETRY, AH_F_INT("attempt", run->attempt), AH_F_NUM("delay", (double)delay / 1000),
          AH_F_STR("message", ah_slice_of(err->message)), AH_F_INT("status", err->http_status));
 }
@@ -360,8 +366,9 @@ static void begin_calls(ah_run *run)
     run->result.rounds++;
     run->result.tool_calls += run->n_calls;
     refuse_cut(run);
-    EMIT(run, AH_EVENT_TOOL_CALLS,
-         AH_F_JSON("calls", ah_json_member(ah_text_slice(run->cfg.transcript->assistant), "tool_calls")));
+    EMIT(
+        run, AH_EVENT_TOOL_CALLS,
+        AH_F_JSON("calls", ah_json_member(ah_text_slice(run->cfg.transcript->assistant), "tool_calls")));
     run->state = CALLING;
 }
 
@@ -420,7 +427,8 @@ static bool is_parallel(const ah_run *run, size_t i)
 
 static void begin_call(ah_run *run, ah_call *c)
 {
-    if (c->state != AH_CALL_WAITING || !ah_call_prepare(c, run->cfg.registry, run->now, run->cfg.deadline))
+    if (c->state != AH_CALL_WAITING ||
+        !ah_call_prepare(c, run->cfg.registry, run->now, run->cfg.deadline))
         return;
     c->need = ++run->last_id;
     run->running++;
@@ -446,10 +454,34 @@ static void leave(ah_run *run, const ah_call *c)
     err->phase = AH_PHASE_TOOL;
 }
 
+/* Details are left out where they do not fit. */
+static void keep_details(ah_err *err, const ah_buf *b)
+{
+    if (!ah_buf_ok(b))
+        return;
+    memcpy(err->details, b->data, b->len);
+    err->details[b->len] = '\0';
+}
+
 static void too_many_unknown(ah_run *run, const ah_call *c)
 {
-    ah_err_set(&run->result.err, AH_TOOL_NOT_FOUND, "%.*s", AH_FMT(ah_text_slice(c->content)));
-    run->result.err.phase = AH_PHASE_TOOL;
+    const ah_registry *r = run->cfg.registry;
+    ah_err *err = &run->result.err;
+    ah_buf b;
+
+    ah_err_set(err, AH_TOOL_NOT_FOUND, "%.*s", AH_FMT(ah_text_slice(c->content)));
+    err->phase = AH_PHASE_TOOL;
+    ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
+    ah_buf_str(&b, "{\"requested_tool\":");
+    ah_json_put_string(&b, ah_text_slice(c->slot->name));
+    ah_buf_str(&b, ",\"available_tools\":[");
+    for (size_t i = 0; i < r->n; i++) {
+        ah_buf_str(&b, i ? "," : "");
+        ah_json_put_string(&b, ah_text_slice(r->tool[i]->name));
+    }
+    ah_buf_str(&b, "]}");
+    keep_details(err, &b);
+    ah_buf_clear(&b);
 }
 
 /* Files the batch's answers in request order; true when the run must end. */
@@ -509,8 +541,10 @@ void ah_call_done(ah_call *call, const ah_outcome *outcome)
 
 static bool past_deadline(ah_run *run)
 {
-    static const ah_phase phase[] = {[NEXT_ITERATION] = AH_PHASE_REQUEST, [EXCHANGING] = AH_PHASE_RESPONSE,
-                                     [BACKOFF] = AH_PHASE_REQUEST, [CALLING] = AH_PHASE_TOOL,
+    static const ah_phase phase[] = {[NEXT_ITERATION] = AH_PHASE_REQUEST,
+                                     [EXCHANGING] = AH_PHASE_RESPONSE,
+                                     [BACKOFF] = AH_PHASE_REQUEST,
+                                     [CALLING] = AH_PHASE_TOOL,
                                      [ENDED] = AH_PHASE_NONE};
 
     if (!run->cfg.deadline || run->now < run->cfg.deadline)
@@ -547,7 +581,8 @@ static ah_status ask_for_answer(ah_run *run)
     ah_buf b;
 
     ah_buf_init(&b, run->cfg.mem, 1 << 20);
-    ah_buf_fmt(&b, "{\"type\":\"settings\",\"model\":%.*s,\"options\":", AH_FMT(model.p ? model : ah_slice_of("null")));
+    ah_buf_fmt(&b, "{\"type\":\"settings\",\"model\":%.*s,\"options\":",
+               AH_FMT(model.p ? model : ah_slice_of("null")));
     put_no_choice(&b, ah_json_member(settings, "options"));
     ah_buf_char(&b, '}');
     st = ah_text_from_buf(&b, "settings", &t, err);
@@ -569,10 +604,12 @@ static void too_many_iterations(ah_run *run)
             fail(run);
         return;
     }
-    ah_err_set(err, AH_MAX_ITERATIONS,
-               "Tool loop exceeded maximum iterations (%d). This may indicate a loop in tool calls or an overly "
-               "complex task.",
-               run->cfg.max_iterations);
+    ah_err_set(
+        err, AH_MAX_ITERATIONS,
+        "Tool loop exceeded maximum iterations (%d). This may indicate a loop in tool calls or an overly "
+        "complex task.",
+        run->cfg.max_iterations);
+    snprintf(err->details, sizeof err->details, "{\"max_iterations\":%d}", run->cfg.max_iterations);
     fail(run);
 }
 
@@ -581,7 +618,8 @@ static void tell_start(ah_run *run)
     const ah_adapter *a = run->cfg.adapter;
 
     run->started = true;
-    EMIT(run, AH_EVENT_START, AH_F_STR("provider", ah_text_slice(a->provider)), AH_F_STR("model", ah_text_slice(a->model)));
+    EMIT(run, AH_EVENT_START, AH_F_STR("provider", ah_text_slice(a->provider)),
+         AH_F_STR("model", ah_text_slice(a->model)));
 }
 
 static void next_iteration(ah_run *run)
@@ -594,7 +632,8 @@ static void next_iteration(ah_run *run)
         return;
     }
     EMIT(run, AH_EVENT_TOOL_LOOP_ITERATION, AH_F_INT("iteration", run->result.iterations + 1),
-         AH_F_INT("available_tool_count", run->cfg.registry->n), AH_F_INT("discovered_provider_count", 0));
+         AH_F_INT("available_tool_count", run->cfg.registry->n),
+         AH_F_INT("discovered_provider_count", 0));
     start_exchange(run);
 }
 
@@ -654,7 +693,8 @@ static void time_out(ah_run *run, ah_call *c)
 {
     push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
     run->running--;
-    ah_call_refuse(c, "Tool '%s' execution failed: it did not finish within %.1f seconds and was stopped.",
+    ah_call_refuse(c,
+                   "Tool '%s' execution failed: it did not finish within %.1f seconds and was stopped.",
                    c->tool->name->data, (double)c->tool->timeout_ms / 1000);
 }
 

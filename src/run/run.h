@@ -27,13 +27,13 @@ typedef struct ah_run_config {
     bool answer_on_max;          /* one last call without tools instead of the error */
     bool throw_on_unknown;       /* an unknown tool ends the run (seed 001) */
     int retries;
-    int64_t deadline;            /* loop clock, ms; 0: none */
-    int64_t (*wall)(void *ud);   /* ms since the epoch */
-    double (*random)(void *ud);  /* [0, 1) */
-    void *ud;                    /* of the two */
-    ah_event_fn on;              /* NULL: nobody listens */
+    int64_t deadline;           /* loop clock, ms; 0: none */
+    int64_t (*wall)(void *ud);  /* ms since the epoch */
+    double (*random)(void *ud); /* [0, 1) */
+    void *ud;                   /* of the two */
+    ah_event_fn on;             /* NULL: nobody listens */
     void *on_ud;
-    bool wants_content;          /* a listener is shown content as it comes: no retry after that */
+    bool wants_content; /* a listener is shown content as it comes: no retry after that */
 } ah_run_config;
 
 typedef enum ah_need_kind {
@@ -41,8 +41,8 @@ typedef enum ah_need_kind {
     AH_NEED_DONE,     /* ended: see ah_run_error */
     AH_NEED_EXCHANGE, /* send ah_lowered_body(ah_run_lowered(run)) with the adapter */
     AH_NEED_TOOL,     /* start `call` */
-    AH_NEED_STOP,     /* the exchange or call of that id is no longer wanted: nothing more may come of it */
-    AH_NEED_TIMER     /* call ah_run_tick at `at`; replaces the one before */
+    AH_NEED_STOP, /* the exchange or call of that id is no longer wanted: nothing more may come of it */
+    AH_NEED_TIMER /* call ah_run_tick at `at`; replaces the one before */
 } ah_need_kind;
 
 typedef struct ah_need {
@@ -83,11 +83,11 @@ void ah_run_warn(ah_run *run, ah_slice message); /* one `warning` event and log 
 
 /* What came out, valid when done. */
 typedef struct ah_run_result {
-    ah_err err;        /* AH_OK: there is an answer */
-    ah_slice text;     /* of the last assistant message; lives as long as the run */
+    ah_err err;    /* AH_OK: there is an answer */
+    ah_slice text; /* of the last assistant message; lives as long as the run */
     ah_stop stop;
-    int iterations;    /* model calls that were answered */
-    int rounds;        /* answers with calls */
+    int iterations; /* model calls that were answered */
+    int rounds;     /* answers with calls */
     size_t tool_calls;
     ah_usage usage;
 } ah_run_result;

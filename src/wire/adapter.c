@@ -112,7 +112,8 @@ void ah_reader_judge(const ah_reader *r, ah_err *err, bool never)
     if (r->should_retry >= 0)
         err->retryable = r->should_retry == 1;
     else
-        err->retryable = !never && r->retry_after_ms != -2 && (r->status < 300 || retryable_status(r->status));
+        err->retryable =
+            !never && r->retry_after_ms != -2 && (r->status < 300 || retryable_status(r->status));
 }
 
 /* -- providers ------------------------------------------------------------------- */
@@ -124,8 +125,8 @@ static const struct {
     {"openai", ah_openai_new},
 };
 
-ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o, ah_adapter **out,
-                           ah_err *err)
+ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
+                           ah_adapter **out, ah_err *err)
 {
     for (size_t i = 0; i < sizeof providers / sizeof *providers; i++)
         if (ah_slice_is(provider, providers[i].name))

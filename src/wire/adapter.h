@@ -40,7 +40,7 @@ typedef struct ah_adapter_vt {
     ah_tool_change_mode tool_change_mode;
 
     /* Lowering. The request body is head + entries + tail. */
-    void (*head)(const ah_adapter *a, ah_lowered *w);                    /* settings, tools, system */
+    void (*head)(const ah_adapter *a, ah_lowered *w);                     /* settings, tools, system */
     void (*entry)(const ah_adapter *a, ah_lowered *w, const ah_entry *e); /* one entry's bytes */
     const char *tail;
 
@@ -103,8 +103,8 @@ typedef struct ah_provider_options {
 } ah_provider_options;
 
 /* AH_USAGE for an unknown provider (with the known ones), AH_PROVIDER where the key is missing. */
-ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o, ah_adapter **out,
-                           ah_err *err);
+ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
+                           ah_adapter **out, ah_err *err);
 ah_status ah_openai_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 
 /* The adapter whose wire is our own form: the request is the transcript's entries as

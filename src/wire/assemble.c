@@ -4,8 +4,8 @@ enum { MAX_ID = 64, MAX_CALL_NAME = 256, MAX_MESSAGE = 256 << 20 };
 
 const char *ah_stop_name(ah_stop stop)
 {
-    static const char *const names[] = {"end", "end", "tool_calls", "length", "stop_sequence", "content_filter",
-                                        "refusal"};
+    static const char *const names[] = {
+        "end", "end", "tool_calls", "length", "stop_sequence", "content_filter", "refusal"};
 
     return names[stop];
 }
@@ -96,7 +96,8 @@ static ah_status new_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah
     ah_draft_call *grown, *c;
 
     if (a->n == AH_MAX_CALLS)
-        return ah_err_set(err, AH_PROVIDER, "the model made more than %d calls in one message", AH_MAX_CALLS);
+        return ah_err_set(err, AH_PROVIDER, "the model made more than %d calls in one message",
+                          AH_MAX_CALLS);
     if (!(grown = ah_grow(a->mem, a->call, &a->cap, a->n + 1, sizeof *grown)))
         return ah_err_nomem(err);
     a->call = grown;
@@ -216,8 +217,8 @@ static ah_stop final_stop(const ah_assembly *a)
     return !a->n && a->stop == AH_STOP_TOOL_CALLS ? AH_STOP_END : a->stop;
 }
 
-ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_origin *origin, int64_t time,
-                            ah_text **out, ah_err *err)
+ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_origin *origin,
+                            int64_t time, ah_text **out, ah_err *err)
 {
     ah_buf b;
     ah_status st;

@@ -48,9 +48,9 @@ typedef struct ah_assembly {
 } ah_assembly;
 
 enum {
-    AH_MAX_TEXT = 64 << 20,     /* of one message */
+    AH_MAX_TEXT = 64 << 20,      /* of one message */
     AH_MAX_ARGUMENTS = 16 << 20, /* of one call */
-    AH_MAX_CALLS = 256          /* in one message */
+    AH_MAX_CALLS = 256           /* in one message */
 };
 
 void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secrets,
@@ -63,8 +63,9 @@ ah_status ah_assembly_text(ah_assembly *a, ah_slice raw, ah_err *err);
 ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err);
 /* The call of that index, made when there is none yet. */
 ah_status ah_assembly_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err);
-ah_status ah_assembly_call_id(ah_draft_call *c, ah_slice raw, ah_err *err);   /* the first non-empty one counts */
-ah_status ah_assembly_call_name(ah_draft_call *c, ah_slice raw, ah_err *err); /* likewise */
+ah_status ah_assembly_call_id(ah_draft_call *c, ah_slice raw,
+                              ah_err *err); /* the first non-empty one counts */
+ah_status ah_assembly_call_name(ah_draft_call *c, ah_slice raw, ah_err *err);      /* likewise */
 ah_status ah_assembly_call_arguments(ah_draft_call *c, ah_slice raw, ah_err *err); /* appended */
 
 /* Where a message comes from: what it may be sent back to verbatim. */
@@ -74,7 +75,7 @@ typedef struct ah_origin {
 
 /* The whole as an `assistant` entry. Shows held-back text first. Calls without an
  * id, with an id over 64 bytes or one the transcript has already seen get a new one. */
-ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_origin *origin, int64_t time,
-                            ah_text **out, ah_err *err);
+ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_origin *origin,
+                            int64_t time, ah_text **out, ah_err *err);
 
 #endif

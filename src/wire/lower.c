@@ -97,8 +97,9 @@ static void remove_tools(ah_lowered *w, ah_slice json)
 
 static ah_break settings_change(const ah_lowered *w, ah_slice now)
 {
-    return ah_slice_eq(ah_json_member(w->settings, "model"), ah_json_member(now, "model")) ? AH_BREAK_SETTINGS
-                                                                                          : AH_BREAK_MODEL;
+    return ah_slice_eq(ah_json_member(w->settings, "model"), ah_json_member(now, "model"))
+               ? AH_BREAK_SETTINGS
+               : AH_BREAK_MODEL;
 }
 
 /* Takes one entry in; says whether and why the head changes by it. */

@@ -12,8 +12,8 @@ typedef enum ah_segment_kind { AH_SEGMENT_TOOL, AH_SEGMENT_SYSTEM, AH_SEGMENT_EN
 
 typedef struct ah_segment {
     ah_segment_kind kind;
-    size_t entry;  /* index in the transcript */
-    size_t at, n;  /* in `head` (tools, system) or `body` (entries) */
+    size_t entry; /* index in the transcript */
+    size_t at, n; /* in `head` (tools, system) or `body` (entries) */
 } ah_segment;
 
 typedef enum ah_break {
@@ -44,13 +44,14 @@ struct ah_lowered {
     ah_slice settings; /* the latest entry, .p NULL: none */
     ah_slice system;   /* the latest prompt's text value, with its quotes */
     size_t system_entry;
-    size_t done;       /* entries lowered so far */
+    size_t done; /* entries lowered so far */
     size_t requests;
-    ah_status status;  /* sticky */
+    ah_status status; /* sticky */
 };
 
 /* Adapter and transcript are borrowed and must outlive it. */
-void ah_lowered_init(ah_lowered *w, const ah_mem *mem, const ah_adapter *adapter, const ah_transcript *t);
+void ah_lowered_init(ah_lowered *w, const ah_mem *mem, const ah_adapter *adapter,
+                     const ah_transcript *t);
 void ah_lowered_clear(ah_lowered *w);
 
 /* Brings it up to the transcript's end, for the next request. *brk says why the

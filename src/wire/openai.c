@@ -31,7 +31,8 @@ static void put_tool_choice(ah_buf *b, ah_slice options)
     ah_slice name = ah_json_member(v, "name");
 
     if (name.p)
-        ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":%.*s}}", AH_FMT(name));
+        ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":%.*s}}",
+                   AH_FMT(name));
     else if (v.p)
         ah_buf_fmt(b, ",\"tool_choice\":%.*s", AH_FMT(v));
 }
@@ -118,7 +119,8 @@ static void put_wire_name(ah_buf *b, ah_slice value)
     ah_buf_char(b, '"');
     for (size_t i = 0; i < n && i < MAX_WIRE_NAME; i++) {
         char c = value.p[i + 1];
-        bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+        bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '_' || c == '-';
 
         ah_buf_char(b, fits ? c : '_');
     }
@@ -227,7 +229,9 @@ static ah_status request(const ah_adapter *a, ah_buf *scratch, ah_http_request *
     ah_buf_add(scratch, "/chat/completions", sizeof "/chat/completions");
     from = scratch->len;
     end[n++] = put_header(scratch, "Content-Type: ", ah_slice_of("application/json"));
-    end[n++] = put_header(scratch, "Accept: ", ah_slice_of(a->stream ? "text/event-stream, application/json" : "application/json"));
+    end[n++] = put_header(
+        scratch,
+        "Accept: ", ah_slice_of(a->stream ? "text/event-stream, application/json" : "application/json"));
     if (o->key)
         end[n++] = put_header(scratch, "Authorization: Bearer ", ah_secret_reveal(o->key));
     if (o->organization)
@@ -292,7 +296,8 @@ static ah_status head_came(ah_reader *base, const ah_response_head *h, ah_err *e
 
     (void)err;
     ah_reader_note_head(base, h);
-    r->events = h->status >= 200 && h->status < 300 && begins(h->header(h->ud, "content-type"), "text/event-stream");
+    r->events = h->status >= 200 && h->status < 300 &&
+                begins(h->header(h->ud, "content-type"), "text/event-stream");
     if (h->status >= 300)
         r->body.max = MAX_ERROR_BODY;
     return AH_OK;
@@ -311,8 +316,8 @@ static void put_excerpt(ah_buf *out, ah_slice value, ah_slice fallback)
 
 static bool never_retry(ah_slice code)
 {
-    static const char *const never[] = {"insufficient_quota", "budget_exceeded", "context_length_exceeded",
-                                        "invalid_api_key"};
+    static const char *const never[] = {"insufficient_quota", "budget_exceeded",
+                                        "context_length_exceeded", "invalid_api_key"};
 
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (ah_json_string_is(code, never[i]))
@@ -323,7 +328,8 @@ static bool never_retry(ah_slice code)
 /* `error` is the provider's error object (or a string), or absent: then the body is quoted. */
 static ah_status provider_error(reader *r, ah_slice error, ah_err *err)
 {
-    ah_slice message = ah_json_kind_of(error) == AH_JSON_STRING ? error : ah_json_member(error, "message");
+    ah_slice message =
+        ah_json_kind_of(error) == AH_JSON_STRING ? error : ah_json_member(error, "message");
     ah_slice code = ah_json_member(error, "code"), type = ah_json_member(error, "type");
     ah_slice word = ah_json_kind_of(code) == AH_JSON_STRING ? code : type;
     const char *hint = r->base.status == 401 ? "; check api_key or OPENAI_API_KEY" : "";
@@ -334,8 +340,9 @@ static ah_status provider_error(reader *r, ah_slice error, ah_err *err)
     put_excerpt(&b, message, error.p ? error : ah_buf_slice(&r->body));
     if (ah_json_kind_of(word) == AH_JSON_STRING)
         put_excerpt(&w, word, (ah_slice){"", 0});
-    ah_err_set(err, AH_PROVIDER, "openai: HTTP %d: %.*s%s%.*s%s%s", r->base.status, AH_FMT(ah_buf_slice(&b)),
-               w.len ? " (" : "", AH_FMT(ah_buf_slice(&w)), w.len ? ")" : "", hint);
+    ah_err_set(err, AH_PROVIDER, "openai: HTTP %d: %.*s%s%.*s%s%s", r->base.status,
+               AH_FMT(ah_buf_slice(&b)), w.len ? " (" : "", AH_FMT(ah_buf_slice(&w)), w.len ? ")" : "",
+               hint);
     ah_reader_judge(&r->base, err, never_retry(code) || never_retry(type));
     ah_buf_clear(&b);
     ah_buf_clear(&w);
@@ -658,12 +665,14 @@ static ah_status fill(openai *a, ah_slice model, ah_slice url, const ah_provider
     ah_slice key = o->api_key.p ? o->api_key : from_env(o, "OPENAI_API_KEY");
 
     if (!key.p && ah_slice_is(url, OFFICIAL))
-        return ah_err_set(err, AH_PROVIDER,
-                          "openai: no key: set OPENAI_API_KEY or api_key (without a key and a network: demo/...)");
+        return ah_err_set(
+            err, AH_PROVIDER,
+            "openai: no key: set OPENAI_API_KEY or api_key (without a key and a network: demo/...)");
     if (key.p && !(a->key = ah_secrets_keep(o->secrets, key)))
         return ah_err_nomem(err);
     if (!(a->base.provider = ah_text_new(o->mem, ah_slice_of("openai"))) ||
-        !(a->base.model = ah_text_new(o->mem, model)) || !(a->base.endpoint = ah_text_new(o->mem, url)) ||
+        !(a->base.model = ah_text_new(o->mem, model)) ||
+        !(a->base.endpoint = ah_text_new(o->mem, url)) ||
         !optional_text(a, from_env(o, "OPENAI_ORG_ID"), &a->organization) ||
         !optional_text(a, from_env(o, "OPENAI_PROJECT_ID"), &a->project))
         return ah_err_nomem(err);
