@@ -1,3 +1,3 @@
 std = "lua54"
-max_line_length = 110
+max_line_length = 100
 files["spec"] = { std = "+busted" }

@@ -2,8 +2,14 @@ local ah = require "agenthost"
 local sound = require "support.sound"
 
 local function add_tool(handler)
-  return ah.tool { name = "add", description = "Adds.", params = { a = "integer", b = "integer" },
-    handler = handler or function(args) return args.a + args.b end }
+  return ah.tool {
+    name = "add",
+    description = "Adds.",
+    params = { a = "integer", b = "integer" },
+    handler = handler or function(args)
+      return args.a + args.b
+    end,
+  }
 end
 
 local function call(name, arguments, id)
@@ -16,7 +22,8 @@ local function result_of(handler, more)
   for k, v in pairs(more or {}) do
     def[k] = v
   end
-  local reply, err = ah.run { model = ah.scripted { call("t", {}), "done" }, tools = { ah.tool(def) }, "go" }
+  local reply, err =
+    ah.run { model = ah.scripted { call("t", {}), "done" }, tools = { ah.tool(def) }, "go" }
   local entries = sound.check((reply or err.reply):transcript())
   return sound.of(entries, "tool_result")[1], reply, err
 end
@@ -43,34 +50,82 @@ describe("a run", function()
   end)
 
   it("shows its messages in the shape that `messages` takes", function()
-    local reply = assert(ah.run { model = ah.scripted { call("add", { a = 1, b = 2 }, "c1"), "3" },
-      tools = { add_tool() }, system = "Be brief.", "1 + 2?" })
+    local reply = assert(
+      ah.run {
+        model = ah.scripted { call("add", { a = 1, b = 2 }, "c1"), "3" },
+        tools = { add_tool() },
+        system = "Be brief.",
+        "1 + 2?",
+      }
+    )
     local roles = {}
     for i, m in ipairs(reply.messages) do
       roles[i] = m.role
     end
     assert.same({ "system", "user", "assistant", "tool", "assistant" }, roles)
-    assert.same({ id = "c1", name = "add", arguments = '{"a":1,"b":2}' }, reply.messages[3].tool_calls[1])
+    assert.same(
+      { id = "c1", name = "add", arguments = '{"a":1,"b":2}' },
+      reply.messages[3].tool_calls[1]
+    )
     assert.equal("c1", reply.messages[4].tool_call_id)
-    local again = assert(ah.run { model = ah.scripted { { text = "yes", check = function(r)
-      return #r.entries == 5 and r.system == "Be brief."
-    end } }, messages = reply.messages, "Sure?" })
+    local again = assert(ah.run {
+      model = ah.scripted {
+        {
+          text = "yes",
+          check = function(r)
+            return #r.entries == 5 and r.system == "Be brief."
+          end,
+        },
+      },
+      messages = reply.messages,
+      "Sure?",
+    })
     assert.equal("yes", again.text)
   end)
 
   it("sums the usage of all its requests", function()
-    local reply = assert(ah.run { tools = { add_tool() }, model = ah.scripted {
-      { calls = { { name = "add", arguments = { a = 1, b = 1 } } }, usage = { input = 10, output = 3, cached_read = 4 } },
-      { text = "2", usage = { input = 20, output = 5, reasoning = 2 } } }, "1 + 1?" })
-    assert.same({ input = 30, output = 8, cached_read = 4, cached_write = 0, reasoning = 2, known = true }, reply.usage)
+    local reply = assert(ah.run {
+      tools = { add_tool() },
+      model = ah.scripted {
+        {
+          calls = { { name = "add", arguments = { a = 1, b = 1 } } },
+          usage = { input = 10, output = 3, cached_read = 4 },
+        },
+        { text = "2", usage = { input = 20, output = 5, reasoning = 2 } },
+      },
+      "1 + 1?",
+    })
+    assert.same(
+      { input = 30, output = 8, cached_read = 4, cached_write = 0, reasoning = 2, known = true },
+      reply.usage
+    )
   end)
 
   it("answers several calls of one message in the order of the request", function()
     local order = {}
-    local slow = ah.tool { name = "slow", description = "Waits.", params = { n = "integer" },
-      handler = function(args) order[#order + 1] = args.n; ah.sleep(0.002); return args.n end }
-    local reply = assert(ah.run { tools = { slow }, model = ah.scripted {
-      { calls = { { name = "slow", arguments = { n = 1 } }, { name = "slow", arguments = { n = 2 } } } }, "ok" }, "go" })
+    local slow = ah.tool {
+      name = "slow",
+      description = "Waits.",
+      params = { n = "integer" },
+      handler = function(args)
+        order[#order + 1] = args.n
+        ah.sleep(0.002)
+        return args.n
+      end,
+    }
+    local reply = assert(ah.run {
+      tools = { slow },
+      model = ah.scripted {
+        {
+          calls = {
+            { name = "slow", arguments = { n = 1 } },
+            { name = "slow", arguments = { n = 2 } },
+          },
+        },
+        "ok",
+      },
+      "go",
+    })
     local results = sound.of(sound.check(reply:transcript()), "tool_result")
     assert.same({ 1, 2 }, order)
     assert.same({ "1", "2" }, { results[1].content, results[2].content })
@@ -78,19 +133,25 @@ describe("a run", function()
 
   it("runs neighbours that are marked parallel together", function()
     local at_work, most = 0, 0
-    local slow = ah.tool { name = "slow", description = "Waits.", params = { n = "integer" }, parallel = true,
+    local slow = ah.tool {
+      name = "slow",
+      description = "Waits.",
+      params = { n = "integer" },
+      parallel = true,
       handler = function(args)
         at_work = at_work + 1
         most = math.max(most, at_work)
         ah.sleep(0.01 - args.n / 1000)
         at_work = at_work - 1
         return args.n
-      end }
+      end,
+    }
     local calls = {}
     for n = 1, 5 do
       calls[n] = { name = "slow", arguments = { n = n } }
     end
-    local reply = assert(ah.run { tools = { slow }, model = ah.scripted { { calls = calls }, "ok" }, "go" })
+    local reply =
+      assert(ah.run { tools = { slow }, model = ah.scripted { { calls = calls }, "ok" }, "go" })
     local results = sound.of(sound.check(reply:transcript()), "tool_result")
     assert.equal(5, most)
     assert.equal("1", results[1].content)
@@ -98,10 +159,22 @@ describe("a run", function()
   end)
 
   it("gives calls without an id, or with one that was used, an id of their own", function()
-    local reply = assert(ah.run { tools = { add_tool() }, model = ah.scripted {
-      { calls = { { name = "add", arguments = { a = 1, b = 1 }, id = "x" }, { name = "add", arguments = { a = 2, b = 2 }, id = "x" },
-        { name = "add", arguments = { a = 3, b = 3 } }, { name = "add", arguments = { a = 3, b = 3 }, id = ("y"):rep(65) } } },
-      call("add", { a = 4, b = 4 }, "x"), "ok" }, "go" })
+    local reply = assert(ah.run {
+      tools = { add_tool() },
+      model = ah.scripted {
+        {
+          calls = {
+            { name = "add", arguments = { a = 1, b = 1 }, id = "x" },
+            { name = "add", arguments = { a = 2, b = 2 }, id = "x" },
+            { name = "add", arguments = { a = 3, b = 3 } },
+            { name = "add", arguments = { a = 3, b = 3 }, id = ("y"):rep(65) },
+          },
+        },
+        call("add", { a = 4, b = 4 }, "x"),
+        "ok",
+      },
+      "go",
+    })
     local entries = sound.check(reply:transcript())
     assert.equal("x", sound.of(entries, "assistant")[1].tool_calls[1].id)
   end)
@@ -110,8 +183,16 @@ end)
 describe("arguments", function()
   local function refused(arguments, stop)
     local ran = false
-    local reply = assert(ah.run { tools = { add_tool(function() ran = true end) }, model = ah.scripted {
-      { calls = { { name = "add", arguments = arguments } }, stop = stop }, "ok" }, "go" })
+    local reply = assert(ah.run {
+      tools = { add_tool(function()
+        ran = true
+      end) },
+      model = ah.scripted {
+        { calls = { { name = "add", arguments = arguments } }, stop = stop },
+        "ok",
+      },
+      "go",
+    })
     local result = sound.of(sound.check(reply:transcript()), "tool_result")[1]
     assert.is_false(ran)
     assert.is_false(result.success)
@@ -135,7 +216,14 @@ describe("arguments", function()
   it("that are blank are no arguments", function()
     for _, blank in ipairs { "", " \n", "null", "{}" } do
       local got
-      local t = ah.tool { name = "t", description = "Does it.", handler = function(args) got = args return 1 end }
+      local t = ah.tool {
+        name = "t",
+        description = "Does it.",
+        handler = function(args)
+          got = args
+          return 1
+        end,
+      }
       assert(ah.run { tools = { t }, model = ah.scripted { call("t", blank), "ok" }, "go" })
       assert.same({}, got)
     end
@@ -143,8 +231,14 @@ describe("arguments", function()
 
   it("get the defaults of the schema", function()
     local got
-    local t = ah.tool { name = "t", description = "Does it.", params = { n = "integer = 7" },
-      handler = function(args) got = args.n end }
+    local t = ah.tool {
+      name = "t",
+      description = "Does it.",
+      params = { n = "integer = 7" },
+      handler = function(args)
+        got = args.n
+      end,
+    }
     assert(ah.run { tools = { t }, model = ah.scripted { call("t", {}), "ok" }, "go" })
     assert.equal(7, got)
   end)
@@ -152,62 +246,113 @@ end)
 
 describe("a handler's result", function()
   it("is a string as it is, anything else as JSON", function()
-    assert.equal("as it is", result_of(function() return "as it is" end).content)
-    assert.equal('{"a":[1,2],"b":true}', result_of(function() return { b = true, a = { 1, 2 } } end).content)
-    assert.equal("false", result_of(function() return false end).content)
+    assert.equal(
+      "as it is",
+      result_of(function()
+        return "as it is"
+      end).content
+    )
+    assert.equal(
+      '{"a":[1,2],"b":true}',
+      result_of(function()
+        return { b = true, a = { 1, 2 } }
+      end).content
+    )
+    assert.equal(
+      "false",
+      result_of(function()
+        return false
+      end).content
+    )
   end)
 
   it("may be nothing", function()
     local r = result_of(function() end)
     assert.same({ "OK", true }, { r.content, r.success })
-    assert.equal("OK", result_of(function() return nil end).content)
+    assert.equal(
+      "OK",
+      result_of(function()
+        return nil
+      end).content
+    )
   end)
 
   it("may be nil and a message, or ah.fail: a failure that the model hears", function()
-    for _, handler in ipairs { function() return nil, "no such moon" end, function() return ah.fail "no such moon" end } do
+    for _, handler in ipairs {
+      function()
+        return nil, "no such moon"
+      end,
+      function()
+        return ah.fail "no such moon"
+      end,
+    } do
       local r = result_of(handler)
       assert.same({ "no such moon", false }, { r.content, r.success })
     end
   end)
 
   it("may have a message before its value, or hide the value", function()
-    assert.equal("Found.\n\n7", result_of(function() return ah.ok(7, "Found.") end).content)
-    assert.equal("Kept.", result_of(function()
-      return ah.result { message = "Kept.", value = { secret = 1 }, exclude_value_from_context = true }
-    end).content)
+    assert.equal(
+      "Found.\n\n7",
+      result_of(function()
+        return ah.ok(7, "Found.")
+      end).content
+    )
+    assert.equal(
+      "Kept.",
+      result_of(function()
+        return ah.result {
+          message = "Kept.",
+          value = { secret = 1 },
+          exclude_value_from_context = true,
+        }
+      end).content
+    )
   end)
 
   it("that raises is a failure without the position in the script", function()
-    local r = result_of(function() error("boom") end)
+    local r = result_of(function()
+      error("boom")
+    end)
     assert.same({ "Tool 't' execution failed: boom", false }, { r.content, r.success })
   end)
 
   it("that raises tool_validation says so", function()
-    local r = result_of(function() error(ah.error { code = "tool_validation", message = "odd number" }) end)
+    local r = result_of(function()
+      error(ah.error { code = "tool_validation", message = "odd number" })
+    end)
     assert.equal("Tool validation failed: odd number", r.content)
   end)
 
   it("that cannot be JSON is a failure with the path", function()
-    local r = result_of(function() return { f = { print } } end)
+    local r = result_of(function()
+      return { f = { print } }
+    end)
     assert.is_false(r.success)
     assert.matches("%.f%[1%]", r.content)
   end)
 
   it("must match the declared result", function()
-    local r = result_of(function() return "text" end, { result = { type = "integer" } })
+    local r = result_of(function()
+      return "text"
+    end, { result = { type = "integer" } })
     assert.is_false(r.success)
     assert.matches("its result does not match", r.content)
   end)
 
   it("over 64 KiB is cut in the middle, with the size", function()
-    local r = result_of(function() return ("a"):rep(50000) .. ("z"):rep(50000) end)
+    local r = result_of(function()
+      return ("a"):rep(50000) .. ("z"):rep(50000)
+    end)
     assert.is_true(#r.content < 66000)
     assert.matches("^aaa.*bytes left out.*zzz$", r.content)
     assert.matches("of 100000 bytes", r.content)
   end)
 
   it("of kind prompt_evaluation ends the run, after the batch was settled", function()
-    local _, reply, err = result_of(function() error(ah.error { code = "prompt_evaluation", message = "stop here" }) end)
+    local _, reply, err = result_of(function()
+      error(ah.error { code = "prompt_evaluation", message = "stop here" })
+    end)
     assert.is_nil(reply)
     assert.equal("prompt_evaluation", err.code)
     assert.equal("tool", err.phase)
@@ -231,30 +376,44 @@ describe("ctx", function()
     local seen
     result_of(function(_, ctx)
       seen = { ctx.tool_name, #ctx.call_id > 0, ctx:cancelled(), ctx.deadline }
-      assert.has_error(function() ctx.x = 1 end)
-      assert.has_error(function() return ctx.nonsense end)
+      assert.has_error(function()
+        ctx.x = 1
+      end)
+      assert.has_error(function()
+        return ctx.nonsense
+      end)
     end)
     assert.same({ "t", true, false, nil }, seen)
   end)
 
   it("is of no use after the call", function()
     local kept
-    result_of(function(_, ctx) kept = ctx end)
-    assert.has_error(function() return kept.call_id end)
+    result_of(function(_, ctx)
+      kept = ctx
+    end)
+    assert.has_error(function()
+      return kept.call_id
+    end)
     assert.is_true(kept:cancelled())
   end)
 end)
 
 describe("unknown tools", function()
   it("are answered with the names there are and the nearest", function()
-    local reply = assert(ah.run { tools = { add_tool() }, model = ah.scripted { call("Add", {}), "ok" }, "go" })
+    local reply =
+      assert(ah.run { tools = { add_tool() }, model = ah.scripted { call("Add", {}), "ok" }, "go" })
     local result = sound.of(sound.check(reply:transcript()), "tool_result")[1]
-    assert.equal("Tool 'Add' not found. Available tools: [add]. Did you mean 'add'?", result.content)
+    assert.equal(
+      "Tool 'Add' not found. Available tools: [add]. Did you mean 'add'?",
+      result.content
+    )
     assert.is_false(result.success)
   end)
 
   it("end the run at the fourth in a row", function()
-    local model = ah.scripted(function() return call("nope", {}) end)
+    local model = ah.scripted(function()
+      return call("nope", {})
+    end)
     local reply, err = ah.run { tools = { add_tool() }, model = model, "go" }
     assert.is_nil(reply)
     assert.equal("tool_not_found", err.code)
@@ -274,7 +433,8 @@ describe("unknown tools", function()
   end)
 
   it("end the run at once where that was asked for", function()
-    local _, err = ah.run { on_unknown_tool = "throw", model = ah.scripted { call("nope", {}) }, "go" }
+    local _, err =
+      ah.run { on_unknown_tool = "throw", model = ah.scripted { call("nope", {}) }, "go" }
     assert.equal("tool_not_found", err.code)
   end)
 
@@ -287,17 +447,35 @@ end)
 describe("limits", function()
   it("end a loop after max_iterations model calls, whose tools still ran", function()
     local ran = 0
-    local model = ah.scripted(function() return call("add", { a = 1, b = 1 }) end)
-    local _, err = ah.run { max_iterations = 3, tools = { add_tool(function() ran = ran + 1 end) }, model = model, "go" }
+    local model = ah.scripted(function()
+      return call("add", { a = 1, b = 1 })
+    end)
+    local _, err = ah.run {
+      max_iterations = 3,
+      tools = { add_tool(function()
+        ran = ran + 1
+      end) },
+      model = model,
+      "go",
+    }
     assert.equal("max_iterations_exceeded", err.code)
-    assert.equal("Tool loop exceeded maximum iterations (3). This may indicate a loop in tool calls or an overly complex task.",
-      err.message)
+    assert.equal(
+      "Tool loop exceeded maximum iterations (3). "
+        .. "This may indicate a loop in tool calls or an overly complex task.",
+      err.message
+    )
     assert.same({ 3, 3 }, { ran, err.max_iterations })
     sound.check(err.reply:transcript())
   end)
 
   it("allow 20 model calls by default", function()
-    local _, err = ah.run { tools = { add_tool() }, model = ah.scripted(function() return call("add", { a = 1, b = 1 }) end), "go" }
+    local _, err = ah.run {
+      tools = { add_tool() },
+      model = ah.scripted(function()
+        return call("add", { a = 1, b = 1 })
+      end),
+      "go",
+    }
     assert.equal(20, err.reply.iterations)
   end)
 
@@ -307,8 +485,13 @@ describe("limits", function()
       choices[#choices + 1] = request.options.tool_choice or "auto"
       return request.options.tool_choice == "none" and "so far: 2" or call("add", { a = 1, b = 1 })
     end)
-    local agent = ah.agent { model = model, max_iterations = 2, on_max = "answer", tools = { add_tool() },
-      options = { temperature = 0 } }
+    local agent = ah.agent {
+      model = model,
+      max_iterations = 2,
+      on_max = "answer",
+      tools = { add_tool() },
+      options = { temperature = 0 },
+    }
     assert.equal("so far: 2", assert(agent:run("go")).text)
     assert(agent:run("again"))
     assert.same({ "auto", "auto", "none", "auto", "auto", "none" }, choices)
@@ -316,8 +499,15 @@ describe("limits", function()
 
   it("end a run in time while a handler waits", function()
     local began = ah.now()
-    local t = ah.tool { name = "t", description = "Waits.", handler = function() ah.sleep(5) end }
-    local _, err = ah.run { timeout = 0.05, tools = { t }, model = ah.scripted { call("t", {}) }, "go" }
+    local t = ah.tool {
+      name = "t",
+      description = "Waits.",
+      handler = function()
+        ah.sleep(5)
+      end,
+    }
+    local _, err =
+      ah.run { timeout = 0.05, tools = { t }, model = ah.scripted { call("t", {}) }, "go" }
     assert.equal("deadline_exceeded", err.code)
     assert.is_true(err:is("prompt_evaluation"))
     assert.is_true(ah.now() - began < 1)
@@ -326,7 +516,8 @@ describe("limits", function()
   end)
 
   it("end a run in time while the model is silent", function()
-    local _, err = ah.run { timeout = 0.05, model = ah.scripted { { text = "late", delay = 5 } }, "go" }
+    local _, err =
+      ah.run { timeout = 0.05, model = ah.scripted { { text = "late", delay = 5 } }, "go" }
     assert.same({ "deadline_exceeded", "response" }, { err.code, err.phase })
     sound.check(err.reply:transcript())
   end)
@@ -340,7 +531,8 @@ describe("limits", function()
     it("end a run in time in " .. name, function()
       local began = ah.now()
       local t = ah.tool { name = "t", description = "Loops.", handler = load(code) }
-      local reply, err = ah.run { timeout = 0.1, tools = { t }, model = ah.scripted { call("t", {}), "ok" }, "go" }
+      local reply, err =
+        ah.run { timeout = 0.1, tools = { t }, model = ah.scripted { call("t", {}), "ok" }, "go" }
       assert.is_nil(reply)
       assert.equal("deadline_exceeded", err.code)
       assert.is_true(ah.now() - began < 2)
@@ -351,7 +543,11 @@ describe("limits", function()
   it("stop one tool at its own timeout, and the run goes on", function()
     local closed = false
     local r, reply = result_of(function()
-      local _ <close> = setmetatable({}, { __close = function() closed = true end })
+      local _ <close> = setmetatable({}, {
+        __close = function()
+          closed = true
+        end,
+      })
       ah.sleep(5)
     end, { timeout = 0.03 })
     assert.equal("done", reply.text)
@@ -361,7 +557,10 @@ describe("limits", function()
   end)
 
   it("stop one tool that loops at its own timeout", function()
-    local r, reply = result_of(function() while true do end end, { timeout = 0.05 })
+    local r, reply = result_of(function()
+      while true do
+      end
+    end, { timeout = 0.05 })
     assert.equal("done", reply.text)
     assert.matches("did not finish", r.content)
   end)
@@ -370,11 +569,18 @@ end)
 describe("cancelling", function()
   it("from a handler settles the turn", function()
     local agent
-    local t = ah.tool { name = "t", description = "Stops.", handler = function()
-      agent:cancel()
-      ah.sleep(5)
-    end }
-    agent = ah.agent { tools = { t }, model = ah.scripted { { calls = { { name = "t" }, { name = "t" } } } } }
+    local t = ah.tool {
+      name = "t",
+      description = "Stops.",
+      handler = function()
+        agent:cancel()
+        ah.sleep(5)
+      end,
+    }
+    agent = ah.agent {
+      tools = { t },
+      model = ah.scripted { { calls = { { name = "t" }, { name = "t" } } } },
+    }
     local reply, err = agent:run("go")
     assert.is_nil(reply)
     assert.equal("cancelled", err.code)
@@ -385,8 +591,14 @@ describe("cancelling", function()
 
   it("from an observer in the middle of an answer leaves no half message", function()
     local agent
-    agent = ah.agent { model = ah.scripted { { text = { "a", "b", "c" }, delay = 0.005 }, "after" },
-      on = { content = function() agent:cancel() end } }
+    agent = ah.agent {
+      model = ah.scripted { { text = { "a", "b", "c" }, delay = 0.005 }, "after" },
+      on = {
+        content = function()
+          agent:cancel()
+        end,
+      },
+    }
     local _, err = agent:run("go")
     assert.equal("cancelled", err.code)
     assert.equal(0, #sound.of(sound.check(agent:transcript()), "assistant"))
@@ -397,31 +609,57 @@ end)
 describe("retries", function()
   it("follow failures that may pass, and tell", function()
     local told = {}
-    local reply = assert(ah.run { model = ah.scripted {
-      { fail = { message = "busy", status = 503, retryable = true, retry_after = 0.005 } }, { cut = true }, "there" },
-      on = { retry = function(e) told[#told + 1] = e.message end }, "go" })
+    local reply = assert(ah.run {
+      model = ah.scripted {
+        { fail = { message = "busy", status = 503, retryable = true, retry_after = 0.005 } },
+        { cut = true },
+        "there",
+      },
+      on = {
+        retry = function(e)
+          told[#told + 1] = e.message
+        end,
+      },
+      "go",
+    })
     assert.equal("there", reply.text)
     assert.same({ "busy", "the model's answer ended before it was complete" }, told)
   end)
 
   it("end with the last error", function()
-    local _, err = ah.run { retries = 1, model = ah.scripted(function()
-      return { fail = { message = "busy", status = 503, retryable = true, retry_after = 0.001 } }
-    end), "go" }
-    assert.same({ "provider", "busy", 503, true, "response" }, { err.code, err.message, err.status, err.retryable, err.phase })
+    local _, err = ah.run {
+      retries = 1,
+      model = ah.scripted(function()
+        return { fail = { message = "busy", status = 503, retryable = true, retry_after = 0.001 } }
+      end),
+      "go",
+    }
+    assert.same(
+      { "provider", "busy", 503, true, "response" },
+      { err.code, err.message, err.status, err.retryable, err.phase }
+    )
   end)
 
   it("do not follow other failures", function()
     local model = ah.scripted { { fail = { message = "no", status = 400 } }, "never" }
     local _, err = ah.run { model = model, "go" }
     assert.equal("provider: no", tostring(err))
-    assert.has_error(function() model:done() end)
+    assert.has_error(function()
+      model:done()
+    end)
   end)
 
   it("do not repeat what an observer was shown", function()
     local shown = {}
-    local _, err = ah.run { on = { content = function(e) shown[#shown + 1] = e.text end },
-      model = ah.scripted { { text = "half", cut = true }, "whole" }, "go" }
+    local _, err = ah.run {
+      on = {
+        content = function(e)
+          shown[#shown + 1] = e.text
+        end,
+      },
+      model = ah.scripted { { text = "half", cut = true }, "whole" },
+      "go",
+    }
     assert.equal("http", err.code)
     assert.same({ "half" }, shown)
   end)
@@ -429,9 +667,19 @@ end)
 
 describe("agents", function()
   it("continue their conversation, saying system text and tools once", function()
-    local agent = ah.agent { model = ah.scripted { "one", { text = "two", check = function(r)
-      return #r.entries == 3 and #r.tools == 1
-    end } }, system = "Count.", tools = { add_tool() } }
+    local agent = ah.agent {
+      model = ah.scripted {
+        "one",
+        {
+          text = "two",
+          check = function(r)
+            return #r.entries == 3 and #r.tools == 1
+          end,
+        },
+      },
+      system = "Count.",
+      tools = { add_tool() },
+    }
     assert.equal("one", assert(agent:run("a")).text)
     assert.equal("two", assert(agent:run("b")).text)
     local entries = sound.check(agent:transcript())
@@ -441,29 +689,54 @@ describe("agents", function()
 
   it("take messages during a run, at the next commit", function()
     local agent
-    local t = ah.tool { name = "t", description = "Sends.", handler = function() agent:send("and hurry") end }
-    agent = ah.agent { tools = { t }, model = ah.scripted { call("t", {}), { text = "ok", expect = { user = "and hurry" } } } }
+    local t = ah.tool {
+      name = "t",
+      description = "Sends.",
+      handler = function()
+        agent:send("and hurry")
+      end,
+    }
+    agent = ah.agent {
+      tools = { t },
+      model = ah.scripted { call("t", {}), { text = "ok", expect = { user = "and hurry" } } },
+    }
     assert.equal("ok", assert(agent:run("go")).text)
     local kinds = {}
     for i, e in ipairs(sound.check(agent:transcript())) do
       kinds[i] = e.type
     end
-    assert.same({ "settings", "tools_added", "user", "assistant", "tool_result", "user", "assistant" }, kinds)
+    assert.same(
+      { "settings", "tools_added", "user", "assistant", "tool_result", "user", "assistant" },
+      kinds
+    )
   end)
 
   it("go on after an answer when a message was queued during it", function()
     local agent
-    agent = ah.agent { model = ah.scripted { "first", { text = "second", expect = { user = "wait" } } },
-      on = { usage = function(e) if e.run and agent then agent:send("wait"); agent = nil end end } }
+    agent = ah.agent {
+      model = ah.scripted { "first", { text = "second", expect = { user = "wait" } } },
+      on = {
+        usage = function(e)
+          if e.run and agent then
+            agent:send("wait")
+            agent = nil
+          end
+        end,
+      },
+    }
     assert.equal("second", assert(agent:run("go")).text)
   end)
 
   it("refuse a second run at the same time", function()
     local agent, message
-    local t = ah.tool { name = "t", description = "Runs.", handler = function()
-      local _, err = pcall(agent.run, agent, "again")
-      message = tostring(err)
-    end }
+    local t = ah.tool {
+      name = "t",
+      description = "Runs.",
+      handler = function()
+        local _, err = pcall(agent.run, agent, "again")
+        message = tostring(err)
+      end,
+    }
     agent = ah.agent { tools = { t }, model = ah.scripted { call("t", {}), "ok" } }
     assert(agent:run("go"))
     assert.matches("already running", message)
@@ -472,47 +745,89 @@ end)
 
 describe("runs inside runs", function()
   local function inner(n)
-    return assert(ah.run { model = ah.scripted { { text = "inner " .. n, delay = 0.002 } }, "go" }).text
+    local model = ah.scripted { { text = "inner " .. n, delay = 0.002 } }
+    return assert(ah.run { model = model, "go" }).text
   end
 
   it("yield in a handler", function()
-    local t = ah.tool { name = "t", description = "Asks.", params = { n = "integer" }, parallel = true,
-      handler = function(args) return inner(args.n) end }
+    local t = ah.tool {
+      name = "t",
+      description = "Asks.",
+      params = { n = "integer" },
+      parallel = true,
+      handler = function(args)
+        return inner(args.n)
+      end,
+    }
     local calls = {}
     for n = 1, 20 do
       calls[n] = { name = "t", arguments = { n = n } }
     end
-    local reply = assert(ah.run { tools = { t }, model = ah.scripted { { calls = calls }, "ok" }, "go" })
+    local reply =
+      assert(ah.run { tools = { t }, model = ah.scripted { { calls = calls }, "ok" }, "go" })
     local results = sound.of(sound.check(reply:transcript()), "tool_result")
     assert.equal("inner 20", results[20].content)
   end)
 
-  it("drive where they cannot yield: in a callback of sort, in a coroutine of the script", function()
-    local r = result_of(function()
-      local texts = {}
-      table.sort({ 1, 2 }, function() texts[1] = inner(1) return false end)
-      texts[2] = coroutine.wrap(function() return inner(2) end)()
-      return table.concat(texts, ", ")
-    end)
-    assert.equal("inner 1, inner 2", r.content)
-  end)
+  it(
+    "drive where they cannot yield: in a callback of sort, in a coroutine of the script",
+    function()
+      local r = result_of(function()
+        local texts = {}
+        table.sort({ 1, 2 }, function()
+          texts[1] = inner(1)
+          return false
+        end)
+        texts[2] = coroutine.wrap(function()
+          return inner(2)
+        end)()
+        return table.concat(texts, ", ")
+      end)
+      assert.equal("inner 1, inner 2", r.content)
+    end
+  )
 
   it("tell their parent in events", function()
     local parents = {}
-    local t = ah.tool { name = "t", description = "Asks.", handler = function()
-      return assert(ah.run { model = ah.scripted { "in" }, on = { done = function(e) parents[1] = e.parent end }, "go" }).text
-    end }
-    assert(ah.run { tools = { t }, model = ah.scripted { call("t", {}), "ok" },
-      on = { done = function(e) parents[2] = e.run end }, "go" })
+    local t = ah.tool {
+      name = "t",
+      description = "Asks.",
+      handler = function()
+        return assert(ah.run {
+          model = ah.scripted { "in" },
+          on = {
+            done = function(e)
+              parents[1] = e.parent
+            end,
+          },
+          "go",
+        }).text
+      end,
+    }
+    assert(ah.run {
+      tools = { t },
+      model = ah.scripted { call("t", {}), "ok" },
+      on = {
+        done = function(e)
+          parents[2] = e.run
+        end,
+      },
+      "go",
+    })
     assert.equal(parents[2], parents[1])
   end)
 
   it("end with the run around them", function()
-    local t = ah.tool { name = "t", description = "Asks.", handler = function()
-      ah.run { model = ah.scripted { { text = "late", delay = 5 } }, "go" }
-    end }
+    local t = ah.tool {
+      name = "t",
+      description = "Asks.",
+      handler = function()
+        ah.run { model = ah.scripted { { text = "late", delay = 5 } }, "go" }
+      end,
+    }
     local began = ah.now()
-    local _, err = ah.run { timeout = 0.05, tools = { t }, model = ah.scripted { call("t", {}) }, "go" }
+    local _, err =
+      ah.run { timeout = 0.05, tools = { t }, model = ah.scripted { call("t", {}) }, "go" }
     assert.equal("deadline_exceeded", err.code)
     assert.is_true(ah.now() - began < 1)
   end)
@@ -520,7 +835,9 @@ describe("runs inside runs", function()
   it("are at most 8 deep where they drive", function()
     local function deeper(n)
       local co = coroutine.wrap(function()
-        return ah.run { model = ah.scripted(function() return deeper(n + 1) end), "go" }
+        return ah.run { model = ah.scripted(function()
+          return deeper(n + 1)
+        end), "go" }
       end)
       local reply, err = co()
       return reply and reply.text or tostring(err)
@@ -532,29 +849,89 @@ end)
 describe("observers", function()
   it("see the events in order", function()
     local types = {}
-    assert(ah.run { tools = { add_tool() }, model = ah.scripted { call("add", { a = 1, b = 2 }), { text = { "th", "ree" } } },
-      on = function(e) types[#types + 1] = e.type end, "go" })
-    assert.same({ "start", "tool_loop_iteration", "request", "usage", "tool_calls", "tool_started", "tool_invoked",
-      "tool_loop_iteration", "request", "content", "content", "usage", "done" }, types)
+    assert(ah.run {
+      tools = { add_tool() },
+      model = ah.scripted { call("add", { a = 1, b = 2 }), { text = { "th", "ree" } } },
+      on = function(e)
+        types[#types + 1] = e.type
+      end,
+      "go",
+    })
+    assert.same(
+      {
+        "start",
+        "tool_loop_iteration",
+        "request",
+        "usage",
+        "tool_calls",
+        "tool_started",
+        "tool_invoked",
+        "tool_loop_iteration",
+        "request",
+        "content",
+        "content",
+        "usage",
+        "done",
+      },
+      types
+    )
   end)
 
   it("get tool_invoked exactly once for every call, whatever became of it", function()
     local seen = {}
-    local t = ah.tool { name = "t", description = "Fails.", handler = function() error("x") end }
-    local slow = ah.tool { name = "slow", description = "Waits.", handler = function() ah.sleep(5) end }
-    local _, err = ah.run { timeout = 0.05, tools = { t, slow }, model = ah.scripted {
-      { calls = { { name = "t", id = "a" }, { name = "nope", id = "b" }, { name = "t", id = "c", arguments = "{" },
-        { name = "slow", id = "d" }, { name = "t", id = "e" } } } },
-      on = { tool_invoked = function(e) seen[#seen + 1] = e.id .. tostring(e.success) end }, "go" }
+    local t = ah.tool {
+      name = "t",
+      description = "Fails.",
+      handler = function()
+        error("x")
+      end,
+    }
+    local slow = ah.tool {
+      name = "slow",
+      description = "Waits.",
+      handler = function()
+        ah.sleep(5)
+      end,
+    }
+    local _, err = ah.run {
+      timeout = 0.05,
+      tools = { t, slow },
+      model = ah.scripted {
+        {
+          calls = {
+            { name = "t", id = "a" },
+            { name = "nope", id = "b" },
+            { name = "t", id = "c", arguments = "{" },
+            { name = "slow", id = "d" },
+            { name = "t", id = "e" },
+          },
+        },
+      },
+      on = {
+        tool_invoked = function(e)
+          seen[#seen + 1] = e.id .. tostring(e.success)
+        end,
+      },
+      "go",
+    }
     assert.equal("deadline_exceeded", err.code)
     assert.same({ "afalse", "bfalse", "cfalse", "dfalse", "efalse" }, seen)
   end)
 
   it("never change an outcome: their error is one warning", function()
     local warnings = {}
-    local reply = assert(ah.run { model = ah.scripted { "fine" },
-      on = { request = function() error("observer broke") end, warning = function(e) warnings[#warnings + 1] = e.message end },
-      "go" })
+    local reply = assert(ah.run {
+      model = ah.scripted { "fine" },
+      on = {
+        request = function()
+          error("observer broke")
+        end,
+        warning = function(e)
+          warnings[#warnings + 1] = e.message
+        end,
+      },
+      "go",
+    })
     assert.equal("fine", reply.text)
     assert.equal(1, #warnings)
     assert.matches("observer of 'request' failed: observer broke", warnings[1])
@@ -562,7 +939,13 @@ describe("observers", function()
 
   it("may be called `log`, and get records", function()
     local lines = {}
-    assert(ah.run { model = ah.scripted { "fine" }, log = function(level, line) lines[#lines + 1] = level .. " " .. line end, "go" })
+    assert(ah.run {
+      model = ah.scripted { "fine" },
+      log = function(level, line)
+        lines[#lines + 1] = level .. " " .. line
+      end,
+      "go",
+    })
     assert.matches("info run %d+ done after 1 model calls", lines[#lines])
   end)
 end)
@@ -575,10 +958,18 @@ describe("declarations", function()
   end
 
   it("refuse unknown fields at the script's line, with the nearest", function()
-    assert.matches("run_spec%.lua:%d+: ah%.tool: unknown field 'desription' %(did you mean 'description'%?%)",
-      message(ah.tool, { name = "t", desription = "x" }))
-    assert.matches("unknown field 'tool' %(did you mean 'tools'%?%)", message(ah.run, { tool = {}, "x" }))
-    assert.matches("options: unknown field 'temprature'", message(ah.run, { options = { temprature = 1 }, model = "demo/echo", "x" }))
+    assert.matches(
+      "run_spec%.lua:%d+: ah%.tool: unknown field 'desription' %(did you mean 'description'%?%)",
+      message(ah.tool, { name = "t", desription = "x" })
+    )
+    assert.matches(
+      "unknown field 'tool' %(did you mean 'tools'%?%)",
+      message(ah.run, { tool = {}, "x" })
+    )
+    assert.matches(
+      "options: unknown field 'temprature'",
+      message(ah.run, { options = { temprature = 1 }, model = "demo/echo", "x" })
+    )
   end)
 
   it("refuse bad tools", function()
@@ -594,14 +985,20 @@ describe("declarations", function()
     assert.matches("printable ASCII", bad { description = "caf\u{e9}" })
     assert.matches("give one of them", bad { params = {}, schema = {} })
     assert.matches("must have type object", bad { schema = { type = "string" } })
-    assert.matches("keyword", bad { schema = { type = "object", properties = { a = { pattern = "x" } } } })
+    assert.matches(
+      "keyword",
+      bad { schema = { type = "object", properties = { a = { pattern = "x" } } } }
+    )
     assert.matches("has 3 parameters", bad { handler = function(_, _, _) end })
     assert.matches("no type", bad { params = { a = "strng" } })
   end)
 
   it("refuse the same tool twice, wrong models, and nothing to say", function()
     local t = add_tool()
-    assert.matches("'add' is declared twice", message(ah.run, { model = "demo/echo", tools = { t, t }, "x" }))
+    assert.matches(
+      "'add' is declared twice",
+      message(ah.run, { model = "demo/echo", tools = { t, t }, "x" })
+    )
     assert.matches("not of the form provider/model", message(ah.run, { model = "gpt", "x" }))
     assert.matches("unknown provider 'nobody'", message(ah.run, { model = "nobody/x", "x" }))
     assert.matches("there is no demo/nothing", message(ah.run, { model = "demo/nothing", "x" }))
@@ -609,11 +1006,21 @@ describe("declarations", function()
   end)
 
   it("refuse messages whose calls and results do not pair", function()
-    local m = { { role = "user", content = "a" }, { role = "tool", tool_call_id = "x", content = "1" } }
-    assert.matches("tool result without its call", message(ah.run, { model = "demo/echo", messages = m, "x" }))
-    m = { { role = "assistant", tool_calls = { { id = "x", name = "t" } } }, { role = "user", content = "b" } }
+    local m =
+      { { role = "user", content = "a" }, { role = "tool", tool_call_id = "x", content = "1" } }
+    assert.matches(
+      "tool result without its call",
+      message(ah.run, { model = "demo/echo", messages = m, "x" })
+    )
+    m = {
+      { role = "assistant", tool_calls = { { id = "x", name = "t" } } },
+      { role = "user", content = "b" },
+    }
     assert.matches("has no answer", message(ah.run, { model = "demo/echo", messages = m, "x" }))
-    assert.matches("messages%[1%]: role", message(ah.run, { model = "demo/echo", messages = { {} }, "x" }))
+    assert.matches(
+      "messages%[1%]: role",
+      message(ah.run, { model = "demo/echo", messages = { {} }, "x" })
+    )
   end)
 end)
 
@@ -623,25 +1030,45 @@ describe("demo models", function()
   end)
 
   it("try every tool of a script", function()
-    local reply = assert(ah.run { model = "demo/tools", tools = { add_tool(), ah.tool { name = "shout",
-      description = "Shouts.", params = { word = "string", times = "integer?" },
-      handler = function(args) return args.word:upper() end } }, 'Shout "hey" 3' })
+    local reply = assert(ah.run {
+      model = "demo/tools",
+      tools = {
+        add_tool(),
+        ah.tool {
+          name = "shout",
+          description = "Shouts.",
+          params = { word = "string", times = "integer?" },
+          handler = function(args)
+            return args.word:upper()
+          end,
+        },
+      },
+      'Shout "hey" 3',
+    })
     assert.equal("The tools said:\n- add: 6\n- shout: HEY", reply.text)
   end)
 end)
 
 describe("scripted models", function()
   it("refuse requests they did not expect", function()
-    local _, err = ah.run { model = ah.scripted { { text = "x", expect = { user = "other" } } }, "go" }
+    local _, err =
+      ah.run { model = ah.scripted { { text = "x", expect = { user = "other" } } }, "go" }
     assert.matches("expected user 'other', found 'go'", err.message)
     _, err = ah.run { model = ah.scripted {}, "go" }
     assert.matches("request 1 was not expected", err.message)
   end)
 
   it("can be cut at any byte", function()
-    local whole = '{"text":"h\u{e9}"}\n{"call":{"index":0,"id":"i","name":"add","arguments":"{\\"a\\":1,\\"b\\":2}"}}\n{"stop":"tool_calls"}\n'
+    local whole =
+      '{"text":"h\u{e9}"}\n{"call":{"index":0,"id":"i","name":"add",'
+      .. '"arguments":"{\\"a\\":1,\\"b\\":2}"}}\n{"stop":"tool_calls"}\n'
     for n = 0, #whole - 3 do
-      local _, err = ah.run { retries = 0, tools = { add_tool() }, model = ah.scripted { { raw = whole:sub(1, n) } }, "go" }
+      local _, err = ah.run {
+        retries = 0,
+        tools = { add_tool() },
+        model = ah.scripted { { raw = whole:sub(1, n) } },
+        "go",
+      }
       assert.is_true(err.code == "http" or err.code == "provider", tostring(err))
     end
   end)

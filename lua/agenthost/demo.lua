@@ -41,7 +41,10 @@ end
 --- A word of the user's for a string argument: a quoted phrase, else the last capitalised
 -- word, else the last word.
 local function word_of(text)
-  return text:match('"([^"]+)"') or text:match(".*%f[%w](%u%w+)") or text:match("(%w+)%W*$") or "example"
+  return text:match('"([^"]+)"')
+    or text:match(".*%f[%w](%u%w+)")
+    or text:match("(%w+)%W*$")
+    or "example"
 end
 
 local argument
@@ -104,22 +107,51 @@ end
 
 -- -- demo/quickstart --------------------------------------------------------------------
 
+local HELP = "demo/quickstart is no model but a few lines of Lua: it only finds \"the largest moon "
+  .. "of\" a planet. To ask anything else, name a model with --model or AGENTHOST_MODEL."
+
+local function call(name, arguments)
+  return { calls = { { name = name, arguments = arguments } } }
+end
+
+local function largest(moons)
+  local most
+  for _, moon in ipairs(moons) do
+    if not most or moon.radius_km > most.radius_km then
+      most = moon
+    end
+  end
+  return most
+end
+
+local function say(moon)
+  local found = moon.year and (" It was discovered in %d by %s."):format(moon.year, moon.discoverer)
+    or " Nobody discovered it: it was always known."
+  return { text = ("The largest moon of %s is %s, with a radius of %s km.")
+    :format(moon.planet, moon.name, moon.radius_km) .. found }
+end
+
 local function quickstart(request)
   local text, since = current_turn(request)
+  local planet = text:match("of (%u%l+)")
   local results = results_of(since)
   local last = results[#results]
-  if last and not last.success then
+  if not planet then
+    return { text = HELP }
+  elseif not last then
+    return call("list_moons", { planet = planet })
+  elseif not last.success then
     return { text = "That did not work: " .. last.content }
-  elseif #results == 0 then
-    return { calls = { { name = "list_moons", arguments = { planet = text:match("of (%u%l+)") or "Saturn" } } } }
   end
-  local found = ah.json.decode(last.content)
-  if #results == 1 then
-    table.sort(found, function(a, b) return a.radius_km > b.radius_km end)
-    return { calls = { { name = "moon_facts", arguments = { name = found[1].name } } } }
+  local said = ah.json.decode(last.content)
+  if type(said) ~= "table" then
+    return { text = HELP }
+  elseif #results == 2 then
+    return say(said)
   end
-  return { text = ("The largest moon of %s is %s, with a radius of %s km. It was discovered in %d by %s.")
-    :format(found.planet, found.name, found.radius_km, found.year, found.discoverer) }
+  local moon = largest(said)
+  return moon and call("moon_facts", { name = moon.name })
+    or { text = "No moons of " .. planet .. " are known here." }
 end
 
 local function echo(request)
@@ -130,7 +162,8 @@ local models = { echo = echo, tools = tools, quickstart = quickstart }
 
 return function(name)
   local model = models[name]
-  return model and ah.scripted(function(request)
-    return with_usage(request, model(request))
-  end, name, "demo")
+  return model
+    and ah.scripted(function(request)
+      return with_usage(request, model(request))
+    end, name, "demo")
 end

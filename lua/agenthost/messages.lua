@@ -28,7 +28,13 @@ function from.assistant(e)
 end
 
 function from.tool_result(e)
-  return { role = "tool", tool_call_id = e.id, name = e.name, content = e.content, success = e.success }
+  return {
+    role = "tool",
+    tool_call_id = e.id,
+    name = e.name,
+    content = e.content,
+    success = e.success,
+  }
 end
 
 function from.prompt(e)
@@ -63,7 +69,7 @@ local function parts_of(at, content)
   end
   for i, part in ipairs(content) do
     if type(part) ~= "table" or type(part.type) ~= "string" then
-      fail(at, "content[%d] must be a part such as { type = \"text\", text = \"...\" }", i)
+      fail(at, 'content[%d] must be a part such as { type = "text", text = "..." }', i)
     end
   end
   return ah.array(content)
@@ -108,7 +114,10 @@ function to.tool(at, m)
     fail(at, "a tool message needs tool_call_id and content")
   end
   return {
-    type = "tool_result", id = m.tool_call_id, name = m.name or "", content = m.content,
+    type = "tool_result",
+    id = m.tool_call_id,
+    name = m.name or "",
+    content = m.content,
     success = m.success ~= false,
   }
 end

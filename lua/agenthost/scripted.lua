@@ -21,8 +21,17 @@
 local ah = ...
 
 local FIELDS = {
-  text = true, calls = true, refusal = true, stop = true, usage = true, delay = true, cut = true,
-  fail = true, raw = true, expect = true, check = true,
+  text = true,
+  calls = true,
+  refusal = true,
+  stop = true,
+  usage = true,
+  delay = true,
+  cut = true,
+  fail = true,
+  raw = true,
+  expect = true,
+  check = true,
 }
 local CALL_FIELDS = { id = true, name = true, arguments = true }
 
@@ -46,7 +55,10 @@ local function check_turn(turn, at)
       check_fields(call, CALL_FIELDS, ("turn %d, call %d"):format(at, i))
     end
   elseif kind ~= "string" and kind ~= "function" then
-    error(("ah.scripted: turn %d must be a string, a table or a function, found %s"):format(at, kind), 0)
+    error(
+      ("ah.scripted: turn %d must be a string, a table or a function, found %s"):format(at, kind),
+      0
+    )
   end
   return turn
 end

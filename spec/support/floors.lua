@@ -24,7 +24,8 @@ local function check_line(path, floor, n, line)
   if theirs and theirs > rank[floor] then
     fault(path, n, floor .. " must not use " .. name)
   end
-  if floor == "cli" and theirs and name:match("^%a+/") ~= "cli/" and name:match("^%a+/") ~= "base/" then
+  local from = name:match("^(%a+)/")
+  if floor == "cli" and theirs and from ~= "cli" and from ~= "base" then
     fault(path, n, "the command uses only agenthost.h and base")
   end
   if DOORS[name] and not path:match(DOORS[name]) then

@@ -21,7 +21,10 @@ function M.check(text)
       assert(call and call.id == e.id, ("entry %d answers %s, not the next call"):format(i, e.id))
       assert(call.name == e.name, ("entry %d has another tool's name"):format(i))
     else
-      assert(#waiting == 0, ("entry %d comes before call %s is answered"):format(i, waiting[1] and waiting[1].id))
+      assert(
+        #waiting == 0,
+        ("entry %d comes before call %s is answered"):format(i, waiting[1] and waiting[1].id)
+      )
     end
     for _, call in ipairs(e.tool_calls or {}) do
       assert(call.id ~= "" and not seen[call.id], "call id empty or used twice: " .. call.id)

@@ -741,7 +741,7 @@ static ah_json_token read_word(ah_json_reader *r, ah_json_kind kind)
 {
     const char *p = r->p + 1;
 
-    while (p<r->end && * p> ' ' && *p != ',' && *p != ']' && *p != '}')
+    while (r->end > p && *p > ' ' && *p != ',' && *p != ']' && *p != '}')
         p++;
     ah_json_token t = {.kind = kind, .raw = {r->p, (size_t)(p - r->p)}};
     r->p = p;
@@ -865,6 +865,24 @@ static ah_slice member(ah_slice object, ah_slice name)
 ah_slice ah_json_member(ah_slice checked_object, const char *name)
 {
     return member(checked_object, ah_slice_of(name));
+}
+
+bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n)
+{
+    ah_json_reader r = ah_json_read(checked_object);
+    ah_json_token t = ah_json_next(&r);
+    bool is_object = t.kind == AH_JSON_OBJECT;
+
+    for (size_t i = 0; i < n; i++)
+        *want[i].value = (ah_slice){0};
+    while (is_object && (t = ah_json_next(&r)).kind == AH_JSON_KEY) {
+        ah_slice value = ah_json_skip(&r, ah_json_next(&r));
+
+        for (size_t i = 0; i < n; i++)
+            if (token_is(t, ah_slice_of(want[i].key)))
+                *want[i].value = value;
+    }
+    return is_object;
 }
 
 ah_slice ah_json_path(ah_slice checked, const char *dotted)

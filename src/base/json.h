@@ -69,7 +69,13 @@ ah_slice ah_json_skip(ah_json_reader *r, ah_json_token t);
 ah_json_kind ah_json_kind_of(ah_slice checked);                    /* AH_JSON_END when empty */
 ah_slice ah_json_member(ah_slice checked_object, const char *key); /* value's text; .p NULL when absent
                                                                        or not an object */
-ah_slice ah_json_path(ah_slice checked, const char *dotted);       /* "a.b": members of members */
+/* Several members in one pass; absent ones get .p NULL. False when it is no object. */
+typedef struct ah_json_wanted {
+    const char *key;
+    ah_slice *value;
+} ah_json_wanted;
+bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n);
+ah_slice ah_json_path(ah_slice checked, const char *dotted); /* "a.b": members of members */
 
 /* Unescaped string appended to out. `raw` is the text between the quotes. */
 void ah_json_unescape(ah_slice raw, ah_buf *out);

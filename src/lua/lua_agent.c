@@ -374,10 +374,13 @@ static ah_status open_turn(agent *a, ah_slice text, ah_err *err)
     return st;
 }
 
-static int64_t deadline_of(const agent *a, int64_t now)
+/* The earliest of its own and of the run around it. */
+static int64_t deadline_of(const agent *a, const ah_driven *parent, int64_t now)
 {
-    int64_t at = a->deadline > 0 ? (int64_t)(a->deadline * 1000) : 0;
+    int64_t at = parent ? ah_run_deadline(ah_driven_run(parent)) : 0;
 
+    if (a->deadline > 0 && (!at || (int64_t)(a->deadline * 1000) < at))
+        at = (int64_t)(a->deadline * 1000);
     if (a->timeout > 0 && (!at || now + (int64_t)(a->timeout * 1000) < at))
         at = now + (int64_t)(a->timeout * 1000);
     return at;
@@ -400,7 +403,7 @@ static void configure(agent *a, run *r, ah_driven *parent, ah_run_config *cfg)
         .answer_on_max = a->answer_on_max,
         .throw_on_unknown = a->throw_on_unknown,
         .retries = a->retries,
-        .deadline = deadline_of(a, ah_host_now(host)),
+        .deadline = deadline_of(a, parent, ah_host_now(host)),
         .wall = ah_host_wall,
         .random = ah_host_random,
         .ud = host,

@@ -9,21 +9,24 @@ static const char TASK[] = "agenthost.task";
 
 /* -- stopping code that does not wait ------------------------------------------------ */
 
-static bool run_is_over(ah_task *t, int64_t now)
+static bool out_of_time(const ah_task *t, int64_t now)
 {
-    ah_run *run = t->job.of ? ah_driven_run(t->job.of) : NULL;
-
-    return run && (ah_run_cancelling(run) || (ah_run_deadline(run) && now >= ah_run_deadline(run)));
-}
-
-static bool expired(ah_task *t)
-{
-    int64_t now = ah_host_now(t->lua->host);
+    int64_t of_run = t->job.of ? ah_run_deadline(ah_driven_run(t->job.of)) : 0;
 
     if (t->closing)
         return now >= t->closing;
-    return atomic_load(&t->lua->host->cancel) || (t->deadline && now >= t->deadline) ||
-           run_is_over(t, now);
+    return (t->deadline && now >= t->deadline) || (of_run && now >= of_run);
+}
+
+static bool unwanted(const ah_task *t)
+{
+    return t->stopped || atomic_load(&t->lua->host->cancel) ||
+           (t->job.of && ah_run_cancelling(ah_driven_run(t->job.of)));
+}
+
+static bool expired(const ah_task *t)
+{
+    return (!t->closing && unwanted(t)) || out_of_time(t, ah_host_now(t->lua->host));
 }
 
 /* Past its time a task is yielded out of and abandoned; where it cannot yield (in a
@@ -46,10 +49,19 @@ static void hook(lua_State *L, lua_Debug *ar)
 
 /* -- life ---------------------------------------------------------------------------------- */
 
+/* A run that the task waited for ends with it. */
+static void leave_waiter(ah_task *t)
+{
+    if (!t->waiter)
+        return;
+    t->waiter->task = NULL;
+    if (t->waiter->scope && !t->waiter->done)
+        ah_driven_cancel(t->waiter->scope, AH_CANCELLED, "the call that waited for it was stopped");
+}
+
 static void detach(ah_task *t)
 {
-    if (t->waiter)
-        t->waiter->task = NULL;
+    leave_waiter(t);
     t->waiter = NULL;
     ah_job_cancel(&t->job);
     if (t->link) {
@@ -207,8 +219,9 @@ void ah_task_begin(ah_task *t)
 
 void ah_task_stop(ah_task *t)
 {
-    if (t->running) {
-        t->stopped = true; /* buried when it comes back */
+    if (t->running) { /* it is below us on the C stack: buried when it comes back */
+        t->stopped = true;
+        t->job.of = NULL;
         return;
     }
     bury(t);
@@ -263,6 +276,16 @@ static ah_driven *scope_of(ah_lua *h, const ah_waiter *w)
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED } drive_end;
 
+static void cancel_inner(ah_lua *h, ah_driven *inner, drive_end end)
+{
+    if (end == INTERRUPTED)
+        ah_driven_cancel(inner, AH_CANCELLED, "interrupted");
+    else if (h->running && out_of_time(h->running, ah_host_now(h->host)))
+        ah_driven_cancel(inner, AH_DEADLINE, "the time of the call around this run is over");
+    else
+        ah_driven_cancel(inner, AH_CANCELLED, "the run around this one was cancelled");
+}
+
 /* Drives until w is done, or until something ends the wait for what is no run (a run is
  * cancelled instead, and waited for). INTERRUPTED: the error is on top of L. */
 static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
@@ -276,13 +299,14 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     h->current = L;
     while (!w->done && (end == CAME || w->scope)) {
         ah_host_step(h->host, scope, -1);
-        if (end == CAME && interrupted(h, L)) {
+        if (end != CAME)
+            continue;
+        if (interrupted(h, L))
             end = INTERRUPTED;
-            if (w->scope)
-                ah_driven_cancel(w->scope, AH_CANCELLED, "interrupted");
-        } else if (end == CAME && !w->scope && h->host->cancels != cancels) {
+        else if ((!w->scope && h->host->cancels != cancels) || (h->running && expired(h->running)))
             end = CANCELLED;
-        }
+        if (end != CAME && w->scope)
+            cancel_inner(h, w->scope, end);
     }
     h->current = current;
     h->host->depth--;
@@ -308,7 +332,9 @@ int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
     case INTERRUPTED:
         return lua_error(L);
     case CANCELLED:
-        return ah_lua_raise(L, AH_CANCELLED, "cancelled");
+        if (!w->scope)
+            return ah_lua_raise(L, AH_CANCELLED, "cancelled");
+        break; /* the run's own error says so */
     case CAME:
         break;
     }

@@ -171,8 +171,10 @@ static void pump(ah_job *job)
     ah_need need;
 
     ah_run_tick(d->run, ah_host_now(d->host));
-    while (ah_run_next(d->run, &need))
+    while (ah_run_next(d->run, &need)) {
         serve(d, &need);
+        ah_run_tick(d->run, ah_host_now(d->host)); /* a handler may have taken its time */
+    }
     if (need.kind != AH_NEED_DONE || d->told)
         return;
     d->told = true;

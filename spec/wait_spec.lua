@@ -1,0 +1,190 @@
+-- Waiting in handlers: ah.sleep, ah.http, nested runs; and what stops it.
+local ah = require "agenthost"
+local server = require "support.server"
+local sound = require "support.sound"
+
+local function handler_result(handler, more)
+  local t = ah.tool { name = "t", description = "Waits.", handler = handler }
+  local options =
+    { model = ah.scripted { { calls = { { name = "t" } } }, "ok" }, tools = { t }, "go" }
+  for k, v in pairs(more or {}) do
+    options[k] = v
+  end
+  local reply, err = ah.run(options)
+  local entries = sound.check((reply or err.reply):transcript())
+  return sound.of(entries, "tool_result")[1], err
+end
+
+describe("ah.sleep", function()
+  it("waits about as long as it is told, on the main thread and in a handler", function()
+    local began = ah.now()
+    ah.sleep(0.02)
+    handler_result(function()
+      ah.sleep(0.02)
+    end)
+    local took = ah.now() - began
+    assert.is_true(took >= 0.039 and took < 0.5, tostring(took))
+  end)
+
+  it("refuses what is no time", function()
+    assert.has_error(function()
+      ah.sleep(-1)
+    end)
+    assert.has_error(function()
+      ah.sleep(0 / 0)
+    end)
+  end)
+
+  it("lets other handlers work meanwhile", function()
+    local order = {}
+    local t = ah.tool {
+      name = "t",
+      description = "Waits.",
+      params = { n = "integer" },
+      parallel = true,
+      handler = function(args)
+        ah.sleep(args.n / 200)
+        order[#order + 1] = args.n
+      end,
+    }
+    local calls = {}
+    for i, n in ipairs { 3, 1, 2 } do
+      calls[i] = { name = "t", arguments = { n = n } }
+    end
+    assert(ah.run { model = ah.scripted { { calls = calls }, "ok" }, tools = { t }, "go" })
+    assert.same({ 1, 2, 3 }, order)
+  end)
+
+  it("gives others a turn by coroutine.yield, too", function()
+    local r = handler_result(function()
+      for _ = 1, 3 do
+        coroutine.yield("ignored")
+      end
+      return "back"
+    end)
+    assert.equal("back", r.content)
+  end)
+end)
+
+describe("ah.http", function()
+  it("gives status, headers and body, in a handler and on the main thread", function()
+    local s <close> = server.start {
+      responses = { { status = 201, headers = { ["X-Kind"] = "test" }, body = "made" } },
+    }
+    local function get()
+      return assert(ah.http { url = s.url .. "/a", headers = { ["X-From"] = "spec" }, body = "{}" })
+    end
+    local main = get()
+    assert.same({ 201, "made", "test" }, { main.status, main.body, main.headers["x-kind"] })
+    assert.equal(
+      "made",
+      handler_result(function()
+        return get().body
+      end).content
+    )
+    local seen = s:requests()
+    assert.equal(2, #seen)
+    assert.same(
+      { "POST", "/a", "{}", "spec" },
+      { seen[1].method, seen[1].path, seen[1].body, seen[1].headers["x-from"] }
+    )
+  end)
+
+  it("gives nil and an error where no response came", function()
+    local s = server.start { responses = { { body = "x" } } }
+    local url = s.url
+    s:close()
+    local response, err = ah.http { url = url }
+    assert.is_nil(response)
+    assert.equal("http", err.code)
+    assert.is_true(err.retryable)
+  end)
+
+  it("stops at its limits", function()
+    local s <close> = server.start { responses = { { body = ("x"):rep(1000), endless = true } } }
+    local _, err = ah.http { url = s.url, max_body = 5000 }
+    assert.matches("max_body", err.message)
+  end)
+
+  it("ends with the run's deadline", function()
+    local s <close> = server.start { responses = { { stall = true } } }
+    local began = ah.now()
+    local _, err = handler_result(function()
+      ah.http { url = s.url }
+    end, { timeout = 0.05 })
+    assert.equal("deadline_exceeded", err.code)
+    assert.is_true(ah.now() - began < 1)
+  end)
+
+  it("refuses bad addresses and fields", function()
+    assert.equal("usage", select(2, ah.http { url = "file:///etc/passwd" }).code)
+    assert.has_error(function()
+      ah.http { url = "http://127.0.0.1", verb = "GET" }
+    end)
+    assert.has_error(function()
+      ah.http {}
+    end)
+  end)
+end)
+
+describe("a run that a stopped call waited for", function()
+  local inner_done
+
+  local function inner()
+    return ah.run {
+      model = ah.scripted { { text = "late", delay = 5 } },
+      on = {
+        done = function(e)
+          inner_done = e.code
+        end,
+      },
+      "go",
+    }
+  end
+
+  before_each(function()
+    inner_done = nil
+  end)
+
+  it("is cancelled with it where the call yielded", function()
+    local r = handler_result(
+      inner,
+      {
+        tools = {
+          ah.tool { name = "t", description = "Asks.", timeout = 0.03, handler = inner },
+        },
+      }
+    )
+    assert.matches("did not finish", r.content)
+    ah.sleep(0.01)
+    assert.equal("cancelled", inner_done)
+  end)
+
+  it("ends at the deadline of the run around it where the call drives", function()
+    local began = ah.now()
+    local _, err = handler_result(
+      coroutine.wrap(function()
+        while true do
+          inner()
+          coroutine.yield()
+        end
+      end),
+      { timeout = 0.05 }
+    )
+    assert.equal("deadline_exceeded", err.code)
+    assert.equal("deadline_exceeded", inner_done)
+    assert.is_true(ah.now() - began < 1)
+  end)
+
+  it("does not keep a sleep that drives beyond the run's end", function()
+    local began = ah.now()
+    local _, err = handler_result(
+      coroutine.wrap(function()
+        ah.sleep(5)
+      end),
+      { timeout = 0.05 }
+    )
+    assert.equal("deadline_exceeded", err.code)
+    assert.is_true(ah.now() - began < 1)
+  end)
+end)
