@@ -47,15 +47,15 @@ static ah_buf *push_buf(lua_State *L)
 /* x:request(): the request, decoded. */
 static int exchange_request(lua_State *L)
 {
+    ah_buf *b = push_buf(L);
     ah_exchange *x = check_exchange(L);
     ah_slice body[3];
     size_t n = ah_lowered_body(ah_run_lowered(ah_driven_run(x->of)), body);
-    ah_buf *b = push_buf(L);
 
     for (size_t i = 0; i < n; i++)
         ah_buf_put(b, body[i]);
     if (!ah_buf_ok(b))
-        return luaL_error(L, "not enough memory for the request");
+        return ah_lua_raise_nomem(L);
     ah_lua_push_json(L, ah_buf_slice(b));
     return 1;
 }
@@ -63,15 +63,15 @@ static int exchange_request(lua_State *L)
 /* x:write(piece): one piece, a table as in wire/scripted.c. */
 static int exchange_write(lua_State *L)
 {
-    ah_exchange *x = check_exchange(L);
     ah_buf *b = push_buf(L);
+    ah_exchange *x = check_exchange(L);
     ah_err err;
 
     if (ah_lua_to_json(L, 2, b->mem, b, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     ah_buf_char(b, '\n');
     if (!ah_buf_ok(b))
-        return luaL_error(L, "not enough memory for a piece");
+        return ah_lua_raise_nomem(L);
     ah_exchange_feed(x, ah_buf_slice(b));
     return 0;
 }
@@ -203,7 +203,7 @@ static int lua_new_adapter(lua_State *L)
     *box = NULL;
     luaL_setmetatable(L, ADAPTER);
     if (!(*box = new_adapter(ah_lua_of(L), provider, model)))
-        return luaL_error(L, "not enough memory");
+        return ah_lua_raise_nomem(L);
     lua_pushvalue(L, 4);
     lua_setiuservalue(L, -2, 1);
     lua_pushvalue(L, 3);

@@ -204,7 +204,7 @@ static void read_system(lua_State *L, agent *a)
     if (!ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
     if (!(a->system = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, text, ah_host_wall(NULL))))
-        luaL_error(L, "not enough memory");
+        ah_lua_raise_nomem(L);
 }
 
 static ah_entry_kind kind_of(ah_slice name)
@@ -284,7 +284,7 @@ static agent *new_agent(lua_State *L, const char *what)
     ah_registry_init(&a->registry, &a->lua->mem);
     luaL_setmetatable(L, AGENT);
     if (!(a->transcript = ah_transcript_new(&a->lua->mem)))
-        luaL_error(L, "not enough memory");
+        ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
     read_limits(L, a);
     read_tools(L, a);
@@ -321,8 +321,6 @@ static int run_gc(lua_State *L)
 {
     run *r = luaL_checkudata(L, 1, RUN);
 
-    if (r->driven)
-        r->agent->current = NULL;
     ah_driven_free(r->driven);
     r->driven = NULL;
     return 0;
@@ -335,10 +333,17 @@ static void on_event(void *ud, const ah_event *e)
     ah_observer_event(&r->agent->observer, r->driven ? ah_driven_run(r->driven) : NULL, e);
 }
 
+/* From here on nothing of ours keeps the run. */
 static void on_done(void *ud, ah_driven *d)
 {
+    run *r = ud;
+    lua_State *L = r->agent->lua->caller;
+
     (void)d;
-    ah_waiter_done(&((run *)ud)->waiter);
+    lua_pushnil(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, r); /* an existing key: allocates nothing */
+    r->agent->current = NULL;
+    ah_waiter_done(&r->waiter);
 }
 
 /* Settings in force at the transcript's end. */
@@ -456,7 +461,6 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     (void)status;
     ah_run_result_of(core, &res);
     ah_lua_push_reply(L, core, r->agent->transcript, r->first);
-    r->agent->current = NULL;
     ah_driven_free(r->driven);
     r->driven = NULL;
     return res.err.status == AH_OK ? 1 : push_failure(L, &res.err, lua_gettop(L));
@@ -479,13 +483,19 @@ static int run_agent(lua_State *L, int at)
         return ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model is not UTF-8");
     if (!text.p && a->transcript->n == 0)
         return ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
+    ah_lua_can_await(L);
     r = lua_newuserdatauv(L, sizeof *r, 1);
     *r = (run){.agent = a};
     luaL_setmetatable(L, RUN);
     lua_pushvalue(L, at);
     lua_setiuservalue(L, -2, 1);
-    if (begin(a, r, text, &err) != AH_OK)
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, r); /* kept until it is done, whoever stops waiting */
+    if (begin(a, r, text, &err) != AH_OK) {
+        lua_pushnil(L);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, r);
         return push_failure(L, &err, 0);
+    }
     return ah_lua_await(L, &r->waiter, lua_gettop(L), finish);
 }
 

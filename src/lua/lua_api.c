@@ -36,7 +36,7 @@ static int set_up(lua_State *L)
         h->host->log.level = cfg->log_level;
     }
     if (cfg && cfg->model && !(h->model = ah_text_new(mem, ah_slice_of(cfg->model))))
-        return luaL_error(L, "not enough memory");
+        return ah_lua_raise_nomem(L);
     luaL_openlibs(L);
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     lua_pushcfunction(L, luaopen_agenthost);

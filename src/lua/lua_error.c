@@ -58,8 +58,18 @@ static void push_where(lua_State *L)
     lua_pushliteral(L, "");
 }
 
+/* Lua makes a memory error of the string it keeps for one: what is caught is LUA_ERRMEM,
+ * and raising it takes no memory. */
+int ah_lua_raise_nomem(lua_State *L)
+{
+    lua_pushliteral(L, "not enough memory");
+    return lua_error(L);
+}
+
 int ah_lua_raise_err(lua_State *L, const ah_err *err)
 {
+    if (err->status == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
     ah_lua_push_error(L, err); /* -- e */
     push_where(L);             /* -- e where */
     lua_pushstring(L, err->message);

@@ -40,7 +40,7 @@ static ah_lua *new_host(lua_State *L, const ah_mem *mem)
     h->caller = lua_newthread(L); /* -- h caller */
     lua_setiuservalue(L, -2, 1);
     if (ah_host_new(&h->mem, &h->host, &err) != AH_OK)
-        luaL_error(L, "agenthost: %s", err.message);
+        ah_lua_raise_err(L, &err);
     h->host->owner = h;
     ah_lua_error_class(L);
     lua_setfield(L, LUA_REGISTRYINDEX, KEY);

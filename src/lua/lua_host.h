@@ -50,6 +50,7 @@ void ah_lua_push_error(lua_State *L, const ah_err *err);
 /* Raises one with the position of the script's line in front of its message. */
 int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int ah_lua_raise_err(lua_State *L, const ah_err *err);
+int ah_lua_raise_nomem(lua_State *L); /* as Lua itself does it; ah_lua_raise_err does for AH_NOMEM */
 /* What is at idx (an error object or anything else that was raised) as *err. Never
  * raises. Texts lose their position: it is for the log, not for a model. */
 void ah_lua_read_error(lua_State *L, int idx, ah_err *err);

@@ -151,7 +151,7 @@ static int ah_http_call(lua_State *L)
     req.body[0] = body;
     req.n_body = body.p != NULL;
     if (!ah_buf_ok(&q->lines))
-        return luaL_error(L, "not enough memory for headers");
+        return ah_lua_raise_nomem(L);
     if (ah_host_http(h->host, &http, &err) != AH_OK ||
         ah_http_start(http, &req, on_news, q, &q->transfer, &err) != AH_OK) {
         lua_pushnil(L);

@@ -33,7 +33,7 @@ void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t
     luaL_setmetatable(L, REPLY);
     r->transcript = ah_transcript_ref(t);
     if (!(r->text = ah_text_new(t->mem, res.text)))
-        luaL_error(L, "not enough memory");
+        ah_lua_raise_nomem(L);
 }
 
 static int reply_gc(lua_State *L)
@@ -69,7 +69,7 @@ void ah_lua_push_transcript(lua_State *L, const ah_transcript *t)
 
     ah_transcript_print(t, b);
     if (!ah_buf_ok(b))
-        luaL_error(L, "not enough memory for the transcript");
+        ah_lua_raise_nomem(L);
     lua_pushlstring(L, b->data, b->len);
     lua_remove(L, -2);
 }

@@ -329,7 +329,7 @@ static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
     ah_status st = ah_schema_check(s, ah_buf_slice(&w->in), extra[option], &w->faults, &w->out);
 
     if (st == AH_NOMEM)
-        return luaL_error(L, "out of memory");
+        return ah_lua_raise_nomem(L);
     if (st != AH_OK)
         return fail(L, "the value with its defaults is larger than 64 MiB");
     if (w->faults.n == 0) {

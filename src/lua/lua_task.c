@@ -93,11 +93,16 @@ static void bury(ah_task *t)
     lua_rawsetp(h->caller, LUA_REGISTRYINDEX, t); /* an existing key: allocates nothing */
 }
 
+/* The results leave the coroutine first: it is over, and what raises on a thread that is
+ * over leaves by whatever the main thread has been called from. */
 static int settle(lua_State *L)
 {
     ah_task *t = lua_touserdata(L, 1);
+    int nresults = (int)lua_tointeger(L, 2);
 
-    t->settled(t, (int)lua_tointeger(L, 2));
+    luaL_checkstack(L, nresults, "too many results of a task");
+    lua_xmove(t->co, L, nresults);
+    t->settled(t, nresults);
     return 0;
 }
 
@@ -313,6 +318,13 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     return end;
 }
 
+void ah_lua_can_await(lua_State *L)
+{
+    if (ah_lua_of(L)->host->depth >= AH_MAX_DEPTH && !(ah_task_of(L) && lua_isyieldable(L)))
+        ah_lua_raise(L, AH_USAGE, "runs inside runs are more than %d deep", AH_MAX_DEPTH);
+    luaL_checkstack(L, 8, "waiting");
+}
+
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
 {
     ah_lua *h = ah_lua_of(L);
@@ -325,9 +337,7 @@ int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
         t->waiter = w;
         return lua_yieldk(L, 0, ctx, k);
     }
-    if (h->host->depth >= AH_MAX_DEPTH)
-        return ah_lua_raise(L, AH_USAGE, "runs inside runs are more than %d deep", AH_MAX_DEPTH);
-    luaL_checkstack(L, 8, "waiting");
+    ah_lua_can_await(L);
     switch (drive(L, h, w)) {
     case INTERRUPTED:
         return lua_error(L);

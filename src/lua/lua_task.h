@@ -16,6 +16,8 @@ typedef struct ah_waiter {
 
 /* Waits in L until w->done, then calls k and returns its results: return ah_lua_await(...). */
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k);
+/* Raises where a wait in L could only drive, and too many drives are open already. */
+void ah_lua_can_await(lua_State *L);
 void ah_waiter_done(ah_waiter *w);
 
 struct ah_task {
@@ -30,7 +32,7 @@ struct ah_task {
     int nargs;        /* on co, for the first resume */
     bool running, stopped;
     /* Exactly one of the two is called last, and none after ah_task_stop. `settled` runs
-     * protected and finds its results on t->co; if it raises, `failed` follows. */
+     * protected and finds its results on top of lua->caller; if it raises, `failed` follows. */
     void (*settled)(ah_task *t, int nresults);
     void (*failed)(ah_task *t, const ah_err *err);
     void *ud;

@@ -98,7 +98,7 @@ static int ctx_newindex(lua_State *L)
 
 static void to_value(ah_task *t, int idx, ah_buf *value, ah_outcome *o, ah_err *err)
 {
-    if (ah_lua_to_json(t->co, idx, &t->lua->mem, value, err) == AH_OK) {
+    if (ah_lua_to_json(t->lua->caller, idx, &t->lua->mem, value, err) == AH_OK) {
         o->value = ah_buf_slice(value);
         return;
     }
@@ -113,16 +113,16 @@ static void message_at(lua_State *L, int idx, ah_outcome *o)
 /* A result object: fields were checked when it was made. Its texts stay in its table. */
 static void from_result(ah_task *t, int idx, ah_buf *value, ah_outcome *o, ah_err *err)
 {
-    lua_State *co = t->co;
+    lua_State *L = t->lua->caller;
 
-    luaL_checkstack(co, 4, "tool result");
-    lua_getfield(co, idx, "success");
-    o->success = lua_toboolean(co, -1);
-    lua_getfield(co, idx, "exclude_value_from_context");
-    o->exclude_value = lua_toboolean(co, -1);
-    if (lua_getfield(co, idx, "message") == LUA_TSTRING)
-        message_at(co, -1, o);
-    if (lua_getfield(co, idx, "value") != LUA_TNIL)
+    luaL_checkstack(L, 4, "tool result");
+    lua_getfield(L, idx, "success");
+    o->success = lua_toboolean(L, -1);
+    lua_getfield(L, idx, "exclude_value_from_context");
+    o->exclude_value = lua_toboolean(L, -1);
+    if (lua_getfield(L, idx, "message") == LUA_TSTRING)
+        message_at(L, -1, o);
+    if (lua_getfield(L, idx, "value") != LUA_TNIL)
         to_value(t, -1, value, o, err);
 }
 
@@ -138,22 +138,22 @@ static bool is_result(lua_State *L, int idx)
     return is;
 }
 
-/* Results are the top nresults values of the coroutine. */
-static void read_results(ah_task *t, int nresults, ah_buf *value, ah_outcome *o, ah_err *err)
+/* The results begin at `first`. */
+static void read_results(ah_task *t, int first, int nresults, ah_buf *value, ah_outcome *o, ah_err *err)
 {
-    lua_State *co = t->co;
+    lua_State *L = t->lua->caller;
     int first = lua_gettop(co) - nresults + 1;
 
     o->success = true;
     if (nresults == 0)
         return;
-    if (nresults >= 2 && lua_isnil(co, first) && !lua_isnil(co, first + 1)) {
+    if (nresults >= 2 && lua_isnil(L, first) && !lua_isnil(L, first + 1)) {
         o->success = false;
-        luaL_tolstring(co, first + 1, NULL);
-        message_at(co, -1, o);
-    } else if (is_result(co, first)) {
+        luaL_tolstring(L, first + 1, NULL);
+        message_at(L, -1, o);
+    } else if (is_result(L, first)) {
         from_result(t, first, value, o, err);
-    } else if (!lua_isnil(co, first)) {
+    } else if (!lua_isnil(L, first)) {
         to_value(t, first, value, o, err);
     }
 }
@@ -173,11 +173,12 @@ static ah_buf *push_buf(lua_State *L);
 
 static void settled(ah_task *t, int nresults)
 {
+    int first = lua_gettop(t->lua->caller) - nresults + 1;
     ah_buf *value = push_buf(t->lua->caller);
     ah_outcome o = {0};
     ah_err err;
 
-    read_results(t, nresults, value, &o, &err);
+    read_results(t, first, nresults, value, &o, &err);
     if (o.message.p && !ah_utf8_valid(o.message))
         o = (ah_outcome){.failure = AH_FAILED_RAISED,
                          .message = ah_slice_of("its message is not UTF-8")};
@@ -349,7 +350,7 @@ static void read_handler(lua_State *L, ah_lua *h, draft *d)
                      "ah.tool: handlers are function(args, ctx); this one has %d parameters",
                      ar.nparams);
     if (!(d->handler = ah_alloc(&h->mem, sizeof *d->handler)))
-        luaL_error(L, "not enough memory");
+        ah_lua_raise_nomem(L);
     d->handler->lua = h;
     d->handler->ref = LUA_NOREF;
     d->handler->ref = ah_lua_ref(L);
