@@ -158,8 +158,10 @@ ifeq ($(HAS_FUZZER),yes)
 	@clang -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) \
 	  -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $< $(CORE_SRC_OF_FUZZ) -lcjson -o build/fuzz/$*
 	@echo "  FUZZ $* for $(FUZZ_SECONDS) s"
-	@build/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -verbosity=0 \
-	  -artifact_prefix=build/fuzz/$*- build/fuzz/$*.new $(wildcard fuzz/seeds/$*) && echo "  fuzz $*: no finding"
+	@build/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -artifact_prefix=build/fuzz/$*- \
+	  build/fuzz/$*.new $(wildcard fuzz/seeds/$*) > build/fuzz/$*.log 2>&1 || { tail -40 build/fuzz/$*.log; exit 1; }
+	@grep -o 'Done [0-9]* runs in [0-9]* second' build/fuzz/$*.log | sed 's/^/  fuzz $*: no finding, /'
+
 else
 	@$(CC) -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) $(ASAN) $< fuzz/replay.c $(CORE_SRC_OF_FUZZ) -lcjson -o build/fuzz/$*
 	@build/fuzz/$* $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
