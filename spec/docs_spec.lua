@@ -1,0 +1,512 @@
+-- The pages of docs/ against the library: what is there is documented, what is documented is
+-- there, and the marked blocks run and print what stands there.
+local ah = require "agenthost"
+local markdown = require "support.markdown"
+
+local EVENTS = markdown.read("docs/events.md")
+local LUA = markdown.read("docs/lua.md")
+local SCRIPTED = markdown.read("docs/scripted.md")
+local TRANSCRIPT = markdown.read("docs/transcript.md")
+
+for _, name in ipairs { "events", "lua", "scripted", "transcript" } do
+  markdown.describe("docs/" .. name .. ".md")
+end
+
+-- -- helpers ------------------------------------------------------------------------------
+
+local function set(list)
+  local s = {}
+  for _, name in ipairs(list) do
+    s[name] = true
+  end
+  return s
+end
+
+local function keys(t)
+  local s = {}
+  for key in pairs(t) do
+    s[key] = true
+  end
+  return s
+end
+
+-- The names in the first column of a table of a page's section; `n` where there are several.
+local function names_in(page, heading, n)
+  local names = {}
+  for _, row in ipairs(markdown.tables(markdown.section(page, heading))[n or 1]) do
+    for _, name in ipairs(markdown.names(row[1])) do
+      names[name] = true
+    end
+  end
+  return names
+end
+
+-- A table whose second column names the members of what the first column named last:
+-- { name = { member = type } }.
+local function members_in(page, heading)
+  local all, current = {}, nil
+  for _, row in ipairs(markdown.tables(markdown.section(page, heading))[1]) do
+    local name, member = markdown.names(row[1])[1], markdown.names(row[2])[1]
+    current = name or current
+    all[current] = all[current] or {}
+    if member then
+      all[current][member] = row[3]
+    end
+  end
+  return all
+end
+
+-- The words of a list of C strings behind a pattern.
+local function c_list(path, before)
+  local source = markdown.read(path)
+  local body = assert(source:match(before .. "%s*=%s*(%b{})"), path .. " has no list " .. before)
+  local list = {}
+  for word in body:gmatch('"([^"]+)"') do
+    list[#list + 1] = word
+  end
+  return set(list)
+end
+
+-- What a function calls its known fields, from the list that stands before its check.
+local function fields_of(path, what)
+  local source = markdown.read(path)
+  local at = assert(source:find('ah_fields_check%(L, %-?%d, "' .. what:gsub("%p", "%%%0") .. '"'))
+  local body
+  for list in source:sub(1, at):gmatch("known%[%] = (%b{})") do
+    body = list
+  end
+  local names = {}
+  for word in assert(body):gmatch('"([^"]+)"') do
+    names[word] = true
+  end
+  return names
+end
+
+local function echo_tool(handler)
+  return ah.tool { name = "t", description = "A tool.", params = { n = "integer?" },
+    handler = handler or function() return 1 end }
+end
+
+local CALL = { calls = { { name = "t" } } }
+
+-- A run whose log and errors do not matter.
+local function run(fields)
+  fields.log = function() end
+  return ah.run(fields)
+end
+
+-- -- events -----------------------------------------------------------------------------
+
+-- Runs that between them cause every event; on is told of each.
+local function flows(on)
+  local failing = { message = "busy", status = 429, retryable = true, retry_after = 0.001 }
+  local usage = { input = 5, output = 2 }
+  run { model = ah.scripted { { fail = failing }, { text = "a", calls = { { name = "t" } } },
+    { calls = { { name = "t" } } }, { text = "b", usage = usage } },
+    tools = { echo_tool() }, max_iterations = 2, on_max = "answer", on = on, "x" }
+  run { model = "demo/echo", on = function(e)
+    on(e)
+    if e.type == "content" then
+      error("this observer fails")
+    end
+  end, "x" }
+  local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
+  run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
+  run { model = ah.scripted {}, on = on, "x" }
+end
+
+local function kind_of(value)
+  if math.type(value) == "integer" then
+    return "integer"
+  end
+  return type(value) == "table" and "list" or type(value)
+end
+
+describe("docs/events.md", function()
+  local COMMON = { type = "string", run = "integer", time = "number", parent = "integer" }
+  local documented = members_in(EVENTS, "## All events")
+
+  it("has the events that the library knows, and no others", function()
+    assert.same(c_list("src/model/event.c", "names%[AH_EVENT_TYPES%]"), keys(documented))
+    for name in pairs(documented) do
+      assert.is_true(pcall(ah.agent, { model = "demo/echo", on = { [name] = print } }), name)
+    end
+  end)
+
+  it("has every field that is seen, with its type, and none that is not", function()
+    local seen = {}
+    flows(function(e)
+      seen[e.type] = seen[e.type] or {}
+      for name, value in pairs(e) do
+        local told = COMMON[name] or documented[e.type][name]
+        local kind = kind_of(value)
+        assert(told == kind or (told == "number" and kind == "integer"),
+          ("%s.%s: the page says %s, found %s"):format(e.type, name, told, kind))
+        seen[e.type][name] = not COMMON[name] or nil
+      end
+    end)
+    for type, fields in pairs(documented) do
+      assert.same(keys(fields), seen[type], type)
+    end
+  end)
+
+  it("names the events in the order in which they come", function()
+    local order, at = markdown.section(EVENTS, "## Order"), 0
+    local come = {}
+    run { model = ah.scripted { { text = "a", calls = { { name = "t" } } }, "b" },
+      tools = { echo_tool() }, on = function(e) come[#come + 1] = e.type end, "x" }
+    for i = 1, 8 do
+      at = assert(order:find("%f[%a_]" .. come[i] .. "%f[^%a_]", at + 1), come[i])
+    end
+    assert.same({ "start", "done" }, { come[1], come[#come] })
+  end)
+
+  it("shows an event that is one", function()
+    local shown
+    for _, block in ipairs(markdown.blocks("docs/events.md")) do
+      shown = block.kind == "json" and assert(ah.json.decode(block.text)) or shown
+    end
+    local expected = set { "type", "run", "time" }
+    for name in pairs(documented[shown.type]) do
+      expected[name] = true
+    end
+    assert.same(expected, keys(shown))
+  end)
+end)
+
+-- -- the Lua API -------------------------------------------------------------------------
+
+describe("docs/lua.md", function()
+  it("lists all there is in agenthost, and nothing else", function()
+    local listed, there = {}, { ["ah.scripted"] = ah.scripted and true }
+    for _, row in ipairs(markdown.tables(LUA)[1]) do
+      for _, name in ipairs(markdown.names(row[1])) do
+        listed[name] = true
+      end
+    end
+    for name, value in pairs(ah) do
+      if name == "json" or name == "schema" then
+        for inner in pairs(value) do
+          there["ah." .. name .. "." .. inner] = true
+        end
+      end
+      if name ~= "json" and name:sub(1, 1) ~= "_" then
+        there["ah." .. name] = true
+      end
+    end
+    listed["ah.run"] = true -- the head of the table is its first row
+    assert.same(there, listed)
+  end)
+
+  it("has the fields of ah.run, its options and its limits", function()
+    assert.same(c_list("src/lua/lua_agent.c", "fields%[%]"), names_in(LUA, "## ah.run", 1))
+    assert.same(fields_of("src/lua/lua_agent.c", "ah.run: options"), names_in(LUA, "## ah.run", 2))
+    assert.same(fields_of("src/lua/lua_agent.c", "ah.run: http"), names_in(LUA, "## ah.run", 3))
+  end)
+
+  it("has no field of ah.run that is refused as unknown", function()
+    for name in pairs(names_in(LUA, "## ah.run", 1)) do
+      local ok, err = pcall(ah.run, { [name] = setmetatable({}, {}), "x" })
+      assert.falsy(not ok and tostring(err):find("unknown field", 1, true), name)
+    end
+  end)
+
+  it("has the defaults of the requests' limits", function()
+    local source = markdown.read("src/wire/http.c")
+    local limits = source:match("ah_http_limits_default = (%b{})")
+    local number = { connect_timeout = 10, idle_timeout = 300, total_timeout = 600,
+      max_header = 64 << 10, max_body = 64 << 20 }
+    for _, row in ipairs(markdown.tables(markdown.section(LUA, "## ah.run"))[3]) do
+      assert.equal(number[row[1]:match("`(.-)`")], tonumber(row[3]), row[1])
+    end
+    for _, words in ipairs { "10 * 1000", "300 * 1000", "600 * 1000", "64 << 10", "64 << 20" } do
+      assert.truthy(limits:find(words, 1, true), words)
+    end
+  end)
+
+  it("has the fields of ah.tool, ah.result and ah.http", function()
+    assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), names_in(LUA, "## ah.tool", 1))
+    assert.same(fields_of("src/lua/lua_tool.c", "ah.result"),
+      names_in(LUA, "### What a handler gives back", 2))
+    assert.same(fields_of("src/lua/lua_http.c", "ah.http"), names_in(LUA, "## ah.http", 1))
+  end)
+
+  it("has the methods of agents and schemas", function()
+    local agent = ah.agent { model = "demo/echo" }
+    assert.same(keys(getmetatable(agent).__index), names_in(LUA, "## ah.agent"))
+    local source = markdown.read("src/lua/lua_schema.c"):match("methods%[%] = (%b{})")
+    local methods = {}
+    for name in source:gmatch('{"([^"]+)"') do
+      methods[name] = true
+    end
+    assert.same(methods, names_in(LUA, "## ah.schema"))
+  end)
+
+  it("has the keywords of schemas", function()
+    local text, named = markdown.section(LUA, "## ah.schema"), {}
+    for words in text:gmatch("`([%a%s$]+)`") do
+      for word in words:gmatch("%S+") do
+        named[word] = true
+      end
+    end
+    local source = markdown.read("src/model/schema.c")
+    for word in source:gmatch('\n    {"([%a$]+)", T_[%u_ |]+,') do
+      assert.truthy(named[word], word)
+    end
+  end)
+
+  it("has the fields of replies, and of their usage and messages", function()
+    local reply = ah.run { model = ah.scripted { CALL, "done" }, tools = { echo_tool() },
+      system = "s", "x" }
+    local source = markdown.read("src/lua/lua_reply.c"):match("reply_index(.+)")
+    local there = {}
+    for name in source:gmatch('strcmp%(key, "([^"]+)"%)') do
+      there[name] = true
+    end
+    local documented = names_in(LUA, "### The reply")
+    assert.same(there, documented)
+    for name in pairs(documented) do
+      assert.is_not_nil(reply[name], name)
+    end
+    local usage = markdown.section(LUA, "### The reply"):match("tokens of this run:(.-)|")
+    for name in pairs(reply.usage) do
+      assert.truthy(usage:find("`" .. name .. "`", 1, true), name)
+    end
+    local fields = names_in(LUA, "### Messages")
+    for _, message in ipairs(reply.messages) do
+      for name in pairs(message) do
+        assert.truthy(fields[name], name)
+      end
+    end
+  end)
+
+  it("has the fields of ctx", function()
+    local documented, seen = names_in(LUA, "### What a handler may do"), nil
+    local function look(_, ctx)
+      seen = {}
+      for name in pairs(documented) do
+        seen[name] = ctx[name] ~= nil
+      end
+    end
+    run { model = ah.scripted { CALL, "done" }, timeout = 5, tools = { echo_tool(look) }, "x" }
+    for name, there in pairs(assert(seen)) do
+      assert.is_true(there, name)
+    end
+    local source = markdown.read("src/lua/lua_tool.c")
+    for name in source:match("ctx_index(.-)ctx_newindex"):gmatch('strcmp%(key, "([^"]+)"%)') do
+      assert.truthy(documented[name], name)
+    end
+    for name in source:match("ctx_methods%[%] = (%b{})"):gmatch('{"([^"]+)"') do
+      assert.truthy(documented[name], name)
+    end
+  end)
+
+  it("has the codes and the fields of errors", function()
+    local codes = c_list("src/base/err.c", "codes%[%]")
+    codes.ok = nil
+    assert.same(codes, names_in(LUA, "## Errors", 2))
+    for code in pairs(codes) do
+      assert.equal(code .. ": why", tostring(ah.error { code = code, message = "why" }))
+    end
+    local fields = names_in(LUA, "## Errors", 1)
+    local unknown = { calls = { { name = "nobody" } } }
+    for _, case in ipairs {
+      { model = ah.scripted { CALL, CALL }, max_iterations = 1 },
+      { model = ah.scripted { unknown }, on_unknown_tool = "throw" },
+      { model = ah.scripted { { fail = { message = "m", status = 400 } } } },
+    } do
+      case.tools, case[1] = { echo_tool() }, "x"
+      local _, err = run(case)
+      for name in pairs(err) do
+        assert.truthy(fields[name], name)
+        fields[name] = 1
+      end
+    end
+    fields.is = nil
+    for name, found in pairs(fields) do
+      assert.equal(1, found, name .. " was never seen")
+    end
+  end)
+
+  it("has what becomes of a handler's results", function()
+    local shy = { message = "m", value = 1, exclude_value_from_context = true }
+    local invalid = ah.error { code = "tool_validation", message = "why" }
+    local says = {
+      [function() return { a = 1 } end] = '{"a":1}',
+      [function() return "text" end] = "text",
+      [function() end] = "OK",
+      [function() return nil, "why" end] = "why",
+      [function() return 1, "why" end] = "1",
+      [function() return ah.ok(1, "one") end] = "one\n\n1",
+      [function() return ah.fail("why") end] = "why",
+      [function() error("why") end] = "Tool 't' execution failed: why",
+      [function() error(invalid) end] = "Tool validation failed: why",
+      [function() return ah.result(shy) end] = "m",
+    }
+    for handler, content in pairs(says) do
+      local model = ah.scripted { CALL, "done" }
+      local reply = run { model = model, tools = { echo_tool(handler) }, "x" }
+      assert.equal(content, reply.messages[3].content)
+    end
+  end)
+
+  it("has which errors of a handler end the run", function()
+    local row = LUA:match("\n(| raises an error of code[^\n]+)")
+    local ends = set(markdown.names(row:match("^|([^|]+)|")))
+    for code in pairs(names_in(LUA, "## Errors", 2)) do
+      local _, err = run { model = ah.scripted { CALL, "done" }, "x",
+        tools = { echo_tool(function() error(ah.error { code = code, message = "why" }) end) } }
+      assert.equal(ends[code] and code or nil, err and err.code)
+    end
+  end)
+
+  it("has the exit code of each error", function()
+    local binary = (os.getenv("AGENTHOST_BUILD") or "./build") .. "/agenthost"
+    local script = [[echo 'error(require("agenthost").error { code = "%s", message = "m" })' |
+      %s -q - 2>/dev/null]]
+    for _, row in ipairs(markdown.tables(markdown.section(LUA, "## Errors"))[2]) do
+      for _, code in ipairs(markdown.names(row[1])) do
+        local _, _, exit = os.execute(script:format(code, binary))
+        assert.equal(tonumber(row[3]), exit, code)
+      end
+    end
+  end)
+end)
+
+-- -- scripted models ---------------------------------------------------------------------
+
+describe("docs/scripted.md", function()
+  it("has the fields of a turn and of what it expects", function()
+    local source = markdown.read("lua/agenthost/scripted.lua")
+    local known = {}
+    for name in source:match("\nlocal FIELDS = (%b{})"):gmatch("([%a_]+) = true") do
+      known[name] = true
+    end
+    assert.same(known, names_in(SCRIPTED, "## Turns", 1))
+    local meets = { user = "x", system = "s", tools = { "t" }, model = "script" }
+    local fields = names_in(SCRIPTED, "## Turns", 2)
+    for name in pairs(fields) do
+      local turn = { expect = { [name] = meets[name] or "1" }, text = "done" }
+      local turns = name == "result" and { CALL, turn } or { turn }
+      assert(run { model = ah.scripted(turns), system = "s", tools = { echo_tool() }, "x" })
+    end
+    for name in source:match("function check_expect(.-)\nend\n"):gmatch('key == "([^"]+)"') do
+      assert.truthy(fields[name], name)
+    end
+  end)
+
+  it("has the fields of a request", function()
+    local listed = set {}
+    for name in SCRIPTED:match("A `request` is `{ (.-) }`"):gmatch("%a+") do
+      listed[name] = true
+    end
+    local asked
+    run { model = ah.scripted(function(request) asked = request return "done" end), "x" }
+    assert.same(keys(asked), listed)
+  end)
+
+  it("has the models of demo/", function()
+    for name in pairs(names_in(SCRIPTED, "## Demo models")) do
+      assert(run { model = name, "Hello" })
+    end
+    local source = markdown.read("lua/agenthost/demo.lua"):match("local models = (%b{})")
+    for name in source:gmatch("(%a+) =") do
+      assert.truthy(SCRIPTED:find("`demo/" .. name .. "`", 1, true), name)
+    end
+  end)
+end)
+
+-- -- transcripts -------------------------------------------------------------------------
+
+describe("docs/transcript.md", function()
+  local documented = members_in(TRANSCRIPT, "## Entries")
+  local blocks = markdown.blocks("docs/transcript.md")
+  local shown
+
+  setup(function()
+    for _, block in ipairs(blocks) do
+      shown = block.kind == "json" and assert(ah.json.decode(block.text)) or shown
+    end
+  end)
+
+  -- A conversation with every entry that this version writes.
+  local function conversation()
+    local noting = function(_, ctx) ctx:note("noted") end
+    local reply = run { model = ah.scripted { CALL, "done" }, system = "s",
+      options = { temperature = 0 }, tools = { echo_tool(noting) }, "x" }
+    return ah.json.decode(reply:transcript())
+  end
+
+  local function check_entry(entry)
+    for name, value in pairs(entry) do
+      local told = name == "type" and "string" or documented[entry.type][name]
+      local kind = kind_of(value)
+      local right = told and (told:find(kind, 1, true) or (kind == "list" and told == "object"))
+      assert(right,
+        ("%s.%s: the page says %s, found %s"):format(entry.type, name, told, kind))
+    end
+    for name, kind in pairs(documented[entry.type]) do
+      assert(entry[name] ~= nil or kind:find("may be absent", 1, true),
+        ("%s.%s is not there"):format(entry.type, name))
+    end
+  end
+
+  -- Type and member names, all the way down; values of equal shape are equal.
+  local function shape(value)
+    if type(value) ~= "table" then
+      return kind_of(value)
+    end
+    local s = {}
+    for key, inner in pairs(value) do
+      s[key] = shape(inner)
+    end
+    return s
+  end
+
+  it("has the entries that the library knows, and no others", function()
+    assert.same(c_list("src/model/transcript.c", "names%[AH_ENTRY_KINDS%]"), keys(documented))
+  end)
+
+  it("has every member of the entries that are written, and no others", function()
+    local seen = {}
+    for _, entry in ipairs(conversation().entries) do
+      seen[entry.type] = true
+      check_entry(entry)
+    end
+    for name in pairs(documented) do
+      local row = TRANSCRIPT:match("\n(| `" .. name .. "`[^\n]+)")
+      assert.equal(not row:find("not written by this version", 1, true), seen[name] or false, name)
+    end
+  end)
+
+  it("shows a conversation of that shape", function()
+    for _, entry in ipairs(shown.entries) do
+      check_entry(entry)
+    end
+    local real, types = {}, {}
+    for _, entry in ipairs(conversation().entries) do
+      real[entry.type .. (entry.tool_calls and "+" or "")] = shape(entry)
+    end
+    for _, entry in ipairs(shown.entries) do
+      types[#types + 1] = entry.type
+      if entry.type ~= "tools_added" then
+        assert.same(real[entry.type .. (entry.tool_calls and "+" or "")], shape(entry), entry.type)
+      end
+    end
+    assert.equal("settings prompt tools_added user assistant tool_result note assistant",
+      table.concat(types, " "))
+    assert.equal(1, conversation().agenthost_transcript)
+  end)
+
+  it("has the members of the whole and of a turn at work", function()
+    local whole = names_in(TRANSCRIPT, "## The whole")
+    local pending = names_in(TRANSCRIPT, "## A turn being worked on")
+    local agent, at_work
+    agent = ah.agent { model = ah.scripted { CALL, "done" }, tools = { echo_tool(function()
+      at_work = ah.json.decode(agent:transcript())
+    end) } }
+    agent:run("x")
+    assert.same(keys(at_work), whole)
+    assert.same(keys(at_work.pending), pending)
+  end)
+end)
