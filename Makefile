@@ -47,11 +47,9 @@ TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 SHARED := libagenthost.so.$(VERSION)
 SONAME := libagenthost.so.$(SOVERSION)
 
-all: $(BUILD)/agenthost $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(BUILD)/agenthost.so $(BUILD)/agenthost.pc agenthost
-
 # The command also at the top, where a person looks for it.
-agenthost: $(BUILD)/agenthost
-	@ln -sf $(BUILD)/agenthost $@
+all: $(BUILD)/agenthost $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(BUILD)/agenthost.so $(BUILD)/agenthost.pc
+	@if [ "$(BUILD)" = build ]; then ln -sf build/agenthost agenthost; fi
 
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -116,7 +114,8 @@ $(BUILD)/torture: spec/torture/torture.c $(LIB_OBJ)
 
 FUZZERS := $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
-CORE_SRC := $(filter-out src/lua/% src/wire/http.c,$(LIB_SRC))
+# What needs neither Lua nor libcurl nor a descriptor.
+FUZZED_SRC := $(filter-out src/lua/% src/wire/http%.c src/run/driver.c src/run/host.c src/base/loop.c,$(LIB_SRC))
 
 # libFuzzer where clang has it, else the cases kept in fuzz/seeds are replayed.
 HAS_FUZZER = $(shell echo 'int LLVMFuzzerTestOneInput(const char *p, long n){(void)p;return n<0;}' | \
@@ -156,17 +155,16 @@ fuzz-%: fuzz/fuzz_%.c
 	@mkdir -p build/fuzz/$*.new
 ifeq ($(HAS_FUZZER),yes)
 	@clang -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) \
-	  -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $< $(CORE_SRC_OF_FUZZ) -lcjson -o build/fuzz/$*
+	  -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $< $(FUZZED_SRC) -lcjson -o build/fuzz/$*
 	@echo "  FUZZ $* for $(FUZZ_SECONDS) s"
 	@build/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -artifact_prefix=build/fuzz/$*- \
 	  build/fuzz/$*.new $(wildcard fuzz/seeds/$*) > build/fuzz/$*.log 2>&1 || { tail -40 build/fuzz/$*.log; exit 1; }
 	@grep -o 'Done [0-9]* runs in [0-9]* second' build/fuzz/$*.log | sed 's/^/  fuzz $*: no finding, /'
 
 else
-	@$(CC) -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) $(ASAN) $< fuzz/replay.c $(CORE_SRC_OF_FUZZ) -lcjson -o build/fuzz/$*
+	@$(CC) -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) $(ASAN) $< fuzz/replay.c $(FUZZED_SRC) -lcjson -o build/fuzz/$*
 	@build/fuzz/$* $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
 endif
-CORE_SRC_OF_FUZZ = $(filter-out src/run/driver.c src/run/host.c src/base/loop.c,$(CORE_SRC))
 
 bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw
 	@AGENTHOST_BUILD=$(BUILD) $(LUA) bench/bench.lua $(BENCH)

@@ -54,7 +54,13 @@ typedef enum ah_status {
 /* realloc's contract: size 0 frees and gives NULL; a failure leaves the old block alone. */
 typedef void *(*ah_realloc_fn)(void *ud, void *ptr, size_t size);
 
-typedef enum ah_log_level { AH_LOG_DEBUG, AH_LOG_INFO, AH_LOG_WARNING, AH_LOG_ERROR, AH_LOG_OFF } ah_log_level;
+typedef enum ah_log_level {
+    AH_LOG_DEBUG,
+    AH_LOG_INFO,
+    AH_LOG_WARNING,
+    AH_LOG_ERROR,
+    AH_LOG_OFF
+} ah_log_level;
 
 /* `line` is one record without its line end; keys are already taken out of it. */
 typedef void (*ah_log_fn)(void *ud, ah_log_level level, const char *line);
@@ -62,13 +68,13 @@ typedef void (*ah_log_fn)(void *ud, ah_log_level level, const char *line);
 /* Settings of a host. Zero is a good default for each; `size` lets a later library
  * serve a program built with an earlier header. */
 typedef struct ah_config {
-    size_t size;          /* sizeof(ah_config) */
-    ah_realloc_fn alloc;  /* NULL: malloc and friends */
+    size_t size;         /* sizeof(ah_config) */
+    ah_realloc_fn alloc; /* NULL: malloc and friends */
     void *alloc_ud;
-    ah_log_fn log;        /* NULL: silent */
+    ah_log_fn log; /* NULL: silent */
     void *log_ud;
     ah_log_level log_level;
-    const char *model;    /* wins over what scripts name ("provider/model"); NULL: they decide. Copied */
+    const char *model; /* wins over what scripts name ("provider/model"); NULL: they decide. Copied */
 } ah_config;
 
 typedef struct ah_host ah_host;

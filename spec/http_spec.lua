@@ -413,6 +413,10 @@ describe("an HTTP limit", function()
 
   it("on connecting ends a TLS handshake nobody answers", function()
     local s <close> = serve { stall = true }
+    ahtest.setenv("CURL_CA_BUNDLE", "spec/data/ca.pem") -- a system without certificates will do
+    finally(function()
+      ahtest.setenv("CURL_CA_BUNDLE", nil)
+    end)
     local e = assert(ahtest.http { url = "https://127.0.0.1:" .. s.port .. "/",
       limits = { connect_ms = 80, idle_ms = 20 } }).error
     assert.same({ "http", true }, { e.status, e.retryable })

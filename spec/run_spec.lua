@@ -200,7 +200,7 @@ describe("arguments", function()
   end
 
   it("that are no JSON never run the tool", function()
-    assert.matches("^Tool validation failed: the arguments is not JSON", refused('{"a": 1, "b'))
+    assert.matches("^Tool validation failed: what was sent is not JSON", refused('{"a": 1, "b'))
   end)
 
   it("that break the schema never run the tool, and say how", function()
@@ -552,7 +552,7 @@ describe("limits", function()
     end, { timeout = 0.03 })
     assert.equal("done", reply.text)
     assert.is_false(r.success)
-    assert.matches("did not finish within 0%.0 seconds", r.content)
+    assert.matches("did not finish within 0%.03 seconds", r.content)
     assert.is_true(closed)
   end)
 
@@ -946,7 +946,9 @@ describe("observers", function()
       end,
       "go",
     })
-    assert.matches("info run %d+ done after 1 model calls", lines[#lines])
+    local text = table.concat(lines, "\n")
+    assert.matches("info run %d+ done after 1 model calls", text)
+    assert.matches('debug event {"type":"start","run":%d+,', text)
   end)
 end)
 

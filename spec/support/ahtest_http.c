@@ -17,6 +17,7 @@
  * Lua functions called from the loop run protected; their error is raised by wait. */
 #include "support/ahtest.h"
 
+#include <stdlib.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -773,11 +774,21 @@ static const luaL_Reg timer_methods[] = {
     {NULL, NULL},
 };
 
+/* ahtest.setenv(name, value): value nil takes it away. */
+static int set_environment(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1), *value = luaL_optstring(L, 2, NULL);
+
+    if ((value ? setenv(name, value, 1) : unsetenv(name)) != 0)
+        return luaL_error(L, "cannot set %s", name);
+    return 0;
+}
+
 static const luaL_Reg functions[] = {
-    {"http", http},       {"http_client", http_client}, {"http_version", http_version},
-    {"loop", new_loop},   {"pipe", make_pipe},          {"fd_write", fd_write},
-    {"fd_read", fd_read}, {"fd_close", fd_close},       {"fd_readable", fd_readable},
-    {NULL, NULL},
+    {"setenv", set_environment},    {"http", http},       {"http_client", http_client},
+    {"http_version", http_version}, {"loop", new_loop},   {"pipe", make_pipe},
+    {"fd_write", fd_write},         {"fd_read", fd_read}, {"fd_close", fd_close},
+    {"fd_readable", fd_readable},   {NULL, NULL},
 };
 
 static void register_type(lua_State *L, const char *name, const luaL_Reg *methods)

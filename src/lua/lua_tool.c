@@ -142,7 +142,6 @@ static bool is_result(lua_State *L, int idx)
 static void read_results(ah_task *t, int first, int nresults, ah_buf *value, ah_outcome *o, ah_err *err)
 {
     lua_State *L = t->lua->caller;
-    int first = lua_gettop(co) - nresults + 1;
 
     o->success = true;
     if (nresults == 0)
@@ -165,7 +164,7 @@ static void end_call(ah_task *t, const ah_outcome *o)
 
     c->call = NULL;
     call->task = NULL;
-    ah_call_done(call, o);
+    ah_call_done(call, o, ah_host_now(t->lua->host));
     ah_driven_wake(t->job.of);
 }
 
@@ -272,7 +271,7 @@ static void start(const ah_tool *tool, ah_call *call)
         return;
     }
     o.message = ah_slice_of(err.message);
-    ah_call_done(call, &o);
+    ah_call_done(call, &o, ah_host_now(h->host));
 }
 
 static void stop(const ah_tool *tool, ah_call *call)

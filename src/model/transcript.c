@@ -81,16 +81,6 @@ static bool reserve(ah_transcript *t, size_t n_slots, size_t n_staged)
     return e != NULL;
 }
 
-ah_status ah_transcript_add(ah_transcript *t, ah_entry_kind kind, ah_text *json, ah_err *err)
-{
-    if (!json || !reserve(t, t->n_slots, t->n_staged)) {
-        ah_text_unref(json);
-        return ah_err_nomem(err);
-    }
-    t->entry[t->n++] = (ah_entry){kind, json};
-    return AH_OK;
-}
-
 ah_status ah_transcript_stage(ah_transcript *t, ah_entry_kind kind, ah_text *json, ah_err *err)
 {
     ah_entry *s = ah_grow(t->mem, t->staged, &t->cap_staged, t->n_staged + 1, sizeof *s);
@@ -227,6 +217,36 @@ static size_t count_calls(ah_slice calls)
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r), n++)
         ah_json_skip(&r, t);
     return n;
+}
+
+/* The ids of an assistant entry that was not made by a run of ours. */
+static ah_status remember_calls(ah_transcript *t, ah_slice entry, ah_err *err)
+{
+    ah_slice calls = ah_json_member(entry, "tool_calls");
+    ah_json_reader r = ah_json_read(calls);
+    ah_status st = AH_OK;
+    ah_text *id;
+
+    ah_json_next(&r);
+    for (size_t n = count_calls(calls); n > 0 && st == AH_OK; n--) {
+        id = string_member(t->mem, next_value(&r), "id");
+        st = id ? remember(t, ah_text_slice(id), err) : ah_err_nomem(err);
+        ah_text_unref(id);
+    }
+    return st;
+}
+
+ah_status ah_transcript_add(ah_transcript *t, ah_entry_kind kind, ah_text *json, ah_err *err)
+{
+    ah_status st = json && reserve(t, t->n_slots, t->n_staged) ? AH_OK : ah_err_nomem(err);
+
+    if (st == AH_OK && kind == AH_ENTRY_ASSISTANT)
+        st = remember_calls(t, ah_text_slice(json), err);
+    if (st == AH_OK)
+        t->entry[t->n++] = (ah_entry){kind, json};
+    else
+        ah_text_unref(json);
+    return st;
 }
 
 static ah_status read_slots(ah_transcript *t, ah_slice calls, size_t n, ah_err *err)

@@ -43,13 +43,15 @@ void ah_call_refuse(ah_call *c, const char *fmt, ...)
 {
     ah_buf b;
     va_list ap;
+    char *to;
     int n;
 
     ah_buf_init(&b, c->overlay.mem, MAX_SAY);
+    to = ah_buf_room(&b, 1024);
     va_start(ap, fmt);
-    n = vsnprintf(ah_buf_room(&b, 1024), b.status == AH_OK ? 1024 : 0, fmt, ap);
+    n = vsnprintf(to, to ? 1024 : 0, fmt, ap);
     va_end(ap);
-    if (ah_buf_ok(&b) && n > 0)
+    if (to && n > 0)
         b.len = n < 1024 ? (size_t)n : ah_utf8_cut(b.data, 1023);
     answer(c, false, &b);
     ah_buf_clear(&b);
@@ -139,7 +141,7 @@ static bool parse(ah_call *c)
 
     if (ah_slice_is(args, "null"))
         args = ah_slice_of("{}");
-    if (ah_json_check_err(c->overlay.mem, args, "the arguments", &err) != AH_OK)
+    if (ah_json_check_err(c->overlay.mem, args, "what was sent", &err) != AH_OK)
         ah_call_refuse(c, "Tool validation failed: %s. Send one JSON object; nothing was run.",
                        err.message);
     else

@@ -46,14 +46,31 @@ static int64_t wall(const ah_run *run)
     return run->cfg.wall(run->cfg.ud);
 }
 
+/* With -vv every event is in the log, in its JSON form. */
+static void log_event(const ah_run *run, const ah_event *e)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, run->cfg.mem, 4096);
+    ah_event_json(e, &b);
+    if (ah_buf_ok(&b))
+        ah_log_put(run->cfg.log, AH_LOG_DEBUG, "event %.*s", AH_FMT(ah_buf_slice(&b)));
+    ah_buf_clear(&b);
+}
+
 static void emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n)
 {
     ah_event e = {.type = type, .run = run->cfg.id, .parent = run->cfg.parent, .field = field, .n = n};
 
-    if (!run->cfg.on)
+    bool logged = run->cfg.log->fn && run->cfg.log->level == AH_LOG_DEBUG;
+
+    if (!run->cfg.on && !logged)
         return;
     e.time = wall(run);
-    run->cfg.on(run->cfg.on_ud, &e);
+    if (logged)
+        log_event(run, &e);
+    if (run->cfg.on)
+        run->cfg.on(run->cfg.on_ud, &e);
 }
 
 #define EMIT(run, type, ...)                                                                            \
@@ -107,11 +124,19 @@ static void stop_exchange(ah_run *run)
     close_exchange(run);
 }
 
+/* Seconds its handler had; 0 where none was started. */
+static double duration(const ah_run *run, const ah_call *c)
+{
+    int64_t end = c->ended ? c->ended : run->now;
+
+    return c->need && end > c->started ? (double)(end - c->started) / 1000 : 0.0;
+}
+
 static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice content)
 {
     EMIT(run, AH_EVENT_TOOL_INVOKED, AH_F_STR("name", ah_text_slice(c->slot->name)),
          AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_BOOL("success", success),
-         AH_F_NUM("duration", c->started ? (double)(run->now - c->started) / 1000 : 0.0),
+         AH_F_NUM("duration", duration(run, c)),
          AH_F_STR("arguments", ah_text_slice(c->slot->arguments)), AH_F_STR("content", content));
 }
 
@@ -527,13 +552,14 @@ static void go_on_calling(ah_run *run)
         end_turn(run);
 }
 
-void ah_call_done(ah_call *call, const ah_outcome *outcome)
+void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
 {
     ah_run *run = call->run;
 
     if (call->state != AH_CALL_RUNNING)
         return;
     run->running--;
+    call->ended = now;
     ah_call_settle(call, outcome);
 }
 
@@ -693,8 +719,7 @@ static void time_out(ah_run *run, ah_call *c)
 {
     push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
     run->running--;
-    ah_call_refuse(c,
-                   "Tool '%s' execution failed: it did not finish within %.1f seconds and was stopped.",
+    ah_call_refuse(c, "Tool '%s' execution failed: it did not finish within %g seconds and was stopped.",
                    c->tool->name->data, (double)c->tool->timeout_ms / 1000);
 }
 

@@ -63,7 +63,7 @@ bool ah_run_next(ah_run *run, ah_need *need);
 void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head);
 void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes);
 void ah_run_end(ah_run *run, uint32_t id, const ah_err *err); /* err NULL or AH_OK: complete */
-void ah_call_done(ah_call *call, const ah_outcome *outcome);
+void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now);
 void ah_run_tick(ah_run *run, int64_t now);
 /* Takes note; the next ah_run_next acts on it. status AH_CANCELLED, AH_NOMEM or AH_INTERNAL. */
 void ah_run_cancel(ah_run *run, ah_status status, const char *why);
