@@ -1,6 +1,6 @@
 #include "wire/assemble.h"
 
-enum { MAX_ID = 64, MAX_CALL_NAME = 256, MAX_MESSAGE = 256 << 20 };
+enum { MAX_ID = 64, MAX_RECEIVED_ID = 64 << 10, MAX_CALL_NAME = 256, MAX_MESSAGE = 256 << 20 };
 
 const char *ah_stop_name(ah_stop stop)
 {
@@ -50,14 +50,19 @@ void ah_assembly_clear(ah_assembly *a)
     *a = (ah_assembly){.mem = a->mem};
 }
 
-static ah_status append(ah_buf *b, ah_slice raw, const char *what, ah_err *err)
+static ah_status check(const ah_buf *b, const char *what, ah_err *err)
 {
-    ah_json_unescape(raw, b);
     if (ah_buf_ok(b))
         return AH_OK;
     if (b->status == AH_NOMEM)
         return ah_err_nomem(err);
     return ah_err_set(err, AH_PROVIDER, "the model's %s is larger than %zu bytes", what, b->max);
+}
+
+static ah_status append(ah_buf *b, ah_slice raw, const char *what, ah_err *err)
+{
+    ah_json_unescape(raw, b);
+    return check(b, what, err);
 }
 
 /* Shows text from `shown` on; `last` shows also what might have begun a secret. */
@@ -91,7 +96,7 @@ ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err)
     return append(&a->refusal, raw, "refusal", err);
 }
 
-static ah_status new_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err)
+ah_status ah_assembly_add_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err)
 {
     ah_draft_call *grown, *c;
 
@@ -104,7 +109,7 @@ static ah_status new_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah
     a->pieces++;
     c = &a->call[a->n++];
     *c = (ah_draft_call){.index = index};
-    ah_buf_init(&c->id, a->mem, MAX_CALL_NAME);
+    ah_buf_init(&c->id, a->mem, MAX_RECEIVED_ID);
     ah_buf_init(&c->name, a->mem, MAX_CALL_NAME);
     ah_buf_init(&c->arguments, a->mem, AH_MAX_ARGUMENTS);
     *out = c;
@@ -118,7 +123,7 @@ ah_status ah_assembly_call(ah_assembly *a, int64_t index, ah_draft_call **out, a
             *out = &a->call[i - 1];
             return AH_OK;
         }
-    return new_call(a, index, out, err);
+    return ah_assembly_add_call(a, index, out, err);
 }
 
 ah_status ah_assembly_call_id(ah_draft_call *c, ah_slice raw, ah_err *err)
@@ -134,6 +139,12 @@ ah_status ah_assembly_call_name(ah_draft_call *c, ah_slice raw, ah_err *err)
 ah_status ah_assembly_call_arguments(ah_draft_call *c, ah_slice raw, ah_err *err)
 {
     return append(&c->arguments, raw, "tool arguments", err);
+}
+
+ah_status ah_assembly_call_value(ah_draft_call *c, ah_slice json, ah_err *err)
+{
+    ah_buf_put(&c->arguments, json);
+    return check(&c->arguments, "tool arguments", err);
 }
 
 /* -- the finished entry ----------------------------------------------------- */
@@ -179,6 +190,7 @@ static void put_calls(ah_assembly *a, const ah_transcript *t, ah_buf *b)
     for (size_t i = 0; i < a->n; i++) {
         ah_draft_call *c = &a->call[i];
 
+        clean(a->secrets, &c->id);
         sound_id(a, i, t);
         clean(a->secrets, &c->arguments);
         clean(a->secrets, &c->name);

@@ -61,12 +61,16 @@ void ah_assembly_clear(ah_assembly *a);
  * quotes). Failures are AH_NOMEM, or AH_PROVIDER when a limit above is passed. */
 ah_status ah_assembly_text(ah_assembly *a, ah_slice raw, ah_err *err);
 ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err);
-/* The call of that index, made when there is none yet. */
+/* The latest call of that index, made when there is none yet. */
 ah_status ah_assembly_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err);
+/* One more call, be there one of that index or not. */
+ah_status ah_assembly_add_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err);
 ah_status ah_assembly_call_id(ah_draft_call *c, ah_slice raw,
                               ah_err *err); /* the first non-empty one counts */
 ah_status ah_assembly_call_name(ah_draft_call *c, ah_slice raw, ah_err *err);      /* likewise */
 ah_status ah_assembly_call_arguments(ah_draft_call *c, ah_slice raw, ah_err *err); /* appended */
+/* Arguments that came as a JSON value instead of its text: appended as they stand. */
+ah_status ah_assembly_call_value(ah_draft_call *c, ah_slice json, ah_err *err);
 
 /* Where a message comes from: what it may be sent back to verbatim. */
 typedef struct ah_origin {

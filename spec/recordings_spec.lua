@@ -1,0 +1,743 @@
+-- The OpenAI adapter against recorded traffic: every response is read, streams cut at every
+-- byte; every request is built again from its messages and tools. Where the recordings are
+-- not there, small cases of our own cover the same grammar.
+local ahtest = require "ahtest"
+local recordings = require "support.recordings"
+local server = require "support.server"
+
+local BYTES_A_STREAM = 4000000 -- fed for one stream: long ones are cut at fewer places
+
+local function tool_names(calls)
+  local list = {}
+  for i, c in ipairs(calls) do
+    list[i] = { name = c.name, arguments = c.arguments }
+  end
+  return list
+end
+
+-- Ids of a sound message: those given where they can be kept, and no two alike.
+local function check_ids(calls, given, where)
+  local seen = {}
+  for i, c in ipairs(calls) do
+    assert.is_true(#c.id > 0 and #c.id <= 64 and not seen[c.id], where)
+    seen[c.id] = true
+    local id = given[i].id
+    if id and #id <= 64 and (seen[id] == nil or c.id == id) then
+      assert.equal(id, c.id, where)
+    end
+  end
+end
+
+local function parts_of(content)
+  local text = { text = "", refusal = "" }
+  for _, part in ipairs(content) do
+    text[part.type] = text[part.type] .. part.text
+  end
+  return text
+end
+
+local function read(x, cuts)
+  local o = { base_url = "http://x/v1", status = x.status, headers = x.headers, body = x.body }
+  for k, v in pairs(cuts or {}) do
+    o[k] = v
+  end
+  return ahtest.wire_read(o)
+end
+
+local function check_failure(expected, got, where)
+  assert.is_table(got.error, where .. ": should have failed")
+  assert.truthy(got.error.code == "provider" or got.error.code == "http", where)
+  assert.equal(expected.retryable, got.error.retryable, where)
+  local said = expected.error:sub(1, 200)
+  assert.truthy(got.error.message:find(said, 1, true), where .. ": " .. got.error.message)
+end
+
+local function check_answer(expected, got, where)
+  assert.is_nil(got.error and got.error.message, where)
+  local entry = server.decode(got.entry)
+  local parts, calls = parts_of(entry.content), entry.tool_calls or {}
+  assert.equal(expected.text, parts.text, where)
+  assert.equal(expected.text, got.text, where)
+  assert.equal(expected.refusal, parts.refusal, where)
+  assert.same(tool_names(expected.calls), tool_names(calls), where)
+  check_ids(calls, expected.calls, where)
+  assert.equal(expected.stop, entry.stop, where)
+  assert.same(expected.usage, entry.usage, where)
+end
+
+local function check(x)
+  local expected, got = recordings.read(x), read(x)
+  if expected.error then
+    check_failure(expected, got, x.name)
+  else
+    check_answer(expected, got, x.name)
+  end
+end
+
+-- All that came out, as one string.
+local function outcome(r)
+  local e = r.error or {}
+  return table.concat({
+    r.entry or "",
+    r.text,
+    r.deltas,
+    r.retry_after,
+    e.code or "",
+    e.message or "",
+    e.status or "",
+    tostring(e.retryable),
+  }, "\n")
+end
+
+local function check_cuts(x)
+  local whole, n = outcome(read(x)), #x.body
+  local stride = math.max(1, n * n // BYTES_A_STREAM)
+  for at = 1, n - 1, stride do
+    if outcome(read(x, { cut = at })) ~= whole then
+      assert.equal(whole, outcome(read(x, { cut = at })), ("%s, cut at %d"):format(x.name, at))
+    end
+  end
+  for _, step in ipairs { 1, 2, 3, 7, 1000 } do
+    assert.equal(
+      whole,
+      outcome(read(x, { step = step })),
+      ("%s, pieces of %d"):format(x.name, step)
+    )
+  end
+end
+
+-- Members of a request that no field of ours gives, or that we leave at their default.
+local NOT_OURS = {
+  "n",
+  "stream",
+  "stream_options",
+  "response_format",
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "moderation",
+  "reasoning",
+}
+-- Members of a message: what a server of another origin thought is not sent back.
+local NOT_SENT = { "reasoning", "reasoning_content", "reasoning_details", "name" }
+
+local function without(map, keys)
+  for _, key in ipairs(keys) do
+    map[key] = nil
+  end
+end
+
+local function joined(content)
+  local texts = {}
+  for _, part in ipairs(content) do
+    texts[#texts + 1] = part.type == "text" and part.text or nil
+  end
+  return table.concat(texts)
+end
+
+-- The recorded message as we say the same.
+local function explained_message(m)
+  without(m, NOT_SENT)
+  if m.tool_calls == server.null then
+    m.tool_calls = nil
+  end
+  if m.tool_calls and (m.content == nil or m.content == "") then
+    m.content = server.null
+  elseif type(m.content) == "table" and m.content ~= server.null then
+    m.content = joined(m.content)
+  end
+end
+
+local function by_name(a, b)
+  return a["function"].name < b["function"].name
+end
+
+-- The recorded request as we say the same: see the two lists above; a tool that came later
+-- stands last with us, so tools are compared by name.
+local function explained(body, official)
+  without(body, NOT_OURS)
+  for _, m in ipairs(body.messages) do
+    explained_message(m)
+  end
+  if body.tools and not body.tools[1] then
+    body.tools = nil -- an empty list is refused by some
+  end
+  for _, t in ipairs(body.tools or {}) do
+    t.cache_control, t.type = nil, "function"
+    t["function"].strict = nil
+  end
+  table.sort(body.tools or {}, by_name)
+  if not official then
+    body.max_tokens, body.max_completion_tokens = body.max_completion_tokens, nil
+  end
+  return body
+end
+
+local to_entry = {}
+
+function to_entry.system(m)
+  return { type = "prompt", text = m.content }
+end
+
+function to_entry.user(m)
+  local content = m.content
+  if type(content) == "string" then
+    content = server.array { { type = "text", text = content } }
+  end
+  return { type = "user", content = content }
+end
+
+function to_entry.assistant(m)
+  local content, calls = server.array {}, nil
+  for i, c in ipairs(m.tool_calls ~= server.null and m.tool_calls or {}) do
+    calls = calls or server.array {}
+    calls[i] = { id = c.id, name = c["function"].name, arguments = c["function"].arguments }
+  end
+  if type(m.content) == "string" and m.content ~= "" then
+    content[1] = { type = "text", text = m.content }
+  elseif type(m.content) == "table" and m.content ~= server.null then
+    content = m.content
+  end
+  return { type = "assistant", content = content, tool_calls = calls }
+end
+
+function to_entry.tool(m)
+  return {
+    type = "tool_result",
+    id = m.tool_call_id,
+    name = "",
+    content = m.content,
+    success = true,
+  }
+end
+
+local function settings_of(body)
+  local choice = body.tool_choice
+  if type(choice) == "table" then
+    choice = { name = choice["function"].name }
+  end
+  return {
+    type = "settings",
+    model = "openai/" .. body.model,
+    options = {
+      tool_choice = choice,
+      max_tokens = body.max_completion_tokens or body.max_tokens,
+      temperature = body.temperature,
+      top_p = body.top_p,
+      seed = body.seed,
+      stop = body.stop,
+      reasoning = body.reasoning_effort,
+    },
+  }
+end
+
+-- The tools of a request that `known` does not hold yet, as an entry; notes them there.
+local function tools_of(body, known)
+  local fresh = server.array {}
+  for _, t in ipairs(body.tools or {}) do
+    local f = t["function"]
+    if not known[f.name] then
+      known[f.name] = true
+      fresh[#fresh + 1] = { name = f.name, description = f.description, parameters = f.parameters }
+    end
+  end
+  return fresh[1] and { type = "tools_added", tools = fresh }
+end
+
+-- The messages of `body` from the n-th on, as entries in JSON. There is one prompt; what
+-- else a system message says is a note.
+local function message_entries(body, from, list)
+  for i = from, #body.messages do
+    local m = body.messages[i]
+    local entry = to_entry[m.role](m)
+    if entry.type == "prompt" and i > 1 then
+      entry.type = "note"
+    end
+    list[#list + 1] = server.encode(entry)
+  end
+  return list
+end
+
+-- Do the messages of one request begin those of the next?
+local function continues(before, after)
+  for i, m in ipairs(before.messages) do
+    if not after.messages[i] or server.encode(m) ~= server.encode(after.messages[i]) then
+      return false
+    end
+  end
+  return before.model == after.model
+end
+
+local function first_entries(body, known)
+  local list = { server.encode(settings_of(body)) }
+  local tools = tools_of(body, known)
+  list[2] = tools and server.encode(tools)
+  return message_entries(body, 1, list)
+end
+
+local function next_entries(before, after, known)
+  local list = message_entries(after, #before.messages + 1, {})
+  local tools = tools_of(after, known)
+  list[#list + 1] = tools and server.encode(tools)
+  return list
+end
+
+local function options_of(request)
+  return {
+    model = request.body.model,
+    base_url = request.url:gsub("/chat/completions$", ""),
+    key = "unused-key",
+    stream = request.body.stream == true,
+  }
+end
+
+local function copy(value)
+  return server.decode(server.encode(value))
+end
+
+local function check_body(request, lowered, where)
+  local official = request.url:find("^https://api%.openai%.com/v1/")
+  local got = server.decode(lowered.body)
+  assert.equal(request.body.stream == true or nil, got.stream, where)
+  assert.same(got.stream and { include_usage = true } or nil, got.stream_options, where)
+  assert.equal(
+    server.encode(explained(copy(request.body), official)),
+    server.encode(explained(got, true)),
+    where
+  )
+end
+
+local function bytes_of(request)
+  local list = {}
+  for i, s in ipairs(request.segments) do
+    list[i] = s.kind .. " " .. s.bytes
+  end
+  return list
+end
+
+-- The segments of one request begin those of the next, or the next says why not.
+local function check_prefix(before, after, where)
+  local old, new = bytes_of(before), bytes_of(after)
+  if after.reason then
+    return assert.equal("tools_changed", after.reason, where)
+  end
+  for i, bytes in ipairs(old) do
+    assert.equal(bytes, new[i], where)
+  end
+end
+
+local function is_chat(x)
+  return x.request and type(x.request.body) == "table" and x.request.body.messages ~= nil
+end
+
+-- Requests of one file in a row, each continuing the one before where it does.
+local function check_requests(list)
+  local before, history, known
+  for _, x in ipairs(list) do
+    local body = x.request.body
+    if before and continues(before, body) then
+      history[#history + 1] = next_entries(before, body, known)
+    else
+      known = {}
+      history = { first_entries(body, known) }
+    end
+    local requests = { ahtest.wire_lower(options_of(x.request), table.unpack(history)) }
+    check_body(x.request, requests[#requests], x.name)
+    if #requests > 1 then
+      check_prefix(requests[#requests - 1], requests[#requests], x.name)
+    end
+    before = body
+  end
+  return before ~= nil
+end
+
+local function by_file(exchanges)
+  local files, list = {}, {}
+  for _, x in ipairs(exchanges) do
+    if is_chat(x) then
+      if not files[x.file] then
+        files[x.file] = {}
+        list[#list + 1] = files[x.file]
+      end
+      table.insert(files[x.file], x)
+    end
+  end
+  return list
+end
+
+local function whole(body, status, headers)
+  headers = headers or {}
+  headers["content-type"] = headers["content-type"] or "application/json"
+  return { name = body, status = status or 200, headers = headers, body = body }
+end
+
+local function stream(bytes)
+  return {
+    name = bytes,
+    status = 200,
+    headers = { ["content-type"] = "text/event-stream; charset=utf-8" },
+    body = bytes,
+  }
+end
+
+-- An event's bytes: of a table, or of text as it stands.
+local function event(value)
+  return "data: " .. (type(value) == "table" and server.encode(value) or value) .. "\n\n"
+end
+
+local function choice(delta, finish)
+  return { choices = { { index = 0, delta = delta, finish_reason = finish or server.null } } }
+end
+
+-- A stream of deltas of the first choice, and what finished it; then [DONE].
+local function deltas(list, finish)
+  local out = {}
+  for i, delta in ipairs(list) do
+    out[i] = event(choice(delta))
+  end
+  out[#out + 1] = finish and event(choice({}, finish)) or ""
+  return stream(table.concat(out) .. event "[DONE]")
+end
+
+-- A call, or a fragment of one: what is left out stays out.
+local function call(index, id, name, arguments)
+  return { index = index, id = id, ["function"] = { name = name, arguments = arguments } }
+end
+
+-- A delta of calls.
+local function of_calls(...)
+  return { tool_calls = { ... } }
+end
+
+local function calls_of(x)
+  local got = read(x)
+  assert.is_nil(got.error and got.error.message)
+  return server.decode(got.entry).tool_calls
+end
+
+-- What a plain reading cannot be asked, since it is less lenient: names and arguments.
+local function assert_calls(expected, x)
+  local calls, list = calls_of(x), {}
+  check_ids(calls, calls, x.name)
+  for i, c in ipairs(calls) do
+    list[i] = c.name .. " " .. c.arguments
+  end
+  assert.same(expected, list)
+  check_cuts(x)
+end
+
+local function failed(x, o)
+  local got = read(x, o)
+  return assert.is_table(got.error) and got.error, got
+end
+
+describe("an answer", function()
+  local HI = { role = "assistant", content = "hi" }
+  local NULL = server.null
+
+  local PLAIN = {
+    deltas(
+      { { role = "assistant", content = "" }, { content = "Hel" }, { content = "lo 😀" } },
+      "stop"
+    ),
+    stream(
+      event '{"choices":[{"delta":{"content":"\\ud83d\\ude00 \\u0000\\n\\/é"}}]}' .. event "[DONE]"
+    ),
+    deltas({ { content = "cut sho" } }, "length"),
+    deltas({ { content = NULL } }, "content_filter"),
+    deltas { { content = "no finish_reason, but [DONE]" } },
+    deltas(
+      { { role = "assistant", content = NULL, refusal = "I w" }, { refusal = "on't" } },
+      "stop"
+    ),
+    deltas(
+      { { content = { { type = "thinking" }, { type = "text", text = "a" } } }, { content = "b" } },
+      "stop"
+    ),
+    deltas(
+      { NULL, {}, { tool_calls = NULL }, { tool_calls = server.array {} }, { content = "x" } },
+      "stop"
+    ),
+    deltas({
+      of_calls(call(0, "a", "f", "")),
+      of_calls(call(1, "b", "g", "{")),
+      of_calls(call(0, nil, nil, '{"x":'), call(1, nil, nil, "}")),
+      of_calls(call(0, nil, nil, '"\\u00e9"}')),
+    }, "tool_calls"),
+    deltas({ of_calls(call(3, "a", "f")), of_calls(call(3, "a", "f", "{}")) }, "stop"),
+    deltas { of_calls(call(nil, "a", "f", NULL)), of_calls(call(nil, nil, "", "{}")) },
+    stream(
+      event { choices = server.array {} }
+        .. ": comment\r\n\r\n "
+        .. event(choice({ content = "x" }, "")):gsub("\n", "\r")
+        .. event(choice({}, "stop"))
+        .. event {
+          choices = server.array {},
+          usage = {
+            prompt_tokens = 7,
+            completion_tokens = 5,
+            prompt_tokens_details = { cached_tokens = 3, cache_write_tokens = 2 },
+            completion_tokens_details = { reasoning_tokens = 4 },
+          },
+        }
+    ),
+    stream(event {
+      choices = { { index = 1, delta = HI, finish_reason = "x" }, { index = 0, delta = HI } },
+    } .. event {
+      choices = { { index = 0, finish_reason = "stop" } },
+      x_groq = { usage = { prompt_tokens = 1 } },
+    }),
+    stream(event(choice(HI, "stop")) .. event "[DONE]" .. event "junk"),
+    stream(event(choice(HI))),
+    stream(event(choice(HI, ""))),
+    stream(event "[DONE]"),
+    stream "",
+    stream ": only a comment\n\n",
+    stream(event(choice(HI)) .. event { error = { message = "it broke", code = "server_error" } }),
+    stream(
+      "event: error\n"
+        .. event { error = { message = "no", code = "tool_use_failed", status_code = 400 } }
+    ),
+    stream(event { error = "as a string" }),
+    whole(server.encode {
+      choices = { { message = HI, finish_reason = "stop" } },
+      usage = { prompt_tokens = 2 },
+    }),
+    whole(server.encode {
+      choices = { { index = 0, message = { content = "" }, finish_reason = "stop" } },
+    }),
+    whole(server.encode {
+      choices = {
+        {
+          message = {
+            content = NULL,
+            tool_calls = { call(0, "", "f", { a = 1 }), call(0, "", "g") },
+          },
+          finish_reason = "stop",
+        },
+      },
+    }),
+    whole(server.encode { choices = { { message = HI } }, error = { message = "no", code = 400 } }),
+    whole '{"choices":[]}',
+    whole "{}",
+    whole "",
+    whole "<html>",
+    whole "[1]",
+    whole('{"error":{"message":"slow","type":"requests","code":"rate_limit_exceeded"}}', 429),
+    whole('{"error":{"message":"broke","type":"insufficient_quota","code":null}}', 429),
+    whole('{"detail":"Invalid API Key"}', 401),
+    whole('{"code":"x","error":"a string"}', 400),
+    whole('{"object":"error","message":"stands alone","type":"x"}', 422),
+    whole('{"error":null,"message":"beside"}', 500),
+    whole("<h1>Bad Gateway</h1>", 502),
+    whole("", 503),
+    whole("{}", 400, { ["x-should-retry"] = "true" }),
+    whole("{}", 503, { ["x-should-retry"] = "false" }),
+  }
+
+  it("is read as a plain reading reads it", function()
+    for _, x in ipairs(PLAIN) do
+      check(x)
+    end
+  end)
+
+  it("is the same however its bytes are cut", function()
+    for _, x in ipairs(PLAIN) do
+      check_cuts(x)
+    end
+  end)
+
+  it("may number its calls all alike, or not at all", function()
+    assert_calls(
+      { 'f {"a":1}', "g {}" },
+      deltas({
+        of_calls(call(0, "a", "f", '{"a":')),
+        of_calls(call(0, nil, nil, "1}")),
+        of_calls(call(0, "b", "g", "{}")),
+      }, "tool_calls")
+    )
+    assert_calls(
+      { "f {}", "g {}", "h {}" },
+      deltas({
+        of_calls(call(nil, "a", "f", "{}")),
+        of_calls(call(nil, "b", "g", "{}"), call(nil, "c", "h", "{}")),
+      }, "stop")
+    )
+    assert_calls(
+      { "f {}", "f {}" },
+      deltas({
+        of_calls(call(nil, nil, "f", "{}")),
+        of_calls(call(nil, nil, "f")),
+        of_calls(call(nil, nil, nil, "{}")),
+      }, "stop")
+    )
+  end)
+
+  it("may hold arguments as a value instead of its text", function()
+    assert_calls(
+      { 'f {"a":"\\u000a"}' },
+      stream(event(choice(of_calls(call(0, "a", "f", { a = "\n" })))) .. event "[DONE]")
+    )
+  end)
+
+  it("gives its calls ids that are sound", function()
+    local calls = calls_of(deltas {
+      of_calls(call(0, ("x"):rep(10000), "f"), call(1, "same", "f"), call(2, "same", "f")),
+      of_calls(call(3, server.null, "f")),
+    })
+    check_ids(calls, { {}, { id = "same" }, {}, {} }, "ids")
+  end)
+
+  it("that is no JSON, or no object, is a failure that says what stands there", function()
+    assert.truthy(failed(whole("<!doctype html>")).message:find("<!doctype html>", 1, true))
+    assert.truthy(
+      failed(stream("data: {\n\n")).message:find("event of the stream is not JSON", 1, true)
+    )
+    assert.truthy(failed(stream("data: 1\n\n")).message:find("expected a JSON object", 1, true))
+    assert.truthy(
+      failed(whole('{"choices":[],"choices":[]}')).message:find("duplicate key", 1, true)
+    )
+  end)
+
+  it("that is an error is told with status, message and code, however long it is", function()
+    local e =
+      failed(whole(('{"error":{"message":"%s","code":"too_long"}}'):format(("é"):rep(20000)), 400))
+    assert.equal("openai: HTTP 400: " .. ("é"):rep(200) .. " (too_long)", e.message)
+    assert.equal(400, e.status)
+    assert.equal("openai: HTTP 503: (no message)", failed(whole("", 503)).message)
+    assert.truthy(failed(whole("<p>" .. ("x"):rep(100000), 500)).message:find("<p>xxx", 1, true))
+    assert.truthy(failed(whole("", 302)).message:find("HTTP 302.*redirects are not followed"))
+  end)
+
+  it("after a 200 may name the status it would have had", function()
+    local e = failed(stream 'data: {"error":{"message":"upstream","code":502}}\n\n')
+    assert.same({ 502, true }, { e.status, e.retryable })
+    e = failed(stream 'data: {"error":{"message":"yours","status_code":400}}\n\n')
+    assert.same({ 400, false }, { e.status, e.retryable })
+  end)
+
+  it("advises how long to wait", function()
+    local NOW = 784111777000 -- Sun, 06 Nov 1994 08:49:37 GMT
+    local cases = {
+      { { ["retry-after"] = "2" }, 2000 },
+      { { ["retry-after"] = "0.25" }, 250 },
+      { { ["retry-after-ms"] = "70.5", ["retry-after"] = "9" }, 70 },
+      { { ["retry-after-ms"] = "0", ["retry-after"] = "1" }, 1000 },
+      { { ["retry-after"] = "Sun, 06 Nov 1994 08:49:40 GMT" }, 3000 },
+      { { ["retry-after"] = "Sun, 06 Nov 1994 08:49:37 GMT" }, -1 },
+      { { ["retry-after"] = "Sat, 05 Nov 1994 08:49:37 GMT" }, -1 },
+      { { ["retry-after"] = "61" }, -2 },
+      { { ["retry-after"] = "Mon, 07 Nov 1994 08:49:37 GMT" }, -2 },
+      { { ["retry-after"] = "0" }, -1 },
+      { { ["retry-after"] = "-1" }, -1 },
+      { { ["retry-after"] = "soon" }, -1 },
+      { { ["retry-after"] = "1e9" }, -1 },
+      { { ["retry-after"] = "Sun, 06 Foo 1994 08:49:40 GMT" }, -1 },
+      { {}, -1 },
+    }
+    for _, case in ipairs(cases) do
+      local e, got = failed(whole("{}", 429, case[1]), { wall = NOW })
+      assert.equal(case[2], got.retry_after)
+      assert.equal(case[2] ~= -2, e.retryable)
+    end
+    assert.equal(-1, read(whole('{"choices":[{}]}', 200, { ["retry-after"] = "5" })).retry_after)
+  end)
+end)
+
+describe("a key that a server sends back", function()
+  local KEY = "sk-canary-1234567890"
+
+  local function hidden(x)
+    for at = 1, #x.body - 1 do
+      local r = read(x, { key = KEY, cut = at })
+      local all = outcome(r)
+      assert.falsy(all:find("canary", 1, true), all)
+    end
+    return read(x, { key = KEY })
+  end
+
+  it("is taken out of text, arguments, names and ids", function()
+    local r = hidden(deltas({
+      { content = "it is sk-can" },
+      { content = "ary-12345678" },
+      { content = "90!" },
+      { refusal = "sk-canary-" },
+      { refusal = "1234567890" },
+      of_calls(call(0, KEY, KEY, '{"a":"sk-can')),
+      of_calls(call(0, nil, nil, 'ary-1234567890"}')),
+    }, "stop"))
+    assert.equal("it is [secret]!", r.text)
+    assert.truthy(r.entry:find('{\\"a\\":\\"[secret]\\"}', 1, true))
+  end)
+
+  it("is held back only as long as it may be one", function()
+    local r = read(
+      deltas({ { content = "sk-can" }, { content = "not" }, { content = " s" } }, "stop"),
+      { key = KEY }
+    )
+    assert.same({ "sk-cannot s", 3 }, { r.text, r.deltas })
+  end)
+
+  it("is taken out of errors before these are cut", function()
+    for fill = 370, 400 do
+      local text = ("x"):rep(fill) .. KEY
+      for _, x in ipairs {
+        whole(('{"error":{"message":"%s"}}'):format(text), 401),
+        whole(text, 500),
+        whole(('{"error":{"message":"m","code":"%s"}}'):format(text), 400),
+        stream(('data: {"error":"%s"}\n\n'):format(text)),
+      } do
+        assert.falsy(failed(x, { key = KEY }).message:find("sk-c", 1, true))
+      end
+    end
+  end)
+
+  it("is not quoted from what is no JSON", function()
+    for at = 0, 30 do
+      local text = ("%s%s"):format((" "):rep(at), KEY)
+      assert.falsy(failed(whole('{"a":' .. text), { key = KEY }).message:find("sk-", 1, true))
+      assert.falsy(
+        failed(stream('data: {"a":1' .. text .. "\n\n"), { key = KEY }).message:find(
+          "canary",
+          1,
+          true
+        )
+      )
+    end
+  end)
+end)
+
+for _, folder in ipairs { "openai-chat", "openai-compatible" } do
+  describe("the recordings of " .. folder, function()
+    local exchanges = recordings.exchanges(folder)
+
+    local function each(name, what)
+      it(name, function()
+        if #exchanges == 0 then
+          return pending("../shared/wire is not here")
+        end
+        what()
+      end)
+    end
+
+    each("are read as a plain reading reads them", function()
+      for _, x in ipairs(exchanges) do
+        check(x)
+      end
+    end)
+
+    each("give the same however their bytes are cut", function()
+      for _, x in ipairs(exchanges) do
+        check_cuts(x)
+      end
+    end)
+
+    each(
+      "are lowered to the requests that were recorded, each beginning with the one before",
+      function()
+        for _, list in ipairs(by_file(exchanges)) do
+          assert.is_true(check_requests(list))
+        end
+      end
+    )
+  end)
+end
