@@ -764,7 +764,7 @@ describe("an answer that is no answer", function()
     )
     has(
       message_of { headers = { ["Content-Type"] = "text/html" }, body = "<html><body>Hello" },
-      "near `<html><body>"
+      "the answer is a web page, no JSON; check base_url"
     )
     has(message_of { body = "" }, "the answer is empty")
     has(message_of(server.json { choices = server.array {} }), "no choices")
@@ -934,6 +934,80 @@ describe("the key", function()
       } }
     )
     assert.same({ "it is [secret], you know", "it is [secret], you know" }, { reply.text, text })
+  end)
+end)
+
+describe("an answer that is complete", function()
+  for _, how in ipairs { "stall", "cut" } do
+    it("is taken although the connection then meets a " .. how, function()
+      local whole = server.chat_text("complete", { stream = true })
+      whole[how] = #whole.body
+      local s <close> = serve(whole)
+      local began = ah.now()
+      local reply = run(s, { stream = true, retries = 0 })
+      assert.equal("complete", reply.text)
+      assert.is_true(ah.now() - began < 2)
+    end)
+  end
+
+  it("leaves its connection for the next request", function()
+    local s <close> = serve(server.chat_text("one", { stream = true, chunked = true }))
+    run(s, { stream = true })
+    run(s, { stream = true })
+    local seen = s:requests()
+    assert.equal(seen[1].conn, seen[2].conn)
+  end)
+end)
+
+describe("a web page in place of an answer", function()
+  it("is not asked for again", function()
+    local s <close> =
+      serve { headers = { ["Content-Type"] = "text/html" }, body = "<html>hello</html>" }
+    local err = run_error(s, { retries = 2 })
+    assert.is_false(err.retryable)
+    assert.equal(1, #s:requests())
+  end)
+end)
+
+describe("what stands in a conversation", function()
+  it("holds no key that a handler came across", function()
+    local t = ah.tool {
+      name = "env",
+      description = "Shows the environment.",
+      handler = function()
+        return { OPENAI_API_KEY = KEY }
+      end,
+    }
+    local s <close> = serve(server.chat_call("env", "{}", "c1"), server.chat_text("done"))
+    local reply = run(s, { tools = { t } })
+    has_not(reply:transcript(), "canary")
+    has(reply:transcript(), "[secret]")
+    has_not(s:requests()[2].body, "canary")
+  end)
+
+  it("is JSON whatever the model is called", function()
+    local s <close> = serve(server.chat_text("hello"))
+    local reply = run(s, { model = 'openai/a"b\n' })
+    assert.equal('openai/a"b\n', ah.json.decode(reply:transcript()).entries[1].model)
+  end)
+
+  it("keeps every system message in its place", function()
+    local s <close> = serve(server.chat_text("hello"))
+    run(
+      s,
+      {
+        messages = {
+          { role = "system", content = "one" },
+          { role = "user", content = "hi" },
+          { role = "system", content = "two" },
+        },
+      }
+    )
+    local roles = {}
+    for i, m in ipairs(s:requests()[1]:json().messages) do
+      roles[i] = m.role .. " " .. m.content
+    end
+    assert.same({ "system one", "user hi", "system two" }, roles)
   end)
 end)
 

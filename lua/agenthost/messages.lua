@@ -68,8 +68,8 @@ local function parts_of(at, content)
     fail(at, "content must be a string or a list of parts, found %s", type(content))
   end
   for i, part in ipairs(content) do
-    if type(part) ~= "table" or type(part.type) ~= "string" then
-      fail(at, 'content[%d] must be a part such as { type = "text", text = "..." }', i)
+    if type(part) ~= "table" or part.type ~= "text" or type(part.text) ~= "string" then
+      fail(at, 'content[%d] must be a part { type = "text", text = "..." }; others cannot be sent', i)
     end
   end
   return ah.array(content)
@@ -88,11 +88,12 @@ end
 
 local to = {}
 
-function to.system(at, m)
+-- The first is the prompt; later ones are said where they stand.
+function to.system(at, m, prompted)
   if type(m.content) ~= "string" then
     fail(at, "content of a system message must be a string")
   end
-  return { type = "prompt", text = m.content }
+  return { type = prompted and "note" or "prompt", text = m.content }
 end
 
 function to.user(at, m)
@@ -124,13 +125,14 @@ end
 
 --- Entries (type name and JSON text, alternating) of a list of messages.
 function M.to_entries(messages)
-  local out = {}
+  local out, prompted = {}, false
   for i, m in ipairs(messages) do
     local convert = type(m) == "table" and to[m.role]
     if not convert then
       fail(i, "role must be system, user, assistant or tool")
     end
-    local entry = convert(i, m)
+    local entry = convert(i, m, prompted)
+    prompted = prompted or m.role == "system"
     entry.time = m.timestamp and math.floor(m.timestamp * 1000) or nil
     out[#out + 1] = entry.type
     out[#out + 1] = ah.json.encode(entry)

@@ -177,17 +177,28 @@ static void put_options(lua_State *L, agent *a, ah_buf *b)
     lua_pop(L, 1);
 }
 
+/* The model as scripts name it, "provider/model", as a JSON string. */
+static void put_model(lua_State *L, const agent *a, ah_buf *b)
+{
+    ah_buf *name = push_buf(L, &a->lua->mem);
+
+    ah_buf_put(name, ah_text_slice(a->adapter->provider));
+    ah_buf_char(name, '/');
+    ah_buf_put(name, ah_text_slice(a->adapter->model));
+    if (!ah_utf8_valid(ah_buf_slice(name)))
+        ah_lua_raise(L, AH_USAGE, "ah.run: the name of the model is not UTF-8");
+    ah_json_put_string(b, ah_buf_slice(name));
+    lua_pop(L, 1);
+}
+
 static void read_settings(lua_State *L, agent *a)
 {
     ah_buf *b = push_buf(L, &a->lua->mem);
     ah_err err;
 
     ah_buf_str(b, "{\"type\":\"settings\",\"model\":");
-    ah_buf_char(b, '"');
-    ah_buf_put(b, ah_text_slice(a->adapter->provider));
-    ah_buf_char(b, '/');
-    ah_buf_put(b, ah_text_slice(a->adapter->model));
-    ah_buf_str(b, "\",\"options\":");
+    put_model(L, a, b);
+    ah_buf_str(b, ",\"options\":");
     put_options(L, a, b);
     ah_buf_char(b, '}');
     if (ah_text_from_buf(b, "options", &a->settings, &err) != AH_OK)
@@ -333,15 +344,11 @@ static void on_event(void *ud, const ah_event *e)
     ah_observer_event(&r->agent->observer, r->driven ? ah_driven_run(r->driven) : NULL, e);
 }
 
-/* From here on nothing of ours keeps the run. */
 static void on_done(void *ud, ah_driven *d)
 {
     run *r = ud;
-    lua_State *L = r->agent->lua->caller;
 
     (void)d;
-    lua_pushnil(L);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, r); /* an existing key: allocates nothing */
     r->agent->current = NULL;
     ah_waiter_done(&r->waiter);
 }
@@ -489,11 +496,9 @@ static int run_agent(lua_State *L, int at)
     luaL_setmetatable(L, RUN);
     lua_pushvalue(L, at);
     lua_setiuservalue(L, -2, 1);
-    lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, r); /* kept until it is done, whoever stops waiting */
+    ah_waiter_keep(L, &r->waiter); /* until it is done, whoever stops waiting */
     if (begin(a, r, text, &err) != AH_OK) {
-        lua_pushnil(L);
-        lua_rawsetp(L, LUA_REGISTRYINDEX, r);
+        ah_waiter_done(&r->waiter);
         return push_failure(L, &err, 0);
     }
     return ah_lua_await(L, &r->waiter, lua_gettop(L), finish);

@@ -25,8 +25,8 @@ typedef struct ah_call {
     ah_tool *tool;
     ah_text *args; /* checked, with defaults: what the handler gets */
     ah_overlay overlay;
-    int64_t started, ended;    /* loop clock; 0: not yet */
-    int64_t deadline;          /* 0: none */
+    int64_t started, ended; /* loop clock; 0: not yet */
+    int64_t deadline;       /* 0: none */
     bool success;
     ah_text *content; /* NULL when there was no memory for it */
     ah_status leave;  /* a status that ends the run once the batch is settled */

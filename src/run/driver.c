@@ -25,6 +25,7 @@ static void free_exchange(ah_exchange *x)
     if (x->of->x == x)
         x->of->x = NULL;
     ah_job_cancel(&x->job);
+    ah_timer_unset(&x->linger);
     ah_http_free_transfer(x->transfer);
     ah_buf_clear(&x->scratch);
     ah_free(h->mem, x);
@@ -61,6 +62,24 @@ static void tell_head(ah_exchange *x)
     ah_run_head(x->of->run, x->id, &head);
 }
 
+static void lingered(ah_timer *t)
+{
+    ah_exchange *x = FROM(t, ah_exchange, linger);
+
+    x->over = true;
+    ah_job_post(x->of->host, &x->job);
+}
+
+/* The message is complete, the response has not ended: it gets a little time to, so that
+ * the connection can be used again. */
+static void linger(ah_exchange *x)
+{
+    int64_t ms = ah_run_linger(x->of->run, x->id);
+
+    if (ms >= 0)
+        ah_timer_set(x->of->host->loop, &x->linger, ah_host_now(x->of->host) + ms);
+}
+
 /* Passes on what the transfer has. */
 static void on_news(ah_job *job)
 {
@@ -80,6 +99,10 @@ static void on_news(ah_job *job)
         if (err.status != AH_OK)
             err.phase = x->head_told ? AH_PHASE_RESPONSE : AH_PHASE_REQUEST;
         ah_exchange_end(x, &err);
+    } else if (x->over) {
+        ah_exchange_end(x, NULL);
+    } else {
+        linger(x);
     }
 }
 
@@ -118,7 +141,7 @@ static void start_exchange(ah_driven *d, uint32_t id)
         ah_run_end(d->run, id, &err);
         return;
     }
-    *x = (ah_exchange){.of = d, .id = id, .job = {.fn = on_news, .of = d}};
+    *x = (ah_exchange){.of = d, .id = id, .job = {.fn = on_news, .of = d}, .linger.fn = lingered};
     ah_buf_init(&x->scratch, d->host->mem, MAX_SCRATCH);
     d->x = x;
     if (a->vt->exchange)

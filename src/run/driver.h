@@ -28,7 +28,9 @@ typedef struct ah_exchange {
     ah_driven *of;
     uint32_t id;
     bool head_told;
+    bool over;             /* HTTP: waited long enough for the end of the response */
     ah_transfer *transfer; /* HTTP */
+    ah_timer linger;
     ah_buf scratch;
     ah_job job;
     void *task; /* the owner's */

@@ -150,6 +150,8 @@ static void file_answer(ah_run *run, ah_call *c)
         ah_overlay_drop(&c->overlay);
     else if (ah_overlay_commit(&c->overlay, t, NULL) != AH_OK)
         ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    if (c->content) /* a handler may have come across a key */
+        c->content->len = ah_secrets_redact(run->cfg.secrets, c->content->data, c->content->len);
     if (c->content)
         entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, ah_text_slice(c->content),
                                      wall(run));
@@ -828,6 +830,12 @@ void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes)
         exchange_failed(run);
 }
 
+int64_t ah_run_linger(const ah_run *run, uint32_t id)
+{
+    return id == run->exchange && run->reader ? run->reader->linger_ms : -1;
+}
+
+/* A connection that breaks after the message was complete takes nothing away. */
 void ah_run_end(ah_run *run, uint32_t id, const ah_err *err)
 {
     const ah_adapter_vt *vt = run->cfg.adapter->vt;
@@ -835,7 +843,7 @@ void ah_run_end(ah_run *run, uint32_t id, const ah_err *err)
     if (id == 0 || id != run->exchange)
         return;
     run->exchange = 0; /* nothing to stop any more */
-    if (err && err->status != AH_OK) {
+    if (err && err->status != AH_OK && run->reader->linger_ms < 0) {
         run->result.err = *err;
         exchange_failed(run);
     } else if (vt->end(run->reader, &run->result.err) != AH_OK) {

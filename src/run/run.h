@@ -63,6 +63,8 @@ bool ah_run_next(ah_run *run, ah_need *need);
 void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head);
 void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes);
 void ah_run_end(ah_run *run, uint32_t id, const ah_err *err); /* err NULL or AH_OK: complete */
+/* Once the message is complete: how long the rest of the response is worth waiting for, ms; else -1. */
+int64_t ah_run_linger(const ah_run *run, uint32_t id);
 void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now);
 void ah_run_tick(ah_run *run, int64_t now);
 /* Takes note; the next ah_run_next acts on it. status AH_CANCELLED, AH_NOMEM or AH_INTERNAL. */

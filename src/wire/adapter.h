@@ -83,6 +83,8 @@ struct ah_reader {
     int status;
     int64_t retry_after_ms; /* what the server advises; -1: nothing, -2: longer than we wait */
     int should_retry;       /* x-should-retry: 1, 0, or -1 when absent */
+    int64_t linger_ms;      /* -1: the message is not complete; else how long what may follow it
+                               (usage, the end of the response) is still waited for */
 };
 
 /* Fills status and advice from the head (NOTES.md 0.3). */

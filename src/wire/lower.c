@@ -139,7 +139,8 @@ static ah_break take(ah_lowered *w, size_t i)
 
 static void make_head(ah_lowered *w)
 {
-    memmove(w->segment, w->segment + w->n_head, w->n_body * (w->segment ? sizeof *w->segment : 0));
+    if (w->n_head)
+        memmove(w->segment, w->segment + w->n_head, w->n_body * sizeof *w->segment);
     w->n_head = 0;
     ah_buf_reset(&w->head, 0);
     w->adapter->vt->head(w->adapter, w);

@@ -11,7 +11,9 @@ enum {
     MAX_WHOLE = 64 << 20,
     MAX_ERROR_BODY = 64 << 10,
     MAX_WIRE_NAME = 64,
-    MOST_QUOTED = 400
+    MOST_QUOTED = 400,
+    LINGER_MS = 5000,    /* after finish_reason, for usage and [DONE] */
+    LINGER_DONE_MS = 250 /* after [DONE], for the end of the response */
 };
 
 static const char OFFICIAL[] = "https://api.openai.com/v1";
@@ -137,12 +139,14 @@ static void put_wire_name(ah_buf *b, ah_slice value)
 
 static void put_call(ah_buf *b, ah_slice call)
 {
-    ah_slice arguments = ah_json_member(call, "arguments");
+    ah_slice id, name, arguments;
+    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
 
+    ah_json_members(call, want, 3);
     ah_buf_str(b, "{\"id\":");
-    ah_buf_put(b, ah_json_member(call, "id"));
+    ah_buf_put(b, id);
     ah_buf_str(b, ",\"type\":\"function\",\"function\":{\"name\":");
-    put_wire_name(b, ah_json_member(call, "name"));
+    put_wire_name(b, name);
     ah_buf_str(b, ",\"arguments\":");
     if (arguments.n <= 2)
         ah_buf_str(b, "\"{}\"");
@@ -173,12 +177,14 @@ static void put_assistant(ah_buf *b, ah_slice json)
 /* This wire has no error flag: a failure says so in its text. */
 static void put_result(ah_buf *b, ah_slice json)
 {
-    ah_slice content = ah_json_member(json, "content");
-    bool failed = ah_json_kind_of(ah_json_member(json, "success")) == AH_JSON_FALSE;
+    ah_slice id, content, success;
+    const ah_json_wanted want[] = {{"id", &id}, {"content", &content}, {"success", &success}};
 
+    ah_json_members(json, want, 3);
     ah_buf_str(b, ",{\"role\":\"tool\",\"tool_call_id\":");
-    ah_buf_put(b, ah_json_member(json, "id"));
-    ah_buf_str(b, failed ? ",\"content\":\"Error: " : ",\"content\":\"");
+    ah_buf_put(b, id);
+    ah_buf_str(b,
+               ah_json_kind_of(success) == AH_JSON_FALSE ? ",\"content\":\"Error: " : ",\"content\":\"");
     if (content.n >= 2)
         ah_buf_add(b, content.p + 1, content.n - 1);
     ah_buf_char(b, '}');
@@ -277,7 +283,8 @@ static ah_status open_reader(const ah_adapter *a, ah_assembly *msg, ah_reader **
 
     if (!r)
         return ah_err_nomem(err);
-    r->base = (ah_reader){.adapter = a, .msg = msg, .retry_after_ms = -1, .should_retry = -1};
+    r->base =
+        (ah_reader){.adapter = a, .msg = msg, .retry_after_ms = -1, .should_retry = -1, .linger_ms = -1};
     ah_sse_init(&r->sse, a->mem, MAX_EVENT);
     ah_buf_init(&r->body, a->mem, MAX_WHOLE);
     *out = &r->base;
@@ -348,7 +355,7 @@ static int64_t count(ah_slice object, const char *key)
 {
     ah_json_num n;
 
-    return ah_json_number(ah_json_path(object, key), &n) && n.is_int && n.i > 0 ? n.i : 0;
+    return ah_json_number(ah_json_member(object, key), &n) && n.is_int && n.i > 0 ? n.i : 0;
 }
 
 /* An error that comes after a 200 may say itself what status it would have had. */
@@ -404,12 +411,17 @@ static ah_status bad_response(reader *r, ah_err *err, const char *what)
 
 static void read_usage(ah_assembly *msg, ah_slice usage)
 {
+    ah_slice of_input, of_output;
+    const ah_json_wanted want[] = {{"prompt_tokens_details", &of_input},
+                                   {"completion_tokens_details", &of_output}};
+
+    ah_json_members(usage, want, 2);
     msg->usage = (ah_usage){
         .input = count(usage, "prompt_tokens"),
-        .cached_read = count(usage, "prompt_tokens_details.cached_tokens"),
-        .cached_write = count(usage, "prompt_tokens_details.cache_write_tokens"),
+        .cached_read = count(of_input, "cached_tokens"),
+        .cached_write = count(of_input, "cache_write_tokens"),
         .output = count(usage, "completion_tokens"),
-        .reasoning = count(usage, "completion_tokens_details.reasoning_tokens"),
+        .reasoning = count(of_output, "reasoning_tokens"),
         .known = true,
     };
 }
@@ -444,10 +456,13 @@ static bool says(ah_slice value)
 
 static ah_status read_function(ah_draft_call *c, ah_slice function, ah_err *err)
 {
-    ah_slice name = ah_json_member(function, "name"), arguments = ah_json_member(function, "arguments");
-    ah_json_kind kind = ah_json_kind_of(arguments);
+    ah_slice name, arguments;
+    const ah_json_wanted want[] = {{"name", &name}, {"arguments", &arguments}};
+    ah_json_kind kind;
     ah_status st = AH_OK;
 
+    ah_json_members(function, want, 2);
+    kind = ah_json_kind_of(arguments);
     if (says(name))
         st = ah_assembly_call_name(c, inside(name), err);
     if (st == AH_OK && kind == AH_JSON_STRING)
@@ -556,12 +571,14 @@ static ah_status read_message(reader *r, ah_slice message, ah_err *err)
 /* One of possibly several choices: only the first answer (index 0) is ours. */
 static ah_status read_choice(reader *r, ah_slice choice, ah_err *err)
 {
-    ah_slice reason = ah_json_member(choice, "finish_reason");
-    ah_slice message = ah_json_member(choice, r->events ? "delta" : "message");
+    ah_slice reason, message, number;
+    const ah_json_wanted want[] = {
+        {"finish_reason", &reason}, {r->events ? "delta" : "message", &message}, {"index", &number}};
     ah_json_num index;
     ah_status st;
 
-    if (ah_json_number(ah_json_member(choice, "index"), &index) && index.d != 0)
+    ah_json_members(choice, want, 3);
+    if (ah_json_number(number, &index) && index.d != 0)
         return AH_OK;
     r->chosen = true;
     st = read_message(r, message, err);
@@ -644,6 +661,8 @@ static ah_status feed(ah_reader *base, ah_slice bytes, ah_err *err)
         st = ah_sse_feed(&r->sse, bytes, on_event, r, err);
         if (st != AH_OK && st != AH_NOMEM)
             err->phase = AH_PHASE_RESPONSE;
+        if (r->finished && r->chosen)
+            base->linger_ms = r->done ? LINGER_DONE_MS : LINGER_MS;
         return st;
     }
     if (base->status >= 300 && bytes.n > r->body.max - r->body.len)
@@ -698,6 +717,11 @@ static ah_status end(ah_reader *base, ah_err *err)
         return end_error(r, err);
     if (!r->body.len)
         return bad_response(r, err, "the answer is empty");
+    if (r->body.data[0] == '<') {
+        bad_response(r, err, "the answer is a web page, no JSON; check base_url");
+        err->retryable = false;
+        return AH_PROVIDER;
+    }
     st = check(r, ah_buf_slice(&r->body), "openai: the answer", err);
     if (st == AH_OK)
         st = read_document(r, ah_buf_slice(&r->body), err);

@@ -58,8 +58,12 @@ static ah_status open_reader(const ah_adapter *a, ah_assembly *msg, ah_reader **
 
     if (!r)
         return ah_err_nomem(err);
-    r->base =
-        (ah_reader){.adapter = a, .msg = msg, .retry_after_ms = -1, .should_retry = -1, .status = 200};
+    r->base = (ah_reader){.adapter = a,
+                          .msg = msg,
+                          .retry_after_ms = -1,
+                          .should_retry = -1,
+                          .linger_ms = -1,
+                          .status = 200};
     ah_buf_init(&r->line, a->mem, MAX_LINE);
     *out = &r->base;
     return AH_OK;
