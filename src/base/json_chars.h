@@ -1,0 +1,125 @@
+/* The characters of JSON text, shared by json.c and json_check.c and by nobody else:
+ * classes, skipping, UTF-8, and strings read byte by byte without unescaping them
+ * into memory. Small and hot, hence inline; nothing here reports an error. */
+#ifndef AH_BASE_JSON_CHARS_H
+#define AH_BASE_JSON_CHARS_H
+
+#include "base/json.h"
+
+/* Are bytes loaded lowest first? Then a word's lowest bit set tells its first byte that
+ * matters; elsewhere bytes are looked at one by one. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+enum { LOWEST_FIRST = 1 };
+#else
+enum { LOWEST_FIRST = 0 };
+#endif
+
+static inline bool is_white(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* ASCII that stands for itself in a string. */
+static inline bool is_plain(char c)
+{
+    return c >= 0x20 && c != '"' && c != '\\' && (unsigned char)c < 0x80;
+}
+
+/* Eight bytes at once: has a high bit where a byte is not plain, none where all are.
+ * A subtraction sets a high bit only by borrowing, so the lowest one set is true;
+ * those above it may be due to its borrow. */
+static inline uint64_t not_plain(uint64_t w)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t quote = (w ^ ones * '"') - ones, slash = (w ^ ones * '\\') - ones;
+
+    return (w | quote | slash | (w - ones * 0x20)) & ones << 7;
+}
+
+static inline const char *skip_plain(const char *p, const char *end)
+{
+    for (uint64_t w, found; LOWEST_FIRST && end - p >= 8; p += 8) {
+        memcpy(&w, p, 8);
+        if ((found = not_plain(w)))
+            return p + __builtin_ctzll(found) / 8;
+    }
+    while (p < end && is_plain(*p))
+        p++;
+    return p;
+}
+
+static inline const char *skip_blanks(const char *p, const char *end)
+{
+    const uint64_t blanks = 0x2020202020202020u;
+
+    for (uint64_t w; LOWEST_FIRST && end - p >= 8; p += 8) {
+        memcpy(&w, p, 8);
+        if (w != blanks)
+            return p + __builtin_ctzll(w ^ blanks) / 8;
+    }
+    while (p < end && *p == ' ')
+        p++;
+    return p;
+}
+
+/* Most white space is none, one blank, or a line's end and an indentation. */
+static inline const char *skip_white(const char *p, const char *end)
+{
+    while (p < end && is_white(*p))
+        p = skip_blanks(p + 1, end);
+    return p;
+}
+
+/* Length of the well-formed character at s (RFC 3629, section 4), or 0. */
+size_t ah_utf8_len(const char *s, const char *end);
+
+static inline bool is_high_surrogate(int c)
+{
+    return (c & ~0x3ff) == 0xd800;
+}
+
+static inline bool is_low_surrogate(int c)
+{
+    return (c & ~0x3ff) == 0xdc00;
+}
+
+/* Four hexadecimal digits, or -1. */
+int ah_json_hex4(const char *p, const char *end);
+
+/* The escaped low surrogate at p, or -1. */
+int ah_json_low_surrogate(const char *p, const char *end);
+
+/* Decodes the escape at *pp (a backslash), moves past it, returns the length of `out`. */
+size_t ah_json_unescape_one(const char **pp, const char *end, char out[4]);
+
+/* A raw string on its way out of its escapes. */
+typedef struct unescaped {
+    const char *p, *end;
+    char held[4]; /* of the escape just decoded: */
+    size_t n, i;  /* its length, and what was given of it */
+} unescaped;
+
+static inline unescaped unescaping(ah_slice raw)
+{
+    return (unescaped){.p = raw.p, .end = raw.p + raw.n};
+}
+
+static inline int next_byte(unescaped *u) /* -1 at the end */
+{
+    if (u->i < u->n)
+        return (unsigned char)u->held[u->i++];
+    if (u->p == u->end)
+        return -1;
+    if (*u->p != '\\')
+        return (unsigned char)*u->p++;
+    u->n = ah_json_unescape_one(&u->p, u->end, u->held);
+    u->i = 1;
+    return (unsigned char)u->held[0];
+}
+
+#endif
