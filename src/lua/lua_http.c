@@ -15,13 +15,20 @@ typedef struct request {
     size_t n_lines;
 } request;
 
-static int request_gc(lua_State *L)
+static void stop_request(ah_waiter *w)
 {
-    request *q = luaL_checkudata(L, 1, HTTP);
+    request *q = (request *)(void *)((char *)w - offsetof(request, waiter));
 
     ah_job_cancel(&q->job);
     ah_http_free_transfer(q->transfer);
     q->transfer = NULL;
+}
+
+static int request_gc(lua_State *L)
+{
+    request *q = luaL_checkudata(L, 1, HTTP);
+
+    stop_request(&q->waiter);
     ah_buf_clear(&q->lines);
     return 0;
 }
@@ -94,13 +101,12 @@ static void push_headers(lua_State *L, const ah_transfer *t)
     }
 }
 
-static int finish(lua_State *L, int status, lua_KContext ctx)
+/* -- response, or nil err */
+static int push_response(lua_State *L, const request *q)
 {
-    request *q = luaL_checkudata(L, (int)ctx, HTTP);
     ah_slice body;
     ah_err err;
 
-    (void)status;
     ah_transfer_ended(q->transfer, &err);
     if (err.status != AH_OK) {
         lua_pushnil(L);
@@ -117,6 +123,16 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     push_headers(L, q->transfer);
     lua_setfield(L, -2, "headers");
     return 1;
+}
+
+static int finish(lua_State *L, int status, lua_KContext ctx)
+{
+    request *q = luaL_checkudata(L, (int)ctx, HTTP);
+    int n = push_response(L, q);
+
+    (void)status;
+    stop_request(&q->waiter); /* its handle is free for the next request */
+    return n;
 }
 
 /* ah.http { url, method, headers, body, timeout, max_body }: { status, headers, body },
@@ -138,8 +154,9 @@ static int ah_http_call(lua_State *L)
     if (ah_field_string(L, 1, "ah.http", "body", &body))
         method = ah_slice_of("POST");
     ah_field_string(L, 1, "ah.http", "method", &method);
+    ah_lua_can_await(L);
     q = lua_newuserdatauv(L, sizeof *q, 0); /* -- t q */
-    *q = (request){.lua = h, .job.fn = on_job};
+    *q = (request){.waiter.leave = stop_request, .lua = h, .job.fn = on_job};
     ah_buf_init(&q->lines, &h->mem, MAX_SCRATCH);
     luaL_setmetatable(L, HTTP);
     read_headers(L, q);
@@ -152,8 +169,10 @@ static int ah_http_call(lua_State *L)
     req.n_body = body.p != NULL;
     if (!ah_buf_ok(&q->lines))
         return ah_lua_raise_nomem(L);
+    ah_waiter_keep(L, &q->waiter);
     if (ah_host_http(h->host, &http, &err) != AH_OK ||
         ah_http_start(http, &req, on_news, q, &q->transfer, &err) != AH_OK) {
+        ah_waiter_done(&q->waiter);
         lua_pushnil(L);
         ah_lua_push_error(L, &err);
         return 2;

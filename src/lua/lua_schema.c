@@ -7,6 +7,7 @@
 #include "lua/lua_schema.h"
 
 #include "base/near.h"
+#include "lua/lua_host.h"
 #include "lua/lua_sources.h"
 #include "lua/lua_value.h"
 

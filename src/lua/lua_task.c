@@ -49,19 +49,35 @@ static void hook(lua_State *L, lua_Debug *ar)
 
 /* -- life ---------------------------------------------------------------------------------- */
 
-/* A run that the task waited for ends with it. */
-static void leave_waiter(ah_task *t)
+static void let_go(ah_waiter *w)
 {
-    if (!t->waiter)
+    ah_lua *h = w->keeper;
+
+    w->keeper = NULL;
+    if (!h)
         return;
-    t->waiter->task = NULL;
-    if (t->waiter->scope && !t->waiter->done)
-        ah_driven_cancel(t->waiter->scope, AH_CANCELLED, "the call that waited for it was stopped");
+    lua_pushnil(h->caller);
+    lua_rawsetp(h->caller, LUA_REGISTRYINDEX, w); /* an existing key: allocates nothing */
+}
+
+/* A run that was waited for ends with the wait; it is done later. */
+static void leave(ah_waiter *w)
+{
+    w->task = NULL;
+    if (w->done)
+        return;
+    if (w->scope) {
+        ah_driven_cancel(w->scope, AH_CANCELLED, "the call that waited for it was stopped");
+        return;
+    }
+    w->leave(w);
+    let_go(w);
 }
 
 static void detach(ah_task *t)
 {
-    leave_waiter(t);
+    if (t->waiter)
+        leave(t->waiter);
     t->waiter = NULL;
     ah_job_cancel(&t->job);
     if (t->link) {
@@ -241,9 +257,17 @@ ah_task *ah_task_of(lua_State *L)
 
 /* -- waiting -------------------------------------------------------------------------------- */
 
+void ah_waiter_keep(lua_State *L, ah_waiter *w)
+{
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, w);
+    w->keeper = ah_lua_of(L);
+}
+
 void ah_waiter_done(ah_waiter *w)
 {
     w->done = true;
+    let_go(w);
     if (w->task)
         ah_job_post(w->task->lua->host, &w->task->job);
 }
@@ -340,8 +364,10 @@ int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
     ah_lua_can_await(L);
     switch (drive(L, h, w)) {
     case INTERRUPTED:
+        leave(w);
         return lua_error(L);
     case CANCELLED:
+        leave(w);
         if (!w->scope)
             return ah_lua_raise(L, AH_CANCELLED, "cancelled");
         break; /* the run's own error says so */
@@ -363,6 +389,11 @@ typedef struct sleeper {
 static void slept(ah_timer *timer)
 {
     ah_waiter_done(&((sleeper *)(void *)((char *)timer - offsetof(sleeper, timer)))->waiter);
+}
+
+static void stop_sleep(ah_waiter *w)
+{
+    ah_timer_unset(&((sleeper *)(void *)((char *)w - offsetof(sleeper, waiter)))->timer);
 }
 
 static int sleep_gc(lua_State *L)
@@ -388,9 +419,11 @@ static int ah_sleep(lua_State *L)
 
     if (!(seconds >= 0) || seconds > 1e9)
         return ah_lua_raise(L, AH_USAGE, "ah.sleep: seconds must be from 0 to 1e9");
+    ah_lua_can_await(L);
     s = lua_newuserdatauv(L, sizeof *s, 0);
-    *s = (sleeper){.timer.fn = slept};
+    *s = (sleeper){.waiter.leave = stop_sleep, .timer.fn = slept};
     luaL_setmetatable(L, SLEEP);
+    ah_waiter_keep(L, &s->waiter);
     ah_timer_set(h->host->loop, &s->timer, ah_host_now(h->host) + (int64_t)(seconds * 1000 + 0.5));
     return ah_lua_await(L, &s->waiter, 0, sleep_end);
 }

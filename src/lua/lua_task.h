@@ -12,12 +12,18 @@ typedef struct ah_waiter {
     bool done;
     ah_task *task;    /* who yielded for it; NULL: nobody */
     ah_driven *scope; /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
+    void (*leave)(struct ah_waiter *w); /* without a scope: nobody waits any more, stop what comes */
+    ah_lua *keeper;                     /* ah_waiter_keep */
 } ah_waiter;
 
 /* Waits in L until w->done, then calls k and returns its results: return ah_lua_await(...). */
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k);
 /* Raises where a wait in L could only drive, and too many drives are open already. */
 void ah_lua_can_await(lua_State *L);
+/* Keeps the userdata on top of L, which holds w, until w is done or left: C knows its
+ * address, and a finalizer cannot be relied on (Lua leaves it out when memory is out).
+ * Call ah_lua_can_await before, so that from here on nothing raises up to ah_lua_await. */
+void ah_waiter_keep(lua_State *L, ah_waiter *w);
 void ah_waiter_done(ah_waiter *w);
 
 struct ah_task {

@@ -1,0 +1,537 @@
+--- The flows of the torture program (torture.c), each run in a host of its own.
+--
+-- `attempt` does the flow while memory fails; what it leaves in `s` is judged when
+-- memory is sound again: the answer is the expected one, or the error says that memory
+-- is out; the conversation is sound; and the same host goes on working.
+--
+--   attempt(s)   may raise; s.agent, s.reply and s.err are looked at by the judge
+--   text         what s.reply must say           code   or what s.err.code must be
+--   judge(s, exact)  more; exact: nothing has failed, so nothing may be missing
+--   network      libcurl is at work, which does not always call it memory
+local env = ...
+
+local ah -- loaded while memory fails
+local M = {}
+local flows = {}
+
+local function load()
+  ah = require "agenthost"
+end
+
+--- A model that follows a rule, whatever failed before; "again" is answered "fine".
+local function model(rule)
+  return ah.scripted(function(request)
+    local last = request.entries[#request.entries]
+    if last.type == "user" and last.content[1].text == "again" then
+      return "fine"
+    end
+    return rule(last, request)
+  end)
+end
+
+--- Calls in the first turn, then a text.
+local function calling(calls, text)
+  return model(function(last)
+    return last.type == "user" and { calls = calls } or text
+  end)
+end
+
+local function weather_tool()
+  return ah.tool {
+    name = "weather", description = "The weather of a city.", full_description = "The weather \u{263a} of a city.",
+    schema = {
+      type = "object", required = { "city" }, additionalProperties = false,
+      properties = { city = { type = "string", minLength = 2 }, days = { type = "integer", default = 3 } },
+    },
+    result = { type = "object", properties = { degrees = { type = "integer" } } },
+    handler = function(args, ctx)
+      ctx:note("asked for " .. args.city)
+      return { city = args.city, degrees = 20 + args.days }
+    end,
+  }
+end
+
+-- -- the flows ------------------------------------------------------------------------------
+
+flows["host"] = {
+  text = "hello",
+  attempt = function(s)
+    load()
+    s.agent = ah.agent { model = model(function() return "hello" end) }
+    s.reply, s.err = s.agent:run("hi")
+  end,
+}
+
+flows["text answer"] = {
+  text = "hello",
+  attempt = function(s)
+    load()
+    s.agent = ah.agent {
+      model = model(function() return { text = "hello", usage = { input = 3, output = 2 } } end),
+      system = "Be brief.", options = { temperature = 0.5, stop = { "\n\n" } },
+    }
+    s.reply, s.err = s.agent:run("hi")
+    if s.reply then
+      s.messages, s.shown, s.usage = s.reply.messages, tostring(s.reply), s.reply.usage
+    end
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.shown == "hello" and #s.messages == 3 and s.usage.output == 2, "reply")
+    end
+  end,
+}
+
+flows["tool call"] = {
+  text = "warm",
+  attempt = function(s)
+    load()
+    s.agent = ah.agent {
+      model = calling({ { name = "weather", arguments = { city = "Rome" } } }, "warm"), tools = { weather_tool() },
+    }
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.agent:transcript():find('{\\"city\\":\\"Rome\\",\\"degrees\\":23}', 1, true), "result")
+    end
+  end,
+}
+
+flows["streamed text"] = {
+  text = "one two three",
+  attempt = function(s)
+    load()
+    s.seen, s.logged = "", 0
+    s.agent = ah.agent {
+      model = model(function() return { text = { "one", " two", " three" }, delay = 0.1 } end),
+      on = function(e)
+        if e.type == "content" then
+          s.seen = s.seen .. e.text
+        end
+      end,
+      log = function(_, line)
+        s.logged = s.logged + #line
+      end,
+    }
+    s.reply, s.err = s.agent:run("count")
+  end,
+  judge = function(s, exact)
+    assert(not exact or (s.seen == "one two three" and s.logged > 0), "events")
+  end,
+}
+
+flows["retry"] = {
+  text = "hello",
+  attempt = function(s)
+    local tries = 0
+    load()
+    s.agent = ah.agent {
+      model = model(function()
+        tries = tries + 1
+        if tries == 1 then
+          return { fail = { message = "too many", status = 429, retryable = true, retry_after = 0.001 } }
+        end
+        return tries == 2 and { text = "hel", cut = true } or "hello"
+      end),
+      retries = 3, on = { retry = function(e) s.retry = e end },
+    }
+    s.reply, s.err = s.agent:run("hi")
+  end,
+}
+
+flows["cancel in a turn"] = {
+  code = "cancelled", text = "not reached",
+  attempt = function(s)
+    load()
+    local stop = ah.tool {
+      name = "stop", description = "Cancels the run and goes on.", params = {},
+      handler = function()
+        local cleanup <close> = setmetatable({}, { __close = function() s.closed = true end })
+        s.agent:cancel()
+        ah.sleep(60)
+        return cleanup
+      end,
+    }
+    s.agent = ah.agent {
+      model = calling({ { name = "stop" }, { name = "stop" } }, "not reached"), tools = { stop },
+    }
+    s.reply, s.err = s.agent:run("stop")
+  end,
+  judge = function(s, exact)
+    assert(not exact or s.closed, "the handler was not closed")
+  end,
+}
+
+flows["deadline in a turn"] = {
+  code = "deadline_exceeded", text = "slow",
+  attempt = function(s)
+    load()
+    local slow = ah.tool {
+      name = "slow", description = "Takes its time.", params = { seconds = "number" }, parallel = true,
+      handler = function(args) ah.sleep(args.seconds) end,
+    }
+    s.agent = ah.agent {
+      model = calling({ { name = "slow", arguments = { seconds = 0.1 } }, { name = "slow", arguments = { seconds = 60 } } }, "slow"),
+      tools = { slow }, timeout = 2,
+    }
+    s.reply, s.err = s.agent:run("hurry")
+  end,
+}
+
+flows["parallel tools"] = {
+  text = "done",
+  attempt = function(s)
+    load()
+    local wait = ah.tool {
+      name = "wait", description = "Waits.", params = { seconds = "number" }, parallel = true, timeout = 1,
+      handler = function(args)
+        ah.sleep(args.seconds)
+        return args.seconds
+      end,
+    }
+    s.agent = ah.agent {
+      model = calling({
+        { name = "wait", arguments = { seconds = 0.3 } }, { name = "wait", arguments = { seconds = 0.2 } },
+        { name = "wait", arguments = { seconds = 30 } },
+      }, "done"),
+      tools = { wait },
+    }
+    s.reply, s.err = s.agent:run("wait")
+  end,
+}
+
+flows["a run in a handler"] = {
+  text = "outer",
+  attempt = function(s)
+    load()
+    local ask = ah.tool {
+      name = "ask", description = "Asks another model.", params = { question = "string" },
+      handler = function(args)
+        local reply, err = ah.run { model = calling({ { name = "weather", arguments = { city = "Oslo" } } }, "inner"),
+          tools = { weather_tool() }, args.question }
+        return reply and reply.text, err and err.message
+      end,
+    }
+    s.agent = ah.agent { model = calling({ { name = "ask", arguments = { question = "why?" } } }, "outer"), tools = { ask } }
+    s.reply, s.err = s.agent:run("ask")
+  end,
+}
+
+flows["cancel around a run in a handler"] = {
+  code = "cancelled", text = "not reached",
+  attempt = function(s)
+    load()
+    local ask = ah.tool {
+      name = "ask", description = "Asks a model that takes its time.", parallel = true,
+      handler = function()
+        s.inner = ah.agent { model = model(function()
+          s.begun = true
+          ah.sleep(60)
+          s.went_on = true
+          return "inner"
+        end) }
+        return s.inner:run("why?")
+      end,
+    }
+    local stop = ah.tool {
+      name = "stop", description = "Cancels the run.", parallel = true,
+      handler = function()
+        ah.sleep(1)
+        s.agent:cancel()
+      end,
+    }
+    s.agent = ah.agent { model = calling({ { name = "ask" }, { name = "stop" } }, "not reached"), tools = { ask, stop } }
+    s.reply, s.err = s.agent:run("ask")
+  end,
+  judge = function(s, exact)
+    assert(not exact or s.begun, "the inner run did not begin")
+    if s.err and s.err.code == "cancelled" then
+      ah.sleep(100)
+      assert(not s.went_on, "the inner run outlived the outer one")
+    end
+  end,
+}
+
+flows["two turns"] = {
+  text = "second",
+  attempt = function(s)
+    load()
+    local more = ah.tool {
+      name = "more", description = "Queues a message.", params = { text = "string", times = "integer?" },
+      handler = function(args)
+        s.agent:send(args.text)
+        return ah.ok({ args.text }, "queued")
+      end,
+    }
+    s.agent = ah.agent {
+      model = model(function(last)
+        local text = last.type == "user" and last.content[1].text
+        if text == "first" then
+          return { calls = { { name = "more", arguments = { text = "queued", times = 2 } } } }
+        end
+        return text == "second" and "second" or "first"
+      end),
+      tools = { more }, system = "Go on.",
+    }
+    s.first, s.err = s.agent:run("first")
+    if s.first then
+      s.reply, s.err = s.agent:run("second")
+    end
+  end,
+}
+
+flows["failing tools"] = {
+  text = "nothing works",
+  attempt = function(s)
+    load()
+    local function fails(name, handler)
+      return ah.tool { name = name, description = "Fails.", handler = handler, result = { type = "integer" } }
+    end
+    s.agent = ah.agent {
+      model = calling({
+        { name = "raise" }, { name = "object" }, { name = "say" }, { name = "fail" }, { name = "lie" },
+        { name = "odd" }, { name = "weather", arguments = "{'city':1}" }, { name = "weather", arguments = { town = 1 } },
+        { name = "wether" },
+      }, "nothing works"),
+      tools = {
+        fails("raise", function() error("broken") end),
+        fails("object", function() error(ah.error { code = "tool_validation", message = "not so" }) end),
+        fails("say", function() return nil, "no such thing" end),
+        fails("fail", function() return ah.fail("as it is") end),
+        fails("lie", function() return "three" end),
+        fails("odd", function() return nil, setmetatable({}, { __tostring = function() error("odd") end }) end),
+        weather_tool(),
+      },
+    }
+    s.reply, s.err = s.agent:run("try")
+  end,
+}
+
+flows["last answer"] = {
+  text = "enough",
+  attempt = function(s)
+    load()
+    s.agent = ah.agent {
+      model = model(function(_, request)
+        return request.options.tool_choice == "none" and "enough"
+          or { calls = { { name = "weather", arguments = { city = "Rome" } } } }
+      end),
+      tools = { weather_tool() }, max_iterations = 1, on_max = "answer", options = { tool_choice = "auto" },
+    }
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+  end,
+}
+
+flows["messages"] = {
+  text = "I know",
+  attempt = function(s)
+    load()
+    s.reply, s.err = ah.run {
+      model = model(function() return "I know" end),
+      messages = {
+        { role = "system", content = "Be brief." }, { role = "user", content = "hi", timestamp = 1.5 },
+        { role = "assistant", tool_calls = { { id = "a", name = "look", arguments = { at = 1 } } } },
+        { role = "tool", tool_call_id = "a", name = "look", content = "seen" },
+        { role = "assistant", content = "hello" },
+      },
+      "and now?",
+    }
+    s.back = s.reply and s.reply.messages
+  end,
+  judge = function(s, exact)
+    assert(not exact or #s.back == 7, "messages")
+  end,
+}
+
+flows["demo models"] = {
+  text = 'The tools said:\n- weather: {"city":"Rome","degrees":23}\n- weather: asked',
+  attempt = function(s)
+    load()
+    s.reply, s.err = ah.run { model = "demo/tools", tools = { weather_tool() }, "How is it in Rome?" }
+  end,
+  judge = function(s, exact)
+    assert(not exact or s.reply.rounds == 1, "rounds")
+  end,
+}
+
+flows["declarations"] = {
+  attempt = function(s)
+    load()
+    s.tools = {
+      ah.tool { name = "a", description = "Short forms.", params = {
+        text = "string", n = "integer?", list = { "string" }, deep = { x = "number", y = { z = "boolean?" } },
+      } },
+      ah.tool { name = "b", description = "JSON Schema as text.",
+        schema = '{"type":"object","properties":{"p":{"anyOf":[{"enum":[1,"two",null]},{"type":"array"}]}}}' },
+      weather_tool(),
+    }
+    s.spec = s.tools[1].spec
+    s.schema = ah.schema.short { name = "string", age = "integer?" }
+    local again = ah.schema(s.schema:text())
+    s.ok, s.value = again:validate({ name = "Ada", age = 36 })
+    s.bad, s.message, s.faults = again:validate({ name = 1, aeg = 2 }, "forbid")
+    s.refused = { select(2, pcall(ah.tool, { name = "A", description = "x" })),
+      select(2, pcall(ah.tool, { name = "a", descripton = "x" })),
+      select(2, pcall(ah.tool, { name = "a", description = "x", params = { q = "strin" } })),
+      select(2, pcall(ah.schema, { type = "strange" })) }
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.spec.parameters.properties.deep and s.ok and s.value.age == 36, "schema")
+      assert(s.bad == nil and #s.faults == 2 and #s.refused == 4, "faults")
+    end
+  end,
+  error_of = function(s)
+    return s.ok == nil and s.message
+  end,
+}
+
+flows["json"] = {
+  attempt = function(s)
+    load()
+    local many = {}
+    for i = 1, 40 do
+      many["k" .. i] = { i, i / 8, tostring(i), i % 2 == 0, ah.null }
+    end
+    s.text = ah.json.encode { many = many, empty = ah.array {}, none = ah.object {}, odd = "a\0b\"\\\u{263a}\n" }
+    s.value, s.message = ah.json.decode(s.text)
+    if not s.value then
+      return
+    end
+    s.same = ah.json.encode(s.value) == s.text
+    s.bad, s.why = ah.json.decode('{"a":1,"b":[1,2,{"c":"d","a":3,"a":4}]}')
+    s.refused, s.what = pcall(ah.json.encode, { a = { b = { print } } })
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.same and s.why:find("duplicate") and not s.refused, "json")
+    elseif s.why then
+      assert(s.bad == nil, "decoded what is no JSON")
+    end
+  end,
+  error_of = function(s)
+    return s.text and s.value == nil and s.message
+  end,
+}
+
+flows["openai over HTTP"] = {
+  text = "it is warm \u{263a}", network = true,
+  attempt = function(s)
+    load()
+    s.seen = ""
+    s.agent = ah.agent {
+      model = "openai/small", base_url = env.url, api_key = "sk-torture-0123456789", stream = true, retries = 0,
+      tools = { weather_tool() }, on = { content = function(e) s.seen = s.seen .. e.text end },
+    }
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+  end,
+  judge = function(s, exact)
+    assert(not exact or (s.seen == "it is warm \u{263a}" and s.reply.usage.output == 10), "stream")
+    assert(not s.err or not s.err.message:find("torture-0123", 1, true), "the key is shown")
+  end,
+}
+
+flows["http"] = {
+  network = true,
+  attempt = function(s)
+    load()
+    s.got, s.err = ah.http { url = env.url .. "/x", headers = { Accept = "text/plain", ["X-Y"] = "z" } }
+  end,
+  judge = function(s, exact)
+    assert(not s.got or (s.got.status == 200 and s.got.body == "plain"), "body")
+    assert(not exact or s.got.headers["content-type"] == "text/plain", "headers")
+  end,
+}
+
+-- -- judging -----------------------------------------------------------------------------------
+
+local function is_memory(message)
+  return message:find("out of memory", 1, true) or message:find("not enough memory", 1, true)
+end
+
+local function check_result(entry, call, seen)
+  assert(entry and entry.type == "tool_result" and entry.id == call.id, "a call without its answer")
+  assert(type(entry.content) == "string" and type(entry.success) == "boolean", "an answer without content")
+  assert(not seen[call.id], "a call id twice")
+  seen[call.id] = true
+end
+
+--- Every call answered once, right after its message, in order; nothing pending.
+local function check_transcript(text)
+  local t = assert(ah.json.decode(text))
+  local seen, i = {}, 1
+  assert(not t.pending, "a turn is pending")
+  while t.entries[i] do
+    local entry = t.entries[i]
+    assert(entry.type ~= "tool_result", "an answer without its call")
+    for _, call in ipairs(entry.tool_calls or {}) do
+      i = i + 1
+      check_result(t.entries[i], call, seen)
+    end
+    i = i + 1
+  end
+end
+
+local function check_transcripts(s)
+  for _, holder in ipairs { s.agent or false, s.inner or false, s.reply or false, s.err and s.err.reply or false } do
+    if holder then
+      check_transcript(holder:transcript())
+    end
+  end
+end
+
+local function check_error(flow, err)
+  local message = type(err) == "table" and err.message or err
+  assert(type(message) == "string", "an error without words")
+  local expected = type(err) == "table" and (err.code == flow.code or (flow.network and err.code == "http"))
+  assert(expected or is_memory(message), "an odd error: " .. message)
+end
+
+local function check_outcome(flow, s, exact)
+  local err = s.err or (flow.error_of and flow.error_of(s))
+  if err then
+    check_error(flow, err)
+  end
+  if s.reply and flow.text and s.reply.text ~= flow.text and flow.text:sub(1, 9) ~= "The tools" then
+    error("an odd answer: " .. s.reply.text)
+  end
+  if exact and flow.code then
+    assert(s.err and s.err.code == flow.code, "not ended by " .. flow.code)
+  elseif exact then
+    assert(not err, tostring(err))
+    assert(not flow.text or s.reply, "no answer")
+  end
+end
+
+--- The host works on: the same conversation, a new one, and a tool.
+local function check_host(s)
+  load()
+  if s.agent then
+    assert(assert(s.agent:run("again")).text == "fine", "the conversation does not go on")
+    check_transcript(s.agent:transcript())
+  end
+  local reply = assert(ah.run { model = calling({ { name = "weather", arguments = { city = "Bonn" } } }, "fine"),
+    tools = { weather_tool() }, "hello" })
+  assert(reply.text == "fine" and reply.rounds == 1, "a new run does not work")
+  assert(reply:transcript():find("Bonn", 1, true), "a new run's tool does not work")
+end
+
+--- attempt() of the flow and judge(exact) after it; the others are for torture.c.
+function M.choose(name)
+  local flow, s = flows[name], {}
+  function M.attempt()
+    flow.attempt(s)
+  end
+  function M.judge(exact)
+    load()
+    check_outcome(flow, s, exact)
+    check_transcripts(s)
+    if flow.judge then
+      flow.judge(s, exact)
+    end
+    check_host(s)
+  end
+end
+
+return M

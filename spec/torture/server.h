@@ -1,0 +1,162 @@
+/* A model behind HTTP for the torture program: a thread that answers requests on a
+ * loopback port with canned event streams. It allocates nothing, so that it takes
+ * no part in the count. Not a server for anything else: requests must fit REQUEST
+ * bytes and carry a Content-Length, and no more than CONNECTIONS are open at once. */
+#ifndef AH_TORTURE_SERVER_H
+#define AH_TORTURE_SERVER_H
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CONNECTIONS = 32, REQUEST = 16 << 10 };
+
+#define EVENT(json) "data: " json "\n\n"
+#define CHOICE(delta, reason) EVENT("{\"choices\":[{\"index\":0,\"delta\":" delta ",\"finish_reason\":" reason "}]}")
+#define CALL(json) CHOICE("{\"tool_calls\":[{\"index\":0," json "}]}", "null")
+#define USAGE EVENT("{\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":5}}")
+#define TEXT(a, b) \
+    CHOICE("{\"role\":\"assistant\",\"content\":\"" a "\"}", "null") CHOICE("{\"content\":\"" b "\"}", "null") \
+    CHOICE("{}", "\"stop\"") USAGE EVENT("[DONE]")
+
+static const char stream_fine[] = TEXT("fi", "ne");
+static const char stream_text[] = TEXT("it is ", "warm \\u263a");
+static const char stream_call[] =
+    CALL("\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"weather\",\"arguments\":\"\"}")
+    CALL("\"function\":{\"arguments\":\"{\\\"city\\\":\"}") CALL("\"function\":{\"arguments\":\"\\\"Rome\\\"}\"}")
+    CHOICE("{}", "\"tool_calls\"") USAGE EVENT("[DONE]");
+
+/* A request in the making. */
+typedef struct connection {
+    size_t len;
+    char data[REQUEST + 1];
+} connection;
+
+typedef struct server {
+    int listener;
+    int port;
+} server;
+
+static const char *answer_to(const char *request)
+{
+    if (strstr(request, "\"content\":\"again\""))
+        return stream_fine;
+    return strstr(request, "\"role\":\"tool\"") ? stream_text : stream_call;
+}
+
+static bool send_all(int fd, const char *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
+
+        if (sent <= 0)
+            return false;
+        p += sent;
+        n -= (size_t)sent;
+    }
+    return true;
+}
+
+static bool reply(int fd, const char *request)
+{
+    const char *body = strncmp(request, "GET ", 4) == 0 ? "plain" : answer_to(request);
+    const char *type = body[0] == 'p' ? "text/plain" : "text/event-stream";
+    char head[128];
+    int n = snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n", type,
+                     strlen(body));
+
+    return send_all(fd, head, (size_t)n) && send_all(fd, body, strlen(body));
+}
+
+/* Bytes of the request at the beginning of what came, or 0 while it is not whole. */
+static size_t whole_request(const connection *c)
+{
+    const char *end = strstr(c->data, "\r\n\r\n"), *length;
+    size_t n;
+
+    if (!end)
+        return 0;
+    length = strstr(c->data, "Content-Length: ");
+    n = (size_t)(end - c->data) + 4 + (length && length < end ? (size_t)atol(length + 16) : 0);
+    return n <= c->len ? n : 0;
+}
+
+/* False: the connection is over. */
+static bool serve(int fd, connection *c)
+{
+    ssize_t n = recv(fd, c->data + c->len, REQUEST - c->len, 0);
+    size_t done;
+
+    if (n <= 0)
+        return false;
+    c->len += (size_t)n;
+    c->data[c->len] = '\0';
+    while ((done = whole_request(c)) > 0) {
+        if (!reply(fd, c->data))
+            return false;
+        memmove(c->data, c->data + done, c->len - done + 1);
+        c->len -= done;
+    }
+    return true;
+}
+
+static void welcome(int listener, struct pollfd *fds, connection *all)
+{
+    int fd = accept(listener, NULL, NULL), on = 1;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* head and body are sent apart */
+    for (int i = 1; fd >= 0 && i <= CONNECTIONS; i++)
+        if (fds[i].fd < 0) {
+            fds[i] = (struct pollfd){.fd = fd, .events = POLLIN};
+            all[i].len = 0;
+            return;
+        }
+    if (fd >= 0)
+        close(fd);
+}
+
+static void *serve_all(void *ud)
+{
+    static connection all[CONNECTIONS + 1];
+    struct pollfd fds[CONNECTIONS + 1];
+    server *s = ud;
+
+    for (int i = 0; i <= CONNECTIONS; i++)
+        fds[i] = (struct pollfd){.fd = i ? -1 : s->listener, .events = POLLIN};
+    while (poll(fds, CONNECTIONS + 1, -1) > 0) {
+        for (int i = 1; i <= CONNECTIONS; i++)
+            if (fds[i].fd >= 0 && fds[i].revents && !serve(fds[i].fd, &all[i])) {
+                close(fds[i].fd);
+                fds[i].fd = -1;
+            }
+        if (fds[0].revents)
+            welcome(s->listener, fds, all);
+    }
+    return NULL;
+}
+
+/* Lives to the end of the process, and so must *s. */
+static bool start_server(server *s)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof a;
+    pthread_t thread;
+
+    s->listener = socket(AF_INET, SOCK_STREAM, 0);
+    if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&a, sizeof a) != 0 || listen(s->listener, 64) != 0 ||
+        getsockname(s->listener, (struct sockaddr *)&a, &size) != 0)
+        return false;
+    s->port = ntohs(a.sin_port);
+    return pthread_create(&thread, NULL, serve_all, s) == 0 && pthread_detach(thread) == 0;
+}
+
+#endif

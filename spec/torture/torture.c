@@ -1,0 +1,566 @@
+/* The torture of agenthost: every allocation fails, once, and from there on.
+ *
+ * One counting allocator is under everything: the host, Lua, cJSON and libcurl. For each
+ * flow of flows.lua and n = 1, 2, 3 ... the n-th allocation fails; after each there must be
+ * no crash, no leak, a clean error or none, a sound conversation, and a host that works on.
+ * Time is simulated where no network is in the flow, so that waiting costs nothing.
+ *
+ *     torture [--all] [--flow NAME] [--mode once|from] [--at N]
+ *
+ * Lua's hash seed differs from host to host, so counts differ by a few and --at N may
+ * need its neighbours. The allocator's numbers are file-scope since the hooks of cJSON and
+ * libcurl carry no pointer; only this program may call those. Run from the repository's root. */
+#define _DEFAULT_SOURCE
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <cjson/cJSON.h>
+#include <curl/curl.h>
+
+#include "lua/lua_host.h"
+#include "server.h"
+
+enum { SAMPLED = 3000, HANG_SECONDS = 30, WORDS = 2048 };
+
+typedef enum mode { ONCE, FROM } mode;
+
+/* Where memory fails. */
+enum { IN_OPEN = 1, IN_SCRIPT = 2, IN_CLOSE = 4 };
+
+typedef struct flow {
+    const char *name;
+    int where;
+    bool network;
+} flow;
+
+static const flow flows[] = {
+    {"host", IN_OPEN | IN_SCRIPT | IN_CLOSE, false},
+    {"text answer", IN_SCRIPT, false},
+    {"tool call", IN_SCRIPT, false},
+    {"streamed text", IN_SCRIPT, false},
+    {"retry", IN_SCRIPT, false},
+    {"cancel in a turn", IN_SCRIPT, false},
+    {"deadline in a turn", IN_SCRIPT, false},
+    {"parallel tools", IN_SCRIPT, false},
+    {"a run in a handler", IN_SCRIPT, false},
+    {"cancel around a run in a handler", IN_SCRIPT, false},
+    {"two turns", IN_SCRIPT, false},
+    {"failing tools", IN_SCRIPT, false},
+    {"last answer", IN_SCRIPT, false},
+    {"messages", IN_SCRIPT, false},
+    {"demo models", IN_SCRIPT, false},
+    {"declarations", IN_SCRIPT, false},
+    {"json", IN_SCRIPT, false},
+    {"openai over HTTP", IN_SCRIPT, true},
+    {"http", IN_SCRIPT, true},
+};
+
+/* -- memory --------------------------------------------------------------------------- */
+
+static struct {
+    atomic_bool armed;
+    atomic_long seen, failed, live;
+    long at;   /* this allocation fails, counted from 1 */
+    mode mode; /* FROM: and all after it */
+    bool show; /* where it was asked for, once */
+} memory;
+
+/* Of the sanitizers, where they are linked. */
+void __sanitizer_print_stack_trace(void) __attribute__((weak));
+void __sanitizer_set_death_callback(void (*fn)(void)) __attribute__((weak));
+int __lsan_is_turned_off(void);
+
+static bool must_fail(void)
+{
+    long n;
+
+    if (!memory.armed)
+        return false;
+    n = ++memory.seen;
+    if (n != memory.at && (n < memory.at || memory.mode == ONCE))
+        return false;
+    if (memory.show && ++memory.failed == 1 && __sanitizer_print_stack_trace)
+        __sanitizer_print_stack_trace();
+    else if (!memory.show)
+        memory.failed++;
+    return true;
+}
+
+static void *change(void *p, size_t size)
+{
+    void *to = must_fail() ? NULL : realloc(p, size ? size : 1);
+
+    if (to && !p)
+        memory.live++;
+    return to;
+}
+
+static void give_back(void *p)
+{
+    if (p)
+        memory.live--;
+    free(p);
+}
+
+/* ah_config.alloc */
+static void *host_memory(void *ud, void *p, size_t size)
+{
+    (void)ud;
+    if (size)
+        return change(p, size);
+    give_back(p);
+    return NULL;
+}
+
+static void *take(size_t size)
+{
+    return change(NULL, size);
+}
+
+static void *take_zeroed(size_t n, size_t size)
+{
+    void *p = size && n > SIZE_MAX / size ? NULL : take(n * size);
+
+    return p ? memset(p, 0, n * size) : NULL;
+}
+
+static char *take_copy(const char *s)
+{
+    char *p = take(strlen(s) + 1);
+
+    return p ? strcpy(p, s) : NULL;
+}
+
+/* -- time ------------------------------------------------------------------------------- */
+
+/* The two calls below stand before those of the C library. */
+static struct {
+    bool simulated;
+    atomic_llong ms;
+} now;
+
+static const char *doing = "nothing"; /* the point at work, for those who find that it ends badly */
+
+static void say_doing(const char *how)
+{
+    if (write(STDERR_FILENO, doing, strlen(doing)) < 0 || write(STDERR_FILENO, how, strlen(how)) < 0)
+        _exit(2);
+}
+
+static void crashed(void)
+{
+    say_doing(": crashed, as said above\n");
+}
+
+/* The sanitizer's own search for leaks cannot know why a finalizer was not called. */
+static bool losses;
+
+int __lsan_is_turned_off(void)
+{
+    return losses;
+}
+
+static void hangs(int sig)
+{
+    (void)sig;
+    say_doing(": hangs\n");
+    _exit(1);
+}
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    if (!now.simulated || id != CLOCK_MONOTONIC)
+        return (int)syscall(SYS_clock_gettime, id, t);
+    *t = (struct timespec){(time_t)(now.ms / 1000), (long)(now.ms % 1000) * 1000000};
+    return 0;
+}
+
+/* Simulated, a wait for nothing but time passes at once, and one without an end hangs. */
+int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
+{
+    int n = (int)syscall(SYS_epoll_pwait, epoll, events, most, now.simulated ? 0 : timeout, NULL, 0);
+
+    if (n != 0 || !now.simulated)
+        return n;
+    if (timeout < 0)
+        hangs(0);
+    now.ms += timeout;
+    return 0;
+}
+
+/* -- one point ---------------------------------------------------------------------------- */
+
+typedef struct point {
+    const flow *flow;
+    mode mode;
+    long n; /* 0: nothing fails */
+} point;
+
+typedef struct torture {
+    char *code; /* flows.lua, compiled */
+    size_t size;
+    server server;
+    char warning[200]; /* of Lua, in the making */
+    bool lost;         /* a finalizer, in this point */
+    long losses;       /* points with one, in this flow */
+    char wrong[WORDS]; /* what the last point did wrong, or "" */
+} torture;
+
+static void wrong(torture *t, const char *what, const char *detail)
+{
+    if (!t->wrong[0])
+        snprintf(t->wrong, sizeof t->wrong, "%s%s%s", what, detail ? ": " : "", detail ? detail : "");
+}
+
+static void begin_count(const point *p)
+{
+    memory.seen = 0;
+    memory.failed = 0;
+    memory.at = p->n ? p->n : LONG_MAX;
+    memory.mode = p->mode;
+}
+
+static void arm(const point *p, int where)
+{
+    memory.armed = (p->flow->where & where) != 0;
+}
+
+static void disarm(void)
+{
+    memory.armed = false;
+}
+
+/* Lua warns of a finalizer that raised, and of one for which it had no memory: that one
+ * is never called, and what it would have given back stays for as long as the process. */
+static void on_warning(void *ud, const char *words, int more)
+{
+    torture *t = ud;
+    size_t n = strlen(t->warning);
+
+    snprintf(t->warning + n, sizeof t->warning - n, "%s", words);
+    if (more)
+        return;
+    if (strstr(t->warning, "not enough memory"))
+        t->lost = true;
+    else
+        wrong(t, "a finalizer raised", t->warning);
+    t->warning[0] = '\0';
+}
+
+/* A record must be a whole line, whatever memory there is. */
+static void on_record(void *ud, ah_log_level level, const char *line)
+{
+    (void)level;
+    if (strlen(line) >= 4096 || strchr(line, '\n'))
+        wrong(ud, "an odd log record", line);
+}
+
+static int push_flows(lua_State *L)
+{
+    const torture *t = lua_touserdata(L, 1);
+    const point *p = lua_touserdata(L, 2);
+
+    if (luaL_loadbufferx(L, t->code, t->size, "flows", "b") != LUA_OK)
+        return lua_error(L);
+    lua_newtable(L);
+    lua_pushfstring(L, "http://127.0.0.1:%d", t->server.port);
+    lua_setfield(L, -2, "url");
+    lua_call(L, 1, 1); /* -- flows */
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "torture");
+    lua_getfield(L, -2, "choose");
+    lua_pushstring(L, p->flow->name);
+    lua_call(L, 1, 0);
+    return 0;
+}
+
+static int judge(lua_State *L)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_getfield(L, -1, "torture");
+    lua_getfield(L, -1, "judge");
+    lua_pushboolean(L, memory.failed == 0);
+    lua_call(L, 1, 0);
+    return 0;
+}
+
+static int with_traceback(lua_State *L)
+{
+    luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+    return 1;
+}
+
+/* Calls one of the two above with sound memory. */
+static bool call(torture *t, const point *p, lua_State *L, lua_CFunction f)
+{
+    bool ok;
+
+    lua_settop(L, 0);
+    lua_pushcfunction(L, with_traceback);
+    lua_pushcfunction(L, f);
+    lua_pushlightuserdata(L, t);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)p);
+    ok = lua_pcall(L, 2, 0, 1) == LUA_OK;
+    if (!ok)
+        wrong(t, "afterwards", lua_tostring(L, -1));
+    lua_settop(L, 0);
+    return ok;
+}
+
+static void check_status(torture *t, const ah_host *host, ah_status st)
+{
+    const char *words = st == AH_OK ? "" : ah_errmsg(host);
+
+    if (st == AH_OK || (memory.failed && st == AH_NOMEM && strlen(words) > 0))
+        return;
+    if (!memory.failed || !(strstr(words, "out of memory") || strstr(words, "not enough memory")))
+        wrong(t, "the script failed", words);
+}
+
+static void use_host(torture *t, const point *p, ah_host *host)
+{
+    ah_lua *h = ((struct ah_host *)host)->owner;
+    ah_status st;
+
+    lua_setwarnf(h->main, on_warning, t);
+    if (!call(t, p, h->main, push_flows))
+        return;
+    arm(p, IN_SCRIPT);
+    st = ah_script(host, "spec/torture/attempt.lua", 0, NULL);
+    disarm();
+    check_status(t, host, st);
+    call(t, p, h->main, judge);
+}
+
+static void live(torture *t, const point *p)
+{
+    ah_config cfg = {.size = sizeof cfg,
+                     .alloc = host_memory,
+                     .log = on_record,
+                     .log_ud = t,
+                     .log_level = AH_LOG_DEBUG};
+    ah_host *host = NULL;
+    ah_status st;
+
+    arm(p, IN_OPEN);
+    st = ah_open(&cfg, &host);
+    disarm();
+    if (st != AH_OK && (st != AH_NOMEM || host || !memory.failed))
+        wrong(t, "ah_open failed", ah_status_name(st));
+    if (st != AH_OK)
+        return;
+    use_host(t, p, host);
+    arm(p, IN_CLOSE);
+    ah_close(host);
+    disarm();
+}
+
+static const char *const mode_names[] = {"once", "from"};
+
+/* True: all was well. */
+static bool try_point(torture *t, const point *p)
+{
+    static char words[200];
+    long before = memory.live;
+
+    snprintf(words, sizeof words, "torture: %s: mode %s n=%ld", p->flow->name, mode_names[p->mode],
+             p->n);
+    doing = words;
+    t->wrong[0] = '\0';
+    t->lost = false;
+    now.simulated = !p->flow->network;
+    alarm(HANG_SECONDS);
+    begin_count(p);
+    live(t, p);
+    alarm(0);
+    if (t->lost && memory.live != before) {
+        t->losses++;
+        losses = true;
+    } else if (memory.live != before && p->n > 0) {
+        char n[32];
+
+        snprintf(n, sizeof n, "%ld", memory.live - before);
+        wrong(t, "blocks that were not given back", n);
+    }
+    if (!t->wrong[0])
+        return true;
+    printf("%s: %s\n  again: torture --flow \"%s\" --mode %s --at %ld\n", words, t->wrong, p->flow->name,
+           mode_names[p->mode], p->n);
+    return false;
+}
+
+/* -- all points ----------------------------------------------------------------------------- */
+
+typedef struct options {
+    const char *flow; /* NULL: all */
+    int mode;         /* -1: both */
+    long at;          /* 0: all */
+    bool all;         /* no sampling */
+} options;
+
+/* Each day's sample is another one. */
+static long stride_of(const point *p, const options *o, long points)
+{
+    return p->mode == FROM && !o->all && points > SAMPLED ? points / SAMPLED + 1 : 1;
+}
+
+/* Goes on until nothing has failed. `points`: about how many there are. */
+static bool try_mode(torture *t, point p, const options *o, long points, long *tried)
+{
+    long stride = stride_of(&p, o, points);
+
+    if (o->mode >= 0 && o->mode != (int)p.mode)
+        return true;
+    p.n = stride > 1 ? (long)(time(NULL) / 86400 % stride) + 1 : 1;
+    do {
+        if (!try_point(t, &p))
+            return false;
+        p.n += stride;
+        ++*tried;
+    } while (memory.failed > 0);
+    return true;
+}
+
+/* Twice with sound memory: what libcurl keeps for the process is kept after the first. */
+static bool warm_up(torture *t, const flow *f, long *points)
+{
+    point p = {.flow = f};
+    long before;
+
+    if (!try_point(t, &p))
+        return false;
+    *points = memory.seen;
+    before = memory.live;
+    if (!try_point(t, &p))
+        return false;
+    if (memory.live != before)
+        printf("torture: %s: %ld blocks are not given back though memory is sound\n", f->name,
+               memory.live - before);
+    return memory.live == before;
+}
+
+static bool try_flow(torture *t, const flow *f, const options *o)
+{
+    long points, once = 0, from = 0, stride;
+    point p = {.flow = f, .mode = FROM};
+
+    if (!warm_up(t, f, &points))
+        return false;
+    if (o->at) {
+        p = (point){f, o->mode < 0 ? ONCE : (mode)o->mode, o->at};
+        memory.show = true;
+        return try_point(t, &p);
+    }
+    if (!try_mode(t, (point){f, ONCE, 0}, o, points, &once) || !try_mode(t, p, o, points, &from))
+        return false;
+    printf("torture: %s: %ld points once, %ld from there on", f->name, once, from);
+    if ((stride = stride_of(&p, o, points)) > 1)
+        printf(" (each %ldth of %ld)", stride, points);
+    if (t->losses)
+        printf(" (%ld of them with a finalizer that Lua had no memory to call)", t->losses);
+    t->losses = 0;
+    puts(": ok");
+    fflush(stdout);
+    return true;
+}
+
+static int try_all(torture *t, const options *o)
+{
+    size_t tried = 0;
+
+    for (size_t i = 0; i < sizeof flows / sizeof *flows; i++) {
+        if (o->flow && strcmp(o->flow, flows[i].name) != 0)
+            continue;
+        if (!try_flow(t, &flows[i], o))
+            return 1;
+        tried++;
+    }
+    if (!tried)
+        fprintf(stderr, "torture: there is no flow \"%s\"\n", o->flow);
+    else
+        printf("torture: %zu flows: no crash, no leak, nothing odd\n", tried);
+    return tried ? 0 : 2;
+}
+
+/* -- start -------------------------------------------------------------------------------------- */
+
+static int keep_code(lua_State *L, const void *p, size_t n, void *ud)
+{
+    torture *t = ud;
+    char *grown = realloc(t->code, t->size + n);
+
+    (void)L;
+    if (!grown)
+        return 1;
+    memcpy(grown + t->size, p, n);
+    t->code = grown;
+    t->size += n;
+    return 0;
+}
+
+/* Compiled once: a host is made for every point. */
+static bool compile_flows(torture *t)
+{
+    lua_State *L = luaL_newstate();
+    bool ok = L && luaL_loadfilex(L, "spec/torture/flows.lua", "t") == LUA_OK &&
+              lua_dump(L, keep_code, t, 0) == 0;
+
+    if (!ok)
+        fprintf(stderr, "torture: %s\n", L ? lua_tostring(L, -1) : "out of memory");
+    if (L)
+        lua_close(L);
+    return ok;
+}
+
+static bool read_options(options *o, int argc, char **argv)
+{
+    *o = (options){.mode = -1};
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+
+        if (strcmp(argv[i], "--all") == 0)
+            o->all = true;
+        else if (strcmp(argv[i], "--flow") == 0 && ++i)
+            o->flow = value;
+        else if (strcmp(argv[i], "--mode") == 0 && ++i &&
+                 (!strcmp(value, "once") || !strcmp(value, "from")))
+            o->mode = strcmp(value, "from") == 0;
+        else if (strcmp(argv[i], "--at") == 0 && ++i && atol(value) > 0)
+            o->at = atol(value);
+        else
+            return false;
+    }
+    return !o->at || o->flow;
+}
+
+int main(int argc, char **argv)
+{
+    cJSON_Hooks hooks = {take, give_back};
+    static torture t;
+    options o;
+    int rc;
+
+    curl_global_init_mem(CURL_GLOBAL_DEFAULT, take, give_back, change, take_copy, take_zeroed);
+    cJSON_InitHooks(&hooks);
+    if (!read_options(&o, argc, argv)) {
+        fputs("usage: torture [--all] [--flow NAME] [--mode once|from] [--at N]   (--at needs --flow)\n",
+              stderr);
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGALRM, hangs);
+    if (__sanitizer_set_death_callback)
+        __sanitizer_set_death_callback(crashed);
+    if (!compile_flows(&t) || !start_server(&t.server))
+        return 2;
+    rc = try_all(&t, &o);
+    free(t.code);
+    return rc;
+}
