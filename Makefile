@@ -26,8 +26,13 @@ endif
 
 LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4)
 LUA_LIBS := $(shell $(PKG_CONFIG) --libs lua5.4)
-DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson)
-DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson)
+# Without libpcre2-8 schemas have no `pattern`; PCRE2= on the command line leaves it out.
+PCRE2 ?= $(shell $(PKG_CONFIG) --exists libpcre2-8 && echo libpcre2-8)
+PCRE2 := $(PCRE2)
+PCRE2_CFLAGS := $(if $(PCRE2),-DAH_WITH_PCRE2 $(shell $(PKG_CONFIG) --cflags $(PCRE2)))
+PCRE2_LIBS := $(if $(PCRE2),$(shell $(PKG_CONFIG) --libs $(PCRE2)))
+DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS)
+DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS)
 LUA_LMOD ?= $(PREFIX)/share/lua/5.4
 LUA_CMOD ?= $(PREFIX)/lib/lua/5.4
 
@@ -95,7 +100,7 @@ $(BUILD)/agenthost.pc: Makefile
 	@mkdir -p $(@D)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
 	  'Name: agenthost' 'Description: runs LLM agents whose tools are written in Lua' \
-	  'Version: $(VERSION)' 'Requires: lua5.4' 'Requires.private: libcurl libcjson' \
+	  'Version: $(VERSION)' 'Requires: lua5.4' 'Requires.private: libcurl libcjson $(PCRE2)' \
 	  'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lagenthost' 'Libs.private: -pthread' > $@
 
 # -- programs of the specs and the benchmark ----------------------------------------
@@ -155,14 +160,14 @@ fuzz-%: fuzz/fuzz_%.c
 	@mkdir -p build/fuzz/$*.new
 ifeq ($(HAS_FUZZER),yes)
 	@clang -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) \
-	  -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $< $(FUZZED_SRC) -lcjson -o build/fuzz/$*
+	  -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $< $(FUZZED_SRC) -lcjson $(PCRE2_LIBS) -o build/fuzz/$*
 	@echo "  FUZZ $* for $(FUZZ_SECONDS) s"
 	@build/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -artifact_prefix=build/fuzz/$*- \
 	  build/fuzz/$*.new $(wildcard fuzz/seeds/$*) > build/fuzz/$*.log 2>&1 || { tail -40 build/fuzz/$*.log; exit 1; }
 	@grep -o 'Done [0-9]* runs in [0-9]* second' build/fuzz/$*.log | sed 's/^/  fuzz $*: no finding, /'
 
 else
-	@$(CC) -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) $(ASAN) $< fuzz/replay.c $(FUZZED_SRC) -lcjson -o build/fuzz/$*
+	@$(CC) -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) $(ASAN) $< fuzz/replay.c $(FUZZED_SRC) -lcjson $(PCRE2_LIBS) -o build/fuzz/$*
 	@build/fuzz/$* $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
 endif
 

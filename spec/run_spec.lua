@@ -989,7 +989,7 @@ describe("declarations", function()
     assert.matches("must have type object", bad { schema = { type = "string" } })
     assert.matches(
       "keyword",
-      bad { schema = { type = "object", properties = { a = { pattern = "x" } } } }
+      bad { schema = { type = "object", properties = { a = { patern = "x" } } } }
     )
     assert.matches("has 3 parameters", bad { handler = function(_, _, _) end })
     assert.matches("no type", bad { params = { a = "strng" } })

@@ -7,6 +7,7 @@
 #include "agenthost_lua.h"
 #include "base/json.h"
 #include "lua/lua_host.h"
+#include "model/schema.h"
 
 enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20 };
 
@@ -262,12 +263,14 @@ AH_API const char *ah_version(void)
 AH_API const char *ah_about(ah_host *host)
 {
     ah_lua *h = host->owner;
+    char pcre2[64];
     ah_text *t = NULL;
     ah_buf b;
 
     ah_buf_init(&b, &h->mem, MAX_WORDS);
     ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE,
                ah_http_version(), ah_json_version());
+    ah_buf_fmt(&b, "pcre2 %s\n", ah_schema_regex_version(pcre2, sizeof pcre2));
     ah_buf_fmt(&b, "providers openai demo\nevents %s\n", ah_loop_kind());
     ah_text_from_buf(&b, "about", &t, NULL);
     ah_buf_clear(&b);

@@ -20,18 +20,20 @@ static const char expander_key; /* its address names the expander in the registr
 
 /* Compiling, for C */
 
-static ah_status compile(const ah_mem *mem, ah_slice text, ah_schema **out, ah_err *err)
+static ah_status compile(const ah_mem *mem, ah_slice text, const ah_schema_options *o, ah_schema **out,
+                         ah_err *err)
 {
     ah_status st = ah_json_check_err(mem, text, "schema", err);
 
     if (st == AH_OK)
-        return ah_schema_compile(mem, text, out, err);
+        return ah_schema_compile_with(mem, text, o, out, err);
     if (st != AH_NOMEM && err)
         err->status = AH_PROMPT_VALIDATION;
     return st == AH_NOMEM ? st : AH_PROMPT_VALIDATION;
 }
 
-static ah_status compile_value(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err)
+static ah_status compile_value(lua_State *L, int idx, const ah_mem *mem, const ah_schema_options *o,
+                               ah_schema **out, ah_err *err)
 {
     ah_err inner;
     ah_buf text;
@@ -40,7 +42,7 @@ static ah_status compile_value(lua_State *L, int idx, const ah_mem *mem, ah_sche
     ah_buf_init(&text, mem, MAX_VALUE);
     st = ah_lua_to_json(L, idx, mem, &text, &inner);
     if (st == AH_OK)
-        st = ah_schema_compile(mem, ah_buf_slice(&text), out, err);
+        st = ah_schema_compile_with(mem, ah_buf_slice(&text), o, out, err);
     else if (st == AH_NOMEM)
         ah_err_nomem(err);
     else
@@ -49,7 +51,8 @@ static ah_status compile_value(lua_State *L, int idx, const ah_mem *mem, ah_sche
     return st;
 }
 
-ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err)
+static ah_status compile_any(lua_State *L, int idx, const ah_mem *mem, const ah_schema_options *o,
+                             ah_schema **out, ah_err *err)
 {
     ah_schema **box;
     ah_slice text;
@@ -60,20 +63,29 @@ ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **ou
     case LUA_TUSERDATA:
         if (!(box = luaL_testudata(L, idx, SCHEMA)) || !*box)
             break;
+        if (o->n || o->formats)
+            return compile(mem, ah_text_slice(ah_schema_text(*box)), o, out, err);
         *out = ah_schema_ref(*box);
         return AH_OK;
     case LUA_TSTRING:
         text.p = lua_tolstring(L, idx, &text.n);
-        return compile(mem, text, out, err);
+        return compile(mem, text, o, out, err);
     case LUA_TTABLE:
     case LUA_TBOOLEAN:
-        return compile_value(L, idx, mem, out, err);
+        return compile_value(L, idx, mem, o, out, err);
     default:
         break;
     }
     return ah_err_set(err, AH_PROMPT_VALIDATION,
                       "schema: expected a table, a string of JSON or an ah.schema, got %s",
                       luaL_typename(L, idx));
+}
+
+ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err)
+{
+    ah_schema_options none = {0};
+
+    return compile_any(L, idx, mem, &none, out, err);
 }
 
 /* Short forms */
@@ -213,28 +225,6 @@ static int gc_schema(lua_State *L)
     return 0;
 }
 
-static int compile_arg(lua_State *L, int arg)
-{
-    ah_err err;
-    ah_schema **box;
-
-    luaL_checkany(L, arg);
-    box = push_box(L);
-    if (ah_lua_schema(L, arg, &ah_mem_libc, box, &err) != AH_OK)
-        return luaL_error(L, "%s", err.message);
-    return 1;
-}
-
-static int call_schema(lua_State *L)
-{
-    return compile_arg(L, 2);
-}
-
-static int compile_schema(lua_State *L)
-{
-    return compile_arg(L, 1);
-}
-
 static int short_schema(lua_State *L)
 {
     ah_err err;
@@ -296,6 +286,112 @@ static void push_slice(lua_State *L, ah_slice s)
 {
     lua_pushlstring(L, s.p, s.n);
 }
+
+/* The value on top becomes its JSON text. */
+static void text_of_document(lua_State *L)
+{
+    ah_schema **box = luaL_testudata(L, -1, SCHEMA);
+    ah_err err;
+    ah_buf *b;
+
+    if (box && *box) {
+        push_slice(L, ah_text_slice(ah_schema_text(*box)));
+    } else if (lua_type(L, -1) == LUA_TSTRING) {
+        ah_slice text = {.p = lua_tostring(L, -1), .n = lua_rawlen(L, -1)};
+
+        if (ah_json_check_err(&ah_mem_libc, text, "a document", &err) != AH_OK)
+            luaL_error(L, "schema: %s", err.message);
+        return;
+    } else {
+        b = &push_scratch(L)->in;
+        if (ah_lua_to_json(L, -2, &ah_mem_libc, b, &err) != AH_OK)
+            luaL_error(L, "schema: %s", err.message);
+        push_slice(L, ah_buf_slice(b));
+        ah_buf_clear(b);
+        lua_remove(L, -2);
+    }
+    lua_remove(L, -2);
+}
+
+static lua_Integer count_members(lua_State *L, int idx)
+{
+    lua_Integer n = 0;
+
+    for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1))
+        n++;
+    return n;
+}
+
+/* documents -- what keeps the texts */
+static void read_documents(lua_State *L, ah_schema_options *o)
+{
+    int from = lua_gettop(L), kept;
+    size_t n = (size_t)count_members(L, from);
+    ah_schema_document *list = lua_newuserdatauv(L, (n + 1) * sizeof *list, 1);
+
+    lua_newtable(L);
+    kept = lua_gettop(L);
+    for (lua_pushnil(L); lua_next(L, from); lua_pop(L, 1)) {
+        ah_schema_document *d = list + o->n;
+
+        if (lua_type(L, -2) != LUA_TSTRING)
+            luaL_error(L, "ah.schema: documents are named by their URI, got a %s", luaL_typename(L, -2));
+        text_of_document(L);
+        d->text.p = lua_tolstring(L, -1, &d->text.n);
+        d->uri.p = lua_tolstring(L, -2, &d->uri.n);
+        lua_pushvalue(L, -1);
+        lua_rawseti(L, kept, (lua_Integer)++o->n);
+    }
+    lua_setiuservalue(L, kept - 1, 1);
+    o->documents = list;
+}
+
+/* Leaves on the stack what the options point into. */
+static void read_options(lua_State *L, int arg, ah_schema_options *o)
+{
+    if (lua_isnoneornil(L, arg))
+        return;
+    luaL_checktype(L, arg, LUA_TTABLE);
+    for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
+        const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+
+        if (strcmp(name, "documents") != 0 && strcmp(name, "formats") != 0)
+            luaL_error(L, "ah.schema: unknown option '%s'; there are documents and formats", name);
+    }
+    lua_getfield(L, arg, "formats");
+    o->formats = lua_toboolean(L, -1);
+    if (lua_getfield(L, arg, "documents") == LUA_TTABLE)
+        read_documents(L, o);
+    else if (!lua_isnil(L, -1))
+        luaL_error(L, "ah.schema: documents: expected a table, got a %s", luaL_typename(L, -1));
+}
+
+static int compile_arg(lua_State *L, int arg)
+{
+    ah_schema_options o = {0};
+    ah_err err;
+    ah_schema **box;
+
+    luaL_checkany(L, arg);
+    lua_settop(L, arg + 1);
+    read_options(L, arg + 1, &o);
+    box = push_box(L);
+    if (compile_any(L, arg, &ah_mem_libc, &o, box, &err) != AH_OK)
+        return luaL_error(L, "%s", err.message);
+    return 1;
+}
+
+static int call_schema(lua_State *L)
+{
+    return compile_arg(L, 2);
+}
+
+static int compile_schema(lua_State *L)
+{
+    return compile_arg(L, 1);
+}
+
+/* Answers */
 
 /* -- list of { pointer, rule, message } */
 static void push_faults(lua_State *L, const ah_faults *f)

@@ -1,6 +1,6 @@
 /* JSON Schema: compiled once from canonical text, then checked against values.
  * Reference-counted and immutable. What it does not understand is refused when
- * compiled, never half-checked. The keywords are listed in schema.c. */
+ * compiled, never half-checked. The keywords are listed in schema_compile.c. */
 #ifndef AH_MODEL_SCHEMA_H
 #define AH_MODEL_SCHEMA_H
 
@@ -12,6 +12,25 @@ typedef struct ah_schema ah_schema;
  * canonical form. On failure AH_PROMPT_VALIDATION with the JSON pointer of the
  * keyword in the message, or AH_NOMEM. */
 ah_status ah_schema_compile(const ah_mem *mem, ah_slice text, ah_schema **out, ah_err *err);
+
+/* Schemas that references may lead to, by address. Nothing is ever fetched. */
+typedef struct ah_schema_document {
+    ah_slice uri;  /* absolute, without fragment */
+    ah_slice text; /* checked JSON */
+} ah_schema_document;
+
+typedef struct ah_schema_options {
+    const ah_schema_document *documents;
+    size_t n;
+    bool formats; /* "format" is a rule, not an annotation */
+} ah_schema_options;
+
+/* The same with options, all of which are copied. */
+ah_status ah_schema_compile_with(const ah_mem *mem, ah_slice text, const ah_schema_options *options,
+                                 ah_schema **out, ah_err *err);
+/* Of PCRE2, which "pattern" needs: "10.42", or "none". */
+const char *ah_schema_regex_version(char *out, size_t size);
+
 ah_schema *ah_schema_ref(ah_schema *s);
 void ah_schema_unref(ah_schema *s);
 ah_text *ah_schema_text(const ah_schema *s); /* borrowed; canonical */
@@ -48,8 +67,9 @@ void ah_faults_print(const ah_faults *f, ah_buf *out);
  * With `with_defaults`, a conforming value is appended to it with the defaults of
  * absent properties filled in (nested ones too, and those of the first anyOf branch
  * that fits); appended members come after those present, in the schema's key order.
- * AH_EXTRA_FORBID: an object schema with "properties" that says nothing of
- * additionalProperties refuses members it does not name (at every depth).
+ * AH_EXTRA_FORBID: an object schema with "properties" that says nothing of other
+ * members refuses those it does not name (at every depth); where several schemas in
+ * place ($ref, allOf, if, ...) name members of one object, those that none of them names.
  * `faults` was initialised and may be used again; what it held is forgotten. */
 ah_status ah_schema_check(const ah_schema *s, ah_slice value, ah_extra extra, ah_faults *faults,
                           ah_buf *with_defaults);

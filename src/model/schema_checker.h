@@ -1,0 +1,133 @@
+/* A check under way, shared by the schema_*.c files that check and by nobody else.
+ *
+ * A value is walked as text, beside the program: no tree. Every schema entered counts
+ * against a depth and a number of steps; where one is reached, the check stops with one
+ * fault that says so, whatever the schema would have made of it. */
+#ifndef AH_MODEL_SCHEMA_CHECKER_H
+#define AH_MODEL_SCHEMA_CHECKER_H
+
+#include "model/schema_program.h"
+
+enum {
+    CHECK_DEPTH = 2048,     /* schemas within schemas, references followed included */
+    CHECK_STEPS = 20000000, /* schemas entered, members and items passed */
+    MARKS_INLINE = 2
+};
+
+typedef struct fill { /* a default to insert before value[offset] */
+    size_t offset;
+    ah_slice name, text;
+    bool first; /* nothing stands before it in its object */
+} fill;
+
+/* Where in a value: a chain on the C stack. */
+typedef struct place {
+    const struct place *up;
+    ah_slice key; /* .p NULL: an index */
+    bool escaped; /* key is as in the text */
+    size_t index;
+} place;
+
+/* The resources entered on the way, for $dynamicRef: a chain on the C stack. */
+typedef struct scope {
+    const struct scope *up;
+    uint32_t resource;
+} scope;
+
+/* Which members or items of a value were evaluated, by their index. */
+typedef struct marks {
+    uint64_t few[MARKS_INLINE], *bits; /* NULL: few */
+    size_t words;
+    bool all;
+    bool named; /* some schema in place has "properties" */
+} marks;
+
+typedef struct checker {
+    const ah_schema *s;
+    ah_slice value;
+    ah_extra extra;
+    ah_faults *faults;
+    size_t distance; /* faults so far, the silent ones too */
+    int silent;      /* above 0: faults are counted, not told */
+    int depth;
+    size_t steps;
+    bool stopped; /* a limit was reached; its fault is told */
+    bool filling;
+    bool naming; /* the value is a property's name */
+    const scope *scope;
+    table fills;             /* fill, by offset, then by name */
+    size_t filled, fill_max; /* bytes */
+    ah_buf scratch;          /* an unescaped string, or a canonical value: never both in use */
+    ah_status status;
+} checker;
+
+/* A value under check. */
+typedef struct subject {
+    ah_json_token t;
+    ah_json_reader inside; /* just behind t */
+    ah_json_reader end;    /* behind the value, once `ended` */
+    bool ended;
+    bool company; /* others tell which members are unknown */
+    unsigned type;
+    uint32_t node; /* whose rules are checked */
+    number num;
+    const place *at;
+    marks *marks; /* NULL: nobody asks */
+} subject;
+
+typedef void check_fn(checker *c, const op *o, subject *v);
+
+/* Checks the value that begins with t, just read from r, and passes over it. */
+void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader *r, const place *at);
+/* The same value by another schema. */
+void schema_check_in_place(checker *c, uint32_t i, subject *v, marks *m);
+/* One more step; false where the check has stopped. */
+bool schema_step(checker *c, const place *at);
+/* Stops the check with one fault. */
+void schema_stop(checker *c, const place *at, const char *rule, const char *words);
+ah_slice schema_value_text(const subject *v);
+/* A key or string without its escapes; valid until scratch is used again. */
+ah_slice schema_plain(checker *c, ah_json_token t);
+
+/* Begins a fault; the caller adds its words and calls end. NULL: not wanted (silent, too
+ * many) or out of memory. */
+ah_buf *schema_begin_fault(checker *c, const place *at, const char *rule);
+void schema_end_fault(checker *c);
+void schema_end_found(checker *c, ah_buf *b, const subject *v); /* ", found ..." */
+void schema_fault_found(checker *c, const subject *v, const char *rule, const char *words);
+void schema_fault_type(checker *c, const subject *v, unsigned types, const char *rule);
+void schema_put_values(const ah_schema *s, ah_buf *b, range list, size_t *listed);
+void schema_end_list(ah_buf *b, size_t listed);
+/* "unknown property; did you mean 'name'? known: limit, name", of what node i and those
+ * in its place name. */
+void schema_fault_unknown(checker *c, uint32_t i, ah_slice name, const place *at, const char *rule);
+
+/* Marks (schema_apply.c) */
+void schema_mark(checker *c, subject *v, size_t i);
+bool schema_marked(const marks *m, size_t i);
+void schema_marks_add(checker *c, marks *to, const marks *from);
+void schema_marks_clear(const checker *c, marks *m);
+
+/* Rules of in-place schemas (schema_apply.c) */
+check_fn schema_check_ref, schema_check_dynamic_ref, schema_check_all_of, schema_check_any_of,
+    schema_check_one_of, schema_check_not, schema_check_if, schema_check_depend_names,
+    schema_check_depend_schema, schema_check_contains, schema_check_names, schema_check_other_items,
+    schema_check_other_properties;
+/* Faults of the value under a node, counted without telling. */
+size_t schema_distance(checker *c, uint32_t i, subject *v, marks *m);
+void schema_forbid_unknown(checker *c, uint32_t i, const subject *v);
+
+/* Rules of scalars (schema_scalar.c) */
+check_fn schema_check_values, schema_check_bound, schema_check_multiple, schema_check_string,
+    schema_check_pattern, schema_check_format, schema_check_unique;
+void schema_check_limits(checker *c, const op *o, const subject *v, size_t n);
+
+/* Defaults (schema_fill.c) */
+void schema_add_fill(checker *c, fill f);
+/* Fills [from, mid) and [mid, end) are sorted each: makes them one. */
+void schema_merge_fills(checker *c, size_t from, size_t mid);
+/* The same after a part that began at mid, where both have any. */
+void schema_merge_part(checker *c, size_t from, size_t mid);
+void schema_put_filled(const checker *c, ah_buf *out);
+
+#endif

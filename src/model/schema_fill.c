@@ -1,0 +1,82 @@
+/* Defaults of absent members: noted down while a value is checked, by where they belong,
+ * and written between its bytes when it turns out to conform. */
+#include "model/schema_checker.h"
+
+static fill *fill_at(const checker *c, size_t i)
+{
+    return (fill *)c->fills.at + i;
+}
+
+void schema_add_fill(checker *c, fill f)
+{
+    uint32_t i;
+
+    c->filled += f.name.n + f.text.n + 4;
+    if (c->filled > c->fill_max) {
+        c->status = AH_BUDGET;
+        return;
+    }
+    if ((i = schema_extend(c->s->mem, &c->fills, 1, sizeof(fill))) == NONE)
+        c->status = AH_NOMEM;
+    else
+        *fill_at(c, i) = f;
+}
+
+static int compare_fills(const fill *a, const fill *b)
+{
+    if (a->offset != b->offset)
+        return a->offset < b->offset ? -1 : 1;
+    return ah_slice_cmp(a->name, b->name);
+}
+
+/* Of equal ones the earlier. Two only where several rules of one schema fill the same value. */
+void schema_merge_fills(checker *c, size_t from, size_t mid)
+{
+    size_t n = c->fills.n - mid, i = from, j = 0, to;
+    size_t kept = mid - from;
+    fill *late, *early;
+
+    if (compare_fills(fill_at(c, mid - 1), fill_at(c, mid)) < 0)
+        return;
+    if (!(late = ah_alloc(c->s->mem, (n + kept) * sizeof *late))) {
+        c->status = AH_NOMEM;
+        return;
+    }
+    memcpy(late, fill_at(c, mid), n * sizeof *late);
+    early = late + n;
+    memcpy(early, fill_at(c, from), kept * sizeof *early);
+    for (to = from, i = 0; i < kept || j < n; to++) {
+        int order = i == kept ? 1 : j == n ? -1 : compare_fills(early + i, late + j);
+
+        *fill_at(c, to) = order <= 0 ? early[i++] : late[j++];
+        if (order == 0)
+            j++;
+    }
+    c->fills.n = to;
+    ah_free(c->s->mem, late);
+}
+
+void schema_merge_part(checker *c, size_t from, size_t mid)
+{
+    if (mid > from && c->fills.n > mid && c->status == AH_OK)
+        schema_merge_fills(c, from, mid);
+}
+
+void schema_put_filled(const checker *c, ah_buf *out)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < c->fills.n; i++) {
+        const fill *f = fill_at(c, i);
+        bool more = i > 0 && fill_at(c, i - 1)->offset == f->offset;
+
+        ah_buf_add(out, c->value.p + from, f->offset - from);
+        from = f->offset;
+        if (more || !f->first)
+            ah_buf_char(out, ',');
+        ah_json_put_string(out, f->name);
+        ah_buf_char(out, ':');
+        ah_buf_put(out, f->text);
+    }
+    ah_buf_add(out, c->value.p + from, c->value.n - from);
+}

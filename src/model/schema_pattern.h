@@ -1,0 +1,19 @@
+/* Regular expressions of schemas: the one door to PCRE2, which may be missing. */
+#ifndef AH_MODEL_SCHEMA_PATTERN_H
+#define AH_MODEL_SCHEMA_PATTERN_H
+
+#include "base/buf.h"
+
+typedef struct ah_pattern ah_pattern;
+typedef enum ah_match { AH_MATCH_NO, AH_MATCH_YES, AH_MATCH_LIMIT, AH_MATCH_NOMEM } ah_match;
+
+/* With ECMAScript's meaning as far as PCRE2 has it. On failure AH_NOMEM, or
+ * AH_PROMPT_VALIDATION with what is wrong in `why`. */
+ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, ah_pattern **out, ah_buf *why);
+void ah_pattern_free(ah_pattern *p);
+/* Somewhere in `text` (UTF-8)? AH_MATCH_LIMIT: not found out within the limits. */
+ah_match ah_pattern_match(ah_pattern *p, ah_slice text);
+/* "10.42", or "none" where it was built without. */
+const char *ah_pattern_version(char *out, size_t size);
+
+#endif
