@@ -75,6 +75,7 @@ static struct {
 void __sanitizer_print_stack_trace(void) __attribute__((weak));
 void __sanitizer_set_death_callback(void (*fn)(void)) __attribute__((weak));
 int __lsan_is_turned_off(void);
+const char *__asan_default_options(void);
 
 static bool must_fail(void)
 {
@@ -164,6 +165,12 @@ static bool losses;
 int __lsan_is_turned_off(void)
 {
     return losses;
+}
+
+/* Half of the time is the sanitizer's; give ASAN_OPTIONS=malloc_context_size=30 for whole stacks. */
+const char *__asan_default_options(void)
+{
+    return "malloc_context_size=3:quarantine_size_mb=16";
 }
 
 static void hangs(int sig)
