@@ -57,6 +57,7 @@ static int exchange_request(lua_State *L)
     if (!ah_buf_ok(b))
         return ah_lua_raise_nomem(L);
     ah_lua_push_json(L, ah_buf_slice(b));
+    ah_buf_clear(b); /* now, not when the collector comes: it may be large */
     return 1;
 }
 
@@ -73,6 +74,7 @@ static int exchange_write(lua_State *L)
     if (!ah_buf_ok(b))
         return ah_lua_raise_nomem(L);
     ah_exchange_feed(x, ah_buf_slice(b));
+    ah_buf_clear(b);
     return 0;
 }
 

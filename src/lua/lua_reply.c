@@ -71,6 +71,7 @@ void ah_lua_push_transcript(lua_State *L, const ah_transcript *t)
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
     lua_pushlstring(L, b->data, b->len);
+    ah_buf_clear(b);
     lua_remove(L, -2);
 }
 

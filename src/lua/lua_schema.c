@@ -104,9 +104,12 @@ static int core_decode(lua_State *L)
 {
     ah_json_fault fault;
     ah_slice text;
+    ah_status st;
 
     text.p = luaL_checklstring(L, 1, &text.n);
-    lua_pushboolean(L, ah_json_check(&ah_mem_libc, text, AH_JSON_MAX_DEPTH, &fault) == AH_OK);
+    if ((st = ah_json_check(&ah_lua_of(L)->mem, text, AH_JSON_MAX_DEPTH, &fault)) == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    lua_pushboolean(L, st == AH_OK);
     if (!lua_toboolean(L, -1))
         return 1;
     ah_lua_push_json(L, text);
@@ -213,6 +216,11 @@ static int gc_schema(lua_State *L)
     return 0;
 }
 
+static int raise(lua_State *L, const ah_err *err)
+{
+    return err->status == AH_NOMEM ? ah_lua_raise_nomem(L) : luaL_error(L, "%s", err->message);
+}
+
 static int compile_arg(lua_State *L, int arg)
 {
     ah_err err;
@@ -220,8 +228,8 @@ static int compile_arg(lua_State *L, int arg)
 
     luaL_checkany(L, arg);
     box = push_box(L);
-    if (ah_lua_schema(L, arg, &ah_mem_libc, box, &err) != AH_OK)
-        return luaL_error(L, "%s", err.message);
+    if (ah_lua_schema(L, arg, &ah_lua_of(L)->mem, box, &err) != AH_OK)
+        return raise(L, &err);
     return 1;
 }
 
@@ -242,8 +250,8 @@ static int short_schema(lua_State *L)
 
     luaL_checkany(L, 1);
     box = push_box(L);
-    if (ah_lua_short_schema(L, 1, &ah_mem_libc, box, &err) != AH_OK)
-        return luaL_error(L, "%s", err.message);
+    if (ah_lua_short_schema(L, 1, &ah_lua_of(L)->mem, box, &err) != AH_OK)
+        return raise(L, &err);
     return 1;
 }
 
@@ -283,11 +291,12 @@ static int gc_scratch(lua_State *L)
 
 static scratch *push_scratch(lua_State *L)
 {
+    const ah_mem *mem = &ah_lua_of(L)->mem;
     scratch *w = lua_newuserdatauv(L, sizeof *w, 0);
 
-    ah_buf_init(&w->in, &ah_mem_libc, MAX_VALUE);
-    ah_buf_init(&w->out, &ah_mem_libc, MAX_VALUE);
-    ah_faults_init(&w->faults, &ah_mem_libc);
+    ah_buf_init(&w->in, mem, MAX_VALUE);
+    ah_buf_init(&w->out, mem, MAX_VALUE);
+    ah_faults_init(&w->faults, mem);
     luaL_setmetatable(L, SCRATCH);
     return w;
 }
@@ -365,11 +374,13 @@ static int validate(lua_State *L, bool as_text)
 
         text.p = luaL_checklstring(L, 2, &text.n);
         ah_buf_put(&w->in, text);
-        st = ah_buf_ok(&w->in) ? ah_json_check_err(&ah_mem_libc, text, "the value", &err)
+        st = ah_buf_ok(&w->in) ? ah_json_check_err(w->in.mem, text, "the value", &err)
                                : ah_buf_error(&w->in, "the value", &err);
     } else {
-        st = ah_lua_to_json(L, 2, &ah_mem_libc, &w->in, &err);
+        st = ah_lua_to_json(L, 2, w->in.mem, &w->in, &err);
     }
+    if (st == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
     n = st == AH_OK ? answer(L, s, w, as_text) : fail(L, err.message);
     ah_buf_clear(&w->in);
     ah_buf_clear(&w->out);

@@ -182,6 +182,7 @@ static void settled(ah_task *t, int nresults)
         o = (ah_outcome){.failure = AH_FAILED_RAISED,
                          .message = ah_slice_of("its message is not UTF-8")};
     end_call(t, &o);
+    ah_buf_clear(value); /* now, not when the collector comes: it may be large */
 }
 
 /* Kinds that leave the loop; everything else a handler raises is an answer (seed 002). */

@@ -10,6 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lua/lua_host.h"
+
 /* Their addresses are the registry keys of the markers: a look-up by name may allocate. */
 static const char array_key = 'a', object_key = 'o';
 
@@ -486,7 +488,7 @@ static ah_buf *push_buffer(lua_State *L)
 {
     ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0); /* -- b */
 
-    ah_buf_init(b, &ah_mem_libc, MAX_TEXT);
+    ah_buf_init(b, &ah_lua_of(L)->mem, MAX_TEXT);
     luaL_setmetatable(L, BUFFER);
     lua_toclose(L, -1);
     return b;
@@ -496,11 +498,14 @@ static ah_buf *push_buffer(lua_State *L)
 static int encode(lua_State *L)
 {
     ah_buf *b;
+    ah_status st;
     ah_err err;
 
     luaL_checkany(L, 1);
     b = push_buffer(L); /* -- v ... b */
-    if (ah_lua_to_json(L, 1, b->mem, b, &err) != AH_OK)
+    if ((st = ah_lua_to_json(L, 1, b->mem, b, &err)) == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    if (st != AH_OK)
         return luaL_error(L, "%s", err.message);
     lua_pushlstring(L, ah_buf_slice(b).p, b->len);
     return 1;
@@ -510,11 +515,14 @@ static int encode(lua_State *L)
 static int decode(lua_State *L)
 {
     ah_slice text, huge;
+    ah_status st;
     ah_err err;
 
     luaL_checktype(L, 1, LUA_TSTRING);
     text.p = lua_tolstring(L, 1, &text.n);
-    if (ah_json_check_err(&ah_mem_libc, text, "the text", &err) == AH_OK) {
+    if ((st = ah_json_check_err(&ah_lua_of(L)->mem, text, "the text", &err)) == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    if (st == AH_OK) {
         huge = push_value(L, text); /* -- text ... v */
         if (!huge.p)
             return 1;
