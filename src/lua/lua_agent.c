@@ -155,15 +155,6 @@ static ah_status read_model(lua_State *L, agent *a, ah_err *err)
     return st;
 }
 
-static ah_buf *push_buf(lua_State *L, const ah_mem *mem)
-{
-    ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0);
-
-    ah_buf_init(b, mem, MAX_SETTINGS);
-    luaL_setmetatable(L, "agenthost.value");
-    return b;
-}
-
 static void put_options(lua_State *L, agent *a, ah_buf *b)
 {
     static const char *const known[] = {"temperature", "max_tokens",  "top_p",     "stop",
@@ -183,7 +174,7 @@ static void put_options(lua_State *L, agent *a, ah_buf *b)
 /* The model as scripts name it, "provider/model", as a JSON string. */
 static void put_model(lua_State *L, const agent *a, ah_buf *b)
 {
-    ah_buf *name = push_buf(L, &a->lua->mem);
+    ah_buf *name = ah_lua_push_buf(L, MAX_SETTINGS);
 
     ah_buf_put(name, ah_text_slice(a->adapter->provider));
     ah_buf_char(name, '/');
@@ -196,7 +187,7 @@ static void put_model(lua_State *L, const agent *a, ah_buf *b)
 
 static void read_settings(lua_State *L, agent *a)
 {
-    ah_buf *b = push_buf(L, &a->lua->mem);
+    ah_buf *b = ah_lua_push_buf(L, MAX_SETTINGS);
     ah_err err;
 
     ah_buf_str(b, "{\"type\":\"settings\",\"model\":");

@@ -15,7 +15,7 @@
 /* Their addresses are the registry keys of the markers: a look-up by name may allocate. */
 static const char array_key = 'a', object_key = 'o';
 
-static const char BUFFER[] = "agenthost.json_buffer"; /* metatable of an ah_buf that Lua frees */
+static const char BUFFER[] = "agenthost.buffer"; /* metatable of an ah_buf that Lua frees */
 
 enum {
     STACK_OF_LEVEL = 6, /* key, value, two metatables, and some to spare */
@@ -484,13 +484,12 @@ static int free_buffer(lua_State *L)
 }
 
 /* A buffer that is freed when the running C function returns or raises. */
-static ah_buf *push_buffer(lua_State *L)
+ah_buf *ah_lua_push_buf(lua_State *L, size_t max)
 {
     ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0); /* -- b */
 
-    ah_buf_init(b, &ah_lua_of(L)->mem, MAX_TEXT);
+    ah_buf_init(b, &ah_lua_of(L)->mem, max);
     luaL_setmetatable(L, BUFFER);
-    lua_toclose(L, -1);
     return b;
 }
 
@@ -502,7 +501,8 @@ static int encode(lua_State *L)
     ah_err err;
 
     luaL_checkany(L, 1);
-    b = push_buffer(L); /* -- v ... b */
+    b = ah_lua_push_buf(L, MAX_TEXT); /* -- v ... b */
+    lua_toclose(L, -1);
     if ((st = ah_lua_to_json(L, 1, b->mem, b, &err)) == AH_NOMEM)
         return ah_lua_raise_nomem(L);
     if (st != AH_OK)
