@@ -147,6 +147,11 @@ asan-specs: $(SPEC_NEEDS)
 	  AGENTHOST_ASAN=$$($(CC) -print-file-name=libasan.so) AGENTHOST_BUILD=$(BUILD) \
 	  LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) $(BUSTED) $(SPECS)
 
+# The loop of systems without epoll.
+check-poll:
+	@$(MAKE) --no-print-directory BUILD=build/poll CPPFLAGS="$(CPPFLAGS) -DAH_POLLER_POLL" \
+	  SPECS="spec/loop_spec.lua spec/http_spec.lua spec/wait_spec.lua" test
+
 # Every allocation fails once, and from there on.
 check-torture:
 	@$(MAKE) --no-print-directory BUILD=build/torture CFLAGS="-O1 -g" EXTRA="$(ASAN)" run-torture
@@ -186,7 +191,7 @@ FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/sup
 format:
 	clang-format -i $(FORMATTED)
 
-ci: check check-asan check-torture fuzz
+ci: check check-poll check-asan check-torture fuzz
 	@$(MAKE) --no-print-directory bench BENCH=--quick
 
 man: $(BUILD)/agenthost.1
@@ -219,12 +224,13 @@ help:
 	@echo "make test         pass all specs                    (SPECS=spec/x_spec.lua for some)"
 	@echo "make check        test and lint"
 	@echo "make check-asan   all specs under ASan and UBSan"
+	@echo "make check-poll   the specs of waiting with poll(2) in place of epoll"
 	@echo "make check-torture every allocation fails, once and from there on"
 	@echo "make fuzz         each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make lint, format, man, install (PREFIX, DESTDIR), uninstall, clean"
-	@echo "make ci           check, check-asan, check-torture, fuzz, a quick bench"
+	@echo "make ci           check, check-poll, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all test check check-asan asan-specs check-torture run-torture fuzz bench lint format ci man install uninstall clean help
+.PHONY: all test check check-poll check-asan asan-specs check-torture run-torture fuzz bench lint format ci man install uninstall clean help
 .SECONDARY:

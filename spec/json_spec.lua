@@ -1,4 +1,5 @@
 local ah = require "agenthost"
+local ahtest = require "ahtest"
 local encode, decode = ah.json.encode, ah.json.decode
 
 local CASES = { "grammar", "strings", "numbers", "objects" }
@@ -434,6 +435,145 @@ describe("markers", function()
     assert.has_error(function() ah.array(setmetatable({}, {})) end)
     assert.has_error(function() ah.object(ah.array {}) end)
     assert.has_error(function() ah.array(ah.object {}) end)
+  end)
+end)
+
+-- Text of others, as the core reads and rewrites it without Lua values between.
+describe("canonical text", function()
+  local canon = ahtest.canon
+
+  local function is_canonical(text)
+    assert.equal(text, canon(text))
+  end
+
+  it("has no white space and its keys in the order of their bytes, at every depth", function()
+    assert.equal('{"":3,"B":{"x":[{"a":1,"b":2}],"y":null},"a":1,"aa":2,"b":[],"é":4}',
+      canon ' { "b" : [ ] , "aa":2,"a":1, "B":{"y":null,"x":[{"b":2,\n"a":1}]},"é":4,"":3 }\t')
+  end)
+
+  it("orders keys by what they mean, not by how they are written", function()
+    assert.equal('{"a":2,"b":1,"c\\n":3}', canon [[{"\u0062":1,"\u0061":2,"c\u000a":3}]])
+    assert.equal('{"Z":1,"z":2,"\u{7f}":3,"\u{ffff}":4,"\u{10000}":5}',
+      canon [[{"\ud800\udc00":5,"\uffff":4,"\u007f":3,"z":2,"Z":1}]])
+  end)
+
+  it("keeps the digits of integers, however many", function()
+    is_canonical "[0,-1,9007199254740993,9223372036854775807,-9223372036854775808]"
+    is_canonical "[9223372036854775808,123456789012345678901234567890]"
+    is_canonical("-" .. ("7"):rep(5000))
+  end)
+
+  it("writes floats in their shortest form, always as floats", function()
+    assert.equal("[1.0,0.1,100.0,1e+16,1e-07,-2.5,0.3,1.7976931348623157e+308]",
+      canon "[1.0,0.10,1e2,1e16,0.0000001,-25e-1,0.3000,17976931348623157e292]")
+    assert.equal("[-0.0,-0.0,0.0,0.0,5e-324,0.0]", canon "[-0,-0.0,0.0,0e9,4.9e-324,1e-400]")
+    assert.equal("[0.1,0.30000000000000004]",
+      canon "[0.1000000000000000055511151231257827,0.30000000000000004440892098500626]")
+  end)
+
+  it("leaves floats no double holds as they were written", function()
+    is_canonical "[1e400,-1E+400,1.5e9999]"
+  end)
+
+  it("escapes only what must be escaped, in one way", function()
+    assert.equal([["\"\\/\b\f\n\r\t\u0001\u001f"]],
+      canon [["\u0022\u005c\/\u0008\u000c\u000a\u000D\u0009\u0001\u001F"]])
+    assert.equal('"\u{7f}é€😀"', canon [["\u007f\u00e9\u20AC\ud83d\ude00"]])
+    is_canonical '"größe / €"'
+  end)
+
+  it("keeps NUL and what is behind it", function()
+    is_canonical [["a\u0000b\"c"]]
+    assert.equal([==[["\u0000","x\u0000"]]==], canon [==[["\u0000","\u0078\u0000"]]==])
+  end)
+
+  it("is the canonical text of itself", function()
+    local texts = { " true ", '"\\u00e9"', "[1E5,[],{}]", '{"b":{"d":1.0,"c":-0},"a":[""]}' }
+    for _, text in ipairs(texts) do
+      is_canonical(canon(text))
+    end
+  end)
+
+  it("is made of JSON only", function()
+    local text, message = canon "[1,]"
+    assert.is_nil(text)
+    assert.matches("^the text is not JSON: unexpected character at line 1, column 4", message)
+  end)
+end)
+
+describe("the reader", function()
+  it("gives every token with its text, raw", function()
+    assert.same({
+      "object {", "key a", "array [", "number 1", "number -2.50E+3", "string x", "null null",
+      "array end ]", "escaped key \\u0062", "object {", "object end }", "key c", "true true",
+      "key ", "escaped string \\\"\\\\", "object end }",
+    }, ahtest.walk [[ {"a" : [1,-2.50E+3 ,"x",null] , "\u0062":{},"c":true,"":"\"\\"} ]])
+    assert.same({ "false false" }, ahtest.walk "\tfalse\n")
+    assert.same({ "string a:b,{}[]" }, ahtest.walk '"a:b,{}[]"')
+  end)
+
+  it("tells a string before a colon, and no other, as a key", function()
+    assert.same({ "object {", "key k", "string v", "object end }" }, ahtest.walk '{"k"\r\n : "v"}')
+    assert.same({ "array [", "string k", "string :", "array end ]" }, ahtest.walk '["k" ,":"]')
+  end)
+end)
+
+describe("members", function()
+  local TEXT = [==[{"skip":{"a":"}]\"","b":[[{"a":0}]]},"a.b":1,
+    "\u0061":{"b":{"\u0063":" \u0041"}},"n":null}]==]
+
+  it("are found by name, however it is written", function()
+    assert.equal([[{"b":{"\u0063":" \u0041"}}]], ahtest.member(TEXT, "a"))
+    assert.equal("1", ahtest.member(TEXT, "a.b"))
+    assert.equal("null", ahtest.member(TEXT, "n"))
+    assert.equal("2", ahtest.member([[{"a":1,"\ud83d\ude00":2}]], "😀"))
+  end)
+
+  it("are absent where only a part of the name, another case, or another depth fits", function()
+    for _, key in ipairs { "", "b", "N", "ski", "skipp", "a\\", "\\u0061" } do
+      assert.is_nil(ahtest.member(TEXT, key), key)
+    end
+    assert.is_nil(ahtest.member([[{"\u0061b":1,"b\u0061":2}]], "a"))
+    assert.is_nil(ahtest.member('[{"a":1}]', "a"))
+    assert.is_nil(ahtest.member('"a"', "a"))
+  end)
+
+  it("are found together in one pass", function()
+    local n, absent, a, is_object = ahtest.members(TEXT, "n", "nothing", "a")
+    assert.equal("null", n)
+    assert.is_nil(absent)
+    assert.equal([[{"b":{"\u0063":" \u0041"}}]], a)
+    assert.is_true(is_object)
+    assert.same(table.pack(nil, true), table.pack(ahtest.members("{}", "a")))
+    assert.same(table.pack(nil, false), table.pack(ahtest.members("[]", "a")))
+  end)
+
+  it("are followed along a path", function()
+    assert.equal([[" \u0041"]], ahtest.path(TEXT, "a.b.c"))
+    assert.equal([["}]\""]], ahtest.path(TEXT, "skip.a"))
+    for _, path in ipairs { "a.b.c.d", "a..b", "n.x", "skip.b.a", "x.a", "", ".a" } do
+      assert.is_nil(ahtest.path(TEXT, path), path)
+    end
+    assert.equal("3", ahtest.path('{"":{"":3}}', "."))
+  end)
+end)
+
+describe("bytes of processes and files", function()
+  local BAD = "\u{fffd}"
+
+  it("stay as they are where they are UTF-8", function()
+    for _, text in ipairs { "", "plain\0", "größe €\u{d7ff}\u{e000}\u{10ffff}", BAD } do
+      assert.equal(text, ahtest.repair(text))
+    end
+  end)
+
+  it("get one replacement for each malformed byte", function()
+    assert.equal("a" .. BAD .. "b" .. BAD, ahtest.repair "a\xffb\x80")
+    assert.equal(BAD:rep(2) .. "/", ahtest.repair "\xc0\xaf/") -- overlong
+    assert.equal(BAD:rep(3), ahtest.repair "\xed\xa0\x80") -- a surrogate
+    assert.equal(BAD:rep(4), ahtest.repair "\xf4\x90\x80\x80") -- beyond U+10FFFF
+    assert.equal("é" .. BAD:rep(2), ahtest.repair "é\xe2\x82") -- cut short
+    assert.equal(BAD .. "€", ahtest.repair "\xe2€")
   end)
 end)
 

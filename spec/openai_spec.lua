@@ -1076,6 +1076,17 @@ describe("the command", function()
     assert.is_nil(s:requests()[1].headers.authorization)
   end)
 
+  it("gives nil and an error without a key, from ah.run and ah.agent alike", function()
+    local out, _, code = command({}, [[
+      local ah = require "agenthost"
+      for _, make in ipairs { ah.run, ah.agent } do
+        local nothing, err = make { model = "openai/gpt-x", make == ah.run and "hi" or nil }
+        print(nothing, err.code)
+      end
+    ]])
+    assert.same({ "nil\tprovider\nnil\tprovider\n", 0 }, { out, code })
+  end)
+
   it("says what is missing without a key", function()
     local out, err, code = command({}, SCRIPT)
     assert.same({ "", 3 }, { out, code })

@@ -588,7 +588,7 @@ describe("an answer", function()
   end)
 
   it("that is no JSON, or no object, is a failure that says what stands there", function()
-    assert.truthy(failed(whole("<!doctype html>")).message:find("<!doctype html>", 1, true))
+    assert.truthy(failed(whole("<!doctype html>")).message:find("web page", 1, true))
     assert.truthy(
       failed(stream("data: {\n\n")).message:find("event of the stream is not JSON", 1, true)
     )

@@ -69,7 +69,11 @@ local function parts_of(at, content)
   end
   for i, part in ipairs(content) do
     if type(part) ~= "table" or part.type ~= "text" or type(part.text) ~= "string" then
-      fail(at, 'content[%d] must be a part { type = "text", text = "..." }; others cannot be sent', i)
+      fail(
+        at,
+        'content[%d] must be a part { type = "text", text = "..." }; others cannot be sent',
+        i
+      )
     end
   end
   return ah.array(content)

@@ -228,7 +228,7 @@ function M.read(x)
   if r.error then
     return failure(x, named_status(x.status, r.error), r.error)
   elseif not complete then
-    return { error = "", retryable = true }
+    return { error = "", retryable = x.body:sub(1, 1) ~= "<" } -- a web page stays one
   end
   return {
     text = r.text,

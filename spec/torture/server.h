@@ -21,19 +21,21 @@
 enum { CONNECTIONS = 32, REQUEST = 16 << 10 };
 
 #define EVENT(json) "data: " json "\n\n"
-#define CHOICE(delta, reason) EVENT("{\"choices\":[{\"index\":0,\"delta\":" delta ",\"finish_reason\":" reason "}]}")
+#define CHOICE(delta, reason)                                                                           \
+    EVENT("{\"choices\":[{\"index\":0,\"delta\":" delta ",\"finish_reason\":" reason "}]}")
 #define CALL(json) CHOICE("{\"tool_calls\":[{\"index\":0," json "}]}", "null")
-#define USAGE EVENT("{\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":5}}")
-#define TEXT(a, b) \
-    CHOICE("{\"role\":\"assistant\",\"content\":\"" a "\"}", "null") CHOICE("{\"content\":\"" b "\"}", "null") \
-    CHOICE("{}", "\"stop\"") USAGE EVENT("[DONE]")
+#define USAGE      EVENT("{\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":5}}")
+#define TEXT(a, b)                                                                                      \
+    CHOICE("{\"role\":\"assistant\",\"content\":\"" a "\"}", "null")                                    \
+    CHOICE("{\"content\":\"" b "\"}", "null") CHOICE("{}", "\"stop\"") USAGE EVENT("[DONE]")
 
 static const char stream_fine[] = TEXT("fi", "ne");
 static const char stream_text[] = TEXT("it is ", "warm \\u263a");
-static const char stream_call[] =
-    CALL("\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"weather\",\"arguments\":\"\"}")
-    CALL("\"function\":{\"arguments\":\"{\\\"city\\\":\"}") CALL("\"function\":{\"arguments\":\"\\\"Rome\\\"}\"}")
-    CHOICE("{}", "\"tool_calls\"") USAGE EVENT("[DONE]");
+static const char stream_call[] = CALL(
+    "\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"weather\",\"arguments\":\"\"}")
+    CALL("\"function\":{\"arguments\":\"{\\\"city\\\":\"}")
+        CALL("\"function\":{\"arguments\":\"\\\"Rome\\\"}\"}") CHOICE("{}", "\"tool_calls\"")
+            USAGE EVENT("[DONE]");
 
 /* A request in the making. */
 typedef struct connection {
@@ -44,6 +46,7 @@ typedef struct connection {
 typedef struct server {
     int listener;
     int port;
+    pthread_t thread;
 } server;
 
 static const char *answer_to(const char *request)
@@ -71,8 +74,9 @@ static bool reply(int fd, const char *request)
     const char *body = strncmp(request, "GET ", 4) == 0 ? "plain" : answer_to(request);
     const char *type = body[0] == 'p' ? "text/plain" : "text/event-stream";
     char head[128];
-    int n = snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n", type,
-                     strlen(body));
+    int n =
+        snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",
+                 type, strlen(body));
 
     return send_all(fd, head, (size_t)n) && send_all(fd, body, strlen(body));
 }
@@ -101,7 +105,7 @@ static bool serve(int fd, connection *c)
     c->len += (size_t)n;
     c->data[c->len] = '\0';
     while ((done = whole_request(c)) > 0) {
-        if (!reply(fd, c->data))
+        if (!strstr(c->data, " /silent ") && !reply(fd, c->data))
             return false;
         memmove(c->data, c->data + done, c->len - done + 1);
         c->len -= done;
@@ -144,19 +148,24 @@ static void *serve_all(void *ud)
     return NULL;
 }
 
-/* Lives to the end of the process, and so must *s. */
+/* *s must live until it is stopped. */
 static bool start_server(server *s)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof a;
-    pthread_t thread;
 
     s->listener = socket(AF_INET, SOCK_STREAM, 0);
-    if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&a, sizeof a) != 0 || listen(s->listener, 64) != 0 ||
-        getsockname(s->listener, (struct sockaddr *)&a, &size) != 0)
+    if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&a, sizeof a) != 0 ||
+        listen(s->listener, 64) != 0 || getsockname(s->listener, (struct sockaddr *)&a, &size) != 0)
         return false;
     s->port = ntohs(a.sin_port);
-    return pthread_create(&thread, NULL, serve_all, s) == 0 && pthread_detach(thread) == 0;
+    return pthread_create(&s->thread, NULL, serve_all, s) == 0;
+}
+
+static void stop_server(server *s)
+{
+    pthread_cancel(s->thread); /* it waits in poll */
+    pthread_join(s->thread, NULL);
 }
 
 #endif

@@ -5,7 +5,7 @@
  * no crash, no leak, a clean error or none, a sound conversation, and a host that works on.
  * Time is simulated where no network is in the flow, so that waiting costs nothing.
  *
- *     torture [--all] [--flow NAME] [--mode once|from] [--at N]
+ *     torture [--all] [--jobs N] [--flow NAME] [--mode once|from|none] [--at N]
  *
  * Lua's hash seed differs from host to host, so counts differ by a few and --at N may
  * need its neighbours. The allocator's numbers are file-scope since the hooks of cJSON and
@@ -17,7 +17,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include <cjson/cJSON.h>
@@ -26,9 +28,16 @@
 #include "lua/lua_host.h"
 #include "server.h"
 
-enum { SAMPLED = 3000, HANG_SECONDS = 30, WORDS = 2048 };
+enum {
+    SAMPLED = 3000,
+    QUIET = 5, /* points in a row without a failure: counts differ by a few */
+    HANG_SECONDS = 30,
+    MOST_JOBS = 8,
+    WORDS = 2048
+};
 
-typedef enum mode { ONCE, FROM } mode;
+/* Fails once; from there on; never (for other tools, such as valgrind); first and second. */
+typedef enum mode { ONCE, FROM, NONE, BOTH } mode;
 
 /* Where memory fails. */
 enum { IN_OPEN = 1, IN_SCRIPT = 2, IN_CLOSE = 4 };
@@ -47,6 +56,7 @@ static const flow flows[] = {
     {"retry", IN_SCRIPT, false},
     {"cancel in a turn", IN_SCRIPT, false},
     {"deadline in a turn", IN_SCRIPT, false},
+    {"deadline in a coroutine", IN_SCRIPT, false},
     {"parallel tools", IN_SCRIPT, false},
     {"a run in a handler", IN_SCRIPT, false},
     {"cancel around a run in a handler", IN_SCRIPT, false},
@@ -59,7 +69,10 @@ static const flow flows[] = {
     {"json", IN_SCRIPT, false},
     {"openai over HTTP", IN_SCRIPT, true},
     {"http", IN_SCRIPT, true},
+    {"http in a stopped call", IN_SCRIPT, true},
 };
+
+enum { N_FLOWS = sizeof flows / sizeof *flows };
 
 /* -- memory --------------------------------------------------------------------------- */
 
@@ -74,7 +87,8 @@ static struct {
 /* Of the sanitizers, where they are linked. */
 void __sanitizer_print_stack_trace(void) __attribute__((weak));
 void __sanitizer_set_death_callback(void (*fn)(void)) __attribute__((weak));
-int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 
 static bool must_fail(void)
 {
@@ -83,7 +97,7 @@ static bool must_fail(void)
     if (!memory.armed)
         return false;
     n = ++memory.seen;
-    if (n != memory.at && (n < memory.at || memory.mode == ONCE))
+    if (n != memory.at && (n < memory.at || memory.mode != FROM))
         return false;
     if (memory.show && ++memory.failed == 1 && __sanitizer_print_stack_trace)
         __sanitizer_print_stack_trace();
@@ -164,6 +178,12 @@ static bool losses;
 int __lsan_is_turned_off(void)
 {
     return losses;
+}
+
+/* Half of the time is the sanitizer's; give ASAN_OPTIONS=malloc_context_size=30 for whole stacks. */
+const char *__asan_default_options(void)
+{
+    return "malloc_context_size=3:quarantine_size_mb=16";
 }
 
 static void hangs(int sig)
@@ -362,7 +382,7 @@ static void live(torture *t, const point *p)
     disarm();
 }
 
-static const char *const mode_names[] = {"once", "from"};
+static const char *const mode_names[] = {"once", "from", "none"};
 
 /* True: all was well. */
 static bool try_point(torture *t, const point *p)
@@ -400,9 +420,10 @@ static bool try_point(torture *t, const point *p)
 
 typedef struct options {
     const char *flow; /* NULL: all */
-    int mode;         /* -1: both */
-    long at;          /* 0: all */
-    bool all;         /* no sampling */
+    mode mode;
+    long at;   /* 0: all */
+    bool all;  /* no sampling */
+    long jobs; /* processes that share the flows */
 } options;
 
 /* Each day's sample is another one. */
@@ -411,27 +432,27 @@ static long stride_of(const point *p, const options *o, long points)
     return p->mode == FROM && !o->all && points > SAMPLED ? points / SAMPLED + 1 : 1;
 }
 
-/* Goes on until nothing has failed. `points`: about how many there are. */
+/* Goes on until nothing fails any more. `points`: about how many there are. */
 static bool try_mode(torture *t, point p, const options *o, long points, long *tried)
 {
     long stride = stride_of(&p, o, points);
 
-    if (o->mode >= 0 && o->mode != (int)p.mode)
+    if (o->mode != BOTH && o->mode != p.mode)
         return true;
     p.n = stride > 1 ? (long)(time(NULL) / 86400 % stride) + 1 : 1;
-    do {
+    for (int quiet = 0; quiet < QUIET; p.n += stride) {
         if (!try_point(t, &p))
             return false;
-        p.n += stride;
-        ++*tried;
-    } while (memory.failed > 0);
+        quiet = memory.failed ? 0 : quiet + 1;
+        *tried += memory.failed > 0;
+    }
     return true;
 }
 
 /* Twice with sound memory: what libcurl keeps for the process is kept after the first. */
 static bool warm_up(torture *t, const flow *f, long *points)
 {
-    point p = {.flow = f};
+    point p = {.flow = f, .mode = NONE};
     long before;
 
     if (!try_point(t, &p))
@@ -446,47 +467,96 @@ static bool warm_up(torture *t, const flow *f, long *points)
     return memory.live == before;
 }
 
-static bool try_flow(torture *t, const flow *f, const options *o)
+static void report(torture *t, const flow *f, long once, long from, long points, long stride)
 {
-    long points, once = 0, from = 0, stride;
-    point p = {.flow = f, .mode = FROM};
-
-    if (!warm_up(t, f, &points))
-        return false;
-    if (o->at) {
-        p = (point){f, o->mode < 0 ? ONCE : (mode)o->mode, o->at};
-        memory.show = true;
-        return try_point(t, &p);
-    }
-    if (!try_mode(t, (point){f, ONCE, 0}, o, points, &once) || !try_mode(t, p, o, points, &from))
-        return false;
     printf("torture: %s: %ld points once, %ld from there on", f->name, once, from);
-    if ((stride = stride_of(&p, o, points)) > 1)
+    if (stride > 1)
         printf(" (each %ldth of %ld)", stride, points);
     if (t->losses)
         printf(" (%ld of them with a finalizer that Lua had no memory to call)", t->losses);
     t->losses = 0;
     puts(": ok");
     fflush(stdout);
+}
+
+static bool try_flow(torture *t, const flow *f, const options *o)
+{
+    point p = {f, o->mode == BOTH ? ONCE : o->mode, o->at};
+    point all_once = {f, ONCE, 0}, all_from = {f, FROM, 0};
+    long points, once = 0, from = 0;
+
+    if (!warm_up(t, f, &points))
+        return false;
+    memory.show = o->at > 0;
+    if (o->mode == NONE || o->at)
+        return !o->at || try_point(t, &p);
+    if (!try_mode(t, all_once, o, points, &once) || !try_mode(t, all_from, o, points, &from))
+        return false;
+    report(t, f, once, from, points, stride_of(&all_from, o, points));
     return true;
+}
+
+/* What the processes share. */
+typedef struct shared {
+    atomic_size_t next, done;
+    atomic_bool failed;
+} shared;
+
+static bool wanted(const options *o, const flow *f)
+{
+    return !o->flow || strcmp(o->flow, f->name) == 0;
+}
+
+static int work(torture *t, const options *o, shared *sh)
+{
+    size_t i;
+
+    if (!start_server(&t->server))
+        return 2;
+    while (!sh->failed && (i = sh->next++) < N_FLOWS) {
+        if (!wanted(o, &flows[i]))
+            continue;
+        if (!try_flow(t, &flows[i], o))
+            sh->failed = true;
+        sh->done++;
+    }
+    stop_server(&t->server);
+    return sh->failed ? 1 : 0;
+}
+
+/* Forks before there is a thread; the caller is one of them. */
+static int share_work(torture *t, const options *o, shared *sh)
+{
+    pid_t child[MOST_JOBS];
+    long n = 0;
+    int rc, st;
+
+    while (n + 1 < o->jobs && (child[n] = fork()) > 0)
+        n++;
+    if (n + 1 < o->jobs && child[n] == 0)
+        exit(work(t, o, sh));
+    rc = work(t, o, sh);
+    while (n-- > 0)
+        if (waitpid(child[n], &st, 0) < 0 || st != 0)
+            rc = 1;
+    return rc;
 }
 
 static int try_all(torture *t, const options *o)
 {
-    size_t tried = 0;
+    shared *sh = mmap(NULL, sizeof *sh, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int rc;
 
-    for (size_t i = 0; i < sizeof flows / sizeof *flows; i++) {
-        if (o->flow && strcmp(o->flow, flows[i].name) != 0)
-            continue;
-        if (!try_flow(t, &flows[i], o))
-            return 1;
-        tried++;
-    }
-    if (!tried)
+    if (sh == MAP_FAILED)
+        return 2;
+    rc = share_work(t, o, sh);
+    if (rc == 0 && sh->done == 0) {
         fprintf(stderr, "torture: there is no flow \"%s\"\n", o->flow);
-    else
-        printf("torture: %zu flows: no crash, no leak, nothing odd\n", tried);
-    return tried ? 0 : 2;
+        return 2;
+    }
+    if (rc == 0)
+        printf("torture: %zu flows: no crash, no leak, nothing odd\n", (size_t)sh->done);
+    return rc;
 }
 
 /* -- start -------------------------------------------------------------------------------------- */
@@ -505,12 +575,12 @@ static int keep_code(lua_State *L, const void *p, size_t n, void *ud)
     return 0;
 }
 
-/* Compiled once: a host is made for every point. */
-static bool compile_flows(torture *t)
+/* Compiled once, as a host is made for every point; without lines that is quicker. */
+static bool compile_flows(torture *t, bool lines)
 {
     lua_State *L = luaL_newstate();
     bool ok = L && luaL_loadfilex(L, "spec/torture/flows.lua", "t") == LUA_OK &&
-              lua_dump(L, keep_code, t, 0) == 0;
+              lua_dump(L, keep_code, t, !lines) == 0;
 
     if (!ok)
         fprintf(stderr, "torture: %s\n", L ? lua_tostring(L, -1) : "out of memory");
@@ -519,9 +589,18 @@ static bool compile_flows(torture *t)
     return ok;
 }
 
+static mode mode_of(const char *name)
+{
+    int m = ONCE;
+
+    while (m < BOTH && strcmp(mode_names[m], name) != 0)
+        m++;
+    return (mode)m;
+}
+
 static bool read_options(options *o, int argc, char **argv)
 {
-    *o = (options){.mode = -1};
+    *o = (options){.mode = BOTH, .jobs = sysconf(_SC_NPROCESSORS_ONLN) + 1};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
 
@@ -529,14 +608,19 @@ static bool read_options(options *o, int argc, char **argv)
             o->all = true;
         else if (strcmp(argv[i], "--flow") == 0 && ++i)
             o->flow = value;
-        else if (strcmp(argv[i], "--mode") == 0 && ++i &&
-                 (!strcmp(value, "once") || !strcmp(value, "from")))
-            o->mode = strcmp(value, "from") == 0;
+        else if (strcmp(argv[i], "--mode") == 0 && ++i && mode_of(value) != BOTH)
+            o->mode = mode_of(value);
         else if (strcmp(argv[i], "--at") == 0 && ++i && atol(value) > 0)
             o->at = atol(value);
+        else if (strcmp(argv[i], "--jobs") == 0 && ++i && atol(value) > 0)
+            o->jobs = atol(value);
         else
             return false;
     }
+    if (o->flow || o->jobs < 1)
+        o->jobs = 1;
+    if (o->jobs > MOST_JOBS)
+        o->jobs = MOST_JOBS;
     return !o->at || o->flow;
 }
 
@@ -550,15 +634,16 @@ int main(int argc, char **argv)
     curl_global_init_mem(CURL_GLOBAL_DEFAULT, take, give_back, change, take_copy, take_zeroed);
     cJSON_InitHooks(&hooks);
     if (!read_options(&o, argc, argv)) {
-        fputs("usage: torture [--all] [--flow NAME] [--mode once|from] [--at N]   (--at needs --flow)\n",
-              stderr);
+        fputs(
+            "usage: torture [--all] [--jobs N] [--flow NAME] [--mode once|from|none] [--at N]   (--at needs --flow)\n",
+            stderr);
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
     signal(SIGALRM, hangs);
     if (__sanitizer_set_death_callback)
         __sanitizer_set_death_callback(crashed);
-    if (!compile_flows(&t) || !start_server(&t.server))
+    if (!compile_flows(&t, o.at > 0))
         return 2;
     rc = try_all(&t, &o);
     free(t.code);

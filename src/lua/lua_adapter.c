@@ -35,19 +35,10 @@ static ah_exchange *check_exchange(lua_State *L)
     return e->x;
 }
 
-static ah_buf *push_buf(lua_State *L)
-{
-    ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0);
-
-    ah_buf_init(b, &ah_lua_of(L)->mem, MAX_PIECE);
-    luaL_setmetatable(L, "agenthost.value");
-    return b;
-}
-
 /* x:request(): the request, decoded. */
 static int exchange_request(lua_State *L)
 {
-    ah_buf *b = push_buf(L);
+    ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
     ah_exchange *x = check_exchange(L);
     ah_slice body[3];
     size_t n = ah_lowered_body(ah_run_lowered(ah_driven_run(x->of)), body);
@@ -57,13 +48,14 @@ static int exchange_request(lua_State *L)
     if (!ah_buf_ok(b))
         return ah_lua_raise_nomem(L);
     ah_lua_push_json(L, ah_buf_slice(b));
+    ah_buf_clear(b); /* now, not when the collector comes: it may be large */
     return 1;
 }
 
 /* x:write(piece): one piece, a table as in wire/scripted.c. */
 static int exchange_write(lua_State *L)
 {
-    ah_buf *b = push_buf(L);
+    ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
     ah_exchange *x = check_exchange(L);
     ah_err err;
 
@@ -73,6 +65,7 @@ static int exchange_write(lua_State *L)
     if (!ah_buf_ok(b))
         return ah_lua_raise_nomem(L);
     ah_exchange_feed(x, ah_buf_slice(b));
+    ah_buf_clear(b);
     return 0;
 }
 

@@ -136,10 +136,11 @@ static void push_model(lua_State *L, const agent *a)
                      "(demo/echo needs no key and no network)");
 }
 
-static void read_model(lua_State *L, agent *a)
+/* A wrong name is the script's mistake and raised; what the world lacks (a key) is not. */
+static ah_status read_model(lua_State *L, agent *a, ah_err *err)
 {
     ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
-    ah_err err;
+    ah_status st;
 
     o.stream = ah_observer_wants(&a->observer, AH_EVENT_CONTENT);
     ah_field_bool(L, 1, "ah.run", "stream", &o.stream);
@@ -147,18 +148,11 @@ static void read_model(lua_State *L, agent *a)
     ah_field_string(L, 1, "ah.run", "api_key", &o.api_key);
     read_http(L, &o.limits);
     push_model(L, a);
-    if (ah_lua_to_adapter(L, -1, &o, &a->adapter, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
+    st = ah_lua_to_adapter(L, -1, &o, &a->adapter, err);
+    if (st != AH_OK && st != AH_PROVIDER)
+        ah_lua_raise_err(L, err);
     lua_pop(L, 1);
-}
-
-static ah_buf *push_buf(lua_State *L, const ah_mem *mem)
-{
-    ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0);
-
-    ah_buf_init(b, mem, MAX_SETTINGS);
-    luaL_setmetatable(L, "agenthost.value");
-    return b;
+    return st;
 }
 
 static void put_options(lua_State *L, agent *a, ah_buf *b)
@@ -180,7 +174,7 @@ static void put_options(lua_State *L, agent *a, ah_buf *b)
 /* The model as scripts name it, "provider/model", as a JSON string. */
 static void put_model(lua_State *L, const agent *a, ah_buf *b)
 {
-    ah_buf *name = push_buf(L, &a->lua->mem);
+    ah_buf *name = ah_lua_push_buf(L, MAX_SETTINGS);
 
     ah_buf_put(name, ah_text_slice(a->adapter->provider));
     ah_buf_char(name, '/');
@@ -193,7 +187,7 @@ static void put_model(lua_State *L, const agent *a, ah_buf *b)
 
 static void read_settings(lua_State *L, agent *a)
 {
-    ah_buf *b = push_buf(L, &a->lua->mem);
+    ah_buf *b = ah_lua_push_buf(L, MAX_SETTINGS);
     ah_err err;
 
     ah_buf_str(b, "{\"type\":\"settings\",\"model\":");
@@ -203,6 +197,7 @@ static void read_settings(lua_State *L, agent *a)
     ah_buf_char(b, '}');
     if (ah_text_from_buf(b, "options", &a->settings, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
+    ah_buf_clear(b);
     lua_pop(L, 1);
 }
 
@@ -283,10 +278,23 @@ static void push_text(lua_State *L)
                      luaL_typename(L, -1));
 }
 
-/* Table at 1 -> agent on top. A raise leaves it to the collector. */
-static agent *new_agent(lua_State *L, const char *what)
+/* -- nil err, with the partial reply in err.reply */
+static int push_failure(lua_State *L, const ah_err *err, int reply)
+{
+    lua_pushnil(L);
+    ah_lua_push_error(L, err);
+    if (reply) {
+        lua_pushvalue(L, reply);
+        lua_setfield(L, -2, "reply");
+    }
+    return 2;
+}
+
+/* Table at 1 -> agent on top, or a failure: nil err. A raise leaves it to the collector. */
+static bool new_agent(lua_State *L, const char *what)
 {
     agent *a;
+    ah_err err;
 
     ah_fields_check(L, 1, what, fields, true);
     a = lua_newuserdatauv(L, sizeof *a, 0);
@@ -299,11 +307,14 @@ static agent *new_agent(lua_State *L, const char *what)
     ah_observer_read(L, 1, &a->observer);
     read_limits(L, a);
     read_tools(L, a);
-    read_model(L, a);
+    if (read_model(L, a, &err) != AH_OK) {
+        push_failure(L, &err, 0);
+        return false;
+    }
     read_settings(L, a);
     read_system(L, a);
     read_messages(L, a);
-    return a;
+    return true;
 }
 
 static int agent_gc(lua_State *L)
@@ -446,18 +457,6 @@ static ah_status begin(agent *a, run *r, ah_slice text, ah_err *err)
     return st;
 }
 
-/* -- nil err, with the partial reply in err.reply */
-static int push_failure(lua_State *L, const ah_err *err, int reply)
-{
-    lua_pushnil(L);
-    ah_lua_push_error(L, err);
-    if (reply) {
-        lua_pushvalue(L, reply);
-        lua_setfield(L, -2, "reply");
-    }
-    return 2;
-}
-
 /* ctx: where the run lies on the stack. */
 static int finish(lua_State *L, int status, lua_KContext ctx)
 {
@@ -508,16 +507,18 @@ static int run_agent(lua_State *L, int at)
 static int ah_run_call(lua_State *L)
 {
     lua_settop(L, 1);
-    new_agent(L, "ah.run"); /* -- t agent */
-    push_text(L);           /* -- t agent text */
+    if (!new_agent(L, "ah.run")) /* -- t agent */
+        return 2;
+    push_text(L); /* -- t agent text */
     return run_agent(L, 2);
 }
 
-/* ah.agent { ... } */
+/* ah.agent { ... }: the agent, or nil and an error. */
 static int ah_agent_call(lua_State *L)
 {
     lua_settop(L, 1);
-    new_agent(L, "ah.agent");
+    if (!new_agent(L, "ah.agent"))
+        return 2;
     if (luaL_len(L, 1) > 0)
         return ah_lua_raise(L, AH_USAGE, "ah.agent: the text goes to agent:run(text)");
     return 1;

@@ -54,23 +54,15 @@ static int reply_tostring(lua_State *L)
     return 1;
 }
 
-static ah_buf *push_buf(lua_State *L, const ah_mem *mem)
-{
-    ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0);
-
-    ah_buf_init(b, mem, MAX_PRINT);
-    luaL_setmetatable(L, "agenthost.value");
-    return b;
-}
-
 void ah_lua_push_transcript(lua_State *L, const ah_transcript *t)
 {
-    ah_buf *b = push_buf(L, t->mem);
+    ah_buf *b = ah_lua_push_buf(L, MAX_PRINT);
 
     ah_transcript_print(t, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
     lua_pushlstring(L, b->data, b->len);
+    ah_buf_clear(b);
     lua_remove(L, -2);
 }
 

@@ -116,9 +116,12 @@ static int core_decode(lua_State *L)
 {
     ah_json_fault fault;
     ah_slice text;
+    ah_status st;
 
     text.p = luaL_checklstring(L, 1, &text.n);
-    lua_pushboolean(L, ah_json_check(&ah_mem_libc, text, AH_JSON_MAX_DEPTH, &fault) == AH_OK);
+    if ((st = ah_json_check(&ah_lua_of(L)->mem, text, AH_JSON_MAX_DEPTH, &fault)) == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    lua_pushboolean(L, st == AH_OK);
     if (!lua_toboolean(L, -1))
         return 1;
     ah_lua_push_json(L, text);
@@ -225,6 +228,11 @@ static int gc_schema(lua_State *L)
     return 0;
 }
 
+static int raise(lua_State *L, const ah_err *err)
+{
+    return err->status == AH_NOMEM ? ah_lua_raise_nomem(L) : luaL_error(L, "%s", err->message);
+}
+
 static int short_schema(lua_State *L)
 {
     ah_err err;
@@ -232,8 +240,8 @@ static int short_schema(lua_State *L)
 
     luaL_checkany(L, 1);
     box = push_box(L);
-    if (ah_lua_short_schema(L, 1, &ah_mem_libc, box, &err) != AH_OK)
-        return luaL_error(L, "%s", err.message);
+    if (ah_lua_short_schema(L, 1, &ah_lua_of(L)->mem, box, &err) != AH_OK)
+        return raise(L, &err);
     return 1;
 }
 
@@ -273,11 +281,12 @@ static int gc_scratch(lua_State *L)
 
 static scratch *push_scratch(lua_State *L)
 {
+    const ah_mem *mem = &ah_lua_of(L)->mem;
     scratch *w = lua_newuserdatauv(L, sizeof *w, 0);
 
-    ah_buf_init(&w->in, &ah_mem_libc, MAX_VALUE);
-    ah_buf_init(&w->out, &ah_mem_libc, MAX_VALUE);
-    ah_faults_init(&w->faults, &ah_mem_libc);
+    ah_buf_init(&w->in, mem, MAX_VALUE);
+    ah_buf_init(&w->out, mem, MAX_VALUE);
+    ah_faults_init(&w->faults, mem);
     luaL_setmetatable(L, SCRATCH);
     return w;
 }
@@ -299,13 +308,13 @@ static void text_of_document(lua_State *L)
     } else if (lua_type(L, -1) == LUA_TSTRING) {
         ah_slice text = {.p = lua_tostring(L, -1), .n = lua_rawlen(L, -1)};
 
-        if (ah_json_check_err(&ah_mem_libc, text, "a document", &err) != AH_OK)
-            luaL_error(L, "schema: %s", err.message);
+        if (ah_json_check_err(&ah_lua_of(L)->mem, text, "a document", &err) != AH_OK)
+            raise(L, &err);
         return;
     } else {
         b = &push_scratch(L)->in;
-        if (ah_lua_to_json(L, -2, &ah_mem_libc, b, &err) != AH_OK)
-            luaL_error(L, "schema: %s", err.message);
+        if (ah_lua_to_json(L, -2, b->mem, b, &err) != AH_OK)
+            raise(L, &err);
         push_slice(L, ah_buf_slice(b));
         ah_buf_clear(b);
         lua_remove(L, -2);
@@ -376,8 +385,8 @@ static int compile_arg(lua_State *L, int arg)
     lua_settop(L, arg + 1);
     read_options(L, arg + 1, &o);
     box = push_box(L);
-    if (compile_any(L, arg, &ah_mem_libc, &o, box, &err) != AH_OK)
-        return luaL_error(L, "%s", err.message);
+    if (compile_any(L, arg, &ah_lua_of(L)->mem, &o, box, &err) != AH_OK)
+        return raise(L, &err);
     return 1;
 }
 
@@ -461,11 +470,13 @@ static int validate(lua_State *L, bool as_text)
 
         text.p = luaL_checklstring(L, 2, &text.n);
         ah_buf_put(&w->in, text);
-        st = ah_buf_ok(&w->in) ? ah_json_check_err(&ah_mem_libc, text, "the value", &err)
+        st = ah_buf_ok(&w->in) ? ah_json_check_err(w->in.mem, text, "the value", &err)
                                : ah_buf_error(&w->in, "the value", &err);
     } else {
-        st = ah_lua_to_json(L, 2, &ah_mem_libc, &w->in, &err);
+        st = ah_lua_to_json(L, 2, w->in.mem, &w->in, &err);
     }
+    if (st == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
     n = st == AH_OK ? answer(L, s, w, as_text) : fail(L, err.message);
     ah_buf_clear(&w->in);
     ah_buf_clear(&w->out);

@@ -168,12 +168,10 @@ static void end_call(ah_task *t, const ah_outcome *o)
     ah_driven_wake(t->job.of);
 }
 
-static ah_buf *push_buf(lua_State *L);
-
 static void settled(ah_task *t, int nresults)
 {
     int first = lua_gettop(t->lua->caller) - nresults + 1;
-    ah_buf *value = push_buf(t->lua->caller);
+    ah_buf *value = ah_lua_push_buf(t->lua->caller, MAX_VALUE);
     ah_outcome o = {0};
     ah_err err;
 
@@ -182,6 +180,7 @@ static void settled(ah_task *t, int nresults)
         o = (ah_outcome){.failure = AH_FAILED_RAISED,
                          .message = ah_slice_of("its message is not UTF-8")};
     end_call(t, &o);
+    ah_buf_clear(value); /* now, not when the collector comes: it may be large */
 }
 
 /* Kinds that leave the loop; everything else a handler raises is an answer (seed 002). */
@@ -438,21 +437,6 @@ static int tool_index(lua_State *L)
 
 /* -- results ------------------------------------------------------------------------------------ */
 
-static ah_buf *push_buf(lua_State *L)
-{
-    ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0);
-
-    ah_buf_init(b, &ah_lua_of(L)->mem, MAX_VALUE);
-    luaL_setmetatable(L, "agenthost.value");
-    return b;
-}
-
-static int buf_gc(lua_State *L)
-{
-    ah_buf_clear(lua_touserdata(L, 1));
-    return 0;
-}
-
 /* Sets the result's fields from the stack: message at 2, value at 1. */
 static int make_result(lua_State *L, int value, int message, bool success)
 {
@@ -526,7 +510,6 @@ void ah_lua_open_tool(lua_State *L)
     static const luaL_Reg tool_meta[] = {
         {"__gc", tool_gc}, {"__tostring", tool_tostring}, {"__index", tool_index}, {NULL, NULL}};
     static const luaL_Reg draft_meta[] = {{"__gc", draft_gc}, {NULL, NULL}};
-    static const luaL_Reg buf_meta[] = {{"__gc", buf_gc}, {NULL, NULL}};
     static const luaL_Reg result_meta[] = {{"__tostring", result_tostring}, {NULL, NULL}};
     static const luaL_Reg ctx_meta[] = {
         {"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
@@ -537,7 +520,6 @@ void ah_lua_open_tool(lua_State *L)
 
     new_class(L, TOOL, tool_meta);
     new_class(L, "agenthost.draft", draft_meta);
-    new_class(L, "agenthost.value", buf_meta);
     new_class(L, RESULT, result_meta);
     luaL_newmetatable(L, CTX);
     luaL_setfuncs(L, ctx_meta, 0);

@@ -10,10 +10,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lua/lua_host.h"
+
 /* Their addresses are the registry keys of the markers: a look-up by name may allocate. */
 static const char array_key = 'a', object_key = 'o';
 
-static const char BUFFER[] = "agenthost.json_buffer"; /* metatable of an ah_buf that Lua frees */
+static const char BUFFER[] = "agenthost.buffer"; /* metatable of an ah_buf that Lua frees */
 
 enum {
     STACK_OF_LEVEL = 6, /* key, value, two metatables, and some to spare */
@@ -482,13 +484,12 @@ static int free_buffer(lua_State *L)
 }
 
 /* A buffer that is freed when the running C function returns or raises. */
-static ah_buf *push_buffer(lua_State *L)
+ah_buf *ah_lua_push_buf(lua_State *L, size_t max)
 {
     ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0); /* -- b */
 
-    ah_buf_init(b, &ah_mem_libc, MAX_TEXT);
+    ah_buf_init(b, &ah_lua_of(L)->mem, max);
     luaL_setmetatable(L, BUFFER);
-    lua_toclose(L, -1);
     return b;
 }
 
@@ -496,11 +497,15 @@ static ah_buf *push_buffer(lua_State *L)
 static int encode(lua_State *L)
 {
     ah_buf *b;
+    ah_status st;
     ah_err err;
 
     luaL_checkany(L, 1);
-    b = push_buffer(L); /* -- v ... b */
-    if (ah_lua_to_json(L, 1, b->mem, b, &err) != AH_OK)
+    b = ah_lua_push_buf(L, MAX_TEXT); /* -- v ... b */
+    lua_toclose(L, -1);
+    if ((st = ah_lua_to_json(L, 1, b->mem, b, &err)) == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    if (st != AH_OK)
         return luaL_error(L, "%s", err.message);
     lua_pushlstring(L, ah_buf_slice(b).p, b->len);
     return 1;
@@ -510,11 +515,14 @@ static int encode(lua_State *L)
 static int decode(lua_State *L)
 {
     ah_slice text, huge;
+    ah_status st;
     ah_err err;
 
     luaL_checktype(L, 1, LUA_TSTRING);
     text.p = lua_tolstring(L, 1, &text.n);
-    if (ah_json_check_err(&ah_mem_libc, text, "the text", &err) == AH_OK) {
+    if ((st = ah_json_check_err(&ah_lua_of(L)->mem, text, "the text", &err)) == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    if (st == AH_OK) {
         huge = push_value(L, text); /* -- text ... v */
         if (!huge.p)
             return 1;

@@ -18,6 +18,10 @@ ah_status ah_lua_to_json(lua_State *L, int idx, const ah_mem *mem, ah_buf *out, 
  * marker. Raises only when Lua is out of memory or stack. */
 void ah_lua_push_json(lua_State *L, ah_slice checked);
 
+/* Pushes a buffer of at most max bytes that Lua frees (and lua_toclose, where called, at
+ * once), so that a raise loses nothing. Large ones are best cleared when done with. */
+ah_buf *ah_lua_push_buf(lua_State *L, size_t max);
+
 /* Pushes the table of ah.json and sets ah.null, ah.array, ah.object in the table at -1 below it:
  * called by the opener with the module table on top, which stays there. */
 void ah_lua_open_value(lua_State *L);

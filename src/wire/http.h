@@ -1,4 +1,4 @@
-/* HTTP over libcurl's multi interface: the only file that knows curl. Transfers
+/* HTTP over libcurl's multi interface; only http*.c know curl. Transfers
  * run inside ah_loop_wait of the loop given; what arrives is kept in the
  * transfer until its owner takes it, so no caller's code runs inside a curl
  * callback. Redirects, compression, netrc and cookies are off; http and https only;

@@ -1,0 +1,132 @@
+/* A host's curl and its transfers, as the files http*.c see them, and nobody else:
+ *   http.c           the multi handle, sockets, timers; a transfer's life
+ *   http_request.c   what a transfer sends, set up on its curl handle
+ *   http_response.c  what came, as curl hands it over and as owners take it
+ *   http_words.c     why a transfer failed, in words
+ */
+#ifndef AH_WIRE_HTTP_TRANSFER_H
+#define AH_WIRE_HTTP_TRANSFER_H
+
+#include <curl/curl.h>
+#include <strings.h>
+
+#include "wire/http.h"
+
+enum {
+    MAX_BODY_PARTS = 4,
+    JOINED_BODY = 64 << 10, /* up to here curl sends a body in one piece with the head */
+    MAX_URL = 64 << 10,
+    HOST_SIZE = 300
+};
+
+/* Why we, and not curl, ended a transfer. */
+typedef enum fault {
+    FAULT_NONE,
+    FAULT_NOMEM,
+    FAULT_WATCH,
+    FAULT_HEADER,
+    FAULT_BODY,
+    FAULT_CODING,
+    FAULT_IDLE,
+    FAULT_TOTAL
+} fault;
+
+typedef struct header_line {
+    uint32_t name, name_n, value, value_n; /* offsets into `head` */
+} header_line;
+
+typedef struct socket_state {
+    bool ours;     /* opened for a connection, as opposed to curl's own pairs for its resolver */
+    bool expected; /* curl wants to hear of it */
+} socket_state;
+
+struct ah_http {
+    const ah_mem *mem;
+    ah_loop *loop;
+    CURLM *multi;
+    char *ca_file;
+    ah_timer timer; /* curl's */
+    int64_t now;    /* of the batch in which curl is called */
+    socket_state *sockets;
+    size_t n_sockets;
+    bool broken; /* the multi: see give_up */
+    ah_transfer *running;
+    ah_transfer *news, **last_news;
+    ah_transfer *kept;
+    int n_kept;
+    size_t kept_bytes; /* of their response buffers */
+};
+
+struct ah_transfer {
+    ah_http *http;
+    CURL *easy;
+    ah_transfer *next;           /* in http->news or http->kept */
+    ah_transfer *beside, **link; /* in http->running */
+    bool in_news, running, ended;
+    ah_http_news_fn news;
+    void *ud;
+    ah_http_limits limits;
+    ah_timer timer;
+    int64_t started, touched;
+
+    ah_buf url;           /* the last one given to `easy` */
+    char host[HOST_SIZE]; /* "name:port" of it */
+    bool tls;             /* https */
+    struct curl_slist *headers;
+    ah_slice parts[MAX_BODY_PARTS];
+    size_t n_parts, part, part_off; /* body read by curl up to here */
+    ah_buf joined;
+
+    ah_buf head;
+    header_line *lines;
+    size_t n_lines, cap_lines;
+    size_t head_bytes;
+    bool head_done;
+    int status;
+    ah_buf body;
+    size_t taken;
+    uint64_t received;
+
+    fault fault;
+    CURLcode result;
+    int os_error;
+    bool answered; /* a byte of a response came */
+    char curl_says[CURL_ERROR_SIZE];
+};
+
+static inline bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static inline ah_slice trim(ah_slice s)
+{
+    while (s.n && is_blank(*s.p)) {
+        s.p++;
+        s.n--;
+    }
+    while (s.n && is_blank(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+static inline bool same_word(ah_slice a, const char *b) /* case ignored */
+{
+    return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
+}
+
+/* http.c: there is something new to look at; and: we end the transfer, for that reason. */
+void ah_transfer_note_news(ah_transfer *t);
+void ah_transfer_set_fault(ah_transfer *t, fault f);
+
+/* http_request.c: what is set once for a handle, what a request sets (AH_USAGE where it
+ * cannot be sent), and what a request leaves behind. */
+void ah_request_attach(ah_transfer *t);
+ah_status ah_request_set(ah_transfer *t, const ah_http_request *req, ah_err *err);
+void ah_request_forget(ah_transfer *t);
+
+/* http_response.c: likewise. */
+void ah_response_attach(ah_transfer *t);
+void ah_response_forget(ah_transfer *t);
+
+#endif

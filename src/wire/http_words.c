@@ -1,0 +1,217 @@
+/* Why a transfer failed, in words for the one who made the request: whom it was with,
+ * what happened, which limit or variable has to do with it; and whether another try may
+ * go better. What curl says is shown only where nothing better is known. */
+#include "wire/http_transfer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CURL_LINE_BYTES = 100 * 1024 }; /* libcurl's own limit of one header line */
+
+static const char *words_for_size(size_t n, char *out, size_t size)
+{
+    if (n >= 1 << 20 && n % (1 << 20) == 0)
+        snprintf(out, size, "%zu MiB", n >> 20);
+    else if (n >= 1 << 10 && n % (1 << 10) == 0)
+        snprintf(out, size, "%zu KiB", n >> 10);
+    else
+        snprintf(out, size, "%zu bytes", n);
+    return out;
+}
+
+static const char *words_for_ms(int64_t ms, char *out, size_t size)
+{
+    if (ms < 1000)
+        snprintf(out, size, "%d ms", (int)ms);
+    else
+        snprintf(out, size, "%lld.%d s", (long long)(ms / 1000), (int)(ms % 1000 / 100));
+    return out;
+}
+
+static ah_status say_size(const ah_transfer *t, const char *what, size_t limit, const char *name,
+                          ah_err *err)
+{
+    char words[32];
+
+    return ah_err_set(err, AH_HTTP, "%s: %s larger than %s (limit %s)", t->host, what,
+                      words_for_size(limit, words, sizeof words), name);
+}
+
+static ah_status say_time(const ah_transfer *t, const char *what, int64_t limit, const char *name,
+                          ah_err *err)
+{
+    char words[32];
+    ah_status st = ah_err_set(err, AH_HTTP, "%s: %s %s (limit %s)", t->host, what,
+                              words_for_ms(limit, words, sizeof words), name);
+
+    if (err)
+        err->retryable = true;
+    return st;
+}
+
+static ah_status say_fault(const ah_transfer *t, ah_err *err)
+{
+    switch (t->fault) {
+    case FAULT_NONE:
+        return AH_OK;
+    case FAULT_NOMEM:
+        return ah_err_nomem(err);
+    case FAULT_WATCH:
+        return ah_err_set(err, AH_HTTP, "%s: the socket cannot be watched", t->host);
+    case FAULT_HEADER:
+        return say_size(t, "response header", t->limits.header_bytes, "http.max_header", err);
+    case FAULT_BODY:
+        return say_size(t, "response body", t->limits.body_bytes, "http.max_body", err);
+    case FAULT_CODING:
+        return ah_err_set(err, AH_HTTP, "%s: the response is compressed, though that was not asked for",
+                          t->host);
+    case FAULT_IDLE:
+        return say_time(t, "no data for", t->limits.idle_ms, "http.idle_timeout", err);
+    case FAULT_TOTAL:
+        return say_time(t, "not done within", t->limits.total_ms, "http.total_timeout", err);
+    }
+    return AH_INTERNAL;
+}
+
+/* What the C library says of errno, in a buffer; strerror is not thread-safe. */
+static const char *words_for_errno(int e, char *out, size_t size)
+{
+    if (e == 0 || strerror_r(e, out, size) != 0)
+        snprintf(out, size, "no reason given");
+    return out;
+}
+
+/* curl does not tell whether it went through a proxy; the environment does. */
+static const char *proxy_hint(const ah_transfer *t)
+{
+    static const char *const plain[] = {"http_proxy", "all_proxy", "ALL_PROXY", NULL};
+    static const char *const tls[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", NULL};
+
+    for (const char *const *name = t->tls ? tls : plain; *name; name++)
+        if (getenv(*name))
+            return " (a proxy is set in the environment)";
+    return "";
+}
+
+static ah_status say_connect(const ah_transfer *t, ah_err *err)
+{
+    char words[128];
+
+    if (t->os_error == ECONNREFUSED)
+        return ah_err_set(err, AH_HTTP, "connection refused by %s%s", t->host, proxy_hint(t));
+    return ah_err_set(err, AH_HTTP, "cannot connect to %s: %s%s", t->host,
+                      words_for_errno(t->os_error, words, sizeof words), proxy_hint(t));
+}
+
+static ah_status say_broken(const ah_transfer *t, ah_err *err)
+{
+    if (strstr(t->curl_says, "chunk"))
+        return ah_err_set(err, AH_HTTP, "malformed chunk in the response of %s", t->host);
+    if (t->os_error == ECONNRESET || t->os_error == EPIPE)
+        return ah_err_set(err, AH_HTTP, "connection reset by %s", t->host);
+    return ah_err_set(err, AH_HTTP, "connection to %s broke%s", t->host,
+                      t->answered ? " in the middle of the response" : "");
+}
+
+/* curl keeps a header line in a buffer of its own; one that outgrows it is told
+ * as being out of memory. */
+static ah_status say_memory(const ah_transfer *t, ah_err *err)
+{
+    if (!t->answered || t->head_done)
+        return ah_err_nomem(err);
+    if (t->limits.header_bytes <= CURL_LINE_BYTES)
+        return say_size(t, "response header", t->limits.header_bytes, "http.max_header", err);
+    return say_size(t, "response header line", CURL_LINE_BYTES, "of libcurl", err);
+}
+
+/* curl's words on TLS come from certificates and the like: ASCII only. */
+static ah_status say_tls(const ah_transfer *t, ah_err *err)
+{
+    char words[CURL_ERROR_SIZE];
+    const char *from = *t->curl_says ? t->curl_says : curl_easy_strerror(t->result);
+    size_t n = 0;
+
+    for (; from[n] && n < sizeof words - 1; n++)
+        words[n] = from[n];
+    words[n] = '\0';
+    for (size_t i = 0; i < n; i++)
+        if (words[i] < ' ' || words[i] > '~')
+            words[i] = '?';
+    return ah_err_set(err, AH_HTTP, "TLS with %s failed: %s%s", t->host, words,
+                      t->result == CURLE_PEER_FAILED_VERIFICATION ||
+                              t->result == CURLE_SSL_CACERT_BADFILE
+                          ? " (are ca-certificates installed? SSL_CERT_FILE names others)"
+                          : "");
+}
+
+static bool is_retryable(CURLcode code)
+{
+    switch ((int)code) {
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static ah_status say_code(const ah_transfer *t, ah_err *err)
+{
+    switch ((int)t->result) {
+    case CURLE_OUT_OF_MEMORY:
+        return say_memory(t, err);
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return ah_err_set(err, AH_HTTP, "no such host: %s", t->host);
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        return ah_err_set(err, AH_HTTP, "no such host: the proxy for %s (see http_proxy)", t->host);
+    case CURLE_COULDNT_CONNECT:
+        return say_connect(t, err);
+    case CURLE_OPERATION_TIMEDOUT:
+        return say_time(t, "no connection within", t->limits.connect_ms, "http.connect_timeout", err);
+    case CURLE_GOT_NOTHING:
+        return ah_err_set(err, AH_HTTP, "connection closed by %s without a response", t->host);
+    case CURLE_PARTIAL_FILE:
+        return ah_err_set(err, AH_HTTP, "connection closed in the middle of the response by %s",
+                          t->host);
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+        return say_broken(t, err);
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_WEIRD_SERVER_REPLY:
+        return ah_err_set(err, AH_HTTP, "%s does not answer in HTTP", t->host);
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+        return say_tls(t, err);
+    default:
+        return ah_err_set(err, AH_HTTP, "transfer with %s failed: %s", t->host,
+                          curl_easy_strerror(t->result));
+    }
+}
+
+bool ah_transfer_ended(const ah_transfer *t, ah_err *err)
+{
+    if (!t->ended || !err)
+        return t->ended;
+    ah_err_set(err, AH_OK, "%s", "");
+    if (t->fault != FAULT_NONE)
+        say_fault(t, err);
+    else if (t->result != CURLE_OK) {
+        say_code(t, err);
+        err->retryable = err->status == AH_HTTP && is_retryable(t->result);
+    }
+    err->http_status = t->status;
+    return true;
+}
