@@ -439,50 +439,182 @@ local RULES = {
     end
     return true
   end,
-  properties = function(schemas, v)
-    for name, schema in pairs(schemas) do
-      if v[1] == "obj" and v[3][name] and not reference.check(schema, v[3][name]) then
-        return false
+  uniqueItems = function(on, v)
+    for i, a in ipairs(on and v[1] == "arr" and v[2] or {}) do
+      for j = 1, i - 1 do
+        if same(a, v[2][j]) then
+          return false
+        end
       end
     end
     return true
-  end,
-  additionalProperties = function(schema, v, whole)
-    for _, key in ipairs(v[1] == "obj" and v[2] or {}) do
-      if not (whole.properties or {})[key] and not reference.check(schema, v[3][key]) then
-        return false
-      end
-    end
-    return true
-  end,
-  items = function(schema, v)
-    for _, item in ipairs(v[1] == "arr" and v[2] or {}) do
-      if not reference.check(schema, item) then
-        return false
-      end
-    end
-    return true
-  end,
-  anyOf = function(schemas, v)
-    for _, schema in ipairs(schemas) do
-      if reference.check(schema, v) then
-        return true
-      end
-    end
-    return false
   end,
 }
 
-function reference.check(schema, v)
-  if type(schema) == "boolean" then
-    return schema
+-- The keywords that other schemas are in, each adding to `seen` what it evaluated: names of
+-- members, indexes of items.
+local APPLIED = {}
+
+--- Whether the value conforms to a schema in place; what it evaluated is added where it does.
+local function fits(schema, v, seen)
+  local ok, inner = reference.evaluate(schema, v)
+  for key in pairs(ok and inner or {}) do
+    seen[key] = true
   end
-  for keyword, rule in pairs(schema) do
-    if not RULES[keyword](rule, v, schema) then
+  return ok
+end
+
+local function count_fits(schemas, v, seen)
+  local n = 0
+  for _, schema in ipairs(schemas) do
+    n = n + (fits(schema, v, seen) and 1 or 0)
+  end
+  return n
+end
+
+function APPLIED.allOf(schemas, v, seen) return count_fits(schemas, v, seen) == #schemas end
+function APPLIED.anyOf(schemas, v, seen) return count_fits(schemas, v, seen) > 0 end
+function APPLIED.oneOf(schemas, v, seen) return count_fits(schemas, v, seen) == 1 end
+APPLIED["not"] = function(schema, v) return not fits(schema, v, {}) end
+APPLIED["if"] = function(schema, v, seen, whole)
+  local branch = whole["else"]
+  if fits(schema, v, seen) then
+    branch = whole["then"]
+  end
+  return branch == nil or fits(branch, v, seen)
+end
+APPLIED["then"] = function() return true end
+APPLIED["else"] = APPLIED["then"]
+APPLIED["$ref"] = function(name, v, seen)
+  return fits(reference.root["$defs"][name:sub(9)], v, seen)
+end
+APPLIED["$defs"] = APPLIED["then"]
+
+local function each_item(v, from, schema, seen)
+  for i = from, v[1] == "arr" and #v[2] or 0 do
+    if not reference.check(schema, v[2][i]) then
+      return false
+    end
+    seen[i] = true
+  end
+  return true
+end
+
+function APPLIED.items(schema, v, seen, whole)
+  return each_item(v, #(whole.prefixItems or {}) + 1, schema, seen)
+end
+function APPLIED.prefixItems(schemas, v, seen)
+  for i = 1, v[1] == "arr" and math.min(#schemas, #v[2]) or 0 do
+    if not reference.check(schemas[i], v[2][i]) then
+      return false
+    end
+    seen[i] = true
+  end
+  return true
+end
+function APPLIED.contains(schema, v, seen)
+  local n = 0
+  for i, item in ipairs(v[1] == "arr" and v[2] or {}) do
+    if reference.check(schema, item) then
+      n, seen[i] = n + 1, true
+    end
+  end
+  return v[1] ~= "arr" or n > 0
+end
+
+--- Members with a name that `wanted` takes.
+local function each_member(v, wanted, schema_of, seen)
+  for _, key in ipairs(v[1] == "obj" and v[2] or {}) do
+    if wanted(key) then
+      if not reference.check(schema_of(key), v[3][key]) then
+        return false
+      end
+      seen[key] = true
+    end
+  end
+  return true
+end
+
+local function is_b(key) return key:sub(-1) == "b" end
+
+function APPLIED.properties(schemas, v, seen)
+  return each_member(v, function(key) return schemas[key] ~= nil end,
+    function(key) return schemas[key] end, seen)
+end
+function APPLIED.patternProperties(schemas, v, seen) -- the only pattern here is b$
+  return each_member(v, is_b, function() return schemas["b$"] end, seen)
+end
+function APPLIED.additionalProperties(schema, v, seen, whole)
+  return each_member(v, function(key)
+    return (whole.properties or {})[key] == nil and not (whole.patternProperties and is_b(key))
+  end, function() return schema end, seen)
+end
+function APPLIED.propertyNames(schema, v)
+  for _, key in ipairs(v[1] == "obj" and v[2] or {}) do
+    if not reference.check(schema, { "str", key }) then
       return false
     end
   end
   return true
+end
+function APPLIED.dependentRequired(lists, v)
+  for key, names in pairs(lists) do
+    if v[1] == "obj" and v[3][key] and not RULES.required(names, v) then
+      return false
+    end
+  end
+  return true
+end
+function APPLIED.dependentSchemas(schemas, v, seen)
+  for key, schema in pairs(schemas) do
+    if v[1] == "obj" and v[3][key] and not fits(schema, v, seen) then
+      return false
+    end
+  end
+  return true
+end
+function APPLIED.unevaluatedProperties(schema, v, seen)
+  return each_member(v, function(key) return not seen[key] end, function() return schema end, seen)
+end
+function APPLIED.unevaluatedItems(schema, v, seen)
+  for i, item in ipairs(v[1] == "arr" and v[2] or {}) do
+    if not seen[i] and not reference.check(schema, item) then
+      return false
+    end
+    seen[i] = true
+  end
+  return true
+end
+
+--- Whether v conforms, and the set of what was evaluated; the unevaluated* come last.
+function reference.evaluate(schema, v)
+  local seen = {}
+  if type(schema) == "boolean" then
+    return schema, seen
+  end
+  local names = {}
+  for keyword in pairs(schema) do
+    local late = keyword:find("^unevaluated") and "2" or "1"
+    names[#names + 1] = late .. keyword
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local keyword = name:sub(2)
+    local ok
+    if APPLIED[keyword] then
+      ok = APPLIED[keyword](schema[keyword], v, seen, schema)
+    else
+      ok = RULES[keyword](schema[keyword], v)
+    end
+    if not ok then
+      return false, {}
+    end
+  end
+  return true, seen
+end
+
+function reference.check(schema, v)
+  return (reference.evaluate(schema, v))
 end
 
 -- Random schemas and values, small enough to meet.
@@ -558,6 +690,22 @@ local function random_type()
   return (random(3) > 1 or a == b) and a or { a, b }
 end
 
+local function random_inner(depth)
+  return random_schema(depth - 1)
+end
+
+local function random_branches(depth)
+  return random_list(random(3), random_schema, depth - 1)
+end
+
+local function random_members(depth)
+  local schemas = {}
+  for _, name in ipairs(random_names()) do
+    schemas[name] = random_schema(depth - 1)
+  end
+  return schemas
+end
+
 local MAKERS = {
   { "type", random_type }, { "type", random_type }, { "type", random_type },
   { "enum", function() return random_list(random(5), random_value, 1) end },
@@ -576,14 +724,19 @@ local MAKERS = {
   { "required", random_names },
   { "additionalProperties", function(depth) return random_schema(depth - 1) end },
   { "items", function(depth) return random_schema(depth - 1) end },
-  { "anyOf", function(depth) return random_list(random(3), random_schema, depth - 1) end },
-  { "properties", function(depth)
-    local schemas = {}
-    for _, name in ipairs(random_names()) do
-      schemas[name] = random_schema(depth - 1)
-    end
-    return schemas
-  end },
+  { "anyOf", random_branches }, { "allOf", random_branches }, { "oneOf", random_branches },
+  { "prefixItems", random_branches },
+  { "not", random_inner }, { "if", random_inner }, { "then", random_inner },
+  { "else", random_inner }, { "contains", random_inner }, { "propertyNames", random_inner },
+  { "unevaluatedProperties", random_inner }, { "unevaluatedItems", random_inner },
+  { "unevaluatedProperties", function() return false end },
+  { "unevaluatedItems", function() return false end },
+  { "uniqueItems", function() return true end },
+  { "patternProperties", function(depth) return { ["b$"] = random_schema(depth - 1) } end },
+  { "dependentRequired", function() return { [one_of(NAMES)] = random_names() } end },
+  { "dependentSchemas", random_members }, { "properties", random_members },
+  { "properties", random_members },
+  { "$ref", function() return "#/$defs/" .. one_of { "p", "q" } end },
 }
 
 -- What may stand where no deeper schema may.
@@ -650,33 +803,68 @@ function json.object(map, write)
   return "{" .. table.concat(out, ",") .. "}"
 end
 
+local function write_names(names)
+  return json.list(names, json.string)
+end
+
+-- How a keyword's value is written, where it is neither text nor number.
+local WRITE = { enum = "values", const = "value", required = "names", type = "names" }
+for _, keyword in ipairs { "properties", "patternProperties", "dependentSchemas", "$defs" } do
+  WRITE[keyword] = "members"
+end
+for _, keyword in ipairs { "anyOf", "allOf", "oneOf", "prefixItems" } do
+  WRITE[keyword] = "list"
+end
+
+local WRITERS = {
+  values = function(rule) return json.list(rule, json.value) end,
+  value = function(rule) return json.value(rule) end,
+  names = write_names,
+  members = function(rule) return json.object(rule, json.schema) end,
+  list = function(rule) return json.list(rule, json.schema) end,
+}
+
 local function write_rule(rule, keyword)
-  if keyword == "enum" then
-    return json.list(rule, json.value)
-  elseif keyword == "const" then
-    return json.value(rule)
-  elseif keyword == "properties" then
-    return json.object(rule, json.schema)
-  elseif keyword == "anyOf" then
-    return json.list(rule, json.schema)
-  elseif keyword == "items" or keyword == "additionalProperties" then
-    return json.schema(rule)
-  elseif type(rule) == "table" then
-    return json.list(rule, json.string)
+  if type(rule) == "string" then
+    return json.string(rule)
+  elseif type(rule) == "number" then
+    return json.number(rule)
+  elseif keyword == "dependentRequired" then
+    return json.object(rule, write_names)
   end
-  return type(rule) == "string" and json.string(rule) or json.number(rule)
+  return (WRITERS[WRITE[keyword]] or json.schema)(rule)
 end
 
 function json.schema(schema)
   return type(schema) == "boolean" and tostring(schema) or json.object(schema, write_rule)
 end
 
+--- The schemas that references lead to; neither leads to another.
+local function random_defs()
+  local makers = MAKERS
+  MAKERS = random_list(0)
+  for _, maker in ipairs(makers) do
+    if maker[1] ~= "$ref" then
+      MAKERS[#MAKERS + 1] = maker
+    end
+  end
+  local defs = { p = random_schema(2), q = random_schema(1) }
+  MAKERS = makers
+  return defs
+end
+
 describe("the validator", function()
   it("agrees with a plain reference on random schemas and values", function()
     state = 20240229
     local yes, no = 0, 0
-    for _ = 1, 1000 do
+    for _ = 1, 2000 do
       local schema = random_schema(3)
+      if type(schema) == "table" then
+        schema["$defs"] = random_defs()
+      else
+        schema = { allOf = { schema }, ["$defs"] = random_defs() }
+      end
+      reference.root = schema
       local text = json.schema(schema)
       local compiled = ah.schema(text)
       for _ = 1, 5 do
