@@ -194,6 +194,29 @@ describe("schema:validate", function()
     assert.has_error(function() s:validate({ name = "x" }, "forbidden") end)
   end)
 
+  it("coerces where asked, and tells what", function()
+    local numbers = ah.schema {
+      properties = {
+        n = { type = "integer" }, b = { type = "boolean" }, x = { type = "number" },
+        l = { type = "array", items = { type = "integer" } }, s = { type = "string" },
+        o = { anyOf = { { type = "integer", minimum = 2 }, { type = "null" } } },
+      },
+    }
+    local ok, value, told = numbers:validate_text(
+      '{"n":"3","b":"true","x":"-1.5e1","l":"7","s":"5","o":"4"}', { coerce = true })
+    assert.is_true(ok)
+    assert.equal('{"n":3,"b":true,"x":-1.5e1,"l":[7],"s":"5","o":4}', value)
+    assert.equal('/n: took "3" as 3; /b: took "true" as true; /x: took "-1.5e1" as -1.5e1; '
+      .. '/l: took "7" as a list of it; /o: took "4" as 4; /l/0: took "7" as 7', told)
+    for _, json in ipairs { '{"n":"3.5"}', '{"n":"x"}', '{"n":" 3"}', '{"b":"yes"}', '{"s":5}',
+      '{"n":true}', '{"n":["3"]}', '{"o":"1"}', '{"l":["x"]}' } do
+      assert.is_nil((numbers:validate_text(json, { coerce = true })), json)
+    end
+    assert.is_nil((numbers:validate { n = "3" }))
+    assert.equal(2, select("#", numbers:validate({ n = 3 }, { coerce = true })))
+    assert.has_error(function() numbers:validate({}, { corce = true }) end)
+  end)
+
   it("says what is no JSON value", function()
     local ok, message, faults = s:validate { name = print }
     assert.is_nil(ok)
@@ -264,6 +287,50 @@ describe("a short form", function()
     assert.equal('{"items":{"additionalProperties":false,"properties":{"a":{"type":"string"}},'
       .. '"required":["a"],"type":"object"},"type":"array"}', of({ { a = "string" } }, true))
     assert.equal('{"items":{"enum":["a","b"],"type":"string"},"type":"array"}', of("a|b[]", true))
+  end)
+
+  it("takes ranges", function()
+    assert.equal('{"maximum":10,"minimum":1,"type":"integer"}', of("integer 1..10", true))
+    assert.equal('{"maximum":1,"minimum":0.5,"type":"number"}', of("number 0.5 .. 1", true))
+    assert.equal('{"maxLength":80,"minLength":1,"type":"string"}', of("string 1..80", true))
+    assert.equal('{"minimum":-3,"type":"integer"}', of("integer -3..", true))
+    assert.equal('{"items":{"maxLength":2,"type":"string"},"type":"array"}',
+      of("string ..2[]", true))
+    assert.equal('{"default":3,"description":"how many","maximum":5,"type":"integer"}',
+      of("integer ..5 = 3 : how many"))
+    for form, words in pairs {
+      ["boolean 1..2"] = "'boolean' has no range", ["integer .."] = "has no ends",
+      ["integer 3..1"] = "ends before it begins", ["integer 1.5..2"] = "is not whole",
+      ["string -1..2"] = "is below 0", ["integer a..b"] = "is no number",
+      ["number nan..1"] = "is no number",
+    } do
+      assert.truthy(refused({ x = form }):find(words, 1, true), form)
+    end
+  end)
+
+  it("is what a schema is described in", function()
+    local described = ah.schema.describe(ah.schema.short {
+      city = "string 1..80: such as Paris", unit = "celsius|fahrenheit = celsius",
+      near = { lat = "number -90..90", lon = "number" }, tags = "string[]?", any = "any?",
+    })
+    assert.equal([[
+{
+  any?: any
+  city: string 1..80  -- such as Paris
+  near: {
+    lat: number -90..90
+    lon: number
+  }
+  tags?: string[]
+  unit?: celsius|fahrenheit = "celsius"
+}]], described)
+    assert.equal("{\n  a?: integer\n  ...\n}",
+      ah.schema.describe { type = "object", properties = { a = { type = "integer" } } })
+    assert.equal('{"anyOf":[{"type":"string"},{"type":"null"}]}',
+      ah.schema.describe { anyOf = { { type = "string" }, { type = "null" } } })
+    assert.equal("true", ah.schema.describe(true))
+    assert.equal('{ a|b }', ah.schema.describe { type = "array", items = { enum = { "a", "b" } } })
+    assert.has_error(function() ah.schema.describe { type = "x" } end)
   end)
 
   it("makes choices of words", function()

@@ -2,6 +2,7 @@
 --
 -- A form is one of:
 --   "string" "integer" "number" "boolean" "object" "array" "any" "null"
+--   "integer 1..10" "number 0..1" "string 1..80"   with limits; either may be left out
 --   "red|green|blue"          one of these strings
 --   "T[]"                     a list of T
 --   { name = form, ... }      an object of these properties and no others
@@ -63,8 +64,52 @@ local function choice(at, words)
   return { type = "string", enum = list }
 end
 
+local LIMITS = {
+  integer = { "minimum", "maximum" }, number = { "minimum", "maximum" },
+  string = { "minLength", "maxLength" }, array = { "minItems", "maxItems" },
+}
+
+--- One end of a range as a number of the type, or nil where it is left out.
+local function limit(at, name, word, words)
+  local n = tonumber(word)
+  local whole = name ~= "number"
+  if word ~= "" and (not word:find("^%-?%d") or not n or n ~= n or n - n ~= 0) then
+    fail(at, "'%s' in '%s' is no number", word, words)
+  elseif n and whole and not math.tointeger(n) then
+    fail(at, "'%s' in '%s' is not whole", word, words)
+  elseif n and n < 0 and name ~= "integer" and whole then
+    fail(at, "'%s' in '%s' is below 0", word, words)
+  end
+  return n and (math.tointeger(n) or n)
+end
+
+--- "integer 1..10": the schema of the type with its limits, or nil where there are none.
+local function ranged(at, words)
+  local name, low, high = words:match("^(%a+)%s+(%S-)%s*%.%.%s*(%S*)$")
+  if not name then
+    return nil
+  end
+  local names = LIMITS[name]
+  if not names then
+    fail(at, "'%s' has no range; integer, number, string and array have", name)
+  end
+  local schema = { type = name }
+  schema[names[1]] = limit(at, name, low, words)
+  schema[names[2]] = limit(at, name, high, words)
+  local from, to = schema[names[1]], schema[names[2]]
+  if not from and not to then
+    fail(at, "the range in '%s' has no ends", words)
+  elseif from and to and from > to then
+    fail(at, "the range in '%s' ends before it begins", words)
+  end
+  return schema
+end
+
 local function type_of(at, words)
-  if words:find("|", 1, true) then
+  local schema = ranged(at, words)
+  if schema then
+    return schema
+  elseif words:find("|", 1, true) then
     return choice(at, words)
   elseif words == "any" then
     return {}

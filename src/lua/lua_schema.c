@@ -14,9 +14,13 @@
 #define SCHEMA  "agenthost.schema"
 #define SCRATCH "agenthost.schema.scratch"
 
-enum { MAX_VALUE = 64 << 20 }; /* bytes of a value given to validate */
+enum {
+    MAX_VALUE = 64 << 20, /* bytes of a value given to validate */
+    MAX_WORDS = 4096      /* of what was coerced */
+};
 
-static const char expander_key; /* its address names the expander in the registry */
+/* Their addresses name the expander and its inverse in the registry. */
+static const char expander_key, describer_key;
 
 /* Compiling, for C */
 
@@ -149,28 +153,34 @@ static const ah_lua_source *find_source(const char *name)
     return s;
 }
 
-/* -- expander; loaded at the first call */
-static void push_expander(lua_State *L)
-{
-    static const luaL_Reg core[] = {
-        {"nearest", core_nearest}, {"decode", core_decode}, {"schema", core_schema}, {NULL, NULL}};
-    const ah_lua_source *s = find_source("agenthost.short");
+/* encode(v) -> JSON */
+static int core_encode(lua_State *L);
 
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &expander_key) == LUA_TFUNCTION)
+/* -- what the chunk of this name returns; loaded at the first call */
+static void push_chunk(lua_State *L, const char *name, const void *key)
+{
+    static const luaL_Reg core[] = {{"nearest", core_nearest},
+                                    {"decode", core_decode},
+                                    {"encode", core_encode},
+                                    {"schema", core_schema},
+                                    {NULL, NULL}};
+    const ah_lua_source *s = find_source(name);
+
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) == LUA_TFUNCTION)
         return;
     lua_pop(L, 1);
-    if (luaL_loadbufferx(L, s->text, s->len, "=agenthost.short", "t") != LUA_OK)
+    if (luaL_loadbufferx(L, s->text, s->len, "=agenthost", "t") != LUA_OK)
         lua_error(L);
     luaL_newlib(L, core);
     lua_call(L, 1, 1);
     lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &expander_key);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, key);
 }
 
 /* params -- schema table; what it raises has no position */
 static int expand(lua_State *L)
 {
-    push_expander(L);
+    push_chunk(L, "agenthost.short", &expander_key);
     lua_insert(L, 1);
     lua_pushinteger(L, 0);
     lua_call(L, 2, 1);
@@ -266,6 +276,7 @@ static int schema_tostring(lua_State *L)
 /* What a check needs of our memory, held by a userdata while Lua may raise. */
 typedef struct scratch {
     ah_buf in, out;
+    ah_buf words; /* what was coerced */
     ah_faults faults;
 } scratch;
 
@@ -275,6 +286,7 @@ static int gc_scratch(lua_State *L)
 
     ah_buf_clear(&w->in);
     ah_buf_clear(&w->out);
+    ah_buf_clear(&w->words);
     ah_faults_clear(&w->faults);
     return 0;
 }
@@ -286,6 +298,7 @@ static scratch *push_scratch(lua_State *L)
 
     ah_buf_init(&w->in, mem, MAX_VALUE);
     ah_buf_init(&w->out, mem, MAX_VALUE);
+    ah_buf_init(&w->words, mem, MAX_WORDS);
     ah_faults_init(&w->faults, mem);
     luaL_setmetatable(L, SCRATCH);
     return w;
@@ -426,14 +439,62 @@ static int fail(lua_State *L, const char *message)
     return 3;
 }
 
-/* Checks w->in; pushes the answer of validate and validate_text. */
-static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
+static int core_encode(lua_State *L)
+{
+    scratch *w = push_scratch(L);
+    ah_err err;
+
+    if (ah_lua_to_json(L, 1, w->in.mem, &w->in, &err) != AH_OK)
+        raise(L, &err);
+    push_slice(L, ah_buf_slice(&w->in));
+    ah_buf_clear(&w->in);
+    return 1;
+}
+
+/* describe(v): any schema, or what makes one, in the short way */
+static int describe(lua_State *L)
+{
+    ah_slice text;
+
+    lua_settop(L, 1);
+    compile_arg(L, 1); /* leaves nil at 2 and its own between */
+    text = ah_text_slice(ah_schema_text(*(ah_schema **)lua_touserdata(L, -1)));
+    push_chunk(L, "agenthost.describe", &describer_key);
+    ah_lua_push_json(L, text);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+/* The third argument of validate: "schema", "forbid", or { extra = one of them, coerce = boolean }. */
+static void read_check(lua_State *L, ah_check_options *o)
 {
     static const char *const extras[] = {"schema", "forbid", NULL};
     static const ah_extra extra[] = {AH_EXTRA_SCHEMA, AH_EXTRA_FORBID};
-    int option = luaL_checkoption(L, 3, "schema", extras);
-    ah_status st = ah_schema_check(s, ah_buf_slice(&w->in), extra[option], &w->faults, &w->out);
 
+    if (lua_istable(L, 3)) {
+        for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
+            const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+
+            if (strcmp(name, "extra") != 0 && strcmp(name, "coerce") != 0)
+                luaL_error(L, "validate: unknown option '%s'; there are extra and coerce", name);
+        }
+        lua_getfield(L, 3, "coerce");
+        o->coerce = lua_toboolean(L, -1);
+        lua_getfield(L, 3, "extra");
+        lua_replace(L, 3);
+        lua_pop(L, 1);
+    }
+    o->extra = extra[luaL_checkoption(L, 3, "schema", extras)];
+}
+
+/* Checks w->in; pushes the answer of validate and validate_text. */
+static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
+{
+    ah_check_options o = {.coerced = &w->words};
+    ah_status st;
+
+    read_check(L, &o);
+    st = ah_schema_check_with(s, ah_buf_slice(&w->in), &o, &w->faults, &w->out);
     if (st == AH_NOMEM)
         return ah_lua_raise_nomem(L);
     if (st != AH_OK)
@@ -444,7 +505,10 @@ static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
             push_slice(L, ah_buf_slice(&w->out));
         else
             ah_lua_push_json(L, ah_buf_slice(&w->out));
-        return 2;
+        if (w->words.len == 0)
+            return 2;
+        push_slice(L, ah_buf_slice(&w->words));
+        return 3;
     }
     lua_pushnil(L);
     ah_faults_print(&w->faults, &w->out);
@@ -480,6 +544,7 @@ static int validate(lua_State *L, bool as_text)
     n = st == AH_OK ? answer(L, s, w, as_text) : fail(L, err.message);
     ah_buf_clear(&w->in);
     ah_buf_clear(&w->out);
+    ah_buf_clear(&w->words);
     ah_faults_clear(&w->faults);
     return n;
 }
@@ -517,7 +582,7 @@ static void make_metatables(lua_State *L)
 void ah_lua_open_schema(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"compile", compile_schema}, {"short", short_schema}, {NULL, NULL}};
+        {"compile", compile_schema}, {"describe", describe}, {"short", short_schema}, {NULL, NULL}};
 
     make_metatables(L);
     luaL_newlib(L, functions);

@@ -56,6 +56,15 @@ typedef struct ah_faults {
     ah_buf texts;
 } ah_faults;
 
+/* How to check. With `coerce`, where a type is wrong and the value as it was surely meant
+ * is of it: "3" becomes 3, "true" true, and a value alone a list of it. Each is told in
+ * `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. */
+typedef struct ah_check_options {
+    ah_extra extra;
+    bool coerce;
+    ah_buf *coerced;
+} ah_check_options;
+
 void ah_faults_init(ah_faults *f, const ah_mem *mem);
 void ah_faults_clear(ah_faults *f);
 /* One line for a model: "/limit: must be at most 10, found 12; ...". Faults of the
@@ -73,5 +82,9 @@ void ah_faults_print(const ah_faults *f, ah_buf *out);
  * `faults` was initialised and may be used again; what it held is forgotten. */
 ah_status ah_schema_check(const ah_schema *s, ah_slice value, ah_extra extra, ah_faults *faults,
                           ah_buf *with_defaults);
+
+/* The same with options. With `coerce`, `with_defaults` must be given: it gets the result. */
+ah_status ah_schema_check_with(const ah_schema *s, ah_slice value, const ah_check_options *options,
+                               ah_faults *faults, ah_buf *with_defaults);
 
 #endif

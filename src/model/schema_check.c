@@ -10,13 +10,13 @@
 
 enum { SEEN_INLINE = 128 }; /* properties of one object marked without memory */
 
-static void put_pointer(ah_buf *b, const place *at)
+void schema_put_pointer(ah_buf *b, const place *at)
 {
     ah_buf plain;
 
     if (!at)
         return;
-    put_pointer(b, at->up);
+    schema_put_pointer(b, at->up);
     if (!at->key.p) {
         ah_buf_char(b, '/');
         ah_buf_int(b, (int64_t)at->index);
@@ -67,7 +67,7 @@ ah_buf *schema_begin_fault(checker *c, const place *at, const char *rule)
         return NULL;
     }
     start = schema_begin_part(&f->texts, SCHEMA_POINTER);
-    put_pointer(&f->texts, at);
+    schema_put_pointer(&f->texts, at);
     fault->pointer = schema_end_part(&f->texts, start);
     fault->rule = ah_slice_of(rule);
     fault->message.n = schema_begin_part(&f->texts, SCHEMA_MESSAGE); /* its start, until end */
@@ -105,9 +105,9 @@ void schema_fault_found(checker *c, const subject *v, const char *rule, const ch
 void schema_fault_type(checker *c, const subject *v, unsigned types, const char *rule)
 {
     bool whole = types & T_INTEGER && !(types & T_NUMBER);
-    ah_buf *b = schema_begin_fault(c, v->at, rule);
+    ah_buf *b;
 
-    if (!b)
+    if ((c->coercing && schema_coerce(c, v, types)) || !(b = schema_begin_fault(c, v->at, rule)))
         return;
     ah_buf_str(b, "must be ");
     schema_put_types(b, types);
@@ -531,31 +531,79 @@ void schema_check_in_place(checker *c, uint32_t i, subject *v, marks *m)
     }
 }
 
+static ah_status finish(checker *c, ah_buf *with_defaults)
+{
+    if (c->status == AH_OK && c->edits.n == 0 && with_defaults && !c->faults->n) {
+        schema_put_filled(c, with_defaults);
+        c->status = with_defaults->status;
+    }
+    ah_free(c->s->mem, c->fills.at);
+    ah_buf_clear(&c->scratch);
+    return c->status;
+}
+
+/* One pass over the text. The caller frees c->edits. */
+static ah_status pass(checker *c, uint32_t i, ah_slice text, ah_buf *with_defaults)
+{
+    ah_json_reader r = ah_json_read(text);
+
+    c->value = text;
+    c->filling = with_defaults != NULL;
+    c->faults->n = c->faults->total = 0;
+    ah_buf_reset(&c->faults->texts, 0);
+    if (with_defaults)
+        c->fill_max = with_defaults->max - with_defaults->len;
+    /* canonical text is longer than its source only in numbers (1e20) */
+    ah_buf_init(&c->scratch, c->s->mem, text.n > SIZE_MAX / 64 ? SIZE_MAX : text.n * 32 + 64);
+    schema_check_value(c, i, ah_json_next(&r), &r, NULL);
+    return finish(c, with_defaults);
+}
+
 ah_status schema_run(const ah_schema *s, uint32_t i, ah_slice text, ah_extra extra, ah_faults *faults,
                      ah_buf *with_defaults)
 {
-    checker c = {
-        .s = s, .value = text, .extra = extra, .faults = faults, .filling = with_defaults != NULL};
-    ah_json_reader r = ah_json_read(text);
+    checker c = {.s = s, .extra = extra, .faults = faults};
 
-    faults->n = faults->total = 0;
-    ah_buf_reset(&faults->texts, 0);
-    if (with_defaults)
-        c.fill_max = with_defaults->max - with_defaults->len;
-    /* canonical text is longer than its source only in numbers (1e20) */
-    ah_buf_init(&c.scratch, s->mem, text.n > SIZE_MAX / 64 ? SIZE_MAX : text.n * 32 + 64);
-    schema_check_value(&c, i, ah_json_next(&r), &r, NULL);
-    if (c.status == AH_OK && with_defaults && !faults->n) {
-        schema_put_filled(&c, with_defaults);
-        c.status = with_defaults->status;
-    }
-    ah_free(s->mem, c.fills.at);
-    ah_buf_clear(&c.scratch);
-    return c.status;
+    return pass(&c, i, text, with_defaults);
 }
 
 ah_status ah_schema_check(const ah_schema *s, ah_slice text, ah_extra extra, ah_faults *faults,
                           ah_buf *with_defaults)
 {
     return schema_run(s, 0, text, extra, faults, with_defaults);
+}
+
+/* Passes until nothing is left to coerce: what one changed, the next one checks. The last
+ * one only checks. */
+ah_status ah_schema_check_with(const ah_schema *s, ah_slice text, const ah_check_options *o,
+                               ah_faults *faults, ah_buf *with_defaults)
+{
+    enum { PASSES = 8 };
+    ah_buf now, before;
+    ah_status st = AH_OK;
+    bool again = o->coerce;
+
+    ah_buf_init(&now, s->mem, with_defaults ? with_defaults->max : text.n);
+    ah_buf_init(&before, s->mem, now.max);
+    for (int i = 0; again && i < PASSES && st == AH_OK; i++) {
+        checker c = {
+            .s = s, .extra = o->extra, .faults = faults, .coercing = true, .coerced = o->coerced};
+
+        if ((st = pass(&c, 0, text, NULL)) == AH_OK && (again = c.edits.n > 0)) {
+            ah_buf kept = before;
+
+            before = now;
+            now = kept;
+            ah_buf_reset(&now, 0);
+            schema_put_edited(&c, &now);
+            text = ah_buf_slice(&now);
+            st = now.status;
+        }
+        ah_free(s->mem, c.edits.at);
+    }
+    if (st == AH_OK)
+        st = schema_run(s, 0, text, o->extra, faults, with_defaults);
+    ah_buf_clear(&now);
+    ah_buf_clear(&before);
+    return st;
 }

@@ -42,6 +42,11 @@ typedef struct marks {
     bool named; /* some schema in place has "properties" */
 } marks;
 
+typedef struct edit { /* a coercion: value[offset, offset + n) between these two, or replaced */
+    size_t offset, n;
+    ah_slice by; /* .p NULL: the value itself in brackets */
+} edit;
+
 typedef struct checker {
     const ah_schema *s;
     ah_slice value;
@@ -53,7 +58,10 @@ typedef struct checker {
     size_t steps;
     bool stopped; /* a limit was reached; its fault is told */
     bool filling;
-    bool naming; /* the value is a property's name */
+    bool coercing;
+    ah_buf *coerced; /* what to tell of it; may be NULL */
+    table edits;     /* edit, by offset */
+    bool naming;     /* the value is a property's name */
     const scope *scope;
     table fills;             /* fill, by offset, then by name */
     size_t filled, fill_max; /* bytes */
@@ -86,6 +94,7 @@ bool schema_step(checker *c, const place *at);
 /* Stops the check with one fault. */
 void schema_stop(checker *c, const place *at, const char *rule, const char *words);
 ah_slice schema_value_text(const subject *v);
+void schema_put_pointer(ah_buf *b, const place *at);
 /* A key or string without its escapes; valid until scratch is used again. */
 ah_slice schema_plain(checker *c, ah_json_token t);
 
@@ -121,6 +130,13 @@ void schema_forbid_unknown(checker *c, uint32_t i, const subject *v);
 check_fn schema_check_values, schema_check_bound, schema_check_multiple, schema_check_string,
     schema_check_pattern, schema_check_format, schema_check_unique;
 void schema_check_limits(checker *c, const op *o, const subject *v, size_t n);
+
+/* Coercions (schema_coerce.c) */
+
+/* Is the value of another type taken as one of these? Notes down how, then. */
+bool schema_coerce(checker *c, const subject *v, unsigned types);
+/* The value with its edits, appended to out. */
+void schema_put_edited(const checker *c, ah_buf *out);
 
 /* Defaults (schema_fill.c) */
 void schema_add_fill(checker *c, fill f);
