@@ -113,6 +113,10 @@ $(BUILD)/raw: bench/raw.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(DEP_LIBS)
 
+$(BUILD)/schema: bench/schema.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
+
 $(BUILD)/torture: spec/torture/torture.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
@@ -176,7 +180,7 @@ else
 	@build/fuzz/$* $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
 endif
 
-bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw
+bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw $(BUILD)/schema
 	@AGENTHOST_BUILD=$(BUILD) $(LUA) bench/bench.lua $(BENCH)
 
 # Each tool where it is present; the floors of the house always.

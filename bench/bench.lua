@@ -4,11 +4,12 @@
 --
 --   lua5.4 bench/bench.lua [--quick] [--json] [--rounds N]
 --
--- Binaries are taken from $AGENTHOST_BUILD, or ./build: httpd, raw, agenthost.
+-- Binaries are taken from $AGENTHOST_BUILD, or ./build: httpd, raw, schema, agenthost.
 -- Each round runs raw, raw --keep and agenthost in turn; the medians are compared.
 --   loop      many short conversations
 --   marginal  the second half of one long conversation, by the turn
 --   start-up  an empty script beside a raw that makes no request
+--   schemas   a tool call checked, and 1 MB scanned and checked beside cJSON parsing it
 -- The raw loop checks nothing, retries nothing and keeps no transcript.
 local ROOT = arg[0]:match("^(.*)bench/[^/]*$") or "./"
 package.path = ROOT .. "spec/?.lua;" .. package.path
@@ -16,12 +17,12 @@ package.path = ROOT .. "spec/?.lua;" .. package.path
 local server = require "support.server"
 
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
-local RAW, AGENTHOST = BUILD .. "/raw", BUILD .. "/agenthost"
+local RAW, AGENTHOST, SCHEMA = BUILD .. "/raw", BUILD .. "/agenthost", BUILD .. "/schema"
 local VARIANTS = { "raw", "keep", "agenthost" }
 
 local SIZES = {
-  full = { rounds = 5, loop = { 200, 10 }, marginal = { 1, 400 }, starts = 50 },
-  quick = { rounds = 2, loop = { 20, 10 }, marginal = { 1, 60 }, starts = 5 },
+  full = { rounds = 5, loop = { 200, 10 }, marginal = { 1, 400 }, starts = 50, schema = 40 },
+  quick = { rounds = 2, loop = { 20, 10 }, marginal = { 1, 60 }, starts = 5, schema = 3 },
 }
 
 local function fail(message)
@@ -184,7 +185,7 @@ local function read_options()
 end
 
 local function check_binaries()
-  for _, name in ipairs { BUILD .. "/httpd", RAW } do
+  for _, name in ipairs { BUILD .. "/httpd", RAW, SCHEMA } do
     if not exists(name) then
       fail(name .. " is not built: run `make bench`, or set AGENTHOST_BUILD")
     end
@@ -211,23 +212,34 @@ local function collect(size, rounds, with_agenthost)
   }
 end
 
-local function print_json(rows, rounds, complete)
+local function print_schema(f)
+  local ours, cjson = (f.scan_us + f.large_us) / 1e3, f.cjson_us / 1e3
+  print(("%-24s %.2f us a call of %d bytes"):format("schemas", f.call_us, f.call_bytes))
+  print(("%-24s %.1f ms scanned and checked, cJSON parses in %.1f ms: %.2f"):format(
+    "  1 MB", ours, cjson, ours / cjson))
+end
+
+local function print_json(rows, rounds, complete, schema)
   local measures = {}
   for _, row in ipairs(rows) do
     measures[row.key] = row
     row.key, row.title, row.unit = nil, nil, nil
   end
-  print(server.encode { complete = complete, rounds = rounds, measures = measures })
+  print(server.encode {
+    complete = complete, rounds = rounds, measures = measures, schema = schema,
+  })
 end
 
 local function main()
   local opts = read_options()
   local complete = check_binaries()
   local rows = collect(opts.size, opts.rounds, complete)
+  local schema = figures(SCHEMA, opts.size.schema)
   if opts.json then
-    print_json(rows, opts.rounds, complete)
+    print_json(rows, opts.rounds, complete, schema)
   else
     print_table(rows)
+    print_schema(schema)
   end
   if not complete then
     fail(AGENTHOST .. " is not built, so there is nothing to compare: run `make`")

@@ -406,6 +406,32 @@ flows["declarations"] = {
   end,
 }
 
+flows["schemas"] = {
+  attempt = function(s)
+    load()
+    local schema = ah.schema({
+      allOf = { { properties = { a = { ["$ref"] = "names#/items" } } },
+        { patternProperties = { ["^n_"] = { multipleOf = 0.1 } } } },
+      properties = { l = { type = "array", uniqueItems = true, contains = { type = "integer" } },
+        d = { format = "date" }, e = { ["$ref"] = "#", default = {} } },
+      unevaluatedProperties = false,
+    }, { documents = { names = { items = { type = "string", pattern = "^a+$" } } }, formats = true })
+    s.ok, s.value = schema:validate({ a = "aa", n_x = 0.3, l = { 1, "b", { 2 } }, d = "2024-02-29" })
+    s.bad, s.message = schema:validate({ a = "b", n_x = 0.35, l = { 1, 1 }, d = "x", z = 1 })
+    s.took, s.number = ah.schema({ type = "array", items = { type = "integer" } })
+      :validate("7", { coerce = true })
+    s.text = ah.schema.describe(ah.schema.short { n = "integer 1..3", s = "string?" })
+  end,
+  judge = function(s, exact)
+    assert(s.ok ~= false and not s.bad, "validation")
+    if exact then
+      assert(s.ok and s.value.e and s.number[1] == 7, "schemas")
+      assert(s.text:find("n: integer 1..3", 1, true), s.text)
+      assert(s.message:find("/z: unknown property", 1, true), s.message)
+    end
+  end,
+}
+
 flows["json"] = {
   attempt = function(s)
     load()

@@ -66,6 +66,7 @@ static const flow flows[] = {
     {"messages", IN_SCRIPT, false},
     {"demo models", IN_SCRIPT, false},
     {"declarations", IN_SCRIPT, false},
+    {"schemas", IN_SCRIPT, false},
     {"json", IN_SCRIPT, false},
     {"openai over HTTP", IN_SCRIPT, true},
     {"http", IN_SCRIPT, true},
