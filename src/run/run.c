@@ -1,47 +1,14 @@
-#include "run/run.h"
-
+/* The state machine: iterations, exchanges, time. The calls of a turn are in run_turn.c. */
 #include <assert.h>
 #include <stdio.h>
 
-enum {
-    MAX_UNKNOWN = 4, /* that many calls of unknown tools in a row end the run */
-    FIRST_DELAY_MS = 500,
-    LONGEST_DELAY_MS = 8000
-};
+#include "run/run_state.h"
 
-typedef enum run_state { NEXT_ITERATION, EXCHANGING, BACKOFF, CALLING, ENDED } run_state;
-
-struct ah_run {
-    ah_run_config cfg;
-    void *owner;
-    run_state state;
-    int64_t now, timer; /* timer: what the driver was asked for last; 0: nothing */
-    uint32_t last_id;
-
-    ah_need *need; /* a queue, first at need_at */
-    size_t need_at, n_needs, cap_needs;
-
-    ah_lowered wire;
-    ah_assembly msg;
-    ah_reader *reader;
-    uint32_t exchange; /* id, 0: none */
-    int attempt;
-    int64_t retry_at;
-
-    ah_call *call;
-    size_t n_calls, batch, next; /* calls [batch, next) are at work or answered */
-    size_t running;
-    int unknown_in_row;
-
-    bool started, cancel, last_round;
-    ah_err cancel_err;
-    ah_run_result result;
-    ah_buf text;
-};
+enum { FIRST_DELAY_MS = 500, LONGEST_DELAY_MS = 8000 };
 
 /* -- small things --------------------------------------------------------------- */
 
-static int64_t wall(const ah_run *run)
+int64_t ah_run_wall(const ah_run *run)
 {
     return run->cfg.wall(run->cfg.ud);
 }
@@ -58,26 +25,19 @@ static void log_event(const ah_run *run, const ah_event *e)
     ah_buf_clear(&b);
 }
 
-static void emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n)
+void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n)
 {
     ah_event e = {.type = type, .run = run->cfg.id, .parent = run->cfg.parent, .field = field, .n = n};
-
     bool logged = run->cfg.log->fn && run->cfg.log->level == AH_LOG_DEBUG;
 
     if (!run->cfg.on && !logged)
         return;
-    e.time = wall(run);
+    e.time = ah_run_wall(run);
     if (logged)
         log_event(run, &e);
     if (run->cfg.on)
         run->cfg.on(run->cfg.on_ud, &e);
 }
-
-#define EMIT(run, type, ...)                                                                            \
-    do {                                                                                                \
-        const ah_field fields_[] = {__VA_ARGS__};                                                       \
-        emit(run, type, fields_, sizeof fields_ / sizeof *fields_);                                     \
-    } while (0)
 
 void ah_run_warn(ah_run *run, ah_slice message)
 {
@@ -87,10 +47,7 @@ void ah_run_warn(ah_run *run, ah_slice message)
 
 enum { NEEDS_OF_A_STEP = 8 }; /* an exchange, its stop: beside the calls' own */
 
-/* Called when a run is made and when a turn begins, with the queue empty: from then
- * on a step's needs (a start and a stop for each call at most) fit, and pushing
- * cannot fail. */
-static bool reserve_needs(ah_run *run, size_t n_calls)
+bool ah_run_reserve(ah_run *run, size_t n_calls)
 {
     size_t most = 2 * n_calls + NEEDS_OF_A_STEP;
     ah_need *n = ah_grow(run->cfg.mem, run->need, &run->cap_needs, run->n_needs + most, sizeof *n);
@@ -100,7 +57,7 @@ static bool reserve_needs(ah_run *run, size_t n_calls)
     return n != NULL;
 }
 
-static void push(ah_run *run, ah_need need)
+void ah_run_push(ah_run *run, ah_need need)
 {
     assert(run->n_needs < run->cap_needs);
     run->need[run->n_needs++] = need;
@@ -120,104 +77,8 @@ static void close_exchange(ah_run *run)
 static void stop_exchange(ah_run *run)
 {
     if (run->exchange)
-        push(run, (ah_need){.kind = AH_NEED_STOP, .id = run->exchange});
+        ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = run->exchange});
     close_exchange(run);
-}
-
-/* Seconds its handler had; 0 where none was started. */
-static double duration(const ah_run *run, const ah_call *c)
-{
-    int64_t end = c->ended ? c->ended : run->now;
-
-    return c->need && end > c->started ? (double)(end - c->started) / 1000 : 0.0;
-}
-
-static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice content)
-{
-    EMIT(run, AH_EVENT_TOOL_INVOKED, AH_F_STR("name", ah_text_slice(c->slot->name)),
-         AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_BOOL("success", success),
-         AH_F_NUM("duration", duration(run, c)),
-         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)), AH_F_STR("content", content));
-}
-
-/* Moves an answered call into its slot: overlay first, since its failure is the call's. */
-static void file_answer(ah_run *run, ah_call *c)
-{
-    ah_transcript *t = run->cfg.transcript;
-    ah_text *entry = NULL;
-
-    if (!c->success)
-        ah_overlay_drop(&c->overlay);
-    else if (ah_overlay_commit(&c->overlay, t, NULL) != AH_OK)
-        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
-    if (c->content) /* a handler may have come across a key */
-        c->content->len = ah_secrets_redact(run->cfg.secrets, c->content->data, c->content->len);
-    if (c->content)
-        entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, ah_text_slice(c->content),
-                                     wall(run));
-    if (entry)
-        ah_transcript_fill(t, c->at, entry);
-    run->unknown_in_row = c->unknown ? run->unknown_in_row + 1 : 0;
-}
-
-static void stop_calls(ah_run *run)
-{
-    for (size_t i = run->batch; i < run->next; i++) {
-        ah_call *c = &run->call[i];
-
-        if (c->state == AH_CALL_RUNNING)
-            push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
-        else if (c->state == AH_CALL_ANSWERED)
-            file_answer(run, c);
-    }
-}
-
-static void free_calls(ah_run *run)
-{
-    for (size_t i = 0; i < run->n_calls; i++)
-        ah_call_clear(&run->call[i]);
-    ah_free(run->cfg.mem, run->call);
-    run->call = NULL;
-    run->n_calls = run->batch = run->next = run->running = 0;
-}
-
-static const char *settle_words(ah_status st, bool begun)
-{
-    if (!begun)
-        return "Not run: the run ended before this call was begun.";
-    switch (st) {
-    case AH_CANCELLED:
-        return "Cancelled: the run was stopped before this call finished. Its outcome is unknown.";
-    case AH_DEADLINE:
-        return "Cancelled: the deadline passed before this call finished. Its outcome is unknown.";
-    default:
-        return "Internal error: the run ended before this call finished. Its outcome is unknown.";
-    }
-}
-
-/* The answer of one call when the run ends in the middle of its turn. */
-static void settle_call(ah_run *run, ah_call *c, ah_status why)
-{
-    const ah_slot *slot = &run->cfg.transcript->slot[c->at];
-    const char *words = settle_words(why, c->state != AH_CALL_WAITING);
-    bool filed = slot->result != NULL;
-
-    if (!filed)
-        ah_transcript_settle(run->cfg.transcript, c->at, words, wall(run));
-    invoked(run, c, filed && c->success, filed ? ah_text_slice(c->content) : ah_slice_of(words));
-}
-
-/* Answers what is unanswered and commits: from here on the transcript is sound. */
-static void settle(ah_run *run, ah_status why)
-{
-    ah_transcript *t = run->cfg.transcript;
-
-    stop_calls(run);
-    for (size_t i = run->batch; i < run->n_calls; i++)
-        settle_call(run, &run->call[i], why);
-    for (size_t i = 0; i < t->n_slots; i++) /* without memory for the calls, or for an answer */
-        ah_transcript_settle(t, i, settle_words(why, run->n_calls > 0), wall(run));
-    ah_transcript_commit(t);
 }
 
 static void emit_done(ah_run *run)
@@ -237,19 +98,18 @@ static void emit_done(ah_run *run)
 
 static void finish(ah_run *run)
 {
-    run->state = ENDED;
+    run->state = RUN_ENDED;
     run->timer = 0;
     emit_done(run);
 }
 
-/* Ends the run with the error already in result.err. */
-static void fail(ah_run *run)
+void ah_run_fail(ah_run *run)
 {
     ah_err *err = &run->result.err;
 
     ah_secrets_redact_err(run->cfg.secrets, err);
     stop_exchange(run);
-    settle(run, err->status);
+    ah_turn_settle(run, err->status);
     finish(run);
 }
 
@@ -291,15 +151,15 @@ static void start_exchange(ah_run *run)
     size_t bytes = 0, n;
 
     if (open_exchange(run) != AH_OK) {
-        fail(run);
+        ah_run_fail(run);
         return;
     }
     n = ah_lowered_body(&run->wire, body);
     for (size_t i = 0; i < n; i++)
         bytes += body[i].n;
     run->exchange = ++run->last_id;
-    run->state = EXCHANGING;
-    push(run, (ah_need){.kind = AH_NEED_EXCHANGE, .id = run->exchange});
+    run->state = RUN_EXCHANGING;
+    ah_run_push(run, (ah_need){.kind = AH_NEED_EXCHANGE, .id = run->exchange});
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "request %d to %s/%s: %zu bytes", run->result.iterations + 1,
                run->cfg.adapter->provider->data, run->cfg.adapter->model->data, bytes);
     EMIT(run, AH_EVENT_REQUEST, AH_F_INT("iteration", run->result.iterations + 1),
@@ -332,14 +192,14 @@ static void exchange_failed(ah_run *run)
     int64_t delay = delay_of(run, run->reader ? run->reader->retry_after_ms : -1);
 
     if (!may_retry(run)) {
-        fail(run);
+        ah_run_fail(run);
         return;
     }
     stop_exchange(run);
     ah_secrets_redact_err(run->cfg.secrets, err);
     run->attempt++;
     run->retry_at = run->now + delay;
-    run->state = BACKOFF;
+    run->state = RUN_BACKOFF;
     ah_log_put(run->cfg.log, AH_LOG_WARNING, "retry %d of %d in %.1f s: %s", run->attempt,
                run->cfg.retries, (double)delay / 1000, err->message);
     EMIT(run, AH_EVENT_RETRY, AH_F_INT("attempt", run->attempt), AH_F_NUM("delay", (double)delay / 1000),
@@ -356,19 +216,6 @@ static void add_usage(ah_run *run, const ah_usage *u)
          AH_F_INT("reasoning", u->reasoning), AH_F_BOOL("known", u->known));
 }
 
-static bool new_calls(ah_run *run)
-{
-    ah_transcript *t = run->cfg.transcript;
-
-    run->call = ah_alloc(run->cfg.mem, t->n_slots * sizeof *run->call);
-    if (!run->call || !reserve_needs(run, t->n_slots))
-        return false;
-    run->n_calls = t->n_slots;
-    for (size_t i = 0; i < t->n_slots; i++)
-        ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i);
-    return true;
-}
-
 static bool keep_text(ah_run *run)
 {
     const ah_buf *text = run->msg.text.len ? &run->msg.text : &run->msg.refusal;
@@ -378,34 +225,13 @@ static bool keep_text(ah_run *run)
     return ah_buf_ok(&run->text);
 }
 
-/* A call cut off by the output limit may look whole: the last one is never run. */
-static void refuse_cut(ah_run *run)
-{
-    ah_call *last = &run->call[run->n_calls - 1];
-
-    if (run->result.stop == AH_STOP_LENGTH || run->result.stop == AH_STOP_FILTER)
-        ah_call_refuse(last, "The call was cut off (%s) and not run. Make it again, shorter.",
-                       ah_stop_name(run->result.stop));
-}
-
-static void begin_calls(ah_run *run)
-{
-    run->result.rounds++;
-    run->result.tool_calls += run->n_calls;
-    refuse_cut(run);
-    EMIT(
-        run, AH_EVENT_TOOL_CALLS,
-        AH_F_JSON("calls", ah_json_member(ah_text_slice(run->cfg.transcript->assistant), "tool_calls")));
-    run->state = CALLING;
-}
-
 static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
 
     ah_transcript_commit(run->cfg.transcript);
     if (queued && !run->last_round)
-        run->state = NEXT_ITERATION;
+        run->state = RUN_NEXT;
     else
         finish(run);
 }
@@ -417,11 +243,11 @@ static ah_status begin_turn(ah_run *run)
     ah_transcript *t = run->cfg.transcript;
     ah_err *err = &run->result.err;
     ah_text *entry;
-    ah_status st = ah_assembly_entry(&run->msg, t, &origin, wall(run), &entry, err);
+    ah_status st = ah_assembly_entry(&run->msg, t, &origin, ah_run_wall(run), &entry, err);
 
     if (st == AH_OK)
         st = ah_transcript_begin(t, entry, err);
-    if (st == AH_OK && ((t->n_slots && !new_calls(run)) || !keep_text(run)))
+    if (st == AH_OK && ((t->n_slots && !ah_turn_new(run)) || !keep_text(run)))
         st = ah_err_nomem(err);
     return st;
 }
@@ -429,7 +255,7 @@ static ah_status begin_turn(ah_run *run)
 static void answered(ah_run *run)
 {
     if (begin_turn(run) != AH_OK) {
-        fail(run);
+        ah_run_fail(run);
         return;
     }
     ah_err_set(&run->result.err, AH_OK, "%s", "");
@@ -438,142 +264,20 @@ static void answered(ah_run *run)
     add_usage(run, &run->msg.usage);
     close_exchange(run);
     if (run->n_calls)
-        begin_calls(run);
+        ah_turn_begin(run);
     else
         no_calls(run);
-}
-
-/* -- the calls ---------------------------------------------------------------------------- */
-
-static bool is_parallel(const ah_run *run, size_t i)
-{
-    const ah_tool *t = ah_registry_find(run->cfg.registry, ah_text_slice(run->call[i].slot->name));
-
-    return t && t->parallel;
-}
-
-static void begin_call(ah_run *run, ah_call *c)
-{
-    if (c->state != AH_CALL_WAITING ||
-        !ah_call_prepare(c, run->cfg.registry, run->now, run->cfg.deadline))
-        return;
-    c->need = ++run->last_id;
-    run->running++;
-    push(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
-    EMIT(run, AH_EVENT_TOOL_STARTED, AH_F_STR("name", ah_text_slice(c->slot->name)),
-         AH_F_STR("id", ah_text_slice(c->slot->id)));
-}
-
-/* One call, or neighbours that are all marked parallel. */
-static void begin_batch(ah_run *run)
-{
-    run->batch = run->next;
-    do
-        begin_call(run, &run->call[run->next++]);
-    while (run->next < run->n_calls && is_parallel(run, run->next - 1) && is_parallel(run, run->next));
-}
-
-static void leave(ah_run *run, const ah_call *c)
-{
-    ah_err *err = &run->result.err;
-
-    ah_err_set(err, c->leave, "%.*s", AH_FMT(ah_text_slice(c->leave_why)));
-    err->phase = AH_PHASE_TOOL;
-}
-
-/* Details are left out where they do not fit. */
-static void keep_details(ah_err *err, const ah_buf *b)
-{
-    if (!ah_buf_ok(b))
-        return;
-    memcpy(err->details, b->data, b->len);
-    err->details[b->len] = '\0';
-}
-
-static void too_many_unknown(ah_run *run, const ah_call *c)
-{
-    const ah_registry *r = run->cfg.registry;
-    ah_err *err = &run->result.err;
-    ah_buf b;
-
-    ah_err_set(err, AH_TOOL_NOT_FOUND, "%.*s", AH_FMT(ah_text_slice(c->content)));
-    err->phase = AH_PHASE_TOOL;
-    ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
-    ah_buf_str(&b, "{\"requested_tool\":");
-    ah_json_put_string(&b, ah_text_slice(c->slot->name));
-    ah_buf_str(&b, ",\"available_tools\":[");
-    for (size_t i = 0; i < r->n; i++) {
-        ah_buf_str(&b, i ? "," : "");
-        ah_json_put_string(&b, ah_text_slice(r->tool[i]->name));
-    }
-    ah_buf_str(&b, "]}");
-    keep_details(err, &b);
-    ah_buf_clear(&b);
-}
-
-/* Files the batch's answers in request order; true when the run must end. */
-static bool end_batch(ah_run *run)
-{
-    int most = run->cfg.throw_on_unknown ? 1 : MAX_UNKNOWN;
-    bool ends = false;
-
-    for (size_t i = run->batch; i < run->next; i++) {
-        ah_call *c = &run->call[i];
-
-        file_answer(run, c);
-        invoked(run, c, c->success, ah_text_slice(c->content));
-        if (!ends && c->leave != AH_OK)
-            leave(run, c);
-        else if (!ends && run->unknown_in_row >= most)
-            too_many_unknown(run, c);
-        ends = ends || c->leave != AH_OK || run->unknown_in_row >= most;
-    }
-    run->batch = run->next;
-    return ends;
-}
-
-/* A slot that got no answer for want of memory is settled from its reserve. */
-static void end_turn(ah_run *run)
-{
-    ah_transcript *t = run->cfg.transcript;
-
-    for (size_t i = 0; i < t->n_slots; i++)
-        ah_transcript_settle(t, i, settle_words(AH_INTERNAL, true), wall(run));
-    ah_transcript_commit(t);
-    free_calls(run);
-    run->state = NEXT_ITERATION;
-}
-
-static void go_on_calling(ah_run *run)
-{
-    if (run->batch < run->next && end_batch(run))
-        fail(run);
-    else if (run->next < run->n_calls)
-        begin_batch(run);
-    else
-        end_turn(run);
-}
-
-void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
-{
-    ah_run *run = call->run;
-
-    if (call->state != AH_CALL_RUNNING)
-        return;
-    run->running--;
-    call->ended = now;
-    ah_call_settle(call, outcome);
 }
 
 /* -- iterations ------------------------------------------------------------------------------ */
 
 static bool past_deadline(ah_run *run)
 {
-    static const ah_phase phase[] = {[NEXT_ITERATION] = AH_PHASE_REQUEST,
-                                     [EXCHANGING] = AH_PHASE_RESPONSE,
-                                     [BACKOFF] = AH_PHASE_REQUEST,
-                                     [CALLING] = AH_PHASE_TOOL,
-                                     [ENDED] = AH_PHASE_NONE};
+    static const ah_phase phase[] = {[RUN_NEXT] = AH_PHASE_REQUEST,
+                                     [RUN_EXCHANGING] = AH_PHASE_RESPONSE,
+                                     [RUN_BACKOFF] = AH_PHASE_REQUEST,
+                                     [RUN_CALLING] = AH_PHASE_TOOL,
+                                     [RUN_ENDED] = AH_PHASE_NONE};
 
     if (!run->cfg.deadline || run->now < run->cfg.deadline)
         return false;
@@ -629,7 +333,7 @@ static void too_many_iterations(ah_run *run)
         if (ask_for_answer(run) == AH_OK)
             start_exchange(run);
         else
-            fail(run);
+            ah_run_fail(run);
         return;
     }
     ah_err_set(
@@ -638,7 +342,7 @@ static void too_many_iterations(ah_run *run)
         "complex task.",
         run->cfg.max_iterations);
     snprintf(err->details, sizeof err->details, "{\"max_iterations\":%d}", run->cfg.max_iterations);
-    fail(run);
+    ah_run_fail(run);
 }
 
 static void tell_start(ah_run *run)
@@ -668,30 +372,30 @@ static void next_iteration(ah_run *run)
 /* One step where one can be made; false: wait. */
 static bool advance(ah_run *run)
 {
-    if (run->state == ENDED)
+    if (run->state == RUN_ENDED)
         return false;
     if (run->cancel)
         run->result.err = run->cancel_err;
     if (run->cancel || past_deadline(run)) {
-        fail(run);
+        ah_run_fail(run);
         return true;
     }
     switch (run->state) {
-    case NEXT_ITERATION:
+    case RUN_NEXT:
         next_iteration(run);
         return true;
-    case BACKOFF:
+    case RUN_BACKOFF:
         if (run->now < run->retry_at)
             return false;
         start_exchange(run);
         return true;
-    case CALLING:
+    case RUN_CALLING:
         if (run->running)
             return false;
-        go_on_calling(run);
+        ah_turn_go_on(run);
         return true;
-    case EXCHANGING:
-    case ENDED:
+    case RUN_EXCHANGING:
+    case RUN_ENDED:
         return false;
     }
     return false;
@@ -709,32 +413,18 @@ static int64_t next_timer(const ah_run *run)
 {
     int64_t at = run->cfg.deadline;
 
-    if (run->state == BACKOFF)
+    if (run->state == RUN_BACKOFF)
         sooner(&at, run->retry_at);
-    for (size_t i = run->batch; i < run->next; i++)
-        if (run->call[i].state == AH_CALL_RUNNING)
-            sooner(&at, run->call[i].deadline);
+    sooner(&at, ah_turn_deadline(run));
     return at;
-}
-
-static void time_out(ah_run *run, ah_call *c)
-{
-    push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
-    run->running--;
-    ah_call_refuse(c, "Tool '%s' execution failed: it did not finish within %g seconds and was stopped.",
-                   c->tool->name->data, (double)c->tool->timeout_ms / 1000);
 }
 
 void ah_run_tick(ah_run *run, int64_t now)
 {
     if (now > run->now)
         run->now = now;
-    for (size_t i = run->batch; i < run->next; i++) {
-        ah_call *c = &run->call[i];
-
-        if (run->state == CALLING && c->state == AH_CALL_RUNNING && c->deadline && now >= c->deadline)
-            time_out(run, c);
-    }
+    if (run->state == RUN_CALLING)
+        ah_turn_tick(run, now);
 }
 
 /* -- the face ------------------------------------------------------------------------------------ */
@@ -747,12 +437,12 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
         return ah_err_nomem(err);
     run->cfg = *cfg;
     run->now = now;
-    run->state = NEXT_ITERATION;
+    run->state = RUN_NEXT;
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);
     ah_lowered_init(&run->wire, cfg->mem, cfg->adapter, cfg->transcript);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
-    if (!reserve_needs(run, 0)) {
+    if (!ah_run_reserve(run, 0)) {
         ah_run_free(run);
         return ah_err_nomem(err);
     }
@@ -771,10 +461,10 @@ void ah_run_free(ah_run *run)
     if (!run)
         return;
     ah_run_mute(run);
-    if (run->state == CALLING)
-        settle(run, AH_CANCELLED);
+    if (run->state == RUN_CALLING)
+        ah_turn_settle(run, AH_CANCELLED);
     close_exchange(run);
-    free_calls(run);
+    ah_turn_clear(run);
     ah_lowered_clear(&run->wire);
     ah_buf_clear(&run->text);
     ah_adapter_unref(run->cfg.adapter);
@@ -802,7 +492,7 @@ bool ah_run_next(ah_run *run, ah_need *need)
             return true;
         if (advance(run))
             continue;
-        if (run->state == ENDED)
+        if (run->state == RUN_ENDED)
             break;
         if ((at = next_timer(run)) == run->timer || !at)
             break;
@@ -810,7 +500,7 @@ bool ah_run_next(ah_run *run, ah_need *need)
         *need = (ah_need){.kind = AH_NEED_TIMER, .at = at};
         return true;
     }
-    *need = (ah_need){.kind = run->state == ENDED ? AH_NEED_DONE : AH_NEED_WAIT};
+    *need = (ah_need){.kind = run->state == RUN_ENDED ? AH_NEED_DONE : AH_NEED_WAIT};
     return false;
 }
 
@@ -855,7 +545,7 @@ void ah_run_end(ah_run *run, uint32_t id, const ah_err *err)
 
 void ah_run_cancel(ah_run *run, ah_status status, const char *why)
 {
-    if (run->state == ENDED || run->cancel)
+    if (run->state == RUN_ENDED || run->cancel)
         return;
     run->cancel = true;
     ah_err_set(&run->cancel_err, status, "%s", why);
@@ -898,7 +588,7 @@ int64_t ah_run_deadline(const ah_run *run)
 
 bool ah_run_done(const ah_run *run)
 {
-    return run->state == ENDED;
+    return run->state == RUN_ENDED;
 }
 
 bool ah_run_cancelling(const ah_run *run)

@@ -1,0 +1,64 @@
+/* The state of a run, for run.c (iterations, exchanges, time) and run_turn.c (the calls
+ * of a turn). Nobody else includes it. */
+#ifndef AH_RUN_RUN_STATE_H
+#define AH_RUN_RUN_STATE_H
+
+#include "run/run.h"
+
+typedef enum run_state { RUN_NEXT, RUN_EXCHANGING, RUN_BACKOFF, RUN_CALLING, RUN_ENDED } run_state;
+
+struct ah_run {
+    ah_run_config cfg;
+    void *owner;
+    run_state state;
+    int64_t now, timer; /* timer: what the driver was asked for last; 0: nothing */
+    uint32_t last_id;
+
+    ah_need *need; /* a queue, first at need_at */
+    size_t need_at, n_needs, cap_needs;
+
+    ah_lowered wire;
+    ah_assembly msg;
+    ah_reader *reader;
+    uint32_t exchange; /* id, 0: none */
+    int attempt;
+    int64_t retry_at;
+
+    ah_call *call;
+    size_t n_calls, batch, next; /* calls [batch, next) are at work or answered */
+    size_t running;
+    int unknown_in_row;
+
+    bool started, cancel, last_round;
+    ah_err cancel_err;
+    ah_run_result result;
+    ah_buf text;
+};
+
+int64_t ah_run_wall(const ah_run *run);
+void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n);
+
+#define EMIT(run, type, ...)                                                                            \
+    do {                                                                                                \
+        const ah_field fields_[] = {__VA_ARGS__};                                                       \
+        ah_run_emit(run, type, fields_, sizeof fields_ / sizeof *fields_);                              \
+    } while (0)
+
+/* Called when a run is made and when a turn begins, with the queue empty: from then on a
+ * step's needs (a start and a stop for each call at most) fit, and pushing cannot fail. */
+bool ah_run_reserve(ah_run *run, size_t n_calls);
+void ah_run_push(ah_run *run, ah_need need);
+/* Ends the run with the error already in result.err. */
+void ah_run_fail(ah_run *run);
+
+/* run_turn.c. The transcript has a pending turn with calls, which becomes run->call. */
+bool ah_turn_new(ah_run *run); /* false: out of memory */
+void ah_turn_begin(ah_run *run);
+void ah_turn_go_on(ah_run *run); /* nothing is at work: file what is answered, begin what is next */
+/* Answers what is unanswered and commits: from here on the transcript is sound. */
+void ah_turn_settle(ah_run *run, ah_status why);
+void ah_turn_clear(ah_run *run);
+int64_t ah_turn_deadline(const ah_run *run);
+void ah_turn_tick(ah_run *run, int64_t now); /* ends calls whose time is over */
+
+#endif

@@ -1,0 +1,286 @@
+/* The calls of one turn: begun in batches, answered, filed into the transcript in the
+ * order of the request; and what becomes of them when the run ends before they do. */
+#include "run/run_state.h"
+
+enum { MAX_UNKNOWN = 4 }; /* that many calls of unknown tools in a row end the run */
+
+/* Seconds its handler had; 0 where none was started. */
+static double duration(const ah_run *run, const ah_call *c)
+{
+    int64_t end = c->ended ? c->ended : run->now;
+
+    return c->need && end > c->started ? (double)(end - c->started) / 1000 : 0.0;
+}
+
+static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice content)
+{
+    EMIT(run, AH_EVENT_TOOL_INVOKED, AH_F_STR("name", ah_text_slice(c->slot->name)),
+         AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_BOOL("success", success),
+         AH_F_NUM("duration", duration(run, c)),
+         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)), AH_F_STR("content", content));
+}
+
+/* Moves an answered call into its slot: overlay first, since its failure is the call's. */
+static void file_answer(ah_run *run, ah_call *c)
+{
+    ah_transcript *t = run->cfg.transcript;
+    ah_text *entry = NULL;
+
+    if (!c->success)
+        ah_overlay_drop(&c->overlay);
+    else if (ah_overlay_commit(&c->overlay, t, NULL) != AH_OK)
+        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    if (c->content) /* a handler may have come across a key */
+        c->content->len = ah_secrets_redact(run->cfg.secrets, c->content->data, c->content->len);
+    if (c->content)
+        entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, ah_text_slice(c->content),
+                                     ah_run_wall(run));
+    if (entry)
+        ah_transcript_fill(t, c->at, entry);
+    run->unknown_in_row = c->unknown ? run->unknown_in_row + 1 : 0;
+}
+
+static void stop_calls(ah_run *run)
+{
+    for (size_t i = run->batch; i < run->next; i++) {
+        ah_call *c = &run->call[i];
+
+        if (c->state == AH_CALL_RUNNING)
+            ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
+        else if (c->state == AH_CALL_ANSWERED)
+            file_answer(run, c);
+    }
+}
+
+static const char *settle_words(ah_status st, bool begun)
+{
+    if (!begun)
+        return "Not run: the run ended before this call was begun.";
+    switch (st) {
+    case AH_CANCELLED:
+        return "Cancelled: the run was stopped before this call finished. Its outcome is unknown.";
+    case AH_DEADLINE:
+        return "Cancelled: the deadline passed before this call finished. Its outcome is unknown.";
+    default:
+        return "Internal error: the run ended before this call finished. Its outcome is unknown.";
+    }
+}
+
+/* The answer of one call when the run ends in the middle of its turn. */
+static void settle_call(ah_run *run, ah_call *c, ah_status why)
+{
+    const ah_slot *slot = &run->cfg.transcript->slot[c->at];
+    const char *words = settle_words(why, c->state != AH_CALL_WAITING);
+    bool filed = slot->result != NULL;
+
+    if (!filed)
+        ah_transcript_settle(run->cfg.transcript, c->at, words, ah_run_wall(run));
+    invoked(run, c, filed && c->success, filed ? ah_text_slice(c->content) : ah_slice_of(words));
+}
+
+void ah_turn_settle(ah_run *run, ah_status why)
+{
+    ah_transcript *t = run->cfg.transcript;
+
+    stop_calls(run);
+    for (size_t i = run->batch; i < run->n_calls; i++)
+        settle_call(run, &run->call[i], why);
+    for (size_t i = 0; i < t->n_slots; i++) /* without memory for the calls, or for an answer */
+        ah_transcript_settle(t, i, settle_words(why, run->n_calls > 0), ah_run_wall(run));
+    ah_transcript_commit(t);
+}
+
+void ah_turn_clear(ah_run *run)
+{
+    for (size_t i = 0; i < run->n_calls; i++)
+        ah_call_clear(&run->call[i]);
+    ah_free(run->cfg.mem, run->call);
+    run->call = NULL;
+    run->n_calls = run->batch = run->next = run->running = 0;
+}
+
+bool ah_turn_new(ah_run *run)
+{
+    ah_transcript *t = run->cfg.transcript;
+
+    run->call = ah_alloc(run->cfg.mem, t->n_slots * sizeof *run->call);
+    if (!run->call || !ah_run_reserve(run, t->n_slots))
+        return false;
+    run->n_calls = t->n_slots;
+    for (size_t i = 0; i < t->n_slots; i++)
+        ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i);
+    return true;
+}
+
+/* A call cut off by the output limit may look whole: the last one is never run. */
+static void refuse_cut(ah_run *run)
+{
+    ah_call *last = &run->call[run->n_calls - 1];
+
+    if (run->result.stop == AH_STOP_LENGTH || run->result.stop == AH_STOP_FILTER)
+        ah_call_refuse(last, "The call was cut off (%s) and not run. Make it again, shorter.",
+                       ah_stop_name(run->result.stop));
+}
+
+void ah_turn_begin(ah_run *run)
+{
+    run->result.rounds++;
+    run->result.tool_calls += run->n_calls;
+    refuse_cut(run);
+    EMIT(
+        run, AH_EVENT_TOOL_CALLS,
+        AH_F_JSON("calls", ah_json_member(ah_text_slice(run->cfg.transcript->assistant), "tool_calls")));
+    run->state = RUN_CALLING;
+}
+
+static bool is_parallel(const ah_run *run, size_t i)
+{
+    const ah_tool *t = ah_registry_find(run->cfg.registry, ah_text_slice(run->call[i].slot->name));
+
+    return t && t->parallel;
+}
+
+static void begin_call(ah_run *run, ah_call *c)
+{
+    if (c->state != AH_CALL_WAITING ||
+        !ah_call_prepare(c, run->cfg.registry, run->now, run->cfg.deadline))
+        return;
+    c->need = ++run->last_id;
+    run->running++;
+    ah_run_push(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
+    EMIT(run, AH_EVENT_TOOL_STARTED, AH_F_STR("name", ah_text_slice(c->slot->name)),
+         AH_F_STR("id", ah_text_slice(c->slot->id)));
+}
+
+/* One call, or neighbours that are all marked parallel. */
+static void begin_batch(ah_run *run)
+{
+    run->batch = run->next;
+    do
+        begin_call(run, &run->call[run->next++]);
+    while (run->next < run->n_calls && is_parallel(run, run->next - 1) && is_parallel(run, run->next));
+}
+
+static void leave(ah_run *run, const ah_call *c)
+{
+    ah_err *err = &run->result.err;
+
+    ah_err_set(err, c->leave, "%.*s", AH_FMT(ah_text_slice(c->leave_why)));
+    err->phase = AH_PHASE_TOOL;
+}
+
+/* Details are left out where they do not fit. */
+static void keep_details(ah_err *err, const ah_buf *b)
+{
+    if (!ah_buf_ok(b))
+        return;
+    memcpy(err->details, b->data, b->len);
+    err->details[b->len] = '\0';
+}
+
+static void too_many_unknown(ah_run *run, const ah_call *c)
+{
+    const ah_registry *r = run->cfg.registry;
+    ah_err *err = &run->result.err;
+    ah_buf b;
+
+    ah_err_set(err, AH_TOOL_NOT_FOUND, "%.*s", AH_FMT(ah_text_slice(c->content)));
+    err->phase = AH_PHASE_TOOL;
+    ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
+    ah_buf_str(&b, "{\"requested_tool\":");
+    ah_json_put_string(&b, ah_text_slice(c->slot->name));
+    ah_buf_str(&b, ",\"available_tools\":[");
+    for (size_t i = 0; i < r->n; i++) {
+        ah_buf_str(&b, i ? "," : "");
+        ah_json_put_string(&b, ah_text_slice(r->tool[i]->name));
+    }
+    ah_buf_str(&b, "]}");
+    keep_details(err, &b);
+    ah_buf_clear(&b);
+}
+
+/* Files the batch's answers in request order; true when the run must end. */
+static bool end_batch(ah_run *run)
+{
+    int most = run->cfg.throw_on_unknown ? 1 : MAX_UNKNOWN;
+    bool ends = false;
+
+    for (size_t i = run->batch; i < run->next; i++) {
+        ah_call *c = &run->call[i];
+
+        file_answer(run, c);
+        invoked(run, c, c->success, ah_text_slice(c->content));
+        if (!ends && c->leave != AH_OK)
+            leave(run, c);
+        else if (!ends && run->unknown_in_row >= most)
+            too_many_unknown(run, c);
+        ends = ends || c->leave != AH_OK || run->unknown_in_row >= most;
+    }
+    run->batch = run->next;
+    return ends;
+}
+
+/* A slot that got no answer for want of memory is settled from its reserve. */
+static void end_turn(ah_run *run)
+{
+    ah_transcript *t = run->cfg.transcript;
+
+    for (size_t i = 0; i < t->n_slots; i++)
+        ah_transcript_settle(t, i, settle_words(AH_INTERNAL, true), ah_run_wall(run));
+    ah_transcript_commit(t);
+    ah_turn_clear(run);
+    run->state = RUN_NEXT;
+}
+
+void ah_turn_go_on(ah_run *run)
+{
+    if (run->batch < run->next && end_batch(run))
+        ah_run_fail(run);
+    else if (run->next < run->n_calls)
+        begin_batch(run);
+    else
+        end_turn(run);
+}
+
+void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
+{
+    ah_run *run = call->run;
+
+    if (call->state != AH_CALL_RUNNING)
+        return;
+    run->running--;
+    call->ended = now;
+    ah_call_settle(call, outcome);
+}
+
+/* The earliest deadline of a call at work, or 0. */
+int64_t ah_turn_deadline(const ah_run *run)
+{
+    int64_t at = 0;
+
+    for (size_t i = run->batch; i < run->next; i++) {
+        const ah_call *c = &run->call[i];
+
+        if (c->state == AH_CALL_RUNNING && c->deadline && (!at || c->deadline < at))
+            at = c->deadline;
+    }
+    return at;
+}
+
+static void time_out(ah_run *run, ah_call *c)
+{
+    ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
+    run->running--;
+    ah_call_refuse(c, "Tool '%s' execution failed: it did not finish within %g seconds and was stopped.",
+                   c->tool->name->data, (double)c->tool->timeout_ms / 1000);
+}
+
+void ah_turn_tick(ah_run *run, int64_t now)
+{
+    for (size_t i = run->batch; i < run->next; i++) {
+        ah_call *c = &run->call[i];
+
+        if (c->state == AH_CALL_RUNNING && c->deadline && now >= c->deadline)
+            time_out(run, c);
+    }
+}
