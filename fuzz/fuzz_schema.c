@@ -23,12 +23,15 @@ static bool is_json(ah_slice text)
 
 static ah_schema *compile(ah_slice text)
 {
+    ah_schema_document document = {AH_LIT("http://e.com/d"),
+                                   AH_LIT("{\"$dynamicAnchor\":\"T\",\"type\":\"string\"}")};
+    ah_schema_options options = {.documents = &document, .n = 1, .formats = true};
     ah_err err = {0};
     ah_schema *s = NULL;
 
     if (!is_json(text))
         return NULL;
-    if (ah_schema_compile(&ah_mem_libc, text, &s, &err) != AH_OK)
+    if (ah_schema_compile_with(&ah_mem_libc, text, &options, &s, &err) != AH_OK)
         require_that(!s && err.message[0] && ah_utf8_valid(ah_slice_of(err.message)));
     return s;
 }
@@ -77,6 +80,24 @@ static void check(const ah_schema *s, ah_slice value, ah_extra extra)
     ah_faults_clear(&faults);
 }
 
+/* What was coerced must be JSON, and told. */
+static void coerce(const ah_schema *s, ah_slice value)
+{
+    ah_check_options options = {.coerce = true};
+    ah_faults faults;
+    ah_buf out, words;
+
+    ah_faults_init(&faults, &ah_mem_libc);
+    ah_buf_init(&out, &ah_mem_libc, 1 << 20);
+    ah_buf_init(&words, &ah_mem_libc, 1000);
+    options.coerced = &words;
+    if (ah_schema_check_with(s, value, &options, &faults, &out) == AH_OK && !faults.n)
+        require_that(is_json(ah_buf_slice(&out)));
+    ah_buf_clear(&words);
+    ah_buf_clear(&out);
+    ah_faults_clear(&faults);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     ah_slice in = {(const char *)data, size}, value;
@@ -92,6 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (is_json(value)) {
         check(s, value, AH_EXTRA_SCHEMA);
         check(s, value, AH_EXTRA_FORBID);
+        coerce(s, value);
     }
     ah_schema_unref(s);
     return 0;

@@ -1,30 +1,12 @@
 /* The compiler: one function for each keyword, called in the order of the canonical text,
  * which is that of the keys. Nodes come out in the order of the text, too; references to
- * others are noted down and led to their nodes later (schema_refs.c).
+ * others are noted down and led to their nodes later (schema_refs.c). Keywords of members,
+ * patterns and formats are in schema_members.c.
  *
  * A new keyword is a line in `keywords` with the function that compiles it and, where it
  * is a rule of its own, an op code with a line in `checks` (schema_check.c). */
-#include <stdlib.h>
-
 #include "base/near.h"
-#include "model/schema_program.h"
-
-typedef struct keyword keyword;
-
-/* A keyword with its value, in the schema it stands in. */
-typedef struct clause {
-    uint32_t node;
-    const keyword *keyword;
-    ah_slice value;
-    ah_slice schema;
-} clause;
-
-struct keyword {
-    const char *name;
-    unsigned shape;                                     /* types its value may have */
-    ah_status (*compile)(compiler *c, const clause *q); /* NULL: an annotation */
-    op_code code;                                       /* for functions that serve several */
-};
+#include "model/schema_clause.h"
 
 static void put_near(ah_buf *b, const ah_near *near)
 {
@@ -35,15 +17,12 @@ static void put_near(ah_buf *b, const ah_near *near)
     ah_buf_str(b, "'?");
 }
 
-static ah_status compile_schema(compiler *c, ah_slice text, uint32_t *out);
-
-static ah_status refuse(compiler *c, const clause *q, const char *want)
+ah_status schema_refuse_clause(compiler *c, const clause *q, const char *want)
 {
     return schema_refuse(c, q->schema.p, q->keyword->name, q->value, want);
 }
 
-/* A new op of the node; NONE when out of memory. */
-static uint32_t new_op(compiler *c, uint32_t i, op_code code)
+uint32_t schema_new_op(compiler *c, uint32_t i, op_code code)
 {
     ah_schema *s = c->s;
     uint32_t o = schema_extend(s->mem, &s->ops, 1, sizeof(op));
@@ -61,15 +40,14 @@ static uint32_t new_op(compiler *c, uint32_t i, op_code code)
     return o;
 }
 
-/* The op of the node with this code, made where there is none. */
-static uint32_t op_of(compiler *c, uint32_t i, op_code code)
+uint32_t schema_op_of(compiler *c, uint32_t i, op_code code)
 {
     uint32_t o = schema_find_op(c->s, i, code);
 
-    return o == NONE ? new_op(c, i, code) : o;
+    return o == NONE ? schema_new_op(c, i, code) : o;
 }
 
-static size_t count_children(ah_slice container)
+size_t schema_count_children(ah_slice container)
 {
     ah_json_reader r = ah_json_read(container);
     ah_json_token t = ah_json_next(&r);
@@ -84,8 +62,7 @@ static size_t count_children(ah_slice container)
     return n;
 }
 
-/* A key or string of the canonical text, unescaped; it lives as long as the schema. */
-static bool name_of(compiler *c, ah_json_token t, ah_slice *out)
+bool schema_name_of(compiler *c, ah_json_token t, ah_slice *out)
 {
     ah_buf *names = &c->s->names;
     size_t start = names->len;
@@ -125,13 +102,13 @@ static ah_status compile_type(compiler *c, const clause *q)
         t = ah_json_next(&r);
     for (; t.kind != AH_JSON_END && t.kind != AH_JSON_ARRAY_END; t = ah_json_next(&r)) {
         if (t.kind != AH_JSON_STRING)
-            return refuse(c, q, "must hold names of types");
+            return schema_refuse_clause(c, q, "must hold names of types");
         if (!(one = schema_type_named(t)))
             return unknown_type(c, q, t);
         types |= one;
     }
     if (!types)
-        return refuse(c, q, "must name a type");
+        return schema_refuse_clause(c, q, "must name a type");
     node_at(c->s, q->node)->types = types;
     return AH_OK;
 }
@@ -155,7 +132,7 @@ static bool add_value(compiler *c, ah_slice text)
 
 static ah_status compile_const(compiler *c, const clause *q)
 {
-    uint32_t o = op_of(c, q->node, OP_CONST);
+    uint32_t o = schema_op_of(c, q->node, OP_CONST);
 
     if (o == NONE)
         return ah_err_nomem(c->err);
@@ -165,7 +142,7 @@ static ah_status compile_const(compiler *c, const clause *q)
 
 static ah_status compile_enum(compiler *c, const clause *q)
 {
-    uint32_t o = op_of(c, q->node, OP_ENUM), first = (uint32_t)c->s->values.n;
+    uint32_t o = schema_op_of(c, q->node, OP_ENUM), first = (uint32_t)c->s->values.n;
     ah_json_reader r = ah_json_read(q->value);
     ah_json_token t = ah_json_next(&r);
 
@@ -175,35 +152,35 @@ static ah_status compile_enum(compiler *c, const clause *q)
         if (!add_value(c, ah_json_skip(&r, t)))
             return ah_err_nomem(c->err);
     if (c->s->values.n == first)
-        return refuse(c, q, "must list at least one value");
+        return schema_refuse_clause(c, q, "must list at least one value");
     op_at(c->s, o)->list = (range){first, (uint32_t)c->s->values.n - first};
     return AH_OK;
 }
 
 static ah_status compile_bound(compiler *c, const clause *q)
 {
-    uint32_t o = op_of(c, q->node, q->keyword->code);
+    uint32_t o = schema_op_of(c, q->node, q->keyword->code);
     number num;
 
     if (o == NONE)
         return ah_err_nomem(c->err);
     if (!schema_number(q->value, &num))
-        return refuse(c, q, "must be within the range of a double");
+        return schema_refuse_clause(c, q, "must be within the range of a double");
     if (q->keyword->code == OP_MULTIPLE && !schema_is_divisor(q->value))
-        return refuse(c, q, "must be a number above 0 with at most 18 digits");
+        return schema_refuse_clause(c, q, "must be a number above 0 with at most 18 digits");
     op_at(c->s, o)->num = num;
     return AH_OK;
 }
 
 static ah_status compile_limit(compiler *c, const clause *q, bool most)
 {
-    uint32_t o = op_of(c, q->node, q->keyword->code);
+    uint32_t o = schema_op_of(c, q->node, q->keyword->code);
     number num;
 
     if (o == NONE)
         return ah_err_nomem(c->err);
     if (!schema_number(q->value, &num) || !num.n.is_int || num.n.i < 0)
-        return refuse(c, q, "must be a whole number, 0 or more");
+        return schema_refuse_clause(c, q, "must be a whole number, 0 or more");
     *(most ? &op_at(c->s, o)->max : &op_at(c->s, o)->min) = (size_t)num.n.i;
     return AH_OK;
 }
@@ -220,12 +197,12 @@ static ah_status compile_most(compiler *c, const clause *q)
 
 static ah_status set_rest(compiler *c, const clause *q, op_code code)
 {
-    uint32_t o = op_of(c, q->node, code), rest;
+    uint32_t o = schema_op_of(c, q->node, code), rest;
     ah_status st;
 
     if (o == NONE)
         return ah_err_nomem(c->err);
-    if ((st = compile_schema(c, q->value, &rest)) == AH_OK)
+    if ((st = schema_compile_node(c, q->value, &rest)) == AH_OK)
         op_at(c->s, o)->rest = rest;
     return st;
 }
@@ -250,19 +227,19 @@ static ah_status compile_contains(compiler *c, const clause *q)
 /* A list of schemas into links of the op. */
 static ah_status compile_list(compiler *c, const clause *q, op_code code)
 {
-    uint32_t o = op_of(c, q->node, code);
-    size_t n = count_children(q->value);
+    uint32_t o = schema_op_of(c, q->node, code);
+    size_t n = schema_count_children(q->value);
     uint32_t first = schema_extend(c->s->mem, &c->s->links, n, sizeof(uint32_t));
     ah_json_reader r = ah_json_read(q->value);
 
     if (o == NONE || first == NONE)
         return ah_err_nomem(c->err);
     if (n == 0)
-        return refuse(c, q, "must list at least one schema");
+        return schema_refuse_clause(c, q, "must list at least one schema");
     ah_json_next(&r);
     for (size_t i = 0; i < n; i++) {
         uint32_t branch;
-        ah_status st = compile_schema(c, ah_json_skip(&r, ah_json_next(&r)), &branch);
+        ah_status st = schema_compile_node(c, ah_json_skip(&r, ah_json_next(&r)), &branch);
 
         if (st != AH_OK)
             return st;
@@ -283,8 +260,8 @@ static ah_status compile_items(compiler *c, const clause *q)
     if (ah_json_kind_of(q->value) != AH_JSON_ARRAY)
         return set_rest(c, q, OP_ARRAY);
     if (!c->draft7)
-        return refuse(c, q, "must be a boolean or an object (a list is prefixItems)");
-    return ah_json_kind_of(q->value) == AH_JSON_ARRAY && count_children(q->value) == 0
+        return schema_refuse_clause(c, q, "must be a boolean or an object (a list is prefixItems)");
+    return ah_json_kind_of(q->value) == AH_JSON_ARRAY && schema_count_children(q->value) == 0
                ? AH_OK
                : compile_list(c, q, OP_ARRAY);
 }
@@ -293,13 +270,13 @@ static ah_status compile_unused(compiler *c, const clause *q)
 {
     uint32_t unused;
 
-    return compile_schema(c, q->value, &unused);
+    return schema_compile_node(c, q->value, &unused);
 }
 
 static ah_status compile_additional_items(compiler *c, const clause *q)
 {
     if (!c->draft7)
-        return refuse(c, q, "is of draft-07, which \"$schema\" does not name; say items");
+        return schema_refuse_clause(c, q, "is of draft-07, which \"$schema\" does not name; say items");
     if (ah_json_kind_of(ah_json_member(q->schema, "items")) == AH_JSON_ARRAY)
         return set_rest(c, q, OP_ARRAY);
     return compile_unused(c, q);
@@ -307,15 +284,15 @@ static ah_status compile_additional_items(compiler *c, const clause *q)
 
 static ah_status compile_unique(compiler *c, const clause *q)
 {
-    if (ah_json_kind_of(q->value) == AH_JSON_TRUE && op_of(c, q->node, OP_UNIQUE) == NONE)
+    if (ah_json_kind_of(q->value) == AH_JSON_TRUE && schema_op_of(c, q->node, OP_UNIQUE) == NONE)
         return ah_err_nomem(c->err);
     return AH_OK;
 }
 
 static ah_status compile_condition(compiler *c, const clause *q)
 {
-    uint32_t o = op_of(c, q->node, OP_IF), n;
-    ah_status st = compile_schema(c, q->value, &n);
+    uint32_t o = schema_op_of(c, q->node, OP_IF), n;
+    ah_status st = schema_compile_node(c, q->value, &n);
 
     if (o == NONE)
         return ah_err_nomem(c->err);
@@ -327,266 +304,11 @@ static ah_status compile_condition(compiler *c, const clause *q)
     return AH_OK;
 }
 
-/* Patterns */
-
-/* Index of the pattern, or NONE with *st set. */
-static uint32_t add_pattern(compiler *c, const clause *q, ah_slice text, ah_status *st)
-{
-    uint32_t i = schema_extend(c->s->mem, &c->s->patterns, 1, sizeof(ah_pattern *));
-    ah_pattern *p = NULL;
-    ah_buf why, *b;
-
-    ah_buf_init(&why, c->s->mem, 256);
-    *st = i == NONE ? AH_NOMEM : ah_pattern_new(c->s->mem, text, &p, &why);
-    if (*st == AH_OK) {
-        ((ah_pattern **)c->s->patterns.at)[i] = p;
-    } else if (*st == AH_NOMEM) {
-        ah_err_nomem(c->err);
-    } else {
-        b = schema_refusal(c, q->schema.p, ah_slice_of(q->keyword->name));
-        ah_buf_str(b, "cannot be used: ");
-        ah_buf_put(b, ah_buf_slice(&why));
-        ah_buf_str(b, ", in ");
-        schema_put_found(b, text);
-        *st = schema_refused(c);
-    }
-    ah_buf_clear(&why);
-    return *st == AH_OK ? i : NONE;
-}
-
-/* The text of a keyword whose value is a string. */
-static bool text_of(compiler *c, const clause *q, ah_slice *text)
+bool schema_clause_text(compiler *c, const clause *q, ah_slice *text)
 {
     ah_json_reader r = ah_json_read(q->value);
 
-    return name_of(c, ah_json_next(&r), text);
-}
-
-static ah_status compile_pattern(compiler *c, const clause *q)
-{
-    uint32_t o = op_of(c, q->node, OP_PATTERN), p;
-    ah_status st;
-    ah_slice text;
-
-    if (o == NONE || !text_of(c, q, &text))
-        return ah_err_nomem(c->err);
-    if ((p = add_pattern(c, q, text, &st)) == NONE)
-        return st;
-    op_at(c->s, o)->rest = p;
-    op_at(c->s, o)->literal = text;
-    return AH_OK;
-}
-
-static ah_status compile_format(compiler *c, const clause *q)
-{
-    uint32_t format, o;
-    ah_slice text;
-
-    if (!c->formats)
-        return AH_OK;
-    if (!text_of(c, q, &text))
-        return ah_err_nomem(c->err);
-    if ((format = schema_find_format(text)) == NONE)
-        return AH_OK;
-    if ((o = op_of(c, q->node, OP_FORMAT)) == NONE)
-        return ah_err_nomem(c->err);
-    op_at(c->s, o)->rest = format;
-    return AH_OK;
-}
-
-static ah_status compile_pattern_properties(compiler *c, const clause *q)
-{
-    ah_schema *s = c->s;
-    size_t n = count_children(q->value), i = 0;
-    uint32_t o = op_of(c, q->node, OP_OBJECT);
-    uint32_t first = schema_extend(s->mem, &s->links, 2 * n, sizeof(uint32_t));
-    ah_json_reader r = ah_json_read(q->value);
-    ah_json_token key = ah_json_next(&r);
-
-    if (o == NONE || first == NONE)
-        return ah_err_nomem(c->err);
-    for (; (key = ah_json_next(&r)).kind == AH_JSON_KEY; i++) {
-        ah_slice name, text = ah_json_skip(&r, ah_json_next(&r));
-        uint32_t p, to;
-        ah_status st;
-
-        if (!name_of(c, key, &name))
-            return ah_err_nomem(c->err);
-        if ((p = add_pattern(c, q, name, &st)) == NONE || (st = compile_schema(c, text, &to)) != AH_OK)
-            return st;
-        ((uint32_t *)s->links.at)[first + 2 * i] = p;
-        ((uint32_t *)s->links.at)[first + 2 * i + 1] = to;
-    }
-    op_at(s, o)->patterns = (range){first, (uint32_t)n};
-    op_at(s, o)->named = true;
-    return AH_OK;
-}
-
-/* Members */
-
-static int compare_props(const void *a, const void *b)
-{
-    return ah_slice_cmp(((const prop *)a)->name, ((const prop *)b)->name);
-}
-
-static void sort_props(ah_schema *s, range in)
-{
-    for (size_t i = in.first + 1; i < (size_t)in.first + in.n; i++) {
-        if (compare_props(prop_at(s, i - 1), prop_at(s, i)) > 0) {
-            qsort(prop_at(s, in.first), in.n, sizeof(prop), compare_props);
-            return;
-        }
-    }
-}
-
-/* Names that are required without being declared may come twice. */
-static range drop_doubles(ah_schema *s, range in)
-{
-    size_t n = in.n ? 1 : 0;
-
-    for (size_t i = 1; i < in.n; i++)
-        if (compare_props(prop_at(s, in.first + n - 1), prop_at(s, in.first + i)) != 0)
-            *prop_at(s, in.first + n++) = *prop_at(s, in.first + i);
-    return (range){in.first, (uint32_t)n};
-}
-
-static ah_status compile_members(compiler *c, ah_slice properties, range *props)
-{
-    ah_json_reader r = ah_json_read(properties);
-    ah_json_token key = ah_json_next(&r);
-
-    while ((key = ah_json_next(&r)).kind == AH_JSON_KEY) {
-        ah_slice name, text = ah_json_skip(&r, ah_json_next(&r));
-        uint32_t n;
-        ah_status st;
-
-        if (!name_of(c, key, &name))
-            return ah_err_nomem(c->err);
-        if ((st = compile_schema(c, text, &n)) != AH_OK)
-            return st;
-        *prop_at(c->s, props->first + props->n++) = (prop){.name = name, .node = n};
-    }
-    sort_props(c->s, *props);
-    return AH_OK;
-}
-
-static bool in_properties(const clause *q)
-{
-    return q->keyword->code == OP_OBJECT;
-}
-
-static ah_status compile_names(compiler *c, const clause *q, ah_slice required, range *props)
-{
-    range declared = *props;
-    ah_json_reader r = ah_json_read(required);
-    ah_json_token t = ah_json_next(&r);
-
-    while ((t = ah_json_next(&r)).kind == AH_JSON_STRING) {
-        ah_slice name;
-        uint32_t i;
-
-        if (!name_of(c, t, &name))
-            return ah_err_nomem(c->err);
-        if ((i = schema_find_prop(c->s, declared, name)) == NONE) {
-            i = props->first + props->n++;
-            *prop_at(c->s, i) = (prop){.name = name, .node = NONE};
-        }
-        prop_at(c->s, i)->required = true;
-    }
-    if (t.kind != AH_JSON_ARRAY_END)
-        return schema_refuse(c, q->schema.p, in_properties(q) ? "required" : q->keyword->name, required,
-                             "must hold names of properties");
-    sort_props(c->s, *props);
-    *props = drop_doubles(c->s, *props);
-    return AH_OK;
-}
-
-/* properties and required share a table, so the first of them does the work of
- * both. Its room is taken before the members' schemas take theirs. */
-static ah_status compile_props(compiler *c, const clause *q)
-{
-    ah_schema *s = c->s;
-    ah_slice properties = ah_json_member(q->schema, "properties");
-    ah_slice required = ah_json_member(q->schema, "required");
-    bool named = properties.p != NULL;
-    range props = {0};
-    uint32_t o;
-    ah_status st;
-
-    if (named && q->value.p != properties.p)
-        return AH_OK;
-    if (!named)
-        properties = (ah_slice)AH_LIT("{}");
-    if (ah_json_kind_of(required) != AH_JSON_ARRAY)
-        required = (ah_slice)AH_LIT("[]"); /* absent, or refused when its turn comes */
-    o = op_of(c, q->node, OP_OBJECT);
-    props.first = schema_extend(s->mem, &s->props, count_children(properties) + count_children(required),
-                                sizeof(prop));
-    if (o == NONE || props.first == NONE)
-        return ah_err_nomem(c->err);
-    if ((st = compile_members(c, properties, &props)) != AH_OK ||
-        (st = compile_names(c, q, required, &props)) != AH_OK)
-        return st;
-    op_at(s, o)->named |= named;
-    op_at(s, o)->list = props;
-    return AH_OK;
-}
-
-/* Dependencies: one op for each property that others depend on. */
-
-static ah_status depend_on_names(compiler *c, const clause *q, ah_slice name, ah_slice names)
-{
-    ah_schema *s = c->s;
-    size_t n = count_children(names);
-    range props = {.first = schema_extend(s->mem, &s->props, n, sizeof(prop))};
-    uint32_t o = new_op(c, q->node, OP_DEPEND_NAMES);
-    clause inner = *q;
-    ah_status st;
-
-    if (o == NONE || props.first == NONE)
-        return ah_err_nomem(c->err);
-    inner.value = names;
-    if ((st = compile_names(c, &inner, names, &props)) != AH_OK)
-        return st;
-    op_at(s, o)->literal = name;
-    op_at(s, o)->list = props;
-    return AH_OK;
-}
-
-static ah_status depend_on_schema(compiler *c, const clause *q, ah_slice name, ah_slice schema)
-{
-    uint32_t o = new_op(c, q->node, OP_DEPEND_SCHEMA), n;
-    ah_status st = compile_schema(c, schema, &n);
-
-    if (o == NONE)
-        return ah_err_nomem(c->err);
-    if (st != AH_OK)
-        return st;
-    op_at(c->s, o)->literal = name;
-    op_at(c->s, o)->rest = n;
-    return AH_OK;
-}
-
-/* dependentRequired holds lists, dependentSchemas schemas, draft-07's dependencies both. */
-static ah_status compile_dependencies(compiler *c, const clause *q)
-{
-    ah_json_reader r = ah_json_read(q->value);
-    ah_json_token key = ah_json_next(&r);
-    op_code code = q->keyword->code;
-    ah_status st = AH_OK;
-
-    while (st == AH_OK && (key = ah_json_next(&r)).kind == AH_JSON_KEY) {
-        ah_slice name, text = ah_json_skip(&r, ah_json_next(&r));
-        bool list = ah_json_kind_of(text) == AH_JSON_ARRAY;
-
-        if (!name_of(c, key, &name))
-            return ah_err_nomem(c->err);
-        if (code == OP_DEPEND_NAMES && !list)
-            return refuse(c, q, "must hold lists of names");
-        st = list && code != OP_DEPEND_SCHEMA ? depend_on_names(c, q, name, text)
-                                              : depend_on_schema(c, q, name, text);
-    }
-    return st;
+    return schema_name_of(c, ah_json_next(&r), text);
 }
 
 /* Addresses */
@@ -599,7 +321,7 @@ static ah_status compile_defs(compiler *c, const clause *q)
 
     ah_json_next(&r);
     while (st == AH_OK && ah_json_next(&r).kind == AH_JSON_KEY)
-        st = compile_schema(c, ah_json_skip(&r, ah_json_next(&r)), &unused);
+        st = schema_compile_node(c, ah_json_skip(&r, ah_json_next(&r)), &unused);
     return st;
 }
 
@@ -617,14 +339,14 @@ static ah_status compile_anchor(compiler *c, const clause *q)
 {
     ah_slice name;
 
-    if (!text_of(c, q, &name))
+    if (!schema_clause_text(c, q, &name))
         return ah_err_nomem(c->err);
     return add_anchor(c, q->node, name, q->keyword->name[1] == 'd');
 }
 
 static ah_status compile_ref(compiler *c, const clause *q)
 {
-    uint32_t o = op_of(c, q->node, q->keyword->code);
+    uint32_t o = schema_op_of(c, q->node, q->keyword->code);
     uint32_t r = schema_extend(c->s->mem, &c->refs, 1, sizeof(reference));
 
     if (o == NONE || r == NONE)
@@ -635,7 +357,7 @@ static ah_status compile_ref(compiler *c, const clause *q)
 
 static ah_status refuse_recursive(compiler *c, const clause *q)
 {
-    return refuse(c, q, "is of draft 2019-09; say $dynamicRef");
+    return schema_refuse_clause(c, q, "is of draft 2019-09; say $dynamicRef");
 }
 
 #define SCHEMA (T_BOOLEAN | T_OBJECT)
@@ -663,9 +385,9 @@ static const keyword keywords[] = {
     {"contentSchema", SCHEMA, compile_unused, 0},
     {"default", T_ANY, NULL, 0}, /* see schema_link: it needs the other rules */
     {"definitions", T_OBJECT, compile_defs, 0},
-    {"dependencies", T_OBJECT, compile_dependencies, 0},
-    {"dependentRequired", T_OBJECT, compile_dependencies, OP_DEPEND_NAMES},
-    {"dependentSchemas", T_OBJECT, compile_dependencies, OP_DEPEND_SCHEMA},
+    {"dependencies", T_OBJECT, schema_compile_dependencies, 0},
+    {"dependentRequired", T_OBJECT, schema_compile_dependencies, OP_DEPEND_NAMES},
+    {"dependentSchemas", T_OBJECT, schema_compile_dependencies, OP_DEPEND_SCHEMA},
     {"deprecated", T_BOOLEAN, NULL, 0},
     {"description", T_STRING, NULL, 0},
     {"else", SCHEMA, compile_condition, OP_IF},
@@ -673,7 +395,7 @@ static const keyword keywords[] = {
     {"examples", T_ARRAY, NULL, 0},
     {"exclusiveMaximum", T_NUMERIC, compile_bound, OP_BELOW},
     {"exclusiveMinimum", T_NUMERIC, compile_bound, OP_ABOVE},
-    {"format", T_STRING, compile_format, OP_FORMAT},
+    {"format", T_STRING, schema_compile_format, OP_FORMAT},
     {"if", SCHEMA, compile_condition, OP_IF},
     {"items", T_BOOLEAN | T_OBJECT | T_ARRAY, compile_items, OP_ARRAY},
     {"maxContains", T_NUMERIC, compile_most, OP_CONTAINS},
@@ -689,13 +411,13 @@ static const keyword keywords[] = {
     {"multipleOf", T_NUMERIC, compile_bound, OP_MULTIPLE},
     {"not", SCHEMA, compile_rest, OP_NOT},
     {"oneOf", T_ARRAY, compile_branches, OP_ONE_OF},
-    {"pattern", T_STRING, compile_pattern, OP_PATTERN},
-    {"patternProperties", T_OBJECT, compile_pattern_properties, OP_OBJECT},
+    {"pattern", T_STRING, schema_compile_pattern, OP_PATTERN},
+    {"patternProperties", T_OBJECT, schema_compile_pattern_properties, OP_OBJECT},
     {"prefixItems", T_ARRAY, compile_branches, OP_ARRAY},
-    {"properties", T_OBJECT, compile_props, OP_OBJECT},
+    {"properties", T_OBJECT, schema_compile_props, OP_OBJECT},
     {"propertyNames", SCHEMA, compile_rest, OP_NAMES},
     {"readOnly", T_BOOLEAN, NULL, 0},
-    {"required", T_ARRAY, compile_props, OP_OBJECT},
+    {"required", T_ARRAY, schema_compile_props, OP_OBJECT},
     {"then", SCHEMA, compile_condition, OP_IF},
     {"title", T_STRING, NULL, 0},
     {"type", T_STRING | T_ARRAY, compile_type, 0},
@@ -805,7 +527,7 @@ static ah_status compile_id(compiler *c, uint32_t i, ah_slice text)
 
     if (!id.p || ah_json_kind_of(id) != AH_JSON_STRING || (c->draft7 && ah_json_member(text, "$ref").p))
         return AH_OK;
-    if (!name_of(c, ah_json_next(&r), &name))
+    if (!schema_name_of(c, ah_json_next(&r), &name))
         return ah_err_nomem(c->err);
     if (name.n > 1 && name.p[0] == '#')
         return add_anchor(c, i, (ah_slice){name.p + 1, name.n - 1}, false);
@@ -840,7 +562,7 @@ static ah_status compile_object(compiler *c, uint32_t i, ah_slice text)
     return st;
 }
 
-static ah_status compile_schema(compiler *c, ah_slice text, uint32_t *out)
+ah_status schema_compile_node(compiler *c, ah_slice text, uint32_t *out)
 {
     ah_json_kind kind = ah_json_kind_of(text);
     uint32_t i = schema_extend(c->s->mem, &c->s->nodes, 1, sizeof(node));
@@ -860,7 +582,7 @@ static ah_status compile_schema(compiler *c, ah_slice text, uint32_t *out)
     if (kind == AH_JSON_OBJECT)
         st = compile_object(c, i, text);
     else if (kind == AH_JSON_FALSE)
-        st = op_of(c, i, OP_FALSE) == NONE ? ah_err_nomem(c->err) : AH_OK;
+        st = schema_op_of(c, i, OP_FALSE) == NONE ? ah_err_nomem(c->err) : AH_OK;
     else if (kind != AH_JSON_TRUE)
         st = schema_refuse(c, text.p, NULL, text, "must be a schema: an object or a boolean");
     c->depth--;
@@ -879,7 +601,7 @@ ah_status schema_compile_document(compiler *c, uint32_t i)
     d->nodes.first = (uint32_t)s->nodes.n;
     c->draft7 = false;
     if ((st = schema_open_resource(c, d->nodes.first, d->uri, (ah_slice)AH_LIT(""))) == AH_OK)
-        st = compile_schema(c, ah_text_slice(d->text), &root);
+        st = schema_compile_node(c, ah_text_slice(d->text), &root);
     d->nodes.n = (uint32_t)s->nodes.n - d->nodes.first;
     return st;
 }

@@ -1,0 +1,43 @@
+/* A keyword under compilation, shared by schema_compile.c and schema_members.c. */
+#ifndef AH_MODEL_SCHEMA_CLAUSE_H
+#define AH_MODEL_SCHEMA_CLAUSE_H
+
+#include "model/schema_program.h"
+
+typedef struct keyword keyword;
+
+/* A keyword with its value, in the schema it stands in. */
+typedef struct clause {
+    uint32_t node;
+    const keyword *keyword;
+    ah_slice value;
+    ah_slice schema;
+} clause;
+
+struct keyword {
+    const char *name;
+    unsigned shape;                                     /* types its value may have */
+    ah_status (*compile)(compiler *c, const clause *q); /* NULL: an annotation */
+    op_code code;                                       /* for functions that serve several */
+};
+
+typedef ah_status compile_fn(compiler *c, const clause *q);
+
+/* A schema into nodes; *out is its own. */
+ah_status schema_compile_node(compiler *c, ah_slice text, uint32_t *out);
+ah_status schema_refuse_clause(compiler *c, const clause *q, const char *want);
+/* A new op of the node; NONE when out of memory. */
+uint32_t schema_new_op(compiler *c, uint32_t i, op_code code);
+/* The op of the node with this code, made where there is none. */
+uint32_t schema_op_of(compiler *c, uint32_t i, op_code code);
+size_t schema_count_children(ah_slice container);
+/* A key or string of the canonical text, unescaped; it lives as long as the schema. */
+bool schema_name_of(compiler *c, ah_json_token t, ah_slice *out);
+/* The text of a keyword whose value is a string. */
+bool schema_clause_text(compiler *c, const clause *q, ah_slice *text);
+
+/* Keywords of schema_members.c */
+compile_fn schema_compile_pattern, schema_compile_format, schema_compile_pattern_properties,
+    schema_compile_props, schema_compile_dependencies;
+
+#endif
