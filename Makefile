@@ -108,7 +108,7 @@ $(BUILD)/raw: bench/raw.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(DEP_LIBS)
 
-$(BUILD)/torture: spec/torture/torture.c $(LIB_OBJ)
+$(BUILD)/torture: spec/torture/torture.c $(wildcard spec/torture/*.h) $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
