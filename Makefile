@@ -117,7 +117,7 @@ $(BUILD)/schema: bench/schema.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
-$(BUILD)/torture: spec/torture/torture.c $(LIB_OBJ)
+$(BUILD)/torture: spec/torture/torture.c $(wildcard spec/torture/*.h) $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 

@@ -30,7 +30,8 @@ static size_t distance(ah_slice a, ah_slice b)
             char x = fold(a.p[i - 1]), y = fold(b.p[j - 1]);
 
             cur[j] = min3(prev[j] + 1, cur[j - 1] + 1, prev[j - 1] + (x != y));
-            if (i > 1 && j > 1 && x == fold(b.p[j - 2]) && fold(a.p[i - 2]) == y && before[j - 2] + 1 < cur[j])
+            if (i > 1 && j > 1 && x == fold(b.p[j - 2]) && fold(a.p[i - 2]) == y &&
+                before[j - 2] + 1 < cur[j])
                 cur[j] = before[j - 2] + 1;
         }
         swap = before;
