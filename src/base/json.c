@@ -375,13 +375,6 @@ bool ah_json_string_is(ah_slice value, const char *lit)
     return ah_json_token_is(first_token(value), lit);
 }
 
-ah_slice ah_json_plain(ah_slice value)
-{
-    ah_json_token t = first_token(value);
-
-    return t.kind == AH_JSON_STRING && !t.escaped ? t.raw : (ah_slice){0};
-}
-
 /* Escapes as cJSON's printer does, so that both give the same canonical text. */
 static void put_escape(ah_buf *b, unsigned char c)
 {

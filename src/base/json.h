@@ -84,8 +84,6 @@ bool ah_json_token_is(ah_json_token t, const char *lit);
 /* A string value's text (with quotes) unescaped onto out; false (and nothing) when it is no string. */
 bool ah_json_string(ah_slice value, ah_buf *out);
 bool ah_json_string_is(ah_slice value, const char *lit);
-/* A string value as a slice into the text itself: only where it holds no escape; else .p NULL. */
-ah_slice ah_json_plain(ah_slice value);
 
 /* Numbers. Exactly one of the two is set. Literals without fraction and exponent
  * that fit are integers ("-0" is the float -0.0); the rest are floats, out of range

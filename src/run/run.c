@@ -586,11 +586,6 @@ int64_t ah_run_deadline(const ah_run *run)
     return run->cfg.deadline;
 }
 
-bool ah_run_done(const ah_run *run)
-{
-    return run->state == RUN_ENDED;
-}
-
 bool ah_run_cancelling(const ah_run *run)
 {
     return run->cancel;

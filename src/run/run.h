@@ -79,7 +79,6 @@ int64_t ah_run_id(const ah_run *run);
 void ah_run_set_owner(ah_run *run, void *owner); /* whoever serves it */
 void *ah_run_owner(const ah_run *run);
 int64_t ah_run_deadline(const ah_run *run);
-bool ah_run_done(const ah_run *run);
 bool ah_run_cancelling(const ah_run *run);
 void ah_run_warn(ah_run *run, ah_slice message); /* one `warning` event and log line */
 
