@@ -438,7 +438,7 @@ flows["declarations"] = {
 
 flows["schemas"] = {
   attempt = function(s)
-    load()
+    ah = require "agenthost"
     local schema = ah.schema({
       allOf = { { properties = { a = { ["$ref"] = "names#/items" } } },
         { patternProperties = { ["^n_"] = { multipleOf = 0.1 } } } },
