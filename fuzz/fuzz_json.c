@@ -1,4 +1,4 @@
-/* Fuzzes src/base/json.c: any bytes may be checked and walked; what the scanner
+/* Fuzzes src/base/json*.c: any bytes may be checked and walked; what the scanner
  * accepts must be walked in balance, have one canonical text that is its own
  * canonical text, ascending keys in it, and numbers that survive being printed.
  * It knows no expected outputs: those are in spec/json_spec.lua. */

@@ -83,6 +83,11 @@ void ah_json_unescape(ah_slice raw, ah_buf *out);
 bool ah_json_token_is(ah_json_token t, const char *lit);
 /* A string value's text (with quotes) unescaped onto out; false (and nothing) when it is no string. */
 bool ah_json_string(ah_slice value, ah_buf *out);
+/* What is between the quotes of a string value. */
+static inline ah_slice ah_json_inside(ah_slice string)
+{
+    return (ah_slice){string.p + 1, string.n - 2};
+}
 bool ah_json_string_is(ah_slice value, const char *lit);
 
 /* Numbers. Exactly one of the two is set. Literals without fraction and exponent

@@ -38,6 +38,9 @@ ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *
  * On failure nothing is pushed. */
 ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
 
+/* Pushes the function of a compiled-in source ("agenthost.short"). Raises when out of memory. */
+void ah_lua_push_chunk(lua_State *L, const char *name);
+
 /* A registry reference; each is released exactly once and then LUA_NOREF. */
 int ah_lua_ref(lua_State *L); /* pops the value; raises when out of memory */
 void ah_lua_unref(ah_lua *h, int *ref);

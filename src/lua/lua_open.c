@@ -19,18 +19,23 @@ static const ah_lua_source *find_source(const char *name)
     return s->name ? s : NULL;
 }
 
-/* The loader of package.preload: name -> the module. Its chunk is given the table of
- * agenthost, so that it needs no require. */
-static int load_source(lua_State *L)
+void ah_lua_push_chunk(lua_State *L, const char *name)
 {
-    const char *name = luaL_checkstring(L, 1);
     const ah_lua_source *s = find_source(name);
 
     if (!s)
-        return luaL_error(L, "agenthost has no module '%s'", name);
-    lua_pushfstring(L, "=%s", name);
+        luaL_error(L, "agenthost has no module '%s'", name);
+    lua_pushfstring(L, "=%s", name); /* -- chunk name */
     if (luaL_loadbufferx(L, s->text, s->len, lua_tostring(L, -1), "t") != LUA_OK)
-        return lua_error(L);
+        lua_error(L);
+    lua_remove(L, -2); /* -- function */
+}
+
+/* Name -> the module. Its chunk is given the table of
+ * agenthost, so that it needs no require. */
+static int load_source(lua_State *L)
+{
+    ah_lua_push_chunk(L, luaL_checkstring(L, 1));
     lua_getfield(L, LUA_REGISTRYINDEX, MODULE);
     lua_call(L, 1, 1);
     return 1;

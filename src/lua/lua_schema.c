@@ -8,7 +8,6 @@
 
 #include "base/near.h"
 #include "lua/lua_host.h"
-#include "lua/lua_sources.h"
 #include "lua/lua_value.h"
 
 #define SCHEMA  "agenthost.schema"
@@ -144,15 +143,6 @@ static int core_schema(lua_State *L)
     return 1;
 }
 
-static const ah_lua_source *find_source(const char *name)
-{
-    const ah_lua_source *s = ah_lua_sources;
-
-    while (s->name && strcmp(s->name, name) != 0)
-        s++;
-    return s;
-}
-
 /* encode(v) -> JSON */
 static int core_encode(lua_State *L);
 
@@ -164,13 +154,11 @@ static void push_chunk(lua_State *L, const char *name, const void *key)
                                     {"encode", core_encode},
                                     {"schema", core_schema},
                                     {NULL, NULL}};
-    const ah_lua_source *s = find_source(name);
 
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) == LUA_TFUNCTION)
         return;
     lua_pop(L, 1);
-    if (luaL_loadbufferx(L, s->text, s->len, "=agenthost", "t") != LUA_OK)
-        lua_error(L);
+    ah_lua_push_chunk(L, name);
     luaL_newlib(L, core);
     lua_call(L, 1, 1);
     lua_pushvalue(L, -1);

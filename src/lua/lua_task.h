@@ -31,8 +31,7 @@ struct ah_task {
     lua_State *co;
     ah_task *next, **link; /* in lua->tasks */
     ah_waiter *waiter;
-    ah_job job; /* resume */
-
+    ah_job job;       /* resume */
     int64_t deadline; /* loop clock: its code is stopped then; 0: none */
     int64_t closing;  /* second deadline, while it is being closed; 0: not */
     int nargs;        /* on co, for the first resume */

@@ -191,11 +191,6 @@ static ah_stop stop_of(ah_slice reason)
     return AH_STOP_END;
 }
 
-static ah_slice inside(ah_slice string)
-{
-    return (ah_slice){string.p + 1, string.n - 2};
-}
-
 /* A string with something in it. */
 static bool says(ah_slice value)
 {
@@ -212,9 +207,9 @@ static ah_status read_function(ah_draft_call *c, ah_slice function, ah_err *err)
     ah_json_members(function, want, 2);
     kind = ah_json_kind_of(arguments);
     if (says(name))
-        st = ah_assembly_call_name(c, inside(name), err);
+        st = ah_assembly_call_name(c, ah_json_inside(name), err);
     if (st == AH_OK && kind == AH_JSON_STRING)
-        st = ah_assembly_call_arguments(c, inside(arguments), err);
+        st = ah_assembly_call_arguments(c, ah_json_inside(arguments), err);
     else if (st == AH_OK && kind != AH_JSON_END && kind != AH_JSON_NULL)
         st = ah_assembly_call_value(c, arguments, err); /* some servers send the object itself */
     return st;
@@ -228,7 +223,8 @@ static bool begins_another(const ah_draft_call *c, ah_slice id, ah_slice name, b
         return false;
     if (!says(id))
         return !numbered;
-    return c->id.len && !memchr(id.p, '\\', id.n) && !ah_slice_eq(inside(id), ah_buf_slice(&c->id));
+    return c->id.len && !memchr(id.p, '\\', id.n) &&
+           !ah_slice_eq(ah_json_inside(id), ah_buf_slice(&c->id));
 }
 
 /* The call a fragment of a stream belongs to. */
@@ -256,7 +252,7 @@ static ah_status read_call(reader *r, ah_slice call, ah_err *err)
     else /* each is whole, whatever number it bears */
         st = ah_assembly_add_call(r->base.msg, (int64_t)r->base.msg->n, &c, err);
     if (st == AH_OK && says(id))
-        st = ah_assembly_call_id(c, inside(id), err);
+        st = ah_assembly_call_id(c, ah_json_inside(id), err);
     if (st == AH_OK)
         st = read_function(c, ah_json_member(call, "function"), err);
     return st;
@@ -286,7 +282,7 @@ static ah_status read_parts(reader *r, ah_slice parts, ah_err *err)
         ah_slice text = ah_json_member(ah_json_skip(&it, t), "text");
 
         if (ah_json_kind_of(text) == AH_JSON_STRING)
-            st = ah_assembly_text(r->base.msg, inside(text), err);
+            st = ah_assembly_text(r->base.msg, ah_json_inside(text), err);
     }
     return st;
 }

@@ -75,11 +75,6 @@ static void close_reader(ah_reader *base)
     ah_free(base->adapter->mem, base);
 }
 
-static ah_slice inside(ah_slice string)
-{
-    return (ah_slice){string.p + 1, string.n - 2};
-}
-
 static int64_t integer(ah_slice object, const char *key)
 {
     ah_json_num n;
@@ -95,11 +90,11 @@ static ah_status read_call(reader *r, ah_slice call, ah_err *err)
     ah_status st = ah_assembly_call(r->base.msg, integer(call, "index"), &c, err);
 
     if (st == AH_OK && ah_json_kind_of(id) == AH_JSON_STRING)
-        st = ah_assembly_call_id(c, inside(id), err);
+        st = ah_assembly_call_id(c, ah_json_inside(id), err);
     if (st == AH_OK && ah_json_kind_of(name) == AH_JSON_STRING)
-        st = ah_assembly_call_name(c, inside(name), err);
+        st = ah_assembly_call_name(c, ah_json_inside(name), err);
     if (st == AH_OK && ah_json_kind_of(arguments) == AH_JSON_STRING)
-        st = ah_assembly_call_arguments(c, inside(arguments), err);
+        st = ah_assembly_call_arguments(c, ah_json_inside(arguments), err);
     return st;
 }
 
