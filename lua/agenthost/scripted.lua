@@ -2,6 +2,11 @@
 --
 --   ah.scripted { turn, turn, ... }      one turn for each request, in this order
 --   ah.scripted(function(request) ... end)   or a turn for each request from a function
+--   ah.scripted { tool_change_mode = "inline", answer = function(request) ... end }
+--
+-- tool_change_mode says how tools that come in mid-conversation reach the model: "append" (the
+-- default: the list grows at its end), "inline", "reference", "additional_tools", "search_pair",
+-- "list_changed", "dispatcher", "restart".
 --
 -- A turn is a string (the whole answer), a function(request) that returns a turn, or a
 -- table of these fields:
@@ -33,6 +38,7 @@ local FIELDS = {
   expect = true,
   check = true,
 }
+local SPEC_FIELDS = { answer = true, tool_change_mode = true }
 local CALL_FIELDS = { id = true, name = true, arguments = true }
 
 local function refuse(text, ...)
@@ -73,12 +79,21 @@ local function last_user(request)
   end
 end
 
-local function has_tool(request, name)
-  for _, tool in ipairs(request.tools) do
+local function names_tool(list, name)
+  for _, tool in ipairs(list or {}) do
     if tool.name == name then
       return true
     end
   end
+end
+
+-- Tools that came in mid-conversation may stand among the entries.
+local function has_tool(request, name)
+  local has = names_tool(request.tools, name)
+  for _, e in ipairs(request.entries) do
+    has = has or (e.type == "tools_added" and names_tool(e.tools, name))
+  end
+  return has
 end
 
 --- expect = { user, system, tools = { names }, result = text of the last tool result, model }
@@ -172,10 +187,26 @@ local function as_table(turn, request, at)
   return type(turn) == "string" and { text = turn } or turn
 end
 
+local function check_spec(spec)
+  for key in pairs(spec) do
+    if type(key) ~= "number" and not SPEC_FIELDS[key] then
+      error(("ah.scripted: unknown field '%s'"):format(tostring(key)), 0)
+    end
+  end
+  if spec.answer ~= nil and (type(spec.answer) ~= "function" or #spec > 0) then
+    error("ah.scripted: answer is a function and takes the place of turns", 0)
+  end
+end
+
 --- Makes the adapter. `spec` is a list of turns or a function; the names are those of
 -- model and provider in events and errors.
 local function scripted(spec, name, provider)
-  local taken, requests = 0, {}
+  local taken, requests, mode = 0, {}, nil
+  if type(spec) == "table" then
+    check_spec(spec)
+    mode = spec.tool_change_mode
+    spec = spec.answer or spec
+  end
   if type(spec) == "table" then
     for i, turn in ipairs(spec) do
       check_turn(turn, i)
@@ -214,7 +245,7 @@ local function scripted(spec, name, provider)
     requests = function()
       return requests
     end,
-  })
+  }, mode)
 end
 
 return scripted

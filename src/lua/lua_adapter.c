@@ -162,7 +162,7 @@ static void release(ah_scripted *s)
     ah_free(s->base.mem, a);
 }
 
-static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model)
+static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int mode)
 {
     lua_adapter *a = ah_alloc(&h->mem, sizeof *a);
     ah_adapter *base;
@@ -172,7 +172,11 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model)
     *a = (lua_adapter){
         .scripted = {.start = start, .stop = stop, .release = release}, .lua = h, .ref = LUA_NOREF};
     base = &a->scripted.base;
-    *base = (ah_adapter){.vt = &ah_scripted_vt, .mem = &h->mem, .refs = 1, .stream = true};
+    *base = (ah_adapter){.vt = &ah_scripted_vt,
+                         .mem = &h->mem,
+                         .refs = 1,
+                         .stream = true,
+                         .tool_change_mode = (ah_tool_change_mode)mode};
     base->provider = ah_text_new(&h->mem, provider);
     base->model = ah_text_new(&h->mem, model);
     base->endpoint = ah_text_new(&h->mem, (ah_slice){"", 0});
@@ -182,20 +186,22 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model)
     return NULL;
 }
 
-/* _adapter(provider, model, function(exchange), methods) */
+/* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append") */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
     ah_adapter **box;
+    int mode;
 
     provider.p = luaL_checklstring(L, 1, &provider.n);
     model.p = luaL_checklstring(L, 2, &model.n);
     luaL_checktype(L, 3, LUA_TFUNCTION);
     luaL_checktype(L, 4, LUA_TTABLE);
+    mode = luaL_checkoption(L, 5, "append", ah_tool_change_mode_names);
     box = lua_newuserdatauv(L, sizeof *box, 1);
     *box = NULL;
     luaL_setmetatable(L, ADAPTER);
-    if (!(*box = new_adapter(ah_lua_of(L), provider, model)))
+    if (!(*box = new_adapter(ah_lua_of(L), provider, model, mode)))
         return ah_lua_raise_nomem(L);
     lua_pushvalue(L, 4);
     lua_setiuservalue(L, -2, 1);

@@ -1,7 +1,9 @@
 /* ah.run and ah.agent: from a table of named fields to a run, and back to a reply. */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "lua/lua_adapter.h"
+#include "lua/lua_inject.h"
 #include "lua/lua_observe.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_task.h"
@@ -18,10 +20,10 @@ typedef struct agent {
     ah_lua *lua;
     ah_adapter *adapter;
     ah_registry registry;
+    ah_inject_rules rules;
+    ah_lua_strategies strategies;
     ah_transcript *transcript;
     ah_text *settings; /* the settings entry its runs are to have */
-    ah_text *system;   /* the prompt entry; NULL once it is in the transcript, or none */
-    bool offered;      /* the tools are in the transcript */
     int max_iterations, retries;
     bool answer_on_max, throw_on_unknown;
     double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
@@ -40,9 +42,10 @@ typedef struct run {
 /* -- reading the fields -------------------------------------------------------------- */
 
 static const char *const fields[] = {
-    "model",   "system",          "messages", "tools",    "options", "base_url",
-    "api_key", "stream",          "http",     "on",       "log",     "max_iterations",
-    "on_max",  "on_unknown_tool", "timeout",  "deadline", "retries", NULL};
+    "model",     "system",          "messages", "tools",        "options", "base_url",
+    "api_key",   "stream",          "http",     "on",           "log",     "max_iterations",
+    "on_max",    "on_unknown_tool", "timeout",  "deadline",     "retries", "strategies",
+    "max_tools", "on_conflict",     "hint",     "max_restarts", NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -67,28 +70,6 @@ static void read_limits(lua_State *L, agent *a)
     ah_field_number(L, 1, "ah.run", "deadline", 0, &a->deadline);
     a->answer_on_max = read_choice(L, "on_max", "error", "answer");
     a->throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
-}
-
-static void read_tools(lua_State *L, agent *a)
-{
-    ah_err err;
-    lua_Integer n;
-
-    if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
-        return;
-    n = luaL_len(L, -1);
-    for (lua_Integer i = 1; i <= n; i++) {
-        ah_tool *t;
-
-        lua_geti(L, -1, i);
-        if (!(t = ah_lua_to_tool(L, -1)))
-            ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.run: tools[%d] must be made by ah.tool, found %s",
-                         (int)i, luaL_typename(L, -1));
-        if (ah_registry_add(&a->registry, t, &err) != AH_OK)
-            ah_lua_raise_err(L, &err);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
 }
 
 static void seconds(lua_State *L, const char *name, int64_t *ms)
@@ -195,7 +176,8 @@ static void read_settings(lua_State *L, agent *a)
     ah_buf_str(b, ",\"options\":");
     put_options(L, a, b);
     ah_buf_char(b, '}');
-    if (ah_text_from_buf(b, "options", &a->settings, &err) != AH_OK)
+    if (ah_text_from_buf(b, "options", &a->settings, &err) != AH_OK ||
+        ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, ah_text_ref(a->settings), &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);
     lua_pop(L, 1);
@@ -204,13 +186,59 @@ static void read_settings(lua_State *L, agent *a)
 static void read_system(lua_State *L, agent *a)
 {
     ah_slice text;
+    ah_err err;
 
     if (!ah_field_string(L, 1, "ah.run", "system", &text))
         return;
     if (!ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
-    if (!(a->system = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, text, ah_host_wall(NULL))))
-        ah_lua_raise_nomem(L);
+    if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT,
+                          ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, text, ah_host_wall(NULL)),
+                          &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+static void warn(void *ud, const char *message, ah_slice tool_name)
+{
+    const agent *a = ud;
+
+    ah_log_put(&a->observer.records, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
+}
+
+/* Makes changes while no run is at work. */
+static ah_status change(agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err)
+{
+    ah_injection in = {.mem = &a->lua->mem,
+                       .registry = &a->registry,
+                       .transcript = a->transcript,
+                       .rules = rules,
+                       .time = ah_host_wall(NULL),
+                       .warn = warn,
+                       .ud = a};
+    ah_status st = ah_inject(&in, c, err);
+
+    ah_buf_clear(&in.added);
+    ah_buf_clear(&in.removed);
+    return st;
+}
+
+/* What is declared at the start knows no limit and no second tool of a name. */
+static void read_tools(lua_State *L, agent *a)
+{
+    ah_inject_rules strict = {.max_tools = INT_MAX,
+                              .on_conflict = AH_CONFLICT_ERROR,
+                              .warned_many = true,
+                              .warned_full = true};
+    ah_changes *c;
+    ah_err err;
+
+    if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
+        return;
+    c = ah_lua_push_changes(L, &a->lua->mem);
+    ah_lua_add_tools(L, -2, "ah.run", c, NULL);
+    if (change(a, &strict, c, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_pop(L, 2);
 }
 
 static ah_entry_kind kind_of(ah_slice name)
@@ -301,18 +329,21 @@ static bool new_agent(lua_State *L, const char *what)
     *a = (agent){.lua = ah_lua_of(L)};
     ah_observer_init(&a->observer, a->lua);
     ah_registry_init(&a->registry, &a->lua->mem);
+    ah_lua_strategies_init(&a->strategies, a->lua);
     luaL_setmetatable(L, AGENT);
     if (!(a->transcript = ah_transcript_new(&a->lua->mem)))
         ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
     read_limits(L, a);
-    read_tools(L, a);
+    ah_lua_rules_read(L, 1, &a->rules);
+    ah_lua_strategies_read(L, 1, &a->strategies);
     if (read_model(L, a, &err) != AH_OK) {
         push_failure(L, &err, 0);
         return false;
     }
     read_settings(L, a);
     read_system(L, a);
+    read_tools(L, a);
     read_messages(L, a);
     return true;
 }
@@ -328,12 +359,12 @@ static int agent_gc(lua_State *L)
     }
     ah_observer_clear(&a->observer);
     ah_registry_clear(&a->registry);
+    ah_lua_strategies_clear(&a->strategies);
     ah_transcript_unref(a->transcript);
     a->transcript = NULL;
     ah_adapter_unref(a->adapter);
     a->adapter = NULL;
     ah_text_set(&a->settings, NULL);
-    ah_text_set(&a->system, NULL);
     return 0;
 }
 
@@ -373,24 +404,14 @@ static ah_slice settings_in(const ah_transcript *t)
     return (ah_slice){NULL, 0};
 }
 
-/* Says what is not yet said: settings, system text, tools, the user's text. */
+/* Says what is not yet said: settings, the user's text. */
 static ah_status open_turn(agent *a, ah_slice text, ah_err *err)
 {
     ah_transcript *t = a->transcript;
-    ah_text *tools = NULL;
     ah_status st = AH_OK;
 
     if (!ah_slice_eq(settings_in(t), ah_text_slice(a->settings)))
         st = ah_transcript_add(t, AH_ENTRY_SETTINGS, ah_text_ref(a->settings), err);
-    if (st == AH_OK && a->system &&
-        (st = ah_transcript_add(t, AH_ENTRY_PROMPT, ah_text_ref(a->system), err)) == AH_OK)
-        ah_text_set(&a->system, NULL);
-    if (st == AH_OK && !a->offered && a->registry.n) {
-        st = ah_registry_entry(&a->registry, &tools, err);
-        if (st == AH_OK)
-            st = ah_transcript_add(t, AH_ENTRY_TOOLS_ADDED, tools, err);
-        a->offered = st == AH_OK;
-    }
     if (st == AH_OK && text.p)
         st = ah_transcript_add(t, AH_ENTRY_USER,
                                ah_entry_text(t->mem, AH_ENTRY_USER, text, ah_host_wall(NULL)), err);
@@ -422,6 +443,10 @@ static void configure(agent *a, run *r, ah_driven *parent, ah_run_config *cfg)
         .adapter = a->adapter,
         .transcript = a->transcript,
         .registry = &a->registry,
+        .rules = &a->rules,
+        .strategy = a->strategies.item,
+        .n_strategies = a->strategies.n,
+        .metrics = &host->metrics,
         .max_iterations = a->max_iterations,
         .answer_on_max = a->answer_on_max,
         .throw_on_unknown = a->throw_on_unknown,
@@ -472,6 +497,16 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     return res.err.status == AH_OK ? 1 : push_failure(L, &res.err, lua_gettop(L));
 }
 
+/* Is there anything but settings, system text and tools? */
+static bool has_spoken(const ah_transcript *t)
+{
+    for (size_t i = t->n; i > 0; i--)
+        if (t->entry[i - 1].kind == AH_ENTRY_USER || t->entry[i - 1].kind == AH_ENTRY_TOOL_RESULT ||
+            t->entry[i - 1].kind == AH_ENTRY_ASSISTANT)
+            return true;
+    return false;
+}
+
 /* Agent at `at`, text (or nil) at `at` + 1: runs until there is a reply. */
 static int run_agent(lua_State *L, int at)
 {
@@ -487,7 +522,7 @@ static int run_agent(lua_State *L, int at)
         text.p = lua_tolstring(L, at + 1, &text.n);
     if (text.p && !ah_utf8_valid(text))
         return ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model is not UTF-8");
-    if (!text.p && a->transcript->n == 0)
+    if (!text.p && !has_spoken(a->transcript))
         return ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
     ah_lua_can_await(L);
     r = lua_newuserdatauv(L, sizeof *r, 1);
@@ -556,6 +591,42 @@ static int agent_send(lua_State *L)
     return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
 }
 
+/* Changes of the script's: in the run at work, to its next commit; else at once. */
+static int make_changes(lua_State *L, agent *a, ah_changes *c)
+{
+    ah_err err;
+    ah_status st = a->current ? ah_inject_from_outside(ah_driven_run(a->current->driven), c, &err)
+                              : change(a, &a->rules, c, &err);
+
+    return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
+}
+
+/* agent:add_tools(tool | { tools }) */
+static int agent_add_tools(lua_State *L)
+{
+    agent *a = check_agent(L);
+    ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
+    ah_text *by;
+
+    ah_lua_add_tools(L, 2, "agent:add_tools", c, NULL);
+    if (!(by = ah_text_new(&a->lua->mem, ah_slice_of("{\"script\":\"agent:add_tools\"}"))))
+        return ah_lua_raise_nomem(L);
+    for (size_t i = 0; i < c->n; i++)
+        c->item[i].by = ah_text_ref(by);
+    ah_text_unref(by);
+    return make_changes(L, a, c);
+}
+
+/* agent:remove_tools(name | { names }) */
+static int agent_remove_tools(lua_State *L)
+{
+    agent *a = check_agent(L);
+    ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
+
+    ah_lua_remove_tools(L, 2, "agent:remove_tools", c);
+    return make_changes(L, a, c);
+}
+
 /* agent:cancel(): ends the run at work, if there is one, with `cancelled`. */
 static int agent_cancel(lua_State *L)
 {
@@ -578,7 +649,7 @@ static int agent_tostring(lua_State *L)
     agent *a = check_agent(L);
 
     lua_pushfstring(L, "agent %s/%s, %d tools, %d entries", a->adapter->provider->data,
-                    a->adapter->model->data, (int)a->registry.n, (int)a->transcript->n);
+                    a->adapter->model->data, (int)a->registry.live, (int)a->transcript->n);
     return 1;
 }
 
@@ -588,6 +659,8 @@ void ah_lua_open_agent(lua_State *L)
     static const luaL_Reg methods[] = {{"run", agent_run},
                                        {"send", agent_send},
                                        {"cancel", agent_cancel},
+                                       {"add_tools", agent_add_tools},
+                                       {"remove_tools", agent_remove_tools},
                                        {"transcript", agent_transcript},
                                        {NULL, NULL}};
     static const luaL_Reg run_meta[] = {{"__gc", run_gc}, {NULL, NULL}};

@@ -4,6 +4,7 @@
 
 #include "agenthost_lua.h"
 #include "lua/lua_host.h"
+#include "lua/lua_inject.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_sources.h"
 #include "lua/lua_value.h"
@@ -93,6 +94,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_task(L);
     ah_lua_open_tool(L);
     ah_lua_open_adapter(L);
+    ah_lua_open_inject(L);
     ah_lua_open_agent(L);
     ah_lua_open_http(L);
     lua_pushliteral(L, AH_VERSION);

@@ -66,22 +66,56 @@ void ah_lua_push_transcript(lua_State *L, const ah_transcript *t)
     lua_remove(L, -2);
 }
 
-/* The whole conversation up to this reply, as messages. Made once. */
-static int push_messages(lua_State *L, const reply *r)
+void ah_lua_push_messages(lua_State *L, const ah_transcript *t, size_t n)
 {
     ah_err err;
 
-    if (lua_getiuservalue(L, 1, 1) != LUA_TNIL)
-        return 1;
     if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
-        return ah_lua_raise_err(L, &err);
+        ah_lua_raise_err(L, &err);
     lua_getfield(L, -1, "from_entries");
-    lua_createtable(L, (int)r->last, 0);
-    for (size_t i = 0; i < r->last; i++) {
-        ah_lua_push_json(L, ah_text_slice(r->transcript->entry[i].json));
+    lua_remove(L, -2);
+    lua_createtable(L, (int)n, 0);
+    for (size_t i = 0; i < n; i++) {
+        ah_lua_push_json(L, ah_text_slice(t->entry[i].json));
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     lua_call(L, 1, 1);
+}
+
+/* The names that the run's entries of one kind hold: injected tools bear their provenance. */
+static int push_changed(lua_State *L, const reply *r, ah_entry_kind kind)
+{
+    lua_Integer n = 0;
+
+    lua_newtable(L);
+    for (size_t i = r->first; i < r->last; i++) {
+        const ah_entry *e = &r->transcript->entry[i];
+        ah_slice json = ah_text_slice(e->json), list;
+        ah_json_token t;
+        ah_json_reader it;
+
+        if (e->kind != kind || (kind == AH_ENTRY_TOOLS_ADDED && !ah_json_member(json, "by").p))
+            continue;
+        list = ah_json_member(json, kind == AH_ENTRY_TOOLS_ADDED ? "tools" : "names");
+        it = ah_json_read(list);
+        ah_json_next(&it);
+        for (t = ah_json_next(&it); t.kind == AH_JSON_OBJECT || t.kind == AH_JSON_STRING;
+             t = ah_json_next(&it)) {
+            ah_slice v = ah_json_skip(&it, t);
+
+            ah_lua_push_json(L, t.kind == AH_JSON_STRING ? v : ah_json_member(v, "name"));
+            lua_rawseti(L, -2, ++n);
+        }
+    }
+    return 1;
+}
+
+/* The whole conversation up to this reply, as messages. Made once. */
+static int push_messages(lua_State *L, const reply *r)
+{
+    if (lua_getiuservalue(L, 1, 1) != LUA_TNIL)
+        return 1;
+    ah_lua_push_messages(L, r->transcript, r->last);
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, 1, 1);
     return 1;
@@ -130,6 +164,10 @@ static int reply_index(lua_State *L)
         lua_pushinteger(L, r->rounds);
     else if (strcmp(key, "tool_calls") == 0)
         lua_pushinteger(L, (lua_Integer)r->tool_calls);
+    else if (strcmp(key, "injected_tools") == 0)
+        return push_changed(L, r, AH_ENTRY_TOOLS_ADDED);
+    else if (strcmp(key, "removed_tools") == 0)
+        return push_changed(L, r, AH_ENTRY_TOOLS_REMOVED);
     else if (strcmp(key, "transcript") == 0)
         lua_pushcfunction(L, reply_transcript);
     else

@@ -7,6 +7,8 @@
 
 /* Pushes the reply of a run that has ended; `first` is the transcript's length before it. */
 void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t first);
+/* Pushes the first n entries as messages. */
+void ah_lua_push_messages(lua_State *L, const ah_transcript *t, size_t n);
 /* Pushes the transcript's JSON text. */
 void ah_lua_push_transcript(lua_State *L, const ah_transcript *t);
 void ah_lua_open_reply(lua_State *L);

@@ -2,6 +2,7 @@
  * a value, nothing, ah.ok / ah.result / ah.fail, `nil, message`, or a raise. */
 #include "lua/lua_tool.h"
 
+#include "lua/lua_inject.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
@@ -54,6 +55,60 @@ static int ctx_note(lua_State *L)
     return 0;
 }
 
+/* What a tool adds says which tool it was. */
+static ah_text *by_tool(lua_State *L, const ah_call *call)
+{
+    ah_buf *b = ah_lua_push_buf(L, 1 << 10);
+    ah_text *by = NULL;
+
+    ah_buf_fmt(b, "{\"tool\":\"%s\"}", call->tool->name->data);
+    if (ah_text_from_buf(b, "provenance", &by, NULL) != AH_OK)
+        ah_lua_raise_nomem(L);
+    lua_pop(L, 1);
+    return by;
+}
+
+/* Moves what was read whole into the call's changes; a list with a fault in it adds nothing. */
+static int take_changes(lua_State *L, ah_call *call, const ah_changes *read)
+{
+    ah_err err;
+
+    for (size_t i = 0; i < read->n; i++) {
+        const ah_change *c = &read->item[i];
+        ah_status st = c->tool ? ah_changes_add(&call->changes, c->tool, c->by, &err)
+                               : ah_changes_remove(&call->changes, ah_text_slice(c->text), &err);
+
+        if (st != AH_OK)
+            return ah_lua_raise_err(L, &err);
+    }
+    return 0;
+}
+
+/* ctx:add_tools(tool | { tools }): the model has them from its next answer on, if the call succeeds. */
+static int ctx_add_tools(lua_State *L)
+{
+    ah_call *call = check_call(L);
+    ah_changes *read = ah_lua_push_changes(L, call->overlay.mem);
+    ah_text *by;
+
+    ah_lua_add_tools(L, 2, "ctx:add_tools", read, NULL);
+    by = by_tool(L, call);
+    for (size_t i = 0; i < read->n; i++)
+        read->item[i].by = ah_text_ref(by);
+    ah_text_unref(by);
+    return take_changes(L, call, read);
+}
+
+/* ctx:remove_tools(name | { names }) */
+static int ctx_remove_tools(lua_State *L)
+{
+    ah_call *call = check_call(L);
+    ah_changes *read = ah_lua_push_changes(L, call->overlay.mem);
+
+    ah_lua_remove_tools(L, 2, "ctx:remove_tools", read);
+    return take_changes(L, call, read);
+}
+
 /* Seconds left: of the run or of the tool's own timeout, whichever ends first; nil without one. */
 static int push_deadline(lua_State *L, const ah_call *call)
 {
@@ -98,8 +153,12 @@ static int ctx_newindex(lua_State *L)
 
 static void to_value(ah_task *t, int idx, ah_buf *value, ah_outcome *o, ah_err *err)
 {
+    const ctx *c = t->ud;
+
     if (ah_lua_to_json(t->lua->caller, idx, &t->lua->mem, value, err) == AH_OK) {
         o->value = ah_buf_slice(value);
+        if (ah_run_has_strategies(c->call->run))
+            o->live = ah_lua_live(t->lua->caller, idx);
         return;
     }
     *o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of(err->message)};
@@ -123,7 +182,7 @@ static void from_result(ah_task *t, int idx, ah_buf *value, ah_outcome *o, ah_er
     if (lua_getfield(L, idx, "message") == LUA_TSTRING)
         message_at(L, -1, o);
     if (lua_getfield(L, idx, "value") != LUA_TNIL)
-        to_value(t, -1, value, o, err);
+        to_value(t, lua_gettop(L), value, o, err);
 }
 
 static bool is_result(lua_State *L, int idx)
@@ -176,9 +235,11 @@ static void settled(ah_task *t, int nresults)
     ah_err err;
 
     read_results(t, first, nresults, value, &o, &err);
-    if (o.message.p && !ah_utf8_valid(o.message))
+    if (o.message.p && !ah_utf8_valid(o.message)) {
+        ah_value_release(&o.live);
         o = (ah_outcome){.failure = AH_FAILED_RAISED,
                          .message = ah_slice_of("its message is not UTF-8")};
+    }
     end_call(t, &o);
     ah_buf_clear(value); /* now, not when the collector comes: it may be large */
 }
@@ -225,6 +286,30 @@ static void release_handler(void *p)
 }
 
 static const struct ah_value_vt handler_vt = {release_handler};
+
+ah_value ah_lua_live(lua_State *L, int idx)
+{
+    ah_lua *h = ah_lua_of(L);
+    handler *box;
+    int ref;
+
+    lua_pushvalue(L, idx);
+    ref = ah_lua_ref(L);
+    if (!(box = ah_alloc(&h->mem, sizeof *box))) {
+        ah_lua_unref(h, &ref);
+        return (ah_value){0};
+    }
+    *box = (handler){.lua = h, .ref = ref};
+    return (ah_value){&handler_vt, box};
+}
+
+void ah_lua_push_live(lua_State *L, const ah_value *v)
+{
+    if (v->vt == &handler_vt)
+        lua_rawgeti(L, LUA_REGISTRYINDEX, ((const handler *)v->p)->ref);
+    else
+        lua_pushnil(L);
+}
 
 static ctx *push_ctx(lua_State *L, ah_call *call)
 {
@@ -513,8 +598,11 @@ void ah_lua_open_tool(lua_State *L)
     static const luaL_Reg result_meta[] = {{"__tostring", result_tostring}, {NULL, NULL}};
     static const luaL_Reg ctx_meta[] = {
         {"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
-    static const luaL_Reg ctx_methods[] = {
-        {"cancelled", ctx_cancelled}, {"note", ctx_note}, {NULL, NULL}};
+    static const luaL_Reg ctx_methods[] = {{"cancelled", ctx_cancelled},
+                                           {"note", ctx_note},
+                                           {"add_tools", ctx_add_tools},
+                                           {"remove_tools", ctx_remove_tools},
+                                           {NULL, NULL}};
     static const luaL_Reg functions[] = {
         {"tool", new_tool}, {"ok", ok}, {"fail", fail}, {"result", result}, {NULL, NULL}};
 

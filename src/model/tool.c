@@ -1,12 +1,6 @@
 #include "model/tool.h"
 
-enum {
-    MAX_NAME = 64,
-    MAX_DESCRIPTION = 200,
-    MAX_FULL = 16 << 10,
-    MAX_SPEC = 8 << 20,
-    MAX_TOOLS_ENTRY = 256 << 20
-};
+enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_FULL = 16 << 10, MAX_SPEC = 8 << 20 };
 
 static bool name_char(char c)
 {
@@ -129,6 +123,13 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
     return AH_OK;
 }
 
+void ah_value_release(ah_value *v)
+{
+    if (v->vt)
+        v->vt->release(v->p);
+    *v = (ah_value){0};
+}
+
 ah_tool *ah_tool_ref(ah_tool *t)
 {
     if (t)
@@ -140,105 +141,10 @@ void ah_tool_unref(ah_tool *t)
 {
     if (!t || --t->refs > 0)
         return;
-    if (t->handler.vt)
-        t->handler.vt->release(t->handler.p);
+    ah_value_release(&t->handler);
     ah_schema_unref(t->params);
     ah_schema_unref(t->result);
     ah_text_unref(t->name);
     ah_text_unref(t->spec);
     ah_free(t->mem, t);
-}
-
-/* -- registry -------------------------------------------------------------- */
-
-void ah_registry_init(ah_registry *r, const ah_mem *mem)
-{
-    *r = (ah_registry){.mem = mem};
-}
-
-void ah_registry_clear(ah_registry *r)
-{
-    for (size_t i = 0; i < r->n; i++)
-        ah_tool_unref(r->tool[i]);
-    if (r->mem) {
-        ah_free(r->mem, r->tool);
-        ah_free(r->mem, r->index);
-    }
-    ah_registry_init(r, r->mem);
-}
-
-static size_t hash(ah_slice s)
-{
-    size_t h = 2166136261u;
-
-    for (size_t i = 0; i < s.n; i++)
-        h = (h ^ (unsigned char)s.p[i]) * 16777619u;
-    return h;
-}
-
-/* The index cell of a name: its own, or the free one where it would go. */
-static uint32_t *cell(const ah_registry *r, ah_slice name)
-{
-    size_t i = hash(name) & (r->n_index - 1);
-
-    while (r->index[i] && !ah_slice_eq(name, ah_text_slice(r->tool[r->index[i] - 1]->name)))
-        i = (i + 1) & (r->n_index - 1);
-    return &r->index[i];
-}
-
-static bool grow_index(ah_registry *r)
-{
-    size_t n = r->n_index ? r->n_index * 2 : 16;
-    uint32_t *index = ah_alloc(r->mem, n * sizeof *index);
-
-    if (!index)
-        return false;
-    ah_free(r->mem, r->index);
-    r->index = index;
-    r->n_index = n;
-    for (size_t i = 0; i < r->n; i++)
-        *cell(r, ah_text_slice(r->tool[i]->name)) = (uint32_t)i + 1;
-    return true;
-}
-
-ah_tool *ah_registry_find(const ah_registry *r, ah_slice name)
-{
-    uint32_t at = r->n_index ? *cell(r, name) : 0;
-
-    return at ? r->tool[at - 1] : NULL;
-}
-
-ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err)
-{
-    ah_slice name = ah_text_slice(tool->name);
-    ah_tool **grown;
-
-    if (ah_registry_find(r, name))
-        return ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%.*s' is declared twice", AH_FMT(name));
-    if (!(grown = ah_grow(r->mem, r->tool, &r->cap, r->n + 1, sizeof *grown)))
-        return ah_err_nomem(err);
-    r->tool = grown;
-    if ((r->n + 1) * 2 > r->n_index && !grow_index(r))
-        return ah_err_nomem(err);
-    r->tool[r->n++] = ah_tool_ref(tool);
-    *cell(r, name) = (uint32_t)r->n;
-    return AH_OK;
-}
-
-ah_status ah_registry_entry(const ah_registry *r, ah_text **out, ah_err *err)
-{
-    ah_buf b;
-    ah_status st;
-
-    ah_buf_init(&b, r->mem, MAX_TOOLS_ENTRY);
-    ah_buf_str(&b, "{\"type\":\"tools_added\",\"tools\":[");
-    for (size_t i = 0; i < r->n; i++) {
-        if (i)
-            ah_buf_char(&b, ',');
-        ah_buf_put(&b, ah_text_slice(r->tool[i]->spec));
-    }
-    ah_buf_str(&b, "]}");
-    st = ah_text_from_buf(&b, "tools", out, err);
-    ah_buf_clear(&b);
-    return st;
 }

@@ -1,5 +1,5 @@
 /* A tool: what the model is told of it and how it is called. Immutable and
- * reference-counted. The registry is the ordered set of tools a run can reach. */
+ * reference-counted. */
 #ifndef AH_MODEL_TOOL_H
 #define AH_MODEL_TOOL_H
 
@@ -12,6 +12,8 @@ typedef struct ah_value {
     } * vt;
     void *p;
 } ah_value;
+
+void ah_value_release(ah_value *v); /* and empties it; an empty one is fine */
 
 typedef struct ah_tool ah_tool;
 struct ah_call; /* run/dispatch.h */
@@ -53,23 +55,5 @@ struct ah_tool {
 ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, ah_err *err);
 ah_tool *ah_tool_ref(ah_tool *t);
 void ah_tool_unref(ah_tool *t);
-
-/* Tools by name, in order of declaration. */
-typedef struct ah_registry {
-    const ah_mem *mem;
-    ah_tool **tool;
-    size_t n, cap;
-    uint32_t *index; /* open addressing: position + 1, 0 free */
-    size_t n_index;  /* a power of two, or 0 */
-} ah_registry;
-
-void ah_registry_init(ah_registry *r, const ah_mem *mem);
-void ah_registry_clear(ah_registry *r);
-/* Refuses a taken name with AH_PROMPT_VALIDATION. Takes a reference of its own. */
-ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
-ah_tool *ah_registry_find(const ah_registry *r, ah_slice name); /* borrowed, or NULL */
-
-/* The `tools_added` entry for all tools of the registry. */
-ah_status ah_registry_entry(const ah_registry *r, ah_text **out, ah_err *err);
 
 #endif

@@ -309,11 +309,43 @@ void ah_transcript_settle(ah_transcript *t, size_t slot, const char *content, in
     s->reserve = NULL;
 }
 
+size_t ah_transcript_mark(const ah_transcript *t, bool staged)
+{
+    return staged ? t->n_staged : t->n;
+}
+
+void ah_transcript_take_back(ah_transcript *t, bool staged, size_t mark)
+{
+    ah_entry *list = staged ? t->staged : t->entry;
+    size_t *n = staged ? &t->n_staged : &t->n;
+
+    while (*n > mark)
+        ah_text_unref(list[--*n].json);
+}
+
+/* Where in a commit an entry stands. Changes of tools and prompt keep the order among
+ * themselves in which they were made. */
+static int rank(ah_entry_kind kind)
+{
+    switch (kind) {
+    case AH_ENTRY_SETTINGS:
+        return 0;
+    case AH_ENTRY_TOOLS_ADDED:
+    case AH_ENTRY_TOOLS_REMOVED:
+    case AH_ENTRY_PROMPT:
+        return 1;
+    case AH_ENTRY_NOTE:
+        return 2;
+    default:
+        return 3;
+    }
+}
+
 static void commit_staged(ah_transcript *t)
 {
-    for (int kind = 0; kind < AH_ENTRY_KINDS; kind++)
+    for (int r = 0; r <= 3; r++)
         for (size_t i = 0; i < t->n_staged; i++)
-            if (t->staged[i].kind == (ah_entry_kind)kind)
+            if (rank(t->staged[i].kind) == r)
                 t->entry[t->n++] = t->staged[i];
     t->n_staged = 0;
 }

@@ -69,6 +69,9 @@ ah_status ah_transcript_begin(ah_transcript *t, ah_text *assistant, ah_err *err)
 void ah_transcript_fill(ah_transcript *t, size_t slot, ah_text *result);
 /* Appended by the next commit, after the results and by kind; takes json (also on failure). */
 ah_status ah_transcript_stage(ah_transcript *t, ah_entry_kind kind, ah_text *json, ah_err *err);
+/* To take back what was staged (or, where `staged` is false, added) since a mark. */
+size_t ah_transcript_mark(const ah_transcript *t, bool staged);
+void ah_transcript_take_back(ah_transcript *t, bool staged, size_t mark);
 /* Answers an empty slot with `content` (a literal of at most AH_SETTLE_MAX bytes
  * without characters that JSON escapes) and success false. A full one stays. Cannot fail. */
 enum { AH_SETTLE_MAX = 160 };

@@ -20,13 +20,13 @@ ah_status ah_overlay_stage(ah_overlay *o, ah_entry_kind kind, ah_text *json, ah_
 
 ah_status ah_overlay_commit(ah_overlay *o, ah_transcript *t, ah_err *err)
 {
-    size_t before = t->n_staged;
+    size_t before = ah_transcript_mark(t, true);
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < o->n && st == AH_OK; i++)
         st = ah_transcript_stage(t, o->staged[i].kind, ah_text_ref(o->staged[i].json), err);
-    while (st != AH_OK && t->n_staged > before)
-        ah_text_unref(t->staged[--t->n_staged].json);
+    if (st != AH_OK)
+        ah_transcript_take_back(t, true, before);
     ah_overlay_drop(o);
     return st;
 }

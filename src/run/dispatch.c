@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/near.h"
+#include "wire/dispatcher.h"
 
 enum {
     MAX_RESULT = 64 << 10, /* bytes of a result the model sees whole */
@@ -15,11 +16,14 @@ void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_sl
 {
     *c = (ah_call){.run = run, .slot = slot, .at = at};
     ah_overlay_init(&c->overlay, mem);
+    ah_changes_init(&c->changes, mem);
 }
 
 void ah_call_clear(ah_call *c)
 {
     ah_overlay_drop(&c->overlay);
+    ah_changes_clear(&c->changes);
+    ah_value_release(&c->live);
     ah_text_unref(c->args);
     ah_text_unref(c->content);
     ah_text_unref(c->leave_why);
@@ -63,22 +67,21 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
 {
     ah_slice name = ah_text_slice(c->slot->name);
     ah_near near = {.to = name};
+    const ah_tool *t;
     ah_buf b;
 
+    c->unknown = !ah_registry_had(r, name);
     ah_buf_init(&b, c->overlay.mem, 1 << 20);
-    ah_buf_fmt(&b, "Tool '%.*s' not found. Available tools: [", name.n > 100 ? 100 : (int)name.n,
-               name.p);
-    for (size_t i = 0; i < r->n; i++) {
-        ah_slice other = ah_text_slice(r->tool[i]->name);
-
-        ah_near_offer(&near, other);
-        ah_buf_str(&b, i ? ", " : "");
-        ah_buf_put(&b, other);
+    ah_buf_fmt(&b, "Tool '%.*s' %s. Available tools: [", name.n > 100 ? 100 : (int)name.n, name.p,
+               c->unknown ? "not found" : "is no longer available");
+    for (size_t at = 0, n = 0; (t = ah_registry_next(r, &at)) != NULL; n++) {
+        ah_near_offer(&near, ah_text_slice(t->name));
+        ah_buf_str(&b, n ? ", " : "");
+        ah_buf_put(&b, ah_text_slice(t->name));
     }
     ah_buf_char(&b, ']');
-    if (near.best.p)
+    if (c->unknown && near.best.p)
         ah_buf_fmt(&b, ". Did you mean '%.*s'?", AH_FMT(near.best));
-    c->unknown = true;
     answer(c, false, &b);
     ah_buf_clear(&b);
 }
@@ -86,7 +89,11 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
 static bool look_up(ah_call *c, const ah_registry *r)
 {
     c->tool = ah_tool_ref(ah_registry_find(r, ah_text_slice(c->slot->name)));
-    if (!c->tool)
+    if (!c->tool && ah_slice_is(ah_text_slice(c->slot->name), AH_DISPATCHER))
+        ah_call_refuse(c, "Tool validation failed: " AH_DISPATCHER
+                          " takes the tool's name and its arguments: "
+                          "{\"name\": \"...\", \"arguments\": {...}}");
+    else if (!c->tool)
         refuse_unknown(c, r);
     else if (c->tool->no_handler)
         ah_call_refuse(c, "Tool '%s' cannot be called: it has no handler.", c->tool->name->data);
@@ -240,6 +247,7 @@ void ah_call_settle(ah_call *c, const ah_outcome *o)
 {
     ah_buf b;
 
+    c->live = o->live;
     if (o->success && !check_result(c, o->value))
         return;
     ah_buf_init(&b, c->overlay.mem, 256 << 20);

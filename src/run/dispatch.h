@@ -4,7 +4,7 @@
 #ifndef AH_RUN_DISPATCH_H
 #define AH_RUN_DISPATCH_H
 
-#include "model/tool.h"
+#include "prompt/changes.h"
 #include "prompt/overlay.h"
 
 struct ah_run;
@@ -25,6 +25,8 @@ typedef struct ah_call {
     ah_tool *tool;
     ah_text *args; /* checked, with defaults: what the handler gets */
     ah_overlay overlay;
+    ah_changes changes;     /* what its handler asked for, made when it has succeeded */
+    ah_value live;          /* the value it returned, where strategies look at it */
     int64_t started, ended; /* loop clock; 0: not yet */
     int64_t deadline;       /* 0: none */
     bool success;
@@ -48,6 +50,7 @@ typedef struct ah_outcome {
     ah_slice message; /* .p NULL: none */
     ah_slice value;   /* checked JSON; .p NULL: none */
     bool exclude_value;
+    ah_value live;   /* the value as it was returned; taken. .vt NULL: none, or nobody looks at it */
     ah_status leave; /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
 } ah_outcome;
 

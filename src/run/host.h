@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "run/metrics.h"
 #include "wire/http.h"
 
 typedef struct ah_job ah_job;
@@ -32,6 +33,7 @@ typedef struct ah_host {
     int64_t last_run; /* ids */
     int depth;        /* drives inside drives */
     uint64_t random;
+    ah_metrics metrics;
     atomic_bool cancel;
     unsigned cancels; /* how often it was acted upon */
     void *owner;      /* the Lua side */

@@ -85,6 +85,8 @@ static void emit_done(ah_run *run)
 {
     const ah_run_result *r = &run->result;
 
+    ah_metric_add(run->cfg.metrics, AH_METRIC_RUNS, 1);
+
     ah_log_put(run->cfg.log, AH_LOG_INFO, "run %lld %s after %d model calls, %zu tool calls%s%s",
                (long long)run->cfg.id, r->err.status == AH_OK ? "done" : "failed", r->iterations,
                r->tool_calls, r->err.status == AH_OK ? "" : ": ",
@@ -124,6 +126,7 @@ static void note_break(ah_run *run, ah_break brk, size_t entry)
 {
     if (brk == AH_BREAK_NONE)
         return;
+    ah_metric_add(run->cfg.metrics, AH_METRIC_CACHE_BREAKS, 1);
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk), entry);
     EMIT(run, AH_EVENT_CACHE_BREAK, AH_F_STR("reason", ah_slice_of(ah_break_name(brk))),
          AH_F_INT("entry", entry));
@@ -142,6 +145,7 @@ static ah_status open_exchange(ah_run *run)
     note_break(run, brk, entry);
     ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets, run->cfg.wants_content ? on_delta : NULL,
                      run);
+    run->msg.dispatched = a->tool_change_mode == AH_TOOLS_DISPATCHER;
     return a->vt->open(a, &run->msg, &run->reader, err);
 }
 
@@ -159,6 +163,7 @@ static void start_exchange(ah_run *run)
         bytes += body[i].n;
     run->exchange = ++run->last_id;
     run->state = RUN_EXCHANGING;
+    ah_metric_add(run->cfg.metrics, AH_METRIC_REQUESTS, 1);
     ah_run_push(run, (ah_need){.kind = AH_NEED_EXCHANGE, .id = run->exchange});
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "request %d to %s/%s: %zu bytes", run->result.iterations + 1,
                run->cfg.adapter->provider->data, run->cfg.adapter->model->data, bytes);
@@ -198,6 +203,7 @@ static void exchange_failed(ah_run *run)
     stop_exchange(run);
     ah_secrets_redact_err(run->cfg.secrets, err);
     run->attempt++;
+    ah_metric_add(run->cfg.metrics, AH_METRIC_RETRIES, 1);
     run->retry_at = run->now + delay;
     run->state = RUN_BACKOFF;
     ah_log_put(run->cfg.log, AH_LOG_WARNING, "retry %d of %d in %.1f s: %s", run->attempt,
@@ -211,6 +217,9 @@ static void exchange_failed(ah_run *run)
 static void add_usage(ah_run *run, const ah_usage *u)
 {
     ah_usage_add(&run->result.usage, u);
+    ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_INPUT, u->input);
+    ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_CACHED, u->cached_read);
+    ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_OUTPUT, u->output);
     EMIT(run, AH_EVENT_USAGE, AH_F_INT("input", u->input), AH_F_INT("cached_read", u->cached_read),
          AH_F_INT("cached_write", u->cached_write), AH_F_INT("output", u->output),
          AH_F_INT("reasoning", u->reasoning), AH_F_BOOL("known", u->known));
@@ -364,7 +373,7 @@ static void next_iteration(ah_run *run)
         return;
     }
     EMIT(run, AH_EVENT_TOOL_LOOP_ITERATION, AH_F_INT("iteration", run->result.iterations + 1),
-         AH_F_INT("available_tool_count", run->cfg.registry->n),
+         AH_F_INT("available_tool_count", run->cfg.registry->live),
          AH_F_INT("discovered_provider_count", 0));
     start_exchange(run);
 }
@@ -559,6 +568,26 @@ ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err)
 ah_adapter *ah_run_adapter(const ah_run *run)
 {
     return run->cfg.adapter;
+}
+
+const ah_registry *ah_run_registry(const ah_run *run)
+{
+    return run->cfg.registry;
+}
+
+const ah_transcript *ah_run_transcript(const ah_run *run)
+{
+    return run->cfg.transcript;
+}
+
+bool ah_run_has_strategies(const ah_run *run)
+{
+    return run->cfg.n_strategies > 0;
+}
+
+int ah_run_iterations(const ah_run *run)
+{
+    return run->result.iterations;
 }
 
 const ah_lowered *ah_run_lowered(const ah_run *run)

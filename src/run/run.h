@@ -10,6 +10,8 @@
 
 #include "base/log.h"
 #include "model/event.h"
+#include "run/inject.h"
+#include "run/metrics.h"
 #include "run/dispatch.h"
 #include "wire/lower.h"
 
@@ -22,10 +24,14 @@ typedef struct ah_run_config {
     int64_t id, parent;          /* parent 0: none */
     ah_adapter *adapter;         /* referenced */
     ah_transcript *transcript;   /* referenced; the run appends */
-    const ah_registry *registry; /* borrowed until the run is freed */
-    int max_iterations;          /* model calls */
-    bool answer_on_max;          /* one last call without tools instead of the error */
-    bool throw_on_unknown;       /* an unknown tool ends the run (seed 001) */
+    ah_registry *registry;       /* borrowed until the run is freed, like all that follows */
+    ah_inject_rules *rules;      /* how tools are injected */
+    const ah_strategy *strategy; /* in the order in which they see each call */
+    size_t n_strategies;
+    ah_metrics *metrics;   /* NULL: nothing is counted */
+    int max_iterations;    /* model calls */
+    bool answer_on_max;    /* one last call without tools instead of the error */
+    bool throw_on_unknown; /* an unknown tool ends the run (seed 001) */
     int retries;
     int64_t deadline;           /* loop clock, ms; 0: none */
     int64_t (*wall)(void *ud);  /* ms since the epoch */
@@ -74,6 +80,10 @@ void ah_run_cancel(ah_run *run, ah_status status, const char *why);
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err);
 
 ah_adapter *ah_run_adapter(const ah_run *run);
+const ah_registry *ah_run_registry(const ah_run *run);
+const ah_transcript *ah_run_transcript(const ah_run *run);
+bool ah_run_has_strategies(const ah_run *run);
+int ah_run_iterations(const ah_run *run); /* model calls that were answered so far */
 const ah_lowered *ah_run_lowered(const ah_run *run);
 int64_t ah_run_id(const ah_run *run);
 void ah_run_set_owner(ah_run *run, void *owner); /* whoever serves it */

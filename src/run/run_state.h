@@ -30,6 +30,8 @@ struct ah_run {
     int unknown_in_row;
 
     bool started, cancel, last_round;
+    bool restart; /* the turn injected tools that the adapter cannot take in mid-conversation */
+    int restarts;
     ah_err cancel_err;
     ah_run_result result;
     ah_buf text;

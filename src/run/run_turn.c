@@ -1,5 +1,7 @@
 /* The calls of one turn: begun in batches, answered, filed into the transcript in the
  * order of the request; and what becomes of them when the run ends before they do. */
+#include <stdio.h>
+
 #include "run/run_state.h"
 
 enum { MAX_UNKNOWN = 4 }; /* that many calls of unknown tools in a row end the run */
@@ -14,22 +16,27 @@ static double duration(const ah_run *run, const ah_call *c)
 
 static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice content)
 {
+    ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_CALLS, 1);
+    ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_FAILURES, success ? 0 : 1);
     EMIT(run, AH_EVENT_TOOL_INVOKED, AH_F_STR("name", ah_text_slice(c->slot->name)),
          AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_BOOL("success", success),
          AH_F_NUM("duration", duration(run, c)),
          AH_F_STR("arguments", ah_text_slice(c->slot->arguments)), AH_F_STR("content", content));
 }
 
-/* Moves an answered call into its slot: overlay first, since its failure is the call's. */
-static void file_answer(ah_run *run, ah_call *c)
+/* Moves an answered call into its slot: overlay first, since its failure is the call's; then
+ * what is injected by it. AH_OK, or why the run must end. */
+static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *err)
 {
     ah_transcript *t = run->cfg.transcript;
     ah_text *entry = NULL;
+    ah_status st;
 
     if (!c->success)
         ah_overlay_drop(&c->overlay);
     else if (ah_overlay_commit(&c->overlay, t, NULL) != AH_OK)
         ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    st = ah_inject_after(run, c, strategies, err);
     if (c->content) /* a handler may have come across a key */
         c->content->len = ah_secrets_redact(run->cfg.secrets, c->content->data, c->content->len);
     if (c->content)
@@ -38,17 +45,20 @@ static void file_answer(ah_run *run, ah_call *c)
     if (entry)
         ah_transcript_fill(t, c->at, entry);
     run->unknown_in_row = c->unknown ? run->unknown_in_row + 1 : 0;
+    return st;
 }
 
 static void stop_calls(ah_run *run)
 {
+    ah_err ignored; /* the run ends anyway */
+
     for (size_t i = run->batch; i < run->next; i++) {
         ah_call *c = &run->call[i];
 
         if (c->state == AH_CALL_RUNNING)
             ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
         else if (c->state == AH_CALL_ANSWERED)
-            file_answer(run, c);
+            file_answer(run, c, false, &ignored);
     }
 }
 
@@ -182,6 +192,7 @@ static void too_many_unknown(ah_run *run, const ah_call *c)
 {
     const ah_registry *r = run->cfg.registry;
     ah_err *err = &run->result.err;
+    const ah_tool *t;
     ah_buf b;
 
     ah_err_set(err, AH_TOOL_NOT_FOUND, "%.*s", AH_FMT(ah_text_slice(c->content)));
@@ -190,9 +201,9 @@ static void too_many_unknown(ah_run *run, const ah_call *c)
     ah_buf_str(&b, "{\"requested_tool\":");
     ah_json_put_string(&b, ah_text_slice(c->slot->name));
     ah_buf_str(&b, ",\"available_tools\":[");
-    for (size_t i = 0; i < r->n; i++) {
-        ah_buf_str(&b, i ? "," : "");
-        ah_json_put_string(&b, ah_text_slice(r->tool[i]->name));
+    for (size_t at = 0, n = 0; (t = ah_registry_next(r, &at)) != NULL; n++) {
+        ah_buf_str(&b, n ? "," : "");
+        ah_json_put_string(&b, ah_text_slice(t->name));
     }
     ah_buf_str(&b, "]}");
     keep_details(err, &b);
@@ -207,17 +218,39 @@ static bool end_batch(ah_run *run)
 
     for (size_t i = run->batch; i < run->next; i++) {
         ah_call *c = &run->call[i];
+        ah_err err;
+        ah_status st = file_answer(run, c, true, &err);
 
-        file_answer(run, c);
         invoked(run, c, c->success, ah_text_slice(c->content));
         if (!ends && c->leave != AH_OK)
             leave(run, c);
+        else if (!ends && st != AH_OK)
+            run->result.err = err;
         else if (!ends && run->unknown_in_row >= most)
             too_many_unknown(run, c);
-        ends = ends || c->leave != AH_OK || run->unknown_in_row >= most;
+        ends = ends || c->leave != AH_OK || st != AH_OK || run->unknown_in_row >= most;
     }
     run->batch = run->next;
     return ends;
+}
+
+/* The adapter cannot take tools in mid-conversation: the same transcript goes on in a new
+ * session of the wire. Counted apart from iterations. */
+static void restart(ah_run *run)
+{
+    run->restart = false;
+    ah_metric_add(run->cfg.metrics, AH_METRIC_DISCLOSURE_RESTARTS, 1);
+    ah_log_put(run->cfg.log, AH_LOG_INFO, "restart %d: Adapter does not support dynamic tools",
+               run->restarts + 1);
+    if (++run->restarts <= run->cfg.rules->max_restarts)
+        return;
+    ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
+               "Section expansion requires restart, and this run has had its most (max_restarts = %d)",
+               run->cfg.rules->max_restarts);
+    snprintf(run->result.err.details, sizeof run->result.err.details,
+             "{\"reason\":\"Adapter does not support dynamic tools\",\"max_restarts\":%d}",
+             run->cfg.rules->max_restarts);
+    ah_run_fail(run);
 }
 
 /* A slot that got no answer for want of memory is settled from its reserve. */
@@ -230,6 +263,8 @@ static void end_turn(ah_run *run)
     ah_transcript_commit(t);
     ah_turn_clear(run);
     run->state = RUN_NEXT;
+    if (run->restart)
+        restart(run);
 }
 
 void ah_turn_go_on(ah_run *run)
@@ -246,8 +281,12 @@ void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
 {
     ah_run *run = call->run;
 
-    if (call->state != AH_CALL_RUNNING)
+    if (call->state != AH_CALL_RUNNING) {
+        ah_value live = outcome->live;
+
+        ah_value_release(&live);
         return;
+    }
     run->running--;
     call->ended = now;
     ah_call_settle(call, outcome);

@@ -1,6 +1,18 @@
 /* What adapters share: references, origin, retry advice, and the table of providers. */
 #include "wire/adapter.h"
 
+const char *const ah_tool_change_mode_names[] = {
+    [AH_TOOLS_RESTART] = "restart",
+    [AH_TOOLS_APPEND] = "append",
+    [AH_TOOLS_INLINE] = "inline",
+    [AH_TOOLS_REFERENCE] = "reference",
+    [AH_TOOLS_ADDITIONAL] = "additional_tools",
+    [AH_TOOLS_SEARCH_PAIR] = "search_pair",
+    [AH_TOOLS_LIST_CHANGED] = "list_changed",
+    [AH_TOOLS_DISPATCHER] = "dispatcher",
+    NULL,
+};
+
 #include <stdio.h>
 #include <stdlib.h>
 

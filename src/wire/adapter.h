@@ -9,6 +9,9 @@
 #include "wire/assemble.h"
 #include "wire/http.h"
 
+/* In the order of the enum: "restart", "append", ... */
+extern const char *const ah_tool_change_mode_names[]; /* ends with NULL */
+
 /* How tools that appear in mid-conversation reach the model (seed 000's boolean is
  * mode != AH_TOOLS_RESTART). */
 typedef enum ah_tool_change_mode {
@@ -37,9 +40,9 @@ typedef struct ah_response_head {
 
 typedef struct ah_adapter_vt {
     const char *name;
-    ah_tool_change_mode tool_change_mode;
 
-    /* Lowering. The request body is head + entries + tail. */
+    /* Lowering. The request body is head + entries + tail. An entry of tools comes to `entry`
+     * only where the mode lowers it in its place (wire/offered.h). */
     void (*head)(const ah_adapter *a, ah_lowered *w);                     /* settings, tools, system */
     void (*entry)(const ah_adapter *a, ah_lowered *w, const ah_entry *e); /* one entry's bytes */
     const char *tail;
@@ -66,9 +69,10 @@ struct ah_adapter {
     const ah_adapter_vt *vt;
     const ah_mem *mem;
     size_t refs;
-    ah_text *provider; /* "openai" */
-    ah_text *model;    /* "gpt-4o" */
-    ah_text *endpoint; /* base URL, or "" */
+    ah_text *provider;                    /* "openai" */
+    ah_text *model;                       /* "gpt-4o" */
+    ah_text *endpoint;                    /* base URL, or "" */
+    ah_tool_change_mode tool_change_mode; /* an adapter that declares nothing restarts */
     bool stream;
 };
 

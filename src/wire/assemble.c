@@ -1,5 +1,7 @@
 #include "wire/assemble.h"
 
+#include "wire/dispatcher.h"
+
 enum { MAX_ID = 64, MAX_RECEIVED_ID = 64 << 10, MAX_CALL_NAME = 256, MAX_MESSAGE = 256 << 20 };
 
 const char *ah_stop_name(ah_stop stop)
@@ -190,6 +192,8 @@ static void put_calls(ah_assembly *a, const ah_transcript *t, ah_buf *b)
     for (size_t i = 0; i < a->n; i++) {
         ah_draft_call *c = &a->call[i];
 
+        if (a->dispatched)
+            ah_dispatcher_unwrap(a->mem, &c->name, &c->arguments);
         clean(a->secrets, &c->id);
         sound_id(a, i, t);
         clean(a->secrets, &c->arguments);

@@ -44,7 +44,8 @@ typedef struct ah_assembly {
     size_t n, cap;
     ah_stop stop;
     ah_usage usage;
-    size_t pieces; /* how much was received: 0 means a retry repeats nothing */
+    bool dispatched; /* calls may come through the dispatcher (wire/dispatcher.h) */
+    size_t pieces;   /* how much was received: 0 means a retry repeats nothing */
 } ah_assembly;
 
 enum {

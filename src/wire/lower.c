@@ -1,11 +1,13 @@
 #include "wire/lower.h"
 
+#include "wire/dispatcher.h"
+
 enum { MAX_BODY = 256 << 20 };
 
 const char *ah_break_name(ah_break b)
 {
-    static const char *const names[] = {NULL, "tools_changed", "prompt_changed", "model_changed",
-                                        "settings_changed"};
+    static const char *const names[] = {
+        NULL, "tools_changed", "prompt_changed", "model_changed", "settings_changed", "restart"};
 
     return names[b];
 }
@@ -13,6 +15,7 @@ const char *ah_break_name(ah_break b)
 void ah_lowered_init(ah_lowered *w, const ah_mem *mem, const ah_adapter *adapter, const ah_transcript *t)
 {
     *w = (ah_lowered){.mem = mem, .adapter = adapter, .transcript = t};
+    ah_offers_init(&w->offers, mem);
     ah_buf_init(&w->head, mem, MAX_BODY);
     ah_buf_init(&w->body, mem, MAX_BODY);
 }
@@ -24,7 +27,7 @@ void ah_lowered_clear(ah_lowered *w)
     ah_buf_clear(&w->head);
     ah_buf_clear(&w->body);
     ah_free(w->mem, w->segment);
-    ah_free(w->mem, w->tool);
+    ah_offers_clear(&w->offers);
     *w = (ah_lowered){0};
 }
 
@@ -56,43 +59,74 @@ void ah_segment_end(ah_lowered *w, ah_segment_kind kind, size_t entry, const ah_
 
 /* -- replaying what concerns the head ------------------------------------------ */
 
-static void offer(ah_lowered *w, ah_slice spec, size_t entry)
+static void lower_entry(ah_lowered *w, const ah_entry *e)
 {
-    ah_offered *t = ah_grow(w->mem, w->tool, &w->cap_tools, w->n_tools + 1, sizeof *t);
+    w->adapter->vt->entry(w->adapter, w, e);
+}
 
-    if (!t) {
+/* Lowers an entry that stands for another one: text that is made here. */
+static void lower_made(ah_lowered *w, ah_entry_kind kind, const ah_buf *json)
+{
+    ah_entry e = {.kind = kind};
+
+    if (ah_text_from_buf(json, "entry", &e.json, NULL) != AH_OK)
         w->status = AH_NOMEM;
+    else
+        lower_entry(w, &e);
+    ah_text_unref(e.json);
+}
+
+static bool dispatches(const ah_lowered *w)
+{
+    return w->adapter->tool_change_mode == AH_TOOLS_DISPATCHER;
+}
+
+/* A message; through the dispatcher where it speaks of tools the head does not hold. */
+static void lower_message(ah_lowered *w, const ah_entry *e)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, w->mem, MAX_BODY);
+    if (dispatches(w) && ah_dispatcher_wrap(&w->offers, e, &b))
+        lower_made(w, e->kind, &b);
+    else
+        lower_entry(w, e);
+    ah_buf_clear(&b);
+    w->offers.conversing = w->offers.conversing || e->kind == AH_ENTRY_ASSISTANT;
+}
+
+/* A change of tools where it stands. */
+static void lower_change(ah_lowered *w, const ah_entry *e)
+{
+    ah_buf b;
+
+    if (!dispatches(w)) {
+        lower_entry(w, e);
         return;
     }
-    w->tool = t;
-    t[w->n_tools++] = (ah_offered){ah_json_member(spec, "name"), spec, entry};
+    ah_buf_init(&b, w->mem, MAX_BODY);
+    ah_dispatcher_note(ah_text_slice(e->json), &b);
+    lower_made(w, AH_ENTRY_NOTE, &b);
+    ah_buf_clear(&b);
 }
 
-static void add_tools(ah_lowered *w, ah_slice json, size_t entry)
+static ah_break take_tools(ah_lowered *w, const ah_entry *e, size_t i)
 {
-    ah_json_reader r = ah_json_read(ah_json_member(json, "tools"));
-    ah_json_token t = ah_json_next(&r);
+    ah_tool_change_mode mode = w->adapter->tool_change_mode;
+    ah_slice json = ah_text_slice(e->json);
+    bool added = e->kind == AH_ENTRY_TOOLS_ADDED;
+    ah_offer_effect effect;
 
-    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
-        offer(w, ah_json_skip(&r, t), entry);
-}
-
-static void withdraw(ah_lowered *w, ah_slice name)
-{
-    for (size_t i = 0; i < w->n_tools; i++)
-        if (ah_slice_eq(w->tool[i].name, name)) {
-            memmove(w->tool + i, w->tool + i + 1, (--w->n_tools - i) * sizeof *w->tool);
-            return;
-        }
-}
-
-static void remove_tools(ah_lowered *w, ah_slice json)
-{
-    ah_json_reader r = ah_json_read(ah_json_member(json, "names"));
-    ah_json_token t = ah_json_next(&r);
-
-    for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r))
-        withdraw(w, ah_json_skip(&r, t));
+    if (!added)
+        ah_offers_remove(&w->offers, mode, json, &effect);
+    else if (!ah_offers_add(&w->offers, mode, json, i, &effect))
+        w->status = AH_NOMEM;
+    w->redo_head = w->redo_head || effect == AH_OFFER_LIST || effect == AH_OFFER_REVEAL;
+    if (effect == AH_OFFER_ENTRY || effect == AH_OFFER_REVEAL)
+        lower_change(w, e);
+    if (effect != AH_OFFER_HEAD)
+        return AH_BREAK_NONE;
+    return w->offers.conversing && mode == AH_TOOLS_RESTART ? AH_BREAK_RESTART : AH_BREAK_TOOLS;
 }
 
 static ah_break settings_change(const ah_lowered *w, ah_slice now)
@@ -107,7 +141,7 @@ static ah_break take(ah_lowered *w, size_t i)
 {
     const ah_entry *e = &w->transcript->entry[i];
     ah_slice json = ah_text_slice(e->json);
-    ah_break brk = AH_BREAK_NONE;
+    ah_break brk;
 
     switch (e->kind) {
     case AH_ENTRY_SETTINGS:
@@ -115,11 +149,8 @@ static ah_break take(ah_lowered *w, size_t i)
         w->settings = json;
         return brk;
     case AH_ENTRY_TOOLS_ADDED:
-        add_tools(w, json, i);
-        return AH_BREAK_TOOLS;
     case AH_ENTRY_TOOLS_REMOVED:
-        remove_tools(w, json);
-        return AH_BREAK_TOOLS;
+        return take_tools(w, e, i);
     case AH_ENTRY_PROMPT:
         w->system = ah_json_member(json, "text");
         w->system_entry = i;
@@ -129,7 +160,7 @@ static ah_break take(ah_lowered *w, size_t i)
     case AH_ENTRY_NOTE:
     case AH_ENTRY_USER:
     case AH_ENTRY_COMPACTED:
-        w->adapter->vt->entry(w->adapter, w, e);
+        lower_message(w, e);
         return AH_BREAK_NONE;
     case AH_ENTRY_KINDS:
         break;
@@ -148,26 +179,53 @@ static void make_head(ah_lowered *w)
 
 ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)
 {
-    bool changed = w->requests == 0;
-
     *brk = AH_BREAK_NONE;
+    w->redo_head = w->redo_head || w->requests == 0;
     for (; w->done < w->transcript->n; w->done++) {
         ah_break b = take(w, w->done);
 
-        changed = changed || b != AH_BREAK_NONE;
-        if (b != AH_BREAK_NONE && *brk == AH_BREAK_NONE && w->requests > 0) {
+        if (b == AH_BREAK_NONE)
+            continue;
+        w->redo_head = true;
+        ah_offers_sweep(&w->offers);
+        if (w->requests > 0 && (*brk == AH_BREAK_NONE || b == AH_BREAK_RESTART)) {
             *brk = b;
             *entry = w->done;
         }
     }
-    if (changed)
+    if (w->redo_head)
         make_head(w);
+    w->redo_head = false;
     w->requests++;
     if (w->status != AH_OK)
         return ah_err_nomem(err);
     if (!ah_buf_ok(&w->head))
         return ah_buf_error(&w->head, "the request's head", err);
     return ah_buf_ok(&w->body) ? AH_OK : ah_buf_error(&w->body, "the request", err);
+}
+
+ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind, size_t *entry)
+{
+    const ah_offered *t = ah_offers_head(&w->offers, w->adapter->tool_change_mode, at);
+
+    *kind = t && t->late ? AH_SEGMENT_DEFERRED : AH_SEGMENT_TOOL;
+    *entry = t ? t->entry : 0;
+    if (t)
+        return t->spec;
+    /* the fixed tool stands behind those of the start; *at is past them all once it was given */
+    if (dispatches(w) && *at == w->offers.n) {
+        *at += 1;
+        return ah_slice_of(ah_dispatcher_spec);
+    }
+    return (ah_slice){NULL, 0};
+}
+
+bool ah_lowered_has_tools(const ah_lowered *w)
+{
+    size_t at = 0, entry;
+    ah_segment_kind kind;
+
+    return ah_lowered_tool(w, &at, &kind, &entry).p != NULL;
 }
 
 size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3])

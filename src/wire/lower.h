@@ -5,10 +5,15 @@
 #ifndef AH_WIRE_LOWER_H
 #define AH_WIRE_LOWER_H
 
-#include "wire/adapter.h"
+#include "wire/offered.h"
 
 /* In the order in which providers cache: tools, system, entries. */
-typedef enum ah_segment_kind { AH_SEGMENT_TOOL, AH_SEGMENT_SYSTEM, AH_SEGMENT_ENTRY } ah_segment_kind;
+typedef enum ah_segment_kind {
+    AH_SEGMENT_TOOL,
+    AH_SEGMENT_SYSTEM,
+    AH_SEGMENT_ENTRY,
+    AH_SEGMENT_DEFERRED /* in the head, but where no cache reaches: no part of the prefix */
+} ah_segment_kind;
 
 typedef struct ah_segment {
     ah_segment_kind kind;
@@ -21,16 +26,11 @@ typedef enum ah_break {
     AH_BREAK_TOOLS,
     AH_BREAK_PROMPT,
     AH_BREAK_MODEL,
-    AH_BREAK_SETTINGS
+    AH_BREAK_SETTINGS,
+    AH_BREAK_RESTART
 } ah_break;
 
 const char *ah_break_name(ah_break b); /* "tools_changed" */
-
-/* A tool the model may see, as replaying the transcript gives it. */
-typedef struct ah_offered {
-    ah_slice name, spec; /* in the entry's text */
-    size_t entry;
-} ah_offered;
 
 struct ah_lowered {
     const ah_mem *mem;
@@ -39,12 +39,12 @@ struct ah_lowered {
     ah_buf head, body;
     ah_segment *segment; /* of the head first, then of the body */
     size_t n_head, n_body, cap_segments;
-    ah_offered *tool;
-    size_t n_tools, cap_tools;
+    ah_offers offers;
     ah_slice settings; /* the latest entry, .p NULL: none */
     ah_slice system;   /* the latest prompt's text value, with its quotes */
     size_t system_entry;
     size_t done; /* entries lowered so far */
+    bool redo_head;
     size_t requests;
     ah_status status; /* sticky */
 };
@@ -59,6 +59,11 @@ void ah_lowered_clear(ah_lowered *w);
 ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err);
 /* The request body: slices valid until the next update. Returns how many. */
 size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3]);
+
+/* For adapters: the tools to be declared in the head, in order, and how many there are.
+ *     for (size_t at = 0; (spec = ah_lowered_tool(w, &at, &kind, &entry)).p;) */
+ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind, size_t *entry);
+bool ah_lowered_has_tools(const ah_lowered *w);
 
 /* For adapters, while `head` or `entry` runs: what is written between begin and end
  * is a segment. */

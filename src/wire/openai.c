@@ -49,29 +49,29 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
     put_option(b, options, "stop", "stop");
     put_option(b, options, "temperature", "temperature");
     put_option(b, options, "top_p", "top_p");
-    if (w->n_tools) /* tool_choice without tools is refused */
+    if (ah_lowered_has_tools(w)) /* tool_choice without tools is refused */
         put_tool_choice(b, options);
 }
 
 static void put_tools(ah_lowered *w)
 {
     ah_buf *b = &w->head;
+    ah_segment_kind kind;
+    size_t at = 0, entry, n = 0;
+    ah_slice spec;
 
-    if (!w->n_tools) /* so is an empty list */
-        return;
-    ah_buf_str(b, ",\"tools\":[");
-    for (size_t i = 0; i < w->n_tools; i++) {
-        size_t at;
+    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) { /* an empty list is refused, too */
+        size_t start;
 
-        if (i)
-            ah_buf_char(b, ',');
-        at = ah_segment_begin(b);
+        ah_buf_str(b, n++ ? "," : ",\"tools\":[");
+        start = ah_segment_begin(b);
         ah_buf_str(b, "{\"type\":\"function\",\"function\":");
-        ah_buf_put(b, w->tool[i].spec);
+        ah_buf_put(b, spec);
         ah_buf_char(b, '}');
-        ah_segment_end(w, AH_SEGMENT_TOOL, w->tool[i].entry, b, at);
+        ah_segment_end(w, kind, entry, b, start);
     }
-    ah_buf_char(b, ']');
+    if (n)
+        ah_buf_char(b, ']');
 }
 
 static void head(const ah_adapter *a, ah_lowered *w)
@@ -268,7 +268,6 @@ static void free_openai(ah_adapter *a)
 
 static const ah_adapter_vt vt = {
     .name = "openai",
-    .tool_change_mode = AH_TOOLS_APPEND,
     .head = head,
     .entry = entry,
     .tail = "]}",
@@ -330,7 +329,8 @@ ah_status ah_openai_new(ah_slice model, const ah_provider_options *o, ah_adapter
 
     if (!a)
         return ah_err_nomem(err);
-    a->base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream};
+    a->base = (ah_adapter){
+        .vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream, .tool_change_mode = AH_TOOLS_APPEND};
     a->limits = o->limits;
     if ((st = fill(a, model, base_url(o), o, err)) == AH_OK)
         *out = &a->base;

@@ -11,6 +11,23 @@
 
 enum { MAX_LINE = 64 << 20 };
 
+/* A tool that is revealed later says so: its name leads the list where it stands. */
+static void put_tools(ah_lowered *w)
+{
+    ah_buf *b = &w->head;
+    ah_segment_kind kind;
+    size_t at = 0, entry, start;
+    ah_slice spec;
+
+    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
+        if (b->data[b->len - 1] != '[')
+            ah_buf_char(b, ',');
+        start = ah_segment_begin(b);
+        ah_buf_put(b, spec);
+        ah_segment_end(w, kind, entry, b, start);
+    }
+}
+
 static void head(const ah_adapter *a, ah_lowered *w)
 {
     ah_slice options = ah_json_member(w->settings, "options");
@@ -22,13 +39,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_buf_str(b, ",\"options\":");
     ah_buf_put(b, options.p ? options : ah_slice_of("{}"));
     ah_buf_str(b, ",\"tools\":[");
-    for (size_t i = 0; i < w->n_tools; i++) {
-        if (i)
-            ah_buf_char(b, ',');
-        at = ah_segment_begin(b);
-        ah_buf_put(b, w->tool[i].spec);
-        ah_segment_end(w, AH_SEGMENT_TOOL, w->tool[i].entry, b, at);
-    }
+    put_tools(w);
     ah_buf_str(b, "],\"system\":");
     at = ah_segment_begin(b);
     ah_buf_put(b, w->system.p ? w->system : ah_slice_of("\"\""));
@@ -240,7 +251,6 @@ static void release(ah_adapter *a)
 
 const ah_adapter_vt ah_scripted_vt = {
     .name = "scripted",
-    .tool_change_mode = AH_TOOLS_APPEND,
     .head = head,
     .entry = entry,
     .tail = "]}",

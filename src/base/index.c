@@ -1,0 +1,65 @@
+#include "base/index.h"
+
+void ah_index_clear(ah_index *x)
+{
+    if (x->mem)
+        ah_free(x->mem, x->cell);
+    x->cell = NULL;
+    x->n = 0;
+}
+
+static size_t hash(ah_slice s)
+{
+    size_t h = 2166136261u;
+
+    for (size_t i = 0; i < s.n; i++)
+        h = (h ^ (unsigned char)s.p[i]) * 16777619u;
+    return h;
+}
+
+/* The name's own cell, or the free one where it would go. */
+static uint32_t *cell_of(const ah_index *x, ah_slice name)
+{
+    size_t i = hash(name) & (x->n - 1);
+
+    while (x->cell[i] && !ah_slice_eq(name, x->name(x->owner, x->cell[i] - 1)))
+        i = (i + 1) & (x->n - 1);
+    return &x->cell[i];
+}
+
+void ah_index_refill(ah_index *x, size_t items)
+{
+    memset(x->cell, 0, x->n * sizeof *x->cell);
+    for (size_t i = 0; i < items; i++)
+        ah_index_put(x, x->name(x->owner, i), i);
+}
+
+bool ah_index_reserve(ah_index *x, size_t names, size_t items)
+{
+    size_t n = x->n ? x->n : 16;
+    uint32_t *cell;
+
+    while (n < names * 2)
+        n *= 2;
+    if (n == x->n)
+        return true;
+    if (!(cell = ah_alloc(x->mem, n * sizeof *cell)))
+        return false;
+    ah_free(x->mem, x->cell);
+    x->cell = cell;
+    x->n = n;
+    ah_index_refill(x, items);
+    return true;
+}
+
+void ah_index_put(ah_index *x, ah_slice name, size_t at)
+{
+    *cell_of(x, name) = (uint32_t)at + 1;
+}
+
+uint32_t ah_index_find(const ah_index *x, ah_slice name)
+{
+    uint32_t c = x->n ? *cell_of(x, name) : 0;
+
+    return c ? c - 1 : AH_INDEX_NONE;
+}

@@ -1,0 +1,420 @@
+/* Strategies in Lua: functions that see each answered call and say which tools come and
+ * go (the contract is run/inject.h's). A strategy is function(m), or a table with `name`
+ * and `after(self, m)`; what it returns (a tool or a list of tools) is added. */
+#include "lua/lua_inject.h"
+
+#include <stdio.h>
+
+#include "lua/lua_reply.h"
+#include "lua/lua_tool.h"
+#include "lua/lua_value.h"
+#include "run/run.h"
+
+static const char CHANGES[] = "agenthost.changes";
+static const char MOMENT[] = "agenthost.moment";
+
+enum { MAX_STRATEGIES = 64, MAX_NAME = 64 };
+
+/* -- changes from Lua values -------------------------------------------------------------- */
+
+static int changes_gc(lua_State *L)
+{
+    ah_changes_clear(lua_touserdata(L, 1));
+    return 0;
+}
+
+ah_changes *ah_lua_push_changes(lua_State *L, const ah_mem *mem)
+{
+    ah_changes *c = lua_newuserdatauv(L, sizeof *c, 0);
+
+    ah_changes_init(c, mem);
+    luaL_setmetatable(L, CHANGES);
+    return c;
+}
+
+typedef void (*each_fn)(lua_State *L, const char *what, int at, ah_changes *c, ah_text *by);
+
+/* One value on top of the stack, or each of a list at idx. */
+static void each(lua_State *L, int idx, const char *what, ah_changes *c, ah_text *by, each_fn fn)
+{
+    idx = lua_absindex(L, idx);
+    if (lua_type(L, idx) != LUA_TTABLE) {
+        lua_pushvalue(L, idx);
+        fn(L, what, 1, c, by);
+        lua_pop(L, 1);
+        return;
+    }
+    for (lua_Integer i = 1, n = luaL_len(L, idx); i <= n; i++) {
+        lua_geti(L, idx, i);
+        fn(L, what, (int)i, c, by);
+        lua_pop(L, 1);
+    }
+}
+
+static void add_one(lua_State *L, const char *what, int at, ah_changes *c, ah_text *by)
+{
+    ah_tool *t = ah_lua_to_tool(L, -1);
+    ah_err err;
+
+    if (!t)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: tools[%d] must be made by ah.tool, found %s", what,
+                     at, luaL_typename(L, -1));
+    if (ah_changes_add(c, t, by, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+void ah_lua_add_tools(lua_State *L, int idx, const char *what, ah_changes *c, ah_text *by)
+{
+    each(L, idx, what, c, by, add_one);
+}
+
+static void remove_one(lua_State *L, const char *what, int at, ah_changes *c, ah_text *by)
+{
+    const ah_tool *t = ah_lua_to_tool(L, -1);
+    ah_slice name = t ? ah_text_slice(t->name) : (ah_slice){NULL, 0};
+    ah_err err;
+
+    (void)by;
+    if (!t && lua_type(L, -1) != LUA_TSTRING)
+        ah_lua_raise(L, AH_USAGE, "%s: names[%d] must be a tool or a tool's name, found %s", what, at,
+                     luaL_typename(L, -1));
+    if (!t)
+        name.p = lua_tolstring(L, -1, &name.n);
+    if (ah_changes_remove(c, name, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+void ah_lua_remove_tools(lua_State *L, int idx, const char *what, ah_changes *c)
+{
+    each(L, idx, what, c, NULL, remove_one);
+}
+
+/* -- the moment: what a strategy sees --------------------------------------------------------- */
+
+typedef struct moment {
+    ah_run *run;
+    const ah_call *call;
+    ah_changes *out;
+    ah_text *by;
+    struct moment_box *box; /* the script's hold on it */
+} moment;
+
+/* A script may keep it; once the strategy has returned or failed it is empty. */
+typedef struct moment_box {
+    moment *m;
+} moment_box;
+
+static moment *check_moment(lua_State *L)
+{
+    moment *m = ((moment_box *)luaL_checkudata(L, 1, MOMENT))->m;
+
+    if (!m)
+        ah_lua_raise(L, AH_USAGE, "strategy: the call it was asked about is over");
+    return m;
+}
+
+static int moment_add(lua_State *L)
+{
+    moment *m = check_moment(L);
+
+    ah_lua_add_tools(L, 2, "strategy", m->out, m->by);
+    return 0;
+}
+
+static int moment_replace(lua_State *L)
+{
+    moment *m = check_moment(L);
+    size_t first = m->out->n;
+
+    ah_lua_add_tools(L, 2, "strategy", m->out, m->by);
+    for (size_t i = first; i < m->out->n; i++)
+        m->out->item[i].kind = AH_CHANGE_REPLACE;
+    return 0;
+}
+
+static int moment_remove(lua_State *L)
+{
+    ah_lua_remove_tools(L, 2, "strategy", check_moment(L)->out);
+    return 0;
+}
+
+static ah_slice check_text(lua_State *L)
+{
+    ah_slice text;
+
+    text.p = luaL_checklstring(L, 2, &text.n);
+    if (!ah_utf8_valid(text))
+        ah_lua_raise(L, AH_USAGE, "strategy: the text is not UTF-8");
+    return text;
+}
+
+static int moment_note(lua_State *L)
+{
+    moment *m = check_moment(L);
+    ah_err err;
+
+    if (ah_changes_note(m->out, check_text(L), &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    return 0;
+}
+
+static int moment_prompt(lua_State *L)
+{
+    moment *m = check_moment(L);
+    ah_err err;
+
+    if (ah_changes_prompt(m->out, check_text(L), &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    return 0;
+}
+
+static void push_names(lua_State *L, const ah_registry *r)
+{
+    lua_Integer n = 0;
+    const ah_tool *t;
+
+    lua_createtable(L, (int)r->live, 0);
+    for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;) {
+        lua_pushlstring(L, t->name->data, t->name->len);
+        lua_rawseti(L, -2, ++n);
+    }
+}
+
+static void push_field(lua_State *L, const moment *m, const char *key)
+{
+    const ah_call *c = m->call;
+
+    if (strcmp(key, "tool") == 0)
+        lua_pushlstring(L, c->slot->name->data, c->slot->name->len);
+    else if (strcmp(key, "call_id") == 0)
+        lua_pushlstring(L, c->slot->id->data, c->slot->id->len);
+    else if (strcmp(key, "arguments") == 0 && c->args)
+        ah_lua_push_json(L, ah_text_slice(c->args));
+    else if (strcmp(key, "arguments") == 0)
+        lua_pushnil(L);
+    else if (strcmp(key, "result") == 0 && c->content)
+        lua_pushlstring(L, c->content->data, c->content->len);
+    else if (strcmp(key, "result") == 0)
+        lua_pushnil(L);
+    else if (strcmp(key, "value") == 0)
+        ah_lua_push_live(L, &c->live);
+    else if (strcmp(key, "success") == 0)
+        lua_pushboolean(L, c->success);
+    else if (strcmp(key, "tools") == 0)
+        push_names(L, ah_run_registry(m->run));
+    else if (strcmp(key, "iteration") == 0)
+        lua_pushinteger(L, ah_run_iterations(m->run));
+    else if (strcmp(key, "run") == 0)
+        lua_pushinteger(L, ah_run_id(m->run));
+    else if (strcmp(key, "history") == 0)
+        ah_lua_push_messages(L, ah_run_transcript(m->run), ah_run_transcript(m->run)->n);
+    else
+        ah_lua_raise(L, AH_USAGE, "strategy: unknown field '%s'", key);
+}
+
+static int moment_index(lua_State *L)
+{
+    const char *key = luaL_checkstring(L, 2);
+
+    luaL_checkudata(L, 1, MOMENT);
+    if (luaL_getmetafield(L, 1, "methods") != LUA_TNIL && lua_getfield(L, -1, key) != LUA_TNIL)
+        return 1;
+    push_field(L, check_moment(L), key);
+    return 1;
+}
+
+/* -- a strategy ------------------------------------------------------------------------------------ */
+
+struct ah_lua_strategy {
+    ah_lua *lua;
+    int ref; /* the function, or the table */
+    ah_text *by;
+    char name[MAX_NAME + 1];
+};
+
+/* moment -- what the strategy returned */
+static void call_strategy(lua_State *L, const struct ah_lua_strategy *s, int m)
+{
+    if (lua_rawgeti(L, LUA_REGISTRYINDEX, s->ref) == LUA_TFUNCTION) {
+        lua_pushvalue(L, m);
+        lua_call(L, 1, 1);
+        return;
+    }
+    lua_getfield(L, -1, "after");
+    lua_insert(L, -2);
+    lua_pushvalue(L, m);
+    lua_call(L, 2, 1);
+}
+
+static int box_gc(lua_State *L)
+{
+    moment_box *box = luaL_checkudata(L, 1, MOMENT);
+
+    if (box->m)
+        box->m->box = NULL;
+    box->m = NULL;
+    return 0;
+}
+
+/* (strategy, moment) */
+static int run_strategy(lua_State *L)
+{
+    const struct ah_lua_strategy *s = lua_touserdata(L, 1);
+    moment *m = lua_touserdata(L, 2);
+    moment_box *box = lua_newuserdatauv(L, sizeof *box, 0); /* -- s m box */
+
+    box->m = m;
+    m->box = box;
+    luaL_setmetatable(L, MOMENT);
+    call_strategy(L, s, 3);
+    if (!lua_isnil(L, -1))
+        ah_lua_add_tools(L, -1, "strategy", m->out, m->by);
+    return 0;
+}
+
+static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
+{
+    const struct ah_lua_strategy *s = ud;
+    moment m = {.run = run, .call = call, .out = out, .by = s->by};
+    lua_State *L = s->lua->caller;
+    char message[sizeof err->message];
+    ah_status st;
+
+    if (!lua_checkstack(L, 4))
+        return ah_err_nomem(err);
+    lua_pushcfunction(L, run_strategy);
+    lua_pushlightuserdata(L, ud);
+    lua_pushlightuserdata(L, &m);
+    st = ah_lua_call(s->lua, L, 2, 0, err);
+    if (m.box)
+        m.box->m = NULL;
+    if (st == AH_OK)
+        return st;
+    memcpy(message, err->message, sizeof message);
+    return ah_err_set(err, st, "strategy '%s' failed: %.900s", s->name, message);
+}
+
+static const struct ah_strategy_vt lua_strategy_vt = {after};
+
+void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h)
+{
+    *s = (ah_lua_strategies){.lua = h};
+}
+
+void ah_lua_strategies_clear(ah_lua_strategies *s)
+{
+    if (!s->lua)
+        return;
+    for (size_t i = 0; i < s->n; i++) {
+        ah_lua_unref(s->lua, &s->own[i].ref);
+        ah_text_unref(s->own[i].by);
+    }
+    ah_free(&s->lua->mem, s->own);
+    ah_free(&s->lua->mem, s->item);
+    ah_lua_strategies_init(s, s->lua);
+}
+
+/* The strategy on top of the stack (popped) as the next one. */
+static void read_strategy(lua_State *L, ah_lua_strategies *s, int at)
+{
+    struct ah_lua_strategy *own = &s->own[s->n];
+    int type = lua_type(L, -1);
+    ah_slice name = {NULL, 0};
+    char by[MAX_NAME + 32];
+
+    if (type == LUA_TTABLE && lua_getfield(L, -1, "after") == LUA_TFUNCTION)
+        lua_pop(L, 1);
+    else if (type != LUA_TFUNCTION)
+        ah_lua_raise(L, AH_USAGE,
+                     "strategies[%d] must be a function or a table with a function `after`, found %s",
+                     at, lua_typename(L, type));
+    snprintf(own->name, sizeof own->name, "strategy_%d", at);
+    if (type == LUA_TTABLE && ah_field_string(L, -1, "strategy", "name", &name))
+        snprintf(own->name, sizeof own->name, "%.*s", AH_FMT(name));
+    for (char *p = own->name; *p; p++) /* it goes into JSON and the log as it is */
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", *p))
+            *p = '_';
+    snprintf(by, sizeof by, "{\"strategy\":\"%s\"}", own->name);
+    own->lua = s->lua;
+    own->ref = LUA_NOREF;
+    if (!(own->by = ah_text_new(&s->lua->mem, ah_slice_of(by))))
+        ah_lua_raise_nomem(L);
+    s->item[s->n++] = (ah_strategy){own->name, &lua_strategy_vt, own};
+    own->ref = ah_lua_ref(L);
+}
+
+void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s)
+{
+    lua_Integer n;
+
+    if (!ah_field_push(L, idx, "ah.run", "strategies", LUA_TTABLE))
+        return;
+    n = luaL_len(L, -1);
+    if (n > MAX_STRATEGIES)
+        ah_lua_raise(L, AH_USAGE, "ah.run: at most %d strategies, found %d", MAX_STRATEGIES, (int)n);
+    s->own = ah_alloc(&s->lua->mem, (size_t)n * sizeof *s->own);
+    s->item = ah_alloc(&s->lua->mem, (size_t)n * sizeof *s->item);
+    if (n > 0 && (!s->own || !s->item))
+        ah_lua_raise_nomem(L);
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_geti(L, -1, i);
+        read_strategy(L, s, (int)i);
+    }
+    lua_pop(L, 1);
+}
+
+void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules)
+{
+    static const char *const words[] = {"skip", "replace", "error"};
+    ah_slice s;
+    size_t i = 0;
+
+    *rules = (ah_inject_rules){.max_tools = AH_MAX_TOOLS, .hint = true, .max_restarts = AH_MAX_RESTARTS};
+    ah_field_count(L, idx, "ah.run", "max_tools", 0, &rules->max_tools);
+    ah_field_count(L, idx, "ah.run", "max_restarts", 0, &rules->max_restarts);
+    ah_field_bool(L, idx, "ah.run", "hint", &rules->hint);
+    if (!ah_field_string(L, idx, "ah.run", "on_conflict", &s))
+        return;
+    while (i < 3 && !ah_slice_is(s, words[i]))
+        i++;
+    if (i == 3)
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.run: field 'on_conflict' must be \"skip\", \"replace\" or \"error\", found "
+                     "\"%.*s\"",
+                     AH_FMT(s));
+    rules->on_conflict = (ah_conflict)i;
+}
+
+/* -- ah.metrics ----------------------------------------------------------------------------------- */
+
+/* ah.metrics(): the host's counters, by name. */
+static int metrics(lua_State *L)
+{
+    const ah_host *host = ah_lua_of(L)->host;
+
+    lua_createtable(L, 0, AH_METRICS);
+    for (int m = 0; m < AH_METRICS; m++) {
+        lua_pushinteger(L, host->metrics.count[m]);
+        lua_setfield(L, -2, ah_metric_name((ah_metric)m));
+    }
+    return 1;
+}
+
+void ah_lua_open_inject(lua_State *L)
+{
+    static const luaL_Reg changes_meta[] = {{"__gc", changes_gc}, {NULL, NULL}};
+    static const luaL_Reg moment_meta[] = {{"__gc", box_gc}, {"__index", moment_index}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"add", moment_add},       {"replace", moment_replace},
+                                       {"remove", moment_remove}, {"note", moment_note},
+                                       {"prompt", moment_prompt}, {NULL, NULL}};
+
+    luaL_newmetatable(L, CHANGES);
+    luaL_setfuncs(L, changes_meta, 0);
+    luaL_newmetatable(L, MOMENT);
+    luaL_setfuncs(L, moment_meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "methods");
+    lua_pop(L, 2);
+    lua_pushcfunction(L, metrics);
+    lua_setfield(L, -2, "metrics");
+}

@@ -1,0 +1,32 @@
+/* Tools that scripts add and remove in mid-conversation, and strategies written in Lua. */
+#ifndef AH_LUA_INJECT_H
+#define AH_LUA_INJECT_H
+
+#include "lua/lua_host.h"
+#include "run/inject.h"
+
+/* The tool, or list of tools, at idx as additions; raises where it is something else. `by` is
+ * the provenance (may be NULL); `what` begins the error's words. */
+void ah_lua_add_tools(lua_State *L, int idx, const char *what, ah_changes *c, ah_text *by);
+/* The name, or list of names or tools, at idx as removals. */
+void ah_lua_remove_tools(lua_State *L, int idx, const char *what, ah_changes *c);
+/* Pushes empty changes that Lua frees, so that a raise loses nothing. */
+ah_changes *ah_lua_push_changes(lua_State *L, const ah_mem *mem);
+
+/* The strategies of an agent, in order; they live as long as it. */
+typedef struct ah_lua_strategies {
+    ah_lua *lua;
+    ah_strategy *item;
+    struct ah_lua_strategy *own; /* what the items' ud point to */
+    size_t n;
+} ah_lua_strategies;
+
+void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h);
+void ah_lua_strategies_clear(ah_lua_strategies *s);
+/* Reads `strategies`, `max_tools`, `on_conflict`, `hint` and `max_restarts` from the table at idx. */
+void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s);
+void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules);
+
+void ah_lua_open_inject(lua_State *L); /* capabilities, metrics */
+
+#endif

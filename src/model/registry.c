@@ -1,0 +1,105 @@
+#include "model/registry.h"
+
+static ah_slice name_of(const void *registry, size_t at)
+{
+    return ah_text_slice(((const ah_registry *)registry)->slot[at].name);
+}
+
+void ah_registry_init(ah_registry *r, const ah_mem *mem)
+{
+    *r = (ah_registry){.mem = mem, .index = {.mem = mem, .name = name_of, .owner = r}};
+}
+
+void ah_registry_clear(ah_registry *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        ah_tool_unref(r->slot[i].tool);
+        ah_text_unref(r->slot[i].name);
+    }
+    if (r->mem) {
+        ah_free(r->mem, r->slot);
+        ah_index_clear(&r->index);
+    }
+    ah_registry_init(r, r->mem);
+}
+
+static ah_registered *look_up(const ah_registry *r, ah_slice name)
+{
+    uint32_t at = ah_index_find(&r->index, name);
+
+    return at == AH_INDEX_NONE ? NULL : &r->slot[at];
+}
+
+ah_tool *ah_registry_find(const ah_registry *r, ah_slice name)
+{
+    const ah_registered *s = look_up(r, name);
+
+    return s ? s->tool : NULL;
+}
+
+bool ah_registry_had(const ah_registry *r, ah_slice name)
+{
+    const ah_registered *s = look_up(r, name);
+
+    return s && !s->tool;
+}
+
+ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err)
+{
+    ah_registered *grown = ah_grow(r->mem, r->slot, &r->cap, r->n + more, sizeof *grown);
+
+    if (grown)
+        r->slot = grown;
+    return grown && ah_index_reserve(&r->index, r->n + more, r->n) ? AH_OK : ah_err_nomem(err);
+}
+
+void ah_registry_put(ah_registry *r, ah_tool *tool)
+{
+    ah_registered *s = look_up(r, ah_text_slice(tool->name));
+
+    if (!s) {
+        s = &r->slot[r->n++];
+        *s = (ah_registered){.name = ah_text_ref(tool->name)};
+        ah_index_put(&r->index, ah_text_slice(s->name), r->n - 1);
+    }
+    r->live += s->tool ? 0 : 1;
+    ah_tool_ref(tool);
+    ah_tool_unref(s->tool);
+    s->tool = tool;
+}
+
+ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err)
+{
+    ah_slice name = ah_text_slice(tool->name);
+    ah_status st;
+
+    if (ah_registry_find(r, name))
+        return ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%.*s' is declared twice", AH_FMT(name));
+    st = ah_registry_reserve(r, 1, err);
+    if (st == AH_OK)
+        ah_registry_put(r, tool);
+    return st;
+}
+
+bool ah_registry_remove(ah_registry *r, ah_slice name)
+{
+    ah_registered *s = look_up(r, name);
+
+    if (!s || !s->tool)
+        return false;
+    ah_tool_unref(s->tool);
+    s->tool = NULL;
+    r->live--;
+    return true;
+}
+
+ah_tool *ah_registry_next(const ah_registry *r, size_t *at)
+{
+    while (*at < r->n) {
+        ah_tool *t = r->slot[(*at)++].tool;
+
+        if (t)
+            return t;
+    }
+    return NULL;
+}

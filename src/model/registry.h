@@ -1,0 +1,41 @@
+/* The registry: the tools a conversation can reach, by name, in order of declaration.
+ * A removed tool leaves its name behind, so that a late call to it can be told from
+ * one to a tool that never was. */
+#ifndef AH_MODEL_REGISTRY_H
+#define AH_MODEL_REGISTRY_H
+
+#include "base/index.h"
+#include "model/tool.h"
+
+typedef struct ah_registered {
+    ah_text *name;
+    ah_tool *tool; /* NULL: it was removed */
+} ah_registered;
+
+typedef struct ah_registry {
+    const ah_mem *mem;
+    ah_registered *slot;
+    size_t n, cap; /* slots */
+    size_t live;   /* tools */
+    ah_index index;
+} ah_registry;
+
+void ah_registry_init(ah_registry *r, const ah_mem *mem); /* it must not move afterwards */
+void ah_registry_clear(ah_registry *r);
+
+ah_tool *ah_registry_find(const ah_registry *r, ah_slice name); /* borrowed, or NULL */
+bool ah_registry_had(const ah_registry *r, ah_slice name);      /* there was one, it was removed */
+
+/* Memory for `more` further names: that many calls of add and put cannot fail. */
+ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err);
+/* Refuses a taken name with AH_PROMPT_VALIDATION. Takes a reference of its own. */
+ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
+/* The same, but takes the place of a tool of that name. After ah_registry_reserve. */
+void ah_registry_put(ah_registry *r, ah_tool *tool);
+/* False: there is none of that name. */
+bool ah_registry_remove(ah_registry *r, ah_slice name);
+
+/* The tools in order: for (size_t at = 0; (t = ah_registry_next(r, &at));) */
+ah_tool *ah_registry_next(const ah_registry *r, size_t *at);
+
+#endif

@@ -1,0 +1,79 @@
+#include "prompt/changes.h"
+
+void ah_changes_init(ah_changes *c, const ah_mem *mem)
+{
+    *c = (ah_changes){.mem = mem};
+}
+
+void ah_changes_clear(ah_changes *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        ah_tool_unref(c->item[i].tool);
+        ah_tool_unref(c->item[i].before);
+        ah_text_unref(c->item[i].text);
+        ah_text_unref(c->item[i].by);
+    }
+    if (c->mem)
+        ah_free(c->mem, c->item);
+    *c = (ah_changes){.mem = c->mem};
+}
+
+static ah_change *next(ah_changes *c, ah_change_kind kind)
+{
+    ah_change *item = ah_grow(c->mem, c->item, &c->cap, c->n + 1, sizeof *item);
+
+    if (!item)
+        return NULL;
+    c->item = item;
+    item[c->n] = (ah_change){.kind = kind};
+    return &item[c->n++];
+}
+
+static ah_status put_tool(ah_changes *c, ah_change_kind kind, ah_tool *tool, ah_text *by, ah_err *err)
+{
+    ah_change *item = next(c, kind);
+
+    if (!item)
+        return ah_err_nomem(err);
+    item->tool = ah_tool_ref(tool);
+    item->by = ah_text_ref(by);
+    return AH_OK;
+}
+
+static ah_status put_text(ah_changes *c, ah_change_kind kind, ah_slice text, ah_err *err)
+{
+    ah_text *t = ah_text_new(c->mem, text);
+    ah_change *item = t ? next(c, kind) : NULL;
+
+    if (!item) {
+        ah_text_unref(t);
+        return ah_err_nomem(err);
+    }
+    item->text = t;
+    return AH_OK;
+}
+
+ah_status ah_changes_add(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err)
+{
+    return put_tool(c, AH_CHANGE_ADD, tool, by, err);
+}
+
+ah_status ah_changes_replace(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err)
+{
+    return put_tool(c, AH_CHANGE_REPLACE, tool, by, err);
+}
+
+ah_status ah_changes_remove(ah_changes *c, ah_slice name, ah_err *err)
+{
+    return put_text(c, AH_CHANGE_REMOVE, name, err);
+}
+
+ah_status ah_changes_note(ah_changes *c, ah_slice text, ah_err *err)
+{
+    return put_text(c, AH_CHANGE_NOTE, text, err);
+}
+
+ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_err *err)
+{
+    return put_text(c, AH_CHANGE_PROMPT, text, err);
+}

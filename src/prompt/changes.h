@@ -1,0 +1,43 @@
+/* Changes to what the model may use and is told, collected before they are made: by a
+ * tool call (kept with it until it succeeds), by a strategy, by the script. run/inject.h
+ * makes them. */
+#ifndef AH_PROMPT_CHANGES_H
+#define AH_PROMPT_CHANGES_H
+
+#include "model/registry.h"
+#include "model/transcript.h"
+
+typedef enum ah_change_kind {
+    AH_CHANGE_ADD,     /* a tool; a taken name is a conflict */
+    AH_CHANGE_REPLACE, /* a tool, in the place of one of its name, if there is one */
+    AH_CHANGE_REMOVE,  /* by name */
+    AH_CHANGE_NOTE,    /* text at the end of the conversation */
+    AH_CHANGE_PROMPT   /* the system text is another from here on */
+} ah_change_kind;
+
+typedef struct ah_change {
+    ah_change_kind kind;
+    ah_tool *tool;   /* ADD, REPLACE */
+    ah_text *text;   /* REMOVE: the name; NOTE, PROMPT: the text (UTF-8) */
+    ah_text *by;     /* ADD, REPLACE: provenance, a JSON object, as in docs/transcript.md; NULL: none */
+    bool made;       /* it had an effect (run/inject.c) */
+    ah_tool *before; /* the tool that was under its name */
+} ah_change;
+
+typedef struct ah_changes {
+    const ah_mem *mem;
+    ah_change *item;
+    size_t n, cap;
+} ah_changes;
+
+void ah_changes_init(ah_changes *c, const ah_mem *mem);
+void ah_changes_clear(ah_changes *c);
+
+/* Each takes references of its own. AH_NOMEM is the only failure. */
+ah_status ah_changes_add(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err);
+ah_status ah_changes_replace(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err);
+ah_status ah_changes_remove(ah_changes *c, ah_slice name, ah_err *err);
+ah_status ah_changes_note(ah_changes *c, ah_slice text, ah_err *err);
+ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_err *err);
+
+#endif

@@ -1,0 +1,343 @@
+#include "run/inject.h"
+
+#include "run/run_state.h"
+
+enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20 };
+
+/* -- the registry's half, which can be undone ------------------------------------- */
+
+static void warn_once(ah_injection *in, bool *warned, const char *message, ah_slice name)
+{
+    if (!*warned)
+        in->warn(in->ud, message, name);
+    *warned = true;
+}
+
+static bool has_room(ah_injection *in, ah_slice name)
+{
+    if (in->registry->live >= (size_t)in->rules->max_tools) {
+        warn_once(in, &in->rules->warned_full,
+                  "No more tools are injected: max_tools are declared (raise it, or remove some)", name);
+        return false;
+    }
+    if (in->registry->live + 1 >= AH_MANY_TOOLS)
+        warn_once(in, &in->rules->warned_many,
+                  "64 tools are declared; models choose worse and cost more with so many", name);
+    return true;
+}
+
+/* A tool under a name that may be taken. */
+static ah_status put_tool(ah_injection *in, ah_change *c, ah_err *err)
+{
+    ah_slice name = ah_text_slice(c->tool->name);
+    ah_tool *there = ah_registry_find(in->registry, name);
+    bool replace = c->kind == AH_CHANGE_REPLACE || in->rules->on_conflict == AH_CONFLICT_REPLACE;
+
+    if (there && !replace && in->rules->on_conflict == AH_CONFLICT_ERROR)
+        return ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%.*s' is declared twice", AH_FMT(name));
+    if (there == c->tool)
+        return AH_OK;
+    if (there && !replace) {
+        in->warn(in->ud, "Skipping duplicate tool during injection", name);
+        return AH_OK;
+    }
+    if (!there && !has_room(in, name))
+        return AH_OK;
+    c->before = ah_tool_ref(there);
+    ah_registry_put(in->registry, c->tool);
+    c->made = true;
+    return AH_OK;
+}
+
+static void remove_tool(ah_injection *in, ah_change *c)
+{
+    ah_slice name = ah_text_slice(c->text);
+
+    c->before = ah_tool_ref(ah_registry_find(in->registry, name));
+    c->made = c->before && ah_registry_remove(in->registry, name);
+}
+
+static ah_status make(ah_injection *in, ah_change *c, ah_err *err)
+{
+    switch (c->kind) {
+    case AH_CHANGE_ADD:
+    case AH_CHANGE_REPLACE:
+        return put_tool(in, c, err);
+    case AH_CHANGE_REMOVE:
+        remove_tool(in, c);
+        return AH_OK;
+    case AH_CHANGE_NOTE:
+    case AH_CHANGE_PROMPT:
+        c->made = true;
+        return AH_OK;
+    }
+    return AH_OK;
+}
+
+/* What was there is put back: its slot is still there, so nothing can fail. */
+static void undo(ah_injection *in, ah_changes *c)
+{
+    for (size_t i = c->n; i > 0; i--) {
+        ah_change *it = &c->item[i - 1];
+
+        if (it->made && it->before)
+            ah_registry_put(in->registry, it->before);
+        else if (it->made && it->tool)
+            ah_registry_remove(in->registry, ah_text_slice(it->tool->name));
+        it->made = false;
+    }
+}
+
+/* -- the transcript's half ------------------------------------------------------------ */
+
+static void put_name(ah_buf *b, ah_slice name)
+{
+    if (b->len)
+        ah_buf_char(b, ',');
+    ah_json_put_string(b, name);
+}
+
+static ah_status file(ah_injection *in, ah_entry_kind kind, ah_text *json, ah_err *err)
+{
+    return in->at_work ? ah_transcript_stage(in->transcript, kind, json, err)
+                       : ah_transcript_add(in->transcript, kind, json, err);
+}
+
+static bool goes_with(const ah_change *a, const ah_change *b)
+{
+    bool tools = a->tool && b->tool && ah_slice_eq(ah_text_slice(a->by), ah_text_slice(b->by));
+
+    return b->made && (tools || (a->kind == AH_CHANGE_REMOVE && b->kind == AH_CHANGE_REMOVE));
+}
+
+/* One entry for the changes [i, end) that go with the first; returns end. */
+static size_t put_group(ah_injection *in, const ah_changes *c, size_t i, ah_buf *b)
+{
+    const ah_change *first = &c->item[i];
+    bool adds = first->tool != NULL;
+
+    ah_buf_str(b, adds ? "{\"type\":\"tools_added\",\"tools\":["
+                       : "{\"type\":\"tools_removed\",\"names\":[");
+    for (size_t n = 0; i < c->n && goes_with(first, &c->item[i]); i++, n++) {
+        if (n)
+            ah_buf_char(b, ',');
+        if (adds)
+            ah_buf_put(b, ah_text_slice(c->item[i].tool->spec));
+        else
+            ah_json_put_string(b, ah_text_slice(c->item[i].text));
+        put_name(adds ? &in->added : &in->removed,
+                 ah_text_slice(adds ? c->item[i].tool->name : c->item[i].text));
+        *(adds ? &in->n_added : &in->n_removed) += 1;
+    }
+    ah_buf_char(b, ']');
+    if (adds && first->by)
+        ah_buf_fmt(b, ",\"by\":%.*s", AH_FMT(ah_text_slice(first->by)));
+    ah_buf_char(b, '}');
+    return i;
+}
+
+static ah_status file_group(ah_injection *in, const ah_changes *c, size_t *i, ah_err *err)
+{
+    ah_entry_kind kind = c->item[*i].tool ? AH_ENTRY_TOOLS_ADDED : AH_ENTRY_TOOLS_REMOVED;
+    ah_text *json = NULL;
+    ah_status st;
+    ah_buf b;
+
+    ah_buf_init(&b, in->mem, MAX_ENTRY);
+    *i = put_group(in, c, *i, &b);
+    st = ah_text_from_buf(&b, "tools", &json, err);
+    ah_buf_clear(&b);
+    return st == AH_OK ? file(in, kind, json, err) : st;
+}
+
+static ah_status file_text(ah_injection *in, const ah_change *c, ah_err *err)
+{
+    ah_entry_kind kind = c->kind == AH_CHANGE_NOTE ? AH_ENTRY_NOTE : AH_ENTRY_PROMPT;
+
+    return file(in, kind, ah_entry_text(in->mem, kind, ah_text_slice(c->text), in->time), err);
+}
+
+static ah_status file_all(ah_injection *in, const ah_changes *c, ah_err *err)
+{
+    ah_status st = AH_OK;
+    size_t i = 0;
+
+    while (i < c->n && st == AH_OK) {
+        const ah_change *it = &c->item[i];
+
+        if (it->made && (it->tool || it->kind == AH_CHANGE_REMOVE))
+            st = file_group(in, c, &i, err);
+        else if (it->made)
+            st = file_text(in, &c->item[i++], err);
+        else
+            i++;
+    }
+    if (st == AH_OK && (!ah_buf_ok(&in->added) || !ah_buf_ok(&in->removed)))
+        st = ah_err_nomem(err);
+    return st;
+}
+
+ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err)
+{
+    size_t mark = ah_transcript_mark(in->transcript, in->at_work);
+    ah_status st = ah_registry_reserve(in->registry, c->n, err);
+
+    in->n_added = in->n_removed = 0;
+    ah_buf_init(&in->added, in->mem, MAX_NAMES);
+    ah_buf_init(&in->removed, in->mem, MAX_NAMES);
+    for (size_t i = 0; i < c->n && st == AH_OK; i++)
+        st = make(in, &c->item[i], err);
+    if (st == AH_OK)
+        st = file_all(in, c, err);
+    if (st != AH_OK) {
+        ah_transcript_take_back(in->transcript, in->at_work, mark);
+        undo(in, c);
+        in->n_added = in->n_removed = 0;
+    }
+    return st;
+}
+
+/* -- for a run ------------------------------------------------------------------------------ */
+
+static void warn(void *ud, const char *message, ah_slice tool_name)
+{
+    ah_run *run = ud;
+
+    ah_log_put(run->cfg.log, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
+    EMIT(run, AH_EVENT_WARNING, AH_F_STR("message", ah_slice_of(message)),
+         AH_F_STR("tool_name", tool_name));
+}
+
+static bool restarts(const ah_run *run)
+{
+    return run->cfg.adapter->tool_change_mode == AH_TOOLS_RESTART;
+}
+
+/* "a","b" as a JSON list, in the event's scratch. */
+static ah_slice list_of(ah_buf *scratch, const ah_buf *names)
+{
+    ah_buf_reset(scratch, 0);
+    ah_buf_char(scratch, '[');
+    ah_buf_put(scratch, ah_buf_slice(names));
+    ah_buf_char(scratch, ']');
+    return ah_buf_ok(scratch) ? ah_buf_slice(scratch) : ah_slice_of("[]");
+}
+
+static void tell(ah_run *run, const ah_injection *in, const char *strategy, ah_slice after)
+{
+    ah_buf names;
+
+    ah_buf_init(&names, run->cfg.mem, MAX_NAMES);
+    if (in->n_added) {
+        ah_slice list = list_of(&names, &in->added);
+
+        ah_metric_add(run->cfg.metrics, AH_METRIC_TOOLS_INJECTED, (int64_t)in->n_added);
+        ah_log_put(run->cfg.log, AH_LOG_INFO, "%s injected %zu tools after %.*s: %.*s", strategy,
+                   in->n_added, AH_FMT(after), AH_FMT(list));
+        EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list),
+             AH_F_STR("strategy", ah_slice_of(strategy)),
+             AH_F_NUM("timestamp", (double)in->time / 1000));
+    }
+    if (in->n_removed)
+        EMIT(run, AH_EVENT_TOOLS_REMOVED, AH_F_JSON("tool_names", list_of(&names, &in->removed)),
+             AH_F_STR("strategy", ah_slice_of(strategy)));
+    ah_buf_clear(&names);
+}
+
+/* The line after the result that tells the model what it can use now. */
+static void put_hint(ah_run *run, ah_buf *hint, const ah_injection *in)
+{
+    if (!run->cfg.rules->hint || !in->n_added)
+        return;
+    if (hint->len)
+        ah_buf_str(hint, ", ");
+    for (size_t i = 0; i < in->added.len; i++) { /* names hold no quotes and no commas */
+        if (in->added.data[i] == ',')
+            ah_buf_str(hint, ", ");
+        else if (in->added.data[i] != '"')
+            ah_buf_char(hint, in->added.data[i]);
+    }
+}
+
+static ah_status apply(ah_run *run, ah_changes *c, const char *who, ah_slice after, ah_buf *hint,
+                       ah_err *err)
+{
+    ah_injection in = {
+        .mem = run->cfg.mem,
+        .registry = run->cfg.registry,
+        .transcript = run->cfg.transcript,
+        .rules = run->cfg.rules,
+        .at_work = true,
+        .time = ah_run_wall(run),
+        .warn = warn,
+        .ud = run,
+    };
+    ah_status st = ah_inject(&in, c, err);
+
+    if (st == AH_OK) {
+        tell(run, &in, who, after);
+        if (hint)
+            put_hint(run, hint, &in);
+        run->restart = run->restart || (in.n_added && restarts(run));
+    }
+    ah_buf_clear(&in.added);
+    ah_buf_clear(&in.removed);
+    return st;
+}
+
+ah_status ah_inject_from_outside(ah_run *run, ah_changes *c, ah_err *err)
+{
+    return apply(run, c, "script", ah_slice_of("agent"), NULL, err);
+}
+
+/* One strategy's turn with one call. Only a conflict the script wants told ends the run. */
+static ah_status consult(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *hint, ah_err *err)
+{
+    bool fatal = false;
+    ah_changes c;
+    ah_status st;
+
+    ah_changes_init(&c, run->cfg.mem);
+    st = s->vt->after(s->ud, run, call, &c, err);
+    if (st == AH_OK && c.n) {
+        st = apply(run, &c, s->name, ah_text_slice(call->slot->name), hint, err);
+        fatal = st == AH_PROMPT_VALIDATION;
+    }
+    ah_changes_clear(&c);
+    if (st != AH_OK && !fatal)
+        ah_run_warn(run, ah_slice_of(err->message));
+    return fatal ? st : AH_OK;
+}
+
+static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)
+{
+    ah_text *content = NULL;
+    ah_buf b;
+
+    if (!hint->len || !ah_buf_ok(hint) || !call->content)
+        return;
+    ah_buf_init(&b, run->cfg.mem, MAX_ENTRY);
+    ah_buf_fmt(&b, "%.*s\n\nNew tools: %.*s.", AH_FMT(ah_text_slice(call->content)),
+               AH_FMT(ah_buf_slice(hint)));
+    if (ah_text_from_buf(&b, "tool result", &content, NULL) == AH_OK)
+        ah_text_set(&call->content, content);
+    ah_buf_clear(&b);
+}
+
+ah_status ah_inject_after(ah_run *run, ah_call *call, bool strategies, ah_err *err)
+{
+    size_t n = strategies ? run->cfg.n_strategies : 0;
+    ah_status st = AH_OK;
+    ah_buf hint;
+
+    if (!call->changes.n && !n)
+        return AH_OK;
+    ah_buf_init(&hint, run->cfg.mem, MAX_NAMES);
+    if (call->success && call->changes.n)
+        st = apply(run, &call->changes, "tool", ah_text_slice(call->slot->name), &hint, err);
+    for (size_t i = 0; i < n && st == AH_OK; i++)
+        st = consult(run, &run->cfg.strategy[i], call, &hint, err);
+    append_hint(run, call, &hint);
+    ah_buf_clear(&hint);
+    return st;
+}

@@ -1,0 +1,66 @@
+/* Injection: tools that appear, change and go in mid-conversation, and the contract of
+ * the strategies that decide it (seeds 000 and 001). A change is made in one place and
+ * as a whole: registry and transcript stay in step, whoever asked for it. */
+#ifndef AH_RUN_INJECT_H
+#define AH_RUN_INJECT_H
+
+#include "prompt/changes.h"
+
+struct ah_run;
+struct ah_call;
+
+/* What becomes of a tool that is injected under a taken name. */
+typedef enum ah_conflict { AH_CONFLICT_SKIP, AH_CONFLICT_REPLACE, AH_CONFLICT_ERROR } ah_conflict;
+
+enum { AH_MANY_TOOLS = 64, AH_MAX_TOOLS = 128, AH_MAX_RESTARTS = 10 };
+
+/* How a conversation takes injections; kept from run to run. */
+typedef struct ah_inject_rules {
+    int max_tools;
+    ah_conflict on_conflict;
+    bool hint; /* a line after the result names the new tools */
+    int max_restarts;
+    bool warned_many, warned_full; /* each warning is given once */
+} ah_inject_rules;
+
+/* Where changes are made, and what came of them. */
+typedef struct ah_injection {
+    const ah_mem *mem;
+    ah_registry *registry;
+    ah_transcript *transcript;
+    ah_inject_rules *rules;
+    bool at_work; /* a run is at work: entries are staged for its next commit */
+    int64_t time; /* ms since the epoch */
+    void (*warn)(void *ud, const char *message, ah_slice tool_name);
+    void *ud;
+    /* filled in */
+    size_t n_added, n_removed;
+    ah_buf added, removed; /* names, as JSON strings with commas between them; cleared by the caller */
+} ah_injection;
+
+/* Makes all of the changes that can be made; on failure (AH_NOMEM, AH_PROMPT_VALIDATION for
+ * a taken name under AH_CONFLICT_ERROR) none. Tools beyond the most are left out with a warning. */
+ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err);
+
+/* A strategy: sees each answered call, in request order, before the next one is begun, and
+ * says what is to change. Strategies chain: a later one finds the changes of those before it
+ * made. An error of one becomes a warning and loses nothing but its own changes. */
+typedef struct ah_strategy {
+    const char *name; /* for the log and events */
+    const struct ah_strategy_vt {
+        /* The call is answered: name, arguments, content, success and live value stand in it;
+         * the transcript reaches up to before the assistant message, which is pending. */
+        ah_status (*after)(void *ud, struct ah_run *run, const struct ah_call *call, ah_changes *out,
+                           ah_err *err);
+    } * vt;
+    void *ud;
+} ah_strategy;
+
+/* For the run: makes what the call itself asked for (it has succeeded), lets the strategies
+ * see it where they are to, tells what was injected. AH_OK, or why the run must end once the batch is filed. */
+ah_status ah_inject_after(struct ah_run *run, struct ah_call *call, bool strategies, ah_err *err);
+
+/* For the script: changes from outside of calls, while the run is at work. */
+ah_status ah_inject_from_outside(struct ah_run *run, ah_changes *c, ah_err *err);
+
+#endif

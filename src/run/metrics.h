@@ -1,0 +1,30 @@
+/* Counters of a host, read by ah.metrics(). They only grow. */
+#ifndef AH_RUN_METRICS_H
+#define AH_RUN_METRICS_H
+
+#include <stdint.h>
+
+typedef enum ah_metric {
+    AH_METRIC_RUNS,
+    AH_METRIC_REQUESTS,
+    AH_METRIC_RETRIES,
+    AH_METRIC_TOOL_CALLS,
+    AH_METRIC_TOOL_FAILURES,
+    AH_METRIC_TOKENS_INPUT,
+    AH_METRIC_TOKENS_CACHED,
+    AH_METRIC_TOKENS_OUTPUT,
+    AH_METRIC_CACHE_BREAKS,
+    AH_METRIC_TOOLS_INJECTED,
+    AH_METRIC_DISCLOSURE_DYNAMIC,
+    AH_METRIC_DISCLOSURE_RESTARTS,
+    AH_METRICS
+} ah_metric;
+
+typedef struct ah_metrics {
+    int64_t count[AH_METRICS];
+} ah_metrics;
+
+const char *ah_metric_name(ah_metric m);                       /* "agenthost.tools.injected" */
+void ah_metric_add(ah_metrics *m, ah_metric which, int64_t n); /* m NULL: nothing is counted */
+
+#endif

@@ -1,0 +1,25 @@
+/* The mode `dispatcher`: one fixed tool, declared from the start, calls tools that came in
+ * mid-conversation by their names, so that the declarations never change. The transcript
+ * knows nothing of it: calls are unwrapped when they come and wrapped again when lowered. */
+#ifndef AH_WIRE_DISPATCHER_H
+#define AH_WIRE_DISPATCHER_H
+
+#include "wire/offered.h"
+
+#define AH_DISPATCHER "call_tool"
+
+extern const char ah_dispatcher_spec[]; /* its declaration */
+
+/* The note that tells the model of new tools, from their tools_added entry; of removed
+ * ones from theirs. */
+void ah_dispatcher_note(ah_slice json, ah_buf *out);
+
+/* Is the assistant or tool_result entry one about late tools? Then *out is it as the wire
+ * is to show it, and true is returned. */
+bool ah_dispatcher_wrap(const ah_offers *o, const ah_entry *e, ah_buf *out);
+
+/* The call a model made through the dispatcher: name and arguments become the inner ones.
+ * Left alone where it is no such call or its arguments do not say which. */
+void ah_dispatcher_unwrap(const ah_mem *mem, ah_buf *name, ah_buf *arguments);
+
+#endif

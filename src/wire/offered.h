@@ -1,0 +1,53 @@
+/* The tools a model may see at one point of a conversation, as replaying the transcript
+ * gives them, and what a change of them costs on a wire of a given kind. */
+#ifndef AH_WIRE_OFFERED_H
+#define AH_WIRE_OFFERED_H
+
+#include "base/index.h"
+#include "wire/adapter.h"
+
+typedef struct ah_offered {
+    ah_slice name, spec; /* in the entry's text; the name with its quotes */
+    size_t entry;
+    bool late; /* came in mid-conversation, on a wire that takes it there */
+    bool gone; /* removed: its declaration stays until the next break of the cache */
+} ah_offered;
+
+typedef struct ah_offers {
+    ah_offered *tool;
+    size_t n, cap;
+    ah_index index;
+    bool conversing; /* the model has spoken: what comes now is in mid-conversation */
+} ah_offers;
+
+/* What an entry of tools means for the request. */
+typedef enum ah_offer_effect {
+    AH_OFFER_NOTHING, /* the request says nothing of it */
+    AH_OFFER_HEAD,    /* the head changes, and with it what the provider has cached */
+    AH_OFFER_LIST,    /* the head changes where no cache reaches */
+    AH_OFFER_ENTRY,   /* it is lowered where it stands, like a message */
+    AH_OFFER_REVEAL   /* both: declared where no cache reaches, revealed where it stands */
+} ah_offer_effect;
+
+void ah_offers_init(ah_offers *o, const ah_mem *mem); /* it must not move afterwards */
+void ah_offers_clear(ah_offers *o);
+
+/* Takes in a tools_added or tools_removed entry. False: out of memory. */
+bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry,
+                   ah_offer_effect *effect);
+void ah_offers_remove(ah_offers *o, ah_tool_change_mode mode, ah_slice json, ah_offer_effect *effect);
+/* The head is made anew anyway: tombstones go. */
+void ah_offers_sweep(ah_offers *o);
+
+/* The tools that are declared in the head, in order: for (at = 0; (t = ah_offers_head(o, mode, &at));) */
+const ah_offered *ah_offers_head(const ah_offers *o, ah_tool_change_mode mode, size_t *at);
+/* A tool by its name as JSON string, or NULL. */
+const ah_offered *ah_offers_find(const ah_offers *o, ah_slice name);
+
+/* Is a tool that comes in mid-conversation kept out of the cached head? */
+static inline bool ah_mode_keeps_cache(ah_tool_change_mode m)
+{
+    return m != AH_TOOLS_RESTART && m != AH_TOOLS_APPEND;
+}
+
+#endif
