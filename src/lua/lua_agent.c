@@ -3,37 +3,19 @@
 #include <stdlib.h>
 
 #include "lua/lua_adapter.h"
-#include "lua/lua_inject.h"
-#include "lua/lua_observe.h"
+#include "lua/lua_agent.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 
-static const char AGENT[] = "agenthost.agent";
 static const char RUN[] = "agenthost.run";
 
 enum { MAX_SETTINGS = 1 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
 
-/* A conversation and how it is to be run. */
-typedef struct agent {
-    ah_lua *lua;
-    ah_adapter *adapter;
-    ah_registry registry;
-    ah_inject_rules rules;
-    ah_lua_strategies strategies;
-    ah_transcript *transcript;
-    ah_text *settings; /* the settings entry its runs are to have */
-    int max_iterations, retries;
-    bool answer_on_max, throw_on_unknown;
-    double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
-    ah_observer observer;
-    struct run *current;
-} agent;
-
 /* One run at work. */
 typedef struct run {
-    agent *agent;
+    ah_agent *agent;
     ah_driven *driven;
     ah_waiter waiter;
     size_t first; /* the transcript's length before it */
@@ -60,16 +42,16 @@ static bool read_choice(lua_State *L, const char *field, const char *first, cons
     return true;
 }
 
-static void read_limits(lua_State *L, agent *a)
+static void read_limits(lua_State *L, ah_agent *a)
 {
-    a->max_iterations = DEFAULT_ITERATIONS;
-    a->retries = DEFAULT_RETRIES;
-    ah_field_count(L, 1, "ah.run", "max_iterations", 1, &a->max_iterations);
-    ah_field_count(L, 1, "ah.run", "retries", 0, &a->retries);
-    ah_field_number(L, 1, "ah.run", "timeout", 0.001, &a->timeout);
-    ah_field_number(L, 1, "ah.run", "deadline", 0, &a->deadline);
-    a->answer_on_max = read_choice(L, "on_max", "error", "answer");
-    a->throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
+    a->limits.max_iterations = DEFAULT_ITERATIONS;
+    a->limits.retries = DEFAULT_RETRIES;
+    ah_field_count(L, 1, "ah.run", "max_iterations", 1, &a->limits.max_iterations);
+    ah_field_count(L, 1, "ah.run", "retries", 0, &a->limits.retries);
+    ah_field_number(L, 1, "ah.run", "timeout", 0.001, &a->limits.timeout);
+    ah_field_number(L, 1, "ah.run", "deadline", 0, &a->limits.deadline);
+    a->limits.answer_on_max = read_choice(L, "on_max", "error", "answer");
+    a->limits.throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
 }
 
 static void seconds(lua_State *L, const char *name, int64_t *ms)
@@ -100,15 +82,18 @@ static void read_http(lua_State *L, ah_http_limits *limits)
     lua_pop(L, 1);
 }
 
-/* Pushes the model: from outside, the script, the environment, in this order. */
-static void push_model(lua_State *L, const agent *a)
+/* Pushes the model: from outside, the script, the conversation, the environment, in this order. */
+static void push_model(lua_State *L, const ah_agent *a)
 {
     const char *env = getenv("AGENTHOST_MODEL");
+    ah_slice saved = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "model");
 
     if (a->lua->model)
         lua_pushstring(L, a->lua->model->data);
     else if (lua_getfield(L, 1, "model") != LUA_TNIL)
         return;
+    else if (saved.p)
+        ah_lua_push_json(L, saved);
     else if (env && *env)
         lua_pushstring(L, env);
     else
@@ -118,8 +103,9 @@ static void push_model(lua_State *L, const agent *a)
 }
 
 /* A wrong name is the script's mistake and raised; what the world lacks (a key) is not. */
-static ah_status read_model(lua_State *L, agent *a, ah_err *err)
+static ah_status read_model(lua_State *L, ah_agent *a, ah_err *err)
 {
+    ah_adapter *now = NULL;
     ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
     ah_status st;
 
@@ -129,21 +115,28 @@ static ah_status read_model(lua_State *L, agent *a, ah_err *err)
     ah_field_string(L, 1, "ah.run", "api_key", &o.api_key);
     read_http(L, &o.limits);
     push_model(L, a);
-    st = ah_lua_to_adapter(L, -1, &o, &a->adapter, err);
+    st = ah_lua_to_adapter(L, -1, &o, &now, err);
+    if (st == AH_OK) {
+        ah_adapter_unref(a->adapter);
+        a->adapter = now;
+    }
     if (st != AH_OK && st != AH_PROVIDER)
         ah_lua_raise_err(L, err);
     lua_pop(L, 1);
     return st;
 }
 
-static void put_options(lua_State *L, agent *a, ah_buf *b)
+static void put_options(lua_State *L, ah_agent *a, ah_buf *b)
 {
     static const char *const known[] = {"temperature", "max_tokens",  "top_p",     "stop",
                                         "seed",        "tool_choice", "reasoning", NULL};
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
-        ah_buf_str(b, "{}");
+        ah_slice before =
+            ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "options");
+
+        ah_buf_put(b, before.p ? before : ah_slice_of("{}"));
         return;
     }
     ah_fields_check(L, -1, "ah.run: options", known, false);
@@ -153,7 +146,7 @@ static void put_options(lua_State *L, agent *a, ah_buf *b)
 }
 
 /* The model as scripts name it, "provider/model", as a JSON string. */
-static void put_model(lua_State *L, const agent *a, ah_buf *b)
+static void put_model(lua_State *L, const ah_agent *a, ah_buf *b)
 {
     ah_buf *name = ah_lua_push_buf(L, MAX_SETTINGS);
 
@@ -166,7 +159,15 @@ static void put_model(lua_State *L, const agent *a, ah_buf *b)
     lua_pop(L, 1);
 }
 
-static void read_settings(lua_State *L, agent *a)
+/* Where they are not in force already. */
+static ah_status say_settings(ah_agent *a, ah_err *err)
+{
+    if (ah_slice_eq(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), ah_text_slice(a->settings)))
+        return AH_OK;
+    return ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, ah_text_ref(a->settings), err);
+}
+
+static void read_settings(lua_State *L, ah_agent *a, const ah_buf *options)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_SETTINGS);
     ah_err err;
@@ -174,39 +175,42 @@ static void read_settings(lua_State *L, agent *a)
     ah_buf_str(b, "{\"type\":\"settings\",\"model\":");
     put_model(L, a, b);
     ah_buf_str(b, ",\"options\":");
-    put_options(L, a, b);
+    ah_buf_put(b, ah_buf_slice(options));
     ah_buf_char(b, '}');
-    if (ah_text_from_buf(b, "options", &a->settings, &err) != AH_OK ||
-        ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, ah_text_ref(a->settings), &err) != AH_OK)
+    ah_text_set(&a->settings, NULL);
+    if (ah_text_from_buf(b, "options", &a->settings, &err) != AH_OK || say_settings(a, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);
     lua_pop(L, 1);
 }
 
-static void read_system(lua_State *L, agent *a)
+static void read_system(lua_State *L, ah_agent *a)
 {
-    ah_slice text;
+    ah_slice text, before;
+    ah_text *entry;
     ah_err err;
 
     if (!ah_field_string(L, 1, "ah.run", "system", &text))
         return;
     if (!ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
-    if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT,
-                          ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, text, ah_host_wall(NULL)),
-                          &err) != AH_OK)
+    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, text, ah_host_wall(NULL));
+    before = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text");
+    if (entry && ah_slice_eq(before, ah_json_member(ah_text_slice(entry), "text")))
+        ah_text_unref(entry); /* in force already */
+    else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
 }
 
 static void warn(void *ud, const char *message, ah_slice tool_name)
 {
-    const agent *a = ud;
+    const ah_agent *a = ud;
 
     ah_log_put(&a->observer.records, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
 }
 
 /* Makes changes while no run is at work. */
-static ah_status change(agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err)
+static ah_status change(ah_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err)
 {
     ah_injection in = {.mem = &a->lua->mem,
                        .registry = &a->registry,
@@ -222,8 +226,35 @@ static ah_status change(agent *a, ah_inject_rules *rules, ah_changes *c, ah_err 
     return st;
 }
 
+/* The tools that a conversation offers already: those that are given again, the same as they
+ * were, only need their handlers; the rest is stale. */
+static ah_status bind_tools(ah_agent *a, ah_changes *c, ah_err *err)
+{
+    ah_offers offers;
+    ah_status st = AH_OK;
+
+    if (a->transcript->n == 0)
+        return AH_OK;
+    ah_offers_init(&offers, &a->lua->mem);
+    st = ah_offers_replay(&offers, a->transcript, err);
+    if (st == AH_OK)
+        st = ah_registry_reserve(&a->registry, offers.n + c->n, err);
+    for (size_t i = 0; i < offers.n && st == AH_OK; i++) {
+        ah_tool *stale = NULL;
+
+        if (offers.tool[i].gone)
+            continue;
+        st = ah_tool_stale(&a->lua->mem, offers.tool[i].spec, &stale, err);
+        if (st == AH_OK)
+            ah_registry_put(&a->registry, stale);
+        ah_tool_unref(stale);
+    }
+    ah_offers_clear(&offers);
+    return st == AH_OK ? ah_changes_rebind(c, &a->registry, err) : st;
+}
+
 /* What is declared at the start knows no limit and no second tool of a name. */
-static void read_tools(lua_State *L, agent *a)
+static void read_tools(lua_State *L, ah_agent *a)
 {
     ah_inject_rules strict = {.max_tools = INT_MAX,
                               .on_conflict = AH_CONFLICT_ERROR,
@@ -233,10 +264,10 @@ static void read_tools(lua_State *L, agent *a)
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
-        return;
+        lua_newtable(L);
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
-    if (change(a, &strict, c, &err) != AH_OK)
+    if (bind_tools(a, c, &err) != AH_OK || change(a, &strict, c, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     lua_pop(L, 2);
 }
@@ -250,7 +281,7 @@ static ah_entry_kind kind_of(ah_slice name)
     return (ah_entry_kind)k;
 }
 
-static void add_entry(lua_State *L, agent *a, ah_entry_kind kind, ah_slice json)
+static void add_entry(lua_State *L, ah_agent *a, ah_entry_kind kind, ah_slice json)
 {
     ah_err err;
 
@@ -259,7 +290,7 @@ static void add_entry(lua_State *L, agent *a, ah_entry_kind kind, ah_slice json)
 }
 
 /* `messages`: an earlier conversation, checked for pairing. */
-static void read_messages(lua_State *L, agent *a)
+static void read_messages(lua_State *L, ah_agent *a)
 {
     int top = lua_gettop(L);
     ah_err err;
@@ -289,9 +320,9 @@ static void read_messages(lua_State *L, agent *a)
 
 /* -- agents ------------------------------------------------------------------------------ */
 
-static agent *check_agent(lua_State *L)
+ah_agent *ah_lua_check_agent(lua_State *L)
 {
-    return luaL_checkudata(L, 1, AGENT);
+    return luaL_checkudata(L, 1, AH_AGENT);
 }
 
 /* The array part: the user's text, or nothing. Pushed as string or nil. */
@@ -318,52 +349,86 @@ static int push_failure(lua_State *L, const ah_err *err, int reply)
     return 2;
 }
 
-/* Table at 1 -> agent on top, or a failure: nil err. A raise leaves it to the collector. */
-static bool new_agent(lua_State *L, const char *what)
+int ah_lua_fail(lua_State *L, const ah_err *err)
 {
-    agent *a;
-    ah_err err;
+    return push_failure(L, err, 0);
+}
 
-    ah_fields_check(L, 1, what, fields, true);
-    a = lua_newuserdatauv(L, sizeof *a, 0);
-    *a = (agent){.lua = ah_lua_of(L)};
+ah_agent *ah_lua_push_agent(lua_State *L)
+{
+    ah_agent *a = lua_newuserdatauv(L, sizeof *a, 0);
+
+    *a = (ah_agent){.lua = ah_lua_of(L)};
     ah_observer_init(&a->observer, a->lua);
     ah_registry_init(&a->registry, &a->lua->mem);
     ah_lua_strategies_init(&a->strategies, a->lua);
-    luaL_setmetatable(L, AGENT);
-    if (!(a->transcript = ah_transcript_new(&a->lua->mem)))
+    luaL_setmetatable(L, AH_AGENT);
+    return a;
+}
+
+ah_status ah_lua_read_model(lua_State *L, ah_agent *a, ah_err *err)
+{
+    int top = lua_gettop(L);
+    ah_buf *options = ah_lua_push_buf(L, MAX_SETTINGS);
+    ah_status st;
+
+    put_options(L, a, options); /* first: what is wrong with them must change nothing */
+    st = read_model(L, a, err);
+    if (st == AH_OK)
+        read_settings(L, a, options);
+    lua_settop(L, top);
+    return st;
+}
+
+ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err *err)
+{
+    ah_status st;
+
+    ah_fields_check(L, 1, what, fields, true);
+    if (!a->transcript && !(a->transcript = ah_transcript_new(&a->lua->mem)))
         ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
     read_limits(L, a);
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
-    if (read_model(L, a, &err) != AH_OK) {
-        push_failure(L, &err, 0);
-        return false;
-    }
-    read_settings(L, a);
+    if ((st = ah_lua_read_model(L, a, err)) != AH_OK)
+        return st;
     read_system(L, a);
     read_tools(L, a);
     read_messages(L, a);
-    return true;
+    return AH_OK;
+}
+
+/* Table at 1 -> agent on top, or a failure: nil err. A raise leaves it to the collector. */
+static bool new_agent(lua_State *L, const char *what)
+{
+    ah_agent *a = ah_lua_push_agent(L);
+    ah_err err;
+
+    if (ah_lua_read_agent(L, a, what, &err) == AH_OK)
+        return true;
+    push_failure(L, &err, 0);
+    return false;
 }
 
 static int agent_gc(lua_State *L)
 {
-    agent *a = check_agent(L);
+    ah_agent *a = ah_lua_check_agent(L);
 
     if (a->current) { /* both are garbage: the run goes first */
         ah_driven_free(a->current->driven);
         a->current->driven = NULL;
         a->current = NULL;
     }
+    ah_lowered_clear(&a->wire);
     ah_observer_clear(&a->observer);
     ah_registry_clear(&a->registry);
     ah_lua_strategies_clear(&a->strategies);
     ah_transcript_unref(a->transcript);
     a->transcript = NULL;
     ah_adapter_unref(a->adapter);
-    a->adapter = NULL;
+    ah_adapter_unref(a->before);
+    a->adapter = a->before = NULL;
     ah_text_set(&a->settings, NULL);
     return 0;
 }
@@ -395,42 +460,31 @@ static void on_done(void *ud, ah_driven *d)
     ah_waiter_done(&r->waiter);
 }
 
-/* Settings in force at the transcript's end. */
-static ah_slice settings_in(const ah_transcript *t)
-{
-    for (size_t i = t->n; i > 0; i--)
-        if (t->entry[i - 1].kind == AH_ENTRY_SETTINGS)
-            return ah_text_slice(t->entry[i - 1].json);
-    return (ah_slice){NULL, 0};
-}
-
-/* Says what is not yet said: settings, the user's text. */
-static ah_status open_turn(agent *a, ah_slice text, ah_err *err)
+/* Says what is not yet said: settings (a last call without tools changed them), the user's text. */
+static ah_status open_turn(ah_agent *a, ah_slice text, ah_err *err)
 {
     ah_transcript *t = a->transcript;
-    ah_status st = AH_OK;
+    ah_status st = say_settings(a, err);
 
-    if (!ah_slice_eq(settings_in(t), ah_text_slice(a->settings)))
-        st = ah_transcript_add(t, AH_ENTRY_SETTINGS, ah_text_ref(a->settings), err);
-    if (st == AH_OK && text.p)
-        st = ah_transcript_add(t, AH_ENTRY_USER,
-                               ah_entry_text(t->mem, AH_ENTRY_USER, text, ah_host_wall(NULL)), err);
-    return st;
+    if (!text.p || st != AH_OK)
+        return st;
+    return ah_transcript_add(t, AH_ENTRY_USER,
+                             ah_entry_text(t->mem, AH_ENTRY_USER, text, ah_host_wall(NULL)), err);
 }
 
 /* The earliest of its own and of the run around it. */
-static int64_t deadline_of(const agent *a, const ah_driven *parent, int64_t now)
+static int64_t deadline_of(const ah_agent *a, const ah_driven *parent, int64_t now)
 {
     int64_t at = parent ? ah_run_deadline(ah_driven_run(parent)) : 0;
 
-    if (a->deadline > 0 && (!at || (int64_t)(a->deadline * 1000) < at))
-        at = (int64_t)(a->deadline * 1000);
-    if (a->timeout > 0 && (!at || now + (int64_t)(a->timeout * 1000) < at))
-        at = now + (int64_t)(a->timeout * 1000);
+    if (a->limits.deadline > 0 && (!at || (int64_t)(a->limits.deadline * 1000) < at))
+        at = (int64_t)(a->limits.deadline * 1000);
+    if (a->limits.timeout > 0 && (!at || now + (int64_t)(a->limits.timeout * 1000) < at))
+        at = now + (int64_t)(a->limits.timeout * 1000);
     return at;
 }
 
-static void configure(agent *a, run *r, ah_driven *parent, ah_run_config *cfg)
+static void configure(ah_agent *a, run *r, ah_driven *parent, ah_run_config *cfg)
 {
     ah_host *host = a->lua->host;
 
@@ -442,15 +496,16 @@ static void configure(agent *a, run *r, ah_driven *parent, ah_run_config *cfg)
         .parent = parent ? ah_run_id(ah_driven_run(parent)) : 0,
         .adapter = a->adapter,
         .transcript = a->transcript,
+        .wire = &a->wire,
         .registry = &a->registry,
         .rules = &a->rules,
         .strategy = a->strategies.item,
         .n_strategies = a->strategies.n,
         .metrics = &host->metrics,
-        .max_iterations = a->max_iterations,
-        .answer_on_max = a->answer_on_max,
-        .throw_on_unknown = a->throw_on_unknown,
-        .retries = a->retries,
+        .max_iterations = a->limits.max_iterations,
+        .answer_on_max = a->limits.answer_on_max,
+        .throw_on_unknown = a->limits.throw_on_unknown,
+        .retries = a->limits.retries,
         .deadline = deadline_of(a, parent, ah_host_now(host)),
         .wall = ah_host_wall,
         .random = ah_host_random,
@@ -461,7 +516,17 @@ static void configure(agent *a, run *r, ah_driven *parent, ah_run_config *cfg)
     };
 }
 
-static ah_status begin(agent *a, run *r, ah_slice text, ah_err *err)
+static void prepare_wire(ah_agent *a)
+{
+    if (!a->wire.mem)
+        ah_lowered_init(&a->wire, &a->lua->mem, a->adapter, a->transcript);
+    else if (a->wire.adapter != a->adapter)
+        ah_lowered_use(&a->wire, a->adapter);
+    ah_adapter_unref(a->before);
+    a->before = NULL;
+}
+
+static ah_status begin(ah_agent *a, run *r, ah_slice text, ah_err *err)
 {
     ah_host *host = a->lua->host;
     ah_driven *parent = a->lua->running ? a->lua->running->job.of : NULL;
@@ -469,6 +534,7 @@ static ah_status begin(agent *a, run *r, ah_slice text, ah_err *err)
     ah_run *core;
     ah_status st;
 
+    prepare_wire(a);
     r->first = a->transcript->n;
     configure(a, r, parent, &cfg);
     if ((st = open_turn(a, text, err)) != AH_OK ||
@@ -510,7 +576,7 @@ static bool has_spoken(const ah_transcript *t)
 /* Agent at `at`, text (or nil) at `at` + 1: runs until there is a reply. */
 static int run_agent(lua_State *L, int at)
 {
-    agent *a = luaL_checkudata(L, at, AGENT);
+    ah_agent *a = luaL_checkudata(L, at, AH_AGENT);
     ah_slice text = {NULL, 0};
     ah_err err;
     run *r;
@@ -542,7 +608,7 @@ static int run_agent(lua_State *L, int at)
 static int ah_run_call(lua_State *L)
 {
     lua_settop(L, 1);
-    if (!new_agent(L, "ah.run")) /* -- t agent */
+    if (!new_agent(L, "ah.run")) /* -- t ah_agent */
         return 2;
     push_text(L); /* -- t agent text */
     return run_agent(L, 2);
@@ -564,7 +630,7 @@ static int ah_agent_call(lua_State *L)
 /* agent:run(text): continues its conversation. */
 static int agent_run(lua_State *L)
 {
-    check_agent(L);
+    ah_lua_check_agent(L);
     if (!lua_isnoneornil(L, 2))
         luaL_checktype(L, 2, LUA_TSTRING);
     lua_settop(L, 2);
@@ -574,7 +640,7 @@ static int agent_run(lua_State *L)
 /* agent:send(text): during a run, queued to the next commit; else said in the next run. */
 static int agent_send(lua_State *L)
 {
-    agent *a = check_agent(L);
+    ah_agent *a = ah_lua_check_agent(L);
     ah_slice text;
     ah_text *entry;
     ah_err err;
@@ -592,7 +658,7 @@ static int agent_send(lua_State *L)
 }
 
 /* Changes of the script's: in the run at work, to its next commit; else at once. */
-static int make_changes(lua_State *L, agent *a, ah_changes *c)
+static int make_changes(lua_State *L, ah_agent *a, ah_changes *c)
 {
     ah_err err;
     ah_status st = a->current ? ah_inject_from_outside(ah_driven_run(a->current->driven), c, &err)
@@ -604,7 +670,7 @@ static int make_changes(lua_State *L, agent *a, ah_changes *c)
 /* agent:add_tools(tool | { tools }) */
 static int agent_add_tools(lua_State *L)
 {
-    agent *a = check_agent(L);
+    ah_agent *a = ah_lua_check_agent(L);
     ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
     ah_text *by;
 
@@ -620,7 +686,7 @@ static int agent_add_tools(lua_State *L)
 /* agent:remove_tools(name | { names }) */
 static int agent_remove_tools(lua_State *L)
 {
-    agent *a = check_agent(L);
+    ah_agent *a = ah_lua_check_agent(L);
     ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
 
     ah_lua_remove_tools(L, 2, "agent:remove_tools", c);
@@ -630,7 +696,7 @@ static int agent_remove_tools(lua_State *L)
 /* agent:cancel(): ends the run at work, if there is one, with `cancelled`. */
 static int agent_cancel(lua_State *L)
 {
-    agent *a = check_agent(L);
+    ah_agent *a = ah_lua_check_agent(L);
 
     if (a->current)
         ah_driven_cancel(a->current->driven, AH_CANCELLED, "cancelled by the script");
@@ -640,13 +706,13 @@ static int agent_cancel(lua_State *L)
 /* agent:transcript(): the conversation as JSON text. */
 static int agent_transcript(lua_State *L)
 {
-    ah_lua_push_transcript(L, check_agent(L)->transcript);
+    ah_lua_push_transcript(L, ah_lua_check_agent(L)->transcript);
     return 1;
 }
 
 static int agent_tostring(lua_State *L)
 {
-    agent *a = check_agent(L);
+    ah_agent *a = ah_lua_check_agent(L);
 
     lua_pushfstring(L, "agent %s/%s, %d tools, %d entries", a->adapter->provider->data,
                     a->adapter->model->data, (int)a->registry.live, (int)a->transcript->n);
@@ -662,12 +728,16 @@ void ah_lua_open_agent(lua_State *L)
                                        {"add_tools", agent_add_tools},
                                        {"remove_tools", agent_remove_tools},
                                        {"transcript", agent_transcript},
+                                       {"save", ah_lua_agent_save},
+                                       {"fork", ah_lua_agent_fork},
+                                       {"use", ah_lua_agent_use},
                                        {NULL, NULL}};
     static const luaL_Reg run_meta[] = {{"__gc", run_gc}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {{"run", ah_run_call}, {"agent", ah_agent_call}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"run", ah_run_call}, {"agent", ah_agent_call}, {"load", ah_lua_load}, {NULL, NULL}};
 
     ah_lua_open_reply(L);
-    luaL_newmetatable(L, AGENT);
+    luaL_newmetatable(L, AH_AGENT);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
     lua_setfield(L, -2, "__index");

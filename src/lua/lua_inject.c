@@ -343,6 +343,14 @@ static void read_strategy(lua_State *L, ah_lua_strategies *s, int at)
     own->ref = ah_lua_ref(L);
 }
 
+static void reserve_strategies(lua_State *L, ah_lua_strategies *s, size_t n)
+{
+    s->own = ah_alloc(&s->lua->mem, n * sizeof *s->own);
+    s->item = ah_alloc(&s->lua->mem, n * sizeof *s->item);
+    if (!s->own || !s->item)
+        ah_lua_raise_nomem(L);
+}
+
 void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s)
 {
     lua_Integer n;
@@ -352,15 +360,28 @@ void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s)
     n = luaL_len(L, -1);
     if (n > MAX_STRATEGIES)
         ah_lua_raise(L, AH_USAGE, "ah.run: at most %d strategies, found %d", MAX_STRATEGIES, (int)n);
-    s->own = ah_alloc(&s->lua->mem, (size_t)n * sizeof *s->own);
-    s->item = ah_alloc(&s->lua->mem, (size_t)n * sizeof *s->item);
-    if (n > 0 && (!s->own || !s->item))
-        ah_lua_raise_nomem(L);
+    if (n > 0)
+        reserve_strategies(L, s, (size_t)n);
     for (lua_Integer i = 1; i <= n; i++) {
         lua_geti(L, -1, i);
         read_strategy(L, s, (int)i);
     }
     lua_pop(L, 1);
+}
+
+void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_strategies *from)
+{
+    if (from->n == 0)
+        return;
+    reserve_strategies(L, s, from->n);
+    for (size_t i = 0; i < from->n; i++) {
+        s->own[i] = from->own[i];
+        s->own[i].by = ah_text_ref(from->own[i].by);
+        s->own[i].ref = LUA_NOREF;
+        s->item[s->n++] = (ah_strategy){s->own[i].name, &lua_strategy_vt, &s->own[i]};
+        lua_rawgeti(L, LUA_REGISTRYINDEX, from->own[i].ref);
+        s->own[i].ref = ah_lua_ref(L);
+    }
 }
 
 void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules)

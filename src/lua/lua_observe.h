@@ -16,6 +16,8 @@ typedef struct ah_observer {
 
 void ah_observer_init(ah_observer *o, ah_lua *h);
 void ah_observer_clear(ah_observer *o);
+/* Makes o, which was initialised, observe as `from` does. Raises when out of memory. */
+void ah_observer_copy(lua_State *L, ah_observer *o, const ah_observer *from);
 /* Reads `on` and `log` from the table at idx; raises for what is no observer. The
  * observer must not move afterwards. */
 void ah_observer_read(lua_State *L, int idx, ah_observer *o);

@@ -46,7 +46,7 @@ bool ah_registry_had(const ah_registry *r, ah_slice name)
 
 ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err)
 {
-    ah_registered *grown = ah_grow(r->mem, r->slot, &r->cap, r->n + more, sizeof *grown);
+    ah_registered *grown = ah_grow(r->mem, r->slot, &r->cap, r->n + more + 1, sizeof *grown);
 
     if (grown)
         r->slot = grown;
@@ -91,6 +91,19 @@ bool ah_registry_remove(ah_registry *r, ah_slice name)
     s->tool = NULL;
     r->live--;
     return true;
+}
+
+ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err)
+{
+    ah_status st = ah_registry_reserve(dst, src->n, err);
+
+    for (size_t i = 0; i < src->n && st == AH_OK; i++) {
+        dst->slot[i] = (ah_registered){ah_text_ref(src->slot[i].name), ah_tool_ref(src->slot[i].tool)};
+        ah_index_put(&dst->index, ah_text_slice(src->slot[i].name), i);
+        dst->n++;
+    }
+    dst->live = st == AH_OK ? src->live : 0;
+    return st;
 }
 
 ah_tool *ah_registry_next(const ah_registry *r, size_t *at)

@@ -32,6 +32,8 @@ ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err);
 ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
 /* The same, but takes the place of a tool of that name. After ah_registry_reserve. */
 void ah_registry_put(ah_registry *r, ah_tool *tool);
+/* Makes dst, which is empty, know what src knows. */
+ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err);
 /* False: there is none of that name. */
 bool ah_registry_remove(ah_registry *r, ah_slice name);
 

@@ -123,6 +123,27 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
     return AH_OK;
 }
 
+ah_status ah_tool_stale(const ah_mem *mem, ah_slice spec, ah_tool **out, ah_err *err)
+{
+    ah_tool *t = ah_alloc(mem, sizeof *t);
+    ah_status st = t ? AH_OK : ah_err_nomem(err);
+
+    if (!t)
+        return st;
+    *t = (ah_tool){.mem = mem, .refs = 1, .no_handler = true, .stale = true};
+    t->name = ah_text_new(mem, ah_json_inside(ah_json_member(spec, "name")));
+    t->spec = ah_text_new(mem, spec);
+    if (!t->name || !t->spec)
+        st = ah_err_nomem(err);
+    else
+        st = no_params(mem, &t->params, err);
+    if (st == AH_OK)
+        *out = t;
+    else
+        ah_tool_unref(t);
+    return st;
+}
+
 void ah_value_release(ah_value *v)
 {
     if (v->vt)

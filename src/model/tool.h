@@ -46,6 +46,7 @@ struct ah_tool {
     ah_text *spec; /* {"description":..,"name":..,"parameters":{..}}, canonical */
     ah_schema *params, *result;
     bool parallel, no_handler;
+    bool stale; /* of an earlier session of a loaded conversation */
     int64_t timeout_ms;
     const ah_tool_vt *vt;
     ah_value handler;
@@ -53,6 +54,9 @@ struct ah_tool {
 
 /* AH_PROMPT_VALIDATION names the field that is wrong. */
 ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, ah_err *err);
+/* A tool of which only the specification is left: {"name","description","parameters"}, checked
+ * JSON. It stays declared; a call to it is answered with `stale`. */
+ah_status ah_tool_stale(const ah_mem *mem, ah_slice spec, ah_tool **out, ah_err *err);
 ah_tool *ah_tool_ref(ah_tool *t);
 void ah_tool_unref(ah_tool *t);
 

@@ -360,6 +360,28 @@ void ah_transcript_commit(ah_transcript *t)
     commit_staged(t);
 }
 
+ah_status ah_transcript_copy(const ah_transcript *t, ah_transcript **out, ah_err *err)
+{
+    ah_transcript *copy = ah_transcript_new(t->mem);
+    ah_status st = copy ? AH_OK : ah_err_nomem(err);
+
+    for (size_t i = 0; i < t->n && st == AH_OK; i++)
+        st = ah_transcript_add(copy, t->entry[i].kind, ah_text_ref(t->entry[i].json), err);
+    if (st == AH_OK)
+        *out = copy;
+    else
+        ah_transcript_unref(copy);
+    return st;
+}
+
+ah_slice ah_transcript_last(const ah_transcript *t, ah_entry_kind kind)
+{
+    for (size_t i = t->n; i > 0; i--)
+        if (t->entry[i - 1].kind == kind)
+            return ah_text_slice(t->entry[i - 1].json);
+    return (ah_slice){NULL, 0};
+}
+
 /* -- soundness ------------------------------------------------------------ */
 
 /* The calls of entry `at` against the results that follow it; returns how many follow. */

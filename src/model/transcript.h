@@ -59,6 +59,15 @@ ah_transcript *ah_transcript_new(const ah_mem *mem); /* NULL when out of memory 
 ah_transcript *ah_transcript_ref(ah_transcript *t);
 void ah_transcript_unref(ah_transcript *t);
 
+/* One from its JSON text, as ah_transcript_print gives it: sound, the pending turn settled (a
+ * call without an answer gets one that says so). Entries of unknown kinds are left out. AH_USAGE
+ * says what is wrong with a text that is none. (transcript_read.c) */
+ah_status ah_transcript_read(const ah_mem *mem, ah_slice text, ah_transcript **out, ah_err *err);
+/* Another one with the same entries; without the pending turn. */
+ah_status ah_transcript_copy(const ah_transcript *t, ah_transcript **out, ah_err *err);
+/* The text of the last entry of that kind; .p NULL: there is none. */
+ah_slice ah_transcript_last(const ah_transcript *t, ah_entry_kind kind);
+
 /* Appends outside a turn; takes json (also on failure). */
 ah_status ah_transcript_add(ah_transcript *t, ah_entry_kind kind, ah_text *json, ah_err *err);
 

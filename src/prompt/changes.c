@@ -77,3 +77,31 @@ ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_err *err)
 {
     return put_text(c, AH_CHANGE_PROMPT, text, err);
 }
+
+ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, ah_err *err)
+{
+    size_t n = 0;
+    ah_status st = ah_registry_reserve(r, c->n, err);
+
+    if (st != AH_OK)
+        return st;
+    for (size_t i = 0; i < c->n; i++) {
+        ah_tool *given = c->item[i].tool;
+        const ah_tool *there = given ? ah_registry_find(r, ah_text_slice(given->name)) : NULL;
+
+        if (!there || !there->stale) {
+            c->item[n++] = c->item[i];
+            continue;
+        }
+        if (ah_slice_eq(ah_text_slice(there->spec), ah_text_slice(given->spec))) {
+            ah_registry_put(r, given);
+            ah_tool_unref(given);
+            ah_text_unref(c->item[i].by);
+            continue;
+        }
+        c->item[n] = c->item[i];
+        c->item[n++].kind = AH_CHANGE_REPLACE; /* declared anew, with another definition */
+    }
+    c->n = n;
+    return AH_OK;
+}

@@ -40,4 +40,8 @@ ah_status ah_changes_remove(ah_changes *c, ah_slice name, ah_err *err);
 ah_status ah_changes_note(ah_changes *c, ah_slice text, ah_err *err);
 ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_err *err);
 
+/* Takes out the additions whose tool is in the registry with the very same specification, and
+ * puts them there: a conversation that goes on gets its handlers back. */
+ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, ah_err *err);
+
 #endif

@@ -95,6 +95,12 @@ static bool look_up(ah_call *c, const ah_registry *r)
                           "{\"name\": \"...\", \"arguments\": {...}}");
     else if (!c->tool)
         refuse_unknown(c, r);
+    else if (c->tool->stale)
+        ah_call_refuse(
+            c,
+            "Tool '%s' is stale: it is of an earlier session of this conversation and was not "
+            "found again. Nothing was run.",
+            c->tool->name->data);
     else if (c->tool->no_handler)
         ah_call_refuse(c, "Tool '%s' cannot be called: it has no handler.", c->tool->name->data);
     return c->state == AH_CALL_WAITING;

@@ -138,7 +138,7 @@ static ah_status open_exchange(ah_run *run)
     ah_err *err = &run->result.err;
     ah_break brk = AH_BREAK_NONE;
     size_t entry = 0;
-    ah_status st = ah_lowered_update(&run->wire, &brk, &entry, err);
+    ah_status st = ah_lowered_update(run->cfg.wire, &brk, &entry, err);
 
     if (st != AH_OK)
         return st;
@@ -158,7 +158,7 @@ static void start_exchange(ah_run *run)
         ah_run_fail(run);
         return;
     }
-    n = ah_lowered_body(&run->wire, body);
+    n = ah_lowered_body(run->cfg.wire, body);
     for (size_t i = 0; i < n; i++)
         bytes += body[i].n;
     run->exchange = ++run->last_id;
@@ -315,7 +315,7 @@ static void put_no_choice(ah_buf *b, ah_slice options)
 /* on_max = "answer": one more model call, tools declared but not to be chosen. */
 static ah_status ask_for_answer(ah_run *run)
 {
-    ah_slice settings = run->wire.settings, model = ah_json_member(settings, "model");
+    ah_slice settings = run->cfg.wire->settings, model = ah_json_member(settings, "model");
     ah_err *err = &run->result.err;
     ah_text *t = NULL;
     ah_status st;
@@ -449,7 +449,6 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     run->state = RUN_NEXT;
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);
-    ah_lowered_init(&run->wire, cfg->mem, cfg->adapter, cfg->transcript);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
     if (!ah_run_reserve(run, 0)) {
         ah_run_free(run);
@@ -474,7 +473,6 @@ void ah_run_free(ah_run *run)
         ah_turn_settle(run, AH_CANCELLED);
     close_exchange(run);
     ah_turn_clear(run);
-    ah_lowered_clear(&run->wire);
     ah_buf_clear(&run->text);
     ah_adapter_unref(run->cfg.adapter);
     ah_transcript_unref(run->cfg.transcript);
@@ -592,7 +590,7 @@ int ah_run_iterations(const ah_run *run)
 
 const ah_lowered *ah_run_lowered(const ah_run *run)
 {
-    return &run->wire;
+    return run->cfg.wire;
 }
 
 int64_t ah_run_id(const ah_run *run)

@@ -21,9 +21,11 @@ typedef struct ah_run_config {
     const ah_mem *mem;
     const ah_log *log;
     const ah_secrets *secrets;
-    int64_t id, parent;          /* parent 0: none */
-    ah_adapter *adapter;         /* referenced */
-    ah_transcript *transcript;   /* referenced; the run appends */
+    int64_t id, parent;        /* parent 0: none */
+    ah_adapter *adapter;       /* referenced */
+    ah_transcript *transcript; /* referenced; the run appends */
+    ah_lowered
+        *wire; /* of adapter and transcript; kept from run to run, so that a run costs what is new */
     ah_registry *registry;       /* borrowed until the run is freed, like all that follows */
     ah_inject_rules *rules;      /* how tools are injected */
     const ah_strategy *strategy; /* in the order in which they see each call */

@@ -17,7 +17,6 @@ struct ah_run {
     ah_need *need; /* a queue, first at need_at */
     size_t need_at, n_needs, cap_needs;
 
-    ah_lowered wire;
     ah_assembly msg;
     ah_reader *reader;
     uint32_t exchange; /* id, 0: none */

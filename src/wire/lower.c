@@ -177,9 +177,30 @@ static void make_head(ah_lowered *w)
     w->adapter->vt->head(w->adapter, w);
 }
 
-ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)
+/* Forgets what was lowered, but not which breaks were told. */
+static void begin_anew(ah_lowered *w)
 {
-    *brk = AH_BREAK_NONE;
+    w->told = w->told > w->done ? w->told : w->done;
+    w->done = w->n_head = w->n_body = 0;
+    w->settings = w->system = (ah_slice){NULL, 0};
+    w->redo_head = true;
+    ah_offers_clear(&w->offers);
+    ah_buf_reset(&w->head, 0);
+    ah_buf_reset(&w->body, 0);
+}
+
+void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter)
+{
+    w->adapter = adapter;
+    begin_anew(w);
+    if (w->requests > 0)
+        w->anew = AH_BREAK_MODEL;
+}
+
+static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)
+{
+    *brk = w->anew;
+    *entry = w->told;
     w->redo_head = w->redo_head || w->requests == 0;
     for (; w->done < w->transcript->n; w->done++) {
         ah_break b = take(w, w->done);
@@ -188,20 +209,35 @@ ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err 
             continue;
         w->redo_head = true;
         ah_offers_sweep(&w->offers);
-        if (w->requests > 0 && (*brk == AH_BREAK_NONE || b == AH_BREAK_RESTART)) {
-            *brk = b;
-            *entry = w->done;
-        }
+        if (w->requests == 0 || w->done < w->told || (*brk != AH_BREAK_NONE && b != AH_BREAK_RESTART))
+            continue;
+        *brk = b;
+        *entry = w->done;
     }
     if (w->redo_head)
         make_head(w);
-    w->redo_head = false;
-    w->requests++;
     if (w->status != AH_OK)
         return ah_err_nomem(err);
     if (!ah_buf_ok(&w->head))
         return ah_buf_error(&w->head, "the request's head", err);
     return ah_buf_ok(&w->body) ? AH_OK : ah_buf_error(&w->body, "the request", err);
+}
+
+ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)
+{
+    ah_status st;
+
+    w->status = AH_OK;
+    st = take_all(w, brk, entry, err);
+    if (st != AH_OK) { /* half of it may be there */
+        begin_anew(w);
+        return st;
+    }
+    w->redo_head = false;
+    w->anew = AH_BREAK_NONE;
+    w->told = 0;
+    w->requests++;
+    return AH_OK;
 }
 
 ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind, size_t *entry)

@@ -45,14 +45,20 @@ struct ah_lowered {
     size_t system_entry;
     size_t done; /* entries lowered so far */
     bool redo_head;
+    ah_break anew; /* lowered from the beginning again, for this reason; none where nothing changed */
+    size_t told;   /* entries whose breaks were told before that */
     size_t requests;
-    ah_status status; /* sticky */
+    ah_status status; /* of this update */
 };
 
 /* Adapter and transcript are borrowed and must outlive it. */
 void ah_lowered_init(ah_lowered *w, const ah_mem *mem, const ah_adapter *adapter,
                      const ah_transcript *t);
 void ah_lowered_clear(ah_lowered *w);
+
+/* The conversation goes on with another adapter: everything is lowered anew, and the next
+ * update says AH_BREAK_MODEL where there were requests before. */
+void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter);
 
 /* Brings it up to the transcript's end, for the next request. *brk says why the
  * request does not begin with the last one's segments, *entry which entry did it. */

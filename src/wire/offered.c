@@ -139,6 +139,22 @@ void ah_offers_remove(ah_offers *o, ah_tool_change_mode mode, ah_slice json, ah_
     }
 }
 
+ah_status ah_offers_replay(ah_offers *o, const ah_transcript *t, ah_err *err)
+{
+    ah_offer_effect effect;
+
+    for (size_t i = 0; i < t->n; i++) {
+        ah_slice json = ah_text_slice(t->entry[i].json);
+
+        if (t->entry[i].kind == AH_ENTRY_TOOLS_REMOVED)
+            ah_offers_remove(o, AH_TOOLS_APPEND, json, &effect);
+        else if (t->entry[i].kind == AH_ENTRY_TOOLS_ADDED &&
+                 !ah_offers_add(o, AH_TOOLS_APPEND, json, i, &effect))
+            return ah_err_nomem(err);
+    }
+    return AH_OK;
+}
+
 void ah_offers_sweep(ah_offers *o)
 {
     size_t n = 0;

@@ -36,6 +36,8 @@ void ah_offers_clear(ah_offers *o);
 bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry,
                    ah_offer_effect *effect);
 void ah_offers_remove(ah_offers *o, ah_tool_change_mode mode, ah_slice json, ah_offer_effect *effect);
+/* The tools at the transcript's end. */
+ah_status ah_offers_replay(ah_offers *o, const ah_transcript *t, ah_err *err);
 /* The head is made anew anyway: tombstones go. */
 void ah_offers_sweep(ah_offers *o);
 

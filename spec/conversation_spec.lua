@@ -1,0 +1,398 @@
+-- Conversations that last: agent:save, ah.load, agent:fork, agent:use. docs/lua.md,
+-- "Conversations that last".
+local ah = require "agenthost"
+local sound = require "support.sound"
+
+local function quiet() end
+
+local function tool(name, handler, description)
+  return ah.tool {
+    name = name,
+    description = description or ("The tool " .. name .. "."),
+    handler = handler or function()
+      return name
+    end,
+  }
+end
+
+local function call(name, arguments)
+  return { calls = { { name = name, arguments = arguments } } }
+end
+
+local function read(path)
+  local f = assert(io.open(path, "rb"))
+  local text = f:read "a"
+  f:close()
+  return text
+end
+
+local function write(path, text)
+  local f = assert(io.open(path, "wb"))
+  f:write(text)
+  f:close()
+end
+
+local path
+
+before_each(function()
+  path = os.tmpname()
+end)
+after_each(function()
+  os.remove(path)
+end)
+
+describe("agent:save and ah.load", function()
+  it("go on with the same bytes: the next request extends the last one", function()
+    local requests = {}
+    local function model(answers)
+      return ah.scripted(function(r)
+        requests[#requests + 1] = ah.json.encode(r)
+        return table.remove(answers, 1)
+      end)
+    end
+    local late = tool "late"
+    local first = tool("first", function(_, ctx)
+      ctx:add_tools(late)
+    end)
+    local agent = ah.agent {
+      model = model { call "first", "one" },
+      tools = { first },
+      system = "S",
+      options = { temperature = 0.5 },
+      log = quiet,
+    }
+    assert(agent:run "a")
+    assert(agent:save(path))
+    local again = assert(
+      ah.load(
+        path,
+        {
+          model = model { call "late", "two" },
+          log = quiet,
+          tools = { first, late },
+          system = "S",
+          options = { temperature = 0.5 },
+        }
+      )
+    )
+    local reply = assert(again:run "b")
+
+    assert.equal("late", reply.messages[#reply.messages - 1].content)
+    assert.same({}, reply.injected_tools)
+    local function head(text)
+      return text:match('.*("model":.*)$')
+    end
+    local function entries(text)
+      return text:match('^{"entries":%[(.*)%],"model":.-$')
+    end
+    assert.equal(head(requests[2]), head(requests[3]))
+    assert.equal(entries(requests[2]), entries(requests[3]):sub(1, #entries(requests[2])))
+    sound.check(again:transcript())
+  end)
+
+  it("bind tools by specification: bound, declared anew, stale", function()
+    local agent = ah.agent {
+      model = ah.scripted { "one" },
+      log = quiet,
+      tools = { tool "same", tool "changed", tool "gone" },
+    }
+    assert(agent:run "a")
+    assert(agent:save(path))
+    local again = assert(
+      ah.load(
+        path,
+        {
+          log = quiet,
+          tools = { tool "same", tool("changed", nil, "Another definition."), tool "new" },
+          model = ah.scripted {
+            {
+              calls = {
+                { name = "same" },
+                { name = "changed" },
+                { name = "gone" },
+                { name = "new" },
+              },
+              expect = { tools = { "same", "changed", "gone", "new" } },
+            },
+            "two",
+          },
+        }
+      )
+    )
+    local results, added = {}, {}
+    for _, m in ipairs(assert(again:run "b").messages) do
+      results[#results + 1] = m.role == "tool" and m.content or nil
+    end
+    for _, e in ipairs(sound.of(sound.entries(again:transcript()), "tools_added")) do
+      added[#added + 1] = #e.tools
+    end
+
+    assert.same(
+      {
+        "same",
+        "changed",
+        "Tool 'gone' is stale: it is of an earlier session of this conversation and was not "
+          .. "found again. Nothing was run.",
+        "new",
+      },
+      results
+    )
+    assert.same({ 3, 2 }, added)
+  end)
+
+  it("take the model from the conversation unless one is named", function()
+    local agent = ah.agent { model = "demo/echo" }
+    assert(agent:run "a")
+    assert(agent:save(path))
+    assert.equal("b", assert(ah.load(path)):run("b").text)
+    assert.equal("c", assert(ah.load(path, { model = ah.scripted { "c" } })):run("b").text)
+  end)
+
+  it("save a turn at work, whose open calls are answered when it is loaded", function()
+    local agent
+    local model = ah.scripted {
+      { calls = { { name = "done" }, { name = "save" }, { name = "never" } } },
+      "ok",
+    }
+    agent = ah.agent {
+      model = model,
+      log = quiet,
+      tools = {
+        tool "done",
+        tool "never",
+        tool("save", function()
+          assert(agent:save(path))
+        end),
+      },
+    }
+    assert(agent:run "a")
+    local again = assert(ah.load(path, { model = ah.scripted { "two" }, log = quiet }))
+    local entries = sound.check(again:transcript())
+    local results = sound.of(entries, "tool_result")
+
+    assert.equal(3, #results)
+    assert.equal("done", results[1].content)
+    assert.matches("Its outcome is unknown", results[2].content)
+    assert.matches("Its outcome is unknown", results[3].content)
+    assert.equal("two", assert(again:run "b").text)
+  end)
+
+  it("write a file as a whole or not at all, readable by its owner only", function()
+    local agent = ah.agent { model = "demo/echo" }
+    write(path, "before")
+    local ok, err = agent:save(path .. "/nowhere/x")
+    assert.is_nil(ok)
+    assert.equal("usage", err.code)
+    assert.matches("cannot write '.*nowhere/x'", err.message)
+    assert.is_true(agent:save(path))
+    assert.equal(1, ah.json.decode(read(path)).agenthost_transcript)
+    local mode = io.popen("stat -c %a " .. path):read "l"
+    assert.equal("600", mode)
+  end)
+
+  it("refuse what is no sound conversation, saying where", function()
+    local function entry(text)
+      return '{"agenthost_transcript":1,"entries":[' .. text .. "]}"
+    end
+    local assistant = '{"type":"assistant","content":[],"tool_calls":['
+      .. '{"id":"c1","name":"t","arguments":"{}"}]}'
+    for text, words in pairs {
+      ["{"] = "is not JSON",
+      ["[]"] = "no conversation of this version",
+      ['{"agenthost_transcript":2,"entries":[]}'] = "no conversation of this version",
+      [entry "7"] = "entry 0 is no object",
+      [entry '{"type":"note","text":"a"},{"type":"user","content":"x"}'] = "entry 1 %(user%)",
+      [entry('{"type":"tool_result","id":"c1","name":"t","content":"x",' .. '"success":true}')] =
+        "without its call",
+      [entry(assistant)] = "no answer right after it",
+      [entry '{"type":"tools_added","tools":[{"name":"x"}]}'] = "entry 0 %(tools_added%)",
+    } do
+      write(path, text)
+      local agent, err = ah.load(path, { model = "demo/echo" })
+      assert.is_nil(agent)
+      assert.equal("usage", err.code)
+      assert.matches("cannot load '" .. path:gsub("%p", "%%%0"), err.message)
+      assert.matches(words, err.message)
+    end
+    local agent, err = ah.load(path .. ".none")
+    assert.is_nil(agent)
+    assert.matches("No such file", err.message)
+    assert.is_nil((ah.load "/"))
+  end)
+
+  it("pass over entries of a later version", function()
+    write(
+      path,
+      '{"agenthost_transcript":1,"more":[1],"entries":[{"type":"dream","of":"sheep"},'
+        .. '{"type":"user","content":[{"type":"text","text":"a"}],"mood":"good"}]}'
+    )
+    local agent = assert(ah.load(path, { model = "demo/echo" }))
+    assert.equal("b", assert(agent:run "b").text)
+  end)
+
+  it("refuse fields that have no place there, at the script's line", function()
+    write(path, '{"agenthost_transcript":1,"entries":[]}')
+    for _, fields in ipairs { { messages = {} }, { "text" }, { modell = "x" } } do
+      fields.model = "demo/echo"
+      assert.is_false((pcall(ah.load, path, fields)))
+    end
+  end)
+end)
+
+describe("agent:fork", function()
+  it("goes two ways from one conversation", function()
+    local a = ah.agent { model = "demo/echo", tools = { tool "t" } }
+    assert(a:run "start")
+    local b = a:fork()
+    b:add_tools(tool "u")
+    assert(a:run "left")
+    assert(b:run "right")
+    local function users(agent)
+      local list = {}
+      for _, e in ipairs(sound.of(sound.check(agent:transcript()), "user")) do
+        list[#list + 1] = e.content[1].text
+      end
+      return table.concat(list, " ")
+    end
+    assert.equal("start left", users(a))
+    assert.equal("start right", users(b))
+    assert.matches("1 tools", tostring(a))
+    assert.matches("2 tools", tostring(b))
+  end)
+
+  it("takes observers, limits and strategies with it, and leaves the turn at work", function()
+    local agent, other
+    local seen, asked = 0, 0
+    agent = ah.agent {
+      log = quiet,
+      on = {
+        done = function()
+          seen = seen + 1
+        end,
+      },
+      max_iterations = 1,
+      strategies = {
+        function()
+          asked = asked + 1
+        end,
+      },
+      model = ah.scripted(function()
+        return call "t"
+      end),
+      tools = { tool("t", function()
+        other = other or agent:fork()
+      end) },
+    }
+    assert.equal("max_iterations_exceeded", select(2, agent:run "x").code)
+    local _, err = other:run "y"
+    assert.equal("max_iterations_exceeded", err.code)
+    assert.same({ 2, 2 }, { seen, asked })
+    assert.equal(2, #sound.of(sound.check(other:transcript()), "user"))
+    assert.equal(1, #sound.of(sound.entries(other:transcript()), "assistant"))
+  end)
+end)
+
+describe("agent:use", function()
+  it("goes on with another model, and says what it costs", function()
+    local reasons = {}
+    local second = ah.scripted { { expect = { user = "b", system = "S" }, text = "two" } }
+    local agent = ah.agent {
+      model = ah.scripted { "one" },
+      system = "S",
+      on = {
+        cache_break = function(e)
+          reasons[#reasons + 1] = e.reason
+        end,
+      },
+    }
+    assert(agent:run "a")
+    assert.equal(agent, assert(agent:use(second)))
+    assert.equal("two", assert(agent:run "b").text)
+    assert(agent:use "demo/echo")
+    assert.equal("c", assert(agent:run "c").text)
+    assert.same({ "model_changed", "model_changed" }, reasons)
+    local models = {}
+    for _, e in ipairs(sound.of(sound.check(agent:transcript()), "settings")) do
+      models[#models + 1] = e.model
+    end
+    assert.same({ "scripted/script", "demo/echo" }, models)
+  end)
+
+  it("keeps the options unless others are given", function()
+    local model = ah.scripted {
+      {
+        check = function(r)
+          return r.options.seed == 1
+        end,
+        text = "a",
+      },
+      {
+        check = function(r)
+          return r.options.seed == 1
+        end,
+        text = "b",
+      },
+      {
+        check = function(r)
+          return r.options.seed == nil and r.options.top_p == 0.5
+        end,
+        text = "c",
+      },
+    }
+    local agent = ah.agent { model = model, options = { seed = 1 }, log = quiet }
+    assert(agent:run "a")
+    assert(agent:use(model))
+    assert(agent:run "b")
+    assert(agent:use { model = model, options = { top_p = 0.5 } })
+    assert(agent:run "c")
+  end)
+
+  it("changes nothing where it fails, and is refused during a run", function()
+    local agent
+    agent = ah.agent {
+      model = ah.scripted { call "t", "ok", "ok" },
+      log = quiet,
+      tools = {
+        tool("t", function()
+          return tostring(select(2, pcall(agent.use, agent, "demo/echo")))
+        end),
+      },
+    }
+    for _, wrong in ipairs {
+      "nobody/x",
+      "demo/none",
+      { model = "demo/echo", options = { sed = 1 } },
+      7,
+    } do
+      assert.is_false((pcall(agent.use, agent, wrong)))
+    end
+    assert.matches("the agent is running", assert(agent:run "x").messages[3].content)
+    assert.equal("ok", assert(agent:run "y").text)
+  end)
+end)
+
+describe("a conversation that goes on", function()
+  it("costs a run what is new in it, and keeps the prefix between runs", function()
+    local breaks, bytes = 0, {}
+    local agent = ah.agent {
+      model = "demo/echo",
+      system = "S",
+      tools = { tool "t" },
+      on = {
+        cache_break = function()
+          breaks = breaks + 1
+        end,
+        request = function(e)
+          bytes[#bytes + 1] = e.bytes
+        end,
+      },
+    }
+    for i = 1, 50 do
+      assert(agent:run("text " .. i))
+    end
+    assert.equal(0, breaks)
+    for i = 3, 50 do
+      assert.is_true(bytes[i] > bytes[i - 1])
+    end
+  end)
+end)

@@ -1,0 +1,50 @@
+/* Agents: a conversation and how it is to be run. lua_agent.c reads the fields and runs,
+ * lua_conversation.c saves, loads, forks and changes the model. */
+#ifndef AH_LUA_AGENT_H
+#define AH_LUA_AGENT_H
+
+#include "lua/lua_inject.h"
+#include "lua/lua_observe.h"
+
+#define AH_AGENT "agenthost.agent"
+
+/* A conversation and how it is to be run. */
+typedef struct ah_agent {
+    ah_lua *lua;
+    ah_adapter *adapter;
+    ah_adapter *before; /* agent:use: the one `wire` still borrows; else NULL */
+    ah_registry registry;
+    ah_inject_rules rules;
+    ah_lua_strategies strategies;
+    ah_transcript *transcript;
+    ah_lowered wire;   /* of transcript and adapter, kept from run to run */
+    ah_text *settings; /* the settings entry its runs are to have */
+    struct {
+        int max_iterations, retries;
+        bool answer_on_max, throw_on_unknown;
+        double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
+    } limits;
+    ah_observer observer;
+    struct run *current;
+} ah_agent;
+
+/* The agent at 1; raises where there is none. */
+ah_agent *ah_lua_check_agent(lua_State *L);
+
+/* Pushes an agent that holds nothing yet but can be collected. */
+ah_agent *ah_lua_push_agent(lua_State *L);
+/* Reads the fields of the table at 1 into it; it may hold a transcript already, of a
+ * conversation that goes on. Raises for the script's mistakes; AH_PROVIDER for what the world lacks. */
+ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err *err);
+/* The fields about the model and its options only; what is not given stays as it was. */
+ah_status ah_lua_read_model(lua_State *L, ah_agent *a, ah_err *err);
+/* nil and the error, for `return`. */
+int ah_lua_fail(lua_State *L, const ah_err *err);
+
+/* Methods and functions of lua_conversation.c. */
+int ah_lua_agent_save(lua_State *L);
+int ah_lua_agent_fork(lua_State *L);
+int ah_lua_agent_use(lua_State *L);
+int ah_lua_load(lua_State *L);
+
+#endif

@@ -1,0 +1,118 @@
+/* Conversations that last: agent:save, ah.load, agent:fork, agent:use. */
+#include "base/file.h"
+#include "lua/lua_agent.h"
+#include "lua/lua_value.h"
+
+enum { MAX_FILE = 1 << 30 };
+
+static void not_running(lua_State *L, const ah_agent *a, const char *what)
+{
+    if (a->current)
+        ah_lua_raise(L, AH_USAGE, "%s: the agent is running", what);
+}
+
+/* agent:save(path): true, or nil and an error. The turn at work is saved as far as it is known. */
+int ah_lua_agent_save(lua_State *L)
+{
+    ah_agent *a = ah_lua_check_agent(L);
+    const char *path = luaL_checkstring(L, 2);
+    ah_buf *b = ah_lua_push_buf(L, MAX_FILE);
+    ah_err err;
+
+    ah_transcript_print(a->transcript, b);
+    ah_buf_char(b, '\n');
+    if (!ah_buf_ok(b))
+        return ah_lua_raise_nomem(L);
+    if (ah_file_replace(&a->lua->mem, path, ah_buf_slice(b), &err) != AH_OK)
+        return ah_lua_fail(L, &err);
+    ah_buf_clear(b); /* now, not when the collector comes: it may be large */
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+static ah_status read_file(ah_agent *a, const char *path, ah_buf *b, ah_err *err)
+{
+    char why[sizeof err->message];
+    ah_status st = ah_file_read(path, b, err);
+
+    if (st != AH_OK)
+        return st;
+    st = ah_transcript_read(&a->lua->mem, ah_buf_slice(b), &a->transcript, err);
+    ah_buf_clear(b);
+    if (st != AH_USAGE)
+        return st;
+    memcpy(why, err->message, sizeof why);
+    return ah_err_set(err, AH_USAGE, "cannot load '%.200s': %.700s", path, why);
+}
+
+/* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. */
+int ah_lua_load(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    ah_agent *a;
+    ah_err err;
+
+    lua_settop(L, 2);
+    if (lua_isnil(L, 2)) {
+        lua_newtable(L);
+        lua_replace(L, 2);
+    }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_insert(L, 1); /* -- fields path */
+    a = ah_lua_push_agent(L);
+    if (read_file(a, path, ah_lua_push_buf(L, MAX_FILE), &err) != AH_OK)
+        return ah_lua_fail(L, &err);
+    lua_pop(L, 1); /* -- fields path agent */
+    if (lua_getfield(L, 1, "messages") != LUA_TNIL || luaL_len(L, 1) > 0)
+        return ah_lua_raise(L, AH_USAGE,
+                            "ah.load: the conversation is in the file; agent:run(text) goes on with it");
+    lua_pop(L, 1);
+    if (ah_lua_read_agent(L, a, "ah.load", &err) != AH_OK)
+        return ah_lua_fail(L, &err);
+    return 1;
+}
+
+/* agent:fork(): another agent that goes on from the last complete turn; nothing that one of
+ * them says or does is seen by the other. */
+int ah_lua_agent_fork(lua_State *L)
+{
+    ah_agent *a = ah_lua_check_agent(L);
+    ah_agent *b = ah_lua_push_agent(L);
+    ah_err err;
+
+    b->adapter = ah_adapter_ref(a->adapter);
+    b->settings = ah_text_ref(a->settings);
+    b->rules = a->rules;
+    b->limits = a->limits;
+    if (ah_transcript_copy(a->transcript, &b->transcript, &err) != AH_OK ||
+        ah_registry_copy(&b->registry, &a->registry, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    ah_observer_copy(L, &b->observer, &a->observer);
+    ah_lua_strategies_copy(L, &b->strategies, &a->strategies);
+    return 1;
+}
+
+/* agent:use("provider/model" | adapter | { model, base_url, api_key, stream, http, options }): the
+ * conversation goes on with another model. The agent, or nil and an error. */
+int ah_lua_agent_use(lua_State *L)
+{
+    static const char *const known[] = {"model", "base_url", "api_key", "stream",
+                                        "http",  "options",  NULL};
+    ah_agent *a = ah_lua_check_agent(L);
+    ah_err err;
+
+    not_running(L, a, "agent:use");
+    lua_settop(L, 2);
+    if (!lua_istable(L, 2)) {
+        lua_createtable(L, 0, 1);
+        lua_insert(L, 2);
+        lua_setfield(L, 2, "model");
+    }
+    lua_insert(L, 1); /* -- fields agent */
+    ah_fields_check(L, 1, "agent:use", known, false);
+    if (!a->before) /* used twice without a run between: the wire borrows the first */
+        a->before = ah_adapter_ref(a->adapter);
+    if (ah_lua_read_model(L, a, &err) != AH_OK)
+        return ah_lua_fail(L, &err);
+    return 1;
+}
