@@ -186,7 +186,8 @@ end)
 
 describe("docs/lua.md", function()
   it("lists all there is in agenthost, and nothing else", function()
-    local listed, there = {}, { ["ah.scripted"] = ah.scripted and true }
+    local listed, there = {}, {}
+    there["ah.scripted"], there["ah.policies"] = ah.scripted and true, ah.policies and true
     for _, row in ipairs(markdown.tables(LUA)[1]) do
       for _, name in ipairs(markdown.names(row[1])) do
         listed[name] = true

@@ -23,11 +23,20 @@ typedef struct run {
 
 /* -- reading the fields -------------------------------------------------------------- */
 
-static const char *const fields[] = {
-    "model",     "system",          "messages", "tools",        "options", "base_url",
-    "api_key",   "stream",          "http",     "on",           "log",     "max_iterations",
-    "on_max",    "on_unknown_tool", "timeout",  "deadline",     "retries", "strategies",
-    "max_tools", "on_conflict",     "hint",     "max_restarts", NULL};
+static const char *const fields[] = {"model",     "system",
+                                     "messages",  "tools",
+                                     "options",   "base_url",
+                                     "api_key",   "stream",
+                                     "http",      "on",
+                                     "log",       "max_iterations",
+                                     "on_max",    "on_unknown_tool",
+                                     "timeout",   "deadline",
+                                     "retries",   "strategies",
+                                     "max_tools", "on_conflict",
+                                     "hint",      "max_restarts",
+                                     "policies",  "approve",
+                                     "feedback",  "checks",
+                                     "budget",    NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -362,6 +371,7 @@ ah_agent *ah_lua_push_agent(lua_State *L)
     ah_observer_init(&a->observer, a->lua);
     ah_registry_init(&a->registry, &a->lua->mem);
     ah_lua_strategies_init(&a->strategies, a->lua);
+    ah_lua_hooks_init(&a->hooks, a->lua);
     luaL_setmetatable(L, AH_AGENT);
     return a;
 }
@@ -391,6 +401,8 @@ ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err 
     read_limits(L, a);
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
+    ah_lua_hooks_read(L, 1, &a->hooks);
+    a->budget = ah_lua_budget_read(L, 1);
     if ((st = ah_lua_read_model(L, a, err)) != AH_OK)
         return st;
     read_system(L, a);
@@ -424,6 +436,9 @@ static int agent_gc(lua_State *L)
     ah_observer_clear(&a->observer);
     ah_registry_clear(&a->registry);
     ah_lua_strategies_clear(&a->strategies);
+    ah_lua_hooks_clear(&a->hooks);
+    ah_budget_unref(a->budget);
+    a->budget = NULL;
     ah_transcript_unref(a->transcript);
     a->transcript = NULL;
     ah_adapter_unref(a->adapter);
@@ -501,6 +516,7 @@ static void configure(ah_agent *a, run *r, ah_driven *parent, ah_run_config *cfg
         .rules = &a->rules,
         .strategy = a->strategies.item,
         .n_strategies = a->strategies.n,
+        .hooks = &a->hooks.core,
         .metrics = &host->metrics,
         .max_iterations = a->limits.max_iterations,
         .answer_on_max = a->limits.answer_on_max,
@@ -526,6 +542,20 @@ static void prepare_wire(ah_agent *a)
     a->before = NULL;
 }
 
+/* A run draws on its own budget and on those of the run around it. */
+static ah_status draw_on(const ah_agent *a, ah_driven *parent, ah_spending *s, ah_err *err)
+{
+    const ah_spending *around = parent ? ah_run_spending(ah_driven_run(parent)) : NULL;
+    ah_slice model = ah_json_member(ah_text_slice(a->settings), "model");
+    ah_status st = ah_spending_add(s, a->budget, err);
+
+    for (size_t i = 0; around && i < around->n && st == AH_OK; i++)
+        st = ah_spending_add(s, around->budget[i], err);
+    for (size_t i = 0; i < s->n && st == AH_OK; i++)
+        st = ah_budget_knows(s->budget[i], ah_json_inside(model), err);
+    return st;
+}
+
 static ah_status begin(ah_agent *a, run *r, ah_slice text, ah_err *err)
 {
     ah_host *host = a->lua->host;
@@ -535,10 +565,15 @@ static ah_status begin(ah_agent *a, run *r, ah_slice text, ah_err *err)
     ah_status st;
 
     prepare_wire(a);
+    a->hooks.calls = 0;
     r->first = a->transcript->n;
     configure(a, r, parent, &cfg);
-    if ((st = open_turn(a, text, err)) != AH_OK ||
-        (st = ah_run_new(&cfg, ah_host_now(host), &core, err)) != AH_OK)
+    if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
+        (st = open_turn(a, text, err)) != AH_OK) {
+        ah_spending_clear(&cfg.spending);
+        return st;
+    }
+    if ((st = ah_run_new(&cfg, ah_host_now(host), &core, err)) != AH_OK)
         return st;
     st = ah_driven_new(host, core, parent, on_done, r, &r->driven, err);
     if (st == AH_OK) {

@@ -3,6 +3,7 @@
 #ifndef AH_LUA_AGENT_H
 #define AH_LUA_AGENT_H
 
+#include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_observe.h"
 
@@ -16,6 +17,8 @@ typedef struct ah_agent {
     ah_registry registry;
     ah_inject_rules rules;
     ah_lua_strategies strategies;
+    ah_lua_hooks hooks;
+    ah_budget *budget; /* NULL: none of its own */
     ah_transcript *transcript;
     ah_lowered wire;   /* of transcript and adapter, kept from run to run */
     ah_text *settings; /* the settings entry its runs are to have */

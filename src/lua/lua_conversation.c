@@ -89,6 +89,8 @@ int ah_lua_agent_fork(lua_State *L)
         return ah_lua_raise_err(L, &err);
     ah_observer_copy(L, &b->observer, &a->observer);
     ah_lua_strategies_copy(L, &b->strategies, &a->strategies);
+    ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
+    b->budget = ah_budget_ref(a->budget);
     return 1;
 }
 

@@ -13,7 +13,7 @@
 static const char CHANGES[] = "agenthost.changes";
 static const char MOMENT[] = "agenthost.moment";
 
-enum { MAX_STRATEGIES = 64, MAX_NAME = 64 };
+enum { MAX_STRATEGIES = 64, MAX_NAME = 64, MAX_ARGS = 32 << 20 };
 
 /* -- changes from Lua values -------------------------------------------------------------- */
 
@@ -113,9 +113,19 @@ static moment *check_moment(lua_State *L)
     return m;
 }
 
-static int moment_add(lua_State *L)
+/* Policies look at a call and change nothing. */
+static moment *check_changing(lua_State *L)
 {
     moment *m = check_moment(L);
+
+    if (!m->out)
+        ah_lua_raise(L, AH_USAGE, "policy: only strategies change tools and texts");
+    return m;
+}
+
+static int moment_add(lua_State *L)
+{
+    moment *m = check_changing(L);
 
     ah_lua_add_tools(L, 2, "strategy", m->out, m->by);
     return 0;
@@ -123,7 +133,7 @@ static int moment_add(lua_State *L)
 
 static int moment_replace(lua_State *L)
 {
-    moment *m = check_moment(L);
+    moment *m = check_changing(L);
     size_t first = m->out->n;
 
     ah_lua_add_tools(L, 2, "strategy", m->out, m->by);
@@ -134,7 +144,7 @@ static int moment_replace(lua_State *L)
 
 static int moment_remove(lua_State *L)
 {
-    ah_lua_remove_tools(L, 2, "strategy", check_moment(L)->out);
+    ah_lua_remove_tools(L, 2, "strategy", check_changing(L)->out);
     return 0;
 }
 
@@ -150,7 +160,7 @@ static ah_slice check_text(lua_State *L)
 
 static int moment_note(lua_State *L)
 {
-    moment *m = check_moment(L);
+    moment *m = check_changing(L);
     ah_err err;
 
     if (ah_changes_note(m->out, check_text(L), &err) != AH_OK)
@@ -160,7 +170,7 @@ static int moment_note(lua_State *L)
 
 static int moment_prompt(lua_State *L)
 {
-    moment *m = check_moment(L);
+    moment *m = check_changing(L);
     ah_err err;
 
     if (ah_changes_prompt(m->out, check_text(L), &err) != AH_OK)
@@ -178,6 +188,60 @@ static void push_names(lua_State *L, const ah_registry *r)
         lua_pushlstring(L, t->name->data, t->name->len);
         lua_rawseti(L, -2, ++n);
     }
+}
+
+/* {tool, arguments, success} of one call; arguments nil where they were no JSON object. */
+static void push_call(lua_State *L, const ah_mem *mem, ah_slice call, bool success)
+{
+    ah_slice name, arguments;
+    const ah_json_wanted want[] = {{"name", &name}, {"arguments", &arguments}};
+    ah_buf *b = ah_lua_push_buf(L, MAX_ARGS);
+
+    ah_json_members(call, want, 2);
+    lua_createtable(L, 0, 3);
+    ah_lua_push_json(L, name);
+    lua_setfield(L, -2, "tool");
+    lua_pushboolean(L, success);
+    lua_setfield(L, -2, "success");
+    ah_json_string(arguments, b);
+    if (ah_buf_ok(b) && ah_json_check(mem, ah_buf_slice(b), AH_JSON_MAX_DEPTH, NULL) == AH_OK) {
+        ah_lua_push_json(L, ah_buf_slice(b));
+        lua_setfield(L, -2, "arguments");
+    }
+    ah_buf_clear(b);
+    lua_remove(L, -2);
+}
+
+/* Appends the calls of one assistant message to the list on top, as far as they are answered. */
+static void push_turn(lua_State *L, const ah_transcript *t, ah_slice assistant, size_t at)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(assistant, "tool_calls"));
+    ah_json_token token = ah_json_next(&r);
+
+    token = ah_json_next(&r);
+    for (size_t i = 0; token.kind == AH_JSON_OBJECT; i++, token = ah_json_next(&r)) {
+        bool pending = at == t->n;
+        ah_text *result = pending ? t->slot[i].result : t->entry[at + 1 + i].json;
+        ah_slice call = ah_json_skip(&r, token);
+
+        if (!result)
+            continue;
+        push_call(L, t->mem, call,
+                  ah_slice_is(ah_json_member(ah_text_slice(result), "success"), "true"));
+        lua_rawseti(L, -2, luaL_len(L, -2) + 1);
+    }
+}
+
+/* All answered calls of the conversation, those of the turn at work included. */
+static void push_calls(lua_State *L, const ah_transcript *t)
+{
+    luaL_checkstack(L, 8, "calls");
+    lua_newtable(L);
+    for (size_t i = 0; i < t->n; i++)
+        if (t->entry[i].kind == AH_ENTRY_ASSISTANT)
+            push_turn(L, t, ah_text_slice(t->entry[i].json), i);
+    if (t->assistant)
+        push_turn(L, t, ah_text_slice(t->assistant), t->n);
 }
 
 static void push_field(lua_State *L, const moment *m, const char *key)
@@ -206,6 +270,8 @@ static void push_field(lua_State *L, const moment *m, const char *key)
         lua_pushinteger(L, ah_run_iterations(m->run));
     else if (strcmp(key, "run") == 0)
         lua_pushinteger(L, ah_run_id(m->run));
+    else if (strcmp(key, "calls") == 0)
+        push_calls(L, ah_run_transcript(m->run));
     else if (strcmp(key, "history") == 0)
         ah_lua_push_messages(L, ah_run_transcript(m->run), ah_run_transcript(m->run)->n);
     else
@@ -221,6 +287,49 @@ static int moment_index(lua_State *L)
         return 1;
     push_field(L, check_moment(L), key);
     return 1;
+}
+
+/* (function or table, method, moment) -- two results */
+static int call_with_moment(lua_State *L)
+{
+    const char *method = lua_touserdata(L, 2);
+    moment *m = lua_touserdata(L, 3);
+    moment_box *box = lua_newuserdatauv(L, sizeof *box, 0);
+
+    box->m = m;
+    m->box = box;
+    luaL_setmetatable(L, MOMENT); /* -- f method m box */
+    if (lua_istable(L, 1)) {
+        lua_getfield(L, 1, method);
+        lua_pushvalue(L, 1);
+        lua_pushvalue(L, 4);
+        lua_call(L, 2, 2);
+        return 2;
+    }
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 4);
+    lua_call(L, 1, 2);
+    return 2;
+}
+
+ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_run *run,
+                             const ah_call *call, ah_err *err)
+{
+    moment m = {.run = run, .call = call};
+    ah_status st;
+
+    lua_pushcfunction(L, call_with_moment);
+    lua_insert(L, -2);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)method);
+    lua_pushlightuserdata(L, &m);
+    st = ah_lua_call(h, L, 3, 2, err);
+    if (m.box)
+        m.box->m = NULL;
+    if (st != AH_OK) {
+        lua_pushnil(L);
+        lua_pushnil(L);
+    }
+    return st;
 }
 
 /* -- a strategy ------------------------------------------------------------------------------------ */

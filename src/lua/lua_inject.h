@@ -13,6 +13,11 @@ void ah_lua_remove_tools(lua_State *L, int idx, const char *what, ah_changes *c)
 /* Pushes empty changes that Lua frees, so that a raise loses nothing. */
 ah_changes *ah_lua_push_changes(lua_State *L, const ah_mem *mem);
 
+/* Calls the function on top of L, or the method of the table on top of it, with the moment of a
+ * call; popped and replaced by two results, also on failure (nils). Nothing can be changed by it. */
+ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, struct ah_run *run,
+                             const struct ah_call *call, ah_err *err);
+
 /* The strategies of an agent, in order; they live as long as it. */
 typedef struct ah_lua_strategies {
     ah_lua *lua;

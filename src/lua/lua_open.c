@@ -3,6 +3,7 @@
 #include <lua.h>
 
 #include "agenthost_lua.h"
+#include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_schema.h"
@@ -68,7 +69,7 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
 /* Fields of the module that are Lua: loaded when they are first asked for. */
 static int lazy_field(lua_State *L)
 {
-    static const char *const lazy[] = {"scripted", NULL};
+    static const char *const lazy[] = {"scripted", "policies", NULL};
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
 
     for (const char *const *name = lazy; *name; name++)
@@ -95,6 +96,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_tool(L);
     ah_lua_open_adapter(L);
     ah_lua_open_inject(L);
+    ah_lua_open_budget(L);
     ah_lua_open_agent(L);
     ah_lua_open_http(L);
     lua_pushliteral(L, AH_VERSION);

@@ -27,6 +27,7 @@ void ah_call_clear(ah_call *c)
     ah_text_unref(c->args);
     ah_text_unref(c->content);
     ah_text_unref(c->leave_why);
+    ah_text_unref(c->reason);
     ah_tool_unref(c->tool);
     *c = (ah_call){.overlay.mem = c->overlay.mem};
 }
@@ -160,6 +161,17 @@ static bool parse(ah_call *c)
     else
         check_args(c, args);
     return c->state == AH_CALL_WAITING;
+}
+
+bool ah_call_change_args(ah_call *c, ah_slice args)
+{
+    ah_text_set(&c->args, NULL);
+    c->state = AH_CALL_WAITING;
+    check_args(c, args);
+    if (c->state == AH_CALL_ANSWERED)
+        return false;
+    c->state = AH_CALL_RUNNING;
+    return true;
 }
 
 /* -- 3 to 6 --------------------------------------------------------------------------- */

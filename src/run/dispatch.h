@@ -11,6 +11,7 @@ struct ah_run;
 
 typedef enum ah_call_state {
     AH_CALL_WAITING, /* not begun */
+    AH_CALL_ASKING,  /* waits for an approval */
     AH_CALL_RUNNING, /* its handler is at work */
     AH_CALL_ANSWERED /* content and success are set; not yet in the transcript */
 } ah_call_state;
@@ -21,7 +22,9 @@ typedef struct ah_call {
     size_t at;           /* its number in the turn */
     uint32_t need;       /* id of its need while it runs */
     ah_call_state state;
-    bool unknown; /* no such tool */
+    bool unknown;    /* no such tool */
+    bool asking;     /* an approval is at work */
+    ah_text *reason; /* why one is asked for */
     ah_tool *tool;
     ah_text *args; /* checked, with defaults: what the handler gets */
     ah_overlay overlay;
@@ -59,6 +62,8 @@ void ah_call_clear(ah_call *c);
 
 /* Steps 1-6. True: the handler is to be started. False: the call is answered. */
 bool ah_call_prepare(ah_call *c, const ah_registry *registry, int64_t now, int64_t run_deadline);
+/* An approval changed the arguments (checked JSON): they are checked like the model's. */
+bool ah_call_change_args(ah_call *c, ah_slice args);
 /* An answer that no handler gave. */
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Step 7's outcome becomes the answer: checked against the tool's result schema, rendered, cut. */

@@ -163,8 +163,24 @@ static void stop_exchange(ah_driven *d)
 
 /* -- needs -------------------------------------------------------------------------- */
 
+static void stop(ah_driven *d, const ah_need *need)
+{
+    const ah_hooks *hooks = ah_run_hooks(d->run);
+
+    if (need->call && need->call->asking)
+        hooks->stop_asking(hooks->ud, need->call);
+    else if (need->call)
+        need->call->tool->vt->stop(need->call->tool, need->call);
+    else if (need->id)
+        stop_exchange(d);
+    else
+        hooks->stop_checking(hooks->ud, d->run);
+}
+
 static void serve(ah_driven *d, const ah_need *need)
 {
+    const ah_hooks *hooks = ah_run_hooks(d->run);
+
     switch (need->kind) {
     case AH_NEED_EXCHANGE:
         start_exchange(d, need->id);
@@ -173,11 +189,15 @@ static void serve(ah_driven *d, const ah_need *need)
         if (need->call->state == AH_CALL_RUNNING)
             need->call->tool->vt->start(need->call->tool, need->call);
         break;
+    case AH_NEED_ASK:
+        if (need->call->state == AH_CALL_ASKING)
+            hooks->ask(hooks->ud, need->call, ah_text_slice(need->call->reason));
+        break;
+    case AH_NEED_CHECK:
+        hooks->check(hooks->ud, d->run);
+        break;
     case AH_NEED_STOP:
-        if (need->call)
-            need->call->tool->vt->stop(need->call->tool, need->call);
-        else
-            stop_exchange(d);
+        stop(d, need);
         break;
     case AH_NEED_TIMER:
         ah_timer_set(d->host->loop, &d->timer, need->at);

@@ -341,3 +341,18 @@ ah_status ah_inject_after(ah_run *run, ah_call *call, bool strategies, ah_err *e
     ah_buf_clear(&hint);
     return st;
 }
+
+void ah_inject_feedback(ah_run *run, size_t calls)
+{
+    const ah_hooks *h = run->cfg.hooks;
+    ah_changes notes;
+    ah_err err;
+
+    if (!h || !h->feedback)
+        return;
+    ah_changes_init(&notes, run->cfg.mem);
+    if (h->feedback(h->ud, run, calls, &notes, &err) != AH_OK ||
+        (notes.n && apply(run, &notes, "feedback", (ah_slice){NULL, 0}, NULL, &err) != AH_OK))
+        ah_run_warn(run, ah_slice_of(err.message));
+    ah_changes_clear(&notes);
+}

@@ -60,6 +60,9 @@ typedef struct ah_strategy {
  * see it where they are to, tells what was injected. AH_OK, or why the run must end once the batch is filed. */
 ah_status ah_inject_after(struct ah_run *run, struct ah_call *call, bool strategies, ah_err *err);
 
+/* A batch is filed: what the feedback hook has to say is staged. */
+void ah_inject_feedback(struct ah_run *run, size_t calls);
+
 /* For the script: changes from outside of calls, while the run is at work. */
 ah_status ah_inject_from_outside(struct ah_run *run, ah_changes *c, ah_err *err);
 

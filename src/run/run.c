@@ -65,8 +65,17 @@ void ah_run_push(ah_run *run, ah_need need)
 
 /* -- ending ------------------------------------------------------------------------ */
 
+/* As prices name it: "provider/model". */
+static ah_slice model_name(const ah_run *run)
+{
+    ah_slice model = ah_json_member(run->cfg.wire->settings, "model");
+
+    return model.n >= 2 ? ah_json_inside(model) : (ah_slice){"", 0};
+}
+
 static void close_exchange(ah_run *run)
 {
+    ah_spending_end(&run->cfg.spending, model_name(run), NULL, 0); /* nothing, if it was settled */
     if (run->reader)
         run->cfg.adapter->vt->close(run->reader);
     run->reader = NULL;
@@ -111,6 +120,8 @@ void ah_run_fail(ah_run *run)
 
     ah_secrets_redact_err(run->cfg.secrets, err);
     stop_exchange(run);
+    if (run->state == RUN_CHECKING)
+        ah_run_push(run, (ah_need){.kind = AH_NEED_STOP});
     ah_turn_settle(run, err->status);
     finish(run);
 }
@@ -149,18 +160,41 @@ static ah_status open_exchange(ah_run *run)
     return a->vt->open(a, &run->msg, &run->reader, err);
 }
 
+enum { BYTES_PER_TOKEN = 4 }; /* for estimates */
+
+static void reserve_tokens(ah_run *run, size_t bytes)
+{
+    ah_slice options = ah_json_member(run->cfg.wire->settings, "options");
+    ah_json_num most = {0};
+
+    ah_json_number(ah_json_member(options, "max_tokens"), &most);
+    ah_spending_begin(&run->cfg.spending, model_name(run), (int64_t)(bytes / BYTES_PER_TOKEN),
+                      most.is_int && most.i > 0 ? most.i : 0);
+}
+
+static ah_status check_budget(ah_run *run, bool over)
+{
+    ah_err *err = &run->result.err;
+    ah_status st = ah_spending_check(&run->cfg.spending, over, err);
+
+    if (st != AH_OK)
+        err->phase = over ? AH_PHASE_RESPONSE : AH_PHASE_REQUEST;
+    return st;
+}
+
 static void start_exchange(ah_run *run)
 {
     ah_slice body[3];
     size_t bytes = 0, n;
 
-    if (open_exchange(run) != AH_OK) {
+    if (check_budget(run, false) != AH_OK || open_exchange(run) != AH_OK) {
         ah_run_fail(run);
         return;
     }
     n = ah_lowered_body(run->cfg.wire, body);
     for (size_t i = 0; i < n; i++)
         bytes += body[i].n;
+    reserve_tokens(run, bytes);
     run->exchange = ++run->last_id;
     run->state = RUN_EXCHANGING;
     ah_metric_add(run->cfg.metrics, AH_METRIC_REQUESTS, 1);
@@ -234,15 +268,47 @@ static bool keep_text(ah_run *run)
     return ah_buf_ok(&run->text);
 }
 
+static void check(ah_run *run)
+{
+    run->state = RUN_CHECKING;
+    run->check_rounds++;
+    ah_run_push(run, (ah_need){.kind = AH_NEED_CHECK});
+}
+
 static void no_calls(ah_run *run)
 {
+    const ah_hooks *h = run->cfg.hooks;
     bool queued = run->cfg.transcript->n_staged > 0;
 
     ah_transcript_commit(run->cfg.transcript);
-    if (queued && !run->last_round)
+    if (check_budget(run, true) != AH_OK)
+        ah_run_fail(run);
+    else if (queued && !run->last_round)
         run->state = RUN_NEXT;
+    else if (h && h->check && !run->last_round)
+        check(run);
     else
         finish(run);
+}
+
+void ah_run_checked(ah_run *run, ah_slice message)
+{
+    ah_transcript *t = run->cfg.transcript;
+    ah_text *json;
+
+    if (run->state != RUN_CHECKING)
+        return;
+    if (message.p && run->check_rounds > AH_MAX_CHECK_ROUNDS)
+        ah_run_warn(run, ah_slice_of("a check is not content after 10 rounds; the answer stands"));
+    if (!message.p || run->check_rounds > AH_MAX_CHECK_ROUNDS) {
+        finish(run);
+        return;
+    }
+    json = ah_entry_text(run->cfg.mem, AH_ENTRY_USER, message, ah_run_wall(run));
+    if (ah_transcript_add(t, AH_ENTRY_USER, json, &run->result.err) == AH_OK)
+        run->state = RUN_NEXT;
+    else
+        ah_run_fail(run);
 }
 
 /* The message becomes the pending turn. */
@@ -271,6 +337,8 @@ static void answered(ah_run *run)
     run->result.iterations++;
     run->result.stop = run->msg.stop;
     add_usage(run, &run->msg.usage);
+    ah_spending_end(&run->cfg.spending, model_name(run), &run->msg.usage,
+                    (int64_t)(run->text.len / BYTES_PER_TOKEN));
     close_exchange(run);
     if (run->n_calls)
         ah_turn_begin(run);
@@ -282,11 +350,10 @@ static void answered(ah_run *run)
 
 static bool past_deadline(ah_run *run)
 {
-    static const ah_phase phase[] = {[RUN_NEXT] = AH_PHASE_REQUEST,
-                                     [RUN_EXCHANGING] = AH_PHASE_RESPONSE,
-                                     [RUN_BACKOFF] = AH_PHASE_REQUEST,
-                                     [RUN_CALLING] = AH_PHASE_TOOL,
-                                     [RUN_ENDED] = AH_PHASE_NONE};
+    static const ah_phase phase[] = {
+        [RUN_NEXT] = AH_PHASE_REQUEST,      [RUN_EXCHANGING] = AH_PHASE_RESPONSE,
+        [RUN_BACKOFF] = AH_PHASE_REQUEST,   [RUN_CALLING] = AH_PHASE_TOOL,
+        [RUN_CHECKING] = AH_PHASE_RESPONSE, [RUN_ENDED] = AH_PHASE_NONE};
 
     if (!run->cfg.deadline || run->now < run->cfg.deadline)
         return false;
@@ -404,6 +471,7 @@ static bool advance(ah_run *run)
         ah_turn_go_on(run);
         return true;
     case RUN_EXCHANGING:
+    case RUN_CHECKING:
     case RUN_ENDED:
         return false;
     }
@@ -442,8 +510,12 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
 {
     ah_run *run = ah_alloc(cfg->mem, sizeof *run);
 
-    if (!run)
+    if (!run) {
+        ah_spending spending = cfg->spending;
+
+        ah_spending_clear(&spending);
         return ah_err_nomem(err);
+    }
     run->cfg = *cfg;
     run->now = now;
     run->state = RUN_NEXT;
@@ -474,6 +546,7 @@ void ah_run_free(ah_run *run)
     close_exchange(run);
     ah_turn_clear(run);
     ah_buf_clear(&run->text);
+    ah_spending_clear(&run->cfg.spending);
     ah_adapter_unref(run->cfg.adapter);
     ah_transcript_unref(run->cfg.transcript);
     ah_free(run->cfg.mem, run->need);
@@ -566,6 +639,21 @@ ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err)
 ah_adapter *ah_run_adapter(const ah_run *run)
 {
     return run->cfg.adapter;
+}
+
+const ah_hooks *ah_run_hooks(const ah_run *run)
+{
+    return run->cfg.hooks;
+}
+
+const ah_spending *ah_run_spending(const ah_run *run)
+{
+    return &run->cfg.spending;
+}
+
+ah_slice ah_run_text(const ah_run *run)
+{
+    return ah_buf_slice(&run->text);
 }
 
 const ah_registry *ah_run_registry(const ah_run *run)

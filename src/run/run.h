@@ -10,6 +10,8 @@
 
 #include "base/log.h"
 #include "model/event.h"
+#include "run/budget.h"
+#include "run/hooks.h"
 #include "run/inject.h"
 #include "run/metrics.h"
 #include "run/dispatch.h"
@@ -21,15 +23,16 @@ typedef struct ah_run_config {
     const ah_mem *mem;
     const ah_log *log;
     const ah_secrets *secrets;
-    int64_t id, parent;        /* parent 0: none */
-    ah_adapter *adapter;       /* referenced */
-    ah_transcript *transcript; /* referenced; the run appends */
-    ah_lowered
-        *wire; /* of adapter and transcript; kept from run to run, so that a run costs what is new */
+    int64_t id, parent;          /* parent 0: none */
+    ah_adapter *adapter;         /* referenced */
+    ah_transcript *transcript;   /* referenced; the run appends */
+    ah_lowered *wire;            /* of the two, kept from run to run: a run costs what is new */
     ah_registry *registry;       /* borrowed until the run is freed, like all that follows */
     ah_inject_rules *rules;      /* how tools are injected */
     const ah_strategy *strategy; /* in the order in which they see each call */
     size_t n_strategies;
+    const ah_hooks *hooks; /* NULL: none */
+    ah_spending spending;  /* what it may use; taken by ah_run_new, also on failure */
     ah_metrics *metrics;   /* NULL: nothing is counted */
     int max_iterations;    /* model calls */
     bool answer_on_max;    /* one last call without tools instead of the error */
@@ -49,6 +52,8 @@ typedef enum ah_need_kind {
     AH_NEED_DONE,     /* ended: see ah_run_error */
     AH_NEED_EXCHANGE, /* send ah_lowered_body(ah_run_lowered(run)) with the adapter */
     AH_NEED_TOOL,     /* start `call` */
+    AH_NEED_ASK,      /* ask for approval of `call`: hooks->ask */
+    AH_NEED_CHECK,    /* check whether the run is done: hooks->check */
     AH_NEED_STOP, /* the exchange or call of that id is no longer wanted: nothing more may come of it */
     AH_NEED_TIMER /* call ah_run_tick at `at`; replaces the one before */
 } ah_need_kind;
@@ -74,6 +79,12 @@ void ah_run_end(ah_run *run, uint32_t id, const ah_err *err); /* err NULL or AH_
 /* Once the message is complete: how long the rest of the response is worth waiting for, ms; else -1. */
 int64_t ah_run_linger(const ah_run *run, uint32_t id);
 void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now);
+/* The approval that hooks->ask began has come. `args` .p NULL: unchanged; else the arguments to
+ * use instead, checked JSON. `why` is for the model where it was not approved. */
+void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why, int64_t now);
+/* The checks that hooks->check began are done: .p NULL where the answer stands, else what the
+ * model is told so that it goes on. */
+void ah_run_checked(ah_run *run, ah_slice message);
 void ah_run_tick(ah_run *run, int64_t now);
 /* Takes note; the next ah_run_next acts on it. status AH_CANCELLED, AH_NOMEM or AH_INTERNAL. */
 void ah_run_cancel(ah_run *run, ah_status status, const char *why);
@@ -81,6 +92,9 @@ void ah_run_cancel(ah_run *run, ah_status status, const char *why);
  * after an answer as long as messages were queued. */
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err);
 
+const ah_hooks *ah_run_hooks(const ah_run *run);
+const ah_spending *ah_run_spending(const ah_run *run);
+ah_slice ah_run_text(const ah_run *run); /* of the last answer */
 ah_adapter *ah_run_adapter(const ah_run *run);
 const ah_registry *ah_run_registry(const ah_run *run);
 const ah_transcript *ah_run_transcript(const ah_run *run);

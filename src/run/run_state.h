@@ -5,7 +5,14 @@
 
 #include "run/run.h"
 
-typedef enum run_state { RUN_NEXT, RUN_EXCHANGING, RUN_BACKOFF, RUN_CALLING, RUN_ENDED } run_state;
+typedef enum run_state {
+    RUN_NEXT,
+    RUN_EXCHANGING,
+    RUN_BACKOFF,
+    RUN_CALLING,
+    RUN_CHECKING,
+    RUN_ENDED
+} run_state;
 
 struct ah_run {
     ah_run_config cfg;
@@ -31,6 +38,7 @@ struct ah_run {
     bool started, cancel, last_round;
     bool restart; /* the turn injected tools that the adapter cannot take in mid-conversation */
     int restarts;
+    int check_rounds;
     ah_err cancel_err;
     ah_run_result result;
     ah_buf text;

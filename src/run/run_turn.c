@@ -4,7 +4,7 @@
 
 #include "run/run_state.h"
 
-enum { MAX_UNKNOWN = 4 }; /* that many calls of unknown tools in a row end the run */
+enum { MAX_WHY = 4 << 10, MAX_UNKNOWN = 4 }; /* that many calls of unknown tools in a row end the run */
 
 /* Seconds its handler had; 0 where none was started. */
 static double duration(const ah_run *run, const ah_call *c)
@@ -55,7 +55,7 @@ static void stop_calls(ah_run *run)
     for (size_t i = run->batch; i < run->next; i++) {
         ah_call *c = &run->call[i];
 
-        if (c->state == AH_CALL_RUNNING)
+        if (c->state == AH_CALL_RUNNING || c->state == AH_CALL_ASKING)
             ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
         else if (c->state == AH_CALL_ANSWERED)
             file_answer(run, c, false, &ignored);
@@ -80,7 +80,7 @@ static const char *settle_words(ah_status st, bool begun)
 static void settle_call(ah_run *run, ah_call *c, ah_status why)
 {
     const ah_slot *slot = &run->cfg.transcript->slot[c->at];
-    const char *words = settle_words(why, c->state != AH_CALL_WAITING);
+    const char *words = settle_words(why, c->state > AH_CALL_ASKING);
     bool filed = slot->result != NULL;
 
     if (!filed)
@@ -143,23 +143,92 @@ void ah_turn_begin(ah_run *run)
     run->state = RUN_CALLING;
 }
 
-static bool is_parallel(const ah_run *run, size_t i)
+/* What the hooks say of a call whose arguments are checked; true: its handler may start. */
+static bool pass_policy(ah_run *run, ah_call *c)
 {
-    const ah_tool *t = ah_registry_find(run->cfg.registry, ah_text_slice(run->call[i].slot->name));
+    const ah_hooks *h = run->cfg.hooks;
+    ah_verdict verdict;
+    ah_buf why;
 
-    return t && t->parallel;
+    if (!h || !h->before)
+        return true;
+    ah_buf_init(&why, run->cfg.mem, MAX_WHY);
+    verdict = h->before(h->ud, run, c, &why);
+    if (!ah_buf_ok(&why))
+        verdict = AH_VERDICT_DENY;
+    if (verdict == AH_VERDICT_ASK && h->ask) {
+        c->state = AH_CALL_ASKING;
+        c->asking = true;
+        c->need = ++run->last_id;
+        run->running++;
+        ah_text_from_buf(&why, "reason", &c->reason, NULL);
+        ah_run_push(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
+    } else if (verdict != AH_VERDICT_ALLOW) {
+        ah_call_refuse(c, "Tool '%s' was not run: %.*s", c->tool->name->data,
+                       AH_FMT(ah_buf_slice(&why)));
+    }
+    ah_buf_clear(&why);
+    return verdict == AH_VERDICT_ALLOW;
 }
 
-static void begin_call(ah_run *run, ah_call *c)
+/* Calls are counted exactly: one too many is refused and ends the run after the batch. */
+static bool within_budget(ah_run *run, ah_call *c)
 {
-    if (c->state != AH_CALL_WAITING ||
-        !ah_call_prepare(c, run->cfg.registry, run->now, run->cfg.deadline))
+    ah_err err;
+
+    if (ah_spending_call(&run->cfg.spending, &err) == AH_OK)
+        return true;
+    ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
+    c->leave = AH_BUDGET;
+    c->leave_why = ah_text_new(run->cfg.mem, ah_slice_of(err.message));
+    return false;
+}
+
+/* The call is ready: from here on its time counts. */
+static void start_handler(ah_run *run, ah_call *c)
+{
+    if (!within_budget(run, c))
         return;
+    c->state = AH_CALL_RUNNING;
+    c->started = run->now;
+    c->deadline = c->tool->timeout_ms ? run->now + c->tool->timeout_ms : 0;
     c->need = ++run->last_id;
     run->running++;
     ah_run_push(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
     EMIT(run, AH_EVENT_TOOL_STARTED, AH_F_STR("name", ah_text_slice(c->slot->name)),
          AH_F_STR("id", ah_text_slice(c->slot->id)));
+}
+
+static void begin_call(ah_run *run, ah_call *c)
+{
+    if (c->state == AH_CALL_WAITING &&
+        ah_call_prepare(c, run->cfg.registry, run->now, run->cfg.deadline) && pass_policy(run, c))
+        start_handler(run, c);
+}
+
+void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why, int64_t now)
+{
+    ah_run *run = call->run;
+
+    if (call->state != AH_CALL_ASKING)
+        return;
+    if (now > run->now)
+        run->now = now;
+    run->running--;
+    call->asking = false;
+    call->need = 0;
+    if (!approved)
+        ah_call_refuse(call, "Tool '%s' was not run: not approved%s%.*s", call->tool->name->data,
+                       why.n ? ": " : "", AH_FMT(why));
+    else if (!args.p || ah_call_change_args(call, args))
+        start_handler(run, call);
+}
+
+static bool is_parallel(const ah_run *run, size_t i)
+{
+    const ah_tool *t = ah_registry_find(run->cfg.registry, ah_text_slice(run->call[i].slot->name));
+
+    return t && t->parallel;
 }
 
 /* One call, or neighbours that are all marked parallel. */
@@ -230,6 +299,8 @@ static bool end_batch(ah_run *run)
             too_many_unknown(run, c);
         ends = ends || c->leave != AH_OK || st != AH_OK || run->unknown_in_row >= most;
     }
+    if (!ends)
+        ah_inject_feedback(run, run->next - run->batch);
     run->batch = run->next;
     return ends;
 }

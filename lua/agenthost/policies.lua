@@ -1,0 +1,93 @@
+--- Ready-made policies (ah.policies): what must have happened before a call may run. They look
+-- at the calls of the conversation itself, so they hold across runs, saving and loading.
+local function as_set(list)
+  local set = {}
+  for _, name in ipairs(type(list) == "table" and list or { list }) do
+    set[name] = true
+  end
+  return set
+end
+
+local function check_names(what, field, value)
+  local ok = type(value) == "string" or (type(value) == "table" and #value > 0)
+  for _, name in ipairs(type(value) == "table" and value or {}) do
+    ok = ok and type(name) == "string"
+  end
+  if not ok then
+    error(("%s: field '%s' must be a tool's name or a list of names"):format(what, field), 3)
+  end
+end
+
+local function check_fields(what, t, known)
+  for key in pairs(t) do
+    if not known[key] then
+      error(("%s: unknown field '%s'"):format(what, tostring(key)), 3)
+    end
+  end
+end
+
+local function names(set)
+  local list = {}
+  for name in pairs(set) do
+    list[#list + 1] = name
+  end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+local M = {}
+
+--- `tool` runs only after each of `after` has succeeded in this conversation.
+function M.requires(t)
+  check_fields("ah.policies.requires", t, { tool = true, after = true })
+  check_names("ah.policies.requires", "tool", t.tool)
+  check_names("ah.policies.requires", "after", t.after)
+  local tools, needed = as_set(t.tool), as_set(t.after)
+  return {
+    name = "requires",
+    before = function(_, m)
+      if not tools[m.tool] then
+        return
+      end
+      local missing = {}
+      for name in pairs(needed) do
+        missing[name] = true
+      end
+      for _, call in ipairs(m.calls) do
+        missing[call.tool] = not call.success and missing[call.tool] or nil
+      end
+      if next(missing) then
+        return "deny", ("call %s first"):format(names(missing))
+      end
+    end,
+  }
+end
+
+--- A call of `write` needs an earlier successful call of `read` or `write` with the same
+-- `argument` (default "path"): what is not known is not overwritten. `creates(value)` may
+-- say that there is nothing to be read yet.
+function M.read_before_write(t)
+  local what = "ah.policies.read_before_write"
+  check_fields(what, t, { read = true, write = true, argument = true, creates = true })
+  check_names(what, "read", t.read)
+  check_names(what, "write", t.write)
+  local read, write, argument = as_set(t.read), as_set(t.write), t.argument or "path"
+  return {
+    name = "read_before_write",
+    before = function(_, m)
+      local value = write[m.tool] and m.arguments[argument]
+      if value == nil or value == false or (t.creates and t.creates(value)) then
+        return
+      end
+      for _, call in ipairs(m.calls) do
+        local known = call.success and (read[call.tool] or write[call.tool])
+        if known and call.arguments and call.arguments[argument] == value then
+          return
+        end
+      end
+      return "deny", ("read %s with %s first"):format(tostring(value), names(read))
+    end,
+  }
+end
+
+return M

@@ -1,0 +1,209 @@
+/* ah.budget: what runs may use, shared by those that are given it. */
+#include "lua/lua_hooks.h"
+#include "run/budget.h"
+
+static const char BUDGET[] = "agenthost.budget";
+
+static const double MAX_LIMIT = 9e15;
+
+static ah_budget *check_budget(lua_State *L)
+{
+    return *(ah_budget **)luaL_checkudata(L, 1, BUDGET);
+}
+
+void ah_lua_push_budget(lua_State *L, ah_budget *b)
+{
+    ah_budget **box = lua_newuserdatauv(L, sizeof *box, 0);
+
+    *box = NULL;
+    luaL_setmetatable(L, BUDGET);
+    *box = ah_budget_ref(b);
+}
+
+static int64_t billionths(lua_State *L, const char *what, double v)
+{
+    if (!(v >= 0) || v > MAX_LIMIT / AH_COST_UNIT)
+        ah_lua_raise(L, AH_USAGE, "budget: %s must be from 0 to %d", what,
+                     (int)(MAX_LIMIT / AH_COST_UNIT));
+    return (int64_t)(v * AH_COST_UNIT + 0.5);
+}
+
+/* A price's part; what is not said of the cached ones costs as much as fresh input. */
+static int64_t read_part(lua_State *L, const char *name, int64_t otherwise)
+{
+    double v;
+
+    return ah_field_number(L, -1, "budget: prices", name, 0, &v) ? billionths(L, name, v) : otherwise;
+}
+
+/* -- ... model price */
+static void read_price(lua_State *L, ah_budget *b)
+{
+    static const char *const known[] = {"input", "cached_read", "cached_write", "output", NULL};
+    ah_price p = {0};
+    ah_slice model;
+    ah_err err;
+
+    if (lua_type(L, -2) != LUA_TSTRING || !lua_istable(L, -1))
+        ah_lua_raise(L, AH_USAGE,
+                     "budget: prices are { [\"provider/model\"] = { input, output, cached_read, "
+                     "cached_write } }, for a million tokens");
+    model.p = lua_tolstring(L, -2, &model.n);
+    ah_fields_check(L, -1, "budget: prices", known, false);
+    p.input = read_part(L, "input", 0);
+    p.output = read_part(L, "output", 0);
+    p.cached_read = read_part(L, "cached_read", p.input);
+    p.cached_write = read_part(L, "cached_write", p.input);
+    if (ah_budget_price(b, model, &p, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+static void read_prices(lua_State *L, int idx, ah_budget *b)
+{
+    if (!ah_field_push(L, idx, "budget", "prices", LUA_TTABLE))
+        return;
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        read_price(L, b);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* The table at idx -> a budget object on top. */
+static void new_budget(lua_State *L, int idx)
+{
+    static const char *const known[] = {"requests",     "tool_calls", "input_tokens", "output_tokens",
+                                        "total_tokens", "cost",       "prices",       NULL};
+    ah_lua *h = ah_lua_of(L);
+    ah_budget *b = ah_budget_new(&h->mem);
+
+    idx = lua_absindex(L, idx);
+    if (!b)
+        ah_lua_raise_nomem(L);
+    ah_lua_push_budget(L, b);
+    ah_budget_unref(b);
+    ah_fields_check(L, idx, "budget", known, false);
+    for (int k = 0; k < AH_BUDGET_KINDS; k++) {
+        const char *name = ah_budget_kind_name((ah_budget_kind)k);
+        double v;
+
+        if (!ah_field_number(L, idx, "budget", name, 0, &v))
+            continue;
+        if (v > MAX_LIMIT)
+            ah_lua_raise(L, AH_USAGE, "budget: %s must be at most %f", name, MAX_LIMIT);
+        b->limit[k] = k == AH_BUDGET_COST ? billionths(L, name, v) : (int64_t)v;
+    }
+    read_prices(L, idx, b);
+}
+
+/* ah.budget { requests, tool_calls, input_tokens, output_tokens, total_tokens, cost, prices } */
+static int budget(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    new_budget(L, 1);
+    return 1;
+}
+
+ah_budget *ah_lua_budget_read(lua_State *L, int idx)
+{
+    ah_budget **box, *b;
+
+    if (lua_getfield(L, idx, "budget") == LUA_TTABLE) {
+        new_budget(L, -1);
+        lua_remove(L, -2);
+    }
+    box = luaL_testudata(L, -1, BUDGET);
+    if (!box && !lua_isnil(L, -1))
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.run: field 'budget' must be a table or made by ah.budget, found %s",
+                     luaL_typename(L, -1));
+    b = box ? ah_budget_ref(*box) : NULL;
+    lua_pop(L, 1);
+    return b;
+}
+
+/* -- methods ----------------------------------------------------------------------------- */
+
+static void push_amount(lua_State *L, int kind, int64_t v)
+{
+    if (kind == AH_BUDGET_COST)
+        lua_pushnumber(L, (double)v / AH_COST_UNIT);
+    else
+        lua_pushinteger(L, v);
+}
+
+/* budget:used(): amounts by name, and `estimated` where a provider did not say some of it. */
+static int budget_used(lua_State *L)
+{
+    const ah_budget *b = check_budget(L);
+
+    lua_createtable(L, 0, AH_BUDGET_KINDS + 1);
+    for (int k = 0; k < AH_BUDGET_KINDS; k++) {
+        push_amount(L, k, b->used[k]);
+        lua_setfield(L, -2, ah_budget_kind_name((ah_budget_kind)k));
+    }
+    lua_pushboolean(L, b->estimated);
+    lua_setfield(L, -2, "estimated");
+    return 1;
+}
+
+/* budget:remaining(): what is left of each limit, requests in flight taken off. */
+static int budget_remaining(lua_State *L)
+{
+    const ah_budget *b = check_budget(L);
+
+    lua_createtable(L, 0, AH_BUDGET_KINDS);
+    for (int k = 0; k < AH_BUDGET_KINDS; k++) {
+        int64_t left = b->limit[k] - b->used[k] - b->reserved[k];
+
+        if (b->limit[k] < 0)
+            continue;
+        push_amount(L, k, left > 0 ? left : 0);
+        lua_setfield(L, -2, ah_budget_kind_name((ah_budget_kind)k));
+    }
+    return 1;
+}
+
+static int budget_gc(lua_State *L)
+{
+    ah_budget **box = luaL_checkudata(L, 1, BUDGET);
+
+    ah_budget_unref(*box);
+    *box = NULL;
+    return 0;
+}
+
+static int budget_eq(lua_State *L)
+{
+    ah_budget **a = luaL_testudata(L, 1, BUDGET), **b = luaL_testudata(L, 2, BUDGET);
+
+    lua_pushboolean(L, a && b && *a == *b);
+    return 1;
+}
+
+static int budget_tostring(lua_State *L)
+{
+    const ah_budget *b = check_budget(L);
+
+    lua_pushfstring(L, "budget: %I requests, %I tool calls, %I tokens used",
+                    (LUAI_UACINT)b->used[AH_BUDGET_REQUESTS], (LUAI_UACINT)b->used[AH_BUDGET_TOOL_CALLS],
+                    (LUAI_UACINT)b->used[AH_BUDGET_TOTAL]);
+    return 1;
+}
+
+void ah_lua_open_budget(lua_State *L)
+{
+    static const luaL_Reg meta[] = {
+        {"__gc", budget_gc}, {"__eq", budget_eq}, {"__tostring", budget_tostring}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"used", budget_used}, {"remaining", budget_remaining}, {NULL, NULL}};
+
+    luaL_newmetatable(L, BUDGET);
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    lua_pushcfunction(L, budget);
+    lua_setfield(L, -2, "budget");
+}

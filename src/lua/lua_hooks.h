@@ -1,0 +1,30 @@
+/* Policies, approvals, feedback and completion checks written in Lua (run/hooks.h), and budgets. */
+#ifndef AH_LUA_HOOKS_H
+#define AH_LUA_HOOKS_H
+
+#include "lua/lua_task.h"
+#include "run/hooks.h"
+
+typedef struct ah_lua_hooks {
+    ah_lua *lua;
+    ah_hooks core;                           /* what a run is given; ud is this */
+    int policies, approve, feedback, checks; /* references; LUA_NOREF: none */
+    ah_task *checking;                       /* the checks at work */
+    size_t calls;                            /* answered in this run, for feedback */
+} ah_lua_hooks;
+
+/* It must not move afterwards. */
+void ah_lua_hooks_init(ah_lua_hooks *s, ah_lua *h);
+void ah_lua_hooks_clear(ah_lua_hooks *s);
+/* Reads `policies`, `approve`, `feedback` and `checks` from the table at idx. */
+void ah_lua_hooks_read(lua_State *L, int idx, ah_lua_hooks *s);
+/* Makes s, which was initialised, hold what `from` holds. Raises when out of memory. */
+void ah_lua_hooks_copy(lua_State *L, ah_lua_hooks *s, const ah_lua_hooks *from);
+
+/* `budget` of the table at idx: an object of ah.budget, or its fields. A new reference, or NULL. */
+ah_budget *ah_lua_budget_read(lua_State *L, int idx);
+/* Pushes the object of a budget. */
+void ah_lua_push_budget(lua_State *L, ah_budget *b);
+void ah_lua_open_budget(lua_State *L); /* budget */
+
+#endif
