@@ -5,10 +5,11 @@ local markdown = require "support.markdown"
 
 local EVENTS = markdown.read("docs/events.md")
 local LUA = markdown.read("docs/lua.md")
+local FILES = markdown.read("docs/filesystem.md")
 local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
-for _, name in ipairs { "events", "lua", "scripted", "transcript" } do
+for _, name in ipairs { "events", "filesystem", "lua", "scripted", "transcript" } do
   markdown.describe("docs/" .. name .. ".md")
 end
 
@@ -68,9 +69,10 @@ local function c_list(path, before)
 end
 
 -- What a function calls its known fields, from the list that stands before its check.
-local function fields_of(path, what)
+local function fields_of(path, what, check)
   local source = markdown.read(path)
-  local at = assert(source:find('ah_fields_check%(L, %-?%d, "' .. what:gsub("%p", "%%%0") .. '"'))
+  local call = (check or "ah_fields_check") .. '%(L, %-?%d, "' .. what:gsub("%p", "%%%0") .. '"'
+  local at = assert(source:find(call))
   local body
   for list in source:sub(1, at):gmatch("known%[%] = (%b{})") do
     body = list
@@ -382,6 +384,52 @@ describe("docs/lua.md", function()
         assert.equal(tonumber(row[3]), exit, code)
       end
     end
+  end)
+end)
+
+-- -- files -------------------------------------------------------------------------------
+
+describe("docs/filesystem.md", function()
+  it("has the fields of ah.filesystem, and the defaults of its limits", function()
+    assert.same(fields_of("src/lua/lua_fs.c", "ah.filesystem"), names_in(FILES, "## ah.filesystem"))
+    local source = markdown.read("src/prompt/fs.c"):match("enum { DEFAULT_FILE.-}")
+    local words = { max_file = "FILE = 8 << 20", max_total = "TOTAL = 64 << 20",
+      max_files = "FILES = 10000", max_depth = "DEPTH = 32" }
+    local number = { max_file = 8 << 20, max_total = 64 << 20, max_files = 10000, max_depth = 32 }
+    for _, row in ipairs(markdown.tables(markdown.section(FILES, "## ah.filesystem"))[1]) do
+      local name = markdown.names(row[1])[1]
+      assert.equal(number[name], tonumber(row[3]), name)
+      assert.truthy(not words[name] or source:find(words[name], 1, true), name)
+    end
+  end)
+
+  it("has the methods, with their options", function()
+    local source = markdown.read("src/lua/lua_fs.c")
+    local methods = set {}
+    for name in source:match("methods%[%] = (%b{})"):gmatch('{"([^"]+)"') do
+      methods[name] = true
+    end
+    assert.same(methods, names_in(FILES, "## Methods"))
+    for _, row in ipairs(markdown.tables(markdown.section(FILES, "## Methods"))[1]) do
+      local name, told = markdown.names(row[1])[1], {}
+      for word in (row[3]:match("^`fs:%l+%(.-{ (.-) }%)") or ""):gmatch("%l+") do
+        told[word] = true
+      end
+      local takes = source:find('"filesystem:' .. name .. '"', 1, true)
+      local fields = takes
+        and fields_of("src/lua/lua_fs.c", "filesystem:" .. name, "check_options")
+      assert.same(fields or {}, told, name)
+    end
+  end)
+
+  it("has the reasons of errors, and the names that are refused", function()
+    local reasons = set {}
+    for name in markdown.read("src/prompt/fs_change.c"):gmatch('%[AH_FS_[%u_]+%] = "([%l_]+)"') do
+      reasons[name] = true
+    end
+    assert.same(reasons, names_in(FILES, "## Errors"))
+    local told = markdown.section(FILES, "### Names that are refused"):match("\n\n(`%.git` .-)\n\n")
+    assert.same(c_list("src/prompt/fs_path.c", "refused%[%]"), set(markdown.names(told)))
   end)
 end)
 

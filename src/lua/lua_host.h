@@ -80,6 +80,7 @@ void ah_lua_open_task(lua_State *L);    /* sleep, now */
 void ah_lua_open_tool(lua_State *L);    /* tool, ok, fail, result */
 void ah_lua_open_agent(lua_State *L);   /* run, agent */
 void ah_lua_open_http(lua_State *L);    /* http */
+void ah_lua_open_fs(lua_State *L);      /* filesystem */
 void ah_lua_open_adapter(lua_State *L); /* _adapter, for scripted.lua */
 void ah_lua_open_log(lua_State *L);     /* log */
 

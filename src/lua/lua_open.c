@@ -99,6 +99,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_budget(L);
     ah_lua_open_agent(L);
     ah_lua_open_http(L);
+    ah_lua_open_fs(L);
     lua_pushliteral(L, AH_VERSION);
     lua_setfield(L, -2, "version");
     lua_newtable(L);

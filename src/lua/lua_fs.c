@@ -1,0 +1,549 @@
+/* ah.filesystem: files under a root, for handlers. An object owns one reference to an ah_fs
+ * (prompt/fs.h says what each operation does); an overlay is such an object, too. What the
+ * world refuses comes back as nil, err with err.reason; wrong types are raised. */
+#include "lua/lua_fs.h"
+
+#include "base/near.h"
+#include "lua/lua_host.h"
+#include "lua/lua_value.h"
+
+#define FS    "agenthost.filesystem"
+#define FOUND "agenthost.filesystem.found"
+
+enum { LISTED = 1000, MATCHED = 200 }; /* unless `max` says otherwise */
+
+/* -- objects ----------------------------------------------------------------------------- */
+
+ah_fs **ah_lua_push_fs(lua_State *L)
+{
+    ah_fs **box = lua_newuserdatauv(L, sizeof *box, 0);
+
+    *box = NULL;
+    luaL_setmetatable(L, FS);
+    return box;
+}
+
+ah_fs *ah_lua_check_fs(lua_State *L, int idx)
+{
+    ah_fs **box = luaL_checkudata(L, idx, FS);
+
+    luaL_argcheck(L, *box, idx, "the filesystem is closed");
+    return *box;
+}
+
+static int fs_close(lua_State *L)
+{
+    ah_fs **box = luaL_checkudata(L, 1, FS);
+    ah_fs *fs = *box;
+
+    *box = NULL;
+    ah_fs_unref(fs);
+    return 0;
+}
+
+/* nil, err */
+static int fails(lua_State *L, const ah_err *err)
+{
+    if (err->status == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    lua_pushnil(L);
+    ah_lua_push_error(L, err);
+    return 2;
+}
+
+/* true, or nil, err */
+static int answer(lua_State *L, ah_status st, const ah_err *err)
+{
+    if (st != AH_OK)
+        return fails(L, err);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+static ah_slice text_arg(lua_State *L, int arg)
+{
+    ah_slice s;
+
+    s.p = luaL_checklstring(L, arg, &s.n);
+    return s;
+}
+
+static ah_slice path_or_root(lua_State *L, int arg)
+{
+    return lua_isnoneornil(L, arg) ? ah_slice_of("") : text_arg(L, arg);
+}
+
+/* The table of options at arg, or an empty one there. */
+static void check_options(lua_State *L, int arg, const char *what, const char *const *known)
+{
+    lua_settop(L, arg);
+    if (lua_isnil(L, arg)) {
+        lua_newtable(L);
+        lua_replace(L, arg);
+    }
+    ah_fields_check(L, arg, what, known, false);
+}
+
+static bool flag_option(lua_State *L, int arg, const char *what, const char *name)
+{
+    bool on = false;
+
+    ah_field_bool(L, arg, what, name, &on);
+    return on;
+}
+
+/* -- reading and writing ---------------------------------------------------------------------- */
+
+/* -- { size, next }: of the file, and where the next part begins */
+static void push_extent(lua_State *L, uint64_t size, uint64_t upto)
+{
+    lua_createtable(L, 0, 2);
+    lua_pushinteger(L, (lua_Integer)size);
+    lua_setfield(L, -2, "size");
+    if (upto < size) {
+        lua_pushinteger(L, (lua_Integer)upto);
+        lua_setfield(L, -2, "next");
+    }
+}
+
+/* fs:read(path, { offset, limit }) -> text, { size, next } */
+static int fs_read(lua_State *L)
+{
+    static const char *const known[] = {"offset", "limit", NULL};
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_slice path = text_arg(L, 2);
+    double offset = 0, limit = AH_FS_WHOLE;
+    ah_fs_info info;
+    ah_err err;
+    ah_buf *b;
+
+    check_options(L, 3, "filesystem:read", known);
+    ah_field_number(L, 3, "filesystem:read", "offset", 0, &offset);
+    ah_field_number(L, 3, "filesystem:read", "limit", 1, &limit);
+    b = ah_lua_push_buf(L, SIZE_MAX); /* the file system has its limit */
+    if (ah_fs_read(fs, path, (uint64_t)offset, (size_t)limit, b, &info, &err) != AH_OK)
+        return fails(L, &err);
+    lua_pushlstring(L, ah_buf_slice(b).p, b->len);
+    push_extent(L, info.size, (uint64_t)offset + b->len);
+    ah_buf_clear(b);
+    return 2;
+}
+
+static int fs_write(lua_State *L)
+{
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_slice path = text_arg(L, 2), text = text_arg(L, 3);
+    ah_err err;
+
+    return answer(L, ah_fs_write(fs, path, text, &err), &err);
+}
+
+static int fs_append(lua_State *L)
+{
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_slice path = text_arg(L, 2), text = text_arg(L, 3);
+    ah_err err;
+
+    return answer(L, ah_fs_append(fs, path, text, &err), &err);
+}
+
+/* fs:edit(path, old, new, { all }) -> how many places */
+static int fs_edit(lua_State *L)
+{
+    static const char *const known[] = {"all", NULL};
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_slice path = text_arg(L, 2);
+    ah_fs_edit edit = {.old = text_arg(L, 3), .with = text_arg(L, 4)};
+    size_t count;
+    ah_err err;
+
+    check_options(L, 5, "filesystem:edit", known);
+    edit.all = flag_option(L, 5, "filesystem:edit", "all");
+    if (ah_fs_replace(fs, path, &edit, &count, &err) != AH_OK)
+        return fails(L, &err);
+    lua_pushinteger(L, (lua_Integer)count);
+    return 1;
+}
+
+static int fs_mkdir(lua_State *L)
+{
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_err err;
+
+    return answer(L, ah_fs_mkdir(fs, text_arg(L, 2), &err), &err);
+}
+
+static int fs_delete(lua_State *L)
+{
+    static const char *const known[] = {"recursive", NULL};
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_slice path = text_arg(L, 2);
+    ah_err err;
+
+    check_options(L, 3, "filesystem:delete", known);
+    return answer(L, ah_fs_delete(fs, path, flag_option(L, 3, "filesystem:delete", "recursive"), &err),
+                  &err);
+}
+
+static int fs_rename(lua_State *L)
+{
+    static const char *const known[] = {"replace", NULL};
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_slice from = text_arg(L, 2), to = text_arg(L, 3);
+    ah_err err;
+
+    check_options(L, 4, "filesystem:rename", known);
+    return answer(L, ah_fs_rename(fs, from, to, flag_option(L, 4, "filesystem:rename", "replace"), &err),
+                  &err);
+}
+
+/* -- looking ------------------------------------------------------------------------------------ */
+
+static void push_kind(lua_State *L, ah_fs_kind kind, uint64_t size)
+{
+    lua_pushstring(L, ah_fs_kind_name(kind));
+    lua_setfield(L, -2, "type");
+    if (kind == AH_FS_FILE) {
+        lua_pushinteger(L, (lua_Integer)size);
+        lua_setfield(L, -2, "size");
+    }
+}
+
+/* fs:stat(path) -> { type, size, modified } */
+static int fs_stat(lua_State *L)
+{
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_slice path = path_or_root(L, 2);
+    ah_fs_info info;
+    ah_err err;
+
+    if (ah_fs_stat(fs, path, &info, &err) != AH_OK)
+        return fails(L, &err);
+    if (info.kind == AH_FS_ABSENT) {
+        ah_fs_absent(path, &err);
+        return fails(L, &err);
+    }
+    lua_createtable(L, 0, 3);
+    push_kind(L, info.kind, info.size);
+    if (info.modified_ms >= 0) {
+        lua_pushnumber(L, (lua_Number)info.modified_ms / 1000);
+        lua_setfield(L, -2, "modified");
+    }
+    return 1;
+}
+
+static int fs_exists(lua_State *L)
+{
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs_info info;
+    ah_err err;
+
+    if (ah_fs_stat(fs, path_or_root(L, 2), &info, &err) != AH_OK)
+        return fails(L, &err);
+    lua_pushboolean(L, info.kind != AH_FS_ABSENT);
+    return 1;
+}
+
+static int found_gc(lua_State *L)
+{
+    ah_fs_found_clear(luaL_checkudata(L, 1, FOUND));
+    return 0;
+}
+
+/* -- found: freed by Lua, whatever is raised */
+static ah_fs_found *push_found(lua_State *L, int options, const char *what, int max)
+{
+    ah_fs_found *f;
+
+    ah_field_count(L, options, what, "max", 1, &max);
+    f = lua_newuserdatauv(L, sizeof *f, 0);
+    ah_fs_found_init(f, &ah_lua_of(L)->mem, (size_t)max);
+    luaL_setmetatable(L, FOUND);
+    return f;
+}
+
+static void push_text(lua_State *L, const ah_text *t)
+{
+    lua_pushlstring(L, t->data, t->len);
+}
+
+static void push_entry(lua_State *L, const ah_fs_item *item)
+{
+    lua_createtable(L, 0, 3);
+    push_text(L, item->name);
+    lua_setfield(L, -2, "name");
+    push_kind(L, item->kind, item->size);
+}
+
+static void push_path(lua_State *L, const ah_fs_item *item)
+{
+    push_text(L, item->name);
+}
+
+static void push_match(lua_State *L, const ah_fs_item *item)
+{
+    lua_createtable(L, 0, 3);
+    push_text(L, item->name);
+    lua_setfield(L, -2, "path");
+    lua_pushinteger(L, (lua_Integer)item->line);
+    lua_setfield(L, -2, "line");
+    push_text(L, item->text);
+    lua_setfield(L, -2, "text");
+}
+
+/* The list of what was found, with `truncated` and `skipped` where there is something to say. */
+static int push_list(lua_State *L, ah_fs_found *f, void (*push)(lua_State *, const ah_fs_item *))
+{
+    lua_createtable(L, (int)f->n, 2);
+    for (size_t i = 0; i < f->n; i++) {
+        push(L, &f->item[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    if (f->truncated) {
+        lua_pushboolean(L, true);
+        lua_setfield(L, -2, "truncated");
+    }
+    if (f->skipped) {
+        lua_pushinteger(L, (lua_Integer)f->skipped);
+        lua_setfield(L, -2, "skipped");
+    }
+    ah_fs_found_clear(f);
+    return 1;
+}
+
+/* fs:list(path, { max }) -> { { name, type, size } ... } */
+static int fs_list(lua_State *L)
+{
+    static const char *const known[] = {"max", NULL};
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_slice path = path_or_root(L, 2);
+    ah_fs_found *f;
+    ah_err err;
+
+    check_options(L, 3, "filesystem:list", known);
+    f = push_found(L, 3, "filesystem:list", LISTED);
+    if (ah_fs_list(fs, path, f, &err) != AH_OK)
+        return fails(L, &err);
+    return push_list(L, f, push_entry);
+}
+
+/* fs:glob(pattern, { path, max }) -> { path ... } */
+static int fs_glob(lua_State *L)
+{
+    static const char *const known[] = {"path", "max", NULL};
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_slice pattern = text_arg(L, 2), path = ah_slice_of("");
+    ah_fs_found *f;
+    ah_err err;
+
+    check_options(L, 3, "filesystem:glob", known);
+    ah_field_string(L, 3, "filesystem:glob", "path", &path);
+    f = push_found(L, 3, "filesystem:glob", LISTED);
+    if (ah_fs_glob(fs, path, pattern, f, &err) != AH_OK)
+        return fails(L, &err);
+    return push_list(L, f, push_path);
+}
+
+/* fs:grep(pattern, { path, glob, plain, max }) -> { { path, line, text } ... } */
+static int fs_grep(lua_State *L)
+{
+    static const char *const known[] = {"path", "glob", "plain", "max", NULL};
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs_grep what = {.pattern = text_arg(L, 2), .in = AH_LIT("")};
+    ah_fs_found *f;
+    ah_err err;
+
+    check_options(L, 3, "filesystem:grep", known);
+    ah_field_string(L, 3, "filesystem:grep", "path", &what.in);
+    ah_field_string(L, 3, "filesystem:grep", "glob", &what.glob);
+    ah_field_bool(L, 3, "filesystem:grep", "plain", &what.plain);
+    f = push_found(L, 3, "filesystem:grep", MATCHED);
+    if (ah_fs_search(fs, &what, f, &err) != AH_OK)
+        return fails(L, &err);
+    return push_list(L, f, push_match);
+}
+
+/* -- overlays ------------------------------------------------------------------------------------- */
+
+static int fs_overlay(lua_State *L)
+{
+    ah_fs *fs = ah_lua_check_fs(L, 1), **box = ah_lua_push_fs(L);
+    ah_err err;
+
+    if (ah_fs_overlay_new(fs, box, &err) != AH_OK)
+        return fails(L, &err);
+    return 1;
+}
+
+static ah_fs *check_overlay(lua_State *L)
+{
+    ah_fs *fs = ah_lua_check_fs(L, 1);
+
+    luaL_argcheck(L, ah_fs_below(fs), 1, "an overlay is expected, made by filesystem:overlay()");
+    return fs;
+}
+
+/* All of it or, where it fails, nothing: the overlay is as before and may be dropped. */
+static int fs_commit(lua_State *L)
+{
+    ah_fs *fs = check_overlay(L);
+    ah_err err;
+    ah_status st = ah_fs_prepare(fs, &err);
+
+    if (st == AH_OK)
+        st = ah_fs_commit(fs, &err);
+    return answer(L, st, &err);
+}
+
+static int fs_drop(lua_State *L)
+{
+    ah_fs_drop(check_overlay(L));
+    return 0;
+}
+
+/* -- ah.filesystem ---------------------------------------------------------------------------------- */
+
+static void refuse_name(lua_State *L, ah_slice name)
+{
+    ah_near near = {.to = name};
+
+    for (size_t i = 0; ah_fs_refused_name(i); i++)
+        ah_near_offer(&near, ah_slice_of(ah_fs_refused_name(i)));
+    if (near.best.p)
+        ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow: '%.*s' is not refused (did you mean '%.*s'?)",
+                     AH_FMT(name), AH_FMT(near.best));
+    ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow: '%.*s' is not refused", AH_FMT(name));
+}
+
+static void read_allow(lua_State *L, ah_fs_options *o)
+{
+    if (!ah_field_push(L, 1, "ah.filesystem", "allow", LUA_TTABLE))
+        return;
+    for (lua_Integer i = 1; lua_geti(L, -1, i) != LUA_TNIL; i++) {
+        ah_slice name;
+
+        if (lua_type(L, -1) != LUA_TSTRING)
+            ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow must be a list of strings");
+        name.p = lua_tolstring(L, -1, &name.n);
+        if (!ah_fs_allow(name, &o->allow))
+            refuse_name(L, name);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+}
+
+static void read_size(lua_State *L, const char *name, size_t *out)
+{
+    double v;
+
+    if (ah_field_number(L, 1, "ah.filesystem", name, 1, &v))
+        *out = (size_t)v;
+}
+
+static void read_settings(lua_State *L, ah_fs_options *o)
+{
+    bool sync = true;
+
+    ah_field_bool(L, 1, "ah.filesystem", "read_only", &o->read_only);
+    ah_field_bool(L, 1, "ah.filesystem", "sync", &sync);
+    o->no_sync = !sync;
+    read_size(L, "max_file", &o->max_file);
+    read_size(L, "max_total", &o->max_total);
+    read_size(L, "max_files", &o->max_files);
+    ah_field_count(L, 1, "ah.filesystem", "max_depth", 1, &o->max_depth);
+    if (o->max_depth > AH_FS_MAX_DEPTH)
+        ah_lua_raise(L, AH_USAGE, "ah.filesystem: max_depth is at most %d", AH_FS_MAX_DEPTH);
+    read_allow(L, o);
+}
+
+/* In the order of Lua's table, which does not matter: no two have the same path. */
+static void write_files(lua_State *L, ah_fs *fs)
+{
+    ah_err err;
+
+    if (!ah_field_push(L, 1, "ah.filesystem", "files", LUA_TTABLE))
+        return;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        ah_slice path, text;
+
+        if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
+            ah_lua_raise(L, AH_USAGE, "ah.filesystem: files must be texts by their path");
+        path.p = lua_tolstring(L, -2, &path.n);
+        text.p = lua_tolstring(L, -1, &text.n);
+        err.status = ah_fs_write(fs, path, text, &err);
+        if (err.status == AH_NOMEM)
+            ah_lua_raise_nomem(L);
+        if (err.status != AH_OK)
+            ah_lua_raise(L, AH_USAGE, "ah.filesystem: files: %s", err.message);
+    }
+    lua_pop(L, 1);
+}
+
+static int new_memory(lua_State *L, const ah_fs_options *o)
+{
+    ah_fs_options writable = *o;
+    ah_fs **box = ah_lua_push_fs(L);
+    ah_err err;
+
+    writable.read_only = false;
+    if (ah_fs_memory_new(&ah_lua_of(L)->mem, &writable, box, &err) != AH_OK)
+        return fails(L, &err);
+    write_files(L, *box);
+    if (o->read_only)
+        ah_fs_seal(*box);
+    return 1;
+}
+
+static int new_filesystem(lua_State *L)
+{
+    static const char *const known[] = {"root",      "memory",    "files",    "read_only",
+                                        "allow",     "sync",      "max_file", "max_total",
+                                        "max_files", "max_depth", NULL};
+    ah_fs_options o = {0};
+    ah_slice root = {NULL, 0};
+    bool memory = false;
+    ah_fs **box;
+    ah_err err;
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, "ah.filesystem", known, false);
+    ah_field_string(L, 1, "ah.filesystem", "root", &root);
+    ah_field_bool(L, 1, "ah.filesystem", "memory", &memory);
+    memory = memory || lua_getfield(L, 1, "files") != LUA_TNIL;
+    read_settings(L, &o);
+    if (memory == (root.p != NULL))
+        return ah_lua_raise(L, AH_USAGE, "ah.filesystem: give either a root, or memory = true or files");
+    if (memory)
+        return new_memory(L, &o);
+    if (memchr(root.p, '\0', root.n) || root.n == 0)
+        return ah_lua_raise(L, AH_USAGE, "ah.filesystem: root is no path");
+    box = ah_lua_push_fs(L);
+    if (ah_fs_host_new(&ah_lua_of(L)->mem, root.p, &o, box, &err) != AH_OK)
+        return fails(L, &err);
+    return 1;
+}
+
+static const luaL_Reg methods[] = {{"read", fs_read},       {"write", fs_write},   {"append", fs_append},
+                                   {"edit", fs_edit},       {"list", fs_list},     {"glob", fs_glob},
+                                   {"grep", fs_grep},       {"stat", fs_stat},     {"exists", fs_exists},
+                                   {"mkdir", fs_mkdir},     {"delete", fs_delete}, {"rename", fs_rename},
+                                   {"overlay", fs_overlay}, {"commit", fs_commit}, {"drop", fs_drop},
+                                   {"close", fs_close},     {NULL, NULL}};
+
+void ah_lua_open_fs(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__gc", fs_close}, {"__close", fs_close}, {NULL, NULL}};
+
+    luaL_newmetatable(L, FS); /* -- ah meta */
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pushliteral(L, FS);
+    lua_setfield(L, -2, "__metatable");
+    luaL_newmetatable(L, FOUND);
+    lua_pushcfunction(L, found_gc);
+    lua_setfield(L, -2, "__gc");
+    lua_pop(L, 2); /* -- ah */
+    lua_pushcfunction(L, new_filesystem);
+    lua_setfield(L, -2, "filesystem");
+}

@@ -1,0 +1,242 @@
+/* Overlays: the changes of fs_tree.c on top of another file system, and how they are handed
+ * down to it: whole, after a look at what it has become since. What happens to files that
+ * others changed meanwhile is in fs.h; the stores do the rest. */
+#include "prompt/fs_tree.h"
+
+typedef struct settling {
+    ah_fs_tree *t;
+    ah_fs *below;
+    ah_fs_changes list; /* for the file system below */
+} settling;
+
+static ah_status conflict(ah_slice path, const char *what, ah_err *err)
+{
+    return ah_fs_err(err, AH_FS_CONFLICT,
+                     "'%.*s' %s meanwhile by another call: look at it again and repeat", AH_FMT(path),
+                     what);
+}
+
+static bool is_same(const ah_fs_info *a, const ah_fs_info *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    return a->kind == AH_FS_FOLDER || memcmp(&a->version, &b->version, sizeof a->version) == 0;
+}
+
+/* The operations once more, upon what is there now. */
+static ah_status redo(settling *s, const ah_fs_change *c, ah_text **out, ah_err *err)
+{
+    ah_slice path = ah_text_slice(c->path);
+    ah_fs_info info;
+    ah_text *next;
+    size_t count;
+    ah_status st = s->below->store->stat(s->below, path, &info, err);
+
+    *out = NULL;
+    if (st == AH_OK && (info.kind != AH_FS_ABSENT || c->op[0].old))
+        st = ah_fs_content(s->below, path, out, &info, err);
+    for (size_t i = 0; st == AH_OK && i < c->n_ops; i++) {
+        st = ah_fs_op_apply(&s->t->fs, path, ah_text_slice(*out), &c->op[i], &next, &count, err);
+        if (st == AH_OK)
+            ah_text_set(out, next);
+    }
+    if (st == AH_TOOL_VALIDATION)
+        return conflict(path, "was changed", err);
+    return st;
+}
+
+/* -- one change ------------------------------------------------------------------------- */
+
+/* Adds what the change is for the file system below, which has `now` there. */
+static ah_status hand_down(settling *s, const ah_fs_change *c, const ah_fs_info *now, ah_err *err)
+{
+    ah_fs_change *to = ah_fs_changes_add(&s->list, ah_text_slice(c->path), c->act);
+
+    if (!to)
+        return ah_err_nomem(err);
+    to->content = ah_text_ref(c->content);
+    to->mode = c->mode;
+    to->was = *now;
+    to->pinned = c->pinned;
+    if (s->below->below && !ah_fs_change_redo(s->t->fs.mem, to, c->op, c->n_ops))
+        return ah_err_nomem(err);
+    return AH_OK;
+}
+
+static ah_status check_parent(settling *s, ah_slice path, ah_err *err)
+{
+    ah_slice folder = ah_fs_parent(path);
+    ah_fs_info info;
+    ah_status st;
+
+    if (folder.n == 0 || ah_fs_changes_have(&s->list, folder))
+        return AH_OK;
+    st = s->below->store->stat(s->below, folder, &info, err);
+    return st == AH_OK && info.kind != AH_FS_FOLDER ? conflict(folder, "was deleted", err) : st;
+}
+
+static ah_status settle_put(settling *s, const ah_fs_change *c, const ah_fs_info *now, ah_err *err)
+{
+    ah_slice path = ah_text_slice(c->path);
+    ah_text *content = NULL;
+    ah_fs_change *to;
+    ah_status st;
+
+    if (now->kind != AH_FS_ABSENT && now->kind != AH_FS_FILE)
+        return conflict(path, "was replaced", err);
+    st = check_parent(s, path, err);
+    if (st == AH_OK)
+        st = ah_fs_need_place(path, now, err);
+    if (st == AH_OK && c->n_ops && !is_same(now, &c->was))
+        st = redo(s, c, &content, err);
+    if (st == AH_OK)
+        st = hand_down(s, c, now, err);
+    if (st == AH_OK && content) {
+        to = &s->list.item[s->list.n - 1];
+        ah_text_set(&to->content, ah_text_ref(content));
+        to->mode = now->mode;
+    }
+    ah_text_unref(content);
+    return st;
+}
+
+static ah_status settle_folder(settling *s, const ah_fs_change *c, const ah_fs_info *now, ah_err *err)
+{
+    ah_slice path = ah_text_slice(c->path);
+    ah_status st;
+
+    if (now->kind == AH_FS_FOLDER)
+        return AH_OK;
+    if (now->kind != AH_FS_ABSENT)
+        return conflict(path, "was made a file", err);
+    st = check_parent(s, path, err);
+    return st == AH_OK ? hand_down(s, c, now, err) : st;
+}
+
+/* Nothing may have been put into a folder that is to be deleted. */
+static ah_status check_emptied(settling *s, ah_slice folder, ah_err *err)
+{
+    ah_fs_found in;
+    ah_status st;
+
+    ah_fs_found_init(&in, s->t->fs.mem, s->below->o.max_files);
+    st = s->below->store->list(s->below, folder, &in, err);
+    for (size_t i = 0; st == AH_OK && i < in.n; i++) {
+        ah_fs_change *c = NULL;
+        ah_fs_path p;
+
+        if (ah_fs_join(folder, ah_text_slice(in.item[i].name), &p))
+            c = ah_fs_tree_find(s->t, ah_fs_path_slice(&p));
+        if (!c || c->act != AH_FS_REMOVE)
+            st = conflict(folder, "was added to", err);
+    }
+    ah_fs_found_clear(&in);
+    return st;
+}
+
+static ah_status settle_removal(settling *s, const ah_fs_change *c, const ah_fs_info *now, ah_err *err)
+{
+    ah_slice path = ah_text_slice(c->path);
+    ah_status st = AH_OK;
+
+    if (now->kind == AH_FS_ABSENT && c->was.kind == AH_FS_ABSENT)
+        return AH_OK; /* made and deleted here */
+    if (now->kind != c->was.kind)
+        return conflict(path, now->kind == AH_FS_ABSENT ? "was deleted" : "was replaced", err);
+    if (now->kind == AH_FS_FOLDER)
+        st = check_emptied(s, path, err);
+    return st == AH_OK ? hand_down(s, c, now, err) : st;
+}
+
+static ah_status settle(settling *s, const ah_fs_change *c, ah_err *err)
+{
+    ah_fs_info now;
+    ah_status st;
+
+    if (c->act == AH_FS_SEEN) /* an overlay below must know on what its own writes depend */
+        return s->below->below ? hand_down(s, c, &c->was, err) : AH_OK;
+    if ((st = s->below->store->stat(s->below, ah_text_slice(c->path), &now, err)) != AH_OK)
+        return st;
+    if (c->pinned && !is_same(&now, &c->was))
+        return conflict(ah_text_slice(c->path), "was changed", err);
+    switch (c->act) {
+    case AH_FS_SEEN:
+        break;
+    case AH_FS_PUT:
+        return settle_put(s, c, &now, err);
+    case AH_FS_MAKE_FOLDER:
+        return settle_folder(s, c, &now, err);
+    case AH_FS_REMOVE:
+        return settle_removal(s, c, &now, err);
+    }
+    return AH_OK;
+}
+
+/* -- transactions ------------------------------------------------------------------------- */
+
+ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err)
+{
+    ah_fs_tree *t = (ah_fs_tree *)overlay;
+    settling s = {.t = t, .below = overlay->below, .list.mem = overlay->mem};
+    ah_status st = AH_OK;
+
+    if (t->prepared)
+        return ah_fs_err(err, AH_FS_CONFLICT, "the overlay is prepared already: commit or drop it");
+    for (size_t i = 0; st == AH_OK && i < t->n; i++)
+        st = settle(&s, t->node[i], err);
+    if (st == AH_OK && s.list.n)
+        st = s.below->store->prepare(s.below, &s.list, &t->ready, err);
+    ah_fs_changes_clear(&s.list);
+    t->prepared = st == AH_OK;
+    t->ready_at = s.below->commits;
+    return st;
+}
+
+ah_status ah_fs_commit(ah_fs *overlay, ah_err *err)
+{
+    ah_fs_tree *t = (ah_fs_tree *)overlay;
+    ah_fs *below = overlay->below;
+    void *ready = t->ready;
+    ah_status st = AH_OK;
+
+    if (!t->prepared)
+        return ah_fs_err(err, AH_FS_CONFLICT, "the overlay is not prepared: nothing was committed");
+    t->prepared = false;
+    t->ready = NULL;
+    if (ready && below->commits != t->ready_at) {
+        below->store->drop(below, ready);
+        return ah_fs_err(err, AH_FS_CONFLICT,
+                         "another call's files were committed after this one's "
+                         "were prepared: prepare again");
+    }
+    if (ready) {
+        below->commits++;
+        st = below->store->commit(below, ready, err);
+    }
+    ah_fs_tree_clear(t);
+    return st;
+}
+
+void ah_fs_drop(ah_fs *overlay)
+{
+    ah_fs_tree *t = (ah_fs_tree *)overlay;
+
+    if (t->ready)
+        overlay->below->store->drop(overlay->below, t->ready);
+    t->prepared = false;
+    t->ready = NULL;
+    ah_fs_tree_clear(t);
+}
+
+ah_status ah_fs_overlay_new(ah_fs *below, ah_fs **out, ah_err *err)
+{
+    ah_fs_tree *t = ah_alloc(below->mem, sizeof *t);
+
+    if (!t)
+        return ah_err_nomem(err);
+    ah_fs_init(&t->fs, &ah_fs_tree_store, below->mem, &below->o);
+    t->fs.guarded = below->guarded;
+    t->fs.below = ah_fs_ref(below);
+    *out = &t->fs;
+    return AH_OK;
+}

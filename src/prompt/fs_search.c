@@ -1,0 +1,406 @@
+/* Looking for files: listing, walking, globs, and searching in contents. All of it goes
+ * through a store's `list` and `read`, so that overlays are searched like what is below. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/json.h" /* UTF-8 */
+#include "model/schema_pattern.h"
+#include "prompt/fs_store.h"
+
+enum { LINE_SHOWN = 500, BINARY_LOOK = 8192, SECONDS = 10, MAX_WHY = 1024 };
+
+/* -- what was found ------------------------------------------------------------------------- */
+
+void ah_fs_found_init(ah_fs_found *f, const ah_mem *mem, size_t max)
+{
+    *f = (ah_fs_found){.mem = mem, .max = max};
+}
+
+static void clear_item(ah_fs_item *item)
+{
+    ah_text_unref(item->name);
+    ah_text_unref(item->text);
+}
+
+void ah_fs_found_clear(ah_fs_found *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        clear_item(&f->item[i]);
+    if (f->mem)
+        ah_free(f->mem, f->item);
+    ah_fs_found_init(f, f->mem, f->max);
+}
+
+ah_status ah_fs_found_add(ah_fs_found *f, ah_slice name, const ah_fs_item *as)
+{
+    ah_fs_item *item;
+
+    if (f->n == f->max) {
+        f->truncated = true;
+        return AH_OK;
+    }
+    if (!(item = ah_grow(f->mem, f->item, &f->cap, f->n + 1, sizeof *item)))
+        return AH_NOMEM;
+    f->item = item;
+    item += f->n;
+    *item = *as;
+    if (!(item->name = ah_text_new(f->mem, name)))
+        return AH_NOMEM;
+    ah_text_ref(item->text);
+    f->n++;
+    return AH_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const ah_fs_item *x = a, *y = b;
+
+    return ah_slice_cmp(ah_text_slice(x->name), ah_text_slice(y->name));
+}
+
+void ah_fs_found_sort(ah_fs_found *f)
+{
+    if (f->n)
+        qsort(f->item, f->n, sizeof *f->item, by_name);
+}
+
+/* -- listing and walking -------------------------------------------------------------------- */
+
+/* All entries of a folder, sorted. */
+static ah_status list_sorted(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err *err)
+{
+    ah_status st;
+
+    ah_fs_found_init(out, fs->mem, fs->o.max_files);
+    st = fs->store->list(fs, folder, out, err);
+    if (st == AH_OK)
+        ah_fs_found_sort(out);
+    return st;
+}
+
+ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err *err)
+{
+    ah_fs_path p;
+    ah_fs_found all = {.mem = fs->mem};
+    ah_status st = ah_fs_path_check(fs, folder, &p, err);
+
+    if (st == AH_OK)
+        st = list_sorted(fs, ah_fs_path_slice(&p), &all, err);
+    for (size_t i = 0; st == AH_OK && i < all.n; i++)
+        if (ah_fs_found_add(out, ah_text_slice(all.item[i].name), &all.item[i]) != AH_OK)
+            st = ah_err_nomem(err);
+    out->truncated = out->truncated || all.truncated;
+    ah_fs_found_clear(&all);
+    return st;
+}
+
+/* Recursive, `depth` names deep at most. */
+static ah_status walk(ah_fs *fs, ah_slice folder, int depth, ah_fs_walk *w, ah_err *err)
+{
+    ah_fs_found in;
+    ah_status st = list_sorted(fs, folder, &in, err);
+
+    w->truncated = w->truncated || in.truncated;
+    for (size_t i = 0; st == AH_OK && !w->stop && i < in.n; i++) {
+        ah_slice name = ah_text_slice(in.item[i].name);
+        bool into = true;
+        ah_fs_path p;
+
+        if (w->seen++ == fs->o.max_files)
+            w->stop = w->truncated = true;
+        else if (!ah_fs_join(folder, name, &p))
+            w->truncated = true;
+        else
+            st = w->visit(w, ah_fs_path_slice(&p), &in.item[i], &into, err);
+        if (st != AH_OK || w->stop || in.item[i].kind != AH_FS_FOLDER || !into)
+            continue;
+        if (depth > 1)
+            st = walk(fs, ah_fs_path_slice(&p), depth - 1, w, err);
+        else
+            w->truncated = true;
+    }
+    ah_fs_found_clear(&in);
+    return st;
+}
+
+static int depth_of(ah_slice path)
+{
+    int n = path.n > 0;
+
+    for (size_t i = 0; i < path.n; i++)
+        n += path.p[i] == '/';
+    return n;
+}
+
+ah_status ah_fs_walk_run(ah_fs *fs, ah_slice folder, ah_fs_walk *w, ah_err *err)
+{
+    int left = fs->o.max_depth - depth_of(folder);
+
+    if (left > 0)
+        return walk(fs, folder, left, w, err);
+    w->truncated = true;
+    return AH_OK;
+}
+
+/* -- globs ------------------------------------------------------------------------------------ */
+
+typedef struct hunt {
+    ah_fs *fs;
+    ah_slice from; /* the folder that paths are matched from */
+    ah_fs_glob_set glob;
+    bool name_only; /* the glob is for names */
+    bool any;       /* there is no glob: all but those that begin with `.` */
+    ah_fs_found *out;
+    ah_pattern *pattern; /* NULL: `plain` is looked for */
+    ah_slice plain;
+    time_t until;
+    ah_buf line; /* repaired, where it is not UTF-8 */
+} hunt;
+
+static ah_slice below_folder(ah_slice path, ah_slice folder)
+{
+    size_t skip = folder.n ? folder.n + 1 : 0;
+
+    return (ah_slice){path.p + skip, path.n - skip};
+}
+
+static ah_status visit_glob(ah_fs_walk *w, ah_slice path, const ah_fs_item *item, bool *into,
+                            ah_err *err)
+{
+    hunt *h = w->ud;
+    ah_slice rest = below_folder(path, h->from);
+
+    if (item->kind == AH_FS_FOLDER)
+        *into = ah_fs_glob_leads(&h->glob, rest);
+    if (item->kind != AH_FS_FILE || !ah_fs_glob_match(&h->glob, rest))
+        return AH_OK;
+    if (ah_fs_found_add(h->out, path, item) != AH_OK)
+        return ah_err_nomem(err);
+    w->stop = h->out->truncated;
+    return AH_OK;
+}
+
+ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_found *out, ah_err *err)
+{
+    ah_fs_path p;
+    hunt h = {.fs = fs, .out = out};
+    ah_fs_walk w = {.visit = visit_glob, .ud = &h};
+    ah_status st = ah_fs_path_check(fs, folder, &p, err);
+
+    if (st != AH_OK)
+        return st;
+    h.from = ah_fs_path_slice(&p);
+    if ((st = ah_fs_glob_init(&h.glob, fs->mem, pattern, err)) == AH_OK)
+        st = ah_fs_walk_run(fs, h.from, &w, err);
+    out->truncated = out->truncated || w.truncated;
+    ah_fs_glob_clear(&h.glob);
+    return st;
+}
+
+/* -- searching -------------------------------------------------------------------------------- */
+
+static time_t seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec;
+}
+
+/* A pattern without any sign that means more is the text itself, in every build. */
+static bool is_plain(ah_slice pattern)
+{
+    for (size_t i = 0; i < pattern.n; i++)
+        if (strchr("\\^$.|?*+()[]{}", pattern.p[i]))
+            return false;
+    return true;
+}
+
+static ah_status compile(hunt *h, const ah_fs_grep *what, ah_err *err)
+{
+    ah_status st;
+    ah_buf why;
+
+    if (what->pattern.n == 0 || what->pattern.n > AH_FS_MAX_PATTERN || !ah_utf8_valid(what->pattern) ||
+        memchr(what->pattern.p, '\0', what->pattern.n))
+        return ah_fs_err(err, AH_FS_BAD_PATTERN, "what is looked for is UTF-8 text of 1 to %d bytes",
+                         AH_FS_MAX_PATTERN);
+    h->plain = what->pattern;
+    if (what->plain || is_plain(what->pattern))
+        return AH_OK;
+    ah_buf_init(&why, h->fs->mem, MAX_WHY);
+    st = ah_pattern_new(h->fs->mem, what->pattern, &h->pattern, &why);
+    if (st == AH_NOMEM)
+        ah_err_nomem(err);
+    else if (st != AH_OK)
+        st = ah_fs_err(err, AH_FS_BAD_PATTERN, "the regular expression '%.*s' is wrong: %.*s",
+                       AH_FMT(what->pattern), AH_FMT(ah_buf_slice(&why)));
+    ah_buf_clear(&why);
+    return st;
+}
+
+/* The line as UTF-8. */
+static ah_status as_text(hunt *h, ah_slice *line, ah_err *err)
+{
+    if (ah_utf8_valid(*line))
+        return AH_OK;
+    ah_buf_reset(&h->line, 0);
+    ah_utf8_repair(*line, &h->line);
+    if (!ah_buf_ok(&h->line))
+        return ah_err_nomem(err);
+    *line = ah_buf_slice(&h->line);
+    return AH_OK;
+}
+
+static ah_status match_line(hunt *h, ah_slice path, size_t n, ah_slice line, bool *yes, ah_err *err)
+{
+    *yes = false;
+    if (!h->pattern) {
+        *yes = ah_slice_find(line, h->plain) != NULL;
+        return AH_OK;
+    }
+    switch (ah_pattern_match(h->pattern, line)) {
+    case AH_MATCH_YES:
+        *yes = true;
+        return AH_OK;
+    case AH_MATCH_NO:
+        return AH_OK;
+    case AH_MATCH_NOMEM:
+        return ah_err_nomem(err);
+    case AH_MATCH_LIMIT:
+        break;
+    }
+    return ah_fs_err(
+        err, AH_FS_BAD_PATTERN,
+        "the regular expression takes too many steps on line %zu of '%.*s': make it simpler", n,
+        AH_FMT(path));
+}
+
+static ah_status keep_line(hunt *h, ah_slice path, size_t n, ah_slice line, ah_err *err)
+{
+    ah_fs_item item = {.kind = AH_FS_FILE, .line = n};
+    ah_status st;
+
+    if (line.n > LINE_SHOWN)
+        line.n = ah_utf8_cut(line.p, LINE_SHOWN);
+    if (!(item.text = ah_text_new(h->fs->mem, line)))
+        return ah_err_nomem(err);
+    st = ah_fs_found_add(h->out, path, &item);
+    ah_text_unref(item.text);
+    return st == AH_OK ? AH_OK : ah_err_nomem(err);
+}
+
+static ah_slice take_line(ah_slice *rest)
+{
+    const char *end = memchr(rest->p, '\n', rest->n);
+    ah_slice line = {rest->p, end ? (size_t)(end - rest->p) : rest->n};
+    size_t used = line.n + (end != NULL);
+
+    rest->p += used;
+    rest->n -= used;
+    line.n -= line.n && line.p[line.n - 1] == '\r';
+    return line;
+}
+
+static ah_status search_text(hunt *h, ah_slice path, ah_slice text, ah_err *err)
+{
+    ah_status st = AH_OK;
+    bool yes;
+
+    for (size_t n = 1; text.n && st == AH_OK && !h->out->truncated; n++) {
+        ah_slice line = take_line(&text);
+
+        st = as_text(h, &line, err);
+        if (st == AH_OK)
+            st = match_line(h, path, n, line, &yes, err);
+        if (st == AH_OK && yes)
+            st = keep_line(h, path, n, line, err);
+        if (seconds_now() >= h->until)
+            h->out->truncated = true;
+    }
+    return st;
+}
+
+static ah_status search_file(hunt *h, ah_slice path, ah_err *err)
+{
+    ah_fs_info info;
+    ah_status st;
+    ah_buf b;
+
+    ah_buf_init(&b, h->fs->mem, h->fs->o.max_file);
+    st = h->fs->store->read(h->fs, path, 0, h->fs->o.max_file, &b, &info, err);
+    if (st == AH_OK && b.status == AH_NOMEM)
+        st = ah_err_nomem(err);
+    if (st == AH_TOOL_VALIDATION || st == AH_INTERNAL ||
+        (st == AH_OK && (info.size > b.len ||
+                         (b.len && memchr(b.data, '\0', b.len < BINARY_LOOK ? b.len : BINARY_LOOK))))) {
+        h->out->skipped++;
+        st = AH_OK;
+    } else if (st == AH_OK) {
+        st = search_text(h, path, ah_buf_slice(&b), err);
+    }
+    ah_buf_clear(&b);
+    return st;
+}
+
+static bool is_wanted(const hunt *h, ah_slice path)
+{
+    if (h->any)
+        return ah_fs_name(path).p[0] != '.';
+    return ah_fs_glob_match(&h->glob, h->name_only ? ah_fs_name(path) : below_folder(path, h->from));
+}
+
+static ah_status visit_search(ah_fs_walk *w, ah_slice path, const ah_fs_item *item, bool *into,
+                              ah_err *err)
+{
+    hunt *h = w->ud;
+    ah_status st = AH_OK;
+
+    if (item->kind == AH_FS_FOLDER)
+        *into = h->any || h->name_only ? ah_fs_name(path).p[0] != '.'
+                                       : ah_fs_glob_leads(&h->glob, below_folder(path, h->from));
+    else if (item->kind == AH_FS_FILE && is_wanted(h, path))
+        st = search_file(h, path, err);
+    w->stop = h->out->truncated;
+    return st;
+}
+
+static ah_status search_under(hunt *h, ah_slice in, ah_err *err)
+{
+    ah_fs_walk w = {.visit = visit_search, .ud = h};
+    ah_fs_info info;
+    ah_status st = h->fs->store->stat(h->fs, in, &info, err);
+
+    if (st != AH_OK)
+        return st;
+    if (info.kind != AH_FS_FOLDER) {
+        st = ah_fs_need_file(in, &info, err);
+        return st == AH_OK ? search_file(h, in, err) : st;
+    }
+    h->from = in;
+    st = ah_fs_walk_run(h->fs, in, &w, err);
+    h->out->truncated = h->out->truncated || w.truncated;
+    return st;
+}
+
+ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_found *out, ah_err *err)
+{
+    hunt h = {.fs = fs, .out = out, .any = !what->glob.p, .until = seconds_now() + SECONDS};
+    ah_fs_path p;
+    ah_status st = ah_fs_path_check(fs, what->in, &p, err);
+
+    if (st != AH_OK)
+        return st;
+    ah_buf_init(&h.line, fs->mem, 3 * fs->o.max_file); /* U+FFFD has three bytes */
+    st = compile(&h, what, err);
+    if (st == AH_OK && !h.any) {
+        h.name_only = !memchr(what->glob.p, '/', what->glob.n);
+        st = ah_fs_glob_init(&h.glob, fs->mem, what->glob, err);
+    }
+    if (st == AH_OK)
+        st = search_under(&h, ah_fs_path_slice(&p), err);
+    ah_pattern_free(h.pattern);
+    ah_fs_glob_clear(&h.glob);
+    ah_buf_clear(&h.line);
+    return st;
+}
