@@ -11,5 +11,6 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_sse(L);
     ahtest_open_http(L);
     ahtest_open_wire(L);
+    ahtest_open_fs(L);
     return 1;
 }

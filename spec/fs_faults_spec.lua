@@ -1,0 +1,70 @@
+-- The disk at its worst: each call of the system fails, links are swapped under the hands of
+-- readers and writers, and a process is killed while it writes. Done by fs_child.lua.
+local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
+
+describe("a folder of the machine", function()
+  local dir
+
+  before_each(function() -- in memory where there is such a place: forcing to a disk takes time
+    local pipe <close> = assert(io.popen("mktemp -d -p /dev/shm 2>/dev/null || mktemp -d"))
+    dir = assert(pipe:read("l"))
+  end)
+  after_each(function() os.execute(("rm -rf '%s'"):format(dir)) end)
+
+  local function shell(command)
+    assert(os.execute(("cd '%s' && %s"):format(dir, command)))
+  end
+
+  -- A pipe: the number of its process, then what it prints.
+  local function start(mode)
+    local command = "echo $$; exec lua5.4 spec/support/fs_child.lua '%s' %s '%s' 2>&1"
+    return assert(io.popen(command:format(BUILD, mode, dir)))
+  end
+
+  local function child(mode)
+    local pipe <close> = start(mode)
+    assert(pipe:read("l"))
+    return pipe:read("a")
+  end
+
+  local function kill_writer(after)
+    local pipe <close> = start "writer"
+    local pid = assert(pipe:read("l"))
+    assert.equal("ready", pipe:read("l"))
+    os.execute(("sleep %.3f; kill -9 %d"):format(after, pid))
+  end
+
+  local function read_file(name)
+    local f <close> = assert(io.open(dir .. "/" .. name))
+    return f:read("a")
+  end
+
+  it("is as before, or as wished, whichever call fails", function()
+    local said = child("faults")
+    assert.truthy(said:find("^faults\t%d+\n$"), said)
+  end)
+
+  it("is not left while a folder is swapped with a link that leads out", function()
+    shell("mkdir -p root/d/e out/e && ln -s ../out root/l && echo inside > root/d/f")
+    shell("printf outside > out/f && printf outside > out/e/f && echo inside > root/d/e/f")
+    local said = child("race")
+    assert.truthy(said:find("^race\t%d+\t%d+\n$"), said)
+  end)
+
+  it("has whole files whenever a writer is killed", function()
+    local seen = {}
+    shell("printf a > f && printf a > g && head -c 50000 /dev/zero | tr '\\0' a > h")
+    for i = 1, 25 do
+      kill_writer(i * 7 % 30 / 1000)
+      for _, name in ipairs { "f", "g", "h" } do
+        local text = read_file(name)
+        local first = text:sub(1, 1)
+        assert.equal("", (text:gsub("^" .. first .. "+$", "")))
+        assert.truthy(#text == 1 or #text == (name == "h" and 50000 or first == "a" and 200000
+          or 100000), #text)
+        seen[name .. first] = true
+      end
+    end
+    assert.truthy(seen.fb and seen.gb and seen.hb and seen.ha, "nothing was written")
+  end)
+end)
