@@ -65,6 +65,6 @@ describe("a folder of the machine", function()
         seen[name .. first] = true
       end
     end
-    assert.truthy(seen.fb and seen.gb and seen.hb and seen.ha, "nothing was written")
+    assert.truthy(seen.fa and seen.fb and seen.ha and seen.hb, "nothing was written")
   end)
 end)

@@ -234,8 +234,7 @@ local function writer()
   local fs = assert(ah.filesystem { root = dir })
   local size = { a = 200000, b = 100000 }
   local old = assert(fs:read("h", { limit = 1 }))
-  io.write("ready\n"):flush()
-  while true do
+  for round = 1, math.huge do
     local new = old == "a" and "b" or "a"
     assert(fs:write("f", new:rep(size[new])))
     local o = fs:overlay()
@@ -243,6 +242,9 @@ local function writer()
     assert(o:edit("h", old, new, { all = true }))
     assert(o:commit())
     old = new
+    if round == 1 then
+      io.write("ready\n"):flush()
+    end
   end
 end
 

@@ -485,6 +485,64 @@ flows["json"] = {
   end,
 }
 
+-- Each method once, two overlays on one file, and a nested one.
+local function use_files(fs)
+  assert(fs:write("a/b.txt", "one\ntwo\n"))
+  assert(fs:append("a/b.txt", "three\n"))
+  assert(fs:edit("a/b.txt", "two", "2"))
+  assert(fs:mkdir("a/c") and fs:rename("a", "d") and fs:exists("d/c"))
+  assert(fs:write("x/y/z", "z") and fs:delete("x", { recursive = true }))
+  local found = { fs:list("d"), fs:glob("**/*.{txt,md}"), fs:grep("^[2t]") }
+  local one <close> = fs:overlay()
+  local two <close> = fs:overlay()
+  assert(one:append("d/b.txt", "four\n") and two:edit("d/b.txt", "one", "1"))
+  assert(one:write("new", assert(one:read("d/b.txt"))) and two:delete("d/c"))
+  local inner <close> = two:overlay()
+  assert(inner:append("d/b.txt", "five\n") and inner:commit())
+  assert(one:commit() and two:commit())
+  return assert(fs:read("d/b.txt")), found
+end
+
+flows["files in memory"] = {
+  attempt = function(s)
+    ah = require "agenthost"
+    s.fs = ah.filesystem { files = { first = "1" } }
+    s.refused = { s.fs:read("../x") }
+    s.text, s.found = use_files(s.fs)
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.text == "1\n2\nthree\nfour\nfive\n" and #s.found[1] == 2, "files")
+    end
+    assert(not s.fs or s.fs:read("first") == "1", "the first file")
+  end,
+}
+
+flows["files on the disk"] = {
+  attempt = function(s)
+    ah = require "agenthost"
+    s.root = os.tmpname()
+    s.base = assert(ah.filesystem { root = s.root:match("^(.*)/"), sync = false })
+    s.name = s.root:match("[^/]*$") .. ".files"
+    assert(s.base:mkdir(s.name))
+    s.fs = assert(ah.filesystem { root = s.root .. ".files", sync = false })
+    s.text, s.found = use_files(s.fs)
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.text == "1\n2\nthree\nfour\nfive\n" and #s.found[1] == 2, "files")
+    end
+    os.remove(s.root or "")
+    for _, path in ipairs(s.fs and assert(s.fs:glob("**")) or {}) do
+      assert(#assert(s.fs:read(path)) > 0, "an empty file")
+    end
+    if s.base and s.name then
+      local gone = not s.base:exists(s.name) or s.base:delete(s.name, { recursive = true })
+      assert(gone, "a temporary file is left")
+    end
+  end,
+}
+
 flows["openai over HTTP"] = {
   text = "it is warm \u{263a}", network = true,
   attempt = function(s)

@@ -68,6 +68,8 @@ static const flow flows[] = {
     {"declarations", IN_SCRIPT, false},
     {"schemas", IN_SCRIPT, false},
     {"json", IN_SCRIPT, false},
+    {"files in memory", IN_SCRIPT, false},
+    {"files on the disk", IN_SCRIPT, false},
     {"openai over HTTP", IN_SCRIPT, true},
     {"http", IN_SCRIPT, true},
     {"http in a stopped call", IN_SCRIPT, true},
