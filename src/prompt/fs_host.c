@@ -48,12 +48,17 @@ void ah_fs_host_info(const struct stat *s, ah_fs_info *out)
 
 /* -- places ------------------------------------------------------------------------------- */
 
-ah_status ah_fs_host_enter(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out, ah_err *err)
+static void set_name(ah_fs_place *p, ah_slice path)
 {
     ah_slice name = ah_fs_name(path);
 
-    memcpy(out->name, name.p, name.n);
-    out->name[name.n] = '\0';
+    memcpy(p->name, name.p, name.n);
+    p->name[name.n] = '\0';
+}
+
+ah_status ah_fs_host_enter(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out, ah_err *err)
+{
+    set_name(out, path);
     out->fd = ah_beneath_folder(&h->root, ah_fs_parent(path), to_read);
     if (out->fd >= 0)
         return AH_OK;
@@ -80,8 +85,7 @@ static ah_status host_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *er
     at.fd = ah_beneath_folder(&h->root, ah_fs_parent(path), false);
     if (at.fd < 0)
         return errno == ENOENT ? AH_OK : ah_fs_host_err(errno, "reach", path, err);
-    memcpy(at.name, ah_fs_name(path).p, ah_fs_name(path).n);
-    at.name[ah_fs_name(path).n] = '\0';
+    set_name(&at, path);
     if (fstatat(at.fd, path.n ? at.name : ".", &s, AT_SYMLINK_NOFOLLOW) == 0)
         ah_fs_host_info(&s, out);
     else if (errno != ENOENT)

@@ -13,13 +13,10 @@ static ah_status add_removal(mover *m, ah_slice path, const ah_fs_info *was, ah_
 {
     ah_fs_path p;
     ah_status st = ah_fs_path_writable(m->fs, path, &p, err);
-    ah_fs_change *c;
 
-    if (st == AH_OK && was->kind != AH_FS_FOLDER && was->kind != AH_FS_FILE && m->to.n)
-        return ah_fs_need_file(path, was, err);
-    if (st != AH_OK || (c = ah_fs_plan(m->fs, &m->list, path, AH_FS_REMOVE, was, err)))
-        return st;
-    return err->status;
+    if (st == AH_OK && !ah_fs_plan(m->fs, &m->list, path, AH_FS_REMOVE, was, err))
+        st = err->status;
+    return st;
 }
 
 /* Where `path`, which is `from` or below it, comes to be. */
@@ -74,10 +71,10 @@ static ah_status add_one(mover *m, ah_slice path, const ah_fs_info *was, ah_err 
 {
     ah_status st = AH_OK;
 
-    if (m->to.n && was->kind == AH_FS_FILE)
-        return add_copy(m, path, err);
     if (m->to.n && was->kind == AH_FS_FOLDER)
         st = add_folder(m, path, err);
+    else if (m->to.n) /* a link or a device cannot be copied */
+        return was->kind == AH_FS_FILE ? add_copy(m, path, err) : ah_fs_need_file(path, was, err);
     return st == AH_OK ? add_removal(m, path, was, err) : st;
 }
 

@@ -321,6 +321,12 @@ static ah_status search_text(hunt *h, ah_slice path, ah_slice text, ah_err *err)
     return st;
 }
 
+static bool is_binary(const ah_buf *b)
+{
+    return b->len && memchr(b->data, '\0', b->len < BINARY_LOOK ? b->len : BINARY_LOOK);
+}
+
+/* One that cannot be read, as it may be gone by now, is left out like one that is too large. */
 static ah_status search_file(hunt *h, ah_slice path, ah_err *err)
 {
     ah_fs_info info;
@@ -332,8 +338,7 @@ static ah_status search_file(hunt *h, ah_slice path, ah_err *err)
     if (st == AH_OK && b.status == AH_NOMEM)
         st = ah_err_nomem(err);
     if (st == AH_TOOL_VALIDATION || st == AH_INTERNAL ||
-        (st == AH_OK && (info.size > b.len ||
-                         (b.len && memchr(b.data, '\0', b.len < BINARY_LOOK ? b.len : BINARY_LOOK))))) {
+        (st == AH_OK && (info.size > b.len || is_binary(&b)))) {
         h->out->skipped++;
         st = AH_OK;
     } else if (st == AH_OK) {
