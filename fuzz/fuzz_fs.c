@@ -1,0 +1,145 @@
+/* Fuzzes paths, globs and overlays on files in memory. Each line of the input is a call: a
+ * letter, then its texts with tabs between. A path that is taken must not lead out, a file
+ * that was written must read back, and an overlay that is committed must be what is there. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "prompt/fs_store.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MAX_CALLS = 40 };
+
+static ah_slice take(ah_slice *rest, char end)
+{
+    const char *p = rest->n ? memchr(rest->p, end, rest->n) : NULL;
+    ah_slice s = {rest->p, p ? (size_t)(p - rest->p) : rest->n};
+    size_t used = s.n + (p != NULL);
+
+    rest->p += used;
+    rest->n -= used;
+    return s;
+}
+
+static void check_path(ah_fs *fs, ah_slice given)
+{
+    ah_fs_path p, again;
+    ah_err err;
+
+    if (ah_fs_path_check(fs, given, &p, &err) != AH_OK)
+        return;
+    assert(p.n == strlen(p.s) && p.s[0] != '/' && p.n <= given.n);
+    assert(!strstr(p.s, "//") && strcmp(p.s, "..") != 0 && strncmp(p.s, "../", 3) != 0);
+    assert(!strstr(p.s, "/../") && !(p.n > 2 && strcmp(p.s + p.n - 3, "/..") == 0));
+    assert(ah_fs_path_check(fs, ah_fs_path_slice(&p), &again, &err) == AH_OK && again.n == p.n);
+}
+
+static void write_and_read(ah_fs *fs, ah_slice path, ah_slice text)
+{
+    ah_buf b;
+    ah_err err;
+
+    ah_buf_init(&b, &ah_mem_libc, 1 << 20);
+    if (ah_fs_write(fs, path, text, &err) == AH_OK) {
+        assert(ah_fs_read(fs, path, 0, AH_FS_WHOLE, &b, NULL, &err) == AH_OK);
+        assert(ah_slice_eq(ah_buf_slice(&b), text));
+    }
+    ah_buf_clear(&b);
+}
+
+static void look(ah_fs *fs, char call, ah_slice a, ah_slice b)
+{
+    ah_fs_grep what = {.pattern = a, .in = AH_LIT(""), .glob = b.n ? b : (ah_slice){0}, .plain = true};
+    ah_fs_found found;
+    ah_err err;
+
+    ah_fs_found_init(&found, &ah_mem_libc, 100);
+    if (call == 'g')
+        ah_fs_glob(fs, b, a, &found, &err);
+    else if (call == 's')
+        ah_fs_search(fs, &what, &found, &err);
+    else
+        ah_fs_list(fs, a, &found, &err);
+    ah_fs_found_clear(&found);
+}
+
+static void one_call(ah_fs *fs, ah_slice line)
+{
+    char call = line.n ? line.p[0] : '\0';
+    ah_slice rest = {line.p + (line.n > 0), line.n - (line.n > 0)};
+    ah_slice a = take(&rest, '\t'), b = take(&rest, '\t');
+    ah_fs_edit edit = {b, rest, true};
+    size_t count;
+    ah_err err;
+
+    check_path(fs, a);
+    if (call == 'w')
+        write_and_read(fs, a, b);
+    else if (call == 'a')
+        ah_fs_append(fs, a, b, &err);
+    else if (call == 'e')
+        ah_fs_replace(fs, a, &edit, &count, &err);
+    else if (call == 'd')
+        ah_fs_delete(fs, a, b.n > 0, &err);
+    else if (call == 'r')
+        ah_fs_rename(fs, a, b, rest.n > 0, &err);
+    else if (call == 'm')
+        ah_fs_mkdir(fs, a, &err);
+    else
+        look(fs, call, a, b);
+}
+
+/* Names and sizes of all files, in order. */
+static void describe(ah_fs *fs, ah_buf *out)
+{
+    ah_fs_found all;
+    ah_err err;
+
+    ah_fs_found_init(&all, &ah_mem_libc, 1000);
+    assert(ah_fs_glob(fs, ah_slice_of(""), ah_slice_of("{**,**/.*,**/.*/**}"), &all, &err) == AH_OK);
+    for (size_t i = 0; i < all.n; i++)
+        ah_buf_fmt(out, "%s %llu\n", all.item[i].name->data, (unsigned long long)all.item[i].size);
+    ah_fs_found_clear(&all);
+}
+
+static void commit(ah_fs *fs, ah_fs *overlay)
+{
+    ah_buf before, after;
+    ah_err err;
+
+    ah_buf_init(&before, &ah_mem_libc, 1 << 24);
+    ah_buf_init(&after, &ah_mem_libc, 1 << 24);
+    describe(overlay, &before);
+    if (ah_fs_prepare(overlay, &err) == AH_OK) {
+        assert(ah_fs_commit(overlay, &err) == AH_OK);
+        describe(fs, &after);
+        assert(ah_slice_eq(ah_buf_slice(&before), ah_buf_slice(&after)));
+    }
+    ah_buf_clear(&before);
+    ah_buf_clear(&after);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    ah_slice rest = {(const char *)data, size};
+    ah_fs_options o = {.max_file = 10000, .max_files = 200};
+    ah_fs *fs, *overlay;
+    ah_err err;
+
+    if (ah_fs_memory_new(&ah_mem_libc, &o, &fs, &err) != AH_OK)
+        return 0;
+    if (ah_fs_overlay_new(fs, &overlay, &err) != AH_OK)
+        abort();
+    for (int i = 0; i < MAX_CALLS && rest.n; i++) {
+        ah_slice line = take(&rest, '\n');
+
+        if (ah_slice_is(line, "!"))
+            commit(fs, overlay);
+        else
+            one_call(overlay, line);
+    }
+    commit(fs, overlay);
+    ah_fs_unref(overlay);
+    ah_fs_unref(fs);
+    return 0;
+}
