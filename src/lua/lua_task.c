@@ -315,6 +315,17 @@ static void cancel_inner(ah_lua *h, ah_driven *inner, drive_end end)
         ah_driven_cancel(inner, AH_CANCELLED, "the run around this one was cancelled");
 }
 
+/* A cancel that came when the run had just ended would be lost to a script that goes on. */
+static bool missed_cancel(const ah_lua *h, const ah_waiter *w, unsigned cancels)
+{
+    ah_run_result result;
+
+    if (h->host->depth > 0 || !w->scope || h->host->cancels == cancels)
+        return false;
+    ah_run_result_of(ah_driven_run(w->scope), &result);
+    return result.err.status != AH_CANCELLED;
+}
+
 /* Drives until w is done, or until something ends the wait for what is no run (a run is
  * cancelled instead, and waited for). INTERRUPTED: the error is on top of L. */
 static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
@@ -339,6 +350,8 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     }
     h->current = current;
     h->host->depth--;
+    if (end == CAME && missed_cancel(h, w, cancels))
+        ah_cancel(h->host);
     return end;
 }
 
