@@ -65,6 +65,23 @@ typedef enum ah_log_level {
 /* `line` is one record without its line end; keys are already taken out of it. */
 typedef void (*ah_log_fn)(void *ud, ah_log_level level, const char *line);
 
+/* Somebody who looks on while a host works, such as a terminal. Each function may be NULL; all
+ * are called on the thread that uses the host, and none may use the host. */
+typedef struct ah_watcher {
+    void *ud; /* given to each */
+    /* Each event of every run as one JSON object (docs/events.md), before the script's own
+     * observers have it. Keys are already taken out; n bytes, valid during the call. */
+    void (*event)(void *ud, const char *json, size_t n);
+    /* Not 0: `content` events too, which makes requests streamed ones, as an observer in a
+     * script does. */
+    int content;
+    /* The host is about to wait for at most timeout_ms (-1: until something comes); returns for
+     * how long it may. With timeout_ms 0 it is about to work, and the answer does not matter. */
+    int (*idle)(void *ud, int timeout_ms);
+    /* os.exit is about to end the process with this exit code. */
+    void (*leaving)(void *ud, int code);
+} ah_watcher;
+
 /* Settings of a host. Zero is a good default for each; `size` lets a later library
  * serve a program built with an earlier header. */
 typedef struct ah_config {
@@ -75,6 +92,7 @@ typedef struct ah_config {
     void *log_ud;
     ah_log_level log_level;
     const char *model; /* wins over what scripts name ("provider/model"); NULL: they decide. Copied */
+    const ah_watcher *watcher; /* NULL: nobody; copied */
 } ah_config;
 
 typedef struct ah_host ah_host;
@@ -90,6 +108,12 @@ AH_API void ah_close(ah_host *host); /* NULL is fine; runs still at work are can
  * AH_USAGE only where the file cannot be read; the status of an agenthost error it raised;
  * AH_INTERNAL for any other error (a wrong use of the library in the script included). */
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv);
+
+/* Runs a text as ah_script runs a file. `name` is what its errors call it, marked as Lua does:
+ * "=stdin", "@path". Where `result` is not NULL, *result becomes the first value that the text
+ * returned when that is a string, else NULL; valid until the next call with this host. */
+AH_API ah_status ah_eval(ah_host *host, const char *name, const char *text, int argc, char **argv,
+                         const char **result);
 
 /* Words for the last call that failed: one line, for a traceback the lines after it.
  * Valid until the next call with this host. */

@@ -526,7 +526,7 @@ static void configure(ah_agent *a, run *r, ah_driven *parent, ah_run_config *cfg
         .wall = ah_host_wall,
         .random = ah_host_random,
         .ud = host,
-        .on = a->observer.types ? on_event : NULL,
+        .on = ah_observer_any(&a->observer) ? on_event : NULL,
         .on_ud = r,
         .wants_content = ah_observer_wants(&a->observer, AH_EVENT_CONTENT),
     };

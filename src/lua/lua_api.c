@@ -25,12 +25,37 @@ static void *lua_realloc(void *ud, void *ptr, size_t old, size_t size)
     return NULL;
 }
 
+/* os.exit as Lua has it; the watcher is told first. */
+static int leave(lua_State *L)
+{
+    const ah_watcher *w = &ah_lua_of(L)->host->watcher;
+    int code = lua_isboolean(L, 1) ? !lua_toboolean(L, 1) : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
+
+    if (w->leaving)
+        w->leaving(w->ud, code);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 0);
+    return 0;
+}
+
+static void watch_exit(lua_State *L)
+{
+    lua_getglobal(L, LUA_OSLIBNAME);
+    lua_getfield(L, -1, "exit");
+    lua_pushcclosure(L, leave, 1);
+    lua_setfield(L, -2, "exit");
+    lua_pop(L, 1);
+}
+
 static int set_up(lua_State *L)
 {
     const ah_config *cfg = lua_touserdata(L, 1);
     const ah_mem *mem = lua_touserdata(L, 2);
     ah_lua *h = ah_lua_host(L, mem);
 
+    if (cfg && cfg->watcher)
+        h->host->watcher = *cfg->watcher;
     if (cfg && cfg->log) {
         h->host->log.fn = cfg->log;
         h->host->log.ud = cfg->log_ud;
@@ -39,6 +64,7 @@ static int set_up(lua_State *L)
     if (cfg && cfg->model && !(h->model = ah_text_new(mem, ah_slice_of(cfg->model))))
         return ah_lua_raise_nomem(L);
     luaL_openlibs(L);
+    watch_exit(L);
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     lua_pushcfunction(L, luaopen_agenthost);
     lua_setfield(L, -2, "agenthost");
@@ -88,7 +114,9 @@ AH_API void ah_close(ah_host *host)
 /* -- scripts ------------------------------------------------------------------------------ */
 
 typedef struct script {
-    const char *path; /* NULL: standard input */
+    const char *path;  /* NULL: standard input */
+    const char *text;  /* of ah_eval, NULL: of the path; its name is the path */
+    bool wants_result; /* the first one, if a string */
     int argc;
     char **argv;
 } script;
@@ -131,10 +159,18 @@ static int load_stdin(lua_State *L)
     return luaL_loadbufferx(L, s, n, "=stdin", "t");
 }
 
+/* arg[0]: a text's name goes without its mark. */
+static const char *name_of(const script *s)
+{
+    if (!s->path)
+        return "-";
+    return s->path + (s->text && *s->path);
+}
+
 static void set_arg(lua_State *L, const script *s)
 {
     lua_createtable(L, s->argc, 1);
-    lua_pushstring(L, s->path ? s->path : "-");
+    lua_pushstring(L, name_of(s));
     lua_rawseti(L, -2, 0);
     for (int i = 0; i < s->argc; i++) {
         lua_pushstring(L, s->argv[i]);
@@ -154,6 +190,8 @@ static int on_error(lua_State *L)
 
 static int load(lua_State *L, const script *s)
 {
+    if (s->text)
+        return luaL_loadbufferx(L, s->text, strlen(s->text), s->path, "t");
     return s->path ? luaL_loadfilex(L, s->path, "t") : load_stdin(L);
 }
 
@@ -171,8 +209,8 @@ static int run_script(lua_State *L)
     luaL_checkstack(L, s->argc, "too many arguments to the script");
     for (int i = 0; i < s->argc; i++)
         lua_pushstring(L, s->argv[i]);
-    lua_call(L, s->argc, 0);
-    return 0;
+    lua_call(L, s->argc, s->wants_result);
+    return s->wants_result;
 }
 
 static int words_of(lua_State *L)
@@ -203,11 +241,24 @@ static ah_status keep_error(ah_lua *h, lua_State *L)
     return err.status;
 }
 
-AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv)
+/* Keeps the result on top of L (popped); NULL in h->errmsg where it is no string. */
+static ah_status keep_result(ah_lua *h, lua_State *L)
 {
-    ah_lua *h = host->owner;
+    ah_slice s = {NULL, 0};
+    ah_text *t = NULL;
+
+    if (lua_type(L, -1) == LUA_TSTRING)
+        s.p = lua_tolstring(L, -1, &s.n);
+    if (s.p)
+        t = ah_text_new(&h->mem, s);
+    lua_pop(L, 1);
+    ah_text_set(&h->errmsg, t);
+    return s.p && !t ? AH_NOMEM : AH_OK;
+}
+
+static ah_status run(ah_lua *h, script *s)
+{
     lua_State *L = h->main;
-    script s = {strcmp(path, "-") == 0 ? NULL : path, argc, argv};
     ah_status status = AH_OK;
     int st;
 
@@ -216,14 +267,35 @@ AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **arg
     h->loaded = false;
     lua_pushcfunction(L, on_error);
     lua_pushcfunction(L, run_script);
-    lua_pushlightuserdata(L, &s);
-    st = lua_pcall(L, 1, 0, -3);
+    lua_pushlightuserdata(L, s);
+    st = lua_pcall(L, 1, s->wants_result, -3);
     if (st != LUA_OK)
         status = keep_error(h, L);
+    else if (s->wants_result)
+        status = keep_result(h, L);
     if (status == AH_USAGE && h->loaded) /* a mistake in the script, not in how it was called */
         status = AH_INTERNAL;
     lua_pop(L, 1);
     return st == LUA_ERRMEM ? AH_NOMEM : status;
+}
+
+AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv)
+{
+    script s = {.path = strcmp(path, "-") == 0 ? NULL : path, .argc = argc, .argv = argv};
+
+    return run(host->owner, &s);
+}
+
+AH_API ah_status ah_eval(ah_host *host, const char *name, const char *text, int argc, char **argv,
+                         const char **result)
+{
+    script s = {.path = name, .text = text, .wants_result = result != NULL, .argc = argc, .argv = argv};
+    ah_lua *h = host->owner;
+    ah_status st = run(h, &s);
+
+    if (result && st == AH_OK)
+        *result = h->errmsg ? h->errmsg->data : NULL;
+    return st;
 }
 
 AH_API const char *ah_errmsg(const ah_host *host)

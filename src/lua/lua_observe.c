@@ -4,6 +4,8 @@
 
 #include "lua/lua_value.h"
 
+enum { MAX_EVENT = 1 << 30 }; /* bytes of one as JSON: more than the parts of any may add up to */
+
 /* -- events as tables ------------------------------------------------------------------ */
 
 static void push_field(lua_State *L, const ah_field *f)
@@ -59,13 +61,36 @@ static int call_on(lua_State *L)
     return 0;
 }
 
+/* Without memory for its text an event is not told. */
+static void tell_watcher(const ah_observer *o, const ah_event *e)
+{
+    const ah_watcher *w = &o->lua->host->watcher;
+    ah_buf b;
+
+    if (!(o->watched >> e->type & 1))
+        return;
+    ah_buf_init(&b, &o->lua->mem, MAX_EVENT);
+    ah_event_json(e, &b);
+    if (ah_buf_ok(&b))
+        w->event(w->ud, b.data, b.len);
+    ah_buf_clear(&b);
+}
+
+static unsigned watched_by(const ah_watcher *w)
+{
+    if (!w->event)
+        return 0;
+    return w->content ? ~0u : ~(1u << AH_EVENT_CONTENT);
+}
+
 void ah_observer_event(ah_observer *o, ah_run *run, const ah_event *e)
 {
     lua_State *L = o->lua->caller;
     char words[1200];
     ah_err err;
 
-    if (!ah_observer_wants(o, e->type) || o->failing || !lua_checkstack(L, 4))
+    tell_watcher(o, e);
+    if (!(o->types >> e->type & 1) || o->failing || !lua_checkstack(L, 4))
         return;
     lua_pushcfunction(L, call_on);
     lua_pushlightuserdata(L, o);
@@ -152,7 +177,11 @@ static void read_on(lua_State *L, int idx, ah_observer *o)
 
 void ah_observer_init(ah_observer *o, ah_lua *h)
 {
-    *o = (ah_observer){.lua = h, .on = LUA_NOREF, .log = LUA_NOREF, .records = h->host->log};
+    *o = (ah_observer){.lua = h,
+                       .on = LUA_NOREF,
+                       .log = LUA_NOREF,
+                       .watched = watched_by(&h->host->watcher),
+                       .records = h->host->log};
 }
 
 static int copy_ref(lua_State *L, int ref)
@@ -179,7 +208,7 @@ void ah_observer_clear(ah_observer *o)
         return;
     ah_lua_unref(o->lua, &o->on);
     ah_lua_unref(o->lua, &o->log);
-    o->types = 0;
+    o->types = o->watched = 0;
     o->records.fn = NULL;
 }
 

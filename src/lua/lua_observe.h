@@ -8,10 +8,11 @@
 
 typedef struct ah_observer {
     ah_lua *lua;
-    int on, log;    /* references, LUA_NOREF: nobody */
-    unsigned types; /* bits of the ah_event_types somebody listens to */
-    ah_log records; /* what a run logs to: `log`, else the host's log */
-    bool failing;   /* the error of a warning's observer is not told again */
+    int on, log;      /* references, LUA_NOREF: nobody */
+    unsigned types;   /* bits of the ah_event_types that `on` listens to */
+    unsigned watched; /* of those that the host's watcher is told */
+    ah_log records;   /* what a run logs to: `log`, else the host's log */
+    bool failing;     /* the error of a warning's observer is not told again */
 } ah_observer;
 
 void ah_observer_init(ah_observer *o, ah_lua *h);
@@ -24,7 +25,12 @@ void ah_observer_read(lua_State *L, int idx, ah_observer *o);
 
 static inline bool ah_observer_wants(const ah_observer *o, ah_event_type type)
 {
-    return (o->types >> type & 1) != 0;
+    return ((o->types | o->watched) >> type & 1) != 0;
+}
+
+static inline bool ah_observer_any(const ah_observer *o)
+{
+    return (o->types | o->watched) != 0;
 }
 
 void ah_observer_event(ah_observer *o, ah_run *run, const ah_event *e);

@@ -66,16 +66,17 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
     return ah_lua_call(ah_lua_of(L), L, 1, 1, err);
 }
 
-/* Fields of the module that are Lua: loaded when they are first asked for. */
+/* Fields of the module that are Lua: loaded when they are first asked for. _inspect is for
+ * the command alone. */
 static int lazy_field(lua_State *L)
 {
-    static const char *const lazy[] = {"scripted", "policies", NULL};
+    static const char *const lazy[] = {"scripted", "policies", "_inspect", NULL};
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
 
     for (const char *const *name = lazy; *name; name++)
         if (strcmp(key, *name) == 0) {
             lua_pushcfunction(L, load_once);
-            lua_pushfstring(L, "agenthost.%s", key);
+            lua_pushfstring(L, "agenthost.%s", key + (key[0] == '_'));
             lua_call(L, 1, 1);
             lua_pushvalue(L, -1);
             lua_setfield(L, 1, key);

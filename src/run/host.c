@@ -144,13 +144,20 @@ static void take_cancel(ah_host *h)
         ah_driven_cancel(d, AH_CANCELLED, "cancelled");
 }
 
+static int idle(ah_host *h, int timeout_ms)
+{
+    return h->watcher.idle ? h->watcher.idle(h->watcher.ud, timeout_ms) : timeout_ms;
+}
+
 void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms)
 {
     bool any;
 
     take_cancel(h);
+    if (h->first)
+        idle(h, 0);
     any = do_jobs(h, scope);
-    ah_loop_wait(h->loop, any ? 0 : timeout_ms);
+    ah_loop_wait(h->loop, any ? 0 : idle(h, timeout_ms));
     take_cancel(h);
 }
 

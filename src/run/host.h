@@ -34,6 +34,7 @@ typedef struct ah_host {
     int depth;        /* drives inside drives */
     uint64_t random;
     ah_metrics metrics;
+    ah_watcher watcher;
     atomic_bool cancel;
     unsigned cancels; /* how often it was acted upon */
     void *owner;      /* the Lua side */

@@ -104,7 +104,7 @@ static void emit_done(ah_run *run)
          AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
          AH_F_STR("message", ah_slice_of(r->err.message)),
          AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))), AH_F_INT("iterations", r->iterations),
-         AH_F_INT("tool_calls", r->tool_calls));
+         AH_F_INT("tool_calls", r->tool_calls), AH_F_STR("text", ah_buf_slice(&run->text)));
 }
 
 static void finish(ah_run *run)
