@@ -97,11 +97,14 @@ static void push_model(lua_State *L, const ah_agent *a)
     const char *env = getenv("AGENTHOST_MODEL");
     ah_slice saved = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "model");
 
-    if (a->lua->model)
+    if (a->lua->model) {
         lua_pushstring(L, a->lua->model->data);
-    else if (lua_getfield(L, 1, "model") != LUA_TNIL)
         return;
-    else if (saved.p)
+    }
+    if (lua_getfield(L, 1, "model") != LUA_TNIL)
+        return;
+    lua_pop(L, 1);
+    if (saved.p)
         ah_lua_push_json(L, saved);
     else if (env && *env)
         lua_pushstring(L, env);
