@@ -12,5 +12,6 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_http(L);
     ahtest_open_wire(L);
     ahtest_open_fs(L);
+    ahtest_open_pty(L);
     return 1;
 }

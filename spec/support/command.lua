@@ -1,0 +1,73 @@
+--- Runs the command under test, for the specs of src/cli: a shell around it, or a terminal.
+local command = {}
+
+local function absolute(folder)
+  local pipe <close> = assert(io.popen(("cd '%s' && pwd"):format(folder)))
+  return pipe:read("l")
+end
+
+command.BINARY = absolute(os.getenv("AGENTHOST_BUILD") or "./build") .. "/agenthost"
+
+--- Temporary files of the running spec; tidy() removes them.
+command.made = {}
+
+function command.tidy()
+  for i, path in ipairs(command.made) do
+    os.remove(path)
+    command.made[i] = nil
+  end
+end
+
+--- A new file with this text (or only its name).
+function command.temp(text)
+  local path = os.tmpname()
+  command.made[#command.made + 1] = path
+  if text then
+    local f <close> = assert(io.open(path, "w"))
+    f:write(text)
+  end
+  return path
+end
+
+function command.contents(path)
+  local f <close> = assert(io.open(path))
+  return f:read("a")
+end
+
+function command.quote(s)
+  return "'" .. s:gsub("'", "'\\''") .. "'"
+end
+
+--- Runs a shell command; `$A` in it is the binary. Gives { code, out, err }.
+function command.shell(text)
+  local out, err = command.temp(), command.temp()
+  local line = ("A=%s; export XDG_CONFIG_HOME=/nonexistent; { %s\n} >%s 2>%s"):format(
+    command.quote(command.BINARY), text, out, err)
+  local _, how, code = os.execute(line)
+  return { code = how == "exit" and code or 128 + code, out = command.contents(out),
+    err = command.contents(err) }
+end
+
+--- Runs the binary with these words, each one argument.
+function command.agenthost(...)
+  local words = { '"$A"' }
+  for _, word in ipairs { ... } do
+    words[#words + 1] = command.quote(word)
+  end
+  return command.shell(table.concat(words, " ") .. " </dev/null")
+end
+
+--- Runs a script text from a file; what follows are its arguments.
+function command.script(text, ...)
+  return command.agenthost(command.temp(text), ...)
+end
+
+function command.has(text, part)
+  assert(text:find(part, 1, true), ("no %q in:\n%s"):format(part, text))
+end
+
+function command.has_not(text, part)
+  assert(not text:find(part, 1, true), ("%q in:\n%s"):format(part, text))
+end
+
+return command
