@@ -204,6 +204,11 @@ $(BUILD)/agenthost.1: man/agenthost.1.scd
 	@mkdir -p $(@D)
 	@if command -v scdoc >/dev/null; then scdoc < $< > $@; else echo "man: no scdoc here" >&2; fi
 
+# Where the shells look, below PREFIX.
+BASH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+FISH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LUA_CMOD)
 	install $(BUILD)/agenthost $(DESTDIR)$(PREFIX)/bin/
@@ -213,13 +218,18 @@ install: all man
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libagenthost.so
 	install -m 644 $(BUILD)/agenthost.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	install -m 644 $(BUILD)/agenthost.so $(DESTDIR)$(LUA_CMOD)/
+	install -d $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
+	$(BUILD)/agenthost completion bash > $(BASH_COMPLETIONS)/agenthost
+	$(BUILD)/agenthost completion zsh > $(ZSH_COMPLETIONS)/_agenthost
+	$(BUILD)/agenthost completion fish > $(FISH_COMPLETIONS)/agenthost.fish
 	if [ -s $(BUILD)/agenthost.1 ]; then install -d $(DESTDIR)$(PREFIX)/share/man/man1 && \
 	  install -m 644 $(BUILD)/agenthost.1 $(DESTDIR)$(PREFIX)/share/man/man1/; fi
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/agenthost $(DESTDIR)$(PREFIX)/include/agenthost.h $(DESTDIR)$(PREFIX)/include/agenthost_lua.h \
 	  $(DESTDIR)$(PREFIX)/lib/libagenthost.a $(DESTDIR)$(PREFIX)/lib/libagenthost.so* $(DESTDIR)$(PREFIX)/lib/pkgconfig/agenthost.pc \
-	  $(DESTDIR)$(LUA_CMOD)/agenthost.so $(DESTDIR)$(PREFIX)/share/man/man1/agenthost.1
+	  $(DESTDIR)$(LUA_CMOD)/agenthost.so $(DESTDIR)$(PREFIX)/share/man/man1/agenthost.1 \
+	  $(BASH_COMPLETIONS)/agenthost $(ZSH_COMPLETIONS)/_agenthost $(FISH_COMPLETIONS)/agenthost.fish
 
 clean:
 	rm -rf build agenthost

@@ -1,65 +1,13 @@
 -- The command: its options, what it says where, its exit codes, signals, and that --help and
 -- the man page tell the same.
-local function absolute(folder)
-  local pipe <close> = assert(io.popen(("cd '%s' && pwd"):format(folder)))
-  return pipe:read("l")
-end
+local binary = require "support.command"
 
-local BINARY = absolute(os.getenv("AGENTHOST_BUILD") or "./build") .. "/agenthost"
-
-local made = {} -- temporary files of the running spec
-
-local function temp(text)
-  local path = os.tmpname()
-  made[#made + 1] = path
-  if text then
-    local f <close> = assert(io.open(path, "w"))
-    f:write(text)
-  end
-  return path
-end
-
-local function contents(path)
-  local f <close> = assert(io.open(path))
-  return f:read("a")
-end
-
-local function quote(s)
-  return "'" .. s:gsub("'", "'\\''") .. "'"
-end
-
--- Runs a shell command; `$A` in it is the binary. Gives { code, out, err }.
-local function shell(command)
-  local out, err = temp(), temp()
-  local line = ("A=%s; { %s\n} >%s 2>%s"):format(quote(BINARY), command, out, err)
-  local _, how, code = os.execute(line)
-  return { code = how == "exit" and code or 128 + code, out = contents(out), err = contents(err) }
-end
-
--- Runs the binary with these words, each one argument.
-local function agenthost(...)
-  local words = { '"$A"' }
-  for _, word in ipairs { ... } do
-    words[#words + 1] = quote(word)
-  end
-  return shell(table.concat(words, " ") .. " </dev/null")
-end
-
--- Runs a script text from a file; what follows are its arguments.
-local function script(text, ...)
-  return agenthost(temp(text), ...)
-end
+local agenthost, script, shell = binary.agenthost, binary.script, binary.shell
+local contents, has, has_not = binary.contents, binary.has, binary.has_not
+local BINARY, made, temp = binary.BINARY, binary.made, binary.temp
 
 local function lines(s)
   return select(2, s:gsub("\n", ""))
-end
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("no %q in:\n%s"):format(part, text))
-end
-
-local function has_not(text, part)
-  assert.falsy(text:find(part, 1, true), ("%q in:\n%s"):format(part, text))
 end
 
 local function usage_error(r, part)
@@ -69,12 +17,7 @@ local function usage_error(r, part)
   has(r.err, "--help")
 end
 
-after_each(function()
-  for _, path in ipairs(made) do
-    os.remove(path)
-  end
-  made = {}
-end)
+after_each(binary.tidy)
 
 describe("the command runs", function()
   it("a file, and its print is all there is on stdout", function()
@@ -136,12 +79,23 @@ describe("the options", function()
     assert.equal(r.out, agenthost("-q", "--help", "--nonsense").out)
   end)
 
-  it("the help fits a screen, and its options fit a line", function()
-    local help = agenthost("--help").out
-    assert.is_true(lines(help) <= 45)
-    for line in help:gmatch("[^\n]+") do
-      assert.is_true(#line <= 80 or line:find("^    ") ~= nil, line)
+  it("the help has at most 50 lines of 80 columns, and that of a command 24", function()
+    for _, word in ipairs { "", "tools", "check", "config", "completion" } do
+      local help = shell(('"$A" %s --help'):format(word)).out
+      assert.is_true(lines(help) <= (word == "" and 50 or 24), word)
+      has(help, ("Usage: agenthost %s"):format(word))
+      for line in help:gmatch("[^\n]+") do
+        assert.is_true(#line <= 80, line)
+      end
     end
+  end)
+
+  it("the help of a command has its options, and the rest is refused", function()
+    local help = agenthost("check", "--help").out
+    has(help, "--json")
+    has_not(help, "--jsonl")
+    usage_error(agenthost("check", "--jsonl", "x.lua"), "option --jsonl is not for agenthost check")
+    usage_error(agenthost("--jsonl", "check", "x.lua"), "option --jsonl is not for agenthost check")
   end)
 
   it("--version says the version in one line", function()
@@ -151,7 +105,7 @@ describe("the options", function()
   end)
 
   it("--version -v and --verbose say libraries and features too", function()
-    local r = agenthost("--version", "-v")
+    local r = agenthost("--version", "--verbose")
     assert.equal(0, r.code)
     assert.truthy(r.out:match("^agenthost %d+%.%d+%.%d+\n"))
     assert.equal(1, select(2, r.out:gsub("%f[^\n\0]agenthost ", "")))
@@ -244,7 +198,7 @@ describe("wrong usage exits 2:", function()
     local r = agenthost()
     usage_error(r, "no script given")
     assert.equal(3, lines(r.err))
-    assert.truthy(r.err:match("\nTry: .*agenthost %-\nHelp: agenthost %-%-help\n$"))
+    assert.truthy(r.err:match("\nTry:  agenthost %-e '.*'\nHelp: agenthost %-%-help\n$"))
     usage_error(agenthost("-v", "--"), "no script given")
   end)
 
@@ -508,66 +462,68 @@ describe("standard output", function()
   end)
 end)
 
+describe("a word that is no option", function()
+  local function in_folder(files, line)
+    local folder = temp()
+    os.remove(folder)
+    os.execute("mkdir " .. folder)
+    for name, text in pairs(files) do
+      local f <close> = assert(io.open(folder .. "/" .. name, "w"))
+      f:write(text)
+      made[#made + 1] = folder .. "/" .. name
+    end
+    made[#made + 1] = folder -- after its files
+    return shell(("cd %s && %s"):format(folder, line))
+  end
+
+  it("is a command where it is the name of one, whatever files there are", function()
+    local files = { completion = "print('the file')" }
+    usage_error(in_folder(files, '"$A" completion'), "agenthost completion needs one of")
+    assert.equal("the file\n", in_folder(files, '"$A" ./completion').out)
+    assert.equal("the file\n", in_folder(files, '"$A" -- completion').out)
+  end)
+
+  it("belongs to the code of -e", function()
+    assert.equal("-e\ttools\t--json\n",
+      agenthost("-e", "print(arg[0], ...)", "tools", "--json").out)
+  end)
+
+  it("names the nearest command or file when it cannot be opened", function()
+    has(agenthost("chekc", "x.lua").err, "Did you mean agenthost check?")
+    has(agenthost("Tools").err, "Did you mean agenthost tools?")
+    local files = { ["weather.lua"] = "" }
+    has(in_folder(files, '"$A" wether.lua').err, "Did you mean 'weather.lua'?")
+    has(in_folder(files, '"$A" ../*/wheather.lua; "$A" "$PWD/wether.lua"').err, "/weather.lua'?")
+    has_not(in_folder(files, '"$A" elsewhere.lua').err, "Did you mean")
+  end)
+end)
+
+describe("-e", function()
+  it("runs code in which ah is the library", function()
+    assert.same({ code = 0, out = "Hi\n", err = "" },
+      agenthost("-e", 'print(ah.run { model = "demo/echo", "Hi" })'))
+    assert.equal("2\n", agenthost("-qe", "print(1 + 1)").out)
+    assert.equal("3\n", agenthost("-eprint(3)").out)
+    assert.equal("4\n", agenthost("--eval=print(4)").out)
+  end)
+
+  it("counts its lines from 1, takes any text, and one of them", function()
+    has(agenthost("-e", "\nerror('x')").err, "agenthost: -e:2: x")
+    has(agenthost("-e", "local = 1").err, "agenthost: -e:1: ")
+    assert.equal(0, agenthost("-e", "-- nothing").code)
+    assert.equal(0, agenthost("-e", "").code)
+    usage_error(agenthost("-e"), "option --eval needs a CODE")
+    usage_error(agenthost("-e", "x()", "-e", "y()"), "option --eval can be given once")
+  end)
+end)
+
 describe("colour", function()
-  -- script(1) makes a terminal; a bare root may have neither it nor /dev/pts
-  local has_terminal = os.execute("script -qec true /dev/null </dev/null >/dev/null 2>&1")
-
-  local function on_terminal(env)
-    local command = ("%s %s --nonsense"):format(env, BINARY)
-    return shell(("script -qec %s /dev/null </dev/null"):format(quote(command))).out
-  end
-
-  it("is used on a terminal only, and not where it is unwanted", function()
-    if not has_terminal then
-      return pending("no terminal can be made here")
-    end
-    has(on_terminal("NO_COLOR= TERM=xterm"), "\27[31magenthost: \27[0m")
-    for _, env in ipairs { "NO_COLOR=1 TERM=xterm", "NO_COLOR= TERM=dumb", "NO_COLOR= TERM=" } do
-      has_not(on_terminal(env), "\27")
-    end
+  it("is used where --color says so, whatever the environment says", function()
+    local always = shell('NO_COLOR=1 TERM=dumb "$A" --color=always --nonsense')
+    has(always.err, "\27[31magenthost: \27[0m")
     has_not(agenthost("--nonsense").err, "\27")
+    usage_error(agenthost("--color", "yes", "x"),
+      "option --color needs one of these: auto always never, found 'yes'")
   end)
 end)
 
-describe("the man page and --help", function()
-  local function man()
-    return contents("man/agenthost.1.scd")
-  end
-
-  local function section(text, from, to)
-    return assert(text:match("\n" .. from .. "\n(.-)\n" .. to), "no part " .. from)
-  end
-
-  local function set(text, ...)
-    local found = {}
-    for _, pattern in ipairs { ... } do
-      for word in text:gmatch(pattern) do
-        found[word] = true
-      end
-    end
-    return found
-  end
-
-  it("name the same options", function()
-    local of_help = section(agenthost("--help").out, "Options:", "Everything")
-    local of_man = section(man(), "# OPTIONS", "# ")
-    local options = set(of_help, "\n? +(%-%a), ", " (%-%-%a*)")
-    assert.same(options, set(of_man:gsub("%*%-%-model=%*", ""), "%*(%-%a)%*", "%*(%-%-%a*)%*"))
-    assert.is_true(options["--model"] and options["-q"] and options["-v"] and options["--"])
-  end)
-
-  it("name the same variables, exit codes and commands", function()
-    local help, page = agenthost("--help").out, man()
-    assert.same(set(section(help, "Environment:", "Exit"), "  ([%u_]+)  "),
-      set(section(page, "# ENVIRONMENT", "# "), "\n?%*([%u_]+)%*\n"))
-    assert.same(set(section(help, "Exit codes:", "Examples:"), "%f[%d](%d+)%f[ ,]"),
-      set(section(page, "# EXIT STATUS", "# "), "%*(%d+)%*"))
-    local try = agenthost().err:match("Try: +([^\n]+)")
-    has(help, try)
-    has(page, try)
-    local examples = section(help, "Examples:", "$")
-    for command in examples:gmatch("\n    ([^\n]+)") do
-      has(section(page, "# EXAMPLES", "# "), command)
-    end
-  end)
-end)

@@ -1,20 +1,36 @@
-/* The command `agenthost`: reads the command line, runs one script in one host, and turns
- * how that ended into messages and an exit code. Nothing of agents is known here; what
- * this file does, any program can do with agenthost.h.
+/* The command `agenthost`: reads the command line and the settings, runs one script in one
+ * host (or what a command asks for), and turns how that ended into messages and an exit
+ * code. Nothing of agents is known here; what this file does, any program can do with
+ * agenthost.h.
  *
  * Exit codes: 0 ok, 1 script failed, 2 usage, 3 provider or network, 4 a limit,
  * 130 SIGINT, 143 SIGTERM. os.exit in a script has its own way. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "agenthost.h"
+#include "cli/advice.h"
+#include "cli/completion.h"
+#include "cli/help.h"
 #include "cli/options.h"
+#include "cli/report.h"
+#include "cli/settings.h"
 #include "cli/signals.h"
+#include "cli/tally.h"
 #include "cli/terminal.h"
+
+/* All of one run of the command. */
+typedef struct session {
+    ah_terminal terminal;
+    ah_options options;
+    ah_settings settings;
+    ah_tally tally;
+    ah_log_level level;
+    bool reported; /* programs and people were told how it ended */
+} session;
 
 enum {
     EXIT_OK = 0,
@@ -24,6 +40,8 @@ enum {
     EXIT_LIMIT = 4,
     EXIT_SIGNAL = 128
 };
+
+enum { MAX_CODE = 8 << 20 }; /* bytes of -e: more than a system lets through */
 
 static int exit_of(ah_status st)
 {
@@ -55,128 +73,291 @@ static int exit_of(ah_status st)
     return EXIT_SCRIPT;
 }
 
-/* 0, or the errno. Looks without opening: opening and closing a pipe would break it. */
-static int unreadable(const char *path)
+static bool given(const session *s, ah_option_id id)
 {
-    struct stat st;
-
-    if (strcmp(path, "-") == 0)
-        return 0;
-    if (access(path, R_OK) != 0 || stat(path, &st) != 0)
-        return errno;
-    return S_ISDIR(st.st_mode) ? EISDIR : 0;
+    return ah_options_given(&s->options, id);
 }
 
-/* What a person who typed this may have meant. */
-static void advise(char *out, size_t size, const char *path)
-{
-    char lua[512];
+/* -- how it ended -------------------------------------------------------------------------- */
 
-    snprintf(lua, sizeof lua, "%.500s.lua", path);
-    if (ah_options_has(path))
-        snprintf(out, size, "Did you mean agenthost --%s?", path);
-    else if (unreadable(lua) == 0)
-        snprintf(out, size, "Did you mean '%s'?", lua);
-    else
-        snprintf(out, size,
-                 "Give the path of a Lua script, or - to read one from standard input; see "
-                 "agenthost --help.");
+static bool is_quiet(const session *s)
+{
+    return s->level >= AH_LOG_ERROR;
 }
 
-static int cannot_open(const ah_terminal *t, const char *path, int why)
+/* Once: at the end, or from inside os.exit. */
+static void report(session *s, const char *code, const char *message)
 {
-    char advice[600], text[1400];
+    ah_ending e = {code, message};
 
-    advise(advice, sizeof advice, path);
+    if (s->reported)
+        return;
+    s->reported = true;
+    ah_terminal_erase(&s->terminal);
+    if (given(s, AH_OPTION_JSON))
+        ah_report_object(s->terminal.out, &s->tally, &e);
+    if (given(s, AH_OPTION_JSONL))
+        ah_report_last_line(s->terminal.out, &s->tally, &e);
+    if (s->terminal.people && !is_quiet(s)) {
+        fflush(stdout);
+        ah_report_closing(&s->terminal, &s->tally);
+    }
+}
+
+/* For people and for programs. */
+static int fail(session *s, int exit, const char *code, const char *message)
+{
+    ah_terminal_error(&s->terminal, message);
+    report(s, code, message);
+    return exit;
+}
+
+static int cannot_open(session *s, const char *path, int why)
+{
+    char advice[700], text[1400];
+
+    ah_advise(path, advice, sizeof advice);
     snprintf(text, sizeof text, "cannot open '%.500s': %s\n%s", path, strerror(why), advice);
-    ah_terminal_error(t, text);
-    return EXIT_USAGE;
+    return fail(s, EXIT_USAGE, "usage", text);
 }
 
-static int cannot_start(const ah_terminal *t, ah_status st)
+static int cannot_take(session *s)
 {
-    ah_terminal_error(t, st == AH_NOMEM
-                             ? "cannot start: out of memory"
-                             : "cannot start: the system gives no event loop (too many open files?)");
+    char text[256];
+
+    snprintf(text, sizeof text, "cannot write to standard output: %s", strerror(errno));
+    ah_terminal_error(&s->terminal, text);
     return EXIT_SCRIPT;
 }
 
-static void explain(const ah_terminal *t, const ah_options *o, const ah_host *host)
+static int cannot_start(session *s, ah_status st)
 {
-    if (ah_signals_caught() && o->log_level > AH_LOG_INFO)
-        ah_terminal_error(t, ah_signals_caught() == SIGINT ? "interrupted" : "terminated");
-    else
-        ah_terminal_error(t, ah_errmsg(host));
+    return fail(s, EXIT_SCRIPT, "internal",
+                st == AH_NOMEM ? "cannot start: out of memory"
+                               : "cannot start: the system gives no event loop (too many open files?)");
 }
 
-static int run_in(const ah_terminal *t, const ah_options *o, ah_host *host)
+static int explain(session *s, ah_status st, const ah_host *host)
 {
-    ah_status st = ah_script(host, o->script, o->argc, o->argv);
+    const char *words = ah_errmsg(host);
 
-    if (st == AH_OK || ah_signals_reader_gone()) /* nobody reads on: that is no failure of the script */
-        return EXIT_OK;
-    explain(t, o, host);
-    return exit_of(st);
+    if (ah_signals_caught() && s->level > AH_LOG_INFO)
+        words = ah_signals_caught() == SIGINT ? "interrupted" : "terminated";
+    return fail(s, exit_of(st), ah_status_name(ah_signals_caught() ? AH_CANCELLED : st), words);
 }
 
-static int run(ah_terminal *t, const ah_options *o)
+/* -- while it works ------------------------------------------------------------------------ */
+
+static void on_event(void *ud, const char *json, size_t n)
 {
+    session *s = ud;
+
+    if (s->reported) /* what the end of the host settles */
+        return;
+    ah_terminal_erase(&s->terminal);
+    ah_tally_event(&s->tally, (ah_slice){json, n});
+    if (!given(s, AH_OPTION_JSONL))
+        return;
+    fwrite(json, 1, n, s->terminal.out);
+    fputc('\n', s->terminal.out);
+    fflush(s->terminal.out);
+}
+
+static int on_idle(void *ud, int timeout_ms)
+{
+    session *s = ud;
+
+    return ah_report_progress(&s->terminal, &s->tally, timeout_ms);
+}
+
+/* A program that reads --json is told in any case; the exit code is the script's own. */
+static void on_leaving(void *ud, int code)
+{
+    session *s = ud;
+    char words[64];
+
+    snprintf(words, sizeof words, "the script ended with os.exit(%d)", code);
+    report(s, code ? "internal" : "ok", code ? words : "");
+}
+
+/* Nobody looks on where nobody would see it. */
+static ah_watcher watcher_of(session *s)
+{
+    bool machine = given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL);
+    bool people = s->terminal.people && !is_quiet(s);
+    ah_watcher w = {.ud = s, .content = given(s, AH_OPTION_JSONL), .leaving = on_leaving};
+
+    if (s->options.command != AH_COMMAND_RUN)
+        return (ah_watcher){.ud = s};
+    if (machine || people)
+        w.event = on_event;
+    if (people && s->terminal.cursor)
+        w.idle = on_idle;
+    return w;
+}
+
+static ah_status open_host(session *s, ah_host **out)
+{
+    ah_watcher watcher = watcher_of(s);
     ah_config cfg = {.size = sizeof cfg,
                      .log = ah_terminal_log,
-                     .log_ud = t,
-                     .log_level = o->log_level,
-                     .model = o->model};
-    ah_host *host = NULL;
-    int code = unreadable(o->script);
+                     .log_ud = &s->terminal,
+                     .log_level = s->level,
+                     .model = s->options.command == AH_COMMAND_RUN ? s->options.model : NULL,
+                     .watcher = &watcher};
+
+    return ah_open(&cfg, out);
+}
+
+/* -- running a script ------------------------------------------------------------------------ */
+
+/* On one line with the code, so that its lines count from 1. */
+static ah_status run_code(const session *s, ah_host *host)
+{
+    const ah_options *o = &s->options;
+    ah_status st = AH_NOMEM;
+    ah_buf text;
+
+    ah_buf_init(&text, &ah_mem_libc, MAX_CODE);
+    ah_buf_str(&text, "local ah = require 'agenthost' ");
+    ah_buf_str(&text, o->eval);
+    ah_buf_char(&text, '\0');
+    if (ah_buf_ok(&text))
+        st = ah_eval(host, "=-e", text.data, o->argc, o->argv, NULL);
+    ah_buf_clear(&text);
+    return st;
+}
+
+static int run_in(session *s, ah_host *host)
+{
+    const ah_options *o = &s->options;
+    ah_status st = o->eval ? run_code(s, host) : ah_script(host, o->script, o->argc, o->argv);
+
+    if (st != AH_OK && !ah_signals_reader_gone()) /* nobody reads on: that is no failure of the script */
+        return explain(s, st, host);
+    if (ah_signals_caught())
+        report(s, "cancelled", "interrupted");
+    report(s, "ok", "");
+    return EXIT_OK;
+}
+
+/* argv is not const, and nobody writes to it. */
+static char *loose(const char *s)
+{
+    return (char *)(uintptr_t)s;
+}
+
+/* The script's name and arguments behind what agenthost.inspect wants to know; its answer is
+ * the exit code, a line end, and what to print. */
+static int inspect_in(session *s, ah_host *host)
+{
+    const ah_options *o = &s->options;
+    char **argv = ah_alloc(&ah_mem_libc, ((size_t)o->argc + 4) * sizeof *argv);
+    const char *said = NULL;
     ah_status st;
 
-    if (code)
-        return cannot_open(t, o->script, code);
-    if ((st = ah_open(&cfg, &host)) != AH_OK)
-        return cannot_start(t, st);
+    if (!argv)
+        return cannot_start(s, AH_NOMEM);
+    argv[0] = loose(ah_command_table[o->command].name);
+    argv[1] = loose(given(s, AH_OPTION_JSON) ? "json" : "text");
+    argv[2] = loose(o->model ? o->model : "");
+    argv[3] = loose(o->script);
+    memcpy(argv + 4, o->argv, (size_t)o->argc * sizeof *argv);
+    st = ah_eval(host, "=agenthost", "return require('agenthost')._inspect(...)", o->argc + 4, argv,
+                 &said);
+    ah_free(&ah_mem_libc, argv);
+    if (st != AH_OK || !said)
+        return explain(s, st, host);
+    fputs(said + 2, s->terminal.out);
+    return *said == '0' ? EXIT_OK : EXIT_SCRIPT;
+}
+
+static int run(session *s)
+{
+    const ah_options *o = &s->options;
+    bool machine = given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL);
+    ah_host *host = NULL;
+    int code;
+    ah_status st;
+
+    if ((machine || o->command != AH_COMMAND_RUN) && !ah_terminal_take_stdout(&s->terminal))
+        return cannot_take(s);
+    if (!o->eval && (code = ah_unreadable(o->script)))
+        return cannot_open(s, o->script, code);
+    if ((st = open_host(s, &host)) != AH_OK)
+        return cannot_start(s, st);
     ah_signals_watch(host);
-    code = run_in(t, o, host);
+    code = o->command == AH_COMMAND_RUN ? run_in(s, host) : inspect_in(s, host);
     ah_signals_forget();
     ah_close(host);
     return code;
 }
 
+/* -- the other commands --------------------------------------------------------------------- */
+
 /* With -v: all lines of ah_about, the first of which is this one. */
-static int show_version(const ah_terminal *t, const ah_options *o)
+static int show_version(session *s)
 {
     ah_host *host = NULL;
     ah_status st;
 
-    if (o->log_level > AH_LOG_INFO) {
+    if (s->options.log_level > AH_LOG_INFO) {
         printf("agenthost %s\n", ah_version());
         return EXIT_OK;
     }
     if ((st = ah_open(NULL, &host)) != AH_OK)
-        return cannot_start(t, st);
+        return cannot_start(s, st);
     fputs(ah_about(host), stdout);
     ah_close(host);
     return EXIT_OK;
 }
 
-static int serve(ah_terminal *t, int argc, char **argv)
+/* What needs the settings. */
+static int with_settings(session *s)
 {
-    ah_options o;
+    ah_setting *colour = &s->settings.setting[AH_SET_COLOR];
+    int code = EXIT_OK;
 
-    if (!ah_options_parse(&o, argc, argv)) {
-        ah_terminal_error(t, o.fault);
+    if (!ah_settings_load(&s->settings, &s->options)) {
+        code = fail(s, EXIT_USAGE, "usage", s->settings.fault);
+    } else {
+        ah_terminal_colour(&s->terminal, colour->value);
+        s->level = ah_settings_log(&s->settings, &s->options);
+        if (s->options.command == AH_COMMAND_CONFIG)
+            ah_settings_show(&s->settings, stdout, given(s, AH_OPTION_JSON));
+        else
+            code = run(s);
+    }
+    ah_settings_clear(&s->settings);
+    return code;
+}
+
+static int serve(session *s, int argc, char **argv)
+{
+    ah_options *o = &s->options;
+    bool fine = ah_options_parse(o, argc, argv);
+
+    ah_terminal_colour(&s->terminal, o->color);
+    s->level = o->log_level;
+    if (!fine) {
+        ah_terminal_error(&s->terminal, o->fault);
         return EXIT_USAGE;
     }
-    if (o.help) {
-        ah_options_help(stdout);
-        return EXIT_OK;
-    }
-    return o.version ? show_version(t, &o) : run(t, &o);
+    if (given(s, AH_OPTION_HELP))
+        ah_help(stdout, o->command);
+    else if (given(s, AH_OPTION_VERSION))
+        return show_version(s);
+    else if (o->command == AH_COMMAND_COMPLETION)
+        ah_completion(stdout, o->script);
+    else
+        return with_settings(s);
+    return EXIT_OK;
 }
 
 /* An answer that did not get out is a failure, but for a reader who had enough. */
-static int finish(const ah_terminal *t, int code)
+static int finish(session *s, int code)
 {
-    int lost = ah_terminal_finish(), sig = ah_signals_caught();
+    int lost = ah_terminal_finish(&s->terminal), sig = ah_signals_caught();
     char text[256];
 
     if (sig)
@@ -185,15 +366,19 @@ static int finish(const ah_terminal *t, int code)
         return code;
     snprintf(text, sizeof text, "cannot write to standard output: %s; what was printed is incomplete",
              lost > 0 ? strerror(lost) : "a write failed (disk full?)");
-    ah_terminal_error(t, text);
+    ah_terminal_error(&s->terminal, text);
     return code ? code : EXIT_SCRIPT;
 }
 
 int main(int argc, char **argv)
 {
-    ah_terminal terminal;
+    session s = {.reported = false};
+    int code;
 
-    ah_terminal_init(&terminal);
+    ah_terminal_init(&s.terminal);
     ah_signals_init();
-    return finish(&terminal, serve(&terminal, argc, argv));
+    ah_tally_init(&s.tally);
+    code = finish(&s, serve(&s, argc, argv));
+    ah_tally_clear(&s.tally);
+    return code;
 }

@@ -1,45 +1,76 @@
-/* Parsing and help, both from the table below. Short options have no values, so
- * that letters can be joined; a long one takes its value behind "=" or as the next
- * word. Stops at the first word that is no option: the script. */
+/* Parsing, from the two tables below. The first word that is no option is the command
+ * where it is the name of one, else the script; behind "--" it is the script whatever its
+ * name. Letters without a value can be joined; a value follows "=" (long options), or is
+ * the rest of the word (letters), or the next word. */
 #include "cli/options.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/near.h"
 
-#define FIRST_TRY                                                                                       \
-    "echo 'print(assert(require(\"agenthost\").run { model = \"demo/echo\", \"Hello\" }))' | "          \
-    "agenthost -"
+#define TRY "agenthost -e 'print(ah.run { model = \"demo/echo\", \"Hello\" })'"
 
 enum { SHOWN_MAX = 60 }; /* bytes of an argument that a message repeats */
 
-typedef enum option_id {
-    OPTION_MODEL,
-    OPTION_QUIET,
-    OPTION_VERBOSE,
-    OPTION_HELP,
-    OPTION_VERSION,
-    OPTION_END
-} option_id;
+/* Which commands take an option. */
+#define RUN     (1u << AH_COMMAND_RUN)
+#define INSPECT (1u << AH_COMMAND_TOOLS | 1u << AH_COMMAND_CHECK)
+#define CONFIG  (1u << AH_COMMAND_CONFIG)
+#define ALL     ((1u << AH_COMMANDS) - 1)
 
-typedef struct option {
-    option_id id;
-    char letter;       /* 0: none */
-    const char *name;  /* without its dashes */
-    const char *value; /* what it wants; NULL: nothing */
-    const char *help;
-} option;
-
-static const option table[] = {
-    {OPTION_MODEL, 0, "model", "NAME", "use this model (provider/model), whatever the script names"},
-    {OPTION_QUIET, 'q', "quiet", NULL, "say errors only"},
-    {OPTION_VERBOSE, 'v', "verbose", NULL, "say more: -v what happens, -vv every detail"},
-    {OPTION_HELP, 'h', "help", NULL, "show this text"},
-    {OPTION_VERSION, 0, "version", NULL, "show the version; with -v libraries and features too"},
-    {OPTION_END, 0, "", NULL, "end the options: a script whose name begins with - may follow"},
+const ah_command_row ah_command_table[AH_COMMANDS] = {
+    [AH_COMMAND_RUN] = {"", "script.lua [args...]", "run the script (- reads it from standard input)",
+                        ""},
+    [AH_COMMAND_TOOLS] =
+        {"tools", "script.lua [args...]", "show the tools that a model would see, and run none",
+         "The script runs up to its first ah.run or agent:run; there it is stopped, and\n"
+         "no model is asked. For each agent and run that was met: the model, the tools\n"
+         "with their parameters in short form. --json has the exact specifications.\n"
+         "What the script prints until then goes to stderr.\n"},
+    [AH_COMMAND_CHECK] =
+        {"check", "script.lua [args...]", "find faults in a script without asking a model",
+         "The script runs up to its first ah.run or agent:run, as for agenthost tools.\n"
+         "All faults that can be seen so are told with their line, not only the first:\n"
+         "syntax, fields, names, schemas and their examples, tools declared twice, the\n"
+         "limits of the model's provider. What stands behind that run, and what handlers\n"
+         "do, is not looked at. The exit code is 1 when there are faults.\n"},
+    [AH_COMMAND_CONFIG] =
+        {"config", "", "show each setting and where it comes from",
+         "A flag wins over the script, the script over AGENTHOST_MODEL, that over the\n"
+         "configuration: lines NAME = VALUE in $XDG_CONFIG_HOME/agenthost/config (or\n"
+         "~/.config/agenthost/config). Names: model, color, env-file, log (error,\n"
+         "warning, info or debug). Secrets are never shown.\n"},
+    [AH_COMMAND_COMPLETION] =
+        {"completion", "bash|zsh|fish", "print what completes words in that shell",
+         "bash:  source <(agenthost completion bash)\n"
+         "zsh:   agenthost completion zsh >~/.zfunc/_agenthost  (a folder of $fpath)\n"
+         "fish:  agenthost completion fish | source\n"},
 };
-enum { OPTIONS = sizeof table / sizeof *table };
+
+const ah_option_row ah_option_table[AH_OPTIONS] = {
+    [AH_OPTION_EVAL] = {'e', "eval", "CODE", NULL, RUN, "run CODE, in which `ah` is the library"},
+    [AH_OPTION_MODEL] = {0, "model", "NAME", NULL, RUN | INSPECT | CONFIG,
+                         "use this model (provider/model), whatever the script names"},
+    [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, RUN | INSPECT | CONFIG,
+                            "set variables from lines NAME=VALUE where they are not set"},
+    [AH_OPTION_JSON] = {0, "json", NULL, NULL, RUN | INSPECT | CONFIG,
+                        "print one JSON object: reply or error, tools, faults"},
+    [AH_OPTION_JSONL] = {0, "jsonl", NULL, NULL, RUN,
+                         "print each event as a line of JSON, as it happens"},
+    [AH_OPTION_SHOW] = {0, "show", NULL, NULL, CONFIG, "show the settings (as without it)"},
+    [AH_OPTION_COLOR] = {0, "color", "WHEN", "auto always never", ALL,
+                         "colour messages: auto, always or never"},
+    [AH_OPTION_QUIET] = {'q', "quiet", NULL, NULL, ALL, "say errors only, show no progress"},
+    [AH_OPTION_VERBOSE] = {'v', "verbose", NULL, NULL, ALL,
+                           "say more: -v what happens, -vv every detail"},
+    [AH_OPTION_HELP] = {'h', "help", NULL, NULL, ALL,
+                        "show this text; of a command where one stands before"},
+    [AH_OPTION_VERSION] = {0, "version", NULL, NULL, RUN,
+                           "show the version; with -v libraries and features too"},
+    [AH_OPTION_END] = {0, "", NULL, NULL, ALL, "end the options: the next word is the script"},
+};
 
 /* What is still to be read of the command line. */
 typedef struct words {
@@ -60,26 +91,51 @@ static ah_slice shown(const char *p, size_t n)
     return (ah_slice){p, n > SHOWN_MAX ? ah_utf8_cut(p, SHOWN_MAX) : n};
 }
 
+/* "agenthost tools --help" for the command at hand. */
 static bool fail(ah_options *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static bool fail(ah_options *o, const char *fmt, ...)
 {
+    const char *command = ah_command_table[o->command].name;
+    size_t n;
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(o->fault, sizeof o->fault, fmt, ap);
     va_end(ap);
+    n = strlen(o->fault);
+    snprintf(o->fault + n, sizeof o->fault - n, "\nSee agenthost %s%s--help.", command,
+             *command ? " " : "");
     return false;
 }
+
+/* -- looking up ------------------------------------------------------------------------ */
 
 static ah_slice nearest(const char *word, size_t n)
 {
     ah_near near = {.to = {word, n}};
 
-    for (int i = 0; i < OPTIONS; i++) {
-        ah_near_offer(&near, (ah_slice){&table[i].letter, table[i].letter != 0});
-        ah_near_offer(&near, ah_slice_of(table[i].name));
+    for (int i = 0; i < AH_OPTIONS; i++) {
+        ah_near_offer(&near, (ah_slice){&ah_option_table[i].letter, ah_option_table[i].letter != 0});
+        ah_near_offer(&near, ah_slice_of(ah_option_table[i].name));
     }
     return near.best;
+}
+
+bool ah_options_near(const char *word, char *out, size_t size)
+{
+    ah_near near = {.to = ah_slice_of(word)};
+    int commands;
+
+    for (commands = 1; commands < AH_COMMANDS; commands++)
+        ah_near_offer(&near, ah_slice_of(ah_command_table[commands].name));
+    if (near.best.p) {
+        snprintf(out, size, "agenthost %.*s", AH_FMT(near.best));
+        return true;
+    }
+    near.best = nearest(word, strlen(word));
+    if (near.best.p && near.best.n > 1)
+        snprintf(out, size, "agenthost --%.*s", AH_FMT(near.best));
+    return near.best.p && near.best.n > 1;
 }
 
 /* `name` is the word without its dashes and its "=value". */
@@ -88,26 +144,41 @@ static bool unknown(ah_options *o, const char *word, const char *name, size_t n)
     ah_slice found = shown(word, (size_t)(name - word) + n), best = nearest(name, n);
 
     if (!best.p)
-        return fail(o, "unknown option '%.*s'\nSee agenthost --help for all options.", AH_FMT(found));
-    return fail(o, "unknown option '%.*s' (did you mean %s%.*s?)\nSee agenthost --help for all options.",
-                AH_FMT(found), best.n == 1 ? "-" : "--", AH_FMT(best));
+        return fail(o, "unknown option '%.*s'", AH_FMT(found));
+    return fail(o, "unknown option '%.*s' (did you mean %s%.*s?)", AH_FMT(found),
+                best.n == 1 ? "-" : "--", AH_FMT(best));
 }
 
-static const option *by_name(ah_slice name)
+/* AH_OPTIONS where there is none. */
+static ah_option_id by_name(ah_slice name)
 {
-    for (int i = 0; i < OPTIONS; i++)
-        if (ah_slice_is(name, table[i].name))
-            return &table[i];
-    return NULL;
+    int i = 0;
+
+    while (i < AH_OPTIONS && !ah_slice_is(name, ah_option_table[i].name))
+        i++;
+    return (ah_option_id)i;
 }
 
-static const option *by_letter(char letter)
+static ah_option_id by_letter(char letter)
 {
-    for (int i = 0; i < OPTIONS; i++)
-        if (table[i].letter && table[i].letter == letter)
-            return &table[i];
-    return NULL;
+    int i = 0;
+
+    while (i < AH_OPTIONS && ah_option_table[i].letter != letter)
+        i++;
+    return (ah_option_id)i;
 }
+
+/* AH_COMMAND_RUN where the word is no command. */
+static ah_command command_of(const char *word)
+{
+    int i = AH_COMMANDS - 1;
+
+    while (i > AH_COMMAND_RUN && strcmp(word, ah_command_table[i].name) != 0)
+        i--;
+    return (ah_command)i;
+}
+
+/* -- options ---------------------------------------------------------------------------- */
 
 /* -v counts up from where it is, so that -q -v is info, as -v is. */
 static ah_log_level louder(ah_log_level level)
@@ -115,69 +186,163 @@ static ah_log_level louder(ah_log_level level)
     return level > AH_LOG_INFO ? AH_LOG_INFO : AH_LOG_DEBUG;
 }
 
-static void apply(ah_options *o, option_id id, const char *value)
+static void apply(ah_options *o, ah_option_id id, const char *value)
 {
     switch (id) {
-    case OPTION_MODEL:
+    case AH_OPTION_EVAL:
+        o->eval = value;
+        break;
+    case AH_OPTION_MODEL:
         o->model = value;
         break;
-    case OPTION_QUIET:
+    case AH_OPTION_ENV_FILE:
+        o->env_file = value;
+        break;
+    case AH_OPTION_COLOR:
+        o->color = value;
+        break;
+    case AH_OPTION_QUIET:
         o->log_level = AH_LOG_ERROR;
         break;
-    case OPTION_VERBOSE:
+    case AH_OPTION_VERBOSE:
         o->log_level = louder(o->log_level);
         break;
-    case OPTION_HELP: /* ends the options: help is given whatever stands behind it */
-        o->help = o->ended = true;
-        break;
-    case OPTION_VERSION:
-        o->version = true;
-        break;
-    case OPTION_END:
+    case AH_OPTION_HELP: /* ends the options: help is given whatever stands behind it */
+    case AH_OPTION_END:
         o->ended = true;
+        break;
+    case AH_OPTION_JSON:
+    case AH_OPTION_JSONL:
+    case AH_OPTION_SHOW:
+    case AH_OPTION_VERSION:
+    case AH_OPTIONS:
         break;
     }
 }
 
-static bool wants(ah_options *o, const option *opt, const char *found)
+/* Is the value one of the option's words, where it has any? */
+static bool is_word(const char *list, const char *value)
 {
+    size_t n = strlen(value);
+
+    for (const char *p = list; p; p = strchr(p, ' ') ? strchr(p, ' ') + 1 : NULL)
+        if (strcspn(p, " ") == n && memcmp(p, value, n) == 0)
+            return true;
+    return !list;
+}
+
+static bool wants(ah_options *o, const ah_option_row *opt, const char *found)
+{
+    const char *what = opt->words ? "of these" : opt->value;
+
     if (!found)
-        return fail(o, "option --%s needs a %s\nSee agenthost --help for all options.", opt->name,
-                    opt->value);
-    return fail(o, "option --%s needs a %s, found '%.*s'\nSee agenthost --help for all options.",
-                opt->name, opt->value, AH_FMT(shown(found, strlen(found))));
+        return fail(o, "option --%s needs a %s", opt->name, opt->value);
+    return fail(o, "option --%s needs %s %s%s%s, found '%.*s'", opt->name, opt->words ? "one" : "a",
+                what, opt->words ? ": " : "", opt->words ? opt->words : "",
+                AH_FMT(shown(found, strlen(found))));
+}
+
+/* A second file or script must not be dropped in silence; of other values the last counts. */
+static bool once(ah_option_id id)
+{
+    return id == AH_OPTION_EVAL || id == AH_OPTION_ENV_FILE;
+}
+
+static bool set(ah_options *o, words *w, ah_option_id id, const char *value)
+{
+    const ah_option_row *opt = &ah_option_table[id];
+
+    if (opt->value && !value)
+        value = take(w);
+    if (opt->value && !value)
+        return wants(o, opt, value);
+    if (opt->value && id != AH_OPTION_EVAL && (!*value || *value == '-'))
+        return wants(o, opt, value);
+    if (opt->words && !is_word(opt->words, value))
+        return wants(o, opt, value);
+    if (ah_options_given(o, id) && once(id))
+        return fail(o, "option --%s can be given once", opt->name);
+    o->given |= 1u << id;
+    apply(o, id, value);
+    return true;
 }
 
 static bool long_option(ah_options *o, words *w, const char *word)
 {
     size_t n = strcspn(word + 2, "=");
-    const option *opt = by_name((ah_slice){word + 2, n});
+    ah_option_id id = by_name((ah_slice){word + 2, n});
     const char *value = word[2 + n] ? word + 2 + n + 1 : NULL;
 
-    if (!opt)
+    if (id == AH_OPTIONS)
         return unknown(o, word, word + 2, n);
-    if (value && !opt->value)
-        return fail(o, "option --%s takes no value, found '%.*s'\nSee agenthost --help for all options.",
-                    opt->name, AH_FMT(shown(value, strlen(value))));
-    if (opt->value && !value)
-        value = take(w);
-    if (opt->value && (!value || !*value || *value == '-'))
-        return wants(o, opt, value);
-    apply(o, opt->id, value);
+    if (value && !ah_option_table[id].value)
+        return fail(o, "option --%s takes no value, found '%.*s'", ah_option_table[id].name,
+                    AH_FMT(shown(value, strlen(value))));
+    return set(o, w, id, value);
+}
+
+/* -v, -vv, -qh, -e CODE, -eCODE */
+static bool letters(ah_options *o, words *w, const char *word)
+{
+    for (const char *p = word + 1; *p && !o->ended; p++) {
+        ah_option_id id = by_letter(*p);
+
+        if (id == AH_OPTIONS)
+            return unknown(o, word, word + 1, strlen(word + 1));
+        if (ah_option_table[id].value)
+            return set(o, w, id, p[1] ? p + 1 : NULL);
+        set(o, w, id, NULL);
+    }
     return true;
 }
 
-/* -v, -vv, -qh: no letter has a value. */
-static bool letters(ah_options *o, const char *word)
+static bool read_options(ah_options *o, words *w)
 {
-    for (const char *p = word + 1; *p && !o->ended; p++) {
-        const option *opt = by_letter(*p);
+    while (!o->ended && w->left > 0 && w->at[0][0] == '-' && w->at[0][1]) {
+        const char *word = take(w);
 
-        if (!opt)
-            return unknown(o, word, word + 1, strlen(word + 1));
-        apply(o, opt->id, NULL);
+        if (!(word[1] == '-' ? long_option(o, w, word) : letters(o, w, word)))
+            return false;
     }
     return true;
+}
+
+/* -- the whole --------------------------------------------------------------------------- */
+
+static bool check_operand(ah_options *o)
+{
+    switch (o->command) {
+    case AH_COMMAND_RUN:
+        if (o->script || o->eval)
+            return true;
+        snprintf(o->fault, sizeof o->fault, "no script given\nTry:  " TRY "\nHelp: agenthost --help");
+        return false;
+    case AH_COMMAND_TOOLS:
+    case AH_COMMAND_CHECK:
+        return o->script || fail(o, "no script given");
+    case AH_COMMAND_CONFIG:
+        return !o->script || fail(o, "agenthost config takes no operand, found '%.*s'",
+                                  AH_FMT(shown(o->script, strlen(o->script))));
+    case AH_COMMAND_COMPLETION:
+        return (o->script && is_word("bash zsh fish", o->script)) ||
+               fail(o, "agenthost completion needs one of these shells: bash zsh fish");
+    case AH_COMMANDS:
+        break;
+    }
+    return true;
+}
+
+static bool check(ah_options *o)
+{
+    for (int id = 0; id < AH_OPTIONS; id++)
+        if (ah_options_given(o, (ah_option_id)id) && !ah_command_takes(o->command, (ah_option_id)id))
+            return fail(o, "option --%s is not for agenthost %s", ah_option_table[id].name,
+                        ah_command_table[o->command].name);
+    if (ah_options_given(o, AH_OPTION_JSON) && ah_options_given(o, AH_OPTION_JSONL))
+        return fail(o, "--json and --jsonl: give one of them");
+    if (ah_options_given(o, AH_OPTION_VERSION))
+        return true;
+    return check_operand(o);
 }
 
 bool ah_options_parse(ah_options *o, int argc, char **argv)
@@ -186,63 +351,20 @@ bool ah_options_parse(ah_options *o, int argc, char **argv)
 
     *o = (ah_options){.log_level = AH_LOG_WARNING};
     take(&w); /* our own name */
-    while (!o->ended && w.left > 0 && w.at[0][0] == '-' && w.at[0][1]) {
-        const char *word = take(&w);
-
-        if (!(word[1] == '-' ? long_option(o, &w, word) : letters(o, word)))
+    if (!read_options(o, &w))
+        return false;
+    if (!o->eval && w.left > 0 && !ah_options_given(o, AH_OPTION_END))
+        o->command = command_of(w.at[0]);
+    if (o->command != AH_COMMAND_RUN) {
+        take(&w);
+        if (!read_options(o, &w))
             return false;
     }
-    o->script = take(&w);
+    if (ah_options_given(o, AH_OPTION_HELP))
+        return true;
+    if (!o->eval)
+        o->script = take(&w);
     o->argc = w.left;
     o->argv = w.at;
-    if (!o->script && !o->help && !o->version)
-        return fail(o, "no script given\nTry:  " FIRST_TRY "\nHelp: agenthost --help");
-    return true;
-}
-
-bool ah_options_has(const char *name)
-{
-    return *name && by_name(ah_slice_of(name));
-}
-
-static void help_option(FILE *out, const option *opt)
-{
-    char left[32], letter[] = {'-', opt->letter, ',', ' ', 0};
-
-    snprintf(left, sizeof left, "%s--%s%s%s", opt->letter ? letter : "    ", opt->name,
-             opt->value ? " " : "", opt->value ? opt->value : "");
-    fprintf(out, "  %-18s%s\n", left, opt->help);
-}
-
-void ah_options_help(FILE *out)
-{
-    fputs("agenthost runs LLM agents whose tools are written in Lua.\n\n"
-          "Usage: agenthost [options] script.lua [args...]\n"
-          "       agenthost [options] - [args...]       (reads the script from standard input)\n\n"
-          "Options:\n",
-          out);
-    for (int i = 0; i < OPTIONS; i++)
-        help_option(out, &table[i]);
-    fputs("Everything behind the script belongs to it: it is in `...` and in `arg`.\n"
-          "What the script prints goes to stdout, all messages go to stderr.\n\n"
-          "Environment:\n"
-          "  AGENTHOST_MODEL   the model where neither --model nor the script names one\n"
-          "  OPENAI_API_KEY    the key for openai/... models\n"
-          "  OPENAI_BASE_URL   a server that speaks as OpenAI's does\n"
-          "  NO_COLOR          when set, messages have no colour\n\n"
-          "Exit codes:\n"
-          "  0         the script ended well\n"
-          "  1         the script failed, or standard output could not be written\n"
-          "  2         wrong usage, or the script cannot be read\n"
-          "  3         the provider or the network failed\n"
-          "  4         a limit was reached: iterations, deadline, budget, loop\n"
-          "  130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once\n\n"
-          "Examples:\n"
-          "  without a key and a network, the second in the source folder:\n"
-          "    " FIRST_TRY "\n"
-          "    agenthost --model demo/quickstart examples/quickstart.lua\n"
-          "  your own script: on a model that calls each of its tools, then on a real one:\n"
-          "    agenthost --model demo/tools agent.lua \"What is new?\"\n"
-          "    OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua \"What is new?\"\n",
-          out);
+    return check(o);
 }

@@ -1,32 +1,89 @@
-/* The command line: what a user asked for, as a struct, and the text of --help.
- * One table of options makes both, so they cannot disagree. Nothing here prints
- * to stderr, opens a file or ends the process. */
+/* The command line: which command, what was asked for, as a struct. The tables of options
+ * and commands are here for all who tell of them: the help, the completions, the specs.
+ * Nothing here prints, opens a file or ends the process. */
 #ifndef AH_CLI_OPTIONS_H
 #define AH_CLI_OPTIONS_H
 
 #include <stdbool.h>
-#include <stdio.h>
+#include <stddef.h>
 
 #include "agenthost.h"
 
+typedef enum ah_command {
+    AH_COMMAND_RUN, /* no word for it: a script is run */
+    AH_COMMAND_TOOLS,
+    AH_COMMAND_CHECK,
+    AH_COMMAND_CONFIG,
+    AH_COMMAND_COMPLETION,
+    AH_COMMANDS
+} ah_command;
+
+typedef struct ah_command_row {
+    const char *name;     /* "": run */
+    const char *operands; /* what follows its options, as the help has it */
+    const char *help;     /* one line */
+    const char *more;     /* lines for its own help */
+} ah_command_row;
+
+typedef enum ah_option_id {
+    AH_OPTION_EVAL,
+    AH_OPTION_MODEL,
+    AH_OPTION_ENV_FILE,
+    AH_OPTION_JSON,
+    AH_OPTION_JSONL,
+    AH_OPTION_SHOW,
+    AH_OPTION_COLOR,
+    AH_OPTION_QUIET,
+    AH_OPTION_VERBOSE,
+    AH_OPTION_HELP,
+    AH_OPTION_VERSION,
+    AH_OPTION_END,
+    AH_OPTIONS
+} ah_option_id;
+
+typedef struct ah_option_row {
+    char letter;       /* 0: none */
+    const char *name;  /* without its dashes */
+    const char *value; /* what it wants; NULL: nothing */
+    const char *words; /* the values there are, blanks between; NULL: any */
+    unsigned commands; /* bits of the ah_commands that take it */
+    const char *help;
+} ah_option_row;
+
+extern const ah_command_row ah_command_table[AH_COMMANDS];
+extern const ah_option_row ah_option_table[AH_OPTIONS];
+
+static inline bool ah_command_takes(ah_command command, ah_option_id option)
+{
+    return (ah_option_table[option].commands >> command & 1) != 0;
+}
+
 /* Strings are borrowed from argv. */
 typedef struct ah_options {
-    bool help, version;
-    bool ended; /* no option follows */
+    ah_command command;
+    unsigned given; /* bits of the ah_option_ids that were there */
+    bool ended;     /* no option follows */
     ah_log_level log_level;
-    const char *model;  /* NULL: the script decides */
-    const char *script; /* a path or "-"; NULL only with help or version */
-    int argc;           /* what stands behind the script belongs to it */
+    const char *model;    /* NULL: the script decides */
+    const char *eval;     /* a script's text, in place of a script */
+    const char *env_file; /* NULL: none */
+    const char *color;    /* "auto", "always", "never"; NULL: not said */
+    const char *script;   /* a path or "-"; for `completion` the shell; NULL where none is needed */
+    int argc;             /* what stands behind the script belongs to it */
     char **argv;
     char fault[512]; /* what is wrong and what to do, in lines; "" when nothing is */
 } ah_options;
 
+static inline bool ah_options_given(const ah_options *o, ah_option_id id)
+{
+    return (o->given >> id & 1) != 0;
+}
+
 /* False where the command line makes no sense; `fault` then says why. */
 bool ah_options_parse(ah_options *o, int argc, char **argv);
 
-void ah_options_help(FILE *out);
-
-/* Is there an option --name? */
-bool ah_options_has(const char *name);
+/* The command or option (with its dashes) that a word that is neither may have meant, into
+ * `out`; false where there is none near. */
+bool ah_options_near(const char *word, char *out, size_t size);
 
 #endif

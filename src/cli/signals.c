@@ -16,7 +16,9 @@ static struct {
     _Atomic(ah_host *) host;
     volatile sig_atomic_t caught;
     volatile sig_atomic_t reader_gone;
-} state;
+    volatile sig_atomic_t drawn;
+    volatile sig_atomic_t output;
+} state = {.output = STDOUT_FILENO};
 
 /* All in the main thread, never beside it: it alone knows whether the host still lives.
  * (libcurl's resolver threads may be the ones that get the signal.) */
@@ -42,22 +44,26 @@ static void on_stop(int sig)
 
     if (is_elsewhere(sig))
         goto done;
-    if (state.caught)
+    if (state.caught) {
+        if (state.drawn)
+            (void)!write(STDERR_FILENO, AH_ERASE_LINE, sizeof AH_ERASE_LINE - 1);
         _exit(128 + sig);
+    }
     state.caught = sig;
     cancel();
 done:
     errno = saved;
 }
 
-/* Any broken pipe comes here; only that of stdout matters. */
+/* Any broken pipe comes here; only that of the command's output matters. Each time anew: a
+ * run that was ending just then leaves the script to go on. */
 static void on_pipe(int sig)
 {
-    struct pollfd out = {.fd = STDOUT_FILENO};
+    struct pollfd out = {.fd = state.output};
     int saved = errno;
 
     (void)sig;
-    if (!state.reader_gone && poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP))) {
+    if (poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP))) {
         state.reader_gone = 1;
         cancel();
     }
@@ -84,6 +90,16 @@ void ah_signals_watch(ah_host *host)
     atomic_store(&state.host, host);
     handle(SIGINT, on_stop);
     handle(SIGTERM, on_stop);
+}
+
+void ah_signals_drawn(bool drawn)
+{
+    state.drawn = drawn;
+}
+
+void ah_signals_output(int fd)
+{
+    state.output = fd;
 }
 
 void ah_signals_forget(void)

@@ -1,6 +1,6 @@
 /* Records are put together, cleaned of control characters and written in one piece.
- * Colour is three escape sequences and no library; there is no cursor movement, so
- * that a log in a file reads like one on a screen. */
+ * Escape sequences stand here alone: three colours, and the few that show a line below the
+ * cursor, which go to a terminal that is one and nowhere else. */
 #include "cli/terminal.h"
 
 #include <errno.h>
@@ -8,7 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "cli/signals.h"
+
+enum { NARROW = 20, WIDE = 200 }; /* columns: no line of progress below, none longer */
 
 /* A record is put together here, so that stderr, which has no buffer, gets it in one
  * piece (longer ones in several). */
@@ -92,10 +97,11 @@ static const char *label_of(ah_log_level level)
     return "error: ";
 }
 
-static void say(const ah_terminal *t, ah_log_level level, const char *label, const char *text)
+static void say(ah_terminal *t, ah_log_level level, const char *label, const char *text)
 {
     record r = {.n = 0};
 
+    ah_terminal_erase(t);
     if (t->colour)
         add(&r, colour_of(level));
     add(&r, "agenthost: ");
@@ -114,11 +120,9 @@ static bool is_set(const char *variable)
     return value && *value;
 }
 
-/* no-color.org: set and not empty means none. */
-static bool wants_colour(void)
+static bool is_dumb(void)
 {
-    return isatty(STDERR_FILENO) && is_set("TERM") && strcmp(getenv("TERM"), "dumb") != 0 &&
-           !is_set("NO_COLOR");
+    return !is_set("TERM") || strcmp(getenv("TERM"), "dumb") == 0;
 }
 
 /* Opened the wrong way round, so that using a closed stream stays an error. */
@@ -132,10 +136,36 @@ void ah_terminal_init(ah_terminal *t)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         fill(fd);
-    t->colour = wants_colour();
+    *t = (ah_terminal){.people = isatty(STDERR_FILENO), .out = stdout};
+    t->cursor = t->people && !is_dumb() && !is_set("CI");
+    ah_terminal_colour(t, NULL);
 }
 
-void ah_terminal_error(const ah_terminal *t, const char *text)
+/* no-color.org: set and not empty means none, but a flag or the configuration overrides it. */
+void ah_terminal_colour(ah_terminal *t, const char *when)
+{
+    if (when && strcmp(when, "auto") != 0)
+        t->colour = strcmp(when, "always") == 0;
+    else
+        t->colour = t->people && !is_dumb() && !is_set("NO_COLOR");
+}
+
+bool ah_terminal_take_stdout(ah_terminal *t)
+{
+    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+    if (fd == -1)
+        return false;
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) == -1 || !(t->out = fdopen(fd, "w"))) {
+        t->out = stdout;
+        close(fd);
+        return false;
+    }
+    ah_signals_output(fd);
+    return true;
+}
+
+void ah_terminal_error(ah_terminal *t, const char *text)
 {
     fflush(stdout); /* what was printed before comes before */
     say(t, AH_LOG_ERROR, "", text);
@@ -146,11 +176,72 @@ void ah_terminal_log(void *terminal, ah_log_level level, const char *line)
     say(terminal, level, label_of(level), line);
 }
 
-int ah_terminal_finish(void)
+void ah_terminal_say(ah_terminal *t, const char *text)
 {
-    int failed = ferror(stdout) ? -1 : 0;
+    record r = {.n = 0};
 
-    if (fclose(stdout) != 0)
+    ah_terminal_erase(t);
+    add(&r, t->colour ? "\033[2m" : "");
+    add_shown(&r, text);
+    add(&r, t->colour ? "\033[0m\n" : "\n");
+    flush(&r);
+}
+
+/* -- the line of progress ----------------------------------------------------------------- */
+
+/* Asked each time: a terminal that was resized needs no signal for us to know. */
+static int columns(void)
+{
+    struct winsize size;
+
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return 80;
+    return size.ws_col < WIDE ? size.ws_col : WIDE;
+}
+
+/* Index and reverse index make sure that there is a line below, then the cursor is saved,
+ * which takes along its column: a piece of text that the script left unfinished stays. */
+void ah_terminal_draw(ah_terminal *t, const char *line)
+{
+    int width = columns();
+    char out[WIDE + 64];
+    int n;
+
+    if (!t->cursor || width < NARROW) {
+        ah_terminal_erase(t);
+        return;
+    }
+    fflush(stdout); /* what was printed before comes before */
+    n = snprintf(out, sizeof out, "\033D\033M\0337\033D\r\033[J%s%.*s%s\0338",
+                 t->colour ? "\033[2m" : "", width - 1, line, t->colour ? "\033[0m" : "");
+    fwrite(out, 1, (size_t)n, stderr);
+    t->drawn = true;
+    ah_signals_drawn(true);
+}
+
+void ah_terminal_erase(ah_terminal *t)
+{
+    if (!t->drawn)
+        return;
+    fputs(AH_ERASE_LINE, stderr);
+    t->drawn = false;
+    ah_signals_drawn(false);
+}
+
+static int finish(FILE *f)
+{
+    int failed = ferror(f) ? -1 : 0;
+
+    if (fclose(f) != 0)
         failed = errno;
     return failed;
+}
+
+int ah_terminal_finish(ah_terminal *t)
+{
+    int own = t->out == stdout ? 0 : finish(t->out), failed = finish(stdout);
+
+    ah_terminal_erase(t);
+    t->out = stdout;
+    return own ? own : failed;
 }

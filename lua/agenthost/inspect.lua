@@ -1,0 +1,442 @@
+--- agenthost tools and agenthost check: what a script would run, without running it.
+--
+-- The script is run in a coroutine, with ah.tool, ah.agent, ah.run and os.exit replaced. Its
+-- first ah.run or agent:run ends it there: the coroutine yields, which no pcall of the script's
+-- can catch (where it cannot yield, an error is raised). So nothing behind that is looked at,
+-- no handler is called and no model is asked; what the script does before it is done.
+-- What a model would see is taken from a real request: each agent and run that was met is run
+-- once with a scripted model in place of its own.
+-- A faulty declaration is put together again field by field, so that each faulty field is told
+-- and the script goes on with the rest.
+--
+-- The chunk gives one function; see the end of the file.
+local ah = ...
+
+local real = { run = ah.run, agent = ah.agent, tool = ah.tool, exit = os.exit }
+local STOP = setmetatable({}, { __tostring = function() return "stopped by agenthost check" end })
+
+-- What providers refuse, by what they document and answer; characters and items.
+local LIMITS = { openai = { tools = 128, description = 1024, stop = 4 } }
+
+-- Fields whose members are tried one by one when the whole is refused.
+local MEMBERS = { params = true, tools = true, options = true, http = true, on = true }
+
+local seen -- what is found in the script at hand
+
+-- -- places and messages ------------------------------------------------------------------
+
+--- "x.lua:12" of the innermost line that is the script's, or nil.
+local function place()
+  for level = 2, math.maxinteger do
+    local info = debug.getinfo(level, "Sl")
+    if not info then
+      return nil
+    elseif info.currentline > 0 and info.source:sub(1, 10) ~= "=agenthost" then
+      return info.short_src .. ":" .. info.currentline
+    end
+  end
+end
+
+--- The words of what was raised or returned as an error.
+local function words(err)
+  if type(err) == "table" and type(err.message) == "string" then
+    return err.message
+  end
+  return tostring(err)
+end
+
+--- { file, line, message }: the place from the message's beginning, else `at`.
+local function remark(message, at)
+  local file, line, rest = message:match("^([^\n]-):(%d+): (.*)$")
+  if not file then
+    file, line = (at or ""):match("^(.*):(%d+)$")
+    rest = message
+  end
+  return { file = file, line = math.tointeger(line), message = rest }
+end
+
+local function fault(err, at)
+  table.insert(seen.faults, remark(words(err), at or place()))
+end
+
+local function note(at, text, ...)
+  table.insert(seen.notes, remark(text:format(...), at))
+end
+
+-- -- putting declarations together ------------------------------------------------------------
+
+local function stand_in()
+  seen.stand_ins = seen.stand_ins + 1
+  return real.tool { name = "faulty_" .. seen.stand_ins, description = "Has a fault." }
+end
+
+--- Keys in an order that is always the same: `first` ones, the rest by kind and name.
+local function ordered(t, first)
+  local keys, rank = {}, {}
+  for i, key in ipairs(first) do
+    keys[i], rank[key] = key, i
+  end
+  for key in pairs(t) do
+    if not rank[key] then
+      keys[#keys + 1], rank[key] = key, #first + 1
+    end
+  end
+  table.sort(keys, function(a, b)
+    if rank[a] ~= rank[b] then
+      return rank[a] < rank[b]
+    elseif math.type(a) == "integer" and math.type(b) == "integer" then
+      return a < b
+    end
+    return type(a) .. tostring(a) < type(b) .. tostring(b)
+  end)
+  return keys
+end
+
+--- Sets sound[key] to what can be taken of a table of members; false where none is at fault.
+local function mend_members(make, sound, key, members)
+  local part, faults = {}, #seen.faults
+  sound[key] = part
+  for _, name in ipairs(ordered(members, {})) do
+    part[name] = members[name]
+    local ok, err = pcall(make, sound)
+    if not ok then
+      fault(err)
+      part[name] = key == "tools" and stand_in() or nil
+    end
+  end
+  return #seen.faults > faults
+end
+
+--- Tells each faulty field, and makes the thing of those that are not. `good` has a value
+--- for each field that must be there; `first` is their order.
+local function mend(make, fields, good, first)
+  local sound = {}
+  for key, value in pairs(good) do
+    sound[key] = value
+  end
+  for _, key in ipairs(ordered(fields, first)) do
+    local value, before = fields[key], sound[key]
+    sound[key] = value
+    local ok, err = pcall(make, sound)
+    local members = MEMBERS[key] and type(value) == "table" and not getmetatable(value)
+    if not ok and not (members and mend_members(make, sound, key, value)) then
+      fault(err)
+      sound[key] = before
+    end
+  end
+  return make(sound), sound
+end
+
+-- -- tools ------------------------------------------------------------------------------------
+
+--- Examples that the schema itself refuses, at its root and in its properties.
+local function check_examples(tool, at)
+  local function check(schema, path)
+    local examples = type(schema) == "table" and schema.examples
+    local ok, compiled = pcall(ah.schema, schema)
+    for i, example in ipairs(ok and type(examples) == "table" and examples or {}) do
+      local fits, why = compiled:validate(example)
+      if not fits then
+        fault(("tool '%s': examples[%d]%s: %s"):format(tool.name, i, path, why), at)
+      end
+    end
+  end
+  local parameters = tool.spec.parameters
+  check(parameters, "")
+  for _, name in ipairs(ordered(parameters.properties or {}, {})) do
+    check(parameters.properties[name], " of " .. name)
+  end
+end
+
+local function declare_tool(fields)
+  local at = place()
+  local ok, tool = pcall(real.tool, fields)
+  if not ok and type(fields) == "table" then
+    seen.stand_ins = seen.stand_ins + 1
+    local good = { name = "faulty_" .. seen.stand_ins, description = "Has a fault." }
+    tool = mend(real.tool, fields, good, { "name", "description" })
+  elseif not ok then
+    fault(tool, at)
+    return stand_in()
+  end
+  check_examples(tool, at)
+  table.insert(seen.declared, { tool = tool, at = at })
+  return tool
+end
+
+-- -- agents and runs --------------------------------------------------------------------------
+
+--- The fields as the command would run them: its model first; where there is none, or no key
+--- for it, one that needs neither, and a note.
+local function with_model(fields, model, at)
+  local given = {}
+  for key, value in pairs(fields) do
+    given[key] = value
+  end
+  given.model = model ~= "" and model or fields.model
+  if given.model == nil and (os.getenv("AGENTHOST_MODEL") or "") == "" then
+    note(at, "no model is named: --model or AGENTHOST_MODEL must")
+    given.model = "demo/echo"
+  end
+  return given
+end
+
+--- The agent. What the world lacks (a key) is a note; what it refuses otherwise is raised.
+local function make_agent(fields)
+  local text = fields[1]
+  fields[1] = nil
+  local ok, agent, err = pcall(real.agent, fields)
+  if ok and agent == nil and not fields.api_key then
+    fields.api_key = "none"
+    ok, agent = pcall(real.agent, fields)
+    fields.api_key = nil
+    seen.lacking = words(err)
+  end
+  fields[1] = text
+  if ok and text ~= nil and type(text) ~= "string" then
+    error("the text for the model must be a string, found " .. type(text), 0)
+  end
+  return ok and agent or error(agent or err, 0)
+end
+
+local function add_met(kind, fields, model)
+  local at = place()
+  if type(fields) ~= "table" then
+    fault(("%s: expected a table of fields, found %s"):format(kind, type(fields)), at)
+    fields = {}
+  end
+  local given = with_model(fields, model, at)
+  local before, ok, agent = #seen.faults, pcall(make_agent, given)
+  if not ok then
+    agent, given = mend(make_agent, given, { model = "demo/echo" }, { "model" })
+  end
+  for i = before + 1, #seen.faults do
+    seen.faults[i].message = seen.faults[i].message:gsub("^ah%.agent:", kind .. ":")
+  end
+  if seen.lacking then
+    note(at, "%s", seen.lacking)
+    seen.lacking = nil
+  end
+  local one = { kind = kind, at = at, agent = agent, fields = given }
+  one.model = tostring(agent):match("^agent (.*), %d+ tools, %d+ entries$")
+  table.insert(seen.met, one)
+  return one
+end
+
+--- Ends the script here.
+local function stop(script)
+  seen.stopped = true
+  if coroutine.running() == script and coroutine.isyieldable() then
+    coroutine.yield(STOP)
+  end
+  error(STOP, 0)
+end
+
+-- -- what a model would see ---------------------------------------------------------------------
+
+local UNTOLD = { "on", "log", "timeout", "deadline", "stream", "base_url", "api_key", "http" }
+
+--- The first request, of a run like the one that was met.
+local function probe(one, run)
+  local fields, request = {}, nil
+  for key, value in pairs(one.fields) do
+    fields[key] = value
+  end
+  for _, key in ipairs(UNTOLD) do
+    fields[key] = nil
+  end
+  fields[1] = nil
+  fields.log = function() end
+  fields.model = ah.scripted(function(asked)
+    request = asked
+    return "seen"
+  end)
+  local ok, agent, err = pcall(real.agent, fields)
+  local answer = ok and agent and { pcall(run, agent, one.fields[1] or "Hello") }
+  if not request then
+    fault(answer and (answer[3] or answer[2]) or err or agent, one.at)
+  end
+  one.request = request or { tools = {}, system = "", options = ah.object {} }
+end
+
+local function check_limits(one)
+  local provider = one.model:match("^(.-)/")
+  local limits = LIMITS[provider]
+  if not limits then
+    return
+  end
+  local function over(n, limit, what)
+    if n > limit then
+      fault(("%s takes %d %s at most, found %d"):format(provider, limit, what, n), one.at)
+    end
+  end
+  over(#one.request.tools, limits.tools, "tools")
+  for _, spec in ipairs(one.request.tools) do
+    local n = utf8.len(spec.description)
+    over(n, limits.description, ("characters as description of tool '%s'"):format(spec.name))
+  end
+  local stops = one.request.options.stop
+  over(type(stops) == "table" and #stops or 0, limits.stop, "texts in options.stop")
+end
+
+--- Tools that were declared and that nothing offers.
+local function note_unoffered()
+  local offered = {}
+  for _, one in ipairs(seen.met) do
+    for _, spec in ipairs(one.request.tools) do
+      offered[spec.name] = true
+    end
+  end
+  for _, declared in ipairs(#seen.met > 0 and seen.declared or {}) do
+    if not offered[declared.tool.name] then
+      note(declared.at, "tool '%s' is offered by nothing that was met", declared.tool.name)
+    end
+  end
+end
+
+-- -- running the script --------------------------------------------------------------------
+
+local function load_script(path)
+  if path ~= "-" then
+    return loadfile(path, "t")
+  end
+  return load((io.read("a"):gsub("^#[^\n]*", "")), "=stdin", "t")
+end
+
+local function replace(script, model)
+  local methods = getmetatable(real.agent { model = "demo/echo" }).__index
+  local run = methods.run
+  ah.tool = declare_tool
+  ah.agent = function(fields)
+    return add_met("ah.agent", fields, model).agent
+  end
+  ah.run = function(fields)
+    add_met("ah.run", fields, model)
+    stop(script())
+  end
+  methods.run = function()
+    stop(script())
+  end
+  rawset(os, "exit", function(code)
+    note(place(), "os.exit(%s) was called before any run", tostring(code == nil and 0 or code))
+    stop(script())
+  end)
+  return run
+end
+
+local function run_script(path, chunk, ...)
+  local co = coroutine.create(chunk)
+  rawset(_G, "arg", { [0] = path, ... })
+  seen.script = co
+  local ok, err = coroutine.resume(co, ...)
+  if not ok and err ~= STOP and not seen.stopped then
+    fault(err, type(err) == "table" and path .. ":1" or nil)
+  end
+  coroutine.close(co)
+end
+
+local function inspect(path, model, ...)
+  local chunk, why = load_script(path)
+  if not chunk then
+    return fault(why)
+  end
+  local run = replace(function() return seen.script end, model)
+  run_script(path, chunk, ...)
+  for _, one in ipairs(seen.met) do
+    probe(one, run)
+    check_limits(one)
+  end
+  note_unoffered()
+  if #seen.met == 0 and not seen.stopped then
+    note(nil, "neither ah.run nor ah.agent was met")
+  end
+end
+
+-- -- telling --------------------------------------------------------------------------------
+
+local function counted(n, what)
+  return ("%d %s%s"):format(n, what, n == 1 and "" or "s")
+end
+
+local function lines_of(remarks, kind)
+  local lines = {}
+  for i, r in ipairs(remarks) do
+    local at = r.file and ("%s:%d: "):format(r.file, r.line) or ""
+    lines[i] = at .. kind .. r.message .. "\n"
+  end
+  return table.concat(lines)
+end
+
+--- A tool as the list has it: its parameters without the braces around them.
+local function tool_text(spec)
+  local form = ah.schema.describe(spec.parameters)
+  local inside = form:match("^{\n(.*)\n}$") or (form ~= "{}" and "  " .. form)
+  return ("%s: %s\n%s"):format(spec.name, spec.description, inside and inside .. "\n" or "")
+end
+
+local function met_text(one)
+  local specs, bytes = {}, 0
+  for i, spec in ipairs(one.request.tools) do
+    specs[i] = tool_text(spec)
+    bytes = bytes + #ah.json.encode(spec)
+  end
+  return ("%s: %s asks %s, %s of %d bytes\n\n%s"):format(one.at, one.kind, one.model,
+    counted(#specs, "tool"), bytes, table.concat(specs, "\n"))
+end
+
+local function met_json(one, exact)
+  local at, names = remark("", one.at), ah.array {}
+  for i, spec in ipairs(one.request.tools) do
+    names[i] = spec.name
+  end
+  return { kind = one.kind, file = at.file, line = at.line, model = one.model,
+    system = one.request.system, options = one.request.options,
+    tools = exact and ah.array(one.request.tools) or names }
+end
+
+local function as_json(exact)
+  local met = ah.array {}
+  for i, one in ipairs(seen.met) do
+    met[i] = met_json(one, exact)
+  end
+  return ah.json.encode { met = met, faults = ah.array(seen.faults), notes = ah.array(seen.notes) }
+    .. "\n"
+end
+
+local function check_text(path)
+  local kinds, tools = { ["ah.run"] = 0, ["ah.agent"] = 0 }, 0
+  for _, one in ipairs(seen.met) do
+    kinds[one.kind] = kinds[one.kind] + 1
+    tools = tools + #one.request.tools
+  end
+  return ("%s%s%s: %s (%s, %s, %s)\n"):format(lines_of(seen.faults, ""),
+    lines_of(seen.notes, "note: "), path, counted(#seen.faults, "fault"):gsub("^0", "no"),
+    counted(kinds["ah.agent"], "agent"), counted(kinds["ah.run"], "run"), counted(tools, "tool"))
+end
+
+local function tools_text()
+  local texts = {}
+  for i, one in ipairs(seen.met) do
+    texts[i] = met_text(one)
+  end
+  return table.concat(texts, "\n") .. lines_of(seen.notes, "note: ")
+end
+
+--- Inspects a script and gives the exit code, a line end, and what to print.
+---@param command "tools"|"check"
+---@param format "text"|"json"
+---@param model string what --model says; "" nothing
+---@param path string the script, "-": standard input
+---@param ... string its arguments
+---@return string
+return function(command, format, model, path, ...)
+  seen = { faults = {}, notes = {}, met = {}, declared = {}, stand_ins = 0 }
+  inspect(path, model, ...)
+  local code = #seen.faults == 0 and "0\n" or "1\n"
+  if format == "json" then
+    return code .. as_json(command == "tools")
+  elseif command == "tools" and #seen.faults == 0 then
+    return code .. tools_text()
+  end
+  return code .. check_text(path)
+end

@@ -1,0 +1,225 @@
+-- agenthost tools and agenthost check: what a script would run, found without running it.
+local ah = require "agenthost"
+local command = require "support.command"
+
+local agenthost, has, has_not, temp = command.agenthost, command.has, command.has_not, command.temp
+
+-- Inspects a script text: its result, and the path it had.
+local function inspect(name, text, ...)
+  local path = temp(text)
+  return agenthost(name, path, ...), path
+end
+
+local function check(text, ...)
+  local path = temp(text)
+  local r = agenthost("check", "--json", path, ...)
+  return assert(ah.json.decode(r.out), r.err), r.code, path
+end
+
+-- The faults as "line: message".
+local function faults(text)
+  local found, code = check(text)
+  local list = {}
+  for i, f in ipairs(found.faults) do
+    list[i] = ("%d: %s"):format(f.line or 0, f.message)
+  end
+  assert.equal(#list > 0 and 1 or 0, code)
+  return list
+end
+
+local HEAD = 'local ah = require "agenthost"\n'
+
+after_each(command.tidy)
+
+describe("agenthost tools", function()
+  local SCRIPT = HEAD .. [[
+    print("from the script")
+    local find = ah.tool { name = "find", description = "Finds a thing.",
+      params = { name = "string: of the thing", limit = "integer 1..9 = 3" },
+      handler = function() error("never called") end }
+    local now = ah.tool { name = "now", description = "Tells the time." }
+    local agent = ah.agent { model = "demo/tools", system = "Be brief.", tools = { find, now } }
+    print(agent:run("Which?"), "never printed")]]
+
+  it("shows what a model would see, and runs nothing", function()
+    local r, path = inspect("tools", SCRIPT)
+    assert.equal(0, r.code)
+    assert.equal("from the script\n", r.err)
+    assert.equal(path .. ":7: ah.agent asks demo/tools, 2 tools of",
+      r.out:match("^(.-) %d+ bytes\n\nfind: "))
+    has(r.out, "find: Finds a thing.\n  limit?: integer 1..9 = 3\n"
+      .. "  name: string  -- of the thing\n\nnow: Tells the time.\n")
+  end)
+
+  it("has the exact specifications with --json", function()
+    local r, path = inspect("tools", SCRIPT, "--json")
+    assert.equal(0, r.code) -- behind the script it is the script's
+    r = agenthost("tools", "--json", path)
+    local met = ah.json.decode(r.out).met
+    assert.equal(1, #met)
+    local one = met[1]
+    assert.same({ "ah.agent", path, 7, "demo/tools", "Be brief." },
+      { one.kind, one.file, one.line, one.model, one.system })
+    local find = ah.tool { name = "find", description = "Finds a thing.",
+      params = { name = "string: of the thing", limit = "integer 1..9 = 3" } }
+    assert.equal(ah.json.encode(find.spec), ah.json.encode(one.tools[1]))
+    assert.equal("now", one.tools[2].name)
+  end)
+
+  it("takes --model, standard input and the script's arguments", function()
+    local r = command.shell([[echo 'print(...) require("agenthost").run { model = "x/y", "x" }' |
+      "$A" tools --model demo/echo - a b]])
+    assert.equal(0, r.code)
+    assert.equal("a\tb\n", r.err)
+    has(r.out, "stdin:1: ah.run asks demo/echo, 0 tools of 0 bytes")
+  end)
+
+  it("tells the faults in place of tools where there are any", function()
+    local r = inspect("tools", HEAD .. 'ah.run { model = "demo/echo", tols = {}, "x" }')
+    assert.equal(1, r.code)
+    has(r.out, ":2: ah.run: unknown field 'tols' (did you mean 'tools'?)")
+  end)
+end)
+
+describe("agenthost check", function()
+  it("says of a sound script that it is, in one line", function()
+    local r = agenthost("check", "examples/quickstart.lua")
+    assert.same({ code = 0, err = "",
+      out = "examples/quickstart.lua: no faults (0 agents, 1 run, 2 tools)\n" }, r)
+  end)
+
+  it("lists every fault of a declaration, at its line", function()
+    assert.same({
+      "3: tool: name 'Find it' must be 1 to 64 of a-z, 0-9, _ and -",
+      "3: ah.tool: field 'description' is missing",
+      "3: ah.tool: unknown field 'desc'",
+      "3: ah.tool: handlers are function(args, ctx); this one has 3 parameters",
+      "3: params.a: 'strng' is no type (did you mean 'string'?)",
+      "3: params.c: 'int' is no type (did you mean 'integer'?)",
+      "6: ah.tool: expected a table of fields, found string",
+      "7: tool 'late': description must be printable ASCII, byte 1 is not (other characters: "
+        .. "full_description)",
+    }, faults(HEAD .. [[
+
+      ah.tool { name = "Find it", desc = "?",
+        params = { a = "strng", b = "integer", c = "int" },
+        handler = function(a, b, c) end }
+      ah.tool "x"
+      ah.tool { name = "late", description = "é" }]]))
+  end)
+
+  it("lists every fault of a run, its tools and options one by one", function()
+    assert.same({
+      "4: model: unknown provider 'nope'; known are openai and demo",
+      "4: the text for the model must be a string, found number",
+      "4: ah.run: unknown field 'max_iteration' (did you mean 'max_iterations'?)",
+      "4: on: there is no event 'dnoe'",
+      "4: ah.run: options: unknown field 'temprature' (did you mean 'temperature'?)",
+      "4: ah.run: tools[2] must be made by ah.tool, found string",
+      "4: tool 'a' is declared twice",
+    }, faults(HEAD .. [[
+      local a = ah.tool { name = "a", description = "A." }
+      local b = ah.tool { name = "b", description = "B." }
+      ah.run { model = "nope/x", tools = { a, "b", a, b }, max_iteration = 3, 17,
+        options = { temprature = 1, seed = 2 }, on = { done = print, dnoe = print } }]]))
+  end)
+
+  it("finds syntax errors, and what the script raises before its first run", function()
+    assert.same({ "2: <name> expected near '='" }, faults("local x = 1\nlocal = 2"))
+    assert.same({ "1: boom" }, faults("error('boom')"))
+    assert.same({ "1: there" }, faults('error(require("agenthost").error { message = "there" })'))
+    assert.same({ "0: not even a string" }, faults('error("not even a string", 0)'))
+  end)
+
+  it("holds examples of schemas against them", function()
+    assert.same({ "2: tool 't': examples[2] of n: must be an integer, found \"x\"" }, faults(HEAD
+      .. [[ah.tool { name = "t", description = "T.", schema = { type = "object",
+        properties = { n = { type = "integer", examples = { 1, "x" } } } } }]]))
+  end)
+
+  it("knows the limits of the provider", function()
+    local text = HEAD .. [[
+      local tools = {}
+      for i = 1, %d do
+        tools[i] = ah.tool { name = "t" .. i, description = "T.",
+          full_description = ("x"):rep(%d) }
+      end
+      ah.run { model = "%s/x", tools = tools, options = { stop = { %s } }, "x" }]]
+    assert.same({
+      "7: openai takes 128 tools at most, found 129",
+      "7: openai takes 4 texts in options.stop at most, found 5",
+    }, faults(text:format(129, 1024, "openai", '"a", "b", "c", "d", "e"')))
+    local why = "7: openai takes 1024 characters as description of tool 't1' at most, found 1025"
+    assert.same({ why }, faults(text:format(1, 1025, "openai", "")))
+    assert.same({}, faults((text:format(129, 1025, "demo", "")):gsub("demo/x", "demo/echo")))
+  end)
+
+  it("notes what is no fault: a missing key or model, tools that nothing offers", function()
+    local found, code = check(HEAD .. [[
+      local a = ah.tool { name = "a", description = "A." }
+      local agent = ah.agent { model = "openai/x" }
+      ah.run { "x" }]])
+    assert.equal(0, code)
+    local notes = {}
+    for i, n in ipairs(found.notes) do
+      notes[i] = ("%d: %s"):format(n.line, n.message)
+    end
+    assert.equal(3, #notes)
+    assert.truthy(notes[1]:find("^3: openai: no key"))
+    assert.equal("4: no model is named: --model or AGENTHOST_MODEL must", notes[2])
+    assert.equal("2: tool 'a' is offered by nothing that was met", notes[3])
+  end)
+
+  it("stops at the first run, whatever the script does about it", function()
+    local touched = temp()
+    os.remove(touched)
+    local later = (' io.open("%s", "w"):close()'):format(touched)
+    for _, run in ipairs {
+      'ah.run { model = "demo/echo", "x" }',
+      'pcall(ah.run, { model = "demo/echo", "x" })',
+      'ah.agent { model = "demo/echo" }:run("x")',
+      'local r = ah.run { model = ah.scripted { "x" }, on = print, "x" } while not r do end',
+      'os.exit(3)',
+    } do
+      local found, code = check(HEAD .. run .. later)
+      assert.same({ 0, {} }, { code, found.faults }, run)
+      assert.is_nil(io.open(touched), run)
+    end
+  end)
+
+  it("also where the run is begun in another file or coroutine, and closes what is open", function()
+    local found, code = check(HEAD .. [[
+      local open <close> = setmetatable({}, { __close = function() print("closed") end })
+      coroutine.wrap(function() ah.run { model = "demo/echo", "x" } end)()
+      error("never")]])
+    assert.same({ 0, {}, 1 }, { code, found.faults, #found.met })
+    local r = inspect("check", 'local c <close> = setmetatable({}, { __close = function() '
+      .. 'print("closed") end }) require("agenthost").run { model = "demo/echo", "x" }')
+    assert.equal("closed\n", r.err)
+  end)
+
+  it("tells when nothing was met, or the script left before", function()
+    has(select(1, inspect("check", "local x = 1")).out, "note: neither ah.run nor ah.agent was met")
+    local r, path = inspect("check", "if not ... then os.exit(2) end")
+    has(r.out, path .. ":1: note: os.exit(2) was called before any run")
+    has_not(agenthost("check", path, "an argument").out, "os.exit")
+  end)
+
+  it("keeps the script's output, its children's too, off stdout", function()
+    local r = inspect("check", 'io.write("mine\\n") os.execute("echo child") error("x", 0)')
+    assert.equal(1, r.code)
+    has(r.err, "mine\n")
+    has(r.err, "child\n")
+    assert.truthy(r.out:find("^x\n.*: 1 fault "))
+  end)
+
+  it("needs a script that can be read", function()
+    local r = agenthost("check", "no/such.lua")
+    assert.equal(2, r.code)
+    has(r.err, "cannot open 'no/such.lua'")
+    assert.equal("", r.out)
+    r = agenthost("check")
+    assert.equal(2, r.code)
+    has(r.err, "no script given\nSee agenthost check --help.")
+  end)
+end)

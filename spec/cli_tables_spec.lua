@@ -1,0 +1,217 @@
+-- The tables of commands and options (src/cli/options.c) and all that tells of them: --help,
+-- the man page, the completions, which are also tried in their shells.
+local command = require "support.command"
+
+local agenthost, contents, has, quote, temp = command.agenthost, command.contents, command.has,
+  command.quote, command.temp
+
+local MAN = contents("man/agenthost.1.scd")
+
+local function section(text, from, to)
+  return assert(text:match("\n" .. from .. "\n(.-)\n" .. to), "no part " .. from)
+end
+
+local function set(text, ...)
+  local found = {}
+  for _, pattern in ipairs { ... } do
+    for word in text:gmatch(pattern) do
+      found[word] = true
+    end
+  end
+  return found
+end
+
+local function man(part)
+  return section(MAN .. "\n# ", "# " .. part, "# ")
+end
+
+-- The rows of the tables: { name } of commands; { letter, name, value, words, commands }.
+local function tables()
+  local source = contents("src/cli/options.c")
+  local commands, options = { "" }, {}
+  for name in source:gmatch("%[AH_COMMAND_%u+%] =%s*{\"(%l+)\"") do
+    commands[#commands + 1] = name
+  end
+  local body = source:match("ah_option_table%[AH_OPTIONS%] = (%b{})")
+  local row = "%[AH_OPTION_[%u_]+%] = {([^,]+), \"([%l-]*)\",%s*([^\n]+)"
+  for letter, name, rest in body:gmatch(row) do
+    local value, words, who = rest:match("^([^,]+), ([^,]+), ([^,]+),")
+    options[#options + 1] = { letter = letter:match("'(.)'"), name = name,
+      value = value:match('"(.*)"'), words = words:match('"(.*)"'), who = who }
+  end
+  return commands, options
+end
+
+local COMMANDS, OPTIONS = tables()
+
+-- Does the command take the option, by the words of the table?
+local function takes(name, option)
+  local who = { [""] = "RUN", tools = "INSPECT", check = "INSPECT", config = "CONFIG",
+    completion = "-" }
+  return option.who == "ALL" or option.who:find(who[name], 1, true) ~= nil
+end
+
+local function names_of(option)
+  return option.letter and "-" .. option.letter, "--" .. option.name
+end
+
+-- What the table says of a command's options: a set of "-v", "--verbose", ...
+local function expected(name)
+  local found = {}
+  for _, option in ipairs(OPTIONS) do
+    if takes(name, option) then
+      local letter, long = names_of(option)
+      found[long] = true
+      found[letter or long] = true
+    end
+  end
+  return found
+end
+
+after_each(command.tidy)
+
+describe("the table of options", function()
+  it("is read whole by this spec", function()
+    assert.same({ "", "tools", "check", "config", "completion" }, COMMANDS)
+    assert.equal(12, #OPTIONS)
+    assert.equal("auto always never", OPTIONS[7].words)
+  end)
+
+  it("is what --help of each command shows, values included", function()
+    for _, name in ipairs(COMMANDS) do
+      local help = agenthost(table.unpack(name == "" and { "--help" } or { name, "--help" })).out
+      local rest = help:match("\nOptions:\n(.*)")
+      local part = rest:match("^(.-)\n%f[^%s]") or rest
+      assert.same(expected(name), set("\n" .. part, "\n  (%-%a), ", "\n      (%-%-[%l-]*)",
+        "\n  %-%a, (%-%-[%l-]*)"), name)
+      for _, option in ipairs(OPTIONS) do
+        if option.value and takes(name, option) then
+          has(part, ("--%s %s"):format(option.name, option.value))
+        end
+      end
+    end
+  end)
+
+  it("is what the command accepts", function()
+    for _, name in ipairs(COMMANDS) do
+      for _, option in ipairs(OPTIONS) do
+        local words = name == "" and {} or { name }
+        words[#words + 1] = "--" .. option.name .. (option.value and "=never" or "")
+        words[#words + 1] = "--help"
+        local r = agenthost(table.unpack(option.name == "" and { "--help" } or words))
+        for _, refusal in ipairs { "unknown option", "takes no value", "needs" } do
+          assert.falsy(r.err:find(refusal, 1, true), table.concat(words, " "))
+        end
+      end
+    end
+  end)
+end)
+
+describe("the man page", function()
+  it("has the commands and options of the tables", function()
+    local options = {}
+    for _, name in ipairs(COMMANDS) do
+      for option in pairs(expected(name)) do
+        options[option] = true
+      end
+      if name ~= "" then
+        has(man("COMMANDS"), "\n*" .. name .. "*\n")
+        has(man("SYNOPSIS"), "*agenthost " .. name .. "*")
+      end
+    end
+    local part = "\n" .. man("OPTIONS")
+    assert.same(options, set(part, "\n%*(%-%a)%*", "\n%*(%-%-[%l-]*)%*", ", %*(%-%-[%l-]*)%*"))
+    for _, option in ipairs(OPTIONS) do
+      if option.value then
+        has(part, ("*--%s* _%s_"):format(option.name, option.value))
+      end
+    end
+  end)
+
+  it("has the variables, exit codes and examples of --help", function()
+    local help = agenthost("--help").out
+    assert.same(set(section(help, "Environment:", "Exit"), "  ([%u_]+)  "),
+      set("\n" .. man("ENVIRONMENT"), "\n%*([%u_]+)%*\n"))
+    assert.same(set(section(help, "Exit codes:", "Examples:"), "%f[%d](%d+)%f[ ,]"),
+      set(man("EXIT STATUS"), "%*(%d+)%*"))
+    for example in section(help, "Examples:", "$"):gmatch("    ([^\n]+)") do
+      has(man("EXAMPLES"), example)
+    end
+    has(man("EXAMPLES"), agenthost().err:match("Try: +([^\n]+)"))
+  end)
+
+  it("has the settings of the configuration", function()
+    local settings = {}
+    for name in contents("src/cli/settings.c"):gmatch('%[AH_SET_[%u_]+%] = {"([%l-]+)"') do
+      settings[name] = true
+    end
+    assert.same(settings, set("\n" .. man("CONFIGURATION"), "\n%*([%l-]+)%*\n"))
+    for name in pairs(settings) do
+      has(agenthost("config", "--help").out, name)
+    end
+  end)
+end)
+
+describe("completion", function()
+  -- What bash offers behind these words (the last one is being typed).
+  local function bash(...)
+    local words = { "agenthost", ... }
+    local list = {}
+    for i, word in ipairs(words) do
+      list[i] = quote(word)
+    end
+    local r = command.shell(([[bash -c 'source <("$1" completion bash); compopt() { :; }
+      shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _agenthost
+      printf "%%s\n" "${COMPREPLY[@]}"' - "$A" %s]]):format(table.concat(list, " ")))
+    assert.equal("", r.err)
+    return set(r.out, "[^\n]+")
+  end
+
+  it("of bash offers the options of each command and no others", function()
+    for _, name in ipairs(COMMANDS) do
+      local options = expected(name)
+      options["--"] = nil
+      assert.same(options, name == "" and bash("-") or bash(name, "-"), name)
+    end
+  end)
+
+  it("of bash offers commands, values and files where they belong", function()
+    assert.same({ check = true }, bash("ch"))
+    assert.same({ ["--color"] = true }, bash("--co"))
+    assert.same({ auto = true, always = true, never = true }, bash("--color", ""))
+    assert.same({ bash = true, zsh = true, fish = true }, bash("completion", ""))
+    assert.same({ ["examples/quickstart.lua"] = true }, bash("check", "--json", "examples/quick"))
+    assert.same({ ["examples/moons.csv"] = true }, bash("examples/quickstart.lua", "examples/mo"))
+    assert.same({}, bash("--model", ""))
+    assert.same({ tools = true, ["tools.lua"] = nil }, bash("--model", "demo/echo", "too"))
+  end)
+
+  for _, shell in ipairs { "bash", "zsh", "fish" } do
+    it("of " .. shell .. " names every option of the table, and the shell can read it", function()
+      local text = agenthost("completion", shell).out
+      for _, option in ipairs(OPTIONS) do
+        local long = shell == "fish" and "-l " .. option.name or "--" .. option.name
+        assert.truthy(option.name == "" or text:find(long, 1, true), long)
+      end
+      local path = temp(text)
+      local try = "command -v %s >/dev/null || exit 42; %s -n %s"
+      local r = command.shell(try:format(shell, shell, path))
+      if r.code ~= 42 then
+        assert.same({ code = 0, out = "", err = "" }, r)
+      end
+    end)
+  end
+
+  it("of fish offers what is there, where there is a fish", function()
+    local r = command.shell([[command -v fish >/dev/null || exit 42
+      HOME=/nonexistent fish --no-config -c '"$argv[1]" completion fish | source
+        complete -C "agenthost check --j"; complete -C "agenthost --color "
+        complete -C "agenthost che"' "$A"]])
+    if r.code ~= 42 then
+      has(r.out, "--json")
+      has(r.out, "always")
+      has(r.out, "check\t")
+      assert.falsy(r.out:find("--jsonl", 1, true))
+    end
+  end)
+end)

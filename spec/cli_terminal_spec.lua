@@ -1,0 +1,207 @@
+-- The command under a terminal: colours, the line of progress, the closing lines, Ctrl-C once
+-- and twice, a terminal that is resized, narrow or dumb.
+local ahtest = require "ahtest"
+local command = require "support.command"
+local screen = require "support.screen"
+
+local has, has_not = command.has, command.has_not
+
+local CLOSING = "turns   %d in 1 run, %d+%.%d s\ntools   %d calls?, %d failed\ntokens  [^\n]+$"
+
+-- A terminal can be made where there is /dev/ptmx; a bare root may have none.
+local probe = ahtest.pty({ "/bin/true" }, { env = {} })
+local function it_if(name, f)
+  if probe then
+    it(name, f)
+  else
+    pending(name .. " (no terminal can be made here)")
+  end
+end
+
+-- Starts the command; options: env (a list in place of the usual), columns.
+local function start(words, options)
+  options = options or {}
+  local env = { "XDG_CONFIG_HOME=/nonexistent", "HOME=/", "PATH=/usr/bin:/bin" }
+  for _, pair in ipairs(options.env or { "TERM=xterm" }) do
+    env[#env + 1] = pair
+  end
+  local columns = options.columns or 80
+  local t = { all = "", screen = screen.new(columns) }
+  words = { command.BINARY, table.unpack(words) }
+  t.pty = assert(ahtest.pty(words, { env = env, columns = columns }))
+  return t
+end
+
+-- Reads until the text holds `part`; to the end without one.
+local function read(t, part)
+  local until_ = os.time() + 15
+  while not (part and t.all:find(part, 1, true)) do
+    assert(os.time() < until_, ("waited too long for %q, found:\n%s"):format(tostring(part), t.all))
+    local bytes = t.pty:read(1)
+    if not bytes then
+      assert(not part, ("ended before %q:\n%s"):format(tostring(part), t.all))
+      break
+    end
+    t.all = t.all .. bytes
+  end
+  return t
+end
+
+-- Runs to the end: the exit code, all that was written, and what the terminal then shows.
+local function finish(t)
+  read(t)
+  local code = t.pty:wait(5)
+  t.pty:close()
+  return code, t.all, t.screen:feed(t.all):text()
+end
+
+local function script(text, options, words)
+  words = words or {}
+  words[#words + 1] = command.temp(text)
+  return start(words, options)
+end
+
+local ECHO = 'print(require("agenthost").run { model = "demo/echo", "Hello" })'
+
+local BRIEF = [=[
+  local ah = require "agenthost"
+  print(ah.run { model = ah.scripted { { text = "Fine.", delay = 0.6 } }, "Go" })]=]
+
+-- Waits for the model, then in a tool, and leaves a line unfinished while it does.
+local SLOW = [[
+  local ah = require "agenthost"
+  local slow = ah.tool { name = "slow", description = "Waits.", handler = function()
+    io.write("half a ")
+    ah.sleep(0.6)
+    print("line")
+    return "x"
+  end }
+  print(ah.run { model = ah.scripted { { calls = { { name = "slow" } }, usage = { input = 1000,
+    output = 234 }, delay = 0.6 }, "Fine." }, tools = { slow }, "Go" })]]
+
+local WAIT = [[
+  local ah = require "agenthost"
+  print("ready")
+  local reply, err = ah.run { model = ah.scripted { { text = "x", delay = 20 } }, "Go" }
+  print(reply, err.code)]]
+
+after_each(command.tidy)
+
+describe("on a terminal", function()
+  it_if("errors are red, and plain where colour is unwanted", function()
+    local _, all = finish(start { "--nonsense" })
+    has(all, "\27[31magenthost: \27[0m")
+    for _, env in ipairs { { "TERM=xterm", "NO_COLOR=1" }, { "TERM=dumb" }, { "TERM=" }, {} } do
+      _, all = finish(start({ "--nonsense" }, { env = env }))
+      has_not(all, "\27")
+    end
+    _, all = finish(start { "--color=never", "--nonsense" })
+    has_not(all, "\27")
+  end)
+
+  it_if("three lines close a script that asked a model", function()
+    local code, _, shown = finish(script(ECHO))
+    assert.equal(0, code)
+    assert.truthy(shown:find("^Hello\n" .. CLOSING), shown)
+    has(shown, "turns   1 in 1 run, 0.")
+    has(shown, "tools   0 calls, 0 failed")
+    has(shown, "(0 cached)")
+  end)
+
+  it_if("nothing closes one that asked none, nor with -q", function()
+    assert.equal("1", select(3, finish(script("print(1)"))))
+    assert.equal("Hello", select(3, finish(script(ECHO, nil, { "-q" }))))
+  end)
+
+  it_if("they follow the error of one that failed, and os.exit", function()
+    local code, _, shown = finish(script(
+      'assert(require("agenthost").run { model = require("agenthost").scripted {}, "x" })'))
+    assert.equal(3, code)
+    assert.truthy(shown:find("^agenthost: .-\n" .. CLOSING), shown)
+    code, _, shown = finish(script(ECHO .. " os.exit(5)"))
+    assert.equal(5, code)
+    assert.truthy(shown:find("^Hello\n" .. CLOSING), shown)
+  end)
+end)
+
+describe("the line of progress", function()
+  it_if("says what is waited for, and leaves no trace", function()
+    local t = script(SLOW, { env = { "TERM=xterm", "NO_COLOR=1" } })
+    read(t, "waiting for scripted/script, 0 s, 0 tokens so far")
+    read(t, "slow at work, 0 s, 1,234 tokens so far")
+    local during = screen.new(80):feed(t.all):text()
+    has(during, "half a\nslow at work, 0 s, 1,234 tokens so far")
+    local code, all, shown = finish(t)
+    assert.equal(0, code)
+    has_not(all, "\27[2m")
+    assert.truthy(shown:find("^half a line\nFine%.\n" .. CLOSING), shown)
+    has(shown, "tokens  1,000 in (0 cached), 234 out")
+  end)
+
+  it_if("stays below what is written at the foot of the screen", function()
+    local t = script("print(('\\n'):rep(40))" .. SLOW)
+    local _, _, shown = finish(t)
+    assert.truthy(shown:find("\nhalf a line\nFine%.\n" .. CLOSING), shown)
+    has_not(shown, "waiting for")
+    has_not(shown, "at work")
+  end)
+
+  it_if("fits the width, also after a resize", function()
+    local t = script(WAIT, { env = { "TERM=xterm", "NO_COLOR=1" }, columns = 30 })
+    read(t, "waiting for scripted/script, \0278")
+    t.pty:resize(24)
+    read(t, "waiting for scripted/sc\0278")
+    t.pty:resize(12)
+    read(t, "/sc\0278\0277\27D\r\27[J\0278")
+    t.pty:write("\3")
+    assert.equal(130, (finish(t)))
+  end)
+
+  it_if("is not shown where nobody could read it", function()
+    for _, env in ipairs { { "TERM=dumb" }, { "TERM=xterm", "CI=true" } } do
+      local _, all = finish(script(BRIEF, { env = env }))
+      has_not(all, "waiting for")
+      has_not(all, "\27[J")
+    end
+    local _, all = finish(script(BRIEF, nil, { "-q" }))
+    assert.equal("Fine.\r\n", all)
+  end)
+
+  it("is never in a pipe", function()
+    assert.same({ code = 0, out = "Fine.\n", err = "" }, command.script(BRIEF))
+  end)
+end)
+
+describe("Ctrl-C", function()
+  it_if("once settles the run: the script gets the error, and 130 is left", function()
+    local t = read(script(WAIT), "waiting for")
+    t.pty:write("\3")
+    local code, _, shown = finish(t)
+    assert.equal(130, code)
+    has(shown, "nil\tcancelled")
+    has_not(shown, "waiting for")
+  end)
+
+  it_if("twice ends at once and takes the line away", function()
+    local t = read(script([[
+      local ah = require "agenthost"
+      local hold = ah.tool { name = "hold", description = "Holds on.", handler = function()
+        while true do pcall(ah.sleep, 20) end
+      end }
+      print(ah.run { model = "demo/tools", tools = { hold }, "Go" })]]), "hold at work")
+    t.pty:write("\3")
+    t.pty:read(0.3)
+    t.pty:write("\3")
+    local code, _, shown = finish(t)
+    assert.equal(130, code)
+    has_not(shown, "hold at work")
+  end)
+
+  it_if("ends a script that only computes, with one line", function()
+    local t = read(script('print("ready") while true do end'), "ready")
+    t.pty:write("\3")
+    local code, _, shown = finish(t)
+    assert.equal(130, code)
+    has(shown, "agenthost: interrupted")
+  end)
+end)

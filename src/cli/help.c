@@ -1,0 +1,74 @@
+/* What the tables do not hold stands here: environment, exit codes, examples. */
+#include "cli/help.h"
+
+#include <string.h>
+
+static void help_option(FILE *out, const ah_option_row *opt)
+{
+    char left[40], letter[] = {'-', opt->letter, ',', ' ', 0};
+
+    snprintf(left, sizeof left, "%s--%s%s%s", opt->letter ? letter : "    ", opt->name,
+             opt->value ? " " : "", opt->value ? opt->value : "");
+    fprintf(out, "  %-20s%s\n", left, opt->help);
+}
+
+static void help_options(FILE *out, ah_command command)
+{
+    fputs("\nOptions:\n", out);
+    for (int i = 0; i < AH_OPTIONS; i++)
+        if (ah_command_takes(command, (ah_option_id)i))
+            help_option(out, &ah_option_table[i]);
+}
+
+static void help_command(FILE *out, ah_command command)
+{
+    const ah_command_row *c = &ah_command_table[command];
+
+    fprintf(out, "agenthost %s: %s.\n\nUsage: agenthost %s [options]%s%s\n\n%s", c->name, c->help,
+            c->name, *c->operands ? " " : "", c->operands, c->more);
+    help_options(out, command);
+    fputs("\nExit codes: 0 ok, 1 faults or a failure, 2 wrong usage.\n", out);
+}
+
+static void help_all(FILE *out)
+{
+    fputs("agenthost runs LLM agents whose tools are written in Lua.\n\n"
+          "Usage: agenthost [options] script.lua [args...]     (- reads standard input)\n"
+          "       agenthost [options] -e CODE [args...]\n"
+          "       agenthost COMMAND [options] ...              (agenthost COMMAND --help)\n\n"
+          "Commands:\n",
+          out);
+    for (int i = AH_COMMAND_RUN + 1; i < AH_COMMANDS; i++)
+        fprintf(out, "  %-20s%s\n", ah_command_table[i].name, ah_command_table[i].help);
+    help_options(out, AH_COMMAND_RUN);
+    fputs("Everything behind the script belongs to it: it is in `...` and in `arg`. Where a\n"
+          "script has the name of a command, say ./tools or -- tools. What a script prints\n"
+          "goes to stdout, messages go to stderr; with --json and --jsonl its prints, too.\n\n"
+          "Environment:\n"
+          "  AGENTHOST_MODEL   the model where neither --model nor the script names one\n"
+          "  OPENAI_API_KEY    the key for openai/... models\n"
+          "  OPENAI_BASE_URL   a server that speaks as OpenAI's does\n"
+          "  XDG_CONFIG_HOME   holds agenthost/config (~/.config); see agenthost config\n"
+          "  NO_COLOR          when set, messages have no colour\n\n"
+          "Exit codes:\n"
+          "  0         the script ended well\n"
+          "  1         the script failed, or standard output could not be written\n"
+          "  2         wrong usage, or a file that was named cannot be read\n"
+          "  3         the provider or the network failed\n"
+          "  4         a limit was reached: iterations, deadline, budget, loop\n"
+          "  130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once\n\n"
+          "Examples:\n"
+          "    agenthost -e 'print(ah.run { model = \"demo/echo\", \"Hello\" })'\n"
+          "    agenthost --model demo/tools agent.lua \"What is new?\"\n"
+          "    OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua \"What is new?\"\n"
+          "    agenthost check agent.lua && agenthost --json agent.lua | jq -r .reply.text\n",
+          out);
+}
+
+void ah_help(FILE *out, ah_command command)
+{
+    if (command == AH_COMMAND_RUN)
+        help_all(out);
+    else
+        help_command(out, command);
+}

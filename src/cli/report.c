@@ -1,0 +1,183 @@
+#include "cli/report.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { MAX_REPORT = 1 << 30, PATIENCE_MS = 500, TICK_MS = 250 };
+
+/* -- for programs ------------------------------------------------------------------------ */
+
+static void put_usage(ah_buf *b, const ah_usage_sum *u)
+{
+    ah_buf_fmt(b, "{\"cached_read\":%lld,\"input\":%lld,\"known\":%s,\"output\":%lld}",
+               (long long)u->cached, (long long)u->input, u->known ? "true" : "false",
+               (long long)u->output);
+}
+
+static void put_reply(ah_buf *b, const ah_tally *t)
+{
+    static const char *const members[] = {"iterations", "stop", "text", "tool_calls"};
+
+    if (!ah_tally_ended_well(t)) {
+        ah_buf_str(b, "{\"reply\":null}");
+        return;
+    }
+    ah_buf_str(b, "{\"reply\":{");
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        ah_buf_fmt(b, "\"%s\":", members[i]);
+        ah_buf_put(b, ah_tally_done(t, members[i]));
+        ah_buf_char(b, ',');
+    }
+    ah_buf_str(b, "\"usage\":");
+    put_usage(b, &t->root_usage);
+    ah_buf_str(b, "}}");
+}
+
+static void put_words(ah_buf *b, const ah_ending *e)
+{
+    size_t n = strlen(e->code);
+    const char *message = e->message;
+    ah_buf clean;
+
+    if (strncmp(message, e->code, n) == 0 && strncmp(message + n, ": ", 2) == 0)
+        message += n + 2;
+    ah_buf_init(&clean, &ah_mem_libc, MAX_REPORT);
+    ah_utf8_repair(ah_slice_of(message), &clean);
+    ah_buf_fmt(b, "\"code\":\"%s\",\"message\":", e->code);
+    ah_json_put_string(b, ah_buf_slice(&clean));
+    ah_buf_clear(&clean);
+}
+
+static bool is_well(const ah_ending *e)
+{
+    return strcmp(e->code, "ok") == 0;
+}
+
+static void write_line(FILE *out, ah_buf *b)
+{
+    ah_buf_char(b, '\n');
+    fwrite(b->data, 1, b->len, out);
+    fflush(out);
+    ah_buf_clear(b);
+}
+
+void ah_report_object(FILE *out, const ah_tally *t, const ah_ending *e)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, &ah_mem_libc, MAX_REPORT);
+    if (is_well(e)) {
+        put_reply(&b, t);
+    } else {
+        ah_buf_str(&b, "{\"error\":{");
+        put_words(&b, e);
+        ah_buf_str(&b, "}}");
+    }
+    write_line(out, &b);
+}
+
+void ah_report_last_line(FILE *out, const ah_tally *t, const ah_ending *e)
+{
+    struct timespec now;
+    ah_buf b;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    ah_buf_init(&b, &ah_mem_libc, MAX_REPORT);
+    ah_buf_fmt(&b, "{\"type\":\"done\",\"time\":%lld.%03ld,\"success\":%s,", (long long)now.tv_sec,
+               now.tv_nsec / 1000000, is_well(e) ? "true" : "false");
+    put_words(&b, e);
+    ah_buf_fmt(&b,
+               ",\"runs\":%lld,\"iterations\":%lld,\"tool_calls\":%lld,\"usage\":", (long long)t->runs,
+               (long long)t->turns, (long long)t->calls);
+    put_usage(&b, &t->usage);
+    ah_buf_char(&b, '}');
+    write_line(out, &b);
+}
+
+/* -- for people --------------------------------------------------------------------------- */
+
+/* 1234567 as "1,234,567". */
+static const char *grouped(int64_t n, char out[32])
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%lld", (long long)n);
+    char *to = out;
+
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return out;
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+void ah_report_closing(ah_terminal *terminal, const ah_tally *t)
+{
+    char line[160], in[32], cached[32], out[32];
+
+    if (!t->runs)
+        return;
+    snprintf(line, sizeof line, "turns   %lld in %lld run%s, %.1f s", (long long)t->turns,
+             (long long)t->runs, plural(t->runs), (double)(ah_tally_now() - t->begun) / 1000);
+    ah_terminal_say(terminal, line);
+    snprintf(line, sizeof line, "tools   %lld call%s, %lld failed", (long long)t->calls,
+             plural(t->calls), (long long)t->failed);
+    ah_terminal_say(terminal, line);
+    if (t->usage.known)
+        snprintf(line, sizeof line, "tokens  %s in (%s cached), %s out", grouped(t->usage.input, in),
+                 grouped(t->usage.cached, cached), grouped(t->usage.output, out));
+    else
+        snprintf(line, sizeof line, "tokens  unknown: the provider did not say");
+    ah_terminal_say(terminal, line);
+}
+
+static void describe(const ah_tally *t, char *out, size_t size)
+{
+    switch (t->doing) {
+    case AH_DOING_REQUEST:
+        snprintf(out, size, "waiting for %s", t->model);
+        break;
+    case AH_DOING_TOOLS:
+        if (t->tools > 1)
+            snprintf(out, size, "%s and %lld more at work", t->tool, (long long)t->tools - 1);
+        else
+            snprintf(out, size, "%s at work", t->tool);
+        break;
+    case AH_DOING_RETRY:
+        snprintf(out, size, "%s failed, retry %lld follows", t->model, (long long)t->retry);
+        break;
+    case AH_DOING_NOTHING:
+        *out = '\0';
+        break;
+    }
+}
+
+/* How long until it is worth looking again. */
+static int sooner(int timeout_ms, int64_t ms)
+{
+    return timeout_ms < 0 || ms < timeout_ms ? (int)ms : timeout_ms;
+}
+
+int ah_report_progress(ah_terminal *terminal, const ah_tally *t, int timeout_ms)
+{
+    int64_t waited = ah_tally_now() - t->since;
+    char what[160], line[256], tokens[32];
+
+    if (timeout_ms == 0 || !t->at_work || t->doing == AH_DOING_NOTHING) {
+        ah_terminal_erase(terminal);
+        return timeout_ms;
+    }
+    if (waited < PATIENCE_MS)
+        return sooner(timeout_ms, PATIENCE_MS - waited);
+    describe(t, what, sizeof what);
+    snprintf(line, sizeof line, "%s, %lld s, %s tokens so far", what, (long long)waited / 1000,
+             grouped(t->usage.input + t->usage.output, tokens));
+    ah_terminal_draw(terminal, line);
+    return sooner(timeout_ms, TICK_MS);
+}
