@@ -87,6 +87,18 @@ flows["text answer"] = {
   end,
 }
 
+-- As in "tool call", under a watcher and as a text (torture.c).
+flows["watched"] = {
+  text = "warm",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = calling({ call("weather", { city = "Rome" }) }, "warm"), tools = { weather_tool() },
+    }
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+  end,
+}
+
 flows["tool call"] = {
   text = "warm",
   attempt = function(s)

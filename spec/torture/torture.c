@@ -52,6 +52,7 @@ static const flow flows[] = {
     {"host", IN_OPEN | IN_SCRIPT | IN_CLOSE, false},
     {"text answer", IN_SCRIPT, false},
     {"tool call", IN_SCRIPT, false},
+    {"watched", IN_SCRIPT, false},
     {"streamed text", IN_SCRIPT, false},
     {"retry", IN_SCRIPT, false},
     {"cancel in a turn", IN_SCRIPT, false},
@@ -347,6 +348,27 @@ static void check_status(torture *t, const ah_host *host, ah_status st)
         wrong(t, "the script failed", words);
 }
 
+/* Each event has arrived whole, or not at all. */
+static void on_watched(void *ud, const char *json, size_t n)
+{
+    if (n < 2 || json[0] != '{' || json[n - 1] != '}')
+        wrong(ud, "an event was cut", NULL);
+}
+
+static bool is_watched(const point *p)
+{
+    return strcmp(p->flow->name, "watched") == 0;
+}
+
+static ah_status run_script(const point *p, ah_host *host)
+{
+    const char *result = NULL;
+
+    if (!is_watched(p))
+        return ah_script(host, "spec/torture/attempt.lua", 0, NULL);
+    return ah_eval(host, "=attempt", "require('torture').attempt() return 'a text'", 0, NULL, &result);
+}
+
 static void use_host(torture *t, const point *p, ah_host *host)
 {
     ah_lua *h = ((struct ah_host *)host)->owner;
@@ -356,7 +378,7 @@ static void use_host(torture *t, const point *p, ah_host *host)
     if (!call(t, p, h->main, push_flows))
         return;
     arm(p, IN_SCRIPT);
-    st = ah_script(host, "spec/torture/attempt.lua", 0, NULL);
+    st = run_script(p, host);
     disarm();
     check_status(t, host, st);
     call(t, p, h->main, judge);
@@ -364,11 +386,13 @@ static void use_host(torture *t, const point *p, ah_host *host)
 
 static void live(torture *t, const point *p)
 {
+    ah_watcher watcher = {.ud = t, .event = on_watched};
     ah_config cfg = {.size = sizeof cfg,
                      .alloc = host_memory,
                      .log = on_record,
                      .log_ud = t,
-                     .log_level = AH_LOG_DEBUG};
+                     .log_level = AH_LOG_DEBUG,
+                     .watcher = is_watched(p) ? &watcher : NULL};
     ah_host *host = NULL;
     ah_status st;
 
