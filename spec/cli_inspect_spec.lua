@@ -213,11 +213,21 @@ describe("agenthost check", function()
     assert.truthy(r.out:find("^x\n.*: 1 fault "))
   end)
 
+  it("ends at the first Ctrl-C also where the script only computes", function()
+    local path, out = temp('print("ready") while true do end'), temp("")
+    local r = command.shell(([["$A" check %s 2>%s & p=$!
+      for i in $(seq 200); do [ -s %s ] && break; sleep 0.05; done
+      kill -INT $p; ( sleep 10; kill -KILL $p ) >/dev/null 2>&1 & guard=$!
+      wait $p; rc=$?; kill $guard; exit $rc]]):format(path, out, out))
+    assert.same({ 130, "" }, { r.code, r.out })
+  end)
+
   it("needs a script that can be read", function()
     local r = agenthost("check", "no/such.lua")
     assert.equal(2, r.code)
     has(r.err, "cannot open 'no/such.lua'")
     assert.equal("", r.out)
+    has(command.shell('"$A" check - <&-').out, "cannot read standard input")
     r = agenthost("check")
     assert.equal(2, r.code)
     has(r.err, "no script given\nSee agenthost check --help.")

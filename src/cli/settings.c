@@ -33,7 +33,7 @@ static const struct variable_row {
     {"AGENTHOST_MODEL", false}, {"OPENAI_API_KEY", true},     {"OPENAI_BASE_URL", false},
     {"OPENAI_ORG_ID", false},   {"OPENAI_PROJECT_ID", false}, {"NO_COLOR", false},
 };
-enum { VARIABLES = sizeof variables / sizeof *variables };
+enum { MODEL_VARIABLE, VARIABLES = sizeof variables / sizeof *variables };
 _Static_assert((int)VARIABLES <= (int)AH_VARIABLES_MAX, "a place for each variable");
 
 static bool is_set(const char *variable)
@@ -211,7 +211,7 @@ static bool settle_model(ah_settings *s)
     if (model->from == AH_FROM_FLAG)
         return true;
     if (is_set("AGENTHOST_MODEL"))
-        *model = (ah_setting){.value = getenv("AGENTHOST_MODEL"), .from = s->variable[0]};
+        *model = (ah_setting){.value = getenv("AGENTHOST_MODEL"), .from = s->variable[MODEL_VARIABLE]};
     else if (model->value && setenv("AGENTHOST_MODEL", model->value, 1) != 0)
         return cannot_read(s, "configuration", s->path, errno);
     return true;

@@ -161,6 +161,7 @@ bool ah_terminal_take_stdout(ah_terminal *t)
         close(fd);
         return false;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* lines of it come among the messages in their order */
     ah_signals_output(fd);
     return true;
 }
