@@ -213,6 +213,7 @@ describe("docs/lua.md", function()
     assert.same(c_list("src/lua/lua_agent.c", "fields%[%]"), names_in(LUA, "## ah.run", 1))
     assert.same(fields_of("src/lua/lua_agent.c", "ah.run: options"), names_in(LUA, "## ah.run", 2))
     assert.same(fields_of("src/lua/lua_agent.c", "ah.run: http"), names_in(LUA, "## ah.run", 3))
+    assert.same(c_list("src/lua/lua_limits.c", "known%[%]"), names_in(LUA, "## ah.run", 4))
   end)
 
   it("has no field of ah.run that is refused as unknown", function()
@@ -328,6 +329,7 @@ describe("docs/lua.md", function()
       { model = ah.scripted { CALL, CALL }, max_iterations = 1 },
       { model = ah.scripted { unknown }, on_unknown_tool = "throw" },
       { model = ah.scripted { { fail = { message = "m", status = 400 } } } },
+      { model = ah.scripted { CALL, CALL, CALL, CALL, CALL, CALL } },
     } do
       case.tools, case[1] = { echo_tool() }, "x"
       local _, err = run(case)

@@ -427,7 +427,7 @@ describe("unknown tools", function()
     local n = 0
     local model = ah.scripted(function()
       n = n + 1
-      return n > 9 and "ok" or n % 4 == 0 and call("add", { a = 1, b = 1 }) or call("nope", {})
+      return n > 9 and "ok" or n % 4 == 0 and call("add", { a = 1, b = 1 }) or call("nope", { n = n })
     end)
     assert.equal("ok", assert(ah.run { tools = { add_tool() }, model = model, "go" }).text)
   end)
@@ -469,10 +469,12 @@ describe("limits", function()
   end)
 
   it("allow 20 model calls by default", function()
+    local n = 0
     local _, err = ah.run {
       tools = { add_tool() },
       model = ah.scripted(function()
-        return call("add", { a = 1, b = 1 })
+        n = n + 1
+        return call("add", { a = n, b = 1 })
       end),
       "go",
     }

@@ -4,6 +4,7 @@
 
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_limits.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
@@ -36,7 +37,8 @@ static const char *const fields[] = {"model",     "system",
                                      "hint",      "max_restarts",
                                      "policies",  "approve",
                                      "feedback",  "checks",
-                                     "budget",    NULL};
+                                     "budget",    "loop_detector",
+                                     NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -61,6 +63,7 @@ static void read_limits(lua_State *L, ah_agent *a)
     ah_field_number(L, 1, "ah.run", "deadline", 0, &a->limits.deadline);
     a->limits.answer_on_max = read_choice(L, "on_max", "error", "answer");
     a->limits.throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
+    ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
 }
 
 static void seconds(lua_State *L, const char *name, int64_t *ms)
@@ -448,6 +451,7 @@ static int agent_gc(lua_State *L)
     ah_adapter_unref(a->before);
     a->adapter = a->before = NULL;
     ah_text_set(&a->settings, NULL);
+    ah_text_set(&a->exempt, NULL);
     return 0;
 }
 
@@ -525,6 +529,7 @@ static void configure(ah_agent *a, run *r, ah_driven *parent, ah_run_config *cfg
         .answer_on_max = a->limits.answer_on_max,
         .throw_on_unknown = a->limits.throw_on_unknown,
         .retries = a->limits.retries,
+        .loop = a->limits.loop,
         .deadline = deadline_of(a, parent, ah_host_now(host)),
         .wall = ah_host_wall,
         .random = ah_host_random,

@@ -26,7 +26,9 @@ typedef struct ah_agent {
         int max_iterations, retries;
         bool answer_on_max, throw_on_unknown;
         double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
+        ah_loop_rules loop;
     } limits;
+    ah_text *exempt; /* what limits.loop.exempt borrows from */
     ah_observer observer;
     struct run *current;
 } ah_agent;

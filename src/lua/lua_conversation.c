@@ -84,6 +84,7 @@ int ah_lua_agent_fork(lua_State *L)
     b->settings = ah_text_ref(a->settings);
     b->rules = a->rules;
     b->limits = a->limits;
+    b->exempt = ah_text_ref(a->exempt);
     if (ah_transcript_copy(a->transcript, &b->transcript, &err) != AH_OK ||
         ah_registry_copy(&b->registry, &a->registry, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);

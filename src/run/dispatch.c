@@ -9,7 +9,8 @@
 enum {
     MAX_RESULT = 64 << 10, /* bytes of a result the model sees whole */
     MAX_ARGS = 32 << 20,
-    MAX_SAY = 8 << 10 /* bytes of our own words */
+    MAX_SAY = 8 << 10, /* bytes of our own words */
+    MAX_SHOWN = 100    /* bytes of a name in them */
 };
 
 void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at)
@@ -26,6 +27,7 @@ void ah_call_clear(ah_call *c)
     ah_value_release(&c->live);
     ah_text_unref(c->args);
     ah_text_unref(c->content);
+    ah_text_unref(c->warning);
     ah_text_unref(c->leave_why);
     ah_text_unref(c->reason);
     ah_tool_unref(c->tool);
@@ -73,7 +75,8 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
 
     c->unknown = !ah_registry_had(r, name);
     ah_buf_init(&b, c->overlay.mem, 1 << 20);
-    ah_buf_fmt(&b, "Tool '%.*s' %s. Available tools: [", name.n > 100 ? 100 : (int)name.n, name.p,
+    ah_buf_fmt(&b, "Tool '%.*s' %s. Available tools: [",
+               (int)(name.n > MAX_SHOWN ? ah_utf8_cut(name.p, MAX_SHOWN) : name.n), name.p,
                c->unknown ? "not found" : "is no longer available");
     for (size_t at = 0, n = 0; (t = ah_registry_next(r, &at)) != NULL; n++) {
         ah_near_offer(&near, ah_text_slice(t->name));

@@ -22,9 +22,10 @@ typedef struct ah_call {
     size_t at;           /* its number in the turn */
     uint32_t need;       /* id of its need while it runs */
     ah_call_state state;
-    bool unknown;    /* no such tool */
-    bool asking;     /* an approval is at work */
-    ah_text *reason; /* why one is asked for */
+    bool unknown;     /* no such tool */
+    bool asking;      /* an approval is at work */
+    ah_text *reason;  /* why one is asked for */
+    ah_text *warning; /* to stand before its answer; NULL: none */
     ah_tool *tool;
     ah_text *args; /* checked, with defaults: what the handler gets */
     ah_overlay overlay;

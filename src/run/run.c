@@ -519,6 +519,7 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     run->cfg = *cfg;
     run->now = now;
     run->state = RUN_NEXT;
+    run->guard.rules = cfg->loop;
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);

@@ -15,6 +15,7 @@
 #include "run/inject.h"
 #include "run/metrics.h"
 #include "run/dispatch.h"
+#include "run/guard.h"
 #include "wire/lower.h"
 
 typedef struct ah_run ah_run;
@@ -38,6 +39,7 @@ typedef struct ah_run_config {
     bool answer_on_max;    /* one last call without tools instead of the error */
     bool throw_on_unknown; /* an unknown tool ends the run (seed 001) */
     int retries;
+    ah_loop_rules loop;         /* its list is borrowed until the run is freed */
     int64_t deadline;           /* loop clock, ms; 0: none */
     int64_t (*wall)(void *ud);  /* ms since the epoch */
     double (*random)(void *ud); /* [0, 1) */

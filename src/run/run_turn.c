@@ -4,7 +4,11 @@
 
 #include "run/run_state.h"
 
-enum { MAX_WHY = 4 << 10, MAX_UNKNOWN = 4 }; /* that many calls of unknown tools in a row end the run */
+enum {
+    MAX_WHY = 4 << 10, /* bytes of a policy's reason */
+    MAX_UNKNOWN = 4,   /* that many calls of unknown tools in a row end the run */
+    MAX_WARNING = 1024 /* bytes of the words about a loop */
+};
 
 /* Seconds its handler had; 0 where none was started. */
 static double duration(const ah_run *run, const ah_call *c)
@@ -24,6 +28,22 @@ static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice conten
          AH_F_STR("arguments", ah_text_slice(c->slot->arguments)), AH_F_STR("content", content));
 }
 
+/* The model reads the warning before the result. Without memory it goes without. */
+static void put_warning(ah_run *run, ah_call *c)
+{
+    ah_text *text = NULL;
+    ah_buf b;
+
+    ah_buf_init(&b, run->cfg.mem, c->content->len + MAX_WARNING);
+    ah_buf_fmt(&b, "Warning: %s; time %d ends the run. Use the results there are, or do something else.",
+               c->warning->data, run->guard.rules.stop);
+    ah_buf_str(&b, "\n\n");
+    ah_buf_put(&b, ah_text_slice(c->content));
+    if (ah_text_from_buf(&b, "tool result", &text, NULL) == AH_OK)
+        ah_text_set(&c->content, text);
+    ah_buf_clear(&b);
+}
+
 /* Moves an answered call into its slot: overlay first, since its failure is the call's; then
  * what is injected by it. AH_OK, or why the run must end. */
 static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *err)
@@ -36,6 +56,8 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
         ah_overlay_drop(&c->overlay);
     else if (ah_overlay_commit(&c->overlay, t, NULL) != AH_OK)
         ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    if (c->content && c->warning)
+        put_warning(run, c);
     st = ah_inject_after(run, c, strategies, err);
     if (c->content) /* a handler may have come across a key */
         c->content->len = ah_secrets_redact(run->cfg.secrets, c->content->data, c->content->len);
@@ -184,6 +206,40 @@ static bool within_budget(ah_run *run, ah_call *c)
     return false;
 }
 
+static void stop_loop(ah_run *run, ah_call *c, ah_slice words)
+{
+    ah_buf b;
+
+    ah_call_refuse(c, "Not run: %.*s. The run ends here.", AH_FMT(words));
+    ah_buf_init(&b, run->cfg.mem, MAX_WARNING);
+    ah_buf_fmt(&b, "loop detected: %.*s; the limit is %d (loop_detector: stop, exempt, or false)",
+               AH_FMT(words), run->guard.rules.stop);
+    ah_text_from_buf(&b, "reason", &c->leave_why, NULL);
+    ah_buf_clear(&b);
+    c->leave = AH_LOOP;
+}
+
+/* False: the call is one too many of its kind, and answered. */
+static bool pass_guard(ah_run *run, ah_call *c)
+{
+    ah_slice name = ah_text_slice(c->slot->name);
+    ah_repeat r = ah_guard_note(&run->guard, run->cfg.mem, name, ah_text_slice(c->slot->arguments));
+    ah_buf words;
+
+    if (!r.warn && !r.stop)
+        return true;
+    ah_buf_init(&words, run->cfg.mem, MAX_WARNING / 2);
+    ah_guard_say(&run->guard, &r, name, &words);
+    if (r.stop) {
+        stop_loop(run, c, ah_buf_slice(&words));
+    } else {
+        ah_text_from_buf(&words, "warning", &c->warning, NULL);
+        ah_run_warn(run, ah_buf_slice(&words));
+    }
+    ah_buf_clear(&words);
+    return !r.stop;
+}
+
 /* The call is ready: from here on its time counts. */
 static void start_handler(ah_run *run, ah_call *c)
 {
@@ -201,7 +257,7 @@ static void start_handler(ah_run *run, ah_call *c)
 
 static void begin_call(ah_run *run, ah_call *c)
 {
-    if (c->state == AH_CALL_WAITING &&
+    if (c->state == AH_CALL_WAITING && pass_guard(run, c) &&
         ah_call_prepare(c, run->cfg.registry, run->now, run->cfg.deadline) && pass_policy(run, c))
         start_handler(run, c);
 }
@@ -237,15 +293,8 @@ static void begin_batch(ah_run *run)
     run->batch = run->next;
     do
         begin_call(run, &run->call[run->next++]);
-    while (run->next < run->n_calls && is_parallel(run, run->next - 1) && is_parallel(run, run->next));
-}
-
-static void leave(ah_run *run, const ah_call *c)
-{
-    ah_err *err = &run->result.err;
-
-    ah_err_set(err, c->leave, "%.*s", AH_FMT(ah_text_slice(c->leave_why)));
-    err->phase = AH_PHASE_TOOL;
+    while (run->next < run->n_calls && run->call[run->next - 1].leave == AH_OK &&
+           is_parallel(run, run->next - 1) && is_parallel(run, run->next));
 }
 
 /* Details are left out where they do not fit. */
@@ -255,6 +304,21 @@ static void keep_details(ah_err *err, const ah_buf *b)
         return;
     memcpy(err->details, b->data, b->len);
     err->details[b->len] = '\0';
+}
+
+static void leave(ah_run *run, const ah_call *c)
+{
+    ah_err *err = &run->result.err;
+    ah_buf b;
+
+    ah_err_set(err, c->leave, "%.*s", AH_FMT(ah_text_slice(c->leave_why)));
+    err->phase = AH_PHASE_TOOL;
+    ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
+    ah_buf_str(&b, "{\"tool\":");
+    ah_json_put_string(&b, ah_text_slice(c->slot->name));
+    ah_buf_char(&b, '}');
+    keep_details(err, &b);
+    ah_buf_clear(&b);
 }
 
 static void too_many_unknown(ah_run *run, const ah_call *c)
