@@ -4,12 +4,13 @@ local ah = require "agenthost"
 local markdown = require "support.markdown"
 
 local EVENTS = markdown.read("docs/events.md")
+local LIMITS = markdown.read("docs/limits.md")
 local LUA = markdown.read("docs/lua.md")
 local FILES = markdown.read("docs/filesystem.md")
 local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
-for _, name in ipairs { "events", "filesystem", "lua", "scripted", "transcript" } do
+for _, name in ipairs { "events", "filesystem", "limits", "lua", "scripted", "transcript" } do
   markdown.describe("docs/" .. name .. ".md")
 end
 
@@ -432,6 +433,121 @@ describe("docs/filesystem.md", function()
     assert.same(reasons, names_in(FILES, "## Errors"))
     local told = markdown.section(FILES, "### Names that are refused"):match("\n\n(`%.git` .-)\n\n")
     assert.same(c_list("src/prompt/fs_path.c", "refused%[%]"), set(markdown.names(told)))
+  end)
+end)
+
+-- -- limits ------------------------------------------------------------------------------
+
+-- Where the code has the value of each row, in the order of the page; nil: it has none.
+local IN_CODE = {
+  ["answers of the model"] = "src/lua/lua_agent.c DEFAULT_ITERATIONS",
+  ["tries of a request after the first"] = "src/lua/lua_agent.c DEFAULT_RETRIES",
+  ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
+  ["the same call: warning"] = "src/run/guard.h AH_LOOP_WARN",
+  ["the same call: end"] = "src/run/guard.h AH_LOOP_STOP",
+  ["calls that a call is compared with"] = "src/run/guard.c window",
+  ["calls in which patterns are looked for"] = "src/run/guard.c pattern_window",
+  ["calls of unknown tools in a row"] = "src/run/run_turn.c MAX_UNKNOWN",
+  ["calls in one message of the model"] = "src/wire/assemble.h AH_MAX_CALLS",
+  ["arguments of one call"] = "src/wire/assemble.h AH_MAX_ARGUMENTS",
+  ["text of one message of the model"] = "src/wire/assemble.h AH_MAX_TEXT",
+  ["one entry of the conversation"] = "src/model/transcript.c MAX_ENTRY",
+  ["one request"] = "src/wire/lower.c MAX_BODY",
+  ["runs inside runs"] = "src/run/host.h AH_MAX_DEPTH",
+  ["time at work, where it has no `timeout`"] = "src/run/host.h AH_WORK_MS",
+  ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",
+  ["result that the model sees"] = "src/model/tool.h AH_TOOL_RESULT",
+  ["result as JSON"] = "src/lua/lua_tool.c MAX_VALUE",
+  ["time to close its variables when it was stopped"] = "src/lua/lua_task.c CLOSE_GRACE_MS",
+  ["memory to close its variables"] = "src/lua/lua_fence.c CLOSE_GRACE_BYTES",
+  ["time to connect"] = "src/wire/http.c connect_ms",
+  ["time without a byte"] = "src/wire/http.c idle_ms",
+  ["time in all"] = "src/wire/http.c total_ms",
+  ["bytes of headers"] = "src/wire/http.c header_bytes",
+  ["bytes of body"] = "src/wire/http.c body_bytes",
+  ["levels of JSON"] = "src/base/json.h AH_JSON_MAX_DEPTH",
+  ["text that `ah.json.encode` makes"] = "src/lua/lua_value.c MAX_TEXT",
+  ["text of a schema"] = "src/model/schema_program.h SCHEMA_TEXT",
+  ["levels of a schema"] = "src/model/schema_program.h SCHEMA_DEPTH",
+  ["steps of a check"] = "src/model/schema_checker.h CHECK_STEPS",
+  ["faults that are told"] = "src/model/schema.h AH_MAX_FAULTS",
+  ["name of a tool"] = "src/model/tool.c MAX_NAME",
+  ["description of a tool"] = "src/model/tool.c MAX_DESCRIPTION",
+  ["full description of a tool"] = "src/model/tool.c MAX_FULL",
+}
+
+local UNITS = { s = 1000, KiB = 1 << 10, MiB = 1 << 20, GiB = 1 << 30 }
+
+-- The value of a constant or a member, as C has it.
+local function c_value(where)
+  local path, name = where:match("^(%S+) (%S+)$")
+  local source, pattern = markdown.read(path), "([%w_]*)%f[%w_]" .. name .. " = ([^,;}/]+)"
+  for before, expression in source:gmatch(pattern) do
+    if before == "" and not expression:find("%a") or expression:find("^%(size_t%)") then
+      return load("return " .. expression:gsub("%(size_t%)", ""))()
+    end
+  end
+  error(where .. " is not there")
+end
+
+describe("docs/limits.md", function()
+  local rows = {}
+  for _, t in ipairs(markdown.tables(LIMITS)) do
+    for _, row in ipairs(t) do
+      row.set = t.head[3] == "set with" and markdown.names(row[3]) or {}
+      rows[#rows + 1] = row
+    end
+  end
+
+  it("has the values of the code, and all of them", function()
+    local missing = {}
+    for name in pairs(IN_CODE) do
+      missing[name] = true
+    end
+    for _, row in ipairs(rows) do
+      local number, unit = row[2]:match("^(%d+) ?(%a*)$")
+      assert(IN_CODE[row[1]] or row[2] == "none", row[1])
+      if number then
+        assert.equal(c_value(IN_CODE[row[1]]), tonumber(number) * (UNITS[unit] or 1), row[1])
+        missing[row[1]] = nil
+      end
+    end
+    assert.same({}, missing)
+  end)
+
+  it("names fields that are there, and every field that is a limit", function()
+    local fields = { ["ah.run"] = names_in(LUA, "## ah.run", 1),
+      http = names_in(LUA, "## ah.run", 3),
+      loop_detector = names_in(LUA, "## ah.run", 4), ["ah.tool"] = names_in(LUA, "## ah.tool", 1) }
+    local named = {}
+    for _, row in ipairs(rows) do
+      for i = 2, #row.set do
+        assert.is_true(fields[row.set[1]][row.set[i]], row.set[i])
+        named[row.set[i]] = true
+      end
+    end
+    for _, list in pairs(fields) do
+      for name in pairs(list) do
+        local limit = name:find("^max_") or name:find("timeout$") or name:find("window$")
+        assert.truthy(named[name] or not limit, name)
+      end
+    end
+  end)
+
+  it("has the defaults that docs/lua.md tells", function()
+    local places = { ["ah.run"] = { "## ah.run", 1 }, http = { "## ah.run", 3 },
+      loop_detector = { "## ah.run", 4 }, ["ah.tool"] = { "## ah.tool", 1 } }
+    local seconds = { s = 1 }
+    for _, row in ipairs(rows) do
+      local number, unit = row[2]:match("^(%d+) ?(%a*)$")
+      local place = places[row.set[1]]
+      local told_of = place and markdown.tables(markdown.section(LUA, place[1]))[place[2]]
+      for _, told in ipairs(told_of or {}) do
+        if markdown.names(told[1])[1] == row.set[2] and tonumber(told[3]) then
+          assert.equal(tonumber(told[3]), number * (seconds[unit] or UNITS[unit] or 1), row[1])
+        end
+      end
+    end
   end)
 end)
 

@@ -114,7 +114,7 @@ describe("decoding", function()
     assert.is_table(decode(nested(512, "[", "]")))
     local value, message = decode(nested(513, "[", "]"))
     assert.is_nil(value)
-    assert.matches("nested too deep at line 1, column 513", message)
+    assert.matches("nested deeper than 512 levels at line 1, column 513", message)
     local object = ('{"a":'):rep(511) .. "{}" .. ("}"):rep(511)
     assert.equal(object, encode(decode(object)))
     assert.is_nil(decode('{"a":' .. object .. "}") and decode('[{"a":' .. object .. "}]"))
@@ -363,8 +363,9 @@ describe("what cannot be JSON is refused with its path:", function()
       return t
     end
     assert.equal(nested(512, "[", "]"), encode(tower(512)))
-    assert.equal("at ...[1][1][1][1][1][1][1][1]: nested too deep", refusal(tower(513)))
-    assert.matches("nested too deep", refusal(tower(100000)))
+    local why = "a table nested deeper than 512 levels cannot be JSON"
+    assert.equal("at ...[1][1][1][1][1][1][1][1]: " .. why, refusal(tower(513)))
+    assert.matches("deeper than 512 levels", refusal(tower(100000)))
   end)
 
   it("long and odd keys are shortened in the path", function()

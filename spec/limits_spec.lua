@@ -1,6 +1,8 @@
 -- What bounds a run and its handlers: the loop detector, time, memory, sizes, depth. Each limit
 -- is met, says its value and what was found, and leaves the run or the process going.
 local ah = require "agenthost"
+local ahtest = require "ahtest"
+local attacks = require "support.attacks"
 local sound = require "support.sound"
 
 local function quiet() end
@@ -217,4 +219,284 @@ describe("the loop detector", function()
     assert.matches("'pattern_window' must be from 16 to 100", message { pattern_window = 5 })
     assert.matches("exempt%[1%] must be the name of a tool", message { exempt = { 1 } })
   end)
+end)
+
+-- -- memory, computing, os.exit -----------------------------------------------------------
+
+local MIB = 1 << 20
+
+-- Calls each of these handlers in turn, or all together; gives the contents of the results.
+local function contents_of(handlers, more, fields)
+  local tools, calls = {}, {}
+  for i, handler in ipairs(handlers) do
+    tools[i] = tool("t" .. i, handler, more)
+    calls[i] = { name = "t" .. i }
+  end
+  fields = fields or {}
+  fields.tools, fields.model = tools, ah.scripted { { calls = calls }, "done" }
+  local reply = assert(run(fields))
+  local contents = {}
+  for i, r in ipairs(sound.of(sound.check(reply:transcript()), "tool_result")) do
+    contents[i] = r.content
+  end
+  return table.unpack(contents)
+end
+
+local function take(mib)
+  return ("x"):rep(mib * MIB // 2) -- its buffer takes as much again
+end
+
+describe("the memory of a call", function()
+  it("is 256 MiB by default, and what the tool says", function()
+    assert.matches("taken %d+ bytes of memory; the limit is 268435456, and memory = bytes",
+      contents_of { function() return #("x"):rep(1 << 30) end })
+    assert.equal(tostring(3 * MIB),
+      contents_of({ function() return #take(6) end }, { memory = 8 * MIB }))
+    assert.matches("the limit is 4194304", contents_of({ function() return #take(8) end },
+      { memory = 4 * MIB }))
+  end)
+
+  it("is counted for each call alone, be they one after the other or together", function()
+    local kept = {}
+    local function handler()
+      kept[#kept + 1] = take(6)
+      ah.sleep(0.001)
+      return "kept"
+    end
+    for _, more in ipairs { { memory = 8 * MIB }, { memory = 8 * MIB, parallel = true } } do
+      assert.same({ "kept", "kept", "kept" }, { contents_of({ handler, handler, handler }, more) })
+    end
+  end)
+
+  it("is not that of garbage that others left, or that others cleared away", function()
+    local function garbage(n)
+      for i = 1, n do
+        local _ = take(1) .. i
+      end
+    end
+    garbage(40)
+    local function busy()
+      for _ = 1, 8 do
+        garbage(2)
+        ah.sleep(0.001)
+        collectgarbage()
+      end
+      return "fine"
+    end
+    local more = { memory = 8 * MIB, parallel = true }
+    assert.same({ "fine", "fine", "fine" }, { contents_of({ busy, busy, busy }, more) })
+  end)
+
+  it("is not that of a run inside it, and is counted again behind that", function()
+    local inner = tool("inner", function() return #take(12) end, { memory = 16 * MIB })
+    local function nested()
+      return ah.run { model = ah.scripted { call("inner", {}), function(request)
+        return request.entries[#request.entries].content
+      end }, tools = { inner }, log = quiet, "go" }
+    end
+    local function outer(enter)
+      return function()
+        local text = enter(nested).text
+        local ok, err = pcall(take, 12)
+        collectgarbage()
+        return text .. " " .. tostring(ok and "more" or err)
+      end
+    end
+    local said = tostring(6 * MIB) .. " not enough memory"
+    assert.same({ said, said }, { contents_of({ outer(function(f) return f() end),
+      outer(function(f) return coroutine.wrap(f)() end) }, { memory = 4 * MIB }) })
+  end)
+
+  it("is a number of bytes that makes sense", function()
+    assert.has_error(function() tool("t", quiet, { memory = 1000 }) end)
+    assert.has_error(function() tool("t", quiet, { memory = "1 MB" }) end)
+  end)
+end)
+
+describe("the work of a call", function()
+  local before
+
+  before_each(function() before = ahtest.work_limit(0.03) end)
+  after_each(function() ahtest.work_limit(before) end)
+
+  local function compute(seconds)
+    local began = os.clock()
+    while os.clock() - began < seconds do end
+  end
+
+  it("is 10 seconds where the tool has no timeout", function()
+    assert.equal(10, before)
+  end)
+
+  it("does not include waiting, nor the work of others", function()
+    assert.same({ "waited", "waited" }, { contents_of({ function()
+      compute(0.01)
+      ah.sleep(0.05)
+      compute(0.01)
+      return "waited"
+    end, function()
+      ah.sleep(0.02)
+      return "waited"
+    end }, { parallel = true }) })
+    local long = tool("long", function() compute(0.1) end, { timeout = 5 })
+    assert.equal("waited", contents_of { function()
+      coroutine.wrap(function()
+        assert(run { model = ah.scripted { call("long", {}), "ok" }, tools = { long } })
+      end)()
+      compute(0.005)
+      return "waited"
+    end })
+  end)
+
+  it("adds up over all that the call does", function()
+    assert.matches("at work for more than 0%.03 seconds", contents_of { function()
+      for _ = 1, 100 do
+        compute(0.005)
+        ah.sleep(0.001)
+      end
+    end })
+  end)
+
+  it("is not limited beside a timeout", function()
+    assert.equal("computed", contents_of({ function()
+      compute(0.06)
+      return "computed"
+    end }, { timeout = 5 }))
+  end)
+end)
+
+describe("os.exit", function()
+  it("is itself outside of handlers, in observers too", function()
+    local exit, was = os.exit, {}
+    local handler = function()
+      was[1] = os.exit ~= exit
+      ah.sleep(0.001)
+      was[2] = os.exit ~= exit
+    end
+    local function observe()
+      was[3] = os.exit == exit
+    end
+    contents_of({ handler }, nil, { on = { tool_invoked = observe } })
+    assert.same({ true, true, true }, was)
+    assert.equal(exit, os.exit)
+  end)
+
+  it("of the script's own is kept, and so is what a handler puts there", function()
+    local lib, exit = package.loaded.os, os.exit
+    local function mine() end
+    lib.exit = mine
+    local refused = contents_of { function() os.exit() end }
+    local kept = lib.exit
+    contents_of { function() lib.exit = quiet end }
+    local set = lib.exit
+    lib.exit = exit
+    assert.matches("is refused", refused)
+    assert.equal(mine, kept)
+    assert.equal(quiet, set)
+  end)
+
+  it("kept by a handler ends the program when it is called outside", function()
+    local command = ([[LUA_CPATH="%s/?.so;;" lua5.4 -e 'local ah, exit = require "agenthost"
+      local t = ah.tool { name = "t", description = "d", handler = function() exit = os.exit end }
+      ah.run { model = ah.scripted { { calls = { { name = "t" } } }, "ok" }, tools = { t }, "go" }
+      exit(7)']]):format(os.getenv("AGENTHOST_BUILD") or "./build")
+    assert.equal(7, select(3, os.execute(command)))
+  end)
+end)
+
+-- -- sizes and numbers -------------------------------------------------------------------
+
+describe("a result", function()
+  it("is cut at max_result, and keeps head and tail whole", function()
+    for _, limit in ipairs { 1024, 4096, 65536 } do
+      for over = 0, 400, 7 do
+        local text = {}
+        for i = 1, (limit + over) // 8 + 1 do
+          text[i] = ("%07d "):format(i)
+        end
+        text = table.concat(text):sub(1, limit + over)
+        local more = limit ~= 65536 and { max_result = limit } or nil
+        local said = contents_of({ function() return text end }, more)
+        local head, left, tail = said:match("^(.-)\n%[%.%.%. (%d+) of .- %.%.%.%]\n(.*)$")
+        if over == 0 then
+          assert.equal(text, said)
+        else
+          assert.is_true(#said <= limit)
+          assert.equal(text, head .. text:sub(#head + 1, #head + left) .. tail)
+        end
+      end
+    end
+  end)
+
+  it("is cut between characters", function()
+    for n = 1024, 1030 do
+      local said = contents_of({ function() return ("x"):rep(n) .. ("\u{20ac}"):rep(1000) end },
+        { max_result = 1024 })
+      assert.truthy(utf8.len(said))
+    end
+  end)
+end)
+
+describe("max_tools", function()
+  local function many(n)
+    local tools = {}
+    for i = 1, n do
+      tools[i] = tool("t" .. i)
+    end
+    return tools
+  end
+
+  it("is 128 and says how to allow more", function()
+    assert(run { model = "demo/echo", tools = many(128) })
+    local ok, err = pcall(run, { model = "demo/echo", tools = many(129) })
+    assert.is_false(ok)
+    assert.equal("prompt_validation", err.code)
+    assert.matches("129 tools are more than max_tools %(128%).*max_tools = 129 allows them",
+      err.message)
+    assert(run { model = "demo/echo", tools = many(129), max_tools = 129 })
+  end)
+end)
+
+describe("a handler that is out of time", function()
+  it("is kept until its run has stopped it, whatever others do meanwhile", function()
+    local function late()
+      ah.sleep(0.005)
+      while true do end
+    end
+    local function sweep()
+      for _ = 1, 40 do
+        ah.sleep(0.001)
+        collectgarbage()
+      end
+      return "swept"
+    end
+    for _ = 1, 3 do
+      local more = { timeout = 0.02, parallel = true }
+      local first, second, third = contents_of({ late, sweep, late }, more)
+      assert.matches("did not finish", first)
+      assert.matches("did not finish", second .. third)
+    end
+  end)
+end)
+
+-- -- handlers gone wrong ---------------------------------------------------------------------
+
+describe("a handler that", function()
+  for _, a in ipairs(attacks) do
+    it(a.name .. " is answered, and the next call is fine", function()
+      assert.matches(a.says, attacks.carry_out(a, ahtest.work_limit))
+    end)
+  end
+
+  -- Above they were called from the main thread of stock Lua.
+  local build = os.getenv("AGENTHOST_BUILD") or "./build"
+  local programs = { agenthost = build .. "/agenthost -q", ["lua5.4"] = "lua5.4" }
+  for program, place in pairs { agenthost = "handler", ["lua5.4"] = "coroutine" } do
+    it(("does any of this is answered in %s, inside a %s"):format(program, place), function()
+      local command = ("LUA_CPATH='%s/?.so;;' %s spec/support/carry_out.lua %s 2>&1"):format(
+        build, programs[program], place)
+      local pipe <close> = assert(io.popen(command))
+      assert.equal(#attacks .. "\n", pipe:read("a"))
+    end)
+  end
 end)

@@ -427,7 +427,8 @@ describe("unknown tools", function()
     local n = 0
     local model = ah.scripted(function()
       n = n + 1
-      return n > 9 and "ok" or n % 4 == 0 and call("add", { a = 1, b = 1 }) or call("nope", { n = n })
+      return n > 9 and "ok" or n % 4 == 0 and call("add", { a = 1, b = 1 })
+        or call("nope", { n = n })
     end)
     assert.equal("ok", assert(ah.run { tools = { add_tool() }, model = model, "go" }).text)
   end)

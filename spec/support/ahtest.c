@@ -13,5 +13,6 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_wire(L);
     ahtest_open_fs(L);
     ahtest_open_pty(L);
+    ahtest_open_limits(L);
     return 1;
 }

@@ -268,7 +268,7 @@ static ah_status bind_tools(ah_agent *a, ah_changes *c, ah_err *err)
     return st == AH_OK ? ah_changes_rebind(c, &a->registry, err) : st;
 }
 
-/* What is declared at the start knows no limit and no second tool of a name. */
+/* What is declared at the start knows no second tool of a name. */
 static void read_tools(lua_State *L, ah_agent *a)
 {
     ah_inject_rules strict = {.max_tools = INT_MAX,
@@ -282,6 +282,11 @@ static void read_tools(lua_State *L, ah_agent *a)
         lua_newtable(L);
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
+    if (c->n > (size_t)a->rules.max_tools)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
+                     "and choose badly among many, but max_tools = %d allows them",
+                     (int)c->n, a->rules.max_tools, (int)c->n);
     if (bind_tools(a, c, &err) != AH_OK || change(a, &strict, c, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     lua_pop(L, 2);
@@ -633,7 +638,7 @@ static int run_agent(lua_State *L, int at)
         return ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model is not UTF-8");
     if (!text.p && !has_spoken(a->transcript))
         return ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
-    ah_lua_can_await(L);
+    ah_lua_can_run(L);
     r = lua_newuserdatauv(L, sizeof *r, 1);
     *r = (run){.agent = a};
     luaL_setmetatable(L, RUN);

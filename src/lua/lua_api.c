@@ -6,7 +6,7 @@
 
 #include "agenthost_lua.h"
 #include "base/json.h"
-#include "lua/lua_host.h"
+#include "lua/lua_fence.h"
 #include "model/schema.h"
 
 enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20 };
@@ -65,6 +65,7 @@ static int set_up(lua_State *L)
         return ah_lua_raise_nomem(L);
     luaL_openlibs(L);
     watch_exit(L);
+    ah_lua_guard_exit(L);
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     lua_pushcfunction(L, luaopen_agenthost);
     lua_setfield(L, -2, "agenthost");

@@ -7,6 +7,8 @@
 
 static const char ERROR[] = "agenthost.error";
 
+enum { MAX_POSITIONS = 250 }; /* more than coroutines can be inside each other */
+
 static void set_string(lua_State *L, const char *name, ah_slice s)
 {
     lua_pushlstring(L, s.p ? s.p : "", s.n);
@@ -93,8 +95,8 @@ int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...)
 
 /* -- reading what was raised ------------------------------------------------------------ */
 
-/* Past "chunk:line: " at the beginning of a message. */
-static const char *past_position(const char *s)
+/* Past one "chunk:line: " at the beginning of a message. */
+static const char *past_one(const char *s)
 {
     const char *colon = s;
 
@@ -108,6 +110,18 @@ static const char *past_position(const char *s)
         if (memchr(s, '\n', (size_t)(colon - s)))
             return s;
         colon++;
+    }
+    return s;
+}
+
+/* Each coroutine.wrap that an error passes puts another one in front. */
+static const char *past_position(const char *s)
+{
+    const char *next = past_one(s);
+
+    for (int i = 0; next != s && i < MAX_POSITIONS; i++) {
+        s = next;
+        next = past_one(s);
     }
     return s;
 }

@@ -36,10 +36,10 @@ static void hook(lua_State *L, lua_Debug *ar)
     ah_task *t = ah_lua_of(L)->running;
 
     (void)ar;
-    if (!t || !expired(t))
+    if (!t || !(expired(t) || ah_fence_overworked(&t->fence)))
         return;
     if (L == t->co && !t->closing && lua_isyieldable(L)) {
-        t->stopped = true;
+        t->halted = true;
         lua_yield(L, 0);
         return;
     }
@@ -103,7 +103,11 @@ static void bury(ah_task *t)
     detach(t);
     h->running = t;
     t->closing = ah_host_now(h->host) + CLOSE_GRACE_MS;
+    t->fence.work_ms = 0;
+    ah_fence_widen(&t->fence);
+    ah_fence_enter(h, &t->fence);
     lua_resetthread(t->co);
+    ah_fence_leave(h, &t->fence);
     h->running = outer;
     lua_pushnil(h->caller);
     lua_rawsetp(h->caller, LUA_REGISTRYINDEX, t); /* an existing key: allocates nothing */
@@ -160,10 +164,24 @@ static void fail(ah_task *t, int status)
     lua_pushcfunction(t->lua->caller, logged);
     lua_pushlightuserdata(t->lua->caller, t);
     ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
-    if (status == LUA_ERRMEM)
+    if (ah_fence_failed(&t->fence, status, &err))
+        ;
+    else if (status == LUA_ERRMEM)
         ah_err_nomem(&err);
     else
         ah_lua_read_error(t->co, -1, &err);
+    t->failed(t, &err);
+    bury(t);
+}
+
+/* The hook has yielded out of it. Who ends it for want of time, or since its run is being
+ * cancelled, says so and stops it; that it worked too long nobody else knows. */
+static void halt(ah_task *t)
+{
+    ah_err err;
+
+    if (!ah_fence_failed(&t->fence, LUA_YIELD, &err))
+        return;
     t->failed(t, &err);
     bury(t);
 }
@@ -179,12 +197,16 @@ static void resume(ah_task *t)
     t->waiter = NULL;
     t->running = true;
     h->running = t;
+    ah_fence_enter(h, &t->fence);
     st = lua_resume(t->co, h->current, nargs, &nresults);
+    ah_fence_leave(h, &t->fence);
     h->running = outer;
     h->current = current;
     t->running = false;
     if (t->stopped) {
         bury(t);
+    } else if (t->halted) {
+        halt(t);
     } else if (st == LUA_YIELD) {
         lua_pop(t->co, nresults);
         if (!t->waiter) /* coroutine.yield() of its own: let others have a turn */
@@ -333,6 +355,7 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     ah_driven *scope = scope_of(h, w);
     lua_State *current = h->current;
     unsigned cancels = h->host->cancels;
+    bool fenced = h->running && ah_fence_leave(h, &h->running->fence);
     drive_end end = CAME;
 
     h->host->depth++;
@@ -350,16 +373,34 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     }
     h->current = current;
     h->host->depth--;
+    if (fenced)
+        ah_fence_enter(h, &h->running->fence);
     if (end == CAME && missed_cancel(h, w, cancels))
         ah_cancel(h->host);
     return end;
 }
 
+static int too_deep(lua_State *L)
+{
+    return ah_lua_raise(
+        L, AH_USAGE, "runs inside runs are more than %d deep (does a tool run an agent that calls it?)",
+        AH_MAX_DEPTH);
+}
+
 void ah_lua_can_await(lua_State *L)
 {
     if (ah_lua_of(L)->host->depth >= AH_MAX_DEPTH && !(ah_task_of(L) && lua_isyieldable(L)))
-        ah_lua_raise(L, AH_USAGE, "runs inside runs are more than %d deep", AH_MAX_DEPTH);
+        too_deep(L);
     luaL_checkstack(L, 8, "waiting");
+}
+
+void ah_lua_can_run(lua_State *L)
+{
+    ah_task *t = ah_lua_of(L)->running;
+
+    if (t && ah_driven_depth(t->job.of) >= AH_MAX_DEPTH)
+        too_deep(L);
+    ah_lua_can_await(L);
 }
 
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
@@ -454,6 +495,7 @@ void ah_lua_open_task(lua_State *L)
     static const luaL_Reg task_meta[] = {{"__gc", task_gc}, {NULL, NULL}};
     static const luaL_Reg sleep_meta[] = {{"__gc", sleep_gc}, {NULL, NULL}};
 
+    ah_lua_open_fence(L);
     luaL_newmetatable(L, TASK);
     luaL_setfuncs(L, task_meta, 0);
     luaL_newmetatable(L, SLEEP);

@@ -207,8 +207,7 @@ static void read_results(ah_task *t, int first, int nresults, ah_buf *value, ah_
         return;
     if (nresults >= 2 && lua_isnil(L, first) && !lua_isnil(L, first + 1)) {
         o->success = false;
-        luaL_tolstring(L, first + 1, NULL);
-        message_at(L, -1, o);
+        message_at(L, first + 1, o);
     } else if (is_result(L, first)) {
         from_result(t, first, value, o, err);
     } else if (!lua_isnil(L, first)) {
@@ -320,6 +319,33 @@ static ctx *push_ctx(lua_State *L, ah_call *call)
     return c;
 }
 
+/* Of `nil, message` the message becomes a text here, where its __tostring is fenced in. */
+static int handled(lua_State *L, int status, lua_KContext kctx)
+{
+    (void)status;
+    (void)kctx;
+    if (lua_gettop(L) >= 2 && lua_isnil(L, 1) && !lua_isnil(L, 2)) {
+        lua_settop(L, 2);
+        luaL_tolstring(L, 2, NULL);
+        lua_replace(L, 2);
+    }
+    return lua_gettop(L);
+}
+
+/* handler args ctx */
+static int handle(lua_State *L)
+{
+    lua_callk(L, 2, LUA_MULTRET, 0, handled);
+    return handled(L, LUA_OK, 0);
+}
+
+/* A tool without a timeout may wait as long as it has to, but not compute for ever. */
+static void fence_in(ah_task *t, const ah_tool *tool)
+{
+    t->fence.memory = tool->memory;
+    t->fence.work_ms = tool->timeout_ms ? 0 : t->lua->host->work_ms;
+}
+
 static int make_task(lua_State *L)
 {
     ah_call *call = lua_touserdata(L, 1);
@@ -327,11 +353,13 @@ static int make_task(lua_State *L)
     ctx *c = push_ctx(L, call); /* -- call ctx */
     ah_task *t;
 
-    lua_rawgeti(L, LUA_REGISTRYINDEX, hd->ref); /* -- call ctx f */
+    lua_pushcfunction(L, handle);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, hd->ref); /* -- call ctx handle f */
     ah_lua_push_json(L, ah_text_slice(call->args));
-    lua_pushvalue(L, 2); /* -- call ctx f args ctx */
-    t = ah_task_new(hd->lua, L, 2, ah_run_owner(call->run));
+    lua_pushvalue(L, 2); /* -- call ctx handle f args ctx */
+    t = ah_task_new(hd->lua, L, 3, ah_run_owner(call->run));
     ah_task_keep(L, t); /* -- call */
+    fence_in(t, call->tool);
     t->settled = settled;
     t->failed = failed;
     t->ud = c;
@@ -442,7 +470,8 @@ static void read_handler(lua_State *L, ah_lua *h, draft *d)
 static void read_def(lua_State *L, draft *d, ah_tool_def *def)
 {
     static const char what[] = "ah.tool";
-    double timeout = 0;
+    double timeout = 0, memory = 0;
+    int most = 0;
 
     if (!ah_field_string(L, 1, what, "name", &def->name))
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: field 'name' is missing");
@@ -451,7 +480,11 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
     ah_field_string(L, 1, what, "full_description", &def->full_description);
     ah_field_bool(L, 1, what, "parallel", &def->parallel);
     ah_field_number(L, 1, what, "timeout", 0.001, &timeout);
+    ah_field_number(L, 1, what, "memory", AH_TOOL_LEAST_MEMORY, &memory);
+    ah_field_count(L, 1, what, "max_result", AH_TOOL_LEAST_RESULT, &most);
     def->timeout_ms = (int64_t)(timeout * 1000);
+    def->memory = (size_t)memory;
+    def->max_result = (size_t)most;
     def->params = d->params;
     def->result = d->result;
     def->no_handler = d->handler == NULL;
@@ -461,11 +494,12 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
 }
 
 /* ah.tool { name, description, full_description, params | schema, result, handler,
- * parallel, timeout }: raises prompt_validation at the script's line. */
+ * parallel, timeout, memory, max_result }: raises prompt_validation at the script's line. */
 static int new_tool(lua_State *L)
 {
-    static const char *const known[] = {"name",   "description", "full_description", "params",  "schema",
-                                        "result", "handler",     "parallel",         "timeout", NULL};
+    static const char *const known[] = {"name",    "description", "full_description", "params",
+                                        "schema",  "result",      "handler",          "parallel",
+                                        "timeout", "memory",      "max_result",       NULL};
     ah_lua *h = ah_lua_of(L);
     ah_tool_def def = {0};
     ah_tool **box;

@@ -113,6 +113,8 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
                    .parallel = def->parallel,
                    .no_handler = def->no_handler,
                    .timeout_ms = def->timeout_ms,
+                   .memory = def->memory ? def->memory : AH_TOOL_MEMORY,
+                   .max_result = def->max_result ? def->max_result : AH_TOOL_RESULT,
                    .vt = def->vt};
     if ((st = fill(t, def, brief, err)) != AH_OK) {
         ah_tool_unref(t);

@@ -14,6 +14,12 @@ typedef struct ah_value {
 } ah_value;
 
 void ah_value_release(ah_value *v); /* and empties it; an empty one is fine */
+enum {
+    AH_TOOL_MEMORY = 256 << 20,      /* bytes that one call may take, where the tool does not say */
+    AH_TOOL_LEAST_MEMORY = 64 << 10, /* what may be said */
+    AH_TOOL_RESULT = 64 << 10,       /* bytes of a result that the model sees */
+    AH_TOOL_LEAST_RESULT = 1 << 10
+};
 
 typedef struct ah_tool ah_tool;
 struct ah_call; /* run/dispatch.h */
@@ -35,6 +41,8 @@ typedef struct ah_tool_def {
     bool parallel;
     bool no_handler;    /* listed; a call is answered with an error */
     int64_t timeout_ms; /* 0: none of its own */
+    size_t memory;      /* bytes; 0: the usual */
+    size_t max_result;  /* bytes; 0: the usual */
     const ah_tool_vt *vt;
     ah_value handler; /* taken on success */
 } ah_tool_def;
@@ -48,6 +56,7 @@ struct ah_tool {
     bool parallel, no_handler;
     bool stale; /* of an earlier session of a loaded conversation */
     int64_t timeout_ms;
+    size_t memory, max_result;
     const ah_tool_vt *vt;
     ah_value handler;
 };

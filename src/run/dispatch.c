@@ -7,10 +7,10 @@
 #include "wire/dispatcher.h"
 
 enum {
-    MAX_RESULT = 64 << 10, /* bytes of a result the model sees whole */
     MAX_ARGS = 32 << 20,
     MAX_SAY = 8 << 10, /* bytes of our own words */
-    MAX_SHOWN = 100    /* bytes of a name in them */
+    MAX_SHOWN = 100,   /* bytes of a name in them */
+    MAX_MARK = 192     /* bytes that stand for what was left out of a result */
 };
 
 void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at)
@@ -245,20 +245,23 @@ static void render(const ah_call *c, const ah_outcome *o, ah_buf *b)
         ah_buf_str(b, "OK");
 }
 
-/* Over the limit: head and tail, and between them how much is missing. */
-static void cut(ah_buf *b)
+/* Over the limit: head and tail, and between them how much is missing. What is left out is
+ * longer than the mark, which therefore overwrites nothing that is kept. */
+static void cut(ah_buf *b, size_t most)
 {
-    size_t half = MAX_RESULT / 2, head, tail;
-    char mark[96];
+    size_t half = (most - MAX_MARK) / 2, head, tail;
+    char mark[MAX_MARK];
     int n;
 
-    if (!ah_buf_ok(b) || b->len <= MAX_RESULT)
+    if (!ah_buf_ok(b) || b->len <= most)
         return;
     head = ah_utf8_cut(b->data, half);
     tail = b->len - half;
     while (tail < b->len && ((unsigned char)b->data[tail] & 0xc0) == 0x80)
         tail++;
-    n = snprintf(mark, sizeof mark, "\n[... %zu of %zu bytes left out ...]\n", tail - head, b->len);
+    n = snprintf(mark, sizeof mark,
+                 "\n[... %zu of %zu bytes left out; the limit is %zu (max_result of the tool) ...]\n",
+                 tail - head, b->len, most);
     memcpy(b->data + head, mark, (size_t)n);
     memmove(b->data + head + (size_t)n, b->data + tail, b->len - tail);
     b->len = head + (size_t)n + b->len - tail;
@@ -273,7 +276,7 @@ void ah_call_settle(ah_call *c, const ah_outcome *o)
         return;
     ah_buf_init(&b, c->overlay.mem, 256 << 20);
     render(c, o, &b);
-    cut(&b);
+    cut(&b, c->tool->max_result);
     c->leave = o->leave;
     if (o->leave != AH_OK)
         ah_text_from_buf(&b, "reason", &c->leave_why, NULL);

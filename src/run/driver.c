@@ -6,6 +6,7 @@ struct ah_driven {
     ah_driven *parent, *next, **link; /* next, link: in host->runs */
     ah_driven_fn done;
     void *ud;
+    int depth; /* 1: in no other run */
     bool told;
     ah_job job;
     ah_timer timer;
@@ -248,6 +249,7 @@ ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn
     }
     *d = (ah_driven){
         .host = h, .run = run, .parent = parent, .done = done, .ud = ud, .timer.fn = on_timer};
+    d->depth = ah_driven_depth(parent) + 1;
     ah_run_set_owner(run, d);
     d->job = (ah_job){.fn = pump, .of = d};
     d->next = h->runs;
@@ -292,6 +294,11 @@ void ah_driven_free(ah_driven *d)
 ah_run *ah_driven_run(const ah_driven *d)
 {
     return d->run;
+}
+
+int ah_driven_depth(const ah_driven *d)
+{
+    return d ? d->depth : 0;
 }
 
 ah_driven *ah_driven_next(const ah_driven *d)

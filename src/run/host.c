@@ -22,6 +22,7 @@ ah_status ah_host_new(const ah_mem *mem, ah_host **out, ah_err *err)
     if (!h)
         return ah_err_nomem(err);
     h->mem = mem;
+    h->work_ms = AH_WORK_MS;
     h->secrets.mem = mem;
     h->log = (ah_log){.level = AH_LOG_OFF, .secrets = &h->secrets};
     h->random = (uint64_t)ah_host_wall(h) * 6364136223846793005u + (uint64_t)getpid();

@@ -32,6 +32,7 @@ typedef struct ah_host {
     ah_driven *runs;  /* all that are served */
     int64_t last_run; /* ids */
     int depth;        /* drives inside drives */
+    int64_t work_ms;  /* processor time of one call of a tool without timeout */
     uint64_t random;
     ah_metrics metrics;
     ah_watcher watcher;
@@ -40,7 +41,10 @@ typedef struct ah_host {
     void *owner;      /* the Lua side */
 } ah_host;
 
-enum { AH_MAX_DEPTH = 8 };
+enum {
+    AH_MAX_DEPTH = 8, /* runs inside runs, the outermost included */
+    AH_WORK_MS = 10 * 1000
+};
 
 ah_status ah_host_new(const ah_mem *mem, ah_host **out, ah_err *err);
 void ah_host_free(ah_host *h); /* runs, transfers and tasks must be gone */

@@ -412,6 +412,15 @@ void ah_turn_go_on(ah_run *run)
         end_turn(run);
 }
 
+static void refuse_late(ah_call *c)
+{
+    ah_call_refuse(c,
+                   "Tool '%s' execution failed: it did not finish within %g seconds, the timeout of the "
+                   "tool, and was stopped.",
+                   c->tool->name->data, (double)c->tool->timeout_ms / 1000);
+}
+
+/* What was interrupted fails in its own words: they are replaced by those that say why. */
 void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
 {
     ah_run *run = call->run;
@@ -424,7 +433,10 @@ void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
     }
     run->running--;
     call->ended = now;
-    ah_call_settle(call, outcome);
+    if (!outcome->success && call->deadline && now >= call->deadline)
+        refuse_late(call);
+    else
+        ah_call_settle(call, outcome);
 }
 
 /* The earliest deadline of a call at work, or 0. */
@@ -445,8 +457,7 @@ static void time_out(ah_run *run, ah_call *c)
 {
     ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
     run->running--;
-    ah_call_refuse(c, "Tool '%s' execution failed: it did not finish within %g seconds and was stopped.",
-                   c->tool->name->data, (double)c->tool->timeout_ms / 1000);
+    refuse_late(c);
 }
 
 void ah_turn_tick(ah_run *run, int64_t now)
