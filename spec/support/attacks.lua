@@ -112,6 +112,7 @@ attack("loops while closing", TIME, function()
   local _ <close> = with("__close", forever)
   ah.sleep(5)
 end, SHORT)
+attacks[#attacks].slow = true
 attack("waits for ever", TIME, function() while true do ah.sleep(0.001) end end, SHORT)
 attack("yields for ever", TIME, function() while true do coroutine.yield() end end, SHORT)
 attack("works too long", "its code was at work for more than 0%.03 seconds and was stopped; "
@@ -145,7 +146,7 @@ attack("doubles a text", MEMORY, function()
 end, SMALL)
 attack("doubles a text by gsub", MEMORY, function()
   local s = ("x"):rep(1000)
-  while true do s = s:gsub(".", ("%0"):rep(8)) end
+  while true do s = s:gsub("^.*$", "%0%0") end
 end, SMALL)
 attack("joins too much", MEMORY, function()
   local t = {}
@@ -256,11 +257,11 @@ function attacks.carry_out(a, work_limit)
   return reply.messages[3].content
 end
 
---- Carries all out and raises at the first that went wrong; gives their number.
+--- Carries out all that take no second, raises at the first that went wrong; gives their number.
 function attacks.carry_out_all(work_limit)
   for _, a in ipairs(attacks) do
-    local said = attacks.carry_out(a, work_limit)
-    if not said:find(a.says) then
+    local said = a.slow or attacks.carry_out(a, work_limit)
+    if not a.slow and not said:find(a.says) then
       error(("a handler that %s: the model was told\n%s"):format(a.name, said:sub(1, 500)), 0)
     end
   end

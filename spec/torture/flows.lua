@@ -364,6 +364,61 @@ flows["failing tools"] = {
   end,
 }
 
+flows["a loop"] = {
+  code = "loop_detected",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = model(function()
+        return { calls = { call("weather", '{"city":"\\u00c5s"}'), call("look") } }
+      end),
+      tools = { weather_tool(), ah.tool { name = "look", description = "Looks.",
+        handler = function() return "seen" end } },
+      loop_detector = { stop = 4, warn = 3, exempt = { "look", "listen" } },
+    }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    assert(not exact or s.err.tool == "weather", "the error does not name the tool")
+  end,
+}
+
+flows["fenced in"] = {
+  text = "still here",
+  attempt = function(s)
+    ah = require "agenthost"
+    local said = setmetatable({}, { __tostring = function() return "printed" end })
+    local function tool(name, handler)
+      return ah.tool { name = name, description = "Goes wrong.", handler = handler,
+        memory = 1 << 16, max_result = 1024 }
+    end
+    s.exit, s.results = os.exit, {}
+    s.agent = ah.agent {
+      model = calling({ call "eat", call "leave", call "say", call "tell", call "catch" },
+        "still here"),
+      tools = {
+        tool("eat", function() return #("x"):rep(1 << 20) end),
+        tool("leave", function() os.exit(0) end),
+        tool("say", function() return nil, said end),
+        tool("tell", function() return ("\u{263a}"):rep(2000) end),
+        tool("catch", function()
+          ah.sleep(0.001)
+          return pcall(string.rep, "x", 1 << 20) and "too much" or "caught"
+        end),
+      },
+      on = { tool_invoked = function(e) s.results[#s.results + 1] = e.content end },
+    }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    assert(not s.exit or s.exit == os.exit, "os.exit is not what it was")
+    for i, says in ipairs { "the limit is 65536", "os.exit would end", "printed", "left out",
+      "caught" } do
+      assert(not exact or s.results[i]:find(says, 1, true), s.results[i])
+    end
+  end,
+}
+
 flows["last answer"] = {
   text = "enough",
   attempt = function(s)

@@ -19,6 +19,16 @@ static bool too_much(const ah_fence *f, bool typed, int64_t more)
     return f->used + more > limit && f->heap + more - f->before > limit;
 }
 
+/* Each refusal costs a collection: code that goes on in spite of them would have thousands
+ * between two looks at the clock. */
+static void *refuse(ah_fence *f, int64_t more)
+{
+    f->asked = f->used + more;
+    if (lua_gethook(f->thread) == f->hook)
+        lua_sethook(f->thread, f->hook, LUA_MASKCOUNT, 1);
+    return NULL;
+}
+
 static void *fenced_alloc(void *ud, void *ptr, size_t old, size_t size)
 {
     ah_fence *f = ud;
@@ -26,10 +36,8 @@ static void *fenced_alloc(void *ud, void *ptr, size_t old, size_t size)
     int64_t more = (int64_t)size - (int64_t)(ptr ? old : 0);
     void *p;
 
-    if (more > 0 && too_much(f, typed, more)) {
-        f->asked = f->used + more;
-        return NULL;
-    }
+    if (more > 0 && too_much(f, typed, more))
+        return refuse(f, more);
     p = f->alloc(f->alloc_ud, ptr, old, size);
     if (!p && size) {
         f->asked = 0;

@@ -22,7 +22,9 @@ typedef struct ah_fence {
     int64_t asked;   /* what `used` would have come to; 0: the last failure was not the fence's */
     int64_t work_us, since_us;
     bool began, entered, overworked, guards;
-    lua_Alloc alloc; /* who is asked for memory; with alloc_ud, while entered */
+    lua_Hook hook;     /* the task's, which looks at the clock */
+    lua_State *thread; /* the one whose hook came last, kept by the task */
+    lua_Alloc alloc;   /* who is asked for memory; with alloc_ud, while entered */
     void *alloc_ud;
 } ah_fence;
 

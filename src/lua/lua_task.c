@@ -18,6 +18,8 @@ static bool out_of_time(const ah_task *t, int64_t now)
     return (t->deadline && now >= t->deadline) || (of_run && now >= of_run);
 }
 
+static void hook(lua_State *L, lua_Debug *ar);
+
 static bool unwanted(const ah_task *t)
 {
     return t->stopped || atomic_load(&t->lua->host->cancel) ||
@@ -29,6 +31,20 @@ static bool expired(const ah_task *t)
     return (!t->closing && unwanted(t)) || out_of_time(t, ah_host_now(t->lua->host));
 }
 
+/* Where the clock is looked at next when memory is refused. The task keeps the thread. */
+static void look_here(ah_task *t, lua_State *L)
+{
+    if (lua_gethookcount(L) != HOOK_COUNT)
+        lua_sethook(L, hook, LUA_MASKCOUNT, HOOK_COUNT);
+    if (t->fence.thread == L)
+        return;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, t); /* -- t */
+    lua_pushthread(L);
+    lua_setiuservalue(L, -2, 3);
+    lua_pop(L, 1);
+    t->fence.thread = L;
+}
+
 /* Past its time a task is yielded out of and abandoned; where it cannot yield (in a
  * coroutine of its own, in a callback of sort) an error is raised at every instruction. */
 static void hook(lua_State *L, lua_Debug *ar)
@@ -36,13 +52,18 @@ static void hook(lua_State *L, lua_Debug *ar)
     ah_task *t = ah_lua_of(L)->running;
 
     (void)ar;
-    if (!t || !(expired(t) || ah_fence_overworked(&t->fence)))
+    if (!t)
         return;
+    if (!expired(t) && !ah_fence_overworked(&t->fence)) {
+        look_here(t, L);
+        return;
+    }
     if (L == t->co && !t->closing && lua_isyieldable(L)) {
         t->halted = true;
         lua_yield(L, 0);
         return;
     }
+    lua_sethook(t->co, hook, LUA_MASKCOUNT, 1); /* in case the error is caught there */
     lua_sethook(L, hook, LUA_MASKCOUNT, 1);
     luaL_error(L, "stopped: the time for this call is over");
 }
@@ -227,7 +248,7 @@ static void on_job(ah_job *job)
 
 ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of)
 {
-    ah_task *t = lua_newuserdatauv(L, sizeof *t, 2); /* -- f args t */
+    ah_task *t = lua_newuserdatauv(L, sizeof *t, 3); /* -- f args t */
 
     *t = (ah_task){.lua = h, .nargs = nargs};
     t->job = (ah_job){.fn = on_job, .of = of};
@@ -235,6 +256,7 @@ ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of)
     t->co = lua_newthread(L); /* -- f args t co */
     lua_setiuservalue(L, -2, 1);
     lua_sethook(t->co, hook, LUA_MASKCOUNT, HOOK_COUNT);
+    t->fence = (ah_fence){.hook = hook, .thread = t->co};
     lua_rawsetp(L, LUA_REGISTRYINDEX, t); /* -- f args */
     if (!lua_checkstack(t->co, nargs + 1))
         luaL_error(L, "too many arguments for a task");
