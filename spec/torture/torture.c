@@ -63,6 +63,8 @@ static const flow flows[] = {
     {"cancel around a run in a handler", IN_SCRIPT, false},
     {"two turns", IN_SCRIPT, false},
     {"failing tools", IN_SCRIPT, false},
+    {"a loop", IN_SCRIPT, false},
+    {"fenced in", IN_SCRIPT, false},
     {"last answer", IN_SCRIPT, false},
     {"messages", IN_SCRIPT, false},
     {"demo models", IN_SCRIPT, false},

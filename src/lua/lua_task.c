@@ -178,6 +178,16 @@ static int logged(lua_State *L)
     return 0;
 }
 
+static void read_failure(const ah_task *t, int status, ah_err *err)
+{
+    if (ah_fence_failed(&t->fence, status, err))
+        return;
+    if (status == LUA_ERRMEM)
+        ah_err_nomem(err);
+    else
+        ah_lua_read_error(t->co, -1, err);
+}
+
 static void fail(ah_task *t, int status)
 {
     ah_err err;
@@ -185,12 +195,7 @@ static void fail(ah_task *t, int status)
     lua_pushcfunction(t->lua->caller, logged);
     lua_pushlightuserdata(t->lua->caller, t);
     ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
-    if (ah_fence_failed(&t->fence, status, &err))
-        ;
-    else if (status == LUA_ERRMEM)
-        ah_err_nomem(&err);
-    else
-        ah_lua_read_error(t->co, -1, &err);
+    read_failure(t, status, &err);
     t->failed(t, &err);
     bury(t);
 }
