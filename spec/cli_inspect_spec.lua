@@ -144,7 +144,7 @@ describe("agenthost check", function()
         tools[i] = ah.tool { name = "t" .. i, description = "T.",
           full_description = ("x"):rep(%d) }
       end
-      ah.run { model = "%s/x", tools = tools, options = { stop = { %s } }, "x" }]]
+      ah.run { model = "%s/x", max_tools = 999, tools = tools, options = { stop = { %s } }, "x" }]]
     assert.same({
       "7: openai takes 128 tools at most, found 129",
       "7: openai takes 4 texts in options.stop at most, found 5",

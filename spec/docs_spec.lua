@@ -443,6 +443,7 @@ local IN_CODE = {
   ["answers of the model"] = "src/lua/lua_agent.c DEFAULT_ITERATIONS",
   ["tries of a request after the first"] = "src/lua/lua_agent.c DEFAULT_RETRIES",
   ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
+  ["restarts for injected tools"] = "src/run/inject.h AH_MAX_RESTARTS",
   ["the same call: warning"] = "src/run/guard.h AH_LOOP_WARN",
   ["the same call: end"] = "src/run/guard.h AH_LOOP_STOP",
   ["calls that a call is compared with"] = "src/run/guard.c window",
