@@ -549,13 +549,16 @@ describe("members", function()
     assert.same(table.pack(nil, false), table.pack(ahtest.members("[]", "a")))
   end)
 
-  it("are followed along a path", function()
-    assert.equal([[" \u0041"]], ahtest.path(TEXT, "a.b.c"))
-    assert.equal([["}]\""]], ahtest.path(TEXT, "skip.a"))
-    for _, path in ipairs { "a.b.c.d", "a..b", "n.x", "skip.b.a", "x.a", "", ".a" } do
-      assert.is_nil(ahtest.path(TEXT, path), path)
+  it("are found behind strings of every length, escapes and quotes in them", function()
+    for n = 0, 140 do
+      for _, odd in ipairs { "", '\\"', "\\\\", '\\u0022', "\u{e9}" } do
+        local value = ('"%s%s%s"'):format(("x"):rep(n), odd, ("y"):rep(n % 7))
+        local text = ('{"a":%s,"b":[%s,1],"c":2}'):format(value, value)
+        assert.equal(value, ahtest.member(text, "a"))
+        assert.equal("2", ahtest.member(text, "c"))
+        assert.equal(value, ahtest.member(text:sub(1, 5 + #value) .. "}", "a"))
+      end
     end
-    assert.equal("3", ahtest.path('{"":{"":3}}', "."))
   end)
 end)
 

@@ -13,7 +13,8 @@
 
 enum {
     SIGNIFICANT = 800, /* digits that can matter to a double: halfway cases have at most 767 */
-    MAX_EXPONENT = 20000
+    MAX_EXPONENT = 20000,
+    SHORT_STRING = 64 /* most are: not worth two calls of memchr */
 };
 
 size_t ah_utf8_len(const char *s, const char *end)
@@ -145,9 +146,13 @@ size_t ah_json_unescape_one(const char **pp, const char *end, char out[4])
 /* The closing quote of the string whose text begins at p, or `end`. */
 static const char *string_end(const char *p, const char *end, bool *escaped)
 {
-    const char *quote = memchr(p, '"', (size_t)(end - p)), *slash;
+    const char *near = skip_plain(p, end - p > SHORT_STRING ? p + SHORT_STRING : end);
+    const char *quote, *slash;
 
     *escaped = false;
+    if (near < end && *near == '"')
+        return near;
+    quote = memchr(near, '"', (size_t)(end - near));
     while (quote && (slash = memchr(p, '\\', (size_t)(quote - p)))) {
         *escaped = true;
         if (end - slash < 2)
@@ -326,17 +331,6 @@ bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t
                 *want[i].value = value;
     }
     return is_object;
-}
-
-ah_slice ah_json_path(ah_slice checked, const char *dotted)
-{
-    for (const char *dot; checked.p; dotted = dot + 1) {
-        dot = strchr(dotted, '.');
-        if (!dot)
-            return ah_json_member(checked, dotted);
-        checked = member(checked, (ah_slice){dotted, (size_t)(dot - dotted)});
-    }
-    return checked;
 }
 
 void ah_json_unescape(ah_slice raw, ah_buf *out)

@@ -75,7 +75,6 @@ typedef struct ah_json_wanted {
     ah_slice *value;
 } ah_json_wanted;
 bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n);
-ah_slice ah_json_path(ah_slice checked, const char *dotted); /* "a.b": members of members */
 
 /* Unescaped string appended to out. `raw` is the text between the quotes. */
 void ah_json_unescape(ah_slice raw, ah_buf *out);

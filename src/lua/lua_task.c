@@ -75,10 +75,8 @@ static void let_go(ah_waiter *w)
     ah_lua *h = w->keeper;
 
     w->keeper = NULL;
-    if (!h)
-        return;
-    lua_pushnil(h->caller);
-    lua_rawsetp(h->caller, LUA_REGISTRYINDEX, w); /* an existing key: allocates nothing */
+    if (h)
+        ah_lua_unref(h, &w->ref);
 }
 
 /* A run that was waited for ends with the wait; it is done later. */
@@ -130,8 +128,7 @@ static void bury(ah_task *t)
     lua_resetthread(t->co);
     ah_fence_leave(h, &t->fence);
     h->running = outer;
-    lua_pushnil(h->caller);
-    lua_rawsetp(h->caller, LUA_REGISTRYINDEX, t); /* an existing key: allocates nothing */
+    ah_lua_unref(h, &t->ref);
 }
 
 /* The results leave the coroutine first: it is over, and what raises on a thread that is
@@ -262,7 +259,7 @@ ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of)
     lua_setiuservalue(L, -2, 1);
     lua_sethook(t->co, hook, LUA_MASKCOUNT, HOOK_COUNT);
     t->fence = (ah_fence){.hook = hook, .thread = t->co};
-    lua_rawsetp(L, LUA_REGISTRYINDEX, t); /* -- f args */
+    t->ref = ah_lua_ref(L); /* -- f args */
     if (!lua_checkstack(t->co, nargs + 1))
         luaL_error(L, "too many arguments for a task");
     lua_xmove(L, t->co, nargs + 1);
@@ -276,7 +273,7 @@ ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of)
 
 void ah_task_keep(lua_State *L, ah_task *t)
 {
-    lua_rawgetp(L, LUA_REGISTRYINDEX, t); /* -- v t */
+    lua_rawgeti(L, LUA_REGISTRYINDEX, t->ref); /* -- v t */
     lua_insert(L, -2);
     lua_setiuservalue(L, -2, 2);
     lua_pop(L, 1);
@@ -309,7 +306,7 @@ ah_task *ah_task_of(lua_State *L)
 void ah_waiter_keep(lua_State *L, ah_waiter *w)
 {
     lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, w);
+    w->ref = ah_lua_ref(L);
     w->keeper = ah_lua_of(L);
 }
 

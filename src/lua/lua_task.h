@@ -14,6 +14,7 @@ typedef struct ah_waiter {
     ah_driven *scope; /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
     void (*leave)(struct ah_waiter *w); /* without a scope: nobody waits any more, stop what comes */
     ah_lua *keeper;                     /* ah_waiter_keep */
+    int ref;                            /* likewise: in the registry */
 } ah_waiter;
 
 /* Waits in L until w->done, then calls k and returns its results: return ah_lua_await(...). */
@@ -37,6 +38,7 @@ struct ah_task {
     int64_t deadline;      /* loop clock: its code is stopped then; 0: none */
     int64_t closing;       /* second deadline, while it is being closed; 0: not */
     int nargs;             /* on co, for the first resume */
+    int ref;               /* in the registry, which keeps it */
     bool running, stopped; /* stopped: nothing more is to be told of it */
     bool halted;           /* its code was interrupted, and does not go on */
     ah_fence fence;

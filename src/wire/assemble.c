@@ -24,10 +24,20 @@ void ah_usage_add(ah_usage *sum, const ah_usage *u)
 
 void ah_usage_print(const ah_usage *u, ah_buf *out)
 {
-    ah_buf_fmt(out, "{\"input\":%lld,\"cached_read\":%lld,\"cached_write\":%lld,", (long long)u->input,
-               (long long)u->cached_read, (long long)u->cached_write);
-    ah_buf_fmt(out, "\"output\":%lld,\"reasoning\":%lld,\"known\":%s}", (long long)u->output,
-               (long long)u->reasoning, u->known ? "true" : "false");
+    const struct {
+        const char *name;
+        int64_t n;
+    } counts[] = {{"{\"input\":", u->input},
+                  {",\"cached_read\":", u->cached_read},
+                  {",\"cached_write\":", u->cached_write},
+                  {",\"output\":", u->output},
+                  {",\"reasoning\":", u->reasoning}};
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        ah_buf_str(out, counts[i].name);
+        ah_buf_int(out, counts[i].n);
+    }
+    ah_buf_str(out, u->known ? ",\"known\":true}" : ",\"known\":false}");
 }
 
 void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secrets,
@@ -251,7 +261,9 @@ ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_ori
         put_part(&b, "refusal", ah_buf_slice(&a->refusal));
     ah_buf_char(&b, ']');
     put_calls(a, t, &b);
-    ah_buf_fmt(&b, ",\"stop\":\"%s\"", ah_stop_name(a->stop));
+    ah_buf_str(&b, ",\"stop\":\"");
+    ah_buf_str(&b, ah_stop_name(a->stop));
+    ah_buf_char(&b, '"');
     put_origin(origin, &b);
     ah_buf_str(&b, ",\"usage\":");
     ah_usage_print(&a->usage, &b);

@@ -99,20 +99,20 @@ static bool never_retry(ah_slice code)
     return false;
 }
 
-static int64_t count(ah_slice object, const char *key)
+static int64_t count(ah_slice literal)
 {
     ah_json_num n;
 
-    return ah_json_number(ah_json_member(object, key), &n) && n.is_int && n.i > 0 ? n.i : 0;
+    return literal.p && ah_json_number(literal, &n) && n.is_int && n.i > 0 ? n.i : 0;
 }
 
 /* An error that comes after a 200 may say itself what status it would have had. */
 static int named_status(ah_slice error)
 {
-    int64_t named = count(error, "status_code");
+    int64_t named = count(ah_json_member(error, "status_code"));
 
     if (!named)
-        named = count(error, "code");
+        named = count(ah_json_member(error, "code"));
     return named >= 400 && named < 600 ? (int)named : 0;
 }
 
@@ -159,17 +159,19 @@ static ah_status bad_response(reader *r, ah_err *err, const char *what)
 
 static void read_usage(ah_assembly *msg, ah_slice usage)
 {
-    ah_slice of_input, of_output;
-    const ah_json_wanted want[] = {{"prompt_tokens_details", &of_input},
+    ah_slice input, output, of_input, of_output;
+    const ah_json_wanted want[] = {{"prompt_tokens", &input},
+                                   {"completion_tokens", &output},
+                                   {"prompt_tokens_details", &of_input},
                                    {"completion_tokens_details", &of_output}};
 
-    ah_json_members(usage, want, 2);
+    ah_json_members(usage, want, 4);
     msg->usage = (ah_usage){
-        .input = count(usage, "prompt_tokens"),
-        .cached_read = count(of_input, "cached_tokens"),
-        .cached_write = count(of_input, "cache_write_tokens"),
-        .output = count(usage, "completion_tokens"),
-        .reasoning = count(of_output, "reasoning_tokens"),
+        .input = count(input),
+        .cached_read = count(ah_json_member(of_input, "cached_tokens")),
+        .cached_write = count(ah_json_member(of_input, "cache_write_tokens")),
+        .output = count(output),
+        .reasoning = count(ah_json_member(of_output, "reasoning_tokens")),
         .known = true,
     };
 }
@@ -197,22 +199,15 @@ static bool says(ah_slice value)
     return ah_json_kind_of(value) == AH_JSON_STRING && value.n > 2;
 }
 
-static ah_status read_function(ah_draft_call *c, ah_slice function, ah_err *err)
+static ah_status read_arguments(ah_draft_call *c, ah_slice arguments, ah_err *err)
 {
-    ah_slice name, arguments;
-    const ah_json_wanted want[] = {{"name", &name}, {"arguments", &arguments}};
-    ah_json_kind kind;
-    ah_status st = AH_OK;
+    ah_json_kind kind = ah_json_kind_of(arguments);
 
-    ah_json_members(function, want, 2);
-    kind = ah_json_kind_of(arguments);
-    if (says(name))
-        st = ah_assembly_call_name(c, ah_json_inside(name), err);
-    if (st == AH_OK && kind == AH_JSON_STRING)
-        st = ah_assembly_call_arguments(c, ah_json_inside(arguments), err);
-    else if (st == AH_OK && kind != AH_JSON_END && kind != AH_JSON_NULL)
-        st = ah_assembly_call_value(c, arguments, err); /* some servers send the object itself */
-    return st;
+    if (kind == AH_JSON_STRING)
+        return ah_assembly_call_arguments(c, ah_json_inside(arguments), err);
+    if (kind != AH_JSON_END && kind != AH_JSON_NULL)
+        return ah_assembly_call_value(c, arguments, err); /* some servers send the object itself */
+    return AH_OK;
 }
 
 /* Does a fragment that goes by the number of `c` begin another call? Some servers number
@@ -227,64 +222,71 @@ static bool begins_another(const ah_draft_call *c, ah_slice id, ah_slice name, b
            !ah_slice_eq(ah_json_inside(id), ah_buf_slice(&c->id));
 }
 
+/* A call as it came: the members' values. */
+typedef struct received_call {
+    ah_slice id, index, name, arguments;
+} received_call;
+
 /* The call a fragment of a stream belongs to. */
-static ah_status find_call(ah_assembly *msg, ah_slice call, ah_draft_call **out, ah_err *err)
+static ah_status find_call(ah_assembly *msg, const received_call *came, ah_draft_call **out, ah_err *err)
 {
-    ah_slice name = ah_json_path(call, "function.name");
     ah_json_num index = {0};
-    bool numbered = ah_json_number(ah_json_member(call, "index"), &index) && index.is_int;
+    bool numbered = ah_json_number(came->index, &index) && index.is_int;
     int64_t number = numbered || !msg->n ? index.i : msg->call[msg->n - 1].index;
     ah_status st = ah_assembly_call(msg, number, out, err);
 
-    if (st == AH_OK && begins_another(*out, ah_json_member(call, "id"), name, numbered))
+    if (st == AH_OK && begins_another(*out, came->id, came->name, numbered))
         st = ah_assembly_add_call(msg, number, out, err);
     return st;
 }
 
 static ah_status read_call(reader *r, ah_slice call, ah_err *err)
 {
-    ah_slice id = ah_json_member(call, "id");
+    received_call came;
+    ah_slice function;
+    const ah_json_wanted want[] = {{"id", &came.id}, {"index", &came.index}, {"function", &function}};
+    const ah_json_wanted inner[] = {{"name", &came.name}, {"arguments", &came.arguments}};
     ah_draft_call *c;
     ah_status st;
 
+    ah_json_members(call, want, 3);
+    ah_json_members(function, inner, 2);
     if (r->events)
-        st = find_call(r->base.msg, call, &c, err);
+        st = find_call(r->base.msg, &came, &c, err);
     else /* each is whole, whatever number it bears */
         st = ah_assembly_add_call(r->base.msg, (int64_t)r->base.msg->n, &c, err);
-    if (st == AH_OK && says(id))
-        st = ah_assembly_call_id(c, ah_json_inside(id), err);
-    if (st == AH_OK)
-        st = read_function(c, ah_json_member(call, "function"), err);
-    return st;
+    if (st == AH_OK && says(came.id))
+        st = ah_assembly_call_id(c, ah_json_inside(came.id), err);
+    if (st == AH_OK && says(came.name))
+        st = ah_assembly_call_name(c, ah_json_inside(came.name), err);
+    return st == AH_OK ? read_arguments(c, came.arguments, err) : st;
 }
 
-static ah_status read_calls(reader *r, ah_slice calls, ah_err *err)
+/* Reads the objects of the array whose bracket was just read, in place: long answers are
+ * passed over as seldom as can be. Anything else in it means nothing to us. */
+static ah_status read_each(reader *r, ah_json_reader *it,
+                           ah_status (*read)(reader *r, ah_slice object, ah_err *err), ah_err *err)
 {
-    ah_json_reader it = ah_json_read(calls);
-    ah_json_token t = ah_json_next(&it);
+    ah_json_token t = ah_json_next(it);
     ah_status st = AH_OK;
 
-    if (t.kind != AH_JSON_ARRAY)
-        return AH_OK;
-    for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it))
-        st = read_call(r, ah_json_skip(&it, t), err);
+    for (; st == AH_OK && t.kind != AH_JSON_ARRAY_END && t.kind != AH_JSON_END; t = ah_json_next(it)) {
+        ah_slice value = ah_json_skip(it, t);
+
+        if (t.kind == AH_JSON_OBJECT)
+            st = read(r, value, err);
+    }
     return st;
 }
 
 /* Some servers send a list of parts where OpenAI sends a string. */
-static ah_status read_parts(reader *r, ah_slice parts, ah_err *err)
+static ah_status read_part(reader *r, ah_slice part, ah_err *err)
 {
-    ah_json_reader it = ah_json_read(parts);
-    ah_json_token t = ah_json_next(&it);
-    ah_status st = AH_OK;
+    ah_slice text = ah_json_member(part, "text");
 
-    for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it)) {
-        ah_slice text = ah_json_member(ah_json_skip(&it, t), "text");
-
-        if (ah_json_kind_of(text) == AH_JSON_STRING)
-            st = ah_assembly_text(r->base.msg, ah_json_inside(text), err);
-    }
-    return st;
+    if (ah_json_kind_of(text) != AH_JSON_STRING)
+        return AH_OK;
+    return ah_assembly_text(r->base.msg, ah_json_inside(text), err);
 }
 
 /* A delta of a stream or the message of a whole answer: the same members. */
@@ -298,16 +300,17 @@ static ah_status read_message(reader *r, ah_slice message, ah_err *err)
         return AH_OK;
     for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it)) {
         ah_json_token t = ah_json_next(&it);
-        ah_slice v = ah_json_skip(&it, t);
 
         if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "content"))
             st = ah_assembly_text(r->base.msg, t.raw, err);
-        else if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "content"))
-            st = read_parts(r, v, err);
         else if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "refusal"))
             st = ah_assembly_refusal(r->base.msg, t.raw, err);
+        else if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "content"))
+            st = read_each(r, &it, read_part, err);
         else if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "tool_calls"))
-            st = read_calls(r, v, err);
+            st = read_each(r, &it, read_call, err);
+        else
+            ah_json_skip(&it, t);
     }
     return st;
 }
@@ -333,15 +336,21 @@ static ah_status read_choice(reader *r, ah_slice choice, ah_err *err)
     return st;
 }
 
-static ah_status read_choices(reader *r, ah_slice choices, ah_err *err)
+/* What stands beside the choices. */
+static ah_status read_member(reader *r, ah_json_token key, ah_json_kind kind, ah_slice value,
+                             ah_err *err)
 {
-    ah_json_reader it = ah_json_read(choices);
-    ah_json_token t = ah_json_next(&it);
-    ah_status st = AH_OK;
+    ah_slice usage = {0};
 
-    for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it))
-        st = read_choice(r, ah_json_skip(&it, t), err);
-    return st;
+    if (kind != AH_JSON_NULL && ah_json_token_is(key, "error"))
+        return provider_error(r, value, err);
+    if (kind == AH_JSON_OBJECT && ah_json_token_is(key, "usage"))
+        usage = value;
+    else if (kind == AH_JSON_OBJECT && ah_json_token_is(key, "x_groq"))
+        usage = ah_json_member(value, "usage");
+    if (ah_json_kind_of(usage) == AH_JSON_OBJECT)
+        read_usage(r->base.msg, usage);
+    return AH_OK;
 }
 
 static ah_status read_document(reader *r, ah_slice doc, ah_err *err)
@@ -354,17 +363,11 @@ static ah_status read_document(reader *r, ah_slice doc, ah_err *err)
         return bad_response(r, err, "expected a JSON object as answer");
     for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it)) {
         ah_json_token t = ah_json_next(&it);
-        ah_slice v = ah_json_skip(&it, t);
 
-        if (t.kind != AH_JSON_NULL && ah_json_token_is(key, "error"))
-            st = provider_error(r, v, err);
-        else if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "choices"))
-            st = read_choices(r, v, err);
-        else if (t.kind == AH_JSON_OBJECT && ah_json_token_is(key, "usage"))
-            read_usage(r->base.msg, v);
-        else if (ah_json_kind_of(ah_json_member(v, "usage")) == AH_JSON_OBJECT &&
-                 ah_json_token_is(key, "x_groq"))
-            read_usage(r->base.msg, ah_json_member(v, "usage"));
+        if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "choices"))
+            st = read_each(r, &it, read_choice, err);
+        else
+            st = read_member(r, key, t.kind, ah_json_skip(&it, t), err);
     }
     return st;
 }
