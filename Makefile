@@ -110,11 +110,11 @@ $(BUILD)/httpd: spec/support/httpd.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS)
 
-$(BUILD)/raw: bench/raw.c
+$(BUILD)/raw: $(wildcard bench/raw*.c) bench/raw.h
 	@mkdir -p $(@D)
-	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(DEP_LIBS)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $(filter %.c,$^) -o $@ $(ALL_LDFLAGS) $(DEP_LIBS)
 
-$(BUILD)/schema: bench/schema.c $(LIB_OBJ)
+$(BUILD)/many $(BUILD)/schema: $(BUILD)/%: bench/%.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
@@ -181,7 +181,7 @@ else
 	@build/fuzz/$* $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
 endif
 
-bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw $(BUILD)/schema
+bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw $(BUILD)/many $(BUILD)/schema
 	@AGENTHOST_BUILD=$(BUILD) $(LUA) bench/bench.lua $(BENCH)
 
 # Each tool where it is present; the floors of the house always.
@@ -192,7 +192,7 @@ lint:
 	  clang -fsyntax-only $(ALL_CFLAGS) $$f || exit 1; done; else echo "lint: no clang here"; fi
 	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $(FORMATTED); else echo "lint: no clang-format here"; fi
 
-FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c fuzz/*.c bench/*.c)
+FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c fuzz/*.c bench/*.c bench/*.h)
 format:
 	clang-format -i $(FORMATTED)
 
