@@ -1097,7 +1097,8 @@ static void write_port(const char *file, int port)
     add(&part, file, strlen(file));
     add(&part, ".part", 5);
     f = fopen(part.p, "w");
-    if (!f || fprintf(f, "port %d pid %ld\n", port, (long)getpid()) < 0 || fclose(f) != 0 || rename(part.p, file) < 0)
+    if (!f || fprintf(f, "port %d pid %ld\n", port, (long)getpid()) < 0 || fclose(f) != 0 ||
+        rename(part.p, file) < 0)
         die("cannot write %s: %s", file, strerror(errno));
     clear(&part);
 }

@@ -71,15 +71,24 @@ ah_slice ah_json_member(ah_slice checked_object, const char *key); /* value's te
                                                                        or not an object */
 /* Several members in one pass; absent ones get .p NULL. False when it is no object. */
 typedef struct ah_json_wanted {
-    const char *key;
+    const char *key; /* no NUL in it */
     ah_slice *value;
 } ah_json_wanted;
 bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n);
+/* The same, of the object whose bracket r has just read; r is behind its end then. */
+void ah_json_rest_members(ah_json_reader *r, const ah_json_wanted *want, size_t n);
 
 /* Unescaped string appended to out. `raw` is the text between the quotes. */
 void ah_json_unescape(ah_slice raw, ah_buf *out);
-/* Is the token's (unescaped) string this literal? Needs no memory. */
-bool ah_json_token_is(ah_json_token t, const char *lit);
+/* Does the raw text between quotes, unescaped, say this? Needs no memory. */
+bool ah_json_spells(ah_slice raw, const char *lit);
+/* Is the token's (unescaped) string this literal? Inline: it is asked of every key. */
+static inline bool ah_json_token_is(ah_json_token t, const char *lit)
+{
+    if (t.kind != AH_JSON_STRING && t.kind != AH_JSON_KEY)
+        return false;
+    return t.escaped ? ah_json_spells(t.raw, lit) : ah_slice_is(t.raw, lit);
+}
 /* A string value's text (with quotes) unescaped onto out; false (and nothing) when it is no string. */
 bool ah_json_string(ah_slice value, ah_buf *out);
 /* What is between the quotes of a string value. */

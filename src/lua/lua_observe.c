@@ -31,7 +31,7 @@ static void push_field(lua_State *L, const ah_field *f)
 
 static void push_event(lua_State *L, const ah_event *e)
 {
-    lua_createtable(L, 0, 4 + (int)e->n);
+    lua_createtable(L, 0, (e->parent ? 4 : 3) + (int)e->n);
     lua_pushstring(L, ah_event_name(e->type));
     lua_setfield(L, -2, "type");
     lua_pushinteger(L, e->run);

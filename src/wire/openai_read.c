@@ -240,7 +240,7 @@ static ah_status find_call(ah_assembly *msg, const received_call *came, ah_draft
     return st;
 }
 
-static ah_status read_call(reader *r, ah_slice call, ah_err *err)
+static ah_status read_call(reader *r, ah_json_reader *it, ah_err *err)
 {
     received_call came;
     ah_slice function;
@@ -249,7 +249,7 @@ static ah_status read_call(reader *r, ah_slice call, ah_err *err)
     ah_draft_call *c;
     ah_status st;
 
-    ah_json_members(call, want, 3);
+    ah_json_rest_members(it, want, 3);
     ah_json_members(function, inner, 2);
     if (r->events)
         st = find_call(r->base.msg, &came, &c, err);
@@ -262,28 +262,31 @@ static ah_status read_call(reader *r, ah_slice call, ah_err *err)
     return st == AH_OK ? read_arguments(c, came.arguments, err) : st;
 }
 
+/* Reads an object whose bracket was just read, to its end. */
+typedef ah_status (*read_fn)(reader *r, ah_json_reader *it, ah_err *err);
+
 /* Reads the objects of the array whose bracket was just read, in place: long answers are
  * passed over as seldom as can be. Anything else in it means nothing to us. */
-static ah_status read_each(reader *r, ah_json_reader *it,
-                           ah_status (*read)(reader *r, ah_slice object, ah_err *err), ah_err *err)
+static ah_status read_each(reader *r, ah_json_reader *it, read_fn read, ah_err *err)
 {
     ah_json_token t = ah_json_next(it);
     ah_status st = AH_OK;
 
-    for (; st == AH_OK && t.kind != AH_JSON_ARRAY_END && t.kind != AH_JSON_END; t = ah_json_next(it)) {
-        ah_slice value = ah_json_skip(it, t);
-
+    for (; st == AH_OK && t.kind != AH_JSON_ARRAY_END && t.kind != AH_JSON_END; t = ah_json_next(it))
         if (t.kind == AH_JSON_OBJECT)
-            st = read(r, value, err);
-    }
+            st = read(r, it, err);
+        else
+            ah_json_skip(it, t);
     return st;
 }
 
 /* Some servers send a list of parts where OpenAI sends a string. */
-static ah_status read_part(reader *r, ah_slice part, ah_err *err)
+static ah_status read_part(reader *r, ah_json_reader *it, ah_err *err)
 {
-    ah_slice text = ah_json_member(part, "text");
+    ah_slice text;
+    const ah_json_wanted want[] = {{"text", &text}};
 
+    ah_json_rest_members(it, want, 1);
     if (ah_json_kind_of(text) != AH_JSON_STRING)
         return AH_OK;
     return ah_assembly_text(r->base.msg, ah_json_inside(text), err);
@@ -316,7 +319,7 @@ static ah_status read_message(reader *r, ah_slice message, ah_err *err)
 }
 
 /* One of possibly several choices: only the first answer (index 0) is ours. */
-static ah_status read_choice(reader *r, ah_slice choice, ah_err *err)
+static ah_status read_choice(reader *r, ah_json_reader *it, ah_err *err)
 {
     ah_slice reason, message, number;
     const ah_json_wanted want[] = {
@@ -324,7 +327,7 @@ static ah_status read_choice(reader *r, ah_slice choice, ah_err *err)
     ah_json_num index;
     ah_status st;
 
-    ah_json_members(choice, want, 3);
+    ah_json_rest_members(it, want, 3);
     if (ah_json_number(number, &index) && index.d != 0)
         return AH_OK;
     r->chosen = true;
@@ -340,16 +343,16 @@ static ah_status read_choice(reader *r, ah_slice choice, ah_err *err)
 static ah_status read_member(reader *r, ah_json_token key, ah_json_kind kind, ah_slice value,
                              ah_err *err)
 {
-    ah_slice usage = {0};
-
     if (kind != AH_JSON_NULL && ah_json_token_is(key, "error"))
         return provider_error(r, value, err);
-    if (kind == AH_JSON_OBJECT && ah_json_token_is(key, "usage"))
-        usage = value;
-    else if (kind == AH_JSON_OBJECT && ah_json_token_is(key, "x_groq"))
-        usage = ah_json_member(value, "usage");
-    if (ah_json_kind_of(usage) == AH_JSON_OBJECT)
-        read_usage(r->base.msg, usage);
+    if (kind != AH_JSON_OBJECT)
+        return AH_OK;
+    if (ah_json_token_is(key, "x_groq"))
+        value = ah_json_member(value, "usage");
+    else if (!ah_json_token_is(key, "usage"))
+        return AH_OK;
+    if (ah_json_kind_of(value) == AH_JSON_OBJECT)
+        read_usage(r->base.msg, value);
     return AH_OK;
 }
 
