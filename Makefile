@@ -124,6 +124,8 @@ $(BUILD)/torture: spec/torture/torture.c $(wildcard spec/torture/*.h) $(LIB_OBJ)
 
 FUZZERS := $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
+# Per cent of the lines of the C core; it may only rise.
+LEAST_COVERAGE := 94
 # What needs neither Lua nor libcurl nor a descriptor.
 FUZZED_SRC := $(filter-out src/lua/% src/wire/http%.c src/run/driver.c src/run/host.c src/base/loop.c,$(LIB_SRC))
 
@@ -160,6 +162,13 @@ check-poll:
 # Every allocation fails once, and from there on.
 check-torture:
 	@$(MAKE) --no-print-directory BUILD=build/torture CFLAGS="-O1 -g" EXTRA="$(ASAN)" run-torture
+
+# Lines that the specs run; those of the README build programs of their own.
+coverage:
+	@rm -rf build/coverage/src
+	@$(MAKE) --no-print-directory BUILD=build/coverage CFLAGS="-O0 -g" EXTRA=--coverage \
+	  SPECS="$(filter-out spec/readme_spec.lua,$(wildcard spec/*_spec.lua))" test
+	@$(LUA) spec/support/coverage.lua build/coverage $(LEAST_COVERAGE)
 
 run-torture: $(BUILD)/torture
 	@$(BUILD)/torture
@@ -241,11 +250,12 @@ help:
 	@echo "make check-asan   all specs under ASan and UBSan"
 	@echo "make check-poll   the specs of waiting with poll(2) in place of epoll"
 	@echo "make check-torture every allocation fails, once and from there on"
+	@echo "make coverage     lines of the C sources that the specs run"
 	@echo "make fuzz         each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make lint, format, man, install (PREFIX, DESTDIR), uninstall, clean"
 	@echo "make ci           check, check-poll, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all test check check-poll check-asan asan-specs check-torture run-torture fuzz bench lint format ci man install uninstall clean help
+.PHONY: all test check check-poll check-asan asan-specs check-torture run-torture coverage fuzz bench lint format ci man install uninstall clean help
 .SECONDARY:

@@ -108,6 +108,13 @@ local function types(events)
 end
 
 describe("a request", function()
+  it("carries options of any length", function()
+    local s <close> = serve(server.chat_text "ok")
+    local stop = { ("word "):rep(100), "\u{263a}" }
+    assert(run(s, { options = { stop = stop } }))
+    assert.same(stop, { table.unpack(s:requests()[1]:json().stop) })
+  end)
+
   it("is a POST to base_url/chat/completions with key, model and messages", function()
     local s <close> = serve(server.chat_text("hello"))
     local reply = assert(run(s, { system = "Be brief.", 'Say "hi"\n' }))

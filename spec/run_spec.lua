@@ -340,6 +340,14 @@ describe("a handler's result", function()
     assert.matches("its result does not match", r.content)
   end)
 
+  it("over 64 KiB is cut between characters only", function()
+    for pad = 0, 3 do
+      local r = result_of(function() return ("x"):rep(pad) .. ("\u{263a}"):rep(30000) end)
+      assert.is_true(#r.content <= 64 * 1024 + 64 and utf8.len(r.content) ~= nil)
+      assert.matches("bytes left out", r.content)
+    end
+  end)
+
   it("over 64 KiB is cut in the middle, with the size", function()
     local r = result_of(function()
       return ("a"):rep(50000) .. ("z"):rep(50000)
@@ -952,6 +960,19 @@ describe("observers", function()
     local text = table.concat(lines, "\n")
     assert.matches("info run %d+ done after 1 model calls", text)
     assert.matches('debug event {"type":"start","run":%d+,', text)
+  end)
+
+  it("may be called `log`, and get each record as one line of 4 KiB at most", function()
+    local longest = ""
+    assert.is_nil(ah.run {
+      model = ah.scripted { { fail = { message = ("\u{263a}\n"):rep(3000) } } },
+      log = function(_, line)
+        assert.is_nil(line:find "\n")
+        longest = #line > #longest and line or longest
+      end,
+      "go",
+    })
+    assert.is_true(#longest > 900 and #longest < 4096 and utf8.len(longest) ~= nil)
   end)
 end)
 
