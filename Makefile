@@ -128,6 +128,12 @@ FUZZ_SECONDS ?= 20
 LEAST_COVERAGE := 94
 # What needs neither Lua nor libcurl nor a descriptor.
 FUZZED_SRC := $(filter-out src/lua/% src/wire/http%.c src/run/driver.c src/run/host.c src/base/loop.c,$(LIB_SRC))
+FUZZED_LIBS := $(shell $(PKG_CONFIG) --libs libcjson) $(PCRE2_LIBS)
+# Lua values need all of it.
+fuzz-value: FUZZED_SRC := $(LIB_SRC) $(BUILD)/lua_sources.c
+fuzz-value: FUZZED_LIBS := $(LUA_LIBS) $(DEP_LIBS)
+fuzz-value: $(BUILD)/lua_sources.c
+FUZZ_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -pthread -Isrc -Iinclude $(LUA_CFLAGS) $(DEP_CFLAGS)
 
 # libFuzzer where clang has it, else the cases kept in fuzz/seeds are replayed.
 HAS_FUZZER = $(shell echo 'int LLVMFuzzerTestOneInput(const char *p, long n){(void)p;return n<0;}' | \
@@ -178,15 +184,15 @@ fuzz: $(FUZZERS:%=fuzz-%)
 fuzz-%: fuzz/fuzz_%.c
 	@mkdir -p build/fuzz/$*.new
 ifeq ($(HAS_FUZZER),yes)
-	@clang -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) \
-	  -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $< $(FUZZED_SRC) -lcjson $(PCRE2_LIBS) -o build/fuzz/$*
+	@clang $(FUZZ_CFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+	  $< $(FUZZED_SRC) $(FUZZED_LIBS) -o build/fuzz/$*
 	@echo "  FUZZ $* for $(FUZZ_SECONDS) s"
 	@build/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -artifact_prefix=build/fuzz/$*- \
 	  build/fuzz/$*.new $(wildcard fuzz/seeds/$*) > build/fuzz/$*.log 2>&1 || { tail -40 build/fuzz/$*.log; exit 1; }
 	@grep -o 'Done [0-9]* runs in [0-9]* second' build/fuzz/$*.log | sed 's/^/  fuzz $*: no finding, /'
 
 else
-	@$(CC) -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) $(ASAN) $< fuzz/replay.c $(FUZZED_SRC) -lcjson $(PCRE2_LIBS) -o build/fuzz/$*
+	@$(CC) $(FUZZ_CFLAGS) $(ASAN) $< fuzz/replay.c $(FUZZED_SRC) $(FUZZED_LIBS) -o build/fuzz/$*
 	@build/fuzz/$* $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
 endif
 
