@@ -176,6 +176,10 @@ coverage:
 	  SPECS="$(filter-out spec/readme_spec.lua,$(wildcard spec/*_spec.lua))" test
 	@$(LUA) spec/support/coverage.lua build/coverage $(LEAST_COVERAGE)
 
+# Does a process that goes on and on grow?
+soak: $(SPEC_NEEDS)
+	@SOAK_TURNS=20000 $(RUN_SPECS) spec/soak_spec.lua
+
 run-torture: $(BUILD)/torture
 	@$(BUILD)/torture
 
@@ -257,11 +261,12 @@ help:
 	@echo "make check-poll   the specs of waiting with poll(2) in place of epoll"
 	@echo "make check-torture every allocation fails, once and from there on"
 	@echo "make coverage     lines of the C sources that the specs run"
+	@echo "make soak         20,000 turns in one process: growth and descriptors"
 	@echo "make fuzz         each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make lint, format, man, install (PREFIX, DESTDIR), uninstall, clean"
 	@echo "make ci           check, check-poll, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all test check check-poll check-asan asan-specs check-torture run-torture coverage fuzz bench lint format ci man install uninstall clean help
+.PHONY: all test check check-poll check-asan asan-specs check-torture run-torture coverage soak fuzz bench lint format ci man install uninstall clean help
 .SECONDARY:

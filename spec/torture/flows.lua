@@ -530,6 +530,37 @@ flows["schemas"] = {
   end,
 }
 
+flows["observers"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.types, s.warnings = {}, 0
+    s.agent = ah.agent {
+      model = calling({ call("weather", { city = "Rome" }), call "wether" }, "done"),
+      tools = { weather_tool() },
+      on = function(e)
+        s.types[e.type] = ah.json.encode(e)
+        s.warnings = s.warnings + (e.type == "warning" and 1 or 0)
+        if e.type == "usage" or e.type == "warning" then
+          error("no " .. e.type)
+        end
+      end,
+      log = function(level, line)
+        s.last = level .. line
+        error "no log"
+      end,
+    }
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+    ah.log("info", "told")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.types.tool_invoked:find('"arguments"', 1, true) and s.types.done, "events")
+      assert(s.warnings == 2 and s.last, "warnings")
+    end
+  end,
+}
+
 flows["json"] = {
   attempt = function(s)
     ah = require "agenthost"

@@ -70,6 +70,7 @@ static const flow flows[] = {
     {"demo models", IN_SCRIPT, false},
     {"declarations", IN_SCRIPT, false},
     {"schemas", IN_SCRIPT, false},
+    {"observers", IN_SCRIPT, false},
     {"json", IN_SCRIPT, false},
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},
