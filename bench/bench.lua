@@ -181,9 +181,9 @@ local function many(size)
   return {
     key = "many", title = ("%d at once"):format(n), server = { turns = turns, delay = 100 },
     run = {
-      raw = function(base) return figures(RAW, "many", base .. "/%ld" .. PATH, n, turns) end,
+      raw = function(base) return figures(RAW, "many", base, n, turns) end,
       agenthost = function(base)
-        return figures(MANY, ROOT .. "bench/many.lua", base .. "/%d", n, turns)
+        return figures(MANY, ROOT .. "bench/many.lua", base, n, turns)
       end,
     },
     rows = {

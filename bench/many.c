@@ -2,7 +2,8 @@
  * its own, in one thread. It stands on the library's own floors, not on the public header:
  * it makes the tasks and steps the host itself, as a program with a loop of its own does.
  *
- *   many SCRIPT URL CONVERSATIONS TURNS   prints its figures as JSON; URL holds one %d
+ *   many SCRIPT BASE CONVERSATIONS TURNS   prints its figures as JSON; the n-th has its model
+ *                                          at BASE/n
  *
  * The first conversation, alone, is not counted; memory is how far the peak has risen
  * after it. */
@@ -16,7 +17,7 @@
 #include "lua/lua_task.h"
 
 typedef struct bench {
-    const char *script, *url;
+    const char *script, *base;
     long from, n, turns; /* of this round */
     long left;
 } bench;
@@ -59,7 +60,7 @@ static int begin_all(lua_State *L)
         ah_task *t;
 
         lua_pushvalue(L, 2);
-        lua_pushfstring(L, b->url, (int)(b->from + i));
+        lua_pushfstring(L, "%s/%d", b->base, (int)(b->from + i));
         lua_pushinteger(L, b->turns);
         t = ah_task_new(h, L, 2, NULL);
         t->settled = settled;
@@ -123,9 +124,9 @@ int main(int argc, char **argv)
     ah_lua *h;
 
     if (argc != 5)
-        fail("usage: many SCRIPT URL CONVERSATIONS TURNS");
+        fail("usage: many SCRIPT BASE CONVERSATIONS TURNS");
     b.script = argv[1];
-    b.url = argv[2];
+    b.base = argv[2];
     b.turns = atol(argv[4]);
     many_files();
     if (ah_open(NULL, &host) != AH_OK)

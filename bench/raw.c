@@ -3,10 +3,10 @@
  *
  *   raw loop URL CONVERSATIONS TURNS TOOLS [--keep]   one after the other
  *   raw stream URL TIMES                              one streamed answer, TIMES times
- *   raw many URL CONVERSATIONS TURNS                  all at once; URL holds one %ld
+ *   raw many BASE CONVERSATIONS TURNS                 all at once, the n-th with a model at BASE/n
  *   raw run N COMMAND [ARG...]                        a command N times: the means
  *
- * URL is the whole address of the endpoint. "late" figures are those of each conversation
+ * URL is the whole address of the endpoint; at BASE/n it is BASE/n/chat/completions. "late" figures are those of each conversation
  * after its first TURNS / 2 calls: what a turn costs when the history is long. Without
  * --keep every request prints the whole message tree; with it, the printed text of old
  * messages is kept and only new ones are printed. */
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "run") == 0 && argc >= 4 && atol(argv[2]) > 0)
         return run_command(atol(argv[2]), argv + 3);
     fputs("usage: raw loop URL CONVERSATIONS TURNS TOOLS [--keep] | stream URL TIMES |\n"
-          "           many URL CONVERSATIONS TURNS | run N COMMAND [ARG...]\n",
+          "           many BASE CONVERSATIONS TURNS | run N COMMAND [ARG...]\n",
           stderr);
     return 2;
 }

@@ -66,6 +66,6 @@ void converse_ask(conversation *c, CURL *curl);
 bool converse_answer(conversation *c, CURL *curl, CURLcode code);
 
 int run_stream(const char *url, long times);
-int run_many(const char *url, long conversations, long turns);
+int run_many(const char *base, long conversations, long turns);
 
 #endif

@@ -30,10 +30,9 @@ static void ask(party *p, CURLM *multi)
         die("failed", "curl_multi_add_handle");
 }
 
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-static void begin(party *p, const talk *t, const char *url, long number, CURLM *multi)
+static void begin(party *p, const talk *t, const char *base, long number, CURLM *multi)
 {
-    snprintf(p->url, sizeof p->url, url, number);
+    snprintf(p->url, sizeof p->url, "%s/%ld/chat/completions", base, number);
     converse_open(&p->talk, t);
     p->curl = talk_curl(t);
     curl_easy_setopt(p->curl, CURLOPT_URL, p->url);
@@ -72,13 +71,13 @@ static void serve(CURLM *multi, long left)
     }
 }
 
-static void talk_all(const talk *t, const char *url, long from, long n)
+static void talk_all(const talk *t, const char *base, long from, long n)
 {
     party *all = must(calloc((size_t)n, sizeof *all));
     CURLM *multi = must(curl_multi_init());
 
     for (long i = 0; i < n; i++)
-        begin(&all[i], t, url, from + i, multi);
+        begin(&all[i], t, base, from + i, multi);
     serve(multi, n);
     for (long i = 0; i < n; i++) {
         curl_easy_cleanup(all[i].curl);
@@ -88,18 +87,18 @@ static void talk_all(const talk *t, const char *url, long from, long n)
     free(all);
 }
 
-int run_many(const char *url, long conversations, long turns)
+int run_many(const char *base, long conversations, long turns)
 {
     figures start, all;
     long before;
     talk t;
 
     many_files();
-    talk_open(&t, url, turns, 2, false);
-    talk_all(&t, url, 0, 1);
+    talk_open(&t, base, turns, 2, false);
+    talk_all(&t, base, 0, 1);
     before = peak_kb(RUSAGE_SELF);
     start = now(RUSAGE_SELF);
-    talk_all(&t, url, 1, conversations);
+    talk_all(&t, base, 1, conversations);
     all = since(start, RUSAGE_SELF);
     printf("{\"wall_ms\":%.3f,\"cpu_ms\":%.3f,\"kb_each\":%.3f}\n", all.wall, all.cpu,
            (double)(peak_kb(RUSAGE_SELF) - before) / (double)conversations);

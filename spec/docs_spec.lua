@@ -14,6 +14,23 @@ for _, name in ipairs { "events", "filesystem", "limits", "lua", "scripted", "tr
   markdown.describe("docs/" .. name .. ".md")
 end
 
+describe("docs/performance.md", function()
+  local PERFORMANCE = markdown.read("docs/performance.md")
+
+  it("describes the measures of `make bench`, and no others", function()
+    local list = markdown.read("bench/bench.lua"):match("local ORDER = (%b{})")
+    local measures = {}
+    for name in list:gmatch('"(%a+)"') do
+      measures[name] = true
+    end
+    local described = {}
+    for _, row in ipairs(markdown.tables(PERFORMANCE)[1]) do
+      described[markdown.names(row[1])[1]] = true
+    end
+    assert.same(measures, described)
+  end)
+end)
+
 -- -- helpers ------------------------------------------------------------------------------
 
 local function set(list)
