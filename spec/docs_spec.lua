@@ -7,10 +7,13 @@ local EVENTS = markdown.read("docs/events.md")
 local LIMITS = markdown.read("docs/limits.md")
 local LUA = markdown.read("docs/lua.md")
 local FILES = markdown.read("docs/filesystem.md")
+local PROMPTS = markdown.read("docs/prompts.md")
 local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
-for _, name in ipairs { "events", "filesystem", "limits", "lua", "scripted", "transcript" } do
+for _, name in ipairs {
+  "events", "filesystem", "limits", "lua", "prompts", "scripted", "transcript",
+} do
   markdown.describe("docs/" .. name .. ".md")
 end
 
@@ -356,6 +359,21 @@ describe("docs/lua.md", function()
         fields[name] = 1
       end
     end
+    for _, wrong in ipairs {
+      function()
+        ah.prompt { ah.section { key = "a", tools = { echo_tool() } },
+          ah.section { key = "b", tools = { echo_tool() } } }
+      end,
+      function()
+        ah.prompt { ah.section { key = "a", template = "${x}" } }
+      end,
+    } do
+      local _, err = pcall(wrong)
+      for name in pairs(err) do
+        assert.truthy(fields[name], name)
+        fields[name] = 1
+      end
+    end
     fields.is = nil
     for name, found in pairs(fields) do
       assert.equal(1, found, name .. " was never seen")
@@ -566,6 +584,39 @@ describe("docs/limits.md", function()
         end
       end
     end
+  end)
+end)
+
+-- -- prompts -----------------------------------------------------------------------------
+
+describe("docs/prompts.md", function()
+  it("has the fields of ah.section, ah.tools_section and ah.prompt", function()
+    local section = names_in(PROMPTS, "## Sections", 1)
+    assert.same(fields_of("src/lua/lua_section.c", "ah.section"), section)
+    section.body, section.description = nil, true
+    assert.same(fields_of("src/lua/lua_section.c", "ah.tools_section"), section)
+    assert.same(fields_of("src/lua/lua_prompt.c", "ah.prompt"), names_in(PROMPTS, "## Prompts", 1))
+  end)
+
+  it("has the members of sections, prompts and of what is rendered", function()
+    local function members(from)
+      local names = {}
+      local body = markdown.read("src/lua/" .. from[1]):match(from[2] .. "(.-)\n}")
+      for name in body:gmatch('strcmp%(key, "([^"]+)"%)') do
+        names[name] = true
+      end
+      return names
+    end
+    assert.same(members { "lua_section.c", "int section_index" },
+      names_in(PROMPTS, "## Sections", 2))
+    local prompt = members { "lua_prompt.c", "int prompt_index" }
+    local methods = markdown.read("src/lua/lua_prompt.c"):match("methods%[%] = (%b{})")
+    for name in methods:gmatch('{"([^"]+)"') do
+      prompt[name] = true
+    end
+    assert.same(prompt, names_in(PROMPTS, "## Prompts", 2))
+    assert.same(members { "lua_prompt.c", "int rendered_index" },
+      names_in(PROMPTS, "## Rendering", 1))
   end)
 end)
 

@@ -405,6 +405,30 @@ void ah_json_put_string(ah_buf *b, ah_slice s)
     ah_buf_char(b, '"');
 }
 
+/* Written into the error itself, so that it needs no memory. */
+void ah_json_detail(ah_err *err, const char *name, ah_slice value)
+{
+    size_t n = strlen(err->details);
+    ah_buf b = {.mem = &ah_mem_libc,
+                .data = err->details,
+                .len = n ? n - 1 : 0,
+                .cap = sizeof err->details - 1,
+                .max = sizeof err->details - 1};
+
+    ah_buf_char(&b, n ? ',' : '{');
+    ah_json_put_string(&b, ah_slice_of(name));
+    ah_buf_char(&b, ':');
+    ah_json_put_string(&b, value);
+    ah_buf_char(&b, '}');
+    if (ah_buf_ok(&b)) {
+        err->details[b.len] = '\0';
+        return;
+    }
+    err->details[n] = '\0';
+    if (n)
+        err->details[n - 1] = '}';
+}
+
 /* Only what fits and is not "-0", which is a float. */
 static bool read_int(ah_slice lit, int64_t *out)
 {

@@ -44,6 +44,9 @@ ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json
 /* The same, with the fault in words: "<what> is not JSON: <fault> at line 1, column 7 near `...`". */
 ah_status ah_json_check_err(const ah_mem *mem, ah_slice text, const char *what, ah_err *err);
 
+/* One more member, a string, in the error's details; left out where it does not fit. */
+void ah_json_detail(ah_err *err, const char *name, ah_slice value);
+
 /* "<said> at line 1, column 7 near `...`" as AH_TOOL_VALIDATION, for what callers find in a text. */
 ah_status ah_json_err_at(ah_slice text, size_t offset, const char *said, ah_err *err);
 

@@ -78,6 +78,8 @@ bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, in
 /* Each sets its functions in the module's table, which is on top of the stack. */
 void ah_lua_open_task(lua_State *L);    /* sleep, now */
 void ah_lua_open_tool(lua_State *L);    /* tool, ok, fail, result */
+void ah_lua_open_section(lua_State *L); /* section, tools_section */
+void ah_lua_open_prompt(lua_State *L);  /* prompt */
 void ah_lua_open_agent(lua_State *L);   /* run, agent */
 void ah_lua_open_http(lua_State *L);    /* http */
 void ah_lua_open_fs(lua_State *L);      /* filesystem */

@@ -209,6 +209,31 @@ static ah_schema **push_box(lua_State *L)
     return box;
 }
 
+void ah_lua_push_schema(lua_State *L, ah_schema *schema)
+{
+    *push_box(L) = ah_schema_ref(schema);
+}
+
+void ah_lua_read_params(lua_State *L, int idx, const char *what, const ah_mem *mem, ah_schema **out)
+{
+    int top = lua_gettop(L);
+    bool shortly = lua_getfield(L, idx, "params") != LUA_TNIL,
+         fully = lua_getfield(L, idx, "schema") != LUA_TNIL;
+    ah_status st = AH_OK;
+    ah_err err;
+
+    if (shortly && fully)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "%s: params (the short form) and schema (JSON Schema): give one of them", what);
+    if (shortly)
+        st = ah_lua_short_schema(L, -2, mem, out, &err);
+    else if (fully)
+        st = ah_lua_schema(L, -1, mem, out, &err);
+    if (st != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_settop(L, top);
+}
+
 static ah_schema *check_self(lua_State *L)
 {
     ah_schema **box = luaL_checkudata(L, 1, SCHEMA);

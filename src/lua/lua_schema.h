@@ -16,6 +16,13 @@ ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **ou
 /* The same for short forms, e.g. { name = "string", limit = "integer?" }. */
 ah_status ah_lua_short_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err);
 
+/* Pushes an ah.schema object. */
+void ah_lua_push_schema(lua_State *L, ah_schema *schema);
+
+/* Reads a table's `params` (the short form) or `schema` (JSON Schema), of which it may have
+ * one, into *out, which a userdata owns. Raises AH_PROMPT_VALIDATION. */
+void ah_lua_read_params(lua_State *L, int idx, const char *what, const ah_mem *mem, ah_schema **out);
+
 /* Sets ah.schema in the module table on top of the stack. */
 void ah_lua_open_schema(lua_State *L);
 

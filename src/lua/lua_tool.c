@@ -409,6 +409,31 @@ ah_tool *ah_lua_to_tool(lua_State *L, int idx)
     return box ? *box : NULL;
 }
 
+void ah_lua_push_tool(lua_State *L, ah_tool *tool)
+{
+    ah_tool **box = lua_newuserdatauv(L, sizeof *box, 0);
+
+    *box = ah_tool_ref(tool);
+    luaL_setmetatable(L, TOOL);
+}
+
+ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n)
+{
+    int list = lua_gettop(L);
+    ah_tool **out;
+
+    *n = lua_istable(L, list) ? (size_t)luaL_len(L, list) : 0;
+    out = lua_newuserdatauv(L, (*n + 1) * sizeof(ah_tool *), 0);
+    for (size_t i = 0; i < *n; i++) {
+        lua_geti(L, list, (lua_Integer)i + 1);
+        if (!(out[i] = ah_lua_to_tool(L, -1)))
+            ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s[%d] must be made by ah.tool, found %s", what,
+                         (int)i + 1, luaL_typename(L, -1));
+        lua_pop(L, 1); /* the list keeps it */
+    }
+    return out;
+}
+
 /* What is being made, in a userdata so that a raise loses nothing. */
 typedef struct draft {
     ah_schema *params, *result;
@@ -429,21 +454,11 @@ static int draft_gc(lua_State *L)
 
 static void read_schemas(lua_State *L, ah_lua *h, draft *d)
 {
-    bool shortly = lua_getfield(L, 1, "params") != LUA_TNIL,
-         fully = lua_getfield(L, 1, "schema") != LUA_TNIL;
-    ah_status st = AH_OK;
     ah_err err;
 
-    if (shortly && fully)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "ah.tool: params (the short form) and schema (JSON Schema): give one of them");
-    if (shortly)
-        st = ah_lua_short_schema(L, -2, &h->mem, &d->params, &err);
-    else if (fully)
-        st = ah_lua_schema(L, -1, &h->mem, &d->params, &err);
-    if (st == AH_OK && lua_getfield(L, 1, "result") != LUA_TNIL)
-        st = ah_lua_schema(L, -1, &h->mem, &d->result, &err);
-    if (st != AH_OK)
+    ah_lua_read_params(L, 1, "ah.tool", &h->mem, &d->params);
+    if (lua_getfield(L, 1, "result") != LUA_TNIL &&
+        ah_lua_schema(L, -1, &h->mem, &d->result, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     lua_settop(L, 2);
 }
@@ -471,6 +486,7 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
 {
     static const char what[] = "ah.tool";
     double timeout = 0, memory = 0;
+    bool accepts = true;
     int most = 0;
 
     if (!ah_field_string(L, 1, what, "name", &def->name))
@@ -482,9 +498,11 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
     ah_field_number(L, 1, what, "timeout", 0.001, &timeout);
     ah_field_number(L, 1, what, "memory", AH_TOOL_LEAST_MEMORY, &memory);
     ah_field_count(L, 1, what, "max_result", AH_TOOL_LEAST_RESULT, &most);
+    ah_field_bool(L, 1, what, "accepts_overrides", &accepts);
     def->timeout_ms = (int64_t)(timeout * 1000);
     def->memory = (size_t)memory;
     def->max_result = (size_t)most;
+    def->keeps_words = !accepts;
     def->params = d->params;
     def->result = d->result;
     def->no_handler = d->handler == NULL;
@@ -494,12 +512,14 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
 }
 
 /* ah.tool { name, description, full_description, params | schema, result, handler,
- * parallel, timeout, memory, max_result }: raises prompt_validation at the script's line. */
+ * parallel, timeout, memory, max_result, accepts_overrides }: raises prompt_validation at the
+ * script's line. */
 static int new_tool(lua_State *L)
 {
     static const char *const known[] = {"name",    "description", "full_description", "params",
                                         "schema",  "result",      "handler",          "parallel",
-                                        "timeout", "memory",      "max_result",       NULL};
+                                        "timeout", "memory",      "max_result",       "accepts_overrides",
+                                        NULL};
     ah_lua *h = ah_lua_of(L);
     ah_tool_def def = {0};
     ah_tool **box;
@@ -537,6 +557,14 @@ static int tool_tostring(lua_State *L)
     ah_tool *t = *(ah_tool **)luaL_checkudata(L, 1, TOOL);
 
     lua_pushfstring(L, "tool %s", t->name->data);
+    return 1;
+}
+
+static int tool_eq(lua_State *L)
+{
+    ah_tool *a = ah_lua_to_tool(L, 1), *b = ah_lua_to_tool(L, 2);
+
+    lua_pushboolean(L, a && a == b);
     return 1;
 }
 
@@ -626,8 +654,11 @@ static void new_class(lua_State *L, const char *name, const luaL_Reg *meta)
 
 void ah_lua_open_tool(lua_State *L)
 {
-    static const luaL_Reg tool_meta[] = {
-        {"__gc", tool_gc}, {"__tostring", tool_tostring}, {"__index", tool_index}, {NULL, NULL}};
+    static const luaL_Reg tool_meta[] = {{"__gc", tool_gc},
+                                         {"__tostring", tool_tostring},
+                                         {"__eq", tool_eq},
+                                         {"__index", tool_index},
+                                         {NULL, NULL}};
     static const luaL_Reg draft_meta[] = {{"__gc", draft_gc}, {NULL, NULL}};
     static const luaL_Reg result_meta[] = {{"__tostring", result_tostring}, {NULL, NULL}};
     static const luaL_Reg ctx_meta[] = {

@@ -112,6 +112,7 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
                    .refs = 1,
                    .parallel = def->parallel,
                    .no_handler = def->no_handler,
+                   .keeps_words = def->keeps_words,
                    .timeout_ms = def->timeout_ms,
                    .memory = def->memory ? def->memory : AH_TOOL_MEMORY,
                    .max_result = def->max_result ? def->max_result : AH_TOOL_RESULT,
@@ -153,6 +154,31 @@ void ah_value_release(ah_value *v)
     *v = (ah_value){0};
 }
 
+ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_err *err)
+{
+    ah_tool *copy;
+    ah_status st;
+
+    if (description.n < 1 || description.n > MAX_FULL || !ah_utf8_valid(description))
+        return ah_err_set(err, AH_PROMPT_VALIDATION,
+                          "tool '%s': a description must be UTF-8 of 1 to %d bytes", t->name->data,
+                          MAX_FULL);
+    if (!(copy = ah_alloc(t->mem, sizeof *copy)))
+        return ah_err_nomem(err);
+    *copy = *t;
+    copy->refs = 1;
+    copy->spec = NULL;
+    copy->name = ah_text_ref(t->name);
+    copy->params = ah_schema_ref(t->params);
+    copy->result = t->result ? ah_schema_ref(t->result) : NULL;
+    copy->of = ah_tool_ref(t);
+    if ((st = make_spec(copy, description, err)) == AH_OK)
+        *out = copy;
+    else
+        ah_tool_unref(copy);
+    return st;
+}
+
 ah_tool *ah_tool_ref(ah_tool *t)
 {
     if (t)
@@ -164,7 +190,10 @@ void ah_tool_unref(ah_tool *t)
 {
     if (!t || --t->refs > 0)
         return;
-    ah_value_release(&t->handler);
+    if (t->of)
+        ah_tool_unref(t->of);
+    else
+        ah_value_release(&t->handler);
     ah_schema_unref(t->params);
     ah_schema_unref(t->result);
     ah_text_unref(t->name);

@@ -40,6 +40,7 @@ typedef struct ah_tool_def {
     ah_schema *result; /* borrowed; NULL: anything */
     bool parallel;
     bool no_handler;    /* listed; a call is answered with an error */
+    bool keeps_words;   /* its description is not to be overridden */
     int64_t timeout_ms; /* 0: none of its own */
     size_t memory;      /* bytes; 0: the usual */
     size_t max_result;  /* bytes; 0: the usual */
@@ -53,12 +54,13 @@ struct ah_tool {
     ah_text *name;
     ah_text *spec; /* {"description":..,"name":..,"parameters":{..}}, canonical */
     ah_schema *params, *result;
-    bool parallel, no_handler;
+    bool parallel, no_handler, keeps_words;
     bool stale; /* of an earlier session of a loaded conversation */
     int64_t timeout_ms;
     size_t memory, max_result;
     const ah_tool_vt *vt;
     ah_value handler;
+    ah_tool *of; /* the tool whose handler it borrows (ah_tool_describe); else NULL */
 };
 
 /* AH_PROMPT_VALIDATION names the field that is wrong. */
@@ -66,6 +68,8 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
 /* A tool of which only the specification is left: {"name","description","parameters"}, checked
  * JSON. It stays declared; a call to it is answered with `stale`. */
 ah_status ah_tool_stale(const ah_mem *mem, ah_slice spec, ah_tool **out, ah_err *err);
+/* The same tool, described to the model in other words: UTF-8, 1 to 16384 bytes. */
+ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_err *err);
 ah_tool *ah_tool_ref(ah_tool *t);
 void ah_tool_unref(ah_tool *t);
 

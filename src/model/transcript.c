@@ -99,10 +99,8 @@ ah_status ah_transcript_stage(ah_transcript *t, ah_entry_kind kind, ah_text *jso
 
 static uint64_t hash_id(ah_slice id)
 {
-    uint64_t h = 14695981039346656037u;
+    uint64_t h = ah_slice_hash(id);
 
-    for (size_t i = 0; i < id.n; i++)
-        h = (h ^ (unsigned char)id.p[i]) * 1099511628211u;
     return h ? h : 1;
 }
 
