@@ -292,8 +292,8 @@ describe("docs/lua.md", function()
   end)
 
   it("has the fields of replies, and of their usage and messages", function()
-    local reply = ah.run { model = ah.scripted { CALL, "done" }, tools = { echo_tool() },
-      system = "s", "x" }
+    local reply = ah.run { model = ah.scripted { CALL, "{}" }, tools = { echo_tool() },
+      system = "s", output = { type = "object" }, "x" }
     local source = markdown.read("src/lua/lua_reply.c"):match("reply_index(.+)")
     local there = {}
     for name in source:gmatch('strcmp%(key, "([^"]+)"%)') do
@@ -324,7 +324,8 @@ describe("docs/lua.md", function()
         seen[name] = ctx[name] ~= nil
       end
     end
-    run { model = ah.scripted { CALL, "done" }, timeout = 5, tools = { echo_tool(look) }, "x" }
+    run { model = ah.scripted { CALL, "done" }, timeout = 5, tools = { echo_tool(look) },
+      ah.section { key = "s" }, "x" }
     for name, there in pairs(assert(seen)) do
       assert.is_true(there, name)
     end

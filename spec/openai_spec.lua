@@ -184,6 +184,47 @@ describe("a request", function()
     assert.same({ model = "o3", max_completion_tokens = 7, messages = {} }, server.decode(r.body))
   end)
 
+  it("carries an output schema of type object, strict where it is what strict takes", function()
+    local closed = { type = "object", additionalProperties = false, required = { "a", "b" },
+      properties = { a = { type = "string", enum = { "x" } },
+        b = { type = "array", items = { anyOf = { { type = "integer" }, { type = "null" } } } } } }
+    local nested = merge({}, closed)
+    nested.properties = { a = closed, b = { type = { "string", "null" } } }
+    local loose = { { type = "object" }, merge({ required = { "a" } }, { type = "object" }) }
+    for _, change in ipairs { { required = { "a" } }, { additionalProperties = true },
+      { minProperties = 1 }, { properties = { a = { type = "object" }, b = {} } },
+      { properties = { a = { type = "string", minLength = 1 }, b = {} } },
+      { anyOf = { { required = { "a" } } } } } do
+      loose[#loose + 1] = merge(merge({}, closed), change)
+    end
+    local function sent(schema)
+      local entry = { type = "settings", model = "openai/x", options = ah.object {},
+        output = schema }
+      local r = ahtest.wire_lower({ model = "x", key = KEY }, { ah.json.encode(entry) })
+      return server.decode(r.body).response_format
+    end
+    for _, schema in ipairs { closed, nested } do
+      local format = sent(schema)
+      assert.equal("json_schema", format.type)
+      assert.same({ "output", true }, { format.json_schema.name, format.json_schema.strict })
+      assert.same(schema, format.json_schema.schema)
+    end
+    for i, schema in ipairs(loose) do
+      assert.is_false(sent(schema).json_schema.strict, i)
+    end
+    assert.is_nil(sent { type = "array" })
+    assert.is_nil(sent(nil))
+  end)
+
+  it("gives the value of an answer in an output schema", function()
+    local s <close> = serve(server.chat_text('{"n":1}'))
+    local reply = assert(run(s, { output = { type = "object" } }))
+    assert.equal(1, reply.value.n)
+    local body = s:requests()[1]:json()
+    assert.equal("json_schema", body.response_format.type)
+    assert.equal(1, #body.messages) -- no words of ours beside it
+  end)
+
   it("has every form of tool_choice", function()
     local s <close> = serve(server.chat_text("hello"))
     for _, choice in ipairs { "auto", "none", "required", { name = "count" } } do

@@ -14,5 +14,6 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_fs(L);
     ahtest_open_pty(L);
     ahtest_open_limits(L);
+    ahtest_open_prompt(L);
     return 1;
 }

@@ -6,13 +6,104 @@
 #include "lua/lua_agent.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_reply.h"
+#include "lua/lua_prompt_fields.h"
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 
 static const char RUN[] = "agenthost.run";
 
-enum { MAX_SETTINGS = 1 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
+enum { MAX_SETTINGS = 4 << 20, MAX_    ah_buf_put(b, text);
+    ah_prompt_fields_text(&a->prompt, a->adapter, b);
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    if (!text.p && !b->len)
+        return;
+    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(NULL));
+    before = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text");
+    if (entry && ah_slice_eq(before, ah_json_member(ah_text_slice(entry), "text")))
+        ah_text_unref(entry); /* in force already */
+    else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_buf_clear(b);
+    lua_pop(L, 1);
+}
+
+static void warn(void *ud, const char *message, ah_slice tool_name)
+{
+    const ah_agent *a = ud;
+
+    ah_log_put(&a->observer.records, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
+}
+
+/* Makes changes while no run is at work. */
+static ah_status change(ah_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err)
+{
+    ah_injection in = {.mem = &a->lua->mem,
+                       .registry = &a->registry,
+                       .transcript = a->transcript,
+                       .rules = rules,
+                       .time = ah_host_wall(NULL),
+                       .warn = warn,
+                       .ud = a};
+    ah_status st = ah_inject(&in, c, err);
+
+    ah_buf_clear(&in.added);
+    ah_buf_clear(&in.removed);
+    return st;
+}
+
+/* The tools that a conversation offers already: those that are given again, the same as they
+ * were, only need their handlers; the rest is stale. */
+static ah_status bind_tools(ah_agent *a, ah_changes *c, ah_err *err)
+{
+    ah_offers offers;
+    ah_status st = AH_OK;
+
+    if (a->transcript->n == 0)
+        return AH_OK;
+    ah_offers_init(&offers, &a->lua->mem);
+    st = ah_offers_replay(&offers, a->transcript, err);
+    if (st == AH_OK)
+        st = ah_registry_reserve(&a->registry, offers.n + c->n, err);
+    for (size_t i = 0; i < offers.n && st == AH_OK; i++) {
+        ah_tool *stale = NULL;
+
+        if (offers.tool[i].gone)
+            continue;
+        st = ah_tool_stale(&a->lua->mem, offers.tool[i].spec, &stale, err);
+        if (st == AH_OK)
+            ah_registry_put(&a->registry, stale);
+        ah_tool_unref(stale);
+    }
+    ah_offers_clear(&offers);
+    return st == AH_OK ? ah_changes_rebind(c, &a->registry, err) : st;
+}
+
+/* What is declared at the start knows no second tool of a name. */
+static void read_tools(lua_State *L, ah_agent *a)
+{
+    ah_inject_rules strict = {.max_tools = INT_MAX,
+                              .on_conflict = AH_CONFLICT_ERROR,
+                              .warned_many = true,
+                              .warned_full = true};
+    ah_changes *c;
+    ah_err err;
+
+    if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
+        lua_newtable(L);
+    c = ah_lua_push_changes(L, &a->lua->mem);
+    ah_lua_add_tools(L, -2, "ah.run", c, NULL);
+    ah_prompt_fields_tools(L, &a->prompt, c);
+    if (c->n > (size_t)a->rules.max_tools)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
+                     "and choose badly among many, but max_tools = %d allows them",
+                     (int)c->n, a->rules.max_tools, (int)c->n);
+    if (bind_tools(a, c, &err) != AH_OK || change(a, &strict, c, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_pop(L, 2);
+ = 64 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
 
 /* One run at work. */
 typedef struct run {
@@ -24,20 +115,22 @@ typedef struct run {
 
 /* -- reading the fields -------------------------------------------------------------- */
 
-static const char *const fields[] = {"model",     "system",
-                                     "messages",  "tools",
-                                     "options",   "base_url",
-                                     "api_key",   "stream",
-                                     "http",      "on",
-                                     "log",       "max_iterations",
-                                     "on_max",    "on_unknown_tool",
-                                     "timeout",   "deadline",
-                                     "retries",   "strategies",
-                                     "max_tools", "on_conflict",
-                                     "hint",      "max_restarts",
-                                     "policies",  "approve",
-                                     "feedback",  "checks",
-                                     "budget",    "loop_detector",
+static const char *const fields[] = {"model",         "system",
+                                     "prompt",        "params",
+                                     "overrides",     "output",
+                                     "messages",      "tools",
+                                     "options",       "base_url",
+                                     "api_key",       "stream",
+                                     "http",          "on",
+                                     "log",           "max_iterations",
+                                     "on_max",        "on_unknown_tool",
+                                     "timeout",       "deadline",
+                                     "retries",       "strategies",
+                                     "max_tools",     "on_conflict",
+                                     "hint",          "max_restarts",
+                                     "policies",      "approve",
+                                     "feedback",      "checks",
+                                     "budget",        "loop_detector",
                                      NULL};
 
 /* One of two words; true when it is the second. */
@@ -191,6 +284,10 @@ static void read_settings(lua_State *L, ah_agent *a, const ah_buf *options)
     put_model(L, a, b);
     ah_buf_str(b, ",\"options\":");
     ah_buf_put(b, ah_buf_slice(options));
+    if (a->prompt.output) {
+        ah_buf_str(b, ",\"output\":");
+        ah_buf_put(b, ah_text_slice(ah_schema_text(a->prompt.output)));
+    }
     ah_buf_char(b, '}');
     ah_text_set(&a->settings, NULL);
     if (ah_text_from_buf(b, "options", &a->settings, &err) != AH_OK || say_settings(a, &err) != AH_OK)
@@ -199,22 +296,23 @@ static void read_settings(lua_State *L, ah_agent *a, const ah_buf *options)
     lua_pop(L, 1);
 }
 
+/* `system`, then the prompt. */
 static void read_system(lua_State *L, ah_agent *a)
 {
-    ah_slice text, before;
-    ah_text *entry;
-    ah_err err;
-
-    if (!ah_field_string(L, 1, "ah.run", "system", &text))
+    ah_buf *b = ah_lua_push_buf(L, MAX_    ah_buf_put(b, text);
+    ah_prompt_fields_text(&a->prompt, a->adapter, b);
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    if (!text.p && !b->len)
         return;
-    if (!ah_utf8_valid(text))
-        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
-    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, text, ah_host_wall(NULL));
+    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(NULL));
     before = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text");
     if (entry && ah_slice_eq(before, ah_json_member(ah_text_slice(entry), "text")))
         ah_text_unref(entry); /* in force already */
     else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
+    ah_buf_clear(b);
+    lua_pop(L, 1);
 }
 
 static void warn(void *ud, const char *message, ah_slice tool_name)
@@ -282,6 +380,105 @@ static void read_tools(lua_State *L, ah_agent *a)
         lua_newtable(L);
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
+    ah_prompt_fields_tools(L, &a->prompt, c);
+    if (c->n > (size_t)a->rules.max_tools)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
+                     "and choose badly among many, but max_tools = %d allows them",
+                     (int)c->n, a->rules.max_tools, (int)c->n);
+    if (bind_tools(a, c, &err) != AH_OK || change(a, &strict, c, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_pop(L, 2);
+);
+    ah_slice text = {NULL, 0}, before;
+    ah_text *entry;
+    ah_err err;
+
+    ah_field_string(L, 1, "ah.run", "system", &text);
+    if (!ah_utf8_valid(text))
+        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
+    ah_buf_put(b, text);
+    ah_prompt_fields_text(&a->prompt, a->adapter, b);
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    if (!text.p && !b->len)
+        return;
+    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(NULL));
+    before = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text");
+    if (entry && ah_slice_eq(before, ah_json_member(ah_text_slice(entry), "text")))
+        ah_text_unref(entry); /* in force already */
+    else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_buf_clear(b);
+    lua_pop(L, 1);
+}
+
+static void warn(void *ud, const char *message, ah_slice tool_name)
+{
+    const ah_agent *a = ud;
+
+    ah_log_put(&a->observer.records, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
+}
+
+/* Makes changes while no run is at work. */
+static ah_status change(ah_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err)
+{
+    ah_injection in = {.mem = &a->lua->mem,
+                       .registry = &a->registry,
+                       .transcript = a->transcript,
+                       .rules = rules,
+                       .time = ah_host_wall(NULL),
+                       .warn = warn,
+                       .ud = a};
+    ah_status st = ah_inject(&in, c, err);
+
+    ah_buf_clear(&in.added);
+    ah_buf_clear(&in.removed);
+    return st;
+}
+
+/* The tools that a conversation offers already: those that are given again, the same as they
+ * were, only need their handlers; the rest is stale. */
+static ah_status bind_tools(ah_agent *a, ah_changes *c, ah_err *err)
+{
+    ah_offers offers;
+    ah_status st = AH_OK;
+
+    if (a->transcript->n == 0)
+        return AH_OK;
+    ah_offers_init(&offers, &a->lua->mem);
+    st = ah_offers_replay(&offers, a->transcript, err);
+    if (st == AH_OK)
+        st = ah_registry_reserve(&a->registry, offers.n + c->n, err);
+    for (size_t i = 0; i < offers.n && st == AH_OK; i++) {
+        ah_tool *stale = NULL;
+
+        if (offers.tool[i].gone)
+            continue;
+        st = ah_tool_stale(&a->lua->mem, offers.tool[i].spec, &stale, err);
+        if (st == AH_OK)
+            ah_registry_put(&a->registry, stale);
+        ah_tool_unref(stale);
+    }
+    ah_offers_clear(&offers);
+    return st == AH_OK ? ah_changes_rebind(c, &a->registry, err) : st;
+}
+
+/* What is declared at the start knows no second tool of a name. */
+static void read_tools(lua_State *L, ah_agent *a)
+{
+    ah_inject_rules strict = {.max_tools = INT_MAX,
+                              .on_conflict = AH_CONFLICT_ERROR,
+                              .warned_many = true,
+                              .warned_full = true};
+    ah_changes *c;
+    ah_err err;
+
+    if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
+        lua_newtable(L);
+    c = ah_lua_push_changes(L, &a->lua->mem);
+    ah_lua_add_tools(L, -2, "ah.run", c, NULL);
+    ah_prompt_fields_tools(L, &a->prompt, c);
     if (c->n > (size_t)a->rules.max_tools)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
                      "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
@@ -345,14 +542,16 @@ ah_agent *ah_lua_check_agent(lua_State *L)
     return luaL_checkudata(L, 1, AH_AGENT);
 }
 
-/* The array part: the user's text, or nothing. Pushed as string or nil. */
+/* The array part behind the sections: the user's text, or nothing. Pushed as string or nil. */
 static void push_text(lua_State *L)
 {
-    lua_Integer n = luaL_len(L, 1);
+    const ah_agent *a = lua_touserdata(L, 2);
+    lua_Integer sections = (lua_Integer)a->prompt.n_sections, n = luaL_len(L, 1) - sections;
 
     if (n > 1)
-        ah_lua_raise(L, AH_USAGE, "ah.run: one text for the model at most, found %d", (int)n);
-    if (lua_geti(L, 1, 1) != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
+        ah_lua_raise(L, AH_USAGE, "ah.run: sections, then one text for the model at most, found %d more",
+                     (int)n);
+    if (lua_geti(L, 1, sections + 1) != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
         ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model must be a string, found %s",
                      luaL_typename(L, -1));
 }
@@ -414,6 +613,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err 
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_hooks_read(L, 1, &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
+    ah_prompt_fields_read(L, &a->observer.records, &a->prompt);
     if ((st = ah_lua_read_model(L, a, err)) != AH_OK)
         return st;
     read_system(L, a);
@@ -450,6 +650,7 @@ static int agent_gc(lua_State *L)
     ah_lua_hooks_clear(&a->hooks);
     ah_budget_unref(a->budget);
     a->budget = NULL;
+    ah_prompt_fields_clear(&a->prompt);
     ah_transcript_unref(a->transcript);
     a->transcript = NULL;
     ah_adapter_unref(a->adapter);
@@ -530,6 +731,8 @@ static void configure(ah_agent *a, run *r, ah_driven *parent, ah_run_config *cfg
         .n_strategies = a->strategies.n,
         .hooks = &a->hooks.core,
         .metrics = &host->metrics,
+        .prompt = a->prompt.binding,
+        .output = a->prompt.output,
         .max_iterations = a->limits.max_iterations,
         .answer_on_max = a->limits.answer_on_max,
         .throw_on_unknown = a->limits.throw_on_unknown,
@@ -668,7 +871,7 @@ static int ah_agent_call(lua_State *L)
     lua_settop(L, 1);
     if (!new_agent(L, "ah.agent"))
         return 2;
-    if (luaL_len(L, 1) > 0)
+    if (luaL_len(L, 1) > (lua_Integer)((agent *)lua_touserdata(L, 2))->prompt.n_sections)
         return ah_lua_raise(L, AH_USAGE, "ah.agent: the text goes to agent:run(text)");
     return 1;
 }

@@ -6,6 +6,7 @@
 #include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_observe.h"
+#include "lua/lua_prompt_fields.h"
 
 #define AH_AGENT "agenthost.agent"
 
@@ -16,6 +17,7 @@ typedef struct ah_agent {
     ah_adapter *before; /* agent:use: the one `wire` still borrows; else NULL */
     ah_registry registry;
     ah_inject_rules rules;
+    ah_prompt_fields prompt;
     ah_lua_strategies strategies;
     ah_lua_hooks hooks;
     ah_budget *budget; /* NULL: none of its own */

@@ -211,13 +211,41 @@ ah_prompt *ah_lua_to_prompt(lua_State *L, int idx)
     return p ? p->prompt : NULL;
 }
 
-ah_prompt *ah_lua_new_prompt(lua_State *L, const ah_prompt_def *def)
+static prompt *push_box(lua_State *L)
 {
     prompt *p = lua_newuserdatauv(L, sizeof *p, 0);
-    ah_err err;
 
     *p = (prompt){0};
     luaL_setmetatable(L, PROMPT);
+    return p;
+}
+
+void ah_lua_push_prompt(lua_State *L, ah_binding *b)
+{
+    prompt *p = push_box(L);
+
+    p->prompt = ah_prompt_ref(ah_binding_prompt(b));
+    p->last = ah_binding_ref(b);
+}
+
+ah_prompt *ah_lua_override_prompt(lua_State *L, ah_prompt *p, int idx, const char *what,
+                                  const ah_log *log)
+{
+    ah_slice overrides = ah_lua_push_overrides(L, idx, what);
+    prompt *box = push_box(L);
+    ah_err err;
+
+    if (ah_prompt_override(p, overrides, log, &box->prompt, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_remove(L, -2); /* the text */
+    return box->prompt;
+}
+
+ah_prompt *ah_lua_new_prompt(lua_State *L, const ah_prompt_def *def)
+{
+    prompt *p = push_box(L);
+    ah_err err;
+
     if (ah_prompt_new(&ah_lua_of(L)->mem, def, &p->prompt, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     return p->prompt;
@@ -460,6 +488,14 @@ static int prompt_index(lua_State *L)
     return 1;
 }
 
+static int prompt_eq(lua_State *L)
+{
+    ah_prompt *a = ah_lua_to_prompt(L, 1), *b = ah_lua_to_prompt(L, 2);
+
+    lua_pushboolean(L, a && a == b);
+    return 1;
+}
+
 static int prompt_tostring(lua_State *L)
 {
     ah_slice id = ah_prompt_id(check_prompt(L)->prompt);
@@ -472,8 +508,11 @@ static int prompt_tostring(lua_State *L)
 
 void ah_lua_open_prompt(lua_State *L)
 {
-    static const luaL_Reg meta[] = {
-        {"__gc", prompt_gc}, {"__tostring", prompt_tostring}, {"__index", prompt_index}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {{"__gc", prompt_gc},
+                                    {"__eq", prompt_eq},
+                                    {"__tostring", prompt_tostring},
+                                    {"__index", prompt_index},
+                                    {NULL, NULL}};
     static const luaL_Reg methods[] = {{"render", prompt_render},
                                        {"tools", prompt_tools},
                                        {"section", prompt_section},

@@ -3,6 +3,7 @@
 #include "lua/lua_tool.h"
 
 #include "lua/lua_inject.h"
+#include "lua/lua_prompt.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
@@ -123,6 +124,17 @@ static int push_deadline(lua_State *L, const ah_call *call)
     return 1;
 }
 
+static int push_prompt(lua_State *L, const ah_call *call)
+{
+    ah_binding *b = ah_run_prompt(call->run);
+
+    if (b)
+        ah_lua_push_prompt(L, b);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
 static int ctx_index(lua_State *L)
 {
     const char *key = luaL_checkstring(L, 2);
@@ -139,6 +151,8 @@ static int ctx_index(lua_State *L)
         lua_pushinteger(L, ah_run_id(call->run));
     else if (strcmp(key, "deadline") == 0)
         return push_deadline(L, call);
+    else if (strcmp(key, "prompt") == 0)
+        return push_prompt(L, call);
     else
         return ah_lua_raise(L, AH_USAGE, "ctx: unknown field '%s'", key);
     return 1;

@@ -391,6 +391,11 @@ const ah_value *ah_prompt_resources(const ah_prompt *p)
     return &p->resources;
 }
 
+ah_tool *ah_prompt_tool(const ah_prompt *p, ah_slice name)
+{
+    return ah_registry_find(&p->tools, name);
+}
+
 ah_section *ah_prompt_section(const ah_prompt *p, ah_slice path)
 {
     uint32_t i = prompt_find(p, path);

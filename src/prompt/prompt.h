@@ -35,6 +35,8 @@ ah_slice ah_prompt_id(const ah_prompt *p); /* "ns/key", "key", or "" */
 ah_schema *ah_prompt_output(const ah_prompt *p);
 const ah_value *ah_prompt_resources(const ah_prompt *p);
 ah_section *ah_prompt_section(const ah_prompt *p, ah_slice path); /* borrowed; NULL: none such */
+/* The tool of this name, be it of a disabled or summarised section; borrowed, or NULL. */
+ah_tool *ah_prompt_tool(const ah_prompt *p, ah_slice name);
 /* The same prompt with overrides; resources stay with the first, which it keeps alive. */
 ah_status ah_prompt_override(ah_prompt *p, ah_slice overrides, const ah_log *log, ah_prompt **out,
                              ah_err *err);
@@ -74,7 +76,8 @@ ah_status ah_binding_new(ah_prompt *p, ah_slice params, ah_binding **out, ah_err
 ah_binding *ah_binding_ref(ah_binding *b);
 void ah_binding_unref(ah_binding *b); /* NULL is fine */
 ah_prompt *ah_binding_prompt(const ah_binding *b);
-ah_slice ah_binding_params(const ah_binding *b); /* as given */
+const ah_mem *ah_binding_mem(const ah_binding *b); /* outlives it */
+ah_slice ah_binding_params(const ah_binding *b);   /* as given */
 
 /* *out is the caller's reference: the last rendering itself where nothing has changed since.
  * AH_PROMPT_RENDER (section_path, param in the details) where a section that is not

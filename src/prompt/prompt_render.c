@@ -64,6 +64,11 @@ ah_prompt *ah_binding_prompt(const ah_binding *b)
     return b->prompt;
 }
 
+const ah_mem *ah_binding_mem(const ah_binding *b)
+{
+    return b->mem;
+}
+
 ah_slice ah_binding_params(const ah_binding *b)
 {
     return ah_text_slice(b->given);

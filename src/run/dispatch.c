@@ -276,7 +276,8 @@ void ah_call_settle(ah_call *c, const ah_outcome *o)
         return;
     ah_buf_init(&b, c->overlay.mem, 256 << 20);
     render(c, o, &b);
-    cut(&b, c->tool->max_result);
+    if (!o->whole)
+        cut(&b, c->tool->max_result);
     c->leave = o->leave;
     if (o->leave != AH_OK)
         ah_text_from_buf(&b, "reason", &c->leave_why, NULL);

@@ -54,6 +54,7 @@ typedef struct ah_outcome {
     ah_slice message; /* .p NULL: none */
     ah_slice value;   /* checked JSON; .p NULL: none */
     bool exclude_value;
+    bool whole;      /* shown as it is, however long */
     ah_value live;   /* the value as it was returned; taken. .vt NULL: none, or nobody looks at it */
     ah_status leave; /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
 } ah_outcome;

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "model/event.h"
+#include "prompt/prompt.h"
 #include "run/budget.h"
 #include "run/hooks.h"
 #include "run/inject.h"
@@ -32,12 +33,14 @@ typedef struct ah_run_config {
     ah_inject_rules *rules;      /* how tools are injected */
     const ah_strategy *strategy; /* in the order in which they see each call */
     size_t n_strategies;
-    const ah_hooks *hooks; /* NULL: none */
-    ah_spending spending;  /* what it may use; taken by ah_run_new, also on failure */
-    ah_metrics *metrics;   /* NULL: nothing is counted */
-    int max_iterations;    /* model calls */
-    bool answer_on_max;    /* one last call without tools instead of the error */
-    bool throw_on_unknown; /* an unknown tool ends the run (seed 001) */
+    const ah_hooks *hooks;   /* NULL: none */
+    ah_binding *prompt;      /* NULL: none */
+    const ah_schema *output; /* what the last answer must be; NULL: anything */
+    ah_spending spending;    /* what it may use; taken by ah_run_new, also on failure */
+    ah_metrics *metrics;     /* NULL: nothing is counted */
+    int max_iterations;      /* model calls */
+    bool answer_on_max;      /* one last call without tools instead of the error */
+    bool throw_on_unknown;   /* an unknown tool ends the run (seed 001) */
     int retries;
     ah_loop_rules loop;         /* its list is borrowed until the run is freed */
     int64_t deadline;           /* loop clock, ms; 0: none */
@@ -108,12 +111,14 @@ void ah_run_set_owner(ah_run *run, void *owner); /* whoever serves it */
 void *ah_run_owner(const ah_run *run);
 int64_t ah_run_deadline(const ah_run *run);
 bool ah_run_cancelling(const ah_run *run);
+ah_binding *ah_run_prompt(const ah_run *run);    /* NULL: none */
 void ah_run_warn(ah_run *run, ah_slice message); /* one `warning` event and log line */
 
 /* What came out, valid when done. */
 typedef struct ah_run_result {
-    ah_err err;    /* AH_OK: there is an answer */
-    ah_slice text; /* of the last assistant message; lives as long as the run */
+    ah_err err;     /* AH_OK: there is an answer */
+    ah_slice text;  /* of the last assistant message; lives as long as the run */
+    ah_slice value; /* `output`: checked JSON, likewise; .p NULL: none */
     ah_stop stop;
     int iterations; /* model calls that were answered */
     int rounds;     /* answers with calls */

@@ -40,6 +40,7 @@ typedef struct ah_response_head {
 
 typedef struct ah_adapter_vt {
     const char *name;
+    bool native_output; /* the wire carries an output schema of type object */
 
     /* Lowering. The request body is head + entries + tail. An entry of tools comes to `entry`
      * only where the mode lowers it in its place (wire/offered.h). */

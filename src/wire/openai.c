@@ -3,6 +3,7 @@
  * read in openai_read.c. */
 #include "wire/lower.h"
 #include "wire/openai_read.h"
+#include "wire/openai_strict.h"
 
 enum { MAX_WIRE_NAME = 64 };
 
@@ -53,6 +54,20 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
         put_tool_choice(b, options);
 }
 
+/* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
+static void put_output(ah_lowered *w)
+{
+    ah_slice schema = ah_json_member(w->settings, "output");
+    ah_slice type = ah_json_member(schema, "type");
+
+    if (!type.p || !ah_json_string_is(type, "object"))
+        return;
+    ah_buf_str(&w->head, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
+                         "\"output\",\"schema\":");
+    ah_buf_put(&w->head, schema);
+    ah_buf_fmt(&w->head, ",\"strict\":%s}}", ah_openai_fits_strict(schema) ? "true" : "false");
+}
+
 static void put_tools(ah_lowered *w)
 {
     ah_buf *b = &w->head;
@@ -82,6 +97,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
     put_options(a, w);
+    put_output(w);
     if (a->stream)
         ah_buf_str(b, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
     put_tools(w);
@@ -268,6 +284,7 @@ static void free_openai(ah_adapter *a)
 
 static const ah_adapter_vt vt = {
     .name = "openai",
+    .native_output = true,
     .head = head,
     .entry = entry,
     .tail = "]}",
