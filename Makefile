@@ -202,6 +202,7 @@ endif
 
 bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw $(BUILD)/many $(BUILD)/schema
 	@AGENTHOST_BUILD=$(BUILD) $(LUA) bench/bench.lua $(BENCH)
+	$(if $(findstring --json,$(BENCH)),,@$(BUILD)/agenthost bench/sections.lua $(if $(findstring --quick,$(BENCH)),10,100))
 
 # Each tool where it is present; the floors of the house always.
 lint:

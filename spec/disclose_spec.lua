@@ -425,3 +425,18 @@ describe("a run with output", function()
     assert.equal("object", settings[1].output.type)
   end)
 end)
+
+describe("examples/sections.lua", function()
+  local function example(question)
+    local binary = (os.getenv("AGENTHOST_BUILD") or "./build") .. "/agenthost"
+    local pipe <close> = assert(io.popen(("unset AGENTHOST_MODEL; %s examples/sections.lua %s 2>&1")
+      :format(binary, question)))
+    return pipe:read("a")
+  end
+
+  it("reads what it needs and answers with a value", function()
+    assert.equal('read_section {"section_key":"desk.loans"}\n'
+      .. "Films may be kept for 7 days. (desk.loans)\n", example "")
+    assert.truthy(example("'Where do maps stay?'"):find("Maps stay in the house.", 1, true))
+  end)
+end)

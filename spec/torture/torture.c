@@ -71,6 +71,8 @@ static const flow flows[] = {
     {"declarations", IN_SCRIPT, false},
     {"schemas", IN_SCRIPT, false},
     {"observers", IN_SCRIPT, false},
+    {"prompts", IN_SCRIPT, false},
+    {"sections and output in a run", IN_SCRIPT, false},
     {"json", IN_SCRIPT, false},
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},

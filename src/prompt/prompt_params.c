@@ -136,6 +136,7 @@ static ah_status gather(const ah_binding *b, uint32_t i, ah_buf *out, ah_buf *sc
 {
     ah_json_reader r = ah_json_read(ah_params_of(b->prompt->node[i].params));
     ah_json_token key = ah_json_next(&r);
+    bool first = true;
 
     ah_buf_char(out, '{');
     if (key.kind == AH_JSON_OBJECT)
@@ -148,7 +149,8 @@ static ah_status gather(const ah_binding *b, uint32_t i, ah_buf *out, ah_buf *sc
             value = given(b, i, name.p);
             if (!value.p)
                 continue;
-            ah_buf_str(out, out->data[out->len - 1] == '{' ? "" : ",");
+            ah_buf_str(out, first ? "" : ",");
+            first = false;
             ah_json_put_string(out, name);
             ah_buf_char(out, ':');
             ah_buf_put(out, value);
