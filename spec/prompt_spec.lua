@@ -65,6 +65,7 @@ describe("a template", function()
     assert.equal("a\n\tb", render("\ta\n\t\tb"))
     assert.equal("a\n  b", render("a\n  b"))
     assert.equal("", render("  \n "))
+    assert.equal("a\n\0", render("a\n\0\n"))
   end)
 
   it("refuses what is neither a placeholder nor text, with its place", function()
@@ -472,6 +473,35 @@ describe("the parameters of a prompt", function()
       properties = { ["a b\"\u{e4}"] = { type = "integer" } } } }
     assert.equal("t", text_of(s, { ["a b\"\u{e4}"] = 1 }))
     raised(function() text_of(s, { ["a b\"\u{e4}"] = "x" }) end, "prompt_render")
+  end)
+end)
+
+describe("the examples of a tool", function()
+  local function with(examples)
+    return ah.tool { name = "find", description = "Finds.", params = { text = "string" },
+      result = { type = "integer" }, examples = examples }
+  end
+
+  it("are kept as they are", function()
+    local examples = { { description = "A search.", input = { text = "x" }, output = 3 },
+      { input = { text = "y" } } }
+    assert.same(examples, with(examples).examples)
+    assert.same({}, with(nil).examples)
+    assert.same({}, with({}).examples)
+  end)
+
+  it("must be calls that the tool takes and answers, else the place is named", function()
+    for param, input in pairs { text = { text = 1 }, txt = { text = "", txt = "" } } do
+      local err = invalid(function() with { { input = { text = "" } }, { input = input } } end)
+      assert.same({ "find", param }, { err.tool, err.param })
+      assert.truthy(err.message:find("examples[2]: input: /", 1, true), err.message)
+    end
+    for _, example in ipairs { { output = 1 }, { input = { text = "" }, output = "x" },
+      { input = {}, inputs = 1 }, { input = { text = "" }, description = ("x"):rep(201) }, "x",
+      { input = print } } do
+      invalid(function() with { example } end)
+    end
+    invalid(function() with { input = {} } end)
   end)
 end)
 

@@ -479,6 +479,8 @@ flows["declarations"] = {
         text = "string", n = "integer?", list = { "string" },
         deep = { x = "number", y = { z = "boolean?" } },
       } },
+      ah.tool { name = "c", description = "Examples.", params = { n = "integer" },
+        examples = { { input = { n = 1 }, output = "x" }, { input = { n = 2 } } } },
       ah.tool { name = "b", description = "JSON Schema as text.",
         schema = [[{"type":"object","properties":{
           "p":{"anyOf":[{"enum":[1,"two",null]},{"type":"array"}]}}}]] },
@@ -491,6 +493,7 @@ flows["declarations"] = {
     s.bad, s.message, s.faults = again:validate({ name = 1, aeg = 2 }, "forbid")
     s.refused = { select(2, pcall(ah.tool, { name = "A", description = "x" })),
       select(2, pcall(ah.tool, { name = "a", descripton = "x" })),
+      select(2, pcall(ah.tool, { name = "a", description = "x", examples = { { input = 1 } } })),
       select(2, pcall(ah.tool, { name = "a", description = "x", params = { q = "strin" } })),
       select(2, pcall(ah.schema, { type = "strange" })) }
   end,
@@ -498,7 +501,7 @@ flows["declarations"] = {
     assert(s.ok ~= false and not s.bad, "validation")
     if exact then
       assert(s.spec.parameters.properties.deep and s.ok and s.value.age == 36, "schema")
-      assert(#s.faults == 2 and #s.refused == 4, "faults")
+      assert(#s.faults == 2 and #s.refused == 5, "faults")
     end
   end,
 }

@@ -18,6 +18,17 @@ const char *ah_slice_find(ah_slice in, ah_slice what)
     return memmem(in.p, in.n, what.p, what.n);
 }
 
+ah_slice ah_slice_trim(ah_slice s)
+{
+    while (s.n && ah_is_blank(s.p[0])) {
+        s.p++;
+        s.n--;
+    }
+    while (s.n && ah_is_blank(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
 uint64_t ah_slice_hash(ah_slice s)
 {
     uint64_t h = 14695981039346656037u;

@@ -41,6 +41,13 @@ int ah_slice_cmp(ah_slice a, ah_slice b);
 /* The first place of `what` in `in`, or NULL. */
 const char *ah_slice_find(ah_slice in, ah_slice what);
 
+static inline bool ah_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+ah_slice ah_slice_trim(ah_slice s); /* without blanks around it */
+
 /* FNV-1a: the same text has the same hash in every version and on every machine. No
  * defence against those who look for two texts of one hash. */
 uint64_t ah_slice_hash(ah_slice s);

@@ -525,15 +525,33 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
         def->handler = (ah_value){&handler_vt, d->handler};
 }
 
-/* ah.tool { name, description, full_description, params | schema, result, handler,
+/* Leaves on the stack what the definition points into. */
+static void read_examples(lua_State *L, ah_tool_def *def)
+{
+    ah_status st;
+    ah_buf *b;
+    ah_err err;
+
+    if (!ah_field_push(L, 1, "ah.tool", "examples", LUA_TTABLE))
+        return;
+    b = ah_lua_push_buf(L, MAX_VALUE);
+    if ((st = ah_lua_to_json(L, -2, b->mem, b, &err)) == AH_NOMEM)
+        ah_lua_raise_nomem(L);
+    if (st != AH_OK)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: examples: %s", err.message);
+    if (!ah_slice_is(ah_buf_slice(b), "{}")) /* an empty list */
+        def->examples = ah_buf_slice(b);
+}
+
+/* ah.tool { name, description, full_description, params | schema, result, examples, handler,
  * parallel, timeout, memory, max_result, accepts_overrides }: raises prompt_validation at the
  * script's line. */
 static int new_tool(lua_State *L)
 {
     static const char *const known[] = {"name",    "description", "full_description", "params",
-                                        "schema",  "result",      "handler",          "parallel",
-                                        "timeout", "memory",      "max_result",       "accepts_overrides",
-                                        NULL};
+                                        "schema",  "result",      "examples",         "handler",
+                                        "parallel", "timeout",    "memory",           "max_result",
+                                        "accepts_overrides", NULL};
     ah_lua *h = ah_lua_of(L);
     ah_tool_def def = {0};
     ah_tool **box;
@@ -548,6 +566,7 @@ static int new_tool(lua_State *L)
     read_schemas(L, h, d);
     read_handler(L, h, d);
     read_def(L, d, &def);
+    read_examples(L, &def);
     box = lua_newuserdatauv(L, sizeof *box, 0); /* -- t draft tool */
     *box = NULL;
     luaL_setmetatable(L, TOOL);
@@ -591,6 +610,8 @@ static int tool_index(lua_State *L)
         lua_pushstring(L, t->name->data);
     else if (strcmp(key, "spec") == 0) /* what a model is told, decoded */
         ah_lua_push_json(L, ah_text_slice(t->spec));
+    else if (strcmp(key, "examples") == 0)
+        ah_lua_push_json(L, t->examples ? ah_text_slice(t->examples) : ah_slice_of("[]"));
     else
         return ah_lua_raise(L, AH_USAGE, "tool: unknown field '%s'", key);
     return 1;

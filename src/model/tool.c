@@ -1,5 +1,7 @@
 #include "model/tool.h"
 
+#include "model/tool_examples.h"
+
 enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_FULL = 16 << 10, MAX_SPEC = 8 << 20 };
 
 static bool name_char(char c)
@@ -17,17 +19,6 @@ static ah_status check_name(ah_slice name, ah_err *err)
         return AH_OK;
     return ah_err_set(err, AH_PROMPT_VALIDATION,
                       "tool: name '%.*s' must be 1 to 64 of a-z, 0-9, _ and -", AH_FMT(name));
-}
-
-static ah_slice strip(ah_slice s)
-{
-    while (s.n && strchr(" \t\r\n", s.p[0])) {
-        s.p++;
-        s.n--;
-    }
-    while (s.n && strchr(" \t\r\n", s.p[s.n - 1]))
-        s.n--;
-    return s;
 }
 
 static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_err *err)
@@ -90,12 +81,16 @@ static ah_status fill(ah_tool *t, const ah_tool_def *def, ah_slice brief, ah_err
         t->result = ah_schema_ref(def->result);
     if (st == AH_OK)
         st = make_spec(t, def->full_description.n ? def->full_description : brief, err);
-    return st;
+    if (st != AH_OK || !def->examples.p)
+        return st;
+    if (!(t->examples = ah_text_new(t->mem, def->examples)))
+        return ah_err_nomem(err);
+    return ah_tool_check_examples(t, def->examples, err);
 }
 
 ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, ah_err *err)
 {
-    ah_slice brief = strip(def->description);
+    ah_slice brief = ah_slice_trim(def->description);
     ah_status st;
     ah_tool *t;
 
@@ -169,6 +164,7 @@ ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_e
     copy->refs = 1;
     copy->spec = NULL;
     copy->name = ah_text_ref(t->name);
+    copy->examples = ah_text_ref(t->examples);
     copy->params = ah_schema_ref(t->params);
     copy->result = t->result ? ah_schema_ref(t->result) : NULL;
     copy->of = ah_tool_ref(t);
@@ -198,5 +194,6 @@ void ah_tool_unref(ah_tool *t)
     ah_schema_unref(t->result);
     ah_text_unref(t->name);
     ah_text_unref(t->spec);
+    ah_text_unref(t->examples);
     ah_free(t->mem, t);
 }

@@ -38,6 +38,7 @@ typedef struct ah_tool_def {
     ah_slice full_description;
     ah_schema *params; /* borrowed; object schema; NULL: no parameters */
     ah_schema *result; /* borrowed; NULL: anything */
+    ah_slice examples; /* checked JSON: a list of { description, input, output }; .p NULL: none */
     bool parallel;
     bool no_handler;    /* listed; a call is answered with an error */
     bool keeps_words;   /* its description is not to be overridden */
@@ -52,7 +53,8 @@ struct ah_tool {
     const ah_mem *mem;
     size_t refs;
     ah_text *name;
-    ah_text *spec; /* {"description":..,"name":..,"parameters":{..}}, canonical */
+    ah_text *spec;     /* {"description":..,"name":..,"parameters":{..}}, canonical */
+    ah_text *examples; /* as given; NULL: none */
     ah_schema *params, *result;
     bool parallel, no_handler, keeps_words;
     bool stale; /* of an earlier session of a loaded conversation */

@@ -4,17 +4,6 @@
 
 enum { LONGEST_SCHEMA = 16 << 10 }; /* that is repeated when asking again */
 
-static ah_slice trim(ah_slice s)
-{
-    while (s.n && strchr(" \t\r\n", s.p[0])) {
-        s.p++;
-        s.n--;
-    }
-    while (s.n && strchr(" \t\r\n", s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
 /* -- fences ------------------------------------------------------------------------ */
 
 typedef struct fence {
@@ -44,7 +33,7 @@ static bool is_fence(ah_slice line, fence *out)
     *out = (fence){.mark = line.p[i]};
     for (from = i; i < line.n && line.p[i] == out->mark; i++)
         out->n++;
-    out->info = trim((ah_slice){line.p + i, line.n - i});
+    out->info = ah_slice_trim((ah_slice){line.p + i, line.n - i});
     return i - from >= 3 && !memchr(out->info.p, '`', out->info.n);
 }
 
@@ -92,13 +81,13 @@ static ah_slice only_fence(ah_slice text)
 
 ah_slice ah_output_find(const ah_mem *mem, ah_slice answer)
 {
-    ah_slice whole = trim(answer), inside;
+    ah_slice whole = ah_slice_trim(answer), inside;
     ah_json_fault fault;
 
     if (ah_json_check(mem, whole, AH_JSON_MAX_DEPTH, &fault) == AH_OK)
         return whole;
     inside = only_fence(answer);
-    return inside.p ? trim(inside) : whole;
+    return inside.p ? ah_slice_trim(inside) : whole;
 }
 
 /* -- checking ------------------------------------------------------------------------ */

@@ -39,9 +39,7 @@ static size_t indent_of(ah_slice line)
 
 static bool is_blank(ah_slice line)
 {
-    size_t n = indent_of(line);
-
-    return n == line.n || (line.p[n] == '\r' && n + 1 == line.n);
+    return ah_slice_trim(line).n == 0;
 }
 
 /* The white space that all lines that are not blank begin with. */
@@ -79,7 +77,7 @@ static void dedent(ah_slice text, ah_buf *out)
         if (last)
             ah_buf_char(out, '\n');
     }
-    while (ah_buf_ok(out) && last && strchr(" \t\r", out->data[last - 1]))
+    while (ah_buf_ok(out) && last && ah_is_blank(out->data[last - 1]))
         last--;
     if (ah_buf_ok(out))
         ah_buf_reset(out, last);
