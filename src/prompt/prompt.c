@@ -107,7 +107,6 @@ static ah_status make_room(ah_prompt *p, ah_err *err)
                           AH_MAX_SECTIONS);
     for (p->n_index = 16; p->n_index < 2 * total; p->n_index *= 2)
         ;
-    p->room = (uint32_t)total;
     p->node = ah_alloc(p->mem, (total + 1) * sizeof *p->node);
     p->index = ah_alloc(p->mem, p->n_index * sizeof *p->index);
     return p->node && p->index ? AH_OK : ah_err_nomem(err);

@@ -29,7 +29,7 @@ struct ah_prompt {
     ah_section **section; /* those at the top */
     size_t n_sections;
     prompt_node *node;
-    uint32_t n, room;
+    uint32_t n;
     uint32_t *index; /* by path, open addressing: node + 1, 0 free */
     size_t n_index;  /* a power of two */
     ah_tool **own;   /* the tools in force, while the registry is being made */
