@@ -25,22 +25,22 @@ typedef struct run {
 
 /* -- reading the fields -------------------------------------------------------------- */
 
-static const char *const fields[] = {"model",         "system",
-                                     "prompt",        "params",
-                                     "overrides",     "output",
-                                     "messages",      "tools",
-                                     "options",       "base_url",
-                                     "api_key",       "stream",
-                                     "http",          "on",
-                                     "log",           "max_iterations",
-                                     "on_max",        "on_unknown_tool",
-                                     "timeout",       "deadline",
-                                     "retries",       "strategies",
-                                     "max_tools",     "on_conflict",
-                                     "hint",          "max_restarts",
-                                     "policies",      "approve",
-                                     "feedback",      "checks",
-                                     "budget",        "loop_detector",
+static const char *const fields[] = {"model",     "system",
+                                     "prompt",    "params",
+                                     "overrides", "output",
+                                     "messages",  "tools",
+                                     "options",   "base_url",
+                                     "api_key",   "stream",
+                                     "http",      "on",
+                                     "log",       "max_iterations",
+                                     "on_max",    "on_unknown_tool",
+                                     "timeout",   "deadline",
+                                     "retries",   "strategies",
+                                     "max_tools", "on_conflict",
+                                     "hint",      "max_restarts",
+                                     "policies",  "approve",
+                                     "feedback",  "checks",
+                                     "budget",    "loop_detector",
                                      NULL};
 
 /* One of two words; true when it is the second. */
@@ -422,6 +422,7 @@ ah_status ah_lua_read_model(lua_State *L, ah_agent *a, ah_err *err)
 
 ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err *err)
 {
+    int top = lua_gettop(L);
     ah_status st;
 
     ah_fields_check(L, 1, what, fields, true);
@@ -439,6 +440,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err 
     read_system(L, a);
     read_tools(L, a);
     read_messages(L, a);
+    lua_settop(L, top);
     return AH_OK;
 }
 
@@ -691,7 +693,7 @@ static int ah_agent_call(lua_State *L)
     lua_settop(L, 1);
     if (!new_agent(L, "ah.agent"))
         return 2;
-    if (luaL_len(L, 1) > (lua_Integer)((agent *)lua_touserdata(L, 2))->prompt.n_sections)
+    if (luaL_len(L, 1) > (lua_Integer)((ah_agent *)lua_touserdata(L, 2))->prompt.n_sections)
         return ah_lua_raise(L, AH_USAGE, "ah.agent: the text goes to agent:run(text)");
     return 1;
 }

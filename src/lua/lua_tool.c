@@ -548,10 +548,10 @@ static void read_examples(lua_State *L, ah_tool_def *def)
  * script's line. */
 static int new_tool(lua_State *L)
 {
-    static const char *const known[] = {"name",    "description", "full_description", "params",
-                                        "schema",  "result",      "examples",         "handler",
-                                        "parallel", "timeout",    "memory",           "max_result",
-                                        "accepts_overrides", NULL};
+    static const char *const known[] = {
+        "name",   "description", "full_description",  "params",   "schema",
+        "result", "examples",    "handler",           "parallel", "timeout",
+        "memory", "max_result",  "accepts_overrides", NULL};
     ah_lua *h = ah_lua_of(L);
     ah_tool_def def = {0};
     ah_tool **box;

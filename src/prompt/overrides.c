@@ -63,6 +63,7 @@ static void put_member(ah_buf *out, bool first, ah_slice name, const char *hash)
 void ah_prompt_hashes(const ah_prompt *p, ah_buf *out)
 {
     char hash[HASH_DIGITS + 1];
+    const ah_tool *t;
 
     ah_buf_str(out, "{\"sections\":{");
     for (uint32_t i = 0; i < p->n; i++) {
@@ -71,11 +72,9 @@ void ah_prompt_hashes(const ah_prompt *p, ah_buf *out)
         put_member(out, i == 0, node_path(p, i), hash);
     }
     ah_buf_str(out, "},\"tools\":{");
-    for (size_t i = 0; i < p->tools.n; i++) {
-        const ah_tool *t = p->tools.tool[i]->of ? p->tools.tool[i]->of : p->tools.tool[i];
-
-        put_hash(ah_text_slice(t->spec), hash);
-        put_member(out, i == 0, ah_text_slice(t->name), hash);
+    for (size_t at = 0, n = 0; (t = ah_registry_next(&p->tools, &at)) != NULL; n++) {
+        put_hash(ah_text_slice(t->of ? t->of->spec : t->spec), hash);
+        put_member(out, n == 0, ah_text_slice(t->name), hash);
     }
     ah_buf_str(out, "}}");
 }

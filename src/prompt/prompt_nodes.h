@@ -6,6 +6,7 @@
 #ifndef AH_PROMPT_PROMPT_NODES_H
 #define AH_PROMPT_PROMPT_NODES_H
 
+#include "model/registry.h"
 #include "prompt/prompt.h"
 
 enum { NO_NODE = UINT32_MAX };

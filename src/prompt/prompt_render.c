@@ -250,7 +250,7 @@ static size_t tools_of(const ah_prompt *p, uint32_t i, ah_placed_tool *out)
     const prompt_node *node = &p->node[i];
 
     for (size_t k = 0; out && k < node->section->n_tools; k++)
-        out[k] = (ah_placed_tool){p->tools.tool[node->first_tool + k], node_path(p, i)};
+        out[k] = (ah_placed_tool){p->tools.slot[node->first_tool + k].tool, node_path(p, i)};
     return node->section->n_tools;
 }
 
