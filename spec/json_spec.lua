@@ -464,16 +464,20 @@ describe("canonical text", function()
     is_canonical("-" .. ("7"):rep(5000))
   end)
 
-  it("writes floats in their shortest form, always as floats", function()
+  it("writes floats in the shortest form of their double, always as floats", function()
     assert.equal("[1.0,0.1,100.0,1e+16,1e-07,-2.5,0.3,1.7976931348623157e+308]",
       canon "[1.0,0.10,1e2,1e16,0.0000001,-25e-1,0.3000,17976931348623157e292]")
-    assert.equal("[-0.0,-0.0,0.0,0.0,5e-324,0.0]", canon "[-0,-0.0,0.0,0e9,4.9e-324,1e-400]")
-    assert.equal("[0.1,0.30000000000000004]",
-      canon "[0.1000000000000000055511151231257827,0.30000000000000004440892098500626]")
+    assert.equal("[-0.0,-0.0,0.0,0.0,5e-324,0.0]", canon "[-0,-0.0,0.0,0e9,50e-325,0e-400]")
   end)
 
-  it("leaves floats no double holds as they were written", function()
-    is_canonical "[1e400,-1E+400,1.5e9999]"
+  it("keeps all digits of floats where their double is another number, in one way", function()
+    assert.equal("[0.1000000000000000055511151231257827,4.9e-324,1e-400,9007199254740992.5]",
+      canon "[1.000000000000000055511151231257827e-1,49e-325,0.1e-399,9007199254740992500e-3]")
+    assert.equal("[1e+400,-1e+400,1.5e+9999,123456789012345678901.0,1.2345678901234567890123e+22]",
+      canon "[1e400,-1E+400,15e9998,1234567890123456789010e-1,12345678901234567890123.0]")
+    assert.equal("[0.000001000000000000000000001,1.000000000000000000001e-07]",
+      canon "[1000000000000000000001e-27,1000000000000000000001e-28]")
+    is_canonical("[0." .. ("7"):rep(3000) .. ",-" .. ("7"):rep(20) .. "." .. ("3"):rep(3000) .. "]")
   end)
 
   it("escapes only what must be escaped, in one way", function()

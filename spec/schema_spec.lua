@@ -965,3 +965,101 @@ describe("the validator", function()
     assert.is_true(yes > 1000 and no > 1000)
   end)
 end)
+
+-- Numbers by their digits, against sums on paper: a number is { sign, digits, zeros } and
+-- worth sign * digits * 10^zeros, the digits a string without leading zeros.
+local paper = {}
+
+--- One of the many ways to write the number.
+function paper.write(n)
+  local digits, e = n.digits, n.zeros
+  local padding = random(3) - 1
+  digits, e = digits .. ("0"):rep(padding), e - padding
+  local at = n.digits == "0" and 1 or random(#digits) -- digits before the point
+  local whole, behind = digits:sub(1, at), digits:sub(at + 1)
+  e = e + #behind
+  return (n.sign < 0 and "-" or "") .. whole .. (behind ~= "" and "." .. behind or "")
+    .. (e ~= 0 and "e" .. e or "")
+end
+
+function paper.compare(a, b)
+  local least = math.min(a.zeros, b.zeros)
+  local x = a.digits .. ("0"):rep(a.zeros - least)
+  local y = b.digits .. ("0"):rep(b.zeros - least)
+  local width = math.max(#x, #y)
+  x, y = ("0"):rep(width - #x) .. x, ("0"):rep(width - #y) .. y
+  if x == y and (a.sign == b.sign or not x:find("[1-9]")) then
+    return 0
+  elseif a.sign ~= b.sign then
+    return a.sign
+  end
+  return x < y and -a.sign or a.sign
+end
+
+--- Is it a multiple of d * 10^zeros? By long division.
+function paper.divides(n, d, zeros)
+  local rest = 0
+  for digit in (n.digits .. ("0"):rep(n.zeros - zeros)):gmatch("%d") do
+    rest = (rest * 10 + digit) % d
+  end
+  return rest == 0
+end
+
+function paper.random()
+  local digits = {}
+  for i = 1, random(4) == 1 and random(30) or random(3) do
+    digits[i] = random(3) == 1 and random(9) or "0"
+  end
+  local text = table.concat(digits):gsub("^0+", "")
+  return { sign = random(2) == 1 and 1 or -1, digits = text == "" and "0" or text,
+    zeros = random(10) == 1 and random(700) - 350 or random(9) - 5 }
+end
+
+--- The same number, or one that differs in a far digit.
+function paper.near(n)
+  local far = random(25)
+  local digits = n.digits .. ("0"):rep(far - 1) .. (random(2) == 1 and "0" or "1")
+  return { sign = n.sign, zeros = n.zeros - far, digits = digits:gsub("^0+(.)", "%1") }
+end
+
+describe("numbers", function()
+  local function takes(rule, bound, value)
+    return ah.schema(('{"%s":%s}'):format(rule, bound)):validate_text(value) == true
+  end
+
+  it("compare by their digits, however they are written", function()
+    state = 7
+    local seen = {}
+    for _ = 1, 4000 do
+      local a = paper.random()
+      local b = random(2) == 1 and paper.random() or paper.near(a)
+      local order = paper.compare(a, b)
+      local x, y = paper.write(a), paper.write(b)
+      local got = {
+        takes("minimum", y, x), takes("maximum", y, x), takes("exclusiveMinimum", y, x),
+        takes("exclusiveMaximum", y, x), takes("const", y, x), takes("const", "[" .. y .. "]",
+          "[" .. x .. "]"), not takes("uniqueItems", "true", ("[%s,%s]"):format(x, y)),
+      }
+      assert.same({ order >= 0, order <= 0, order > 0, order < 0, order == 0, order == 0,
+        order == 0 }, got, x .. " beside " .. y)
+      seen[order] = (seen[order] or 0) + 1
+    end
+    assert.is_true(seen[0] > 500 and seen[1] > 500 and seen[-1] > 500)
+  end)
+
+  it("are multiples by their digits", function()
+    state = 11
+    local yes = 0
+    for _ = 1, 2000 do
+      local n, d, zeros = paper.random(), random(40), random(5) - 4
+      if n.zeros < zeros then
+        n.zeros = zeros + random(3) - 1
+      end
+      local want = paper.divides(n, d, zeros)
+      local of, value = ("%de%d"):format(d, zeros), paper.write(n)
+      assert.equal(want, takes("multipleOf", of, value), value .. " by " .. of)
+      yes = yes + (want and 1 or 0)
+    end
+    assert.is_true(yes > 300 and yes < 1700)
+  end)
+end)

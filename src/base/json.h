@@ -120,10 +120,10 @@ bool ah_utf8_valid(ah_slice s);
 void ah_utf8_repair(ah_slice s, ah_buf *out);
 
 /* Canonical form of checked text appended to out: keys sorted by bytes, no white
- * space, integers as digits (beyond int64 too), floats in their shortest form,
+ * space, integers as digits (beyond int64 too), floats in a double's shortest form where
+ * that is exact and with all their digits where it is not (1e400, 0.1 and 30 digits more),
  * strings escaped as ah_json_put_string does. The same value gives the same bytes.
- * Floats out of range (1e400) stay as they were written. AH_NOMEM, or the failure of
- * `out`. The tree costs about 100 bytes a value while it lasts, in cJSON's memory. */
+ * AH_NOMEM, or the failure of `out`. The tree costs about 100 bytes a value while it lasts, in cJSON's memory. */
 ah_status ah_json_canon(const ah_mem *mem, ah_slice checked, ah_buf *out);
 
 const char *ah_json_version(void); /* of the cJSON in use, for --version */

@@ -164,8 +164,7 @@ static ah_status compile_bound(compiler *c, const clause *q)
 
     if (o == NONE)
         return ah_err_nomem(c->err);
-    if (!schema_number(q->value, &num))
-        return schema_refuse_clause(c, q, "must be within the range of a double");
+    schema_number(q->value, &num);
     if (q->keyword->code == OP_MULTIPLE && !schema_is_divisor(q->value))
         return schema_refuse_clause(c, q, "must be a number above 0 with at most 18 digits");
     op_at(c->s, o)->num = num;

@@ -207,7 +207,7 @@ int schema_compare_anchors(const void *a, const void *b);
 
 /* False when no double holds it; n is usable as the nearest thing all the same. */
 bool schema_number(ah_slice literal, number *out);
-/* Exact among integers of any length; else as doubles compare. */
+/* Exact, by the digits. */
 int schema_compare_numbers(number a, number b);
 /* Exact, by the digits. `of` is above 0 and has at most 18 significant digits. */
 bool schema_is_multiple(ah_slice literal, ah_slice of);
