@@ -234,6 +234,27 @@ describe("schema:validate", function()
     assert.has_error(function() numbers:validate({}, { corce = true }) end)
   end)
 
+  it("fills in nothing that makes a value deeper than JSON may be", function()
+    local function nested(n)
+      return ("["):rep(n) .. "{}" .. ("]"):rep(n)
+    end
+    local deep = ah.schema('{"items":{"$ref":"#"},"properties":{"x":{"default":'
+      .. nested(300) .. "}}}")
+    assert.is_true((deep:validate_text(nested(210))))
+    for _, check in ipairs { "validate_text", "validate" } do
+      local value = check == "validate" and ah.json.decode(nested(211)) or nested(211)
+      local ok, message, faults = deep[check](deep, value)
+      assert.is_nil(ok)
+      assert.equal("the value with its defaults is larger than 64 MiB or deeper than 512 levels",
+        message)
+      assert.same({}, faults)
+    end
+    local lists = ah.schema '{"items":{"$ref":"#"},"additionalProperties":{"type":"array"}}'
+    local inner = ("["):rep(510) .. '{"x":1}' .. ("]"):rep(510)
+    assert.is_true((lists:validate_text(inner:sub(2, -2), { coerce = true })))
+    assert.is_nil((lists:validate_text("[" .. inner .. "]", { coerce = true })))
+  end)
+
   it("says what is no JSON value", function()
     local ok, message, faults = s:validate { name = print }
     assert.is_nil(ok)

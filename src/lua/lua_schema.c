@@ -511,7 +511,7 @@ static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
     if (st == AH_NOMEM)
         return ah_lua_raise_nomem(L);
     if (st != AH_OK)
-        return fail(L, "the value with its defaults is larger than 64 MiB");
+        return fail(L, "the value with its defaults is larger than 64 MiB or deeper than 512 levels");
     if (w->faults.n == 0) {
         lua_pushboolean(L, true);
         if (as_text)

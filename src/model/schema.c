@@ -1,6 +1,6 @@
 /* JSON Schema, drafts 2020-12 and 07: a schema from its text to its end. Documents are
  * kept in canonical form, compiled into one program (schema_compile.c), its references
- * led to their nodes and its defaults filled in (schema_refs.c). Immutable then.
+ * led to their nodes and its defaults filled in (schema_link.c). Immutable then.
  * Checking is schema_check.c; what the program looks like, schema_program.h. */
 #include "model/schema.h"
 

@@ -72,7 +72,8 @@ void ah_faults_clear(ah_faults *f);
 void ah_faults_print(const ah_faults *f, ah_buf *out);
 
 /* Validates checked text. AH_OK: it conforms (faults->n == 0) or it does not (n > 0).
- * AH_NOMEM otherwise, or AH_BUDGET where `with_defaults` would grow over its maximum.
+ * AH_NOMEM otherwise, or AH_BUDGET where `with_defaults` would grow over its maximum or
+ * have more than AH_JSON_MAX_DEPTH levels.
  * With `with_defaults`, a conforming value is appended to it with the defaults of
  * absent properties filled in (nested ones too, and those of the first anyOf branch
  * that fits); appended members come after those present, in the schema's key order.

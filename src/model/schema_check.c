@@ -531,12 +531,20 @@ void schema_check_in_place(checker *c, uint32_t i, subject *v, marks *m)
     }
 }
 
+static ah_status put_result(const checker *c, ah_buf *out)
+{
+    size_t start = out->len;
+
+    schema_put_filled(c, out);
+    if (!ah_buf_ok(out) || (c->fills.n == 0 && !c->edited))
+        return out->status;
+    return schema_is_too_deep((ah_slice){out->data + start, out->len - start}) ? AH_BUDGET : AH_OK;
+}
+
 static ah_status finish(checker *c, ah_buf *with_defaults)
 {
-    if (c->status == AH_OK && c->edits.n == 0 && with_defaults && !c->faults->n) {
-        schema_put_filled(c, with_defaults);
-        c->status = with_defaults->status;
-    }
+    if (c->status == AH_OK && c->edits.n == 0 && with_defaults && !c->faults->n)
+        c->status = put_result(c, with_defaults);
     ah_free(c->s->mem, c->fills.at);
     ah_buf_clear(&c->scratch);
     return c->status;
@@ -581,7 +589,7 @@ ah_status ah_schema_check_with(const ah_schema *s, ah_slice text, const ah_check
     enum { PASSES = 8 };
     ah_buf now, before;
     ah_status st = AH_OK;
-    bool again = o->coerce;
+    bool again = o->coerce, edited = false;
 
     ah_buf_init(&now, s->mem, with_defaults ? with_defaults->max : text.n);
     ah_buf_init(&before, s->mem, now.max);
@@ -598,11 +606,15 @@ ah_status ah_schema_check_with(const ah_schema *s, ah_slice text, const ah_check
             schema_put_edited(&c, &now);
             text = ah_buf_slice(&now);
             st = now.status;
+            edited = true;
         }
         ah_free(s->mem, c.edits.at);
     }
-    if (st == AH_OK)
-        st = schema_run(s, 0, text, o->extra, faults, with_defaults);
+    if (st == AH_OK) {
+        checker c = {.s = s, .extra = o->extra, .faults = faults, .edited = edited};
+
+        st = pass(&c, 0, text, with_defaults);
+    }
     ah_buf_clear(&now);
     ah_buf_clear(&before);
     return st;

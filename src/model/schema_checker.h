@@ -59,6 +59,7 @@ typedef struct checker {
     bool stopped; /* a limit was reached; its fault is told */
     bool filling;
     bool coercing;
+    bool edited;     /* the value is not the one that was checked to be JSON */
     ah_buf *coerced; /* what to tell of it; may be NULL */
     table edits;     /* edit, by offset */
     bool naming;     /* the value is a property's name */
@@ -145,5 +146,7 @@ void schema_merge_fills(checker *c, size_t from, size_t mid);
 /* The same after a part that began at mid, where both have any. */
 void schema_merge_part(checker *c, size_t from, size_t mid);
 void schema_put_filled(const checker *c, ah_buf *out);
+/* More than AH_JSON_MAX_DEPTH containers? */
+bool schema_is_too_deep(ah_slice text);
 
 #endif

@@ -1,6 +1,6 @@
 /* The compiler: one function for each keyword, called in the order of the canonical text,
  * which is that of the keys. Nodes come out in the order of the text, too; references to
- * others are noted down and led to their nodes later (schema_refs.c). Keywords of members,
+ * others are noted down and led to their nodes later (schema_link.c). Keywords of members,
  * patterns and formats are in schema_members.c.
  *
  * A new keyword is a line in `keywords` with the function that compiles it and, where it
@@ -530,7 +530,7 @@ static ah_status compile_id(compiler *c, uint32_t i, ah_slice text)
         return ah_err_nomem(c->err);
     if (name.n > 1 && name.p[0] == '#')
         return add_anchor(c, i, (ah_slice){name.p + 1, name.n - 1}, false);
-    return schema_open_resource(c, i, name, resource_at(c->s, c->resource)->uri);
+    return schema_open_resource(c, i, text, name, resource_at(c->s, c->resource)->uri);
 }
 
 static void choose_draft(compiler *c, ah_slice text)
@@ -594,13 +594,14 @@ ah_status schema_compile_document(compiler *c, uint32_t i)
 {
     ah_schema *s = c->s;
     document *d = document_at(s, i);
+    ah_slice text = ah_text_slice(d->text);
     uint32_t root;
     ah_status st;
 
     d->nodes.first = (uint32_t)s->nodes.n;
     c->draft7 = false;
-    if ((st = schema_open_resource(c, d->nodes.first, d->uri, (ah_slice)AH_LIT(""))) == AH_OK)
-        st = schema_compile_node(c, ah_text_slice(d->text), &root);
+    if ((st = schema_open_resource(c, d->nodes.first, text, d->uri, (ah_slice)AH_LIT(""))) == AH_OK)
+        st = schema_compile_node(c, text, &root);
     d->nodes.n = (uint32_t)s->nodes.n - d->nodes.first;
     return st;
 }

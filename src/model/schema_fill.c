@@ -80,3 +80,17 @@ void schema_put_filled(const checker *c, ah_buf *out)
     }
     ah_buf_add(out, c->value.p + from, c->value.n - from);
 }
+
+/* Defaults and lists around values add levels to what was within them. */
+bool schema_is_too_deep(ah_slice text)
+{
+    ah_json_reader r = ah_json_read(text);
+    ah_json_token t;
+    int depth = 0;
+
+    while ((t = ah_json_next(&r)).kind != AH_JSON_END && depth <= AH_JSON_MAX_DEPTH) {
+        depth += t.kind == AH_JSON_ARRAY || t.kind == AH_JSON_OBJECT;
+        depth -= t.kind == AH_JSON_ARRAY_END || t.kind == AH_JSON_OBJECT_END;
+    }
+    return depth > AH_JSON_MAX_DEPTH;
+}

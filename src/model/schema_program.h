@@ -227,7 +227,7 @@ unsigned schema_type_named(ah_json_token t);     /* 0: none of this name */
 const char *schema_type_name(size_t i);          /* NULL after the last */
 unsigned schema_type_of_kind(ah_json_kind kind); /* numbers: T_NUMBER */
 
-/* Compiling (schema_compile.c, schema_refs.c) */
+/* Compiling (schema_compile.c, schema_refs.c, schema_link.c) */
 
 typedef struct compiler {
     ah_schema *s;
@@ -250,14 +250,18 @@ typedef struct reference {
  * a schema in one of the documents; name.p NULL: of the schema itself. */
 ah_buf *schema_refusal(compiler *c, const char *where, ah_slice name);
 ah_status schema_refused(compiler *c);
+/* The place of node i in a refusal: "the root", or its pointer. */
+void schema_put_place(compiler *c, ah_buf *b, uint32_t i);
 /* The commonest refusal: "... must be a string, found 5". */
 ah_status schema_refuse(compiler *c, const char *where, const char *name, ah_slice found,
                         const char *want);
 /* A document into nodes; *root is its first. */
 ah_status schema_compile_document(compiler *c, uint32_t document);
-/* Makes node i a resource where it has an $id, or is a document's root. */
-ah_status schema_open_resource(compiler *c, uint32_t i, ah_slice id, ah_slice base);
+/* Makes node i, whose text this is, a resource where it has an $id, or is a document's root. */
+ah_status schema_open_resource(compiler *c, uint32_t i, ah_slice text, ah_slice id, ah_slice base);
+/* All references, and what needs them. */
 ah_status schema_link(compiler *c);
+ah_status schema_lead_references(compiler *c);
 /* Reference resolution of RFC 3986, section 5.2, appended to out. */
 void schema_resolve_uri(ah_slice base, ah_slice ref, ah_buf *out);
 
