@@ -394,6 +394,36 @@ describe("ctx", function()
     assert.same({ "t", true, false, nil }, seen)
   end)
 
+  it("tells what was coerced, and so does the event", function()
+    local seen, told = {}, {}
+    local tool = ah.tool { name = "t", description = "d", coerce = true,
+      params = { n = "integer", on = "boolean?", list = "string[]?", text = "string = x" },
+      handler = function(args, ctx)
+        seen[#seen + 1] = { args, ctx.coerced }
+      end }
+    local strict = ah.tool { name = "s", description = "d", params = { n = "integer" },
+      handler = function() end }
+    assert(ah.run { tools = { tool, strict }, "x", on = { tool_invoked = function(e)
+        told[#told + 1] = { e.success, e.coerced, e.arguments, e.content }
+      end },
+      model = ah.scripted { { calls = {
+        { name = "t", arguments = '{"n":"3","on":"true","list":"a"}' },
+        { name = "t", arguments = '{"n":4}' }, { name = "t", arguments = '{"n":"four"}' },
+        { name = "s", arguments = '{"n":"3"}' },
+      } }, "done" } })
+    local words = '/n: took "3" as 3; /on: took "true" as true; /list: took "a" as a list of it'
+    assert.same({
+      { { n = 3, on = true, list = { "a" }, text = "x" }, words }, { { n = 4, text = "x" }, "" },
+    }, seen)
+    assert.equal("integer", math.type(seen[1][1].n))
+    local refused = 'Tool validation failed: /n: must be an integer, found '
+    assert.same({
+      { true, words, '{"n":"3","on":"true","list":"a"}', "OK" }, { true, "", '{"n":4}', "OK" },
+      { false, "", '{"n":"four"}', refused .. '"four"' },
+      { false, "", '{"n":"3"}', refused .. '"3"' },
+    }, told)
+  end)
+
   it("is of no use after the call", function()
     local kept
     result_of(function(_, ctx)

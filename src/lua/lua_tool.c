@@ -149,6 +149,8 @@ static int ctx_index(lua_State *L)
         lua_pushlstring(L, call->slot->name->data, call->slot->name->len);
     else if (strcmp(key, "run") == 0)
         lua_pushinteger(L, ah_run_id(call->run));
+    else if (strcmp(key, "coerced") == 0)
+        lua_pushlstring(L, call->coerced ? call->coerced->data : "", ah_text_slice(call->coerced).n);
     else if (strcmp(key, "deadline") == 0)
         return push_deadline(L, call);
     else if (strcmp(key, "prompt") == 0)
@@ -509,6 +511,7 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: field 'description' is missing");
     ah_field_string(L, 1, what, "full_description", &def->full_description);
     ah_field_bool(L, 1, what, "parallel", &def->parallel);
+    ah_field_bool(L, 1, what, "coerce", &def->coerce);
     ah_field_number(L, 1, what, "timeout", 0.001, &timeout);
     ah_field_number(L, 1, what, "memory", AH_TOOL_LEAST_MEMORY, &memory);
     ah_field_count(L, 1, what, "max_result", AH_TOOL_LEAST_RESULT, &most);
@@ -544,14 +547,14 @@ static void read_examples(lua_State *L, ah_tool_def *def)
 }
 
 /* ah.tool { name, description, full_description, params | schema, result, examples, handler,
- * parallel, timeout, memory, max_result, accepts_overrides }: raises prompt_validation at the
+ * parallel, timeout, memory, max_result, accepts_overrides, coerce }: raises prompt_validation at the
  * script's line. */
 static int new_tool(lua_State *L)
 {
     static const char *const known[] = {
         "name",   "description", "full_description",  "params",   "schema",
         "result", "examples",    "handler",           "parallel", "timeout",
-        "memory", "max_result",  "accepts_overrides", NULL};
+        "memory", "max_result",  "accepts_overrides", "coerce",   NULL};
     ah_lua *h = ah_lua_of(L);
     ah_tool_def def = {0};
     ah_tool **box;

@@ -40,6 +40,7 @@ typedef struct ah_tool_def {
     ah_schema *result; /* borrowed; NULL: anything */
     ah_slice examples; /* checked JSON: a list of { description, input, output }; .p NULL: none */
     bool parallel;
+    bool coerce;        /* arguments as they were surely meant: see ah_check_options */
     bool no_handler;    /* listed; a call is answered with an error */
     bool keeps_words;   /* its description is not to be overridden */
     int64_t timeout_ms; /* 0: none of its own */
@@ -56,7 +57,7 @@ struct ah_tool {
     ah_text *spec;     /* {"description":..,"name":..,"parameters":{..}}, canonical */
     ah_text *examples; /* as given; NULL: none */
     ah_schema *params, *result;
-    bool parallel, no_handler, keeps_words;
+    bool parallel, coerce, no_handler, keeps_words;
     bool stale; /* of an earlier session of a loaded conversation */
     int64_t timeout_ms;
     size_t memory, max_result;

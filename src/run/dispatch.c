@@ -8,7 +8,7 @@
 
 enum {
     MAX_ARGS = 32 << 20,
-    MAX_SAY = 8 << 10, /* bytes of our own words */
+    MAX_SAY = 8 << 10, /* bytes of our own words, and of what was coerced */
     MAX_SHOWN = 100,   /* bytes of a name in them */
     MAX_MARK = 192     /* bytes that stand for what was left out of a result */
 };
@@ -26,6 +26,7 @@ void ah_call_clear(ah_call *c)
     ah_changes_clear(&c->changes);
     ah_value_release(&c->live);
     ah_text_unref(c->args);
+    ah_text_unref(c->coerced);
     ah_text_unref(c->content);
     ah_text_unref(c->warning);
     ah_text_unref(c->leave_why);
@@ -134,19 +135,35 @@ static void refuse_faults(ah_call *c, const ah_faults *faults)
     ah_buf_clear(&b);
 }
 
+static void keep_args(ah_call *c, const ah_buf *full, const ah_buf *words)
+{
+    if (ah_text_from_buf(full, "arguments", &c->args, NULL) != AH_OK ||
+        (words->len && !(c->coerced = ah_text_new(words->mem, ah_buf_slice(words)))))
+        ah_call_refuse(c, "Tool validation failed: out of memory");
+}
+
 static void check_args(ah_call *c, ah_slice args)
 {
+    ah_check_options options = {.extra = AH_EXTRA_FORBID, .coerce = c->tool->coerce};
     ah_faults faults;
-    ah_buf full;
+    ah_buf full, words;
+    ah_status st;
 
     ah_faults_init(&faults, c->overlay.mem);
     ah_buf_init(&full, c->overlay.mem, MAX_ARGS);
-    if (ah_schema_check(c->tool->params, args, AH_EXTRA_FORBID, &faults, &full) != AH_OK)
+    ah_buf_init(&words, c->overlay.mem, MAX_SAY);
+    options.coerced = &words;
+    st = ah_schema_check_with(c->tool->params, args, &options, &faults, &full);
+    if (st == AH_BUDGET)
+        ah_call_refuse(c, "Tool validation failed: the arguments with their defaults are larger than "
+                          "32 MiB or deeper than 512 levels");
+    else if (st != AH_OK)
         ah_call_refuse(c, "Tool validation failed: out of memory");
     else if (faults.n)
         refuse_faults(c, &faults);
-    else if (ah_text_from_buf(&full, "arguments", &c->args, NULL) != AH_OK)
-        ah_call_refuse(c, "Tool validation failed: the arguments are too large");
+    else
+        keep_args(c, &full, &words);
+    ah_buf_clear(&words);
     ah_buf_clear(&full);
     ah_faults_clear(&faults);
 }

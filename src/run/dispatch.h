@@ -27,7 +27,8 @@ typedef struct ah_call {
     ah_text *reason;  /* why one is asked for */
     ah_text *warning; /* to stand before its answer; NULL: none */
     ah_tool *tool;
-    ah_text *args; /* checked, with defaults: what the handler gets */
+    ah_text *args;    /* checked, with defaults: what the handler gets */
+    ah_text *coerced; /* what was taken as something else, in words; NULL: nothing */
     ah_overlay overlay;
     ah_changes changes;     /* what its handler asked for, made when it has succeeded */
     ah_value live;          /* the value it returned, where strategies look at it */

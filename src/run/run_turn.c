@@ -25,7 +25,8 @@ static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice conten
     EMIT(run, AH_EVENT_TOOL_INVOKED, AH_F_STR("name", ah_text_slice(c->slot->name)),
          AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_BOOL("success", success),
          AH_F_NUM("duration", duration(run, c)),
-         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)), AH_F_STR("content", content));
+         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
+         AH_F_STR("coerced", ah_text_slice(c->coerced)), AH_F_STR("content", content));
 }
 
 /* The model reads the warning before the result. Without memory it goes without. */
