@@ -1,4 +1,5 @@
 local ah = require "agenthost"
+local ahtest = require "ahtest"
 
 local DATA = { "spec/data/schema/core.test", "spec/data/schema/applied.test" }
 
@@ -169,6 +170,83 @@ describe("a schema", function()
     })
     assert.is_false(ok)
     assert.truthy(message:find("grows over 1 MiB", 1, true))
+  end)
+end)
+
+describe("equal schemas", function()
+  --- How many more live than when `before` did, while the others are held.
+  local function more(before, ...)
+    collectgarbage()
+    collectgarbage()
+    return ahtest.schemas() - before, ...
+  end
+
+  it("are compiled once and go with their last user", function()
+    local before, agents = more(0), {}
+    for i = 1, 1000 do
+      agents[i] = ah.agent { model = "demo/echo", tools = { ah.tool {
+        name = "find", description = "Finds.", handler = function() end,
+        params = { shared = "string", limit = "integer = 10" },
+      } } }
+    end
+    assert.equal(1, (more(before, agents)))
+    agents = { agents[1000] }
+    assert.equal(1, (more(before, agents)))
+    agents[1] = nil
+    assert.equal(0, (more(before, agents)))
+  end)
+
+  it("are those of the same text, options and documents, in any order", function()
+    local before, documents = more(0), nil
+    local all = {
+      ah.schema { format = "email", minLength = 77 },
+      ah.schema '{"minLength":77, "format":"email"}',
+      ah.schema({ format = "email", minLength = 77 }, { formats = false }),
+      ah.schema({ format = "email", minLength = 77 }, { documents = {} }),
+    }
+    assert.equal(1, more(before))
+    local asserted = ah.schema(all[1], { formats = true })
+    assert.equal(2, more(before))
+    assert.is_true((all[1]:validate(("x"):rep(77))))
+    assert.is_nil((asserted:validate(("x"):rep(77))))
+    local list = {}
+    for i = 1, 50 do
+      documents = { ["http://e.com/" .. (i % 2 == 0 and "b" or "a")] = { type = "null" },
+        ["http://e.com/" .. (i % 2 == 0 and "a" or "b")] = { type = "null" } }
+      list[i] = ah.schema({ ["$ref"] = "http://e.com/a" }, { documents = documents })
+    end
+    assert.equal(3, more(before))
+    documents["http://e.com/a"] = true
+    list[51] = ah.schema({ ["$ref"] = "http://e.com/a" }, { documents = documents })
+    assert.equal(4, more(before))
+    assert.is_true((list[51]:validate(5)))
+    assert.is_nil((list[1]:validate(5)))
+    list, asserted, all = nil, nil, nil
+    assert.equal(0, (more(before, list, asserted, all)))
+  end)
+
+  it("may be many, and few again", function()
+    local before, many = more(0), {}
+    for round = 1, 2 do
+      for i = 1, 3000 do
+        many[i] = ah.schema { minimum = i, title = "many" }
+      end
+      assert.equal(3000, more(before), round)
+    end
+    for i = 1, 3000, 2 do
+      many[i] = nil
+    end
+    assert.equal(1500, more(before))
+    assert.is_nil((many[2000]:validate(1999)))
+    assert.is_true((many[2000]:validate(2000)))
+    many = nil
+    assert.equal(0, (more(before, many)))
+  end)
+
+  it("leave none behind that was refused", function()
+    local before = more(0)
+    assert.is_false((pcall(ah.schema, { type = "strange" })))
+    assert.equal(0, more(before))
   end)
 end)
 

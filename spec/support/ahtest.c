@@ -15,5 +15,6 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_pty(L);
     ahtest_open_limits(L);
     ahtest_open_prompt(L);
+    ahtest_open_schema(L);
     return 1;
 }

@@ -14,5 +14,6 @@ void ahtest_open_wire(lua_State *L);   /* wire_read, wire_lower */
 void ahtest_open_pty(lua_State *L);    /* pty */
 void ahtest_open_limits(lua_State *L); /* work_limit */
 void ahtest_open_prompt(lua_State *L); /* prompt_shown, prompt_read, output_find */
+void ahtest_open_schema(lua_State *L); /* schemas */
 
 #endif

@@ -86,7 +86,7 @@ static ah_status compile_any(lua_State *L, int idx, const ah_mem *mem, const ah_
 
 ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err)
 {
-    ah_schema_options none = {0};
+    ah_schema_options none = {.cache = &ah_lua_of(L)->host->schemas};
 
     return compile_any(L, idx, mem, &none, out, err);
 }
@@ -403,7 +403,7 @@ static void read_options(lua_State *L, int arg, ah_schema_options *o)
 
 static int compile_arg(lua_State *L, int arg)
 {
-    ah_schema_options o = {0};
+    ah_schema_options o = {.cache = &ah_lua_of(L)->host->schemas};
     ah_err err;
     ah_schema **box;
 

@@ -19,13 +19,26 @@ typedef struct ah_schema_document {
     ah_slice text; /* checked JSON */
 } ah_schema_document;
 
+/* The schemas of one host that live, each once. It holds no references: an entry goes when
+ * its last user goes. Owned by whoever initialised it; do not copy. */
+typedef struct ah_schema_cache {
+    const ah_mem *mem;
+    ah_schema **row; /* chains, by hash */
+    size_t n, n_rows;
+} ah_schema_cache;
+
+void ah_schema_cache_init(ah_schema_cache *cache, const ah_mem *mem);
+void ah_schema_cache_clear(ah_schema_cache *cache); /* its schemas live on by themselves */
+
 typedef struct ah_schema_options {
-    const ah_schema_document *documents;
+    const ah_schema_document *documents; /* their order says nothing */
     size_t n;
-    bool formats; /* "format" is a rule, not an annotation */
+    bool formats;           /* "format" is a rule, not an annotation */
+    ah_schema_cache *cache; /* NULL: compiled anew */
 } ah_schema_options;
 
-/* The same with options, all of which are copied. */
+/* The same with options; documents are copied. With a cache, *out may be a schema that
+ * another caller compiled of the same texts and options. */
 ah_status ah_schema_compile_with(const ah_mem *mem, ah_slice text, const ah_schema_options *options,
                                  ah_schema **out, ah_err *err);
 /* Of PCRE2, which "pattern" needs: "10.42", or "none". */

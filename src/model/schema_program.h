@@ -141,6 +141,10 @@ typedef struct table {
 struct ah_schema {
     const ah_mem *mem;
     size_t refs;
+    ah_schema_cache *cache; /* that knows it, or NULL */
+    ah_schema *same_row;
+    size_t hash;
+    bool formats;
     ah_buf names; /* those with escapes, unescaped; room is made once, so it never moves */
     table documents, nodes, ops, props, values, links, resources, anchors;
     table patterns; /* ah_pattern * */
@@ -203,6 +207,14 @@ ah_slice schema_keep(ah_schema *s, ah_slice text);
 const anchor *schema_find_anchor(const ah_schema *s, uint32_t resource, ah_slice name);
 int schema_compare_anchors(const void *a, const void *b);
 
+/* Sharing (schema_cache.c) */
+
+/* A reference to the schema of the same documents and options, or NULL; sets like->hash. */
+ah_schema *schema_shared(const ah_schema_cache *cache, ah_schema *like);
+/* Enters it, where there is room. */
+void schema_share(ah_schema_cache *cache, ah_schema *s);
+void schema_unshare(ah_schema *s);
+
 /* Numbers (schema_number.c) */
 
 /* False when no double holds it; n is usable as the nearest thing all the same. */
@@ -233,7 +245,6 @@ typedef struct compiler {
     ah_schema *s;
     int depth;
     bool draft7;
-    bool formats; /* are asserted */
     uint32_t resource;
     table refs; /* reference */
     ah_buf message, uri, segment;

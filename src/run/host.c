@@ -24,6 +24,7 @@ ah_status ah_host_new(const ah_mem *mem, ah_host **out, ah_err *err)
     h->mem = mem;
     h->work_ms = AH_WORK_MS;
     h->secrets.mem = mem;
+    ah_schema_cache_init(&h->schemas, mem);
     h->log = (ah_log){.level = AH_LOG_OFF, .secrets = &h->secrets};
     h->random = (uint64_t)ah_host_wall(h) * 6364136223846793005u + (uint64_t)getpid();
     if ((st = ah_loop_new(mem, monotonic_ms, NULL, &h->loop, err)) != AH_OK) {
@@ -41,6 +42,7 @@ void ah_host_free(ah_host *h)
     ah_http_free(h->http);
     ah_loop_free(h->loop);
     ah_secrets_clear(&h->secrets);
+    ah_schema_cache_clear(&h->schemas);
     ah_free(h->mem, h);
 }
 

@@ -1,5 +1,5 @@
 /* A host: what all runs of one user of the library share. Memory, clock, log,
- * secrets, the event loop, HTTP, and a queue of jobs: everything that came in
+ * secrets, schemas, the event loop, HTTP, and a queue of jobs: everything that came in
  * (bytes, timers, answers) becomes a job, and jobs are done between waits, never
  * inside another library's callback. */
 #ifndef AH_RUN_HOST_H
@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "model/schema.h"
 #include "run/metrics.h"
 #include "wire/http.h"
 
@@ -26,6 +27,7 @@ typedef struct ah_host {
     const ah_mem *mem;
     ah_log log;
     ah_secrets secrets;
+    ah_schema_cache schemas;
     ah_loop *loop;
     ah_http *http; /* made when first needed */
     ah_job *first, *last;
