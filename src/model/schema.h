@@ -63,7 +63,7 @@ typedef struct ah_fault {
 enum { AH_MAX_FAULTS = 8 };
 
 typedef struct ah_faults {
-    size_t n;     /* stored, at most AH_MAX_FAULTS; in the order of the value */
+    size_t n;     /* stored, at most AH_MAX_FAULTS; the most useful first (schema_fault.c) */
     size_t total; /* found */
     ah_fault item[AH_MAX_FAULTS];
     ah_buf texts;

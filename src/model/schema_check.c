@@ -1,6 +1,7 @@
 /* The checker: walks a value's text beside the program, and tells what does not conform.
- * Here are the walk itself, faults, and the rules of lists and objects; rules of scalars
- * are in schema_scalar.c, those of schemas in the same place in schema_apply.c.
+ * Here are the walk itself and the rules of lists and objects; rules of scalars are in
+ * schema_scalar.c, those of schemas in the same place in schema_apply.c and
+ * schema_branch.c, and how faults are told in schema_fault.c.
  *
  * A new rule is a line in `checks`. */
 #include <stdlib.h>
@@ -9,28 +10,6 @@
 #include "model/schema_checker.h"
 
 enum { SEEN_INLINE = 128 }; /* properties of one object marked without memory */
-
-void schema_put_pointer(ah_buf *b, const place *at)
-{
-    ah_buf plain;
-
-    if (!at)
-        return;
-    schema_put_pointer(b, at->up);
-    if (!at->key.p) {
-        ah_buf_char(b, '/');
-        ah_buf_int(b, (int64_t)at->index);
-        return;
-    }
-    if (!at->escaped) {
-        schema_put_key(b, at->key);
-        return;
-    }
-    ah_buf_init(&plain, b->mem, at->key.n);
-    ah_json_unescape(at->key, &plain);
-    schema_put_key(b, ah_buf_slice(&plain));
-    ah_buf_clear(&plain);
-}
 
 static void put_near(ah_buf *b, const ah_near *near)
 {
@@ -46,76 +25,6 @@ ah_slice schema_value_text(const subject *v)
     ah_json_reader r = v->inside;
 
     return ah_json_skip(&r, v->t);
-}
-
-ah_buf *schema_begin_fault(checker *c, const place *at, const char *rule)
-{
-    ah_faults *f = c->faults;
-    ah_fault *fault = f->item + f->n;
-    size_t start;
-
-    c->distance++;
-    if (c->silent || c->stopped)
-        return NULL;
-    f->total++;
-    if (f->n == AH_MAX_FAULTS)
-        return NULL;
-    f->texts.max = SCHEMA_FAULT_ROOM;
-    if (f->n == 0 &&
-        !ah_buf_room(&f->texts, SCHEMA_FAULT_ROOM)) { /* all at once: the slices must not move */
-        c->status = AH_NOMEM;
-        return NULL;
-    }
-    start = schema_begin_part(&f->texts, SCHEMA_POINTER);
-    schema_put_pointer(&f->texts, at);
-    fault->pointer = schema_end_part(&f->texts, start);
-    fault->rule = ah_slice_of(rule);
-    fault->message.n = schema_begin_part(&f->texts, SCHEMA_MESSAGE); /* its start, until end */
-    if (c->naming)
-        ah_buf_str(&f->texts, "its name ");
-    return &f->texts;
-}
-
-void schema_end_fault(checker *c)
-{
-    ah_faults *f = c->faults;
-    ah_fault *fault = f->item + f->n++;
-
-    fault->message = schema_end_part(&f->texts, fault->message.n);
-}
-
-void schema_end_found(checker *c, ah_buf *b, const subject *v)
-{
-    ah_buf_str(b, ", found ");
-    schema_put_found(b, schema_value_text(v));
-    schema_end_fault(c);
-}
-
-/* A fault whose words are only text and the value. */
-void schema_fault_found(checker *c, const subject *v, const char *rule, const char *words)
-{
-    ah_buf *b = schema_begin_fault(c, v->at, rule);
-
-    if (!b)
-        return;
-    ah_buf_str(b, words);
-    schema_end_found(c, b, v);
-}
-
-void schema_fault_type(checker *c, const subject *v, unsigned types, const char *rule)
-{
-    bool whole = types & T_INTEGER && !(types & T_NUMBER);
-    ah_buf *b;
-
-    if ((c->coercing && schema_coerce(c, v, types)) || !(b = schema_begin_fault(c, v->at, rule)))
-        return;
-    ah_buf_str(b, "must be ");
-    schema_put_types(b, types);
-    if (whole && v->type & (T_NUMBER | T_HUGE) && (v->num.n.d >= TWO_63 || v->num.n.d < -TWO_63))
-        ah_buf_str(b, " of at most 64 bits");
-    else if (types & T_NUMBER && v->type == T_HUGE)
-        ah_buf_str(b, " within the range of a double");
-    schema_end_found(c, b, v);
 }
 
 void schema_stop(checker *c, const place *at, const char *rule, const char *words)
@@ -543,6 +452,7 @@ static ah_status put_result(const checker *c, ah_buf *out)
 
 static ah_status finish(checker *c, ah_buf *with_defaults)
 {
+    schema_sort_faults(c);
     if (c->status == AH_OK && c->edits.n == 0 && with_defaults && !c->faults->n)
         c->status = put_result(c, with_defaults);
     ah_free(c->s->mem, c->fills.at);

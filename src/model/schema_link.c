@@ -127,6 +127,15 @@ static unsigned accepted_by_any(const ah_schema *s, range branches)
     return types;
 }
 
+static unsigned accepted_by_all(const ah_schema *s, range schemas)
+{
+    unsigned types = T_ANY;
+
+    for (size_t i = 0; i < schemas.n; i++)
+        types &= node_at(s, link_at(s, schemas.first + i))->accepts;
+    return types;
+}
+
 static unsigned accepted(const ah_schema *s, const node *n)
 {
     unsigned types = n->types;
@@ -136,6 +145,8 @@ static unsigned accepted(const ah_schema *s, const node *n)
 
         if (o->code == OP_ANY_OF || o->code == OP_ONE_OF)
             types &= accepted_by_any(s, o->list);
+        else if (o->code == OP_ALL_OF)
+            types &= accepted_by_all(s, o->list);
         else if (o->code == OP_REF)
             types &= node_at(s, o->rest)->accepts;
     }
