@@ -1163,3 +1163,74 @@ describe("numbers", function()
     assert.is_true(yes > 300 and yes < 1700)
   end)
 end)
+describe("the time of a check", function()
+  local SIZES = { 1000, 10000, 100000 }
+  local MOST = 8 -- times the time of a member at the smallest size; sorting and caches take some
+
+  local function object(n)
+    local members = {}
+    for i = 1, n do
+      members[i] = ('"k%06d":%d'):format(i * 7919 % n, i)
+    end
+    return "{" .. table.concat(members, ",") .. "}"
+  end
+
+  local function list(n, item)
+    local items = {}
+    for i = 1, n do
+      items[i] = item:format(i * 7919 % n)
+    end
+    return "[" .. table.concat(items, ",") .. "]"
+  end
+
+  --- CPU seconds a member, the least of some tries: as many as it takes to be `enough`.
+  local function cost(schema, text, n, enough)
+    local least, tries = math.huge, 0
+    repeat
+      local times, start = math.max(10000 // n, 1), os.clock()
+      for _ = 1, times do
+        assert(schema:validate_text(text))
+      end
+      least = math.min(least, (os.clock() - start) / (times * n))
+      tries = tries + 1
+    until least <= enough and (n > 10000 or tries >= 3) or tries == 8
+    return least
+  end
+
+  local CASES = {
+    { "properties and others", object, '{"properties":{"k000007":true,"k000008":'
+      .. '{"type":"integer"}},"additionalProperties":{"type":"integer","minimum":0}}' },
+    { "unevaluatedProperties", object, '{"allOf":[{"properties":{"k000001":true}},'
+      .. '{"if":{"required":["k000002"]},"then":{"properties":{"k000002":true}}}],'
+      .. '"unevaluatedProperties":{"type":"integer"}}' },
+    { "propertyNames", object, '{"propertyNames":{"minLength":7,"not":{"enum":["a","b"]}}}' },
+    { "patternProperties", object,
+      '{"patternProperties":{"^k\\\\d+$":{"type":"integer"}},"additionalProperties":false}' },
+    { "dependencies", object, '{"dependentRequired":{"k000001":["k000002"]},'
+      .. '"dependentSchemas":{"zzz":false},"maxProperties":100000}' },
+    { "uniqueItems", list, '{"uniqueItems":true}', "%d" },
+    { "uniqueItems of objects", list, '{"uniqueItems":true}', '{"b":[%d],"a":"x"}' },
+    { "contains and unevaluatedItems", list, '{"prefixItems":[true],"contains":{"type":"string"},'
+      .. '"minContains":0,"unevaluatedItems":{"type":"integer"}}', "%d" },
+    { "branches", list, '{"items":{"anyOf":[{"properties":{"a":{"const":"y"}}},'
+      .. '{"properties":{"a":{"const":"x"}}}]}}', '{"a":"x","b":%d}' },
+    { "defaults", list, '{"items":{"properties":{"a":{"default":1},"c":{"default":{}}}},'
+      .. '"allOf":[{"items":{"properties":{"d":{"default":2}}}}]}', '{"b":%d}' },
+  }
+
+  for _, case in ipairs(CASES) do
+    local name, make, text, item = table.unpack(case)
+    it("grows with the value only: " .. name, function()
+      if not can_check(text) then
+        return pending("this build has no PCRE2")
+      end
+      local schema = ah.schema(text)
+      local first = cost(schema, make(SIZES[1], item), SIZES[1], math.huge)
+      for i = 2, #SIZES do
+        local each = cost(schema, make(SIZES[i], item), SIZES[i], first * MOST)
+        assert(each <= first * MOST, ("%s: %.0f ns a member at %d, %.0f ns at %d"):format(
+          name, each * 1e9, SIZES[i], first * 1e9, SIZES[1]))
+      end
+    end)
+  end
+end)
