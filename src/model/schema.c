@@ -21,9 +21,22 @@ uint32_t schema_extend(const ah_mem *mem, table *t, size_t n, size_t item)
     return (uint32_t)first;
 }
 
+/* Of few it is quicker to look at each: most differ in length. */
+static uint32_t find_among_few(const ah_schema *s, range in, ah_slice name)
+{
+    for (uint32_t i = in.first; i < in.first + in.n; i++)
+        if (ah_slice_eq(name, prop_at(s, i)->name))
+            return i;
+    return NONE;
+}
+
 uint32_t schema_find_prop(const ah_schema *s, range in, ah_slice name)
 {
+    enum { FEW = 8 };
     size_t low = in.first, high = low + in.n;
+
+    if (in.n <= FEW)
+        return find_among_few(s, in, name);
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;

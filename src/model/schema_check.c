@@ -257,12 +257,13 @@ static void check_absent(checker *c, const op *o, const uint64_t *seen, const su
 {
     for (size_t i = 0; i < o->list.n; i++) {
         const prop *p = prop_at(c->s, o->list.first + i);
-        ah_slice text = p->node == NONE ? (ah_slice){NULL, 0} : node_at(c->s, p->node)->fallback;
         place at = {.up = v->at, .key = p->name};
+        ah_slice text;
         ah_buf *b;
 
         if (seen[i / 64] >> i % 64 & 1)
             continue;
+        text = p->node == NONE ? (ah_slice){NULL, 0} : node_at(c->s, p->node)->fallback;
         if (p->required && (b = schema_begin_fault(c, &at, "required"))) {
             ah_buf_str(b, "is required");
             schema_end_fault(c);
@@ -387,12 +388,17 @@ static void check_marked(checker *c, uint32_t i, subject *v)
     schema_marks_clear(c, &own);
 }
 
+static bool is_anything(const node *n)
+{
+    return n->types == T_ANY && n->first == NONE;
+}
+
 static void check_node(checker *c, uint32_t i, subject *v)
 {
     const node *n = node_at(c->s, i);
     scope here = {.up = c->scope, .resource = n->resource};
 
-    if (n->types == T_ANY && n->first == NONE)
+    if (is_anything(n))
         return;
     if (!schema_step(c, v->at))
         return;
@@ -419,8 +425,18 @@ static void check_node(checker *c, uint32_t i, subject *v)
 
 void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader *r, const place *at)
 {
-    subject v = {.t = t, .inside = *r, .at = at};
+    subject v;
 
+    if (is_anything(node_at(c->s, i))) {
+        ah_json_skip(r, t);
+        return;
+    }
+    v.t = t; /* not all at once: most of it is set when it is needed */
+    v.inside = *r;
+    v.at = at;
+    v.ended = v.company = false;
+    v.type = 0;
+    v.marks = NULL;
     check_node(c, i, &v);
     if (v.ended)
         *r = v.end;
