@@ -204,6 +204,14 @@ bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw $(BUILD)/many $(BUILD)/sch
 	@AGENTHOST_BUILD=$(BUILD) $(LUA) bench/bench.lua $(BENCH)
 	$(if $(findstring --json,$(BENCH)),,@$(BUILD)/agenthost bench/sections.lua $(if $(findstring --quick,$(BENCH)),10,100))
 
+# The same call checked by Ajv, where node and npm are; installs it into $(BUILD) only.
+bench-ajv: $(BUILD)/schema
+	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
+	  echo "bench-ajv: skipped, needs node and npm"; \
+	elif ! npm install --silent --no-audit --no-fund --no-save --prefix $(BUILD)/ajv ajv@8; then \
+	  echo "bench-ajv: skipped, npm could not install ajv"; \
+	else node bench/ajv.js $(BUILD)/ajv $(BUILD)/schema; fi
+
 # Each tool where it is present; the floors of the house always.
 lint:
 	@$(LUA) spec/support/floors.lua
@@ -265,9 +273,10 @@ help:
 	@echo "make soak         20,000 turns in one process: growth and descriptors"
 	@echo "make fuzz         each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
+	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
 	@echo "make lint, format, man, install (PREFIX, DESTDIR), uninstall, clean"
 	@echo "make ci           check, check-poll, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all test check check-poll check-asan asan-specs check-torture run-torture coverage soak fuzz bench lint format ci man install uninstall clean help
+.PHONY: all test check check-poll check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv lint format ci man install uninstall clean help
 .SECONDARY:
