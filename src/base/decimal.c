@@ -23,6 +23,12 @@ static int64_t exponent_of(const char *p, const char *end)
     return negative ? -v : v;
 }
 
+/* So that what ah_decimal_put writes of it is read as the same. */
+static int64_t within(int64_t scale)
+{
+    return scale > MAX_EXPONENT ? MAX_EXPONENT : scale <= -MAX_EXPONENT ? 1 - MAX_EXPONENT : scale;
+}
+
 ah_decimal ah_decimal_of(ah_slice lit)
 {
     const char *p = lit.n ? lit.p : "", *end = p + lit.n;
@@ -49,7 +55,8 @@ ah_decimal ah_decimal_of(ah_slice lit)
             d.n = seen;
         }
     }
-    d.scale = d.n ? whole + (p < end ? exponent_of(p + 1, end) : 0) : 0;
+    if (d.n)
+        d.scale = within(whole + (p < end ? exponent_of(p + 1, end) : 0));
     return d;
 }
 

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 
 /* The significant digits of a literal, from the first that is not 0 to the last:
- * value = 0.d1d2d3... * 10^scale, or 0 where n is 0. Exponents beyond 10^15 count as that. */
+ * value = 0.d1d2d3... * 10^scale, or 0 where n is 0. Scales beyond 10^15 count as that. */
 typedef struct ah_decimal {
     bool negative;
     const char *p;   /* first significant digit; a point may stand among them */

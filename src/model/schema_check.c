@@ -268,7 +268,10 @@ static void check_absent(checker *c, const op *o, const uint64_t *seen, const su
             ah_buf_str(b, "is required");
             schema_end_fault(c);
         } else if (!p->required && text.p && c->filling && c->status == AH_OK) {
-            schema_add_fill(c, (fill){(size_t)(brace - c->value.p), p->name, text, n == 0});
+            schema_add_fill(c, (fill){.offset = (size_t)(brace - c->value.p),
+                                      .name = p->name,
+                                      .text = text,
+                                      .first = n == 0});
         }
     }
 }
@@ -354,11 +357,23 @@ static unsigned type_of(subject *v)
     return v->num.n.is_int ? T_INTEGER : T_NUMBER;
 }
 
+/* A handler that asked for an integer gets one for 3.0, too. */
+static void write_as_integer(checker *c, const subject *v)
+{
+    ah_slice raw = v->t.raw;
+
+    if (memchr(raw.p, '.', raw.n) || memchr(raw.p, 'e', raw.n) || memchr(raw.p, 'E', raw.n) ||
+        ah_slice_is(raw, "-0"))
+        schema_add_fill(c, (fill){.offset = (size_t)(raw.p - c->value.p), .number = raw.n});
+}
+
 static void check_ops(checker *c, const node *n, subject *v)
 {
     size_t from = c->fills.n;
     const op *o;
 
+    if (c->filling && v->type == T_INTEGER && !(n->types & T_NUMBER))
+        write_as_integer(c, v);
     for (uint32_t i = n->first; i != NONE && c->status == AH_OK && !c->stopped; i = o->next) {
         size_t mid = c->fills.n;
 

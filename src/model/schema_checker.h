@@ -14,8 +14,9 @@ enum {
     MARKS_INLINE = 2
 };
 
-typedef struct fill { /* a default to insert before value[offset] */
+typedef struct fill { /* a default to insert before value[offset], or a whole number there */
     size_t offset;
+    size_t number; /* its length, to be written as digits: 3.0 as 3; 0: a default */
     ah_slice name, text;
     bool first; /* nothing stands before it in its object */
 } fill;

@@ -169,7 +169,7 @@ static bool keep_default(ah_schema *s, uint32_t i, const ah_buf *filled, bool *g
 {
     ah_slice kept;
 
-    if (filled->len == node_at(s, i)->fallback.n)
+    if (ah_slice_eq(ah_buf_slice(filled), node_at(s, i)->fallback))
         return true;
     *grown = true;
     kept = schema_keep(s, ah_buf_slice(filled));
