@@ -513,12 +513,21 @@ flows["schemas"] = {
       allOf = { { properties = { a = { ["$ref"] = "names#/items" } } },
         { patternProperties = { ["^n_"] = { multipleOf = 0.1 } } } },
       properties = { l = { type = "array", uniqueItems = true, contains = { type = "integer" } },
-        d = { format = "date" }, e = { ["$ref"] = "#", default = {} } },
+        d = { format = "date" }, e = { ["$ref"] = "#/$defs/inner" },
+        k = { oneOf = { { properties = { t = { const = "x" } } },
+          { properties = { t = { const = "y" } } } } } },
+      ["$defs"] = { inner = { default = {}, properties = { f = { default = 1 } } } },
       unevaluatedProperties = false,
     }, { formats = true,
-      documents = { names = { items = { type = "string", pattern = "^a+$" } } } })
+      documents = { names = { items = { type = "string", pattern = "^(?<a>a)\\k<a>*$" } } } })
     s.ok, s.value = schema:validate({ a = "aa", n_x = 0.3, l = { 1, "b" }, d = "2024-02-29" })
-    s.bad, s.message = schema:validate({ a = "b", n_x = 0.35, l = { 1, 1 }, d = "x", z = 1 })
+    s.bad, s.message = schema:validate({ a = "b", n_x = 0.35, l = { 1, 1 }, d = "x", z = 1,
+      k = { t = "z" } })
+    local many = {}
+    for i = 1, 20 do
+      many[i] = ah.schema { minimum = i // 2, title = "shared" }
+    end
+    s.shared = many[20]:validate(10.0)
     s.took, s.number = ah.schema({ type = "array", items = { type = "integer" } })
       :validate("7", { coerce = true })
     s.text = ah.schema.describe(ah.schema.short { n = "integer 1..3", s = "string?" })
@@ -526,7 +535,8 @@ flows["schemas"] = {
   judge = function(s, exact)
     assert(s.ok ~= false and not s.bad, "validation")
     if exact then
-      assert(s.ok and s.value.e and s.number[1] == 7, "schemas")
+      assert(s.ok and s.value.e.f == 1 and s.number[1] == 7 and s.shared, "schemas")
+      assert(s.message:find('/k/t: must be one of "x", "y", found "z"', 1, true), s.message)
       assert(s.text:find("n: integer 1..3", 1, true), s.text)
       assert(s.message:find("/z: unknown property", 1, true), s.message)
     end
