@@ -116,6 +116,30 @@ flows["tool call"] = {
   end,
 }
 
+flows["coerced arguments"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = calling({ call("add", { a = "2", list = "7" }) }, "done"),
+      on = { tool_invoked = function(e) s.told = e.coerced end },
+      tools = { ah.tool { name = "add", description = "Adds.", coerce = true,
+        params = { a = "integer", b = "integer = 3", list = "integer[]" },
+        handler = function(args, ctx)
+          s.took = ctx.coerced
+          return args.a + args.b + args.list[1]
+        end } },
+    }
+    s.reply, s.err = s.agent:run("add")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.took == s.told and s.told:find('/a: took "2" as 2', 1, true), "coerced")
+      assert(s.agent:transcript():find('"12"', 1, true), "result")
+    end
+  end,
+}
+
 flows["streamed text"] = {
   text = "one two three",
   attempt = function(s)

@@ -53,6 +53,7 @@ static const flow flows[] = {
     {"text answer", IN_SCRIPT, false},
     {"tool call", IN_SCRIPT, false},
     {"watched", IN_SCRIPT, false},
+    {"coerced arguments", IN_SCRIPT, false},
     {"streamed text", IN_SCRIPT, false},
     {"retry", IN_SCRIPT, false},
     {"cancel in a turn", IN_SCRIPT, false},
