@@ -142,6 +142,10 @@ local function flows(on)
     ctx:remove_tools "t"
   end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(come_and_go) }, on = on, "x" }
+  run { model = ah.scripted { { calls = { { name = "read_section",
+    arguments = { section_key = "s" } } } }, "done" }, on = on, "x",
+    prompt = ah.prompt { ah.section { key = "s", template = "T", summary = "S",
+      visibility = "summary", tools = { late } } } }
   run { model = ah.scripted { CALL, "done" }, on = on, "x",
     tools = { echo_tool(come_and_go), ah.tool { name = "late", description = "Another." } } }
 end

@@ -217,14 +217,13 @@ static void read_system(lua_State *L, ah_agent *a)
     ah_field_string(L, 1, "ah.run", "system", &text);
     if (!ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
-    ah_buf_put(b, text);
-    ah_prompt_fields_text(&a->prompt, a->adapter, b);
+    before = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text");
+    ah_prompt_fields_text(L, &a->prompt, a->adapter, text.p ? text : ah_slice_of(""), before, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
     if (!text.p && !b->len)
         return;
     entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(NULL));
-    before = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text");
     if (entry && ah_slice_eq(before, ah_json_member(ah_text_slice(entry), "text")))
         ah_text_unref(entry); /* in force already */
     else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
@@ -434,7 +433,9 @@ ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err 
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_hooks_read(L, 1, &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
-    ah_prompt_fields_read(L, &a->observer.records, &a->prompt);
+    ah_prompt_fields_read(L, &a->observer.records, a->transcript, &a->prompt);
+    if (a->prompt.binding)
+        ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
     if ((st = ah_lua_read_model(L, a, err)) != AH_OK)
         return st;
     read_system(L, a);
@@ -604,6 +605,7 @@ static ah_status begin(ah_agent *a, run *r, ah_slice text, ah_err *err)
 
     prepare_wire(a);
     a->hooks.calls = 0;
+    a->prompt.disclosure.restarts = a->adapter->tool_change_mode == AH_TOOLS_RESTART;
     r->first = a->transcript->n;
     configure(a, r, parent, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||

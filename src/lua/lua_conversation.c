@@ -90,6 +90,9 @@ int ah_lua_agent_fork(lua_State *L)
         return ah_lua_raise_err(L, &err);
     ah_observer_copy(L, &b->observer, &a->observer);
     ah_lua_strategies_copy(L, &b->strategies, &a->strategies);
+    ah_prompt_fields_copy(L, &b->prompt, &a->prompt, &b->registry);
+    if (b->prompt.binding)
+        ah_lua_strategies_lead(L, &b->strategies, ah_disclosure_strategy(&b->prompt.disclosure));
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
     b->budget = ah_budget_ref(a->budget);
     return 1;

@@ -5,8 +5,11 @@
 #include "lua/lua_prompt.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_section.h"
+#include "lua/lua_value.h"
 #include "prompt/output.h"
 #include "run/disclose.h"
+
+enum { MAX_SYSTEM = 64 << 20 };
 
 static size_t count_sections(lua_State *L)
 {
@@ -48,15 +51,22 @@ static void need_prompt(lua_State *L, const ah_prompt *p, const char *field)
 }
 
 /* Prompt on top of the stack. */
-static void bind(lua_State *L, ah_prompt *p, ah_prompt_fields *out)
+static void bind(lua_State *L, ah_prompt *p, const ah_transcript *t, ah_prompt_fields *out)
 {
     ah_slice params;
     ah_err err;
 
     lua_getfield(L, 1, "params");
     params = ah_lua_push_params(L, -1, "ah.run: params");
-    if (ah_binding_new(p, params, &out->binding, &err) != AH_OK ||
-        ah_binding_render(out->binding, NULL, &out->rendered, &err) != AH_OK)
+    if (ah_binding_new(p, params, &out->binding, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_disclosure_init(&out->disclosure, out->binding);
+    if (ah_disclosure_replay(&out->disclosure, t, &err) != AH_OK ||
+        ah_binding_render(out->binding, NULL, &out->base, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    if (out->disclosure.n == 0)
+        out->rendered = ah_rendered_ref(out->base);
+    else if (ah_binding_render(out->binding, &out->disclosure.shown, &out->rendered, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
 }
 
@@ -70,7 +80,8 @@ static void read_output(lua_State *L, const ah_prompt *p, ah_prompt_fields *out)
         ah_lua_raise_err(L, &err);
 }
 
-void ah_prompt_fields_read(lua_State *L, const ah_log *log, ah_prompt_fields *out)
+void ah_prompt_fields_read(lua_State *L, const ah_log *log, const ah_transcript *t,
+                           ah_prompt_fields *out)
 {
     int top = lua_gettop(L);
     ah_prompt *p;
@@ -82,14 +93,16 @@ void ah_prompt_fields_read(lua_State *L, const ah_log *log, ah_prompt_fields *ou
     if (p && lua_getfield(L, 1, "overrides") != LUA_TNIL)
         p = ah_lua_override_prompt(L, p, lua_gettop(L), "ah.run", log);
     if (p)
-        bind(L, p, out);
+        bind(L, p, t, out);
     read_output(L, p, out);
     lua_settop(L, top);
 }
 
 void ah_prompt_fields_clear(ah_prompt_fields *p)
 {
+    ah_rendered_unref(p->base);
     ah_rendered_unref(p->rendered);
+    ah_disclosure_clear(&p->disclosure);
     ah_binding_unref(p->binding);
     ah_schema_unref(p->output);
     *p = (ah_prompt_fields){0};
@@ -118,10 +131,10 @@ static void check_names(lua_State *L, const ah_prompt *p, const ah_changes *tool
     }
 }
 
-static ah_status add_read_section(const ah_prompt_fields *p, ah_changes *tools, ah_err *err)
+static ah_status add_read_section(ah_prompt_fields *p, ah_changes *tools, ah_err *err)
 {
     ah_tool *t;
-    ah_status st = ah_read_section_tool(p->binding, NULL, &t, err);
+    ah_status st = ah_read_section_tool(&p->disclosure, &t, err);
 
     if (st != AH_OK)
         return st;
@@ -130,7 +143,7 @@ static ah_status add_read_section(const ah_prompt_fields *p, ah_changes *tools, 
     return st;
 }
 
-void ah_prompt_fields_tools(lua_State *L, const ah_prompt_fields *p, ah_changes *tools)
+void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, ah_changes *tools)
 {
     ah_status st = AH_OK;
     ah_err err;
@@ -140,20 +153,87 @@ void ah_prompt_fields_tools(lua_State *L, const ah_prompt_fields *p, ah_changes 
     check_names(L, ah_binding_prompt(p->binding), tools);
     for (size_t i = 0; st == AH_OK && i < p->rendered->n_tools; i++)
         st = ah_changes_add(tools, p->rendered->tool[i].tool, NULL, &err);
-    if (st == AH_OK && p->rendered->n_summarized)
+    if (st == AH_OK && p->base->n_summarized)
         st = add_read_section(p, tools, &err);
     if (st != AH_OK)
         ah_lua_raise_err(L, &err);
 }
 
-void ah_prompt_fields_text(const ah_prompt_fields *p, const ah_adapter *adapter, ah_buf *out)
+/* What stands around the prompt's text. */
+static void set_around(lua_State *L, ah_prompt_fields *p, ah_slice system, ah_buf *words)
 {
-    if (p->rendered && p->rendered->text->len) {
-        ah_buf_str(out, out->len ? "\n\n" : "");
-        ah_buf_put(out, ah_text_slice(p->rendered->text));
-    }
-    if (!p->output || (adapter->vt->native_output && ah_schema_is_object(p->output)))
+    ah_disclosure *d = &p->disclosure;
+    ah_err err;
+
+    ah_text_set(&d->before, NULL);
+    ah_text_set(&d->after, NULL);
+    if (!(d->before = ah_text_new(d->mem, system)))
+        ah_lua_raise_nomem(L);
+    if (ah_text_from_buf(words, "output", &d->after, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+/* Is `before` (a JSON string) this text? */
+static bool in_force(lua_State *L, ah_slice before, const ah_buf *text)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_SYSTEM);
+    bool is;
+
+    is = ah_json_string(before, b) && ah_slice_eq(ah_buf_slice(b), ah_buf_slice(text));
+    ah_buf_clear(b);
+    lua_pop(L, 1);
+    return is;
+}
+
+static void put_words(const ah_prompt_fields *p, const ah_adapter *adapter, ah_buf *out)
+{
+    if (p->output && !(adapter->vt->native_output && ah_schema_is_object(p->output)))
+        ah_output_ask(p->output, out);
+}
+
+void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, const ah_adapter *adapter, ah_slice system,
+                           ah_slice before, ah_buf *out)
+{
+    ah_buf *words = ah_lua_push_buf(L, MAX_SYSTEM);
+
+    put_words(p, adapter, words);
+    if (!p->binding) {
+        ah_buf_put(out, system);
+        if (words->len)
+            ah_buf_str(out, out->len ? "\n\n" : "");
+        ah_buf_put(out, ah_buf_slice(words));
+        lua_pop(L, 1);
         return;
-    ah_buf_str(out, out->len ? "\n\n" : "");
-    ah_output_ask(p->output, out);
+    }
+    set_around(L, p, system, words);
+    ah_disclosure_text(&p->disclosure, p->base, out);
+    if (p->rendered != p->base && !in_force(L, before, out)) {
+        ah_buf_reset(out, 0);
+        ah_disclosure_text(&p->disclosure, p->rendered, out);
+    }
+    lua_pop(L, 1);
+}
+
+void ah_prompt_fields_copy(lua_State *L, ah_prompt_fields *p, const ah_prompt_fields *from,
+                           ah_registry *tools)
+{
+    ah_tool *own = NULL;
+    ah_err err;
+
+    *p = (ah_prompt_fields){.n_sections = from->n_sections,
+                            .output = from->output ? ah_schema_ref(from->output) : NULL};
+    if (!from->binding)
+        return;
+    p->binding = ah_binding_ref(from->binding);
+    p->base = ah_rendered_ref(from->base);
+    p->rendered = ah_rendered_ref(from->rendered);
+    ah_disclosure_init(&p->disclosure, p->binding);
+    if (ah_disclosure_copy(&p->disclosure, &from->disclosure, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    if (!ah_registry_find(tools, ah_slice_of(AH_READ_SECTION)) || !p->base->n_summarized)
+        return;
+    if (ah_read_section_tool(&p->disclosure, &own, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_registry_put(tools, own);
+    ah_tool_unref(own);
 }

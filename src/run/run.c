@@ -536,6 +536,7 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
+    ah_buf_init(&run->restart_keys, cfg->mem, 1 << 10);
     if (!ah_run_reserve(run, 0)) {
         ah_run_free(run);
         return ah_err_nomem(err);
@@ -560,6 +561,7 @@ void ah_run_free(ah_run *run)
     close_exchange(run);
     ah_turn_clear(run);
     ah_buf_clear(&run->text);
+    ah_buf_clear(&run->restart_keys);
     ah_spending_clear(&run->cfg.spending);
     ah_text_unref(run->value);
     ah_adapter_unref(run->cfg.adapter);

@@ -39,6 +39,7 @@ struct ah_run {
     bool started, cancel, last_round;
     bool restart; /* the turn injected tools that the adapter cannot take in mid-conversation */
     int restarts;
+    ah_buf restart_keys; /* of sections, as JSON strings with commas between them */
     int check_rounds;
     int repairs;    /* how often an answer was not what `output` asks for */
     ah_text *value; /* that is */

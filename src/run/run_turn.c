@@ -370,6 +370,32 @@ static bool end_batch(ah_run *run)
     return ends;
 }
 
+/* {"reason":..,"section_keys":[..],"requested_overrides":{path:"full"}}, as far as there is room. */
+static void put_restart_details(ah_run *run)
+{
+    ah_err *err = &run->result.err;
+    ah_json_reader r;
+    ah_json_token t;
+    ah_buf list, b;
+    size_t n = 0;
+
+    ah_buf_init(&list, run->cfg.mem, 2 << 10);
+    ah_buf_fmt(&list, "[%.*s]", AH_FMT(ah_buf_slice(&run->restart_keys)));
+    ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
+    ah_buf_fmt(&b,
+               "{\"reason\":\"Adapter does not support dynamic tools\",\"section_keys\":%.*s,"
+               "\"requested_overrides\":{",
+               AH_FMT(ah_buf_slice(&list)));
+    r = ah_json_read(ah_buf_slice(&list));
+    ah_json_next(&r);
+    for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r))
+        ah_buf_fmt(&b, "%s\"%.*s\":\"full\"", n++ ? "," : "", AH_FMT(t.raw));
+    ah_buf_str(&b, "}}");
+    keep_details(err, &b);
+    ah_buf_clear(&b);
+    ah_buf_clear(&list);
+}
+
 /* The adapter cannot take tools in mid-conversation: the same transcript goes on in a new
  * session of the wire. Counted apart from iterations. */
 static void restart(ah_run *run)
@@ -378,15 +404,15 @@ static void restart(ah_run *run)
     ah_metric_add(run->cfg.metrics, AH_METRIC_DISCLOSURE_RESTARTS, 1);
     ah_log_put(run->cfg.log, AH_LOG_INFO, "restart %d: Adapter does not support dynamic tools",
                run->restarts + 1);
-    if (++run->restarts <= run->cfg.rules->max_restarts)
-        return;
-    ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
-               "Section expansion requires restart, and this run has had its most (max_restarts = %d)",
-               run->cfg.rules->max_restarts);
-    snprintf(run->result.err.details, sizeof run->result.err.details,
-             "{\"reason\":\"Adapter does not support dynamic tools\",\"max_restarts\":%d}",
-             run->cfg.rules->max_restarts);
-    ah_run_fail(run);
+    if (++run->restarts > run->cfg.rules->max_restarts) {
+        ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
+                   "Section expansion requires restart, and this run has had its most (max_restarts = "
+                   "%d)",
+                   run->cfg.rules->max_restarts);
+        put_restart_details(run);
+        ah_run_fail(run);
+    }
+    ah_buf_reset(&run->restart_keys, 0);
 }
 
 /* A slot that got no answer for want of memory is settled from its reserve. */

@@ -131,7 +131,7 @@ Research context available.
         local ok, err = pcall(ah.run, fields)
         assert.is_false(ok, code .. i)
         assert.equal(code, err.code, tostring(err))
-        assert.truthy(err.message:find("disclose_spec.lua:", 1, true), err.message)
+        assert.truthy(err.message:find("prompt_run_spec.lua:", 1, true), err.message)
       end
     end
   end)
@@ -148,13 +148,13 @@ end)
 describe("read_section", function()
   it("gives the content in full with its parameters", function()
     local reply = assert(run({ read "context", "ok" }, { context { template = "All of ${x}",
-      params = { x = "string" } }, params = { x = "it" }, "go" }))
+      params = { x = "string" } }, params = { x = "it" }, hint = false, "go" }))
     assert.same({ "Content of section 'context':\n\n## Context\n\nAll of it" }, contents(reply))
   end)
 
   it("gives it whole, however long", function()
     local long = ("x"):rep(200000)
-    local reply = assert(run({ read "context", "ok" }, { context { template = long }, "go" }))
+    local reply = assert(run({ read "context", "ok" }, { context { template = long }, hint = false, "go" }))
     assert.equal("Content of section 'context':\n\n## Context\n\n" .. long, contents(reply)[1])
   end)
 
