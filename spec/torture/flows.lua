@@ -530,6 +530,137 @@ flows["declarations"] = {
   end,
 }
 
+local function plain_tool(name, handler)
+  return ah.tool { name = name, description = "The tool " .. name .. ".",
+    handler = handler or function() return name end }
+end
+
+-- The model's turns by how many answers there were; "again" is answered "fine".
+local function script(mode, turns)
+  return ah.scripted { tool_change_mode = mode, answer = function(request)
+    local last, n = request.entries[#request.entries], 1
+    if last.type == "user" and last.content[1].text == "again" then
+      return "fine"
+    end
+    for _, e in ipairs(request.entries) do
+      n = n + (e.type == "assistant" and 1 or 0)
+    end
+    return turns[n] or turns[#turns]
+  end }
+end
+
+flows["tools that come and go"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local late, other = plain_tool "late", plain_tool "other"
+    s.agent = ah.agent {
+      model = script("dispatcher", {
+        { calls = { call "first" } },
+        { calls = { call("call_tool", { name = "late", arguments = {} }), call "drop" } },
+        "done",
+      }),
+      tools = {
+        plain_tool("first", function(_, ctx) ctx:add_tools { late } end),
+        plain_tool("drop", function(_, ctx) ctx:remove_tools "first" end),
+      },
+      strategies = { function(m) return m.tool == "first" and m.value == nil and other or nil end },
+      on = { tools_injected = function(e) s.told = #e.tool_names end },
+    }
+    s.reply, s.err = s.agent:run("go")
+    s.agent:add_tools(plain_tool "last")
+    s.agent:remove_tools "last"
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(table.concat(s.reply.injected_tools, " ") == "late other", "injected")
+      assert(s.reply.removed_tools[1] == "first" and s.told == 1, "removed, told")
+    end
+  end,
+}
+
+flows["a section is read"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = script("restart", {
+        { calls = { call("read_section", { section_key = "a" }) } },
+        { calls = { call "late" } },
+        "done",
+      }),
+      ah.section { key = "a", template = "A", summary = "s", visibility = "summary",
+        tools = { plain_tool "late" }, ah.section { key = "b", template = "B" } },
+    }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.reply.injected_tools[1] == "late", "injected")
+      assert(s.agent:transcript():find('"open":["a"]', 1, true), "provenance")
+    end
+  end,
+}
+
+flows["a conversation that lasts"] = {
+  text = "two",
+  attempt = function(s)
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local add = plain_tool "add"
+    local turns = { { calls = { call "add" } }, "one", "two" }
+    local first = ah.agent { model = script("append", turns), tools = { add }, system = "S" }
+    local ok, err = first:run("go")
+    if ok then
+      ok, err = first:save(path)
+    end
+    local loaded
+    if ok then
+      loaded, err = ah.load(path, { tools = { add }, model = script("append", turns) })
+    end
+    os.remove(path)
+    s.agent = loaded and loaded:fork()
+    if s.agent then
+      assert(s.agent:use(script("inline", turns)))
+      s.reply, err = s.agent:run("on")
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(#s.reply.messages == 7, "messages")
+    end
+  end,
+}
+
+flows["hooks and a budget"] = {
+  text = "better",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = script("append", { { calls = { call "act", call "act" } }, "well", "better" }),
+      tools = { plain_tool "act" },
+      policies = { function(c) return "ask", "it acts: " .. c.tool end,
+        ah.policies.requires { tool = "other", after = "act" } },
+      approve = function(c)
+        ah.sleep(0)
+        return true, c.arguments
+      end,
+      feedback = { { every = 1, text = function(f) return f.calls .. " calls" end } },
+      checks = { function(a) return a.text == "well" and "Once more." or nil end },
+      budget = { requests = 100, cost = 9,
+        prices = { ["scripted/script"] = { input = 1, output = 2 } } },
+    }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    if exact then
+      local text = s.agent:transcript()
+      assert(text:find("1 calls", 1, true) and text:find("2 calls", 1, true), "feedback")
+    end
+  end,
+}
+
 flows["schemas"] = {
   attempt = function(s)
     ah = require "agenthost"

@@ -171,6 +171,8 @@ static void put_model(lua_State *L, const ah_agent *a, ah_buf *b)
     ah_buf_put(name, ah_text_slice(a->adapter->provider));
     ah_buf_char(name, '/');
     ah_buf_put(name, ah_text_slice(a->adapter->model));
+    if (!ah_buf_ok(name))
+        ah_lua_raise_nomem(L);
     if (!ah_utf8_valid(ah_buf_slice(name)))
         ah_lua_raise(L, AH_USAGE, "ah.run: the name of the model is not UTF-8");
     ah_json_put_string(b, ah_buf_slice(name));
@@ -188,6 +190,7 @@ static ah_status say_settings(ah_agent *a, ah_err *err)
 static void read_settings(lua_State *L, ah_agent *a, const ah_buf *options)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_SETTINGS);
+    ah_text *now = NULL;
     ah_err err;
 
     ah_buf_str(b, "{\"type\":\"settings\",\"model\":");
@@ -199,8 +202,10 @@ static void read_settings(lua_State *L, ah_agent *a, const ah_buf *options)
         ah_buf_put(b, ah_text_slice(ah_schema_text(a->prompt.output)));
     }
     ah_buf_char(b, '}');
-    ah_text_set(&a->settings, NULL);
-    if (ah_text_from_buf(b, "options", &a->settings, &err) != AH_OK || say_settings(a, &err) != AH_OK)
+    if (ah_text_from_buf(b, "options", &now, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_text_set(&a->settings, now);
+    if (say_settings(a, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);
     lua_pop(L, 1);
@@ -412,6 +417,8 @@ ah_status ah_lua_read_model(lua_State *L, ah_agent *a, ah_err *err)
     ah_status st;
 
     put_options(L, a, options); /* first: what is wrong with them must change nothing */
+    if (!ah_buf_ok(options))
+        ah_lua_raise_nomem(L);
     st = read_model(L, a, err);
     if (st == AH_OK)
         read_settings(L, a, options);
