@@ -71,10 +71,12 @@ typedef struct ah_faults {
 
 /* How to check. With `coerce`, where a type is wrong and the value as it was surely meant
  * is of it: "3" becomes 3, "true" true, and a value alone a list of it. Each is told in
- * `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. */
+ * `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. With
+ * `empty_lists`, {} where a list is wanted is an empty one, untold: for values from Lua, whose
+ * empty table says neither. */
 typedef struct ah_check_options {
     ah_extra extra;
-    bool coerce;
+    bool coerce, empty_lists;
     ah_buf *coerced;
 } ah_check_options;
 
@@ -97,7 +99,8 @@ void ah_faults_print(const ah_faults *f, ah_buf *out);
 ah_status ah_schema_check(const ah_schema *s, ah_slice value, ah_extra extra, ah_faults *faults,
                           ah_buf *with_defaults);
 
-/* The same with options. With `coerce`, `with_defaults` must be given: it gets the result. */
+/* The same with options. With `coerce` or `empty_lists`, `with_defaults` must be given: it gets
+ * the result. */
 ah_status ah_schema_check_with(const ah_schema *s, ah_slice value, const ah_check_options *options,
                                ah_faults *faults, ah_buf *with_defaults);
 

@@ -530,13 +530,23 @@ ah_status ah_schema_check_with(const ah_schema *s, ah_slice text, const ah_check
     enum { PASSES = 8 };
     ah_buf now, before;
     ah_status st = AH_OK;
-    bool again = o->coerce, edited = false;
+    bool again = o->coerce || o->empty_lists, edited = false;
+
+    if (again && !o->coerce) { /* seldom needed */
+        st = schema_run(s, 0, text, o->extra, faults, with_defaults);
+        if (st != AH_OK || faults->n == 0)
+            return st;
+    }
 
     ah_buf_init(&now, s->mem, with_defaults ? with_defaults->max : text.n);
     ah_buf_init(&before, s->mem, now.max);
     for (int i = 0; again && i < PASSES && st == AH_OK; i++) {
-        checker c = {
-            .s = s, .extra = o->extra, .faults = faults, .coercing = true, .coerced = o->coerced};
+        checker c = {.s = s,
+                     .extra = o->extra,
+                     .faults = faults,
+                     .coercing = true,
+                     .only_lists = !o->coerce,
+                     .coerced = o->coerced};
 
         if ((st = pass(&c, 0, text, NULL)) == AH_OK && (again = c.edits.n > 0)) {
             ah_buf kept = before;

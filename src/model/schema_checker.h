@@ -62,11 +62,11 @@ typedef struct checker {
     size_t steps;
     bool stopped; /* a limit was reached; its fault is told */
     bool filling;
-    bool coercing;
-    bool edited;     /* the value is not the one that was checked to be JSON */
-    ah_buf *coerced; /* what to tell of it; may be NULL */
-    table edits;     /* edit, by offset */
-    bool naming;     /* the value is a property's name */
+    bool coercing, only_lists; /* only_lists: only {} as [] */
+    bool edited;               /* the value is not the one that was checked to be JSON */
+    ah_buf *coerced;           /* what to tell of it; may be NULL */
+    table edits;               /* edit, by offset */
+    bool naming;               /* the value is a property's name */
     const scope *scope;
     size_t telling;                /* the fault under way, in faults->item */
     uint64_t ranks[AH_MAX_FAULTS]; /* of the faults: what comes first when they are told */
