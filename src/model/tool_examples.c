@@ -3,7 +3,7 @@
  * decided here. */
 #include "model/tool_examples.h"
 
-enum { MAX_DESCRIPTION = 200, MAX_WORDS = 1 << 10 };
+enum { MAX_EXAMPLES = 32, MAX_DESCRIPTION = 200, MAX_WORDS = 1 << 10 };
 
 static ah_status refuse(const ah_tool *t, size_t i, ah_err *err, const char *what, ah_slice words)
 {
@@ -12,6 +12,24 @@ static ah_status refuse(const ah_tool *t, size_t i, ah_err *err, const char *wha
     if (err)
         ah_json_detail(err, "tool", ah_text_slice(t->name));
     return AH_PROMPT_VALIDATION;
+}
+
+static ah_status check_description(const ah_tool *t, size_t i, ah_slice said, ah_err *err)
+{
+    ah_status st = AH_OK;
+    size_t n = 0;
+    ah_buf text;
+
+    ah_buf_init(&text, t->mem, said.n);
+    if (ah_json_string(said, &text) && !ah_buf_ok(&text))
+        st = ah_err_nomem(err);
+    for (size_t at = 0; at < text.len; at++)
+        n += ((unsigned char)text.data[at] & 0xc0) != 0x80;
+    if (st == AH_OK && (ah_json_kind_of(said) != AH_JSON_STRING || n > MAX_DESCRIPTION))
+        st = refuse(t, i, err, "description must be a string of at most 200 characters",
+                    (ah_slice){NULL, 0});
+    ah_buf_clear(&text);
+    return st;
 }
 
 static ah_status check_fields(const ah_tool *t, size_t i, ah_slice example, ah_err *err)
@@ -29,10 +47,7 @@ static ah_status check_fields(const ah_tool *t, size_t i, ah_slice example, ah_e
             return refuse(t, i, err, "unknown field ", key.raw);
         ah_json_skip(&r, ah_json_next(&r));
     }
-    if (said.p && (ah_json_kind_of(said) != AH_JSON_STRING || said.n - 2 > MAX_DESCRIPTION))
-        return refuse(t, i, err, "description must be a string of at most 200 bytes",
-                      (ah_slice){NULL, 0});
-    return AH_OK;
+    return said.p ? check_description(t, i, said, err) : AH_OK;
 }
 
 /* The first name of a JSON pointer. */
@@ -95,7 +110,8 @@ ah_status ah_tool_check_examples(const ah_tool *t, ah_slice examples, ah_err *er
                           t->name->data);
     token = ah_json_next(&r);
     for (size_t i = 0; st == AH_OK && token.kind != AH_JSON_ARRAY_END; i++) {
-        st = check_example(t, i, ah_json_skip(&r, token), err);
+        st = i < MAX_EXAMPLES ? check_example(t, i, ah_json_skip(&r, token), err)
+                              : refuse(t, i, err, "there may be 32 at most", (ah_slice){NULL, 0});
         token = ah_json_next(&r);
     }
     return st;
