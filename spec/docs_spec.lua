@@ -8,11 +8,13 @@ local LIMITS = markdown.read("docs/limits.md")
 local LUA = markdown.read("docs/lua.md")
 local FILES = markdown.read("docs/filesystem.md")
 local PROMPTS = markdown.read("docs/prompts.md")
+local SESSIONS = markdown.read("docs/sessions.md")
 local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
 for _, name in ipairs {
-  "events", "filesystem", "limits", "lua", "prompts", "scripted", "transcript",
+  "events", "filesystem", "limits", "lua", "prompts", "scripted",
+  "sessions", "transcript",
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -133,6 +135,8 @@ local function flows(on)
       error("this observer fails")
     end
   end, "x" }
+  local report = function(_, ctx) ctx:progress(0.5, "half") end
+  run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(report) }, on = on, "x" }
   local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
   run { model = ah.scripted {}, on = on, "x" }
@@ -333,11 +337,11 @@ describe("docs/lua.md", function()
     for name, there in pairs(assert(seen)) do
       assert.is_true(there, name)
     end
-    local source = markdown.read("src/lua/lua_tool.c")
+    local source = markdown.read("src/lua/lua_ctx.c")
     for name in source:match("ctx_index(.-)ctx_newindex"):gmatch('strcmp%(key, "([^"]+)"%)') do
       assert.truthy(documented[name], name)
     end
-    for name in source:match("ctx_methods%[%] = (%b{})"):gmatch('{"([^"]+)"') do
+    for name in source:match("methods%[%] = (%b{})"):gmatch('{"([^"]+)"') do
       assert.truthy(documented[name], name)
     end
   end)
@@ -622,6 +626,54 @@ describe("docs/prompts.md", function()
     assert.same(prompt, names_in(PROMPTS, "## Prompts", 2))
     assert.same(members { "lua_prompt.c", "int rendered_index" },
       names_in(PROMPTS, "## Rendering", 1))
+  end)
+end)
+
+-- -- sessions -----------------------------------------------------------------------------
+
+describe("docs/sessions.md", function()
+  local function methods_of(path, list)
+    local names = {}
+    local body = markdown.read(path):match("luaL_Reg " .. list .. "%[%] = (%b{})")
+    for name in assert(body, list):gmatch('{"([^"]+)"') do
+      names[name] = true
+    end
+    names.__len, names.__tostring = nil, nil
+    return names
+  end
+
+  it("has the fields of types and sessions, and the options of slices", function()
+    assert.same(fields_of("src/lua/lua_type.c", "ah.type"), names_in(SESSIONS, "## Types"))
+    assert.same(fields_of("src/lua/lua_session.c", "ah.session"),
+      names_in(SESSIONS, "## Sessions", 1))
+    local source = markdown.read("src/lua/lua_session.c")
+    local options = {}
+    for name in source:match("read_options.-known%[%] = (%b{})"):gmatch('"([^"]+)"') do
+      options[name] = true
+    end
+    assert.same(options, names_in(SESSIONS, "## Sessions", 3))
+  end)
+
+  it("has the methods of sessions, slices, views and dispatchers", function()
+    assert.same(methods_of("src/lua/lua_session.c", "methods"),
+      names_in(SESSIONS, "## Sessions", 2))
+    assert.same(methods_of("src/lua/lua_session.c", "slice_methods"),
+      names_in(SESSIONS, "## Sessions", 4))
+    assert.same(methods_of("src/lua/lua_reduce.c", "methods"), names_in(SESSIONS, "### Reducers"))
+    assert.same(methods_of("src/lua/lua_dispatcher.c", "methods"),
+      names_in(SESSIONS, "## Dispatchers"))
+  end)
+
+  it("shows a snapshot that can be restored", function()
+    local Item = ah.type { name = "Item", fields = { name = "string", count = "integer" } }
+    local session = ah.session { types = { Item } }
+    for _, block in ipairs(markdown.blocks("docs/sessions.md")) do
+      if block.kind == "json" then
+        assert(session:restore(block.text))
+        assert.equal(block.text, session:snapshot() .. "\n")
+      end
+    end
+    assert.equal(2, #session[Item])
   end)
 end)
 

@@ -15,5 +15,6 @@ void ahtest_open_pty(lua_State *L);    /* pty */
 void ahtest_open_limits(lua_State *L); /* work_limit */
 void ahtest_open_prompt(lua_State *L); /* prompt_shown, prompt_read, output_find */
 void ahtest_open_schema(lua_State *L); /* schemas */
+void ahtest_open_ledger(lua_State *L); /* ledger */
 
 #endif

@@ -798,6 +798,122 @@ flows["sections and output in a run"] = {
   end,
 }
 
+-- A session that adds up and keeps notes.
+local function new_session(s)
+  s.Note = ah.type { name = "Note", fields = { text = "string", list = "string[]?" } }
+  s.Add = ah.type { name = "Add", fields = { n = "integer", by = "integer = 1" },
+    render = function(v) return "added " .. v.n end }
+  s.Total = ah.type { name = "Total", fields = { n = "integer" } }
+  local session = ah.session { types = { s.Note } }
+  session:register(s.Total, { keep = "latest" })
+  session:reduce(s.Total, s.Add, function(view, event)
+    return view:replace { { n = (view:latest() or { n = 0 }).n + event.value.n } }
+  end)
+  return session
+end
+
+flows["types and sessions"] = {
+  attempt = function(s)
+    ah = require "agenthost"
+    local session = new_session(s)
+    s.session = session
+    session:dispatch(s.Note { text = "a", list = {} })
+    session:dispatch(s.Add { n = 2 })
+    s.added = true
+    session[s.Note]:append { text = "b" }
+    session[s.Note]:replace { { text = "c" }, { text = "d" } }
+    local child = session:child()
+    child[s.Note]:clear()
+    s.bad, s.why = child:restore('{"agenthost_session":1,"slices":{"Total":[{"n":1},{}]}}')
+    s.ok = assert(child:restore(session:snapshot()))
+    s.same = child:snapshot() == session:snapshot() and child:view().parent[s.Note]:len() == 2
+    local Seat = ah.type { name = "Seat", schema = { type = "object" } }
+    session:register(Seat, { key = "row" })
+    for i = 1, 4 do
+      session:dispatch(Seat { row = i % 2, who = "w" .. i })
+    end
+    s.stop = session.dispatcher:subscribe(nil, function(v) s.heard = v.type end)
+    session.dispatcher:publish { type = "x" }
+    s.stop()
+  end,
+  judge = function(s, exact)
+    assert(not s.bad, "restored what is none")
+    assert(s.same ~= false, "another snapshot")
+    local totals = s.session and s.added and s.session.Total:all() or {}
+    assert(not s.added or (#totals == 1 and totals[1].n == 2), "total")
+    if exact then
+      assert(s.heard == "x" and s.why.code == "usage", "messages")
+      assert(#s.session.Seat == 2 and s.session.Seat:all()[2].who == "w4", "keys")
+    end
+  end,
+}
+
+-- What is there afterwards is what the calls that succeeded did, and nothing else.
+flows["transactions"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local session = new_session(s)
+    s.ok, s.heard = {}, {}
+    s.object = { n = 0, snapshot = function(o) return o.n end,
+      restore = function(o, n) o.n = n end }
+    session.dispatcher:subscribe("Note", function(v) s.heard[#s.heard + 1] = v.text end)
+    s.session = session
+    local function count(args, ctx)
+      session:dispatch(s.Add { n = args.n })
+      session[s.Note]:append { text = "n" .. args.n }
+      ctx:publish(s.Note { text = "n" .. args.n })
+      ctx:note("n" .. args.n)
+      ctx:progress(1, "counted")
+    end
+    local tools = {
+      ah.tool { name = "wait", description = "Counts, beside others.", params = s.Add,
+        parallel = true, handler = function(args, ctx)
+          count(args, ctx)
+          ah.sleep(0.1)
+        end },
+      ah.tool { name = "set", description = "Counts in place.", params = s.Add, result = s.Add,
+        examples = { { description = "One", input = { n = 1 }, output = { n = 1 } } },
+        handler = function(args, ctx)
+          ctx:enlist(s.object)
+          s.object.n = s.object.n + args.n
+          if args.n > 100 then
+            return nil, "too much"
+          end
+          return args
+        end },
+    }
+    local function run(calls)
+      return ah.run { model = calling(calls, "done"), tools = tools, session = session,
+        on = { tool_invoked = function(e) s.ok[#s.ok + 1] = e.success and e.arguments or nil end },
+        "go" }
+    end
+    tools[3] = ah.tool { name = "nest", description = "Counts in a run.", handler = function(_, ctx)
+      count({ n = 1000 }, ctx)
+      assert(run { call("wait", { n = 2000 }), call("set", { n = 4 }) })
+    end }
+    s.reply, s.err = run {
+      call("wait", { n = 1 }), call("wait", { n = 2 }), call("set", { n = 3 }),
+      call("set", { n = 200 }), call("nest", {}),
+    }
+    s.done = true
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.session.Total:latest().n == 1 + 2 + 3 + 1000 + 2000 + 4, "total")
+      assert(table.concat(s.heard, " ") == "n1 n2 n1000 n2000" and s.object.n == 7, "heard")
+    end
+    if s.done then -- one note for each sum; nothing of half a call
+      local sum = 0
+      for _, note in ipairs(s.session.Note:all()) do
+        sum = sum + tonumber(note.text:sub(2))
+      end
+      local total = s.session.Total:latest()
+      assert((total and total.n or 0) == sum + s.object.n, "half a call was kept")
+    end
+  end,
+}
+
 flows["json"] = {
   attempt = function(s)
     ah = require "agenthost"

@@ -78,6 +78,8 @@ static const flow flows[] = {
     {"observers", IN_SCRIPT, false},
     {"prompts", IN_SCRIPT, false},
     {"sections and output in a run", IN_SCRIPT, false},
+    {"types and sessions", IN_SCRIPT, false},
+    {"transactions", IN_SCRIPT, false},
     {"json", IN_SCRIPT, false},
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},

@@ -4,9 +4,11 @@
 
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_ctx.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_prompt_fields.h"
+#include "lua/lua_session.h"
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
@@ -41,7 +43,7 @@ static const char *const fields[] = {"model",     "system",
                                      "policies",  "approve",
                                      "feedback",  "checks",
                                      "budget",    "loop_detector",
-                                     NULL};
+                                     "session",   NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -67,6 +69,19 @@ static void read_limits(lua_State *L, ah_agent *a)
     a->limits.answer_on_max = read_choice(L, "on_max", "error", "answer");
     a->limits.throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
     ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
+}
+
+/* Agent on top. A session of its own where the script gives none. */
+static void read_session(lua_State *L, ah_agent *a)
+{
+    if (lua_getfield(L, 1, "session") == LUA_TNIL) {
+        lua_pop(L, 1);
+        a->session = ah_lua_push_new_session(L);
+    } else if (!(a->session = ah_lua_to_session(L, -1))) {
+        ah_lua_raise(L, AH_USAGE, "ah.run: field 'session' must be made by ah.session, found a %s",
+                     luaL_typename(L, -1));
+    }
+    lua_setiuservalue(L, -2, AH_AGENT_SESSION);
 }
 
 static void seconds(lua_State *L, const char *name, int64_t *ms)
@@ -399,7 +414,7 @@ int ah_lua_fail(lua_State *L, const ah_err *err)
 
 ah_agent *ah_lua_push_agent(lua_State *L)
 {
-    ah_agent *a = lua_newuserdatauv(L, sizeof *a, 0);
+    ah_agent *a = lua_newuserdatauv(L, sizeof *a, AH_AGENT_VALUES);
 
     *a = (ah_agent){.lua = ah_lua_of(L)};
     ah_observer_init(&a->observer, a->lua);
@@ -435,6 +450,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err 
     if (!a->transcript && !(a->transcript = ah_transcript_new(&a->lua->mem)))
         ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
+    read_session(L, a);
     read_limits(L, a);
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
@@ -505,8 +521,11 @@ static int run_gc(lua_State *L)
 static void on_event(void *ud, const ah_event *e)
 {
     run *r = ud;
+    ah_run *core = r->driven ? ah_driven_run(r->driven) : NULL;
 
-    ah_observer_event(&r->agent->observer, r->driven ? ah_driven_run(r->driven) : NULL, e);
+    ah_observer_event(&r->agent->observer, core, e);
+    if (core && e->type == AH_EVENT_TOOL_INVOKED)
+        ah_lua_publish_event(r->agent->lua, core, e);
 }
 
 static void on_done(void *ud, ah_driven *d)
@@ -561,6 +580,7 @@ static void configure(ah_agent *a, run *r, ah_driven *parent, ah_run_config *cfg
         .n_strategies = a->strategies.n,
         .hooks = &a->hooks.core,
         .metrics = &host->metrics,
+        .session = a->session,
         .prompt = a->prompt.binding,
         .output = a->prompt.output,
         .max_iterations = a->limits.max_iterations,
@@ -572,7 +592,7 @@ static void configure(ah_agent *a, run *r, ah_driven *parent, ah_run_config *cfg
         .wall = ah_host_wall,
         .random = ah_host_random,
         .ud = host,
-        .on = ah_observer_any(&a->observer) ? on_event : NULL,
+        .on = on_event,
         .on_ud = r,
         .wants_content = ah_observer_wants(&a->observer, AH_EVENT_CONTENT),
     };
@@ -602,7 +622,8 @@ static ah_status draw_on(const ah_agent *a, ah_driven *parent, ah_spending *s, a
     return st;
 }
 
-static ah_status begin(ah_agent *a, run *r, ah_slice text, ah_err *err)
+/* around: the overlay of the call in whose handler it begins, or NULL. */
+static ah_status begin(ah_agent *a, run *r, ah_slice text, ah_overlay *around, ah_err *err)
 {
     ah_host *host = a->lua->host;
     ah_driven *parent = a->lua->running ? a->lua->running->job.of : NULL;
@@ -616,11 +637,15 @@ static ah_status begin(ah_agent *a, run *r, ah_slice text, ah_err *err)
     r->first = a->transcript->n;
     configure(a, r, parent, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
+        (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
         (st = open_turn(a, text, err)) != AH_OK) {
+        ah_anchor_unref(cfg.caller);
         ah_spending_clear(&cfg.spending);
         return st;
     }
-    if ((st = ah_run_new(&cfg, ah_host_now(host), &core, err)) != AH_OK)
+    st = ah_run_new(&cfg, ah_host_now(host), &core, err);
+    ah_anchor_unref(cfg.caller);
+    if (st != AH_OK)
         return st;
     st = ah_driven_new(host, core, parent, on_done, r, &r->driven, err);
     if (st == AH_OK) {
@@ -659,6 +684,7 @@ static bool has_spoken(const ah_transcript *t)
 static int run_agent(lua_State *L, int at)
 {
     ah_agent *a = luaL_checkudata(L, at, AH_AGENT);
+    ah_overlay *around = ah_lua_overlay(L);
     ah_slice text = {NULL, 0};
     ah_err err;
     run *r;
@@ -679,7 +705,7 @@ static int run_agent(lua_State *L, int at)
     lua_pushvalue(L, at);
     lua_setiuservalue(L, -2, 1);
     ah_waiter_keep(L, &r->waiter); /* until it is done, whoever stops waiting */
-    if (begin(a, r, text, &err) != AH_OK) {
+    if (begin(a, r, text, around, &err) != AH_OK) {
         ah_waiter_done(&r->waiter);
         return push_failure(L, &err, 0);
     }

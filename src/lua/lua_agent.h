@@ -10,6 +10,9 @@
 
 #define AH_AGENT "agenthost.agent"
 
+/* User values of its object. */
+enum { AH_AGENT_SESSION = 1, AH_AGENT_VALUES = 1 };
+
 /* A conversation and how it is to be run. */
 typedef struct ah_agent {
     ah_lua *lua;
@@ -22,8 +25,9 @@ typedef struct ah_agent {
     ah_lua_hooks hooks;
     ah_budget *budget; /* NULL: none of its own */
     ah_transcript *transcript;
-    ah_lowered wire;   /* of transcript and adapter, kept from run to run */
-    ah_text *settings; /* the settings entry its runs are to have */
+    ah_session *session; /* borrowed from the object in AH_AGENT_SESSION */
+    ah_lowered wire;     /* of transcript and adapter, kept from run to run */
+    ah_text *settings;   /* the settings entry its runs are to have */
     struct {
         int max_iterations, retries;
         bool answer_on_max, throw_on_unknown;

@@ -1,6 +1,7 @@
 /* Conversations that last: agent:save, ah.load, agent:fork, agent:use. */
 #include "base/file.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_session.h"
 #include "lua/lua_value.h"
 
 enum { MAX_FILE = 1 << 30 };
@@ -80,6 +81,8 @@ int ah_lua_agent_fork(lua_State *L)
     ah_agent *b = ah_lua_push_agent(L);
     ah_err err;
 
+    b->session = ah_lua_push_new_session(L);
+    lua_setiuservalue(L, -2, AH_AGENT_SESSION);
     b->adapter = ah_adapter_ref(a->adapter);
     b->settings = ah_text_ref(a->settings);
     b->rules = a->rules;

@@ -19,10 +19,15 @@ typedef struct ah_lua {
     lua_State *current; /* the thread that drives; what resumes count their C depth from */
     ah_task *running;   /* the innermost task that is being resumed */
     ah_task *tasks;
-    ah_text *model;  /* given from outside: wins over what scripts name */
-    ah_text *errmsg; /* ah_errmsg */
-    bool loaded;     /* ah_script: past compiling the script */
-    ah_mem *own;     /* set by ah_open: the state is ours to close, and this to free after it */
+    ah_text *model;        /* given from outside: wins over what scripts name */
+    ah_text *errmsg;       /* ah_errmsg */
+    struct ah_undo *undos; /* objects with an undo copy in open overlays (lua_undo.c) */
+    int64_t reducing;      /* number of the reducer at work, while sessions must not change by other
+                         ways; 0: none */
+    int64_t reductions;    /* so far */
+    bool subscribed;       /* some dispatcher has had a subscriber */
+    bool loaded;           /* ah_script: past compiling the script */
+    ah_mem *own;           /* set by ah_open: the state is ours to close, and this to free after it */
 } ah_lua;
 
 /* Makes the host of a Lua state, once; later calls give the same. Raises on failure. */
@@ -80,6 +85,8 @@ void ah_lua_open_task(lua_State *L);    /* sleep, now */
 void ah_lua_open_tool(lua_State *L);    /* tool, ok, fail, result */
 void ah_lua_open_section(lua_State *L); /* section, tools_section */
 void ah_lua_open_prompt(lua_State *L);  /* prompt */
+void ah_lua_open_type(lua_State *L);    /* type */
+void ah_lua_open_session(lua_State *L); /* session */
 void ah_lua_open_agent(lua_State *L);   /* run, agent */
 void ah_lua_open_http(lua_State *L);    /* http */
 void ah_lua_open_fs(lua_State *L);      /* filesystem */

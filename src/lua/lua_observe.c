@@ -29,7 +29,7 @@ static void push_field(lua_State *L, const ah_field *f)
     }
 }
 
-static void push_event(lua_State *L, const ah_event *e)
+void ah_lua_push_event(lua_State *L, const ah_event *e)
 {
     lua_createtable(L, 0, (e->parent ? 4 : 3) + (int)e->n);
     lua_pushstring(L, ah_event_name(e->type));
@@ -56,7 +56,7 @@ static int call_on(lua_State *L)
 
     if (lua_rawgeti(L, LUA_REGISTRYINDEX, o->on) == LUA_TTABLE)
         lua_getfield(L, -1, ah_event_name(e->type));
-    push_event(L, e);
+    ah_lua_push_event(L, e);
     lua_call(L, 1, 0);
     return 0;
 }

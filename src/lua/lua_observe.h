@@ -33,6 +33,9 @@ static inline bool ah_observer_any(const ah_observer *o)
     return (o->types | o->watched) != 0;
 }
 
+/* Pushes an event as the table that observers get. */
+void ah_lua_push_event(lua_State *L, const ah_event *e);
+
 void ah_observer_event(ah_observer *o, ah_run *run, const ah_event *e);
 
 #endif

@@ -94,6 +94,8 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_error(L);
     ah_lua_open_log(L);
     ah_lua_open_task(L);
+    ah_lua_open_type(L);
+    ah_lua_open_session(L);
     ah_lua_open_tool(L);
     ah_lua_open_section(L);
     ah_lua_open_prompt(L);

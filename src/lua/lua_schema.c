@@ -7,7 +7,7 @@
 #include "lua/lua_schema.h"
 
 #include "base/near.h"
-#include "lua/lua_host.h"
+#include "lua/lua_type.h"
 #include "lua/lua_value.h"
 
 #define SCHEMA  "agenthost.schema"
@@ -54,21 +54,32 @@ static ah_status compile_value(lua_State *L, int idx, const ah_mem *mem, const a
     return st;
 }
 
+/* Of an ah.schema or an ah.type, borrowed; NULL for anything else. */
+static ah_schema *schema_at(lua_State *L, int idx)
+{
+    ah_schema **box = luaL_testudata(L, idx, SCHEMA);
+    const ah_lua_type *type = box ? NULL : ah_lua_to_type(L, idx);
+
+    if (type)
+        return type->schema;
+    return box ? *box : NULL;
+}
+
 static ah_status compile_any(lua_State *L, int idx, const ah_mem *mem, const ah_schema_options *o,
                              ah_schema **out, ah_err *err)
 {
-    ah_schema **box;
+    ah_schema *s;
     ah_slice text;
 
     if (!lua_checkstack(L, LUA_MINSTACK))
         return ah_err_nomem(err);
     switch (lua_type(L, idx)) {
     case LUA_TUSERDATA:
-        if (!(box = luaL_testudata(L, idx, SCHEMA)) || !*box)
+        if (!(s = schema_at(L, idx)))
             break;
         if (o->n || o->formats)
-            return compile(mem, ah_text_slice(ah_schema_text(*box)), o, out, err);
-        *out = ah_schema_ref(*box);
+            return compile(mem, ah_text_slice(ah_schema_text(s)), o, out, err);
+        *out = ah_schema_ref(s);
         return AH_OK;
     case LUA_TSTRING:
         text.p = lua_tolstring(L, idx, &text.n);
@@ -80,7 +91,7 @@ static ah_status compile_any(lua_State *L, int idx, const ah_mem *mem, const ah_
         break;
     }
     return ah_err_set(err, AH_PROMPT_VALIDATION,
-                      "schema: expected a table, a string of JSON or an ah.schema, got %s",
+                      "schema: expected a table, a string of JSON, an ah.schema or an ah.type, got %s",
                       luaL_typename(L, idx));
 }
 
@@ -134,10 +145,10 @@ static int core_decode(lua_State *L)
 /* schema(v) -> its JSON Schema as a Lua value; nil where v is no schema */
 static int core_schema(lua_State *L)
 {
-    ah_schema **box = luaL_testudata(L, 1, SCHEMA);
+    ah_schema *s = schema_at(L, 1);
 
-    if (box && *box)
-        ah_lua_push_json(L, ah_text_slice(ah_schema_text(*box)));
+    if (s)
+        ah_lua_push_json(L, ah_text_slice(ah_schema_text(s)));
     else
         lua_pushnil(L);
     return 1;

@@ -8,7 +8,7 @@
 #include "model/schema.h"
 
 /* Compiles what is at idx: a JSON Schema as Lua table or boolean, or as string of
- * JSON, or a schema made by ah.schema. Neither raises (apart from Lua being out of
+ * JSON, a schema made by ah.schema, or a type made by ah.type. Neither raises (apart from Lua being out of
  * memory, when nothing of ours is held); *out is the caller's reference, to be put
  * at once where a raise cannot lose it. AH_PROMPT_VALIDATION or AH_NOMEM on failure. */
 ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err);

@@ -413,6 +413,8 @@ static int too_deep(lua_State *L)
 
 void ah_lua_can_await(lua_State *L)
 {
+    if (ah_lua_of(L)->reducing)
+        ah_lua_raise(L, AH_USAGE, "a reducer cannot wait: it must be a pure function");
     if (ah_lua_of(L)->host->depth >= AH_MAX_DEPTH && !(ah_task_of(L) && lua_isyieldable(L)))
         too_deep(L);
     luaL_checkstack(L, 8, "waiting");

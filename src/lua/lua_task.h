@@ -19,7 +19,7 @@ typedef struct ah_waiter {
 
 /* Waits in L until w->done, then calls k and returns its results: return ah_lua_await(...). */
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k);
-/* Raises where a wait in L could only drive, and too many drives are open already. */
+/* Raises in reducers, and where a wait in L could only drive and too many drives are open. */
 void ah_lua_can_await(lua_State *L);
 /* The same for a run; also raises where it would be inside too many others. */
 void ah_lua_can_run(lua_State *L);
@@ -35,6 +35,8 @@ struct ah_task {
     ah_task *next, **link; /* in lua->tasks */
     ah_waiter *waiter;
     ah_job job;            /* resume */
+    ah_overlay *overlay;   /* handlers: of their call; NULL: that of the call around its run */
+    bool over;             /* handlers: the call is over, whatever the code still does */
     int64_t deadline;      /* loop clock: its code is stopped then; 0: none */
     int64_t closing;       /* second deadline, while it is being closed; 0: not */
     int nargs;             /* on co, for the first resume */

@@ -1,183 +1,45 @@
-/* ah.tool, what handlers get (args, ctx) and what they may give back:
- * a value, nothing, ah.ok / ah.result / ah.fail, `nil, message`, or a raise. */
+/* ah.tool, how handlers are called, and what they may give back: a value, nothing,
+ * ah.ok / ah.result / ah.fail, `nil, message`, or a raise. What they get beside their
+ * arguments is in lua_ctx.c. */
 #include "lua/lua_tool.h"
 
-#include "lua/lua_inject.h"
-#include "lua/lua_prompt.h"
+#include "lua/lua_ctx.h"
+#include "lua/lua_render.h"
 #include "lua/lua_schema.h"
-#include "lua/lua_task.h"
+#include "lua/lua_type.h"
 #include "lua/lua_value.h"
 
 static const char TOOL[] = "agenthost.tool";
 static const char RESULT[] = "agenthost.result";
-static const char CTX[] = "agenthost.ctx";
 
 enum { MAX_VALUE = 64 << 20 }; /* bytes of one result as JSON */
 
-/* -- ctx: what a handler may know and do --------------------------------------------- */
-
-typedef struct ctx {
-    ah_call *call; /* NULL once the call is over */
-    ah_task *task;
-} ctx;
-
-static ah_call *check_call(lua_State *L)
-{
-    ctx *c = luaL_checkudata(L, 1, CTX);
-
-    if (!c->call)
-        ah_lua_raise(L, AH_USAGE, "ctx: the call is over");
-    return c->call;
-}
-
-static int ctx_cancelled(lua_State *L)
-{
-    ctx *c = luaL_checkudata(L, 1, CTX);
-
-    lua_pushboolean(L, !c->call || ah_run_cancelling(c->call->run) ||
-                           atomic_load(&ah_lua_of(L)->host->cancel));
-    return 1;
-}
-
-/* ctx:note(text): a note in the conversation after this call's result, if the call succeeds. */
-static int ctx_note(lua_State *L)
-{
-    ah_call *call = check_call(L);
-    ah_slice text;
-    ah_text *entry;
-    ah_err err;
-
-    text.p = luaL_checklstring(L, 2, &text.n);
-    if (!ah_utf8_valid(text))
-        return ah_lua_raise(L, AH_USAGE, "ctx:note: the text is not UTF-8");
-    entry = ah_entry_text(call->overlay.mem, AH_ENTRY_NOTE, text, ah_host_wall(NULL));
-    if (ah_overlay_stage(&call->overlay, AH_ENTRY_NOTE, entry, &err) != AH_OK)
-        return ah_lua_raise_err(L, &err);
-    return 0;
-}
-
-/* What a tool adds says which tool it was. */
-static ah_text *by_tool(lua_State *L, const ah_call *call)
-{
-    ah_buf *b = ah_lua_push_buf(L, 1 << 10);
-    ah_text *by = NULL;
-
-    ah_buf_fmt(b, "{\"tool\":\"%s\"}", call->tool->name->data);
-    if (ah_text_from_buf(b, "provenance", &by, NULL) != AH_OK)
-        ah_lua_raise_nomem(L);
-    lua_pop(L, 1);
-    return by;
-}
-
-/* Moves what was read whole into the call's changes; a list with a fault in it adds nothing. */
-static int take_changes(lua_State *L, ah_call *call, const ah_changes *read)
-{
-    ah_err err;
-
-    for (size_t i = 0; i < read->n; i++) {
-        const ah_change *c = &read->item[i];
-        ah_status st = c->tool ? ah_changes_add(&call->changes, c->tool, c->by, &err)
-                               : ah_changes_remove(&call->changes, ah_text_slice(c->text), &err);
-
-        if (st != AH_OK)
-            return ah_lua_raise_err(L, &err);
-    }
-    return 0;
-}
-
-/* ctx:add_tools(tool | { tools }): the model has them from its next answer on, if the call succeeds. */
-static int ctx_add_tools(lua_State *L)
-{
-    ah_call *call = check_call(L);
-    ah_changes *read = ah_lua_push_changes(L, call->overlay.mem);
-    ah_text *by;
-
-    ah_lua_add_tools(L, 2, "ctx:add_tools", read, NULL);
-    by = by_tool(L, call);
-    for (size_t i = 0; i < read->n; i++)
-        read->item[i].by = ah_text_ref(by);
-    ah_text_unref(by);
-    return take_changes(L, call, read);
-}
-
-/* ctx:remove_tools(name | { names }) */
-static int ctx_remove_tools(lua_State *L)
-{
-    ah_call *call = check_call(L);
-    ah_changes *read = ah_lua_push_changes(L, call->overlay.mem);
-
-    ah_lua_remove_tools(L, 2, "ctx:remove_tools", read);
-    return take_changes(L, call, read);
-}
-
-/* Seconds left: of the run or of the tool's own timeout, whichever ends first; nil without one. */
-static int push_deadline(lua_State *L, const ah_call *call)
-{
-    int64_t at = ah_run_deadline(call->run);
-
-    if (call->deadline && (!at || call->deadline < at))
-        at = call->deadline;
-    if (at)
-        lua_pushnumber(L, (double)(at - ah_host_now(ah_lua_of(L)->host)) / 1000);
-    else
-        lua_pushnil(L);
-    return 1;
-}
-
-static int push_prompt(lua_State *L, const ah_call *call)
-{
-    ah_binding *b = ah_run_prompt(call->run);
-
-    if (b)
-        ah_lua_push_prompt(L, b);
-    else
-        lua_pushnil(L);
-    return 1;
-}
-
-static int ctx_index(lua_State *L)
-{
-    const char *key = luaL_checkstring(L, 2);
-    ah_call *call;
-
-    if (luaL_getmetafield(L, 1, "methods") != LUA_TNIL && lua_getfield(L, -1, key) != LUA_TNIL)
-        return 1;
-    call = check_call(L);
-    if (strcmp(key, "call_id") == 0)
-        lua_pushlstring(L, call->slot->id->data, call->slot->id->len);
-    else if (strcmp(key, "tool_name") == 0)
-        lua_pushlstring(L, call->slot->name->data, call->slot->name->len);
-    else if (strcmp(key, "run") == 0)
-        lua_pushinteger(L, ah_run_id(call->run));
-    else if (strcmp(key, "coerced") == 0)
-        lua_pushlstring(L, call->coerced ? call->coerced->data : "", ah_text_slice(call->coerced).n);
-    else if (strcmp(key, "deadline") == 0)
-        return push_deadline(L, call);
-    else if (strcmp(key, "prompt") == 0)
-        return push_prompt(L, call);
-    else
-        return ah_lua_raise(L, AH_USAGE, "ctx: unknown field '%s'", key);
-    return 1;
-}
-
-static int ctx_newindex(lua_State *L)
-{
-    return ah_lua_raise(L, AH_USAGE, "ctx is read-only");
-}
+typedef struct handler {
+    ah_lua *lua;
+    int ref;
+    ah_lua_forms forms;
+} handler;
 
 /* -- from a handler's results to an outcome -------------------------------------------- */
 
-static void to_value(ah_task *t, int idx, ah_buf *value, ah_outcome *o, ah_err *err)
-{
-    const ctx *c = t->ud;
+/* What is read from a handler's results. */
+typedef struct reading {
+    ah_outcome o;
+    ah_buf *value;
+    int at;     /* where on the stack the value lies; 0: there is none */
+    ah_err err; /* holds its words */
+} reading;
 
-    if (ah_lua_to_json(t->lua->caller, idx, &t->lua->mem, value, err) == AH_OK) {
-        o->value = ah_buf_slice(value);
-        if (ah_run_has_strategies(c->call->run))
-            o->live = ah_lua_live(t->lua->caller, idx);
+static void to_value(ah_task *t, int idx, reading *r)
+{
+    lua_State *L = t->lua->caller;
+
+    if (ah_lua_to_json(L, idx, &t->lua->mem, r->value, &r->err) != AH_OK) {
+        r->o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of(r->err.message)};
         return;
     }
-    *o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of(err->message)};
+    r->o.value = ah_buf_slice(r->value);
+    r->at = lua_absindex(L, idx);
 }
 
 static void message_at(lua_State *L, int idx, ah_outcome *o)
@@ -186,19 +48,19 @@ static void message_at(lua_State *L, int idx, ah_outcome *o)
 }
 
 /* A result object: fields were checked when it was made. Its texts stay in its table. */
-static void from_result(ah_task *t, int idx, ah_buf *value, ah_outcome *o, ah_err *err)
+static void from_result(ah_task *t, int idx, reading *r)
 {
     lua_State *L = t->lua->caller;
 
     luaL_checkstack(L, 4, "tool result");
     lua_getfield(L, idx, "success");
-    o->success = lua_toboolean(L, -1);
+    r->o.success = lua_toboolean(L, -1);
     lua_getfield(L, idx, "exclude_value_from_context");
-    o->exclude_value = lua_toboolean(L, -1);
+    r->o.exclude_value = lua_toboolean(L, -1);
     if (lua_getfield(L, idx, "message") == LUA_TSTRING)
-        message_at(L, -1, o);
+        message_at(L, -1, &r->o);
     if (lua_getfield(L, idx, "value") != LUA_TNIL)
-        to_value(t, lua_gettop(L), value, o, err);
+        to_value(t, -1, r);
 }
 
 static bool is_result(lua_State *L, int idx)
@@ -214,49 +76,55 @@ static bool is_result(lua_State *L, int idx)
 }
 
 /* The results begin at `first`. */
-static void read_results(ah_task *t, int first, int nresults, ah_buf *value, ah_outcome *o, ah_err *err)
+static void read_results(ah_task *t, int first, int nresults, reading *r)
 {
     lua_State *L = t->lua->caller;
 
-    o->success = true;
+    r->o.success = true;
     if (nresults == 0)
         return;
     if (nresults >= 2 && lua_isnil(L, first) && !lua_isnil(L, first + 1)) {
-        o->success = false;
-        message_at(L, first + 1, o);
+        r->o.success = false;
+        message_at(L, first + 1, &r->o);
     } else if (is_result(L, first)) {
-        from_result(t, first, value, o, err);
+        from_result(t, first, r);
     } else if (!lua_isnil(L, first)) {
-        to_value(t, first, value, o, err);
+        to_value(t, first, r);
     }
 }
 
 static void end_call(ah_task *t, const ah_outcome *o)
 {
-    ctx *c = t->ud;
+    ah_ctx *c = t->ud;
     ah_call *call = c->call;
 
     c->call = NULL;
     call->task = NULL;
+    t->over = true;
     ah_call_done(call, o, ah_host_now(t->lua->host));
     ah_driven_wake(t->job.of);
 }
 
 static void settled(ah_task *t, int nresults)
 {
-    int first = lua_gettop(t->lua->caller) - nresults + 1;
-    ah_buf *value = ah_lua_push_buf(t->lua->caller, MAX_VALUE);
-    ah_outcome o = {0};
-    ah_err err;
+    lua_State *L = t->lua->caller;
+    ah_ctx *c = t->ud;
+    handler *hd = c->call->tool->handler.p;
+    int first = lua_gettop(L) - nresults + 1;
+    reading r = {.value = ah_lua_push_buf(L, MAX_VALUE)};
 
-    read_results(t, first, nresults, value, &o, &err);
-    if (o.message.p && !ah_utf8_valid(o.message)) {
-        ah_value_release(&o.live);
-        o = (ah_outcome){.failure = AH_FAILED_RAISED,
-                         .message = ah_slice_of("its message is not UTF-8")};
+    read_results(t, first, nresults, &r);
+    if (r.o.message.p && !ah_utf8_valid(r.o.message)) {
+        r.o = (ah_outcome){.failure = AH_FAILED_RAISED,
+                           .message = ah_slice_of("its message is not UTF-8")};
+        r.at = 0;
     }
-    end_call(t, &o);
-    ah_buf_clear(value); /* now, not when the collector comes: it may be large */
+    if (r.o.success && r.at)
+        ah_lua_render(L, c->call, &hd->forms, r.at, &r.o);
+    if (r.at && ah_run_has_strategies(c->call->run)) /* last: what raises would lose it */
+        r.o.live = ah_lua_live(L, r.at);
+    end_call(t, &r.o);
+    ah_buf_clear(r.value); /* now, not when the collector comes: it may be large */
 }
 
 /* Kinds that leave the loop; everything else a handler raises is an answer (seed 002). */
@@ -287,15 +155,13 @@ static void failed(ah_task *t, const ah_err *err)
 
 /* -- starting a handler ------------------------------------------------------------------- */
 
-typedef struct handler {
-    ah_lua *lua;
-    int ref;
-} handler;
-
 static void release_handler(void *p)
 {
     handler *hd = p;
 
+    ah_lua_unref(hd->lua, &hd->forms.params);
+    ah_lua_unref(hd->lua, &hd->forms.result);
+    ah_lua_unref(hd->lua, &hd->forms.render);
     ah_lua_unref(hd->lua, &hd->ref);
     ah_free(&hd->lua->mem, hd);
 }
@@ -314,7 +180,7 @@ ah_value ah_lua_live(lua_State *L, int idx)
         ah_lua_unref(h, &ref);
         return (ah_value){0};
     }
-    *box = (handler){.lua = h, .ref = ref};
+    *box = (handler){h, ref, AH_NO_FORMS};
     return (ah_value){&handler_vt, box};
 }
 
@@ -324,15 +190,6 @@ void ah_lua_push_live(lua_State *L, const ah_value *v)
         lua_rawgeti(L, LUA_REGISTRYINDEX, ((const handler *)v->p)->ref);
     else
         lua_pushnil(L);
-}
-
-static ctx *push_ctx(lua_State *L, ah_call *call)
-{
-    ctx *c = lua_newuserdatauv(L, sizeof *c, 0);
-
-    *c = (ctx){.call = call};
-    luaL_setmetatable(L, CTX);
-    return c;
 }
 
 /* Of `nil, message` the message becomes a text here, where its __tostring is fenced in. */
@@ -366,12 +223,12 @@ static int make_task(lua_State *L)
 {
     ah_call *call = lua_touserdata(L, 1);
     handler *hd = call->tool->handler.p;
-    ctx *c = push_ctx(L, call); /* -- call ctx */
+    ah_ctx *c = ah_lua_push_ctx(L, call); /* -- call ctx */
     ah_task *t;
 
     lua_pushcfunction(L, handle);
     lua_rawgeti(L, LUA_REGISTRYINDEX, hd->ref); /* -- call ctx handle f */
-    ah_lua_push_json(L, ah_text_slice(call->args));
+    ah_lua_push_args(L, call, &hd->forms);
     lua_pushvalue(L, 2); /* -- call ctx handle f args ctx */
     t = ah_task_new(hd->lua, L, 3, ah_run_owner(call->run));
     ah_task_keep(L, t); /* -- call */
@@ -380,6 +237,7 @@ static int make_task(lua_State *L)
     t->failed = failed;
     t->ud = c;
     t->deadline = call->deadline;
+    t->overlay = &call->overlay;
     c->task = t;
     call->task = c;
     return 0;
@@ -395,7 +253,7 @@ static void start(const ah_tool *tool, ah_call *call)
     lua_pushcfunction(L, make_task);
     lua_pushlightuserdata(L, call);
     if (ah_lua_call(h, L, 1, 0, &err) == AH_OK) {
-        ah_task_begin(((ctx *)call->task)->task);
+        ah_task_begin(((ah_ctx *)call->task)->task);
         return;
     }
     o.message = ah_slice_of(err.message);
@@ -404,13 +262,14 @@ static void start(const ah_tool *tool, ah_call *call)
 
 static void stop(const ah_tool *tool, ah_call *call)
 {
-    ctx *c = call->task;
+    ah_ctx *c = call->task;
 
     (void)tool;
     call->task = NULL;
     if (!c)
         return;
     c->call = NULL;
+    c->task->over = true;
     ah_task_stop(c->task);
 }
 
@@ -493,9 +352,9 @@ static void read_handler(lua_State *L, ah_lua *h, draft *d)
                      ar.nparams);
     if (!(d->handler = ah_alloc(&h->mem, sizeof *d->handler)))
         ah_lua_raise_nomem(L);
-    d->handler->lua = h;
-    d->handler->ref = LUA_NOREF;
+    *d->handler = (handler){h, LUA_NOREF, AH_NO_FORMS};
     d->handler->ref = ah_lua_ref(L);
+    ah_lua_read_forms(L, 1, &d->handler->forms);
 }
 
 static void read_def(lua_State *L, draft *d, ah_tool_def *def)
@@ -520,6 +379,8 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
     def->memory = (size_t)memory;
     def->max_result = (size_t)most;
     def->keeps_words = !accepts;
+    def->examples = ah_lua_push_examples(L, 1);
+    def->result_type = ah_lua_result_type(L, 1);
     def->params = d->params;
     def->result = d->result;
     def->no_handler = d->handler == NULL;
@@ -528,33 +389,27 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
         def->handler = (ah_value){&handler_vt, d->handler};
 }
 
-/* Leaves on the stack what the definition points into. */
-static void read_examples(lua_State *L, ah_tool_def *def)
-{
-    ah_status st;
-    ah_buf *b;
-    ah_err err;
-
-    if (!ah_field_push(L, 1, "ah.tool", "examples", LUA_TTABLE))
-        return;
-    b = ah_lua_push_buf(L, MAX_VALUE);
-    if ((st = ah_lua_to_json(L, -2, b->mem, b, &err)) == AH_NOMEM)
-        ah_lua_raise_nomem(L);
-    if (st != AH_OK)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: examples: %s", err.message);
-    if (!ah_slice_is(ah_buf_slice(b), "{}")) /* an empty list */
-        def->examples = ah_buf_slice(b);
-}
-
-/* ah.tool { name, description, full_description, params | schema, result, examples, handler,
- * parallel, timeout, memory, max_result, accepts_overrides, coerce }: raises prompt_validation at the
- * script's line. */
+/* ah.tool { name, description, full_description, params | schema, result, examples, render,
+ * handler, parallel, timeout, memory, max_result, accepts_overrides, coerce }: raises
+ * prompt_validation at the script's line. */
 static int new_tool(lua_State *L)
 {
-    static const char *const known[] = {
-        "name",   "description", "full_description",  "params",   "schema",
-        "result", "examples",    "handler",           "parallel", "timeout",
-        "memory", "max_result",  "accepts_overrides", "coerce",   NULL};
+    static const char *const known[] = {"name",
+                                        "description",
+                                        "full_description",
+                                        "params",
+                                        "schema",
+                                        "result",
+                                        "examples",
+                                        "render",
+                                        "handler",
+                                        "parallel",
+                                        "timeout",
+                                        "memory",
+                                        "max_result",
+                                        "accepts_overrides",
+                                        "coerce",
+                                        NULL};
     ah_lua *h = ah_lua_of(L);
     ah_tool_def def = {0};
     ah_tool **box;
@@ -569,7 +424,6 @@ static int new_tool(lua_State *L)
     read_schemas(L, h, d);
     read_handler(L, h, d);
     read_def(L, d, &def);
-    read_examples(L, &def);
     box = lua_newuserdatauv(L, sizeof *box, 0); /* -- t draft tool */
     *box = NULL;
     luaL_setmetatable(L, TOOL);
@@ -615,6 +469,8 @@ static int tool_index(lua_State *L)
         ah_lua_push_json(L, ah_text_slice(t->spec));
     else if (strcmp(key, "examples") == 0)
         ah_lua_push_json(L, t->examples ? ah_text_slice(t->examples) : ah_slice_of("[]"));
+    else if (strcmp(key, "accepts_overrides") == 0)
+        lua_pushboolean(L, !t->keeps_words);
     else
         return ah_lua_raise(L, AH_USAGE, "tool: unknown field '%s'", key);
     return 1;
@@ -699,23 +555,12 @@ void ah_lua_open_tool(lua_State *L)
                                          {NULL, NULL}};
     static const luaL_Reg draft_meta[] = {{"__gc", draft_gc}, {NULL, NULL}};
     static const luaL_Reg result_meta[] = {{"__tostring", result_tostring}, {NULL, NULL}};
-    static const luaL_Reg ctx_meta[] = {
-        {"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
-    static const luaL_Reg ctx_methods[] = {{"cancelled", ctx_cancelled},
-                                           {"note", ctx_note},
-                                           {"add_tools", ctx_add_tools},
-                                           {"remove_tools", ctx_remove_tools},
-                                           {NULL, NULL}};
     static const luaL_Reg functions[] = {
         {"tool", new_tool}, {"ok", ok}, {"fail", fail}, {"result", result}, {NULL, NULL}};
 
     new_class(L, TOOL, tool_meta);
     new_class(L, "agenthost.draft", draft_meta);
     new_class(L, RESULT, result_meta);
-    luaL_newmetatable(L, CTX);
-    luaL_setfuncs(L, ctx_meta, 0);
-    luaL_newlib(L, ctx_methods);
-    lua_setfield(L, -2, "methods");
-    lua_pop(L, 1);
+    ah_lua_open_ctx(L);
     luaL_setfuncs(L, functions, 0);
 }

@@ -6,6 +6,7 @@ static const char *const names[AH_EVENT_TYPES] = {
     [AH_EVENT_CONTENT] = "content",
     [AH_EVENT_TOOL_CALLS] = "tool_calls",
     [AH_EVENT_TOOL_STARTED] = "tool_started",
+    [AH_EVENT_TOOL_PROGRESS] = "tool_progress",
     [AH_EVENT_TOOL_INVOKED] = "tool_invoked",
     [AH_EVENT_TOOL_LOOP_ITERATION] = "tool_loop_iteration",
     [AH_EVENT_TOOLS_INJECTED] = "tools_injected",

@@ -79,6 +79,8 @@ static ah_status fill(ah_tool *t, const ah_tool_def *def, ah_slice brief, ah_err
         st = no_params(t->mem, &t->params, err);
     if (def->result)
         t->result = ah_schema_ref(def->result);
+    if (def->result_type.p && !(t->result_type = ah_text_new(t->mem, def->result_type)))
+        return ah_err_nomem(err);
     if (st == AH_OK)
         st = make_spec(t, def->full_description.n ? def->full_description : brief, err);
     if (st != AH_OK || !def->examples.p)
@@ -193,6 +195,7 @@ void ah_tool_unref(ah_tool *t)
         ah_value_release(&t->handler);
     ah_schema_unref(t->params);
     ah_schema_unref(t->result);
+    ah_text_unref(t->result_type);
     ah_text_unref(t->name);
     ah_text_unref(t->spec);
     ah_text_unref(t->examples);

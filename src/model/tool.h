@@ -36,9 +36,10 @@ typedef struct ah_tool_def {
     ah_slice name;        /* ^[a-z0-9_-]{1,64}$ */
     ah_slice description; /* 1-200 ASCII after stripping (seeds 002, 003) */
     ah_slice full_description;
-    ah_schema *params; /* borrowed; object schema; NULL: no parameters */
-    ah_schema *result; /* borrowed; NULL: anything */
-    ah_slice examples; /* checked JSON: a list of { description, input, output }; .p NULL: none */
+    ah_schema *params;    /* borrowed; object schema; NULL: no parameters */
+    ah_schema *result;    /* borrowed; NULL: anything */
+    ah_slice result_type; /* the name of its type; .p NULL: it is of none */
+    ah_slice examples;    /* checked JSON: a list of { description, input, output }; .p NULL: none */
     bool parallel;
     bool coerce;        /* arguments as they were surely meant: see ah_check_options */
     bool no_handler;    /* listed; a call is answered with an error */
@@ -57,6 +58,7 @@ struct ah_tool {
     ah_text *spec;     /* {"description":..,"name":..,"parameters":{..}}, canonical */
     ah_text *examples; /* as given; NULL: none */
     ah_schema *params, *result;
+    ah_text *result_type; /* NULL: none */
     bool parallel, coerce, no_handler, keeps_words;
     bool stale; /* of an earlier session of a loaded conversation */
     int64_t timeout_ms;

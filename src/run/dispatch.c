@@ -8,15 +8,18 @@
 
 enum {
     MAX_ARGS = 32 << 20,
-    MAX_SAY = 8 << 10, /* bytes of our own words, and of what was coerced */
-    MAX_SHOWN = 100,   /* bytes of a name in them */
-    MAX_MARK = 192     /* bytes that stand for what was left out of a result */
+    MAX_VALUE = 256 << 20, /* and of a result as JSON, before it is cut */
+    MAX_SAY = 8 << 10,     /* bytes of our own words, and of what was coerced */
+    MAX_SHOWN = 100,       /* bytes of a name in them */
+    MAX_MARK = 192         /* bytes that stand for what was left out of a result */
 };
 
-void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at)
+void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at,
+                  ah_anchor *below)
 {
     *c = (ah_call){.run = run, .slot = slot, .at = at};
-    ah_overlay_init(&c->overlay, mem);
+    ah_overlay_init(&c->overlay, mem, below);
+    c->overlay.owner = c;
     ah_changes_init(&c->changes, mem);
 }
 
@@ -218,18 +221,20 @@ bool ah_call_prepare(ah_call *c, const ah_registry *registry, int64_t now, int64
 
 /* -- 8: the outcome as an answer ---------------------------------------------------------- */
 
-/* Does the value keep the tool's promise? Else the call has failed. */
-static bool check_result(ah_call *c, ah_slice value)
+/* Does the value keep the tool's promise? Else the call has failed. `full` gets the value as
+ * its schema has it. */
+static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
 {
+    static const ah_check_options options = {.extra = AH_EXTRA_SCHEMA, .empty_lists = true};
     ah_faults faults;
     ah_buf b;
     bool ok;
 
-    if (!c->tool->result)
+    if (!c->tool->result || (!value.p && c->tool->result_type)) /* a type's value may be none */
         return true;
     ah_faults_init(&faults, c->overlay.mem);
-    ok = ah_schema_check(c->tool->result, value.p ? value : ah_slice_of("null"), AH_EXTRA_SCHEMA,
-                         &faults, NULL) == AH_OK &&
+    ok = ah_schema_check_with(c->tool->result, value.p ? value : ah_slice_of("null"), &options, &faults,
+                              full) == AH_OK &&
          faults.n == 0;
     if (!ok) {
         ah_buf_init(&b, c->overlay.mem, MAX_SAY);
@@ -256,7 +261,9 @@ static void render(const ah_call *c, const ah_outcome *o, ah_buf *b)
         ah_buf_put(b, o->message);
     if (o->message.p && value.p)
         ah_buf_str(b, "\n\n");
-    if (value.p && !ah_json_string(value, b))
+    if (value.p && o->render.p)
+        ah_buf_put(b, o->render);
+    else if (value.p && !ah_json_string(value, b))
         ah_buf_put(b, value);
     if (!o->message.p && !value.p)
         ah_buf_str(b, "OK");
@@ -284,20 +291,40 @@ static void cut(ah_buf *b, size_t most)
     b->len = head + (size_t)n + b->len - tail;
 }
 
-void ah_call_settle(ah_call *c, const ah_outcome *o)
+/* To the slices of its type (seed 002, Session and Telemetry). Else the call has failed. */
+static bool give_to_session(ah_call *c, const ah_outcome *o, ah_session *session)
 {
-    ah_buf b;
+    ah_slice type = o->type.p ? o->type : ah_text_slice(c->tool->result_type);
+    ah_err err;
+
+    if (!session || ah_session_take(session, &c->overlay, type, o->value, &err) == AH_OK)
+        return true;
+    ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err.message);
+    return false;
+}
+
+void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
+{
+    ah_outcome checked = *o;
+    ah_buf full, b;
 
     c->live = o->live;
-    if (o->success && !check_result(c, o->value))
-        return;
-    ah_buf_init(&b, c->overlay.mem, 256 << 20);
-    render(c, o, &b);
+    ah_buf_init(&full, c->overlay.mem, MAX_VALUE);
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
+    if (o->success && !check_result(c, o->value, &full))
+        goto done;
+    if (o->value.p && full.len) /* defaults filled in, and {} that is a list */
+        checked.value = ah_buf_slice(&full);
+    if (o->success && !give_to_session(c, o, session))
+        goto done;
+    render(c, &checked, &b);
     if (!o->whole)
         cut(&b, c->tool->max_result);
     c->leave = o->leave;
     if (o->leave != AH_OK)
         ah_text_from_buf(&b, "reason", &c->leave_why, NULL);
     answer(c, o->success, &b);
+done:
+    ah_buf_clear(&full);
     ah_buf_clear(&b);
 }

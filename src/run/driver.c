@@ -162,6 +162,13 @@ static void stop_exchange(ah_driven *d)
     free_exchange(d->x);
 }
 
+/* What its handler had changed is taken back once it is at work no more. */
+static void stop_call(ah_call *c)
+{
+    c->tool->vt->stop(c->tool, c);
+    ah_overlay_drop(&c->overlay);
+}
+
 /* -- needs -------------------------------------------------------------------------- */
 
 static void stop(ah_driven *d, const ah_need *need)
@@ -171,7 +178,7 @@ static void stop(ah_driven *d, const ah_need *need)
     if (need->call && need->call->asking)
         hooks->stop_asking(hooks->ud, need->call);
     else if (need->call)
-        need->call->tool->vt->stop(need->call->tool, need->call);
+        stop_call(need->call);
     else if (need->id)
         stop_exchange(d);
     else

@@ -535,6 +535,8 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     run->guard.rules = cfg->loop;
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);
+    ah_session_ref(cfg->session);
+    ah_anchor_ref(cfg->caller);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
     ah_buf_init(&run->restart_keys, cfg->mem, 1 << 10);
     if (!ah_run_reserve(run, 0)) {
@@ -566,6 +568,8 @@ void ah_run_free(ah_run *run)
     ah_text_unref(run->value);
     ah_adapter_unref(run->cfg.adapter);
     ah_transcript_unref(run->cfg.transcript);
+    ah_session_unref(run->cfg.session);
+    ah_anchor_unref(run->cfg.caller);
     ah_free(run->cfg.mem, run->need);
     ah_free(run->cfg.mem, run);
 }
@@ -716,6 +720,16 @@ void *ah_run_owner(const ah_run *run)
 int64_t ah_run_deadline(const ah_run *run)
 {
     return run->cfg.deadline;
+}
+
+ah_session *ah_run_session(const ah_run *run)
+{
+    return run->cfg.session;
+}
+
+ah_anchor *ah_run_caller(const ah_run *run)
+{
+    return run->cfg.caller;
 }
 
 bool ah_run_cancelling(const ah_run *run)

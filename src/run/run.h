@@ -36,6 +36,9 @@ typedef struct ah_run_config {
     const ah_hooks *hooks;   /* NULL: none */
     ah_binding *prompt;      /* NULL: none */
     const ah_schema *output; /* what the last answer must be; NULL: anything */
+    ah_session *session;     /* referenced; NULL: values of tools go nowhere */
+    ah_anchor *caller;       /* referenced; the overlay of the call in which the run was
+                                started: its own calls commit into it; NULL: none */
     ah_spending spending;    /* what it may use; taken by ah_run_new, also on failure */
     ah_metrics *metrics;     /* NULL: nothing is counted */
     int max_iterations;      /* model calls */
@@ -111,8 +114,12 @@ void ah_run_set_owner(ah_run *run, void *owner); /* whoever serves it */
 void *ah_run_owner(const ah_run *run);
 int64_t ah_run_deadline(const ah_run *run);
 bool ah_run_cancelling(const ah_run *run);
-ah_binding *ah_run_prompt(const ah_run *run);    /* NULL: none */
+ah_binding *ah_run_prompt(const ah_run *run); /* NULL: none */
+ah_session *ah_run_session(const ah_run *run);
+ah_anchor *ah_run_caller(const ah_run *run);     /* NULL: none */
 void ah_run_warn(ah_run *run, ah_slice message); /* one `warning` event and log line */
+/* A `tool_progress` event of a call at work. message.p NULL and fraction < 0: not said. */
+void ah_call_progress(ah_call *call, ah_slice message, double fraction);
 
 /* What came out, valid when done. */
 typedef struct ah_run_result {

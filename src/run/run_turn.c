@@ -55,8 +55,8 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
 
     if (!c->success)
         ah_overlay_drop(&c->overlay);
-    else if (ah_overlay_commit(&c->overlay, t, NULL) != AH_OK)
-        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    else if (ah_overlay_commit(&c->overlay, t, err) != AH_OK)
+        ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err->message);
     if (c->content && c->warning)
         put_warning(run, c);
     st = ah_inject_after(run, c, strategies, err);
@@ -141,7 +141,7 @@ bool ah_turn_new(ah_run *run)
         return false;
     run->n_calls = t->n_slots;
     for (size_t i = 0; i < t->n_slots; i++)
-        ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i);
+        ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i, run->cfg.caller);
     return true;
 }
 
@@ -463,7 +463,20 @@ void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
     if (!outcome->success && call->deadline && now >= call->deadline)
         refuse_late(call);
     else
-        ah_call_settle(call, outcome);
+        ah_call_settle(call, outcome, run->cfg.session);
+}
+
+void ah_call_progress(ah_call *call, ah_slice message, double fraction)
+{
+    ah_field field[4] = {AH_F_STR("name", ah_text_slice(call->slot->name)),
+                         AH_F_STR("id", ah_text_slice(call->slot->id))};
+    size_t n = 2;
+
+    if (message.p)
+        field[n++] = (ah_field)AH_F_STR("message", message);
+    if (fraction >= 0)
+        field[n++] = (ah_field)AH_F_NUM("fraction", fraction);
+    ah_run_emit(call->run, AH_EVENT_TOOL_PROGRESS, field, n);
 }
 
 /* The earliest deadline of a call at work, or 0. */
