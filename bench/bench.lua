@@ -14,6 +14,7 @@
 --   tools     conversations in which 500 tools are declared
 --   stream    one long streamed answer, by the delta; without and with a callback in Lua
 --   many      conversations at once with a model that takes 100 ms to answer
+--   sessions  a call that changes a session, by what the session holds
 --   schemas   a tool call checked, and 1 MB scanned and checked beside cJSON parsing it
 -- "server" is the share of the raw loop's time in which the server was at work: near 1 it
 -- would be the server that is measured.
@@ -29,9 +30,9 @@ local PATH = "/chat/completions"
 
 local SIZES = {
   full = { rounds = 9, starts = 20, loop = { 200, 10 }, late = 400, tools = { 500, 5, 10 },
-    deltas = 20000, many = { 1000, 2 }, schema = 40 },
+    deltas = 20000, many = { 1000, 2 }, schema = 40, session = { 10000, 100 } },
   quick = { rounds = 2, starts = 3, loop = { 20, 10 }, late = 60, tools = { 500, 1, 10 },
-    deltas = 2000, many = { 100, 1 }, schema = 3 },
+    deltas = 2000, many = { 100, 1 }, schema = 3, session = { 1000, 10 } },
 }
 
 local function fail(message)
@@ -315,14 +316,29 @@ local function print_schema(f)
     "  1 MB", ours, cjson, ours / cjson))
 end
 
-local function print_json(rows, opts, complete, schema)
+local function print_session(f)
+  print(("%-26s %.1f us a call, %.1f with an event, with 1 MB in the session %.1f"):format(
+    "sessions", f.empty_us, f.dispatch_us, f.small_us))
+  print(("%-26s %.1f us a call: %.2f"):format(("  %d MB"):format(f.large_mb), f.large_us,
+    f.large_us / f.small_us))
+end
+
+-- What is measured without the loop beside it.
+local function alone(size, complete)
+  local session = complete
+    and figures(AGENTHOST, ROOT .. "bench/session.lua", table.unpack(size.session))
+  return { schema = figures(SCHEMA, size.schema), session = session or nil }
+end
+
+local function print_json(rows, opts, complete, figures_alone)
   local measures = {}
   for _, row in ipairs(rows) do
     measures[row.key] = row
     row.key, row.title = nil, nil
   end
   print(server.encode {
-    complete = complete, rounds = opts.rounds, measures = measures, schema = schema,
+    complete = complete, rounds = opts.rounds, measures = measures,
+    schema = figures_alone.schema, session = figures_alone.session,
   })
 end
 
@@ -375,11 +391,14 @@ local function main()
       end
     end
   end
-  local schema = not opts.only and figures(SCHEMA, opts.size.schema) or nil
+  local f = opts.only and {} or alone(opts.size, complete)
   if opts.json then
-    print_json(all, opts, complete, schema)
-  elseif schema then
-    print_schema(schema)
+    print_json(all, opts, complete, f)
+  elseif f.schema then
+    print_schema(f.schema)
+  end
+  if f.session and not opts.json then
+    print_session(f.session)
   end
   if not complete then
     fail(AGENTHOST .. " is not built, so there is nothing to compare: run `make`")
