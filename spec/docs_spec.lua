@@ -333,12 +333,15 @@ describe("docs/lua.md", function()
       end
     end
     run { model = ah.scripted { CALL, "done" }, timeout = 5, tools = { echo_tool(look) },
-      ah.section { key = "s" }, "x" }
+      budget = { requests = 9 }, ah.section { key = "s" }, "x" }
     for name, there in pairs(assert(seen)) do
       assert.is_true(there, name)
     end
     local source = markdown.read("src/lua/lua_ctx.c")
     for name in source:match("ctx_index(.-)ctx_newindex"):gmatch('strcmp%(key, "([^"]+)"%)') do
+      assert.truthy(documented[name], name)
+    end
+    for name in source:gmatch('{"([%l_]+)", push_') do
       assert.truthy(documented[name], name)
     end
     for name in source:match("methods%[%] = (%b{})"):gmatch('{"([^"]+)"') do

@@ -594,6 +594,30 @@ describe("a tool", function()
       told[#told + 1] = { e.message or "-", e.fraction or "-" }
     end } })
     assert.same({ { "begun", "-" }, { "-", 0.5 }, { "over", 1.0 } }, told)
-    assert.same({ provider = "scripted", model = "script" }, adapter)
+    assert.same({ provider = "scripted", model = "script", tool_change_mode = "append",
+      supports_dynamic_tools = true }, adapter)
+  end)
+
+  it("knows the budget it draws on, and the prompt as it was rendered", function()
+    local seen = {}
+    local function look(_, ctx)
+      seen[#seen + 1] = ctx.budget_tracker or "none"
+      seen[#seen + 1] = ctx.rendered_prompt and ctx.rendered_prompt.text or "none"
+    end
+    local budget = ah.budget { requests = 50 }
+    call({ tool("inner", look), tool("outer", function() call { tool("inner", look) } end) },
+      { budget = budget, prompt = ah.prompt { ah.section { title = "One", template = "text" } } })
+    call { tool("inner", look) }
+    assert.same({ true, "## One\n\ntext", true, "none", false, "none" },
+      { seen[1] == budget, seen[2], seen[3] == budget, seen[4], seen[5] == budget, seen[6] })
+  end)
+
+  it("fails with the message of an error object alone", function()
+    local contents = call {
+      tool("a", function() return nil, ah.error { code = "usage", message = "not so" } end),
+      tool("b", function() return ah.filesystem { memory = true }:read "x" end),
+    }
+    assert.equal("not so", contents[1])
+    assert.truthy(contents[2]:find("^there is no "), contents[2])
   end)
 end)

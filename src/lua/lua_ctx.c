@@ -2,6 +2,7 @@
  * afterwards its fields raise. */
 #include "lua/lua_ctx.h"
 
+#include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_prompt.h"
 #include "lua/lua_session.h"
@@ -141,14 +142,33 @@ static int ctx_enlist(lua_State *L)
     return 1;
 }
 
-/* Who answers: a copy, so that nothing can be changed through it. */
-static void push_adapter(lua_State *L, const ah_adapter *a)
+/* Who made the call: a copy, so that nothing can be changed through it. */
+static int push_adapter(lua_State *L, const ah_call *call)
 {
-    lua_createtable(L, 0, 2);
+    const ah_adapter *a = ah_run_adapter(call->run);
+
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, ah_tool_change_mode_names[a->tool_change_mode]);
+    lua_setfield(L, -2, "tool_change_mode");
+    lua_pushboolean(L, a->tool_change_mode != AH_TOOLS_RESTART);
+    lua_setfield(L, -2, "supports_dynamic_tools");
     lua_pushstring(L, a->provider->data);
     lua_setfield(L, -2, "provider");
     lua_pushstring(L, a->model->data);
     lua_setfield(L, -2, "model");
+    return 1;
+}
+
+/* The run's own budget, else that of the run around it; nil without one. */
+static int push_budget(lua_State *L, const ah_call *call)
+{
+    const ah_spending *s = ah_run_spending(call->run);
+
+    if (s->n)
+        ah_lua_push_budget(L, s->budget[0]);
+    else
+        lua_pushnil(L);
+    return 1;
 }
 
 /* Seconds left: of the run or of the tool's own timeout, whichever ends first; nil without one. */
@@ -176,6 +196,35 @@ static int push_prompt(lua_State *L, const ah_call *call)
     return 1;
 }
 
+static int push_rendered(lua_State *L, const ah_call *call)
+{
+    ah_binding *b = ah_run_prompt(call->run);
+
+    if (b)
+        ah_lua_push_rendered(L, b);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+/* Fields that need more than a line; false where there is none of this name. */
+static bool push_member(lua_State *L, const ah_call *call, const char *key)
+{
+    static const struct {
+        const char *name;
+        int (*push)(lua_State *L, const ah_call *call);
+    } member[] = {{"deadline", push_deadline},
+                  {"prompt", push_prompt},
+                  {"rendered_prompt", push_rendered},
+                  {"adapter", push_adapter},
+                  {"budget_tracker", push_budget}};
+
+    for (size_t i = 0; i < sizeof member / sizeof *member; i++)
+        if (strcmp(key, member[i].name) == 0)
+            return member[i].push(L, call) == 1;
+    return false;
+}
+
 static int ctx_index(lua_State *L)
 {
     const char *key = luaL_checkstring(L, 2);
@@ -194,13 +243,7 @@ static int ctx_index(lua_State *L)
         lua_pushlstring(L, call->coerced ? call->coerced->data : "", ah_text_slice(call->coerced).n);
     else if (strcmp(key, "session") == 0)
         ah_lua_push_session(L, ah_run_session(call->run));
-    else if (strcmp(key, "adapter") == 0)
-        push_adapter(L, ah_run_adapter(call->run));
-    else if (strcmp(key, "deadline") == 0)
-        return push_deadline(L, call);
-    else if (strcmp(key, "prompt") == 0)
-        return push_prompt(L, call);
-    else
+    else if (!push_member(L, call, key))
         return ah_lua_raise(L, AH_USAGE, "ctx: unknown field '%s'", key);
     return 1;
 }

@@ -45,6 +45,24 @@ void ah_lua_push_error(lua_State *L, const ah_err *err)
     luaL_setmetatable(L, ERROR);
 }
 
+bool ah_lua_push_message(lua_State *L, int idx)
+{
+    bool is;
+
+    if (!lua_istable(L, idx) || !lua_getmetatable(L, idx))
+        return false;
+    luaL_getmetatable(L, ERROR);
+    is = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    if (!is)
+        return false;
+    lua_pushliteral(L, "message");
+    if (lua_rawget(L, idx) == LUA_TSTRING)
+        return true;
+    lua_pop(L, 1);
+    return false;
+}
+
 /* "script.lua:12: " of the innermost function that is no part of agenthost; "" if none. */
 static void push_where(lua_State *L)
 {

@@ -416,6 +416,11 @@ static ah_rendered *push_rendered(lua_State *L, ah_binding *b, bool text)
     return *box;
 }
 
+void ah_lua_push_rendered(lua_State *L, ah_binding *b)
+{
+    push_rendered(L, b, true);
+}
+
 /* prompt:render(params) */
 static int prompt_render(lua_State *L)
 {

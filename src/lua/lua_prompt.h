@@ -11,6 +11,8 @@ ah_prompt *ah_lua_to_prompt(lua_State *L, int idx);
 ah_prompt *ah_lua_new_prompt(lua_State *L, const ah_prompt_def *def);
 /* Pushes the prompt of a binding, which is the one that rendering the same parameters uses. */
 void ah_lua_push_prompt(lua_State *L, ah_binding *b);
+/* Pushes what a binding comes to where nothing is opened. Raises. */
+void ah_lua_push_rendered(lua_State *L, ah_binding *b);
 /* Pushes the prompt with the overrides at idx. Raises. */
 ah_prompt *ah_lua_override_prompt(lua_State *L, ah_prompt *p, int idx, const char *what,
                                   const ah_log *log);

@@ -199,7 +199,8 @@ static int handled(lua_State *L, int status, lua_KContext kctx)
     (void)kctx;
     if (lua_gettop(L) >= 2 && lua_isnil(L, 1) && !lua_isnil(L, 2)) {
         lua_settop(L, 2);
-        luaL_tolstring(L, 2, NULL);
+        if (!ah_lua_push_message(L, 2))
+            luaL_tolstring(L, 2, NULL);
         lua_replace(L, 2);
     }
     return lua_gettop(L);
