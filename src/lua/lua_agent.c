@@ -504,6 +504,7 @@ static int agent_gc(lua_State *L)
     a->adapter = a->before = NULL;
     ah_text_set(&a->settings, NULL);
     ah_text_set(&a->exempt, NULL);
+    ah_text_set(&a->kept, NULL);
     return 0;
 }
 

@@ -26,6 +26,7 @@ typedef struct ah_agent {
     ah_budget *budget; /* NULL: none of its own */
     ah_transcript *transcript;
     ah_session *session; /* borrowed from the object in AH_AGENT_SESSION */
+    ah_text *kept;       /* the session in the file it was loaded from, where the script gave none */
     ah_lowered wire;     /* of transcript and adapter, kept from run to run */
     ah_text *settings;   /* the settings entry its runs are to have */
     struct {

@@ -1,6 +1,7 @@
 /* Conversations that last: agent:save, ah.load, agent:fork, agent:use. */
 #include "base/file.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_ctx.h"
 #include "lua/lua_session.h"
 #include "lua/lua_value.h"
 
@@ -12,6 +13,22 @@ static void not_running(lua_State *L, const ah_agent *a, const char *what)
         ah_lua_raise(L, AH_USAGE, "%s: the agent is running", what);
 }
 
+/* The member `session`, where there is anything to keep. */
+static void put_session(const ah_agent *a, ah_buf *b)
+{
+    static const char none[] = "{\"agenthost_session\":1,\"slices\":{}}";
+    size_t before = b->len, start;
+
+    ah_buf_str(b, ",\"session\":");
+    start = b->len;
+    ah_session_print(a->session, NULL, b);
+    if (!ah_buf_ok(b) || !ah_slice_is((ah_slice){b->data + start, b->len - start}, none))
+        return;
+    b->len = a->kept ? start : before;
+    if (a->kept)
+        ah_buf_put(b, ah_text_slice(a->kept));
+}
+
 /* agent:save(path): true, or nil and an error. The turn at work is saved as far as it is known. */
 int ah_lua_agent_save(lua_State *L)
 {
@@ -21,7 +38,10 @@ int ah_lua_agent_save(lua_State *L)
     ah_err err;
 
     ah_transcript_print(a->transcript, b);
-    ah_buf_char(b, '\n');
+    if (ah_buf_ok(b))
+        b->len--; /* the brace that ends it */
+    put_session(a, b);
+    ah_buf_str(b, "}\n");
     if (!ah_buf_ok(b))
         return ah_lua_raise_nomem(L);
     if (ah_file_replace(&a->lua->mem, path, ah_buf_slice(b), &err) != AH_OK)
@@ -29,6 +49,29 @@ int ah_lua_agent_save(lua_State *L)
     ah_buf_clear(b); /* now, not when the collector comes: it may be large */
     lua_pushboolean(L, true);
     return 1;
+}
+
+static ah_status keep_session(ah_agent *a, ah_slice file, ah_err *err)
+{
+    ah_slice session = ah_json_member(file, "session");
+
+    if (session.p && !(a->kept = ah_text_new(&a->lua->mem, session)))
+        return ah_err_nomem(err);
+    return AH_OK;
+}
+
+/* Into the session that the script gave; without one it is only kept. */
+static ah_status restore_session(lua_State *L, ah_agent *a, ah_err *err)
+{
+    bool given = lua_getfield(L, 1, "session") != LUA_TNIL;
+    ah_status st = AH_OK;
+
+    lua_pop(L, 1);
+    if (given && a->kept) {
+        st = ah_session_restore(a->session, ah_lua_overlay(L), ah_text_slice(a->kept), err);
+        ah_text_set(&a->kept, NULL);
+    }
+    return st;
 }
 
 static ah_status read_file(ah_agent *a, const char *path, ah_buf *b, ah_err *err)
@@ -39,6 +82,8 @@ static ah_status read_file(ah_agent *a, const char *path, ah_buf *b, ah_err *err
     if (st != AH_OK)
         return st;
     st = ah_transcript_read(&a->lua->mem, ah_buf_slice(b), &a->transcript, err);
+    if (st == AH_OK)
+        st = keep_session(a, ah_buf_slice(b), err);
     ah_buf_clear(b);
     if (st != AH_USAGE)
         return st;
@@ -68,7 +113,7 @@ int ah_lua_load(lua_State *L)
         return ah_lua_raise(L, AH_USAGE,
                             "ah.load: the conversation is in the file; agent:run(text) goes on with it");
     lua_pop(L, 1);
-    if (ah_lua_read_agent(L, a, "ah.load", &err) != AH_OK)
+    if (ah_lua_read_agent(L, a, "ah.load", &err) != AH_OK || restore_session(L, a, &err) != AH_OK)
         return ah_lua_fail(L, &err);
     return 1;
 }
@@ -81,8 +126,11 @@ int ah_lua_agent_fork(lua_State *L)
     ah_agent *b = ah_lua_push_agent(L);
     ah_err err;
 
-    b->session = ah_lua_push_new_session(L);
-    lua_setiuservalue(L, -2, AH_AGENT_SESSION);
+    lua_getiuservalue(L, 1, AH_AGENT_SESSION);
+    b->session = ah_lua_push_session_copy(L, -1);
+    lua_setiuservalue(L, -3, AH_AGENT_SESSION);
+    lua_pop(L, 1);
+    b->kept = ah_text_ref(a->kept);
     b->adapter = ah_adapter_ref(a->adapter);
     b->settings = ah_text_ref(a->settings);
     b->rules = a->rules;

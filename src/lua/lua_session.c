@@ -88,6 +88,15 @@ static box *push_box(lua_State *L)
     return b;
 }
 
+/* The box on top is the object of its session from now on. */
+static void enter(lua_State *L, const box *b)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &objects_key);
+    lua_pushvalue(L, -2);
+    lua_rawsetp(L, -2, b->s); /* -- box objects */
+    lua_pop(L, 1);
+}
+
 /* The box on top gets its session: a child of `parent`'s, where that is an object, else new. */
 static void fill_box(lua_State *L, box *b, int parent)
 {
@@ -103,10 +112,7 @@ static void fill_box(lua_State *L, box *b, int parent)
         lua_newtable(L);
     }
     lua_setiuservalue(L, -2, FAMILY);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &objects_key);
-    lua_pushvalue(L, -2);
-    lua_rawsetp(L, -2, b->s); /* -- box objects */
-    lua_pop(L, 1);
+    enter(L, b);
 }
 
 ah_session *ah_lua_push_new_session(lua_State *L)
@@ -116,6 +122,24 @@ ah_session *ah_lua_push_new_session(lua_State *L)
     fill_box(L, b, 0);
     ah_lua_push_dispatcher(L);
     lua_setiuservalue(L, -2, DISPATCHER);
+    return b->s;
+}
+
+ah_session *ah_lua_push_session_copy(lua_State *L, int idx)
+{
+    box *from = luaL_checkudata(L, idx, SESSION), *b;
+
+    idx = lua_absindex(L, idx);
+    b = push_box(L);
+    if (!(b->s = ah_session_copy(from->s)))
+        ah_lua_raise_nomem(L);
+    for (int i = FAMILY; i <= PARENT; i++) {
+        lua_getiuservalue(L, idx, i);
+        lua_setiuservalue(L, -2, i);
+    }
+    ah_lua_push_dispatcher(L);
+    lua_setiuservalue(L, -2, DISPATCHER);
+    enter(L, b);
     return b->s;
 }
 

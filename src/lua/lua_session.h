@@ -10,6 +10,8 @@ enum { AH_MAX_SESSION_VALUE = 64 << 20 }; /* bytes of one value as JSON */
 
 /* Pushes a session of its own for an agent. Raises when out of memory. */
 ah_session *ah_lua_push_new_session(lua_State *L);
+/* Pushes one that holds what the session at idx holds now, with a dispatcher of its own. */
+ah_session *ah_lua_push_session_copy(lua_State *L, int idx);
 /* The session at idx, borrowed; NULL for anything else, read-only views included. */
 ah_session *ah_lua_to_session(lua_State *L, int idx);
 /* Pushes the object of a session; nil where scripts have none any more. */

@@ -166,6 +166,26 @@ static void set_head(layer *l, ah_session *s, int slice, ah_cell *head)
     ah_cell_unref(l->mem, old);
 }
 
+ah_session *ah_session_copy(const ah_session *from)
+{
+    ah_session *s = ah_alloc(from->mem, sizeof *s);
+
+    if (!s)
+        return NULL;
+    *s = (ah_session){.mem = from->mem, .refs = 1, .types = from->types, .own.mem = from->mem};
+    s->types->refs++;
+    s->parent = ah_session_ref(from->parent);
+    if (!reserve(&s->own, from->own.n)) {
+        ah_session_unref(s);
+        return NULL;
+    }
+    for (size_t i = 0; i < from->own.n; i++)
+        s->own.touched[s->own.n++] = (touched){.session = s,
+                                               .slice = from->own.touched[i].slice,
+                                               .head = ah_cell_ref(from->own.touched[i].head)};
+    return s;
+}
+
 /* -- writing ------------------------------------------------------------------------------------ */
 
 static void drop_edits(const ah_mem *mem, ah_edit *edit, size_t n)

@@ -29,6 +29,9 @@ typedef struct ah_session ah_session;
 enum { AH_MAX_TYPES = 1024 };
 
 ah_session *ah_session_new(const ah_mem *mem, ah_session *parent); /* parent: referenced, or NULL */
+/* Another with the same types, reducers and parent that holds what s holds now, whatever
+ * overlays have staged; from then on neither sees the other. NULL: out of memory. */
+ah_session *ah_session_copy(const ah_session *s);
 ah_session *ah_session_ref(ah_session *s);
 void ah_session_unref(ah_session *s); /* NULL is fine */
 /* The topmost parent, or s. Types and reducers are its. */
