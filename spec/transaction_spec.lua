@@ -104,7 +104,7 @@ end
 -- What one handler does: a list of steps, of which the last may be a failure.
 local STEPS = {
   "add", "add", "odd", "entry", "append", "append", "clear", "replace", "trace", "note", "publish",
-  "sleep", "ledger", "object", "nest", "nest",
+  "sleep", "ledger", "object", "line", "line", "file", "nest", "nest",
 }
 local FAILURES = {
   "raise", "object raise", "nil", "fail", "not JSON", "wrong value", "refuse", "odd even",
@@ -158,9 +158,22 @@ local function new_object()
   return object
 end
 
+local FOLDER = os.tmpname()
+os.remove(FOLDER)
+assert(os.execute("mkdir " .. FOLDER))
+
+local function new_places()
+  local folder = assert(ah.filesystem { root = FOLDER, sync = false })
+  for _, item in ipairs(folder:list()) do
+    assert(folder:delete(item.name, { recursive = true }))
+  end
+  return { ah.filesystem { memory = true }, folder }
+end
+
 local function new_world()
   local s = new_session()
-  local w = { sessions = { s, new_session(), s:child() }, ledger = ahtest.ledger(),
+  local w = { places = new_places(),
+     sessions = { s, new_session(), s:child() }, ledger = ahtest.ledger(),
     object = new_object(), published = {}, traces = { 0, 0, 0 }, ok = {} }
   s.dispatcher:subscribe("Item", function(value) table.insert(w.published, value.n) end)
   return w
@@ -199,6 +212,16 @@ function steps.ledger(w, step) w.ledger:add(step.n) end
 function steps.object(w, step, ctx)
   ctx:enlist(w.object)
   w.object.list[#w.object.list + 1] = step.n
+end
+function steps.line(w, step)
+  local place = w.places[step.of % 2 + 1]
+  assert(place:append("log", step.n .. "\n"))
+end
+function steps.file(w, step)
+  local place = w.places[step.of % 2 + 1]
+  local path = "d" .. step.n % 2 .. "/" .. step.n % 3
+  assert(place:write(path, tostring(step.n)))
+  assert(place:read(path) == tostring(step.n))
 end
 function steps.nest(w, step)
   if step.run then
@@ -267,7 +290,8 @@ end
 
 local function new_expected()
   local m = new_model()
-  return { sessions = { m, new_model(), new_model(m) }, ledger = 0, object = {}, published = {} }
+  return { sessions = { m, new_model(), new_model(m) }, ledger = 0, object = {}, published = {},
+    places = { {}, {} } }
 end
 
 local expect_run
@@ -294,6 +318,13 @@ end
 function expected.publish(w, step) table.insert(w.published, step.n) end
 function expected.ledger(w, step) w.ledger = w.ledger + step.n end
 function expected.object(w, step) table.insert(w.object, step.n) end
+function expected.line(w, step)
+  local place = w.places[step.of % 2 + 1]
+  place.log = (place.log or "") .. step.n .. "\n"
+end
+function expected.file(w, step)
+  w.places[step.of % 2 + 1]["d" .. step.n % 2 .. "/" .. step.n % 3] = tostring(step.n)
+end
 function expected.nest(w, step, ok)
   if step.run then
     expect_run(w, step.run, ok)
@@ -319,6 +350,27 @@ end
 
 -- -- comparing -----------------------------------------------------------------------------
 
+--- All files of all places, by their paths.
+local function files_of(w)
+  local all = {}
+  for i, place in ipairs(w.places) do
+    for _, path in ipairs(assert(place:glob "**")) do
+      all[i .. path] = place:read(path)
+    end
+  end
+  return ah.object(all)
+end
+
+local function expected_files(m)
+  local all = {}
+  for i, place in ipairs(m.places) do
+    for path, text in pairs(place) do
+      all[i .. path] = text
+    end
+  end
+  return ah.object(all)
+end
+
 local function state_of(w, reply)
   local slices, notes = {}, {}
   for i, s in ipairs(w.sessions) do
@@ -332,7 +384,7 @@ local function state_of(w, reply)
     end
   end
   return ah.json.encode { slices = slices, notes = ah.array(notes), ledger = w.ledger:state(),
-    object = ah.array(w.object.list), published = ah.array(w.published) }
+    object = ah.array(w.object.list), published = ah.array(w.published), files = files_of(w) }
 end
 
 local function expected_state(w, turns)
@@ -344,7 +396,7 @@ local function expected_state(w, turns)
     end
   end
   return ah.json.encode { slices = slices, notes = ah.array(notes), ledger = m.ledger,
-    object = ah.array(m.object), published = ah.array(m.published) }
+    object = ah.array(m.object), published = ah.array(m.published), files = expected_files(m) }
 end
 
 local function count(w)
@@ -372,6 +424,10 @@ local function try_program(seed)
 end
 
 describe("tool calls", function()
+  teardown(function()
+    os.execute("rm -rf " .. FOLDER)
+  end)
+
   it("leave what the successful ones alone, in order, would have left", function()
     local done, failed, seed = 0, 0, SEED
     while done < HANDLERS do
@@ -379,5 +435,74 @@ describe("tool calls", function()
       done, failed, seed = done + n.done, failed + n.failed, seed + 1
     end
     assert.is_true(failed > done / 10 and failed < done * 9 / 10, failed .. " of " .. done)
+  end)
+end)
+
+describe("files that a handler changes", function()
+  local function call(...)
+    local calls, tools = {}, {}
+    for i, handler in ipairs { ... } do
+      tools[i] = ah.tool { name = "t" .. i, description = "Does it.", handler = handler }
+      calls[i] = { name = "t" .. i }
+    end
+    local contents = {}
+    local reply = assert(ah.run { model = ah.scripted { { calls = calls }, "done" }, tools = tools,
+      log = function() end, "go" })
+    for _, m in ipairs(reply.messages) do
+      contents[#contents + 1] = m.role == "tool" and m.content or nil
+    end
+    return contents
+  end
+
+  it("are there when the call has succeeded, and as they were when it failed", function()
+    local fs = ah.filesystem { files = { a = "old", b = "old" } }
+    local contents = call(function()
+      fs:write("a", "new")
+      fs:delete "b"
+      fs:rename("a", "c")
+      error(fs:read "c" .. tostring(fs:exists "b"))
+    end, function()
+      fs:append("a", "er")
+      return fs:read "a"
+    end)
+    assert.same({ "Tool 't1' execution failed: newfalse", "older" }, contents)
+    assert.same({ "older", "old", false }, { fs:read "a", (fs:read "b"), fs:exists "c" })
+  end)
+
+  it("fail the call where another one changed them meanwhile", function()
+    local fs = ah.filesystem { files = { a = "1" } }
+    local function increment()
+      local n = tonumber((fs:read "a"))
+      ah.sleep(0)
+      fs:write("a", tostring(n + 1))
+    end
+    local tool = ah.tool { name = "count", description = "Counts.", parallel = true,
+      handler = increment }
+    local reply = assert(ah.run { tools = { tool }, "go", model = ah.scripted {
+      { calls = { { name = "count" }, { name = "count" } } }, "done" } })
+    assert.equal("2", (fs:read "a"))
+    assert.truthy(reply.messages[4].content:find("changed meanwhile by another call", 1, true))
+  end)
+
+  it("are not changed by overlays that outlive the call in which they were made", function()
+    local fs, overlay = ah.filesystem { files = { a = "old" } }, nil
+    call(function()
+      local o = fs:overlay()
+      o:write("a", "new")
+      assert(o:commit())
+      overlay = fs:overlay()
+      overlay:write("a", "late")
+    end)
+    local ok, err = overlay:commit()
+    assert.same({ "new", nil, "conflict" }, { (fs:read "a"), ok, err.reason })
+  end)
+
+  it("are not for reducers", function()
+    local fs, s = ah.filesystem { memory = true }, ah.session { types = { Item } }
+    s:reduce(Item, Add, function() fs:write("a", "x") end)
+    local ok, err = pcall(s.dispatch, s, Add { n = 1 })
+    assert.is_false(ok)
+    assert.truthy(tostring(err):find("a reducer must change nothing but its slice", 1, true))
+    assert.is_false(fs:exists "a")
   end)
 end)

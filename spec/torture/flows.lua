@@ -857,6 +857,7 @@ flows["transactions"] = {
     s.ok, s.heard = {}, {}
     s.object = { n = 0, snapshot = function(o) return o.n end,
       restore = function(o, n) o.n = n end }
+    s.fs = ah.filesystem { memory = true }
     session.dispatcher:subscribe("Note", function(v) s.heard[#s.heard + 1] = v.text end)
     s.session = session
     local function count(args, ctx)
@@ -864,6 +865,7 @@ flows["transactions"] = {
       session[s.Note]:append { text = "n" .. args.n }
       ctx:publish(s.Note { text = "n" .. args.n })
       ctx:note("n" .. args.n)
+      assert(s.fs:append("log", args.n .. "\n"))
       ctx:progress(1, "counted")
     end
     local tools = {
@@ -903,11 +905,12 @@ flows["transactions"] = {
       assert(s.session.Total:latest().n == 1 + 2 + 3 + 1000 + 2000 + 4, "total")
       assert(table.concat(s.heard, " ") == "n1 n2 n1000 n2000" and s.object.n == 7, "heard")
     end
-    if s.done then -- one note for each sum; nothing of half a call
-      local sum = 0
-      for _, note in ipairs(s.session.Note:all()) do
-        sum = sum + tonumber(note.text:sub(2))
+    if s.done then -- one note and one line for each sum; nothing of half a call
+      local sum, lines = 0, {}
+      for i, note in ipairs(s.session.Note:all()) do
+        sum, lines[i] = sum + tonumber(note.text:sub(2)), note.text:sub(2) .. "\n"
       end
+      assert((s.fs:read "log" or "") == table.concat(lines), "half a call's lines were kept")
       local total = s.session.Total:latest()
       assert((total and total.n or 0) == sum + s.object.n, "half a call was kept")
     end
