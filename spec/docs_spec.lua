@@ -218,7 +218,7 @@ end)
 describe("docs/lua.md", function()
   it("lists all there is in agenthost, and nothing else", function()
     local listed, there = {}, {}
-    there["ah.scripted"], there["ah.policies"] = ah.scripted and true, ah.policies and true
+    assert(ah.scripted and ah.policies and ah.resource) -- are loaded when they are first asked for
     for _, row in ipairs(markdown.tables(LUA)[1]) do
       for _, name in ipairs(markdown.names(row[1])) do
         listed[name] = true
@@ -333,7 +333,8 @@ describe("docs/lua.md", function()
       end
     end
     run { model = ah.scripted { CALL, "done" }, timeout = 5, tools = { echo_tool(look) },
-      budget = { requests = 9 }, ah.section { key = "s" }, "x" }
+      budget = { requests = 9 }, resources = { files = ah.filesystem { memory = true } },
+      ah.section { key = "s" }, "x" }
     for name, there in pairs(assert(seen)) do
       assert.is_true(there, name)
     end
@@ -655,6 +656,20 @@ describe("docs/sessions.md", function()
       options[name] = true
     end
     assert.same(options, names_in(SESSIONS, "## Sessions", 3))
+  end)
+
+  it("has the fields of resources and the methods of ctx.resources", function()
+    local function keys_in(path, list)
+      local names = set {}
+      for name in markdown.read(path):match(list .. " = (%b{})"):gmatch("([%l_]+) =") do
+        names[name] = true
+      end
+      return names
+    end
+    assert.same(keys_in("lua/agenthost/resource.lua", "KNOWN"),
+      names_in(SESSIONS, "## Resources", 1))
+    assert.same(keys_in("lua/agenthost/resources.lua", "__index"),
+      names_in(SESSIONS, "## Resources", 2))
   end)
 
   it("has the methods of sessions, slices, views and dispatchers", function()

@@ -848,6 +848,42 @@ flows["types and sessions"] = {
   end,
 }
 
+-- What was made is closed, whatever fails; once, and the newest first.
+flows["resources"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.open, s.wrong = {}, nil
+    local function resource(name, scope, other)
+      return ah.resource { scope = scope,
+        provide = function(ctx)
+          local needs = other and ctx.resources:get(other)
+          local value = { name = name, needs = needs }
+          s.open[value] = true
+          return value
+        end,
+        close = function(value)
+          s.wrong = s.wrong or not s.open[value] or (value.needs and not s.open[value.needs])
+          s.open[value] = nil
+        end }
+    end
+    local use = ah.tool { name = "use", description = "Uses them.", handler = function(_, ctx)
+      assert(ctx.resources:get("call").needs == ctx.resources:get "one")
+      assert(ctx.filesystem:append("log", "x"))
+    end }
+    s.fs = ah.filesystem { memory = true }
+    s.reply, s.err = ah.run { model = calling({ call("use", {}), call("use", { n = 1 }),
+      call("use", {}) }, "done"), tools = { use }, "go",
+      resources = { one = resource "one", call = resource("call", "tool_call", "one"), fs = s.fs } }
+  end,
+  judge = function(s, exact)
+    assert(not s.wrong, "closed in a wrong order")
+    if exact then
+      assert(next(s.open) == nil and s.fs:read "log" == "xx", "left open")
+    end
+  end,
+}
+
 -- What is there afterwards is what the calls that succeeded did, and nothing else.
 flows["transactions"] = {
   text = "done",

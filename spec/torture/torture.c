@@ -80,6 +80,7 @@ static const flow flows[] = {
     {"sections and output in a run", IN_SCRIPT, false},
     {"types and sessions", IN_SCRIPT, false},
     {"transactions", IN_SCRIPT, false},
+    {"resources", IN_SCRIPT, false},
     {"json", IN_SCRIPT, false},
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},

@@ -7,6 +7,7 @@
 #include "lua/lua_ctx.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_reply.h"
+#include "lua/lua_resources.h"
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_session.h"
 #include "lua/lua_task.h"
@@ -22,7 +23,8 @@ typedef struct run {
     ah_agent *agent;
     ah_driven *driven;
     ah_waiter waiter;
-    size_t first; /* the transcript's length before it */
+    size_t first;  /* the transcript's length before it */
+    int resources; /* reference, lua_resources.h */
 } run;
 
 /* -- reading the fields -------------------------------------------------------------- */
@@ -43,7 +45,8 @@ static const char *const fields[] = {"model",     "system",
                                      "policies",  "approve",
                                      "feedback",  "checks",
                                      "budget",    "loop_detector",
-                                     "session",   NULL};
+                                     "session",   "resources",
+                                     NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -459,6 +462,8 @@ ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err 
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, &a->prompt);
     if (a->prompt.binding)
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
+    ah_lua_push_bound(L, a->prompt.binding);
+    lua_setiuservalue(L, -2, AH_AGENT_RESOURCES);
     if ((st = ah_lua_read_model(L, a, err)) != AH_OK)
         return st;
     read_system(L, a);
@@ -516,7 +521,13 @@ static int run_gc(lua_State *L)
 
     ah_driven_free(r->driven);
     r->driven = NULL;
+    ah_lua_unref(ah_lua_of(L), &r->resources);
     return 0;
+}
+
+int ah_lua_run_resources(const ah_driven *d)
+{
+    return ((const run *)ah_driven_ud(d))->resources;
 }
 
 static void on_event(void *ud, const ah_event *e)
@@ -535,6 +546,7 @@ static void on_done(void *ud, ah_driven *d)
 
     (void)d;
     r->agent->current = NULL;
+    ah_lua_close_resources(r->agent->lua, &r->resources);
     ah_waiter_done(&r->waiter);
 }
 
@@ -701,10 +713,12 @@ static int run_agent(lua_State *L, int at)
         return ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
     ah_lua_can_run(L);
     r = lua_newuserdatauv(L, sizeof *r, 1);
-    *r = (run){.agent = a};
+    *r = (run){.agent = a, .resources = LUA_NOREF};
     luaL_setmetatable(L, RUN);
     lua_pushvalue(L, at);
     lua_setiuservalue(L, -2, 1);
+    lua_getiuservalue(L, at, AH_AGENT_RESOURCES);
+    r->resources = ah_lua_open_resources_of(L);
     ah_waiter_keep(L, &r->waiter); /* until it is done, whoever stops waiting */
     if (begin(a, r, text, around, &err) != AH_OK) {
         ah_waiter_done(&r->waiter);

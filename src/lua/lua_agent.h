@@ -11,7 +11,7 @@
 #define AH_AGENT "agenthost.agent"
 
 /* User values of its object. */
-enum { AH_AGENT_SESSION = 1, AH_AGENT_VALUES = 1 };
+enum { AH_AGENT_SESSION = 1, AH_AGENT_RESOURCES = 2, AH_AGENT_VALUES = 2 };
 
 /* A conversation and how it is to be run. */
 typedef struct ah_agent {
@@ -50,6 +50,8 @@ ah_agent *ah_lua_push_agent(lua_State *L);
 ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err *err);
 /* The fields about the model and its options only; what is not given stays as it was. */
 ah_status ah_lua_read_model(lua_State *L, ah_agent *a, ah_err *err);
+/* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
+int ah_lua_run_resources(const ah_driven *d);
 /* nil and the error, for `return`. */
 int ah_lua_fail(lua_State *L, const ah_err *err);
 

@@ -131,6 +131,8 @@ int ah_lua_agent_fork(lua_State *L)
     lua_setiuservalue(L, -3, AH_AGENT_SESSION);
     lua_pop(L, 1);
     b->kept = ah_text_ref(a->kept);
+    lua_getiuservalue(L, 1, AH_AGENT_RESOURCES);
+    lua_setiuservalue(L, -2, AH_AGENT_RESOURCES);
     b->adapter = ah_adapter_ref(a->adapter);
     b->settings = ah_text_ref(a->settings);
     b->rules = a->rules;

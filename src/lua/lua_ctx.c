@@ -5,6 +5,7 @@
 #include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_prompt.h"
+#include "lua/lua_resources.h"
 #include "lua/lua_session.h"
 #include "lua/lua_undo.h"
 #include "lua/lua_value.h"
@@ -243,6 +244,10 @@ static int ctx_index(lua_State *L)
         lua_pushlstring(L, call->coerced ? call->coerced->data : "", ah_text_slice(call->coerced).n);
     else if (strcmp(key, "session") == 0)
         ah_lua_push_session(L, ah_run_session(call->run));
+    else if (strcmp(key, "resources") == 0)
+        ah_lua_push_resources(L, lua_touserdata(L, 1));
+    else if (strcmp(key, "filesystem") == 0)
+        ah_lua_push_filesystem(L, lua_touserdata(L, 1));
     else if (!push_member(L, call, key))
         return ah_lua_raise(L, AH_USAGE, "ctx: unknown field '%s'", key);
     return 1;
@@ -269,7 +274,7 @@ ah_ctx *ah_lua_push_ctx(lua_State *L, ah_call *call)
 {
     ah_ctx *c = lua_newuserdatauv(L, sizeof *c, 0);
 
-    *c = (ah_ctx){.call = call};
+    *c = (ah_ctx){.call = call, .resources = LUA_NOREF};
     luaL_setmetatable(L, CTX);
     return c;
 }

@@ -7,6 +7,7 @@
 typedef struct ah_ctx {
     ah_call *call; /* NULL once the call is over */
     ah_task *task;
+    int resources; /* reference to ctx.resources; LUA_NOREF: not asked for */
 } ah_ctx;
 
 /* -- ctx */

@@ -6,6 +6,7 @@
 #include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
 #include "lua/lua_inject.h"
+#include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_sources.h"
 #include "lua/lua_value.h"
@@ -70,7 +71,7 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
  * the command alone. */
 static int lazy_field(lua_State *L)
 {
-    static const char *const lazy[] = {"scripted", "policies", "_inspect", NULL};
+    static const char *const lazy[] = {"scripted", "policies", "resource", "_inspect", NULL};
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
 
     for (const char *const *name = lazy; *name; name++)
@@ -105,6 +106,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_agent(L);
     ah_lua_open_http(L);
     ah_lua_open_fs(L);
+    ah_lua_open_resources(L);
     lua_pushliteral(L, AH_VERSION);
     lua_setfield(L, -2, "version");
     lua_newtable(L);

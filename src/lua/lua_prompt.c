@@ -63,10 +63,8 @@ static void read_resources(lua_State *L, draft *d, ah_prompt_def *def)
 {
     ah_lua *h = ah_lua_of(L);
 
-    if (lua_getfield(L, 1, "resources") == LUA_TNIL) {
-        lua_pop(L, 1);
+    if (!ah_field_push(L, 1, "ah.prompt", "resources", LUA_TTABLE))
         return;
-    }
     if (!(d->resources = ah_alloc(&h->mem, sizeof *d->resources)))
         ah_lua_raise_nomem(L);
     *d->resources = (kept){.lua = h, .ref = LUA_NOREF};

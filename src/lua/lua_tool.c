@@ -5,6 +5,7 @@
 
 #include "lua/lua_ctx.h"
 #include "lua/lua_render.h"
+#include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
@@ -98,6 +99,7 @@ static void end_call(ah_task *t, const ah_outcome *o)
     ah_ctx *c = t->ud;
     ah_call *call = c->call;
 
+    ah_lua_leave_resources(t->lua, c);
     c->call = NULL;
     call->task = NULL;
     t->over = true;
@@ -263,15 +265,16 @@ static void start(const ah_tool *tool, ah_call *call)
 
 static void stop(const ah_tool *tool, ah_call *call)
 {
+    ah_lua *h = ((handler *)tool->handler.p)->lua;
     ah_ctx *c = call->task;
 
-    (void)tool;
     call->task = NULL;
     if (!c)
         return;
     c->call = NULL;
     c->task->over = true;
     ah_task_stop(c->task);
+    ah_lua_leave_resources(h, c);
 }
 
 static const ah_tool_vt lua_tool_vt = {.start = start, .stop = stop};

@@ -298,6 +298,11 @@ void ah_driven_free(ah_driven *d)
     ah_free(d->host->mem, d);
 }
 
+void *ah_driven_ud(const ah_driven *d)
+{
+    return d->ud;
+}
+
 ah_run *ah_driven_run(const ah_driven *d)
 {
     return d->run;
