@@ -12,7 +12,7 @@ local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
 for _, name in ipairs {
-  "events", "filesystem", "limits", "lua", "prompts", "scripted", "transcript",
+  "embedding", "events", "filesystem", "limits", "lua", "prompts", "scripted", "transcript",
 } do
   markdown.describe("docs/" .. name .. ".md")
 end

@@ -372,11 +372,11 @@ static bool is_watched(const point *p)
 
 static ah_status run_script(const point *p, ah_host *host)
 {
-    const char *result = NULL;
+    static const char attempt[] = "require('torture').attempt() return 'a text'";
 
     if (!is_watched(p))
         return ah_script(host, "spec/torture/attempt.lua", 0, NULL);
-    return ah_eval(host, "=attempt", "require('torture').attempt() return 'a text'", 0, NULL, &result);
+    return ah_load(host, "attempt", attempt, sizeof attempt - 1, 0, NULL);
 }
 
 static void use_host(torture *t, const point *p, ah_host *host)

@@ -221,9 +221,8 @@ static ah_status run_code(const session *s, ah_host *host)
     ah_buf_init(&text, &ah_mem_libc, MAX_CODE);
     ah_buf_str(&text, "local ah = require 'agenthost' ");
     ah_buf_str(&text, o->eval);
-    ah_buf_char(&text, '\0');
     if (ah_buf_ok(&text))
-        st = ah_eval(host, "=-e", text.data, o->argc, o->argv, NULL);
+        st = ah_load(host, "-e", text.data, text.len, o->argc, o->argv);
     ah_buf_clear(&text);
     return st;
 }
@@ -251,9 +250,10 @@ static char *loose(const char *s)
  * the exit code, a line end, and what to print. */
 static int inspect_in(session *s, ah_host *host)
 {
+    static const char ask[] = "return require('agenthost')._inspect(...)";
     const ah_options *o = &s->options;
     char **argv = ah_alloc(&ah_mem_libc, ((size_t)o->argc + 4) * sizeof *argv);
-    const char *said = NULL;
+    const char *said;
     ah_status st;
 
     if (!argv)
@@ -263,9 +263,9 @@ static int inspect_in(session *s, ah_host *host)
     argv[2] = loose(o->model ? o->model : "");
     argv[3] = loose(o->script);
     memcpy(argv + 4, o->argv, (size_t)o->argc * sizeof *argv);
-    st = ah_eval(host, "=agenthost", "return require('agenthost')._inspect(...)", o->argc + 4, argv,
-                 &said);
+    st = ah_load(host, "agenthost", ask, sizeof ask - 1, o->argc + 4, argv);
     ah_free(&ah_mem_libc, argv);
+    said = ah_returned(host);
     if (st != AH_OK || !said)
         return explain(s, st, host);
     fputs(said + 2, s->terminal.out);

@@ -29,7 +29,7 @@ static void push_field(lua_State *L, const ah_field *f)
     }
 }
 
-static void push_event(lua_State *L, const ah_event *e)
+static void push_event(lua_State *L, const ah_notice *e)
 {
     lua_createtable(L, 0, (e->parent ? 4 : 3) + (int)e->n);
     lua_pushstring(L, ah_event_name(e->type));
@@ -52,7 +52,7 @@ static void push_event(lua_State *L, const ah_event *e)
 static int call_on(lua_State *L)
 {
     const ah_observer *o = lua_touserdata(L, 1);
-    const ah_event *e = lua_touserdata(L, 2);
+    const ah_notice *e = lua_touserdata(L, 2);
 
     if (lua_rawgeti(L, LUA_REGISTRYINDEX, o->on) == LUA_TTABLE)
         lua_getfield(L, -1, ah_event_name(e->type));
@@ -62,7 +62,7 @@ static int call_on(lua_State *L)
 }
 
 /* Without memory for its text an event is not told. */
-static void tell_watcher(const ah_observer *o, const ah_event *e)
+static void tell_watcher(const ah_observer *o, const ah_notice *e)
 {
     const ah_watcher *w = &o->lua->host->watcher;
     ah_buf b;
@@ -83,7 +83,7 @@ static unsigned watched_by(const ah_watcher *w)
     return w->content ? ~0u : ~(1u << AH_EVENT_CONTENT);
 }
 
-void ah_observer_event(ah_observer *o, ah_run *run, const ah_event *e)
+void ah_observer_event(ah_observer *o, ah_run *run, const ah_notice *e)
 {
     lua_State *L = o->lua->caller;
     char words[1200];

@@ -33,6 +33,6 @@ static inline bool ah_observer_any(const ah_observer *o)
     return (o->types | o->watched) != 0;
 }
 
-void ah_observer_event(ah_observer *o, ah_run *run, const ah_event *e);
+void ah_observer_event(ah_observer *o, ah_run *run, const ah_notice *e);
 
 #endif

@@ -464,6 +464,8 @@ void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
         refuse_late(call);
     else
         ah_call_settle(call, outcome);
+    if (run->cfg.answered)
+        run->cfg.answered(run->cfg.on_ud, call, outcome);
 }
 
 /* The earliest deadline of a call at work, or 0. */
