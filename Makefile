@@ -136,9 +136,9 @@ $(BUILD)/many $(BUILD)/schema: $(BUILD)/%: bench/%.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
-$(BUILD)/torture: spec/torture/torture.c $(wildcard spec/torture/*.h) $(LIB_OBJ)
+$(BUILD)/torture: spec/torture/torture.c spec/torture/embed.c $(wildcard spec/torture/*.h) $(LIB_OBJ)
 	@mkdir -p $(@D)
-	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $(filter %.c,$^) -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
 FUZZERS := $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20

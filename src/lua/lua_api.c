@@ -264,14 +264,14 @@ static int open_own(lua_State *L)
     return 0;
 }
 
-static ah_status set_up(lua_State *L, lua_CFunction f, const opening *o)
+static ah_status set_up(lua_State *L, lua_CFunction f, const void *arg)
 {
     int st;
 
     if (!lua_checkstack(L, 2))
         return AH_NOMEM;
     lua_pushcfunction(L, f);
-    lua_pushlightuserdata(L, (void *)(uintptr_t)o);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)arg);
     st = lua_pcall(L, 1, 0, 0);
     if (st != LUA_OK)
         lua_pop(L, 1);
@@ -314,46 +314,62 @@ AH_API ah_status ah_open(const ah_config *cfg, ah_host **out)
 
 /* -- another's state ------------------------------------------------------------------------- */
 
-static const char *no_place(lua_State *L, const ah_lua_copy *copy, const ah_config *cfg)
+typedef struct attaching {
+    opening open;
+    const ah_config *given; /* NULL: none */
+    const char *why;        /* it cannot be; NULL: it can */
+} attaching;
+
+/* What can be said without touching a state, which may be of another Lua. */
+static const char *wrong_copy(const ah_lua_copy *copy, const ah_config *cfg)
 {
     if (copy->version != LUA_VERSION_NUM)
         return "the program is built with another version of Lua than agenthost (5.4)";
     if (copy->address != (void (*)(void))lua_newstate)
         return "the program has a Lua of its own, agenthost uses another: link both to the same";
-    if (ah_lua_foreign(L))
-        return "another copy of agenthost is open in this Lua state";
-    if (ah_lua_of(L) && cfg)
-        return "agenthost is open in this Lua state already: attach before, or without a config";
-    if (cfg && cfg->size == sizeof *cfg && cfg->max_memory)
-        return "max_memory is for a Lua state of the host's own";
     if (cfg && !known_size(cfg))
         return "the config's size is of no version of agenthost.h known here";
+    if (cfg && cfg->size == sizeof *cfg && cfg->max_memory)
+        return "max_memory is for a Lua state of the host's own";
     return NULL;
+}
+
+static int attach(lua_State *L)
+{
+    attaching *a = lua_touserdata(L, 1);
+
+    if (ah_lua_foreign(L))
+        a->why = "another copy of agenthost is open in this Lua state";
+    else if (ah_lua_of(L) && a->given)
+        a->why = "agenthost is open in this Lua state already: attach before, or without a config";
+    if (a->why)
+        return 0;
+    open_host(L); /* finds `open` at the same address */
+    ah_lua_of(L)->embed->attached = true;
+    return 0;
 }
 
 AH_API ah_status ah_attach_copy(lua_State *L, const ah_lua_copy *copy, const ah_config *cfg,
                                 ah_host **out, const char **why)
 {
-    const char *words = no_place(L, copy, cfg);
+    attaching a = {.given = cfg, .why = wrong_copy(copy, cfg)};
     ah_status st = AH_USAGE;
     ah_config full;
-    opening o = {&full, &ah_mem_libc};
     ah_mem mem;
 
-    if (!words) {
+    if (!a.why) {
         read_config(cfg, &full);
         mem = full.alloc ? (ah_mem){full.alloc, full.alloc_ud} : ah_mem_libc;
-        o.mem = &mem;
-        st = set_up(L, open_host, &o);
-        words = st == AH_NOMEM ? "out of memory" : "the system gives no event loop";
+        a.open = (opening){&full, &mem};
+        st = set_up(L, attach, &a);
+        if (st != AH_OK)
+            a.why = st == AH_NOMEM ? "out of memory" : "the system gives no event loop";
     }
-    if (st == AH_OK) {
-        ah_lua_of(L)->embed->attached = true;
+    if (!a.why)
         *out = ah_lua_of(L)->host;
-    } else if (why) {
-        *why = words;
-    }
-    return st;
+    else if (why)
+        *why = a.why;
+    return a.why && st == AH_OK ? AH_USAGE : st;
 }
 
 /* The state is the caller's: what C opened in it goes, the rest stays. */
