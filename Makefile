@@ -283,14 +283,24 @@ install: all man
 	$(BUILD)/agenthost completion bash > $(BASH_COMPLETIONS)/agenthost
 	$(BUILD)/agenthost completion zsh > $(ZSH_COMPLETIONS)/_agenthost
 	$(BUILD)/agenthost completion fish > $(FISH_COMPLETIONS)/agenthost.fish
+	install -d $(DESTDIR)$(PREFIX)/share/agenthost/types
+	install -m 644 lua/agenthost/types/agenthost.lua $(DESTDIR)$(PREFIX)/share/agenthost/types/
 	if [ -s $(BUILD)/agenthost.1 ]; then install -d $(DESTDIR)$(PREFIX)/share/man/man1 && \
 	  install -m 644 $(BUILD)/agenthost.1 $(DESTDIR)$(PREFIX)/share/man/man1/; fi
+
+# What luarocks make calls (rockspecs/): the module and its types, and nothing else.
+rock: $(BUILD)/agenthost.so
+install-rock: rock
+	install -d $(DESTDIR)$(LUA_CMOD) $(DESTDIR)$(LUA_LMOD)/agenthost/types
+	install $(BUILD)/agenthost.so $(DESTDIR)$(LUA_CMOD)/
+	install -m 644 lua/agenthost/types/agenthost.lua $(DESTDIR)$(LUA_LMOD)/agenthost/types/
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/agenthost $(DESTDIR)$(PREFIX)/include/agenthost.h $(DESTDIR)$(PREFIX)/include/agenthost_lua.h \
 	  $(DESTDIR)$(PREFIX)/lib/libagenthost.a $(DESTDIR)$(PREFIX)/lib/libagenthost.so* $(DESTDIR)$(PREFIX)/lib/pkgconfig/agenthost.pc \
 	  $(DESTDIR)$(LUA_CMOD)/agenthost.so $(DESTDIR)$(PREFIX)/share/man/man1/agenthost.1 \
 	  $(BASH_COMPLETIONS)/agenthost $(ZSH_COMPLETIONS)/_agenthost $(FISH_COMPLETIONS)/agenthost.fish
+	rm -rf $(DESTDIR)$(PREFIX)/share/agenthost
 
 clean:
 	rm -rf build agenthost
@@ -313,5 +323,5 @@ help:
 	@echo "make ci           check, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv lint format ci man install uninstall clean help
+.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv lint format ci man install uninstall rock install-rock clean help
 .SECONDARY:
