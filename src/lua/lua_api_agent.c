@@ -348,7 +348,6 @@ static int begin(lua_State *L)
     return b->waits ? ah_lua_await(L, ah_lua_run_waiter(run), 0, waited) : 0;
 }
 
-/* A start that fails leaves the last reply as it was, unless the agent's run is let go. */
 static ah_status start(ah_agent *a, const char *text, bool waits)
 {
     beginning b = {a, text, waits};

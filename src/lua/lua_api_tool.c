@@ -245,7 +245,7 @@ static int make_tool(lua_State *L)
         return ah_lua_raise_err(L, &err);
     ah_lua_push_tool(L, d->tool);
     ah_given_tool(L, h->embed, -1);
-    ((native *)d->native)->cfg.release = c->release; /* from here on nothing fails */
+    d->native->cfg.release = c->release; /* from here on nothing fails */
     return 0;
 }
 
