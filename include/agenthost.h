@@ -9,7 +9,7 @@
  * Callbacks: functions of the program are called on the thread that uses the host, from
  *   within the call that does its work. In them may be called: ah_answer, ah_refuse,
  *   ah_transport_*, ah_agent_start, ah_agent_send, ah_agent_cancel, ah_cancel, ah_wake and
- *   what only reads. Whatever waits, steps, opens or closes is refused there (AH_USAGE; what
+ *   what only reads (in those of the watcher nothing else). Whatever waits, steps, opens or closes is refused there (AH_USAGE; what
  *   returns nothing does nothing and logs an error). log, clock, wall, random and alloc may
  *   call nothing of the host at all.
  * Process: nothing here prints, exits or installs signal handlers (a script that
@@ -83,21 +83,32 @@ typedef enum ah_log_level {
 /* `line` is one record without its line end; keys are already taken out of it. */
 typedef void (*ah_log_fn)(void *ud, ah_log_level level, const char *line);
 
-/* Somebody who looks on while a host works, such as a terminal. Each function may be NULL; all
- * are called on the thread that uses the host, and none may use the host. */
+/* Something that a run tells; docs/events.md lists types and fields. Keys are already taken out. */
+typedef struct ah_event {
+    const char *type; /* "tool_invoked" */
+    ah_agent *agent;  /* of the program; NULL: a script's */
+    int64_t run;
+    double time;      /* seconds since 1970 */
+    const char *text; /* the piece of "content", the words of "warning"; "" */
+    size_t text_len;
+    const char *json; /* the event as JSON */
+    size_t json_len;
+    size_t lost; /* ah_next_event: events that found no room before this one. "done" always has */
+} ah_event;
+
+/* Somebody who looks on while a host works, such as a terminal. Each function may be NULL; none
+ * may use the host. */
 typedef struct ah_watcher {
-    void *ud; /* given to each */
-    /* Each event of every run as one JSON object (docs/events.md), before the script's own
-     * observers have it. Keys are already taken out; n bytes, valid during the call. */
-    void (*event)(void *ud, const char *json, size_t n);
-    /* Not 0: `content` events too, which makes requests streamed ones, as an observer in a
-     * script does. */
-    int content;
+    /* Each event of every run of an agent, as it happens and before observers in scripts have it;
+     * valid during the call. One for which there is no memory is left out. */
+    void (*event)(void *ud, const ah_event *event);
+    bool content; /* `content` too, which has answers asked for as stream, as an observer in a script */
     /* The host is about to wait for at most timeout_ms (-1: until something comes); returns for
      * how long it may. With timeout_ms 0 it is about to work, and the answer does not matter. */
     int (*idle)(void *ud, int timeout_ms);
-    /* os.exit is about to end the process with this exit code. */
+    /* os.exit is about to end the process with this exit code. Not in a state that was attached. */
     void (*leaving)(void *ud, int code);
+    void *ud; /* of all */
 } ah_watcher;
 
 /* A request as a transport gets it. */
@@ -142,9 +153,9 @@ typedef struct ah_config {
     ah_transport transport;  /* start NULL: libcurl */
     void (*woken)(void *ud); /* after ah_wake, on the host's thread; may be NULL */
     void *woken_ud;
-    size_t max_memory;         /* bytes of Lua values; 0: no limit. Over it: AH_NOMEM */
-    size_t max_events;         /* kept for ah_next_event; 0: 4096. Their bytes: 16 MiB */
-    const ah_watcher *watcher; /* NULL: nobody; copied */
+    size_t max_memory;  /* bytes of Lua values; 0: no limit. Over it: AH_NOMEM */
+    size_t max_events;  /* kept for ah_next_event; 0: 4096. Their bytes: 16 MiB */
+    ah_watcher watcher; /* zero: nobody */
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */
@@ -317,20 +328,9 @@ AH_API int ah_step(ah_host *host, int timeout_ms);
 AH_API int ah_pollfd(ah_host *host);
 AH_API int ah_timeout(ah_host *host);
 
-/* What a run that ah_agent_start began tells, in order; docs/events.md lists types and fields.
- * `content` is told where the agent's answers are asked for as stream. */
-typedef struct ah_event {
-    const char *type; /* "tool_invoked" */
-    ah_agent *agent;
-    int64_t run;
-    double time;      /* seconds since 1970 */
-    const char *text; /* the piece of "content", the words of "warning"; "" */
-    size_t text_len;
-    const char *json; /* the event as JSON */
-    size_t json_len;
-    size_t lost; /* events that found no room before this one. "done" always has */
-} ah_event;
-/* The next event, or NULL. Valid until the next call of it, and of ah_agent_close. */
+/* The next event of the runs that ah_agent_start began, in order, or NULL. Valid until the next
+ * call of it, and of ah_agent_close. `content` is told where the agent's answers are asked for as
+ * stream. (Who waits in a call, or wants to see the runs of scripts as well, has a watcher.) */
 AH_API const ah_event *ah_next_event(ah_host *host);
 
 /* From any thread, and async-signal-safe. ah_cancel: every run that is at work settles its

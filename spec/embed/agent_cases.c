@@ -127,6 +127,51 @@ static void tells_events(void)
     shut(host);
 }
 
+typedef struct seen {
+    ah_host *host;
+    ah_agent *agent; /* of the last event */
+    char order[500], said[50];
+    int waits;
+} seen;
+
+static void on_seen(void *ud, const ah_event *e)
+{
+    seen *s = ud;
+
+    CHECK(e->json[e->json_len] == '\0' && strlen(e->text) == e->text_len && e->lost == 0);
+    s->agent = e->agent;
+    strcat(strcat(s->order, e->type), " ");
+    strncat(s->said, e->text, e->text_len);
+    CHECK(!s->host || ah_step(s->host, 0) == AH_USAGE);
+}
+
+static int on_idle(void *ud, int timeout_ms)
+{
+    ((seen *)ud)->waits += timeout_ms != 0;
+    return timeout_ms;
+}
+
+static void shows_a_watcher_all_runs(void)
+{
+    static const char order[] = "start tool_loop_iteration request content content content usage done ";
+    seen s = {.waits = 0};
+    ah_host *host = open_host(
+        (ah_config){.watcher = {.ud = &s, .event = on_seen, .idle = on_idle, .content = true}});
+    ah_agent *agent;
+
+    s.host = host;
+    load(host, models);
+    agent = agent_of(host, "{\"model\":\"pieces\"}");
+    STATUS(host, ah_agent_run(agent, "go"), AH_OK);
+    CHECK(strcmp(s.order, order) == 0 && strcmp(s.said, "one two three") == 0 && s.agent == agent);
+    CHECK(ah_next_event(host) == NULL);
+    load(host, "local ah = require 'agenthost' ah.sleep(0.001) "
+               "assert(ah.run { model = 'demo/echo', 'by a script' })");
+    HAS(s.said, "by a script");
+    CHECK(s.agent == NULL && s.waits > 0);
+    shut(host);
+}
+
 static void loses_events_in_bounds(void)
 {
     ah_host *host = open_host((ah_config){.max_events = 2});
@@ -273,6 +318,7 @@ const a_case agent_cases[] = {
     {"an agent replies, and goes on", replies},
     {"an agent tells how it failed", fails},
     {"an agent tells its events in order", tells_events},
+    {"an agent and a script are seen by a watcher", shows_a_watcher_all_runs},
     {"events that are not read are lost in bounds, the end of a run is not", loses_events_in_bounds},
     {"a run is cancelled from a thread", is_cancelled_from_a_thread},
     {"an agent and a host are closed while at work", is_closed_at_work},

@@ -84,6 +84,20 @@ static void gives_a_script_its_arguments(void)
     shut(host);
 }
 
+static void has_what_a_text_returned(void)
+{
+    static const char first[] = "local a, b = ... return arg[0] .. a .. b", other[] = "return 1";
+    char *argv[] = {(char *)(uintptr_t) "one", (char *)(uintptr_t) "two"};
+    ah_host *host = open_plain();
+
+    CHECK(ah_returned(host) == NULL);
+    STATUS(host, ah_load(host, "text", first, sizeof first - 1, 2, argv), AH_OK);
+    CHECK(strcmp(ah_returned(host), "textonetwo") == 0);
+    STATUS(host, try(host, other), AH_OK);
+    CHECK(ah_returned(host) == NULL);
+    shut(host);
+}
+
 static void keeps_lua_within_its_memory(void)
 {
     ah_host *host = open_host((ah_config){.max_memory = 8 << 20});
@@ -160,6 +174,7 @@ const a_case host_cases[] = {
     {"a host gives its user what it was given", gives_its_user_what_it_was_given},
     {"a host tells why a script failed", tells_why_a_script_failed},
     {"a host gives a script its arguments", gives_a_script_its_arguments},
+    {"a host has what a text returned", has_what_a_text_returned},
     {"a host keeps Lua within its memory", keeps_lua_within_its_memory},
     {"a host does not notice another", does_not_notice_another_host},
     {"a host has the clocks that it was given", has_the_clocks_it_was_given},

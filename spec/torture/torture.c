@@ -398,9 +398,11 @@ static void use_host_in_c(torture *t, const point *p, ah_host *host, embed_flow 
 }
 
 /* Each event has arrived whole, or not at all. */
-static void on_watched(void *ud, const char *json, size_t n)
+static void on_watched(void *ud, const ah_event *event)
 {
-    if (n < 2 || json[0] != '{' || json[n - 1] != '}')
+    size_t n = event->json_len;
+
+    if (n < 2 || event->json[0] != '{' || event->json[n - 1] != '}')
         wrong(ud, "an event was cut", NULL);
 }
 
@@ -440,13 +442,12 @@ static void use_host(torture *t, const point *p, ah_host *host)
 
 static void live(torture *t, const point *p)
 {
-    ah_watcher watcher = {.ud = t, .event = on_watched};
     ah_config cfg = {.size = sizeof cfg,
                      .alloc = embed_memory,
                      .log = on_record,
                      .log_ud = t,
                      .log_level = AH_LOG_DEBUG,
-                     .watcher = is_watched(p) ? &watcher : NULL};
+                     .watcher = {.ud = t, .event = is_watched(p) ? on_watched : NULL}};
     ah_host *host = NULL;
     ah_status st;
 

@@ -148,17 +148,17 @@ static int explain(session *s, ah_status st, const ah_host *host)
 
 /* -- while it works ------------------------------------------------------------------------ */
 
-static void on_event(void *ud, const char *json, size_t n)
+static void on_event(void *ud, const ah_event *event)
 {
     session *s = ud;
 
     if (s->reported) /* what the end of the host settles */
         return;
     ah_terminal_erase(&s->terminal);
-    ah_tally_event(&s->tally, (ah_slice){json, n});
+    ah_tally_event(&s->tally, (ah_slice){event->json, event->json_len});
     if (!given(s, AH_OPTION_JSONL))
         return;
-    fwrite(json, 1, n, s->terminal.out);
+    fwrite(event->json, 1, event->json_len, s->terminal.out);
     fputc('\n', s->terminal.out);
     fflush(s->terminal.out);
 }
@@ -198,13 +198,12 @@ static ah_watcher watcher_of(session *s)
 
 static ah_status open_host(session *s, ah_host **out)
 {
-    ah_watcher watcher = watcher_of(s);
     ah_config cfg = {.size = sizeof cfg,
                      .log = ah_terminal_log,
                      .log_ud = &s->terminal,
                      .log_level = s->level,
                      .model = s->options.command == AH_COMMAND_RUN ? s->options.model : NULL,
-                     .watcher = &watcher};
+                     .watcher = watcher_of(s)};
 
     return ah_open(&cfg, out);
 }

@@ -513,8 +513,9 @@ static void on_event(void *ud, const ah_notice *e)
     run *r = ud;
 
     if (r->tap && r->tap->event)
-        r->tap->event(r->tap->ud, e);
-    ah_observer_event(&r->agent->observer, r->driven ? ah_driven_run(r->driven) : NULL, e);
+        r->tap->event(r->tap->agent, e);
+    ah_observer_event(&r->agent->observer, r->driven ? ah_driven_run(r->driven) : NULL,
+                      r->tap ? r->tap->agent : NULL, e);
 }
 
 static void on_done(void *ud, ah_driven *d)
@@ -524,7 +525,7 @@ static void on_done(void *ud, ah_driven *d)
     (void)d;
     r->agent->current = NULL;
     if (r->tap)
-        r->tap->done(r->tap->ud);
+        r->tap->done(r->tap->agent);
     ah_waiter_done(&r->waiter);
 }
 

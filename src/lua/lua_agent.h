@@ -58,9 +58,9 @@ int ah_lua_fail(lua_State *L, const ah_err *err);
 
 /* Who runs an agent from C. Both are called from within the driver. */
 typedef struct ah_tap {
-    void *ud;
-    void (*event)(void *ud, const ah_notice *e); /* NULL: does not want any */
-    void (*done)(void *ud);                      /* the run has ended, its result stands */
+    ah_agent *agent;
+    void (*event)(ah_agent *agent, const ah_notice *e); /* NULL: does not want any */
+    void (*done)(ah_agent *agent);                      /* the run has ended, its result stands */
 } ah_tap;
 
 /* Begins a run of the agent at idx with the text (or nil) at idx + 1 and pushes the userdata in

@@ -13,7 +13,7 @@
 #include "lua/lua_fence.h"
 #include "model/schema.h"
 
-enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20, MAX_EVENTS = 4096, MAX_SCRATCH = 1 << 20 };
+enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20, MAX_EVENTS = 4096, MAX_EVENT = 1 << 30 };
 
 /* -- memory ------------------------------------------------------------------------------- */
 
@@ -187,7 +187,7 @@ static void new_embed(lua_State *L, ah_lua *h, const ah_config *cfg)
         ah_lua_raise_nomem(L);
     *e = (ah_embed){.lua = h, .user = cfg->user, .given = LUA_NOREF, .last = &e->first};
     e->max_events = cfg->max_events ? cfg->max_events : MAX_EVENTS;
-    ah_buf_init(&e->scratch, &h->mem, MAX_SCRATCH);
+    ah_buf_init(&e->scratch, &h->mem, MAX_EVENT);
     h->embed = e;
     ah_given_open(L, e);
 }
@@ -217,8 +217,6 @@ static int open_host(lua_State *L)
     const ah_config *cfg = o->cfg;
     ah_lua *h = ah_lua_host(L, o->mem, cfg);
 
-    if (cfg->watcher)
-        h->host->watcher = *cfg->watcher;
     if (cfg->log) {
         h->host->log.fn = cfg->log;
         h->host->log.ud = cfg->log_ud;
@@ -235,7 +233,7 @@ static int open_host(lua_State *L)
 /* os.exit as Lua has it; the watcher is told first. */
 static int leave(lua_State *L)
 {
-    const ah_watcher *w = &ah_lua_of(L)->host->watcher;
+    const ah_watcher *w = &ah_lua_of(L)->host->cfg.watcher;
     int code = lua_isboolean(L, 1) ? !lua_toboolean(L, 1) : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
 
     if (w->leaving)

@@ -32,7 +32,7 @@ typedef struct ah_embed {
 
     ah_event_node *first, **last, *shown;
     size_t n_events, n_done, max_events, event_bytes, lost;
-    ah_buf scratch;
+    ah_buf scratch; /* the last event that was shown */
 
     ah_err err; /* of the last call that failed */
     ah_text *words, *err_json;

@@ -232,9 +232,8 @@ void ah_agents_close(ah_embed *e, bool finalized)
 
 /* -- a run ------------------------------------------------------------------------------------- */
 
-static void on_event(void *ud, const ah_notice *n)
+static void on_event(ah_agent *a, const ah_notice *n)
 {
-    ah_agent *a = ud;
     ah_event_node *node = ah_event_new(a->embed, a, n);
 
     if (n->type != AH_EVENT_DONE) {
@@ -293,9 +292,8 @@ static void tell_done(ah_agent *a)
     ah_event_queue(e, node, true);
 }
 
-static void on_done(void *ud)
+static void on_done(ah_agent *a)
 {
-    ah_agent *a = ud;
     bool tell = a->counted;
 
     keep_reply(a);
@@ -336,7 +334,7 @@ static int begin(lua_State *L)
     lua_settop(L, 0);
     lua_rawgeti(L, LUA_REGISTRYINDEX, a->ref);
     lua_pushstring(L, b->text);
-    a->tap = (ah_tap){.ud = a, .event = b->waits ? NULL : on_event, .done = on_done};
+    a->tap = (ah_tap){.agent = a, .event = b->waits ? NULL : on_event, .done = on_done};
     lua_pushboolean(L, true); /* the reference is made before there is a run to lose */
     a->run_ref = ah_lua_ref(L);
     if (!(run = ah_lua_start(L, 1, &a->tap, &err)))

@@ -6,8 +6,8 @@
 enum {
     MAX_ROUNDS = 64, /* of what came while a step was at work */
     EVENT_BYTES = 16 << 20,
-    MAX_EVENT = 256 << 20,
-    MIN_JSON = 128 /* room for an event that says least */
+    MAX_KEPT = 1 << 20, /* bytes of memory, for the next event */
+    MIN_JSON = 128      /* room for an event that says least */
 };
 
 struct ah_event_node {
@@ -126,26 +126,58 @@ static ah_slice text_of(const ah_notice *n)
     return (ah_slice){"", 0};
 }
 
+/* JSON, NUL, text, NUL in e->scratch: how it lies in a node, too. False: no memory. */
+static bool print_event(ah_embed *e, const ah_notice *n, ah_event *out)
+{
+    ah_slice text = text_of(n);
+    ah_buf *b = &e->scratch;
+    size_t json_len;
+
+    if (b->cap > MAX_KEPT)
+        ah_buf_clear(b);
+    ah_buf_reset(b, 0);
+    ah_event_json(n, b);
+    json_len = b->len;
+    ah_buf_char(b, '\0');
+    ah_buf_put(b, text);
+    ah_buf_char(b, '\0');
+    if (!ah_buf_ok(b))
+        return false;
+    out->type = ah_event_name(n->type);
+    out->run = n->run;
+    out->time = (double)n->time / 1000;
+    out->json = b->data;
+    out->json_len = json_len;
+    out->text = b->data + json_len + 1;
+    out->text_len = text.n;
+    return true;
+}
+
+void ah_embed_watch(ah_embed *e, ah_agent *agent, const ah_notice *n)
+{
+    const ah_watcher *w = &e->lua->host->cfg.watcher;
+    ah_event event = {.agent = agent};
+
+    if (!print_event(e, n, &event))
+        return;
+    e->lua->host->callbacks++;
+    w->event(w->ud, &event);
+    e->lua->host->callbacks--;
+}
+
 ah_event_node *ah_event_new(ah_embed *e, ah_agent *agent, const ah_notice *n)
 {
-    ah_slice text = text_of(n), json;
+    ah_event event = {.agent = agent};
     ah_event_node *node;
 
     if (n->type != AH_EVENT_DONE && (e->n_events >= e->max_events || e->event_bytes > EVENT_BYTES))
         return NULL;
-    ah_buf_reset(&e->scratch, 0);
-    e->scratch.max = MAX_EVENT;
-    ah_event_json(n, &e->scratch);
-    json = ah_buf_slice(&e->scratch);
-    if (!ah_buf_ok(&e->scratch) || !(node = new_node(e, agent, json.n + text.n + 2)))
+    if (!print_event(e, n, &event) || !(node = new_node(e, agent, e->scratch.len)))
         return NULL;
-    memcpy(node->data, json.p, json.n);
-    memcpy(node->data + json.n + 1, text.p, text.n);
-    node->event.type = ah_event_name(n->type);
-    node->event.json_len = json.n;
-    node->event.text = node->data + json.n + 1;
-    node->event.text_len = text.n;
-    ah_event_set_run(node, n->run, n->time);
+    memcpy(node->data, e->scratch.data, e->scratch.len);
+    event.json = node->data;
+    event.text = node->data + event.json_len + 1;
+    node->event = event;
     return node;
 }
 

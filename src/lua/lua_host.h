@@ -7,6 +7,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 
+#include "model/event.h"
 #include "run/host.h"
 
 typedef struct ah_task ah_task;
@@ -91,5 +92,7 @@ void ah_lua_open_log(lua_State *L);     /* log */
 void ah_lua_open_embed(lua_State *L);   /* host_tool */
 
 void ah_embed_free(struct ah_embed *e); /* lua_api.c; NULL is fine */
+/* lua_api_loop.c: tells the watcher of the config, which there is. */
+void ah_embed_watch(struct ah_embed *e, ah_agent *agent, const ah_notice *n);
 
 #endif

@@ -186,7 +186,14 @@ static void take_cancel(ah_host *h)
 
 static int idle(ah_host *h, int timeout_ms)
 {
-    return h->watcher.idle ? h->watcher.idle(h->watcher.ud, timeout_ms) : timeout_ms;
+    const ah_watcher *w = &h->cfg.watcher;
+
+    if (!w->idle)
+        return timeout_ms;
+    h->callbacks++;
+    timeout_ms = w->idle(w->ud, timeout_ms);
+    h->callbacks--;
+    return timeout_ms;
 }
 
 /* What other threads have done is taken over here, between jobs. */

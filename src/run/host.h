@@ -25,7 +25,7 @@ struct ah_job {
 
 typedef struct ah_host {
     const ah_mem *mem;
-    ah_config cfg; /* clock, wall, random, transport, woken; the rest is not used here */
+    ah_config cfg; /* clock, wall, random, transport, woken, watcher; the rest is not used here */
     ah_log log;
     ah_secrets secrets;
     ah_schema_cache schemas;
@@ -38,7 +38,6 @@ typedef struct ah_host {
     int64_t work_ms;  /* processor time of one call of a tool without timeout */
     uint64_t random;
     ah_metrics metrics;
-    ah_watcher watcher;
     int callbacks; /* functions of the program that we are inside of */
     atomic_bool cancel, wake;
     unsigned cancels; /* how often it was acted upon */
