@@ -107,6 +107,15 @@ static void keeps_lua_within_its_memory(void)
     load(host, "return require('agenthost').tool { name = 't', description = 'A tool.', "
                "handler = function() return 1 end }");
     STATUS(host, ah_call_tool(host, "t", NULL, NULL), AH_OK);
+    load(host, "local function eat() local t = {} for i = 1, 1e7 do t[i] = { i } end end "
+               "local ah = require('agenthost') return { "
+               "ah.tool { name = 'small', description = 'A tool.', memory = 1 << 20, handler = eat }, "
+               "ah.tool { name = 'large', description = 'A tool.', handler = eat } }");
+    STATUS(host, ah_call_tool(host, "small", NULL, NULL), AH_INTERNAL);
+    HAS(ah_errmsg(host), "the limit is 1048576");
+    STATUS(host, ah_call_tool(host, "large", NULL, NULL), AH_INTERNAL);
+    HAS(ah_errmsg(host), "memory");
+    STATUS(host, ah_call_tool(host, "t", NULL, NULL), AH_OK);
     shut(host);
 }
 

@@ -18,30 +18,18 @@ enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20, MAX_EVENTS = 4096, MAX_EVENT 
 /* -- memory ------------------------------------------------------------------------------- */
 
 /* Of a host that has its own Lua state, which it outlives. */
-typedef struct lua_memory {
+typedef struct own_memory {
     ah_mem mem; /* first: ah_lua.own is its address */
-    size_t used, max;
-} lua_memory;
+    ah_lua_memory lua;
+} own_memory;
 
-/* A host's allocator for Lua. The contract of ah_realloc_fn has no old size; where Lua has no
- * block, `old` is a type. What shrinks never fails. */
+/* The contract of ah_realloc_fn has no old size. */
 static void *lua_realloc(void *ud, void *ptr, size_t old, size_t size)
 {
-    lua_memory *m = ud;
-    size_t had = ptr ? old : 0;
-
-    if (m->max && size > had && m->used + (size - had) > m->max)
-        return NULL;
-    if (size) {
-        void *p = ah_resize(&m->mem, ptr, size);
-
-        if (!p)
-            return NULL;
-        m->used += size - had; /* wraps where it shrinks, and comes out right */
-        return p;
-    }
-    m->used -= had;
-    ah_free(&m->mem, ptr);
+    (void)old;
+    if (size)
+        return ah_resize(ud, ptr, size);
+    ah_free(ud, ptr);
     return NULL;
 }
 
@@ -276,9 +264,9 @@ static ah_status set_up(lua_State *L, lua_CFunction f, const void *arg)
     return st == LUA_OK ? AH_OK : st == LUA_ERRMEM ? AH_NOMEM : AH_INTERNAL;
 }
 
-static ah_status open_state(lua_memory *m, const ah_config *cfg, ah_host **out)
+static ah_status open_state(own_memory *m, const ah_config *cfg, ah_host **out)
 {
-    lua_State *L = lua_newstate(lua_realloc, m);
+    lua_State *L = lua_newstate(ah_lua_alloc, &m->lua);
     opening o = {cfg, &m->mem};
     ah_status st = L ? set_up(L, open_own, &o) : AH_NOMEM;
 
@@ -295,7 +283,7 @@ static ah_status open_state(lua_memory *m, const ah_config *cfg, ah_host **out)
 AH_API ah_status ah_open(const ah_config *cfg, ah_host **out)
 {
     ah_config full;
-    lua_memory *m;
+    own_memory *m;
     ah_mem mem;
     ah_status st;
 
@@ -304,7 +292,7 @@ AH_API ah_status ah_open(const ah_config *cfg, ah_host **out)
     mem = full.alloc ? (ah_mem){full.alloc, full.alloc_ud} : ah_mem_libc;
     if (!(m = ah_resize(&mem, NULL, sizeof *m)))
         return AH_NOMEM;
-    *m = (lua_memory){.mem = mem, .max = full.max_memory};
+    *m = (own_memory){.mem = mem, .lua = {.alloc = lua_realloc, .ud = &m->mem, .max = full.max_memory}};
     if ((st = open_state(m, &full, out)) != AH_OK)
         ah_free(&mem, m);
     return st;

@@ -7,6 +7,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 
+#include "lua/lua_memory.h"
 #include "model/event.h"
 #include "run/host.h"
 
@@ -22,6 +23,7 @@ typedef struct ah_lua {
     ah_task *tasks;
     ah_text *model;         /* given from outside: wins over what scripts name */
     bool loaded;            /* ah_script: past compiling the script */
+    ah_lua_memory memory;   /* of a state whose allocator is another's */
     ah_mem *own;            /* set by ah_open: the state is ours to close, and this to free after it */
     struct ah_embed *embed; /* lua_api.h; NULL: no C program uses the host */
 } ah_lua;
