@@ -132,7 +132,10 @@ $(BUILD)/raw: $(wildcard bench/raw*.c) bench/raw.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $(filter %.c,$^) -o $@ $(ALL_LDFLAGS) $(DEP_LIBS)
 
-$(BUILD)/many $(BUILD)/schema: $(BUILD)/%: bench/%.c $(LIB_OBJ)
+$(BUILD)/many: bench/many.c $(wildcard include/*.h) $(BUILD)/libagenthost.a
+	@echo "  CC $<"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+
+$(BUILD)/schema: bench/schema.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
