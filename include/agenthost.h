@@ -223,13 +223,16 @@ typedef struct ah_tool_call {
 
 /* A tool written in C. The strings are copied. */
 typedef struct ah_tool_config {
-    size_t size;             /* sizeof(ah_tool_config) */
-    const char *name;        /* ^[a-z0-9_-]{1,64}$ */
-    const char *description; /* 1 to 200 ASCII characters */
-    const char *params;      /* JSON Schema of an object; NULL: no parameters */
-    const char *result;      /* JSON Schema of the value; NULL: anything */
-    bool parallel;           /* may be at work beside its neighbours in a message */
-    double timeout;          /* seconds for one call; 0: those of the run */
+    size_t size;                  /* sizeof(ah_tool_config) */
+    const char *name;             /* ^[a-z0-9_-]{1,64}$ */
+    const char *description;      /* 1 to 200 ASCII characters */
+    const char *params;           /* JSON Schema of an object; NULL: no parameters */
+    const char *result;           /* JSON Schema of the value; NULL: anything */
+    bool parallel;                /* may be at work beside its neighbours in a message */
+    double timeout;               /* seconds for one call; 0: those of the run */
+    const char *full_description; /* what the model is told instead: UTF-8, up to 16 KiB; NULL */
+    bool coerce;                  /* arguments of a wrong type are taken as they were surely meant */
+    size_t max_result;            /* bytes of a result that the model sees; 0: 64 KiB */
     /* Begins a call. Answered once, with ah_answer or ah_refuse, in it or later. */
     void (*call)(void *ud, ah_host *host, const ah_tool_call *call);
     /* The call is over unanswered (cancelled, out of time, host closed). May be NULL. */
@@ -289,6 +292,7 @@ typedef struct ah_reply {
     int iterations;   /* answers of the model */
     int rounds;       /* of them, with calls */
     size_t tool_calls;
+    const char *value; /* JSON, where the agent has `output`; NULL: none */
     ah_tokens usage;
     ah_error error; /* meaningful where status is not AH_OK */
 } ah_reply;
@@ -309,7 +313,7 @@ AH_API void ah_agent_set_user(ah_agent *agent, void *user);
 
 AH_API const ah_reply *ah_agent_reply(const ah_agent *agent); /* NULL before and during a run */
 /* Each is JSON, valid until the next call of it with this agent; NULL: no memory, or (the
- * reply) none there. The reply: text, stop, iterations, rounds, tool_calls, usage, and `error`
+ * reply) none there. The reply: text, value, stop, iterations, rounds, tool_calls, usage, and `error`
  * after a failure. The messages: as the field `messages` takes them, to go on another day.
  * The transcript: docs/transcript.md. */
 AH_API const char *ah_agent_reply_json(ah_agent *agent);

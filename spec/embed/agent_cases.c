@@ -77,6 +77,20 @@ static void replies(void)
     ah_agent_close(other);
     STATUS(host, ah_agent_run(agent, "more"), AH_OK);
     CHECK(strcmp(ah_agent_reply(agent)->text, "Again.") == 0);
+    CHECK(ah_agent_reply(agent)->value == NULL);
+    shut(host);
+}
+
+static void replies_with_a_value(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent = agent_of(host, "{\"model\":\"demo/echo\",\"output\":{\"type\":\"object\"}}");
+
+    STATUS(host, ah_agent_run(agent, "{ \"b\": 1, \"a\": 2 }"), AH_OK);
+    HAS(ah_agent_reply(agent)->value, "\"b\": 1");
+    HAS(ah_agent_reply_json(agent), "\"value\":{ \"b\": 1");
+    STATUS(host, ah_agent_run(agent, "no JSON"), AH_PROMPT_EVALUATION);
+    CHECK(ah_agent_reply(agent)->value == NULL);
     shut(host);
 }
 
@@ -316,6 +330,7 @@ static void are_many(void)
 const a_case agent_cases[] = {
     {"an agent that is opened wrongly is refused", opened_wrongly},
     {"an agent replies, and goes on", replies},
+    {"an agent replies with a value", replies_with_a_value},
     {"an agent tells how it failed", fails},
     {"an agent tells its events in order", tells_events},
     {"an agent and a script are seen by a watcher", shows_a_watcher_all_runs},

@@ -190,6 +190,21 @@ static void of_the_program(void)
     CHECK(n.released == 1);
 }
 
+static void described_and_coerced(void)
+{
+    native n = {.answer = "1"};
+    ah_tool_config cfg = config_of(&n);
+    ah_host *host = open_plain();
+
+    cfg.full_description = "Counts, and says so at length.";
+    cfg.coerce = true;
+    STATUS(host, ah_add_tool(host, &cfg), AH_OK);
+    HAS(ah_tools(host), "at length");
+    STATUS(host, ah_call_tool(host, "native", "{\"n\":\"12\"}", NULL), AH_OK);
+    CHECK(strcmp(n.args, "native {\"n\":12}") == 0);
+    shut(host);
+}
+
 static void declared_wrongly(void)
 {
     native n = {0};
@@ -213,6 +228,8 @@ static void declared_wrongly(void)
     cfg = good, cfg.params = "{\"type\":\"no\"}";
     STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
     cfg = good, cfg.timeout = -1;
+    STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
+    cfg = good, cfg.max_result = 1;
     STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
     STATUS(host, ah_add_tool(host, &good), AH_OK);
     STATUS(host, ah_add_tool(host, &good), AH_PROMPT_VALIDATION);
@@ -403,6 +420,7 @@ const a_case tool_cases[] = {
     {"a tool that is called in vain says why", called_in_vain},
     {"a script hands over what it returns", handed_over},
     {"a tool of the program answers at once", of_the_program},
+    {"a tool of the program is described, and takes what was meant", described_and_coerced},
     {"a tool of the program that is declared wrongly is refused", declared_wrongly},
     {"a tool of the program answers later", answered_later},
     {"a tool of the program is stopped when its time is over", out_of_time},

@@ -20,7 +20,7 @@ struct ah_agent {
     ah_event_node *done, *least; /* what is told at the end, and for want of memory */
     ah_err err;
     ah_reply reply;
-    ah_text *text, *err_json, *reply_json, *messages, *transcript;
+    ah_text *text, *value, *err_json, *reply_json, *messages, *transcript;
 };
 
 /* -- opening ------------------------------------------------------------------------------- */
@@ -181,6 +181,7 @@ AH_API ah_status ah_agent_find(ah_host *host, const char *name, ah_agent **out)
 static void forget_reply(ah_agent *a)
 {
     ah_text_set(&a->text, NULL);
+    ah_text_set(&a->value, NULL);
     ah_text_set(&a->err_json, NULL);
     ah_text_set(&a->reply_json, NULL);
     a->has_reply = false;
@@ -262,7 +263,7 @@ static void keep_reply(ah_agent *a)
 
     ah_run_result_of(run, &r);
     a->err = r.err;
-    if (!(a->text = ah_text_new(mem, r.text)))
+    if (!(a->text = ah_text_new(mem, r.text)) || (r.value.p && !(a->value = ah_text_new(mem, r.value))))
         ah_err_nomem(&a->err);
     a->reply = (ah_reply){.run = ah_run_id(run),
                           .status = a->err.status,
@@ -272,6 +273,7 @@ static void keep_reply(ah_agent *a)
                           .iterations = r.iterations,
                           .rounds = r.rounds,
                           .tool_calls = r.tool_calls,
+                          .value = a->value ? a->value->data : NULL,
                           .usage = tokens_of(&r.usage)};
     ah_embed_error(mem, &a->err, &a->reply.error, &a->err_json);
     a->has_reply = true;
@@ -460,6 +462,10 @@ static void print_reply(const ah_agent *a, ah_buf *b)
 
     ah_buf_fmt(b, "{\"run\":%lld,\"text\":", (long long)r->run);
     ah_json_put_string(b, (ah_slice){r->text, r->text_len});
+    if (a->value) {
+        ah_buf_str(b, ",\"value\":");
+        ah_buf_put(b, ah_text_slice(a->value));
+    }
     ah_buf_fmt(b,
                ",\"stop\":\"%s\",\"iterations\":%d,\"rounds\":%d,\"tool_calls\":%zu,\"usage\":", r->stop,
                r->iterations, r->rounds, r->tool_calls);

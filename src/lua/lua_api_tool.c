@@ -194,14 +194,15 @@ typedef struct draft {
 
 static void compile(lua_State *L, const char *field, const char *json, ah_schema **out)
 {
-    const ah_mem *mem = &ah_lua_of(L)->mem;
+    ah_lua *h = ah_lua_of(L);
+    ah_schema_options options = {.cache = &h->host->schemas};
     ah_slice text = ah_slice_of(json);
     ah_err err;
 
     if (!json)
         return;
-    if (ah_json_check_err(mem, text, field, &err) != AH_OK ||
-        ah_schema_compile(mem, text, out, &err) != AH_OK)
+    if (ah_json_check_err(&h->mem, text, field, &err) != AH_OK ||
+        ah_schema_compile_with(&h->mem, text, &options, out, &err) != AH_OK)
         ah_lua_raise(L, err.status == AH_NOMEM ? AH_NOMEM : AH_PROMPT_VALIDATION, "ah_add_tool: %s: %s",
                      field, err.message);
 }
@@ -216,6 +217,9 @@ static void check_config(lua_State *L, const ah_tool_config *c)
                      !c->name          ? "the name"
                      : !c->description ? "the description"
                                        : "the function call");
+    if (c->max_result && c->max_result < AH_TOOL_LEAST_RESULT)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah_add_tool: max_result must be 0, or %d bytes or more",
+                     (int)AH_TOOL_LEAST_RESULT);
     if (!(c->timeout >= 0 && c->timeout <= 1e9))
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah_add_tool: the timeout must be from 0 to 1e9 seconds");
 }
@@ -238,7 +242,10 @@ static int make_tool(lua_State *L)
     def.description = ah_slice_of(c->description);
     def.params = d->params;
     def.result = d->result;
+    def.full_description = ah_slice_of(c->full_description ? c->full_description : "");
     def.parallel = c->parallel;
+    def.coerce = c->coerce;
+    def.max_result = c->max_result;
     def.timeout_ms = (int64_t)(c->timeout * 1000);
     def.handler = (ah_value){&handler_vt, d->native};
     if (ah_tool_new(&h->mem, &def, &d->tool, &err) != AH_OK)
