@@ -148,6 +148,19 @@ function ah.run(request) end
 ---@return ah.Error? err
 function ah.agent(config) end
 
+---@class ah.Capabilities
+---@field provider string
+---@field model string
+---@field supports_dynamic_tools boolean
+---@field tool_change_mode string
+---@field native_output boolean
+
+---What the adapter of a model can do.
+---@param model string|ah.Adapter
+---@return ah.Capabilities?
+---@return ah.Error? err
+function ah.capabilities(model) end
+
 ---An agent whose conversation goes on from a file of agent:save.
 ---@param path string
 ---@param config? ah.Config
