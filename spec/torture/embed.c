@@ -58,7 +58,7 @@ static const char *flow_tools(ah_host *host, bool exact)
 {
     const char *got = "";
 
-    CLEAN(host, ah_load(host, "tools.lua", tools, strlen(tools)));
+    CLEAN(host, ah_load(host, "tools.lua", tools, strlen(tools), 0, NULL));
     CLEAN(host, add(host));
     CLEAN(host, ah_call_tool(host, "native", "{}", &got));
     if (strcmp(got, "{\"a\":\"x\",\"b\":[1,2]}") != 0)
@@ -114,7 +114,7 @@ static const char *flow_events(ah_host *host, bool exact)
     ah_agent *agent[2] = {NULL};
     const char *odd;
 
-    CLEAN(host, ah_load(host, "tools.lua", tools, strlen(tools)));
+    CLEAN(host, ah_load(host, "tools.lua", tools, strlen(tools), 0, NULL));
     for (int i = 0; i < 2; i++) {
         CLEAN(host, ah_agent_open(host, "{\"model\":\"pieces\",\"stream\":true}", &agent[i]));
         if (ah_agent_start(agent[i], "go") != AH_OK)
@@ -133,7 +133,7 @@ static const char *flow_cancel(ah_host *host, bool exact)
 {
     ah_agent *agent = NULL;
 
-    CLEAN(host, ah_load(host, "tools.lua", tools, strlen(tools)));
+    CLEAN(host, ah_load(host, "tools.lua", tools, strlen(tools), 0, NULL));
     CLEAN(host, ah_agent_open(host, "{\"model\":\"slow\"}", &agent));
     CLEAN(host, ah_agent_start(agent, "go"));
     ah_step(host, 0);
