@@ -97,12 +97,14 @@ WRAPPED := openat fstatat fstat pread write fsync fchmod close renameat unlinkat
 $(BUILD)/ahtest.so: $(TEST_OBJ) $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(WRAPPED:%=-Wl,--wrap=%) $(ALL_LDFLAGS) -o $@ $(TEST_OBJ) $(LIB_OBJ) $(DEP_LIBS)
 
-$(BUILD)/agenthost.pc: Makefile
+# Made anew with each make, as PREFIX may be another one.
+$(BUILD)/agenthost.pc: always
 	@mkdir -p $(@D)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
 	  'Name: agenthost' 'Description: runs LLM agents whose tools are written in Lua' \
 	  'Version: $(VERSION)' 'Requires: lua5.4' 'Requires.private: libcurl libcjson $(PCRE2)' \
 	  'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lagenthost' 'Libs.private: -pthread' > $@
+always:
 
 # -- programs of the specs and the benchmark ----------------------------------------
 
@@ -110,17 +112,36 @@ $(BUILD)/httpd: spec/support/httpd.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS)
 
+# The embedding interface from programs that know only its headers; they link the archive.
+ARCHIVE_LIBS = $(BUILD)/libagenthost.a $(LUA_LIBS) $(DEP_LIBS)
+PLAIN_CFLAGS := -Wall -Wextra -Werror -pedantic -Iinclude $(CPPFLAGS) $(CFLAGS) $(EXTRA)
+
+$(BUILD)/embed-cases: $(wildcard spec/embed/*.c) spec/embed/cases.h $(wildcard include/*.h) $(BUILD)/libagenthost.a
+	@echo "  CC spec/embed"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) -Wno-missing-field-initializers \
+	  $(LUA_CFLAGS) $(filter %.c,$^) -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+
+$(BUILD)/examples/%: examples/%.c $(wildcard include/*.h) $(BUILD)/libagenthost.a
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+
+$(BUILD)/examples/embed_cpp: examples/embed.cpp $(wildcard include/*.h) $(BUILD)/libagenthost.a
+	@mkdir -p $(@D)
+	@echo "  CXX $<"; $(CXX) -std=c++17 $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+
 $(BUILD)/raw: $(wildcard bench/raw*.c) bench/raw.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $(filter %.c,$^) -o $@ $(ALL_LDFLAGS) $(DEP_LIBS)
 
-$(BUILD)/many $(BUILD)/schema: $(BUILD)/%: bench/%.c $(LIB_OBJ)
+$(BUILD)/many: bench/many.c $(wildcard include/*.h) $(BUILD)/libagenthost.a
+	@echo "  CC $<"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+
+$(BUILD)/schema: bench/schema.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
-$(BUILD)/torture: spec/torture/torture.c $(wildcard spec/torture/*.h) $(LIB_OBJ)
+$(BUILD)/torture: spec/torture/torture.c spec/torture/embed.c $(wildcard spec/torture/*.h) $(LIB_OBJ)
 	@mkdir -p $(@D)
-	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $(filter %.c,$^) -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
 FUZZERS := $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
@@ -141,7 +162,12 @@ HAS_FUZZER = $(shell echo 'int LLVMFuzzerTestOneInput(const char *p, long n){(vo
 
 # -- what people and CI call ----------------------------------------------------------
 
-SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/httpd
+# The one in C++ where there is a compiler for it.
+EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c)) \
+  $(if $(shell command -v $(CXX)),$(BUILD)/examples/embed_cpp)
+examples: $(EXAMPLES)
+
+SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/httpd $(BUILD)/embed-cases $(EXAMPLES)
 RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(BUSTED)
 
 test: $(SPEC_NEEDS)
@@ -164,6 +190,15 @@ asan-specs: $(SPEC_NEEDS)
 check-poll:
 	@$(MAKE) --no-print-directory BUILD=build/poll CPPFLAGS="$(CPPFLAGS) -DAH_POLLER_POLL" \
 	  SPECS="spec/loop_spec.lua spec/http_spec.lua spec/wait_spec.lua" test
+
+# Hosts in threads under ThreadSanitizer: the example, and the cases with threads in them.
+check-tsan:
+	@$(MAKE) --no-print-directory BUILD=build/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread" run-tsan
+
+run-tsan: $(BUILD)/examples/embed_threads $(BUILD)/examples/embed_poll $(BUILD)/embed-cases
+	@export TSAN_OPTIONS=halt_on_error=1; $(BUILD)/examples/embed_threads && $(BUILD)/examples/embed_poll && \
+	  $(BUILD)/embed-cases | grep thread | while read -r name; do $(BUILD)/embed-cases "$$name" || exit 1; done
+	@echo "tsan: no finding"
 
 # Every allocation fails once, and from there on.
 check-torture:
@@ -220,11 +255,12 @@ lint:
 	  clang -fsyntax-only $(ALL_CFLAGS) $$f || exit 1; done; else echo "lint: no clang here"; fi
 	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $(FORMATTED); else echo "lint: no clang-format here"; fi
 
-FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c fuzz/*.c bench/*.c bench/*.h)
+FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c spec/embed/*.c \
+  spec/embed/*.h fuzz/*.c bench/*.c bench/*.h examples/*.c examples/*.cpp)
 format:
 	clang-format -i $(FORMATTED)
 
-ci: check check-poll check-asan check-torture fuzz
+ci: check check-poll check-tsan check-asan check-torture fuzz
 	@$(MAKE) --no-print-directory bench BENCH=--quick
 
 man: $(BUILD)/agenthost.1
@@ -250,14 +286,24 @@ install: all man
 	$(BUILD)/agenthost completion bash > $(BASH_COMPLETIONS)/agenthost
 	$(BUILD)/agenthost completion zsh > $(ZSH_COMPLETIONS)/_agenthost
 	$(BUILD)/agenthost completion fish > $(FISH_COMPLETIONS)/agenthost.fish
+	install -d $(DESTDIR)$(PREFIX)/share/agenthost/types
+	install -m 644 lua/agenthost/types/agenthost.lua $(DESTDIR)$(PREFIX)/share/agenthost/types/
 	if [ -s $(BUILD)/agenthost.1 ]; then install -d $(DESTDIR)$(PREFIX)/share/man/man1 && \
 	  install -m 644 $(BUILD)/agenthost.1 $(DESTDIR)$(PREFIX)/share/man/man1/; fi
+
+# What luarocks make calls (rockspecs/): the module and its types, and nothing else.
+rock: $(BUILD)/agenthost.so
+install-rock: rock
+	install -d $(DESTDIR)$(LUA_CMOD) $(DESTDIR)$(LUA_LMOD)/agenthost/types
+	install $(BUILD)/agenthost.so $(DESTDIR)$(LUA_CMOD)/
+	install -m 644 lua/agenthost/types/agenthost.lua $(DESTDIR)$(LUA_LMOD)/agenthost/types/
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/agenthost $(DESTDIR)$(PREFIX)/include/agenthost.h $(DESTDIR)$(PREFIX)/include/agenthost_lua.h \
 	  $(DESTDIR)$(PREFIX)/lib/libagenthost.a $(DESTDIR)$(PREFIX)/lib/libagenthost.so* $(DESTDIR)$(PREFIX)/lib/pkgconfig/agenthost.pc \
 	  $(DESTDIR)$(LUA_CMOD)/agenthost.so $(DESTDIR)$(PREFIX)/share/man/man1/agenthost.1 \
 	  $(BASH_COMPLETIONS)/agenthost $(ZSH_COMPLETIONS)/_agenthost $(FISH_COMPLETIONS)/agenthost.fish
+	rm -rf $(DESTDIR)$(PREFIX)/share/agenthost
 
 clean:
 	rm -rf build agenthost
@@ -268,6 +314,8 @@ help:
 	@echo "make check        test and lint"
 	@echo "make check-asan   all specs under ASan and UBSan"
 	@echo "make check-poll   the specs of waiting with poll(2) in place of epoll"
+	@echo "make check-tsan   hosts in threads under ThreadSanitizer"
+	@echo "make examples     the programs of examples/ that embed the library, in $(BUILD)/examples/"
 	@echo "make check-torture every allocation fails, once and from there on"
 	@echo "make coverage     lines of the C sources that the specs run"
 	@echo "make soak         20,000 turns in one process: growth and descriptors"
@@ -275,8 +323,8 @@ help:
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
 	@echo "make lint, format, man, install (PREFIX, DESTDIR), uninstall, clean"
-	@echo "make ci           check, check-poll, check-asan, check-torture, fuzz, a quick bench"
+	@echo "make ci           check, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all test check check-poll check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv lint format ci man install uninstall clean help
+.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv lint format ci man install uninstall rock install-rock clean help
 .SECONDARY:

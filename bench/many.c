@@ -1,31 +1,36 @@
-/* many: CONVERSATIONS of TURNS tool calls at once, each an ah.run of many.lua in a task of
- * its own, in one thread. It stands on the library's own floors, not on the public header:
- * it makes the tasks and steps the host itself, as a program with a loop of its own does.
+/* many: CONVERSATIONS of TURNS tool calls at once, each an agent with the tools of many.lua, in
+ * one thread and through agenthost.h alone: begun with ah_agent_start, served by ah_step, as a
+ * program with a loop of its own does.
  *
  *   many SCRIPT BASE CONVERSATIONS TURNS   prints its figures as JSON; the n-th has its model
  *                                          at BASE/n
  *
  * The first conversation, alone, is not counted; memory is how far the peak has risen
  * after it. */
-#include <lua.h>
-#include <lualib.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#include "lua/lua_task.h"
+#include "agenthost.h"
 
 typedef struct bench {
-    const char *script, *base;
-    long from, n, turns; /* of this round */
-    long left;
+    ah_host *host;
+    const char *base;
+    size_t turns;
 } bench;
 
 static void fail(const char *what)
 {
     fprintf(stderr, "many: %s\n", what);
     exit(1);
+}
+
+static void need(ah_host *host, ah_status st)
+{
+    if (st != AH_OK)
+        fail(host ? ah_errmsg(host) : ah_status_name(st));
 }
 
 static void many_files(void)
@@ -38,53 +43,44 @@ static void many_files(void)
     }
 }
 
-static void settled(ah_task *t, int nresults)
+static void begin(const bench *b, long i)
 {
-    (void)nresults;
-    ((bench *)t->ud)->left--;
+    char config[500];
+    ah_agent *agent;
+
+    snprintf(config, sizeof config,
+             "{\"model\":\"openai/bench\",\"base_url\":\"%s/%ld\",\"api_key\":\"bench\","
+             "\"tools\":[\"add\",\"note\"],\"max_iterations\":%zu,\"retries\":0}",
+             b->base, i, b->turns + 2);
+    need(b->host, ah_agent_open(b->host, config, &agent));
+    need(b->host, ah_agent_start(agent, "go"));
 }
 
-static void failed(ah_task *t, const ah_err *err)
+/* Those that are done go. */
+static void take_events(const bench *b)
 {
-    (void)t;
-    fail(err->message);
-}
+    const ah_event *e;
 
-/* (bench, function) */
-static int begin_all(lua_State *L)
-{
-    bench *b = lua_touserdata(L, 1);
+    while ((e = ah_next_event(b->host))) {
+        ah_agent *agent = e->agent;
 
-    for (long i = 0; i < b->n; i++) {
-        ah_lua *h = ah_lua_of(L);
-        ah_task *t;
-
-        lua_pushvalue(L, 2);
-        lua_pushfstring(L, "%s/%d", b->base, (int)(b->from + i));
-        lua_pushinteger(L, b->turns);
-        t = ah_task_new(h, L, 2, NULL);
-        t->settled = settled;
-        t->failed = failed;
-        t->ud = b;
-        ah_job_post(h->host, &t->job);
+        if (strcmp(e->type, "done") != 0)
+            continue;
+        if (ah_agent_reply(agent)->status != AH_OK)
+            fail(ah_agent_reply(agent)->error.message);
+        if (ah_agent_reply(agent)->tool_calls != b->turns)
+            fail("the server's --turns is another than TURNS");
+        ah_agent_close(agent);
     }
-    b->left = b->n;
-    return 0;
 }
 
-static void run_all(ah_lua *h, bench *b, long from, long n)
+static void run_all(const bench *b, long from, long n)
 {
-    ah_err err = {0};
-
-    b->from = from;
-    b->n = n;
-    lua_pushcfunction(h->main, begin_all);
-    lua_pushlightuserdata(h->main, b);
-    lua_pushvalue(h->main, 1);
-    if (ah_lua_call(h, h->main, 2, 0, &err) != AH_OK)
-        fail(err.message);
-    while (b->left > 0)
-        ah_host_step(h->host, NULL, -1);
+    for (long i = from; i < from + n; i++)
+        begin(b, i);
+    while (ah_step(b->host, -1) > 0)
+        take_events(b);
+    take_events(b);
 }
 
 static double now_ms(clockid_t clock)
@@ -103,16 +99,16 @@ static long peak_kb(void)
     return r.ru_maxrss;
 }
 
-static void measure(ah_lua *h, bench *b, long n)
+static void measure(const bench *b, long n)
 {
     double wall, cpu;
     long before;
 
-    run_all(h, b, 0, 1);
+    run_all(b, 0, 1);
     before = peak_kb();
     wall = now_ms(CLOCK_MONOTONIC);
     cpu = now_ms(CLOCK_PROCESS_CPUTIME_ID);
-    run_all(h, b, 1, n);
+    run_all(b, 1, n);
     printf("{\"wall_ms\":%.3f,\"cpu_ms\":%.3f,\"kb_each\":%.3f}\n", now_ms(CLOCK_MONOTONIC) - wall,
            now_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu, (double)(peak_kb() - before) / (double)n);
 }
@@ -120,21 +116,15 @@ static void measure(ah_lua *h, bench *b, long n)
 int main(int argc, char **argv)
 {
     bench b = {0};
-    ah_host *host = NULL;
-    ah_lua *h;
 
     if (argc != 5)
         fail("usage: many SCRIPT BASE CONVERSATIONS TURNS");
-    b.script = argv[1];
     b.base = argv[2];
-    b.turns = atol(argv[4]);
+    b.turns = (size_t)atol(argv[4]);
     many_files();
-    if (ah_open(NULL, &host) != AH_OK)
-        fail("cannot open a host");
-    h = host->owner;
-    if (luaL_loadfile(h->main, b.script) != LUA_OK || lua_pcall(h->main, 0, 1, 0) != LUA_OK)
-        fail(lua_tostring(h->main, -1));
-    measure(h, &b, atol(argv[3]));
-    ah_close(host);
+    need(NULL, ah_open(NULL, &b.host));
+    need(b.host, ah_script(b.host, argv[1], 0, NULL));
+    measure(&b, atol(argv[3]));
+    ah_close(b.host);
     return 0;
 }

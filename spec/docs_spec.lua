@@ -13,7 +13,7 @@ local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
 for _, name in ipairs {
-  "events", "filesystem", "limits", "lua", "prompts", "scripted",
+  "embedding", "events", "filesystem", "limits", "lua", "prompts", "scripted",
   "sessions", "transcript",
 } do
   markdown.describe("docs/" .. name .. ".md")

@@ -154,8 +154,8 @@ describe("read_section", function()
 
   it("gives it whole, however long", function()
     local long = ("x"):rep(200000)
-    local reply = assert(run({ read "context", "ok" },
-      { context { template = long }, hint = false, "go" }))
+    local reply =
+      assert(run({ read "context", "ok" }, { context { template = long }, hint = false, "go" }))
     assert.equal("Content of section 'context':\n\n## Context\n\n" .. long, contents(reply)[1])
   end)
 

@@ -264,6 +264,11 @@ static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err
     return box ? AH_OK : ah_err_set(err, AH_USAGE, "model: there is no demo/%.*s", AH_FMT(name));
 }
 
+bool ah_lua_is_adapter(lua_State *L, int idx)
+{
+    return luaL_testudata(L, idx, ADAPTER) != NULL;
+}
+
 ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
     ah_adapter **box = luaL_testudata(L, idx, ADAPTER);

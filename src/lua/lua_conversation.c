@@ -7,14 +7,14 @@
 
 enum { MAX_FILE = 1 << 30 };
 
-static void not_running(lua_State *L, const ah_agent *a, const char *what)
+static void not_running(lua_State *L, const ah_lua_agent *a, const char *what)
 {
     if (a->current)
         ah_lua_raise(L, AH_USAGE, "%s: the agent is running", what);
 }
 
 /* The member `session`, where there is anything to keep. */
-static void put_session(const ah_agent *a, ah_buf *b)
+static void put_session(const ah_lua_agent *a, ah_buf *b)
 {
     static const char none[] = "{\"agenthost_session\":1,\"slices\":{}}";
     size_t before = b->len, start;
@@ -32,7 +32,7 @@ static void put_session(const ah_agent *a, ah_buf *b)
 /* agent:save(path): true, or nil and an error. The turn at work is saved as far as it is known. */
 int ah_lua_agent_save(lua_State *L)
 {
-    ah_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
     const char *path = luaL_checkstring(L, 2);
     ah_buf *b = ah_lua_push_buf(L, MAX_FILE);
     ah_err err;
@@ -51,7 +51,7 @@ int ah_lua_agent_save(lua_State *L)
     return 1;
 }
 
-static ah_status keep_session(ah_agent *a, ah_slice file, ah_err *err)
+static ah_status keep_session(ah_lua_agent *a, ah_slice file, ah_err *err)
 {
     ah_slice session = ah_json_member(file, "session");
 
@@ -61,7 +61,7 @@ static ah_status keep_session(ah_agent *a, ah_slice file, ah_err *err)
 }
 
 /* Into the session that the script gave; without one it is only kept. */
-static ah_status restore_session(lua_State *L, ah_agent *a, ah_err *err)
+static ah_status restore_session(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     bool given = lua_getfield(L, 1, "session") != LUA_TNIL;
     ah_status st = AH_OK;
@@ -74,7 +74,7 @@ static ah_status restore_session(lua_State *L, ah_agent *a, ah_err *err)
     return st;
 }
 
-static ah_status read_file(ah_agent *a, const char *path, ah_buf *b, ah_err *err)
+static ah_status read_file(ah_lua_agent *a, const char *path, ah_buf *b, ah_err *err)
 {
     char why[sizeof err->message];
     ah_status st = ah_file_read(path, b, err);
@@ -95,7 +95,7 @@ static ah_status read_file(ah_agent *a, const char *path, ah_buf *b, ah_err *err
 int ah_lua_load(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    ah_agent *a;
+    ah_lua_agent *a;
     ah_err err;
 
     lua_settop(L, 2);
@@ -122,8 +122,8 @@ int ah_lua_load(lua_State *L)
  * them says or does is seen by the other. */
 int ah_lua_agent_fork(lua_State *L)
 {
-    ah_agent *a = ah_lua_check_agent(L);
-    ah_agent *b = ah_lua_push_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *b = ah_lua_push_agent(L);
     ah_err err;
 
     lua_getiuservalue(L, 1, AH_AGENT_SESSION);
@@ -157,7 +157,7 @@ int ah_lua_agent_use(lua_State *L)
 {
     static const char *const known[] = {"model", "base_url", "api_key", "stream",
                                         "http",  "options",  NULL};
-    ah_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
     ah_err err;
 
     not_running(L, a, "agent:use");

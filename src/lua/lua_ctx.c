@@ -41,7 +41,7 @@ static int ctx_note(lua_State *L)
     text.p = luaL_checklstring(L, 2, &text.n);
     if (!ah_utf8_valid(text))
         return ah_lua_raise(L, AH_USAGE, "ctx:note: the text is not UTF-8");
-    entry = ah_entry_text(call->overlay.mem, AH_ENTRY_NOTE, text, ah_host_wall(NULL));
+    entry = ah_entry_text(call->overlay.mem, AH_ENTRY_NOTE, text, ah_host_wall(ah_lua_of(L)->host));
     if (ah_overlay_stage(&call->overlay, AH_ENTRY_NOTE, entry, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     return 0;
@@ -108,6 +108,8 @@ static int ctx_publish(lua_State *L)
 
     luaL_checkany(L, 2);
     lua_settop(L, 2);
+    if (!ah_run_session(call->run))
+        return ah_lua_raise(L, AH_USAGE, "ctx:publish: a call that a program makes has no session");
     ah_lua_push_session(L, ah_run_session(call->run));
     ah_lua_push_dispatcher_of(L, 3);
     ah_lua_publish(L, 4, 2);

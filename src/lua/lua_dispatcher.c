@@ -294,7 +294,7 @@ static int dispatcher_publish(lua_State *L)
 
 typedef struct told {
     ah_run *run;
-    const ah_event *e;
+    const ah_notice *e;
 } told;
 
 /* (delivery, told) */
@@ -317,7 +317,7 @@ static int deliver_event(lua_State *L)
     return 0;
 }
 
-void ah_lua_publish_event(ah_lua *h, ah_run *run, const ah_event *e)
+void ah_lua_publish_event(ah_lua *h, ah_run *run, const ah_notice *e)
 {
     delivery d = {h, run};
     told t = {run, e};

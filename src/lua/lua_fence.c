@@ -9,62 +9,6 @@ enum { CLOSE_GRACE_BYTES = 1 << 20 };
 
 /* -- memory ------------------------------------------------------------------------- */
 
-/* Objects fail at the limit, after a collection. Blocks without a type may be buffers of
- * string functions, which give up at once: a quarter more lets the garbage be collected
- * for the string that such a buffer becomes. */
-static bool too_much(const ah_fence *f, bool typed, int64_t more)
-{
-    int64_t limit = (int64_t)f->memory + (typed ? 0 : (int64_t)f->memory / 4);
-
-    return f->used + more > limit && f->heap + more - f->before > limit;
-}
-
-/* Each refusal costs a collection: code that goes on in spite of them would have thousands
- * between two looks at the clock. */
-static void *refuse(ah_fence *f, int64_t more)
-{
-    f->asked = f->used + more;
-    if (lua_gethook(f->thread) == f->hook)
-        lua_sethook(f->thread, f->hook, LUA_MASKCOUNT, 1);
-    return NULL;
-}
-
-static void *fenced_alloc(void *ud, void *ptr, size_t old, size_t size)
-{
-    ah_fence *f = ud;
-    bool typed = !ptr && old != 0; /* then `old` is the type of what is made */
-    int64_t more = (int64_t)size - (int64_t)(ptr ? old : 0);
-    void *p;
-
-    if (more > 0 && too_much(f, typed, more))
-        return refuse(f, more);
-    p = f->alloc(f->alloc_ud, ptr, old, size);
-    if (!p && size) {
-        f->asked = 0;
-        return NULL;
-    }
-    f->heap += more;
-    f->used = f->used + more > 0 ? f->used + more : 0;
-    if (f->heap < f->before)
-        f->before = f->heap;
-    return p;
-}
-
-static int64_t heap_size(lua_State *L)
-{
-    return (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024 + lua_gc(L, LUA_GCCOUNTB);
-}
-
-static void enter_memory(ah_lua *h, ah_fence *f)
-{
-    f->heap = heap_size(h->main);
-    if (!f->began)
-        f->before = f->heap;
-    f->began = true;
-    f->alloc = lua_getallocf(h->main, &f->alloc_ud);
-    lua_setallocf(h->main, fenced_alloc, f);
-}
-
 void ah_fence_widen(ah_fence *f)
 {
     if (!f->memory)
@@ -191,7 +135,7 @@ void ah_fence_enter(ah_lua *h, ah_fence *f)
         return;
     f->entered = true;
     f->guards = put_guard(h->caller);
-    enter_memory(h, f);
+    ah_lua_memory_enter(h->main, &h->memory, f);
 }
 
 bool ah_fence_leave(ah_lua *h, ah_fence *f)
@@ -199,7 +143,7 @@ bool ah_fence_leave(ah_lua *h, ah_fence *f)
     if (!f->entered)
         return false;
     f->entered = false;
-    lua_setallocf(h->main, f->alloc, f->alloc_ud);
+    ah_lua_memory_leave(h->main, f);
     if (f->guards)
         take_guard(h->caller);
     if (f->since_us)

@@ -18,14 +18,13 @@ typedef struct ah_fence {
     int64_t work_ms; /* processor time; 0: any */
     int64_t used;    /* bytes; never below 0 */
     int64_t before;  /* bytes of the heap at its smallest since the task began */
-    int64_t heap;    /* and now */
     int64_t asked;   /* what `used` would have come to; 0: the last failure was not the fence's */
     int64_t work_us, since_us;
     bool began, entered, overworked, guards;
-    lua_Hook hook;     /* the task's, which looks at the clock */
-    lua_State *thread; /* the one whose hook came last, kept by the task */
-    lua_Alloc alloc;   /* who is asked for memory; with alloc_ud, while entered */
-    void *alloc_ud;
+    lua_Hook hook;       /* the task's, which looks at the clock */
+    lua_State *thread;   /* the one whose hook came last, kept by the task */
+    ah_lua_memory *heap; /* where it is counted, while entered */
+    bool laid;           /* over another's allocator */
 } ah_fence;
 
 /* Around each resume, and the other way round where the task drives: what is done there is

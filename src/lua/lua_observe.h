@@ -34,8 +34,9 @@ static inline bool ah_observer_any(const ah_observer *o)
 }
 
 /* Pushes an event as the table that observers get. */
-void ah_lua_push_event(lua_State *L, const ah_event *e);
+void ah_lua_push_event(lua_State *L, const ah_notice *e);
 
-void ah_observer_event(ah_observer *o, ah_run *run, const ah_event *e);
+/* Tells the host's watcher and the observer. agent: of the program; NULL: a script's. */
+void ah_observer_event(ah_observer *o, ah_run *run, ah_agent *agent, const ah_notice *e);
 
 #endif

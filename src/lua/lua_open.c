@@ -88,7 +88,7 @@ static int lazy_field(lua_State *L)
 
 AH_API int luaopen_agenthost(lua_State *L)
 {
-    ah_lua_host(L, &ah_mem_libc);
+    ah_lua_host(L, &ah_mem_libc, NULL);
     lua_newtable(L); /* -- ah */
     ah_lua_open_value(L);
     ah_lua_open_schema(L);
@@ -107,6 +107,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_http(L);
     ah_lua_open_fs(L);
     ah_lua_open_resources(L);
+    ah_lua_open_embed(L);
     lua_pushliteral(L, AH_VERSION);
     lua_setfield(L, -2, "version");
     lua_newtable(L);

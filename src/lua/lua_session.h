@@ -48,7 +48,7 @@ bool ah_lua_is_dispatcher(lua_State *L, int idx);
 /* Publishes the value at idx: in a handler when its call is committed, else at once. */
 void ah_lua_publish(lua_State *L, int dispatcher, int idx);
 /* An event of a run, to the subscribers of its session's dispatcher. Never raises. */
-void ah_lua_publish_event(ah_lua *h, ah_run *run, const ah_event *e);
+void ah_lua_publish_event(ah_lua *h, ah_run *run, const ah_notice *e);
 /* Pushes the dispatcher of a session's object. */
 void ah_lua_push_dispatcher_of(lua_State *L, int session);
 void ah_lua_open_dispatcher(lua_State *L);

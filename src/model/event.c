@@ -55,7 +55,7 @@ static void put_field(const ah_field *f, ah_buf *out)
     }
 }
 
-void ah_event_json(const ah_event *e, ah_buf *out)
+void ah_event_json(const ah_notice *e, ah_buf *out)
 {
     ah_buf_str(out, "{\"type\":\"");
     ah_buf_str(out, names[e->type]);

@@ -140,8 +140,11 @@ static void refuse_faults(ah_call *c, const ah_faults *faults)
 
 static void keep_args(ah_call *c, const ah_buf *full, const ah_buf *words)
 {
-    if (ah_text_from_buf(full, "arguments", &c->args, NULL) != AH_OK ||
-        (words->len && !(c->coerced = ah_text_new(words->mem, ah_buf_slice(words)))))
+    ah_err err;
+
+    if (ah_text_from_buf(full, "the arguments", &c->args, &err) != AH_OK)
+        ah_call_refuse(c, "Tool validation failed: %s", err.message);
+    else if (words->len && !(c->coerced = ah_text_new(words->mem, ah_buf_slice(words))))
         ah_call_refuse(c, "Tool validation failed: out of memory");
 }
 

@@ -298,9 +298,9 @@ void ah_driven_free(ah_driven *d)
     ah_free(d->host->mem, d);
 }
 
-void *ah_driven_ud(const ah_driven *d)
+void *ah_driven_ud(const ah_driven *d, ah_driven_fn done)
 {
-    return d->ud;
+    return d->done == done ? d->ud : NULL;
 }
 
 ah_run *ah_driven_run(const ah_driven *d)

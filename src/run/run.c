@@ -14,7 +14,7 @@ int64_t ah_run_wall(const ah_run *run)
 }
 
 /* With -vv every event is in the log, in its JSON form. */
-static void log_event(const ah_run *run, const ah_event *e)
+static void log_event(const ah_run *run, const ah_notice *e)
 {
     ah_buf b;
 
@@ -27,7 +27,7 @@ static void log_event(const ah_run *run, const ah_event *e)
 
 void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n)
 {
-    ah_event e = {.type = type, .run = run->cfg.id, .parent = run->cfg.parent, .field = field, .n = n};
+    ah_notice e = {.type = type, .run = run->cfg.id, .parent = run->cfg.parent, .field = field, .n = n};
     bool logged = run->cfg.log->fn && run->cfg.log->level == AH_LOG_DEBUG;
 
     if (!run->cfg.on && !logged)

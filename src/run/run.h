@@ -51,7 +51,9 @@ typedef struct ah_run_config {
     double (*random)(void *ud); /* [0, 1) */
     void *ud;                   /* of the two */
     ah_event_fn on;             /* NULL: nobody listens */
-    void *on_ud;
+    /* Told what each handler gave, once it is judged and before it is words; NULL: nobody. */
+    void (*answered)(void *ud, const ah_call *call, const ah_outcome *o);
+    void *on_ud;        /* of both */
     bool wants_content; /* a listener is shown content as it comes: no retry after that */
 } ah_run_config;
 

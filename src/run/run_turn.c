@@ -464,6 +464,8 @@ void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
         refuse_late(call);
     else
         ah_call_settle(call, outcome, run->cfg.session);
+    if (run->cfg.answered)
+        run->cfg.answered(run->cfg.on_ud, call, outcome);
 }
 
 void ah_call_progress(ah_call *call, ah_slice message, double fraction)
