@@ -13,7 +13,7 @@ local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
 for _, name in ipairs {
-  "embedding", "events", "filesystem", "limits", "lua", "prompts", "scripted",
+  "embedding", "events", "filesystem", "limits", "lua", "planning", "prompts", "scripted",
   "sessions", "transcript",
 } do
   markdown.describe("docs/" .. name .. ".md")
@@ -218,7 +218,8 @@ end)
 describe("docs/lua.md", function()
   it("lists all there is in agenthost, and nothing else", function()
     local listed, there = {}, {}
-    assert(ah.scripted and ah.policies and ah.resource) -- are loaded when they are first asked for
+    -- loaded when they are first asked for
+    assert(ah.scripted and ah.policies and ah.resource and ah.planning and ah.planning_section)
     for _, row in ipairs(markdown.tables(LUA)[1]) do
       for _, name in ipairs(markdown.names(row[1])) do
         listed[name] = true

@@ -71,19 +71,31 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
  * the command alone. */
 static int lazy_field(lua_State *L)
 {
-    static const char *const lazy[] = {"scripted", "policies", "resource", "_inspect", NULL};
+    static const struct {
+        const char *key, *module, *member; /* member NULL: the module itself */
+    } lazy[] = {
+        {"scripted", "agenthost.scripted", NULL},
+        {"policies", "agenthost.policies", NULL},
+        {"resource", "agenthost.resource", NULL},
+        {"planning", "agenthost.planning", "types"},
+        {"planning_section", "agenthost.planning", "section"},
+        {"_inspect", "agenthost.inspect", NULL},
+    };
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+    size_t i = 0;
 
-    for (const char *const *name = lazy; *name; name++)
-        if (strcmp(key, *name) == 0) {
-            lua_pushcfunction(L, load_once);
-            lua_pushfstring(L, "agenthost.%s", key + (key[0] == '_'));
-            lua_call(L, 1, 1);
-            lua_pushvalue(L, -1);
-            lua_setfield(L, 1, key);
-            return 1;
-        }
-    return 0;
+    while (i < sizeof lazy / sizeof *lazy && strcmp(key, lazy[i].key) != 0)
+        i++;
+    if (i == sizeof lazy / sizeof *lazy)
+        return 0;
+    lua_pushcfunction(L, load_once);
+    lua_pushstring(L, lazy[i].module);
+    lua_call(L, 1, 1);
+    if (lazy[i].member)
+        lua_getfield(L, -1, lazy[i].member);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, 1, key);
+    return 1;
 }
 
 AH_API int luaopen_agenthost(lua_State *L)

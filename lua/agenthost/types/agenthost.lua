@@ -611,6 +611,24 @@ function ah.type(config) end
 ---@return ah.Session
 function ah.session(config) end
 
+---@class ah.PlanningTypes
+---@field Plan ah.Type
+---@field SetupPlan ah.Type
+---@field AddStep ah.Type
+---@field UpdateStep ah.Type
+
+---@type ah.PlanningTypes
+ah.planning = {}
+
+---@class ah.PlanningConfig
+---@field session ah.Session
+---@field strategy? "react"|"plan_act_reflect"|"goal_decompose_route_synthesise"
+---@field accepts_overrides? boolean
+
+---@param config ah.PlanningConfig
+---@return ah.Section
+function ah.planning_section(config) end
+
 ---@class ah.ResourceConfig
 ---@field provide fun(ctx: ah.Ctx): any
 ---@field scope? "singleton"|"tool_call"|"prototype"
