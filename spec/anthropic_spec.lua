@@ -576,6 +576,21 @@ describe("a run with Anthropic", function()
       changes(second:json(), 1))
   end)
 
+  it("goes on from the messages of a reply, thinking included", function()
+    local thought = { type = "thinking", thinking = "t", signature = "s" }
+    local s <close> = server.start { responses = {
+      server.json(message({ thought, { type = "text", text = "one" } }, "end_turn")),
+      server.json(message({ { type = "text", text = "two" } }, "end_turn")),
+    } }
+    local messages = assert(run(s, {})).messages
+    assert.equal("two", assert(run(s, { messages = messages })).text)
+    assert.same(thought, s:requests()[2]:json().messages[2].content[1])
+    messages[2].content[1].data = "none"
+    assert.has_error(function()
+      run(s, { messages = messages })
+    end)
+  end)
+
   it("has its mode from the field tool_change_mode", function()
     local s <close> = server.start { responses = {
       server.json(message({ { type = "text", text = "done" } }, "end_turn")) } }
