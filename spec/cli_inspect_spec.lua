@@ -154,6 +154,17 @@ describe("agenthost check", function()
     assert.same({}, faults((text:format(129, 1025, "demo", "")):gsub("demo/x", "demo/echo")))
   end)
 
+  it("notes options that the provider's wire has no word for", function()
+    local found = check(HEAD .. [[
+      local options = { seed = 1, stop = "x" }
+      ah.run { model = "openai/responses/x", api_key = "none-such", options = options, "x" }]])
+    assert.same({}, found.faults)
+    assert.same({
+      "openai/responses has no options.seed: it is left out",
+      "openai/responses has no options.stop: it is left out",
+    }, { found.notes[1].message, found.notes[2].message })
+  end)
+
   it("notes what is no fault: a missing key or model, tools that nothing offers", function()
     local found, code = check(HEAD .. [[
       local a = ah.tool { name = "a", description = "A." }

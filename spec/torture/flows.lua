@@ -897,7 +897,7 @@ flows["openai over HTTP"] = {
 }
 
 -- A tool comes in mid-conversation; reasoning goes back.
-local function native(model)
+local function native(name)
   return {
     text = "it is warm \u{263a}", network = true,
     attempt = function(s)
@@ -911,13 +911,14 @@ local function native(model)
         end,
       }
       s.agent = ah.agent {
-        model = model, base_url = env.url, api_key = "sk-torture-0123456789", stream = true,
+        model = name, base_url = env.url, api_key = "sk-torture-0123456789", stream = true,
         retries = 0, system = "Be brief.", tools = { weather },
       }
       s.reply, s.err = s.agent:run("how is it in Rome?")
     end,
     judge = function(s, exact)
-      assert(not exact or (s.reply.usage.output == 10 and s.reply.injected_tools[1] == "late"), "run")
+      local r = s.reply
+      assert(not exact or (r.usage.output == 10 and r.injected_tools[1] == "late"), "run")
       assert(not s.err or not s.err.message:find("torture-0123", 1, true), "the key is shown")
     end,
   }
