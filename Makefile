@@ -220,7 +220,7 @@ run-torture: $(BUILD)/torture
 
 fuzz: $(FUZZERS:%=fuzz-%)
 
-fuzz-%: fuzz/fuzz_%.c
+fuzz-%: fuzz/fuzz_%.c fuzz/reader.h
 	@mkdir -p build/fuzz/$*.new
 ifeq ($(HAS_FUZZER),yes)
 	@clang $(FUZZ_CFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
@@ -256,7 +256,7 @@ lint:
 	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $(FORMATTED); else echo "lint: no clang-format here"; fi
 
 FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c spec/embed/*.c \
-  spec/embed/*.h fuzz/*.c bench/*.c bench/*.h examples/*.c examples/*.cpp)
+  spec/embed/*.h fuzz/*.[ch] bench/*.c bench/*.h examples/*.c examples/*.cpp)
 format:
 	clang-format -i $(FORMATTED)
 

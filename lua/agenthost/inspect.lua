@@ -15,8 +15,13 @@ local ah = ...
 local real = { run = ah.run, agent = ah.agent, tool = ah.tool, exit = os.exit }
 local STOP = setmetatable({}, { __tostring = function() return "stopped by agenthost check" end })
 
--- What providers refuse, by what they document and answer; characters and items.
-local LIMITS = { openai = { tools = 128, description = 1024, stop = 4 } }
+-- What providers refuse, by what they document and answer, in characters and items; `unsent` are
+-- options that their wire has no word for.
+local LIMITS = {
+  openai = { tools = 128, description = 1024, stop = 4, unsent = {} },
+  ["openai/responses"] = { unsent = { "seed", "stop" } },
+  anthropic = { unsent = { "seed" } },
+}
 
 -- Fields whose members are tried one by one when the whole is refused.
 local MEMBERS = { params = true, tools = true, options = true, http = true, on = true }
@@ -234,7 +239,9 @@ end
 
 -- -- what a model would see ---------------------------------------------------------------------
 
-local UNTOLD = { "on", "log", "timeout", "deadline", "stream", "base_url", "api_key", "http" }
+local UNTOLD = {
+  "on", "log", "timeout", "deadline", "stream", "base_url", "api_key", "http", "tool_change_mode",
+}
 
 --- The first request, of a run like the one that was met.
 local function probe(one, run)
@@ -260,13 +267,13 @@ local function probe(one, run)
 end
 
 local function check_limits(one)
-  local provider = one.model:match("^(.-)/")
+  local provider = one.model:match("^(openai/responses)/.") or one.model:match("^(.-)/")
   local limits = LIMITS[provider]
   if not limits then
     return
   end
   local function over(n, limit, what)
-    if n > limit then
+    if limit and n > limit then
       fault(("%s takes %d %s at most, found %d"):format(provider, limit, what, n), one.at)
     end
   end
@@ -277,6 +284,11 @@ local function check_limits(one)
   end
   local stops = one.request.options.stop
   over(type(stops) == "table" and #stops or 0, limits.stop, "texts in options.stop")
+  for _, name in ipairs(limits.unsent) do
+    if one.request.options[name] ~= nil then
+      note(one.at, "%s has no options.%s: it is left out", provider, name)
+    end
+  end
 end
 
 --- Tools that were declared and that nothing offers.

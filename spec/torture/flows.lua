@@ -1051,6 +1051,37 @@ flows["openai over HTTP"] = {
   end,
 }
 
+-- A tool comes in mid-conversation; reasoning goes back.
+local function native(name)
+  return {
+    text = "it is warm \u{263a}", network = true,
+    attempt = function(s)
+      ah = require "agenthost"
+      local late = ah.tool { name = "late", description = "Comes later." }
+      local weather = ah.tool {
+        name = "weather", description = "The weather.", params = { city = "string" },
+        handler = function(_, ctx)
+          ctx:add_tools(late)
+          return "warm"
+        end,
+      }
+      s.agent = ah.agent {
+        model = name, base_url = env.url, api_key = "sk-torture-0123456789", stream = true,
+        retries = 0, system = "Be brief.", tools = { weather },
+      }
+      s.reply, s.err = s.agent:run("how is it in Rome?")
+    end,
+    judge = function(s, exact)
+      local r = s.reply
+      assert(not exact or (r.usage.output == 10 and r.injected_tools[1] == "late"), "run")
+      assert(not s.err or not s.err.message:find("torture-0123", 1, true), "the key is shown")
+    end,
+  }
+end
+
+flows["anthropic over HTTP"] = native "anthropic/claude-opus-4-8"
+flows["responses over HTTP"] = native "openai/responses/gpt-5.6"
+
 flows["http"] = {
   network = true,
   attempt = function(s)

@@ -86,6 +86,8 @@ static const flow flows[] = {
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},
     {"openai over HTTP", IN_SCRIPT, true},
+    {"anthropic over HTTP", IN_SCRIPT, true},
+    {"responses over HTTP", IN_SCRIPT, true},
     {"http", IN_SCRIPT, true},
     {"http in a stopped call", IN_SCRIPT, true},
     {"embed: tools", IN_SCRIPT, false},

@@ -275,6 +275,8 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
     const char *slash;
     ah_slice s;
 
+    if (box && o->tool_change_mode.p)
+        return ah_err_set(err, AH_USAGE, "tool_change_mode: an adapter has its own");
     if (box) {
         *out = ah_adapter_ref(*box);
         return AH_OK;

@@ -30,24 +30,24 @@ typedef struct ah_lua_run {
 
 /* -- reading the fields -------------------------------------------------------------- */
 
-static const char *const fields[] = {"model",     "system",
-                                     "prompt",    "params",
-                                     "overrides", "output",
-                                     "messages",  "tools",
-                                     "options",   "base_url",
-                                     "api_key",   "stream",
-                                     "http",      "on",
-                                     "log",       "max_iterations",
-                                     "on_max",    "on_unknown_tool",
-                                     "timeout",   "deadline",
-                                     "retries",   "strategies",
-                                     "max_tools", "on_conflict",
-                                     "hint",      "max_restarts",
-                                     "policies",  "approve",
-                                     "feedback",  "checks",
-                                     "budget",    "loop_detector",
-                                     "session",   "resources",
-                                     NULL};
+static const char *const fields[] = {"model",         "system",
+                                     "prompt",        "params",
+                                     "overrides",     "output",
+                                     "messages",      "tools",
+                                     "options",       "base_url",
+                                     "api_key",       "stream",
+                                     "http",          "on",
+                                     "log",           "max_iterations",
+                                     "on_max",        "on_unknown_tool",
+                                     "timeout",       "deadline",
+                                     "retries",       "strategies",
+                                     "max_tools",     "on_conflict",
+                                     "hint",          "max_restarts",
+                                     "policies",      "approve",
+                                     "feedback",      "checks",
+                                     "budget",        "tool_change_mode",
+                                     "loop_detector", "session",
+                                     "resources",     NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -150,6 +150,7 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     ah_field_bool(L, 1, "ah.run", "stream", &o.stream);
     ah_field_string(L, 1, "ah.run", "base_url", &o.base_url);
     ah_field_string(L, 1, "ah.run", "api_key", &o.api_key);
+    ah_field_string(L, 1, "ah.run", "tool_change_mode", &o.tool_change_mode);
     read_http(L, &o.limits);
     push_model(L, a);
     st = ah_lua_to_adapter(L, -1, &o, &now, err);
@@ -165,8 +166,8 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
-    static const char *const known[] = {"temperature", "max_tokens",  "top_p",     "stop",
-                                        "seed",        "tool_choice", "reasoning", NULL};
+    static const char *const known[] = {"temperature", "max_tokens", "top_p", "stop",      "seed",
+                                        "tool_choice", "reasoning",  "cache", "cache_key", NULL};
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {

@@ -605,7 +605,7 @@ AH_API const char *ah_about(ah_host *host)
     ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE,
                ah_http_version(), ah_json_version());
     ah_buf_fmt(&b, "pcre2 %s\n", ah_schema_regex_version(pcre2, sizeof pcre2));
-    ah_buf_fmt(&b, "providers openai demo\nevents %s\n", ah_loop_kind());
+    ah_buf_fmt(&b, "providers openai anthropic demo\nevents %s\n", ah_loop_kind());
     ah_text_from_buf(&b, "about", &t, NULL);
     ah_buf_clear(&b);
     ah_text_set(&e->about, t);

@@ -151,12 +151,12 @@ int ah_lua_agent_fork(lua_State *L)
     return 1;
 }
 
-/* agent:use("provider/model" | adapter | { model, base_url, api_key, stream, http, options }): the
- * conversation goes on with another model. The agent, or nil and an error. */
+/* agent:use("provider/model" | adapter | { model, base_url, api_key, stream, http, options,
+ * tool_change_mode }): the conversation goes on with another model. The agent, or nil and an error. */
 int ah_lua_agent_use(lua_State *L)
 {
-    static const char *const known[] = {"model", "base_url", "api_key", "stream",
-                                        "http",  "options",  NULL};
+    static const char *const known[] = {"model", "base_url", "api_key",          "stream",
+                                        "http",  "options",  "tool_change_mode", NULL};
     ah_lua_agent *a = ah_lua_check_agent(L);
     ah_err err;
 

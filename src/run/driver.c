@@ -124,7 +124,7 @@ static ah_status start_http(ah_exchange *x, ah_err *err)
     ah_status st = ah_host_http(x->of->host, &http, err);
 
     if (st == AH_OK)
-        st = a->vt->request(a, &x->scratch, &req, err);
+        st = a->vt->request(a, ah_run_lowered(run), &x->scratch, &req, err);
     if (st != AH_OK)
         return st;
     req.n_body = ah_lowered_body(ah_run_lowered(run), req.body);

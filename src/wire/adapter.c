@@ -135,14 +135,21 @@ static const struct {
     ah_status (*open)(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 } providers[] = {
     {"openai", ah_openai_new},
+    {"anthropic", ah_anthropic_new},
 };
 
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
                            ah_adapter **out, ah_err *err)
 {
+    static const char responses[] = "responses/";
+
+    if (ah_slice_is(provider, "openai") && model.n >= sizeof responses &&
+        memcmp(model.p, responses, sizeof responses - 1) == 0)
+        return ah_responses_new(model, o, out, err);
     for (size_t i = 0; i < sizeof providers / sizeof *providers; i++)
         if (ah_slice_is(provider, providers[i].name))
             return providers[i].open(model, o, out, err);
-    return ah_err_set(err, AH_USAGE, "model: unknown provider '%.*s'; known are openai and demo",
+    return ah_err_set(err, AH_USAGE,
+                      "model: unknown provider '%.*s'; known are openai, anthropic and demo",
                       AH_FMT(provider));
 }

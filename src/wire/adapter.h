@@ -47,10 +47,12 @@ typedef struct ah_adapter_vt {
     void (*head)(const ah_adapter *a, ah_lowered *w);                     /* settings, tools, system */
     void (*entry)(const ah_adapter *a, ah_lowered *w, const ah_entry *e); /* one entry's bytes */
     const char *tail;
+    const char *tail_open; /* where `w->group` is not 0; NULL: the same */
 
     /* The request around the body: fills method, url, headers and limits. Texts go
      * to `scratch`, which outlives ah_http_start. NULL with `exchange`. */
-    ah_status (*request)(const ah_adapter *a, ah_buf *scratch, ah_http_request *req, ah_err *err);
+    ah_status (*request)(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+                         ah_err *err);
 
     /* Reading one response. head comes once, then feeds, then end (not after an error). */
     ah_status (*open)(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err);
@@ -105,6 +107,7 @@ typedef struct ah_provider_options {
     const char *(*getenv)(void *ud, const char *name);
     void *ud;
     ah_slice base_url, api_key; /* .p NULL: from the environment, or the provider's own */
+    ah_slice tool_change_mode;  /* .p NULL: the model's own */
     bool stream;
     ah_http_limits limits;
 } ah_provider_options;
@@ -113,6 +116,9 @@ typedef struct ah_provider_options {
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
                            ah_adapter **out, ah_err *err);
 ah_status ah_openai_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
+/* Its model is "responses/NAME": that is how a conversation names it. */
+ah_status ah_responses_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
+ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 
 /* The adapter whose wire is our own form: the request is the transcript's entries as
  * one JSON object, the response a line of JSON a piece (see scripted.c). Its answers

@@ -2,7 +2,14 @@
 
 #include "wire/dispatcher.h"
 
-enum { MAX_ID = 64, MAX_RECEIVED_ID = 64 << 10, MAX_CALL_NAME = 256, MAX_MESSAGE = 256 << 20 };
+enum {
+    MAX_ID = 64,
+    MAX_RECEIVED_ID = 64 << 10,
+    MAX_CALL_NAME = 256,
+    MAX_MESSAGE = 256 << 20,
+    MAX_STOP_WORD = 64,
+    ENTRY_DEPTH = 16 /* containers around a part, in an entry and on a wire, with some to spare */
+};
 
 const char *ah_stop_name(ah_stop stop)
 {
@@ -46,19 +53,31 @@ void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secre
     *a = (ah_assembly){.mem = mem, .secrets = secrets, .delta = delta, .ud = ud};
     ah_buf_init(&a->text, mem, AH_MAX_TEXT);
     ah_buf_init(&a->refusal, mem, AH_MAX_TEXT);
+    ah_buf_init(&a->stop_word, mem, MAX_STOP_WORD);
 }
 
-void ah_assembly_clear(ah_assembly *a)
+void ah_assembly_drop_calls(ah_assembly *a)
 {
     for (size_t i = 0; i < a->n; i++) {
         ah_buf_clear(&a->call[i].id);
         ah_buf_clear(&a->call[i].name);
         ah_buf_clear(&a->call[i].arguments);
     }
-    if (a->mem)
+    for (size_t i = 0; i < a->n_opaque; i++)
+        ah_text_unref(a->opaque[i].json);
+    a->n = a->n_opaque = 0;
+}
+
+void ah_assembly_clear(ah_assembly *a)
+{
+    ah_assembly_drop_calls(a);
+    if (a->mem) {
         ah_free(a->mem, a->call);
+        ah_free(a->mem, a->opaque);
+    }
     ah_buf_clear(&a->text);
     ah_buf_clear(&a->refusal);
+    ah_buf_clear(&a->stop_word);
     *a = (ah_assembly){.mem = a->mem};
 }
 
@@ -159,6 +178,48 @@ ah_status ah_assembly_call_value(ah_draft_call *c, ah_slice json, ah_err *err)
     return check(&c->arguments, "tool arguments", err);
 }
 
+/* Keys are taken out of it as of everything. What that left no JSON, or what is nested so deep
+ * that the entry around it could not be read again, is dropped. */
+static ah_status sound_opaque(const ah_assembly *a, ah_slice json, ah_text **out, ah_err *err)
+{
+    ah_status st;
+
+    if (!(*out = ah_text_new(a->mem, json)))
+        return ah_err_nomem(err);
+    (*out)->len = ah_secrets_redact(a->secrets, (*out)->data, (*out)->len);
+    st = ah_json_check(a->mem, ah_text_slice(*out), AH_JSON_MAX_DEPTH - ENTRY_DEPTH, NULL);
+    if (st != AH_OK)
+        ah_text_set(out, NULL);
+    return st == AH_NOMEM ? ah_err_nomem(err) : AH_OK;
+}
+
+ah_status ah_assembly_opaque(ah_assembly *a, ah_slice json, ah_err *err)
+{
+    ah_draft_opaque *grown;
+    ah_text *text;
+    ah_status st;
+
+    if (a->n_opaque == AH_MAX_OPAQUE)
+        return ah_err_set(err, AH_PROVIDER, "the model's message has more than %d parts", AH_MAX_OPAQUE);
+    if (!(grown = ah_grow(a->mem, a->opaque, &a->cap_opaque, a->n_opaque + 1, sizeof *grown)))
+        return ah_err_nomem(err);
+    a->opaque = grown;
+    if ((st = sound_opaque(a, json, &text, err)) != AH_OK || !text)
+        return st;
+    a->opaque[a->n_opaque++] = (ah_draft_opaque){text, a->text.len, a->n};
+    a->pieces++;
+    return AH_OK;
+}
+
+void ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice word)
+{
+    a->stop = stop;
+    ah_buf_reset(&a->stop_word, 0);
+    ah_json_string(word, &a->stop_word);
+    if (a->stop_word.status == AH_BUDGET) /* a word so long is none */
+        ah_buf_reset(&a->stop_word, 0);
+}
+
 /* -- the finished entry ----------------------------------------------------- */
 
 static bool id_taken(const ah_assembly *a, size_t at, const ah_transcript *t)
@@ -222,15 +283,63 @@ static void put_calls(ah_assembly *a, const ah_transcript *t, ah_buf *b)
         ah_buf_char(b, ']');
 }
 
+/* Text up to `end`, as a part of its own. Redaction may have moved the text since the place was
+ * noted: a character is never split by it. */
+static void put_text(const ah_assembly *a, size_t *at, size_t end, ah_buf *b)
+{
+    end = end < a->text.len ? ah_utf8_cut(a->text.data, end) : a->text.len;
+    if (end > *at) {
+        put_part(b, "text", (ah_slice){a->text.data + *at, end - *at});
+        *at = end;
+    }
+}
+
 static void put_origin(const ah_origin *o, ah_buf *b)
 {
-    ah_buf_str(b, ",\"origin\":{\"adapter\":");
+    ah_buf_str(b, "\"origin\":{\"adapter\":");
     ah_json_put_string(b, o->adapter);
     ah_buf_str(b, ",\"model\":");
     ah_json_put_string(b, o->model);
     ah_buf_str(b, ",\"endpoint\":");
     ah_json_put_string(b, o->endpoint);
     ah_buf_char(b, '}');
+}
+
+static void put_opaque(const ah_draft_opaque *o, const ah_origin *origin, ah_buf *b)
+{
+    ah_buf_str(b, b->data[b->len - 1] == '[' ? "{" : ",{");
+    ah_buf_str(b, "\"type\":\"opaque\",");
+    put_origin(origin, b);
+    if (o->call)
+        ah_buf_fmt(b, ",\"calls\":%zu", o->call);
+    ah_buf_str(b, ",\"data\":");
+    ah_buf_put(b, ah_text_slice(o->json));
+    ah_buf_char(b, '}');
+}
+
+static void put_content(const ah_assembly *a, const ah_origin *origin, ah_buf *b)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < a->n_opaque && ah_buf_ok(b); i++) {
+        put_text(a, &at, a->opaque[i].text, b);
+        put_opaque(&a->opaque[i], origin, b);
+    }
+    if (ah_buf_ok(b))
+        put_text(a, &at, a->text.len, b);
+    if (ah_buf_ok(b) && a->refusal.len)
+        put_part(b, "refusal", ah_buf_slice(&a->refusal));
+}
+
+static void put_stop(const ah_assembly *a, ah_buf *b)
+{
+    ah_buf_str(b, ",\"stop\":\"");
+    ah_buf_str(b, ah_stop_name(a->stop));
+    ah_buf_char(b, '"');
+    if (!a->stop_word.len)
+        return;
+    ah_buf_str(b, ",\"stop_word\":");
+    ah_json_put_string(b, ah_buf_slice(&a->stop_word));
 }
 
 /* What the provider said, unless the content says more (NOTES: decide by content). */
@@ -251,25 +360,25 @@ ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_ori
 
     show(a, true);
     clean(a->secrets, &a->refusal);
+    clean(a->secrets, &a->stop_word);
     a->stop = final_stop(a);
     ah_buf_init(&b, a->mem, MAX_MESSAGE);
     ah_buf_room(&b, 256);
     ah_buf_str(&b, "{\"type\":\"assistant\",\"content\":[");
-    if (ah_buf_ok(&b) && a->text.len)
-        put_part(&b, "text", ah_buf_slice(&a->text));
-    if (ah_buf_ok(&b) && a->refusal.len)
-        put_part(&b, "refusal", ah_buf_slice(&a->refusal));
+    if (ah_buf_ok(&b))
+        put_content(a, origin, &b);
     ah_buf_char(&b, ']');
     put_calls(a, t, &b);
-    ah_buf_str(&b, ",\"stop\":\"");
-    ah_buf_str(&b, ah_stop_name(a->stop));
-    ah_buf_char(&b, '"');
+    put_stop(a, &b);
+    ah_buf_char(&b, ',');
     put_origin(origin, &b);
     ah_buf_str(&b, ",\"usage\":");
     ah_usage_print(&a->usage, &b);
     ah_buf_str(&b, ",\"time\":");
     ah_buf_int(&b, time);
     ah_buf_char(&b, '}');
+    if (a->stop_word.status == AH_NOMEM)
+        b.status = AH_NOMEM;
     st = ah_text_from_buf(&b, "message", out, err);
     ah_buf_clear(&b);
     return st;

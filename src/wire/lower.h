@@ -44,6 +44,10 @@ struct ah_lowered {
     ah_slice system;   /* the latest prompt's text value, with its quotes */
     size_t system_entry;
     size_t done; /* entries lowered so far */
+    /* The adapter's own, 0 and empty before the first entry. */
+    int group;       /* which message is open at the body's end, for more blocks; 0: none */
+    unsigned extras; /* what the body holds that the request must announce */
+    ah_buf held;     /* blocks that must not stand where their entry does, but further down */
     bool redo_head;
     ah_break anew; /* lowered from the beginning again, for this reason; none where nothing changed */
     size_t told;   /* entries whose breaks were told before that */

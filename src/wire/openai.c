@@ -1,30 +1,13 @@
 /* OpenAI Chat Completions, and every server that speaks it: the requests, from the
  * transcript (POST {base}/chat/completions), and the adapter itself. What comes back is
  * read in openai_read.c. */
-#include "wire/lower.h"
+#include "wire/openai.h"
+
 #include "wire/openai_read.h"
 #include "wire/openai_strict.h"
-
-enum { MAX_WIRE_NAME = 64 };
-
-static const char OFFICIAL[] = "https://api.openai.com/v1";
-
-typedef struct openai {
-    ah_adapter base;
-    const ah_secret *key; /* NULL: none sent */
-    ah_text *organization, *project;
-    ah_http_limits limits;
-} openai;
+#include "wire/reading.h"
 
 /* -- lowering ---------------------------------------------------------------- */
-
-static void put_option(ah_buf *b, ah_slice options, const char *ours, const char *theirs)
-{
-    ah_slice v = ah_json_member(options, ours);
-
-    if (v.p)
-        ah_buf_fmt(b, ",\"%s\":%.*s", theirs, AH_FMT(v));
-}
 
 static void put_tool_choice(ah_buf *b, ah_slice options)
 {
@@ -41,15 +24,16 @@ static void put_tool_choice(ah_buf *b, ah_slice options)
 static void put_options(const ah_adapter *a, ah_lowered *w)
 {
     ah_slice options = ah_json_member(w->settings, "options");
-    bool official = ah_slice_is(ah_text_slice(a->endpoint), OFFICIAL);
+    bool official = ah_slice_is(ah_text_slice(a->endpoint), AH_OPENAI_OFFICIAL);
     ah_buf *b = &w->head;
 
-    put_option(b, options, "max_tokens", official ? "max_completion_tokens" : "max_tokens");
-    put_option(b, options, "reasoning", "reasoning_effort");
-    put_option(b, options, "seed", "seed");
-    put_option(b, options, "stop", "stop");
-    put_option(b, options, "temperature", "temperature");
-    put_option(b, options, "top_p", "top_p");
+    ah_put_option(b, options, "cache_key", "prompt_cache_key");
+    ah_put_option(b, options, "max_tokens", official ? "max_completion_tokens" : "max_tokens");
+    ah_put_option(b, options, "reasoning", "reasoning_effort");
+    ah_put_option(b, options, "seed", "seed");
+    ah_put_option(b, options, "stop", "stop");
+    ah_put_option(b, options, "temperature", "temperature");
+    ah_put_option(b, options, "top_p", "top_p");
     if (ah_lowered_has_tools(w)) /* tool_choice without tools is refused */
         put_tool_choice(b, options);
 }
@@ -111,38 +95,6 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
 }
 
-/* All text of a message's parts as one JSON string; values are copied as they stand. */
-static void put_content(ah_buf *b, ah_slice parts)
-{
-    ah_json_reader r = ah_json_read(parts);
-    ah_json_token t = ah_json_next(&r);
-
-    ah_buf_char(b, '"');
-    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
-        ah_slice text = ah_json_member(ah_json_skip(&r, t), "text");
-
-        if (ah_json_kind_of(text) == AH_JSON_STRING)
-            ah_buf_add(b, text.p + 1, text.n - 2);
-    }
-    ah_buf_char(b, '"');
-}
-
-/* A name the model made up may hold anything; the wire takes [A-Za-z0-9_-]{1,64}. */
-static void put_wire_name(ah_buf *b, ah_slice value)
-{
-    size_t n = value.n >= 2 ? value.n - 2 : 0;
-
-    ah_buf_char(b, '"');
-    for (size_t i = 0; i < n && i < MAX_WIRE_NAME; i++) {
-        char c = value.p[i + 1];
-        bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    c == '_' || c == '-';
-
-        ah_buf_char(b, fits ? c : '_');
-    }
-    ah_buf_str(b, n ? "\"" : "unnamed\"");
-}
-
 static void put_call(ah_buf *b, ah_slice call)
 {
     ah_slice id, name, arguments;
@@ -152,7 +104,7 @@ static void put_call(ah_buf *b, ah_slice call)
     ah_buf_str(b, "{\"id\":");
     ah_buf_put(b, id);
     ah_buf_str(b, ",\"type\":\"function\",\"function\":{\"name\":");
-    put_wire_name(b, name);
+    ah_put_wire_name(b, name);
     ah_buf_str(b, ",\"arguments\":");
     if (arguments.n <= 2)
         ah_buf_str(b, "\"{}\"");
@@ -172,7 +124,7 @@ static void put_assistant(ah_buf *b, ah_slice json)
     if (calls.p && content.n <= 2)
         ah_buf_str(b, "null");
     else
-        put_content(b, content);
+        ah_put_joined_text(b, content);
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r), first = false) {
         ah_buf_str(b, first ? ",\"tool_calls\":[" : ",");
         put_call(b, ah_json_skip(&r, t));
@@ -200,7 +152,7 @@ static void put_message(ah_buf *b, const char *role, ah_slice value)
 {
     ah_buf_fmt(b, ",{\"role\":\"%s\",\"content\":", role);
     if (ah_json_kind_of(value) == AH_JSON_ARRAY)
-        put_content(b, value);
+        ah_put_joined_text(b, value);
     else
         ah_buf_put(b, value);
     ah_buf_char(b, '}');
@@ -226,60 +178,76 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
 
 /* -- the request around the body ---------------------------------------------- */
 
-/* One header line at the end of scratch; its place, since scratch may still move. */
-static size_t put_header(ah_buf *scratch, const char *name, ah_slice value)
+ah_status ah_openai_post(const ah_adapter *a, const char *path, ah_buf *scratch, ah_http_request *req,
+                         ah_err *err)
 {
-    ah_buf_str(scratch, name);
-    ah_buf_put(scratch, value);
-    return scratch->len;
+    const ah_openai *o = (const ah_openai *)a;
+    const ah_header headers[] = {
+        {"Authorization: Bearer ", ah_secret_reveal(o->native.key)},
+        {"OpenAI-Organization: ", ah_text_slice(o->organization)},
+        {"OpenAI-Project: ", ah_text_slice(o->project)},
+    };
+
+    return ah_native_post(&o->native, path, headers, 3, scratch, req, err);
 }
 
-static ah_status request(const ah_adapter *a, ah_buf *scratch, ah_http_request *req, ah_err *err)
+static ah_status request(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+                         ah_err *err)
 {
-    const openai *o = (const openai *)a;
-    enum { MOST = 5 };
-    size_t end[MOST], n = 0, from;
-    ah_slice *lines;
-
-    /* the array first, then what it points to */
-    ah_buf_room(scratch, MOST * sizeof(ah_slice));
-    if (ah_buf_ok(scratch))
-        scratch->len += MOST * sizeof(ah_slice);
-    ah_buf_put(scratch, ah_text_slice(a->endpoint));
-    ah_buf_add(scratch, "/chat/completions", sizeof "/chat/completions");
-    from = scratch->len;
-    end[n++] = put_header(scratch, "Content-Type: ", ah_slice_of("application/json"));
-    end[n++] = put_header(
-        scratch,
-        "Accept: ", ah_slice_of(a->stream ? "text/event-stream, application/json" : "application/json"));
-    if (o->key)
-        end[n++] = put_header(scratch, "Authorization: Bearer ", ah_secret_reveal(o->key));
-    if (o->organization)
-        end[n++] = put_header(scratch, "OpenAI-Organization: ", ah_text_slice(o->organization));
-    if (o->project)
-        end[n++] = put_header(scratch, "OpenAI-Project: ", ah_text_slice(o->project));
-    if (!ah_buf_ok(scratch))
-        return ah_buf_error(scratch, "the request's headers", err);
-    lines = (ah_slice *)(void *)scratch->data;
-    for (size_t i = 0, at = from; i < n; at = end[i++])
-        lines[i] = (ah_slice){scratch->data + at, end[i] - at};
-    req->method = "POST";
-    req->url = scratch->data + MOST * sizeof(ah_slice);
-    req->headers = lines;
-    req->n_headers = n;
-    req->limits = o->limits;
-    return AH_OK;
+    (void)w;
+    return ah_openai_post(a, "/chat/completions", scratch, req, err);
 }
 
 /* -- making one ------------------------------------------------------------------- */
 
-static void free_openai(ah_adapter *a)
+void ah_openai_free(ah_adapter *a)
 {
-    openai *o = (openai *)a;
+    ah_openai *o = (ah_openai *)a;
 
     ah_text_unref(o->organization);
     ah_text_unref(o->project);
     ah_free(a->mem, o);
+}
+
+static bool optional_text(ah_openai *a, ah_slice s, ah_text **out)
+{
+    return !s.p || (*out = ah_text_new(a->native.base.mem, s)) != NULL;
+}
+
+static ah_status fill(ah_openai *a, ah_slice model, const ah_provider_options *o, ah_err *err)
+{
+    ah_slice url = ah_provider_url(o, "OPENAI_BASE_URL", AH_OPENAI_OFFICIAL);
+    ah_slice key = o->api_key.p ? o->api_key : ah_provider_env(o, "OPENAI_API_KEY");
+    ah_status st;
+
+    if (!key.p && ah_slice_is(url, AH_OPENAI_OFFICIAL))
+        return ah_err_set(
+            err, AH_PROVIDER,
+            "openai: no key: set OPENAI_API_KEY or api_key (without a key and a network: demo/...)");
+    if ((st = ah_native_fill(&a->native, "openai", model, url, key, o, err)) != AH_OK)
+        return st;
+    if (!optional_text(a, ah_provider_env(o, "OPENAI_ORG_ID"), &a->organization) ||
+        !optional_text(a, ah_provider_env(o, "OPENAI_PROJECT_ID"), &a->project))
+        return ah_err_nomem(err);
+    return AH_OK;
+}
+
+ah_status ah_openai_make(const ah_adapter_vt *vt, ah_slice model, ah_tool_change_mode mode,
+                         const ah_provider_options *o, ah_adapter **out, ah_err *err)
+{
+    ah_openai *a = ah_alloc(o->mem, sizeof *a);
+    ah_status st;
+
+    if (!a)
+        return ah_err_nomem(err);
+    a->native.base =
+        (ah_adapter){.vt = vt, .mem = o->mem, .refs = 1, .stream = o->stream, .tool_change_mode = mode};
+    st = fill(a, model, o, err);
+    if (st == AH_OK)
+        *out = &a->native.base;
+    else
+        ah_adapter_unref(&a->native.base);
+    return st;
 }
 
 static const ah_adapter_vt vt = {
@@ -290,68 +258,18 @@ static const ah_adapter_vt vt = {
     .tail = "]}",
     .request = request,
     .open = ah_openai_open,
-    .head_came = ah_openai_head_came,
-    .feed = ah_openai_feed,
-    .end = ah_openai_end,
-    .close = ah_openai_close,
-    .free = free_openai,
+    .head_came = ah_reading_head_came,
+    .feed = ah_reading_feed,
+    .end = ah_reading_end,
+    .close = ah_reading_close,
+    .free = ah_openai_free,
 };
-
-static ah_slice from_env(const ah_provider_options *o, const char *name)
-{
-    const char *v = o->getenv ? o->getenv(o->ud, name) : NULL;
-
-    return ah_slice_of(v && *v ? v : NULL);
-}
-
-static ah_slice base_url(const ah_provider_options *o)
-{
-    ah_slice url = o->base_url.p ? o->base_url : from_env(o, "OPENAI_BASE_URL");
-
-    if (!url.p)
-        url = ah_slice_of(OFFICIAL);
-    while (url.n && url.p[url.n - 1] == '/')
-        url.n--;
-    return url;
-}
-
-static bool optional_text(openai *o, ah_slice s, ah_text **out)
-{
-    return !s.p || (*out = ah_text_new(o->base.mem, s)) != NULL;
-}
-
-static ah_status fill(openai *a, ah_slice model, ah_slice url, const ah_provider_options *o, ah_err *err)
-{
-    ah_slice key = o->api_key.p ? o->api_key : from_env(o, "OPENAI_API_KEY");
-
-    if (!key.p && ah_slice_is(url, OFFICIAL))
-        return ah_err_set(
-            err, AH_PROVIDER,
-            "openai: no key: set OPENAI_API_KEY or api_key (without a key and a network: demo/...)");
-    if (key.p && !(a->key = ah_secrets_keep(o->secrets, key)))
-        return ah_err_nomem(err);
-    if (!(a->base.provider = ah_text_new(o->mem, ah_slice_of("openai"))) ||
-        !(a->base.model = ah_text_new(o->mem, model)) ||
-        !(a->base.endpoint = ah_text_new(o->mem, url)) ||
-        !optional_text(a, from_env(o, "OPENAI_ORG_ID"), &a->organization) ||
-        !optional_text(a, from_env(o, "OPENAI_PROJECT_ID"), &a->project))
-        return ah_err_nomem(err);
-    return AH_OK;
-}
 
 ah_status ah_openai_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
-    openai *a = ah_alloc(o->mem, sizeof *a);
-    ah_status st;
+    enum { SPOKEN = 1 << AH_TOOLS_APPEND | 1 << AH_TOOLS_DISPATCHER | 1 << AH_TOOLS_RESTART };
+    ah_tool_change_mode mode;
+    ah_status st = ah_provider_mode(o, "openai", SPOKEN, AH_TOOLS_APPEND, &mode, err);
 
-    if (!a)
-        return ah_err_nomem(err);
-    a->base = (ah_adapter){
-        .vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream, .tool_change_mode = AH_TOOLS_APPEND};
-    a->limits = o->limits;
-    if ((st = fill(a, model, base_url(o), o, err)) == AH_OK)
-        *out = &a->base;
-    else
-        ah_adapter_unref(&a->base);
-    return st;
+    return st == AH_OK ? ah_openai_make(&vt, model, mode, o, out, err) : st;
 }

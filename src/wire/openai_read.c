@@ -2,160 +2,7 @@
  * servers send that is not quite OpenAI's form is taken where its meaning is plain. */
 #include "wire/openai_read.h"
 
-#include <strings.h>
-
-#include "wire/sse.h"
-
-enum {
-    MAX_EVENT = 16 << 20,
-    MAX_WHOLE = 64 << 20,
-    MAX_ERROR_BODY = 64 << 10,
-    MOST_QUOTED = 400,
-    LINGER_MS = 5000,    /* after finish_reason, for usage and [DONE] */
-    LINGER_DONE_MS = 250 /* after [DONE], for the end of the response */
-};
-
-typedef struct reader {
-    ah_reader base;
-    bool events;   /* an event stream, else one document */
-    bool chosen;   /* a choice was seen */
-    bool finished; /* finish_reason or [DONE] was seen */
-    bool done;     /* [DONE] was seen: what follows is not ours */
-    ah_sse sse;
-    ah_buf body;
-} reader;
-
-ah_status ah_openai_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
-{
-    reader *r = ah_alloc(a->mem, sizeof *r);
-
-    if (!r)
-        return ah_err_nomem(err);
-    r->base =
-        (ah_reader){.adapter = a, .msg = msg, .retry_after_ms = -1, .should_retry = -1, .linger_ms = -1};
-    ah_sse_init(&r->sse, a->mem, MAX_EVENT);
-    ah_buf_init(&r->body, a->mem, MAX_WHOLE);
-    *out = &r->base;
-    return AH_OK;
-}
-
-void ah_openai_close(ah_reader *base)
-{
-    reader *r = (reader *)base;
-
-    ah_sse_clear(&r->sse);
-    ah_buf_clear(&r->body);
-    ah_free(base->adapter->mem, r);
-}
-
-static bool begins(ah_slice s, const char *with)
-{
-    size_t n = strlen(with);
-
-    return s.n >= n && memcmp(s.p, with, n) == 0;
-}
-
-/* A media type without its parameters; case does not count (RFC 9110, 8.3.1). */
-static bool is_media(ah_slice s, const char *type)
-{
-    size_t n = strlen(type);
-
-    return s.n >= n && strncasecmp(s.p, type, n) == 0 && (s.n == n || strchr("; \t", s.p[n]));
-}
-
-ah_status ah_openai_head_came(ah_reader *base, const ah_response_head *h, ah_err *err)
-{
-    reader *r = (reader *)base;
-
-    (void)err;
-    ah_reader_note_head(base, h);
-    r->events = h->status >= 200 && h->status < 300 &&
-                is_media(h->header(h->ud, "content-type"), "text/event-stream");
-    if (h->status >= 300)
-        r->body.max = MAX_ERROR_BODY;
-    return AH_OK;
-}
-
-/* A string for people out of foreign JSON: unescaped, made valid, cut; the keys are
- * taken out before the cut could halve one. */
-static void put_excerpt(const reader *r, ah_buf *out, ah_slice value, ah_slice fallback)
-{
-    if (!ah_json_string(value, out))
-        ah_utf8_repair(fallback, out);
-    if (out->len)
-        out->len = ah_secrets_redact(r->base.msg->secrets, out->data, out->len);
-    if (out->len > MOST_QUOTED)
-        out->len = ah_utf8_cut(out->data, MOST_QUOTED);
-}
-
-static bool never_retry(ah_slice code)
-{
-    static const char *const never[] = {"insufficient_quota", "budget_exceeded",
-                                        "context_length_exceeded", "invalid_api_key"};
-
-    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
-        if (ah_json_string_is(code, never[i]))
-            return true;
-    return false;
-}
-
-static int64_t count(ah_slice literal)
-{
-    ah_json_num n;
-
-    return literal.p && ah_json_number(literal, &n) && n.is_int && n.i > 0 ? n.i : 0;
-}
-
-/* An error that comes after a 200 may say itself what status it would have had. */
-static int named_status(ah_slice error)
-{
-    int64_t named = count(ah_json_member(error, "status_code"));
-
-    if (!named)
-        named = count(ah_json_member(error, "code"));
-    return named >= 400 && named < 600 ? (int)named : 0;
-}
-
-static const char *hint_of(int status)
-{
-    if (status >= 300 && status < 400)
-        return "; redirects are not followed, check base_url";
-    return status == 401 ? "; check api_key or OPENAI_API_KEY" : "";
-}
-
-/* `error` is the provider's error object (or a string), or absent: then the body is quoted. */
-static ah_status provider_error(reader *r, ah_slice error, ah_err *err)
-{
-    ah_slice message =
-        ah_json_kind_of(error) == AH_JSON_STRING ? error : ah_json_member(error, "message");
-    ah_slice code = ah_json_member(error, "code"), type = ah_json_member(error, "type");
-    ah_slice word = ah_json_kind_of(code) == AH_JSON_STRING ? code : type;
-    ah_buf b, w;
-
-    if (r->base.status < 300 && named_status(error))
-        r->base.status = named_status(error);
-    ah_buf_init(&b, r->base.adapter->mem, MAX_WHOLE);
-    ah_buf_init(&w, r->base.adapter->mem, MAX_WHOLE);
-    put_excerpt(r, &b, message.p ? message : ah_json_member(error, "detail"),
-                error.p ? error : ah_buf_slice(&r->body));
-    put_excerpt(r, &w, word, (ah_slice){"", 0});
-    if (!b.len)
-        ah_buf_str(&b, "(no message)");
-    ah_err_set(err, AH_PROVIDER, "openai: HTTP %d: %.*s%s%.*s%s%s", r->base.status,
-               AH_FMT(ah_buf_slice(&b)), w.len ? " (" : "", AH_FMT(ah_buf_slice(&w)), w.len ? ")" : "",
-               hint_of(r->base.status));
-    ah_reader_judge(&r->base, err, never_retry(code) || never_retry(type));
-    ah_buf_clear(&b);
-    ah_buf_clear(&w);
-    return AH_PROVIDER;
-}
-
-static ah_status bad_response(reader *r, ah_err *err, const char *what)
-{
-    ah_err_set(err, AH_PROVIDER, "openai: %s", what);
-    ah_reader_judge(&r->base, err, false);
-    return AH_PROVIDER;
-}
+#include "wire/reading.h"
 
 static void read_usage(ah_assembly *msg, ah_slice usage)
 {
@@ -167,11 +14,11 @@ static void read_usage(ah_assembly *msg, ah_slice usage)
 
     ah_json_members(usage, want, 4);
     msg->usage = (ah_usage){
-        .input = count(input),
-        .cached_read = count(ah_json_member(of_input, "cached_tokens")),
-        .cached_write = count(ah_json_member(of_input, "cache_write_tokens")),
-        .output = count(output),
-        .reasoning = count(ah_json_member(of_output, "reasoning_tokens")),
+        .input = ah_reading_count(input),
+        .cached_read = ah_reading_count(ah_json_member(of_input, "cached_tokens")),
+        .cached_write = ah_reading_count(ah_json_member(of_input, "cache_write_tokens")),
+        .output = ah_reading_count(output),
+        .reasoning = ah_reading_count(ah_json_member(of_output, "reasoning_tokens")),
         .known = true,
     };
 }
@@ -193,12 +40,6 @@ static ah_stop stop_of(ah_slice reason)
     return AH_STOP_END;
 }
 
-/* A string with something in it. */
-static bool says(ah_slice value)
-{
-    return ah_json_kind_of(value) == AH_JSON_STRING && value.n > 2;
-}
-
 static ah_status read_arguments(ah_draft_call *c, ah_slice arguments, ah_err *err)
 {
     ah_json_kind kind = ah_json_kind_of(arguments);
@@ -214,9 +55,9 @@ static ah_status read_arguments(ah_draft_call *c, ah_slice arguments, ah_err *er
  * none of their calls, some give all of a message the same number. */
 static bool begins_another(const ah_draft_call *c, ah_slice id, ah_slice name, bool numbered)
 {
-    if (!says(name) || !c->name.len)
+    if (!ah_reading_says(name) || !c->name.len)
         return false;
-    if (!says(id))
+    if (!ah_reading_says(id))
         return !numbered;
     return c->id.len && !memchr(id.p, '\\', id.n) &&
            !ah_slice_eq(ah_json_inside(id), ah_buf_slice(&c->id));
@@ -240,7 +81,7 @@ static ah_status find_call(ah_assembly *msg, const received_call *came, ah_draft
     return st;
 }
 
-static ah_status read_call(reader *r, ah_json_reader *it, ah_err *err)
+static ah_status read_call(ah_reading *r, ah_json_reader *it, ah_err *err)
 {
     received_call came;
     ah_slice function;
@@ -255,19 +96,19 @@ static ah_status read_call(reader *r, ah_json_reader *it, ah_err *err)
         st = find_call(r->base.msg, &came, &c, err);
     else /* each is whole, whatever number it bears */
         st = ah_assembly_add_call(r->base.msg, (int64_t)r->base.msg->n, &c, err);
-    if (st == AH_OK && says(came.id))
+    if (st == AH_OK && ah_reading_says(came.id))
         st = ah_assembly_call_id(c, ah_json_inside(came.id), err);
-    if (st == AH_OK && says(came.name))
+    if (st == AH_OK && ah_reading_says(came.name))
         st = ah_assembly_call_name(c, ah_json_inside(came.name), err);
     return st == AH_OK ? read_arguments(c, came.arguments, err) : st;
 }
 
 /* Reads an object whose bracket was just read, to its end. */
-typedef ah_status (*read_fn)(reader *r, ah_json_reader *it, ah_err *err);
+typedef ah_status (*read_fn)(ah_reading *r, ah_json_reader *it, ah_err *err);
 
 /* Reads the objects of the array whose bracket was just read, in place: long answers are
  * passed over as seldom as can be. Anything else in it means nothing to us. */
-static ah_status read_each(reader *r, ah_json_reader *it, read_fn read, ah_err *err)
+static ah_status read_each(ah_reading *r, ah_json_reader *it, read_fn read, ah_err *err)
 {
     ah_json_token t = ah_json_next(it);
     ah_status st = AH_OK;
@@ -281,7 +122,7 @@ static ah_status read_each(reader *r, ah_json_reader *it, read_fn read, ah_err *
 }
 
 /* Some servers send a list of parts where OpenAI sends a string. */
-static ah_status read_part(reader *r, ah_json_reader *it, ah_err *err)
+static ah_status read_part(ah_reading *r, ah_json_reader *it, ah_err *err)
 {
     ah_slice text;
     const ah_json_wanted want[] = {{"text", &text}};
@@ -293,7 +134,7 @@ static ah_status read_part(reader *r, ah_json_reader *it, ah_err *err)
 }
 
 /* A delta of a stream or the message of a whole answer: the same members. */
-static ah_status read_message(reader *r, ah_slice message, ah_err *err)
+static ah_status read_message(ah_reading *r, ah_slice message, ah_err *err)
 {
     ah_json_reader it = ah_json_read(message);
     ah_json_token key = ah_json_next(&it);
@@ -319,7 +160,7 @@ static ah_status read_message(reader *r, ah_slice message, ah_err *err)
 }
 
 /* One of possibly several choices: only the first answer (index 0) is ours. */
-static ah_status read_choice(reader *r, ah_json_reader *it, ah_err *err)
+static ah_status read_choice(ah_reading *r, ah_json_reader *it, ah_err *err)
 {
     ah_slice reason, message, number;
     const ah_json_wanted want[] = {
@@ -330,21 +171,21 @@ static ah_status read_choice(reader *r, ah_json_reader *it, ah_err *err)
     ah_json_rest_members(it, want, 3);
     if (ah_json_number(number, &index) && index.d != 0)
         return AH_OK;
-    r->chosen = true;
+    r->begun = true;
     st = read_message(r, message, err);
-    if (says(reason)) {
-        r->base.msg->stop = stop_of(reason);
+    if (ah_reading_says(reason)) {
+        ah_assembly_stop(r->base.msg, stop_of(reason), reason);
         r->finished = true;
     }
     return st;
 }
 
 /* What stands beside the choices. */
-static ah_status read_member(reader *r, ah_json_token key, ah_json_kind kind, ah_slice value,
+static ah_status read_member(ah_reading *r, ah_json_token key, ah_json_kind kind, ah_slice value,
                              ah_err *err)
 {
     if (kind != AH_JSON_NULL && ah_json_token_is(key, "error"))
-        return provider_error(r, value, err);
+        return ah_reading_error(r, value, err);
     if (kind != AH_JSON_OBJECT)
         return AH_OK;
     if (ah_json_token_is(key, "x_groq"))
@@ -356,14 +197,12 @@ static ah_status read_member(reader *r, ah_json_token key, ah_json_kind kind, ah
     return AH_OK;
 }
 
-static ah_status read_document(reader *r, ah_slice doc, ah_err *err)
+static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
 {
     ah_json_reader it = ah_json_read(doc);
     ah_json_token key = ah_json_next(&it);
     ah_status st = AH_OK;
 
-    if (key.kind != AH_JSON_OBJECT)
-        return bad_response(r, err, "expected a JSON object as answer");
     for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it)) {
         ah_json_token t = ah_json_next(&it);
 
@@ -375,105 +214,15 @@ static ah_status read_document(reader *r, ah_slice doc, ah_err *err)
     return st;
 }
 
-static ah_status check(reader *r, ah_slice text, const char *what, ah_err *err)
+static const ah_dialect dialect = {
+    .name = "openai",
+    .key_hint = "; check api_key or OPENAI_API_KEY",
+    .no_answer = "the answer holds no choices",
+    .size = sizeof(ah_reading),
+    .document = read_document,
+};
+
+ah_status ah_openai_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
 {
-    ah_status st = ah_json_check_err(r->base.adapter->mem, text, what, err);
-
-    if (st == AH_OK || st == AH_NOMEM)
-        return st;
-    if (ah_secrets_in(r->base.msg->secrets, text)) /* what is quoted of it might be half a key */
-        ah_err_set(err, AH_PROVIDER, "%s is not JSON (not quoted: a key is in it)", what);
-    err->status = AH_PROVIDER;
-    ah_reader_judge(&r->base, err, false);
-    return AH_PROVIDER;
-}
-
-static ah_status on_event(void *ud, ah_slice event, ah_slice data, ah_err *err)
-{
-    reader *r = ud;
-    ah_status st;
-
-    (void)event;
-    r->done = r->done || begins(data, "[DONE]");
-    r->finished = r->finished || r->done;
-    if (r->done || data.n == 0)
-        return AH_OK;
-    st = check(r, data, "openai: an event of the stream", err);
-    return st == AH_OK ? read_document(r, data, err) : st;
-}
-
-ah_status ah_openai_feed(ah_reader *base, ah_slice bytes, ah_err *err)
-{
-    reader *r = (reader *)base;
-    ah_status st;
-
-    if (r->events) {
-        st = ah_sse_feed(&r->sse, bytes, on_event, r, err);
-        if (st != AH_OK && st != AH_NOMEM)
-            err->phase = AH_PHASE_RESPONSE;
-        if (r->finished && r->chosen)
-            base->linger_ms = r->done ? LINGER_DONE_MS : LINGER_MS;
-        return st;
-    }
-    if (base->status >= 300 && bytes.n > r->body.max - r->body.len)
-        bytes.n = r->body.max - r->body.len; /* the beginning of an error page is enough */
-    ah_buf_put(&r->body, bytes);
-    if (ah_buf_ok(&r->body))
-        return AH_OK;
-    st = ah_buf_error(&r->body, "openai: the answer", err);
-    if (st != AH_NOMEM)
-        st = err->status = AH_PROVIDER;
-    return st;
-}
-
-static ah_status no_choices(reader *r, ah_err *err)
-{
-    return bad_response(r, err, "the answer holds no choices");
-}
-
-static ah_status end_events(reader *r, ah_err *err)
-{
-    ah_status st = ah_sse_end(&r->sse, on_event, r, err);
-
-    if (st == AH_OK && r->finished && !r->chosen)
-        return no_choices(r, err);
-    if (st != AH_OK || r->finished)
-        return st;
-    ah_err_set(err, AH_HTTP, "openai: the stream ended before the answer was complete");
-    ah_reader_judge(&r->base, err, false);
-    return AH_HTTP;
-}
-
-static ah_status end_error(reader *r, ah_err *err)
-{
-    ah_slice body = ah_buf_slice(&r->body), error = {NULL, 0};
-
-    if (ah_json_check(r->base.adapter->mem, body, AH_JSON_MAX_DEPTH, NULL) == AH_OK) {
-        error = ah_json_member(body, "error");
-        if (ah_json_kind_of(error) == AH_JSON_END || ah_json_kind_of(error) == AH_JSON_NULL)
-            error = body; /* Mistral, vLLM: the members stand alone */
-    }
-    return provider_error(r, error, err);
-}
-
-ah_status ah_openai_end(ah_reader *base, ah_err *err)
-{
-    reader *r = (reader *)base;
-    ah_status st;
-
-    if (r->events)
-        return end_events(r, err);
-    if (base->status >= 300 || base->status < 200)
-        return end_error(r, err);
-    if (!r->body.len)
-        return bad_response(r, err, "the answer is empty");
-    if (r->body.data[0] == '<') {
-        bad_response(r, err, "the answer is a web page, no JSON; check base_url");
-        err->retryable = false;
-        return AH_PROVIDER;
-    }
-    st = check(r, ah_buf_slice(&r->body), "openai: the answer", err);
-    if (st == AH_OK)
-        st = read_document(r, ah_buf_slice(&r->body), err);
-    return st == AH_OK && !r->chosen ? no_choices(r, err) : st;
+    return ah_reading_open(&dialect, a, msg, out, err);
 }

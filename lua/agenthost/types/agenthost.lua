@@ -28,6 +28,15 @@ local ah = {}
 ---| "warning"
 ---| "done"
 
+---@alias ah.ToolChangeMode how tools that come in mid-conversation reach the model
+---| "reference"
+---| "inline"
+---| "additional_tools"
+---| "search_pair"
+---| "append"
+---| "dispatcher"
+---| "restart"
+
 ---@class ah.Event each has type, run and time; the rest is in docs/events.md
 ---@field type ah.EventType
 ---@field run integer
@@ -43,6 +52,8 @@ local ah = {}
 ---@field seed? integer
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string }
 ---@field reasoning? string effort, such as "low"
+---@field cache? "5m"|"1h"|"off" of anthropic
+---@field cache_key? string of openai
 
 ---@class ah.HttpLimits seconds and bytes
 ---@field connect_timeout? number
@@ -70,6 +81,7 @@ local ah = {}
 ---@field options? ah.Options
 ---@field base_url? string
 ---@field api_key? string
+---@field tool_change_mode? ah.ToolChangeMode the model's own when absent
 ---@field stream? boolean
 ---@field http? ah.HttpLimits
 ---@field on? fun(event: ah.Event)|table<ah.EventType, fun(event: ah.Event)>
@@ -155,7 +167,7 @@ function ah.agent(config) end
 ---@field provider string
 ---@field model string
 ---@field supports_dynamic_tools boolean
----@field tool_change_mode string
+---@field tool_change_mode ah.ToolChangeMode
 ---@field native_output boolean
 
 ---What the adapter of a model can do.
