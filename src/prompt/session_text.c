@@ -110,6 +110,10 @@ static ah_status read_slices(const ah_session *s, ah_slice slices, ah_edit *edit
 
         ah_buf_reset(&name, 0);
         ah_json_unescape(t.raw, &name);
+        if (!ah_buf_ok(&name)) {
+            st = ah_err_nomem(err);
+            break;
+        }
         id = ah_session_find(s, ah_buf_slice(&name));
         if (id < 0 || !ah_session_has_slice(s, id)) {
             st = wrong(err, "this session has no slice ", ah_buf_slice(&name));
