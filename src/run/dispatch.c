@@ -224,31 +224,42 @@ bool ah_call_prepare(ah_call *c, const ah_registry *registry, int64_t now, int64
 
 /* -- 8: the outcome as an answer ---------------------------------------------------------- */
 
+static void refuse_result(ah_call *c, const ah_faults *faults)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, c->overlay.mem, MAX_SAY);
+    ah_buf_fmt(&b, "Tool '%s' execution failed: its result does not match its schema: ",
+               c->tool->name->data);
+    ah_faults_print(faults, &b);
+    answer(c, false, &b);
+    ah_buf_clear(&b);
+}
+
 /* Does the value keep the tool's promise? Else the call has failed. `full` gets the value as
  * its schema has it. */
 static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
 {
     static const ah_check_options options = {.extra = AH_EXTRA_SCHEMA, .empty_lists = true};
     ah_faults faults;
-    ah_buf b;
-    bool ok;
+    ah_status st;
 
     if (!c->tool->result || (!value.p && c->tool->result_type)) /* a type's value may be none */
         return true;
     ah_faults_init(&faults, c->overlay.mem);
-    ok = ah_schema_check_with(c->tool->result, value.p ? value : ah_slice_of("null"), &options, &faults,
-                              full) == AH_OK &&
-         faults.n == 0;
-    if (!ok) {
-        ah_buf_init(&b, c->overlay.mem, MAX_SAY);
-        ah_buf_fmt(&b, "Tool '%s' execution failed: its result does not match its schema: ",
-                   c->tool->name->data);
-        ah_faults_print(&faults, &b);
-        answer(c, false, &b);
-        ah_buf_clear(&b);
-    }
+    st = ah_schema_check_with(c->tool->result, value.p ? value : ah_slice_of("null"), &options, &faults,
+                              full);
+    if (st == AH_BUDGET)
+        ah_call_refuse(c,
+                       "Tool '%s' execution failed: its result with its defaults is larger than "
+                       "256 MiB or deeper than 512 levels",
+                       c->tool->name->data);
+    else if (st != AH_OK)
+        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    else if (faults.n)
+        refuse_result(c, &faults);
     ah_faults_clear(&faults);
-    return ok;
+    return c->state != AH_CALL_ANSWERED;
 }
 
 /* A string as it is, anything else as JSON; after the author's message, if there is one. */
