@@ -156,13 +156,17 @@ typedef struct ah_config {
     size_t max_memory;  /* bytes of Lua values; 0: no limit. Over it: AH_NOMEM */
     size_t max_events;  /* kept for ah_next_event; 0: 4096. Their bytes: 16 MiB */
     ah_watcher watcher; /* zero: nobody */
+    /* Paths, copied; at most one of them. HTTP exchanges are written to `record`, a line of JSON
+     * each, secrets taken out; or answers come from such a file, `replay`, without a network
+     * (docs/recording.md). A file that cannot be used fails the first request, with AH_USAGE. */
+    const char *record, *replay;
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */
 
 /* A host with its own Lua state, in which `require "agenthost"` works without any
  * installation. cfg may be NULL. On failure *out is untouched: AH_NOMEM, AH_USAGE where
- * cfg->size is of no version known here, or AH_INTERNAL where the system gives no event loop. */
+ * cfg->size is of no version known here or both record and replay are given, or AH_INTERNAL where the system gives no event loop. */
 AH_API ah_status ah_open(const ah_config *cfg, ah_host **out);
 /* NULL is fine. Runs still at work are cancelled and settled, agents closed, and tools of the
  * program get their last `cancel` and `release`; nothing of the host may be used from then on.

@@ -73,8 +73,8 @@ after_each(command.tidy)
 describe("the table of options", function()
   it("is read whole by this spec", function()
     assert.same({ "", "tools", "check", "config", "completion" }, COMMANDS)
-    assert.equal(12, #OPTIONS)
-    assert.equal("auto always never", OPTIONS[7].words)
+    assert.equal(14, #OPTIONS)
+    assert.equal("auto always never", OPTIONS[9].words)
   end)
 
   it("is what --help of each command shows, values included", function()
@@ -130,7 +130,7 @@ describe("the man page", function()
 
   it("has the variables, exit codes and examples of --help", function()
     local help = agenthost("--help").out
-    assert.same(set(section(help, "Environment:", "Exit"), "  ([%u_]+)  "),
+    assert.same(set(section(help, "Environment:", "Exit"), "  ([%u_]+)%f[ ,]", ", ([%u_]+)  "),
       set("\n" .. man("ENVIRONMENT"), "\n%*([%u_]+)%*\n"))
     assert.same(set(section(help, "Exit codes:", "Examples:"), "%f[%d](%d+)%f[ ,]"),
       set(man("EXIT STATUS"), "%*(%d+)%*"))

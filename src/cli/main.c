@@ -203,7 +203,9 @@ static ah_status open_host(session *s, ah_host **out)
                      .log_ud = &s->terminal,
                      .log_level = s->level,
                      .model = s->options.command == AH_COMMAND_RUN ? s->options.model : NULL,
-                     .watcher = watcher_of(s)};
+                     .watcher = watcher_of(s),
+                     .record = s->options.record,
+                     .replay = s->options.replay};
 
     return ah_open(&cfg, out);
 }
@@ -283,6 +285,8 @@ static int run(session *s)
         return cannot_take(s);
     if (!o->eval && (code = ah_unreadable(o->script)))
         return cannot_open(s, o->script, code);
+    if (o->replay && (code = ah_unreadable(o->replay)))
+        return cannot_open(s, o->replay, code);
     if ((st = open_host(s, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);

@@ -59,6 +59,10 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
                         "print one JSON object: reply or error, tools, faults"},
     [AH_OPTION_JSONL] = {0, "jsonl", NULL, NULL, RUN,
                          "print each event as a line of JSON, as it happens"},
+    [AH_OPTION_RECORD] = {0, "record", "FILE", NULL, RUN,
+                          "keep what providers are sent and answer, without keys"},
+    [AH_OPTION_REPLAY] = {0, "replay", "FILE", NULL, RUN,
+                          "take the answers from such a file: no network, no key"},
     [AH_OPTION_SHOW] = {0, "show", NULL, NULL, CONFIG, "show the settings (as without it)"},
     [AH_OPTION_COLOR] = {0, "color", "WHEN", "auto always never", ALL,
                          "colour messages: auto, always or never"},
@@ -198,6 +202,12 @@ static void apply(ah_options *o, ah_option_id id, const char *value)
     case AH_OPTION_ENV_FILE:
         o->env_file = value;
         break;
+    case AH_OPTION_RECORD:
+        o->record = value;
+        break;
+    case AH_OPTION_REPLAY:
+        o->replay = value;
+        break;
     case AH_OPTION_COLOR:
         o->color = value;
         break;
@@ -245,7 +255,8 @@ static bool wants(ah_options *o, const ah_option_row *opt, const char *found)
 /* A second file or script must not be dropped in silence; of other values the last counts. */
 static bool once(ah_option_id id)
 {
-    return id == AH_OPTION_EVAL || id == AH_OPTION_ENV_FILE;
+    return id == AH_OPTION_EVAL || id == AH_OPTION_ENV_FILE || id == AH_OPTION_RECORD ||
+           id == AH_OPTION_REPLAY;
 }
 
 static bool set(ah_options *o, words *w, ah_option_id id, const char *value)
@@ -340,6 +351,8 @@ static bool check(ah_options *o)
                         ah_command_table[o->command].name);
     if (ah_options_given(o, AH_OPTION_JSON) && ah_options_given(o, AH_OPTION_JSONL))
         return fail(o, "--json and --jsonl: give one of them");
+    if (o->record && o->replay)
+        return fail(o, "--record and --replay: give one of them");
     if (ah_options_given(o, AH_OPTION_VERSION))
         return true;
     return check_operand(o);

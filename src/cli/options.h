@@ -31,6 +31,8 @@ typedef enum ah_option_id {
     AH_OPTION_ENV_FILE,
     AH_OPTION_JSON,
     AH_OPTION_JSONL,
+    AH_OPTION_RECORD,
+    AH_OPTION_REPLAY,
     AH_OPTION_SHOW,
     AH_OPTION_COLOR,
     AH_OPTION_QUIET,
@@ -67,6 +69,8 @@ typedef struct ah_options {
     const char *model;    /* NULL: the script decides */
     const char *eval;     /* a script's text, in place of a script */
     const char *env_file; /* NULL: none */
+    const char *record;   /* HTTP exchanges go there; NULL: nowhere */
+    const char *replay;   /* and come from there; NULL: from the network */
     const char *color;    /* "auto", "always", "never"; NULL: not said */
     const char *script;   /* a path or "-"; for `completion` the shell; NULL where none is needed */
     int argc;             /* what stands behind the script belongs to it */

@@ -239,10 +239,15 @@ static int adapter_tostring(lua_State *L)
 
 /* -- from a name to an adapter ---------------------------------------------------------------- */
 
+/* A replay asks nobody: it needs no key. */
 static const char *environment(void *ud, const char *name)
 {
-    (void)ud;
-    return getenv(name);
+    const ah_lua *h = ud;
+    const char *value = getenv(name), *key = strstr(name, "_KEY");
+
+    if (h->host->replay && key && !key[4] && (!value || !*value))
+        return "replayed";
+    return value;
 }
 
 /* demo/NAME: require("agenthost.demo")(NAME) gives an adapter object. */
@@ -293,6 +298,7 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
     if (ah_slice_is((ah_slice){s.p, (size_t)(slash - s.p)}, "demo"))
         return open_demo(L, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, out, err);
     o->getenv = environment;
+    o->ud = ah_lua_of(L);
     return ah_provider_open((ah_slice){s.p, (size_t)(slash - s.p)},
                             (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
 }

@@ -159,7 +159,7 @@ static bool read_config(const ah_config *cfg, ah_config *out)
     if (!known_size(cfg))
         return false;
     memcpy(out, cfg, cfg->size);
-    return true;
+    return !out->record || !out->replay;
 }
 
 typedef struct opening {

@@ -8,8 +8,8 @@
 #ifndef AH_WIRE_HTTP_H
 #define AH_WIRE_HTTP_H
 
-#include "base/buf.h"
 #include "base/loop.h"
+#include "base/secret.h"
 
 typedef struct ah_http ah_http;         /* one a host; made on first use */
 typedef struct ah_transfer ah_transfer; /* one request and its response */
@@ -44,6 +44,14 @@ typedef void (*ah_http_news_fn)(void *ud, ah_transfer *t);
 /* transport: copied, its ud is the host it is called with; NULL, or without `start`: libcurl. */
 ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_transport *transport, ah_http **out,
                       ah_err *err);
+/* One whose answers come from a recording: no curl, no network. AH_USAGE where the file is none. */
+ah_status ah_http_new_replay(const ah_mem *mem, ah_loop *loop, const char *path, ah_http **out,
+                             ah_err *err);
+/* From now on each exchange becomes a line of the file (made anew), secrets taken out. */
+ah_status ah_http_record(ah_http *http, const char *path, const ah_secrets *secrets, ah_err *err);
+/* How many recorded exchanges were not asked for; of the first of them: file and line. 0 for all
+ * but replays. */
+size_t ah_http_unused(const ah_http *http, const char **path, size_t *line);
 void ah_http_free(ah_http *http); /* all transfers must have been freed */
 
 /* What a transport feeds (ah_transport_head and so on); an id that is over changes nothing. */

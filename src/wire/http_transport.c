@@ -97,6 +97,8 @@ ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_ne
     t->ud = ud;
     st = ah_request_check(t, req, err);
     if (st == AH_OK)
+        st = ah_record_begin(t, req, err);
+    if (st == AH_OK)
         st = begin(t, req, err);
     if (st == AH_OK)
         *out = t;
