@@ -16,7 +16,13 @@ local real = { run = ah.run, agent = ah.agent, tool = ah.tool, exit = os.exit }
 local STOP = setmetatable({}, { __tostring = function() return "stopped by agenthost check" end })
 
 -- What providers refuse, by what they document and answer; characters and items.
-local LIMITS = { openai = { tools = 128, description = 1024, stop = 4 } }
+local LIMITS = {
+  openai = { tools = 128, description = 1024, stop = 4 },
+  azure = { tools = 128, description = 1024, stop = 4 },
+  gemini = { tools = 128, stop = 5 },
+  groq = { tools = 128, stop = 4 },
+  xai = { tools = 128, stop = 4 },
+}
 
 -- Fields whose members are tried one by one when the whole is refused.
 local MEMBERS = { params = true, tools = true, options = true, http = true, on = true }
@@ -266,7 +272,7 @@ local function check_limits(one)
     return
   end
   local function over(n, limit, what)
-    if n > limit then
+    if limit and n > limit then
       fault(("%s takes %d %s at most, found %d"):format(provider, limit, what, n), one.at)
     end
   end

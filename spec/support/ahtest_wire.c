@@ -87,7 +87,7 @@ static probe *push_probe(lua_State *L)
 {
     probe *p = (luaL_checktype(L, 1, LUA_TTABLE), lua_newuserdatauv(L, sizeof *p, 0)); /* -- probe */
     ah_provider_options o = {.mem = &ah_mem_libc, .secrets = &p->secrets};
-    ah_slice model = text_option(L, "model");
+    ah_slice provider = text_option(L, "provider"), model = text_option(L, "model");
     ah_err err;
 
     *p = (probe){.secrets.mem = &ah_mem_libc, .L = L};
@@ -102,7 +102,9 @@ static probe *push_probe(lua_State *L)
     o.stream = flag(L, "stream");
     if (!model.p)
         model = ah_slice_of("test");
-    if (ah_provider_open(ah_slice_of("openai"), model, &o, &p->adapter, &err) != AH_OK)
+    if (!provider.p)
+        provider = ah_slice_of("openai");
+    if (ah_provider_open(provider, model, &o, &p->adapter, &err) != AH_OK)
         luaL_error(L, "%s", err.message);
     if (!(p->transcript = ah_transcript_new(&ah_mem_libc)))
         luaL_error(L, "not enough memory");

@@ -111,7 +111,8 @@ typedef struct ah_provider_options {
 /* AH_USAGE for an unknown provider (with the known ones), AH_PROVIDER where the key is missing. */
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
                            ah_adapter **out, ah_err *err);
-ah_status ah_openai_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
+ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
+ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 
 /* The adapter whose wire is our own form: the request is the transcript's entries as
  * one JSON object, the response a line of JSON a piece (see scripted.c). Its answers

@@ -1,8 +1,15 @@
 #include "wire/assemble.h"
 
+#include "wire/dialect.h"
 #include "wire/dispatcher.h"
 
-enum { MAX_ID = 64, MAX_RECEIVED_ID = 64 << 10, MAX_CALL_NAME = 256, MAX_MESSAGE = 256 << 20 };
+enum {
+    MAX_ID = 64,
+    MAX_RECEIVED_ID = 64 << 10,
+    MAX_CALL_NAME = 256,
+    MAX_WORD = 256,
+    MAX_MESSAGE = 256 << 20
+};
 
 const char *ah_stop_name(ah_stop stop)
 {
@@ -36,6 +43,8 @@ void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secre
     *a = (ah_assembly){.mem = mem, .secrets = secrets, .delta = delta, .ud = ud};
     ah_buf_init(&a->text, mem, AH_MAX_TEXT);
     ah_buf_init(&a->refusal, mem, AH_MAX_TEXT);
+    ah_buf_init(&a->opaque, mem, AH_MAX_TEXT);
+    ah_buf_init(&a->said, mem, MAX_WORD);
 }
 
 void ah_assembly_clear(ah_assembly *a)
@@ -49,6 +58,8 @@ void ah_assembly_clear(ah_assembly *a)
         ah_free(a->mem, a->call);
     ah_buf_clear(&a->text);
     ah_buf_clear(&a->refusal);
+    ah_buf_clear(&a->opaque);
+    ah_buf_clear(&a->said);
     *a = (ah_assembly){.mem = a->mem};
 }
 
@@ -96,6 +107,20 @@ ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err)
 {
     a->pieces += raw.n > 0;
     return append(&a->refusal, raw, "refusal", err);
+}
+
+ah_status ah_assembly_opaque(ah_assembly *a, ah_slice json, ah_err *err)
+{
+    ah_buf_reset(&a->opaque, 0);
+    ah_buf_put(&a->opaque, json);
+    return check(&a->opaque, "reasoning", err);
+}
+
+ah_status ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice raw, ah_err *err)
+{
+    a->stop = stop;
+    ah_buf_reset(&a->said, 0);
+    return append(&a->said, raw, "reason to stop", err);
 }
 
 ah_status ah_assembly_add_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err)
@@ -194,6 +219,7 @@ static void put_calls(ah_assembly *a, const ah_transcript *t, ah_buf *b)
 
         if (a->dispatched)
             ah_dispatcher_unwrap(a->mem, &c->name, &c->arguments);
+        ah_dialect_unwrap(a->mem, &c->arguments);
         clean(a->secrets, &c->id);
         sound_id(a, i, t);
         clean(a->secrets, &c->arguments);
@@ -214,12 +240,21 @@ static void put_calls(ah_assembly *a, const ah_transcript *t, ah_buf *b)
 
 static void put_origin(const ah_origin *o, ah_buf *b)
 {
-    ah_buf_str(b, ",\"origin\":{\"adapter\":");
+    ah_buf_str(b, "\"origin\":{\"adapter\":");
     ah_json_put_string(b, o->adapter);
     ah_buf_str(b, ",\"model\":");
     ah_json_put_string(b, o->model);
     ah_buf_str(b, ",\"endpoint\":");
     ah_json_put_string(b, o->endpoint);
+    ah_buf_char(b, '}');
+}
+
+static void put_opaque(const ah_assembly *a, const ah_origin *origin, ah_buf *b)
+{
+    ah_buf_str(b, "{\"type\":\"opaque\",");
+    put_origin(origin, b);
+    ah_buf_str(b, ",\"data\":");
+    ah_buf_put(b, ah_buf_slice(&a->opaque));
     ah_buf_char(b, '}');
 }
 
@@ -241,10 +276,14 @@ ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_ori
 
     show(a, true);
     clean(a->secrets, &a->refusal);
+    clean(a->secrets, &a->opaque);
+    clean(a->secrets, &a->said);
     a->stop = final_stop(a);
     ah_buf_init(&b, a->mem, MAX_MESSAGE);
     ah_buf_room(&b, 256);
     ah_buf_str(&b, "{\"type\":\"assistant\",\"content\":[");
+    if (a->opaque.len)
+        put_opaque(a, origin, &b);
     if (ah_buf_ok(&b) && a->text.len)
         put_part(&b, "text", ah_buf_slice(&a->text));
     if (ah_buf_ok(&b) && a->refusal.len)
@@ -252,6 +291,11 @@ ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_ori
     ah_buf_char(&b, ']');
     put_calls(a, t, &b);
     ah_buf_fmt(&b, ",\"stop\":\"%s\"", ah_stop_name(a->stop));
+    if (a->said.len) {
+        ah_buf_str(&b, ",\"provider_stop\":");
+        ah_json_put_string(&b, ah_buf_slice(&a->said));
+    }
+    ah_buf_char(&b, ',');
     put_origin(origin, &b);
     ah_buf_str(&b, ",\"usage\":");
     ah_usage_print(&a->usage, &b);

@@ -39,7 +39,9 @@ typedef struct ah_assembly {
     void (*delta)(void *ud, ah_slice text); /* new text to show, or NULL */
     void *ud;
     ah_buf text, refusal;
-    size_t shown; /* bytes of text already given to delta */
+    size_t shown;  /* bytes of text already given to delta */
+    ah_buf opaque; /* what its origin wants back as it was: a JSON value, or empty */
+    ah_buf said;   /* the provider's own word for why it stopped, or empty */
     ah_draft_call *call;
     size_t n, cap;
     ah_stop stop;
@@ -62,6 +64,11 @@ void ah_assembly_clear(ah_assembly *a);
  * quotes). Failures are AH_NOMEM, or AH_PROVIDER when a limit above is passed. */
 ah_status ah_assembly_text(ah_assembly *a, ah_slice raw, ah_err *err);
 ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err);
+/* What the message holds that only its origin can read (thoughts, signatures): checked JSON, kept
+ * byte by byte (a key in it is taken out). The last one given counts. */
+ah_status ah_assembly_opaque(ah_assembly *a, ah_slice json, ah_err *err);
+/* Why it stopped, and the provider's word for it (`raw`). The last one given counts. */
+ah_status ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice raw, ah_err *err);
 /* The latest call of that index, made when there is none yet. */
 ah_status ah_assembly_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err);
 /* One more call, be there one of that index or not. */

@@ -264,6 +264,36 @@ bool ah_lowered_has_tools(const ah_lowered *w)
     return ah_lowered_tool(w, &at, &kind, &entry).p != NULL;
 }
 
+/* The value of `member` of the first part that has one, is of that type (NULL: any) and whose
+ * origin is the adapter's (NULL: any). */
+static ah_slice find_part(ah_slice content, const char *type, const ah_adapter *a, const char *member)
+{
+    ah_json_reader r = ah_json_read(content);
+    ah_json_token t = ah_json_next(&r);
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice part = ah_json_skip(&r, t), v = ah_json_member(part, member);
+
+        if (!v.p || (type && !ah_json_string_is(ah_json_member(part, "type"), type)))
+            continue;
+        if (!a || (ah_json_string_is(ah_json_path(part, "origin.adapter"), a->provider->data) &&
+                   ah_json_string_is(ah_json_path(part, "origin.model"), a->model->data) &&
+                   ah_json_string_is(ah_json_path(part, "origin.endpoint"), a->endpoint->data)))
+            return v;
+    }
+    return (ah_slice){NULL, 0};
+}
+
+ah_slice ah_opaque_of(const ah_adapter *a, ah_slice assistant)
+{
+    return find_part(ah_json_member(assistant, "content"), "opaque", a, "data");
+}
+
+bool ah_content_says(ah_slice content)
+{
+    return find_part(content, NULL, NULL, "text").p != NULL;
+}
+
 size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3])
 {
     ah_slice body = ah_buf_slice(&w->body);

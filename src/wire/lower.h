@@ -71,6 +71,12 @@ size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3]);
 ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind, size_t *entry);
 bool ah_lowered_has_tools(const ah_lowered *w);
 
+/* For adapters: of an assistant entry, what this origin gave to be sent back as it was (the `data`
+ * of its opaque part), .p NULL where there is none or it is another's. */
+ah_slice ah_opaque_of(const ah_adapter *a, ah_slice assistant);
+/* Has a list of parts any text? */
+bool ah_content_says(ah_slice content);
+
 /* For adapters, while `head` or `entry` runs: what is written between begin and end
  * is a segment. */
 size_t ah_segment_begin(const ah_buf *b);

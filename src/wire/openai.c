@@ -1,19 +1,30 @@
 /* OpenAI Chat Completions, and every server that speaks it: the requests, from the
  * transcript (POST {base}/chat/completions), and the adapter itself. What comes back is
  * read in openai_read.c. */
-#include "wire/lower.h"
+#include "wire/dialect.h"
 #include "wire/openai_read.h"
 
-enum { MAX_WIRE_NAME = 64 };
-
-static const char OFFICIAL[] = "https://api.openai.com/v1";
+enum { SHORT_ID = 9 };
 
 typedef struct openai {
-    ah_adapter base;
+    ah_openai base;
     const ah_secret *key; /* NULL: none sent */
-    ah_text *organization, *project;
+    ah_text *organization, *project, *api_version, *site, *app;
     ah_http_limits limits;
 } openai;
+
+static bool is(const ah_adapter *a, unsigned quirk)
+{
+    return (((const ah_openai *)a)->server->quirks & quirk) != 0;
+}
+
+/* Is it asked where it lives, not through another server that speaks as it does? */
+static bool official(const ah_adapter *a)
+{
+    const char *own = ((const ah_openai *)a)->server->at.url;
+
+    return !own || ah_slice_is(ah_text_slice(a->endpoint), own);
+}
 
 /* -- lowering ---------------------------------------------------------------- */
 
@@ -25,7 +36,7 @@ static void put_option(ah_buf *b, ah_slice options, const char *ours, const char
         ah_buf_fmt(b, ",\"%s\":%.*s", theirs, AH_FMT(v));
 }
 
-static void put_tool_choice(ah_buf *b, ah_slice options)
+static void put_tool_choice(const ah_adapter *a, ah_buf *b, ah_slice options)
 {
     ah_slice v = ah_json_member(options, "tool_choice");
     ah_slice name = ah_json_member(v, "name");
@@ -33,24 +44,54 @@ static void put_tool_choice(ah_buf *b, ah_slice options)
     if (name.p)
         ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":%.*s}}",
                    AH_FMT(name));
+    else if (is(a, AH_SERVER_ANY) && ah_json_string_is(v, "required"))
+        ah_buf_str(b, ",\"tool_choice\":\"any\"");
     else if (v.p)
         ah_buf_fmt(b, ",\"tool_choice\":%.*s", AH_FMT(v));
+}
+
+static void put_reasoning(const ah_adapter *a, ah_buf *b, ah_slice options)
+{
+    ah_slice effort = ah_json_member(options, "reasoning");
+
+    if (effort.p && is(a, AH_SERVER_REASONING_OBJECT))
+        ah_buf_fmt(b, ",\"reasoning\":{\"effort\":%.*s}", AH_FMT(effort));
+    else
+        put_option(b, options, "reasoning", "reasoning_effort");
 }
 
 static void put_options(const ah_adapter *a, ah_lowered *w)
 {
     ah_slice options = ah_json_member(w->settings, "options");
-    bool official = ah_slice_is(ah_text_slice(a->endpoint), OFFICIAL);
+    bool completion = is(a, AH_SERVER_COMPLETION_TOKENS) && official(a);
     ah_buf *b = &w->head;
 
-    put_option(b, options, "max_tokens", official ? "max_completion_tokens" : "max_tokens");
-    put_option(b, options, "reasoning", "reasoning_effort");
+    put_option(b, options, "max_tokens", completion ? "max_completion_tokens" : "max_tokens");
+    put_reasoning(a, b, options);
     put_option(b, options, "seed", "seed");
     put_option(b, options, "stop", "stop");
     put_option(b, options, "temperature", "temperature");
     put_option(b, options, "top_p", "top_p");
     if (ah_lowered_has_tools(w)) /* tool_choice without tools is refused */
-        put_tool_choice(b, options);
+        put_tool_choice(a, b, options);
+}
+
+/* The tool as it is, or with its parameters wrapped. */
+static void put_function(ah_buf *b, ah_slice spec)
+{
+    ah_slice name, description, parameters;
+    const ah_json_wanted want[] = {
+        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+
+    ah_json_members(spec, want, 3);
+    if (!ah_dialect_wraps(parameters)) {
+        ah_buf_put(b, spec);
+        return;
+    }
+    ah_buf_fmt(b, "{\"description\":%.*s,\"name\":%.*s,\"parameters\":", AH_FMT(description),
+               AH_FMT(name));
+    ah_dialect_put(AH_DIALECT_JSON_SCHEMA, parameters, b);
+    ah_buf_char(b, '}');
 }
 
 static void put_tools(ah_lowered *w)
@@ -66,7 +107,7 @@ static void put_tools(ah_lowered *w)
         ah_buf_str(b, n++ ? "," : ",\"tools\":[");
         start = ah_segment_begin(b);
         ah_buf_str(b, "{\"type\":\"function\",\"function\":");
-        ah_buf_put(b, spec);
+        put_function(b, spec);
         ah_buf_char(b, '}');
         ah_segment_end(w, kind, entry, b, start);
     }
@@ -83,7 +124,9 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_json_put_string(b, ah_text_slice(a->model));
     put_options(a, w);
     if (a->stream)
-        ah_buf_str(b, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+        ah_buf_str(b, ",\"stream\":true");
+    if (a->stream && is(a, AH_SERVER_STREAM_USAGE))
+        ah_buf_str(b, ",\"stream_options\":{\"include_usage\":true}");
     put_tools(w);
     ah_buf_str(b, ",\"messages\":[");
     if (!w->system.p)
@@ -111,68 +154,90 @@ static void put_content(ah_buf *b, ah_slice parts)
     ah_buf_char(b, '"');
 }
 
-/* A name the model made up may hold anything; the wire takes [A-Za-z0-9_-]{1,64}. */
-static void put_wire_name(ah_buf *b, ah_slice value)
+/* An id as the wire takes it: where only nine letters and digits fit, others give nine that
+ * follow from them alone, so that call and result agree. */
+static void put_id(const ah_adapter *a, ah_buf *b, ah_slice id)
 {
-    size_t n = value.n >= 2 ? value.n - 2 : 0;
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    bool fits = id.n == SHORT_ID + 2;
 
-    ah_buf_char(b, '"');
-    for (size_t i = 0; i < n && i < MAX_WIRE_NAME; i++) {
-        char c = value.p[i + 1];
-        bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    c == '_' || c == '-';
-
-        ah_buf_char(b, fits ? c : '_');
+    for (size_t i = 1; i + 1 < id.n; i++) {
+        fits = fits && memchr(digits, id.p[i], sizeof digits - 1);
+        hash = (hash ^ (unsigned char)id.p[i]) * 1099511628211u;
     }
-    ah_buf_str(b, n ? "\"" : "unnamed\"");
+    if (fits || !is(a, AH_SERVER_SHORT_IDS)) {
+        ah_buf_put(b, id);
+        return;
+    }
+    ah_buf_char(b, '"');
+    for (int i = 0; i < SHORT_ID; i++, hash /= 62)
+        ah_buf_char(b, digits[hash % 62]);
+    ah_buf_char(b, '"');
 }
 
-static void put_call(ah_buf *b, ah_slice call)
+/* The arguments are a string with JSON in it, sent as the model wrote it. */
+static void put_arguments(const ah_lowered *w, ah_buf *b, ah_slice name, ah_slice arguments)
+{
+    bool wrapped = ah_dialect_wrapped(w, name);
+
+    ah_buf_str(b, wrapped ? "\"{\\\"" AH_WRAPPED "\\\":" : "\"");
+    if (arguments.n <= 2)
+        ah_buf_str(b, "{}");
+    else
+        ah_buf_put(b, ah_json_inside(arguments));
+    ah_buf_str(b, wrapped ? "}\"" : "\"");
+}
+
+static void put_call(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice call)
 {
     ah_slice id, name, arguments;
     const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
 
     ah_json_members(call, want, 3);
     ah_buf_str(b, "{\"id\":");
-    ah_buf_put(b, id);
+    put_id(a, b, id);
     ah_buf_str(b, ",\"type\":\"function\",\"function\":{\"name\":");
-    put_wire_name(b, name);
+    ah_wire_name_put(b, name);
     ah_buf_str(b, ",\"arguments\":");
-    if (arguments.n <= 2)
-        ah_buf_str(b, "\"{}\"");
-    else
-        ah_buf_put(b, arguments);
+    put_arguments(w, b, name, arguments);
     ah_buf_str(b, "}}");
 }
 
-static void put_assistant(ah_buf *b, ah_slice json)
+static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
 {
     ah_slice calls = ah_json_member(json, "tool_calls"), content = ah_json_member(json, "content");
+    ah_slice thoughts = ah_opaque_of(a, json);
     ah_json_reader r = ah_json_read(calls);
     ah_json_token t = ah_json_next(&r);
     bool first = true;
 
     ah_buf_str(b, ",{\"role\":\"assistant\",\"content\":");
-    if (calls.p && content.n <= 2)
+    if (calls.p && !ah_content_says(content))
         ah_buf_str(b, "null");
     else
         put_content(b, content);
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r), first = false) {
         ah_buf_str(b, first ? ",\"tool_calls\":[" : ",");
-        put_call(b, ah_json_skip(&r, t));
+        put_call(a, w, b, ah_json_skip(&r, t));
     }
-    ah_buf_str(b, first ? "}" : "]}");
+    ah_buf_str(b, first ? "" : "]");
+    if (thoughts.n > 2) { /* members of the message */
+        ah_buf_char(b, ',');
+        ah_buf_add(b, thoughts.p + 1, thoughts.n - 2);
+    }
+    ah_buf_char(b, '}');
 }
 
 /* This wire has no error flag: a failure says so in its text. */
-static void put_result(ah_buf *b, ah_slice json)
+static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
 {
     ah_slice id, content, success;
     const ah_json_wanted want[] = {{"id", &id}, {"content", &content}, {"success", &success}};
 
     ah_json_members(json, want, 3);
     ah_buf_str(b, ",{\"role\":\"tool\",\"tool_call_id\":");
-    ah_buf_put(b, id);
+    put_id(a, b, id);
     ah_buf_str(b,
                ah_json_kind_of(success) == AH_JSON_FALSE ? ",\"content\":\"Error: " : ",\"content\":\"");
     if (content.n >= 2)
@@ -196,11 +261,10 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     ah_buf *b = &w->body;
     size_t at = ah_segment_begin(b);
 
-    (void)a;
     if (e->kind == AH_ENTRY_ASSISTANT)
-        put_assistant(b, json);
+        put_assistant(a, w, b, json);
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
-        put_result(b, json);
+        put_result(a, b, json);
     else if (e->kind == AH_ENTRY_USER)
         put_message(b, "user", ah_json_member(json, "content"));
     else
@@ -210,49 +274,44 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
 
 /* -- the request around the body ---------------------------------------------- */
 
-/* One header line at the end of scratch; its place, since scratch may still move. */
-static size_t put_header(ah_buf *scratch, const char *name, ah_slice value)
+/* Azure has OpenAI's paths below /openai/v1, and older ones by deployment and version. */
+static void put_url(const openai *o, ah_buf *b)
 {
-    ah_buf_str(scratch, name);
-    ah_buf_put(scratch, value);
-    return scratch->len;
+    const ah_adapter *a = &o->base.base;
+    ah_slice url = ah_text_slice(a->endpoint);
+    bool azure = is(a, AH_SERVER_AZURE) && !ah_slice_find(url, (ah_slice)AH_LIT("/openai"));
+
+    ah_buf_put(b, url);
+    if (is(a, AH_SERVER_AZURE) && o->api_version)
+        ah_buf_fmt(b, "%s/deployments/%s/chat/completions?api-version=%s", azure ? "/openai" : "",
+                   a->model->data, o->api_version->data);
+    else
+        ah_buf_fmt(b, "%s/chat/completions", azure ? "/openai/v1" : "");
+}
+
+static void put_text(ah_request_texts *t, const char *name, const ah_text *value)
+{
+    if (value)
+        ah_request_header(t, name, ah_text_slice(value));
 }
 
 static ah_status request(const ah_adapter *a, ah_buf *scratch, ah_http_request *req, ah_err *err)
 {
     const openai *o = (const openai *)a;
-    enum { MOST = 5 };
-    size_t end[MOST], n = 0, from;
-    ah_slice *lines;
+    ah_request_texts t;
 
-    /* the array first, then what it points to */
-    ah_buf_room(scratch, MOST * sizeof(ah_slice));
-    if (ah_buf_ok(scratch))
-        scratch->len += MOST * sizeof(ah_slice);
-    ah_buf_put(scratch, ah_text_slice(a->endpoint));
-    ah_buf_add(scratch, "/chat/completions", sizeof "/chat/completions");
-    from = scratch->len;
-    end[n++] = put_header(scratch, "Content-Type: ", ah_slice_of("application/json"));
-    end[n++] = put_header(
-        scratch,
-        "Accept: ", ah_slice_of(a->stream ? "text/event-stream, application/json" : "application/json"));
+    ah_request_begin(&t, scratch);
+    put_url(o, scratch);
+    ah_request_headers(&t, a->stream ? "text/event-stream, application/json" : "application/json");
     if (o->key)
-        end[n++] = put_header(scratch, "Authorization: Bearer ", ah_secret_reveal(o->key));
-    if (o->organization)
-        end[n++] = put_header(scratch, "OpenAI-Organization: ", ah_text_slice(o->organization));
-    if (o->project)
-        end[n++] = put_header(scratch, "OpenAI-Project: ", ah_text_slice(o->project));
-    if (!ah_buf_ok(scratch))
-        return ah_buf_error(scratch, "the request's headers", err);
-    lines = (ah_slice *)(void *)scratch->data;
-    for (size_t i = 0, at = from; i < n; at = end[i++])
-        lines[i] = (ah_slice){scratch->data + at, end[i] - at};
-    req->method = "POST";
-    req->url = scratch->data + MOST * sizeof(ah_slice);
-    req->headers = lines;
-    req->n_headers = n;
+        ah_request_header(&t, is(a, AH_SERVER_AZURE) ? "api-key: " : "Authorization: Bearer ",
+                          ah_secret_reveal(o->key));
+    put_text(&t, "OpenAI-Organization: ", o->organization);
+    put_text(&t, "OpenAI-Project: ", o->project);
+    put_text(&t, "HTTP-Referer: ", o->site);
+    put_text(&t, "X-Title: ", o->app);
     req->limits = o->limits;
-    return AH_OK;
+    return ah_request_end(&t, req, err);
 }
 
 /* -- making one ------------------------------------------------------------------- */
@@ -263,6 +322,9 @@ static void free_openai(ah_adapter *a)
 
     ah_text_unref(o->organization);
     ah_text_unref(o->project);
+    ah_text_unref(o->api_version);
+    ah_text_unref(o->site);
+    ah_text_unref(o->app);
     ah_free(a->mem, o);
 }
 
@@ -280,61 +342,52 @@ static const ah_adapter_vt vt = {
     .free = free_openai,
 };
 
-static ah_slice from_env(const ah_provider_options *o, const char *name)
+/* What the environment says under a name, where it says something. */
+static bool from_env(const openai *a, const ah_provider_options *o, const char *name, ah_text **out)
 {
-    const char *v = o->getenv ? o->getenv(o->ud, name) : NULL;
+    const char *const names[AH_SERVICE_NAMES] = {name};
+    ah_slice v = ah_service_env(o, names);
 
-    return ah_slice_of(v && *v ? v : NULL);
+    return !v.p || (*out = ah_text_new(a->base.base.mem, v)) != NULL;
 }
 
-static ah_slice base_url(const ah_provider_options *o)
+/* What the server asks for beside key and address. */
+static bool fill(openai *a, const ah_provider_options *o)
 {
-    ah_slice url = o->base_url.p ? o->base_url : from_env(o, "OPENAI_BASE_URL");
+    const ah_server *s = a->base.server;
 
-    if (!url.p)
-        url = ah_slice_of(OFFICIAL);
-    while (url.n && url.p[url.n - 1] == '/')
-        url.n--;
-    return url;
+    if (s->quirks & AH_SERVER_AZURE)
+        return from_env(a, o, "AZURE_API_VERSION", &a->api_version);
+    if (s->quirks & AH_SERVER_SITE)
+        return from_env(a, o, "OR_SITE_URL", &a->site) && from_env(a, o, "OR_APP_NAME", &a->app);
+    if (strcmp(s->at.name, "openai") != 0)
+        return true;
+    return from_env(a, o, "OPENAI_ORG_ID", &a->organization) &&
+           from_env(a, o, "OPENAI_PROJECT_ID", &a->project);
 }
 
-static bool optional_text(openai *o, ah_slice s, ah_text **out)
-{
-    return !s.p || (*out = ah_text_new(o->base.mem, s)) != NULL;
-}
-
-static ah_status fill(openai *a, ah_slice model, ah_slice url, const ah_provider_options *o, ah_err *err)
-{
-    ah_slice key = o->api_key.p ? o->api_key : from_env(o, "OPENAI_API_KEY");
-
-    if (!key.p && ah_slice_is(url, OFFICIAL))
-        return ah_err_set(
-            err, AH_PROVIDER,
-            "openai: no key: set OPENAI_API_KEY or api_key (without a key and a network: demo/...)");
-    if (key.p && !(a->key = ah_secrets_keep(o->secrets, key)))
-        return ah_err_nomem(err);
-    if (!(a->base.provider = ah_text_new(o->mem, ah_slice_of("openai"))) ||
-        !(a->base.model = ah_text_new(o->mem, model)) ||
-        !(a->base.endpoint = ah_text_new(o->mem, url)) ||
-        !optional_text(a, from_env(o, "OPENAI_ORG_ID"), &a->organization) ||
-        !optional_text(a, from_env(o, "OPENAI_PROJECT_ID"), &a->project))
-        return ah_err_nomem(err);
-    return AH_OK;
-}
-
-ah_status ah_openai_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
+                        ah_adapter **out, ah_err *err)
 {
     openai *a = ah_alloc(o->mem, sizeof *a);
+    ah_adapter *base = (ah_adapter *)a;
     ah_status st;
 
     if (!a)
         return ah_err_nomem(err);
-    a->base = (ah_adapter){
-        .vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream, .tool_change_mode = AH_TOOLS_APPEND};
+    a->base = (ah_openai){.server = server,
+                          .base = {.vt = &vt,
+                                   .mem = o->mem,
+                                   .refs = 1,
+                                   .stream = o->stream,
+                                   .tool_change_mode = AH_TOOLS_APPEND}};
     a->limits = o->limits;
-    if ((st = fill(a, model, base_url(o), o, err)) == AH_OK)
-        *out = &a->base;
+    st = ah_service_fill(&server->at, model, o, base, &a->key, err);
+    if (st == AH_OK && !fill(a, o))
+        st = ah_err_nomem(err);
+    if (st == AH_OK)
+        *out = base;
     else
-        ah_adapter_unref(&a->base);
+        ah_adapter_unref(base);
     return st;
 }

@@ -2,15 +2,18 @@
  * servers send that is not quite OpenAI's form is taken where its meaning is plain. */
 #include "wire/openai_read.h"
 
+#include <stdio.h>
 #include <strings.h>
 
 #include "wire/sse.h"
+#include "wire/thoughts.h"
 
 enum {
     MAX_EVENT = 16 << 20,
     MAX_WHOLE = 64 << 20,
     MAX_ERROR_BODY = 64 << 10,
     MOST_QUOTED = 400,
+    MAX_CALL_ID = 128,
     LINGER_MS = 5000,    /* after finish_reason, for usage and [DONE] */
     LINGER_DONE_MS = 250 /* after [DONE], for the end of the response */
 };
@@ -23,7 +26,20 @@ typedef struct reader {
     bool done;     /* [DONE] was seen: what follows is not ours */
     ah_sse sse;
     ah_buf body;
+    ah_buf call_id;       /* what a LiteLLM proxy calls the request in its logs */
+    bool retried;         /* it has tried again by itself */
+    ah_thoughts thoughts; /* to be sent back */
 } reader;
+
+static const ah_server *server_of(const reader *r)
+{
+    return ((const ah_openai *)r->base.adapter)->server;
+}
+
+static const char *name_of(const reader *r)
+{
+    return server_of(r)->at.name;
+}
 
 ah_status ah_openai_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
 {
@@ -35,6 +51,8 @@ ah_status ah_openai_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out,
         (ah_reader){.adapter = a, .msg = msg, .retry_after_ms = -1, .should_retry = -1, .linger_ms = -1};
     ah_sse_init(&r->sse, a->mem, MAX_EVENT);
     ah_buf_init(&r->body, a->mem, MAX_WHOLE);
+    ah_buf_init(&r->call_id, a->mem, MAX_CALL_ID);
+    ah_thoughts_init(&r->thoughts, a->mem, server_of(r)->quirks);
     *out = &r->base;
     return AH_OK;
 }
@@ -45,6 +63,8 @@ void ah_openai_close(ah_reader *base)
 
     ah_sse_clear(&r->sse);
     ah_buf_clear(&r->body);
+    ah_buf_clear(&r->call_id);
+    ah_thoughts_clear(&r->thoughts);
     ah_free(base->adapter->mem, r);
 }
 
@@ -63,6 +83,19 @@ static bool is_media(ah_slice s, const char *type)
     return s.n >= n && strncasecmp(s.p, type, n) == 0 && (s.n == n || strchr("; \t", s.p[n]));
 }
 
+/* What a proxy says of the request: how it is called, and whether it was tried again there. */
+static void note_proxy(reader *r, const ah_response_head *h)
+{
+    ah_slice id = h->header(h->ud, "x-litellm-call-id");
+    ah_slice retries = h->header(h->ud, "x-litellm-attempted-retries");
+
+    if (!(server_of(r)->quirks & AH_SERVER_PROXY))
+        return;
+    if (id.n <= MAX_CALL_ID)
+        ah_utf8_repair(id, &r->call_id);
+    r->retried = retries.n && !ah_slice_is(retries, "0");
+}
+
 ah_status ah_openai_head_came(ah_reader *base, const ah_response_head *h, ah_err *err)
 {
     reader *r = (reader *)base;
@@ -73,6 +106,7 @@ ah_status ah_openai_head_came(ah_reader *base, const ah_response_head *h, ah_err
                 is_media(h->header(h->ud, "content-type"), "text/event-stream");
     if (h->status >= 300)
         r->body.max = MAX_ERROR_BODY;
+    note_proxy(r, h);
     return AH_OK;
 }
 
@@ -116,11 +150,21 @@ static int named_status(ah_slice error)
     return named >= 400 && named < 600 ? (int)named : 0;
 }
 
-static const char *hint_of(int status)
+/* A proxy without a database answers a wrong key with 400. */
+static bool is_about_key(int status, ah_slice type)
 {
-    if (status >= 300 && status < 400)
-        return "; redirects are not followed, check base_url";
-    return status == 401 ? "; check api_key or OPENAI_API_KEY" : "";
+    return status == 401 || ah_json_string_is(type, "no_db_connection");
+}
+
+/* What to do about it, and where to look for it. */
+static void put_hints(const reader *r, bool key, ah_buf *b)
+{
+    if (r->base.status >= 300 && r->base.status < 400)
+        ah_buf_str(b, "; redirects are not followed, check base_url");
+    else if (key)
+        ah_buf_fmt(b, "; check api_key or %s", server_of(r)->at.key_env[0]);
+    if (r->call_id.len)
+        ah_buf_fmt(b, "; litellm call %.*s", AH_FMT(ah_buf_slice(&r->call_id)));
 }
 
 /* `error` is the provider's error object (or a string), or absent: then the body is quoted. */
@@ -141,10 +185,12 @@ static ah_status provider_error(reader *r, ah_slice error, ah_err *err)
     put_excerpt(r, &w, word, (ah_slice){"", 0});
     if (!b.len)
         ah_buf_str(&b, "(no message)");
-    ah_err_set(err, AH_PROVIDER, "openai: HTTP %d: %.*s%s%.*s%s%s", r->base.status,
-               AH_FMT(ah_buf_slice(&b)), w.len ? " (" : "", AH_FMT(ah_buf_slice(&w)), w.len ? ")" : "",
-               hint_of(r->base.status));
-    ah_reader_judge(&r->base, err, never_retry(code) || never_retry(type));
+    if (w.len)
+        ah_buf_fmt(&b, " (%.*s)", AH_FMT(ah_buf_slice(&w)));
+    put_hints(r, is_about_key(r->base.status, type), &b);
+    ah_err_set(err, AH_PROVIDER, "%s: HTTP %d: %.*s", name_of(r), r->base.status,
+               AH_FMT(ah_buf_slice(&b)));
+    ah_reader_judge(&r->base, err, r->retried || never_retry(code) || never_retry(type));
     ah_buf_clear(&b);
     ah_buf_clear(&w);
     return AH_PROVIDER;
@@ -152,7 +198,7 @@ static ah_status provider_error(reader *r, ah_slice error, ah_err *err)
 
 static ah_status bad_response(reader *r, ah_err *err, const char *what)
 {
-    ah_err_set(err, AH_PROVIDER, "openai: %s", what);
+    ah_err_set(err, AH_PROVIDER, "%s: %s", name_of(r), what);
     ah_reader_judge(&r->base, err, false);
     return AH_PROVIDER;
 }
@@ -308,6 +354,8 @@ static ah_status read_message(reader *r, ah_slice message, ah_err *err)
             st = ah_assembly_refusal(r->base.msg, t.raw, err);
         else if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "tool_calls"))
             st = read_calls(r, v, err);
+        else
+            st = ah_thoughts_take(&r->thoughts, key, v, err);
     }
     return st;
 }
@@ -371,12 +419,15 @@ static ah_status read_document(reader *r, ah_slice doc, ah_err *err)
 
 static ah_status check(reader *r, ah_slice text, const char *what, ah_err *err)
 {
-    ah_status st = ah_json_check_err(r->base.adapter->mem, text, what, err);
+    char said[80];
+    ah_status st;
 
+    snprintf(said, sizeof said, "%s: %s", name_of(r), what);
+    st = ah_json_check_err(r->base.adapter->mem, text, said, err);
     if (st == AH_OK || st == AH_NOMEM)
         return st;
     if (ah_secrets_in(r->base.msg->secrets, text)) /* what is quoted of it might be half a key */
-        ah_err_set(err, AH_PROVIDER, "%s is not JSON (not quoted: a key is in it)", what);
+        ah_err_set(err, AH_PROVIDER, "%s is not JSON (not quoted: a key is in it)", said);
     err->status = AH_PROVIDER;
     ah_reader_judge(&r->base, err, false);
     return AH_PROVIDER;
@@ -392,7 +443,7 @@ static ah_status on_event(void *ud, ah_slice event, ah_slice data, ah_err *err)
     r->finished = r->finished || r->done;
     if (r->done || data.n == 0)
         return AH_OK;
-    st = check(r, data, "openai: an event of the stream", err);
+    st = check(r, data, "an event of the stream", err);
     return st == AH_OK ? read_document(r, data, err) : st;
 }
 
@@ -414,7 +465,7 @@ ah_status ah_openai_feed(ah_reader *base, ah_slice bytes, ah_err *err)
     ah_buf_put(&r->body, bytes);
     if (ah_buf_ok(&r->body))
         return AH_OK;
-    st = ah_buf_error(&r->body, "openai: the answer", err);
+    st = ah_buf_error(&r->body, "the model's answer", err);
     if (st != AH_NOMEM)
         st = err->status = AH_PROVIDER;
     return st;
@@ -433,7 +484,7 @@ static ah_status end_events(reader *r, ah_err *err)
         return no_choices(r, err);
     if (st != AH_OK || r->finished)
         return st;
-    ah_err_set(err, AH_HTTP, "openai: the stream ended before the answer was complete");
+    ah_err_set(err, AH_HTTP, "%s: the stream ended before the answer was complete", name_of(r));
     ah_reader_judge(&r->base, err, false);
     return AH_HTTP;
 }
@@ -450,14 +501,11 @@ static ah_status end_error(reader *r, ah_err *err)
     return provider_error(r, error, err);
 }
 
-ah_status ah_openai_end(ah_reader *base, ah_err *err)
+static ah_status end_document(reader *r, ah_err *err)
 {
-    reader *r = (reader *)base;
     ah_status st;
 
-    if (r->events)
-        return end_events(r, err);
-    if (base->status >= 300 || base->status < 200)
+    if (r->base.status >= 300 || r->base.status < 200)
         return end_error(r, err);
     if (!r->body.len)
         return bad_response(r, err, "the answer is empty");
@@ -466,8 +514,16 @@ ah_status ah_openai_end(ah_reader *base, ah_err *err)
         err->retryable = false;
         return AH_PROVIDER;
     }
-    st = check(r, ah_buf_slice(&r->body), "openai: the answer", err);
+    st = check(r, ah_buf_slice(&r->body), "the answer", err);
     if (st == AH_OK)
         st = read_document(r, ah_buf_slice(&r->body), err);
     return st == AH_OK && !r->chosen ? no_choices(r, err) : st;
+}
+
+ah_status ah_openai_end(ah_reader *base, ah_err *err)
+{
+    reader *r = (reader *)base;
+    ah_status st = r->events ? end_events(r, err) : end_document(r, err);
+
+    return st == AH_OK ? ah_thoughts_give(&r->thoughts, base->msg, err) : st;
 }
