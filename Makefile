@@ -192,7 +192,7 @@ lint:
 	  clang -fsyntax-only $(ALL_CFLAGS) $$f || exit 1; done; else echo "lint: no clang here"; fi
 	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $(FORMATTED); else echo "lint: no clang-format here"; fi
 
-FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c fuzz/*.c bench/*.c)
+FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c fuzz/*.c fuzz/*.h bench/*.c)
 format:
 	clang-format -i $(FORMATTED)
 
