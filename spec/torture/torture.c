@@ -72,6 +72,9 @@ static const flow flows[] = {
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},
     {"openai over HTTP", IN_SCRIPT, true},
+    {"gemini over HTTP", IN_SCRIPT, true},
+    {"ollama over HTTP", IN_SCRIPT, true},
+    {"thoughts over HTTP", IN_SCRIPT, true},
     {"http", IN_SCRIPT, true},
     {"http in a stopped call", IN_SCRIPT, true},
 };
