@@ -62,6 +62,7 @@ local function check_answer(expected, got, where)
   assert.same(tool_names(expected.calls), tool_names(calls), where)
   check_ids(calls, expected.calls, where)
   assert.equal(expected.stop, entry.stop, where)
+  assert.equal(expected.said, entry.provider_stop, where)
   assert.same(expected.usage, entry.usage, where)
 end
 

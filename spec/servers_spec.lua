@@ -184,6 +184,17 @@ describe("a request to a server", function()
   end)
 end)
 
+describe("Groq", function()
+  it("is asked again where it could not read the call that the model wrote", function()
+    local bad = server.json({ error = { message = "Failed to call a function.",
+      code = "tool_use_failed", failed_generation = "<f>" } }, { status = 400,
+      headers = { ["Content-Type"] = "application/json", ["Retry-After-Ms"] = "10" } })
+    local s <close> = server.start { responses = { bad, server.chat_text("ok") } }
+    assert.equal("ok", assert(run(s, "groq/m", { retries = 1 })).text)
+    assert.equal(2, #s:requests())
+  end)
+end)
+
 -- -- thoughts --------------------------------------------------------------------------------
 
 local function stream(deltas)

@@ -120,6 +120,8 @@ ah_status ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice raw, ah_err *e
 {
     a->stop = stop;
     ah_buf_reset(&a->said, 0);
+    if (raw.n > MAX_WORD)
+        return AH_OK; /* no word */
     return append(&a->said, raw, "reason to stop", err);
 }
 

@@ -167,6 +167,13 @@ static void put_hints(const reader *r, bool key, ah_buf *b)
         ah_buf_fmt(b, "; litellm call %.*s", AH_FMT(ah_buf_slice(&r->call_id)));
 }
 
+/* Groq reads calls itself and refuses those the model wrote wrongly: asked again, it mostly
+ * writes them well, and nothing was shown of the first. */
+static bool worth_another(ah_slice code)
+{
+    return ah_json_string_is(code, "tool_use_failed");
+}
+
 /* `error` is the provider's error object (or a string), or absent: then the body is quoted. */
 static ah_status provider_error(reader *r, ah_slice error, ah_err *err)
 {
@@ -191,6 +198,7 @@ static ah_status provider_error(reader *r, ah_slice error, ah_err *err)
     ah_err_set(err, AH_PROVIDER, "%s: HTTP %d: %.*s", name_of(r), r->base.status,
                AH_FMT(ah_buf_slice(&b)));
     ah_reader_judge(&r->base, err, r->retried || never_retry(code) || never_retry(type));
+    err->retryable = err->retryable || worth_another(code);
     ah_buf_clear(&b);
     ah_buf_clear(&w);
     return AH_PROVIDER;
@@ -363,22 +371,24 @@ static ah_status read_message(reader *r, ah_slice message, ah_err *err)
 /* One of possibly several choices: only the first answer (index 0) is ours. */
 static ah_status read_choice(reader *r, ah_slice choice, ah_err *err)
 {
-    ah_slice reason, message, number;
-    const ah_json_wanted want[] = {
-        {"finish_reason", &reason}, {r->events ? "delta" : "message", &message}, {"index", &number}};
+    ah_slice reason, native, message, number;
+    const ah_json_wanted want[] = {{"finish_reason", &reason},
+                                   {"native_finish_reason", &native},
+                                   {r->events ? "delta" : "message", &message},
+                                   {"index", &number}};
     ah_json_num index;
     ah_status st;
 
-    ah_json_members(choice, want, 3);
+    ah_json_members(choice, want, 4);
     if (ah_json_number(number, &index) && index.d != 0)
         return AH_OK;
     r->chosen = true;
     st = read_message(r, message, err);
-    if (says(reason)) {
-        r->base.msg->stop = stop_of(reason);
-        r->finished = true;
-    }
-    return st;
+    if (st != AH_OK || !says(reason))
+        return st;
+    r->finished = true;
+    return ah_assembly_stop(r->base.msg, stop_of(reason), ah_json_inside(says(native) ? native : reason),
+                            err);
 }
 
 static ah_status read_choices(reader *r, ah_slice choices, ah_err *err)
