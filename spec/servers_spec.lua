@@ -100,6 +100,34 @@ describe("a server", function()
   end)
 end)
 
+describe("an alias", function()
+  it("stands for a model, once", function()
+    local s <close> = server.start { responses = { server.chat_text("ok") } }
+    ah.alias { quick = "groq/m", ["groq/m"] = "mistral/other", m2 = "xai/n" }
+    local reply = assert(run(s, "quick"))
+    assert.truthy(reply:transcript():find('"model":"groq/m"', 1, true))
+    assert(run(s, "groq/m"))
+    assert.equal("other", s:requests()[2]:json().model)
+    ah.alias { ["groq/m"] = "groq/m" }
+  end)
+
+  it("that is none is refused, and so is what names no model", function()
+    for _, map in ipairs { { a = 7 }, { a = "gpt-4o" }, { "openai/x" }, "a" } do
+      assert.is_false(pcall(ah.alias, map))
+    end
+    local ok, err = pcall(ah.run, { model = "slow", "hi" })
+    assert.is_false(ok)
+    assert.truthy(tostring(err):find("'slow' is not of the form provider/model", 1, true))
+  end)
+
+  it("may be given on the command line", function()
+    local s <close> = server.start { responses = { server.chat_text("ok") } }
+    local script = ('ah.alias { it = "compatible/m" } print(ah.run { base_url = "%s", "hi" })')
+      :format(s.url)
+    assert.equal("ok\n", said("", "AGENTHOST_MODEL=it", script))
+  end)
+end)
+
 describe("a request to a server", function()
   it("says no more than the server is known to take", function()
     local usage = { include_usage = true }
