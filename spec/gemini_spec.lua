@@ -356,6 +356,32 @@ describe("a run with gemini", function()
     assert.truthy(waited)
   end)
 
+  it("hands signatures on with its messages, and keeps them in what it saves", function()
+    local signed = server.json(piece({ call("count", {}, "c2ln") }, "STOP"))
+    local done = server.json(piece({ text("done", { thoughtSignature = "enp6" }) }, "STOP"))
+    local s <close> = server.start { responses = { signed, done } }
+    local function fields(more)
+      local o = { model = "gemini/m", base_url = s.url, api_key = KEY, tools = { counting {} } }
+      for k, v in pairs(more or {}) do
+        o[k] = v
+      end
+      return o
+    end
+    local reply = assert(ah.run(fields { "one" }))
+    assert(ah.run(fields { "two", messages = reply.messages }))
+    local path <const> = os.tmpname()
+    local agent = ah.agent(fields())
+    assert(agent:run("three"))
+    assert(agent:save(path))
+    assert(assert(ah.load(path, fields())):run("four"))
+    os.remove(path)
+    local requests = s:requests()
+    for at, part in pairs { [3] = 2, [5] = 2 } do
+      local content = requests[at]:json().contents[part]
+      assert.equal(at == 3 and "c2ln" or "enp6", content.parts[1].thoughtSignature)
+    end
+  end)
+
   it("needs a key for Google's own address, under either name", function()
     local reply, err = ah.run { model = "gemini/m", "hi" }
     assert.is_nil(reply)

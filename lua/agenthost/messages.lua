@@ -61,6 +61,16 @@ local function fail(at, text, ...)
   error(("messages[%d]: " .. text):format(at, ...), 0)
 end
 
+--- Text, or what only its origin can read, as replies have it.
+local function is_part(part)
+  if type(part) ~= "table" then
+    return false
+  elseif part.type == "opaque" then
+    return type(part.origin) == "table" and part.data ~= nil
+  end
+  return part.type == "text" and type(part.text) == "string"
+end
+
 local function parts_of(at, content)
   if type(content) == "string" then
     return ah.array { { type = "text", text = content } }
@@ -68,7 +78,7 @@ local function parts_of(at, content)
     fail(at, "content must be a string or a list of parts, found %s", type(content))
   end
   for i, part in ipairs(content) do
-    if type(part) ~= "table" or part.type ~= "text" or type(part.text) ~= "string" then
+    if not is_part(part) then
       fail(
         at,
         'content[%d] must be a part { type = "text", text = "..." }; others cannot be sent',

@@ -222,7 +222,7 @@ static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, a
         put_call(a, w, b, ah_json_skip(&r, t));
     }
     ah_buf_str(b, first ? "" : "]");
-    if (thoughts.n > 2) { /* members of the message */
+    if (ah_json_kind_of(thoughts) == AH_JSON_OBJECT && thoughts.n > 2) { /* members of the message */
         ah_buf_char(b, ',');
         ah_buf_add(b, thoughts.p + 1, thoughts.n - 2);
     }
