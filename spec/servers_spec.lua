@@ -389,3 +389,39 @@ for _, folder in ipairs { "openai-compatible", "litellm" } do
     end)
   end)
 end
+
+-- The message of a recorded request that a recorded answer became, by the ids of its calls.
+local function sent_back(request, entry)
+  for _, m in ipairs(request and request.body.messages or {}) do
+    local calls = m.tool_calls ~= server.null and m.tool_calls or {}
+    if calls[1] and calls[1].id == entry.tool_calls[1].id then
+      return m
+    end
+  end
+end
+
+describe("recorded thoughts", function()
+  it("go back as the recorded clients sent them", function()
+    local exchanges, n = recordings.exchanges "openai-compatible", 0
+    if #exchanges == 0 then
+      return pending("../shared/wire is not here")
+    end
+    for i, x in ipairs(exchanges) do
+      local provider, after = provider_of(x), exchanges[i + 1]
+      local got = thoughts_of(x, provider) and wirecheck.read(provider, x)
+      local entry = got and server.decode(got.entry)
+      local theirs = entry and entry.tool_calls and after and sent_back(after.request, entry)
+      if theirs then
+        local entries = { entry }
+        for k, c in ipairs(entry.tool_calls) do
+          entries[k + 1] = result(c.id)
+        end
+        local ours = lower(provider, entries, { model = "test" }).messages[1]
+        assert.same({ theirs.reasoning_content, theirs.reasoning_details },
+          { ours.reasoning_content, ours.reasoning_details }, x.name)
+        n = n + 1
+      end
+    end
+    assert.is_true(n >= 2)
+  end)
+end)
