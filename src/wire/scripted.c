@@ -20,7 +20,7 @@ static void put_tools(ah_lowered *w)
     ah_slice spec;
 
     while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
-        if (b->data[b->len - 1] != '[')
+        if (b->len && b->data[b->len - 1] != '[') /* nothing is there where memory is out */
             ah_buf_char(b, ',');
         start = ah_segment_begin(b);
         ah_buf_put(b, spec);
