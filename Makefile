@@ -97,12 +97,14 @@ WRAPPED := openat fstatat fstat pread write fsync fchmod close renameat unlinkat
 $(BUILD)/ahtest.so: $(TEST_OBJ) $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(WRAPPED:%=-Wl,--wrap=%) $(ALL_LDFLAGS) -o $@ $(TEST_OBJ) $(LIB_OBJ) $(DEP_LIBS)
 
-$(BUILD)/agenthost.pc: Makefile
+# Made anew with each make, as PREFIX may be another one.
+$(BUILD)/agenthost.pc: always
 	@mkdir -p $(@D)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
 	  'Name: agenthost' 'Description: runs LLM agents whose tools are written in Lua' \
 	  'Version: $(VERSION)' 'Requires: lua5.4' 'Requires.private: libcurl libcjson $(PCRE2)' \
 	  'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lagenthost' 'Libs.private: -pthread' > $@
+always:
 
 # -- programs of the specs and the benchmark ----------------------------------------
 
@@ -110,22 +112,49 @@ $(BUILD)/httpd: spec/support/httpd.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS)
 
-$(BUILD)/raw: bench/raw.c
+# The embedding interface from programs that know only its headers; they link the archive.
+ARCHIVE_LIBS = $(BUILD)/libagenthost.a $(LUA_LIBS) $(DEP_LIBS)
+PLAIN_CFLAGS := -Wall -Wextra -Werror -pedantic -Iinclude $(CPPFLAGS) $(CFLAGS) $(EXTRA)
+
+$(BUILD)/embed-cases: $(wildcard spec/embed/*.c) spec/embed/cases.h $(wildcard include/*.h) $(BUILD)/libagenthost.a
+	@echo "  CC spec/embed"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) -Wno-missing-field-initializers \
+	  $(LUA_CFLAGS) $(filter %.c,$^) -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+
+$(BUILD)/examples/%: examples/%.c $(wildcard include/*.h) $(BUILD)/libagenthost.a
 	@mkdir -p $(@D)
-	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(DEP_LIBS)
+	@echo "  CC $<"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+
+$(BUILD)/examples/embed_cpp: examples/embed.cpp $(wildcard include/*.h) $(BUILD)/libagenthost.a
+	@mkdir -p $(@D)
+	@echo "  CXX $<"; $(CXX) -std=c++17 $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+
+$(BUILD)/raw: $(wildcard bench/raw*.c) bench/raw.h
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $(filter %.c,$^) -o $@ $(ALL_LDFLAGS) $(DEP_LIBS)
+
+$(BUILD)/many: bench/many.c $(wildcard include/*.h) $(BUILD)/libagenthost.a
+	@echo "  CC $<"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
 
 $(BUILD)/schema: bench/schema.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
-$(BUILD)/torture: spec/torture/torture.c $(wildcard spec/torture/*.h) $(LIB_OBJ)
+$(BUILD)/torture: spec/torture/torture.c spec/torture/embed.c $(wildcard spec/torture/*.h) $(LIB_OBJ)
 	@mkdir -p $(@D)
-	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $(filter %.c,$^) -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
 FUZZERS := $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
+# Per cent of the lines of the C core; it may only rise.
+LEAST_COVERAGE := 94
 # What needs neither Lua nor libcurl nor a descriptor.
 FUZZED_SRC := $(filter-out src/lua/% src/wire/http%.c src/run/driver.c src/run/host.c src/base/loop.c,$(LIB_SRC))
+FUZZED_LIBS := $(shell $(PKG_CONFIG) --libs libcjson) $(PCRE2_LIBS)
+# Lua values need all of it.
+fuzz-value: FUZZED_SRC := $(LIB_SRC) $(BUILD)/lua_sources.c
+fuzz-value: FUZZED_LIBS := $(LUA_LIBS) $(DEP_LIBS)
+fuzz-value: $(BUILD)/lua_sources.c
+FUZZ_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -pthread -Isrc -Iinclude $(LUA_CFLAGS) $(DEP_CFLAGS)
 
 # libFuzzer where clang has it, else the cases kept in fuzz/seeds are replayed.
 HAS_FUZZER = $(shell echo 'int LLVMFuzzerTestOneInput(const char *p, long n){(void)p;return n<0;}' | \
@@ -133,7 +162,12 @@ HAS_FUZZER = $(shell echo 'int LLVMFuzzerTestOneInput(const char *p, long n){(vo
 
 # -- what people and CI call ----------------------------------------------------------
 
-SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/httpd
+# The one in C++ where there is a compiler for it.
+EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c)) \
+  $(if $(shell command -v $(CXX)),$(BUILD)/examples/embed_cpp)
+examples: $(EXAMPLES)
+
+SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/httpd $(BUILD)/embed-cases $(EXAMPLES)
 RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(BUSTED)
 
 test: $(SPEC_NEEDS)
@@ -157,32 +191,61 @@ check-poll:
 	@$(MAKE) --no-print-directory BUILD=build/poll CPPFLAGS="$(CPPFLAGS) -DAH_POLLER_POLL" \
 	  SPECS="spec/loop_spec.lua spec/http_spec.lua spec/wait_spec.lua" test
 
+# Hosts in threads under ThreadSanitizer: the example, and the cases with threads in them.
+check-tsan:
+	@$(MAKE) --no-print-directory BUILD=build/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread" run-tsan
+
+run-tsan: $(BUILD)/examples/embed_threads $(BUILD)/examples/embed_poll $(BUILD)/embed-cases
+	@export TSAN_OPTIONS=halt_on_error=1; $(BUILD)/examples/embed_threads && $(BUILD)/examples/embed_poll && \
+	  $(BUILD)/embed-cases | grep thread | while read -r name; do $(BUILD)/embed-cases "$$name" || exit 1; done
+	@echo "tsan: no finding"
+
 # Every allocation fails once, and from there on.
 check-torture:
 	@$(MAKE) --no-print-directory BUILD=build/torture CFLAGS="-O1 -g" EXTRA="$(ASAN)" run-torture
+
+# Lines that the specs run; those of the README build programs of their own.
+coverage:
+	@rm -rf build/coverage/src
+	@$(MAKE) --no-print-directory BUILD=build/coverage CFLAGS="-O0 -g" EXTRA=--coverage \
+	  SPECS="$(filter-out spec/readme_spec.lua,$(wildcard spec/*_spec.lua))" test
+	@$(LUA) spec/support/coverage.lua build/coverage $(LEAST_COVERAGE)
+
+# Does a process that goes on and on grow?
+soak: $(SPEC_NEEDS)
+	@SOAK_TURNS=20000 $(RUN_SPECS) spec/soak_spec.lua
 
 run-torture: $(BUILD)/torture
 	@$(BUILD)/torture
 
 fuzz: $(FUZZERS:%=fuzz-%)
 
-fuzz-%: fuzz/fuzz_%.c
+fuzz-%: fuzz/fuzz_%.c fuzz/reader.h
 	@mkdir -p build/fuzz/$*.new
 ifeq ($(HAS_FUZZER),yes)
-	@clang -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) \
-	  -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $< $(FUZZED_SRC) -lcjson $(PCRE2_LIBS) -o build/fuzz/$*
+	@clang $(FUZZ_CFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+	  $< $(FUZZED_SRC) $(FUZZED_LIBS) -o build/fuzz/$*
 	@echo "  FUZZ $* for $(FUZZ_SECONDS) s"
 	@build/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -artifact_prefix=build/fuzz/$*- \
 	  build/fuzz/$*.new $(wildcard fuzz/seeds/$*) > build/fuzz/$*.log 2>&1 || { tail -40 build/fuzz/$*.log; exit 1; }
 	@grep -o 'Done [0-9]* runs in [0-9]* second' build/fuzz/$*.log | sed 's/^/  fuzz $*: no finding, /'
 
 else
-	@$(CC) -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -Isrc -Iinclude $(DEP_CFLAGS) $(ASAN) $< fuzz/replay.c $(FUZZED_SRC) -lcjson $(PCRE2_LIBS) -o build/fuzz/$*
+	@$(CC) $(FUZZ_CFLAGS) $(ASAN) $< fuzz/replay.c $(FUZZED_SRC) $(FUZZED_LIBS) -o build/fuzz/$*
 	@build/fuzz/$* $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
 endif
 
-bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw $(BUILD)/schema
+bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw $(BUILD)/many $(BUILD)/schema
 	@AGENTHOST_BUILD=$(BUILD) $(LUA) bench/bench.lua $(BENCH)
+	$(if $(findstring --json,$(BENCH)),,@$(BUILD)/agenthost bench/sections.lua $(if $(findstring --quick,$(BENCH)),10,100))
+
+# The same call checked by Ajv, where node and npm are; installs it into $(BUILD) only.
+bench-ajv: $(BUILD)/schema
+	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
+	  echo "bench-ajv: skipped, needs node and npm"; \
+	elif ! npm install --silent --no-audit --no-fund --no-save --prefix $(BUILD)/ajv ajv@8; then \
+	  echo "bench-ajv: skipped, npm could not install ajv"; \
+	else node bench/ajv.js $(BUILD)/ajv $(BUILD)/schema; fi
 
 # Each tool where it is present; the floors of the house always.
 lint:
@@ -192,11 +255,12 @@ lint:
 	  clang -fsyntax-only $(ALL_CFLAGS) $$f || exit 1; done; else echo "lint: no clang here"; fi
 	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $(FORMATTED); else echo "lint: no clang-format here"; fi
 
-FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c fuzz/*.c fuzz/*.h bench/*.c)
+FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c spec/embed/*.c \
+  spec/embed/*.h fuzz/*.[ch] bench/*.c bench/*.h examples/*.c examples/*.cpp)
 format:
 	clang-format -i $(FORMATTED)
 
-ci: check check-poll check-asan check-torture fuzz
+ci: check check-poll check-tsan check-asan check-torture fuzz
 	@$(MAKE) --no-print-directory bench BENCH=--quick
 
 man: $(BUILD)/agenthost.1
@@ -222,14 +286,24 @@ install: all man
 	$(BUILD)/agenthost completion bash > $(BASH_COMPLETIONS)/agenthost
 	$(BUILD)/agenthost completion zsh > $(ZSH_COMPLETIONS)/_agenthost
 	$(BUILD)/agenthost completion fish > $(FISH_COMPLETIONS)/agenthost.fish
+	install -d $(DESTDIR)$(PREFIX)/share/agenthost/types
+	install -m 644 lua/agenthost/types/agenthost.lua $(DESTDIR)$(PREFIX)/share/agenthost/types/
 	if [ -s $(BUILD)/agenthost.1 ]; then install -d $(DESTDIR)$(PREFIX)/share/man/man1 && \
 	  install -m 644 $(BUILD)/agenthost.1 $(DESTDIR)$(PREFIX)/share/man/man1/; fi
+
+# What luarocks make calls (rockspecs/): the module and its types, and nothing else.
+rock: $(BUILD)/agenthost.so
+install-rock: rock
+	install -d $(DESTDIR)$(LUA_CMOD) $(DESTDIR)$(LUA_LMOD)/agenthost/types
+	install $(BUILD)/agenthost.so $(DESTDIR)$(LUA_CMOD)/
+	install -m 644 lua/agenthost/types/agenthost.lua $(DESTDIR)$(LUA_LMOD)/agenthost/types/
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/agenthost $(DESTDIR)$(PREFIX)/include/agenthost.h $(DESTDIR)$(PREFIX)/include/agenthost_lua.h \
 	  $(DESTDIR)$(PREFIX)/lib/libagenthost.a $(DESTDIR)$(PREFIX)/lib/libagenthost.so* $(DESTDIR)$(PREFIX)/lib/pkgconfig/agenthost.pc \
 	  $(DESTDIR)$(LUA_CMOD)/agenthost.so $(DESTDIR)$(PREFIX)/share/man/man1/agenthost.1 \
 	  $(BASH_COMPLETIONS)/agenthost $(ZSH_COMPLETIONS)/_agenthost $(FISH_COMPLETIONS)/agenthost.fish
+	rm -rf $(DESTDIR)$(PREFIX)/share/agenthost
 
 clean:
 	rm -rf build agenthost
@@ -240,12 +314,17 @@ help:
 	@echo "make check        test and lint"
 	@echo "make check-asan   all specs under ASan and UBSan"
 	@echo "make check-poll   the specs of waiting with poll(2) in place of epoll"
+	@echo "make check-tsan   hosts in threads under ThreadSanitizer"
+	@echo "make examples     the programs of examples/ that embed the library, in $(BUILD)/examples/"
 	@echo "make check-torture every allocation fails, once and from there on"
+	@echo "make coverage     lines of the C sources that the specs run"
+	@echo "make soak         20,000 turns in one process: growth and descriptors"
 	@echo "make fuzz         each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
+	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
 	@echo "make lint, format, man, install (PREFIX, DESTDIR), uninstall, clean"
-	@echo "make ci           check, check-poll, check-asan, check-torture, fuzz, a quick bench"
+	@echo "make ci           check, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all test check check-poll check-asan asan-specs check-torture run-torture fuzz bench lint format ci man install uninstall clean help
+.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv lint format ci man install uninstall rock install-rock clean help
 .SECONDARY:

@@ -1,28 +1,38 @@
 -- What agenthost costs beside a raw libcurl + cJSON loop, measured in the same run
 -- against the same loopback server. Only the ratios mean something: the
--- milliseconds are this machine's, today.
+-- times are this machine's, today. docs/performance.md says what they show.
 --
---   lua5.4 bench/bench.lua [--quick] [--json] [--rounds N]
+--   lua5.4 bench/bench.lua [--quick] [--json] [--rounds N] [--only NAME]
 --
--- Binaries are taken from $AGENTHOST_BUILD, or ./build: httpd, raw, schema, agenthost.
--- Each round runs raw, raw --keep and agenthost in turn; the medians are compared.
+-- Binaries are taken from $AGENTHOST_BUILD, or ./build: httpd, raw, many, schema, agenthost.
+-- Each round runs all variants of a measure close together, in turning order; a ratio is the
+-- median of the rounds' ratios, a time the median of the rounds' times. The first round
+-- warms the caches and does not count. The start of a process counts in the cold start only.
+--   cold      a process from its start to the end of a conversation with one call
 --   loop      many short conversations
---   marginal  the second half of one long conversation, by the turn
---   start-up  an empty script beside a raw that makes no request
+--   late      the second half of one long conversation, by the turn
+--   tools     conversations in which 500 tools are declared
+--   stream    one long streamed answer, by the delta; without and with a callback in Lua
+--   many      conversations at once with a model that takes 100 ms to answer
+--   sessions  a call that changes a session, by what the session holds
 --   schemas   a tool call checked, and 1 MB scanned and checked beside cJSON parsing it
--- The raw loop checks nothing, retries nothing and keeps no transcript.
+-- "server" is the share of the raw loop's time in which the server was at work: near 1 it
+-- would be the server that is measured.
 local ROOT = arg[0]:match("^(.*)bench/[^/]*$") or "./"
 package.path = ROOT .. "spec/?.lua;" .. package.path
 
 local server = require "support.server"
 
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
-local RAW, AGENTHOST, SCHEMA = BUILD .. "/raw", BUILD .. "/agenthost", BUILD .. "/schema"
-local VARIANTS = { "raw", "keep", "agenthost" }
+local RAW, MANY, AGENTHOST = BUILD .. "/raw", BUILD .. "/many", BUILD .. "/agenthost"
+local SCHEMA = BUILD .. "/schema"
+local PATH = "/chat/completions"
 
 local SIZES = {
-  full = { rounds = 5, loop = { 200, 10 }, marginal = { 1, 400 }, starts = 50, schema = 40 },
-  quick = { rounds = 2, loop = { 20, 10 }, marginal = { 1, 60 }, starts = 5, schema = 3 },
+  full = { rounds = 9, starts = 20, loop = { 200, 10 }, late = 400, tools = { 500, 5, 10 },
+    deltas = 20000, many = { 1000, 2 }, schema = 40, session = { 10000, 100 } },
+  quick = { rounds = 2, starts = 3, loop = { 20, 10 }, late = 60, tools = { 500, 1, 10 },
+    deltas = 2000, many = { 100, 1 }, schema = 3, session = { 1000, 10 } },
 }
 
 local function fail(message)
@@ -61,109 +71,278 @@ local function median(list)
   return #list % 2 == 1 and list[middle] or (list[middle - 1] + list[middle]) / 2
 end
 
--- From a list of { field = number } to the medians of the fields.
-local function medians(list)
-  local result = {}
-  for field in pairs(list[1]) do
-    local values = {}
-    for i, one in ipairs(list) do
-      values[i] = one[field]
+-- -- the measures ---------------------------------------------------------------------------
+--
+-- A measure: key, title, server (options), run[variant](base) -> figures, and rows of
+-- { key, title, unit, field, factor, of = "agenthost", aim = ratio, most = absolute }.
+
+local function turns_of(tools, conversations, turns)
+  local function raw(base, ...)
+    return figures(RAW, "loop", base .. PATH, conversations, turns, tools, ...)
+  end
+  return {
+    raw = raw,
+    keep = function(base) return raw(base, "--keep") end,
+    agenthost = function(base)
+      return figures(AGENTHOST, ROOT .. "bench/turns.lua", base, conversations, turns, tools)
+    end,
+  }
+end
+
+local function cold(size)
+  local function start(...)
+    return figures(RAW, "run", size.starts, ...)
+  end
+  return {
+    key = "cold", title = "cold start", server = { turns = 1 },
+    run = {
+      raw = function(base) return start(RAW, "loop", base .. PATH, 1, 1, 2) end,
+      agenthost = function(base)
+        return start(AGENTHOST, ROOT .. "bench/turns.lua", base, 1, 1, 2)
+      end,
+    },
+    rows = {
+      { key = "wall_us", unit = "us wall", field = "wall_ms", factor = 1e3, aim = 1.3 },
+      { key = "cpu_us", unit = "us cpu", field = "cpu_ms", factor = 1e3, aim = 1.3 },
+      { key = "peak_kb", unit = "KiB peak", field = "peak_kb", factor = 1, aim = 1.3 },
+    },
+  }
+end
+
+local function by_turn(key, title, prefix, aim, run, conversations, turns, counted)
+  local factor = 1e3 / (conversations * counted)
+  return {
+    key = key, title = title, server = { turns = turns }, run = run,
+    rows = {
+      { key = "cpu_us", unit = "us cpu", field = prefix .. "cpu_ms", factor = factor, aim = aim },
+      { key = "wall_us", unit = "us wall", field = prefix .. "wall_ms", factor = factor,
+        aim = aim },
+    },
+  }
+end
+
+local function loop(size)
+  local n, turns = table.unpack(size.loop)
+  return by_turn("loop", ("loop %d x %d, a turn"):format(n, turns), "", 1.2,
+    turns_of(2, n, turns), n, turns, turns)
+end
+
+local function late(size)
+  local turns = size.late
+  return by_turn("late", ("turns %d to %d, a turn"):format(turns // 2, turns), "late_", 0.3,
+    turns_of(2, 1, turns), 1, turns, turns - turns // 2)
+end
+
+local function tools(size)
+  local n, conversations, turns = table.unpack(size.tools)
+  return by_turn("tools", ("%d tools, a turn"):format(n), "", 0.5,
+    turns_of(n, conversations, turns), conversations, turns, turns)
+end
+
+local function deltas(n)
+  local events = {}
+  for i = 1, n do
+    events[i] = ('{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"bench",'
+      .. '"choices":[{"index":0,"delta":{"content":" word%d"},"finish_reason":null}]}'):format(i)
+  end
+  events[n + 1] = '{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,'
+    .. '"model":"bench","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}'
+  events[n + 2] = "[DONE]"
+  return server.sse(events)
+end
+
+local function stream(size)
+  local n = size.deltas
+  local function ours(...)
+    local more = { ... }
+    return function(base)
+      return figures(AGENTHOST, ROOT .. "bench/stream.lua", base, 1, table.unpack(more))
     end
-    result[field] = median(values)
   end
-  return result
+  local function row(of, aim, title, kind)
+    return { key = of .. "." .. kind .. "_us", title = title, of = of, unit = "us " .. kind,
+      field = kind .. "_ms", factor = 1e3 / n, aim = aim }
+  end
+  return {
+    key = "stream", title = ("stream of %d, a delta"):format(n),
+    server = { responses = { deltas(n) } },
+    run = {
+      raw = function(base) return figures(RAW, "stream", base .. PATH, 1) end,
+      agenthost = ours(), callback = ours "callback",
+    },
+    rows = {
+      row("agenthost", 0.6, nil, "cpu"), row("agenthost", 0.6, "", "wall"),
+      row("callback", 1.2, "  with a callback", "cpu"), row("callback", 1.2, "", "wall"),
+    },
+  }
 end
 
-local function run_variant(variant, base, conversations, turns)
-  if variant == "agenthost" then
-    return figures(AGENTHOST, ROOT .. "bench/turns.lua", base, conversations, turns)
-  end
-  local keep = variant == "keep" and "--keep" or nil
-  return figures(RAW, base .. "/chat/completions", conversations, turns, keep)
+local function many(size)
+  local n, turns = table.unpack(size.many)
+  return {
+    key = "many", title = ("%d at once"):format(n), server = { turns = turns, delay = 100 },
+    run = {
+      raw = function(base) return figures(RAW, "many", base, n, turns) end,
+      agenthost = function(base)
+        return figures(MANY, ROOT .. "bench/many.lua", base, n, turns)
+      end,
+    },
+    rows = {
+      { key = "wall_ms", unit = "ms wall", field = "wall_ms", factor = 1, aim = 1.2 },
+      { key = "cpu_ms", unit = "ms cpu", field = "cpu_ms", factor = 1 },
+      { key = "kb_each", unit = "KiB each", field = "kb_each", factor = 1, most = 50 },
+    },
+  }
 end
 
--- Each run has its own path: the server counts the turns of a path. The first
--- round warms the caches and does not count.
-local function measure(variants, rounds, conversations, turns)
-  local s <close> = server.start { turns = turns, log = false, seconds = 3600 }
-  local runs = {}
+local MEASURES = { cold = cold, loop = loop, late = late, tools = tools, stream = stream,
+  many = many }
+local ORDER = { "cold", "loop", "late", "tools", "stream", "many" }
+local VARIANTS = { "raw", "keep", "agenthost", "callback" }
+
+-- -- measuring --------------------------------------------------------------------------------
+
+-- Every other round goes backwards, so that what drifts falls on all.
+local function in_turn(round)
+  local list = {}
+  for i, variant in ipairs(VARIANTS) do
+    list[round % 2 == 0 and i or #VARIANTS + 1 - i] = variant
+  end
+  return list
+end
+
+-- Each run has its own path: the server counts the turns of a path.
+local function run_round(m, s, round)
+  local got = {}
+  for _, variant in ipairs(in_turn(round)) do
+    if m.run[variant] then
+      local before = s:cpu_ms()
+      local f = m.run[variant](("%s/%s%d/v1"):format(s.url, variant, round))
+      f.server = before and (s:cpu_ms() - before) / f.wall_ms
+      got[variant] = f
+    end
+  end
+  return got
+end
+
+local function run_rounds(m, rounds)
+  local opts = { log = false, seconds = 3600 }
+  for k, v in pairs(m.server) do
+    opts[k] = v
+  end
+  local s <close> = server.start(opts)
+  local list = {}
   for round = 0, rounds do
-    for _, variant in ipairs(variants) do
-      local base = ("%s/%s%d/v1"):format(s.url, variant, round)
-      local got = run_variant(variant, base, conversations, turns)
-      runs[variant] = runs[variant] or {}
-      runs[variant][round] = got
-    end
+    list[round] = run_round(m, s, round)
   end
-  for variant, list in pairs(runs) do
-    runs[variant] = medians(list)
-  end
-  return runs
+  return list
 end
 
--- Microseconds by the turn, of all turns or of the late ones.
-local function by_turn(runs, prefix)
-  local result = {}
-  for variant, f in pairs(runs) do
-    local turns = f.conversations * (prefix == "late_" and f.turns - f.turns // 2 or f.turns)
-    result[variant] = { cpu = f[prefix .. "cpu_ms"] * 1e3 / turns,
-      wall = f[prefix .. "wall_ms"] * 1e3 / turns }
+-- The median over the rounds of what f makes of each; nil where a variant is missing.
+local function over(rounds, f)
+  local values = {}
+  for i = 1, #rounds do
+    values[i] = f(rounds[i])
   end
-  return result
-end
-
-local function measure_start(with_agenthost, rounds, starts)
-  local empty = os.tmpname()
-  local commands = { raw = { RAW, "http://127.0.0.1:1/", 0, 0 } }
-  if with_agenthost then
-    commands.agenthost = { AGENTHOST, empty }
-  end
-  local result = {}
-  for variant, command in pairs(commands) do
-    local list = {}
-    for round = 1, rounds do
-      local f = figures(RAW, "--run", starts, table.unpack(command))
-      list[round] = { cpu = f.cpu_ms * 1e3, wall = f.wall_ms * 1e3, peak = f.peak_kb }
-    end
-    result[variant] = medians(list)
-  end
-  os.remove(empty)
-  return result
-end
-
-local function ratio(row, variant, to)
-  if row[variant] and row[to] then
-    return row[variant] / row[to]
-  end
+  return #values > 0 and median(values) or nil
 end
 
 local function round3(v)
   return v and tonumber(("%.3f"):format(v))
 end
 
--- One line of the table: a measure of all variants, and agenthost's ratios to the others.
-local function row_of(key, title, unit, by_variant, field)
-  local row = { key = key, title = title, unit = unit }
-  for _, variant in ipairs(VARIANTS) do
-    row[variant] = round3(by_variant[variant] and by_variant[variant][field])
-  end
-  row.to_raw = round3(ratio(row, "agenthost", "raw"))
-  row.to_keep = round3(ratio(row, "agenthost", "keep"))
-  return row
+local function value_of(rounds, variant, row)
+  return over(rounds, function(r)
+    return r[variant] and r[variant][row.field] * row.factor
+  end)
 end
+
+local function ratio_of(rounds, variant, to, row)
+  return over(rounds, function(r)
+    return r[variant] and r[to] and r[variant][row.field] / r[to][row.field]
+  end)
+end
+
+local function finish_row(m, row, rounds, first)
+  local of = row.of or "agenthost"
+  return {
+    key = m.key .. "." .. row.key, title = row.title or (first and m.title or ""), unit = row.unit,
+    raw = round3(value_of(rounds, "raw", row)), keep = round3(value_of(rounds, "keep", row)),
+    agenthost = round3(value_of(rounds, of, row)),
+    to_raw = round3(ratio_of(rounds, of, "raw", row)),
+    to_keep = round3(ratio_of(rounds, of, "keep", row)),
+    aim = row.aim, most = row.most,
+    server = first and m.key ~= "cold" and round3(over(rounds, function(r)
+      return r.raw.server
+    end)) or nil,
+  }
+end
+
+local function measure(m, rounds, with_agenthost)
+  if not with_agenthost then
+    m.run.agenthost, m.run.callback = nil, nil
+  end
+  local list, rows = run_rounds(m, rounds), {}
+  for i, row in ipairs(m.rows) do
+    rows[i] = finish_row(m, row, list, i == 1)
+  end
+  return rows
+end
+
+-- -- telling ------------------------------------------------------------------------------------
+
+local LINE = "%-26s %-8s %9s %9s %9s %7s %7s %8s %7s"
 
 local function cell(v, format)
   return v and format:format(v) or "-"
 end
 
-local function print_table(rows)
-  local line = "%-24s %-8s %10s %10s %10s %8s %8s"
-  print(line:format("", "", "raw", "raw keep", "agenthost", "to raw", "to keep"))
-  for _, r in ipairs(rows) do
-    print(line:format(r.title, r.unit, cell(r.raw, "%.0f"), cell(r.keep, "%.0f"),
-      cell(r.agenthost, "%.0f"), cell(r.to_raw, "%.2f"), cell(r.to_keep, "%.2f")))
-  end
+local function print_head()
+  print(LINE:format("", "", "raw", "raw keep", "agenthost", "to raw", "aim", "to keep", "server"))
 end
+
+local function print_row(r)
+  local aim = r.most and ("%d"):format(r.most) or cell(r.aim, "%.2f")
+  local digits = r.agenthost and r.agenthost < 100 and "%.1f" or "%.0f"
+  print(LINE:format(r.title, r.unit, cell(r.raw, digits), cell(r.keep, digits),
+    cell(r.agenthost, digits), cell(r.to_raw, "%.2f"), aim, cell(r.to_keep, "%.2f"),
+    cell(r.server, "%.2f")))
+end
+
+local function print_schema(f)
+  local ours, cjson = (f.scan_us + f.large_us) / 1e3, f.cjson_us / 1e3
+  print(("%-26s %.2f us a call of %d bytes"):format("schemas", f.call_us, f.call_bytes))
+  print(("%-26s %.1f ms scanned and checked, cJSON parses in %.1f ms: %.2f"):format(
+    "  1 MB", ours, cjson, ours / cjson))
+end
+
+local function print_session(f)
+  print(("%-26s %.1f us a call, %.1f with an event, with 1 MB in the session %.1f"):format(
+    "sessions", f.empty_us, f.dispatch_us, f.small_us))
+  print(("%-26s %.1f us a call: %.2f"):format(("  %d MB"):format(f.large_mb), f.large_us,
+    f.large_us / f.small_us))
+end
+
+-- What is measured without the loop beside it.
+local function alone(size, complete)
+  local session = complete
+    and figures(AGENTHOST, ROOT .. "bench/session.lua", table.unpack(size.session))
+  return { schema = figures(SCHEMA, size.schema), session = session or nil }
+end
+
+local function print_json(rows, opts, complete, figures_alone)
+  local measures = {}
+  for _, row in ipairs(rows) do
+    measures[row.key] = row
+    row.key, row.title = nil, nil
+  end
+  print(server.encode {
+    complete = complete, rounds = opts.rounds, measures = measures,
+    schema = figures_alone.schema, session = figures_alone.session,
+  })
+end
+
+-- -- the command line -----------------------------------------------------------------------------
 
 local function read_options()
   local opts, i = { size = SIZES.full }, 1
@@ -175,8 +354,12 @@ local function read_options()
     elseif arg[i] == "--rounds" and math.tointeger(tonumber(arg[i + 1])) then
       i = i + 1
       opts.rounds = math.max(1, math.tointeger(tonumber(arg[i])))
+    elseif arg[i] == "--only" and MEASURES[arg[i + 1]] then
+      i = i + 1
+      opts.only = arg[i]
     else
-      fail("unknown option " .. arg[i] .. " (known: --quick, --json, --rounds N)")
+      fail(("unknown option %s (known: --quick, --json, --rounds N, --only %s)"):format(
+        arg[i], table.concat(ORDER, "|")))
     end
     i = i + 1
   end
@@ -185,7 +368,7 @@ local function read_options()
 end
 
 local function check_binaries()
-  for _, name in ipairs { BUILD .. "/httpd", RAW, SCHEMA } do
+  for _, name in ipairs { BUILD .. "/httpd", RAW, MANY, SCHEMA } do
     if not exists(name) then
       fail(name .. " is not built: run `make bench`, or set AGENTHOST_BUILD")
     end
@@ -193,53 +376,29 @@ local function check_binaries()
   return exists(AGENTHOST)
 end
 
-local function collect(size, rounds, with_agenthost)
-  local variants = with_agenthost and VARIANTS or { "raw", "keep" }
-  local loop = by_turn(measure(variants, rounds, table.unpack(size.loop)), "")
-  local late = by_turn(measure(variants, rounds, table.unpack(size.marginal)), "late_")
-  local start = measure_start(with_agenthost, rounds, size.starts)
-  local turns = size.marginal[2]
-  local loop_title = ("loop %d x %d, a turn"):format(table.unpack(size.loop))
-  local late_title = ("turns %d to %d, a turn"):format(turns // 2, turns)
-  return {
-    row_of("loop.cpu_us", loop_title, "us cpu", loop, "cpu"),
-    row_of("loop.wall_us", "", "us wall", loop, "wall"),
-    row_of("marginal.cpu_us", late_title, "us cpu", late, "cpu"),
-    row_of("marginal.wall_us", "", "us wall", late, "wall"),
-    row_of("start.cpu_us", "start-up", "us cpu", start, "cpu"),
-    row_of("start.wall_us", "", "us wall", start, "wall"),
-    row_of("start.peak_kb", "", "kB peak", start, "peak"),
-  }
-end
-
-local function print_schema(f)
-  local ours, cjson = (f.scan_us + f.large_us) / 1e3, f.cjson_us / 1e3
-  print(("%-24s %.2f us a call of %d bytes"):format("schemas", f.call_us, f.call_bytes))
-  print(("%-24s %.1f ms scanned and checked, cJSON parses in %.1f ms: %.2f"):format(
-    "  1 MB", ours, cjson, ours / cjson))
-end
-
-local function print_json(rows, rounds, complete, schema)
-  local measures = {}
-  for _, row in ipairs(rows) do
-    measures[row.key] = row
-    row.key, row.title, row.unit = nil, nil, nil
-  end
-  print(server.encode {
-    complete = complete, rounds = rounds, measures = measures, schema = schema,
-  })
-end
-
 local function main()
   local opts = read_options()
   local complete = check_binaries()
-  local rows = collect(opts.size, opts.rounds, complete)
-  local schema = figures(SCHEMA, opts.size.schema)
+  local all = {}
+  if not opts.json then
+    print_head()
+  end
+  for _, name in ipairs(opts.only and { opts.only } or ORDER) do
+    for _, row in ipairs(measure(MEASURES[name](opts.size), opts.rounds, complete)) do
+      all[#all + 1] = row
+      if not opts.json then
+        print_row(row)
+      end
+    end
+  end
+  local f = opts.only and {} or alone(opts.size, complete)
   if opts.json then
-    print_json(rows, opts.rounds, complete, schema)
-  else
-    print_table(rows)
-    print_schema(schema)
+    print_json(all, opts, complete, f)
+  elseif f.schema then
+    print_schema(f.schema)
+  end
+  if f.session and not opts.json then
+    print_session(f.session)
   end
   if not complete then
     fail(AGENTHOST .. " is not built, so there is nothing to compare: run `make`")

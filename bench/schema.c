@@ -1,8 +1,10 @@
 /* schema: what checking a value costs beside reading it. A typical tool call of under
  * 1 KB, checked over and over after one compile, and a document of about 1 MB beside
  * cJSON parsing it, which checks nothing.
+ * And what compiling costs, the first time and where it is shared.
  *
- *   schema ROUNDS   prints its figures as JSON */
+ *   schema ROUNDS   prints its figures as JSON
+ *   schema case     prints the schema and the call, for others to check */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +64,23 @@ static double check(const ah_schema *s, ah_slice value, long times)
     return (now_us() - start) / (double)times;
 }
 
+/* Microseconds of one compile; with a cache, of one that finds the schema there. */
+static double compile_again(ah_schema_cache *cache, long times)
+{
+    double start = now_us();
+    ah_schema_options options = {.cache = cache};
+    ah_err err = {0};
+
+    for (long i = 0; i < times; i++) {
+        ah_schema *s = NULL;
+
+        if (ah_schema_compile_with(&ah_mem_libc, ah_slice_of(call_schema), &options, &s, &err) != AH_OK)
+            fail(err.message);
+        ah_schema_unref(s);
+    }
+    return (now_us() - start) / (double)times;
+}
+
 static double parse(ah_slice value, long times)
 {
     double start = now_us();
@@ -102,12 +121,14 @@ static void make_large(ah_buf *b)
         fail("out of memory");
 }
 
-int main(int argc, char **argv)
+static int measure(long rounds)
 {
-    long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 20;
     ah_schema *one = compile(call_schema), *many;
     char text[sizeof call_schema + 64];
-    double small, large, parsed, scanned;
+    double small, call_scan, large, parsed, scanned, compiled, shared;
+    ah_schema_options options = {0};
+    ah_schema_cache cache;
+    ah_schema *kept = NULL;
     ah_buf document;
 
     snprintf(text, sizeof text, "{\"type\":\"array\",\"items\":%s}", call_schema);
@@ -115,14 +136,31 @@ int main(int argc, char **argv)
     make_large(&document);
     check(one, ah_slice_of(call), 1000); /* warm */
     small = check(one, ah_slice_of(call), rounds * 5000);
+    call_scan = scan(ah_slice_of(call), rounds * 5000);
     scanned = scan(ah_buf_slice(&document), rounds);
     large = check(many, ah_buf_slice(&document), rounds);
     parsed = parse(ah_buf_slice(&document), rounds);
-    printf(
-        "{\"call_us\":%.3f,\"call_bytes\":%zu,\"large_us\":%.1f,\"scan_us\":%.1f,\"cjson_us\":%.1f}\n",
-        small, sizeof call - 1, large, scanned, parsed);
+    ah_schema_cache_init(&cache, &ah_mem_libc);
+    options.cache = &cache;
+    ah_schema_compile_with(&ah_mem_libc, ah_slice_of(call_schema), &options, &kept, NULL);
+    compiled = compile_again(NULL, rounds * 50);
+    shared = compile_again(&cache, rounds * 50);
+    printf("{\"call_us\":%.3f,\"call_scan_us\":%.3f,\"call_bytes\":%zu,\"large_us\":%.1f,"
+           "\"scan_us\":%.1f,\"cjson_us\":%.1f,\"compile_us\":%.2f,\"shared_us\":%.2f}\n",
+           small, call_scan, sizeof call - 1, large, scanned, parsed, compiled, shared);
+    ah_schema_unref(kept);
+    ah_schema_cache_clear(&cache);
     ah_buf_clear(&document);
     ah_schema_unref(one);
     ah_schema_unref(many);
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "case") == 0) {
+        printf("{\"schema\":%s,\"value\":%s}\n", call_schema, call);
+        return 0;
+    }
+    return measure(argc > 1 ? strtol(argv[1], NULL, 10) : 20);
 }

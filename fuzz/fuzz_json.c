@@ -45,7 +45,7 @@ static void walk(ah_slice text, bool checked)
     r = ah_json_read(text);
     while ((t = ah_json_next(&r)).kind != AH_JSON_END)
         ah_json_skip(&r, t);
-    ah_json_path(text, "a.b");
+    ah_json_member(ah_json_member(text, "a"), "b");
     ah_buf_clear(&b);
 }
 

@@ -3,9 +3,11 @@
  * for the rest of the input and what is checked. */
 #include "reader.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const providers[] = {"litellm_proxy", "openrouter", "deepseek", "mistral"};
 
-    return size ? fuzz_reader(providers[data[0] >> 2 & 3], "text/event-stream", data, size) : 0;
+    return size ? fuzz_reader(providers[data[0] >> 2 & 3], "m", data, size) : 0;
 }

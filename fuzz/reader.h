@@ -1,6 +1,6 @@
-/* What the fuzz targets of response readers share. The first byte says streamed or whole,
- * success or error status; the second a chunk size. The rest is fed whole and in chunks:
- * same entry or same status. A made entry is sound JSON and lowers to sound JSON. */
+/* What the fuzz targets of response readers share. The first byte of an input says streamed or
+ * whole, success or error status; the second a chunk size. The rest is fed whole and in
+ * chunks: same entry or same status. A made entry is sound JSON and lowers to sound JSON. */
 #ifndef FUZZ_READER_H
 #define FUZZ_READER_H
 
@@ -8,8 +8,6 @@
 #include <stdlib.h>
 
 #include "wire/lower.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct fuzzed {
     uint8_t mode;
@@ -95,9 +93,10 @@ static void read_once(ah_adapter *a, const fuzzed *f, ah_slice in, size_t chunk,
     ah_transcript_unref(t);
 }
 
-static int fuzz_reader(const char *provider, const char *stream, const uint8_t *data, size_t size)
+static int fuzz_reader(const char *provider, const char *model, const uint8_t *data, size_t size)
 {
-    fuzzed f = {.stream = stream};
+    bool lines = strcmp(provider, "ollama") == 0;
+    fuzzed f = {.stream = lines ? "application/x-ndjson" : "text/event-stream"};
     ah_secrets secrets = {.mem = &ah_mem_libc};
     ah_provider_options o = {.mem = &ah_mem_libc, .secrets = &secrets, .stream = true};
     ah_buf whole, cut;
@@ -108,7 +107,7 @@ static int fuzz_reader(const char *provider, const char *stream, const uint8_t *
     if (size < 2)
         return 0;
     o.base_url = ah_slice_of("http://127.0.0.1");
-    if (ah_provider_open(ah_slice_of(provider), ah_slice_of("m"), &o, &a, &err) != AH_OK)
+    if (ah_provider_open(ah_slice_of(provider), ah_slice_of(model), &o, &a, &err) != AH_OK)
         abort();
     f.mode = data[0];
     in = (ah_slice){(const char *)data + 2, size - 2};

@@ -1,21 +1,34 @@
-/* agenthost: runs LLM agents whose tools are written in Lua 5.4.
+/* agenthost: runs LLM agents whose tools are written in Lua 5.4, or in C.
  *
  * This header is for programs that embed agenthost; it compiles alone as C11
- * and C++17 and shows no type of Lua, libcurl or cJSON.
+ * and C++17 and shows no type of Lua, libcurl or cJSON. docs/embedding.md leads through it.
  *
- * Threads: a host is used by one thread at a time; two hosts never notice each
- *   other. ah_cancel may be called from any thread and from a signal handler.
+ * Threads: a host, and all that belongs to it, is used by one thread at a time; two hosts
+ *   never notice each other. ah_cancel and ah_wake may be called from any thread as long as
+ *   the host lives, and from signal handlers.
+ * Callbacks: functions of the program are called on the thread that uses the host, from
+ *   within the call that does its work. In them may be called: ah_answer, ah_refuse,
+ *   ah_transport_*, ah_agent_start, ah_agent_send, ah_agent_cancel, ah_cancel, ah_wake and
+ *   what only reads (in those of the watcher nothing else). Whatever waits, steps, opens or closes is refused there (AH_USAGE; what
+ *   returns nothing does nothing and logs an error). log, clock, wall, random and alloc may
+ *   call nothing of the host at all.
  * Process: nothing here prints, exits or installs signal handlers (a script that
  *   calls print or os.exit does). Ignore SIGPIPE, and do not change LC_NUMERIC
- *   while a call is at work. The one process-wide act is libcurl's start, done
- *   once, with the first request.
+ *   while a call is at work. The environment is read (AGENTHOST_MODEL, keys and addresses of
+ *   providers, proxies), never written. The one process-wide act is libcurl's start, done
+ *   once, with the first request; with a transport of your own it is not started.
  * Memory: everything comes from the allocator of the config, but for what libcurl
- *   and cJSON take from malloc. Running out of it is AH_NOMEM, never an abort.
- * Strings are UTF-8 and NUL-terminated unless a length stands beside them. */
+ *   and cJSON take from malloc. Running out of it is AH_NOMEM, never an abort; the host
+ *   stays usable, and conversations stay sound.
+ * Ownership: what is returned belongs to the host or the agent, and each function says how
+ *   long it is valid; nothing is for the caller to free. What is given is copied.
+ * Strings are UTF-8 and NUL-terminated; where a length stands beside one, it may hold NUL. */
 #ifndef AGENTHOST_H
 #define AGENTHOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,7 +45,7 @@ extern "C" {
 /* Every fallible call returns one of these. Scripts see the same as err.code. */
 typedef enum ah_status {
     AH_OK = 0,
-    AH_INTERNAL = -1, /* also: a script raised an error of its own */
+    AH_INTERNAL = -1, /* also: a script raised an error of its own, a tool failed */
     AH_NOMEM = -2,
     AH_USAGE = -3,
     AH_PROMPT_VALIDATION = -4,
@@ -51,6 +64,11 @@ typedef enum ah_status {
     AH_CANCELLED = -17
 } ah_status;
 
+typedef struct ah_host ah_host;
+typedef struct ah_agent ah_agent; /* a conversation and how it is run; dies with its host */
+
+/* -- configuration ---------------------------------------------------------------------- */
+
 /* realloc's contract: size 0 frees and gives NULL; a failure leaves the old block alone. */
 typedef void *(*ah_realloc_fn)(void *ud, void *ptr, size_t size);
 
@@ -65,25 +83,58 @@ typedef enum ah_log_level {
 /* `line` is one record without its line end; keys are already taken out of it. */
 typedef void (*ah_log_fn)(void *ud, ah_log_level level, const char *line);
 
-/* Somebody who looks on while a host works, such as a terminal. Each function may be NULL; all
- * are called on the thread that uses the host, and none may use the host. */
+/* Something that a run tells; docs/events.md lists types and fields. Keys are already taken out. */
+typedef struct ah_event {
+    const char *type; /* "tool_invoked" */
+    ah_agent *agent;  /* of the program; NULL: a script's */
+    int64_t run;
+    double time;      /* seconds since 1970 */
+    const char *text; /* the piece of "content", the words of "warning"; "" */
+    size_t text_len;
+    const char *json; /* the event as JSON */
+    size_t json_len;
+    size_t lost; /* ah_next_event: events that found no room before this one. "done" always has */
+} ah_event;
+
+/* Somebody who looks on while a host works, such as a terminal. Each function may be NULL; none
+ * may use the host. */
 typedef struct ah_watcher {
-    void *ud; /* given to each */
-    /* Each event of every run as one JSON object (docs/events.md), before the script's own
-     * observers have it. Keys are already taken out; n bytes, valid during the call. */
-    void (*event)(void *ud, const char *json, size_t n);
-    /* Not 0: `content` events too, which makes requests streamed ones, as an observer in a
-     * script does. */
-    int content;
+    /* Each event of every run of an agent, as it happens and before observers in scripts have it;
+     * valid during the call. One for which there is no memory is left out. */
+    void (*event)(void *ud, const ah_event *event);
+    bool content; /* `content` too, which has answers asked for as stream, as an observer in a script */
     /* The host is about to wait for at most timeout_ms (-1: until something comes); returns for
      * how long it may. With timeout_ms 0 it is about to work, and the answer does not matter. */
     int (*idle)(void *ud, int timeout_ms);
-    /* os.exit is about to end the process with this exit code. */
+    /* os.exit is about to end the process with this exit code. Not in a state that was attached. */
     void (*leaving)(void *ud, int code);
+    void *ud; /* of all */
 } ah_watcher;
 
+/* A request as a transport gets it. */
+typedef struct ah_transport_request {
+    uint64_t id;                /* never 0, never used again in this host */
+    const char *method;         /* "POST"; with url and headers valid during `start` */
+    const char *url;            /* http or https */
+    const char *const *headers; /* "Name: value", keys in clear; not Content-Length */
+    size_t n_headers;
+    const char *body; /* valid until the request has ended or was cancelled */
+    size_t body_len;
+    double connect_timeout; /* seconds; the times for silence and in all are kept by the host */
+} ah_transport_request;
+
+/* An HTTP stack of the program's own in place of libcurl. `start` begins a request and
+ * returns AH_OK, or what failed. Then, in it or later, on the host's thread: ah_transport_head
+ * once, ah_transport_body for each piece, ah_transport_end; or `cancel` is called and the id
+ * is over. Do not follow redirects, do not ask for compression. */
+typedef struct ah_transport {
+    ah_status (*start)(void *ud, ah_host *host, const ah_transport_request *request);
+    void (*cancel)(void *ud, ah_host *host, uint64_t id);
+    void *ud;
+} ah_transport;
+
 /* Settings of a host. Zero is a good default for each; `size` lets a later library
- * serve a program built with an earlier header. */
+ * serve a program built with an earlier header. Times of the clocks are milliseconds. */
 typedef struct ah_config {
     size_t size;         /* sizeof(ah_config) */
     ah_realloc_fn alloc; /* NULL: malloc and friends */
@@ -92,42 +143,217 @@ typedef struct ah_config {
     void *log_ud;
     ah_log_level log_level;
     const char *model; /* wins over what scripts name ("provider/model"); NULL: they decide. Copied */
-    const ah_watcher *watcher; /* NULL: nobody; copied */
+
+    void *user;                   /* for the program: ah_user */
+    int64_t (*clock)(void *ud);   /* only goes forward, at the speed of time; NULL: the system's */
+    int64_t (*wall)(void *ud);    /* since 1970; NULL: the system's */
+    void *clock_ud;               /* of both */
+    uint64_t (*random)(void *ud); /* 64 random bits, for the waits between retries; NULL: our own */
+    void *random_ud;
+    ah_transport transport;  /* start NULL: libcurl */
+    void (*woken)(void *ud); /* after ah_wake, on the host's thread; may be NULL */
+    void *woken_ud;
+    size_t max_memory;  /* bytes of Lua values; 0: no limit. Over it: AH_NOMEM */
+    size_t max_events;  /* kept for ah_next_event; 0: 4096. Their bytes: 16 MiB */
+    ah_watcher watcher; /* zero: nobody */
 } ah_config;
 
-typedef struct ah_host ah_host;
+/* -- a host ------------------------------------------------------------------------------ */
 
 /* A host with its own Lua state, in which `require "agenthost"` works without any
- * installation. cfg may be NULL. On failure *out is untouched: AH_NOMEM, or AH_INTERNAL
- * where the system gives no event loop. */
+ * installation. cfg may be NULL. On failure *out is untouched: AH_NOMEM, AH_USAGE where
+ * cfg->size is of no version known here, or AH_INTERNAL where the system gives no event loop. */
 AH_API ah_status ah_open(const ah_config *cfg, ah_host **out);
-AH_API void ah_close(ah_host *host); /* NULL is fine; runs still at work are cancelled and settled */
+/* NULL is fine. Runs still at work are cancelled and settled, agents closed, and tools of the
+ * program get their last `cancel` and `release`; nothing of the host may be used from then on.
+ * A host that was attached to a Lua state (agenthost_lua.h) stays in it, without these. */
+AH_API void ah_close(ah_host *host);
+AH_API void *ah_user(const ah_host *host); /* of the config */
 
-/* Runs a script: a file, or standard input for path "-". The script gets argv[0..argc-1]
- * as `...` and in the global `arg` (arg[0] is the path). Text only: bytecode is refused.
- * AH_USAGE only where the file cannot be read; the status of an agenthost error it raised;
- * AH_INTERNAL for any other error (a wrong use of the library in the script included). */
-AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv);
-
-/* Runs a text as ah_script runs a file. `name` is what its errors call it, marked as Lua does:
- * "=stdin", "@path". Where `result` is not NULL, *result becomes the first value that the text
- * returned when that is a string, else NULL; valid until the next call with this host. */
-AH_API ah_status ah_eval(ah_host *host, const char *name, const char *text, int argc, char **argv,
-                         const char **result);
-
-/* Words for the last call that failed: one line, for a traceback the lines after it.
- * Valid until the next call with this host. */
+/* What the last call that failed failed with. Valid until the next call that fails. */
+typedef struct ah_error {
+    ah_status status;
+    const char *code;    /* "deadline_exceeded" */
+    const char *message; /* one line */
+    const char *phase;   /* "request", "tool", "response", or NULL */
+    bool retryable;      /* another try may go better */
+    int http_status;     /* 0: none */
+    const char *json;    /* an object with these and what names the place, as docs/lua.md has them */
+} ah_error;
+AH_API const ah_error *ah_last_error(ah_host *host);
+/* The message; for an error of a script's, the lines of its traceback after it. */
 AH_API const char *ah_errmsg(const ah_host *host);
-
-/* Cancels every run of the host: each settles its open turn and ends with
- * AH_CANCELLED. Script code that is not inside a run is interrupted with an error.
- * Any thread; async-signal-safe. */
-AH_API void ah_cancel(ah_host *host);
 
 AH_API const char *ah_version(void);             /* "0.1.0" */
 AH_API const char *ah_status_name(ah_status st); /* "deadline_exceeded"; AH_NOMEM is "internal" */
 /* One line a library or feature, "name value", valid as long as the host; for people. */
 AH_API const char *ah_about(ah_host *host);
+
+/* -- scripts ------------------------------------------------------------------------------ */
+
+/* Runs a script: a file, or standard input for path "-". The script gets argv[0..argc-1]
+ * as `...` and in the global `arg` (arg[0] is the path). Text only: bytecode is refused.
+ * AH_USAGE only where the file cannot be read, or a script of this host is at work; the
+ * status of an agenthost error it raised; AH_INTERNAL for any other error (a wrong use of the
+ * library in the script included).
+ *
+ * What a script returns is handed to the program: a tool, or a table in which there are
+ * tools, agents and adapters (ah.scripted). Tools go by their own names, agents and adapters by the keys of the table; what else
+ * is in it is left alone. A name that another tool has is AH_PROMPT_VALIDATION, and then
+ * nothing is handed over; agents and adapters of the same key take the place of earlier ones. */
+AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv);
+/* The same for text in memory; `name` stands in messages and tracebacks, and in arg[0]. */
+AH_API ah_status ah_load(ah_host *host, const char *name, const char *text, size_t len, int argc,
+                         char **argv);
+/* The string that the last script or text returned; NULL: nothing, or something else. Valid until
+ * the next of them. */
+AH_API const char *ah_returned(const ah_host *host);
+
+/* -- tools --------------------------------------------------------------------------------- */
+
+/* One call of a tool of the program. Valid during the call of the function. */
+typedef struct ah_tool_call {
+    uint64_t id; /* for ah_answer; never 0, never used again in this host */
+    const char *tool;
+    const char *args; /* JSON object: checked against the parameters, defaults filled in */
+    size_t args_len;
+    int64_t run;         /* which run it belongs to, as in its events */
+    double seconds_left; /* until it is stopped; below 0: no limit */
+} ah_tool_call;
+
+/* A tool written in C. The strings are copied. */
+typedef struct ah_tool_config {
+    size_t size;                  /* sizeof(ah_tool_config) */
+    const char *name;             /* ^[a-z0-9_-]{1,64}$ */
+    const char *description;      /* 1 to 200 ASCII characters */
+    const char *params;           /* JSON Schema of an object; NULL: no parameters */
+    const char *result;           /* JSON Schema of the value; NULL: anything */
+    bool parallel;                /* may be at work beside its neighbours in a message */
+    double timeout;               /* seconds for one call; 0: those of the run */
+    const char *full_description; /* what the model is told instead: UTF-8, up to 16 KiB; NULL */
+    bool coerce;                  /* arguments of a wrong type are taken as they were surely meant */
+    size_t max_result;            /* bytes of a result that the model sees; 0: 64 KiB */
+    /* Begins a call. Answered once, with ah_answer or ah_refuse, in it or later. */
+    void (*call)(void *ud, ah_host *host, const ah_tool_call *call);
+    /* The call is over unanswered (cancelled, out of time, host closed). May be NULL. */
+    void (*cancel)(void *ud, ah_host *host, uint64_t call);
+    void (*release)(void *ud); /* nothing uses the tool any more; not after a failure. May be NULL */
+    void *ud;
+} ah_tool_config;
+
+/* Makes a tool known under its name to agents of the program (field `tools`) and to scripts
+ * (ah.host_tool). AH_PROMPT_VALIDATION names what is wrong, a name that is taken included. */
+AH_API ah_status ah_add_tool(ah_host *host, const ah_tool_config *tool);
+/* Forgets a tool, of the program or handed over; agents that have it keep it. AH_TOOL_NOT_FOUND. */
+AH_API ah_status ah_remove_tool(ah_host *host, const char *name);
+
+/* Answers a call with a JSON value (a JSON string is shown to the model without its quotes),
+ * or as failed, with words for the model. The call is over in any case: AH_USAGE where it
+ * already was, AH_TOOL_VALIDATION where `json` is none (the model is told of a failure),
+ * AH_NOMEM. On the host's thread; from others, take note, ah_wake, and answer in `woken`. */
+AH_API ah_status ah_answer(ah_host *host, uint64_t call, const char *json);
+AH_API ah_status ah_refuse(ah_host *host, uint64_t call, const char *message);
+
+/* Calls a tool by name, of a script or of the program, as a model would: arguments are checked,
+ * its time limit holds, handlers may wait. Does the work of the whole host meanwhile. *result:
+ * JSON, "null" where the tool gave nothing; valid until the next ah_call_tool.
+ * AH_TOOL_NOT_FOUND; AH_TOOL_VALIDATION where `args` (NULL: none) do not fit; AH_DEADLINE;
+ * AH_CANCELLED; AH_INTERNAL where it failed, ah_errmsg with what a model would be told. */
+AH_API ah_status ah_call_tool(ah_host *host, const char *name, const char *args, const char **result);
+
+/* The tools known by name: JSON, { NAME: { "name", "description", "parameters" } }, sorted. Valid
+ * until the next call of it; NULL: no memory. */
+AH_API const char *ah_tools(ah_host *host);
+
+/* -- agents -------------------------------------------------------------------------------- */
+
+/* An agent of the program. `config` is a JSON object with the fields of ah.run (docs/lua.md),
+ * checked by the same code, but for: `tools` is a list of names; `model` without a slash
+ * names an adapter that a script handed over; `on`, `log` and a text are refused. */
+AH_API ah_status ah_agent_open(ah_host *host, const char *config, ah_agent **out);
+/* An agent that a script handed over; one handle for each call. AH_USAGE: there is none. */
+AH_API ah_status ah_agent_find(ah_host *host, const char *name, ah_agent **out);
+/* A run still at work is dropped: settled, without an event. NULL is fine. */
+AH_API void ah_agent_close(ah_agent *agent);
+
+/* Tokens, as the provider told them; `known` where it told any. */
+typedef struct ah_tokens {
+    int64_t input, cached_read, cached_write, output, reasoning;
+    bool known;
+} ah_tokens;
+
+/* How a run ended. Valid until the agent's next run, or its end. */
+typedef struct ah_reply {
+    int64_t run;
+    ah_status status; /* AH_OK: there is an answer */
+    const char *text; /* of the last answer, also after a failure; "" */
+    size_t text_len;
+    const char *stop; /* "end", ... as docs/lua.md has them */
+    int iterations;   /* answers of the model */
+    int rounds;       /* of them, with calls */
+    size_t tool_calls;
+    const char *value; /* JSON, where the agent has `output`; NULL: none */
+    ah_tokens usage;
+    ah_error error; /* meaningful where status is not AH_OK */
+} ah_reply;
+
+/* Says `text` (NULL: nothing new) and runs until there is an answer, doing the work of the
+ * whole host meanwhile. Returns the reply's status, or why no run began: AH_USAGE where
+ * the agent is at work, AH_NOMEM. */
+AH_API ah_status ah_agent_run(ah_agent *agent, const char *text);
+/* The same without waiting: ah_step does the work, the event `done` tells of the end. */
+AH_API ah_status ah_agent_start(ah_agent *agent, const char *text);
+/* Queues a message to the run at work, which then goes on after its answer; without a run, said
+ * in the next one. */
+AH_API ah_status ah_agent_send(ah_agent *agent, const char *text);
+AH_API void ah_agent_cancel(ah_agent *agent); /* the run at work ends with AH_CANCELLED, soon */
+AH_API bool ah_agent_at_work(const ah_agent *agent);
+AH_API void *ah_agent_user(const ah_agent *agent); /* NULL until set */
+AH_API void ah_agent_set_user(ah_agent *agent, void *user);
+
+AH_API const ah_reply *ah_agent_reply(const ah_agent *agent); /* NULL before and during a run */
+/* Each is JSON, valid until the next call of it with this agent; NULL: no memory, or (the
+ * reply) none there. The reply: text, value, stop, iterations, rounds, tool_calls, usage, and `error`
+ * after a failure. The messages: as the field `messages` takes them, to go on another day.
+ * The transcript: docs/transcript.md. */
+AH_API const char *ah_agent_reply_json(ah_agent *agent);
+AH_API const char *ah_agent_messages(ah_agent *agent);
+AH_API const char *ah_agent_transcript(ah_agent *agent);
+
+/* -- the loop ------------------------------------------------------------------------------- */
+
+/* Does what is due; waits at most timeout_ms for something (-1: until something comes, 0: not
+ * at all), and not at all where no agent is at work. Returns how many of ah_agent_start are at
+ * work, or AH_USAGE (below 0) inside a callback. */
+AH_API int ah_step(ah_host *host, int timeout_ms);
+/* To wait elsewhere: for this descriptor to be readable, at most ah_timeout milliseconds (-1: no
+ * limit), then ah_step(host, 0). -1 where the system has no such descriptor: then call ah_step
+ * every few milliseconds. Ask for the timeout anew before each wait. */
+AH_API int ah_pollfd(ah_host *host);
+AH_API int ah_timeout(ah_host *host);
+
+/* The next event of the runs that ah_agent_start began, in order, or NULL. Valid until the next
+ * call of it, and of ah_agent_close. `content` is told where the agent's answers are asked for as
+ * stream. (Who waits in a call, or wants to see the runs of scripts as well, has a watcher.) */
+AH_API const ah_event *ah_next_event(ah_host *host);
+
+/* From any thread, and async-signal-safe. ah_cancel: every run that is at work settles its
+ * open turn and ends with AH_CANCELLED, every wait of a script with an error; called in a
+ * signal handler on the host's own thread it interrupts the script's code at once. Where
+ * nothing is at work it does nothing. ah_wake: a call that waits (ah_step, ah_agent_run, ...)
+ * calls `woken` of the config, and ah_step returns; calls in a row may be told as one. */
+AH_API void ah_cancel(ah_host *host);
+AH_API void ah_wake(ah_host *host);
+
+/* -- feeding a transport's responses -------------------------------------------------------- */
+
+/* The response's head: status and "Name: value" lines, interim (1xx) ones left out. */
+AH_API void ah_transport_head(ah_host *host, uint64_t id, int status, const char *const *headers,
+                              size_t n_headers);
+AH_API void ah_transport_body(ah_host *host, uint64_t id, const void *bytes, size_t n);
+/* error NULL: the response is complete; else what broke, in words. The request is over.
+ * An id that is over (its host ended it for time or size) is no error in any of the three. */
+AH_API void ah_transport_end(ah_host *host, uint64_t id, const char *error);
 
 #ifdef __cplusplus
 }

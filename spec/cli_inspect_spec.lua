@@ -113,7 +113,7 @@ describe("agenthost check", function()
       "4: model: unknown provider 'nope'; known are openai, compatible, litellm_proxy, openrouter, "
         .. "deepseek, groq, mistral, xai, cerebras, together_ai, fireworks_ai, perplexity, "
         .. "nvidia_nim, sambanova, moonshot, zai, huggingface, azure, hosted_vllm, lm_studio, "
-        .. "llama_cpp, llamafile, gemini, ollama, ollama_chat and demo",
+        .. "llama_cpp, llamafile, anthropic, gemini, ollama, ollama_chat and demo",
       "4: the text for the model must be a string, found number",
       "4: ah.run: unknown field 'max_iteration' (did you mean 'max_iterations'?)",
       "4: on: there is no event 'dnoe'",
@@ -147,7 +147,7 @@ describe("agenthost check", function()
         tools[i] = ah.tool { name = "t" .. i, description = "T.",
           full_description = ("x"):rep(%d) }
       end
-      ah.run { model = "%s/x", tools = tools, options = { stop = { %s } }, "x" }]]
+      ah.run { model = "%s/x", max_tools = 999, tools = tools, options = { stop = { %s } }, "x" }]]
     assert.same({
       "7: openai takes 128 tools at most, found 129",
       "7: openai takes 4 texts in options.stop at most, found 5",
@@ -155,6 +155,17 @@ describe("agenthost check", function()
     local why = "7: openai takes 1024 characters as description of tool 't1' at most, found 1025"
     assert.same({ why }, faults(text:format(1, 1025, "openai", "")))
     assert.same({}, faults((text:format(129, 1025, "demo", "")):gsub("demo/x", "demo/echo")))
+  end)
+
+  it("notes options that the provider's wire has no word for", function()
+    local found = check(HEAD .. [[
+      local options = { seed = 1, stop = "x" }
+      ah.run { model = "openai/responses/x", api_key = "none-such", options = options, "x" }]])
+    assert.same({}, found.faults)
+    assert.same({
+      "openai/responses has no options.seed: it is left out",
+      "openai/responses has no options.stop: it is left out",
+    }, { found.notes[1].message, found.notes[2].message })
   end)
 
   it("notes what is no fault: a missing key or model, tools that nothing offers", function()

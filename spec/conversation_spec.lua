@@ -396,3 +396,85 @@ describe("a conversation that goes on", function()
     end
   end)
 end)
+
+describe("the session of an agent", function()
+  local Item = ah.type { name = "Item", fields = { name = "string" } }
+  local add = ah.tool {
+    name = "add",
+    description = "Adds an item.",
+    params = Item,
+    result = Item,
+    handler = function(item)
+      return item
+    end,
+  }
+
+  local function names(session)
+    local list = {}
+    for i, item in ipairs(session[Item]:all()) do
+      list[i] = item.name
+    end
+    return table.concat(list, " ")
+  end
+
+  local function model(...)
+    local answers = {}
+    for i, name in ipairs { ... } do
+      answers[2 * i - 1], answers[2 * i] = call("add", { name = name }), "done"
+    end
+    return ah.scripted(answers)
+  end
+
+  it("is in the file, and restored into the one that is given", function()
+    local first, second = ah.session { types = { Item } }, ah.session { types = { Item } }
+    local agent = ah.agent { model = model "bread", tools = { add }, session = first }
+    assert(agent:run "Add bread.")
+    assert(agent:save(path))
+    assert.equal(first:snapshot(), ah.json.encode(ah.json.decode(read(path)).session))
+    local later = assert(ah.load(path, { model = model "milk", tools = { add }, session = second }))
+    assert(later:run "Add milk.")
+    assert.same({ "bread", "bread milk" }, { names(first), names(second) })
+  end)
+
+  it("is kept for the next file where none is given, and absent where it holds nothing", function()
+    local session = ah.session { types = { Item } }
+    local agent = ah.agent { model = model "bread", tools = { add }, session = session }
+    assert(agent:save(path))
+    assert.is_nil(ah.json.decode(read(path)).session)
+    assert(agent:run "Add bread.")
+    assert(agent:save(path))
+    local before = ah.json.decode(read(path)).session
+    assert(assert(ah.load(path, { model = "demo/echo" })):fork():save(path))
+    assert.same(before, ah.json.decode(read(path)).session)
+  end)
+
+  it("must fit the types that are registered", function()
+    write(path, '{"agenthost_transcript":1,"entries":[],"session":{"agenthost_session":1,'
+      .. '"slices":{"Item":[{"name":1}]}}}')
+    local session = ah.session { types = { Item } }
+    local agent, err = ah.load(path, { model = "demo/echo", session = session })
+    assert.is_nil(agent)
+    assert.equal("usage", err.code)
+    assert.truthy(err.message:find("name", 1, true), err.message)
+    err = select(2, ah.load(path, { model = "demo/echo", session = ah.session() }))
+    assert.equal("usage", err.code)
+  end)
+
+  it("is the fork's own from there on", function()
+    local session, heard, seen = ah.session { types = { Item } }, 0, nil
+    session.dispatcher:subscribe("tool_invoked", function()
+      heard = heard + 1
+    end)
+    local look = tool("look", function(_, ctx)
+      seen = ctx.session
+    end)
+    local agent = ah.agent { model = model "bread", tools = { add, look }, session = session }
+    assert(agent:run "Add bread.")
+    local other = agent:fork()
+    session:dispatch(Item { name = "milk" })
+    assert(other:use(ah.scripted { call "look", "done" }))
+    assert(other:run "Look.")
+    seen:dispatch(Item { name = "rice" })
+    assert.same({ "bread milk", "bread rice", 1 }, { names(session), names(seen), heard })
+  end)
+end)

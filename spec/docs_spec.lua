@@ -4,14 +4,37 @@ local ah = require "agenthost"
 local markdown = require "support.markdown"
 
 local EVENTS = markdown.read("docs/events.md")
+local LIMITS = markdown.read("docs/limits.md")
 local LUA = markdown.read("docs/lua.md")
 local FILES = markdown.read("docs/filesystem.md")
+local PROMPTS = markdown.read("docs/prompts.md")
+local SESSIONS = markdown.read("docs/sessions.md")
 local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
-for _, name in ipairs { "events", "filesystem", "lua", "scripted", "transcript" } do
+for _, name in ipairs {
+  "embedding", "events", "filesystem", "limits", "lua", "models", "planning", "prompts",
+  "scripted", "sessions", "transcript",
+} do
   markdown.describe("docs/" .. name .. ".md")
 end
+
+describe("docs/performance.md", function()
+  local PERFORMANCE = markdown.read("docs/performance.md")
+
+  it("describes the measures of `make bench`, and no others", function()
+    local list = markdown.read("bench/bench.lua"):match("local ORDER = (%b{})")
+    local measures = {}
+    for name in list:gmatch('"(%a+)"') do
+      measures[name] = true
+    end
+    local described = {}
+    for _, row in ipairs(markdown.tables(PERFORMANCE)[1]) do
+      described[markdown.names(row[1])[1]] = true
+    end
+    assert.same(measures, described)
+  end)
+end)
 
 -- -- helpers ------------------------------------------------------------------------------
 
@@ -112,6 +135,8 @@ local function flows(on)
       error("this observer fails")
     end
   end, "x" }
+  local report = function(_, ctx) ctx:progress(0.5, "half") end
+  run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(report) }, on = on, "x" }
   local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
   run { model = ah.scripted {}, on = on, "x" }
@@ -121,6 +146,10 @@ local function flows(on)
     ctx:remove_tools "t"
   end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(come_and_go) }, on = on, "x" }
+  run { model = ah.scripted { { calls = { { name = "read_section",
+    arguments = { section_key = "s" } } } }, "done" }, on = on, "x",
+    prompt = ah.prompt { ah.section { key = "s", template = "T", summary = "S",
+      visibility = "summary", tools = { late } } } }
   run { model = ah.scripted { CALL, "done" }, on = on, "x",
     tools = { echo_tool(come_and_go), ah.tool { name = "late", description = "Another." } } }
 end
@@ -189,7 +218,8 @@ end)
 describe("docs/lua.md", function()
   it("lists all there is in agenthost, and nothing else", function()
     local listed, there = {}, {}
-    there["ah.scripted"], there["ah.policies"] = ah.scripted and true, ah.policies and true
+    -- loaded when they are first asked for
+    assert(ah.scripted and ah.policies and ah.resource and ah.planning and ah.planning_section)
     for _, row in ipairs(markdown.tables(LUA)[1]) do
       for _, name in ipairs(markdown.names(row[1])) do
         listed[name] = true
@@ -213,6 +243,7 @@ describe("docs/lua.md", function()
     assert.same(c_list("src/lua/lua_agent.c", "fields%[%]"), names_in(LUA, "## ah.run", 1))
     assert.same(fields_of("src/lua/lua_agent.c", "ah.run: options"), names_in(LUA, "## ah.run", 2))
     assert.same(fields_of("src/lua/lua_agent.c", "ah.run: http"), names_in(LUA, "## ah.run", 3))
+    assert.same(c_list("src/lua/lua_limits.c", "known%[%]"), names_in(LUA, "## ah.run", 4))
   end)
 
   it("has no field of ah.run that is refused as unknown", function()
@@ -270,8 +301,8 @@ describe("docs/lua.md", function()
   end)
 
   it("has the fields of replies, and of their usage and messages", function()
-    local reply = ah.run { model = ah.scripted { CALL, "done" }, tools = { echo_tool() },
-      system = "s", "x" }
+    local reply = ah.run { model = ah.scripted { CALL, "{}" }, tools = { echo_tool() },
+      system = "s", output = { type = "object" }, "x" }
     local source = markdown.read("src/lua/lua_reply.c"):match("reply_index(.+)")
     local there = {}
     for name in source:gmatch('strcmp%(key, "([^"]+)"%)') do
@@ -302,15 +333,20 @@ describe("docs/lua.md", function()
         seen[name] = ctx[name] ~= nil
       end
     end
-    run { model = ah.scripted { CALL, "done" }, timeout = 5, tools = { echo_tool(look) }, "x" }
+    run { model = ah.scripted { CALL, "done" }, timeout = 5, tools = { echo_tool(look) },
+      budget = { requests = 9 }, resources = { files = ah.filesystem { memory = true } },
+      ah.section { key = "s" }, "x" }
     for name, there in pairs(assert(seen)) do
       assert.is_true(there, name)
     end
-    local source = markdown.read("src/lua/lua_tool.c")
+    local source = markdown.read("src/lua/lua_ctx.c")
     for name in source:match("ctx_index(.-)ctx_newindex"):gmatch('strcmp%(key, "([^"]+)"%)') do
       assert.truthy(documented[name], name)
     end
-    for name in source:match("ctx_methods%[%] = (%b{})"):gmatch('{"([^"]+)"') do
+    for name in source:gmatch('{"([%l_]+)", push_') do
+      assert.truthy(documented[name], name)
+    end
+    for name in source:match("methods%[%] = (%b{})"):gmatch('{"([^"]+)"') do
       assert.truthy(documented[name], name)
     end
   end)
@@ -328,9 +364,25 @@ describe("docs/lua.md", function()
       { model = ah.scripted { CALL, CALL }, max_iterations = 1 },
       { model = ah.scripted { unknown }, on_unknown_tool = "throw" },
       { model = ah.scripted { { fail = { message = "m", status = 400 } } } },
+      { model = ah.scripted { CALL, CALL, CALL, CALL, CALL, CALL } },
     } do
       case.tools, case[1] = { echo_tool() }, "x"
       local _, err = run(case)
+      for name in pairs(err) do
+        assert.truthy(fields[name], name)
+        fields[name] = 1
+      end
+    end
+    for _, wrong in ipairs {
+      function()
+        ah.prompt { ah.section { key = "a", tools = { echo_tool() } },
+          ah.section { key = "b", tools = { echo_tool() } } }
+      end,
+      function()
+        ah.prompt { ah.section { key = "a", template = "${x}" } }
+      end,
+    } do
+      local _, err = pcall(wrong)
       for name in pairs(err) do
         assert.truthy(fields[name], name)
         fields[name] = 1
@@ -389,6 +441,31 @@ end)
 
 -- -- files -------------------------------------------------------------------------------
 
+describe("docs/models.md", function()
+  it("has the providers there are, with all variables they look at", function()
+    local page = markdown.section(markdown.read("docs/models.md"), "## Addresses and keys")
+    local listed, known = {}, { ollama_chat = true }
+    for _, rows in ipairs(markdown.tables(page)) do
+      for _, row in ipairs(rows) do
+        for _, name in ipairs(markdown.names(row[1])) do
+          listed[name] = true
+        end
+      end
+    end
+    for _, file in ipairs { "servers", "anthropic", "gemini", "ollama" } do
+      local source = markdown.read("src/wire/" .. file .. ".c")
+      for name in source:gmatch('%.name = "([%w_]+)",%s*%.ur') do
+        known[name] = true
+      end
+      for variable in source:gmatch('"([%u_]+_[%u_]+)"') do
+        assert.truthy(page:find("`" .. variable .. "`", 1, true) or
+          variable:find("_API_BASE$"), variable)
+      end
+    end
+    assert.same(known, listed)
+  end)
+end)
+
 describe("docs/filesystem.md", function()
   it("has the fields of ah.filesystem, and the defaults of its limits", function()
     assert.same(fields_of("src/lua/lua_fs.c", "ah.filesystem"), names_in(FILES, "## ah.filesystem"))
@@ -430,6 +507,217 @@ describe("docs/filesystem.md", function()
     assert.same(reasons, names_in(FILES, "## Errors"))
     local told = markdown.section(FILES, "### Names that are refused"):match("\n\n(`%.git` .-)\n\n")
     assert.same(c_list("src/prompt/fs_path.c", "refused%[%]"), set(markdown.names(told)))
+  end)
+end)
+
+-- -- limits ------------------------------------------------------------------------------
+
+-- Where the code has the value of each row, in the order of the page; nil: it has none.
+local IN_CODE = {
+  ["answers of the model"] = "src/lua/lua_agent.c DEFAULT_ITERATIONS",
+  ["tries of a request after the first"] = "src/lua/lua_agent.c DEFAULT_RETRIES",
+  ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
+  ["restarts for injected tools"] = "src/run/inject.h AH_MAX_RESTARTS",
+  ["the same call: warning"] = "src/run/guard.h AH_LOOP_WARN",
+  ["the same call: end"] = "src/run/guard.h AH_LOOP_STOP",
+  ["calls that a call is compared with"] = "src/run/guard.c window",
+  ["calls in which patterns are looked for"] = "src/run/guard.c pattern_window",
+  ["calls of unknown tools in a row"] = "src/run/run_turn.c MAX_UNKNOWN",
+  ["calls in one message of the model"] = "src/wire/assemble.h AH_MAX_CALLS",
+  ["arguments of one call"] = "src/wire/assemble.h AH_MAX_ARGUMENTS",
+  ["text of one message of the model"] = "src/wire/assemble.h AH_MAX_TEXT",
+  ["one entry of the conversation"] = "src/model/transcript.c MAX_ENTRY",
+  ["one request"] = "src/wire/lower.c MAX_BODY",
+  ["runs inside runs"] = "src/run/host.h AH_MAX_DEPTH",
+  ["time at work, where it has no `timeout`"] = "src/run/host.h AH_WORK_MS",
+  ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",
+  ["result that the model sees"] = "src/model/tool.h AH_TOOL_RESULT",
+  ["result as JSON"] = "src/lua/lua_tool.c MAX_VALUE",
+  ["time to close its variables when it was stopped"] = "src/lua/lua_task.c CLOSE_GRACE_MS",
+  ["memory to close its variables"] = "src/lua/lua_fence.c CLOSE_GRACE_BYTES",
+  ["time to connect"] = "src/wire/http.c connect_ms",
+  ["time without a byte"] = "src/wire/http.c idle_ms",
+  ["time in all"] = "src/wire/http.c total_ms",
+  ["bytes of headers"] = "src/wire/http.c header_bytes",
+  ["bytes of body"] = "src/wire/http.c body_bytes",
+  ["levels of JSON"] = "src/base/json.h AH_JSON_MAX_DEPTH",
+  ["text that `ah.json.encode` makes"] = "src/lua/lua_value.c MAX_TEXT",
+  ["text of a schema"] = "src/model/schema_program.h SCHEMA_TEXT",
+  ["levels of a schema"] = "src/model/schema_program.h SCHEMA_DEPTH",
+  ["steps of a check"] = "src/model/schema_checker.h CHECK_STEPS",
+  ["faults that are told"] = "src/model/schema.h AH_MAX_FAULTS",
+  ["name of a tool"] = "src/model/tool.c MAX_NAME",
+  ["description of a tool"] = "src/model/tool.c MAX_DESCRIPTION",
+  ["full description of a tool"] = "src/model/tool.c MAX_FULL",
+}
+
+local UNITS = { s = 1000, KiB = 1 << 10, MiB = 1 << 20, GiB = 1 << 30 }
+
+-- The value of a constant or a member, as C has it.
+local function c_value(where)
+  local path, name = where:match("^(%S+) (%S+)$")
+  local source, pattern = markdown.read(path), "([%w_]*)%f[%w_]" .. name .. " = ([^,;}/]+)"
+  for before, expression in source:gmatch(pattern) do
+    if before == "" and not expression:find("%a") or expression:find("^%(size_t%)") then
+      return load("return " .. expression:gsub("%(size_t%)", ""))()
+    end
+  end
+  error(where .. " is not there")
+end
+
+describe("docs/limits.md", function()
+  local rows = {}
+  for _, t in ipairs(markdown.tables(LIMITS)) do
+    for _, row in ipairs(t) do
+      row.set = t.head[3] == "set with" and markdown.names(row[3]) or {}
+      rows[#rows + 1] = row
+    end
+  end
+
+  it("has the values of the code, and all of them", function()
+    local missing = {}
+    for name in pairs(IN_CODE) do
+      missing[name] = true
+    end
+    for _, row in ipairs(rows) do
+      local number, unit = row[2]:match("^(%d+) ?(%a*)$")
+      assert(IN_CODE[row[1]] or row[2] == "none", row[1])
+      if number then
+        assert.equal(c_value(IN_CODE[row[1]]), tonumber(number) * (UNITS[unit] or 1), row[1])
+        missing[row[1]] = nil
+      end
+    end
+    assert.same({}, missing)
+  end)
+
+  it("names fields that are there, and every field that is a limit", function()
+    local fields = { ["ah.run"] = names_in(LUA, "## ah.run", 1),
+      http = names_in(LUA, "## ah.run", 3),
+      loop_detector = names_in(LUA, "## ah.run", 4), ["ah.tool"] = names_in(LUA, "## ah.tool", 1) }
+    local named = {}
+    for _, row in ipairs(rows) do
+      for i = 2, #row.set do
+        assert.is_true(fields[row.set[1]][row.set[i]], row.set[i])
+        named[row.set[i]] = true
+      end
+    end
+    for _, list in pairs(fields) do
+      for name in pairs(list) do
+        local limit = name:find("^max_") or name:find("timeout$") or name:find("window$")
+        assert.truthy(named[name] or not limit, name)
+      end
+    end
+  end)
+
+  it("has the defaults that docs/lua.md tells", function()
+    local places = { ["ah.run"] = { "## ah.run", 1 }, http = { "## ah.run", 3 },
+      loop_detector = { "## ah.run", 4 }, ["ah.tool"] = { "## ah.tool", 1 } }
+    local seconds = { s = 1 }
+    for _, row in ipairs(rows) do
+      local number, unit = row[2]:match("^(%d+) ?(%a*)$")
+      local place = places[row.set[1]]
+      local told_of = place and markdown.tables(markdown.section(LUA, place[1]))[place[2]]
+      for _, told in ipairs(told_of or {}) do
+        if markdown.names(told[1])[1] == row.set[2] and tonumber(told[3]) then
+          assert.equal(tonumber(told[3]), number * (seconds[unit] or UNITS[unit] or 1), row[1])
+        end
+      end
+    end
+  end)
+end)
+
+-- -- prompts -----------------------------------------------------------------------------
+
+describe("docs/prompts.md", function()
+  it("has the fields of ah.section, ah.tools_section and ah.prompt", function()
+    local section = names_in(PROMPTS, "## Sections", 1)
+    assert.same(fields_of("src/lua/lua_section.c", "ah.section"), section)
+    section.body, section.description = nil, true
+    assert.same(fields_of("src/lua/lua_section.c", "ah.tools_section"), section)
+    assert.same(fields_of("src/lua/lua_prompt.c", "ah.prompt"), names_in(PROMPTS, "## Prompts", 1))
+  end)
+
+  it("has the members of sections, prompts and of what is rendered", function()
+    local function members(from)
+      local names = {}
+      local body = markdown.read("src/lua/" .. from[1]):match(from[2] .. "(.-)\n}")
+      for name in body:gmatch('strcmp%(key, "([^"]+)"%)') do
+        names[name] = true
+      end
+      return names
+    end
+    assert.same(members { "lua_section.c", "int section_index" },
+      names_in(PROMPTS, "## Sections", 2))
+    local prompt = members { "lua_prompt.c", "int prompt_index" }
+    local methods = markdown.read("src/lua/lua_prompt.c"):match("methods%[%] = (%b{})")
+    for name in methods:gmatch('{"([^"]+)"') do
+      prompt[name] = true
+    end
+    assert.same(prompt, names_in(PROMPTS, "## Prompts", 2))
+    assert.same(members { "lua_prompt.c", "int rendered_index" },
+      names_in(PROMPTS, "## Rendering", 1))
+  end)
+end)
+
+-- -- sessions -----------------------------------------------------------------------------
+
+describe("docs/sessions.md", function()
+  local function methods_of(path, list)
+    local names = {}
+    local body = markdown.read(path):match("luaL_Reg " .. list .. "%[%] = (%b{})")
+    for name in assert(body, list):gmatch('{"([^"]+)"') do
+      names[name] = true
+    end
+    names.__len, names.__tostring = nil, nil
+    return names
+  end
+
+  it("has the fields of types and sessions, and the options of slices", function()
+    assert.same(fields_of("src/lua/lua_type.c", "ah.type"), names_in(SESSIONS, "## Types"))
+    assert.same(fields_of("src/lua/lua_session.c", "ah.session"),
+      names_in(SESSIONS, "## Sessions", 1))
+    local source = markdown.read("src/lua/lua_session.c")
+    local options = {}
+    for name in source:match("read_options.-known%[%] = (%b{})"):gmatch('"([^"]+)"') do
+      options[name] = true
+    end
+    assert.same(options, names_in(SESSIONS, "## Sessions", 3))
+  end)
+
+  it("has the fields of resources and the methods of ctx.resources", function()
+    local function keys_in(path, list)
+      local names = set {}
+      for name in markdown.read(path):match(list .. " = (%b{})"):gmatch("([%l_]+) =") do
+        names[name] = true
+      end
+      return names
+    end
+    assert.same(keys_in("lua/agenthost/resource.lua", "KNOWN"),
+      names_in(SESSIONS, "## Resources", 1))
+    assert.same(keys_in("lua/agenthost/resources.lua", "__index"),
+      names_in(SESSIONS, "## Resources", 2))
+  end)
+
+  it("has the methods of sessions, slices, views and dispatchers", function()
+    assert.same(methods_of("src/lua/lua_session.c", "methods"),
+      names_in(SESSIONS, "## Sessions", 2))
+    assert.same(methods_of("src/lua/lua_session.c", "slice_methods"),
+      names_in(SESSIONS, "## Sessions", 4))
+    assert.same(methods_of("src/lua/lua_reduce.c", "methods"), names_in(SESSIONS, "### Reducers"))
+    assert.same(methods_of("src/lua/lua_dispatcher.c", "methods"),
+      names_in(SESSIONS, "## Dispatchers"))
+  end)
+
+  it("shows a snapshot that can be restored", function()
+    local Item = ah.type { name = "Item", fields = { name = "string", count = "integer" } }
+    local session = ah.session { types = { Item } }
+    for _, block in ipairs(markdown.blocks("docs/sessions.md")) do
+      if block.kind == "json" then
+        assert(session:restore(block.text))
+        assert.equal(block.text, session:snapshot() .. "\n")
+      end
+    end
+    assert.equal(2, #session[Item])
   end)
 end)
 
@@ -572,6 +860,7 @@ describe("docs/transcript.md", function()
       at_work = ah.json.decode(agent:transcript())
     end) } }
     agent:run("x")
+    whole.session = nil -- in files only
     assert.same(keys(at_work), whole)
     assert.same(keys(at_work.pending), pending)
   end)

@@ -214,7 +214,7 @@ for kind, make in pairs(KINDS) do
       end
       fs:write("t", "Beta\nbeta\n" .. ("a"):rep(40) .. "b\n")
       assert.same({ 2 }, { fs:grep("^b")[1].line })
-      assert.equal(2, #fs:grep("(?i)^BETA$"))
+      assert.equal(2, #fs:grep("^[Bb]eta$"))
       assert.truthy(refused("bad_pattern", fs:grep("(")):find("'('", 1, true))
       local message = refused("bad_pattern", fs:grep("(a+)+(a+)+(a+)+$"))
       assert.truthy(message:find("too many steps on line 3", 1, true), message)

@@ -6,7 +6,14 @@ local gemini = require "support.gemini"
 local recordings = require "support.recordings"
 local server = require "support.server"
 local sound = require "support.sound"
-local wirecheck = require "support.wirecheck"
+
+local wire = require "support.wire" {
+  provider = "gemini",
+  model = "m",
+  base_url = "http://x",
+  plain = gemini.read,
+  values = true,
+}
 
 local KEY = "gemini-canary-1234567890"
 local BASE = "https://generativelanguage.googleapis.com"
@@ -82,13 +89,13 @@ local CASES = {
 describe("an answer of gemini", function()
   it("is read as a plain reading reads it", function()
     for _, x in ipairs(CASES) do
-      wirecheck.check("gemini", gemini.read(x), x)
+      wire.check(x)
     end
   end)
 
   it("is the same however its bytes are cut", function()
     for _, x in ipairs(CASES) do
-      wirecheck.check_cuts("gemini", x)
+      wire.check_cuts(x)
     end
   end)
 
@@ -105,7 +112,7 @@ describe("an answer of gemini", function()
       ["their words (RESOURCE_EXHAUSTED)"] = failure(429, "RESOURCE_EXHAUSTED"),
     }
     for words, x in pairs(said) do
-      local message = wirecheck.read("gemini", x).error.message
+      local message = wire.read(x).error.message
       assert.truthy(message:find(words, 1, true), message)
       assert.truthy(message:find("^gemini: "), message)
     end
@@ -113,10 +120,10 @@ describe("an answer of gemini", function()
 
   it("shows no key that the server sends back", function()
     local parts = { text(KEY), call("f", { k = KEY }, "sig" .. KEY) }
-    local got = wirecheck.read("gemini", stream(piece(parts, "STOP")), { key = KEY })
+    local got = wire.read(stream(piece(parts, "STOP")), { key = KEY })
     assert.falsy((got.entry .. got.text):find("canary", 1, true))
     local refused = whole({ error = { message = KEY } }, 400)
-    local failed = wirecheck.read("gemini", refused, { key = KEY })
+    local failed = wire.read(refused, { key = KEY })
     assert.falsy(failed.error.message:find("canary", 1, true))
   end)
 end)
@@ -127,7 +134,7 @@ local ORIGIN = { adapter = "gemini", model = "m", endpoint = "http://x" }
 
 local function lower(entries, model)
   local o = { provider = "gemini", model = model or "m", base_url = "http://x" }
-  local r = ahtest.wire_lower(o, wirecheck.encoded(entries))
+  local r = ahtest.wire_lower(o, wire.encoded(entries))
   return server.decode(r.body), r
 end
 
@@ -142,7 +149,7 @@ end
 
 local function assistant(calls, opaque)
   local content = server.array { opaque and
-    { type = "opaque", origin = opaque.origin or ORIGIN, data = opaque.data } }
+    { type = "opaque", origin = opaque.origin or ORIGIN, data = { parts = opaque.data } } }
   return { type = "assistant", content = content, tool_calls = calls and server.array(calls) }
 end
 
@@ -227,11 +234,11 @@ describe("a request to gemini", function()
     local seen = {}
     for _, name in ipairs { "1a", "_1a", "__1a", "-a", "_-a", "_a", "a1", "__" } do
       local body = lower { with_tool({ type = "object" }, name) }
-      local wire = body.tools[1].functionDeclarations[1].name
-      assert.truthy(wire:find("^[A-Za-z_][%w_-]*$"))
-      assert.is_nil(seen[wire])
-      seen[wire] = true
-      local got = wirecheck.read("gemini", stream(piece({ call(wire, {}) }, "STOP")))
+      local named = body.tools[1].functionDeclarations[1].name
+      assert.truthy(named:find("^[A-Za-z_][%w_-]*$"))
+      assert.is_nil(seen[named])
+      seen[named] = true
+      local got = wire.read(stream(piece({ call(named, {}) }, "STOP")))
       assert.equal(name, server.decode(got.entry).tool_calls[1].name)
     end
   end)
@@ -240,11 +247,11 @@ describe("a request to gemini", function()
     local o = { provider = "gemini", base_url = "http://x" }
     local calls = { { id = "a", name = "t", arguments = "{}" } }
     local one, two, three = ahtest.wire_lower(o,
-      wirecheck.encoded { { type = "prompt", text = "P" }, with_tool { type = "object" },
+      wire.encoded { { type = "prompt", text = "P" }, with_tool { type = "object" },
         user "a" },
-      wirecheck.encoded { assistant(calls), result("a", "A") },
-      wirecheck.encoded { with_tool({ type = "object" }, "u") })
-    wirecheck.check_prefix(one, two)
+      wire.encoded { assistant(calls), result("a", "A") },
+      wire.encoded { with_tool({ type = "object" }, "u") })
+    wire.check_prefix(one, two)
     assert.equal(one.body:sub(1, -3), two.body:sub(1, #one.body - 2))
     assert.equal("tools_changed", three.reason)
   end)
@@ -290,7 +297,7 @@ describe("a schema for gemini", function()
     assert.same(schema["$defs"], got["$defs"])
     assert.is_nil(got.properties.wrapped_arguments["$defs"])
     local x = stream(piece({ call("t", { wrapped_arguments = { a = "1" } }) }, "STOP"))
-    local entry = server.decode(wirecheck.read("gemini", x).entry)
+    local entry = server.decode(wire.read(x).entry)
     assert.equal('{"a":"1"}', entry.tool_calls[1].arguments)
     local body = lower { with_tool(schema), { type = "assistant", content = server.array {},
       tool_calls = entry.tool_calls }, result("call_0_1", "") }
@@ -392,7 +399,7 @@ describe("a run with gemini", function()
     local s <close> = server.start { responses = { server.json(piece(nil, "SAFETY")) } }
     local reply = assert(ah.run { model = "gemini/m", base_url = s.url, api_key = KEY, "hi" })
     assert.equal("content_filter", reply.stop)
-    assert.truthy(reply:transcript():find('"provider_stop":"SAFETY"', 1, true))
+    assert.truthy(reply:transcript():find('"stop_word":"SAFETY"', 1, true))
   end)
 end)
 
@@ -424,13 +431,13 @@ local function check_requests(list)
     known = before and known or {}
     entries[#entries + 1] = gemini.tools(out, known)
     history = before and history or {}
-    history[#history + 1] = wirecheck.encoded(entries)
+    history[#history + 1] = wire.encoded(entries)
     local requests = { ahtest.wire_lower({ provider = "gemini", model = model, base_url = BASE,
       key = "unused-key" }, table.unpack(history)) }
     local got = gemini.without_made(gemini.explained(server.decode(requests[#requests].body)))
     assert.equal(server.encode(out), server.encode(got), x.name)
     if #requests > 1 then
-      wirecheck.check_prefix(requests[#requests - 1], requests[#requests], x.name)
+      wire.check_prefix(requests[#requests - 1], requests[#requests], x.name)
     end
     before = out
   end
@@ -439,28 +446,7 @@ end
 describe("the recordings of gemini", function()
   local exchanges = recorded()
 
-  local function each(name, what)
-    it(name, function()
-      if #exchanges == 0 then
-        return pending("../shared/wire is not here")
-      end
-      what()
-    end)
-  end
-
-  each("are read as a plain reading reads them", function()
-    for _, x in ipairs(exchanges) do
-      wirecheck.check("gemini", gemini.read(x), x)
-    end
-  end)
-
-  each("give the same however their bytes are cut", function()
-    for _, x in ipairs(exchanges) do
-      wirecheck.check_cuts("gemini", x)
-    end
-  end)
-
-  each("are lowered to the requests that were recorded", function()
+  local function lowered()
     local files, n = {}, 0
     for _, x in ipairs(exchanges) do
       if x.request then
@@ -473,5 +459,7 @@ describe("the recordings of gemini", function()
       n = n + 1
     end
     assert.is_true(n > 15)
-  end)
+  end
+
+  wire.check_recordings { it = it, pending = pending, exchanges = exchanges, lowered = lowered }
 end)

@@ -162,6 +162,20 @@ describe("an HTTP response", function()
     assert.equal(pattern(400), table.concat(parts))
   end)
 
+  it("can be taken in parts of any size while it arrives", function()
+    local body = pattern(200000)
+    local s <close> = serve { body = body, piece = 7000 }
+    local client <close> = ahtest.http_client()
+    local t, parts = start(client, s), {}
+    while not t:ended() or t:pending() > 0 do
+      if not t:ended() then
+        client:wait(5000)
+      end
+      parts[#parts + 1] = t:take(math.min(t:pending(), 1 + #parts * 997 % 6000))
+    end
+    assert.is_true(table.concat(parts) == body)
+  end)
+
   it("is told of at least once for what came, and not again for nothing", function()
     local s <close> = serve { body = "small" }
     local client <close> = ahtest.http_client()
@@ -372,6 +386,15 @@ describe("an HTTP failure", function()
     local s <close> = serve { raw = true,
       body = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\nzz\r\n" }
     assert.matches("^malformed chunk", get_error(s).message)
+  end)
+
+  it("of a refused connection mentions the proxy that the environment sets", function()
+    local s = serve { body = "ok" }
+    s:close()
+    ahtest.setenv("http_proxy", s.url)
+    local r = assert(ahtest.http { url = "http://proxied.invalid/" })
+    ahtest.setenv("http_proxy", nil)
+    assert.matches("a proxy is set in the environment", r.error.message)
   end)
 
   it("of a compressed response says that it was not asked for", function()

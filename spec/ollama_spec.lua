@@ -5,7 +5,6 @@ local ahtest = require "ahtest"
 local recordings = require "support.recordings"
 local server = require "support.server"
 local sound = require "support.sound"
-local wirecheck = require "support.wirecheck"
 
 local function members(value)
   return type(value) == "table" and value ~= server.null and value or {}
@@ -46,12 +45,20 @@ local function plain(x)
     return { error = "", retryable = true }
   end
   local reason, input, output = r.last.done_reason, r.last.prompt_eval_count, r.last.eval_count
-  return { text = r.text, calls = r.calls, said = reason ~= "" and reason or nil,
+  return { text = r.text, calls = r.calls, stop_word = reason ~= "" and reason or nil,
     stop = reason == "length" and "length" or r.calls[1] and "tool_calls" or "end",
     usage = { input = input or 0, output = output or 0, cached_read = 0, cached_write = 0,
       reasoning = 0, known = (input or output) ~= nil },
-    opaque = r.calls[1] and r.thinking ~= "" and r.thinking or nil }
+    opaque = { r.calls[1] and r.thinking ~= "" and
+      { data = { thinking = r.thinking }, calls = #r.calls } or nil } }
 end
+
+local wire = require "support.wire" {
+  provider = "ollama",
+  base_url = "http://x",
+  plain = plain,
+  values = true,
+}
 
 -- -- answers --------------------------------------------------------------------------------
 
@@ -107,21 +114,21 @@ local CASES = {
 describe("an answer of ollama", function()
   it("is read as a plain reading reads it", function()
     for _, x in ipairs(CASES) do
-      wirecheck.check("ollama", plain(x), x)
+      wire.check(x)
     end
   end)
 
   it("is the same however its bytes are cut", function()
     for _, x in ipairs(CASES) do
-      wirecheck.check_cuts("ollama", x)
+      wire.check_cuts(x)
     end
   end)
 
   it("may end its lines in any way, and its last in none", function()
     local lines = '{"message":{"content":"a"}}\r\n\r\n \n{"message":{"content":"b"}}\n{"done":true}'
-    local got = wirecheck.read("ollama", stream(lines))
+    local got = wire.read(stream(lines))
     assert.equal("ab", got.text)
-    got = wirecheck.read("ollama", { status = 200, body = lines .. "\njunk",
+    got = wire.read({ status = 200, body = lines .. "\njunk",
       headers = { ["content-type"] = "application/x-ndjson; charset=utf-8" } })
     assert.equal("ab", got.text, "what follows the end is not read")
   end)
@@ -139,14 +146,14 @@ describe("an answer of ollama", function()
       ["check api_key or OLLAMA_API_KEY"] = whole({ error = "unauthorized" }, 401),
     }
     for part, x in pairs(words) do
-      local message = wirecheck.read("ollama", x).error.message
+      local message = wire.read(x).error.message
       assert.truthy(message:find(part, 1, true), message)
     end
   end)
 
   it("shows no key that the server sends back", function()
     local key = "ollama-canary-1234567"
-    local got = wirecheck.read("ollama", stream(said { content = key, thinking = key },
+    local got = wire.read(stream(said { content = key, thinking = key },
       said { tool_calls = { call("f", { k = key }) } }, DONE), { key = key })
     assert.falsy((got.entry .. got.text):find("canary", 1, true))
   end)
@@ -155,7 +162,7 @@ end)
 -- -- requests -------------------------------------------------------------------------------
 
 local function lower(...)
-  return ahtest.wire_lower({ provider = "ollama", model = "m" }, wirecheck.encoded { ... })
+  return ahtest.wire_lower({ provider = "ollama", model = "m" }, wire.encoded { ... })
 end
 
 local function body_of(...)
@@ -198,12 +205,12 @@ describe("a request to ollama", function()
 
   it("begins with the bytes of the one before", function()
     local one, two, three = ahtest.wire_lower({ provider = "ollama" },
-      wirecheck.encoded { { type = "prompt", text = "P" },
+      wire.encoded { { type = "prompt", text = "P" },
         { type = "user", content = { { type = "text", text = "a" } } } },
-      wirecheck.encoded { { type = "assistant", content = { { type = "text", text = "b" } } } },
-      wirecheck.encoded { { type = "tools_added", tools = { { name = "u", parameters = {
+      wire.encoded { { type = "assistant", content = { { type = "text", text = "b" } } } },
+      wire.encoded { { type = "tools_added", tools = { { name = "u", parameters = {
         type = "object" } } } } })
-    wirecheck.check_prefix(one, two)
+    wire.check_prefix(one, two)
     assert.equal(one.body:sub(1, -3), two.body:sub(1, #one.body - 2))
     assert.equal("tools_changed", three.reason)
   end)
@@ -309,7 +316,7 @@ local function entries_of(body)
       list[#list + 1] = { type = "tool_result", id = m.tool_call_id or "made_" .. n,
         name = m.tool_name, content = m.content, success = true }
     else
-      local thought = m.thinking and { type = "opaque", data = m.thinking,
+      local thought = m.thinking and { type = "opaque", data = { thinking = m.thinking },
         origin = { adapter = "ollama", model = body.model, endpoint = "http://localhost:11434" } }
       if thought then
         table.insert(content, 1, thought)
@@ -326,33 +333,17 @@ describe("the recordings of ollama", function()
     exchanges[#exchanges + 1] = x.file ~= "13-tags.json" and x or nil -- a list of models
   end
 
-  local function each(name, what)
-    it(name, function()
-      if #exchanges == 0 then
-        return pending("../shared/wire is not here")
+  local function lowered()
+    for _, x in ipairs(exchanges) do
+      local body = x.request and x.request.body
+      if body then
+        local r = ahtest.wire_lower({ provider = "ollama", model = body.model },
+          wire.encoded(entries_of(body)))
+        local got = explained(server.decode(r.body))
+        assert.equal(server.encode(explained(body)), server.encode(got), x.name)
       end
-      for _, x in ipairs(exchanges) do
-        what(x)
-      end
-    end)
+    end
   end
 
-  each("are read as a plain reading reads them", function(x)
-    wirecheck.check("ollama", plain(x), x)
-  end)
-
-  each("give the same however their bytes are cut", function(x)
-    wirecheck.check_cuts("ollama", x)
-  end)
-
-  each("are lowered to the requests that were recorded", function(x)
-    if not x.request then
-      return
-    end
-    local body = x.request.body
-    local r = ahtest.wire_lower({ provider = "ollama", model = body.model },
-      wirecheck.encoded(entries_of(body)))
-    local got = explained(server.decode(r.body))
-    assert.equal(server.encode(explained(body)), server.encode(got), x.name)
-  end)
+  wire.check_recordings { it = it, pending = pending, exchanges = exchanges, lowered = lowered }
 end)

@@ -108,6 +108,13 @@ local function types(events)
 end
 
 describe("a request", function()
+  it("carries options of any length", function()
+    local s <close> = serve(server.chat_text "ok")
+    local stop = { ("word "):rep(100), "\u{263a}" }
+    assert(run(s, { options = { stop = stop } }))
+    assert.same(stop, { table.unpack(s:requests()[1]:json().stop) })
+  end)
+
   it("is a POST to base_url/chat/completions with key, model and messages", function()
     local s <close> = serve(server.chat_text("hello"))
     local reply = assert(run(s, { system = "Be brief.", 'Say "hi"\n' }))
@@ -175,6 +182,47 @@ describe("a request", function()
     local settings = '{"type":"settings","model":"openai/o3","options":{"max_tokens":7}}'
     local r = ahtest.wire_lower({ model = "o3", key = KEY }, { settings })
     assert.same({ model = "o3", max_completion_tokens = 7, messages = {} }, server.decode(r.body))
+  end)
+
+  it("carries an output schema of type object, strict where it is what strict takes", function()
+    local closed = { type = "object", additionalProperties = false, required = { "a", "b" },
+      properties = { a = { type = "string", enum = { "x" } },
+        b = { type = "array", items = { anyOf = { { type = "integer" }, { type = "null" } } } } } }
+    local nested = merge({}, closed)
+    nested.properties = { a = closed, b = { type = { "string", "null" } } }
+    local loose = { { type = "object" }, merge({ required = { "a" } }, { type = "object" }) }
+    for _, change in ipairs { { required = { "a" } }, { additionalProperties = true },
+      { minProperties = 1 }, { properties = { a = { type = "object" }, b = {} } },
+      { properties = { a = { type = "string", minLength = 1 }, b = {} } },
+      { anyOf = { { required = { "a" } } } } } do
+      loose[#loose + 1] = merge(merge({}, closed), change)
+    end
+    local function sent(schema)
+      local entry = { type = "settings", model = "openai/x", options = ah.object {},
+        output = schema }
+      local r = ahtest.wire_lower({ model = "x", key = KEY }, { ah.json.encode(entry) })
+      return server.decode(r.body).response_format
+    end
+    for _, schema in ipairs { closed, nested } do
+      local format = sent(schema)
+      assert.equal("json_schema", format.type)
+      assert.same({ "output", true }, { format.json_schema.name, format.json_schema.strict })
+      assert.same(schema, format.json_schema.schema)
+    end
+    for i, schema in ipairs(loose) do
+      assert.is_false(sent(schema).json_schema.strict, i)
+    end
+    assert.is_nil(sent { type = "array" })
+    assert.is_nil(sent(nil))
+  end)
+
+  it("gives the value of an answer in an output schema", function()
+    local s <close> = serve(server.chat_text('{"n":1}'))
+    local reply = assert(run(s, { output = { type = "object" } }))
+    assert.equal(1, reply.value.n)
+    local body = s:requests()[1]:json()
+    assert.equal("json_schema", body.response_format.type)
+    assert.equal(1, #body.messages) -- no words of ours beside it
   end)
 
   it("has every form of tool_choice", function()
@@ -372,7 +420,7 @@ describe("a tool loop", function()
       ),
       server.chat_text("done")
     )
-    local reply = assert(run(s, { tools = tools }))
+    local reply = assert(run(s, { tools = tools, loop_detector = false }))
     sound.check(reply:transcript())
     local messages, results = s:requests()[2]:json().messages, {}
     for i = 3, #messages do

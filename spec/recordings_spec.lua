@@ -5,107 +5,10 @@ local ahtest = require "ahtest"
 local recordings = require "support.recordings"
 local server = require "support.server"
 
-local BYTES_A_STREAM = 4000000 -- fed for one stream: long ones are cut at fewer places
-
-local function tool_names(calls)
-  local list = {}
-  for i, c in ipairs(calls) do
-    list[i] = { name = c.name, arguments = c.arguments }
-  end
-  return list
-end
-
--- Ids of a sound message: those given where they can be kept, and no two alike.
-local function check_ids(calls, given, where)
-  local seen = {}
-  for i, c in ipairs(calls) do
-    assert.is_true(#c.id > 0 and #c.id <= 64 and not seen[c.id], where)
-    seen[c.id] = true
-    local id = given[i].id
-    if id and #id <= 64 and (seen[id] == nil or c.id == id) then
-      assert.equal(id, c.id, where)
-    end
-  end
-end
-
-local function parts_of(content)
-  local text = { text = "", refusal = "" }
-  for _, part in ipairs(content) do
-    text[part.type] = text[part.type] .. part.text
-  end
-  return text
-end
-
-local function read(x, cuts)
-  local o = { base_url = "http://x/v1", status = x.status, headers = x.headers, body = x.body }
-  for k, v in pairs(cuts or {}) do
-    o[k] = v
-  end
-  return ahtest.wire_read(o)
-end
-
-local function check_failure(expected, got, where)
-  assert.is_table(got.error, where .. ": should have failed")
-  assert.truthy(got.error.code == "provider" or got.error.code == "http", where)
-  assert.equal(expected.retryable, got.error.retryable, where)
-  local said = expected.error:sub(1, 200)
-  assert.truthy(got.error.message:find(said, 1, true), where .. ": " .. got.error.message)
-end
-
-local function check_answer(expected, got, where)
-  assert.is_nil(got.error and got.error.message, where)
-  local entry = server.decode(got.entry)
-  local parts, calls = parts_of(entry.content), entry.tool_calls or {}
-  assert.equal(expected.text, parts.text, where)
-  assert.equal(expected.text, got.text, where)
-  assert.equal(expected.refusal, parts.refusal, where)
-  assert.same(tool_names(expected.calls), tool_names(calls), where)
-  check_ids(calls, expected.calls, where)
-  assert.equal(expected.stop, entry.stop, where)
-  assert.equal(expected.said, entry.provider_stop, where)
-  assert.same(expected.usage, entry.usage, where)
-end
-
-local function check(x)
-  local expected, got = recordings.read(x), read(x)
-  if expected.error then
-    check_failure(expected, got, x.name)
-  else
-    check_answer(expected, got, x.name)
-  end
-end
-
--- All that came out, as one string.
-local function outcome(r)
-  local e = r.error or {}
-  return table.concat({
-    r.entry or "",
-    r.text,
-    r.deltas,
-    r.retry_after,
-    e.code or "",
-    e.message or "",
-    e.status or "",
-    tostring(e.retryable),
-  }, "\n")
-end
-
-local function check_cuts(x)
-  local whole, n = outcome(read(x)), #x.body
-  local stride = math.max(1, n * n // BYTES_A_STREAM)
-  for at = 1, n - 1, stride do
-    if outcome(read(x, { cut = at })) ~= whole then
-      assert.equal(whole, outcome(read(x, { cut = at })), ("%s, cut at %d"):format(x.name, at))
-    end
-  end
-  for _, step in ipairs { 1, 2, 3, 7, 1000 } do
-    assert.equal(
-      whole,
-      outcome(read(x, { step = step })),
-      ("%s, pieces of %d"):format(x.name, step)
-    )
-  end
-end
+local wire = require "support.wire" { base_url = "http://x/v1", plain = recordings.read }
+local check, check_cuts, check_ids, read = wire.check, wire.check_cuts, wire.check_ids, wire.read
+local check_prefix, outcome, whole, stream = wire.check_prefix, wire.outcome, wire.whole,
+  wire.stream
 
 -- Members of a request that no field of ours gives, or that we leave at their default.
 local NOT_OURS = {
@@ -307,27 +210,8 @@ local function check_body(request, lowered, where)
   )
 end
 
-local function bytes_of(request)
-  local list = {}
-  for i, s in ipairs(request.segments) do
-    list[i] = s.kind .. " " .. s.bytes
-  end
-  return list
-end
-
--- The segments of one request begin those of the next, or the next says why not.
-local function check_prefix(before, after, where)
-  local old, new = bytes_of(before), bytes_of(after)
-  if after.reason then
-    return assert.equal("tools_changed", after.reason, where)
-  end
-  for i, bytes in ipairs(old) do
-    assert.equal(bytes, new[i], where)
-  end
-end
-
-local function is_chat(x)
-  return x.request and type(x.request.body) == "table" and x.request.body.messages ~= nil
+local function is_chat(request)
+  return request.body.messages ~= nil
 end
 
 -- Requests of one file in a row, each continuing the one before where it does.
@@ -349,35 +233,6 @@ local function check_requests(list)
     before = body
   end
   return before ~= nil
-end
-
-local function by_file(exchanges)
-  local files, list = {}, {}
-  for _, x in ipairs(exchanges) do
-    if is_chat(x) then
-      if not files[x.file] then
-        files[x.file] = {}
-        list[#list + 1] = files[x.file]
-      end
-      table.insert(files[x.file], x)
-    end
-  end
-  return list
-end
-
-local function whole(body, status, headers)
-  headers = headers or {}
-  headers["content-type"] = headers["content-type"] or "application/json"
-  return { name = body, status = status or 200, headers = headers, body = body }
-end
-
-local function stream(bytes)
-  return {
-    name = bytes,
-    status = 200,
-    headers = { ["content-type"] = "text/event-stream; charset=utf-8" },
-    body = bytes,
-  }
 end
 
 -- An event's bytes: of a table, or of text as it stands.
@@ -711,34 +566,12 @@ for _, folder in ipairs { "openai-chat", "openai-compatible" } do
   describe("the recordings of " .. folder, function()
     local exchanges = recordings.exchanges(folder)
 
-    local function each(name, what)
-      it(name, function()
-        if #exchanges == 0 then
-          return pending("../shared/wire is not here")
-        end
-        what()
-      end)
+    local function lowered()
+      for _, list in ipairs(wire.by_file(exchanges, is_chat)) do
+        assert.is_true(check_requests(list))
+      end
     end
 
-    each("are read as a plain reading reads them", function()
-      for _, x in ipairs(exchanges) do
-        check(x)
-      end
-    end)
-
-    each("give the same however their bytes are cut", function()
-      for _, x in ipairs(exchanges) do
-        check_cuts(x)
-      end
-    end)
-
-    each(
-      "are lowered to the requests that were recorded, each beginning with the one before",
-      function()
-        for _, list in ipairs(by_file(exchanges)) do
-          assert.is_true(check_requests(list))
-        end
-      end
-    )
+    wire.check_recordings { it = it, pending = pending, exchanges = exchanges, lowered = lowered }
   end)
 end

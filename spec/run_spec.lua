@@ -340,6 +340,14 @@ describe("a handler's result", function()
     assert.matches("its result does not match", r.content)
   end)
 
+  it("over 64 KiB is cut between characters only", function()
+    for pad = 0, 3 do
+      local r = result_of(function() return ("x"):rep(pad) .. ("\u{263a}"):rep(30000) end)
+      assert.is_true(#r.content <= 64 * 1024 + 64 and utf8.len(r.content) ~= nil)
+      assert.matches("bytes left out", r.content)
+    end
+  end)
+
   it("over 64 KiB is cut in the middle, with the size", function()
     local r = result_of(function()
       return ("a"):rep(50000) .. ("z"):rep(50000)
@@ -386,6 +394,36 @@ describe("ctx", function()
     assert.same({ "t", true, false, nil }, seen)
   end)
 
+  it("tells what was coerced, and so does the event", function()
+    local seen, told = {}, {}
+    local tool = ah.tool { name = "t", description = "d", coerce = true,
+      params = { n = "integer", on = "boolean?", list = "string[]?", text = "string = x" },
+      handler = function(args, ctx)
+        seen[#seen + 1] = { args, ctx.coerced }
+      end }
+    local strict = ah.tool { name = "s", description = "d", params = { n = "integer" },
+      handler = function() end }
+    assert(ah.run { tools = { tool, strict }, "x", on = { tool_invoked = function(e)
+        told[#told + 1] = { e.success, e.coerced, e.arguments, e.content }
+      end },
+      model = ah.scripted { { calls = {
+        { name = "t", arguments = '{"n":"3","on":"true","list":"a"}' },
+        { name = "t", arguments = '{"n":4}' }, { name = "t", arguments = '{"n":"four"}' },
+        { name = "s", arguments = '{"n":"3"}' },
+      } }, "done" } })
+    local words = '/n: took "3" as 3; /on: took "true" as true; /list: took "a" as a list of it'
+    assert.same({
+      { { n = 3, on = true, list = { "a" }, text = "x" }, words }, { { n = 4, text = "x" }, "" },
+    }, seen)
+    assert.equal("integer", math.type(seen[1][1].n))
+    local refused = 'Tool validation failed: /n: must be an integer, found '
+    assert.same({
+      { true, words, '{"n":"3","on":"true","list":"a"}', "OK" }, { true, "", '{"n":4}', "OK" },
+      { false, "", '{"n":"four"}', refused .. '"four"' },
+      { false, "", '{"n":"3"}', refused .. '"3"' },
+    }, told)
+  end)
+
   it("is of no use after the call", function()
     local kept
     result_of(function(_, ctx)
@@ -427,7 +465,8 @@ describe("unknown tools", function()
     local n = 0
     local model = ah.scripted(function()
       n = n + 1
-      return n > 9 and "ok" or n % 4 == 0 and call("add", { a = 1, b = 1 }) or call("nope", {})
+      return n > 9 and "ok" or n % 4 == 0 and call("add", { a = 1, b = 1 })
+        or call("nope", { n = n })
     end)
     assert.equal("ok", assert(ah.run { tools = { add_tool() }, model = model, "go" }).text)
   end)
@@ -469,10 +508,12 @@ describe("limits", function()
   end)
 
   it("allow 20 model calls by default", function()
+    local n = 0
     local _, err = ah.run {
       tools = { add_tool() },
       model = ah.scripted(function()
-        return call("add", { a = 1, b = 1 })
+        n = n + 1
+        return call("add", { a = n, b = 1 })
       end),
       "go",
     }
@@ -949,6 +990,19 @@ describe("observers", function()
     local text = table.concat(lines, "\n")
     assert.matches("info run %d+ done after 1 model calls", text)
     assert.matches('debug event {"type":"start","run":%d+,', text)
+  end)
+
+  it("may be called `log`, and get each record as one line of 4 KiB at most", function()
+    local longest = ""
+    assert.is_nil(ah.run {
+      model = ah.scripted { { fail = { message = ("\u{263a}\n"):rep(3000) } } },
+      log = function(_, line)
+        assert.is_nil(line:find "\n")
+        longest = #line > #longest and line or longest
+      end,
+      "go",
+    })
+    assert.is_true(#longest > 900 and #longest < 4096 and utf8.len(longest) ~= nil)
   end)
 end)
 

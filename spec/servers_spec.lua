@@ -5,9 +5,15 @@ local ahtest = require "ahtest"
 local recordings = require "support.recordings"
 local server = require "support.server"
 local sound = require "support.sound"
-local wirecheck = require "support.wirecheck"
+local wire_of = require "support.wire"
 
 local KEY = "server-canary-1234567890"
+
+local wire = wire_of {}
+
+local function wire_to(provider)
+  return wire_of { provider = provider, base_url = "http://x" }
+end
 
 local function run(s, model, fields)
   local o = { model = model, base_url = s.url, api_key = KEY, retries = 0, "hi" }
@@ -22,7 +28,7 @@ local function lower(provider, entries, more)
   for k, v in pairs(more or {}) do
     o[k] = v
   end
-  return server.decode(ahtest.wire_lower(o, wirecheck.encoded(entries)).body)
+  return server.decode(ahtest.wire_lower(o, wire.encoded(entries)).body)
 end
 
 local function settings(options)
@@ -155,10 +161,10 @@ describe("a request to a server", function()
     local seen = {}
     for _, id in ipairs { "call_1_1", "call_1_2", "toolu_01ADw53o3uvrGvccVaVYUX4G", "a" } do
       local messages = lower("mistral", { assistant(id), result(id) }).messages
-      local wire = messages[1].tool_calls[1].id
-      assert.truthy(wire:find("^%w+$") and #wire == 9 and not seen[wire])
-      assert.equal(wire, messages[2].tool_call_id)
-      seen[wire] = true
+      local named = messages[1].tool_calls[1].id
+      assert.truthy(named:find("^%w+$") and #named == 9 and not seen[named])
+      assert.equal(named, messages[2].tool_call_id)
+      seen[named] = true
     end
     local kept = lower("mistral", { assistant("aB3456789"), result("aB3456789") }).messages
     assert.equal("aB3456789", kept[1].tool_calls[1].id)
@@ -241,10 +247,10 @@ local function call_delta()
 end
 
 local function kept(provider, x)
-  local got = wirecheck.read(provider, x)
+  local got = wire_to(provider).read(x)
   assert.is_nil(got.error and got.error.message)
-  wirecheck.check_cuts(provider, x)
-  local part = wirecheck.part(server.decode(got.entry), "opaque")
+  wire_to(provider).check_cuts(x)
+  local part = wire.part(server.decode(got.entry), "opaque")
   return part and part.data, part and part.origin
 end
 
@@ -373,18 +379,18 @@ for _, folder in ipairs { "openai-compatible", "litellm" } do
       end
       for _, x in ipairs(exchanges) do
         local provider = provider_of(x)
-        local expected, got = recordings.read(x), wirecheck.read(provider, x)
+        local expected, got = recordings.read(x), wire_to(provider).read(x)
         assert.equal(expected.error == nil, got.error == nil, x.name)
         if got.error then
           assert.truthy(got.error.message:find(expected.error:sub(1, 200), 1, true), x.name)
           assert.equal(expected.retryable, got.error.retryable, x.name)
         elseif not (x.headers["content-type"] or ""):find("event-stream", 1, true) then
           local entry = server.decode(got.entry)
-          local part = wirecheck.part(entry, "opaque")
+          local part = wire.part(entry, "opaque")
           assert.equal(expected.stop, entry.stop, x.name)
           assert.same(thoughts_of(x, provider), part and part.data, x.name)
         end
-        wirecheck.check_cuts(provider, x)
+        wire_to(provider).check_cuts(x)
       end
     end)
   end)
@@ -408,7 +414,7 @@ describe("recorded thoughts", function()
     end
     for i, x in ipairs(exchanges) do
       local provider, after = provider_of(x), exchanges[i + 1]
-      local got = thoughts_of(x, provider) and wirecheck.read(provider, x)
+      local got = thoughts_of(x, provider) and wire_to(provider).read(x)
       local entry = got and server.decode(got.entry)
       local theirs = entry and entry.tool_calls and after and sent_back(after.request, entry)
       if theirs then

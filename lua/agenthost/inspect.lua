@@ -15,13 +15,17 @@ local ah = ...
 local real = { run = ah.run, agent = ah.agent, tool = ah.tool, exit = os.exit }
 local STOP = setmetatable({}, { __tostring = function() return "stopped by agenthost check" end })
 
--- What providers refuse, by what they document and answer; characters and items.
+-- What providers refuse, by what they document and answer, in characters and items; `unsent` are
+-- options that their wire has no word for.
 local LIMITS = {
-  openai = { tools = 128, description = 1024, stop = 4 },
-  azure = { tools = 128, description = 1024, stop = 4 },
-  gemini = { tools = 128, stop = 5 },
-  groq = { tools = 128, stop = 4 },
-  xai = { tools = 128, stop = 4 },
+  openai = { tools = 128, description = 1024, stop = 4, unsent = {} },
+  ["openai/responses"] = { unsent = { "seed", "stop" } },
+  anthropic = { unsent = { "seed" } },
+  azure = { tools = 128, description = 1024, stop = 4, unsent = {} },
+  gemini = { tools = 128, stop = 5, unsent = {} },
+  groq = { tools = 128, stop = 4, unsent = {} },
+  ollama = { unsent = { "tool_choice" } },
+  xai = { tools = 128, stop = 4, unsent = {} },
 }
 
 -- Fields whose members are tried one by one when the whole is refused.
@@ -240,7 +244,9 @@ end
 
 -- -- what a model would see ---------------------------------------------------------------------
 
-local UNTOLD = { "on", "log", "timeout", "deadline", "stream", "base_url", "api_key", "http" }
+local UNTOLD = {
+  "on", "log", "timeout", "deadline", "stream", "base_url", "api_key", "http", "tool_change_mode",
+}
 
 --- The first request, of a run like the one that was met.
 local function probe(one, run)
@@ -266,7 +272,7 @@ local function probe(one, run)
 end
 
 local function check_limits(one)
-  local provider = one.model:match("^(.-)/")
+  local provider = one.model:match("^(openai/responses)/.") or one.model:match("^(.-)/")
   local limits = LIMITS[provider]
   if not limits then
     return
@@ -283,6 +289,11 @@ local function check_limits(one)
   end
   local stops = one.request.options.stop
   over(type(stops) == "table" and #stops or 0, limits.stop, "texts in options.stop")
+  for _, name in ipairs(limits.unsent) do
+    if one.request.options[name] ~= nil then
+      note(one.at, "%s has no options.%s: it is left out", provider, name)
+    end
+  end
 end
 
 --- Tools that were declared and that nothing offers.

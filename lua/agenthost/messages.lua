@@ -61,24 +61,29 @@ local function fail(at, text, ...)
   error(("messages[%d]: " .. text):format(at, ...), 0)
 end
 
---- Text, or what only its origin can read, as replies have it.
-local function is_part(part)
-  if type(part) ~= "table" then
-    return false
-  elseif part.type == "opaque" then
-    return type(part.origin) == "table" and part.data ~= nil
-  end
-  return part.type == "text" and type(part.text) == "string"
+local function has_text(part)
+  return type(part.text) == "string"
 end
 
-local function parts_of(at, content)
+-- What a part must have, by who may say it.
+local USER = { text = has_text }
+local ASSISTANT = {
+  text = has_text,
+  refusal = has_text,
+  opaque = function(part)
+    return type(part.origin) == "table" and type(part.data) == "table"
+  end,
+}
+
+local function parts_of(at, content, kinds)
   if type(content) == "string" then
     return ah.array { { type = "text", text = content } }
   elseif type(content) ~= "table" then
     fail(at, "content must be a string or a list of parts, found %s", type(content))
   end
   for i, part in ipairs(content) do
-    if not is_part(part) then
+    local sound = type(part) == "table" and kinds[part.type]
+    if not (sound and sound(part)) then
       fail(
         at,
         'content[%d] must be a part { type = "text", text = "..." }; others cannot be sent',
@@ -111,7 +116,7 @@ function to.system(at, m, prompted)
 end
 
 function to.user(at, m)
-  return { type = "user", content = parts_of(at, m.content) }
+  return { type = "user", content = parts_of(at, m.content, USER) }
 end
 
 function to.assistant(at, m)
@@ -120,7 +125,7 @@ function to.assistant(at, m)
     calls = calls or ah.array {}
     calls[i] = call_of(at, call)
   end
-  local content = m.content == nil and ah.array {} or parts_of(at, m.content)
+  local content = m.content == nil and ah.array {} or parts_of(at, m.content, ASSISTANT)
   return { type = "assistant", content = content, tool_calls = calls }
 end
 

@@ -13,5 +13,9 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_wire(L);
     ahtest_open_fs(L);
     ahtest_open_pty(L);
+    ahtest_open_limits(L);
+    ahtest_open_prompt(L);
+    ahtest_open_schema(L);
+    ahtest_open_ledger(L);
     return 1;
 }

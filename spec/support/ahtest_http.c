@@ -6,7 +6,7 @@
  *          body, news = how often told, error = { status, message, retryable, http_status } }
  *     or nil, error where it could not be started
  *   ahtest.http_client { fail_from =, fail_at = } -> client: start(opts) -> transfer, wait(ms) ->
- *     bool, close() -> blocks still allocated; transfer: ended(), status(), pending() (bytes), take(),
+ *     bool, close() -> blocks still allocated; transfer: ended(), status(), pending() (bytes), take([n]),
  *     result(), free(). fail_at: that allocation fails; fail_from: that one and all later ones.
  *   ahtest.http_version() -> "7.88.1"
  *   ahtest.loop { clock = ms } -> loop: now() set_clock(ms) wait(ms) wake() wake_later(ms)
@@ -149,7 +149,7 @@ static int http_client(lua_State *L)
     counter_init(L, &c->counter, 1);
     luaL_setmetatable(L, CLIENT);
     if (ah_loop_new(&c->counter.mem, NULL, NULL, &c->loop, &err) != AH_OK ||
-        ah_http_new(&c->counter.mem, c->loop, &c->http, &err) != AH_OK)
+        ah_http_new(&c->counter.mem, c->loop, NULL, &c->http, &err) != AH_OK)
         return fail(L, &err);
     return 1;
 }
@@ -310,9 +310,11 @@ static int transfer_take(lua_State *L)
 {
     ah_transfer *t = check_transfer(L)->t;
     ah_slice s = ah_transfer_body(t);
+    lua_Integer most = luaL_optinteger(L, 2, LUA_MAXINTEGER);
+    size_t n = most < 0 || (lua_Unsigned)most > s.n ? s.n : (size_t)most;
 
-    lua_pushlstring(L, s.p, s.n);
-    ah_transfer_took(t, s.n);
+    lua_pushlstring(L, s.p, n);
+    ah_transfer_took(t, n);
     return 1;
 }
 

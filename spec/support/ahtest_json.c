@@ -133,16 +133,6 @@ static int members(lua_State *L)
     return n + 1;
 }
 
-static int path(lua_State *L)
-{
-    ah_slice text;
-
-    if (!text_arg(L, &text))
-        return 2;
-    push_slice(L, ah_json_path(text, luaL_checkstring(L, 2)));
-    return 1;
-}
-
 static int repair(lua_State *L)
 {
     ah_slice bytes = slice_arg(L, 1);
@@ -155,9 +145,8 @@ static int repair(lua_State *L)
 
 void ahtest_open_json(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"canon", canon},     {"walk", walk}, {"member", member},
-                                         {"members", members}, {"path", path}, {"repair", repair},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"canon", canon},     {"walk", walk},     {"member", member},
+                                         {"members", members}, {"repair", repair}, {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }

@@ -1,12 +1,13 @@
-/* ahtest.wire_read, ahtest.wire_lower: the OpenAI adapter without a run and without a
- * network, for the specs.
+/* ahtest.wire_read, ahtest.wire_lower: the adapters of HTTP providers without a run and
+ * without a network, for the specs.
  *
  *   wire_read(o) -> { entry = JSON | nil, text = shown so far, deltas = n, error = { code,
  *     message, status, retryable } | nil, retry_after = ms }
  *   wire_lower(o, entries, ...) -> for each list of JSON entries, appended one after the
- *     other: { body = JSON, segments = { { kind, entry, bytes }, ... }, reason, at }
+ *     other: { body = JSON, segments = { { kind, entry, bytes }, ... }, reason, at, url,
+ *     headers = lines }
  *
- * o: model, base_url, key, stream; for wire_read also status, headers (lower-case names),
+ * o: provider ("openai"), model, base_url, key, stream, mode (of tool changes); for wire_read also status, headers (lower-case names),
  * body, cut (the body in two pieces), step (in pieces of so many bytes), wall (ms). */
 #include "support/ahtest.h"
 #include "wire/lower.h"
@@ -87,7 +88,7 @@ static probe *push_probe(lua_State *L)
 {
     probe *p = (luaL_checktype(L, 1, LUA_TTABLE), lua_newuserdatauv(L, sizeof *p, 0)); /* -- probe */
     ah_provider_options o = {.mem = &ah_mem_libc, .secrets = &p->secrets};
-    ah_slice provider = text_option(L, "provider"), model = text_option(L, "model");
+    ah_slice model = text_option(L, "model"), provider = text_option(L, "provider");
     ah_err err;
 
     *p = (probe){.secrets.mem = &ah_mem_libc, .L = L};
@@ -102,6 +103,7 @@ static probe *push_probe(lua_State *L)
     o.stream = flag(L, "stream");
     if (!model.p)
         model = ah_slice_of("test");
+    o.tool_change_mode = text_option(L, "mode");
     if (!provider.p)
         provider = ah_slice_of("openai");
     if (ah_provider_open(provider, model, &o, &p->adapter, &err) != AH_OK)
@@ -254,7 +256,7 @@ static void push_body(lua_State *L, const ah_lowered *w)
 
 static void push_segment(lua_State *L, const ah_lowered *w, const ah_segment *s)
 {
-    static const char *const kinds[] = {"tool", "system", "entry"};
+    static const char *const kinds[] = {"tool", "system", "entry", "deferred"};
     const ah_buf *in = s->kind == AH_SEGMENT_ENTRY ? &w->body : &w->head;
 
     lua_createtable(L, 0, 3);
@@ -266,11 +268,32 @@ static void push_segment(lua_State *L, const ah_lowered *w, const ah_segment *s)
     lua_setfield(L, -2, "bytes");
 }
 
+static void push_around(lua_State *L, const ah_lowered *w)
+{
+    ah_http_request req = {0};
+    ah_buf scratch;
+    ah_err err;
+
+    ah_buf_init(&scratch, &ah_mem_libc, 1 << 20);
+    if (w->adapter->vt->request(w->adapter, w, &scratch, &req, &err) != AH_OK)
+        luaL_error(L, "%s", err.message);
+    lua_pushstring(L, req.url);
+    lua_setfield(L, -2, "url");
+    lua_createtable(L, (int)req.n_headers, 0); /* -- request headers */
+    for (size_t i = 0; i < req.n_headers; i++) {
+        lua_pushlstring(L, req.headers[i].p, req.headers[i].n);
+        lua_seti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_setfield(L, -2, "headers");
+    ah_buf_clear(&scratch);
+}
+
 static void push_request(lua_State *L, const ah_lowered *w, ah_break brk, size_t entry)
 {
-    lua_createtable(L, 0, 4); /* -- request */
+    lua_createtable(L, 0, 6); /* -- request */
     push_body(L, w);
     lua_setfield(L, -2, "body");
+    push_around(L, w);
     lua_createtable(L, (int)(w->n_head + w->n_body), 0); /* -- request segments */
     for (size_t i = 0; i < w->n_head + w->n_body; i++) {
         push_segment(L, w, &w->segment[i]);

@@ -107,8 +107,9 @@ function M.read(x)
   elseif not r.said then
     return { error = "", retryable = true }
   end
-  return { text = r.text, calls = r.calls, stop = stop_of(r), said = r.said,
-    usage = usage_of(r.usage), opaque = r.signed and r.parts or nil }
+  return { text = r.text, calls = r.calls, stop = stop_of(r), stop_word = r.said,
+    usage = usage_of(r.usage),
+    opaque = { r.signed and { data = { parts = r.parts }, calls = #r.calls } or nil } }
 end
 
 -- -- requests ----------------------------------------------------------------------------
@@ -229,7 +230,7 @@ local function assistant_entry(list, content, origin, ids)
         arguments = arguments == "[]" and "{}" or arguments })
     end
   end
-  entry.content[1] = { type = "opaque", origin = origin, data = content.parts }
+  entry.content[1] = { type = "opaque", origin = origin, data = { parts = content.parts } }
   list[#list + 1] = entry
 end
 

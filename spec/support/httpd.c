@@ -8,7 +8,7 @@
  * trusts its caller, and exits when memory runs out.
  *
  *   httpd --scenario F | --turns N [--stream] [--delay MS]   and [--seconds N] [--log F] [--port-file F]
- *   httpd --await F      waits up to 10 s for the port file F and prints it
+ *   httpd --await F      waits up to 10 s for the port file F and prints it: "port N pid N"
  *
  * A scenario is lines; empty ones and those beginning with # are passed over:
  *   on PATH        what follows answers PATH ("*": any path not named); the query is not compared
@@ -1097,7 +1097,8 @@ static void write_port(const char *file, int port)
     add(&part, file, strlen(file));
     add(&part, ".part", 5);
     f = fopen(part.p, "w");
-    if (!f || fprintf(f, "port %d\n", port) < 0 || fclose(f) != 0 || rename(part.p, file) < 0)
+    if (!f || fprintf(f, "port %d pid %ld\n", port, (long)getpid()) < 0 || fclose(f) != 0 ||
+        rename(part.p, file) < 0)
         die("cannot write %s: %s", file, strerror(errno));
     clear(&part);
 }

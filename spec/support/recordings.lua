@@ -182,6 +182,7 @@ local function worth_retrying(status, headers, error)
   return again and not (NEVER[error.code] or NEVER[error.type])
 end
 
+--- A failure that the server tells, with the status it has or would have had.
 local function failure(x, status, error)
   error = type(error) == "table" and error or { message = error }
   return {
@@ -190,16 +191,26 @@ local function failure(x, status, error)
   }
 end
 
-local function read_stream(r, bytes)
-  for line in bytes:gsub("\r\n?", "\n"):gmatch("[^\n]+") do
-    local data = line:match("^%s*data: ?(.*)$")
-    if data == "[DONE]" then
-      return r.chosen
-    elseif data then
-      take_document(r, server.decode(data), false)
+--- The decoded data of each event of a stream up to [DONE], for a loop.
+function M.events(bytes)
+  local lines = bytes:gsub("\r\n?", "\n"):gmatch("[^\n]+")
+  return function()
+    for line in lines do
+      local data = line:match("^%s*data: ?(.*)$")
+      if data == "[DONE]" then
+        return nil, true
+      elseif data then
+        return server.decode(data)
+      end
     end
   end
-  return r.chosen and r.finish ~= nil
+end
+
+local function read_stream(r, bytes)
+  for doc in M.events(bytes) do
+    take_document(r, doc, false)
+  end
+  return r.chosen and (r.finish ~= nil or bytes:find("data: [DONE]", 1, true) ~= nil)
 end
 
 local function read_whole(r, bytes)
@@ -216,9 +227,10 @@ local function named_status(status, error)
   return math.type(named) == "integer" and status < 300 and named or status
 end
 
---- What a plain reading makes of a response.
-function M.read(x)
-  local r = { text = "", refusal = "", calls = {} }
+M.failure = failure
+
+--- The failure of an answer whose status says so, else nil.
+function M.refused(x)
   if x.status >= 300 then
     local ok, doc = pcall(server.decode, x.body)
     return failure(
@@ -227,7 +239,20 @@ function M.read(x)
       ok and (of_type("table", doc.error) or of_type("string", doc.error) or doc) or x.body
     )
   end
-  local stream = (x.headers["content-type"] or ""):find("^text/event%-stream")
+end
+
+--- Is it a stream of events?
+function M.is_stream(x)
+  return (x.headers["content-type"] or ""):find("^text/event%-stream") ~= nil
+end
+
+--- What a plain reading makes of a response.
+function M.read(x)
+  local r, refused = { text = "", refusal = "", calls = {} }, M.refused(x)
+  if refused then
+    return refused
+  end
+  local stream = M.is_stream(x)
   local complete = (stream and read_stream or read_whole)(r, x.body)
   if r.error then
     return failure(x, named_status(x.status, r.error), r.error)
@@ -239,7 +264,7 @@ function M.read(x)
     refusal = r.refusal,
     calls = r.calls,
     stop = stop_of(r),
-    said = r.said,
+    stop_word = r.said,
     usage = usage_of(r.usage),
   }
 end

@@ -346,11 +346,12 @@ local function what_to_serve(opts, base, files)
   return "--scenario " .. quote(name)
 end
 
--- The port, once the server listens; nil when it does not within 10 s.
+-- Port and process, once the server listens; nil when it does not within 10 s.
 local function await(program, port_file)
   local command = ("exec %s --await %s"):format(quote(program), quote(port_file))
   local f <close> = assert(io.popen(command))
-  return math.tointeger(tonumber((f:read("a"):match("port (%d+)"))))
+  local port, pid = f:read("a"):match("port (%d+) pid (%d+)")
+  return math.tointeger(tonumber(port)), pid
 end
 
 --- Starts a server; raises where that is impossible. Close it, or declare it <close>.
@@ -372,7 +373,7 @@ function server.start(opts)
     command = command .. " --log " .. quote(self.log)
   end
   self.pipe = assert(io.popen(command .. " >/dev/null", "w"))
-  self.port = await(program, port_file)
+  self.port, self.pid = await(program, port_file)
   if not self.port then
     self:close()
     error(program .. " did not start (is it built? `make " .. program .. "`)", 2)
@@ -420,6 +421,13 @@ function Server:gone()
     end
   end
   return list
+end
+
+--- Milliseconds the server has been at work; nil where the system does not tell.
+function Server:cpu_ms()
+  local f <close> = io.open(("/proc/%s/schedstat"):format(self.pid))
+  local ns = f and f:read("n")
+  return ns and ns / 1e6
 end
 
 --- Ends the server, waits for it, and removes its files. May be called again.

@@ -116,6 +116,30 @@ flows["tool call"] = {
   end,
 }
 
+flows["coerced arguments"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = calling({ call("add", { a = "2", list = "7" }) }, "done"),
+      on = { tool_invoked = function(e) s.told = e.coerced end },
+      tools = { ah.tool { name = "add", description = "Adds.", coerce = true,
+        params = { a = "integer", b = "integer = 3", list = "integer[]" },
+        handler = function(args, ctx)
+          s.took = ctx.coerced
+          return args.a + args.b + args.list[1]
+        end } },
+    }
+    s.reply, s.err = s.agent:run("add")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.took == s.told and s.told:find('/a: took "2" as 2', 1, true), "coerced")
+      assert(s.agent:transcript():find('"12"', 1, true), "result")
+    end
+  end,
+}
+
 flows["streamed text"] = {
   text = "one two three",
   attempt = function(s)
@@ -364,6 +388,61 @@ flows["failing tools"] = {
   end,
 }
 
+flows["a loop"] = {
+  code = "loop_detected",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = model(function()
+        return { calls = { call("weather", '{"city":"\\u00c5s"}'), call("look") } }
+      end),
+      tools = { weather_tool(), ah.tool { name = "look", description = "Looks.",
+        handler = function() return "seen" end } },
+      loop_detector = { stop = 4, warn = 3, exempt = { "look", "listen" } },
+    }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    assert(not exact or s.err.tool == "weather", "the error does not name the tool")
+  end,
+}
+
+flows["fenced in"] = {
+  text = "still here",
+  attempt = function(s)
+    ah = require "agenthost"
+    local said = setmetatable({}, { __tostring = function() return "printed" end })
+    local function tool(name, handler)
+      return ah.tool { name = name, description = "Goes wrong.", handler = handler,
+        memory = 1 << 16, max_result = 1024 }
+    end
+    s.exit, s.results = os.exit, {}
+    s.agent = ah.agent {
+      model = calling({ call "eat", call "leave", call "say", call "tell", call "catch" },
+        "still here"),
+      tools = {
+        tool("eat", function() return #("x"):rep(1 << 20) end),
+        tool("leave", function() os.exit(0) end),
+        tool("say", function() return nil, said end),
+        tool("tell", function() return ("\u{263a}"):rep(2000) end),
+        tool("catch", function()
+          ah.sleep(0.001)
+          return pcall(string.rep, "x", 1 << 20) and "too much" or "caught"
+        end),
+      },
+      on = { tool_invoked = function(e) s.results[#s.results + 1] = e.content end },
+    }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    assert(not s.exit or s.exit == os.exit, "os.exit is not what it was")
+    local says = { "the limit is 65536", "os.exit would end", "printed", "left out", "caught" }
+    for i = 1, exact and #says or 0 do
+      assert(s.results[i]:find(says[i], 1, true), s.results[i])
+    end
+  end,
+}
+
 flows["last answer"] = {
   text = "enough",
   attempt = function(s)
@@ -424,6 +503,8 @@ flows["declarations"] = {
         text = "string", n = "integer?", list = { "string" },
         deep = { x = "number", y = { z = "boolean?" } },
       } },
+      ah.tool { name = "c", description = "Examples.", params = { n = "integer" },
+        examples = { { input = { n = 1 }, output = "x" }, { input = { n = 2 } } } },
       ah.tool { name = "b", description = "JSON Schema as text.",
         schema = [[{"type":"object","properties":{
           "p":{"anyOf":[{"enum":[1,"two",null]},{"type":"array"}]}}}]] },
@@ -436,6 +517,7 @@ flows["declarations"] = {
     s.bad, s.message, s.faults = again:validate({ name = 1, aeg = 2 }, "forbid")
     s.refused = { select(2, pcall(ah.tool, { name = "A", description = "x" })),
       select(2, pcall(ah.tool, { name = "a", descripton = "x" })),
+      select(2, pcall(ah.tool, { name = "a", description = "x", examples = { { input = 1 } } })),
       select(2, pcall(ah.tool, { name = "a", description = "x", params = { q = "strin" } })),
       select(2, pcall(ah.schema, { type = "strange" })) }
   end,
@@ -443,7 +525,138 @@ flows["declarations"] = {
     assert(s.ok ~= false and not s.bad, "validation")
     if exact then
       assert(s.spec.parameters.properties.deep and s.ok and s.value.age == 36, "schema")
-      assert(#s.faults == 2 and #s.refused == 4, "faults")
+      assert(#s.faults == 2 and #s.refused == 5, "faults")
+    end
+  end,
+}
+
+local function plain_tool(name, handler)
+  return ah.tool { name = name, description = "The tool " .. name .. ".",
+    handler = handler or function() return name end }
+end
+
+-- The model's turns by how many answers there were; "again" is answered "fine".
+local function script(mode, turns)
+  return ah.scripted { tool_change_mode = mode, answer = function(request)
+    local last, n = request.entries[#request.entries], 1
+    if last.type == "user" and last.content[1].text == "again" then
+      return "fine"
+    end
+    for _, e in ipairs(request.entries) do
+      n = n + (e.type == "assistant" and 1 or 0)
+    end
+    return turns[n] or turns[#turns]
+  end }
+end
+
+flows["tools that come and go"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local late, other = plain_tool "late", plain_tool "other"
+    s.agent = ah.agent {
+      model = script("dispatcher", {
+        { calls = { call "first" } },
+        { calls = { call("call_tool", { name = "late", arguments = {} }), call "drop" } },
+        "done",
+      }),
+      tools = {
+        plain_tool("first", function(_, ctx) ctx:add_tools { late } end),
+        plain_tool("drop", function(_, ctx) ctx:remove_tools "first" end),
+      },
+      strategies = { function(m) return m.tool == "first" and m.value == nil and other or nil end },
+      on = { tools_injected = function(e) s.told = #e.tool_names end },
+    }
+    s.reply, s.err = s.agent:run("go")
+    s.agent:add_tools(plain_tool "last")
+    s.agent:remove_tools "last"
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(table.concat(s.reply.injected_tools, " ") == "late other", "injected")
+      assert(s.reply.removed_tools[1] == "first" and s.told == 1, "removed, told")
+    end
+  end,
+}
+
+flows["a section is read"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = script("restart", {
+        { calls = { call("read_section", { section_key = "a" }) } },
+        { calls = { call "late" } },
+        "done",
+      }),
+      ah.section { key = "a", template = "A", summary = "s", visibility = "summary",
+        tools = { plain_tool "late" }, ah.section { key = "b", template = "B" } },
+    }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.reply.injected_tools[1] == "late", "injected")
+      assert(s.agent:transcript():find('"open":["a"]', 1, true), "provenance")
+    end
+  end,
+}
+
+flows["a conversation that lasts"] = {
+  text = "two",
+  attempt = function(s)
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local add = plain_tool "add"
+    local turns = { { calls = { call "add" } }, "one", "two" }
+    local first = ah.agent { model = script("append", turns), tools = { add }, system = "S" }
+    local ok, err = first:run("go")
+    if ok then
+      ok, err = first:save(path)
+    end
+    local loaded
+    if ok then
+      loaded, err = ah.load(path, { tools = { add }, model = script("append", turns) })
+    end
+    os.remove(path)
+    s.agent = loaded and loaded:fork()
+    if s.agent then
+      assert(s.agent:use(script("inline", turns)))
+      s.reply, err = s.agent:run("on")
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(#s.reply.messages == 7, "messages")
+    end
+  end,
+}
+
+flows["hooks and a budget"] = {
+  text = "better",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = script("append", { { calls = { call "act", call "act" } }, "well", "better" }),
+      tools = { plain_tool "act" },
+      policies = { function(c) return "ask", "it acts: " .. c.tool end,
+        ah.policies.requires { tool = "other", after = "act" } },
+      approve = function(c)
+        ah.sleep(0)
+        return true, c.arguments
+      end,
+      feedback = { { every = 1, text = function(f) return f.calls .. " calls" end } },
+      checks = { function(a) return a.text == "well" and "Once more." or nil end },
+      budget = { requests = 100, cost = 9,
+        prices = { ["scripted/script"] = { input = 1, output = 2 } } },
+    }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    if exact then
+      local text = s.agent:transcript()
+      assert(text:find("1 calls", 1, true) and text:find("2 calls", 1, true), "feedback")
     end
   end,
 }
@@ -455,12 +668,21 @@ flows["schemas"] = {
       allOf = { { properties = { a = { ["$ref"] = "names#/items" } } },
         { patternProperties = { ["^n_"] = { multipleOf = 0.1 } } } },
       properties = { l = { type = "array", uniqueItems = true, contains = { type = "integer" } },
-        d = { format = "date" }, e = { ["$ref"] = "#", default = {} } },
+        d = { format = "date" }, e = { ["$ref"] = "#/$defs/inner" },
+        k = { oneOf = { { properties = { t = { const = "x" } } },
+          { properties = { t = { const = "y" } } } } } },
+      ["$defs"] = { inner = { default = {}, properties = { f = { default = 1 } } } },
       unevaluatedProperties = false,
     }, { formats = true,
-      documents = { names = { items = { type = "string", pattern = "^a+$" } } } })
+      documents = { names = { items = { type = "string", pattern = "^(?<a>a)\\k<a>*$" } } } })
     s.ok, s.value = schema:validate({ a = "aa", n_x = 0.3, l = { 1, "b" }, d = "2024-02-29" })
-    s.bad, s.message = schema:validate({ a = "b", n_x = 0.35, l = { 1, 1 }, d = "x", z = 1 })
+    s.bad, s.message = schema:validate({ a = "b", n_x = 0.35, l = { 1, 1 }, d = "x", z = 1,
+      k = { t = "z" } })
+    local many = {}
+    for i = 1, 20 do
+      many[i] = ah.schema { minimum = i // 2, title = "shared" }
+    end
+    s.shared = many[20]:validate(10.0)
     s.took, s.number = ah.schema({ type = "array", items = { type = "integer" } })
       :validate("7", { coerce = true })
     s.text = ah.schema.describe(ah.schema.short { n = "integer 1..3", s = "string?" })
@@ -468,9 +690,265 @@ flows["schemas"] = {
   judge = function(s, exact)
     assert(s.ok ~= false and not s.bad, "validation")
     if exact then
-      assert(s.ok and s.value.e and s.number[1] == 7, "schemas")
+      assert(s.ok and s.value.e.f == 1 and s.number[1] == 7 and s.shared, "schemas")
+      assert(s.message:find('/k/t: must be one of "x", "y", found "z"', 1, true), s.message)
       assert(s.text:find("n: integer 1..3", 1, true), s.text)
       assert(s.message:find("/z: unknown property", 1, true), s.message)
+    end
+  end,
+}
+
+flows["observers"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.types, s.warnings = {}, 0
+    s.agent = ah.agent {
+      model = calling({ call("weather", { city = "Rome" }), call "wether" }, "done"),
+      tools = { weather_tool() },
+      on = function(e)
+        s.types[e.type] = ah.json.encode(e)
+        s.warnings = s.warnings + (e.type == "warning" and 1 or 0)
+        if e.type == "usage" or e.type == "warning" then
+          error("no " .. e.type)
+        end
+      end,
+      log = function(level, line)
+        s.last = level .. line
+        error "no log"
+      end,
+    }
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+    ah.log("info", "told")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.types.tool_invoked:find('"arguments"', 1, true) and s.types.done, "events")
+      assert(s.warnings == 2 and s.last, "warnings")
+    end
+  end,
+}
+
+flows["prompts"] = {
+  attempt = function(s)
+    ah = require "agenthost"
+    local function declare(overrides)
+      return ah.prompt { ns = "n", key = "k", overrides = overrides, resources = {},
+        output = { type = "object" },
+        ah.section { title = "One", template = "\n  ${a}\n  $$ ${b}", params = { a = "string",
+          b = "integer = 1" }, enabled = function(p) return p.b == 1 end,
+          ah.tools_section { title = "Two", description = "two ${a}", tools = { weather_tool() } },
+          ah.section { key = "three", template = "3", summary = "s ${a}",
+            visibility = function(p) return p.a == "x" and "summary" or "full" end } } }
+    end
+    local prompt = declare()
+    local h = prompt:hashes()
+    s.text = prompt:render({ a = "x" }).text
+    s.again = prompt:render({ one = { a = "x" } }).text
+    s.open = tostring(prompt:render { a = "y" })
+    s.tools = prompt:tools { a = "y" }
+    s.section = prompt:section "one.three"
+    s.other = declare { ["n/k"] = {
+      sections = { ["one.three"] = { hash = h.sections["one.three"], template = "III" } },
+      tools = { weather = { hash = h.tools.weather, description = "other" } } } }:render { a = "y" }
+    s.refused = { select(2, pcall(declare, { ["n/k"] = { tool = {} } })),
+      select(2, pcall(ah.prompt, { ah.section { key = "a", template = "${x}" } })),
+      select(2, pcall(prompt.render, prompt, { c = 1 })),
+      select(2, pcall(prompt.render, prompt)) }
+  end,
+  judge = function(s, exact)
+    assert(s.text == nil or s.again == nil or s.text == s.again, "the same, rendered twice")
+    if exact then
+      assert(s.text:find("^## One\n\nx\n%$ 1\n\n### Two\n\ntwo x\n\ns x\n\n%-%-%-\n"), s.text)
+      assert(#s.tools == 1 and s.section.key == "three" and #s.refused == 4, "members")
+      assert(s.open:find("\n\n3$") and s.other.text:find("\n\nIII$"), "overrides")
+      assert(s.other.tools[1].spec.description == "other", "description")
+    end
+  end,
+}
+
+flows["sections and output in a run"] = {
+  text = '{"n":2}',
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = ah.scripted(function(request)
+        local last = request.entries[#request.entries]
+        local said = last.type == "user" and last.content[1].text
+        if said == "again" then
+          return '```json\n{"n":1,"text":"fine"}\n```'
+        end
+        return last.type == "tool_result" and { text = "no JSON" } or said ~= "go" and '{"n":2}'
+          or { calls = { call("read_section", { section_key = "a" }), call("weather") } }
+      end),
+      ah.section { key = "a", template = "${x}", summary = "s", visibility = "summary",
+        params = { x = "string" }, tools = { weather_tool() },
+        enabled = function(p) return #p.x > 0 end },
+      params = { x = "all" }, system = "S.",
+      output = { type = "object", required = { "n" }, properties = { n = { type = "integer" } } },
+    }
+    s.reply, s.err = s.agent:run("go")
+    s.value = s.reply and s.reply.value
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.value.n == 2 and s.reply.iterations == 3, "value")
+      assert(s.agent:transcript():find("Content of section 'a':\\n\\nall", 1, true), "content")
+    end
+  end,
+}
+
+-- A session that adds up and keeps notes.
+local function new_session(s)
+  s.Note = ah.type { name = "Note", fields = { text = "string", list = "string[]?" } }
+  s.Add = ah.type { name = "Add", fields = { n = "integer", by = "integer = 1" },
+    render = function(v) return "added " .. v.n end }
+  s.Total = ah.type { name = "Total", fields = { n = "integer" } }
+  local session = ah.session { types = { s.Note } }
+  session:register(s.Total, { keep = "latest" })
+  session:reduce(s.Total, s.Add, function(view, event)
+    return view:replace { { n = (view:latest() or { n = 0 }).n + event.value.n } }
+  end)
+  return session
+end
+
+flows["types and sessions"] = {
+  attempt = function(s)
+    ah = require "agenthost"
+    local session = new_session(s)
+    s.session = session
+    session:dispatch(s.Note { text = "a", list = {} })
+    session:dispatch(s.Add { n = 2 })
+    s.added = true
+    session[s.Note]:append { text = "b" }
+    session[s.Note]:replace { { text = "c" }, { text = "d" } }
+    local child = session:child()
+    child[s.Note]:clear()
+    s.bad, s.why = child:restore('{"agenthost_session":1,"slices":{"Total":[{"n":1},{}]}}')
+    s.ok = assert(child:restore(session:snapshot()))
+    s.same = child:snapshot() == session:snapshot() and child:view().parent[s.Note]:len() == 2
+    local Seat = ah.type { name = "Seat", schema = { type = "object" } }
+    session:register(Seat, { key = "row" })
+    for i = 1, 4 do
+      session:dispatch(Seat { row = i % 2, who = "w" .. i })
+    end
+    s.stop = session.dispatcher:subscribe(nil, function(v) s.heard = v.type end)
+    session.dispatcher:publish { type = "x" }
+    s.stop()
+  end,
+  judge = function(s, exact)
+    assert(not s.bad, "restored what is none")
+    assert(s.same ~= false, "another snapshot")
+    local totals = s.session and s.added and s.session.Total:all() or {}
+    assert(not s.added or (#totals == 1 and totals[1].n == 2), "total")
+    if exact then
+      assert(s.heard == "x" and s.why.code == "usage", "messages")
+      assert(#s.session.Seat == 2 and s.session.Seat:all()[2].who == "w4", "keys")
+    end
+  end,
+}
+
+-- What was made is closed, whatever fails; once, and the newest first.
+flows["resources"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.open, s.wrong = {}, nil
+    local function resource(name, scope, other)
+      return ah.resource { scope = scope,
+        provide = function(ctx)
+          local needs = other and ctx.resources:get(other)
+          local value = { name = name, needs = needs }
+          s.open[value] = true
+          return value
+        end,
+        close = function(value)
+          s.wrong = s.wrong or not s.open[value] or (value.needs and not s.open[value.needs])
+          s.open[value] = nil
+        end }
+    end
+    local use = ah.tool { name = "use", description = "Uses them.", handler = function(_, ctx)
+      assert(ctx.resources:get("call").needs == ctx.resources:get "one")
+      assert(ctx.filesystem:append("log", "x"))
+    end }
+    s.fs = ah.filesystem { memory = true }
+    s.reply, s.err = ah.run { model = calling({ call("use", {}), call("use", { n = 1 }),
+      call("use", {}) }, "done"), tools = { use }, "go",
+      resources = { one = resource "one", call = resource("call", "tool_call", "one"), fs = s.fs } }
+  end,
+  judge = function(s, exact)
+    assert(not s.wrong, "closed in a wrong order")
+    if exact then
+      assert(next(s.open) == nil and s.fs:read "log" == "xx", "left open")
+    end
+  end,
+}
+
+-- What is there afterwards is what the calls that succeeded did, and nothing else.
+flows["transactions"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local session = new_session(s)
+    s.ok, s.heard = {}, {}
+    s.object = { n = 0, snapshot = function(o) return o.n end,
+      restore = function(o, n) o.n = n end }
+    s.fs = ah.filesystem { memory = true }
+    session.dispatcher:subscribe("Note", function(v) s.heard[#s.heard + 1] = v.text end)
+    s.session = session
+    local function count(args, ctx)
+      session:dispatch(s.Add { n = args.n })
+      session[s.Note]:append { text = "n" .. args.n }
+      ctx:publish(s.Note { text = "n" .. args.n })
+      ctx:note("n" .. args.n)
+      assert(s.fs:append("log", args.n .. "\n"))
+      ctx:progress(1, "counted")
+    end
+    local tools = {
+      ah.tool { name = "wait", description = "Counts, beside others.", params = s.Add,
+        parallel = true, handler = function(args, ctx)
+          count(args, ctx)
+          ah.sleep(0.1)
+        end },
+      ah.tool { name = "set", description = "Counts in place.", params = s.Add, result = s.Add,
+        examples = { { description = "One", input = { n = 1 }, output = { n = 1 } } },
+        handler = function(args, ctx)
+          ctx:enlist(s.object)
+          s.object.n = s.object.n + args.n
+          if args.n > 100 then
+            return nil, "too much"
+          end
+          return args
+        end },
+    }
+    local function run(calls)
+      return ah.run { model = calling(calls, "done"), tools = tools, session = session,
+        on = { tool_invoked = function(e) s.ok[#s.ok + 1] = e.success and e.arguments or nil end },
+        "go" }
+    end
+    tools[3] = ah.tool { name = "nest", description = "Counts in a run.", handler = function(_, ctx)
+      count({ n = 1000 }, ctx)
+      assert(run { call("wait", { n = 2000 }), call("set", { n = 4 }) })
+    end }
+    s.reply, s.err = run {
+      call("wait", { n = 1 }), call("wait", { n = 2 }), call("set", { n = 3 }),
+      call("set", { n = 200 }), call("nest", {}),
+    }
+    s.done = true
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.session.Total:latest().n == 1 + 2 + 3 + 1000 + 2000 + 4, "total")
+      assert(table.concat(s.heard, " ") == "n1 n2 n1000 n2000" and s.object.n == 7, "heard")
+    end
+    if s.done then -- one note and one line for each sum; nothing of half a call
+      local sum, lines = 0, {}
+      for i, note in ipairs(s.session.Note:all()) do
+        sum, lines[i] = sum + tonumber(note.text:sub(2)), note.text:sub(2) .. "\n"
+      end
+      assert((s.fs:read "log" or "") == table.concat(lines), "half a call's lines were kept")
+      local total = s.session.Total:latest()
+      assert((total and total.n or 0) == sum + s.object.n, "half a call was kept")
     end
   end,
 }
@@ -582,6 +1060,37 @@ flows["gemini over HTTP"] = over_http("gemini/small", "")
 flows["ollama over HTTP"] = over_http("ollama/small", "")
 flows["thoughts over HTTP"] = over_http("litellm_proxy/small", "/thoughts")
 
+-- A tool comes in mid-conversation; reasoning goes back.
+local function native(name)
+  return {
+    text = "it is warm \u{263a}", network = true,
+    attempt = function(s)
+      ah = require "agenthost"
+      local late = ah.tool { name = "late", description = "Comes later." }
+      local weather = ah.tool {
+        name = "weather", description = "The weather.", params = { city = "string" },
+        handler = function(_, ctx)
+          ctx:add_tools(late)
+          return "warm"
+        end,
+      }
+      s.agent = ah.agent {
+        model = name, base_url = env.url, api_key = "sk-torture-0123456789", stream = true,
+        retries = 0, system = "Be brief.", tools = { weather },
+      }
+      s.reply, s.err = s.agent:run("how is it in Rome?")
+    end,
+    judge = function(s, exact)
+      local r = s.reply
+      assert(not exact or (r.usage.output == 10 and r.injected_tools[1] == "late"), "run")
+      assert(not s.err or not s.err.message:find("torture-0123", 1, true), "the key is shown")
+    end,
+  }
+end
+
+flows["anthropic over HTTP"] = native "anthropic/claude-opus-4-8"
+flows["responses over HTTP"] = native "openai/responses/gpt-5.6"
+
 flows["http"] = {
   network = true,
   attempt = function(s)
@@ -687,7 +1196,7 @@ end
 --- The host works on: the same conversation where there is one, or a new one with a tool.
 local function check_host(s)
   if s.agent then
-    assert(assert(s.agent:run("again")).text == "fine", "the conversation does not go on")
+    assert(assert(s.agent:run("again")).text:find "fine", "the conversation does not go on")
     check_transcript(s.agent:transcript())
     return
   end

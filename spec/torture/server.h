@@ -64,6 +64,42 @@ static const char ollama_text[] = LINE("\"content\":\"it is \"") LINE("\"content
 static const char ollama_call[] = LINE("\"thinking\":\"where\"") LINE(
     "\"tool_calls\":[{\"function\":{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}}]") LAST;
 
+#define BLOCK(begins, deltas)                                                                           \
+    EVENT("{\"type\":\"content_block_start\",\"index\":0,\"content_block\":" begins "}")                \
+    deltas EVENT("{\"type\":\"content_block_stop\",\"index\":0}")
+#define DELTA(json) EVENT("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":" json "}")
+#define MESSAGE(blocks, reason)                                                                         \
+    EVENT("{\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":9}}}")     \
+    blocks EVENT("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"" reason                     \
+                 "\"},\"usage\":{\"output_tokens\":5}}") EVENT("{\"type\":\"message_stop\"}")
+#define ITEM(json) EVENT("{\"type\":\"response.output_item.done\",\"item\":" json "}")
+#define COMPLETED                                                                                       \
+    EVENT("{\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[],"      \
+          "\"usage\":{\"input_tokens\":9,\"output_tokens\":5}}}")
+
+#define SAID(text)                                                                                      \
+    MESSAGE(BLOCK("{\"type\":\"text\",\"text\":\"\"}",                                                  \
+                  DELTA("{\"type\":\"text_delta\",\"text\":\"" text "\"}")),                            \
+            "end_turn")
+#define ANSWERED(text)                                                                                  \
+    ITEM("{\"type\":\"message\",\"phase\":\"final_answer\","                                            \
+         "\"content\":[{\"type\":\"output_text\",\"text\":\"" text "\"}]}")                             \
+    COMPLETED
+
+static const char message_fine[] = SAID("fine"), message_text[] = SAID("it is warm \\u263a");
+static const char response_fine[] = ANSWERED("fine"), response_text[] = ANSWERED("it is warm \\u263a");
+static const char message_call[] = MESSAGE(
+    BLOCK("{\"type\":\"thinking\",\"thinking\":\"\"}",
+          DELTA("{\"type\":\"thinking_delta\",\"thinking\":\"warm?\"}")
+              DELTA("{\"type\":\"signature_delta\",\"signature\":\"c2ln\"}"))
+        BLOCK("{\"type\":\"tool_use\",\"id\":\"call.1\",\"name\":\"weather\",\"input\":{}}",
+              DELTA("{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"city\\\":\\\"Rome\\\"}\"}")),
+    "tool_use");
+static const char response_call[] =
+    ITEM("{\"type\":\"reasoning\",\"id\":\"r\",\"summary\":[],\"encrypted_content\":\"enc\"}")
+        ITEM("{\"type\":\"function_call\",\"call_id\":\"call_1\",\"name\":\"weather\","
+             "\"arguments\":\"{\\\"city\\\":\\\"Rome\\\"}\"}") COMPLETED;
+
 /* A request in the making. */
 typedef struct connection {
     size_t len;
@@ -84,6 +120,10 @@ typedef struct wire {
 } wire;
 
 static const wire wires[] = {
+    {" /v1/messages ", "text/event-stream", "\"text\":\"again\"", "\"type\":\"tool_result\"", message_fine,
+     message_text, message_call},
+    {" /responses ", "text/event-stream", "\"content\":\"again\"", "\"type\":\"function_call_output\"",
+     response_fine, response_text, response_call},
     {":streamGenerateContent", "text/event-stream", "\"text\":\"again\"", "functionResponse",
      gemini_fine, gemini_text, gemini_call},
     {" /api/chat", "application/x-ndjson", "\"content\":\"again\"", "\"role\":\"tool\"", ollama_fine,

@@ -33,6 +33,8 @@ char *ah_buf_room(ah_buf *b, size_t n)
         b->status = AH_BUDGET;
         return NULL;
     }
+    if (n <= b->cap - b->len && b->data)
+        return b->data + b->len;
     p = ah_grow(b->mem, b->data, &b->cap, b->len + n, 1);
     if (!p) {
         b->status = AH_NOMEM;
@@ -64,7 +66,12 @@ void ah_buf_str(ah_buf *b, const char *s)
 
 void ah_buf_char(ah_buf *b, char c)
 {
-    ah_buf_add(b, &c, 1);
+    char *to = ah_buf_room(b, 1);
+
+    if (!to)
+        return;
+    *to = c;
+    b->len++;
 }
 
 void ah_buf_int(ah_buf *b, int64_t v)

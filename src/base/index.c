@@ -8,19 +8,10 @@ void ah_index_clear(ah_index *x)
     x->n = 0;
 }
 
-static size_t hash(ah_slice s)
-{
-    size_t h = 2166136261u;
-
-    for (size_t i = 0; i < s.n; i++)
-        h = (h ^ (unsigned char)s.p[i]) * 16777619u;
-    return h;
-}
-
 /* The name's own cell, or the free one where it would go. */
 static uint32_t *cell_of(const ah_index *x, ah_slice name)
 {
-    size_t i = hash(name) & (x->n - 1);
+    size_t i = (size_t)ah_slice_hash(name) & (x->n - 1);
 
     while (x->cell[i] && !ah_slice_eq(name, x->name(x->owner, x->cell[i] - 1)))
         i = (i + 1) & (x->n - 1);

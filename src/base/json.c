@@ -13,7 +13,8 @@
 
 enum {
     SIGNIFICANT = 800, /* digits that can matter to a double: halfway cases have at most 767 */
-    MAX_EXPONENT = 20000
+    MAX_EXPONENT = 20000,
+    SHORT_STRING = 64 /* most are: not worth two calls of memchr */
 };
 
 size_t ah_utf8_len(const char *s, const char *end)
@@ -145,9 +146,13 @@ size_t ah_json_unescape_one(const char **pp, const char *end, char out[4])
 /* The closing quote of the string whose text begins at p, or `end`. */
 static const char *string_end(const char *p, const char *end, bool *escaped)
 {
-    const char *quote = memchr(p, '"', (size_t)(end - p)), *slash;
+    const char *near = skip_plain(p, end - p > SHORT_STRING ? p + SHORT_STRING : end);
+    const char *quote, *slash;
 
     *escaped = false;
+    if (near < end && *near == '"')
+        return near;
+    quote = memchr(near, '"', (size_t)(end - near));
     while (quote && (slash = memchr(p, '\\', (size_t)(quote - p)))) {
         *escaped = true;
         if (end - slash < 2)
@@ -200,11 +205,14 @@ ah_json_reader ah_json_read(ah_slice checked)
 
 ah_json_token ah_json_next(ah_json_reader *r)
 {
-    while (r->p < r->end && (is_white(*r->p) || *r->p == ',' || *r->p == ':'))
-        r->p++;
-    if (r->p == r->end)
+    const char *p = r->p;
+
+    while (p < r->end && (is_white(*p) || *p == ',' || *p == ':'))
+        p++;
+    r->p = p;
+    if (p == r->end)
         return (ah_json_token){.kind = AH_JSON_END, .raw = {r->p, 0}};
-    switch (*r->p) {
+    switch (*p) {
     case '{':
         return read_bracket(r, AH_JSON_OBJECT);
     case '}':
@@ -276,22 +284,27 @@ ah_json_kind ah_json_kind_of(ah_slice checked)
     return first_token(checked).kind;
 }
 
-static bool token_is(ah_json_token t, ah_slice s)
+bool ah_json_spells(ah_slice raw, const char *lit)
 {
-    unescaped u = unescaping(t.raw);
-    size_t i = 0;
+    unescaped u = unescaping(raw);
     int c;
 
-    if (!t.escaped)
-        return ah_slice_eq(t.raw, s);
-    while ((c = next_byte(&u)) >= 0 && i < s.n && c == (unsigned char)s.p[i])
-        i++;
-    return c < 0 && i == s.n;
+    while ((c = next_byte(&u)) > 0 && c == (unsigned char)*lit)
+        lit++;
+    return c < 0 && !*lit;
 }
 
-static ah_slice member(ah_slice object, ah_slice name)
+/* Most comparisons fail at the first byte; a raw string holds no NUL. */
+static inline bool key_is(ah_json_token t, const char *key)
 {
-    ah_json_reader r = ah_json_read(object);
+    if (t.escaped)
+        return ah_json_spells(t.raw, key);
+    return (!t.raw.n || *t.raw.p == *key) && strncmp(t.raw.p, key, t.raw.n) == 0 && !key[t.raw.n];
+}
+
+ah_slice ah_json_member(ah_slice checked_object, const char *key)
+{
+    ah_json_reader r = ah_json_read(checked_object);
     ah_json_token t = ah_json_next(&r);
 
     if (t.kind != AH_JSON_OBJECT)
@@ -299,44 +312,34 @@ static ah_slice member(ah_slice object, ah_slice name)
     while ((t = ah_json_next(&r)).kind == AH_JSON_KEY) {
         ah_slice value = ah_json_skip(&r, ah_json_next(&r));
 
-        if (token_is(t, name))
+        if (key_is(t, key))
             return value;
     }
     return (ah_slice){0};
 }
 
-ah_slice ah_json_member(ah_slice checked_object, const char *name)
+void ah_json_rest_members(ah_json_reader *r, const ah_json_wanted *want, size_t n)
 {
-    return member(checked_object, ah_slice_of(name));
+    ah_json_token t;
+
+    for (size_t i = 0; i < n; i++)
+        *want[i].value = (ah_slice){0};
+    while ((t = ah_json_next(r)).kind == AH_JSON_KEY) {
+        ah_slice value = ah_json_skip(r, ah_json_next(r));
+
+        for (size_t i = 0; i < n; i++)
+            if (key_is(t, want[i].key))
+                *want[i].value = value;
+    }
 }
 
 bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n)
 {
-    ah_json_reader r = ah_json_read(checked_object);
-    ah_json_token t = ah_json_next(&r);
-    bool is_object = t.kind == AH_JSON_OBJECT;
+    ah_json_reader r = ah_json_read(checked_object), none = {0};
+    bool is_object = ah_json_next(&r).kind == AH_JSON_OBJECT;
 
-    for (size_t i = 0; i < n; i++)
-        *want[i].value = (ah_slice){0};
-    while (is_object && (t = ah_json_next(&r)).kind == AH_JSON_KEY) {
-        ah_slice value = ah_json_skip(&r, ah_json_next(&r));
-
-        for (size_t i = 0; i < n; i++)
-            if (token_is(t, ah_slice_of(want[i].key)))
-                *want[i].value = value;
-    }
+    ah_json_rest_members(is_object ? &r : &none, want, n);
     return is_object;
-}
-
-ah_slice ah_json_path(ah_slice checked, const char *dotted)
-{
-    for (const char *dot; checked.p; dotted = dot + 1) {
-        dot = strchr(dotted, '.');
-        if (!dot)
-            return ah_json_member(checked, dotted);
-        checked = member(checked, (ah_slice){dotted, (size_t)(dot - dotted)});
-    }
-    return checked;
 }
 
 void ah_json_unescape(ah_slice raw, ah_buf *out)
@@ -350,11 +353,6 @@ void ah_json_unescape(ah_slice raw, ah_buf *out)
         ah_buf_add(out, c, ah_json_unescape_one(&p, end, c));
     }
     ah_buf_add(out, p, (size_t)(end - p));
-}
-
-bool ah_json_token_is(ah_json_token t, const char *lit)
-{
-    return (t.kind == AH_JSON_STRING || t.kind == AH_JSON_KEY) && token_is(t, ah_slice_of(lit));
 }
 
 bool ah_json_string(ah_slice value, ah_buf *out)
@@ -405,6 +403,30 @@ void ah_json_put_string(ah_buf *b, ah_slice s)
             put_escape(b, (unsigned char)*p++);
     }
     ah_buf_char(b, '"');
+}
+
+/* Written into the error itself, so that it needs no memory. */
+void ah_json_detail(ah_err *err, const char *name, ah_slice value)
+{
+    size_t n = strlen(err->details);
+    ah_buf b = {.mem = &ah_mem_libc,
+                .data = err->details,
+                .len = n ? n - 1 : 0,
+                .cap = sizeof err->details - 1,
+                .max = sizeof err->details - 1};
+
+    ah_buf_char(&b, n ? ',' : '{');
+    ah_json_put_string(&b, ah_slice_of(name));
+    ah_buf_char(&b, ':');
+    ah_json_put_string(&b, value);
+    ah_buf_char(&b, '}');
+    if (ah_buf_ok(&b)) {
+        err->details[b.len] = '\0';
+        return;
+    }
+    err->details[n] = '\0';
+    if (n)
+        err->details[n - 1] = '}';
 }
 
 /* Only what fits and is not "-0", which is a float. */

@@ -44,6 +44,9 @@ ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json
 /* The same, with the fault in words: "<what> is not JSON: <fault> at line 1, column 7 near `...`". */
 ah_status ah_json_check_err(const ah_mem *mem, ah_slice text, const char *what, ah_err *err);
 
+/* One more member, a string, in the error's details; left out where it does not fit. */
+void ah_json_detail(ah_err *err, const char *name, ah_slice value);
+
 /* "<said> at line 1, column 7 near `...`" as AH_TOOL_VALIDATION, for what callers find in a text. */
 ah_status ah_json_err_at(ah_slice text, size_t offset, const char *said, ah_err *err);
 
@@ -71,16 +74,24 @@ ah_slice ah_json_member(ah_slice checked_object, const char *key); /* value's te
                                                                        or not an object */
 /* Several members in one pass; absent ones get .p NULL. False when it is no object. */
 typedef struct ah_json_wanted {
-    const char *key;
+    const char *key; /* no NUL in it */
     ah_slice *value;
 } ah_json_wanted;
 bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n);
-ah_slice ah_json_path(ah_slice checked, const char *dotted); /* "a.b": members of members */
+/* The same, of the object whose bracket r has just read; r is behind its end then. */
+void ah_json_rest_members(ah_json_reader *r, const ah_json_wanted *want, size_t n);
 
 /* Unescaped string appended to out. `raw` is the text between the quotes. */
 void ah_json_unescape(ah_slice raw, ah_buf *out);
-/* Is the token's (unescaped) string this literal? Needs no memory. */
-bool ah_json_token_is(ah_json_token t, const char *lit);
+/* Does the raw text between quotes, unescaped, say this? Needs no memory. */
+bool ah_json_spells(ah_slice raw, const char *lit);
+/* Is the token's (unescaped) string this literal? Inline: it is asked of every key. */
+static inline bool ah_json_token_is(ah_json_token t, const char *lit)
+{
+    if (t.kind != AH_JSON_STRING && t.kind != AH_JSON_KEY)
+        return false;
+    return t.escaped ? ah_json_spells(t.raw, lit) : ah_slice_is(t.raw, lit);
+}
 /* A string value's text (with quotes) unescaped onto out; false (and nothing) when it is no string. */
 bool ah_json_string(ah_slice value, ah_buf *out);
 /* What is between the quotes of a string value. */
@@ -109,10 +120,10 @@ bool ah_utf8_valid(ah_slice s);
 void ah_utf8_repair(ah_slice s, ah_buf *out);
 
 /* Canonical form of checked text appended to out: keys sorted by bytes, no white
- * space, integers as digits (beyond int64 too), floats in their shortest form,
+ * space, integers as digits (beyond int64 too), floats in a double's shortest form where
+ * that is exact and with all their digits where it is not (1e400, 0.1 and 30 digits more),
  * strings escaped as ah_json_put_string does. The same value gives the same bytes.
- * Floats out of range (1e400) stay as they were written. AH_NOMEM, or the failure of
- * `out`. The tree costs about 100 bytes a value while it lasts, in cJSON's memory. */
+ * AH_NOMEM, or the failure of `out`. The tree costs about 100 bytes a value while it lasts, in cJSON's memory. */
 ah_status ah_json_canon(const ah_mem *mem, ah_slice checked, ah_buf *out);
 
 const char *ah_json_version(void); /* of the cJSON in use, for --version */

@@ -5,20 +5,37 @@
 
 #include <cjson/cJSON.h>
 
+#include "base/decimal.h"
 #include "base/json_chars.h"
+
+/* A double's shortest form where that is the number to the last digit, else all digits. */
+static void put_float(ah_buf *b, ah_slice literal)
+{
+    ah_decimal d = ah_decimal_of(literal);
+    size_t start = b->len;
+    ah_json_num num;
+
+    if (ah_json_number(literal, &num)) {
+        ah_json_put_double(b, num.d);
+        if (!ah_buf_ok(b) ||
+            ah_decimal_cmp(d, ah_decimal_of((ah_slice){b->data + start, b->len - start})) == 0)
+            return;
+        ah_buf_reset(b, start);
+    }
+    ah_decimal_put(b, d);
+}
 
 /* Integers of any length are canonical as they stand, "-0" (a float) apart. */
 static void put_number(ah_buf *b, ah_slice literal)
 {
     size_t n = 0;
-    ah_json_num num;
 
     while (n < literal.n && (is_digit(literal.p[n]) || literal.p[n] == '-'))
         n++;
-    if ((n == literal.n && !ah_slice_is(literal, "-0")) || !ah_json_number(literal, &num))
+    if (n == literal.n && !ah_slice_is(literal, "-0"))
         ah_buf_put(b, literal);
     else
-        ah_json_put_double(b, num.d);
+        put_float(b, literal);
 }
 
 /* A cJSON tree in the making. The tree is in cJSON's memory, the buffers in ours. */

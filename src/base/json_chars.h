@@ -16,7 +16,7 @@ enum { LOWEST_FIRST = 0 };
 
 static inline bool is_white(char c)
 {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    return (unsigned char)c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
 }
 
 static inline bool is_digit(char c)

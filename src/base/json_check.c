@@ -280,7 +280,7 @@ static const char *scan_key(scan *s, const char *p)
 static const char *scan_open(scan *s, const char *p, size_t first)
 {
     if (s->depth >= s->max_depth)
-        return fail(s, p, "nested too deep");
+        return fail(s, p, "nested deeper than 512 levels");
     s->first[s->depth++] = first;
     s->fresh = true;
     return p + 1;

@@ -37,7 +37,7 @@ void ah_free(const ah_mem *m, void *ptr)
 
 void *ah_grow(const ah_mem *m, void *array, size_t *cap, size_t need, size_t item)
 {
-    size_t n = *cap ? *cap : 8;
+    size_t n = *cap ? *cap : item == 1 ? 64 : 8;
     void *p;
 
     if (need <= *cap)

@@ -18,6 +18,26 @@ const char *ah_slice_find(ah_slice in, ah_slice what)
     return memmem(in.p, in.n, what.p, what.n);
 }
 
+ah_slice ah_slice_trim(ah_slice s)
+{
+    while (s.n && ah_is_blank(s.p[0])) {
+        s.p++;
+        s.n--;
+    }
+    while (s.n && ah_is_blank(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+uint64_t ah_slice_hash(ah_slice s)
+{
+    uint64_t h = 14695981039346656037u;
+
+    for (size_t i = 0; i < s.n; i++)
+        h = (h ^ (unsigned char)s.p[i]) * 1099511628211u;
+    return h;
+}
+
 size_t ah_utf8_cut(const char *p, size_t n)
 {
     size_t back = n;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef struct ah_slice {
@@ -39,6 +40,17 @@ int ah_slice_cmp(ah_slice a, ah_slice b);
 
 /* The first place of `what` in `in`, or NULL. */
 const char *ah_slice_find(ah_slice in, ah_slice what);
+
+static inline bool ah_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+ah_slice ah_slice_trim(ah_slice s); /* without blanks around it */
+
+/* FNV-1a: the same text has the same hash in every version and on every machine. No
+ * defence against those who look for two texts of one hash. */
+uint64_t ah_slice_hash(ah_slice s);
 
 /* n cut down so that no UTF-8 character of the text is split. */
 size_t ah_utf8_cut(const char *p, size_t n);

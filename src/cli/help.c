@@ -48,6 +48,8 @@ static void help_all(FILE *out)
           "  AGENTHOST_MODEL   the model where neither --model nor the script names one\n"
           "  OPENAI_API_KEY    the key for openai/... models\n"
           "  OPENAI_BASE_URL   a server that speaks as OpenAI's does\n"
+          "  ANTHROPIC_API_KEY  the key for anthropic/... models\n"
+          "  ANTHROPIC_BASE_URL  a server that speaks as Anthropic's does\n"
           "  XDG_CONFIG_HOME   holds agenthost/config (~/.config); see agenthost config\n"
           "  NO_COLOR          when set, messages have no colour\n\n"
           "Exit codes:\n"

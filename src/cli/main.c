@@ -148,17 +148,17 @@ static int explain(session *s, ah_status st, const ah_host *host)
 
 /* -- while it works ------------------------------------------------------------------------ */
 
-static void on_event(void *ud, const char *json, size_t n)
+static void on_event(void *ud, const ah_event *event)
 {
     session *s = ud;
 
     if (s->reported) /* what the end of the host settles */
         return;
     ah_terminal_erase(&s->terminal);
-    ah_tally_event(&s->tally, (ah_slice){json, n});
+    ah_tally_event(&s->tally, (ah_slice){event->json, event->json_len});
     if (!given(s, AH_OPTION_JSONL))
         return;
-    fwrite(json, 1, n, s->terminal.out);
+    fwrite(event->json, 1, event->json_len, s->terminal.out);
     fputc('\n', s->terminal.out);
     fflush(s->terminal.out);
 }
@@ -198,13 +198,12 @@ static ah_watcher watcher_of(session *s)
 
 static ah_status open_host(session *s, ah_host **out)
 {
-    ah_watcher watcher = watcher_of(s);
     ah_config cfg = {.size = sizeof cfg,
                      .log = ah_terminal_log,
                      .log_ud = &s->terminal,
                      .log_level = s->level,
                      .model = s->options.command == AH_COMMAND_RUN ? s->options.model : NULL,
-                     .watcher = &watcher};
+                     .watcher = watcher_of(s)};
 
     return ah_open(&cfg, out);
 }
@@ -221,9 +220,8 @@ static ah_status run_code(const session *s, ah_host *host)
     ah_buf_init(&text, &ah_mem_libc, MAX_CODE);
     ah_buf_str(&text, "local ah = require 'agenthost' ");
     ah_buf_str(&text, o->eval);
-    ah_buf_char(&text, '\0');
     if (ah_buf_ok(&text))
-        st = ah_eval(host, "=-e", text.data, o->argc, o->argv, NULL);
+        st = ah_load(host, "-e", text.data, text.len, o->argc, o->argv);
     ah_buf_clear(&text);
     return st;
 }
@@ -251,9 +249,10 @@ static char *loose(const char *s)
  * the exit code, a line end, and what to print. */
 static int inspect_in(session *s, ah_host *host)
 {
+    static const char ask[] = "return require('agenthost')._inspect(...)";
     const ah_options *o = &s->options;
     char **argv = ah_alloc(&ah_mem_libc, ((size_t)o->argc + 4) * sizeof *argv);
-    const char *said = NULL;
+    const char *said;
     ah_status st;
 
     if (!argv)
@@ -263,9 +262,9 @@ static int inspect_in(session *s, ah_host *host)
     argv[2] = loose(o->model ? o->model : "");
     argv[3] = loose(o->script);
     memcpy(argv + 4, o->argv, (size_t)o->argc * sizeof *argv);
-    st = ah_eval(host, "=agenthost", "return require('agenthost')._inspect(...)", o->argc + 4, argv,
-                 &said);
+    st = ah_load(host, "agenthost", ask, sizeof ask - 1, o->argc + 4, argv);
     ah_free(&ah_mem_libc, argv);
+    said = ah_returned(host);
     if (st != AH_OK || !said)
         return explain(s, st, host);
     fputs(said + 2, s->terminal.out);

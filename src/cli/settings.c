@@ -30,8 +30,9 @@ static const struct variable_row {
     const char *name;
     bool secret;
 } variables[] = {
-    {"AGENTHOST_MODEL", false}, {"OPENAI_API_KEY", true},     {"OPENAI_BASE_URL", false},
-    {"OPENAI_ORG_ID", false},   {"OPENAI_PROJECT_ID", false}, {"NO_COLOR", false},
+    {"AGENTHOST_MODEL", false},     {"OPENAI_API_KEY", true},      {"OPENAI_BASE_URL", false},
+    {"OPENAI_ORG_ID", false},       {"OPENAI_PROJECT_ID", false},  {"ANTHROPIC_API_KEY", true},
+    {"ANTHROPIC_AUTH_TOKEN", true}, {"ANTHROPIC_BASE_URL", false}, {"NO_COLOR", false},
 };
 enum { MODEL_VARIABLE, VARIABLES = sizeof variables / sizeof *variables };
 _Static_assert((int)VARIABLES <= (int)AH_VARIABLES_MAX, "a place for each variable");

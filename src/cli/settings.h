@@ -31,7 +31,7 @@ typedef struct ah_setting {
     unsigned line; /* in the configuration file */
 } ah_setting;
 
-enum { AH_VARIABLES_MAX = 8 };
+enum { AH_VARIABLES_MAX = 16 };
 
 typedef struct ah_settings {
     ah_setting setting[AH_SETTINGS];

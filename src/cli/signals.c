@@ -45,7 +45,7 @@ static void on_stop(int sig)
     if (is_elsewhere(sig))
         goto done;
     if (state.caught) {
-        if (state.drawn)
+        if (state.drawn) /* a terminal may drop at a ^C what took it away */
             (void)!write(STDERR_FILENO, AH_ERASE_LINE, sizeof AH_ERASE_LINE - 1);
         _exit(128 + sig);
     }
@@ -92,9 +92,9 @@ void ah_signals_watch(ah_host *host)
     handle(SIGTERM, on_stop);
 }
 
-void ah_signals_drawn(bool drawn)
+void ah_signals_drawn(void)
 {
-    state.drawn = drawn;
+    state.drawn = 1;
 }
 
 void ah_signals_output(int fd)

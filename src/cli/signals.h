@@ -15,8 +15,8 @@ void ah_signals_init(void); /* from the main thread: handlers do their work ther
 /* Escape sequences that take away the line of progress below the cursor. */
 #define AH_ERASE_LINE "\0337\033D\r\033[J\0338"
 
-void ah_signals_drawn(bool drawn); /* it is shown: ending at once takes it away */
-void ah_signals_output(int fd);    /* the descriptor whose reader matters, in place of stdout */
+void ah_signals_drawn(void);    /* a line was shown: ending at once takes it away */
+void ah_signals_output(int fd); /* the descriptor whose reader matters, in place of stdout */
 
 void ah_signals_watch(ah_host *host); /* from now on SIGINT and SIGTERM cancel this host */
 void ah_signals_forget(void);         /* before the host is closed */

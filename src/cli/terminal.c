@@ -215,9 +215,9 @@ void ah_terminal_draw(ah_terminal *t, const char *line)
     fflush(stdout); /* what was printed before comes before */
     n = snprintf(out, sizeof out, "\033D\033M\0337\033D\r\033[J%s%.*s%s\0338",
                  t->colour ? "\033[2m" : "", width - 1, line, t->colour ? "\033[0m" : "");
+    ah_signals_drawn(); /* first: a signal may come in between */
     fwrite(out, 1, (size_t)n, stderr);
     t->drawn = true;
-    ah_signals_drawn(true);
 }
 
 void ah_terminal_erase(ah_terminal *t)
@@ -226,7 +226,6 @@ void ah_terminal_erase(ah_terminal *t)
         return;
     fputs(AH_ERASE_LINE, stderr);
     t->drawn = false;
-    ah_signals_drawn(false);
 }
 
 static int finish(FILE *f)

@@ -317,12 +317,19 @@ static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah
                             (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
 }
 
+bool ah_lua_is_adapter(lua_State *L, int idx)
+{
+    return luaL_testudata(L, idx, ADAPTER) != NULL;
+}
+
 ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
     ah_adapter **box = luaL_testudata(L, idx, ADAPTER);
     ah_slice s;
     ah_status st;
 
+    if (box && o->tool_change_mode.p)
+        return ah_err_set(err, AH_USAGE, "tool_change_mode: an adapter has its own");
     if (box) {
         *out = ah_adapter_ref(*box);
         return AH_OK;
@@ -335,6 +342,42 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
     st = open_named(L, s, o, out, err);
     lua_pop(L, 1);
     return st;
+}
+
+/* ah.capabilities(model): a table, or nil and an error where the key is missing. */
+static int capabilities(lua_State *L)
+{
+    ah_lua *h = ah_lua_of(L);
+    ah_provider_options o = {.mem = &h->mem, .secrets = &h->host->secrets};
+    ah_adapter **box;
+    ah_status st;
+    ah_err err;
+
+    lua_settop(L, 1);
+    box = lua_newuserdatauv(L, sizeof *box, 1);
+    *box = NULL;
+    luaL_setmetatable(L, ADAPTER);
+    o.limits = ah_http_limits_default;
+    st = ah_lua_to_adapter(L, 1, &o, box, &err);
+    if (st == AH_PROVIDER) {
+        lua_pushnil(L);
+        ah_lua_push_error(L, &err);
+        return 2;
+    }
+    if (st != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    lua_createtable(L, 0, 5);
+    lua_pushstring(L, (*box)->provider->data);
+    lua_setfield(L, -2, "provider");
+    lua_pushstring(L, (*box)->model->data);
+    lua_setfield(L, -2, "model");
+    lua_pushboolean(L, (*box)->tool_change_mode != AH_TOOLS_RESTART);
+    lua_setfield(L, -2, "supports_dynamic_tools");
+    lua_pushstring(L, ah_tool_change_mode_names[(*box)->tool_change_mode]);
+    lua_setfield(L, -2, "tool_change_mode");
+    lua_pushboolean(L, (*box)->native_output);
+    lua_setfield(L, -2, "native_output");
+    return 1;
 }
 
 void ah_lua_open_adapter(lua_State *L)
@@ -354,6 +397,8 @@ void ah_lua_open_adapter(lua_State *L)
     lua_pop(L, 2);
     lua_pushcfunction(L, lua_new_adapter);
     lua_setfield(L, -2, "_adapter");
+    lua_pushcfunction(L, capabilities);
+    lua_setfield(L, -2, "capabilities");
     lua_pushcfunction(L, lua_alias);
     lua_setfield(L, -2, "alias");
 }

@@ -5,6 +5,8 @@
 #include "lua/lua_host.h"
 #include "wire/adapter.h"
 
+bool ah_lua_is_adapter(lua_State *L, int idx);
+
 /* What is at idx as a new reference: an adapter object, or "provider/model" opened with
  * the given options. AH_USAGE where it is neither. Raises only when out of memory. */
 ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_adapter **out,

@@ -4,39 +4,50 @@
 
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_ctx.h"
+#include "lua/lua_limits.h"
 #include "lua/lua_reply.h"
+#include "lua/lua_resources.h"
+#include "lua/lua_prompt_fields.h"
+#include "lua/lua_session.h"
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 
 static const char RUN[] = "agenthost.run";
 
-enum { MAX_SETTINGS = 1 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
+enum { MAX_SETTINGS = 4 << 20, MAX_SYSTEM = 64 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
 
 /* One run at work. */
-typedef struct run {
-    ah_agent *agent;
+typedef struct ah_lua_run {
+    ah_lua_agent *agent;
     ah_driven *driven;
     ah_waiter waiter;
-    size_t first; /* the transcript's length before it */
+    size_t first;      /* the transcript's length before it */
+    int resources;     /* reference, lua_resources.h */
+    const ah_tap *tap; /* NULL: a script's run */
 } run;
 
 /* -- reading the fields -------------------------------------------------------------- */
 
-static const char *const fields[] = {"model",     "system",
-                                     "messages",  "tools",
-                                     "options",   "base_url",
-                                     "api_key",   "stream",
-                                     "http",      "on",
-                                     "log",       "max_iterations",
-                                     "on_max",    "on_unknown_tool",
-                                     "timeout",   "deadline",
-                                     "retries",   "strategies",
-                                     "max_tools", "on_conflict",
-                                     "hint",      "max_restarts",
-                                     "policies",  "approve",
-                                     "feedback",  "checks",
-                                     "budget",    NULL};
+static const char *const fields[] = {"model",         "system",
+                                     "prompt",        "params",
+                                     "overrides",     "output",
+                                     "messages",      "tools",
+                                     "options",       "base_url",
+                                     "api_key",       "stream",
+                                     "http",          "on",
+                                     "log",           "max_iterations",
+                                     "on_max",        "on_unknown_tool",
+                                     "timeout",       "deadline",
+                                     "retries",       "strategies",
+                                     "max_tools",     "on_conflict",
+                                     "hint",          "max_restarts",
+                                     "policies",      "approve",
+                                     "feedback",      "checks",
+                                     "budget",        "tool_change_mode",
+                                     "loop_detector", "session",
+                                     "resources",     NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -51,7 +62,7 @@ static bool read_choice(lua_State *L, const char *field, const char *first, cons
     return true;
 }
 
-static void read_limits(lua_State *L, ah_agent *a)
+static void read_limits(lua_State *L, ah_lua_agent *a)
 {
     a->limits.max_iterations = DEFAULT_ITERATIONS;
     a->limits.retries = DEFAULT_RETRIES;
@@ -61,6 +72,20 @@ static void read_limits(lua_State *L, ah_agent *a)
     ah_field_number(L, 1, "ah.run", "deadline", 0, &a->limits.deadline);
     a->limits.answer_on_max = read_choice(L, "on_max", "error", "answer");
     a->limits.throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
+    ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
+}
+
+/* Agent on top. A session of its own where the script gives none. */
+static void read_session(lua_State *L, ah_lua_agent *a)
+{
+    if (lua_getfield(L, 1, "session") == LUA_TNIL) {
+        lua_pop(L, 1);
+        a->session = ah_lua_push_new_session(L);
+    } else if (!(a->session = ah_lua_to_session(L, -1))) {
+        ah_lua_raise(L, AH_USAGE, "ah.run: field 'session' must be made by ah.session, found a %s",
+                     luaL_typename(L, -1));
+    }
+    lua_setiuservalue(L, -2, AH_AGENT_SESSION);
 }
 
 static void seconds(lua_State *L, const char *name, int64_t *ms)
@@ -92,7 +117,7 @@ static void read_http(lua_State *L, ah_http_limits *limits)
 }
 
 /* Pushes the model: from outside, the script, the conversation, the environment, in this order. */
-static void push_model(lua_State *L, const ah_agent *a)
+static void push_model(lua_State *L, const ah_lua_agent *a)
 {
     const char *env = getenv("AGENTHOST_MODEL");
     ah_slice saved = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "model");
@@ -115,7 +140,7 @@ static void push_model(lua_State *L, const ah_agent *a)
 }
 
 /* A wrong name is the script's mistake and raised; what the world lacks (a key) is not. */
-static ah_status read_model(lua_State *L, ah_agent *a, ah_err *err)
+static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     ah_adapter *now = NULL;
     ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
@@ -125,6 +150,7 @@ static ah_status read_model(lua_State *L, ah_agent *a, ah_err *err)
     ah_field_bool(L, 1, "ah.run", "stream", &o.stream);
     ah_field_string(L, 1, "ah.run", "base_url", &o.base_url);
     ah_field_string(L, 1, "ah.run", "api_key", &o.api_key);
+    ah_field_string(L, 1, "ah.run", "tool_change_mode", &o.tool_change_mode);
     read_http(L, &o.limits);
     push_model(L, a);
     st = ah_lua_to_adapter(L, -1, &o, &now, err);
@@ -138,10 +164,10 @@ static ah_status read_model(lua_State *L, ah_agent *a, ah_err *err)
     return st;
 }
 
-static void put_options(lua_State *L, ah_agent *a, ah_buf *b)
+static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
-    static const char *const known[] = {"temperature", "max_tokens",  "top_p",     "stop",
-                                        "seed",        "tool_choice", "reasoning", NULL};
+    static const char *const known[] = {"temperature", "max_tokens", "top_p", "stop",      "seed",
+                                        "tool_choice", "reasoning",  "cache", "cache_key", NULL};
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
@@ -158,13 +184,15 @@ static void put_options(lua_State *L, ah_agent *a, ah_buf *b)
 }
 
 /* The model as scripts name it, "provider/model", as a JSON string. */
-static void put_model(lua_State *L, const ah_agent *a, ah_buf *b)
+static void put_model(lua_State *L, const ah_lua_agent *a, ah_buf *b)
 {
     ah_buf *name = ah_lua_push_buf(L, MAX_SETTINGS);
 
     ah_buf_put(name, ah_text_slice(a->adapter->provider));
     ah_buf_char(name, '/');
     ah_buf_put(name, ah_text_slice(a->adapter->model));
+    if (!ah_buf_ok(name))
+        ah_lua_raise_nomem(L);
     if (!ah_utf8_valid(ah_buf_slice(name)))
         ah_lua_raise(L, AH_USAGE, "ah.run: the name of the model is not UTF-8");
     ah_json_put_string(b, ah_buf_slice(name));
@@ -172,16 +200,17 @@ static void put_model(lua_State *L, const ah_agent *a, ah_buf *b)
 }
 
 /* Where they are not in force already. */
-static ah_status say_settings(ah_agent *a, ah_err *err)
+static ah_status say_settings(ah_lua_agent *a, ah_err *err)
 {
     if (ah_slice_eq(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), ah_text_slice(a->settings)))
         return AH_OK;
     return ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, ah_text_ref(a->settings), err);
 }
 
-static void read_settings(lua_State *L, ah_agent *a, const ah_buf *options)
+static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_SETTINGS);
+    ah_text *now = NULL;
     ah_err err;
 
     if (!ah_buf_ok(options)) {
@@ -192,47 +221,61 @@ static void read_settings(lua_State *L, ah_agent *a, const ah_buf *options)
     put_model(L, a, b);
     ah_buf_str(b, ",\"options\":");
     ah_buf_put(b, ah_buf_slice(options));
+    if (a->prompt.output) {
+        ah_buf_str(b, ",\"output\":");
+        ah_buf_put(b, ah_text_slice(ah_schema_text(a->prompt.output)));
+    }
     ah_buf_char(b, '}');
-    ah_text_set(&a->settings, NULL);
-    if (ah_text_from_buf(b, "options", &a->settings, &err) != AH_OK || say_settings(a, &err) != AH_OK)
+    if (ah_text_from_buf(b, "options", &now, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_text_set(&a->settings, now);
+    if (say_settings(a, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);
     lua_pop(L, 1);
 }
 
-static void read_system(lua_State *L, ah_agent *a)
+/* `system`, then the prompt. */
+static void read_system(lua_State *L, ah_lua_agent *a)
 {
-    ah_slice text, before;
+    ah_buf *b = ah_lua_push_buf(L, MAX_SYSTEM);
+    ah_slice text = {NULL, 0}, before;
     ah_text *entry;
     ah_err err;
 
-    if (!ah_field_string(L, 1, "ah.run", "system", &text))
-        return;
+    ah_field_string(L, 1, "ah.run", "system", &text);
     if (!ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
-    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, text, ah_host_wall(NULL));
     before = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text");
+    ah_prompt_fields_text(L, &a->prompt, a->adapter, text.p ? text : ah_slice_of(""), before, b);
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    if (!text.p && !b->len)
+        return;
+    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
     if (entry && ah_slice_eq(before, ah_json_member(ah_text_slice(entry), "text")))
         ah_text_unref(entry); /* in force already */
     else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
+    ah_buf_clear(b);
+    lua_pop(L, 1);
 }
 
 static void warn(void *ud, const char *message, ah_slice tool_name)
 {
-    const ah_agent *a = ud;
+    const ah_lua_agent *a = ud;
 
     ah_log_put(&a->observer.records, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
 }
 
 /* Makes changes while no run is at work. */
-static ah_status change(ah_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err)
+static ah_status change(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err)
 {
     ah_injection in = {.mem = &a->lua->mem,
                        .registry = &a->registry,
                        .transcript = a->transcript,
                        .rules = rules,
-                       .time = ah_host_wall(NULL),
+                       .time = ah_host_wall(a->lua->host),
                        .warn = warn,
                        .ud = a};
     ah_status st = ah_inject(&in, c, err);
@@ -244,7 +287,7 @@ static ah_status change(ah_agent *a, ah_inject_rules *rules, ah_changes *c, ah_e
 
 /* The tools that a conversation offers already: those that are given again, the same as they
  * were, only need their handlers; the rest is stale. */
-static ah_status bind_tools(ah_agent *a, ah_changes *c, ah_err *err)
+static ah_status bind_tools(ah_lua_agent *a, ah_changes *c, ah_err *err)
 {
     ah_offers offers;
     ah_status st = AH_OK;
@@ -269,8 +312,8 @@ static ah_status bind_tools(ah_agent *a, ah_changes *c, ah_err *err)
     return st == AH_OK ? ah_changes_rebind(c, &a->registry, err) : st;
 }
 
-/* What is declared at the start knows no limit and no second tool of a name. */
-static void read_tools(lua_State *L, ah_agent *a)
+/* What is declared at the start knows no second tool of a name. */
+static void read_tools(lua_State *L, ah_lua_agent *a)
 {
     ah_inject_rules strict = {.max_tools = INT_MAX,
                               .on_conflict = AH_CONFLICT_ERROR,
@@ -283,6 +326,12 @@ static void read_tools(lua_State *L, ah_agent *a)
         lua_newtable(L);
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
+    ah_prompt_fields_tools(L, &a->prompt, c);
+    if (c->n > (size_t)a->rules.max_tools)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
+                     "and choose badly among many, but max_tools = %d allows them",
+                     (int)c->n, a->rules.max_tools, (int)c->n);
     if (bind_tools(a, c, &err) != AH_OK || change(a, &strict, c, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     lua_pop(L, 2);
@@ -297,7 +346,7 @@ static ah_entry_kind kind_of(ah_slice name)
     return (ah_entry_kind)k;
 }
 
-static void add_entry(lua_State *L, ah_agent *a, ah_entry_kind kind, ah_slice json)
+static void add_entry(lua_State *L, ah_lua_agent *a, ah_entry_kind kind, ah_slice json)
 {
     ah_err err;
 
@@ -306,7 +355,7 @@ static void add_entry(lua_State *L, ah_agent *a, ah_entry_kind kind, ah_slice js
 }
 
 /* `messages`: an earlier conversation, checked for pairing. */
-static void read_messages(lua_State *L, ah_agent *a)
+static void read_messages(lua_State *L, ah_lua_agent *a)
 {
     int top = lua_gettop(L);
     ah_err err;
@@ -336,19 +385,26 @@ static void read_messages(lua_State *L, ah_agent *a)
 
 /* -- agents ------------------------------------------------------------------------------ */
 
-ah_agent *ah_lua_check_agent(lua_State *L)
+ah_lua_agent *ah_lua_check_agent(lua_State *L)
 {
     return luaL_checkudata(L, 1, AH_AGENT);
 }
 
-/* The array part: the user's text, or nothing. Pushed as string or nil. */
+ah_lua_agent *ah_lua_to_agent(lua_State *L, int idx)
+{
+    return luaL_testudata(L, idx, AH_AGENT);
+}
+
+/* The array part behind the sections: the user's text, or nothing. Pushed as string or nil. */
 static void push_text(lua_State *L)
 {
-    lua_Integer n = luaL_len(L, 1);
+    const ah_lua_agent *a = lua_touserdata(L, 2);
+    lua_Integer sections = (lua_Integer)a->prompt.n_sections, n = luaL_len(L, 1) - sections;
 
     if (n > 1)
-        ah_lua_raise(L, AH_USAGE, "ah.run: one text for the model at most, found %d", (int)n);
-    if (lua_geti(L, 1, 1) != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
+        ah_lua_raise(L, AH_USAGE, "ah.run: sections, then one text for the model at most, found %d more",
+                     (int)n);
+    if (lua_geti(L, 1, sections + 1) != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
         ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model must be a string, found %s",
                      luaL_typename(L, -1));
 }
@@ -370,11 +426,11 @@ int ah_lua_fail(lua_State *L, const ah_err *err)
     return push_failure(L, err, 0);
 }
 
-ah_agent *ah_lua_push_agent(lua_State *L)
+ah_lua_agent *ah_lua_push_agent(lua_State *L)
 {
-    ah_agent *a = lua_newuserdatauv(L, sizeof *a, 0);
+    ah_lua_agent *a = lua_newuserdatauv(L, sizeof *a, AH_AGENT_VALUES);
 
-    *a = (ah_agent){.lua = ah_lua_of(L)};
+    *a = (ah_lua_agent){.lua = ah_lua_of(L)};
     ah_observer_init(&a->observer, a->lua);
     ah_registry_init(&a->registry, &a->lua->mem);
     ah_lua_strategies_init(&a->strategies, a->lua);
@@ -383,13 +439,15 @@ ah_agent *ah_lua_push_agent(lua_State *L)
     return a;
 }
 
-ah_status ah_lua_read_model(lua_State *L, ah_agent *a, ah_err *err)
+ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     int top = lua_gettop(L);
     ah_buf *options = ah_lua_push_buf(L, MAX_SETTINGS);
     ah_status st;
 
     put_options(L, a, options); /* first: what is wrong with them must change nothing */
+    if (!ah_buf_ok(options))
+        ah_lua_raise_nomem(L);
     st = read_model(L, a, err);
     if (st == AH_OK)
         read_settings(L, a, options);
@@ -397,31 +455,39 @@ ah_status ah_lua_read_model(lua_State *L, ah_agent *a, ah_err *err)
     return st;
 }
 
-ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err *err)
+ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err)
 {
+    int top = lua_gettop(L);
     ah_status st;
 
     ah_fields_check(L, 1, what, fields, true);
     if (!a->transcript && !(a->transcript = ah_transcript_new(&a->lua->mem)))
         ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
+    read_session(L, a);
     read_limits(L, a);
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_hooks_read(L, 1, &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
+    ah_prompt_fields_read(L, &a->observer.records, a->transcript, &a->prompt);
+    if (a->prompt.binding)
+        ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
+    ah_lua_push_bound(L, a->prompt.binding);
+    lua_setiuservalue(L, -2, AH_AGENT_RESOURCES);
     if ((st = ah_lua_read_model(L, a, err)) != AH_OK)
         return st;
     read_system(L, a);
     read_tools(L, a);
     read_messages(L, a);
+    lua_settop(L, top);
     return AH_OK;
 }
 
 /* Table at 1 -> agent on top, or a failure: nil err. A raise leaves it to the collector. */
 static bool new_agent(lua_State *L, const char *what)
 {
-    ah_agent *a = ah_lua_push_agent(L);
+    ah_lua_agent *a = ah_lua_push_agent(L);
     ah_err err;
 
     if (ah_lua_read_agent(L, a, what, &err) == AH_OK)
@@ -432,7 +498,7 @@ static bool new_agent(lua_State *L, const char *what)
 
 static int agent_gc(lua_State *L)
 {
-    ah_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
 
     if (a->current) { /* both are garbage: the run goes first */
         ah_driven_free(a->current->driven);
@@ -446,12 +512,15 @@ static int agent_gc(lua_State *L)
     ah_lua_hooks_clear(&a->hooks);
     ah_budget_unref(a->budget);
     a->budget = NULL;
+    ah_prompt_fields_clear(&a->prompt);
     ah_transcript_unref(a->transcript);
     a->transcript = NULL;
     ah_adapter_unref(a->adapter);
     ah_adapter_unref(a->before);
     a->adapter = a->before = NULL;
     ah_text_set(&a->settings, NULL);
+    ah_text_set(&a->exempt, NULL);
+    ah_text_set(&a->kept, NULL);
     return 0;
 }
 
@@ -463,14 +532,20 @@ static int run_gc(lua_State *L)
 
     ah_driven_free(r->driven);
     r->driven = NULL;
+    ah_lua_unref(ah_lua_of(L), &r->resources);
     return 0;
 }
 
-static void on_event(void *ud, const ah_event *e)
+static void on_event(void *ud, const ah_notice *e)
 {
     run *r = ud;
+    ah_run *core = r->driven ? ah_driven_run(r->driven) : NULL;
 
-    ah_observer_event(&r->agent->observer, r->driven ? ah_driven_run(r->driven) : NULL, e);
+    if (r->tap && r->tap->event)
+        r->tap->event(r->tap->agent, e);
+    ah_observer_event(&r->agent->observer, core, r->tap ? r->tap->agent : NULL, e);
+    if (core && e->type == AH_EVENT_TOOL_INVOKED)
+        ah_lua_publish_event(r->agent->lua, core, e);
 }
 
 static void on_done(void *ud, ah_driven *d)
@@ -479,23 +554,33 @@ static void on_done(void *ud, ah_driven *d)
 
     (void)d;
     r->agent->current = NULL;
+    ah_lua_close_resources(r->agent->lua, &r->resources);
+    if (r->tap)
+        r->tap->done(r->tap->agent);
     ah_waiter_done(&r->waiter);
 }
 
+int ah_lua_run_resources(const ah_driven *d)
+{
+    const run *r = ah_driven_ud(d, on_done);
+
+    return r ? r->resources : LUA_NOREF;
+}
+
 /* Says what is not yet said: settings (a last call without tools changed them), the user's text. */
-static ah_status open_turn(ah_agent *a, ah_slice text, ah_err *err)
+static ah_status open_turn(ah_lua_agent *a, ah_slice text, ah_err *err)
 {
     ah_transcript *t = a->transcript;
     ah_status st = say_settings(a, err);
 
     if (!text.p || st != AH_OK)
         return st;
-    return ah_transcript_add(t, AH_ENTRY_USER,
-                             ah_entry_text(t->mem, AH_ENTRY_USER, text, ah_host_wall(NULL)), err);
+    return ah_transcript_add(
+        t, AH_ENTRY_USER, ah_entry_text(t->mem, AH_ENTRY_USER, text, ah_host_wall(a->lua->host)), err);
 }
 
 /* The earliest of its own and of the run around it. */
-static int64_t deadline_of(const ah_agent *a, const ah_driven *parent, int64_t now)
+static int64_t deadline_of(const ah_lua_agent *a, const ah_driven *parent, int64_t now)
 {
     int64_t at = parent ? ah_run_deadline(ah_driven_run(parent)) : 0;
 
@@ -506,9 +591,10 @@ static int64_t deadline_of(const ah_agent *a, const ah_driven *parent, int64_t n
     return at;
 }
 
-static void configure(ah_agent *a, run *r, ah_driven *parent, ah_run_config *cfg)
+static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config *cfg)
 {
     ah_host *host = a->lua->host;
+    bool tapped = r->tap && r->tap->event;
 
     *cfg = (ah_run_config){
         .mem = &a->lua->mem,
@@ -525,21 +611,26 @@ static void configure(ah_agent *a, run *r, ah_driven *parent, ah_run_config *cfg
         .n_strategies = a->strategies.n,
         .hooks = &a->hooks.core,
         .metrics = &host->metrics,
+        .session = a->session,
+        .prompt = a->prompt.binding,
+        .output = a->prompt.output,
         .max_iterations = a->limits.max_iterations,
         .answer_on_max = a->limits.answer_on_max,
         .throw_on_unknown = a->limits.throw_on_unknown,
         .retries = a->limits.retries,
+        .loop = a->limits.loop,
         .deadline = deadline_of(a, parent, ah_host_now(host)),
         .wall = ah_host_wall,
         .random = ah_host_random,
         .ud = host,
-        .on = ah_observer_any(&a->observer) ? on_event : NULL,
+        .on = on_event,
         .on_ud = r,
-        .wants_content = ah_observer_wants(&a->observer, AH_EVENT_CONTENT),
+        .wants_content =
+            ah_observer_wants(&a->observer, AH_EVENT_CONTENT) || (tapped && a->adapter->stream),
     };
 }
 
-static void prepare_wire(ah_agent *a)
+static void prepare_wire(ah_lua_agent *a)
 {
     if (!a->wire.mem)
         ah_lowered_init(&a->wire, &a->lua->mem, a->adapter, a->transcript);
@@ -550,7 +641,7 @@ static void prepare_wire(ah_agent *a)
 }
 
 /* A run draws on its own budget and on those of the run around it. */
-static ah_status draw_on(const ah_agent *a, ah_driven *parent, ah_spending *s, ah_err *err)
+static ah_status draw_on(const ah_lua_agent *a, ah_driven *parent, ah_spending *s, ah_err *err)
 {
     const ah_spending *around = parent ? ah_run_spending(ah_driven_run(parent)) : NULL;
     ah_slice model = ah_json_member(ah_text_slice(a->settings), "model");
@@ -563,7 +654,8 @@ static ah_status draw_on(const ah_agent *a, ah_driven *parent, ah_spending *s, a
     return st;
 }
 
-static ah_status begin(ah_agent *a, run *r, ah_slice text, ah_err *err)
+/* around: the overlay of the call in whose handler it begins, or NULL. */
+static ah_status begin(ah_lua_agent *a, run *r, ah_slice text, ah_overlay *around, ah_err *err)
 {
     ah_host *host = a->lua->host;
     ah_driven *parent = a->lua->running ? a->lua->running->job.of : NULL;
@@ -573,14 +665,19 @@ static ah_status begin(ah_agent *a, run *r, ah_slice text, ah_err *err)
 
     prepare_wire(a);
     a->hooks.calls = 0;
+    a->prompt.disclosure.restarts = a->adapter->tool_change_mode == AH_TOOLS_RESTART;
     r->first = a->transcript->n;
     configure(a, r, parent, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
+        (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
         (st = open_turn(a, text, err)) != AH_OK) {
+        ah_anchor_unref(cfg.caller);
         ah_spending_clear(&cfg.spending);
         return st;
     }
-    if ((st = ah_run_new(&cfg, ah_host_now(host), &core, err)) != AH_OK)
+    st = ah_run_new(&cfg, ah_host_now(host), &core, err);
+    ah_anchor_unref(cfg.caller);
+    if (st != AH_OK)
         return st;
     st = ah_driven_new(host, core, parent, on_done, r, &r->driven, err);
     if (st == AH_OK) {
@@ -615,54 +712,90 @@ static bool has_spoken(const ah_transcript *t)
     return false;
 }
 
-/* Agent at `at`, text (or nil) at `at` + 1: runs until there is a reply. */
-static int run_agent(lua_State *L, int at)
+static void check_start(lua_State *L, const ah_lua_agent *a, ah_slice text)
 {
-    ah_agent *a = luaL_checkudata(L, at, AH_AGENT);
+    if (a->current)
+        ah_lua_raise(L, AH_USAGE, "the agent is already running; agent:send(text) queues a message");
+    if (text.p && !ah_utf8_valid(text))
+        ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model is not UTF-8");
+    if (!text.p && !has_spoken(a->transcript))
+        ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
+    ah_lua_can_run(L);
+}
+
+ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
+{
+    ah_lua_agent *a = luaL_checkudata(L, at, AH_AGENT);
+    ah_overlay *around = ah_lua_overlay(L);
     ah_slice text = {NULL, 0};
-    ah_err err;
     run *r;
 
-    if (a->current)
-        return ah_lua_raise(L, AH_USAGE,
-                            "the agent is already running; agent:send(text) queues a message");
     if (lua_type(L, at + 1) == LUA_TSTRING)
         text.p = lua_tolstring(L, at + 1, &text.n);
-    if (text.p && !ah_utf8_valid(text))
-        return ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model is not UTF-8");
-    if (!text.p && !has_spoken(a->transcript))
-        return ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
-    ah_lua_can_await(L);
+    check_start(L, a, text);
     r = lua_newuserdatauv(L, sizeof *r, 1);
-    *r = (run){.agent = a};
+    *r = (run){.agent = a, .tap = tap, .resources = LUA_NOREF};
     luaL_setmetatable(L, RUN);
     lua_pushvalue(L, at);
     lua_setiuservalue(L, -2, 1);
+    lua_getiuservalue(L, at, AH_AGENT_RESOURCES);
+    r->resources = ah_lua_open_resources_of(L);
     ah_waiter_keep(L, &r->waiter); /* until it is done, whoever stops waiting */
-    if (begin(a, r, text, &err) != AH_OK) {
-        ah_waiter_done(&r->waiter);
+    if (begin(a, r, text, around, err) == AH_OK)
+        return r;
+    ah_waiter_done(&r->waiter);
+    return NULL;
+}
+
+/* Agent at `at`, text (or nil) at `at` + 1: runs until there is a reply. */
+static int run_agent(lua_State *L, int at)
+{
+    ah_err err;
+    run *r;
+
+    if (!(r = ah_lua_start(L, at, NULL, &err)))
         return push_failure(L, &err, 0);
-    }
     return ah_lua_await(L, &r->waiter, lua_gettop(L), finish);
+}
+
+/* -- for lua_api_agent.c ------------------------------------------------------------------- */
+
+ah_waiter *ah_lua_run_waiter(ah_lua_run *r)
+{
+    return &r->waiter;
+}
+
+ah_driven *ah_lua_run_driven(const ah_lua_run *r)
+{
+    return r->driven;
+}
+
+void ah_lua_run_drop(ah_lua_run *r)
+{
+    if (r->agent->current == r)
+        r->agent->current = NULL;
+    ah_driven_free(r->driven);
+    r->driven = NULL;
+    ah_waiter_done(&r->waiter);
 }
 
 /* ah.run { ... }: the reply, or nil and an error. */
 static int ah_run_call(lua_State *L)
 {
     lua_settop(L, 1);
-    if (!new_agent(L, "ah.run")) /* -- t ah_agent */
+    if (!new_agent(L, "ah.run")) /* -- t ah_lua_agent */
         return 2;
     push_text(L); /* -- t agent text */
     return run_agent(L, 2);
 }
 
 /* ah.agent { ... }: the agent, or nil and an error. */
-static int ah_agent_call(lua_State *L)
+int ah_lua_agent_open(lua_State *L)
 {
     lua_settop(L, 1);
     if (!new_agent(L, "ah.agent"))
         return 2;
-    if (luaL_len(L, 1) > 0)
+    if (luaL_len(L, 1) > (lua_Integer)((ah_lua_agent *)lua_touserdata(L, 2))->prompt.n_sections)
         return ah_lua_raise(L, AH_USAGE, "ah.agent: the text goes to agent:run(text)");
     return 1;
 }
@@ -682,7 +815,7 @@ static int agent_run(lua_State *L)
 /* agent:send(text): during a run, queued to the next commit; else said in the next run. */
 static int agent_send(lua_State *L)
 {
-    ah_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
     ah_slice text;
     ah_text *entry;
     ah_err err;
@@ -691,7 +824,7 @@ static int agent_send(lua_State *L)
     text.p = luaL_checklstring(L, 2, &text.n);
     if (!ah_utf8_valid(text))
         return ah_lua_raise(L, AH_USAGE, "agent:send: the text is not UTF-8");
-    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_USER, text, ah_host_wall(NULL));
+    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_USER, text, ah_host_wall(a->lua->host));
     if (a->current)
         st = ah_run_send(ah_driven_run(a->current->driven), entry, &err);
     else
@@ -700,7 +833,7 @@ static int agent_send(lua_State *L)
 }
 
 /* Changes of the script's: in the run at work, to its next commit; else at once. */
-static int make_changes(lua_State *L, ah_agent *a, ah_changes *c)
+static int make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c)
 {
     ah_err err;
     ah_status st = a->current ? ah_inject_from_outside(ah_driven_run(a->current->driven), c, &err)
@@ -712,7 +845,7 @@ static int make_changes(lua_State *L, ah_agent *a, ah_changes *c)
 /* agent:add_tools(tool | { tools }) */
 static int agent_add_tools(lua_State *L)
 {
-    ah_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
     ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
     ah_text *by;
 
@@ -728,7 +861,7 @@ static int agent_add_tools(lua_State *L)
 /* agent:remove_tools(name | { names }) */
 static int agent_remove_tools(lua_State *L)
 {
-    ah_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
     ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
 
     ah_lua_remove_tools(L, 2, "agent:remove_tools", c);
@@ -738,7 +871,7 @@ static int agent_remove_tools(lua_State *L)
 /* agent:cancel(): ends the run at work, if there is one, with `cancelled`. */
 static int agent_cancel(lua_State *L)
 {
-    ah_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
 
     if (a->current)
         ah_driven_cancel(a->current->driven, AH_CANCELLED, "cancelled by the script");
@@ -754,7 +887,7 @@ static int agent_transcript(lua_State *L)
 
 static int agent_tostring(lua_State *L)
 {
-    ah_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
 
     lua_pushfstring(L, "agent %s/%s, %d tools, %d entries", a->adapter->provider->data,
                     a->adapter->model->data, (int)a->registry.live, (int)a->transcript->n);
@@ -776,7 +909,7 @@ void ah_lua_open_agent(lua_State *L)
                                        {NULL, NULL}};
     static const luaL_Reg run_meta[] = {{"__gc", run_gc}, {NULL, NULL}};
     static const luaL_Reg functions[] = {
-        {"run", ah_run_call}, {"agent", ah_agent_call}, {"load", ah_lua_load}, {NULL, NULL}};
+        {"run", ah_run_call}, {"agent", ah_lua_agent_open}, {"load", ah_lua_load}, {NULL, NULL}};
 
     ah_lua_open_reply(L);
     luaL_newmetatable(L, AH_AGENT);

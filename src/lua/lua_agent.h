@@ -1,53 +1,89 @@
 /* Agents: a conversation and how it is to be run. lua_agent.c reads the fields and runs,
- * lua_conversation.c saves, loads, forks and changes the model. */
+ * lua_conversation.c saves, loads, forks and changes the model, lua_api_agent.c has them run
+ * for C: by the same code, with a tap in place of a waiting script. */
 #ifndef AH_LUA_AGENT_H
 #define AH_LUA_AGENT_H
 
 #include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_observe.h"
+#include "lua/lua_prompt_fields.h"
+#include "lua/lua_task.h"
 
 #define AH_AGENT "agenthost.agent"
 
+/* User values of its object. */
+enum { AH_AGENT_SESSION = 1, AH_AGENT_RESOURCES = 2, AH_AGENT_VALUES = 2 };
+typedef struct ah_lua_run ah_lua_run; /* one run; lives in a userdata */
+
 /* A conversation and how it is to be run. */
-typedef struct ah_agent {
+typedef struct ah_lua_agent {
     ah_lua *lua;
     ah_adapter *adapter;
     ah_adapter *before; /* agent:use: the one `wire` still borrows; else NULL */
     ah_registry registry;
     ah_inject_rules rules;
+    ah_prompt_fields prompt;
     ah_lua_strategies strategies;
     ah_lua_hooks hooks;
     ah_budget *budget; /* NULL: none of its own */
     ah_transcript *transcript;
-    ah_lowered wire;   /* of transcript and adapter, kept from run to run */
-    ah_text *settings; /* the settings entry its runs are to have */
+    ah_session *session; /* borrowed from the object in AH_AGENT_SESSION */
+    ah_text *kept;       /* the session in the file it was loaded from, where the script gave none */
+    ah_lowered wire;     /* of transcript and adapter, kept from run to run */
+    ah_text *settings;   /* the settings entry its runs are to have */
     struct {
         int max_iterations, retries;
         bool answer_on_max, throw_on_unknown;
         double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
+        ah_loop_rules loop;
     } limits;
+    ah_text *exempt; /* what limits.loop.exempt borrows from */
     ah_observer observer;
-    struct run *current;
-} ah_agent;
+    ah_lua_run *current;
+} ah_lua_agent;
 
 /* The agent at 1; raises where there is none. */
-ah_agent *ah_lua_check_agent(lua_State *L);
+ah_lua_agent *ah_lua_check_agent(lua_State *L);
+/* The agent at idx, or NULL where there is something else. */
+ah_lua_agent *ah_lua_to_agent(lua_State *L, int idx);
 
 /* Pushes an agent that holds nothing yet but can be collected. */
-ah_agent *ah_lua_push_agent(lua_State *L);
+ah_lua_agent *ah_lua_push_agent(lua_State *L);
 /* Reads the fields of the table at 1 into it; it may hold a transcript already, of a
  * conversation that goes on. Raises for the script's mistakes; AH_PROVIDER for what the world lacks. */
-ah_status ah_lua_read_agent(lua_State *L, ah_agent *a, const char *what, ah_err *err);
+ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err);
 /* The fields about the model and its options only; what is not given stays as it was. */
-ah_status ah_lua_read_model(lua_State *L, ah_agent *a, ah_err *err);
+ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err);
+/* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
+int ah_lua_run_resources(const ah_driven *d);
 /* nil and the error, for `return`. */
 int ah_lua_fail(lua_State *L, const ah_err *err);
 
-/* Methods and functions of lua_conversation.c. */
+/* -- runs for C -- */
+
+/* Who runs an agent from C. Both are called from within the driver. */
+typedef struct ah_tap {
+    ah_agent *agent;
+    void (*event)(ah_agent *agent, const ah_notice *e); /* NULL: does not want any */
+    void (*done)(ah_agent *agent);                      /* the run has ended, its result stands */
+} ah_tap;
+
+/* Begins a run of the agent at idx with the text (or nil) at idx + 1 and pushes the userdata in
+ * which it lives; the caller keeps that (it keeps itself until the run is done). NULL: *err says
+ * what the world lacks. Raises what is wrongly used. The tap is borrowed as long as the run;
+ * NULL: a script's. */
+ah_lua_run *ah_lua_start(lua_State *L, int idx, const ah_tap *tap, ah_err *err);
+ah_waiter *ah_lua_run_waiter(ah_lua_run *r);
+ah_driven *ah_lua_run_driven(const ah_lua_run *r); /* NULL once it is dropped */
+/* Ends it where it is, settled, without telling; harmless when done or dropped. */
+void ah_lua_run_drop(ah_lua_run *r);
+
+/* -- functions and methods for Lua -- */
+int ah_lua_agent_open(lua_State *L); /* ah.agent */
+int ah_lua_load(lua_State *L);
 int ah_lua_agent_save(lua_State *L);
 int ah_lua_agent_fork(lua_State *L);
 int ah_lua_agent_use(lua_State *L);
-int ah_lua_load(lua_State *L);
 
 #endif

@@ -1,4 +1,7 @@
-/* The embedding door: include/agenthost.h. A host with a Lua state of its own. */
+/* The embedding door: include/agenthost.h. Hosts with a Lua state of their own or in a
+ * caller's, scripts, and how calls from C fail. The rest of it is in lua_api_*.c. */
+#include "lua/lua_api.h"
+
 #include <errno.h>
 #include <lualib.h>
 #include <stdio.h>
@@ -6,29 +9,219 @@
 
 #include "agenthost_lua.h"
 #include "base/json.h"
-#include "lua/lua_host.h"
+#include "lua/lua_fence.h"
+#include "lua/lua_fence.h"
 #include "model/schema.h"
 
-enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20 };
+enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20, MAX_EVENTS = 4096, MAX_EVENT = 1 << 30 };
 
-/* -- life ------------------------------------------------------------------------------- */
+/* -- memory ------------------------------------------------------------------------------- */
 
-/* A host's allocator for Lua. The contract of ah_realloc_fn has no old size. */
+/* Of a host that has its own Lua state, which it outlives. */
+typedef struct own_memory {
+    ah_mem mem; /* first: ah_lua.own is its address */
+    ah_lua_memory lua;
+} own_memory;
+
+/* The contract of ah_realloc_fn has no old size. */
 static void *lua_realloc(void *ud, void *ptr, size_t old, size_t size)
 {
-    const ah_mem *m = ud;
-
     (void)old;
     if (size)
-        return ah_resize(m, ptr, size);
-    ah_free(m, ptr);
+        return ah_resize(ud, ptr, size);
+    ah_free(ud, ptr);
     return NULL;
+}
+
+/* -- errors --------------------------------------------------------------------------------- */
+
+void ah_err_json(const ah_err *err, ah_buf *out)
+{
+    ah_slice details = ah_slice_of(err->details);
+
+    ah_buf_fmt(out, "{\"code\":\"%s\",\"message\":", ah_status_name(err->status));
+    ah_json_put_string(out, ah_slice_of(err->message));
+    if (ah_phase_name(err->phase))
+        ah_buf_fmt(out, ",\"phase\":\"%s\"", ah_phase_name(err->phase));
+    ah_buf_fmt(out, ",\"retryable\":%s", err->retryable ? "true" : "false");
+    if (err->http_status)
+        ah_buf_fmt(out, ",\"status\":%d", err->http_status);
+    if (details.n > 2) { /* its members, and its brace */
+        ah_buf_char(out, ',');
+        ah_buf_add(out, details.p + 1, details.n - 1);
+    } else {
+        ah_buf_char(out, '}');
+    }
+}
+
+void ah_embed_error(const ah_mem *mem, const ah_err *err, ah_error *out, ah_text **json)
+{
+    ah_text *t = NULL;
+    ah_buf b;
+
+    ah_buf_init(&b, mem, MAX_WORDS);
+    if (err->status != AH_OK)
+        ah_err_json(err, &b);
+    ah_text_from_buf(&b, "the error", &t, NULL);
+    ah_buf_clear(&b);
+    ah_text_set(json, t);
+    *out = (ah_error){
+        .status = err->status,
+        .code = ah_status_name(err->status),
+        .message = err->message,
+        .phase = ah_phase_name(err->phase),
+        .retryable = err->retryable,
+        .http_status = err->http_status,
+        .json = t ? t->data : "{\"code\":\"internal\",\"message\":\"out of memory\"}",
+    };
+}
+
+ah_status ah_embed_fail(ah_embed *e, const ah_err *err)
+{
+    e->err = *err;
+    ah_secrets_redact_err(&e->lua->host->secrets, &e->err);
+    ah_text_set(&e->words, NULL);
+    return err->status;
+}
+
+AH_API const ah_error *ah_last_error(ah_host *host)
+{
+    ah_embed *e = ah_embed_of(host);
+
+    ah_embed_error(&e->lua->mem, &e->err, &e->error, &e->err_json);
+    return &e->error;
+}
+
+AH_API const char *ah_errmsg(const ah_host *host)
+{
+    const ah_embed *e = ah_embed_of(host);
+
+    return e->words ? e->words->data : e->err.message;
+}
+
+/* -- calls ------------------------------------------------------------------------------------ */
+
+static ah_status refuse(ah_embed *e, const char *what, const char *where)
+{
+    ah_err err;
+
+    ah_err_set(&err, AH_USAGE, "%s: it cannot be called %s", what, where);
+    ah_log_put(&e->lua->host->log, AH_LOG_ERROR, "%s", err.message);
+    return ah_embed_fail(e, &err);
+}
+
+/* A cancel that came when nothing was at work is over. */
+ah_status ah_embed_enter(ah_embed *e, const char *what)
+{
+    ah_host *host = e->lua->host;
+
+    if (host->callbacks)
+        return refuse(e, what, "from a function that the host calls");
+    if (host->depth == 0 && e->at_work == 0 && !atomic_load(&e->scripting))
+        atomic_store(&host->cancel, false);
+    return AH_OK;
+}
+
+ah_status ah_embed_enter_top(ah_embed *e, const char *what)
+{
+    ah_status st = ah_embed_enter(e, what);
+
+    if (st == AH_OK && (e->lua->host->depth || atomic_load(&e->scripting)))
+        st = refuse(e, what, "from inside a script or a run");
+    return st;
+}
+
+ah_status ah_embed_call(ah_embed *e, lua_CFunction f, void *arg)
+{
+    lua_State *L = e->lua->caller;
+    ah_err err;
+
+    if (!lua_checkstack(L, 4))
+        return ah_embed_fail(e, (ah_err_nomem(&err), &err));
+    lua_pushcfunction(L, f);
+    lua_pushlightuserdata(L, arg);
+    return ah_lua_call(e->lua, L, 1, 0, &err) == AH_OK ? AH_OK : ah_embed_fail(e, &err);
+}
+
+/* -- life ------------------------------------------------------------------------------------ */
+
+static bool known_size(const ah_config *cfg)
+{
+    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, user);
+}
+
+/* A whole one from what a program of some version gave; NULL: none. False: no known version. */
+static bool read_config(const ah_config *cfg, ah_config *out)
+{
+    *out = (ah_config){.size = sizeof *out};
+    if (!cfg)
+        return true;
+    if (!known_size(cfg))
+        return false;
+    memcpy(out, cfg, cfg->size);
+    return true;
+}
+
+typedef struct opening {
+    const ah_config *cfg;
+    const ah_mem *mem;
+} opening;
+
+static void new_embed(lua_State *L, ah_lua *h, const ah_config *cfg)
+{
+    ah_embed *e = ah_alloc(&h->mem, sizeof *e);
+
+    if (!e)
+        ah_lua_raise_nomem(L);
+    *e = (ah_embed){.lua = h, .user = cfg->user, .given = LUA_NOREF, .last = &e->first};
+    e->max_events = cfg->max_events ? cfg->max_events : MAX_EVENTS;
+    ah_buf_init(&e->scratch, &h->mem, MAX_EVENT);
+    h->embed = e;
+    ah_given_open(L, e);
+}
+
+void ah_embed_free(ah_embed *e)
+{
+    const ah_mem *mem = e ? &e->lua->mem : NULL;
+
+    if (!e)
+        return;
+    ah_agents_close(e, true);
+    ah_events_forget(e, NULL);
+    ah_buf_clear(&e->scratch);
+    ah_text_unref(e->words);
+    ah_text_unref(e->err_json);
+    ah_text_unref(e->about);
+    ah_text_unref(e->result);
+    ah_text_unref(e->returned);
+    ah_text_unref(e->tools);
+    ah_free(mem, e);
+}
+
+/* In any state: the host, and what a C program needs of it. */
+static int open_host(lua_State *L)
+{
+    const opening *o = lua_touserdata(L, 1);
+    const ah_config *cfg = o->cfg;
+    ah_lua *h = ah_lua_host(L, o->mem, cfg);
+
+    if (cfg->log) {
+        h->host->log.fn = cfg->log;
+        h->host->log.ud = cfg->log_ud;
+        h->host->log.level = cfg->log_level;
+    }
+    if (cfg->model && !(h->model = ah_text_new(&h->mem, ah_slice_of(cfg->model))))
+        return ah_lua_raise_nomem(L);
+    if (!h->embed)
+        new_embed(L, h, cfg);
+    luaL_requiref(L, "agenthost", luaopen_agenthost, 0);
+    return 0;
 }
 
 /* os.exit as Lua has it; the watcher is told first. */
 static int leave(lua_State *L)
 {
-    const ah_watcher *w = &ah_lua_of(L)->host->watcher;
+    const ah_watcher *w = &ah_lua_of(L)->host->cfg.watcher;
     int code = lua_isboolean(L, 1) ? !lua_toboolean(L, 1) : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
 
     if (w->leaving)
@@ -48,75 +241,157 @@ static void watch_exit(lua_State *L)
     lua_pop(L, 1);
 }
 
-static int set_up(lua_State *L)
+static int open_own(lua_State *L)
 {
-    const ah_config *cfg = lua_touserdata(L, 1);
-    const ah_mem *mem = lua_touserdata(L, 2);
-    ah_lua *h = ah_lua_host(L, mem);
-
-    if (cfg && cfg->watcher)
-        h->host->watcher = *cfg->watcher;
-    if (cfg && cfg->log) {
-        h->host->log.fn = cfg->log;
-        h->host->log.ud = cfg->log_ud;
-        h->host->log.level = cfg->log_level;
-    }
-    if (cfg && cfg->model && !(h->model = ah_text_new(mem, ah_slice_of(cfg->model))))
-        return ah_lua_raise_nomem(L);
+    open_host(L);
     luaL_openlibs(L);
     watch_exit(L);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-    lua_pushcfunction(L, luaopen_agenthost);
-    lua_setfield(L, -2, "agenthost");
+    ah_lua_guard_exit(L);
     return 0;
+}
+
+static ah_status set_up(lua_State *L, lua_CFunction f, const void *arg)
+{
+    int st;
+
+    if (!lua_checkstack(L, 2))
+        return AH_NOMEM;
+    lua_pushcfunction(L, f);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)arg);
+    st = lua_pcall(L, 1, 0, 0);
+    if (st != LUA_OK)
+        lua_pop(L, 1);
+    return st == LUA_OK ? AH_OK : st == LUA_ERRMEM ? AH_NOMEM : AH_INTERNAL;
+}
+
+static ah_status open_state(own_memory *m, const ah_config *cfg, ah_host **out)
+{
+    lua_State *L = lua_newstate(ah_lua_alloc, &m->lua);
+    opening o = {cfg, &m->mem};
+    ah_status st = L ? set_up(L, open_own, &o) : AH_NOMEM;
+
+    if (st != AH_OK) {
+        if (L)
+            lua_close(L);
+        return st;
+    }
+    ah_lua_of(L)->own = &m->mem;
+    *out = ah_lua_of(L)->host;
+    return AH_OK;
 }
 
 AH_API ah_status ah_open(const ah_config *cfg, ah_host **out)
 {
-    ah_mem m = cfg && cfg->alloc ? (ah_mem){cfg->alloc, cfg->alloc_ud} : ah_mem_libc;
-    ah_mem *mem = ah_resize(&m, NULL, sizeof *mem); /* outlives the Lua state */
-    lua_State *L;
-    int st;
+    ah_config full;
+    own_memory *m;
+    ah_mem mem;
+    ah_status st;
 
-    if (!mem)
+    if (!read_config(cfg, &full))
+        return AH_USAGE;
+    mem = full.alloc ? (ah_mem){full.alloc, full.alloc_ud} : ah_mem_libc;
+    if (!(m = ah_resize(&mem, NULL, sizeof *m)))
         return AH_NOMEM;
-    *mem = m;
-    if (!(L = lua_newstate(lua_realloc, mem))) {
-        ah_free(&m, mem);
-        return AH_NOMEM;
+    *m = (own_memory){.mem = mem, .lua = {.alloc = lua_realloc, .ud = &m->mem, .max = full.max_memory}};
+    if ((st = open_state(m, &full, out)) != AH_OK)
+        ah_free(&mem, m);
+    return st;
+}
+
+/* -- another's state ------------------------------------------------------------------------- */
+
+typedef struct attaching {
+    opening open;
+    const ah_config *given; /* NULL: none */
+    const char *why;        /* it cannot be; NULL: it can */
+} attaching;
+
+/* What can be said without touching a state, which may be of another Lua. */
+static const char *wrong_copy(const ah_lua_copy *copy, const ah_config *cfg)
+{
+    if (copy->version != LUA_VERSION_NUM)
+        return "the program is built with another version of Lua than agenthost (5.4)";
+    if (copy->address != (void (*)(void))lua_newstate)
+        return "the program has a Lua of its own, agenthost uses another: link both to the same";
+    if (cfg && !known_size(cfg))
+        return "the config's size is of no version of agenthost.h known here";
+    if (cfg && cfg->size == sizeof *cfg && cfg->max_memory)
+        return "max_memory is for a Lua state of the host's own";
+    return NULL;
+}
+
+static int attach(lua_State *L)
+{
+    attaching *a = lua_touserdata(L, 1);
+
+    if (ah_lua_foreign(L))
+        a->why = "another copy of agenthost is open in this Lua state";
+    else if (ah_lua_of(L) && a->given)
+        a->why = "agenthost is open in this Lua state already: attach before, or without a config";
+    if (a->why)
+        return 0;
+    open_host(L); /* finds `open` at the same address */
+    ah_lua_of(L)->embed->attached = true;
+    return 0;
+}
+
+AH_API ah_status ah_attach_copy(lua_State *L, const ah_lua_copy *copy, const ah_config *cfg,
+                                ah_host **out, const char **why)
+{
+    attaching a = {.given = cfg, .why = wrong_copy(copy, cfg)};
+    ah_status st = AH_USAGE;
+    ah_config full;
+    ah_mem mem;
+
+    if (!a.why) {
+        read_config(cfg, &full);
+        mem = full.alloc ? (ah_mem){full.alloc, full.alloc_ud} : ah_mem_libc;
+        a.open = (opening){&full, &mem};
+        st = set_up(L, attach, &a);
+        if (st != AH_OK)
+            a.why = st == AH_NOMEM ? "out of memory" : "the system gives no event loop";
     }
-    lua_pushcfunction(L, set_up);
-    lua_pushlightuserdata(L, (void *)(uintptr_t)cfg);
-    lua_pushlightuserdata(L, mem);
-    if ((st = lua_pcall(L, 2, 0, 0)) != LUA_OK) {
-        lua_close(L);
-        ah_free(&m, mem);
-        return st == LUA_ERRMEM ? AH_NOMEM : AH_INTERNAL;
-    }
-    ah_lua_of(L)->own = mem;
-    *out = ah_lua_of(L)->host;
-    return AH_OK;
+    if (!a.why)
+        *out = ah_lua_of(L)->host;
+    else if (why)
+        *why = a.why;
+    return a.why && st == AH_OK ? AH_USAGE : st;
+}
+
+/* The state is the caller's: what C opened in it goes, the rest stays. */
+static void detach(ah_embed *e)
+{
+    ah_agents_close(e, false);
+    ah_events_forget(e, NULL);
 }
 
 AH_API void ah_close(ah_host *host)
 {
     ah_lua *h = host ? host->owner : NULL;
-    ah_mem *mem, m;
+    ah_mem *own, mem;
 
-    if (!h || !h->own)
+    if (!h || ah_embed_enter_top(h->embed, "ah_close") != AH_OK)
         return;
-    mem = h->own;
-    m = *mem;
+    detach(h->embed);
+    if (!h->own)
+        return;
+    own = h->own;
+    mem = *own;
     lua_close(h->main);
-    ah_free(&m, mem);
+    ah_free(&mem, own);
+}
+
+AH_API void *ah_user(const ah_host *host)
+{
+    return ah_embed_of(host)->user;
 }
 
 /* -- scripts ------------------------------------------------------------------------------ */
 
 typedef struct script {
-    const char *path;  /* NULL: standard input */
-    const char *text;  /* of ah_eval, NULL: of the path; its name is the path */
-    bool wants_result; /* the first one, if a string */
+    const char *path; /* NULL: standard input */
+    const char *text; /* or this, under the name `path` */
+    size_t len;
     int argc;
     char **argv;
 } script;
@@ -159,18 +434,10 @@ static int load_stdin(lua_State *L)
     return luaL_loadbufferx(L, s, n, "=stdin", "t");
 }
 
-/* arg[0]: a text's name goes without its mark. */
-static const char *name_of(const script *s)
-{
-    if (!s->path)
-        return "-";
-    return s->path + (s->text && *s->path);
-}
-
 static void set_arg(lua_State *L, const script *s)
 {
     lua_createtable(L, s->argc, 1);
-    lua_pushstring(L, name_of(s));
+    lua_pushstring(L, s->path ? s->path : "-");
     lua_rawseti(L, -2, 0);
     for (int i = 0; i < s->argc; i++) {
         lua_pushstring(L, s->argv[i]);
@@ -190,9 +457,24 @@ static int on_error(lua_State *L)
 
 static int load(lua_State *L, const script *s)
 {
-    if (s->text)
-        return luaL_loadbufferx(L, s->text, strlen(s->text), s->path, "t");
-    return s->path ? luaL_loadfilex(L, s->path, "t") : load_stdin(L);
+    if (!s->text)
+        return s->path ? luaL_loadfilex(L, s->path, "t") : load_stdin(L);
+    lua_pushfstring(L, "@%s", s->path);
+    return luaL_loadbufferx(L, s->text, s->len, lua_tostring(L, -1), "t");
+}
+
+/* What the script returned, on top of L. */
+static void take_result(lua_State *L, ah_embed *e)
+{
+    ah_slice s = {NULL, 0};
+    ah_text *t = NULL;
+
+    ah_given_take(L, e, -1);
+    if (lua_type(L, -1) == LUA_TSTRING)
+        s.p = lua_tolstring(L, -1, &s.n);
+    if (s.p && !(t = ah_text_new(&e->lua->mem, s)))
+        ah_lua_raise_nomem(L);
+    ah_text_set(&e->returned, t);
 }
 
 static int run_script(lua_State *L)
@@ -209,8 +491,9 @@ static int run_script(lua_State *L)
     luaL_checkstack(L, s->argc, "too many arguments to the script");
     for (int i = 0; i < s->argc; i++)
         lua_pushstring(L, s->argv[i]);
-    lua_call(L, s->argc, s->wants_result);
-    return s->wants_result;
+    lua_call(L, s->argc, 1);
+    take_result(L, ah_lua_of(L)->embed);
+    return 0;
 }
 
 static int words_of(lua_State *L)
@@ -219,110 +502,88 @@ static int words_of(lua_State *L)
     return 1;
 }
 
-/* Keeps the words of the error on top of L (popped) and gives its status. */
-static ah_status keep_error(ah_lua *h, lua_State *L)
+/* Keeps the error on top of L (popped), with all its words, and gives its status. */
+static ah_status keep_error(ah_embed *e, lua_State *L)
 {
+    ah_lua *h = e->lua;
     ah_text *words;
     ah_slice s;
     ah_err err;
 
     ah_lua_read_error(L, -1, &err);
-    s = ah_slice_of(err.message);
     lua_pushcfunction(L, words_of);
     lua_insert(L, -2);
     if (lua_pcall(L, 1, 1, 0) == LUA_OK)
         s.p = lua_tolstring(L, -1, &s.n);
+    else
+        s = ah_slice_of(err.message);
+    err.message[strcspn(err.message, "\n")] = '\0'; /* the traceback is among the words */
+    ah_embed_fail(e, &err);
     if ((words = ah_text_new(&h->mem, s))) {
         words->len = ah_secrets_redact(&h->host->secrets, words->data, words->len);
         words->data[words->len] = '\0';
     }
     lua_pop(L, 1);
-    ah_text_set(&h->errmsg, words);
+    ah_text_set(&e->words, words);
     return err.status;
 }
 
-/* Keeps the result on top of L (popped); NULL in h->errmsg where it is no string. */
-static ah_status keep_result(ah_lua *h, lua_State *L)
+static ah_status judge(ah_embed *e, lua_State *L, int st)
 {
-    ah_slice s = {NULL, 0};
-    ah_text *t = NULL;
+    ah_status status = st == LUA_OK ? AH_OK : keep_error(e, L);
 
-    if (lua_type(L, -1) == LUA_TSTRING)
-        s.p = lua_tolstring(L, -1, &s.n);
-    if (s.p)
-        t = ah_text_new(&h->mem, s);
-    lua_pop(L, 1);
-    ah_text_set(&h->errmsg, t);
-    return s.p && !t ? AH_NOMEM : AH_OK;
+    if (status == AH_USAGE && e->lua->loaded) /* a mistake in the script, not in how it was called */
+        status = AH_INTERNAL;
+    if (st == LUA_ERRMEM)
+        status = AH_NOMEM;
+    if (status != AH_OK)
+        e->err.status = status;
+    return status;
 }
 
-static ah_status run(ah_lua *h, script *s)
+/* A host's own scripts run on its main thread, which ah_cancel knows how to interrupt. */
+static ah_status run(ah_embed *e, const char *what, script *s)
 {
-    lua_State *L = h->main;
-    ah_status status = AH_OK;
-    int st;
+    lua_State *L = e->attached ? e->lua->caller : e->lua->main;
+    ah_status status = e->attached ? ah_embed_enter(e, what) : ah_embed_enter_top(e, what);
 
+    if (status != AH_OK)
+        return status;
     if (!lua_checkstack(L, 4))
         return AH_NOMEM;
-    h->loaded = false;
+    atomic_store(&e->thread, pthread_self());
+    atomic_store(&e->scripting, !e->attached);
+    e->lua->loaded = false;
+    ah_text_set(&e->returned, NULL);
     lua_pushcfunction(L, on_error);
     lua_pushcfunction(L, run_script);
     lua_pushlightuserdata(L, s);
-    st = lua_pcall(L, 1, s->wants_result, -3);
-    if (st != LUA_OK)
-        status = keep_error(h, L);
-    else if (s->wants_result)
-        status = keep_result(h, L);
-    if (status == AH_USAGE && h->loaded) /* a mistake in the script, not in how it was called */
-        status = AH_INTERNAL;
+    status = judge(e, L, lua_pcall(L, 1, 0, -3));
     lua_pop(L, 1);
-    return st == LUA_ERRMEM ? AH_NOMEM : status;
+    atomic_store(&e->scripting, false);
+    return status;
 }
 
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv)
 {
     script s = {.path = strcmp(path, "-") == 0 ? NULL : path, .argc = argc, .argv = argv};
 
-    return run(host->owner, &s);
+    return run(ah_embed_of(host), "ah_script", &s);
 }
 
-AH_API ah_status ah_eval(ah_host *host, const char *name, const char *text, int argc, char **argv,
-                         const char **result)
+AH_API ah_status ah_load(ah_host *host, const char *name, const char *text, size_t len, int argc,
+                         char **argv)
 {
-    script s = {.path = name, .text = text, .wants_result = result != NULL, .argc = argc, .argv = argv};
-    ah_lua *h = host->owner;
-    ah_status st = run(h, &s);
+    script s = {.path = name, .text = text, .len = len, .argc = argc, .argv = argv};
 
-    if (result && st == AH_OK)
-        *result = h->errmsg ? h->errmsg->data : NULL;
-    return st;
+    return run(ah_embed_of(host), "ah_load", &s);
 }
 
-AH_API const char *ah_errmsg(const ah_host *host)
+AH_API const char *ah_returned(const ah_host *host)
 {
-    const ah_lua *h = host->owner;
+    const ah_embed *e = ah_embed_of(host);
 
-    return h->errmsg ? h->errmsg->data : "out of memory";
-}
-
-/* -- cancelling ------------------------------------------------------------------------------ */
-
-static void interrupt(lua_State *L, lua_Debug *ar)
-{
-    (void)ar;
-    lua_sethook(L, NULL, 0, 0);
-    luaL_error(L, "interrupted");
-}
-
-/* Inside a drive the runs are cancelled; outside, a hook stops the script's own code, as
- * the stock interpreter does it (lua_sethook may be called from a signal handler). */
-AH_API void ah_cancel(ah_host *host)
-{
-    ah_lua *h = host->owner;
-
-    if (host->depth == 0)
-        lua_sethook(h->main, interrupt, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
-    ah_host_cancel(host);
+    return e->returned ? e->returned->data : NULL;
 }
 
 /* -- what it is ------------------------------------------------------------------------------- */
@@ -334,7 +595,8 @@ AH_API const char *ah_version(void)
 
 AH_API const char *ah_about(ah_host *host)
 {
-    ah_lua *h = host->owner;
+    ah_embed *e = ah_embed_of(host);
+    ah_lua *h = e->lua;
     char pcre2[64];
     ah_text *t = NULL;
     ah_buf b;
@@ -343,9 +605,9 @@ AH_API const char *ah_about(ah_host *host)
     ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE,
                ah_http_version(), ah_json_version());
     ah_buf_fmt(&b, "pcre2 %s\n", ah_schema_regex_version(pcre2, sizeof pcre2));
-    ah_buf_fmt(&b, "providers openai demo\nevents %s\n", ah_loop_kind());
+    ah_buf_fmt(&b, "providers openai anthropic demo\nevents %s\n", ah_loop_kind());
     ah_text_from_buf(&b, "about", &t, NULL);
     ah_buf_clear(&b);
-    ah_text_set(&h->errmsg, t);
+    ah_text_set(&e->about, t);
     return t ? t->data : "";
 }

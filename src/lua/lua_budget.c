@@ -11,13 +11,18 @@ static ah_budget *check_budget(lua_State *L)
     return *(ah_budget **)luaL_checkudata(L, 1, BUDGET);
 }
 
-void ah_lua_push_budget(lua_State *L, ah_budget *b)
+static ah_budget **push_box(lua_State *L)
 {
     ah_budget **box = lua_newuserdatauv(L, sizeof *box, 0);
 
     *box = NULL;
     luaL_setmetatable(L, BUDGET);
-    *box = ah_budget_ref(b);
+    return box;
+}
+
+void ah_lua_push_budget(lua_State *L, ah_budget *b)
+{
+    *push_box(L) = ah_budget_ref(b);
 }
 
 static int64_t billionths(lua_State *L, const char *what, double v)
@@ -76,13 +81,12 @@ static void new_budget(lua_State *L, int idx)
     static const char *const known[] = {"requests",     "tool_calls", "input_tokens", "output_tokens",
                                         "total_tokens", "cost",       "prices",       NULL};
     ah_lua *h = ah_lua_of(L);
-    ah_budget *b = ah_budget_new(&h->mem);
+    ah_budget *b, **box;
 
     idx = lua_absindex(L, idx);
-    if (!b)
+    box = push_box(L); /* first: what it holds cannot be lost */
+    if (!(b = *box = ah_budget_new(&h->mem)))
         ah_lua_raise_nomem(L);
-    ah_lua_push_budget(L, b);
-    ah_budget_unref(b);
     ah_fields_check(L, idx, "budget", known, false);
     for (int k = 0; k < AH_BUDGET_KINDS; k++) {
         const char *name = ah_budget_kind_name((ah_budget_kind)k);

@@ -1,26 +1,47 @@
 /* Conversations that last: agent:save, ah.load, agent:fork, agent:use. */
 #include "base/file.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_ctx.h"
+#include "lua/lua_session.h"
 #include "lua/lua_value.h"
 
 enum { MAX_FILE = 1 << 30 };
 
-static void not_running(lua_State *L, const ah_agent *a, const char *what)
+static void not_running(lua_State *L, const ah_lua_agent *a, const char *what)
 {
     if (a->current)
         ah_lua_raise(L, AH_USAGE, "%s: the agent is running", what);
 }
 
+/* The member `session`, where there is anything to keep. */
+static void put_session(const ah_lua_agent *a, ah_buf *b)
+{
+    static const char none[] = "{\"agenthost_session\":1,\"slices\":{}}";
+    size_t before = b->len, start;
+
+    ah_buf_str(b, ",\"session\":");
+    start = b->len;
+    ah_session_print(a->session, NULL, b);
+    if (!ah_buf_ok(b) || !ah_slice_is((ah_slice){b->data + start, b->len - start}, none))
+        return;
+    b->len = a->kept ? start : before;
+    if (a->kept)
+        ah_buf_put(b, ah_text_slice(a->kept));
+}
+
 /* agent:save(path): true, or nil and an error. The turn at work is saved as far as it is known. */
 int ah_lua_agent_save(lua_State *L)
 {
-    ah_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
     const char *path = luaL_checkstring(L, 2);
     ah_buf *b = ah_lua_push_buf(L, MAX_FILE);
     ah_err err;
 
     ah_transcript_print(a->transcript, b);
-    ah_buf_char(b, '\n');
+    if (ah_buf_ok(b))
+        b->len--; /* the brace that ends it */
+    put_session(a, b);
+    ah_buf_str(b, "}\n");
     if (!ah_buf_ok(b))
         return ah_lua_raise_nomem(L);
     if (ah_file_replace(&a->lua->mem, path, ah_buf_slice(b), &err) != AH_OK)
@@ -30,7 +51,30 @@ int ah_lua_agent_save(lua_State *L)
     return 1;
 }
 
-static ah_status read_file(ah_agent *a, const char *path, ah_buf *b, ah_err *err)
+static ah_status keep_session(ah_lua_agent *a, ah_slice file, ah_err *err)
+{
+    ah_slice session = ah_json_member(file, "session");
+
+    if (session.p && !(a->kept = ah_text_new(&a->lua->mem, session)))
+        return ah_err_nomem(err);
+    return AH_OK;
+}
+
+/* Into the session that the script gave; without one it is only kept. */
+static ah_status restore_session(lua_State *L, ah_lua_agent *a, ah_err *err)
+{
+    bool given = lua_getfield(L, 1, "session") != LUA_TNIL;
+    ah_status st = AH_OK;
+
+    lua_pop(L, 1);
+    if (given && a->kept) {
+        st = ah_session_restore(a->session, ah_lua_overlay(L), ah_text_slice(a->kept), err);
+        ah_text_set(&a->kept, NULL);
+    }
+    return st;
+}
+
+static ah_status read_file(ah_lua_agent *a, const char *path, ah_buf *b, ah_err *err)
 {
     char why[sizeof err->message];
     ah_status st = ah_file_read(path, b, err);
@@ -38,6 +82,8 @@ static ah_status read_file(ah_agent *a, const char *path, ah_buf *b, ah_err *err
     if (st != AH_OK)
         return st;
     st = ah_transcript_read(&a->lua->mem, ah_buf_slice(b), &a->transcript, err);
+    if (st == AH_OK)
+        st = keep_session(a, ah_buf_slice(b), err);
     ah_buf_clear(b);
     if (st != AH_USAGE)
         return st;
@@ -49,7 +95,7 @@ static ah_status read_file(ah_agent *a, const char *path, ah_buf *b, ah_err *err
 int ah_lua_load(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    ah_agent *a;
+    ah_lua_agent *a;
     ah_err err;
 
     lua_settop(L, 2);
@@ -67,7 +113,7 @@ int ah_lua_load(lua_State *L)
         return ah_lua_raise(L, AH_USAGE,
                             "ah.load: the conversation is in the file; agent:run(text) goes on with it");
     lua_pop(L, 1);
-    if (ah_lua_read_agent(L, a, "ah.load", &err) != AH_OK)
+    if (ah_lua_read_agent(L, a, "ah.load", &err) != AH_OK || restore_session(L, a, &err) != AH_OK)
         return ah_lua_fail(L, &err);
     return 1;
 }
@@ -76,31 +122,42 @@ int ah_lua_load(lua_State *L)
  * them says or does is seen by the other. */
 int ah_lua_agent_fork(lua_State *L)
 {
-    ah_agent *a = ah_lua_check_agent(L);
-    ah_agent *b = ah_lua_push_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *b = ah_lua_push_agent(L);
     ah_err err;
 
+    lua_getiuservalue(L, 1, AH_AGENT_SESSION);
+    b->session = ah_lua_push_session_copy(L, -1);
+    lua_setiuservalue(L, -3, AH_AGENT_SESSION);
+    lua_pop(L, 1);
+    b->kept = ah_text_ref(a->kept);
+    lua_getiuservalue(L, 1, AH_AGENT_RESOURCES);
+    lua_setiuservalue(L, -2, AH_AGENT_RESOURCES);
     b->adapter = ah_adapter_ref(a->adapter);
     b->settings = ah_text_ref(a->settings);
     b->rules = a->rules;
     b->limits = a->limits;
+    b->exempt = ah_text_ref(a->exempt);
     if (ah_transcript_copy(a->transcript, &b->transcript, &err) != AH_OK ||
         ah_registry_copy(&b->registry, &a->registry, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     ah_observer_copy(L, &b->observer, &a->observer);
     ah_lua_strategies_copy(L, &b->strategies, &a->strategies);
+    ah_prompt_fields_copy(L, &b->prompt, &a->prompt, &b->registry);
+    if (b->prompt.binding)
+        ah_lua_strategies_lead(L, &b->strategies, ah_disclosure_strategy(&b->prompt.disclosure));
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
     b->budget = ah_budget_ref(a->budget);
     return 1;
 }
 
-/* agent:use("provider/model" | adapter | { model, base_url, api_key, stream, http, options }): the
- * conversation goes on with another model. The agent, or nil and an error. */
+/* agent:use("provider/model" | adapter | { model, base_url, api_key, stream, http, options,
+ * tool_change_mode }): the conversation goes on with another model. The agent, or nil and an error. */
 int ah_lua_agent_use(lua_State *L)
 {
-    static const char *const known[] = {"model", "base_url", "api_key", "stream",
-                                        "http",  "options",  NULL};
-    ah_agent *a = ah_lua_check_agent(L);
+    static const char *const known[] = {"model", "base_url", "api_key",          "stream",
+                                        "http",  "options",  "tool_change_mode", NULL};
+    ah_lua_agent *a = ah_lua_check_agent(L);
     ah_err err;
 
     not_running(L, a, "agent:use");

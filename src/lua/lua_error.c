@@ -7,6 +7,8 @@
 
 static const char ERROR[] = "agenthost.error";
 
+enum { MAX_POSITIONS = 250 }; /* more than coroutines can be inside each other */
+
 static void set_string(lua_State *L, const char *name, ah_slice s)
 {
     lua_pushlstring(L, s.p ? s.p : "", s.n);
@@ -41,6 +43,24 @@ void ah_lua_push_error(lua_State *L, const ah_err *err)
     if (err->details[0])
         set_details(L, ah_slice_of(err->details));
     luaL_setmetatable(L, ERROR);
+}
+
+bool ah_lua_push_message(lua_State *L, int idx)
+{
+    bool is;
+
+    if (!lua_istable(L, idx) || !lua_getmetatable(L, idx))
+        return false;
+    luaL_getmetatable(L, ERROR);
+    is = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    if (!is)
+        return false;
+    lua_pushliteral(L, "message");
+    if (lua_rawget(L, idx) == LUA_TSTRING)
+        return true;
+    lua_pop(L, 1);
+    return false;
 }
 
 /* "script.lua:12: " of the innermost function that is no part of agenthost; "" if none. */
@@ -93,8 +113,8 @@ int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...)
 
 /* -- reading what was raised ------------------------------------------------------------ */
 
-/* Past "chunk:line: " at the beginning of a message. */
-static const char *past_position(const char *s)
+/* Past one "chunk:line: " at the beginning of a message. */
+static const char *past_one(const char *s)
 {
     const char *colon = s;
 
@@ -112,23 +132,56 @@ static const char *past_position(const char *s)
     return s;
 }
 
-/* A string field by raw access; needs the key to exist as a string already, so that
- * nothing is allocated: looked for by going through the table. */
-static const char *raw_string(lua_State *L, int idx, const char *name)
+/* Each coroutine.wrap that an error passes puts another one in front. */
+static const char *past_position(const char *s)
 {
-    const char *found = NULL;
+    const char *next = past_one(s);
 
+    for (int i = 0; next != s && i < MAX_POSITIONS; i++) {
+        s = next;
+        next = past_one(s);
+    }
+    return s;
+}
+
+/* A field of that type by raw access, pushed if it is there. Needs the key to exist as a
+ * string already, so that nothing is allocated: looked for by going through the table. */
+static bool push_raw(lua_State *L, int idx, const char *name, int type)
+{
     idx = lua_absindex(L, idx);
     if (!lua_checkstack(L, 3))
-        return NULL;
+        return false;
     lua_pushnil(L);
     while (lua_next(L, idx)) {
-        if (lua_type(L, -2) == LUA_TSTRING && lua_type(L, -1) == LUA_TSTRING &&
-            !strcmp(lua_tostring(L, -2), name))
-            found = lua_tostring(L, -1);
+        if (lua_type(L, -2) == LUA_TSTRING && lua_type(L, -1) == type &&
+            !strcmp(lua_tostring(L, -2), name)) {
+            lua_remove(L, -2);
+            return true;
+        }
         lua_pop(L, 1);
     }
-    return found;
+    return false;
+}
+
+/* Valid as long as the table holds it. */
+static const char *raw_string(lua_State *L, int idx, const char *name)
+{
+    const char *s = NULL;
+
+    if (push_raw(L, idx, name, LUA_TSTRING)) {
+        s = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    return s;
+}
+
+static ah_phase phase_of(const char *name)
+{
+    int p = AH_PHASE_RESPONSE;
+
+    while (p > AH_PHASE_NONE && (!name || strcmp(ah_phase_name((ah_phase)p), name) != 0))
+        p--;
+    return (ah_phase)p;
 }
 
 static void read_object(lua_State *L, int idx, ah_err *err)
@@ -138,6 +191,15 @@ static void read_object(lua_State *L, int idx, ah_err *err)
 
     ah_err_set(err, st == AH_OK ? AH_INTERNAL : st, "%s",
                message ? past_position(message) : "error object without a message");
+    err->phase = phase_of(raw_string(L, idx, "phase"));
+    if (push_raw(L, idx, "retryable", LUA_TBOOLEAN)) {
+        err->retryable = lua_toboolean(L, -1);
+        lua_pop(L, 1);
+    }
+    if (push_raw(L, idx, "status", LUA_TNUMBER)) {
+        err->http_status = (int)lua_tointeger(L, -1);
+        lua_pop(L, 1);
+    }
 }
 
 void ah_lua_read_error(lua_State *L, int idx, ah_err *err)

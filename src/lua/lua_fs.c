@@ -4,7 +4,7 @@
 #include "lua/lua_fs.h"
 
 #include "base/near.h"
-#include "lua/lua_host.h"
+#include "lua/lua_staged.h"
 #include "lua/lua_value.h"
 
 #define FS    "agenthost.filesystem"
@@ -29,6 +29,12 @@ ah_fs *ah_lua_check_fs(lua_State *L, int idx)
 
     luaL_argcheck(L, *box, idx, "the filesystem is closed");
     return *box;
+}
+
+/* Of the object at 1, where code that runs now is to work with it. */
+static ah_fs *check_files(lua_State *L)
+{
+    return ah_lua_staged(L, ah_lua_check_fs(L, 1));
 }
 
 static int fs_close(lua_State *L)
@@ -110,7 +116,7 @@ static void push_extent(lua_State *L, uint64_t size, uint64_t upto)
 static int fs_read(lua_State *L)
 {
     static const char *const known[] = {"offset", "limit", NULL};
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2);
     double offset = 0, limit = AH_FS_WHOLE;
     ah_fs_info info;
@@ -131,7 +137,7 @@ static int fs_read(lua_State *L)
 
 static int fs_write(lua_State *L)
 {
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2), text = text_arg(L, 3);
     ah_err err;
 
@@ -140,7 +146,7 @@ static int fs_write(lua_State *L)
 
 static int fs_append(lua_State *L)
 {
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2), text = text_arg(L, 3);
     ah_err err;
 
@@ -151,7 +157,7 @@ static int fs_append(lua_State *L)
 static int fs_edit(lua_State *L)
 {
     static const char *const known[] = {"all", NULL};
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2);
     ah_fs_edit edit = {.old = text_arg(L, 3), .with = text_arg(L, 4)};
     size_t count;
@@ -167,7 +173,7 @@ static int fs_edit(lua_State *L)
 
 static int fs_mkdir(lua_State *L)
 {
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_err err;
 
     return answer(L, ah_fs_mkdir(fs, text_arg(L, 2), &err), &err);
@@ -176,7 +182,7 @@ static int fs_mkdir(lua_State *L)
 static int fs_delete(lua_State *L)
 {
     static const char *const known[] = {"recursive", NULL};
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2);
     ah_err err;
 
@@ -188,7 +194,7 @@ static int fs_delete(lua_State *L)
 static int fs_rename(lua_State *L)
 {
     static const char *const known[] = {"replace", NULL};
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_slice from = text_arg(L, 2), to = text_arg(L, 3);
     ah_err err;
 
@@ -212,7 +218,7 @@ static void push_kind(lua_State *L, ah_fs_kind kind, uint64_t size)
 /* fs:stat(path) -> { type, size, modified } */
 static int fs_stat(lua_State *L)
 {
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_slice path = path_or_root(L, 2);
     ah_fs_info info;
     ah_err err;
@@ -234,7 +240,7 @@ static int fs_stat(lua_State *L)
 
 static int fs_exists(lua_State *L)
 {
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_fs_info info;
     ah_err err;
 
@@ -315,7 +321,7 @@ static int push_list(lua_State *L, ah_fs_found *f, void (*push)(lua_State *, con
 static int fs_list(lua_State *L)
 {
     static const char *const known[] = {"max", NULL};
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_slice path = path_or_root(L, 2);
     ah_fs_found *f;
     ah_err err;
@@ -331,7 +337,7 @@ static int fs_list(lua_State *L)
 static int fs_glob(lua_State *L)
 {
     static const char *const known[] = {"path", "max", NULL};
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_slice pattern = text_arg(L, 2), path = ah_slice_of("");
     ah_fs_found *f;
     ah_err err;
@@ -348,7 +354,7 @@ static int fs_glob(lua_State *L)
 static int fs_grep(lua_State *L)
 {
     static const char *const known[] = {"path", "glob", "plain", "max", NULL};
-    ah_fs *fs = ah_lua_check_fs(L, 1);
+    ah_fs *fs = check_files(L);
     ah_fs_grep what = {.pattern = text_arg(L, 2), .in = AH_LIT("")};
     ah_fs_found *f;
     ah_err err;
@@ -367,7 +373,7 @@ static int fs_grep(lua_State *L)
 
 static int fs_overlay(lua_State *L)
 {
-    ah_fs *fs = ah_lua_check_fs(L, 1), **box = ah_lua_push_fs(L);
+    ah_fs *fs = check_files(L), **box = ah_lua_push_fs(L);
     ah_err err;
 
     if (ah_fs_overlay_new(fs, box, &err) != AH_OK)

@@ -4,15 +4,17 @@
 
 static const char HOST[] = "agenthost.host"; /* the metatable */
 static const char KEY[] = "agenthost.lua";   /* where in the registry the host is */
+static const char COPY[] = "agenthost.copy"; /* and whose it is: the address of this string */
 
 static int host_gc(lua_State *L)
 {
     ah_lua *h = luaL_checkudata(L, 1, HOST);
 
+    ah_embed_free(h->embed);
+    h->embed = NULL;
     ah_host_free(h->host);
     h->host = NULL;
     ah_text_set(&h->model, NULL);
-    ah_text_set(&h->errmsg, NULL);
     return 0;
 }
 
@@ -27,7 +29,7 @@ static lua_State *main_thread(lua_State *L)
 }
 
 /* Made before all else of ours, so that it is finalized last. */
-static ah_lua *new_host(lua_State *L, const ah_mem *mem)
+static ah_lua *new_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
 {
     static const luaL_Reg meta[] = {{"__gc", host_gc}, {NULL, NULL}};
     ah_lua *h = lua_newuserdatauv(L, sizeof *h, 1); /* -- h */
@@ -39,19 +41,33 @@ static ah_lua *new_host(lua_State *L, const ah_mem *mem)
     lua_setmetatable(L, -2);
     h->caller = lua_newthread(L); /* -- h caller */
     lua_setiuservalue(L, -2, 1);
-    if (ah_host_new(&h->mem, &h->host, &err) != AH_OK)
+    if (ah_host_new(&h->mem, cfg, &h->host, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     h->host->owner = h;
     ah_lua_error_class(L);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)COPY);
+    lua_setfield(L, LUA_REGISTRYINDEX, COPY);
     lua_setfield(L, LUA_REGISTRYINDEX, KEY);
     return h;
 }
 
-ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem)
+bool ah_lua_foreign(lua_State *L)
 {
-    ah_lua *h = ah_lua_of(L);
+    bool is = lua_getfield(L, LUA_REGISTRYINDEX, COPY) != LUA_TNIL && lua_touserdata(L, -1) != COPY;
 
-    return h ? h : new_host(L, mem);
+    lua_pop(L, 1);
+    return is;
+}
+
+/* The structs behind another copy's objects may be of another version. */
+ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
+{
+    ah_lua *h;
+
+    if (ah_lua_foreign(L))
+        luaL_error(L, "another copy of agenthost is open in this Lua state; this one is " AH_VERSION);
+    h = ah_lua_of(L);
+    return h ? h : new_host(L, mem, cfg);
 }
 
 ah_lua *ah_lua_of(lua_State *L)

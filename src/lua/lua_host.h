@@ -7,6 +7,8 @@
 #include <lauxlib.h>
 #include <lua.h>
 
+#include "lua/lua_memory.h"
+#include "model/event.h"
 #include "run/host.h"
 
 typedef struct ah_task ah_task;
@@ -19,14 +21,23 @@ typedef struct ah_lua {
     lua_State *current; /* the thread that drives; what resumes count their C depth from */
     ah_task *running;   /* the innermost task that is being resumed */
     ah_task *tasks;
-    ah_text *model;  /* given from outside: wins over what scripts name */
-    ah_text *errmsg; /* ah_errmsg */
-    bool loaded;     /* ah_script: past compiling the script */
-    ah_mem *own;     /* set by ah_open: the state is ours to close, and this to free after it */
+    ah_text *model;         /* given from outside: wins over what scripts name */
+    struct ah_undo *undos;  /* objects with an undo copy in open overlays (lua_undo.c) */
+    int64_t reducing;       /* number of the reducer at work, while sessions must not change by
+                               other ways; 0: none */
+    int64_t reductions;     /* so far */
+    bool subscribed;        /* some dispatcher has had a subscriber */
+    bool loaded;            /* ah_script: past compiling the script */
+    ah_lua_memory memory;   /* of a state whose allocator is another's */
+    ah_mem *own;            /* set by ah_open: the state is ours to close, and this to free after it */
+    struct ah_embed *embed; /* lua_api.h; NULL: no C program uses the host */
 } ah_lua;
 
-/* Makes the host of a Lua state, once; later calls give the same. Raises on failure. */
-ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem);
+/* Makes the host of a Lua state, once; later calls give the same. Raises on failure, and where
+ * another copy of this library has made one. cfg: as ah_host_new has it. */
+ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem, const ah_config *cfg);
+/* Is agenthost open in L, by another copy of the library? */
+bool ah_lua_foreign(lua_State *L);
 /* The host of a state in which the library was opened. */
 ah_lua *ah_lua_of(lua_State *L);
 
@@ -57,6 +68,9 @@ int ah_lua_raise_nomem(lua_State *L); /* as Lua itself does it; ah_lua_raise_err
 /* What is at idx (an error object or anything else that was raised) as *err. Never
  * raises. Texts lose their position: it is for the log, not for a model. */
 void ah_lua_read_error(lua_State *L, int idx, ah_err *err);
+/* Pushes the message of the error object at idx, without its code; false, and nothing, where
+ * there is something else. */
+bool ah_lua_push_message(lua_State *L, int idx);
 void ah_lua_error_class(lua_State *L); /* registers the metatable */
 void ah_lua_open_error(lua_State *L);  /* error */
 
@@ -78,10 +92,19 @@ bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, in
 /* Each sets its functions in the module's table, which is on top of the stack. */
 void ah_lua_open_task(lua_State *L);    /* sleep, now */
 void ah_lua_open_tool(lua_State *L);    /* tool, ok, fail, result */
+void ah_lua_open_section(lua_State *L); /* section, tools_section */
+void ah_lua_open_prompt(lua_State *L);  /* prompt */
+void ah_lua_open_type(lua_State *L);    /* type */
+void ah_lua_open_session(lua_State *L); /* session */
 void ah_lua_open_agent(lua_State *L);   /* run, agent */
 void ah_lua_open_http(lua_State *L);    /* http */
 void ah_lua_open_fs(lua_State *L);      /* filesystem */
 void ah_lua_open_adapter(lua_State *L); /* _adapter, for scripted.lua */
 void ah_lua_open_log(lua_State *L);     /* log */
+void ah_lua_open_embed(lua_State *L);   /* host_tool */
+
+void ah_embed_free(struct ah_embed *e); /* lua_api.c; NULL is fine */
+/* lua_api_loop.c: tells the watcher of the config, which there is. */
+void ah_embed_watch(struct ah_embed *e, ah_agent *agent, const ah_notice *n);
 
 #endif

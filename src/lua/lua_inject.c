@@ -403,7 +403,7 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
     return ah_err_set(err, st, "strategy '%s' failed: %.900s", s->name, message);
 }
 
-static const struct ah_strategy_vt lua_strategy_vt = {after};
+static const struct ah_strategy_vt lua_strategy_vt = {.after = after};
 
 void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h)
 {
@@ -414,7 +414,7 @@ void ah_lua_strategies_clear(ah_lua_strategies *s)
 {
     if (!s->lua)
         return;
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->n - s->led; i++) {
         ah_lua_unref(s->lua, &s->own[i].ref);
         ah_text_unref(s->own[i].by);
     }
@@ -455,7 +455,7 @@ static void read_strategy(lua_State *L, ah_lua_strategies *s, int at)
 static void reserve_strategies(lua_State *L, ah_lua_strategies *s, size_t n)
 {
     s->own = ah_alloc(&s->lua->mem, n * sizeof *s->own);
-    s->item = ah_alloc(&s->lua->mem, n * sizeof *s->item);
+    s->item = ah_alloc(&s->lua->mem, (n + 1) * sizeof *s->item); /* one may come to lead them */
     if (!s->own || !s->item)
         ah_lua_raise_nomem(L);
 }
@@ -478,12 +478,21 @@ void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s)
     lua_pop(L, 1);
 }
 
+void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy first)
+{
+    if (!s->item && !(s->item = ah_alloc(&s->lua->mem, sizeof *s->item)))
+        ah_lua_raise_nomem(L);
+    memmove(s->item + 1, s->item, s->n++ * sizeof *s->item);
+    s->item[0] = first;
+    s->led = 1;
+}
+
 void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_strategies *from)
 {
-    if (from->n == 0)
+    if (from->n == from->led)
         return;
-    reserve_strategies(L, s, from->n);
-    for (size_t i = 0; i < from->n; i++) {
+    reserve_strategies(L, s, from->n - from->led);
+    for (size_t i = 0; i < from->n - from->led; i++) {
         s->own[i] = from->own[i];
         s->own[i].by = ah_text_ref(from->own[i].by);
         s->own[i].ref = LUA_NOREF;

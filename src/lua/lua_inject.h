@@ -24,12 +24,15 @@ typedef struct ah_lua_strategies {
     ah_strategy *item;
     struct ah_lua_strategy *own; /* what the items' ud point to */
     size_t n;
+    size_t led; /* of the items, how many are the core's: they have no own */
 } ah_lua_strategies;
 
 void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h);
 void ah_lua_strategies_clear(ah_lua_strategies *s);
 /* Reads `strategies`, `max_tools`, `on_conflict`, `hint` and `max_restarts` from the table at idx. */
 void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s);
+/* A strategy of the core's before all of them, once. Raises when out of memory. */
+void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy first);
 /* Makes s, which was initialised, hold the strategies of `from`. Raises when out of memory. */
 void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_strategies *from);
 void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules);

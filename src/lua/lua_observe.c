@@ -4,8 +4,6 @@
 
 #include "lua/lua_value.h"
 
-enum { MAX_EVENT = 1 << 30 }; /* bytes of one as JSON: more than the parts of any may add up to */
-
 /* -- events as tables ------------------------------------------------------------------ */
 
 static void push_field(lua_State *L, const ah_field *f)
@@ -29,9 +27,9 @@ static void push_field(lua_State *L, const ah_field *f)
     }
 }
 
-static void push_event(lua_State *L, const ah_event *e)
+void ah_lua_push_event(lua_State *L, const ah_notice *e)
 {
-    lua_createtable(L, 0, 4 + (int)e->n);
+    lua_createtable(L, 0, (e->parent ? 4 : 3) + (int)e->n);
     lua_pushstring(L, ah_event_name(e->type));
     lua_setfield(L, -2, "type");
     lua_pushinteger(L, e->run);
@@ -52,28 +50,13 @@ static void push_event(lua_State *L, const ah_event *e)
 static int call_on(lua_State *L)
 {
     const ah_observer *o = lua_touserdata(L, 1);
-    const ah_event *e = lua_touserdata(L, 2);
+    const ah_notice *e = lua_touserdata(L, 2);
 
     if (lua_rawgeti(L, LUA_REGISTRYINDEX, o->on) == LUA_TTABLE)
         lua_getfield(L, -1, ah_event_name(e->type));
-    push_event(L, e);
+    ah_lua_push_event(L, e);
     lua_call(L, 1, 0);
     return 0;
-}
-
-/* Without memory for its text an event is not told. */
-static void tell_watcher(const ah_observer *o, const ah_event *e)
-{
-    const ah_watcher *w = &o->lua->host->watcher;
-    ah_buf b;
-
-    if (!(o->watched >> e->type & 1))
-        return;
-    ah_buf_init(&b, &o->lua->mem, MAX_EVENT);
-    ah_event_json(e, &b);
-    if (ah_buf_ok(&b))
-        w->event(w->ud, b.data, b.len);
-    ah_buf_clear(&b);
 }
 
 static unsigned watched_by(const ah_watcher *w)
@@ -83,13 +66,14 @@ static unsigned watched_by(const ah_watcher *w)
     return w->content ? ~0u : ~(1u << AH_EVENT_CONTENT);
 }
 
-void ah_observer_event(ah_observer *o, ah_run *run, const ah_event *e)
+void ah_observer_event(ah_observer *o, ah_run *run, ah_agent *agent, const ah_notice *e)
 {
     lua_State *L = o->lua->caller;
     char words[1200];
     ah_err err;
 
-    tell_watcher(o, e);
+    if (o->watched >> e->type & 1)
+        ah_embed_watch(o->lua->embed, agent, e);
     if (!(o->types >> e->type & 1) || o->failing || !lua_checkstack(L, 4))
         return;
     lua_pushcfunction(L, call_on);
@@ -180,7 +164,7 @@ void ah_observer_init(ah_observer *o, ah_lua *h)
     *o = (ah_observer){.lua = h,
                        .on = LUA_NOREF,
                        .log = LUA_NOREF,
-                       .watched = watched_by(&h->host->watcher),
+                       .watched = watched_by(&h->host->cfg.watcher),
                        .records = h->host->log};
 }
 

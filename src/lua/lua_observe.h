@@ -33,6 +33,10 @@ static inline bool ah_observer_any(const ah_observer *o)
     return (o->types | o->watched) != 0;
 }
 
-void ah_observer_event(ah_observer *o, ah_run *run, const ah_event *e);
+/* Pushes an event as the table that observers get. */
+void ah_lua_push_event(lua_State *L, const ah_notice *e);
+
+/* Tells the host's watcher and the observer. agent: of the program; NULL: a script's. */
+void ah_observer_event(ah_observer *o, ah_run *run, ah_agent *agent, const ah_notice *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
 #include "lua/lua_inject.h"
+#include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_sources.h"
 #include "lua/lua_value.h"
@@ -70,37 +71,55 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
  * the command alone. */
 static int lazy_field(lua_State *L)
 {
-    static const char *const lazy[] = {"scripted", "policies", "_inspect", NULL};
+    static const struct {
+        const char *key, *module, *member; /* member NULL: the module itself */
+    } lazy[] = {
+        {"scripted", "agenthost.scripted", NULL},
+        {"policies", "agenthost.policies", NULL},
+        {"resource", "agenthost.resource", NULL},
+        {"planning", "agenthost.planning", "types"},
+        {"planning_section", "agenthost.planning", "section"},
+        {"_inspect", "agenthost.inspect", NULL},
+    };
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+    size_t i = 0;
 
-    for (const char *const *name = lazy; *name; name++)
-        if (strcmp(key, *name) == 0) {
-            lua_pushcfunction(L, load_once);
-            lua_pushfstring(L, "agenthost.%s", key + (key[0] == '_'));
-            lua_call(L, 1, 1);
-            lua_pushvalue(L, -1);
-            lua_setfield(L, 1, key);
-            return 1;
-        }
-    return 0;
+    while (i < sizeof lazy / sizeof *lazy && strcmp(key, lazy[i].key) != 0)
+        i++;
+    if (i == sizeof lazy / sizeof *lazy)
+        return 0;
+    lua_pushcfunction(L, load_once);
+    lua_pushstring(L, lazy[i].module);
+    lua_call(L, 1, 1);
+    if (lazy[i].member)
+        lua_getfield(L, -1, lazy[i].member);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, 1, key);
+    return 1;
 }
 
 AH_API int luaopen_agenthost(lua_State *L)
 {
-    ah_lua_host(L, &ah_mem_libc);
+    ah_lua_host(L, &ah_mem_libc, NULL);
     lua_newtable(L); /* -- ah */
     ah_lua_open_value(L);
     ah_lua_open_schema(L);
     ah_lua_open_error(L);
     ah_lua_open_log(L);
     ah_lua_open_task(L);
+    ah_lua_open_type(L);
+    ah_lua_open_session(L);
     ah_lua_open_tool(L);
+    ah_lua_open_section(L);
+    ah_lua_open_prompt(L);
     ah_lua_open_adapter(L);
     ah_lua_open_inject(L);
     ah_lua_open_budget(L);
     ah_lua_open_agent(L);
     ah_lua_open_http(L);
     ah_lua_open_fs(L);
+    ah_lua_open_resources(L);
+    ah_lua_open_embed(L);
     lua_pushliteral(L, AH_VERSION);
     lua_setfield(L, -2, "version");
     lua_newtable(L);

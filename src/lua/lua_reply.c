@@ -11,6 +11,7 @@ typedef struct reply {
     ah_transcript *transcript;
     size_t first, last; /* the run's entries */
     ah_text *text;
+    ah_text *value; /* NULL: none */
     ah_stop stop;
     int iterations, rounds;
     size_t tool_calls;
@@ -19,7 +20,7 @@ typedef struct reply {
 
 void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t first)
 {
-    reply *r = lua_newuserdatauv(L, sizeof *r, 1);
+    reply *r = lua_newuserdatauv(L, sizeof *r, 2);
     ah_run_result res;
 
     ah_run_result_of(run, &res);
@@ -32,7 +33,8 @@ void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t
                  .usage = res.usage};
     luaL_setmetatable(L, REPLY);
     r->transcript = ah_transcript_ref(t);
-    if (!(r->text = ah_text_new(t->mem, res.text)))
+    if (!(r->text = ah_text_new(t->mem, res.text)) ||
+        (res.value.p && !(r->value = ah_text_new(t->mem, res.value))))
         ah_lua_raise_nomem(L);
 }
 
@@ -43,6 +45,7 @@ static int reply_gc(lua_State *L)
     ah_transcript_unref(r->transcript);
     r->transcript = NULL;
     ah_text_set(&r->text, NULL);
+    ah_text_set(&r->value, NULL);
     return 0;
 }
 
@@ -145,6 +148,17 @@ static int reply_transcript(lua_State *L)
     return 1;
 }
 
+/* Made once. */
+static int push_value(lua_State *L, const reply *r)
+{
+    if (lua_getiuservalue(L, 1, 2) != LUA_TNIL || !r->value)
+        return 1;
+    ah_lua_push_json(L, ah_text_slice(r->value));
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, 1, 2);
+    return 1;
+}
+
 static int reply_index(lua_State *L)
 {
     const reply *r = luaL_checkudata(L, 1, REPLY);
@@ -152,6 +166,8 @@ static int reply_index(lua_State *L)
 
     if (strcmp(key, "text") == 0)
         lua_pushlstring(L, r->text->data, r->text->len);
+    else if (strcmp(key, "value") == 0)
+        return push_value(L, r);
     else if (strcmp(key, "messages") == 0)
         return push_messages(L, r);
     else if (strcmp(key, "usage") == 0)

@@ -7,7 +7,7 @@
 #include "lua/lua_schema.h"
 
 #include "base/near.h"
-#include "lua/lua_host.h"
+#include "lua/lua_type.h"
 #include "lua/lua_value.h"
 
 #define SCHEMA  "agenthost.schema"
@@ -54,21 +54,32 @@ static ah_status compile_value(lua_State *L, int idx, const ah_mem *mem, const a
     return st;
 }
 
+/* Of an ah.schema or an ah.type, borrowed; NULL for anything else. */
+static ah_schema *schema_at(lua_State *L, int idx)
+{
+    ah_schema **box = luaL_testudata(L, idx, SCHEMA);
+    const ah_lua_type *type = box ? NULL : ah_lua_to_type(L, idx);
+
+    if (type)
+        return type->schema;
+    return box ? *box : NULL;
+}
+
 static ah_status compile_any(lua_State *L, int idx, const ah_mem *mem, const ah_schema_options *o,
                              ah_schema **out, ah_err *err)
 {
-    ah_schema **box;
+    ah_schema *s;
     ah_slice text;
 
     if (!lua_checkstack(L, LUA_MINSTACK))
         return ah_err_nomem(err);
     switch (lua_type(L, idx)) {
     case LUA_TUSERDATA:
-        if (!(box = luaL_testudata(L, idx, SCHEMA)) || !*box)
+        if (!(s = schema_at(L, idx)))
             break;
         if (o->n || o->formats)
-            return compile(mem, ah_text_slice(ah_schema_text(*box)), o, out, err);
-        *out = ah_schema_ref(*box);
+            return compile(mem, ah_text_slice(ah_schema_text(s)), o, out, err);
+        *out = ah_schema_ref(s);
         return AH_OK;
     case LUA_TSTRING:
         text.p = lua_tolstring(L, idx, &text.n);
@@ -80,13 +91,13 @@ static ah_status compile_any(lua_State *L, int idx, const ah_mem *mem, const ah_
         break;
     }
     return ah_err_set(err, AH_PROMPT_VALIDATION,
-                      "schema: expected a table, a string of JSON or an ah.schema, got %s",
+                      "schema: expected a table, a string of JSON, an ah.schema or an ah.type, got %s",
                       luaL_typename(L, idx));
 }
 
 ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err)
 {
-    ah_schema_options none = {0};
+    ah_schema_options none = {.cache = &ah_lua_of(L)->host->schemas};
 
     return compile_any(L, idx, mem, &none, out, err);
 }
@@ -134,10 +145,10 @@ static int core_decode(lua_State *L)
 /* schema(v) -> its JSON Schema as a Lua value; nil where v is no schema */
 static int core_schema(lua_State *L)
 {
-    ah_schema **box = luaL_testudata(L, 1, SCHEMA);
+    ah_schema *s = schema_at(L, 1);
 
-    if (box && *box)
-        ah_lua_push_json(L, ah_text_slice(ah_schema_text(*box)));
+    if (s)
+        ah_lua_push_json(L, ah_text_slice(ah_schema_text(s)));
     else
         lua_pushnil(L);
     return 1;
@@ -207,6 +218,31 @@ static ah_schema **push_box(lua_State *L)
     *box = NULL;
     luaL_setmetatable(L, SCHEMA);
     return box;
+}
+
+void ah_lua_push_schema(lua_State *L, ah_schema *schema)
+{
+    *push_box(L) = ah_schema_ref(schema);
+}
+
+void ah_lua_read_params(lua_State *L, int idx, const char *what, const ah_mem *mem, ah_schema **out)
+{
+    int top = lua_gettop(L);
+    bool shortly = lua_getfield(L, idx, "params") != LUA_TNIL,
+         fully = lua_getfield(L, idx, "schema") != LUA_TNIL;
+    ah_status st = AH_OK;
+    ah_err err;
+
+    if (shortly && fully)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "%s: params (the short form) and schema (JSON Schema): give one of them", what);
+    if (shortly)
+        st = ah_lua_short_schema(L, -2, mem, out, &err);
+    else if (fully)
+        st = ah_lua_schema(L, -1, mem, out, &err);
+    if (st != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_settop(L, top);
 }
 
 static ah_schema *check_self(lua_State *L)
@@ -378,7 +414,7 @@ static void read_options(lua_State *L, int arg, ah_schema_options *o)
 
 static int compile_arg(lua_State *L, int arg)
 {
-    ah_schema_options o = {0};
+    ah_schema_options o = {.cache = &ah_lua_of(L)->host->schemas};
     ah_err err;
     ah_schema **box;
 
@@ -486,7 +522,7 @@ static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
     if (st == AH_NOMEM)
         return ah_lua_raise_nomem(L);
     if (st != AH_OK)
-        return fail(L, "the value with its defaults is larger than 64 MiB");
+        return fail(L, "the value with its defaults is larger than 64 MiB or deeper than 512 levels");
     if (w->faults.n == 0) {
         lua_pushboolean(L, true);
         if (as_text)

@@ -18,6 +18,8 @@ static bool out_of_time(const ah_task *t, int64_t now)
     return (t->deadline && now >= t->deadline) || (of_run && now >= of_run);
 }
 
+static void hook(lua_State *L, lua_Debug *ar);
+
 static bool unwanted(const ah_task *t)
 {
     return t->stopped || atomic_load(&t->lua->host->cancel) ||
@@ -29,6 +31,20 @@ static bool expired(const ah_task *t)
     return (!t->closing && unwanted(t)) || out_of_time(t, ah_host_now(t->lua->host));
 }
 
+/* Where the clock is looked at next when memory is refused. The task keeps the thread. */
+static void look_here(ah_task *t, lua_State *L)
+{
+    if (lua_gethookcount(L) != HOOK_COUNT)
+        lua_sethook(L, hook, LUA_MASKCOUNT, HOOK_COUNT);
+    if (t->fence.thread == L)
+        return;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, t); /* -- t */
+    lua_pushthread(L);
+    lua_setiuservalue(L, -2, 3);
+    lua_pop(L, 1);
+    t->fence.thread = L;
+}
+
 /* Past its time a task is yielded out of and abandoned; where it cannot yield (in a
  * coroutine of its own, in a callback of sort) an error is raised at every instruction. */
 static void hook(lua_State *L, lua_Debug *ar)
@@ -36,13 +52,18 @@ static void hook(lua_State *L, lua_Debug *ar)
     ah_task *t = ah_lua_of(L)->running;
 
     (void)ar;
-    if (!t || !expired(t))
+    if (!t)
         return;
+    if (!expired(t) && !ah_fence_overworked(&t->fence)) {
+        look_here(t, L);
+        return;
+    }
     if (L == t->co && !t->closing && lua_isyieldable(L)) {
-        t->stopped = true;
+        t->halted = true;
         lua_yield(L, 0);
         return;
     }
+    lua_sethook(t->co, hook, LUA_MASKCOUNT, 1); /* in case the error is caught there */
     lua_sethook(L, hook, LUA_MASKCOUNT, 1);
     luaL_error(L, "stopped: the time for this call is over");
 }
@@ -54,10 +75,8 @@ static void let_go(ah_waiter *w)
     ah_lua *h = w->keeper;
 
     w->keeper = NULL;
-    if (!h)
-        return;
-    lua_pushnil(h->caller);
-    lua_rawsetp(h->caller, LUA_REGISTRYINDEX, w); /* an existing key: allocates nothing */
+    if (h)
+        ah_lua_unref(h, &w->ref);
 }
 
 /* A run that was waited for ends with the wait; it is done later. */
@@ -103,10 +122,13 @@ static void bury(ah_task *t)
     detach(t);
     h->running = t;
     t->closing = ah_host_now(h->host) + CLOSE_GRACE_MS;
+    t->fence.work_ms = 0;
+    ah_fence_widen(&t->fence);
+    ah_fence_enter(h, &t->fence);
     lua_resetthread(t->co);
+    ah_fence_leave(h, &t->fence);
     h->running = outer;
-    lua_pushnil(h->caller);
-    lua_rawsetp(h->caller, LUA_REGISTRYINDEX, t); /* an existing key: allocates nothing */
+    ah_lua_unref(h, &t->ref);
 }
 
 /* The results leave the coroutine first: it is over, and what raises on a thread that is
@@ -153,6 +175,16 @@ static int logged(lua_State *L)
     return 0;
 }
 
+static void read_failure(const ah_task *t, int status, ah_err *err)
+{
+    if (ah_fence_failed(&t->fence, status, err))
+        return;
+    if (status == LUA_ERRMEM)
+        ah_err_nomem(err);
+    else
+        ah_lua_read_error(t->co, -1, err);
+}
+
 static void fail(ah_task *t, int status)
 {
     ah_err err;
@@ -160,10 +192,19 @@ static void fail(ah_task *t, int status)
     lua_pushcfunction(t->lua->caller, logged);
     lua_pushlightuserdata(t->lua->caller, t);
     ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
-    if (status == LUA_ERRMEM)
-        ah_err_nomem(&err);
-    else
-        ah_lua_read_error(t->co, -1, &err);
+    read_failure(t, status, &err);
+    t->failed(t, &err);
+    bury(t);
+}
+
+/* The hook has yielded out of it. Who ends it for want of time, or since its run is being
+ * cancelled, says so and stops it; that it worked too long nobody else knows. */
+static void halt(ah_task *t)
+{
+    ah_err err;
+
+    if (!ah_fence_failed(&t->fence, LUA_YIELD, &err))
+        return;
     t->failed(t, &err);
     bury(t);
 }
@@ -179,12 +220,16 @@ static void resume(ah_task *t)
     t->waiter = NULL;
     t->running = true;
     h->running = t;
+    ah_fence_enter(h, &t->fence);
     st = lua_resume(t->co, h->current, nargs, &nresults);
+    ah_fence_leave(h, &t->fence);
     h->running = outer;
     h->current = current;
     t->running = false;
     if (t->stopped) {
         bury(t);
+    } else if (t->halted) {
+        halt(t);
     } else if (st == LUA_YIELD) {
         lua_pop(t->co, nresults);
         if (!t->waiter) /* coroutine.yield() of its own: let others have a turn */
@@ -205,7 +250,7 @@ static void on_job(ah_job *job)
 
 ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of)
 {
-    ah_task *t = lua_newuserdatauv(L, sizeof *t, 2); /* -- f args t */
+    ah_task *t = lua_newuserdatauv(L, sizeof *t, 3); /* -- f args t */
 
     *t = (ah_task){.lua = h, .nargs = nargs};
     t->job = (ah_job){.fn = on_job, .of = of};
@@ -213,7 +258,8 @@ ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of)
     t->co = lua_newthread(L); /* -- f args t co */
     lua_setiuservalue(L, -2, 1);
     lua_sethook(t->co, hook, LUA_MASKCOUNT, HOOK_COUNT);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, t); /* -- f args */
+    t->fence = (ah_fence){.hook = hook, .thread = t->co};
+    t->ref = ah_lua_ref(L); /* -- f args */
     if (!lua_checkstack(t->co, nargs + 1))
         luaL_error(L, "too many arguments for a task");
     lua_xmove(L, t->co, nargs + 1);
@@ -227,7 +273,7 @@ ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of)
 
 void ah_task_keep(lua_State *L, ah_task *t)
 {
-    lua_rawgetp(L, LUA_REGISTRYINDEX, t); /* -- v t */
+    lua_rawgeti(L, LUA_REGISTRYINDEX, t->ref); /* -- v t */
     lua_insert(L, -2);
     lua_setiuservalue(L, -2, 2);
     lua_pop(L, 1);
@@ -260,7 +306,7 @@ ah_task *ah_task_of(lua_State *L)
 void ah_waiter_keep(lua_State *L, ah_waiter *w)
 {
     lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, w);
+    w->ref = ah_lua_ref(L);
     w->keeper = ah_lua_of(L);
 }
 
@@ -333,6 +379,7 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     ah_driven *scope = scope_of(h, w);
     lua_State *current = h->current;
     unsigned cancels = h->host->cancels;
+    bool fenced = h->running && ah_fence_leave(h, &h->running->fence);
     drive_end end = CAME;
 
     h->host->depth++;
@@ -350,16 +397,36 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     }
     h->current = current;
     h->host->depth--;
+    if (fenced)
+        ah_fence_enter(h, &h->running->fence);
     if (end == CAME && missed_cancel(h, w, cancels))
         ah_cancel(h->host);
     return end;
 }
 
+static int too_deep(lua_State *L)
+{
+    return ah_lua_raise(
+        L, AH_USAGE, "runs inside runs are more than %d deep (does a tool run an agent that calls it?)",
+        AH_MAX_DEPTH);
+}
+
 void ah_lua_can_await(lua_State *L)
 {
+    if (ah_lua_of(L)->reducing)
+        ah_lua_raise(L, AH_USAGE, "a reducer cannot wait: it must be a pure function");
     if (ah_lua_of(L)->host->depth >= AH_MAX_DEPTH && !(ah_task_of(L) && lua_isyieldable(L)))
-        ah_lua_raise(L, AH_USAGE, "runs inside runs are more than %d deep", AH_MAX_DEPTH);
+        too_deep(L);
     luaL_checkstack(L, 8, "waiting");
+}
+
+void ah_lua_can_run(lua_State *L)
+{
+    ah_task *t = ah_lua_of(L)->running;
+
+    if (t && ah_driven_depth(t->job.of) >= AH_MAX_DEPTH)
+        too_deep(L);
+    ah_lua_can_await(L);
 }
 
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
@@ -454,6 +521,7 @@ void ah_lua_open_task(lua_State *L)
     static const luaL_Reg task_meta[] = {{"__gc", task_gc}, {NULL, NULL}};
     static const luaL_Reg sleep_meta[] = {{"__gc", sleep_gc}, {NULL, NULL}};
 
+    ah_lua_open_fence(L);
     luaL_newmetatable(L, TASK);
     luaL_setfuncs(L, task_meta, 0);
     luaL_newmetatable(L, SLEEP);

@@ -4,7 +4,7 @@
 #ifndef AH_LUA_TASK_H
 #define AH_LUA_TASK_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_fence.h"
 #include "run/driver.h"
 
 /* What something waits for; lives in a userdata on the waiting thread's stack. */
@@ -14,12 +14,15 @@ typedef struct ah_waiter {
     ah_driven *scope; /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
     void (*leave)(struct ah_waiter *w); /* without a scope: nobody waits any more, stop what comes */
     ah_lua *keeper;                     /* ah_waiter_keep */
+    int ref;                            /* likewise: in the registry */
 } ah_waiter;
 
 /* Waits in L until w->done, then calls k and returns its results: return ah_lua_await(...). */
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k);
-/* Raises where a wait in L could only drive, and too many drives are open already. */
+/* Raises in reducers, and where a wait in L could only drive and too many drives are open. */
 void ah_lua_can_await(lua_State *L);
+/* The same for a run; also raises where it would be inside too many others. */
+void ah_lua_can_run(lua_State *L);
 /* Keeps the userdata on top of L, which holds w, until w is done or left: C knows its
  * address, and a finalizer cannot be relied on (Lua leaves it out when memory is out).
  * Call ah_lua_can_await before, so that from here on nothing raises up to ah_lua_await. */
@@ -31,11 +34,16 @@ struct ah_task {
     lua_State *co;
     ah_task *next, **link; /* in lua->tasks */
     ah_waiter *waiter;
-    ah_job job;       /* resume */
-    int64_t deadline; /* loop clock: its code is stopped then; 0: none */
-    int64_t closing;  /* second deadline, while it is being closed; 0: not */
-    int nargs;        /* on co, for the first resume */
-    bool running, stopped;
+    ah_job job;            /* resume */
+    ah_overlay *overlay;   /* handlers: of their call; NULL: that of the call around its run */
+    bool over;             /* handlers: the call is over, whatever the code still does */
+    int64_t deadline;      /* loop clock: its code is stopped then; 0: none */
+    int64_t closing;       /* second deadline, while it is being closed; 0: not */
+    int nargs;             /* on co, for the first resume */
+    int ref;               /* in the registry, which keeps it */
+    bool running, stopped; /* stopped: nothing more is to be told of it */
+    bool halted;           /* its code was interrupted, and does not go on */
+    ah_fence fence;
     /* Exactly one of the two is called last, and none after ah_task_stop. `settled` runs
      * protected and finds its results on top of lua->caller; if it raises, `failed` follows. */
     void (*settled)(ah_task *t, int nresults);

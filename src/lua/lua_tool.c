@@ -1,167 +1,46 @@
-/* ah.tool, what handlers get (args, ctx) and what they may give back:
- * a value, nothing, ah.ok / ah.result / ah.fail, `nil, message`, or a raise. */
+/* ah.tool, how handlers are called, and what they may give back: a value, nothing,
+ * ah.ok / ah.result / ah.fail, `nil, message`, or a raise. What they get beside their
+ * arguments is in lua_ctx.c. */
 #include "lua/lua_tool.h"
 
-#include "lua/lua_inject.h"
+#include "lua/lua_ctx.h"
+#include "lua/lua_render.h"
+#include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
-#include "lua/lua_task.h"
+#include "lua/lua_type.h"
 #include "lua/lua_value.h"
 
 static const char TOOL[] = "agenthost.tool";
 static const char RESULT[] = "agenthost.result";
-static const char CTX[] = "agenthost.ctx";
 
 enum { MAX_VALUE = 64 << 20 }; /* bytes of one result as JSON */
 
-/* -- ctx: what a handler may know and do --------------------------------------------- */
-
-typedef struct ctx {
-    ah_call *call; /* NULL once the call is over */
-    ah_task *task;
-} ctx;
-
-static ah_call *check_call(lua_State *L)
-{
-    ctx *c = luaL_checkudata(L, 1, CTX);
-
-    if (!c->call)
-        ah_lua_raise(L, AH_USAGE, "ctx: the call is over");
-    return c->call;
-}
-
-static int ctx_cancelled(lua_State *L)
-{
-    ctx *c = luaL_checkudata(L, 1, CTX);
-
-    lua_pushboolean(L, !c->call || ah_run_cancelling(c->call->run) ||
-                           atomic_load(&ah_lua_of(L)->host->cancel));
-    return 1;
-}
-
-/* ctx:note(text): a note in the conversation after this call's result, if the call succeeds. */
-static int ctx_note(lua_State *L)
-{
-    ah_call *call = check_call(L);
-    ah_slice text;
-    ah_text *entry;
-    ah_err err;
-
-    text.p = luaL_checklstring(L, 2, &text.n);
-    if (!ah_utf8_valid(text))
-        return ah_lua_raise(L, AH_USAGE, "ctx:note: the text is not UTF-8");
-    entry = ah_entry_text(call->overlay.mem, AH_ENTRY_NOTE, text, ah_host_wall(NULL));
-    if (ah_overlay_stage(&call->overlay, AH_ENTRY_NOTE, entry, &err) != AH_OK)
-        return ah_lua_raise_err(L, &err);
-    return 0;
-}
-
-/* What a tool adds says which tool it was. */
-static ah_text *by_tool(lua_State *L, const ah_call *call)
-{
-    ah_buf *b = ah_lua_push_buf(L, 1 << 10);
-    ah_text *by = NULL;
-
-    ah_buf_fmt(b, "{\"tool\":\"%s\"}", call->tool->name->data);
-    if (ah_text_from_buf(b, "provenance", &by, NULL) != AH_OK)
-        ah_lua_raise_nomem(L);
-    lua_pop(L, 1);
-    return by;
-}
-
-/* Moves what was read whole into the call's changes; a list with a fault in it adds nothing. */
-static int take_changes(lua_State *L, ah_call *call, const ah_changes *read)
-{
-    ah_err err;
-
-    for (size_t i = 0; i < read->n; i++) {
-        const ah_change *c = &read->item[i];
-        ah_status st = c->tool ? ah_changes_add(&call->changes, c->tool, c->by, &err)
-                               : ah_changes_remove(&call->changes, ah_text_slice(c->text), &err);
-
-        if (st != AH_OK)
-            return ah_lua_raise_err(L, &err);
-    }
-    return 0;
-}
-
-/* ctx:add_tools(tool | { tools }): the model has them from its next answer on, if the call succeeds. */
-static int ctx_add_tools(lua_State *L)
-{
-    ah_call *call = check_call(L);
-    ah_changes *read = ah_lua_push_changes(L, call->overlay.mem);
-    ah_text *by;
-
-    ah_lua_add_tools(L, 2, "ctx:add_tools", read, NULL);
-    by = by_tool(L, call);
-    for (size_t i = 0; i < read->n; i++)
-        read->item[i].by = ah_text_ref(by);
-    ah_text_unref(by);
-    return take_changes(L, call, read);
-}
-
-/* ctx:remove_tools(name | { names }) */
-static int ctx_remove_tools(lua_State *L)
-{
-    ah_call *call = check_call(L);
-    ah_changes *read = ah_lua_push_changes(L, call->overlay.mem);
-
-    ah_lua_remove_tools(L, 2, "ctx:remove_tools", read);
-    return take_changes(L, call, read);
-}
-
-/* Seconds left: of the run or of the tool's own timeout, whichever ends first; nil without one. */
-static int push_deadline(lua_State *L, const ah_call *call)
-{
-    int64_t at = ah_run_deadline(call->run);
-
-    if (call->deadline && (!at || call->deadline < at))
-        at = call->deadline;
-    if (at)
-        lua_pushnumber(L, (double)(at - ah_host_now(ah_lua_of(L)->host)) / 1000);
-    else
-        lua_pushnil(L);
-    return 1;
-}
-
-static int ctx_index(lua_State *L)
-{
-    const char *key = luaL_checkstring(L, 2);
-    ah_call *call;
-
-    if (luaL_getmetafield(L, 1, "methods") != LUA_TNIL && lua_getfield(L, -1, key) != LUA_TNIL)
-        return 1;
-    call = check_call(L);
-    if (strcmp(key, "call_id") == 0)
-        lua_pushlstring(L, call->slot->id->data, call->slot->id->len);
-    else if (strcmp(key, "tool_name") == 0)
-        lua_pushlstring(L, call->slot->name->data, call->slot->name->len);
-    else if (strcmp(key, "run") == 0)
-        lua_pushinteger(L, ah_run_id(call->run));
-    else if (strcmp(key, "deadline") == 0)
-        return push_deadline(L, call);
-    else
-        return ah_lua_raise(L, AH_USAGE, "ctx: unknown field '%s'", key);
-    return 1;
-}
-
-static int ctx_newindex(lua_State *L)
-{
-    return ah_lua_raise(L, AH_USAGE, "ctx is read-only");
-}
+typedef struct handler {
+    ah_lua *lua;
+    int ref;
+    ah_lua_forms forms;
+} handler;
 
 /* -- from a handler's results to an outcome -------------------------------------------- */
 
-static void to_value(ah_task *t, int idx, ah_buf *value, ah_outcome *o, ah_err *err)
-{
-    const ctx *c = t->ud;
+/* What is read from a handler's results. */
+typedef struct reading {
+    ah_outcome o;
+    ah_buf *value;
+    int at;     /* where on the stack the value lies; 0: there is none */
+    ah_err err; /* holds its words */
+} reading;
 
-    if (ah_lua_to_json(t->lua->caller, idx, &t->lua->mem, value, err) == AH_OK) {
-        o->value = ah_buf_slice(value);
-        if (ah_run_has_strategies(c->call->run))
-            o->live = ah_lua_live(t->lua->caller, idx);
+static void to_value(ah_task *t, int idx, reading *r)
+{
+    lua_State *L = t->lua->caller;
+
+    if (ah_lua_to_json(L, idx, &t->lua->mem, r->value, &r->err) != AH_OK) {
+        r->o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of(r->err.message)};
         return;
     }
-    *o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of(err->message)};
+    r->o.value = ah_buf_slice(r->value);
+    r->at = lua_absindex(L, idx);
 }
 
 static void message_at(lua_State *L, int idx, ah_outcome *o)
@@ -170,19 +49,19 @@ static void message_at(lua_State *L, int idx, ah_outcome *o)
 }
 
 /* A result object: fields were checked when it was made. Its texts stay in its table. */
-static void from_result(ah_task *t, int idx, ah_buf *value, ah_outcome *o, ah_err *err)
+static void from_result(ah_task *t, int idx, reading *r)
 {
     lua_State *L = t->lua->caller;
 
     luaL_checkstack(L, 4, "tool result");
     lua_getfield(L, idx, "success");
-    o->success = lua_toboolean(L, -1);
+    r->o.success = lua_toboolean(L, -1);
     lua_getfield(L, idx, "exclude_value_from_context");
-    o->exclude_value = lua_toboolean(L, -1);
+    r->o.exclude_value = lua_toboolean(L, -1);
     if (lua_getfield(L, idx, "message") == LUA_TSTRING)
-        message_at(L, -1, o);
+        message_at(L, -1, &r->o);
     if (lua_getfield(L, idx, "value") != LUA_TNIL)
-        to_value(t, lua_gettop(L), value, o, err);
+        to_value(t, -1, r);
 }
 
 static bool is_result(lua_State *L, int idx)
@@ -198,50 +77,56 @@ static bool is_result(lua_State *L, int idx)
 }
 
 /* The results begin at `first`. */
-static void read_results(ah_task *t, int first, int nresults, ah_buf *value, ah_outcome *o, ah_err *err)
+static void read_results(ah_task *t, int first, int nresults, reading *r)
 {
     lua_State *L = t->lua->caller;
 
-    o->success = true;
+    r->o.success = true;
     if (nresults == 0)
         return;
     if (nresults >= 2 && lua_isnil(L, first) && !lua_isnil(L, first + 1)) {
-        o->success = false;
-        luaL_tolstring(L, first + 1, NULL);
-        message_at(L, -1, o);
+        r->o.success = false;
+        message_at(L, first + 1, &r->o);
     } else if (is_result(L, first)) {
-        from_result(t, first, value, o, err);
+        from_result(t, first, r);
     } else if (!lua_isnil(L, first)) {
-        to_value(t, first, value, o, err);
+        to_value(t, first, r);
     }
 }
 
 static void end_call(ah_task *t, const ah_outcome *o)
 {
-    ctx *c = t->ud;
+    ah_ctx *c = t->ud;
     ah_call *call = c->call;
 
+    ah_lua_leave_resources(t->lua, c);
     c->call = NULL;
     call->task = NULL;
+    t->over = true;
     ah_call_done(call, o, ah_host_now(t->lua->host));
     ah_driven_wake(t->job.of);
 }
 
 static void settled(ah_task *t, int nresults)
 {
-    int first = lua_gettop(t->lua->caller) - nresults + 1;
-    ah_buf *value = ah_lua_push_buf(t->lua->caller, MAX_VALUE);
-    ah_outcome o = {0};
-    ah_err err;
+    lua_State *L = t->lua->caller;
+    ah_ctx *c = t->ud;
+    handler *hd = c->call->tool->handler.p;
+    int first = lua_gettop(L) - nresults + 1;
+    reading r = {.value = ah_lua_push_buf(L, MAX_VALUE)};
 
-    read_results(t, first, nresults, value, &o, &err);
-    if (o.message.p && !ah_utf8_valid(o.message)) {
-        ah_value_release(&o.live);
-        o = (ah_outcome){.failure = AH_FAILED_RAISED,
-                         .message = ah_slice_of("its message is not UTF-8")};
+    read_results(t, first, nresults, &r);
+    if (r.o.message.p && !ah_utf8_valid(r.o.message)) {
+        r.o = (ah_outcome){.failure = AH_FAILED_RAISED,
+                           .message = ah_slice_of("its message is not UTF-8")};
+        r.at = 0;
     }
-    end_call(t, &o);
-    ah_buf_clear(value); /* now, not when the collector comes: it may be large */
+    if (r.o.success && r.at)
+        ah_lua_render(L, c->call, &hd->forms, r.at, &r.o);
+    if (r.at && ah_run_has_strategies(c->call->run)) /* last: what raises would lose it */
+        r.o.live = ah_lua_live(L, r.at);
+    end_call(t, &r.o);
+    ah_buf_clear(r.value); /* now, not when the collector comes: it may be large */
 }
 
 /* Kinds that leave the loop; everything else a handler raises is an answer (seed 002). */
@@ -272,15 +157,13 @@ static void failed(ah_task *t, const ah_err *err)
 
 /* -- starting a handler ------------------------------------------------------------------- */
 
-typedef struct handler {
-    ah_lua *lua;
-    int ref;
-} handler;
-
 static void release_handler(void *p)
 {
     handler *hd = p;
 
+    ah_lua_unref(hd->lua, &hd->forms.params);
+    ah_lua_unref(hd->lua, &hd->forms.result);
+    ah_lua_unref(hd->lua, &hd->forms.render);
     ah_lua_unref(hd->lua, &hd->ref);
     ah_free(&hd->lua->mem, hd);
 }
@@ -299,7 +182,7 @@ ah_value ah_lua_live(lua_State *L, int idx)
         ah_lua_unref(h, &ref);
         return (ah_value){0};
     }
-    *box = (handler){.lua = h, .ref = ref};
+    *box = (handler){h, ref, AH_NO_FORMS};
     return (ah_value){&handler_vt, box};
 }
 
@@ -311,31 +194,53 @@ void ah_lua_push_live(lua_State *L, const ah_value *v)
         lua_pushnil(L);
 }
 
-static ctx *push_ctx(lua_State *L, ah_call *call)
+/* Of `nil, message` the message becomes a text here, where its __tostring is fenced in. */
+static int handled(lua_State *L, int status, lua_KContext kctx)
 {
-    ctx *c = lua_newuserdatauv(L, sizeof *c, 0);
+    (void)status;
+    (void)kctx;
+    if (lua_gettop(L) >= 2 && lua_isnil(L, 1) && !lua_isnil(L, 2)) {
+        lua_settop(L, 2);
+        if (!ah_lua_push_message(L, 2))
+            luaL_tolstring(L, 2, NULL);
+        lua_replace(L, 2);
+    }
+    return lua_gettop(L);
+}
 
-    *c = (ctx){.call = call};
-    luaL_setmetatable(L, CTX);
-    return c;
+/* handler args ctx */
+static int handle(lua_State *L)
+{
+    lua_callk(L, 2, LUA_MULTRET, 0, handled);
+    return handled(L, LUA_OK, 0);
+}
+
+/* A tool without a timeout may wait as long as it has to, but not compute for ever. */
+static void fence_in(ah_task *t, const ah_tool *tool)
+{
+    t->fence.memory = tool->memory;
+    t->fence.work_ms = tool->timeout_ms ? 0 : t->lua->host->work_ms;
 }
 
 static int make_task(lua_State *L)
 {
     ah_call *call = lua_touserdata(L, 1);
     handler *hd = call->tool->handler.p;
-    ctx *c = push_ctx(L, call); /* -- call ctx */
+    ah_ctx *c = ah_lua_push_ctx(L, call); /* -- call ctx */
     ah_task *t;
 
-    lua_rawgeti(L, LUA_REGISTRYINDEX, hd->ref); /* -- call ctx f */
-    ah_lua_push_json(L, ah_text_slice(call->args));
-    lua_pushvalue(L, 2); /* -- call ctx f args ctx */
-    t = ah_task_new(hd->lua, L, 2, ah_run_owner(call->run));
+    lua_pushcfunction(L, handle);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, hd->ref); /* -- call ctx handle f */
+    ah_lua_push_args(L, call, &hd->forms);
+    lua_pushvalue(L, 2); /* -- call ctx handle f args ctx */
+    t = ah_task_new(hd->lua, L, 3, ah_run_owner(call->run));
     ah_task_keep(L, t); /* -- call */
+    fence_in(t, call->tool);
     t->settled = settled;
     t->failed = failed;
     t->ud = c;
     t->deadline = call->deadline;
+    t->overlay = &call->overlay;
     c->task = t;
     call->task = c;
     return 0;
@@ -351,7 +256,7 @@ static void start(const ah_tool *tool, ah_call *call)
     lua_pushcfunction(L, make_task);
     lua_pushlightuserdata(L, call);
     if (ah_lua_call(h, L, 1, 0, &err) == AH_OK) {
-        ah_task_begin(((ctx *)call->task)->task);
+        ah_task_begin(((ah_ctx *)call->task)->task);
         return;
     }
     o.message = ah_slice_of(err.message);
@@ -360,14 +265,16 @@ static void start(const ah_tool *tool, ah_call *call)
 
 static void stop(const ah_tool *tool, ah_call *call)
 {
-    ctx *c = call->task;
+    ah_lua *h = ((handler *)tool->handler.p)->lua;
+    ah_ctx *c = call->task;
 
-    (void)tool;
     call->task = NULL;
     if (!c)
         return;
     c->call = NULL;
+    c->task->over = true;
     ah_task_stop(c->task);
+    ah_lua_leave_resources(h, c);
 }
 
 static const ah_tool_vt lua_tool_vt = {.start = start, .stop = stop};
@@ -379,6 +286,31 @@ ah_tool *ah_lua_to_tool(lua_State *L, int idx)
     ah_tool **box = luaL_testudata(L, idx, TOOL);
 
     return box ? *box : NULL;
+}
+
+void ah_lua_push_tool(lua_State *L, ah_tool *tool)
+{
+    ah_tool **box = lua_newuserdatauv(L, sizeof *box, 0);
+
+    *box = ah_tool_ref(tool);
+    luaL_setmetatable(L, TOOL);
+}
+
+ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n)
+{
+    int list = lua_gettop(L);
+    ah_tool **out;
+
+    *n = lua_istable(L, list) ? (size_t)luaL_len(L, list) : 0;
+    out = lua_newuserdatauv(L, (*n + 1) * sizeof(ah_tool *), 0);
+    for (size_t i = 0; i < *n; i++) {
+        lua_geti(L, list, (lua_Integer)i + 1);
+        if (!(out[i] = ah_lua_to_tool(L, -1)))
+            ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s[%d] must be made by ah.tool, found %s", what,
+                         (int)i + 1, luaL_typename(L, -1));
+        lua_pop(L, 1); /* the list keeps it */
+    }
+    return out;
 }
 
 /* What is being made, in a userdata so that a raise loses nothing. */
@@ -401,21 +333,11 @@ static int draft_gc(lua_State *L)
 
 static void read_schemas(lua_State *L, ah_lua *h, draft *d)
 {
-    bool shortly = lua_getfield(L, 1, "params") != LUA_TNIL,
-         fully = lua_getfield(L, 1, "schema") != LUA_TNIL;
-    ah_status st = AH_OK;
     ah_err err;
 
-    if (shortly && fully)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "ah.tool: params (the short form) and schema (JSON Schema): give one of them");
-    if (shortly)
-        st = ah_lua_short_schema(L, -2, &h->mem, &d->params, &err);
-    else if (fully)
-        st = ah_lua_schema(L, -1, &h->mem, &d->params, &err);
-    if (st == AH_OK && lua_getfield(L, 1, "result") != LUA_TNIL)
-        st = ah_lua_schema(L, -1, &h->mem, &d->result, &err);
-    if (st != AH_OK)
+    ah_lua_read_params(L, 1, "ah.tool", &h->mem, &d->params);
+    if (lua_getfield(L, 1, "result") != LUA_TNIL &&
+        ah_lua_schema(L, -1, &h->mem, &d->result, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     lua_settop(L, 2);
 }
@@ -434,15 +356,17 @@ static void read_handler(lua_State *L, ah_lua *h, draft *d)
                      ar.nparams);
     if (!(d->handler = ah_alloc(&h->mem, sizeof *d->handler)))
         ah_lua_raise_nomem(L);
-    d->handler->lua = h;
-    d->handler->ref = LUA_NOREF;
+    *d->handler = (handler){h, LUA_NOREF, AH_NO_FORMS};
     d->handler->ref = ah_lua_ref(L);
+    ah_lua_read_forms(L, 1, &d->handler->forms);
 }
 
 static void read_def(lua_State *L, draft *d, ah_tool_def *def)
 {
     static const char what[] = "ah.tool";
-    double timeout = 0;
+    double timeout = 0, memory = 0;
+    bool accepts = true;
+    int most = 0;
 
     if (!ah_field_string(L, 1, what, "name", &def->name))
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: field 'name' is missing");
@@ -450,8 +374,17 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: field 'description' is missing");
     ah_field_string(L, 1, what, "full_description", &def->full_description);
     ah_field_bool(L, 1, what, "parallel", &def->parallel);
+    ah_field_bool(L, 1, what, "coerce", &def->coerce);
     ah_field_number(L, 1, what, "timeout", 0.001, &timeout);
+    ah_field_number(L, 1, what, "memory", AH_TOOL_LEAST_MEMORY, &memory);
+    ah_field_count(L, 1, what, "max_result", AH_TOOL_LEAST_RESULT, &most);
+    ah_field_bool(L, 1, what, "accepts_overrides", &accepts);
     def->timeout_ms = (int64_t)(timeout * 1000);
+    def->memory = (size_t)memory;
+    def->max_result = (size_t)most;
+    def->keeps_words = !accepts;
+    def->examples = ah_lua_push_examples(L, 1);
+    def->result_type = ah_lua_result_type(L, 1);
     def->params = d->params;
     def->result = d->result;
     def->no_handler = d->handler == NULL;
@@ -460,12 +393,27 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
         def->handler = (ah_value){&handler_vt, d->handler};
 }
 
-/* ah.tool { name, description, full_description, params | schema, result, handler,
- * parallel, timeout }: raises prompt_validation at the script's line. */
+/* ah.tool { name, description, full_description, params | schema, result, examples, render,
+ * handler, parallel, timeout, memory, max_result, accepts_overrides, coerce }: raises
+ * prompt_validation at the script's line. */
 static int new_tool(lua_State *L)
 {
-    static const char *const known[] = {"name",   "description", "full_description", "params",  "schema",
-                                        "result", "handler",     "parallel",         "timeout", NULL};
+    static const char *const known[] = {"name",
+                                        "description",
+                                        "full_description",
+                                        "params",
+                                        "schema",
+                                        "result",
+                                        "examples",
+                                        "render",
+                                        "handler",
+                                        "parallel",
+                                        "timeout",
+                                        "memory",
+                                        "max_result",
+                                        "accepts_overrides",
+                                        "coerce",
+                                        NULL};
     ah_lua *h = ah_lua_of(L);
     ah_tool_def def = {0};
     ah_tool **box;
@@ -506,6 +454,14 @@ static int tool_tostring(lua_State *L)
     return 1;
 }
 
+static int tool_eq(lua_State *L)
+{
+    ah_tool *a = ah_lua_to_tool(L, 1), *b = ah_lua_to_tool(L, 2);
+
+    lua_pushboolean(L, a && a == b);
+    return 1;
+}
+
 static int tool_index(lua_State *L)
 {
     ah_tool *t = *(ah_tool **)luaL_checkudata(L, 1, TOOL);
@@ -515,6 +471,10 @@ static int tool_index(lua_State *L)
         lua_pushstring(L, t->name->data);
     else if (strcmp(key, "spec") == 0) /* what a model is told, decoded */
         ah_lua_push_json(L, ah_text_slice(t->spec));
+    else if (strcmp(key, "examples") == 0)
+        ah_lua_push_json(L, t->examples ? ah_text_slice(t->examples) : ah_slice_of("[]"));
+    else if (strcmp(key, "accepts_overrides") == 0)
+        lua_pushboolean(L, !t->keeps_words);
     else
         return ah_lua_raise(L, AH_USAGE, "tool: unknown field '%s'", key);
     return 1;
@@ -592,27 +552,19 @@ static void new_class(lua_State *L, const char *name, const luaL_Reg *meta)
 
 void ah_lua_open_tool(lua_State *L)
 {
-    static const luaL_Reg tool_meta[] = {
-        {"__gc", tool_gc}, {"__tostring", tool_tostring}, {"__index", tool_index}, {NULL, NULL}};
+    static const luaL_Reg tool_meta[] = {{"__gc", tool_gc},
+                                         {"__tostring", tool_tostring},
+                                         {"__eq", tool_eq},
+                                         {"__index", tool_index},
+                                         {NULL, NULL}};
     static const luaL_Reg draft_meta[] = {{"__gc", draft_gc}, {NULL, NULL}};
     static const luaL_Reg result_meta[] = {{"__tostring", result_tostring}, {NULL, NULL}};
-    static const luaL_Reg ctx_meta[] = {
-        {"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
-    static const luaL_Reg ctx_methods[] = {{"cancelled", ctx_cancelled},
-                                           {"note", ctx_note},
-                                           {"add_tools", ctx_add_tools},
-                                           {"remove_tools", ctx_remove_tools},
-                                           {NULL, NULL}};
     static const luaL_Reg functions[] = {
         {"tool", new_tool}, {"ok", ok}, {"fail", fail}, {"result", result}, {NULL, NULL}};
 
     new_class(L, TOOL, tool_meta);
     new_class(L, "agenthost.draft", draft_meta);
     new_class(L, RESULT, result_meta);
-    luaL_newmetatable(L, CTX);
-    luaL_setfuncs(L, ctx_meta, 0);
-    luaL_newlib(L, ctx_methods);
-    lua_setfield(L, -2, "methods");
-    lua_pop(L, 1);
+    ah_lua_open_ctx(L);
     luaL_setfuncs(L, functions, 0);
 }

@@ -7,6 +7,11 @@
 
 /* The tool at idx, or NULL where there is something else. Borrowed. */
 ah_tool *ah_lua_to_tool(lua_State *L, int idx);
+/* Pushes an object for the tool; two objects of one tool are equal. */
+void ah_lua_push_tool(lua_State *L, ah_tool *tool);
+/* Pushes a light array of the n tools of the list on top (nil: none), borrowed from it, above
+ * it. Raises AH_PROMPT_VALIDATION for what is no tool; `what` is "ah.section: tools". */
+ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n);
 
 /* A value a handler returned, kept alive for strategies. */
 ah_value ah_lua_live(lua_State *L, int idx);            /* .vt NULL when out of memory */

@@ -298,7 +298,7 @@ static ah_status put_table(writer *w, const level *up)
         if (l->table == here.table)
             return refuse(w, up, "a table that contains itself cannot be JSON");
     if (here.depth > AH_JSON_MAX_DEPTH)
-        return refuse(w, up, "nested too deep");
+        return refuse(w, up, "a table nested deeper than 512 levels cannot be JSON");
     if (!lua_checkstack(L, STACK_OF_LEVEL))
         return ah_err_nomem(w->err);
     s = measure(L);

@@ -6,6 +6,7 @@ static const char *const names[AH_EVENT_TYPES] = {
     [AH_EVENT_CONTENT] = "content",
     [AH_EVENT_TOOL_CALLS] = "tool_calls",
     [AH_EVENT_TOOL_STARTED] = "tool_started",
+    [AH_EVENT_TOOL_PROGRESS] = "tool_progress",
     [AH_EVENT_TOOL_INVOKED] = "tool_invoked",
     [AH_EVENT_TOOL_LOOP_ITERATION] = "tool_loop_iteration",
     [AH_EVENT_TOOLS_INJECTED] = "tools_injected",
@@ -54,7 +55,7 @@ static void put_field(const ah_field *f, ah_buf *out)
     }
 }
 
-void ah_event_json(const ah_event *e, ah_buf *out)
+void ah_event_json(const ah_notice *e, ah_buf *out)
 {
     ah_buf_str(out, "{\"type\":\"");
     ah_buf_str(out, names[e->type]);

@@ -14,6 +14,7 @@ typedef enum ah_event_type {
     AH_EVENT_CONTENT,
     AH_EVENT_TOOL_CALLS,
     AH_EVENT_TOOL_STARTED,
+    AH_EVENT_TOOL_PROGRESS,
     AH_EVENT_TOOL_INVOKED,
     AH_EVENT_TOOL_LOOP_ITERATION,
     AH_EVENT_TOOLS_INJECTED,
@@ -63,20 +64,20 @@ typedef struct ah_field {
         name, AH_FIELD_JSON, slice, 0, 0                                                                \
     }
 
-typedef struct ah_event {
+typedef struct ah_notice {
     ah_event_type type;
     int64_t run, parent; /* parent 0: none */
     int64_t time;        /* ms since the epoch */
     const ah_field *field;
     size_t n;
-} ah_event;
+} ah_notice;
 
 const char *ah_event_name(ah_event_type type); /* "tool_invoked" */
 /* The type of a name, or AH_EVENT_TYPES. */
 ah_event_type ah_event_type_of(ah_slice name);
 /* One JSON object, no line end. */
-void ah_event_json(const ah_event *e, ah_buf *out);
+void ah_event_json(const ah_notice *e, ah_buf *out);
 
-typedef void (*ah_event_fn)(void *ud, const ah_event *e);
+typedef void (*ah_event_fn)(void *ud, const ah_notice *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* JSON Schema, drafts 2020-12 and 07: a schema from its text to its end. Documents are
  * kept in canonical form, compiled into one program (schema_compile.c), its references
- * led to their nodes and its defaults filled in (schema_refs.c). Immutable then.
+ * led to their nodes and its defaults filled in (schema_link.c). Immutable then.
  * Checking is schema_check.c; what the program looks like, schema_program.h. */
 #include "model/schema.h"
 
@@ -21,9 +21,22 @@ uint32_t schema_extend(const ah_mem *mem, table *t, size_t n, size_t item)
     return (uint32_t)first;
 }
 
+/* Of few it is quicker to look at each: most differ in length. */
+static uint32_t find_among_few(const ah_schema *s, range in, ah_slice name)
+{
+    for (uint32_t i = in.first; i < in.first + in.n; i++)
+        if (ah_slice_eq(name, prop_at(s, i)->name))
+            return i;
+    return NONE;
+}
+
 uint32_t schema_find_prop(const ah_schema *s, range in, ah_slice name)
 {
+    enum { FEW = 8 };
     size_t low = in.first, high = low + in.n;
+
+    if (in.n <= FEW)
+        return find_among_few(s, in, name);
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;
@@ -101,6 +114,11 @@ static ah_status keep_document(ah_schema *s, ah_slice text, ah_slice uri, ah_err
     return st;
 }
 
+static int compare_documents(const void *a, const void *b)
+{
+    return ah_slice_cmp(((const document *)a)->uri, ((const document *)b)->uri);
+}
+
 static ah_status keep_documents(ah_schema *s, ah_slice text, const ah_schema_options *o, ah_err *err)
 {
     ah_status st = keep_document(s, text, (ah_slice){0}, err);
@@ -108,45 +126,54 @@ static ah_status keep_documents(ah_schema *s, ah_slice text, const ah_schema_opt
 
     for (size_t i = 0; i < o->n && st == AH_OK; i++)
         st = keep_document(s, o->documents[i].text, o->documents[i].uri, err);
+    if (st == AH_OK && o->n)
+        qsort(document_at(s, 1), o->n, sizeof(document), compare_documents);
     for (size_t i = 0; i < s->documents.n && st == AH_OK; i++)
         names += document_at(s, i)->text->len;
     ah_buf_init(&s->names, s->mem, names);
     return st;
 }
 
-static ah_status compile_all(compiler *c)
+static ah_status compile_all(ah_schema *s, ah_err *err)
 {
+    compiler c = {.s = s, .err = err};
     ah_status st = AH_OK;
 
-    for (uint32_t i = 0; i < c->s->documents.n && st == AH_OK; i++)
-        st = schema_compile_document(c, i);
-    return st == AH_OK ? schema_link(c) : st;
+    ah_buf_init(&c.message, s->mem, SCHEMA_MESSAGE);
+    ah_buf_init(&c.uri, s->mem, SCHEMA_TEXT);
+    ah_buf_init(&c.segment, s->mem, SCHEMA_TEXT);
+    for (uint32_t i = 0; i < s->documents.n && st == AH_OK; i++)
+        st = schema_compile_document(&c, i);
+    if (st == AH_OK)
+        st = schema_link(&c);
+    ah_buf_clear(&c.message);
+    ah_buf_clear(&c.uri);
+    ah_buf_clear(&c.segment);
+    ah_free(s->mem, c.refs.at);
+    return st;
 }
 
 ah_status ah_schema_compile_with(const ah_mem *mem, ah_slice text, const ah_schema_options *options,
                                  ah_schema **out, ah_err *err)
 {
-    ah_schema *s = ah_alloc(mem, sizeof *s);
-    compiler c = {.s = s, .formats = options->formats, .err = err};
+    ah_schema *s = ah_alloc(mem, sizeof *s), *shared = NULL;
     ah_status st;
 
     if (!s)
         return ah_err_nomem(err);
     s->mem = mem;
     s->refs = 1;
-    ah_buf_init(&c.message, mem, SCHEMA_MESSAGE);
-    ah_buf_init(&c.uri, mem, SCHEMA_TEXT);
-    ah_buf_init(&c.segment, mem, SCHEMA_TEXT);
-    if ((st = keep_documents(s, text, options, err)) == AH_OK)
-        st = compile_all(&c);
-    ah_buf_clear(&c.message);
-    ah_buf_clear(&c.uri);
-    ah_buf_clear(&c.segment);
-    ah_free(mem, c.refs.at);
-    if (st == AH_OK)
+    s->formats = options->formats;
+    if ((st = keep_documents(s, text, options, err)) == AH_OK && options->cache)
+        shared = schema_shared(options->cache, s);
+    if (st == AH_OK && !shared && (st = compile_all(s, err)) == AH_OK && options->cache)
+        schema_share(options->cache, s);
+    if (st == AH_OK && !shared)
         *out = s;
     else
         ah_schema_unref(s);
+    if (shared)
+        *out = shared;
     return st;
 }
 
@@ -177,6 +204,7 @@ void ah_schema_unref(ah_schema *s)
 {
     if (!s || --s->refs)
         return;
+    schema_unshare(s);
     for (size_t i = 0; i < s->documents.n; i++)
         ah_text_unref(document_at(s, i)->text);
     for (size_t i = 0; i < s->patterns.n; i++)

@@ -19,13 +19,26 @@ typedef struct ah_schema_document {
     ah_slice text; /* checked JSON */
 } ah_schema_document;
 
+/* The schemas of one host that live, each once. It holds no references: an entry goes when
+ * its last user goes. Owned by whoever initialised it; do not copy. */
+typedef struct ah_schema_cache {
+    const ah_mem *mem;
+    ah_schema **row; /* chains, by hash */
+    size_t n, n_rows;
+} ah_schema_cache;
+
+void ah_schema_cache_init(ah_schema_cache *cache, const ah_mem *mem);
+void ah_schema_cache_clear(ah_schema_cache *cache); /* its schemas live on by themselves */
+
 typedef struct ah_schema_options {
-    const ah_schema_document *documents;
+    const ah_schema_document *documents; /* their order says nothing */
     size_t n;
-    bool formats; /* "format" is a rule, not an annotation */
+    bool formats;           /* "format" is a rule, not an annotation */
+    ah_schema_cache *cache; /* NULL: compiled anew */
 } ah_schema_options;
 
-/* The same with options, all of which are copied. */
+/* The same with options; documents are copied. With a cache, *out may be a schema that
+ * another caller compiled of the same texts and options. */
 ah_status ah_schema_compile_with(const ah_mem *mem, ah_slice text, const ah_schema_options *options,
                                  ah_schema **out, ah_err *err);
 /* Of PCRE2, which "pattern" needs: "10.42", or "none". */
@@ -50,7 +63,7 @@ typedef struct ah_fault {
 enum { AH_MAX_FAULTS = 8 };
 
 typedef struct ah_faults {
-    size_t n;     /* stored, at most AH_MAX_FAULTS; in the order of the value */
+    size_t n;     /* stored, at most AH_MAX_FAULTS; the most useful first (schema_fault.c) */
     size_t total; /* found */
     ah_fault item[AH_MAX_FAULTS];
     ah_buf texts;
@@ -58,10 +71,12 @@ typedef struct ah_faults {
 
 /* How to check. With `coerce`, where a type is wrong and the value as it was surely meant
  * is of it: "3" becomes 3, "true" true, and a value alone a list of it. Each is told in
- * `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. */
+ * `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. With
+ * `empty_lists`, {} where a list is wanted is an empty one, untold: for values from Lua, whose
+ * empty table says neither. */
 typedef struct ah_check_options {
     ah_extra extra;
-    bool coerce;
+    bool coerce, empty_lists;
     ah_buf *coerced;
 } ah_check_options;
 
@@ -72,7 +87,8 @@ void ah_faults_clear(ah_faults *f);
 void ah_faults_print(const ah_faults *f, ah_buf *out);
 
 /* Validates checked text. AH_OK: it conforms (faults->n == 0) or it does not (n > 0).
- * AH_NOMEM otherwise, or AH_BUDGET where `with_defaults` would grow over its maximum.
+ * AH_NOMEM otherwise, or AH_BUDGET where `with_defaults` would grow over its maximum or
+ * have more than AH_JSON_MAX_DEPTH levels.
  * With `with_defaults`, a conforming value is appended to it with the defaults of
  * absent properties filled in (nested ones too, and those of the first anyOf branch
  * that fits); appended members come after those present, in the schema's key order.
@@ -83,7 +99,8 @@ void ah_faults_print(const ah_faults *f, ah_buf *out);
 ah_status ah_schema_check(const ah_schema *s, ah_slice value, ah_extra extra, ah_faults *faults,
                           ah_buf *with_defaults);
 
-/* The same with options. With `coerce`, `with_defaults` must be given: it gets the result. */
+/* The same with options. With `coerce` or `empty_lists`, `with_defaults` must be given: it gets
+ * the result. */
 ah_status ah_schema_check_with(const ah_schema *s, ah_slice value, const ah_check_options *options,
                                ah_faults *faults, ah_buf *with_defaults);
 

@@ -1,5 +1,6 @@
-/* Rules made of other schemas: those that look at the same value (allOf, anyOf, if, $ref,
- * ...), those that look at what no other rule looked at, and what a rule counts (contains).
+/* Rules made of other schemas: those that look at the same value (allOf, if, $ref, ...),
+ * those that look at what no other rule looked at, and what a rule counts (contains).
+ * anyOf and oneOf are in schema_branch.c.
  *
  * Members and items that were evaluated are bits by index, kept only where an
  * unevaluated* rule, or unknown members being forbidden, asks for them. What a branch
@@ -181,116 +182,6 @@ void schema_check_depend_schema(checker *c, const op *o, subject *v)
 {
     if (has_member(c, v, o->literal))
         schema_check_in_place(c, o->rest, v, v->marks);
-}
-
-/* Branches */
-
-/* Do all branches only list values? Then they are one list, for the words. */
-static bool only_values(const ah_schema *s, range branches)
-{
-    for (size_t i = 0; i < branches.n; i++) {
-        const node *n = node_at(s, link_at(s, branches.first + i));
-
-        if (n->first == NONE || n->first != n->last || op_at(s, n->first)->code > OP_ENUM ||
-            op_at(s, n->first)->code == OP_FALSE)
-            return false;
-    }
-    return true;
-}
-
-static void fault_values(checker *c, const op *o, const subject *v, const char *rule)
-{
-    ah_buf *b = schema_begin_fault(c, v->at, rule);
-    size_t listed = 0;
-
-    if (!b)
-        return;
-    ah_buf_str(b, "must be one of ");
-    for (size_t i = 0; i < o->list.n; i++) {
-        const node *n = node_at(c->s, link_at(c->s, o->list.first + i));
-        schema_put_values(c->s, b, op_at(c->s, n->first)->list, &listed);
-    }
-    schema_end_list(b, listed);
-    schema_end_found(c, b, v);
-}
-
-/* What the branches of an anyOf or oneOf came to. */
-typedef struct branches {
-    size_t best; /* distance of the nearest */
-    uint32_t nearest;
-    size_t fits, first, second; /* how many fit, and which */
-} branches;
-
-/* One branch; its defaults count where it is the first that fits. */
-static void try_branch(checker *c, const op *o, subject *v, size_t i, branches *b)
-{
-    uint32_t branch = link_at(c->s, o->list.first + i);
-    size_t mark = c->fills.n, bytes = c->filled, d;
-    marks own = {0};
-
-    if (!(node_at(c->s, branch)->accepts & v->type))
-        return;
-    d = schema_distance(c, branch, v, v->marks ? &own : NULL);
-    if (d == 0 && v->marks)
-        schema_marks_add(c, v->marks, &own);
-    schema_marks_clear(c, &own);
-    if (d > 0 || b->fits > 0) {
-        c->fills.n = mark;
-        c->filled = bytes;
-    }
-    if (d == 0) {
-        *(b->fits == 0 ? &b->first : &b->second) = i;
-        b->fits++;
-    } else if (d < b->best) {
-        b->best = d;
-        b->nearest = branch;
-    }
-}
-
-/* Tells the faults of the branch that came nearest. A branch of another type (null
- * among them) is far away from any; where all are, the types are what to tell. */
-static void fault_branches(checker *c, const op *o, subject *v, const branches *b, const char *rule)
-{
-    unsigned types = 0;
-
-    for (size_t i = 0; i < o->list.n; i++)
-        types |= node_at(c->s, link_at(c->s, o->list.first + i))->accepts;
-    if (only_values(c->s, o->list))
-        fault_values(c, o, v, rule);
-    else if (b->nearest == NONE)
-        schema_fault_type(c, v, types, rule);
-    else if (c->silent)
-        c->distance += b->best;
-    else
-        schema_check_in_place(c, b->nearest, v, NULL);
-}
-
-void schema_check_any_of(checker *c, const op *o, subject *v)
-{
-    branches b = {.best = SIZE_MAX, .nearest = NONE};
-
-    for (size_t i = 0; i < o->list.n && !(b.fits && !v->marks) && !c->stopped; i++)
-        try_branch(c, o, v, i, &b);
-    if (b.fits == 0 && !c->stopped)
-        fault_branches(c, o, v, &b, "anyOf");
-}
-
-void schema_check_one_of(checker *c, const op *o, subject *v)
-{
-    branches b = {.best = SIZE_MAX, .nearest = NONE};
-    ah_buf *f;
-
-    for (size_t i = 0; i < o->list.n && b.fits < 2 && !c->stopped; i++)
-        try_branch(c, o, v, i, &b);
-    if (c->stopped || b.fits == 1)
-        return;
-    if (b.fits == 0) {
-        fault_branches(c, o, v, &b, "oneOf");
-    } else if ((f = schema_begin_fault(c, v->at, "oneOf"))) {
-        ah_buf_fmt(f, "must fit exactly one of %u forms, but fits numbers %zu and %zu", o->list.n,
-                   b.first + 1, b.second + 1);
-        schema_end_found(c, f, v);
-    }
 }
 
 /* Parts of the value */

@@ -1,6 +1,7 @@
 /* The checker: walks a value's text beside the program, and tells what does not conform.
- * Here are the walk itself, faults, and the rules of lists and objects; rules of scalars
- * are in schema_scalar.c, those of schemas in the same place in schema_apply.c.
+ * Here are the walk itself and the rules of lists and objects; rules of scalars are in
+ * schema_scalar.c, those of schemas in the same place in schema_apply.c and
+ * schema_branch.c, and how faults are told in schema_fault.c.
  *
  * A new rule is a line in `checks`. */
 #include <stdlib.h>
@@ -9,28 +10,6 @@
 #include "model/schema_checker.h"
 
 enum { SEEN_INLINE = 128 }; /* properties of one object marked without memory */
-
-void schema_put_pointer(ah_buf *b, const place *at)
-{
-    ah_buf plain;
-
-    if (!at)
-        return;
-    schema_put_pointer(b, at->up);
-    if (!at->key.p) {
-        ah_buf_char(b, '/');
-        ah_buf_int(b, (int64_t)at->index);
-        return;
-    }
-    if (!at->escaped) {
-        schema_put_key(b, at->key);
-        return;
-    }
-    ah_buf_init(&plain, b->mem, at->key.n);
-    ah_json_unescape(at->key, &plain);
-    schema_put_key(b, ah_buf_slice(&plain));
-    ah_buf_clear(&plain);
-}
 
 static void put_near(ah_buf *b, const ah_near *near)
 {
@@ -46,76 +25,6 @@ ah_slice schema_value_text(const subject *v)
     ah_json_reader r = v->inside;
 
     return ah_json_skip(&r, v->t);
-}
-
-ah_buf *schema_begin_fault(checker *c, const place *at, const char *rule)
-{
-    ah_faults *f = c->faults;
-    ah_fault *fault = f->item + f->n;
-    size_t start;
-
-    c->distance++;
-    if (c->silent || c->stopped)
-        return NULL;
-    f->total++;
-    if (f->n == AH_MAX_FAULTS)
-        return NULL;
-    f->texts.max = SCHEMA_FAULT_ROOM;
-    if (f->n == 0 &&
-        !ah_buf_room(&f->texts, SCHEMA_FAULT_ROOM)) { /* all at once: the slices must not move */
-        c->status = AH_NOMEM;
-        return NULL;
-    }
-    start = schema_begin_part(&f->texts, SCHEMA_POINTER);
-    schema_put_pointer(&f->texts, at);
-    fault->pointer = schema_end_part(&f->texts, start);
-    fault->rule = ah_slice_of(rule);
-    fault->message.n = schema_begin_part(&f->texts, SCHEMA_MESSAGE); /* its start, until end */
-    if (c->naming)
-        ah_buf_str(&f->texts, "its name ");
-    return &f->texts;
-}
-
-void schema_end_fault(checker *c)
-{
-    ah_faults *f = c->faults;
-    ah_fault *fault = f->item + f->n++;
-
-    fault->message = schema_end_part(&f->texts, fault->message.n);
-}
-
-void schema_end_found(checker *c, ah_buf *b, const subject *v)
-{
-    ah_buf_str(b, ", found ");
-    schema_put_found(b, schema_value_text(v));
-    schema_end_fault(c);
-}
-
-/* A fault whose words are only text and the value. */
-void schema_fault_found(checker *c, const subject *v, const char *rule, const char *words)
-{
-    ah_buf *b = schema_begin_fault(c, v->at, rule);
-
-    if (!b)
-        return;
-    ah_buf_str(b, words);
-    schema_end_found(c, b, v);
-}
-
-void schema_fault_type(checker *c, const subject *v, unsigned types, const char *rule)
-{
-    bool whole = types & T_INTEGER && !(types & T_NUMBER);
-    ah_buf *b;
-
-    if ((c->coercing && schema_coerce(c, v, types)) || !(b = schema_begin_fault(c, v->at, rule)))
-        return;
-    ah_buf_str(b, "must be ");
-    schema_put_types(b, types);
-    if (whole && v->type & (T_NUMBER | T_HUGE) && (v->num.n.d >= TWO_63 || v->num.n.d < -TWO_63))
-        ah_buf_str(b, " of at most 64 bits");
-    else if (types & T_NUMBER && v->type == T_HUGE)
-        ah_buf_str(b, " within the range of a double");
-    schema_end_found(c, b, v);
 }
 
 void schema_stop(checker *c, const place *at, const char *rule, const char *words)
@@ -348,17 +257,21 @@ static void check_absent(checker *c, const op *o, const uint64_t *seen, const su
 {
     for (size_t i = 0; i < o->list.n; i++) {
         const prop *p = prop_at(c->s, o->list.first + i);
-        ah_slice text = p->node == NONE ? (ah_slice){NULL, 0} : node_at(c->s, p->node)->fallback;
         place at = {.up = v->at, .key = p->name};
+        ah_slice text;
         ah_buf *b;
 
         if (seen[i / 64] >> i % 64 & 1)
             continue;
+        text = p->node == NONE ? (ah_slice){NULL, 0} : node_at(c->s, p->node)->fallback;
         if (p->required && (b = schema_begin_fault(c, &at, "required"))) {
             ah_buf_str(b, "is required");
             schema_end_fault(c);
         } else if (!p->required && text.p && c->filling && c->status == AH_OK) {
-            schema_add_fill(c, (fill){(size_t)(brace - c->value.p), p->name, text, n == 0});
+            schema_add_fill(c, (fill){.offset = (size_t)(brace - c->value.p),
+                                      .name = p->name,
+                                      .text = text,
+                                      .first = n == 0});
         }
     }
 }
@@ -444,11 +357,23 @@ static unsigned type_of(subject *v)
     return v->num.n.is_int ? T_INTEGER : T_NUMBER;
 }
 
+/* A handler that asked for an integer gets one for 3.0, too. */
+static void write_as_integer(checker *c, const subject *v)
+{
+    ah_slice raw = v->t.raw;
+
+    if (memchr(raw.p, '.', raw.n) || memchr(raw.p, 'e', raw.n) || memchr(raw.p, 'E', raw.n) ||
+        ah_slice_is(raw, "-0"))
+        schema_add_fill(c, (fill){.offset = (size_t)(raw.p - c->value.p), .number = raw.n});
+}
+
 static void check_ops(checker *c, const node *n, subject *v)
 {
     size_t from = c->fills.n;
     const op *o;
 
+    if (c->filling && v->type == T_INTEGER && !(n->types & T_NUMBER))
+        write_as_integer(c, v);
     for (uint32_t i = n->first; i != NONE && c->status == AH_OK && !c->stopped; i = o->next) {
         size_t mid = c->fills.n;
 
@@ -478,12 +403,17 @@ static void check_marked(checker *c, uint32_t i, subject *v)
     schema_marks_clear(c, &own);
 }
 
+static bool is_anything(const node *n)
+{
+    return n->types == T_ANY && n->first == NONE;
+}
+
 static void check_node(checker *c, uint32_t i, subject *v)
 {
     const node *n = node_at(c->s, i);
     scope here = {.up = c->scope, .resource = n->resource};
 
-    if (n->types == T_ANY && n->first == NONE)
+    if (is_anything(n))
         return;
     if (!schema_step(c, v->at))
         return;
@@ -510,8 +440,18 @@ static void check_node(checker *c, uint32_t i, subject *v)
 
 void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader *r, const place *at)
 {
-    subject v = {.t = t, .inside = *r, .at = at};
+    subject v;
 
+    if (is_anything(node_at(c->s, i))) {
+        ah_json_skip(r, t);
+        return;
+    }
+    v.t = t; /* not all at once: most of it is set when it is needed */
+    v.inside = *r;
+    v.at = at;
+    v.ended = v.company = false;
+    v.type = 0;
+    v.marks = NULL;
     check_node(c, i, &v);
     if (v.ended)
         *r = v.end;
@@ -531,12 +471,21 @@ void schema_check_in_place(checker *c, uint32_t i, subject *v, marks *m)
     }
 }
 
+static ah_status put_result(const checker *c, ah_buf *out)
+{
+    size_t start = out->len;
+
+    schema_put_filled(c, out);
+    if (!ah_buf_ok(out) || (c->fills.n == 0 && !c->edited))
+        return out->status;
+    return schema_is_too_deep((ah_slice){out->data + start, out->len - start}) ? AH_BUDGET : AH_OK;
+}
+
 static ah_status finish(checker *c, ah_buf *with_defaults)
 {
-    if (c->status == AH_OK && c->edits.n == 0 && with_defaults && !c->faults->n) {
-        schema_put_filled(c, with_defaults);
-        c->status = with_defaults->status;
-    }
+    schema_sort_faults(c);
+    if (c->status == AH_OK && c->edits.n == 0 && with_defaults && !c->faults->n)
+        c->status = put_result(c, with_defaults);
     ah_free(c->s->mem, c->fills.at);
     ah_buf_clear(&c->scratch);
     return c->status;
@@ -581,13 +530,23 @@ ah_status ah_schema_check_with(const ah_schema *s, ah_slice text, const ah_check
     enum { PASSES = 8 };
     ah_buf now, before;
     ah_status st = AH_OK;
-    bool again = o->coerce;
+    bool again = o->coerce || o->empty_lists, edited = false;
+
+    if (again && !o->coerce) { /* seldom needed */
+        st = schema_run(s, 0, text, o->extra, faults, with_defaults);
+        if (st != AH_OK || faults->n == 0)
+            return st;
+    }
 
     ah_buf_init(&now, s->mem, with_defaults ? with_defaults->max : text.n);
     ah_buf_init(&before, s->mem, now.max);
     for (int i = 0; again && i < PASSES && st == AH_OK; i++) {
-        checker c = {
-            .s = s, .extra = o->extra, .faults = faults, .coercing = true, .coerced = o->coerced};
+        checker c = {.s = s,
+                     .extra = o->extra,
+                     .faults = faults,
+                     .coercing = true,
+                     .only_lists = !o->coerce,
+                     .coerced = o->coerced};
 
         if ((st = pass(&c, 0, text, NULL)) == AH_OK && (again = c.edits.n > 0)) {
             ah_buf kept = before;
@@ -598,11 +557,15 @@ ah_status ah_schema_check_with(const ah_schema *s, ah_slice text, const ah_check
             schema_put_edited(&c, &now);
             text = ah_buf_slice(&now);
             st = now.status;
+            edited = true;
         }
         ah_free(s->mem, c.edits.at);
     }
-    if (st == AH_OK)
-        st = schema_run(s, 0, text, o->extra, faults, with_defaults);
+    if (st == AH_OK) {
+        checker c = {.s = s, .extra = o->extra, .faults = faults, .edited = edited};
+
+        st = pass(&c, 0, text, with_defaults);
+    }
     ah_buf_clear(&now);
     ah_buf_clear(&before);
     return st;

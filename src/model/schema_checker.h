@@ -14,8 +14,9 @@ enum {
     MARKS_INLINE = 2
 };
 
-typedef struct fill { /* a default to insert before value[offset] */
+typedef struct fill { /* a default to insert before value[offset], or a whole number there */
     size_t offset;
+    size_t number; /* its length, to be written as digits: 3.0 as 3; 0: a default */
     ah_slice name, text;
     bool first; /* nothing stands before it in its object */
 } fill;
@@ -47,30 +48,36 @@ typedef struct edit { /* a coercion: value[offset, offset + n) between these two
     ah_slice by; /* .p NULL: the value itself in brackets */
 } edit;
 
+typedef struct subject subject;
+
 typedef struct checker {
     const ah_schema *s;
     ah_slice value;
     ah_extra extra;
     ah_faults *faults;
-    size_t distance; /* faults so far, the silent ones too */
-    int silent;      /* above 0: faults are counted, not told */
+    size_t distance;       /* what the faults so far weigh, the silent ones too */
+    const subject *branch; /* whose branches are tried, the innermost; or NULL */
+    int silent;            /* above 0: faults are counted, not told */
     int depth;
     size_t steps;
     bool stopped; /* a limit was reached; its fault is told */
     bool filling;
-    bool coercing;
-    ah_buf *coerced; /* what to tell of it; may be NULL */
-    table edits;     /* edit, by offset */
-    bool naming;     /* the value is a property's name */
+    bool coercing, only_lists; /* only_lists: only {} as [] */
+    bool edited;               /* the value is not the one that was checked to be JSON */
+    ah_buf *coerced;           /* what to tell of it; may be NULL */
+    table edits;               /* edit, by offset */
+    bool naming;               /* the value is a property's name */
     const scope *scope;
-    table fills;             /* fill, by offset, then by name */
-    size_t filled, fill_max; /* bytes */
-    ah_buf scratch;          /* an unescaped string, or a canonical value: never both in use */
+    size_t telling;                /* the fault under way, in faults->item */
+    uint64_t ranks[AH_MAX_FAULTS]; /* of the faults: what comes first when they are told */
+    table fills;                   /* fill, by offset, then by name */
+    size_t filled, fill_max;       /* bytes */
+    ah_buf scratch;                /* an unescaped string, or a canonical value: never both in use */
     ah_status status;
 } checker;
 
 /* A value under check. */
-typedef struct subject {
+struct subject {
     ah_json_token t;
     ah_json_reader inside; /* just behind t */
     ah_json_reader end;    /* behind the value, once `ended` */
@@ -81,7 +88,7 @@ typedef struct subject {
     number num;
     const place *at;
     marks *marks; /* NULL: nobody asks */
-} subject;
+};
 
 typedef void check_fn(checker *c, const op *o, subject *v);
 
@@ -98,10 +105,13 @@ void schema_put_pointer(ah_buf *b, const place *at);
 /* A key or string without its escapes; valid until scratch is used again. */
 ah_slice schema_plain(checker *c, ah_json_token t);
 
+/* Faults (schema_fault.c) */
+
 /* Begins a fault; the caller adds its words and calls end. NULL: not wanted (silent, too
  * many) or out of memory. */
 ah_buf *schema_begin_fault(checker *c, const place *at, const char *rule);
 void schema_end_fault(checker *c);
+void schema_sort_faults(checker *c);
 void schema_end_found(checker *c, ah_buf *b, const subject *v); /* ", found ..." */
 void schema_fault_found(checker *c, const subject *v, const char *rule, const char *words);
 void schema_fault_type(checker *c, const subject *v, unsigned types, const char *rule);
@@ -117,16 +127,21 @@ bool schema_marked(const marks *m, size_t i);
 void schema_marks_add(checker *c, marks *to, const marks *from);
 void schema_marks_clear(const checker *c, marks *m);
 
-/* Rules of in-place schemas (schema_apply.c) */
+/* Rules of in-place schemas (schema_apply.c, schema_branch.c) */
 check_fn schema_check_ref, schema_check_dynamic_ref, schema_check_all_of, schema_check_any_of,
     schema_check_one_of, schema_check_not, schema_check_if, schema_check_depend_names,
     schema_check_depend_schema, schema_check_contains, schema_check_names, schema_check_other_items,
     schema_check_other_properties;
-/* Faults of the value under a node, counted without telling. */
+/* A value is not the constant it must be: weighs more where that tells branches apart. */
+void schema_weigh_constant(checker *c, const subject *v);
+/* Faults of the value under a node, weighed without telling. */
 size_t schema_distance(checker *c, uint32_t i, subject *v, marks *m);
 void schema_forbid_unknown(checker *c, uint32_t i, const subject *v);
 
 /* Rules of scalars (schema_scalar.c) */
+
+/* Is it equal to one of the values? Of numbers v->num is set. Uses scratch. */
+bool schema_is_one_of(checker *c, const subject *v, range values);
 check_fn schema_check_values, schema_check_bound, schema_check_multiple, schema_check_string,
     schema_check_pattern, schema_check_format, schema_check_unique;
 void schema_check_limits(checker *c, const op *o, const subject *v, size_t n);
@@ -145,5 +160,7 @@ void schema_merge_fills(checker *c, size_t from, size_t mid);
 /* The same after a part that began at mid, where both have any. */
 void schema_merge_part(checker *c, size_t from, size_t mid);
 void schema_put_filled(const checker *c, ah_buf *out);
+/* More than AH_JSON_MAX_DEPTH containers? */
+bool schema_is_too_deep(ah_slice text);
 
 #endif

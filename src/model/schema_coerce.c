@@ -1,9 +1,10 @@
 /* Coercions, where they were asked for: text that reads as a number or a boolean, and a
- * value alone where a list is wanted. Noted down where a type is wrong, written into the
- * text behind the pass, and told in words. Nothing else is ever guessed. */
+ * value alone where a list is wanted; or only an empty list where Lua's {} stands for it.
+ * Noted down where a type is wrong, written into the text behind the pass, and told in words.
+ * Nothing else is ever guessed. */
 #include "model/schema_checker.h"
 
-/* What the string says as a value of one of the types, or .p NULL. */
+/* What the value says as one of the types, or .p NULL. */
 static ah_slice meant(const checker *c, const subject *v, unsigned types)
 {
     ah_slice none = {NULL, 0}, raw = v->t.raw;
@@ -11,6 +12,8 @@ static ah_slice meant(const checker *c, const subject *v, unsigned types)
     number n;
     bool held;
 
+    if (c->only_lists)
+        return types & T_ARRAY && ah_slice_is(schema_value_text(v), "{}") ? ah_slice_of("[]") : none;
     if (v->t.kind != AH_JSON_STRING || v->t.escaped)
         return none;
     if (ah_slice_is(raw, "true") || ah_slice_is(raw, "false"))
@@ -46,7 +49,7 @@ bool schema_coerce(checker *c, const subject *v, unsigned types)
     const edit *last = c->edits.n ? (edit *)c->edits.at + c->edits.n - 1 : NULL;
     uint32_t i;
 
-    if (c->silent || c->stopped || c->naming || (!by.p && !(types & T_ARRAY)))
+    if (c->silent || c->stopped || c->naming || (!by.p && (c->only_lists || !(types & T_ARRAY))))
         return false;
     if (last && offset < last->offset + last->n) /* told twice, or within: the next pass sees */
         return true;

@@ -1,6 +1,6 @@
 /* The compiler: one function for each keyword, called in the order of the canonical text,
  * which is that of the keys. Nodes come out in the order of the text, too; references to
- * others are noted down and led to their nodes later (schema_refs.c). Keywords of members,
+ * others are noted down and led to their nodes later (schema_link.c). Keywords of members,
  * patterns and formats are in schema_members.c.
  *
  * A new keyword is a line in `keywords` with the function that compiles it and, where it
@@ -164,8 +164,7 @@ static ah_status compile_bound(compiler *c, const clause *q)
 
     if (o == NONE)
         return ah_err_nomem(c->err);
-    if (!schema_number(q->value, &num))
-        return schema_refuse_clause(c, q, "must be within the range of a double");
+    schema_number(q->value, &num);
     if (q->keyword->code == OP_MULTIPLE && !schema_is_divisor(q->value))
         return schema_refuse_clause(c, q, "must be a number above 0 with at most 18 digits");
     op_at(c->s, o)->num = num;
@@ -335,12 +334,23 @@ static ah_status add_anchor(compiler *c, uint32_t i, ah_slice name, bool dynamic
     return AH_OK;
 }
 
+static bool is_anchor(ah_slice name)
+{
+    bool ok = name.n && (name.p[0] == '_' || ((name.p[0] | 32) >= 'a' && (name.p[0] | 32) <= 'z'));
+
+    for (size_t i = 0; i < name.n && ok; i++)
+        ok = strchr("-._0123456789", name.p[i]) || ((name.p[i] | 32) >= 'a' && (name.p[i] | 32) <= 'z');
+    return ok;
+}
+
 static ah_status compile_anchor(compiler *c, const clause *q)
 {
     ah_slice name;
 
     if (!schema_clause_text(c, q, &name))
         return ah_err_nomem(c->err);
+    if (!is_anchor(name))
+        return schema_refuse_clause(c, q, "must be a name of letters, digits, '-', '_' and '.'");
     return add_anchor(c, q->node, name, q->keyword->name[1] == 'd');
 }
 
@@ -353,6 +363,36 @@ static ah_status compile_ref(compiler *c, const clause *q)
         return ah_err_nomem(c->err);
     ((reference *)c->refs.at)[r] = (reference){o, q->node, q->value};
     return AH_OK;
+}
+
+/* Other dialects would be half-checked. What draft-04 and 06 say otherwise than 07, and
+ * 2019-09 than 2020-12, is refused where it stands. */
+static ah_status compile_dialect(compiler *c, const clause *q)
+{
+    static const char *const known[] = {"draft/2020-12/schema", "draft-07/schema",
+                                        "draft/2019-09/schema", "draft-06/schema",
+                                        "draft-04/schema",      "json-schema.org/schema"};
+    ah_slice name;
+
+    if (!schema_clause_text(c, q, &name))
+        return ah_err_nomem(c->err);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (ah_slice_find(name, ah_slice_of(known[i])))
+            return AH_OK;
+    for (size_t i = 1; i < c->s->documents.n; i++)
+        if (ah_slice_eq(name, document_at(c->s, i)->uri))
+            return AH_OK;
+    return schema_refuse_clause(c, q, "names no known dialect (draft 2020-12 or draft-07)");
+}
+
+static ah_status refuse_id(compiler *c, const clause *q)
+{
+    return schema_refuse_clause(c, q, "is of draft-04; say $id");
+}
+
+static ah_status refuse_nullable(compiler *c, const clause *q)
+{
+    return schema_refuse_clause(c, q, "is of OpenAPI; say null among the types");
 }
 
 static ah_status refuse_recursive(compiler *c, const clause *q)
@@ -372,7 +412,7 @@ static const keyword keywords[] = {
     {"$recursiveAnchor", T_ANY, refuse_recursive, 0},
     {"$recursiveRef", T_ANY, refuse_recursive, 0},
     {"$ref", T_STRING, compile_ref, OP_REF},
-    {"$schema", T_STRING, NULL, 0},
+    {"$schema", T_STRING, compile_dialect, 0},
     {"$vocabulary", T_OBJECT, NULL, 0},
     {"additionalItems", SCHEMA, compile_additional_items, OP_ARRAY},
     {"additionalProperties", SCHEMA, compile_rest, OP_OBJECT},
@@ -396,6 +436,7 @@ static const keyword keywords[] = {
     {"exclusiveMaximum", T_NUMERIC, compile_bound, OP_BELOW},
     {"exclusiveMinimum", T_NUMERIC, compile_bound, OP_ABOVE},
     {"format", T_STRING, schema_compile_format, OP_FORMAT},
+    {"id", T_STRING, refuse_id, 0},
     {"if", SCHEMA, compile_condition, OP_IF},
     {"items", T_BOOLEAN | T_OBJECT | T_ARRAY, compile_items, OP_ARRAY},
     {"maxContains", T_NUMERIC, compile_most, OP_CONTAINS},
@@ -410,6 +451,7 @@ static const keyword keywords[] = {
     {"minimum", T_NUMERIC, compile_bound, OP_MINIMUM},
     {"multipleOf", T_NUMERIC, compile_bound, OP_MULTIPLE},
     {"not", SCHEMA, compile_rest, OP_NOT},
+    {"nullable", T_ANY, refuse_nullable, 0},
     {"oneOf", T_ARRAY, compile_branches, OP_ONE_OF},
     {"pattern", T_STRING, schema_compile_pattern, OP_PATTERN},
     {"patternProperties", T_OBJECT, schema_compile_pattern_properties, OP_OBJECT},
@@ -531,7 +573,9 @@ static ah_status compile_id(compiler *c, uint32_t i, ah_slice text)
         return ah_err_nomem(c->err);
     if (name.n > 1 && name.p[0] == '#')
         return add_anchor(c, i, (ah_slice){name.p + 1, name.n - 1}, false);
-    return schema_open_resource(c, i, name, resource_at(c->s, c->resource)->uri);
+    if (name.n > 1 && memchr(name.p, '#', name.n - 1))
+        return schema_refuse(c, text.p, "$id", id, "must have no fragment; say $anchor");
+    return schema_open_resource(c, i, text, name, resource_at(c->s, c->resource)->uri);
 }
 
 static void choose_draft(compiler *c, ah_slice text)
@@ -595,13 +639,14 @@ ah_status schema_compile_document(compiler *c, uint32_t i)
 {
     ah_schema *s = c->s;
     document *d = document_at(s, i);
+    ah_slice text = ah_text_slice(d->text);
     uint32_t root;
     ah_status st;
 
     d->nodes.first = (uint32_t)s->nodes.n;
     c->draft7 = false;
-    if ((st = schema_open_resource(c, d->nodes.first, d->uri, (ah_slice)AH_LIT(""))) == AH_OK)
-        st = schema_compile_node(c, ah_text_slice(d->text), &root);
+    if ((st = schema_open_resource(c, d->nodes.first, text, d->uri, (ah_slice)AH_LIT(""))) == AH_OK)
+        st = schema_compile_node(c, text, &root);
     d->nodes.n = (uint32_t)s->nodes.n - d->nodes.first;
     return st;
 }

@@ -1,4 +1,4 @@
-/* Defaults of absent members: noted down while a value is checked, by where they belong,
+/* Defaults of absent members, and integers that are not written as such: noted down while a value is checked, by where they belong,
  * and written between its bytes when it turns out to conform. */
 #include "model/schema_checker.h"
 
@@ -62,6 +62,14 @@ void schema_merge_part(checker *c, size_t from, size_t mid)
         schema_merge_fills(c, from, mid);
 }
 
+static void put_integer(ah_buf *out, ah_slice literal)
+{
+    number n;
+
+    schema_number(literal, &n);
+    ah_buf_int(out, n.n.i);
+}
+
 void schema_put_filled(const checker *c, ah_buf *out)
 {
     size_t from = 0;
@@ -71,7 +79,11 @@ void schema_put_filled(const checker *c, ah_buf *out)
         bool more = i > 0 && fill_at(c, i - 1)->offset == f->offset;
 
         ah_buf_add(out, c->value.p + from, f->offset - from);
-        from = f->offset;
+        from = f->offset + f->number;
+        if (f->number) {
+            put_integer(out, (ah_slice){c->value.p + f->offset, f->number});
+            continue;
+        }
         if (more || !f->first)
             ah_buf_char(out, ',');
         ah_json_put_string(out, f->name);
@@ -79,4 +91,18 @@ void schema_put_filled(const checker *c, ah_buf *out)
         ah_buf_put(out, f->text);
     }
     ah_buf_add(out, c->value.p + from, c->value.n - from);
+}
+
+/* Defaults and lists around values add levels to what was within them. */
+bool schema_is_too_deep(ah_slice text)
+{
+    ah_json_reader r = ah_json_read(text);
+    ah_json_token t;
+    int depth = 0;
+
+    while ((t = ah_json_next(&r)).kind != AH_JSON_END && depth <= AH_JSON_MAX_DEPTH) {
+        depth += t.kind == AH_JSON_ARRAY || t.kind == AH_JSON_OBJECT;
+        depth -= t.kind == AH_JSON_ARRAY_END || t.kind == AH_JSON_OBJECT_END;
+    }
+    return depth > AH_JSON_MAX_DEPTH;
 }

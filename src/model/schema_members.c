@@ -52,7 +52,7 @@ ah_status schema_compile_format(compiler *c, const clause *q)
     uint32_t format, o;
     ah_slice text;
 
-    if (!c->formats)
+    if (!c->s->formats)
         return AH_OK;
     if (!schema_clause_text(c, q, &text))
         return ah_err_nomem(c->err);

@@ -1,7 +1,6 @@
-/* ah_pattern: PCRE2 under ECMAScript's options and with limits on steps, depth and
- * memory, so that no expression and no text costs more than a bounded time. \d, \w, \s
- * and \b mean ASCII. What only Perl knows (\A, \h, (?R)) is taken as PCRE2 takes it.
- * Built without PCRE2, every expression is refused; nothing is half-matched. */
+/* ah_pattern: PCRE2 with limits on steps, depth and memory, so that no expression and no
+ * text costs more than a bounded time. What it is given is in its own words already, put
+ * into them from ECMAScript's by schema_ecma.c. Built without PCRE2, every expression is refused; nothing is half-matched. */
 #include "model/schema_pattern.h"
 
 #include <stdio.h>
@@ -10,7 +9,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-enum { MATCH_STEPS = 1000000, MATCH_DEPTH = 10000, MATCH_KIB = 8192, MAX_PATTERN = 65536 };
+enum { MATCH_STEPS = 1000000, MATCH_DEPTH = 10000, MATCH_KIB = 8192, MAX_WORDS = 4 << 20 };
 
 struct ah_pattern {
     const ah_mem *mem;
@@ -49,52 +48,57 @@ static bool prepare(ah_pattern *p)
         !(p->compiling = pcre2_compile_context_create(p->general)) ||
         !(p->limits = pcre2_match_context_create(p->general)))
         return false;
-    pcre2_set_newline(p->compiling, PCRE2_NEWLINE_ANYCRLF);
-    pcre2_set_max_pattern_length(p->compiling, MAX_PATTERN);
-    pcre2_set_compile_extra_options(p->compiling, PCRE2_EXTRA_ALT_BSUX);
     pcre2_set_match_limit(p->limits, MATCH_STEPS);
     pcre2_set_depth_limit(p->limits, MATCH_DEPTH);
     pcre2_set_heap_limit(p->limits, MATCH_KIB);
     return true;
 }
 
-static ah_status say(ah_buf *why, int code, size_t offset)
+static ah_status say(ah_buf *why, int code)
 {
     PCRE2_UCHAR words[160];
 
     if (code == PCRE2_ERROR_HEAP_FAILED)
         return AH_NOMEM;
     pcre2_get_error_message(code, words, sizeof words);
-    ah_buf_fmt(why, "%s at character %zu", (const char *)words, offset + 1);
+    ah_buf_str(why, (const char *)words);
     return AH_PROMPT_VALIDATION;
+}
+
+static ah_status compile(ah_pattern *p, ah_slice text, ah_buf *why)
+{
+    const uint32_t options =
+        PCRE2_UTF | PCRE2_MATCH_UNSET_BACKREF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C;
+    PCRE2_SIZE at = 0;
+    int code = 0;
+
+    if (!prepare(p))
+        return AH_NOMEM;
+    p->code = pcre2_compile((PCRE2_SPTR)text.p, text.n, options, &code, &at, p->compiling);
+    if (!p->code)
+        return say(why, code);
+    p->data = pcre2_match_data_create_from_pattern(p->code, p->general);
+    return p->data ? AH_OK : AH_NOMEM;
 }
 
 ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, ah_pattern **out, ah_buf *why)
 {
-    const uint32_t options = PCRE2_UTF | PCRE2_MATCH_UNSET_BACKREF | PCRE2_ALT_BSUX |
-                             PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_NEVER_BACKSLASH_C;
     ah_pattern *p = ah_alloc(mem, sizeof *p);
-    ah_status st = AH_NOMEM;
-    PCRE2_SIZE at = 0;
-    int code = 0;
+    ah_status st;
+    ah_buf words;
 
     if (!p)
         return AH_NOMEM;
     p->mem = mem;
-    if (!prepare(p))
-        goto fail;
-    p->code =
-        pcre2_compile((PCRE2_SPTR)(text.p ? text.p : ""), text.n, options, &code, &at, p->compiling);
-    if (!p->code) {
-        st = say(why, code, at);
-        goto fail;
-    }
-    if (!(p->data = pcre2_match_data_create_from_pattern(p->code, p->general)))
-        goto fail;
-    *out = p;
-    return AH_OK;
-fail:
-    ah_pattern_free(p);
+    ah_buf_init(&words, mem, MAX_WORDS);
+    st = ah_pattern_translate(mem, text, &words, why);
+    if (st == AH_OK)
+        st = compile(p, ah_buf_slice(&words), why);
+    ah_buf_clear(&words);
+    if (st == AH_OK)
+        *out = p;
+    else
+        ah_pattern_free(p);
     return st;
 }
 

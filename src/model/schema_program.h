@@ -141,6 +141,10 @@ typedef struct table {
 struct ah_schema {
     const ah_mem *mem;
     size_t refs;
+    ah_schema_cache *cache; /* that knows it, or NULL */
+    ah_schema *same_row;
+    size_t hash;
+    bool formats;
     ah_buf names; /* those with escapes, unescaped; room is made once, so it never moves */
     table documents, nodes, ops, props, values, links, resources, anchors;
     table patterns; /* ah_pattern * */
@@ -203,11 +207,19 @@ ah_slice schema_keep(ah_schema *s, ah_slice text);
 const anchor *schema_find_anchor(const ah_schema *s, uint32_t resource, ah_slice name);
 int schema_compare_anchors(const void *a, const void *b);
 
+/* Sharing (schema_cache.c) */
+
+/* A reference to the schema of the same documents and options, or NULL; sets like->hash. */
+ah_schema *schema_shared(const ah_schema_cache *cache, ah_schema *like);
+/* Enters it, where there is room. */
+void schema_share(ah_schema_cache *cache, ah_schema *s);
+void schema_unshare(ah_schema *s);
+
 /* Numbers (schema_number.c) */
 
 /* False when no double holds it; n is usable as the nearest thing all the same. */
 bool schema_number(ah_slice literal, number *out);
-/* Exact among integers of any length; else as doubles compare. */
+/* Exact, by the digits. */
 int schema_compare_numbers(number a, number b);
 /* Exact, by the digits. `of` is above 0 and has at most 18 significant digits. */
 bool schema_is_multiple(ah_slice literal, ah_slice of);
@@ -227,13 +239,12 @@ unsigned schema_type_named(ah_json_token t);     /* 0: none of this name */
 const char *schema_type_name(size_t i);          /* NULL after the last */
 unsigned schema_type_of_kind(ah_json_kind kind); /* numbers: T_NUMBER */
 
-/* Compiling (schema_compile.c, schema_refs.c) */
+/* Compiling (schema_compile.c, schema_refs.c, schema_link.c) */
 
 typedef struct compiler {
     ah_schema *s;
     int depth;
     bool draft7;
-    bool formats; /* are asserted */
     uint32_t resource;
     table refs; /* reference */
     ah_buf message, uri, segment;
@@ -250,14 +261,18 @@ typedef struct reference {
  * a schema in one of the documents; name.p NULL: of the schema itself. */
 ah_buf *schema_refusal(compiler *c, const char *where, ah_slice name);
 ah_status schema_refused(compiler *c);
+/* The place of node i in a refusal: "the root", or its pointer. */
+void schema_put_place(compiler *c, ah_buf *b, uint32_t i);
 /* The commonest refusal: "... must be a string, found 5". */
 ah_status schema_refuse(compiler *c, const char *where, const char *name, ah_slice found,
                         const char *want);
 /* A document into nodes; *root is its first. */
 ah_status schema_compile_document(compiler *c, uint32_t document);
-/* Makes node i a resource where it has an $id, or is a document's root. */
-ah_status schema_open_resource(compiler *c, uint32_t i, ah_slice id, ah_slice base);
+/* Makes node i, whose text this is, a resource where it has an $id, or is a document's root. */
+ah_status schema_open_resource(compiler *c, uint32_t i, ah_slice text, ah_slice id, ah_slice base);
+/* All references, and what needs them. */
 ah_status schema_link(compiler *c);
+ah_status schema_lead_references(compiler *c);
 /* Reference resolution of RFC 3986, section 5.2, appended to out. */
 void schema_resolve_uri(ah_slice base, ah_slice ref, ah_buf *out);
 

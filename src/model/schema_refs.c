@@ -1,6 +1,5 @@
-/* Where things are: addresses of schemas and references to them, refusals that name the
- * place, and the last pass of the compiler, which leads references to their nodes, works
- * out what in-place schemas accept and fills defaults with their own defaults.
+/* Where things are: refusals that name the place, addresses of schemas, and references
+ * that are led to them.
  *
  * Addresses follow RFC 3986 without ever being opened: a reference leads to a document
  * that was given, to an $id in one, or nowhere, which is an error. */
@@ -46,12 +45,33 @@ static bool step(ah_buf *b, ah_slice *at, const char *where)
     return true;
 }
 
-ah_buf *schema_refusal(compiler *c, const char *where, ah_slice name)
+/* The document's address and the pointer in it, cut; nothing for the root of the schema. */
+static bool put_place(compiler *c, ah_buf *b, const char *where)
 {
     const document *d = document_of(c->s, where);
     ah_slice at = ah_text_slice(d->text);
+    size_t start = schema_begin_part(b, SCHEMA_POINTER);
+
+    if (d->uri.n) {
+        ah_buf_put(b, d->uri);
+        ah_buf_char(b, '#');
+    }
+    while (step(b, &at, where))
+        ;
+    schema_end_part(b, start);
+    b->max = SCHEMA_MESSAGE - 8; /* ah_err holds a NUL more, and a cut is marked */
+    return b->len > start;
+}
+
+void schema_put_place(compiler *c, ah_buf *b, uint32_t i)
+{
+    if (!put_place(c, b, node_at(c->s, i)->text.p))
+        ah_buf_str(b, "the root");
+}
+
+ah_buf *schema_refusal(compiler *c, const char *where, ah_slice name)
+{
     ah_buf *b = &c->message;
-    size_t start;
 
     ah_buf_reset(b, 0);
     b->max = SCHEMA_MESSAGE;
@@ -61,16 +81,7 @@ ah_buf *schema_refusal(compiler *c, const char *where, ah_slice name)
         schema_put_found(b, name);
         ah_buf_str(b, "' at ");
     }
-    start = schema_begin_part(b, SCHEMA_POINTER);
-    if (d->uri.n) {
-        ah_buf_put(b, d->uri);
-        ah_buf_char(b, '#');
-    }
-    while (step(b, &at, where))
-        ;
-    schema_end_part(b, start);
-    b->max = SCHEMA_MESSAGE - 8; /* ah_err holds a NUL more, and a cut is marked */
-    ah_buf_str(b, b->len > start ? " " : "the root ");
+    ah_buf_str(b, put_place(c, b, where) ? " " : "the root ");
     return b;
 }
 
@@ -203,23 +214,7 @@ void schema_resolve_uri(ah_slice base_text, ah_slice ref_text, ah_buf *out)
     }
 }
 
-ah_status schema_open_resource(compiler *c, uint32_t root, ah_slice id, ah_slice base)
-{
-    uint32_t i = schema_extend(c->s->mem, &c->s->resources, 1, sizeof(resource));
-    ah_slice kept;
-
-    ah_buf_reset(&c->uri, 0);
-    schema_resolve_uri(base, id, &c->uri);
-    if (i == NONE || !ah_buf_ok(&c->uri) || !(kept = schema_keep(c->s, ah_buf_slice(&c->uri))).p)
-        return ah_err_nomem(c->err);
-    *resource_at(c->s, i) = (resource){.uri = kept, .node = root};
-    c->resource = i;
-    return AH_OK;
-}
-
-/* References */
-
-/* The resource of this address: the last one, so that an $id comes before a document's name. */
+/* The resource of this address, or NONE. */
 static uint32_t find_resource(const ah_schema *s, ah_slice address)
 {
     for (size_t i = s->resources.n; i-- > 0;)
@@ -227,6 +222,44 @@ static uint32_t find_resource(const ah_schema *s, ah_slice address)
             return (uint32_t)i;
     return NONE;
 }
+
+/* `where` is the beginning of the schema that has it second. */
+static ah_status refuse_twice(compiler *c, const char *where, const char *keyword, ah_slice name,
+                              uint32_t other)
+{
+    ah_buf *b = schema_refusal(c, where, ah_slice_of(keyword));
+
+    ah_buf_str(b, "is not the only one of its name: ");
+    schema_put_found(b, name);
+    ah_buf_str(b, " is also at ");
+    schema_put_place(c, b, other);
+    return schema_refused(c);
+}
+
+/* An address may be given twice only to the same text: as a document's and by its $id, or
+ * where a schema is among its own documents. */
+ah_status schema_open_resource(compiler *c, uint32_t root, ah_slice text, ah_slice id, ah_slice base)
+{
+    ah_schema *s = c->s;
+    uint32_t same, i;
+    ah_slice kept;
+
+    ah_buf_reset(&c->uri, 0);
+    schema_resolve_uri(base, id, &c->uri);
+    if (!ah_buf_ok(&c->uri))
+        return ah_err_nomem(c->err);
+    same = c->uri.len ? find_resource(s, ah_buf_slice(&c->uri)) : NONE;
+    if (same != NONE && !ah_slice_eq(node_at(s, resource_at(s, same)->node)->text, text))
+        return refuse_twice(c, text.p, "$id", resource_at(s, same)->uri, resource_at(s, same)->node);
+    i = schema_extend(s->mem, &s->resources, 1, sizeof(resource));
+    if (i == NONE || !(kept = schema_keep(s, ah_buf_slice(&c->uri))).p)
+        return ah_err_nomem(c->err);
+    *resource_at(s, i) = (resource){.uri = kept, .node = root};
+    c->resource = i;
+    return AH_OK;
+}
+
+/* References */
 
 static int hex(char c)
 {
@@ -365,97 +398,27 @@ static ah_status link_reference(compiler *c, const reference *r)
     return schema_refused(c);
 }
 
-/* What types a node's in-place schemas leave. Never fewer than it takes in truth. */
-
-static unsigned accepted_by_any(const ah_schema *s, range branches)
-{
-    unsigned types = 0;
-
-    for (size_t i = 0; i < branches.n; i++)
-        types |= node_at(s, link_at(s, branches.first + i))->accepts;
-    return types;
-}
-
-static unsigned accepted(const ah_schema *s, const node *n)
-{
-    unsigned types = n->types;
-
-    for (uint32_t i = n->first; i != NONE && types; i = op_at(s, i)->next) {
-        const op *o = op_at(s, i);
-
-        if (o->code == OP_ANY_OF || o->code == OP_ONE_OF)
-            types &= accepted_by_any(s, o->list);
-        else if (o->code == OP_REF)
-            types &= node_at(s, o->rest)->accepts;
-    }
-    return types;
-}
-
-static void accept_types(ah_schema *s)
-{
-    enum { PASSES = 3 }; /* chains of references longer than that lose only words */
-
-    for (int pass = 0; pass < PASSES; pass++)
-        for (size_t i = s->nodes.n; i-- > 0;)
-            node_at(s, i)->accepts = accepted(s, node_at(s, i));
-}
-
-/* Defaults */
-
-/* Keeps the default as it will be inserted. Where nothing was filled in, that is the schema's own text. */
-static bool keep_default(ah_schema *s, uint32_t i, const ah_buf *filled)
-{
-    ah_slice kept;
-
-    if (filled->len == node_at(s, i)->fallback.n)
-        return true;
-    kept = schema_keep(s, ah_buf_slice(filled));
-    node_at(s, i)->fallback = kept;
-    return kept.p != NULL;
-}
-
-/* A default stands in for the value a handler relies on, so it must conform. */
-static ah_status set_default(compiler *c, uint32_t i)
+static ah_status sort_anchors(compiler *c)
 {
     ah_schema *s = c->s;
-    ah_slice text = node_at(s, i)->fallback;
-    ah_faults faults;
-    ah_buf filled, *b;
-    ah_status st;
-
-    ah_faults_init(&faults, s->mem);
-    ah_buf_init(&filled, s->mem, SCHEMA_TEXT);
-    st = schema_run(s, i, text, AH_EXTRA_SCHEMA, &faults, &filled);
-    if (st == AH_BUDGET) {
-        st = schema_refuse(c, node_at(s, i)->text.p, "default", text,
-                           "grows over 1 MiB with its own defaults");
-    } else if (st == AH_OK && faults.n) {
-        b = schema_refusal(c, node_at(s, i)->text.p, (ah_slice)AH_LIT("default"));
-        ah_buf_str(b, "does not conform: ");
-        ah_faults_print(&faults, b);
-        st = schema_refused(c);
-    } else if (st != AH_OK || !keep_default(s, i, &filled)) {
-        st = ah_err_nomem(c->err);
-    }
-    ah_buf_clear(&filled);
-    ah_faults_clear(&faults);
-    return st;
-}
-
-ah_status schema_link(compiler *c)
-{
-    ah_schema *s = c->s;
-    ah_status st = AH_OK;
 
     if (s->anchors.n)
         qsort(s->anchors.at, s->anchors.n, sizeof(anchor), schema_compare_anchors);
+    for (size_t i = 1; i < s->anchors.n; i++) {
+        const anchor *a = anchor_at(s, i - 1), *b = anchor_at(s, i);
+
+        if (schema_compare_anchors(a, b) == 0)
+            return refuse_twice(c, node_at(s, b->node)->text.p,
+                                b->dynamic ? "$dynamicAnchor" : "$anchor", b->name, a->node);
+    }
+    return AH_OK;
+}
+
+ah_status schema_lead_references(compiler *c)
+{
+    ah_status st = sort_anchors(c);
+
     for (size_t i = 0; i < c->refs.n && st == AH_OK; i++)
         st = link_reference(c, (reference *)c->refs.at + i);
-    if (st != AH_OK)
-        return st;
-    accept_types(s);
-    for (size_t i = s->nodes.n; i-- > 0 && st == AH_OK;)
-        if (node_at(s, i)->fallback.p)
-            st = set_default(c, (uint32_t)i);
     return st;
 }

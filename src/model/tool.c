@@ -1,5 +1,7 @@
 #include "model/tool.h"
 
+#include "model/tool_examples.h"
+
 enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_FULL = 16 << 10, MAX_SPEC = 8 << 20 };
 
 static bool name_char(char c)
@@ -17,17 +19,6 @@ static ah_status check_name(ah_slice name, ah_err *err)
         return AH_OK;
     return ah_err_set(err, AH_PROMPT_VALIDATION,
                       "tool: name '%.*s' must be 1 to 64 of a-z, 0-9, _ and -", AH_FMT(name));
-}
-
-static ah_slice strip(ah_slice s)
-{
-    while (s.n && strchr(" \t\r\n", s.p[0])) {
-        s.p++;
-        s.n--;
-    }
-    while (s.n && strchr(" \t\r\n", s.p[s.n - 1]))
-        s.n--;
-    return s;
 }
 
 static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_err *err)
@@ -88,14 +79,20 @@ static ah_status fill(ah_tool *t, const ah_tool_def *def, ah_slice brief, ah_err
         st = no_params(t->mem, &t->params, err);
     if (def->result)
         t->result = ah_schema_ref(def->result);
+    if (def->result_type.p && !(t->result_type = ah_text_new(t->mem, def->result_type)))
+        return ah_err_nomem(err);
     if (st == AH_OK)
         st = make_spec(t, def->full_description.n ? def->full_description : brief, err);
-    return st;
+    if (st != AH_OK || !def->examples.p)
+        return st;
+    if (!(t->examples = ah_text_new(t->mem, def->examples)))
+        return ah_err_nomem(err);
+    return ah_tool_check_examples(t, def->examples, err);
 }
 
 ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, ah_err *err)
 {
-    ah_slice brief = strip(def->description);
+    ah_slice brief = ah_slice_trim(def->description);
     ah_status st;
     ah_tool *t;
 
@@ -111,8 +108,12 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
     *t = (ah_tool){.mem = mem,
                    .refs = 1,
                    .parallel = def->parallel,
+                   .coerce = def->coerce,
                    .no_handler = def->no_handler,
+                   .keeps_words = def->keeps_words,
                    .timeout_ms = def->timeout_ms,
+                   .memory = def->memory ? def->memory : AH_TOOL_MEMORY,
+                   .max_result = def->max_result ? def->max_result : AH_TOOL_RESULT,
                    .vt = def->vt};
     if ((st = fill(t, def, brief, err)) != AH_OK) {
         ah_tool_unref(t);
@@ -151,6 +152,32 @@ void ah_value_release(ah_value *v)
     *v = (ah_value){0};
 }
 
+ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_err *err)
+{
+    ah_tool *copy;
+    ah_status st;
+
+    if (description.n < 1 || description.n > MAX_FULL || !ah_utf8_valid(description))
+        return ah_err_set(err, AH_PROMPT_VALIDATION,
+                          "tool '%s': a description must be UTF-8 of 1 to %d bytes", t->name->data,
+                          MAX_FULL);
+    if (!(copy = ah_alloc(t->mem, sizeof *copy)))
+        return ah_err_nomem(err);
+    *copy = *t;
+    copy->refs = 1;
+    copy->spec = NULL;
+    copy->name = ah_text_ref(t->name);
+    copy->examples = ah_text_ref(t->examples);
+    copy->params = ah_schema_ref(t->params);
+    copy->result = t->result ? ah_schema_ref(t->result) : NULL;
+    copy->of = ah_tool_ref(t);
+    if ((st = make_spec(copy, description, err)) == AH_OK)
+        *out = copy;
+    else
+        ah_tool_unref(copy);
+    return st;
+}
+
 ah_tool *ah_tool_ref(ah_tool *t)
 {
     if (t)
@@ -162,10 +189,15 @@ void ah_tool_unref(ah_tool *t)
 {
     if (!t || --t->refs > 0)
         return;
-    ah_value_release(&t->handler);
+    if (t->of)
+        ah_tool_unref(t->of);
+    else
+        ah_value_release(&t->handler);
     ah_schema_unref(t->params);
     ah_schema_unref(t->result);
+    ah_text_unref(t->result_type);
     ah_text_unref(t->name);
     ah_text_unref(t->spec);
+    ah_text_unref(t->examples);
     ah_free(t->mem, t);
 }

@@ -14,6 +14,12 @@ typedef struct ah_value {
 } ah_value;
 
 void ah_value_release(ah_value *v); /* and empties it; an empty one is fine */
+enum {
+    AH_TOOL_MEMORY = 256 << 20,      /* bytes that one call may take, where the tool does not say */
+    AH_TOOL_LEAST_MEMORY = 64 << 10, /* what may be said */
+    AH_TOOL_RESULT = 64 << 10,       /* bytes of a result that the model sees */
+    AH_TOOL_LEAST_RESULT = 1 << 10
+};
 
 typedef struct ah_tool ah_tool;
 struct ah_call; /* run/dispatch.h */
@@ -30,11 +36,17 @@ typedef struct ah_tool_def {
     ah_slice name;        /* ^[a-z0-9_-]{1,64}$ */
     ah_slice description; /* 1-200 ASCII after stripping (seeds 002, 003) */
     ah_slice full_description;
-    ah_schema *params; /* borrowed; object schema; NULL: no parameters */
-    ah_schema *result; /* borrowed; NULL: anything */
+    ah_schema *params;    /* borrowed; object schema; NULL: no parameters */
+    ah_schema *result;    /* borrowed; NULL: anything */
+    ah_slice result_type; /* the name of its type; .p NULL: it is of none */
+    ah_slice examples;    /* checked JSON: a list of { description, input, output }; .p NULL: none */
     bool parallel;
+    bool coerce;        /* arguments as they were surely meant: see ah_check_options */
     bool no_handler;    /* listed; a call is answered with an error */
+    bool keeps_words;   /* its description is not to be overridden */
     int64_t timeout_ms; /* 0: none of its own */
+    size_t memory;      /* bytes; 0: the usual */
+    size_t max_result;  /* bytes; 0: the usual */
     const ah_tool_vt *vt;
     ah_value handler; /* taken on success */
 } ah_tool_def;
@@ -43,13 +55,17 @@ struct ah_tool {
     const ah_mem *mem;
     size_t refs;
     ah_text *name;
-    ah_text *spec; /* {"description":..,"name":..,"parameters":{..}}, canonical */
+    ah_text *spec;     /* {"description":..,"name":..,"parameters":{..}}, canonical */
+    ah_text *examples; /* as given; NULL: none */
     ah_schema *params, *result;
-    bool parallel, no_handler;
+    ah_text *result_type; /* NULL: none */
+    bool parallel, coerce, no_handler, keeps_words;
     bool stale; /* of an earlier session of a loaded conversation */
     int64_t timeout_ms;
+    size_t memory, max_result;
     const ah_tool_vt *vt;
     ah_value handler;
+    ah_tool *of; /* the tool whose handler it borrows (ah_tool_describe); else NULL */
 };
 
 /* AH_PROMPT_VALIDATION names the field that is wrong. */
@@ -57,6 +73,8 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
 /* A tool of which only the specification is left: {"name","description","parameters"}, checked
  * JSON. It stays declared; a call to it is answered with `stale`. */
 ah_status ah_tool_stale(const ah_mem *mem, ah_slice spec, ah_tool **out, ah_err *err);
+/* The same tool, described to the model in other words: UTF-8, 1 to 16384 bytes. */
+ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_err *err);
 ah_tool *ah_tool_ref(ah_tool *t);
 void ah_tool_unref(ah_tool *t);
 

@@ -99,10 +99,8 @@ ah_status ah_transcript_stage(ah_transcript *t, ah_entry_kind kind, ah_text *jso
 
 static uint64_t hash_id(ah_slice id)
 {
-    uint64_t h = 14695981039346656037u;
+    uint64_t h = ah_slice_hash(id);
 
-    for (size_t i = 0; i < id.n; i++)
-        h = (h ^ (unsigned char)id.p[i]) * 1099511628211u;
     return h ? h : 1;
 }
 
@@ -150,14 +148,15 @@ static ah_status remember(ah_transcript *t, ah_slice id, ah_err *err)
 
 /* -- the pending turn ---------------------------------------------------- */
 
-static ah_text *string_member(const ah_mem *mem, ah_slice object, const char *key)
+/* A string value's text; "" for what is no string. */
+static ah_text *string_text(const ah_mem *mem, ah_slice value)
 {
     ah_buf b;
     ah_text *t = NULL;
 
     ah_buf_init(&b, mem, MAX_ENTRY);
-    ah_json_string(ah_json_member(object, key), &b);
-    ah_text_from_buf(&b, key, &t, NULL);
+    ah_json_string(value, &b);
+    ah_text_from_buf(&b, "string", &t, NULL);
     ah_buf_clear(&b);
     return t;
 }
@@ -174,19 +173,22 @@ static void put_result_head(ah_buf *b, ah_slice id, ah_slice name, ah_slice cont
 
 static void put_result_tail(ah_buf *b, bool success, int64_t time)
 {
-    ah_buf_fmt(b, ",\"success\":%s,\"time\":", success ? "true" : "false");
+    ah_buf_str(b, success ? ",\"success\":true,\"time\":" : ",\"success\":false,\"time\":");
     ah_buf_int(b, time);
     ah_buf_char(b, '}');
 }
 
 static ah_status read_slot(ah_transcript *t, ah_slot *s, ah_slice call, ah_err *err)
 {
+    ah_slice id, name, arguments;
+    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
     ah_buf b;
     ah_status st;
 
-    s->id = string_member(t->mem, call, "id");
-    s->name = string_member(t->mem, call, "name");
-    s->arguments = string_member(t->mem, call, "arguments");
+    ah_json_members(call, want, 3);
+    s->id = string_text(t->mem, id);
+    s->name = string_text(t->mem, name);
+    s->arguments = string_text(t->mem, arguments);
     if (!s->id || !s->name || !s->arguments)
         return ah_err_nomem(err);
     ah_buf_init(&b, t->mem, MAX_ENTRY);
@@ -229,7 +231,7 @@ static ah_status remember_calls(ah_transcript *t, ah_slice entry, ah_err *err)
 
     ah_json_next(&r);
     for (size_t n = count_calls(calls); n > 0 && st == AH_OK; n--) {
-        id = string_member(t->mem, next_value(&r), "id");
+        id = string_text(t->mem, ah_json_member(next_value(&r), "id"));
         st = id ? remember(t, ah_text_slice(id), err) : ah_err_nomem(err);
         ah_text_unref(id);
     }

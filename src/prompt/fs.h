@@ -94,6 +94,8 @@ ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err);
 ah_status ah_fs_commit(ah_fs *overlay, ah_err *err);
 /* Forgets all changes, prepared or not; the overlay can be used on. */
 void ah_fs_drop(ah_fs *overlay);
+/* The same, for good: overlays on top of it, which may live on, fail to prepare with `conflict`. */
+void ah_fs_end(ah_fs *overlay);
 
 /* -- files -------------------------------------------------------------------------------- */
 

@@ -182,6 +182,8 @@ ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err)
 
     if (t->prepared)
         return ah_fs_err(err, AH_FS_CONFLICT, "the overlay is prepared already: commit or drop it");
+    if (s.below->over)
+        return ah_fs_err(err, AH_FS_CONFLICT, "the call in which this overlay was made is over");
     for (size_t i = 0; st == AH_OK && i < t->n; i++)
         st = settle(&s, t->node[i], err);
     if (st == AH_OK && s.list.n)
@@ -226,6 +228,12 @@ void ah_fs_drop(ah_fs *overlay)
     t->prepared = false;
     t->ready = NULL;
     ah_fs_tree_clear(t);
+}
+
+void ah_fs_end(ah_fs *overlay)
+{
+    ah_fs_drop(overlay);
+    overlay->over = true;
 }
 
 ah_status ah_fs_overlay_new(ah_fs *below, ah_fs **out, ah_err *err)

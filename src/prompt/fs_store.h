@@ -123,6 +123,7 @@ struct ah_fs {
     ah_fs *below; /* of an overlay */
     ah_fs_options o;
     bool guarded;     /* some names are refused */
+    bool over;        /* ah_fs_end: nothing is committed into it any more */
     uint64_t serial;  /* of the lowest: the last number given to a version */
     uint64_t commits; /* so many; tells whether another came between */
 };

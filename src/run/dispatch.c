@@ -7,15 +7,19 @@
 #include "wire/dispatcher.h"
 
 enum {
-    MAX_RESULT = 64 << 10, /* bytes of a result the model sees whole */
     MAX_ARGS = 32 << 20,
-    MAX_SAY = 8 << 10 /* bytes of our own words */
+    MAX_VALUE = 256 << 20, /* and of a result as JSON, before it is cut */
+    MAX_SAY = 8 << 10,     /* bytes of our own words, and of what was coerced */
+    MAX_SHOWN = 100,       /* bytes of a name in them */
+    MAX_MARK = 192         /* bytes that stand for what was left out of a result */
 };
 
-void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at)
+void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at,
+                  ah_anchor *below)
 {
     *c = (ah_call){.run = run, .slot = slot, .at = at};
-    ah_overlay_init(&c->overlay, mem);
+    ah_overlay_init(&c->overlay, mem, below);
+    c->overlay.owner = c;
     ah_changes_init(&c->changes, mem);
 }
 
@@ -25,7 +29,9 @@ void ah_call_clear(ah_call *c)
     ah_changes_clear(&c->changes);
     ah_value_release(&c->live);
     ah_text_unref(c->args);
+    ah_text_unref(c->coerced);
     ah_text_unref(c->content);
+    ah_text_unref(c->warning);
     ah_text_unref(c->leave_why);
     ah_text_unref(c->reason);
     ah_tool_unref(c->tool);
@@ -73,7 +79,8 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
 
     c->unknown = !ah_registry_had(r, name);
     ah_buf_init(&b, c->overlay.mem, 1 << 20);
-    ah_buf_fmt(&b, "Tool '%.*s' %s. Available tools: [", name.n > 100 ? 100 : (int)name.n, name.p,
+    ah_buf_fmt(&b, "Tool '%.*s' %s. Available tools: [",
+               (int)(name.n > MAX_SHOWN ? ah_utf8_cut(name.p, MAX_SHOWN) : name.n), name.p,
                c->unknown ? "not found" : "is no longer available");
     for (size_t at = 0, n = 0; (t = ah_registry_next(r, &at)) != NULL; n++) {
         ah_near_offer(&near, ah_text_slice(t->name));
@@ -131,19 +138,38 @@ static void refuse_faults(ah_call *c, const ah_faults *faults)
     ah_buf_clear(&b);
 }
 
+static void keep_args(ah_call *c, const ah_buf *full, const ah_buf *words)
+{
+    ah_err err;
+
+    if (ah_text_from_buf(full, "the arguments", &c->args, &err) != AH_OK)
+        ah_call_refuse(c, "Tool validation failed: %s", err.message);
+    else if (words->len && !(c->coerced = ah_text_new(words->mem, ah_buf_slice(words))))
+        ah_call_refuse(c, "Tool validation failed: out of memory");
+}
+
 static void check_args(ah_call *c, ah_slice args)
 {
+    ah_check_options options = {.extra = AH_EXTRA_FORBID, .coerce = c->tool->coerce};
     ah_faults faults;
-    ah_buf full;
+    ah_buf full, words;
+    ah_status st;
 
     ah_faults_init(&faults, c->overlay.mem);
     ah_buf_init(&full, c->overlay.mem, MAX_ARGS);
-    if (ah_schema_check(c->tool->params, args, AH_EXTRA_FORBID, &faults, &full) != AH_OK)
+    ah_buf_init(&words, c->overlay.mem, MAX_SAY);
+    options.coerced = &words;
+    st = ah_schema_check_with(c->tool->params, args, &options, &faults, &full);
+    if (st == AH_BUDGET)
+        ah_call_refuse(c, "Tool validation failed: the arguments with their defaults are larger than "
+                          "32 MiB or deeper than 512 levels");
+    else if (st != AH_OK)
         ah_call_refuse(c, "Tool validation failed: out of memory");
     else if (faults.n)
         refuse_faults(c, &faults);
-    else if (ah_text_from_buf(&full, "arguments", &c->args, NULL) != AH_OK)
-        ah_call_refuse(c, "Tool validation failed: the arguments are too large");
+    else
+        keep_args(c, &full, &words);
+    ah_buf_clear(&words);
     ah_buf_clear(&full);
     ah_faults_clear(&faults);
 }
@@ -198,29 +224,42 @@ bool ah_call_prepare(ah_call *c, const ah_registry *registry, int64_t now, int64
 
 /* -- 8: the outcome as an answer ---------------------------------------------------------- */
 
-/* Does the value keep the tool's promise? Else the call has failed. */
-static bool check_result(ah_call *c, ah_slice value)
+static void refuse_result(ah_call *c, const ah_faults *faults)
 {
-    ah_faults faults;
     ah_buf b;
-    bool ok;
 
-    if (!c->tool->result)
+    ah_buf_init(&b, c->overlay.mem, MAX_SAY);
+    ah_buf_fmt(
+        &b, "Tool '%s' execution failed: its result does not match its schema: ", c->tool->name->data);
+    ah_faults_print(faults, &b);
+    answer(c, false, &b);
+    ah_buf_clear(&b);
+}
+
+/* Does the value keep the tool's promise? Else the call has failed. `full` gets the value as
+ * its schema has it. */
+static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
+{
+    static const ah_check_options options = {.extra = AH_EXTRA_SCHEMA, .empty_lists = true};
+    ah_faults faults;
+    ah_status st;
+
+    if (!c->tool->result || (!value.p && c->tool->result_type)) /* a type's value may be none */
         return true;
     ah_faults_init(&faults, c->overlay.mem);
-    ok = ah_schema_check(c->tool->result, value.p ? value : ah_slice_of("null"), AH_EXTRA_SCHEMA,
-                         &faults, NULL) == AH_OK &&
-         faults.n == 0;
-    if (!ok) {
-        ah_buf_init(&b, c->overlay.mem, MAX_SAY);
-        ah_buf_fmt(&b, "Tool '%s' execution failed: its result does not match its schema: ",
-                   c->tool->name->data);
-        ah_faults_print(&faults, &b);
-        answer(c, false, &b);
-        ah_buf_clear(&b);
-    }
+    st = ah_schema_check_with(c->tool->result, value.p ? value : ah_slice_of("null"), &options, &faults,
+                              full);
+    if (st == AH_BUDGET)
+        ah_call_refuse(c,
+                       "Tool '%s' execution failed: its result with its defaults is larger than "
+                       "256 MiB or deeper than 512 levels",
+                       c->tool->name->data);
+    else if (st != AH_OK)
+        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    else if (faults.n)
+        refuse_result(c, &faults);
     ah_faults_clear(&faults);
-    return ok;
+    return c->state != AH_CALL_ANSWERED;
 }
 
 /* A string as it is, anything else as JSON; after the author's message, if there is one. */
@@ -236,44 +275,70 @@ static void render(const ah_call *c, const ah_outcome *o, ah_buf *b)
         ah_buf_put(b, o->message);
     if (o->message.p && value.p)
         ah_buf_str(b, "\n\n");
-    if (value.p && !ah_json_string(value, b))
+    if (value.p && o->render.p)
+        ah_buf_put(b, o->render);
+    else if (value.p && !ah_json_string(value, b))
         ah_buf_put(b, value);
     if (!o->message.p && !value.p)
         ah_buf_str(b, "OK");
 }
 
-/* Over the limit: head and tail, and between them how much is missing. */
-static void cut(ah_buf *b)
+/* Over the limit: head and tail, and between them how much is missing. What is left out is
+ * longer than the mark, which therefore overwrites nothing that is kept. */
+static void cut(ah_buf *b, size_t most)
 {
-    size_t half = MAX_RESULT / 2, head, tail;
-    char mark[96];
+    size_t half = (most - MAX_MARK) / 2, head, tail;
+    char mark[MAX_MARK];
     int n;
 
-    if (!ah_buf_ok(b) || b->len <= MAX_RESULT)
+    if (!ah_buf_ok(b) || b->len <= most)
         return;
     head = ah_utf8_cut(b->data, half);
     tail = b->len - half;
     while (tail < b->len && ((unsigned char)b->data[tail] & 0xc0) == 0x80)
         tail++;
-    n = snprintf(mark, sizeof mark, "\n[... %zu of %zu bytes left out ...]\n", tail - head, b->len);
+    n = snprintf(mark, sizeof mark,
+                 "\n[... %zu of %zu bytes left out; the limit is %zu (max_result of the tool) ...]\n",
+                 tail - head, b->len, most);
     memcpy(b->data + head, mark, (size_t)n);
     memmove(b->data + head + (size_t)n, b->data + tail, b->len - tail);
     b->len = head + (size_t)n + b->len - tail;
 }
 
-void ah_call_settle(ah_call *c, const ah_outcome *o)
+/* To the slices of its type (seed 002, Session and Telemetry). Else the call has failed. */
+static bool give_to_session(ah_call *c, const ah_outcome *o, ah_session *session)
 {
-    ah_buf b;
+    ah_slice type = o->type.p ? o->type : ah_text_slice(c->tool->result_type);
+    ah_err err;
+
+    if (!session || ah_session_take(session, &c->overlay, type, o->value, &err) == AH_OK)
+        return true;
+    ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err.message);
+    return false;
+}
+
+void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
+{
+    ah_outcome checked = *o;
+    ah_buf full, b;
 
     c->live = o->live;
-    if (o->success && !check_result(c, o->value))
-        return;
-    ah_buf_init(&b, c->overlay.mem, 256 << 20);
-    render(c, o, &b);
-    cut(&b);
+    ah_buf_init(&full, c->overlay.mem, MAX_VALUE);
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
+    if (o->success && !check_result(c, o->value, &full))
+        goto done;
+    if (o->value.p && full.len) /* defaults filled in, and {} that is a list */
+        checked.value = ah_buf_slice(&full);
+    if (o->success && !give_to_session(c, o, session))
+        goto done;
+    render(c, &checked, &b);
+    if (!o->whole)
+        cut(&b, c->tool->max_result);
     c->leave = o->leave;
     if (o->leave != AH_OK)
         ah_text_from_buf(&b, "reason", &c->leave_why, NULL);
     answer(c, o->success, &b);
+done:
+    ah_buf_clear(&full);
     ah_buf_clear(&b);
 }

@@ -5,7 +5,7 @@
 #define AH_RUN_DISPATCH_H
 
 #include "prompt/changes.h"
-#include "prompt/overlay.h"
+#include "prompt/session.h"
 
 struct ah_run;
 
@@ -22,11 +22,13 @@ typedef struct ah_call {
     size_t at;           /* its number in the turn */
     uint32_t need;       /* id of its need while it runs */
     ah_call_state state;
-    bool unknown;    /* no such tool */
-    bool asking;     /* an approval is at work */
-    ah_text *reason; /* why one is asked for */
+    bool unknown;     /* no such tool */
+    bool asking;      /* an approval is at work */
+    ah_text *reason;  /* why one is asked for */
+    ah_text *warning; /* to stand before its answer; NULL: none */
     ah_tool *tool;
-    ah_text *args; /* checked, with defaults: what the handler gets */
+    ah_text *args;    /* checked, with defaults: what the handler gets */
+    ah_text *coerced; /* what was taken as something else, in words; NULL: nothing */
     ah_overlay overlay;
     ah_changes changes;     /* what its handler asked for, made when it has succeeded */
     ah_value live;          /* the value it returned, where strategies look at it */
@@ -52,12 +54,17 @@ typedef struct ah_outcome {
     ah_failure failure;
     ah_slice message; /* .p NULL: none */
     ah_slice value;   /* checked JSON; .p NULL: none */
+    ah_slice type;    /* of the value; .p NULL: that of the tool, if it declares one */
+    ah_slice render;  /* what the model is shown of the value; .p NULL: as it is, or as JSON */
     bool exclude_value;
+    bool whole;      /* shown as it is, however long */
     ah_value live;   /* the value as it was returned; taken. .vt NULL: none, or nobody looks at it */
     ah_status leave; /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
 } ah_outcome;
 
-void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at);
+/* below: the overlay of the call in which the run was started, or NULL. */
+void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at,
+                  ah_anchor *below);
 void ah_call_clear(ah_call *c);
 
 /* Steps 1-6. True: the handler is to be started. False: the call is answered. */
@@ -66,7 +73,8 @@ bool ah_call_prepare(ah_call *c, const ah_registry *registry, int64_t now, int64
 bool ah_call_change_args(ah_call *c, ah_slice args);
 /* An answer that no handler gave. */
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Step 7's outcome becomes the answer: checked against the tool's result schema, rendered, cut. */
-void ah_call_settle(ah_call *c, const ah_outcome *o);
+/* Step 7's outcome becomes the answer: checked against the tool's result schema, dispatched to
+ * the session (NULL: none) in the call's overlay, rendered, cut. */
+void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session);
 
 #endif

@@ -6,6 +6,7 @@ struct ah_driven {
     ah_driven *parent, *next, **link; /* next, link: in host->runs */
     ah_driven_fn done;
     void *ud;
+    int depth; /* 1: in no other run */
     bool told;
     ah_job job;
     ah_timer timer;
@@ -123,7 +124,7 @@ static ah_status start_http(ah_exchange *x, ah_err *err)
     ah_status st = ah_host_http(x->of->host, &http, err);
 
     if (st == AH_OK)
-        st = a->vt->request(a, &x->scratch, &req, err);
+        st = a->vt->request(a, ah_run_lowered(run), &x->scratch, &req, err);
     if (st != AH_OK)
         return st;
     req.n_body = ah_lowered_body(ah_run_lowered(run), req.body);
@@ -161,6 +162,13 @@ static void stop_exchange(ah_driven *d)
     free_exchange(d->x);
 }
 
+/* What its handler had changed is taken back once it is at work no more. */
+static void stop_call(ah_call *c)
+{
+    c->tool->vt->stop(c->tool, c);
+    ah_overlay_drop(&c->overlay);
+}
+
 /* -- needs -------------------------------------------------------------------------- */
 
 static void stop(ah_driven *d, const ah_need *need)
@@ -170,7 +178,7 @@ static void stop(ah_driven *d, const ah_need *need)
     if (need->call && need->call->asking)
         hooks->stop_asking(hooks->ud, need->call);
     else if (need->call)
-        need->call->tool->vt->stop(need->call->tool, need->call);
+        stop_call(need->call);
     else if (need->id)
         stop_exchange(d);
     else
@@ -248,6 +256,7 @@ ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn
     }
     *d = (ah_driven){
         .host = h, .run = run, .parent = parent, .done = done, .ud = ud, .timer.fn = on_timer};
+    d->depth = ah_driven_depth(parent) + 1;
     ah_run_set_owner(run, d);
     d->job = (ah_job){.fn = pump, .of = d};
     d->next = h->runs;
@@ -289,9 +298,19 @@ void ah_driven_free(ah_driven *d)
     ah_free(d->host->mem, d);
 }
 
+void *ah_driven_ud(const ah_driven *d, ah_driven_fn done)
+{
+    return d->done == done ? d->ud : NULL;
+}
+
 ah_run *ah_driven_run(const ah_driven *d)
 {
     return d->run;
+}
+
+int ah_driven_depth(const ah_driven *d)
+{
+    return d ? d->depth : 0;
 }
 
 ah_driven *ah_driven_next(const ah_driven *d)

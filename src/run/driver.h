@@ -16,6 +16,10 @@ ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn
 void ah_driven_free(ah_driven *d);
 
 ah_run *ah_driven_run(const ah_driven *d);
+/* The ud given to ah_driven_new with this function; NULL where it was another one. */
+void *ah_driven_ud(const ah_driven *d, ah_driven_fn done);
+/* In how many runs it is, itself included; 0 for NULL. */
+int ah_driven_depth(const ah_driven *d);
 ah_driven *ah_driven_next(const ah_driven *d);
 void ah_driven_cancel(ah_driven *d, ah_status status, const char *why);
 /* Is d the scope or started by it, however deep? NULL as scope holds all; NULL as d is in all. */

@@ -14,7 +14,7 @@ static int64_t monotonic_ms(void *ud)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-ah_status ah_host_new(const ah_mem *mem, ah_host **out, ah_err *err)
+ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah_err *err)
 {
     ah_host *h = ah_alloc(mem, sizeof *h);
     ah_status st;
@@ -22,10 +22,15 @@ ah_status ah_host_new(const ah_mem *mem, ah_host **out, ah_err *err)
     if (!h)
         return ah_err_nomem(err);
     h->mem = mem;
+    h->work_ms = AH_WORK_MS;
+    if (cfg)
+        h->cfg = *cfg;
     h->secrets.mem = mem;
+    ah_schema_cache_init(&h->schemas, mem);
     h->log = (ah_log){.level = AH_LOG_OFF, .secrets = &h->secrets};
     h->random = (uint64_t)ah_host_wall(h) * 6364136223846793005u + (uint64_t)getpid();
-    if ((st = ah_loop_new(mem, monotonic_ms, NULL, &h->loop, err)) != AH_OK) {
+    st = ah_loop_new(mem, h->cfg.clock ? h->cfg.clock : monotonic_ms, h->cfg.clock_ud, &h->loop, err);
+    if (st != AH_OK) {
         ah_free(mem, h);
         return st;
     }
@@ -40,6 +45,7 @@ void ah_host_free(ah_host *h)
     ah_http_free(h->http);
     ah_loop_free(h->loop);
     ah_secrets_clear(&h->secrets);
+    ah_schema_cache_clear(&h->schemas);
     ah_free(h->mem, h);
 }
 
@@ -50,27 +56,61 @@ int64_t ah_host_now(ah_host *h)
 
 int64_t ah_host_wall(void *host)
 {
+    const ah_host *h = host;
     struct timespec t;
 
-    (void)host;
+    if (h->cfg.wall)
+        return h->cfg.wall(h->cfg.clock_ud);
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* For the jitter of retries only: splitmix64. */
-double ah_host_random(void *host)
+static uint64_t splitmix64(uint64_t *state)
 {
-    ah_host *h = host;
-    uint64_t z = h->random += 0x9e3779b97f4a7c15u;
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
 
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+    return z ^ (z >> 31);
+}
+
+/* For the jitter of retries only. */
+double ah_host_random(void *host)
+{
+    ah_host *h = host;
+    uint64_t bits = h->cfg.random ? h->cfg.random(h->cfg.random_ud) : splitmix64(&h->random);
+
+    return (double)(bits >> 11) / 9007199254740992.0;
+}
+
+/* The program's transport, with the host standing between. */
+static ah_status start_foreign(void *ud, ah_host *h, const ah_transport_request *request)
+{
+    ah_status st;
+
+    (void)ud;
+    h->callbacks++;
+    st = h->cfg.transport.start(h->cfg.transport.ud, h, request);
+    h->callbacks--;
+    return st;
+}
+
+static void cancel_foreign(void *ud, ah_host *h, uint64_t id)
+{
+    (void)ud;
+    h->callbacks++;
+    if (h->cfg.transport.cancel)
+        h->cfg.transport.cancel(h->cfg.transport.ud, h, id);
+    h->callbacks--;
 }
 
 ah_status ah_host_http(ah_host *h, ah_http **out, ah_err *err)
 {
-    ah_status st = h->http ? AH_OK : ah_http_new(h->mem, h->loop, &h->http, err);
+    ah_transport foreign = {start_foreign, cancel_foreign, h};
+    ah_status st = AH_OK;
+
+    if (!h->http)
+        st = ah_http_new(h->mem, h->loop, h->cfg.transport.start ? &foreign : NULL, &h->http, err);
 
     if (st == AH_OK)
         *out = h->http;
@@ -146,7 +186,24 @@ static void take_cancel(ah_host *h)
 
 static int idle(ah_host *h, int timeout_ms)
 {
-    return h->watcher.idle ? h->watcher.idle(h->watcher.ud, timeout_ms) : timeout_ms;
+    const ah_watcher *w = &h->cfg.watcher;
+
+    if (!w->idle)
+        return timeout_ms;
+    h->callbacks++;
+    timeout_ms = w->idle(w->ud, timeout_ms);
+    h->callbacks--;
+    return timeout_ms;
+}
+
+/* What other threads have done is taken over here, between jobs. */
+static void take_wake(ah_host *h)
+{
+    if (!atomic_exchange(&h->wake, false) || !h->cfg.woken)
+        return;
+    h->callbacks++;
+    h->cfg.woken(h->cfg.woken_ud);
+    h->callbacks--;
 }
 
 void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms)
@@ -154,15 +211,23 @@ void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms)
     bool any;
 
     take_cancel(h);
+    take_wake(h);
     if (h->first)
         idle(h, 0);
     any = do_jobs(h, scope);
     ah_loop_wait(h->loop, any ? 0 : idle(h, timeout_ms));
     take_cancel(h);
+    take_wake(h);
 }
 
 void ah_host_cancel(ah_host *h)
 {
     atomic_store(&h->cancel, true);
+    ah_loop_wake(h->loop);
+}
+
+void ah_host_wake(ah_host *h)
+{
+    atomic_store(&h->wake, true);
     ah_loop_wake(h->loop);
 }

@@ -1,5 +1,5 @@
 /* A host: what all runs of one user of the library share. Memory, clock, log,
- * secrets, the event loop, HTTP, and a queue of jobs: everything that came in
+ * secrets, schemas, the event loop, HTTP, and a queue of jobs: everything that came in
  * (bytes, timers, answers) becomes a job, and jobs are done between waits, never
  * inside another library's callback. */
 #ifndef AH_RUN_HOST_H
@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "model/schema.h"
 #include "run/metrics.h"
 #include "wire/http.h"
 
@@ -24,25 +25,32 @@ struct ah_job {
 
 typedef struct ah_host {
     const ah_mem *mem;
+    ah_config cfg; /* clock, wall, random, transport, woken, watcher; the rest is not used here */
     ah_log log;
     ah_secrets secrets;
+    ah_schema_cache schemas;
     ah_loop *loop;
     ah_http *http; /* made when first needed */
     ah_job *first, *last;
     ah_driven *runs;  /* all that are served */
     int64_t last_run; /* ids */
     int depth;        /* drives inside drives */
+    int64_t work_ms;  /* processor time of one call of a tool without timeout */
     uint64_t random;
     ah_metrics metrics;
-    ah_watcher watcher;
-    atomic_bool cancel;
+    int callbacks; /* functions of the program that we are inside of */
+    atomic_bool cancel, wake;
     unsigned cancels; /* how often it was acted upon */
     void *owner;      /* the Lua side */
 } ah_host;
 
-enum { AH_MAX_DEPTH = 8 };
+enum {
+    AH_MAX_DEPTH = 8, /* runs inside runs, the outermost included */
+    AH_WORK_MS = 10 * 1000
+};
 
-ah_status ah_host_new(const ah_mem *mem, ah_host **out, ah_err *err);
+/* cfg: a whole one, copied; NULL: nothing is the program's own. */
+ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah_err *err);
 void ah_host_free(ah_host *h); /* runs, transfers and tasks must be gone */
 
 int64_t ah_host_now(ah_host *h);   /* loop clock, ms */
@@ -57,7 +65,9 @@ void ah_job_cancel(ah_job *job);           /* harmless when not posted */
  * most timeout_ms (-1: until something comes) when nothing is. */
 void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms);
 
-/* Cancels all runs at the next step. From any thread and from signal handlers. */
+/* Both from any thread and from signal handlers: all runs are cancelled at the next step;
+ * the next step calls cfg.woken. */
 void ah_host_cancel(ah_host *h);
+void ah_host_wake(ah_host *h);
 
 #endif

@@ -223,8 +223,40 @@ static ah_slice list_of(ah_buf *scratch, const ah_buf *names)
     return ah_buf_ok(scratch) ? ah_buf_slice(scratch) : ah_slice_of("[]");
 }
 
-static void tell(ah_run *run, const ah_injection *in, const char *strategy, ah_slice after)
+/* The section that the first of the changes is from; .p NULL: it is from none. */
+static ah_slice section_of(const ah_changes *c)
 {
+    ah_slice key = ah_json_member(ah_text_slice(c->n ? c->item[0].by : NULL), "section");
+
+    return key.p ? ah_json_inside(key) : key;
+}
+
+/* A section was opened by it (seed 000, Observability). */
+static void tell_section(ah_run *run, const ah_injection *in, ah_slice key, ah_slice list)
+{
+    if (!restarts(run))
+        ah_metric_add(run->cfg.metrics, AH_METRIC_DISCLOSURE_DYNAMIC, 1);
+    ah_log_put(run->cfg.log, AH_LOG_INFO,
+               "Injected tools from section expansion: section_key=%.*s tool_count=%zu tool_names=%.*s",
+               AH_FMT(key), in->n_added, AH_FMT(list));
+    EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list),
+         AH_F_STR("strategy", ah_slice_of("read_section")), AH_F_STR("section_key", key),
+         AH_F_NUM("timestamp", (double)in->time / 1000));
+}
+
+static void tell_injected(ah_run *run, const ah_injection *in, const char *strategy, ah_slice after,
+                          ah_slice list)
+{
+    ah_log_put(run->cfg.log, AH_LOG_INFO, "Strategy %s injected %zu tools after %.*s: %.*s", strategy,
+               in->n_added, AH_FMT(after), AH_FMT(list));
+    EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list),
+         AH_F_STR("strategy", ah_slice_of(strategy)), AH_F_NUM("timestamp", (double)in->time / 1000));
+}
+
+static void tell(ah_run *run, const ah_injection *in, const ah_changes *c, const char *strategy,
+                 ah_slice after)
+{
+    ah_slice key = section_of(c);
     ah_buf names;
 
     ah_buf_init(&names, run->cfg.mem, MAX_NAMES);
@@ -232,11 +264,10 @@ static void tell(ah_run *run, const ah_injection *in, const char *strategy, ah_s
         ah_slice list = list_of(&names, &in->added);
 
         ah_metric_add(run->cfg.metrics, AH_METRIC_TOOLS_INJECTED, (int64_t)in->n_added);
-        ah_log_put(run->cfg.log, AH_LOG_INFO, "%s injected %zu tools after %.*s: %.*s", strategy,
-                   in->n_added, AH_FMT(after), AH_FMT(list));
-        EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list),
-             AH_F_STR("strategy", ah_slice_of(strategy)),
-             AH_F_NUM("timestamp", (double)in->time / 1000));
+        if (key.p)
+            tell_section(run, in, key, list);
+        else
+            tell_injected(run, in, strategy, after, list);
     }
     if (in->n_removed)
         EMIT(run, AH_EVENT_TOOLS_REMOVED, AH_F_JSON("tool_names", list_of(&names, &in->removed)),
@@ -259,6 +290,18 @@ static void put_hint(ah_run *run, ah_buf *hint, const ah_injection *in)
     }
 }
 
+/* The sections for whose sake the turn restarts, for the error when there are too many. */
+static void note_restart(ah_run *run, const ah_changes *c, size_t n_added)
+{
+    ah_slice key = section_of(c);
+
+    if (!n_added || !restarts(run))
+        return;
+    run->restart = true;
+    if (key.p)
+        put_name(&run->restart_keys, key);
+}
+
 static ah_status apply(ah_run *run, ah_changes *c, const char *who, ah_slice after, ah_buf *hint,
                        ah_err *err)
 {
@@ -275,10 +318,10 @@ static ah_status apply(ah_run *run, ah_changes *c, const char *who, ah_slice aft
     ah_status st = ah_inject(&in, c, err);
 
     if (st == AH_OK) {
-        tell(run, &in, who, after);
+        tell(run, &in, c, who, after);
+        note_restart(run, c, in.n_added);
         if (hint)
             put_hint(run, hint, &in);
-        run->restart = run->restart || (in.n_added && restarts(run));
     }
     ah_buf_clear(&in.added);
     ah_buf_clear(&in.removed);
@@ -302,6 +345,8 @@ static ah_status consult(ah_run *run, const ah_strategy *s, ah_call *call, ah_bu
     if (st == AH_OK && c.n) {
         st = apply(run, &c, s->name, ah_text_slice(call->slot->name), hint, err);
         fatal = st == AH_PROMPT_VALIDATION;
+        if (st == AH_OK && s->vt->made)
+            s->vt->made(s->ud);
     }
     ah_changes_clear(&c);
     if (st != AH_OK && !fatal)

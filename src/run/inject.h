@@ -52,6 +52,8 @@ typedef struct ah_strategy {
          * the transcript reaches up to before the assistant message, which is pending. */
         ah_status (*after)(void *ud, struct ah_run *run, const struct ah_call *call, ah_changes *out,
                            ah_err *err);
+        /* What it asked for is made. May be NULL. */
+        void (*made)(void *ud);
     } * vt;
     void *ud;
 } ah_strategy;

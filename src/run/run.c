@@ -14,7 +14,7 @@ int64_t ah_run_wall(const ah_run *run)
 }
 
 /* With -vv every event is in the log, in its JSON form. */
-static void log_event(const ah_run *run, const ah_event *e)
+static void log_event(const ah_run *run, const ah_notice *e)
 {
     ah_buf b;
 
@@ -27,7 +27,7 @@ static void log_event(const ah_run *run, const ah_event *e)
 
 void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n)
 {
-    ah_event e = {.type = type, .run = run->cfg.id, .parent = run->cfg.parent, .field = field, .n = n};
+    ah_notice e = {.type = type, .run = run->cfg.id, .parent = run->cfg.parent, .field = field, .n = n};
     bool logged = run->cfg.log->fn && run->cfg.log->level == AH_LOG_DEBUG;
 
     if (!run->cfg.on && !logged)
@@ -107,7 +107,7 @@ static void emit_done(ah_run *run)
          AH_F_INT("tool_calls", r->tool_calls), AH_F_STR("text", ah_buf_slice(&run->text)));
 }
 
-static void finish(ah_run *run)
+void ah_run_finish(ah_run *run)
 {
     run->state = RUN_ENDED;
     run->timer = 0;
@@ -123,7 +123,7 @@ void ah_run_fail(ah_run *run)
     if (run->state == RUN_CHECKING)
         ah_run_push(run, (ah_need){.kind = AH_NEED_STOP});
     ah_turn_settle(run, err->status);
-    finish(run);
+    ah_run_finish(run);
 }
 
 /* -- the exchange --------------------------------------------------------------------- */
@@ -277,7 +277,6 @@ static void check(ah_run *run)
 
 static void no_calls(ah_run *run)
 {
-    const ah_hooks *h = run->cfg.hooks;
     bool queued = run->cfg.transcript->n_staged > 0;
 
     ah_transcript_commit(run->cfg.transcript);
@@ -285,10 +284,20 @@ static void no_calls(ah_run *run)
         ah_run_fail(run);
     else if (queued && !run->last_round)
         run->state = RUN_NEXT;
-    else if (h && h->check && !run->last_round)
+    else if (run->cfg.output)
+        ah_run_take_output(run);
+    else
+        ah_run_accept(run);
+}
+
+void ah_run_accept(ah_run *run)
+{
+    const ah_hooks *h = run->cfg.hooks;
+
+    if (h && h->check && !run->last_round)
         check(run);
     else
-        finish(run);
+        ah_run_finish(run);
 }
 
 void ah_run_checked(ah_run *run, ah_slice message)
@@ -301,7 +310,7 @@ void ah_run_checked(ah_run *run, ah_slice message)
     if (message.p && run->check_rounds > AH_MAX_CHECK_ROUNDS)
         ah_run_warn(run, ah_slice_of("a check is not content after 10 rounds; the answer stands"));
     if (!message.p || run->check_rounds > AH_MAX_CHECK_ROUNDS) {
-        finish(run);
+        ah_run_finish(run);
         return;
     }
     json = ah_entry_text(run->cfg.mem, AH_ENTRY_USER, message, ah_run_wall(run));
@@ -388,10 +397,14 @@ static ah_status ask_for_answer(ah_run *run)
     ah_status st;
     ah_buf b;
 
-    ah_buf_init(&b, run->cfg.mem, 1 << 20);
+    ah_buf_init(&b, run->cfg.mem, 4 << 20);
     ah_buf_fmt(&b, "{\"type\":\"settings\",\"model\":%.*s,\"options\":",
                AH_FMT(model.p ? model : ah_slice_of("null")));
     put_no_choice(&b, ah_json_member(settings, "options"));
+    if (run->cfg.output) {
+        ah_buf_str(&b, ",\"output\":");
+        ah_buf_put(&b, ah_text_slice(ah_schema_text(run->cfg.output)));
+    }
     ah_buf_char(&b, '}');
     st = ah_text_from_buf(&b, "settings", &t, err);
     if (st == AH_OK)
@@ -519,9 +532,13 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     run->cfg = *cfg;
     run->now = now;
     run->state = RUN_NEXT;
+    run->guard.rules = cfg->loop;
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);
+    ah_session_ref(cfg->session);
+    ah_anchor_ref(cfg->caller);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
+    ah_buf_init(&run->restart_keys, cfg->mem, 1 << 10);
     if (!ah_run_reserve(run, 0)) {
         ah_run_free(run);
         return ah_err_nomem(err);
@@ -546,9 +563,13 @@ void ah_run_free(ah_run *run)
     close_exchange(run);
     ah_turn_clear(run);
     ah_buf_clear(&run->text);
+    ah_buf_clear(&run->restart_keys);
     ah_spending_clear(&run->cfg.spending);
+    ah_text_unref(run->value);
     ah_adapter_unref(run->cfg.adapter);
     ah_transcript_unref(run->cfg.transcript);
+    ah_session_unref(run->cfg.session);
+    ah_anchor_unref(run->cfg.caller);
     ah_free(run->cfg.mem, run->need);
     ah_free(run->cfg.mem, run);
 }
@@ -701,13 +722,29 @@ int64_t ah_run_deadline(const ah_run *run)
     return run->cfg.deadline;
 }
 
+ah_session *ah_run_session(const ah_run *run)
+{
+    return run->cfg.session;
+}
+
+ah_anchor *ah_run_caller(const ah_run *run)
+{
+    return run->cfg.caller;
+}
+
 bool ah_run_cancelling(const ah_run *run)
 {
     return run->cancel;
+}
+
+ah_binding *ah_run_prompt(const ah_run *run)
+{
+    return run->cfg.prompt;
 }
 
 void ah_run_result_of(const ah_run *run, ah_run_result *out)
 {
     *out = run->result;
     out->text = ah_buf_slice(&run->text);
+    out->value = ah_text_slice(run->value);
 }

@@ -10,11 +10,13 @@
 
 #include "base/log.h"
 #include "model/event.h"
+#include "prompt/prompt.h"
 #include "run/budget.h"
 #include "run/hooks.h"
 #include "run/inject.h"
 #include "run/metrics.h"
 #include "run/dispatch.h"
+#include "run/guard.h"
 #include "wire/lower.h"
 
 typedef struct ah_run ah_run;
@@ -31,19 +33,27 @@ typedef struct ah_run_config {
     ah_inject_rules *rules;      /* how tools are injected */
     const ah_strategy *strategy; /* in the order in which they see each call */
     size_t n_strategies;
-    const ah_hooks *hooks; /* NULL: none */
-    ah_spending spending;  /* what it may use; taken by ah_run_new, also on failure */
-    ah_metrics *metrics;   /* NULL: nothing is counted */
-    int max_iterations;    /* model calls */
-    bool answer_on_max;    /* one last call without tools instead of the error */
-    bool throw_on_unknown; /* an unknown tool ends the run (seed 001) */
+    const ah_hooks *hooks;   /* NULL: none */
+    ah_binding *prompt;      /* NULL: none */
+    const ah_schema *output; /* what the last answer must be; NULL: anything */
+    ah_session *session;     /* referenced; NULL: values of tools go nowhere */
+    ah_anchor *caller;       /* referenced; the overlay of the call in which the run was
+                                started: its own calls commit into it; NULL: none */
+    ah_spending spending;    /* what it may use; taken by ah_run_new, also on failure */
+    ah_metrics *metrics;     /* NULL: nothing is counted */
+    int max_iterations;      /* model calls */
+    bool answer_on_max;      /* one last call without tools instead of the error */
+    bool throw_on_unknown;   /* an unknown tool ends the run (seed 001) */
     int retries;
+    ah_loop_rules loop;         /* its list is borrowed until the run is freed */
     int64_t deadline;           /* loop clock, ms; 0: none */
     int64_t (*wall)(void *ud);  /* ms since the epoch */
     double (*random)(void *ud); /* [0, 1) */
     void *ud;                   /* of the two */
     ah_event_fn on;             /* NULL: nobody listens */
-    void *on_ud;
+    /* Told what each handler gave, once it is judged and before it is words; NULL: nobody. */
+    void (*answered)(void *ud, const ah_call *call, const ah_outcome *o);
+    void *on_ud;        /* of both */
     bool wants_content; /* a listener is shown content as it comes: no retry after that */
 } ah_run_config;
 
@@ -106,12 +116,18 @@ void ah_run_set_owner(ah_run *run, void *owner); /* whoever serves it */
 void *ah_run_owner(const ah_run *run);
 int64_t ah_run_deadline(const ah_run *run);
 bool ah_run_cancelling(const ah_run *run);
+ah_binding *ah_run_prompt(const ah_run *run); /* NULL: none */
+ah_session *ah_run_session(const ah_run *run);
+ah_anchor *ah_run_caller(const ah_run *run);     /* NULL: none */
 void ah_run_warn(ah_run *run, ah_slice message); /* one `warning` event and log line */
+/* A `tool_progress` event of a call at work. message.p NULL and fraction < 0: not said. */
+void ah_call_progress(ah_call *call, ah_slice message, double fraction);
 
 /* What came out, valid when done. */
 typedef struct ah_run_result {
-    ah_err err;    /* AH_OK: there is an answer */
-    ah_slice text; /* of the last assistant message; lives as long as the run */
+    ah_err err;     /* AH_OK: there is an answer */
+    ah_slice text;  /* of the last assistant message; lives as long as the run */
+    ah_slice value; /* `output`: checked JSON, likewise; .p NULL: none */
     ah_stop stop;
     int iterations; /* model calls that were answered */
     int rounds;     /* answers with calls */

@@ -34,11 +34,15 @@ struct ah_run {
     size_t n_calls, batch, next; /* calls [batch, next) are at work or answered */
     size_t running;
     int unknown_in_row;
+    ah_guard guard;
 
     bool started, cancel, last_round;
     bool restart; /* the turn injected tools that the adapter cannot take in mid-conversation */
     int restarts;
+    ah_buf restart_keys; /* of sections, as JSON strings with commas between them */
     int check_rounds;
+    int repairs;    /* how often an answer was not what `output` asks for */
+    ah_text *value; /* that is */
     ah_err cancel_err;
     ah_run_result result;
     ah_buf text;
@@ -59,6 +63,12 @@ bool ah_run_reserve(ah_run *run, size_t n_calls);
 void ah_run_push(ah_run *run, ah_need need);
 /* Ends the run with the error already in result.err. */
 void ah_run_fail(ah_run *run);
+void ah_run_finish(ah_run *run);
+/* The answer is what it must be: the checks look at it, then the run is done. */
+void ah_run_accept(ah_run *run);
+
+/* run_output.c: the last answer is in run->text and committed. Ends the run or goes on. */
+void ah_run_take_output(ah_run *run);
 
 /* run_turn.c. The transcript has a pending turn with calls, which becomes run->call. */
 bool ah_turn_new(ah_run *run); /* false: out of memory */

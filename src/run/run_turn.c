@@ -4,7 +4,11 @@
 
 #include "run/run_state.h"
 
-enum { MAX_WHY = 4 << 10, MAX_UNKNOWN = 4 }; /* that many calls of unknown tools in a row end the run */
+enum {
+    MAX_WHY = 4 << 10, /* bytes of a policy's reason */
+    MAX_UNKNOWN = 4,   /* that many calls of unknown tools in a row end the run */
+    MAX_WARNING = 1024 /* bytes of the words about a loop */
+};
 
 /* Seconds its handler had; 0 where none was started. */
 static double duration(const ah_run *run, const ah_call *c)
@@ -21,7 +25,24 @@ static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice conten
     EMIT(run, AH_EVENT_TOOL_INVOKED, AH_F_STR("name", ah_text_slice(c->slot->name)),
          AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_BOOL("success", success),
          AH_F_NUM("duration", duration(run, c)),
-         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)), AH_F_STR("content", content));
+         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
+         AH_F_STR("coerced", ah_text_slice(c->coerced)), AH_F_STR("content", content));
+}
+
+/* The model reads the warning before the result. Without memory it goes without. */
+static void put_warning(ah_run *run, ah_call *c)
+{
+    ah_text *text = NULL;
+    ah_buf b;
+
+    ah_buf_init(&b, run->cfg.mem, c->content->len + MAX_WARNING);
+    ah_buf_fmt(&b, "Warning: %s; time %d ends the run. Use the results there are, or do something else.",
+               c->warning->data, run->guard.rules.stop);
+    ah_buf_str(&b, "\n\n");
+    ah_buf_put(&b, ah_text_slice(c->content));
+    if (ah_text_from_buf(&b, "tool result", &text, NULL) == AH_OK)
+        ah_text_set(&c->content, text);
+    ah_buf_clear(&b);
 }
 
 /* Moves an answered call into its slot: overlay first, since its failure is the call's; then
@@ -34,8 +55,10 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
 
     if (!c->success)
         ah_overlay_drop(&c->overlay);
-    else if (ah_overlay_commit(&c->overlay, t, NULL) != AH_OK)
-        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    else if (ah_overlay_commit(&c->overlay, t, err) != AH_OK)
+        ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err->message);
+    if (c->content && c->warning)
+        put_warning(run, c);
     st = ah_inject_after(run, c, strategies, err);
     if (c->content) /* a handler may have come across a key */
         c->content->len = ah_secrets_redact(run->cfg.secrets, c->content->data, c->content->len);
@@ -118,7 +141,7 @@ bool ah_turn_new(ah_run *run)
         return false;
     run->n_calls = t->n_slots;
     for (size_t i = 0; i < t->n_slots; i++)
-        ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i);
+        ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i, run->cfg.caller);
     return true;
 }
 
@@ -184,6 +207,40 @@ static bool within_budget(ah_run *run, ah_call *c)
     return false;
 }
 
+static void stop_loop(ah_run *run, ah_call *c, ah_slice words)
+{
+    ah_buf b;
+
+    ah_call_refuse(c, "Not run: %.*s. The run ends here.", AH_FMT(words));
+    ah_buf_init(&b, run->cfg.mem, MAX_WARNING);
+    ah_buf_fmt(&b, "loop detected: %.*s; the limit is %d (loop_detector: stop, exempt, or false)",
+               AH_FMT(words), run->guard.rules.stop);
+    ah_text_from_buf(&b, "reason", &c->leave_why, NULL);
+    ah_buf_clear(&b);
+    c->leave = AH_LOOP;
+}
+
+/* False: the call is one too many of its kind, and answered. */
+static bool pass_guard(ah_run *run, ah_call *c)
+{
+    ah_slice name = ah_text_slice(c->slot->name);
+    ah_repeat r = ah_guard_note(&run->guard, run->cfg.mem, name, ah_text_slice(c->slot->arguments));
+    ah_buf words;
+
+    if (!r.warn && !r.stop)
+        return true;
+    ah_buf_init(&words, run->cfg.mem, MAX_WARNING / 2);
+    ah_guard_say(&run->guard, &r, name, &words);
+    if (r.stop) {
+        stop_loop(run, c, ah_buf_slice(&words));
+    } else {
+        ah_text_from_buf(&words, "warning", &c->warning, NULL);
+        ah_run_warn(run, ah_buf_slice(&words));
+    }
+    ah_buf_clear(&words);
+    return !r.stop;
+}
+
 /* The call is ready: from here on its time counts. */
 static void start_handler(ah_run *run, ah_call *c)
 {
@@ -201,7 +258,7 @@ static void start_handler(ah_run *run, ah_call *c)
 
 static void begin_call(ah_run *run, ah_call *c)
 {
-    if (c->state == AH_CALL_WAITING &&
+    if (c->state == AH_CALL_WAITING && pass_guard(run, c) &&
         ah_call_prepare(c, run->cfg.registry, run->now, run->cfg.deadline) && pass_policy(run, c))
         start_handler(run, c);
 }
@@ -237,15 +294,8 @@ static void begin_batch(ah_run *run)
     run->batch = run->next;
     do
         begin_call(run, &run->call[run->next++]);
-    while (run->next < run->n_calls && is_parallel(run, run->next - 1) && is_parallel(run, run->next));
-}
-
-static void leave(ah_run *run, const ah_call *c)
-{
-    ah_err *err = &run->result.err;
-
-    ah_err_set(err, c->leave, "%.*s", AH_FMT(ah_text_slice(c->leave_why)));
-    err->phase = AH_PHASE_TOOL;
+    while (run->next < run->n_calls && run->call[run->next - 1].leave == AH_OK &&
+           is_parallel(run, run->next - 1) && is_parallel(run, run->next));
 }
 
 /* Details are left out where they do not fit. */
@@ -255,6 +305,21 @@ static void keep_details(ah_err *err, const ah_buf *b)
         return;
     memcpy(err->details, b->data, b->len);
     err->details[b->len] = '\0';
+}
+
+static void leave(ah_run *run, const ah_call *c)
+{
+    ah_err *err = &run->result.err;
+    ah_buf b;
+
+    ah_err_set(err, c->leave, "%.*s", AH_FMT(ah_text_slice(c->leave_why)));
+    err->phase = AH_PHASE_TOOL;
+    ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
+    ah_buf_str(&b, "{\"tool\":");
+    ah_json_put_string(&b, ah_text_slice(c->slot->name));
+    ah_buf_char(&b, '}');
+    keep_details(err, &b);
+    ah_buf_clear(&b);
 }
 
 static void too_many_unknown(ah_run *run, const ah_call *c)
@@ -305,6 +370,32 @@ static bool end_batch(ah_run *run)
     return ends;
 }
 
+/* {"reason":..,"section_keys":[..],"requested_overrides":{path:"full"}}, as far as there is room. */
+static void put_restart_details(ah_run *run)
+{
+    ah_err *err = &run->result.err;
+    ah_json_reader r;
+    ah_json_token t;
+    ah_buf list, b;
+    size_t n = 0;
+
+    ah_buf_init(&list, run->cfg.mem, 2 << 10);
+    ah_buf_fmt(&list, "[%.*s]", AH_FMT(ah_buf_slice(&run->restart_keys)));
+    ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
+    ah_buf_fmt(&b,
+               "{\"reason\":\"Adapter does not support dynamic tools\",\"section_keys\":%.*s,"
+               "\"requested_overrides\":{",
+               AH_FMT(ah_buf_slice(&list)));
+    r = ah_json_read(ah_buf_slice(&list));
+    ah_json_next(&r);
+    for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r))
+        ah_buf_fmt(&b, "%s\"%.*s\":\"full\"", n++ ? "," : "", AH_FMT(t.raw));
+    ah_buf_str(&b, "}}");
+    keep_details(err, &b);
+    ah_buf_clear(&b);
+    ah_buf_clear(&list);
+}
+
 /* The adapter cannot take tools in mid-conversation: the same transcript goes on in a new
  * session of the wire. Counted apart from iterations. */
 static void restart(ah_run *run)
@@ -313,15 +404,15 @@ static void restart(ah_run *run)
     ah_metric_add(run->cfg.metrics, AH_METRIC_DISCLOSURE_RESTARTS, 1);
     ah_log_put(run->cfg.log, AH_LOG_INFO, "restart %d: Adapter does not support dynamic tools",
                run->restarts + 1);
-    if (++run->restarts <= run->cfg.rules->max_restarts)
-        return;
-    ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
-               "Section expansion requires restart, and this run has had its most (max_restarts = %d)",
-               run->cfg.rules->max_restarts);
-    snprintf(run->result.err.details, sizeof run->result.err.details,
-             "{\"reason\":\"Adapter does not support dynamic tools\",\"max_restarts\":%d}",
-             run->cfg.rules->max_restarts);
-    ah_run_fail(run);
+    if (++run->restarts > run->cfg.rules->max_restarts) {
+        ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
+                   "Section expansion requires restart, and this run has had its most (max_restarts = "
+                   "%d)",
+                   run->cfg.rules->max_restarts);
+        put_restart_details(run);
+        ah_run_fail(run);
+    }
+    ah_buf_reset(&run->restart_keys, 0);
 }
 
 /* A slot that got no answer for want of memory is settled from its reserve. */
@@ -348,6 +439,15 @@ void ah_turn_go_on(ah_run *run)
         end_turn(run);
 }
 
+static void refuse_late(ah_call *c)
+{
+    ah_call_refuse(c,
+                   "Tool '%s' execution failed: it did not finish within %g seconds, the timeout of the "
+                   "tool, and was stopped.",
+                   c->tool->name->data, (double)c->tool->timeout_ms / 1000);
+}
+
+/* What was interrupted fails in its own words: they are replaced by those that say why. */
 void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
 {
     ah_run *run = call->run;
@@ -360,7 +460,25 @@ void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
     }
     run->running--;
     call->ended = now;
-    ah_call_settle(call, outcome);
+    if (!outcome->success && call->deadline && now >= call->deadline)
+        refuse_late(call);
+    else
+        ah_call_settle(call, outcome, run->cfg.session);
+    if (run->cfg.answered)
+        run->cfg.answered(run->cfg.on_ud, call, outcome);
+}
+
+void ah_call_progress(ah_call *call, ah_slice message, double fraction)
+{
+    ah_field field[4] = {AH_F_STR("name", ah_text_slice(call->slot->name)),
+                         AH_F_STR("id", ah_text_slice(call->slot->id))};
+    size_t n = 2;
+
+    if (message.p)
+        field[n++] = (ah_field)AH_F_STR("message", message);
+    if (fraction >= 0)
+        field[n++] = (ah_field)AH_F_NUM("fraction", fraction);
+    ah_run_emit(call->run, AH_EVENT_TOOL_PROGRESS, field, n);
 }
 
 /* The earliest deadline of a call at work, or 0. */
@@ -381,8 +499,7 @@ static void time_out(ah_run *run, ah_call *c)
 {
     ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
     run->running--;
-    ah_call_refuse(c, "Tool '%s' execution failed: it did not finish within %g seconds and was stopped.",
-                   c->tool->name->data, (double)c->tool->timeout_ms / 1000);
+    refuse_late(c);
 }
 
 void ah_turn_tick(ah_run *run, int64_t now)

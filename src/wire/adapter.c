@@ -1,6 +1,6 @@
 /* What adapters share: references, origin, retry advice, and the table of providers. */
 #include "base/near.h"
-#include "wire/servers.h"
+#include "wire/openai.h"
 
 const char *const ah_tool_change_mode_names[] = {
     [AH_TOOLS_RESTART] = "restart",
@@ -136,6 +136,7 @@ static const struct {
     const char *name;
     ah_status (*open)(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 } providers[] = {
+    {"anthropic", ah_anthropic_new},
     {"gemini", ah_gemini_new},
     {"ollama", ah_ollama_new},
     {"ollama_chat", ah_ollama_new}, /* LiteLLM's name for the same */

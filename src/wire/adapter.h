@@ -46,10 +46,12 @@ typedef struct ah_adapter_vt {
     void (*head)(const ah_adapter *a, ah_lowered *w);                     /* settings, tools, system */
     void (*entry)(const ah_adapter *a, ah_lowered *w, const ah_entry *e); /* one entry's bytes */
     const char *tail;
+    const char *tail_open; /* where `w->group` is not 0; NULL: the same */
 
     /* The request around the body: fills method, url, headers and limits. Texts go
      * to `scratch`, which outlives ah_http_start. NULL with `exchange`. */
-    ah_status (*request)(const ah_adapter *a, ah_buf *scratch, ah_http_request *req, ah_err *err);
+    ah_status (*request)(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+                         ah_err *err);
 
     /* Reading one response. head comes once, then feeds, then end (not after an error). */
     ah_status (*open)(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err);
@@ -73,6 +75,7 @@ struct ah_adapter {
     ah_text *model;                       /* "gpt-4o" */
     ah_text *endpoint;                    /* base URL, or "" */
     ah_tool_change_mode tool_change_mode; /* an adapter that declares nothing restarts */
+    bool native_output;                   /* the wire carries an output schema of type object */
     bool stream;
 };
 
@@ -104,6 +107,7 @@ typedef struct ah_provider_options {
     const char *(*getenv)(void *ud, const char *name);
     void *ud;
     ah_slice base_url, api_key; /* .p NULL: from the environment, or the provider's own */
+    ah_slice tool_change_mode;  /* .p NULL: the model's own */
     bool stream;
     ah_http_limits limits;
 } ah_provider_options;
@@ -111,6 +115,7 @@ typedef struct ah_provider_options {
 /* AH_USAGE for an unknown provider (with the known ones), AH_PROVIDER where the key is missing. */
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
                            ah_adapter **out, ah_err *err);
+ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 

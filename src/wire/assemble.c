@@ -7,8 +7,9 @@ enum {
     MAX_ID = 64,
     MAX_RECEIVED_ID = 64 << 10,
     MAX_CALL_NAME = 256,
-    MAX_WORD = 256,
-    MAX_MESSAGE = 256 << 20
+    MAX_MESSAGE = 256 << 20,
+    MAX_STOP_WORD = 64,
+    ENTRY_DEPTH = 16 /* containers around a part, in an entry and on a wire, with some to spare */
 };
 
 const char *ah_stop_name(ah_stop stop)
@@ -31,10 +32,20 @@ void ah_usage_add(ah_usage *sum, const ah_usage *u)
 
 void ah_usage_print(const ah_usage *u, ah_buf *out)
 {
-    ah_buf_fmt(out, "{\"input\":%lld,\"cached_read\":%lld,\"cached_write\":%lld,", (long long)u->input,
-               (long long)u->cached_read, (long long)u->cached_write);
-    ah_buf_fmt(out, "\"output\":%lld,\"reasoning\":%lld,\"known\":%s}", (long long)u->output,
-               (long long)u->reasoning, u->known ? "true" : "false");
+    const struct {
+        const char *name;
+        int64_t n;
+    } counts[] = {{"{\"input\":", u->input},
+                  {",\"cached_read\":", u->cached_read},
+                  {",\"cached_write\":", u->cached_write},
+                  {",\"output\":", u->output},
+                  {",\"reasoning\":", u->reasoning}};
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        ah_buf_str(out, counts[i].name);
+        ah_buf_int(out, counts[i].n);
+    }
+    ah_buf_str(out, u->known ? ",\"known\":true}" : ",\"known\":false}");
 }
 
 void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secrets,
@@ -43,23 +54,31 @@ void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secre
     *a = (ah_assembly){.mem = mem, .secrets = secrets, .delta = delta, .ud = ud};
     ah_buf_init(&a->text, mem, AH_MAX_TEXT);
     ah_buf_init(&a->refusal, mem, AH_MAX_TEXT);
-    ah_buf_init(&a->opaque, mem, AH_MAX_TEXT);
-    ah_buf_init(&a->said, mem, MAX_WORD);
+    ah_buf_init(&a->stop_word, mem, MAX_STOP_WORD);
 }
 
-void ah_assembly_clear(ah_assembly *a)
+void ah_assembly_drop_calls(ah_assembly *a)
 {
     for (size_t i = 0; i < a->n; i++) {
         ah_buf_clear(&a->call[i].id);
         ah_buf_clear(&a->call[i].name);
         ah_buf_clear(&a->call[i].arguments);
     }
-    if (a->mem)
+    for (size_t i = 0; i < a->n_opaque; i++)
+        ah_text_unref(a->opaque[i].json);
+    a->n = a->n_opaque = 0;
+}
+
+void ah_assembly_clear(ah_assembly *a)
+{
+    ah_assembly_drop_calls(a);
+    if (a->mem) {
         ah_free(a->mem, a->call);
+        ah_free(a->mem, a->opaque);
+    }
     ah_buf_clear(&a->text);
     ah_buf_clear(&a->refusal);
-    ah_buf_clear(&a->opaque);
-    ah_buf_clear(&a->said);
+    ah_buf_clear(&a->stop_word);
     *a = (ah_assembly){.mem = a->mem};
 }
 
@@ -107,22 +126,6 @@ ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err)
 {
     a->pieces += raw.n > 0;
     return append(&a->refusal, raw, "refusal", err);
-}
-
-ah_status ah_assembly_opaque(ah_assembly *a, ah_slice json, ah_err *err)
-{
-    ah_buf_reset(&a->opaque, 0);
-    ah_buf_put(&a->opaque, json);
-    return check(&a->opaque, "reasoning", err);
-}
-
-ah_status ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice raw, ah_err *err)
-{
-    a->stop = stop;
-    ah_buf_reset(&a->said, 0);
-    if (raw.n > MAX_WORD)
-        return AH_OK; /* no word */
-    return append(&a->said, raw, "reason to stop", err);
 }
 
 ah_status ah_assembly_add_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err)
@@ -174,6 +177,48 @@ ah_status ah_assembly_call_value(ah_draft_call *c, ah_slice json, ah_err *err)
 {
     ah_buf_put(&c->arguments, json);
     return check(&c->arguments, "tool arguments", err);
+}
+
+/* Keys are taken out of it as of everything. What that left no JSON, or what is nested so deep
+ * that the entry around it could not be read again, is dropped. */
+static ah_status sound_opaque(const ah_assembly *a, ah_slice json, ah_text **out, ah_err *err)
+{
+    ah_status st;
+
+    if (!(*out = ah_text_new(a->mem, json)))
+        return ah_err_nomem(err);
+    (*out)->len = ah_secrets_redact(a->secrets, (*out)->data, (*out)->len);
+    st = ah_json_check(a->mem, ah_text_slice(*out), AH_JSON_MAX_DEPTH - ENTRY_DEPTH, NULL);
+    if (st != AH_OK)
+        ah_text_set(out, NULL);
+    return st == AH_NOMEM ? ah_err_nomem(err) : AH_OK;
+}
+
+ah_status ah_assembly_opaque(ah_assembly *a, ah_slice json, ah_err *err)
+{
+    ah_draft_opaque *grown;
+    ah_text *text;
+    ah_status st;
+
+    if (a->n_opaque == AH_MAX_OPAQUE)
+        return ah_err_set(err, AH_PROVIDER, "the model's message has more than %d parts", AH_MAX_OPAQUE);
+    if (!(grown = ah_grow(a->mem, a->opaque, &a->cap_opaque, a->n_opaque + 1, sizeof *grown)))
+        return ah_err_nomem(err);
+    a->opaque = grown;
+    if ((st = sound_opaque(a, json, &text, err)) != AH_OK || !text)
+        return st;
+    a->opaque[a->n_opaque++] = (ah_draft_opaque){text, a->text.len, a->n};
+    a->pieces++;
+    return AH_OK;
+}
+
+void ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice word)
+{
+    a->stop = stop;
+    ah_buf_reset(&a->stop_word, 0);
+    ah_json_string(word, &a->stop_word);
+    if (a->stop_word.status == AH_BUDGET) /* a word so long is none */
+        ah_buf_reset(&a->stop_word, 0);
 }
 
 /* -- the finished entry ----------------------------------------------------- */
@@ -240,6 +285,17 @@ static void put_calls(ah_assembly *a, const ah_transcript *t, ah_buf *b)
         ah_buf_char(b, ']');
 }
 
+/* Text up to `end`, as a part of its own. Redaction may have moved the text since the place was
+ * noted: a character is never split by it. */
+static void put_text(const ah_assembly *a, size_t *at, size_t end, ah_buf *b)
+{
+    end = end < a->text.len ? ah_utf8_cut(a->text.data, end) : a->text.len;
+    if (end > *at) {
+        put_part(b, "text", (ah_slice){a->text.data + *at, end - *at});
+        *at = end;
+    }
+}
+
 static void put_origin(const ah_origin *o, ah_buf *b)
 {
     ah_buf_str(b, "\"origin\":{\"adapter\":");
@@ -251,13 +307,41 @@ static void put_origin(const ah_origin *o, ah_buf *b)
     ah_buf_char(b, '}');
 }
 
-static void put_opaque(const ah_assembly *a, const ah_origin *origin, ah_buf *b)
+static void put_opaque(const ah_draft_opaque *o, const ah_origin *origin, ah_buf *b)
 {
-    ah_buf_str(b, "{\"type\":\"opaque\",");
+    ah_buf_str(b, b->data[b->len - 1] == '[' ? "{" : ",{");
+    ah_buf_str(b, "\"type\":\"opaque\",");
     put_origin(origin, b);
+    if (o->call)
+        ah_buf_fmt(b, ",\"calls\":%zu", o->call);
     ah_buf_str(b, ",\"data\":");
-    ah_buf_put(b, ah_buf_slice(&a->opaque));
+    ah_buf_put(b, ah_text_slice(o->json));
     ah_buf_char(b, '}');
+}
+
+static void put_content(const ah_assembly *a, const ah_origin *origin, ah_buf *b)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < a->n_opaque && ah_buf_ok(b); i++) {
+        put_text(a, &at, a->opaque[i].text, b);
+        put_opaque(&a->opaque[i], origin, b);
+    }
+    if (ah_buf_ok(b))
+        put_text(a, &at, a->text.len, b);
+    if (ah_buf_ok(b) && a->refusal.len)
+        put_part(b, "refusal", ah_buf_slice(&a->refusal));
+}
+
+static void put_stop(const ah_assembly *a, ah_buf *b)
+{
+    ah_buf_str(b, ",\"stop\":\"");
+    ah_buf_str(b, ah_stop_name(a->stop));
+    ah_buf_char(b, '"');
+    if (!a->stop_word.len)
+        return;
+    ah_buf_str(b, ",\"stop_word\":");
+    ah_json_put_string(b, ah_buf_slice(&a->stop_word));
 }
 
 /* What the provider said, unless the content says more (NOTES: decide by content). */
@@ -278,25 +362,16 @@ ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_ori
 
     show(a, true);
     clean(a->secrets, &a->refusal);
-    clean(a->secrets, &a->opaque);
-    clean(a->secrets, &a->said);
+    clean(a->secrets, &a->stop_word);
     a->stop = final_stop(a);
     ah_buf_init(&b, a->mem, MAX_MESSAGE);
     ah_buf_room(&b, 256);
     ah_buf_str(&b, "{\"type\":\"assistant\",\"content\":[");
-    if (a->opaque.len)
-        put_opaque(a, origin, &b);
-    if (ah_buf_ok(&b) && a->text.len)
-        put_part(&b, "text", ah_buf_slice(&a->text));
-    if (ah_buf_ok(&b) && a->refusal.len)
-        put_part(&b, "refusal", ah_buf_slice(&a->refusal));
+    if (ah_buf_ok(&b))
+        put_content(a, origin, &b);
     ah_buf_char(&b, ']');
     put_calls(a, t, &b);
-    ah_buf_fmt(&b, ",\"stop\":\"%s\"", ah_stop_name(a->stop));
-    if (a->said.len) {
-        ah_buf_str(&b, ",\"provider_stop\":");
-        ah_json_put_string(&b, ah_buf_slice(&a->said));
-    }
+    put_stop(a, &b);
     ah_buf_char(&b, ',');
     put_origin(origin, &b);
     ah_buf_str(&b, ",\"usage\":");
@@ -304,6 +379,8 @@ ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_ori
     ah_buf_str(&b, ",\"time\":");
     ah_buf_int(&b, time);
     ah_buf_char(&b, '}');
+    if (a->stop_word.status == AH_NOMEM)
+        b.status = AH_NOMEM;
     st = ah_text_from_buf(&b, "message", out, err);
     ah_buf_clear(&b);
     return st;

@@ -33,18 +33,26 @@ typedef struct ah_draft_call {
     ah_buf id, name, arguments;
 } ah_draft_call;
 
+/* Something to be sent back verbatim, and where in the message it stands. */
+typedef struct ah_draft_opaque {
+    ah_text *json;
+    size_t text; /* bytes of text before it */
+    size_t call; /* calls before it */
+} ah_draft_opaque;
+
 typedef struct ah_assembly {
     const ah_mem *mem;
     const ah_secrets *secrets;
     void (*delta)(void *ud, ah_slice text); /* new text to show, or NULL */
     void *ud;
     ah_buf text, refusal;
-    size_t shown;  /* bytes of text already given to delta */
-    ah_buf opaque; /* what its origin wants back as it was: a JSON value, or empty */
-    ah_buf said;   /* the provider's own word for why it stopped, or empty */
+    size_t shown; /* bytes of text already given to delta */
     ah_draft_call *call;
     size_t n, cap;
+    ah_draft_opaque *opaque;
+    size_t n_opaque, cap_opaque;
     ah_stop stop;
+    ah_buf stop_word; /* the provider's own, "" where it said none */
     ah_usage usage;
     bool dispatched; /* calls may come through the dispatcher (wire/dispatcher.h) */
     size_t pieces;   /* how much was received: 0 means a retry repeats nothing */
@@ -53,7 +61,8 @@ typedef struct ah_assembly {
 enum {
     AH_MAX_TEXT = 64 << 20,      /* of one message */
     AH_MAX_ARGUMENTS = 16 << 20, /* of one call */
-    AH_MAX_CALLS = 256           /* in one message */
+    AH_MAX_CALLS = 256,          /* in one message */
+    AH_MAX_OPAQUE = 1024         /* parts in one message */
 };
 
 void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secrets,
@@ -64,11 +73,6 @@ void ah_assembly_clear(ah_assembly *a);
  * quotes). Failures are AH_NOMEM, or AH_PROVIDER when a limit above is passed. */
 ah_status ah_assembly_text(ah_assembly *a, ah_slice raw, ah_err *err);
 ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err);
-/* What the message holds that only its origin can read (thoughts, signatures): checked JSON, kept
- * byte by byte (a key in it is taken out). The last one given counts. */
-ah_status ah_assembly_opaque(ah_assembly *a, ah_slice json, ah_err *err);
-/* Why it stopped, and the provider's word for it (`raw`). The last one given counts. */
-ah_status ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice raw, ah_err *err);
 /* The latest call of that index, made when there is none yet. */
 ah_status ah_assembly_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err);
 /* One more call, be there one of that index or not. */
@@ -79,6 +83,15 @@ ah_status ah_assembly_call_name(ah_draft_call *c, ah_slice raw, ah_err *err);   
 ah_status ah_assembly_call_arguments(ah_draft_call *c, ah_slice raw, ah_err *err); /* appended */
 /* Arguments that came as a JSON value instead of its text: appended as they stand. */
 ah_status ah_assembly_call_value(ah_draft_call *c, ah_slice json, ah_err *err);
+
+/* A part to be sent back verbatim, and only to where it came from: checked JSON of the
+ * provider's own form. It stands after all text and calls that were there before. */
+ah_status ah_assembly_opaque(ah_assembly *a, ah_slice json, ah_err *err);
+/* Forgets the calls and opaque parts so far: of a message that was refused or begun again. Text
+ * stays, it may have been shown. */
+void ah_assembly_drop_calls(ah_assembly *a);
+/* Why it ended, and the word the provider had for that: a JSON value, used where it is a string. */
+void ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice word);
 
 /* Where a message comes from: what it may be sent back to verbatim. */
 typedef struct ah_origin {

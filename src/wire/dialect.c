@@ -1,55 +1,8 @@
-/* Names and schemas as wires want them; see dialect.h. The recursion follows the schema,
+/* Schemas as wires want them; see dialect.h. The recursion follows the schema,
  * which is at most 64 deep once it was compiled (model/schema.h). */
 #include "wire/dialect.h"
 
-enum { MAX_NAME = 64, MAX_ARGUMENTS = 64 << 20 };
-
-/* -- names ---------------------------------------------------------------------------- */
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool fits(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '-';
-}
-
-static void put_name(ah_buf *b, ah_slice name, bool led)
-{
-    size_t n = name.n >= 2 ? name.n - 2 : 0, bare = 0;
-
-    while (led && bare < n && name.p[bare + 1] == '_')
-        bare++;
-    ah_buf_char(b, '"');
-    if (led && bare < n && (is_digit(name.p[bare + 1]) || name.p[bare + 1] == '-'))
-        ah_buf_char(b, '_');
-    for (size_t i = 0; i < n && i < MAX_NAME; i++)
-        ah_buf_char(b, fits(name.p[i + 1]) ? name.p[i + 1] : '_');
-    ah_buf_str(b, n ? "\"" : "unnamed\"");
-}
-
-void ah_wire_name_put(ah_buf *b, ah_slice name)
-{
-    put_name(b, name, false);
-}
-
-void ah_wire_name_put_led(ah_buf *b, ah_slice name)
-{
-    put_name(b, name, true);
-}
-
-ah_slice ah_wire_name_led(ah_slice raw)
-{
-    size_t bare = 0;
-
-    while (bare < raw.n && raw.p[bare] == '_')
-        bare++;
-    if (bare > 0 && bare < raw.n && (is_digit(raw.p[bare]) || raw.p[bare] == '-'))
-        return (ah_slice){raw.p + 1, raw.n - 1};
-    return raw;
-}
+enum { MAX_ARGUMENTS = 64 << 20 };
 
 /* -- schemas ---------------------------------------------------------------------------- */
 
@@ -248,16 +201,16 @@ bool ah_dialect_wraps(ah_slice schema)
     return false;
 }
 
-static void put_in(ah_dialect d, ah_slice schema, ah_buf *out)
+static void put_in(ah_schema_dialect d, ah_slice schema, ah_buf *out)
 {
-    if (d == AH_DIALECT_GEMINI)
+    if (d == AH_SCHEMA_GEMINI)
         put_schema(schema, out);
     else
         ah_buf_put(out, schema);
 }
 
 /* The root without its definitions, which stay where references look for them. */
-static void put_wrapped(ah_dialect d, ah_slice schema, ah_buf *out)
+static void put_wrapped(ah_schema_dialect d, ah_slice schema, ah_buf *out)
 {
     ah_json_reader r = ah_json_read(schema);
     ah_json_token key = ah_json_next(&r);
@@ -277,7 +230,7 @@ static void put_wrapped(ah_dialect d, ah_slice schema, ah_buf *out)
     ah_buf_str(out, "{");
     if (defs.p) {
         ah_buf_str(out, "\"$defs\":");
-        if (d == AH_DIALECT_GEMINI)
+        if (d == AH_SCHEMA_GEMINI)
             put_schemas(defs, out);
         else
             ah_buf_put(out, defs);
@@ -293,7 +246,7 @@ static void put_wrapped(ah_dialect d, ah_slice schema, ah_buf *out)
     ah_buf_clear(&inner);
 }
 
-void ah_dialect_put(ah_dialect d, ah_slice schema, ah_buf *out)
+void ah_dialect_put(ah_schema_dialect d, ah_slice schema, ah_buf *out)
 {
     if (ah_dialect_wraps(schema))
         put_wrapped(d, schema, out);

@@ -4,11 +4,13 @@
  *
  * The parts of a message that came with thought signatures go back as they came
  * (gemini_read.c keeps them); its calls are those of the transcript, with their ids. */
-#include "wire/gemini.h"
-
 #include "wire/dialect.h"
+#include "wire/gemini_read.h"
+#include "wire/reading.h"
 
-const ah_service ah_gemini_service = {
+enum { MAX_PATH = 4 << 10 };
+
+static const ah_service service = {
     .name = "gemini",
     .url = "https://generativelanguage.googleapis.com",
     .url_env = {"GEMINI_API_BASE", "GOOGLE_GEMINI_BASE_URL"},
@@ -16,9 +18,8 @@ const ah_service ah_gemini_service = {
 };
 
 typedef struct gemini {
-    ah_adapter base;
-    const ah_secret *key; /* NULL: none sent */
-    ah_http_limits limits;
+    ah_native native;
+    ah_text *path; /* behind the address */
 } gemini;
 
 static bool begins(ah_slice s, const char *with)
@@ -88,7 +89,7 @@ static void put_tool_choice(ah_buf *b, ah_slice choice)
     ah_buf_str(b, "\"toolConfig\":{\"functionCallingConfig\":{");
     if (name.p) {
         ah_buf_str(b, "\"allowedFunctionNames\":[");
-        ah_wire_name_put_led(b, name);
+        ah_put_led_name(b, name);
         ah_buf_str(b, "],\"mode\":\"ANY\"}},");
     } else {
         ah_buf_fmt(b, "\"mode\":\"%s\"}},", mode);
@@ -103,11 +104,11 @@ static void put_declaration(ah_buf *b, ah_slice spec)
 
     ah_json_members(spec, want, 3);
     ah_buf_str(b, "{\"name\":");
-    ah_wire_name_put_led(b, name);
+    ah_put_led_name(b, name);
     if (description.p)
         ah_buf_fmt(b, ",\"description\":%.*s", AH_FMT(description));
     ah_buf_str(b, ",\"parametersJsonSchema\":");
-    ah_dialect_put(AH_DIALECT_GEMINI, parameters.p ? parameters : ah_slice_of("{\"type\":\"object\"}"),
+    ah_dialect_put(AH_SCHEMA_GEMINI, parameters.p ? parameters : ah_slice_of("{\"type\":\"object\"}"),
                    b);
     ah_buf_char(b, '}');
 }
@@ -176,7 +177,7 @@ static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call)
 
     ah_json_members(call, want, 3);
     ah_buf_fmt(b, "\"functionCall\":{\"id\":%.*s,\"name\":", AH_FMT(id));
-    ah_wire_name_put_led(b, name);
+    ah_put_led_name(b, name);
     ah_buf_str(b, ",\"args\":");
     ah_dialect_put_arguments(w, name, arguments, b);
     ah_buf_char(b, '}');
@@ -229,7 +230,8 @@ static void put_calls(const ah_adapter *a, const ah_lowered *w, ah_buf *b, size_
 
 static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
 {
-    ah_slice kept = ah_opaque_of(a, json);
+    ah_slice content = ah_json_member(json, "content");
+    ah_slice kept = ah_json_member(ah_opaque_of_ours(a, content), "parts");
     ah_json_reader calls = ah_json_read(ah_json_member(json, "tool_calls")), r = ah_json_read(kept);
     ah_json_token t = ah_json_next(&r);
     size_t n = 0;
@@ -237,7 +239,7 @@ static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, a
     ah_json_next(&calls);
     ah_buf_str(b, ",{\"role\":\"model\",\"parts\":[");
     if (t.kind != AH_JSON_ARRAY)
-        put_texts(b, &n, ah_json_member(json, "content"));
+        put_texts(b, &n, content);
     else
         for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
             ah_buf_str(b, n++ ? "," : "");
@@ -263,7 +265,7 @@ static void put_result(const ah_lowered *w, ah_buf *b, ah_slice json)
     ah_json_members(json, want, 4);
     ah_buf_str(b, w->done && is_result(w, w->done - 1) ? "," : ",{\"role\":\"user\",\"parts\":[");
     ah_buf_fmt(b, "{\"functionResponse\":{\"id\":%.*s,\"name\":", AH_FMT(id));
-    ah_wire_name_put_led(b, name);
+    ah_put_led_name(b, name);
     ah_buf_fmt(b, ",\"response\":{\"%s\":%.*s}}}",
                ah_json_kind_of(success) == AH_JSON_FALSE ? "error" : "output", AH_FMT(content));
     ah_buf_str(b, is_result(w, w->done + 1) ? "" : "]}");
@@ -319,14 +321,13 @@ static void put_path(ah_buf *b, ah_slice name)
 }
 
 /* {base}/v1beta unless the base has a version; lists name models with "models/" in front. */
-static void put_url(const ah_adapter *a, ah_buf *b)
+static void put_method(const ah_adapter *a, ah_buf *b)
 {
     ah_slice url = ah_text_slice(a->endpoint), model = ah_text_slice(a->model);
     size_t at = url.n;
 
     while (at > 0 && url.p[at - 1] != '/')
         at--;
-    ah_buf_put(b, url);
     if (!(url.n - at >= 2 && url.p[at] == 'v' && url.p[at + 1] >= '0' && url.p[at + 1] <= '9'))
         ah_buf_str(b, "/v1beta");
     ah_buf_str(b, memchr(model.p, '/', model.n) ? "/" : "/models/");
@@ -334,22 +335,19 @@ static void put_url(const ah_adapter *a, ah_buf *b)
     ah_buf_str(b, a->stream ? ":streamGenerateContent?alt=sse" : ":generateContent");
 }
 
-static ah_status request(const ah_adapter *a, ah_buf *scratch, ah_http_request *req, ah_err *err)
+static ah_status request(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+                         ah_err *err)
 {
     const gemini *g = (const gemini *)a;
-    ah_request_texts t;
+    const ah_header key = {"x-goog-api-key: ", ah_secret_reveal(g->native.key)};
 
-    ah_request_begin(&t, scratch);
-    put_url(a, scratch);
-    ah_request_headers(&t, a->stream ? "text/event-stream, application/json" : "application/json");
-    if (g->key)
-        ah_request_header(&t, "x-goog-api-key: ", ah_secret_reveal(g->key));
-    req->limits = g->limits;
-    return ah_request_end(&t, req, err);
+    (void)w;
+    return ah_native_post(&g->native, g->path->data, &key, 1, scratch, req, err);
 }
 
 static void free_gemini(ah_adapter *a)
 {
+    ah_text_unref(((gemini *)a)->path);
     ah_free(a->mem, a);
 }
 
@@ -360,27 +358,41 @@ static const ah_adapter_vt vt = {
     .tail = "]}",
     .request = request,
     .open = ah_gemini_open,
-    .head_came = ah_gemini_head_came,
-    .feed = ah_gemini_feed,
-    .end = ah_gemini_end,
-    .close = ah_gemini_close,
+    .head_came = ah_reading_head_came,
+    .feed = ah_reading_feed,
+    .end = ah_reading_end,
+    .close = ah_reading_close,
     .free = free_gemini,
 };
 
+static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, ah_err *err)
+{
+    ah_status st = ah_provider_mode(o, service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
+                                    &g->native.base.tool_change_mode, err);
+    ah_buf b;
+
+    if (st == AH_OK)
+        st = ah_native_fill(&g->native, &service, model, o, err);
+    if (st != AH_OK)
+        return st;
+    ah_buf_init(&b, o->mem, MAX_PATH);
+    put_method(&g->native.base, &b);
+    st = ah_text_from_buf(&b, "the model's name", &g->path, err);
+    ah_buf_clear(&b);
+    return st;
+}
+
 ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
-    gemini *a = ah_alloc(o->mem, sizeof *a);
+    gemini *g = ah_alloc(o->mem, sizeof *g);
     ah_status st;
 
-    if (!a)
+    if (!g)
         return ah_err_nomem(err);
-    a->base = (ah_adapter){
-        .vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream, .tool_change_mode = AH_TOOLS_APPEND};
-    a->limits = o->limits;
-    st = ah_service_fill(&ah_gemini_service, model, o, &a->base, &a->key, err);
-    if (st == AH_OK)
-        *out = &a->base;
+    g->native.base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream};
+    if ((st = fill(g, model, o, err)) == AH_OK)
+        *out = &g->native.base;
     else
-        ah_adapter_unref(&a->base);
+        ah_adapter_unref(&g->native.base);
     return st;
 }

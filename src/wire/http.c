@@ -84,7 +84,19 @@ static void leave_news(ah_transfer *t)
     t->in_news = false;
 }
 
-static void enter_running(ah_transfer *t)
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void on_time_limit(ah_timer *timer);
+
+void ah_transfer_enter(ah_transfer *t)
 {
     ah_http *http = t->http;
 
@@ -94,9 +106,12 @@ static void enter_running(ah_transfer *t)
     if (t->beside)
         t->beside->link = &t->beside;
     http->running = t;
+    t->started = t->touched = ah_loop_now(http->loop);
+    t->timer.fn = on_time_limit;
+    ah_timer_set(http->loop, &t->timer, t->started + sooner(t->limits.total_ms, t->limits.idle_ms));
 }
 
-static void leave_curl(ah_transfer *t)
+static void leave(ah_transfer *t)
 {
     if (!t->running)
         return;
@@ -105,25 +120,28 @@ static void leave_curl(ah_transfer *t)
     if (t->beside)
         t->beside->link = t->link;
     ah_timer_unset(&t->timer);
-    curl_multi_remove_handle(t->http->multi, t->easy);
+    if (t->easy)
+        curl_multi_remove_handle(t->http->multi, t->easy);
+    else
+        ah_foreign_cancel(t);
     ah_free(t->http->mem, t->headers);
     t->headers = NULL;
 }
 
-static void end(ah_transfer *t, CURLcode result)
+void ah_transfer_end(ah_transfer *t, CURLcode result)
 {
     curl_off_t first_byte = 0;
     long os_error = 0;
 
-    if (result != CURLE_OK) {
+    if (result != CURLE_OK && t->easy) {
         curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_error);
         curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte);
     }
     t->result = result;
     t->os_error = (int)os_error;
     t->answered = first_byte > 0;
+    leave(t);
     t->ended = true;
-    leave_curl(t);
     ah_transfer_note_news(t);
 }
 
@@ -142,7 +160,7 @@ static void collect_ended(ah_http *http)
 
     while ((m = curl_multi_info_read(http->multi, &left)))
         if (m->msg == CURLMSG_DONE)
-            end(transfer_of(m->easy_handle), m->data.result);
+            ah_transfer_end(transfer_of(m->easy_handle), m->data.result);
 }
 
 static void tell_news(ah_http *http)
@@ -151,7 +169,7 @@ static void tell_news(ah_http *http)
 
     while ((t = next_news(http))) {
         if (t->fault != FAULT_NONE && !t->ended) {
-            end(t, CURLE_ABORTED_BY_CALLBACK);
+            ah_transfer_end(t, CURLE_ABORTED_BY_CALLBACK);
             continue; /* it is in the list again */
         }
         t->news(t->ud, t);
@@ -165,7 +183,7 @@ static void give_up(ah_http *http)
     http->broken = true;
     while (http->running) {
         ah_transfer_set_fault(http->running, FAULT_NOMEM);
-        end(http->running, CURLE_OUT_OF_MEMORY);
+        ah_transfer_end(http->running, CURLE_OUT_OF_MEMORY);
     }
 }
 
@@ -303,21 +321,13 @@ static void on_curl_timer(ah_timer *timer)
         set_curl_timer(http->multi, ms, http);
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Idle time counts once the connection stands; before that curl counts. */
 static int64_t idle_since(const ah_transfer *t, int64_t now)
 {
     curl_off_t connected_us = 0;
 
+    if (!t->easy)
+        return t->touched;
     curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     return connected_us > 0 ? later(t->touched, t->started + connected_us / 1000) : now;
 }
@@ -402,7 +412,7 @@ static bool set_always(ah_transfer *t)
            curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
 }
 
-static void destroy(ah_transfer *t)
+void ah_transfer_destroy(ah_transfer *t)
 {
     if (t->easy)
         curl_easy_cleanup(t->easy);
@@ -412,10 +422,11 @@ static void destroy(ah_transfer *t)
     ah_buf_clear(&t->body);
     ah_free(t->http->mem, t->headers);
     ah_free(t->http->mem, t->lines);
+    ah_free(t->http->mem, t->broke);
     ah_free(t->http->mem, t);
 }
 
-static ah_transfer *make(ah_http *http)
+ah_transfer *ah_transfer_make(ah_http *http)
 {
     ah_transfer *t = ah_alloc(http->mem, sizeof *t);
 
@@ -426,10 +437,19 @@ static ah_transfer *make(ah_http *http)
     ah_buf_init(&t->joined, http->mem, JOINED_BODY);
     ah_buf_init(&t->head, http->mem, 0);
     ah_buf_init(&t->body, http->mem, 0);
+    return t;
+}
+
+static ah_transfer *make_with_curl(ah_http *http)
+{
+    ah_transfer *t = ah_transfer_make(http);
+
+    if (!t)
+        return NULL;
     t->easy = curl_easy_init();
     if (t->easy && set_always(t))
         return t;
-    destroy(t);
+    ah_transfer_destroy(t);
     return NULL;
 }
 
@@ -438,7 +458,7 @@ static ah_transfer *take_kept(ah_http *http)
     ah_transfer *t = http->kept;
 
     if (!t)
-        return make(http);
+        return make_with_curl(http);
     http->kept = t->next;
     http->n_kept--;
     http->kept_bytes -= t->body.cap;
@@ -450,8 +470,8 @@ static void keep(ah_transfer *t)
 {
     ah_http *http = t->http;
 
-    if (http->n_kept >= KEPT_TRANSFERS) {
-        destroy(t);
+    if (!t->easy || http->n_kept >= KEPT_TRANSFERS) {
+        ah_transfer_destroy(t);
         return;
     }
     if (t->body.cap > KEPT_BYTES - http->kept_bytes)
@@ -472,10 +492,12 @@ static void keep(ah_transfer *t)
 ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
                         ah_transfer **out, ah_err *err)
 {
-    ah_transfer *t = renew_multi(http) ? take_kept(http) : NULL;
+    ah_transfer *t;
     ah_status st;
 
-    if (!t)
+    if (http->transport.start)
+        return ah_foreign_start(http, req, news, ud, out, err);
+    if (!renew_multi(http) || !(t = take_kept(http)))
         return ah_err_nomem(err);
     t->news = news;
     t->ud = ud;
@@ -486,10 +508,7 @@ ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_
         keep(t);
         return st;
     }
-    enter_running(t);
-    t->started = t->touched = ah_loop_now(http->loop);
-    t->timer.fn = on_time_limit;
-    ah_timer_set(http->loop, &t->timer, t->started + sooner(t->limits.total_ms, t->limits.idle_ms));
+    ah_transfer_enter(t);
     *out = t;
     return AH_OK;
 }
@@ -498,7 +517,7 @@ void ah_http_free_transfer(ah_transfer *t)
 {
     if (!t)
         return;
-    leave_curl(t);
+    leave(t);
     leave_news(t);
     keep(t);
 }
@@ -523,19 +542,34 @@ static ah_status copy_ca_file(ah_http *http)
     return AH_OK;
 }
 
-ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, ah_http **out, ah_err *err)
+static bool set_up_curl(ah_http *http)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT; /* curl's start is the process's */
+
+    pthread_once(&once, start_curl);
+    http->timer.fn = on_curl_timer;
+    return copy_ca_file(http) == AH_OK && set_up_multi(http);
+}
+
+static void on_foreign_news(ah_timer *timer)
+{
+    tell_news((ah_http *)((char *)timer - offsetof(ah_http, timer)));
+}
+
+ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_transport *transport, ah_http **out,
+                      ah_err *err)
+{
     ah_http *http = ah_alloc(mem, sizeof *http);
 
     if (!http)
         return ah_err_nomem(err);
-    pthread_once(&once, start_curl);
     http->mem = mem;
     http->loop = loop;
     http->last_news = &http->news;
-    http->timer.fn = on_curl_timer;
-    if (copy_ca_file(http) != AH_OK || !set_up_multi(http)) {
+    http->timer.fn = on_foreign_news;
+    if (transport)
+        http->transport = *transport;
+    if (!http->transport.start && !set_up_curl(http)) {
         ah_http_free(http);
         return ah_err_nomem(err);
     }
@@ -551,7 +585,7 @@ void ah_http_free(ah_http *http)
         return;
     while ((t = http->kept)) {
         http->kept = t->next;
-        destroy(t);
+        ah_transfer_destroy(t);
     }
     if (http->multi)
         curl_multi_cleanup(http->multi);

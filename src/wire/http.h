@@ -1,4 +1,5 @@
-/* HTTP over libcurl's multi interface; only http*.c know curl. Transfers
+/* HTTP over libcurl's multi interface, or over a transport of the program's own
+ * (agenthost.h); only http*.c know curl. Transfers
  * run inside ah_loop_wait of the loop given; what arrives is kept in the
  * transfer until its owner takes it, so no caller's code runs inside a curl
  * callback. Redirects, compression, netrc and cookies are off; http and https only;
@@ -40,8 +41,15 @@ typedef struct ah_http_request {
  * take note of it (post a job). */
 typedef void (*ah_http_news_fn)(void *ud, ah_transfer *t);
 
-ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, ah_http **out, ah_err *err);
+/* transport: copied, its ud is the host it is called with; NULL, or without `start`: libcurl. */
+ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_transport *transport, ah_http **out,
+                      ah_err *err);
 void ah_http_free(ah_http *http); /* all transfers must have been freed */
+
+/* What a transport feeds (ah_transport_head and so on); an id that is over changes nothing. */
+void ah_http_head(ah_http *http, uint64_t id, int status, const char *const *headers, size_t n);
+void ah_http_body(ah_http *http, uint64_t id, ah_slice bytes);
+void ah_http_end(ah_http *http, uint64_t id, const char *error);
 
 /* A bad URL or an impossible header is AH_USAGE. News never come before it returns. */
 ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,

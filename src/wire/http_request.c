@@ -176,7 +176,7 @@ static ah_status say_url(const char *url, const char *what, ah_err *err)
                       AH_FMT(shown_url(url)), what);
 }
 
-static ah_status check_url(ah_transfer *t, CURLU *u, const char *url, ah_err *err)
+static ah_status read_url(ah_transfer *t, CURLU *u, const char *url, ah_err *err)
 {
     CURLUcode code = curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER);
     char *name = NULL, *port = NULL;
@@ -203,22 +203,26 @@ static ah_status check_url(ah_transfer *t, CURLU *u, const char *url, ah_err *er
     return st;
 }
 
+static ah_status check_url(ah_transfer *t, const char *url, ah_err *err)
+{
+    CURLU *u = curl_url();
+    ah_status st = u ? read_url(t, u, url, err) : ah_err_nomem(err);
+
+    curl_url_cleanup(u);
+    return st;
+}
+
 /* PIPEWAIT: wait for a connection that may turn out to be HTTP/2 rather than open
  * a hundred. Without TLS there is no HTTP/2 to wait for. */
 static ah_status set_url(ah_transfer *t, const char *url, ah_err *err)
 {
     ah_slice s = ah_slice_of(url ? url : "");
-    CURLU *u;
     ah_status st;
 
     if (s.n && ah_slice_eq(s, ah_buf_slice(&t->url)))
         return AH_OK;
     ah_buf_reset(&t->url, 0);
-    if (!(u = curl_url()))
-        return ah_err_nomem(err);
-    st = check_url(t, u, s.p, err);
-    curl_url_cleanup(u);
-    if (st != AH_OK)
+    if ((st = check_url(t, s.p, err)) != AH_OK)
         return st;
     ah_buf_put(&t->url, s);
     if (!ah_buf_ok(&t->url))
@@ -266,12 +270,19 @@ static size_t take_parts(ah_transfer *t, const ah_http_request *req)
     return total;
 }
 
+static ah_status check_method(const char *method, ah_err *err)
+{
+    if (method && is_token(ah_slice_of(method)))
+        return AH_OK;
+    return ah_err_set(err, AH_USAGE, "the HTTP method is missing or no word");
+}
+
 static ah_status set_method(ah_transfer *t, const char *method, size_t total, ah_err *err)
 {
     const char *natural = "GET";
 
-    if (!method || !is_token(ah_slice_of(method)))
-        return ah_err_set(err, AH_USAGE, "the HTTP method is missing or no word");
+    if (check_method(method, err) != AH_OK)
+        return AH_USAGE;
     if (total || strcmp(method, "POST") == 0) {
         natural = "POST";
         set_body(t, total);
@@ -302,8 +313,6 @@ static void set_limits(ah_transfer *t, const ah_http_limits *l)
         t->limits.header_bytes = MAX_HEADER_BYTES;
     t->body.max = t->limits.body_bytes;
     t->head.max = t->limits.header_bytes;
-    curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS,
-                     t->limits.connect_ms < DAY_MS ? (long)t->limits.connect_ms : DAY_MS);
 }
 
 void ah_request_attach(ah_transfer *t)
@@ -320,11 +329,26 @@ ah_status ah_request_set(ah_transfer *t, const ah_http_request *req, ah_err *err
     ah_status st;
 
     set_limits(t, &req->limits);
+    curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS,
+                     t->limits.connect_ms < DAY_MS ? (long)t->limits.connect_ms : DAY_MS);
     st = set_url(t, req->url, err);
     if (st == AH_OK)
         st = set_method(t, req->method, body, err);
     if (st == AH_OK)
         st = set_headers(t, req, body, err);
+    return st;
+}
+
+ah_status ah_request_check(ah_transfer *t, const ah_http_request *req, ah_err *err)
+{
+    ah_status st = check_method(req->method, err);
+
+    take_parts(t, req);
+    set_limits(t, &req->limits);
+    if (st == AH_OK)
+        st = check_url(t, req->url ? req->url : "", err);
+    for (size_t i = 0; st == AH_OK && i < req->n_headers; i++)
+        st = check_header(req->headers[i], i, err);
     return st;
 }
 

@@ -5,10 +5,10 @@
 
 #include <assert.h>
 
-static size_t refuse(ah_transfer *t, fault f)
+static bool refuse(ah_transfer *t, fault f)
 {
     ah_transfer_set_fault(t, f);
-    return 0; /* less than curl gave: it ends the transfer */
+    return false;
 }
 
 static ah_slice head_part(const ah_transfer *t, uint32_t off, uint32_t n)
@@ -65,39 +65,57 @@ static void forget_lines(ah_transfer *t)
 }
 
 /* A head with a status below 200 is an interim one: another head follows. */
-static bool complete_head(ah_transfer *t)
+bool ah_response_head(ah_transfer *t, int status)
 {
-    long status = 0;
-
-    curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status < 200)
         return true;
     if (!is_uncoded(t))
-        return false;
-    t->status = (int)status;
+        return refuse(t, FAULT_CODING);
+    t->status = status;
     t->head_done = true;
     ah_transfer_note_news(t);
     return true;
 }
 
+static bool count_line(ah_transfer *t, ah_slice line)
+{
+    t->head_bytes += line.n;
+    return t->head_bytes <= t->limits.header_bytes || refuse(t, FAULT_HEADER);
+}
+
+bool ah_response_line(ah_transfer *t, ah_slice line)
+{
+    if (!count_line(t, line))
+        return false;
+    if (t->head_done)
+        return true; /* a trailer */
+    return keep_line(t, line) || refuse(t, FAULT_NOMEM);
+}
+
+static bool take_line(ah_transfer *t, ah_slice line)
+{
+    bool first = line.n >= 5 && memcmp(line.p, "HTTP/", 5) == 0;
+    long status = 0;
+
+    if (t->head_done || (!first && trim(line).n > 0))
+        return ah_response_line(t, line);
+    if (!count_line(t, line))
+        return false;
+    if (first) {
+        forget_lines(t);
+        return true;
+    }
+    curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    return ah_response_head(t, (int)status);
+}
+
+/* Less than curl gave ends the transfer. */
 static size_t write_header(char *p, size_t size, size_t n, void *ud)
 {
     ah_transfer *t = ud;
-    ah_slice line = {p, size * n};
 
     t->touched = t->http->now;
-    t->head_bytes += line.n;
-    if (t->head_bytes > t->limits.header_bytes)
-        return refuse(t, FAULT_HEADER);
-    if (t->head_done)
-        return line.n; /* a trailer */
-    if (line.n >= 5 && memcmp(p, "HTTP/", 5) == 0)
-        forget_lines(t);
-    else if (trim(line).n == 0)
-        return complete_head(t) ? line.n : refuse(t, FAULT_CODING);
-    else if (!keep_line(t, line))
-        return refuse(t, FAULT_NOMEM);
-    return line.n;
+    return take_line(t, (ah_slice){p, size * n}) ? size * n : 0;
 }
 
 static void drop_taken(ah_transfer *t)
@@ -108,21 +126,25 @@ static void drop_taken(ah_transfer *t)
     t->taken = 0;
 }
 
+bool ah_response_body(ah_transfer *t, ah_slice bytes)
+{
+    t->received += bytes.n;
+    if (t->received > t->limits.body_bytes)
+        return refuse(t, FAULT_BODY);
+    drop_taken(t);
+    ah_buf_put(&t->body, bytes);
+    if (!ah_buf_ok(&t->body))
+        return refuse(t, FAULT_NOMEM);
+    ah_transfer_note_news(t);
+    return true;
+}
+
 static size_t write_body(char *p, size_t size, size_t n, void *ud)
 {
     ah_transfer *t = ud;
 
-    n *= size;
     t->touched = t->http->now;
-    t->received += n;
-    if (t->received > t->limits.body_bytes)
-        return refuse(t, FAULT_BODY);
-    drop_taken(t);
-    ah_buf_add(&t->body, p, n);
-    if (!ah_buf_ok(&t->body))
-        return refuse(t, FAULT_NOMEM);
-    ah_transfer_note_news(t);
-    return n;
+    return ah_response_body(t, (ah_slice){p, size * n}) ? size * n : 0;
 }
 
 void ah_response_attach(ah_transfer *t)

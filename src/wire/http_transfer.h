@@ -3,6 +3,7 @@
  *   http_request.c   what a transfer sends, set up on its curl handle
  *   http_response.c  what came, as curl hands it over and as owners take it
  *   http_words.c     why a transfer failed, in words
+ *   http_transport.c transfers that a transport of the program carries in place of curl
  */
 #ifndef AH_WIRE_HTTP_TRANSFER_H
 #define AH_WIRE_HTTP_TRANSFER_H
@@ -43,6 +44,8 @@ typedef struct socket_state {
 struct ah_http {
     const ah_mem *mem;
     ah_loop *loop;
+    ah_transport transport; /* start NULL: curl. Its ud is the host */
+    uint64_t last_id;       /* of its requests */
     CURLM *multi;
     char *ca_file;
     ah_timer timer; /* curl's */
@@ -59,7 +62,8 @@ struct ah_http {
 
 struct ah_transfer {
     ah_http *http;
-    CURL *easy;
+    CURL *easy;                  /* NULL: a transport carries it */
+    uint64_t id;                 /* of the transport's request */
     ah_transfer *next;           /* in http->news or http->kept */
     ah_transfer *beside, **link; /* in http->running */
     bool in_news, running, ended;
@@ -89,6 +93,7 @@ struct ah_transfer {
 
     fault fault;
     CURLcode result;
+    char *broke; /* what a transport says, or NULL */
     int os_error;
     bool answered; /* a byte of a response came */
     char curl_says[CURL_ERROR_SIZE];
@@ -118,15 +123,31 @@ static inline bool same_word(ah_slice a, const char *b) /* case ignored */
 /* http.c: there is something new to look at; and: we end the transfer, for that reason. */
 void ah_transfer_note_news(ah_transfer *t);
 void ah_transfer_set_fault(ah_transfer *t, fault f);
+/* http.c, for http_transport.c: a bare transfer; it is at work; it has ended; it is gone. */
+ah_transfer *ah_transfer_make(ah_http *http);
+void ah_transfer_enter(ah_transfer *t);
+void ah_transfer_end(ah_transfer *t, CURLcode result);
+void ah_transfer_destroy(ah_transfer *t);
 
 /* http_request.c: what is set once for a handle, what a request sets (AH_USAGE where it
  * cannot be sent), and what a request leaves behind. */
 void ah_request_attach(ah_transfer *t);
 ah_status ah_request_set(ah_transfer *t, const ah_http_request *req, ah_err *err);
+/* Judges a request and takes its parts and limits, without a curl handle. */
+ah_status ah_request_check(ah_transfer *t, const ah_http_request *req, ah_err *err);
 void ah_request_forget(ah_transfer *t);
 
 /* http_response.c: likewise. */
 void ah_response_attach(ah_transfer *t);
 void ah_response_forget(ah_transfer *t);
+/* One line of the head; the empty line that ends it; bytes of the body. False: a fault is set. */
+bool ah_response_line(ah_transfer *t, ah_slice line);
+bool ah_response_head(ah_transfer *t, int status);
+bool ah_response_body(ah_transfer *t, ah_slice bytes);
+
+/* http_transport.c */
+ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
+                           ah_transfer **out, ah_err *err);
+void ah_foreign_cancel(ah_transfer *t); /* unless it has ended */
 
 #endif

@@ -201,6 +201,13 @@ static ah_status say_code(const ah_transfer *t, ah_err *err)
     }
 }
 
+/* A transport's own words; a broken connection may hold the next time. */
+static void say_foreign(const ah_transfer *t, ah_err *err)
+{
+    ah_err_set(err, AH_HTTP, "%s: %s", t->host, t->broke ? t->broke : "the transfer failed");
+    err->retryable = true;
+}
+
 bool ah_transfer_ended(const ah_transfer *t, ah_err *err)
 {
     if (!t->ended || !err)
@@ -208,6 +215,8 @@ bool ah_transfer_ended(const ah_transfer *t, ah_err *err)
     ah_err_set(err, AH_OK, "%s", "");
     if (t->fault != FAULT_NONE)
         say_fault(t, err);
+    else if (t->result != CURLE_OK && !t->easy)
+        say_foreign(t, err);
     else if (t->result != CURLE_OK) {
         say_code(t, err);
         err->retryable = err->status == AH_HTTP && is_retryable(t->result);

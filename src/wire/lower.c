@@ -18,6 +18,7 @@ void ah_lowered_init(ah_lowered *w, const ah_mem *mem, const ah_adapter *adapter
     ah_offers_init(&w->offers, mem);
     ah_buf_init(&w->head, mem, MAX_BODY);
     ah_buf_init(&w->body, mem, MAX_BODY);
+    ah_buf_init(&w->held, mem, MAX_BODY);
 }
 
 void ah_lowered_clear(ah_lowered *w)
@@ -26,6 +27,7 @@ void ah_lowered_clear(ah_lowered *w)
         return;
     ah_buf_clear(&w->head);
     ah_buf_clear(&w->body);
+    ah_buf_clear(&w->held);
     ah_free(w->mem, w->segment);
     ah_offers_clear(&w->offers);
     *w = (ah_lowered){0};
@@ -115,16 +117,16 @@ static ah_break take_tools(ah_lowered *w, const ah_entry *e, size_t i)
     ah_tool_change_mode mode = w->adapter->tool_change_mode;
     ah_slice json = ah_text_slice(e->json);
     bool added = e->kind == AH_ENTRY_TOOLS_ADDED;
-    ah_offer_effect effect;
+    unsigned effect;
 
     if (!added)
-        ah_offers_remove(&w->offers, mode, json, &effect);
+        effect = ah_offers_remove(&w->offers, mode, json, i);
     else if (!ah_offers_add(&w->offers, mode, json, i, &effect))
         w->status = AH_NOMEM;
-    w->redo_head = w->redo_head || effect == AH_OFFER_LIST || effect == AH_OFFER_REVEAL;
-    if (effect == AH_OFFER_ENTRY || effect == AH_OFFER_REVEAL)
+    w->redo_head = w->redo_head || effect & AH_OFFER_LIST;
+    if (effect & AH_OFFER_ENTRY)
         lower_change(w, e);
-    if (effect != AH_OFFER_HEAD)
+    if (!(effect & AH_OFFER_HEAD))
         return AH_BREAK_NONE;
     return w->offers.conversing && mode == AH_TOOLS_RESTART ? AH_BREAK_RESTART : AH_BREAK_TOOLS;
 }
@@ -187,6 +189,9 @@ static void begin_anew(ah_lowered *w)
     ah_offers_clear(&w->offers);
     ah_buf_reset(&w->head, 0);
     ah_buf_reset(&w->body, 0);
+    ah_buf_reset(&w->held, 0);
+    w->group = 0;
+    w->extras = 0;
 }
 
 void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter)
@@ -208,7 +213,8 @@ static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *e
         if (b == AH_BREAK_NONE)
             continue;
         w->redo_head = true;
-        ah_offers_sweep(&w->offers);
+        if (!w->offers.conversing || !ah_mode_names_tools(w->adapter->tool_change_mode))
+            ah_offers_sweep(&w->offers);
         if (w->requests == 0 || w->done < w->told || (*brk != AH_BREAK_NONE && b != AH_BREAK_RESTART))
             continue;
         *brk = b;
@@ -220,6 +226,8 @@ static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *e
         return ah_err_nomem(err);
     if (!ah_buf_ok(&w->head))
         return ah_buf_error(&w->head, "the request's head", err);
+    if (!ah_buf_ok(&w->held))
+        return ah_buf_error(&w->held, "the request", err);
     return ah_buf_ok(&w->body) ? AH_OK : ah_buf_error(&w->body, "the request", err);
 }
 
@@ -264,38 +272,9 @@ bool ah_lowered_has_tools(const ah_lowered *w)
     return ah_lowered_tool(w, &at, &kind, &entry).p != NULL;
 }
 
-/* The value of `member` of the first part that has one, is of that type (NULL: any) and whose
- * origin is the adapter's (NULL: any). */
-static ah_slice find_part(ah_slice content, const char *type, const ah_adapter *a, const char *member)
-{
-    ah_json_reader r = ah_json_read(content);
-    ah_json_token t = ah_json_next(&r);
-
-    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
-        ah_slice part = ah_json_skip(&r, t), v = ah_json_member(part, member);
-
-        if (!v.p || (type && !ah_json_string_is(ah_json_member(part, "type"), type)))
-            continue;
-        if (!a || (ah_json_string_is(ah_json_path(part, "origin.adapter"), a->provider->data) &&
-                   ah_json_string_is(ah_json_path(part, "origin.model"), a->model->data) &&
-                   ah_json_string_is(ah_json_path(part, "origin.endpoint"), a->endpoint->data)))
-            return v;
-    }
-    return (ah_slice){NULL, 0};
-}
-
-ah_slice ah_opaque_of(const ah_adapter *a, ah_slice assistant)
-{
-    return find_part(ah_json_member(assistant, "content"), "opaque", a, "data");
-}
-
-bool ah_content_says(ah_slice content)
-{
-    return find_part(content, NULL, NULL, "text").p != NULL;
-}
-
 size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3])
 {
+    const ah_adapter_vt *vt = w->adapter->vt;
     ah_slice body = ah_buf_slice(&w->body);
 
     /* every entry begins with a comma; after a bare bracket the first has none */
@@ -303,6 +282,6 @@ size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3])
         body = (ah_slice){body.p + 1, body.n - 1};
     out[0] = ah_buf_slice(&w->head);
     out[1] = body;
-    out[2] = ah_slice_of(w->adapter->vt->tail);
+    out[2] = ah_slice_of(w->group && vt->tail_open ? vt->tail_open : vt->tail);
     return 3;
 }

@@ -44,6 +44,10 @@ struct ah_lowered {
     ah_slice system;   /* the latest prompt's text value, with its quotes */
     size_t system_entry;
     size_t done; /* entries lowered so far */
+    /* The adapter's own, 0 and empty before the first entry. */
+    int group;       /* which message is open at the body's end, for more blocks; 0: none */
+    unsigned extras; /* what the body holds that the request must announce */
+    ah_buf held;     /* blocks that must not stand where their entry does, but further down */
     bool redo_head;
     ah_break anew; /* lowered from the beginning again, for this reason; none where nothing changed */
     size_t told;   /* entries whose breaks were told before that */
@@ -70,12 +74,6 @@ size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3]);
  *     for (size_t at = 0; (spec = ah_lowered_tool(w, &at, &kind, &entry)).p;) */
 ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind, size_t *entry);
 bool ah_lowered_has_tools(const ah_lowered *w);
-
-/* For adapters: of an assistant entry, what this origin gave to be sent back as it was (the `data`
- * of its opaque part), .p NULL where there is none or it is another's. */
-ah_slice ah_opaque_of(const ah_adapter *a, ah_slice assistant);
-/* Has a list of parts any text? */
-bool ah_content_says(ah_slice content);
 
 /* For adapters, while `head` or `entry` runs: what is written between begin and end
  * is a segment. */

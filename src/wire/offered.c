@@ -30,9 +30,20 @@ const ah_offered *ah_offers_find(const ah_offers *o, ah_slice name)
     return find(o, name);
 }
 
-/* What a new tool means in mid-conversation. */
-static ah_offer_effect effect_of(ah_tool_change_mode mode)
+/* Are there none but late ones? A request that declares nothing else is refused. */
+static bool none_declared(const ah_offers *o)
 {
+    for (size_t i = 0; i < o->n; i++)
+        if (!o->tool[i].late)
+            return false;
+    return true;
+}
+
+/* What a new tool means in mid-conversation. */
+static unsigned effect_of(const ah_offers *o, ah_tool_change_mode mode)
+{
+    if (!o->conversing || (mode == AH_TOOLS_REFERENCE && none_declared(o)))
+        return AH_OFFER_HEAD;
     switch (mode) {
     case AH_TOOLS_RESTART:
     case AH_TOOLS_APPEND:
@@ -40,7 +51,7 @@ static ah_offer_effect effect_of(ah_tool_change_mode mode)
     case AH_TOOLS_LIST_CHANGED:
         return AH_OFFER_LIST;
     case AH_TOOLS_REFERENCE:
-        return AH_OFFER_REVEAL;
+        return AH_OFFER_LIST | AH_OFFER_ENTRY;
     case AH_TOOLS_INLINE:
     case AH_TOOLS_ADDITIONAL:
     case AH_TOOLS_SEARCH_PAIR:
@@ -65,26 +76,27 @@ static bool offer(ah_offers *o, const ah_offered *now)
 }
 
 /* The definition that was there comes back, or was never gone. */
-static ah_offer_effect offer_back(ah_offered *t, ah_offer_effect late)
+static unsigned offer_back(ah_offered *t, unsigned late)
 {
     bool was_gone = t->gone;
 
     t->gone = false;
-    if (!was_gone || late == AH_OFFER_HEAD) /* a tombstone is still declared */
-        return AH_OFFER_NOTHING;
-    return late == AH_OFFER_REVEAL ? AH_OFFER_ENTRY : late;
+    if (!was_gone || late & AH_OFFER_HEAD) /* a tombstone is still declared */
+        return 0;
+    return late & AH_OFFER_ENTRY ? AH_OFFER_ENTRY : late;
 }
 
 /* Another definition of a name. On wires where later ones win, the head keeps the first:
- * `t` stays in it, and the name leads to the new one. */
-static bool redefine(ah_offers *o, ah_offered *t, const ah_offered *now, ah_offer_effect *e)
+ * `t` stays in it, and the name leads to the new one. Where tools are named it is told of again
+ * if it was withdrawn. */
+static bool redefine(ah_offers *o, ah_offered *t, const ah_offered *now, unsigned *e)
 {
     if (*e == AH_OFFER_ENTRY && !t->late) {
         t->gone = true;
         return offer(o, now);
     }
-    if (*e == AH_OFFER_REVEAL)
-        *e = AH_OFFER_HEAD;
+    if (*e == (AH_OFFER_LIST | AH_OFFER_ENTRY))
+        *e = t->gone ? AH_OFFER_HEAD | AH_OFFER_ENTRY : AH_OFFER_HEAD;
     t->spec = now->spec;
     t->name = now->name;
     t->entry = now->entry;
@@ -92,62 +104,80 @@ static bool redefine(ah_offers *o, ah_offered *t, const ah_offered *now, ah_offe
     return true;
 }
 
-bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry,
-                   ah_offer_effect *effect)
+/* Takes in one tool; *e is what it means. */
+static bool add_one(ah_offers *o, const ah_offered *now, unsigned *e)
 {
-    ah_offer_effect late = o->conversing ? effect_of(mode) : AH_OFFER_HEAD;
+    ah_offered *there = find(o, now->name);
+    bool ok = true;
+
+    if (!there)
+        ok = offer(o, now);
+    else if (o->conversing && ah_slice_eq(there->spec, now->spec))
+        *e = offer_back(there, *e);
+    else
+        ok = redefine(o, there, now, e);
+    if (ok && *e & AH_OFFER_ENTRY)
+        find(o, now->name)->told = now->told;
+    return ok;
+}
+
+bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry, unsigned *effect)
+{
+    unsigned late = effect_of(o, mode);
     ah_json_reader r = ah_json_read(ah_json_member(json, "tools"));
     ah_json_token t = ah_json_next(&r);
 
-    *effect = AH_OFFER_NOTHING;
+    *effect = 0;
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
         ah_slice spec = ah_json_skip(&r, t);
-        ah_offered now = {ah_json_member(spec, "name"), spec, entry, late != AH_OFFER_HEAD, false};
-        ah_offered *there = find(o, now.name);
-        ah_offer_effect e = late;
-        bool ok = true;
+        ah_offered now = {.name = ah_json_member(spec, "name"),
+                          .spec = spec,
+                          .entry = entry,
+                          .told = entry,
+                          .late = !(late & AH_OFFER_HEAD)};
+        unsigned e = late;
 
-        if (!there)
-            ok = offer(o, &now);
-        else if (o->conversing && ah_slice_eq(there->spec, spec))
-            e = offer_back(there, late);
-        else
-            ok = redefine(o, there, &now, &e);
-        if (!ok)
+        if (!add_one(o, &now, &e))
             return false;
-        if (*effect == AH_OFFER_NOTHING || e == AH_OFFER_HEAD)
-            *effect = e;
+        *effect |= e;
     }
     return true;
 }
 
-void ah_offers_remove(ah_offers *o, ah_tool_change_mode mode, ah_slice json, ah_offer_effect *effect)
+static unsigned effect_of_removal(const ah_offers *o, ah_tool_change_mode mode)
 {
-    bool native = mode == AH_TOOLS_INLINE || mode == AH_TOOLS_REFERENCE;
+    if (!o->conversing)
+        return AH_OFFER_HEAD;
+    if (ah_mode_names_tools(mode))
+        return AH_OFFER_ENTRY;
+    return mode == AH_TOOLS_LIST_CHANGED ? AH_OFFER_LIST : 0;
+}
+
+unsigned ah_offers_remove(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry)
+{
     ah_json_reader r = ah_json_read(ah_json_member(json, "names"));
     ah_json_token t = ah_json_next(&r);
 
-    *effect = !o->conversing                  ? AH_OFFER_HEAD
-              : native                        ? AH_OFFER_ENTRY
-              : mode == AH_TOOLS_LIST_CHANGED ? AH_OFFER_LIST
-                                              : AH_OFFER_NOTHING;
     for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r)) {
         ah_offered *there = find(o, ah_json_skip(&r, t));
 
-        if (there)
-            there->gone = true;
+        if (!there || there->gone)
+            continue;
+        there->gone = true;
+        there->told = entry;
     }
+    return effect_of_removal(o, mode);
 }
 
 ah_status ah_offers_replay(ah_offers *o, const ah_transcript *t, ah_err *err)
 {
-    ah_offer_effect effect;
+    unsigned effect;
 
     for (size_t i = 0; i < t->n; i++) {
         ah_slice json = ah_text_slice(t->entry[i].json);
 
         if (t->entry[i].kind == AH_ENTRY_TOOLS_REMOVED)
-            ah_offers_remove(o, AH_TOOLS_APPEND, json, &effect);
+            ah_offers_remove(o, AH_TOOLS_APPEND, json, i);
         else if (t->entry[i].kind == AH_ENTRY_TOOLS_ADDED &&
                  !ah_offers_add(o, AH_TOOLS_APPEND, json, i, &effect))
             return ah_err_nomem(err);

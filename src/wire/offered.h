@@ -9,8 +9,9 @@
 typedef struct ah_offered {
     ah_slice name, spec; /* in the entry's text; the name with its quotes */
     size_t entry;
-    bool late; /* came in mid-conversation, on a wire that takes it there */
-    bool gone; /* removed: its declaration stays until the next break of the cache */
+    size_t told; /* the entry that told of it last, where the wire tells it in its place */
+    bool late;   /* came in mid-conversation, on a wire that takes it there */
+    bool gone;   /* removed: its declaration stays until the next break of the cache */
 } ah_offered;
 
 typedef struct ah_offers {
@@ -20,22 +21,21 @@ typedef struct ah_offers {
     bool conversing; /* the model has spoken: what comes now is in mid-conversation */
 } ah_offers;
 
-/* What an entry of tools means for the request. */
-typedef enum ah_offer_effect {
-    AH_OFFER_NOTHING, /* the request says nothing of it */
-    AH_OFFER_HEAD,    /* the head changes, and with it what the provider has cached */
-    AH_OFFER_LIST,    /* the head changes where no cache reaches */
-    AH_OFFER_ENTRY,   /* it is lowered where it stands, like a message */
-    AH_OFFER_REVEAL   /* both: declared where no cache reaches, revealed where it stands */
-} ah_offer_effect;
+/* What an entry of tools means for the request: bits, none where it says nothing of it. */
+enum {
+    AH_OFFER_HEAD = 1, /* the head changes, and with it what the provider has cached */
+    AH_OFFER_LIST = 2, /* the head changes where no cache reaches */
+    AH_OFFER_ENTRY = 4 /* it is lowered where it stands, like a message */
+};
 
 void ah_offers_init(ah_offers *o, const ah_mem *mem); /* it must not move afterwards */
 void ah_offers_clear(ah_offers *o);
 
-/* Takes in a tools_added or tools_removed entry. False: out of memory. */
+/* Takes in a tools_added entry. False: out of memory. */
 bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry,
-                   ah_offer_effect *effect);
-void ah_offers_remove(ah_offers *o, ah_tool_change_mode mode, ah_slice json, ah_offer_effect *effect);
+                   unsigned *effect);
+/* Takes in a tools_removed entry; returns its effect. */
+unsigned ah_offers_remove(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry);
 /* The tools at the transcript's end. */
 ah_status ah_offers_replay(ah_offers *o, const ah_transcript *t, ah_err *err);
 /* The head is made anew anyway: tombstones go. */
@@ -50,6 +50,12 @@ const ah_offered *ah_offers_find(const ah_offers *o, ah_slice name);
 static inline bool ah_mode_keeps_cache(ah_tool_change_mode m)
 {
     return m != AH_TOOLS_RESTART && m != AH_TOOLS_APPEND;
+}
+
+/* Does the body name declared tools, so that these must stay declared? */
+static inline bool ah_mode_names_tools(ah_tool_change_mode m)
+{
+    return m == AH_TOOLS_INLINE || m == AH_TOOLS_REFERENCE;
 }
 
 #endif

@@ -1,23 +1,18 @@
 /* Ollama's own interface: the requests, from the transcript (POST {base}/api/chat), and the
  * adapter itself. What comes back is read in ollama_read.c. The size of a model's context
  * is the server's to set (OLLAMA_CONTEXT_LENGTH there): it cuts longer prompts silently. */
-#include "wire/ollama.h"
-
 #include "wire/dialect.h"
+#include "wire/ollama_read.h"
+#include "wire/reading.h"
 
-const ah_service ah_ollama_service = {
+static const ah_service service = {
     .name = "ollama",
     .url = "http://localhost:11434",
     .url_env = {"OLLAMA_API_BASE", "OLLAMA_HOST"},
     .key_env = {"OLLAMA_API_KEY"},
     .keyless = true,
+    .lines = true,
 };
-
-typedef struct ollama {
-    ah_adapter base;
-    const ah_secret *key; /* NULL: none sent */
-    ah_http_limits limits;
-} ollama;
 
 /* -- lowering ---------------------------------------------------------------------------- */
 
@@ -67,7 +62,7 @@ static void put_function(ah_buf *b, ah_slice spec)
     if (description.p)
         ah_buf_fmt(b, ",\"description\":%.*s", AH_FMT(description));
     ah_buf_str(b, ",\"parameters\":");
-    ah_dialect_put(AH_DIALECT_JSON_SCHEMA,
+    ah_dialect_put(AH_SCHEMA_PLAIN,
                    parameters.p ? parameters : ah_slice_of("{\"properties\":{},\"type\":\"object\"}"),
                    b);
     ah_buf_str(b, "}}");
@@ -112,24 +107,6 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
 }
 
-/* All text of a message's parts as one JSON string. */
-static void put_content(ah_buf *b, ah_slice parts)
-{
-    ah_json_reader r = ah_json_read(parts);
-    ah_json_token t = ah_json_next(&r);
-
-    ah_buf_char(b, '"');
-    if (t.kind == AH_JSON_STRING)
-        ah_buf_put(b, t.raw);
-    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
-        ah_slice text = ah_json_member(ah_json_skip(&r, t), "text");
-
-        if (ah_json_kind_of(text) == AH_JSON_STRING)
-            ah_buf_put(b, ah_json_inside(text));
-    }
-    ah_buf_char(b, '"');
-}
-
 /* Ids are new on this wire, and passed over by servers that do not know them. */
 static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call)
 {
@@ -138,7 +115,7 @@ static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call)
 
     ah_json_members(call, want, 3);
     ah_buf_fmt(b, "{\"id\":%.*s,\"function\":{\"name\":", AH_FMT(id));
-    ah_wire_name_put(b, name);
+    ah_put_wire_name(b, name);
     ah_buf_str(b, ",\"arguments\":");
     ah_dialect_put_arguments(w, name, arguments, b);
     ah_buf_str(b, "}}");
@@ -148,11 +125,12 @@ static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, a
 {
     ah_json_reader r = ah_json_read(ah_json_member(json, "tool_calls"));
     ah_json_token t = ah_json_next(&r);
-    ah_slice thinking = ah_opaque_of(a, json);
+    ah_slice content = ah_json_member(json, "content");
+    ah_slice thinking = ah_json_member(ah_opaque_of_ours(a, content), "thinking");
     size_t n = 0;
 
     ah_buf_str(b, ",{\"role\":\"assistant\",\"content\":");
-    put_content(b, ah_json_member(json, "content"));
+    ah_put_joined_text(b, content);
     if (thinking.p)
         ah_buf_fmt(b, ",\"thinking\":%.*s", AH_FMT(thinking));
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
@@ -171,19 +149,12 @@ static void put_result(ah_buf *b, ah_slice json)
 
     ah_json_members(json, want, 4);
     ah_buf_str(b, ",{\"role\":\"tool\",\"tool_name\":");
-    ah_wire_name_put(b, name);
+    ah_put_wire_name(b, name);
     ah_buf_fmt(b, ",\"tool_call_id\":%.*s,\"content\":\"%s", AH_FMT(id),
                ah_json_kind_of(success) == AH_JSON_FALSE ? "Error: " : "");
     if (ah_json_kind_of(content) == AH_JSON_STRING)
         ah_buf_put(b, ah_json_inside(content));
     ah_buf_str(b, "\"}");
-}
-
-static void put_message(ah_buf *b, const char *role, ah_slice content)
-{
-    ah_buf_fmt(b, ",{\"role\":\"%s\",\"content\":", role);
-    put_content(b, content);
-    ah_buf_char(b, '}');
 }
 
 static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
@@ -197,27 +168,22 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
         put_result(b, json);
     else if (e->kind == AH_ENTRY_USER)
-        put_message(b, "user", ah_json_member(json, "content"));
+        ah_put_message(b, "user", ah_json_member(json, "content"));
     else
-        put_message(b, "system", ah_json_member(json, "text"));
+        ah_put_message(b, "system", ah_json_member(json, "text"));
     ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
 }
 
 /* -- the request around the body ------------------------------------------------------------ */
 
-static ah_status request(const ah_adapter *a, ah_buf *scratch, ah_http_request *req, ah_err *err)
+static ah_status request(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+                         ah_err *err)
 {
-    const ollama *o = (const ollama *)a;
-    ah_request_texts t;
+    const ah_native *o = (const ah_native *)a;
+    const ah_header key = {"Authorization: Bearer ", ah_secret_reveal(o->key)};
 
-    ah_request_begin(&t, scratch);
-    ah_buf_put(scratch, ah_text_slice(a->endpoint));
-    ah_buf_str(scratch, "/api/chat");
-    ah_request_headers(&t, a->stream ? "application/x-ndjson, application/json" : "application/json");
-    if (o->key)
-        ah_request_header(&t, "Authorization: Bearer ", ah_secret_reveal(o->key));
-    req->limits = o->limits;
-    return ah_request_end(&t, req, err);
+    (void)w;
+    return ah_native_post(o, "/api/chat", &key, 1, scratch, req, err);
 }
 
 static void free_ollama(ah_adapter *a)
@@ -232,10 +198,10 @@ static const ah_adapter_vt vt = {
     .tail = "]}",
     .request = request,
     .open = ah_ollama_open,
-    .head_came = ah_ollama_head_came,
-    .feed = ah_ollama_feed,
-    .end = ah_ollama_end,
-    .close = ah_ollama_close,
+    .head_came = ah_reading_head_came,
+    .feed = ah_reading_feed,
+    .end = ah_reading_end,
+    .close = ah_reading_close,
     .free = free_ollama,
 };
 
@@ -270,20 +236,25 @@ static bool settle_url(ah_adapter *a)
     return text != NULL;
 }
 
+static ah_status fill(ah_native *a, ah_slice model, const ah_provider_options *o, ah_err *err)
+{
+    ah_status st = ah_provider_mode(o, service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
+                                    &a->base.tool_change_mode, err);
+
+    if (st == AH_OK)
+        st = ah_native_fill(a, &service, model, o, err);
+    return st == AH_OK && !settle_url(&a->base) ? ah_err_nomem(err) : st;
+}
+
 ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
-    ollama *a = ah_alloc(o->mem, sizeof *a);
+    ah_native *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
 
     if (!a)
         return ah_err_nomem(err);
-    a->base = (ah_adapter){
-        .vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream, .tool_change_mode = AH_TOOLS_APPEND};
-    a->limits = o->limits;
-    st = ah_service_fill(&ah_ollama_service, model, o, &a->base, &a->key, err);
-    if (st == AH_OK && !settle_url(&a->base))
-        st = ah_err_nomem(err);
-    if (st == AH_OK)
+    a->base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream};
+    if ((st = fill(a, model, o, err)) == AH_OK)
         *out = &a->base;
     else
         ah_adapter_unref(&a->base);

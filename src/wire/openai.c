@@ -1,17 +1,14 @@
 /* OpenAI Chat Completions, and every server that speaks it: the requests, from the
  * transcript (POST {base}/chat/completions), and the adapter itself. What comes back is
  * read in openai_read.c. */
+#include "wire/openai.h"
+
 #include "wire/dialect.h"
 #include "wire/openai_read.h"
+#include "wire/openai_strict.h"
+#include "wire/reading.h"
 
-enum { SHORT_ID = 9 };
-
-typedef struct openai {
-    ah_openai base;
-    const ah_secret *key; /* NULL: none sent */
-    ah_text *organization, *project, *api_version, *site, *app;
-    ah_http_limits limits;
-} openai;
+enum { SHORT_ID = 9, MAX_PATH = 4 << 10 };
 
 static bool is(const ah_adapter *a, unsigned quirk)
 {
@@ -27,14 +24,6 @@ static bool official(const ah_adapter *a)
 }
 
 /* -- lowering ---------------------------------------------------------------- */
-
-static void put_option(ah_buf *b, ah_slice options, const char *ours, const char *theirs)
-{
-    ah_slice v = ah_json_member(options, ours);
-
-    if (v.p)
-        ah_buf_fmt(b, ",\"%s\":%.*s", theirs, AH_FMT(v));
-}
 
 static void put_tool_choice(const ah_adapter *a, ah_buf *b, ah_slice options)
 {
@@ -57,7 +46,7 @@ static void put_reasoning(const ah_adapter *a, ah_buf *b, ah_slice options)
     if (effort.p && is(a, AH_SERVER_REASONING_OBJECT))
         ah_buf_fmt(b, ",\"reasoning\":{\"effort\":%.*s}", AH_FMT(effort));
     else
-        put_option(b, options, "reasoning", "reasoning_effort");
+        ah_put_option(b, options, "reasoning", "reasoning_effort");
 }
 
 static void put_options(const ah_adapter *a, ah_lowered *w)
@@ -66,14 +55,30 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
     bool completion = is(a, AH_SERVER_COMPLETION_TOKENS) && official(a);
     ah_buf *b = &w->head;
 
-    put_option(b, options, "max_tokens", completion ? "max_completion_tokens" : "max_tokens");
+    if (is(a, AH_SERVER_CACHE_KEY))
+        ah_put_option(b, options, "cache_key", "prompt_cache_key");
+    ah_put_option(b, options, "max_tokens", completion ? "max_completion_tokens" : "max_tokens");
     put_reasoning(a, b, options);
-    put_option(b, options, "seed", "seed");
-    put_option(b, options, "stop", "stop");
-    put_option(b, options, "temperature", "temperature");
-    put_option(b, options, "top_p", "top_p");
+    ah_put_option(b, options, "seed", "seed");
+    ah_put_option(b, options, "stop", "stop");
+    ah_put_option(b, options, "temperature", "temperature");
+    ah_put_option(b, options, "top_p", "top_p");
     if (ah_lowered_has_tools(w)) /* tool_choice without tools is refused */
         put_tool_choice(a, b, options);
+}
+
+/* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
+static void put_output(const ah_adapter *a, ah_lowered *w)
+{
+    ah_slice schema = ah_json_member(w->settings, "output");
+    ah_slice type = ah_json_member(schema, "type");
+
+    if (!a->native_output || !type.p || !ah_json_string_is(type, "object"))
+        return;
+    ah_buf_str(&w->head, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
+                         "\"output\",\"schema\":");
+    ah_buf_put(&w->head, schema);
+    ah_buf_fmt(&w->head, ",\"strict\":%s}}", ah_openai_fits_strict(schema) ? "true" : "false");
 }
 
 /* The tool as it is, or with its parameters wrapped. */
@@ -90,7 +95,7 @@ static void put_function(ah_buf *b, ah_slice spec)
     }
     ah_buf_fmt(b, "{\"description\":%.*s,\"name\":%.*s,\"parameters\":", AH_FMT(description),
                AH_FMT(name));
-    ah_dialect_put(AH_DIALECT_JSON_SCHEMA, parameters, b);
+    ah_dialect_put(AH_SCHEMA_PLAIN, parameters, b);
     ah_buf_char(b, '}');
 }
 
@@ -123,6 +128,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
     put_options(a, w);
+    put_output(a, w);
     if (a->stream)
         ah_buf_str(b, ",\"stream\":true");
     if (a->stream && is(a, AH_SERVER_STREAM_USAGE))
@@ -136,22 +142,6 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_buf_put(b, w->system);
     ah_buf_char(b, '}');
     ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
-}
-
-/* All text of a message's parts as one JSON string; values are copied as they stand. */
-static void put_content(ah_buf *b, ah_slice parts)
-{
-    ah_json_reader r = ah_json_read(parts);
-    ah_json_token t = ah_json_next(&r);
-
-    ah_buf_char(b, '"');
-    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
-        ah_slice text = ah_json_member(ah_json_skip(&r, t), "text");
-
-        if (ah_json_kind_of(text) == AH_JSON_STRING)
-            ah_buf_add(b, text.p + 1, text.n - 2);
-    }
-    ah_buf_char(b, '"');
 }
 
 /* An id as the wire takes it: where only nine letters and digits fit, others give nine that
@@ -198,7 +188,7 @@ static void put_call(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_sli
     ah_buf_str(b, "{\"id\":");
     put_id(a, b, id);
     ah_buf_str(b, ",\"type\":\"function\",\"function\":{\"name\":");
-    ah_wire_name_put(b, name);
+    ah_put_wire_name(b, name);
     ah_buf_str(b, ",\"arguments\":");
     put_arguments(w, b, name, arguments);
     ah_buf_str(b, "}}");
@@ -207,22 +197,22 @@ static void put_call(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_sli
 static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
 {
     ah_slice calls = ah_json_member(json, "tool_calls"), content = ah_json_member(json, "content");
-    ah_slice thoughts = ah_opaque_of(a, json);
+    ah_slice thoughts = ah_opaque_of_ours(a, content);
     ah_json_reader r = ah_json_read(calls);
     ah_json_token t = ah_json_next(&r);
     bool first = true;
 
     ah_buf_str(b, ",{\"role\":\"assistant\",\"content\":");
-    if (calls.p && !ah_content_says(content))
+    if (calls.p && !ah_parts_say(content))
         ah_buf_str(b, "null");
     else
-        put_content(b, content);
+        ah_put_joined_text(b, content);
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r), first = false) {
         ah_buf_str(b, first ? ",\"tool_calls\":[" : ",");
         put_call(a, w, b, ah_json_skip(&r, t));
     }
     ah_buf_str(b, first ? "" : "]");
-    if (ah_json_kind_of(thoughts) == AH_JSON_OBJECT && thoughts.n > 2) { /* members of the message */
+    if (thoughts.n > 2) { /* members of the message */
         ah_buf_char(b, ',');
         ah_buf_add(b, thoughts.p + 1, thoughts.n - 2);
     }
@@ -245,16 +235,6 @@ static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
     ah_buf_char(b, '}');
 }
 
-static void put_message(ah_buf *b, const char *role, ah_slice value)
-{
-    ah_buf_fmt(b, ",{\"role\":\"%s\",\"content\":", role);
-    if (ah_json_kind_of(value) == AH_JSON_ARRAY)
-        put_content(b, value);
-    else
-        ah_buf_put(b, value);
-    ah_buf_char(b, '}');
-}
-
 static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
 {
     ah_slice json = ah_text_slice(e->json);
@@ -266,98 +246,73 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
         put_result(a, b, json);
     else if (e->kind == AH_ENTRY_USER)
-        put_message(b, "user", ah_json_member(json, "content"));
+        ah_put_message(b, "user", ah_json_member(json, "content"));
     else
-        put_message(b, "system", ah_json_member(json, "text"));
+        ah_put_message(b, "system", ah_json_member(json, "text"));
     ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
 }
 
 /* -- the request around the body ---------------------------------------------- */
 
 /* Azure has OpenAI's paths below /openai/v1, and older ones by deployment and version. */
-static void put_url(const openai *o, ah_buf *b)
+static void put_path(const ah_openai *o, ah_slice version, ah_buf *b)
 {
-    const ah_adapter *a = &o->base.base;
-    ah_slice url = ah_text_slice(a->endpoint);
-    bool azure = is(a, AH_SERVER_AZURE) && !ah_slice_find(url, (ah_slice)AH_LIT("/openai"));
+    const ah_adapter *a = &o->native.base;
+    bool azure = is(a, AH_SERVER_AZURE) &&
+                 !ah_slice_find(ah_text_slice(a->endpoint), (ah_slice)AH_LIT("/openai"));
 
-    ah_buf_put(b, url);
-    if (is(a, AH_SERVER_AZURE) && o->api_version)
-        ah_buf_fmt(b, "%s/deployments/%s/chat/completions?api-version=%s", azure ? "/openai" : "",
-                   a->model->data, o->api_version->data);
+    if (is(a, AH_SERVER_AZURE) && version.p)
+        ah_buf_fmt(b, "%s/deployments/%s/chat/completions?api-version=%.*s", azure ? "/openai" : "",
+                   a->model->data, AH_FMT(version));
     else
         ah_buf_fmt(b, "%s/chat/completions", azure ? "/openai/v1" : "");
 }
 
-static void put_text(ah_request_texts *t, const char *name, const ah_text *value)
+ah_status ah_openai_post(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+                         ah_err *err)
 {
-    if (value)
-        ah_request_header(t, name, ah_text_slice(value));
-}
+    const ah_openai *o = (const ah_openai *)a;
+    const ah_header headers[] = {
+        {is(a, AH_SERVER_AZURE) ? "api-key: " : "Authorization: Bearer ",
+         ah_secret_reveal(o->native.key)},
+        {"OpenAI-Organization: ", ah_text_slice(o->organization)},
+        {"OpenAI-Project: ", ah_text_slice(o->project)},
+        {"HTTP-Referer: ", ah_text_slice(o->site)},
+        {"X-Title: ", ah_text_slice(o->app)},
+    };
 
-static ah_status request(const ah_adapter *a, ah_buf *scratch, ah_http_request *req, ah_err *err)
-{
-    const openai *o = (const openai *)a;
-    ah_request_texts t;
-
-    ah_request_begin(&t, scratch);
-    put_url(o, scratch);
-    ah_request_headers(&t, a->stream ? "text/event-stream, application/json" : "application/json");
-    if (o->key)
-        ah_request_header(&t, is(a, AH_SERVER_AZURE) ? "api-key: " : "Authorization: Bearer ",
-                          ah_secret_reveal(o->key));
-    put_text(&t, "OpenAI-Organization: ", o->organization);
-    put_text(&t, "OpenAI-Project: ", o->project);
-    put_text(&t, "HTTP-Referer: ", o->site);
-    put_text(&t, "X-Title: ", o->app);
-    req->limits = o->limits;
-    return ah_request_end(&t, req, err);
+    (void)w;
+    return ah_native_post(&o->native, o->path->data, headers, sizeof headers / sizeof *headers, scratch,
+                          req, err);
 }
 
 /* -- making one ------------------------------------------------------------------- */
 
-static void free_openai(ah_adapter *a)
+void ah_openai_free(ah_adapter *a)
 {
-    openai *o = (openai *)a;
+    ah_openai *o = (ah_openai *)a;
 
+    ah_text_unref(o->path);
     ah_text_unref(o->organization);
     ah_text_unref(o->project);
-    ah_text_unref(o->api_version);
     ah_text_unref(o->site);
     ah_text_unref(o->app);
     ah_free(a->mem, o);
 }
 
-static const ah_adapter_vt vt = {
-    .name = "openai",
-    .head = head,
-    .entry = entry,
-    .tail = "]}",
-    .request = request,
-    .open = ah_openai_open,
-    .head_came = ah_openai_head_came,
-    .feed = ah_openai_feed,
-    .end = ah_openai_end,
-    .close = ah_openai_close,
-    .free = free_openai,
-};
-
 /* What the environment says under a name, where it says something. */
-static bool from_env(const openai *a, const ah_provider_options *o, const char *name, ah_text **out)
+static bool from_env(const ah_openai *a, const ah_provider_options *o, const char *name, ah_text **out)
 {
-    const char *const names[AH_SERVICE_NAMES] = {name};
-    ah_slice v = ah_service_env(o, names);
+    ah_slice v = ah_provider_env(o, name);
 
-    return !v.p || (*out = ah_text_new(a->base.base.mem, v)) != NULL;
+    return !v.p || (*out = ah_text_new(a->native.base.mem, v)) != NULL;
 }
 
 /* What the server asks for beside key and address. */
-static bool fill(openai *a, const ah_provider_options *o)
+static bool fill_headers(ah_openai *a, const ah_provider_options *o)
 {
-    const ah_server *s = a->base.server;
+    const ah_server *s = a->server;
 
-    if (s->quirks & AH_SERVER_AZURE)
-        return from_env(a, o, "AZURE_API_VERSION", &a->api_version);
     if (s->quirks & AH_SERVER_SITE)
         return from_env(a, o, "OR_SITE_URL", &a->site) && from_env(a, o, "OR_APP_NAME", &a->app);
     if (strcmp(s->at.name, "openai") != 0)
@@ -366,28 +321,78 @@ static bool fill(openai *a, const ah_provider_options *o)
            from_env(a, o, "OPENAI_PROJECT_ID", &a->project);
 }
 
-ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
-                        ah_adapter **out, ah_err *err)
+static ah_status fill_path(ah_openai *a, const ah_provider_options *o, const char *path, ah_err *err)
 {
-    openai *a = ah_alloc(o->mem, sizeof *a);
-    ah_adapter *base = (ah_adapter *)a;
+    ah_status st;
+    ah_buf b;
+
+    ah_buf_init(&b, o->mem, MAX_PATH);
+    if (path)
+        ah_buf_str(&b, path);
+    else
+        put_path(a, ah_provider_env(o, "AZURE_API_VERSION"), &b);
+    st = ah_text_from_buf(&b, "the address", &a->path, err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah_slice model,
+                         ah_tool_change_mode mode, const ah_provider_options *o, ah_adapter **out,
+                         ah_err *err)
+{
+    ah_openai *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
 
     if (!a)
         return ah_err_nomem(err);
-    a->base = (ah_openai){.server = server,
-                          .base = {.vt = &vt,
-                                   .mem = o->mem,
-                                   .refs = 1,
-                                   .stream = o->stream,
-                                   .tool_change_mode = AH_TOOLS_APPEND}};
-    a->limits = o->limits;
-    st = ah_service_fill(&server->at, model, o, base, &a->key, err);
-    if (st == AH_OK && !fill(a, o))
-        st = ah_err_nomem(err);
+    a->server = server;
+    a->native.base = (ah_adapter){.vt = wire->vt,
+                                  .mem = o->mem,
+                                  .refs = 1,
+                                  .stream = o->stream,
+                                  .native_output = wire->native_output,
+                                  .tool_change_mode = mode};
+    st = ah_native_fill(&a->native, &server->at, model, o, err);
     if (st == AH_OK)
-        *out = base;
+        st = fill_headers(a, o) ? fill_path(a, o, wire->path, err) : ah_err_nomem(err);
+    if (st == AH_OK)
+        *out = &a->native.base;
     else
-        ah_adapter_unref(base);
+        ah_adapter_unref(&a->native.base);
     return st;
+}
+
+static const ah_adapter_vt vt = {
+    .name = "openai",
+    .head = head,
+    .entry = entry,
+    .tail = "]}",
+    .request = ah_openai_post,
+    .open = ah_openai_open,
+    .head_came = ah_reading_head_came,
+    .feed = ah_reading_feed,
+    .end = ah_reading_end,
+    .close = ah_reading_close,
+    .free = ah_openai_free,
+};
+
+static bool asks_responses(const ah_server *s, ah_slice model)
+{
+    static const char prefix[] = "responses/";
+
+    return s->quirks & AH_SERVER_RESPONSES && model.n >= sizeof prefix &&
+           memcmp(model.p, prefix, sizeof prefix - 1) == 0;
+}
+
+ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
+                        ah_adapter **out, ah_err *err)
+{
+    const ah_openai_wire chat = {&vt, NULL, (server->quirks & AH_SERVER_OUTPUT) != 0};
+    ah_tool_change_mode mode;
+    ah_status st;
+
+    if (asks_responses(server, model))
+        return ah_responses_new(server, model, o, out, err);
+    st = ah_provider_mode(o, server->at.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND, &mode, err);
+    return st == AH_OK ? ah_openai_make(&chat, server, model, mode, o, out, err) : st;
 }

@@ -11,17 +11,15 @@
 
 enum { MAX_LINE = 64 << 20 };
 
-/* A tool that is revealed later says so: its name leads the list where it stands. */
 static void put_tools(ah_lowered *w)
 {
     ah_buf *b = &w->head;
     ah_segment_kind kind;
-    size_t at = 0, entry, start;
+    size_t at = 0, n = 0, entry, start;
     ah_slice spec;
 
     while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
-        if (b->len && b->data[b->len - 1] != '[') /* nothing is there where memory is out */
-            ah_buf_char(b, ',');
+        ah_buf_str(b, n++ ? "," : "");
         start = ah_segment_begin(b);
         ah_buf_put(b, spec);
         ah_segment_end(w, kind, entry, b, start);

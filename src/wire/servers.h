@@ -4,7 +4,7 @@
 #ifndef AH_WIRE_SERVERS_H
 #define AH_WIRE_SERVERS_H
 
-#include "wire/endpoint.h"
+#include "wire/provider.h"
 
 typedef enum ah_server_quirk {
     AH_SERVER_STREAM_USAGE = 1 << 0,      /* takes stream_options */
@@ -18,7 +18,10 @@ typedef enum ah_server_quirk {
     /* What it thought is sent back, in these members of the message: */
     AH_SERVER_REASONING_CONTENT = 1 << 8,
     AH_SERVER_REASONING_DETAILS = 1 << 9,
-    AH_SERVER_THINKING_BLOCKS = 1 << 10
+    AH_SERVER_THINKING_BLOCKS = 1 << 10,
+    AH_SERVER_CACHE_KEY = 1 << 11, /* takes prompt_cache_key */
+    AH_SERVER_OUTPUT = 1 << 12,    /* takes response_format with a JSON Schema */
+    AH_SERVER_RESPONSES = 1 << 13  /* models "responses/NAME" are asked on OpenAI's other wire */
 } ah_server_quirk;
 
 typedef struct ah_server {
@@ -30,8 +33,5 @@ extern const ah_server ah_servers[]; /* the last has no name */
 
 /* The server of a provider's name, or NULL. */
 const ah_server *ah_server_find(ah_slice provider);
-
-ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
-                        ah_adapter **out, ah_err *err);
 
 #endif

@@ -1,0 +1,736 @@
+---@meta agenthost
+
+-- Types of `require "agenthost"` for editors (LuaCATS, as lua-language-server reads them): set
+-- "workspace.library" to the folder of this file. It is never run, and is no part of the library;
+-- docs/lua.md says what everything means, and a spec compares the three.
+
+---@class agenthost
+---@field version string such as "0.1.0"
+---@field null lightuserdata JSON null
+local ah = {}
+
+-- -- runs and agents --------------------------------------------------------------------
+
+---@alias ah.EventType
+---| "start"
+---| "tool_loop_iteration"
+---| "request"
+---| "cache_break"
+---| "content"
+---| "retry"
+---| "usage"
+---| "tool_calls"
+---| "tool_started"
+---| "tool_progress"
+---| "tool_invoked"
+---| "tools_injected"
+---| "tools_removed"
+---| "warning"
+---| "done"
+
+---@alias ah.ToolChangeMode how tools that come in mid-conversation reach the model
+---| "reference"
+---| "inline"
+---| "additional_tools"
+---| "search_pair"
+---| "append"
+---| "dispatcher"
+---| "restart"
+
+---@class ah.Event each has type, run and time; the rest is in docs/events.md
+---@field type ah.EventType
+---@field run integer
+---@field parent? integer
+---@field time number seconds since 1970
+---@field [string] any
+
+---@class ah.Options for the model; passed on as they are
+---@field temperature? number
+---@field max_tokens? integer
+---@field top_p? number
+---@field stop? string|string[]
+---@field seed? integer
+---@field tool_choice? "auto"|"none"|"required"|{ name: string }
+---@field reasoning? string effort, such as "low"
+---@field cache? "5m"|"1h"|"off" of anthropic
+---@field cache_key? string of openai
+
+---@class ah.HttpLimits seconds and bytes
+---@field connect_timeout? number
+---@field idle_timeout? number
+---@field total_timeout? number
+---@field max_header? number
+---@field max_body? number
+
+---@class ah.LoopDetector
+---@field warn? integer
+---@field stop? integer
+---@field window? integer
+---@field pattern_window? integer
+---@field exempt? string[]
+
+---@class ah.Config
+---@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
+---@field system? string
+---@field prompt? ah.Prompt
+---@field params? table<string, any> of the prompt
+---@field overrides? table|string or the file they are in
+---@field output? table|string|ah.Schema of the answer, which is then reply.value
+---@field tools? ah.Tool[]
+---@field messages? ah.Message[]
+---@field options? ah.Options
+---@field base_url? string
+---@field api_key? string
+---@field tool_change_mode? ah.ToolChangeMode the model's own when absent
+---@field stream? boolean
+---@field http? ah.HttpLimits
+---@field on? fun(event: ah.Event)|table<ah.EventType, fun(event: ah.Event)>
+---@field log? fun(level: string, line: string)
+---@field max_iterations? integer
+---@field on_max? "error"|"answer"
+---@field on_unknown_tool? "answer"|"throw"
+---@field strategies? ah.Strategy[]
+---@field max_tools? integer
+---@field on_conflict? "skip"|"replace"|"error"
+---@field hint? boolean
+---@field max_restarts? integer
+---@field policies? ah.Policy[]
+---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+---@field feedback? ah.Feedback[]
+---@field checks? (fun(answer: { text: string, run: integer, iteration: integer }): string?)[]
+---@field budget? ah.Budget|ah.BudgetLimits
+---@field timeout? number seconds
+---@field deadline? number by ah.now()
+---@field retries? integer
+---@field loop_detector? ah.LoopDetector|false
+---@field [integer] ah.Section
+---@field session? ah.Session
+---@field resources? table<string|ah.Type, any>
+
+---@class ah.Request: ah.Config with the user's text behind the sections in the array part
+---@field [integer] ah.Section|string
+
+---@class ah.Message
+---@field role "system"|"user"|"assistant"|"tool"
+---@field content? string|{ type: string, text: string? }[]
+---@field tool_calls? { id: string, name: string, arguments: string }[]
+---@field tool_call_id? string
+---@field name? string
+---@field success? boolean
+---@field timestamp? number seconds since 1970
+
+---@class ah.Usage tokens
+---@field input integer
+---@field cached_read integer
+---@field cached_write integer
+---@field output integer
+---@field reasoning integer
+---@field known boolean
+
+---@class ah.Reply prints as its text
+---@field text string
+---@field value? any with `output`
+---@field messages ah.Message[]
+---@field iterations integer
+---@field rounds integer
+---@field tool_calls integer
+---@field injected_tools string[]
+---@field removed_tools string[]
+---@field usage ah.Usage
+---@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"
+---@field transcript fun(self: ah.Reply): string
+
+---@class ah.Agent a conversation
+---@field run fun(self: ah.Agent, text?: string): ah.Reply?, ah.Error?
+---@field send fun(self: ah.Agent, text: string)
+---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.Tool[])
+---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
+---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
+---@field fork fun(self: ah.Agent): ah.Agent
+---@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
+---@field cancel fun(self: ah.Agent)
+---@field transcript fun(self: ah.Agent): string
+
+---Runs until the model answers without calling a tool.
+---@param request ah.Request
+---@return ah.Reply? reply
+---@return ah.Error? err
+function ah.run(request) end
+
+---The same as a conversation that goes on.
+---@param config ah.Config
+---@return ah.Agent? agent
+---@return ah.Error? err
+function ah.agent(config) end
+
+---@class ah.Capabilities
+---@field provider string
+---@field model string
+---@field supports_dynamic_tools boolean
+---@field tool_change_mode ah.ToolChangeMode
+---@field native_output boolean
+
+---What the adapter of a model can do.
+---@param model string|ah.Adapter
+---@return ah.Capabilities?
+---@return ah.Error? err
+function ah.capabilities(model) end
+
+---Gives models names of one's own, for this host: `ah.alias { fast = "groq/..." }`.
+---@param names table<string, string>
+function ah.alias(names) end
+
+---An agent whose conversation goes on from a file of agent:save.
+---@param path string
+---@param config? ah.Config
+---@return ah.Agent? agent
+---@return ah.Error? err
+function ah.load(path, config) end
+
+-- -- what looks on, decides and limits --------------------------------------------------
+
+---@class ah.Answered a call that was answered earlier
+---@field tool string
+---@field arguments? table
+---@field success boolean
+
+---@class ah.Call what a policy looks at
+---@field tool string
+---@field call_id string
+---@field arguments? table
+---@field tools string[]
+---@field calls ah.Answered[]
+---@field iteration integer
+---@field run integer
+---@field history ah.Message[]
+
+---@class ah.Outcome what a strategy looks at, and what it may do
+---@field tool string
+---@field call_id string
+---@field arguments? table
+---@field result? string
+---@field value? any
+---@field success boolean
+---@field tools string[]
+---@field calls ah.Answered[]
+---@field iteration integer
+---@field run integer
+---@field history ah.Message[]
+---@field add fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
+---@field replace fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
+---@field remove fun(self: ah.Outcome, tools: string|(string|ah.Tool)[])
+---@field note fun(self: ah.Outcome, text: string)
+---@field prompt fun(self: ah.Outcome, text: string)
+
+---@alias ah.Changes ah.Tool|ah.Tool[]|nil
+---@alias ah.AfterObject { name: string?, after: fun(self: table, m: ah.Outcome): ah.Changes }
+---@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.AfterObject
+
+---@alias ah.Verdict nil|"allow"|"deny"|"ask"
+---@alias ah.BeforeObject { before: fun(self: table, call: ah.Call): ah.Verdict, string? }
+---@alias ah.Policy fun(call: ah.Call): ah.Verdict, string?|ah.BeforeObject
+
+---@class ah.Asked what `approve` decides on
+---@field tool string
+---@field arguments table
+---@field reason? string
+---@field call_id string
+---@field run integer
+
+---@class ah.Feedback
+---@field every? integer calls
+---@field seconds? number
+---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
+
+---@class ah.BudgetLimits
+---@field requests? integer
+---@field tool_calls? integer
+---@field input_tokens? integer
+---@field output_tokens? integer
+---@field total_tokens? integer
+---@field cost? number in the unit of prices
+---@field prices? table<string, table<string, number>>
+
+---@class ah.Budget
+---@field used fun(self: ah.Budget): table
+---@field remaining fun(self: ah.Budget): table
+
+---What runs may use, shared by those that are given it.
+---@param limits ah.BudgetLimits
+---@return ah.Budget
+function ah.budget(limits) end
+
+ah.policies = {}
+
+---@param rule { tool: string|string[], after: string|string[] }
+---@return ah.BeforeObject
+function ah.policies.requires(rule) end
+
+---@class ah.ReadBeforeWrite
+---@field read string|string[] tools
+---@field write string|string[] tools
+---@field argument? string "path"
+---@field creates? fun(value: any): boolean
+
+---@param rule ah.ReadBeforeWrite
+---@return ah.BeforeObject
+function ah.policies.read_before_write(rule) end
+
+---Counters of this host, which only grow.
+---@return table<string, integer>
+function ah.metrics() end
+
+-- -- prompts ------------------------------------------------------------------------------
+
+---@class ah.SectionConfig with its children in the array part
+---@field key? string
+---@field title? string
+---@field template? string
+---@field body? string another name for template
+---@field params? table<string, any> short form
+---@field schema? table|string|ah.Schema
+---@field enabled? boolean|fun(params: table): boolean
+---@field visibility? "full"|"summary"|fun(params: table): "full"|"summary"
+---@field summary? string
+---@field tools? ah.Tool[]
+---@field children? ah.Section[]
+---@field accepts_overrides? boolean
+---@field [integer] ah.Section
+
+---@class ah.Section
+---@field key string
+---@field title? string
+---@field template? string
+---@field summary? string
+---@field tools ah.Tool[]
+---@field children ah.Section[]
+
+---@param config ah.SectionConfig
+---@return ah.Section
+function ah.section(config) end
+
+---@class ah.ToolsSectionConfig: ah.SectionConfig
+---@field description? string its text
+
+---The same, with its text called description.
+---@param config ah.ToolsSectionConfig
+---@return ah.Section
+function ah.tools_section(config) end
+
+---@class ah.PromptConfig with its sections in the array part
+---@field key? string
+---@field name? string another name for key
+---@field ns? string
+---@field sections? ah.Section[]
+---@field output? table|string|ah.Schema
+---@field resources? any
+---@field overrides? table|string
+---@field [integer] ah.Section
+
+---@class ah.Rendered prints as its text
+---@field text string
+---@field tools ah.Tool[]
+---@field summarized string[]
+---@field output? ah.Schema
+
+---@alias ah.Hashes table<string, string>
+
+---@class ah.Prompt
+---@field render fun(self: ah.Prompt, params?: table): ah.Rendered
+---@field tools fun(self: ah.Prompt, params?: table): ah.Tool[]
+---@field section fun(self: ah.Prompt, path: string): ah.Section?
+---@field hashes fun(self: ah.Prompt): { sections: ah.Hashes, tools: ah.Hashes }
+---@field id string
+---@field output? ah.Schema
+---@field resources any
+
+---@param config ah.PromptConfig
+---@return ah.Prompt
+function ah.prompt(config) end
+
+-- -- tools ----------------------------------------------------------------------------------
+
+---@class ah.Ctx what a handler may know and do
+---@field call_id string
+---@field tool_name string
+---@field run integer
+---@field deadline number? seconds left
+---@field coerced string which arguments were taken as something else
+---@field prompt? ah.Prompt of the run
+---@field session ah.Session
+---@field rendered_prompt? ah.Rendered
+---@field adapter ah.CtxAdapter
+---@field budget_tracker? ah.Budget
+---@field resources ah.Resources
+---@field filesystem? ah.Filesystem
+---@field cancelled fun(self: ah.Ctx): boolean
+---@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.Tool[])
+---@field remove_tools fun(self: ah.Ctx, tools: string|(string|ah.Tool)[])
+---@field note fun(self: ah.Ctx, text: string)
+---@field publish fun(self: ah.Ctx, value: table)
+---@field progress fun(self: ah.Ctx, what: number|string, text?: string)
+---@field enlist fun(self: ah.Ctx, object: table): table
+
+---@class ah.CtxAdapter
+---@field provider string
+---@field model string
+---@field tool_change_mode string
+---@field supports_dynamic_tools boolean
+
+---@class ah.ToolConfig
+---@field name string 1 to 64 of a-z, 0-9, _ and -
+---@field description string 1 to 200 ASCII characters
+---@field full_description? string
+---@field params? table<string, any> short form
+---@field schema? table|string|ah.Schema JSON Schema; not beside params
+---@field result? table|string|ah.Schema
+---@field examples? ah.Example[]
+---@field handler? fun(args: table, ctx: ah.Ctx): any, string?
+---@field parallel? boolean
+---@field timeout? number seconds
+---@field memory? number bytes
+---@field coerce? boolean
+---@field max_result? integer bytes
+---@field accepts_overrides? boolean
+---@field render? fun(value: any): string
+
+---@class ah.Example
+---@field description? string
+---@field input? table
+---@field output? any
+
+---@class ah.Tool
+---@field name string
+---@field spec { name: string, description: string, parameters: table }
+---@field examples ah.Example[]
+
+---@class ah.ResultConfig
+---@field message? string
+---@field value? any
+---@field success? boolean
+---@field exclude_value_from_context? boolean
+
+---@class ah.Result what a handler may return
+
+---Declares a tool.
+---@param config ah.ToolConfig
+---@return ah.Tool
+function ah.tool(config) end
+
+---A tool of the C program around the script.
+---@param name string
+---@return ah.Tool
+function ah.host_tool(name) end
+
+---A value, and words about it.
+---@param value? any
+---@param message? string
+---@return ah.Result
+function ah.ok(value, message) end
+
+---A failure, in words for the model.
+---@param message string
+---@return ah.Result
+function ah.fail(message) end
+
+---@param config ah.ResultConfig
+---@return ah.Result
+function ah.result(config) end
+
+-- -- errors -----------------------------------------------------------------------------------
+
+---@alias ah.Code
+---| "prompt_validation"
+---| "prompt_render"
+---| "prompt_evaluation"
+---| "tool_validation"
+---| "tool_not_found"
+---| "max_iterations_exceeded"
+---| "invalid_tool_provider"
+---| "visibility_expansion_required"
+---| "deadline_exceeded"
+---| "budget_exceeded"
+---| "loop_detected"
+---| "provider"
+---| "http"
+---| "cancelled"
+---| "usage"
+---| "internal"
+
+---@class ah.Error prints as "code: message"
+---@field code ah.Code
+---@field message string
+---@field is fun(self: ah.Error, code: ah.Code): boolean
+---@field phase? "request"|"tool"|"response"
+---@field retryable? boolean
+---@field status? integer of HTTP
+---@field reply? ah.Reply what there was until then
+---@field max_iterations? integer
+---@field requested_tool? string
+---@field available_tools? string[]
+---@field section_path? string
+---@field tool? string
+---@field param? string
+
+---An error object to raise or return.
+---@param what string|{ code: ah.Code?, message: string, [string]: any }
+---@return ah.Error
+function ah.error(what) end
+
+-- -- models for tests --------------------------------------------------------------------------
+
+---@class ah.Adapter a model that is no name
+---@field done fun() raises unless every turn was taken
+---@field requests fun(): (table|false)[]
+
+---@class ah.Expect what a request must hold
+---@field user? string
+---@field system? string
+---@field tools? string[]
+---@field result? string
+---@field model? string
+
+---@class ah.Turn
+---@field text? string|string[]
+---@field calls? { name: string, arguments: table|string|nil, id: string? }[]
+---@field refusal? string
+---@field stop? string
+---@field usage? table<string, integer>
+---@field delay? number seconds
+---@field cut? boolean
+---@field fail? { message: string, status: integer?, retryable: boolean?, retry_after: number? }
+---@field raw? string
+---@field expect? ah.Expect
+---@field check? fun(request: table): boolean?, string?
+
+---@alias ah.Answer string|ah.Turn|fun(request: table): string|ah.Turn
+
+---A model that says what a test tells it to (docs/scripted.md).
+---@param turns ah.Answer[]|fun(request: table): ah.Answer
+---@return ah.Adapter
+function ah.scripted(turns) end
+
+-- -- schemas and JSON ----------------------------------------------------------------------------
+
+---@class ah.SchemaOptions
+---@field documents? table<string, any> schemas by URI
+---@field formats? boolean
+
+---@class ah.Schema
+---@field validate fun(self: ah.Schema, value: any, extra?: string|table): true?, any, any
+---@field validate_text fun(self: ah.Schema, text: string, extra?: string|table): true?, any, any
+---@field text fun(self: ah.Schema): string
+
+---@class ah.SchemaModule
+---@overload fun(schema: any, options?: ah.SchemaOptions): ah.Schema
+ah.schema = {}
+
+---@param schema any a table, JSON text, true or false
+---@param options? ah.SchemaOptions
+---@return ah.Schema
+function ah.schema.compile(schema, options) end
+
+---@param params table<string, any>
+---@return ah.Schema
+function ah.schema.short(params) end
+
+---@param schema any
+---@return string
+function ah.schema.describe(schema) end
+
+ah.json = {}
+
+---@param value any
+---@return string
+function ah.json.encode(value) end
+
+---@param text string
+---@return any value
+---@return string? message
+function ah.json.decode(text) end
+
+---@generic T: table
+---@param t T
+---@return T
+function ah.array(t) end
+
+---@generic T: table
+---@param t T
+---@return T
+function ah.object(t) end
+
+-- -- files --------------------------------------------------------------------------------
+
+-- -- types, sessions, resources ----------------------------------------------------------------
+
+---@class ah.TypeConfig
+---@field name string
+---@field fields? table<string, any> short form
+---@field schema? table|string|ah.Schema
+---@field render? fun(value: table): string
+
+---@class ah.Type calling it checks a table and makes an instance
+---@field name string
+---@field schema ah.Schema
+---@overload fun(value: table): table
+
+---@param config ah.TypeConfig
+---@return ah.Type
+function ah.type(config) end
+
+---@class ah.SessionConfig
+---@field types? ah.Type[]
+---@field bus? ah.Dispatcher
+---@field parent? ah.Session
+
+---@class ah.SliceOptions
+---@field policy? "state"|"log"
+---@field keep? "append"|"latest"
+---@field key? string
+
+---@class ah.Slice
+---@field latest fun(self: ah.Slice): table?
+---@field all fun(self: ah.Slice): table[]
+---@field len fun(self: ah.Slice): integer
+---@field append fun(self: ah.Slice, value: table)
+---@field replace fun(self: ah.Slice, list: table[])
+---@field clear fun(self: ah.Slice)
+
+---@class ah.View what a reducer speaks on
+---@field latest fun(self: ah.View): table?
+---@field all fun(self: ah.View): table[]
+---@field len fun(self: ah.View): integer
+---@field append fun(self: ah.View, value: table): ah.View
+---@field extend fun(self: ah.View, list: table[]): ah.View
+---@field replace fun(self: ah.View, list: table[]): ah.View
+---@field clear fun(self: ah.View): ah.View
+
+---@alias ah.Reducer fun(view: ah.View, event: table): ah.View?
+
+---@class ah.Dispatcher
+---@field publish fun(self: ah.Dispatcher, value: table)
+---@field subscribe fun(self: ah.Dispatcher, type: string|ah.Type|nil, fn: function): fun()
+
+---@class ah.Session
+---@field register fun(self: ah.Session, type: ah.Type, options?: ah.SliceOptions): ah.Session
+---@field reduce fun(self: ah.Session, slice: ah.Type, type: ah.Type, fn: ah.Reducer): ah.Session
+---@field dispatch fun(self: ah.Session, value: table)
+---@field snapshot fun(self: ah.Session): string
+---@field restore fun(self: ah.Session, text: string): boolean?, ah.Error?
+---@field child fun(self: ah.Session): ah.Session
+---@field view fun(self: ah.Session): ah.Session
+---@field parent? ah.Session
+---@field dispatcher ah.Dispatcher
+---@field [ah.Type|string] ah.Slice
+
+---@param config? ah.SessionConfig
+---@return ah.Session
+function ah.session(config) end
+
+---@class ah.PlanningTypes
+---@field Plan ah.Type
+---@field SetupPlan ah.Type
+---@field AddStep ah.Type
+---@field UpdateStep ah.Type
+
+---@type ah.PlanningTypes
+ah.planning = {}
+
+---@class ah.PlanningConfig
+---@field session ah.Session
+---@field strategy? "react"|"plan_act_reflect"|"goal_decompose_route_synthesise"
+---@field accepts_overrides? boolean
+
+---@param config ah.PlanningConfig
+---@return ah.Section
+function ah.planning_section(config) end
+
+---@class ah.ResourceConfig
+---@field provide fun(ctx: ah.Ctx): any
+---@field scope? "singleton"|"tool_call"|"prototype"
+---@field close? fun(value: any)
+
+---@class ah.Resources
+---@field get fun(self: ah.Resources, name: string|ah.Type): any
+---@field get_optional fun(self: ah.Resources, name: string|ah.Type): any
+
+---@param config ah.ResourceConfig
+---@return table
+function ah.resource(config) end
+
+---@class ah.FilesystemConfig
+---@field root? string a folder of the machine
+---@field memory? boolean
+---@field files? table<string, string>
+---@field read_only? boolean
+---@field allow? string[]
+---@field sync? boolean
+---@field max_file? number bytes
+---@field max_total? number bytes
+---@field max_files? number
+---@field max_depth? integer
+
+---@alias ah.Stat { type: "file"|"folder"|"link"|"other", size: integer?, modified: number? }
+---@alias ah.ReadPart { offset: integer?, limit: integer? }
+---@alias ah.DeleteOptions { recursive: boolean? }
+---@alias ah.RenameOptions { replace: boolean? }
+---@alias ah.ListOptions { max: integer? }
+---@alias ah.GlobOptions { path: string?, max: integer? }
+---@alias ah.Found { path: string, line: integer, text: string }
+---@alias ah.GrepOptions { path: string?, glob: string?, plain: boolean?, max: integer? }
+
+---@class ah.Filesystem what fails gives nil and an error
+---@field read fun(self, path: string, part?: ah.ReadPart): string?, table|ah.Error
+---@field write fun(self, path: string, text: string): true?, ah.Error?
+---@field append fun(self, path: string, text: string): true?, ah.Error?
+---@field edit fun(self, path: string, old: string, new: string, o?: table): integer?, ah.Error?
+---@field mkdir fun(self, path: string): true?, ah.Error?
+---@field delete fun(self, path: string, options?: ah.DeleteOptions): true?, ah.Error?
+---@field rename fun(self, from: string, to: string, options?: ah.RenameOptions): true?, ah.Error?
+---@field stat fun(self, path: string): ah.Stat?, ah.Error?
+---@field exists fun(self, path: string): boolean?, ah.Error?
+---@field list fun(self, path?: string, options?: ah.ListOptions): table[]?, ah.Error?
+---@field glob fun(self, pattern: string, options?: ah.GlobOptions): string[]?, ah.Error?
+---@field grep fun(self, pattern: string, options?: ah.GrepOptions): ah.Found[]?, ah.Error?
+---@field overlay fun(self): ah.Filesystem?, ah.Error?
+---@field commit fun(self): true?, ah.Error?
+---@field drop fun(self)
+---@field close fun(self)
+
+---Files under a root, or in memory, for tools.
+---@param config ah.FilesystemConfig
+---@return ah.Filesystem? fs
+---@return ah.Error? err
+function ah.filesystem(config) end
+
+-- -- HTTP, time, log ---------------------------------------------------------------------------
+
+---@class ah.HttpRequest
+---@field url string
+---@field method? string
+---@field headers? table<string, string>
+---@field body? string
+---@field timeout? number
+---@field max_body? number
+
+---@class ah.HttpResponse
+---@field status integer
+---@field headers table<string, string> names in lower case
+---@field body string
+
+---@param request ah.HttpRequest
+---@return ah.HttpResponse? response
+---@return ah.Error? err
+function ah.http(request) end
+
+---@param seconds number
+function ah.sleep(seconds) end
+
+---@return number seconds
+function ah.now() end
+
+---@param level "debug"|"info"|"warning"|"error"
+---@param message string
+function ah.log(level, message) end
+
+return ah

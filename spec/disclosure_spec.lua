@@ -1,0 +1,578 @@
+-- Progressive disclosure (seed 000): read_section opens a summarised section, and its tools
+-- come in mid-conversation, or by a restart where the adapter cannot take them.
+local ah = require "agenthost"
+local sound = require "support.sound"
+
+local function quiet() end
+
+local function tool(name)
+  return ah.tool {
+    name = name,
+    description = "The tool " .. name .. ".",
+    handler = function()
+      return name
+    end,
+  }
+end
+
+local function read(key)
+  return { calls = { { name = "read_section", arguments = { section_key = key } } } }
+end
+
+local function call(name)
+  return { calls = { { name = name } } }
+end
+
+local function names(request)
+  local list = {}
+  for _, t in ipairs(request.tools) do
+    list[#list + 1] = t.name
+  end
+  for _, e in ipairs(request.entries) do
+    for _, t in ipairs(e.type == "tools_added" and e.tools or {}) do
+      list[#list + 1] = t.name
+    end
+  end
+  return table.concat(list, " ")
+end
+
+local function research(extra)
+  return ah.prompt {
+    ns = "example",
+    key = "research",
+    ah.section {
+      key = "context",
+      title = "Context",
+      template = "Detailed research context...",
+      summary = "Research context available.",
+      visibility = "summary",
+      tools = { tool "search", tool "cite" },
+      table.unpack(extra or {}),
+    },
+  }
+end
+
+-- Runs turns on a model of this mode: reply, error, requests, events.
+local function run(mode, turns, fields)
+  local model = ah.scripted {
+    tool_change_mode = mode,
+    answer = function(r)
+      local turn = table.remove(turns, 1)
+      return type(turn) == "function" and turn(r) or turn
+    end,
+  }
+  local events = {}
+  fields.model, fields.log = model, fields.log or quiet
+  fields.on = function(e)
+    events[#events + 1] = e
+  end
+  fields[#fields + 1] = "Go."
+  local reply, err = ah.run(fields)
+  return reply, err, model.requests(), events
+end
+
+local function of(events, kind)
+  local list = {}
+  for _, e in ipairs(events) do
+    list[#list + 1] = e.type == kind and e or nil
+  end
+  return list
+end
+
+local function contents(reply)
+  local list = {}
+  for _, m in ipairs(reply.messages) do
+    list[#list + 1] = m.role == "tool" and m.content or nil
+  end
+  return list
+end
+
+local CONTENT = "Content of section 'context':\n\n## Context\n\nDetailed research context..."
+
+describe("read_section of a section with tools", function()
+  it(
+    "injects them in mid-conversation: one evaluation, the second request extends the first",
+    function()
+      local before = ah.metrics()
+      local reply, _, requests, events = run(
+        "inline",
+        { read "context", call "search", "done" },
+        { prompt = research() }
+      )
+
+      assert.equal("done", reply.text)
+      assert.same({ CONTENT .. "\n\nNew tools: search, cite.", "search" }, contents(reply))
+      assert.same({ "search", "cite" }, reply.injected_tools)
+      assert.equal("read_section", names(requests[1]))
+      assert.equal("read_section search cite", names(requests[2]))
+      assert.equal(requests[1].system, requests[2].system)
+      assert.same({}, of(events, "cache_break"))
+      local injected = of(events, "tools_injected")[1]
+      assert.same({ "search", "cite" }, injected.tool_names)
+      assert.equal("context", injected.section_key)
+      assert.equal("number", type(injected.timestamp))
+      local now = ah.metrics()
+      local function grown(name)
+        return now["agenthost." .. name] - before["agenthost." .. name]
+      end
+      assert.same(
+        { 2, 1, 0 },
+        { grown "tools.injected", grown "disclosure.dynamic", grown "disclosure.restarts" }
+      )
+      sound.check(reply:transcript())
+    end
+  )
+
+  it("restarts where the adapter cannot take them: the same answer, the same tools", function()
+    local before = ah.metrics()
+    local reply, _, requests, events = run(
+      "restart",
+      { read "context", call "search", "done" },
+      { prompt = research() }
+    )
+
+    assert.equal("done", reply.text)
+    assert.same({ "search", "cite" }, reply.injected_tools)
+    assert.equal("read_section search cite", names(requests[2]))
+    assert.equal("## Context\n\nDetailed research context...", requests[2].system)
+    assert.equal("restart", of(events, "cache_break")[1].reason)
+    assert.equal(1, #of(events, "cache_break"))
+    assert.equal("search", contents(reply)[2])
+    local now = ah.metrics()
+    assert.equal(1, now["agenthost.disclosure.restarts"] - before["agenthost.disclosure.restarts"])
+    assert.equal(0, now["agenthost.disclosure.dynamic"] - before["agenthost.disclosure.dynamic"])
+    sound.check(reply:transcript())
+  end)
+
+  it("restarts at most max_restarts times, and the error says what was asked for", function()
+    local sections = {}
+    for i = 1, 3 do
+      sections[i] = ah.section {
+        key = "s" .. i,
+        template = "T",
+        summary = "S",
+        visibility = "summary",
+        tools = { tool("t" .. i) },
+      }
+    end
+    local reply, err = run(
+      "restart",
+      { read "s1", read "s2", read "s3", "done" },
+      { max_restarts = 2, table.unpack(sections) }
+    )
+    assert.is_nil(reply)
+    assert.equal("visibility_expansion_required", err.code)
+    assert.matches("^Section expansion requires restart", err.message)
+    assert.equal("Adapter does not support dynamic tools", err.reason)
+    assert.same({ "s3" }, err.section_keys)
+    assert.same({ s3 = "full" }, err.requested_overrides)
+    assert.equal(3, err.reply.iterations)
+    sound.check(err.reply:transcript())
+  end)
+
+  it("logs as the seed says", function()
+    local lines = {}
+    run("append", { read "context", "done" }, {
+      prompt = research(),
+      log = function(level, line)
+        lines[#lines + 1] = level .. " " .. line
+      end,
+    })
+    local text = table.concat(lines, "\n")
+    assert.truthy(
+      text:find(
+        "info Injected tools from section expansion: section_key=context "
+          .. 'tool_count=2 tool_names=["search","cite"]',
+        1,
+        true
+      ),
+      text
+    )
+  end)
+end)
+
+describe("read_section", function()
+  it("answers for unknown, expanded and toolless sections", function()
+    local plain =
+      ah.section { key = "plain", template = "Plain.", summary = "P.", visibility = "summary" }
+    local reply, _, requests, events = run(
+      "restart",
+      { read "none", read "context", read "context", read "plain", read "plain", "done" },
+      {
+        prompt = ah.prompt {
+          ah.section {
+            key = "context",
+            title = "Context",
+            template = "Detailed research context...",
+            summary = "R.",
+            visibility = "summary",
+            tools = { tool "search" },
+          },
+          plain,
+        },
+      }
+    )
+
+    assert.same({
+      "Unknown section key: 'none'",
+      CONTENT .. "\n\nNew tools: search.",
+      "Section is already expanded.\n\n## Context\n\nDetailed research context...",
+      "Content of section 'plain':\n\nPlain.",
+      "Content of section 'plain':\n\nPlain.",
+    }, contents(reply))
+    assert.equal(1, #of(events, "tools_injected"))
+    assert.equal(1, #of(events, "cache_break"))
+    assert.matches('`read_section` with key "plain"', requests[#requests].system)
+  end)
+
+  it("collects from open descendants and leaves summarised ones alone, to any depth", function()
+    local tree = research {
+      ah.section { key = "open", template = "O", tools = { tool "o" } },
+      ah.section { key = "off", template = "X", tools = { tool "x" }, enabled = false },
+      ah.section {
+        key = "deep",
+        template = "D",
+        summary = "DS",
+        visibility = "summary",
+        tools = { tool "d" },
+        ah.section {
+          key = "deeper",
+          template = "E",
+          summary = "ES",
+          visibility = "summary",
+          tools = { tool "e" },
+        },
+      },
+    }
+    for _, mode in ipairs { "inline", "restart" } do
+      local reply, _, requests = run(
+        mode,
+        { read "context", read "context.deep", read "context.deep.deeper", "done" },
+        { prompt = tree }
+      )
+      assert.same({ "search", "cite", "o", "d", "e" }, reply.injected_tools)
+      assert.equal("read_section search cite o", names(requests[2]))
+      assert.equal("read_section search cite o d e", names(requests[4]))
+    end
+  end)
+
+  it("skips a tool whose name is taken, with the warning", function()
+    local reply, _, _, events = run("inline", {
+      {
+        calls = {
+          { name = "first" },
+          { name = "read_section", arguments = { section_key = "context" } },
+        },
+      },
+      "done",
+    }, {
+      prompt = research(),
+      tools = {
+        ah.tool {
+          name = "first",
+          description = "F.",
+          handler = function(_, ctx)
+            ctx:add_tools(tool "search")
+          end,
+        },
+      },
+    })
+    assert.same({ "search", "cite" }, reply.injected_tools)
+    local warning = of(events, "warning")[1]
+    assert.same(
+      { "Skipping duplicate tool during injection", "search" },
+      { warning.message, warning.tool_name }
+    )
+  end)
+
+  it("brings what a later call of the same answer can use", function()
+    local reply = run("inline", {
+      {
+        calls = {
+          {
+            name = "read_section",
+            arguments = {
+              section_key = "context",
+            },
+          },
+          { name = "cite" },
+        },
+      },
+      "done",
+    }, { prompt = research() })
+    assert.equal("cite", contents(reply)[2])
+  end)
+end)
+
+describe("a conversation in which a section is open", function()
+  it(
+    "keeps it open from run to run, forked, saved and loaded, for every kind of adapter",
+    function()
+      for _, mode in ipairs { "append", "inline", "reference", "dispatcher", "restart" } do
+        local path = os.tmpname()
+        local turns = {}
+        local requests = {}
+        local function model()
+          return ah.scripted {
+            tool_change_mode = mode,
+            answer = function(r)
+              requests[#requests + 1] = r
+              return table.remove(turns, 1)
+            end,
+          }
+        end
+        local prompt = research()
+        local function use()
+          return mode == "dispatcher"
+              and { calls = { { name = "call_tool", arguments = { name = "cite" } } } }
+            or call "cite"
+        end
+        local agent = ah.agent { model = model(), prompt = prompt, log = quiet }
+        turns = { read "context", "one" }
+        assert(agent:run "a")
+        assert(agent:save(path))
+        local breaks = 0
+        for _, again in ipairs {
+          agent,
+          agent:fork(),
+          assert(ah.load(path, {
+            model = model(),
+            prompt = prompt,
+            log = quiet,
+            on = {
+              cache_break = function()
+                breaks = breaks + 1
+              end,
+            },
+          })),
+        } do
+          turns = { use(), read "context", "two" }
+          local before = requests[2]
+          local reply = assert(again:run "b")
+          local list = contents(reply)
+          assert.equal("cite", list[2], mode)
+          assert.matches("^Section is already expanded.", list[3])
+          assert.same({}, reply.injected_tools)
+          assert.equal(before.system, requests[#requests].system)
+          assert.same(before.tools, requests[#requests].tools)
+          sound.check(again:transcript())
+        end
+        assert.equal(0, breaks)
+        os.remove(path)
+      end
+    end
+  )
+
+  it("is set anew in the words of a prompt that has changed meanwhile", function()
+    local path = os.tmpname()
+    local agent = ah.agent {
+      model = ah.scripted { read "context", "one" },
+      prompt = research(),
+      log = quiet,
+    }
+    assert(agent:run "a")
+    assert(agent:save(path))
+    local other = ah.prompt {
+      ah.section {
+        key = "context",
+        title = "Context",
+        template = "New words.",
+        summary = "S.",
+        visibility = "summary",
+        tools = { tool "search", tool "cite" },
+      },
+    }
+    local model = ah.scripted {
+      {
+        check = function(r)
+          return r.system == "## Context\n\nNew words."
+        end,
+        text = "two",
+      },
+    }
+    assert(assert(ah.load(path, { model = model, prompt = other, log = quiet })):run "b")
+    os.remove(path)
+  end)
+end)
+
+-- Random trees, random sequences of reads, injections, removals, saves, loads, forks and
+-- renders: the tools a model sees equal the replay, breaks of the prefix are told, nothing is
+-- unsound.
+describe("random disclosure", function()
+  local random = math.random
+
+  local function make_tree(depth, counter)
+    local children = {}
+    for i = 1, random(0, depth > 2 and 0 or 3) do
+      children[i] = make_tree(depth + 1, counter)
+    end
+    counter.n = counter.n + 1
+    local n = counter.n
+    local tools = {}
+    for i = 1, random(0, 2) do
+      tools[i] = tool(("s%d_%d"):format(n, i))
+    end
+    return ah.section {
+      key = "k" .. n,
+      title = random() < 0.5 and "Title" or nil,
+      template = "Text " .. n,
+      summary = "Summary " .. n,
+      tools = tools,
+      enabled = random() < 0.9,
+      visibility = random() < 0.6 and "summary" or "full",
+      table.unpack(children),
+    }
+  end
+
+  local function paths_of(section, prefix, list)
+    local path = prefix .. section.key
+    list[#list + 1] = path
+    for _, child in ipairs(section.children) do
+      paths_of(child, path .. ".", list)
+    end
+    return list
+  end
+
+  -- The replayed tools of a transcript.
+  local function replay(entries)
+    local live = {}
+    for _, e in ipairs(entries) do
+      for _, t in ipairs(e.type == "tools_added" and e.tools or {}) do
+        live[t.name] = true
+      end
+      for _, name in ipairs(e.type == "tools_removed" and e.names or {}) do
+        live[name] = nil
+      end
+    end
+    return live
+  end
+
+  local function extends(long, short)
+    for i, e in ipairs(short.entries) do
+      if ah.json.encode(e) ~= ah.json.encode(long.entries[i] or ah.null) then
+        return false
+      end
+    end
+    return long.system == short.system
+      and (#short.tools == #long.tools)
+      and ah.json.encode(long.tools) == ah.json.encode(short.tools)
+  end
+
+  local MODES = { "append", "inline", "additional_tools", "search_pair", "dispatcher", "restart" }
+
+  local function one(seed)
+    math.randomseed(seed)
+    local counter, sections, paths = { n = 0 }, {}, {}
+    for i = 1, random(1, 3) do
+      sections[i] = make_tree(1, counter)
+      paths_of(sections[i], "", paths)
+    end
+    local prompt = ah.prompt(sections)
+    local mode, requests, breaks, extra = MODES[random(#MODES)], {}, 0, 0
+    local turns
+    local function model()
+      return ah.scripted {
+        tool_change_mode = mode,
+        answer = function(r)
+          requests[#requests + 1] = r
+          requests[#requests].broke = breaks
+          return table.remove(turns, 1) or "done"
+        end,
+      }
+    end
+    local fields = {
+      model = model(),
+      prompt = prompt,
+      log = quiet,
+      max_tools = 1000,
+      loop_detector = false,
+      max_restarts = 1000,
+      on = {
+        cache_break = function()
+          breaks = breaks + 1
+        end,
+      },
+    }
+    local agent = ah.agent(fields)
+    local path = os.tmpname()
+    for _ = 1, random(2, 5) do
+      turns = {}
+      for i = 1, random(1, 3) do
+        turns[i] = read(random() < 0.1 and "none" or paths[random(#paths)])
+      end
+      local what = random(6)
+      if what == 1 then
+        extra = extra + 1
+        agent:add_tools(tool("extra" .. extra))
+      elseif what == 2 then
+        agent:remove_tools("extra" .. random(3))
+      elseif what == 3 then
+        agent = agent:fork()
+        requests[#requests + 1] = false
+      elseif what == 4 then
+        assert(agent:save(path))
+        local tools = {}
+        for i = 1, extra do
+          tools[i] = replay(sound.entries(agent:transcript()))["extra" .. i] and tool("extra" .. i)
+            or nil
+        end
+        local given = {}
+        for _, t in pairs(tools) do
+          given[#given + 1] = t
+        end
+        local again = { tools = given }
+        for k, v in pairs(fields) do
+          again[k] = v
+        end
+        again.model = model()
+        agent = assert(ah.load(path, again))
+        requests[#requests + 1] = false
+      end
+      assert(agent:run "x")
+      local entries = sound.check(agent:transcript())
+      local live, count = replay(entries), 0
+      for _ in pairs(live) do
+        count = count + 1
+      end
+      assert.equal(("%d tools"):format(count), tostring(agent):match("%d+ tools"))
+    end
+    os.remove(path)
+    for i = 2, #requests do
+      local a, b = requests[i - 1], requests[i]
+      if a and b and a.broke == b.broke then
+        assert(
+          extends(b, a),
+          ("seed %d, mode %s: request %d broke the prefix untold"):format(seed, mode, i)
+        )
+      end
+    end
+  end
+
+  it("keeps history sound, tools in step with the replay and the prefix unbroken", function()
+    local first = tonumber(os.getenv "AGENTHOST_SEED") or 1
+    for seed = first, first + (tonumber(os.getenv "AGENTHOST_ROUNDS") or 60) do
+      one(seed)
+    end
+  end)
+end)
+
+describe("ah.capabilities", function()
+  it("tells what the adapter of a model can do", function()
+    assert.same(
+      {
+        provider = "demo",
+        model = "echo",
+        supports_dynamic_tools = true,
+        tool_change_mode = "append",
+        native_output = false,
+      },
+      ah.capabilities "demo/echo"
+    )
+    local restarting = ah.scripted { tool_change_mode = "restart", "x" }
+    assert.is_false(ah.capabilities(restarting).supports_dynamic_tools)
+    assert.equal("restart", ah.capabilities(restarting).tool_change_mode)
+    for _, wrong in ipairs { "nobody/x", "demo/none", 7 } do
+      assert.is_false((pcall(ah.capabilities, wrong)))
+    end
+  end)
+end)

@@ -1,0 +1,344 @@
+/* Cases of agents: opened, run with and without waiting, their replies and events. */
+#include "cases.h"
+
+#include <poll.h>
+#include <pthread.h>
+
+static const char models[] =
+    "local ah = require 'agenthost'\n"
+    "local add = ah.tool { name = 'add', description = 'Adds.', params = { a = 'integer', b = "
+    "'integer' }, handler = function(args) return args.a + args.b end }\n"
+    "local call = { name = 'add', arguments = { a = 2, b = 3 } }\n"
+    "return { add,\n"
+    "  sum = ah.scripted { { calls = { call } }, { text = 'It is 5.', usage = { input = 9, "
+    "output = 4 } }, 'Again.' },\n"
+    "  loops = ah.scripted(function() return { calls = { call } } end),\n"
+    "  pieces = ah.scripted(function() return { text = { 'one', ' two', ' three' } } end),\n"
+    "  slow = ah.scripted(function() return { text = 'x', delay = 60 } end),\n"
+    "}\n";
+
+static void opened_wrongly(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent = NULL;
+
+    load(host, models);
+    STATUS(host, ah_agent_open(host, NULL, &agent), AH_USAGE);
+    STATUS(host, ah_agent_open(host, "{", &agent), AH_USAGE);
+    HAS(ah_errmsg(host), "is not JSON");
+    STATUS(host, ah_agent_open(host, "[]", &agent), AH_USAGE);
+    STATUS(host, ah_agent_open(host, "{\"modle\":\"demo/echo\"}", &agent), AH_USAGE);
+    HAS(ah_errmsg(host), "did you mean 'model'");
+    STATUS(host, ah_agent_open(host, "{\"model\":\"nothing\"}", &agent), AH_USAGE);
+    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"on\":true}", &agent), AH_USAGE);
+    HAS(ah_errmsg(host), "ah_next_event");
+    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":[\"ad\"]}", &agent),
+           AH_TOOL_NOT_FOUND);
+    HAS(ah_errmsg(host), "did you mean 'add'");
+    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":[7]}", &agent), AH_USAGE);
+    STATUS(host, ah_agent_open(host, "{\"model\":\"openai/gpt-4o\"}", &agent), AH_PROVIDER);
+    HAS(ah_errmsg(host), "OPENAI_API_KEY");
+    HAS(ah_last_error(host)->json, "\"code\":\"provider\"");
+    CHECK(agent == NULL);
+    ah_agent_close(NULL);
+    shut(host);
+}
+
+static void replies(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent, *other;
+    const ah_reply *r;
+    char config[2000];
+
+    load(host, models);
+    agent = agent_of(host, "{\"model\":\"sum\",\"tools\":[\"add\"],\"system\":\"Be brief.\"}");
+    CHECK(ah_agent_reply(agent) == NULL && ah_agent_reply_json(agent) == NULL);
+    HAS(ah_agent_messages(agent), "\"content\":\"Be brief.\"");
+    other = agent_of(host, "{\"model\":\"sum\"}");
+    CHECK(strcmp(ah_agent_messages(other), "[]") == 0);
+    STATUS(host, ah_agent_run(agent, NULL), AH_USAGE);
+    STATUS(host, ah_agent_run(agent, "\xff"), AH_USAGE);
+    STATUS(host, ah_agent_run(agent, "What is 2 + 3?"), AH_OK);
+    r = ah_agent_reply(agent);
+    CHECK(strcmp(r->text, "It is 5.") == 0 && r->text_len == 8 && r->status == AH_OK);
+    CHECK(r->iterations == 2 && r->rounds == 1 && r->tool_calls == 1 && r->run > 0);
+    CHECK(strcmp(r->stop, "end") == 0 && r->usage.known && r->usage.input == 9 && r->usage.output == 4);
+    HAS(ah_agent_reply_json(agent), "\"text\":\"It is 5.\"");
+    CHECK(!strstr(ah_agent_reply_json(agent), "error"));
+    HAS(ah_agent_transcript(agent), "\"tool_result\"");
+    CHECK(!ah_agent_at_work(agent));
+    CHECK(ah_next_event(host) == NULL); /* only of what was started */
+    snprintf(config, sizeof config, "{\"model\":\"demo/echo\",\"messages\":%s}",
+             ah_agent_messages(agent));
+    other = agent_of(host, config);
+    STATUS(host, ah_agent_run(other, "and now?"), AH_OK);
+    HAS(ah_agent_messages(other), "It is 5.");
+    ah_agent_close(other);
+    STATUS(host, ah_agent_run(agent, "more"), AH_OK);
+    CHECK(strcmp(ah_agent_reply(agent)->text, "Again.") == 0);
+    CHECK(ah_agent_reply(agent)->value == NULL);
+    shut(host);
+}
+
+static void replies_with_a_value(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent = agent_of(host, "{\"model\":\"demo/echo\",\"output\":{\"type\":\"object\"}}");
+
+    STATUS(host, ah_agent_run(agent, "{ \"b\": 1, \"a\": 2 }"), AH_OK);
+    HAS(ah_agent_reply(agent)->value, "\"b\": 1");
+    HAS(ah_agent_reply_json(agent), "\"value\":{ \"b\": 1");
+    STATUS(host, ah_agent_run(agent, "no JSON"), AH_PROMPT_EVALUATION);
+    CHECK(ah_agent_reply(agent)->value == NULL);
+    shut(host);
+}
+
+static void fails(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent;
+
+    load(host, models);
+    agent = agent_of(host, "{\"model\":\"loops\",\"tools\":[\"add\"],\"max_iterations\":2}");
+    STATUS(host, ah_agent_run(agent, "go"), AH_MAX_ITERATIONS);
+    CHECK(ah_agent_reply(agent)->status == AH_MAX_ITERATIONS);
+    CHECK(strcmp(ah_agent_reply(agent)->error.code, "max_iterations_exceeded") == 0);
+    HAS(ah_agent_reply(agent)->error.json, "\"max_iterations\":2");
+    HAS(ah_agent_reply_json(agent), "\"error\":{\"code\":\"max_iterations_exceeded\"");
+    HAS(ah_last_error(host)->json, "\"max_iterations\":2");
+    HAS(ah_errmsg(host), "(2)");
+    agent = agent_of(host, "{\"model\":\"slow\",\"timeout\":0.02}");
+    STATUS(host, ah_agent_run(agent, "go"), AH_DEADLINE);
+    shut(host);
+}
+
+static void tells_events(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent;
+    const ah_event *e;
+    char order[500] = "", said[50] = "";
+    int user = 0;
+
+    load(host, models);
+    agent = agent_of(host, "{\"model\":\"pieces\",\"stream\":true}");
+    ah_agent_set_user(agent, &user);
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    STATUS(host, ah_agent_start(agent, "twice"), AH_USAGE);
+    STATUS(host, ah_agent_run(agent, "thrice"), AH_USAGE);
+    CHECK(ah_timeout(host) == 0 && ah_agent_at_work(agent) && ah_agent_reply(agent) == NULL);
+    step_until_done(host);
+    while ((e = ah_next_event(host))) {
+        CHECK(ah_agent_user(e->agent) == &user && e->lost == 0 && strlen(e->json) == e->json_len);
+        strcat(strcat(order, e->type), " ");
+        strncat(said, e->text, e->text_len);
+        if (strcmp(e->type, "done") == 0)
+            CHECK(e->run == ah_agent_reply(agent)->run);
+    }
+    CHECK(strcmp(said, "one two three") == 0);
+    CHECK(strcmp(order, "start tool_loop_iteration request content content content usage done ") == 0);
+    shut(host);
+}
+
+typedef struct seen {
+    ah_host *host;
+    ah_agent *agent; /* of the last event */
+    char order[500], said[50];
+    int waits;
+} seen;
+
+static void on_seen(void *ud, const ah_event *e)
+{
+    seen *s = ud;
+
+    CHECK(e->json[e->json_len] == '\0' && strlen(e->text) == e->text_len && e->lost == 0);
+    s->agent = e->agent;
+    strcat(strcat(s->order, e->type), " ");
+    strncat(s->said, e->text, e->text_len);
+    CHECK(!s->host || ah_step(s->host, 0) == AH_USAGE);
+}
+
+static int on_idle(void *ud, int timeout_ms)
+{
+    ((seen *)ud)->waits += timeout_ms != 0;
+    return timeout_ms;
+}
+
+static void shows_a_watcher_all_runs(void)
+{
+    static const char order[] = "start tool_loop_iteration request content content content usage done ";
+    seen s = {.waits = 0};
+    ah_host *host = open_host(
+        (ah_config){.watcher = {.ud = &s, .event = on_seen, .idle = on_idle, .content = true}});
+    ah_agent *agent;
+
+    s.host = host;
+    load(host, models);
+    agent = agent_of(host, "{\"model\":\"pieces\"}");
+    STATUS(host, ah_agent_run(agent, "go"), AH_OK);
+    CHECK(strcmp(s.order, order) == 0 && strcmp(s.said, "one two three") == 0 && s.agent == agent);
+    CHECK(ah_next_event(host) == NULL);
+    load(host, "local ah = require 'agenthost' ah.sleep(0.001) "
+               "assert(ah.run { model = 'demo/echo', 'by a script' })");
+    HAS(s.said, "by a script");
+    CHECK(s.agent == NULL && s.waits > 0);
+    shut(host);
+}
+
+static void loses_events_in_bounds(void)
+{
+    ah_host *host = open_host((ah_config){.max_events = 2});
+    ah_agent *agent;
+    const ah_event *e, *last = NULL;
+    int n = 0;
+
+    agent = agent_of(host, "{\"model\":\"demo/echo\"}");
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    step_until_done(host);
+    CHECK((e = ah_next_event(host)) && strcmp(e->type, "start") == 0);
+    CHECK((e = ah_next_event(host)) != NULL);
+    last = ah_next_event(host);
+    CHECK(last && strcmp(last->type, "done") == 0 && last->lost > 0);
+    CHECK(ah_next_event(host) == NULL);
+    while (n < 10 && ah_agent_start(agent, "go") == AH_OK) {
+        step_until_done(host);
+        n++;
+    }
+    CHECK(n == 2 && ah_last_error(host)->status == AH_BUDGET);
+    for (n = 0; (e = ah_next_event(host));)
+        n += strcmp(e->type, "done") == 0;
+    CHECK(n == 2);
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    shut(host);
+}
+
+static void *cancel_it(void *host)
+{
+    ah_cancel(host);
+    return NULL;
+}
+
+static void is_cancelled_from_a_thread(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent, *echo;
+    pthread_t thread;
+
+    load(host, models);
+    ah_cancel(host); /* nothing is at work: it is forgotten */
+    echo = agent_of(host, "{\"model\":\"demo/echo\"}");
+    STATUS(host, ah_agent_run(echo, "go"), AH_OK);
+    agent = agent_of(host, "{\"model\":\"slow\"}");
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    ah_step(host, 0);
+    CHECK(pthread_create(&thread, NULL, cancel_it, host) == 0);
+    step_until_done(host);
+    pthread_join(thread, NULL);
+    CHECK(ah_agent_reply(agent)->status == AH_CANCELLED);
+    STATUS(host, ah_agent_run(echo, "again"), AH_OK);
+    shut(host);
+}
+
+static void is_closed_at_work(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent, *other;
+    const ah_event *e;
+
+    load(host, models);
+    agent = agent_of(host, "{\"model\":\"slow\"}");
+    other = agent_of(host, "{\"model\":\"demo/echo\"}");
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    STATUS(host, ah_agent_start(other, "go"), AH_OK);
+    ah_step(host, 0);
+    e = ah_next_event(host);
+    CHECK(e != NULL);
+    ah_agent_close(agent);
+    step_until_done(host);
+    while ((e = ah_next_event(host)))
+        CHECK(e->agent == other);
+    agent = agent_of(host, "{\"model\":\"slow\"}");
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    ah_step(host, 0);
+    shut(host); /* with a run at work and events unread */
+}
+
+static void is_sent_more(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent = agent_of(host, "{\"model\":\"demo/echo\"}");
+
+    STATUS(host, ah_agent_start(agent, "first"), AH_OK);
+    STATUS(host, ah_agent_send(agent, "second"), AH_OK);
+    STATUS(host, ah_agent_send(agent, "\xff"), AH_USAGE);
+    step_until_done(host);
+    CHECK(strcmp(ah_agent_reply(agent)->text, "second") == 0);
+    STATUS(host, ah_agent_send(agent, "third"), AH_OK);
+    STATUS(host, ah_agent_run(agent, NULL), AH_OK);
+    CHECK(strcmp(ah_agent_reply(agent)->text, "third") == 0);
+    ah_agent_cancel(agent); /* nothing is at work */
+    shut(host);
+}
+
+/* What a loop of the program's own does. */
+static void is_waited_for_elsewhere(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent;
+    int waits = 0;
+
+    load(host, "local ah = require 'agenthost'\n"
+               "return { m = ah.scripted { { text = 'slept', delay = 0.02 } } }");
+    agent = agent_of(host, "{\"model\":\"m\"}");
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    while (ah_step(host, 0) > 0) {
+        struct pollfd fd = {ah_pollfd(host), POLLIN, 0};
+        int ms = ah_timeout(host);
+
+        CHECK(ms >= 0 && ms <= 1000);
+        poll(&fd, fd.fd >= 0,
+             fd.fd >= 0 ? -1 : ms); /* the descriptor alone is enough where there is one */
+        CHECK(++waits < 100);
+    }
+    CHECK(waits > 0 && strcmp(ah_agent_reply(agent)->text, "slept") == 0);
+    CHECK(ah_step(host, -1) == 0); /* nothing is at work: no wait */
+    shut(host);
+}
+
+static void are_many(void)
+{
+    enum { MANY = 300 };
+    ah_host *host = open_plain();
+    ah_agent *agent[MANY];
+    int done = 0;
+
+    for (int i = 0; i < MANY; i++) {
+        agent[i] = agent_of(host, "{\"model\":\"demo/echo\"}");
+        STATUS(host, ah_agent_start(agent[i], "go"), AH_OK);
+    }
+    while (ah_step(host, 1000) > 0)
+        ;
+    for (const ah_event *e; (e = ah_next_event(host));)
+        done += strcmp(e->type, "done") == 0;
+    CHECK(done == MANY);
+    for (int i = 0; i < MANY; i += 2)
+        ah_agent_close(agent[i]);
+    shut(host);
+}
+
+const a_case agent_cases[] = {
+    {"an agent that is opened wrongly is refused", opened_wrongly},
+    {"an agent replies, and goes on", replies},
+    {"an agent replies with a value", replies_with_a_value},
+    {"an agent tells how it failed", fails},
+    {"an agent tells its events in order", tells_events},
+    {"an agent and a script are seen by a watcher", shows_a_watcher_all_runs},
+    {"events that are not read are lost in bounds, the end of a run is not", loses_events_in_bounds},
+    {"a run is cancelled from a thread", is_cancelled_from_a_thread},
+    {"an agent and a host are closed while at work", is_closed_at_work},
+    {"an agent is sent more", is_sent_more},
+    {"a host is waited for in another loop", is_waited_for_elsewhere},
+    {"agents are many", are_many},
+    {NULL, NULL},
+};

@@ -1,0 +1,191 @@
+/* Cases of hosts: configuration, scripts, errors, memory, two at once. */
+#include "cases.h"
+
+#include <stddef.h>
+
+static void takes_no_config_of_another_size(void)
+{
+    ah_host *host = NULL;
+    ah_config cfg = {0};
+
+    STATUS(NULL, ah_open(&cfg, &host), AH_USAGE);
+    cfg.size = sizeof cfg + 8;
+    STATUS(NULL, ah_open(&cfg, &host), AH_USAGE);
+    CHECK(host == NULL);
+    cfg.size = offsetof(ah_config, user); /* of the first version */
+    STATUS(NULL, ah_open(&cfg, &host), AH_OK);
+    ah_close(host);
+    STATUS(NULL, ah_open(NULL, &host), AH_OK);
+    ah_close(host);
+    ah_close(NULL);
+}
+
+static void on_log(void *ud, ah_log_level level, const char *line)
+{
+    char *kept = ud;
+
+    CHECK(level >= AH_LOG_INFO);
+    snprintf(kept, 200, "%s", line);
+}
+
+static void gives_its_user_what_it_was_given(void)
+{
+    char line[200] = "";
+    ah_host *host =
+        open_host((ah_config){.user = line, .log = on_log, .log_ud = line, .log_level = AH_LOG_INFO});
+
+    CHECK(ah_user(host) == line);
+    load(host, "require('agenthost').log('info', 'told')");
+    HAS(line, "told");
+    HAS(ah_about(host), "agenthost " AH_VERSION);
+    HAS(ah_about(host), "events ");
+    CHECK(strcmp(ah_version(), AH_VERSION) == 0);
+    shut(host);
+}
+
+static ah_status try(ah_host *host, const char *text)
+{
+    return ah_load(host, "case.lua", text, strlen(text), 0, NULL);
+}
+
+static void tells_why_a_script_failed(void)
+{
+    ah_host *host = open_plain();
+
+    STATUS(host, try(host, "local x ="), AH_INTERNAL);
+    HAS(ah_errmsg(host), "case.lua:1:");
+    STATUS(host, try(host, "\nlocal function f() error('no way') end f()"), AH_INTERNAL);
+    HAS(ah_errmsg(host), "case.lua:2: no way");
+    HAS(ah_errmsg(host), "stack traceback");
+    CHECK(!strchr(ah_last_error(host)->message, '\n'));
+    HAS(ah_last_error(host)->json, "\"code\":\"internal\"");
+    STATUS(host, try(host, "\033Lua"), AH_INTERNAL);
+    STATUS(host,
+           try(host, "error(require('agenthost').error { code = 'http', message = 'gone', "
+                     "phase = 'request', retryable = true, status = 503 })"),
+           AH_HTTP);
+    CHECK(ah_last_error(host)->http_status == 503 && ah_last_error(host)->retryable);
+    CHECK(strcmp(ah_last_error(host)->phase, "request") == 0);
+    HAS(ah_last_error(host)->json, "\"status\":503");
+    STATUS(host, ah_script(host, "/no/such/file.lua", 0, NULL), AH_USAGE);
+    HAS(ah_errmsg(host), "/no/such/file.lua");
+    STATUS(host, try(host, "return 1"), AH_OK);
+    shut(host);
+}
+
+static void gives_a_script_its_arguments(void)
+{
+    char *argv[] = {(char *)(uintptr_t) "one", (char *)(uintptr_t) "two"};
+    ah_host *host = open_plain();
+    const char path[] = "spec/embed/arguments.lua";
+
+    STATUS(host, ah_script(host, path, 2, argv), AH_OK);
+    STATUS(host, ah_script(host, path, 0, NULL), AH_INTERNAL);
+    shut(host);
+}
+
+static void has_what_a_text_returned(void)
+{
+    static const char first[] = "local a, b = ... return arg[0] .. a .. b", other[] = "return 1";
+    char *argv[] = {(char *)(uintptr_t) "one", (char *)(uintptr_t) "two"};
+    ah_host *host = open_plain();
+
+    CHECK(ah_returned(host) == NULL);
+    STATUS(host, ah_load(host, "text", first, sizeof first - 1, 2, argv), AH_OK);
+    CHECK(strcmp(ah_returned(host), "textonetwo") == 0);
+    STATUS(host, try(host, other), AH_OK);
+    CHECK(ah_returned(host) == NULL);
+    shut(host);
+}
+
+static void keeps_lua_within_its_memory(void)
+{
+    ah_host *host = open_host((ah_config){.max_memory = 8 << 20});
+
+    STATUS(host, try(host, "local t = {} for i = 1, 1e8 do t[i] = ('x'):rep(1000) .. i end"), AH_NOMEM);
+    HAS(ah_errmsg(host), "memory");
+    load(host, "return require('agenthost').tool { name = 't', description = 'A tool.', "
+               "handler = function() return 1 end }");
+    STATUS(host, ah_call_tool(host, "t", NULL, NULL), AH_OK);
+    load(host, "local function eat() local t = {} for i = 1, 1e7 do t[i] = { i } end end "
+               "local ah = require('agenthost') return { "
+               "ah.tool { name = 'small', description = 'A tool.', memory = 1 << 20, handler = eat }, "
+               "ah.tool { name = 'large', description = 'A tool.', handler = eat } }");
+    STATUS(host, ah_call_tool(host, "small", NULL, NULL), AH_INTERNAL);
+    HAS(ah_errmsg(host), "the limit is 1048576");
+    STATUS(host, ah_call_tool(host, "large", NULL, NULL), AH_INTERNAL);
+    HAS(ah_errmsg(host), "memory");
+    STATUS(host, ah_call_tool(host, "t", NULL, NULL), AH_OK);
+    shut(host);
+}
+
+static void does_not_notice_another_host(void)
+{
+    ah_host *a = open_plain(), *b = NULL;
+    const char *got;
+
+    STATUS(NULL, ah_open(NULL, &b), AH_OK);
+    load(a, "x = 1; return require('agenthost').tool { name = 't', description = 'A tool.', "
+            "handler = function() return x end }");
+    load(b, "assert(x == nil) x = 2; return require('agenthost').tool { name = 't', "
+            "description = 'A tool.', handler = function() return x end }");
+    STATUS(a, ah_call_tool(a, "t", "{}", &got), AH_OK);
+    CHECK(strcmp(got, "1") == 0);
+    ah_close(b);
+    CHECK(strcmp(got, "1") == 0);
+    STATUS(a, ah_call_tool(a, "no", "{}", &got), AH_TOOL_NOT_FOUND);
+    shut(a);
+}
+
+static int64_t a_clock(void *ud)
+{
+    return *(int64_t *)ud += 1;
+}
+
+static int64_t a_wall(void *ud)
+{
+    (void)ud;
+    return 1700000000250;
+}
+
+static uint64_t a_random(void *ud)
+{
+    ++*(int *)ud;
+    return UINT64_C(0x8000000000000000);
+}
+
+static void has_the_clocks_it_was_given(void)
+{
+    int64_t ms = 5000;
+    int asked = 0;
+    ah_host *host = open_host((ah_config){
+        .clock = a_clock, .wall = a_wall, .clock_ud = &ms, .random = a_random, .random_ud = &asked});
+    ah_agent *agent;
+    const ah_event *e;
+
+    load(host, "local ah = require 'agenthost' assert(ah.now() >= 5)\n"
+               "return { m = ah.scripted { { fail = { message = 'busy', status = 503, "
+               "retryable = true } }, 'ok' } }");
+    agent = agent_of(host, "{\"model\":\"m\"}");
+    STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
+    while (ah_step(host, 0) > 0)
+        ;
+    e = ah_next_event(host);
+    CHECK(e && e->time > 1700000000.2 && e->time < 1700000000.3);
+    CHECK(asked == 1); /* for the wait before the retry */
+    CHECK(strcmp(ah_agent_reply(agent)->text, "ok") == 0);
+    HAS(ah_agent_transcript(agent), "1700000000250");
+    shut(host);
+}
+
+const a_case host_cases[] = {
+    {"a host takes no config of another size", takes_no_config_of_another_size},
+    {"a host gives its user what it was given", gives_its_user_what_it_was_given},
+    {"a host tells why a script failed", tells_why_a_script_failed},
+    {"a host gives a script its arguments", gives_a_script_its_arguments},
+    {"a host has what a text returned", has_what_a_text_returned},
+    {"a host keeps Lua within its memory", keeps_lua_within_its_memory},
+    {"a host does not notice another", does_not_notice_another_host},
+    {"a host has the clocks that it was given", has_the_clocks_it_was_given},
+    {NULL, NULL},
+};

@@ -1,0 +1,226 @@
+/* Cases of a transport of the program's own: a stand-in for an HTTP stack that answers
+ * as OpenAI's servers do, at once or later. */
+#include "cases.h"
+
+typedef struct stack {
+    ah_host *host;
+    uint64_t id, cancelled;
+    int requests;
+    bool later;         /* nothing at once */
+    ah_status refuse;   /* what start returns */
+    int status;         /* of the answer; 0: 200 */
+    const char *header; /* one more */
+    const char *error;  /* how it ends */
+    const char *body;
+    char url[200], auth[200], sent[4000];
+} stack;
+
+static const char answer[] =
+    "{\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"Hello.\"},"
+    "\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}";
+
+static void give(stack *s)
+{
+    const char *headers[] = {"Content-Type: application/json", s->header};
+    const char *body = s->body ? s->body : answer;
+
+    ah_transport_head(s->host, s->id, s->status ? s->status : 200, headers, s->header ? 2 : 1);
+    for (size_t i = 0; body[i]; i++) /* cut at every byte */
+        ah_transport_body(s->host, s->id, body + i, 1);
+    ah_transport_end(s->host, s->id, s->error);
+}
+
+static ah_status start(void *ud, ah_host *host, const ah_transport_request *r)
+{
+    stack *s = ud;
+
+    s->host = host;
+    s->id = r->id;
+    s->requests++;
+    CHECK(strcmp(r->method, "POST") == 0 && r->connect_timeout > 0 && r->body_len < sizeof s->sent);
+    snprintf(s->url, sizeof s->url, "%s", r->url);
+    memcpy(s->sent, r->body, r->body_len);
+    s->sent[r->body_len] = '\0';
+    for (size_t i = 0; i < r->n_headers; i++)
+        if (strncmp(r->headers[i], "Authorization:", 14) == 0)
+            snprintf(s->auth, sizeof s->auth, "%s", r->headers[i]);
+    if (s->refuse == AH_OK && !s->later)
+        give(s);
+    return s->refuse;
+}
+
+static void cancel(void *ud, ah_host *host, uint64_t id)
+{
+    stack *s = ud;
+
+    CHECK(host == s->host && id == s->id);
+    s->cancelled = id;
+}
+
+static ah_host *open_with(stack *s)
+{
+    return open_host((ah_config){.transport = {start, cancel, s}});
+}
+
+static const char config[] = "{\"model\":\"openai/x\",\"base_url\":\"https://example.test/v1\","
+                             "\"api_key\":\"key-of-a-case\",\"retries\":0,\"stream\":false}";
+
+static void carries_a_request(void)
+{
+    stack s = {0};
+    ah_host *host = open_with(&s);
+    ah_agent *agent = agent_of(host, config);
+
+    STATUS(host, ah_agent_run(agent, "hi"), AH_OK);
+    CHECK(strcmp(ah_agent_reply(agent)->text, "Hello.") == 0);
+    CHECK(ah_agent_reply(agent)->usage.input == 3);
+    CHECK(strcmp(s.url, "https://example.test/v1/chat/completions") == 0);
+    CHECK(strcmp(s.auth, "Authorization: Bearer key-of-a-case") == 0);
+    HAS(s.sent, "\"content\":\"hi\"");
+    CHECK(s.requests == 1 && s.cancelled == 0);
+    ah_transport_body(host, s.id, "late", 4); /* over: no harm */
+    ah_transport_end(host, s.id, NULL);
+    ah_transport_end(host, 99, NULL);
+    ah_transport_head(host, 0, 200, NULL, 0);
+    STATUS(host, ah_agent_run(agent, "again"), AH_OK);
+    shut(host);
+}
+
+static void carries_it_later(void)
+{
+    stack s = {.later = true};
+    ah_host *host = open_with(&s);
+    ah_agent *agent = agent_of(host, config);
+
+    STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
+    while (!s.id)
+        ah_step(host, 100);
+    CHECK(ah_step(host, 0) == 1);
+    give(&s);
+    CHECK(ah_timeout(host) == 0);
+    step_until_done(host);
+    CHECK(strcmp(ah_agent_reply(agent)->text, "Hello.") == 0);
+    shut(host);
+}
+
+static void ends_badly(void)
+{
+    stack s = {.error = "the cable is out"};
+    ah_host *host = open_with(&s);
+    ah_agent *agent = agent_of(host, config);
+
+    s.body = "{\"choices\":[";
+    STATUS(host, ah_agent_run(agent, "hi"), AH_HTTP);
+    HAS(ah_errmsg(host), "example.test:443: the cable is out");
+    CHECK(ah_last_error(host)->retryable);
+    s.error = "bad \xff words";
+    STATUS(host, ah_agent_run(agent, "hi"), AH_HTTP);
+    HAS(ah_errmsg(host), "bad ? words");
+    s.error = NULL;
+    STATUS(host, ah_agent_run(agent, "hi"), AH_PROVIDER);
+    s.body = NULL, s.status = 401;
+    STATUS(host, ah_agent_run(agent, "hi"), AH_PROVIDER);
+    CHECK(ah_last_error(host)->http_status == 401);
+    s.status = 0, s.header = "Content-Encoding: gzip";
+    STATUS(host, ah_agent_run(agent, "hi"), AH_HTTP);
+    HAS(ah_errmsg(host), "compressed");
+    s.header = NULL, s.refuse = AH_HTTP;
+    STATUS(host, ah_agent_run(agent, "hi"), AH_HTTP);
+    HAS(ah_errmsg(host), "cannot begin");
+    s.refuse = AH_OK;
+    STATUS(host, ah_agent_run(agent, "hi"), AH_OK);
+    shut(host);
+}
+
+static void ends_without_a_response(void)
+{
+    stack s = {.later = true};
+    ah_host *host = open_with(&s);
+    ah_agent *agent = agent_of(host, config);
+
+    STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
+    while (!s.id)
+        ah_step(host, 100);
+    ah_transport_body(host, s.id, "before a head", 13);
+    ah_transport_end(host, s.id, NULL);
+    step_until_done(host);
+    HAS(ah_agent_reply(agent)->error.message, "without a response");
+    shut(host);
+}
+
+static void is_tried_again(void)
+{
+    stack s = {.status = 503};
+    ah_host *host = open_with(&s);
+    ah_agent *agent = agent_of(host, "{\"model\":\"openai/x\",\"base_url\":\"http://example.test\","
+                                     "\"retries\":1,\"stream\":false}");
+
+    STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
+    while (s.requests < 1)
+        ah_step(host, 100);
+    s.status = 0;
+    step_until_done(host);
+    CHECK(s.requests == 2 && ah_agent_reply(agent)->status == AH_OK);
+    shut(host);
+}
+
+static void is_cancelled(void)
+{
+    stack s = {.later = true};
+    ah_host *host = open_with(&s);
+    ah_agent *agent = agent_of(host, "{\"model\":\"openai/x\",\"base_url\":\"http://example.test\","
+                                     "\"retries\":0,\"http\":{\"total_timeout\":0.02}}");
+
+    STATUS(host, ah_agent_run(agent, "hi"), AH_HTTP);
+    HAS(ah_errmsg(host), "http.total_timeout");
+    CHECK(s.cancelled == s.id);
+    agent = agent_of(host, config);
+    s.id = 0;
+    STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
+    while (!s.id)
+        ah_step(host, 100);
+    ah_agent_cancel(agent);
+    step_until_done(host);
+    CHECK(s.cancelled == s.id);
+    s.id = 0;
+    STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
+    while (!s.id)
+        ah_step(host, 100);
+    shut(host);
+    CHECK(s.cancelled == s.id);
+}
+
+static void is_limited(void)
+{
+    stack s = {0};
+    ah_host *host = open_with(&s);
+    ah_agent *agent = agent_of(host, "{\"model\":\"openai/x\",\"base_url\":\"http://example.test\","
+                                     "\"retries\":0,\"http\":{\"max_body\":20}}");
+
+    STATUS(host, ah_agent_run(agent, "hi"), AH_HTTP);
+    HAS(ah_errmsg(host), "http.max_body");
+    shut(host);
+}
+
+static void serves_scripts(void)
+{
+    stack s = {.body = "content"};
+    ah_host *host = open_with(&s);
+
+    load(host, "local r = assert(require('agenthost').http { url = 'http://example.test/', "
+               "body = 'x' }) assert(r.status == 200 and r.body == 'content')\n"
+               "assert(r.headers['content-type'] == 'application/json')");
+    shut(host);
+}
+
+const a_case http_cases[] = {
+    {"a transport carries a request at once", carries_a_request},
+    {"a transport carries a request later", carries_it_later},
+    {"a transport that fails is told of", ends_badly},
+    {"a transport that ends without a response is told of", ends_without_a_response},
+    {"a transport is tried again", is_tried_again},
+    {"a request of a transport is cancelled", is_cancelled},
+    {"a response of a transport has limits", is_limited},
+    {"a transport serves scripts", serves_scripts},
+    {NULL, NULL},
+};

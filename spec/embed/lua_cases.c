@@ -1,0 +1,140 @@
+/* Cases of a program that has a Lua state of its own (agenthost_lua.h). */
+#include <agenthost_lua.h>
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "cases.h"
+
+static lua_State *new_state(void)
+{
+    lua_State *L = luaL_newstate();
+
+    CHECK(L != NULL);
+    luaL_openlibs(L);
+    return L;
+}
+
+static void do_string(lua_State *L, const char *text)
+{
+    if (luaL_dostring(L, text) != LUA_OK)
+        fail(__FILE__, __LINE__, text, lua_tostring(L, -1));
+}
+
+static void is_attached(void)
+{
+    lua_State *L = new_state();
+    ah_config cfg = {.size = sizeof cfg, .user = L};
+    ah_host *host = NULL, *again = NULL;
+    const char *got = NULL, *why = NULL;
+
+    STATUS(NULL, ah_attach(L, &cfg, &host, &why), AH_OK);
+    CHECK(ah_user(host) == L && lua_gettop(L) == 0);
+    do_string(L, "x = 5 ah = require 'agenthost' assert(ah.run { model = 'demo/echo', 'hi' })");
+    load(host, "return ah.tool { name = 't', description = 'A.', handler = function() return x end }");
+    STATUS(host, ah_call_tool(host, "t", NULL, &got), AH_OK);
+    CHECK(strcmp(got, "5") == 0);
+    STATUS(NULL, ah_attach(L, NULL, &again, NULL), AH_OK);
+    CHECK(again == host);
+    STATUS(NULL, ah_attach(L, &cfg, &again, &why), AH_USAGE);
+    HAS(why, "already");
+    STATUS(host, ah_agent_start(agent_of(host, "{\"model\":\"demo/echo\"}"), "hi"), AH_OK);
+    ah_close(host);
+    do_string(L, "assert(ah.run { model = 'demo/echo', 'hi' })");
+    lua_close(L);
+}
+
+static void ends_with_its_state(void)
+{
+    lua_State *L = new_state();
+    ah_host *host = NULL;
+    ah_agent *agent;
+
+    do_string(L, "y = 1");
+    STATUS(NULL, ah_attach(L, NULL, &host, NULL), AH_OK);
+    agent = agent_of(host, "{\"model\":\"demo/echo\"}");
+    STATUS(host, ah_agent_run(agent, "hi"), AH_OK);
+    STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
+    ah_step(host, 0);
+    lua_close(L); /* at work, and never closed */
+}
+
+static void another(void) {}
+
+static void of_another_copy(void)
+{
+    lua_State *L = new_state();
+    ah_config cfg = {.size = sizeof cfg, .max_memory = 1};
+    ah_host *host = NULL;
+    const char *why = NULL;
+    ah_lua_copy other = {LUA_VERSION_NUM, another}, old = {503, (void (*)(void))lua_newstate};
+
+    STATUS(NULL, ah_attach_copy(NULL, &other, NULL, &host, &why), AH_USAGE); /* L is not touched */
+    HAS(why, "a Lua of its own");
+    STATUS(NULL, ah_attach_copy(NULL, &old, NULL, &host, &why), AH_USAGE);
+    HAS(why, "another version of Lua");
+    STATUS(NULL, ah_attach(L, &cfg, &host, &why), AH_USAGE);
+    HAS(why, "max_memory");
+    cfg.size = 3;
+    STATUS(NULL, ah_attach(L, &cfg, &host, &why), AH_USAGE);
+    HAS(why, "size");
+    CHECK(host == NULL);
+    lua_close(L);
+}
+
+/* What another copy of the library leaves: a mark that is not this one's. */
+static void beside_another_agenthost(void)
+{
+    lua_State *L = new_state();
+    ah_host *host = NULL;
+    const char *why = NULL;
+
+    lua_pushlightuserdata(L, L);
+    lua_setfield(L, LUA_REGISTRYINDEX, "agenthost.copy");
+    STATUS(NULL, ah_attach(L, NULL, &host, &why), AH_USAGE);
+    HAS(why, "another copy of agenthost");
+    lua_pushcfunction(L, luaopen_agenthost);
+    CHECK(lua_pcall(L, 0, 1, 0) != LUA_OK);
+    HAS(lua_tostring(L, -1), "another copy of agenthost");
+    lua_close(L);
+}
+
+/* From a function that Lua has called, inside a run of the host. */
+static int call_from_lua(lua_State *L)
+{
+    ah_host *host = lua_touserdata(L, lua_upvalueindex(1));
+    ah_agent *agent = lua_touserdata(L, lua_upvalueindex(2));
+
+    CHECK(ah_step(host, 0) == AH_USAGE);
+    ah_agent_close(agent);
+    ah_close(host);
+    STATUS(host, ah_agent_run(agent, "nested"), AH_OK);
+    lua_pushstring(L, ah_agent_reply(agent)->text);
+    return 1;
+}
+
+static void is_called_from_a_handler(void)
+{
+    lua_State *L = new_state();
+    ah_host *host = NULL;
+
+    STATUS(NULL, ah_attach(L, NULL, &host, NULL), AH_OK);
+    lua_pushlightuserdata(L, host);
+    lua_pushlightuserdata(L, agent_of(host, "{\"model\":\"demo/echo\"}"));
+    lua_pushcclosure(L, call_from_lua, 2);
+    lua_setglobal(L, "nested");
+    do_string(L, "local ah = require 'agenthost'\n"
+                 "local t = ah.tool { name = 't', description = 'A.', handler = function() "
+                 "return nested() end }\n"
+                 "local reply = assert(ah.run { model = 'demo/tools', tools = { t }, 'go' })\n"
+                 "assert(reply.text:find('t: nested', 1, true), reply.text)");
+    lua_close(L);
+}
+
+const a_case lua_cases[] = {
+    {"a host is attached to a Lua state", is_attached},
+    {"a host that is attached ends with its state", ends_with_its_state},
+    {"a state of another copy of Lua is refused", of_another_copy},
+    {"a state with another copy of agenthost is refused", beside_another_agenthost},
+    {"a host is called from a handler", is_called_from_a_handler},
+    {NULL, NULL},
+};

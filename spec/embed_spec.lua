@@ -1,0 +1,150 @@
+-- The embedding interface: the cases of spec/embed, the examples, the headers alone, and
+-- what the libraries show to a linker.
+local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
+
+-- Exit code, output of both kinds.
+local function run(command)
+  local pipe <close> = assert(io.popen("{ " .. command .. "\n} 2>&1; echo \" $?\""))
+  local text = pipe:read("a")
+  local out, code = text:match("^(.*) (%d+)\n$")
+  return tonumber(code), out
+end
+
+local CASES = BUILD .. "/embed-cases"
+
+describe("agenthost.h", function()
+  local pipe <close> = assert(io.popen(CASES))
+  for name in pipe:lines() do
+    it(name, function()
+      local code, out = run(("unset OPENAI_API_KEY AGENTHOST_MODEL; %s '%s'"):format(CASES, name))
+      assert(code == 0, ("exit %d\n%s"):format(code, out))
+    end)
+  end
+end)
+
+-- -- the examples ---------------------------------------------------------------------------
+
+local function example(name, ...)
+  local code, out = run(BUILD .. "/examples/" .. name)
+  assert.equal(0, code, out)
+  for _, said in ipairs { ... } do
+    assert.truthy(out:find(said, 1, true), out)
+  end
+end
+
+describe("examples", function()
+  it("embed: a tool in C, one in Lua, and an agent that has both", function()
+    example("embed", 'three cost {"euros":57}', '- stock: {"item":"lamp","pieces":12}',
+      '- price: {"euros":19}')
+  end)
+
+  it("embed_poll: conversations in the program's own loop, answered by threads", function()
+    example("embed_poll", 'hall: The tools said:\n- measure: {"degrees":21}',
+      'roof: The tools said:\n- measure: {"degrees":21}')
+  end)
+
+  it("embed_threads: eight hosts in eight threads, one of them cancelled", function()
+    example("embed_threads", "160 answers from 8 hosts, the long one: cancelled")
+  end)
+
+  it("embed.cpp: the same from C++", function()
+    if not io.open(BUILD .. "/examples/embed_cpp") then
+      pending "there is no C++ compiler"
+      return
+    end
+    example("embed_cpp", "- count: 1\n- broken: it is broken")
+  end)
+end)
+
+-- -- the headers and the libraries -----------------------------------------------------------
+
+local function lines(command)
+  local pipe <close> = assert(io.popen(command))
+  local list = {}
+  for line in pipe:lines() do
+    list[#list + 1] = line
+  end
+  return list
+end
+
+-- The sanitizers' runtime is not to be loaded into compilers.
+local CC = "unset LD_PRELOAD; "
+
+describe("the headers", function()
+  local LUA = lines("pkg-config --cflags lua5.4")[1]
+
+  local function compiles(compiler, language)
+    for _, header in ipairs { "agenthost.h", "agenthost_lua.h" } do
+      local code, out = run(("%secho '#include <%s>' | %s -x %s -Wall -Wextra -pedantic -Werror "
+        .. "-Iinclude %s -fsyntax-only -"):format(CC, header, compiler, language, LUA))
+      assert(code == 0, out)
+    end
+  end
+
+  it("compile alone as C11", function() compiles("cc -std=c11", "c") end)
+
+  it("compile alone as C++17", function()
+    if not os.execute("command -v c++ >/dev/null") then
+      pending "there is no C++ compiler"
+      return
+    end
+    compiles("c++ -std=c++17", "c++")
+  end)
+end)
+
+-- The names that the headers promise.
+local function promised()
+  local names = {}
+  for _, header in ipairs { "include/agenthost.h", "include/agenthost_lua.h" } do
+    for line in io.lines(header) do
+      local name = line:match("^AH_API .-([%w_]+)%(")
+      if name then
+        names[name] = true
+      end
+    end
+  end
+  return names
+end
+
+local function exported(command)
+  local names = {}
+  for _, line in ipairs(lines(command)) do
+    local name = line:match("^%x+ [TDBRVW] ([^@]+)")
+    if name and not name:match("^__?[a-z]san") and not name:match("^__odr_asan") then
+      names[name] = true
+    end
+  end
+  return names
+end
+
+describe("the libraries", function()
+  it("show what the headers promise, ah_* and luaopen_*, and nothing else", function()
+    local names = promised()
+    assert.is_true(names.ah_open and names.ah_attach_copy and names.luaopen_agenthost)
+    for name in pairs(names) do
+      assert.truthy(name:match("^ah_") or name:match("^luaopen_"), name)
+    end
+    assert.same(names, exported("nm -D --defined-only " .. BUILD .. "/libagenthost.so"))
+    assert.same(names, exported("nm -g --defined-only " .. BUILD .. "/libagenthost.a 2>&1"))
+  end)
+
+  it("are found by pkg-config where they are installed, and link", function()
+    local dir = os.tmpname()
+    os.remove(dir)
+    local script = ([[set -e; unset LD_PRELOAD MAKEFLAGS MAKELEVEL
+      make -s BUILD='%s' PREFIX=%s install >/dev/null
+      export PKG_CONFIG_PATH=%s/lib/pkgconfig LD_LIBRARY_PATH=%s/lib
+      cc %s examples/embed.c $(pkg-config --cflags --libs agenthost) -o %s/embed
+      %s/embed
+      pkg-config --modversion agenthost
+      make -s BUILD='%s' PREFIX=%s uninstall && rm %s/embed
+      find %s -type f -o -type l]]):format(BUILD, dir, dir, dir,
+      os.getenv("AGENTHOST_ASAN") and "-fsanitize=address,undefined" or "", dir, dir, BUILD, dir,
+      dir, dir)
+    local code, out = run(script)
+    os.execute("rm -rf " .. dir)
+    assert(code == 0, out)
+    assert.truthy(out:find("- stock:", 1, true), out)
+    assert.equal(require("agenthost").version, out:match("([^\n]+)\n$"), out)
+  end)
+end)

@@ -1,0 +1,21 @@
+/* Limits of a host that are too long for a spec to meet. They belong to the host of the
+ * agenthost that was opened in this state, whichever copy of the library that was. */
+#include "lua/lua_host.h"
+#include "support/ahtest.h"
+
+/* work_limit(seconds): of processor time, for calls of tools without a timeout; gives the one before. */
+static int work_limit(lua_State *L)
+{
+    ah_host *h = ah_lua_of(L)->host;
+    int64_t before = h->work_ms;
+
+    h->work_ms = (int64_t)(luaL_checknumber(L, 1) * 1000);
+    lua_pushnumber(L, (double)before / 1000);
+    return 1;
+}
+
+void ahtest_open_limits(lua_State *L)
+{
+    lua_pushcfunction(L, work_limit);
+    lua_setfield(L, -2, "work_limit");
+}

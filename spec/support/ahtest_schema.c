@@ -1,0 +1,20 @@
+/* Parts of ahtest: what of schemas no script sees.
+ *
+ *   schemas()   -> how many schemas live in the host, equal ones counted once
+ */
+#include "support/ahtest.h"
+
+#include "lua/lua_host.h"
+
+static int schemas(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)ah_lua_of(L)->host->schemas.n);
+    return 1;
+}
+
+void ahtest_open_schema(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"schemas", schemas}, {NULL, NULL}};
+
+    luaL_setfuncs(L, functions, 0);
+}

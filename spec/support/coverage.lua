@@ -1,0 +1,93 @@
+-- How many lines of the C sources the specs have run: reads what a build with --coverage
+-- has left (make coverage) through gcov, and prints lines by the file, by the floor, and for
+-- the C core, which is every floor that knows nothing of Lua. Lines in headers do not count.
+-- Ends with 1 where the core is below the least share.
+--
+--   lua5.4 spec/support/coverage.lua BUILD LEAST            the summary
+--   lua5.4 spec/support/coverage.lua BUILD LEAST FILE...    the lines of FILE never run
+local FLOORS = { "base", "model", "prompt", "wire", "run", "lua", "cli" }
+local CORE = { base = true, model = true, prompt = true, wire = true, run = true }
+
+local build, least = arg[1], tonumber(arg[2])
+
+local function quote(s)
+  return "'" .. s:gsub("'", "'\\''") .. "'"
+end
+
+local function lines_of(command)
+  local list = {}
+  local p = assert(io.popen(command))
+  for line in p:lines() do
+    list[#list + 1] = line
+  end
+  assert(p:close(), "failed: " .. command)
+  return list
+end
+
+-- gcov's text: "count:number:line", where a count is a number (a star after it: not all of
+-- its blocks were run), ##### where it was never run, - where there is nothing to run. The
+-- headers' sections come after the file's own.
+local function read_file(source)
+  local object = ("%s/%s.gcda"):format(build, (source:gsub("%.c$", "")))
+  local command = ("gcov --stdout --object-directory %s %s 2>/dev/null"):format(
+    quote(object), quote(source))
+  local run, all, never = 0, 0, {}
+  local own
+  for _, line in ipairs(lines_of(command)) do
+    local count, number, text = line:match("^%s*([^:]+):%s*(%d+):(.*)$")
+    if number == "0" and text:find("^Source:") then
+      own = text == "Source:" .. source
+    elseif own and count and count:find("^%d") then
+      run, all = run + 1, all + 1
+    elseif own and count and count:find("^[#=]") then
+      all = all + 1
+      never[#never + 1] = number .. ":" .. text
+    end
+  end
+  assert(all > 0, "nothing is known of " .. source .. ": was " .. build .. " built for coverage?")
+  return run, all, never
+end
+
+local function print_share(run, all, name)
+  print(("%6.1f %%  %5d of %5d  %s"):format(100 * run / all, run, all, name))
+end
+
+local function print_floor(floor)
+  local run, all = 0, 0
+  for _, source in ipairs(lines_of("ls src/" .. floor .. "/*.c")) do
+    local r, a = read_file(source)
+    print_share(r, a, source)
+    run, all = run + r, all + a
+  end
+  return run, all
+end
+
+local function print_summary()
+  local floors, core = {}, { run = 0, all = 0 }
+  for i, floor in ipairs(FLOORS) do
+    local run, all = print_floor(floor)
+    floors[i] = { run, all, "src/" .. floor }
+    if CORE[floor] then
+      core.run, core.all = core.run + run, core.all + all
+    end
+  end
+  print()
+  for _, f in ipairs(floors) do
+    print_share(table.unpack(f))
+  end
+  print_share(core.run, core.all, "the C core")
+  return 100 * core.run / core.all >= least
+end
+
+if not arg[3] then
+  local enough = print_summary()
+  if not enough then
+    io.stderr:write(("coverage: the C core is below %g %% of lines\n"):format(least))
+  end
+  os.exit(enough)
+end
+for i = 3, #arg do
+  local _, _, never = read_file(arg[i])
+  print(arg[i])
+  print(table.concat(never, "\n"))
+end

@@ -1,0 +1,270 @@
+/* Programs whose memory fails, as embed.h has them: each calls the interface in the order in
+ * which a program would and goes on as far as the statuses let it. What a status may be then
+ * is said by `clean`; that nothing is lost and nothing crashes is torture.c's to find. */
+#include "embed.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <string.h>
+
+#include "agenthost_lua.h"
+
+static const char tools[] =
+    "local ah = require 'agenthost'\n"
+    "return { ah.tool { name = 'double', description = 'Doubles.', params = { n = 'integer' },\n"
+    "    handler = function(args, ctx) ah.sleep(0.01) return args.n * 2 end },\n"
+    "  pieces = ah.scripted(function() return { text = { 'one', ' two' } } end),\n"
+    "  slow = ah.scripted(function() return { text = 'x', delay = 60 } end) }\n";
+
+/* AH_OK or out of memory, in one of its guises: a handler for which there was none has failed,
+ * which is an answer. */
+static bool clean(ah_host *host, ah_status st)
+{
+    const char *words = st == AH_OK ? "" : ah_errmsg(host);
+
+    return st == AH_OK || st == AH_NOMEM || strstr(words, "out of memory") ||
+           strstr(words, "not enough memory");
+}
+
+/* A call that has to be clean; st_ is what it gave. */
+#define CLEAN(host, call)                                                                               \
+    do {                                                                                                \
+        ah_status st_ = (call);                                                                         \
+        if (!clean(host, st_) || (exact && st_ != AH_OK))                                               \
+            return #call;                                                                               \
+        if (st_ != AH_OK)                                                                               \
+            return NULL;                                                                                \
+    } while (0)
+
+static void on_call(void *ud, ah_host *host, const ah_tool_call *call)
+{
+    (void)ud;
+    ah_answer(host, call->id, "{\"b\":[1,2],\"a\":\"x\"}");
+}
+
+static ah_status add(ah_host *host)
+{
+    ah_tool_config cfg = {.size = sizeof cfg,
+                          .name = "native",
+                          .description = "A tool.",
+                          .params = "{\"type\":\"object\",\"properties\":{\"n\":{\"default\":1}}}",
+                          .result = "{\"type\":\"object\"}",
+                          .call = on_call};
+
+    return ah_add_tool(host, &cfg);
+}
+
+static const char *flow_tools(ah_host *host, bool exact)
+{
+    const char *got = "";
+
+    CLEAN(host, ah_load(host, "tools.lua", tools, strlen(tools), 0, NULL));
+    CLEAN(host, add(host));
+    CLEAN(host, ah_call_tool(host, "native", "{}", &got));
+    if (strcmp(got, "{\"a\":\"x\",\"b\":[1,2]}") != 0)
+        return "an odd answer of a tool in C";
+    CLEAN(host, ah_call_tool(host, "double", "{\"n\":4}", &got));
+    if (strcmp(got, "8") != 0)
+        return "an odd answer of a tool in Lua";
+    got = ah_tools(host);
+    if (exact && !got)
+        return "no list";
+    ah_last_error(host);
+    CLEAN(host, ah_remove_tool(host, "native"));
+    return NULL;
+}
+
+static const char *flow_agent(ah_host *host, bool exact)
+{
+    ah_agent *agent = NULL;
+
+    CLEAN(host, add(host));
+    CLEAN(host, ah_agent_open(host, "{\"model\":\"demo/tools\",\"tools\":[\"native\"],\"system\":\"S\"}",
+                              &agent));
+    CLEAN(host, ah_agent_send(agent, "first"));
+    CLEAN(host, ah_agent_run(agent, "second"));
+    if (exact && !strstr(ah_agent_reply(agent)->text, "native: {"))
+        return "an odd reply";
+    if ((!ah_agent_reply_json(agent) || !ah_agent_messages(agent) || !ah_agent_transcript(agent)) &&
+        exact)
+        return "nothing to read";
+    ah_agent_close(agent);
+    return NULL;
+}
+
+/* Memory may fail at any step: the end of a run is told all the same. */
+static const char *await(ah_host *host, int agents)
+{
+    int done = 0;
+
+    for (int i = 0; ah_step(host, 1000) > 0; i++)
+        if (i > 10000)
+            return "the steps do not end";
+    for (const ah_event *e; (e = ah_next_event(host));)
+        if (strcmp(e->type, "done") == 0) {
+            if (!ah_agent_reply(e->agent) || !strstr(e->json, "\"done\"") || e->run == 0)
+                return "an end without a reply";
+            done++;
+        }
+    return done == agents ? NULL : "an end that nobody told";
+}
+
+static const char *flow_events(ah_host *host, bool exact)
+{
+    ah_agent *agent[2] = {NULL};
+    const char *odd;
+
+    CLEAN(host, ah_load(host, "tools.lua", tools, strlen(tools), 0, NULL));
+    for (int i = 0; i < 2; i++) {
+        CLEAN(host, ah_agent_open(host, "{\"model\":\"pieces\",\"stream\":true}", &agent[i]));
+        if (ah_agent_start(agent[i], "go") != AH_OK)
+            return exact ? "no start" : await(host, i);
+    }
+    if ((odd = await(host, 2)))
+        return odd;
+    for (int i = 0; i < 2; i++)
+        if (!clean(host, ah_agent_reply(agent[i])->status) &&
+            !strstr(ah_agent_reply(agent[i])->error.message, "memory"))
+            return "an odd end";
+    return NULL;
+}
+
+static const char *flow_cancel(ah_host *host, bool exact)
+{
+    ah_agent *agent = NULL;
+
+    CLEAN(host, ah_load(host, "tools.lua", tools, strlen(tools), 0, NULL));
+    CLEAN(host, ah_agent_open(host, "{\"model\":\"slow\"}", &agent));
+    CLEAN(host, ah_agent_start(agent, "go"));
+    ah_step(host, 0);
+    ah_agent_cancel(agent);
+    if (await(host, 1))
+        return "an odd end of a cancelled run";
+    if (exact && ah_agent_reply(agent)->status != AH_CANCELLED)
+        return "not cancelled";
+    CLEAN(host, ah_agent_start(agent, "again"));
+    ah_step(host, 0);
+    return NULL; /* closed with the host, at work */
+}
+
+/* -- a transport, in a host of its own ------------------------------------------------------------ */
+
+static ah_status start(void *ud, ah_host *host, const ah_transport_request *r)
+{
+    static const char *const headers[] = {"Content-Type: application/json"};
+    static const char body[] = "{\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\","
+                               "\"content\":\"Hello.\"},\"finish_reason\":\"stop\"}]}";
+
+    (void)ud;
+    ah_transport_head(host, r->id, 200, headers, 1);
+    ah_transport_body(host, r->id, body, sizeof body - 1);
+    ah_transport_end(host, r->id, NULL);
+    return AH_OK;
+}
+
+static void cancel(void *ud, ah_host *host, uint64_t id)
+{
+    (void)ud;
+    (void)host;
+    (void)id;
+}
+
+static const char *carry(ah_host *host, bool exact)
+{
+    ah_agent *agent = NULL;
+
+    CLEAN(host, ah_agent_open(host,
+                              "{\"model\":\"openai/x\",\"base_url\":\"http://example.test\","
+                              "\"stream\":false,\"retries\":0}",
+                              &agent));
+    CLEAN(host, ah_agent_run(agent, "hi"));
+    return strcmp(ah_agent_reply(agent)->text, "Hello.") == 0 ? NULL : "an odd answer";
+}
+
+static const char *flow_transport(ah_host *host, bool exact)
+{
+    ah_config cfg = {.size = sizeof cfg, .alloc = embed_memory, .transport = {start, cancel, NULL}};
+    ah_host *other = NULL;
+    ah_status st = ah_open(&cfg, &other);
+    const char *odd;
+
+    (void)host;
+    if (st != AH_OK)
+        return st == AH_NOMEM && !exact ? NULL : "ah_open";
+    embed_watch_host(other);
+    odd = carry(other, exact);
+    embed_disarm();
+    ah_close(other);
+    return odd;
+}
+
+/* -- a Lua state of the program's own ---------------------------------------------------------------- */
+
+static void *lua_memory(void *ud, void *p, size_t old, size_t size)
+{
+    (void)old;
+    return embed_memory(ud, p, size);
+}
+
+static int open_libs(lua_State *L)
+{
+    luaL_openlibs(L);
+    return 0;
+}
+
+static const char *attached(lua_State *L, bool exact)
+{
+    ah_config cfg = {.size = sizeof cfg, .alloc = embed_memory};
+    ah_host *host = NULL;
+    const char *why = NULL;
+    ah_status st;
+
+    lua_pushcfunction(L, open_libs);
+    if (lua_pcall(L, 0, 0, 0) != LUA_OK)
+        return exact ? "luaL_openlibs" : NULL;
+    if ((st = ah_attach(L, &cfg, &host, &why)) != AH_OK)
+        return st == AH_NOMEM && why && !exact ? NULL : "ah_attach";
+    return flow_agent(host, exact);
+}
+
+static const char *flow_attach(ah_host *host, bool exact)
+{
+    lua_State *L = lua_newstate(lua_memory, NULL);
+    const char *odd;
+
+    (void)host;
+    if (!L)
+        return exact ? "no state" : NULL;
+    embed_watch(L);
+    odd = attached(L, exact);
+    embed_disarm();
+    lua_close(L);
+    return odd;
+}
+
+embed_flow embed_flow_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        embed_flow flow;
+    } all[] = {
+        {"embed: tools", flow_tools},         {"embed: an agent", flow_agent},
+        {"embed: events", flow_events},       {"embed: cancel and close", flow_cancel},
+        {"embed: transport", flow_transport}, {"embed: attach", flow_attach},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return all[i].flow;
+    return NULL;
+}
+
+const char *embed_works_on(ah_host *host)
+{
+    ah_agent *agent = NULL;
+
+    if (ah_agent_open(host, "{\"model\":\"demo/echo\"}", &agent) != AH_OK ||
+        ah_agent_run(agent, "again") != AH_OK)
+        return "the host does not work on";
+    return strcmp(ah_agent_reply(agent)->text, "again") == 0 ? NULL : "the host answers oddly";
+}

@@ -1,0 +1,138 @@
+-- The type annotations against the library and its pages, which other specs hold together: what
+-- is there has a type, what has a type is there.
+local ah = require "agenthost"
+local markdown = require "support.markdown"
+
+local PATH = "lua/agenthost/types/agenthost.lua"
+local TYPES = markdown.read(PATH)
+local LUA = markdown.read("docs/lua.md")
+local EVENTS = markdown.read("docs/events.md")
+local PROMPTS = markdown.read("docs/prompts.md")
+local SESSIONS = markdown.read("docs/sessions.md")
+local FILES = markdown.read("docs/filesystem.md")
+
+-- The fields of a class: { name = true }, those of its parents left out.
+local function fields_of(class)
+  local names, inside, found = {}, false, false
+  for line in TYPES:gmatch("[^\n]*") do
+    local name = line:match("^%-%-%-@class ([%w_.]+)")
+    inside = name and name == class or (inside and line:match("^%-%-%-@") ~= nil)
+    found = found or inside
+    local field = inside and line:match("^%-%-%-@field ([%a_]+)")
+    if field then
+      names[field] = true
+    end
+  end
+  assert(found, "there is no class " .. class)
+  return names
+end
+
+-- The values of an alias of strings.
+local function alias(name)
+  local block = TYPES:match("%-%-%-@alias " .. name:gsub("%p", "%%%0") .. "\n(.-)\n\n")
+  local values = {}
+  for value in assert(block, name):gmatch('"([^"]+)"') do
+    values[value] = true
+  end
+  return values
+end
+
+-- The names in the first column of a page's table, or in another column.
+local function names_in(page, heading, n)
+  local names = {}
+  for _, row in ipairs(markdown.tables(markdown.section(page, heading))[n or 1]) do
+    for _, name in ipairs(markdown.names(row[1])) do
+      names[name] = true
+    end
+  end
+  return names
+end
+
+describe("the types", function()
+  it("are those of everything there is in agenthost, and of nothing else", function()
+    local declared, there = {}, { scripted = ah.scripted and true, policies = ah.policies and true,
+      resource = ah.resource and true, planning = ah.planning and true,
+      planning_section = ah.planning_section and true }
+    local modules = { json = true, schema = true, policies = true }
+    for name in TYPES:gmatch("\nfunction ah%.([%w_.]+)%(") do
+      declared[name] = true
+    end
+    for name in TYPES:gmatch("\nah%.([%w_]+) = {}") do
+      declared[name] = true
+    end
+    for name in pairs(fields_of("agenthost")) do
+      declared[name] = true
+    end
+    for name, value in pairs(ah) do
+      there[name] = name:sub(1, 1) ~= "_" or nil
+      for inner in pairs(modules[name] and value or {}) do
+        there[name .. "." .. inner] = true
+      end
+    end
+    assert.same(there, declared)
+  end)
+
+  it("are Lua, with functions where there are functions", function()
+    for name, value in pairs(assert(loadfile(PATH))()) do
+      local callable = type(ah[name]) == "function" or name == "scripted"
+      assert.equal(callable, type(value) == "function", name)
+    end
+  end)
+
+  for class, place in pairs {
+    ["ah.Config"] = { "## ah.run", 1 }, ["ah.Options"] = { "## ah.run", 2 },
+    ["ah.HttpLimits"] = { "## ah.run", 3 }, ["ah.Reply"] = { "### The reply", 1 },
+    ["ah.Message"] = { "### Messages", 1 }, ["ah.Agent"] = { "## ah.agent", 1 },
+    ["ah.ToolConfig"] = { "## ah.tool", 1 }, ["ah.Ctx"] = { "### What a handler may do", 1 },
+    ["ah.ResultConfig"] = { "### What a handler gives back", 2 },
+    ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 3 },
+    ["ah.HttpRequest"] = { "## ah.http", 1 }, ["ah.Error"] = { "## Errors", 1 },
+    ["ah.LoopDetector"] = { "## ah.run", 4 }, ["ah.Outcome"] = { "## Tools that come and go", 1 },
+    ["ah.BudgetLimits"] = { "## Budgets", 1 }, ["ah.Budget"] = { "## Budgets", 2 },
+    ["ah.SectionConfig"] = { "## Sections", 1, PROMPTS },
+    ["ah.Section"] = { "## Sections", 2, PROMPTS },
+    ["ah.PromptConfig"] = { "## Prompts", 1, PROMPTS },
+    ["ah.Prompt"] = { "## Prompts", 2, PROMPTS }, ["ah.Rendered"] = { "## Rendering", 1, PROMPTS },
+    ["ah.TypeConfig"] = { "## Types", 1, SESSIONS },
+    ["ah.SessionConfig"] = { "## Sessions", 1, SESSIONS },
+    ["ah.SliceOptions"] = { "## Sessions", 3, SESSIONS },
+    ["ah.ResourceConfig"] = { "## Resources", 1, SESSIONS },
+    ["ah.Resources"] = { "## Resources", 2, SESSIONS },
+    ["ah.FilesystemConfig"] = { "## ah.filesystem", 1, FILES },
+    ["ah.Filesystem"] = { "## Methods", 1, FILES },
+  } do
+    it(("of %s have the fields that its page has"):format(class), function()
+      assert.same(names_in(place[3] or LUA, place[1], place[2]), fields_of(class))
+    end)
+  end
+
+  it("of scripted models have the fields that docs/scripted.md has", function()
+    local page = markdown.read("docs/scripted.md")
+    assert.same(names_in(page, "## Turns", 1), fields_of("ah.Turn"))
+    assert.same(names_in(page, "## Turns", 2), fields_of("ah.Expect"))
+    local model = ah.scripted {}
+    for name in pairs(fields_of("ah.Adapter")) do
+      assert.equal("function", type(model[name]), name)
+    end
+  end)
+
+  it("of usage have the fields of a reply's usage", function()
+    local reply, there = assert(ah.run { model = "demo/echo", "x" }), {}
+    for name in pairs(reply.usage) do
+      there[name] = true
+    end
+    assert.same(there, fields_of("ah.Usage"))
+  end)
+
+  it("of tools have the fields of a tool", function()
+    local tool = ah.tool { name = "t", description = "A tool." }
+    for name in pairs(fields_of("ah.Tool")) do
+      assert.is_not_nil(tool[name], name)
+    end
+  end)
+
+  it("know the codes of errors and the types of events", function()
+    assert.same(names_in(LUA, "## Errors", 2), alias("ah.Code"))
+    assert.same(names_in(EVENTS, "## All events"), alias("ah.EventType"))
+  end)
+end)

@@ -1,0 +1,80 @@
+/* What a C program that uses a host adds to it, shared by the files behind agenthost.h:
+ *   lua_api.c        hosts, scripts, errors
+ *   lua_api_given.c  what the program and its scripts hand each other, by name
+ *   lua_api_tool.c   tools written in C, and their answers
+ *   lua_api_call.c   tools called by name
+ *   lua_api_agent.c  agents, their runs and replies
+ *   lua_api_loop.c   steps, events, cancel and wake
+ * Nobody else includes it. */
+#ifndef AH_LUA_LUA_API_H
+#define AH_LUA_LUA_API_H
+
+#include <pthread.h>
+
+#include "lua/lua_agent.h"
+
+typedef struct ah_event_node ah_event_node;
+typedef struct ah_pending ah_pending;
+
+typedef struct ah_embed {
+    ah_lua *lua;
+    void *user;
+    bool attached; /* to a caller's state */
+    _Atomic(pthread_t) thread;
+    atomic_bool scripting; /* a script of the host's own state is at work, in that thread */
+    int given;             /* reference: { tools =, agents =, models = }, each by name */
+
+    ah_pending *pending; /* calls of the program's tools, not yet answered */
+    uint64_t last_call;
+
+    ah_agent *agents;
+    int at_work;
+
+    ah_event_node *first, **last, *shown;
+    size_t n_events, n_done, max_events, event_bytes, lost;
+    ah_buf scratch; /* the last event that was shown */
+
+    ah_err err; /* of the last call that failed */
+    ah_text *words, *err_json;
+    ah_error error;
+    ah_text *about, *result, *tools, *returned;
+} ah_embed;
+
+/* -- lua_api.c -- */
+static inline ah_embed *ah_embed_of(const ah_host *host)
+{
+    return ((ah_lua *)host->owner)->embed;
+}
+/* May the program call now what waits, steps, opens or closes? Else AH_USAGE is kept. */
+ah_status ah_embed_enter(ah_embed *e, const char *what);
+/* The same, and not inside a run or a wait either (a C function that a script called). */
+ah_status ah_embed_enter_top(ah_embed *e, const char *what);
+/* Keeps an error for ah_last_error; returns its status. */
+ah_status ah_embed_fail(ah_embed *e, const ah_err *err);
+/* Calls f(arg), protected; what it raises is kept. */
+ah_status ah_embed_call(ah_embed *e, lua_CFunction f, void *arg);
+/* An error as the public struct; its JSON goes to *json. */
+void ah_embed_error(const ah_mem *mem, const ah_err *err, ah_error *out, ah_text **json);
+void ah_err_json(const ah_err *err, ah_buf *out);
+
+/* -- lua_api_given.c -- */
+typedef enum ah_given { AH_GIVEN_TOOLS, AH_GIVEN_AGENTS, AH_GIVEN_MODELS } ah_given;
+void ah_given_open(lua_State *L, ah_embed *e);
+void ah_given_take(lua_State *L, ah_embed *e, int idx); /* what a script returned; raises */
+/* Pushes what goes by that name, or nil. Raises only when out of memory. */
+void ah_given_push(lua_State *L, ah_embed *e, ah_given kind, const char *name);
+void ah_given_tool(lua_State *L, ah_embed *e, int idx); /* the tool at idx; raises where taken */
+/* Raises tool_not_found, with the nearest name. */
+int ah_given_no_tool(lua_State *L, ah_embed *e, const char *name);
+
+/* -- lua_api_agent.c, lua_api_loop.c -- */
+void ah_agents_close(ah_embed *e, bool finalized); /* finalized: Lua has let go of all of it */
+ah_event_node *ah_event_new(ah_embed *e, ah_agent *agent, const ah_notice *n); /* NULL: no room */
+/* One that says no more than that a run has ended, for when there is no memory for more. */
+ah_event_node *ah_event_new_done(ah_embed *e, ah_agent *agent);
+void ah_event_set_run(ah_event_node *node, int64_t run, int64_t wall_ms);
+void ah_event_free(ah_embed *e, ah_event_node *node); /* one not yet queued; NULL is fine */
+void ah_event_queue(ah_embed *e, ah_event_node *node, bool done);
+void ah_events_forget(ah_embed *e, const ah_agent *agent); /* NULL: all */
+
+#endif

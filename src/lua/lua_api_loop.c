@@ -1,0 +1,263 @@
+/* Steps, events, cancel and wake: how a program with a loop of its own drives a host.
+ * Events are copied into a bounded queue as they happen; the end of a run always has a
+ * place in it, taken when the run begins. */
+#include "lua/lua_api.h"
+
+enum {
+    MAX_ROUNDS = 64, /* of what came while a step was at work */
+    EVENT_BYTES = 16 << 20,
+    MAX_KEPT = 1 << 20, /* bytes of memory, for the next event */
+    MIN_JSON = 128      /* room for an event that says least */
+};
+
+struct ah_event_node {
+    ah_event event;
+    ah_event_node *next;
+    size_t bytes;
+    bool done;
+    char data[]; /* json and text, NUL-terminated each */
+};
+
+/* -- steps --------------------------------------------------------------------------------- */
+
+/* What came in is done, too, up to a bound: the rest is due at once. */
+static void work(ah_lua *h, int timeout_ms)
+{
+    ah_host *host = h->host;
+    lua_State *current = h->current;
+
+    host->depth++;
+    h->current = h->caller;
+    ah_host_step(host, NULL, timeout_ms);
+    for (int i = 0; host->first && i < MAX_ROUNDS; i++)
+        ah_host_step(host, NULL, 0);
+    h->current = current;
+    host->depth--;
+}
+
+AH_API int ah_step(ah_host *host, int timeout_ms)
+{
+    ah_embed *e = ah_embed_of(host);
+
+    if (ah_embed_enter_top(e, "ah_step") != AH_OK)
+        return AH_USAGE;
+    work(e->lua, e->at_work ? timeout_ms : 0);
+    return e->at_work;
+}
+
+AH_API int ah_pollfd(ah_host *host)
+{
+    return ah_loop_fd(host->loop);
+}
+
+AH_API int ah_timeout(ah_host *host)
+{
+    return host->first ? 0 : ah_loop_timeout(host->loop);
+}
+
+/* -- cancel and wake ------------------------------------------------------------------------ */
+
+static void interrupt(lua_State *L, lua_Debug *ar)
+{
+    (void)ar;
+    lua_sethook(L, NULL, 0, 0);
+    luaL_error(L, "interrupted");
+}
+
+/* Inside a drive the runs are cancelled; outside, a hook stops the script's own code, as
+ * the stock interpreter does it: lua_sethook may be called from a signal handler, but not
+ * from another thread. */
+AH_API void ah_cancel(ah_host *host)
+{
+    ah_embed *e = ah_embed_of(host);
+
+    if (atomic_load(&e->scripting) && pthread_equal(atomic_load(&e->thread), pthread_self()) &&
+        host->depth == 0)
+        lua_sethook(e->lua->main, interrupt, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT,
+                    1);
+    ah_host_cancel(host);
+}
+
+AH_API void ah_wake(ah_host *host)
+{
+    ah_host_wake(host);
+}
+
+/* -- a transport's responses ----------------------------------------------------------------- */
+
+AH_API void ah_transport_head(ah_host *host, uint64_t id, int status, const char *const *headers,
+                              size_t n_headers)
+{
+    ah_http_head(host->http, id, status, headers, n_headers);
+}
+
+AH_API void ah_transport_body(ah_host *host, uint64_t id, const void *bytes, size_t n)
+{
+    ah_http_body(host->http, id, (ah_slice){bytes, n});
+}
+
+AH_API void ah_transport_end(ah_host *host, uint64_t id, const char *error)
+{
+    ah_http_end(host->http, id, error);
+}
+
+/* -- events ------------------------------------------------------------------------------------ */
+
+static ah_event_node *new_node(ah_embed *e, ah_agent *agent, size_t data)
+{
+    ah_event_node *node = ah_alloc(&e->lua->mem, sizeof *node + data);
+
+    if (!node)
+        return NULL;
+    node->bytes = sizeof *node + data;
+    node->event = (ah_event){.type = "done", .agent = agent, .text = "", .json = node->data};
+    return node;
+}
+
+static ah_slice text_of(const ah_notice *n)
+{
+    const char *name = n->type == AH_EVENT_CONTENT   ? "text"
+                       : n->type == AH_EVENT_WARNING ? "message"
+                                                     : NULL;
+
+    for (size_t i = 0; name && i < n->n; i++)
+        if (strcmp(n->field[i].name, name) == 0 && n->field[i].kind == AH_FIELD_STR)
+            return n->field[i].s;
+    return (ah_slice){"", 0};
+}
+
+/* JSON, NUL, text, NUL in e->scratch: how it lies in a node, too. False: no memory. */
+static bool print_event(ah_embed *e, const ah_notice *n, ah_event *out)
+{
+    ah_slice text = text_of(n);
+    ah_buf *b = &e->scratch;
+    size_t json_len;
+
+    if (b->cap > MAX_KEPT)
+        ah_buf_clear(b);
+    ah_buf_reset(b, 0);
+    ah_event_json(n, b);
+    json_len = b->len;
+    ah_buf_char(b, '\0');
+    ah_buf_put(b, text);
+    ah_buf_char(b, '\0');
+    if (!ah_buf_ok(b))
+        return false;
+    out->type = ah_event_name(n->type);
+    out->run = n->run;
+    out->time = (double)n->time / 1000;
+    out->json = b->data;
+    out->json_len = json_len;
+    out->text = b->data + json_len + 1;
+    out->text_len = text.n;
+    return true;
+}
+
+void ah_embed_watch(ah_embed *e, ah_agent *agent, const ah_notice *n)
+{
+    const ah_watcher *w = &e->lua->host->cfg.watcher;
+    ah_event event = {.agent = agent};
+
+    if (!print_event(e, n, &event))
+        return;
+    e->lua->host->callbacks++;
+    w->event(w->ud, &event);
+    e->lua->host->callbacks--;
+}
+
+ah_event_node *ah_event_new(ah_embed *e, ah_agent *agent, const ah_notice *n)
+{
+    ah_event event = {.agent = agent};
+    ah_event_node *node;
+
+    if (n->type != AH_EVENT_DONE && (e->n_events >= e->max_events || e->event_bytes > EVENT_BYTES))
+        return NULL;
+    if (!print_event(e, n, &event) || !(node = new_node(e, agent, e->scratch.len)))
+        return NULL;
+    memcpy(node->data, e->scratch.data, e->scratch.len);
+    event.json = node->data;
+    event.text = node->data + event.json_len + 1;
+    node->event = event;
+    return node;
+}
+
+ah_event_node *ah_event_new_done(ah_embed *e, ah_agent *agent)
+{
+    return new_node(e, agent, MIN_JSON);
+}
+
+void ah_event_set_run(ah_event_node *node, int64_t run, int64_t wall_ms)
+{
+    node->event.run = run;
+    node->event.time = (double)wall_ms / 1000;
+    if (node->event.json_len == 0)
+        node->event.json_len =
+            (size_t)snprintf(node->data, MIN_JSON, "{\"type\":\"done\",\"run\":%lld,\"time\":%lld.%03d}",
+                             (long long)run, (long long)(wall_ms / 1000), (int)(wall_ms % 1000));
+}
+
+void ah_event_free(ah_embed *e, ah_event_node *node)
+{
+    ah_free(&e->lua->mem, node);
+}
+
+void ah_event_queue(ah_embed *e, ah_event_node *node, bool done)
+{
+    if (!node) {
+        e->lost++;
+        return;
+    }
+    node->done = done;
+    node->event.lost = e->lost;
+    e->lost = 0;
+    node->next = NULL;
+    *e->last = node;
+    e->last = &node->next;
+    e->n_events++;
+    e->n_done += done;
+    e->event_bytes += node->bytes;
+}
+
+static void leave_queue(ah_embed *e, ah_event_node **at)
+{
+    ah_event_node *node = *at;
+
+    *at = node->next;
+    if (e->last == &node->next)
+        e->last = at;
+    e->n_events--;
+    e->n_done -= node->done;
+    e->event_bytes -= node->bytes;
+}
+
+AH_API const ah_event *ah_next_event(ah_host *host)
+{
+    ah_embed *e = ah_embed_of(host);
+
+    ah_event_free(e, e->shown);
+    e->shown = e->first;
+    if (!e->shown)
+        return NULL;
+    leave_queue(e, &e->first);
+    return &e->shown->event;
+}
+
+void ah_events_forget(ah_embed *e, const ah_agent *agent)
+{
+    ah_event_node **at = &e->first;
+
+    while (*at) {
+        ah_event_node *node = *at;
+
+        if (agent && node->event.agent != agent) {
+            at = &node->next;
+            continue;
+        }
+        leave_queue(e, at);
+        ah_event_free(e, node);
+    }
+    if (e->shown && (!agent || e->shown->event.agent == agent)) {
+        ah_event_free(e, e->shown);
+        e->shown = NULL;
+    }
+}

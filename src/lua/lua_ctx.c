@@ -1,0 +1,301 @@
+/* ctx: what a handler may know and do beside its arguments. It lives as long as its call;
+ * afterwards its fields raise. */
+#include "lua/lua_ctx.h"
+
+#include "lua/lua_hooks.h"
+#include "lua/lua_inject.h"
+#include "lua/lua_prompt.h"
+#include "lua/lua_resources.h"
+#include "lua/lua_session.h"
+#include "lua/lua_undo.h"
+#include "lua/lua_value.h"
+
+static const char CTX[] = "agenthost.ctx";
+
+static ah_call *check_call(lua_State *L)
+{
+    ah_ctx *c = luaL_checkudata(L, 1, CTX);
+
+    if (!c->call)
+        ah_lua_raise(L, AH_USAGE, "ctx: the call is over");
+    return c->call;
+}
+
+static int ctx_cancelled(lua_State *L)
+{
+    ah_ctx *c = luaL_checkudata(L, 1, CTX);
+
+    lua_pushboolean(L, !c->call || ah_run_cancelling(c->call->run) ||
+                           atomic_load(&ah_lua_of(L)->host->cancel));
+    return 1;
+}
+
+/* ctx:note(text): a note in the conversation after this call's result, if the call succeeds. */
+static int ctx_note(lua_State *L)
+{
+    ah_call *call = check_call(L);
+    ah_slice text;
+    ah_text *entry;
+    ah_err err;
+
+    text.p = luaL_checklstring(L, 2, &text.n);
+    if (!ah_utf8_valid(text))
+        return ah_lua_raise(L, AH_USAGE, "ctx:note: the text is not UTF-8");
+    entry = ah_entry_text(call->overlay.mem, AH_ENTRY_NOTE, text, ah_host_wall(ah_lua_of(L)->host));
+    if (ah_overlay_stage(&call->overlay, AH_ENTRY_NOTE, entry, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    return 0;
+}
+
+/* What a tool adds says which tool it was. */
+static ah_text *by_tool(lua_State *L, const ah_call *call)
+{
+    ah_buf *b = ah_lua_push_buf(L, 1 << 10);
+    ah_text *by = NULL;
+
+    ah_buf_fmt(b, "{\"tool\":\"%s\"}", call->tool->name->data);
+    if (ah_text_from_buf(b, "provenance", &by, NULL) != AH_OK)
+        ah_lua_raise_nomem(L);
+    lua_pop(L, 1);
+    return by;
+}
+
+/* Moves what was read whole into the call's changes; a list with a fault in it adds nothing. */
+static int take_changes(lua_State *L, ah_call *call, const ah_changes *read)
+{
+    ah_err err;
+
+    for (size_t i = 0; i < read->n; i++) {
+        const ah_change *c = &read->item[i];
+        ah_status st = c->tool ? ah_changes_add(&call->changes, c->tool, c->by, &err)
+                               : ah_changes_remove(&call->changes, ah_text_slice(c->text), &err);
+
+        if (st != AH_OK)
+            return ah_lua_raise_err(L, &err);
+    }
+    return 0;
+}
+
+/* ctx:add_tools(tool | { tools }): the model has them from its next answer on, if the call succeeds. */
+static int ctx_add_tools(lua_State *L)
+{
+    ah_call *call = check_call(L);
+    ah_changes *read = ah_lua_push_changes(L, call->overlay.mem);
+    ah_text *by;
+
+    ah_lua_add_tools(L, 2, "ctx:add_tools", read, NULL);
+    by = by_tool(L, call);
+    for (size_t i = 0; i < read->n; i++)
+        read->item[i].by = ah_text_ref(by);
+    ah_text_unref(by);
+    return take_changes(L, call, read);
+}
+
+/* ctx:remove_tools(name | { names }) */
+static int ctx_remove_tools(lua_State *L)
+{
+    ah_call *call = check_call(L);
+    ah_changes *read = ah_lua_push_changes(L, call->overlay.mem);
+
+    ah_lua_remove_tools(L, 2, "ctx:remove_tools", read);
+    return take_changes(L, call, read);
+}
+
+/* ctx:publish(value): to session.dispatcher, once the call has succeeded. */
+static int ctx_publish(lua_State *L)
+{
+    ah_call *call = check_call(L);
+
+    luaL_checkany(L, 2);
+    lua_settop(L, 2);
+    if (!ah_run_session(call->run))
+        return ah_lua_raise(L, AH_USAGE, "ctx:publish: a call that a program makes has no session");
+    ah_lua_push_session(L, ah_run_session(call->run));
+    ah_lua_push_dispatcher_of(L, 3);
+    ah_lua_publish(L, 4, 2);
+    return 0;
+}
+
+/* ctx:progress(text), ctx:progress(fraction), ctx:progress(fraction, text): told at once. */
+static int ctx_progress(lua_State *L)
+{
+    ah_call *call = check_call(L);
+    bool number = lua_type(L, 2) == LUA_TNUMBER;
+    double fraction = number ? lua_tonumber(L, 2) : -1;
+    ah_slice text = {NULL, 0};
+
+    if (number && !(fraction >= 0 && fraction <= 1))
+        return ah_lua_raise(L, AH_USAGE, "ctx:progress: a fraction is from 0 to 1");
+    if (!number || !lua_isnoneornil(L, 3))
+        text.p = luaL_checklstring(L, number ? 3 : 2, &text.n);
+    if (text.p && !ah_utf8_valid(text))
+        return ah_lua_raise(L, AH_USAGE, "ctx:progress: the text is not UTF-8");
+    ah_call_progress(call, text, fraction);
+    return 0;
+}
+
+/* ctx:enlist(object): what the call does to it is taken back if the call fails. */
+static int ctx_enlist(lua_State *L)
+{
+    ah_call *call = check_call(L);
+
+    luaL_checkany(L, 2);
+    lua_settop(L, 2);
+    ah_lua_enlist(L, &call->overlay, 2);
+    return 1;
+}
+
+/* Who made the call: a copy, so that nothing can be changed through it. */
+static int push_adapter(lua_State *L, const ah_call *call)
+{
+    const ah_adapter *a = ah_run_adapter(call->run);
+
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, ah_tool_change_mode_names[a->tool_change_mode]);
+    lua_setfield(L, -2, "tool_change_mode");
+    lua_pushboolean(L, a->tool_change_mode != AH_TOOLS_RESTART);
+    lua_setfield(L, -2, "supports_dynamic_tools");
+    lua_pushstring(L, a->provider->data);
+    lua_setfield(L, -2, "provider");
+    lua_pushstring(L, a->model->data);
+    lua_setfield(L, -2, "model");
+    return 1;
+}
+
+/* The run's own budget, else that of the run around it; nil without one. */
+static int push_budget(lua_State *L, const ah_call *call)
+{
+    const ah_spending *s = ah_run_spending(call->run);
+
+    if (s->n)
+        ah_lua_push_budget(L, s->budget[0]);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+/* Seconds left: of the run or of the tool's own timeout, whichever ends first; nil without one. */
+static int push_deadline(lua_State *L, const ah_call *call)
+{
+    int64_t at = ah_run_deadline(call->run);
+
+    if (call->deadline && (!at || call->deadline < at))
+        at = call->deadline;
+    if (at)
+        lua_pushnumber(L, (double)(at - ah_host_now(ah_lua_of(L)->host)) / 1000);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int push_prompt(lua_State *L, const ah_call *call)
+{
+    ah_binding *b = ah_run_prompt(call->run);
+
+    if (b)
+        ah_lua_push_prompt(L, b);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int push_rendered(lua_State *L, const ah_call *call)
+{
+    ah_binding *b = ah_run_prompt(call->run);
+
+    if (b)
+        ah_lua_push_rendered(L, b);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+/* Fields that need more than a line; false where there is none of this name. */
+static bool push_member(lua_State *L, const ah_call *call, const char *key)
+{
+    static const struct {
+        const char *name;
+        int (*push)(lua_State *L, const ah_call *call);
+    } member[] = {{"deadline", push_deadline},
+                  {"prompt", push_prompt},
+                  {"rendered_prompt", push_rendered},
+                  {"adapter", push_adapter},
+                  {"budget_tracker", push_budget}};
+
+    for (size_t i = 0; i < sizeof member / sizeof *member; i++)
+        if (strcmp(key, member[i].name) == 0)
+            return member[i].push(L, call) == 1;
+    return false;
+}
+
+static int ctx_index(lua_State *L)
+{
+    const char *key = luaL_checkstring(L, 2);
+    ah_call *call;
+
+    if (luaL_getmetafield(L, 1, "methods") != LUA_TNIL && lua_getfield(L, -1, key) != LUA_TNIL)
+        return 1;
+    call = check_call(L);
+    if (strcmp(key, "call_id") == 0)
+        lua_pushlstring(L, call->slot->id->data, call->slot->id->len);
+    else if (strcmp(key, "tool_name") == 0)
+        lua_pushlstring(L, call->slot->name->data, call->slot->name->len);
+    else if (strcmp(key, "run") == 0)
+        lua_pushinteger(L, ah_run_id(call->run));
+    else if (strcmp(key, "coerced") == 0)
+        lua_pushlstring(L, call->coerced ? call->coerced->data : "", ah_text_slice(call->coerced).n);
+    else if (strcmp(key, "session") == 0)
+        ah_lua_push_session(L, ah_run_session(call->run));
+    else if (strcmp(key, "resources") == 0)
+        ah_lua_push_resources(L, lua_touserdata(L, 1));
+    else if (strcmp(key, "filesystem") == 0)
+        ah_lua_push_filesystem(L, lua_touserdata(L, 1));
+    else if (!push_member(L, call, key))
+        return ah_lua_raise(L, AH_USAGE, "ctx: unknown field '%s'", key);
+    return 1;
+}
+
+static int ctx_newindex(lua_State *L)
+{
+    return ah_lua_raise(L, AH_USAGE, "ctx is read-only");
+}
+
+ah_overlay *ah_lua_overlay(lua_State *L)
+{
+    ah_task *t = ah_lua_of(L)->running;
+    ah_anchor *caller = t && t->job.of ? ah_run_caller(ah_driven_run(t->job.of)) : NULL;
+
+    if (t && (t->over || (!t->overlay && caller && !caller->overlay)))
+        ah_lua_raise(L, AH_USAGE, "the call is over: nothing can be changed in it");
+    if (t && t->overlay)
+        return t->overlay;
+    return caller ? caller->overlay : NULL;
+}
+
+ah_ctx *ah_lua_push_ctx(lua_State *L, ah_call *call)
+{
+    ah_ctx *c = lua_newuserdatauv(L, sizeof *c, 0);
+
+    *c = (ah_ctx){.call = call, .resources = LUA_NOREF};
+    luaL_setmetatable(L, CTX);
+    return c;
+}
+
+void ah_lua_open_ctx(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"cancelled", ctx_cancelled},
+                                       {"note", ctx_note},
+                                       {"publish", ctx_publish},
+                                       {"progress", ctx_progress},
+                                       {"enlist", ctx_enlist},
+                                       {"add_tools", ctx_add_tools},
+                                       {"remove_tools", ctx_remove_tools},
+                                       {NULL, NULL}};
+
+    luaL_newmetatable(L, CTX);
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "methods");
+    lua_pop(L, 1);
+}

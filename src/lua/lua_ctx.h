@@ -1,0 +1,23 @@
+/* ctx: the second argument of a handler. */
+#ifndef AH_LUA_CTX_H
+#define AH_LUA_CTX_H
+
+#include "lua/lua_task.h"
+
+typedef struct ah_ctx {
+    ah_call *call; /* NULL once the call is over */
+    ah_task *task;
+    int resources; /* reference to ctx.resources; LUA_NOREF: not asked for */
+} ah_ctx;
+
+/* -- ctx */
+ah_ctx *ah_lua_push_ctx(lua_State *L, ah_call *call);
+
+/* The overlay in which code that runs now reads and writes: that of the call whose handler
+ * it is, or of the call in whose handler its run was started; NULL: there is none. Raises
+ * where that call is over. */
+ah_overlay *ah_lua_overlay(lua_State *L);
+
+void ah_lua_open_ctx(lua_State *L); /* the metatable only */
+
+#endif

@@ -1,0 +1,169 @@
+#include "lua/lua_fence.h"
+
+#include <lualib.h>
+#include <time.h>
+
+#include "lua/lua_task.h"
+
+enum { CLOSE_GRACE_BYTES = 1 << 20 };
+
+/* -- memory ------------------------------------------------------------------------- */
+
+void ah_fence_widen(ah_fence *f)
+{
+    if (!f->memory)
+        return;
+    if (f->used > (int64_t)f->memory)
+        f->memory = (size_t)f->used;
+    f->memory += CLOSE_GRACE_BYTES;
+}
+
+/* -- os.exit ------------------------------------------------------------------------------ */
+
+static const char OS, NAME, GUARD; /* keys of the registry: the table os, "exit", the guard */
+
+enum { REAL = 1, SAVED = 2 }; /* upvalues of the guard: os.exit when opened; what it stands for */
+
+static int guarded_exit(lua_State *L)
+{
+    ah_task *t = ah_lua_of(L)->running;
+
+    if (t && t->fence.memory)
+        return ah_lua_raise(L, AH_USAGE,
+                            "os.exit would end the whole program and is refused in a tool's handler; "
+                            "return a value, return nil and a message, or raise an error");
+    lua_pushvalue(L, lua_upvalueindex(REAL));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+void ah_lua_open_fence(lua_State *L)
+{
+    int top = lua_gettop(L);
+
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE); /* -- loaded */
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &GUARD) == LUA_TNIL &&
+        lua_getfield(L, top + 1, LUA_OSLIBNAME) == LUA_TTABLE) { /* -- loaded nil os */
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &OS);
+        lua_pushliteral(L, "exit");
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &NAME);
+        lua_rawget(L, -2); /* -- loaded nil os exit */
+        lua_pushnil(L);
+        lua_pushcclosure(L, guarded_exit, 2);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &GUARD);
+    }
+    lua_settop(L, top);
+}
+
+/* -- guard os name exit    with what os.exit is now. False: there is none, nothing is pushed. */
+static bool push_exit(lua_State *L)
+{
+    if (!lua_checkstack(L, 6) || lua_rawgetp(L, LUA_REGISTRYINDEX, &GUARD) == LUA_TNIL)
+        return false;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &OS);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &NAME);
+    lua_pushvalue(L, -1);
+    lua_rawget(L, -3);
+    return true;
+}
+
+/* Only values of keys that exist are changed: that takes no memory. */
+static bool put_guard(lua_State *L)
+{
+    int top = lua_gettop(L);
+    bool put = push_exit(L) && !lua_isnil(L, -1) && !lua_rawequal(L, -1, -4);
+
+    if (put) {                             /* -- guard os name exit */
+        lua_setupvalue(L, top + 1, SAVED); /* -- guard os name */
+        lua_pushvalue(L, top + 1);
+        lua_rawset(L, top + 2);
+    }
+    lua_settop(L, top);
+    return put;
+}
+
+/* What the code put there itself stays. */
+static void take_guard(lua_State *L)
+{
+    int top = lua_gettop(L);
+
+    if (push_exit(L) && lua_rawequal(L, -1, -4)) {
+        lua_pop(L, 1); /* -- guard os name */
+        lua_getupvalue(L, top + 1, SAVED);
+        lua_rawset(L, top + 2);
+    }
+    lua_settop(L, top);
+}
+
+void ah_lua_guard_exit(lua_State *L)
+{
+    ah_lua_open_fence(L);
+    put_guard(L);
+}
+
+/* -- computing ------------------------------------------------------------------------------ */
+
+static int64_t cpu_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+bool ah_fence_overworked(ah_fence *f)
+{
+    int64_t now;
+
+    if (!f->work_ms)
+        return false;
+    now = cpu_us();
+    if (!f->since_us)
+        f->since_us = now;
+    f->overworked = f->work_us + now - f->since_us >= f->work_ms * 1000;
+    return f->overworked;
+}
+
+/* -- all of it ------------------------------------------------------------------------------ */
+
+void ah_fence_enter(ah_lua *h, ah_fence *f)
+{
+    if (!f->memory)
+        return;
+    f->entered = true;
+    f->guards = put_guard(h->caller);
+    ah_lua_memory_enter(h->main, &h->memory, f);
+}
+
+bool ah_fence_leave(ah_lua *h, ah_fence *f)
+{
+    if (!f->entered)
+        return false;
+    f->entered = false;
+    ah_lua_memory_leave(h->main, f);
+    if (f->guards)
+        take_guard(h->caller);
+    if (f->since_us)
+        f->work_us += cpu_us() - f->since_us;
+    f->since_us = 0;
+    return true;
+}
+
+bool ah_fence_failed(const ah_fence *f, int status, ah_err *err)
+{
+    if (f->overworked)
+        ah_err_set(err, AH_INTERNAL,
+                   "its code was at work for more than %g seconds and was stopped; that is the limit of "
+                   "a tool without a timeout, and timeout = seconds sets another one",
+                   (double)f->work_ms / 1000);
+    else if (status == LUA_ERRMEM && f->asked)
+        ah_err_set(
+            err, AH_INTERNAL,
+            "its code would have taken %lld bytes of memory; the limit is %zu, and memory = bytes "
+            "of the tool sets another one",
+            (long long)f->asked, f->memory);
+    return f->overworked || (status == LUA_ERRMEM && f->asked);
+}

@@ -1,0 +1,47 @@
+/* A fence around the code of a task while it is resumed: how much memory of Lua it may
+ * take, how long it may compute without a timeout of its own, and that os.exit is refused.
+ * It stops mistakes, not malice: memory outside of Lua's allocator and an os.exit that was
+ * copied before are beyond it (in a state of ah_open the copy is guarded, too).
+ *
+ * Memory is what the task took less what was freed while it was resumed. Over the limit Lua
+ * collects all garbage before an allocation fails, and it fails only where the whole heap,
+ * too, has grown by as much: so a task does not pay for garbage that others left, nor for
+ * its own that was collected in another's time. */
+#ifndef AH_LUA_FENCE_H
+#define AH_LUA_FENCE_H
+
+#include "lua/lua_host.h"
+
+/* Zero: no fence. */
+typedef struct ah_fence {
+    size_t memory;   /* bytes; 0: none of all this */
+    int64_t work_ms; /* processor time; 0: any */
+    int64_t used;    /* bytes; never below 0 */
+    int64_t before;  /* bytes of the heap at its smallest since the task began */
+    int64_t asked;   /* what `used` would have come to; 0: the last failure was not the fence's */
+    int64_t work_us, since_us;
+    bool began, entered, overworked, guards;
+    lua_Hook hook;       /* the task's, which looks at the clock */
+    lua_State *thread;   /* the one whose hook came last, kept by the task */
+    ah_lua_memory *heap; /* where it is counted, while entered */
+    bool laid;           /* over another's allocator */
+} ah_fence;
+
+/* Around each resume, and the other way round where the task drives: what is done there is
+ * others' work. Never raise. Leaving gives whether it had been entered. */
+void ah_fence_enter(ah_lua *h, ah_fence *f);
+bool ah_fence_leave(ah_lua *h, ah_fence *f);
+/* Gives what closes the task's variables memory of its own. */
+void ah_fence_widen(ah_fence *f);
+
+/* Asked now and then while the task computes: has it done so for too long? */
+bool ah_fence_overworked(ah_fence *f);
+/* Whether the failure with this lua_Status came from the fence; then *err says so. */
+bool ah_fence_failed(const ah_fence *f, int status, ah_err *err);
+
+/* Prepares the guard of os.exit, where there is one; raises when out of memory. */
+void ah_lua_open_fence(lua_State *L);
+/* Puts it in place for good: for a state that is ours. */
+void ah_lua_guard_exit(lua_State *L);
+
+#endif

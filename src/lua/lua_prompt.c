@@ -1,0 +1,541 @@
+/* ah.prompt, and prompt:render(params) with what it gives.
+ *
+ * An object holds one reference to the prompt and the binding of the parameters that were
+ * rendered last, so that rendering the same again costs a comparison. */
+#include "lua/lua_prompt.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "lua/lua_schema.h"
+#include "lua/lua_section.h"
+#include "lua/lua_tool.h"
+#include "lua/lua_value.h"
+#include "prompt/overrides.h"
+
+static const char PROMPT[] = "agenthost.prompt";
+static const char RENDERED[] = "agenthost.rendered";
+
+enum { MAX_PARAMS = 16 << 20, MAX_OVERRIDES = 16 << 20, MAX_HASHES = 64 << 20 };
+
+typedef struct prompt {
+    ah_prompt *prompt;
+    ah_binding *last; /* NULL: none yet */
+} prompt;
+
+/* -- values of a script that the core keeps ----------------------------------------- */
+
+typedef struct kept {
+    ah_lua *lua;
+    int ref;
+} kept;
+
+static void release_kept(void *p)
+{
+    kept *k = p;
+
+    ah_lua_unref(k->lua, &k->ref);
+    ah_free(&k->lua->mem, k);
+}
+
+static const struct ah_value_vt kept_vt = {release_kept};
+
+/* What is being made, in a userdata so that a raise loses nothing. */
+typedef struct draft {
+    ah_schema *output;
+    kept *resources;
+} draft;
+
+static const char DRAFT[] = "agenthost.prompt.draft";
+
+static int draft_gc(lua_State *L)
+{
+    draft *d = lua_touserdata(L, 1);
+
+    ah_schema_unref(d->output);
+    if (d->resources)
+        release_kept(d->resources);
+    *d = (draft){0};
+    return 0;
+}
+
+static void read_resources(lua_State *L, draft *d, ah_prompt_def *def)
+{
+    ah_lua *h = ah_lua_of(L);
+
+    if (!ah_field_push(L, 1, "ah.prompt", "resources", LUA_TTABLE))
+        return;
+    if (!(d->resources = ah_alloc(&h->mem, sizeof *d->resources)))
+        ah_lua_raise_nomem(L);
+    *d->resources = (kept){.lua = h, .ref = LUA_NOREF};
+    d->resources->ref = ah_lua_ref(L);
+    def->resources = (ah_value){&kept_vt, d->resources};
+}
+
+static void read_output(lua_State *L, draft *d)
+{
+    ah_err err;
+
+    if (lua_getfield(L, 1, "output") != LUA_TNIL &&
+        ah_lua_schema(L, -1, &ah_lua_of(L)->mem, &d->output, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_pop(L, 1);
+}
+
+/* -- parameters and overrides ---------------------------------------------------------- */
+
+/* -- text, of the buffer below it, which is emptied */
+static ah_slice take_text(lua_State *L, ah_buf *b)
+{
+    ah_slice text;
+
+    lua_pushlstring(L, ah_buf_slice(b).p, b->len);
+    ah_buf_clear(b);
+    lua_remove(L, -2);
+    text.p = lua_tolstring(L, -1, &text.n);
+    return text;
+}
+
+static ah_slice push_json(lua_State *L, int idx, const char *what, ah_status st, size_t max)
+{
+    ah_buf *b;
+    ah_err err;
+
+    idx = lua_absindex(L, idx);
+    b = ah_lua_push_buf(L, max);
+    switch (ah_lua_to_json(L, idx, b->mem, b, &err)) {
+    case AH_OK:
+        break;
+    case AH_NOMEM:
+        ah_lua_raise_nomem(L);
+        break;
+    default:
+        ah_lua_raise(L, st, "%s: %s", what, err.message);
+    }
+    return take_text(L, b);
+}
+
+ah_slice ah_lua_push_params(lua_State *L, int idx, const char *what)
+{
+    ah_slice text;
+
+    if (lua_isnoneornil(L, idx)) {
+        lua_pushliteral(L, "{}");
+        return ah_slice_of("{}");
+    }
+    text = push_json(L, idx, what, AH_PROMPT_RENDER, MAX_PARAMS);
+    if (ah_json_kind_of(text) != AH_JSON_OBJECT)
+        ah_lua_raise(L, AH_PROMPT_RENDER, "%s: expected a table of names and values, found %s", what,
+                     luaL_typename(L, idx));
+    return text;
+}
+
+static void read_file(lua_State *L, const char *what, const char *path, ah_buf *out)
+{
+    FILE *f = fopen(path, "rb");
+    size_t n;
+    char *to;
+
+    if (!f)
+        ah_lua_raise(L, AH_USAGE, "%s: overrides: cannot open %s: %s", what, path, strerror(errno));
+    do {
+        to = ah_buf_room(out, BUFSIZ);
+        n = to ? fread(to, 1, BUFSIZ, f) : 0;
+        out->len += n;
+    } while (n == BUFSIZ);
+    fclose(f);
+    if (out->status == AH_NOMEM)
+        ah_lua_raise_nomem(L);
+    if (!ah_buf_ok(out))
+        ah_lua_raise(L, AH_USAGE, "%s: overrides: %s is larger than %d bytes", what, path,
+                     MAX_OVERRIDES);
+}
+
+static ah_slice push_json_file(lua_State *L, const char *what, const char *path)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_OVERRIDES);
+    ah_status st;
+    ah_err err;
+
+    read_file(L, what, path, b);
+    if ((st = ah_json_check_err(b->mem, ah_buf_slice(b), path, &err)) == AH_NOMEM)
+        ah_lua_raise_nomem(L);
+    if (st != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "%s: overrides: %s", what, err.message);
+    return take_text(L, b);
+}
+
+/* The table that a Lua file returns. It is text, and has an empty table as environment. */
+static ah_slice push_lua_file(lua_State *L, const char *what, const char *path)
+{
+    ah_status st;
+    ah_err err;
+
+    if (luaL_loadfilex(L, path, "t") != LUA_OK)
+        ah_lua_raise(L, AH_USAGE, "%s: overrides: %s", what, lua_tostring(L, -1));
+    lua_newtable(L);
+    lua_setupvalue(L, -2, 1);
+    if ((st = ah_lua_call(ah_lua_of(L), L, 0, 1, &err)) == AH_NOMEM)
+        ah_lua_raise_nomem(L);
+    if (st != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "%s: overrides: %s: %s", what, path, err.message);
+    push_json(L, -1, what, AH_USAGE, MAX_OVERRIDES);
+    lua_remove(L, -2);
+    return (ah_slice){lua_tostring(L, -1), lua_rawlen(L, -1)};
+}
+
+ah_slice ah_lua_push_overrides(lua_State *L, int idx, const char *what)
+{
+    const char *path;
+    size_t n;
+
+    if (lua_istable(L, idx))
+        return push_json(L, idx, what, AH_USAGE, MAX_OVERRIDES);
+    if (lua_type(L, idx) != LUA_TSTRING)
+        ah_lua_raise(L, AH_USAGE, "%s: overrides must be a table or the name of a file, found %s", what,
+                     luaL_typename(L, idx));
+    path = lua_tolstring(L, idx, &n);
+    if (n > 4 && strcmp(path + n - 4, ".lua") == 0)
+        return push_lua_file(L, what, path);
+    return push_json_file(L, what, path);
+}
+
+/* -- declaring ---------------------------------------------------------------------------- */
+
+ah_prompt *ah_lua_to_prompt(lua_State *L, int idx)
+{
+    prompt *p = luaL_testudata(L, idx, PROMPT);
+
+    return p ? p->prompt : NULL;
+}
+
+static prompt *push_box(lua_State *L)
+{
+    prompt *p = lua_newuserdatauv(L, sizeof *p, 0);
+
+    *p = (prompt){0};
+    luaL_setmetatable(L, PROMPT);
+    return p;
+}
+
+void ah_lua_push_prompt(lua_State *L, ah_binding *b)
+{
+    prompt *p = push_box(L);
+
+    p->prompt = ah_prompt_ref(ah_binding_prompt(b));
+    p->last = ah_binding_ref(b);
+}
+
+ah_prompt *ah_lua_override_prompt(lua_State *L, ah_prompt *p, int idx, const char *what,
+                                  const ah_log *log)
+{
+    ah_slice overrides = ah_lua_push_overrides(L, idx, what);
+    prompt *box = push_box(L);
+    ah_err err;
+
+    if (ah_prompt_override(p, overrides, log, &box->prompt, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_remove(L, -2); /* the text */
+    return box->prompt;
+}
+
+ah_prompt *ah_lua_new_prompt(lua_State *L, const ah_prompt_def *def)
+{
+    prompt *p = push_box(L);
+    ah_err err;
+
+    if (ah_prompt_new(&ah_lua_of(L)->mem, def, &p->prompt, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    return p->prompt;
+}
+
+/* The prompt's name under `key`, or `name` as in seed 003. */
+static void read_names(lua_State *L, ah_prompt_def *def)
+{
+    ah_slice name;
+
+    ah_field_string(L, 1, "ah.prompt", "ns", &def->ns);
+    ah_field_string(L, 1, "ah.prompt", "key", &def->key);
+    if (!ah_field_string(L, 1, "ah.prompt", "name", &name))
+        return;
+    if (def->key.p)
+        ah_lua_raise(L, AH_USAGE, "ah.prompt: key and name are the same: give one of them");
+    def->key = name;
+}
+
+/* ah.prompt { ns, key, sections in the array part, resources, output, overrides } */
+static int new_prompt(lua_State *L)
+{
+    static const char *const known[] = {"ns",        "key",    "name",      "sections",
+                                        "resources", "output", "overrides", NULL};
+    ah_prompt_def def = {0};
+    draft *d;
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, "ah.prompt", known, true);
+    d = lua_newuserdatauv(L, sizeof *d, 0);
+    *d = (draft){0};
+    luaL_setmetatable(L, DRAFT);
+    read_names(L, &def);
+    read_output(L, d);
+    read_resources(L, d, &def);
+    def.output = d->output;
+    def.log = &ah_lua_of(L)->host->log;
+    if (lua_getfield(L, 1, "overrides") != LUA_TNIL)
+        def.overrides = ah_lua_push_overrides(L, -1, "ah.prompt");
+    def.n = ah_lua_push_sections(L, 1, "ah.prompt", "sections");
+    def.section = ah_lua_section_list(L, lua_gettop(L), "ah.prompt", def.n);
+    ah_lua_new_prompt(L, &def);
+    d->resources = NULL; /* the prompt's now */
+    return 1;
+}
+
+/* -- what rendering gives ------------------------------------------------------------------- */
+
+static ah_rendered *check_rendered(lua_State *L)
+{
+    return *(ah_rendered **)luaL_checkudata(L, 1, RENDERED);
+}
+
+static int rendered_gc(lua_State *L)
+{
+    ah_rendered **box = luaL_checkudata(L, 1, RENDERED);
+
+    ah_rendered_unref(*box);
+    *box = NULL;
+    return 0;
+}
+
+static int rendered_tostring(lua_State *L)
+{
+    const ah_rendered *r = check_rendered(L);
+
+    lua_pushlstring(L, r->text->data, r->text->len);
+    return 1;
+}
+
+static void push_tools(lua_State *L, const ah_rendered *r)
+{
+    lua_createtable(L, (int)r->n_tools, 0);
+    for (size_t i = 0; i < r->n_tools; i++) {
+        ah_lua_push_tool(L, r->tool[i].tool);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+}
+
+static void push_summarized(lua_State *L, const ah_rendered *r)
+{
+    lua_createtable(L, (int)r->n_summarized, 0);
+    for (size_t i = 0; i < r->n_summarized; i++) {
+        lua_pushlstring(L, r->summarized[i].p, r->summarized[i].n);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+}
+
+/* Lists are made once for each rendered object. */
+static int push_list(lua_State *L, const ah_rendered *r, int slot,
+                     void (*push)(lua_State *L, const ah_rendered *r))
+{
+    if (lua_getiuservalue(L, 1, slot) != LUA_TNIL)
+        return 1;
+    push(L, r);
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, 1, slot);
+    return 1;
+}
+
+static int rendered_index(lua_State *L)
+{
+    const ah_rendered *r = check_rendered(L);
+    const char *key = luaL_checkstring(L, 2);
+
+    if (strcmp(key, "text") == 0)
+        return rendered_tostring(L);
+    if (strcmp(key, "tools") == 0)
+        return push_list(L, r, 1, push_tools);
+    if (strcmp(key, "summarized") == 0)
+        return push_list(L, r, 2, push_summarized);
+    if (strcmp(key, "output") != 0)
+        return ah_lua_raise(L, AH_USAGE, "rendered: unknown field '%s'", key);
+    if (ah_prompt_output(r->prompt))
+        ah_lua_push_schema(L, ah_prompt_output(r->prompt));
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+/* -- methods of prompts ----------------------------------------------------------------------- */
+
+static prompt *check_prompt(lua_State *L)
+{
+    return luaL_checkudata(L, 1, PROMPT);
+}
+
+static int prompt_gc(lua_State *L)
+{
+    prompt *p = check_prompt(L);
+
+    ah_binding_unref(p->last);
+    ah_prompt_unref(p->prompt);
+    *p = (prompt){0};
+    return 0;
+}
+
+/* The binding of the parameters at 2: the last one where they are the same. */
+static ah_binding *bind(lua_State *L, prompt *p, const char *what)
+{
+    ah_slice params = ah_lua_push_params(L, 2, what);
+    ah_binding *b;
+    ah_err err;
+
+    if (p->last && ah_slice_eq(ah_binding_params(p->last), params))
+        return p->last;
+    if (ah_binding_new(p->prompt, params, &b, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_binding_unref(p->last);
+    p->last = b;
+    return b;
+}
+
+/* -- rendered. A function of a section may render, too: the binding is held meanwhile. */
+static ah_rendered *push_rendered(lua_State *L, ah_binding *b, bool text)
+{
+    ah_rendered **box = lua_newuserdatauv(L, sizeof *box, 2);
+    ah_status st;
+    ah_err err;
+
+    *box = NULL;
+    luaL_setmetatable(L, RENDERED);
+    ah_binding_ref(b);
+    st = text ? ah_binding_render(b, NULL, box, &err) : ah_binding_tools(b, NULL, box, &err);
+    ah_binding_unref(b);
+    if (st != AH_OK)
+        ah_lua_raise_err(L, &err);
+    return *box;
+}
+
+void ah_lua_push_rendered(lua_State *L, ah_binding *b)
+{
+    push_rendered(L, b, true);
+}
+
+/* prompt:render(params) */
+static int prompt_render(lua_State *L)
+{
+    push_rendered(L, bind(L, check_prompt(L), "prompt:render"), true);
+    return 1;
+}
+
+/* prompt:tools(params) */
+static int prompt_tools(lua_State *L)
+{
+    push_tools(L, push_rendered(L, bind(L, check_prompt(L), "prompt:tools"), false));
+    return 1;
+}
+
+/* prompt:section(path): as it was declared, or nil. */
+static int prompt_section(lua_State *L)
+{
+    ah_section *s;
+    ah_slice path;
+
+    path.p = luaL_checklstring(L, 2, &path.n);
+    s = ah_prompt_section(check_prompt(L)->prompt, path);
+    if (s)
+        ah_lua_push_section(L, s);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+/* prompt:hashes(): { sections = { path = hash }, tools = { name = hash } } */
+static int prompt_hashes(lua_State *L)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_HASHES);
+
+    ah_prompt_hashes(check_prompt(L)->prompt, b);
+    if (!ah_buf_ok(b))
+        return ah_lua_raise_nomem(L);
+    ah_lua_push_json(L, ah_buf_slice(b));
+    ah_buf_clear(b);
+    return 1;
+}
+
+static int push_resources(lua_State *L, const ah_value *v)
+{
+    if (v->vt == &kept_vt)
+        lua_rawgeti(L, LUA_REGISTRYINDEX, ((kept *)v->p)->ref);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int prompt_index(lua_State *L)
+{
+    const ah_prompt *p = check_prompt(L)->prompt;
+    const char *key = luaL_checkstring(L, 2);
+    ah_slice id = ah_prompt_id(p);
+
+    if (luaL_getmetafield(L, 1, "methods") != LUA_TNIL && lua_getfield(L, -1, key) != LUA_TNIL)
+        return 1;
+    if (strcmp(key, "id") == 0)
+        lua_pushlstring(L, id.p, id.n);
+    else if (strcmp(key, "resources") == 0)
+        return push_resources(L, ah_prompt_resources(p));
+    else if (strcmp(key, "output") != 0)
+        return ah_lua_raise(L, AH_USAGE, "prompt: unknown field '%s'", key);
+    else if (ah_prompt_output(p))
+        ah_lua_push_schema(L, ah_prompt_output(p));
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int prompt_eq(lua_State *L)
+{
+    ah_prompt *a = ah_lua_to_prompt(L, 1), *b = ah_lua_to_prompt(L, 2);
+
+    lua_pushboolean(L, a && a == b);
+    return 1;
+}
+
+static int prompt_tostring(lua_State *L)
+{
+    ah_slice id = ah_prompt_id(check_prompt(L)->prompt);
+
+    lua_pushliteral(L, "prompt ");
+    lua_pushlstring(L, id.p, id.n);
+    lua_concat(L, 2);
+    return 1;
+}
+
+void ah_lua_open_prompt(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__gc", prompt_gc},
+                                    {"__eq", prompt_eq},
+                                    {"__tostring", prompt_tostring},
+                                    {"__index", prompt_index},
+                                    {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"render", prompt_render},
+                                       {"tools", prompt_tools},
+                                       {"section", prompt_section},
+                                       {"hashes", prompt_hashes},
+                                       {NULL, NULL}};
+    static const luaL_Reg rendered_meta[] = {{"__gc", rendered_gc},
+                                             {"__tostring", rendered_tostring},
+                                             {"__index", rendered_index},
+                                             {NULL, NULL}};
+    static const luaL_Reg draft_meta[] = {{"__gc", draft_gc}, {NULL, NULL}};
+
+    luaL_newmetatable(L, PROMPT);
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "methods");
+    luaL_newmetatable(L, RENDERED);
+    luaL_setfuncs(L, rendered_meta, 0);
+    luaL_newmetatable(L, DRAFT);
+    luaL_setfuncs(L, draft_meta, 0);
+    lua_pop(L, 3);
+    lua_pushcfunction(L, new_prompt);
+    lua_setfield(L, -2, "prompt");
+}

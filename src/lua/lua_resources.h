@@ -1,0 +1,24 @@
+/* Resources of runs (lua/agenthost/resources.lua), for the C that knows when runs and calls end. */
+#ifndef AH_LUA_RESOURCES_H
+#define AH_LUA_RESOURCES_H
+
+#include "lua/lua_ctx.h"
+
+/* Pushes the definitions of `resources` in the table at 1 and of the prompt of `b` (NULL: none);
+ * nil where there are none. Raises. */
+void ah_lua_push_bound(lua_State *L, ah_binding *b);
+/* A reference to what one run has of the definitions on top (popped); LUA_NOREF for nil. Raises. */
+int ah_lua_open_resources_of(lua_State *L);
+/* Closes them, the newest first, and releases the reference. Never raises. */
+void ah_lua_close_resources(ah_lua *h, int *ref);
+
+/* Pushes ctx.resources, made when it is first asked for; ctx is at 1. */
+void ah_lua_push_resources(lua_State *L, ah_ctx *c);
+/* Pushes ctx.filesystem, or nil; ctx is at 1. */
+void ah_lua_push_filesystem(lua_State *L, ah_ctx *c);
+/* The handler is over: closes what is of the call alone. Never raises. */
+void ah_lua_leave_resources(ah_lua *h, ah_ctx *c);
+
+void ah_lua_open_resources(lua_State *L); /* _fenced */
+
+#endif

@@ -1,0 +1,356 @@
+/* ah.section and ah.tools_section: from a table of named fields to a section whose
+ * `enabled` and `visibility` may be Lua functions. These are called through the door for
+ * calls, so they cannot wait. */
+#include "lua/lua_section.h"
+
+#include "lua/lua_schema.h"
+#include "lua/lua_tool.h"
+#include "lua/lua_value.h"
+
+static const char SECTION[] = "agenthost.section";
+static const char DRAFT[] = "agenthost.section.draft";
+
+/* -- switches that are functions --------------------------------------------------- */
+
+typedef struct decider {
+    ah_lua *lua;
+    int ref;
+    bool visibility; /* answers "full" or "summary", else true or false */
+} decider;
+
+typedef struct question {
+    const decider *to;
+    ah_slice params;
+    bool *on;
+} question;
+
+static int put_question(lua_State *L)
+{
+    const question *q = lua_touserdata(L, 1);
+    const char *word;
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, q->to->ref);
+    ah_lua_push_json(L, q->params);
+    lua_call(L, 1, 1);
+    if (!q->to->visibility) {
+        *q->on = lua_toboolean(L, -1);
+        return 0;
+    }
+    word = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
+    *q->on = strcmp(word, "summary") == 0;
+    if (!*q->on && strcmp(word, "full") != 0)
+        luaL_error(L, "the function must return \"full\" or \"summary\", found %s", word);
+    return 0;
+}
+
+static ah_status ask(void *p, ah_slice params, bool *on, ah_err *err)
+{
+    const decider *d = p;
+    question q = {d, params, on};
+    lua_State *L = d->lua->caller;
+
+    if (!lua_checkstack(L, 2))
+        return ah_err_nomem(err);
+    lua_pushcfunction(L, put_question);
+    lua_pushlightuserdata(L, &q);
+    return ah_lua_call(d->lua, L, 1, 0, err);
+}
+
+static void release_decider(void *p)
+{
+    decider *d = p;
+
+    ah_lua_unref(d->lua, &d->ref);
+    ah_free(&d->lua->mem, d);
+}
+
+static const struct ah_switch_vt decider_vt = {ask, release_decider};
+
+/* -- what is being made, in a userdata so that a raise loses nothing ------------------ */
+
+typedef struct draft {
+    ah_schema *params;
+    decider *enabled, *visibility;
+} draft;
+
+static int draft_gc(lua_State *L)
+{
+    draft *d = lua_touserdata(L, 1);
+
+    ah_schema_unref(d->params);
+    if (d->enabled)
+        release_decider(d->enabled);
+    if (d->visibility)
+        release_decider(d->visibility);
+    *d = (draft){0};
+    return 0;
+}
+
+/* The function on top (popped) as a switch. */
+static ah_switch read_function(lua_State *L, bool visibility, decider **slot)
+{
+    ah_lua *h = ah_lua_of(L);
+
+    if (!(*slot = ah_alloc(&h->mem, sizeof **slot)))
+        ah_lua_raise_nomem(L);
+    **slot = (decider){.lua = h, .ref = LUA_NOREF, .visibility = visibility};
+    (*slot)->ref = ah_lua_ref(L);
+    return (ah_switch){.vt = &decider_vt, .p = *slot};
+}
+
+static void read_enabled(lua_State *L, const char *what, draft *d, ah_section_def *def)
+{
+    int type = lua_getfield(L, 1, "enabled");
+
+    def->enabled.on = true;
+    if (type == LUA_TFUNCTION) {
+        def->enabled = read_function(L, false, &d->enabled);
+        return;
+    }
+    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+        ah_lua_raise(L, AH_USAGE, "%s: field 'enabled' must be a boolean or a function, found %s", what,
+                     lua_typename(L, type));
+    if (type == LUA_TBOOLEAN)
+        def->enabled.on = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+}
+
+static void read_visibility(lua_State *L, const char *what, draft *d, ah_section_def *def)
+{
+    ah_slice word;
+
+    if (lua_getfield(L, 1, "visibility") == LUA_TFUNCTION) {
+        def->summarized = read_function(L, true, &d->visibility);
+        return;
+    }
+    lua_pop(L, 1);
+    if (!ah_field_string(L, 1, what, "visibility", &word))
+        return;
+    def->summarized.on = ah_slice_is(word, "summary");
+    if (!def->summarized.on && !ah_slice_is(word, "full"))
+        ah_lua_raise(
+            L, AH_USAGE,
+            "%s: field 'visibility' must be \"full\", \"summary\" or a function, found \"%.*s\"", what,
+            AH_FMT(word));
+}
+
+/* The text under its name, or under the one it had in seed 003. */
+static void read_body(lua_State *L, const char *what, const char *name, const char *first,
+                      ah_section_def *def)
+{
+    ah_slice other;
+
+    ah_field_string(L, 1, what, name, &def->body);
+    if (!ah_field_string(L, 1, what, first, &other))
+        return;
+    if (def->body.p)
+        ah_lua_raise(L, AH_USAGE, "%s: %s and %s are the same: give one of them", what, name, first);
+    def->body = other;
+}
+
+/* -- lists ------------------------------------------------------------------------------ */
+
+ah_section *ah_lua_to_section(lua_State *L, int idx)
+{
+    ah_section **box = luaL_testudata(L, idx, SECTION);
+
+    return box ? *box : NULL;
+}
+
+void ah_lua_push_section(lua_State *L, ah_section *section)
+{
+    ah_section **box = lua_newuserdatauv(L, sizeof *box, 0);
+
+    *box = ah_section_ref(section);
+    luaL_setmetatable(L, SECTION);
+}
+
+ah_section **ah_lua_section_list(lua_State *L, int idx, const char *what, size_t n)
+{
+    ah_section **out = lua_newuserdatauv(L, (n + 1) * sizeof(ah_section *), 0);
+
+    for (size_t i = 0; i < n; i++) {
+        lua_geti(L, idx, (lua_Integer)i + 1);
+        if (!(out[i] = ah_lua_to_section(L, -1)))
+            ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: [%d] must be made by ah.section, found %s", what,
+                         (int)i + 1, luaL_typename(L, -1));
+        lua_pop(L, 1); /* the list keeps it */
+    }
+    return out;
+}
+
+size_t ah_lua_push_sections(lua_State *L, int idx, const char *what, const char *name)
+{
+    lua_Integer n = luaL_len(L, idx);
+
+    if (!ah_field_push(L, idx, what, name, LUA_TTABLE))
+        lua_pushvalue(L, idx);
+    else if (n)
+        ah_lua_raise(L, AH_USAGE, "%s: sections in the array part and in '%s': give one of them", what,
+                     name);
+    return (size_t)luaL_len(L, -1);
+}
+
+/* -- declaring --------------------------------------------------------------------------- */
+
+/* Table at 1, its field names checked; `name` and `first` are those of the text. */
+static int new_section(lua_State *L, const char *what, const char *name, const char *first)
+{
+    ah_lua *h = ah_lua_of(L);
+    draft *d = lua_newuserdatauv(L, sizeof *d, 0); /* -- t draft */
+    ah_section_def def = {0};
+    ah_section **box;
+    bool accepts = true;
+    ah_err err;
+
+    *d = (draft){0};
+    luaL_setmetatable(L, DRAFT);
+    ah_field_string(L, 1, what, "key", &def.key);
+    ah_field_string(L, 1, what, "title", &def.title);
+    ah_field_string(L, 1, what, "summary", &def.summary);
+    ah_field_bool(L, 1, what, "accepts_overrides", &accepts);
+    def.keeps_words = !accepts;
+    read_body(L, what, name, first, &def);
+    ah_lua_read_params(L, 1, what, &h->mem, &d->params);
+    def.params = d->params;
+    read_enabled(L, what, d, &def);
+    read_visibility(L, what, d, &def);
+    if (!ah_field_push(L, 1, what, "tools", LUA_TTABLE))
+        lua_pushnil(L);
+    def.tool = ah_lua_tool_list(L, what, &def.n_tools); /* -- t draft tools array */
+    def.n_children = ah_lua_push_sections(L, 1, what, "children");
+    def.child = ah_lua_section_list(L, lua_gettop(L), what, def.n_children);
+    box = lua_newuserdatauv(L, sizeof *box, 0);
+    *box = NULL;
+    luaL_setmetatable(L, SECTION);
+    if (ah_section_new(&h->mem, &def, box, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    d->enabled = d->visibility = NULL; /* the section's now */
+    return 1;
+}
+
+/* ah.section { key, title, template, params | schema, enabled, visibility, summary, tools,
+ * accepts_overrides, children in the array part } */
+static int section(lua_State *L)
+{
+    static const char *const known[] = {"key",     "title",  "template", "body",
+                                        "params",  "schema", "enabled",  "visibility",
+                                        "summary", "tools",  "children", "accepts_overrides",
+                                        NULL};
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, "ah.section", known, true);
+    return new_section(L, "ah.section", "template", "body");
+}
+
+/* ah.tools_section: the same, its text called `description` (seed 003). */
+static int tools_section(lua_State *L)
+{
+    static const char *const known[] = {"key",     "title",  "description", "template",
+                                        "params",  "schema", "enabled",     "visibility",
+                                        "summary", "tools",  "children",    "accepts_overrides",
+                                        NULL};
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, "ah.tools_section", known, true);
+    return new_section(L, "ah.tools_section", "description", "template");
+}
+
+/* -- methods ------------------------------------------------------------------------------ */
+
+static ah_section *check_section(lua_State *L)
+{
+    return *(ah_section **)luaL_checkudata(L, 1, SECTION);
+}
+
+static int section_gc(lua_State *L)
+{
+    ah_section **box = luaL_checkudata(L, 1, SECTION);
+
+    ah_section_unref(*box);
+    *box = NULL;
+    return 0;
+}
+
+static int section_eq(lua_State *L)
+{
+    ah_section *a = ah_lua_to_section(L, 1), *b = ah_lua_to_section(L, 2);
+
+    lua_pushboolean(L, a && a == b);
+    return 1;
+}
+
+static int section_tostring(lua_State *L)
+{
+    lua_pushfstring(L, "section %s", check_section(L)->key->data);
+    return 1;
+}
+
+static void push_text(lua_State *L, ah_slice s)
+{
+    if (s.p)
+        lua_pushlstring(L, s.p, s.n);
+    else
+        lua_pushnil(L);
+}
+
+static int push_children(lua_State *L, const ah_section *s)
+{
+    lua_createtable(L, (int)s->n_children, 0);
+    for (size_t i = 0; i < s->n_children; i++) {
+        ah_lua_push_section(L, s->child[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+static int push_tools(lua_State *L, const ah_section *s)
+{
+    lua_createtable(L, (int)s->n_tools, 0);
+    for (size_t i = 0; i < s->n_tools; i++) {
+        ah_lua_push_tool(L, s->tool[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+static int section_index(lua_State *L)
+{
+    const ah_section *s = check_section(L);
+    const char *key = luaL_checkstring(L, 2);
+
+    if (strcmp(key, "key") == 0)
+        push_text(L, ah_text_slice(s->key));
+    else if (strcmp(key, "title") == 0)
+        push_text(L, ah_text_slice(s->title));
+    else if (strcmp(key, "template") == 0)
+        push_text(L, ah_template_text(s->body));
+    else if (strcmp(key, "summary") == 0)
+        push_text(L, ah_template_text(s->summary));
+    else if (strcmp(key, "tools") == 0)
+        return push_tools(L, s);
+    else if (strcmp(key, "children") == 0)
+        return push_children(L, s);
+    else
+        return ah_lua_raise(L, AH_USAGE, "section: unknown field '%s'", key);
+    return 1;
+}
+
+void ah_lua_open_section(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__gc", section_gc},
+                                    {"__eq", section_eq},
+                                    {"__tostring", section_tostring},
+                                    {"__index", section_index},
+                                    {NULL, NULL}};
+    static const luaL_Reg draft_meta[] = {{"__gc", draft_gc}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"section", section}, {"tools_section", tools_section}, {NULL, NULL}};
+
+    luaL_newmetatable(L, SECTION);
+    luaL_setfuncs(L, meta, 0);
+    luaL_newmetatable(L, DRAFT);
+    luaL_setfuncs(L, draft_meta, 0);
+    lua_pop(L, 2);
+    luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,102 @@
+/* File systems take part in a call's transaction (seed 002, Runtime Dispatch): a participant
+ * holds an overlay of the file system, made when the call first uses it, and hands it down in
+ * the order of the request. Overlays of nested calls stand on those of the calls around them.
+ * What happens where others changed a file meanwhile is in prompt/fs.h. */
+#include "lua/lua_staged.h"
+
+#include <stdio.h>
+
+#include "lua/lua_ctx.h"
+#include "lua/lua_session.h"
+
+typedef struct staged {
+    ah_participant part; /* key: the file system that is no overlay */
+    const ah_mem *mem;
+    ah_fs *fs; /* the overlay */
+} staged;
+
+static void free_staged(staged *s)
+{
+    ah_fs_end(s->fs);
+    ah_fs_unref(s->fs);
+    ah_free(s->mem, s);
+}
+
+/* -- its end ------------------------------------------------------------------------------ */
+
+static ah_status prepare(ah_participant *p, ah_overlay *below, ah_err *err)
+{
+    (void)below; /* its file system is there: this one stands on it */
+    return ah_fs_prepare(((staged *)(void *)p)->fs, err);
+}
+
+/* Nothing comes between prepare and commit, so what fails here is the machine. */
+static void commit(ah_participant *p, ah_overlay *below)
+{
+    staged *s = (staged *)(void *)p;
+    const ah_call *call = p->in->owner;
+    char words[1200];
+    ah_err err;
+
+    (void)below;
+    if (ah_fs_commit(s->fs, &err) != AH_OK && call) {
+        snprintf(words, sizeof words, "files of tool '%s' could not be put into place: %s",
+                 call->tool->name->data, err.message);
+        ah_run_warn(call->run, ah_slice_of(words));
+    }
+    free_staged(s);
+}
+
+static void drop(ah_participant *p)
+{
+    free_staged((staged *)(void *)p);
+}
+
+static const ah_participant_vt staged_vt = {.prepare = prepare, .commit = commit, .drop = drop};
+
+/* -- its beginning -------------------------------------------------------------------------- */
+
+/* Takes over; NULL with *err set: failed. */
+static staged *join(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_fs *over, ah_err *err)
+{
+    staged *s = ah_alloc(mem, sizeof *s);
+
+    if (!s) {
+        ah_fs_unref(over);
+        ah_err_nomem(err);
+        return NULL;
+    }
+    *s = (staged){.part = {.vt = &staged_vt, .key = fs}, .mem = mem, .fs = over};
+    if (ah_overlay_join(o, &s->part, err) == AH_OK)
+        return s;
+    free_staged(s);
+    return NULL;
+}
+
+/* At most as deep as runs inside runs. o NULL: the file system itself. */
+static ah_fs *find_or_make(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_err *err)
+{
+    staged *s = (staged *)(void *)ah_overlay_find(o, fs);
+    ah_fs *below, *over;
+
+    if (!o || s)
+        return s ? s->fs : fs;
+    if (!(below = find_or_make(mem, ah_overlay_below(o), fs, err)) ||
+        ah_fs_overlay_new(below, &over, err) != AH_OK)
+        return NULL;
+    s = join(mem, o, fs, over, err);
+    return s ? s->fs : NULL;
+}
+
+ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs)
+{
+    ah_overlay *o = ah_lua_overlay(L);
+    ah_err err;
+
+    ah_lua_no_reducer(L);
+    if (ah_fs_below(fs))
+        return fs;
+    if (!(fs = find_or_make(&ah_lua_of(L)->mem, o, fs, &err)))
+        ah_lua_raise_err(L, &err);
+    return fs;
+}

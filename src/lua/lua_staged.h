@@ -1,0 +1,15 @@
+/* The files of a call: what its handler does to a file system is staged in its overlay. */
+#ifndef AH_LUA_STAGED_H
+#define AH_LUA_STAGED_H
+
+#include "lua/lua_host.h"
+#include "prompt/fs.h"
+#include "prompt/overlay.h"
+
+/* In which code that runs now is to work with `fs`: an overlay that is the call's own, where
+ * it is the code of a handler; else fs itself. Borrowed from the call. Overlays that scripts
+ * made are theirs, and not staged. Raises where the call is over, in reducers, and when out
+ * of memory. */
+ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs);
+
+#endif

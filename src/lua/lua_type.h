@@ -1,0 +1,23 @@
+/* ah.type: classes of values that are data, for slices of sessions and for tools. */
+#ifndef AH_LUA_TYPE_H
+#define AH_LUA_TYPE_H
+
+#include "lua/lua_host.h"
+#include "model/schema.h"
+
+/* A class: a userdata. Its instances are plain tables with the class's metatable. */
+typedef struct ah_lua_type {
+    ah_text *name;     /* ^[A-Za-z_][A-Za-z0-9_]{0,63}$ */
+    ah_schema *schema; /* of type object */
+} ah_lua_type;
+
+/* The class at idx, or NULL. */
+const ah_lua_type *ah_lua_to_type(lua_State *L, int idx);
+/* Pushes the class whose instance is at idx and returns it; else pushes nothing: NULL. */
+const ah_lua_type *ah_lua_push_type_of(lua_State *L, int idx);
+/* Makes the table on top an instance of the class at idx. */
+void ah_lua_make_instance(lua_State *L, int idx);
+/* Pushes the `render` of the class at idx; false, and nothing, where it has none. */
+bool ah_lua_push_type_render(lua_State *L, int idx);
+
+#endif

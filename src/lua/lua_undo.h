@@ -1,0 +1,13 @@
+/* Objects that live in place and can be set back: an undo copy for each call that changes them. */
+#ifndef AH_LUA_UNDO_H
+#define AH_LUA_UNDO_H
+
+#include "lua/lua_ctx.h"
+
+/* Takes the object at idx (its methods: snapshot() -> value, restore(value)) into the call's
+ * transaction: its snapshot is made now, and given to restore if the call is dropped. Done
+ * once a call; again is harmless. Raises where another call that is no caller of this one has
+ * the object, where it lacks a method, or with what snapshot raised. */
+void ah_lua_enlist(lua_State *L, ah_overlay *o, int idx);
+
+#endif

@@ -1,0 +1,772 @@
+/* ECMAScript's regular expressions (ECMA-262, with the "u" flag) in the words of PCRE2,
+ * so that each means what it means there: \s with all Unicode spaces and U+FEFF, \d and \w
+ * in ASCII, `.` without the four line terminators, $ only at the very end. What only PCRE2
+ * knows ((?R), \A, a++, [[:alpha:]], (*VERB)) is refused or the text that it is there; so
+ * is what both write alike and mean differently. Lenient where nothing is in doubt, as
+ * browsers are: \- and \@ are - and @, a { that counts nothing is itself.
+ *
+ * One pass over the text without recursion; PCRE2 judges what is left (schema_pattern.c). */
+#include "model/schema_pattern.h"
+
+enum {
+    MAX_PATTERN = 65536, /* bytes */
+    MAX_GROUPS = 1000,   /* groups, references and names */
+    MAX_OPEN = 200,      /* groups within groups; PCRE2 takes 250 */
+    MAX_TIMES = 65535    /* of a quantifier, as in PCRE2 */
+};
+
+#define DIGITS    "0-9"
+#define NO_DIGITS "\\x{0}-\\x{2f}\\x{3a}-\\x{10ffff}"
+#define WORDS     "0-9A-Za-z_"
+#define NO_WORDS  "\\x{0}-\\x{2f}\\x{3a}-\\x{40}\\x{5b}-\\x{5e}\\x{60}\\x{7b}-\\x{10ffff}"
+#define SPACES                                                                                          \
+    "\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"                \
+    "\\x{205f}\\x{3000}\\x{feff}"
+#define NO_SPACES                                                                                       \
+    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"                    \
+    "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"                      \
+    "\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}"
+
+/* A group, as references to it need to know it. The whole expression is the first. */
+typedef struct group {
+    size_t parent, turn; /* the turn is which alternative of the parent it stands in */
+    size_t alternatives; /* so far */
+    bool closed, repeated, optional;
+} group;
+
+/* \1 and \k<name> */
+typedef struct reference {
+    size_t capture, in, turn, at;
+    bool behind; /* its group was closed before */
+} reference;
+
+typedef struct regex {
+    ah_slice text;
+    size_t at;
+    ah_buf *out, *why;
+    size_t n_names, n_groups, n_captures, n_refs, n_seen; /* seen: captures opened so far */
+    size_t here, depth, last; /* the innermost open group; how deep; the one just closed, or 0 */
+    bool repeatable;          /* what stands before may be repeated */
+    struct {
+        ah_slice text;
+        size_t capture;
+    } names[MAX_GROUPS];
+    group groups[MAX_GROUPS + 1];
+    size_t captures[MAX_GROUPS + 1]; /* capture to group */
+    reference refs[MAX_GROUPS];
+} regex;
+
+static bool fail(regex *x, const char *words)
+{
+    ah_buf_fmt(x->why, "%s at character %zu", words, x->at + 1);
+    return false;
+}
+
+/* The byte n further on, or -1. */
+static int peek(const regex *x, size_t n)
+{
+    return x->at + n < x->text.n ? (unsigned char)x->text.p[x->at + n] : -1;
+}
+
+static bool is_digit(int c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(int c)
+{
+    return (c | 32) >= 'a' && (c | 32) <= 'z';
+}
+
+static int hex(int c)
+{
+    return is_digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
+
+static void put_char(regex *x, uint32_t c)
+{
+    if (c < 0x80 && (is_digit((int)c) || is_letter((int)c)))
+        ah_buf_char(x->out, (char)c);
+    else
+        ah_buf_fmt(x->out, "\\x{%x}", (unsigned)c);
+}
+
+/* The character here, which is well-formed UTF-8, passed over. */
+static uint32_t take_char(regex *x)
+{
+    uint32_t c = (unsigned char)x->text.p[x->at++];
+    int more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+
+    if (more)
+        c &= 0x3fu >> more;
+    for (; more > 0 && x->at < x->text.n; more--)
+        c = c << 6 | ((unsigned char)x->text.p[x->at++] & 0x3f);
+    return c;
+}
+
+/* n hexadecimal digits from `from` on, or -1. */
+static int32_t read_hex(const regex *x, size_t from, size_t n)
+{
+    int32_t v = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int h = hex(peek(x, from + i));
+
+        if (h < 0)
+            return -1;
+        v = v * 16 + h;
+    }
+    return v;
+}
+
+/* Escapes that are one character. `at` is behind the backslash and the letter. */
+
+static bool take_braced(regex *x, uint32_t *c)
+{
+    uint32_t v = 0;
+    int h;
+
+    for (x->at++; (h = hex(peek(x, 0))) >= 0 && v <= 0x10ffff; x->at++)
+        v = v * 16 + (uint32_t)h;
+    if (peek(x, 0) != '}' || x->text.p[x->at - 1] == '{' || v > 0x10ffff)
+        return fail(x, "no character of Unicode");
+    x->at++;
+    *c = v;
+    return true;
+}
+
+static bool take_unicode(regex *x, uint32_t *c)
+{
+    int32_t high, low;
+
+    if (peek(x, 0) == '{') {
+        if (!take_braced(x, c))
+            return false;
+    } else {
+        if ((high = read_hex(x, 0, 4)) < 0)
+            return fail(x, "\\u without four hexadecimal digits");
+        x->at += 4;
+        *c = (uint32_t)high;
+        low = (high & 0xfc00) == 0xd800 && peek(x, 0) == '\\' && peek(x, 1) == 'u' ? read_hex(x, 2, 4)
+                                                                                   : -1;
+        if ((low & 0xfc00) == 0xdc00 && low > 0) {
+            *c = 0x10000 + ((uint32_t)(high & 0x3ff) << 10) + (uint32_t)(low & 0x3ff);
+            x->at += 6;
+        }
+    }
+    return (*c & ~0x7ffu) != 0xd800 || fail(x, "half of a surrogate pair, which no text holds");
+}
+
+static bool take_control(regex *x, uint32_t *c)
+{
+    if (!is_letter(peek(x, 0)))
+        return fail(x, "\\c without a letter");
+    *c = (uint32_t)peek(x, 0) & 31;
+    x->at++;
+    return true;
+}
+
+static bool take_byte(regex *x, uint32_t *c)
+{
+    int32_t v = read_hex(x, 0, 2);
+
+    if (v < 0)
+        return fail(x, "\\x without two hexadecimal digits");
+    x->at += 2;
+    *c = (uint32_t)v;
+    return true;
+}
+
+/* The escape of one character whose backslash was passed. */
+static bool take_escaped(regex *x, uint32_t *c)
+{
+    static const char from[] = "tnvfr", to[] = "\t\n\v\f\r";
+    int letter = peek(x, 0);
+    const char *f;
+
+    if (letter < 0)
+        return fail(x, "\\ at the end");
+    if (letter >= 0x80 || (!is_letter(letter) && !is_digit(letter))) {
+        *c = take_char(x);
+        return true;
+    }
+    x->at++;
+    if ((f = memchr(from, letter, 5))) {
+        *c = (uint32_t)to[f - from];
+        return true;
+    }
+    if (letter == 'u')
+        return take_unicode(x, c);
+    if (letter == 'c')
+        return take_control(x, c);
+    if (letter == 'x')
+        return take_byte(x, c);
+    if (letter == '0' && !is_digit(peek(x, 0))) {
+        *c = 0;
+        return true;
+    }
+    x->at--;
+    return fail(x, "an escape that ECMAScript does not know");
+}
+
+/* Sets of characters: \d and its like, properties */
+
+static const struct {
+    char letter;
+    const char *set;
+} sets[] = {
+    {'d', DIGITS}, {'D', NO_DIGITS}, {'w', WORDS}, {'W', NO_WORDS}, {'s', SPACES}, {'S', NO_SPACES},
+};
+
+/* General categories, by their long names and aliases. */
+static const char *const categories[][2] = {
+    {"Cased_Letter", "L&"},
+    {"Close_Punctuation", "Pe"},
+    {"Connector_Punctuation", "Pc"},
+    {"Control", "Cc"},
+    {"Currency_Symbol", "Sc"},
+    {"Dash_Punctuation", "Pd"},
+    {"Decimal_Number", "Nd"},
+    {"Enclosing_Mark", "Me"},
+    {"Final_Punctuation", "Pf"},
+    {"Format", "Cf"},
+    {"Initial_Punctuation", "Pi"},
+    {"LC", "L&"},
+    {"Letter", "L"},
+    {"Letter_Number", "Nl"},
+    {"Line_Separator", "Zl"},
+    {"Lowercase_Letter", "Ll"},
+    {"Mark", "M"},
+    {"Math_Symbol", "Sm"},
+    {"Modifier_Letter", "Lm"},
+    {"Modifier_Symbol", "Sk"},
+    {"Nonspacing_Mark", "Mn"},
+    {"Number", "N"},
+    {"Open_Punctuation", "Ps"},
+    {"Other", "C"},
+    {"Other_Letter", "Lo"},
+    {"Other_Number", "No"},
+    {"Other_Punctuation", "Po"},
+    {"Other_Symbol", "So"},
+    {"Paragraph_Separator", "Zp"},
+    {"Private_Use", "Co"},
+    {"Punctuation", "P"},
+    {"Separator", "Z"},
+    {"Space_Separator", "Zs"},
+    {"Spacing_Mark", "Mc"},
+    {"Surrogate", "Cs"},
+    {"Symbol", "S"},
+    {"Titlecase_Letter", "Lt"},
+    {"Unassigned", "Cn"},
+    {"Uppercase_Letter", "Lu"},
+    {"Combining_Mark", "M"},
+    {"cntrl", "Cc"},
+    {"digit", "Nd"},
+    {"punct", "P"},
+};
+static const char short_categories[] =
+    " C Cc Cf Cn Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl "
+    "Zp Zs ";
+/* Binary properties that both have; ECMA-262, table 68. */
+static const char binaries[] =
+    " ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Any Bidi_Control Bidi_C Bidi_Mirrored Bidi_M "
+    "Case_Ignorable CI Cased Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM "
+    "Changes_When_Lowercased CWL Changes_When_Titlecased CWT Changes_When_Uppercased CWU Dash "
+    "Default_Ignorable_Code_Point DI Deprecated Dep Diacritic Dia Emoji Emoji_Component EComp "
+    "Emoji_Modifier EMod Emoji_Modifier_Base EBase Emoji_Presentation EPres Extended_Pictographic ExtPict "
+    "Extender Ext Grapheme_Base Gr_Base Grapheme_Extend Gr_Ext Hex_Digit Hex IDS_Binary_Operator IDSB "
+    "IDS_Trinary_Operator IDST ID_Continue IDC ID_Start IDS Ideographic Ideo Join_Control Join_C "
+    "Logical_Order_Exception LOE Lowercase Lower Math Noncharacter_Code_Point NChar Pattern_Syntax Pat_Syn "
+    "Pattern_White_Space Pat_WS Quotation_Mark QMark Radical Regional_Indicator RI Sentence_Terminal STerm "
+    "Soft_Dotted SD Terminal_Punctuation Term Unified_Ideograph UIdeo Uppercase Upper Variation_Selector "
+    "VS White_Space space XID_Continue XIDC XID_Start XIDS ";
+
+static bool is_listed(const char *list, ah_slice name)
+{
+    const char *found;
+    ah_slice in = ah_slice_of(list);
+
+    while (name.n && (found = ah_slice_find(in, name))) {
+        if (found[-1] == ' ' && found[name.n] == ' ')
+            return true;
+        in = (ah_slice){found + 1, (size_t)(in.p + in.n - found - 1)};
+    }
+    return false;
+}
+
+static const char *category(ah_slice name)
+{
+    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
+        if (ah_slice_is(name, categories[i][0]))
+            return categories[i][1];
+    return NULL;
+}
+
+static bool cut_prefix(ah_slice *s, const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    if (s->n < n || memcmp(s->p, prefix, n) != 0)
+        return false;
+    *s = (ah_slice){s->p + n, s->n - n};
+    return true;
+}
+
+/* The property's name, its braces passed over; .p NULL where there is none. */
+static ah_slice take_property(regex *x)
+{
+    ah_slice name = {x->text.p + x->at + 1, 0};
+    int c;
+
+    if (peek(x, 0) != '{')
+        return (ah_slice){NULL, 0};
+    while (is_letter(c = peek(x, name.n + 1)) || is_digit(c) || c == '_' || c == '=')
+        name.n++;
+    if (c != '}' || !name.n)
+        return (ah_slice){NULL, 0};
+    x->at += name.n + 2;
+    return name;
+}
+
+/* \p{...} behind its letter. */
+static bool put_property(regex *x, bool inverse)
+{
+    size_t start = x->at;
+    ah_slice name = take_property(x), whole = name;
+    const char *kind = "";
+
+    if (ah_slice_is(name, "Assigned")) {
+        ah_buf_fmt(x->out, "\\%c{Cn}", inverse ? 'p' : 'P');
+        return true;
+    }
+    if (cut_prefix(&name, "Script_Extensions=") || cut_prefix(&name, "scx="))
+        kind = "scx:";
+    else if (cut_prefix(&name, "Script=") || cut_prefix(&name, "sc="))
+        kind = "sc:";
+    else if (!cut_prefix(&name, "General_Category="))
+        cut_prefix(&name, "gc=");
+    if (!*kind && category(name))
+        name = ah_slice_of(category(name));
+    else if (!*kind && !is_listed(short_categories, name) &&
+             (name.n != whole.n || !is_listed(binaries, name)))
+        name.n = 0;
+    if (!name.n) {
+        x->at = start;
+        return fail(x, "\\p without the name of a property of Unicode");
+    }
+    ah_buf_fmt(x->out, "\\%c{%s%.*s}", inverse ? 'P' : 'p', kind, AH_FMT(name));
+    return true;
+}
+
+/* A set's escape here: put between [ and ] where it is in no class. -1: none, 0: refused. */
+static int put_set(regex *x, bool in_class)
+{
+    int letter = peek(x, 1);
+
+    if (letter == 'p' || letter == 'P') {
+        x->at += 2;
+        return put_property(x, letter == 'P');
+    }
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        if (sets[i].letter != letter)
+            continue;
+        x->at += 2;
+        ah_buf_str(x->out, in_class ? "" : "[");
+        ah_buf_str(x->out, sets[i].set);
+        ah_buf_str(x->out, in_class ? "" : "]");
+        return 1;
+    }
+    return -1;
+}
+
+/* Classes */
+
+/* One member: *set where it was a set and is put, else *c. */
+static bool take_member(regex *x, uint32_t *c, bool *set)
+{
+    int put;
+
+    *set = false;
+    if (peek(x, 0) != '\\') {
+        *c = take_char(x);
+        return true;
+    }
+    if ((put = put_set(x, true)) >= 0) {
+        *set = true;
+        return put > 0;
+    }
+    x->at++;
+    if (peek(x, 0) == 'b') {
+        x->at++;
+        *c = '\b';
+        return true;
+    }
+    return take_escaped(x, c);
+}
+
+/* `a`, `a-z`, or what a set makes of it: \w-z is a set, a hyphen and a z. */
+static bool put_members(regex *x)
+{
+    uint32_t low, high;
+    bool set;
+
+    if (!take_member(x, &low, &set))
+        return false;
+    if (!set)
+        put_char(x, low);
+    if (peek(x, 0) != '-' || peek(x, 1) < 0 || peek(x, 1) == ']')
+        return true;
+    x->at++;
+    if (set) {
+        put_char(x, '-');
+        return true;
+    }
+    if (peek(x, 0) == '\\' && strchr("dDwWsSpP", peek(x, 1) > 0 ? peek(x, 1) : 'x')) {
+        put_char(x, '-');
+        return put_set(x, true) > 0;
+    }
+    if (!take_member(x, &high, &set))
+        return false;
+    if (high < low)
+        return fail(x, "a range that ends before it begins");
+    ah_buf_char(x->out, '-');
+    put_char(x, high);
+    return true;
+}
+
+/* [] has no character and [^] every one. */
+static bool put_class(regex *x)
+{
+    bool inverse = peek(x, 1) == '^';
+
+    x->at += inverse ? 2 : 1;
+    ah_buf_str(x->out, (peek(x, 0) == ']') != inverse ? "[^" : "[");
+    if (peek(x, 0) == ']')
+        ah_buf_str(x->out, "\\x{0}-\\x{10ffff}");
+    while (peek(x, 0) >= 0 && peek(x, 0) != ']')
+        if (!put_members(x))
+            return false;
+    if (peek(x, 0) < 0)
+        return fail(x, "missing ] of a class");
+    x->at++;
+    ah_buf_char(x->out, ']');
+    return x->repeatable = true;
+}
+
+/* Groups and references */
+
+/* The name of the group whose "(?<" ends before x->at, passed over with its ">". */
+static bool take_name(regex *x, ah_slice *name)
+{
+    int c;
+
+    *name = (ah_slice){x->text.p + x->at, 0};
+    while ((c = peek(x, name->n)) >= 0x80 || is_letter(c) || is_digit(c) || c == '_' || c == '$')
+        name->n++;
+    if (c != '>' || !name->n || is_digit(name->p[0]))
+        return fail(x, "a group without a name between < and >");
+    x->at += name->n + 1;
+    return true;
+}
+
+static size_t find_name(const regex *x, ah_slice name)
+{
+    for (size_t i = 0; i < x->n_names; i++)
+        if (ah_slice_eq(x->names[i].text, name))
+            return x->names[i].capture;
+    return 0;
+}
+
+static bool is_capture(const regex *x)
+{
+    return peek(x, 1) != '?' || (peek(x, 2) == '<' && peek(x, 3) != '=' && peek(x, 3) != '!');
+}
+
+/* With x->at at the bracket of a group that captures: counts it and keeps its name. */
+static bool note_capture(regex *x)
+{
+    ah_slice name;
+
+    if (++x->n_captures > MAX_GROUPS)
+        return fail(x, "more than 1000 groups");
+    if (peek(x, 1) != '?')
+        return true;
+    x->at += 3;
+    if (!take_name(x, &name))
+        return false;
+    if (find_name(x, name))
+        return fail(x, "a name that two groups have");
+    x->names[x->n_names].text = name;
+    x->names[x->n_names++].capture = x->n_captures;
+    x->at--;
+    return true;
+}
+
+/* References may come before their groups, so these are counted and named first. */
+static bool note_captures(regex *x)
+{
+    bool in_class = false;
+
+    for (; x->at < x->text.n; x->at++) {
+        int c = peek(x, 0);
+
+        if (c == '\\')
+            x->at++;
+        else if (c == '[' || c == ']')
+            in_class = c == '[';
+        else if (c == '(' && !in_class && is_capture(x) && !note_capture(x))
+            return false;
+    }
+    x->at = 0;
+    return true;
+}
+
+static bool open_group(regex *x)
+{
+    static const char *const known[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!"};
+    bool capture = is_capture(x);
+    ah_slice name, rest = {x->text.p + x->at, x->text.n - x->at};
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof known / sizeof *known && !n; i++)
+        if (cut_prefix(&rest, known[i]))
+            n = strlen(known[i]);
+    if (!capture && !n)
+        return fail(x, "a group that ECMAScript does not know");
+    if (x->n_groups > MAX_GROUPS || ++x->depth > MAX_OPEN)
+        return fail(x, "more groups than can be kept book of (1000, 200 deep)");
+    ah_buf_put(x->out, capture ? (ah_slice)AH_LIT("(") : (ah_slice){x->text.p + x->at, n});
+    if (capture && peek(x, 1) == '?') {
+        x->at += 3;
+        take_name(x, &name);
+    } else {
+        x->at += capture ? 1 : n;
+    }
+    if (capture)
+        x->captures[++x->n_seen] = x->n_groups;
+    x->groups[x->n_groups] = (group){.parent = x->here, .turn = x->groups[x->here].alternatives};
+    x->here = x->n_groups++;
+    x->repeatable = false;
+    return true;
+}
+
+static bool close_group(regex *x)
+{
+    if (!x->depth)
+        return fail(x, "a ) that closes nothing");
+    x->depth--;
+    x->at++;
+    ah_buf_char(x->out, ')');
+    x->groups[x->here].closed = true;
+    x->last = x->here;
+    x->here = x->groups[x->here].parent;
+    return x->repeatable = true;
+}
+
+static bool put_reference(regex *x, size_t capture, size_t at)
+{
+    if (!capture || capture > x->n_captures) {
+        x->at = at;
+        return fail(x, "a reference to a group that is not there");
+    }
+    if (x->n_refs == MAX_GROUPS)
+        return fail(x, "more than 1000 references");
+    x->refs[x->n_refs++] = (reference){
+        .capture = capture,
+        .in = x->here,
+        .turn = x->groups[x->here].alternatives,
+        .at = at,
+        .behind = capture <= x->n_seen && x->groups[x->captures[capture]].closed,
+    };
+    ah_buf_fmt(x->out, "\\g{%zu}", capture);
+    return x->repeatable = true;
+}
+
+/* Does the reference stand behind its group in the same alternative, so that whenever it is
+ * reached the group has matched in the same turn? */
+static bool follows(const regex *x, const reference *r, const group *g)
+{
+    size_t in = r->in, turn = r->turn;
+
+    for (; in != g->parent && in; in = x->groups[in].parent)
+        turn = x->groups[in].turn;
+    return r->behind && !g->optional && in == g->parent && turn == g->turn;
+}
+
+/* ECMAScript forgets what groups held when what they stand in is repeated, PCRE2 does not. */
+static bool judge_references(regex *x)
+{
+    for (size_t i = 0; i < x->n_refs; i++) {
+        const reference *r = &x->refs[i];
+        size_t at = x->captures[r->capture];
+        const group *g = &x->groups[at];
+        bool repeated = g->repeated && !r->behind;
+
+        while ((at = x->groups[at].parent))
+            repeated |= x->groups[at].repeated;
+        if (repeated && !follows(x, r, g)) {
+            x->at = r->at;
+            return fail(x, "a reference to a group that is repeated otherwise than ECMAScript does");
+        }
+    }
+    return true;
+}
+
+/* Terms */
+
+/* The number here, passed over; more than MAX_TIMES is one more. */
+static size_t take_times(regex *x)
+{
+    size_t n = 0;
+
+    for (; is_digit(peek(x, 0)); x->at++)
+        n = n > MAX_TIMES ? n : n * 10 + (size_t)(peek(x, 0) - '0');
+    return n;
+}
+
+/* *, +, ?, {n}, {n,}, {n,m}: how often, passed over; false where it is no quantifier. */
+static bool take_quantifier(regex *x, size_t *least, size_t *most)
+{
+    size_t start = x->at;
+    int c = peek(x, 0);
+
+    x->at++;
+    *least = c == '+';
+    *most = c == '?' ? 1 : SIZE_MAX;
+    if (c != '{')
+        return true;
+    if (is_digit(peek(x, 0))) {
+        *least = *most = take_times(x);
+        if (peek(x, 0) == ',') {
+            x->at++;
+            *most = is_digit(peek(x, 0)) ? take_times(x) : SIZE_MAX;
+        }
+        if (peek(x, 0) == '}') {
+            x->at++;
+            return true;
+        }
+    }
+    x->at = start;
+    return false;
+}
+
+static bool put_quantifier(regex *x)
+{
+    size_t start = x->at, least, most;
+
+    if (!take_quantifier(x, &least, &most)) {
+        x->at++;
+        put_char(x, '{');
+        x->last = 0;
+        return x->repeatable = true;
+    }
+    if (!x->repeatable || most < least || least > MAX_TIMES || (most > MAX_TIMES && most != SIZE_MAX)) {
+        x->at = start;
+        return fail(x, !x->repeatable ? "nothing to repeat"
+                       : most < least ? "a quantifier that ends before it begins"
+                                      : "a quantifier of more than 65535");
+    }
+    if (peek(x, 0) == '?')
+        x->at++;
+    ah_buf_add(x->out, x->text.p + start, x->at - start);
+    if (x->last) {
+        x->groups[x->last].repeated |= most > 1;
+        x->groups[x->last].optional |= least == 0;
+    }
+    x->last = 0;
+    x->repeatable = false;
+    return true;
+}
+
+static bool put_escape(regex *x)
+{
+    size_t start = x->at;
+    int letter = peek(x, 1), set = put_set(x, false);
+    ah_slice name;
+    uint32_t c;
+
+    x->repeatable = true;
+    if (set >= 0)
+        return set > 0;
+    x->at++;
+    if (letter == 'b' || letter == 'B') {
+        x->at++;
+        x->repeatable = false;
+        ah_buf_fmt(x->out, "\\%c", letter);
+        return true;
+    }
+    if (letter >= '1' && letter <= '9')
+        return put_reference(x, take_times(x), start);
+    if (letter == 'k' && peek(x, 1) == '<') {
+        x->at += 2;
+        return take_name(x, &name) && put_reference(x, find_name(x, name), start);
+    }
+    if (!take_escaped(x, &c))
+        return false;
+    put_char(x, c);
+    return true;
+}
+
+static bool put_simple(regex *x)
+{
+    int c = peek(x, 0);
+
+    if (c == '|')
+        x->groups[x->here].alternatives++;
+    x->repeatable = c != '|' && c != '^' && c != '$';
+    if (!x->repeatable)
+        ah_buf_char(x->out, (char)c);
+    else if (c == '.')
+        ah_buf_str(x->out, "[^\\x{a}\\x{d}\\x{2028}\\x{2029}]");
+    else
+        put_char(x, take_char(x));
+    x->at += !x->repeatable || c == '.';
+    return true;
+}
+
+static bool put_term(regex *x)
+{
+    int c = peek(x, 0);
+
+    if (c == '*' || c == '+' || c == '?' || c == '{')
+        return put_quantifier(x);
+    if (c == ')')
+        return close_group(x);
+    x->last = 0;
+    return c == '('    ? open_group(x)
+           : c == '['  ? put_class(x)
+           : c == '\\' ? put_escape(x)
+                       : put_simple(x);
+}
+
+static bool translate(regex *x)
+{
+    if (x->text.n > MAX_PATTERN) {
+        ah_buf_str(x->why, "it is longer than 65536 bytes");
+        return false;
+    }
+    if (!note_captures(x))
+        return false;
+    while (x->at < x->text.n)
+        if (!put_term(x))
+            return false;
+    if (x->depth)
+        return fail(x, "missing )");
+    return judge_references(x);
+}
+
+ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, ah_buf *out, ah_buf *why)
+{
+    regex *x = ah_alloc(mem, sizeof *x);
+    ah_status st;
+
+    if (!x)
+        return AH_NOMEM;
+    x->text = (ah_slice){text.p ? text.p : "", text.n};
+    x->out = out;
+    x->why = why;
+    x->n_groups = 1;
+    st = translate(x) ? out->status : AH_PROMPT_VALIDATION;
+    ah_free(mem, x);
+    return st;
+}

@@ -1,0 +1,116 @@
+/* Prompts: a tree of sections with its tools, checked as a whole (ah_prompt), and a
+ * prompt with its parameters, which is what one run has of it (ah_binding). Rendering
+ * is a pure function of the prompt, the parameters and what is open.
+ *
+ * Sections come depth-first, in the order they were given. The title of a section is a
+ * heading, "## " at the first level and one sign more at each further one, "######" at
+ * most. Blocks are parted by an empty line; there is no numbering, and tools are not
+ * listed. A disabled section gives nothing, nor does what is below it. A summarised one
+ * gives its summary and how to read it; its tools, and all that is below it, are held back. */
+#ifndef AH_PROMPT_PROMPT_H
+#define AH_PROMPT_PROMPT_H
+
+#include "base/log.h"
+#include "prompt/section.h"
+
+typedef struct ah_prompt ah_prompt;   /* immutable, reference-counted */
+typedef struct ah_binding ah_binding; /* reference-counted; used by one thread */
+
+typedef struct ah_prompt_def {
+    ah_slice ns, key; /* [a-z0-9][a-z0-9._-]*, at most 128 bytes; .p NULL: none */
+    ah_section *const *section;
+    size_t n;
+    ah_schema *output;  /* borrowed; what answers must be; NULL: anything */
+    ah_value resources; /* the owner's; taken on success */
+    ah_slice overrides; /* checked JSON, see overrides.h; .p NULL: none */
+    const ah_log *log;  /* is told which of them are not applied; NULL: nobody */
+} ah_prompt_def;
+
+/* AH_PROMPT_VALIDATION names the place in the details: section_path, tool, param. */
+ah_status ah_prompt_new(const ah_mem *mem, const ah_prompt_def *def, ah_prompt **out, ah_err *err);
+ah_prompt *ah_prompt_ref(ah_prompt *p);
+void ah_prompt_unref(ah_prompt *p); /* NULL is fine */
+
+ah_slice ah_prompt_id(const ah_prompt *p); /* "ns/key", "key", or "" */
+ah_schema *ah_prompt_output(const ah_prompt *p);
+const ah_value *ah_prompt_resources(const ah_prompt *p);
+ah_section *ah_prompt_section(const ah_prompt *p, ah_slice path); /* borrowed; NULL: none such */
+/* The tool of this name, be it of a disabled or summarised section; borrowed, or NULL. */
+ah_tool *ah_prompt_tool(const ah_prompt *p, ah_slice name);
+/* The same prompt with overrides; resources stay with the first, which it keeps alive. */
+ah_status ah_prompt_override(ah_prompt *p, ah_slice overrides, const ah_log *log, ah_prompt **out,
+                             ah_err *err);
+
+/* A tool and the path of the section it comes from; borrowed from the prompt. */
+typedef struct ah_placed_tool {
+    ah_tool *tool;
+    ah_slice section;
+} ah_placed_tool;
+
+/* What a prompt comes to. Immutable, reference-counted; keeps the prompt alive. */
+typedef struct ah_rendered {
+    const ah_mem *mem;
+    size_t refs;
+    ah_prompt *prompt;
+    ah_text *text;
+    ah_placed_tool *tool;
+    size_t n_tools;
+    ah_slice *summarized; /* paths, in their order */
+    size_t n_summarized;
+} ah_rendered;
+ah_rendered *ah_rendered_ref(ah_rendered *r);
+void ah_rendered_unref(ah_rendered *r); /* NULL is fine */
+
+/* What to show of a section whatever it says itself: the session's overrides. */
+typedef struct ah_shown {
+    bool (*find)(void *ud, ah_slice path, ah_visibility *out); /* false: none for this path */
+    void *ud;
+} ah_shown;
+
+/* Binds parameters (checked object, copied). A member that names a section by its path and
+ * is an object holds the parameters of that section and those below it; all others are
+ * for every section that declares them. The nearest counts: the section's own, that of
+ * the sections around it, that for all, the schema's default. A name that no section of
+ * its scope declares is AH_PROMPT_RENDER with `param`, and the nearest one in the message. */
+ah_status ah_binding_new(ah_prompt *p, ah_slice params, ah_binding **out, ah_err *err);
+ah_binding *ah_binding_ref(ah_binding *b);
+void ah_binding_unref(ah_binding *b); /* NULL is fine */
+ah_prompt *ah_binding_prompt(const ah_binding *b);
+const ah_mem *ah_binding_mem(const ah_binding *b); /* outlives it */
+ah_slice ah_binding_params(const ah_binding *b);   /* as given */
+
+/* *out is the caller's reference: the last rendering itself where nothing has changed since.
+ * AH_PROMPT_RENDER (section_path, param in the details) where a section that is not
+ * disabled lacks a value or has a wrong one, be it summarised or not. shown may be NULL. */
+ah_status ah_binding_render(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err);
+/* The same without a text: values are only asked for by switches. */
+ah_status ah_binding_tools(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err);
+
+typedef enum ah_read_kind {
+    AH_READ_UNKNOWN,  /* there is no such section, or it is disabled */
+    AH_READ_EXPANDED, /* it is not summarised, nor is any around it: its content, no more */
+    AH_READ_CONTENT
+} ah_read_kind;
+
+/* What reading one section comes to (seed 000, read_section). */
+typedef struct ah_reading {
+    const ah_mem *mem;
+    ah_read_kind kind;
+    ah_buf content; /* in full with its parameters; what is summarised below it stays so */
+    /* CONTENT: the tools that reading it brings, and the sections that must be shown in full
+     * for that, in the prompt's order: itself, summarised ones around it, those the tools
+     * come from. Rendering with these as `shown` offers just these tools more. Both are
+     * empty where it brings no tools: nothing is to be changed then. */
+    ah_placed_tool *tool;
+    size_t n_tools;
+    ah_slice *open;
+    size_t n_open;
+    ah_prompt *prompt; /* keeps what is borrowed */
+} ah_reading;
+
+/* Fails only where a section's switch does, or a value is missing. *out is to be cleared. */
+ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, ah_slice path, ah_reading *out,
+                          ah_err *err);
+void ah_reading_clear(ah_reading *r);
+
+#endif

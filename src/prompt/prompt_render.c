@@ -1,0 +1,441 @@
+/* Rendering: first each section's state (off, full, summary) by its switches, then the
+ * text and the tools, which follow from states and values alone. Where the states are as
+ * they were, the last rendering is still right. */
+#include "prompt/prompt_nodes.h"
+
+enum { FIRST_LEVEL = 2, LAST_LEVEL = 6 }; /* number signs of a heading */
+
+/* -- life ------------------------------------------------------------------------- */
+
+static ah_status make_tables(ah_binding *b, ah_err *err)
+{
+    size_t n = b->prompt->n + 1u;
+
+    b->own = ah_alloc(b->mem, n * sizeof *b->own);
+    b->value = ah_alloc(b->mem, n * sizeof *b->value);
+    b->state = ah_alloc(b->mem, n);
+    b->drawn = ah_alloc(b->mem, n);
+    return b->own && b->value && b->state && b->drawn ? AH_OK : ah_err_nomem(err);
+}
+
+ah_status ah_binding_new(ah_prompt *p, ah_slice params, ah_binding **out, ah_err *err)
+{
+    ah_binding *b = ah_alloc(p->mem, sizeof *b);
+    ah_status st;
+
+    if (!b)
+        return ah_err_nomem(err);
+    *b = (ah_binding){.mem = p->mem, .refs = 1, .prompt = ah_prompt_ref(p)};
+    b->given = ah_text_new(b->mem, params);
+    st = b->given ? make_tables(b, err) : ah_err_nomem(err);
+    if (st == AH_OK)
+        st = binding_scan(b, err);
+    if (st == AH_OK)
+        *out = b;
+    else
+        ah_binding_unref(b);
+    return st;
+}
+
+ah_binding *ah_binding_ref(ah_binding *b)
+{
+    b->refs++;
+    return b;
+}
+
+void ah_binding_unref(ah_binding *b)
+{
+    if (!b || --b->refs > 0)
+        return;
+    for (uint32_t i = 0; b->value && i < b->prompt->n; i++)
+        ah_text_unref(b->value[i]);
+    ah_free(b->mem, b->own);
+    ah_free(b->mem, b->value);
+    ah_free(b->mem, b->state);
+    ah_free(b->mem, b->drawn);
+    ah_text_unref(b->given);
+    ah_rendered_unref(b->last);
+    ah_prompt_unref(b->prompt);
+    ah_free(b->mem, b);
+}
+
+ah_prompt *ah_binding_prompt(const ah_binding *b)
+{
+    return b->prompt;
+}
+
+const ah_mem *ah_binding_mem(const ah_binding *b)
+{
+    return b->mem;
+}
+
+ah_slice ah_binding_params(const ah_binding *b)
+{
+    return ah_text_slice(b->given);
+}
+
+ah_rendered *ah_rendered_ref(ah_rendered *r)
+{
+    r->refs++;
+    return r;
+}
+
+void ah_rendered_unref(ah_rendered *r)
+{
+    if (!r || --r->refs > 0)
+        return;
+    ah_text_unref(r->text);
+    ah_free(r->mem, r->tool);
+    ah_free(r->mem, r->summarized);
+    ah_prompt_unref(r->prompt);
+    ah_free(r->mem, r);
+}
+
+/* -- states -------------------------------------------------------------------------- */
+
+static ah_status ask(ah_binding *b, uint32_t i, const char *what, const ah_switch *sw, bool *on,
+                     ah_err *err)
+{
+    ah_slice params;
+    ah_err inner;
+    ah_status st;
+
+    *on = sw->on;
+    if (!sw->vt)
+        return AH_OK;
+    if ((st = binding_values(b, i, &params, err)) != AH_OK)
+        return st;
+    if ((st = sw->vt->ask(sw->p, params, on, &inner)) == AH_OK)
+        return AH_OK;
+    if (st == AH_NOMEM)
+        return ah_err_nomem(err);
+    return prompt_refuse(b->prompt, i, AH_PROMPT_RENDER, err, "%s: %s", what, inner.message);
+}
+
+static ah_status look_at(ah_binding *b, const ah_shown *shown, uint32_t i, node_state *out, ah_err *err)
+{
+    const prompt_node *node = &b->prompt->node[i];
+    ah_visibility v;
+    bool on;
+    ah_status st = ask(b, i, "enabled", &node->section->enabled, &on, err);
+
+    *out = NODE_OFF;
+    if (st != AH_OK || !on)
+        return st;
+    if (shown && shown->find(shown->ud, node_path(b->prompt, i), &v))
+        on = v == AH_SUMMARY && node->summary;
+    else
+        st = ask(b, i, "visibility", &node->summarized, &on, err);
+    *out = on ? NODE_SUMMARY : NODE_FULL;
+    return st;
+}
+
+/* A switch's code may look at this very binding: states are filed when all are known. */
+static ah_status look(ah_binding *b, const ah_shown *shown, ah_err *err)
+{
+    const ah_prompt *p = b->prompt;
+    uint8_t *state = ah_alloc(b->mem, p->n + 1u); /* zeroed: off */
+    ah_status st = state ? AH_OK : ah_err_nomem(err);
+    node_state s;
+
+    for (uint32_t i = 0; st == AH_OK && i < p->n;) {
+        if ((st = look_at(b, shown, i, &s, err)) == AH_OK)
+            state[i] = (uint8_t)s;
+        i = s == NODE_OFF ? p->node[i].end : i + 1;
+    }
+    if (st == AH_OK)
+        memcpy(b->state, state, p->n);
+    ah_free(b->mem, state);
+    return st;
+}
+
+/* Values of all that is not off, so that a mistake is not found when it is read. */
+static ah_status check_values(ah_binding *b, ah_err *err)
+{
+    ah_status st = AH_OK;
+    ah_slice params;
+
+    for (uint32_t i = 0; st == AH_OK && i < b->prompt->n; i++)
+        if (b->state[i] != NODE_OFF)
+            st = binding_values(b, i, &params, err);
+    return st;
+}
+
+/* -- text ------------------------------------------------------------------------------- */
+
+static void part_block(ah_buf *out)
+{
+    if (out->len)
+        ah_buf_str(out, "\n\n");
+}
+
+static void put_heading(const prompt_node *node, ah_buf *out)
+{
+    uint32_t signs = node->depth + FIRST_LEVEL < LAST_LEVEL ? node->depth + FIRST_LEVEL : LAST_LEVEL;
+
+    if (!node->section->title)
+        return;
+    part_block(out);
+    ah_buf_fmt(out, "%.*s ", (int)signs, "######");
+    ah_buf_put(out, ah_text_slice(node->section->title));
+}
+
+static ah_status put_template(ah_binding *b, uint32_t i, const ah_template *t, ah_buf *out, ah_err *err)
+{
+    const char *missing;
+    ah_slice params;
+    ah_status st;
+
+    if (!t || !ah_template_text(t).n)
+        return AH_OK;
+    if ((st = binding_values(b, i, &params, err)) != AH_OK)
+        return st;
+    part_block(out);
+    if (!(missing = ah_template_render(t, params, out)))
+        return AH_OK;
+    prompt_refuse(b->prompt, i, AH_PROMPT_RENDER, err, "parameter '%s' has no value", missing);
+    if (err)
+        ah_json_detail(err, "param", ah_slice_of(missing));
+    return AH_PROMPT_RENDER;
+}
+
+/* Seed 000, Summary Suffix. */
+static void put_suffix(ah_slice path, ah_buf *out)
+{
+    part_block(out);
+    ah_buf_str(out, "---\n[This section is summarized. To view full content, call `read_section` with "
+                    "key \"");
+    ah_buf_put(out, path);
+    ah_buf_str(out, "\".]");
+}
+
+/* The text of the nodes [i, end) in these states. */
+static ah_status put_text(ah_binding *b, const uint8_t *state, uint32_t i, uint32_t end, ah_buf *out,
+                          ah_err *err)
+{
+    const ah_prompt *p = b->prompt;
+    ah_status st = AH_OK;
+
+    while (st == AH_OK && i < end) {
+        const prompt_node *node = &p->node[i];
+
+        if (state[i] != NODE_OFF)
+            put_heading(node, out);
+        if (state[i] == NODE_FULL)
+            st = put_template(b, i, node->body, out, err);
+        if (state[i] == NODE_SUMMARY && (st = put_template(b, i, node->summary, out, err)) == AH_OK)
+            put_suffix(node_path(p, i), out);
+        i = state[i] == NODE_FULL ? i + 1 : node->end;
+    }
+    if (st == AH_OK && !ah_buf_ok(out)) {
+        st = ah_buf_error(out, "the prompt", err);
+        if (st == AH_BUDGET && err)
+            err->status = st = AH_PROMPT_RENDER;
+    }
+    return st;
+}
+
+/* -- tools ---------------------------------------------------------------------------------- */
+
+/* Goes on to the next node that is shown in full, together with all around it. */
+static uint32_t next_full(const ah_prompt *p, const uint8_t *state, uint32_t i)
+{
+    while (i < p->n && state[i] != NODE_FULL)
+        i = p->node[i].end;
+    return i;
+}
+
+static size_t tools_of(const ah_prompt *p, uint32_t i, ah_placed_tool *out)
+{
+    const prompt_node *node = &p->node[i];
+
+    for (size_t k = 0; out && k < node->section->n_tools; k++)
+        out[k] = (ah_placed_tool){p->tools.slot[node->first_tool + k].tool, node_path(p, i)};
+    return node->section->n_tools;
+}
+
+static size_t all_tools(const ah_prompt *p, const uint8_t *state, ah_placed_tool *out)
+{
+    size_t n = 0;
+
+    for (uint32_t i = next_full(p, state, 0); i < p->n; i = next_full(p, state, i + 1))
+        n += tools_of(p, i, out ? out + n : NULL);
+    return n;
+}
+
+static size_t all_summarized(const ah_prompt *p, const uint8_t *state, ah_slice *out)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < p->n; i = state[i] == NODE_FULL ? i + 1 : p->node[i].end) {
+        if (state[i] != NODE_SUMMARY)
+            continue;
+        if (out)
+            out[n] = node_path(p, i);
+        n++;
+    }
+    return n;
+}
+
+/* -- the whole --------------------------------------------------------------------------------- */
+
+static ah_status fill(ah_binding *b, ah_rendered *r, bool text, ah_err *err)
+{
+    const ah_prompt *p = b->prompt;
+    ah_status st = AH_OK;
+    ah_buf out;
+
+    r->n_tools = all_tools(p, b->state, NULL);
+    r->n_summarized = all_summarized(p, b->state, NULL);
+    r->tool = ah_alloc(r->mem, (r->n_tools + 1) * sizeof *r->tool);
+    r->summarized = ah_alloc(r->mem, (r->n_summarized + 1) * sizeof *r->summarized);
+    if (!r->tool || !r->summarized)
+        return ah_err_nomem(err);
+    all_tools(p, b->state, r->tool);
+    all_summarized(p, b->state, r->summarized);
+    if (!text)
+        return AH_OK;
+    ah_buf_init(&out, b->mem, AH_MAX_PROMPT);
+    st = put_text(b, b->state, 0, p->n, &out, err);
+    if (st == AH_OK)
+        st = ah_text_from_buf(&out, "the prompt", &r->text, err);
+    ah_buf_clear(&out);
+    return st;
+}
+
+static ah_status draw(ah_binding *b, bool text, ah_rendered **out, ah_err *err)
+{
+    ah_rendered *r = ah_alloc(b->mem, sizeof *r);
+    ah_status st;
+
+    if (!r)
+        return ah_err_nomem(err);
+    *r = (ah_rendered){.mem = b->mem, .refs = 1, .prompt = ah_prompt_ref(b->prompt)};
+    if ((st = fill(b, r, text, err)) == AH_OK)
+        *out = r;
+    else
+        ah_rendered_unref(r);
+    return st;
+}
+
+ah_status ah_binding_render(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err)
+{
+    ah_rendered *r;
+    ah_status st = look(b, shown, err);
+
+    if (st == AH_OK && b->last && memcmp(b->state, b->drawn, b->prompt->n) == 0) {
+        *out = ah_rendered_ref(b->last);
+        return AH_OK;
+    }
+    if (st != AH_OK || (st = check_values(b, err)) != AH_OK || (st = draw(b, true, &r, err)) != AH_OK)
+        return st;
+    ah_rendered_unref(b->last);
+    b->last = ah_rendered_ref(r);
+    memcpy(b->drawn, b->state, b->prompt->n);
+    *out = r;
+    return AH_OK;
+}
+
+ah_status ah_binding_tools(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err)
+{
+    ah_status st = look(b, shown, err);
+
+    return st == AH_OK ? draw(b, false, out, err) : st;
+}
+
+/* -- reading one section --------------------------------------------------------------------------- */
+
+/* Is it shown in full, and all around it? */
+static bool is_open(const ah_prompt *p, const uint8_t *state, uint32_t i)
+{
+    for (; i != NO_NODE; i = p->node[i].parent)
+        if (state[i] != NODE_FULL)
+            return false;
+    return true;
+}
+
+/* The tools shown in `after` and not before, and the sections they come from marked. */
+static size_t gained_tools(const ah_prompt *p, const uint8_t *before, const uint8_t *after,
+                           uint8_t *mark, ah_placed_tool *out)
+{
+    size_t n = 0;
+
+    for (uint32_t i = next_full(p, after, 0); i < p->n; i = next_full(p, after, i + 1)) {
+        if (!p->node[i].section->n_tools || is_open(p, before, i))
+            continue;
+        n += tools_of(p, i, out ? out + n : NULL);
+        mark[i] = 1;
+    }
+    return n;
+}
+
+static ah_status keep_gained(ah_reading *r, const ah_prompt *p, const uint8_t *before,
+                             const uint8_t *after, uint8_t *mark, ah_err *err)
+{
+    size_t n = gained_tools(p, before, after, mark, NULL);
+
+    if (!n)
+        return AH_OK;
+    r->tool = ah_alloc(r->mem, n * sizeof *r->tool);
+    r->open = ah_alloc(r->mem, (size_t)p->n * sizeof *r->open);
+    if (!r->tool || !r->open)
+        return ah_err_nomem(err);
+    r->n_tools = gained_tools(p, before, after, mark, r->tool);
+    for (uint32_t i = 0; i < p->n; i++)
+        if (mark[i])
+            r->open[r->n_open++] = node_path(p, i);
+    return AH_OK;
+}
+
+/* after: the states once the section and those around it are open; mark: zeroed. */
+static ah_status read_node(ah_binding *b, uint32_t i, uint8_t *after, uint8_t *mark, ah_reading *r,
+                           ah_err *err)
+{
+    const ah_prompt *p = b->prompt;
+    ah_status st;
+
+    memcpy(after, b->state, p->n);
+    after[i] = NODE_FULL;
+    r->kind = is_open(p, b->state, i) ? AH_READ_EXPANDED : AH_READ_CONTENT;
+    mark[i] = 1;
+    for (uint32_t up = p->node[i].parent; up != NO_NODE; up = p->node[up].parent) {
+        mark[up] = after[up] == NODE_SUMMARY;
+        after[up] = NODE_FULL;
+    }
+    st = put_text(b, after, i, p->node[i].end, &r->content, err);
+    if (st == AH_OK && r->kind == AH_READ_CONTENT)
+        st = keep_gained(r, p, b->state, after, mark, err);
+    return st;
+}
+
+ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, ah_slice path, ah_reading *out,
+                          ah_err *err)
+{
+    uint32_t i = prompt_find(b->prompt, path);
+    uint8_t *scratch;
+    ah_status st;
+
+    *out = (ah_reading){.mem = b->mem, .kind = AH_READ_UNKNOWN};
+    ah_buf_init(&out->content, b->mem, AH_MAX_PROMPT);
+    if (i == NO_NODE)
+        return AH_OK;
+    if ((st = look(b, shown, err)) != AH_OK || b->state[i] == NODE_OFF)
+        return st;
+    if (!(scratch = ah_alloc(b->mem, 2 * (size_t)b->prompt->n)))
+        return ah_err_nomem(err);
+    out->prompt = ah_prompt_ref(b->prompt);
+    st = read_node(b, i, scratch, scratch + b->prompt->n, out, err);
+    ah_free(b->mem, scratch);
+    return st;
+}
+
+void ah_reading_clear(ah_reading *r)
+{
+    if (!r->mem)
+        return;
+    ah_buf_clear(&r->content);
+    ah_free(r->mem, r->tool);
+    ah_free(r->mem, r->open);
+    ah_prompt_unref(r->prompt);
+    *r = (ah_reading){0};
+}

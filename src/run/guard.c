@@ -1,0 +1,135 @@
+#include "run/guard.h"
+
+enum { MAX_SHOWN = 100 }; /* bytes of a name in a message */
+
+const ah_loop_rules ah_loop_rules_default = {
+    .warn = AH_LOOP_WARN, .stop = AH_LOOP_STOP, .window = 10, .pattern_window = 20};
+
+int ah_loop_least_window(int stop)
+{
+    return stop - 1;
+}
+
+int ah_loop_least_pattern_window(int stop)
+{
+    return AH_LOOP_PATTERN * (stop - 1) + 1;
+}
+
+/* -- one call as a number ------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, ah_slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        h = (h ^ (unsigned char)s.p[i]) * 1099511628211u; /* FNV-1a */
+    return (h ^ s.n) * 1099511628211u;
+}
+
+static uint64_t hash(const ah_mem *mem, ah_slice name, ah_slice arguments)
+{
+    uint64_t h = mix(14695981039346656037u, name);
+    ah_json_fault fault;
+    ah_buf canon;
+
+    ah_buf_init(&canon, mem, arguments.n * 8 + 64); /* the longest escape of a byte is \u0000 */
+    if (ah_json_check(mem, arguments, AH_JSON_MAX_DEPTH, &fault) == AH_OK &&
+        ah_json_canon(mem, arguments, &canon) == AH_OK)
+        h = mix(h, ah_buf_slice(&canon));
+    else
+        h = mix(h, arguments);
+    ah_buf_clear(&canon);
+    return h;
+}
+
+static bool is_exempt(const ah_guard *g, ah_slice name)
+{
+    ah_json_reader r = ah_json_read(g->rules.exempt);
+    ah_json_token t = {0};
+
+    if (!g->rules.exempt.n)
+        return false;
+    for (t = ah_json_next(&r); t.kind != AH_JSON_END; t = ah_json_next(&r))
+        if (t.kind == AH_JSON_STRING && ah_slice_eq(t.raw, name))
+            return true;
+    return false;
+}
+
+/* -- counting ----------------------------------------------------------------------- */
+
+static void remember(ah_guard *g, uint64_t h)
+{
+    if (g->n == AH_LOOP_MOST) {
+        memmove(g->seen, g->seen + 1, (AH_LOOP_MOST - 1) * sizeof *g->seen);
+        g->n--;
+    }
+    g->seen[g->n++] = h;
+}
+
+/* How often the last call has come, within the window before it. */
+static int count_same(const ah_guard *g)
+{
+    size_t last = g->n - 1, window = (size_t)g->rules.window;
+    size_t from = last > window ? last - window : 0;
+    int times = 0;
+
+    for (size_t i = from; i <= last; i++)
+        times += g->seen[i] == g->seen[last];
+    return times;
+}
+
+/* How often the last `length` calls have come in turn, the one that has only begun included. */
+static int count_pattern(const ah_guard *g, size_t length)
+{
+    size_t window = (size_t)g->rules.pattern_window, most = g->n < window ? g->n : window;
+    size_t run = length; /* calls at the end that go on with the pattern */
+
+    if (most <= length)
+        return 1;
+    while (run < most && g->seen[g->n - 1 - run + length] == g->seen[g->n - 1 - run])
+        run++;
+    return (int)((run + length - 1) / length);
+}
+
+ah_repeat ah_guard_note(ah_guard *g, const ah_mem *mem, ah_slice name, ah_slice arguments)
+{
+    ah_repeat r = {.length = 1};
+
+    if (!g->rules.stop || is_exempt(g, name))
+        return (ah_repeat){0};
+    remember(g, hash(mem, name, arguments));
+    r.times = count_same(g);
+    for (int length = 2; length <= AH_LOOP_PATTERN; length++) {
+        int times = count_pattern(g, (size_t)length);
+
+        if (times > r.times) {
+            r.times = times;
+            r.length = length;
+        }
+    }
+    r.stop = r.times >= g->rules.stop;
+    r.warn = !r.stop && r.times >= g->rules.warn;
+    return r;
+}
+
+/* -- words ---------------------------------------------------------------------------- */
+
+static const char *suffix(int n)
+{
+    static const char *const endings[] = {"th", "st", "nd", "rd"};
+
+    return n / 10 % 10 == 1 || n % 10 > 3 ? "th" : endings[n % 10];
+}
+
+void ah_guard_say(const ah_guard *g, const ah_repeat *r, ah_slice name, ah_buf *out)
+{
+    int shown = (int)(name.n > MAX_SHOWN ? ah_utf8_cut(name.p, MAX_SHOWN) : name.n);
+
+    if (r->length == 1)
+        ah_buf_fmt(out,
+                   "tool '%.*s' was called with the same arguments for the %d%s time within %d calls",
+                   shown, name.p, r->times, suffix(r->times), g->rules.window + 1);
+    else
+        ah_buf_fmt(out,
+                   "the same %d calls, that of tool '%.*s' among them, were made in turn for the %d%s "
+                   "time within %d calls",
+                   r->length, shown, name.p, r->times, suffix(r->times), g->rules.pattern_window);
+}

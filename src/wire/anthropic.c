@@ -1,0 +1,548 @@
+/* Anthropic Messages: the requests, from the transcript (POST {base}/v1/messages), and the
+ * adapter itself. What comes back is read in anthropic_read.c. Neighbours of one role make one
+ * message here, so the body's last message stays open for more blocks. What a model can do is in
+ * the table below; a name that is not in it is taken for a plain one. */
+#include "wire/anthropic_read.h"
+#include "wire/provider.h"
+#include "wire/reading.h"
+
+static const ah_service service = {
+    .name = "anthropic",
+    .url = "https://api.anthropic.com",
+    .url_env = {"ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"},
+    .key_env = {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"},
+};
+static const char VERSION[] = "2023-06-01";
+static const char BETA_REFERENCE[] = "mid-conversation-tool-changes-2026-07-01";
+static const char BETA_INLINE[] = "inline-tools-2026-09-15";
+
+enum { GROUP_NONE, GROUP_USER, GROUP_ASSISTANT, GROUP_SYSTEM };
+enum { EXTRA_CHANGES = 1 }; /* the body holds tool changes */
+enum { MAX_ARGUMENTS_DEPTH = AH_JSON_MAX_DEPTH - 16 };
+
+typedef enum thinking { THINKS_NOT, THINKS_BY_BUDGET, THINKS_BY_EFFORT } thinking;
+
+/* What the models of a name can do (wire/NOTES.md 3 and 8); the first that fits counts. */
+typedef struct model_kind {
+    const char *prefix;
+    thinking thinking;
+    bool changes;   /* takes system messages and tool changes in mid-conversation */
+    int max_tokens; /* what is asked for where the options say nothing: this wire wants a number */
+} model_kind;
+
+static const model_kind kinds[] = {
+    {"claude-opus-4-8", THINKS_BY_EFFORT, true, 32000},
+    {"claude-opus-5", THINKS_BY_EFFORT, true, 32000},
+    {"claude-fable-5", THINKS_BY_EFFORT, true, 32000},
+    {"claude-mythos-5", THINKS_BY_EFFORT, true, 32000},
+    {"claude-opus-4-7", THINKS_BY_EFFORT, false, 32000},
+    {"claude-opus-4-6", THINKS_BY_EFFORT, false, 32000},
+    {"claude-sonnet-4-6", THINKS_BY_EFFORT, false, 32000},
+    {"claude-opus-4", THINKS_BY_BUDGET, false, 32000},
+    {"claude-sonnet-4", THINKS_BY_BUDGET, false, 32000},
+    {"claude-haiku-4", THINKS_BY_BUDGET, false, 32000},
+    {"claude-3-7", THINKS_BY_BUDGET, false, 8192},
+    {"claude-3-5", THINKS_NOT, false, 8192},
+    {"claude-3", THINKS_NOT, false, 4096},
+    {"claude-2", THINKS_NOT, false, 4096},
+    {"claude-", THINKS_BY_EFFORT, false, 32000},
+    {"", THINKS_BY_BUDGET, false, 8192},
+};
+
+typedef struct anthropic {
+    ah_native native;
+    const model_kind *kind;
+    bool bearer; /* the key is a token for Authorization */
+} anthropic;
+
+static const model_kind *kind_of(ah_slice model)
+{
+    const model_kind *k = kinds;
+
+    while (strlen(k->prefix) > model.n || memcmp(model.p, k->prefix, strlen(k->prefix)) != 0)
+        k++;
+    return k;
+}
+
+/* -- the head ------------------------------------------------------------------------------- */
+
+static void put_tool_choice(ah_buf *b, ah_slice options)
+{
+    ah_slice v = ah_json_member(options, "tool_choice"), name = ah_json_member(v, "name");
+
+    if (name.p)
+        ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"tool\",\"name\":%.*s}", AH_FMT(name));
+    else if (ah_json_string_is(v, "required"))
+        ah_buf_str(b, ",\"tool_choice\":{\"type\":\"any\"}");
+    else if (v.p)
+        ah_buf_fmt(b, ",\"tool_choice\":{\"type\":%.*s}", AH_FMT(v));
+}
+
+static void put_stop(ah_buf *b, ah_slice options)
+{
+    ah_slice v = ah_json_member(options, "stop");
+
+    if (ah_json_kind_of(v) == AH_JSON_STRING)
+        ah_buf_fmt(b, ",\"stop_sequences\":[%.*s]", AH_FMT(v));
+    else if (v.p)
+        ah_buf_fmt(b, ",\"stop_sequences\":%.*s", AH_FMT(v));
+}
+
+/* Tokens to think in, for an effort; 0: none. */
+static int64_t budget_of(ah_slice effort)
+{
+    static const struct {
+        const char *word;
+        int budget;
+    } words[] = {{"minimal", 1024}, {"low", 2048},    {"medium", 8192},
+                 {"high", 16384},   {"xhigh", 24576}, {"max", 24576}};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (ah_json_string_is(effort, words[i].word))
+            return words[i].budget;
+    return 0;
+}
+
+/* max_tokens counts what is thought, too, and must be more than that. */
+static void put_length(const model_kind *kind, ah_buf *b, ah_slice options)
+{
+    ah_slice effort = ah_json_member(options, "reasoning");
+    int64_t budget = kind->thinking == THINKS_BY_BUDGET ? budget_of(effort) : 0;
+    ah_json_num asked = {0};
+    int64_t most = kind->max_tokens;
+
+    if (ah_json_number(ah_json_member(options, "max_tokens"), &asked) && asked.is_int)
+        most = asked.i;
+    if (budget && most <= budget)
+        most += budget;
+    ah_buf_fmt(b, ",\"max_tokens\":%lld", (long long)most);
+    if (budget)
+        ah_buf_fmt(b, ",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":%lld}", (long long)budget);
+    else if (kind->thinking == THINKS_BY_EFFORT && effort.p && !ah_json_string_is(effort, "none"))
+        ah_buf_fmt(b, ",\"thinking\":{\"type\":\"adaptive\"},\"output_config\":{\"effort\":%.*s}",
+                   AH_FMT(ah_json_string_is(effort, "minimal") ? ah_slice_of("\"low\"") : effort));
+}
+
+/* ,"cache_control":{..} as the option says; no part of a segment. */
+static void put_cache(ah_buf *b, ah_slice options)
+{
+    ah_slice v = ah_json_member(options, "cache");
+
+    if (!ah_json_string_is(v, "off"))
+        ah_buf_fmt(b, ",\"cache_control\":{\"type\":\"ephemeral\"%s}",
+                   ah_json_string_is(v, "1h") ? ",\"ttl\":\"1h\"" : "");
+}
+
+static void put_options(const anthropic *a, ah_lowered *w)
+{
+    ah_slice options = ah_json_member(w->settings, "options");
+    ah_buf *b = &w->head;
+
+    put_length(a->kind, b, options);
+    put_stop(b, options);
+    ah_put_option(b, options, "temperature", "temperature");
+    ah_put_option(b, options, "top_p", "top_p");
+    put_cache(b, options); /* of the last block: each request reads what the one before has written */
+    if (ah_lowered_has_tools(w))
+        put_tool_choice(b, options);
+}
+
+/* An object's schema says so on this wire. */
+static void put_definition(ah_buf *b, ah_slice spec)
+{
+    ah_slice name, description, parameters;
+    const ah_json_wanted want[] = {
+        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+
+    ah_json_members(spec, want, 3);
+    ah_buf_fmt(b, "{\"name\":%.*s,\"description\":%.*s,\"input_schema\":", AH_FMT(name),
+               AH_FMT(description));
+    if (ah_json_member(parameters, "type").p)
+        ah_buf_put(b, parameters);
+    else
+        ah_buf_str(b, "{\"properties\":{},\"type\":\"object\"}");
+}
+
+static void put_tool(ah_lowered *w, ah_slice spec, ah_segment_kind kind, size_t entry)
+{
+    ah_buf *b = &w->head;
+    size_t at;
+
+    ah_buf_str(b, b->len && b->data[b->len - 1] == '[' ? "" : ",");
+    at = ah_segment_begin(b);
+    put_definition(b, spec);
+    ah_buf_str(b, kind == AH_SEGMENT_DEFERRED ? ",\"defer_loading\":true}" : "}");
+    ah_segment_end(w, kind, entry, b, at);
+}
+
+/* Where tools are to be revealed later, one deferred tool is there from the first request on: so
+ * the first real one is no change of kind. It is never revealed. */
+static void put_placeholder(ah_lowered *w)
+{
+    static const char spec[] = "{\"description\":\"Stands for tools that may come later.\","
+                               "\"name\":\"deferred_tool_placeholder\",\"parameters\":"
+                               "{\"properties\":{},\"type\":\"object\"}}";
+
+    put_tool(w, ah_slice_of(spec), AH_SEGMENT_DEFERRED, 0);
+}
+
+static void put_tools(const ah_adapter *a, ah_lowered *w)
+{
+    bool wanted = a->tool_change_mode == AH_TOOLS_REFERENCE;
+    ah_segment_kind kind;
+    size_t at = 0, entry;
+    ah_slice spec;
+
+    if (!ah_lowered_has_tools(w))
+        return;
+    ah_buf_str(&w->head, ",\"tools\":[");
+    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
+        if (wanted && kind == AH_SEGMENT_DEFERRED) {
+            put_placeholder(w);
+            wanted = false;
+        }
+        put_tool(w, spec, kind, entry);
+    }
+    if (wanted)
+        put_placeholder(w);
+    ah_buf_char(&w->head, ']');
+}
+
+static void head(const ah_adapter *a, ah_lowered *w)
+{
+    ah_buf *b = &w->head;
+    size_t at;
+
+    ah_buf_str(b, "{\"model\":");
+    ah_json_put_string(b, ah_text_slice(a->model));
+    put_options((const anthropic *)a, w);
+    if (a->stream)
+        ah_buf_str(b, ",\"stream\":true");
+    put_tools(a, w);
+    if (ah_has_text(w->system)) {
+        ah_buf_str(b, ",\"system\":[");
+        at = ah_segment_begin(b);
+        ah_buf_fmt(b, "{\"type\":\"text\",\"text\":%.*s", AH_FMT(w->system));
+        ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
+        put_cache(b, ah_json_member(w->settings, "options")); /* found however much a turn adds */
+        ah_buf_str(b, "}]");
+    }
+    ah_buf_str(b, ",\"messages\":[");
+}
+
+/* -- messages --------------------------------------------------------------------------------- */
+
+/* To be called before each block: it goes on in the open message, or in one of its own. */
+static void begin_block(ah_lowered *w, int group)
+{
+    static const char *const roles[] = {NULL, "user", "assistant", "system"};
+    ah_buf *b = &w->body;
+
+    if (w->group == group) {
+        ah_buf_char(b, ',');
+        return;
+    }
+    ah_buf_fmt(b, "%s,{\"role\":\"%s\",\"content\":[", w->group ? "]}" : "", roles[group]);
+    w->group = group;
+}
+
+static void put_text(ah_lowered *w, int group, ah_slice value)
+{
+    if (!ah_has_text(value)) /* a block of blanks is refused */
+        return;
+    begin_block(w, group);
+    ah_buf_fmt(&w->body, "{\"type\":\"text\",\"text\":%.*s}", AH_FMT(value));
+}
+
+/* Arguments as an object: what was none when it came is sent as an empty one. */
+static void put_input(ah_buf *b, ah_slice arguments)
+{
+    ah_buf text;
+    bool sound;
+
+    ah_buf_init(&text, b->mem, b->max);
+    ah_json_string(arguments, &text);
+    sound = ah_buf_ok(&text) &&
+            ah_json_check(b->mem, ah_buf_slice(&text), MAX_ARGUMENTS_DEPTH, NULL) == AH_OK &&
+            ah_json_kind_of(ah_buf_slice(&text)) == AH_JSON_OBJECT;
+    ah_buf_put(b, sound ? ah_buf_slice(&text) : ah_slice_of("{}"));
+    if (!ah_buf_ok(&text))
+        b->status = text.status;
+    ah_buf_clear(&text);
+}
+
+static void put_call(ah_lowered *w, ah_slice call)
+{
+    ah_slice id, name, arguments;
+    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+    ah_buf *b = &w->body;
+
+    ah_json_members(call, want, 3);
+    begin_block(w, GROUP_ASSISTANT);
+    ah_buf_str(b, "{\"type\":\"tool_use\",\"id\":");
+    ah_put_wire_id(b, id);
+    ah_buf_str(b, ",\"name\":");
+    ah_put_wire_name(b, name);
+    ah_buf_str(b, ",\"input\":");
+    put_input(b, arguments);
+    ah_buf_char(b, '}');
+}
+
+/* The message's calls from *at on, up to the n-th. */
+static void put_calls(ah_lowered *w, ah_json_reader *calls, size_t *at, size_t n)
+{
+    for (; *at < n; ++*at) {
+        ah_json_token t = ah_json_next(calls);
+
+        if (t.kind != AH_JSON_OBJECT)
+            return;
+        put_call(w, ah_json_skip(calls, t));
+    }
+}
+
+/* Content and calls in the order in which they came, where this very adapter had them. */
+static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
+{
+    ah_json_reader calls = ah_json_read(ah_json_member(json, "tool_calls"));
+    ah_json_reader parts = ah_json_read(ah_json_member(json, "content"));
+    ah_json_token t = ah_json_next(&parts);
+    size_t at = 0, before;
+    ah_slice data;
+
+    ah_json_next(&calls);
+    for (t = ah_json_next(&parts); t.kind == AH_JSON_OBJECT; t = ah_json_next(&parts)) {
+        ah_slice part = ah_json_skip(&parts, t);
+
+        if (ah_part_of_ours(a, part, &data, &before)) {
+            put_calls(w, &calls, &at, before);
+            begin_block(w, GROUP_ASSISTANT);
+            ah_buf_put(&w->body, data);
+        } else {
+            put_text(w, GROUP_ASSISTANT, ah_json_member(part, "text"));
+        }
+    }
+    put_calls(w, &calls, &at, SIZE_MAX);
+}
+
+static void put_result(ah_lowered *w, ah_slice json)
+{
+    ah_slice id, content, success;
+    const ah_json_wanted want[] = {{"id", &id}, {"content", &content}, {"success", &success}};
+    ah_buf *b = &w->body;
+
+    ah_json_members(json, want, 3);
+    begin_block(w, GROUP_USER);
+    ah_buf_str(b, "{\"type\":\"tool_result\",\"tool_use_id\":");
+    ah_put_wire_id(b, id);
+    ah_buf_fmt(b, ",\"content\":%.*s", AH_FMT(content));
+    ah_buf_str(b, ah_json_kind_of(success) == AH_JSON_FALSE ? ",\"is_error\":true}" : "}");
+}
+
+/* What was held back until the user has spoken: see put_system_block. */
+static void put_held(ah_lowered *w)
+{
+    if (w->held.len == 0)
+        return;
+    begin_block(w, GROUP_SYSTEM);
+    ah_buf_put(&w->body, ah_buf_slice(&w->held));
+    ah_buf_reset(&w->held, 0);
+}
+
+static void put_user(ah_lowered *w, ah_slice content)
+{
+    ah_json_reader r = ah_json_read(content);
+    ah_json_token t = ah_json_next(&r);
+    size_t before = w->body.len;
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
+        put_text(w, GROUP_USER, ah_json_member(ah_json_skip(&r, t), "text"));
+    if (w->body.len ==
+        before) /* a turn without a block is none: the answer before would be gone on with */
+        put_text(w, GROUP_USER, ah_slice_of("\"(empty message)\""));
+    put_held(w);
+}
+
+/* A system message stands behind a turn of the user (results are one), so what comes while the
+ * model has the last word waits for the next. */
+static void put_system_block(ah_lowered *w, ah_slice block)
+{
+    if (w->group == GROUP_USER || w->group == GROUP_SYSTEM) {
+        begin_block(w, GROUP_SYSTEM);
+        ah_buf_put(&w->body, block);
+        return;
+    }
+    ah_buf_str(&w->held, w->held.len ? "," : "");
+    ah_buf_put(&w->held, block);
+}
+
+/* Models that take no system messages there are told as the user, in tags. */
+static void put_note(const anthropic *a, ah_lowered *w, ah_slice value)
+{
+    ah_buf block;
+
+    if (!ah_has_text(value))
+        return;
+    if (!a->kind->changes) {
+        begin_block(w, GROUP_USER);
+        ah_buf_fmt(&w->body, "{\"type\":\"text\",\"text\":\"<system>%.*s</system>\"}",
+                   AH_FMT(ah_json_inside(value)));
+        return;
+    }
+    ah_buf_init(&block, w->mem, w->body.max);
+    ah_buf_fmt(&block, "{\"type\":\"text\",\"text\":%.*s}", AH_FMT(value));
+    put_system_block(w, ah_buf_slice(&block));
+    if (!ah_buf_ok(&block))
+        w->body.status = block.status;
+    ah_buf_clear(&block);
+}
+
+/* -- tools that come and go ------------------------------------------------------------------- */
+
+/* Is this the entry that is to tell of the tool? */
+static const ah_offered *told_here(const ah_lowered *w, ah_slice name)
+{
+    const ah_offered *t = ah_offers_find(&w->offers, name);
+
+    return t && t->told == w->done ? t : NULL;
+}
+
+static void put_change(ah_lowered *w, const char *type, ah_slice name, ah_slice spec)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, w->mem, w->body.max);
+    ah_buf_fmt(&b, "{\"type\":\"%s\",\"tool\":", type);
+    if (spec.p) {
+        ah_buf_str(&b, "{\"type\":\"tool_definition\",\"definition\":");
+        put_definition(&b, spec);
+        ah_buf_str(&b, "}}}");
+    } else {
+        ah_buf_fmt(&b, "{\"type\":\"tool_reference\",\"name\":%.*s}}", AH_FMT(name));
+    }
+    put_system_block(w, ah_buf_slice(&b));
+    if (!ah_buf_ok(&b))
+        w->body.status = b.status;
+    ah_buf_clear(&b);
+    w->extras |= EXTRA_CHANGES;
+}
+
+static void put_added(const ah_adapter *a, ah_lowered *w, ah_slice tools)
+{
+    bool inline_ = a->tool_change_mode == AH_TOOLS_INLINE;
+    ah_json_reader r = ah_json_read(tools);
+    ah_json_token t = ah_json_next(&r);
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice spec = ah_json_skip(&r, t), name = ah_json_member(spec, "name");
+
+        if (told_here(w, name))
+            put_change(w, "tool_addition", name, inline_ ? spec : (ah_slice){NULL, 0});
+    }
+}
+
+static void put_removed(ah_lowered *w, ah_slice names)
+{
+    ah_json_reader r = ah_json_read(names);
+    ah_json_token t = ah_json_next(&r);
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r)) {
+        ah_slice name = ah_json_skip(&r, t);
+
+        if (told_here(w, name))
+            put_change(w, "tool_removal", name, (ah_slice){NULL, 0});
+    }
+}
+
+static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+{
+    ah_slice json = ah_text_slice(e->json);
+    size_t at = ah_segment_begin(&w->body);
+
+    if (e->kind == AH_ENTRY_ASSISTANT)
+        put_assistant(a, w, json);
+    else if (e->kind == AH_ENTRY_TOOL_RESULT)
+        put_result(w, json);
+    else if (e->kind == AH_ENTRY_USER)
+        put_user(w, ah_json_member(json, "content"));
+    else if (e->kind == AH_ENTRY_TOOLS_ADDED)
+        put_added(a, w, ah_json_member(json, "tools"));
+    else if (e->kind == AH_ENTRY_TOOLS_REMOVED)
+        put_removed(w, ah_json_member(json, "names"));
+    else
+        put_note((const anthropic *)a, w, ah_json_member(json, "text"));
+    if (w->body.len > at)
+        ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, &w->body, at);
+}
+
+/* -- the request around the body, and making an adapter --------------------------------------- */
+
+static bool ends_with(ah_slice s, const char *end)
+{
+    size_t n = strlen(end);
+
+    return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
+}
+
+static ah_status request(const ah_adapter *base, const ah_lowered *w, ah_buf *scratch,
+                         ah_http_request *req, ah_err *err)
+{
+    const anthropic *a = (const anthropic *)base;
+    const char *beta = base->tool_change_mode == AH_TOOLS_INLINE ? BETA_INLINE : BETA_REFERENCE;
+    const ah_header headers[] = {
+        {a->bearer ? "Authorization: Bearer " : "x-api-key: ", ah_secret_reveal(a->native.key)},
+        {"anthropic-version: ", ah_slice_of(VERSION)},
+        {"anthropic-beta: ", ah_slice_of(w->extras & EXTRA_CHANGES ? beta : NULL)},
+    };
+    bool versioned = ends_with(ah_text_slice(base->endpoint), "/v1");
+
+    return ah_native_post(&a->native, versioned ? "/messages" : "/v1/messages", headers, 3, scratch, req,
+                          err);
+}
+
+static void free_anthropic(ah_adapter *a)
+{
+    ah_free(a->mem, (anthropic *)a);
+}
+
+static const ah_adapter_vt vt = {
+    .name = "anthropic",
+    .head = head,
+    .entry = entry,
+    .tail = "]}",
+    .tail_open = "]}]}",
+    .request = request,
+    .open = ah_anthropic_open,
+    .head_came = ah_reading_head_came,
+    .feed = ah_reading_feed,
+    .end = ah_reading_end,
+    .close = ah_reading_close,
+    .free = free_anthropic,
+};
+
+static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o, ah_err *err)
+{
+    enum { SPOKEN = AH_TOOLS_ANYWHERE | 1 << AH_TOOLS_REFERENCE | 1 << AH_TOOLS_INLINE };
+    ah_status st;
+
+    a->kind = kind_of(model);
+    a->bearer = !o->api_key.p && !ah_provider_env(o, service.key_env[0]).p;
+    st = ah_provider_mode(o, service.name, SPOKEN,
+                          a->kind->changes ? AH_TOOLS_REFERENCE : AH_TOOLS_APPEND,
+                          &a->native.base.tool_change_mode, err);
+    return st == AH_OK ? ah_native_fill(&a->native, &service, model, o, err) : st;
+}
+
+ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+{
+    anthropic *a = ah_alloc(o->mem, sizeof *a);
+    ah_status st;
+
+    if (!a)
+        return ah_err_nomem(err);
+    a->native.base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream};
+    if ((st = fill(a, model, o, err)) == AH_OK)
+        *out = &a->native.base;
+    else
+        ah_adapter_unref(&a->native.base);
+    return st;
+}

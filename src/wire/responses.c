@@ -1,0 +1,347 @@
+/* OpenAI Responses: the requests, from the transcript (POST {base}/responses), and the adapter
+ * itself. What comes back is read in responses_read.c. Nothing is stored there: each request
+ * holds the whole conversation, reasoning in its encrypted form included. */
+#include "wire/openai.h"
+#include "wire/reading.h"
+#include "wire/responses_read.h"
+
+#include <stdio.h>
+
+enum { PREFIX = sizeof "responses/" - 1 }; /* of the model, as conversations name it */
+
+/* What the models of a name can do (wire/NOTES.md 2 and 8); the first that fits counts. */
+typedef struct model_kind {
+    const char *prefix;
+    bool reasons; /* others refuse to give encrypted reasoning */
+    ah_tool_change_mode mode;
+} model_kind;
+
+static const model_kind kinds[] = {
+    {"gpt-5-chat", false, AH_TOOLS_APPEND}, {"gpt-5.1", true, AH_TOOLS_APPEND},
+    {"gpt-5.2", true, AH_TOOLS_APPEND},     {"gpt-5.3", true, AH_TOOLS_APPEND},
+    {"gpt-5.", true, AH_TOOLS_ADDITIONAL},  {"gpt-5", true, AH_TOOLS_APPEND},
+    {"o1", true, AH_TOOLS_APPEND},          {"o3", true, AH_TOOLS_APPEND},
+    {"o4", true, AH_TOOLS_APPEND},          {"", false, AH_TOOLS_APPEND},
+};
+
+static ah_slice wire_model(ah_slice model)
+{
+    return (ah_slice){model.p + PREFIX, model.n - PREFIX};
+}
+
+static const model_kind *kind_of(ah_slice model)
+{
+    const model_kind *k = kinds;
+
+    while (strlen(k->prefix) > model.n || memcmp(model.p, k->prefix, strlen(k->prefix)) != 0)
+        k++;
+    return k;
+}
+
+/* -- the head ---------------------------------------------------------------------------------- */
+
+static void put_tool_choice(ah_buf *b, ah_slice options)
+{
+    ah_slice v = ah_json_member(options, "tool_choice"), name = ah_json_member(v, "name");
+
+    if (name.p)
+        ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"function\",\"name\":%.*s}", AH_FMT(name));
+    else if (v.p)
+        ah_buf_fmt(b, ",\"tool_choice\":%.*s", AH_FMT(v));
+}
+
+/* `stop` and `seed` are not known to this wire. */
+static void put_options(const ah_adapter *a, ah_lowered *w)
+{
+    ah_slice options = ah_json_member(w->settings, "options");
+    ah_slice effort = ah_json_member(options, "reasoning");
+    ah_buf *b = &w->head;
+
+    ah_put_option(b, options, "cache_key", "prompt_cache_key");
+    ah_put_option(b, options, "max_tokens", "max_output_tokens");
+    ah_put_option(b, options, "temperature", "temperature");
+    ah_put_option(b, options, "top_p", "top_p");
+    if (effort.p)
+        ah_buf_fmt(b, ",\"reasoning\":{\"effort\":%.*s}", AH_FMT(effort));
+    if (effort.p || kind_of(wire_model(ah_text_slice(a->model)))->reasons)
+        ah_buf_str(b, ",\"include\":[\"reasoning.encrypted_content\"]");
+    ah_buf_str(b, ",\"store\":false");
+    if (ah_lowered_has_tools(w))
+        put_tool_choice(b, options);
+}
+
+/* Without `strict` the service would try it, and lay the schema out by its own rules. */
+static void put_definition(ah_buf *b, ah_slice spec, bool deferred)
+{
+    ah_slice name, description, parameters;
+    const ah_json_wanted want[] = {
+        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+
+    ah_json_members(spec, want, 3);
+    ah_buf_fmt(b, "{\"type\":\"function\",\"name\":%.*s,\"description\":%.*s,\"parameters\":%.*s",
+               AH_FMT(name), AH_FMT(description), AH_FMT(parameters));
+    ah_buf_fmt(b, ",\"strict\":false%s}", deferred ? ",\"defer_loading\":true" : "");
+}
+
+static size_t begin_tool(ah_buf *b, size_t *n)
+{
+    ah_buf_str(b, (*n)++ ? "," : ",\"tools\":[");
+    return ah_segment_begin(b);
+}
+
+static void put_tools(const ah_adapter *a, ah_lowered *w)
+{
+    static const char search[] =
+        "{\"type\":\"tool_search\",\"execution\":\"client\","
+        "\"description\":\"New tools are loaded here by themselves as they come; there is "
+        "nothing to search.\",\"parameters\":{\"additionalProperties\":false,\"properties\":{},"
+        "\"type\":\"object\"}}";
+    ah_buf *b = &w->head;
+    ah_segment_kind kind;
+    size_t at = 0, entry, n = 0, from;
+    ah_slice spec;
+
+    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
+        from = begin_tool(b, &n);
+        put_definition(b, spec, false);
+        ah_segment_end(w, kind, entry, b, from);
+    }
+    if (a->tool_change_mode == AH_TOOLS_SEARCH_PAIR) {
+        from = begin_tool(b, &n);
+        ah_buf_str(b, search);
+        ah_segment_end(w, AH_SEGMENT_TOOL, 0, b, from);
+    }
+    if (n)
+        ah_buf_char(b, ']');
+}
+
+static void head(const ah_adapter *a, ah_lowered *w)
+{
+    ah_buf *b = &w->head;
+    size_t at;
+
+    ah_buf_str(b, "{\"model\":");
+    ah_json_put_string(b, wire_model(ah_text_slice(a->model)));
+    put_options(a, w);
+    if (a->stream)
+        ah_buf_str(b, ",\"stream\":true");
+    put_tools(a, w);
+    if (w->system.p) {
+        ah_buf_str(b, ",\"instructions\":");
+        at = ah_segment_begin(b);
+        ah_buf_put(b, w->system);
+        ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
+    }
+    ah_buf_str(b, ",\"input\":[");
+}
+
+/* -- items --------------------------------------------------------------------------------------- */
+
+/* Arguments of a search are an object where those of a call are its text; ours takes none. */
+static void put_search(ah_buf *b, ah_slice id)
+{
+    ah_buf_str(b, ",{\"type\":\"tool_search_call\",\"call_id\":");
+    ah_put_wire_id(b, id);
+    ah_buf_str(b, ",\"execution\":\"client\",\"arguments\":{},\"status\":\"completed\"}");
+}
+
+static void begin_found(ah_buf *b, ah_slice id)
+{
+    ah_buf_str(b, ",{\"type\":\"tool_search_output\",\"call_id\":");
+    ah_put_wire_id(b, id);
+    ah_buf_str(b, ",\"execution\":\"client\",\"status\":\"completed\",\"tools\":[");
+}
+
+static bool is_search(const ah_adapter *a, ah_slice name)
+{
+    return a->tool_change_mode == AH_TOOLS_SEARCH_PAIR && ah_json_string_is(name, AH_TOOL_SEARCH);
+}
+
+static void put_call(const ah_adapter *a, ah_buf *b, ah_slice call, ah_slice space)
+{
+    ah_slice id, name, arguments;
+    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+
+    ah_json_members(call, want, 3);
+    if (is_search(a, name)) {
+        put_search(b, id);
+        return;
+    }
+    ah_buf_str(b, ",{\"type\":\"function_call\",\"call_id\":");
+    ah_put_wire_id(b, id);
+    ah_buf_str(b, ",\"name\":");
+    ah_put_wire_name(b, name);
+    ah_buf_fmt(b, ",\"arguments\":%.*s", AH_FMT(arguments.n <= 2 ? ah_slice_of("\"{}\"") : arguments));
+    if (space.p)
+        ah_buf_fmt(b, ",\"namespace\":%.*s", AH_FMT(space));
+    ah_buf_char(b, '}');
+}
+
+/* An assistant entry on its way to the wire. */
+typedef struct walk {
+    const ah_adapter *a;
+    ah_buf *b;
+    ah_json_reader calls;
+    size_t called; /* calls that were written */
+    ah_slice text; /* a part that may still get its phase; .p NULL: none */
+} walk;
+
+static void put_calls(walk *k, size_t n, ah_slice space)
+{
+    while (k->called < n) {
+        ah_json_token t = ah_json_next(&k->calls);
+
+        if (t.kind != AH_JSON_OBJECT)
+            return;
+        k->called++;
+        put_call(k->a, k->b, ah_json_skip(&k->calls, t), space);
+    }
+}
+
+static void put_text(walk *k, ah_slice phase)
+{
+    if (!k->text.p)
+        return;
+    ah_buf_fmt(k->b, ",{\"role\":\"assistant\",\"content\":%.*s", AH_FMT(k->text));
+    if (phase.p)
+        ah_buf_fmt(k->b, ",\"phase\":%.*s", AH_FMT(phase));
+    ah_buf_char(k->b, '}');
+    k->text = (ah_slice){NULL, 0};
+}
+
+/* An item of theirs stands where it stood; a mark goes to what it stands behind. */
+static void put_opaque(walk *k, ah_slice data, size_t before)
+{
+    static const ah_slice none = {NULL, 0};
+    ah_slice phase, space, type;
+    const ah_json_wanted want[] = {{"phase", &phase}, {"namespace", &space}, {"type", &type}};
+
+    ah_json_members(data, want, 3);
+    put_text(k, type.p ? none : phase);
+    if (!type.p && space.p && before > 0)
+        put_calls(k, before - 1, none);
+    put_calls(k, before, type.p ? none : space);
+    if (!type.p)
+        return;
+    ah_buf_char(k->b, ',');
+    ah_buf_put(k->b, data);
+}
+
+static void put_assistant(const ah_adapter *a, ah_buf *b, ah_slice json)
+{
+    walk k = {.a = a, .b = b, .calls = ah_json_read(ah_json_member(json, "tool_calls"))};
+    ah_json_reader parts = ah_json_read(ah_json_member(json, "content"));
+    ah_json_token t = ah_json_next(&parts);
+    ah_slice none = {NULL, 0}, data;
+    size_t before;
+
+    ah_json_next(&k.calls);
+    for (t = ah_json_next(&parts); t.kind == AH_JSON_OBJECT; t = ah_json_next(&parts)) {
+        ah_slice part = ah_json_skip(&parts, t), text = ah_json_member(part, "text");
+
+        if (ah_part_of_ours(a, part, &data, &before)) {
+            put_opaque(&k, data, before);
+        } else if (ah_json_kind_of(text) == AH_JSON_STRING) {
+            put_text(&k, none);
+            k.text = text;
+        }
+    }
+    put_text(&k, none);
+    put_calls(&k, SIZE_MAX, none);
+}
+
+/* This wire has no error flag: a failure says so in its text. */
+static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
+{
+    ah_slice id, name, content, success;
+    const ah_json_wanted want[] = {
+        {"id", &id}, {"name", &name}, {"content", &content}, {"success", &success}};
+
+    ah_json_members(json, want, 4);
+    if (is_search(a, name)) {
+        begin_found(b, id);
+        ah_buf_str(b, "]}");
+        return;
+    }
+    ah_buf_str(b, ",{\"type\":\"function_call_output\",\"call_id\":");
+    ah_put_wire_id(b, id);
+    ah_buf_fmt(b, ",\"output\":\"%s", ah_json_kind_of(success) == AH_JSON_FALSE ? "Error: " : "");
+    if (content.n >= 2)
+        ah_buf_add(b, content.p + 1, content.n - 1);
+    ah_buf_char(b, '}');
+}
+
+/* New tools where they come in: as an item of their own, or as what a search has found. */
+static void put_added(const ah_adapter *a, ah_lowered *w, ah_slice tools)
+{
+    bool pair = a->tool_change_mode == AH_TOOLS_SEARCH_PAIR;
+    ah_json_reader r = ah_json_read(tools);
+    ah_json_token t = ah_json_next(&r);
+    ah_buf *b = &w->body;
+    char id[48];
+    size_t n = 0;
+
+    snprintf(id, sizeof id, "\"found_%zu\"", w->done);
+    if (pair)
+        put_search(b, ah_slice_of(id));
+    if (pair)
+        begin_found(b, ah_slice_of(id));
+    else
+        ah_buf_str(b, ",{\"type\":\"additional_tools\",\"role\":\"developer\",\"tools\":[");
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice spec = ah_json_skip(&r, t);
+        const ah_offered *offered = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
+
+        if (!offered || offered->told != w->done)
+            continue;
+        ah_buf_str(b, n++ ? "," : "");
+        put_definition(b, spec, pair);
+    }
+    ah_buf_str(b, "]}");
+}
+
+static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+{
+    ah_slice json = ah_text_slice(e->json);
+    ah_buf *b = &w->body;
+    size_t at = ah_segment_begin(b);
+
+    if (e->kind == AH_ENTRY_ASSISTANT)
+        put_assistant(a, b, json);
+    else if (e->kind == AH_ENTRY_TOOL_RESULT)
+        put_result(a, b, json);
+    else if (e->kind == AH_ENTRY_USER)
+        ah_put_message(b, "user", ah_json_member(json, "content"));
+    else if (e->kind == AH_ENTRY_TOOLS_ADDED)
+        put_added(a, w, ah_json_member(json, "tools"));
+    else
+        ah_put_message(b, "developer", ah_json_member(json, "text"));
+    if (b->len > at)
+        ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
+}
+
+static const ah_adapter_vt vt = {
+    .name = "openai",
+    .head = head,
+    .entry = entry,
+    .tail = "]}",
+    .request = ah_openai_post,
+    .open = ah_responses_open,
+    .head_came = ah_reading_head_came,
+    .feed = ah_reading_feed,
+    .end = ah_reading_end,
+    .close = ah_reading_close,
+    .free = ah_openai_free,
+};
+
+ah_status ah_responses_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
+                           ah_adapter **out, ah_err *err)
+{
+    enum { SPOKEN = AH_TOOLS_ANYWHERE | 1 << AH_TOOLS_ADDITIONAL | 1 << AH_TOOLS_SEARCH_PAIR };
+    static const ah_openai_wire wire = {&vt, "/responses", false};
+    ah_tool_change_mode mode;
+    ah_status st =
+        ah_provider_mode(o, "openai/responses", SPOKEN, kind_of(wire_model(model))->mode, &mode, err);
+
+    return st == AH_OK ? ah_openai_make(&wire, server, model, mode, o, out, err) : st;
+}

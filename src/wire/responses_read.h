@@ -1,0 +1,12 @@
+/* The reader of OpenAI Responses: the slot `open` of its vtable; the others are in reading.h. */
+#ifndef AH_WIRE_RESPONSES_READ_H
+#define AH_WIRE_RESPONSES_READ_H
+
+#include "wire/adapter.h"
+
+/* What the model calls to look for tools, where it is offered (mode search_pair). */
+#define AH_TOOL_SEARCH "tool_search"
+
+ah_status ah_responses_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err);
+
+#endif
