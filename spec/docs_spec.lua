@@ -13,8 +13,8 @@ local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
 for _, name in ipairs {
-  "embedding", "events", "filesystem", "limits", "lua", "planning", "prompts", "scripted",
-  "sessions", "transcript",
+  "embedding", "events", "filesystem", "limits", "lua", "models", "planning", "prompts",
+  "scripted", "sessions", "transcript",
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -440,6 +440,31 @@ describe("docs/lua.md", function()
 end)
 
 -- -- files -------------------------------------------------------------------------------
+
+describe("docs/models.md", function()
+  it("has the providers there are, with all variables they look at", function()
+    local page = markdown.section(markdown.read("docs/models.md"), "## Addresses and keys")
+    local listed, known = {}, { ollama_chat = true }
+    for _, rows in ipairs(markdown.tables(page)) do
+      for _, row in ipairs(rows) do
+        for _, name in ipairs(markdown.names(row[1])) do
+          listed[name] = true
+        end
+      end
+    end
+    for _, file in ipairs { "servers", "anthropic", "gemini", "ollama" } do
+      local source = markdown.read("src/wire/" .. file .. ".c")
+      for name in source:gmatch('%.name = "([%w_]+)",%s*%.ur') do
+        known[name] = true
+      end
+      for variable in source:gmatch('"([%u_]+_[%u_]+)"') do
+        assert.truthy(page:find("`" .. variable .. "`", 1, true) or
+          variable:find("_API_BASE$"), variable)
+      end
+    end
+    assert.same(known, listed)
+  end)
+end)
 
 describe("docs/filesystem.md", function()
   it("has the fields of ah.filesystem, and the defaults of its limits", function()

@@ -566,34 +566,12 @@ for _, folder in ipairs { "openai-chat", "openai-compatible" } do
   describe("the recordings of " .. folder, function()
     local exchanges = recordings.exchanges(folder)
 
-    local function each(name, what)
-      it(name, function()
-        if #exchanges == 0 then
-          return pending("../shared/wire is not here")
-        end
-        what()
-      end)
+    local function lowered()
+      for _, list in ipairs(wire.by_file(exchanges, is_chat)) do
+        assert.is_true(check_requests(list))
+      end
     end
 
-    each("are read as a plain reading reads them", function()
-      for _, x in ipairs(exchanges) do
-        check(x)
-      end
-    end)
-
-    each("give the same however their bytes are cut", function()
-      for _, x in ipairs(exchanges) do
-        check_cuts(x)
-      end
-    end)
-
-    each(
-      "are lowered to the requests that were recorded, each beginning with the one before",
-      function()
-        for _, list in ipairs(wire.by_file(exchanges, is_chat)) do
-          assert.is_true(check_requests(list))
-        end
-      end
-    )
+    wire.check_recordings { it = it, pending = pending, exchanges = exchanges, lowered = lowered }
   end)
 end

@@ -1033,23 +1033,32 @@ flows["files on the disk"] = {
   end,
 }
 
-flows["openai over HTTP"] = {
-  text = "it is warm \u{263a}", network = true,
-  attempt = function(s)
-    ah = require "agenthost"
-    s.seen = ""
-    s.agent = ah.agent {
-      model = "openai/small", base_url = env.url, api_key = "sk-torture-0123456789",
-      stream = true, retries = 0,
-      tools = { weather_tool() }, on = { content = function(e) s.seen = s.seen .. e.text end },
-    }
-    s.reply, s.err = s.agent:run("how is it in Rome?")
-  end,
-  judge = function(s, exact)
-    assert(not exact or (s.seen == "it is warm \u{263a}" and s.reply.usage.output == 10), "stream")
-    assert(not s.err or not s.err.message:find("torture-0123", 1, true), "the key is shown")
-  end,
-}
+--- A loop of tools with a provider, at the path of its wire.
+local function over_http(name, path)
+  return {
+    text = "it is warm \u{263a}", network = true,
+    attempt = function(s)
+      ah = require "agenthost"
+      s.seen = ""
+      s.agent = ah.agent {
+        model = name, base_url = env.url .. path, api_key = "sk-torture-0123456789",
+        stream = true, retries = 0,
+        tools = { weather_tool() }, on = { content = function(e) s.seen = s.seen .. e.text end },
+      }
+      s.reply, s.err = s.agent:run("how is it in Rome?")
+    end,
+    judge = function(s, exact)
+      local whole = s.reply and s.seen == "it is warm \u{263a}" and s.reply.usage.output == 10
+      assert(not exact or whole, "stream")
+      assert(not s.err or not s.err.message:find("torture-0123", 1, true), "the key is shown")
+    end,
+  }
+end
+
+flows["openai over HTTP"] = over_http("openai/small", "")
+flows["gemini over HTTP"] = over_http("gemini/small", "")
+flows["ollama over HTTP"] = over_http("ollama/small", "")
+flows["thoughts over HTTP"] = over_http("litellm_proxy/small", "/thoughts")
 
 -- A tool comes in mid-conversation; reasoning goes back.
 local function native(name)

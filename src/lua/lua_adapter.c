@@ -269,6 +269,60 @@ static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err
     return box ? AH_OK : ah_err_set(err, AH_USAGE, "model: there is no demo/%.*s", AH_FMT(name));
 }
 
+/* -- aliases ------------------------------------------------------------------------- */
+
+static const char ALIASES[] = "agenthost.aliases"; /* in the registry: names of models by alias */
+
+/* ah.alias { fast = "groq/llama-3.3-70b-versatile", ... } */
+static int lua_alias(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES); /* -- map aliases */
+    lua_pushnil(L);
+    while (lua_next(L, 1)) { /* -- map aliases name model */
+        if (lua_type(L, -2) != LUA_TSTRING)
+            return luaL_error(L, "ah.alias: expected names of models as keys, found %s",
+                              luaL_typename(L, -2));
+        if (lua_type(L, -1) != LUA_TSTRING || !strchr(lua_tostring(L, -1), '/'))
+            return luaL_error(L, "ah.alias: field '%s' must be \"provider/model\"", lua_tostring(L, -2));
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, 2); /* -- map aliases name */
+    }
+    return 0;
+}
+
+/* Puts what stands for the name at idx on the stack, or the name itself. */
+static void push_model(lua_State *L, int idx)
+{
+    lua_pushvalue(L, idx);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES);
+    lua_pushvalue(L, -2);
+    if (lua_rawget(L, -2) == LUA_TSTRING)
+        lua_replace(L, -3);
+    else
+        lua_pop(L, 1);
+    lua_pop(L, 1);
+}
+
+static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah_adapter **out,
+                            ah_err *err)
+{
+    const char *slash = memchr(s.p, '/', s.n);
+
+    if (!slash || slash == s.p || slash + 1 == s.p + s.n || memchr(s.p, '\0', s.n))
+        return ah_err_set(err, AH_USAGE,
+                          "model: '%.*s' is not of the form provider/model, such as openai/gpt-4o, "
+                          "nor an alias",
+                          AH_FMT(s));
+    if (ah_slice_is((ah_slice){s.p, (size_t)(slash - s.p)}, "demo"))
+        return open_demo(L, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, out, err);
+    o->getenv = environment;
+    o->ud = ah_lua_of(L);
+    return ah_provider_open((ah_slice){s.p, (size_t)(slash - s.p)},
+                            (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
+}
+
 bool ah_lua_is_adapter(lua_State *L, int idx)
 {
     return luaL_testudata(L, idx, ADAPTER) != NULL;
@@ -277,8 +331,8 @@ bool ah_lua_is_adapter(lua_State *L, int idx)
 ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
     ah_adapter **box = luaL_testudata(L, idx, ADAPTER);
-    const char *slash;
     ah_slice s;
+    ah_status st;
 
     if (box && o->tool_change_mode.p)
         return ah_err_set(err, AH_USAGE, "tool_change_mode: an adapter has its own");
@@ -289,18 +343,11 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
     if (lua_type(L, idx) != LUA_TSTRING)
         return ah_err_set(err, AH_USAGE, "model: expected \"provider/model\" or an adapter, found %s",
                           luaL_typename(L, idx));
-    s.p = lua_tolstring(L, idx, &s.n);
-    slash = memchr(s.p, '/', s.n);
-    if (!slash || slash == s.p || slash + 1 == s.p + s.n || memchr(s.p, '\0', s.n))
-        return ah_err_set(err, AH_USAGE,
-                          "model: '%.*s' is not of the form provider/model, such as openai/gpt-4o",
-                          AH_FMT(s));
-    if (ah_slice_is((ah_slice){s.p, (size_t)(slash - s.p)}, "demo"))
-        return open_demo(L, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, out, err);
-    o->getenv = environment;
-    o->ud = ah_lua_of(L);
-    return ah_provider_open((ah_slice){s.p, (size_t)(slash - s.p)},
-                            (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
+    push_model(L, idx); /* -- name */
+    s.p = lua_tolstring(L, -1, &s.n);
+    st = open_named(L, s, o, out, err);
+    lua_pop(L, 1);
+    return st;
 }
 
 /* ah.capabilities(model): a table, or nil and an error where the key is missing. */
@@ -334,7 +381,7 @@ static int capabilities(lua_State *L)
     lua_setfield(L, -2, "supports_dynamic_tools");
     lua_pushstring(L, ah_tool_change_mode_names[(*box)->tool_change_mode]);
     lua_setfield(L, -2, "tool_change_mode");
-    lua_pushboolean(L, (*box)->vt->native_output);
+    lua_pushboolean(L, (*box)->native_output);
     lua_setfield(L, -2, "native_output");
     return 1;
 }
@@ -358,4 +405,6 @@ void ah_lua_open_adapter(lua_State *L)
     lua_setfield(L, -2, "_adapter");
     lua_pushcfunction(L, capabilities);
     lua_setfield(L, -2, "capabilities");
+    lua_pushcfunction(L, lua_alias);
+    lua_setfield(L, -2, "alias");
 }

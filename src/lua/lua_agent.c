@@ -213,6 +213,10 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
     ah_text *now = NULL;
     ah_err err;
 
+    if (!ah_buf_ok(options)) {
+        ah_buf_error(options, "options", &err);
+        ah_lua_raise_err(L, &err);
+    }
     ah_buf_str(b, "{\"type\":\"settings\",\"model\":");
     put_model(L, a, b);
     ah_buf_str(b, ",\"options\":");

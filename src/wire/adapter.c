@@ -1,5 +1,6 @@
 /* What adapters share: references, origin, retry advice, and the table of providers. */
-#include "wire/adapter.h"
+#include "base/near.h"
+#include "wire/openai.h"
 
 const char *const ah_tool_change_mode_names[] = {
     [AH_TOOLS_RESTART] = "restart",
@@ -130,26 +131,46 @@ void ah_reader_judge(const ah_reader *r, ah_err *err, bool never)
 
 /* -- providers ------------------------------------------------------------------- */
 
+/* Those with a wire of their own; what else there is speaks OpenAI's (wire/servers.h). */
 static const struct {
     const char *name;
     ah_status (*open)(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 } providers[] = {
-    {"openai", ah_openai_new},
     {"anthropic", ah_anthropic_new},
+    {"gemini", ah_gemini_new},
+    {"ollama", ah_ollama_new},
+    {"ollama_chat", ah_ollama_new}, /* LiteLLM's name for the same */
 };
+
+enum { PROVIDERS = sizeof providers / sizeof *providers };
+
+static ah_status unknown_provider(ah_slice provider, ah_err *err)
+{
+    ah_near near = {.to = provider};
+    char names[600] = "";
+    size_t n = 0;
+
+    for (const ah_server *s = ah_servers; s->at.name; s++) {
+        ah_near_offer(&near, ah_slice_of(s->at.name));
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s, ", s->at.name);
+    }
+    for (size_t i = 0; i < PROVIDERS; i++) {
+        ah_near_offer(&near, ah_slice_of(providers[i].name));
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", providers[i].name,
+                              i + 1 < PROVIDERS ? ", " : "");
+    }
+    return ah_err_set(err, AH_USAGE, "model: unknown provider '%.*s'%s%.*s%s; known are %s and demo",
+                      AH_FMT(provider), near.best.p ? " (did you mean '" : "", AH_FMT(near.best),
+                      near.best.p ? "'?)" : "", names);
+}
 
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
                            ah_adapter **out, ah_err *err)
 {
-    static const char responses[] = "responses/";
+    const ah_server *server = ah_server_find(provider);
 
-    if (ah_slice_is(provider, "openai") && model.n >= sizeof responses &&
-        memcmp(model.p, responses, sizeof responses - 1) == 0)
-        return ah_responses_new(model, o, out, err);
-    for (size_t i = 0; i < sizeof providers / sizeof *providers; i++)
+    for (size_t i = 0; i < PROVIDERS; i++)
         if (ah_slice_is(provider, providers[i].name))
             return providers[i].open(model, o, out, err);
-    return ah_err_set(err, AH_USAGE,
-                      "model: unknown provider '%.*s'; known are openai, anthropic and demo",
-                      AH_FMT(provider));
+    return server ? ah_openai_new(server, model, o, out, err) : unknown_provider(provider, err);
 }

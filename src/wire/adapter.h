@@ -40,7 +40,6 @@ typedef struct ah_response_head {
 
 typedef struct ah_adapter_vt {
     const char *name;
-    bool native_output; /* the wire carries an output schema of type object */
 
     /* Lowering. The request body is head + entries + tail. An entry of tools comes to `entry`
      * only where the mode lowers it in its place (wire/offered.h). */
@@ -76,6 +75,7 @@ struct ah_adapter {
     ah_text *model;                       /* "gpt-4o" */
     ah_text *endpoint;                    /* base URL, or "" */
     ah_tool_change_mode tool_change_mode; /* an adapter that declares nothing restarts */
+    bool native_output;                   /* the wire carries an output schema of type object */
     bool stream;
 };
 
@@ -115,10 +115,9 @@ typedef struct ah_provider_options {
 /* AH_USAGE for an unknown provider (with the known ones), AH_PROVIDER where the key is missing. */
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
                            ah_adapter **out, ah_err *err);
-ah_status ah_openai_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
-/* Its model is "responses/NAME": that is how a conversation names it. */
-ah_status ah_responses_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
+ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
+ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 
 /* The adapter whose wire is our own form: the request is the transcript's entries as
  * one JSON object, the response a line of JSON a piece (see scripted.c). Its answers

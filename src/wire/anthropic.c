@@ -6,7 +6,12 @@
 #include "wire/provider.h"
 #include "wire/reading.h"
 
-static const char OFFICIAL[] = "https://api.anthropic.com";
+static const ah_service service = {
+    .name = "anthropic",
+    .url = "https://api.anthropic.com",
+    .url_env = {"ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"},
+    .key_env = {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"},
+};
 static const char VERSION[] = "2023-06-01";
 static const char BETA_REFERENCE[] = "mid-conversation-tool-changes-2026-07-01";
 static const char BETA_INLINE[] = "inline-tools-2026-09-15";
@@ -514,34 +519,17 @@ static const ah_adapter_vt vt = {
     .free = free_anthropic,
 };
 
-static ah_slice find_key(anthropic *a, const ah_provider_options *o)
-{
-    ah_slice key = o->api_key.p ? o->api_key : ah_provider_env(o, "ANTHROPIC_API_KEY");
-
-    a->bearer = !key.p;
-    return key.p ? key : ah_provider_env(o, "ANTHROPIC_AUTH_TOKEN");
-}
-
 static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o, ah_err *err)
 {
-    enum {
-        SPOKEN = 1 << AH_TOOLS_REFERENCE | 1 << AH_TOOLS_INLINE | 1 << AH_TOOLS_APPEND |
-                 1 << AH_TOOLS_DISPATCHER | 1 << AH_TOOLS_RESTART
-    };
-    ah_slice url = ah_provider_url(o, "ANTHROPIC_BASE_URL", OFFICIAL), key = find_key(a, o);
+    enum { SPOKEN = AH_TOOLS_ANYWHERE | 1 << AH_TOOLS_REFERENCE | 1 << AH_TOOLS_INLINE };
     ah_status st;
 
     a->kind = kind_of(model);
-    st =
-        ah_provider_mode(o, "anthropic", SPOKEN, a->kind->changes ? AH_TOOLS_REFERENCE : AH_TOOLS_APPEND,
-                         &a->native.base.tool_change_mode, err);
-    if (st != AH_OK)
-        return st;
-    if (!key.p && ah_slice_is(url, OFFICIAL))
-        return ah_err_set(err, AH_PROVIDER,
-                          "anthropic: no key: set ANTHROPIC_API_KEY or api_key (without a key and a "
-                          "network: demo/...)");
-    return ah_native_fill(&a->native, "anthropic", model, url, key, o, err);
+    a->bearer = !o->api_key.p && !ah_provider_env(o, service.key_env[0]).p;
+    st = ah_provider_mode(o, service.name, SPOKEN,
+                          a->kind->changes ? AH_TOOLS_REFERENCE : AH_TOOLS_APPEND,
+                          &a->native.base.tool_change_mode, err);
+    return st == AH_OK ? ah_native_fill(&a->native, &service, model, o, err) : st;
 }
 
 ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)

@@ -137,16 +137,6 @@ static void head(const ah_adapter *a, ah_lowered *w)
 
 /* -- items --------------------------------------------------------------------------------------- */
 
-static void put_message(ah_buf *b, const char *role, ah_slice content)
-{
-    ah_buf_fmt(b, ",{\"role\":\"%s\",\"content\":", role);
-    if (ah_json_kind_of(content) == AH_JSON_ARRAY)
-        ah_put_joined_text(b, content);
-    else
-        ah_buf_put(b, content);
-    ah_buf_char(b, '}');
-}
-
 /* Arguments of a search are an object where those of a call are its text; ours takes none. */
 static void put_search(ah_buf *b, ah_slice id)
 {
@@ -321,20 +311,13 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
         put_result(a, b, json);
     else if (e->kind == AH_ENTRY_USER)
-        put_message(b, "user", ah_json_member(json, "content"));
+        ah_put_message(b, "user", ah_json_member(json, "content"));
     else if (e->kind == AH_ENTRY_TOOLS_ADDED)
         put_added(a, w, ah_json_member(json, "tools"));
     else
-        put_message(b, "developer", ah_json_member(json, "text"));
+        ah_put_message(b, "developer", ah_json_member(json, "text"));
     if (b->len > at)
         ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
-}
-
-static ah_status request(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
-                         ah_err *err)
-{
-    (void)w;
-    return ah_openai_post(a, "/responses", scratch, req, err);
 }
 
 static const ah_adapter_vt vt = {
@@ -342,7 +325,7 @@ static const ah_adapter_vt vt = {
     .head = head,
     .entry = entry,
     .tail = "]}",
-    .request = request,
+    .request = ah_openai_post,
     .open = ah_responses_open,
     .head_came = ah_reading_head_came,
     .feed = ah_reading_feed,
@@ -351,15 +334,14 @@ static const ah_adapter_vt vt = {
     .free = ah_openai_free,
 };
 
-ah_status ah_responses_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+ah_status ah_responses_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
+                           ah_adapter **out, ah_err *err)
 {
-    enum {
-        SPOKEN = 1 << AH_TOOLS_ADDITIONAL | 1 << AH_TOOLS_SEARCH_PAIR | 1 << AH_TOOLS_APPEND |
-                 1 << AH_TOOLS_DISPATCHER | 1 << AH_TOOLS_RESTART
-    };
+    enum { SPOKEN = AH_TOOLS_ANYWHERE | 1 << AH_TOOLS_ADDITIONAL | 1 << AH_TOOLS_SEARCH_PAIR };
+    static const ah_openai_wire wire = {&vt, "/responses", false};
     ah_tool_change_mode mode;
     ah_status st =
         ah_provider_mode(o, "openai/responses", SPOKEN, kind_of(wire_model(model))->mode, &mode, err);
 
-    return st == AH_OK ? ah_openai_make(&vt, model, mode, o, out, err) : st;
+    return st == AH_OK ? ah_openai_make(&wire, server, model, mode, o, out, err) : st;
 }

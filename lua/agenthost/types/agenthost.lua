@@ -176,6 +176,10 @@ function ah.agent(config) end
 ---@return ah.Error? err
 function ah.capabilities(model) end
 
+---Gives models names of one's own, for this host: `ah.alias { fast = "groq/..." }`.
+---@param names table<string, string>
+function ah.alias(names) end
+
 ---An agent whose conversation goes on from a file of agent:save.
 ---@param path string
 ---@param config? ah.Config
