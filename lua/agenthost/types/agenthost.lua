@@ -723,6 +723,13 @@ function ah.filesystem(config) end
 ---@return ah.Error? err
 function ah.http(request) end
 
+---The tools that come with agenthost, in a list. Names, and options by name; all of them where
+---there is no argument.
+---@param which? string|table
+---@return ah.Tool[]? tools
+---@return ah.Error? err
+function ah.builtin(which) end
+
 ---@param seconds number
 function ah.sleep(seconds) end
 
