@@ -69,25 +69,30 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
 
 /* Fields of the module that are Lua: loaded when they are first asked for. _inspect is for
  * the command alone. */
+static const struct {
+    const char *key, *module, *member; /* member NULL: the module itself */
+} lazy[] = {
+    {"scripted", "agenthost.scripted", NULL},
+    {"adapter", "agenthost.adapter", NULL},
+    {"conformance", "agenthost.conformance", NULL},
+    {"policies", "agenthost.policies", NULL},
+    {"resource", "agenthost.resource", NULL},
+    {"builtin", "agenthost.builtin", NULL},
+    {"planning", "agenthost.planning", "types"},
+    {"planning_section", "agenthost.planning", "section"},
+    {"_inspect", "agenthost.inspect", NULL},
+};
+
+enum { LAZY = sizeof lazy / sizeof *lazy };
+
 static int lazy_field(lua_State *L)
 {
-    static const struct {
-        const char *key, *module, *member; /* member NULL: the module itself */
-    } lazy[] = {
-        {"scripted", "agenthost.scripted", NULL},
-        {"policies", "agenthost.policies", NULL},
-        {"resource", "agenthost.resource", NULL},
-        {"builtin", "agenthost.builtin", NULL},
-        {"planning", "agenthost.planning", "types"},
-        {"planning_section", "agenthost.planning", "section"},
-        {"_inspect", "agenthost.inspect", NULL},
-    };
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     size_t i = 0;
 
-    while (i < sizeof lazy / sizeof *lazy && strcmp(key, lazy[i].key) != 0)
+    while (i < LAZY && strcmp(key, lazy[i].key) != 0)
         i++;
-    if (i == sizeof lazy / sizeof *lazy)
+    if (i == LAZY)
         return 0;
     lua_pushcfunction(L, load_once);
     lua_pushstring(L, lazy[i].module);
@@ -97,6 +102,24 @@ static int lazy_field(lua_State *L)
     lua_pushvalue(L, -1);
     lua_setfield(L, 1, key);
     return 1;
+}
+
+static int next_field(lua_State *L)
+{
+    lua_settop(L, 2);
+    return lua_next(L, 1) ? 2 : 0;
+}
+
+/* pairs(ah) shows all there is. */
+static int all_fields(lua_State *L)
+{
+    for (size_t i = 0; i < LAZY; i++) {
+        lua_getfield(L, 1, lazy[i].key);
+        lua_pop(L, 1);
+    }
+    lua_pushcfunction(L, next_field);
+    lua_pushvalue(L, 1);
+    return 2;
 }
 
 AH_API int luaopen_agenthost(lua_State *L)
@@ -129,6 +152,8 @@ AH_API int luaopen_agenthost(lua_State *L)
     lua_newtable(L);
     lua_pushcfunction(L, lazy_field);
     lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, all_fields);
+    lua_setfield(L, -2, "__pairs");
     lua_setmetatable(L, -2);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, MODULE);

@@ -510,6 +510,41 @@ function ah.error(what) end
 ---@return ah.Adapter
 function ah.scripted(turns) end
 
+---What an adapter writes its answer to (docs/adapters.md).
+---@class ah.Out
+---@field text fun(self: ah.Out, text: string)
+---@field call fun(self: ah.Out, call: ah.OutCall): integer
+---@field arguments fun(self: ah.Out, call: integer, text: string)
+---@field opaque fun(self: ah.Out, value: any)
+---@field usage fun(self: ah.Out, usage: table<string, integer>)
+---@field refusal fun(self: ah.Out, text: string)
+---@field stop fun(self: ah.Out, word: string)
+---@field fail fun(self: ah.Out, failure: table)
+
+---@class ah.OutCall
+---@field name string
+---@field id? string
+---@field arguments? table|string
+
+---@class ah.AdapterSpec
+---@field name string provider/model
+---@field answer fun(request: table, out: ah.Out): string?
+---@field tool_change_mode? ah.ToolChangeMode
+
+---@param spec ah.AdapterSpec
+---@return ah.Adapter
+function ah.adapter(spec) end
+
+---@class ah.ConformanceSpec
+---@field serve fun(turns: ah.Answer[]): table
+---@field capabilities? string[]
+---@field only? string
+
+---Tries an adapter (docs/adapters.md); the report prints as a line a case.
+---@param spec ah.ConformanceSpec
+---@return { passed: integer, failed: integer, skipped: integer, cases: table[] }
+function ah.conformance(spec) end
+
 -- -- schemas and JSON ----------------------------------------------------------------------------
 
 ---@class ah.SchemaOptions
