@@ -145,6 +145,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);
     ah_lua_open_builtin(L);
+    ah_lua_open_process(L);
     lua_pushcfunction(L, load_once); /* for modules that are made of others */
     lua_setfield(L, -2, "_module");
     lua_pushliteral(L, AH_VERSION);

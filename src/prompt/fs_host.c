@@ -245,6 +245,14 @@ static const ah_fs_store host_store = {
     .free = host_free,
 };
 
+int ah_fs_folder(const ah_fs *fs, bool *read_only)
+{
+    if (fs->store != &host_store)
+        return -1;
+    *read_only = fs->o.read_only;
+    return ((const ah_fs_host *)(const void *)fs)->root.root;
+}
+
 ah_status ah_fs_host_new(const ah_mem *mem, const char *root, const ah_fs_options *o, ah_fs **out,
                          ah_err *err)
 {
