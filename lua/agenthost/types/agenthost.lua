@@ -672,11 +672,39 @@ function ah.resource(config) end
 ---@alias ah.RenameOptions { replace: boolean? }
 ---@alias ah.ListOptions { max: integer? }
 ---@alias ah.GlobOptions { path: string?, max: integer? }
----@alias ah.Found { path: string, line: integer, text: string }
----@alias ah.GrepOptions { path: string?, glob: string?, plain: boolean?, max: integer? }
+---@alias ah.Found { path: string, line: integer, text: string, beside: true?, count: integer? }
+---@class ah.GrepOptions
+---@field path? string
+---@field glob? string
+---@field plain? boolean
+---@field ignore_case? boolean
+---@field context? integer lines before and after, to 20
+---@field count? boolean how many lines match, by file
+---@field max? integer
+
+---@class ah.LinesOptions
+---@field first? integer default 1
+---@field last? boolean the last ones
+---@field max? integer default 1000
+---@field max_bytes? integer
+---@field width? integer bytes shown of a line
+
+---@class ah.Line
+---@field line integer
+---@field text string
+---@field size integer bytes of the whole line
+
+---@class ah.Lines : ah.Line[]
+---@field total integer the file's lines
+---@field size integer its bytes
+---@field binary? true
+---@field crlf? true
+---@field malformed? true
+---@field truncated? true
 
 ---@class ah.Filesystem what fails gives nil and an error
 ---@field read fun(self, path: string, part?: ah.ReadPart): string?, table|ah.Error
+---@field lines fun(self, path: string, options?: ah.LinesOptions): ah.Lines?, ah.Error?
 ---@field write fun(self, path: string, text: string): true?, ah.Error?
 ---@field append fun(self, path: string, text: string): true?, ah.Error?
 ---@field edit fun(self, path: string, old: string, new: string, o?: table): integer?, ah.Error?
