@@ -44,7 +44,7 @@ ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
 
 LIB_SRC := $(sort $(wildcard src/base/*.c src/model/*.c src/prompt/*.c src/wire/*.c src/run/*.c src/lua/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
-LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua))
+LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua lua/agenthost/builtin/*.lua))
 TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lua_sources.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
@@ -67,11 +67,11 @@ $(BUILD)/lua_sources.o: $(BUILD)/lua_sources.c
 $(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "lua/lua_sources.h"'; \
-	  for f in $(LUA_SRC); do n=$$(basename $$f .lua); \
-	    echo "static const char src_$$n[] = {"; od -An -v -td1 $$f | sed 's/\([0-9-][0-9]*\)/\1,/g'; echo '0};'; done; \
+	  for f in $(LUA_SRC); do n=$$(echo $${f%.lua} | tr / _); \
+	    echo "static const char $$n[] = {"; od -An -v -td1 $$f | sed 's/\([0-9-][0-9]*\)/\1,/g'; echo '0};'; done; \
 	  echo 'const ah_lua_source ah_lua_sources[] = {'; \
-	  for f in $(LUA_SRC); do n=$$(basename $$f .lua); \
-	    echo "    {\"agenthost.$$n\", src_$$n, sizeof src_$$n - 1},"; done; \
+	  for f in $(LUA_SRC); do n=$$(echo $${f%.lua} | tr / _); \
+	    echo "    {\"$$(echo $${f%.lua} | sed 's,^lua/,,; s,/,.,g')\", $$n, sizeof $$n - 1},"; done; \
 	  echo '    {0, 0, 0}};'; } > $@
 
 # One object whose hidden names are local: the archive, too, shows only ah_* and luaopen_*.

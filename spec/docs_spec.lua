@@ -13,8 +13,8 @@ local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
 for _, name in ipairs {
-  "embedding", "events", "filesystem", "limits", "lua", "planning", "prompts", "scripted",
-  "sessions", "transcript",
+  "builtin_files", "embedding", "events", "filesystem", "limits", "lua", "planning", "prompts",
+  "scripted", "sessions", "transcript",
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -220,6 +220,7 @@ describe("docs/lua.md", function()
     local listed, there = {}, {}
     -- loaded when they are first asked for
     assert(ah.scripted and ah.policies and ah.resource and ah.planning and ah.planning_section)
+    assert(ah.builtin)
     for _, row in ipairs(markdown.tables(LUA)[1]) do
       for _, name in ipairs(markdown.names(row[1])) do
         listed[name] = true

@@ -77,6 +77,7 @@ static int lazy_field(lua_State *L)
         {"scripted", "agenthost.scripted", NULL},
         {"policies", "agenthost.policies", NULL},
         {"resource", "agenthost.resource", NULL},
+        {"builtin", "agenthost.builtin", NULL},
         {"planning", "agenthost.planning", "types"},
         {"planning_section", "agenthost.planning", "section"},
         {"_inspect", "agenthost.inspect", NULL},
@@ -120,6 +121,8 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_fs(L);
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);
+    lua_pushcfunction(L, load_once); /* for the modules of the Lua half, which need each other */
+    lua_setfield(L, -2, "_load");
     lua_pushliteral(L, AH_VERSION);
     lua_setfield(L, -2, "version");
     lua_newtable(L);

@@ -351,6 +351,7 @@ function ah.prompt(config) end
 ---@field tool_name string
 ---@field run integer
 ---@field deadline number? seconds left
+---@field calls ah.AnsweredCall[] of the conversation so far
 ---@field coerced string which arguments were taken as something else
 ---@field prompt? ah.Prompt of the run
 ---@field session ah.Session
@@ -366,6 +367,11 @@ function ah.prompt(config) end
 ---@field publish fun(self: ah.Ctx, value: table)
 ---@field progress fun(self: ah.Ctx, what: number|string, text?: string)
 ---@field enlist fun(self: ah.Ctx, object: table): table
+
+---@class ah.AnsweredCall
+---@field tool string
+---@field arguments? table
+---@field success boolean
 
 ---@class ah.CtxAdapter
 ---@field provider string
@@ -631,6 +637,28 @@ function ah.session(config) end
 
 ---@type ah.PlanningTypes
 ah.planning = {}
+
+---@class ah.Builtins : string[] names, and options by name
+---@field read_file? { lines: integer?, max_bytes: integer? }
+---@field write_file? { overwrite: boolean? }
+---@field edit_file? {}
+---@field list_files? { max: integer? }
+---@field grep? { max: integer? }
+---@field http_fetch? ah.HttpFetchOptions
+
+---@class ah.HttpFetchOptions
+---@field allow string[]|"public"
+---@field private? string[] networks
+---@field post? boolean
+---@field timeout? number
+---@field max_bytes? integer
+---@field shown? integer
+---@field redirects? integer
+
+---Built-in tools: those named, or all that need no options.
+---@param chosen? ah.Builtins
+---@return ah.Tool[]
+function ah.builtin(chosen) end
 
 ---@class ah.PlanningConfig
 ---@field session ah.Session
