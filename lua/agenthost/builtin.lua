@@ -5,7 +5,7 @@ local ah = ...
 
 -- Those that work without options, and those that need some.
 local PLAIN = { "read_file", "write_file", "edit_file", "list_files", "grep" }
-local NAMED = {}
+local NAMED = { "http_fetch" }
 
 local function is_known(name)
   for _, list in ipairs { PLAIN, NAMED } do
@@ -20,7 +20,7 @@ end
 
 local function check_name(name)
   if not is_known(name) then
-    local all = table.concat(PLAIN, ", ") .. table.concat(NAMED, ", ")
+    local all = table.concat(PLAIN, ", ") .. ", " .. table.concat(NAMED, ", ")
     error(("ah.builtin: there is no tool '%s'; there are: %s"):format(tostring(name), all), 4)
   end
 end

@@ -11,8 +11,8 @@ end
 local function rest(found, max)
   local notes = {}
   if found.truncated then
-    notes[1] = ("there is more than the %d lines shown: narrow it with path or glob, or count"):format(
-      max)
+    notes[1] = ("there is more than the %d lines shown: narrow it with path or glob, or count")
+      :format(max)
   end
   if found.skipped then
     notes[#notes + 1] = ("%s left out: binary or too large"):format(

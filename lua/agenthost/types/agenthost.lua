@@ -764,6 +764,7 @@ function ah.filesystem(config) end
 ---@field body? string
 ---@field timeout? number
 ---@field max_body? number
+---@field addresses? string[] "public" and networks: nothing else is connected to
 
 ---@class ah.HttpResponse
 ---@field status integer
