@@ -309,3 +309,31 @@ describe("docs/builtin_files.md", function()
     end)
   end
 end)
+
+describe("examples/workspace.lua", function()
+  local function run(arguments)
+    local binary = (os.getenv "AGENTHOST_BUILD" or "build") .. "/agenthost"
+    local pipe <close> = assert(io.popen(
+      ("unset AGENTHOST_MODEL; %s examples/workspace.lua %s 2>&1"):format(binary, arguments)))
+    return pipe:read "a"
+  end
+
+  it("shows a call that fails in the middle and leaves nothing behind", function()
+    local text = run ""
+    assert.matches("src/main.lua: greet in 1 lines\n      %(src/main.lua is changed, for now%)\n"
+      .. "FAIL  replace_everywhere\n.*      src/main.lua: greet in 1 lines\n", text)
+    assert.matches("FAIL  edit_file\ndone  read_file\ndone  edit_file\n", text)
+    assert.matches("\ngreet is hello now, in two files; CHANGES.md says so.\n$", text)
+  end)
+
+  it("works in an empty folder of the machine, and in no other", function()
+    local folder = new_folder()
+    assert.matches("CHANGES.md says so.\n$", run(folder))
+    local fs <close> = assert(ah.filesystem { root = folder })
+    assert.matches("M.hello%(name%)", (fs:read "src/greet.lua"))
+    assert.equal('local g = require "greet"\nprint(g.hello("Ann"))\n', (fs:read "src/main.lua"))
+    assert.equal("1.0  greet is there\n2.0  greet is hello now\n", (fs:read "CHANGES.md"))
+    assert.matches("the folder is not empty", run(folder))
+    os.execute(("rm -rf '%s'"):format(folder))
+  end)
+end)
