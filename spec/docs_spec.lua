@@ -13,8 +13,8 @@ local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
 for _, name in ipairs {
-  "adapters",
-  "builtin", "embedding", "events", "filesystem", "limits", "lua", "models", "planning", "prompts",
+  "adapters", "builtin", "builtin_files", "embedding", "events", "filesystem", "limits", "lua",
+  "models", "planning", "prompts",
   "scripted", "sessions", "transcript",
 } do
   markdown.describe("docs/" .. name .. ".md")
@@ -488,7 +488,7 @@ describe("docs/filesystem.md", function()
     assert.same(methods, names_in(FILES, "## Methods"))
     for _, row in ipairs(markdown.tables(markdown.section(FILES, "## Methods"))[1]) do
       local name, told = markdown.names(row[1])[1], {}
-      for word in (row[3]:match("^`fs:%l+%(.-{ (.-) }%)") or ""):gmatch("%l+") do
+      for word in (row[3]:match("^`fs:%l+%(.-{ (.-) }%)") or ""):gmatch("[%l_]+") do
         told[word] = true
       end
       local takes = source:find('"filesystem:' .. name .. '"', 1, true)

@@ -4,7 +4,9 @@
 local ah = ...
 
 -- In the order in which a model is told of them.
-local NAMES = { "bash" }
+local NAMES = { "read_file", "write_file", "edit_file", "list_files", "grep", "bash", "http_fetch" }
+-- What cannot do without options: it has to be asked for by name.
+local NEEDS_OPTIONS = { http_fetch = true }
 
 local KNOWN = {}
 for _, name in ipairs(NAMES) do
@@ -26,7 +28,7 @@ local function want(wanted, key, value)
   local name = math.type(key) == "integer" and value or key
   if name == "all" then
     for _, each in ipairs(NAMES) do
-      wanted[each] = wanted[each] or {}
+      wanted[each] = wanted[each] or not NEEDS_OPTIONS[each] and {} or nil
     end
     return
   end
@@ -42,7 +44,7 @@ local function want(wanted, key, value)
 end
 
 --- ah.builtin { "read_file", bash = { timeout = 60 } }: the tools named, with their options.
--- "all", or no argument: all there are. Returns a list, or nil and an error where the machine
+-- "all", or no argument: all that need no options. Returns a list, or nil and an error where the machine
 -- does not let one of them be made.
 return function(which)
   local wanted, tools = {}, {}

@@ -232,8 +232,7 @@ static void push_turn(lua_State *L, const ah_transcript *t, ah_slice assistant, 
     }
 }
 
-/* All answered calls of the conversation, those of the turn at work included. */
-static void push_calls(lua_State *L, const ah_transcript *t)
+void ah_lua_push_calls(lua_State *L, const ah_transcript *t)
 {
     luaL_checkstack(L, 8, "calls");
     lua_newtable(L);
@@ -271,7 +270,7 @@ static void push_field(lua_State *L, const moment *m, const char *key)
     else if (strcmp(key, "run") == 0)
         lua_pushinteger(L, ah_run_id(m->run));
     else if (strcmp(key, "calls") == 0)
-        push_calls(L, ah_run_transcript(m->run));
+        ah_lua_push_calls(L, ah_run_transcript(m->run));
     else if (strcmp(key, "history") == 0)
         ah_lua_push_messages(L, ah_run_transcript(m->run), ah_run_transcript(m->run)->n);
     else

@@ -18,6 +18,10 @@ ah_changes *ah_lua_push_changes(lua_State *L, const ah_mem *mem);
 ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, struct ah_run *run,
                              const struct ah_call *call, ah_err *err);
 
+/* Pushes the list of all answered calls of the conversation, { tool, arguments, success }, those
+ * of the turn at work included. */
+void ah_lua_push_calls(lua_State *L, const ah_transcript *t);
+
 /* The strategies of an agent, in order; they live as long as it. */
 typedef struct ah_lua_strategies {
     ah_lua *lua;

@@ -268,13 +268,19 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *ud, void *
     return 0;
 }
 
+/* Asked for each connection, with the address that it is going to. */
 static curl_socket_t open_socket(void *ud, curlsocktype purpose, struct curl_sockaddr *a)
 {
     ah_transfer *t = ud;
-    int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
     socket_state *s;
+    int fd;
 
     (void)purpose;
+    if (t->only && !ah_address_allowed(t->only, &a->addr)) {
+        ah_address_words(&a->addr, t->refused);
+        return CURL_SOCKET_BAD;
+    }
+    fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
     if (fd < 0)
         return CURL_SOCKET_BAD;
     s = socket_at(t->http, fd);

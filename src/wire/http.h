@@ -10,6 +10,9 @@
 
 #include "base/loop.h"
 #include "base/secret.h"
+#include "wire/address.h"
+
+enum { AH_URL_HOST = 256 };
 
 typedef struct ah_http ah_http;         /* one a host; made on first use */
 typedef struct ah_transfer ah_transfer; /* one request and its response */
@@ -34,7 +37,23 @@ typedef struct ah_http_request {
     ah_slice body[4]; /* sent one after the other; borrowed until the transfer has ended */
     size_t n_body;
     ah_http_limits limits;
+    /* Where given, borrowed until the transfer has ended: no other address is connected to,
+     * whatever names and redirects say; proxies of the environment are not used, and the
+     * connection is neither shared nor kept. Not with a transport of the program's (AH_USAGE). */
+    const ah_addresses *only;
 } ah_http_request;
+
+/* A URL as curl reads it, so that whoever judges it and whoever requests it agree. */
+typedef struct ah_url {
+    ah_buf whole; /* absolute and normal, without fragment; initialised and cleared by the caller */
+    bool tls;
+    char host[AH_URL_HOST]; /* lower case, [::1] with its brackets */
+    int port;
+} ah_url;
+
+/* `url`, relative to `base` where that is not NULL. AH_USAGE: not http or https, or none; with a
+ * user name in it. */
+ah_status ah_http_read_url(const char *url, const char *base, ah_url *out, ah_err *err);
 
 /* Told from ah_loop_wait whenever there is something new to look at in the
  * transfer (head complete, bytes, end), once for what came together; must only

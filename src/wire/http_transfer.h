@@ -74,6 +74,9 @@ struct ah_transfer {
     ah_http_news_fn news;
     void *ud;
     ah_http_limits limits;
+    const ah_addresses *only;      /* or NULL: any */
+    char refused[AH_ADDRESS_TEXT]; /* the address that was not connected to, or "" */
+    bool fenced;                   /* what `easy` was told last of it */
     ah_timer timer;
     int64_t started, touched;
 

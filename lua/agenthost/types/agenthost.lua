@@ -355,6 +355,7 @@ function ah.prompt(config) end
 ---@field tool_name string
 ---@field run integer
 ---@field deadline number? seconds left
+---@field calls ah.AnsweredCall[] of the conversation so far
 ---@field coerced string which arguments were taken as something else
 ---@field prompt? ah.Prompt of the run
 ---@field session ah.Session
@@ -370,6 +371,11 @@ function ah.prompt(config) end
 ---@field publish fun(self: ah.Ctx, value: table)
 ---@field progress fun(self: ah.Ctx, what: number|string, text?: string)
 ---@field enlist fun(self: ah.Ctx, object: table): table
+
+---@class ah.AnsweredCall
+---@field tool string
+---@field arguments? table
+---@field success boolean
 
 ---@class ah.CtxAdapter
 ---@field provider string
@@ -671,6 +677,23 @@ function ah.session(config) end
 ---@type ah.PlanningTypes
 ah.planning = {}
 
+---@class ah.Builtins : string[] names, and options by name
+---@field read_file? { lines: integer?, max_bytes: integer? }
+---@field write_file? { overwrite: boolean? }
+---@field edit_file? {}
+---@field list_files? { max: integer? }
+---@field grep? { max: integer? }
+---@field http_fetch? ah.HttpFetchOptions
+
+---@class ah.HttpFetchOptions
+---@field allow string[]|"public"
+---@field private? string[] networks
+---@field post? boolean
+---@field timeout? number
+---@field max_bytes? integer
+---@field shown? integer
+---@field redirects? integer
+
 ---@class ah.PlanningConfig
 ---@field session ah.Session
 ---@field strategy? "react"|"plan_act_reflect"|"goal_decompose_route_synthesise"
@@ -711,11 +734,39 @@ function ah.resource(config) end
 ---@alias ah.RenameOptions { replace: boolean? }
 ---@alias ah.ListOptions { max: integer? }
 ---@alias ah.GlobOptions { path: string?, max: integer? }
----@alias ah.Found { path: string, line: integer, text: string }
----@alias ah.GrepOptions { path: string?, glob: string?, plain: boolean?, max: integer? }
+---@alias ah.Found { path: string, line: integer, text: string, beside: true?, count: integer? }
+---@class ah.GrepOptions
+---@field path? string
+---@field glob? string
+---@field plain? boolean
+---@field ignore_case? boolean
+---@field context? integer lines before and after, to 20
+---@field count? boolean how many lines match, by file
+---@field max? integer
+
+---@class ah.LinesOptions
+---@field first? integer default 1
+---@field last? boolean the last ones
+---@field max? integer default 1000
+---@field max_bytes? integer
+---@field width? integer bytes shown of a line
+
+---@class ah.Line
+---@field line integer
+---@field text string
+---@field size integer bytes of the whole line
+
+---@class ah.Lines : ah.Line[]
+---@field total integer the file's lines
+---@field size integer its bytes
+---@field binary? true
+---@field crlf? true
+---@field malformed? true
+---@field truncated? true
 
 ---@class ah.Filesystem what fails gives nil and an error
 ---@field read fun(self, path: string, part?: ah.ReadPart): string?, table|ah.Error
+---@field lines fun(self, path: string, options?: ah.LinesOptions): ah.Lines?, ah.Error?
 ---@field write fun(self, path: string, text: string): true?, ah.Error?
 ---@field append fun(self, path: string, text: string): true?, ah.Error?
 ---@field edit fun(self, path: string, old: string, new: string, o?: table): integer?, ah.Error?
@@ -747,6 +798,7 @@ function ah.filesystem(config) end
 ---@field body? string
 ---@field timeout? number
 ---@field max_body? number
+---@field addresses? string[] "public" and networks: nothing else is connected to
 
 ---@class ah.HttpResponse
 ---@field status integer
@@ -758,9 +810,9 @@ function ah.filesystem(config) end
 ---@return ah.Error? err
 function ah.http(request) end
 
----The tools that come with agenthost, in a list. Names, and options by name; all of them where
----there is no argument.
----@param which? string|table
+---The tools that come with agenthost, in a list. Names, and options by name; all that need no
+---options where there is no argument.
+---@param which? string|ah.Builtins
 ---@return ah.Tool[]? tools
 ---@return ah.Error? err
 function ah.builtin(which) end
