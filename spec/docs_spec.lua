@@ -718,6 +718,15 @@ describe("docs/scripted.md", function()
     end
   end)
 
+  it("has the fields of a rule's `when`", function()
+    local known = {}
+    for name in markdown.read("lua/agenthost/scripted.lua"):match("WHEN_FIELDS = (%b{})")
+      :gmatch("([%a_]+) = true") do
+      known[name] = true
+    end
+    assert.same(known, names_in(SCRIPTED, "## Rules"))
+  end)
+
   it("has the fields of a request", function()
     local listed = set {}
     for name in SCRIPTED:match("A `request` is `{ (.-) }`"):gmatch("%a+") do
