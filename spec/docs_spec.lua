@@ -11,10 +11,11 @@ local PROMPTS = markdown.read("docs/prompts.md")
 local SESSIONS = markdown.read("docs/sessions.md")
 local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
+local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
   "embedding", "events", "filesystem", "limits", "lua", "planning", "prompts", "scripted",
-  "sessions", "transcript",
+  "sessions", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end

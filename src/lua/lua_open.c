@@ -67,8 +67,8 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
     return ah_lua_call(ah_lua_of(L), L, 1, 1, err);
 }
 
-/* Fields of the module that are Lua: loaded when they are first asked for. _inspect is for
- * the command alone. */
+/* Fields of the module that are Lua: loaded when they are first asked for. _inspect and _mock
+ * are for the command alone. */
 static int lazy_field(lua_State *L)
 {
     static const struct {
@@ -80,6 +80,7 @@ static int lazy_field(lua_State *L)
         {"planning", "agenthost.planning", "types"},
         {"planning_section", "agenthost.planning", "section"},
         {"_inspect", "agenthost.inspect", NULL},
+        {"_mock", "agenthost.mock", NULL},
     };
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     size_t i = 0;
@@ -120,6 +121,8 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_fs(L);
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);
+    lua_pushcfunction(L, load_once); /* for modules of our own, by their full names */
+    lua_setfield(L, -2, "_module");
     lua_pushliteral(L, AH_VERSION);
     lua_setfield(L, -2, "version");
     lua_newtable(L);
