@@ -17,6 +17,7 @@ local WIRE_FIELDS = { status = true, retry_after = true, message = true, type = 
 local ROUTES = {
   { "POST", "/chat/completions$", "openai" },
   { "POST", "/responses$", "responses" },
+  { "POST", "/responses/input_tokens$", "responses", "count" },
   { "POST", "/v1/messages/count_tokens$", "anthropic", "count" },
   { "POST", "/v1/messages$", "anthropic" },
   { "POST", "/models/([^/]+):generateContent$", "gemini" },

@@ -94,11 +94,13 @@ end
 
 local BLOCKS = {}
 
-function BLOCKS.text(block, place)
+-- What the model itself said may be blank.
+function BLOCKS.text(block, place, turn)
   local text = field(block, "text", "string", at(place, "text", "text"))
-  if not text:find("%S") then
-    refuse("%s: text content blocks must %s", place,
-      text == "" and "be non-empty" or "contain non-whitespace text")
+  if text == "" then
+    refuse("%s: text content blocks must be non-empty", place)
+  elseif turn.role ~= "assistant" and not text:find("%S") then
+    refuse("%s: text content blocks must contain non-whitespace text", place)
   end
 end
 

@@ -1,5 +1,6 @@
 --- OpenAI Responses from the server's side: items instead of messages, and a stream of named,
--- numbered events. Stateless: previous_response_id is refused, as nothing is stored.
+-- numbered events. What was said is kept for previous_response_id unless `store` is false;
+-- there are no conversations and no background.
 local ah = ...
 local check = ah._module "agenthost.mock.check"
 local plan = ah._module "agenthost.mock.plan"
@@ -12,7 +13,51 @@ local ROLES = { "system", "developer", "user", "assistant" }
 local TOOL_TYPES = { "function", "custom", "namespace", "tool_search", "web_search", "mcp",
   "file_search", "code_interpreter", "image_generation", "local_shell", "shell",
   "programmatic_tool_calling", "apply_patch", "computer_use_preview", "web_search_preview" }
+local MAX_KEPT = 10000 -- responses; then all are forgotten
 local at = check.brackets
+
+-- -- what was said before -------------------------------------------------------------------
+
+local function own_items(body)
+  if type(body.input) == "string" then
+    return { { role = "user", content = body.input } }
+  end
+  return body.input
+end
+
+-- All items: those of the responses before, and the request's own.
+local function all_items(body, memory)
+  local chain, items, id = {}, ah.array {}, check.given(body.previous_response_id)
+  while id do
+    local kept = (memory.kept or {})[id]
+    if not kept then
+      check.refuse {
+        message = ("Previous response with id '%s' not found."):format(tostring(id)),
+        param = "previous_response_id",
+        code = "previous_response_not_found",
+      }
+    end
+    table.insert(chain, 1, kept.items)
+    id = kept.before
+  end
+  chain[#chain + 1] = own_items(body)
+  for _, some in ipairs(chain) do
+    table.move(some, 1, #some, #items + 1, items)
+  end
+  return items
+end
+
+local function keep(a, id, output)
+  if a.body.store == false then
+    return
+  end
+  local memory = a.memory
+  memory.n = (memory.n or 0) % MAX_KEPT + 1
+  memory.kept = memory.n > 1 and memory.kept or {}
+  local items = table.move(own_items(a.body), 1, #own_items(a.body), 1, {})
+  table.move(output, 1, #output, #items + 1, items)
+  memory.kept[id] = { items = items, before = check.given(a.body.previous_response_id) }
+end
 
 -- -- reading -----------------------------------------------------------------------------
 
@@ -121,26 +166,22 @@ local function check_input(input, names)
 end
 
 --- Raises a fault where the service would refuse the request.
-function responses.check(body)
+function responses.check(body, context)
   local names = {}
   check.required(body, "model", "string", "model")
   check.optional(body, "stream", "boolean", "stream")
   check.optional(body, "instructions", "string", "instructions")
-  if check.given(body.previous_response_id) or check.given(body.conversation) then
-    check.refuse {
-      message = "Previous response with id '" .. tostring(body.previous_response_id)
-        .. "' not found (the mock keeps none: send the whole input).",
-      param = "previous_response_id",
-      code = "previous_response_not_found",
-    }
+  if check.given(body.conversation) then
+    check.refuse { message = "agenthost mock keeps no conversations.", param = "conversation" }
   end
   check_tools(body, "tools", names)
   check.unique(names, "Tool names must be unique: '%s' comes twice.")
-  openai.check_choice(body, check.given(body.tools))
   if type(body.input) ~= "string" then
     check.required(body, "input", "array", "input")
-    check_input(check.list(body, "input", "input"), names)
+    check.list(body, "input", "input")
   end
+  check_input(all_items(body, context.memory), names)
+  openai.check_choice(body, #names > 0 or check.given(body.tools))
 end
 
 -- -- what the model is asked -----------------------------------------------------------------
@@ -193,7 +234,7 @@ end
 
 TAKE.tool_search_output = TAKE.additional_tools
 
-local NO_OPTION = { model = true, input = true, instructions = true, tools = true, stream = true }
+local NO_OPTION = { model = true, input = true, previous_response_id = true, instructions = true, tools = true, stream = true }
 
 local function segments_of(body, input)
   local segments = {}
@@ -210,14 +251,11 @@ local function segments_of(body, input)
 end
 
 --- The request in the form of scripted models, its segments, and whether it is streamed.
-function responses.read(body)
+function responses.read(body, context)
   local request = { model = body.model, system = check.given(body.instructions) or "",
     tools = ah.array(take_tools(check.given(body.tools), {})), entries = ah.array {},
     options = openai.options_of(body, NO_OPTION) }
-  local input, names = body.input, {}
-  if type(input) == "string" then
-    input = { { role = "user", content = input } }
-  end
+  local input, names = all_items(body, context.memory), {}
   for _, item in ipairs(input) do
     local take = TAKE[item.type or "message"]
     table.insert(request.entries, take and take(item, request, names))
@@ -235,7 +273,7 @@ local function message_item(a, index)
   local part = a.refusal and { type = "refusal", refusal = a.refusal }
     or text_part(plan.joined(a.text))
   return { id = ("msg_mock%d_%d"):format(a.n, index), type = "message", role = "assistant",
-    status = a.stop == "length" and "incomplete" or "completed", content = { part } }
+    status = a.stop == "length" and "incomplete" or "completed", content = ah.array { part } }
 end
 
 local function reasoning_item(a, index)
@@ -292,8 +330,10 @@ local function document(a, status, items)
     reasoning = { effort = ah.null, summary = ah.null },
     text = { format = { type = "text" }, verbosity = "medium" } }
   for key, value in pairs(ECHOED) do
-    local said = a.body[key]
-    doc[key] = said == nil and value or said
+    doc[key] = a.body[key]
+    if doc[key] == nil then
+      doc[key] = value
+    end
   end
   if status ~= "in_progress" then
     doc.usage = usage_of(a.usage)
@@ -315,7 +355,9 @@ end
 --- The whole answer.
 function responses.whole(a)
   a.wants_encrypted = wants_encrypted(a.body)
-  return document(a, WHY[a.stop] and "incomplete" or "completed", items_of(a))
+  local doc = document(a, WHY[a.stop] and "incomplete" or "completed", items_of(a))
+  keep(a, doc.id, doc.output)
+  return doc
 end
 
 -- -- streaming -----------------------------------------------------------------------------
@@ -416,7 +458,14 @@ function responses.stream(a, out)
     return fail_stream(a, say)
   end
   local status = WHY[a.stop] and "incomplete" or "completed"
-  say("response." .. status, { response = document(a, status, items) })
+  local last = document(a, status, items)
+  keep(a, last.id, items)
+  say("response." .. status, { response = last })
+end
+
+--- POST /v1/responses/input_tokens
+function responses.count(tokens)
+  return { object = "response.input_tokens", input_tokens = tokens }
 end
 
 return responses
