@@ -31,6 +31,11 @@ PCRE2 ?= $(shell $(PKG_CONFIG) --exists libpcre2-8 && echo libpcre2-8)
 PCRE2 := $(PCRE2)
 PCRE2_CFLAGS := $(if $(PCRE2),-DAH_WITH_PCRE2 $(shell $(PKG_CONFIG) --cflags $(PCRE2)))
 PCRE2_LIBS := $(if $(PCRE2),$(shell $(PKG_CONFIG) --libs $(PCRE2)))
+# Without libmicrohttpd the command has no `agenthost mock`; the libraries never need it.
+MICROHTTPD ?= $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo libmicrohttpd)
+MICROHTTPD := $(MICROHTTPD)
+CLI_CFLAGS := $(if $(MICROHTTPD),-DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags $(MICROHTTPD)))
+CLI_LIBS := $(if $(MICROHTTPD),$(shell $(PKG_CONFIG) --libs $(MICROHTTPD)))
 DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS)
 DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS)
 LUA_LMOD ?= $(PREFIX)/share/lua/5.4
@@ -39,12 +44,12 @@ LUA_CMOD ?= $(PREFIX)/lib/lua/5.4
 WARN := -Wall -Wextra -Werror -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
         -Wvla -Wwrite-strings -Wformat=2 -Wundef -Wpointer-arith
 ALL_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC -fvisibility=hidden -pthread $(WARN) \
-        -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA)
+        -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CLI_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA)
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
 
 LIB_SRC := $(sort $(wildcard src/base/*.c src/model/*.c src/prompt/*.c src/wire/*.c src/run/*.c src/lua/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
-LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua lua/agenthost/builtin/*.lua))
+LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua lua/agenthost/builtin/*.lua lua/agenthost/mock/*.lua))
 TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lua_sources.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
@@ -90,7 +95,7 @@ $(BUILD)/agenthost.so: $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(ALL_LDFLAGS) -o $@ $(LIB_OBJ) $(DEP_LIBS)
 
 $(BUILD)/agenthost: $(CLI_OBJ) $(LIB_OBJ)
-	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(LIB_OBJ) $(LUA_LIBS) $(DEP_LIBS)
+	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(LIB_OBJ) $(LUA_LIBS) $(DEP_LIBS) $(CLI_LIBS)
 
 # Test-only module: internals for the specs, and calls of the system that can be made to fail.
 WRAPPED := openat fstatat fstat pread write fsync fchmod close renameat unlinkat mkdirat fdopendir readdir syscall

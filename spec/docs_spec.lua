@@ -11,11 +11,11 @@ local PROMPTS = markdown.read("docs/prompts.md")
 local SESSIONS = markdown.read("docs/sessions.md")
 local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
+local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
   "adapters", "builtin", "builtin_files", "embedding", "events", "filesystem", "limits", "lua",
-  "models", "planning", "prompts",
-  "scripted", "sessions", "transcript",
+  "models", "planning", "prompts", "scripted", "sessions", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -740,6 +740,15 @@ describe("docs/scripted.md", function()
     for name in source:match("function check_expect(.-)\nend\n"):gmatch('key == "([^"]+)"') do
       assert.truthy(fields[name], name)
     end
+  end)
+
+  it("has the fields of a rule's `when`", function()
+    local known = {}
+    for name in markdown.read("lua/agenthost/scripted.lua"):match("WHEN_FIELDS = (%b{})")
+      :gmatch("([%a_]+) = true") do
+      known[name] = true
+    end
+    assert.same(known, names_in(SCRIPTED, "## Rules"))
   end)
 
   it("has the fields of a request", function()

@@ -67,8 +67,8 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
     return ah_lua_call(ah_lua_of(L), L, 1, 1, err);
 }
 
-/* Fields of the module that are Lua: loaded when they are first asked for. _inspect is for
- * the command alone. */
+/* Fields of the module that are Lua: loaded when they are first asked for. Those that begin
+ * with `_` are for the command alone. */
 static const struct {
     const char *key, *module, *member; /* member NULL: the module itself */
 } lazy[] = {
@@ -81,6 +81,7 @@ static const struct {
     {"planning", "agenthost.planning", "types"},
     {"planning_section", "agenthost.planning", "section"},
     {"_inspect", "agenthost.inspect", NULL},
+    {"_mock", "agenthost.mock", NULL},
 };
 
 enum { LAZY = sizeof lazy / sizeof *lazy };
@@ -110,10 +111,10 @@ static int next_field(lua_State *L)
     return lua_next(L, 1) ? 2 : 0;
 }
 
-/* pairs(ah) shows all there is. */
+/* pairs(ah) shows all there is for scripts. */
 static int all_fields(lua_State *L)
 {
-    for (size_t i = 0; i < LAZY; i++) {
+    for (size_t i = 0; i < LAZY && lazy[i].key[0] != '_'; i++) {
         lua_getfield(L, 1, lazy[i].key);
         lua_pop(L, 1);
     }

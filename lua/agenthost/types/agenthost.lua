@@ -512,7 +512,7 @@ function ah.error(what) end
 ---@alias ah.Answer string|ah.Turn|fun(request: table): string|ah.Turn
 
 ---A model that says what a test tells it to (docs/scripted.md).
----@param turns ah.Answer[]|fun(request: table): ah.Answer
+---@param turns ah.Answer[]|{ rules: ah.Turn[] }|fun(request: table): ah.Answer
 ---@return ah.Adapter
 function ah.scripted(turns) end
 
