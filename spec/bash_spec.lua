@@ -243,7 +243,8 @@ describe("the sandbox of bash", function()
     test("lets write in the folder at work, those named, and a temporary one alone", function(at)
       local other, more = folder "other", folder "more"
       local v = values({ sandbox = kind, cwd = at, writable = { more } }, { { command = ([[
-        echo 1 > f && mkdir -p d && mv f d/f && echo in; echo 2 > $TMPDIR/f && cat $TMPDIR/f; echo 3 > %s/f; cat %s/f
+        echo 1 > f && mkdir -p d && mv f d/f && echo in
+        echo 2 > $TMPDIR/f && cat $TMPDIR/f; echo 3 > %s/f; cat %s/f
         echo x > %s/f && echo WROTE; rm -rf %s; mkdir %s/d && echo MADE
         ln %s/ah_probe %s/l; : > /dev/null && echo null; echo $TMPDIR
       ]]):format(more, more, other, other, other, other, at) } })[1]

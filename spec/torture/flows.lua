@@ -1129,6 +1129,38 @@ flows["http in a stopped call"] = {
   end,
 }
 
+flows["a command"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = calling({ call("bash", { command = "cat; printf '%3000s' end; exit 3", stdin = "in" }) },
+        "done"),
+      tools = assert(ah.builtin { bash = { cwd = "/tmp", max_output = 1000 } }),
+      resources = { filesystem = ah.filesystem { memory = true } },
+    }
+    s.reply, s.err = s.agent:run "go"
+  end,
+  judge = function(s, exact)
+    if exact then
+      local text = s.agent:transcript()
+      assert(text:find("exit code 3", 1, true), "result")
+      assert(text:find("left out; read bash-output/", 1, true), "file")
+    end
+  end,
+}
+
+flows["a command in a stopped call"] = {
+  code = "deadline_exceeded",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.reply, s.err = ah.run {
+      model = calling({ call("bash", { command = "trap '' TERM; sleep 10" }) }, "not reached"),
+      tools = assert(ah.builtin { bash = { sandbox = "none", cwd = "/" } }), timeout = 0.01, "go",
+    }
+  end,
+}
+
 -- -- judging -----------------------------------------------------------------------------------
 
 local function is_memory(message)

@@ -85,6 +85,8 @@ static const flow flows[] = {
     {"json", IN_SCRIPT, false},
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},
+    {"a command", IN_SCRIPT, true},
+    {"a command in a stopped call", IN_SCRIPT, true},
     {"openai over HTTP", IN_SCRIPT, true},
     {"gemini over HTTP", IN_SCRIPT, true},
     {"ollama over HTTP", IN_SCRIPT, true},
