@@ -202,7 +202,7 @@ describe("http_fetch", function()
     assert.matches("response body larger than 10 KiB", text)
     text, ok = text_of({ stall = true }, nil, { timeout = 0.2 })
     assert.is_false(ok)
-    assert.matches("200 ms", text)
+    assert.matches("not done within", text)
   end)
 
   it("follows redirects, five at most, relative ones too", function()

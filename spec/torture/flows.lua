@@ -1033,6 +1033,69 @@ flows["files on the disk"] = {
   end,
 }
 
+flows["looking at files"] = {
+  attempt = function(s)
+    ah = require "agenthost"
+    s.fs = ah.filesystem { files = { ["a/one.txt"] = "One\r\ntwo\xff\nthree\n" } }
+    local o <close> = s.fs:overlay()
+    s.lines = assert(o:lines("a/one.txt", { last = true, max = 2, width = 4 }))
+    s.around = assert(o:grep("t", { context = 1, ignore_case = true }))
+    s.counts = assert(o:grep("^[ot]", { count = true, ignore_case = true }))
+    s.meant = { select(2, o:read("a/noe.txt")), select(2, o:list("b")) }
+    s.same = select(2, o:stat("one.txt"))
+    s.why = select(2, o:edit("a/one.txt", "t", "x"))
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.lines.total == 3 and s.lines[1].text == "two\u{fffd}" and #s.around == 3, "lines")
+      assert(s.counts[1].count == 3 and s.meant[1].message:find("a/one.txt", 1, true), "counts")
+      assert(s.why.message:find("in lines 2", 1, true), "places")
+    end
+  end,
+}
+
+flows["built-in tools for files"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.fs = ah.filesystem { files = { a = "one\ntwo\n" } }
+    s.agent = ah.agent {
+      model = calling({ call("edit_file", { path = "a",
+          edits = { { old = "one", new = "1" }, { old = "two", new = "2" } } }),
+        call("write_file", { path = "a", content = "x" }) }, "done"),
+      tools = ah.builtin { "edit_file", "write_file" },
+      resources = { filesystem = s.fs },
+    }
+    s.reply, s.err = s.agent:run("edit")
+  end,
+  judge = function(s, exact)
+    local text = s.fs and assert(s.fs:read("a"))
+    assert(not exact or text == "x", "the file")
+    assert(not text or text == "one\ntwo\n" or text == "1\n2\n" or text == "x", "half an edit")
+  end,
+}
+
+flows["http_fetch"] = {
+  text = "done", network = true,
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = calling({ call("http_fetch", { url = env.url .. "/x" }),
+        call("http_fetch", { url = "http://127.0.0.2/" }) }, "done"),
+      tools = ah.builtin { http_fetch = { allow = { "127.0.0.1:*", "127.0.0.2" },
+        private = { "127.0.0.1" } } },
+    }
+    s.reply, s.err = s.agent:run("fetch")
+  end,
+  judge = function(s, exact)
+    if exact then
+      local transcript = s.agent:transcript()
+      assert(transcript:find("text/plain, 5 bytes\\n\\nplain", 1, true), "text")
+      assert(transcript:find("127.0.0.2 may not be connected to", 1, true), "address")
+    end
+  end,
+}
+
 --- A loop of tools with a provider, at the path of its wire.
 local function over_http(name, path)
   return {

@@ -222,12 +222,9 @@ static bool push_member(lua_State *L, const ah_call *call, const char *key)
     static const struct {
         const char *name;
         int (*push)(lua_State *L, const ah_call *call);
-    } member[] = {{"deadline", push_deadline},
-                  {"prompt", push_prompt},
-                  {"rendered_prompt", push_rendered},
-                  {"adapter", push_adapter},
-                  {"calls", push_calls},
-                  {"budget_tracker", push_budget}};
+    } member[] = {
+        {"deadline", push_deadline}, {"prompt", push_prompt}, {"rendered_prompt", push_rendered},
+        {"adapter", push_adapter},   {"calls", push_calls},   {"budget_tracker", push_budget}};
 
     for (size_t i = 0; i < sizeof member / sizeof *member; i++)
         if (strcmp(key, member[i].name) == 0)
