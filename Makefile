@@ -252,6 +252,15 @@ bench-ajv: $(BUILD)/schema
 	  echo "bench-ajv: skipped, npm could not install ajv"; \
 	else node bench/ajv.js $(BUILD)/ajv $(BUILD)/schema; fi
 
+# The official clients against `agenthost mock`, where node and npm are; into $(BUILD) only.
+check-clients: $(BUILD)/agenthost
+	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
+	  echo "check-clients: skipped, needs node and npm"; \
+	elif ! npm install --silent --no-audit --no-fund --no-save --prefix $(BUILD)/clients \
+	    openai @anthropic-ai/sdk ollama; then \
+	  echo "check-clients: skipped, npm could not install the clients"; \
+	else node spec/clients/clients.mjs $(BUILD)/clients $(BUILD)/agenthost spec/clients/turns.json; fi
+
 # Each tool where it is present; the floors of the house always.
 lint:
 	@$(LUA) spec/support/floors.lua
@@ -327,9 +336,10 @@ help:
 	@echo "make fuzz         each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
+	@echo "make check-clients the npm clients of providers against agenthost mock (where node and npm are)"
 	@echo "make lint, format, man, install (PREFIX, DESTDIR), uninstall, clean"
 	@echo "make ci           check, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv lint format ci man install uninstall rock install-rock clean help
+.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients lint format ci man install uninstall rock install-rock clean help
 .SECONDARY:

@@ -6,6 +6,7 @@ local mock = require "support.mock"
 local server = require "support.server"
 
 local agenthost, has = command.agenthost, command.has
+local it_without = mock.is_built() and pending or it
 local it = mock.is_built() and it or pending
 local PAGE = markdown.read("docs/mock.md")
 
@@ -360,6 +361,14 @@ describe("agenthost mock", function()
     assert.equal(404, m:ask("/").status)
     assert.equal(413, m:ask("/v1/messages", ("x"):rep((64 << 20) + 1)).status)
     assert.equal(200, ask(m, "openai").status)
+  end)
+end)
+
+describe("agenthost mock without libmicrohttpd", function()
+  it_without("says what to install", function()
+    local r = agenthost("mock", command.temp "return { 'a' }")
+    assert.equal(1, r.code)
+    has(r.err, "libmicrohttpd-dev")
   end)
 end)
 
