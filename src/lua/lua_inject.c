@@ -289,42 +289,43 @@ static int moment_index(lua_State *L)
     return 1;
 }
 
-/* (function or table, method, moment) -- two results */
+/* (function or table, method, moment) -- two results; the first is added where changes are taken */
 static int call_with_moment(lua_State *L)
 {
     const char *method = lua_touserdata(L, 2);
     moment *m = lua_touserdata(L, 3);
-    moment_box *box = lua_newuserdatauv(L, sizeof *box, 0);
+    moment_box *box = lua_newuserdatauv(L, sizeof *box, 0); /* -- f method m box */
+    int nargs = 1;
 
     box->m = m;
     m->box = box;
-    luaL_setmetatable(L, MOMENT); /* -- f method m box */
+    luaL_setmetatable(L, MOMENT);
     if (lua_istable(L, 1)) {
         lua_getfield(L, 1, method);
         lua_pushvalue(L, 1);
-        lua_pushvalue(L, 4);
-        lua_call(L, 2, 2);
-        return 2;
+        nargs = 2;
+    } else {
+        lua_pushvalue(L, 1);
     }
-    lua_pushvalue(L, 1);
     lua_pushvalue(L, 4);
-    lua_call(L, 1, 2);
+    lua_call(L, nargs, 2);
+    if (m->out && !lua_isnil(L, -2))
+        ah_lua_add_tools(L, -2, "strategy", m->out, m->by);
     return 2;
 }
 
-ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_run *run,
-                             const ah_call *call, ah_err *err)
+/* As ah_lua_with_moment. */
+static ah_status call_for(ah_lua *h, lua_State *L, const char *method, moment *m, ah_err *err)
 {
-    moment m = {.run = run, .call = call};
     ah_status st;
 
     lua_pushcfunction(L, call_with_moment);
     lua_insert(L, -2);
     lua_pushlightuserdata(L, (void *)(uintptr_t)method);
-    lua_pushlightuserdata(L, &m);
+    lua_pushlightuserdata(L, m);
     st = ah_lua_call(h, L, 3, 2, err);
-    if (m.box)
-        m.box->m = NULL;
+    if (m->box)
+        m->box->m = NULL;
     if (st != AH_OK) {
         lua_pushnil(L);
         lua_pushnil(L);
@@ -332,27 +333,12 @@ ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_run
     return st;
 }
 
-/* -- a strategy ------------------------------------------------------------------------------------ */
-
-struct ah_lua_strategy {
-    ah_lua *lua;
-    int ref; /* the function, or the table */
-    ah_text *by;
-    char name[MAX_NAME + 1];
-};
-
-/* moment -- what the strategy returned */
-static void call_strategy(lua_State *L, const struct ah_lua_strategy *s, int m)
+ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_run *run,
+                             const ah_call *call, ah_err *err)
 {
-    if (lua_rawgeti(L, LUA_REGISTRYINDEX, s->ref) == LUA_TFUNCTION) {
-        lua_pushvalue(L, m);
-        lua_call(L, 1, 1);
-        return;
-    }
-    lua_getfield(L, -1, "after");
-    lua_insert(L, -2);
-    lua_pushvalue(L, m);
-    lua_call(L, 2, 1);
+    moment m = {.run = run, .call = call};
+
+    return call_for(h, L, method, &m, err);
 }
 
 static int box_gc(lua_State *L)
@@ -365,42 +351,40 @@ static int box_gc(lua_State *L)
     return 0;
 }
 
-/* (strategy, moment) */
-static int run_strategy(lua_State *L)
-{
-    const struct ah_lua_strategy *s = lua_touserdata(L, 1);
-    moment *m = lua_touserdata(L, 2);
-    moment_box *box = lua_newuserdatauv(L, sizeof *box, 0); /* -- s m box */
+/* -- a strategy ------------------------------------------------------------------------------------ */
 
-    box->m = m;
-    m->box = box;
-    luaL_setmetatable(L, MOMENT);
-    call_strategy(L, s, 3);
-    if (!lua_isnil(L, -1))
-        ah_lua_add_tools(L, -1, "strategy", m->out, m->by);
-    return 0;
+struct ah_lua_strategy {
+    ah_lua *lua;
+    int ref; /* the function, or the table */
+    ah_text *by;
+    char name[MAX_NAME + 1];
+};
+
+/* Asks it; what it gave lies in two values on top, also on failure (nils). */
+static ah_status ask(const struct ah_lua_strategy *s, const char *method, moment *m, ah_err *err)
+{
+    lua_State *L = s->lua->caller;
+    char message[sizeof err->message];
+    ah_status st;
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, s->ref);
+    if ((st = call_for(s->lua, L, method, m, err)) == AH_OK)
+        return st;
+    memcpy(message, err->message, sizeof message);
+    return ah_err_set(err, st, "strategy '%s' failed: %.900s", s->name, message);
 }
 
 static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
 {
     const struct ah_lua_strategy *s = ud;
     moment m = {.run = run, .call = call, .out = out, .by = s->by};
-    lua_State *L = s->lua->caller;
-    char message[sizeof err->message];
     ah_status st;
 
-    if (!lua_checkstack(L, 4))
+    if (!lua_checkstack(s->lua->caller, 8))
         return ah_err_nomem(err);
-    lua_pushcfunction(L, run_strategy);
-    lua_pushlightuserdata(L, ud);
-    lua_pushlightuserdata(L, &m);
-    st = ah_lua_call(s->lua, L, 2, 0, err);
-    if (m.box)
-        m.box->m = NULL;
-    if (st == AH_OK)
-        return st;
-    memcpy(message, err->message, sizeof message);
-    return ah_err_set(err, st, "strategy '%s' failed: %.900s", s->name, message);
+    st = ask(s, "after", &m, err);
+    lua_pop(s->lua->caller, 2);
+    return st;
 }
 
 static const struct ah_strategy_vt lua_strategy_vt = {.after = after};
@@ -497,8 +481,7 @@ void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_str
         s->own[i].by = ah_text_ref(from->own[i].by);
         s->own[i].ref = LUA_NOREF;
         s->item[s->n++] = (ah_strategy){s->own[i].name, &lua_strategy_vt, &s->own[i]};
-        lua_rawgeti(L, LUA_REGISTRYINDEX, from->own[i].ref);
-        s->own[i].ref = ah_lua_ref(L);
+        s->own[i].ref = ah_lua_copy_ref(L, from->own[i].ref);
     }
 }
 
