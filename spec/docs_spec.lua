@@ -14,7 +14,7 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 
 for _, name in ipairs {
   "embedding", "events", "filesystem", "limits", "lua", "planning", "prompts", "scripted",
-  "sessions", "transcript",
+  "sessions", "strategies", "transcript",
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -761,7 +761,8 @@ describe("docs/transcript.md", function()
       ctx:remove_tools "t"
     end
     local reply = run { model = ah.scripted { CALL, "done" }, system = "s",
-      options = { temperature = 0 }, tools = { echo_tool(noting) }, "x" }
+      options = { temperature = 0 }, tools = { echo_tool(noting) },
+      strategies = { function(m) m.state = { n = 1 } end }, "x" }
     return ah.json.decode(reply:transcript())
   end
 

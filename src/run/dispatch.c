@@ -68,6 +68,12 @@ void ah_call_refuse(ah_call *c, const char *fmt, ...)
     ah_buf_clear(&b);
 }
 
+void ah_call_stand_in(ah_call *c, const ah_buf *content)
+{
+    c->refused = true;
+    answer(c, false, content);
+}
+
 /* -- 1: look up ------------------------------------------------------------------- */
 
 static void refuse_unknown(ah_call *c, const ah_registry *r)
@@ -229,8 +235,8 @@ static void refuse_result(ah_call *c, const ah_faults *faults)
     ah_buf b;
 
     ah_buf_init(&b, c->overlay.mem, MAX_SAY);
-    ah_buf_fmt(&b, "Tool '%s' execution failed: its result does not match its schema: ",
-               c->tool->name->data);
+    ah_buf_fmt(
+        &b, "Tool '%s' execution failed: its result does not match its schema: ", c->tool->name->data);
     ah_faults_print(faults, &b);
     answer(c, false, &b);
     ah_buf_clear(&b);

@@ -212,6 +212,7 @@ function ah.load(path, config) end
 ---@field iteration integer
 ---@field run integer
 ---@field history ah.Message[]
+---@field state any kept from call to call; a copy, and it can be set
 ---@field add fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
 ---@field replace fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
 ---@field remove fun(self: ah.Outcome, tools: string|(string|ah.Tool)[])
@@ -219,8 +220,15 @@ function ah.load(path, config) end
 ---@field prompt fun(self: ah.Outcome, text: string)
 
 ---@alias ah.Changes ah.Tool|ah.Tool[]|nil
----@alias ah.AfterObject { name: string?, after: fun(self: table, m: ah.Outcome): ah.Changes }
----@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.AfterObject
+
+---@class ah.StrategyObject
+---@field name? string
+---@field tools? ah.Tool[] declared at the start
+---@field later? ah.Tool[] that may come: a loaded conversation binds them again
+---@field before? fun(self: table, m: ah.Outcome): string? the result, in the handler's place
+---@field after? fun(self: table, m: ah.Outcome): ah.Changes
+
+---@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.StrategyObject
 
 ---@alias ah.Verdict nil|"allow"|"deny"|"ask"
 ---@alias ah.BeforeObject { before: fun(self: table, call: ah.Call): ah.Verdict, string? }
