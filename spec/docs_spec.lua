@@ -219,7 +219,8 @@ describe("docs/lua.md", function()
   it("lists all there is in agenthost, and nothing else", function()
     local listed, there = {}, {}
     -- loaded when they are first asked for
-    assert(ah.scripted and ah.policies and ah.resource and ah.planning and ah.planning_section)
+    assert(ah.scripted and ah.policies and ah.resource and ah.planning and ah.planning_section
+      and ah.unlock and ah.phases and ah.unfold)
     for _, row in ipairs(markdown.tables(LUA)[1]) do
       for _, name in ipairs(markdown.names(row[1])) do
         listed[name] = true

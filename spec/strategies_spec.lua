@@ -1,6 +1,7 @@
 -- Strategies: the contract for scripts that write their own (before, state, tools, later), and
 -- those that are there: unlock, phases, unfold. docs/strategies.md.
 local ah = require "agenthost"
+local markdown = require "support.markdown"
 local sound = require "support.sound"
 
 local function quiet() end
@@ -420,5 +421,420 @@ describe("the record of an injection", function()
     }
     local record = "Strategy injected 2 tools after a: [b, c]"
     assert.truthy(table.concat(lines, "\n"):find(record, 1, true))
+  end)
+end)
+
+-- -- those that are there ---------------------------------------------------------------------
+
+local NOT_YET = "This tool is not yet available. "
+
+-- A tool that returns its argument `n`, or its name.
+local function giving(name)
+  return tool(name, function(args)
+    return args.n or name
+  end)
+end
+
+describe("ah.unlock", function()
+  it("answers until the tools it waits for have succeeded", function()
+    local fails = true
+    local search = tool("search", function()
+      return not fails and "found" or nil, fails and "nothing" or nil
+    end)
+    local told, reply = run {
+      model = ah.scripted {
+        { expect = { tools = { "search", "read", "buy" } }, calls = { { name = "buy" } } },
+        calls("search", "buy"),
+        function()
+          fails = false
+          return calls("search", "buy", "read", "buy")
+        end,
+        { expect = { tools = { "search", "read", "buy" } }, text = "done" },
+      },
+      tools = { search, tool "read" },
+      strategies = { ah.unlock { tools = { tool "buy" }, after = { "search", "read" } } },
+    }
+    assert.same({
+      NOT_YET .. "Call `search` and `read` first.",
+      "nothing", NOT_YET .. "Call `search` and `read` first.",
+      "found", NOT_YET .. "Call `read` first.", "read", "buy",
+    }, told)
+    assert.equal("done", reply.text)
+    assert.same({}, reply.injected_tools)
+  end)
+
+  it("is content with any of them, where that is said", function()
+    local told = run {
+      model = ah.scripted { calls("buy", "b", "buy"), "done" },
+      tools = { tool "a", tool "b", tool "buy" },
+      strategies = { ah.unlock { tools = "buy", after = { "a", "b" }, any = true } },
+    }
+    assert.same({ NOT_YET .. "Call `a` or `b` first.", "b", "buy" }, told)
+  end)
+
+  it("looks at the value of a call", function()
+    local buy = { name = "buy" }
+    local function search(n)
+      return { name = "search", arguments = { n = n } }
+    end
+    for words, after in pairs {
+      ["Call `search` first; its result must allow this."] = "search",
+      ["The result of an earlier call must allow it."] = false,
+    } do
+      local told = run {
+        model = ah.scripted { { calls = { search(1), buy, search(3), search(0), buy } }, "done" },
+        tools = { giving "search", tool "buy" },
+        strategies = { ah.unlock { tools = "buy", after = after or nil, on = function(value)
+          return value > 2
+        end } },
+      }
+      assert.same({ "1", NOT_YET .. words, "3", "0", "buy" }, told)
+    end
+  end)
+
+  it("asks a predicate at each call of a locked tool", function()
+    local stock = 0
+    local told = run {
+      model = ah.scripted { calls("buy", "fill", "buy", "empty", "buy"), "done" },
+      tools = {
+        tool("fill", function() stock = 1 end), tool("empty", function() stock = 0 end), tool "buy",
+      },
+      strategies = { ah.unlock { tools = "buy", when = function(m)
+        assert(m.tool == "buy")
+        return stock > 0
+      end } },
+    }
+    local shut = NOT_YET .. "Its condition does not hold."
+    assert.same({ shut, "OK", "buy", "OK", shut }, told)
+  end)
+
+  it("joins calls and predicate by all, or by any", function()
+    for any, expected in pairs {
+      [false] = { NOT_YET .. "Call `a` first. Its condition does not hold.", "a",
+        NOT_YET .. "Its condition does not hold.", "OK", "buy" },
+      [true] = { NOT_YET .. "Call `a` first. Or its condition must hold.", "a", "buy", "OK",
+        "buy" },
+    } do
+      local ready = false
+      local told = run {
+        model = ah.scripted { calls("buy", "a", "buy", "set", "buy"), "done" },
+        tools = { tool "a", tool "buy", tool("set", function() ready = true end) },
+        strategies = { ah.unlock { tools = "buy", after = "a", any = any, when = function()
+          return ready
+        end } },
+      }
+      assert.same(expected, told)
+    end
+  end)
+
+  it("says what it was given to say", function()
+    local told = run {
+      model = ah.scripted { calls "buy", "done" },
+      tools = { tool "buy" },
+      strategies = { ah.unlock { tools = "buy", after = "a", missing = "Ask the owner." } },
+    }
+    assert.same({ NOT_YET .. "Ask the owner." }, told)
+  end)
+
+  it("stands beside others for the same tool: all of them must be content", function()
+    local told = run {
+      model = ah.scripted { calls("buy", "a", "buy", "b", "buy"), "done" },
+      tools = { tool "a", tool "b", tool "buy" },
+      strategies = { ah.unlock { tools = "buy", after = "a" },
+        ah.unlock { tools = "buy", after = "b" } },
+    }
+    assert.same({ NOT_YET .. "Call `a` first.", "a", NOT_YET .. "Call `b` first.", "b", "buy" },
+      told)
+  end)
+end)
+
+describe("ah.phases", function()
+  local function phases(fields)
+    fields.phases = {
+      { name = "planning", tools = { tool "note", tool "plan_done" },
+        next = { plan_done = "doing" } },
+      { name = "doing", tools = { tool "write", giving "check" }, next = function(m)
+        return m.tool == "check" and (m.value == 1 and "planning" or m.value == 2 and "moon") or nil
+      end },
+    }
+    return ah.phases(fields)
+  end
+  local SCRIPT = { calls("write", "note", "plan_done", "note", "write"),
+    call("check", { n = 0 }), call("check", { n = 1 }), calls("write"), "done" }
+
+  it("answers calls of other phases with the current and the required one", function()
+    local told, reply = run { model = ah.scripted(SCRIPT), tools = { tool "always" },
+      strategies = { phases {} } }
+    local early = "Tool 'write' belongs to phase 'doing'; the current phase is 'planning'."
+      .. " `plan_done` leads to 'doing'."
+    assert.same({ early, "note", "plan_done",
+      "Tool 'note' belongs to phase 'planning'; the current phase is 'doing'.", "write", "0", "1",
+      early }, told)
+    local notes = {}
+    for _, e in ipairs(sound.of(sound.check(reply:transcript()), "note")) do
+      notes[#notes + 1] = e.text
+    end
+    assert.same({ "The current phase is now 'doing'.", "The current phase is now 'planning'." },
+      notes)
+    assert.same({}, reply.injected_tools)
+  end)
+
+  it("adds and removes the tools where they are to be hidden", function()
+    local seen = {}
+    local model = ah.scripted(SCRIPT)
+    local told, reply = run { model = model, tools = { tool "always" },
+      strategies = { phases { hide = true }, function(m)
+        seen[#seen + 1] = table.concat(m.tools, " ")
+      end } }
+    assert.equal("always note plan_done", seen[1])
+    assert.equal("always write check", seen[2])
+    assert.equal("always note plan_done", seen[#seen])
+    assert.equal("plan_done\n\nNew tools: write, check.", told[3])
+    assert.matches("^Tool 'note' belongs to phase 'planning'", told[4])
+    assert.same({ "write", "check", "note", "plan_done" }, reply.injected_tools)
+    assert.same({ "note", "plan_done", "write", "check" }, reply.removed_tools)
+  end)
+
+  it("keeps a tool that is in both phases", function()
+    local shared, other = tool "shared", tool "other"
+    local _, reply = run { model = ah.scripted { calls("shared", "other"), "done" },
+      strategies = { ah.phases { hide = true, phases = {
+        { name = "a", tools = { shared }, next = { shared = "b" } },
+        { name = "b", tools = { other, shared } } } } } }
+    assert.same({ "other" }, reply.injected_tools)
+    assert.same({}, reply.removed_tools)
+  end)
+
+  it("begins where it is told, and warns of a phase that is none", function()
+    local warned
+    local told = run { model = ah.scripted { calls "write", call("check", { n = 2 }), "done" },
+      strategies = { phases { start = "doing" } },
+      on = { warning = function(e)
+        warned = e.message
+      end } }
+    assert.same({ "write", "2" }, told)
+    assert.matches("next of phase 'doing' gave 'moon', which is no phase", warned)
+  end)
+
+  it("lets nothing of it be called in a conversation of other phases", function()
+    local path, warned = os.tmpname(), nil
+    local agent = ah.agent { model = ah.scripted { calls "plan_done", "done" }, log = quiet,
+      strategies = { phases {} } }
+    assert(agent:run "x")
+    assert(agent:save(path))
+    local loaded = assert(ah.load(path, { model = ah.scripted { calls "note", "done" }, log = quiet,
+      on = { warning = function(e) warned = e.message end },
+      strategies = { ah.phases { phases = { { name = "planning", tools = { tool "note" } } } } } }))
+    os.remove(path)
+    local told = results(assert(loaded:run "y").messages)
+    assert.equal("The call was not run: strategy 'phases' failed.", told[2])
+    assert.matches("the conversation is in phase 'doing', which there is not", warned)
+  end)
+end)
+
+describe("ah.unfold", function()
+  local function opening(name, category)
+    return { name = name, arguments = category and { category = category } or nil }
+  end
+  local function simple()
+    return ah.unfold { name = "db", description = "The database.",
+      tools = { tool "query", tool "insert" } }
+  end
+
+  it("is replaced by its tools, which a later call of the same answer may use", function()
+    local model = ah.scripted {
+      { expect = { tools = { "a", "db" } }, calls = { { name = "db" }, { name = "query" },
+        { name = "db" } } },
+      { expect = { tools = { "a", "query", "insert" } }, text = "done" },
+    }
+    local told, reply = run { model = model, tools = { tool "a" }, strategies = { simple() } }
+    assert.same({ "`db` is open.\n\nNew tools: query, insert.", "query",
+      "`db` is open already. Its tools: [query, insert]" }, told)
+    assert.same({ "query", "insert" }, reply.injected_tools)
+    assert.same({ "db" }, reply.removed_tools)
+    model.done()
+  end)
+
+  local function by_category(exclusive)
+    return ah.unfold { name = "db", description = "The database.", exclusive = exclusive,
+      categories = { read = { tool "query", tool "count" },
+        write = { tool "insert", tool "drop" } } }
+  end
+
+  it("opens one category after the other, and goes when all are open", function()
+    local model = ah.scripted {
+      { check = function(r)
+        assert.same({ "read", "write" }, r.tools[1].parameters.properties.category.enum)
+      end, calls = { opening("db", "read") } },
+      { expect = { tools = { "db", "query", "count" } },
+        calls = { opening("db", "read"), opening("db", "none"), opening "db",
+          { name = "query" } } },
+      { calls = { opening("db", "write") } },
+      { expect = { tools = { "query", "count", "insert", "drop" } },
+        calls = { opening("db", "x") } },
+      "done",
+    }
+    local told = run { model = model, strategies = { by_category(false) } }
+    assert.equal("Category 'read' of `db` is open.\n\nNew tools: query, count.", told[1])
+    assert.equal("Category 'read' of `db` is open already. Its tools: [query, count]", told[2])
+    assert.matches("^Tool validation failed", told[3])
+    assert.matches("^Tool validation failed", told[4])
+    assert.equal("query", told[5])
+    assert.equal("`db` is open already. Its tools: [query, count, insert, drop]", told[7])
+    model.done()
+  end)
+
+  it("shuts the one before where that is said", function()
+    local model = ah.scripted {
+      { calls = { opening("db", "read"), opening("db", "write"), { name = "query" } } },
+      { expect = { tools = { "db", "insert", "drop" } }, calls = { opening("db", "read") } },
+      { expect = { tools = { "db", "query", "count" } }, calls = { { name = "query" } } },
+      "done",
+    }
+    local told = run { model = model, strategies = { by_category(true) } }
+    assert.matches("^Tool 'query' is no longer available", told[3])
+    assert.equal("query", told[5])
+    model.done()
+  end)
+
+  it("may be among the tools of another", function()
+    local inner = ah.unfold { name = "admin", description = "For admins.", tools = { tool "wipe" } }
+    local outer = ah.unfold { name = "all", description = "All.", exclusive = true,
+      categories = { a = { tool "x", inner }, b = { tool "y" } } }
+    local model = ah.scripted {
+      calls "admin",
+      { calls = { opening("all", "a"), { name = "admin" }, { name = "wipe" } } },
+      { expect = { tools = { "all", "x", "wipe" } }, calls = { opening("all", "b") } },
+      { expect = { tools = { "all", "y" } }, calls = { { name = "admin" }, { name = "wipe" } } },
+      { calls = { opening("all", "a") } },
+      { expect = { tools = { "all", "x", "admin" } }, text = "done" },
+    }
+    local told = run { model = model, strategies = { outer } }
+    assert.matches("^Tool 'admin' not found", told[1])
+    assert.equal("`admin` is open.\n\nNew tools: wipe.", told[3])
+    assert.matches("^Tool 'admin' is no longer available", told[6])
+    assert.matches("^Tool 'wipe' is no longer available", told[7])
+    model.done()
+  end)
+
+  it("names only what is really there", function()
+    local told = run { model = ah.scripted { calls("db", "db"), "done" }, max_tools = 1,
+      strategies = { simple() } }
+    assert.equal("`db` is open already. Its tools: [query]", told[2])
+  end)
+end)
+
+describe("what is given to a strategy", function()
+  it("is what docs/strategies.md says", function()
+    local page = markdown.read "docs/strategies.md"
+    for name, make in pairs { unlock = ah.unlock, phases = ah.phases, unfold = ah.unfold } do
+      local listed, known = {}, {}
+      for _, row in ipairs(markdown.tables(markdown.section(page, "## ah." .. name))[1]) do
+        listed[#listed + 1] = markdown.names(row[1])[1]
+      end
+      local _, err = pcall(make, { x = 1 })
+      for field in err:match("there are (.*)"):gmatch "[%a_]+" do
+        known[#known + 1] = field
+      end
+      table.sort(listed)
+      table.sort(known)
+      assert.same(known, listed)
+    end
+  end)
+
+  local a, other = tool "a", tool "a"
+  for words, make in pairs {
+    ["ah.unlock: unknown field 'tols'; there are name, tools, after"] = function()
+      ah.unlock { tols = {} }
+    end,
+    ["ah.unlock: one of 'after', 'on' and 'when' must say"] = function()
+      ah.unlock { tools = "a" }
+    end,
+    ["ah.unlock: field 'tools' is missing"] = function()
+      ah.unlock { after = "a" }
+    end,
+    ["ah.unlock: tools%[2%] must be a tool or a tool's name, found a number"] = function()
+      ah.unlock { tools = { a, 3 }, after = "b" }
+    end,
+    ["ah.unlock: 'a' would have to be called before it is unlocked"] = function()
+      ah.unlock { tools = a, after = "a" }
+    end,
+    ["ah.unlock: field 'on' must be a function, found a string"] = function()
+      ah.unlock { tools = a, on = "x" }
+    end,
+    ["ah.unlock: expected a table of fields, found number"] = function()
+      ah.unlock(3)
+    end,
+    ["ah.phases: field 'phases' must be a list"] = function()
+      ah.phases { phases = {} }
+    end,
+    ["ah.phases: phases%[2%]: field 'name' must be a string that no other"] = function()
+      ah.phases { phases = { { name = "p", tools = a }, { name = "p", tools = a } } }
+    end,
+    ["next maps names of tools to phases, and 'q' is none"] = function()
+      ah.phases { phases = { { name = "p", tools = a, next = { a = "q" } } } }
+    end,
+    ["with hide, phase 'p' needs the tools themselves"] = function()
+      ah.phases { hide = true, phases = { { name = "p", tools = "a" } } }
+    end,
+    ["ah.phases: there are two tools named 'a'"] = function()
+      ah.phases { phases = { { name = "p", tools = a }, { name = "q", tools = other } } }
+    end,
+    ["ah.phases: start: there is no phase 'z'"] = function()
+      ah.phases { start = "z", phases = { { name = "p", tools = a } } }
+    end,
+    ["ah.unfold: field 'name' is missing"] = function()
+      ah.unfold { description = "x", tools = { a } }
+    end,
+    ["ah.unfold: d: one of 'tools' and 'categories' says"] = function()
+      ah.unfold { name = "d", description = "x" }
+    end,
+    ["ah.unfold: d: 'exclusive' is for categories"] = function()
+      ah.unfold { name = "d", description = "x", exclusive = true, tools = { a } }
+    end,
+    ["ah.unfold: d: tools%[1%] must be made by ah.tool or ah.unfold, found a string"] = function()
+      ah.unfold { name = "d", description = "x", tools = { "a" } }
+    end,
+    ["ah.unfold: d: category 'c' must be a list of tools"] = function()
+      ah.unfold { name = "d", description = "x", categories = { c = {} } }
+    end,
+    ["ah.unfold: there are two tools named 'a'"] = function()
+      ah.unfold { name = "d", description = "x", categories = { b = { a }, c = { other } } }
+    end,
+    ["ah.tool: field 'description' is missing"] = function()
+      ah.unfold { name = "d", tools = { a } }
+    end,
+    ["more than 16 facades inside one another"] = function()
+      local item = a
+      for i = 1, 20 do
+        item = ah.unfold { name = "f" .. i, description = "x", tools = { item } }
+      end
+    end,
+  } do
+    it("is refused at the script's line: " .. words, function()
+      local ok, err = pcall(make)
+      assert.is_false(ok)
+      assert.matches("strategies_spec.lua:%d+: ", tostring(err))
+      assert.matches(words, tostring(err))
+    end)
+  end
+end)
+
+describe("examples/unfold.lua", function()
+  it("shows what comes, goes and is refused, and the answer", function()
+    local binary = (os.getenv "AGENTHOST_BUILD" or "build") .. "/agenthost"
+    local pipe <close> =
+      assert(io.popen(("unset AGENTHOST_MODEL; %s examples/unfold.lua 2>&1"):format(binary)))
+    local text = pipe:read "a"
+    for _, line in ipairs {
+      "check_out  no This tool is not yet available. The cart is empty.",
+      "+ find, review", "- catalog",
+      "pay        no Tool 'pay' belongs to phase 'payment'; the current phase is 'shopping'.",
+      'check_out     Now it can be paid. {"to_pay":14}',
+      "pay           Paid. It is on its way.",
+      "you paid 14.",
+    } do
+      assert.truthy(text:find(line, 1, true), line)
+    end
   end)
 end)

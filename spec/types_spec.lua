@@ -53,7 +53,8 @@ describe("the types", function()
   it("are those of everything there is in agenthost, and of nothing else", function()
     local declared, there = {}, { scripted = ah.scripted and true, policies = ah.policies and true,
       resource = ah.resource and true, planning = ah.planning and true,
-      planning_section = ah.planning_section and true }
+      planning_section = ah.planning_section and true, unlock = ah.unlock and true,
+      phases = ah.phases and true, unfold = ah.unfold and true }
     local modules = { json = true, schema = true, policies = true }
     for name in TYPES:gmatch("\nfunction ah%.([%w_.]+)%(") do
       declared[name] = true
@@ -94,6 +95,10 @@ describe("the types", function()
     ["ah.Section"] = { "## Sections", 2, PROMPTS },
     ["ah.PromptConfig"] = { "## Prompts", 1, PROMPTS },
     ["ah.Prompt"] = { "## Prompts", 2, PROMPTS }, ["ah.Rendered"] = { "## Rendering", 1, PROMPTS },
+    ["ah.UnlockConfig"] = { "## ah.unlock", 1, STRATEGIES },
+    ["ah.PhasesConfig"] = { "## ah.phases", 1, STRATEGIES },
+    ["ah.Phase"] = { "## ah.phases", 2, STRATEGIES },
+    ["ah.UnfoldConfig"] = { "## ah.unfold", 1, STRATEGIES },
     ["ah.StrategyObject"] = { "## Writing one", 1, STRATEGIES },
     ["ah.TypeConfig"] = { "## Types", 1, SESSIONS },
     ["ah.SessionConfig"] = { "## Sessions", 1, SESSIONS },

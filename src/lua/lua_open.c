@@ -78,6 +78,9 @@ static int lazy_field(lua_State *L)
         {"policies", "agenthost.policies", NULL},
         {"resource", "agenthost.resource", NULL},
         {"planning", "agenthost.planning", "types"},
+        {"unlock", "agenthost.strategies", "unlock"},
+        {"phases", "agenthost.strategies", "phases"},
+        {"unfold", "agenthost.strategies", "unfold"},
         {"planning_section", "agenthost.planning", "section"},
         {"_inspect", "agenthost.inspect", NULL},
     };

@@ -637,6 +637,46 @@ function ah.session(config) end
 ---@field AddStep ah.Type
 ---@field UpdateStep ah.Type
 
+---@class ah.UnlockConfig
+---@field tools string|ah.Tool|(string|ah.Tool)[]
+---@field after? string|ah.Tool|(string|ah.Tool)[]
+---@field on? fun(value: any, m: ah.Outcome): any
+---@field when? fun(m: ah.Outcome): any
+---@field any? boolean
+---@field missing? string
+---@field name? string
+
+---@param config ah.UnlockConfig
+---@return ah.StrategyObject
+function ah.unlock(config) end
+
+---@class ah.Phase
+---@field name string
+---@field tools string|ah.Tool|(string|ah.Tool)[]
+---@field next? table<string, string>|fun(m: ah.Outcome): string?
+
+---@class ah.PhasesConfig
+---@field phases ah.Phase[]
+---@field start? string
+---@field hide? boolean
+---@field name? string
+
+---@param config ah.PhasesConfig
+---@return ah.StrategyObject
+function ah.phases(config) end
+
+---@class ah.UnfoldConfig
+---@field name string
+---@field description string
+---@field full_description? string
+---@field tools? (ah.Tool|ah.StrategyObject)[]
+---@field categories? table<string, (ah.Tool|ah.StrategyObject)[]>
+---@field exclusive? boolean
+
+---@param config ah.UnfoldConfig
+---@return ah.StrategyObject
+function ah.unfold(config) end
+
 ---@type ah.PlanningTypes
 ah.planning = {}
 
