@@ -717,6 +717,35 @@ describe("ah.unfold", function()
     model.done()
   end)
 
+  it("is as it was before the turn in a conversation that is forked within it", function()
+    local agent, fork
+    local late = tool "late"
+    local function turns(last)
+      return ah.scripted(function(request)
+        local n = request.entries[#request.entries].type
+        return n == "user" and calls(table.unpack(last)) or "ok"
+      end)
+    end
+    local fields = { tools = { tool "a", tool("fork", function(_, ctx)
+      ctx:remove_tools "a"
+      ctx:add_tools(late)
+    end), tool("then", function()
+      fork = agent:fork()
+    end) }, strategies = { simple() }, log = quiet, model = turns { "db", "fork", "then" } }
+    agent = ah.agent(fields)
+    assert(agent:run "x")
+    assert(fork:use(turns { "query", "late", "a", "db", "query" }))
+    local told = results(assert(fork:run "y").messages)
+    assert.same({ "Tool 'query' not found. Available tools: [a, fork, then, db]",
+      "Tool 'late' not found. Available tools: [a, fork, then, db]", "a",
+      "`db` is open.\n\nNew tools: query, insert.", "query" }, told)
+    assert(agent:use(turns { "query", "late", "a" }))
+    told = results(assert(agent:run "z").messages)
+    assert.same({ "query", "late",
+      "Tool 'a' is no longer available. Available tools: [fork, then, query, insert, late]" },
+      { told[4], told[5], told[6] })
+  end)
+
   it("names only what is really there", function()
     local told = run { model = ah.scripted { calls("db", "db"), "done" }, max_tools = 1,
       strategies = { simple() } }

@@ -197,6 +197,8 @@ ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err)
         undo(in, c);
         in->n_added = in->n_removed = 0;
     }
+    if (!in->at_work)
+        ah_registry_settle(in->registry);
     return st;
 }
 

@@ -121,7 +121,7 @@ void ah_turn_settle(ah_run *run, ah_status why)
         settle_call(run, &run->call[i], why);
     for (size_t i = 0; i < t->n_slots; i++) /* without memory for the calls, or for an answer */
         ah_transcript_settle(t, i, settle_words(why, run->n_calls > 0), ah_run_wall(run));
-    ah_transcript_commit(t);
+    ah_run_commit(run);
 }
 
 void ah_turn_clear(ah_run *run)
@@ -423,7 +423,7 @@ static void end_turn(ah_run *run)
 
     for (size_t i = 0; i < t->n_slots; i++)
         ah_transcript_settle(t, i, settle_words(AH_INTERNAL, true), ah_run_wall(run));
-    ah_transcript_commit(t);
+    ah_run_commit(run);
     ah_turn_clear(run);
     run->state = RUN_NEXT;
     if (run->restart)
