@@ -15,7 +15,7 @@ local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
   "adapters", "builtin", "builtin_files", "embedding", "events", "filesystem", "limits", "lua",
-  "models", "planning", "prompts", "scripted", "sessions", "transcript", MOCK,
+  "models", "planning", "prompts", "scripted", "sessions", "strategies", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -516,6 +516,9 @@ local IN_CODE = {
   ["answers of the model"] = "src/lua/lua_agent.c DEFAULT_ITERATIONS",
   ["tries of a request after the first"] = "src/lua/lua_agent.c DEFAULT_RETRIES",
   ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
+  ["strategies"] = "src/lua/lua_inject.c MAX_STRATEGIES",
+  ["what a strategy keeps"] = "src/lua/lua_inject.c MAX_STATE",
+  ["what a strategy answers a call with"] = "src/run/inject.c MAX_ANSWER",
   ["restarts for injected tools"] = "src/run/inject.h AH_MAX_RESTARTS",
   ["the same call: warning"] = "src/run/guard.h AH_LOOP_WARN",
   ["the same call: end"] = "src/run/guard.h AH_LOOP_STOP",
@@ -794,7 +797,8 @@ describe("docs/transcript.md", function()
       ctx:remove_tools "t"
     end
     local reply = run { model = ah.scripted { CALL, "done" }, system = "s",
-      options = { temperature = 0 }, tools = { echo_tool(noting) }, "x" }
+      options = { temperature = 0 }, tools = { echo_tool(noting) },
+      strategies = { function(m) m.state = { n = 1 } end }, "x" }
     return ah.json.decode(reply:transcript())
   end
 

@@ -9,6 +9,7 @@ local LUA = markdown.read("docs/lua.md")
 local EVENTS = markdown.read("docs/events.md")
 local PROMPTS = markdown.read("docs/prompts.md")
 local SESSIONS = markdown.read("docs/sessions.md")
+local STRATEGIES = markdown.read("docs/strategies.md")
 local FILES = markdown.read("docs/filesystem.md")
 
 -- The fields of a class: { name = true }, those of its parents left out.
@@ -91,6 +92,11 @@ describe("the types", function()
     ["ah.Section"] = { "## Sections", 2, PROMPTS },
     ["ah.PromptConfig"] = { "## Prompts", 1, PROMPTS },
     ["ah.Prompt"] = { "## Prompts", 2, PROMPTS }, ["ah.Rendered"] = { "## Rendering", 1, PROMPTS },
+    ["ah.UnlockConfig"] = { "## ah.unlock", 1, STRATEGIES },
+    ["ah.PhasesConfig"] = { "## ah.phases", 1, STRATEGIES },
+    ["ah.Phase"] = { "## ah.phases", 2, STRATEGIES },
+    ["ah.UnfoldConfig"] = { "## ah.unfold", 1, STRATEGIES },
+    ["ah.StrategyObject"] = { "## Writing one", 1, STRATEGIES },
     ["ah.TypeConfig"] = { "## Types", 1, SESSIONS },
     ["ah.SessionConfig"] = { "## Sessions", 1, SESSIONS },
     ["ah.SliceOptions"] = { "## Sessions", 3, SESSIONS },

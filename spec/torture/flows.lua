@@ -579,6 +579,49 @@ flows["tools that come and go"] = {
   end,
 }
 
+-- What those of lua/agenthost/strategies.lua stand on: an answer before a call, a state, tools of
+-- the start and later ones, bound again in a loaded conversation.
+flows["strategies"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local start, come = plain_tool "start", plain_tool "come"
+    local gate = { name = "gate", tools = { start }, later = { come } }
+    function gate.before(_, m)
+      return m.tool == "come" and not m.state and "Not yet." or nil
+    end
+    function gate.after(_, m)
+      m.state = { tool = m.tool, before = m.state }
+      m:remove(m.tool)
+      return m.tool == "start" and come or nil
+    end
+    local turns = { { calls = { call "come", call "start" } }, "one", { calls = { call "come" } },
+      "done" }
+    local first = ah.agent { model = script("append", turns), strategies = { gate } }
+    local ok, err = first:run("go")
+    if ok then
+      ok, err = first:save(path)
+    end
+    if ok then
+      s.agent, err = ah.load(path, { model = script("append", turns), strategies = { gate } })
+    end
+    os.remove(path)
+    if s.agent then
+      s.reply, err = s.agent:run("on")
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if exact then
+      local text = s.agent:transcript()
+      assert(text:find('"content":"Not yet."', 1, true), "answered")
+      assert(text:find('"state":{"before":{"tool":"start"},"tool":"come"}', 1, true), "state")
+      assert(s.reply.removed_tools[1] == "come", "handler")
+    end
+  end,
+}
+
 flows["a section is read"] = {
   text = "done",
   attempt = function(s)

@@ -285,9 +285,9 @@ static ah_status change(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, 
     return st;
 }
 
-/* The tools that a conversation offers already: those that are given again, the same as they
- * were, only need their handlers; the rest is stale. */
-static ah_status bind_tools(ah_lua_agent *a, ah_changes *c, ah_err *err)
+/* The tools that a conversation offers already, without handlers, and the names of those that
+ * it has withdrawn. */
+static ah_status reopen(ah_lua_agent *a, ah_err *err)
 {
     ah_offers offers;
     ah_status st = AH_OK;
@@ -297,29 +297,65 @@ static ah_status bind_tools(ah_lua_agent *a, ah_changes *c, ah_err *err)
     ah_offers_init(&offers, &a->lua->mem);
     st = ah_offers_replay(&offers, a->transcript, err);
     if (st == AH_OK)
-        st = ah_registry_reserve(&a->registry, offers.n + c->n, err);
+        st = ah_registry_reserve(&a->registry, offers.n, err);
     for (size_t i = 0; i < offers.n && st == AH_OK; i++) {
         ah_tool *stale = NULL;
 
-        if (offers.tool[i].gone)
-            continue;
         st = ah_tool_stale(&a->lua->mem, offers.tool[i].spec, &stale, err);
         if (st == AH_OK)
             ah_registry_put(&a->registry, stale);
+        if (st == AH_OK && offers.tool[i].gone)
+            ah_registry_remove(&a->registry, ah_text_slice(stale->name));
         ah_tool_unref(stale);
     }
     ah_offers_clear(&offers);
-    return st == AH_OK ? ah_changes_rebind(c, &a->registry, err) : st;
+    return st;
+}
+
+/* Declares what is given at the start. What the conversation offers already, the same as it
+ * was, only gets its handlers; the rest of that stays stale. */
+static void declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
+{
+    ah_inject_rules rules = {
+        .max_tools = INT_MAX, .on_conflict = on_conflict, .warned_many = true, .warned_full = true};
+    ah_err err;
+
+    if (ah_changes_rebind(c, &a->registry, &err) != AH_OK || change(a, &rules, c, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+static bool was_not_withdrawn(const ah_registry *r, ah_slice name)
+{
+    return !ah_registry_had(r, name);
+}
+
+static bool is_stale(const ah_registry *r, ah_slice name)
+{
+    const ah_tool *t = ah_registry_find(r, name);
+
+    return t && t->stale;
+}
+
+/* Adds the tools under `field` of the strategies whose names are `wanted`: a conversation that
+ * goes on keeps those to which they have brought it. */
+static void add_brought(lua_State *L, ah_lua_agent *a, const char *field,
+                        bool (*wanted)(const ah_registry *r, ah_slice name), ah_changes *to)
+{
+    ah_changes *all = ah_lua_push_changes(L, &a->lua->mem);
+    ah_err err;
+
+    ah_lua_strategies_tools(L, &a->strategies, field, all);
+    for (size_t i = 0; i < all->n; i++)
+        if (wanted(&a->registry, ah_text_slice(all->item[i].tool->name)) &&
+            ah_changes_add(to, all->item[i].tool, NULL, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
+    lua_pop(L, 1);
 }
 
 /* What is declared at the start knows no second tool of a name. */
 static void read_tools(lua_State *L, ah_lua_agent *a)
 {
-    ah_inject_rules strict = {.max_tools = INT_MAX,
-                              .on_conflict = AH_CONFLICT_ERROR,
-                              .warned_many = true,
-                              .warned_full = true};
-    ah_changes *c;
+    ah_changes *c, *later;
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
@@ -327,14 +363,19 @@ static void read_tools(lua_State *L, ah_lua_agent *a)
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
     ah_prompt_fields_tools(L, &a->prompt, c);
+    if (reopen(a, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    add_brought(L, a, "tools", was_not_withdrawn, c);
     if (c->n > (size_t)a->rules.max_tools)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
                      "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
                      "and choose badly among many, but max_tools = %d allows them",
                      (int)c->n, a->rules.max_tools, (int)c->n);
-    if (bind_tools(a, c, &err) != AH_OK || change(a, &strict, c, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
-    lua_pop(L, 2);
+    declare(L, a, AH_CONFLICT_ERROR, c);
+    later = ah_lua_push_changes(L, &a->lua->mem);
+    add_brought(L, a, "later", is_stale, later);
+    declare(L, a, AH_CONFLICT_SKIP, later);
+    lua_pop(L, 3);
 }
 
 static ah_entry_kind kind_of(ah_slice name)

@@ -53,7 +53,8 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
 void ah_lua_push_chunk(lua_State *L, const char *name);
 
 /* A registry reference; each is released exactly once and then LUA_NOREF. */
-int ah_lua_ref(lua_State *L); /* pops the value; raises when out of memory */
+int ah_lua_ref(lua_State *L);               /* pops the value; raises when out of memory */
+int ah_lua_copy_ref(lua_State *L, int ref); /* another one to the same value; LUA_NOREF stays */
 void ah_lua_unref(ah_lua *h, int *ref);
 
 /* -- errors (lua_error.c) ------------------------------------------------------- */

@@ -80,6 +80,9 @@ static const struct {
     {"builtin", "agenthost.builtin", NULL},
     {"planning", "agenthost.planning", "types"},
     {"planning_section", "agenthost.planning", "section"},
+    {"unlock", "agenthost.strategies", "unlock"},
+    {"phases", "agenthost.strategies", "phases"},
+    {"unfold", "agenthost.strategies", "unfold"},
     {"_inspect", "agenthost.inspect", NULL},
     {"_mock", "agenthost.mock", NULL},
 };

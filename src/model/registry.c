@@ -14,6 +14,7 @@ void ah_registry_clear(ah_registry *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         ah_tool_unref(r->slot[i].tool);
+        ah_tool_unref(r->slot[i].before);
         ah_text_unref(r->slot[i].name);
     }
     if (r->mem) {
@@ -53,15 +54,38 @@ ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err)
     return grown && ah_index_reserve(&r->index, r->n + more, r->n) ? AH_OK : ah_err_nomem(err);
 }
 
+/* The slot is about to change. */
+static void keep(ah_registry *r, ah_registered *s)
+{
+    if (s->open)
+        return;
+    s->open = true;
+    s->before = ah_tool_ref(s->tool);
+    r->n_open++;
+}
+
+void ah_registry_settle(ah_registry *r)
+{
+    for (size_t i = 0; i < r->n && r->n_open; i++) {
+        ah_registered *s = &r->slot[i];
+
+        r->n_open -= s->open;
+        ah_tool_unref(s->before);
+        s->before = NULL;
+        s->open = s->fresh = false;
+    }
+}
+
 void ah_registry_put(ah_registry *r, ah_tool *tool)
 {
     ah_registered *s = look_up(r, ah_text_slice(tool->name));
 
     if (!s) {
         s = &r->slot[r->n++];
-        *s = (ah_registered){.name = ah_text_ref(tool->name)};
+        *s = (ah_registered){.name = ah_text_ref(tool->name), .fresh = true};
         ah_index_put(&r->index, ah_text_slice(s->name), r->n - 1);
     }
+    keep(r, s);
     r->live += s->tool ? 0 : 1;
     ah_tool_ref(tool);
     ah_tool_unref(s->tool);
@@ -87,6 +111,7 @@ bool ah_registry_remove(ah_registry *r, ah_slice name)
 
     if (!s || !s->tool)
         return false;
+    keep(r, s);
     ah_tool_unref(s->tool);
     s->tool = NULL;
     r->live--;
@@ -98,11 +123,15 @@ ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err
     ah_status st = ah_registry_reserve(dst, src->n, err);
 
     for (size_t i = 0; i < src->n && st == AH_OK; i++) {
-        dst->slot[i] = (ah_registered){ah_text_ref(src->slot[i].name), ah_tool_ref(src->slot[i].tool)};
-        ah_index_put(&dst->index, ah_text_slice(src->slot[i].name), i);
-        dst->n++;
+        const ah_registered *s = &src->slot[i];
+        ah_tool *tool = s->open ? s->before : s->tool;
+
+        if (s->fresh)
+            continue;
+        dst->slot[dst->n++] = (ah_registered){.name = ah_text_ref(s->name), .tool = ah_tool_ref(tool)};
+        ah_index_put(&dst->index, ah_text_slice(s->name), dst->n - 1);
+        dst->live += tool != NULL;
     }
-    dst->live = st == AH_OK ? src->live : 0;
     return st;
 }
 

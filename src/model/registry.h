@@ -1,6 +1,7 @@
 /* The registry: the tools a conversation can reach, by name, in order of declaration.
  * A removed tool leaves its name behind, so that a late call to it can be told from
- * one to a tool that never was. */
+ * one to a tool that never was. What a turn has changed is known until the turn is in the
+ * transcript: a conversation that is forked before goes on from what was there. */
 #ifndef AH_MODEL_REGISTRY_H
 #define AH_MODEL_REGISTRY_H
 
@@ -9,7 +10,9 @@
 
 typedef struct ah_registered {
     ah_text *name;
-    ah_tool *tool; /* NULL: it was removed */
+    ah_tool *tool;    /* NULL: it was removed */
+    ah_tool *before;  /* while `open`: what was there when the registry was settled last */
+    bool open, fresh; /* changed since then; not there at all then */
 } ah_registered;
 
 typedef struct ah_registry {
@@ -17,6 +20,7 @@ typedef struct ah_registry {
     ah_registered *slot;
     size_t n, cap; /* slots */
     size_t live;   /* tools */
+    size_t n_open; /* slots */
     ah_index index;
 } ah_registry;
 
@@ -32,7 +36,9 @@ ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err);
 ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
 /* The same, but takes the place of a tool of that name. After ah_registry_reserve. */
 void ah_registry_put(ah_registry *r, ah_tool *tool);
-/* Makes dst, which is empty, know what src knows. */
+/* What was put and removed stands from here on. */
+void ah_registry_settle(ah_registry *r);
+/* Makes dst, which is empty, know what src knew when it was settled last. */
 ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err);
 /* False: there is none of that name. */
 bool ah_registry_remove(ah_registry *r, ah_slice name);

@@ -1,5 +1,7 @@
 #include "prompt/changes.h"
 
+enum { MAX_STATE_HEAD = 256 }; /* bytes of an entry around the state */
+
 void ah_changes_init(ah_changes *c, const ah_mem *mem)
 {
     *c = (ah_changes){.mem = mem};
@@ -76,6 +78,21 @@ ah_status ah_changes_note(ah_changes *c, ah_slice text, ah_err *err)
 ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_err *err)
 {
     return put_text(c, AH_CHANGE_PROMPT, text, err);
+}
+
+ah_status ah_changes_state(ah_changes *c, const char *strategy, ah_slice state, ah_err *err)
+{
+    ah_status st;
+    ah_buf b;
+
+    ah_buf_init(&b, c->mem, state.n + MAX_STATE_HEAD);
+    ah_buf_fmt(&b, "{\"type\":\"strategy\",\"name\":\"%s\",\"state\":", strategy);
+    ah_buf_put(&b, state);
+    ah_buf_char(&b, '}');
+    st = ah_buf_ok(&b) ? put_text(c, AH_CHANGE_STATE, ah_buf_slice(&b), err)
+                       : ah_buf_error(&b, "the state of a strategy", err);
+    ah_buf_clear(&b);
+    return st;
 }
 
 ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, ah_err *err)

@@ -68,12 +68,18 @@ void ah_call_refuse(ah_call *c, const char *fmt, ...)
     ah_buf_clear(&b);
 }
 
+void ah_call_stand_in(ah_call *c, const ah_buf *content)
+{
+    c->refused = true;
+    answer(c, false, content);
+}
+
 /* -- 1: look up ------------------------------------------------------------------- */
 
 static void refuse_unknown(ah_call *c, const ah_registry *r)
 {
     ah_slice name = ah_text_slice(c->slot->name);
-    ah_near near = {.to = name};
+    ah_near near = {.to = name, .words = true};
     const ah_tool *t;
     ah_buf b;
 

@@ -57,6 +57,12 @@ bool ah_run_reserve(ah_run *run, size_t n_calls)
     return n != NULL;
 }
 
+void ah_run_commit(ah_run *run)
+{
+    ah_transcript_commit(run->cfg.transcript);
+    ah_registry_settle(run->cfg.registry);
+}
+
 void ah_run_push(ah_run *run, ah_need need)
 {
     assert(run->n_needs < run->cap_needs);
@@ -279,7 +285,7 @@ static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
 
-    ah_transcript_commit(run->cfg.transcript);
+    ah_run_commit(run);
     if (check_budget(run, true) != AH_OK)
         ah_run_fail(run);
     else if (queued && !run->last_round)

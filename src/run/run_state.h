@@ -61,6 +61,8 @@ void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t 
  * step's needs (a start and a stop for each call at most) fit, and pushing cannot fail. */
 bool ah_run_reserve(ah_run *run, size_t n_calls);
 void ah_run_push(ah_run *run, ah_need need);
+/* The pending turn, and what is staged, is in the conversation from here on. */
+void ah_run_commit(ah_run *run);
 /* Ends the run with the error already in result.err. */
 void ah_run_fail(ah_run *run);
 void ah_run_finish(ah_run *run);

@@ -164,6 +164,7 @@ static ah_break take(ah_lowered *w, size_t i)
     case AH_ENTRY_COMPACTED:
         lower_message(w, e);
         return AH_BREAK_NONE;
+    case AH_ENTRY_STRATEGY:
     case AH_ENTRY_KINDS:
         break;
     }

@@ -216,6 +216,7 @@ function ah.load(path, config) end
 ---@field iteration integer
 ---@field run integer
 ---@field history ah.Message[]
+---@field state any kept from call to call; a copy, and it can be set
 ---@field add fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
 ---@field replace fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
 ---@field remove fun(self: ah.Outcome, tools: string|(string|ah.Tool)[])
@@ -223,8 +224,15 @@ function ah.load(path, config) end
 ---@field prompt fun(self: ah.Outcome, text: string)
 
 ---@alias ah.Changes ah.Tool|ah.Tool[]|nil
----@alias ah.AfterObject { name: string?, after: fun(self: table, m: ah.Outcome): ah.Changes }
----@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.AfterObject
+
+---@class ah.StrategyObject
+---@field name? string
+---@field tools? ah.Tool[] declared at the start
+---@field later? ah.Tool[] that may come: a loaded conversation binds them again
+---@field before? fun(self: table, m: ah.Outcome): string? the result, in the handler's place
+---@field after? fun(self: table, m: ah.Outcome): ah.Changes
+
+---@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.StrategyObject
 
 ---@alias ah.Verdict nil|"allow"|"deny"|"ask"
 ---@alias ah.BeforeObject { before: fun(self: table, call: ah.Call): ah.Verdict, string? }
@@ -673,6 +681,46 @@ function ah.session(config) end
 ---@field SetupPlan ah.Type
 ---@field AddStep ah.Type
 ---@field UpdateStep ah.Type
+
+---@class ah.UnlockConfig
+---@field tools string|ah.Tool|(string|ah.Tool)[]
+---@field after? string|ah.Tool|(string|ah.Tool)[]
+---@field on? fun(value: any, m: ah.Outcome): any
+---@field when? fun(m: ah.Outcome): any
+---@field any? boolean
+---@field missing? string
+---@field name? string
+
+---@param config ah.UnlockConfig
+---@return ah.StrategyObject
+function ah.unlock(config) end
+
+---@class ah.Phase
+---@field name string
+---@field tools string|ah.Tool|(string|ah.Tool)[]
+---@field next? table<string, string>|fun(m: ah.Outcome): string?
+
+---@class ah.PhasesConfig
+---@field phases ah.Phase[]
+---@field start? string
+---@field hide? boolean
+---@field name? string
+
+---@param config ah.PhasesConfig
+---@return ah.StrategyObject
+function ah.phases(config) end
+
+---@class ah.UnfoldConfig
+---@field name string
+---@field description string
+---@field full_description? string
+---@field tools? (ah.Tool|ah.StrategyObject)[]
+---@field categories? table<string, (ah.Tool|ah.StrategyObject)[]>
+---@field exclusive? boolean
+
+---@param config ah.UnfoldConfig
+---@return ah.StrategyObject
+function ah.unfold(config) end
 
 ---@type ah.PlanningTypes
 ah.planning = {}
