@@ -64,7 +64,8 @@ describe("README.md", function()
 
   it("is linked to files and headings that exist, and so are the pages of docs", function()
     for _, page in ipairs { "README.md", "docs/lua.md", "docs/events.md", "docs/transcript.md",
-      "docs/scripted.md", "docs/filesystem.md", "docs/limits.md", "docs/planning.md",
+      "docs/entities.md", "docs/scripted.md", "docs/filesystem.md", "docs/limits.md",
+      "docs/planning.md",
       "docs/prompts.md", "docs/embedding.md", "docs/sessions.md" } do
       for target in markdown.read(page):gmatch("%]%(([^)#]*)[^)]*%)") do
         local path = target == "" and page or page:gsub("[^/]*$", "") .. target

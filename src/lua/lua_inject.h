@@ -31,7 +31,7 @@ void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h);
 void ah_lua_strategies_clear(ah_lua_strategies *s);
 /* Reads `strategies`, `max_tools`, `on_conflict`, `hint` and `max_restarts` from the table at idx. */
 void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s);
-/* A strategy of the core's before all of them, once. Raises when out of memory. */
+/* A strategy of the core's before all of them, twice at most. Raises when out of memory. */
 void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy first);
 /* Makes s, which was initialised, hold the strategies of `from`. Raises when out of memory. */
 void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_strategies *from);

@@ -15,6 +15,7 @@ void ah_registry_clear(ah_registry *r)
     for (size_t i = 0; i < r->n; i++) {
         ah_tool_unref(r->slot[i].tool);
         ah_text_unref(r->slot[i].name);
+        ah_text_unref(r->slot[i].gone);
     }
     if (r->mem) {
         ah_free(r->mem, r->slot);
@@ -37,10 +38,12 @@ ah_tool *ah_registry_find(const ah_registry *r, ah_slice name)
     return s ? s->tool : NULL;
 }
 
-bool ah_registry_had(const ah_registry *r, ah_slice name)
+bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone)
 {
     const ah_registered *s = look_up(r, name);
 
+    if (gone)
+        *gone = ah_text_slice(s ? s->gone : NULL);
     return s && !s->tool;
 }
 
@@ -87,6 +90,7 @@ bool ah_registry_remove(ah_registry *r, ah_slice name)
 
     if (!s || !s->tool)
         return false;
+    ah_text_set(&s->gone, ah_text_ref(s->tool->gone));
     ah_tool_unref(s->tool);
     s->tool = NULL;
     r->live--;
@@ -98,7 +102,8 @@ ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err
     ah_status st = ah_registry_reserve(dst, src->n, err);
 
     for (size_t i = 0; i < src->n && st == AH_OK; i++) {
-        dst->slot[i] = (ah_registered){ah_text_ref(src->slot[i].name), ah_tool_ref(src->slot[i].tool)};
+        dst->slot[i] = (ah_registered){ah_text_ref(src->slot[i].name), ah_tool_ref(src->slot[i].tool),
+                                       ah_text_ref(src->slot[i].gone)};
         ah_index_put(&dst->index, ah_text_slice(src->slot[i].name), i);
         dst->n++;
     }
