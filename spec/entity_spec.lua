@@ -822,6 +822,160 @@ describe("the life of instances", function()
   end)
 end)
 
+-- Random entities that come, come again as other instances, are retracted, banned with their
+-- tools, kept or released: what a model is offered is what replaying the conversation gives,
+-- no name twice, and every call reaches the newest instance of the entity that it names.
+describe("any order of events", function()
+  local ROUNDS, STEPS = 24, 24
+
+  -- The tools at the end of a transcript, by its entries alone: { name = true }; false: gone.
+  local function replay(text)
+    local there = {}
+    for _, entry in ipairs(sound.entries(text)) do
+      for _, tool in ipairs(entry.type == "tools_added" and entry.tools or {}) do
+        assert(not there[tool.name], tool.name .. " is added twice")
+        there[tool.name] = true
+      end
+      for _, name in ipairs(entry.type == "tools_removed" and entry.names or {}) do
+        assert(there[name], name .. " is not there")
+        there[name] = false
+      end
+    end
+    return there
+  end
+
+  -- All that are there are offered, and what else is offered went (it stays declared).
+  local function compare(there, offered, available)
+    local seen, n = {}, 0
+    for _, tool in ipairs(offered) do
+      assert(not seen[tool.name], tool.name .. " is offered twice")
+      assert(there[tool.name] ~= nil, tool.name .. " was never added")
+      seen[tool.name] = true
+    end
+    for name, is in pairs(there) do
+      assert(not is or seen[name], name .. " is not offered")
+      n = n + (is and 1 or 0)
+    end
+    assert.equal(n, available)
+  end
+
+  -- What the world has: newest instances by class and id, and what a call is to say.
+  local function world(random)
+    local w = { newest = {}, made = 0, known = {}, classes = {} }
+    local IDS = { "c-1", "c1", "c.1", 7, "---", ("x"):rep(80), ("x"):rep(81) }
+    for i, name in ipairs { "Customer", "Order" } do
+      local Class = ah.entity { name = name, prefix = i == 2 and random(2) == 1 and "customer" or nil }
+      for _, method in ipairs { "who", "fail", "again" } do
+        Class:tool { name = method, description = "Method " .. method .. ".", handler = function(self)
+          self.touched = (self.touched or 0) + 1
+          if method == "fail" then
+            error("no", 0)
+          end
+          return method == "again" and w.make(Class, self.id) or { made = self.made }
+        end }
+      end
+      w.classes[i] = Class
+    end
+    function w.make(Class, id)
+      w.made = w.made + 1
+      local instance = Class { id = id, made = w.made }
+      w.newest[Class.name .. " " .. tostring(id)] = instance
+      return instance
+    end
+    function w.any()
+      return w.make(w.classes[random(2)], IDS[random(#IDS)])
+    end
+    function w.some()
+      local list = {}
+      for i = 1, random(0, 3) do
+        list[i] = w.any()
+      end
+      return ah.array(list)
+    end
+    function w.known_one()
+      local keys = {}
+      for key in pairs(w.newest) do
+        keys[#keys + 1] = key
+      end
+      table.sort(keys)
+      return w.newest[keys[random(math.max(#keys, 1))]]
+    end
+    return w
+  end
+
+  -- Of an offered entity's tool, whose it is: as its description tells the model.
+  local function owner(tool)
+    return tool.description:match("%((%u%a+ .+)%)$"), tool.description:match("^Method (%a+)%.")
+  end
+
+  local function step(w, random, request, state)
+    local offered = request.tools
+    if random(3) == 1 then
+      return turn(call(({ "find", "list", "drop" })[random(3)]))
+    end
+    local tool = offered[random(#offered)]
+    local whose, method = owner(tool)
+    if whose then
+      state.expected = { method = method, newest = w.newest[whose], is = state.there[tool.name] }
+    end
+    return turn(call(tool.name))
+  end
+
+  local function check(expected, content, keeps)
+    local said = content:gsub("\n\nNew tools:.*", "")
+    if not expected.is then
+      assert.matches("is no longer available: stale entity: ", said)
+      return "gone"
+    elseif said:find("stale entity", 1, true) then
+      assert.is_false(keeps)
+      return "stale"
+    elseif expected.method == "who" then
+      assert.equal(ah.json.encode { made = expected.newest.made }, said)
+    elseif expected.method == "fail" then
+      assert.matches("execution failed: no$", said)
+    else
+      assert.truthy(said:find('"made":', 1, true), said)
+    end
+    return expected.method
+  end
+
+  it("leaves tools, transcript and calls in step", function()
+    local seen = {}
+    for round = 1, ROUNDS do
+      math.randomseed(round)
+      local random, state = math.random, { steps = 0, keeps = round % 2 == 0 }
+      local w = world(random)
+      local model = ah.scripted(function(request)
+        state.there = replay(state.agent:transcript())
+        compare(state.there, request.tools, state.available)
+        local last = request.entries[#request.entries]
+        if state.expected and last.type == "tool_result" then
+          local kind = check(state.expected, last.content, state.keeps)
+          seen[kind] = (seen[kind] or 0) + 1
+        end
+        state.expected = nil
+        state.steps = state.steps + 1
+        return state.steps % 8 == 0 and "ok" or step(w, random, request, state)
+      end)
+      state.agent = ah.agent { model = model, log = quiet, max_iterations = 1000,
+        loop_detector = false, max_tools = random(4, 60), max_depth = random(1, 4),
+        discover = { keep = state.keeps },
+        on = { tool_loop_iteration = function(e) state.available = e.available_tool_count end },
+        tools = { giving("find", w.any), giving("list", w.some), giving("drop", function()
+          local one = w.known_one()
+          return one and ah.retract(one) or 0
+        end) } }
+      while state.steps < STEPS do
+        assert(state.agent:run("go"))
+      end
+      sound.check(state.agent:transcript())
+    end
+    for _, kind in ipairs { "who", "fail", "again", "stale", "gone" } do
+      assert.is_true((seen[kind] or 0) > 5, kind .. " was seen " .. (seen[kind] or 0) .. " times")
+    end
+  end)
+end)
+
 describe("examples/customers.lua", function()
   it("shows the flows of seed 001", function()
     local command = os.getenv("AGENTHOST_BUILD") or "./build"

@@ -7,6 +7,7 @@
 
 static const char WHAT[] = "ah.run";
 static const char ID[] = "agenthost.retracted";
+static const char OPEN[] = "agenthost.discoveries"; /* registry: agents by address, weak */
 
 /* -- fields --------------------------------------------------------------------------- */
 
@@ -18,12 +19,10 @@ static void begin(lua_State *L, ah_lua_agent *a, int max_depth, bool keep)
     ah_discovery_init(&d->core, &a->lua->mem, max_depth);
     d->on = true;
     d->keep = keep;
-    d->agent = a;
-    d->next = a->lua->discoveries;
-    d->link = &a->lua->discoveries;
-    if (d->next)
-        d->next->link = &d->next;
-    a->lua->discoveries = d;
+    lua_getfield(L, LUA_REGISTRYINDEX, OPEN);
+    lua_pushvalue(L, -2);
+    lua_rawsetp(L, -2, a);
+    lua_pop(L, 1);
 }
 
 void ah_lua_discovery_read(lua_State *L, int idx, ah_lua_agent *a)
@@ -83,9 +82,6 @@ void ah_lua_discovery_clear(ah_lua_discovery *d)
 {
     if (!d->on)
         return;
-    *d->link = d->next;
-    if (d->next)
-        d->next->link = d->link;
     ah_discovery_clear(&d->core);
     *d = (ah_lua_discovery){0};
 }
@@ -140,30 +136,47 @@ static ah_text *push_id(lua_State *L)
     return *id;
 }
 
+/* Pushes a list of the agents that discover: it keeps them while scripts run and agents go. */
+static void push_open(lua_State *L)
+{
+    lua_Integer n = 0;
+
+    lua_newtable(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, OPEN); /* -- list open */
+    for (lua_pushnil(L); lua_next(L, -2);)
+        lua_rawseti(L, -4, ++n);
+    lua_pop(L, 1);
+}
+
+/* Of one agent; how many there are. */
+static size_t retract_in(lua_State *L, ah_lua_agent *a, const ah_entity_class *of, ah_slice id)
+{
+    ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
+    ah_err err;
+
+    if (ah_discovery_retract(&a->discovery.core, of, id, &a->registry, c, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    if (c->n)
+        withdraw(L, a, c);
+    return c->n;
+}
+
 /* ah.retract(instance): withdraws its tools in all conversations; how many there were. */
 static int retract(lua_State *L)
 {
-    const ah_lua *h = ah_lua_of(L);
     const ah_lua_entity *e;
     const ah_text *id;
     lua_Integer n = 0;
-    ah_err err;
 
     lua_settop(L, 1);
     if (!(e = ah_lua_push_entity_of(L, 1)))
         return ah_lua_raise(L, AH_USAGE, "ah.retract: expected an instance of an entity, found a %s",
                             luaL_typename(L, 1));
     id = push_id(L); /* -- instance class id */
-    for (ah_lua_discovery *d = h->discoveries; d; d = d->next) {
-        ah_changes *c = ah_lua_push_changes(L, &h->mem);
-
-        if (ah_discovery_retract(&d->core, e->core, ah_text_slice(id), &d->agent->registry, c, &err) !=
-            AH_OK)
-            ah_lua_raise_err(L, &err);
-        n += (lua_Integer)c->n;
-        if (c->n)
-            withdraw(L, d->agent, c);
-        lua_settop(L, 3);
+    push_open(L);    /* -- instance class id list */
+    for (lua_Integer i = 1; lua_rawgeti(L, 4, i) != LUA_TNIL; i++) {
+        n += (lua_Integer)retract_in(L, lua_touserdata(L, 5), e->core, ah_text_slice(id));
+        lua_settop(L, 4);
     }
     lua_pushinteger(L, n);
     return 1;
@@ -175,6 +188,12 @@ void ah_lua_open_discover(lua_State *L)
 
     luaL_newmetatable(L, ID);
     luaL_setfuncs(L, id_meta, 0);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "v");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_setfield(L, LUA_REGISTRYINDEX, OPEN);
     lua_pop(L, 1);
     lua_pushcfunction(L, retract);
     lua_setfield(L, -2, "retract");

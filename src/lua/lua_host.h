@@ -21,9 +21,8 @@ typedef struct ah_lua {
     lua_State *current; /* the thread that drives; what resumes count their C depth from */
     ah_task *running;   /* the innermost task that is being resumed */
     ah_task *tasks;
-    ah_text *model;                       /* given from outside: wins over what scripts name */
-    struct ah_undo *undos;                /* objects with an undo copy in open overlays (lua_undo.c) */
-    struct ah_lua_discovery *discoveries; /* of agents that discover entities (lua_discover.c) */
+    ah_text *model;         /* given from outside: wins over what scripts name */
+    struct ah_undo *undos;  /* objects with an undo copy in open overlays (lua_undo.c) */
     int64_t reducing;       /* number of the reducer at work, while sessions must not change by
                                other ways; 0: none */
     int64_t reductions;     /* so far */
