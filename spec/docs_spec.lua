@@ -3,6 +3,7 @@
 local ah = require "agenthost"
 local markdown = require "support.markdown"
 
+local ENTITIES = markdown.read("docs/entities.md")
 local EVENTS = markdown.read("docs/events.md")
 local LIMITS = markdown.read("docs/limits.md")
 local LUA = markdown.read("docs/lua.md")
@@ -14,8 +15,9 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
-  "adapters", "builtin", "builtin_files", "embedding", "events", "filesystem", "limits", "lua",
-  "models", "planning", "prompts", "scripted", "sessions", "strategies", "transcript", MOCK,
+  "adapters", "builtin", "builtin_files", "embedding", "entities", "events", "filesystem",
+  "limits", "lua", "models", "planning", "prompts", "scripted", "sessions", "strategies",
+  "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -151,6 +153,10 @@ local function flows(on)
     arguments = { section_key = "s" } } } }, "done" }, on = on, "x",
     prompt = ah.prompt { ah.section { key = "s", template = "T", summary = "S",
       visibility = "summary", tools = { late } } } }
+  local Thing = ah.entity { name = "Thing" }
+    :tool { name = "m", description = "M.", handler = function() end }
+  run { model = ah.scripted { CALL, "done" }, on = on, discover = true, "x",
+    tools = { echo_tool(function() return Thing { id = 1 } end) } }
   run { model = ah.scripted { CALL, "done" }, on = on, "x",
     tools = { echo_tool(come_and_go), ah.tool { name = "late", description = "Another." } } }
 end
@@ -211,6 +217,20 @@ describe("docs/events.md", function()
       expected[name] = true
     end
     assert.same(expected, keys(shown))
+  end)
+end)
+
+describe("docs/entities.md", function()
+  it("has the fields of classes and of their tools", function()
+    assert.same(fields_of("src/lua/lua_entity.c", "ah.entity"),
+      names_in(ENTITIES, "## ah.entity", 1))
+    local told = names_in(ENTITIES, "## Tools of a class", 1)
+    local shared = markdown.section(ENTITIES, "## Tools of a class")
+      :match("these fields of.-and these:")
+    for name in shared:gmatch("`([%l_]+)`") do
+      told[name] = true
+    end
+    assert.same(fields_of("src/lua/lua_entity.c", "entity:tool"), told)
   end)
 end)
 
@@ -380,6 +400,10 @@ describe("docs/lua.md", function()
       function()
         ah.prompt { ah.section { key = "a", template = "${x}" } }
       end,
+      function()
+        local Class = ah.entity { name = "Class" }
+        ah.tools_of(Class {})
+      end,
     } do
       local _, err = pcall(wrong)
       for name in pairs(err) do
@@ -519,6 +543,8 @@ local IN_CODE = {
   ["strategies"] = "src/lua/lua_inject.c MAX_STRATEGIES",
   ["what a strategy keeps"] = "src/lua/lua_inject.c MAX_STATE",
   ["what a strategy answers a call with"] = "src/run/inject.c MAX_ANSWER",
+  ["how deep entities bring tools"] = "src/run/discover.h AH_FOUND_DEPTH",
+  ["values of an entity that are copied"] = "src/lua/lua_entity_call.c MAX_NODES",
   ["restarts for injected tools"] = "src/run/inject.h AH_MAX_RESTARTS",
   ["the same call: warning"] = "src/run/guard.h AH_LOOP_WARN",
   ["the same call: end"] = "src/run/guard.h AH_LOOP_STOP",

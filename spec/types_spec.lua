@@ -10,6 +10,7 @@ local EVENTS = markdown.read("docs/events.md")
 local PROMPTS = markdown.read("docs/prompts.md")
 local SESSIONS = markdown.read("docs/sessions.md")
 local STRATEGIES = markdown.read("docs/strategies.md")
+local ENTITIES = markdown.read("docs/entities.md")
 local FILES = markdown.read("docs/filesystem.md")
 
 -- The fields of a class: { name = true }, those of its parents left out.
@@ -102,6 +103,7 @@ describe("the types", function()
     ["ah.SliceOptions"] = { "## Sessions", 3, SESSIONS },
     ["ah.ResourceConfig"] = { "## Resources", 1, SESSIONS },
     ["ah.Resources"] = { "## Resources", 2, SESSIONS },
+    ["ah.EntityConfig"] = { "## ah.entity", 1, ENTITIES },
     ["ah.FilesystemConfig"] = { "## ah.filesystem", 1, FILES },
     ["ah.Filesystem"] = { "## Methods", 1, FILES },
   } do

@@ -622,6 +622,43 @@ flows["strategies"] = {
   end,
 }
 
+flows["entities"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local Order = ah.entity { name = "Order", fields = { "id" } }
+    Order:tool { name = "fail", description = "Fails.", handler = function(self)
+      self.items[1], self.more = 2, {}
+      error("no", 0)
+    end }
+    local Customer = ah.entity { name = "Customer", id = function(self) return self.key end,
+      find = function() return s.customer end }
+    Customer:tool { name = "orders", description = "Orders.", params = { n = "integer = 1" },
+      handler = function(_, args) return { Order { id = args.n, items = { 1 }, f = print } } end }
+    s.customer = Customer { key = "c-1", _hidden = 1 }
+    s.agent = ah.agent { model = calling({ call "find", call "customer_c1_orders",
+      call "order_1_fail", call "find", call "drop" }, "done"), discover = true,
+      log = function() end, tools = {
+        ah.tool { name = "find", description = "Finds.",
+          handler = function() return { s.customer, Customer {} } end },
+        ah.tool { name = "drop", description = "Drops.",
+          handler = function() return ah.retract(Order { id = 1 }) end },
+      } }
+    s.reply, s.err = s.agent:run("go")
+    s.fork = s.agent:fork()
+    s.names = ah.tools_of(s.customer)[1].name
+  end,
+  judge = function(s, exact)
+    if exact then
+      local text = s.agent:transcript()
+      assert(s.names == "customer_c1_orders", "name")
+      assert(text:find("execution failed: no", 1, true), "failure")
+      assert(text:find('"names":["order_1_fail"],"type":"tools_removed"', 1, true)
+        or text:find('"type":"tools_removed","names":["order_1_fail"]', 1, true), "removed")
+    end
+  end,
+}
+
 flows["a section is read"] = {
   text = "done",
   attempt = function(s)

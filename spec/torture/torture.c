@@ -73,6 +73,7 @@ static const flow flows[] = {
     {"declarations", IN_SCRIPT, false},
     {"tools that come and go", IN_SCRIPT, false},
     {"strategies", IN_SCRIPT, false},
+    {"entities", IN_SCRIPT, false},
     {"a section is read", IN_SCRIPT, false},
     {"a conversation that lasts", IN_SCRIPT, false},
     {"hooks and a budget", IN_SCRIPT, false},

@@ -47,7 +47,8 @@ static const char *const fields[] = {"model",         "system",
                                      "feedback",      "checks",
                                      "budget",        "tool_change_mode",
                                      "loop_detector", "session",
-                                     "resources",     NULL};
+                                     "resources",     "discover",
+                                     "max_depth",     NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -326,7 +327,9 @@ static void declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_c
 
 static bool was_not_withdrawn(const ah_registry *r, ah_slice name)
 {
-    return !ah_registry_had(r, name);
+    ah_slice gone;
+
+    return !ah_registry_had(r, name, &gone);
 }
 
 static bool is_stale(const ah_registry *r, ah_slice name)
@@ -363,7 +366,7 @@ static void read_tools(lua_State *L, ah_lua_agent *a)
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
     ah_prompt_fields_tools(L, &a->prompt, c);
-    if (reopen(a, &err) != AH_OK)
+    if (reopen(a, &err) != AH_OK || ah_lua_discovery_replay(a, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     add_brought(L, a, "tools", was_not_withdrawn, c);
     if (c->n > (size_t)a->rules.max_tools)
@@ -509,6 +512,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     read_limits(L, a);
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
+    ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, &a->prompt);
@@ -550,6 +554,7 @@ static int agent_gc(lua_State *L)
     ah_observer_clear(&a->observer);
     ah_registry_clear(&a->registry);
     ah_lua_strategies_clear(&a->strategies);
+    ah_lua_discovery_clear(&a->discovery);
     ah_lua_hooks_clear(&a->hooks);
     ah_budget_unref(a->budget);
     a->budget = NULL;
@@ -595,6 +600,7 @@ static void on_done(void *ud, ah_driven *d)
 
     (void)d;
     r->agent->current = NULL;
+    ah_lua_discovery_end(&r->agent->discovery);
     ah_lua_close_resources(r->agent->lua, &r->resources);
     if (r->tap)
         r->tap->done(r->tap->agent);
@@ -650,6 +656,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config 
         .rules = &a->rules,
         .strategy = a->strategies.item,
         .n_strategies = a->strategies.n,
+        .discovered = a->discovery.on ? &a->discovery.core.at_hand : NULL,
         .hooks = &a->hooks.core,
         .metrics = &host->metrics,
         .session = a->session,
@@ -813,8 +820,10 @@ ah_driven *ah_lua_run_driven(const ah_lua_run *r)
 
 void ah_lua_run_drop(ah_lua_run *r)
 {
-    if (r->agent->current == r)
+    if (r->agent->current == r) {
         r->agent->current = NULL;
+        ah_lua_discovery_end(&r->agent->discovery);
+    }
     ah_driven_free(r->driven);
     r->driven = NULL;
     ah_waiter_done(&r->waiter);
@@ -873,8 +882,7 @@ static int agent_send(lua_State *L)
     return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
 }
 
-/* Changes of the script's: in the run at work, to its next commit; else at once. */
-static int make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c)
+int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c)
 {
     ah_err err;
     ah_status st = a->current ? ah_inject_from_outside(ah_driven_run(a->current->driven), c, &err)
@@ -896,7 +904,7 @@ static int agent_add_tools(lua_State *L)
     for (size_t i = 0; i < c->n; i++)
         c->item[i].by = ah_text_ref(by);
     ah_text_unref(by);
-    return make_changes(L, a, c);
+    return ah_lua_make_changes(L, a, c);
 }
 
 /* agent:remove_tools(name | { names }) */
@@ -906,7 +914,7 @@ static int agent_remove_tools(lua_State *L)
     ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
 
     ah_lua_remove_tools(L, 2, "agent:remove_tools", c);
-    return make_changes(L, a, c);
+    return ah_lua_make_changes(L, a, c);
 }
 
 /* agent:cancel(): ends the run at work, if there is one, with `cancelled`. */

@@ -4,6 +4,7 @@
 #ifndef AH_LUA_AGENT_H
 #define AH_LUA_AGENT_H
 
+#include "lua/lua_discover.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_observe.h"
@@ -25,6 +26,7 @@ typedef struct ah_lua_agent {
     ah_inject_rules rules;
     ah_prompt_fields prompt;
     ah_lua_strategies strategies;
+    ah_lua_discovery discovery;
     ah_lua_hooks hooks;
     ah_budget *budget; /* NULL: none of its own */
     ah_transcript *transcript;
@@ -57,6 +59,8 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
 ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
+/* Changes of the script's: in the run at work, to its next commit; else at once. Raises. */
+int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c);
 /* nil and the error, for `return`. */
 int ah_lua_fail(lua_State *L, const ah_err *err);
 

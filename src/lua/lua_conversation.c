@@ -146,6 +146,7 @@ int ah_lua_agent_fork(lua_State *L)
     ah_prompt_fields_copy(L, &b->prompt, &a->prompt, &b->registry);
     if (b->prompt.binding)
         ah_lua_strategies_lead(L, &b->strategies, ah_disclosure_strategy(&b->prompt.disclosure));
+    ah_lua_discovery_copy(L, b, a);
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
     b->budget = ah_budget_ref(a->budget);
     return 1;

@@ -14,7 +14,14 @@
 static const char CHANGES[] = "agenthost.changes";
 static const char MOMENT[] = "agenthost.moment";
 
-enum { MAX_STRATEGIES = 64, MAX_NAME = 64, MAX_ARGS = 32 << 20, MAX_STATE = 1 << 20, ROOM = 8 };
+enum {
+    MAX_STRATEGIES = 64,
+    LEADERS = 2, /* of the core's, before those of the script: read_section, discover */
+    MAX_NAME = 64,
+    MAX_ARGS = 32 << 20,
+    MAX_STATE = 1 << 20,
+    ROOM = 8
+};
 
 /* -- changes from Lua values -------------------------------------------------------------- */
 
@@ -575,7 +582,7 @@ static void read_strategy(lua_State *L, ah_lua_strategies *s, int at)
 static void reserve_strategies(lua_State *L, ah_lua_strategies *s, size_t n)
 {
     s->own = ah_alloc(&s->lua->mem, n * sizeof *s->own);
-    s->item = ah_alloc(&s->lua->mem, (n + 1) * sizeof *s->item); /* one may come to lead them */
+    s->item = ah_alloc(&s->lua->mem, (n + LEADERS) * sizeof *s->item);
     if (!s->own || !s->item)
         ah_lua_raise_nomem(L);
 }
@@ -615,11 +622,11 @@ void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const cha
 
 void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy first)
 {
-    if (!s->item && !(s->item = ah_alloc(&s->lua->mem, sizeof *s->item)))
+    if (!s->item && !(s->item = ah_alloc(&s->lua->mem, LEADERS * sizeof *s->item)))
         ah_lua_raise_nomem(L);
     memmove(s->item + 1, s->item, s->n++ * sizeof *s->item);
     s->item[0] = first;
-    s->led = 1;
+    s->led++;
 }
 
 void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_strategies *from)

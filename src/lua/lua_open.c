@@ -3,6 +3,8 @@
 #include <lua.h>
 
 #include "agenthost_lua.h"
+#include "lua/lua_discover.h"
+#include "lua/lua_entity.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
 #include "lua/lua_inject.h"
@@ -144,6 +146,8 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_inject(L);
     ah_lua_open_budget(L);
     ah_lua_open_agent(L);
+    ah_lua_open_entity(L);
+    ah_lua_open_discover(L);
     ah_lua_open_http(L);
     ah_lua_open_fs(L);
     ah_lua_open_resources(L);

@@ -10,6 +10,7 @@ static const char *const names[AH_EVENT_TYPES] = {
     [AH_EVENT_TOOL_INVOKED] = "tool_invoked",
     [AH_EVENT_TOOL_LOOP_ITERATION] = "tool_loop_iteration",
     [AH_EVENT_TOOLS_INJECTED] = "tools_injected",
+    [AH_EVENT_TOOL_PROVIDER_DISCOVERED] = "tool_provider_discovered",
     [AH_EVENT_TOOLS_REMOVED] = "tools_removed",
     [AH_EVENT_CACHE_BREAK] = "cache_break",
     [AH_EVENT_RETRY] = "retry",

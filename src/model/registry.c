@@ -16,6 +16,7 @@ void ah_registry_clear(ah_registry *r)
         ah_tool_unref(r->slot[i].tool);
         ah_tool_unref(r->slot[i].before);
         ah_text_unref(r->slot[i].name);
+        ah_text_unref(r->slot[i].gone);
     }
     if (r->mem) {
         ah_free(r->mem, r->slot);
@@ -38,10 +39,12 @@ ah_tool *ah_registry_find(const ah_registry *r, ah_slice name)
     return s ? s->tool : NULL;
 }
 
-bool ah_registry_had(const ah_registry *r, ah_slice name)
+bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone)
 {
     const ah_registered *s = look_up(r, name);
 
+    if (gone)
+        *gone = ah_text_slice(s ? s->gone : NULL);
     return s && !s->tool;
 }
 
@@ -112,6 +115,7 @@ bool ah_registry_remove(ah_registry *r, ah_slice name)
     if (!s || !s->tool)
         return false;
     keep(r, s);
+    ah_text_set(&s->gone, ah_text_ref(s->tool->gone));
     ah_tool_unref(s->tool);
     s->tool = NULL;
     r->live--;
@@ -128,7 +132,8 @@ ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err
 
         if (s->fresh)
             continue;
-        dst->slot[dst->n++] = (ah_registered){.name = ah_text_ref(s->name), .tool = ah_tool_ref(tool)};
+        dst->slot[dst->n++] = (ah_registered){
+            .name = ah_text_ref(s->name), .tool = ah_tool_ref(tool), .gone = ah_text_ref(s->gone)};
         ah_index_put(&dst->index, ah_text_slice(s->name), dst->n - 1);
         dst->live += tool != NULL;
     }

@@ -11,6 +11,7 @@
 typedef struct ah_registered {
     ah_text *name;
     ah_tool *tool;    /* NULL: it was removed */
+    ah_text *gone;    /* what a call is told then; NULL: only that it was */
     ah_tool *before;  /* while `open`: what was there when the registry was settled last */
     bool open, fresh; /* changed since then; not there at all then */
 } ah_registered;
@@ -28,7 +29,8 @@ void ah_registry_init(ah_registry *r, const ah_mem *mem); /* it must not move af
 void ah_registry_clear(ah_registry *r);
 
 ah_tool *ah_registry_find(const ah_registry *r, ah_slice name); /* borrowed, or NULL */
-bool ah_registry_had(const ah_registry *r, ah_slice name);      /* there was one, it was removed */
+/* There was one, it was removed. *gone (may be NULL): its parting words, borrowed, or .p NULL. */
+bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone);
 
 /* Memory for `more` further names: that many calls of add and put cannot fail. */
 ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err);

@@ -229,7 +229,7 @@ static void release_key(void *p)
 
 static ah_status set_own_reducer(ah_session *s, int id, const ah_slice_options *o, ah_err *err)
 {
-    static const struct ah_value_vt key_vt = {release_key};
+    static const struct ah_value_vt key_vt = {.release = release_key};
     ah_value ud = {NULL, NULL};
     ah_status st;
 

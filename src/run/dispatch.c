@@ -78,12 +78,16 @@ void ah_call_stand_in(ah_call *c, const ah_buf *content)
 
 static void refuse_unknown(ah_call *c, const ah_registry *r)
 {
-    ah_slice name = ah_text_slice(c->slot->name);
+    ah_slice name = ah_text_slice(c->slot->name), gone;
     ah_near near = {.to = name, .words = true};
     const ah_tool *t;
     ah_buf b;
 
-    c->unknown = !ah_registry_had(r, name);
+    c->unknown = !ah_registry_had(r, name, &gone);
+    if (!c->unknown && gone.p) {
+        ah_call_refuse(c, "Tool '%.*s' is no longer available: %.*s", AH_FMT(name), AH_FMT(gone));
+        return;
+    }
     ah_buf_init(&b, c->overlay.mem, 1 << 20);
     ah_buf_fmt(&b, "Tool '%.*s' %s. Available tools: [",
                (int)(name.n > MAX_SHOWN ? ah_utf8_cut(name.p, MAX_SHOWN) : name.n), name.p,

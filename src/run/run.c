@@ -460,7 +460,7 @@ static void next_iteration(ah_run *run)
     }
     EMIT(run, AH_EVENT_TOOL_LOOP_ITERATION, AH_F_INT("iteration", run->result.iterations + 1),
          AH_F_INT("available_tool_count", run->cfg.registry->live),
-         AH_F_INT("discovered_provider_count", 0));
+         AH_F_INT("discovered_provider_count", run->cfg.discovered ? *run->cfg.discovered : 0));
     start_exchange(run);
 }
 

@@ -24,6 +24,7 @@ local ah = {}
 ---| "tool_progress"
 ---| "tool_invoked"
 ---| "tools_injected"
+---| "tool_provider_discovered"
 ---| "tools_removed"
 ---| "warning"
 ---| "done"
@@ -94,6 +95,8 @@ local ah = {}
 ---@field on_conflict? "skip"|"replace"|"error"
 ---@field hint? boolean
 ---@field max_restarts? integer
+---@field discover? boolean|{ keep: boolean? }
+---@field max_depth? integer
 ---@field policies? ah.Policy[]
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
 ---@field feedback? ah.Feedback[]
@@ -451,6 +454,49 @@ function ah.fail(message) end
 ---@return ah.Result
 function ah.result(config) end
 
+-- -- entities ---------------------------------------------------------------------------------
+
+---@class ah.EntityConfig
+---@field name? string
+---@field prefix? string of the tools' names
+---@field id? string|fun(self: table): string|number a field, a method, or a function
+---@field fields? string[] what a model sees
+---@field stateless? boolean
+---@field find? fun(id: string): table?
+
+---@class ah.MethodConfig also has the fields of ah.ToolConfig about parameters, results and limits
+---@field name? string
+---@field method? string of the class, in place of a handler
+---@field description string
+---@field handler? fun(self: table, args: table, ctx: ah.Ctx?): any, string?
+---@field stateless? boolean
+---@field [string] any
+
+---@class ah.Entity a class: calling it makes the table an instance
+---@field name string
+---@field prefix string
+---@field tool fun(self: ah.Entity, config: ah.MethodConfig): ah.Entity
+---@field [string] any methods and fields of the instances
+---@overload fun(data: table?): table?
+
+---@param config ah.EntityConfig
+---@return ah.Entity
+function ah.entity(config) end
+
+---Is it an instance with tools?
+---@param value any
+---@return boolean
+function ah.is_provider(value) end
+
+---@param instance table
+---@return { name: string, description: string, params: table, method: string }[]
+function ah.tools_of(instance) end
+
+---Withdraws the tools of an entity; how many there were.
+---@param instance table
+---@return integer
+function ah.retract(instance) end
+
 -- -- errors -----------------------------------------------------------------------------------
 
 ---@alias ah.Code
@@ -485,6 +531,8 @@ function ah.result(config) end
 ---@field section_path? string
 ---@field tool? string
 ---@field param? string
+---@field provider_class? string
+---@field reason? string
 
 ---An error object to raise or return.
 ---@param what string|{ code: ah.Code?, message: string, [string]: any }
