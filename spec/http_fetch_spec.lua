@@ -274,7 +274,8 @@ describe("http_fetch", function()
 
   it("must be told which hosts", function()
     for _, options in ipairs { {}, { allow = {} }, { allow = "all" }, { allow = { "http://a/" } },
-      { allow = { "a*b" } }, { allow = { "*b" } }, { allow = "public", private = "x" } } do
+      { allow = { "a*b" } }, { allow = { "*b" } }, { allow = "public", private = "x" },
+      { allow = "public", private = { "localhost" } }, { allow = "public", timeout = 0 } } do
       local ok, err = pcall(function()
         local tools = ah.builtin { http_fetch = options }
         return tools

@@ -246,6 +246,17 @@ static int read_url(lua_State *L)
     return 1;
 }
 
+/* ah._is_network(text): may it stand in `addresses`? */
+static int is_network(lua_State *L)
+{
+    ah_network n;
+    ah_slice s;
+
+    s.p = luaL_checklstring(L, 1, &s.n);
+    lua_pushboolean(L, ah_network_parse(s, &n));
+    return 1;
+}
+
 void ah_lua_open_http(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__gc", request_gc}, {NULL, NULL}};
@@ -253,6 +264,8 @@ void ah_lua_open_http(lua_State *L)
     luaL_newmetatable(L, HTTP);
     luaL_setfuncs(L, meta, 0);
     lua_pop(L, 1);
+    lua_pushcfunction(L, is_network);
+    lua_setfield(L, -2, "_is_network");
     lua_pushcfunction(L, read_url);
     lua_setfield(L, -2, "_url");
     lua_pushcfunction(L, ah_http_call);

@@ -237,6 +237,10 @@ end
 local function addresses_of(private)
   local list = { "public" }
   for i, network in ipairs(private or {}) do
+    if type(network) ~= "string" or not ah._is_network(network) then
+      error(("ah.builtin: http_fetch: '%s' in private is no network such as 10.0.0.0/8"):format(
+        tostring(network)), 4)
+    end
     list[i + 1] = network
   end
   return list
@@ -258,6 +262,9 @@ end
 
 return function(options)
   files.check_options("http_fetch", options, OPTIONS)
+  if options.timeout and options.timeout <= 0 then
+    error("ah.builtin: http_fetch: timeout must be more than 0", 3)
+  end
   local settings = {
     allow = read_allow(options.allow), addresses = addresses_of(options.private),
     timeout = options.timeout or 30, max_bytes = options.max_bytes or 2 << 20,
