@@ -254,7 +254,8 @@ describe("a strict agenthost mock", function()
 
   it("takes tools that come in mid-conversation with their beta, and where they are known",
     function()
-      local beta = "anthropic-version: x\nanthropic-beta: mid-conversation-tool-changes-2026-07-01\n"
+      local beta = "anthropic-version: x\n"
+        .. "anthropic-beta: mid-conversation-tool-changes-2026-07-01\n"
       local body = FINE.anthropic()
       table.insert(body.tools, { name = "g", input_schema = schema(), defer_loading = true })
       body.messages[4] = { role = "system", content = { { type = "tool_addition",
@@ -292,7 +293,8 @@ describe("a strict agenthost mock", function()
     next_one.contents[2].parts = parts
     assert.equal(200, (answer("gemini", next_one)))
     parts[1].thoughtSignature = nil
-    assert.truthy(select(2, answer("gemini", next_one)):find("missing a thought_signature", 1, true))
+    local _, told = answer("gemini", next_one)
+    assert.truthy(told:find("missing a thought_signature", 1, true))
   end)
 
   it("goes on from a response that it said", function()

@@ -449,11 +449,6 @@ local function remember(a, signature)
   end
 end
 
-local function input_of(call)
-  local input = ah.json.decode(call.arguments)
-  return check.is_object(input) and input or ah.object {}
-end
-
 local function blocks_of(a)
   local blocks = ah.array {}
   if a.reasoning then
@@ -466,7 +461,8 @@ local function blocks_of(a)
   end
   for _, call in ipairs(a.calls) do
     blocks[#blocks + 1] = { type = "tool_use", id = call.id, name = call.name,
-      input = input_of(call), caller = { type = "direct" }, arguments = call.arguments }
+      input = plan.object_of(call.arguments), arguments = call.arguments,
+      caller = { type = "direct" } }
   end
   return blocks
 end

@@ -244,7 +244,7 @@ end
 local function call_parts(a)
   local parts = {}
   for i, call in ipairs(a.calls) do
-    local args = ah.json.decode(call.arguments)
+    local args = plan.object_of(call.arguments)
     parts[i] = { functionCall = { name = call.name, args = args, id = call.given_id } }
     if i == 1 and (a.reasoning or a.signature) then
       parts[i].thoughtSignature = a.signature or "mock-signature-" .. a.n

@@ -140,7 +140,7 @@ local function calls_of(a)
   local calls = {}
   for i, call in ipairs(a.calls) do
     calls[i] = { id = call.id, ["function"] = { index = i - 1, name = call.name,
-      arguments = ah.json.decode(call.arguments) } }
+      arguments = plan.object_of(call.arguments) } }
   end
   return calls[1] and calls or nil
 end

@@ -26,6 +26,13 @@ function plan.legible(words)
   return utf8.len(words) and words or (words:gsub("[\x80-\xff]", "?"))
 end
 
+--- Arguments for wires that have them as an object; what is none is empty there.
+function plan.object_of(arguments)
+  local object = ah.json.decode(arguments)
+  local is_array = getmetatable(object) == getmetatable(ah.array {})
+  return type(object) == "table" and not is_array and object or ah.object {}
+end
+
 --- The pieces of a turn's text: its own list, or one that is made.
 function plan.pieces_of(text)
   if type(text) == "table" then

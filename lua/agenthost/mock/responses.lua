@@ -234,7 +234,8 @@ end
 
 TAKE.tool_search_output = TAKE.additional_tools
 
-local NO_OPTION = { model = true, input = true, previous_response_id = true, instructions = true, tools = true, stream = true }
+local NO_OPTION = { model = true, input = true, instructions = true, tools = true, stream = true,
+  previous_response_id = true }
 
 local function segments_of(body, input)
   local segments = {}
