@@ -803,8 +803,34 @@ describe("the life of instances", function()
     Other:tool { name = "getAverageSpend", description = "Something else.", handler = quiet }
     local b = assert(ah.load(path, { model = ah.scripted { turn(call(SPEND)), "ok" }, log = quiet,
       discover = true, tools = {} }))
-    assert.matches("is stale", results(b:run "y")[1])
+    assert.truthy(results(b:run "y")[1]:find(STALE, 1, true))
     os.remove(path)
+  end)
+
+  it("gives a saved name to no other entity, and to the same one again", function()
+    local path, Unknown = os.tmpname(), customer_class { name = "Unknown", prefix = "customer" }
+    local a = agent(Unknown, TURNS)
+    assert(a:run "x")
+    local text = a:transcript():gsub('"class":"Unknown"', '"class":"Later"')
+      :gsub("%(Unknown", "(Later")
+    local file <close> = assert(io.open(path, "w"))
+    file:write(text):flush()
+    local Later, id
+    local find = giving("find_customer", function() return Later { id = id, spend = 7 } end)
+    local b = assert(ah.load(path, { model = ah.scripted { turn(call(SPEND)), "ok",
+      turn(call "find_customer"), "ok", turn(call(SPEND)), "ok", turn(call "find_customer"), "ok",
+      turn(call "find_customer", call(SPEND)), "ok" }, discover = true, log = quiet,
+      tools = { find } }))
+    assert.matches("stale entity: Later c%-1", results(b:run "not declared yet")[1])
+    Later, id = customer_class { name = "Later", prefix = "customer" }, "c1"
+    assert.same({ "customer_c1_2_getAverageSpend" }, b:run("another").injected_tools)
+    assert.matches("stale entity: Later c%-1", results(b:run "still stale")[1])
+    id = "c-1"
+    assert.same({}, b:run("the same").injected_tools)
+    assert.equal('{"amount":7}', results(b:run "again")[2])
+    Later = ah.entity { name = "Later", prefix = "customer" }
+    os.remove(path)
+    sound.check(b:transcript())
   end)
 
   it("is not shared with a fork", function()
@@ -864,15 +890,17 @@ describe("any order of events", function()
     local w = { newest = {}, made = 0, known = {}, classes = {} }
     local IDS = { "c-1", "c1", "c.1", 7, "---", ("x"):rep(80), ("x"):rep(81) }
     for i, name in ipairs { "Customer", "Order" } do
-      local Class = ah.entity { name = name, prefix = i == 2 and random(2) == 1 and "customer" or nil }
+      local shared = i == 2 and random(2) == 1
+      local Class = ah.entity { name = name, prefix = shared and "customer" or nil }
       for _, method in ipairs { "who", "fail", "again" } do
-        Class:tool { name = method, description = "Method " .. method .. ".", handler = function(self)
+        local function handler(self)
           self.touched = (self.touched or 0) + 1
           if method == "fail" then
             error("no", 0)
           end
           return method == "again" and w.make(Class, self.id) or { made = self.made }
-        end }
+        end
+        Class:tool { name = method, description = "Method " .. method .. ".", handler = handler }
       end
       w.classes[i] = Class
     end

@@ -72,7 +72,7 @@ struct ah_tool {
     size_t memory, max_result;
     const ah_tool_vt *vt;
     ah_value handler;
-    ah_text *gone; /* what a call is told once it was removed; NULL: only that it was */
+    ah_text *gone; /* what a call is told once it was removed, or is stale; NULL: only that */
     ah_tool *of;   /* the tool whose handler it borrows (ah_tool_describe); else NULL */
 };
 

@@ -87,6 +87,12 @@ void ah_discovery_release(ah_discovery *d)
         set_instance(d->found[i], (ah_value){0});
 }
 
+/* Of a class that is known by its name only, from a conversation of earlier. */
+static bool is_stand_in(const ah_entity_class *of)
+{
+    return of->vt == NULL;
+}
+
 /* Classes are told apart by where they are, since two may have one name. */
 static ah_status make_key(const ah_mem *mem, const ah_entity_class *of, ah_slice id, ah_text **out,
                           ah_err *err)
@@ -94,8 +100,11 @@ static ah_status make_key(const ah_mem *mem, const ah_entity_class *of, ah_slice
     ah_status st;
     ah_buf b;
 
-    ah_buf_init(&b, mem, AH_ENTITY_ID + sizeof of);
-    ah_buf_add(&b, &of, sizeof of);
+    ah_buf_init(&b, mem, MAX_WORDS);
+    if (is_stand_in(of))
+        ah_buf_fmt(&b, "%s ", of->name->data);
+    else
+        ah_buf_add(&b, &of, sizeof of);
     ah_buf_put(&b, id);
     st = ah_text_from_buf(&b, "the id", out, err);
     ah_buf_clear(&b);
@@ -119,6 +128,32 @@ static ah_status look_up(const ah_discovery *d, const ah_entity_class *of, ah_sl
     *found = st == AH_OK ? at_index(d, &d->by_key, ah_text_slice(key)) : NULL;
     ah_text_unref(key);
     return st;
+}
+
+/* What was known by the class's name has a class again. The index may keep the old key: it leads
+ * to the same place. */
+static ah_status adopt(ah_discovery *d, ah_entity_class *of, ah_slice id, ah_found **found, ah_err *err)
+{
+    const ah_entity_class name_only = {.name = of->name};
+    ah_text *key = NULL;
+    ah_status st = look_up(d, &name_only, id, found, err);
+    ah_found *f = *found;
+
+    if (st != AH_OK || !f)
+        return st;
+    *found = NULL;
+    if ((st = make_key(d->mem, of, id, &key, err)) != AH_OK)
+        return st;
+    if (!ah_index_reserve(&d->by_key, d->n + 1, d->n)) {
+        ah_text_unref(key);
+        return ah_err_nomem(err);
+    }
+    ah_text_set(&f->key, key);
+    ah_index_put(&d->by_key, ah_text_slice(key), ah_index_find(&d->by_stem, ah_text_slice(f->stem)));
+    ah_entity_class_unref(f->of);
+    f->of = ah_entity_class_ref(of);
+    *found = f;
+    return AH_OK;
 }
 
 /* The first stem for the id that no other entity has. Who has the plain one counts. */
@@ -334,7 +369,28 @@ static void note_fresh(ah_discovery *d, ah_found *f)
     d->last_fresh = f;
 }
 
-/* Those of its tools that the registry has not, as additions. */
+/* Each tool of it that stands in the registry with the very definition that it would get now. */
+static ah_status take_places(ah_found *f, ah_registry *r, ah_err *err)
+{
+    char buf[AH_ENTITY_TOOL_NAME];
+    ah_status st = AH_OK;
+
+    for (size_t i = 0; i < f->of->n && st == AH_OK; i++) {
+        ah_slice name = ah_entity_tool_name(f->of, i, ah_text_slice(f->stem), buf);
+        const ah_tool *there = ah_registry_find(r, name);
+        ah_tool *tool = NULL;
+
+        if (!there || (!there->stale && !bound_of(there)) || has_tool(f, i, name, r))
+            continue;
+        st = make_tool(f, i, name, &tool, err);
+        if (st == AH_OK && ah_slice_eq(ah_text_slice(tool->spec), ah_text_slice(there->spec)))
+            ah_registry_put(r, tool); /* in a place that is there: cannot fail */
+        ah_tool_unref(tool);
+    }
+    return st;
+}
+
+/* Those of its tools that the registry has not, or has as stale ones, as additions. */
 static ah_status add_tools(ah_found *f, const ah_registry *r, ah_changes *out, ah_err *err)
 {
     char buf[AH_ENTITY_TOOL_NAME];
@@ -343,6 +399,7 @@ static ah_status add_tools(ah_found *f, const ah_registry *r, ah_changes *out, a
 
     for (size_t i = 0; i < f->of->n && st == AH_OK; i++) {
         ah_slice name = ah_entity_tool_name(f->of, i, ah_text_slice(f->stem), buf);
+        const ah_tool *there = ah_registry_find(r, name);
         ah_tool *tool = NULL;
 
         if (has_tool(f, i, name, r))
@@ -352,7 +409,8 @@ static ah_status add_tools(ah_found *f, const ah_registry *r, ah_changes *out, a
         if (st == AH_OK)
             st = make_tool(f, i, name, &tool, err);
         if (st == AH_OK)
-            st = ah_changes_add(out, tool, by, err);
+            st = there && there->stale ? ah_changes_replace(out, tool, by, err)
+                                       : ah_changes_add(out, tool, by, err);
         ah_tool_unref(tool);
     }
     if (by && st == AH_OK)
@@ -398,6 +456,8 @@ static ah_status take(ah_discovery *d, const ah_call *call, ah_entity *e, ah_cha
     ah_found *f = NULL;
     ah_status st = look_up(d, e->of, ah_text_slice(e->id), &f, err);
 
+    if (st == AH_OK && !f)
+        st = adopt(d, e->of, ah_text_slice(e->id), &f, err);
     if (st != AH_OK || !e->of->n || (!f && (is_full(d->run, out) || too_deep(d, e, depth))))
         return st;
     if (!f)
@@ -409,7 +469,8 @@ static ah_status take(ah_discovery *d, const ah_call *call, ah_entity *e, ah_cha
         f->depth = depth;
     set_instance(f, e->instance);
     e->instance = (ah_value){0};
-    if (!is_full(d->run, out))
+    st = take_places(f, d->run->cfg.registry, err);
+    if (st == AH_OK && !is_full(d->run, out))
         st = add_tools(f, d->run->cfg.registry, out, err);
     if (!f->tools)
         set_instance(f, (ah_value){0});
@@ -582,27 +643,6 @@ static ah_status known_again(ah_discovery *d, const told *t, ah_entity_class *of
     return add_found(d, of, ah_buf_slice(&t->id), ah_buf_slice(&t->stem), from, t->depth, f, err);
 }
 
-/* Each tool of it that stands in the registry with the very definition that it would get now. */
-static ah_status take_places(ah_found *f, ah_registry *r, ah_err *err)
-{
-    char buf[AH_ENTITY_TOOL_NAME];
-    ah_status st = AH_OK;
-
-    for (size_t i = 0; i < f->of->n && st == AH_OK; i++) {
-        ah_slice name = ah_entity_tool_name(f->of, i, ah_text_slice(f->stem), buf);
-        const ah_tool *there = ah_registry_find(r, name);
-        ah_tool *tool = NULL;
-
-        if (!there || (!there->stale && !bound_of(there)) || has_tool(f, i, name, r))
-            continue;
-        st = make_tool(f, i, name, &tool, err);
-        if (st == AH_OK && ah_slice_eq(ah_text_slice(tool->spec), ah_text_slice(there->spec)))
-            ah_registry_put(r, tool); /* in a place that is there: cannot fail */
-        ah_tool_unref(tool);
-    }
-    return st;
-}
-
 static bool is_ours(ah_slice by)
 {
     return by.p && ah_json_string_is(ah_json_member(by, "strategy"), "discover");
@@ -618,6 +658,50 @@ static void drop_foreign(const ah_discovery *d, ah_registry *r)
             ah_registry_remove(r, ah_text_slice(t->name));
 }
 
+/* The words that a call of those of the entry's tools gets which found no method. */
+static void give_words(const ah_found *f, const ah_registry *r, ah_slice entry)
+{
+    ah_json_reader reader = ah_json_read(ah_json_member(entry, "tools"));
+    ah_json_token t = ah_json_next(&reader);
+
+    for (t = ah_json_next(&reader); t.kind == AH_JSON_OBJECT; t = ah_json_next(&reader)) {
+        ah_slice name = ah_json_member(ah_json_skip(&reader, t), "name");
+        ah_tool *there = name.p ? ah_registry_find(r, ah_json_inside(name)) : NULL;
+
+        if (there && there->stale)
+            ah_text_set(&there->gone, ah_text_ref(f->gone));
+    }
+}
+
+/* The class that the script has, or one that stands in for it. A new reference. */
+static ah_status class_of(const ah_discovery *d, const told *t,
+                          ah_entity_class *(*find)(void *ud, ah_slice name), void *ud,
+                          ah_entity_class **out, ah_err *err)
+{
+    ah_entity_class *there = find(ud, ah_buf_slice(&t->cls));
+    ah_status st;
+
+    *out = ah_entity_class_ref(there);
+    if (there)
+        return AH_OK;
+    st = ah_entity_class_new(d->mem, ah_buf_slice(&t->cls), ah_slice_of("stale"), NULL, out, err);
+    return st == AH_PROMPT_VALIDATION ? AH_OK : st; /* what was saved is no name */
+}
+
+/* One entry of what was discovered. */
+static ah_status replay_entry(ah_discovery *d, const told *t, ah_entity_class *of, ah_slice entry,
+                              ah_registry *r, ah_err *err)
+{
+    ah_found *f = NULL;
+    ah_status st = known_again(d, t, of, &f, err);
+
+    if (st != AH_OK || !f)
+        return st;
+    st = take_places(f, r, err);
+    give_words(f, r, entry);
+    return st;
+}
+
 ah_status ah_discovery_replay(ah_discovery *d, const ah_transcript *t, ah_registry *r,
                               ah_entity_class *(*find)(void *ud, ah_slice name), void *ud, ah_err *err)
 {
@@ -626,20 +710,16 @@ ah_status ah_discovery_replay(ah_discovery *d, const ah_transcript *t, ah_regist
 
     told_init(&it, d->mem);
     for (size_t i = 0; i < t->n && st == AH_OK; i++) {
-        ah_slice by = t->entry[i].kind == AH_ENTRY_TOOLS_ADDED
-                          ? ah_json_member(ah_text_slice(t->entry[i].json), "by")
-                          : (ah_slice){NULL, 0};
-        ah_entity_class *of;
-        ah_found *f = NULL;
+        ah_slice entry = ah_text_slice(t->entry[i].json), by = ah_json_member(entry, "by");
+        ah_entity_class *of = NULL;
 
-        if (!is_ours(by))
+        if (t->entry[i].kind != AH_ENTRY_TOOLS_ADDED || !is_ours(by))
             continue;
         read_told(&it, by);
-        of = find(ud, ah_buf_slice(&it.cls));
-        if (of)
-            st = known_again(d, &it, of, &f, err);
-        if (st == AH_OK && f)
-            st = take_places(f, r, err);
+        st = class_of(d, &it, find, ud, &of, err);
+        if (st == AH_OK && of)
+            st = replay_entry(d, &it, of, entry, r, err);
+        ah_entity_class_unref(of);
     }
     drop_foreign(d, r);
     told_clear(&it);

@@ -113,6 +113,8 @@ static bool look_up(ah_call *c, const ah_registry *r)
                           "{\"name\": \"...\", \"arguments\": {...}}");
     else if (!c->tool)
         refuse_unknown(c, r);
+    else if (c->tool->stale && c->tool->gone)
+        ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, c->tool->gone->data);
     else if (c->tool->stale)
         ah_call_refuse(
             c,
