@@ -3,6 +3,8 @@
 local ah = require "agenthost"
 local markdown = require "support.markdown"
 
+local names_in = markdown.names_in
+
 local EVENTS = markdown.read("docs/events.md")
 local LIMITS = markdown.read("docs/limits.md")
 local LUA = markdown.read("docs/lua.md")
@@ -208,7 +210,8 @@ describe("docs/lua.md", function()
   it("lists all there is in agenthost, and nothing else", function()
     local listed, there = {}, {}
     -- loaded when they are first asked for
-    assert(ah.scripted and ah.policies and ah.resource and ah.planning and ah.planning_section)
+    assert(ah.scripted and ah.policies and ah.resource and ah.planning and ah.planning_section
+      and ah.set_visibility_override)
     for _, row in ipairs(markdown.tables(LUA)[1]) do
       for _, name in ipairs(markdown.names(row[1])) do
         listed[name] = true
@@ -229,15 +232,14 @@ describe("docs/lua.md", function()
   end)
 
   it("has the fields of ah.run, its options and its limits", function()
-    local source, names = "src/lua/lua_agent.c", markdown.names_in
-    assert.same(c_list(source, "fields%[%]"), names(LUA, "## ah.run", 1))
-    assert.same(fields_of(source, "ah.run: options"), names(LUA, "## ah.run", 2))
-    assert.same(fields_of(source, "ah.run: http"), names(LUA, "## ah.run", 3))
-    assert.same(c_list("src/lua/lua_limits.c", "known%[%]"), names(LUA, "## ah.run", 4))
+    assert.same(c_list("src/lua/lua_agent.c", "fields%[%]"), names_in(LUA, "## ah.run", 1))
+    assert.same(fields_of("src/lua/lua_agent.c", "ah.run: options"), names_in(LUA, "## ah.run", 2))
+    assert.same(fields_of("src/lua/lua_agent.c", "ah.run: http"), names_in(LUA, "## ah.run", 3))
+    assert.same(c_list("src/lua/lua_limits.c", "known%[%]"), names_in(LUA, "## ah.run", 4))
   end)
 
   it("has no field of ah.run that is refused as unknown", function()
-    for name in pairs(markdown.names_in(LUA, "## ah.run", 1)) do
+    for name in pairs(names_in(LUA, "## ah.run", 1)) do
       local ok, err = pcall(ah.run, { [name] = setmetatable({}, {}), "x" })
       assert.falsy(not ok and tostring(err):find("unknown field", 1, true), name)
     end
@@ -257,21 +259,21 @@ describe("docs/lua.md", function()
   end)
 
   it("has the fields of ah.tool, ah.result and ah.http", function()
-    assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), markdown.names_in(LUA, "## ah.tool", 1))
+    assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), names_in(LUA, "## ah.tool", 1))
     assert.same(fields_of("src/lua/lua_tool.c", "ah.result"),
-      markdown.names_in(LUA, "### What a handler gives back", 2))
-    assert.same(fields_of("src/lua/lua_http.c", "ah.http"), markdown.names_in(LUA, "## ah.http", 1))
+      names_in(LUA, "### What a handler gives back", 2))
+    assert.same(fields_of("src/lua/lua_http.c", "ah.http"), names_in(LUA, "## ah.http", 1))
   end)
 
   it("has the methods of agents and schemas", function()
     local agent = ah.agent { model = "demo/echo" }
-    assert.same(keys(getmetatable(agent).__index), markdown.names_in(LUA, "## ah.agent"))
+    assert.same(keys(getmetatable(agent).__index), names_in(LUA, "## ah.agent"))
     local source = markdown.read("src/lua/lua_schema.c"):match("methods%[%] = (%b{})")
     local methods = {}
     for name in source:gmatch('{"([^"]+)"') do
       methods[name] = true
     end
-    assert.same(methods, markdown.names_in(LUA, "## ah.schema"))
+    assert.same(methods, names_in(LUA, "## ah.schema"))
   end)
 
   it("has the keywords of schemas", function()
@@ -298,7 +300,7 @@ describe("docs/lua.md", function()
     for name in source:gmatch('strcmp%(key, "([^"]+)"%)') do
       there[name] = true
     end
-    local documented = markdown.names_in(LUA, "### The reply")
+    local documented = names_in(LUA, "### The reply")
     assert.same(there, documented)
     for name in pairs(documented) do
       assert.is_not_nil(reply[name], name)
@@ -307,7 +309,7 @@ describe("docs/lua.md", function()
     for name in pairs(reply.usage) do
       assert.truthy(usage:find("`" .. name .. "`", 1, true), name)
     end
-    local fields = markdown.names_in(LUA, "### Messages")
+    local fields = names_in(LUA, "### Messages")
     for _, message in ipairs(reply.messages) do
       for name in pairs(message) do
         assert.truthy(fields[name], name)
@@ -316,7 +318,7 @@ describe("docs/lua.md", function()
   end)
 
   it("has the fields of ctx", function()
-    local documented, seen = markdown.names_in(LUA, "### What a handler may do"), nil
+    local documented, seen = names_in(LUA, "### What a handler may do"), nil
     local function look(_, ctx)
       seen = {}
       for name in pairs(documented) do
@@ -344,11 +346,11 @@ describe("docs/lua.md", function()
   it("has the codes and the fields of errors", function()
     local codes = c_list("src/base/err.c", "codes%[%]")
     codes.ok = nil
-    assert.same(codes, markdown.names_in(LUA, "## Errors", 2))
+    assert.same(codes, names_in(LUA, "## Errors", 2))
     for code in pairs(codes) do
       assert.equal(code .. ": why", tostring(ah.error { code = code, message = "why" }))
     end
-    local fields = markdown.names_in(LUA, "## Errors", 1)
+    local fields = names_in(LUA, "## Errors", 1)
     local unknown = { calls = { { name = "nobody" } } }
     for _, case in ipairs {
       { model = ah.scripted { CALL, CALL }, max_iterations = 1 },
@@ -409,7 +411,7 @@ describe("docs/lua.md", function()
   it("has which errors of a handler end the run", function()
     local row = LUA:match("\n(| raises an error of code[^\n]+)")
     local ends = set(markdown.names(row:match("^|([^|]+)|")))
-    for code in pairs(markdown.names_in(LUA, "## Errors", 2)) do
+    for code in pairs(names_in(LUA, "## Errors", 2)) do
       local _, err = run { model = ah.scripted { CALL, "done" }, "x",
         tools = { echo_tool(function() error(ah.error { code = code, message = "why" }) end) } }
       assert.equal(ends[code] and code or nil, err and err.code)
@@ -433,7 +435,7 @@ end)
 
 describe("docs/filesystem.md", function()
   it("has the fields of ah.filesystem, and the defaults of its limits", function()
-    assert.same(fields_of("src/lua/lua_fs.c", "ah.filesystem"), markdown.names_in(FILES, "## ah.filesystem"))
+    assert.same(fields_of("src/lua/lua_fs.c", "ah.filesystem"), names_in(FILES, "## ah.filesystem"))
     local source = markdown.read("src/prompt/fs.c"):match("enum { DEFAULT_FILE.-}")
     local words = { max_file = "FILE = 8 << 20", max_total = "TOTAL = 64 << 20",
       max_files = "FILES = 10000", max_depth = "DEPTH = 32" }
@@ -451,7 +453,7 @@ describe("docs/filesystem.md", function()
     for name in source:match("methods%[%] = (%b{})"):gmatch('{"([^"]+)"') do
       methods[name] = true
     end
-    assert.same(methods, markdown.names_in(FILES, "## Methods"))
+    assert.same(methods, names_in(FILES, "## Methods"))
     for _, row in ipairs(markdown.tables(markdown.section(FILES, "## Methods"))[1]) do
       local name, told = markdown.names(row[1])[1], {}
       for word in (row[3]:match("^`fs:%l+%(.-{ (.-) }%)") or ""):gmatch("%l+") do
@@ -469,7 +471,7 @@ describe("docs/filesystem.md", function()
     for name in markdown.read("src/prompt/fs_change.c"):gmatch('%[AH_FS_[%u_]+%] = "([%l_]+)"') do
       reasons[name] = true
     end
-    assert.same(reasons, markdown.names_in(FILES, "## Errors"))
+    assert.same(reasons, names_in(FILES, "## Errors"))
     local told = markdown.section(FILES, "### Names that are refused"):match("\n\n(`%.git` .-)\n\n")
     assert.same(c_list("src/prompt/fs_path.c", "refused%[%]"), set(markdown.names(told)))
   end)
@@ -556,9 +558,9 @@ describe("docs/limits.md", function()
   end)
 
   it("names fields that are there, and every field that is a limit", function()
-    local fields = { ["ah.run"] = markdown.names_in(LUA, "## ah.run", 1),
-      http = markdown.names_in(LUA, "## ah.run", 3),
-      loop_detector = markdown.names_in(LUA, "## ah.run", 4), ["ah.tool"] = markdown.names_in(LUA, "## ah.tool", 1) }
+    local fields = { ["ah.run"] = names_in(LUA, "## ah.run", 1),
+      http = names_in(LUA, "## ah.run", 3),
+      loop_detector = names_in(LUA, "## ah.run", 4), ["ah.tool"] = names_in(LUA, "## ah.tool", 1) }
     local named = {}
     for _, row in ipairs(rows) do
       for i = 2, #row.set do
@@ -595,11 +597,11 @@ end)
 
 describe("docs/prompts.md", function()
   it("has the fields of ah.section, ah.tools_section and ah.prompt", function()
-    local section = markdown.names_in(PROMPTS, "## Sections", 1)
+    local section = names_in(PROMPTS, "## Sections", 1)
     assert.same(fields_of("src/lua/lua_section.c", "ah.section"), section)
     section.body, section.description = nil, true
     assert.same(fields_of("src/lua/lua_section.c", "ah.tools_section"), section)
-    assert.same(fields_of("src/lua/lua_prompt.c", "ah.prompt"), markdown.names_in(PROMPTS, "## Prompts", 1))
+    assert.same(fields_of("src/lua/lua_prompt.c", "ah.prompt"), names_in(PROMPTS, "## Prompts", 1))
   end)
 
   it("has the members of sections, prompts and of what is rendered", function()
@@ -612,15 +614,15 @@ describe("docs/prompts.md", function()
       return names
     end
     assert.same(members { "lua_section.c", "int section_index" },
-      markdown.names_in(PROMPTS, "## Sections", 2))
+      names_in(PROMPTS, "## Sections", 2))
     local prompt = members { "lua_prompt.c", "int prompt_index" }
     local methods = markdown.read("src/lua/lua_prompt.c"):match("methods%[%] = (%b{})")
     for name in methods:gmatch('{"([^"]+)"') do
       prompt[name] = true
     end
-    assert.same(prompt, markdown.names_in(PROMPTS, "## Prompts", 2))
+    assert.same(prompt, names_in(PROMPTS, "## Prompts", 2))
     assert.same(members { "lua_prompt.c", "int rendered_index" },
-      markdown.names_in(PROMPTS, "## Rendering", 1))
+      names_in(PROMPTS, "## Rendering", 1))
   end)
 end)
 
@@ -638,15 +640,15 @@ describe("docs/sessions.md", function()
   end
 
   it("has the fields of types and sessions, and the options of slices", function()
-    assert.same(fields_of("src/lua/lua_type.c", "ah.type"), markdown.names_in(SESSIONS, "## Types"))
+    assert.same(fields_of("src/lua/lua_type.c", "ah.type"), names_in(SESSIONS, "## Types"))
     assert.same(fields_of("src/lua/lua_session.c", "ah.session"),
-      markdown.names_in(SESSIONS, "## Sessions", 1))
+      names_in(SESSIONS, "## Sessions", 1))
     local source = markdown.read("src/lua/lua_session.c")
     local options = {}
     for name in source:match("read_options.-known%[%] = (%b{})"):gmatch('"([^"]+)"') do
       options[name] = true
     end
-    assert.same(options, markdown.names_in(SESSIONS, "## Sessions", 3))
+    assert.same(options, names_in(SESSIONS, "## Sessions", 3))
   end)
 
   it("has the fields of resources and the methods of ctx.resources", function()
@@ -658,19 +660,19 @@ describe("docs/sessions.md", function()
       return names
     end
     assert.same(keys_in("lua/agenthost/resource.lua", "KNOWN"),
-      markdown.names_in(SESSIONS, "## Resources", 1))
+      names_in(SESSIONS, "## Resources", 1))
     assert.same(keys_in("lua/agenthost/resources.lua", "__index"),
-      markdown.names_in(SESSIONS, "## Resources", 2))
+      names_in(SESSIONS, "## Resources", 2))
   end)
 
   it("has the methods of sessions, slices, views and dispatchers", function()
     assert.same(methods_of("src/lua/lua_session.c", "methods"),
-      markdown.names_in(SESSIONS, "## Sessions", 2))
+      names_in(SESSIONS, "## Sessions", 2))
     assert.same(methods_of("src/lua/lua_session.c", "slice_methods"),
-      markdown.names_in(SESSIONS, "## Sessions", 4))
-    assert.same(methods_of("src/lua/lua_reduce.c", "methods"), markdown.names_in(SESSIONS, "### Reducers"))
+      names_in(SESSIONS, "## Sessions", 4))
+    assert.same(methods_of("src/lua/lua_reduce.c", "methods"), names_in(SESSIONS, "### Reducers"))
     assert.same(methods_of("src/lua/lua_dispatcher.c", "methods"),
-      markdown.names_in(SESSIONS, "## Dispatchers"))
+      names_in(SESSIONS, "## Dispatchers"))
   end)
 
   it("shows a snapshot that can be restored", function()
@@ -695,9 +697,9 @@ describe("docs/scripted.md", function()
     for name in source:match("\nlocal FIELDS = (%b{})"):gmatch("([%a_]+) = true") do
       known[name] = true
     end
-    assert.same(known, markdown.names_in(SCRIPTED, "## Turns", 1))
+    assert.same(known, names_in(SCRIPTED, "## Turns", 1))
     local meets = { user = "x", system = "s", tools = { "t" }, model = "script" }
-    local fields = markdown.names_in(SCRIPTED, "## Turns", 2)
+    local fields = names_in(SCRIPTED, "## Turns", 2)
     for name in pairs(fields) do
       local turn = { expect = { [name] = meets[name] or "1" }, text = "done" }
       local turns = name == "result" and { CALL, turn } or { turn }
@@ -719,7 +721,7 @@ describe("docs/scripted.md", function()
   end)
 
   it("has the models of demo/", function()
-    for name in pairs(markdown.names_in(SCRIPTED, "## Demo models")) do
+    for name in pairs(names_in(SCRIPTED, "## Demo models")) do
       assert(run { model = name, "Hello" })
     end
     local source = markdown.read("lua/agenthost/demo.lua"):match("local models = (%b{})")
@@ -818,8 +820,8 @@ describe("docs/transcript.md", function()
   end)
 
   it("has the members of the whole and of a turn at work", function()
-    local whole = markdown.names_in(TRANSCRIPT, "## The whole")
-    local pending = markdown.names_in(TRANSCRIPT, "## A turn being worked on")
+    local whole = names_in(TRANSCRIPT, "## The whole")
+    local pending = names_in(TRANSCRIPT, "## A turn being worked on")
     local agent, at_work
     agent = ah.agent { model = ah.scripted { CALL, "done" }, tools = { echo_tool(function()
       at_work = ah.json.decode(agent:transcript())

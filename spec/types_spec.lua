@@ -41,7 +41,8 @@ describe("the types", function()
   it("are those of everything there is in agenthost, and of nothing else", function()
     local declared, there = {}, { scripted = ah.scripted and true, policies = ah.policies and true,
       resource = ah.resource and true, planning = ah.planning and true,
-      planning_section = ah.planning_section and true }
+      planning_section = ah.planning_section and true,
+      set_visibility_override = ah.set_visibility_override and true }
     local modules = { json = true, schema = true, policies = true }
     for name in TYPES:gmatch("\nfunction ah%.([%w_.]+)%(") do
       declared[name] = true

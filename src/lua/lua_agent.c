@@ -235,21 +235,21 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
 static void read_system(lua_State *L, ah_lua_agent *a)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_SYSTEM);
-    ah_slice text = {NULL, 0}, before;
+    ah_slice text = {NULL, 0};
     ah_text *entry;
     ah_err err;
 
     ah_field_string(L, 1, "ah.run", "system", &text);
     if (!ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
-    before = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text");
-    ah_prompt_fields_text(L, &a->prompt, a->adapter, text.p ? text : ah_slice_of(""), before, b);
+    ah_prompt_fields_text(L, &a->prompt, a->adapter, text.p ? text : ah_slice_of(""), a->transcript, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
     if (!text.p && !b->len)
         return;
     entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
-    if (entry && ah_slice_eq(before, ah_json_member(ah_text_slice(entry), "text")))
+    if (entry && ah_slice_eq(ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text"),
+                             ah_json_member(ah_text_slice(entry), "text")))
         ah_text_unref(entry); /* in force already */
     else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
@@ -281,9 +281,8 @@ static ah_status change(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, 
     return st;
 }
 
-/* The tools that a conversation offers already: those that are given again, the same as they
- * were, only need their handlers; the rest is stale. */
-static ah_status bind_tools(ah_lua_agent *a, ah_changes *c, ah_err *err)
+/* The tools that a conversation offers already are stale until they are given again. */
+static ah_status put_stale(ah_lua_agent *a, ah_err *err)
 {
     ah_offers offers;
     ah_status st = AH_OK;
@@ -293,7 +292,7 @@ static ah_status bind_tools(ah_lua_agent *a, ah_changes *c, ah_err *err)
     ah_offers_init(&offers, &a->lua->mem);
     st = ah_offers_replay(&offers, a->transcript, err);
     if (st == AH_OK)
-        st = ah_registry_reserve(&a->registry, offers.n + c->n, err);
+        st = ah_registry_reserve(&a->registry, offers.n, err);
     for (size_t i = 0; i < offers.n && st == AH_OK; i++) {
         ah_tool *stale = NULL;
 
@@ -305,7 +304,7 @@ static ah_status bind_tools(ah_lua_agent *a, ah_changes *c, ah_err *err)
         ah_tool_unref(stale);
     }
     ah_offers_clear(&offers);
-    return st == AH_OK ? ah_changes_rebind(c, &a->registry, err) : st;
+    return st;
 }
 
 /* What is declared at the start knows no second tool of a name. */
@@ -316,19 +315,23 @@ static void read_tools(lua_State *L, ah_lua_agent *a)
                               .warned_many = true,
                               .warned_full = true};
     ah_changes *c;
+    bool offered;
     ah_err err;
 
+    if (put_stale(a, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    offered = ah_registry_find(&a->registry, ah_slice_of(AH_READ_SECTION)) != NULL;
     if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
         lua_newtable(L);
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
-    ah_prompt_fields_tools(L, &a->prompt, c);
+    ah_prompt_fields_tools(L, &a->prompt, offered, c);
     if (c->n > (size_t)a->rules.max_tools)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
                      "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
                      "and choose badly among many, but max_tools = %d allows them",
                      (int)c->n, a->rules.max_tools, (int)c->n);
-    if (bind_tools(a, c, &err) != AH_OK || change(a, &strict, c, &err) != AH_OK)
+    if (ah_changes_rebind(c, &a->registry, &err) != AH_OK || change(a, &strict, c, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     lua_pop(L, 2);
 }
@@ -461,12 +464,14 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
         ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
     read_session(L, a);
+    if ((st = ah_lua_restore_kept(L, a, err)) != AH_OK)
+        return st;
     read_limits(L, a);
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_hooks_read(L, 1, &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
-    ah_prompt_fields_read(L, &a->observer.records, a->transcript, &a->prompt);
+    ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
     if (a->prompt.binding)
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
     ah_lua_push_bound(L, a->prompt.binding);
@@ -650,6 +655,22 @@ static ah_status draw_on(const ah_lua_agent *a, ah_driven *parent, ah_spending *
     return st;
 }
 
+/* The prompt as it is now: its functions, parameters and the session may have changed. */
+static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
+{
+    ah_prompt_look look;
+    ah_changes c;
+    ah_status st;
+
+    ah_changes_init(&c, &a->lua->mem);
+    st = ah_prompt_fields_look(&a->prompt, a->transcript, &a->registry, around, &look, &c, err);
+    if (st == AH_OK && c.n)
+        st = change(a, &a->rules, &c, err);
+    ah_prompt_fields_settle(&a->prompt, &look, a->transcript, st == AH_OK);
+    ah_changes_clear(&c);
+    return st;
+}
+
 /* around: the overlay of the call in whose handler it begins, or NULL. */
 static ah_status begin(ah_lua_agent *a, run *r, ah_slice text, ah_overlay *around, ah_err *err)
 {
@@ -659,6 +680,8 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_slice text, ah_overlay *aroun
     ah_run *core;
     ah_status st;
 
+    if ((st = look_again(a, around, err)) != AH_OK)
+        return st;
     prepare_wire(a);
     a->hooks.calls = 0;
     a->prompt.disclosure.restarts = a->adapter->tool_change_mode == AH_TOOLS_RESTART;
@@ -708,10 +731,15 @@ static bool has_spoken(const ah_transcript *t)
     return false;
 }
 
-static void check_start(lua_State *L, const ah_lua_agent *a, ah_slice text)
+static void check_idle(lua_State *L, const ah_lua_agent *a)
 {
     if (a->current)
         ah_lua_raise(L, AH_USAGE, "the agent is already running; agent:send(text) queues a message");
+}
+
+static void check_start(lua_State *L, const ah_lua_agent *a, ah_slice text)
+{
+    check_idle(L, a);
     if (text.p && !ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model is not UTF-8");
     if (!text.p && !has_spoken(a->transcript))
@@ -798,12 +826,47 @@ int ah_lua_agent_open(lua_State *L)
 
 /* -- methods ----------------------------------------------------------------------------------- */
 
-/* agent:run(text): continues its conversation. */
+/* The params at idx count from now on, or nothing has changed and it raises. */
+static void set_params(lua_State *L, ah_lua_agent *a, int idx)
+{
+    ah_overlay *around = ah_lua_overlay(L);
+    ah_binding *now = ah_prompt_fields_params(L, &a->prompt, idx);
+    ah_binding *before = ah_binding_ref(a->prompt.binding);
+    ah_err err;
+
+    ah_prompt_fields_bind(&a->prompt, now);
+    if (look_again(a, around, &err) == AH_OK) {
+        ah_binding_unref(before);
+    } else {
+        ah_prompt_fields_bind(&a->prompt, before);
+        ah_lua_raise_err(L, &err);
+    }
+}
+
+/* What agent:run is told beside the text. */
+static void read_run_fields(lua_State *L, int idx, ah_lua_agent *a)
+{
+    static const char *const known[] = {"params", NULL};
+
+    luaL_checktype(L, idx, LUA_TTABLE);
+    ah_fields_check(L, idx, "agent:run", known, false);
+    if (lua_getfield(L, idx, "params") == LUA_TNIL)
+        return;
+    if (!a->prompt.binding)
+        ah_lua_raise(L, AH_USAGE, "agent:run: field 'params' without a prompt");
+    set_params(L, a, lua_gettop(L));
+}
+
+/* agent:run(text, { params }): continues its conversation. */
 static int agent_run(lua_State *L)
 {
-    ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
+
     if (!lua_isnoneornil(L, 2))
         luaL_checktype(L, 2, LUA_TSTRING);
+    check_idle(L, a);
+    if (!lua_isnoneornil(L, 3))
+        read_run_fields(L, 3, a);
     lua_settop(L, 2);
     return run_agent(L, 1);
 }

@@ -55,6 +55,8 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L);
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err);
 /* The fields about the model and its options only; what is not given stays as it was. */
 ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err);
+/* What a file had as its session, into the agent's (lua_conversation.c). Table at 1. */
+ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
 /* nil and the error, for `return`. */

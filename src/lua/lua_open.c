@@ -77,6 +77,7 @@ static int lazy_field(lua_State *L)
         {"scripted", "agenthost.scripted", NULL},
         {"policies", "agenthost.policies", NULL},
         {"resource", "agenthost.resource", NULL},
+        {"set_visibility_override", "agenthost.visibility", NULL},
         {"planning", "agenthost.planning", "types"},
         {"planning_section", "agenthost.planning", "section"},
         {"_inspect", "agenthost.inspect", NULL},

@@ -78,6 +78,11 @@ ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_err *err)
     return put_text(c, AH_CHANGE_PROMPT, text, err);
 }
 
+ah_status ah_changes_show(ah_changes *c, ah_slice path, ah_err *err)
+{
+    return put_text(c, AH_CHANGE_SHOW, path, err);
+}
+
 ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, ah_err *err)
 {
     size_t n = 0;

@@ -229,8 +229,8 @@ static void refuse_result(ah_call *c, const ah_faults *faults)
     ah_buf b;
 
     ah_buf_init(&b, c->overlay.mem, MAX_SAY);
-    ah_buf_fmt(&b, "Tool '%s' execution failed: its result does not match its schema: ",
-               c->tool->name->data);
+    ah_buf_fmt(
+        &b, "Tool '%s' execution failed: its result does not match its schema: ", c->tool->name->data);
     ah_faults_print(faults, &b);
     answer(c, false, &b);
     ah_buf_clear(&b);
