@@ -69,9 +69,10 @@ void ah_fs_seal(ah_fs *fs); /* from now on it is read-only; overlays made before
 /* Reads through to `below` (a reference is kept) and keeps all changes to itself until they
  * are committed. Untouched files cost nothing. */
 ah_status ah_fs_overlay_new(ah_fs *below, ah_fs **out, ah_err *err);
-ah_fs *ah_fs_ref(ah_fs *fs);   /* NULL gives NULL */
-void ah_fs_unref(ah_fs *fs);   /* NULL is fine; staged changes are dropped */
-ah_fs *ah_fs_below(ah_fs *fs); /* of an overlay; else NULL. Borrowed */
+ah_fs *ah_fs_ref(ah_fs *fs);         /* NULL gives NULL */
+void ah_fs_unref(ah_fs *fs);         /* NULL is fine; staged changes are dropped */
+ah_fs *ah_fs_below(ah_fs *fs);       /* of an overlay; else NULL. Borrowed */
+bool ah_fs_is_host(const ah_fs *fs); /* a folder of the machine, whose commit may fail */
 
 /* -- transactions (overlays only) -------------------------------------------------------- */
 
