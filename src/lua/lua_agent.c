@@ -527,13 +527,24 @@ static int agent_gc(lua_State *L)
 
 /* -- a run --------------------------------------------------------------------------------- */
 
+/* A run that is not over when the state is closed. What closes its resources cannot wait
+ * there: nothing must be driven any more. */
+static void close_late(ah_lua *h, run *r)
+{
+    int depth = h->host->depth;
+
+    h->host->depth = AH_MAX_DEPTH;
+    ah_lua_close_resources(h, &r->resources);
+    h->host->depth = depth;
+}
+
 static int run_gc(lua_State *L)
 {
     run *r = luaL_checkudata(L, 1, RUN);
 
     ah_driven_free(r->driven);
     r->driven = NULL;
-    ah_lua_unref(ah_lua_of(L), &r->resources);
+    close_late(ah_lua_of(L), r);
     return 0;
 }
 
@@ -792,6 +803,11 @@ ah_waiter *ah_lua_run_waiter(ah_lua_run *r)
 ah_driven *ah_lua_run_driven(const ah_lua_run *r)
 {
     return r->driven;
+}
+
+size_t ah_lua_run_first(const ah_lua_run *r)
+{
+    return r->first;
 }
 
 void ah_lua_run_drop(ah_lua_run *r)

@@ -78,6 +78,7 @@ typedef struct ah_tap {
 ah_lua_run *ah_lua_start(lua_State *L, int idx, const ah_tap *tap, ah_err *err);
 ah_waiter *ah_lua_run_waiter(ah_lua_run *r);
 ah_driven *ah_lua_run_driven(const ah_lua_run *r); /* NULL once it is dropped */
+size_t ah_lua_run_first(const ah_lua_run *r);      /* the transcript's length before it */
 /* Ends it where it is, settled, without telling; harmless when done or dropped. */
 void ah_lua_run_drop(ah_lua_run *r);
 
