@@ -4,6 +4,8 @@ local ah = require "agenthost"
 local markdown = require "support.markdown"
 
 local ENTITIES = markdown.read("docs/entities.md")
+local names_in = markdown.names_in
+
 local EVENTS = markdown.read("docs/events.md")
 local LIMITS = markdown.read("docs/limits.md")
 local LUA = markdown.read("docs/lua.md")
@@ -55,17 +57,6 @@ local function keys(t)
     s[key] = true
   end
   return s
-end
-
--- The names in the first column of a table of a page's section; `n` where there are several.
-local function names_in(page, heading, n)
-  local names = {}
-  for _, row in ipairs(markdown.tables(markdown.section(page, heading))[n or 1]) do
-    for _, name in ipairs(markdown.names(row[1])) do
-      names[name] = true
-    end
-  end
-  return names
 end
 
 -- A table whose second column names the members of what the first column named last:

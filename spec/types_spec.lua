@@ -39,17 +39,6 @@ local function alias(name)
   return values
 end
 
--- The names in the first column of a page's table, or in another column.
-local function names_in(page, heading, n)
-  local names = {}
-  for _, row in ipairs(markdown.tables(markdown.section(page, heading))[n or 1]) do
-    for _, name in ipairs(markdown.names(row[1])) do
-      names[name] = true
-    end
-  end
-  return names
-end
-
 describe("the types", function()
   it("are those of everything there is in agenthost, and of nothing else", function()
     local declared, there = {}, {}
@@ -108,14 +97,14 @@ describe("the types", function()
     ["ah.Filesystem"] = { "## Methods", 1, FILES },
   } do
     it(("of %s have the fields that its page has"):format(class), function()
-      assert.same(names_in(place[3] or LUA, place[1], place[2]), fields_of(class))
+      assert.same(markdown.names_in(place[3] or LUA, place[1], place[2]), fields_of(class))
     end)
   end
 
   it("of scripted models have the fields that docs/scripted.md has", function()
     local page = markdown.read("docs/scripted.md")
-    assert.same(names_in(page, "## Turns", 1), fields_of("ah.Turn"))
-    assert.same(names_in(page, "## Turns", 2), fields_of("ah.Expect"))
+    assert.same(markdown.names_in(page, "## Turns", 1), fields_of("ah.Turn"))
+    assert.same(markdown.names_in(page, "## Turns", 2), fields_of("ah.Expect"))
     local model = ah.scripted {}
     for name in pairs(fields_of("ah.Adapter")) do
       assert.equal("function", type(model[name]), name)
@@ -138,7 +127,7 @@ describe("the types", function()
   end)
 
   it("know the codes of errors and the types of events", function()
-    assert.same(names_in(LUA, "## Errors", 2), alias("ah.Code"))
-    assert.same(names_in(EVENTS, "## All events"), alias("ah.EventType"))
+    assert.same(markdown.names_in(LUA, "## Errors", 2), alias("ah.Code"))
+    assert.same(markdown.names_in(EVENTS, "## All events"), alias("ah.EventType"))
   end)
 end)

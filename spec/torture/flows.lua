@@ -713,6 +713,49 @@ flows["a conversation that lasts"] = {
   end,
 }
 
+flows["a conversation and its session"] = {
+  text = "two",
+  attempt = function(s)
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local Item = ah.type { name = "Item", fields = { name = "string" } }
+    local session = ah.session { types = { Item } }
+    local prompt = ah.prompt { ah.section { key = "a", template = "A ${n}", summary = "s",
+      visibility = "summary", params = { n = "integer = 1" }, tools = { plain_tool "late" } } }
+    local turns = { { calls = { call("read_section", { section_key = "a" }) } }, "one", "two" }
+    local first = ah.agent { model = script("append", turns), prompt = prompt, session = session }
+    session:dispatch(Item { name = "bread" })
+    local ok, err = first:run("go")
+    if ok then
+      ok, err = first:save(path)
+    end
+    if ok then
+      ok, err = ah.load(path, { model = script("append", turns), prompt = prompt })
+    end
+    if ok then -- without a session the items are only kept
+      ok, err = ok:save(path)
+    end
+    s.session = ah.session { types = { Item } }
+    if ok then
+      s.agent, err = ah.load(path, { model = script("append", turns), prompt = prompt,
+        session = s.session })
+    end
+    os.remove(path)
+    if s.agent then
+      s.session:dispatch(ah.set_visibility_override { path = "a", visibility = "summary" })
+      s.reply, err = s.agent:run("on", { params = { n = 2 } })
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.session:snapshot() == '{"agenthost_session":1,"slices":{"Item":[{"name":"bread"}],'
+        .. '"visibility_overrides":[{"path":"a","visibility":"summary"}]}}', "session")
+      assert(s.agent:transcript():find('"tools_removed","names":["late"]', 1, true), "closed")
+    end
+  end,
+}
+
 flows["hooks and a budget"] = {
   text = "better",
   attempt = function(s)

@@ -76,6 +76,7 @@ static const flow flows[] = {
     {"entities", IN_SCRIPT, false},
     {"a section is read", IN_SCRIPT, false},
     {"a conversation that lasts", IN_SCRIPT, false},
+    {"a conversation and its session", IN_SCRIPT, false},
     {"hooks and a budget", IN_SCRIPT, false},
     {"schemas", IN_SCRIPT, false},
     {"observers", IN_SCRIPT, false},

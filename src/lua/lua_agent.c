@@ -240,21 +240,21 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
 static void read_system(lua_State *L, ah_lua_agent *a)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_SYSTEM);
-    ah_slice text = {NULL, 0}, before;
+    ah_slice text = {NULL, 0};
     ah_text *entry;
     ah_err err;
 
     ah_field_string(L, 1, "ah.run", "system", &text);
     if (!ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
-    before = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text");
-    ah_prompt_fields_text(L, &a->prompt, a->adapter, text.p ? text : ah_slice_of(""), before, b);
+    ah_prompt_fields_text(L, &a->prompt, a->adapter, text.p ? text : ah_slice_of(""), a->transcript, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
     if (!text.p && !b->len)
         return;
     entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
-    if (entry && ah_slice_eq(before, ah_json_member(ah_text_slice(entry), "text")))
+    if (entry && ah_slice_eq(ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text"),
+                             ah_json_member(ah_text_slice(entry), "text")))
         ah_text_unref(entry); /* in force already */
     else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
@@ -359,15 +359,17 @@ static void add_brought(lua_State *L, ah_lua_agent *a, const char *field,
 static void read_tools(lua_State *L, ah_lua_agent *a)
 {
     ah_changes *c, *later;
+    bool offered;
     ah_err err;
 
+    if (reopen(a, &err) != AH_OK || ah_lua_discovery_replay(a, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    offered = ah_registry_find(&a->registry, ah_slice_of(AH_READ_SECTION)) != NULL;
     if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
         lua_newtable(L);
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
-    ah_prompt_fields_tools(L, &a->prompt, c);
-    if (reopen(a, &err) != AH_OK || ah_lua_discovery_replay(a, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
+    ah_prompt_fields_tools(L, &a->prompt, offered, c);
     add_brought(L, a, "tools", was_not_withdrawn, c);
     if (c->n > (size_t)a->rules.max_tools)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
@@ -509,13 +511,15 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
         ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
     read_session(L, a);
+    if ((st = ah_lua_restore_kept(L, a, err)) != AH_OK)
+        return st;
     read_limits(L, a);
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
-    ah_prompt_fields_read(L, &a->observer.records, a->transcript, &a->prompt);
+    ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
     if (a->prompt.binding)
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
     ah_lua_push_bound(L, a->prompt.binding);
@@ -572,13 +576,24 @@ static int agent_gc(lua_State *L)
 
 /* -- a run --------------------------------------------------------------------------------- */
 
+/* A run that is not over when the state is closed. What closes its resources cannot wait
+ * there: nothing must be driven any more. */
+static void close_late(ah_lua *h, run *r)
+{
+    int depth = h->host->depth;
+
+    h->host->depth = AH_MAX_DEPTH;
+    ah_lua_close_resources(h, &r->resources);
+    h->host->depth = depth;
+}
+
 static int run_gc(lua_State *L)
 {
     run *r = luaL_checkudata(L, 1, RUN);
 
     ah_driven_free(r->driven);
     r->driven = NULL;
-    ah_lua_unref(ah_lua_of(L), &r->resources);
+    close_late(ah_lua_of(L), r);
     return 0;
 }
 
@@ -702,6 +717,22 @@ static ah_status draw_on(const ah_lua_agent *a, ah_driven *parent, ah_spending *
     return st;
 }
 
+/* The prompt as it is now: its functions, parameters and the session may have changed. */
+static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
+{
+    ah_prompt_look look;
+    ah_changes c;
+    ah_status st;
+
+    ah_changes_init(&c, &a->lua->mem);
+    st = ah_prompt_fields_look(&a->prompt, a->transcript, &a->registry, around, &look, &c, err);
+    if (st == AH_OK && c.n)
+        st = change(a, &a->rules, &c, err);
+    ah_prompt_fields_settle(&a->prompt, &look, a->transcript, st == AH_OK);
+    ah_changes_clear(&c);
+    return st;
+}
+
 /* around: the overlay of the call in whose handler it begins, or NULL. */
 static ah_status begin(ah_lua_agent *a, run *r, ah_slice text, ah_overlay *around, ah_err *err)
 {
@@ -711,6 +742,8 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_slice text, ah_overlay *aroun
     ah_run *core;
     ah_status st;
 
+    if ((st = look_again(a, around, err)) != AH_OK)
+        return st;
     prepare_wire(a);
     a->hooks.calls = 0;
     a->prompt.disclosure.restarts = a->adapter->tool_change_mode == AH_TOOLS_RESTART;
@@ -760,10 +793,15 @@ static bool has_spoken(const ah_transcript *t)
     return false;
 }
 
-static void check_start(lua_State *L, const ah_lua_agent *a, ah_slice text)
+static void check_idle(lua_State *L, const ah_lua_agent *a)
 {
     if (a->current)
         ah_lua_raise(L, AH_USAGE, "the agent is already running; agent:send(text) queues a message");
+}
+
+static void check_start(lua_State *L, const ah_lua_agent *a, ah_slice text)
+{
+    check_idle(L, a);
     if (text.p && !ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model is not UTF-8");
     if (!text.p && !has_spoken(a->transcript))
@@ -818,6 +856,11 @@ ah_driven *ah_lua_run_driven(const ah_lua_run *r)
     return r->driven;
 }
 
+size_t ah_lua_run_first(const ah_lua_run *r)
+{
+    return r->first;
+}
+
 void ah_lua_run_drop(ah_lua_run *r)
 {
     if (r->agent->current == r) {
@@ -852,12 +895,47 @@ int ah_lua_agent_open(lua_State *L)
 
 /* -- methods ----------------------------------------------------------------------------------- */
 
-/* agent:run(text): continues its conversation. */
+/* The params at idx count from now on, or nothing has changed and it raises. */
+static void set_params(lua_State *L, ah_lua_agent *a, int idx)
+{
+    ah_overlay *around = ah_lua_overlay(L);
+    ah_binding *now = ah_prompt_fields_params(L, &a->prompt, idx);
+    ah_binding *before = ah_binding_ref(a->prompt.binding);
+    ah_err err;
+
+    ah_prompt_fields_bind(&a->prompt, now);
+    if (look_again(a, around, &err) == AH_OK) {
+        ah_binding_unref(before);
+    } else {
+        ah_prompt_fields_bind(&a->prompt, before);
+        ah_lua_raise_err(L, &err);
+    }
+}
+
+/* What agent:run is told beside the text. */
+static void read_run_fields(lua_State *L, int idx, ah_lua_agent *a)
+{
+    static const char *const known[] = {"params", NULL};
+
+    luaL_checktype(L, idx, LUA_TTABLE);
+    ah_fields_check(L, idx, "agent:run", known, false);
+    if (lua_getfield(L, idx, "params") == LUA_TNIL)
+        return;
+    if (!a->prompt.binding)
+        ah_lua_raise(L, AH_USAGE, "agent:run: field 'params' without a prompt");
+    set_params(L, a, lua_gettop(L));
+}
+
+/* agent:run(text, { params }): continues its conversation. */
 static int agent_run(lua_State *L)
 {
-    ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
+
     if (!lua_isnoneornil(L, 2))
         luaL_checktype(L, 2, LUA_TSTRING);
+    check_idle(L, a);
+    if (!lua_isnoneornil(L, 3))
+        read_run_fields(L, 3, a);
     lua_settop(L, 2);
     return run_agent(L, 1);
 }

@@ -85,6 +85,7 @@ static const struct {
     {"unlock", "agenthost.strategies", "unlock"},
     {"phases", "agenthost.strategies", "phases"},
     {"unfold", "agenthost.strategies", "unfold"},
+    {"set_visibility_override", "agenthost.visibility", NULL},
     {"_inspect", "agenthost.inspect", NULL},
     {"_mock", "agenthost.mock", NULL},
 };

@@ -195,6 +195,8 @@ void ah_lua_push_live(lua_State *L, const ah_value *v)
 {
     if (v->vt == &live_vt)
         lua_rawgeti(L, LUA_REGISTRYINDEX, ((const handler *)v->p)->ref);
+    else if (ah_value_is_json(v))
+        ah_lua_push_json(L, ah_text_slice(v->p));
     else
         lua_pushnil(L);
 }

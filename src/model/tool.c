@@ -209,6 +209,23 @@ ah_status ah_tool_derive(ah_tool *t, const ah_tool_as *as, ah_tool **out, ah_err
     return AH_OK;
 }
 
+static void release_text(void *p)
+{
+    ah_text_unref(p);
+}
+
+static const struct ah_value_vt json_vt = {.release = release_text};
+
+ah_value ah_value_json(ah_text *json)
+{
+    return (ah_value){&json_vt, json};
+}
+
+bool ah_value_is_json(const ah_value *v)
+{
+    return v->vt == &json_vt;
+}
+
 ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_err *err)
 {
     ah_tool *copy;

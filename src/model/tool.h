@@ -19,7 +19,10 @@ typedef struct ah_value {
     void *p;
 } ah_value;
 
-void ah_value_release(ah_value *v); /* and empties it; an empty one is fine */
+void ah_value_release(ah_value *v);    /* and empties it; an empty one is fine */
+ah_value ah_value_json(ah_text *json); /* of a tool of our own: p is the text, which is taken */
+bool ah_value_is_json(const ah_value *v);
+
 enum {
     AH_TOOL_MEMORY = 256 << 20,      /* bytes that one call may take, where the tool does not say */
     AH_TOOL_LEAST_MEMORY = 64 << 10, /* what may be said */

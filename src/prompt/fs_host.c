@@ -235,6 +235,13 @@ static void host_free(ah_fs *fs)
     ah_free(fs->mem, fs);
 }
 
+static const ah_fs_store host_store;
+
+bool ah_fs_is_host(const ah_fs *fs)
+{
+    return fs->store == &host_store;
+}
+
 static const ah_fs_store host_store = {
     .stat = host_stat,
     .read = host_read,

@@ -1,5 +1,6 @@
 #include "run/inject.h"
 
+#include "prompt/visibility.h"
 #include "run/run_state.h"
 
 enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20, MAX_ANSWER = 64 << 10 };
@@ -69,6 +70,7 @@ static ah_status make(ah_injection *in, ah_change *c, ah_err *err)
     case AH_CHANGE_NOTE:
     case AH_CHANGE_PROMPT:
     case AH_CHANGE_STATE:
+    case AH_CHANGE_SHOW:
         c->made = true;
         return AH_OK;
     }
@@ -170,13 +172,29 @@ static ah_status file_all(ah_injection *in, const ah_changes *c, ah_err *err)
 
         if (it->made && (it->tool || it->kind == AH_CHANGE_REMOVE))
             st = file_group(in, c, &i, err);
-        else if (it->made)
+        else if (it->made && it->kind != AH_CHANGE_SHOW)
             st = file_text(in, &c->item[i++], err);
         else
             i++;
     }
     if (st == AH_OK && (!ah_buf_ok(&in->added) || !ah_buf_ok(&in->removed)))
         st = ah_err_nomem(err);
+    return st;
+}
+
+/* The session's half: all overrides, or none. */
+static ah_status show_all(ah_injection *in, const ah_changes *c, ah_err *err)
+{
+    ah_status st = AH_OK;
+    ah_overlay o;
+
+    ah_overlay_init(&o, in->mem, in->caller);
+    for (size_t i = 0; i < c->n && st == AH_OK; i++)
+        if (c->item[i].kind == AH_CHANGE_SHOW)
+            st = ah_visibility_set(in->session, &o, ah_text_slice(c->item[i].text), AH_FULL, err);
+    if (st == AH_OK)
+        return ah_overlay_commit(&o, in->transcript, err);
+    ah_overlay_drop(&o);
     return st;
 }
 
@@ -192,6 +210,8 @@ ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err)
         st = make(in, &c->item[i], err);
     if (st == AH_OK)
         st = file_all(in, c, err);
+    if (st == AH_OK)
+        st = show_all(in, c, err);
     if (st != AH_OK) {
         ah_transcript_take_back(in->transcript, in->at_work, mark);
         undo(in, c);
@@ -327,6 +347,8 @@ static ah_status apply(ah_run *run, ah_changes *c, const char *who, ah_slice aft
         .registry = run->cfg.registry,
         .transcript = run->cfg.transcript,
         .rules = run->cfg.rules,
+        .session = run->cfg.session,
+        .caller = run->cfg.caller,
         .at_work = true,
         .time = ah_run_wall(run),
         .warn = warn,

@@ -5,6 +5,7 @@
 #define AH_RUN_INJECT_H
 
 #include "prompt/changes.h"
+#include "prompt/session.h"
 
 struct ah_run;
 struct ah_call;
@@ -29,8 +30,10 @@ typedef struct ah_injection {
     ah_registry *registry;
     ah_transcript *transcript;
     ah_inject_rules *rules;
-    bool at_work; /* a run is at work: entries are staged for its next commit */
-    int64_t time; /* ms since the epoch */
+    ah_session *session; /* for AH_CHANGE_SHOW; NULL: there is none of those */
+    ah_anchor *caller;   /* what the session is changed in; NULL: at once */
+    bool at_work;        /* a run is at work: entries are staged for its next commit */
+    int64_t time;        /* ms since the epoch */
     void (*warn)(void *ud, const char *message, ah_slice tool_name);
     void *ud;
     /* filled in */

@@ -7,6 +7,7 @@
 ---@class agenthost
 ---@field version string such as "0.1.0"
 ---@field null lightuserdata JSON null
+---@field set_visibility_override ah.Type the event { path, visibility }
 local ah = {}
 
 -- -- runs and agents --------------------------------------------------------------------
@@ -144,7 +145,7 @@ local ah = {}
 ---@field transcript fun(self: ah.Reply): string
 
 ---@class ah.Agent a conversation
----@field run fun(self: ah.Agent, text?: string): ah.Reply?, ah.Error?
+---@field run fun(self: ah.Agent, text?: string, fields?: { params?: table }): ah.Reply?, ah.Error?
 ---@field send fun(self: ah.Agent, text: string)
 ---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.Tool[])
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
