@@ -40,7 +40,7 @@ end
 
 -- To its end, which must come in time and leave nothing.
 local function finish(p, mark, seconds)
-  local r = assert(p:wait(seconds or 10), "it does not end")
+  local r = assert(p:wait(seconds or 60), "it does not end")
   p:close()
   assert.equal(0, r.left)
   assert.equal(0, marked(mark))
@@ -98,14 +98,14 @@ describe("a process", function()
     local p, mark = sh("while read l; do echo \"got $l\"; done; printf last", { input = true })
     for i = 1, 100 do
       assert(p:write("line " .. i .. "\n"))
-      assert.equal("got line " .. i, (p:line(5)))
+      assert.equal("got line " .. i, (p:line(30)))
     end
     p:close_input()
-    assert.equal("last", (p:line(5)))
-    assert.same({ n = 2, nil, "none" }, table.pack(p:line(5)))
+    assert.equal("last", (p:line(30)))
+    assert.same({ n = 2, nil, "none" }, table.pack(p:line(30)))
     assert.equal(0, finish(p, mark).code)
     p, mark = sh("printf 'a\\r\\n\\nb'")
-    assert.same({ "a", "", "b" }, { (p:line(5)), (p:line(5)), (p:line(5)) })
+    assert.same({ "a", "", "b" }, { (p:line(30)), (p:line(30)), (p:line(30)) })
     finish(p, mark)
   end)
 
@@ -118,7 +118,7 @@ describe("a process", function()
     p:close_input()
     assert.equal("5000000\n", finish(p, mark).stdout)
     p, mark = sh("exec 0<&-; echo closed; sleep 0.2; exit 4", { input = true })
-    assert.equal("closed", (p:line(5)))
+    assert.equal("closed", (p:line(30)))
     p:write(("x"):rep(100000))
     local ok, why = p:write "x"
     assert.is_nil(ok)
@@ -129,12 +129,12 @@ describe("a process", function()
   it("is not read on while nobody takes what it writes", function()
     local p, mark = sh("yes | head -c 3000000; yes aaaaaaa | tr -d '\\n' | head -c 5000",
       { max_pending = 1000 })
-    assert.equal("y", (p:line(5)))
+    assert.equal("y", (p:line(30)))
     assert.truthy(#p:read() <= 1000)
     local r = finish(p, mark)
     assert.truthy(r.bytes > 2998000 and r.bytes < 3005000)
     p, mark = sh("printf %2000s x; sleep 5", { max_pending = 1000 })
-    assert.same({ n = 2, nil, "long" }, table.pack(p:line(5)))
+    assert.same({ n = 2, nil, "long" }, table.pack(p:line(30)))
     p:stop()
     assert.equal("stopped", finish(p, mark).how)
   end)
@@ -152,12 +152,12 @@ describe("the end of a process", function()
     local r = run [[sleep 100 & setsid sleep 100 &
       (setsid sh -c 'sleep 100 & sleep 100 &' &); echo ok]]
     assert.same({ "exited", 0, "ok\n" }, { r.how, r.code, r.stdout })
-    assert.truthy(r.wall_ms < 3000, r.wall_ms)
+    assert.truthy(r.wall_ms < 50000, r.wall_ms)
   end)
 
   it("comes when it is stopped, and after its time", function()
     local p, mark = sh "echo on; sleep 100; echo off"
-    assert.equal("on", (p:line(5)))
+    assert.equal("on", (p:line(30)))
     p:stop()
     local r = finish(p, mark)
     assert.same({ "stopped", -1, 15 }, { r.how, r.code, r.signal })
@@ -172,7 +172,7 @@ describe("the end of a process", function()
     r = run([[trap '' TERM INT HUP; (setsid sleep 100 & sleep 100) &
       while :; do sleep 1; done]], { timeout_ms = 150, grace_ms = 150 })
     assert.same({ "timed out", 9 }, { r.how, r.signal })
-    assert.truthy(r.wall_ms < 3000, r.wall_ms)
+    assert.truthy(r.wall_ms < 50000, r.wall_ms)
   end)
 
   it("ends those that are stopped, too", function()
@@ -184,31 +184,31 @@ describe("the end of a process", function()
     local r = run("f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; sleep 100; }; f 6",
       { timeout_ms = 500 }, 30)
     assert.equal("timed out", r.how)
-    -- each link has a session of its own and lives a moment; 3000 of them would be some ten seconds
-    local link = [[i=${1:-0}; [ $i -lt 3000 ] && setsid sh -c "$LINK" sh $((i+1)) & exit]]
+    -- each link has a session of its own and lives a moment; all of them would take minutes
+    local link = [[i=${1:-0}; [ $i -lt 30000 ] && setsid sh -c "$LINK" sh $((i+1)) & exit]]
     marks = marks + 1
     local mark = "AH_MARK=link" .. marks .. "_" .. os.time()
     local p = assert(ahtest.process({ "sh", "-c", "trap '' TERM; sh -c \"$LINK\" & sleep 0.3" },
       { env = { PATH, mark, "LINK=trap '' TERM; " .. link }, grace_ms = 100 }))
-    r = finish(p, mark, 30)
+    r = finish(p, mark, 60)
     assert.same({ "exited", 0 }, { r.how, r.code })
-    assert.truthy(r.wall_ms < 5000, r.wall_ms)
+    assert.truthy(r.wall_ms < 30000, r.wall_ms)
   end)
 
   it("comes also when it kills or stops its supervisor", function()
     local p, mark = sh "kill -9 $PPID; sleep 100"
-    local r = assert(p:wait(5))
+    local r = assert(p:wait(30))
     assert.same({ "failed", "the supervisor of 'sh' was killed" }, { r.how, r.error })
     assert.truthy(gone(mark))
     p, mark = sh "kill -STOP $PPID; echo on; sleep 100"
-    assert.equal("on", (p:line(5)))
+    assert.equal("on", (p:line(30)))
     p:stop()
     assert.equal("stopped", finish(p, mark).how)
   end)
 
   it("comes at once when its object is closed", function()
     local p, mark = sh "trap '' TERM; setsid sleep 100 & echo on; while :; do sleep 1; done"
-    assert.equal("on", (p:line(5)))
+    assert.equal("on", (p:line(30)))
     p:close()
     assert.equal(0, marked(mark))
   end)
@@ -218,7 +218,7 @@ describe("the end of a process", function()
     local script = ([[package.cpath = %q
       local p = assert(require "ahtest".process(
         { "sh", "-c", "setsid sleep 100 & echo on; sleep 100" }, { env = { %q, %q } }))
-      print((p:line(5)))
+      print((p:line(30)))
       io.stdout:flush()
       os.execute("kill -9 $PPID")]]):format(package.cpath, PATH, mark)
     local host = assert(io.popen("lua5.4 - 2>&1 <<'END'\n" .. script .. "\nEND"))

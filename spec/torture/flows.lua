@@ -1320,7 +1320,7 @@ flows["a command"] = {
   attempt = function(s)
     ah = require "agenthost"
     s.agent = ah.agent {
-      model = calling({ call("bash", { command = "cat; printf '%3000s' end; exit 3", stdin = "in" }) },
+      model = calling({ call("bash", { command = "cat; printf '%3000s' x; exit 3", stdin = "" }) },
         "done"),
       tools = assert(ah.builtin { bash = { cwd = "/tmp", max_output = 1000 } }),
       resources = { filesystem = ah.filesystem { memory = true } },
