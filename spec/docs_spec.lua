@@ -129,6 +129,8 @@ local function flows(on)
   run { model = ah.scripted { { fail = failing }, { text = "a", calls = { { name = "t" } } },
     { calls = { { name = "t" } } }, { text = "b", usage = usage } },
     tools = { echo_tool() }, max_iterations = 2, on_max = "answer", on = on, "x" }
+  run { model = ah.scripted { { fail = failing } }, retries = 0, fallback = { "demo/echo" },
+    on = on, "x" }
   run { model = "demo/echo", on = function(e)
     on(e)
     if e.type == "content" then

@@ -8,6 +8,9 @@
 -- default: the list grows at its end), "inline", "reference", "additional_tools", "search_pair",
 -- "list_changed", "dispatcher", "restart".
 --
+-- begins_only = true: it cannot go on with a conversation in which another model has spoken, so
+-- it is passed over as a fallback there.
+--
 -- A turn is a string (the whole answer), a function(request) that returns a turn, or a
 -- table of these fields:
 --   text = "..."              or a list of strings: streamed piece by piece
@@ -38,7 +41,7 @@ local FIELDS = {
   expect = true,
   check = true,
 }
-local SPEC_FIELDS = { answer = true, tool_change_mode = true }
+local SPEC_FIELDS = { answer = true, tool_change_mode = true, begins_only = true }
 local CALL_FIELDS = { id = true, name = true, arguments = true }
 
 local function refuse(text, ...)
@@ -201,10 +204,10 @@ end
 --- Makes the adapter. `spec` is a list of turns or a function; the names are those of
 -- model and provider in events and errors.
 local function scripted(spec, name, provider)
-  local taken, requests, mode = 0, {}, nil
+  local taken, requests, mode, begins_only = 0, {}, nil, nil
   if type(spec) == "table" then
     check_spec(spec)
-    mode = spec.tool_change_mode
+    mode, begins_only = spec.tool_change_mode, spec.begins_only
     spec = spec.answer or spec
   end
   if type(spec) == "table" then
@@ -245,7 +248,7 @@ local function scripted(spec, name, provider)
     requests = function()
       return requests
     end,
-  }, mode)
+  }, mode, begins_only)
 end
 
 return scripted

@@ -85,6 +85,7 @@ static const flow flows[] = {
     {"json", IN_SCRIPT, false},
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},
+    {"a fallback", IN_SCRIPT, false},
     {"openai over HTTP", IN_SCRIPT, true},
     {"gemini over HTTP", IN_SCRIPT, true},
     {"ollama over HTTP", IN_SCRIPT, true},

@@ -185,18 +185,18 @@ static bool in_force(lua_State *L, ah_slice before, const ah_buf *text)
     return is;
 }
 
-static void put_words(const ah_prompt_fields *p, const ah_adapter *adapter, ah_buf *out)
+static void put_words(const ah_prompt_fields *p, bool native, ah_buf *out)
 {
-    if (p->output && !(adapter->native_output && ah_schema_is_object(p->output)))
+    if (p->output && !(native && ah_schema_is_object(p->output)))
         ah_output_ask(p->output, out);
 }
 
-void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, const ah_adapter *adapter, ah_slice system,
+void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, bool native, ah_slice system,
                            ah_slice before, ah_buf *out)
 {
     ah_buf *words = ah_lua_push_buf(L, MAX_SYSTEM);
 
-    put_words(p, adapter, words);
+    put_words(p, native, words);
     if (!p->binding) {
         ah_buf_put(out, system);
         if (words->len)

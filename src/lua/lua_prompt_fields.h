@@ -7,7 +7,6 @@
 #include "prompt/changes.h"
 #include "prompt/prompt.h"
 #include "run/disclose.h"
-#include "wire/adapter.h"
 
 typedef struct ah_prompt_fields {
     size_t n_sections;        /* in the array part; the text is behind them */
@@ -31,9 +30,9 @@ void ah_prompt_fields_clear(ah_prompt_fields *p);
  * AH_PROMPT_VALIDATION where a tool of one of their names is there. */
 void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, ah_changes *tools);
 /* The system text: the field `system` (may be empty), the prompt, and the words for the output
- * where the adapter's wire does not carry its schema. `before` is the text in force (a JSON
+ * unless `native`: the wire carries its schema. `before` is the text in force (a JSON
  * string, .p NULL: none): where it is this text before anything was opened, it is kept. */
-void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, const ah_adapter *adapter, ah_slice system,
+void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, bool native, ah_slice system,
                            ah_slice before, ah_buf *out);
 
 #endif

@@ -21,6 +21,7 @@ typedef enum ah_event_type {
     AH_EVENT_TOOLS_REMOVED,
     AH_EVENT_CACHE_BREAK,
     AH_EVENT_RETRY,
+    AH_EVENT_FALLBACK,
     AH_EVENT_WARNING,
     AH_EVENT_USAGE,
     AH_EVENT_DONE,

@@ -106,7 +106,6 @@ ah_status ah_disclosure_copy(ah_disclosure *d, const ah_disclosure *from, ah_err
         st = ah_disclosure_open(d, ah_text_slice(from->open[i]), err);
     d->before = ah_text_ref(from->before);
     d->after = ah_text_ref(from->after);
-    d->restarts = from->restarts;
     return st;
 }
 
@@ -291,9 +290,11 @@ static ah_status set_prompt(ah_disclosure *d, ah_changes *out, ah_err *err)
     return st;
 }
 
-static ah_status expand(ah_disclosure *d, ah_slice key, const ah_reading *r, ah_changes *out,
-                        ah_err *err)
+/* Where the run's adapter takes no tools in mid-conversation, a new system text tells of them. */
+static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key, const ah_reading *r,
+                        ah_changes *out, ah_err *err)
 {
+    bool restarts = ah_run_adapter(run)->tool_change_mode == AH_TOOLS_RESTART;
     ah_text *by = NULL;
     ah_status st = provenance(d, key, r, &by, err);
 
@@ -302,7 +303,7 @@ static ah_status expand(ah_disclosure *d, ah_slice key, const ah_reading *r, ah_
     ah_text_unref(by);
     if (st == AH_OK)
         st = remember(d, r, err);
-    return st == AH_OK && d->restarts ? set_prompt(d, out, err) : st;
+    return st == AH_OK && restarts ? set_prompt(d, out, err) : st;
 }
 
 static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
@@ -312,7 +313,6 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
     ah_status st;
     ah_buf key;
 
-    (void)run;
     if (!call->success || !ah_slice_is(ah_text_slice(call->slot->name), AH_READ_SECTION))
         return AH_OK;
     ah_buf_init(&key, d->mem, MAX_ANSWER);
@@ -320,7 +320,7 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
     st = ah_buf_ok(&key) ? ah_binding_read(d->binding, &d->shown, ah_buf_slice(&key), &r, err)
                          : ah_err_nomem(err);
     if (st == AH_OK && r.n_open)
-        st = expand(d, ah_buf_slice(&key), &r, out, err);
+        st = expand(d, run, ah_buf_slice(&key), &r, out, err);
     ah_reading_clear(&r);
     ah_buf_clear(&key);
     return st;

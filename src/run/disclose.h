@@ -21,7 +21,6 @@ typedef struct ah_disclosure {
     ah_text *before, *after; /* what stands around the prompt's text in the system text */
     ah_text **soon;          /* opened once the changes are made */
     size_t n_soon;
-    bool restarts; /* the model is told of a section's tools by a new system text */
 } ah_disclosure;
 
 /* It must not move afterwards. The binding is referenced. */

@@ -83,7 +83,7 @@ static void close_exchange(ah_run *run)
     ah_assembly_clear(&run->msg);
 }
 
-static void stop_exchange(ah_run *run)
+void ah_run_stop_exchange(ah_run *run)
 {
     if (run->exchange)
         ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = run->exchange});
@@ -119,7 +119,7 @@ void ah_run_fail(ah_run *run)
     ah_err *err = &run->result.err;
 
     ah_secrets_redact_err(run->cfg.secrets, err);
-    stop_exchange(run);
+    ah_run_stop_exchange(run);
     if (run->state == RUN_CHECKING)
         ah_run_push(run, (ah_need){.kind = AH_NEED_STOP});
     ah_turn_settle(run, err->status);
@@ -217,11 +217,14 @@ static int64_t delay_of(const ah_run *run, int64_t advised)
     return (int64_t)((double)ms * (1 - 0.25 * run->cfg.random(run->cfg.ud)));
 }
 
+bool ah_run_has_shown(const ah_run *run)
+{
+    return run->cfg.wants_content && run->msg.shown > 0;
+}
+
 static bool may_retry(const ah_run *run)
 {
-    bool shown = run->cfg.wants_content && run->msg.shown > 0;
-
-    return run->result.err.retryable && run->attempt < run->cfg.retries && !shown;
+    return run->result.err.retryable && run->attempt < run->cfg.retries && !ah_run_has_shown(run);
 }
 
 /* The error is in result.err. */
@@ -231,10 +234,11 @@ static void exchange_failed(ah_run *run)
     int64_t delay = delay_of(run, run->reader ? run->reader->retry_after_ms : -1);
 
     if (!may_retry(run)) {
-        ah_run_fail(run);
+        if (!ah_run_fall_back(run))
+            ah_run_fail(run);
         return;
     }
-    stop_exchange(run);
+    ah_run_stop_exchange(run);
     ah_secrets_redact_err(run->cfg.secrets, err);
     run->attempt++;
     ah_metric_add(run->cfg.metrics, AH_METRIC_RETRIES, 1);
@@ -391,24 +395,16 @@ static void put_no_choice(ah_buf *b, ah_slice options)
 /* on_max = "answer": one more model call, tools declared but not to be chosen. */
 static ah_status ask_for_answer(ah_run *run)
 {
-    ah_slice settings = run->cfg.wire->settings, model = ah_json_member(settings, "model");
+    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
+    ah_setting options = {"options", {NULL, 0}};
     ah_err *err = &run->result.err;
-    ah_text *t = NULL;
     ah_status st;
     ah_buf b;
 
     ah_buf_init(&b, run->cfg.mem, 4 << 20);
-    ah_buf_fmt(&b, "{\"type\":\"settings\",\"model\":%.*s,\"options\":",
-               AH_FMT(model.p ? model : ah_slice_of("null")));
     put_no_choice(&b, ah_json_member(settings, "options"));
-    if (run->cfg.output) {
-        ah_buf_str(&b, ",\"output\":");
-        ah_buf_put(&b, ah_text_slice(ah_schema_text(run->cfg.output)));
-    }
-    ah_buf_char(&b, '}');
-    st = ah_text_from_buf(&b, "settings", &t, err);
-    if (st == AH_OK)
-        st = ah_transcript_add(run->cfg.transcript, AH_ENTRY_SETTINGS, t, err);
+    options.value = ah_buf_slice(&b);
+    st = ah_buf_ok(&b) ? ah_run_set(run, &options, 1, err) : ah_buf_error(&b, "settings", err);
     ah_buf_clear(&b);
     run->last_round = true;
     return st;

@@ -76,6 +76,7 @@ struct ah_adapter {
     ah_text *endpoint;                    /* base URL, or "" */
     ah_tool_change_mode tool_change_mode; /* an adapter that declares nothing restarts */
     bool native_output;                   /* the wire carries an output schema of type object */
+    bool begins_only; /* cannot go on with a conversation in which another model has spoken */
     bool stream;
 };
 

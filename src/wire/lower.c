@@ -7,7 +7,8 @@ enum { MAX_BODY = 256 << 20 };
 const char *ah_break_name(ah_break b)
 {
     static const char *const names[] = {
-        NULL, "tools_changed", "prompt_changed", "model_changed", "settings_changed", "restart"};
+        NULL,      "tools_changed", "prompt_changed", "model_changed", "settings_changed",
+        "restart", "fallback"};
 
     return names[b];
 }
@@ -194,12 +195,12 @@ static void begin_anew(ah_lowered *w)
     w->extras = 0;
 }
 
-void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter)
+void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter, ah_break why)
 {
     w->adapter = adapter;
     begin_anew(w);
     if (w->requests > 0)
-        w->anew = AH_BREAK_MODEL;
+        w->anew = why;
 }
 
 static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)

@@ -27,7 +27,8 @@ typedef enum ah_break {
     AH_BREAK_PROMPT,
     AH_BREAK_MODEL,
     AH_BREAK_SETTINGS,
-    AH_BREAK_RESTART
+    AH_BREAK_RESTART,
+    AH_BREAK_FALLBACK
 } ah_break;
 
 const char *ah_break_name(ah_break b); /* "tools_changed" */
@@ -61,8 +62,8 @@ void ah_lowered_init(ah_lowered *w, const ah_mem *mem, const ah_adapter *adapter
 void ah_lowered_clear(ah_lowered *w);
 
 /* The conversation goes on with another adapter: everything is lowered anew, and the next
- * update says AH_BREAK_MODEL where there were requests before. */
-void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter);
+ * update says `why` where there were requests before. */
+void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter, ah_break why);
 
 /* Brings it up to the transcript's end, for the next request. *brk says why the
  * request does not begin with the last one's segments, *entry which entry did it. */
