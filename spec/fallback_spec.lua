@@ -1,5 +1,5 @@
--- fallback: another model goes on where one is overloaded or out, over HTTP on loopback and with
--- scripted models.
+-- What becomes of a run whose model is overloaded, out, at a limit, or refuses a way of telling of
+-- tools: over HTTP on loopback and with scripted models.
 local ah = require "agenthost"
 local server = require "support.server"
 local sound = require "support.sound"
@@ -48,6 +48,34 @@ local OUT = { message = "out", status = 503, retryable = true, retry_after = 0.0
 local function scripted(...)
   return ah.scripted { ... }
 end
+
+describe("a limit that is used up", function()
+  local function spent(r, reset)
+    r.headers["x-ratelimit-remaining-requests"] = "0"
+    r.headers["x-ratelimit-reset-requests"] = reset
+    return r
+  end
+
+  it("is waited for before the next request of the run", function()
+    local s <close> = two { spent(server.chat_call("count", "{}", "c1"), "250ms"),
+      spent(server.chat_text("done"), "1h") }
+    local told
+    local reply = assert(ah.run(fields(s, { tools = { count },
+      on = { rate_limit = function(e) told = e.delay end } })))
+    assert.equal("done", reply.text)
+    local one, two_ = table.unpack(s:requests())
+    assert.is_true(two_.at - one.at >= 240 and two_.at - one.at < 1500)
+    assert.is_true(told > 0.1 and told <= 0.25)
+  end)
+
+  it("is waited for after a refusal that says no time", function()
+    local refused = spent(down(429, "0"), "120ms")
+    local s <close> = two { refused, server.chat_text("done") }
+    assert.equal("done", assert(ah.run(fields(s))).text)
+    local one, two_ = table.unpack(s:requests())
+    assert.is_true(two_.at - one.at >= 115 and two_.at - one.at < 450)
+  end)
+end)
 
 describe("fallback", function()
   it("goes on with the next model after the retries, in the same conversation", function()
@@ -227,5 +255,101 @@ describe("fallback", function()
     local _, err = ah.run { model = scripted "x", "x", fallback = { "demo/echo" },
       budget = { cost = 1, prices = { ["scripted/script"] = { input = 1, output = 1 } } } }
     assert.truthy(tostring(err):find("demo/echo", 1, true))
+  end)
+end)
+
+describe("a way of telling of new tools that is refused", function()
+  local function refusing(word)
+    return function(r)
+      return r.body:find(word, 1, true)
+    end
+  end
+
+  local late = ah.tool { name = "late", description = "Late.", handler = function() return 1 end }
+  local first = ah.tool { name = "first", description = "First.", handler = function(_, ctx)
+    ctx:add_tools(late)
+    return "there"
+  end }
+  local refusal = server.json({ type = "error", error = { type = "invalid_request_error",
+    message = "tools.1.defer_loading: Extra inputs are not permitted" } }, { status = 400 })
+  local calls = server.json { id = "m", type = "message", stop_reason = "tool_use", content = {
+    { type = "tool_use", id = "t1", name = "first", input = {} } } }
+
+  local function options(s, more)
+    local o = { model = "anthropic/claude-opus-4-8", base_url = s.url, api_key = KEY,
+      tools = { first }, log = function() end }
+    for k, v in pairs(more or {}) do
+      o[k] = v
+    end
+    return o
+  end
+
+  it("is noticed once, and kept in the conversation", function()
+    local s <close> = server.start { responses = { refusal, calls, message "done" } }
+    local warned, breaks = {}, {}
+    local agent = assert(ah.agent(options(s, { on = {
+      warning = function(e) warned[#warned + 1] = e.message end,
+      cache_break = function(e) breaks[#breaks + 1] = e.reason end } })))
+    assert.equal("done", assert(agent:run("one")).text)
+    local was = refusing("defer_loading")
+    local r = s:requests()
+    assert.same({ 3, true, false, false },
+      { #r, was(r[1]) ~= nil, was(r[2]) ~= nil, was(r[3]) ~= nil })
+    assert.equal(2, #r[3]:json().tools)
+    assert.truthy(warned[1]:find("(reference), trying append", 1, true))
+    assert.same({ "tools_changed", "tools_changed" }, breaks)
+    assert.equal("done", assert(agent:run("two")).text)
+    local path = os.tmpname()
+    assert(agent:save(path))
+    assert(assert(ah.load(path, options(s))):run("three"))
+    os.remove(path)
+    assert(agent:fork():run("four"))
+    r = s:requests()
+    for i = 4, 6 do
+      assert.is_nil(was(r[i]))
+    end
+    assert.same({ 6, 1 }, { #r, #warned })
+    local settings = sound.of(sound.check(agent:transcript()), "settings")
+    assert.same({ 2, "append" }, { #settings, settings[2].learned.tool_change_mode })
+  end)
+
+  it("is told as what it is where another way is refused, too, and nothing is kept", function()
+    local s <close> = server.start { responses = { refusal } }
+    local agent = assert(ah.agent(options(s)))
+    local _, err = agent:run("one")
+    assert.same({ 400, 2 }, { err.status, #s:requests() })
+    assert.falsy(agent:transcript():find("learned", 1, true))
+    agent:run("two")
+    assert.truthy(s:requests()[3].body:find("defer_loading", 1, true))
+  end)
+
+  it("is not looked for in requests that tell of no tools", function()
+    local s <close> = server.start { responses = { refusal } }
+    ah.run(options(s, { tools = {}, "x" }))
+    ah.run(options(s, { tool_change_mode = "append", "x" }))
+    assert.equal(2, #s:requests())
+  end)
+
+  it("is left for Responses, too", function()
+    local s <close> = server.start { responses = {
+      server.json { status = "completed", output = { { type = "function_call", call_id = "c",
+        name = "first", arguments = "{}" } } }, refusal,
+      server.json { status = "completed", output = { { type = "message", content = {
+        { type = "output_text", text = "done" } } } } } } }
+    local reply = assert(ah.run(options(s, { model = "openai/responses/gpt-5.6", "x" })))
+    assert.equal("done", reply.text)
+    local r = s:requests()
+    assert.truthy(r[2].body:find("additional_tools", 1, true))
+    assert.falsy(r[3].body:find("additional_tools", 1, true))
+    assert.equal(2, #r[3]:json().tools)
+  end)
+
+  it("is no verdict on another model", function()
+    local s <close> = server.start { responses = { refusal, message "one", message "two" } }
+    local agent = assert(ah.agent(options(s)))
+    assert(agent:run("one"))
+    assert(agent:use { model = "anthropic/claude-opus-5", base_url = s.url, api_key = KEY })
+    assert(agent:run("two"))
+    assert.truthy(s:requests()[3].body:find("defer_loading", 1, true))
   end)
 end)

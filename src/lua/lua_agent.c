@@ -229,12 +229,34 @@ static void put_model(lua_State *L, const ah_lua_agent *a, ah_buf *b)
     lua_pop(L, 1);
 }
 
+/* The settings, with what the conversation has learned of the same model. */
+static void put_learned(const ah_lua_agent *a, ah_slice before, ah_buf *b)
+{
+    ah_slice settings = ah_text_slice(a->settings), learned = ah_json_member(before, "learned");
+    bool same = ah_slice_eq(ah_json_member(before, "model"), ah_json_member(settings, "model"));
+
+    ah_buf_add(b, settings.p, settings.n - 1);
+    if (same && learned.p)
+        ah_buf_fmt(b, ",\"learned\":%.*s", AH_FMT(learned));
+    ah_buf_char(b, '}');
+}
+
 /* Where they are not in force already. */
 static ah_status say_settings(ah_lua_agent *a, ah_err *err)
 {
-    if (ah_slice_eq(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), ah_text_slice(a->settings)))
-        return AH_OK;
-    return ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, ah_text_ref(a->settings), err);
+    ah_slice before = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
+    ah_text *now = NULL;
+    ah_status st = AH_OK;
+    ah_buf b;
+
+    ah_buf_init(&b, &a->lua->mem, MAX_SETTINGS + 1024);
+    put_learned(a, before, &b);
+    if (!ah_buf_ok(&b) || !ah_slice_eq(before, ah_buf_slice(&b)))
+        st = ah_text_from_buf(&b, "settings", &now, err);
+    if (st == AH_OK && now)
+        st = ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, now, err);
+    ah_buf_clear(&b);
+    return st;
 }
 
 static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
@@ -268,10 +290,12 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
 /* Do the wires of all its models carry the schema of `output`? */
 static bool has_native_output(const ah_lua_agent *a)
 {
-    bool all = a->adapter->native_output;
+    ah_slice schema =
+        a->prompt.output ? ah_text_slice(ah_schema_text(a->prompt.output)) : ah_slice_of("{}");
+    bool all = ah_adapter_carries(a->adapter, schema);
 
     for (size_t i = 0; i < a->fallback.n; i++)
-        all = all && a->fallback.item[i]->native_output;
+        all = all && ah_adapter_carries(a->fallback.item[i], schema);
     return all;
 }
 

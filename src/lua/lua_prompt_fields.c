@@ -187,7 +187,7 @@ static bool in_force(lua_State *L, ah_slice before, const ah_buf *text)
 
 static void put_words(const ah_prompt_fields *p, bool native, ah_buf *out)
 {
-    if (p->output && !(native && ah_schema_is_object(p->output)))
+    if (p->output && !native)
         ah_output_ask(p->output, out);
 }
 

@@ -14,6 +14,7 @@ static const char *const names[AH_EVENT_TYPES] = {
     [AH_EVENT_CACHE_BREAK] = "cache_break",
     [AH_EVENT_RETRY] = "retry",
     [AH_EVENT_FALLBACK] = "fallback",
+    [AH_EVENT_RATE_LIMIT] = "rate_limit",
     [AH_EVENT_WARNING] = "warning",
     [AH_EVENT_USAGE] = "usage",
     [AH_EVENT_DONE] = "done",

@@ -22,6 +22,7 @@ typedef enum ah_event_type {
     AH_EVENT_CACHE_BREAK,
     AH_EVENT_RETRY,
     AH_EVENT_FALLBACK,
+    AH_EVENT_RATE_LIMIT,
     AH_EVENT_WARNING,
     AH_EVENT_USAGE,
     AH_EVENT_DONE,

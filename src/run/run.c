@@ -119,6 +119,7 @@ void ah_run_fail(ah_run *run)
     ah_err *err = &run->result.err;
 
     ah_secrets_redact_err(run->cfg.secrets, err);
+    run->cfg.wire->trying = false;
     ah_run_stop_exchange(run);
     if (run->state == RUN_CHECKING)
         ah_run_push(run, (ah_need){.kind = AH_NEED_STOP});
@@ -156,7 +157,7 @@ static ah_status open_exchange(ah_run *run)
     note_break(run, brk, entry);
     ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets, run->cfg.wants_content ? on_delta : NULL,
                      run);
-    run->msg.dispatched = a->tool_change_mode == AH_TOOLS_DISPATCHER;
+    run->msg.dispatched = run->cfg.wire->mode == AH_TOOLS_DISPATCHER;
     return a->vt->open(a, &run->msg, &run->reader, err);
 }
 
@@ -233,6 +234,12 @@ static void exchange_failed(ah_run *run)
     ah_err *err = &run->result.err;
     int64_t delay = delay_of(run, run->reader ? run->reader->retry_after_ms : -1);
 
+    if (!may_retry(run) && ah_run_try_append(run)) {
+        ah_run_stop_exchange(run);
+        run->retry_at = run->now;
+        run->state = RUN_BACKOFF;
+        return;
+    }
     if (!may_retry(run)) {
         if (!ah_run_fall_back(run))
             ah_run_fail(run);
@@ -340,13 +347,22 @@ static ah_status begin_turn(ah_run *run)
     return st;
 }
 
+/* The next request would be refused before then. */
+static void note_limit(ah_run *run)
+{
+    int64_t ms = run->reader->spent_ms;
+
+    run->room_at = ms > 0 ? run->now + ms : 0;
+}
+
 static void answered(ah_run *run)
 {
-    if (begin_turn(run) != AH_OK) {
+    if (ah_run_learn(run, &run->result.err) != AH_OK || begin_turn(run) != AH_OK) {
         ah_run_fail(run);
         return;
     }
     ah_err_set(&run->result.err, AH_OK, "%s", "");
+    note_limit(run);
     run->result.iterations++;
     run->result.stop = run->msg.stop;
     add_usage(run, &run->msg.usage);
@@ -439,6 +455,17 @@ static void tell_start(ah_run *run)
          AH_F_STR("model", ah_text_slice(a->model)));
 }
 
+static void wait_for_room(ah_run *run)
+{
+    double s = (double)(run->room_at - run->now) / 1000;
+
+    ah_log_put(run->cfg.log, AH_LOG_INFO, "waiting %.1f s: a limit of %s is used up", s,
+               run->cfg.adapter->provider->data);
+    EMIT(run, AH_EVENT_RATE_LIMIT, AH_F_NUM("delay", s));
+    run->retry_at = run->room_at;
+    run->state = RUN_BACKOFF;
+}
+
 static void next_iteration(ah_run *run)
 {
     if (!run->started)
@@ -451,7 +478,10 @@ static void next_iteration(ah_run *run)
     EMIT(run, AH_EVENT_TOOL_LOOP_ITERATION, AH_F_INT("iteration", run->result.iterations + 1),
          AH_F_INT("available_tool_count", run->cfg.registry->live),
          AH_F_INT("discovered_provider_count", 0));
-    start_exchange(run);
+    if (run->now < run->room_at)
+        wait_for_room(run);
+    else
+        start_exchange(run);
 }
 
 /* One step where one can be made; false: wait. */

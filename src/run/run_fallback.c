@@ -51,14 +51,14 @@ static void tell(ah_run *run, const ah_buf *from, const ah_buf *to)
 /* The new model is in force from here on. */
 static ah_status say_model(ah_run *run, const ah_buf *name, ah_err *err)
 {
-    ah_setting model = {"model", {NULL, 0}};
+    ah_setting set[] = {{"model", {NULL, 0}}, {"learned", {NULL, 0}}}; /* was learned of another */
     ah_status st;
     ah_buf b;
 
     ah_buf_init(&b, run->cfg.mem, 8 * MAX_NAME);
     ah_json_put_string(&b, ah_buf_slice(name));
-    model.value = ah_buf_slice(&b);
-    st = ah_buf_ok(&b) && ah_buf_ok(name) ? ah_run_set(run, &model, 1, err) : ah_err_nomem(err);
+    set[0].value = ah_buf_slice(&b);
+    st = ah_buf_ok(&b) && ah_buf_ok(name) ? ah_run_set(run, set, 2, err) : ah_err_nomem(err);
     ah_buf_clear(&b);
     return st;
 }
@@ -71,6 +71,7 @@ static void use(ah_run *run, ah_adapter *to)
     run->cfg.adapter = to;
     ah_lowered_use(run->cfg.wire, to, AH_BREAK_FALLBACK);
     run->attempt = 0;
+    run->room_at = 0;
     run->retry_at = run->now;
     run->state = RUN_BACKOFF;
 }

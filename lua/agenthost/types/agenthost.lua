@@ -19,6 +19,7 @@ local ah = {}
 ---| "content"
 ---| "retry"
 ---| "fallback"
+---| "rate_limit"
 ---| "usage"
 ---| "tool_calls"
 ---| "tool_started"
