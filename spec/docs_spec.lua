@@ -2,6 +2,7 @@
 -- there, and the marked blocks run and print what stands there.
 local ah = require "agenthost"
 local markdown = require "support.markdown"
+local server = require "support.server"
 
 local ENTITIES = markdown.read("docs/entities.md")
 local names_in = markdown.names_in
@@ -123,6 +124,13 @@ local function flows(on)
   run { model = ah.scripted { { fail = failing }, { text = "a", calls = { { name = "t" } } },
     { calls = { { name = "t" } } }, { text = "b", usage = usage } },
     tools = { echo_tool() }, max_iterations = 2, on_max = "answer", on = on, "x" }
+  local spent = server.chat_call("t", "{}", "c")
+  spent.headers["x-ratelimit-remaining-requests"] = "0"
+  spent.headers["x-ratelimit-reset-requests"] = "2ms"
+  local s <close> = server.start { responses = { spent, server.chat_text("done") } }
+  run { model = "openai/m", base_url = s.url, tools = { echo_tool() }, on = on, "x" }
+  run { model = ah.scripted { { fail = failing } }, retries = 0, fallback = { "demo/echo" },
+    on = on, "x" }
   run { model = "demo/echo", on = function(e)
     on(e)
     if e.type == "content" then

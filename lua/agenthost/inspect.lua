@@ -246,6 +246,7 @@ end
 
 local UNTOLD = {
   "on", "log", "timeout", "deadline", "stream", "base_url", "api_key", "http", "tool_change_mode",
+  "fallback",
 }
 
 --- The first request, of a run like the one that was met.

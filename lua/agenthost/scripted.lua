@@ -11,6 +11,9 @@
 -- default: the list grows at its end), "inline", "reference", "additional_tools", "search_pair",
 -- "list_changed", "dispatcher", "restart".
 --
+-- begins_only = true: it cannot go on with a conversation in which another model has spoken, so
+-- it is passed over as a fallback there.
+--
 -- A turn is a string (the whole answer), a function(request) that returns a turn, or a
 -- table of these fields:
 --   text = "..."              or a list of strings: streamed piece by piece
@@ -41,7 +44,8 @@ local FIELDS = {
   expect = true,
   check = true,
 }
-local SPEC_FIELDS = { answer = true, rules = true, tool_change_mode = true }
+local SPEC_FIELDS =
+  { answer = true, rules = true, tool_change_mode = true, begins_only = true }
 local WHEN_FIELDS = { user = true, system = true, tools = true, result = true, model = true }
 local CALL_FIELDS = { id = true, name = true, arguments = true }
 
@@ -258,12 +262,12 @@ local function check_spec(spec)
   end
 end
 
--- The turns, as a list or a function, and the way of changing tools.
+-- The turns, as a list or a function, and what it says of itself.
 local function read_spec(spec, more)
-  local mode
+  local mode, begins_only
   if type(spec) == "table" then
     check_spec(spec)
-    mode = spec.tool_change_mode
+    mode, begins_only = spec.tool_change_mode, spec.begins_only
     spec = spec.answer or spec.rules and answer_by(spec.rules, more) or spec
   end
   if type(spec) == "table" then
@@ -273,14 +277,14 @@ local function read_spec(spec, more)
   elseif type(spec) ~= "function" then
     error("ah.scripted: expected a list of turns or a function, found " .. type(spec), 3)
   end
-  return spec, mode
+  return spec, mode, begins_only
 end
 
 --- Makes the adapter. `spec` is a list of turns or a function; the names are those of
 -- model and provider in events and errors; `more` are further fields of a turn (a set).
 local function scripted(spec, name, provider, more)
   local taken, requests = 0, {}
-  local turns, mode = read_spec(spec, more)
+  local turns, mode, begins_only = read_spec(spec, more)
 
   -- The next turn, as a table; ask() gives the request, and is called only where it matters.
   local function next_turn(ask)
@@ -321,7 +325,7 @@ local function scripted(spec, name, provider, more)
     _turn = function(request)
       return next_turn(function() return request end)
     end,
-  }, mode)
+  }, mode, begins_only)
 end
 
 return scripted

@@ -1277,6 +1277,34 @@ end
 flows["anthropic over HTTP"] = native "anthropic/claude-opus-4-8"
 flows["responses over HTTP"] = native "openai/responses/gpt-5.6"
 
+-- The model is out from its second answer on, and its fallback goes on.
+flows["a fallback"] = {
+  text = "it is warm",
+  attempt = function(s)
+    ah = require "agenthost"
+    local out = { fail = { message = "out", status = 503, retryable = true, retry_after = 0.001 } }
+    local other = model(function(last)
+      return last.type ~= "user" and "it is warm" or out
+    end)
+    local first = ah.scripted(function(request)
+      local last = request.entries[#request.entries]
+      if last.type == "user" and last.content[1].text == "again" then
+        return "fine"
+      end
+      return last.type == "user" and { calls = { call("weather", { city = "Rome" }) } } or out
+    end)
+    s.breaks = 0
+    s.agent = ah.agent {
+      model = first, fallback = { other, "demo/echo" }, retries = 1, tools = { weather_tool() },
+      log = function() end, on = { fallback = function() s.breaks = s.breaks + 1 end },
+    }
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+  end,
+  judge = function(s, exact)
+    assert(not exact or s.breaks == 1, "one fallback")
+  end,
+}
+
 flows["http"] = {
   network = true,
   attempt = function(s)

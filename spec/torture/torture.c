@@ -93,6 +93,7 @@ static const flow flows[] = {
     {"looking at files", IN_SCRIPT, false},
     {"built-in tools for files", IN_SCRIPT, false},
     {"http_fetch", IN_SCRIPT, true},
+    {"a fallback", IN_SCRIPT, false},
     {"openai over HTTP", IN_SCRIPT, true},
     {"gemini over HTTP", IN_SCRIPT, true},
     {"ollama over HTTP", IN_SCRIPT, true},

@@ -186,7 +186,7 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
     return NULL;
 }
 
-/* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append") */
+/* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only) */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
@@ -203,6 +203,7 @@ static int lua_new_adapter(lua_State *L)
     luaL_setmetatable(L, ADAPTER);
     if (!(*box = new_adapter(ah_lua_of(L), provider, model, mode)))
         return ah_lua_raise_nomem(L);
+    (*box)->begins_only = lua_toboolean(L, 6);
     lua_pushvalue(L, 4);
     lua_setiuservalue(L, -2, 1);
     lua_pushvalue(L, 3);

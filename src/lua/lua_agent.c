@@ -1,5 +1,6 @@
 /* ah.run and ah.agent: from a table of named fields to a run, and back to a reply. */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lua/lua_adapter.h"
@@ -48,7 +49,8 @@ static const char *const fields[] = {"model",         "system",
                                      "budget",        "tool_change_mode",
                                      "loop_detector", "session",
                                      "resources",     "discover",
-                                     "max_depth",     NULL};
+                                     "max_depth",     "fallback",
+                                     NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -165,6 +167,16 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     return st;
 }
 
+/* With what is said of all requests; addresses and keys are the model's own. */
+static void read_fallbacks(lua_State *L, ah_lua_agent *a)
+{
+    ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
+
+    o.stream = a->adapter->stream;
+    read_http(L, &o.limits);
+    ah_lua_read_fallbacks(L, &a->observer.records, &o, &a->fallback);
+}
+
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
     static const char *const known[] = {"temperature", "max_tokens", "top_p", "stop",      "seed",
@@ -200,12 +212,34 @@ static void put_model(lua_State *L, const ah_lua_agent *a, ah_buf *b)
     lua_pop(L, 1);
 }
 
+/* The settings, with what the conversation has learned of the same model. */
+static void put_learned(const ah_lua_agent *a, ah_slice before, ah_buf *b)
+{
+    ah_slice settings = ah_text_slice(a->settings), learned = ah_json_member(before, "learned");
+    bool same = ah_slice_eq(ah_json_member(before, "model"), ah_json_member(settings, "model"));
+
+    ah_buf_add(b, settings.p, settings.n - 1);
+    if (same && learned.p)
+        ah_buf_fmt(b, ",\"learned\":%.*s", AH_FMT(learned));
+    ah_buf_char(b, '}');
+}
+
 /* Where they are not in force already. */
 static ah_status say_settings(ah_lua_agent *a, ah_err *err)
 {
-    if (ah_slice_eq(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), ah_text_slice(a->settings)))
-        return AH_OK;
-    return ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, ah_text_ref(a->settings), err);
+    ah_slice before = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
+    ah_text *now = NULL;
+    ah_status st = AH_OK;
+    ah_buf b;
+
+    ah_buf_init(&b, &a->lua->mem, MAX_SETTINGS + 1024);
+    put_learned(a, before, &b);
+    if (!ah_buf_ok(&b) || !ah_slice_eq(before, ah_buf_slice(&b)))
+        st = ah_text_from_buf(&b, "settings", &now, err);
+    if (st == AH_OK && now)
+        st = ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, now, err);
+    ah_buf_clear(&b);
+    return st;
 }
 
 static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
@@ -236,6 +270,18 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
     lua_pop(L, 1);
 }
 
+/* Do the wires of all its models carry the schema of `output`? */
+static bool has_native_output(const ah_lua_agent *a)
+{
+    ah_slice schema =
+        a->prompt.output ? ah_text_slice(ah_schema_text(a->prompt.output)) : ah_slice_of("{}");
+    bool all = ah_adapter_carries(a->adapter, schema);
+
+    for (size_t i = 0; i < a->fallback.n; i++)
+        all = all && ah_adapter_carries(a->fallback.item[i], schema);
+    return all;
+}
+
 /* `system`, then the prompt. */
 static void read_system(lua_State *L, ah_lua_agent *a)
 {
@@ -247,7 +293,8 @@ static void read_system(lua_State *L, ah_lua_agent *a)
     ah_field_string(L, 1, "ah.run", "system", &text);
     if (!ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
-    ah_prompt_fields_text(L, &a->prompt, a->adapter, text.p ? text : ah_slice_of(""), a->transcript, b);
+    ah_prompt_fields_text(L, &a->prompt, has_native_output(a), text.p ? text : ah_slice_of(""),
+                          a->transcript, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
     if (!text.p && !b->len)
@@ -526,6 +573,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     lua_setiuservalue(L, -2, AH_AGENT_RESOURCES);
     if ((st = ah_lua_read_model(L, a, err)) != AH_OK)
         return st;
+    read_fallbacks(L, a);
     read_system(L, a);
     read_tools(L, a);
     read_messages(L, a);
@@ -563,6 +611,7 @@ static int agent_gc(lua_State *L)
     ah_budget_unref(a->budget);
     a->budget = NULL;
     ah_prompt_fields_clear(&a->prompt);
+    ah_lua_fallbacks_clear(&a->fallback);
     ah_transcript_unref(a->transcript);
     a->transcript = NULL;
     ah_adapter_unref(a->adapter);
@@ -665,6 +714,9 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config 
         .id = ++host->last_run,
         .parent = parent ? ah_run_id(ah_driven_run(parent)) : 0,
         .adapter = a->adapter,
+        .fallback = a->fallback.item,
+        .n_fallbacks = a->fallback.n,
+        .fallback_after_output = a->fallback.after_output,
         .transcript = a->transcript,
         .wire = &a->wire,
         .registry = &a->registry,
@@ -698,23 +750,39 @@ static void prepare_wire(ah_lua_agent *a)
     if (!a->wire.mem)
         ah_lowered_init(&a->wire, &a->lua->mem, a->adapter, a->transcript);
     else if (a->wire.adapter != a->adapter)
-        ah_lowered_use(&a->wire, a->adapter);
+        ah_lowered_use(&a->wire, a->adapter, AH_BREAK_MODEL);
     ah_adapter_unref(a->before);
     a->before = NULL;
+}
+
+/* Has each budget a price for the models that may be asked, where it needs one? */
+static ah_status know_prices(const ah_lua_agent *a, const ah_spending *s, ah_err *err)
+{
+    ah_slice model = ah_json_member(ah_text_slice(a->settings), "model");
+    char name[256];
+    ah_status st = AH_OK;
+
+    for (size_t i = 0; i < s->n && st == AH_OK; i++) {
+        st = ah_budget_knows(s->budget[i], ah_json_inside(model), err);
+        for (size_t k = 0; k < a->fallback.n && st == AH_OK; k++) {
+            const ah_adapter *f = a->fallback.item[k];
+
+            snprintf(name, sizeof name, "%s/%s", f->provider->data, f->model->data);
+            st = ah_budget_knows(s->budget[i], ah_slice_of(name), err);
+        }
+    }
+    return st;
 }
 
 /* A run draws on its own budget and on those of the run around it. */
 static ah_status draw_on(const ah_lua_agent *a, ah_driven *parent, ah_spending *s, ah_err *err)
 {
     const ah_spending *around = parent ? ah_run_spending(ah_driven_run(parent)) : NULL;
-    ah_slice model = ah_json_member(ah_text_slice(a->settings), "model");
     ah_status st = ah_spending_add(s, a->budget, err);
 
     for (size_t i = 0; around && i < around->n && st == AH_OK; i++)
         st = ah_spending_add(s, around->budget[i], err);
-    for (size_t i = 0; i < s->n && st == AH_OK; i++)
-        st = ah_budget_knows(s->budget[i], ah_json_inside(model), err);
-    return st;
+    return st == AH_OK ? know_prices(a, s, err) : st;
 }
 
 /* The prompt as it is now: its functions, parameters and the session may have changed. */
@@ -746,7 +814,6 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_slice text, ah_overlay *aroun
         return st;
     prepare_wire(a);
     a->hooks.calls = 0;
-    a->prompt.disclosure.restarts = a->adapter->tool_change_mode == AH_TOOLS_RESTART;
     r->first = a->transcript->n;
     configure(a, r, parent, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||

@@ -5,6 +5,7 @@
 #define AH_LUA_AGENT_H
 
 #include "lua/lua_discover.h"
+#include "lua/lua_fallback.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_observe.h"
@@ -21,6 +22,7 @@ typedef struct ah_lua_run ah_lua_run; /* one run; lives in a userdata */
 typedef struct ah_lua_agent {
     ah_lua *lua;
     ah_adapter *adapter;
+    ah_fallbacks fallback;
     ah_adapter *before; /* agent:use: the one `wire` still borrows; else NULL */
     ah_registry registry;
     ah_inject_rules rules;

@@ -137,6 +137,7 @@ int ah_lua_agent_fork(lua_State *L)
     lua_getiuservalue(L, 1, AH_AGENT_RESOURCES);
     lua_setiuservalue(L, -2, AH_AGENT_RESOURCES);
     b->adapter = ah_adapter_ref(a->adapter);
+    ah_lua_fallbacks_copy(&b->fallback, &a->fallback);
     b->settings = ah_text_ref(a->settings);
     b->rules = a->rules;
     b->limits = a->limits;

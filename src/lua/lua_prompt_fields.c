@@ -192,9 +192,9 @@ static bool in_force(const ah_transcript *t, const ah_buf *text, ah_err *err)
     return is;
 }
 
-static void put_words(const ah_prompt_fields *p, const ah_adapter *adapter, ah_buf *out)
+static void put_words(const ah_prompt_fields *p, bool native, ah_buf *out)
 {
-    if (p->output && !(adapter->native_output && ah_schema_is_object(p->output)))
+    if (p->output && !native)
         ah_output_ask(p->output, out);
 }
 
@@ -206,13 +206,13 @@ static void settle_text(ah_prompt_fields *p, const ah_transcript *t)
     p->since = t->n;
 }
 
-void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, const ah_adapter *adapter, ah_slice system,
+void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, bool native, ah_slice system,
                            const ah_transcript *t, ah_buf *out)
 {
     ah_buf *words = ah_lua_push_buf(L, MAX_SYSTEM);
     ah_err err = {0};
 
-    put_words(p, adapter, words);
+    put_words(p, native, words);
     if (!p->binding) {
         ah_buf_put(out, system);
         if (words->len)

@@ -7,7 +7,6 @@
 #include "prompt/changes.h"
 #include "prompt/prompt.h"
 #include "run/disclose.h"
-#include "wire/adapter.h"
 
 typedef struct ah_prompt_fields {
     size_t n_sections;        /* in the array part; the text is behind them */
@@ -34,9 +33,9 @@ void ah_prompt_fields_clear(ah_prompt_fields *p);
  * is there. */
 void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, bool offered, ah_changes *tools);
 /* The system text: the field `system` (may be empty), the prompt, and the words for the output
- * where the adapter's wire does not carry its schema. Where the text in force is what it was
+ * unless `native`: the wire carries its schema. Where the text in force is what it was
  * before sections were read, it is kept. */
-void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, const ah_adapter *adapter, ah_slice system,
+void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, bool native, ah_slice system,
                            const ah_transcript *t, ah_buf *out);
 
 /* A new reference: the prompt with the parameters of the table at idx. Raises AH_PROMPT_RENDER. */

@@ -345,9 +345,11 @@ static ah_status show(const ah_disclosure *d, const ah_reading *r, ah_changes *o
     return st;
 }
 
-static ah_status expand(ah_disclosure *d, ah_slice key, const ah_reading *r, ah_changes *out,
-                        ah_err *err)
+/* Where the run's adapter takes no tools in mid-conversation, a new system text tells of them. */
+static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key, const ah_reading *r,
+                        ah_changes *out, ah_err *err)
 {
+    bool restarts = ah_run_adapter(run)->tool_change_mode == AH_TOOLS_RESTART;
     ah_text *by = NULL;
     ah_status st = provenance(d, key, r, &by, err);
 
@@ -356,7 +358,7 @@ static ah_status expand(ah_disclosure *d, ah_slice key, const ah_reading *r, ah_
     ah_text_unref(by);
     if (st == AH_OK)
         st = show(d, r, out, err);
-    return st == AH_OK && d->restarts ? set_prompt(d, r, out, err) : st;
+    return st == AH_OK && restarts ? set_prompt(d, r, out, err) : st;
 }
 
 static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
@@ -372,7 +374,7 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
     ah_buf_init(&key, d->mem, MAX_ANSWER);
     st = read_key(d, call, caller ? caller->overlay : NULL, &key, &r, err);
     if (st == AH_OK && r.n_open)
-        st = expand(d, ah_buf_slice(&key), &r, out, err);
+        st = expand(d, run, ah_buf_slice(&key), &r, out, err);
     ah_reading_clear(&r);
     ah_buf_clear(&key);
     return st;

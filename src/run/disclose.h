@@ -17,8 +17,7 @@ typedef struct ah_disclosure {
     ah_session *session;
     ah_overridden now;       /* the session's overrides as last looked at */
     ah_text *before, *after; /* what stands around the prompt's text in the system text */
-    bool restarts;           /* the model is told of a section's tools by a new system text */
-    bool rewrote;            /* such a one was made; set back by whoever compares texts */
+    bool rewrote;            /* a new system text told of tools; set back by whoever compares texts */
 } ah_disclosure;
 
 /* It must not move afterwards. Binding and session (registered) are referenced. */

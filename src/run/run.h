@@ -27,6 +27,10 @@ typedef struct ah_run_config {
     const ah_secrets *secrets;
     int64_t id, parent;          /* parent 0: none */
     ah_adapter *adapter;         /* referenced */
+    ah_adapter *const *fallback; /* borrowed until the run is freed: each goes on where the one before
+                                    is overloaded or out (run_fallback.c) */
+    size_t n_fallbacks;
+    bool fallback_after_output;  /* even where a listener was shown a piece of the answer */
     ah_transcript *transcript;   /* referenced; the run appends */
     ah_lowered *wire;            /* of the two, kept from run to run: a run costs what is new */
     ah_registry *registry;       /* borrowed until the run is freed, like all that follows */

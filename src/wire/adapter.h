@@ -76,8 +76,14 @@ struct ah_adapter {
     ah_text *endpoint;                    /* base URL, or "" */
     ah_tool_change_mode tool_change_mode; /* an adapter that declares nothing restarts */
     bool native_output;                   /* the wire carries an output schema of type object */
+    bool
+        strict_output; /* but one of the strict subset only (wire/openai_strict.h), without references */
+    bool begins_only;  /* cannot go on with a conversation in which another model has spoken */
     bool stream;
 };
+
+/* Does its wire carry this schema (checked JSON) of an answer? */
+bool ah_adapter_carries(const ah_adapter *a, ah_slice schema);
 
 ah_adapter *ah_adapter_ref(ah_adapter *a);
 void ah_adapter_unref(ah_adapter *a);
@@ -89,8 +95,10 @@ struct ah_reader {
     ah_assembly *msg;
     int status;
     int64_t retry_after_ms; /* what the server advises; -1: nothing, -2: longer than we wait */
-    int should_retry;       /* x-should-retry: 1, 0, or -1 when absent */
-    int64_t linger_ms;      /* -1: the message is not complete; else how long what may follow it
+    int64_t
+        spent_ms; /* a limit is used up by this request: when there is room again; -1, -2: likewise */
+    int should_retry;  /* x-should-retry: 1, 0, or -1 when absent */
+    int64_t linger_ms; /* -1: the message is not complete; else how long what may follow it
                                (usage, the end of the response) is still waited for */
 };
 

@@ -2,7 +2,10 @@
  * which is at most 64 deep once it was compiled (model/schema.h). */
 #include "wire/dialect.h"
 
-enum { MAX_ARGUMENTS = 64 << 20 };
+enum {
+    MAX_ARGUMENTS = 64 << 20,
+    ARGUMENTS_DEPTH = AH_JSON_MAX_DEPTH - 16 /* with room for what is around them in a request */
+};
 
 /* -- schemas ---------------------------------------------------------------------------- */
 
@@ -22,8 +25,6 @@ typedef struct lowering {
     bool only;   /* the schema has one member */
 } lowering;
 
-static void put_schema(ah_slice schema, ah_buf *out);
-
 /* Members or items that are schemas each. */
 static void put_schemas(ah_slice list, ah_buf *out)
 {
@@ -39,7 +40,7 @@ static void put_schemas(ah_slice list, ah_buf *out)
             ah_buf_fmt(out, "\"%.*s\":", AH_FMT(t.raw));
             t = ah_json_next(&r);
         }
-        put_schema(ah_json_skip(&r, t), out);
+        ah_dialect_put_schema(ah_json_skip(&r, t), out);
     }
     ah_buf_char(out, map ? '}' : ']');
 }
@@ -99,7 +100,7 @@ static void lower_member(lowering *l, ah_json_token key, ah_slice value)
     if (among(key, nested))
         put_schemas(value, l->out);
     else if (among(key, single))
-        put_schema(value, l->out);
+        ah_dialect_put_schema(value, l->out);
     else
         ah_buf_put(l->out, value);
 }
@@ -164,7 +165,7 @@ static size_t members_of(ah_slice schema)
     return n;
 }
 
-static void put_schema(ah_slice schema, ah_buf *out)
+void ah_dialect_put_schema(ah_slice schema, ah_buf *out)
 {
     lowering l = {.out = out};
 
@@ -204,7 +205,7 @@ bool ah_dialect_wraps(ah_slice schema)
 static void put_in(ah_schema_dialect d, ah_slice schema, ah_buf *out)
 {
     if (d == AH_SCHEMA_GEMINI)
-        put_schema(schema, out);
+        ah_dialect_put_schema(schema, out);
     else
         ah_buf_put(out, schema);
 }
@@ -254,6 +255,23 @@ void ah_dialect_put(ah_schema_dialect d, ah_slice schema, ah_buf *out)
         put_in(d, schema, out);
 }
 
+void ah_dialect_put_function(ah_slice spec, ah_buf *out)
+{
+    ah_slice name, description, parameters;
+    const ah_json_wanted want[] = {
+        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+
+    ah_json_members(spec, want, 3);
+    if (!ah_dialect_wraps(parameters)) {
+        ah_buf_put(out, spec);
+        return;
+    }
+    ah_buf_fmt(out, "{\"description\":%.*s,\"name\":%.*s,\"parameters\":", AH_FMT(description),
+               AH_FMT(name));
+    ah_dialect_put(AH_SCHEMA_PLAIN, parameters, out);
+    ah_buf_char(out, '}');
+}
+
 /* -- arguments --------------------------------------------------------------------------- */
 
 bool ah_dialect_wrapped(const ah_lowered *w, ah_slice name)
@@ -287,7 +305,7 @@ void ah_dialect_put_arguments(const ah_lowered *w, ah_slice name, ah_slice argum
 
     ah_buf_init(&text, out->mem, MAX_ARGUMENTS);
     ah_json_string(arguments, &text);
-    sound = ah_json_check(out->mem, ah_buf_slice(&text), AH_JSON_MAX_DEPTH, NULL) == AH_OK &&
+    sound = ah_json_check(out->mem, ah_buf_slice(&text), ARGUMENTS_DEPTH, NULL) == AH_OK &&
             ah_json_kind_of(ah_buf_slice(&text)) == AH_JSON_OBJECT;
     ah_buf_str(out, wrapped ? "{\"" AH_WRAPPED "\":" : "");
     ah_buf_put(out, sound ? ah_buf_slice(&text) : ah_slice_of("{}"));
@@ -295,4 +313,16 @@ void ah_dialect_put_arguments(const ah_lowered *w, ah_slice name, ah_slice argum
     if (text.status == AH_NOMEM)
         out->status = text.status;
     ah_buf_clear(&text);
+}
+
+void ah_dialect_put_text(const ah_lowered *w, ah_slice name, ah_slice arguments, ah_buf *out)
+{
+    bool wrapped = ah_dialect_wrapped(w, name);
+
+    ah_buf_str(out, wrapped ? "\"{\\\"" AH_WRAPPED "\\\":" : "\"");
+    if (arguments.n <= 2)
+        ah_buf_str(out, "{}");
+    else
+        ah_buf_put(out, ah_json_inside(arguments));
+    ah_buf_str(out, wrapped ? "}\"" : "\"");
 }

@@ -59,13 +59,19 @@ static void put_thinking(const ah_adapter *a, ah_buf *b, size_t *n, ah_slice eff
     ah_buf_fmt(b, "\"thinkingConfig\":{\"thinkingLevel\":%.*s}", AH_FMT(effort));
 }
 
-static void put_config(const ah_adapter *a, ah_buf *b, ah_slice options)
+static void put_config(const ah_adapter *a, ah_buf *b, ah_slice settings)
 {
+    ah_slice options = ah_json_member(settings, "options"), schema = ah_json_member(settings, "output");
     ah_slice stop = ah_json_member(options, "stop");
     size_t n = 0;
 
     ah_buf_str(b, "\"generationConfig\":{");
     put_member(b, &n, "maxOutputTokens", ah_json_member(options, "max_tokens"));
+    if (schema.p && ah_adapter_carries(a, schema)) {
+        ah_buf_str(b, n++ ? "," : "");
+        ah_buf_str(b, "\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
+        ah_dialect_put_schema(schema, b);
+    }
     put_member(b, &n, "seed", ah_json_member(options, "seed"));
     if (ah_json_kind_of(stop) == AH_JSON_STRING)
         ah_buf_fmt(b, n++ ? ",\"stopSequences\":[%.*s]" : "\"stopSequences\":[%.*s]", AH_FMT(stop));
@@ -147,7 +153,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
         ah_buf_fmt(b, "\"systemInstruction\":{\"parts\":[{\"text\":%.*s}]},", AH_FMT(w->system));
         ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
     }
-    put_config(a, b, options);
+    put_config(a, b, w->settings);
     ah_buf_str(b, ",\"contents\":[");
 }
 
@@ -376,6 +382,8 @@ static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, a
     if (st != AH_OK)
         return st;
     ah_buf_init(&b, o->mem, MAX_PATH);
+    /* older ones refuse it beside tools */
+    g->native.base.native_output = begins(model, "gemini-3");
     put_method(&g->native.base, &b);
     st = ah_text_from_buf(&b, "the model's name", &g->path, err);
     ah_buf_clear(&b);

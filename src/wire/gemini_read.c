@@ -5,11 +5,8 @@
  * (gemini.c); but pieces of plain text are joined, and a summary of thoughts is left out. */
 #include "wire/gemini_read.h"
 
-#include <stdio.h>
-
+#include "wire/advice.h"
 #include "wire/reading.h"
-
-enum { LONGEST_WAIT_MS = 60000 };
 
 typedef struct reader {
     ah_reading r;
@@ -25,20 +22,6 @@ static ah_assembly *message_of(reader *x)
 
 /* -- failures --------------------------------------------------------------------------- */
 
-/* "48s" or "0.5s" in ms, or -1. */
-static int64_t duration_ms(ah_slice value)
-{
-    char text[32];
-    double s;
-    char unit;
-
-    if (ah_json_kind_of(value) != AH_JSON_STRING || value.n >= sizeof text)
-        return -1;
-    memcpy(text, value.p + 1, value.n - 2);
-    text[value.n - 2] = '\0';
-    return sscanf(text, "%8lf%c", &s, &unit) == 2 && unit == 's' && s > 0 ? (int64_t)(s * 1000) : -1;
-}
-
 /* The advice of when to come again stands in the error's details, not in a header. */
 static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
 {
@@ -48,10 +31,11 @@ static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
     (void)more;
     for (t = ah_json_next(&it); t.kind == AH_JSON_OBJECT; t = ah_json_next(&it)) {
         ah_slice detail = ah_json_skip(&it, t);
-        int64_t ms = duration_ms(ah_json_member(detail, "retryDelay"));
+        ah_slice delay = ah_json_member(detail, "retryDelay");
+        double ms = ah_reading_says(delay) ? ah_advice_span(ah_json_inside(delay), 0) : -1;
 
         if (ms > 0)
-            r->base.retry_after_ms = ms <= LONGEST_WAIT_MS ? ms : -2;
+            r->base.retry_after_ms = ms <= AH_LONGEST_WAIT_MS ? (int64_t)ms : -2;
         if (ah_json_string_is(ah_json_member(detail, "reason"), "API_KEY_INVALID"))
             r->wrong_key = true;
     }

@@ -71,32 +71,13 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
 static void put_output(const ah_adapter *a, ah_lowered *w)
 {
     ah_slice schema = ah_json_member(w->settings, "output");
-    ah_slice type = ah_json_member(schema, "type");
 
-    if (!a->native_output || !type.p || !ah_json_string_is(type, "object"))
+    if (!schema.p || !ah_adapter_carries(a, schema))
         return;
     ah_buf_str(&w->head, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
                          "\"output\",\"schema\":");
     ah_buf_put(&w->head, schema);
     ah_buf_fmt(&w->head, ",\"strict\":%s}}", ah_openai_fits_strict(schema) ? "true" : "false");
-}
-
-/* The tool as it is, or with its parameters wrapped. */
-static void put_function(ah_buf *b, ah_slice spec)
-{
-    ah_slice name, description, parameters;
-    const ah_json_wanted want[] = {
-        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
-
-    ah_json_members(spec, want, 3);
-    if (!ah_dialect_wraps(parameters)) {
-        ah_buf_put(b, spec);
-        return;
-    }
-    ah_buf_fmt(b, "{\"description\":%.*s,\"name\":%.*s,\"parameters\":", AH_FMT(description),
-               AH_FMT(name));
-    ah_dialect_put(AH_SCHEMA_PLAIN, parameters, b);
-    ah_buf_char(b, '}');
 }
 
 static void put_tools(ah_lowered *w)
@@ -112,7 +93,7 @@ static void put_tools(ah_lowered *w)
         ah_buf_str(b, n++ ? "," : ",\"tools\":[");
         start = ah_segment_begin(b);
         ah_buf_str(b, "{\"type\":\"function\",\"function\":");
-        put_function(b, spec);
+        ah_dialect_put_function(spec, b);
         ah_buf_char(b, '}');
         ah_segment_end(w, kind, entry, b, start);
     }
@@ -166,19 +147,6 @@ static void put_id(const ah_adapter *a, ah_buf *b, ah_slice id)
     ah_buf_char(b, '"');
 }
 
-/* The arguments are a string with JSON in it, sent as the model wrote it. */
-static void put_arguments(const ah_lowered *w, ah_buf *b, ah_slice name, ah_slice arguments)
-{
-    bool wrapped = ah_dialect_wrapped(w, name);
-
-    ah_buf_str(b, wrapped ? "\"{\\\"" AH_WRAPPED "\\\":" : "\"");
-    if (arguments.n <= 2)
-        ah_buf_str(b, "{}");
-    else
-        ah_buf_put(b, ah_json_inside(arguments));
-    ah_buf_str(b, wrapped ? "}\"" : "\"");
-}
-
 static void put_call(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice call)
 {
     ah_slice id, name, arguments;
@@ -190,7 +158,7 @@ static void put_call(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_sli
     ah_buf_str(b, ",\"type\":\"function\",\"function\":{\"name\":");
     ah_put_wire_name(b, name);
     ah_buf_str(b, ",\"arguments\":");
-    put_arguments(w, b, name, arguments);
+    ah_dialect_put_text(w, name, arguments, b);
     ah_buf_str(b, "}}");
 }
 

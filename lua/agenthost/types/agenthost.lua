@@ -19,6 +19,8 @@ local ah = {}
 ---| "cache_break"
 ---| "content"
 ---| "retry"
+---| "fallback"
+---| "rate_limit"
 ---| "usage"
 ---| "tool_calls"
 ---| "tool_started"
@@ -71,6 +73,16 @@ local ah = {}
 ---@field pattern_window? integer
 ---@field exempt? string[]
 
+---@class ah.FallbackModel
+---@field model string|ah.Adapter
+---@field base_url? string
+---@field api_key? string
+---@field tool_change_mode? ah.ToolChangeMode
+
+---@class ah.Fallback models that go on where the one before is overloaded or out
+---@field [integer] string|ah.Adapter|ah.FallbackModel
+---@field after_output? boolean even where a piece of the answer was shown
+
 ---@class ah.Config
 ---@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
 ---@field system? string
@@ -106,6 +118,7 @@ local ah = {}
 ---@field timeout? number seconds
 ---@field deadline? number by ah.now()
 ---@field retries? integer
+---@field fallback? ah.Fallback
 ---@field loop_detector? ah.LoopDetector|false
 ---@field [integer] ah.Section
 ---@field session? ah.Session
