@@ -44,8 +44,8 @@ local function want(wanted, key, value)
 end
 
 --- ah.builtin { "read_file", bash = { timeout = 60 } }: the tools named, with their options.
--- "all", or no argument: all that need no options. Returns a list, or nil and an error where the machine
--- does not let one of them be made.
+-- "all", or no argument: all that need no options. Returns a list, or nil and an error where the
+-- machine does not let one of them be made.
 return function(which)
   local wanted, tools = {}, {}
   if which == nil or type(which) == "string" then
