@@ -227,7 +227,7 @@ describe("ah.builtin", function()
   it("refuses names and options that it does not know, at the line of the script", function()
     for words, wrong in pairs {
       ["there is no tool 'raed_file' (did you mean 'read_file'?)"] = { "raed_file" },
-      ["read_file has no option 'line'"] = { read_file = { line = 1 } },
+      ["read_file: unknown field 'line' (did you mean 'lines'?)"] = { read_file = { line = 1 } },
       ["option 'lines' must be of type integer, found 0"] = { read_file = { lines = 0 } },
     } do
       local ok, err = pcall(function()

@@ -1,5 +1,7 @@
 --- What the built-in tools (lua/agenthost/builtin) share: options, the file system of a call,
 -- numbers and lines as a model is shown them. Holds no tool and keeps no state.
+local ah = ...
+
 local M = {}
 
 local function is_a(value, kind)
@@ -12,12 +14,16 @@ end
 --- Raises, at the line of the script, for an option that is not known or of another type.
 -- `known` is { name = type }; an integer is 1 or more.
 function M.check_options(tool, options, known)
+  local names = {}
+  for name in pairs(known) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  ah._check_fields(options, "ah.builtin: " .. tool, names)
   for name, value in pairs(options) do
-    if not known[name] then
-      error(("ah.builtin: %s has no option '%s'"):format(tool, tostring(name)), 4)
-    elseif not is_a(value, known[name]) then
-      error(("ah.builtin: %s: option '%s' must be of type %s, found %s"):format(
-        tool, name, known[name], tostring(value)), 4)
+    if not is_a(value, known[name]) then
+      ah._raise(("ah.builtin: %s: option '%s' must be of type %s, found %s"):format(
+        tool, name, known[name], tostring(value)))
     end
   end
 end

@@ -28,6 +28,11 @@ static ah_status prepare(ah_participant *p, ah_overlay *below, ah_err *err)
     return ah_fs_prepare(((staged *)(void *)p)->fs, err);
 }
 
+static bool is_of_host(const staged *s)
+{
+    return ah_fs_folder(ah_fs_below(s->fs), NULL) >= 0;
+}
+
 /* Files of a folder of the machine are put into place before anything else is true: that this
  * fails is the call's failure. */
 static ah_status finish(ah_participant *p, ah_overlay *below, ah_err *err)
@@ -35,7 +40,7 @@ static ah_status finish(ah_participant *p, ah_overlay *below, ah_err *err)
     staged *s = (staged *)(void *)p;
 
     (void)below;
-    return ah_fs_is_host(ah_fs_below(s->fs)) ? ah_fs_commit(s->fs, err) : AH_OK;
+    return is_of_host(s) ? ah_fs_commit(s->fs, err) : AH_OK;
 }
 
 /* Nothing comes between prepare and commit, so that memory and overlays take it. */
@@ -45,7 +50,7 @@ static void commit(ah_participant *p, ah_overlay *below)
     ah_err ignored;
 
     (void)below;
-    if (!ah_fs_is_host(ah_fs_below(s->fs)))
+    if (!is_of_host(s))
         (void)ah_fs_commit(s->fs, &ignored);
     free_staged(s);
 }

@@ -74,9 +74,9 @@ ah_status ah_fs_overlay_new(ah_fs *below, ah_fs **out, ah_err *err);
 ah_fs *ah_fs_ref(ah_fs *fs);   /* NULL gives NULL */
 void ah_fs_unref(ah_fs *fs);   /* NULL is fine; staged changes are dropped */
 ah_fs *ah_fs_below(ah_fs *fs); /* of an overlay; else NULL. Borrowed */
-/* A descriptor of its folder of the machine, borrowed; -1: it is memory, or an overlay. */
+/* A descriptor of its folder of the machine, borrowed; -1: it is memory, or an overlay. read_only
+ * may be NULL. */
 int ah_fs_folder(const ah_fs *fs, bool *read_only);
-bool ah_fs_is_host(const ah_fs *fs); /* a folder of the machine, whose commit may fail */
 
 /* -- transactions (overlays only) -------------------------------------------------------- */
 

@@ -235,13 +235,6 @@ static void host_free(ah_fs *fs)
     ah_free(fs->mem, fs);
 }
 
-static const ah_fs_store host_store;
-
-bool ah_fs_is_host(const ah_fs *fs)
-{
-    return fs->store == &host_store;
-}
-
 static const ah_fs_store host_store = {
     .stat = host_stat,
     .read = host_read,
@@ -256,7 +249,8 @@ int ah_fs_folder(const ah_fs *fs, bool *read_only)
 {
     if (fs->store != &host_store)
         return -1;
-    *read_only = fs->o.read_only;
+    if (read_only)
+        *read_only = fs->o.read_only;
     return ((const ah_fs_host *)(const void *)fs)->root.root;
 }
 

@@ -24,8 +24,8 @@ local function pattern_of(text)
     host, port = text:lower():match "^([^:/%s]+):?([%d*]*)$"
   end
   if not host or (host:find("*", 2, true)) or host:find "^%*[^.]" then
-    error(("ah.builtin: http_fetch: '%s' in allow is no host such as docs.example.com, "
-      .. "*.example.com or localhost:8080"):format(text), 5)
+    ah._raise(("ah.builtin: http_fetch: '%s' in allow is no host such as docs.example.com, "
+      .. "*.example.com or localhost:8080"):format(text))
   end
   return { host = host, port = port == "*" and port or math.tointeger(tonumber(port)), text = text }
 end
@@ -34,7 +34,7 @@ local function read_allow(allow)
   if allow == "public" then
     return { { host = "*", text = "public" } }
   elseif type(allow) ~= "table" or #allow == 0 then
-    error("ah.builtin: http_fetch needs the option allow: a list of hosts, or \"public\"", 4)
+    ah._raise("ah.builtin: http_fetch needs the option allow: a list of hosts, or \"public\"")
   end
   local patterns = {}
   for i, text in ipairs(allow) do
@@ -238,8 +238,8 @@ local function addresses_of(private)
   local list = { "public" }
   for i, network in ipairs(private or {}) do
     if type(network) ~= "string" or not ah._is_network(network) then
-      error(("ah.builtin: http_fetch: '%s' in private is no network such as 10.0.0.0/8"):format(
-        tostring(network)), 4)
+      ah._raise(("ah.builtin: http_fetch: '%s' in private is no network such as 10.0.0.0/8"):format(
+        tostring(network)))
     end
     list[i + 1] = network
   end
@@ -263,7 +263,7 @@ end
 return function(options)
   files.check_options("http_fetch", options, OPTIONS)
   if options.timeout and options.timeout <= 0 then
-    error("ah.builtin: http_fetch: timeout must be more than 0", 3)
+    ah._raise("ah.builtin: http_fetch: timeout must be more than 0")
   end
   local settings = {
     allow = read_allow(options.allow), addresses = addresses_of(options.private),
