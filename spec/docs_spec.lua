@@ -13,8 +13,8 @@ local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 
 for _, name in ipairs {
-  "embedding", "events", "filesystem", "limits", "lua", "planning", "prompts", "scripted",
-  "sessions", "transcript",
+  "embedding", "events", "filesystem", "limits", "lua", "planning", "prompts", "registry",
+  "scripted", "sessions", "transcript",
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -210,6 +210,24 @@ describe("docs/events.md", function()
       expected[name] = true
     end
     assert.same(expected, keys(shown))
+  end)
+end)
+
+describe("docs/registry.md", function()
+  local PAGE = markdown.read("docs/registry.md")
+
+  it("has the methods of registries and the fields of their replies", function()
+    local registry = ah.registry { echo_tool() }
+    assert.same(keys(getmetatable(registry).__index), names_in(PAGE, "## ah.registry", 1))
+    local seen = keys(registry:execute "t")
+    for name in pairs(registry:execute("t", { n = "x" })) do
+      seen[name] = true
+    end
+    assert.same(seen, names_in(PAGE, "## ah.registry", 2))
+  end)
+
+  it("has the fields of ah.tool_group", function()
+    assert.same(fields_of("src/lua/lua_group.c", "ah.tool_group"), names_in(PAGE, "## Groups"))
   end)
 end)
 

@@ -9,6 +9,7 @@ local LUA = markdown.read("docs/lua.md")
 local EVENTS = markdown.read("docs/events.md")
 local PROMPTS = markdown.read("docs/prompts.md")
 local SESSIONS = markdown.read("docs/sessions.md")
+local REGISTRY = markdown.read("docs/registry.md")
 local FILES = markdown.read("docs/filesystem.md")
 
 -- The fields of a class: { name = true }, those of its parents left out.
@@ -100,6 +101,8 @@ describe("the types", function()
     ["ah.Resources"] = { "## Resources", 2, SESSIONS },
     ["ah.FilesystemConfig"] = { "## ah.filesystem", 1, FILES },
     ["ah.Filesystem"] = { "## Methods", 1, FILES },
+    ["ah.Registry"] = { "## ah.registry", 1, REGISTRY },
+    ["ah.CallReply"] = { "## ah.registry", 2, REGISTRY },
   } do
     it(("of %s have the fields that its page has"):format(class), function()
       assert.same(names_in(place[3] or LUA, place[1], place[2]), fields_of(class))

@@ -72,6 +72,8 @@ static const flow flows[] = {
     {"demo models", IN_SCRIPT, false},
     {"declarations", IN_SCRIPT, false},
     {"tools that come and go", IN_SCRIPT, false},
+    {"a registry", IN_SCRIPT, false},
+    {"tools in brief", IN_SCRIPT, false},
     {"a section is read", IN_SCRIPT, false},
     {"a conversation that lasts", IN_SCRIPT, false},
     {"hooks and a budget", IN_SCRIPT, false},

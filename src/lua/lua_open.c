@@ -6,6 +6,7 @@
 #include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
 #include "lua/lua_inject.h"
+#include "lua/lua_registry.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_sources.h"
@@ -42,6 +43,11 @@ static int load_source(lua_State *L)
     lua_getfield(L, LUA_REGISTRYINDEX, MODULE);
     lua_call(L, 1, 1);
     return 1;
+}
+
+void ah_lua_push_library(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, MODULE);
 }
 
 static int load_once(lua_State *L)
@@ -114,6 +120,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_prompt(L);
     ah_lua_open_adapter(L);
     ah_lua_open_inject(L);
+    ah_lua_open_registry(L);
     ah_lua_open_budget(L);
     ah_lua_open_agent(L);
     ah_lua_open_http(L);

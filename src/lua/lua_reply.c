@@ -85,7 +85,16 @@ void ah_lua_push_messages(lua_State *L, const ah_transcript *t, size_t n)
     lua_call(L, 1, 1);
 }
 
-/* The names that the run's entries of one kind hold: injected tools bear their provenance. */
+/* Did the entry's tools come in mid-conversation? They bear their provenance; what was picked was
+ * there before. */
+static bool brought(ah_slice json)
+{
+    ah_slice by = ah_json_member(json, "by");
+
+    return by.p && !ah_json_member(by, "picked").p;
+}
+
+/* The names that the run's entries of one kind hold. */
 static int push_changed(lua_State *L, const reply *r, ah_entry_kind kind)
 {
     lua_Integer n = 0;
@@ -97,7 +106,7 @@ static int push_changed(lua_State *L, const reply *r, ah_entry_kind kind)
         ah_json_token t;
         ah_json_reader it;
 
-        if (e->kind != kind || (kind == AH_ENTRY_TOOLS_ADDED && !ah_json_member(json, "by").p))
+        if (e->kind != kind || (kind == AH_ENTRY_TOOLS_ADDED && !brought(json)))
             continue;
         list = ah_json_member(json, kind == AH_ENTRY_TOOLS_ADDED ? "tools" : "names");
         it = ah_json_read(list);

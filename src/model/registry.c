@@ -14,6 +14,7 @@ void ah_registry_clear(ah_registry *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         ah_tool_unref(r->slot[i].tool);
+        ah_tool_unref(r->slot[i].brief);
         ah_text_unref(r->slot[i].name);
     }
     if (r->mem) {
@@ -53,6 +54,12 @@ ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err)
     return grown && ah_index_reserve(&r->index, r->n + more, r->n) ? AH_OK : ah_err_nomem(err);
 }
 
+static void forget_brief(ah_registered *s)
+{
+    ah_tool_unref(s->brief);
+    s->brief = NULL;
+}
+
 void ah_registry_put(ah_registry *r, ah_tool *tool)
 {
     ah_registered *s = look_up(r, ah_text_slice(tool->name));
@@ -65,6 +72,7 @@ void ah_registry_put(ah_registry *r, ah_tool *tool)
     r->live += s->tool ? 0 : 1;
     ah_tool_ref(tool);
     ah_tool_unref(s->tool);
+    forget_brief(s);
     s->tool = tool;
 }
 
@@ -89,8 +97,39 @@ bool ah_registry_remove(ah_registry *r, ah_slice name)
         return false;
     ah_tool_unref(s->tool);
     s->tool = NULL;
+    forget_brief(s);
     r->live--;
     return true;
+}
+
+bool ah_registry_pick(ah_registry *r, ah_slice name)
+{
+    ah_registered *s = look_up(r, name);
+
+    if (!s || !s->tool || !s->tool->full)
+        return false;
+    s->brief = s->tool;
+    s->tool = ah_tool_ref(s->tool->full);
+    return true;
+}
+
+bool ah_registry_unpick(ah_registry *r, ah_slice name)
+{
+    ah_registered *s = look_up(r, name);
+
+    if (!s || !s->brief)
+        return false;
+    ah_tool_unref(s->tool);
+    s->tool = s->brief;
+    s->brief = NULL;
+    return true;
+}
+
+bool ah_registry_picked(const ah_registry *r, ah_slice name)
+{
+    const ah_registered *s = look_up(r, name);
+
+    return s && s->brief;
 }
 
 ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err)
@@ -98,7 +137,8 @@ ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err
     ah_status st = ah_registry_reserve(dst, src->n, err);
 
     for (size_t i = 0; i < src->n && st == AH_OK; i++) {
-        dst->slot[i] = (ah_registered){ah_text_ref(src->slot[i].name), ah_tool_ref(src->slot[i].tool)};
+        dst->slot[i] = (ah_registered){ah_text_ref(src->slot[i].name), ah_tool_ref(src->slot[i].tool),
+                                       ah_tool_ref(src->slot[i].brief)};
         ah_index_put(&dst->index, ah_text_slice(src->slot[i].name), i);
         dst->n++;
     }

@@ -9,7 +9,8 @@
 
 typedef struct ah_registered {
     ah_text *name;
-    ah_tool *tool; /* NULL: it was removed */
+    ah_tool *tool;  /* NULL: it was removed */
+    ah_tool *brief; /* it was picked: the tool as it is declared while it is not; else NULL */
 } ah_registered;
 
 typedef struct ah_registry {
@@ -36,6 +37,12 @@ void ah_registry_put(ah_registry *r, ah_tool *tool);
 ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err);
 /* False: there is none of that name. */
 bool ah_registry_remove(ah_registry *r, ah_slice name);
+
+/* Picks (seed 004): a tool that is declared in brief is the full one from here on, until it is
+ * unpicked, put anew or removed. False: nothing changed. Neither can fail otherwise. */
+bool ah_registry_pick(ah_registry *r, ah_slice name);
+bool ah_registry_unpick(ah_registry *r, ah_slice name);
+bool ah_registry_picked(const ah_registry *r, ah_slice name);
 
 /* The tools in order: for (size_t at = 0; (t = ah_registry_next(r, &at));) */
 ah_tool *ah_registry_next(const ah_registry *r, size_t *at);

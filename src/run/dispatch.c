@@ -94,10 +94,27 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
     ah_buf_clear(&b);
 }
 
-static bool look_up(ah_call *c, const ah_registry *r)
+/* The tool, run by the executor of its name where it has no handler of its own (seed 004: the
+ * registry takes priority). A tool that was removed is not brought back by one. */
+static ah_status find_tool(ah_call *c, const ah_registry *r, const ah_registry *executors)
 {
-    c->tool = ah_tool_ref(ah_registry_find(r, ah_text_slice(c->slot->name)));
-    if (!c->tool && ah_slice_is(ah_text_slice(c->slot->name), AH_DISPATCHER))
+    ah_slice name = ah_text_slice(c->slot->name);
+    ah_tool *there = ah_registry_find(r, name), *by = NULL;
+    ah_err err;
+
+    if (executors && (there ? there->no_handler && !there->stale : !ah_registry_had(r, name)))
+        by = ah_registry_find(executors, name);
+    if (there && by)
+        return ah_tool_run_by(there, by, &c->tool, &err);
+    c->tool = ah_tool_ref(there ? there : by);
+    return AH_OK;
+}
+
+static bool look_up(ah_call *c, const ah_registry *r, const ah_registry *executors)
+{
+    if (find_tool(c, r, executors) != AH_OK)
+        ah_call_refuse(c, "Tool '%s' was not run: out of memory", c->slot->name->data);
+    else if (!c->tool && ah_slice_is(ah_text_slice(c->slot->name), AH_DISPATCHER))
         ah_call_refuse(c, "Tool validation failed: " AH_DISPATCHER
                           " takes the tool's name and its arguments: "
                           "{\"name\": \"...\", \"arguments\": {...}}");
@@ -134,6 +151,9 @@ static void refuse_faults(ah_call *c, const ah_faults *faults)
     ah_buf_init(&b, c->overlay.mem, MAX_SAY);
     ah_buf_str(&b, "Tool validation failed: ");
     ah_faults_print(faults, &b);
+    if (c->tool->full) /* the model was not told of its parameters */
+        ah_buf_fmt(&b, ". Call pick_tools with {\"tools\":[\"%s\"]} for its full specification.",
+                   c->tool->name->data);
     answer(c, false, &b);
     ah_buf_clear(&b);
 }
@@ -213,10 +233,11 @@ static bool in_time(ah_call *c, int64_t now, int64_t run_deadline)
     return true;
 }
 
-bool ah_call_prepare(ah_call *c, const ah_registry *registry, int64_t now, int64_t run_deadline)
+bool ah_call_prepare(ah_call *c, const ah_registry *registry, const ah_registry *executors, int64_t now,
+                     int64_t run_deadline)
 {
     c->started = now;
-    if (!look_up(c, registry) || !parse(c) || !in_time(c, now, run_deadline))
+    if (!look_up(c, registry, executors) || !parse(c) || !in_time(c, now, run_deadline))
         return false;
     c->state = AH_CALL_RUNNING;
     return true;
@@ -229,8 +250,8 @@ static void refuse_result(ah_call *c, const ah_faults *faults)
     ah_buf b;
 
     ah_buf_init(&b, c->overlay.mem, MAX_SAY);
-    ah_buf_fmt(&b, "Tool '%s' execution failed: its result does not match its schema: ",
-               c->tool->name->data);
+    ah_buf_fmt(
+        &b, "Tool '%s' execution failed: its result does not match its schema: ", c->tool->name->data);
     ah_faults_print(faults, &b);
     answer(c, false, &b);
     ah_buf_clear(&b);

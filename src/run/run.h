@@ -25,13 +25,14 @@ typedef struct ah_run_config {
     const ah_mem *mem;
     const ah_log *log;
     const ah_secrets *secrets;
-    int64_t id, parent;          /* parent 0: none */
-    ah_adapter *adapter;         /* referenced */
-    ah_transcript *transcript;   /* referenced; the run appends */
-    ah_lowered *wire;            /* of the two, kept from run to run: a run costs what is new */
-    ah_registry *registry;       /* borrowed until the run is freed, like all that follows */
-    ah_inject_rules *rules;      /* how tools are injected */
-    const ah_strategy *strategy; /* in the order in which they see each call */
+    int64_t id, parent;           /* parent 0: none */
+    ah_adapter *adapter;          /* referenced */
+    ah_transcript *transcript;    /* referenced; the run appends */
+    ah_lowered *wire;             /* of the two, kept from run to run: a run costs what is new */
+    ah_registry *registry;        /* borrowed until the run is freed, like all that follows */
+    const ah_registry *executors; /* run calls that it cannot; NULL: none */
+    ah_inject_rules *rules;       /* how tools are injected */
+    const ah_strategy *strategy;  /* in the order in which they see each call */
     size_t n_strategies;
     const ah_hooks *hooks;   /* NULL: none */
     ah_binding *prompt;      /* NULL: none */
