@@ -14,7 +14,7 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 
 for _, name in ipairs {
   "embedding", "events", "filesystem", "limits", "lua", "planning", "prompts", "registry",
-  "scripted", "sessions", "transcript",
+  "scripted", "sessions", "testing", "transcript",
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -210,6 +210,13 @@ describe("docs/events.md", function()
       expected[name] = true
     end
     assert.same(expected, keys(shown))
+  end)
+end)
+
+describe("docs/testing.md", function()
+  it("has what agenthost.testing has", function()
+    assert.same(keys(require "agenthost.testing"),
+      names_in(markdown.read("docs/testing.md"), "# Testing a script"))
   end)
 end)
 
@@ -724,7 +731,7 @@ describe("docs/scripted.md", function()
       known[name] = true
     end
     assert.same(known, names_in(SCRIPTED, "## Turns", 1))
-    local meets = { user = "x", system = "s", tools = { "t" }, model = "script" }
+    local meets = { user = "x", system = "s", tools = { "t" }, model = "script", calls = {} }
     local fields = names_in(SCRIPTED, "## Turns", 2)
     for name in pairs(fields) do
       local turn = { expect = { [name] = meets[name] or "1" }, text = "done" }

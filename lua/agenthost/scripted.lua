@@ -12,6 +12,8 @@
 -- table of these fields:
 --   text = "..."              or a list of strings: streamed piece by piece
 --   calls = { { name, arguments = {...} or "json text", id = ... }, ... }
+--             with `returns`, the tool's handler does not run: its result is this value, or what
+--             this function(args, ctx) gives; `wrong`: meant not to fit the tool (see `strict`)
 --   refusal = "...", stop = "end"|"length"|..., usage = { input, output, ... }
 --   delay = seconds           before the answer, and between its pieces
 --   cut = true                the answer ends before it is complete
@@ -21,6 +23,9 @@
 --   check = function(request) ... end     raises or returns false, message to refuse
 --
 -- A request is { model, options, tools, system, entries }, entries as in the transcript.
+-- Beside the turns, ah.scripted takes `returns`, { tool name = value or function }, for all calls
+-- of a tool, and `strict`: each call must be of a tool that is offered, with arguments it takes.
+--
 -- Running out of turns is an error of the run. adapter:done() tells what was not asked for:
 -- it raises unless every turn was taken; adapter:requests() lists what was sent.
 local ah = ...
@@ -38,8 +43,8 @@ local FIELDS = {
   expect = true,
   check = true,
 }
-local SPEC_FIELDS = { answer = true, tool_change_mode = true }
-local CALL_FIELDS = { id = true, name = true, arguments = true }
+local SPEC_FIELDS = { answer = true, tool_change_mode = true, returns = true, strict = true }
+local CALL_FIELDS = { id = true, name = true, arguments = true, returns = true, wrong = true }
 
 local function refuse(text, ...)
   error(ah.error { code = "provider", message = ("scripted model: " .. text):format(...) }, 0)
@@ -96,7 +101,8 @@ local function has_tool(request, name)
   return has
 end
 
---- expect = { user, system, tools = { names }, result = text of the last tool result, model }
+--- expect = { user, system, model, tools = { names }, result = text of the last tool result,
+-- calls = those of the turn before }
 local function check_expect(expect, request, at)
   for key, wanted in pairs(expect) do
     local found
@@ -112,6 +118,12 @@ local function check_expect(expect, request, at)
     elseif key == "result" then
       local last = request.entries[#request.entries]
       found = last and last.type == "tool_result" and last.content or nil
+    elseif key == "calls" then
+      local wrong = ah._calls.differ(wanted, ah._calls.of_request(request))
+      if wrong then
+        refuse("request %d: %s", at, wrong)
+      end
+      found = wanted
     elseif key == "system" or key == "model" then
       found = request[key]
     else
@@ -145,17 +157,21 @@ local function write_text(x, turn)
   end
 end
 
-local function write_calls(x, turn)
+-- `doubles` gets the call, with what stands in for its handler.
+local function write_calls(x, turn, doubles)
   for i, call in ipairs(turn.calls or {}) do
     local arguments = call.arguments or "{}"
     if type(arguments) == "table" then
       arguments = ah.json.encode(next(arguments) == nil and ah.object {} or arguments)
     end
+    if call.returns ~= nil then
+      doubles:add(call.name, arguments, call.returns)
+    end
     x:write { call = { index = i - 1, id = call.id, name = call.name, arguments = arguments } }
   end
 end
 
-local function play(x, turn)
+local function play(x, turn, doubles)
   if turn.delay then
     ah.sleep(turn.delay)
   end
@@ -171,13 +187,49 @@ local function play(x, turn)
   if turn.refusal then
     x:write { refusal = turn.refusal }
   end
-  write_calls(x, turn)
+  write_calls(x, turn, doubles)
   if turn.usage then
     x:write { usage = turn.usage }
   end
   if not turn.cut then
     x:write { stop = turn.stop or (turn.calls and "tool_calls" or "end") }
   end
+end
+
+-- -- doubles: what stands in for handlers ---------------------------------------------------------
+
+local Doubles = {}
+Doubles.__index = Doubles
+
+local function new_doubles(by_name)
+  return setmetatable({ by_name = by_name or {}, written = {}, due = {} }, Doubles)
+end
+
+--- One call is written that has a double of its own.
+function Doubles:add(name, arguments, value)
+  table.insert(self.written, { name = name, arguments = arguments, value = value })
+end
+
+--- A call is looked up; its arguments are the text that was written. Is there a double for it?
+function Doubles:ask(name, arguments, call_id)
+  for i, call in ipairs(self.written) do
+    if call.name == name and call.arguments == arguments then
+      self.due[call_id] = table.remove(self.written, i)
+      return true
+    end
+  end
+  self.due[call_id] = self.by_name[name] ~= nil and { value = self.by_name[name] } or nil
+  return self.due[call_id] ~= nil
+end
+
+--- In place of the handler: the value itself, or what the function gives.
+function Doubles:run(args, ctx)
+  local value = self.due[ctx.call_id].value
+  self.due[ctx.call_id] = nil
+  if type(value) == "function" then
+    return value(args, ctx)
+  end
+  return value
 end
 
 local function as_table(turn, request, at)
@@ -196,15 +248,20 @@ local function check_spec(spec)
   if spec.answer ~= nil and (type(spec.answer) ~= "function" or #spec > 0) then
     error("ah.scripted: answer is a function and takes the place of turns", 0)
   end
+  if spec.returns ~= nil and type(spec.returns) ~= "table" then
+    error("ah.scripted: returns is a table, values by the names of tools", 0)
+  end
 end
 
 --- Makes the adapter. `spec` is a list of turns or a function; the names are those of
 -- model and provider in events and errors.
 local function scripted(spec, name, provider)
-  local taken, requests, mode = 0, {}, nil
+  local taken, requests, mode, strict = 0, {}, nil, false
+  local doubles = new_doubles()
   if type(spec) == "table" then
     check_spec(spec)
-    mode = spec.tool_change_mode
+    mode, strict = spec.tool_change_mode, spec.strict
+    doubles = new_doubles(spec.returns)
     spec = spec.answer or spec
   end
   if type(spec) == "table" then
@@ -230,7 +287,11 @@ local function scripted(spec, name, provider)
     requests[at] = request or false
     turn = as_table(turn, request, at)
     check_request(turn, request, at)
-    play(x, turn)
+    local drift = strict and request and ah._calls.drift(turn, request)
+    if drift then
+      refuse("request %d: drift: %s", at, drift)
+    end
+    play(x, turn, doubles)
   end
 
   return ah._adapter(provider or "scripted", name or "script", exchange, {
@@ -245,7 +306,11 @@ local function scripted(spec, name, provider)
     requests = function()
       return requests
     end,
-  }, mode)
+  }, mode, function(...)
+    return doubles:ask(...)
+  end, function(...)
+    return doubles:run(...)
+  end)
 end
 
 return scripted

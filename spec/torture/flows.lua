@@ -646,6 +646,24 @@ flows["tools in brief"] = {
   end,
 }
 
+flows["doubles of tools"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local out = { strict = true, returns = { b = function() return "two" end },
+      { calls = { { name = "a", returns = "one" }, call "b" } },
+      { expect = { tools = { "a" } }, text = "done" } }
+    s.reply, s.err = ah.run { model = ah.scripted(out),
+      tools = { plain_tool("a", function() s.ran = true end), plain_tool "b" }, "go" }
+  end,
+  judge = function(s, exact)
+    assert(not s.ran, "the handler ran in spite of its double")
+    if exact then
+      assert(s.reply.messages[3].content == "one" and s.reply.messages[4].content == "two", "given")
+    end
+  end,
+}
+
 flows["a section is read"] = {
   text = "done",
   attempt = function(s)

@@ -74,6 +74,7 @@ static const flow flows[] = {
     {"tools that come and go", IN_SCRIPT, false},
     {"a registry", IN_SCRIPT, false},
     {"tools in brief", IN_SCRIPT, false},
+    {"doubles of tools", IN_SCRIPT, false},
     {"a section is read", IN_SCRIPT, false},
     {"a conversation that lasts", IN_SCRIPT, false},
     {"hooks and a budget", IN_SCRIPT, false},

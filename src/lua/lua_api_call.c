@@ -11,9 +11,7 @@ static int take(lua_State *L, const ah_direct_reply *r)
         ah_text_set(&ah_lua_of(L)->embed->result, ah_text_ref(r->value));
         return 0;
     }
-    ah_err_set(&err, r->status, "%s", r->words ? r->words->data : ah_status_name(r->status));
-    if (r->status == AH_NOMEM)
-        ah_err_nomem(&err);
+    ah_direct_error(r, &err);
     return ah_lua_raise_err(L, &err);
 }
 

@@ -264,6 +264,15 @@ static void read_status(const direct *d, ah_direct_reply *r)
         r->status = d->started ? AH_DEADLINE : AH_TOOL_VALIDATION;
 }
 
+void ah_direct_error(const ah_direct_reply *r, ah_err *err)
+{
+    if (r->status == AH_NOMEM ||
+        (!r->words && !r->ended)) /* every answer has words, memory permitting */
+        ah_err_nomem(err);
+    else
+        ah_err_set(err, r->status, "%s", r->words ? r->words->data : ah_status_name(r->status));
+}
+
 static int finish(lua_State *L, int status, lua_KContext ctx)
 {
     direct *d = luaL_checkudata(L, (int)ctx, DIRECT);

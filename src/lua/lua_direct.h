@@ -15,6 +15,9 @@ typedef struct ah_direct_reply {
     const ah_value *live; /* the value as the handler returned it; where it succeeded */
 } ah_direct_reply;
 
+/* What is wrong, where it did not succeed or has no words. */
+void ah_direct_error(const ah_direct_reply *r, ah_err *err);
+
 typedef int (*ah_direct_take)(lua_State *L, const ah_direct_reply *r);
 
 /* Calls the tool (borrowed) with args, checked JSON, waits, and returns take's results: `return

@@ -50,6 +50,9 @@ void ah_lua_push_library(lua_State *L)
     lua_getfield(L, LUA_REGISTRYINDEX, MODULE);
 }
 
+/* require "agenthost.testing" and no other: the rest is reached through agenthost. */
+static const char TESTING[] = "agenthost.testing";
+
 static int load_once(lua_State *L)
 {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE); /* -- name loaded */
@@ -74,7 +77,7 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
 }
 
 /* Fields of the module that are Lua: loaded when they are first asked for. _inspect is for
- * the command alone. */
+ * the command alone, _calls for tests. */
 static int lazy_field(lua_State *L)
 {
     static const struct {
@@ -86,6 +89,7 @@ static int lazy_field(lua_State *L)
         {"planning", "agenthost.planning", "types"},
         {"planning_section", "agenthost.planning", "section"},
         {"_inspect", "agenthost.inspect", NULL},
+        {"_calls", "agenthost.calls", NULL},
     };
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     size_t i = 0;
@@ -102,6 +106,23 @@ static int lazy_field(lua_State *L)
     lua_pushvalue(L, -1);
     lua_setfield(L, 1, key);
     return 1;
+}
+
+static int load_testing(lua_State *L)
+{
+    lua_pushcfunction(L, load_source);
+    lua_pushstring(L, TESTING);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+/* For stock Lua, where it may be required before agenthost. */
+AH_API int luaopen_agenthost_testing(lua_State *L)
+{
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "agenthost");
+    lua_call(L, 1, 0);
+    return load_testing(L);
 }
 
 AH_API int luaopen_agenthost(lua_State *L)
@@ -135,5 +156,9 @@ AH_API int luaopen_agenthost(lua_State *L)
     lua_setmetatable(L, -2);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, MODULE);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    lua_pushcfunction(L, load_testing);
+    lua_setfield(L, -2, TESTING);
+    lua_pop(L, 1);
     return 1;
 }

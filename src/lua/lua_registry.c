@@ -315,7 +315,7 @@ static int take(lua_State *L, const ah_direct_reply *r)
     ah_err err;
 
     if (r->ended || !r->words) {
-        ah_err_set(&err, r->status, "%s", r->words ? r->words->data : ah_status_name(r->status));
+        ah_direct_error(r, &err);
         lua_pushnil(L);
         ah_lua_push_error(L, &err);
         return 2;

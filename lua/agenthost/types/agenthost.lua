@@ -489,10 +489,24 @@ function ah.error(what) end
 ---@field tools? string[]
 ---@field result? string
 ---@field model? string
+---@field calls? ah.TestCall[]
+
+---@class ah.TestCall what it leaves out may be anything
+---@field name string
+---@field arguments? any
+---@field result? string
+---@field success? boolean
+
+---@class ah.ScriptedCall
+---@field name string
+---@field arguments? table|string
+---@field id? string
+---@field returns? any in place of what the handler gives; a function(args, ctx) in its place
+---@field wrong? boolean
 
 ---@class ah.Turn
 ---@field text? string|string[]
----@field calls? { name: string, arguments: table|string|nil, id: string? }[]
+---@field calls? ah.ScriptedCall[]
 ---@field refusal? string
 ---@field stop? string
 ---@field usage? table<string, integer>
