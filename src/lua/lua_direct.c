@@ -31,6 +31,7 @@ typedef struct direct {
     ah_status leave;
     ah_text *value, *words;
     ah_value live;
+    bool lost;          /* there was no memory to keep the live value */
     ah_strategy keeper; /* looks at the live value */
     ah_direct_take take;
 } direct;
@@ -174,7 +175,8 @@ static int keep_live(lua_State *L)
 
     ah_lua_push_live(L, &call->live);
     d->live = ah_lua_live(L, -1);
-    return d->live.vt ? 0 : ah_lua_raise_nomem(L);
+    d->lost = d->live.vt == NULL;
+    return 0;
 }
 
 static ah_status look(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
@@ -186,6 +188,7 @@ static ah_status look(void *ud, ah_run *run, const ah_call *call, ah_changes *ou
     (void)out;
     if (!call->live.vt)
         return AH_OK;
+    d->lost = true;
     if (!lua_checkstack(L, 3))
         return ah_err_nomem(err);
     lua_pushcfunction(L, keep_live);
@@ -256,9 +259,10 @@ static void read_status(const direct *d, ah_direct_reply *r)
     r->status = result.err.status;
     r->ended = d->leave != AH_OK || r->status == AH_CANCELLED || r->status == AH_DEADLINE ||
                r->status == AH_NOMEM;
-    if (d->answered && d->success)
-        r->status = d->value ? AH_OK : AH_NOMEM;
-    else if (d->answered)
+    if (d->answered && d->success) {
+        r->status = d->value && !d->lost ? AH_OK : AH_NOMEM;
+        r->ended = r->status != AH_OK;
+    } else if (d->answered)
         r->status = d->leave != AH_OK ? d->leave : AH_INTERNAL;
     else if (!r->ended)
         r->status = d->started ? AH_DEADLINE : AH_TOOL_VALIDATION;
