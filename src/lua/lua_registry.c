@@ -87,8 +87,9 @@ static void push_agents(lua_State *L)
 
 static void tell_agents(lua_State *L, ah_change_kind kind, ah_tool *tool)
 {
-    ah_text *by = ah_text_new(&check(L)->lua->mem, ah_slice_of("{\"script\":\"registry\"}"));
-    ah_changes *keep = ah_lua_push_changes(L, &check(L)->lua->mem); /* tool and text, whoever raises */
+    const ah_mem *mem = &check(L)->lua->mem;
+    ah_changes *keep = ah_lua_push_changes(L, mem); /* tool and text, whoever raises */
+    ah_text *by = ah_text_new(mem, ah_slice_of("{\"script\":\"registry\"}"));
     ah_err err;
 
     if (!by || ah_changes_add(keep, tool, by, &err) != AH_OK) {
