@@ -31,6 +31,11 @@ PCRE2 ?= $(shell $(PKG_CONFIG) --exists libpcre2-8 && echo libpcre2-8)
 PCRE2 := $(PCRE2)
 PCRE2_CFLAGS := $(if $(PCRE2),-DAH_WITH_PCRE2 $(shell $(PKG_CONFIG) --cflags $(PCRE2)))
 PCRE2_LIBS := $(if $(PCRE2),$(shell $(PKG_CONFIG) --libs $(PCRE2)))
+# Without libmicrohttpd the command has no `agenthost mock`; the libraries never need it.
+MICROHTTPD ?= $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo libmicrohttpd)
+MICROHTTPD := $(MICROHTTPD)
+CLI_CFLAGS := $(if $(MICROHTTPD),-DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags $(MICROHTTPD)))
+CLI_LIBS := $(if $(MICROHTTPD),$(shell $(PKG_CONFIG) --libs $(MICROHTTPD)))
 DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS)
 DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS)
 LUA_LMOD ?= $(PREFIX)/share/lua/5.4
@@ -39,12 +44,12 @@ LUA_CMOD ?= $(PREFIX)/lib/lua/5.4
 WARN := -Wall -Wextra -Werror -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
         -Wvla -Wwrite-strings -Wformat=2 -Wundef -Wpointer-arith
 ALL_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC -fvisibility=hidden -pthread $(WARN) \
-        -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA)
+        -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CLI_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA)
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
 
 LIB_SRC := $(sort $(wildcard src/base/*.c src/model/*.c src/prompt/*.c src/wire/*.c src/run/*.c src/lua/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
-LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua))
+LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua lua/agenthost/builtin/*.lua lua/agenthost/mock/*.lua))
 TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lua_sources.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
@@ -67,11 +72,11 @@ $(BUILD)/lua_sources.o: $(BUILD)/lua_sources.c
 $(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "lua/lua_sources.h"'; \
-	  for f in $(LUA_SRC); do n=$$(basename $$f .lua); \
+	  for f in $(LUA_SRC); do n=$$(echo $${f%.lua} | tr / _); \
 	    echo "static const char src_$$n[] = {"; od -An -v -td1 $$f | sed 's/\([0-9-][0-9]*\)/\1,/g'; echo '0};'; done; \
 	  echo 'const ah_lua_source ah_lua_sources[] = {'; \
-	  for f in $(LUA_SRC); do n=$$(basename $$f .lua); \
-	    echo "    {\"agenthost.$$n\", src_$$n, sizeof src_$$n - 1},"; done; \
+	  for f in $(LUA_SRC); do f=$${f%.lua}; n=$$(echo $$f | tr / _); \
+	    echo "    {\"$$(echo $${f#lua/} | tr / .)\", src_$$n, sizeof src_$$n - 1},"; done; \
 	  echo '    {0, 0, 0}};'; } > $@
 
 # One object whose hidden names are local: the archive, too, shows only ah_* and luaopen_*.
@@ -90,7 +95,7 @@ $(BUILD)/agenthost.so: $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(ALL_LDFLAGS) -o $@ $(LIB_OBJ) $(DEP_LIBS)
 
 $(BUILD)/agenthost: $(CLI_OBJ) $(LIB_OBJ)
-	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(LIB_OBJ) $(LUA_LIBS) $(DEP_LIBS)
+	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(LIB_OBJ) $(LUA_LIBS) $(DEP_LIBS) $(CLI_LIBS)
 
 # Test-only module: internals for the specs, and calls of the system that can be made to fail.
 WRAPPED := openat fstatat fstat pread write fsync fchmod close renameat unlinkat mkdirat fdopendir readdir syscall
@@ -248,6 +253,15 @@ bench-ajv: $(BUILD)/schema
 	  echo "bench-ajv: skipped, npm could not install ajv"; \
 	else node bench/ajv.js $(BUILD)/ajv $(BUILD)/schema; fi
 
+# The official clients against `agenthost mock`, where node and npm are; into $(BUILD) only.
+check-clients: $(BUILD)/agenthost
+	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
+	  echo "check-clients: skipped, needs node and npm"; \
+	elif ! npm install --silent --no-audit --no-fund --no-save --prefix $(BUILD)/clients \
+	    openai @anthropic-ai/sdk ollama; then \
+	  echo "check-clients: skipped, npm could not install the clients"; \
+	else node spec/clients/clients.mjs $(BUILD)/clients $(BUILD)/agenthost spec/clients/turns.json; fi
+
 # Each tool where it is present; the floors of the house always.
 lint:
 	@$(LUA) spec/support/floors.lua
@@ -323,9 +337,10 @@ help:
 	@echo "make fuzz         each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
+	@echo "make check-clients the npm clients of providers against agenthost mock (where node and npm are)"
 	@echo "make lint, format, man, install (PREFIX, DESTDIR), uninstall, clean"
 	@echo "make ci           check, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv lint format ci man install uninstall rock install-rock clean help
+.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients lint format ci man install uninstall rock install-rock clean help
 .SECONDARY:

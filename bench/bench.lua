@@ -14,6 +14,7 @@
 --   tools     conversations in which 500 tools are declared
 --   stream    one long streamed answer, by the delta; without and with a callback in Lua
 --   many      conversations at once with a model that takes 100 ms to answer
+--   entities  what it takes to discover 1,000 entities of 10 methods
 --   sessions  a call that changes a session, by what the session holds
 --   schemas   a tool call checked, and 1 MB scanned and checked beside cJSON parsing it
 -- "server" is the share of the raw loop's time in which the server was at work: near 1 it
@@ -30,9 +31,11 @@ local PATH = "/chat/completions"
 
 local SIZES = {
   full = { rounds = 9, starts = 20, loop = { 200, 10 }, late = 400, tools = { 500, 5, 10 },
-    deltas = 20000, many = { 1000, 2 }, schema = 40, session = { 10000, 100 } },
+    deltas = 20000, many = { 1000, 2 }, schema = 40, session = { 10000, 100 },
+    entities = 1000 },
   quick = { rounds = 2, starts = 3, loop = { 20, 10 }, late = 60, tools = { 500, 1, 10 },
-    deltas = 2000, many = { 100, 1 }, schema = 3, session = { 1000, 10 } },
+    deltas = 2000, many = { 100, 1 }, schema = 3, session = { 1000, 10 },
+    entities = 200 },
 }
 
 local function fail(message)
@@ -323,11 +326,20 @@ local function print_session(f)
     f.large_us / f.small_us))
 end
 
+local function print_entities(f)
+  print(("%-26s %.2f us a tool, %.2f where they come again, %.0f bytes a tool"):format(
+    "entities", f.discover_us, f.bind_us, f.bytes))
+  print(("%-26s %.2f to a tenth as many, %.0f bytes left afterwards"):format(
+    ("  %d of %d methods"):format(f.n, f.methods), f.discover_us / f.small_us, f.left))
+end
+
 -- What is measured without the loop beside it.
 local function alone(size, complete)
   local session = complete
     and figures(AGENTHOST, ROOT .. "bench/session.lua", table.unpack(size.session))
-  return { schema = figures(SCHEMA, size.schema), session = session or nil }
+  local entities = complete and figures(AGENTHOST, ROOT .. "bench/entities.lua", size.entities)
+  return { schema = figures(SCHEMA, size.schema), session = session or nil,
+    entities = entities or nil }
 end
 
 local function print_json(rows, opts, complete, figures_alone)
@@ -339,6 +351,7 @@ local function print_json(rows, opts, complete, figures_alone)
   print(server.encode {
     complete = complete, rounds = opts.rounds, measures = measures,
     schema = figures_alone.schema, session = figures_alone.session,
+    entities = figures_alone.entities,
   })
 end
 
@@ -399,6 +412,7 @@ local function main()
   end
   if f.session and not opts.json then
     print_session(f.session)
+    print_entities(f.entities)
   end
   if not complete then
     fail(AGENTHOST .. " is not built, so there is nothing to compare: run `make`")

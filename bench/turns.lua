@@ -45,7 +45,7 @@ local function converse()
   calls = 0
   mark_half()
   assert(ah.run { model = "openai/bench", base_url = url, api_key = "bench",
-    tools = tools, max_iterations = turns + 2, "go" })
+    tools = tools, max_tools = 1000, max_iterations = turns + 2, "go" })
   late_wall = late_wall + ah.now() - half_wall
   late_cpu = late_cpu + os.clock() - half_cpu
   assert(calls == turns, "the server's --turns is another than TURNS")

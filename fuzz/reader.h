@@ -9,10 +9,17 @@
 
 #include "wire/lower.h"
 
+typedef struct fuzzed {
+    uint8_t mode;
+    const char *stream; /* media type of streams */
+} fuzzed;
+
 static ah_slice header(const void *ud, const char *name)
 {
+    const fuzzed *f = ud;
+
     if (strcmp(name, "content-type") == 0)
-        return ah_slice_of(*(const uint8_t *)ud & 1 ? "text/event-stream" : "application/json");
+        return ah_slice_of(f->mode & 1 ? f->stream : "application/json");
     return (ah_slice){NULL, 0};
 }
 
@@ -58,9 +65,9 @@ static void check_lowering(ah_adapter *a, ah_transcript *t, ah_text *entry)
     ah_lowered_clear(&w);
 }
 
-static void read_once(ah_adapter *a, const uint8_t *mode, ah_slice in, size_t chunk, ah_buf *out)
+static void read_once(ah_adapter *a, const fuzzed *f, ah_slice in, size_t chunk, ah_buf *out)
 {
-    ah_response_head head = {.status = *mode & 2 ? 500 : 200, .header = header, .ud = mode};
+    ah_response_head head = {.status = f->mode & 2 ? 500 : 200, .header = header, .ud = f};
     ah_transcript *t = ah_transcript_new(&ah_mem_libc);
     ah_origin origin = ah_adapter_origin(a);
     ah_text *entry = NULL;
@@ -88,6 +95,8 @@ static void read_once(ah_adapter *a, const uint8_t *mode, ah_slice in, size_t ch
 
 static int fuzz_reader(const char *provider, const char *model, const uint8_t *data, size_t size)
 {
+    bool lines = strcmp(provider, "ollama") == 0;
+    fuzzed f = {.stream = lines ? "application/x-ndjson" : "text/event-stream"};
     ah_secrets secrets = {.mem = &ah_mem_libc};
     ah_provider_options o = {.mem = &ah_mem_libc, .secrets = &secrets, .stream = true};
     ah_buf whole, cut;
@@ -100,11 +109,12 @@ static int fuzz_reader(const char *provider, const char *model, const uint8_t *d
     o.base_url = ah_slice_of("http://127.0.0.1");
     if (ah_provider_open(ah_slice_of(provider), ah_slice_of(model), &o, &a, &err) != AH_OK)
         abort();
+    f.mode = data[0];
     in = (ah_slice){(const char *)data + 2, size - 2};
     ah_buf_init(&whole, &ah_mem_libc, SIZE_MAX);
     ah_buf_init(&cut, &ah_mem_libc, SIZE_MAX);
-    read_once(a, data, in, SIZE_MAX, &whole);
-    read_once(a, data, in, data[1] ? data[1] : 1, &cut);
+    read_once(a, &f, in, SIZE_MAX, &whole);
+    read_once(a, &f, in, data[1] ? data[1] : 1, &cut);
     if (!ah_slice_eq(ah_buf_slice(&whole), ah_buf_slice(&cut)))
         abort();
     ah_buf_clear(&whole);

@@ -100,7 +100,7 @@ typedef struct ah_event {
  * may use the host. */
 typedef struct ah_watcher {
     /* Each event of every run of an agent, as it happens and before observers in scripts have it;
-     * valid during the call. One for which there is no memory is left out. */
+     * and of ah_call_tool those about the tool (agent NULL). Valid during the call. One for which there is no memory is left out. */
     void (*event)(void *ud, const ah_event *event);
     bool content; /* `content` too, which has answers asked for as stream, as an observer in a script */
     /* The host is about to wait for at most timeout_ms (-1: until something comes); returns for
@@ -156,13 +156,17 @@ typedef struct ah_config {
     size_t max_memory;  /* bytes of Lua values; 0: no limit. Over it: AH_NOMEM */
     size_t max_events;  /* kept for ah_next_event; 0: 4096. Their bytes: 16 MiB */
     ah_watcher watcher; /* zero: nobody */
+    /* Paths, copied; at most one of them. HTTP exchanges are written to `record`, a line of JSON
+     * each, secrets taken out; or answers come from such a file, `replay`, without a network
+     * (docs/recording.md). A file that cannot be used fails the first request, with AH_USAGE. */
+    const char *record, *replay;
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */
 
 /* A host with its own Lua state, in which `require "agenthost"` works without any
  * installation. cfg may be NULL. On failure *out is untouched: AH_NOMEM, AH_USAGE where
- * cfg->size is of no version known here, or AH_INTERNAL where the system gives no event loop. */
+ * cfg->size is of no version known here or both record and replay are given, or AH_INTERNAL where the system gives no event loop. */
 AH_API ah_status ah_open(const ah_config *cfg, ah_host **out);
 /* NULL is fine. Runs still at work are cancelled and settled, agents closed, and tools of the
  * program get their last `cancel` and `release`; nothing of the host may be used from then on.
@@ -313,8 +317,8 @@ AH_API void ah_agent_set_user(ah_agent *agent, void *user);
 
 AH_API const ah_reply *ah_agent_reply(const ah_agent *agent); /* NULL before and during a run */
 /* Each is JSON, valid until the next call of it with this agent; NULL: no memory, or (the
- * reply) none there. The reply: text, value, stop, iterations, rounds, tool_calls, usage, and `error`
- * after a failure. The messages: as the field `messages` takes them, to go on another day.
+ * reply) none there. The reply: text, value, stop, iterations, rounds, tool_calls, usage, injected_tools,
+ * removed_tools, and `error` after a failure. The messages: as the field `messages` takes them, to go on another day.
  * The transcript: docs/transcript.md. */
 AH_API const char *ah_agent_reply_json(ah_agent *agent);
 AH_API const char *ah_agent_messages(ah_agent *agent);

@@ -630,28 +630,7 @@ end)
 describe("the recordings of anthropic", function()
   local exchanges = recordings.exchanges "anthropic"
 
-  local function each(name, what)
-    it(name, function()
-      if #exchanges == 0 then
-        return pending "../shared/wire is not here"
-      end
-      what()
-    end)
-  end
-
-  each("are read as a plain reading reads them", function()
-    for _, x in ipairs(exchanges) do
-      wire.check(x)
-    end
-  end)
-
-  each("give the same however their bytes are cut", function()
-    for _, x in ipairs(exchanges) do
-      wire.check_cuts(x)
-    end
-  end)
-
-  each("are lowered to the requests that were recorded", function()
+  local function lowered()
     local form = { entries = recorded.entries, explained = recorded.explained }
     function form.options(request)
       return {
@@ -668,5 +647,7 @@ describe("the recordings of anthropic", function()
     for _, list in ipairs(files) do
       wire.check_requests(list, form)
     end
-  end)
+  end
+
+  wire.check_recordings { it = it, pending = pending, exchanges = exchanges, lowered = lowered }
 end)

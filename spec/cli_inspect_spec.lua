@@ -110,7 +110,10 @@ describe("agenthost check", function()
 
   it("lists every fault of a run, its tools and options one by one", function()
     assert.same({
-      "4: model: unknown provider 'nope'; known are openai, anthropic and demo",
+      "4: model: unknown provider 'nope'; known are openai, compatible, litellm_proxy, openrouter, "
+        .. "deepseek, groq, mistral, xai, cerebras, together_ai, fireworks_ai, perplexity, "
+        .. "nvidia_nim, sambanova, moonshot, zai, huggingface, azure, hosted_vllm, lm_studio, "
+        .. "llama_cpp, llamafile, anthropic, gemini, ollama, ollama_chat and demo",
       "4: the text for the model must be a string, found number",
       "4: ah.run: unknown field 'max_iteration' (did you mean 'max_iterations'?)",
       "4: on: there is no event 'dnoe'",

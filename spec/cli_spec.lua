@@ -80,7 +80,7 @@ describe("the options", function()
   end)
 
   it("the help has at most 50 lines of 80 columns, and that of a command 24", function()
-    for _, word in ipairs { "", "tools", "check", "config", "completion" } do
+    for _, word in ipairs { "", "tools", "check", "mock", "config", "completion" } do
       local help = shell(('"$A" %s --help'):format(word)).out
       assert.is_true(lines(help) <= (word == "" and 50 or 24), word)
       has(help, ("Usage: agenthost %s"):format(word))
@@ -111,6 +111,7 @@ describe("the options", function()
     assert.equal(1, select(2, r.out:gsub("%f[^\n\0]agenthost ", "")))
     assert.truthy(r.out:lower():match("\nlua %S"))
     assert.truthy(r.out:lower():match("curl %S"))
+    assert.truthy(r.out:match("\nsandboxes %S"))
     assert.equal("\n", r.out:sub(-1))
     assert.equal(r.out, agenthost("--verbose", "--version").out)
   end)

@@ -33,7 +33,7 @@ local function tables()
     commands[#commands + 1] = name
   end
   local body = source:match("ah_option_table%[AH_OPTIONS%] = (%b{})")
-  local row = "%[AH_OPTION_[%u_]+%] = {([^,]+), \"([%l-]*)\",%s*([^\n]+)"
+  local row = "%[AH_OPTION_[%u_]+%] =%s*{([^,]+), \"([%l-]*)\",%s*([^\n]+)"
   for letter, name, rest in body:gmatch(row) do
     local value, words, who = rest:match("^([^,]+), ([^,]+), ([^,]+),")
     options[#options + 1] = { letter = letter:match("'(.)'"), name = name,
@@ -47,7 +47,7 @@ local COMMANDS, OPTIONS = tables()
 -- Does the command take the option, by the words of the table?
 local function takes(name, option)
   local who = { [""] = "RUN", tools = "INSPECT", check = "INSPECT", config = "CONFIG",
-    completion = "-" }
+    mock = "MOCK", completion = "-" }
   return option.who == "ALL" or option.who:find(who[name], 1, true) ~= nil
 end
 
@@ -72,9 +72,9 @@ after_each(command.tidy)
 
 describe("the table of options", function()
   it("is read whole by this spec", function()
-    assert.same({ "", "tools", "check", "config", "completion" }, COMMANDS)
-    assert.equal(12, #OPTIONS)
-    assert.equal("auto always never", OPTIONS[7].words)
+    assert.same({ "", "tools", "check", "mock", "config", "completion" }, COMMANDS)
+    assert.equal(21, #OPTIONS)
+    assert.equal("auto always never", OPTIONS[16].words)
   end)
 
   it("is what --help of each command shows, values included", function()
@@ -96,7 +96,8 @@ describe("the table of options", function()
     for _, name in ipairs(COMMANDS) do
       for _, option in ipairs(OPTIONS) do
         local words = name == "" and {} or { name }
-        words[#words + 1] = "--" .. option.name .. (option.value and "=never" or "")
+        local value = option.words and option.words:match("%S+$") or "1"
+        words[#words + 1] = "--" .. option.name .. (option.value and "=" .. value or "")
         words[#words + 1] = "--help"
         local r = agenthost(table.unpack(option.name == "" and { "--help" } or words))
         for _, refusal in ipairs { "unknown option", "takes no value", "needs" } do
@@ -130,7 +131,7 @@ describe("the man page", function()
 
   it("has the variables, exit codes and examples of --help", function()
     local help = agenthost("--help").out
-    assert.same(set(section(help, "Environment:", "Exit"), "  ([%u_]+)  "),
+    assert.same(set(section(help, "Environment:", "Exit"), "  ([%u_]+)%f[ ,]", ", ([%u_]+)  "),
       set("\n" .. man("ENVIRONMENT"), "\n%*([%u_]+)%*\n"))
     assert.same(set(section(help, "Exit codes:", "Examples:"), "%f[%d](%d+)%f[ ,]"),
       set(man("EXIT STATUS"), "%*(%d+)%*"))

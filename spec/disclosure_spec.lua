@@ -556,6 +556,31 @@ describe("random disclosure", function()
   end)
 end)
 
+describe("examples/research.lua", function()
+  local function example(question)
+    local binary = (os.getenv "AGENTHOST_BUILD" or "./build") .. "/agenthost"
+    local command = ("unset AGENTHOST_MODEL; %s examples/research.lua %s 2>&1"):format(
+      binary,
+      question
+    )
+    local pipe <close> = assert(io.popen(command))
+    return pipe:read "a"
+  end
+
+  it("comes to the same answer with a dynamic and with a restarting adapter", function()
+    local text = example ""
+    local answer =
+      "Galilei, Sidereus Nuncius: Io, Europa, Ganymede, Callisto [galilei1610]\n  4 answers, "
+        .. "context open, tools: search, cite\n"
+    for _, mode in ipairs { "inline: ", "restart: " } do
+      assert.truthy(text:find(mode .. answer, 1, true), text)
+    end
+    assert.equal(1, select(2, text:gsub("cache break: restart", "")))
+    assert.equal(2, select(2, text:gsub("new tools: search, cite", "")))
+    assert.truthy(example("'Pluto?'"):find("nothing on Pluto", 1, true))
+  end)
+end)
+
 describe("ah.capabilities", function()
   it("tells what the adapter of a model can do", function()
     assert.same(

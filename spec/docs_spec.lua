@@ -2,6 +2,10 @@
 -- there, and the marked blocks run and print what stands there.
 local ah = require "agenthost"
 local markdown = require "support.markdown"
+local server = require "support.server"
+
+local ENTITIES = markdown.read("docs/entities.md")
+local names_in = markdown.names_in
 
 local EVENTS = markdown.read("docs/events.md")
 local LIMITS = markdown.read("docs/limits.md")
@@ -11,10 +15,12 @@ local PROMPTS = markdown.read("docs/prompts.md")
 local SESSIONS = markdown.read("docs/sessions.md")
 local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
+local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
-  "embedding", "events", "filesystem", "limits", "lua", "planning", "prompts", "registry",
-  "scripted", "sessions", "testing", "transcript",
+  "adapters", "builtin", "builtin_files", "embedding", "entities", "events", "filesystem",
+  "limits", "lua", "models", "planning", "prompts", "registry", "scripted", "sessions",
+  "strategies", "testing", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -52,17 +58,6 @@ local function keys(t)
     s[key] = true
   end
   return s
-end
-
--- The names in the first column of a table of a page's section; `n` where there are several.
-local function names_in(page, heading, n)
-  local names = {}
-  for _, row in ipairs(markdown.tables(markdown.section(page, heading))[n or 1]) do
-    for _, name in ipairs(markdown.names(row[1])) do
-      names[name] = true
-    end
-  end
-  return names
 end
 
 -- A table whose second column names the members of what the first column named last:
@@ -129,6 +124,13 @@ local function flows(on)
   run { model = ah.scripted { { fail = failing }, { text = "a", calls = { { name = "t" } } },
     { calls = { { name = "t" } } }, { text = "b", usage = usage } },
     tools = { echo_tool() }, max_iterations = 2, on_max = "answer", on = on, "x" }
+  local spent = server.chat_call("t", "{}", "c")
+  spent.headers["x-ratelimit-remaining-requests"] = "0"
+  spent.headers["x-ratelimit-reset-requests"] = "2ms"
+  local s <close> = server.start { responses = { spent, server.chat_text("done") } }
+  run { model = "openai/m", base_url = s.url, tools = { echo_tool() }, on = on, "x" }
+  run { model = ah.scripted { { fail = failing } }, retries = 0, fallback = { "demo/echo" },
+    on = on, "x" }
   run { model = "demo/echo", on = function(e)
     on(e)
     if e.type == "content" then
@@ -150,6 +152,10 @@ local function flows(on)
     arguments = { section_key = "s" } } } }, "done" }, on = on, "x",
     prompt = ah.prompt { ah.section { key = "s", template = "T", summary = "S",
       visibility = "summary", tools = { late } } } }
+  local Thing = ah.entity { name = "Thing" }
+    :tool { name = "m", description = "M.", handler = function() end }
+  run { model = ah.scripted { CALL, "done" }, on = on, discover = true, "x",
+    tools = { echo_tool(function() return Thing { id = 1 } end) } }
   run { model = ah.scripted { CALL, "done" }, on = on, "x",
     tools = { echo_tool(come_and_go), ah.tool { name = "late", description = "Another." } } }
 end
@@ -213,6 +219,20 @@ describe("docs/events.md", function()
   end)
 end)
 
+describe("docs/entities.md", function()
+  it("has the fields of classes and of their tools", function()
+    assert.same(fields_of("src/lua/lua_entity.c", "ah.entity"),
+      names_in(ENTITIES, "## ah.entity", 1))
+    local told = names_in(ENTITIES, "## Tools of a class", 1)
+    local shared = markdown.section(ENTITIES, "## Tools of a class")
+      :match("these fields of.-and these:")
+    for name in shared:gmatch("`([%l_]+)`") do
+      told[name] = true
+    end
+    assert.same(fields_of("src/lua/lua_entity.c", "entity:tool"), told)
+  end)
+end)
+
 describe("docs/testing.md", function()
   it("has what agenthost.testing has", function()
     assert.same(keys(require "agenthost.testing"),
@@ -243,8 +263,6 @@ end)
 describe("docs/lua.md", function()
   it("lists all there is in agenthost, and nothing else", function()
     local listed, there = {}, {}
-    -- loaded when they are first asked for
-    assert(ah.scripted and ah.policies and ah.resource and ah.planning and ah.planning_section)
     for _, row in ipairs(markdown.tables(LUA)[1]) do
       for _, name in ipairs(markdown.names(row[1])) do
         listed[name] = true
@@ -406,6 +424,10 @@ describe("docs/lua.md", function()
       function()
         ah.prompt { ah.section { key = "a", template = "${x}" } }
       end,
+      function()
+        local Class = ah.entity { name = "Class" }
+        ah.tools_of(Class {})
+      end,
     } do
       local _, err = pcall(wrong)
       for name in pairs(err) do
@@ -466,6 +488,31 @@ end)
 
 -- -- files -------------------------------------------------------------------------------
 
+describe("docs/models.md", function()
+  it("has the providers there are, with all variables they look at", function()
+    local page = markdown.section(markdown.read("docs/models.md"), "## Addresses and keys")
+    local listed, known = {}, { ollama_chat = true }
+    for _, rows in ipairs(markdown.tables(page)) do
+      for _, row in ipairs(rows) do
+        for _, name in ipairs(markdown.names(row[1])) do
+          listed[name] = true
+        end
+      end
+    end
+    for _, file in ipairs { "servers", "anthropic", "gemini", "ollama" } do
+      local source = markdown.read("src/wire/" .. file .. ".c")
+      for name in source:gmatch('%.name = "([%w_]+)",%s*%.ur') do
+        known[name] = true
+      end
+      for variable in source:gmatch('"([%u_]+_[%u_]+)"') do
+        assert.truthy(page:find("`" .. variable .. "`", 1, true) or
+          variable:find("_API_BASE$"), variable)
+      end
+    end
+    assert.same(known, listed)
+  end)
+end)
+
 describe("docs/filesystem.md", function()
   it("has the fields of ah.filesystem, and the defaults of its limits", function()
     assert.same(fields_of("src/lua/lua_fs.c", "ah.filesystem"), names_in(FILES, "## ah.filesystem"))
@@ -489,7 +536,7 @@ describe("docs/filesystem.md", function()
     assert.same(methods, names_in(FILES, "## Methods"))
     for _, row in ipairs(markdown.tables(markdown.section(FILES, "## Methods"))[1]) do
       local name, told = markdown.names(row[1])[1], {}
-      for word in (row[3]:match("^`fs:%l+%(.-{ (.-) }%)") or ""):gmatch("%l+") do
+      for word in (row[3]:match("^`fs:%l+%(.-{ (.-) }%)") or ""):gmatch("[%l_]+") do
         told[word] = true
       end
       local takes = source:find('"filesystem:' .. name .. '"', 1, true)
@@ -517,6 +564,11 @@ local IN_CODE = {
   ["answers of the model"] = "src/lua/lua_agent.c DEFAULT_ITERATIONS",
   ["tries of a request after the first"] = "src/lua/lua_agent.c DEFAULT_RETRIES",
   ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
+  ["strategies"] = "src/lua/lua_inject.c MAX_STRATEGIES",
+  ["what a strategy keeps"] = "src/lua/lua_inject.c MAX_STATE",
+  ["what a strategy answers a call with"] = "src/run/inject.c MAX_ANSWER",
+  ["how deep entities bring tools"] = "src/run/discover.h AH_FOUND_DEPTH",
+  ["values of an entity that are copied"] = "src/lua/lua_entity_call.c MAX_NODES",
   ["restarts for injected tools"] = "src/run/inject.h AH_MAX_RESTARTS",
   ["the same call: warning"] = "src/run/guard.h AH_LOOP_WARN",
   ["the same call: end"] = "src/run/guard.h AH_LOOP_STOP",
@@ -743,6 +795,15 @@ describe("docs/scripted.md", function()
     end
   end)
 
+  it("has the fields of a rule's `when`", function()
+    local known = {}
+    for name in markdown.read("lua/agenthost/scripted.lua"):match("WHEN_FIELDS = (%b{})")
+      :gmatch("([%a_]+) = true") do
+      known[name] = true
+    end
+    assert.same(known, names_in(SCRIPTED, "## Rules"))
+  end)
+
   it("has the fields of a request", function()
     local listed = set {}
     for name in SCRIPTED:match("A `request` is `{ (.-) }`"):gmatch("%a+") do
@@ -786,7 +847,8 @@ describe("docs/transcript.md", function()
       ctx:remove_tools "t"
     end
     local reply = run { model = ah.scripted { CALL, "done" }, system = "s",
-      options = { temperature = 0 }, tools = { echo_tool(noting) }, "x" }
+      options = { temperature = 0 }, tools = { echo_tool(noting) },
+      strategies = { function(m) m.state = { n = 1 } end }, "x" }
     return ah.json.decode(reply:transcript())
   end
 

@@ -108,6 +108,70 @@ for kind, make in pairs(KINDS) do
       assert.equal("\xe2\x82", (fs:read("t", { offset = 1, limit = 2 })))
     end)
 
+    local function shown(lines)
+      local list = {}
+      for i, l in ipairs(lines) do
+        list[i] = l.line .. ":" .. l.text
+      end
+      return table.concat(list, " ")
+    end
+
+    it("reads lines by their numbers, the first ones and the last ones", function()
+      fs:write("t", "one\ntwo\n\nfour\nfive")
+      local lines = fs:lines("t")
+      assert.equal("1:one 2:two 3: 4:four 5:five", shown(lines))
+      assert.same({ 5, 18 }, { lines.total, lines.size })
+      assert.equal("2:two 3:", shown(fs:lines("t", { first = 2, max = 2 })))
+      assert.equal("4:four 5:five", shown(fs:lines("t", { last = true, max = 2 })))
+      assert.equal(5, fs:lines("t", { first = 6 }).total)
+      assert.equal("", shown(fs:lines("t", { first = 6 })))
+      fs:write("t", "")
+      assert.equal(0, fs:lines("t").total)
+      refused("not_a_file", fs:lines "")
+    end)
+
+    it("reads lines across the pieces in which it reads", function()
+      local list = {}
+      for i = 1, 20000 do
+        list[i] = ("%07d"):format(i)
+      end
+      fs:write("t", table.concat(list, "\r\n"))
+      local lines = fs:lines("t", { first = 7281, max = 3 })
+      assert.equal("7281:0007281 7282:0007282 7283:0007283", shown(lines))
+      assert.same({ 20000, true }, { lines.total, lines.crlf })
+      assert.equal("20000:0020000", shown(fs:lines("t", { last = true, max = 1 })))
+      assert.equal(3, #fs:lines("t", { max_bytes = 20 }))
+    end)
+
+    it("cuts long lines, repairs what is no UTF-8, and shows nothing that is binary", function()
+      fs:write("t", ("x"):rep(70000) .. "\n\u{20ac}\u{20ac}\n")
+      local lines = fs:lines("t", { width = 4 })
+      assert.equal("1:xxxx 2:\u{20ac}", shown(lines))
+      assert.same({ 70000, 6 }, { lines[1].size, lines[2].size })
+      assert.is_nil(lines.malformed)
+      fs:write("t", "a\xffb\n")
+      lines = fs:lines("t")
+      assert.same({ "1:a\u{fffd}b", true }, { shown(lines), lines.malformed })
+      fs:write("t", "\x7fELF\0\n\n")
+      lines = fs:lines("t")
+      assert.same({ 0, true, 7 }, { #lines, lines.binary, lines.size })
+    end)
+
+    it("says what was meant by a path that is not there", function()
+      fs:write("src/main.c", "x")
+      fs:write("src/lib/deep.c", "x")
+      local function meant(path)
+        return refused("not_found", fs:read(path)):match("did you mean '(.-)'")
+      end
+      assert.equal("src/main.c", meant "src/mian.c")
+      assert.equal("src/main.c", meant "Src/Main.c")
+      assert.equal("src/lib/deep.c", meant "deep.c")
+      assert.equal("src/lib/deep.c", meant "src/deep.c")
+      assert.is_nil(meant "quite/another")
+      assert.matches("did you mean 'src/lib'", refused("not_found", fs:list "src/lob"))
+      assert.matches("did you mean 'src/main.c'", refused("not_found", fs:edit("main.c", "a", "b")))
+    end)
+
     it("appends, also to what is not there", function()
       assert.is_true(fs:append("log", "1\n"))
       assert.is_true(fs:append("log", "2\n"))
@@ -117,7 +181,8 @@ for kind, make in pairs(KINDS) do
     it("edits the one place, or all", function()
       fs:write("t", "one two one")
       assert.equal(1, fs:edit("t", "two", "2"))
-      assert.truthy(refused("several_matches", fs:edit("t", "one", "1")):find("2 times", 1, true))
+      local message = refused("several_matches", fs:edit("t", "one", "1"))
+      assert.truthy(message:find("2 times, in lines 1, 1;", 1, true), message)
       assert.equal("one 2 one", (fs:read("t")))
       assert.equal(2, fs:edit("t", "one", "", { all = true }))
       assert.equal(" 2 ", (fs:read("t")))
@@ -206,6 +271,29 @@ for kind, make in pairs(KINDS) do
       local cut = fs:grep("a", { max = 1 })
       assert.same({ 1, true }, { #cut, cut.truncated })
       assert.equal(0, #fs:grep("b.ta", { plain = true }))
+    end)
+
+    it("shows what is around a match, ignores case, and counts", function()
+      fs:write("t", "one\ntwo\nThree\nfour\nfive\nsix\nthree\n")
+      local function lines(pattern, options)
+        local list = {}
+        for i, l in ipairs(assert(fs:grep(pattern, options))) do
+          list[i] = l.line .. (l.beside and "-" or ":") .. l.text
+        end
+        return table.concat(list, " ")
+      end
+      assert.equal("7:three", lines "three")
+      assert.equal("2-two 3:Three 4-four 6-six 7:three",
+        lines("three", { context = 1, ignore_case = true }))
+      assert.equal("1-one 2-two 3:Three 4-four 5-five 6-six 7:three",
+        lines("Three", { context = 20, ignore_case = true }))
+      assert.equal("2-two 3:Three", lines("Three", { context = 1, max = 2 }))
+      if has_patterns then
+        assert.equal("3:Three 7:three", lines("^th?REE$", { ignore_case = true }))
+      end
+      fs:write("u", "one")
+      assert.same({ { path = "t", count = 1 }, { path = "u", count = 1 } },
+        fs:grep("ONE", { count = true, ignore_case = true, plain = true }))
     end)
 
     it("finds lines by regular expressions", function()

@@ -428,28 +428,7 @@ end)
 describe("the recordings of openai-responses", function()
   local exchanges = recordings.exchanges "openai-responses"
 
-  local function each(name, what)
-    it(name, function()
-      if #exchanges == 0 then
-        return pending "../shared/wire is not here"
-      end
-      what()
-    end)
-  end
-
-  each("are read as a plain reading reads them", function()
-    for _, x in ipairs(exchanges) do
-      wire.check(x)
-    end
-  end)
-
-  each("give the same however their bytes are cut", function()
-    for _, x in ipairs(exchanges) do
-      wire.check_cuts(x)
-    end
-  end)
-
-  each("are lowered to the requests that were recorded", function()
+  local function lowered()
     local form = { entries = recorded.entries, explained = recorded.explained }
     function form.options(request)
       return {
@@ -467,5 +446,7 @@ describe("the recordings of openai-responses", function()
     for _, list in ipairs(files) do
       wire.check_requests(list, form)
     end
-  end)
+  end
+
+  wire.check_recordings { it = it, pending = pending, exchanges = exchanges, lowered = lowered }
 end)

@@ -448,6 +448,26 @@ describe("unknown tools", function()
     assert.is_false(result.success)
   end)
 
+  it("are told from case, separators, mistypes, prefixes and shared words", function()
+    local tools, turns, meant = {}, {}, {
+      searchCustomer = "search_customer", ["SEARCH-CUSTOMER"] = "search_customer",
+      search_custmoer = "search_customer", search = "search_customer",
+      find_customer = "search_customer", customer_search = "search_customer",
+      ["functions.search_customer"] = "search_customer", mcp__crm__search_customers =
+      "search_customer", weather = "weather-now", getTime = "get_time", get_stock = false,
+      cat = false, [("search_"):rep(20)] = false, ["_"] = false,
+    }
+    for i, name in ipairs { "get_time", "search_customer", "weather-now", "a" } do
+      tools[i] = ah.tool { name = name, description = "A tool.", handler = print }
+    end
+    for asked in pairs(meant) do
+      turns[1], turns[2] = call(asked, {}), "ok"
+      local reply = assert(ah.run { tools = tools, model = ah.scripted(turns), "go" })
+      local told = reply.messages[3].content:match "%. Did you mean '(.-)'%?$"
+      assert.equal(meant[asked] or nil, told, asked)
+    end
+  end)
+
   it("end the run at the fourth in a row", function()
     local model = ah.scripted(function()
       return call("nope", {})
@@ -471,11 +491,19 @@ describe("unknown tools", function()
     assert.equal("ok", assert(ah.run { tools = { add_tool() }, model = model, "go" }).text)
   end)
 
-  it("end the run at once where that was asked for", function()
-    local _, err =
-      ah.run { on_unknown_tool = "throw", model = ah.scripted { call("nope", {}) }, "go" }
-    assert.equal("tool_not_found", err.code)
-  end)
+  it("end the run at once where that was asked for, all calls answered, what there is at hand",
+    function()
+      local turn = { text = "Let me see.", calls = { { name = "add", arguments = { a = 1, b = 1 } },
+        { name = "nope" }, { name = "add" } } }
+      local _, err = ah.run { on_unknown_tool = "throw", tools = { add_tool() },
+        model = ah.scripted { turn }, "go" }
+      assert.equal("tool_not_found", err.code)
+      assert.equal("Let me see.", err.reply.text)
+      local told = sound.of(sound.check(err.reply:transcript()), "tool_result")
+      assert.equal("2", told[1].content)
+      assert.matches("^Tool 'nope' not found", told[2].content)
+      assert.matches("^Not run", told[3].content)
+    end)
 
   it("include tools without handler, which are listed and refused", function()
     local r = result_of(nil)

@@ -505,4 +505,42 @@ describe("files that a handler changes", function()
     assert.truthy(tostring(err):find("a reducer must change nothing but its slice", 1, true))
     assert.is_false(fs:exists "a")
   end)
+
+  -- Files are prepared before the session, whose reducers run again where another call came
+  -- between: there the machine changes its mind.
+  it("fail the call and take back all else where the machine refuses them at the end", function()
+    local path = os.tmpname()
+    assert(os.remove(path) and os.execute("mkdir " .. path))
+    local disk, memory = ah.filesystem { root = path }, ah.filesystem { memory = true }
+    local session, armed = ah.session { types = { Item } }, false
+    session:reduce(Item, Add, function(view, event)
+      if armed then
+        os.execute(("mkdir -p %s/b"):format(path))
+      end
+      return view:append(Item { n = event.value.n })
+    end)
+    local put = ah.tool { name = "put", description = "Puts.", parallel = true,
+      params = { name = "string", n = "integer" },
+      handler = function(args)
+        disk:write(args.name, "new")
+        disk:write(args.name .. "2", "new")
+        memory:write(args.name, "new")
+        session:dispatch(Add { n = args.n })
+        ah.sleep(0)
+        armed = args.name == "b"
+      end }
+    local reply = assert(ah.run { tools = { put }, session = session, "go", log = function() end,
+      model = ah.scripted { { calls = { { name = "put", arguments = { name = "a", n = 1 } },
+        { name = "put", arguments = { name = "b", n = 2 } } } }, "done" } })
+    assert.equal("OK", reply.messages[3].content)
+    local said = reply.messages[4].content
+    assert.truthy(said:find("^Tool 'put' execution failed: cannot write 'b': "), said)
+    local other = "(1 other of these files was written and nothing was deleted)"
+    assert.truthy(said:find(other, 1, true))
+    assert.same({ 1, 1 }, { #session[Item], session[Item]:latest().n })
+    assert.same({ true, false }, { memory:exists "a", memory:exists "b" })
+    assert.same({ "new", "new" }, { (disk:read "a"), (disk:read "b2") })
+    assert.equal("a a2 b b2", (io.popen("ls -A " .. path):read("a"):gsub("%s+", " "):sub(1, -2)))
+    os.execute("rm -r " .. path)
+  end)
 end)

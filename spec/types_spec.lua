@@ -9,6 +9,8 @@ local LUA = markdown.read("docs/lua.md")
 local EVENTS = markdown.read("docs/events.md")
 local PROMPTS = markdown.read("docs/prompts.md")
 local SESSIONS = markdown.read("docs/sessions.md")
+local STRATEGIES = markdown.read("docs/strategies.md")
+local ENTITIES = markdown.read("docs/entities.md")
 local REGISTRY = markdown.read("docs/registry.md")
 local FILES = markdown.read("docs/filesystem.md")
 
@@ -38,22 +40,9 @@ local function alias(name)
   return values
 end
 
--- The names in the first column of a page's table, or in another column.
-local function names_in(page, heading, n)
-  local names = {}
-  for _, row in ipairs(markdown.tables(markdown.section(page, heading))[n or 1]) do
-    for _, name in ipairs(markdown.names(row[1])) do
-      names[name] = true
-    end
-  end
-  return names
-end
-
 describe("the types", function()
   it("are those of everything there is in agenthost, and of nothing else", function()
-    local declared, there = {}, { scripted = ah.scripted and true, policies = ah.policies and true,
-      resource = ah.resource and true, planning = ah.planning and true,
-      planning_section = ah.planning_section and true }
+    local declared, there = {}, {}
     local modules = { json = true, schema = true, policies = true }
     for name in TYPES:gmatch("\nfunction ah%.([%w_.]+)%(") do
       declared[name] = true
@@ -94,25 +83,31 @@ describe("the types", function()
     ["ah.Section"] = { "## Sections", 2, PROMPTS },
     ["ah.PromptConfig"] = { "## Prompts", 1, PROMPTS },
     ["ah.Prompt"] = { "## Prompts", 2, PROMPTS }, ["ah.Rendered"] = { "## Rendering", 1, PROMPTS },
+    ["ah.UnlockConfig"] = { "## ah.unlock", 1, STRATEGIES },
+    ["ah.PhasesConfig"] = { "## ah.phases", 1, STRATEGIES },
+    ["ah.Phase"] = { "## ah.phases", 2, STRATEGIES },
+    ["ah.UnfoldConfig"] = { "## ah.unfold", 1, STRATEGIES },
+    ["ah.StrategyObject"] = { "## Writing one", 1, STRATEGIES },
     ["ah.TypeConfig"] = { "## Types", 1, SESSIONS },
     ["ah.SessionConfig"] = { "## Sessions", 1, SESSIONS },
     ["ah.SliceOptions"] = { "## Sessions", 3, SESSIONS },
     ["ah.ResourceConfig"] = { "## Resources", 1, SESSIONS },
     ["ah.Resources"] = { "## Resources", 2, SESSIONS },
+    ["ah.EntityConfig"] = { "## ah.entity", 1, ENTITIES },
     ["ah.FilesystemConfig"] = { "## ah.filesystem", 1, FILES },
     ["ah.Filesystem"] = { "## Methods", 1, FILES },
     ["ah.Registry"] = { "## ah.registry", 1, REGISTRY },
     ["ah.CallReply"] = { "## ah.registry", 2, REGISTRY },
   } do
     it(("of %s have the fields that its page has"):format(class), function()
-      assert.same(names_in(place[3] or LUA, place[1], place[2]), fields_of(class))
+      assert.same(markdown.names_in(place[3] or LUA, place[1], place[2]), fields_of(class))
     end)
   end
 
   it("of scripted models have the fields that docs/scripted.md has", function()
     local page = markdown.read("docs/scripted.md")
-    assert.same(names_in(page, "## Turns", 1), fields_of("ah.Turn"))
-    assert.same(names_in(page, "## Turns", 2), fields_of("ah.Expect"))
+    assert.same(markdown.names_in(page, "## Turns", 1), fields_of("ah.Turn"))
+    assert.same(markdown.names_in(page, "## Turns", 2), fields_of("ah.Expect"))
     local model = ah.scripted {}
     for name in pairs(fields_of("ah.Adapter")) do
       assert.equal("function", type(model[name]), name)
@@ -135,7 +130,7 @@ describe("the types", function()
   end)
 
   it("know the codes of errors and the types of events", function()
-    assert.same(names_in(LUA, "## Errors", 2), alias("ah.Code"))
-    assert.same(names_in(EVENTS, "## All events"), alias("ah.EventType"))
+    assert.same(markdown.names_in(LUA, "## Errors", 2), alias("ah.Code"))
+    assert.same(markdown.names_in(EVENTS, "## All events"), alias("ah.EventType"))
   end)
 end)

@@ -21,6 +21,11 @@ local LIMITS = {
   openai = { tools = 128, description = 1024, stop = 4, unsent = {} },
   ["openai/responses"] = { unsent = { "seed", "stop" } },
   anthropic = { unsent = { "seed" } },
+  azure = { tools = 128, description = 1024, stop = 4, unsent = {} },
+  gemini = { tools = 128, stop = 5, unsent = {} },
+  groq = { tools = 128, stop = 4, unsent = {} },
+  ollama = { unsent = { "tool_choice" } },
+  xai = { tools = 128, stop = 4, unsent = {} },
 }
 
 -- Fields whose members are tried one by one when the whole is refused.
@@ -241,6 +246,7 @@ end
 
 local UNTOLD = {
   "on", "log", "timeout", "deadline", "stream", "base_url", "api_key", "http", "tool_change_mode",
+  "fallback",
 }
 
 --- The first request, of a run like the one that was met.

@@ -3,10 +3,16 @@
 --   ah.scripted { turn, turn, ... }      one turn for each request, in this order
 --   ah.scripted(function(request) ... end)   or a turn for each request from a function
 --   ah.scripted { tool_change_mode = "inline", answer = function(request) ... end }
+--   ah.scripted { rules = { { when = { user = "Paris" }, text = "..." }, ... } }
+--
+-- A rule is a turn with `when`: the first rule whose `when` is met answers, any number of times.
 --
 -- tool_change_mode says how tools that come in mid-conversation reach the model: "append" (the
 -- default: the list grows at its end), "inline", "reference", "additional_tools", "search_pair",
 -- "list_changed", "dispatcher", "restart".
+--
+-- begins_only = true: it cannot go on with a conversation in which another model has spoken, so
+-- it is passed over as a fallback there.
 --
 -- A turn is a string (the whole answer), a function(request) that returns a turn, or a
 -- table of these fields:
@@ -43,7 +49,15 @@ local FIELDS = {
   expect = true,
   check = true,
 }
-local SPEC_FIELDS = { answer = true, tool_change_mode = true, returns = true, strict = true }
+local SPEC_FIELDS = {
+  answer = true,
+  rules = true,
+  tool_change_mode = true,
+  begins_only = true,
+  returns = true,
+  strict = true,
+}
+local WHEN_FIELDS = { user = true, system = true, tools = true, result = true, model = true }
 local CALL_FIELDS = { id = true, name = true, arguments = true, returns = true, wrong = true }
 
 local function refuse(text, ...)
@@ -58,10 +72,11 @@ local function check_fields(t, known, what)
   end
 end
 
-local function check_turn(turn, at)
+-- `more`: fields that a turn may have beside FIELDS, or nil.
+local function check_turn(turn, at, more)
   local kind = type(turn)
   if kind == "table" then
-    check_fields(turn, FIELDS, ("turn %d"):format(at))
+    check_fields(turn, setmetatable(more or {}, { __index = FIELDS }), ("turn %d"):format(at))
     for i, call in ipairs(turn.calls or {}) do
       check_fields(call, CALL_FIELDS, ("turn %d, call %d"):format(at, i))
     end
@@ -132,6 +147,58 @@ local function check_expect(expect, request, at)
     if found ~= wanted then
       refuse("request %d: expected %s '%s', found '%s'", at, key, tostring(wanted), tostring(found))
     end
+  end
+end
+
+-- -- rules ---------------------------------------------------------------------------------
+
+-- What came last of what somebody said: notes and changes of tools stand aside.
+local function last_said(request)
+  for i = #request.entries, 1, -1 do
+    local kind = request.entries[i].type
+    if kind == "user" or kind == "tool_result" or kind == "assistant" then
+      return request.entries[i]
+    end
+  end
+  return {}
+end
+
+local function holds(text, part)
+  return type(text) == "string" and text:find(part, 1, true) ~= nil
+end
+
+-- A rule that speaks of the user answers the user, not the results of the calls it made.
+local function is_met(when, request)
+  local last = last_said(request)
+  for _, name in ipairs(when.tools or {}) do
+    if not has_tool(request, name) then
+      return false
+    end
+  end
+  return (not when.user or (last.type == "user" and holds(last_user(request), when.user)))
+    and (not when.result or (last.type == "tool_result" and holds(last.content, when.result)))
+    and (not when.system or holds(request.system, when.system))
+    and (not when.model or when.model == request.model)
+end
+
+--- Rules as a function of the request; a rule is given without its `when`.
+local function answer_by(rules, more)
+  local turns = {}
+  for i, rule in ipairs(rules) do
+    local turn = {}
+    check_fields(rule.when or {}, WHEN_FIELDS, ("when of rule %d"):format(i))
+    for key, value in pairs(rule) do
+      turn[key] = key ~= "when" and value or nil
+    end
+    turns[i] = check_turn(turn, i, more)
+  end
+  return function(request)
+    for i, rule in ipairs(rules) do
+      if is_met(rule.when or {}, request) then
+        return turns[i]
+      end
+    end
+    refuse("no rule (of %d) is met by '%s'", #rules, tostring(last_user(request)))
   end
 end
 
@@ -232,9 +299,9 @@ function Doubles:run(args, ctx)
   return value
 end
 
-local function as_table(turn, request, at)
+local function as_table(turn, request, at, more)
   while type(turn) == "function" do
-    turn = check_turn(turn(request), at)
+    turn = check_turn(turn(request), at, more)
   end
   return type(turn) == "string" and { text = turn } or turn
 end
@@ -248,57 +315,71 @@ local function check_spec(spec)
   if spec.answer ~= nil and (type(spec.answer) ~= "function" or #spec > 0) then
     error("ah.scripted: answer is a function and takes the place of turns", 0)
   end
+  if spec.rules ~= nil and (type(spec.rules) ~= "table" or spec.answer or #spec > 0) then
+    error("ah.scripted: rules are a list and take the place of turns and answer", 0)
+  end
   if spec.returns ~= nil and type(spec.returns) ~= "table" then
     error("ah.scripted: returns is a table, values by the names of tools", 0)
   end
 end
 
---- Makes the adapter. `spec` is a list of turns or a function; the names are those of
--- model and provider in events and errors.
-local function scripted(spec, name, provider)
-  local taken, requests, mode, strict = 0, {}, nil, false
-  local doubles = new_doubles()
+-- The turns, as a list or a function, and the fields beside them.
+local function read_spec(spec, more)
+  local beside = {}
   if type(spec) == "table" then
     check_spec(spec)
-    mode, strict = spec.tool_change_mode, spec.strict
-    doubles = new_doubles(spec.returns)
-    spec = spec.answer or spec
+    beside = spec
+    spec = spec.answer or spec.rules and answer_by(spec.rules, more) or spec
   end
   if type(spec) == "table" then
     for i, turn in ipairs(spec) do
-      check_turn(turn, i)
+      check_turn(turn, i, more)
     end
   elseif type(spec) ~= "function" then
-    error("ah.scripted: expected a list of turns or a function, found " .. type(spec), 2)
+    error("ah.scripted: expected a list of turns or a function, found " .. type(spec), 3)
   end
+  return spec, beside
+end
 
-  local function exchange(x)
+--- Makes the adapter. `spec` is a list of turns or a function; the names are those of
+-- model and provider in events and errors; `more` are further fields of a turn (a set).
+local function scripted(spec, name, provider, more)
+  local taken, requests = 0, {}
+  local turns, beside = read_spec(spec, more)
+  local doubles = new_doubles(beside.returns)
+
+  -- The next turn, as a table; ask() gives the request, and is called only where it matters.
+  local function next_turn(ask)
     taken = taken + 1
     local at = taken
-    local turn = spec
-    if type(spec) == "table" then
-      turn = spec[at]
+    local turn = turns
+    if type(turns) == "table" then
+      turn = turns[at]
       if turn == nil then
-        refuse("request %d was not expected (turns given: %d)", at, #spec)
+        refuse("request %d was not expected (turns given: %d)", at, #turns)
       end
     end
     local needs_request = type(turn) ~= "string"
-    local request = needs_request and x:request() or nil
+    local request = needs_request and ask() or nil
     requests[at] = request or false
-    turn = as_table(turn, request, at)
+    turn = as_table(turn, request, at, more)
     check_request(turn, request, at)
-    local drift = strict and request and ah._calls.drift(turn, request)
+    local drift = beside.strict and request and ah._calls.drift(turn, request)
     if drift then
       refuse("request %d: drift: %s", at, drift)
     end
-    play(x, turn, doubles)
+    return turn
+  end
+
+  local function exchange(x)
+    play(x, next_turn(function() return x:request() end), doubles)
   end
 
   return ah._adapter(provider or "scripted", name or "script", exchange, {
     --- Raises unless every turn was taken.
     done = function()
-      if type(spec) == "table" and taken < #spec then
-        refuse("%d of %d turns were never asked for", #spec - taken, #spec)
+      if type(turns) == "table" and taken < #turns then
+        refuse("%d of %d turns were never asked for", #turns - taken, #turns)
       end
       return true
     end,
@@ -306,7 +387,11 @@ local function scripted(spec, name, provider)
     requests = function()
       return requests
     end,
-  }, mode, function(...)
+    --- The turn that answers a request, for those who say it on a wire of their own.
+    _turn = function(request)
+      return next_turn(function() return request end)
+    end,
+  }, beside.tool_change_mode, beside.begins_only, function(...)
     return doubles:ask(...)
   end, function(...)
     return doubles:run(...)

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <unistd.h>
 
 static const char models[] =
     "local ah = require 'agenthost'\n"
@@ -65,6 +66,7 @@ static void replies(void)
     CHECK(r->iterations == 2 && r->rounds == 1 && r->tool_calls == 1 && r->run > 0);
     CHECK(strcmp(r->stop, "end") == 0 && r->usage.known && r->usage.input == 9 && r->usage.output == 4);
     HAS(ah_agent_reply_json(agent), "\"text\":\"It is 5.\"");
+    HAS(ah_agent_reply_json(agent), "\"injected_tools\":[],\"removed_tools\":[]");
     CHECK(!strstr(ah_agent_reply_json(agent), "error"));
     HAS(ah_agent_transcript(agent), "\"tool_result\"");
     CHECK(!ah_agent_at_work(agent));
@@ -183,7 +185,62 @@ static void shows_a_watcher_all_runs(void)
                "assert(ah.run { model = 'demo/echo', 'by a script' })");
     HAS(s.said, "by a script");
     CHECK(s.agent == NULL && s.waits > 0);
+    s.order[0] = '\0';
+    STATUS(host, ah_call_tool(host, "add", "{\"a\":1,\"b\":2}", NULL), AH_OK);
+    CHECK(strcmp(s.order, "tool_started tool_invoked ") == 0 && s.agent == NULL);
     shut(host);
+}
+
+static void tells_which_tools_came_and_went(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent;
+
+    load(host, "local ah = require 'agenthost'\n"
+               "local late = ah.tool { name = 'late', description = 'Comes later.' }\n"
+               "return { m = ah.scripted { { calls = { { name = 'swap' } } }, 'Done.', 'Again.' },\n"
+               "  ah.tool { name = 'swap', description = 'Swaps.', handler = function(_, ctx)\n"
+               "    ctx:add_tools(late) ctx:remove_tools 'swap' end } }");
+    agent = agent_of(host, "{\"model\":\"m\",\"tools\":[\"swap\"]}");
+    STATUS(host, ah_agent_run(agent, "go"), AH_OK);
+    HAS(ah_agent_reply_json(agent), "\"injected_tools\":[\"late\"],\"removed_tools\":[\"swap\"]");
+    STATUS(host, ah_agent_run(agent, "on"), AH_OK);
+    HAS(ah_agent_reply_json(agent), "\"injected_tools\":[],\"removed_tools\":[]");
+    shut(host);
+}
+
+/* A script's run in a handler is at work when the host is closed. */
+static void closes_resources_of_runs_at_work(void)
+{
+    ah_host *host = open_plain();
+    char path[] = "/tmp/embed-cases-XXXXXX", text[1500], line[100] = "";
+    int fd = mkstemp(path);
+    ah_agent *agent;
+    FILE *f;
+
+    CHECK(fd >= 0 && close(fd) == 0);
+    snprintf(text, sizeof text,
+             "local ah = require 'agenthost'\n"
+             "local function note(w) local f = io.open('%s', 'a') f:write(w, ' ') f:close() end\n"
+             "local res = ah.resource { provide = function() note 'open' return {} end,\n"
+             "  close = function() note 'close' ah.sleep(1) note 'slept' end }\n"
+             "local wait = ah.tool { name = 'wait', description = 'Waits.',\n"
+             "  handler = function(_, ctx) ctx.resources:get 'res' ah.sleep(1000) end }\n"
+             "local call = { calls = { { name = 'wait' } } }\n"
+             "return { m = ah.scripted { { calls = { { name = 'nest' } } }, 'Done.' },\n"
+             "  ah.tool { name = 'nest', description = 'Runs.', handler = function()\n"
+             "    ah.run { model = ah.scripted { call }, tools = { wait }, resources = { res = res }, "
+             "'go' } end } }",
+             path);
+    load(host, text);
+    agent = agent_of(host, "{\"model\":\"m\",\"tools\":[\"nest\"]}");
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    for (int i = 0; i < 50; i++)
+        ah_step(host, 1);
+    ah_close(host);
+    CHECK((f = fopen(path, "r")) && fgets(line, sizeof line, f) && fclose(f) == 0);
+    CHECK(strcmp(line, "open close ") == 0);
+    unlink(path);
 }
 
 static void loses_events_in_bounds(void)
@@ -334,6 +391,8 @@ const a_case agent_cases[] = {
     {"an agent tells how it failed", fails},
     {"an agent tells its events in order", tells_events},
     {"an agent and a script are seen by a watcher", shows_a_watcher_all_runs},
+    {"an agent tells which tools came and went", tells_which_tools_came_and_went},
+    {"an agent at work is closed with what it opened", closes_resources_of_runs_at_work},
     {"events that are not read are lost in bounds, the end of a run is not", loses_events_in_bounds},
     {"a run is cancelled from a thread", is_cancelled_from_a_thread},
     {"an agent and a host are closed while at work", is_closed_at_work},

@@ -213,6 +213,19 @@ static void serves_scripts(void)
     shut(host);
 }
 
+/* What it connects to is not ours to see, so that nothing is promised of it. */
+static void judges_no_addresses(void)
+{
+    stack s = {.body = "content"};
+    ah_host *host = open_with(&s);
+
+    load(host, "local r, err = require('agenthost').http { url = 'http://example.test/', "
+               "addresses = { 'public' } } assert(r == nil and err.code == 'usage')\n"
+               "assert(err.message:find('this program carries HTTP itself', 1, true))");
+    CHECK(s.id == 0);
+    shut(host);
+}
+
 const a_case http_cases[] = {
     {"a transport carries a request at once", carries_a_request},
     {"a transport carries a request later", carries_it_later},
@@ -222,5 +235,6 @@ const a_case http_cases[] = {
     {"a request of a transport is cancelled", is_cancelled},
     {"a response of a transport has limits", is_limited},
     {"a transport serves scripts", serves_scripts},
+    {"a transport is given no request of limited addresses", judges_no_addresses},
     {NULL, NULL},
 };

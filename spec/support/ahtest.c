@@ -17,5 +17,6 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_prompt(L);
     ahtest_open_schema(L);
     ahtest_open_ledger(L);
+    ahtest_open_process(L);
     return 1;
 }

@@ -9,6 +9,7 @@
  *     bool, close() -> blocks still allocated; transfer: ended(), status(), pending() (bytes), take([n]),
  *     result(), free(). fail_at: that allocation fails; fail_from: that one and all later ones.
  *   ahtest.http_version() -> "7.88.1"
+ *   ahtest.address_is_public("10.0.0.1") -> boolean
  *   ahtest.loop { clock = ms } -> loop: now() set_clock(ms) wait(ms) wake() wake_later(ms)
  *     signal_later(ms, wake) fd() timeout() watch(fd, "r"|"w"|"rw"|"", fn) timer(fn) close();
  *     timer: set(at) unset() is_set()
@@ -17,10 +18,12 @@
  * Lua functions called from the loop run protected; their error is raised by wait. */
 #include "support/ahtest.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -786,11 +789,32 @@ static int set_environment(lua_State *L)
     return 0;
 }
 
+static int address_is_public(lua_State *L)
+{
+    const char *text = luaL_checkstring(L, 1);
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+    struct sockaddr_in four = {.sin_family = AF_INET};
+    bool is_four = inet_pton(AF_INET, text, &four.sin_addr) == 1;
+
+    luaL_argcheck(L, is_four || inet_pton(AF_INET6, text, &six.sin6_addr) == 1, 1, "no address");
+    lua_pushboolean(L, ah_address_is_public(is_four ? (const struct sockaddr *)&four
+                                                    : (const struct sockaddr *)&six));
+    return 1;
+}
+
 static const luaL_Reg functions[] = {
-    {"setenv", set_environment},    {"http", http},       {"http_client", http_client},
-    {"http_version", http_version}, {"loop", new_loop},   {"pipe", make_pipe},
-    {"fd_write", fd_write},         {"fd_read", fd_read}, {"fd_close", fd_close},
-    {"fd_readable", fd_readable},   {NULL, NULL},
+    {"address_is_public", address_is_public},
+    {"setenv", set_environment},
+    {"http", http},
+    {"http_client", http_client},
+    {"http_version", http_version},
+    {"loop", new_loop},
+    {"pipe", make_pipe},
+    {"fd_write", fd_write},
+    {"fd_read", fd_read},
+    {"fd_close", fd_close},
+    {"fd_readable", fd_readable},
+    {NULL, NULL},
 };
 
 static void register_type(lua_State *L, const char *name, const luaL_Reg *methods)

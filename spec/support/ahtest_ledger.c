@@ -72,7 +72,8 @@ static void drop_page(ah_participant *part)
     close_page(p);
 }
 
-static const ah_participant_vt page_vt = {prepare_page, commit_page, NULL, drop_page};
+static const ah_participant_vt page_vt = {
+    .prepare = prepare_page, .commit = commit_page, .drop = drop_page};
 
 /* ledger:add(n, refuses) */
 static int add(lua_State *L)

@@ -3,7 +3,7 @@
 local FLOORS = { "base", "model", "prompt", "wire", "run", "lua", "cli" }
 local DOORS = { ["lua.h"] = "^src/lua/", ["lauxlib.h"] = "^src/lua/", ["lualib.h"] = "^src/lua/",
   ["curl/curl.h"] = "^src/wire/http", ["cjson/cJSON.h"] = "^src/base/json",
-  ["pcre2.h"] = "^src/model/schema_pattern" }
+  ["pcre2.h"] = "^src/model/schema_pattern", ["microhttpd.h"] = "^src/cli/mock_server" }
 
 local rank = {}
 for i, name in ipairs(FLOORS) do

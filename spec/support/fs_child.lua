@@ -192,7 +192,7 @@ end
 
 -- -- race -----------------------------------------------------------------------------------
 
--- DIR/root/d is a folder, DIR/root/l a link to DIR/out, and the two change places.
+-- In DIR: root, with a folder d and a link l to the folder out beside it; d and l change places.
 local function race()
   local root, out = dir .. "/root", dir .. "/out"
   local fields = { root = root, sync = false }

@@ -115,6 +115,17 @@ function markdown.names(cell)
   return names
 end
 
+--- The names in the first column of a table in a page's section, as a set; `n`: which table (1).
+function markdown.names_in(page, heading, n)
+  local names = {}
+  for _, row in ipairs(markdown.tables(markdown.section(page, heading))[n or 1]) do
+    for _, name in ipairs(markdown.names(row[1])) do
+      names[name] = true
+    end
+  end
+  return names
+end
+
 -- -- running ----------------------------------------------------------------------------
 
 local Folder = {}

@@ -131,6 +131,7 @@ local function take_choice(r, choice, whole)
     take_call(r, fragment, whole)
   end
   r.finish = not_empty(choice.finish_reason) or r.finish
+  r.said = not_empty(choice.native_finish_reason) or not_empty(choice.finish_reason) or r.said
 end
 
 local function take_document(r, doc, whole)
@@ -173,6 +174,9 @@ local function worth_retrying(status, headers, error)
   local said = headers["x-should-retry"]
   if said then
     return said == "true"
+  end
+  if error.code == "tool_use_failed" then -- the model wrote a call that its server cannot read
+    return true
   end
   local again = status == 408 or status == 409 or status == 429 or status >= 500 or status < 300
   return again and not (NEVER[error.code] or NEVER[error.type])
@@ -260,6 +264,7 @@ function M.read(x)
     refusal = r.refusal,
     calls = r.calls,
     stop = stop_of(r),
+    stop_word = r.said,
     usage = usage_of(r.usage),
   }
 end

@@ -3,8 +3,10 @@
 --
 --   local wire = require "support.wire" { provider =, model =, base_url =, plain = function(x) }
 --   wire.check(x) wire.check_cuts(x) wire.read(x, { cut =, step =, key = })
+--   wire.check_recordings { it =, pending =, exchanges =, lowered = function() }
 --
--- x is a response as support.recordings gives it: { name, status, headers, body }.
+-- x is a response as support.recordings gives it: { name, status, headers, body }. Where a wire
+-- has arguments as values, `values = true` lets them be told apart by meaning alone.
 local ahtest = require "ahtest"
 local assert = require "luassert"
 local server = require "support.server"
@@ -13,10 +15,14 @@ local M = {}
 
 local BYTES_A_STREAM = 4000000 -- fed for one stream: long ones are cut at fewer places
 
-local function tool_names(calls)
+local function tool_names(wire, calls)
   local list = {}
   for i, c in ipairs(calls) do
-    list[i] = { name = c.name, arguments = c.arguments }
+    local arguments = c.arguments
+    if wire.values then
+      arguments = server.encode(server.decode(arguments))
+    end
+    list[i] = { name = c.name, arguments = arguments }
   end
   return list
 end
@@ -68,16 +74,17 @@ local function check_failure(expected, got, where)
   assert.equal(expected.retryable, got.error.retryable, where)
   local said = expected.error:sub(1, 200)
   assert.truthy(got.error.message:find(said, 1, true), where .. ": " .. got.error.message)
+  assert.equal(expected.retry_after or got.retry_after, got.retry_after, where)
 end
 
-local function check_answer(expected, got, where)
+local function check_answer(wire, expected, got, where)
   assert.is_nil(got.error and got.error.message, where)
   local entry = server.decode(got.entry)
   local parts, calls = parts_of(entry.content), entry.tool_calls or {}
   assert.equal(expected.text, parts.text, where)
   assert.equal(expected.text, got.text, where)
-  assert.equal(expected.refusal, parts.refusal, where)
-  assert.same(tool_names(expected.calls), tool_names(calls), where)
+  assert.equal(expected.refusal or "", parts.refusal, where)
+  assert.same(tool_names(wire, expected.calls), tool_names(wire, calls), where)
   check_ids(calls, expected.calls, where)
   assert.same(expected.opaque or {}, parts.opaque, where)
   assert.equal(expected.stop, entry.stop, where)
@@ -90,7 +97,7 @@ local function check_by(wire, x)
   if expected.error then
     check_failure(expected, got, x.name)
   else
-    check_answer(expected, got, x.name)
+    check_answer(wire, expected, got, x.name)
   end
 end
 
@@ -162,6 +169,16 @@ local function stream(bytes)
   }
 end
 
+--- A part of an entry's content by its type.
+function M.part(entry, kind)
+  for _, part in ipairs(entry.content) do
+    if part.type == kind then
+      return part
+    end
+  end
+end
+
+--- Entries (tables) as the JSON texts that ahtest.wire_lower takes.
 local function encoded(entries)
   local list = {}
   for i, e in ipairs(entries) do
@@ -221,8 +238,33 @@ function M.by_file(exchanges, is_ours)
   return list
 end
 
-M.check_ids, M.outcome, M.check_prefix, M.whole, M.stream =
-  check_ids, outcome, check_prefix, whole, stream
+-- The recordings of one form: each answer is read, whole and cut at every byte, and `lowered`
+-- checks the requests. `it` and `pending` are busted's own.
+local function check_recordings(wire, o)
+  local function each(name, what)
+    o.it(name, function()
+      if #o.exchanges == 0 then
+        return o.pending "../shared/wire is not here"
+      end
+      what()
+    end)
+  end
+
+  each("are read as a plain reading reads them", function()
+    for _, x in ipairs(o.exchanges) do
+      check_by(wire, x)
+    end
+  end)
+  each("give the same however their bytes are cut", function()
+    for _, x in ipairs(o.exchanges) do
+      cuts_by(wire, x)
+    end
+  end)
+  each("are lowered to the requests that were recorded", o.lowered)
+end
+
+M.check_ids, M.outcome, M.check_prefix, M.whole, M.stream, M.encoded =
+  check_ids, outcome, check_prefix, whole, stream, encoded
 
 return function(wire)
   return setmetatable({
@@ -234,6 +276,9 @@ return function(wire)
     end,
     check_cuts = function(x)
       cuts_by(wire, x)
+    end,
+    check_recordings = function(o)
+      check_recordings(wire, o)
     end,
   }, { __index = M })
 end

@@ -5,7 +5,9 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agenthost_lua.h"
 
@@ -181,20 +183,64 @@ static const char *carry(ah_host *host, bool exact)
     return strcmp(ah_agent_reply(agent)->text, "Hello.") == 0 ? NULL : "an odd answer";
 }
 
-static const char *flow_transport(ah_host *host, bool exact)
+static const char *carry_in(ah_config cfg, bool exact)
 {
-    ah_config cfg = {.size = sizeof cfg, .alloc = embed_memory, .transport = {start, cancel, NULL}};
     ah_host *other = NULL;
-    ah_status st = ah_open(&cfg, &other);
     const char *odd;
+    ah_status st;
 
-    (void)host;
+    cfg.size = sizeof cfg;
+    cfg.alloc = embed_memory;
+    st = ah_open(&cfg, &other);
     if (st != AH_OK)
         return st == AH_NOMEM && !exact ? NULL : "ah_open";
     embed_watch_host(other);
     odd = carry(other, exact);
     embed_disarm();
     ah_close(other);
+    return odd;
+}
+
+static const char *flow_transport(ah_host *host, bool exact)
+{
+    (void)host;
+    return carry_in((ah_config){.transport = {start, cancel, NULL}}, exact);
+}
+
+static const char *flow_recording(ah_host *host, bool exact)
+{
+    char path[] = "/tmp/torture.XXXXXX";
+    int fd = mkstemp(path);
+    const char *odd;
+
+    (void)host;
+    if (fd < 0)
+        return "no file";
+    close(fd);
+    odd = carry_in((ah_config){.transport = {start, cancel, NULL}, .record = path}, exact);
+    unlink(path);
+    return odd;
+}
+
+/* In other bytes than the request's, so that all of the comparison is tried. */
+static const char *flow_replay(ah_host *host, bool exact)
+{
+    static const char line[] =
+        "{\"request\":{\"method\":\"POST\",\"url\":\"http://example.test/chat/completions\","
+        "\"json\":{\"messages\":[{\"content\":\"hi\",\"role\":\"user\"}],\"model\":\"x\" }},"
+        "\"response\":{\"status\":200,\"headers\":[\"Content-Type: application/json\"],\"body\":"
+        "\"{\\\"choices\\\":[{\\\"index\\\":0,\\\"message\\\":{\\\"role\\\":\\\"assistant\\\","
+        "\\\"content\\\":\\\"Hello.\\\"},\\\"finish_reason\\\":\\\"stop\\\"}]}\"}}\n";
+    char path[] = "/tmp/torture.XXXXXX";
+    int fd = mkstemp(path);
+    const char *odd;
+
+    (void)host;
+    if (fd < 0 || write(fd, line, sizeof line - 1) != (ssize_t)sizeof line - 1)
+        return "no file";
+    close(fd);
+    odd = carry_in((ah_config){.replay = path}, exact);
+    unlink(path);
     return odd;
 }
 
@@ -251,6 +297,7 @@ embed_flow embed_flow_of(const char *name)
         {"embed: tools", flow_tools},         {"embed: an agent", flow_agent},
         {"embed: events", flow_events},       {"embed: cancel and close", flow_cancel},
         {"embed: transport", flow_transport}, {"embed: attach", flow_attach},
+        {"embed: recording", flow_recording}, {"embed: replay", flow_replay},
     };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

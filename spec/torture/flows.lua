@@ -579,6 +579,86 @@ flows["tools that come and go"] = {
   end,
 }
 
+-- What those of lua/agenthost/strategies.lua stand on: an answer before a call, a state, tools of
+-- the start and later ones, bound again in a loaded conversation.
+flows["strategies"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local start, come = plain_tool "start", plain_tool "come"
+    local gate = { name = "gate", tools = { start }, later = { come } }
+    function gate.before(_, m)
+      return m.tool == "come" and not m.state and "Not yet." or nil
+    end
+    function gate.after(_, m)
+      m.state = { tool = m.tool, before = m.state }
+      m:remove(m.tool)
+      return m.tool == "start" and come or nil
+    end
+    local turns = { { calls = { call "come", call "start" } }, "one", { calls = { call "come" } },
+      "done" }
+    local first = ah.agent { model = script("append", turns), strategies = { gate } }
+    local ok, err = first:run("go")
+    if ok then
+      ok, err = first:save(path)
+    end
+    if ok then
+      s.agent, err = ah.load(path, { model = script("append", turns), strategies = { gate } })
+    end
+    os.remove(path)
+    if s.agent then
+      s.reply, err = s.agent:run("on")
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if exact then
+      local text = s.agent:transcript()
+      assert(text:find('"content":"Not yet."', 1, true), "answered")
+      assert(text:find('"state":{"before":{"tool":"start"},"tool":"come"}', 1, true), "state")
+      assert(s.reply.removed_tools[1] == "come", "handler")
+    end
+  end,
+}
+
+flows["entities"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local Order = ah.entity { name = "Order", fields = { "id" } }
+    Order:tool { name = "fail", description = "Fails.", handler = function(self)
+      self.items[1], self.more = 2, {}
+      error("no", 0)
+    end }
+    local Customer = ah.entity { name = "Customer", id = function(self) return self.key end,
+      find = function() return s.customer end }
+    Customer:tool { name = "orders", description = "Orders.", params = { n = "integer = 1" },
+      handler = function(_, args) return { Order { id = args.n, items = { 1 }, f = print } } end }
+    s.customer = Customer { key = "c-1", _hidden = 1 }
+    s.agent = ah.agent { model = calling({ call "find", call "customer_c1_orders",
+      call "order_1_fail", call "find", call "drop" }, "done"), discover = true,
+      log = function() end, tools = {
+        ah.tool { name = "find", description = "Finds.",
+          handler = function() return { s.customer, Customer {} } end },
+        ah.tool { name = "drop", description = "Drops.",
+          handler = function() return ah.retract(Order { id = 1 }) end },
+      } }
+    s.reply, s.err = s.agent:run("go")
+    s.fork = s.agent:fork()
+    s.names = ah.tools_of(s.customer)[1].name
+  end,
+  judge = function(s, exact)
+    if exact then
+      local text = s.agent:transcript()
+      assert(s.names == "customer_c1_orders", "name")
+      assert(text:find("execution failed: no", 1, true), "failure")
+      assert(text:find('"names":["order_1_fail"],"type":"tools_removed"', 1, true)
+        or text:find('"type":"tools_removed","names":["order_1_fail"]', 1, true), "removed")
+    end
+  end,
+}
+
 flows["a registry"] = {
   text = "done",
   attempt = function(s)
@@ -714,6 +794,49 @@ flows["a conversation that lasts"] = {
   judge = function(s, exact)
     if exact then
       assert(#s.reply.messages == 7, "messages")
+    end
+  end,
+}
+
+flows["a conversation and its session"] = {
+  text = "two",
+  attempt = function(s)
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local Item = ah.type { name = "Item", fields = { name = "string" } }
+    local session = ah.session { types = { Item } }
+    local prompt = ah.prompt { ah.section { key = "a", template = "A ${n}", summary = "s",
+      visibility = "summary", params = { n = "integer = 1" }, tools = { plain_tool "late" } } }
+    local turns = { { calls = { call("read_section", { section_key = "a" }) } }, "one", "two" }
+    local first = ah.agent { model = script("append", turns), prompt = prompt, session = session }
+    session:dispatch(Item { name = "bread" })
+    local ok, err = first:run("go")
+    if ok then
+      ok, err = first:save(path)
+    end
+    if ok then
+      ok, err = ah.load(path, { model = script("append", turns), prompt = prompt })
+    end
+    if ok then -- without a session the items are only kept
+      ok, err = ok:save(path)
+    end
+    s.session = ah.session { types = { Item } }
+    if ok then
+      s.agent, err = ah.load(path, { model = script("append", turns), prompt = prompt,
+        session = s.session })
+    end
+    os.remove(path)
+    if s.agent then
+      s.session:dispatch(ah.set_visibility_override { path = "a", visibility = "summary" })
+      s.reply, err = s.agent:run("on", { params = { n = 2 } })
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.session:snapshot() == '{"agenthost_session":1,"slices":{"Item":[{"name":"bread"}],'
+        .. '"visibility_overrides":[{"path":"a","visibility":"summary"}]}}', "session")
+      assert(s.agent:transcript():find('"tools_removed","names":["late"]', 1, true), "closed")
     end
   end,
 }
@@ -1118,23 +1241,95 @@ flows["files on the disk"] = {
   end,
 }
 
-flows["openai over HTTP"] = {
-  text = "it is warm \u{263a}", network = true,
+flows["looking at files"] = {
   attempt = function(s)
     ah = require "agenthost"
-    s.seen = ""
-    s.agent = ah.agent {
-      model = "openai/small", base_url = env.url, api_key = "sk-torture-0123456789",
-      stream = true, retries = 0,
-      tools = { weather_tool() }, on = { content = function(e) s.seen = s.seen .. e.text end },
-    }
-    s.reply, s.err = s.agent:run("how is it in Rome?")
+    s.fs = ah.filesystem { files = { ["a/one.txt"] = "One\r\ntwo\xff\nthree\n" } }
+    local o <close> = s.fs:overlay()
+    s.lines = assert(o:lines("a/one.txt", { last = true, max = 2, width = 4 }))
+    s.around = assert(o:grep("t", { context = 1, ignore_case = true }))
+    s.counts = assert(o:grep("^[ot]", { count = true, ignore_case = true }))
+    s.meant = { select(2, o:read("a/noe.txt")), select(2, o:list("b")) }
+    s.same = select(2, o:stat("one.txt"))
+    s.why = select(2, o:edit("a/one.txt", "t", "x"))
   end,
   judge = function(s, exact)
-    assert(not exact or (s.seen == "it is warm \u{263a}" and s.reply.usage.output == 10), "stream")
-    assert(not s.err or not s.err.message:find("torture-0123", 1, true), "the key is shown")
+    if exact then
+      assert(s.lines.total == 3 and s.lines[1].text == "two\u{fffd}" and #s.around == 3, "lines")
+      assert(s.counts[1].count == 3 and s.meant[1].message:find("a/one.txt", 1, true), "counts")
+      assert(s.why.message:find("in lines 2", 1, true), "places")
+    end
   end,
 }
+
+flows["built-in tools for files"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.fs = ah.filesystem { files = { a = "one\ntwo\n" } }
+    s.agent = ah.agent {
+      model = calling({ call("edit_file", { path = "a",
+          edits = { { old = "one", new = "1" }, { old = "two", new = "2" } } }),
+        call("write_file", { path = "a", content = "x" }) }, "done"),
+      tools = ah.builtin { "edit_file", "write_file" },
+      resources = { filesystem = s.fs },
+    }
+    s.reply, s.err = s.agent:run("edit")
+  end,
+  judge = function(s, exact)
+    local text = s.fs and assert(s.fs:read("a"))
+    assert(not exact or text == "x", "the file")
+    assert(not text or text == "one\ntwo\n" or text == "1\n2\n" or text == "x", "half an edit")
+  end,
+}
+
+flows["http_fetch"] = {
+  text = "done", network = true,
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = calling({ call("http_fetch", { url = env.url .. "/x" }),
+        call("http_fetch", { url = "http://127.0.0.2/" }) }, "done"),
+      tools = ah.builtin { http_fetch = { allow = { "127.0.0.1:*", "127.0.0.2" },
+        private = { "127.0.0.1" } } },
+    }
+    s.reply, s.err = s.agent:run("fetch")
+  end,
+  judge = function(s, exact)
+    if exact then
+      local transcript = s.agent:transcript()
+      assert(transcript:find("text/plain, 5 bytes\\n\\nplain", 1, true), "text")
+      assert(transcript:find("127.0.0.2 may not be connected to", 1, true), "address")
+    end
+  end,
+}
+
+--- A loop of tools with a provider, at the path of its wire.
+local function over_http(name, path)
+  return {
+    text = "it is warm \u{263a}", network = true,
+    attempt = function(s)
+      ah = require "agenthost"
+      s.seen = ""
+      s.agent = ah.agent {
+        model = name, base_url = env.url .. path, api_key = "sk-torture-0123456789",
+        stream = true, retries = 0,
+        tools = { weather_tool() }, on = { content = function(e) s.seen = s.seen .. e.text end },
+      }
+      s.reply, s.err = s.agent:run("how is it in Rome?")
+    end,
+    judge = function(s, exact)
+      local whole = s.reply and s.seen == "it is warm \u{263a}" and s.reply.usage.output == 10
+      assert(not exact or whole, "stream")
+      assert(not s.err or not s.err.message:find("torture-0123", 1, true), "the key is shown")
+    end,
+  }
+end
+
+flows["openai over HTTP"] = over_http("openai/small", "")
+flows["gemini over HTTP"] = over_http("gemini/small", "")
+flows["ollama over HTTP"] = over_http("ollama/small", "")
+flows["thoughts over HTTP"] = over_http("litellm_proxy/small", "/thoughts")
 
 -- A tool comes in mid-conversation; reasoning goes back.
 local function native(name)
@@ -1166,6 +1361,34 @@ end
 
 flows["anthropic over HTTP"] = native "anthropic/claude-opus-4-8"
 flows["responses over HTTP"] = native "openai/responses/gpt-5.6"
+
+-- The model is out from its second answer on, and its fallback goes on.
+flows["a fallback"] = {
+  text = "it is warm",
+  attempt = function(s)
+    ah = require "agenthost"
+    local out = { fail = { message = "out", status = 503, retryable = true, retry_after = 0.001 } }
+    local other = model(function(last)
+      return last.type ~= "user" and "it is warm" or out
+    end)
+    local first = ah.scripted(function(request)
+      local last = request.entries[#request.entries]
+      if last.type == "user" and last.content[1].text == "again" then
+        return "fine"
+      end
+      return last.type == "user" and { calls = { call("weather", { city = "Rome" }) } } or out
+    end)
+    s.breaks = 0
+    s.agent = ah.agent {
+      model = first, fallback = { other, "demo/echo" }, retries = 1, tools = { weather_tool() },
+      log = function() end, on = { fallback = function() s.breaks = s.breaks + 1 end },
+    }
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+  end,
+  judge = function(s, exact)
+    assert(not exact or s.breaks == 1, "one fallback")
+  end,
+}
 
 flows["http"] = {
   network = true,
@@ -1202,6 +1425,38 @@ flows["http in a stopped call"] = {
       model = calling({ call "get", call "stop" }, "not reached"), tools = { get, stop },
     }
     s.reply, s.err = s.agent:run("get")
+  end,
+}
+
+flows["a command"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = calling({ call("bash", { command = "cat; printf '%3000s' x; exit 3", stdin = "" }) },
+        "done"),
+      tools = assert(ah.builtin { bash = { cwd = "/tmp", max_output = 1000 } }),
+      resources = { filesystem = ah.filesystem { memory = true } },
+    }
+    s.reply, s.err = s.agent:run "go"
+  end,
+  judge = function(s, exact)
+    if exact then
+      local text = s.agent:transcript()
+      assert(text:find("exit code 3", 1, true), "result")
+      assert(text:find("left out; read bash-output/", 1, true), "file")
+    end
+  end,
+}
+
+flows["a command in a stopped call"] = {
+  code = "deadline_exceeded",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.reply, s.err = ah.run {
+      model = calling({ call("bash", { command = "trap '' TERM; sleep 10" }) }, "not reached"),
+      tools = assert(ah.builtin { bash = { sandbox = "none", cwd = "/" } }), timeout = 0.01, "go",
+    }
   end,
 }
 

@@ -37,6 +37,33 @@ static const char stream_call[] = CALL(
         CALL("\"function\":{\"arguments\":\"\\\"Rome\\\"}\"}") CHOICE("{}", "\"tool_calls\"")
             USAGE EVENT("[DONE]");
 
+/* The same from a server that wants thoughts back. */
+#define THOUGHTS(text, more)                                                                            \
+    CHOICE("{\"reasoning_content\":\"" text "\",\"thinking_blocks\":[{\"type\":\"thinking\","            \
+           "\"thinking\":\"" text "\"" more "}]}",                                                      \
+           "null")
+static const char stream_thoughts[] = THOUGHTS("where", "") THOUGHTS(" is it", ",\"signature\":\"s\"")
+    CALL("\"id\":\"call_1\",\"function\":{\"name\":\"weather\",\"arguments\":\"{\\\"city\\\":\\\"Rome\\\"}\"}")
+        CHOICE("{}", "\"tool_calls\"") USAGE EVENT("[DONE]");
+
+#define GEMINI(part, more)                                                                              \
+    EVENT("{\"candidates\":[{\"content\":{\"parts\":[" part "]}" more "}],"                             \
+          "\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":5}}")
+#define STOP ",\"finishReason\":\"STOP\""
+static const char gemini_fine[] = GEMINI("{\"text\":\"fi\"}", "") GEMINI("{\"text\":\"ne\"}", STOP);
+static const char gemini_text[] = GEMINI("{\"text\":\"it is \"}", "")
+    GEMINI("{\"text\":\"warm \\u263a\"},{\"text\":\"\",\"thoughtSignature\":\"c2ln\"}", STOP);
+static const char gemini_call[] = GEMINI("{\"functionCall\":{\"name\":\"weather\",\"args\":"
+                                         "{\"city\":\"Rome\"}},\"thoughtSignature\":\"c2ln\"}",
+                                         STOP);
+
+#define LINE(message) "{\"message\":{" message "},\"done\":false}\n"
+#define LAST          "{\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":9,\"eval_count\":5}\n"
+static const char ollama_fine[] = LINE("\"content\":\"fi\"") LINE("\"content\":\"ne\"") LAST;
+static const char ollama_text[] = LINE("\"content\":\"it is \"") LINE("\"content\":\"warm \\u263a\"") LAST;
+static const char ollama_call[] = LINE("\"thinking\":\"where\"") LINE(
+    "\"tool_calls\":[{\"function\":{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}}]") LAST;
+
 #define BLOCK(begins, deltas)                                                                           \
     EVENT("{\"type\":\"content_block_start\",\"index\":0,\"content_block\":" begins "}")                \
     deltas EVENT("{\"type\":\"content_block_stop\",\"index\":0}")
@@ -85,29 +112,38 @@ typedef struct server {
     pthread_t thread;
 } server;
 
-static const char *messages_answer(const char *request)
-{
-    if (strstr(request, "\"text\":\"again\""))
-        return message_fine;
-    return strstr(request, "\"type\":\"tool_result\"") ? message_text : message_call;
-}
+/* A wire: which requests are of it, and what they are answered with. */
+typedef struct wire {
+    const char *path, *type;                /* in the request; of the answer */
+    const char *again, *result;             /* in the request: asked again; a call was answered */
+    const char *fine, *text, *call;
+} wire;
 
-static const char *responses_answer(const char *request)
-{
-    if (strstr(request, "\"content\":\"again\""))
-        return response_fine;
-    return strstr(request, "\"type\":\"function_call_output\"") ? response_text : response_call;
-}
+static const wire wires[] = {
+    {" /v1/messages ", "text/event-stream", "\"text\":\"again\"", "\"type\":\"tool_result\"", message_fine,
+     message_text, message_call},
+    {" /responses ", "text/event-stream", "\"content\":\"again\"", "\"type\":\"function_call_output\"",
+     response_fine, response_text, response_call},
+    {":streamGenerateContent", "text/event-stream", "\"text\":\"again\"", "functionResponse",
+     gemini_fine, gemini_text, gemini_call},
+    {" /api/chat", "application/x-ndjson", "\"content\":\"again\"", "\"role\":\"tool\"", ollama_fine,
+     ollama_text, ollama_call},
+    {" /thoughts/", "text/event-stream", "\"content\":\"again\"", "\"role\":\"tool\"", stream_fine,
+     stream_text, stream_thoughts},
+    {" /", "text/event-stream", "\"content\":\"again\"", "\"role\":\"tool\"", stream_fine, stream_text,
+     stream_call},
+};
 
-static const char *answer_to(const char *request)
+static const char *answer_to(const char *request, const char **type)
 {
-    if (strncmp(request, "POST /v1/messages ", 18) == 0)
-        return messages_answer(request);
-    if (strncmp(request, "POST /responses ", 16) == 0)
-        return responses_answer(request);
-    if (strstr(request, "\"content\":\"again\""))
-        return stream_fine;
-    return strstr(request, "\"role\":\"tool\"") ? stream_text : stream_call;
+    const wire *w = wires;
+
+    while (!strstr(request, w->path))
+        w++;
+    *type = w->type;
+    if (strstr(request, w->again))
+        return w->fine;
+    return strstr(request, w->result) ? w->text : w->call;
 }
 
 static bool send_all(int fd, const char *p, size_t n)
@@ -125,8 +161,8 @@ static bool send_all(int fd, const char *p, size_t n)
 
 static bool reply(int fd, const char *request)
 {
-    const char *body = strncmp(request, "GET ", 4) == 0 ? "plain" : answer_to(request);
-    const char *type = body[0] == 'p' ? "text/plain" : "text/event-stream";
+    const char *type = "text/plain";
+    const char *body = strncmp(request, "GET ", 4) == 0 ? "plain" : answer_to(request, &type);
     char head[128];
     int n =
         snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",

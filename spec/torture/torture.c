@@ -72,11 +72,14 @@ static const flow flows[] = {
     {"demo models", IN_SCRIPT, false},
     {"declarations", IN_SCRIPT, false},
     {"tools that come and go", IN_SCRIPT, false},
+    {"strategies", IN_SCRIPT, false},
+    {"entities", IN_SCRIPT, false},
     {"a registry", IN_SCRIPT, false},
     {"tools in brief", IN_SCRIPT, false},
     {"doubles of tools", IN_SCRIPT, false},
     {"a section is read", IN_SCRIPT, false},
     {"a conversation that lasts", IN_SCRIPT, false},
+    {"a conversation and its session", IN_SCRIPT, false},
     {"hooks and a budget", IN_SCRIPT, false},
     {"schemas", IN_SCRIPT, false},
     {"observers", IN_SCRIPT, false},
@@ -88,7 +91,16 @@ static const flow flows[] = {
     {"json", IN_SCRIPT, false},
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},
+    {"a command", IN_SCRIPT, true},
+    {"a command in a stopped call", IN_SCRIPT, true},
+    {"looking at files", IN_SCRIPT, false},
+    {"built-in tools for files", IN_SCRIPT, false},
+    {"http_fetch", IN_SCRIPT, true},
+    {"a fallback", IN_SCRIPT, false},
     {"openai over HTTP", IN_SCRIPT, true},
+    {"gemini over HTTP", IN_SCRIPT, true},
+    {"ollama over HTTP", IN_SCRIPT, true},
+    {"thoughts over HTTP", IN_SCRIPT, true},
     {"anthropic over HTTP", IN_SCRIPT, true},
     {"responses over HTTP", IN_SCRIPT, true},
     {"http", IN_SCRIPT, true},
@@ -98,6 +110,8 @@ static const flow flows[] = {
     {"embed: events", IN_SCRIPT, false},
     {"embed: cancel and close", IN_SCRIPT | IN_CLOSE, false},
     {"embed: transport", IN_SCRIPT, false},
+    {"embed: recording", IN_SCRIPT, false},
+    {"embed: replay", IN_SCRIPT, false},
     {"embed: attach", IN_OPEN | IN_SCRIPT, false},
 };
 
@@ -615,7 +629,7 @@ static int work(torture *t, const options *o, shared *sh)
 
     if (!start_server(&t->server))
         return 2;
-    while (!sh->failed && (i = sh->next++) < N_FLOWS) {
+    while ((i = sh->next++) < N_FLOWS) { /* the others too, when one fails */
         if (!wanted(o, &flows[i]))
             continue;
         if (!try_flow(t, &flows[i], o))

@@ -1,6 +1,14 @@
+/* Two measures: letters that were mistyped, and words that two names have in common. The first
+ * always wins: who mistypes a name means that name. */
 #include "base/near.h"
 
-enum { MAX_NAME = 64 }; /* longer names are not compared: no allocation, bounded work */
+enum {
+    MAX_NAME = 64,             /* longer names are not compared: no allocation, bounded work */
+    MAX_WORDS = MAX_NAME / 2,  /* of a name, with what stands between them */
+    LEAST_BEGINNING = 4,       /* letters of a word that stand for all of it */
+    WORDS_COST = MAX_NAME * 2, /* more than any number of mistyped letters */
+    WHOLE = 1000               /* the share of names that have all their words in common */
+};
 
 static char fold(char c)
 {
@@ -42,16 +50,92 @@ static size_t distance(ah_slice a, ah_slice b)
     return prev[b.n];
 }
 
-void ah_near_offer(ah_near *near, ah_slice name)
+/* -- words -------------------------------------------------------------------- */
+
+typedef struct words {
+    ah_slice word[MAX_WORDS + 1];
+    size_t n, letters;
+} words;
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static bool is_letter(char c)
+{
+    return is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80;
+}
+
+/* getUser_name is get, user, name. */
+static void split(ah_slice name, words *out)
+{
+    size_t i = 0, start;
+
+    out->n = out->letters = 0;
+    while (i < name.n && out->n < MAX_WORDS) {
+        for (; i < name.n && !is_letter(name.p[i]); i++)
+            ;
+        for (start = i; i < name.n && is_letter(name.p[i]); i++)
+            if (i > start && is_upper(name.p[i]) && !is_upper(name.p[i - 1]))
+                break;
+        if (i > start)
+            out->word[out->n++] = (ah_slice){name.p + start, i - start};
+        out->letters += i - start;
+    }
+}
+
+/* How many letters two words have in common: all, those of a beginning, or none. */
+static size_t common(ah_slice a, ah_slice b)
+{
+    size_t n = a.n < b.n ? a.n : b.n, i = 0;
+
+    while (i < n && fold(a.p[i]) == fold(b.p[i]))
+        i++;
+    return i == n && (a.n == b.n || n >= LEAST_BEGINNING) ? n : 0;
+}
+
+/* The share of letters in common words, of WHOLE. Each word is found once. */
+static size_t shared(ah_slice one, ah_slice other)
+{
+    bool found[MAX_WORDS + 1] = {false};
+    size_t letters = 0;
+    words a, b;
+
+    split(one, &a);
+    split(other, &b);
+    for (size_t i = 0; i < a.n; i++)
+        for (size_t j = 0, n = 0; j < b.n && !n; j++) {
+            n = found[j] ? 0 : common(a.word[i], b.word[j]);
+            found[j] = found[j] || n;
+            letters += n;
+        }
+    return a.letters + b.letters ? 2 * letters * WHOLE / (a.letters + b.letters) : 0;
+}
+
+/* -- the search ----------------------------------------------------------------- */
+
+/* What it costs to take the name for the other; SIZE_MAX: it is not near. */
+static size_t cost_of(const ah_near *near, ah_slice name)
 {
     size_t longer = near->to.n > name.n ? near->to.n : name.n;
-    size_t d;
+    size_t d = distance(near->to, name), share;
 
-    if (near->to.n == 0 || name.n == 0 || longer > MAX_NAME)
+    if (d * 3 <= longer)
+        return d;
+    share = near->words ? shared(near->to, name) : 0;
+    return share * 2 >= WHOLE ? WORDS_COST + WHOLE - share : SIZE_MAX;
+}
+
+void ah_near_offer(ah_near *near, ah_slice name)
+{
+    size_t cost;
+
+    if (near->to.n == 0 || name.n == 0 || near->to.n > MAX_NAME || name.n > MAX_NAME)
         return;
-    d = distance(near->to, name);
-    if (d * 3 > longer || (near->best.p && d >= near->cost))
+    cost = cost_of(near, name);
+    if (cost == SIZE_MAX || (near->best.p && cost >= near->cost))
         return;
     near->best = name;
-    near->cost = d;
+    near->cost = cost;
 }

@@ -111,6 +111,7 @@ static void bash(FILE *out)
     }
     fputs("    completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$cur\")) ;;\n"
           "    config:*) ;;\n"
+          "    mock:*) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
           "    *) compopt -o filenames 2>/dev/null\n"
           "      COMPREPLY=($(compgen -f -X '!*.lua' -- \"$cur\") $(compgen -d -- \"$cur\"))\n"
           "      [ -z \"$command\" ] && COMPREPLY+=($(compgen -W '",
@@ -165,6 +166,7 @@ static void zsh_command(FILE *out, ah_command command, const char *operands)
 }
 
 #define ZSH_SCRIPT " \\\n      '1:script:_files -g \"*.lua\"' '*:argument:_files'"
+#define ZSH_MOCK   " \\\n      '1:script:_files -g \"*.(lua|json)\"'"
 
 static void zsh(FILE *out)
 {
@@ -186,6 +188,7 @@ static void zsh(FILE *out)
           out);
     zsh_command(out, AH_COMMAND_TOOLS, ZSH_SCRIPT);
     zsh_command(out, AH_COMMAND_CHECK, ZSH_SCRIPT);
+    zsh_command(out, AH_COMMAND_MOCK, ZSH_MOCK);
     zsh_command(out, AH_COMMAND_CONFIG, "");
     zsh_command(out, AH_COMMAND_COMPLETION, " \\\n      '1:shell:(bash zsh fish)'");
     zsh_command(out, AH_COMMAND_RUN,

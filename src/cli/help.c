@@ -41,15 +41,12 @@ static void help_all(FILE *out)
     for (int i = AH_COMMAND_RUN + 1; i < AH_COMMANDS; i++)
         fprintf(out, "  %-20s%s\n", ah_command_table[i].name, ah_command_table[i].help);
     help_options(out, AH_COMMAND_RUN);
-    fputs("Everything behind the script belongs to it: it is in `...` and in `arg`. Where a\n"
-          "script has the name of a command, say ./tools or -- tools. What a script prints\n"
-          "goes to stdout, messages go to stderr; with --json and --jsonl its prints, too.\n\n"
+    fputs("Words behind the script are its own (`...`, `arg`); one named as a command is\n"
+          "./tools. Prints go to stdout, messages to stderr; with --json(l) prints, too.\n\n"
           "Environment:\n"
           "  AGENTHOST_MODEL   the model where neither --model nor the script names one\n"
-          "  OPENAI_API_KEY    the key for openai/... models\n"
-          "  OPENAI_BASE_URL   a server that speaks as OpenAI's does\n"
-          "  ANTHROPIC_API_KEY  the key for anthropic/... models\n"
-          "  ANTHROPIC_BASE_URL  a server that speaks as Anthropic's does\n"
+          "  OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys\n"
+          "  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  servers that speak as theirs do\n"
           "  XDG_CONFIG_HOME   holds agenthost/config (~/.config); see agenthost config\n"
           "  NO_COLOR          when set, messages have no colour\n\n"
           "Exit codes:\n"

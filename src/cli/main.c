@@ -15,6 +15,8 @@
 #include "cli/advice.h"
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/mock.h"
+#include "cli/mock_server.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/settings.h"
@@ -203,7 +205,9 @@ static ah_status open_host(session *s, ah_host **out)
                      .log_ud = &s->terminal,
                      .log_level = s->level,
                      .model = s->options.command == AH_COMMAND_RUN ? s->options.model : NULL,
-                     .watcher = watcher_of(s)};
+                     .watcher = watcher_of(s),
+                     .record = s->options.record,
+                     .replay = s->options.replay};
 
     return ah_open(&cfg, out);
 }
@@ -271,6 +275,57 @@ static int inspect_in(session *s, ah_host *host)
     return *said == '0' ? EXIT_OK : EXIT_SCRIPT;
 }
 
+/* What the mock tells of a request, at the level that was asked for. */
+static void say_request(void *ud, ah_log_level level, const char *line)
+{
+    session *s = ud;
+
+    if (level >= s->level)
+        ah_terminal_log(&s->terminal, level, line);
+}
+
+static int mock_in(session *s, ah_host *host)
+{
+    const ah_options *o = &s->options;
+    ah_mock mock = {.script = o->script,
+                    .address = o->listen,
+                    .port = o->port,
+                    .format = o->format,
+                    .log = o->log,
+                    .lenient = o->lenient,
+                    .once = o->once,
+                    .out = s->terminal.out,
+                    .say = say_request,
+                    .ud = s};
+    char fault[512];
+    ah_status st;
+
+    if (o->listen && !is_quiet(s))
+        ah_terminal_log(&s->terminal, AH_LOG_WARNING,
+                        "--listen: others may reach this server; it is for tests and guards nothing");
+    st = ah_mock_serve(host, &mock, fault, sizeof fault);
+    if (*fault)
+        return fail(s, EXIT_SCRIPT, "internal", fault);
+    return st == AH_OK ? EXIT_OK : explain(s, st, host);
+}
+
+static int work_in(session *s, ah_host *host)
+{
+    switch (s->options.command) {
+    case AH_COMMAND_RUN:
+        return run_in(s, host);
+    case AH_COMMAND_MOCK:
+        return mock_in(s, host);
+    case AH_COMMAND_TOOLS:
+    case AH_COMMAND_CHECK:
+    case AH_COMMAND_CONFIG:
+    case AH_COMMAND_COMPLETION:
+    case AH_COMMANDS:
+        break;
+    }
+    return inspect_in(s, host);
+}
+
 static int run(session *s)
 {
     const ah_options *o = &s->options;
@@ -283,10 +338,12 @@ static int run(session *s)
         return cannot_take(s);
     if (!o->eval && (code = ah_unreadable(o->script)))
         return cannot_open(s, o->script, code);
+    if (o->replay && (code = ah_unreadable(o->replay)))
+        return cannot_open(s, o->replay, code);
     if ((st = open_host(s, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    code = o->command == AH_COMMAND_RUN ? run_in(s, host) : inspect_in(s, host);
+    code = work_in(s, host);
     ah_signals_forget();
     ah_close(host);
     return code;
@@ -294,7 +351,7 @@ static int run(session *s)
 
 /* -- the other commands --------------------------------------------------------------------- */
 
-/* With -v: all lines of ah_about, the first of which is this one. */
+/* With -v: all lines of ah_about, the first of which is this one, and the command's own. */
 static int show_version(session *s)
 {
     ah_host *host = NULL;
@@ -307,6 +364,7 @@ static int show_version(session *s)
     if ((st = ah_open(NULL, &host)) != AH_OK)
         return cannot_start(s, st);
     fputs(ah_about(host), stdout);
+    printf("libmicrohttpd %s\n", ah_mock_server_version() ? ah_mock_server_version() : "none");
     ah_close(host);
     return EXIT_OK;
 }

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/near.h"
@@ -17,6 +18,7 @@ enum { SHOWN_MAX = 60 }; /* bytes of an argument that a message repeats */
 /* Which commands take an option. */
 #define RUN     (1u << AH_COMMAND_RUN)
 #define INSPECT (1u << AH_COMMAND_TOOLS | 1u << AH_COMMAND_CHECK)
+#define MOCK    (1u << AH_COMMAND_MOCK)
 #define CONFIG  (1u << AH_COMMAND_CONFIG)
 #define ALL     ((1u << AH_COMMANDS) - 1)
 
@@ -36,6 +38,12 @@ const ah_command_row ah_command_table[AH_COMMANDS] = {
          "syntax, fields, names, schemas and their examples, tools declared twice, the\n"
          "limits of the model's provider. What stands behind that run, and what handlers\n"
          "do, is not looked at. The exit code is 1 when there are faults.\n"},
+    [AH_COMMAND_MOCK] =
+        {"mock", "script.lua", "be a model server that says what a script tells it to",
+         "Speaks OpenAI Chat Completions and Responses, Anthropic Messages, Gemini and\n"
+         "Ollama, streamed and not. The script returns turns, as for ah.scripted, or is\n"
+         "such a list as JSON. Requests are checked as strict providers check them. The\n"
+         "address is printed as one line; a signal or --once ends it.\n"},
     [AH_COMMAND_CONFIG] =
         {"config", "", "show each setting and where it comes from",
          "A flag wins over the script, the script over AGENTHOST_MODEL, that over the\n"
@@ -59,7 +67,21 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
                         "print one JSON object: reply or error, tools, faults"},
     [AH_OPTION_JSONL] = {0, "jsonl", NULL, NULL, RUN,
                          "print each event as a line of JSON, as it happens"},
+    [AH_OPTION_RECORD] = {0, "record", "FILE", NULL, RUN,
+                          "keep what providers are sent and answer, without keys"},
+    [AH_OPTION_REPLAY] = {0, "replay", "FILE", NULL, RUN,
+                          "take the answers from such a file: no network, no key"},
     [AH_OPTION_SHOW] = {0, "show", NULL, NULL, CONFIG, "show the settings (as without it)"},
+    [AH_OPTION_PORT] = {0, "port", "N", NULL, MOCK, "listen on this port (0, as without it: any)"},
+    [AH_OPTION_LISTEN] = {0, "listen", "ADDR", NULL, MOCK,
+                          "listen on this address; others can reach it then"},
+    [AH_OPTION_FORMAT] = {0, "format", "NAME", "all openai responses anthropic gemini ollama", MOCK,
+                          "speak as one provider only, such as anthropic"},
+    [AH_OPTION_STRICT] = {0, "strict", NULL, NULL, MOCK,
+                          "refuse what strict providers refuse (as without it)"},
+    [AH_OPTION_LENIENT] = {0, "lenient", NULL, NULL, MOCK, "refuse only what cannot be read"},
+    [AH_OPTION_ONCE] = {0, "once", "N", NULL, MOCK, "end after N requests"},
+    [AH_OPTION_LOG] = {0, "log", "FILE", NULL, MOCK, "append each request to FILE, as a line of JSON"},
     [AH_OPTION_COLOR] = {0, "color", "WHEN", "auto always never", ALL,
                          "colour messages: auto, always or never"},
     [AH_OPTION_QUIET] = {'q', "quiet", NULL, NULL, ALL, "say errors only, show no progress"},
@@ -186,8 +208,38 @@ static ah_log_level louder(ah_log_level level)
     return level > AH_LOG_INFO ? AH_LOG_INFO : AH_LOG_DEBUG;
 }
 
+/* Digits only; `most` bounds it. */
+static bool is_number(const char *value, long most)
+{
+    size_t n = strspn(value, "0123456789");
+
+    return n && n < 10 && !value[n] && atol(value) <= most;
+}
+
+/* The options of the mock; false where the id is none of them. */
+static bool apply_mock(ah_options *o, ah_option_id id, const char *value)
+{
+    if (id == AH_OPTION_PORT)
+        o->port = atoi(value);
+    else if (id == AH_OPTION_LISTEN)
+        o->listen = value;
+    else if (id == AH_OPTION_FORMAT)
+        o->format = value;
+    else if (id == AH_OPTION_STRICT || id == AH_OPTION_LENIENT)
+        o->lenient = id == AH_OPTION_LENIENT;
+    else if (id == AH_OPTION_ONCE)
+        o->once = (size_t)atol(value);
+    else if (id == AH_OPTION_LOG)
+        o->log = value;
+    else
+        return false;
+    return true;
+}
+
 static void apply(ah_options *o, ah_option_id id, const char *value)
 {
+    if (apply_mock(o, id, value))
+        return;
     switch (id) {
     case AH_OPTION_EVAL:
         o->eval = value;
@@ -197,6 +249,12 @@ static void apply(ah_options *o, ah_option_id id, const char *value)
         break;
     case AH_OPTION_ENV_FILE:
         o->env_file = value;
+        break;
+    case AH_OPTION_RECORD:
+        o->record = value;
+        break;
+    case AH_OPTION_REPLAY:
+        o->replay = value;
         break;
     case AH_OPTION_COLOR:
         o->color = value;
@@ -214,6 +272,13 @@ static void apply(ah_options *o, ah_option_id id, const char *value)
     case AH_OPTION_JSON:
     case AH_OPTION_JSONL:
     case AH_OPTION_SHOW:
+    case AH_OPTION_PORT:
+    case AH_OPTION_LISTEN:
+    case AH_OPTION_FORMAT:
+    case AH_OPTION_STRICT:
+    case AH_OPTION_LENIENT:
+    case AH_OPTION_ONCE:
+    case AH_OPTION_LOG:
     case AH_OPTION_VERSION:
     case AH_OPTIONS:
         break;
@@ -245,7 +310,13 @@ static bool wants(ah_options *o, const ah_option_row *opt, const char *found)
 /* A second file or script must not be dropped in silence; of other values the last counts. */
 static bool once(ah_option_id id)
 {
-    return id == AH_OPTION_EVAL || id == AH_OPTION_ENV_FILE;
+    return id == AH_OPTION_EVAL || id == AH_OPTION_ENV_FILE || id == AH_OPTION_RECORD ||
+           id == AH_OPTION_REPLAY;
+}
+
+static long most_of(ah_option_id id)
+{
+    return id == AH_OPTION_PORT ? 65535 : 999999999;
 }
 
 static bool set(ah_options *o, words *w, ah_option_id id, const char *value)
@@ -260,6 +331,9 @@ static bool set(ah_options *o, words *w, ah_option_id id, const char *value)
         return wants(o, opt, value);
     if (opt->words && !is_word(opt->words, value))
         return wants(o, opt, value);
+    if (opt->value && strcmp(opt->value, "N") == 0 && !is_number(value, most_of(id)))
+        return fail(o, "option --%s needs a number from 0 to %ld, found '%.*s'", opt->name, most_of(id),
+                    AH_FMT(shown(value, strlen(value))));
     if (ah_options_given(o, id) && once(id))
         return fail(o, "option --%s can be given once", opt->name);
     o->given |= 1u << id;
@@ -319,6 +393,7 @@ static bool check_operand(ah_options *o)
         return false;
     case AH_COMMAND_TOOLS:
     case AH_COMMAND_CHECK:
+    case AH_COMMAND_MOCK:
         return o->script || fail(o, "no script given");
     case AH_COMMAND_CONFIG:
         return !o->script || fail(o, "agenthost config takes no operand, found '%.*s'",
@@ -340,6 +415,8 @@ static bool check(ah_options *o)
                         ah_command_table[o->command].name);
     if (ah_options_given(o, AH_OPTION_JSON) && ah_options_given(o, AH_OPTION_JSONL))
         return fail(o, "--json and --jsonl: give one of them");
+    if (o->record && o->replay)
+        return fail(o, "--record and --replay: give one of them");
     if (ah_options_given(o, AH_OPTION_VERSION))
         return true;
     return check_operand(o);

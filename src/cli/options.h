@@ -13,6 +13,7 @@ typedef enum ah_command {
     AH_COMMAND_RUN, /* no word for it: a script is run */
     AH_COMMAND_TOOLS,
     AH_COMMAND_CHECK,
+    AH_COMMAND_MOCK,
     AH_COMMAND_CONFIG,
     AH_COMMAND_COMPLETION,
     AH_COMMANDS
@@ -31,7 +32,16 @@ typedef enum ah_option_id {
     AH_OPTION_ENV_FILE,
     AH_OPTION_JSON,
     AH_OPTION_JSONL,
+    AH_OPTION_RECORD,
+    AH_OPTION_REPLAY,
     AH_OPTION_SHOW,
+    AH_OPTION_PORT,
+    AH_OPTION_LISTEN,
+    AH_OPTION_FORMAT,
+    AH_OPTION_STRICT,
+    AH_OPTION_LENIENT,
+    AH_OPTION_ONCE,
+    AH_OPTION_LOG,
     AH_OPTION_COLOR,
     AH_OPTION_QUIET,
     AH_OPTION_VERBOSE,
@@ -67,7 +77,15 @@ typedef struct ah_options {
     const char *model;    /* NULL: the script decides */
     const char *eval;     /* a script's text, in place of a script */
     const char *env_file; /* NULL: none */
+    const char *record;   /* HTTP exchanges go there; NULL: nowhere */
+    const char *replay;   /* and come from there; NULL: from the network */
     const char *color;    /* "auto", "always", "never"; NULL: not said */
+    int port;             /* of the mock; 0: any that is free */
+    const char *listen;   /* its address; NULL: this machine only */
+    const char *format;   /* what it speaks; NULL: all */
+    bool lenient;         /* it refuses nothing that it can read */
+    size_t once;          /* it ends after so many requests; 0: with a signal */
+    const char *log;      /* where it keeps what came in; NULL: nowhere */
     const char *script;   /* a path or "-"; for `completion` the shell; NULL where none is needed */
     int argc;             /* what stands behind the script belongs to it */
     char **argv;

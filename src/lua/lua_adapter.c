@@ -228,20 +228,21 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
     return NULL;
 }
 
-/* The functions at 6 and 7; the adapter's object on top. */
+/* The functions at 7 and 8; the adapter's object on top. */
 static void read_doubles(lua_State *L, lua_adapter *a)
 {
-    luaL_checktype(L, 6, LUA_TFUNCTION);
+    luaL_checktype(L, 7, LUA_TFUNCTION);
     lua_pushliteral(L, "double");
-    ah_lua_push_executor(L, -1, 7);
+    ah_lua_push_executor(L, -1, 8);
     a->runs = ah_tool_ref(ah_lua_to_tool(L, -1));
     lua_pop(L, 2);
-    lua_pushvalue(L, 6);
+    lua_pushvalue(L, 7);
     a->asks = ah_lua_ref(L);
 }
 
-/* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", asks, runs):
- * asks(name, arguments as text, call_id) says whether runs(args, ctx) stands in for the handler. */
+/* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
+ * asks, runs): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands in for
+ * the handler. */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
@@ -258,11 +259,12 @@ static int lua_new_adapter(lua_State *L)
     luaL_setmetatable(L, ADAPTER);
     if (!(*box = new_adapter(ah_lua_of(L), provider, model, mode)))
         return ah_lua_raise_nomem(L);
+    (*box)->begins_only = lua_toboolean(L, 6);
     lua_pushvalue(L, 4);
     lua_setiuservalue(L, -2, 1);
     lua_pushvalue(L, 3);
     ((lua_adapter *)*box)->ref = ah_lua_ref(L);
-    if (!lua_isnoneornil(L, 6))
+    if (!lua_isnoneornil(L, 7))
         read_doubles(L, (lua_adapter *)*box);
     return 1;
 }
@@ -296,10 +298,15 @@ static int adapter_tostring(lua_State *L)
 
 /* -- from a name to an adapter ---------------------------------------------------------------- */
 
+/* A replay asks nobody: it needs no key. */
 static const char *environment(void *ud, const char *name)
 {
-    (void)ud;
-    return getenv(name);
+    const ah_lua *h = ud;
+    const char *value = getenv(name), *key = strstr(name, "_KEY");
+
+    if (h->host->replay && key && !key[4] && (!value || !*value))
+        return "replayed";
+    return value;
 }
 
 /* demo/NAME: require("agenthost.demo")(NAME) gives an adapter object. */
@@ -321,6 +328,60 @@ static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err
     return box ? AH_OK : ah_err_set(err, AH_USAGE, "model: there is no demo/%.*s", AH_FMT(name));
 }
 
+/* -- aliases ------------------------------------------------------------------------- */
+
+static const char ALIASES[] = "agenthost.aliases"; /* in the registry: names of models by alias */
+
+/* ah.alias { fast = "groq/llama-3.3-70b-versatile", ... } */
+static int lua_alias(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES); /* -- map aliases */
+    lua_pushnil(L);
+    while (lua_next(L, 1)) { /* -- map aliases name model */
+        if (lua_type(L, -2) != LUA_TSTRING)
+            return luaL_error(L, "ah.alias: expected names of models as keys, found %s",
+                              luaL_typename(L, -2));
+        if (lua_type(L, -1) != LUA_TSTRING || !strchr(lua_tostring(L, -1), '/'))
+            return luaL_error(L, "ah.alias: field '%s' must be \"provider/model\"", lua_tostring(L, -2));
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, 2); /* -- map aliases name */
+    }
+    return 0;
+}
+
+/* Puts what stands for the name at idx on the stack, or the name itself. */
+static void push_model(lua_State *L, int idx)
+{
+    lua_pushvalue(L, idx);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES);
+    lua_pushvalue(L, -2);
+    if (lua_rawget(L, -2) == LUA_TSTRING)
+        lua_replace(L, -3);
+    else
+        lua_pop(L, 1);
+    lua_pop(L, 1);
+}
+
+static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah_adapter **out,
+                            ah_err *err)
+{
+    const char *slash = memchr(s.p, '/', s.n);
+
+    if (!slash || slash == s.p || slash + 1 == s.p + s.n || memchr(s.p, '\0', s.n))
+        return ah_err_set(err, AH_USAGE,
+                          "model: '%.*s' is not of the form provider/model, such as openai/gpt-4o, "
+                          "nor an alias",
+                          AH_FMT(s));
+    if (ah_slice_is((ah_slice){s.p, (size_t)(slash - s.p)}, "demo"))
+        return open_demo(L, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, out, err);
+    o->getenv = environment;
+    o->ud = ah_lua_of(L);
+    return ah_provider_open((ah_slice){s.p, (size_t)(slash - s.p)},
+                            (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
+}
+
 bool ah_lua_is_adapter(lua_State *L, int idx)
 {
     return luaL_testudata(L, idx, ADAPTER) != NULL;
@@ -329,8 +390,8 @@ bool ah_lua_is_adapter(lua_State *L, int idx)
 ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
     ah_adapter **box = luaL_testudata(L, idx, ADAPTER);
-    const char *slash;
     ah_slice s;
+    ah_status st;
 
     if (box && o->tool_change_mode.p)
         return ah_err_set(err, AH_USAGE, "tool_change_mode: an adapter has its own");
@@ -341,17 +402,11 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
     if (lua_type(L, idx) != LUA_TSTRING)
         return ah_err_set(err, AH_USAGE, "model: expected \"provider/model\" or an adapter, found %s",
                           luaL_typename(L, idx));
-    s.p = lua_tolstring(L, idx, &s.n);
-    slash = memchr(s.p, '/', s.n);
-    if (!slash || slash == s.p || slash + 1 == s.p + s.n || memchr(s.p, '\0', s.n))
-        return ah_err_set(err, AH_USAGE,
-                          "model: '%.*s' is not of the form provider/model, such as openai/gpt-4o",
-                          AH_FMT(s));
-    if (ah_slice_is((ah_slice){s.p, (size_t)(slash - s.p)}, "demo"))
-        return open_demo(L, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, out, err);
-    o->getenv = environment;
-    return ah_provider_open((ah_slice){s.p, (size_t)(slash - s.p)},
-                            (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
+    push_model(L, idx); /* -- name */
+    s.p = lua_tolstring(L, -1, &s.n);
+    st = open_named(L, s, o, out, err);
+    lua_pop(L, 1);
+    return st;
 }
 
 /* ah.capabilities(model): a table, or nil and an error where the key is missing. */
@@ -385,7 +440,7 @@ static int capabilities(lua_State *L)
     lua_setfield(L, -2, "supports_dynamic_tools");
     lua_pushstring(L, ah_tool_change_mode_names[(*box)->tool_change_mode]);
     lua_setfield(L, -2, "tool_change_mode");
-    lua_pushboolean(L, (*box)->vt->native_output);
+    lua_pushboolean(L, (*box)->native_output);
     lua_setfield(L, -2, "native_output");
     return 1;
 }
@@ -409,4 +464,6 @@ void ah_lua_open_adapter(lua_State *L)
     lua_setfield(L, -2, "_adapter");
     lua_pushcfunction(L, capabilities);
     lua_setfield(L, -2, "capabilities");
+    lua_pushcfunction(L, lua_alias);
+    lua_setfield(L, -2, "alias");
 }

@@ -1,5 +1,6 @@
 /* ah.run and ah.agent: from a table of named fields to a run, and back to a reply. */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lua/lua_adapter.h"
@@ -32,26 +33,49 @@ typedef struct ah_lua_run {
 
 /* -- reading the fields -------------------------------------------------------------- */
 
-static const char *const fields[] = {"model",         "system",
-                                     "prompt",        "params",
-                                     "overrides",     "output",
-                                     "messages",      "tools",
-                                     "options",       "base_url",
-                                     "api_key",       "stream",
-                                     "http",          "on",
-                                     "log",           "max_iterations",
-                                     "on_max",        "on_unknown_tool",
-                                     "timeout",       "deadline",
-                                     "retries",       "strategies",
-                                     "max_tools",     "on_conflict",
-                                     "hint",          "max_restarts",
-                                     "policies",      "approve",
-                                     "feedback",      "checks",
-                                     "budget",        "tool_change_mode",
-                                     "loop_detector", "session",
-                                     "resources",     "registry",
-                                     "executors",     "brief",
-                                     "keep_picked",   NULL};
+static const char *const fields[] = {"model",
+                                     "system",
+                                     "prompt",
+                                     "params",
+                                     "overrides",
+                                     "output",
+                                     "messages",
+                                     "tools",
+                                     "options",
+                                     "base_url",
+                                     "api_key",
+                                     "stream",
+                                     "http",
+                                     "on",
+                                     "log",
+                                     "max_iterations",
+                                     "on_max",
+                                     "on_unknown_tool",
+                                     "timeout",
+                                     "deadline",
+                                     "retries",
+                                     "strategies",
+                                     "max_tools",
+                                     "on_conflict",
+                                     "hint",
+                                     "max_restarts",
+                                     "policies",
+                                     "approve",
+                                     "feedback",
+                                     "checks",
+                                     "budget",
+                                     "tool_change_mode",
+                                     "loop_detector",
+                                     "session",
+                                     "resources",
+                                     "discover",
+                                     "max_depth",
+                                     "fallback",
+                                     "registry",
+                                     "executors",
+                                     "brief",
+                                     "keep_picked",
+                                     NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -168,6 +192,16 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     return st;
 }
 
+/* With what is said of all requests; addresses and keys are the model's own. */
+static void read_fallbacks(lua_State *L, ah_lua_agent *a)
+{
+    ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
+
+    o.stream = a->adapter->stream;
+    read_http(L, &o.limits);
+    ah_lua_read_fallbacks(L, &a->observer.records, &o, &a->fallback);
+}
+
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
     static const char *const known[] = {"temperature", "max_tokens", "top_p", "stop",      "seed",
@@ -203,12 +237,34 @@ static void put_model(lua_State *L, const ah_lua_agent *a, ah_buf *b)
     lua_pop(L, 1);
 }
 
+/* The settings, with what the conversation has learned of the same model. */
+static void put_learned(const ah_lua_agent *a, ah_slice before, ah_buf *b)
+{
+    ah_slice settings = ah_text_slice(a->settings), learned = ah_json_member(before, "learned");
+    bool same = ah_slice_eq(ah_json_member(before, "model"), ah_json_member(settings, "model"));
+
+    ah_buf_add(b, settings.p, settings.n - 1);
+    if (same && learned.p)
+        ah_buf_fmt(b, ",\"learned\":%.*s", AH_FMT(learned));
+    ah_buf_char(b, '}');
+}
+
 /* Where they are not in force already. */
 static ah_status say_settings(ah_lua_agent *a, ah_err *err)
 {
-    if (ah_slice_eq(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), ah_text_slice(a->settings)))
-        return AH_OK;
-    return ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, ah_text_ref(a->settings), err);
+    ah_slice before = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
+    ah_text *now = NULL;
+    ah_status st = AH_OK;
+    ah_buf b;
+
+    ah_buf_init(&b, &a->lua->mem, MAX_SETTINGS + 1024);
+    put_learned(a, before, &b);
+    if (!ah_buf_ok(&b) || !ah_slice_eq(before, ah_buf_slice(&b)))
+        st = ah_text_from_buf(&b, "settings", &now, err);
+    if (st == AH_OK && now)
+        st = ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, now, err);
+    ah_buf_clear(&b);
+    return st;
 }
 
 static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
@@ -217,6 +273,10 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
     ah_text *now = NULL;
     ah_err err;
 
+    if (!ah_buf_ok(options)) {
+        ah_buf_error(options, "options", &err);
+        ah_lua_raise_err(L, &err);
+    }
     ah_buf_str(b, "{\"type\":\"settings\",\"model\":");
     put_model(L, a, b);
     ah_buf_str(b, ",\"options\":");
@@ -235,25 +295,38 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
     lua_pop(L, 1);
 }
 
+/* Do the wires of all its models carry the schema of `output`? */
+static bool has_native_output(const ah_lua_agent *a)
+{
+    ah_slice schema =
+        a->prompt.output ? ah_text_slice(ah_schema_text(a->prompt.output)) : ah_slice_of("{}");
+    bool all = ah_adapter_carries(a->adapter, schema);
+
+    for (size_t i = 0; i < a->fallback.n; i++)
+        all = all && ah_adapter_carries(a->fallback.item[i], schema);
+    return all;
+}
+
 /* `system`, then the prompt. */
 static void read_system(lua_State *L, ah_lua_agent *a)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_SYSTEM);
-    ah_slice text = {NULL, 0}, before;
+    ah_slice text = {NULL, 0};
     ah_text *entry;
     ah_err err;
 
     ah_field_string(L, 1, "ah.run", "system", &text);
     if (!ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
-    before = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text");
-    ah_prompt_fields_text(L, &a->prompt, a->adapter, text.p ? text : ah_slice_of(""), before, b);
+    ah_prompt_fields_text(L, &a->prompt, has_native_output(a), text.p ? text : ah_slice_of(""),
+                          a->transcript, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
     if (!text.p && !b->len)
         return;
     entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
-    if (entry && ah_slice_eq(before, ah_json_member(ah_text_slice(entry), "text")))
+    if (entry && ah_slice_eq(ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text"),
+                             ah_json_member(ah_text_slice(entry), "text")))
         ah_text_unref(entry); /* in force already */
     else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
@@ -285,9 +358,9 @@ static ah_status change(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, 
     return st;
 }
 
-/* The tools that a conversation offers already: those that are given again, the same as they
- * were, only need their handlers; the rest is stale. */
-static ah_status bind_tools(ah_lua_agent *a, ah_changes *c, ah_err *err)
+/* The tools that a conversation offers already, without handlers, and the names of those that
+ * it has withdrawn. */
+static ah_status reopen(ah_lua_agent *a, ah_err *err)
 {
     ah_offers offers;
     ah_status st = AH_OK;
@@ -297,22 +370,18 @@ static ah_status bind_tools(ah_lua_agent *a, ah_changes *c, ah_err *err)
     ah_offers_init(&offers, &a->lua->mem);
     st = ah_offers_replay(&offers, a->transcript, err);
     if (st == AH_OK)
-        st = ah_registry_reserve(&a->registry, offers.n + c->n, err);
+        st = ah_registry_reserve(&a->registry, offers.n, err);
     for (size_t i = 0; i < offers.n && st == AH_OK; i++) {
         ah_tool *stale = NULL;
 
-        if (offers.tool[i].gone)
-            continue;
         st = ah_tool_stale(&a->lua->mem, offers.tool[i].spec, &stale, err);
         if (st == AH_OK)
             ah_registry_put(&a->registry, stale);
+        if (st == AH_OK && offers.tool[i].gone)
+            ah_registry_remove(&a->registry, ah_text_slice(stale->name));
         ah_tool_unref(stale);
     }
     ah_offers_clear(&offers);
-    if (st == AH_OK)
-        st = ah_changes_rebind(c, &a->registry, a->rules.brief, err);
-    if (st == AH_OK)
-        ah_picks_replay(&a->registry, a->transcript);
     return st;
 }
 
@@ -350,35 +419,85 @@ static void read_executors(lua_State *L, ah_lua_agent *a)
             ah_lua_raise_err(L, &err);
         lua_pop(L, 1);
     }
+    ah_registry_settle(&a->executors);
+    lua_pop(L, 1);
+}
+
+/* Declares what is given at the start. What the conversation offers already, the same as it
+ * was, only gets its handlers; the rest of that stays stale. */
+static void declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
+{
+    ah_inject_rules rules = {.max_tools = INT_MAX,
+                             .on_conflict = on_conflict,
+                             .brief = a->rules.brief,
+                             .warned_many = true,
+                             .warned_full = true};
+    ah_err err;
+
+    if (ah_changes_rebind(c, &a->registry, a->rules.brief, &err) != AH_OK ||
+        change(a, &rules, c, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+static bool was_not_withdrawn(const ah_registry *r, ah_slice name)
+{
+    ah_slice gone;
+
+    return !ah_registry_had(r, name, &gone);
+}
+
+static bool is_stale(const ah_registry *r, ah_slice name)
+{
+    const ah_tool *t = ah_registry_find(r, name);
+
+    return t && t->stale;
+}
+
+/* Adds the tools under `field` of the strategies whose names are `wanted`: a conversation that
+ * goes on keeps those to which they have brought it. */
+static void add_brought(lua_State *L, ah_lua_agent *a, const char *field,
+                        bool (*wanted)(const ah_registry *r, ah_slice name), ah_changes *to)
+{
+    ah_changes *all = ah_lua_push_changes(L, &a->lua->mem);
+    ah_err err;
+
+    ah_lua_strategies_tools(L, &a->strategies, field, all);
+    for (size_t i = 0; i < all->n; i++)
+        if (wanted(&a->registry, ah_text_slice(all->item[i].tool->name)) &&
+            ah_changes_add(to, all->item[i].tool, NULL, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
     lua_pop(L, 1);
 }
 
 /* What is declared at the start knows no second tool of a name. agent: where its object lies. */
 static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
 {
-    ah_inject_rules strict = {.max_tools = INT_MAX,
-                              .on_conflict = AH_CONFLICT_ERROR,
-                              .brief = a->rules.brief,
-                              .warned_many = true,
-                              .warned_full = true};
-    ah_changes *c;
+    ah_changes *c, *later;
+    bool offered;
     ah_err err;
 
+    if (reopen(a, &err) != AH_OK || ah_lua_discovery_replay(a, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    offered = ah_registry_find(&a->registry, ah_slice_of(AH_READ_SECTION)) != NULL;
     if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
         lua_newtable(L);
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
     ah_lua_read_registry(L, agent, c);
-    ah_prompt_fields_tools(L, &a->prompt, c);
+    ah_prompt_fields_tools(L, &a->prompt, offered, c);
+    add_brought(L, a, "tools", was_not_withdrawn, c);
     if (c->n > (size_t)a->rules.max_tools)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
                      "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
                      "and choose badly among many, but max_tools = %d allows them",
                      (int)c->n, a->rules.max_tools, (int)c->n);
     add_pick_tools(L, a, c);
-    if (bind_tools(a, c, &err) != AH_OK || change(a, &strict, c, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
-    lua_pop(L, 2);
+    declare(L, a, AH_CONFLICT_ERROR, c);
+    later = ah_lua_push_changes(L, &a->lua->mem);
+    add_brought(L, a, "later", is_stale, later);
+    declare(L, a, AH_CONFLICT_SKIP, later);
+    ah_picks_replay(&a->registry, a->transcript);
+    lua_pop(L, 3);
 }
 
 static ah_entry_kind kind_of(ah_slice name)
@@ -510,18 +629,22 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
         ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
     read_session(L, a);
+    if ((st = ah_lua_restore_kept(L, a, err)) != AH_OK)
+        return st;
     read_limits(L, a);
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
+    ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
-    ah_prompt_fields_read(L, &a->observer.records, a->transcript, &a->prompt);
+    ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
     if (a->prompt.binding)
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
     ah_lua_push_bound(L, a->prompt.binding);
     lua_setiuservalue(L, -2, AH_AGENT_RESOURCES);
     if ((st = ah_lua_read_model(L, a, err)) != AH_OK)
         return st;
+    read_fallbacks(L, a);
     read_system(L, a);
     read_tools(L, top, a);
     read_executors(L, a);
@@ -556,10 +679,12 @@ static int agent_gc(lua_State *L)
     ah_registry_clear(&a->registry);
     ah_registry_clear(&a->executors);
     ah_lua_strategies_clear(&a->strategies);
+    ah_lua_discovery_clear(&a->discovery);
     ah_lua_hooks_clear(&a->hooks);
     ah_budget_unref(a->budget);
     a->budget = NULL;
     ah_prompt_fields_clear(&a->prompt);
+    ah_lua_fallbacks_clear(&a->fallback);
     ah_transcript_unref(a->transcript);
     a->transcript = NULL;
     ah_adapter_unref(a->adapter);
@@ -573,13 +698,24 @@ static int agent_gc(lua_State *L)
 
 /* -- a run --------------------------------------------------------------------------------- */
 
+/* A run that is not over when the state is closed. What closes its resources cannot wait
+ * there: nothing must be driven any more. */
+static void close_late(ah_lua *h, run *r)
+{
+    int depth = h->host->depth;
+
+    h->host->depth = AH_MAX_DEPTH;
+    ah_lua_close_resources(h, &r->resources);
+    h->host->depth = depth;
+}
+
 static int run_gc(lua_State *L)
 {
     run *r = luaL_checkudata(L, 1, RUN);
 
     ah_driven_free(r->driven);
     r->driven = NULL;
-    ah_lua_unref(ah_lua_of(L), &r->resources);
+    close_late(ah_lua_of(L), r);
     return 0;
 }
 
@@ -601,6 +737,7 @@ static void on_done(void *ud, ah_driven *d)
 
     (void)d;
     r->agent->current = NULL;
+    ah_lua_discovery_end(&r->agent->discovery);
     ah_lua_close_resources(r->agent->lua, &r->resources);
     if (r->tap)
         r->tap->done(r->tap->agent);
@@ -650,6 +787,9 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config 
         .id = ++host->last_run,
         .parent = parent ? ah_run_id(ah_driven_run(parent)) : 0,
         .adapter = a->adapter,
+        .fallback = a->fallback.item,
+        .n_fallbacks = a->fallback.n,
+        .fallback_after_output = a->fallback.after_output,
         .transcript = a->transcript,
         .wire = &a->wire,
         .registry = &a->registry,
@@ -657,6 +797,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config 
         .rules = &a->rules,
         .strategy = a->strategies.item,
         .n_strategies = a->strategies.n,
+        .discovered = a->discovery.on ? &a->discovery.core.at_hand : NULL,
         .hooks = &a->hooks.core,
         .metrics = &host->metrics,
         .session = a->session,
@@ -683,22 +824,54 @@ static void prepare_wire(ah_lua_agent *a)
     if (!a->wire.mem)
         ah_lowered_init(&a->wire, &a->lua->mem, a->adapter, a->transcript);
     else if (a->wire.adapter != a->adapter)
-        ah_lowered_use(&a->wire, a->adapter);
+        ah_lowered_use(&a->wire, a->adapter, AH_BREAK_MODEL);
     ah_adapter_unref(a->before);
     a->before = NULL;
+}
+
+/* Has each budget a price for the models that may be asked, where it needs one? */
+static ah_status know_prices(const ah_lua_agent *a, const ah_spending *s, ah_err *err)
+{
+    ah_slice model = ah_json_member(ah_text_slice(a->settings), "model");
+    char name[256];
+    ah_status st = AH_OK;
+
+    for (size_t i = 0; i < s->n && st == AH_OK; i++) {
+        st = ah_budget_knows(s->budget[i], ah_json_inside(model), err);
+        for (size_t k = 0; k < a->fallback.n && st == AH_OK; k++) {
+            const ah_adapter *f = a->fallback.item[k];
+
+            snprintf(name, sizeof name, "%s/%s", f->provider->data, f->model->data);
+            st = ah_budget_knows(s->budget[i], ah_slice_of(name), err);
+        }
+    }
+    return st;
 }
 
 /* A run draws on its own budget and on those of the run around it. */
 static ah_status draw_on(const ah_lua_agent *a, ah_driven *parent, ah_spending *s, ah_err *err)
 {
     const ah_spending *around = parent ? ah_run_spending(ah_driven_run(parent)) : NULL;
-    ah_slice model = ah_json_member(ah_text_slice(a->settings), "model");
     ah_status st = ah_spending_add(s, a->budget, err);
 
     for (size_t i = 0; around && i < around->n && st == AH_OK; i++)
         st = ah_spending_add(s, around->budget[i], err);
-    for (size_t i = 0; i < s->n && st == AH_OK; i++)
-        st = ah_budget_knows(s->budget[i], ah_json_inside(model), err);
+    return st == AH_OK ? know_prices(a, s, err) : st;
+}
+
+/* The prompt as it is now: its functions, parameters and the session may have changed. */
+static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
+{
+    ah_prompt_look look;
+    ah_changes c;
+    ah_status st;
+
+    ah_changes_init(&c, &a->lua->mem);
+    st = ah_prompt_fields_look(&a->prompt, a->transcript, &a->registry, around, &look, &c, err);
+    if (st == AH_OK && c.n)
+        st = change(a, &a->rules, &c, err);
+    ah_prompt_fields_settle(&a->prompt, &look, a->transcript, st == AH_OK);
+    ah_changes_clear(&c);
     return st;
 }
 
@@ -711,9 +884,10 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_slice text, ah_overlay *aroun
     ah_run *core;
     ah_status st;
 
+    if ((st = look_again(a, around, err)) != AH_OK)
+        return st;
     prepare_wire(a);
     a->hooks.calls = 0;
-    a->prompt.disclosure.restarts = a->adapter->tool_change_mode == AH_TOOLS_RESTART;
     r->first = a->transcript->n;
     configure(a, r, parent, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
@@ -760,10 +934,15 @@ static bool has_spoken(const ah_transcript *t)
     return false;
 }
 
-static void check_start(lua_State *L, const ah_lua_agent *a, ah_slice text)
+static void check_idle(lua_State *L, const ah_lua_agent *a)
 {
     if (a->current)
         ah_lua_raise(L, AH_USAGE, "the agent is already running; agent:send(text) queues a message");
+}
+
+static void check_start(lua_State *L, const ah_lua_agent *a, ah_slice text)
+{
+    check_idle(L, a);
     if (text.p && !ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model is not UTF-8");
     if (!text.p && !has_spoken(a->transcript))
@@ -818,10 +997,17 @@ ah_driven *ah_lua_run_driven(const ah_lua_run *r)
     return r->driven;
 }
 
+size_t ah_lua_run_first(const ah_lua_run *r)
+{
+    return r->first;
+}
+
 void ah_lua_run_drop(ah_lua_run *r)
 {
-    if (r->agent->current == r)
+    if (r->agent->current == r) {
         r->agent->current = NULL;
+        ah_lua_discovery_end(&r->agent->discovery);
+    }
     ah_driven_free(r->driven);
     r->driven = NULL;
     ah_waiter_done(&r->waiter);
@@ -851,12 +1037,47 @@ int ah_lua_agent_open(lua_State *L)
 
 /* -- methods ----------------------------------------------------------------------------------- */
 
-/* agent:run(text): continues its conversation. */
+/* The params at idx count from now on, or nothing has changed and it raises. */
+static void set_params(lua_State *L, ah_lua_agent *a, int idx)
+{
+    ah_overlay *around = ah_lua_overlay(L);
+    ah_binding *now = ah_prompt_fields_params(L, &a->prompt, idx);
+    ah_binding *before = ah_binding_ref(a->prompt.binding);
+    ah_err err;
+
+    ah_prompt_fields_bind(&a->prompt, now);
+    if (look_again(a, around, &err) == AH_OK) {
+        ah_binding_unref(before);
+    } else {
+        ah_prompt_fields_bind(&a->prompt, before);
+        ah_lua_raise_err(L, &err);
+    }
+}
+
+/* What agent:run is told beside the text. */
+static void read_run_fields(lua_State *L, int idx, ah_lua_agent *a)
+{
+    static const char *const known[] = {"params", NULL};
+
+    luaL_checktype(L, idx, LUA_TTABLE);
+    ah_fields_check(L, idx, "agent:run", known, false);
+    if (lua_getfield(L, idx, "params") == LUA_TNIL)
+        return;
+    if (!a->prompt.binding)
+        ah_lua_raise(L, AH_USAGE, "agent:run: field 'params' without a prompt");
+    set_params(L, a, lua_gettop(L));
+}
+
+/* agent:run(text, { params }): continues its conversation. */
 static int agent_run(lua_State *L)
 {
-    ah_lua_check_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L);
+
     if (!lua_isnoneornil(L, 2))
         luaL_checktype(L, 2, LUA_TSTRING);
+    check_idle(L, a);
+    if (!lua_isnoneornil(L, 3))
+        read_run_fields(L, 3, a);
     lua_settop(L, 2);
     return run_agent(L, 1);
 }
@@ -890,7 +1111,7 @@ ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err)
     return change(a, &a->rules, c, err);
 }
 
-static int make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c)
+int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c)
 {
     ah_err err;
 
@@ -910,7 +1131,7 @@ static int agent_add_tools(lua_State *L)
     for (size_t i = 0; i < c->n; i++)
         c->item[i].by = ah_text_ref(by);
     ah_text_unref(by);
-    return make_changes(L, a, c);
+    return ah_lua_make_changes(L, a, c);
 }
 
 /* agent:remove_tools(name | { names }) */
@@ -920,7 +1141,7 @@ static int agent_remove_tools(lua_State *L)
     ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
 
     ah_lua_remove_tools(L, 2, "agent:remove_tools", c);
-    return make_changes(L, a, c);
+    return ah_lua_make_changes(L, a, c);
 }
 
 /* agent:cancel(): ends the run at work, if there is one, with `cancelled`. */

@@ -4,6 +4,8 @@
 #ifndef AH_LUA_AGENT_H
 #define AH_LUA_AGENT_H
 
+#include "lua/lua_discover.h"
+#include "lua/lua_fallback.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_observe.h"
@@ -20,12 +22,14 @@ typedef struct ah_lua_run ah_lua_run; /* one run; lives in a userdata */
 typedef struct ah_lua_agent {
     ah_lua *lua;
     ah_adapter *adapter;
+    ah_fallbacks fallback;
     ah_adapter *before; /* agent:use: the one `wire` still borrows; else NULL */
     ah_registry registry;
     ah_registry executors; /* run calls that it cannot (seed 004) */
     ah_inject_rules rules;
     ah_prompt_fields prompt;
     ah_lua_strategies strategies;
+    ah_lua_discovery discovery;
     ah_lua_hooks hooks;
     ah_budget *budget; /* NULL: none of its own */
     ah_transcript *transcript;
@@ -57,10 +61,13 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L);
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err);
 /* The fields about the model and its options only; what is not given stays as it was. */
 ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err);
+/* What a file had as its session, into the agent's (lua_conversation.c). Table at 1. */
+ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
 /* Changes of the script's: in the run at work, to its next commit; else at once. */
 ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err);
+int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c); /* the same; raises */
 /* nil and the error, for `return`. */
 int ah_lua_fail(lua_State *L, const ah_err *err);
 
@@ -80,6 +87,7 @@ typedef struct ah_tap {
 ah_lua_run *ah_lua_start(lua_State *L, int idx, const ah_tap *tap, ah_err *err);
 ah_waiter *ah_lua_run_waiter(ah_lua_run *r);
 ah_driven *ah_lua_run_driven(const ah_lua_run *r); /* NULL once it is dropped */
+size_t ah_lua_run_first(const ah_lua_run *r);      /* the transcript's length before it */
 /* Ends it where it is, settled, without telling; harmless when done or dropped. */
 void ah_lua_run_drop(ah_lua_run *r);
 

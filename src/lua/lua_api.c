@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "agenthost_lua.h"
+#include "base/sandbox.h"
 #include "base/json.h"
 #include "lua/lua_fence.h"
 #include "lua/lua_fence.h"
@@ -159,7 +160,7 @@ static bool read_config(const ah_config *cfg, ah_config *out)
     if (!known_size(cfg))
         return false;
     memcpy(out, cfg, cfg->size);
-    return true;
+    return !out->record || !out->replay;
 }
 
 typedef struct opening {
@@ -606,6 +607,9 @@ AH_API const char *ah_about(ah_host *host)
                ah_http_version(), ah_json_version());
     ah_buf_fmt(&b, "pcre2 %s\n", ah_schema_regex_version(pcre2, sizeof pcre2));
     ah_buf_fmt(&b, "providers openai anthropic demo\nevents %s\n", ah_loop_kind());
+    ah_buf_fmt(&b, "sandboxes%s%s%s\n", ah_sandbox_landlock() ? " landlock" : "",
+               ah_sandbox_bubblewrap() ? " bubblewrap" : "",
+               ah_sandbox_landlock() || ah_sandbox_bubblewrap() ? "" : " none");
     ah_text_from_buf(&b, "about", &t, NULL);
     ah_buf_clear(&b);
     ah_text_set(&e->about, t);

@@ -20,6 +20,7 @@ struct ah_agent {
     ah_event_node *done, *least; /* what is told at the end, and for want of memory */
     ah_err err;
     ah_reply reply;
+    size_t first, last; /* entries of the reply's run */
     ah_text *text, *value, *err_json, *reply_json, *messages, *transcript;
 };
 
@@ -276,6 +277,8 @@ static void keep_reply(ah_agent *a)
                           .value = a->value ? a->value->data : NULL,
                           .usage = tokens_of(&r.usage)};
     ah_embed_error(mem, &a->err, &a->reply.error, &a->err_json);
+    a->first = ah_lua_run_first(a->run);
+    a->last = a->conversation->n;
     a->has_reply = true;
 }
 
@@ -470,6 +473,10 @@ static void print_reply(const ah_agent *a, ah_buf *b)
                ",\"stop\":\"%s\",\"iterations\":%d,\"rounds\":%d,\"tool_calls\":%zu,\"usage\":", r->stop,
                r->iterations, r->rounds, r->tool_calls);
     ah_usage_print(&u, b);
+    ah_buf_str(b, ",\"injected_tools\":");
+    ah_put_changed_tools(a->conversation, a->first, a->last, AH_ENTRY_TOOLS_ADDED, b);
+    ah_buf_str(b, ",\"removed_tools\":");
+    ah_put_changed_tools(a->conversation, a->first, a->last, AH_ENTRY_TOOLS_REMOVED, b);
     if (r->status != AH_OK) {
         ah_buf_str(b, ",\"error\":");
         ah_err_json(&a->err, b);

@@ -106,7 +106,7 @@ static void release(void *p)
     ah_free(&n->embed->lua->mem, n);
 }
 
-static const struct ah_value_vt handler_vt = {release};
+static const struct ah_value_vt handler_vt = {.release = release};
 
 /* -- answers ------------------------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
 #include "lua/lua_registry.h"
 #include "lua/lua_session.h"
 #include "lua/lua_value.h"
+#include "prompt/visibility.h"
 #include "run/pick.h"
 
 enum { MAX_FILE = 1 << 30 };
@@ -23,12 +24,9 @@ static void put_session(const ah_lua_agent *a, ah_buf *b)
 
     ah_buf_str(b, ",\"session\":");
     start = b->len;
-    ah_session_print(a->session, NULL, b);
-    if (!ah_buf_ok(b) || !ah_slice_is((ah_slice){b->data + start, b->len - start}, none))
-        return;
-    b->len = a->kept ? start : before;
-    if (a->kept)
-        ah_buf_put(b, ah_text_slice(a->kept));
+    ah_session_print(a->session, NULL, ah_text_slice(a->kept), b);
+    if (ah_buf_ok(b) && ah_slice_is((ah_slice){b->data + start, b->len - start}, none))
+        b->len = before;
 }
 
 /* agent:save(path): true, or nil and an error. The turn at work is saved as far as it is known. */
@@ -62,17 +60,22 @@ static ah_status keep_session(ah_lua_agent *a, ah_slice file, ah_err *err)
     return AH_OK;
 }
 
-/* Into the session that the script gave; without one it is only kept. */
-static ah_status restore_session(lua_State *L, ah_lua_agent *a, ah_err *err)
+/* Into the session that the script gave. The agent's own knows no types: it gets what is open,
+ * and the rest is only kept. */
+ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
-    bool given = lua_getfield(L, 1, "session") != LUA_TNIL;
-    ah_status st = AH_OK;
+    bool given;
+    ah_status st;
 
+    if (!a->kept)
+        return AH_OK;
+    given = lua_getfield(L, 1, "session") != LUA_TNIL;
     lua_pop(L, 1);
-    if (given && a->kept) {
-        st = ah_session_restore(a->session, ah_lua_overlay(L), ah_text_slice(a->kept), err);
+    if (!given && (st = ah_visibility_register(a->session, err)) != AH_OK)
+        return st;
+    st = ah_session_restore(a->session, ah_lua_overlay(L), ah_text_slice(a->kept), !given, err);
+    if (given)
         ah_text_set(&a->kept, NULL);
-    }
     return st;
 }
 
@@ -115,7 +118,7 @@ int ah_lua_load(lua_State *L)
         return ah_lua_raise(L, AH_USAGE,
                             "ah.load: the conversation is in the file; agent:run(text) goes on with it");
     lua_pop(L, 1);
-    if (ah_lua_read_agent(L, a, "ah.load", &err) != AH_OK || restore_session(L, a, &err) != AH_OK)
+    if (ah_lua_read_agent(L, a, "ah.load", &err) != AH_OK)
         return ah_lua_fail(L, &err);
     return 1;
 }
@@ -136,6 +139,7 @@ int ah_lua_agent_fork(lua_State *L)
     lua_getiuservalue(L, 1, AH_AGENT_RESOURCES);
     lua_setiuservalue(L, -2, AH_AGENT_RESOURCES);
     b->adapter = ah_adapter_ref(a->adapter);
+    ah_lua_fallbacks_copy(&b->fallback, &a->fallback);
     b->settings = ah_text_ref(a->settings);
     b->rules = a->rules;
     b->limits = a->limits;
@@ -144,14 +148,15 @@ int ah_lua_agent_fork(lua_State *L)
         ah_registry_copy(&b->registry, &a->registry, &err) != AH_OK ||
         ah_registry_copy(&b->executors, &a->executors, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
-    ah_picks_replay(&b->registry, b->transcript); /* without those of the turn at work */
     lua_getiuservalue(L, 1, AH_AGENT_REGISTRY);
     ah_lua_use_registry(L, -2);
     ah_observer_copy(L, &b->observer, &a->observer);
     ah_lua_strategies_copy(L, &b->strategies, &a->strategies);
-    ah_prompt_fields_copy(L, &b->prompt, &a->prompt, &b->registry);
+    ah_prompt_fields_copy(L, &b->prompt, &a->prompt, b->session, &b->registry);
     if (b->prompt.binding)
         ah_lua_strategies_lead(L, &b->strategies, ah_disclosure_strategy(&b->prompt.disclosure));
+    ah_lua_discovery_copy(L, b, a);
+    ah_picks_replay(&b->registry, b->transcript);
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
     b->budget = ah_budget_ref(a->budget);
     return 1;

@@ -199,6 +199,12 @@ static int push_prompt(lua_State *L, const ah_call *call)
     return 1;
 }
 
+static int push_calls(lua_State *L, const ah_call *call)
+{
+    ah_lua_push_calls(L, ah_run_transcript(call->run));
+    return 1;
+}
+
 static int push_rendered(lua_State *L, const ah_call *call)
 {
     ah_binding *b = ah_run_prompt(call->run);
@@ -216,11 +222,9 @@ static bool push_member(lua_State *L, const ah_call *call, const char *key)
     static const struct {
         const char *name;
         int (*push)(lua_State *L, const ah_call *call);
-    } member[] = {{"deadline", push_deadline},
-                  {"prompt", push_prompt},
-                  {"rendered_prompt", push_rendered},
-                  {"adapter", push_adapter},
-                  {"budget_tracker", push_budget}};
+    } member[] = {
+        {"deadline", push_deadline}, {"prompt", push_prompt}, {"rendered_prompt", push_rendered},
+        {"adapter", push_adapter},   {"calls", push_calls},   {"budget_tracker", push_budget}};
 
     for (size_t i = 0; i < sizeof member / sizeof *member; i++)
         if (strcmp(key, member[i].name) == 0)

@@ -7,7 +7,8 @@
 typedef struct ah_ctx {
     ah_call *call; /* NULL once the call is over */
     ah_task *task;
-    int resources; /* reference to ctx.resources; LUA_NOREF: not asked for */
+    const struct ah_lua_handler *handler; /* lua_tool.h; lives as long as the call */
+    int resources;                        /* reference to ctx.resources; LUA_NOREF: not asked for */
 } ah_ctx;
 
 /* -- ctx */

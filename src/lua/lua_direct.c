@@ -141,10 +141,19 @@ static direct *push_direct(lua_State *L)
     return d;
 }
 
+/* The run and its model are only how the call is made. */
+static bool about_tool(ah_event_type type)
+{
+    return type == AH_EVENT_TOOL_STARTED || type == AH_EVENT_TOOL_PROGRESS ||
+           type == AH_EVENT_TOOL_INVOKED || type == AH_EVENT_WARNING;
+}
+
 static void on_event(void *ud, const ah_notice *n)
 {
     direct *d = ud;
 
+    if (about_tool(n->type) && d->lua->host->cfg.watcher.event)
+        ah_embed_watch(d->lua->embed, NULL, n);
     d->started |= n->type == AH_EVENT_TOOL_STARTED;
     for (size_t i = 0; n->type == AH_EVENT_TOOL_INVOKED && i < n->n; i++)
         if (strcmp(n->field[i].name, "content") == 0)

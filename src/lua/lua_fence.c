@@ -165,5 +165,10 @@ bool ah_fence_failed(const ah_fence *f, int status, ah_err *err)
             "its code would have taken %lld bytes of memory; the limit is %zu, and memory = bytes "
             "of the tool sets another one",
             (long long)f->asked, f->memory);
-    return f->overworked || (status == LUA_ERRMEM && f->asked);
+    else if (status == LUA_ERRMEM && f->heap_max)
+        ah_err_set(err, AH_INTERNAL,
+                   "there was no memory left for its code: all of Lua may have %zu bytes here; that is "
+                   "max_memory of the host's configuration, where a program sets another one",
+                   f->heap_max);
+    return f->overworked || (status == LUA_ERRMEM && (f->asked || f->heap_max));
 }

@@ -19,6 +19,7 @@ typedef struct ah_fence {
     int64_t used;    /* bytes; never below 0 */
     int64_t before;  /* bytes of the heap at its smallest since the task began */
     int64_t asked;   /* what `used` would have come to; 0: the last failure was not the fence's */
+    size_t heap_max; /* max_memory, where the last failure was its; else 0 */
     int64_t work_us, since_us;
     bool began, entered, overworked, guards;
     lua_Hook hook;       /* the task's, which looks at the clock */

@@ -10,7 +10,12 @@
 #define FS    "agenthost.filesystem"
 #define FOUND "agenthost.filesystem.found"
 
-enum { LISTED = 1000, MATCHED = 200 }; /* unless `max` says otherwise */
+enum {
+    LISTED = 1000,         /* unless `max` says otherwise */
+    MATCHED = 200,         /* likewise, of a search */
+    LINES_BYTES = 1 << 20, /* of lines, unless `max_bytes` does; the most for `width` */
+    LINE_WIDTH = 2000
+};
 
 /* -- objects ----------------------------------------------------------------------------- */
 
@@ -226,7 +231,7 @@ static int fs_stat(lua_State *L)
     if (ah_fs_stat(fs, path, &info, &err) != AH_OK)
         return fails(L, &err);
     if (info.kind == AH_FS_ABSENT) {
-        ah_fs_absent(path, &err);
+        ah_fs_absent(fs, path, &err);
         return fails(L, &err);
     }
     lua_createtable(L, 0, 3);
@@ -295,6 +300,10 @@ static void push_match(lua_State *L, const ah_fs_item *item)
     lua_setfield(L, -2, "line");
     push_text(L, item->text);
     lua_setfield(L, -2, "text");
+    if (item->beside) {
+        lua_pushboolean(L, true);
+        lua_setfield(L, -2, "beside");
+    }
 }
 
 /* The list of what was found, with `truncated` and `skipped` where there is something to say. */
@@ -350,10 +359,34 @@ static int fs_glob(lua_State *L)
     return push_list(L, f, push_path);
 }
 
-/* fs:grep(pattern, { path, glob, plain, max }) -> { { path, line, text } ... } */
+static void push_count(lua_State *L, const ah_fs_item *item)
+{
+    lua_createtable(L, 0, 2);
+    push_text(L, item->name);
+    lua_setfield(L, -2, "path");
+    lua_pushinteger(L, (lua_Integer)item->line);
+    lua_setfield(L, -2, "count");
+}
+
+static void read_around(lua_State *L, ah_fs_grep *what)
+{
+    int context = 0;
+
+    ah_field_bool(L, 3, "filesystem:grep", "plain", &what->plain);
+    ah_field_bool(L, 3, "filesystem:grep", "ignore_case", &what->ignore_case);
+    ah_field_bool(L, 3, "filesystem:grep", "count", &what->count);
+    ah_field_count(L, 3, "filesystem:grep", "context", 0, &context);
+    if (context > AH_FS_MAX_CONTEXT)
+        ah_lua_raise(L, AH_USAGE, "filesystem:grep: context is at most %d", AH_FS_MAX_CONTEXT);
+    what->context = (size_t)context;
+}
+
+/* fs:grep(pattern, { path, glob, plain, ignore_case, context, count, max })
+ *   -> { { path, line, text, beside } ... }, or { { path, count } ... } */
 static int fs_grep(lua_State *L)
 {
-    static const char *const known[] = {"path", "glob", "plain", "max", NULL};
+    static const char *const known[] = {"path",    "glob",  "plain", "ignore_case",
+                                        "context", "count", "max",   NULL};
     ah_fs *fs = check_files(L);
     ah_fs_grep what = {.pattern = text_arg(L, 2), .in = AH_LIT("")};
     ah_fs_found *f;
@@ -362,11 +395,73 @@ static int fs_grep(lua_State *L)
     check_options(L, 3, "filesystem:grep", known);
     ah_field_string(L, 3, "filesystem:grep", "path", &what.in);
     ah_field_string(L, 3, "filesystem:grep", "glob", &what.glob);
-    ah_field_bool(L, 3, "filesystem:grep", "plain", &what.plain);
+    read_around(L, &what);
     f = push_found(L, 3, "filesystem:grep", MATCHED);
     if (ah_fs_search(fs, &what, f, &err) != AH_OK)
         return fails(L, &err);
-    return push_list(L, f, push_match);
+    return push_list(L, f, what.count ? push_count : push_match);
+}
+
+static void push_line(lua_State *L, const ah_fs_item *item)
+{
+    lua_createtable(L, 0, 3);
+    lua_pushinteger(L, (lua_Integer)item->line);
+    lua_setfield(L, -2, "line");
+    push_text(L, item->text);
+    lua_setfield(L, -2, "text");
+    lua_pushinteger(L, (lua_Integer)item->size);
+    lua_setfield(L, -2, "size");
+}
+
+static void set_flag(lua_State *L, const char *name, bool on)
+{
+    if (!on)
+        return;
+    lua_pushboolean(L, true);
+    lua_setfield(L, -2, name);
+}
+
+static void read_wanted(lua_State *L, ah_fs_lines *want)
+{
+    double first = 1, bytes = LINES_BYTES, width = LINE_WIDTH;
+    bool last = false;
+
+    ah_field_number(L, 3, "filesystem:lines", "first", 1, &first);
+    ah_field_bool(L, 3, "filesystem:lines", "last", &last);
+    ah_field_number(L, 3, "filesystem:lines", "max_bytes", 1, &bytes);
+    ah_field_number(L, 3, "filesystem:lines", "width", 1, &width);
+    if (width > LINES_BYTES)
+        ah_lua_raise(L, AH_USAGE, "filesystem:lines: width is at most %d", LINES_BYTES);
+    want->first = last ? 0 : (uint64_t)first;
+    want->max_bytes = (size_t)bytes;
+    want->width = (size_t)width;
+}
+
+/* fs:lines(path, { first, last, max, max_bytes, width }) -> { { line, text, size } ... } */
+static int fs_lines(lua_State *L)
+{
+    static const char *const known[] = {"first", "last", "max", "max_bytes", "width", NULL};
+    ah_fs *fs = check_files(L);
+    ah_slice path = text_arg(L, 2);
+    ah_fs_lines want = {0};
+    ah_fs_found *f;
+    ah_err err;
+
+    check_options(L, 3, "filesystem:lines", known);
+    read_wanted(L, &want);
+    f = push_found(L, 3, "filesystem:lines", LISTED);
+    if (ah_fs_read_lines(fs, path, &want, f, &err) != AH_OK)
+        return fails(L, &err);
+    push_list(L, f, push_line);
+    lua_pushinteger(L, (lua_Integer)want.total);
+    lua_setfield(L, -2, "total");
+    lua_pushinteger(L, (lua_Integer)want.size);
+    lua_setfield(L, -2, "size");
+    set_flag(L, "binary", want.binary);
+    set_flag(L, "truncated", want.stopped);
+    set_flag(L, "crlf", want.crlf);
+    set_flag(L, "malformed", want.malformed);
+    return 1;
 }
 
 /* -- overlays ------------------------------------------------------------------------------------- */
@@ -529,12 +624,12 @@ static int new_filesystem(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg methods[] = {{"read", fs_read},       {"write", fs_write},   {"append", fs_append},
-                                   {"edit", fs_edit},       {"list", fs_list},     {"glob", fs_glob},
-                                   {"grep", fs_grep},       {"stat", fs_stat},     {"exists", fs_exists},
-                                   {"mkdir", fs_mkdir},     {"delete", fs_delete}, {"rename", fs_rename},
-                                   {"overlay", fs_overlay}, {"commit", fs_commit}, {"drop", fs_drop},
-                                   {"close", fs_close},     {NULL, NULL}};
+static const luaL_Reg methods[] = {{"read", fs_read},     {"lines", fs_lines},     {"write", fs_write},
+                                   {"append", fs_append}, {"edit", fs_edit},       {"list", fs_list},
+                                   {"glob", fs_glob},     {"grep", fs_grep},       {"stat", fs_stat},
+                                   {"exists", fs_exists}, {"mkdir", fs_mkdir},     {"delete", fs_delete},
+                                   {"rename", fs_rename}, {"overlay", fs_overlay}, {"commit", fs_commit},
+                                   {"drop", fs_drop},     {"close", fs_close},     {NULL, NULL}};
 
 void ah_lua_open_fs(lua_State *L)
 {

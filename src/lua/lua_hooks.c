@@ -503,19 +503,11 @@ void ah_lua_hooks_read(lua_State *L, int idx, ah_lua_hooks *s)
     set_core(s);
 }
 
-static int copy_ref(lua_State *L, int ref)
-{
-    if (ref == LUA_NOREF)
-        return ref;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
-    return ah_lua_ref(L);
-}
-
 void ah_lua_hooks_copy(lua_State *L, ah_lua_hooks *s, const ah_lua_hooks *from)
 {
-    s->policies = copy_ref(L, from->policies);
-    s->approve = copy_ref(L, from->approve);
-    s->feedback = copy_ref(L, from->feedback);
-    s->checks = copy_ref(L, from->checks);
+    s->policies = ah_lua_copy_ref(L, from->policies);
+    s->approve = ah_lua_copy_ref(L, from->approve);
+    s->feedback = ah_lua_copy_ref(L, from->feedback);
+    s->checks = ah_lua_copy_ref(L, from->checks);
     set_core(s);
 }

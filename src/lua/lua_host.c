@@ -123,6 +123,14 @@ int ah_lua_ref(lua_State *L)
     return luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
+int ah_lua_copy_ref(lua_State *L, int ref)
+{
+    if (ref == LUA_NOREF)
+        return ref;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
+    return ah_lua_ref(L);
+}
+
 void ah_lua_unref(ah_lua *h, int *ref)
 {
     if (*ref > 0)

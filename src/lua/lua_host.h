@@ -55,7 +55,8 @@ void ah_lua_push_library(lua_State *L);
 void ah_lua_push_chunk(lua_State *L, const char *name);
 
 /* A registry reference; each is released exactly once and then LUA_NOREF. */
-int ah_lua_ref(lua_State *L); /* pops the value; raises when out of memory */
+int ah_lua_ref(lua_State *L);               /* pops the value; raises when out of memory */
+int ah_lua_copy_ref(lua_State *L, int ref); /* another one to the same value; LUA_NOREF stays */
 void ah_lua_unref(ah_lua *h, int *ref);
 
 /* -- errors (lua_error.c) ------------------------------------------------------- */
@@ -104,6 +105,8 @@ void ah_lua_open_fs(lua_State *L);      /* filesystem */
 void ah_lua_open_adapter(lua_State *L); /* _adapter, for scripted.lua */
 void ah_lua_open_log(lua_State *L);     /* log */
 void ah_lua_open_embed(lua_State *L);   /* host_tool */
+void ah_lua_open_builtin(lua_State *L); /* _raise, _check_fields */
+void ah_lua_open_process(lua_State *L); /* _process, _sandbox, _folder, _repair */
 
 void ah_embed_free(struct ah_embed *e); /* lua_api.c; NULL is fine */
 /* lua_api_loop.c: tells the watcher of the config, which there is. */

@@ -1,9 +1,10 @@
 /* ah.http: a request of the script's own, for handlers that wait for other servers. */
 #include "lua/lua_task.h"
+#include "lua/lua_value.h"
 
 static const char HTTP[] = "agenthost.http";
 
-enum { MAX_HEADERS = 100, MAX_SCRATCH = 1 << 20 };
+enum { MAX_HEADERS = 100, MAX_SCRATCH = 1 << 20, MAX_NETWORKS = 16, MAX_URL = 16 << 10 };
 
 typedef struct request {
     ah_waiter waiter;
@@ -13,6 +14,8 @@ typedef struct request {
     ah_buf lines; /* header lines, one after the other */
     ah_slice line[MAX_HEADERS];
     size_t n_lines;
+    ah_addresses only;
+    ah_network network[MAX_NETWORKS];
 } request;
 
 static void stop_request(ah_waiter *w)
@@ -71,6 +74,31 @@ static void read_headers(lua_State *L, request *q)
     lua_pop(L, 1);
     for (size_t i = 0, at = 0; i < q->n_lines; at += q->line[i++].n)
         q->line[i].p = q->lines.data + at;
+}
+
+/* addresses = { "public", "10.0.0.0/8" }: nothing else is connected to. False: any is. */
+static bool read_addresses(lua_State *L, request *q)
+{
+    if (!ah_field_push(L, 1, "ah.http", "addresses", LUA_TTABLE))
+        return false;
+    q->only.network = q->network;
+    for (lua_Integer i = 1; lua_geti(L, -1, i) != LUA_TNIL; i++, lua_pop(L, 1)) {
+        ah_slice s;
+
+        if (lua_type(L, -1) != LUA_TSTRING)
+            ah_lua_raise(L, AH_USAGE, "ah.http: addresses must be a list of strings");
+        s.p = lua_tolstring(L, -1, &s.n);
+        if (ah_slice_is(s, "public"))
+            q->only.public = true;
+        else if (q->only.n == MAX_NETWORKS)
+            ah_lua_raise(L, AH_USAGE, "ah.http: more than %d addresses", MAX_NETWORKS);
+        else if (!ah_network_parse(s, &q->network[q->only.n++]))
+            ah_lua_raise(
+                L, AH_USAGE,
+                "ah.http: addresses: '%s' is neither \"public\" nor a network such as 10.0.0.0/8", s.p);
+    }
+    lua_pop(L, 2);
+    return true;
 }
 
 static void read_limits(lua_State *L, ah_http_limits *limits)
@@ -139,7 +167,8 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
  * or nil and an error where no complete response came. No redirect is followed. */
 static int ah_http_call(lua_State *L)
 {
-    static const char *const known[] = {"url", "method", "headers", "body", "timeout", "max_body", NULL};
+    static const char *const known[] = {"url",     "method",   "headers",   "body",
+                                        "timeout", "max_body", "addresses", NULL};
     ah_lua *h = ah_lua_of(L);
     ah_slice url, body = {NULL, 0}, method = ah_slice_of("GET");
     ah_http_request req = {0};
@@ -160,6 +189,8 @@ static int ah_http_call(lua_State *L)
     ah_buf_init(&q->lines, &h->mem, MAX_SCRATCH);
     luaL_setmetatable(L, HTTP);
     read_headers(L, q);
+    if (read_addresses(L, q))
+        req.only = &q->only;
     read_limits(L, &req.limits);
     req.method = method.p;
     req.url = url.p;
@@ -180,6 +211,52 @@ static int ah_http_call(lua_State *L)
     return ah_lua_await(L, &q->waiter, lua_gettop(L), finish);
 }
 
+/* ah._url(url, base) -> { url, scheme, host, port }, or nil, err: as the request will read it. */
+static int read_url(lua_State *L)
+{
+    size_t n;
+    const char *url = luaL_checklstring(L, 1, &n), *base = luaL_optstring(L, 2, NULL);
+    ah_url u = {.port = 0};
+    ah_buf *b = ah_lua_push_buf(L, MAX_URL);
+    ah_err err;
+
+    if (memchr(url, '\0', n))
+        err.status = ah_err_set(&err, AH_USAGE, "a URL holds no NUL");
+    else {
+        u.whole = *b;
+        err.status = ah_http_read_url(url, base, &u, &err);
+        *b = u.whole;
+    }
+    if (err.status == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    if (err.status != AH_OK) {
+        lua_pushnil(L);
+        ah_lua_push_error(L, &err);
+        return 2;
+    }
+    lua_createtable(L, 0, 4);
+    lua_pushlstring(L, ah_buf_slice(b).p, b->len);
+    lua_setfield(L, -2, "url");
+    lua_pushstring(L, u.tls ? "https" : "http");
+    lua_setfield(L, -2, "scheme");
+    lua_pushstring(L, u.host);
+    lua_setfield(L, -2, "host");
+    lua_pushinteger(L, u.port);
+    lua_setfield(L, -2, "port");
+    return 1;
+}
+
+/* ah._is_network(text): may it stand in `addresses`? */
+static int is_network(lua_State *L)
+{
+    ah_network n;
+    ah_slice s;
+
+    s.p = luaL_checklstring(L, 1, &s.n);
+    lua_pushboolean(L, ah_network_parse(s, &n));
+    return 1;
+}
+
 void ah_lua_open_http(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__gc", request_gc}, {NULL, NULL}};
@@ -187,6 +264,10 @@ void ah_lua_open_http(lua_State *L)
     luaL_newmetatable(L, HTTP);
     luaL_setfuncs(L, meta, 0);
     lua_pop(L, 1);
+    lua_pushcfunction(L, is_network);
+    lua_setfield(L, -2, "_is_network");
+    lua_pushcfunction(L, read_url);
+    lua_setfield(L, -2, "_url");
     lua_pushcfunction(L, ah_http_call);
     lua_setfield(L, -2, "http");
 }

@@ -1,6 +1,7 @@
 /* Strategies in Lua: functions that see each answered call and say which tools come and
- * go (the contract is run/inject.h's). A strategy is function(m), or a table with `name`
- * and `after(self, m)`; what it returns (a tool or a list of tools) is added. */
+ * go (the contract is run/inject.h's). A strategy is function(m), or a table with `name`,
+ * `tools`, `later`, `before(self, m)` and `after(self, m)`; what it returns after a call (a tool
+ * or a list of tools) is added. docs/strategies.md tells it to those who write one. */
 #include "lua/lua_inject.h"
 
 #include <stdio.h>
@@ -14,7 +15,14 @@
 static const char CHANGES[] = "agenthost.changes";
 static const char MOMENT[] = "agenthost.moment";
 
-enum { MAX_STRATEGIES = 64, MAX_NAME = 64, MAX_ARGS = 32 << 20 };
+enum {
+    MAX_STRATEGIES = 64,
+    LEADERS = 2, /* of the core's, before those of the script: read_section, discover */
+    MAX_NAME = 64,
+    MAX_ARGS = 32 << 20,
+    MAX_STATE = 1 << 20,
+    ROOM = 8
+};
 
 /* -- changes from Lua values -------------------------------------------------------------- */
 
@@ -81,12 +89,20 @@ void ah_lua_remove_tools(lua_State *L, int idx, const char *what, ah_changes *c)
 
 /* -- the moment: what a strategy sees --------------------------------------------------------- */
 
+struct ah_lua_strategy {
+    ah_lua *lua;
+    int ref; /* the function, or the table */
+    ah_text *by;
+    ah_kept kept;
+    char name[MAX_NAME + 16]; /* with what tells it from others of the name */
+};
+
 typedef struct moment {
     ah_run *run;
     const ah_call *call;
-    ah_changes *out;
-    ah_text *by;
-    struct moment_box *box; /* the script's hold on it */
+    ah_changes *out;           /* NULL: the call is not answered yet */
+    struct ah_lua_strategy *s; /* NULL: a policy's */
+    struct moment_box *box;    /* the script's hold on it */
 } moment;
 
 /* A script may keep it; once the strategy has returned or failed it is empty. */
@@ -103,13 +119,15 @@ static moment *check_moment(lua_State *L)
     return m;
 }
 
-/* Policies look at a call and change nothing. */
+/* Before a call nothing changes. */
 static moment *check_changing(lua_State *L)
 {
     moment *m = check_moment(L);
 
-    if (!m->out)
+    if (!m->s)
         ah_lua_raise(L, AH_USAGE, "policy: only strategies change tools and texts");
+    if (!m->out)
+        ah_lua_raise(L, AH_USAGE, "strategy: nothing can be changed before a call, only after it");
     return m;
 }
 
@@ -117,7 +135,7 @@ static int moment_add(lua_State *L)
 {
     moment *m = check_changing(L);
 
-    ah_lua_add_tools(L, 2, "strategy", m->out, m->by);
+    ah_lua_add_tools(L, 2, "strategy", m->out, m->s->by);
     return 0;
 }
 
@@ -126,7 +144,7 @@ static int moment_replace(lua_State *L)
     moment *m = check_changing(L);
     size_t first = m->out->n;
 
-    ah_lua_add_tools(L, 2, "strategy", m->out, m->by);
+    ah_lua_add_tools(L, 2, "strategy", m->out, m->s->by);
     for (size_t i = first; i < m->out->n; i++)
         m->out->item[i].kind = AH_CHANGE_REPLACE;
     return 0;
@@ -168,6 +186,46 @@ static int moment_prompt(lua_State *L)
     return 0;
 }
 
+/* What it keeps, its own last word in this moment included; nothing yet is nil. */
+static void push_state(lua_State *L, const moment *m)
+{
+    ah_slice state = {NULL, 0};
+
+    if (!m->s)
+        ah_lua_raise(L, AH_USAGE, "policy: only strategies have a state");
+    for (size_t i = m->out ? m->out->n : 0; i > 0 && !state.p; i--)
+        if (m->out->item[i - 1].kind == AH_CHANGE_STATE)
+            state = ah_json_member(ah_text_slice(m->out->item[i - 1].text), "state");
+    if (!state.p)
+        state = ah_strategy_state(&m->s->kept, ah_run_transcript(m->run), m->s->name);
+    if (!state.p || ah_json_kind_of(state) == AH_JSON_NULL)
+        lua_pushnil(L);
+    else
+        ah_lua_push_json(L, state);
+}
+
+/* m.state = value */
+static int moment_newindex(lua_State *L)
+{
+    moment *m = check_changing(L);
+    const char *key = luaL_checkstring(L, 2);
+    ah_buf *b = ah_lua_push_buf(L, MAX_STATE);
+    ah_err err;
+
+    if (strcmp(key, "state") != 0)
+        ah_lua_raise(L, AH_USAGE, "strategy: only the field 'state' can be set, not '%.100s'", key);
+    if (lua_isnil(L, 3))
+        ah_buf_str(b, "null");
+    else if (ah_lua_to_json(L, 3, b->mem, b, &err) != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "strategy: state: %s", err.message);
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    if (ah_changes_state(m->out, m->s->name, ah_buf_slice(b), &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_buf_clear(b);
+    return 0;
+}
+
 static void push_names(lua_State *L, const ah_registry *r)
 {
     lua_Integer n = 0;
@@ -178,6 +236,27 @@ static void push_names(lua_State *L, const ah_registry *r)
         lua_pushlstring(L, t->name->data, t->name->len);
         lua_rawseti(L, -2, ++n);
     }
+}
+
+/* Of a call that nothing has looked at yet: as the model wrote them. Nil where they are no JSON. */
+static void push_written(lua_State *L, const ah_mem *mem, ah_slice arguments)
+{
+    if (ah_json_check(mem, arguments, AH_JSON_MAX_DEPTH, NULL) == AH_OK)
+        ah_lua_push_json(L, arguments);
+    else
+        lua_pushnil(L);
+}
+
+static void push_arguments(lua_State *L, const moment *m)
+{
+    const ah_call *c = m->call;
+
+    if (c->args)
+        ah_lua_push_json(L, ah_text_slice(c->args));
+    else if (m->out)
+        lua_pushnil(L);
+    else
+        push_written(L, c->overlay.mem, ah_text_slice(c->slot->arguments));
 }
 
 /* {tool, arguments, success} of one call; arguments nil where they were no JSON object. */
@@ -194,15 +273,14 @@ static void push_call(lua_State *L, const ah_mem *mem, ah_slice call, bool succe
     lua_pushboolean(L, success);
     lua_setfield(L, -2, "success");
     ah_json_string(arguments, b);
-    if (ah_buf_ok(b) && ah_json_check(mem, ah_buf_slice(b), AH_JSON_MAX_DEPTH, NULL) == AH_OK) {
-        ah_lua_push_json(L, ah_buf_slice(b));
-        lua_setfield(L, -2, "arguments");
-    }
+    push_written(L, mem, ah_buf_ok(b) ? ah_buf_slice(b) : (ah_slice){"", 0});
+    lua_setfield(L, -2, "arguments");
     ah_buf_clear(b);
     lua_remove(L, -2);
 }
 
-/* Appends the calls of one assistant message to the list on top, as far as they are answered. */
+/* Appends the calls of one assistant message to the list on top, as far as they are answered;
+ * not those that a strategy has answered: they do not count. */
 static void push_turn(lua_State *L, const ah_transcript *t, ah_slice assistant, size_t at)
 {
     ah_json_reader r = ah_json_read(ah_json_member(assistant, "tool_calls"));
@@ -214,7 +292,7 @@ static void push_turn(lua_State *L, const ah_transcript *t, ah_slice assistant, 
         ah_text *result = pending ? t->slot[i].result : t->entry[at + 1 + i].json;
         ah_slice call = ah_json_skip(&r, token);
 
-        if (!result)
+        if (!result || ah_json_member(ah_text_slice(result), "refused").p)
             continue;
         push_call(L, t->mem, call,
                   ah_slice_is(ah_json_member(ah_text_slice(result), "success"), "true"));
@@ -222,8 +300,7 @@ static void push_turn(lua_State *L, const ah_transcript *t, ah_slice assistant, 
     }
 }
 
-/* All answered calls of the conversation, those of the turn at work included. */
-static void push_calls(lua_State *L, const ah_transcript *t)
+void ah_lua_push_calls(lua_State *L, const ah_transcript *t)
 {
     luaL_checkstack(L, 8, "calls");
     lua_newtable(L);
@@ -242,10 +319,8 @@ static void push_field(lua_State *L, const moment *m, const char *key)
         lua_pushlstring(L, c->slot->name->data, c->slot->name->len);
     else if (strcmp(key, "call_id") == 0)
         lua_pushlstring(L, c->slot->id->data, c->slot->id->len);
-    else if (strcmp(key, "arguments") == 0 && c->args)
-        ah_lua_push_json(L, ah_text_slice(c->args));
     else if (strcmp(key, "arguments") == 0)
-        lua_pushnil(L);
+        push_arguments(L, m);
     else if (strcmp(key, "result") == 0 && c->content)
         lua_pushlstring(L, c->content->data, c->content->len);
     else if (strcmp(key, "result") == 0)
@@ -254,6 +329,8 @@ static void push_field(lua_State *L, const moment *m, const char *key)
         ah_lua_push_live(L, &c->live);
     else if (strcmp(key, "success") == 0)
         lua_pushboolean(L, c->success);
+    else if (strcmp(key, "state") == 0)
+        push_state(L, m);
     else if (strcmp(key, "tools") == 0)
         push_names(L, ah_run_registry(m->run));
     else if (strcmp(key, "iteration") == 0)
@@ -261,7 +338,7 @@ static void push_field(lua_State *L, const moment *m, const char *key)
     else if (strcmp(key, "run") == 0)
         lua_pushinteger(L, ah_run_id(m->run));
     else if (strcmp(key, "calls") == 0)
-        push_calls(L, ah_run_transcript(m->run));
+        ah_lua_push_calls(L, ah_run_transcript(m->run));
     else if (strcmp(key, "history") == 0)
         ah_lua_push_messages(L, ah_run_transcript(m->run), ah_run_transcript(m->run)->n);
     else
@@ -279,42 +356,43 @@ static int moment_index(lua_State *L)
     return 1;
 }
 
-/* (function or table, method, moment) -- two results */
+/* (function or table, method, moment) -- two results; the first is added where changes are taken */
 static int call_with_moment(lua_State *L)
 {
     const char *method = lua_touserdata(L, 2);
     moment *m = lua_touserdata(L, 3);
-    moment_box *box = lua_newuserdatauv(L, sizeof *box, 0);
+    moment_box *box = lua_newuserdatauv(L, sizeof *box, 0); /* -- f method m box */
+    int nargs = 1;
 
     box->m = m;
     m->box = box;
-    luaL_setmetatable(L, MOMENT); /* -- f method m box */
+    luaL_setmetatable(L, MOMENT);
     if (lua_istable(L, 1)) {
         lua_getfield(L, 1, method);
         lua_pushvalue(L, 1);
-        lua_pushvalue(L, 4);
-        lua_call(L, 2, 2);
-        return 2;
+        nargs = 2;
+    } else {
+        lua_pushvalue(L, 1);
     }
-    lua_pushvalue(L, 1);
     lua_pushvalue(L, 4);
-    lua_call(L, 1, 2);
+    lua_call(L, nargs, 2);
+    if (m->out && !lua_isnil(L, -2))
+        ah_lua_add_tools(L, -2, "strategy", m->out, m->s->by);
     return 2;
 }
 
-ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_run *run,
-                             const ah_call *call, ah_err *err)
+/* As ah_lua_with_moment. */
+static ah_status call_for(ah_lua *h, lua_State *L, const char *method, moment *m, ah_err *err)
 {
-    moment m = {.run = run, .call = call};
     ah_status st;
 
     lua_pushcfunction(L, call_with_moment);
     lua_insert(L, -2);
     lua_pushlightuserdata(L, (void *)(uintptr_t)method);
-    lua_pushlightuserdata(L, &m);
+    lua_pushlightuserdata(L, m);
     st = ah_lua_call(h, L, 3, 2, err);
-    if (m.box)
-        m.box->m = NULL;
+    if (m->box)
+        m->box->m = NULL;
     if (st != AH_OK) {
         lua_pushnil(L);
         lua_pushnil(L);
@@ -322,27 +400,12 @@ ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_run
     return st;
 }
 
-/* -- a strategy ------------------------------------------------------------------------------------ */
-
-struct ah_lua_strategy {
-    ah_lua *lua;
-    int ref; /* the function, or the table */
-    ah_text *by;
-    char name[MAX_NAME + 1];
-};
-
-/* moment -- what the strategy returned */
-static void call_strategy(lua_State *L, const struct ah_lua_strategy *s, int m)
+ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_run *run,
+                             const ah_call *call, ah_err *err)
 {
-    if (lua_rawgeti(L, LUA_REGISTRYINDEX, s->ref) == LUA_TFUNCTION) {
-        lua_pushvalue(L, m);
-        lua_call(L, 1, 1);
-        return;
-    }
-    lua_getfield(L, -1, "after");
-    lua_insert(L, -2);
-    lua_pushvalue(L, m);
-    lua_call(L, 2, 1);
+    moment m = {.run = run, .call = call};
+
+    return call_for(h, L, method, &m, err);
 }
 
 static int box_gc(lua_State *L)
@@ -355,45 +418,71 @@ static int box_gc(lua_State *L)
     return 0;
 }
 
-/* (strategy, moment) */
-static int run_strategy(lua_State *L)
-{
-    const struct ah_lua_strategy *s = lua_touserdata(L, 1);
-    moment *m = lua_touserdata(L, 2);
-    moment_box *box = lua_newuserdatauv(L, sizeof *box, 0); /* -- s m box */
+/* -- a strategy ------------------------------------------------------------------------------------ */
 
-    box->m = m;
-    m->box = box;
-    luaL_setmetatable(L, MOMENT);
-    call_strategy(L, s, 3);
-    if (!lua_isnil(L, -1))
-        ah_lua_add_tools(L, -1, "strategy", m->out, m->by);
-    return 0;
-}
-
-static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
+/* Asks it; what it gave lies in two values on top, also on failure (nils). */
+static ah_status ask(const char *method, moment *m, ah_err *err)
 {
-    const struct ah_lua_strategy *s = ud;
-    moment m = {.run = run, .call = call, .out = out, .by = s->by};
+    const struct ah_lua_strategy *s = m->s;
     lua_State *L = s->lua->caller;
     char message[sizeof err->message];
     ah_status st;
 
-    if (!lua_checkstack(L, 4))
-        return ah_err_nomem(err);
-    lua_pushcfunction(L, run_strategy);
-    lua_pushlightuserdata(L, ud);
-    lua_pushlightuserdata(L, &m);
-    st = ah_lua_call(s->lua, L, 2, 0, err);
-    if (m.box)
-        m.box->m = NULL;
-    if (st == AH_OK)
+    lua_rawgeti(L, LUA_REGISTRYINDEX, s->ref);
+    if ((st = call_for(s->lua, L, method, m, err)) == AH_OK)
         return st;
     memcpy(message, err->message, sizeof message);
     return ah_err_set(err, st, "strategy '%s' failed: %.900s", s->name, message);
 }
 
-static const struct ah_strategy_vt lua_strategy_vt = {.after = after};
+static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
+{
+    struct ah_lua_strategy *s = ud;
+    moment m = {.run = run, .call = call, .out = out, .s = s};
+    ah_status st;
+
+    if (!lua_checkstack(s->lua->caller, ROOM))
+        return ah_err_nomem(err);
+    st = ask("after", &m, err);
+    lua_pop(s->lua->caller, 2);
+    return st;
+}
+
+/* What it gave before a call: a text for the model, or nothing. */
+static ah_status read_answer(lua_State *L, const struct ah_lua_strategy *s, ah_buf *answer, ah_err *err)
+{
+    ah_slice text = {NULL, 0};
+
+    if (lua_isnil(L, -2))
+        return AH_OK;
+    if (lua_type(L, -2) == LUA_TSTRING)
+        text.p = lua_tolstring(L, -2, &text.n);
+    if (!text.n || !ah_utf8_valid(text))
+        return ah_err_set(
+            err, AH_USAGE,
+            "strategy '%s' failed: `before` returns nothing or a text for the model, not %s", s->name,
+            text.p ? "an empty one or bytes" : luaL_typename(L, -2));
+    ah_buf_put(answer, text);
+    return AH_OK;
+}
+
+static ah_status before(void *ud, ah_run *run, const ah_call *call, ah_buf *answer, ah_err *err)
+{
+    struct ah_lua_strategy *s = ud;
+    moment m = {.run = run, .call = call, .s = s};
+    lua_State *L = s->lua->caller;
+    ah_status st;
+
+    if (!lua_checkstack(L, ROOM))
+        return ah_err_nomem(err);
+    if ((st = ask("before", &m, err)) == AH_OK)
+        st = read_answer(L, s, answer, err);
+    lua_pop(L, 2);
+    return st;
+}
+
+static const struct ah_strategy_vt vt_before = {.before = before}, vt_after = {.after = after},
+                                   vt_both = {.before = before, .after = after};
 
 void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h)
 {
@@ -413,39 +502,77 @@ void ah_lua_strategies_clear(ah_lua_strategies *s)
     ah_lua_strategies_init(s, s->lua);
 }
 
+static bool has_method(lua_State *L, const char *name)
+{
+    bool has = lua_getfield(L, -1, name) == LUA_TFUNCTION;
+
+    lua_pop(L, 1);
+    return has;
+}
+
+/* When the strategy on top is to be asked. */
+static const struct ah_strategy_vt *read_methods(lua_State *L, int at)
+{
+    bool table = lua_istable(L, -1), early = table && has_method(L, "before");
+
+    if (lua_isfunction(L, -1) || (table && !early && has_method(L, "after")))
+        return &vt_after;
+    if (!early)
+        ah_lua_raise(L, AH_USAGE,
+                     "strategies[%d] must be a function or a table with a function `after` or `before`, "
+                     "found %s",
+                     at, luaL_typename(L, -1));
+    return has_method(L, "after") ? &vt_both : &vt_before;
+}
+
+static bool is_taken(const ah_lua_strategies *s, const char *name)
+{
+    size_t i = 0;
+
+    while (i < s->n && strcmp(s->own[i].name, name) != 0)
+        i++;
+    return i < s->n;
+}
+
+/* Its name, made fit for JSON and the log, and one that none before it has: `x`, `x_2` ... */
+static void read_name(lua_State *L, const ah_lua_strategies *s, struct ah_lua_strategy *own, int at)
+{
+    char given[MAX_NAME + 1];
+    ah_slice name = {NULL, 0};
+
+    snprintf(given, sizeof given, "strategy_%d", at);
+    if (lua_istable(L, -1) && ah_field_string(L, -1, "strategy", "name", &name))
+        snprintf(given, sizeof given, "%.*s", AH_FMT(name));
+    for (char *p = given; *p; p++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", *p))
+            *p = '_';
+    snprintf(own->name, sizeof own->name, "%s", given);
+    for (int i = 2; is_taken(s, own->name); i++)
+        snprintf(own->name, sizeof own->name, "%s_%d", given, i);
+}
+
 /* The strategy on top of the stack (popped) as the next one. */
 static void read_strategy(lua_State *L, ah_lua_strategies *s, int at)
 {
     struct ah_lua_strategy *own = &s->own[s->n];
-    int type = lua_type(L, -1);
-    ah_slice name = {NULL, 0};
-    char by[MAX_NAME + 32];
+    const struct ah_strategy_vt *vt = read_methods(L, at);
+    char by[MAX_NAME + 48];
 
-    if (type == LUA_TTABLE && lua_getfield(L, -1, "after") == LUA_TFUNCTION)
-        lua_pop(L, 1);
-    else if (type != LUA_TFUNCTION)
-        ah_lua_raise(L, AH_USAGE,
-                     "strategies[%d] must be a function or a table with a function `after`, found %s",
-                     at, lua_typename(L, type));
-    snprintf(own->name, sizeof own->name, "strategy_%d", at);
-    if (type == LUA_TTABLE && ah_field_string(L, -1, "strategy", "name", &name))
-        snprintf(own->name, sizeof own->name, "%.*s", AH_FMT(name));
-    for (char *p = own->name; *p; p++) /* it goes into JSON and the log as it is */
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", *p))
-            *p = '_';
+    read_name(L, s, own, at);
+    own->kept = (ah_kept){0};
     snprintf(by, sizeof by, "{\"strategy\":\"%s\"}", own->name);
     own->lua = s->lua;
     own->ref = LUA_NOREF;
     if (!(own->by = ah_text_new(&s->lua->mem, ah_slice_of(by))))
         ah_lua_raise_nomem(L);
-    s->item[s->n++] = (ah_strategy){own->name, &lua_strategy_vt, own};
+    s->item[s->n++] = (ah_strategy){own->name, vt, own};
     own->ref = ah_lua_ref(L);
 }
 
 static void reserve_strategies(lua_State *L, ah_lua_strategies *s, size_t n)
 {
     s->own = ah_alloc(&s->lua->mem, n * sizeof *s->own);
-    s->item = ah_alloc(&s->lua->mem, (n + 1) * sizeof *s->item); /* one may come to lead them */
+    s->item = ah_alloc(&s->lua->mem, (n + LEADERS) * sizeof *s->item);
     if (!s->own || !s->item)
         ah_lua_raise_nomem(L);
 }
@@ -468,13 +595,28 @@ void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s)
     lua_pop(L, 1);
 }
 
+void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const char *field, ah_changes *c)
+{
+    char what[MAX_NAME + 48];
+
+    for (size_t i = 0; i < s->n - s->led; i++) {
+        int top = lua_gettop(L);
+
+        snprintf(what, sizeof what, "strategy '%s'", s->own[i].name);
+        if (lua_rawgeti(L, LUA_REGISTRYINDEX, s->own[i].ref) == LUA_TTABLE &&
+            lua_getfield(L, -1, field) != LUA_TNIL)
+            ah_lua_add_tools(L, -1, what, c, NULL);
+        lua_settop(L, top);
+    }
+}
+
 void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy first)
 {
-    if (!s->item && !(s->item = ah_alloc(&s->lua->mem, sizeof *s->item)))
+    if (!s->item && !(s->item = ah_alloc(&s->lua->mem, LEADERS * sizeof *s->item)))
         ah_lua_raise_nomem(L);
     memmove(s->item + 1, s->item, s->n++ * sizeof *s->item);
     s->item[0] = first;
-    s->led = 1;
+    s->led++;
 }
 
 void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_strategies *from)
@@ -486,9 +628,9 @@ void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_str
         s->own[i] = from->own[i];
         s->own[i].by = ah_text_ref(from->own[i].by);
         s->own[i].ref = LUA_NOREF;
-        s->item[s->n++] = (ah_strategy){s->own[i].name, &lua_strategy_vt, &s->own[i]};
-        lua_rawgeti(L, LUA_REGISTRYINDEX, from->own[i].ref);
-        s->own[i].ref = ah_lua_ref(L);
+        s->own[i].kept = (ah_kept){0};
+        s->item[s->n++] = (ah_strategy){s->own[i].name, from->item[from->led + i].vt, &s->own[i]};
+        s->own[i].ref = ah_lua_copy_ref(L, from->own[i].ref);
     }
 }
 
@@ -534,7 +676,8 @@ static int metrics(lua_State *L)
 void ah_lua_open_inject(lua_State *L)
 {
     static const luaL_Reg changes_meta[] = {{"__gc", changes_gc}, {NULL, NULL}};
-    static const luaL_Reg moment_meta[] = {{"__gc", box_gc}, {"__index", moment_index}, {NULL, NULL}};
+    static const luaL_Reg moment_meta[] = {
+        {"__gc", box_gc}, {"__index", moment_index}, {"__newindex", moment_newindex}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"add", moment_add},       {"replace", moment_replace},
                                        {"remove", moment_remove}, {"note", moment_note},
                                        {"prompt", moment_prompt}, {NULL, NULL}};

@@ -18,6 +18,10 @@ ah_changes *ah_lua_push_changes(lua_State *L, const ah_mem *mem);
 ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, struct ah_run *run,
                              const struct ah_call *call, ah_err *err);
 
+/* Pushes the list of all answered calls of the conversation, { tool, arguments, success }, those
+ * of the turn at work included. */
+void ah_lua_push_calls(lua_State *L, const ah_transcript *t);
+
 /* The strategies of an agent, in order; they live as long as it. */
 typedef struct ah_lua_strategies {
     ah_lua *lua;
@@ -31,7 +35,10 @@ void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h);
 void ah_lua_strategies_clear(ah_lua_strategies *s);
 /* Reads `strategies`, `max_tools`, `on_conflict`, `hint` and `max_restarts` from the table at idx. */
 void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s);
-/* A strategy of the core's before all of them, once. Raises when out of memory. */
+/* The tools in the field `tools` (there from the start) or `later` (that may come) of each, as
+ * additions. Raises where there is something else. */
+void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const char *field, ah_changes *c);
+/* A strategy of the core's before all of them, twice at most. Raises when out of memory. */
 void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy first);
 /* Makes s, which was initialised, hold the strategies of `from`. Raises when out of memory. */
 void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_strategies *from);

@@ -18,6 +18,7 @@ static bool is_fenced(const ah_lua_memory *m, bool typed, int64_t more)
 static void *refuse(ah_fence *f, int64_t more)
 {
     f->asked = f->used + more;
+    f->heap_max = 0;
     if (lua_gethook(f->thread) == f->hook)
         lua_sethook(f->thread, f->hook, LUA_MASKCOUNT, 1);
     return NULL;
@@ -47,10 +48,12 @@ void *ah_lua_alloc(void *ud, void *ptr, size_t old, size_t size)
         return refuse(m->fence, more);
     if (more <= 0 || !m->max || m->used + more <= (int64_t)m->max)
         p = m->alloc(m->ud, ptr, old, size);
-    if (p || !size)
+    if (p || !size) {
         count(m, more);
-    else if (m->fence)
+    } else if (m->fence) {
         m->fence->asked = 0;
+        m->fence->heap_max = m->max && m->used + more > (int64_t)m->max ? m->max : 0;
+    }
     return p;
 }
 

@@ -168,18 +168,10 @@ void ah_observer_init(ah_observer *o, ah_lua *h)
                        .records = h->host->log};
 }
 
-static int copy_ref(lua_State *L, int ref)
-{
-    if (ref == LUA_NOREF)
-        return ref;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
-    return ah_lua_ref(L);
-}
-
 void ah_observer_copy(lua_State *L, ah_observer *o, const ah_observer *from)
 {
-    o->on = copy_ref(L, from->on);
-    o->log = copy_ref(L, from->log);
+    o->on = ah_lua_copy_ref(L, from->on);
+    o->log = ah_lua_copy_ref(L, from->log);
     o->types = from->types;
     o->records = from->records;
     if (o->log != LUA_NOREF)

@@ -3,6 +3,8 @@
 #include <lua.h>
 
 #include "agenthost_lua.h"
+#include "lua/lua_discover.h"
+#include "lua/lua_entity.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
 #include "lua/lua_inject.h"
@@ -76,27 +78,38 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
     return ah_lua_call(ah_lua_of(L), L, 1, 1, err);
 }
 
-/* Fields of the module that are Lua: loaded when they are first asked for. _inspect is for
- * the command alone, _calls for tests. */
+/* Fields of the module that are Lua: loaded when they are first asked for. Those that begin
+ * with `_` are for the command and for tests. */
+static const struct {
+    const char *key, *module, *member; /* member NULL: the module itself */
+} lazy[] = {
+    {"scripted", "agenthost.scripted", NULL},
+    {"adapter", "agenthost.adapter", NULL},
+    {"conformance", "agenthost.conformance", NULL},
+    {"policies", "agenthost.policies", NULL},
+    {"resource", "agenthost.resource", NULL},
+    {"builtin", "agenthost.builtin", NULL},
+    {"planning", "agenthost.planning", "types"},
+    {"planning_section", "agenthost.planning", "section"},
+    {"unlock", "agenthost.strategies", "unlock"},
+    {"phases", "agenthost.strategies", "phases"},
+    {"unfold", "agenthost.strategies", "unfold"},
+    {"set_visibility_override", "agenthost.visibility", NULL},
+    {"_inspect", "agenthost.inspect", NULL},
+    {"_calls", "agenthost.calls", NULL},
+    {"_mock", "agenthost.mock", NULL},
+};
+
+enum { LAZY = sizeof lazy / sizeof *lazy };
+
 static int lazy_field(lua_State *L)
 {
-    static const struct {
-        const char *key, *module, *member; /* member NULL: the module itself */
-    } lazy[] = {
-        {"scripted", "agenthost.scripted", NULL},
-        {"policies", "agenthost.policies", NULL},
-        {"resource", "agenthost.resource", NULL},
-        {"planning", "agenthost.planning", "types"},
-        {"planning_section", "agenthost.planning", "section"},
-        {"_inspect", "agenthost.inspect", NULL},
-        {"_calls", "agenthost.calls", NULL},
-    };
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     size_t i = 0;
 
-    while (i < sizeof lazy / sizeof *lazy && strcmp(key, lazy[i].key) != 0)
+    while (i < LAZY && strcmp(key, lazy[i].key) != 0)
         i++;
-    if (i == sizeof lazy / sizeof *lazy)
+    if (i == LAZY)
         return 0;
     lua_pushcfunction(L, load_once);
     lua_pushstring(L, lazy[i].module);
@@ -125,6 +138,24 @@ AH_API int luaopen_agenthost_testing(lua_State *L)
     return load_testing(L);
 }
 
+static int next_field(lua_State *L)
+{
+    lua_settop(L, 2);
+    return lua_next(L, 1) ? 2 : 0;
+}
+
+/* pairs(ah) shows all there is for scripts. */
+static int all_fields(lua_State *L)
+{
+    for (size_t i = 0; i < LAZY && lazy[i].key[0] != '_'; i++) {
+        lua_getfield(L, 1, lazy[i].key);
+        lua_pop(L, 1);
+    }
+    lua_pushcfunction(L, next_field);
+    lua_pushvalue(L, 1);
+    return 2;
+}
+
 AH_API int luaopen_agenthost(lua_State *L)
 {
     ah_lua_host(L, &ah_mem_libc, NULL);
@@ -144,15 +175,23 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_registry(L);
     ah_lua_open_budget(L);
     ah_lua_open_agent(L);
+    ah_lua_open_entity(L);
+    ah_lua_open_discover(L);
     ah_lua_open_http(L);
     ah_lua_open_fs(L);
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);
+    ah_lua_open_builtin(L);
+    ah_lua_open_process(L);
+    lua_pushcfunction(L, load_once); /* for modules that are made of others */
+    lua_setfield(L, -2, "_module");
     lua_pushliteral(L, AH_VERSION);
     lua_setfield(L, -2, "version");
     lua_newtable(L);
     lua_pushcfunction(L, lazy_field);
     lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, all_fields);
+    lua_setfield(L, -2, "__pairs");
     lua_setmetatable(L, -2);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, MODULE);

@@ -38,7 +38,7 @@ static void release_kept(void *p)
     ah_free(&k->lua->mem, k);
 }
 
-static const struct ah_value_vt kept_vt = {release_kept};
+static const struct ah_value_vt kept_vt = {.release = release_kept};
 
 /* What is being made, in a userdata so that a raise loses nothing. */
 typedef struct draft {

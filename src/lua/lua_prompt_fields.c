@@ -2,6 +2,7 @@
  * is raised at the script's line. */
 #include "lua/lua_prompt_fields.h"
 
+#include "lua/lua_ctx.h"
 #include "lua/lua_prompt.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_section.h"
@@ -51,22 +52,25 @@ static void need_prompt(lua_State *L, const ah_prompt *p, const char *field)
 }
 
 /* Prompt on top of the stack. */
-static void bind(lua_State *L, ah_prompt *p, const ah_transcript *t, ah_prompt_fields *out)
+static void bind(lua_State *L, ah_prompt *p, const ah_transcript *t, ah_session *session,
+                 ah_prompt_fields *out)
 {
+    ah_overlay *o = ah_lua_overlay(L);
+    ah_disclosure *d = &out->disclosure;
+    ah_shown shown;
     ah_slice params;
     ah_err err;
 
     lua_getfield(L, 1, "params");
     params = ah_lua_push_params(L, -1, "ah.run: params");
-    if (ah_binding_new(p, params, &out->binding, &err) != AH_OK)
+    if (ah_visibility_register(session, &err) != AH_OK ||
+        ah_binding_new(p, params, &out->binding, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
-    ah_disclosure_init(&out->disclosure, out->binding);
-    if (ah_disclosure_replay(&out->disclosure, t, &err) != AH_OK ||
-        ah_binding_render(out->binding, NULL, &out->base, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
-    if (out->disclosure.n == 0)
-        out->rendered = ah_rendered_ref(out->base);
-    else if (ah_binding_render(out->binding, &out->disclosure.shown, &out->rendered, &err) != AH_OK)
+    ah_disclosure_init(d, out->binding, session);
+    if (ah_disclosure_replay(d, t, o, &err) != AH_OK ||
+        ah_disclosure_look(d, o, &shown, &err) != AH_OK ||
+        ah_binding_render(out->binding, &shown, &out->rendered, &err) != AH_OK ||
+        ah_disclosure_told(d, t, 0, out->rendered, NULL, &out->told, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
 }
 
@@ -80,7 +84,7 @@ static void read_output(lua_State *L, const ah_prompt *p, ah_prompt_fields *out)
         ah_lua_raise_err(L, &err);
 }
 
-void ah_prompt_fields_read(lua_State *L, const ah_log *log, const ah_transcript *t,
+void ah_prompt_fields_read(lua_State *L, const ah_log *log, const ah_transcript *t, ah_session *session,
                            ah_prompt_fields *out)
 {
     int top = lua_gettop(L);
@@ -93,14 +97,14 @@ void ah_prompt_fields_read(lua_State *L, const ah_log *log, const ah_transcript 
     if (p && lua_getfield(L, 1, "overrides") != LUA_TNIL)
         p = ah_lua_override_prompt(L, p, lua_gettop(L), "ah.run", log);
     if (p)
-        bind(L, p, t, out);
+        bind(L, p, t, session, out);
     read_output(L, p, out);
     lua_settop(L, top);
 }
 
 void ah_prompt_fields_clear(ah_prompt_fields *p)
 {
-    ah_rendered_unref(p->base);
+    ah_rendered_unref(p->told);
     ah_rendered_unref(p->rendered);
     ah_disclosure_clear(&p->disclosure);
     ah_binding_unref(p->binding);
@@ -143,7 +147,7 @@ static ah_status add_read_section(ah_prompt_fields *p, ah_changes *tools, ah_err
     return st;
 }
 
-void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, ah_changes *tools)
+void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, bool offered, ah_changes *tools)
 {
     ah_status st = AH_OK;
     ah_err err;
@@ -153,7 +157,7 @@ void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, ah_changes *tools
     check_names(L, ah_binding_prompt(p->binding), tools);
     for (size_t i = 0; st == AH_OK && i < p->rendered->n_tools; i++)
         st = ah_changes_add(tools, p->rendered->tool[i].tool, NULL, &err);
-    if (st == AH_OK && p->base->n_summarized)
+    if (st == AH_OK && (offered || p->told->n_summarized || p->rendered->n_summarized))
         st = add_read_section(p, tools, &err);
     if (st != AH_OK)
         ah_lua_raise_err(L, &err);
@@ -173,30 +177,42 @@ static void set_around(lua_State *L, ah_prompt_fields *p, ah_slice system, ah_bu
         ah_lua_raise_err(L, &err);
 }
 
-/* Is `before` (a JSON string) this text? */
-static bool in_force(lua_State *L, ah_slice before, const ah_buf *text)
+/* Is this the system text of the transcript? */
+static bool in_force(const ah_transcript *t, const ah_buf *text, ah_err *err)
 {
-    ah_buf *b = ah_lua_push_buf(L, MAX_SYSTEM);
+    ah_slice before = ah_json_member(ah_transcript_last(t, AH_ENTRY_PROMPT), "text");
     bool is;
+    ah_buf b;
 
-    is = ah_json_string(before, b) && ah_slice_eq(ah_buf_slice(b), ah_buf_slice(text));
-    ah_buf_clear(b);
-    lua_pop(L, 1);
+    ah_buf_init(&b, t->mem, MAX_SYSTEM);
+    is = ah_json_string(before, &b) && ah_slice_eq(ah_buf_slice(&b), ah_buf_slice(text));
+    if (!ah_buf_ok(&b))
+        ah_err_nomem(err);
+    ah_buf_clear(&b);
     return is;
 }
 
-static void put_words(const ah_prompt_fields *p, const ah_adapter *adapter, ah_buf *out)
+static void put_words(const ah_prompt_fields *p, bool native, ah_buf *out)
 {
-    if (p->output && !(adapter->vt->native_output && ah_schema_is_object(p->output)))
+    if (p->output && !native)
         ah_output_ask(p->output, out);
 }
 
-void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, const ah_adapter *adapter, ah_slice system,
-                           ah_slice before, ah_buf *out)
+/* What was told is told, or all of it is set anew. */
+static void settle_text(ah_prompt_fields *p, const ah_transcript *t)
+{
+    ah_rendered_unref(p->told);
+    p->told = ah_rendered_ref(p->rendered);
+    p->since = t->n;
+}
+
+void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, bool native, ah_slice system,
+                           const ah_transcript *t, ah_buf *out)
 {
     ah_buf *words = ah_lua_push_buf(L, MAX_SYSTEM);
+    ah_err err = {0};
 
-    put_words(p, adapter, words);
+    put_words(p, native, words);
     if (!p->binding) {
         ah_buf_put(out, system);
         if (words->len)
@@ -206,34 +222,210 @@ void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, const ah_adapter *
         return;
     }
     set_around(L, p, system, words);
-    ah_disclosure_text(&p->disclosure, p->base, out);
-    if (p->rendered != p->base && !in_force(L, before, out)) {
+    ah_disclosure_text(&p->disclosure, p->told, out);
+    if (p->rendered != p->told && !in_force(t, out, &err)) {
         ah_buf_reset(out, 0);
         ah_disclosure_text(&p->disclosure, p->rendered, out);
+        settle_text(p, t);
     }
+    if (err.status != AH_OK)
+        ah_lua_raise_err(L, &err);
     lua_pop(L, 1);
 }
 
 void ah_prompt_fields_copy(lua_State *L, ah_prompt_fields *p, const ah_prompt_fields *from,
-                           ah_registry *tools)
+                           ah_session *session, ah_registry *tools)
 {
+    const ah_disclosure *d = &from->disclosure;
     ah_tool *own = NULL;
     ah_err err;
 
     *p = (ah_prompt_fields){.n_sections = from->n_sections,
+                            .since = from->since,
                             .output = from->output ? ah_schema_ref(from->output) : NULL};
     if (!from->binding)
         return;
     p->binding = ah_binding_ref(from->binding);
-    p->base = ah_rendered_ref(from->base);
+    p->told = from->told ? ah_rendered_ref(from->told) : NULL;
     p->rendered = ah_rendered_ref(from->rendered);
-    ah_disclosure_init(&p->disclosure, p->binding);
-    if (ah_disclosure_copy(&p->disclosure, &from->disclosure, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
-    if (!ah_registry_find(tools, ah_slice_of(AH_READ_SECTION)) || !p->base->n_summarized)
+    ah_disclosure_init(&p->disclosure, p->binding, session);
+    p->disclosure.before = ah_text_ref(d->before);
+    p->disclosure.after = ah_text_ref(d->after);
+    p->disclosure.rewrote = d->rewrote;
+    if (!ah_registry_find(tools, ah_slice_of(AH_READ_SECTION)))
         return;
     if (ah_read_section_tool(&p->disclosure, &own, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_registry_put(tools, own);
     ah_tool_unref(own);
+}
+
+/* -- at the start of a run --------------------------------------------------------- */
+
+ah_binding *ah_prompt_fields_params(lua_State *L, const ah_prompt_fields *p, int idx)
+{
+    ah_slice params = ah_lua_push_params(L, idx, "agent:run: params");
+    ah_binding *made = NULL;
+    ah_err err;
+
+    if (ah_slice_eq(params, ah_binding_params(p->binding)))
+        made = ah_binding_ref(p->binding);
+    else if (ah_binding_new(ah_binding_prompt(p->binding), params, &made, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_pop(L, 1);
+    return made;
+}
+
+void ah_prompt_fields_bind(ah_prompt_fields *p, ah_binding *binding)
+{
+    ah_disclosure_bind(&p->disclosure, binding);
+    ah_binding_unref(p->binding);
+    p->binding = binding;
+}
+
+static bool has_tool(const ah_rendered *r, const ah_tool *t)
+{
+    for (size_t i = 0; i < r->n_tools; i++)
+        if (r->tool[i].tool == t)
+            return true;
+    return false;
+}
+
+/* Is the tool of this name this one? */
+static bool offers(const ah_registry *tools, const ah_tool *t)
+{
+    return ah_registry_find(tools, ah_text_slice(t->name)) == t;
+}
+
+/* Tools that the prompt has now and has not offered. */
+static ah_status add_new(ah_prompt_fields *p, const ah_rendered *now, const ah_registry *tools,
+                         ah_changes *out, ah_err *err)
+{
+    ah_text *by = ah_text_new(out->mem, ah_slice_of("{\"script\":\"prompt\"}"));
+    ah_status st = by ? AH_OK : ah_err_nomem(err);
+
+    for (size_t i = 0; i < now->n_tools && st == AH_OK; i++) {
+        ah_tool *t = now->tool[i].tool;
+
+        if (!has_tool(p->rendered, t) && !offers(tools, t))
+            st = ah_changes_add(out, t, by, err);
+    }
+    if (st == AH_OK && now->n_summarized && !ah_registry_find(tools, ah_slice_of(AH_READ_SECTION)))
+        st = add_read_section(p, out, err);
+    ah_text_unref(by);
+    return st;
+}
+
+static ah_status remove_tool(ah_tool *t, const ah_rendered *now, const ah_registry *tools,
+                             ah_changes *out, ah_err *err)
+{
+    if (!t || has_tool(now, t) || !offers(tools, t))
+        return AH_OK;
+    return ah_changes_remove(out, ah_text_slice(t->name), err);
+}
+
+/* Those of sections that were read and are not open any more. */
+static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered *now,
+                             const ah_registry *tools, ah_changes *out, ah_err *err)
+{
+    const ah_prompt *prompt = ah_binding_prompt(p->binding);
+    ah_overridden opened;
+    ah_status st;
+
+    ah_overridden_init(&opened, out->mem);
+    st = ah_disclosure_opened(&opened, t, 0, err);
+    for (size_t i = 0; i < opened.n && st == AH_OK; i++) {
+        const ah_section *s = ah_prompt_section(prompt, opened.item[i].path);
+
+        for (size_t k = 0; s && k < s->n_tools && st == AH_OK; k++) {
+            ah_tool *tool = ah_prompt_tool(prompt, ah_text_slice(s->tool[k]->name));
+
+            if (!has_tool(p->rendered, tool))
+                st = remove_tool(tool, now, tools, out, err);
+        }
+    }
+    ah_overridden_clear(&opened);
+    return st;
+}
+
+static ah_status change_tools(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered *now,
+                              const ah_registry *tools, ah_changes *out, ah_err *err)
+{
+    ah_status st = AH_OK;
+
+    for (size_t i = 0; i < p->rendered->n_tools && st == AH_OK; i++)
+        st = remove_tool(p->rendered->tool[i].tool, now, tools, out, err);
+    if (st == AH_OK)
+        st = remove_read(p, t, now, tools, out, err);
+    return st == AH_OK ? add_new(p, now, tools, out, err) : st;
+}
+
+/* Is the system text, which was this rendering (NULL: not known), still right for that one? */
+static bool still_told(const ah_prompt_fields *p, const ah_transcript *t, const ah_rendered *now,
+                       ah_err *err)
+{
+    bool is;
+    ah_buf b;
+
+    if (p->told)
+        return p->told == now || ah_slice_eq(ah_text_slice(p->told->text), ah_text_slice(now->text));
+    ah_buf_init(&b, t->mem, MAX_SYSTEM);
+    ah_disclosure_text(&p->disclosure, now, &b);
+    if (!ah_buf_ok(&b))
+        ah_buf_error(&b, "the system text", err);
+    is = in_force(t, &b, err);
+    ah_buf_clear(&b);
+    return is;
+}
+
+/* A restart has set the text: what was read before is in it. */
+static void after_restart(ah_prompt_fields *p, const ah_transcript *t)
+{
+    if (!p->disclosure.rewrote)
+        return;
+    p->disclosure.rewrote = false;
+    ah_rendered_unref(p->told);
+    p->told = NULL;
+    for (p->since = t->n; p->since > 0 && t->entry[p->since - 1].kind != AH_ENTRY_PROMPT;)
+        p->since--;
+}
+
+ah_status ah_prompt_fields_look(ah_prompt_fields *p, const ah_transcript *t, const ah_registry *tools,
+                                const ah_overlay *o, ah_prompt_look *look, ah_changes *out, ah_err *err)
+{
+    ah_shown shown;
+    ah_status st;
+
+    *look = (ah_prompt_look){0};
+    if (!p->binding)
+        return AH_OK;
+    after_restart(p, t);
+    err->status = AH_OK;
+    if ((st = ah_disclosure_look(&p->disclosure, o, &shown, err)) != AH_OK ||
+        (st = ah_binding_render_again(p->binding, &shown, p->rendered, &look->rendered, err)) != AH_OK ||
+        (st = ah_disclosure_told(&p->disclosure, t, p->since, look->rendered, p->told, &look->told,
+                                 err)) != AH_OK)
+        return st;
+    look->rewritten = !still_told(p, t, look->told, err);
+    if ((st = err->status) == AH_OK && look->rendered != p->rendered)
+        st = change_tools(p, t, look->rendered, tools, out, err);
+    if (st == AH_OK && look->rewritten) /* behind the tools: it breaks the cache for them, too */
+        st = ah_disclosure_set_prompt(&p->disclosure, look->rendered, out, err);
+    return st;
+}
+
+void ah_prompt_fields_settle(ah_prompt_fields *p, ah_prompt_look *look, const ah_transcript *t,
+                             bool done)
+{
+    if (done && look->rendered) {
+        ah_rendered_unref(p->rendered);
+        p->rendered = ah_rendered_ref(look->rendered);
+        ah_rendered_unref(p->told);
+        p->told = ah_rendered_ref(look->told);
+        if (look->rewritten)
+            settle_text(p, t);
+    }
+    ah_rendered_unref(look->told);
+    ah_rendered_unref(look->rendered);
+    *look = (ah_prompt_look){0};
 }

@@ -316,7 +316,7 @@ static reducer *new_reducer(ah_lua *h, ah_session *s, int slice, int event)
 
 void ah_lua_set_reducer(lua_State *L, ah_session *s, int family, int slice, int event)
 {
-    static const struct ah_value_vt vt = {release_reducer};
+    static const struct ah_value_vt vt = {.release = release_reducer};
     reducer *r = new_reducer(ah_lua_of(L), s, slice, event);
     ah_err err;
     char key[160];

@@ -127,6 +127,7 @@ static void put(lua_State *L, int idx, bool replace)
     if (st != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_registry_put(&r->core, brief);
+    ah_registry_settle(&r->core);
     ah_tool_unref(brief);
     tell_agents(L, replace ? AH_CHANGE_REPLACE : AH_CHANGE_ADD, tool);
 }
@@ -203,6 +204,7 @@ static int registry_remove(lua_State *L)
     if (t) {
         tell_agents(L, AH_CHANGE_REMOVE, t);
         ah_registry_remove(&r->core, name);
+        ah_registry_settle(&r->core);
     }
     lua_pushboolean(L, t != NULL);
     return 1;

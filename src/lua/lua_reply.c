@@ -94,31 +94,50 @@ static bool brought(ah_slice json)
     return by.p && !ah_json_member(by, "picked").p;
 }
 
-/* The names that the run's entries of one kind hold. */
+/* The names of one entry, with commas between them. */
+static void put_names(ah_slice list, bool *first, ah_buf *out)
+{
+    ah_json_reader r = ah_json_read(list);
+    ah_json_token t = ah_json_next(&r);
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT || t.kind == AH_JSON_STRING;
+         t = ah_json_next(&r)) {
+        ah_slice v = ah_json_skip(&r, t);
+
+        ah_buf_str(out, *first ? "" : ",");
+        ah_buf_put(out, t.kind == AH_JSON_STRING ? v : ah_json_member(v, "name"));
+        *first = false;
+    }
+}
+
+void ah_put_changed_tools(const ah_transcript *t, size_t first, size_t last, ah_entry_kind kind,
+                          ah_buf *out)
+{
+    bool none = true;
+
+    ah_buf_char(out, '[');
+    for (size_t i = first; i < last; i++) {
+        ah_slice json = ah_text_slice(t->entry[i].json);
+
+        if (t->entry[i].kind != kind)
+            continue;
+        if (kind == AH_ENTRY_TOOLS_REMOVED)
+            put_names(ah_json_member(json, "names"), &none, out);
+        else if (brought(json))
+            put_names(ah_json_member(json, "tools"), &none, out);
+    }
+    ah_buf_char(out, ']');
+}
+
 static int push_changed(lua_State *L, const reply *r, ah_entry_kind kind)
 {
-    lua_Integer n = 0;
+    ah_buf *b = ah_lua_push_buf(L, MAX_PRINT);
 
-    lua_newtable(L);
-    for (size_t i = r->first; i < r->last; i++) {
-        const ah_entry *e = &r->transcript->entry[i];
-        ah_slice json = ah_text_slice(e->json), list;
-        ah_json_token t;
-        ah_json_reader it;
-
-        if (e->kind != kind || (kind == AH_ENTRY_TOOLS_ADDED && !brought(json)))
-            continue;
-        list = ah_json_member(json, kind == AH_ENTRY_TOOLS_ADDED ? "tools" : "names");
-        it = ah_json_read(list);
-        ah_json_next(&it);
-        for (t = ah_json_next(&it); t.kind == AH_JSON_OBJECT || t.kind == AH_JSON_STRING;
-             t = ah_json_next(&it)) {
-            ah_slice v = ah_json_skip(&it, t);
-
-            ah_lua_push_json(L, t.kind == AH_JSON_STRING ? v : ah_json_member(v, "name"));
-            lua_rawseti(L, -2, ++n);
-        }
-    }
+    ah_put_changed_tools(r->transcript, r->first, r->last, kind, b);
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    ah_lua_push_json(L, ah_buf_slice(b));
+    ah_buf_clear(b);
     return 1;
 }
 

@@ -615,4 +615,6 @@ void ah_lua_open_schema(lua_State *L)
     lua_setfield(L, -2, "__call");
     lua_setmetatable(L, -2);
     lua_setfield(L, -2, "schema");
+    lua_pushcfunction(L, core_nearest);
+    lua_setfield(L, -2, "_nearest");
 }

@@ -7,6 +7,7 @@
 #include "lua/lua_ctx.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
+#include "prompt/visibility.h"
 
 static const char SESSION[] = "agenthost.session";
 static const char SLICE[] = "agenthost.slice";
@@ -362,7 +363,7 @@ static int session_snapshot(lua_State *L)
     ah_err err;
 
     lua_toclose(L, -1);
-    ah_session_print(s, o, b);
+    ah_session_print(s, o, (ah_slice){NULL, 0}, b);
     if (!ah_buf_ok(b)) {
         ah_buf_error(b, "the snapshot", &err);
         return ah_lua_raise_err(L, &err);
@@ -380,7 +381,7 @@ static int session_restore(lua_State *L)
     ah_err err;
 
     text.p = luaL_checklstring(L, 2, &text.n);
-    if (ah_session_restore(s, o, text, &err) == AH_OK) {
+    if (ah_session_restore(s, o, text, false, &err) == AH_OK) {
         lua_pushboolean(L, true);
         return 1;
     }
@@ -559,6 +560,7 @@ static int new_session(lua_State *L)
 {
     static const char *const known[] = {"types", "bus", "parent", NULL};
     int parent = 0;
+    ah_err err;
     box *b;
 
     if (lua_isnone(L, 1))
@@ -586,6 +588,8 @@ static int new_session(lua_State *L)
     }
     lua_setiuservalue(L, 3, DISPATCHER);
     lua_remove(L, 2); /* -- def session */
+    if (ah_visibility_register(b->s, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
     read_types(L);
     return 1;
 }

@@ -4,8 +4,6 @@
  * What happens where others changed a file meanwhile is in prompt/fs.h. */
 #include "lua/lua_staged.h"
 
-#include <stdio.h>
-
 #include "lua/lua_ctx.h"
 #include "lua/lua_session.h"
 
@@ -30,20 +28,25 @@ static ah_status prepare(ah_participant *p, ah_overlay *below, ah_err *err)
     return ah_fs_prepare(((staged *)(void *)p)->fs, err);
 }
 
-/* Nothing comes between prepare and commit, so what fails here is the machine. */
+/* Files of a folder of the machine are put into place before anything else is true: that this
+ * fails is the call's failure. */
+static ah_status finish(ah_participant *p, ah_overlay *below, ah_err *err)
+{
+    staged *s = (staged *)(void *)p;
+
+    (void)below;
+    return ah_fs_is_host(ah_fs_below(s->fs)) ? ah_fs_commit(s->fs, err) : AH_OK;
+}
+
+/* Nothing comes between prepare and commit, so that memory and overlays take it. */
 static void commit(ah_participant *p, ah_overlay *below)
 {
     staged *s = (staged *)(void *)p;
-    const ah_call *call = p->in->owner;
-    char words[1200];
-    ah_err err;
+    ah_err ignored;
 
     (void)below;
-    if (ah_fs_commit(s->fs, &err) != AH_OK && call) {
-        snprintf(words, sizeof words, "files of tool '%s' could not be put into place: %s",
-                 call->tool->name->data, err.message);
-        ah_run_warn(call->run, ah_slice_of(words));
-    }
+    if (!ah_fs_is_host(ah_fs_below(s->fs)))
+        (void)ah_fs_commit(s->fs, &ignored);
     free_staged(s);
 }
 
@@ -52,7 +55,8 @@ static void drop(ah_participant *p)
     free_staged((staged *)(void *)p);
 }
 
-static const ah_participant_vt staged_vt = {.prepare = prepare, .commit = commit, .drop = drop};
+static const ah_participant_vt staged_vt = {
+    .prepare = prepare, .finish = finish, .commit = commit, .drop = drop};
 
 /* -- its beginning -------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include "lua/lua_tool.h"
 
 #include "lua/lua_ctx.h"
+#include "lua/lua_entity.h"
 #include "lua/lua_group.h"
 #include "lua/lua_render.h"
 #include "lua/lua_resources.h"
@@ -16,11 +17,7 @@ static const char RESULT[] = "agenthost.result";
 
 enum { MAX_VALUE = 64 << 20 }; /* bytes of one result as JSON */
 
-typedef struct handler {
-    ah_lua *lua;
-    int ref;
-    ah_lua_forms forms;
-} handler;
+typedef ah_lua_handler handler;
 
 /* -- from a handler's results to an outcome -------------------------------------------- */
 
@@ -112,7 +109,7 @@ static void settled(ah_task *t, int nresults)
 {
     lua_State *L = t->lua->caller;
     ah_ctx *c = t->ud;
-    handler *hd = c->call->tool->handler.p;
+    const handler *hd = c->handler;
     int first = lua_gettop(L) - nresults + 1;
     reading r = {.value = ah_lua_push_buf(L, MAX_VALUE)};
 
@@ -169,7 +166,16 @@ static void release_handler(void *p)
     ah_free(&hd->lua->mem, hd);
 }
 
-static const struct ah_value_vt handler_vt = {release_handler};
+static const struct ah_value_vt handler_vt = {.release = release_handler};
+
+static ah_status next_entity(void *p, size_t *at, ah_entity *out, ah_err *err)
+{
+    const handler *hd = p;
+
+    return ah_lua_next_entity(hd->lua, hd->ref, at, out, err);
+}
+
+static const struct ah_value_vt live_vt = {.release = release_handler, .entity = next_entity};
 
 ah_value ah_lua_live(lua_State *L, int idx)
 {
@@ -184,22 +190,24 @@ ah_value ah_lua_live(lua_State *L, int idx)
         return (ah_value){0};
     }
     *box = (handler){h, ref, AH_NO_FORMS};
-    return (ah_value){&handler_vt, box};
+    return (ah_value){&live_vt, box};
 }
 
 void ah_lua_push_live(lua_State *L, const ah_value *v)
 {
-    if (v->vt == &handler_vt)
+    if (v->vt == &live_vt)
         lua_rawgeti(L, LUA_REGISTRYINDEX, ((const handler *)v->p)->ref);
+    else if (ah_value_is_json(v))
+        ah_lua_push_json(L, ah_text_slice(v->p));
     else
         lua_pushnil(L);
 }
 
 /* Of `nil, message` the message becomes a text here, where its __tostring is fenced in. */
-static int handled(lua_State *L, int status, lua_KContext kctx)
+int ah_lua_handled(lua_State *L, int status, lua_KContext ctx)
 {
     (void)status;
-    (void)kctx;
+    (void)ctx;
     if (lua_gettop(L) >= 2 && lua_isnil(L, 1) && !lua_isnil(L, 2)) {
         lua_settop(L, 2);
         if (!ah_lua_push_message(L, 2))
@@ -209,11 +217,15 @@ static int handled(lua_State *L, int status, lua_KContext kctx)
     return lua_gettop(L);
 }
 
-/* handler args ctx */
+/* args ctx */
 static int handle(lua_State *L)
 {
-    lua_callk(L, 2, LUA_MULTRET, 0, handled);
-    return handled(L, LUA_OK, 0);
+    const ah_ctx *c = lua_touserdata(L, 2);
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, c->handler->ref);
+    lua_insert(L, 1);
+    lua_callk(L, 2, LUA_MULTRET, 0, ah_lua_handled);
+    return ah_lua_handled(L, LUA_OK, 0);
 }
 
 /* A tool without a timeout may wait as long as it has to, but not compute for ever. */
@@ -223,19 +235,26 @@ static void fence_in(ah_task *t, const ah_tool *tool)
     t->fence.work_ms = tool->timeout_ms ? 0 : t->lua->host->work_ms;
 }
 
+/* What make_task is given. */
+typedef struct beginning {
+    const handler *handler;
+    ah_call *call;
+    lua_CFunction run;
+} beginning;
+
 static int make_task(lua_State *L)
 {
-    ah_call *call = lua_touserdata(L, 1);
-    handler *hd = call->tool->handler.p;
-    ah_ctx *c = ah_lua_push_ctx(L, call); /* -- call ctx */
+    const beginning *b = lua_touserdata(L, 1);
+    ah_call *call = b->call;
+    ah_ctx *c = ah_lua_push_ctx(L, call); /* -- b ctx */
     ah_task *t;
 
-    lua_pushcfunction(L, handle);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, hd->ref); /* -- call ctx handle f */
-    ah_lua_push_args(L, call, &hd->forms);
-    lua_pushvalue(L, 2); /* -- call ctx handle f args ctx */
-    t = ah_task_new(hd->lua, L, 3, ah_run_owner(call->run));
-    ah_task_keep(L, t); /* -- call */
+    c->handler = b->handler;
+    lua_pushcfunction(L, b->run); /* -- b ctx run */
+    ah_lua_push_args(L, call, &b->handler->forms);
+    lua_pushvalue(L, 2); /* -- b ctx run args ctx */
+    t = ah_task_new(b->handler->lua, L, 2, ah_run_owner(call->run));
+    ah_task_keep(L, t); /* -- b */
     fence_in(t, call->tool);
     t->settled = settled;
     t->failed = failed;
@@ -247,16 +266,16 @@ static int make_task(lua_State *L)
     return 0;
 }
 
-static void start(const ah_tool *tool, ah_call *call)
+void ah_lua_start_call(const ah_lua_handler *hd, ah_call *call, lua_CFunction run)
 {
-    ah_lua *h = ((handler *)tool->handler.p)->lua;
-    lua_State *L = h->caller;
+    beginning b = {hd, call, run};
+    ah_lua *h = hd->lua;
     ah_err err;
     ah_outcome o = {.failure = AH_FAILED_RAISED};
 
-    lua_pushcfunction(L, make_task);
-    lua_pushlightuserdata(L, call);
-    if (ah_lua_call(h, L, 1, 0, &err) == AH_OK) {
+    lua_pushcfunction(h->caller, make_task);
+    lua_pushlightuserdata(h->caller, &b);
+    if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK) {
         ah_task_begin(((ah_ctx *)call->task)->task);
         return;
     }
@@ -264,9 +283,13 @@ static void start(const ah_tool *tool, ah_call *call)
     ah_call_done(call, &o, ah_host_now(h->host));
 }
 
-static void stop(const ah_tool *tool, ah_call *call)
+static void start(const ah_tool *tool, ah_call *call)
 {
-    ah_lua *h = ((handler *)tool->handler.p)->lua;
+    ah_lua_start_call(tool->handler.p, call, handle);
+}
+
+void ah_lua_stop_call(ah_call *call)
+{
     ah_ctx *c = call->task;
 
     call->task = NULL;
@@ -275,7 +298,13 @@ static void stop(const ah_tool *tool, ah_call *call)
     c->call = NULL;
     c->task->over = true;
     ah_task_stop(c->task);
-    ah_lua_leave_resources(h, c);
+    ah_lua_leave_resources(c->task->lua, c);
+}
+
+static void stop(const ah_tool *tool, ah_call *call)
+{
+    (void)tool;
+    ah_lua_stop_call(call);
 }
 
 static const ah_tool_vt lua_tool_vt = {.start = start, .stop = stop};
@@ -320,6 +349,8 @@ ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n)
 
 /* What is being made, in a userdata so that a raise loses nothing. */
 typedef struct draft {
+    const char *what;
+    bool method; /* of an entity: function(self, args, ctx), found by its name when it is called */
     ah_schema *params, *result;
     handler *handler;
 } draft;
@@ -338,45 +369,47 @@ static int draft_gc(lua_State *L)
 
 static void read_schemas(lua_State *L, ah_lua *h, draft *d)
 {
+    int top = lua_gettop(L);
     ah_err err;
 
-    ah_lua_read_params(L, 1, "ah.tool", &h->mem, &d->params);
+    ah_lua_read_params(L, 1, d->what, &h->mem, &d->params);
     if (lua_getfield(L, 1, "result") != LUA_TNIL &&
         ah_lua_schema(L, -1, &h->mem, &d->result, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
-    lua_settop(L, 2);
+    lua_settop(L, top);
 }
 
 static void read_handler(lua_State *L, ah_lua *h, draft *d)
 {
     lua_Debug ar;
 
-    if (!ah_field_push(L, 1, "ah.tool", "handler", LUA_TFUNCTION))
+    if (!ah_field_push(L, 1, d->what, "handler", LUA_TFUNCTION))
         return;
     lua_pushvalue(L, -1);
     lua_getinfo(L, ">u", &ar);
-    if (ar.nparams > 2)
+    if (ar.nparams > (d->method ? 3 : 2))
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "ah.tool: handlers are function(args, ctx); this one has %d parameters",
-                     ar.nparams);
+                     "%s: handlers are function(%sargs, ctx); this one has %d parameters", d->what,
+                     d->method ? "self, " : "", ar.nparams);
     if (!(d->handler = ah_alloc(&h->mem, sizeof *d->handler)))
         ah_lua_raise_nomem(L);
     *d->handler = (handler){h, LUA_NOREF, AH_NO_FORMS};
-    d->handler->ref = ah_lua_ref(L);
+    if (!d->method)
+        d->handler->ref = ah_lua_ref(L);
     ah_lua_read_forms(L, 1, &d->handler->forms);
 }
 
 static void read_def(lua_State *L, draft *d, ah_tool_def *def)
 {
-    static const char what[] = "ah.tool";
+    const char *what = d->what;
     double timeout = 0, memory = 0;
     bool accepts = true;
     int most = 0;
 
     if (!ah_field_string(L, 1, what, "name", &def->name))
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: field 'name' is missing");
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: field 'name' is missing", what);
     if (!ah_field_string(L, 1, what, "description", &def->description))
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: field 'description' is missing");
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: field 'description' is missing", what);
     ah_field_string(L, 1, what, "full_description", &def->full_description);
     ah_field_bool(L, 1, what, "parallel", &def->parallel);
     ah_field_bool(L, 1, what, "coerce", &def->coerce);
@@ -393,9 +426,37 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
     def->params = d->params;
     def->result = d->result;
     def->no_handler = d->handler == NULL;
+    def->any_case = d->method;
     def->vt = &lua_tool_vt;
     if (d->handler)
         def->handler = (ah_value){&handler_vt, d->handler};
+}
+
+/* The table at 1, whose fields are known, as a tool, which is pushed. */
+static ah_tool *make_tool(lua_State *L, const char *what, bool method)
+{
+    ah_lua *h = ah_lua_of(L);
+    ah_tool_def def = {0};
+    int top = lua_gettop(L);
+    ah_tool **box;
+    ah_err err;
+    draft *d;
+
+    d = lua_newuserdatauv(L, sizeof *d, 0); /* -- t .. draft */
+    *d = (draft){.what = what, .method = method};
+    luaL_setmetatable(L, "agenthost.draft");
+    read_schemas(L, h, d);
+    read_handler(L, h, d);
+    read_def(L, d, &def);
+    box = lua_newuserdatauv(L, sizeof *box, 0); /* -- t .. draft .. tool */
+    *box = NULL;
+    luaL_setmetatable(L, TOOL);
+    if (ah_tool_new(&h->mem, &def, box, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    d->handler = NULL; /* the tool's now */
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+    return *box;
 }
 
 /* ah.tool { name, description, full_description, params | schema, result, examples, render,
@@ -419,27 +480,21 @@ static int new_tool(lua_State *L)
                                         "accepts_overrides",
                                         "coerce",
                                         NULL};
-    ah_lua *h = ah_lua_of(L);
-    ah_tool_def def = {0};
-    ah_tool **box;
-    ah_err err;
-    draft *d;
 
     lua_settop(L, 1);
     ah_fields_check(L, 1, "ah.tool", known, false);
-    d = lua_newuserdatauv(L, sizeof *d, 0); /* -- t draft */
-    *d = (draft){0};
-    luaL_setmetatable(L, "agenthost.draft");
-    read_schemas(L, h, d);
-    read_handler(L, h, d);
-    read_def(L, d, &def);
-    box = lua_newuserdatauv(L, sizeof *box, 0); /* -- t draft tool */
-    *box = NULL;
-    luaL_setmetatable(L, TOOL);
-    if (ah_tool_new(&h->mem, &def, box, &err) != AH_OK)
-        return ah_lua_raise_err(L, &err);
-    d->handler = NULL; /* the tool's now */
+    make_tool(L, "ah.tool", false);
     return 1;
+}
+
+ah_tool *ah_lua_push_method(lua_State *L, const char *what)
+{
+    return make_tool(L, what, true);
+}
+
+const ah_lua_handler *ah_lua_handler_of(const ah_tool *t)
+{
+    return t->handler.p;
 }
 
 void ah_lua_push_executor(lua_State *L, int name, int function)

@@ -2,8 +2,28 @@
 #ifndef AH_LUA_TOOL_H
 #define AH_LUA_TOOL_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_render.h"
 #include "model/tool.h"
+
+/* What a Lua tool has for a handler. */
+typedef struct ah_lua_handler {
+    ah_lua *lua;
+    int ref; /* LUA_NOREF: it is found some other way */
+    ah_lua_forms forms;
+} ah_lua_handler;
+
+/* Starts a call as a task: `run` is called with the arguments and ctx, and its results are the
+ * handler's (end with ah_lua_handled). It answers the call, now or later. */
+void ah_lua_start_call(const ah_lua_handler *hd, ah_call *call, lua_CFunction run);
+void ah_lua_stop_call(ah_call *call);
+/* The continuation behind a handler, whose results are all that is on the stack. */
+int ah_lua_handled(lua_State *L, int status, lua_KContext ctx);
+
+/* Pushes the tool that the table at 1 declares for `what`, with the fields of ah.tool: a method of
+ * an entity, function(self, args, ctx), which nobody calls as a tool. Raises prompt_validation. */
+ah_tool *ah_lua_push_method(lua_State *L, const char *what);
+/* The handler of what ah_lua_push_method made. */
+const ah_lua_handler *ah_lua_handler_of(const ah_tool *t);
 
 /* The tool at idx, or NULL where there is something else. Borrowed. */
 ah_tool *ah_lua_to_tool(lua_State *L, int idx);

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "lua/lua_entity.h"
 #include "lua/lua_session.h"
 
 typedef struct ah_undo ah_undo;
@@ -14,7 +15,7 @@ struct ah_undo {
     ah_participant part; /* key: the object's address */
     ah_lua *lua;
     ah_undo *next, **link; /* in lua->undos */
-    int ref;               /* { object, snapshot }; LUA_NOREF: no copy (yet) */
+    int ref;               /* { object, copy, restore }; LUA_NOREF: no copy (yet) */
 };
 
 static const ah_participant_vt undo_vt;
@@ -78,9 +79,8 @@ static int restore(lua_State *L)
     const ah_undo *u = lua_touserdata(L, 1);
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, u->ref);
-    lua_geti(L, 2, 1); /* -- u pair object */
-    lua_getfield(L, 3, "restore");
-    lua_pushvalue(L, 3);
+    lua_geti(L, 2, 3); /* -- u copied restore */
+    lua_geti(L, 2, 1);
     lua_geti(L, 2, 2);
     lua_call(L, 2, 0);
     return 0;
@@ -117,19 +117,19 @@ static const ah_participant_vt undo_vt = {
 
 /* -- its beginning -------------------------------------------------------------------------- */
 
-static void check_methods(lua_State *L, int idx)
+/* Pushes its snapshot and restore. */
+static void push_methods(lua_State *L, int idx)
 {
     static const char *const methods[] = {"snapshot", "restore"};
 
+    if (!lua_istable(L, idx) && luaL_getmetafield(L, idx, "__index") == LUA_TNIL)
+        ah_lua_raise(L, AH_USAGE,
+                     "ctx:enlist: expected an object with methods snapshot and "
+                     "restore, found a %s",
+                     luaL_typename(L, idx));
     for (int i = 0; i < 2; i++) {
-        if (!lua_istable(L, idx) && luaL_getmetafield(L, idx, "__index") == LUA_TNIL)
-            ah_lua_raise(L, AH_USAGE,
-                         "ctx:enlist: expected an object with methods snapshot and "
-                         "restore, found a %s",
-                         luaL_typename(L, idx));
         if (lua_getfield(L, idx, methods[i]) != LUA_TFUNCTION)
             ah_lua_raise(L, AH_USAGE, "ctx:enlist: the object has no method '%s'", methods[i]);
-        lua_settop(L, idx);
     }
 }
 
@@ -152,26 +152,29 @@ void ah_lua_enlist(lua_State *L, ah_overlay *o, int idx)
 {
     ah_lua *h = ah_lua_of(L);
     const void *object = lua_topointer(L, idx);
+    int top = lua_gettop(L);
     ah_undo *u;
     ah_err err;
 
     ah_lua_no_reducer(L);
-    check_methods(L, idx);
     if (taken(h, o, object))
         ah_lua_raise(L, AH_USAGE,
-                     "ctx:enlist: another call is at work on this object; tools that share "
-                     "it must not be `parallel`");
+                     "another call is at work on this object; tools that share it must not be "
+                     "`parallel`");
     u = (ah_undo *)(void *)ah_overlay_find(o, object);
     if (u && u->ref != LUA_NOREF)
         return;
-    lua_createtable(L, 2, 0);
+    lua_createtable(L, 3, 0);
+    if (!ah_lua_push_entity_undo(L, idx))
+        push_methods(L, idx); /* -- copied .. snapshot restore */
+    lua_seti(L, top + 1, 3);
     lua_pushvalue(L, idx);
-    lua_seti(L, -2, 1);
-    lua_getfield(L, idx, "snapshot");
+    lua_seti(L, top + 1, 1);
     lua_pushvalue(L, idx);
     if (ah_lua_call(h, L, 1, 1, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
-    lua_seti(L, -2, 2);
+    lua_seti(L, top + 1, 2);
+    lua_settop(L, top + 1);
     if (!(u = join(h, o, object, &err)))
         ah_lua_raise_err(L, &err);
     u->ref = ah_lua_ref(L);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lua/lua_entity.h"
 #include "lua/lua_host.h"
 
 /* Their addresses are the registry keys of the markers: a look-up by name may allocate. */
@@ -18,7 +19,8 @@ static const char array_key = 'a', object_key = 'o';
 static const char BUFFER[] = "agenthost.buffer"; /* metatable of an ah_buf that Lua frees */
 
 enum {
-    STACK_OF_LEVEL = 6, /* key, value, two metatables, and some to spare */
+    STACK_OF_LEVEL = 8, /* key, value, two metatables, fields and class, and some to spare */
+    ENTITY_LEVELS = 4,  /* entities within entities, where `fields` asks for them */
     PATH_LEVELS = 8,    /* a message shows the innermost ones */
     PATH_KEY = 32,      /* and so many bytes of a key */
     PATH_BYTES = 400
@@ -31,8 +33,9 @@ typedef struct level {
     const void *table;
     int depth;
     enum { WHOLE, ITEM, MEMBER } where;
-    lua_Integer index; /* ITEM */
-    ah_slice key;      /* MEMBER: the Lua string's own bytes */
+    lua_Integer index;                       /* ITEM */
+    ah_slice key;                            /* MEMBER: the Lua string's own bytes */
+    enum { PLAIN, SHOWN, BY_FIELDS } entity; /* an instance: all of it, or the fields of its class */
 } level;
 
 /* A written member: its key and where its text lies in the output. */
@@ -266,6 +269,18 @@ static ah_status put_member(writer *w, level *at)
     return AH_OK;
 }
 
+/* The members whose texts lie from `start` on, in order. */
+static ah_status end_object(writer *w, size_t first, size_t start)
+{
+    ah_status st = AH_OK;
+
+    if (w->nparts > first)
+        st = sort_parts(w, w->parts + first, w->nparts - first, start);
+    w->nparts = first;
+    ah_buf_char(w->out, '}');
+    return st;
+}
+
 static ah_status put_object(writer *w, level *at)
 {
     size_t first = w->nparts, start = w->out->len + 1;
@@ -279,11 +294,87 @@ static ah_status put_object(writer *w, level *at)
         if ((st = put_member(w, at)) != AH_OK)
             return st; /* the caller cuts the stack */
     }
+    return end_object(w, first, start);
+}
+
+/* -- entities: what cannot be JSON is left out ------------------------------------------------ */
+
+/* The member whose key and value are on top, or nothing of it. */
+static ah_status try_member(writer *w, level *at, size_t first)
+{
+    size_t start = w->out->len, nparts = w->nparts;
+    int top = lua_gettop(w->L);
+    ah_status st;
+
     if (w->nparts > first)
-        st = sort_parts(w, w->parts + first, w->nparts - first, start);
-    w->nparts = first;
-    ah_buf_char(w->out, '}');
+        ah_buf_char(w->out, ',');
+    st = put_member(w, at);
+    if (st != AH_TOOL_VALIDATION || !ah_buf_ok(w->out))
+        return st;
+    ah_buf_reset(w->out, start);
+    w->nparts = nparts;
+    lua_settop(w->L, top);
+    return AH_OK;
+}
+
+/* instance fields */
+static ah_status put_fields(writer *w, level *at, size_t first)
+{
+    ah_status st = AH_OK;
+
+    for (lua_Integer i = 1; st == AH_OK && lua_rawgeti(w->L, -1, i) == LUA_TSTRING; i++) {
+        lua_pushvalue(w->L, -1);
+        if (lua_rawget(w->L, -4) != LUA_TNIL) /* -- instance fields key value */
+            st = try_member(w, at, first);
+        lua_pop(w->L, 2);
+    }
     return st;
+}
+
+/* instance nil: its own members that do not begin with an underscore. */
+static ah_status put_shown(writer *w, level *at, size_t first)
+{
+    ah_status st = AH_OK;
+
+    lua_pop(w->L, 1);
+    for (lua_pushnil(w->L); st == AH_OK && lua_next(w->L, -2); lua_pop(w->L, 1))
+        if (lua_type(w->L, -2) == LUA_TSTRING && lua_tostring(w->L, -2)[0] != '_')
+            st = try_member(w, at, first);
+    return st;
+}
+
+/* Other entities within one are what it works with, unless `fields` names them. */
+static bool is_within_entity(const level *at)
+{
+    int entities = 0;
+
+    for (const level *l = at->up; l; l = l->up) {
+        if (l->entity == SHOWN)
+            return true;
+        entities += l->entity == BY_FIELDS;
+    }
+    return entities >= ENTITY_LEVELS;
+}
+
+/* instance class, below them what the caller has; pops the class. */
+static ah_status put_entity(writer *w, level *at)
+{
+    size_t first = w->nparts, start = w->out->len + 1;
+    int top = lua_gettop(w->L) - 1;
+    ah_status st;
+
+    lua_getiuservalue(w->L, -1, AH_ENTITY_FIELDS);
+    lua_replace(w->L, -2); /* -- instance fields */
+    at->entity = lua_istable(w->L, -1) ? BY_FIELDS : SHOWN;
+    at->where = MEMBER;
+    if (is_within_entity(at))
+        return refuse(w, at->up, "an entity within an entity cannot be JSON");
+    ah_buf_char(w->out, '{');
+    st = at->entity == BY_FIELDS ? put_fields(w, at, first) : put_shown(w, at, first);
+    if (st != AH_OK)
+        return st;
+    lua_settop(w->L, top);
+    return end_object(w, first, start);
 }
 
 /* The table on top, which stands at `up`. */
@@ -301,6 +392,8 @@ static ah_status put_table(writer *w, const level *up)
         return refuse(w, up, "a table nested deeper than 512 levels cannot be JSON");
     if (!lua_checkstack(L, STACK_OF_LEVEL))
         return ah_err_nomem(w->err);
+    if (ah_lua_push_entity_of(L, -1))
+        return put_entity(w, &here);
     s = measure(L);
     object = is_marked(L, -1, &object_key);
     array = is_marked(L, -1, &array_key) || (!object && s.integers && !s.strings);

@@ -15,7 +15,9 @@ void ah_registry_clear(ah_registry *r)
     for (size_t i = 0; i < r->n; i++) {
         ah_tool_unref(r->slot[i].tool);
         ah_tool_unref(r->slot[i].brief);
+        ah_tool_unref(r->slot[i].before);
         ah_text_unref(r->slot[i].name);
+        ah_text_unref(r->slot[i].gone);
     }
     if (r->mem) {
         ah_free(r->mem, r->slot);
@@ -38,10 +40,12 @@ ah_tool *ah_registry_find(const ah_registry *r, ah_slice name)
     return s ? s->tool : NULL;
 }
 
-bool ah_registry_had(const ah_registry *r, ah_slice name)
+bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone)
 {
     const ah_registered *s = look_up(r, name);
 
+    if (gone)
+        *gone = ah_text_slice(s ? s->gone : NULL);
     return s && !s->tool;
 }
 
@@ -60,15 +64,43 @@ static void forget_brief(ah_registered *s)
     s->brief = NULL;
 }
 
+static ah_tool *unpicked(const ah_registered *s)
+{
+    return s->brief ? s->brief : s->tool;
+}
+
+/* The slot is about to change. */
+static void keep(ah_registry *r, ah_registered *s)
+{
+    if (s->open)
+        return;
+    s->open = true;
+    s->before = ah_tool_ref(unpicked(s));
+    r->n_open++;
+}
+
+void ah_registry_settle(ah_registry *r)
+{
+    for (size_t i = 0; i < r->n && r->n_open; i++) {
+        ah_registered *s = &r->slot[i];
+
+        r->n_open -= s->open;
+        ah_tool_unref(s->before);
+        s->before = NULL;
+        s->open = s->fresh = false;
+    }
+}
+
 void ah_registry_put(ah_registry *r, ah_tool *tool)
 {
     ah_registered *s = look_up(r, ah_text_slice(tool->name));
 
     if (!s) {
         s = &r->slot[r->n++];
-        *s = (ah_registered){.name = ah_text_ref(tool->name)};
+        *s = (ah_registered){.name = ah_text_ref(tool->name), .fresh = true};
         ah_index_put(&r->index, ah_text_slice(s->name), r->n - 1);
     }
+    keep(r, s);
     r->live += s->tool ? 0 : 1;
     ah_tool_ref(tool);
     ah_tool_unref(s->tool);
@@ -89,12 +121,46 @@ ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err)
     return st;
 }
 
+static bool same_spec(const ah_tool *a, const ah_tool *b)
+{
+    return ah_slice_eq(ah_text_slice(a->spec), ah_text_slice(b->spec));
+}
+
+ah_status ah_registry_rebind(ah_registry *r, ah_tool *tool, bool brief, bool *bound, ah_err *err)
+{
+    const ah_registered *s = look_up(r, ah_text_slice(tool->name));
+    const ah_tool *there = s ? unpicked(s) : NULL;
+    ah_tool *t = NULL;
+    ah_status st = AH_OK;
+
+    *bound = false;
+    if (!there)
+        return AH_OK;
+    if (brief && !same_spec(tool, there))
+        st = ah_tool_brief(tool, &t, err);
+    else
+        t = ah_tool_ref(tool);
+    if (st != AH_OK)
+        return st;
+    if ((*bound = same_spec(t, there))) {
+        bool picked = s->brief != NULL;
+
+        ah_registry_put(r, t);
+        if (picked)
+            ah_registry_pick(r, ah_text_slice(t->name));
+    }
+    ah_tool_unref(t);
+    return AH_OK;
+}
+
 bool ah_registry_remove(ah_registry *r, ah_slice name)
 {
     ah_registered *s = look_up(r, name);
 
     if (!s || !s->tool)
         return false;
+    keep(r, s);
+    ah_text_set(&s->gone, ah_text_ref(s->tool->gone));
     ah_tool_unref(s->tool);
     s->tool = NULL;
     forget_brief(s);
@@ -137,12 +203,16 @@ ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err
     ah_status st = ah_registry_reserve(dst, src->n, err);
 
     for (size_t i = 0; i < src->n && st == AH_OK; i++) {
-        dst->slot[i] = (ah_registered){ah_text_ref(src->slot[i].name), ah_tool_ref(src->slot[i].tool),
-                                       ah_tool_ref(src->slot[i].brief)};
-        ah_index_put(&dst->index, ah_text_slice(src->slot[i].name), i);
-        dst->n++;
+        const ah_registered *s = &src->slot[i];
+        ah_tool *tool = s->open ? s->before : unpicked(s);
+
+        if (s->fresh)
+            continue;
+        dst->slot[dst->n++] = (ah_registered){
+            .name = ah_text_ref(s->name), .tool = ah_tool_ref(tool), .gone = ah_text_ref(s->gone)};
+        ah_index_put(&dst->index, ah_text_slice(s->name), dst->n - 1);
+        dst->live += tool != NULL;
     }
-    dst->live = st == AH_OK ? src->live : 0;
     return st;
 }
 

@@ -1,6 +1,7 @@
 /* The registry: the tools a conversation can reach, by name, in order of declaration.
  * A removed tool leaves its name behind, so that a late call to it can be told from
- * one to a tool that never was. */
+ * one to a tool that never was. What a turn has changed is known until the turn is in the
+ * transcript: a conversation that is forked before goes on from what was there. */
 #ifndef AH_MODEL_REGISTRY_H
 #define AH_MODEL_REGISTRY_H
 
@@ -9,8 +10,11 @@
 
 typedef struct ah_registered {
     ah_text *name;
-    ah_tool *tool;  /* NULL: it was removed */
-    ah_tool *brief; /* it was picked: the tool as it is declared while it is not; else NULL */
+    ah_tool *tool;    /* NULL: it was removed */
+    ah_tool *brief;   /* it was picked: the tool as it is declared while it is not; else NULL */
+    ah_text *gone;    /* what a call is told where it was removed; NULL: only that it was */
+    ah_tool *before;  /* while `open`: what was there, unpicked, when the registry was settled last */
+    bool open, fresh; /* changed since then; not there at all then */
 } ah_registered;
 
 typedef struct ah_registry {
@@ -18,6 +22,7 @@ typedef struct ah_registry {
     ah_registered *slot;
     size_t n, cap; /* slots */
     size_t live;   /* tools */
+    size_t n_open; /* slots */
     ah_index index;
 } ah_registry;
 
@@ -25,7 +30,8 @@ void ah_registry_init(ah_registry *r, const ah_mem *mem); /* it must not move af
 void ah_registry_clear(ah_registry *r);
 
 ah_tool *ah_registry_find(const ah_registry *r, ah_slice name); /* borrowed, or NULL */
-bool ah_registry_had(const ah_registry *r, ah_slice name);      /* there was one, it was removed */
+/* There was one, it was removed. *gone (may be NULL): its parting words, borrowed, or .p NULL. */
+bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone);
 
 /* Memory for `more` further names: that many calls of add and put cannot fail. */
 ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err);
@@ -33,8 +39,13 @@ ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err);
 ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
 /* The same, but takes the place of a tool of that name. After ah_registry_reserve. */
 void ah_registry_put(ah_registry *r, ah_tool *tool);
-/* Makes dst, which is empty, know what src knows. */
+/* What was put and removed stands from here on. */
+void ah_registry_settle(ah_registry *r);
+/* Makes dst, which is empty, know what src knew when it was settled last; nothing is picked. */
 ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err);
+/* Puts the tool in the place of the one of its name where that is specified alike, in full or, with
+ * `brief`, in brief: a conversation that goes on gets its handlers back. *bound: so it was. */
+ah_status ah_registry_rebind(ah_registry *r, ah_tool *tool, bool brief, bool *bound, ah_err *err);
 /* False: there is none of that name. */
 bool ah_registry_remove(ah_registry *r, ah_slice name);
 

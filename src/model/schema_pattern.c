@@ -65,10 +65,10 @@ static ah_status say(ah_buf *why, int code)
     return AH_PROMPT_VALIDATION;
 }
 
-static ah_status compile(ah_pattern *p, ah_slice text, ah_buf *why)
+static ah_status compile(ah_pattern *p, ah_slice text, bool any_case, ah_buf *why)
 {
-    const uint32_t options =
-        PCRE2_UTF | PCRE2_MATCH_UNSET_BACKREF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C;
+    const uint32_t options = (any_case ? PCRE2_CASELESS : 0) | PCRE2_UTF | PCRE2_MATCH_UNSET_BACKREF |
+                             PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C;
     PCRE2_SIZE at = 0;
     int code = 0;
 
@@ -81,7 +81,7 @@ static ah_status compile(ah_pattern *p, ah_slice text, ah_buf *why)
     return p->data ? AH_OK : AH_NOMEM;
 }
 
-ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, ah_pattern **out, ah_buf *why)
+ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, bool any_case, ah_pattern **out, ah_buf *why)
 {
     ah_pattern *p = ah_alloc(mem, sizeof *p);
     ah_status st;
@@ -93,7 +93,7 @@ ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, ah_pattern **out, ah_
     ah_buf_init(&words, mem, MAX_WORDS);
     st = ah_pattern_translate(mem, text, &words, why);
     if (st == AH_OK)
-        st = compile(p, ah_buf_slice(&words), why);
+        st = compile(p, ah_buf_slice(&words), any_case, why);
     ah_buf_clear(&words);
     if (st == AH_OK)
         *out = p;
@@ -125,10 +125,11 @@ const char *ah_pattern_version(char *out, size_t size)
 
 #else
 
-ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, ah_pattern **out, ah_buf *why)
+ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, bool any_case, ah_pattern **out, ah_buf *why)
 {
     (void)mem;
     (void)text;
+    (void)any_case;
     (void)out;
     ah_buf_str(why, "this build has no regular expressions (install libpcre2-dev and build again)");
     return AH_PROMPT_VALIDATION;

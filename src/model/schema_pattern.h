@@ -9,7 +9,7 @@ typedef enum ah_match { AH_MATCH_NO, AH_MATCH_YES, AH_MATCH_LIMIT, AH_MATCH_NOME
 
 /* With ECMAScript's meaning; what PCRE2 cannot say alike is refused. On failure AH_NOMEM,
  * or AH_PROMPT_VALIDATION with what is wrong in `why`. */
-ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, ah_pattern **out, ah_buf *why);
+ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, bool any_case, ah_pattern **out, ah_buf *why);
 void ah_pattern_free(ah_pattern *p);
 /* Somewhere in `text` (UTF-8)? AH_MATCH_LIMIT: not found out within the limits. */
 ah_match ah_pattern_match(ah_pattern *p, ah_slice text);

@@ -4,21 +4,23 @@
 
 enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_FULL = 16 << 10, MAX_SPEC = 8 << 20 };
 
-static bool name_char(char c)
+static bool name_char(char c, bool any_case)
 {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           (any_case && c >= 'A' && c <= 'Z');
 }
 
-static ah_status check_name(ah_slice name, ah_err *err)
+static ah_status check_name(ah_slice name, bool any_case, ah_err *err)
 {
     bool ok = name.n >= 1 && name.n <= MAX_NAME;
 
     for (size_t i = 0; ok && i < name.n; i++)
-        ok = name_char(name.p[i]);
+        ok = name_char(name.p[i], any_case);
     if (ok)
         return AH_OK;
     return ah_err_set(err, AH_PROMPT_VALIDATION,
-                      "tool: name '%.*s' must be 1 to 64 of a-z, 0-9, _ and -", AH_FMT(name));
+                      "tool: name '%.*s' must be 1 to 64 of a-z, %s0-9, _ and -", AH_FMT(name),
+                      any_case ? "A-Z, " : "");
 }
 
 static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_err *err)
@@ -97,7 +99,7 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
     ah_status st;
     ah_tool *t;
 
-    if ((st = check_name(def->name, err)) != AH_OK ||
+    if ((st = check_name(def->name, def->any_case, err)) != AH_OK ||
         (st = check_descriptions(def, brief, err)) != AH_OK)
         return st;
     if (def->params && !ah_schema_is_object(def->params))
@@ -154,8 +156,8 @@ void ah_value_release(ah_value *v)
     *v = (ah_value){0};
 }
 
-/* The same but for the specification, with the handler of `by`. NULL: out of memory. */
-static ah_tool *copy_of(ah_tool *t, ah_tool *by)
+/* A copy without name, specification and parting words; it has no handler of its own yet. */
+static ah_tool *share(const ah_tool *t)
 {
     ah_tool *copy = ah_alloc(t->mem, sizeof *copy);
 
@@ -163,17 +165,91 @@ static ah_tool *copy_of(ah_tool *t, ah_tool *by)
         return NULL;
     *copy = *t;
     copy->refs = 1;
-    copy->spec = NULL;
-    ah_text_ref(t->name);
-    ah_text_ref(t->brief);
-    ah_text_ref(t->examples);
-    ah_text_ref(t->result_type);
-    ah_schema_ref(t->params);
-    if (t->result)
-        ah_schema_ref(t->result);
-    ah_tool_ref(t->full);
-    copy->of = ah_tool_ref(by);
+    copy->name = copy->spec = copy->gone = NULL;
+    copy->of = copy->full = NULL;
+    copy->brief = ah_text_ref(t->brief);
+    copy->examples = ah_text_ref(t->examples);
+    copy->result_type = ah_text_ref(t->result_type);
+    copy->params = ah_schema_ref(t->params);
+    copy->result = t->result ? ah_schema_ref(t->result) : NULL;
     return copy;
+}
+
+/* The same but for the specification, with the handler of `by`. NULL: out of memory. */
+static ah_tool *copy_of(const ah_tool *t, ah_tool *by)
+{
+    ah_tool *copy = share(t);
+
+    if (!copy)
+        return NULL;
+    copy->name = ah_text_ref(t->name);
+    copy->gone = ah_text_ref(t->gone);
+    copy->of = ah_tool_ref(by);
+    copy->full = ah_tool_ref(t->full);
+    return copy;
+}
+
+/* Both its descriptions with the words behind them, and its specification under its own name. */
+static ah_status make_spec_as(ah_tool *t, ah_slice spec, ah_slice aside, ah_err *err)
+{
+    ah_text *brief = NULL;
+    ah_status st;
+    ah_buf b;
+
+    ah_buf_init(&b, t->mem, MAX_SPEC);
+    ah_buf_put(&b, ah_text_slice(t->brief));
+    ah_buf_put(&b, aside);
+    if ((st = ah_text_from_buf(&b, "description", &brief, err)) == AH_OK) {
+        ah_text_set(&t->brief, brief);
+        ah_buf_reset(&b, 0);
+        ah_json_string(ah_json_member(spec, "description"), &b);
+        ah_buf_put(&b, aside);
+        st = ah_buf_ok(&b)
+                 ? make_spec(t, ah_buf_slice(&b), ah_text_slice(ah_schema_text(t->params)), err)
+                 : ah_buf_error(&b, "description", err);
+    }
+    ah_buf_clear(&b);
+    return st;
+}
+
+ah_status ah_tool_derive(ah_tool *t, const ah_tool_as *as, ah_tool **out, ah_err *err)
+{
+    ah_status st = check_name(as->name, true, err);
+    ah_tool *made;
+
+    if (st != AH_OK)
+        return st;
+    if (!(made = share(t)))
+        return ah_err_nomem(err);
+    made->vt = as->vt;
+    made->handler = (ah_value){0};
+    made->gone = ah_text_ref(as->gone);
+    made->name = ah_text_new(t->mem, as->name);
+    st = made->name ? make_spec_as(made, ah_text_slice(t->spec), as->aside, err) : ah_err_nomem(err);
+    if (st != AH_OK) {
+        ah_tool_unref(made);
+        return st;
+    }
+    made->handler = as->handler;
+    *out = made;
+    return AH_OK;
+}
+
+static void release_text(void *p)
+{
+    ah_text_unref(p);
+}
+
+static const struct ah_value_vt json_vt = {.release = release_text};
+
+ah_value ah_value_json(ah_text *json)
+{
+    return (ah_value){&json_vt, json};
+}
+
+bool ah_value_is_json(const ah_value *v)
+{
+    return v->vt == &json_vt;
 }
 
 ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_err *err)
@@ -261,5 +337,6 @@ void ah_tool_unref(ah_tool *t)
     ah_text_unref(t->brief);
     ah_text_unref(t->spec);
     ah_text_unref(t->examples);
+    ah_text_unref(t->gone);
     ah_free(t->mem, t);
 }

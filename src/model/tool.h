@@ -5,15 +5,24 @@
 
 #include "model/schema.h"
 
+struct ah_entity; /* model/entity.h */
+
 /* A live value of another world (a Lua function, a C pointer) crossing the core. */
 typedef struct ah_value {
     const struct ah_value_vt {
         void (*release)(void *p);
+        /* The entities that it is, or is a list of, one a call; *at from 0 on. out->of stays NULL
+         * at the end. AH_INVALID_TOOL_PROVIDER: this one is none, and why; the next call goes on.
+         * Any other failure is the end. May be NULL: there are none. */
+        ah_status (*entity)(void *p, size_t *at, struct ah_entity *out, ah_err *err);
     } * vt;
     void *p;
 } ah_value;
 
-void ah_value_release(ah_value *v); /* and empties it; an empty one is fine */
+void ah_value_release(ah_value *v);    /* and empties it; an empty one is fine */
+ah_value ah_value_json(ah_text *json); /* of a tool of our own: p is the text, which is taken */
+bool ah_value_is_json(const ah_value *v);
+
 enum {
     AH_TOOL_MEMORY = 256 << 20,      /* bytes that one call may take, where the tool does not say */
     AH_TOOL_LEAST_MEMORY = 64 << 10, /* what may be said */
@@ -34,6 +43,7 @@ typedef struct ah_tool_vt {
 
 typedef struct ah_tool_def {
     ah_slice name;        /* ^[a-z0-9_-]{1,64}$ */
+    bool any_case;        /* capital letters are allowed: methods of entities */
     ah_slice description; /* 1-200 ASCII after stripping (seeds 002, 003) */
     ah_slice full_description;
     ah_schema *params;    /* borrowed; object schema; NULL: no parameters */
@@ -67,6 +77,7 @@ struct ah_tool {
     size_t memory, max_result;
     const ah_tool_vt *vt;
     ah_value handler;
+    ah_text *gone; /* what a call is told once it was removed, or is stale; NULL: only that */
     ah_tool *of;   /* the tool whose handler it borrows; NULL: it is its own */
     ah_tool *full; /* it is declared in brief: the same tool, declared in full; else NULL */
 };
@@ -84,6 +95,15 @@ ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_e
 ah_status ah_tool_brief(ah_tool *t, ah_tool **out, ah_err *err);
 /* The same tool, its calls run by the handler of another one. */
 ah_status ah_tool_run_by(ah_tool *t, ah_tool *other, ah_tool **out, ah_err *err);
+/* What a tool made from another one has of its own; the rest is shared with it. */
+typedef struct ah_tool_as {
+    ah_slice name;  /* ^[A-Za-z0-9_-]{1,64}$ */
+    ah_slice aside; /* UTF-8, behind the description */
+    ah_text *gone;  /* see ah_tool; referenced */
+    const ah_tool_vt *vt;
+    ah_value handler; /* taken on success */
+} ah_tool_as;
+ah_status ah_tool_derive(ah_tool *t, const ah_tool_as *as, ah_tool **out, ah_err *err);
 ah_tool *ah_tool_ref(ah_tool *t);
 void ah_tool_unref(ah_tool *t);
 

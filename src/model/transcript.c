@@ -9,6 +9,7 @@ static const char *const names[AH_ENTRY_KINDS] = {
     [AH_ENTRY_TOOLS_ADDED] = "tools_added",
     [AH_ENTRY_TOOLS_REMOVED] = "tools_removed",
     [AH_ENTRY_PROMPT] = "prompt",
+    [AH_ENTRY_STRATEGY] = "strategy",
     [AH_ENTRY_NOTE] = "note",
     [AH_ENTRY_USER] = "user",
     [AH_ENTRY_COMPACTED] = "compacted",
@@ -335,6 +336,7 @@ static int rank(ah_entry_kind kind)
     case AH_ENTRY_TOOLS_ADDED:
     case AH_ENTRY_TOOLS_REMOVED:
     case AH_ENTRY_PROMPT:
+    case AH_ENTRY_STRATEGY:
         return 1;
     case AH_ENTRY_NOTE:
         return 2;
@@ -478,14 +480,16 @@ ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text, int
     return t;
 }
 
-ah_text *ah_entry_tool_result(const ah_mem *mem, const ah_slot *slot, bool success, ah_slice content,
-                              int64_t time)
+ah_text *ah_entry_tool_result(const ah_mem *mem, const ah_slot *slot, bool success, bool refused,
+                              ah_slice content, int64_t time)
 {
     ah_buf b;
     ah_text *t = NULL;
 
     ah_buf_init(&b, mem, MAX_ENTRY);
     put_result_head(&b, ah_text_slice(slot->id), ah_text_slice(slot->name), content);
+    if (refused)
+        ah_buf_str(&b, ",\"refused\":true");
     put_result_tail(&b, success, time);
     ah_text_from_buf(&b, "tool result", &t, NULL);
     ah_buf_clear(&b);

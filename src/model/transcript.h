@@ -19,6 +19,7 @@ typedef enum ah_entry_kind {
     AH_ENTRY_TOOLS_ADDED,
     AH_ENTRY_TOOLS_REMOVED,
     AH_ENTRY_PROMPT,
+    AH_ENTRY_STRATEGY, /* what a strategy keeps; no model is shown it */
     AH_ENTRY_NOTE,
     AH_ENTRY_USER,
     AH_ENTRY_COMPACTED,
@@ -103,7 +104,8 @@ void ah_transcript_print(const ah_transcript *t, ah_buf *out);
 /* Entries as JSON. Each takes what it needs, returns a new text, or NULL when out of memory. */
 ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text,
                        int64_t time); /* user, prompt, note */
-ah_text *ah_entry_tool_result(const ah_mem *mem, const ah_slot *slot, bool success, ah_slice content,
-                              int64_t time);
+/* refused: it was answered in the place of its tool, and does not count as a call. */
+ah_text *ah_entry_tool_result(const ah_mem *mem, const ah_slot *slot, bool success, bool refused,
+                              ah_slice content, int64_t time);
 
 #endif

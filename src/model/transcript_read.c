@@ -29,6 +29,7 @@ static const char *const shapes[AH_ENTRY_KINDS] = {
     [AH_ENTRY_TOOLS_REMOVED] =
         OBJECT("\"names\"", "\"names\":{\"type\":\"array\",\"items\":" STRING "}"),
     [AH_ENTRY_PROMPT] = OBJECT("\"text\"", "\"text\":" STRING),
+    [AH_ENTRY_STRATEGY] = OBJECT("\"name\",\"state\"", "\"name\":" STRING),
     [AH_ENTRY_NOTE] = OBJECT("\"text\"", "\"text\":" STRING),
     [AH_ENTRY_USER] = OBJECT("\"content\"", "\"content\":" PARTS),
     [AH_ENTRY_COMPACTED] = "true",

@@ -1,5 +1,7 @@
 #include "prompt/changes.h"
 
+enum { MAX_STATE_HEAD = 256 }; /* bytes of an entry around the state */
+
 void ah_changes_init(ah_changes *c, const ah_mem *mem)
 {
     *c = (ah_changes){.mem = mem};
@@ -78,6 +80,26 @@ ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_err *err)
     return put_text(c, AH_CHANGE_PROMPT, text, err);
 }
 
+ah_status ah_changes_state(ah_changes *c, const char *strategy, ah_slice state, ah_err *err)
+{
+    ah_status st;
+    ah_buf b;
+
+    ah_buf_init(&b, c->mem, state.n + MAX_STATE_HEAD);
+    ah_buf_fmt(&b, "{\"type\":\"strategy\",\"name\":\"%s\",\"state\":", strategy);
+    ah_buf_put(&b, state);
+    ah_buf_char(&b, '}');
+    st = ah_buf_ok(&b) ? put_text(c, AH_CHANGE_STATE, ah_buf_slice(&b), err)
+                       : ah_buf_error(&b, "the state of a strategy", err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+ah_status ah_changes_show(ah_changes *c, ah_slice path, ah_err *err)
+{
+    return put_text(c, AH_CHANGE_SHOW, path, err);
+}
+
 /* `text` as the name, and who says so: docs/transcript.md. */
 ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err)
 {
@@ -88,31 +110,6 @@ ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err
         !(*by = ah_text_new(c->mem, ah_slice_of(picked ? "{\"picked\":true}" : "{\"picked\":false}"))))
         st = ah_err_nomem(err);
     return st;
-}
-
-static bool same_spec(const ah_tool *a, const ah_tool *b)
-{
-    return ah_slice_eq(ah_text_slice(a->spec), ah_text_slice(b->spec));
-}
-
-/* Puts the tool in the place of the stale one, where it is specified alike. */
-static ah_status bind_again(ah_registry *r, ah_tool *given, const ah_tool *stale, bool brief,
-                            bool *bound, ah_err *err)
-{
-    ah_tool *t = NULL;
-    ah_status st = AH_OK;
-
-    if (brief && !same_spec(given, stale))
-        st = ah_tool_brief(given, &t, err);
-    else
-        t = ah_tool_ref(given);
-    if (st != AH_OK)
-        return st;
-    *bound = same_spec(t, stale);
-    if (*bound)
-        ah_registry_put(r, t);
-    ah_tool_unref(t);
-    return AH_OK;
 }
 
 ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, bool brief, ah_err *err)
@@ -127,7 +124,7 @@ ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, bool brief, ah_err *e
 
         if (there && there->stale && st == AH_OK) {
             item.kind = AH_CHANGE_REPLACE; /* declared anew, where it has another definition */
-            st = bind_again(r, item.tool, there, brief, &bound, err);
+            st = ah_registry_rebind(r, item.tool, brief, &bound, err);
         }
         if (!bound) {
             c->item[n++] = item;

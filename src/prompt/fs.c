@@ -57,9 +57,14 @@ const char *ah_fs_kind_name(ah_fs_kind kind)
 
 /* -- checks --------------------------------------------------------------------------------- */
 
-ah_status ah_fs_absent(ah_slice path, ah_err *err)
+static ah_status absent(ah_slice path, ah_err *err)
 {
     return ah_fs_err(err, AH_FS_NOT_FOUND, "there is no '%.*s'", AH_FMT(path));
+}
+
+ah_status ah_fs_absent(ah_fs *fs, ah_slice path, ah_err *err)
+{
+    return ah_fs_advise(fs, path, absent(path, err), err);
 }
 
 static ah_status not_a_file(ah_slice path, const ah_fs_info *info, ah_err *err)
@@ -76,7 +81,7 @@ ah_status ah_fs_need_file(ah_slice path, const ah_fs_info *info, ah_err *err)
 {
     if (info->kind == AH_FS_FILE)
         return AH_OK;
-    return info->kind == AH_FS_ABSENT ? ah_fs_absent(path, err) : not_a_file(path, info, err);
+    return info->kind == AH_FS_ABSENT ? absent(path, err) : not_a_file(path, info, err);
 }
 
 ah_status ah_fs_need_place(ah_slice path, const ah_fs_info *info, ah_err *err)
@@ -96,8 +101,7 @@ static ah_status too_large(const ah_fs *fs, ah_slice path, uint64_t size, const 
 
 /* -- reading ---------------------------------------------------------------------------------- */
 
-/* In an overlay: what was looked at must still be so when it is changed and committed. */
-static ah_status note(ah_fs *fs, ah_slice path, const ah_fs_info *was, ah_err *err)
+ah_status ah_fs_note(ah_fs *fs, ah_slice path, const ah_fs_info *was, ah_err *err)
 {
     ah_fs_changes list = {.mem = fs->mem};
     ah_fs_change *c;
@@ -121,7 +125,7 @@ ah_status ah_fs_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *err)
     if (st == AH_OK)
         st = fs->store->stat(fs, ah_fs_path_slice(&p), out, err);
     if (st == AH_OK && p.n)
-        st = note(fs, ah_fs_path_slice(&p), out, err);
+        st = ah_fs_note(fs, ah_fs_path_slice(&p), out, err);
     return st;
 }
 
@@ -173,12 +177,14 @@ ah_status ah_fs_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t limit, ah
     if (st == AH_OK)
         st = fs->store->stat(fs, at, info, err);
     if (st == AH_OK && info->kind == AH_FS_ABSENT)
-        st = note(fs, at, info, err);
+        st = ah_fs_note(fs, at, info, err);
     if (st == AH_OK)
         st = ah_fs_need_file(at, info, err);
     if (st == AH_OK)
         st = read_part(fs, at, offset, limit, out, info, err);
-    return st == AH_OK ? note(fs, at, info, err) : st;
+    if (st == AH_OK)
+        st = ah_fs_note(fs, at, info, err);
+    return ah_fs_advise(fs, path, st, err);
 }
 
 ah_status ah_fs_content(ah_fs *fs, ah_slice path, ah_text **out, ah_fs_info *info, ah_err *err)
@@ -360,7 +366,7 @@ ah_status ah_fs_replace(ah_fs *fs, ah_slice path, const ah_fs_edit *edit, size_t
                            : ah_err_nomem(err);
     ah_text_unref(op.old);
     ah_text_unref(op.with);
-    return st;
+    return ah_fs_advise(fs, path, st, err);
 }
 
 ah_status ah_fs_mkdir(ah_fs *fs, ah_slice path, ah_err *err)

@@ -18,10 +18,12 @@
 #include "base/text.h"
 
 enum {
-    AH_FS_MAX_PATH = 1024,   /* bytes of a path */
-    AH_FS_MAX_NAME = 255,    /* bytes of one name in it */
-    AH_FS_MAX_DEPTH = 64,    /* most that max_depth may be: walks recurse so deep */
-    AH_FS_MAX_PATTERN = 1024 /* bytes of a glob */
+    AH_FS_MAX_PATH = 1024,    /* bytes of a path */
+    AH_FS_MAX_NAME = 255,     /* bytes of one name in it */
+    AH_FS_MAX_DEPTH = 64,     /* most that max_depth may be: walks recurse so deep */
+    AH_FS_MAX_PATTERN = 1024, /* bytes of a glob */
+    AH_FS_MAX_CONTEXT = 20,   /* lines around one that matches */
+    AH_FS_SECONDS = 10        /* a search, and a reading of lines, ends after so many */
 };
 
 typedef struct ah_fs ah_fs;
@@ -72,6 +74,9 @@ ah_status ah_fs_overlay_new(ah_fs *below, ah_fs **out, ah_err *err);
 ah_fs *ah_fs_ref(ah_fs *fs);   /* NULL gives NULL */
 void ah_fs_unref(ah_fs *fs);   /* NULL is fine; staged changes are dropped */
 ah_fs *ah_fs_below(ah_fs *fs); /* of an overlay; else NULL. Borrowed */
+/* A descriptor of its folder of the machine, borrowed; -1: it is memory, or an overlay. */
+int ah_fs_folder(const ah_fs *fs, bool *read_only);
+bool ah_fs_is_host(const ah_fs *fs); /* a folder of the machine, whose commit may fail */
 
 /* -- transactions (overlays only) -------------------------------------------------------- */
 
@@ -103,7 +108,8 @@ void ah_fs_end(ah_fs *overlay);
 ah_status ah_fs_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *err);
 
 enum { AH_FS_WHOLE = 0 };
-ah_status ah_fs_absent(ah_slice path, ah_err *err); /* not_found, in words */
+/* not_found, in words, with what may have been meant. */
+ah_status ah_fs_absent(ah_fs *fs, ah_slice path, ah_err *err);
 /* Appends to `out` at most `limit` bytes from `offset` (past the end: none); AH_FS_WHOLE:
  * up to the end, and too_large where that is more than max_file. A part never ends inside a
  * character. *info is of the file that was read; may be NULL. */
@@ -133,7 +139,8 @@ typedef struct ah_fs_item {
     ah_text *name; /* list: in the folder; else the path */
     ah_fs_kind kind;
     uint64_t size;
-    size_t line;   /* grep: from 1 */
+    size_t line;   /* grep: from 1; counting: how many match */
+    bool beside;   /* grep: stands around one that matches */
     ah_text *text; /* grep: the line, cut at 500 bytes, malformed bytes as U+FFFD */
 } ah_fs_item;
 
@@ -158,11 +165,27 @@ ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_found *
 
 /* Lines that match a regular expression (PCRE2; a build without it takes plain text only), in
  * the file `in` or the files under the folder `in`. `glob` narrows these; one without `/` is
- * for the name alone. Stops, truncated, after 10 seconds. */
+ * for the name alone. Stops, truncated, after AH_FS_SECONDS. */
 typedef struct ah_fs_grep {
     ah_slice pattern, in, glob; /* glob.p NULL: all but those that begin with `.` */
     bool plain;                 /* the pattern is the text itself */
+    bool ignore_case;           /* plain text: of ASCII letters */
+    bool count;                 /* an item a file that has such lines */
+    size_t context;             /* lines before and after each, AH_FS_MAX_CONTEXT at most */
 } ah_fs_grep;
 ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_found *out, ah_err *err);
+
+/* Lines of a text file of any size: out->max at most, from number `first` on, or the last ones
+ * where `first` is 0. Items have `line`, `text` (cut at `width` bytes, malformed ones as U+FFFD)
+ * and in `size` the bytes of the whole line. */
+typedef struct ah_fs_lines {
+    uint64_t first;
+    size_t width, max_bytes; /* of a line; of all that are given, but for the last one's end */
+    uint64_t total, size;    /* found: the file's lines, as far as it was read, and bytes */
+    bool binary;             /* no text: no lines are given */
+    bool stopped;            /* it was not read to its end, which took more than AH_FS_SECONDS */
+    bool crlf, malformed;    /* a line that was read ends so; one that is given was not UTF-8 */
+} ah_fs_lines;
+ah_status ah_fs_read_lines(ah_fs *fs, ah_slice path, ah_fs_lines *want, ah_fs_found *out, ah_err *err);
 
 #endif

@@ -133,8 +133,33 @@ static size_t count_matches(ah_slice in, ah_slice what)
     return n;
 }
 
-static ah_status check_count(ah_slice path, const ah_fs_op *op, size_t count, ah_err *err)
+/* "3, 17, 90 ...": where the matches begin, the first ones of them. */
+static const char *say_lines(ah_slice in, ah_slice what, char *out, size_t size)
 {
+    const char *at, *from = in.p, *end = in.p + in.n;
+    size_t line = 1, used = 0;
+
+    out[0] = '\0';
+    while ((at = ah_slice_find((ah_slice){from, (size_t)(end - from)}, what))) {
+        for (const char *p = in.p; p < at; line++, p++)
+            if (!(p = memchr(p, '\n', (size_t)(at - p))))
+                break;
+        if (used + 32 > size) {
+            snprintf(out + used, size - used, " ...");
+            break;
+        }
+        used += (size_t)snprintf(out + used, size - used, "%s%zu", used ? ", " : "", line);
+        in.p = at;
+        from = at + what.n;
+    }
+    return out;
+}
+
+static ah_status check_count(ah_slice path, ah_slice content, const ah_fs_op *op, size_t count,
+                             ah_err *err)
+{
+    char lines[120];
+
     if (count == 0)
         return ah_fs_err(
             err, AH_FS_NO_MATCH,
@@ -142,10 +167,11 @@ static ah_status check_count(ah_slice path, const ah_fs_op *op, size_t count, ah
             "and line ends included: read the file and take it from there",
             AH_FMT(path));
     if (count > 1 && !op->all)
-        return ah_fs_err(err, AH_FS_SEVERAL_MATCHES,
-                         "the text to replace is in '%.*s' %zu times; add what stands around the place, "
-                         "or ask for all of them to be replaced",
-                         AH_FMT(path), count);
+        return ah_fs_err(
+            err, AH_FS_SEVERAL_MATCHES,
+            "the text to replace is in '%.*s' %zu times, in lines %s; add what stands around "
+            "the place, or ask for all of them to be replaced",
+            AH_FMT(path), count, say_lines(content, ah_text_slice(op->old), lines, sizeof lines));
     return AH_OK;
 }
 
@@ -196,7 +222,7 @@ ah_status ah_fs_op_apply(const ah_fs *fs, ah_slice path, ah_slice content, const
     *count = 1;
     if (op->old) {
         *count = count_matches(content, ah_text_slice(op->old));
-        if ((st = check_count(path, op, *count, err)) != AH_OK)
+        if ((st = check_count(path, content, op, *count, err)) != AH_OK)
             return st;
         lost = op->old->len * *count;
         if (gained && *count > fs->o.max_file / gained)

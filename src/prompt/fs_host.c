@@ -235,6 +235,13 @@ static void host_free(ah_fs *fs)
     ah_free(fs->mem, fs);
 }
 
+static const ah_fs_store host_store;
+
+bool ah_fs_is_host(const ah_fs *fs)
+{
+    return fs->store == &host_store;
+}
+
 static const ah_fs_store host_store = {
     .stat = host_stat,
     .read = host_read,
@@ -244,6 +251,14 @@ static const ah_fs_store host_store = {
     .drop = ah_fs_host_drop,
     .free = host_free,
 };
+
+int ah_fs_folder(const ah_fs *fs, bool *read_only)
+{
+    if (fs->store != &host_store)
+        return -1;
+    *read_only = fs->o.read_only;
+    return ((const ah_fs_host *)(const void *)fs)->root.root;
+}
 
 ah_status ah_fs_host_new(const ah_mem *mem, const char *root, const ah_fs_options *o, ah_fs **out,
                          ah_err *err)

@@ -167,6 +167,16 @@ static void unreachable(outcome *o, const ah_err *why)
     *o->err = *why;
 }
 
+/* What is in place stays there: whoever reads the error must know. */
+static void also_written(outcome *o)
+{
+    size_t n = strlen(o->err->message);
+
+    snprintf(o->err->message + n, sizeof o->err->message - n,
+             " (%zu other%s of these files %s written and nothing was deleted)", o->put,
+             o->put == 1 ? "" : "s", o->put == 1 ? "was" : "were");
+}
+
 /* So that the renames of a folder outlive a failure of power. That this fails cannot be
  * undone, and leaves what was true without it. */
 static void sync_folder(const ah_fs_host *h, int fd)
@@ -270,6 +280,8 @@ ah_status ah_fs_host_commit(ah_fs *fs, void *ticket_, ah_err *err)
     put_all(h, t, &o);
     if (o.st == AH_OK) /* else what was to be deleted may be the only copy */
         remove_all(h, t, &o);
+    if (o.st != AH_OK && o.put)
+        also_written(&o);
     if (o.st != AH_OK)
         take_back(h, t, o.put == 0);
     free_ticket(fs->mem, t);

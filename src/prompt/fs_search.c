@@ -7,7 +7,7 @@
 #include "model/schema_pattern.h"
 #include "prompt/fs_store.h"
 
-enum { LINE_SHOWN = 500, BINARY_LOOK = 8192, SECONDS = 10, MAX_WHY = 1024 };
+enum { LINE_SHOWN = 500, BINARY_LOOK = 8192, MAX_WHY = 1024 };
 
 /* -- what was found ------------------------------------------------------------------------- */
 
@@ -91,7 +91,7 @@ ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err *err)
             st = ah_err_nomem(err);
     out->truncated = out->truncated || all.truncated;
     ah_fs_found_clear(&all);
-    return st;
+    return ah_fs_advise(fs, folder, st, err);
 }
 
 /* Recursive, `depth` names deep at most. */
@@ -151,9 +151,14 @@ typedef struct hunt {
     bool name_only; /* the glob is for names */
     bool any;       /* there is no glob: all but those that begin with `.` */
     ah_fs_found *out;
+    const ah_fs_grep *what;
     ah_pattern *pattern; /* NULL: `plain` is looked for */
     ah_slice plain;
-    time_t until;
+    char folded[AH_FS_MAX_PATTERN];     /* it, where case is ignored */
+    ah_slice before[AH_FS_MAX_CONTEXT]; /* the lines before the one at hand, not yet kept */
+    size_t n_before, after;             /* so many; so many more are kept behind a match */
+    size_t counted;                     /* in the file at hand */
+    int64_t until;
     ah_buf line; /* repaired, where it is not UTF-8 */
 } hunt;
 
@@ -194,12 +199,12 @@ ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_found *
         st = ah_fs_walk_run(fs, h.from, &w, err);
     out->truncated = out->truncated || w.truncated;
     ah_fs_glob_clear(&h.glob);
-    return st;
+    return ah_fs_advise(fs, folder, st, err);
 }
 
 /* -- searching -------------------------------------------------------------------------------- */
 
-static time_t seconds_now(void)
+int64_t ah_fs_seconds(void)
 {
     struct timespec t;
 
@@ -216,6 +221,13 @@ static bool is_plain(ah_slice pattern)
     return true;
 }
 
+static ah_slice fold(char *to, ah_slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        to[i] = (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] + 32 : s.p[i]);
+    return (ah_slice){to, s.n};
+}
+
 static ah_status compile(hunt *h, const ah_fs_grep *what, ah_err *err)
 {
     ah_status st;
@@ -225,11 +237,14 @@ static ah_status compile(hunt *h, const ah_fs_grep *what, ah_err *err)
         memchr(what->pattern.p, '\0', what->pattern.n))
         return ah_fs_err(err, AH_FS_BAD_PATTERN, "what is looked for is UTF-8 text of 1 to %d bytes",
                          AH_FS_MAX_PATTERN);
-    h->plain = what->pattern;
-    if (what->plain || is_plain(what->pattern))
+    if (what->plain || is_plain(what->pattern)) {
+        h->plain = what->pattern;
+        if (what->ignore_case)
+            h->plain = fold(h->folded, h->plain);
         return AH_OK;
+    }
     ah_buf_init(&why, h->fs->mem, MAX_WHY);
-    st = ah_pattern_new(h->fs->mem, what->pattern, &h->pattern, &why);
+    st = ah_pattern_new(h->fs->mem, what->pattern, what->ignore_case, &h->pattern, &why);
     if (st == AH_NOMEM)
         ah_err_nomem(err);
     else if (st != AH_OK)
@@ -252,13 +267,29 @@ static ah_status as_text(hunt *h, ah_slice *line, ah_err *err)
     return AH_OK;
 }
 
+static ah_status find_plain(hunt *h, ah_slice line, bool *yes, ah_err *err)
+{
+    char *room;
+
+    if (h->what->ignore_case) {
+        ah_buf_reset(&h->line, 0);
+        if (!(room = ah_buf_room(&h->line, line.n)))
+            return ah_err_nomem(err);
+        line = fold(room, line);
+    }
+    *yes = ah_slice_find(line, h->plain) != NULL;
+    return AH_OK;
+}
+
 static ah_status match_line(hunt *h, ah_slice path, size_t n, ah_slice line, bool *yes, ah_err *err)
 {
+    ah_status st;
+
     *yes = false;
-    if (!h->pattern) {
-        *yes = ah_slice_find(line, h->plain) != NULL;
-        return AH_OK;
-    }
+    if (!h->pattern)
+        return find_plain(h, line, yes, err);
+    if ((st = as_text(h, &line, err)) != AH_OK)
+        return st;
     switch (ah_pattern_match(h->pattern, line)) {
     case AH_MATCH_YES:
         *yes = true;
@@ -276,11 +307,13 @@ static ah_status match_line(hunt *h, ah_slice path, size_t n, ah_slice line, boo
         AH_FMT(path));
 }
 
-static ah_status keep_line(hunt *h, ah_slice path, size_t n, ah_slice line, ah_err *err)
+static ah_status keep_line(hunt *h, ah_slice path, size_t n, ah_slice line, bool beside, ah_err *err)
 {
-    ah_fs_item item = {.kind = AH_FS_FILE, .line = n};
-    ah_status st;
+    ah_fs_item item = {.kind = AH_FS_FILE, .line = n, .beside = beside};
+    ah_status st = as_text(h, &line, err);
 
+    if (st != AH_OK)
+        return st;
     if (line.n > LINE_SHOWN)
         line.n = ah_utf8_cut(line.p, LINE_SHOWN);
     if (!(item.text = ah_text_new(h->fs->mem, line)))
@@ -302,23 +335,63 @@ static ah_slice take_line(ah_slice *rest)
     return line;
 }
 
+static void remember(hunt *h, ah_slice line)
+{
+    if (h->what->context == 0)
+        return;
+    if (h->n_before == h->what->context)
+        memmove(h->before, h->before + 1, --h->n_before * sizeof line);
+    h->before[h->n_before++] = line;
+}
+
+/* A line that matches, with those before it. */
+static ah_status keep_match(hunt *h, ah_slice path, size_t n, ah_slice line, ah_err *err)
+{
+    size_t first = n - h->n_before;
+    ah_status st = AH_OK;
+
+    h->counted++;
+    if (h->what->count)
+        return AH_OK;
+    for (size_t i = 0; st == AH_OK && i < h->n_before; i++)
+        st = keep_line(h, path, first + i, h->before[i], true, err);
+    h->n_before = 0;
+    h->after = h->what->context;
+    return st == AH_OK ? keep_line(h, path, n, line, false, err) : st;
+}
+
+static ah_status search_line(hunt *h, ah_slice path, size_t n, ah_slice line, ah_err *err)
+{
+    bool yes;
+    ah_status st = match_line(h, path, n, line, &yes, err);
+
+    if (st != AH_OK)
+        return st;
+    if (yes)
+        return keep_match(h, path, n, line, err);
+    if (h->after == 0) {
+        remember(h, line);
+        return AH_OK;
+    }
+    h->after--;
+    return keep_line(h, path, n, line, true, err);
+}
+
 static ah_status search_text(hunt *h, ah_slice path, ah_slice text, ah_err *err)
 {
+    ah_fs_item counted = {.kind = AH_FS_FILE};
     ah_status st = AH_OK;
-    bool yes;
 
+    h->n_before = h->after = h->counted = 0;
     for (size_t n = 1; text.n && st == AH_OK && !h->out->truncated; n++) {
-        ah_slice line = take_line(&text);
-
-        st = as_text(h, &line, err);
-        if (st == AH_OK)
-            st = match_line(h, path, n, line, &yes, err);
-        if (st == AH_OK && yes)
-            st = keep_line(h, path, n, line, err);
-        if (seconds_now() >= h->until)
+        st = search_line(h, path, n, take_line(&text), err);
+        if (ah_fs_seconds() >= h->until)
             h->out->truncated = true;
     }
-    return st;
+    if (st != AH_OK || !h->what->count || h->counted == 0)
+        return st;
+    counted.line = h->counted;
+    return ah_fs_found_add(h->out, path, &counted) == AH_OK ? AH_OK : ah_err_nomem(err);
 }
 
 static bool is_binary(const ah_buf *b)
@@ -390,7 +463,11 @@ static ah_status search_under(hunt *h, ah_slice in, ah_err *err)
 
 ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_found *out, ah_err *err)
 {
-    hunt h = {.fs = fs, .out = out, .any = !what->glob.p, .until = seconds_now() + SECONDS};
+    hunt h = {.fs = fs,
+              .out = out,
+              .what = what,
+              .any = !what->glob.p,
+              .until = ah_fs_seconds() + AH_FS_SECONDS};
     ah_fs_path p;
     ah_status st = ah_fs_path_check(fs, what->in, &p, err);
 
@@ -407,5 +484,5 @@ ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_found *out, ah_e
     ah_pattern_free(h.pattern);
     ah_fs_glob_clear(&h.glob);
     ah_buf_clear(&h.line);
-    return st;
+    return ah_fs_advise(fs, what->in, st, err);
 }

@@ -143,6 +143,12 @@ ah_status ah_fs_need_place(ah_slice path, const ah_fs_info *info, ah_err *err);
 /* The whole content, for changing it. */
 ah_status ah_fs_content(ah_fs *fs, ah_slice path, ah_text **out, ah_fs_info *info, ah_err *err);
 
+/* In an overlay: what was looked at must still be so when it is changed and committed. */
+ah_status ah_fs_note(ah_fs *fs, ah_slice path, const ah_fs_info *was, ah_err *err);
+/* Adds to a not_found which path may have been meant (fs_near.c). Returns st, or AH_NOMEM. */
+ah_status ah_fs_advise(ah_fs *fs, ah_slice path, ah_status st, ah_err *err);
+int64_t ah_fs_seconds(void); /* of a clock that only goes forward */
+
 /* Adds an item whose name and text are copied. AH_NOMEM, else AH_OK. */
 ah_status ah_fs_found_add(ah_fs_found *f, ah_slice name, const ah_fs_item *as);
 void ah_fs_found_sort(ah_fs_found *f);

@@ -142,6 +142,9 @@ static ah_status prepare(ah_overlay *o, ah_transcript *t, ah_err *err)
     for (ah_participant *p = o->first; p && st == AH_OK; p = p->next)
         if (p->vt->prepare)
             st = p->vt->prepare(p, below, err);
+    for (ah_participant *p = o->first; p && st == AH_OK; p = p->next)
+        if (p->vt->finish)
+            st = p->vt->finish(p, below, err);
     return st;
 }
 

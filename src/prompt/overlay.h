@@ -17,8 +17,8 @@
 typedef struct ah_overlay ah_overlay;
 typedef struct ah_participant ah_participant;
 
-/* Commit calls `prepare` of all participants in the order in which they joined, then
- * `commit` of all, then `committed` of those that have one. If one prepare fails, or there
+/* Commit calls `prepare` of all participants in the order in which they joined, then `finish`
+ * of those that have one, then `commit` of all, then `committed` of those that have one. If one prepare or finish fails, or there
  * is no memory, or the call fails, `drop` is called instead, of all. So for each participant
  * exactly one of commit (or committed, where there is one) and drop is the last call, and
  * gives it back. `below` is the overlay that gets the changes; NULL: the world. */
@@ -27,6 +27,9 @@ typedef struct ah_participant_vt {
      * below meanwhile, memory, space, and joining `below` where that is no NULL. May be
      * NULL. After a failure drop follows, whether it was prepared or not. */
     ah_status (*prepare)(ah_participant *p, ah_overlay *below, ah_err *err);
+    /* What the machine may still refuse once all is prepared. After a failure drop of all follows:
+     * only what the error, and those that finished before, have changed is changed. May be NULL. */
+    ah_status (*finish)(ah_participant *p, ah_overlay *below, ah_err *err);
     /* Hands the changes to `below`, or makes them true. Cannot fail, runs no script. */
     void (*commit)(ah_participant *p, ah_overlay *below);
     /* Tells others, once all is committed; may run scripts, changes no outcome. May be NULL. */

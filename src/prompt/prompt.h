@@ -52,6 +52,8 @@ typedef struct ah_rendered {
     const ah_mem *mem;
     size_t refs;
     ah_prompt *prompt;
+    ah_text *given; /* the parameters it was made with */
+    uint8_t *state; /* of each section: off, in full or summarised */
     ah_text *text;
     ah_placed_tool *tool;
     size_t n_tools;
@@ -83,6 +85,10 @@ ah_slice ah_binding_params(const ah_binding *b);   /* as given */
  * AH_PROMPT_RENDER (section_path, param in the details) where a section that is not
  * disabled lacks a value or has a wrong one, be it summarised or not. shown may be NULL. */
 ah_status ah_binding_render(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err);
+/* The same, for one who renders now and then while others render otherwise: `was` itself (NULL:
+ * none) where nothing has changed since it was made. */
+ah_status ah_binding_render_again(ah_binding *b, const ah_shown *shown, ah_rendered *was,
+                                  ah_rendered **out, ah_err *err);
 /* The same without a text: values are only asked for by switches. */
 ah_status ah_binding_tools(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err);
 

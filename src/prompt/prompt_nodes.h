@@ -50,7 +50,6 @@ struct ah_binding {
     ah_slice *own;   /* for each node: the object given for it; .p NULL: none */
     ah_text **value; /* for each node: its parameters; NULL: not yet asked for, or none declared */
     uint8_t *state;  /* node_state of each, as last looked at */
-    uint8_t *drawn;  /* as of `last` */
     ah_rendered *last;
 };
 

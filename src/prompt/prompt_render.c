@@ -14,8 +14,7 @@ static ah_status make_tables(ah_binding *b, ah_err *err)
     b->own = ah_alloc(b->mem, n * sizeof *b->own);
     b->value = ah_alloc(b->mem, n * sizeof *b->value);
     b->state = ah_alloc(b->mem, n);
-    b->drawn = ah_alloc(b->mem, n);
-    return b->own && b->value && b->state && b->drawn ? AH_OK : ah_err_nomem(err);
+    return b->own && b->value && b->state ? AH_OK : ah_err_nomem(err);
 }
 
 ah_status ah_binding_new(ah_prompt *p, ah_slice params, ah_binding **out, ah_err *err)
@@ -52,7 +51,6 @@ void ah_binding_unref(ah_binding *b)
     ah_free(b->mem, b->own);
     ah_free(b->mem, b->value);
     ah_free(b->mem, b->state);
-    ah_free(b->mem, b->drawn);
     ah_text_unref(b->given);
     ah_rendered_unref(b->last);
     ah_prompt_unref(b->prompt);
@@ -87,6 +85,8 @@ void ah_rendered_unref(ah_rendered *r)
     ah_text_unref(r->text);
     ah_free(r->mem, r->tool);
     ah_free(r->mem, r->summarized);
+    ah_free(r->mem, r->state);
+    ah_text_unref(r->given);
     ah_prompt_unref(r->prompt);
     ah_free(r->mem, r);
 }
@@ -289,8 +289,10 @@ static ah_status fill(ah_binding *b, ah_rendered *r, bool text, ah_err *err)
     r->n_summarized = all_summarized(p, b->state, NULL);
     r->tool = ah_alloc(r->mem, (r->n_tools + 1) * sizeof *r->tool);
     r->summarized = ah_alloc(r->mem, (r->n_summarized + 1) * sizeof *r->summarized);
-    if (!r->tool || !r->summarized)
+    r->state = ah_alloc(r->mem, p->n + 1u);
+    if (!r->tool || !r->summarized || !r->state)
         return ah_err_nomem(err);
+    memcpy(r->state, b->state, p->n);
     all_tools(p, b->state, r->tool);
     all_summarized(p, b->state, r->summarized);
     if (!text)
@@ -310,7 +312,8 @@ static ah_status draw(ah_binding *b, bool text, ah_rendered **out, ah_err *err)
 
     if (!r)
         return ah_err_nomem(err);
-    *r = (ah_rendered){.mem = b->mem, .refs = 1, .prompt = ah_prompt_ref(b->prompt)};
+    *r = (ah_rendered){
+        .mem = b->mem, .refs = 1, .prompt = ah_prompt_ref(b->prompt), .given = ah_text_ref(b->given)};
     if ((st = fill(b, r, text, err)) == AH_OK)
         *out = r;
     else
@@ -318,22 +321,35 @@ static ah_status draw(ah_binding *b, bool text, ah_rendered **out, ah_err *err)
     return st;
 }
 
-ah_status ah_binding_render(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err)
+/* Text and tools follow from states and parameters alone. */
+static bool still_right(const ah_binding *b, const ah_rendered *r)
 {
-    ah_rendered *r;
+    return r && r->given == b->given && memcmp(b->state, r->state, b->prompt->n) == 0;
+}
+
+ah_status ah_binding_render_again(ah_binding *b, const ah_shown *shown, ah_rendered *was,
+                                  ah_rendered **out, ah_err *err)
+{
+    ah_rendered *r = NULL;
     ah_status st = look(b, shown, err);
 
-    if (st == AH_OK && b->last && memcmp(b->state, b->drawn, b->prompt->n) == 0) {
-        *out = ah_rendered_ref(b->last);
+    if (st != AH_OK)
+        return st;
+    if (still_right(b, was) || still_right(b, b->last)) {
+        *out = ah_rendered_ref(still_right(b, was) ? was : b->last);
         return AH_OK;
     }
-    if (st != AH_OK || (st = check_values(b, err)) != AH_OK || (st = draw(b, true, &r, err)) != AH_OK)
+    if ((st = check_values(b, err)) != AH_OK || (st = draw(b, true, &r, err)) != AH_OK)
         return st;
     ah_rendered_unref(b->last);
     b->last = ah_rendered_ref(r);
-    memcpy(b->drawn, b->state, b->prompt->n);
     *out = r;
     return AH_OK;
+}
+
+ah_status ah_binding_render(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err)
+{
+    return ah_binding_render_again(b, shown, NULL, out, err);
 }
 
 ah_status ah_binding_tools(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err)

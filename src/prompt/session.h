@@ -71,6 +71,9 @@ ah_status ah_session_keep(ah_session *s, int id, const ah_slice_options *options
 ah_status ah_session_reduce(ah_session *s, int slice, int event, ah_reduce_fn fn, ah_value ud,
                             ah_err *err);
 
+/* The ready-made one of AH_KEEP_BY_KEY. */
+ah_status ah_session_reduce_by_key(ah_session *s, int slice, int event, ah_slice key, ah_err *err);
+
 int ah_session_find(const ah_session *s, ah_slice name); /* -1: no such type */
 int ah_session_types(const ah_session *s);               /* ids are 0 to this - 1 */
 ah_slice ah_session_name(const ah_session *s, int id);
@@ -98,12 +101,14 @@ ah_status ah_session_take(ah_session *s, ah_overlay *o, ah_slice type, ah_slice 
 
 /* -- snapshots (session_text.c) ---------------------------------------------------------- */
 
-/* {"agenthost_session":1,"slices":{"Name":[...]}}: the slices that hold anything, by name. */
-void ah_session_print(const ah_session *s, const ah_overlay *o, ah_buf *out);
+/* {"agenthost_session":1,"slices":{"Name":[...]}}: the slices that hold anything, by name. With
+ * those of another snapshot (.p NULL: none) that this session does not have, behind them. */
+void ah_session_print(const ah_session *s, const ah_overlay *o, ah_slice kept, ah_buf *out);
 /* Sets the slices to those of a snapshot: those it does not name are empty afterwards, but
  * logs that hold anything stay as they are. AH_USAGE where the text is no snapshot, names a
- * slice that is not there, or holds a value that its type refuses. */
-ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, ah_err *err);
+ * slice that is not there (`known`: which is left out then), or holds a value that its type
+ * refuses. */
+ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, bool known, ah_err *err);
 
 /* For session_text.c: sets several at once. Takes the heads, also on failure. */
 typedef struct ah_edit {

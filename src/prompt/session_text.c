@@ -39,7 +39,30 @@ static int next_slice(const ah_session *s, const ah_overlay *o, ah_slice after)
     return best;
 }
 
-void ah_session_print(const ah_session *s, const ah_overlay *o, ah_buf *out)
+/* Slices of another snapshot, those of names that are no slices here; text as it was checked. */
+static void put_kept(const ah_session *s, ah_slice kept, bool first, ah_buf *out)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(kept, "slices"));
+    ah_json_token t = ah_json_next(&r);
+
+    if (t.kind != AH_JSON_OBJECT)
+        return;
+    while ((t = ah_json_next(&r)).kind == AH_JSON_KEY) {
+        ah_slice name = t.raw; /* names of types hold nothing that JSON escapes */
+        int id = ah_session_find(s, name);
+        ah_slice values = ah_json_skip(&r, ah_json_next(&r));
+
+        if (id >= 0 && ah_session_has_slice(s, id))
+            continue;
+        ah_buf_str(out, first ? "\"" : ",\"");
+        ah_buf_put(out, name);
+        ah_buf_str(out, "\":");
+        ah_buf_put(out, values);
+        first = false;
+    }
+}
+
+void ah_session_print(const ah_session *s, const ah_overlay *o, ah_slice kept, ah_buf *out)
 {
     ah_slice after = {NULL, 0};
     int id;
@@ -52,6 +75,8 @@ void ah_session_print(const ah_session *s, const ah_overlay *o, ah_buf *out)
         ah_buf_char(out, ':');
         put_values(s, ah_session_head(s, o, id), out);
     }
+    if (kept.p)
+        put_kept(s, kept, !after.p, out);
     ah_buf_str(out, "}}");
 }
 
@@ -97,7 +122,8 @@ static ah_status read_values(const ah_session *s, int id, ah_json_reader *r, ah_
 }
 
 /* The members of "slices" into the edits, one for each type. */
-static ah_status read_slices(const ah_session *s, ah_slice slices, ah_edit *edit, ah_err *err)
+static ah_status read_slices(const ah_session *s, ah_slice slices, bool known, ah_edit *edit,
+                             ah_err *err)
 {
     ah_json_reader r = ah_json_read(slices);
     ah_json_token t = ah_json_next(&r);
@@ -116,7 +142,10 @@ static ah_status read_slices(const ah_session *s, ah_slice slices, ah_edit *edit
         }
         id = ah_session_find(s, ah_buf_slice(&name));
         if (id < 0 || !ah_session_has_slice(s, id)) {
-            st = wrong(err, "this session has no slice ", ah_buf_slice(&name));
+            if (known)
+                ah_json_skip(&r, ah_json_next(&r));
+            else
+                st = wrong(err, "this session has no slice ", ah_buf_slice(&name));
         } else {
             ah_list list = {.mem = ah_session_mem(s)};
 
@@ -160,7 +189,7 @@ static ah_status check_text(const ah_session *s, ah_slice text, ah_slice *slices
     return AH_OK;
 }
 
-ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, ah_err *err)
+ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, bool known, ah_err *err)
 {
     int types = ah_session_types(s);
     ah_edit *edit;
@@ -171,7 +200,7 @@ ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, ah_err
         return st;
     if (!(edit = ah_alloc(ah_session_mem(s), ((size_t)types + 1) * sizeof *edit)))
         return ah_err_nomem(err);
-    if ((st = read_slices(s, slices, edit, err)) == AH_OK) {
+    if ((st = read_slices(s, slices, known, edit, err)) == AH_OK) {
         st = ah_session_set_all(s, o, edit, choose(s, o, edit), err);
     } else {
         for (int id = 0; id < types; id++)

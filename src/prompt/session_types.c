@@ -227,11 +227,22 @@ static void release_key(void *p)
     ah_text_unref(p);
 }
 
+ah_status ah_session_reduce_by_key(ah_session *s, int slice, int event, ah_slice key, ah_err *err)
+{
+    static const struct ah_value_vt key_vt = {.release = release_key};
+    ah_value ud = {&key_vt, ah_text_new(s->mem, key)};
+    ah_status st;
+
+    if (!ud.p)
+        return ah_err_nomem(err);
+    if ((st = ah_session_reduce(s, slice, event, reduce_by_key, ud, err)) != AH_OK)
+        release_key(ud.p);
+    return st;
+}
+
 static ah_status set_own_reducer(ah_session *s, int id, const ah_slice_options *o, ah_err *err)
 {
-    static const struct ah_value_vt key_vt = {release_key};
     ah_value ud = {NULL, NULL};
-    ah_status st;
 
     switch (o->keep) {
     case AH_KEEP_APPEND:
@@ -239,12 +250,7 @@ static ah_status set_own_reducer(ah_session *s, int id, const ah_slice_options *
     case AH_KEEP_LATEST:
         return ah_session_reduce(s, id, id, reduce_latest, ud, err);
     case AH_KEEP_BY_KEY:
-        ud = (ah_value){&key_vt, ah_text_new(s->mem, o->key)};
-        if (!ud.p)
-            return ah_err_nomem(err);
-        if ((st = ah_session_reduce(s, id, id, reduce_by_key, ud, err)) != AH_OK)
-            release_key(ud.p);
-        return st;
+        return ah_session_reduce_by_key(s, id, id, o->key, err);
     }
     return AH_OK;
 }

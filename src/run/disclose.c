@@ -7,74 +7,43 @@ enum { MAX_ANSWER = 64 << 20 };
 
 /* -- what is open ------------------------------------------------------------------ */
 
-static bool is_open(const ah_disclosure *d, ah_slice path)
-{
-    for (size_t i = 0; i < d->n; i++)
-        if (ah_slice_eq(path, ah_text_slice(d->open[i])))
-            return true;
-    return false;
-}
-
-static bool find_shown(void *ud, ah_slice path, ah_visibility *out)
-{
-    const ah_disclosure *d = ud;
-
-    if (d->also.find && d->also.find(d->also.ud, path, out))
-        return true;
-    *out = AH_FULL;
-    return is_open(d, path);
-}
-
-void ah_disclosure_init(ah_disclosure *d, ah_binding *binding)
+void ah_disclosure_init(ah_disclosure *d, ah_binding *binding, ah_session *session)
 {
     *d = (ah_disclosure){.mem = ah_binding_mem(binding),
                          .binding = ah_binding_ref(binding),
-                         .shown = {.find = find_shown, .ud = d}};
-}
-
-static void forget_soon(ah_disclosure *d)
-{
-    for (size_t i = 0; i < d->n_soon; i++)
-        ah_text_unref(d->soon[i]);
-    ah_free(d->mem, d->soon);
-    d->soon = NULL;
-    d->n_soon = 0;
+                         .session = ah_session_ref(session)};
+    ah_overridden_init(&d->now, d->mem);
 }
 
 void ah_disclosure_clear(ah_disclosure *d)
 {
     if (!d->mem)
         return;
-    forget_soon(d);
-    for (size_t i = 0; i < d->n; i++)
-        ah_text_unref(d->open[i]);
-    ah_free(d->mem, d->open);
+    ah_overridden_clear(&d->now);
     ah_text_unref(d->before);
     ah_text_unref(d->after);
     ah_binding_unref(d->binding);
+    ah_session_unref(d->session);
     *d = (ah_disclosure){0};
 }
 
-static bool reserve(ah_disclosure *d, size_t more)
+void ah_disclosure_bind(ah_disclosure *d, ah_binding *binding)
 {
-    ah_text **open = ah_grow(d->mem, d->open, &d->cap, d->n + more, sizeof *open);
+    ah_binding *old = d->binding;
 
-    if (open)
-        d->open = open;
-    return open != NULL;
+    d->binding = ah_binding_ref(binding);
+    ah_binding_unref(old);
 }
 
-ah_status ah_disclosure_open(ah_disclosure *d, ah_slice path, ah_err *err)
+ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_shown *out, ah_err *err)
 {
-    if (is_open(d, path))
-        return AH_OK;
-    if (!reserve(d, 1) || !(d->open[d->n] = ah_text_new(d->mem, path)))
-        return ah_err_nomem(err);
-    d->n++;
-    return AH_OK;
+    *out = (ah_shown){.find = ah_overridden_find, .ud = &d->now};
+    return ah_overridden_read(&d->now, d->session, o, err);
 }
 
-static ah_status open_list(ah_disclosure *d, ah_slice list, ah_err *err)
+/* -- what was read in the conversation ---------------------------------------------------- */
+
+static ah_status put_list(ah_overridden *v, ah_slice list, ah_err *err)
 {
     ah_json_reader r = ah_json_read(list);
     ah_json_token t = ah_json_next(&r);
@@ -83,30 +52,71 @@ static ah_status open_list(ah_disclosure *d, ah_slice list, ah_err *err)
     if (t.kind != AH_JSON_ARRAY)
         return AH_OK;
     for (t = ah_json_next(&r); t.kind == AH_JSON_STRING && st == AH_OK; t = ah_json_next(&r))
-        st = ah_disclosure_open(d, t.raw, err); /* paths hold nothing that JSON escapes */
+        st = ah_overridden_put(v, t.raw, AH_FULL, err); /* paths hold nothing that JSON escapes */
     return st;
 }
 
-ah_status ah_disclosure_replay(ah_disclosure *d, const ah_transcript *t, ah_err *err)
+ah_status ah_disclosure_opened(ah_overridden *v, const ah_transcript *t, size_t since, ah_err *err)
 {
     ah_status st = AH_OK;
 
-    for (size_t i = 0; i < t->n && st == AH_OK; i++)
+    for (size_t i = since; i < t->n && st == AH_OK; i++)
         if (t->entry[i].kind == AH_ENTRY_TOOLS_ADDED)
-            st = open_list(
-                d, ah_json_member(ah_json_member(ah_text_slice(t->entry[i].json), "by"), "open"), err);
+            st = put_list(
+                v, ah_json_member(ah_json_member(ah_text_slice(t->entry[i].json), "by"), "open"), err);
     return st;
 }
 
-ah_status ah_disclosure_copy(ah_disclosure *d, const ah_disclosure *from, ah_err *err)
+ah_status ah_disclosure_replay(ah_disclosure *d, const ah_transcript *t, ah_overlay *o, ah_err *err)
 {
-    ah_status st = AH_OK;
+    ah_shown shown;
+    ah_overridden opened;
+    ah_visibility v;
+    ah_status st;
 
-    for (size_t i = 0; i < from->n && st == AH_OK; i++)
-        st = ah_disclosure_open(d, ah_text_slice(from->open[i]), err);
-    d->before = ah_text_ref(from->before);
-    d->after = ah_text_ref(from->after);
-    d->restarts = from->restarts;
+    ah_overridden_init(&opened, d->mem);
+    st = ah_disclosure_look(d, o, &shown, err);
+    if (st == AH_OK)
+        st = ah_disclosure_opened(&opened, t, 0, err);
+    for (size_t i = 0; i < opened.n && st == AH_OK; i++)
+        if (!shown.find(shown.ud, opened.item[i].path, &v))
+            st = ah_visibility_set(d->session, o, opened.item[i].path, AH_FULL, err);
+    ah_overridden_clear(&opened);
+    return st;
+}
+
+/* -- the system text ------------------------------------------------------------------------ */
+
+/* What is open now, but for what was opened by reading. */
+typedef struct unread {
+    const ah_disclosure *d;
+    ah_overridden opened;
+} unread;
+
+static bool find_unread(void *ud, ah_slice path, ah_visibility *out)
+{
+    unread *u = ud;
+    ah_visibility read;
+
+    if (!ah_overridden_find((void *)&u->d->now, path, out))
+        return false;
+    return *out != AH_FULL || !ah_overridden_find(&u->opened, path, &read);
+}
+
+ah_status ah_disclosure_told(ah_disclosure *d, const ah_transcript *t, size_t since, ah_rendered *now,
+                             ah_rendered *was, ah_rendered **out, ah_err *err)
+{
+    unread u = {.d = d};
+    ah_shown shown = {.find = find_unread, .ud = &u};
+    ah_status st;
+
+    ah_overridden_init(&u.opened, d->mem);
+    st = ah_disclosure_opened(&u.opened, t, since, err);
+    if (st == AH_OK && u.opened.n)
+        st = ah_binding_render_again(d->binding, &shown, was, out, err);
+    else if (st == AH_OK)
+        *out = ah_rendered_ref(now);
+    ah_overridden_clear(&u.opened);
     return st;
 }
 
@@ -122,6 +132,20 @@ void ah_disclosure_text(const ah_disclosure *d, const ah_rendered *r, ah_buf *ou
     put_block(out, ah_text_slice(d->before));
     put_block(out, ah_text_slice(r->text));
     put_block(out, ah_text_slice(d->after));
+}
+
+ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered *r, ah_changes *out,
+                                   ah_err *err)
+{
+    ah_status st;
+    ah_buf b;
+
+    ah_buf_init(&b, d->mem, MAX_ANSWER);
+    ah_disclosure_text(d, r, &b);
+    st = ah_buf_ok(&b) ? ah_changes_prompt(out, ah_buf_slice(&b), err)
+                       : ah_buf_error(&b, "the system text", err);
+    ah_buf_clear(&b);
+    return st;
 }
 
 /* -- read_section ------------------------------------------------------------------------ */
@@ -151,22 +175,40 @@ static void put_message(ah_read_kind kind, ah_slice key, ah_buf *out)
     }
 }
 
+/* {"content":text,"expanded_tools":[names]}: seed 000, ReadSectionResult with Tools. */
+static void put_value(const ah_reading *r, ah_buf *out)
+{
+    ah_buf_str(out, "{\"content\":");
+    ah_json_put_string(out, ah_buf_slice(&r->content));
+    ah_buf_str(out, ",\"expanded_tools\":[");
+    for (size_t i = 0; i < r->n_tools; i++) {
+        ah_buf_str(out, i ? "," : "");
+        ah_json_put_string(out, ah_text_slice(r->tool[i].tool->name));
+    }
+    ah_buf_str(out, "]}");
+}
+
+/* The model is shown the message and the content; strategies see the value. */
 static void answer(ah_call *call, const ah_reading *r, ah_slice key)
 {
     ah_outcome o = {.failure = AH_FAILED_SAID, .success = r->kind != AH_READ_UNKNOWN, .whole = true};
+    ah_text *text = NULL;
     ah_buf message, value;
 
     ah_buf_init(&message, r->mem, MAX_ANSWER);
     ah_buf_init(&value, r->mem, MAX_ANSWER);
     put_message(r->kind, key, &message);
+    put_value(r, &value);
     o.message = ah_buf_slice(&message);
-    if (o.success) {
-        ah_json_put_string(&value, ah_buf_slice(&r->content));
-        o.value = ah_buf_slice(&value);
-    }
-    if (!ah_buf_ok(&message) || !ah_buf_ok(&value))
+    if (!ah_buf_ok(&message) || ah_text_from_buf(&value, "value", &text, NULL) != AH_OK) {
         o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of("out of memory")};
+    } else if (o.success) {
+        o.value = ah_text_slice(text);
+        o.render = ah_buf_slice(&r->content);
+        o.live = ah_value_json(ah_text_ref(text));
+    }
     ah_call_done(call, &o, call->started);
+    ah_text_unref(text);
     ah_buf_clear(&message);
     ah_buf_clear(&value);
 }
@@ -178,18 +220,29 @@ static void fail(ah_call *call, const ah_err *err)
     ah_call_done(call, &o, call->started);
 }
 
+/* Reads the section that the call names, as things are seen from the overlay. */
+static ah_status read_key(ah_disclosure *d, const ah_call *call, const ah_overlay *o, ah_buf *key,
+                          ah_reading *out, ah_err *err)
+{
+    ah_shown shown;
+    ah_status st = ah_disclosure_look(d, o, &shown, err);
+
+    ah_json_string(ah_json_member(ah_text_slice(call->args), "section_key"), key);
+    if (st == AH_OK && !ah_buf_ok(key))
+        st = ah_err_nomem(err);
+    return st == AH_OK ? ah_binding_read(d->binding, &shown, ah_buf_slice(key), out, err) : st;
+}
+
 static void start(const ah_tool *tool, ah_call *call)
 {
-    const ah_disclosure *d = tool->handler.p;
+    ah_disclosure *d = tool->handler.p;
     ah_reading r = {0};
     ah_status st;
     ah_err err;
     ah_buf key;
 
     ah_buf_init(&key, tool->mem, MAX_ANSWER);
-    ah_json_string(ah_json_member(ah_text_slice(call->args), "section_key"), &key);
-    st = ah_buf_ok(&key) ? ah_binding_read(d->binding, &d->shown, ah_buf_slice(&key), &r, &err)
-                         : ah_err_nomem(&err);
+    st = read_key(d, call, &call->overlay, &key, &r, &err);
     if (st == AH_OK)
         answer(call, &r, ah_buf_slice(&key));
     else
@@ -205,7 +258,7 @@ static void stop(const ah_tool *tool, ah_call *call)
 }
 
 static const ah_tool_vt vt = {.start = start, .stop = stop};
-static const struct ah_value_vt reader_vt = {release};
+static const struct ah_value_vt reader_vt = {.release = release};
 
 ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err)
 {
@@ -248,53 +301,56 @@ static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_readi
     return st;
 }
 
-/* Opened by ah_disclosure_made, which cannot fail. */
-static ah_status remember(ah_disclosure *d, const ah_reading *r, ah_err *err)
-{
-    forget_soon(d);
-    if (!reserve(d, r->n_open) || !(d->soon = ah_alloc(d->mem, r->n_open * sizeof *d->soon)))
-        return ah_err_nomem(err);
-    for (; d->n_soon < r->n_open; d->n_soon++)
-        if (!(d->soon[d->n_soon] = ah_text_new(d->mem, r->open[d->n_soon])))
-            return ah_err_nomem(err);
-    return AH_OK;
-}
+/* What is open now and what the reading opens. */
+typedef struct opening {
+    ah_disclosure *d;
+    const ah_reading *r;
+} opening;
 
-static void open_soon(ah_disclosure *d)
+static bool find_opening(void *ud, ah_slice path, ah_visibility *out)
 {
-    for (size_t i = 0; i < d->n_soon; i++)
-        if (!is_open(d, ah_text_slice(d->soon[i])))
-            d->open[d->n++] = ah_text_ref(d->soon[i]);
-    forget_soon(d);
+    const opening *o = ud;
+
+    *out = AH_FULL;
+    for (size_t i = 0; i < o->r->n_open; i++)
+        if (ah_slice_eq(path, o->r->open[i]))
+            return true;
+    return ah_overridden_find(&o->d->now, path, out);
 }
 
 /* The system text as it is once the sections are open. */
-static ah_status set_prompt(ah_disclosure *d, ah_changes *out, ah_err *err)
+static ah_status set_prompt(ah_disclosure *d, const ah_reading *r, ah_changes *out, ah_err *err)
 {
-    size_t n = d->n;
-    ah_rendered *r = NULL;
-    ah_status st;
-    ah_buf b;
+    opening o = {d, r};
+    ah_shown shown = {.find = find_opening, .ud = &o};
+    ah_rendered *rendered = NULL;
+    ah_status st = ah_binding_render(d->binding, &shown, &rendered, err);
 
-    for (size_t i = 0; i < d->n_soon; i++) /* for as long as the rendering takes */
-        if (!is_open(d, ah_text_slice(d->soon[i])))
-            d->open[d->n++] = d->soon[i];
-    st = ah_binding_render(d->binding, &d->shown, &r, err);
-    d->n = n;
-    if (st != AH_OK)
-        return st;
-    ah_buf_init(&b, d->mem, MAX_ANSWER);
-    ah_disclosure_text(d, r, &b);
-    st = ah_buf_ok(&b) ? ah_changes_prompt(out, ah_buf_slice(&b), err)
-                       : ah_buf_error(&b, "the system text", err);
-    ah_buf_clear(&b);
-    ah_rendered_unref(r);
+    if (st == AH_OK)
+        st = ah_disclosure_set_prompt(d, rendered, out, err);
+    ah_rendered_unref(rendered);
+    d->rewrote = true; /* true or not: who looks then looks at the text in force */
     return st;
 }
 
-static ah_status expand(ah_disclosure *d, ah_slice key, const ah_reading *r, ah_changes *out,
-                        ah_err *err)
+static ah_status show(const ah_disclosure *d, const ah_reading *r, ah_changes *out, ah_err *err)
 {
+    ah_status st = AH_OK;
+
+    for (size_t i = 0; i < r->n_open && st == AH_OK; i++) {
+        ah_visibility v = AH_SUMMARY;
+
+        if (!ah_overridden_find((void *)&d->now, r->open[i], &v) || v != AH_FULL)
+            st = ah_changes_show(out, r->open[i], err);
+    }
+    return st;
+}
+
+/* Where the run's adapter takes no tools in mid-conversation, a new system text tells of them. */
+static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key, const ah_reading *r,
+                        ah_changes *out, ah_err *err)
+{
+    bool restarts = ah_run_adapter(run)->tool_change_mode == AH_TOOLS_RESTART;
     ah_text *by = NULL;
     ah_status st = provenance(d, key, r, &by, err);
 
@@ -302,39 +358,32 @@ static ah_status expand(ah_disclosure *d, ah_slice key, const ah_reading *r, ah_
         st = ah_changes_add(out, r->tool[i].tool, by, err);
     ah_text_unref(by);
     if (st == AH_OK)
-        st = remember(d, r, err);
-    return st == AH_OK && d->restarts ? set_prompt(d, out, err) : st;
+        st = show(d, r, out, err);
+    return st == AH_OK && restarts ? set_prompt(d, r, out, err) : st;
 }
 
 static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
 {
     ah_disclosure *d = ud;
+    ah_anchor *caller = ah_run_caller(run);
     ah_reading r = {0};
     ah_status st;
     ah_buf key;
 
-    (void)run;
     if (!call->success || !ah_slice_is(ah_text_slice(call->slot->name), AH_READ_SECTION))
         return AH_OK;
     ah_buf_init(&key, d->mem, MAX_ANSWER);
-    ah_json_string(ah_json_member(ah_text_slice(call->args), "section_key"), &key);
-    st = ah_buf_ok(&key) ? ah_binding_read(d->binding, &d->shown, ah_buf_slice(&key), &r, err)
-                         : ah_err_nomem(err);
+    st = read_key(d, call, caller ? caller->overlay : NULL, &key, &r, err);
     if (st == AH_OK && r.n_open)
-        st = expand(d, ah_buf_slice(&key), &r, out, err);
+        st = expand(d, run, ah_buf_slice(&key), &r, out, err);
     ah_reading_clear(&r);
     ah_buf_clear(&key);
     return st;
 }
 
-static void made(void *ud)
-{
-    open_soon(ud);
-}
-
 ah_strategy ah_disclosure_strategy(ah_disclosure *d)
 {
-    static const struct ah_strategy_vt strategy_vt = {.after = after, .made = made};
+    static const struct ah_strategy_vt strategy_vt = {.after = after};
 
     return (ah_strategy){.name = AH_READ_SECTION, .vt = &strategy_vt, .ud = d};
 }

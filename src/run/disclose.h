@@ -4,36 +4,45 @@
 #ifndef AH_RUN_DISCLOSE_H
 #define AH_RUN_DISCLOSE_H
 
-#include "prompt/prompt.h"
+#include "prompt/visibility.h"
 #include "run/dispatch.h"
 #include "run/inject.h"
 
 #define AH_READ_SECTION "read_section"
 
-/* What of a prompt is open in one conversation. */
+/* A prompt in one conversation. What is open is in the session (prompt/visibility.h). */
 typedef struct ah_disclosure {
     const ah_mem *mem;
     ah_binding *binding;
-    ah_shown shown; /* finds what is open; give it to whoever renders */
-    ah_shown also;  /* asked first: overrides from elsewhere; .find NULL: none */
-    ah_text **open; /* paths, in the order in which they were opened */
-    size_t n, cap;
+    ah_session *session;
+    ah_overridden now;       /* the session's overrides as last looked at */
     ah_text *before, *after; /* what stands around the prompt's text in the system text */
-    ah_text **soon;          /* opened once the changes are made */
-    size_t n_soon;
-    bool restarts; /* the model is told of a section's tools by a new system text */
+    bool rewrote;            /* a new system text told of tools; set back by whoever compares texts */
 } ah_disclosure;
 
-/* It must not move afterwards. The binding is referenced. */
-void ah_disclosure_init(ah_disclosure *d, ah_binding *binding);
+/* It must not move afterwards. Binding and session (registered) are referenced. */
+void ah_disclosure_init(ah_disclosure *d, ah_binding *binding, ah_session *session);
 void ah_disclosure_clear(ah_disclosure *d);
-ah_status ah_disclosure_open(ah_disclosure *d, ah_slice path, ah_err *err);
-/* Opens what the transcript says was opened (`by` of its tools_added entries). */
-ah_status ah_disclosure_replay(ah_disclosure *d, const ah_transcript *t, ah_err *err);
-/* Makes d, which was initialised, as open as `from`. */
-ah_status ah_disclosure_copy(ah_disclosure *d, const ah_disclosure *from, ah_err *err);
+/* Another binding of the same prompt from here on. */
+void ah_disclosure_bind(ah_disclosure *d, ah_binding *binding);
+/* What is open as it is seen from the overlay (NULL: none), until it is looked at again. */
+ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_shown *out, ah_err *err);
+/* The paths that read_section opened in the entries from `since` on (`by` of tools_added), into
+ * *v, which is initialised and borrows them from the transcript. */
+ah_status ah_disclosure_opened(ah_overridden *v, const ah_transcript *t, size_t since, ah_err *err);
+/* Opens in the session what the transcript says was opened and the session says nothing of. */
+ah_status ah_disclosure_replay(ah_disclosure *d, const ah_transcript *t, ah_overlay *o, ah_err *err);
+
+/* The prompt as the system text has it: what was opened by reading since entry `since`, where
+ * that text was set, is not in it, for the model was told by the tool's result. `now`: with all
+ * that is open; `was`: as for ah_binding_render_again. After ah_disclosure_look. */
+ah_status ah_disclosure_told(ah_disclosure *d, const ah_transcript *t, size_t since, ah_rendered *now,
+                             ah_rendered *was, ah_rendered **out, ah_err *err);
 /* The system text: before, the prompt as it was rendered, after. */
 void ah_disclosure_text(const ah_disclosure *d, const ah_rendered *r, ah_buf *out);
+/* The same as a change. */
+ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered *r, ah_changes *out,
+                                   ah_err *err);
 
 /* read_section { section_key } of this conversation; the disclosure must outlive the tool's calls. */
 ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err);

@@ -68,16 +68,26 @@ void ah_call_refuse(ah_call *c, const char *fmt, ...)
     ah_buf_clear(&b);
 }
 
+void ah_call_stand_in(ah_call *c, const ah_buf *content)
+{
+    c->refused = true;
+    answer(c, false, content);
+}
+
 /* -- 1: look up ------------------------------------------------------------------- */
 
 static void refuse_unknown(ah_call *c, const ah_registry *r)
 {
-    ah_slice name = ah_text_slice(c->slot->name);
-    ah_near near = {.to = name};
+    ah_slice name = ah_text_slice(c->slot->name), gone;
+    ah_near near = {.to = name, .words = true};
     const ah_tool *t;
     ah_buf b;
 
-    c->unknown = !ah_registry_had(r, name);
+    c->unknown = !ah_registry_had(r, name, &gone);
+    if (!c->unknown && gone.p) {
+        ah_call_refuse(c, "Tool '%.*s' is no longer available: %.*s", AH_FMT(name), AH_FMT(gone));
+        return;
+    }
     ah_buf_init(&b, c->overlay.mem, 1 << 20);
     ah_buf_fmt(&b, "Tool '%.*s' %s. Available tools: [",
                (int)(name.n > MAX_SHOWN ? ah_utf8_cut(name.p, MAX_SHOWN) : name.n), name.p,
@@ -107,7 +117,7 @@ static ah_status find_other(ah_call *c, const ah_callees *who, const ah_tool *th
         st = who->model->vt->stand_in(who->model, c, out, err);
     if (st != AH_OK || *out || !who->executors)
         return st;
-    if (there ? there->no_handler && !there->stale : !ah_registry_had(who->registry, name))
+    if (there ? there->no_handler && !there->stale : !ah_registry_had(who->registry, name, NULL))
         *out = ah_registry_find(who->executors, name);
     return AH_OK;
 }
@@ -135,6 +145,8 @@ static bool look_up(ah_call *c, const ah_callees *who)
                           "{\"name\": \"...\", \"arguments\": {...}}");
     else if (!c->tool)
         refuse_unknown(c, who->registry);
+    else if (c->tool->stale && c->tool->gone)
+        ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, c->tool->gone->data);
     else if (c->tool->stale)
         ah_call_refuse(
             c,

@@ -24,6 +24,7 @@ typedef struct ah_call {
     uint32_t need;       /* id of its need while it runs */
     ah_call_state state;
     bool unknown;     /* no such tool */
+    bool refused;     /* a strategy has answered it */
     bool asking;      /* an approval is at work */
     ah_text *reason;  /* why one is asked for */
     ah_text *warning; /* to stand before its answer; NULL: none */
@@ -82,6 +83,8 @@ bool ah_call_prepare(ah_call *c, const ah_callees *who, int64_t now, int64_t run
 bool ah_call_change_args(ah_call *c, ah_slice args);
 /* An answer that no handler gave. */
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What a strategy says in the place of its handler. */
+void ah_call_stand_in(ah_call *c, const ah_buf *answer);
 /* Step 7's outcome becomes the answer: checked against the tool's result schema, dispatched to
  * the session (NULL: none) in the call's overlay, rendered, cut. */
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session);

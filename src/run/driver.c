@@ -28,6 +28,7 @@ static void free_exchange(ah_exchange *x)
     ah_job_cancel(&x->job);
     ah_timer_unset(&x->linger);
     ah_http_free_transfer(x->transfer);
+    ah_adapter_unref(x->adapter);
     ah_buf_clear(&x->scratch);
     ah_free(h->mem, x);
 }
@@ -142,7 +143,11 @@ static void start_exchange(ah_driven *d, uint32_t id)
         ah_run_end(d->run, id, &err);
         return;
     }
-    *x = (ah_exchange){.of = d, .id = id, .job = {.fn = on_news, .of = d}, .linger.fn = lingered};
+    *x = (ah_exchange){.of = d,
+                       .adapter = ah_adapter_ref(a),
+                       .id = id,
+                       .job = {.fn = on_news, .of = d},
+                       .linger.fn = lingered};
     ah_buf_init(&x->scratch, d->host->mem, MAX_SCRATCH);
     d->x = x;
     if (a->vt->exchange)
@@ -153,12 +158,10 @@ static void start_exchange(ah_driven *d, uint32_t id)
 
 static void stop_exchange(ah_driven *d)
 {
-    ah_adapter *a = ah_run_adapter(d->run);
-
     if (!d->x)
         return;
-    if (a->vt->stop)
-        a->vt->stop(a, d->x);
+    if (d->x->adapter->vt->stop)
+        d->x->adapter->vt->stop(d->x->adapter, d->x);
     free_exchange(d->x);
 }
 

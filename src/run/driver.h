@@ -30,6 +30,7 @@ void ah_driven_wake(ah_driven *d);
 /* An exchange as its owner (ah_adapter_vt.exchange) sees it. */
 typedef struct ah_exchange {
     ah_driven *of;
+    ah_adapter *adapter; /* referenced: when it is stopped, the run may have gone on with another */
     uint32_t id;
     bool head_told;
     bool over;             /* HTTP: waited long enough for the end of the response */

@@ -14,6 +14,30 @@ static int64_t monotonic_ms(void *ud)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+static bool copy_path(const ah_mem *mem, const char *path, ah_text **out)
+{
+    return !path || (*out = ah_text_new(mem, ah_slice_of(path)));
+}
+
+static void free_paths(ah_host *h)
+{
+    ah_text_unref(h->record);
+    ah_text_unref(h->replay);
+}
+
+/* A replay that was not played to its end shows that fewer requests were made. */
+static void tell_unused(ah_host *h)
+{
+    const char *path = "";
+    size_t line = 0, n = ah_http_unused(h->http, &path, &line);
+
+    if (n)
+        ah_log_put(
+            &h->log, AH_LOG_WARNING,
+            "replay: %zu recorded exchanges of '%.300s' were not asked for, the first in line %zu", n,
+            path, line);
+}
+
 ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah_err *err)
 {
     ah_host *h = ah_alloc(mem, sizeof *h);
@@ -25,12 +49,18 @@ ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah
     h->work_ms = AH_WORK_MS;
     if (cfg)
         h->cfg = *cfg;
+    if (!copy_path(mem, h->cfg.record, &h->record) || !copy_path(mem, h->cfg.replay, &h->replay)) {
+        free_paths(h);
+        ah_free(mem, h);
+        return ah_err_nomem(err);
+    }
     h->secrets.mem = mem;
     ah_schema_cache_init(&h->schemas, mem);
     h->log = (ah_log){.level = AH_LOG_OFF, .secrets = &h->secrets};
     h->random = (uint64_t)ah_host_wall(h) * 6364136223846793005u + (uint64_t)getpid();
     st = ah_loop_new(mem, h->cfg.clock ? h->cfg.clock : monotonic_ms, h->cfg.clock_ud, &h->loop, err);
     if (st != AH_OK) {
+        free_paths(h);
         ah_free(mem, h);
         return st;
     }
@@ -42,7 +72,9 @@ void ah_host_free(ah_host *h)
 {
     if (!h)
         return;
+    tell_unused(h);
     ah_http_free(h->http);
+    free_paths(h);
     ah_loop_free(h->loop);
     ah_secrets_clear(&h->secrets);
     ah_schema_cache_clear(&h->schemas);
@@ -104,13 +136,26 @@ static void cancel_foreign(void *ud, ah_host *h, uint64_t id)
     h->callbacks--;
 }
 
-ah_status ah_host_http(ah_host *h, ah_http **out, ah_err *err)
+static ah_status open_http(ah_host *h, ah_err *err)
 {
     ah_transport foreign = {start_foreign, cancel_foreign, h};
-    ah_status st = AH_OK;
+    ah_status st;
 
-    if (!h->http)
-        st = ah_http_new(h->mem, h->loop, h->cfg.transport.start ? &foreign : NULL, &h->http, err);
+    if (h->replay)
+        return ah_http_new_replay(h->mem, h->loop, h->replay->data, &h->http, err);
+    st = ah_http_new(h->mem, h->loop, h->cfg.transport.start ? &foreign : NULL, &h->http, err);
+    if (st == AH_OK && h->record)
+        st = ah_http_record(h->http, h->record->data, &h->secrets, err);
+    if (st != AH_OK) {
+        ah_http_free(h->http);
+        h->http = NULL;
+    }
+    return st;
+}
+
+ah_status ah_host_http(ah_host *h, ah_http **out, ah_err *err)
+{
+    ah_status st = h->http ? AH_OK : open_http(h, err);
 
     if (st == AH_OK)
         *out = h->http;

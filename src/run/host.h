@@ -30,7 +30,8 @@ typedef struct ah_host {
     ah_secrets secrets;
     ah_schema_cache schemas;
     ah_loop *loop;
-    ah_http *http; /* made when first needed */
+    ah_http *http;            /* made when first needed */
+    ah_text *record, *replay; /* paths; NULL: not */
     ah_job *first, *last;
     ah_driven *runs;  /* all that are served */
     int64_t last_run; /* ids */
@@ -49,7 +50,7 @@ enum {
     AH_WORK_MS = 10 * 1000
 };
 
-/* cfg: a whole one, copied; NULL: nothing is the program's own. */
+/* cfg: a whole one, copied (with its paths); NULL: nothing is the program's own. */
 ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah_err *err);
 void ah_host_free(ah_host *h); /* runs, transfers and tasks must be gone */
 

@@ -1,9 +1,10 @@
 #include "run/inject.h"
 
+#include "prompt/visibility.h"
 #include "run/pick.h"
 #include "run/run_state.h"
 
-enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20 };
+enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20, MAX_ANSWER = 64 << 10 };
 
 /* -- the registry's half, which can be undone ------------------------------------- */
 
@@ -108,6 +109,8 @@ static ah_status make(ah_injection *in, ah_change *c, ah_err *err)
         return AH_OK;
     case AH_CHANGE_NOTE:
     case AH_CHANGE_PROMPT:
+    case AH_CHANGE_STATE:
+    case AH_CHANGE_SHOW:
         c->made = true;
         return AH_OK;
     case AH_CHANGE_PICK:
@@ -206,6 +209,8 @@ static ah_status file_text(ah_injection *in, const ah_change *c, ah_err *err)
 {
     ah_entry_kind kind = c->kind == AH_CHANGE_NOTE ? AH_ENTRY_NOTE : AH_ENTRY_PROMPT;
 
+    if (c->kind == AH_CHANGE_STATE)
+        return file(in, AH_ENTRY_STRATEGY, ah_text_ref(c->text), err);
     return file(in, kind, ah_entry_text(in->mem, kind, ah_text_slice(c->text), in->time), err);
 }
 
@@ -219,13 +224,29 @@ static ah_status file_all(ah_injection *in, const ah_changes *c, ah_err *err)
 
         if (it->made && (it->tool || it->kind == AH_CHANGE_REMOVE))
             st = file_group(in, c, &i, err);
-        else if (it->made)
+        else if (it->made && it->kind != AH_CHANGE_SHOW)
             st = file_text(in, &c->item[i++], err);
         else
             i++;
     }
     if (st == AH_OK && (!ah_buf_ok(&in->added) || !ah_buf_ok(&in->removed)))
         st = ah_err_nomem(err);
+    return st;
+}
+
+/* The session's half: all overrides, or none. */
+static ah_status show_all(ah_injection *in, const ah_changes *c, ah_err *err)
+{
+    ah_status st = AH_OK;
+    ah_overlay o;
+
+    ah_overlay_init(&o, in->mem, in->caller);
+    for (size_t i = 0; i < c->n && st == AH_OK; i++)
+        if (c->item[i].kind == AH_CHANGE_SHOW)
+            st = ah_visibility_set(in->session, &o, ah_text_slice(c->item[i].text), AH_FULL, err);
+    if (st == AH_OK)
+        return ah_overlay_commit(&o, in->transcript, err);
+    ah_overlay_drop(&o);
     return st;
 }
 
@@ -241,11 +262,15 @@ ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err)
         st = make(in, &c->item[i], err);
     if (st == AH_OK)
         st = file_all(in, c, err);
+    if (st == AH_OK)
+        st = show_all(in, c, err);
     if (st != AH_OK) {
         ah_transcript_take_back(in->transcript, in->at_work, mark);
         undo(in, c);
         in->n_added = in->n_removed = 0;
     }
+    if (!in->at_work)
+        ah_registry_settle(in->registry);
     return st;
 }
 
@@ -296,11 +321,28 @@ static void tell_section(ah_run *run, const ah_injection *in, ah_slice key, ah_s
          AH_F_NUM("timestamp", (double)in->time / 1000));
 }
 
+/* The names as people read them; they hold no quotes and no commas. */
+static void put_plain(ah_buf *b, const ah_buf *names)
+{
+    for (size_t i = 0; i < names->len; i++) {
+        if (names->data[i] == ',')
+            ah_buf_str(b, ", ");
+        else if (names->data[i] != '"')
+            ah_buf_char(b, names->data[i]);
+    }
+}
+
+/* The record is that of seed 001. */
 static void tell_injected(ah_run *run, const ah_injection *in, const char *strategy, ah_slice after,
                           ah_slice list)
 {
-    ah_log_put(run->cfg.log, AH_LOG_INFO, "Strategy %s injected %zu tools after %.*s: %.*s", strategy,
-               in->n_added, AH_FMT(after), AH_FMT(list));
+    ah_buf plain;
+
+    ah_buf_init(&plain, run->cfg.mem, MAX_NAMES);
+    put_plain(&plain, &in->added);
+    ah_log_put(run->cfg.log, AH_LOG_INFO, "Strategy injected %zu tools after %.*s: [%.*s]", in->n_added,
+               AH_FMT(after), AH_FMT(ah_buf_slice(&plain)));
+    ah_buf_clear(&plain);
     EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list),
          AH_F_STR("strategy", ah_slice_of(strategy)), AH_F_NUM("timestamp", (double)in->time / 1000));
 }
@@ -334,12 +376,7 @@ static void put_hint(ah_run *run, ah_buf *hint, const ah_injection *in)
         return;
     if (hint->len)
         ah_buf_str(hint, ", ");
-    for (size_t i = 0; i < in->added.len; i++) { /* names hold no quotes and no commas */
-        if (in->added.data[i] == ',')
-            ah_buf_str(hint, ", ");
-        else if (in->added.data[i] != '"')
-            ah_buf_char(hint, in->added.data[i]);
-    }
+    put_plain(hint, &in->added);
 }
 
 /* The sections for whose sake the turn restarts, for the error when there are too many. */
@@ -361,6 +398,8 @@ static ah_injection injection(ah_run *run, bool at_work)
         .registry = run->cfg.registry,
         .transcript = run->cfg.transcript,
         .rules = run->cfg.rules,
+        .session = run->cfg.session,
+        .caller = run->cfg.caller,
         .at_work = at_work,
         .time = ah_run_wall(run),
         .warn = warn,
@@ -407,6 +446,8 @@ static ah_status consult(ah_run *run, const ah_strategy *s, ah_call *call, ah_bu
     ah_changes c;
     ah_status st;
 
+    if (!s->vt->after)
+        return AH_OK;
     ah_changes_init(&c, run->cfg.mem);
     st = s->vt->after(s->ud, run, call, &c, err);
     if (st == AH_OK && c.n) {
@@ -419,6 +460,59 @@ static ah_status consult(ah_run *run, const ah_strategy *s, ah_call *call, ah_bu
     if (st != AH_OK && !fatal)
         ah_run_warn(run, ah_slice_of(err->message));
     return fatal ? st : AH_OK;
+}
+
+/* -- what strategies keep ------------------------------------------------------------------- */
+
+static bool is_of(const ah_entry *e, const char *strategy)
+{
+    return e->kind == AH_ENTRY_STRATEGY &&
+           ah_json_string_is(ah_json_member(ah_text_slice(e->json), "name"), strategy);
+}
+
+ah_slice ah_strategy_state(ah_kept *k, const ah_transcript *t, const char *strategy)
+{
+    for (size_t i = t->n_staged; i > 0; i--)
+        if (is_of(&t->staged[i - 1], strategy))
+            return ah_json_member(ah_text_slice(t->staged[i - 1].json), "state");
+    for (; k->seen < t->n; k->seen++)
+        if (is_of(&t->entry[k->seen], strategy))
+            k->last = k->seen + 1;
+    return k->last ? ah_json_member(ah_text_slice(t->entry[k->last - 1].json), "state")
+                   : (ah_slice){NULL, 0};
+}
+
+/* -- around one call ------------------------------------------------------------------------- */
+
+/* False: the strategy has answered the call. One that fails lets nothing pass. */
+static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *answer)
+{
+    ah_err err;
+    ah_status st = s->vt->before ? s->vt->before(s->ud, run, call, answer, &err) : AH_OK;
+
+    if (st == AH_OK && !ah_buf_ok(answer))
+        st = ah_buf_error(answer, "the answer of a strategy", &err);
+    if (st == AH_OK && !answer->len)
+        return true;
+    if (st != AH_OK) {
+        ah_run_warn(run, ah_slice_of(err.message));
+        ah_buf_reset(answer, 0);
+        ah_buf_fmt(answer, "The call was not run: strategy '%s' failed.", s->name);
+    }
+    ah_call_stand_in(call, answer);
+    return false;
+}
+
+bool ah_inject_before(ah_run *run, ah_call *call)
+{
+    bool passes = true;
+    ah_buf answer;
+
+    ah_buf_init(&answer, run->cfg.mem, MAX_ANSWER);
+    for (size_t i = 0; i < run->cfg.n_strategies && passes; i++)
+        passes = lets_pass(run, &run->cfg.strategy[i], call, &answer);
+    ah_buf_clear(&answer);
+    return passes;
 }
 
 static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)

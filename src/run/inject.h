@@ -5,6 +5,7 @@
 #define AH_RUN_INJECT_H
 
 #include "prompt/changes.h"
+#include "prompt/session.h"
 
 struct ah_run;
 struct ah_call;
@@ -31,8 +32,10 @@ typedef struct ah_injection {
     ah_registry *registry;
     ah_transcript *transcript;
     ah_inject_rules *rules;
-    bool at_work; /* a run is at work: entries are staged for its next commit */
-    int64_t time; /* ms since the epoch */
+    ah_session *session; /* for AH_CHANGE_SHOW; NULL: there is none of those */
+    ah_anchor *caller;   /* what the session is changed in; NULL: at once */
+    bool at_work;        /* a run is at work: entries are staged for its next commit */
+    int64_t time;        /* ms since the epoch */
     void (*warn)(void *ud, const char *message, ah_slice tool_name);
     void *ud;
     /* filled in */
@@ -46,12 +49,21 @@ ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err);
 
 /* A strategy: sees each answered call, in request order, before the next one is begun, and
  * says what is to change. Strategies chain: a later one finds the changes of those before it
- * made. An error of one becomes a warning and loses nothing but its own changes. */
+ * made. An error of one becomes a warning and loses nothing but its own changes. It may also
+ * answer calls in the place of their handlers. What it is to know later it keeps in the
+ * transcript (ah_changes_state, ah_strategy_state), so that it holds for saved and forked
+ * conversations and is there only if the call's other changes are. */
 typedef struct ah_strategy {
-    const char *name; /* for the log and events */
+    const char *name; /* for the log, events and what it keeps: no other of the run has it */
     const struct ah_strategy_vt {
+        /* A call is next that nothing has looked at yet: there may be no such tool, and `args`
+         * are not there. What is put in `answer`, if anything, is its result, an error; it then
+         * counts neither as a call nor for the loop detector, and `after` is not asked about it.
+         * An error refuses the call, with a warning. May be NULL. */
+        ah_status (*before)(void *ud, struct ah_run *run, const struct ah_call *call, ah_buf *answer,
+                            ah_err *err);
         /* The call is answered: name, arguments, content, success and live value stand in it;
-         * the transcript reaches up to before the assistant message, which is pending. */
+         * the transcript reaches up to before the assistant message, which is pending. May be NULL. */
         ah_status (*after)(void *ud, struct ah_run *run, const struct ah_call *call, ah_changes *out,
                            ah_err *err);
         /* What it asked for is made. May be NULL. */
@@ -59,6 +71,18 @@ typedef struct ah_strategy {
     } * vt;
     void *ud;
 } ah_strategy;
+
+/* How far the transcript was read for what a strategy keeps; zero it. */
+typedef struct ah_kept {
+    size_t seen, last; /* entries; `last` 0: none yet, else 1 more than where it is */
+} ah_kept;
+
+/* What the strategy kept last, as JSON, the turn at work included; .p NULL: nothing yet. Reads
+ * only what is new since it was asked last. */
+ah_slice ah_strategy_state(ah_kept *k, const ah_transcript *t, const char *strategy);
+
+/* For the run: asks the strategies before a call; false: one has answered it. */
+bool ah_inject_before(struct ah_run *run, struct ah_call *call);
 
 /* For the run: makes what the call itself asked for (it has succeeded), lets the strategies
  * see it where they are to, tells what was injected. AH_OK, or why the run must end once the batch is filed. */

@@ -58,6 +58,12 @@ bool ah_run_reserve(ah_run *run, size_t n_calls)
     return n != NULL;
 }
 
+void ah_run_commit(ah_run *run)
+{
+    ah_transcript_commit(run->cfg.transcript);
+    ah_registry_settle(run->cfg.registry);
+}
+
 void ah_run_push(ah_run *run, ah_need need)
 {
     assert(run->n_needs < run->cap_needs);
@@ -84,7 +90,7 @@ static void close_exchange(ah_run *run)
     ah_assembly_clear(&run->msg);
 }
 
-static void stop_exchange(ah_run *run)
+void ah_run_stop_exchange(ah_run *run)
 {
     if (run->exchange)
         ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = run->exchange});
@@ -121,7 +127,8 @@ void ah_run_fail(ah_run *run)
     ah_err *err = &run->result.err;
 
     ah_secrets_redact_err(run->cfg.secrets, err);
-    stop_exchange(run);
+    run->cfg.wire->trying = false;
+    ah_run_stop_exchange(run);
     if (run->state == RUN_CHECKING)
         ah_run_push(run, (ah_need){.kind = AH_NEED_STOP});
     ah_turn_settle(run, err->status);
@@ -158,7 +165,7 @@ static ah_status open_exchange(ah_run *run)
     note_break(run, brk, entry);
     ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets, run->cfg.wants_content ? on_delta : NULL,
                      run);
-    run->msg.dispatched = a->tool_change_mode == AH_TOOLS_DISPATCHER;
+    run->msg.dispatched = run->cfg.wire->mode == AH_TOOLS_DISPATCHER;
     return a->vt->open(a, &run->msg, &run->reader, err);
 }
 
@@ -219,11 +226,14 @@ static int64_t delay_of(const ah_run *run, int64_t advised)
     return (int64_t)((double)ms * (1 - 0.25 * run->cfg.random(run->cfg.ud)));
 }
 
+bool ah_run_has_shown(const ah_run *run)
+{
+    return run->cfg.wants_content && run->msg.shown > 0;
+}
+
 static bool may_retry(const ah_run *run)
 {
-    bool shown = run->cfg.wants_content && run->msg.shown > 0;
-
-    return run->result.err.retryable && run->attempt < run->cfg.retries && !shown;
+    return run->result.err.retryable && run->attempt < run->cfg.retries && !ah_run_has_shown(run);
 }
 
 /* The error is in result.err. */
@@ -232,11 +242,18 @@ static void exchange_failed(ah_run *run)
     ah_err *err = &run->result.err;
     int64_t delay = delay_of(run, run->reader ? run->reader->retry_after_ms : -1);
 
-    if (!may_retry(run)) {
-        ah_run_fail(run);
+    if (!may_retry(run) && ah_run_try_append(run)) {
+        ah_run_stop_exchange(run);
+        run->retry_at = run->now;
+        run->state = RUN_BACKOFF;
         return;
     }
-    stop_exchange(run);
+    if (!may_retry(run)) {
+        if (!ah_run_fall_back(run))
+            ah_run_fail(run);
+        return;
+    }
+    ah_run_stop_exchange(run);
     ah_secrets_redact_err(run->cfg.secrets, err);
     run->attempt++;
     ah_metric_add(run->cfg.metrics, AH_METRIC_RETRIES, 1);
@@ -281,7 +298,7 @@ static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
 
-    ah_transcript_commit(run->cfg.transcript);
+    ah_run_commit(run);
     if (check_budget(run, true) != AH_OK)
         ah_run_fail(run);
     else if (queued && !run->last_round)
@@ -338,13 +355,22 @@ static ah_status begin_turn(ah_run *run)
     return st;
 }
 
+/* The next request would be refused before then. */
+static void note_limit(ah_run *run)
+{
+    int64_t ms = run->reader->spent_ms;
+
+    run->room_at = ms > 0 ? run->now + ms : 0;
+}
+
 static void answered(ah_run *run)
 {
-    if (begin_turn(run) != AH_OK) {
+    if (ah_run_learn(run, &run->result.err) != AH_OK || begin_turn(run) != AH_OK) {
         ah_run_fail(run);
         return;
     }
     ah_err_set(&run->result.err, AH_OK, "%s", "");
+    note_limit(run);
     run->result.iterations++;
     run->result.stop = run->msg.stop;
     add_usage(run, &run->msg.usage);
@@ -393,24 +419,16 @@ static void put_no_choice(ah_buf *b, ah_slice options)
 /* on_max = "answer": one more model call, tools declared but not to be chosen. */
 static ah_status ask_for_answer(ah_run *run)
 {
-    ah_slice settings = run->cfg.wire->settings, model = ah_json_member(settings, "model");
+    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
+    ah_setting options = {"options", {NULL, 0}};
     ah_err *err = &run->result.err;
-    ah_text *t = NULL;
     ah_status st;
     ah_buf b;
 
     ah_buf_init(&b, run->cfg.mem, 4 << 20);
-    ah_buf_fmt(&b, "{\"type\":\"settings\",\"model\":%.*s,\"options\":",
-               AH_FMT(model.p ? model : ah_slice_of("null")));
     put_no_choice(&b, ah_json_member(settings, "options"));
-    if (run->cfg.output) {
-        ah_buf_str(&b, ",\"output\":");
-        ah_buf_put(&b, ah_text_slice(ah_schema_text(run->cfg.output)));
-    }
-    ah_buf_char(&b, '}');
-    st = ah_text_from_buf(&b, "settings", &t, err);
-    if (st == AH_OK)
-        st = ah_transcript_add(run->cfg.transcript, AH_ENTRY_SETTINGS, t, err);
+    options.value = ah_buf_slice(&b);
+    st = ah_buf_ok(&b) ? ah_run_set(run, &options, 1, err) : ah_buf_error(&b, "settings", err);
     ah_buf_clear(&b);
     run->last_round = true;
     return st;
@@ -445,6 +463,17 @@ static void tell_start(ah_run *run)
          AH_F_STR("model", ah_text_slice(a->model)));
 }
 
+static void wait_for_room(ah_run *run)
+{
+    double s = (double)(run->room_at - run->now) / 1000;
+
+    ah_log_put(run->cfg.log, AH_LOG_INFO, "waiting %.1f s: a limit of %s is used up", s,
+               run->cfg.adapter->provider->data);
+    EMIT(run, AH_EVENT_RATE_LIMIT, AH_F_NUM("delay", s));
+    run->retry_at = run->room_at;
+    run->state = RUN_BACKOFF;
+}
+
 static void next_iteration(ah_run *run)
 {
     if (!run->started)
@@ -456,8 +485,11 @@ static void next_iteration(ah_run *run)
     }
     EMIT(run, AH_EVENT_TOOL_LOOP_ITERATION, AH_F_INT("iteration", run->result.iterations + 1),
          AH_F_INT("available_tool_count", run->cfg.registry->live),
-         AH_F_INT("discovered_provider_count", 0));
-    start_exchange(run);
+         AH_F_INT("discovered_provider_count", run->cfg.discovered ? *run->cfg.discovered : 0));
+    if (run->now < run->room_at)
+        wait_for_room(run);
+    else
+        start_exchange(run);
 }
 
 /* One step where one can be made; false: wait. */

@@ -25,8 +25,12 @@ typedef struct ah_run_config {
     const ah_mem *mem;
     const ah_log *log;
     const ah_secrets *secrets;
-    int64_t id, parent;           /* parent 0: none */
-    ah_adapter *adapter;          /* referenced */
+    int64_t id, parent;          /* parent 0: none */
+    ah_adapter *adapter;         /* referenced */
+    ah_adapter *const *fallback; /* borrowed until the run is freed: each goes on where the one before
+                                     is overloaded or out (run_fallback.c) */
+    size_t n_fallbacks;
+    bool fallback_after_output;   /* even where a listener was shown a piece of the answer */
     ah_transcript *transcript;    /* referenced; the run appends */
     ah_lowered *wire;             /* of the two, kept from run to run: a run costs what is new */
     ah_registry *registry;        /* borrowed until the run is freed, like all that follows */
@@ -34,17 +38,18 @@ typedef struct ah_run_config {
     ah_inject_rules *rules;       /* how tools are injected */
     const ah_strategy *strategy;  /* in the order in which they see each call */
     size_t n_strategies;
-    const ah_hooks *hooks;   /* NULL: none */
-    ah_binding *prompt;      /* NULL: none */
-    const ah_schema *output; /* what the last answer must be; NULL: anything */
-    ah_session *session;     /* referenced; NULL: values of tools go nowhere */
-    ah_anchor *caller;       /* referenced; the overlay of the call in which the run was
+    const size_t *discovered; /* how many entities are at hand, for events; NULL: none ever */
+    const ah_hooks *hooks;    /* NULL: none */
+    ah_binding *prompt;       /* NULL: none */
+    const ah_schema *output;  /* what the last answer must be; NULL: anything */
+    ah_session *session;      /* referenced; NULL: values of tools go nowhere */
+    ah_anchor *caller;        /* referenced; the overlay of the call in which the run was
                                 started: its own calls commit into it; NULL: none */
-    ah_spending spending;    /* what it may use; taken by ah_run_new, also on failure */
-    ah_metrics *metrics;     /* NULL: nothing is counted */
-    int max_iterations;      /* model calls */
-    bool answer_on_max;      /* one last call without tools instead of the error */
-    bool throw_on_unknown;   /* an unknown tool ends the run (seed 001) */
+    ah_spending spending;     /* what it may use; taken by ah_run_new, also on failure */
+    ah_metrics *metrics;      /* NULL: nothing is counted */
+    int max_iterations;       /* model calls */
+    bool answer_on_max;       /* one last call without tools instead of the error */
+    bool throw_on_unknown;    /* an unknown tool ends the run (seed 001) */
     int retries;
     ah_loop_rules loop;         /* its list is borrowed until the run is freed */
     int64_t deadline;           /* loop clock, ms; 0: none */

@@ -28,7 +28,9 @@ struct ah_run {
     ah_reader *reader;
     uint32_t exchange; /* id, 0: none */
     int attempt;
+    size_t fallbacks; /* of the config that were taken or passed over */
     int64_t retry_at;
+    int64_t room_at; /* a limit of the provider is used up until then; 0: none is known */
 
     ah_call *call;
     size_t n_calls, batch, next; /* calls [batch, next) are at work or answered */
@@ -61,11 +63,35 @@ void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t 
  * step's needs (a start and a stop for each call at most) fit, and pushing cannot fail. */
 bool ah_run_reserve(ah_run *run, size_t n_calls);
 void ah_run_push(ah_run *run, ah_need need);
+/* The pending turn, and what is staged, is in the conversation from here on. */
+void ah_run_commit(ah_run *run);
 /* Ends the run with the error already in result.err. */
 void ah_run_fail(ah_run *run);
 void ah_run_finish(ah_run *run);
 /* The answer is what it must be: the checks look at it, then the run is done. */
 void ah_run_accept(ah_run *run);
+
+/* Closes the exchange, and has the driver stop it where it is at work. */
+void ah_run_stop_exchange(ah_run *run);
+/* The answer so far was shown to a listener. */
+bool ah_run_has_shown(const ah_run *run);
+
+/* run_settings.c: appends settings as those in force, with members replaced or added; one whose
+ * value has .p NULL is left out. */
+typedef struct ah_setting {
+    const char *name;
+    ah_slice value; /* JSON */
+} ah_setting;
+ah_status ah_run_set(ah_run *run, const ah_setting *set, size_t n, ah_err *err);
+
+/* run_fallback.c: goes on with the next adapter there is, where the error in result.err is of a
+ * kind that allows it. False: it stands, or another one does now. */
+bool ah_run_fall_back(ah_run *run);
+
+/* run_learn.c: where a 400 answers a request that told of tools in a way of the wire's own, the
+ * request is made once more in another; what that says is kept in the settings. */
+bool ah_run_try_append(ah_run *run);              /* the error is in result.err; true: it is tried */
+ah_status ah_run_learn(ah_run *run, ah_err *err); /* an answer has come */
 
 /* run_output.c: the last answer is in run->text and committed. Ends the run or goes on. */
 void ah_run_take_output(ah_run *run);

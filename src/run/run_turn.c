@@ -59,15 +59,16 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
         ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err->message);
     if (c->content && c->warning)
         put_warning(run, c);
-    st = ah_inject_after(run, c, strategies, err);
+    st = ah_inject_after(run, c, strategies && !c->refused, err);
     if (c->content) /* a handler may have come across a key */
         c->content->len = ah_secrets_redact(run->cfg.secrets, c->content->data, c->content->len);
     if (c->content)
-        entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, ah_text_slice(c->content),
-                                     ah_run_wall(run));
+        entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, c->refused,
+                                     ah_text_slice(c->content), ah_run_wall(run));
     if (entry)
         ah_transcript_fill(t, c->at, entry);
-    run->unknown_in_row = c->unknown ? run->unknown_in_row + 1 : 0;
+    if (!c->refused)
+        run->unknown_in_row = c->unknown ? run->unknown_in_row + 1 : 0;
     return st;
 }
 
@@ -120,7 +121,7 @@ void ah_turn_settle(ah_run *run, ah_status why)
         settle_call(run, &run->call[i], why);
     for (size_t i = 0; i < t->n_slots; i++) /* without memory for the calls, or for an answer */
         ah_transcript_settle(t, i, settle_words(why, run->n_calls > 0), ah_run_wall(run));
-    ah_transcript_commit(t);
+    ah_run_commit(run);
 }
 
 void ah_turn_clear(ah_run *run)
@@ -260,7 +261,7 @@ static void begin_call(ah_run *run, ah_call *c)
 {
     const ah_callees who = {run->cfg.registry, run->cfg.executors, run->cfg.adapter};
 
-    if (c->state == AH_CALL_WAITING && pass_guard(run, c) &&
+    if (c->state == AH_CALL_WAITING && ah_inject_before(run, c) && pass_guard(run, c) &&
         ah_call_prepare(c, &who, run->now, run->cfg.deadline) && pass_policy(run, c))
         start_handler(run, c);
 }
@@ -424,7 +425,7 @@ static void end_turn(ah_run *run)
 
     for (size_t i = 0; i < t->n_slots; i++)
         ah_transcript_settle(t, i, settle_words(AH_INTERNAL, true), ah_run_wall(run));
-    ah_transcript_commit(t);
+    ah_run_commit(run);
     ah_turn_clear(run);
     run->state = RUN_NEXT;
     if (run->restart)

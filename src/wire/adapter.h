@@ -40,7 +40,6 @@ typedef struct ah_response_head {
 
 typedef struct ah_adapter_vt {
     const char *name;
-    bool native_output; /* the wire carries an output schema of type object */
 
     /* Lowering. The request body is head + entries + tail. An entry of tools comes to `entry`
      * only where the mode lowers it in its place (wire/offered.h). */
@@ -80,8 +79,15 @@ struct ah_adapter {
     ah_text *model;                       /* "gpt-4o" */
     ah_text *endpoint;                    /* base URL, or "" */
     ah_tool_change_mode tool_change_mode; /* an adapter that declares nothing restarts */
+    bool native_output;                   /* the wire carries an output schema of type object */
+    bool
+        strict_output; /* but one of the strict subset only (wire/openai_strict.h), without references */
+    bool begins_only;  /* cannot go on with a conversation in which another model has spoken */
     bool stream;
 };
+
+/* Does its wire carry this schema (checked JSON) of an answer? */
+bool ah_adapter_carries(const ah_adapter *a, ah_slice schema);
 
 ah_adapter *ah_adapter_ref(ah_adapter *a);
 void ah_adapter_unref(ah_adapter *a);
@@ -93,8 +99,10 @@ struct ah_reader {
     ah_assembly *msg;
     int status;
     int64_t retry_after_ms; /* what the server advises; -1: nothing, -2: longer than we wait */
-    int should_retry;       /* x-should-retry: 1, 0, or -1 when absent */
-    int64_t linger_ms;      /* -1: the message is not complete; else how long what may follow it
+    int64_t
+        spent_ms; /* a limit is used up by this request: when there is room again; -1, -2: likewise */
+    int should_retry;  /* x-should-retry: 1, 0, or -1 when absent */
+    int64_t linger_ms; /* -1: the message is not complete; else how long what may follow it
                                (usage, the end of the response) is still waited for */
 };
 
@@ -119,10 +127,9 @@ typedef struct ah_provider_options {
 /* AH_USAGE for an unknown provider (with the known ones), AH_PROVIDER where the key is missing. */
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
                            ah_adapter **out, ah_err *err);
-ah_status ah_openai_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
-/* Its model is "responses/NAME": that is how a conversation names it. */
-ah_status ah_responses_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
+ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
+ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 
 /* The adapter whose wire is our own form: the request is the transcript's entries as
  * one JSON object, the response a line of JSON a piece (see scripted.c). Its answers

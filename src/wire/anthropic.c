@@ -3,17 +3,23 @@
  * message here, so the body's last message stays open for more blocks. What a model can do is in
  * the table below; a name that is not in it is taken for a plain one. */
 #include "wire/anthropic_read.h"
+#include "wire/dialect.h"
+#include "wire/openai_strict.h"
 #include "wire/provider.h"
 #include "wire/reading.h"
 
-static const char OFFICIAL[] = "https://api.anthropic.com";
+static const ah_service service = {
+    .name = "anthropic",
+    .url = "https://api.anthropic.com",
+    .url_env = {"ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"},
+    .key_env = {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"},
+};
 static const char VERSION[] = "2023-06-01";
 static const char BETA_REFERENCE[] = "mid-conversation-tool-changes-2026-07-01";
 static const char BETA_INLINE[] = "inline-tools-2026-09-15";
 
 enum { GROUP_NONE, GROUP_USER, GROUP_ASSISTANT, GROUP_SYSTEM };
 enum { EXTRA_CHANGES = 1 }; /* the body holds tool changes */
-enum { MAX_ARGUMENTS_DEPTH = AH_JSON_MAX_DEPTH - 16 };
 
 typedef enum thinking { THINKS_NOT, THINKS_BY_BUDGET, THINKS_BY_EFFORT } thinking;
 
@@ -22,26 +28,30 @@ typedef struct model_kind {
     const char *prefix;
     thinking thinking;
     bool changes;   /* takes system messages and tool changes in mid-conversation */
+    bool output;    /* takes a schema of its answer */
     int max_tokens; /* what is asked for where the options say nothing: this wire wants a number */
 } model_kind;
 
 static const model_kind kinds[] = {
-    {"claude-opus-4-8", THINKS_BY_EFFORT, true, 32000},
-    {"claude-opus-5", THINKS_BY_EFFORT, true, 32000},
-    {"claude-fable-5", THINKS_BY_EFFORT, true, 32000},
-    {"claude-mythos-5", THINKS_BY_EFFORT, true, 32000},
-    {"claude-opus-4-7", THINKS_BY_EFFORT, false, 32000},
-    {"claude-opus-4-6", THINKS_BY_EFFORT, false, 32000},
-    {"claude-sonnet-4-6", THINKS_BY_EFFORT, false, 32000},
-    {"claude-opus-4", THINKS_BY_BUDGET, false, 32000},
-    {"claude-sonnet-4", THINKS_BY_BUDGET, false, 32000},
-    {"claude-haiku-4", THINKS_BY_BUDGET, false, 32000},
-    {"claude-3-7", THINKS_BY_BUDGET, false, 8192},
-    {"claude-3-5", THINKS_NOT, false, 8192},
-    {"claude-3", THINKS_NOT, false, 4096},
-    {"claude-2", THINKS_NOT, false, 4096},
-    {"claude-", THINKS_BY_EFFORT, false, 32000},
-    {"", THINKS_BY_BUDGET, false, 8192},
+    {"claude-opus-4-8", THINKS_BY_EFFORT, true, true, 32000},
+    {"claude-opus-5", THINKS_BY_EFFORT, true, true, 32000},
+    {"claude-fable-5", THINKS_BY_EFFORT, true, true, 32000},
+    {"claude-mythos-5", THINKS_BY_EFFORT, true, true, 32000},
+    {"claude-opus-4-7", THINKS_BY_EFFORT, false, true, 32000},
+    {"claude-opus-4-6", THINKS_BY_EFFORT, false, true, 32000},
+    {"claude-sonnet-4-6", THINKS_BY_EFFORT, false, true, 32000},
+    {"claude-opus-4-5", THINKS_BY_BUDGET, false, true, 32000},
+    {"claude-sonnet-4-5", THINKS_BY_BUDGET, false, true, 32000},
+    {"claude-haiku-4-5", THINKS_BY_BUDGET, false, true, 32000},
+    {"claude-opus-4", THINKS_BY_BUDGET, false, false, 32000},
+    {"claude-sonnet-4", THINKS_BY_BUDGET, false, false, 32000},
+    {"claude-haiku-4", THINKS_BY_BUDGET, false, false, 32000},
+    {"claude-3-7", THINKS_BY_BUDGET, false, false, 8192},
+    {"claude-3-5", THINKS_NOT, false, false, 8192},
+    {"claude-3", THINKS_NOT, false, false, 4096},
+    {"claude-2", THINKS_NOT, false, false, 4096},
+    {"claude-", THINKS_BY_EFFORT, false, false, 32000},
+    {"", THINKS_BY_BUDGET, false, false, 8192},
 };
 
 typedef struct anthropic {
@@ -98,6 +108,11 @@ static int64_t budget_of(ah_slice effort)
     return 0;
 }
 
+static bool thinks_by_effort(const model_kind *kind, ah_slice effort)
+{
+    return kind->thinking == THINKS_BY_EFFORT && effort.p && !ah_json_string_is(effort, "none");
+}
+
 /* max_tokens counts what is thought, too, and must be more than that. */
 static void put_length(const model_kind *kind, ah_buf *b, ah_slice options)
 {
@@ -113,9 +128,28 @@ static void put_length(const model_kind *kind, ah_buf *b, ah_slice options)
     ah_buf_fmt(b, ",\"max_tokens\":%lld", (long long)most);
     if (budget)
         ah_buf_fmt(b, ",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":%lld}", (long long)budget);
-    else if (kind->thinking == THINKS_BY_EFFORT && effort.p && !ah_json_string_is(effort, "none"))
-        ah_buf_fmt(b, ",\"thinking\":{\"type\":\"adaptive\"},\"output_config\":{\"effort\":%.*s}",
-                   AH_FMT(ah_json_string_is(effort, "minimal") ? ah_slice_of("\"low\"") : effort));
+    else if (thinks_by_effort(kind, effort))
+        ah_buf_str(b, ",\"thinking\":{\"type\":\"adaptive\"}");
+}
+
+/* ,"output_config":{..}: the effort, and the schema of the answer where the wire carries it. */
+static void put_output(const anthropic *a, ah_buf *b, ah_slice settings)
+{
+    ah_slice effort = ah_json_member(ah_json_member(settings, "options"), "reasoning");
+    ah_slice schema = ah_json_member(settings, "output");
+    bool thinks = thinks_by_effort(a->kind, effort);
+    bool carried = schema.p && ah_adapter_carries(&a->native.base, schema);
+
+    if (!thinks && !carried)
+        return;
+    ah_buf_str(b, ",\"output_config\":{");
+    if (thinks)
+        ah_buf_fmt(b, "\"effort\":%.*s%s",
+                   AH_FMT(ah_json_string_is(effort, "minimal") ? ah_slice_of("\"low\"") : effort),
+                   carried ? "," : "");
+    if (carried)
+        ah_buf_fmt(b, "\"format\":{\"type\":\"json_schema\",\"schema\":%.*s}", AH_FMT(schema));
+    ah_buf_char(b, '}');
 }
 
 /* ,"cache_control":{..} as the option says; no part of a segment. */
@@ -134,6 +168,7 @@ static void put_options(const anthropic *a, ah_lowered *w)
     ah_buf *b = &w->head;
 
     put_length(a->kind, b, options);
+    put_output(a, b, w->settings);
     put_stop(b, options);
     ah_put_option(b, options, "temperature", "temperature");
     ah_put_option(b, options, "top_p", "top_p");
@@ -152,8 +187,8 @@ static void put_definition(ah_buf *b, ah_slice spec)
     ah_json_members(spec, want, 3);
     ah_buf_fmt(b, "{\"name\":%.*s,\"description\":%.*s,\"input_schema\":", AH_FMT(name),
                AH_FMT(description));
-    if (ah_json_member(parameters, "type").p)
-        ah_buf_put(b, parameters);
+    if (ah_json_member(parameters, "type").p || ah_dialect_wraps(parameters))
+        ah_dialect_put(AH_SCHEMA_PLAIN, parameters, b);
     else
         ah_buf_str(b, "{\"properties\":{},\"type\":\"object\"}");
 }
@@ -181,9 +216,9 @@ static void put_placeholder(ah_lowered *w)
     put_tool(w, ah_slice_of(spec), AH_SEGMENT_DEFERRED, 0);
 }
 
-static void put_tools(const ah_adapter *a, ah_lowered *w)
+static void put_tools(ah_lowered *w)
 {
-    bool wanted = a->tool_change_mode == AH_TOOLS_REFERENCE;
+    bool wanted = w->mode == AH_TOOLS_REFERENCE;
     ah_segment_kind kind;
     size_t at = 0, entry;
     ah_slice spec;
@@ -213,7 +248,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
     put_options((const anthropic *)a, w);
     if (a->stream)
         ah_buf_str(b, ",\"stream\":true");
-    put_tools(a, w);
+    put_tools(w);
     if (ah_has_text(w->system)) {
         ah_buf_str(b, ",\"system\":[");
         at = ah_segment_begin(b);
@@ -249,23 +284,6 @@ static void put_text(ah_lowered *w, int group, ah_slice value)
     ah_buf_fmt(&w->body, "{\"type\":\"text\",\"text\":%.*s}", AH_FMT(value));
 }
 
-/* Arguments as an object: what was none when it came is sent as an empty one. */
-static void put_input(ah_buf *b, ah_slice arguments)
-{
-    ah_buf text;
-    bool sound;
-
-    ah_buf_init(&text, b->mem, b->max);
-    ah_json_string(arguments, &text);
-    sound = ah_buf_ok(&text) &&
-            ah_json_check(b->mem, ah_buf_slice(&text), MAX_ARGUMENTS_DEPTH, NULL) == AH_OK &&
-            ah_json_kind_of(ah_buf_slice(&text)) == AH_JSON_OBJECT;
-    ah_buf_put(b, sound ? ah_buf_slice(&text) : ah_slice_of("{}"));
-    if (!ah_buf_ok(&text))
-        b->status = text.status;
-    ah_buf_clear(&text);
-}
-
 static void put_call(ah_lowered *w, ah_slice call)
 {
     ah_slice id, name, arguments;
@@ -279,7 +297,7 @@ static void put_call(ah_lowered *w, ah_slice call)
     ah_buf_str(b, ",\"name\":");
     ah_put_wire_name(b, name);
     ah_buf_str(b, ",\"input\":");
-    put_input(b, arguments);
+    ah_dialect_put_arguments(w, name, arguments, b);
     ah_buf_char(b, '}');
 }
 
@@ -421,9 +439,9 @@ static void put_change(ah_lowered *w, const char *type, ah_slice name, ah_slice 
     w->extras |= EXTRA_CHANGES;
 }
 
-static void put_added(const ah_adapter *a, ah_lowered *w, ah_slice tools)
+static void put_added(ah_lowered *w, ah_slice tools)
 {
-    bool inline_ = a->tool_change_mode == AH_TOOLS_INLINE;
+    bool inline_ = w->mode == AH_TOOLS_INLINE;
     ah_json_reader r = ah_json_read(tools);
     ah_json_token t = ah_json_next(&r);
 
@@ -460,7 +478,7 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     else if (e->kind == AH_ENTRY_USER)
         put_user(w, ah_json_member(json, "content"));
     else if (e->kind == AH_ENTRY_TOOLS_ADDED)
-        put_added(a, w, ah_json_member(json, "tools"));
+        put_added(w, ah_json_member(json, "tools"));
     else if (e->kind == AH_ENTRY_TOOLS_REMOVED)
         put_removed(w, ah_json_member(json, "names"));
     else
@@ -482,7 +500,7 @@ static ah_status request(const ah_adapter *base, const ah_lowered *w, ah_buf *sc
                          ah_http_request *req, ah_err *err)
 {
     const anthropic *a = (const anthropic *)base;
-    const char *beta = base->tool_change_mode == AH_TOOLS_INLINE ? BETA_INLINE : BETA_REFERENCE;
+    const char *beta = w->mode == AH_TOOLS_INLINE ? BETA_INLINE : BETA_REFERENCE;
     const ah_header headers[] = {
         {a->bearer ? "Authorization: Bearer " : "x-api-key: ", ah_secret_reveal(a->native.key)},
         {"anthropic-version: ", ah_slice_of(VERSION)},
@@ -514,34 +532,18 @@ static const ah_adapter_vt vt = {
     .free = free_anthropic,
 };
 
-static ah_slice find_key(anthropic *a, const ah_provider_options *o)
-{
-    ah_slice key = o->api_key.p ? o->api_key : ah_provider_env(o, "ANTHROPIC_API_KEY");
-
-    a->bearer = !key.p;
-    return key.p ? key : ah_provider_env(o, "ANTHROPIC_AUTH_TOKEN");
-}
-
 static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o, ah_err *err)
 {
-    enum {
-        SPOKEN = 1 << AH_TOOLS_REFERENCE | 1 << AH_TOOLS_INLINE | 1 << AH_TOOLS_APPEND |
-                 1 << AH_TOOLS_DISPATCHER | 1 << AH_TOOLS_RESTART
-    };
-    ah_slice url = ah_provider_url(o, "ANTHROPIC_BASE_URL", OFFICIAL), key = find_key(a, o);
+    enum { SPOKEN = AH_TOOLS_ANYWHERE | 1 << AH_TOOLS_REFERENCE | 1 << AH_TOOLS_INLINE };
     ah_status st;
 
     a->kind = kind_of(model);
-    st =
-        ah_provider_mode(o, "anthropic", SPOKEN, a->kind->changes ? AH_TOOLS_REFERENCE : AH_TOOLS_APPEND,
-                         &a->native.base.tool_change_mode, err);
-    if (st != AH_OK)
-        return st;
-    if (!key.p && ah_slice_is(url, OFFICIAL))
-        return ah_err_set(err, AH_PROVIDER,
-                          "anthropic: no key: set ANTHROPIC_API_KEY or api_key (without a key and a "
-                          "network: demo/...)");
-    return ah_native_fill(&a->native, "anthropic", model, url, key, o, err);
+    a->native.base.native_output = a->native.base.strict_output = a->kind->output;
+    a->bearer = !o->api_key.p && !ah_provider_env(o, service.key_env[0]).p;
+    st = ah_provider_mode(o, service.name, SPOKEN,
+                          a->kind->changes ? AH_TOOLS_REFERENCE : AH_TOOLS_APPEND,
+                          &a->native.base.tool_change_mode, err);
+    return st == AH_OK ? ah_native_fill(&a->native, &service, model, o, err) : st;
 }
 
 ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)

@@ -328,9 +328,7 @@ static const ah_error_word error_words[] = {
     {"timeout_error", 504},         {"overloaded_error", 529},     {NULL, 0},
 };
 
-static const ah_dialect dialect = {
-    .name = "anthropic",
-    .key_hint = "; check api_key or ANTHROPIC_API_KEY",
+static const ah_reading_vt reading = {
     .no_answer = "the answer holds no message",
     .size = sizeof(reader),
     .words = error_words,
@@ -341,7 +339,7 @@ static const ah_dialect dialect = {
 
 ah_status ah_anthropic_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
 {
-    ah_status st = ah_reading_open(&dialect, a, msg, out, err);
+    ah_status st = ah_reading_open(&reading, a, msg, out, err);
     reader *x;
 
     if (st != AH_OK)

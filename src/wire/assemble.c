@@ -1,5 +1,6 @@
 #include "wire/assemble.h"
 
+#include "wire/dialect.h"
 #include "wire/dispatcher.h"
 
 enum {
@@ -265,6 +266,7 @@ static void put_calls(ah_assembly *a, const ah_transcript *t, ah_buf *b)
 
         if (a->dispatched)
             ah_dispatcher_unwrap(a->mem, &c->name, &c->arguments);
+        ah_dialect_unwrap(a->mem, &c->arguments);
         clean(a->secrets, &c->id);
         sound_id(a, i, t);
         clean(a->secrets, &c->arguments);

@@ -142,6 +142,7 @@ void ah_transfer_end(ah_transfer *t, CURLcode result)
     t->answered = first_byte > 0;
     leave(t);
     t->ended = true;
+    ah_record_end(t);
     ah_transfer_note_news(t);
 }
 
@@ -267,13 +268,19 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *ud, void *
     return 0;
 }
 
+/* Asked for each connection, with the address that it is going to. */
 static curl_socket_t open_socket(void *ud, curlsocktype purpose, struct curl_sockaddr *a)
 {
     ah_transfer *t = ud;
-    int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
     socket_state *s;
+    int fd;
 
     (void)purpose;
+    if (t->only && !ah_address_allowed(t->only, &a->addr)) {
+        ah_address_words(&a->addr, t->refused);
+        return CURL_SOCKET_BAD;
+    }
+    fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
     if (fd < 0)
         return CURL_SOCKET_BAD;
     s = socket_at(t->http, fd);
@@ -495,6 +502,8 @@ ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_
     ah_transfer *t;
     ah_status st;
 
+    if (http->replay)
+        return ah_replay_start(http, req, news, ud, out, err);
     if (http->transport.start)
         return ah_foreign_start(http, req, news, ud, out, err);
     if (!renew_multi(http) || !(t = take_kept(http)))
@@ -502,9 +511,12 @@ ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_
     t->news = news;
     t->ud = ud;
     st = ah_request_set(t, req, err);
+    if (st == AH_OK)
+        st = ah_record_begin(t, req, err);
     if (st == AH_OK && curl_multi_add_handle(http->multi, t->easy) != CURLM_OK)
         st = ah_err_nomem(err);
     if (st != AH_OK) {
+        ah_record_end(t);
         keep(t);
         return st;
     }
@@ -518,6 +530,7 @@ void ah_http_free_transfer(ah_transfer *t)
     if (!t)
         return;
     leave(t);
+    ah_record_end(t);
     leave_news(t);
     keep(t);
 }
@@ -556,17 +569,43 @@ static void on_foreign_news(ah_timer *timer)
     tell_news((ah_http *)((char *)timer - offsetof(ah_http, timer)));
 }
 
-ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_transport *transport, ah_http **out,
-                      ah_err *err)
+/* Without curl: news are told by a timer that is due at once. */
+static ah_http *make_http(const ah_mem *mem, ah_loop *loop)
 {
     ah_http *http = ah_alloc(mem, sizeof *http);
 
     if (!http)
-        return ah_err_nomem(err);
+        return NULL;
     http->mem = mem;
     http->loop = loop;
     http->last_news = &http->news;
     http->timer.fn = on_foreign_news;
+    return http;
+}
+
+ah_status ah_http_new_replay(const ah_mem *mem, ah_loop *loop, const char *path, ah_http **out,
+                             ah_err *err)
+{
+    ah_http *http = make_http(mem, loop);
+    ah_status st;
+
+    if (!http)
+        return ah_err_nomem(err);
+    st = ah_replay_open(mem, path, &http->replay, err);
+    if (st == AH_OK)
+        *out = http;
+    else
+        ah_http_free(http);
+    return st;
+}
+
+ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_transport *transport, ah_http **out,
+                      ah_err *err)
+{
+    ah_http *http = make_http(mem, loop);
+
+    if (!http)
+        return ah_err_nomem(err);
     if (transport)
         http->transport = *transport;
     if (!http->transport.start && !set_up_curl(http)) {
@@ -590,6 +629,8 @@ void ah_http_free(ah_http *http)
     if (http->multi)
         curl_multi_cleanup(http->multi);
     ah_timer_unset(&http->timer);
+    ah_recorder_free(http->recorder);
+    ah_replay_free(http->replay);
     ah_free(http->mem, http->sockets);
     ah_free(http->mem, http->ca_file);
     ah_free(http->mem, http);

@@ -8,8 +8,11 @@
 #ifndef AH_WIRE_HTTP_H
 #define AH_WIRE_HTTP_H
 
-#include "base/buf.h"
 #include "base/loop.h"
+#include "base/secret.h"
+#include "wire/address.h"
+
+enum { AH_URL_HOST = 256 };
 
 typedef struct ah_http ah_http;         /* one a host; made on first use */
 typedef struct ah_transfer ah_transfer; /* one request and its response */
@@ -34,7 +37,23 @@ typedef struct ah_http_request {
     ah_slice body[4]; /* sent one after the other; borrowed until the transfer has ended */
     size_t n_body;
     ah_http_limits limits;
+    /* Where given, borrowed until the transfer has ended: no other address is connected to,
+     * whatever names and redirects say; proxies of the environment are not used, and the
+     * connection is neither shared nor kept. Not with a transport of the program's (AH_USAGE). */
+    const ah_addresses *only;
 } ah_http_request;
+
+/* A URL as curl reads it, so that whoever judges it and whoever requests it agree. */
+typedef struct ah_url {
+    ah_buf whole; /* absolute and normal, without fragment; initialised and cleared by the caller */
+    bool tls;
+    char host[AH_URL_HOST]; /* lower case, [::1] with its brackets */
+    int port;
+} ah_url;
+
+/* `url`, relative to `base` where that is not NULL. AH_USAGE: not http or https, or none; with a
+ * user name in it. */
+ah_status ah_http_read_url(const char *url, const char *base, ah_url *out, ah_err *err);
 
 /* Told from ah_loop_wait whenever there is something new to look at in the
  * transfer (head complete, bytes, end), once for what came together; must only
@@ -44,6 +63,14 @@ typedef void (*ah_http_news_fn)(void *ud, ah_transfer *t);
 /* transport: copied, its ud is the host it is called with; NULL, or without `start`: libcurl. */
 ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_transport *transport, ah_http **out,
                       ah_err *err);
+/* One whose answers come from a recording: no curl, no network. AH_USAGE where the file is none. */
+ah_status ah_http_new_replay(const ah_mem *mem, ah_loop *loop, const char *path, ah_http **out,
+                             ah_err *err);
+/* From now on each exchange becomes a line of the file (made anew), secrets taken out. */
+ah_status ah_http_record(ah_http *http, const char *path, const ah_secrets *secrets, ah_err *err);
+/* How many recorded exchanges were not asked for; of the first of them: file and line. 0 for all
+ * but replays. */
+size_t ah_http_unused(const ah_http *http, const char **path, size_t *line);
 void ah_http_free(ah_http *http); /* all transfers must have been freed */
 
 /* What a transport feeds (ah_transport_head and so on); an id that is over changes nothing. */

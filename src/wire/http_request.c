@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum {
     MAX_HEADER_BYTES = 1 << 30, /* offsets of header lines are 32 bits */
@@ -176,6 +177,22 @@ static ah_status say_url(const char *url, const char *what, ah_err *err)
                       AH_FMT(shown_url(url)), what);
 }
 
+static ah_status say_code(const char *url, CURLUcode code, ah_err *err)
+{
+    if (code == CURLUE_OUT_OF_MEMORY)
+        return ah_err_nomem(err);
+    if (code == CURLUE_USER_NOT_ALLOWED)
+        return say_url(url, "it holds a user name; send credentials in a header", err);
+    if (code == CURLUE_BAD_SCHEME || code == CURLUE_UNSUPPORTED_SCHEME)
+        return say_url(url, "it does not begin with http:// or https://", err);
+    return say_url(url, curl_url_strerror(code), err);
+}
+
+static bool is_web(const char *url)
+{
+    return strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
+}
+
 static ah_status read_url(ah_transfer *t, CURLU *u, const char *url, ah_err *err)
 {
     CURLUcode code = curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER);
@@ -186,20 +203,65 @@ static ah_status read_url(ah_transfer *t, CURLU *u, const char *url, ah_err *err
         code = curl_url_get(u, CURLUPART_HOST, &name, 0);
     if (code == CURLUE_OK)
         code = curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
-    if (code == CURLUE_OUT_OF_MEMORY)
-        st = ah_err_nomem(err);
-    else if (code == CURLUE_USER_NOT_ALLOWED)
-        st = say_url(url, "it holds a user name; send credentials in a header", err);
-    else if (strncasecmp(url, "http://", 7) && strncasecmp(url, "https://", 8))
+    if (code != CURLUE_OUT_OF_MEMORY && code != CURLUE_USER_NOT_ALLOWED && !is_web(url))
         st = say_url(url, "it does not begin with http:// or https://", err);
     else if (code != CURLUE_OK)
-        st = say_url(url, curl_url_strerror(code), err);
+        st = say_code(url, code, err);
     if (st == AH_OK) {
         snprintf(t->host, sizeof t->host, "%.*s:%s", HOST_SIZE - 10, name, port);
         t->tls = url[4] != ':';
     }
     curl_free(name);
     curl_free(port);
+    return st;
+}
+
+/* What was parsed, copied. */
+static CURLUcode take_url(CURLU *u, ah_url *out)
+{
+    char *whole = NULL, *host = NULL, *port = NULL;
+    CURLUcode code = curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0);
+
+    if (code == CURLUE_OK)
+        code = curl_url_get(u, CURLUPART_URL, &whole, 0);
+    if (code == CURLUE_OK)
+        code = curl_url_get(u, CURLUPART_HOST, &host, 0);
+    if (code == CURLUE_OK)
+        code = curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+    if (code == CURLUE_OK && !is_web(whole))
+        code = CURLUE_UNSUPPORTED_SCHEME;
+    if (code == CURLUE_OK && strlen(host) >= sizeof out->host)
+        code = CURLUE_BAD_HOSTNAME;
+    if (code == CURLUE_OK) {
+        ah_buf_str(&out->whole, whole);
+        out->port = atoi(port);
+        out->tls = strncasecmp(whole, "https:", 6) == 0;
+        for (size_t i = 0; i <= strlen(host); i++)
+            out->host[i] = (char)(host[i] >= 'A' && host[i] <= 'Z' ? host[i] + 32 : host[i]);
+    }
+    curl_free(whole);
+    curl_free(host);
+    curl_free(port);
+    return code;
+}
+
+ah_status ah_http_read_url(const char *url, const char *base, ah_url *out, ah_err *err)
+{
+    CURLU *u = curl_url();
+    CURLUcode code = u ? CURLUE_OK : CURLUE_OUT_OF_MEMORY;
+    ah_status st = AH_OK;
+
+    if (code == CURLUE_OK && base)
+        code = curl_url_set(u, CURLUPART_URL, base, CURLU_DISALLOW_USER);
+    if (code == CURLUE_OK)
+        code = curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER | CURLU_URLENCODE);
+    if (code == CURLUE_OK)
+        code = take_url(u, out);
+    if (code == CURLUE_OK && !ah_buf_ok(&out->whole))
+        st = ah_buf_error(&out->whole, "the URL", err);
+    else if (code != CURLUE_OK)
+        st = say_code(url, code, err);
+    curl_url_cleanup(u);
     return st;
 }
 
@@ -315,6 +377,22 @@ static void set_limits(ah_transfer *t, const ah_http_limits *l)
     t->head.max = t->limits.header_bytes;
 }
 
+/* A proxy would resolve names elsewhere, and a connection that others opened was not looked at. */
+static bool set_fence(ah_transfer *t, const ah_addresses *only)
+{
+    bool on = only != NULL;
+
+    t->only = only;
+    if (on == t->fenced)
+        return true;
+    if (curl_easy_setopt(t->easy, CURLOPT_PROXY, on ? "" : NULL) != CURLE_OK)
+        return false;
+    curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, on ? 1L : 0L);
+    curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, on ? 1L : 0L);
+    t->fenced = on;
+    return true;
+}
+
 void ah_request_attach(ah_transfer *t)
 {
     curl_easy_setopt(t->easy, CURLOPT_READFUNCTION, read_body);
@@ -329,6 +407,8 @@ ah_status ah_request_set(ah_transfer *t, const ah_http_request *req, ah_err *err
     ah_status st;
 
     set_limits(t, &req->limits);
+    if (!set_fence(t, req->only))
+        return ah_err_nomem(err);
     curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS,
                      t->limits.connect_ms < DAY_MS ? (long)t->limits.connect_ms : DAY_MS);
     st = set_url(t, req->url, err);
@@ -356,5 +436,7 @@ void ah_request_forget(ah_transfer *t)
 {
     ah_free(t->http->mem, t->headers);
     t->headers = NULL;
+    t->only = NULL;
+    t->refused[0] = '\0';
     t->n_parts = t->part = t->part_off = 0;
 }

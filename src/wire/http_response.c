@@ -132,6 +132,7 @@ bool ah_response_body(ah_transfer *t, ah_slice bytes)
     if (t->received > t->limits.body_bytes)
         return refuse(t, FAULT_BODY);
     drop_taken(t);
+    ah_record_body(t, bytes);
     ah_buf_put(&t->body, bytes);
     if (!ah_buf_ok(&t->body))
         return refuse(t, FAULT_NOMEM);

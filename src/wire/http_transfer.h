@@ -4,6 +4,8 @@
  *   http_response.c  what came, as curl hands it over and as owners take it
  *   http_words.c     why a transfer failed, in words
  *   http_transport.c transfers that a transport of the program carries in place of curl
+ *   http_record.c    exchanges kept in a file
+ *   http_replay.c    transfers that are answered from such a file
  */
 #ifndef AH_WIRE_HTTP_TRANSFER_H
 #define AH_WIRE_HTTP_TRANSFER_H
@@ -57,7 +59,9 @@ struct ah_http {
     ah_transfer *news, **last_news;
     ah_transfer *kept;
     int n_kept;
-    size_t kept_bytes; /* of their response buffers */
+    size_t kept_bytes;            /* of their response buffers */
+    struct ah_recorder *recorder; /* NULL: nothing is kept */
+    struct ah_replay *replay;     /* NULL: requests go out */
 };
 
 struct ah_transfer {
@@ -70,6 +74,9 @@ struct ah_transfer {
     ah_http_news_fn news;
     void *ud;
     ah_http_limits limits;
+    const ah_addresses *only;      /* or NULL: any */
+    char refused[AH_ADDRESS_TEXT]; /* the address that was not connected to, or "" */
+    bool fenced;                   /* what `easy` was told last of it */
     ah_timer timer;
     int64_t started, touched;
 
@@ -97,6 +104,7 @@ struct ah_transfer {
     int os_error;
     bool answered; /* a byte of a response came */
     char curl_says[CURL_ERROR_SIZE];
+    struct ah_recorded *recorded; /* NULL: it is not */
 };
 
 static inline bool is_blank(char c)
@@ -149,5 +157,20 @@ bool ah_response_body(ah_transfer *t, ah_slice bytes);
 ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
                            ah_transfer **out, ah_err *err);
 void ah_foreign_cancel(ah_transfer *t); /* unless it has ended */
+
+/* http_record.c: a request that is about to go out, bytes that came, and the end of it, told
+ * before the transfer's owner gets it. Nothing happens where nothing is recorded. */
+typedef struct ah_recorder ah_recorder;
+ah_status ah_record_begin(ah_transfer *t, const ah_http_request *req, ah_err *err);
+void ah_record_body(ah_transfer *t, ah_slice bytes);
+void ah_record_end(ah_transfer *t);
+void ah_recorder_free(ah_recorder *r);
+
+/* http_replay.c */
+typedef struct ah_replay ah_replay;
+ah_status ah_replay_open(const ah_mem *mem, const char *path, ah_replay **out, ah_err *err);
+void ah_replay_free(ah_replay *r);
+ah_status ah_replay_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
+                          ah_transfer **out, ah_err *err);
 
 #endif

@@ -88,14 +88,19 @@ static ah_status begin(ah_transfer *t, const ah_http_request *req, ah_err *err)
 ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
                            ah_transfer **out, ah_err *err)
 {
-    ah_transfer *t = ah_transfer_make(http);
+    ah_transfer *t;
     ah_status st;
 
-    if (!t)
+    if (req->only)
+        return ah_err_set(err, AH_USAGE,
+                          "addresses cannot be limited here: this program carries HTTP itself");
+    if (!(t = ah_transfer_make(http)))
         return ah_err_nomem(err);
     t->news = news;
     t->ud = ud;
     st = ah_request_check(t, req, err);
+    if (st == AH_OK)
+        st = ah_record_begin(t, req, err);
     if (st == AH_OK)
         st = begin(t, req, err);
     if (st == AH_OK)

@@ -165,6 +165,12 @@ static bool is_retryable(CURLcode code)
     }
 }
 
+static ah_status say_refused(const ah_transfer *t, ah_err *err)
+{
+    return ah_err_set(err, AH_HTTP, "%s: the address %s may not be connected to%s", t->host, t->refused,
+                      t->only->public ? ": it is not a public one" : "");
+}
+
 static ah_status say_code(const ah_transfer *t, ah_err *err)
 {
     switch ((int)t->result) {
@@ -175,7 +181,7 @@ static ah_status say_code(const ah_transfer *t, ah_err *err)
     case CURLE_COULDNT_RESOLVE_PROXY:
         return ah_err_set(err, AH_HTTP, "no such host: the proxy for %s (see http_proxy)", t->host);
     case CURLE_COULDNT_CONNECT:
-        return say_connect(t, err);
+        return *t->refused ? say_refused(t, err) : say_connect(t, err);
     case CURLE_OPERATION_TIMEDOUT:
         return say_time(t, "no connection within", t->limits.connect_ms, "http.connect_timeout", err);
     case CURLE_GOT_NOTHING:
@@ -219,7 +225,7 @@ bool ah_transfer_ended(const ah_transfer *t, ah_err *err)
         say_foreign(t, err);
     else if (t->result != CURLE_OK) {
         say_code(t, err);
-        err->retryable = err->status == AH_HTTP && is_retryable(t->result);
+        err->retryable = err->status == AH_HTTP && !*t->refused && is_retryable(t->result);
     }
     err->http_status = t->status;
     return true;

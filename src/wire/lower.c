@@ -7,14 +7,16 @@ enum { MAX_BODY = 256 << 20 };
 const char *ah_break_name(ah_break b)
 {
     static const char *const names[] = {
-        NULL, "tools_changed", "prompt_changed", "model_changed", "settings_changed", "restart"};
+        NULL,      "tools_changed", "prompt_changed", "model_changed", "settings_changed",
+        "restart", "fallback"};
 
     return names[b];
 }
 
 void ah_lowered_init(ah_lowered *w, const ah_mem *mem, const ah_adapter *adapter, const ah_transcript *t)
 {
-    *w = (ah_lowered){.mem = mem, .adapter = adapter, .transcript = t};
+    *w =
+        (ah_lowered){.mem = mem, .adapter = adapter, .transcript = t, .mode = adapter->tool_change_mode};
     ah_offers_init(&w->offers, mem);
     ah_buf_init(&w->head, mem, MAX_BODY);
     ah_buf_init(&w->body, mem, MAX_BODY);
@@ -80,7 +82,7 @@ static void lower_made(ah_lowered *w, ah_entry_kind kind, const ah_buf *json)
 
 static bool dispatches(const ah_lowered *w)
 {
-    return w->adapter->tool_change_mode == AH_TOOLS_DISPATCHER;
+    return w->mode == AH_TOOLS_DISPATCHER;
 }
 
 /* A message; through the dispatcher where it speaks of tools the head does not hold. */
@@ -114,7 +116,7 @@ static void lower_change(ah_lowered *w, const ah_entry *e)
 
 static ah_break take_tools(ah_lowered *w, const ah_entry *e, size_t i)
 {
-    ah_tool_change_mode mode = w->adapter->tool_change_mode;
+    ah_tool_change_mode mode = w->mode;
     ah_slice json = ah_text_slice(e->json);
     bool added = e->kind == AH_ENTRY_TOOLS_ADDED;
     unsigned effect;
@@ -131,11 +133,19 @@ static ah_break take_tools(ah_lowered *w, const ah_entry *e, size_t i)
     return w->offers.conversing && mode == AH_TOOLS_RESTART ? AH_BREAK_RESTART : AH_BREAK_TOOLS;
 }
 
+static bool is_same(const ah_lowered *w, ah_slice now, const char *name)
+{
+    ah_slice was = ah_json_member(w->settings, name), is = ah_json_member(now, name);
+
+    return was.p ? ah_slice_eq(was, is) : !is.p;
+}
+
+/* What was learned of a model is no part of the request's head. */
 static ah_break settings_change(const ah_lowered *w, ah_slice now)
 {
-    return ah_slice_eq(ah_json_member(w->settings, "model"), ah_json_member(now, "model"))
-               ? AH_BREAK_SETTINGS
-               : AH_BREAK_MODEL;
+    if (!is_same(w, now, "model"))
+        return AH_BREAK_MODEL;
+    return is_same(w, now, "options") && is_same(w, now, "output") ? AH_BREAK_NONE : AH_BREAK_SETTINGS;
 }
 
 /* Takes one entry in; says whether and why the head changes by it. */
@@ -164,6 +174,7 @@ static ah_break take(ah_lowered *w, size_t i)
     case AH_ENTRY_COMPACTED:
         lower_message(w, e);
         return AH_BREAK_NONE;
+    case AH_ENTRY_STRATEGY:
     case AH_ENTRY_KINDS:
         break;
     }
@@ -194,12 +205,74 @@ static void begin_anew(ah_lowered *w)
     w->extras = 0;
 }
 
-void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter)
+void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter, ah_break why)
 {
     w->adapter = adapter;
+    w->mode = adapter->tool_change_mode;
+    w->trying = false;
     begin_anew(w);
     if (w->requests > 0)
-        w->anew = AH_BREAK_MODEL;
+        w->anew = why;
+}
+
+/* -- the mode in which tools change ------------------------------------------------ */
+
+static bool find_mode(ah_slice word, ah_tool_change_mode *out)
+{
+    for (int m = 0; ah_tool_change_mode_names[m]; m++)
+        if (ah_json_string_is(word, ah_tool_change_mode_names[m])) {
+            *out = (ah_tool_change_mode)m;
+            return true;
+        }
+    return false;
+}
+
+static ah_tool_change_mode mode_of(const ah_lowered *w)
+{
+    ah_slice settings = ah_transcript_last(w->transcript, AH_ENTRY_SETTINGS);
+    ah_slice learned = ah_json_member(ah_json_member(settings, "learned"), "tool_change_mode");
+    ah_tool_change_mode mode = w->adapter->tool_change_mode;
+
+    if (w->trying)
+        return w->mode;
+    return mode == AH_TOOLS_RESTART || !learned.p || !find_mode(learned, &mode)
+               ? w->adapter->tool_change_mode
+               : mode;
+}
+
+static void settle_mode(ah_lowered *w)
+{
+    ah_tool_change_mode mode = mode_of(w);
+
+    if (mode == w->mode)
+        return;
+    w->mode = mode;
+    begin_anew(w);
+    if (w->requests > 0 && w->anew == AH_BREAK_NONE)
+        w->anew = AH_BREAK_TOOLS;
+}
+
+void ah_lowered_try(ah_lowered *w, bool trying, ah_tool_change_mode mode)
+{
+    w->trying = trying;
+    if (!trying || mode == w->mode)
+        return;
+    w->mode = mode;
+    begin_anew(w);
+    w->anew = AH_BREAK_TOOLS;
+}
+
+bool ah_lowered_is_native(const ah_lowered *w)
+{
+    bool always = w->mode == AH_TOOLS_REFERENCE || w->mode == AH_TOOLS_SEARCH_PAIR;
+
+    if (w->mode == AH_TOOLS_RESTART || w->mode == AH_TOOLS_APPEND || w->mode == AH_TOOLS_DISPATCHER ||
+        w->mode == AH_TOOLS_LIST_CHANGED)
+        return false;
+    for (size_t i = 0; i < w->offers.n; i++)
+        if (w->offers.tool[i].late)
+            return true;
+    return w->extras || (always && ah_lowered_has_tools(w));
 }
 
 static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)
@@ -213,7 +286,7 @@ static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *e
         if (b == AH_BREAK_NONE)
             continue;
         w->redo_head = true;
-        if (!w->offers.conversing || !ah_mode_names_tools(w->adapter->tool_change_mode))
+        if (!w->offers.conversing || !ah_mode_names_tools(w->mode))
             ah_offers_sweep(&w->offers);
         if (w->requests == 0 || w->done < w->told || (*brk != AH_BREAK_NONE && b != AH_BREAK_RESTART))
             continue;
@@ -236,6 +309,7 @@ ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err 
     ah_status st;
 
     w->status = AH_OK;
+    settle_mode(w);
     st = take_all(w, brk, entry, err);
     if (st != AH_OK) { /* half of it may be there */
         begin_anew(w);
@@ -250,7 +324,7 @@ ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err 
 
 ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind, size_t *entry)
 {
-    const ah_offered *t = ah_offers_head(&w->offers, w->adapter->tool_change_mode, at);
+    const ah_offered *t = ah_offers_head(&w->offers, w->mode, at);
 
     *kind = t && t->late ? AH_SEGMENT_DEFERRED : AH_SEGMENT_TOOL;
     *entry = t ? t->entry : 0;

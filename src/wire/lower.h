@@ -27,7 +27,8 @@ typedef enum ah_break {
     AH_BREAK_PROMPT,
     AH_BREAK_MODEL,
     AH_BREAK_SETTINGS,
-    AH_BREAK_RESTART
+    AH_BREAK_RESTART,
+    AH_BREAK_FALLBACK
 } ah_break;
 
 const char *ah_break_name(ah_break b); /* "tools_changed" */
@@ -40,8 +41,10 @@ struct ah_lowered {
     ah_segment *segment; /* of the head first, then of the body */
     size_t n_head, n_body, cap_segments;
     ah_offers offers;
-    ah_slice settings; /* the latest entry, .p NULL: none */
-    ah_slice system;   /* the latest prompt's text value, with its quotes */
+    ah_tool_change_mode mode; /* in force: the adapter's, or what was learned of it */
+    bool trying;              /* `mode` is tried, whatever is known */
+    ah_slice settings;        /* the latest entry, .p NULL: none */
+    ah_slice system;          /* the latest prompt's text value, with its quotes */
     size_t system_entry;
     size_t done; /* entries lowered so far */
     /* The adapter's own, 0 and empty before the first entry. */
@@ -61,8 +64,14 @@ void ah_lowered_init(ah_lowered *w, const ah_mem *mem, const ah_adapter *adapter
 void ah_lowered_clear(ah_lowered *w);
 
 /* The conversation goes on with another adapter: everything is lowered anew, and the next
- * update says AH_BREAK_MODEL where there were requests before. */
-void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter);
+ * update says `why` where there were requests before. */
+void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter, ah_break why);
+
+/* Does the next request tell of tools in a way of the wire's own, which a model may not know? */
+bool ah_lowered_is_native(const ah_lowered *w);
+/* In another mode from the next update on; false: as the settings and the adapter say. What the
+ * settings in force have under learned.tool_change_mode holds for their model. */
+void ah_lowered_try(ah_lowered *w, bool trying, ah_tool_change_mode mode);
 
 /* Brings it up to the transcript's end, for the next request. *brk says why the
  * request does not begin with the last one's segments, *entry which entry did it. */

@@ -3,13 +3,29 @@
  * read in openai_read.c. */
 #include "wire/openai.h"
 
+#include "wire/dialect.h"
 #include "wire/openai_read.h"
 #include "wire/openai_strict.h"
 #include "wire/reading.h"
 
+enum { SHORT_ID = 9, MAX_PATH = 4 << 10 };
+
+static bool is(const ah_adapter *a, unsigned quirk)
+{
+    return (((const ah_openai *)a)->server->quirks & quirk) != 0;
+}
+
+/* Is it asked where it lives, not through another server that speaks as it does? */
+static bool official(const ah_adapter *a)
+{
+    const char *own = ((const ah_openai *)a)->server->at.url;
+
+    return !own || ah_slice_is(ah_text_slice(a->endpoint), own);
+}
+
 /* -- lowering ---------------------------------------------------------------- */
 
-static void put_tool_choice(ah_buf *b, ah_slice options)
+static void put_tool_choice(const ah_adapter *a, ah_buf *b, ah_slice options)
 {
     ah_slice v = ah_json_member(options, "tool_choice");
     ah_slice name = ah_json_member(v, "name");
@@ -17,34 +33,46 @@ static void put_tool_choice(ah_buf *b, ah_slice options)
     if (name.p)
         ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":%.*s}}",
                    AH_FMT(name));
+    else if (is(a, AH_SERVER_ANY) && ah_json_string_is(v, "required"))
+        ah_buf_str(b, ",\"tool_choice\":\"any\"");
     else if (v.p)
         ah_buf_fmt(b, ",\"tool_choice\":%.*s", AH_FMT(v));
+}
+
+static void put_reasoning(const ah_adapter *a, ah_buf *b, ah_slice options)
+{
+    ah_slice effort = ah_json_member(options, "reasoning");
+
+    if (effort.p && is(a, AH_SERVER_REASONING_OBJECT))
+        ah_buf_fmt(b, ",\"reasoning\":{\"effort\":%.*s}", AH_FMT(effort));
+    else
+        ah_put_option(b, options, "reasoning", "reasoning_effort");
 }
 
 static void put_options(const ah_adapter *a, ah_lowered *w)
 {
     ah_slice options = ah_json_member(w->settings, "options");
-    bool official = ah_slice_is(ah_text_slice(a->endpoint), AH_OPENAI_OFFICIAL);
+    bool completion = is(a, AH_SERVER_COMPLETION_TOKENS) && official(a);
     ah_buf *b = &w->head;
 
-    ah_put_option(b, options, "cache_key", "prompt_cache_key");
-    ah_put_option(b, options, "max_tokens", official ? "max_completion_tokens" : "max_tokens");
-    ah_put_option(b, options, "reasoning", "reasoning_effort");
+    if (is(a, AH_SERVER_CACHE_KEY))
+        ah_put_option(b, options, "cache_key", "prompt_cache_key");
+    ah_put_option(b, options, "max_tokens", completion ? "max_completion_tokens" : "max_tokens");
+    put_reasoning(a, b, options);
     ah_put_option(b, options, "seed", "seed");
     ah_put_option(b, options, "stop", "stop");
     ah_put_option(b, options, "temperature", "temperature");
     ah_put_option(b, options, "top_p", "top_p");
     if (ah_lowered_has_tools(w)) /* tool_choice without tools is refused */
-        put_tool_choice(b, options);
+        put_tool_choice(a, b, options);
 }
 
 /* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
-static void put_output(ah_lowered *w)
+static void put_output(const ah_adapter *a, ah_lowered *w)
 {
     ah_slice schema = ah_json_member(w->settings, "output");
-    ah_slice type = ah_json_member(schema, "type");
 
-    if (!type.p || !ah_json_string_is(type, "object"))
+    if (!schema.p || !ah_adapter_carries(a, schema))
         return;
     ah_buf_str(&w->head, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
                          "\"output\",\"schema\":");
@@ -65,7 +93,7 @@ static void put_tools(ah_lowered *w)
         ah_buf_str(b, n++ ? "," : ",\"tools\":[");
         start = ah_segment_begin(b);
         ah_buf_str(b, "{\"type\":\"function\",\"function\":");
-        ah_buf_put(b, spec);
+        ah_dialect_put_function(spec, b);
         ah_buf_char(b, '}');
         ah_segment_end(w, kind, entry, b, start);
     }
@@ -81,9 +109,11 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
     put_options(a, w);
-    put_output(w);
+    put_output(a, w);
     if (a->stream)
-        ah_buf_str(b, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+        ah_buf_str(b, ",\"stream\":true");
+    if (a->stream && is(a, AH_SERVER_STREAM_USAGE))
+        ah_buf_str(b, ",\"stream_options\":{\"include_usage\":true}");
     put_tools(w);
     ah_buf_str(b, ",\"messages\":[");
     if (!w->system.p)
@@ -95,66 +125,81 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
 }
 
-static void put_call(ah_buf *b, ah_slice call)
+/* An id as the wire takes it: where only nine letters and digits fit, others give nine that
+ * follow from them alone, so that call and result agree. */
+static void put_id(const ah_adapter *a, ah_buf *b, ah_slice id)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    bool fits = id.n == SHORT_ID + 2;
+
+    for (size_t i = 1; i + 1 < id.n; i++) {
+        fits = fits && memchr(digits, id.p[i], sizeof digits - 1);
+        hash = (hash ^ (unsigned char)id.p[i]) * 1099511628211u;
+    }
+    if (fits || !is(a, AH_SERVER_SHORT_IDS)) {
+        ah_buf_put(b, id);
+        return;
+    }
+    ah_buf_char(b, '"');
+    for (int i = 0; i < SHORT_ID; i++, hash /= 62)
+        ah_buf_char(b, digits[hash % 62]);
+    ah_buf_char(b, '"');
+}
+
+static void put_call(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice call)
 {
     ah_slice id, name, arguments;
     const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
 
     ah_json_members(call, want, 3);
     ah_buf_str(b, "{\"id\":");
-    ah_buf_put(b, id);
+    put_id(a, b, id);
     ah_buf_str(b, ",\"type\":\"function\",\"function\":{\"name\":");
     ah_put_wire_name(b, name);
     ah_buf_str(b, ",\"arguments\":");
-    if (arguments.n <= 2)
-        ah_buf_str(b, "\"{}\"");
-    else
-        ah_buf_put(b, arguments);
+    ah_dialect_put_text(w, name, arguments, b);
     ah_buf_str(b, "}}");
 }
 
-static void put_assistant(ah_buf *b, ah_slice json)
+static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
 {
     ah_slice calls = ah_json_member(json, "tool_calls"), content = ah_json_member(json, "content");
+    ah_slice thoughts = ah_opaque_of_ours(a, content);
     ah_json_reader r = ah_json_read(calls);
     ah_json_token t = ah_json_next(&r);
     bool first = true;
 
     ah_buf_str(b, ",{\"role\":\"assistant\",\"content\":");
-    if (calls.p && content.n <= 2)
+    if (calls.p && !ah_parts_say(content))
         ah_buf_str(b, "null");
     else
         ah_put_joined_text(b, content);
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r), first = false) {
         ah_buf_str(b, first ? ",\"tool_calls\":[" : ",");
-        put_call(b, ah_json_skip(&r, t));
+        put_call(a, w, b, ah_json_skip(&r, t));
     }
-    ah_buf_str(b, first ? "}" : "]}");
+    ah_buf_str(b, first ? "" : "]");
+    if (thoughts.n > 2) { /* members of the message */
+        ah_buf_char(b, ',');
+        ah_buf_add(b, thoughts.p + 1, thoughts.n - 2);
+    }
+    ah_buf_char(b, '}');
 }
 
 /* This wire has no error flag: a failure says so in its text. */
-static void put_result(ah_buf *b, ah_slice json)
+static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
 {
     ah_slice id, content, success;
     const ah_json_wanted want[] = {{"id", &id}, {"content", &content}, {"success", &success}};
 
     ah_json_members(json, want, 3);
     ah_buf_str(b, ",{\"role\":\"tool\",\"tool_call_id\":");
-    ah_buf_put(b, id);
+    put_id(a, b, id);
     ah_buf_str(b,
                ah_json_kind_of(success) == AH_JSON_FALSE ? ",\"content\":\"Error: " : ",\"content\":\"");
     if (content.n >= 2)
         ah_buf_add(b, content.p + 1, content.n - 1);
-    ah_buf_char(b, '}');
-}
-
-static void put_message(ah_buf *b, const char *role, ah_slice value)
-{
-    ah_buf_fmt(b, ",{\"role\":\"%s\",\"content\":", role);
-    if (ah_json_kind_of(value) == AH_JSON_ARRAY)
-        ah_put_joined_text(b, value);
-    else
-        ah_buf_put(b, value);
     ah_buf_char(b, '}');
 }
 
@@ -164,38 +209,49 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     ah_buf *b = &w->body;
     size_t at = ah_segment_begin(b);
 
-    (void)a;
     if (e->kind == AH_ENTRY_ASSISTANT)
-        put_assistant(b, json);
+        put_assistant(a, w, b, json);
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
-        put_result(b, json);
+        put_result(a, b, json);
     else if (e->kind == AH_ENTRY_USER)
-        put_message(b, "user", ah_json_member(json, "content"));
+        ah_put_message(b, "user", ah_json_member(json, "content"));
     else
-        put_message(b, "system", ah_json_member(json, "text"));
+        ah_put_message(b, "system", ah_json_member(json, "text"));
     ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
 }
 
 /* -- the request around the body ---------------------------------------------- */
 
-ah_status ah_openai_post(const ah_adapter *a, const char *path, ah_buf *scratch, ah_http_request *req,
+/* Azure has OpenAI's paths below /openai/v1, and older ones by deployment and version. */
+static void put_path(const ah_openai *o, ah_slice version, ah_buf *b)
+{
+    const ah_adapter *a = &o->native.base;
+    bool azure = is(a, AH_SERVER_AZURE) &&
+                 !ah_slice_find(ah_text_slice(a->endpoint), (ah_slice)AH_LIT("/openai"));
+
+    if (is(a, AH_SERVER_AZURE) && version.p)
+        ah_buf_fmt(b, "%s/deployments/%s/chat/completions?api-version=%.*s", azure ? "/openai" : "",
+                   a->model->data, AH_FMT(version));
+    else
+        ah_buf_fmt(b, "%s/chat/completions", azure ? "/openai/v1" : "");
+}
+
+ah_status ah_openai_post(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
                          ah_err *err)
 {
     const ah_openai *o = (const ah_openai *)a;
     const ah_header headers[] = {
-        {"Authorization: Bearer ", ah_secret_reveal(o->native.key)},
+        {is(a, AH_SERVER_AZURE) ? "api-key: " : "Authorization: Bearer ",
+         ah_secret_reveal(o->native.key)},
         {"OpenAI-Organization: ", ah_text_slice(o->organization)},
         {"OpenAI-Project: ", ah_text_slice(o->project)},
+        {"HTTP-Referer: ", ah_text_slice(o->site)},
+        {"X-Title: ", ah_text_slice(o->app)},
     };
 
-    return ah_native_post(&o->native, path, headers, 3, scratch, req, err);
-}
-
-static ah_status request(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
-                         ah_err *err)
-{
     (void)w;
-    return ah_openai_post(a, "/chat/completions", scratch, req, err);
+    return ah_native_post(&o->native, o->path->data, headers, sizeof headers / sizeof *headers, scratch,
+                          req, err);
 }
 
 /* -- making one ------------------------------------------------------------------- */
@@ -204,45 +260,69 @@ void ah_openai_free(ah_adapter *a)
 {
     ah_openai *o = (ah_openai *)a;
 
+    ah_text_unref(o->path);
     ah_text_unref(o->organization);
     ah_text_unref(o->project);
+    ah_text_unref(o->site);
+    ah_text_unref(o->app);
     ah_free(a->mem, o);
 }
 
-static bool optional_text(ah_openai *a, ah_slice s, ah_text **out)
+/* What the environment says under a name, where it says something. */
+static bool from_env(const ah_openai *a, const ah_provider_options *o, const char *name, ah_text **out)
 {
-    return !s.p || (*out = ah_text_new(a->native.base.mem, s)) != NULL;
+    ah_slice v = ah_provider_env(o, name);
+
+    return !v.p || (*out = ah_text_new(a->native.base.mem, v)) != NULL;
 }
 
-static ah_status fill(ah_openai *a, ah_slice model, const ah_provider_options *o, ah_err *err)
+/* What the server asks for beside key and address. */
+static bool fill_headers(ah_openai *a, const ah_provider_options *o)
 {
-    ah_slice url = ah_provider_url(o, "OPENAI_BASE_URL", AH_OPENAI_OFFICIAL);
-    ah_slice key = o->api_key.p ? o->api_key : ah_provider_env(o, "OPENAI_API_KEY");
+    const ah_server *s = a->server;
+
+    if (s->quirks & AH_SERVER_SITE)
+        return from_env(a, o, "OR_SITE_URL", &a->site) && from_env(a, o, "OR_APP_NAME", &a->app);
+    if (strcmp(s->at.name, "openai") != 0)
+        return true;
+    return from_env(a, o, "OPENAI_ORG_ID", &a->organization) &&
+           from_env(a, o, "OPENAI_PROJECT_ID", &a->project);
+}
+
+static ah_status fill_path(ah_openai *a, const ah_provider_options *o, const char *path, ah_err *err)
+{
     ah_status st;
+    ah_buf b;
 
-    if (!key.p && ah_slice_is(url, AH_OPENAI_OFFICIAL))
-        return ah_err_set(
-            err, AH_PROVIDER,
-            "openai: no key: set OPENAI_API_KEY or api_key (without a key and a network: demo/...)");
-    if ((st = ah_native_fill(&a->native, "openai", model, url, key, o, err)) != AH_OK)
-        return st;
-    if (!optional_text(a, ah_provider_env(o, "OPENAI_ORG_ID"), &a->organization) ||
-        !optional_text(a, ah_provider_env(o, "OPENAI_PROJECT_ID"), &a->project))
-        return ah_err_nomem(err);
-    return AH_OK;
+    ah_buf_init(&b, o->mem, MAX_PATH);
+    if (path)
+        ah_buf_str(&b, path);
+    else
+        put_path(a, ah_provider_env(o, "AZURE_API_VERSION"), &b);
+    st = ah_text_from_buf(&b, "the address", &a->path, err);
+    ah_buf_clear(&b);
+    return st;
 }
 
-ah_status ah_openai_make(const ah_adapter_vt *vt, ah_slice model, ah_tool_change_mode mode,
-                         const ah_provider_options *o, ah_adapter **out, ah_err *err)
+ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah_slice model,
+                         ah_tool_change_mode mode, const ah_provider_options *o, ah_adapter **out,
+                         ah_err *err)
 {
     ah_openai *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
 
     if (!a)
         return ah_err_nomem(err);
-    a->native.base =
-        (ah_adapter){.vt = vt, .mem = o->mem, .refs = 1, .stream = o->stream, .tool_change_mode = mode};
-    st = fill(a, model, o, err);
+    a->server = server;
+    a->native.base = (ah_adapter){.vt = wire->vt,
+                                  .mem = o->mem,
+                                  .refs = 1,
+                                  .stream = o->stream,
+                                  .native_output = wire->native_output,
+                                  .tool_change_mode = mode};
+    st = ah_native_fill(&a->native, &server->at, model, o, err);
+    if (st == AH_OK)
+        st = fill_headers(a, o) ? fill_path(a, o, wire->path, err) : ah_err_nomem(err);
     if (st == AH_OK)
         *out = &a->native.base;
     else
@@ -252,11 +332,10 @@ ah_status ah_openai_make(const ah_adapter_vt *vt, ah_slice model, ah_tool_change
 
 static const ah_adapter_vt vt = {
     .name = "openai",
-    .native_output = true,
     .head = head,
     .entry = entry,
     .tail = "]}",
-    .request = request,
+    .request = ah_openai_post,
     .open = ah_openai_open,
     .head_came = ah_reading_head_came,
     .feed = ah_reading_feed,
@@ -265,11 +344,23 @@ static const ah_adapter_vt vt = {
     .free = ah_openai_free,
 };
 
-ah_status ah_openai_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+static bool asks_responses(const ah_server *s, ah_slice model)
 {
-    enum { SPOKEN = 1 << AH_TOOLS_APPEND | 1 << AH_TOOLS_DISPATCHER | 1 << AH_TOOLS_RESTART };
-    ah_tool_change_mode mode;
-    ah_status st = ah_provider_mode(o, "openai", SPOKEN, AH_TOOLS_APPEND, &mode, err);
+    static const char prefix[] = "responses/";
 
-    return st == AH_OK ? ah_openai_make(&vt, model, mode, o, out, err) : st;
+    return s->quirks & AH_SERVER_RESPONSES && model.n >= sizeof prefix &&
+           memcmp(model.p, prefix, sizeof prefix - 1) == 0;
+}
+
+ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
+                        ah_adapter **out, ah_err *err)
+{
+    const ah_openai_wire chat = {&vt, NULL, (server->quirks & AH_SERVER_OUTPUT) != 0};
+    ah_tool_change_mode mode;
+    ah_status st;
+
+    if (asks_responses(server, model))
+        return ah_responses_new(server, model, o, out, err);
+    st = ah_provider_mode(o, server->at.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND, &mode, err);
+    return st == AH_OK ? ah_openai_make(&chat, server, model, mode, o, out, err) : st;
 }

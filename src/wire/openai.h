@@ -1,21 +1,37 @@
-/* What OpenAI's two wires share: the address, the keys, the headers. */
+/* What the two wires that OpenAI has made share, Chat Completions and Responses: the server, its
+ * address, the keys, the headers. */
 #ifndef AH_WIRE_OPENAI_H
 #define AH_WIRE_OPENAI_H
 
-#include "wire/provider.h"
-
-#define AH_OPENAI_OFFICIAL "https://api.openai.com/v1"
+#include "wire/servers.h"
 
 typedef struct ah_openai {
     ah_native native;
-    ah_text *organization, *project; /* NULL: not said */
+    const ah_server *server;
+    ah_text *path;                                /* behind the address */
+    ah_text *organization, *project, *site, *app; /* NULL: not said */
 } ah_openai;
 
-/* An adapter of this struct; its vtable's `free` is ah_openai_free. */
-ah_status ah_openai_make(const ah_adapter_vt *vt, ah_slice model, ah_tool_change_mode mode,
-                         const ah_provider_options *o, ah_adapter **out, ah_err *err);
-void ah_openai_free(ah_adapter *a);
-ah_status ah_openai_post(const ah_adapter *a, const char *path, ah_buf *scratch, ah_http_request *req,
+/* One of the wires. */
+typedef struct ah_openai_wire {
+    const ah_adapter_vt *vt;
+    const char *path; /* behind the address; NULL: that of Chat Completions */
+    bool native_output;
+} ah_openai_wire;
+
+/* An adapter of this struct; its vtable's `free` is ah_openai_free, its `request` ah_openai_post. */
+ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah_slice model,
+                         ah_tool_change_mode mode, const ah_provider_options *o, ah_adapter **out,
                          ah_err *err);
+void ah_openai_free(ah_adapter *a);
+ah_status ah_openai_post(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+                         ah_err *err);
+
+/* The wire that the model's name asks for: "responses/NAME", where the server has that, is on
+ * Responses and keeps this name in conversations; else it is Chat Completions. */
+ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
+                        ah_adapter **out, ah_err *err);
+ah_status ah_responses_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
+                           ah_adapter **out, ah_err *err);
 
 #endif

@@ -2,7 +2,45 @@
  * servers send that is not quite OpenAI's form is taken where its meaning is plain. */
 #include "wire/openai_read.h"
 
+#include "wire/openai.h"
 #include "wire/reading.h"
+#include "wire/thoughts.h"
+
+enum { MAX_CALL_ID = 128 };
+
+typedef struct reader {
+    ah_reading r;
+    ah_thoughts thoughts; /* to be sent back */
+    ah_buf call_id;       /* what a LiteLLM proxy calls the request in its logs */
+} reader;
+
+static unsigned quirks_of(const ah_reading *r)
+{
+    return ((const ah_openai *)r->base.adapter)->server->quirks;
+}
+
+/* What a proxy says of the request: how it is called, and whether it was tried again there. */
+static void note_head(ah_reading *r, const ah_response_head *h)
+{
+    ah_slice id = h->header(h->ud, "x-litellm-call-id");
+    ah_slice retries = h->header(h->ud, "x-litellm-attempted-retries");
+
+    if (!(quirks_of(r) & AH_SERVER_PROXY))
+        return;
+    if (id.n <= MAX_CALL_ID)
+        ah_utf8_repair(id, &((reader *)r)->call_id);
+    r->never = retries.n && !ah_slice_is(retries, "0");
+}
+
+/* Where to look for it. */
+static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
+{
+    const ah_buf *id = &((reader *)r)->call_id;
+
+    (void)error;
+    if (id->len)
+        ah_buf_fmt(more, "; litellm call %.*s", AH_FMT(ah_buf_slice(id)));
+}
 
 static void read_usage(ah_assembly *msg, ah_slice usage)
 {
@@ -92,7 +130,7 @@ static ah_status read_call(ah_reading *r, ah_json_reader *it, ah_err *err)
 
     ah_json_rest_members(it, want, 3);
     ah_json_members(function, inner, 2);
-    if (r->events)
+    if (r->pieces)
         st = find_call(r->base.msg, &came, &c, err);
     else /* each is whole, whatever number it bears */
         st = ah_assembly_add_call(r->base.msg, (int64_t)r->base.msg->n, &c, err);
@@ -154,7 +192,7 @@ static ah_status read_message(ah_reading *r, ah_slice message, ah_err *err)
         else if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "tool_calls"))
             st = read_each(r, &it, read_call, err);
         else
-            ah_json_skip(&it, t);
+            st = ah_thoughts_take(&((reader *)r)->thoughts, key, ah_json_skip(&it, t), err);
     }
     return st;
 }
@@ -162,19 +200,21 @@ static ah_status read_message(ah_reading *r, ah_slice message, ah_err *err)
 /* One of possibly several choices: only the first answer (index 0) is ours. */
 static ah_status read_choice(ah_reading *r, ah_json_reader *it, ah_err *err)
 {
-    ah_slice reason, message, number;
-    const ah_json_wanted want[] = {
-        {"finish_reason", &reason}, {r->events ? "delta" : "message", &message}, {"index", &number}};
+    ah_slice reason, native, message, number;
+    const ah_json_wanted want[] = {{"finish_reason", &reason},
+                                   {"native_finish_reason", &native},
+                                   {r->pieces ? "delta" : "message", &message},
+                                   {"index", &number}};
     ah_json_num index;
     ah_status st;
 
-    ah_json_rest_members(it, want, 3);
+    ah_json_rest_members(it, want, 4);
     if (ah_json_number(number, &index) && index.d != 0)
         return AH_OK;
     r->begun = true;
     st = read_message(r, message, err);
     if (ah_reading_says(reason)) {
-        ah_assembly_stop(r->base.msg, stop_of(reason), reason);
+        ah_assembly_stop(r->base.msg, stop_of(reason), ah_reading_says(native) ? native : reason);
         r->finished = true;
     }
     return st;
@@ -214,15 +254,48 @@ static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
     return st;
 }
 
-static const ah_dialect dialect = {
-    .name = "openai",
-    .key_hint = "; check api_key or OPENAI_API_KEY",
+static ah_status complete(ah_reading *r, ah_err *err)
+{
+    return ah_thoughts_give(&((reader *)r)->thoughts, r->base.msg, err);
+}
+
+static void clear(ah_reading *r)
+{
+    reader *x = (reader *)r;
+
+    ah_thoughts_clear(&x->thoughts);
+    ah_buf_clear(&x->call_id);
+}
+
+static const ah_error_word error_words[] = {
+    /* Groq reads calls itself and refuses those the model wrote wrongly: asked again, it mostly
+     * writes them well, and nothing was shown of the first. */
+    {"tool_use_failed", AH_ERROR_AGAIN},
+    /* A LiteLLM proxy without a database says this of a wrong key, with status 400. */
+    {"no_db_connection", AH_ERROR_KEY},
+    {NULL, 0},
+};
+
+static const ah_reading_vt reading = {
     .no_answer = "the answer holds no choices",
-    .size = sizeof(ah_reading),
+    .size = sizeof(reader),
+    .words = error_words,
+    .head = note_head,
     .document = read_document,
+    .complete = complete,
+    .fault = note_fault,
+    .clear = clear,
 };
 
 ah_status ah_openai_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
 {
-    return ah_reading_open(&dialect, a, msg, out, err);
+    ah_status st = ah_reading_open(&reading, a, msg, out, err);
+    reader *x;
+
+    if (st != AH_OK)
+        return st;
+    x = (reader *)*out;
+    ah_buf_init(&x->call_id, a->mem, MAX_CALL_ID);
+    ah_thoughts_init(&x->thoughts, a->mem, quirks_of(&x->r));
+    return AH_OK;
 }

@@ -1,34 +1,83 @@
+/* Addresses, keys, requests and small parts of lowering; see provider.h. The order in which a
+ * key and an address are looked for is LiteLLM's: what the call says, then the environment,
+ * then the default. */
 #include "wire/provider.h"
 
-enum { MAX_WIRE_NAME = 64, MAX_WIRE_ID = 64, HASH_DIGITS = 16 };
+enum { MAX_WIRE_NAME = 64, MAX_WIRE_ID = 64, HASH_DIGITS = 16, MAX_VARIABLE = 128 };
 
 /* -- making an adapter ------------------------------------------------------------------ */
 
 ah_slice ah_provider_env(const ah_provider_options *o, const char *name)
 {
-    const char *v = o->getenv ? o->getenv(o->ud, name) : NULL;
+    const char *v = name && o->getenv ? o->getenv(o->ud, name) : NULL;
 
     return ah_slice_of(v && *v ? v : NULL);
 }
 
-ah_slice ah_provider_url(const ah_provider_options *o, const char *variable, const char *official)
+static ah_slice first_env(const ah_provider_options *o, const char *const names[AH_SERVICE_NAMES])
 {
-    ah_slice url = o->base_url.p ? o->base_url : ah_provider_env(o, variable);
+    ah_slice v = {NULL, 0};
+
+    for (size_t i = 0; i < AH_SERVICE_NAMES && !v.p; i++)
+        v = ah_provider_env(o, names[i]);
+    return v;
+}
+
+/* LiteLLM's way of naming a variable where a value is expected. */
+static bool names_variable(ah_slice s, char name[MAX_VARIABLE])
+{
+    static const char prefix[] = "os.environ/";
+    size_t n = sizeof prefix - 1;
+
+    if (s.n <= n || s.n - n >= MAX_VARIABLE || memcmp(s.p, prefix, n) != 0)
+        return false;
+    memcpy(name, s.p + n, s.n - n);
+    name[s.n - n] = '\0';
+    return true;
+}
+
+static ah_status find_key(const ah_service *s, const ah_provider_options *o, ah_slice *key, ah_err *err)
+{
+    char name[MAX_VARIABLE];
+
+    *key = o->api_key.p ? o->api_key : first_env(o, s->key_env);
+    if (!names_variable(*key, name))
+        return AH_OK;
+    *key = ah_provider_env(o, name);
+    if (key->p)
+        return AH_OK;
+    return ah_err_set(err, AH_PROVIDER, "%s: api_key is os.environ/%s, which is not set", s->name, name);
+}
+
+static ah_slice find_url(const ah_service *s, const ah_provider_options *o)
+{
+    ah_slice url = o->base_url.p ? o->base_url : first_env(o, s->url_env);
 
     if (!url.p)
-        url = ah_slice_of(official);
+        url = ah_slice_of(s->url);
     while (url.n && url.p[url.n - 1] == '/')
         url.n--;
     return url;
 }
 
-ah_status ah_native_fill(ah_native *a, const char *provider, ah_slice model, ah_slice url, ah_slice key,
-                         const ah_provider_options *o, ah_err *err)
+ah_status ah_native_fill(ah_native *a, const ah_service *s, ah_slice model, const ah_provider_options *o,
+                         ah_err *err)
 {
+    ah_slice url = find_url(s, o), key;
+    ah_status st = find_key(s, o, &key, err);
+
+    a->service = s;
     a->limits = o->limits;
-    if (key.p && !(a->key = ah_secrets_keep(o->secrets, key)))
-        return ah_err_nomem(err);
-    if (!(a->base.provider = ah_text_new(o->mem, ah_slice_of(provider))) ||
+    if (st != AH_OK)
+        return st;
+    if (!url.n)
+        return ah_err_set(err, AH_USAGE, "%s: no address: set base_url or %s", s->name, s->url_env[0]);
+    if (!key.p && !s->keyless && s->url && ah_slice_is(url, s->url))
+        return ah_err_set(err, AH_PROVIDER,
+                          "%s: no key: set %s or api_key (without a key and a network: demo/...)",
+                          s->name, s->key_env[0]);
+    if ((key.p && !(a->key = ah_secrets_keep(o->secrets, key))) ||
+        !(a->base.provider = ah_text_new(o->mem, ah_slice_of(s->name))) ||
         !(a->base.model = ah_text_new(o->mem, model)) || !(a->base.endpoint = ah_text_new(o->mem, url)))
         return ah_err_nomem(err);
     return AH_OK;
@@ -77,7 +126,9 @@ static size_t put_header(ah_buf *scratch, const char *name, ah_slice value)
 ah_status ah_native_post(const ah_native *a, const char *path, const ah_header *h, size_t n,
                          ah_buf *scratch, ah_http_request *req, ah_err *err)
 {
-    const char *accept = a->base.stream ? "text/event-stream, application/json" : "application/json";
+    const char *accept = !a->base.stream     ? "application/json"
+                         : a->service->lines ? "application/x-ndjson, application/json"
+                                             : "text/event-stream, application/json";
     size_t end[AH_MAX_HEADERS], lines_n = 0, from;
     ah_slice *lines;
 
@@ -131,10 +182,24 @@ void ah_put_joined_text(ah_buf *b, ah_slice parts)
     ah_buf_char(b, '"');
 }
 
+void ah_put_message(ah_buf *b, const char *role, ah_slice content)
+{
+    ah_buf_fmt(b, ",{\"role\":\"%s\",\"content\":", role);
+    if (ah_json_kind_of(content) == AH_JSON_ARRAY)
+        ah_put_joined_text(b, content);
+    else
+        ah_buf_put(b, content);
+    ah_buf_char(b, '}');
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 static bool fits_wire(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '-';
 }
 
 static void put_fitting(ah_buf *b, ah_slice raw)
@@ -143,13 +208,41 @@ static void put_fitting(ah_buf *b, ah_slice raw)
         ah_buf_char(b, fits_wire(raw.p[i]) ? raw.p[i] : '_');
 }
 
-void ah_put_wire_name(ah_buf *b, ah_slice value)
+static void put_name(ah_buf *b, const char *lead, ah_slice value)
 {
     size_t n = value.n >= 2 ? value.n - 2 : 0;
 
-    ah_buf_char(b, '"');
+    ah_buf_fmt(b, "\"%s", lead);
     put_fitting(b, (ah_slice){value.p + 1, n < MAX_WIRE_NAME ? n : MAX_WIRE_NAME});
     ah_buf_str(b, n ? "\"" : "unnamed\"");
+}
+
+void ah_put_wire_name(ah_buf *b, ah_slice value)
+{
+    put_name(b, "", value);
+}
+
+/* Does a digit or a dash come first, or first behind `_`? Then *bare is how many of those. */
+static bool needs_lead(ah_slice raw, size_t *bare)
+{
+    for (*bare = 0; *bare < raw.n && raw.p[*bare] == '_';)
+        ++*bare;
+    return *bare < raw.n && (is_digit(raw.p[*bare]) || raw.p[*bare] == '-');
+}
+
+void ah_put_led_name(ah_buf *b, ah_slice value)
+{
+    ah_slice raw = value.n >= 2 ? ah_json_inside(value) : (ah_slice){"", 0};
+    size_t bare;
+
+    put_name(b, needs_lead(raw, &bare) ? "_" : "", value);
+}
+
+ah_slice ah_led_name(ah_slice raw)
+{
+    size_t bare;
+
+    return needs_lead(raw, &bare) && bare > 0 ? (ah_slice){raw.p + 1, raw.n - 1} : raw;
 }
 
 void ah_put_wire_id(ah_buf *b, ah_slice value)
@@ -221,4 +314,41 @@ bool ah_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, size_t 
         return false;
     *calls = ah_json_number(before, &n) && n.is_int && n.i > 0 ? (size_t)n.i : 0;
     return true;
+}
+
+/* The value that `find` takes from the first part that has one. */
+static ah_slice find_part(const ah_adapter *a, ah_slice parts,
+                          ah_slice (*find)(const ah_adapter *a, ah_slice part))
+{
+    ah_json_reader r = ah_json_read(parts);
+    ah_json_token t = ah_json_next(&r);
+    ah_slice found = {NULL, 0};
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT && !found.p; t = ah_json_next(&r))
+        found = find(a, ah_json_skip(&r, t));
+    return found;
+}
+
+static ah_slice text_of(const ah_adapter *a, ah_slice part)
+{
+    (void)a;
+    return ah_json_member(part, "text");
+}
+
+static ah_slice ours_of(const ah_adapter *a, ah_slice part)
+{
+    ah_slice data;
+    size_t calls;
+
+    return ah_part_of_ours(a, part, &data, &calls) ? data : (ah_slice){NULL, 0};
+}
+
+bool ah_parts_say(ah_slice parts)
+{
+    return find_part(NULL, parts, text_of).p != NULL;
+}
+
+ah_slice ah_opaque_of_ours(const ah_adapter *a, ah_slice parts)
+{
+    return find_part(a, parts, ours_of);
 }

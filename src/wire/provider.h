@@ -1,30 +1,47 @@
 /* What the adapters of HTTP providers share in making requests: where address, key and mode
- * come from, the request around the body, and the small parts of lowering. */
+ * come from, the request around the body, and the small parts of lowering. Which services
+ * there are is for the adapters to know; nothing is sent here. */
 #ifndef AH_WIRE_PROVIDER_H
 #define AH_WIRE_PROVIDER_H
 
 #include "wire/lower.h"
 
+enum { AH_SERVICE_NAMES = 3 };
+
+typedef struct ah_service {
+    const char *name; /* of the provider: models are "name/model" */
+    const char *url;  /* its own address; NULL: one must be given */
+    /* In the environment, the first that is set counts; unused ones are NULL. */
+    const char *url_env[AH_SERVICE_NAMES], *key_env[AH_SERVICE_NAMES];
+    bool keyless; /* its own address asks for no key */
+    bool lines;   /* its streams are lines of JSON, not events */
+} ah_service;
+
 /* An adapter of a provider with one key begins with this. */
 typedef struct ah_native {
     ah_adapter base;
+    const ah_service *service;
     const ah_secret *key; /* NULL: none sent */
     ah_http_limits limits;
 } ah_native;
 
-/* A variable of the environment; .p NULL where it is absent or empty. */
+/* A variable of the environment; .p NULL where it is absent or empty, or `name` is NULL. */
 ah_slice ah_provider_env(const ah_provider_options *o, const char *name);
-/* The server's address without slashes at its end: of the options, the variable, or the official one. */
-ah_slice ah_provider_url(const ah_provider_options *o, const char *variable, const char *official);
 
-/* Fills what ah_adapter and ah_native hold; `key` with .p NULL is none. */
-ah_status ah_native_fill(ah_native *a, const char *provider, ah_slice model, ah_slice url, ah_slice key,
-                         const ah_provider_options *o, ah_err *err);
+/* Fills what ah_adapter and ah_native hold: the address and the key that the options say, else
+ * the environment, else the service's own. A key "os.environ/NAME" is what the environment has
+ * under NAME. AH_USAGE where no address is known, AH_PROVIDER where the service's own address
+ * needs a key. */
+ah_status ah_native_fill(ah_native *a, const ah_service *s, ah_slice model, const ah_provider_options *o,
+                         ah_err *err);
 
 /* The mode in which tools change: `own` unless the options name another one of `spoken` (bits
  * 1 << mode); AH_USAGE where they name one that is not. */
 ah_status ah_provider_mode(const ah_provider_options *o, const char *provider, unsigned spoken,
                            ah_tool_change_mode own, ah_tool_change_mode *out, ah_err *err);
+
+/* The modes of wires that have no way of their own. */
+enum { AH_TOOLS_ANYWHERE = 1 << AH_TOOLS_APPEND | 1 << AH_TOOLS_DISPATCHER | 1 << AH_TOOLS_RESTART };
 
 /* A header's value may be left out: .p NULL. */
 typedef struct ah_header {
@@ -44,14 +61,26 @@ ah_status ah_native_post(const ah_native *a, const char *path, const ah_header *
 void ah_put_option(ah_buf *b, ah_slice options, const char *ours, const char *theirs);
 /* All text of a message's parts as one JSON string; values are copied as they stand. */
 void ah_put_joined_text(ah_buf *b, ah_slice parts);
+/* ,{"role":role,"content":"..."} of a string or of parts. */
+void ah_put_message(ah_buf *b, const char *role, ah_slice content);
 /* A name the model made up may hold anything; wires take [A-Za-z0-9_-]{1,64}. */
 void ah_put_wire_name(ah_buf *b, ah_slice value);
+/* The same where the first character must be a letter or `_`: others get a `_` in front, as do
+ * names that look as if they had got one, so that no two names meet. */
+void ah_put_led_name(ah_buf *b, ah_slice value);
+/* And back: the name behind it, part of the raw text given. */
+ah_slice ah_led_name(ah_slice raw);
 /* A call's id as [A-Za-z0-9_-]{1,64}: as it is where it fits, else with a hash that keeps it unique. */
 void ah_put_wire_id(ah_buf *b, ah_slice value);
 /* Is there more than white space between the quotes of a string value? */
 bool ah_has_text(ah_slice value);
+/* Has one of the parts text? */
+bool ah_parts_say(ah_slice parts);
 /* Is the part an opaque one that came from this very adapter? Then *data is what it holds, and
  * *calls how many of the message's calls stand before it. */
 bool ah_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, size_t *calls);
+/* What the first such part of a message holds, .p NULL where there is none: for wires on which
+ * it belongs to the message as a whole. */
+ah_slice ah_opaque_of_ours(const ah_adapter *a, ah_slice parts);
 
 #endif

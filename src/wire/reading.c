@@ -14,16 +14,20 @@ enum {
     LINGER_DONE_MS = 250 /* after the end of the stream, for the end of the response */
 };
 
-ah_status ah_reading_open(const ah_dialect *d, const ah_adapter *a, ah_assembly *msg, ah_reader **out,
-                          ah_err *err)
+ah_status ah_reading_open(const ah_reading_vt *vt, const ah_adapter *a, ah_assembly *msg,
+                          ah_reader **out, ah_err *err)
 {
-    ah_reading *r = ah_alloc(a->mem, d->size);
+    ah_reading *r = ah_alloc(a->mem, vt->size);
 
     if (!r)
         return ah_err_nomem(err);
-    r->base =
-        (ah_reader){.adapter = a, .msg = msg, .retry_after_ms = -1, .should_retry = -1, .linger_ms = -1};
-    r->dialect = d;
+    r->base = (ah_reader){.adapter = a,
+                          .msg = msg,
+                          .retry_after_ms = -1,
+                          .spent_ms = -1,
+                          .should_retry = -1,
+                          .linger_ms = -1};
+    r->vt = vt;
     ah_sse_init(&r->sse, a->mem, MAX_EVENT);
     ah_buf_init(&r->body, a->mem, MAX_WHOLE);
     *out = &r->base;
@@ -34,11 +38,21 @@ void ah_reading_close(ah_reader *base)
 {
     ah_reading *r = (ah_reading *)base;
 
-    if (r->dialect->clear)
-        r->dialect->clear(r);
+    if (r->vt->clear)
+        r->vt->clear(r);
     ah_sse_clear(&r->sse);
     ah_buf_clear(&r->body);
     ah_free(base->adapter->mem, r);
+}
+
+static const ah_service *service_of(const ah_reading *r)
+{
+    return ((const ah_native *)r->base.adapter)->service;
+}
+
+static const char *name_of(const ah_reading *r)
+{
+    return service_of(r)->name;
 }
 
 /* A media type without its parameters; case does not count (RFC 9110, 8.3.1). */
@@ -52,13 +66,16 @@ static bool is_media(ah_slice s, const char *type)
 ah_status ah_reading_head_came(ah_reader *base, const ah_response_head *h, ah_err *err)
 {
     ah_reading *r = (ah_reading *)base;
+    const char *stream = service_of(r)->lines ? "application/x-ndjson" : "text/event-stream";
 
     (void)err;
     ah_reader_note_head(base, h);
-    r->events = h->status >= 200 && h->status < 300 &&
-                is_media(h->header(h->ud, "content-type"), "text/event-stream");
+    r->pieces =
+        h->status >= 200 && h->status < 300 && is_media(h->header(h->ud, "content-type"), stream);
     if (h->status >= 300)
         r->body.max = MAX_ERROR_BODY;
+    if (r->vt->head)
+        r->vt->head(r, h);
     return AH_OK;
 }
 
@@ -89,10 +106,10 @@ static void put_excerpt(const ah_reading *r, ah_buf *out, ah_slice value, ah_sli
 }
 
 static const ah_error_word shared_words[] = {
-    {"insufficient_quota", 0},
-    {"budget_exceeded", 0},
-    {"context_length_exceeded", 0},
-    {"invalid_api_key", 0},
+    {"insufficient_quota", AH_ERROR_NEVER},
+    {"budget_exceeded", AH_ERROR_NEVER},
+    {"context_length_exceeded", AH_ERROR_NEVER},
+    {"invalid_api_key", AH_ERROR_NEVER},
     {NULL, 0},
 };
 
@@ -108,14 +125,14 @@ static const ah_error_word *known_word(const ah_reading *r, ah_slice word)
 {
     const ah_error_word *w = find_word(shared_words, word);
 
-    return w ? w : find_word(r->dialect->words, word);
+    return w ? w : find_word(r->vt->words, word);
 }
 
-static bool is_never(const ah_reading *r, ah_slice word)
+static bool word_says(const ah_reading *r, ah_slice word, int what)
 {
     const ah_error_word *w = known_word(r, word);
 
-    return w && w->status == 0;
+    return w && w->status == what;
 }
 
 /* An error that comes after a 200 may say itself what status it would have had. */
@@ -128,57 +145,123 @@ static int named_status(const ah_reading *r, ah_slice error, ah_slice word)
         named = ah_reading_count(ah_json_member(error, "code"));
     if (named >= 400 && named < 600)
         return (int)named;
-    return w ? w->status : 0;
+    return w && w->status > 0 ? w->status : 0;
 }
 
 static bool is_spent(const ah_reading *r)
 {
-    const char *advising = r->dialect->advising;
+    const char *advising = r->vt->advising;
 
-    return advising && r->base.status == 429 && r->base.retry_after_ms == -1 && !r->events &&
+    return advising && r->base.status == 429 && r->base.retry_after_ms == -1 && !r->pieces &&
            ah_slice_is(ah_text_slice(r->base.adapter->endpoint), advising);
 }
 
-static const char *hint_of(const ah_reading *r)
+/* What to do about it. */
+static void put_hint(const ah_reading *r, ah_buf *b)
 {
     int status = r->base.status;
 
     if (status >= 300 && status < 400)
-        return "; redirects are not followed, check base_url";
-    return status == 401 ? r->dialect->key_hint : "";
+        ah_buf_str(b, "; redirects are not followed, check base_url");
+    else if (status == 401 || r->wrong_key)
+        ah_buf_fmt(b, "; check api_key or %s", service_of(r)->key_env[0]);
+}
+
+/* What is told of a failure: JSON values, and what is quoted where there is no message. */
+typedef struct failure {
+    ah_slice error, message, word, fallback;
+} failure;
+
+/* "provider: HTTP status: message (word)hints" */
+static void put_failure(ah_reading *r, const failure *f, ah_buf *b)
+{
+    ah_buf w, more;
+
+    ah_buf_init(&w, b->mem, MAX_WHOLE);
+    ah_buf_init(&more, b->mem, MAX_WHOLE);
+    if (r->vt->fault)
+        r->vt->fault(r, f->error, &more);
+    put_excerpt(r, b, f->message, f->fallback);
+    put_excerpt(r, &w, f->word, (ah_slice){"", 0});
+    if (!b->len)
+        ah_buf_str(b, "(no message)");
+    if (w.len)
+        ah_buf_fmt(b, " (%.*s)", AH_FMT(ah_buf_slice(&w)));
+    put_hint(r, b);
+    ah_buf_put(b, ah_buf_slice(&more));
+    ah_buf_clear(&w);
+    ah_buf_clear(&more);
+}
+
+static ah_status fail(ah_reading *r, const failure *f, ah_err *err)
+{
+    ah_buf b;
+
+    r->never = r->never || word_says(r, f->word, AH_ERROR_NEVER);
+    r->wrong_key = r->wrong_key || word_says(r, f->word, AH_ERROR_KEY);
+    ah_buf_init(&b, r->base.adapter->mem, MAX_WHOLE);
+    put_failure(r, f, &b);
+    ah_err_set(err, AH_PROVIDER, "%s: HTTP %d: %.*s", name_of(r), r->base.status,
+               AH_FMT(ah_buf_slice(&b)));
+    ah_reader_judge(&r->base, err, r->never || r->wrong_key || is_spent(r));
+    err->retryable = err->retryable || word_says(r, f->word, AH_ERROR_AGAIN);
+    ah_buf_clear(&b);
+    return AH_PROVIDER;
+}
+
+ah_status ah_reading_fault(ah_reading *r, ah_slice message, ah_slice word, ah_err *err)
+{
+    failure f = {.message = message, .word = word, .fallback = ah_buf_slice(&r->body)};
+
+    return fail(r, &f, err);
+}
+
+/* The short word among an error's members: some call it code, some type, some status. */
+static ah_slice word_of(ah_slice error)
+{
+    ah_slice code = ah_json_member(error, "code"), type = ah_json_member(error, "type");
+
+    if (ah_json_kind_of(code) == AH_JSON_STRING)
+        return code;
+    return type.p ? type : ah_json_member(error, "status");
 }
 
 ah_status ah_reading_error(ah_reading *r, ah_slice error, ah_err *err)
 {
-    ah_slice message =
-        ah_json_kind_of(error) == AH_JSON_STRING ? error : ah_json_member(error, "message");
-    ah_slice code = ah_json_member(error, "code"), type = ah_json_member(error, "type");
-    ah_slice word = ah_json_kind_of(code) == AH_JSON_STRING ? code : type;
-    ah_buf b, w;
+    failure f = {.error = error, .word = word_of(error), .message = error};
+    ah_slice type = ah_json_member(error, "type");
 
-    if (r->base.status < 300 && named_status(r, error, word))
-        r->base.status = named_status(r, error, word);
-    ah_buf_init(&b, r->base.adapter->mem, MAX_WHOLE);
-    ah_buf_init(&w, r->base.adapter->mem, MAX_WHOLE);
-    put_excerpt(r, &b, message.p ? message : ah_json_member(error, "detail"),
-                error.p ? error : ah_buf_slice(&r->body));
-    put_excerpt(r, &w, word, (ah_slice){"", 0});
-    if (!b.len)
-        ah_buf_str(&b, "(no message)");
-    ah_err_set(err, AH_PROVIDER, "%s: HTTP %d: %.*s%s%.*s%s%s", r->dialect->name, r->base.status,
-               AH_FMT(ah_buf_slice(&b)), w.len ? " (" : "", AH_FMT(ah_buf_slice(&w)), w.len ? ")" : "",
-               hint_of(r));
-    ah_reader_judge(&r->base, err, is_never(r, code) || is_never(r, type) || is_spent(r));
-    ah_buf_clear(&b);
-    ah_buf_clear(&w);
-    return AH_PROVIDER;
+    f.fallback = error.p ? error : ah_buf_slice(&r->body);
+    if (ah_json_kind_of(error) != AH_JSON_STRING)
+        f.message = ah_json_member(error, "message");
+    if (!f.message.p)
+        f.message = ah_json_member(error, "detail");
+    if (r->base.status < 300 && named_status(r, error, f.word))
+        r->base.status = named_status(r, error, f.word);
+    r->never = r->never || word_says(r, type, AH_ERROR_NEVER);
+    r->wrong_key = r->wrong_key || word_says(r, type, AH_ERROR_KEY);
+    return fail(r, &f, err);
 }
 
 ah_status ah_reading_bad(ah_reading *r, ah_err *err, const char *what)
 {
-    ah_err_set(err, AH_PROVIDER, "%s: %s", r->dialect->name, what);
+    ah_err_set(err, AH_PROVIDER, "%s: %s", name_of(r), what);
     ah_reader_judge(&r->base, err, false);
     return AH_PROVIDER;
+}
+
+ah_status ah_reading_kept(ah_reading *r, const ah_buf *b, ah_err *err)
+{
+    char named[64];
+    ah_status st;
+
+    if (ah_buf_ok(b))
+        return AH_OK;
+    snprintf(named, sizeof named, "%s: the answer", name_of(r));
+    st = ah_buf_error(b, named, err);
+    if (st != AH_NOMEM)
+        st = err->status = AH_PROVIDER;
+    return st;
 }
 
 /* -- documents --------------------------------------------------------------------- */
@@ -188,7 +271,7 @@ static ah_status check(ah_reading *r, ah_slice text, const char *what, ah_err *e
     char named[64];
     ah_status st;
 
-    snprintf(named, sizeof named, "%s: %s", r->dialect->name, what);
+    snprintf(named, sizeof named, "%s: %s", name_of(r), what);
     st = ah_json_check_err(r->base.adapter->mem, text, named, err);
     if (st == AH_OK || st == AH_NOMEM)
         return st;
@@ -199,15 +282,27 @@ static ah_status check(ah_reading *r, ah_slice text, const char *what, ah_err *e
     return AH_PROVIDER;
 }
 
+static ah_status read_object(ah_reading *r, ah_slice doc, ah_err *err)
+{
+    if (ah_json_kind_of(doc) != AH_JSON_OBJECT)
+        return ah_reading_bad(r, err, "expected a JSON object as answer");
+    return r->vt->document(r, doc, err);
+}
+
+/* A whole answer may be the list of a stream's documents, where a server knows no other stream. */
 static ah_status read_document(ah_reading *r, ah_slice doc, const char *what, ah_err *err)
 {
     ah_status st = check(r, doc, what, err);
+    ah_json_reader it = ah_json_read(doc);
+    ah_json_token t;
 
     if (st != AH_OK)
         return st;
-    if (ah_json_kind_of(doc) != AH_JSON_OBJECT)
-        return ah_reading_bad(r, err, "expected a JSON object as answer");
-    return r->dialect->document(r, doc, err);
+    if (ah_json_next(&it).kind != AH_JSON_ARRAY)
+        return read_object(r, doc, err);
+    for (t = ah_json_next(&it); st == AH_OK && t.kind != AH_JSON_ARRAY_END; t = ah_json_next(&it))
+        st = read_object(r, ah_json_skip(&it, t), err);
+    return st;
 }
 
 static ah_status on_event(void *ud, ah_slice event, ah_slice data, ah_err *err)
@@ -223,9 +318,47 @@ static ah_status on_event(void *ud, ah_slice event, ah_slice data, ah_err *err)
     return read_document(r, data, "an event of the stream", err);
 }
 
-static ah_status feed_events(ah_reading *r, ah_slice bytes, ah_err *err)
+/* A line, when it is whole; blank ones mean nothing, nor does what follows the last. */
+static ah_status read_line(ah_reading *r, ah_err *err)
 {
-    ah_status st = ah_sse_feed(&r->sse, bytes, on_event, r, err);
+    ah_status st = AH_OK;
+    size_t n = r->body.len;
+
+    while (n && strchr(" \t\r", r->body.data[n - 1]))
+        n--;
+    if (n && !r->finished)
+        st = read_document(r, (ah_slice){r->body.data, n}, "a line of the stream", err);
+    ah_buf_reset(&r->body, 0);
+    return st;
+}
+
+static ah_status keep(ah_reading *r, ah_slice bytes, ah_err *err)
+{
+    if (r->base.status >= 300 && bytes.n > r->body.max - r->body.len)
+        bytes.n = r->body.max - r->body.len; /* the beginning of an error page is enough */
+    ah_buf_put(&r->body, bytes);
+    return ah_reading_kept(r, &r->body, err);
+}
+
+static ah_status feed_lines(ah_reading *r, ah_slice bytes, ah_err *err)
+{
+    ah_status st = AH_OK;
+    const char *end;
+
+    while (st == AH_OK && (end = memchr(bytes.p, '\n', bytes.n)) != NULL) {
+        size_t n = (size_t)(end - bytes.p);
+
+        if ((st = keep(r, (ah_slice){bytes.p, n}, err)) == AH_OK)
+            st = read_line(r, err);
+        bytes = (ah_slice){end + 1, bytes.n - n - 1};
+    }
+    return st == AH_OK ? keep(r, bytes, err) : st;
+}
+
+static ah_status feed_pieces(ah_reading *r, ah_slice bytes, ah_err *err)
+{
+    ah_status st =
+        service_of(r)->lines ? feed_lines(r, bytes, err) : ah_sse_feed(&r->sse, bytes, on_event, r, err);
 
     if (st != AH_OK && st != AH_NOMEM)
         err->phase = AH_PHASE_RESPONSE;
@@ -237,21 +370,8 @@ static ah_status feed_events(ah_reading *r, ah_slice bytes, ah_err *err)
 ah_status ah_reading_feed(ah_reader *base, ah_slice bytes, ah_err *err)
 {
     ah_reading *r = (ah_reading *)base;
-    char named[64];
-    ah_status st;
 
-    if (r->events)
-        return feed_events(r, bytes, err);
-    if (base->status >= 300 && bytes.n > r->body.max - r->body.len)
-        bytes.n = r->body.max - r->body.len; /* the beginning of an error page is enough */
-    ah_buf_put(&r->body, bytes);
-    if (ah_buf_ok(&r->body))
-        return AH_OK;
-    snprintf(named, sizeof named, "%s: the answer", r->dialect->name);
-    st = ah_buf_error(&r->body, named, err);
-    if (st != AH_NOMEM)
-        st = err->status = AH_PROVIDER;
-    return st;
+    return r->pieces ? feed_pieces(r, bytes, err) : keep(r, bytes, err);
 }
 
 /* -- the end ------------------------------------------------------------------------- */
@@ -259,21 +379,32 @@ ah_status ah_reading_feed(ah_reader *base, ah_slice bytes, ah_err *err)
 static ah_status complete(ah_reading *r, ah_err *err)
 {
     if (!r->begun)
-        return ah_reading_bad(r, err, r->dialect->no_answer);
-    return r->dialect->complete ? r->dialect->complete(r, err) : AH_OK;
+        return ah_reading_bad(r, err, r->vt->no_answer);
+    return r->vt->complete ? r->vt->complete(r, err) : AH_OK;
 }
 
-static ah_status end_events(ah_reading *r, ah_err *err)
+static ah_status end_pieces(ah_reading *r, ah_err *err)
 {
-    ah_status st = ah_sse_end(&r->sse, on_event, r, err);
+    ah_status st = service_of(r)->lines ? read_line(r, err) : ah_sse_end(&r->sse, on_event, r, err);
 
     if (st != AH_OK)
         return st;
     if (r->finished)
         return complete(r, err);
-    ah_err_set(err, AH_HTTP, "%s: the stream ended before the answer was complete", r->dialect->name);
+    ah_err_set(err, AH_HTTP, "%s: the stream ended before the answer was complete", name_of(r));
     ah_reader_judge(&r->base, err, false);
     return AH_HTTP;
+}
+
+/* A list of errors, as Gemini sends for a stream, stands for its first. */
+static ah_slice first_of(ah_slice doc)
+{
+    ah_json_reader it = ah_json_read(doc);
+    ah_json_token t;
+
+    if (ah_json_next(&it).kind != AH_JSON_ARRAY || (t = ah_json_next(&it)).kind != AH_JSON_OBJECT)
+        return doc;
+    return ah_json_skip(&it, t);
 }
 
 static ah_status end_error(ah_reading *r, ah_err *err)
@@ -281,6 +412,7 @@ static ah_status end_error(ah_reading *r, ah_err *err)
     ah_slice body = ah_buf_slice(&r->body), error = {NULL, 0};
 
     if (ah_json_check(r->base.adapter->mem, body, AH_JSON_MAX_DEPTH, NULL) == AH_OK) {
+        body = first_of(body);
         error = ah_json_member(body, "error");
         if (ah_json_kind_of(error) == AH_JSON_END || ah_json_kind_of(error) == AH_JSON_NULL)
             error = body; /* Mistral, vLLM: the members stand alone */
@@ -293,8 +425,8 @@ ah_status ah_reading_end(ah_reader *base, ah_err *err)
     ah_reading *r = (ah_reading *)base;
     ah_status st;
 
-    if (r->events)
-        return end_events(r, err);
+    if (r->pieces)
+        return end_pieces(r, err);
     if (base->status >= 300 || base->status < 200)
         return end_error(r, err);
     if (!r->body.len)

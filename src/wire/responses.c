@@ -1,7 +1,9 @@
 /* OpenAI Responses: the requests, from the transcript (POST {base}/responses), and the adapter
  * itself. What comes back is read in responses_read.c. Nothing is stored there: each request
  * holds the whole conversation, reasoning in its encrypted form included. */
+#include "wire/dialect.h"
 #include "wire/openai.h"
+#include "wire/openai_strict.h"
 #include "wire/reading.h"
 #include "wire/responses_read.h"
 
@@ -78,8 +80,10 @@ static void put_definition(ah_buf *b, ah_slice spec, bool deferred)
         {"name", &name}, {"description", &description}, {"parameters", &parameters}};
 
     ah_json_members(spec, want, 3);
-    ah_buf_fmt(b, "{\"type\":\"function\",\"name\":%.*s,\"description\":%.*s,\"parameters\":%.*s",
-               AH_FMT(name), AH_FMT(description), AH_FMT(parameters));
+    ah_buf_fmt(b,
+               "{\"type\":\"function\",\"name\":%.*s,\"description\":%.*s,\"parameters\":", AH_FMT(name),
+               AH_FMT(description));
+    ah_dialect_put(AH_SCHEMA_PLAIN, parameters, b);
     ah_buf_fmt(b, ",\"strict\":false%s}", deferred ? ",\"defer_loading\":true" : "");
 }
 
@@ -89,7 +93,7 @@ static size_t begin_tool(ah_buf *b, size_t *n)
     return ah_segment_begin(b);
 }
 
-static void put_tools(const ah_adapter *a, ah_lowered *w)
+static void put_tools(ah_lowered *w)
 {
     static const char search[] =
         "{\"type\":\"tool_search\",\"execution\":\"client\","
@@ -106,13 +110,26 @@ static void put_tools(const ah_adapter *a, ah_lowered *w)
         put_definition(b, spec, false);
         ah_segment_end(w, kind, entry, b, from);
     }
-    if (a->tool_change_mode == AH_TOOLS_SEARCH_PAIR) {
+    if (w->mode == AH_TOOLS_SEARCH_PAIR) {
         from = begin_tool(b, &n);
         ah_buf_str(b, search);
         ah_segment_end(w, AH_SEGMENT_TOOL, 0, b, from);
     }
     if (n)
         ah_buf_char(b, ']');
+}
+
+/* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
+static void put_output(const ah_adapter *a, ah_lowered *w)
+{
+    ah_slice schema = ah_json_member(w->settings, "output");
+
+    if (!schema.p || !ah_adapter_carries(a, schema))
+        return;
+    ah_buf_fmt(&w->head,
+               ",\"text\":{\"format\":{\"type\":\"json_schema\",\"name\":\"output\",\"schema\":%.*s,"
+               "\"strict\":%s}}",
+               AH_FMT(schema), ah_openai_fits_strict(schema) ? "true" : "false");
 }
 
 static void head(const ah_adapter *a, ah_lowered *w)
@@ -123,9 +140,10 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, wire_model(ah_text_slice(a->model)));
     put_options(a, w);
+    put_output(a, w);
     if (a->stream)
         ah_buf_str(b, ",\"stream\":true");
-    put_tools(a, w);
+    put_tools(w);
     if (w->system.p) {
         ah_buf_str(b, ",\"instructions\":");
         at = ah_segment_begin(b);
@@ -136,16 +154,6 @@ static void head(const ah_adapter *a, ah_lowered *w)
 }
 
 /* -- items --------------------------------------------------------------------------------------- */
-
-static void put_message(ah_buf *b, const char *role, ah_slice content)
-{
-    ah_buf_fmt(b, ",{\"role\":\"%s\",\"content\":", role);
-    if (ah_json_kind_of(content) == AH_JSON_ARRAY)
-        ah_put_joined_text(b, content);
-    else
-        ah_buf_put(b, content);
-    ah_buf_char(b, '}');
-}
 
 /* Arguments of a search are an object where those of a call are its text; ours takes none. */
 static void put_search(ah_buf *b, ah_slice id)
@@ -162,18 +170,18 @@ static void begin_found(ah_buf *b, ah_slice id)
     ah_buf_str(b, ",\"execution\":\"client\",\"status\":\"completed\",\"tools\":[");
 }
 
-static bool is_search(const ah_adapter *a, ah_slice name)
+static bool is_search(const ah_lowered *w, ah_slice name)
 {
-    return a->tool_change_mode == AH_TOOLS_SEARCH_PAIR && ah_json_string_is(name, AH_TOOL_SEARCH);
+    return w->mode == AH_TOOLS_SEARCH_PAIR && ah_json_string_is(name, AH_TOOL_SEARCH);
 }
 
-static void put_call(const ah_adapter *a, ah_buf *b, ah_slice call, ah_slice space)
+static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call, ah_slice space)
 {
     ah_slice id, name, arguments;
     const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
 
     ah_json_members(call, want, 3);
-    if (is_search(a, name)) {
+    if (is_search(w, name)) {
         put_search(b, id);
         return;
     }
@@ -181,7 +189,8 @@ static void put_call(const ah_adapter *a, ah_buf *b, ah_slice call, ah_slice spa
     ah_put_wire_id(b, id);
     ah_buf_str(b, ",\"name\":");
     ah_put_wire_name(b, name);
-    ah_buf_fmt(b, ",\"arguments\":%.*s", AH_FMT(arguments.n <= 2 ? ah_slice_of("\"{}\"") : arguments));
+    ah_buf_str(b, ",\"arguments\":");
+    ah_dialect_put_text(w, name, arguments, b);
     if (space.p)
         ah_buf_fmt(b, ",\"namespace\":%.*s", AH_FMT(space));
     ah_buf_char(b, '}');
@@ -189,7 +198,7 @@ static void put_call(const ah_adapter *a, ah_buf *b, ah_slice call, ah_slice spa
 
 /* An assistant entry on its way to the wire. */
 typedef struct walk {
-    const ah_adapter *a;
+    const ah_lowered *w;
     ah_buf *b;
     ah_json_reader calls;
     size_t called; /* calls that were written */
@@ -204,7 +213,7 @@ static void put_calls(walk *k, size_t n, ah_slice space)
         if (t.kind != AH_JSON_OBJECT)
             return;
         k->called++;
-        put_call(k->a, k->b, ah_json_skip(&k->calls, t), space);
+        put_call(k->w, k->b, ah_json_skip(&k->calls, t), space);
     }
 }
 
@@ -237,9 +246,9 @@ static void put_opaque(walk *k, ah_slice data, size_t before)
     ah_buf_put(k->b, data);
 }
 
-static void put_assistant(const ah_adapter *a, ah_buf *b, ah_slice json)
+static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
 {
-    walk k = {.a = a, .b = b, .calls = ah_json_read(ah_json_member(json, "tool_calls"))};
+    walk k = {.w = w, .b = &w->body, .calls = ah_json_read(ah_json_member(json, "tool_calls"))};
     ah_json_reader parts = ah_json_read(ah_json_member(json, "content"));
     ah_json_token t = ah_json_next(&parts);
     ah_slice none = {NULL, 0}, data;
@@ -261,14 +270,14 @@ static void put_assistant(const ah_adapter *a, ah_buf *b, ah_slice json)
 }
 
 /* This wire has no error flag: a failure says so in its text. */
-static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
+static void put_result(const ah_lowered *w, ah_buf *b, ah_slice json)
 {
     ah_slice id, name, content, success;
     const ah_json_wanted want[] = {
         {"id", &id}, {"name", &name}, {"content", &content}, {"success", &success}};
 
     ah_json_members(json, want, 4);
-    if (is_search(a, name)) {
+    if (is_search(w, name)) {
         begin_found(b, id);
         ah_buf_str(b, "]}");
         return;
@@ -282,9 +291,9 @@ static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
 }
 
 /* New tools where they come in: as an item of their own, or as what a search has found. */
-static void put_added(const ah_adapter *a, ah_lowered *w, ah_slice tools)
+static void put_added(ah_lowered *w, ah_slice tools)
 {
-    bool pair = a->tool_change_mode == AH_TOOLS_SEARCH_PAIR;
+    bool pair = w->mode == AH_TOOLS_SEARCH_PAIR;
     ah_json_reader r = ah_json_read(tools);
     ah_json_token t = ah_json_next(&r);
     ah_buf *b = &w->body;
@@ -317,24 +326,17 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     size_t at = ah_segment_begin(b);
 
     if (e->kind == AH_ENTRY_ASSISTANT)
-        put_assistant(a, b, json);
+        put_assistant(a, w, json);
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
-        put_result(a, b, json);
+        put_result(w, b, json);
     else if (e->kind == AH_ENTRY_USER)
-        put_message(b, "user", ah_json_member(json, "content"));
+        ah_put_message(b, "user", ah_json_member(json, "content"));
     else if (e->kind == AH_ENTRY_TOOLS_ADDED)
-        put_added(a, w, ah_json_member(json, "tools"));
+        put_added(w, ah_json_member(json, "tools"));
     else
-        put_message(b, "developer", ah_json_member(json, "text"));
+        ah_put_message(b, "developer", ah_json_member(json, "text"));
     if (b->len > at)
         ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
-}
-
-static ah_status request(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
-                         ah_err *err)
-{
-    (void)w;
-    return ah_openai_post(a, "/responses", scratch, req, err);
 }
 
 static const ah_adapter_vt vt = {
@@ -342,7 +344,7 @@ static const ah_adapter_vt vt = {
     .head = head,
     .entry = entry,
     .tail = "]}",
-    .request = request,
+    .request = ah_openai_post,
     .open = ah_responses_open,
     .head_came = ah_reading_head_came,
     .feed = ah_reading_feed,
@@ -351,15 +353,14 @@ static const ah_adapter_vt vt = {
     .free = ah_openai_free,
 };
 
-ah_status ah_responses_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+ah_status ah_responses_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
+                           ah_adapter **out, ah_err *err)
 {
-    enum {
-        SPOKEN = 1 << AH_TOOLS_ADDITIONAL | 1 << AH_TOOLS_SEARCH_PAIR | 1 << AH_TOOLS_APPEND |
-                 1 << AH_TOOLS_DISPATCHER | 1 << AH_TOOLS_RESTART
-    };
+    enum { SPOKEN = AH_TOOLS_ANYWHERE | 1 << AH_TOOLS_ADDITIONAL | 1 << AH_TOOLS_SEARCH_PAIR };
+    static const ah_openai_wire wire = {&vt, "/responses", true};
     ah_tool_change_mode mode;
     ah_status st =
         ah_provider_mode(o, "openai/responses", SPOKEN, kind_of(wire_model(model))->mode, &mode, err);
 
-    return st == AH_OK ? ah_openai_make(&vt, model, mode, o, out, err) : st;
+    return st == AH_OK ? ah_openai_make(&wire, server, model, mode, o, out, err) : st;
 }

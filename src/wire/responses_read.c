@@ -216,13 +216,11 @@ static const ah_error_word error_words[] = {
     {"rate_limit_exceeded", 429},
     {"server_error", 500},
     {"invalid_prompt", 400},
-    {"invalid_encrypted_content", 0},
+    {"invalid_encrypted_content", AH_ERROR_NEVER},
     {NULL, 0},
 };
 
-static const ah_dialect dialect = {
-    .name = "openai",
-    .key_hint = "; check api_key or OPENAI_API_KEY",
+static const ah_reading_vt reading = {
     .no_answer = "the answer holds no output",
     .size = sizeof(reader),
     .words = error_words,
@@ -231,5 +229,5 @@ static const ah_dialect dialect = {
 
 ah_status ah_responses_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
 {
-    return ah_reading_open(&dialect, a, msg, out, err);
+    return ah_reading_open(&reading, a, msg, out, err);
 }

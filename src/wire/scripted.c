@@ -3,6 +3,7 @@
  * transcript; the response is lines of JSON, each a piece of the message:
  *   {"text":"..."}  {"refusal":"..."}
  *   {"call":{"index":0,"id":"...","name":"...","arguments":"..."}}  arguments are appended
+ *   {"opaque":...}  a part to be sent back as it is
  *   {"stop":"end"}  {"usage":{"input":1,"output":2,...}}
  *   {"error":{"message":"...","status":429,"retryable":true,"retry_after":1.5}}
  * The stop line must come; a response without one was cut. */
@@ -70,6 +71,7 @@ static ah_status open_reader(const ah_adapter *a, ah_assembly *msg, ah_reader **
     r->base = (ah_reader){.adapter = a,
                           .msg = msg,
                           .retry_after_ms = -1,
+                          .spent_ms = -1,
                           .should_retry = -1,
                           .linger_ms = -1,
                           .status = 200};
@@ -156,6 +158,8 @@ static ah_status read_piece(reader *r, ah_json_token key, ah_json_token t, ah_sl
         return read_call(r, v, err);
     if (t.kind == AH_JSON_OBJECT && ah_json_token_is(key, "error"))
         return read_error(r, v, err);
+    if (ah_json_token_is(key, "opaque"))
+        return ah_assembly_opaque(r->base.msg, v, err);
     if (t.kind == AH_JSON_OBJECT && ah_json_token_is(key, "usage"))
         read_usage(r, v);
     if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "stop")) {

@@ -7,6 +7,7 @@
 ---@class agenthost
 ---@field version string such as "0.1.0"
 ---@field null lightuserdata JSON null
+---@field set_visibility_override ah.Type the event { path, visibility }
 local ah = {}
 
 -- -- runs and agents --------------------------------------------------------------------
@@ -18,12 +19,15 @@ local ah = {}
 ---| "cache_break"
 ---| "content"
 ---| "retry"
+---| "fallback"
+---| "rate_limit"
 ---| "usage"
 ---| "tool_calls"
 ---| "tool_started"
 ---| "tool_progress"
 ---| "tool_invoked"
 ---| "tools_injected"
+---| "tool_provider_discovered"
 ---| "tools_removed"
 ---| "warning"
 ---| "done"
@@ -69,6 +73,16 @@ local ah = {}
 ---@field pattern_window? integer
 ---@field exempt? string[]
 
+---@class ah.FallbackModel
+---@field model string|ah.Adapter
+---@field base_url? string
+---@field api_key? string
+---@field tool_change_mode? ah.ToolChangeMode
+
+---@class ah.Fallback models that go on where the one before is overloaded or out
+---@field [integer] string|ah.Adapter|ah.FallbackModel
+---@field after_output? boolean even where a piece of the answer was shown
+
 ---@class ah.Config
 ---@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
 ---@field system? string
@@ -98,6 +112,8 @@ local ah = {}
 ---@field on_conflict? "skip"|"replace"|"error"
 ---@field hint? boolean
 ---@field max_restarts? integer
+---@field discover? boolean|{ keep: boolean? }
+---@field max_depth? integer
 ---@field policies? ah.Policy[]
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
 ---@field feedback? ah.Feedback[]
@@ -106,6 +122,7 @@ local ah = {}
 ---@field timeout? number seconds
 ---@field deadline? number by ah.now()
 ---@field retries? integer
+---@field fallback? ah.Fallback
 ---@field loop_detector? ah.LoopDetector|false
 ---@field [integer] ah.Section
 ---@field session? ah.Session
@@ -145,7 +162,7 @@ local ah = {}
 ---@field transcript fun(self: ah.Reply): string
 
 ---@class ah.Agent a conversation
----@field run fun(self: ah.Agent, text?: string): ah.Reply?, ah.Error?
+---@field run fun(self: ah.Agent, text?: string, fields?: { params?: table }): ah.Reply?, ah.Error?
 ---@field send fun(self: ah.Agent, text: string)
 ---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.Tool[])
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
@@ -179,6 +196,10 @@ function ah.agent(config) end
 ---@return ah.Capabilities?
 ---@return ah.Error? err
 function ah.capabilities(model) end
+
+---Gives models names of one's own, for this host: `ah.alias { fast = "groq/..." }`.
+---@param names table<string, string>
+function ah.alias(names) end
 
 ---An agent whose conversation goes on from a file of agent:save.
 ---@param path string
@@ -216,6 +237,7 @@ function ah.load(path, config) end
 ---@field iteration integer
 ---@field run integer
 ---@field history ah.Message[]
+---@field state any kept from call to call; a copy, and it can be set
 ---@field add fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
 ---@field replace fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
 ---@field remove fun(self: ah.Outcome, tools: string|(string|ah.Tool)[])
@@ -223,8 +245,15 @@ function ah.load(path, config) end
 ---@field prompt fun(self: ah.Outcome, text: string)
 
 ---@alias ah.Changes ah.Tool|ah.Tool[]|nil
----@alias ah.AfterObject { name: string?, after: fun(self: table, m: ah.Outcome): ah.Changes }
----@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.AfterObject
+
+---@class ah.StrategyObject
+---@field name? string
+---@field tools? ah.Tool[] declared at the start
+---@field later? ah.Tool[] that may come: a loaded conversation binds them again
+---@field before? fun(self: table, m: ah.Outcome): string? the result, in the handler's place
+---@field after? fun(self: table, m: ah.Outcome): ah.Changes
+
+---@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.StrategyObject
 
 ---@alias ah.Verdict nil|"allow"|"deny"|"ask"
 ---@alias ah.BeforeObject { before: fun(self: table, call: ah.Call): ah.Verdict, string? }
@@ -355,6 +384,7 @@ function ah.prompt(config) end
 ---@field tool_name string
 ---@field run integer
 ---@field deadline number? seconds left
+---@field calls ah.AnsweredCall[] of the conversation so far
 ---@field coerced string which arguments were taken as something else
 ---@field prompt? ah.Prompt of the run
 ---@field session ah.Session
@@ -370,6 +400,11 @@ function ah.prompt(config) end
 ---@field publish fun(self: ah.Ctx, value: table)
 ---@field progress fun(self: ah.Ctx, what: number|string, text?: string)
 ---@field enlist fun(self: ah.Ctx, object: table): table
+
+---@class ah.AnsweredCall
+---@field tool string
+---@field arguments? table
+---@field success boolean
 
 ---@class ah.CtxAdapter
 ---@field provider string
@@ -437,6 +472,49 @@ function ah.fail(message) end
 ---@return ah.Result
 function ah.result(config) end
 
+-- -- entities ---------------------------------------------------------------------------------
+
+---@class ah.EntityConfig
+---@field name? string
+---@field prefix? string of the tools' names
+---@field id? string|fun(self: table): string|number a field, a method, or a function
+---@field fields? string[] what a model sees
+---@field stateless? boolean
+---@field find? fun(id: string): table?
+
+---@class ah.MethodConfig also has the fields of ah.ToolConfig about parameters, results and limits
+---@field name? string
+---@field method? string of the class, in place of a handler
+---@field description string
+---@field handler? fun(self: table, args: table, ctx: ah.Ctx?): any, string?
+---@field stateless? boolean
+---@field [string] any
+
+---@class ah.Entity a class: calling it makes the table an instance
+---@field name string
+---@field prefix string
+---@field tool fun(self: ah.Entity, config: ah.MethodConfig): ah.Entity
+---@field [string] any methods and fields of the instances
+---@overload fun(data: table?): table?
+
+---@param config ah.EntityConfig
+---@return ah.Entity
+function ah.entity(config) end
+
+---Is it an instance with tools?
+---@param value any
+---@return boolean
+function ah.is_provider(value) end
+
+---@param instance table
+---@return { name: string, description: string, params: table, method: string }[]
+function ah.tools_of(instance) end
+
+---Withdraws the tools of an entity; how many there were.
+---@param instance table
+---@return integer
+function ah.retract(instance) end
+
 -- -- errors -----------------------------------------------------------------------------------
 
 ---@alias ah.Code
@@ -471,6 +549,8 @@ function ah.result(config) end
 ---@field section_path? string
 ---@field tool? string
 ---@field param? string
+---@field provider_class? string
+---@field reason? string
 
 ---An error object to raise or return.
 ---@param what string|{ code: ah.Code?, message: string, [string]: any }
@@ -520,9 +600,44 @@ function ah.error(what) end
 ---@alias ah.Answer string|ah.Turn|fun(request: table): string|ah.Turn
 
 ---A model that says what a test tells it to (docs/scripted.md).
----@param turns ah.Answer[]|fun(request: table): ah.Answer
+---@param turns ah.Answer[]|{ rules: ah.Turn[] }|fun(request: table): ah.Answer
 ---@return ah.Adapter
 function ah.scripted(turns) end
+
+---What an adapter writes its answer to (docs/adapters.md).
+---@class ah.Out
+---@field text fun(self: ah.Out, text: string)
+---@field call fun(self: ah.Out, call: ah.OutCall): integer
+---@field arguments fun(self: ah.Out, call: integer, text: string)
+---@field opaque fun(self: ah.Out, value: any)
+---@field usage fun(self: ah.Out, usage: table<string, integer>)
+---@field refusal fun(self: ah.Out, text: string)
+---@field stop fun(self: ah.Out, word: string)
+---@field fail fun(self: ah.Out, failure: table)
+
+---@class ah.OutCall
+---@field name string
+---@field id? string
+---@field arguments? table|string
+
+---@class ah.AdapterSpec
+---@field name string provider/model
+---@field answer fun(request: table, out: ah.Out): string?
+---@field tool_change_mode? ah.ToolChangeMode
+
+---@param spec ah.AdapterSpec
+---@return ah.Adapter
+function ah.adapter(spec) end
+
+---@class ah.ConformanceSpec
+---@field serve fun(turns: ah.Answer[]): table
+---@field capabilities? string[]
+---@field only? string
+
+---Tries an adapter (docs/adapters.md); the report prints as a line a case.
+---@param spec ah.ConformanceSpec
+---@return { passed: integer, failed: integer, skipped: integer, cases: table[] }
+function ah.conformance(spec) end
 
 -- -- schemas and JSON ----------------------------------------------------------------------------
 
@@ -647,8 +762,65 @@ function ah.session(config) end
 ---@field AddStep ah.Type
 ---@field UpdateStep ah.Type
 
+---@class ah.UnlockConfig
+---@field tools string|ah.Tool|(string|ah.Tool)[]
+---@field after? string|ah.Tool|(string|ah.Tool)[]
+---@field on? fun(value: any, m: ah.Outcome): any
+---@field when? fun(m: ah.Outcome): any
+---@field any? boolean
+---@field missing? string
+---@field name? string
+
+---@param config ah.UnlockConfig
+---@return ah.StrategyObject
+function ah.unlock(config) end
+
+---@class ah.Phase
+---@field name string
+---@field tools string|ah.Tool|(string|ah.Tool)[]
+---@field next? table<string, string>|fun(m: ah.Outcome): string?
+
+---@class ah.PhasesConfig
+---@field phases ah.Phase[]
+---@field start? string
+---@field hide? boolean
+---@field name? string
+
+---@param config ah.PhasesConfig
+---@return ah.StrategyObject
+function ah.phases(config) end
+
+---@class ah.UnfoldConfig
+---@field name string
+---@field description string
+---@field full_description? string
+---@field tools? (ah.Tool|ah.StrategyObject)[]
+---@field categories? table<string, (ah.Tool|ah.StrategyObject)[]>
+---@field exclusive? boolean
+
+---@param config ah.UnfoldConfig
+---@return ah.StrategyObject
+function ah.unfold(config) end
+
 ---@type ah.PlanningTypes
 ah.planning = {}
+
+---@class ah.Builtins : string[] names, and options by name
+---@field read_file? { lines: integer?, max_bytes: integer? }
+---@field write_file? { overwrite: boolean? }
+---@field edit_file? {}
+---@field list_files? { max: integer? }
+---@field grep? { max: integer? }
+---@field http_fetch? ah.HttpFetchOptions
+
+---@class ah.HttpFetchOptions
+---@field allow string[]|"public"
+---@field private? string[] networks
+---@field post? boolean
+---@field timeout? number
+---@field max_bytes? integer
+---@field shown? integer
+---@field redirects? integer
 
 ---@class ah.PlanningConfig
 ---@field session ah.Session
@@ -690,11 +862,39 @@ function ah.resource(config) end
 ---@alias ah.RenameOptions { replace: boolean? }
 ---@alias ah.ListOptions { max: integer? }
 ---@alias ah.GlobOptions { path: string?, max: integer? }
----@alias ah.Found { path: string, line: integer, text: string }
----@alias ah.GrepOptions { path: string?, glob: string?, plain: boolean?, max: integer? }
+---@alias ah.Found { path: string, line: integer, text: string, beside: true?, count: integer? }
+---@class ah.GrepOptions
+---@field path? string
+---@field glob? string
+---@field plain? boolean
+---@field ignore_case? boolean
+---@field context? integer lines before and after, to 20
+---@field count? boolean how many lines match, by file
+---@field max? integer
+
+---@class ah.LinesOptions
+---@field first? integer default 1
+---@field last? boolean the last ones
+---@field max? integer default 1000
+---@field max_bytes? integer
+---@field width? integer bytes shown of a line
+
+---@class ah.Line
+---@field line integer
+---@field text string
+---@field size integer bytes of the whole line
+
+---@class ah.Lines : ah.Line[]
+---@field total integer the file's lines
+---@field size integer its bytes
+---@field binary? true
+---@field crlf? true
+---@field malformed? true
+---@field truncated? true
 
 ---@class ah.Filesystem what fails gives nil and an error
 ---@field read fun(self, path: string, part?: ah.ReadPart): string?, table|ah.Error
+---@field lines fun(self, path: string, options?: ah.LinesOptions): ah.Lines?, ah.Error?
 ---@field write fun(self, path: string, text: string): true?, ah.Error?
 ---@field append fun(self, path: string, text: string): true?, ah.Error?
 ---@field edit fun(self, path: string, old: string, new: string, o?: table): integer?, ah.Error?
@@ -762,6 +962,7 @@ function ah.registry(tools) end
 ---@field body? string
 ---@field timeout? number
 ---@field max_body? number
+---@field addresses? string[] "public" and networks: nothing else is connected to
 
 ---@class ah.HttpResponse
 ---@field status integer
@@ -772,6 +973,13 @@ function ah.registry(tools) end
 ---@return ah.HttpResponse? response
 ---@return ah.Error? err
 function ah.http(request) end
+
+---The tools that come with agenthost, in a list. Names, and options by name; all that need no
+---options where there is no argument.
+---@param which? string|ah.Builtins
+---@return ah.Tool[]? tools
+---@return ah.Error? err
+function ah.builtin(which) end
 
 ---@param seconds number
 function ah.sleep(seconds) end

@@ -1,0 +1,9 @@
+/* Fuzz target: the response reader of Ollama's /api/chat. See reader.h for what inputs are. */
+#include "reader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_reader("ollama", "m", data, size);
+}

@@ -1,0 +1,137 @@
+--- ah.adapter: a provider written in Lua.
+--
+--   local model = ah.adapter {
+--     name = "acme/large",                 provider/model, in events, errors and transcripts
+--     tool_change_mode = "append",         absent: "restart", as for all that declare nothing
+--     answer = function(request, out) ... end,
+--   }
+--
+-- `answer` is asked for each answer of the model; it may wait (ah.http, ah.sleep). A request is
+-- { model, options, tools, system, entries }, as for scripted models. What the model says is
+-- written to `out`, piece by piece; a string that is returned is written, too:
+--   out:text "..."                         the next words
+--   local n = out:call { name, id, arguments }   a call; arguments: a table, or JSON text
+--   out:arguments(n, "...")                more text of that call's arguments
+--   out:opaque(value)                      comes back in later requests as it is, to this adapter
+--   out:usage { input, output, cached_read, cached_write, reasoning }
+--   out:refusal "..."                      the model refuses
+--   out:stop "length"                      why it ended; absent: "tool_calls" or "end"
+--   out:fail { message, status, retryable, retry_after }   in place of an answer
+local ah = ...
+
+local FIELDS = { name = "string", tool_change_mode = "string", answer = "function" }
+local CALL = { id = "string", name = "string", arguments = "string or table" }
+local FAILURE =
+  { message = "string", status = "integer", retryable = "boolean", retry_after = "number" }
+local USAGE = {
+  input = "integer",
+  output = "integer",
+  cached_read = "integer",
+  cached_write = "integer",
+  reasoning = "integer",
+}
+
+local function kind_of(value)
+  return math.type(value) == "integer" and "integer" or type(value)
+end
+
+local function is(value, wanted)
+  local kind = kind_of(value)
+  return wanted:find(kind, 1, true) ~= nil or (wanted == "number" and kind == "integer")
+end
+
+local function check(value, wanted, what, level)
+  if not is(value, wanted) then
+    error(("%s: expected %s, found %s"):format(what, wanted, kind_of(value)), level + 1)
+  end
+  return value
+end
+
+local function check_fields(t, known, what, level)
+  check(t, "table", what, level + 1)
+  for key, value in pairs(t) do
+    if not known[key] then
+      error(("%s: unknown field '%s'"):format(what, tostring(key)), level + 1)
+    end
+    check(value, known[key], ("%s: field '%s'"):format(what, key), level + 1)
+  end
+  return t
+end
+
+local Out = {}
+Out.__index = Out
+Out.__name = "agenthost.answer"
+
+function Out:text(text)
+  self.x:write { text = check(text, "string", "out:text", 2) }
+end
+
+function Out:refusal(text)
+  self.x:write { refusal = check(text, "string", "out:refusal", 2) }
+end
+
+--- Gives the number of the call, for out:arguments.
+function Out:call(call)
+  check_fields(call, CALL, "out:call", 2)
+  local arguments = call.arguments
+  if type(arguments) == "table" then
+    arguments = ah.json.encode(next(arguments) == nil and ah.object {} or arguments)
+  end
+  self.calls = self.calls + 1
+  self.x:write {
+    call = {
+      index = self.calls - 1,
+      id = call.id,
+      arguments = arguments or "",
+      name = check(call.name, "string", "out:call: field 'name'", 2),
+    },
+  }
+  return self.calls
+end
+
+function Out:arguments(call, text)
+  if math.type(call) ~= "integer" or call < 1 or call > self.calls then
+    error("out:arguments: there is no such call; give what out:call gave", 2)
+  end
+  check(text, "string", "out:arguments", 2)
+  self.x:write { call = { index = call - 1, arguments = text } }
+end
+
+function Out:opaque(value)
+  self.x:write { opaque = value }
+end
+
+function Out:usage(usage)
+  self.x:write { usage = check_fields(usage, USAGE, "out:usage", 2) }
+end
+
+function Out:stop(word)
+  self.ended = true
+  self.x:write { stop = check(word, "string", "out:stop", 2) }
+end
+
+function Out:fail(failure)
+  self.ended = true
+  self.x:write { error = check_fields(failure, FAILURE, "out:fail", 2) }
+end
+
+return function(spec)
+  check_fields(spec, FIELDS, "ah.adapter", 2)
+  check(spec.answer, "function", "ah.adapter: field 'answer'", 2)
+  local provider, model =
+    check(spec.name, "string", "ah.adapter: field 'name'", 2):match("^([^/]+)/(.+)$")
+  if not provider then
+    error("ah.adapter: field 'name' must be of the form provider/model", 2)
+  end
+
+  return ah._adapter(provider, model, function(x)
+    local out = setmetatable({ x = x, calls = 0, ended = false }, Out)
+    local text = spec.answer(x:request(), out)
+    if text ~= nil then
+      out:text(text)
+    end
+    if not out.ended then
+      x:write { stop = out.calls > 0 and "tool_calls" or "end" }
+    end
+  end, {}, spec.tool_change_mode or "restart")
+end

@@ -1,0 +1,275 @@
+--- bash: runs a command of this machine for a model. What runs it is lua_process.c; here is what
+-- the tool says of itself, what it may do, and what the model sees of the outcome.
+--
+-- Processes are outside the transaction of a call: what a command did stays done. So a call only
+-- fails where the command could not be run; an exit code, a signal or the end of its time is an
+-- outcome, which the result tells.
+local ah = ...
+
+local WHAT = "ah.builtin: bash"
+local MIB = 1 << 20
+local TAIL = 64 * 1024 -- kept of what goes beyond `keep`
+local MAX_ENV = 200
+
+local DEFAULTS = {
+  timeout = 60, max_timeout = 600, grace = 2, max_output = 32 * 1024, keep = 4 * MIB,
+  output_folder = "bash-output", sandbox = "auto", network = false,
+}
+local KIND = {
+  timeout = "number", max_timeout = "number", grace = "number", max_output = "number",
+  keep = "number", memory = "number", file_size = "number", cpu = "number", processes = "number",
+  cwd = "string", shell = "string", sandbox = "string", env = "table", writable = "table",
+  network = "boolean",
+}
+local NAMES = { "output_folder" }
+for name in pairs(KIND) do
+  NAMES[#NAMES + 1] = name
+end
+
+local SIGNALS = {
+  [1] = "HUP", [2] = "INT", [3] = "QUIT", [4] = "ILL", [6] = "ABRT", [7] = "BUS", [8] = "FPE",
+  [9] = "KILL", [11] = "SEGV", [13] = "PIPE", [14] = "ALRM", [15] = "TERM", [24] = "XCPU",
+  [25] = "XFSZ",
+}
+
+-- -- options ------------------------------------------------------------------------------
+
+local function check(options)
+  ah._check_fields(options, WHAT, NAMES)
+  for name, kind in pairs(KIND) do
+    local value = options[name]
+    if value ~= nil and type(value) ~= kind then
+      ah._raise(("%s: field '%s' must be a %s, found a %s"):format(WHAT, name, kind, type(value)))
+    elseif kind == "number" and value and not (value > 0 and value <= 2 ^ 40) then
+      ah._raise(("%s: field '%s' must be a number above 0"):format(WHAT, name))
+    end
+  end
+  local folder = options.output_folder
+  if folder and type(folder) ~= "string" then
+    ah._raise(WHAT .. ": field 'output_folder' must be a string, or false")
+  end
+end
+
+local function with_defaults(options)
+  local o = {}
+  for name, value in pairs(DEFAULTS) do
+    o[name] = value
+  end
+  for name, value in pairs(options) do
+    o[name] = value
+  end
+  o.max_timeout = math.max(o.max_timeout, o.timeout)
+  return o
+end
+
+--- What a command knows of the machine; nothing else of the host's environment reaches it.
+local function environment(given)
+  local env = {
+    PATH = os.getenv "PATH" or "/usr/local/bin:/usr/bin:/bin",
+    HOME = os.getenv "HOME" or "/",
+    LANG = os.getenv "LANG" or "C.UTF-8",
+    TERM = "dumb",
+  }
+  for name, value in pairs(given or {}) do
+    if type(name) ~= "string" or not name:find "^[%a_][%w_]*$" then
+      ah._raise(("%s: env: '%s' is no name of a variable"):format(WHAT, tostring(name)))
+    elseif value == true then
+      value = os.getenv(name)
+    elseif value ~= false and type(value) ~= "string" then
+      ah._raise(("%s: env: '%s' must be a string, true (the host's) or false (none)"):format(WHAT,
+        name))
+    end
+    env[name] = value or nil
+  end
+  local list = {}
+  for name, value in pairs(env) do
+    list[#list + 1] = name .. "=" .. value
+  end
+  if #list > MAX_ENV then
+    ah._raise(("%s: env has more than %d variables"):format(WHAT, MAX_ENV))
+  end
+  table.sort(list)
+  return list
+end
+
+local function exists(path)
+  local f = io.open(path)
+  return f and f:close()
+end
+
+--- The words before the text of a command.
+local function shell_words(shell)
+  if shell then
+    return { shell, "-c" }
+  end
+  for _, path in ipairs { "/bin/bash", "/usr/bin/bash" } do
+    if exists(path) then
+      return { path, "--noprofile", "--norc", "-c" }
+    end
+  end
+  return { "/bin/sh", "-c" }
+end
+
+-- -- running ------------------------------------------------------------------------------
+
+--- The folder that a call works in, and whether it is read-only; or nil and why.
+local function folder_of(o, ctx)
+  if o.cwd then
+    return o.cwd:sub(1, 1) == "/" and o.cwd or ah._folder() .. "/" .. o.cwd
+  end
+  local fs = ctx.filesystem
+  if not fs then
+    return ah._folder()
+  end
+  local folder, read_only = ah._folder(fs)
+  if not folder then
+    return nil, "the files of this run are in memory, or wait in an overlay, where no command sees "
+      .. "them: give the tool bash a `cwd`"
+  end
+  return folder, read_only
+end
+
+local function words_of(o, args)
+  if (args.command == nil) == (args.argv == nil) then
+    return nil, "give either command, a text for the shell, or argv, a list of words"
+  end
+  if args.argv then
+    return args.argv
+  end
+  local words = table.move(o.shell_words, 1, #o.shell_words, 1, {})
+  words[#words + 1] = args.command
+  return words
+end
+
+-- -- what came of it ------------------------------------------------------------------------
+
+local function size(n)
+  return n < 10000 and n .. " bytes" or n < 10 * MIB and n // 1024 .. " KiB" or n // MIB .. " MiB"
+end
+
+--- Keeps the whole output where the run has files; its path, or nil.
+local function write_file(o, ctx, r)
+  local fs = o.output_folder and ctx.filesystem
+  if not fs then
+    return nil
+  end
+  local path = ("%s/%s.txt"):format(o.output_folder,
+    ctx.call_id:gsub("[^%w_-]", "_"):sub(1, 100))
+  local left_out = r.bytes - #r.output - #r.tail
+  local gap = left_out > 0 and ("\n[... %s left out ...]\n"):format(size(left_out)) or ""
+  return fs:write(path, r.output .. gap .. r.tail) and path or nil
+end
+
+--- Head and tail of what is more than max_output bytes, cut where a character ends.
+local function shorten(o, r, file)
+  local all = r.output .. r.tail
+  if r.bytes <= o.max_output then
+    return ah._repair(all)
+  end
+  local half = o.max_output // 2
+  local head = all:sub(1, half):gsub("[\xC0-\xFF][\x80-\xBF]*$", "")
+  local tail = all:sub(-half):gsub("^[\x80-\xBF]+", "")
+  return ("%s\n[... %s of %s left out%s ...]\n%s"):format(ah._repair(head),
+    size(r.bytes - #head - #tail), size(r.bytes), file and "; read " .. file or "",
+    ah._repair(tail))
+end
+
+local function outcome(o, r)
+  local after = ("%.1f s"):format(r.seconds)
+  if r.how == "timed_out" then
+    return ("[ended after %s: its time was over (timeout)]"):format(after)
+  elseif r.signal then
+    return ("[ended by signal %s after %s]"):format(SIGNALS[r.signal] or r.signal, after)
+  end
+  local hint = r.code ~= 0 and o.sandbox_text ~= "none" and "; sandbox: " .. o.sandbox_text or ""
+  return ("[exit code %d after %s%s]"):format(r.code, after, hint)
+end
+
+--- The value of a call, and how a model is shown it.
+local function value_of(o, ctx, r)
+  local file = r.bytes > o.max_output and write_file(o, ctx, r) or nil
+  return {
+    output = shorten(o, r, file), outcome = outcome(o, r), file = file, bytes = r.bytes,
+    exit_code = r.code, signal = r.signal and (SIGNALS[r.signal] or tostring(r.signal)),
+    timed_out = r.how == "timed_out", seconds = r.seconds, cpu_seconds = r.cpu,
+    memory = r.peak, sandbox = r.sandbox, left = r.left > 0 and r.left or nil,
+  }
+end
+
+local function render(value)
+  local left = value.left and ("\n[%d processes could not be ended]"):format(value.left) or ""
+  local gap = (value.output == "" or value.output:sub(-1) == "\n") and "" or "\n"
+  return value.output .. gap .. value.outcome .. left
+end
+
+local function run(o, args, ctx)
+  local argv, wrong = words_of(o, args)
+  if not argv then
+    return nil, wrong
+  end
+  local cwd, read_only = folder_of(o, ctx)
+  if not cwd then
+    return nil, read_only
+  end
+  local start_in = args.cwd
+  if not start_in or start_in:sub(1, 1) ~= "/" then
+    start_in = start_in and cwd .. "/" .. start_in or cwd
+  end
+  local r, err = ah._process {
+    argv = argv, env = o.environment, cwd = cwd, start_in = start_in,
+    read_only = read_only or false, stdin = args.stdin, timeout = args.timeout or o.timeout,
+    grace = o.grace, memory = o.memory, file_size = o.file_size, cpu = o.cpu,
+    processes = o.processes, keep = o.keep, tail = TAIL, sandbox = o.sandbox,
+    network = o.network, writable = o.writable,
+  }
+  return r and value_of(o, ctx, r), err
+end
+
+-- -- the tool ---------------------------------------------------------------------------------
+
+local function describe(o)
+  local text = {
+    "Runs a command on this machine and waits for it. Give `command`, a text for the shell, "
+      .. "or `argv`, a program and its arguments, which no shell looks at.",
+    ("The result has stdout and stderr together, and how the command ended. When it ends, or "
+      .. "after %g seconds (or `timeout`), all that it has started is ended, too: nothing goes on "
+      .. "in the background."):format(o.timeout),
+    ("Of more than %s of output you see head and tail: narrow it down, with grep or head."):format(
+      size(o.max_output)),
+    "It has no terminal: do not start editors, pagers or anything that asks.",
+  }
+  if o.sandbox_text ~= "none" then
+    text[#text + 1] = ("Only the working directory and $TMPDIR can be written to%s."):format(
+      o.network and "" or "; there is no network")
+  end
+  return table.concat(text, "\n")
+end
+
+--- options: docs/builtin.md.
+return function(options)
+  check(options)
+  local o = with_defaults(options)
+  local text, err = ah._sandbox { sandbox = o.sandbox, network = o.network }
+  if not text then
+    return nil, err
+  end
+  o.sandbox_text = text
+  o.environment = environment(o.env)
+  o.shell_words = shell_words(o.shell)
+  return ah.tool {
+    name = "bash",
+    description = "Runs a command of the machine and shows its output and exit code.",
+    full_description = describe(o),
+    params = {
+      ["command?"] = "string 1..: what the shell is to run, such as: grep -rn main src | head",
+      ["argv?"] = { "string" },
+      ["timeout?"] = ("number 0.1..%g: seconds after which it is ended"):format(o.max_timeout),
+      ["cwd?"] = "string 1..: the folder to begin in, absolute or below the working directory",
+      ["stdin?"] = "string: what it reads from its standard input; nothing without",
+    },
+    render = render,
+    handler = function(args, ctx)
+      return run(o, args, ctx)
+    end,
+  }
+end

@@ -1,0 +1,385 @@
+--- agenthost mock: a server on this machine that speaks as the providers do and says what a
+-- script tells it to. Each request is checked as a strict provider checks it, put into the form
+-- of scripted models, answered by the script's turn, and said in the provider's words. The
+-- command's C side owns the sockets; it asks here for the steps of each answer.
+local ah = ...
+local check = ah._module "agenthost.mock.check"
+local plan = ah._module "agenthost.mock.plan"
+local new_cache = ah._module "agenthost.mock.cache"
+
+local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
+
+-- Fields of a turn beside those of ah.scripted: what only a wire has.
+local WIRE_FIELDS = { status = true, retry_after = true, message = true, type = true, code = true,
+  close = true, garbage = true, reasoning = true, signature = true, headers = true }
+
+-- Which requests are whose; `kind` says what is wanted. The first that fits is taken.
+local ROUTES = {
+  { "POST", "/chat/completions$", "openai" },
+  { "POST", "/responses$", "responses" },
+  { "POST", "/responses/input_tokens$", "responses", "count" },
+  { "POST", "/v1/messages/count_tokens$", "anthropic", "count" },
+  { "POST", "/v1/messages$", "anthropic" },
+  { "POST", "/models/([^/]+):generateContent$", "gemini" },
+  { "POST", "/models/([^/]+):streamGenerateContent$", "gemini", "stream" },
+  { "POST", "/models/([^/]+):countTokens$", "gemini", "count" },
+  { "POST", "/api/chat$", "ollama" },
+  { "GET", "/api/tags$", "ollama", "models" },
+  { "GET", "/v1beta/models$", "gemini", "models" },
+  { "GET", "/v1/models$", "anthropic", "models", header = "anthropic-version" },
+  { "GET", "/models$", "openai", "models" },
+}
+
+local SECRET = { authorization = true, ["x-api-key"] = true, ["x-goog-api-key"] = true,
+  ["api-key"] = true, cookie = true }
+
+local server -- what was started: one a process
+
+-- -- the script ----------------------------------------------------------------------------
+
+local function read_file(path)
+  if path == "-" then
+    return io.read("a")
+  end
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read("a")
+end
+
+-- What the script says: its value, or what its JSON holds.
+local function value_of(path)
+  local text = read_file(path)
+  if text:find("^%s*[%[{]") then
+    local value, err = ah.json.decode(text)
+    if value == nil then
+      error(("%s: %s"):format(path, tostring(err)), 0)
+    end
+    return value
+  end
+  local name = path == "-" and "=stdin" or "@" .. path
+  local chunk, err = load(text:gsub("^#[^\n]*", "", 1), name, "t")
+  if not chunk then
+    error(err, 0)
+  end
+  return chunk(path)
+end
+
+-- request -> turn
+local function turns_of(path)
+  local value = value_of(path)
+  if type(value) == "userdata" then
+    local ok, turn = pcall(function() return value._turn end)
+    if ok and turn then
+      return turn
+    end
+  elseif type(value) == "table" or type(value) == "function" then
+    local ok, adapter = pcall(ah.scripted, value, nil, nil, WIRE_FIELDS)
+    if ok then
+      return adapter._turn
+    end
+    error(("%s: %s"):format(path, tostring(adapter)), 0)
+  end
+  local found = value == nil and "nothing" or type(value)
+  error(("%s: expected it to return turns, a function or ah.scripted { ... }, found %s"):format(
+    path, found), 0)
+end
+
+-- -- routing -----------------------------------------------------------------------------
+
+local function route_of(method, path, headers)
+  for _, r in ipairs(ROUTES) do
+    local found = path:match(r[2])
+    if r[1] == method and found and server.serves[r[3]] and (not r.header or headers[r.header]) then
+      return { format = r[3], kind = r[4] or "answer", model = found,
+        provider = ah._module("agenthost.mock." .. r[3]) }
+    end
+  end
+end
+
+local function not_found(q)
+  local paths = {}
+  for _, r in ipairs(ROUTES) do
+    local path = r[2]:gsub("%$$", ""):gsub("%(.-%)", "MODEL")
+    paths[#paths + 1] = server.serves[r[3]] and r[1] .. " " .. path or nil
+  end
+  local text = "agenthost mock has no %s %s; it answers: %s"
+  return { mock_fault = true, status = 404,
+    message = text:format(q.method, q.path, table.concat(paths, ", ")) }
+end
+
+local function headers_of(lines)
+  local headers = {}
+  for name, value in lines:gmatch("([^:\n]+): ([^\n]*)") do
+    headers[name:lower()] = value
+  end
+  return headers
+end
+
+-- -- failures ----------------------------------------------------------------------------
+
+-- A failure that the turn asks for: in scripted models' words, or by its status.
+local function failure_of(turn)
+  if not turn.fail and not turn.status then
+    return nil
+  end
+  local fail = turn.fail or turn
+  local status = fail.status or (fail.retryable and 503 or 400)
+  return { status = status, type = fail.type, code = fail.code, retry_after = fail.retry_after,
+    retryable = fail.retryable, in_stream = fail.in_stream,
+    message = fail.message or ("the script answers with status %d"):format(status) }
+end
+
+local function failure_plan(route, fault)
+  local headers = {}
+  if fault.retry_after then
+    headers[1] = { "retry-after", ("%g"):format(fault.retry_after) }
+  end
+  if fault.retryable ~= nil then
+    headers[#headers + 1] = { "x-should-retry", tostring(fault.retryable) }
+  end
+  local provider = route and route.provider or ah._module "agenthost.mock.openai"
+  return { status = fault.status, type = "application/json", headers = headers,
+    steps = { { bytes = ah.json.encode(provider.error(fault)) } } }
+end
+
+-- What was raised, as a fault: ours, one of the script, or a mistake.
+local function fault_of(raised)
+  if type(raised) == "table" and raised.mock_fault then
+    return raised
+  end
+  local message = type(raised) == "table" and raised.message or raised
+  return { status = 400, message = tostring(message), retryable = false }
+end
+
+-- -- answers -----------------------------------------------------------------------------
+
+local function tokens_of(text)
+  return (#text + 3) // 4
+end
+
+local function calls_of(turn, provider, n)
+  local calls = {}
+  for i, call in ipairs(turn.calls or {}) do
+    local arguments = call.arguments or "{}"
+    if type(arguments) == "table" then
+      arguments = ah.json.encode(next(arguments) == nil and ah.object {} or arguments)
+    end
+    calls[i] = { id = call.id or provider.call_id(n, i), given_id = call.id, name = call.name,
+      arguments = arguments }
+  end
+  return calls
+end
+
+-- The turn's own usage, or an estimate of ours with what the cache says.
+local function usage_of(turn, taken, a)
+  local told = turn.usage
+  if told then
+    return { input = told.input or 0, output = told.output or 0, reasoning = told.reasoning or 0,
+      cached_read = told.cached_read or 0, cached_write = told.cached_write or 0 }
+  end
+  local thought = tokens_of(plan.joined(a.reasoning))
+  local said = plan.joined(a.text) .. (a.refusal or "")
+  for _, call in ipairs(a.calls) do
+    said = said .. call.name .. call.arguments
+  end
+  return { input = taken.input, cached_read = taken.read, cached_write = taken.write,
+    output = tokens_of(said) + thought, reasoning = thought }
+end
+
+local STOPS = { ["end"] = true, tool_calls = true, length = true, stop_sequence = true,
+  content_filter = true, refusal = true }
+
+local function stop_of(turn)
+  local stop = turn.stop or (turn.calls and turn.calls[1] and "tool_calls")
+    or (turn.refusal and "refusal") or "end"
+  if not STOPS[stop] then
+    error(("turn: stop '%s' is none of end, tool_calls, length, stop_sequence, content_filter, "
+      .. "refusal"):format(tostring(stop)), 0)
+  end
+  return stop
+end
+
+-- All that a provider needs to say a turn.
+local function answer_of(turn, q, route, taken)
+  local a = { n = q.n, model = q.read.request.model, body = q.decoded, query = q.query,
+    text = turn.text, reasoning = turn.reasoning, signature = turn.signature,
+    refusal = turn.refusal, delay = turn.delay, stop = stop_of(turn),
+    calls = calls_of(turn, route.provider, q.n), memory = server.memory[route.format] }
+  a.usage = usage_of(turn, taken, a)
+  return a
+end
+
+local function headers_for(turn, route, n)
+  local name = route.format == "anthropic" and "request-id" or "x-request-id"
+  local headers = { { name, "req_mock" .. n } }
+  for key, value in pairs(turn.headers or {}) do
+    headers[#headers + 1] = { key, tostring(value) }
+  end
+  table.sort(headers, function(x, y) return x[1] < y[1] end)
+  return headers
+end
+
+local function stream_plan(turn, q, route, a, fault)
+  local provider, out = route.provider, plan.stream()
+  a.fault = fault
+  provider.stream(a, out)
+  local type_of = provider.stream_type
+  return { status = 200, type = type_of and type_of(q.query) or "text/event-stream",
+    steps = plan.broken(turn, out.steps, true), streamed = true }
+end
+
+local function whole_plan(turn, route, a)
+  local steps = { { bytes = ah.json.encode(route.provider.whole(a)) } }
+  local complete = plan.broken({ raw = turn.raw, garbage = turn.garbage }, steps, false)
+  return { status = 200, type = "application/json", length = #complete[1].bytes,
+    steps = plan.broken(turn, steps, false) }
+end
+
+local CLOSES = { before = true, ["mid-stream"] = true }
+
+local function turn_plan(turn, q, route)
+  local fault = failure_of(turn)
+  if turn.close and not CLOSES[turn.close] then
+    error(("turn: close is 'before' or 'mid-stream', found '%s'"):format(tostring(turn.close)), 0)
+  end
+  local p
+  if fault and not (fault.in_stream and q.read.stream) then
+    p = failure_plan(route, fault)
+  else
+    local a = answer_of(turn, q, route, q.taken)
+    p = q.read.stream and stream_plan(turn, q, route, a, fault) or whole_plan(turn, route, a)
+  end
+  p.headers = table.move(headers_for(turn, route, q.n), 1, 16, #(p.headers or {}) + 1,
+    p.headers or {})
+  p.wait = turn.delay and math.floor(turn.delay * 1000) or nil
+  p.drop = turn.close == "before" or nil
+  return p
+end
+
+local function json_plan(value)
+  return { status = 200, type = "application/json", steps = { { bytes = ah.json.encode(value) } } }
+end
+
+local function decoded(body)
+  local value, err = ah.json.decode(body)
+  if not check.is_object(value) then
+    check.refuse("We could not parse the JSON body of your request: %s",
+      value == nil and tostring(err) or "expected an object")
+  end
+  return value
+end
+
+-- The plan for a request; raises what is wrong with it.
+local function respond(q, route)
+  local provider = route.provider
+  local context = { headers = q.headers, kind = route.kind, model = route.model,
+    memory = server.memory[route.format] }
+  if route.kind == "models" then
+    return json_plan(provider.models { "script" })
+  end
+  local body = decoded(q.body)
+  if route.kind == "count" then
+    body = check.given(body.generateContentRequest) or body
+  end
+  q.decoded = body
+  if server.strict then
+    provider.check(body, context)
+  end
+  q.read = provider.read(body, context)
+  if route.kind == "count" then
+    return json_plan(provider.count(new_cache():take("", q.read.segments).input))
+  end
+  q.taken = server.cache:take(route.format .. " " .. tostring(q.read.request.model),
+    q.read.segments, q.read.marks)
+  return turn_plan(server.turn(q.read.request), q, route)
+end
+
+-- -- what is told of it --------------------------------------------------------------------
+
+local function hidden(headers)
+  local shown = ah.object {}
+  for name, value in pairs(headers) do
+    shown[plan.legible(name)] = SECRET[name] and "[secret]" or plan.legible(value)
+  end
+  return shown
+end
+
+local function log(q, route, p, fault)
+  if not server.log then
+    return
+  end
+  local taken = q.taken or {}
+  local path = q.path .. q.query:gsub("([?&]key=)[^&]*", "%1[secret]")
+  server.log:write(ah.json.encode { n = q.n, time = os.time(), method = q.method,
+    path = plan.legible(path), headers = hidden(q.headers),
+    format = route and route.format, status = p.status, stream = q.read and q.read.stream,
+    body = q.decoded or plan.legible(q.body),
+    input = taken.input, cached_read = taken.read, cached_write = taken.write,
+    cache_break = taken.broke, fault = fault and fault.message }, "\n")
+  server.log:flush()
+end
+
+local function words(q, p, fault)
+  local text = ("%d %s %s: %d"):format(q.n, q.method, q.path, p.status)
+  if fault then
+    return text .. ", " .. fault.message
+  elseif q.taken then
+    text = ("%s, %d tokens, %d of them cached"):format(text, q.taken.input, q.taken.read)
+    text = q.taken.broke and text .. ", a cache break: other " .. q.taken.broke or text
+  end
+  return text
+end
+
+--- The plan, as JSON, for a request. Never raises for what a client or the script does wrong.
+---@param method string
+---@param target string path and query
+---@param lines string "Name: value" lines
+---@param body string
+---@return string
+local function answer(method, target, lines, body)
+  local path, query = target:match("^([^?]*)(.*)$")
+  path = path:gsub("%%(%x%x)", function(code) return string.char(tonumber(code, 16)) end)
+  server.n = server.n + 1
+  local q = { n = server.n, method = method, path = path, query = query, body = body,
+    headers = headers_of(lines) }
+  local route = route_of(method, path, q.headers)
+  local ok, p = false, not_found(q)
+  if route then
+    ok, p = pcall(respond, q, route)
+  end
+  local fault = not ok and fault_of(p) or nil
+  if fault then
+    fault.message = plan.legible(fault.message)
+    p = failure_plan(route, fault)
+  end
+  log(q, route, p, fault)
+  p.say, p.warn = plan.legible(words(q, p, fault)), fault ~= nil
+  return plan.encode(p)
+end
+
+-- -- starting ----------------------------------------------------------------------------
+
+local function formats_of(format)
+  local serves = {}
+  for _, name in ipairs(FORMATS) do
+    serves[name] = format == "all" or format == name
+  end
+  return serves
+end
+
+--- Reads the script and gets ready to answer; raises where it cannot.
+---@param script string its path, "-": standard input
+---@param format string "all" or one of the formats
+---@param strict string "strict" or "lenient"
+---@param log_path string where requests are kept; "": nowhere
+local function start(script, format, strict, log_path)
+  server = { n = 0, turn = turns_of(script), serves = formats_of(format), cache = new_cache(),
+    strict = strict == "strict", memory = {} }
+  for _, name in ipairs(FORMATS) do
+    server.memory[name] = {}
+  end
+  if log_path ~= "" then
+    server.log = assert(io.open(log_path, "a"))
+  end
+end
+
+return { start = start, answer = answer }

@@ -1,0 +1,106 @@
+--- The prompt cache that the mock pretends to have: what was sent is kept as a tree of segments
+-- (tools, system, messages, in the provider's own caching order), and what a request repeats
+-- from its beginning is cached. Real providers cache nothing below some hundred tokens, and
+-- forget; this one does neither, so that each break shows. A token is four bytes.
+local MAX_SEGMENTS = 50000 -- kept in all; then everything is forgotten
+
+local Cache = {}
+Cache.__index = Cache
+
+local function tokens_of(bytes)
+  return (bytes + 3) // 4
+end
+
+-- The bytes of the first n segments.
+local function bytes_of(segments, n)
+  local bytes = 0
+  for i = 1, n do
+    bytes = bytes + #segments[i].text
+  end
+  return bytes
+end
+
+-- How many segments are read from the cache. With `marks` (a set of indexes) only up to
+-- where an earlier request had one.
+local function find(node, segments, marks)
+  local read = 0
+  for i, segment in ipairs(segments) do
+    node = node.next[segment.text]
+    if not node then
+      break
+    end
+    read = (not marks or node.marked) and i or read
+  end
+  return read
+end
+
+function Cache:keep(node, segments, marks)
+  for i, segment in ipairs(segments) do
+    local after = node.next[segment.text]
+    if not after then
+      after = { next = {} }
+      node.next[segment.text] = after
+      self.kept = self.kept + 1
+    end
+    after.marked = after.marked or not marks or marks[i]
+    node = after
+  end
+end
+
+local ORDER = { tools = 1, system = 2, messages = 3 }
+
+-- What two different segments at the same place are about: of two kinds the one that comes first.
+local function what_differs(was, is)
+  return is and ORDER[is.kind] < ORDER[was.kind] and is.kind or was.kind
+end
+
+local function first_message(segments)
+  for _, segment in ipairs(segments) do
+    if segment.kind == "messages" then
+      return segment.text
+    end
+  end
+  return ""
+end
+
+-- Where this request departs from the one before it of the same conversation (the one that
+-- began with the same message): "tools", "system" or "messages"; nil where it repeats all of it.
+function Cache:break_of(key, segments)
+  local name = key .. "\0" .. first_message(segments)
+  local before = self.before[name]
+  self.before[name] = segments
+  for i, segment in ipairs(before or {}) do
+    if not segments[i] or segments[i].text ~= segment.text then
+      return what_differs(segment, segments[i])
+    end
+  end
+end
+
+--- Takes a request: { input, read, write, broke }: tokens of it in all, read from the cache,
+-- newly kept at marks; and the kind of segment with which it departs from the request before.
+---@param key string what has a cache of its own: the format and the model
+---@param segments table list of { kind = "tools"|"system"|"messages", text = string }
+---@param marks? table set of indexes behind which the client asks for caching; nil: everywhere
+function Cache:take(key, segments, marks)
+  if self.kept > MAX_SEGMENTS then
+    self.roots, self.before, self.kept = {}, {}, 0
+  end
+  local root = self.roots[key] or { next = {} }
+  self.roots[key] = root
+  local read, last = find(root, segments, marks), 0
+  for i in pairs(marks or {}) do
+    last = math.max(last, i)
+  end
+  self:keep(root, segments, marks)
+  local read_tokens = tokens_of(bytes_of(segments, read))
+  return {
+    input = tokens_of(bytes_of(segments, #segments)),
+    read = read_tokens,
+    write = math.max(0, tokens_of(bytes_of(segments, last)) - read_tokens),
+    broke = self:break_of(key, segments),
+  }
+end
+
+return function()
+  return setmetatable({ roots = {}, before = {}, kept = 0 }, Cache)
+end

@@ -1,0 +1,350 @@
+--- Google's generateContent from the server's side: contents of parts, whole function calls,
+-- thought signatures that must come back where they were. Its streams are server-sent events
+-- with alt=sse, else one JSON array.
+local ah = ...
+local check = ah._module "agenthost.mock.check"
+local plan = ah._module "agenthost.mock.plan"
+
+local gemini = { api = "generateContent" }
+
+local at = check.brackets
+local refuse = check.refuse
+
+local STOPS = { ["end"] = "STOP", tool_calls = "STOP", length = "MAX_TOKENS",
+  stop_sequence = "STOP", content_filter = "SAFETY", refusal = "PROHIBITED_CONTENT" }
+
+local CALLED = "Model generated function call(s)."
+
+-- Members that may be written both ways, the canonical one first.
+local function either(object, camel, snake)
+  return check.given(object[camel]) or check.given(object[snake])
+end
+
+-- -- checking ------------------------------------------------------------------------------
+
+local function check_declaration(fn, place)
+  local name = check.required(fn, "name", "string", place .. ".name")
+  if not name:find("^[%a_][%w_.:-]*$") or #name > 64 then
+    refuse("* GenerateContentRequest.%s.name: [FIELD_INVALID] Invalid function name. Must start "
+      .. "with a letter or an underscore. Must be alphanumeric, underscores, dots, colons or "
+      .. "dashes, with a maximum length of 64, found '%s'.", place, name)
+  end
+  local parameters, json = check.given(fn.parameters), either(fn, "parametersJsonSchema",
+    "parameters_json_schema")
+  if parameters and json then
+    refuse("* %s: parameters and parametersJsonSchema are mutually exclusive", place)
+  elseif parameters or json then
+    check.parameters(parameters or json, place .. ".parameters", false, true)
+  end
+  return name
+end
+
+local function declarations_of(tool)
+  return either(tool, "functionDeclarations", "function_declarations") or {}
+end
+
+local function check_tools(body)
+  local names = {}
+  for i, tool in ipairs(check.list(body, "tools", "tools") or {}) do
+    local place = at("tools", i - 1, "function_declarations")
+    for k, fn in ipairs(declarations_of(tool)) do
+      names[#names + 1] = check_declaration(fn, at(place, k - 1))
+    end
+  end
+  check.unique(names, "Duplicate function declaration found: %s")
+end
+
+local function check_part(part, place, turn)
+  local call = either(part, "functionCall", "function_call")
+  local result = either(part, "functionResponse", "function_response")
+  if call then
+    local name = check.required(call, "name", "string", place .. ".function_call.name")
+    check.optional(call, "args", "object", place .. ".function_call.args")
+    if turn.role ~= "model" then
+      refuse("Please ensure that function call turns are of role 'model' (%s).", place)
+    end
+    if turn.signed[name .. ah.json.encode(call.args or ah.object {})]
+      and not either(part, "thoughtSignature", "thought_signature") then
+      refuse("Function call is missing a thought_signature in functionCall parts (%s). This is "
+        .. "required for tools to work correctly.", place)
+    end
+    turn.calls = turn.calls + 1
+  elseif result then
+    check.required(result, "name", "string", place .. ".function_response.name")
+    check.required(result, "response", "object", place .. ".function_response.response")
+    turn.results = turn.results + 1
+  elseif check.given(part.text) == nil and next(part) == nil then
+    refuse("* GenerateContentRequest.%s: [FIELD_INVALID] required oneof field 'data' must have one "
+      .. "initialized field", place)
+  end
+end
+
+-- All results of a turn come in the content right behind it.
+local function check_pairs(turn, waiting, place)
+  if turn.results ~= waiting then
+    refuse("Please ensure that the number of function response parts is equal to the number of "
+      .. "function call parts of the function call turn (%s: %d calls, %d responses).", place,
+      waiting, turn.results)
+  end
+end
+
+local function check_contents(body, memory)
+  local waiting = 0
+  for i, content in ipairs(body.contents) do
+    local place = at("contents", i - 1)
+    local role = check.given(content.role) or "user"
+    if role ~= "user" and role ~= "model" and role ~= "function" then
+      refuse("Please use a valid role: user, model.")
+    end
+    local turn = { role = role, calls = 0, results = 0, signed = memory.signed or {} }
+    if #check.required(content, "parts", "array", place .. ".parts") == 0 then
+      refuse("* GenerateContentRequest.%s.parts: contents.parts must not be empty.", place)
+    end
+    for k, part in ipairs(content.parts) do
+      check_part(part, at(place .. ".parts", k - 1), turn)
+    end
+    check_pairs(turn, waiting, place)
+    waiting = turn.calls
+  end
+  if waiting > 0 then
+    check_pairs({ results = 0 }, waiting, "contents")
+  end
+end
+
+--- Raises a fault where the service would refuse the request.
+function gemini.check(body, context)
+  if #check.required(body, "contents", "array", "contents") == 0 then
+    refuse("* GenerateContentRequest.contents: contents is not specified")
+  end
+  check_tools(body)
+  check_contents(body, context.memory)
+end
+
+-- -- what the model is asked -----------------------------------------------------------------
+
+local function text_of(parts)
+  local texts = {}
+  for _, part in ipairs(parts or {}) do
+    texts[#texts + 1] = not part.thought and check.given(part.text) or nil
+  end
+  return table.concat(texts)
+end
+
+-- What a tool said: the one string of the response, or all of it.
+local function said(response)
+  for _, key in ipairs { "output", "result", "error" } do
+    if type(response[key]) == "string" then
+      return response[key]
+    elseif check.given(response[key]) ~= nil then
+      return ah.json.encode(response[key])
+    end
+  end
+  return ah.json.encode(response)
+end
+
+-- Ids where the client sends none: by position.
+local function take_model(content, taking)
+  local entry, text = { type = "assistant", content = ah.array {} }, text_of(content.parts)
+  if text ~= "" then
+    entry.content[1] = { type = "text", text = text }
+  end
+  taking.ids = {}
+  for _, part in ipairs(content.parts) do
+    local call = either(part, "functionCall", "function_call")
+    if call then
+      taking.n = taking.n + 1
+      local id = check.given(call.id) or "call_" .. taking.n
+      entry.tool_calls = entry.tool_calls or {}
+      table.insert(entry.tool_calls, { id = id, name = call.name,
+        arguments = ah.json.encode(check.given(call.args) or ah.object {}) })
+      table.insert(taking.ids, id)
+    end
+  end
+  table.insert(taking.entries, entry)
+end
+
+local function take_user(content, taking)
+  local text = text_of(content.parts)
+  for _, part in ipairs(content.parts) do
+    local result = either(part, "functionResponse", "function_response")
+    if result then
+      local id = check.given(result.id) or table.remove(taking.ids, 1)
+      table.insert(taking.entries, { type = "tool_result", id = id, name = result.name,
+        content = said(result.response) })
+    end
+  end
+  local note = text:match("^%s*<system>%s*(.-)%s*</system>%s*$")
+  if note then
+    table.insert(taking.entries, { type = "note", text = note })
+  elseif text ~= "" then
+    table.insert(taking.entries, { type = "user", content = { { type = "text", text = text } } })
+  end
+end
+
+local NO_OPTION = { contents = true, tools = true, systemInstruction = true,
+  system_instruction = true }
+
+local function add_tools(body, request, segments)
+  for _, tool in ipairs(check.given(body.tools) or {}) do
+    for _, fn in ipairs(declarations_of(tool)) do
+      table.insert(request.tools, { name = fn.name, description = check.given(fn.description) or "",
+        parameters = check.given(fn.parameters)
+          or either(fn, "parametersJsonSchema", "parameters_json_schema") or ah.object {} })
+      segments[#segments + 1] = { kind = "tools", text = ah.json.encode(fn) }
+    end
+  end
+end
+
+--- The request in the form of scripted models, its segments, and whether it is streamed.
+function gemini.read(body, context)
+  local system = either(body, "systemInstruction", "system_instruction")
+  local request = { model = context.model, tools = ah.array {}, entries = ah.array {},
+    system = system and text_of(system.parts) or "", options = ah.object {} }
+  local taking, segments = { entries = request.entries, ids = {}, n = 0 }, {}
+  for key, value in pairs(body) do
+    request.options[key] = not NO_OPTION[key] and value or nil
+  end
+  add_tools(body, request, segments)
+  if system then
+    segments[#segments + 1] = { kind = "system", text = ah.json.encode(system) }
+  end
+  for _, content in ipairs(body.contents) do
+    local take = check.given(content.role) == "model" and take_model or take_user
+    take(content, taking)
+    segments[#segments + 1] = { kind = "messages", text = ah.json.encode(content) }
+  end
+  return { request = request, segments = segments, stream = context.kind == "stream" }
+end
+
+-- -- answering ----------------------------------------------------------------------------
+
+local function usage_of(u)
+  return {
+    promptTokenCount = u.input,
+    cachedContentTokenCount = u.cached_read > 0 and u.cached_read or nil,
+    candidatesTokenCount = u.output - u.reasoning,
+    thoughtsTokenCount = u.reasoning > 0 and u.reasoning or nil,
+    totalTokenCount = u.input + u.output,
+    promptTokensDetails = { { modality = "TEXT", tokenCount = u.input } },
+  }
+end
+
+local function fragment(a, parts, finish)
+  local content = parts and { role = "model", parts = parts } or ah.object {}
+  return {
+    candidates = { { content = content, index = 0, finishReason = finish,
+      finishMessage = finish and (a.refusal or a.calls[1] and CALLED) or nil } },
+    usageMetadata = usage_of(a.usage),
+    modelVersion = a.model,
+    responseId = "mock" .. a.n,
+  }
+end
+
+-- The first call of an answer with reasoning is signed; the client must send that back.
+local function call_parts(a)
+  local parts = {}
+  for i, call in ipairs(a.calls) do
+    local args = plan.object_of(call.arguments)
+    parts[i] = { functionCall = { name = call.name, args = args, id = call.given_id } }
+    if i == 1 and (a.reasoning or a.signature) then
+      parts[i].thoughtSignature = a.signature or "mock-signature-" .. a.n
+      a.memory.signed = a.memory.signed or {}
+      a.memory.signed[call.name .. ah.json.encode(args)] = true
+    end
+  end
+  return parts
+end
+
+-- What the thoughts were is only told to who asks for it.
+local function wants_thoughts(body)
+  local config = either(body, "generationConfig", "generation_config") or {}
+  local thinking = either(config, "thinkingConfig", "thinking_config") or {}
+  return either(thinking, "includeThoughts", "include_thoughts") == true
+end
+
+--- The whole answer.
+function gemini.whole(a)
+  local parts = {}
+  if a.reasoning and wants_thoughts(a.body) then
+    parts[1] = { text = plan.joined(a.reasoning), thought = true }
+  end
+  if plan.joined(a.text) ~= "" then
+    parts[#parts + 1] = { text = plan.joined(a.text) }
+  end
+  table.move(call_parts(a), 1, #a.calls, #parts + 1, parts)
+  return fragment(a, parts[1] and parts or nil, STOPS[a.stop])
+end
+
+--- The answer as fragments: events, or (without alt=sse) the elements of one array.
+function gemini.stream(a, out)
+  local sse, n = a.query:find("alt=sse", 1, true) ~= nil, 0
+  local function say(doc)
+    n = n + 1
+    if sse then
+      out:event(nil, doc)
+    else
+      out:put((n == 1 and "[" or ",\r\n") .. ah.json.encode(doc))
+    end
+  end
+  if wants_thoughts(a.body) then
+    out:each(a.reasoning, a.delay, function(piece)
+      say(fragment(a, { { text = piece, thought = true } }))
+    end)
+  end
+  out:each(a.text, a.delay, function(piece) say(fragment(a, { { text = piece } })) end)
+  local calls = call_parts(a)
+  if calls[1] then
+    say(fragment(a, calls))
+  end
+  if a.fault then
+    say(gemini.error(a.fault))
+  else
+    say(fragment(a, { { text = "" } }, STOPS[a.stop]))
+  end
+  if not sse then
+    out:put("]")
+  end
+end
+
+--- How a stream is called in its head.
+function gemini.stream_type(query)
+  return query:find("alt=sse", 1, true) and "text/event-stream" or "application/json"
+end
+
+--- POST :countTokens
+function gemini.count(tokens)
+  return { totalTokens = tokens,
+    promptTokensDetails = { { modality = "TEXT", tokenCount = tokens } } }
+end
+
+-- -- failing -------------------------------------------------------------------------------
+
+local WORDS = { [400] = "INVALID_ARGUMENT", [401] = "UNAUTHENTICATED", [403] = "PERMISSION_DENIED",
+  [404] = "NOT_FOUND", [429] = "RESOURCE_EXHAUSTED", [500] = "INTERNAL", [503] = "UNAVAILABLE",
+  [504] = "DEADLINE_EXCEEDED" }
+
+--- The body of a failure; the time to wait stands in it and in no header.
+function gemini.error(fault)
+  local details = fault.retry_after and { { ["@type"] = "type.googleapis.com/google.rpc.RetryInfo",
+    retryDelay = ("%gs"):format(fault.retry_after) } }
+  return { error = { code = fault.status, message = fault.message,
+    status = fault.type or WORDS[fault.status] or "UNKNOWN", details = details } }
+end
+
+--- GET /v1beta/models
+function gemini.models(names)
+  local models = {}
+  for i, name in ipairs(names) do
+    models[i] = { name = "models/" .. name, version = "001", displayName = name,
+      description = "A scripted model.", inputTokenLimit = 1048576, outputTokenLimit = 65536,
+      supportedGenerationMethods = { "generateContent", "countTokens" } }
+  end
+  return { models = models }
+end
+
+--- Calls need no id here: one that the script gave none has none on the wire.
+function gemini.call_id(n, i)
+  return ("call_mock%d_%d"):format(n, i)
+end
+
+return gemini

@@ -1,0 +1,135 @@
+--- What the server sends in answer to one request, in steps: bytes, waits, and how it ends.
+-- The C side plays it; this file makes it, cuts texts into pieces, and breaks answers as a
+-- script asks for it. It knows no provider.
+local ah = ...
+
+local plan = {}
+
+local PIECE = 12 -- bytes of a text that the script did not cut itself
+
+--- A text in pieces, cut between characters; an empty text has none.
+function plan.pieces(text)
+  local pieces, at = {}, 1
+  while at <= #text do
+    local to = math.min(at + PIECE - 1, #text)
+    while to < #text and (text:byte(to + 1) & 0xC0) == 0x80 do
+      to = to + 1
+    end
+    pieces[#pieces + 1] = text:sub(at, to)
+    at = to + 1
+  end
+  return pieces
+end
+
+--- Words from outside, fit for JSON: where they are no UTF-8, each byte that is no ASCII is "?".
+function plan.legible(words)
+  return utf8.len(words) and words or (words:gsub("[\x80-\xff]", "?"))
+end
+
+--- Arguments for wires that have them as an object; what is none is empty there.
+function plan.object_of(arguments)
+  local object = ah.json.decode(arguments)
+  local is_array = getmetatable(object) == getmetatable(ah.array {})
+  return type(object) == "table" and not is_array and object or ah.object {}
+end
+
+--- The pieces of a turn's text: its own list, or one that is made.
+function plan.pieces_of(text)
+  if type(text) == "table" then
+    return text
+  end
+  return plan.pieces(text or "")
+end
+
+function plan.joined(text)
+  return type(text) == "table" and table.concat(text) or text or ""
+end
+
+--- A body being written, event by event.
+local Stream = {}
+Stream.__index = Stream
+
+function plan.stream()
+  return setmetatable({ steps = {} }, Stream)
+end
+
+function Stream:put(bytes)
+  self.steps[#self.steps + 1] = { bytes = bytes }
+end
+
+--- A named server-sent event, or one without a name.
+function Stream:event(name, data)
+  local text = type(data) == "string" and data or ah.json.encode(data)
+  self:put((name and "event: " .. name .. "\n" or "") .. "data: " .. text .. "\n\n")
+end
+
+--- A line of JSON.
+function Stream:line(value)
+  self:put(ah.json.encode(value) .. "\n")
+end
+
+--- Calls put_piece(piece) for each; a list of the script's own has its delay between them.
+function Stream:each(text, delay, put_piece)
+  for i, piece in ipairs(plan.pieces_of(text)) do
+    if i > 1 and delay and type(text) == "table" then
+      self.steps[#self.steps + 1] = { wait = math.floor(delay * 1000) }
+    end
+    put_piece(piece)
+  end
+end
+
+-- -- breaking it ----------------------------------------------------------------------------
+
+-- The steps up to the middle, the last of them half.
+local function cut(steps)
+  local kept = table.move(steps, 1, (#steps + 1) // 2, 1, {})
+  local last = kept[#kept]
+  if last and last.bytes then
+    kept[#kept] = { bytes = last.bytes:sub(1, #last.bytes // 2) }
+  end
+  kept[#kept + 1] = { close = true }
+  return kept
+end
+
+local function with_garbage(steps, garbage)
+  local half = (#steps + 1) // 2
+  local mixed = table.move(steps, 1, half, 1, {})
+  mixed[#mixed + 1] = { bytes = garbage }
+  return table.move(steps, half + 1, #steps, #mixed + 1, mixed)
+end
+
+--- The steps of an answer as the turn breaks them.
+function plan.broken(turn, steps, streamed)
+  if turn.garbage then
+    steps = streamed and with_garbage(steps, turn.garbage) or { { bytes = turn.garbage } }
+  end
+  if turn.raw then
+    steps = { { bytes = turn.raw } }
+  end
+  if turn.cut or turn.close == "mid-stream" then
+    steps = cut(steps)
+  end
+  return steps
+end
+
+-- -- handing it over ----------------------------------------------------------------------
+
+local function hex(bytes)
+  return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+end
+
+--- The plan as JSON; bytes that are no UTF-8 as hex.
+---@param p table { status, type, headers = list of { name, value }, wait, steps, streamed, drop }
+function plan.encode(p)
+  local steps = ah.array {}
+  for i, step in ipairs(p.steps or {}) do
+    if step.bytes and not utf8.len(step.bytes) then
+      step = { hex = hex(step.bytes) }
+    end
+    steps[i] = step
+  end
+  p.steps, p.headers = steps, ah.array(p.headers or {})
+  return ah.json.encode(p)
+end
+
+return plan

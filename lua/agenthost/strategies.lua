@@ -1,0 +1,562 @@
+--- Ready-made strategies (ah.unlock, ah.phases, ah.unfold): which tools there are, and which may
+-- be used yet. They are written on the contract that scripts have for their own, and hold
+-- nothing themselves: what they know of a conversation is in `m.state`. docs/strategies.md.
+local ah = ...
+
+local MAX_DEPTH = 16 -- of facades in facades
+
+-- -- what is given ------------------------------------------------------------------------
+
+-- The script's line is put before it by `public`.
+local function refuse(text, ...)
+  error(text:format(...), 0)
+end
+
+-- Mistakes are told at the line of the script that calls `make`.
+local function public(make)
+  return function(t)
+    local ok, made = pcall(make, t)
+    return ok and made or error(made, 2)
+  end
+end
+
+local function check_fields(what, t, known)
+  if type(t) ~= "table" then
+    refuse("%s: expected a table of fields, found %s", what, type(t))
+  end
+  for key in pairs(t) do
+    if not (" " .. known .. " "):find(" " .. tostring(key) .. " ", 1, true) then
+      local list = known:gsub(" ", ", ")
+      refuse("%s: unknown field '%s'; there are %s", what, tostring(key), list)
+    end
+  end
+end
+
+local function check_type(what, t, field, wanted)
+  local found = type(t[field])
+  if t[field] ~= nil and not (" " .. wanted .. " "):find(" " .. found .. " ", 1, true) then
+    local words = wanted:gsub(" ", " or ")
+    refuse("%s: field '%s' must be a %s, found a %s", what, field, words, found)
+  end
+end
+
+local function is_tool(value)
+  return type(value) == "userdata" and (getmetatable(value) or {}).__name == "agenthost.tool"
+end
+
+-- A name, a tool, or a list of them, as a list of names; nil is an empty one.
+local function names_of(what, field, value)
+  if value == nil then
+    return {}
+  end
+  local names = {}
+  for i, v in ipairs(type(value) == "table" and value or { value }) do
+    if type(v) ~= "string" and not is_tool(v) then
+      refuse("%s: %s[%d] must be a tool or a tool's name, found a %s", what, field, i, type(v))
+    end
+    names[i] = is_tool(v) and v.name or v
+  end
+  if #names == 0 then
+    refuse("%s: field '%s' names no tool", what, field)
+  end
+  return names
+end
+
+local function tools_among(value)
+  local tools = {}
+  for _, v in ipairs(type(value) == "table" and value or { value }) do
+    tools[#tools + 1] = is_tool(v) and v or nil
+  end
+  return tools
+end
+
+local function set_of(list)
+  local set = {}
+  for _, v in ipairs(list) do
+    set[v] = true
+  end
+  return set
+end
+
+-- "`a`, `b` and `c`"
+local function quoted(names, word)
+  local list = {}
+  for i, name in ipairs(names) do
+    list[i] = "`" .. name .. "`"
+  end
+  local last = table.remove(list)
+  return #list == 0 and last or table.concat(list, ", ") .. " " .. word .. " " .. last
+end
+
+-- One list of tools in the place of another: only what differs comes or goes.
+local function swap(m, old, new)
+  local was, is = set_of(old), set_of(new)
+  for _, tool in ipairs(old) do
+    if not is[tool] then
+      m:remove(tool.name)
+    end
+  end
+  for _, tool in ipairs(new) do
+    if not was[tool] then
+      m:add(tool)
+    end
+  end
+end
+
+-- -- unlock -------------------------------------------------------------------------------
+
+-- What stands for "some call" among the names of tools: no tool can be called so.
+local ANY_CALL = "*"
+
+local function keys_missing(keys, done)
+  local missing = {}
+  for _, key in ipairs(keys) do
+    missing[#missing + 1] = not done[key] and key or nil
+  end
+  return missing
+end
+
+-- What a model is told of the calls that must come first.
+local function say_calls(missing, any, on)
+  if missing[1] == ANY_CALL then
+    return "The result of an earlier call must allow it."
+  end
+  local it = (#missing == 1 or any) and "its result" or "their results"
+  return ("Call %s first%s."):format(
+    quoted(missing, any and "or" or "and"), on and "; " .. it .. " must allow this" or "")
+end
+
+local function say_missing(missing, t)
+  local words = {}
+  if #missing > 0 then
+    words[1] = say_calls(missing, t.any, t.on)
+  end
+  if t.when then
+    words[#words + 1] = #missing > 0 and t.any and "Or its condition must hold."
+      or "Its condition does not hold."
+  end
+  return table.concat(words, " ")
+end
+
+-- Words about what keeps the tool shut, or nil where it is open.
+local function shut(keys, t, m)
+  local missing = keys_missing(keys, m.state or {})
+  local holds = t.when and t.when(m)
+  if t.any and (#missing < #keys or holds) then
+    return nil
+  end
+  if not t.any and #missing == 0 and (holds or not t.when) then
+    return nil
+  end
+  return say_missing(missing, { any = t.any, on = t.on, when = t.when and not holds })
+end
+
+local function check_unlock(t)
+  local what = "ah.unlock"
+  check_fields(what, t, "name tools after on when any missing")
+  check_type(what, t, "name", "string")
+  check_type(what, t, "on", "function")
+  check_type(what, t, "when", "function")
+  check_type(what, t, "any", "boolean")
+  check_type(what, t, "missing", "string")
+  if t.tools == nil then
+    refuse("%s: field 'tools' is missing: which tools are locked", what)
+  end
+  if t.after == nil and not t.on and not t.when then
+    refuse("%s: one of 'after', 'on' and 'when' must say what unlocks the tools", what)
+  end
+end
+
+local function check_not_among(names, locked)
+  for _, name in ipairs(names) do
+    if locked[name] then
+      refuse("ah.unlock: '%s' would have to be called before it is unlocked", name)
+    end
+  end
+end
+
+--- Tools that are there, but may be called only after something has happened.
+local function unlock(t)
+  check_unlock(t)
+  local locked = set_of(names_of("ah.unlock", "tools", t.tools, 2))
+  local keys = names_of("ah.unlock", "after", t.after)
+  check_not_among(keys, locked)
+  local given = { any = t.any, on = t.on, when = t.when, missing = t.missing }
+  if #keys == 0 and t.on then
+    keys = { ANY_CALL }
+  end
+  local wanted = set_of(keys)
+
+  local S = { name = t.name or "unlock", tools = tools_among(t.tools) }
+  function S.before(_, m)
+    local why = locked[m.tool] and shut(keys, given, m)
+    return why and "This tool is not yet available. " .. (given.missing or why) or nil
+  end
+  function S.after(_, m)
+    local key = wanted[ANY_CALL] and ANY_CALL or m.tool
+    if not m.success or not wanted[key] or (m.state and m.state[key]) then
+      return
+    end
+    if not given.on or given.on(m.value, m) then
+      local state = m.state or {}
+      state[key] = true
+      m.state = state
+    end
+  end
+  return S
+end
+
+-- -- phases -------------------------------------------------------------------------------
+
+local function check_next(phases, phase)
+  local what = ("ah.phases: phase '%s'"):format(phase.name)
+  check_type(what, phase, "next", "table function")
+  for tool, target in pairs(type(phase.next) == "table" and phase.next or {}) do
+    if type(tool) ~= "string" or not phases[target] then
+      refuse("%s: next maps names of tools to phases, and '%s' is none", what, tostring(target))
+    end
+  end
+end
+
+local function check_phase(at, phase, phases)
+  local what = ("ah.phases: phases[%d]"):format(at)
+  check_fields(what, phase, "name tools next")
+  if type(phase.name) ~= "string" or phases[phase.name] then
+    refuse("%s: field 'name' must be a string that no other phase has", what)
+  end
+end
+
+-- The phases by name, each { name, names (set), tools, next }, and in order.
+local function read_phases(t)
+  local phases, order = {}, {}
+  for i, p in ipairs(t.phases) do
+    check_phase(i, p, phases)
+    local names = names_of("ah.phases", ("phase '%s': tools"):format(p.name), p.tools)
+    local tools = tools_among(p.tools)
+    if t.hide and #tools < #names then
+      refuse("ah.phases: with hide, phase '%s' needs the tools themselves, not names", p.name)
+    end
+    order[i] = { name = p.name, names = set_of(names), tools = tools, next = p.next }
+    phases[p.name] = order[i]
+  end
+  for _, p in ipairs(order) do
+    check_next(phases, p)
+  end
+  return phases, order
+end
+
+-- The tools of the phases, each once.
+local function tools_of(phases)
+  local list, seen = {}, {}
+  for _, phase in ipairs(phases) do
+    for _, tool in ipairs(phase.tools) do
+      if seen[tool.name] and seen[tool.name] ~= tool then
+        refuse("ah.phases: there are two tools named '%s'", tool.name)
+      end
+      list[#list + 1] = not seen[tool.name] and tool or nil
+      seen[tool.name] = tool
+    end
+  end
+  return list
+end
+
+-- "`plan_done` leads to 'execution'."
+local function say_ways(phase)
+  local tools, words = {}, {}
+  for tool in pairs(type(phase.next) == "table" and phase.next or {}) do
+    tools[#tools + 1] = tool
+  end
+  table.sort(tools)
+  for i, tool in ipairs(tools) do
+    words[i] = (" `%s` leads to '%s'."):format(tool, phase.next[tool])
+  end
+  return table.concat(words)
+end
+
+local function say_wrong_phase(tool, current, required)
+  return ("Tool '%s' belongs to phase %s; the current phase is '%s'.%s"):format(
+    tool, table.concat(required, " and "), current.name, say_ways(current))
+end
+
+local function check_phases(t)
+  local what = "ah.phases"
+  check_fields(what, t, "name start phases hide")
+  check_type(what, t, "name", "string")
+  check_type(what, t, "start", "string")
+  check_type(what, t, "hide", "boolean")
+  if type(t.phases) ~= "table" or #t.phases == 0 then
+    refuse("%s: field 'phases' must be a list of { name, tools, next }", what)
+  end
+end
+
+--- Tools that belong to phases of the work; successes move on from one to the next.
+local function phases_of(t)
+  check_phases(t)
+  local phases, order = read_phases(t)
+  local start = phases[t.start or order[1].name]
+  if not start then
+    refuse("ah.phases: start: there is no phase '%s'", t.start)
+  end
+  local all, required, hide = tools_of(order), {}, t.hide
+  for _, phase in ipairs(order) do
+    for name in pairs(phase.names) do
+      required[name] = required[name] or {}
+      table.insert(required[name], "'" .. phase.name .. "'")
+    end
+  end
+
+  local function current(m)
+    local phase = phases[m.state or start.name]
+    if not phase then
+      refuse("the conversation is in phase '%s', which there is not", m.state)
+    end
+    return phase
+  end
+
+  local S = { name = t.name or "phases", tools = hide and start.tools or all, later = all }
+  function S.before(_, m)
+    local now = required[m.tool] and current(m)
+    if now and not now.names[m.tool] then
+      return say_wrong_phase(m.tool, now, required[m.tool])
+    end
+  end
+  function S.after(_, m)
+    local now = m.success and current(m)
+    local way = now and now.next
+    local target
+    if type(way) == "function" then
+      target = way(m)
+    else
+      target = way and way[m.tool]
+    end
+    if not target or target == now.name then
+      return
+    end
+    if not phases[target] then
+      refuse("next of phase '%s' gave '%s', which is no phase", now.name, tostring(target))
+    end
+    m.state = target
+    m:note(("The current phase is now '%s'."):format(target))
+    if hide then
+      swap(m, now.tools, phases[target].tools)
+    end
+  end
+  return S
+end
+
+-- -- unfold -------------------------------------------------------------------------------
+
+-- Strategies of unfold -> their facade, so that one may stand among the tools of another.
+local FACADES = setmetatable({}, { __mode = "k" })
+
+-- What a facade without categories opens.
+local ALL = ""
+
+-- Tools and facades of one group, as given; facades as what they are inside.
+local function read_items(facade, group, list)
+  if type(list) ~= "table" or #list == 0 then
+    refuse("ah.unfold: %s: %s must be a list of tools", facade.name, group)
+  end
+  local items = {}
+  for i, v in ipairs(list) do
+    if not is_tool(v) and not FACADES[v] then
+      refuse("ah.unfold: %s: %s[%d] must be made by ah.tool or ah.unfold, found a %s",
+        facade.name, group, i, type(v))
+    end
+    items[i] = FACADES[v] or v
+  end
+  return items
+end
+
+local function read_groups(facade, t)
+  if not t.categories then
+    facade.groups[ALL] = read_items(facade, "tools", t.tools)
+    return { ALL }
+  end
+  local names = {}
+  for name, list in pairs(t.categories) do
+    if type(name) ~= "string" or name == ALL then
+      refuse("ah.unfold: %s: categories maps names to lists of tools", facade.name)
+    end
+    names[#names + 1] = name
+    facade.groups[name] = read_items(facade, ("category '%s'"):format(name), list)
+  end
+  table.sort(names)
+  return names
+end
+
+-- Every facade and tool of a tree by name; a name may stand for one thing only.
+local function index(facade, by_name, depth)
+  if depth > MAX_DEPTH then
+    refuse("ah.unfold: more than %d facades inside one another", MAX_DEPTH)
+  end
+  local function put(name, value)
+    if by_name[name] and by_name[name] ~= value then
+      refuse("ah.unfold: there are two tools named '%s'", name)
+    end
+    by_name[name] = value
+  end
+  put(facade.name, facade)
+  for _, group in ipairs(facade.order) do
+    for _, item in ipairs(facade.groups[group]) do
+      if is_tool(item) then
+        put(item.name, item)
+      else
+        index(item, by_name, depth + 1)
+      end
+    end
+  end
+  return by_name
+end
+
+local function facade_tool(facade, t)
+  local schema
+  if t.categories then
+    schema = {
+      type = "object", required = { "category" }, additionalProperties = false,
+      properties = { category = { type = "string", enum = facade.order } },
+    }
+  end
+  return ah.tool {
+    name = t.name,
+    description = t.description,
+    full_description = t.full_description,
+    schema = schema,
+    handler = function(args)
+      return args.category and ("Category '%s' of `%s` is open."):format(args.category, t.name)
+        or ("`%s` is open."):format(t.name)
+    end,
+  }
+end
+
+-- The groups that are open, in the order in which they were opened; nil: the facade is shut.
+local function open_groups(facade, state)
+  return state[facade.name]
+end
+
+-- Is the facade itself there to be called?
+local function is_shown(facade, state)
+  local open = open_groups(facade, state)
+  return not open or facade.exclusive or #open < #facade.order
+end
+
+-- The tools that there are in a state, in order, appended to `list`.
+local function tools_in(facade, state, list)
+  if is_shown(facade, state) then
+    list[#list + 1] = facade.tool
+  end
+  for _, group in ipairs(open_groups(facade, state) or {}) do
+    for _, item in ipairs(facade.groups[group] or {}) do
+      if is_tool(item) then
+        list[#list + 1] = item
+      else
+        tools_in(item, state, list)
+      end
+    end
+  end
+  return list
+end
+
+-- Everything in the facade is shut again.
+local function close(facade, state)
+  for _, group in ipairs(open_groups(facade, state) or {}) do
+    for _, item in ipairs(facade.groups[group] or {}) do
+      if not is_tool(item) then
+        close(item, state)
+      end
+    end
+  end
+  state[facade.name] = nil
+end
+
+local function open_group(facade, group, state)
+  if facade.exclusive then
+    close(facade, state)
+  end
+  local open = state[facade.name] or {}
+  open[#open + 1] = group
+  state[facade.name] = open
+end
+
+-- The group that a call would open, where it is open already.
+local function is_open(facade, m)
+  local open = open_groups(facade, m.state or {})
+  local group = facade.groups[ALL] and ALL
+    or type(m.arguments) == "table" and m.arguments.category
+  return open and (set_of(open)[group] and group or not is_shown(facade, m.state) and ALL)
+end
+
+local function say_open(facade, group, m)
+  local there, names = set_of(m.tools), {}
+  for _, tool in ipairs(tools_in(facade, m.state, {})) do
+    names[#names + 1] = tool ~= facade.tool and there[tool.name] and tool.name or nil
+  end
+  local what = group == ALL and ("`%s`"):format(facade.name)
+    or ("Category '%s' of `%s`"):format(group, facade.name)
+  return ("%s is open already. Its tools: [%s]"):format(what, table.concat(names, ", "))
+end
+
+local function check_unfold(t)
+  local what = "ah.unfold"
+  check_fields(what, t, "name description full_description tools categories exclusive")
+  check_type(what, t, "name", "string")
+  check_type(what, t, "categories", "table")
+  check_type(what, t, "exclusive", "boolean")
+  if not t.name then
+    refuse("%s: field 'name' is missing", what)
+  end
+  if (t.tools == nil) == (t.categories == nil) then
+    refuse("%s: %s: one of 'tools' and 'categories' says what there is to unfold", what, t.name)
+  end
+  if t.exclusive and not t.categories then
+    refuse("%s: %s: 'exclusive' is for categories: only one of them is open", what, t.name)
+  end
+end
+
+-- All tools behind a facade: those that may come.
+local function tools_behind(facade, by_name)
+  local list = {}
+  for _, item in pairs(by_name) do
+    if item ~= facade then
+      list[#list + 1] = is_tool(item) and item or item.tool
+    end
+  end
+  return list
+end
+
+--- One tool that stands for many, and is replaced by them when it is called.
+local function unfold(t)
+  check_unfold(t)
+  local root = { name = t.name, groups = {}, exclusive = t.exclusive }
+  root.order = read_groups(root, t)
+  root.tool = facade_tool(root, t)
+  local by_name = index(root, {}, 1)
+
+  local function facade_of(name)
+    local item = by_name[name]
+    return item and not is_tool(item) and item or nil
+  end
+
+  local later = tools_behind(root, by_name)
+  local S = { name = "unfold." .. t.name, tools = { root.tool }, later = later }
+  function S.before(_, m)
+    local facade = facade_of(m.tool)
+    local group = facade and is_open(facade, m)
+    return group and say_open(facade, group, m) or nil
+  end
+  function S.after(_, m)
+    local facade = m.success and facade_of(m.tool)
+    if not facade then
+      return
+    end
+    local state = m.state or {}
+    local old = tools_in(root, state, {})
+    open_group(facade, facade.groups[ALL] and ALL or m.arguments.category, state)
+    m.state = state
+    swap(m, old, tools_in(root, state, {}))
+  end
+  FACADES[S] = root
+  return S
+end
+
+return { unlock = public(unlock), phases = public(phases_of), unfold = public(unfold) }

@@ -1,0 +1,130 @@
+-- One script, run by each adapter against `agenthost mock`: the same answer, the same
+-- conversation but for what only one wire has, and a cache that breaks only where it must.
+local ah = require "agenthost"
+local mock = require "support.mock"
+
+local it = mock.is_built() and it or pending
+
+-- An adapter more is a line more: its model, where its address is said and the path behind the
+-- server's own, and how its tools change, as the run is told of it.
+local ADAPTERS = {
+  { model = "openai/gpt-4o", path = "/v1", breaks = { "tools_changed" } },
+  { model = "openai/responses/gpt-5.4", path = "/v1", breaks = {} },
+  { model = "anthropic/claude-opus-4-8", path = "", breaks = {} },
+}
+
+-- What the model says; ids are given, so that conversations can be compared.
+local SCRIPT = [[
+return {
+  { reasoning = "First the section.", text = "Let me look.",
+    calls = { { id = "call_a", name = "read_section", arguments = { section_key = "crm" } } } },
+  { calls = { { id = "call_b", name = "find", arguments = { name = "Ann" } },
+              { id = "call_c", name = "find", arguments = { name = "Bo" } } } },
+  { calls = { { id = "call_d", name = "customer_7_spend", arguments = {} } } },
+  { text = { "Ann spends ", "450", " a month." } },
+}
+]]
+
+-- Tools that appear in mid-conversation: those of a section that was a summary, and one that a
+-- handler brings.
+local function conversation(adapter, url, stream)
+  local spend = ah.tool { name = "customer_7_spend", description = "What Ann spends a month.",
+    handler = function() return 450 end }
+  local find = ah.tool { name = "find", description = "Finds a customer.",
+    params = { name = "string" },
+    handler = function(args, ctx)
+      if args.name == "Ann" then
+        ctx:add_tools(spend)
+        return { id = 7 }
+      end
+      return nil, "There is no " .. args.name
+    end }
+  local crm = ah.section { key = "crm", title = "CRM", template = "Customers are found by name.",
+    summary = "Everything about customers.", visibility = "summary", tools = { find } }
+  local events = {}
+  local reply = assert(ah.run { model = adapter.model, base_url = url .. adapter.path,
+    api_key = "key-of-a-spec", stream = stream, crm, "What does Ann spend?",
+    on = { cache_break = function(e) events[#events + 1] = e.reason end } })
+  return reply, events
+end
+
+local ONLY_THERE = { origin = true, usage = true, time = true, stop_word = true, by = true }
+
+-- The entries without adapter marks: origin, usage, what is kept for one wire alone.
+local function plain(reply)
+  local list = {}
+  for _, entry in ipairs(ah.json.decode(reply:transcript()).entries) do
+    for name in pairs(ONLY_THERE) do
+      entry[name] = nil
+    end
+    for _, call in ipairs(entry.tool_calls or {}) do
+      call.arguments = call.arguments == "" and "{}" or call.arguments -- Anthropic streams none
+    end
+    for i = entry.type == "assistant" and #entry.content or 0, 1, -1 do
+      if entry.content[i].type == "opaque" then
+        table.remove(entry.content, i)
+      end
+    end
+    if entry.type ~= "settings" then
+      list[#list + 1] = entry
+    end
+  end
+  return list
+end
+
+-- Breaks that the server saw, and what it had cached in the end.
+local function seen_by(m)
+  local breaks, read = {}, 0
+  for _, request in ipairs(m:log()) do
+    breaks[#breaks + 1] = request.cache_break
+    read = request.cached_read or 0
+  end
+  return breaks, read
+end
+
+describe("agenthost mock and the adapters", function()
+  for _, stream in ipairs { true, false } do
+    local how = stream and "streamed" or "whole"
+    local first
+
+    for _, adapter in ipairs(ADAPTERS) do
+      it(("give %s the same conversation, %s"):format(adapter.model, how), function()
+        local m <close> = mock.start(SCRIPT)
+        local reply, events = conversation(adapter, m.url, stream)
+        assert.equal("Ann spends 450 a month.", reply.text)
+        assert.same({ 4, 4 }, { reply.iterations, reply.tool_calls })
+        first = first or plain(reply)
+        assert.same(first, plain(reply))
+        assert.equal("", m:errors())
+        assert.equal(stream, m:log()[1].stream)
+
+        local breaks, read = seen_by(m)
+        assert.equal(#events, #breaks, "a break that nobody told of")
+        for _, reason in ipairs(events) do
+          assert.equal(adapter.breaks[1], reason)
+        end
+        assert.equal(read, reply.usage.cached_read > 0 and read or 0)
+        assert.is_true(#adapter.breaks > 0 or read > 0, "nothing was cached")
+      end)
+    end
+  end
+
+  it("show a failure, its time to wait, and the answer after it", function()
+    for _, adapter in ipairs(ADAPTERS) do
+      local m <close> = mock.start [[return {
+        { status = 429, retry_after = 0.02, message = "slow down" },
+        { text = "Some words that are cut", close = "mid-stream" },
+        { status = 401, message = "who are you?" },
+      }]]
+      local retried = {}
+      local reply, err = ah.run { model = adapter.model, base_url = m.url .. adapter.path,
+        api_key = "key-of-a-spec", "Hello?", log = function() end,
+        on = { retry = function(e) retried[#retried + 1] = e.reason or e.message end } }
+      assert.is_nil(reply)
+      assert.equal("provider", err.code, adapter.model)
+      assert.truthy(err.message:find("who are you?", 1, true), err.message)
+      assert.equal(2, #retried, adapter.model)
+      assert.equal(3, #m:log())
+    end
+  end)
+end)

@@ -1,0 +1,298 @@
+-- HTTP exchanges kept in a file and taken from it: agenthost --record and --replay.
+local ah = require "agenthost"
+local command = require "support.command"
+local markdown = require "support.markdown"
+local server = require "support.server"
+
+local KEY = "sk-canary-1234567890"
+
+local SCRIPT = [[
+local ah = require "agenthost"
+local add = ah.tool { name = "add", description = "Adds.",
+  params = { a = "integer", b = "integer" },
+  handler = function(args) return args.a + args.b end }
+local question = arg and arg[1] or "2+3?"
+print(assert(ah.run { model = "openai/test", tools = { add }, retries = 1, question }))
+]]
+
+local function answer(message, finish)
+  return server.json(
+    { choices = { { index = 0, message = message, finish_reason = finish } } },
+    { headers = { ["Set-Cookie"] = "session=" .. KEY, ["X-Echo"] = "it was " .. KEY } }
+  )
+end
+
+local function model()
+  return server.start {
+    responses = {
+      answer({
+        role = "assistant",
+        tool_calls = {
+          {
+            id = "c1",
+            type = "function",
+            ["function"] = { name = "add", arguments = '{"a":2,"b":3}' },
+          },
+        },
+      }, "tool_calls"),
+      answer({ role = "assistant", content = "It is 5. Your key: " .. KEY }, "stop"),
+    },
+  }
+end
+
+local function agenthost(s, words, env)
+  local script = command.temp(SCRIPT)
+  return command.shell(
+    ('%s OPENAI_BASE_URL=%s "$A" %s </dev/null'):format(
+      env or "",
+      s and s.url or "http://127.0.0.1:1",
+      words:gsub("SCRIPT", script)
+    )
+  )
+end
+
+-- A recorded session: the file, and the address it was recorded from.
+local function record()
+  local s <close> = model()
+  local file = command.temp()
+  local r = agenthost(s, ("--record %s SCRIPT"):format(file), "OPENAI_API_KEY=" .. KEY)
+  assert.equal(0, r.code, r.err)
+  return file, s.url, r.out
+end
+
+local function replay(file, url, words, script)
+  script = script or command.temp(SCRIPT)
+  return command.shell(
+    ('unset OPENAI_API_KEY; OPENAI_BASE_URL=%s "$A" --replay %s %s %s </dev/null'):format(
+      url,
+      file,
+      script,
+      words or ""
+    )
+  )
+end
+
+local function lines(path)
+  local list = {}
+  for line in io.lines(path) do
+    list[#list + 1] = line
+  end
+  return list
+end
+
+local function write(path, list)
+  local f <close> = assert(io.open(path, "w"))
+  f:write(table.concat(list, "\n"), "\n")
+end
+
+local function has(text, part)
+  assert.truthy(text:find(part, 1, true), ("no %q in:\n%s"):format(part, text))
+end
+
+describe("a recording", function()
+  after_each(command.tidy)
+
+  it("holds each exchange as a line, and no secret", function()
+    local file, url, out = record()
+    local list = lines(file)
+
+    assert.equal(2, #list)
+    assert.equal("It is 5. Your key: [secret]\n", out)
+    for _, line in ipairs(list) do
+      local e = ah.json.decode(line)
+      assert.equal("POST", e.request.method)
+      assert.equal(url .. "/chat/completions", e.request.url)
+      assert.equal("test", e.request.json.model)
+      assert.equal(200, e.response.status)
+      assert.is_nil(e.error)
+      assert.falsy(line:find(KEY, 1, true))
+    end
+    has(list[1], '"Authorization: [secret]"')
+    has(list[1], '"X-Echo: it was [secret]"')
+    has(list[1], '"Set-Cookie: [secret]"')
+    has(list[2], "Your key: [secret]")
+  end)
+
+  it("is for its owner's eyes, and begun anew", function()
+    local file = record()
+    local stat <close> = assert(io.popen("stat -c %a " .. file))
+
+    -- os.tmpname made it, so the mode is that of mkstemp; of our own making it is the same
+    assert.equal("600", stat:read "l")
+    local s <close> = model()
+    agenthost(s, ("--record %s SCRIPT"):format(file), "OPENAI_API_KEY=" .. KEY)
+    assert.equal(2, #lines(file))
+  end)
+
+  it("that cannot be written fails the request before it is sent", function()
+    local s <close> = model()
+    local below = command.temp "a file, no folder" .. "/f.jsonl"
+    local r = agenthost(s, ("--record %s SCRIPT"):format(below), "OPENAI_API_KEY=" .. KEY)
+
+    assert.equal(1, r.code)
+    has(r.err, ("cannot record to '%s': Not a directory"):format(below))
+    assert.equal(0, #s:requests())
+  end)
+
+  it("keeps failures: no connection, and bytes that are no text", function()
+    local file = command.temp()
+    local r = agenthost(nil, ("--record %s SCRIPT"):format(file), "OPENAI_API_KEY=" .. KEY)
+
+    assert.equal(3, r.code)
+    local list = lines(file)
+    assert.equal(2, #list) -- with its one retry
+    assert.equal("connection refused by 127.0.0.1:1", ah.json.decode(list[1]).error)
+    assert.is_nil(ah.json.decode(list[1]).response)
+
+    local s <close> = server.start { responses = { { status = 500, body = '\xff\0"\\ä' } } }
+    agenthost(s, ("--record %s SCRIPT"):format(file), "OPENAI_API_KEY=" .. KEY)
+    assert.equal('ÿ\0"\\Ã¤', ah.json.decode(lines(file)[1]).response.latin1)
+  end)
+end)
+
+describe("docs/recording.md", function()
+  after_each(command.tidy)
+
+  it("has the fields that a line has", function()
+    local page = markdown.section(markdown.read "docs/recording.md", "## The file")
+    local told = {}
+    for _, row in ipairs(markdown.tables(page)[1]) do
+      for _, name in ipairs(markdown.names(row[1])) do
+        told[name] = true
+      end
+    end
+
+    local file = record()
+    local s <close> = server.start { responses = { { status = 500, body = "\xff" } } }
+    local other = command.temp()
+    agenthost(s, ("--record %s SCRIPT"):format(other), "OPENAI_API_KEY=" .. KEY)
+    local found = { error = true } -- shown by a spec of its own
+    for _, path in ipairs { file, other } do
+      for part, fields in pairs(ah.json.decode(lines(path)[1])) do
+        for name in pairs(fields) do
+          found[part .. "." .. name] = true
+        end
+      end
+    end
+    assert.same(found, told)
+  end)
+end)
+
+describe("a replay", function()
+  after_each(command.tidy)
+
+  it("gives the same answer without network and key, also twice", function()
+    local file, url = record()
+
+    for _ = 1, 2 do
+      local r = replay(file, url)
+      assert.equal(0, r.code, r.err)
+      assert.equal("It is 5. Your key: [secret]\n", r.out)
+      assert.equal("", r.err)
+    end
+  end)
+
+  it("plays failures, and the retry after them", function()
+    local file, url = record()
+    local list = lines(file)
+    local failed = list[1]:gsub('"response":.*', '"error":"connection reset"}')
+
+    write(file, { failed, list[1], list[2] })
+    assert.equal("It is 5. Your key: [secret]\n", replay(file, url).out)
+  end)
+
+  it("shows where a request parts from the recorded one", function()
+    local file, url = record()
+    local r = replay(file, url, "4+4?")
+
+    assert.equal(3, r.code)
+    has(
+      r.err,
+      "replay: the request differs from '"
+        .. file
+        .. "' line 1 at /messages/0/content: "
+        .. 'recorded "2+3?", now "4+4?"'
+    )
+    local changed = command.temp((SCRIPT:gsub("Adds%.", "Adds two.")))
+    has(
+      replay(file, url, "", changed).err,
+      'at /tools/0/function/description: recorded "Adds.", now "Adds two."'
+    )
+    changed = command.temp((SCRIPT:gsub("tools = { add }, ", "")))
+    has(replay(file, url, "", changed).err, "at /tools: recorded [{")
+    has(replay(file, url, "", changed).err, ", now nothing")
+  end)
+
+  it("takes a request whose bytes differ and whose meaning does not", function()
+    local file, url = record()
+    local list = lines(file)
+
+    list[1] = list[1]:gsub('"json":{', '"json": { ', 1)
+    write(file, list)
+    assert.equal(0, replay(file, url).code)
+  end)
+
+  it("tells of another address, of one request more and of those left", function()
+    local file, url = record()
+    local list = lines(file)
+
+    has(
+      replay(file, "http://127.0.0.1:2").err,
+      "replay: POST http://127.0.0.1:2/chat/completions is not what was recorded; '"
+        .. file
+        .. "' line 1 has POST "
+        .. url
+        .. "/chat/completions"
+    )
+    write(file, { list[1] })
+    has(
+      replay(file, url).err,
+      "replay: all 1 exchanges of '" .. file .. "' were used, and here is one more: POST " .. url
+    )
+    write(file, { list[1], list[2], list[2], list[2] })
+    local r = replay(file, url)
+    assert.equal(0, r.code)
+    has(
+      r.err,
+      "replay: 2 recorded exchanges of '" .. file .. "' were not asked for, the first in line 3"
+    )
+  end)
+
+  it("refuses what is no recording, with the line", function()
+    local file, url = record()
+    local good = lines(file)[1]
+    local cases = {
+      { "{", "line 2 is no recorded exchange: unexpected end" },
+      { "[]", "it has no request with method and url" },
+      { '{"request":{"method":"POST"}}', "it has no request with method and url" },
+      { '{"request":{"method":"POST","url":"x"}}', "it has no response and no error" },
+      {
+        '{"request":{"method":"POST","url":"x"},"response":{"status":20,"headers":[],"body":""}}',
+        "its response has no status, headers and body",
+      },
+      {
+        '{"request":{"method":"POST","url":"x"},"response":{"status":200,"headers":[1],"body":""}}',
+        "its response has no status, headers and body",
+      },
+    }
+
+    for _, case in ipairs(cases) do
+      write(file, { good, case[1] })
+      local r = replay(file, url)
+      has(r.err, "'" .. file .. "' line 2 is no recorded exchange: ")
+      has(r.err, case[2])
+      assert.equal(1, r.code)
+    end
+    os.remove(file)
+    local r = replay(file, url)
+    assert.equal(2, r.code)
+    has(r.err, "cannot open '" .. file .. "'")
+  end)
+
+  it("is one of two: --record and --replay are not given together", function()
+    local r = command.agenthost("--record", "a", "--replay", "b", "x.lua")
+
+    assert.equal(2, r.code)
+    has(r.err, "--record and --replay: give one of them")
+  end)
+end)

@@ -1,0 +1,105 @@
+--- Starts `agenthost mock` for a spec and tells what it was asked.
+--
+--   local mock = require "support.mock"
+--   local m <close> = mock.start 'return { "Hello." }'       -- a script's text
+--   ... m.url is "http://127.0.0.1:PORT" ...
+--   m:log()[1].body.model, m:errors()
+local ah = require "agenthost"
+local command = require "support.command"
+local server = require "support.server"
+
+local mock = {}
+
+local Mock = {}
+Mock.__index = Mock
+Mock.__name = "support.mock"
+
+--- True where the command was built with it.
+function mock.is_built()
+  return not command.shell('"$A" -v --version').out:find("libmicrohttpd none", 1, true)
+end
+
+local function file_with(text)
+  local path = os.tmpname()
+  local f <close> = assert(io.open(path, "w"))
+  f:write(text)
+  return path
+end
+
+--- Starts one with this script and further words of the command line.
+function mock.start(script, ...)
+  local self = setmetatable({ script = file_with(script), log_path = os.tmpname(),
+    err_path = os.tmpname() }, Mock)
+  local words = { "mock", "--log", self.log_path, ... }
+  words[#words + 1] = self.script
+  for i, word in ipairs(words) do
+    words[i] = command.quote(word)
+  end
+  -- `exec`, so that the shell's number is the server's.
+  self.pipe = assert(io.popen(("echo $$; XDG_CONFIG_HOME=/nonexistent exec %s %s </dev/null 2>%s")
+    :format(command.quote(command.BINARY), table.concat(words, " "),
+      command.quote(self.err_path))))
+  self.pid, self.url = self.pipe:read("l"), self.pipe:read("l")
+  if not self.url then
+    local told = self:errors()
+    self:close()
+    error("agenthost mock did not start: " .. told, 2)
+  end
+  return self
+end
+
+--- What came in, decoded, a table a request.
+function Mock:log()
+  local list = {}
+  for line in io.lines(self.log_path) do
+    list[#list + 1] = server.decode(line)
+  end
+  return list
+end
+
+--- What it wrote to stderr so far.
+function Mock:errors()
+  return command.contents(self.err_path)
+end
+
+--- Sends a request: { status, headers, body, json() }, or nil and the error where no complete
+-- answer came. A table is sent as JSON; `headers` are more of them. A body nil: GET.
+function Mock:ask(path, body, headers)
+  local all = { ["Content-Type"] = body and "application/json" }
+  for name, value in pairs(headers or {}) do
+    all[name] = value
+  end
+  local answer, err = ah.http { url = self.url .. path, headers = all, timeout = 10,
+    body = type(body) == "table" and server.encode(body) or body }
+  if not answer then
+    return nil, err
+  end
+  function answer.json()
+    return server.decode(answer.body)
+  end
+  return answer
+end
+
+--- Ends it; its exit code, or nil where it was ended already.
+function Mock:close()
+  if self.pipe then
+    os.execute("kill " .. self.pid .. " 2>/dev/null")
+    local _, _, code = self.pipe:close()
+    self.pipe = nil
+    for _, path in ipairs { self.script, self.log_path, self.err_path } do
+      os.remove(path)
+    end
+    return code
+  end
+end
+
+--- Waits for it to end by itself (--once).
+function Mock:wait()
+  local _, _, code = self.pipe:close()
+  self.pipe = nil
+  return code
+end
+
+Mock.__close = Mock.close
+
+return mock

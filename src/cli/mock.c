@@ -1,0 +1,173 @@
+/* Requests and their plans go through ah_load and ah_returned: a line of Lua with the request
+ * as its arguments, the plan as JSON in its result. */
+#include "cli/mock.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/mock_server.h"
+#include "cli/signals.h"
+
+enum { BACKLOG = 128, ROUND_MS = 1000 /* between looks at signals, where nothing wakes us */ };
+
+typedef struct serving {
+    ah_host *host;
+    const ah_mock *mock;
+} serving;
+
+/* argv is not const, and nobody writes to it. */
+static char *loose(const char *s)
+{
+    return (char *)(uintptr_t)s;
+}
+
+static ah_status call(ah_host *host, const char *code, int argc, const char *const *args)
+{
+    char *argv[4];
+
+    for (int i = 0; i < argc; i++)
+        argv[i] = loose(args[i]);
+    return ah_load(host, "agenthost mock", code, strlen(code), argc, argv);
+}
+
+/* -- the socket -------------------------------------------------------------------------------- */
+
+static ah_status cannot(char *fault, size_t size, const ah_mock *m, const char *why)
+{
+    snprintf(fault, size, "cannot listen on %s port %d: %s", m->address ? m->address : "127.0.0.1",
+             m->port, why);
+    return AH_INTERNAL;
+}
+
+static bool bind_to(int fd, const struct addrinfo *a)
+{
+    int on = 1;
+
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+           bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0;
+}
+
+static ah_status listen_on(const ah_mock *m, int *fd, char *fault, size_t size)
+{
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+                             .ai_socktype = SOCK_STREAM},
+                    *found;
+    char port[16];
+    int code;
+
+    snprintf(port, sizeof port, "%d", m->port);
+    if ((code = getaddrinfo(m->address ? m->address : "127.0.0.1", port, &hints, &found)))
+        return cannot(fault, size, m, gai_strerror(code));
+    *fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
+    code = *fd >= 0 && bind_to(*fd, found) ? 0 : errno;
+    freeaddrinfo(found);
+    if (!code)
+        return AH_OK;
+    if (*fd >= 0)
+        close(*fd);
+    return cannot(fault, size, m, strerror(code));
+}
+
+/* Where clients find it, in a line of its own. */
+static void tell_address(int fd, FILE *out)
+{
+    struct sockaddr_storage a;
+    socklen_t n = sizeof a;
+    char name[128], port[16];
+    bool six;
+
+    if (getsockname(fd, (struct sockaddr *)&a, &n) != 0 ||
+        getnameinfo((struct sockaddr *)&a, n, name, sizeof name, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return;
+    six = a.ss_family == AF_INET6;
+    fprintf(out, "http://%s%s%s:%s\n", six ? "[" : "", name, six ? "]" : "", port);
+    fflush(out);
+}
+
+/* -- serving --------------------------------------------------------------------------------------- */
+
+static ah_plan *ask(void *ud, const ah_mock_request *q)
+{
+    static const char code[] = "return require('agenthost')._mock.answer(...)";
+    const char *args[] = {q->method, q->target, q->headers, q->body};
+    const serving *s = ud;
+    ah_plan *p = NULL;
+
+    if (call(s->host, code, 4, args) == AH_OK && ah_returned(s->host))
+        p = ah_plan_read(ah_returned(s->host));
+    else if (!ah_signals_caught())
+        s->mock->say(s->mock->ud, AH_LOG_ERROR, ah_errmsg(s->host));
+    if (p)
+        s->mock->say(s->mock->ud, p->warn ? AH_LOG_WARNING : AH_LOG_INFO, p->say);
+    return p;
+}
+
+/* Waits for a request, a wait that is over, or a signal (which wakes the host). */
+static void wait_for(ah_host *host, ah_mock_server *server, ah_mock_fds *fds)
+{
+    int ms = ah_mock_server_wants(server, fds), wake = ah_pollfd(host);
+    struct timeval t;
+
+    if (ms < 0 || (wake < 0 && ms > ROUND_MS))
+        ms = ROUND_MS;
+    if (wake >= 0 && wake < FD_SETSIZE) {
+        FD_SET(wake, &fds->in);
+        fds->max = wake > fds->max ? wake : fds->max;
+    }
+    t = (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    if (select(fds->max + 1, &fds->in, &fds->out, &fds->bad, &t) < 0) {
+        FD_ZERO(&fds->in);
+        FD_ZERO(&fds->out);
+        FD_ZERO(&fds->bad);
+    }
+}
+
+static void serve(ah_host *host, const ah_mock *m, ah_mock_server *server)
+{
+    ah_mock_fds fds;
+
+    while (!ah_signals_caught() && (!m->once || ah_mock_server_answered(server) < m->once)) {
+        wait_for(host, server, &fds);
+        ah_step(host, 0);
+        ah_mock_server_turn(server, &fds);
+    }
+}
+
+static ah_status start(ah_host *host, const ah_mock *m)
+{
+    static const char code[] = "require('agenthost')._mock.start(...)";
+    const char *args[] = {m->script, m->format ? m->format : "all", m->lenient ? "lenient" : "strict",
+                          m->log ? m->log : ""};
+
+    return call(host, code, 4, args);
+}
+
+ah_status ah_mock_serve(ah_host *host, const ah_mock *m, char *fault, size_t size)
+{
+    serving s = {host, m};
+    ah_mock_server *server;
+    ah_status st;
+    int fd = -1;
+
+    *fault = 0;
+    if (!ah_mock_server_version()) {
+        snprintf(fault, size,
+                 "this agenthost was built without an HTTP server\n"
+                 "Install libmicrohttpd with its header (Debian: libmicrohttpd-dev), then make again.");
+        return AH_INTERNAL;
+    }
+    if ((st = start(host, m)) != AH_OK || (st = listen_on(m, &fd, fault, size)) != AH_OK)
+        return st;
+    if (!(server = ah_mock_server_new(fd, ask, &s))) {
+        close(fd);
+        return cannot(fault, size, m, "the HTTP server does not start");
+    }
+    tell_address(fd, m->out);
+    serve(host, m, server);
+    ah_mock_server_free(server);
+    return AH_OK;
+}

@@ -1,0 +1,29 @@
+/* agenthost mock: a model server on this machine, for tests. What is said is decided in Lua
+ * (lua/agenthost/mock.lua, in the host that is given); here are the socket and the loop. */
+#ifndef AH_CLI_MOCK_H
+#define AH_CLI_MOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "agenthost.h"
+
+typedef struct ah_mock {
+    const char *script;  /* a path, "-": standard input */
+    const char *address; /* to listen on, numbers only; NULL: 127.0.0.1 */
+    int port;            /* 0: any that is free */
+    const char *format;  /* "openai", ...; NULL: all */
+    const char *log;     /* a file for what comes in; NULL: none */
+    bool lenient;        /* nothing is refused that can be read */
+    size_t once;         /* ends after so many requests; 0: with a signal */
+    FILE *out;           /* gets the address, one line */
+    ah_log_fn say;       /* a line a request */
+    void *ud;
+} ah_mock;
+
+/* Serves until a signal or `once`. AH_OK; a failure of the script's start, kept by the host
+ * (ah_errmsg), with fault ""; or AH_INTERNAL with words in fault. */
+ah_status ah_mock_serve(ah_host *host, const ah_mock *mock, char *fault, size_t size);
+
+#endif

@@ -1,0 +1,155 @@
+/* The JSON comes from our own Lua, yet is checked as any other: a script has its share in it. */
+#include "cli/mock_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MAX_BYTES = 256 << 20, /* of one answer */
+    MAX_STEPS = 1 << 20,
+    MAX_DEPTH = 8
+};
+
+static int64_t integer(ah_slice object, const char *key)
+{
+    ah_json_num n;
+
+    return ah_json_number(ah_json_member(object, key), &n) && n.is_int ? n.i : 0;
+}
+
+static bool is_true(ah_slice object, const char *key)
+{
+    return ah_json_kind_of(ah_json_member(object, key)) == AH_JSON_TRUE;
+}
+
+/* A string, cut where it is longer than the room. */
+static void text(ah_slice value, char *out, size_t size)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, &ah_mem_libc, MAX_BYTES);
+    if (value.p && ah_json_string(value, &b) && ah_buf_ok(&b) && b.len) {
+        size_t n = b.len < size ? b.len : ah_utf8_cut(b.data, size - 1);
+
+        snprintf(out, size, "%.*s", (int)n, b.data);
+    }
+    ah_buf_clear(&b);
+}
+
+static int digit(char c)
+{
+    return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
+static void put_hex(ah_slice value, ah_buf *out)
+{
+    ah_slice s = ah_json_inside(value);
+
+    for (size_t i = 0; i + 1 < s.n; i += 2)
+        ah_buf_char(out, (char)(digit(s.p[i]) << 4 | digit(s.p[i + 1])));
+}
+
+static void read_step(ah_plan *p, ah_slice step, ah_plan_step *out)
+{
+    ah_slice bytes = ah_json_member(step, "bytes"), hex = ah_json_member(step, "hex");
+
+    *out = (ah_plan_step){
+        .at = p->bytes.len, .wait_ms = integer(step, "wait"), .close = is_true(step, "close")};
+    if (bytes.p)
+        ah_json_string(bytes, &p->bytes);
+    if (hex.p)
+        put_hex(hex, &p->bytes);
+    out->n = p->bytes.len - out->at;
+}
+
+/* The text of the next element of an array that `r` is in; .p NULL at its end. */
+static ah_slice next_element(ah_json_reader *r)
+{
+    ah_json_token t = ah_json_next(r);
+
+    if (t.kind == AH_JSON_ARRAY_END || t.kind == AH_JSON_END)
+        return (ah_slice){NULL, 0};
+    return ah_json_skip(r, t);
+}
+
+static ah_json_reader in_array(ah_slice array)
+{
+    ah_json_reader r = ah_json_read(array);
+
+    ah_json_next(&r);
+    return r;
+}
+
+static bool read_steps(ah_plan *p, ah_slice steps)
+{
+    ah_json_reader r = in_array(steps);
+    size_t n = 0;
+
+    while (next_element(&r).p && n < MAX_STEPS)
+        n++;
+    p->step = ah_alloc(&ah_mem_libc, (n + 1) * sizeof *p->step);
+    if (!p->step)
+        return false;
+    r = in_array(steps);
+    while (p->n_steps < n)
+        read_step(p, next_element(&r), &p->step[p->n_steps++]);
+    if (!p->streamed && !p->length)
+        p->length = (int64_t)p->bytes.len;
+    return ah_buf_ok(&p->bytes);
+}
+
+static void read_headers(ah_plan *p, ah_slice headers)
+{
+    ah_json_reader r = in_array(headers);
+    ah_slice pair;
+
+    while ((pair = next_element(&r)).p && p->n_headers < AH_PLAN_HEADERS) {
+        ah_json_reader of = in_array(pair);
+        ah_slice name = next_element(&of), value = next_element(&of);
+
+        text(name, p->header[p->n_headers].name, sizeof p->header->name);
+        text(value, p->header[p->n_headers].value, sizeof p->header->value);
+        p->n_headers++;
+    }
+}
+
+static bool read_plan(ah_plan *p, ah_slice json)
+{
+    p->status = (int)integer(json, "status");
+    p->drop = is_true(json, "drop");
+    p->streamed = is_true(json, "streamed");
+    p->length = integer(json, "length");
+    p->wait_ms = integer(json, "wait");
+    p->warn = is_true(json, "warn");
+    text(ah_json_member(json, "type"), p->type, sizeof p->type);
+    text(ah_json_member(json, "say"), p->say, sizeof p->say);
+    read_headers(p, ah_json_member(json, "headers"));
+    return p->status >= 100 && p->status < 1000 && read_steps(p, ah_json_member(json, "steps"));
+}
+
+ah_plan *ah_plan_read(const char *json)
+{
+    ah_slice s = ah_slice_of(json);
+    ah_json_fault fault;
+    ah_plan *p;
+
+    if (ah_json_check(&ah_mem_libc, s, MAX_DEPTH, &fault) != AH_OK)
+        return NULL;
+    if (!(p = ah_alloc(&ah_mem_libc, sizeof *p)))
+        return NULL;
+    memset(p, 0, sizeof *p);
+    ah_buf_init(&p->bytes, &ah_mem_libc, MAX_BYTES);
+    if (read_plan(p, s))
+        return p;
+    ah_plan_free(p);
+    return NULL;
+}
+
+void ah_plan_free(ah_plan *p)
+{
+    if (!p)
+        return;
+    ah_buf_clear(&p->bytes);
+    ah_free(&ah_mem_libc, p->step);
+    ah_free(&ah_mem_libc, p);
+}

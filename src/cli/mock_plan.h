@@ -1,0 +1,38 @@
+/* What the mock sends in answer to one request, read from the JSON that lua/agenthost/mock/plan.lua
+ * makes: a head, then steps of bytes and waits. Nothing of HTTP is known here. */
+#ifndef AH_CLI_MOCK_PLAN_H
+#define AH_CLI_MOCK_PLAN_H
+
+#include "base/json.h"
+
+enum { AH_PLAN_HEADERS = 32, AH_PLAN_TEXT = 1024 };
+
+typedef struct ah_plan_step {
+    size_t at, n;    /* bytes: where in the plan's `bytes`, how many */
+    int64_t wait_ms; /* before them */
+    bool close;      /* the connection breaks here */
+} ah_plan_step;
+
+typedef struct ah_plan {
+    int status;
+    bool drop;      /* no answer at all: the connection closes */
+    bool streamed;  /* of unknown length */
+    int64_t length; /* that the head tells, where not streamed */
+    int64_t wait_ms;
+    char type[128];
+    struct {
+        char name[64], value[256];
+    } header[AH_PLAN_HEADERS];
+    size_t n_headers;
+    ah_plan_step *step;
+    size_t n_steps;
+    ah_buf bytes;
+    bool warn;              /* `say` tells of a request that was refused */
+    char say[AH_PLAN_TEXT]; /* a line for people */
+} ah_plan;
+
+/* NULL: no memory, or no plan. To be freed with ah_plan_free. */
+ah_plan *ah_plan_read(const char *json);
+void ah_plan_free(ah_plan *p); /* NULL is fine */
+
+#endif

@@ -1,0 +1,423 @@
+/* ah._process, for built-in tools: a command, waited for by a handler. It is below a supervisor
+ * (base/process.h) and, where that is wanted, in a sandbox. A call that is stopped, and a host
+ * that is closed, kill it. Beside it: ah._sandbox, ah._folder, ah._repair. */
+#include "base/process.h"
+#include "base/sandbox.h"
+#include "lua/lua_fs.h"
+#include "lua/lua_task.h"
+#include "lua/lua_value.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static const char PROCESS[] = "agenthost.process";
+static const char WHAT[] = "ah._process";
+
+enum { MAX_WORDS = 4096, MAX_PATH_BYTES = 4096 };
+
+typedef struct command {
+    ah_waiter waiter;
+    ah_lua *lua;
+    ah_process *p;
+    ah_job job;
+    ah_sandbox sandbox;
+    ah_buf kept, tail; /* the beginning; what came behind it, of that the end */
+    size_t tail_bytes;
+    int64_t bytes;
+} command;
+
+/* -- its life -------------------------------------------------------------------------------- */
+
+static void stop_command(ah_waiter *w)
+{
+    command *c = (command *)(void *)((char *)w - offsetof(command, waiter));
+
+    ah_job_cancel(&c->job);
+    ah_process_free(c->p);
+    c->p = NULL;
+    ah_sandbox_close(&c->sandbox);
+}
+
+static int command_gc(lua_State *L)
+{
+    command *c = luaL_checkudata(L, 1, PROCESS);
+
+    stop_command(&c->waiter);
+    ah_buf_clear(&c->kept);
+    ah_buf_clear(&c->tail);
+    return 0;
+}
+
+/* Of what is behind the beginning the last bytes are kept, and are moved only now and then. */
+static void add_tail(command *c, ah_slice s)
+{
+    if (s.n > c->tail_bytes)
+        s = (ah_slice){s.p + (s.n - c->tail_bytes), c->tail_bytes};
+    ah_buf_put(&c->tail, s);
+    if (c->tail.len > 2 * c->tail_bytes)
+        ah_buf_drop(&c->tail, c->tail.len - c->tail_bytes);
+}
+
+static void take_output(command *c)
+{
+    ah_slice s = ah_process_output(c->p, AH_STDOUT);
+    size_t room = c->kept.max - c->kept.len, first = s.n < room ? s.n : room;
+
+    ah_buf_add(&c->kept, s.p, first);
+    if (s.n > first)
+        add_tail(c, (ah_slice){s.p + first, s.n - first});
+    c->bytes += (int64_t)s.n;
+    ah_process_take(c->p, AH_STDOUT, s.n);
+}
+
+static void on_job(ah_job *job)
+{
+    command *c = (command *)(void *)((char *)job - offsetof(command, job));
+
+    take_output(c);
+    if (ah_process_ended(c->p, NULL))
+        ah_waiter_done(&c->waiter);
+}
+
+static void on_news(void *ud, ah_process *p)
+{
+    command *c = ud;
+
+    (void)p;
+    ah_job_post(c->lua->host, &c->job);
+}
+
+/* -- its end ---------------------------------------------------------------------------------- */
+
+static void set_integer(lua_State *L, const char *name, int64_t n)
+{
+    lua_pushinteger(L, n);
+    lua_setfield(L, -2, name);
+}
+
+static void set_seconds(lua_State *L, const char *name, int64_t ms)
+{
+    lua_pushnumber(L, (lua_Number)ms / 1000);
+    lua_setfield(L, -2, name);
+}
+
+static void set_text(lua_State *L, const char *name, ah_slice s)
+{
+    lua_pushlstring(L, s.p, s.n);
+    lua_setfield(L, -2, name);
+}
+
+/* -- { ... } */
+static void push_result(lua_State *L, const command *c, const ah_process_result *r)
+{
+    static const char *const how[] = {"exited", "stopped", "timed_out", "failed"};
+
+    lua_createtable(L, 0, 12);
+    set_text(L, "how", ah_slice_of(how[r->how]));
+    if (r->signal)
+        set_integer(L, "signal", r->signal);
+    else
+        set_integer(L, "code", r->code);
+    set_integer(L, "left", r->left);
+    set_seconds(L, "seconds", r->wall_ms);
+    set_seconds(L, "cpu", r->cpu_ms);
+    if (r->peak_bytes)
+        set_integer(L, "peak", r->peak_bytes);
+    set_integer(L, "bytes", c->bytes);
+    set_text(L, "output", ah_buf_slice(&c->kept));
+    if (c->tail.len > c->tail_bytes)
+        set_text(L, "tail", (ah_slice){c->tail.data + (c->tail.len - c->tail_bytes), c->tail_bytes});
+    else
+        set_text(L, "tail", ah_buf_slice(&c->tail));
+    set_text(L, "sandbox", ah_slice_of(c->sandbox.text));
+}
+
+static int fails(lua_State *L, const ah_err *err)
+{
+    if (err->status == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    lua_pushnil(L);
+    ah_lua_push_error(L, err);
+    return 2;
+}
+
+static int finish(lua_State *L, int status, lua_KContext ctx)
+{
+    command *c = luaL_checkudata(L, (int)ctx, PROCESS);
+    ah_process_result r;
+
+    (void)status;
+    ah_process_ended(c->p, &r);
+    if (!ah_buf_ok(&c->kept) || !ah_buf_ok(&c->tail))
+        return ah_lua_raise_nomem(L);
+    stop_command(&c->waiter);
+    if (r.err.status != AH_OK)
+        return fails(L, &r.err);
+    push_result(L, c, &r);
+    return 1;
+}
+
+/* -- its beginning -------------------------------------------------------------------------------- */
+
+static const char *text_at(lua_State *L, int idx, const char *what)
+{
+    size_t n;
+    const char *s;
+
+    if (lua_type(L, idx) != LUA_TSTRING)
+        ah_lua_raise(L, AH_USAGE, "%s must be a string, found a %s", what, luaL_typename(L, idx));
+    s = lua_tolstring(L, idx, &n);
+    if (memchr(s, '\0', n))
+        ah_lua_raise(L, AH_USAGE, "%s holds a NUL byte, which no program can be given", what);
+    return s;
+}
+
+/* The list in the field, with a NULL behind it; held by the list. Returns how many. */
+static size_t read_words(lua_State *L, const char *name, const char **out, size_t most)
+{
+    size_t n = 0;
+
+    out[0] = NULL;
+    if (!ah_field_push(L, 1, WHAT, name, LUA_TTABLE))
+        return 0;
+    for (; lua_rawgeti(L, -1, (lua_Integer)n + 1) != LUA_TNIL; lua_pop(L, 1)) {
+        if (n >= most)
+            ah_lua_raise(L, AH_USAGE, "%s has more than %d words", name, (int)most);
+        out[n++] = text_at(L, -1, name);
+    }
+    lua_pop(L, 2);
+    out[n] = NULL;
+    return n;
+}
+
+static uint64_t number_of(lua_State *L, const char *name, double factor)
+{
+    double v = 0;
+
+    ah_field_number(L, 1, WHAT, name, 0, &v);
+    return (uint64_t)(v * factor);
+}
+
+static const char *string_of(lua_State *L, const char *name)
+{
+    const char *s = NULL;
+
+    if (lua_getfield(L, 1, name) != LUA_TNIL)
+        s = text_at(L, -1, name);
+    lua_pop(L, 1); /* the table keeps it */
+    return s;
+}
+
+static void read_sandbox(lua_State *L, ah_sandbox_config *cfg)
+{
+    const char *name = string_of(L, "sandbox");
+    int kind = 0;
+
+    while (name && ah_sandbox_name((ah_sandbox_kind)kind) &&
+           strcmp(name, ah_sandbox_name((ah_sandbox_kind)kind)) != 0)
+        kind++;
+    if (!ah_sandbox_name((ah_sandbox_kind)kind))
+        ah_lua_raise(L, AH_USAGE,
+                     "sandbox must be \"none\", \"auto\", \"landlock\" or \"bubblewrap\", found \"%s\"",
+                     name);
+    cfg->kind = (ah_sandbox_kind)kind;
+    ah_field_bool(L, 1, WHAT, "network", &cfg->network);
+}
+
+static void read_limits(lua_State *L, ah_process_config *cfg)
+{
+    cfg->timeout_ms = (int64_t)number_of(L, "timeout", 1000);
+    cfg->grace_ms = (int64_t)number_of(L, "grace", 1000);
+    cfg->limits.memory_bytes = number_of(L, "memory", 1);
+    cfg->limits.file_bytes = number_of(L, "file_size", 1);
+    cfg->limits.cpu_s = number_of(L, "cpu", 1);
+    cfg->limits.processes = number_of(L, "processes", 1);
+}
+
+/* The folders that may be written to: the one at work first. */
+static void read_folders(lua_State *L, ah_sandbox_config *cfg)
+{
+    const char *folder[AH_SANDBOX_FOLDERS + 1];
+    const char *cwd = string_of(L, "cwd");
+    bool read_only = false;
+    size_t n = read_words(L, "writable", folder, AH_SANDBOX_FOLDERS - 1);
+
+    ah_field_bool(L, 1, WHAT, "read_only", &read_only);
+    if (read_only && cfg->kind == AH_SANDBOX_NONE)
+        ah_lua_raise(L, AH_USAGE, "a folder that is read-only needs a sandbox");
+    if (!read_only && cwd)
+        cfg->folder[cfg->n_folders++] = cwd;
+    memcpy(cfg->folder + cfg->n_folders, folder, n * sizeof *folder);
+    cfg->n_folders += n;
+}
+
+/* What a command is given. Before argv there is room for the words of a sandbox, before env for
+ * the temporary folder. */
+typedef struct given {
+    ah_process_config cfg;
+    ah_sandbox_config sandbox;
+    ah_slice input;
+    const char *words[AH_SANDBOX_WORDS + MAX_WORDS + 1]; /* argv from AH_SANDBOX_WORDS on */
+    const char *env[1 + MAX_WORDS + 1];                  /* likewise from 1 on */
+    char temporary[sizeof((ah_sandbox *)0)->temporary + sizeof "TMPDIR="];
+} given;
+
+/* -- given; raises */
+static given *read_given(lua_State *L)
+{
+    given *g = lua_newuserdatauv(L, sizeof *g, 0);
+
+    g->cfg = (ah_process_config){.merge = true, .news = on_news, .confine = ah_sandbox_enter};
+    g->sandbox = (ah_sandbox_config){0};
+    g->input = (ah_slice){NULL, 0};
+    g->cfg.cwd = string_of(L, "start_in");
+    g->cfg.input = ah_field_string(L, 1, WHAT, "stdin", &g->input);
+    read_limits(L, &g->cfg);
+    read_sandbox(L, &g->sandbox);
+    read_folders(L, &g->sandbox);
+    read_words(L, "argv", g->words + AH_SANDBOX_WORDS, MAX_WORDS);
+    read_words(L, "env", g->env + 1, MAX_WORDS);
+    return g;
+}
+
+/* Never raises. */
+static ah_status start(command *c, given *g, ah_err *err)
+{
+    const char *words[AH_SANDBOX_WORDS];
+    ah_status st = ah_sandbox_open(&g->sandbox, &c->sandbox, err);
+    size_t n;
+
+    if (st != AH_OK)
+        return st;
+    n = ah_sandbox_words(&c->sandbox, words);
+    g->cfg.argv = g->words + (AH_SANDBOX_WORDS - n);
+    memcpy(g->words + (AH_SANDBOX_WORDS - n), words, n * sizeof *words);
+    snprintf(g->temporary, sizeof g->temporary, "TMPDIR=%s", n ? "/tmp" : c->sandbox.temporary);
+    g->env[0] = g->temporary;
+    g->cfg.env = n || c->sandbox.temporary[0] ? g->env : g->env + 1;
+    g->cfg.confine_ud = &c->sandbox;
+    g->cfg.ud = c;
+    st = ah_process_start(&c->lua->mem, c->lua->host->loop, &g->cfg, &c->p, err);
+    if (st == AH_OK && g->input.n > 0)
+        st = ah_process_write(c->p, g->input, err);
+    if (st == AH_OK)
+        ah_process_close_input(c->p);
+    return st;
+}
+
+static command *push_command(lua_State *L)
+{
+    command *c = lua_newuserdatauv(L, sizeof *c, 0);
+
+    *c = (command){.waiter.leave = stop_command, .lua = ah_lua_of(L), .job.fn = on_job};
+    c->tail_bytes = (size_t)number_of(L, "tail", 1);
+    ah_buf_init(&c->kept, &c->lua->mem, (size_t)number_of(L, "keep", 1));
+    ah_buf_init(&c->tail, &c->lua->mem, 3 * c->tail_bytes + 1);
+    luaL_setmetatable(L, PROCESS);
+    return c;
+}
+
+/* ah._process { argv, env, cwd, start_in, read_only, stdin, timeout, grace, memory, file_size, cpu,
+ *               processes, keep, tail, sandbox, network, writable }
+ * argv: list of words; env: list of "NAME=value", all there is; cwd: absolute, the folder that may
+ * be written to unless read_only; start_in: where it begins. Times in seconds, sizes in bytes; 0 or
+ * nil: no limit. keep, tail: how much of the output's beginning, and of what follows it.
+ * -> { how = "exited" | "timed_out", code | signal, seconds, cpu, peak, bytes, output, tail,
+ *      sandbox, left }, or nil and an error where the command could not be run. */
+static int run_process(lua_State *L)
+{
+    static const char *const known[] = {"argv",    "env",       "cwd",   "start_in", "read_only",
+                                        "stdin",   "timeout",   "grace", "memory",   "file_size",
+                                        "cpu",     "processes", "keep",  "tail",     "sandbox",
+                                        "network", "writable",  NULL};
+    command *c;
+    given *g;
+    ah_err err;
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, WHAT, known, false);
+    ah_lua_can_await(L);
+    g = read_given(L);   /* -- t given */
+    c = push_command(L); /* -- t given c */
+    ah_waiter_keep(L, &c->waiter);
+    if (start(c, g, &err) != AH_OK) {
+        stop_command(&c->waiter);
+        ah_waiter_done(&c->waiter);
+        return fails(L, &err);
+    }
+    return ah_lua_await(L, &c->waiter, lua_gettop(L), finish);
+}
+
+/* -- beside it ---------------------------------------------------------------------------------------- */
+
+/* ah._sandbox { sandbox, network } -> what it comes to on this machine, in words; or nil, err */
+static int describe_sandbox(lua_State *L)
+{
+    ah_sandbox_config cfg = {0};
+    ah_sandbox s;
+    ah_err err;
+
+    read_sandbox(L, &cfg);
+    if (ah_sandbox_open(&cfg, &s, &err) != AH_OK)
+        return fails(L, &err);
+    ah_sandbox_close(&s);
+    lua_pushstring(L, s.text);
+    return 1;
+}
+
+/* ah._folder(filesystem) -> its path, whether it is read-only; nil where it is no folder of the
+ * machine. ah._folder() -> the folder that this process works in. */
+static int folder_of(lua_State *L)
+{
+    char link[64], path[MAX_PATH_BYTES];
+    bool read_only = false;
+    ssize_t n;
+
+    if (lua_isnoneornil(L, 1)) {
+        if (!getcwd(path, sizeof path))
+            return 0;
+        lua_pushstring(L, path);
+        return 1;
+    }
+    n = ah_fs_folder(ah_lua_check_fs(L, 1), &read_only);
+    if (n < 0)
+        return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", (int)n);
+    n = readlink(link, path, sizeof path);
+    if (n <= 0 || n == (ssize_t)sizeof path)
+        return 0;
+    lua_pushlstring(L, path, (size_t)n);
+    lua_pushboolean(L, read_only);
+    return 2;
+}
+
+/* ah._repair(bytes) -> the same as UTF-8, with U+FFFD for what is none */
+static int repair(lua_State *L)
+{
+    ah_slice s;
+    ah_buf *b;
+
+    s.p = luaL_checklstring(L, 1, &s.n);
+    b = ah_lua_push_buf(L, 3 * s.n + 4);
+    ah_utf8_repair(s, b);
+    if (!ah_buf_ok(b))
+        return ah_lua_raise_nomem(L);
+    lua_pushlstring(L, ah_buf_slice(b).p, b->len);
+    ah_buf_clear(b);
+    return 1;
+}
+
+void ah_lua_open_process(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__gc", command_gc}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"_process", run_process},
+                                         {"_sandbox", describe_sandbox},
+                                         {"_folder", folder_of},
+                                         {"_repair", repair},
+                                         {NULL, NULL}};
+
+    luaL_newmetatable(L, PROCESS);
+    luaL_setfuncs(L, meta, 0);
+    lua_pop(L, 1);
+    luaL_setfuncs(L, functions, 0);
+}

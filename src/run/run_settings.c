@@ -1,0 +1,53 @@
+/* Settings that a run says by itself, in mid-conversation: what is in force, with some of it
+ * replaced. What the members mean is for others to know. */
+#include "run/run_state.h"
+
+enum { MAX_SETTINGS = 8 << 20 };
+
+static const ah_setting *find(const ah_setting *set, size_t n, ah_json_token key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ah_json_token_is(key, set[i].name))
+            return &set[i];
+    return NULL;
+}
+
+static void put_member(ah_buf *b, ah_slice name, ah_slice value)
+{
+    if (value.p)
+        ah_buf_fmt(b, "%s\"%.*s\":%.*s", b->len > 1 ? "," : "", AH_FMT(name), AH_FMT(value));
+}
+
+static void put_settings(ah_buf *b, ah_slice now, const ah_setting *set, size_t n)
+{
+    ah_json_reader r = ah_json_read(now);
+    ah_json_token key = ah_json_next(&r);
+
+    ah_buf_char(b, '{');
+    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
+        ah_slice value = ah_json_skip(&r, ah_json_next(&r));
+        const ah_setting *s = find(set, n, key);
+
+        put_member(b, key.raw, s ? s->value : value);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!ah_json_member(now, set[i].name).p)
+            put_member(b, ah_slice_of(set[i].name), set[i].value);
+    ah_buf_char(b, '}');
+}
+
+ah_status ah_run_set(ah_run *run, const ah_setting *set, size_t n, ah_err *err)
+{
+    ah_slice now = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
+    ah_text *entry = NULL;
+    ah_status st;
+    ah_buf b;
+
+    ah_buf_init(&b, run->cfg.mem, MAX_SETTINGS);
+    put_settings(&b, now.p ? now : ah_slice_of("{\"type\":\"settings\"}"), set, n);
+    st = ah_text_from_buf(&b, "settings", &entry, err);
+    if (st == AH_OK)
+        st = ah_transcript_add(run->cfg.transcript, AH_ENTRY_SETTINGS, entry, err);
+    ah_buf_clear(&b);
+    return st;
+}

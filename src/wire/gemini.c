@@ -1,0 +1,406 @@
+/* Google Gemini: the requests, from the transcript, and the adapter itself (POST
+ * {base}/v1beta/models/M:generateContent, or :streamGenerateContent?alt=sse). What comes
+ * back is read in gemini_read.c. Vertex (another address, other keys) is not spoken.
+ *
+ * The parts of a message that came with thought signatures go back as they came
+ * (gemini_read.c keeps them); its calls are those of the transcript, with their ids. */
+#include "wire/dialect.h"
+#include "wire/gemini_read.h"
+#include "wire/reading.h"
+
+enum { MAX_PATH = 4 << 10 };
+
+static const ah_service service = {
+    .name = "gemini",
+    .url = "https://generativelanguage.googleapis.com",
+    .url_env = {"GEMINI_API_BASE", "GOOGLE_GEMINI_BASE_URL"},
+    .key_env = {"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+};
+
+typedef struct gemini {
+    ah_native native;
+    ah_text *path; /* behind the address */
+} gemini;
+
+static bool begins(ah_slice s, const char *with)
+{
+    size_t n = strlen(with);
+
+    return s.n >= n && memcmp(s.p, with, n) == 0;
+}
+
+/* -- the head ------------------------------------------------------------------------- */
+
+static void put_member(ah_buf *b, size_t *n, const char *name, ah_slice value)
+{
+    if (value.p)
+        ah_buf_fmt(b, (*n)++ ? ",\"%s\":%.*s" : "\"%s\":%.*s", name, AH_FMT(value));
+}
+
+/* An effort: levels from Gemini 3 on, tokens before (those of Google's own translation of
+ * OpenAI's reasoning_effort). */
+static void put_thinking(const ah_adapter *a, ah_buf *b, size_t *n, ah_slice effort)
+{
+    static const struct {
+        const char *effort, *budget;
+    } budgets[] = {
+        {"none", "0"}, {"minimal", "1024"}, {"low", "1024"}, {"medium", "8192"}, {"high", "24576"}};
+    bool old =
+        begins(ah_text_slice(a->model), "gemini-2") || begins(ah_text_slice(a->model), "gemini-1");
+
+    if (ah_json_kind_of(effort) != AH_JSON_STRING)
+        return;
+    ah_buf_str(b, (*n)++ ? "," : "");
+    for (size_t i = 0; old && i < sizeof budgets / sizeof *budgets; i++)
+        if (ah_json_string_is(effort, budgets[i].effort)) {
+            ah_buf_fmt(b, "\"thinkingConfig\":{\"thinkingBudget\":%s}", budgets[i].budget);
+            return;
+        }
+    ah_buf_fmt(b, "\"thinkingConfig\":{\"thinkingLevel\":%.*s}", AH_FMT(effort));
+}
+
+static void put_config(const ah_adapter *a, ah_buf *b, ah_slice settings)
+{
+    ah_slice options = ah_json_member(settings, "options"), schema = ah_json_member(settings, "output");
+    ah_slice stop = ah_json_member(options, "stop");
+    size_t n = 0;
+
+    ah_buf_str(b, "\"generationConfig\":{");
+    put_member(b, &n, "maxOutputTokens", ah_json_member(options, "max_tokens"));
+    if (schema.p && ah_adapter_carries(a, schema)) {
+        ah_buf_str(b, n++ ? "," : "");
+        ah_buf_str(b, "\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
+        ah_dialect_put_schema(schema, b);
+    }
+    put_member(b, &n, "seed", ah_json_member(options, "seed"));
+    if (ah_json_kind_of(stop) == AH_JSON_STRING)
+        ah_buf_fmt(b, n++ ? ",\"stopSequences\":[%.*s]" : "\"stopSequences\":[%.*s]", AH_FMT(stop));
+    else
+        put_member(b, &n, "stopSequences", stop);
+    put_member(b, &n, "temperature", ah_json_member(options, "temperature"));
+    put_thinking(a, b, &n, ah_json_member(options, "reasoning"));
+    put_member(b, &n, "topP", ah_json_member(options, "top_p"));
+    ah_buf_char(b, '}');
+}
+
+static void put_tool_choice(ah_buf *b, ah_slice choice)
+{
+    ah_slice name = ah_json_member(choice, "name");
+    const char *mode = ah_json_string_is(choice, "none")       ? "NONE"
+                       : ah_json_string_is(choice, "required") ? "ANY"
+                                                               : "AUTO";
+
+    if (!choice.p)
+        return;
+    ah_buf_str(b, "\"toolConfig\":{\"functionCallingConfig\":{");
+    if (name.p) {
+        ah_buf_str(b, "\"allowedFunctionNames\":[");
+        ah_put_led_name(b, name);
+        ah_buf_str(b, "],\"mode\":\"ANY\"}},");
+    } else {
+        ah_buf_fmt(b, "\"mode\":\"%s\"}},", mode);
+    }
+}
+
+static void put_declaration(ah_buf *b, ah_slice spec)
+{
+    ah_slice name, description, parameters;
+    const ah_json_wanted want[] = {
+        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+
+    ah_json_members(spec, want, 3);
+    ah_buf_str(b, "{\"name\":");
+    ah_put_led_name(b, name);
+    if (description.p)
+        ah_buf_fmt(b, ",\"description\":%.*s", AH_FMT(description));
+    ah_buf_str(b, ",\"parametersJsonSchema\":");
+    ah_dialect_put(AH_SCHEMA_GEMINI, parameters.p ? parameters : ah_slice_of("{\"type\":\"object\"}"),
+                   b);
+    ah_buf_char(b, '}');
+}
+
+static void put_tools(ah_lowered *w)
+{
+    ah_buf *b = &w->head;
+    ah_segment_kind kind;
+    size_t at = 0, entry, n = 0;
+    ah_slice spec;
+
+    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
+        size_t start;
+
+        ah_buf_str(b, n++ ? "," : "\"tools\":[{\"functionDeclarations\":[");
+        start = ah_segment_begin(b);
+        put_declaration(b, spec);
+        ah_segment_end(w, kind, entry, b, start);
+    }
+    if (n)
+        ah_buf_str(b, "]}],");
+}
+
+static void head(const ah_adapter *a, ah_lowered *w)
+{
+    ah_slice options = ah_json_member(w->settings, "options");
+    ah_buf *b = &w->head;
+    size_t at;
+
+    ah_buf_char(b, '{');
+    put_tools(w);
+    if (ah_lowered_has_tools(w))
+        put_tool_choice(b, ah_json_member(options, "tool_choice"));
+    if (w->system.p) {
+        at = ah_segment_begin(b);
+        ah_buf_fmt(b, "\"systemInstruction\":{\"parts\":[{\"text\":%.*s}]},", AH_FMT(w->system));
+        ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
+    }
+    put_config(a, b, w->settings);
+    ah_buf_str(b, ",\"contents\":[");
+}
+
+/* -- entries --------------------------------------------------------------------------- */
+
+static void put_text(ah_buf *b, size_t *n, ah_slice text)
+{
+    if (ah_json_kind_of(text) == AH_JSON_STRING)
+        ah_buf_fmt(b, (*n)++ ? ",{\"text\":%.*s}" : "{\"text\":%.*s}", AH_FMT(text));
+}
+
+static void put_texts(ah_buf *b, size_t *n, ah_slice content)
+{
+    ah_json_reader r = ah_json_read(content);
+    ah_json_token t = ah_json_next(&r);
+
+    if (t.kind == AH_JSON_STRING)
+        put_text(b, n, content);
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
+        put_text(b, n, ah_json_member(ah_json_skip(&r, t), "text"));
+}
+
+static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call)
+{
+    ah_slice id, name, arguments;
+    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+
+    ah_json_members(call, want, 3);
+    ah_buf_fmt(b, "\"functionCall\":{\"id\":%.*s,\"name\":", AH_FMT(id));
+    ah_put_led_name(b, name);
+    ah_buf_str(b, ",\"args\":");
+    ah_dialect_put_arguments(w, name, arguments, b);
+    ah_buf_char(b, '}');
+}
+
+/* A part as it came, but for the call in it, which is ours: the same, with its id. */
+static void put_kept(const ah_lowered *w, ah_buf *b, ah_slice part, ah_json_reader *calls)
+{
+    ah_json_reader r = ah_json_read(part);
+    ah_json_token key = ah_json_next(&r), call;
+    size_t n = 0;
+
+    ah_buf_char(b, '{');
+    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
+        ah_slice value = ah_json_skip(&r, ah_json_next(&r));
+
+        ah_buf_str(b, n++ ? "," : "");
+        if (!ah_json_token_is(key, "functionCall"))
+            ah_buf_fmt(b, "\"%.*s\":%.*s", AH_FMT(key.raw), AH_FMT(value));
+        else if ((call = ah_json_next(calls)).kind == AH_JSON_OBJECT)
+            put_call(w, b, ah_json_skip(calls, call));
+        else
+            ah_buf_fmt(b, "\"functionCall\":%.*s", AH_FMT(value));
+    }
+    ah_buf_char(b, '}');
+}
+
+/* From Gemini 3 on the first call of a message must be signed. For one that another model made
+ * Google documents this word in place of a signature. */
+static void put_signature(const ah_adapter *a, ah_buf *b, bool first)
+{
+    if (first && begins(ah_text_slice(a->model), "gemini-3"))
+        ah_buf_str(b, ",\"thoughtSignature\":\"skip_thought_signature_validator\"");
+}
+
+/* The rest of the calls, from the reader on. */
+static void put_calls(const ah_adapter *a, const ah_lowered *w, ah_buf *b, size_t *n,
+                      ah_json_reader *calls, bool foreign)
+{
+    bool first = true;
+
+    for (ah_json_token t = ah_json_next(calls); t.kind == AH_JSON_OBJECT; t = ah_json_next(calls)) {
+        ah_buf_str(b, (*n)++ ? ",{" : "{");
+        put_call(w, b, ah_json_skip(calls, t));
+        put_signature(a, b, foreign && first);
+        ah_buf_char(b, '}');
+        first = false;
+    }
+}
+
+static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
+{
+    ah_slice content = ah_json_member(json, "content");
+    ah_slice kept = ah_json_member(ah_opaque_of_ours(a, content), "parts");
+    ah_json_reader calls = ah_json_read(ah_json_member(json, "tool_calls")), r = ah_json_read(kept);
+    ah_json_token t = ah_json_next(&r);
+    size_t n = 0;
+
+    ah_json_next(&calls);
+    ah_buf_str(b, ",{\"role\":\"model\",\"parts\":[");
+    if (t.kind != AH_JSON_ARRAY)
+        put_texts(b, &n, content);
+    else
+        for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+            ah_buf_str(b, n++ ? "," : "");
+            put_kept(w, b, ah_json_skip(&r, t), &calls);
+        }
+    put_calls(a, w, b, &n, &calls, !kept.p);
+    ah_buf_str(b, n ? "]}" : "{\"text\":\"\"}]}"); /* a message has parts */
+}
+
+static bool is_result(const ah_lowered *w, size_t at)
+{
+    return at < w->transcript->n && w->transcript->entry[at].kind == AH_ENTRY_TOOL_RESULT;
+}
+
+/* The results of one message stand in one content; a turn is appended as a whole, so they
+ * are there together. The wire has no error flag but the member's name. */
+static void put_result(const ah_lowered *w, ah_buf *b, ah_slice json)
+{
+    ah_slice id, name, content, success;
+    const ah_json_wanted want[] = {
+        {"id", &id}, {"name", &name}, {"content", &content}, {"success", &success}};
+
+    ah_json_members(json, want, 4);
+    ah_buf_str(b, w->done && is_result(w, w->done - 1) ? "," : ",{\"role\":\"user\",\"parts\":[");
+    ah_buf_fmt(b, "{\"functionResponse\":{\"id\":%.*s,\"name\":", AH_FMT(id));
+    ah_put_led_name(b, name);
+    ah_buf_fmt(b, ",\"response\":{\"%s\":%.*s}}}",
+               ah_json_kind_of(success) == AH_JSON_FALSE ? "error" : "output", AH_FMT(content));
+    ah_buf_str(b, is_result(w, w->done + 1) ? "" : "]}");
+}
+
+static void put_user(ah_buf *b, ah_slice content)
+{
+    size_t n = 0;
+
+    ah_buf_str(b, ",{\"role\":\"user\",\"parts\":[");
+    put_texts(b, &n, content);
+    ah_buf_str(b, n ? "]}" : "{\"text\":\"\"}]}");
+}
+
+/* System text stands at the front only; what comes later is the user's, marked. */
+static void put_note(ah_buf *b, ah_slice text)
+{
+    ah_buf_str(b, ",{\"role\":\"user\",\"parts\":[{\"text\":\"<system>");
+    if (ah_json_kind_of(text) == AH_JSON_STRING)
+        ah_buf_put(b, ah_json_inside(text));
+    ah_buf_str(b, "</system>\"}]}");
+}
+
+static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+{
+    ah_slice json = ah_text_slice(e->json);
+    ah_buf *b = &w->body;
+    size_t at = ah_segment_begin(b);
+
+    if (e->kind == AH_ENTRY_ASSISTANT)
+        put_assistant(a, w, b, json);
+    else if (e->kind == AH_ENTRY_TOOL_RESULT)
+        put_result(w, b, json);
+    else if (e->kind == AH_ENTRY_USER)
+        put_user(b, ah_json_member(json, "content"));
+    else
+        put_note(b, ah_json_member(json, "text"));
+    ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
+}
+
+/* -- the request around the body ----------------------------------------------------------- */
+
+/* A name may hold what a path must not. */
+static void put_path(ah_buf *b, ah_slice name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     strchr("-._~/@", c);
+
+        ah_buf_fmt(b, plain && c ? "%c" : "%%%02X", (unsigned char)c);
+    }
+}
+
+/* {base}/v1beta unless the base has a version; lists name models with "models/" in front. */
+static void put_method(const ah_adapter *a, ah_buf *b)
+{
+    ah_slice url = ah_text_slice(a->endpoint), model = ah_text_slice(a->model);
+    size_t at = url.n;
+
+    while (at > 0 && url.p[at - 1] != '/')
+        at--;
+    if (!(url.n - at >= 2 && url.p[at] == 'v' && url.p[at + 1] >= '0' && url.p[at + 1] <= '9'))
+        ah_buf_str(b, "/v1beta");
+    ah_buf_str(b, memchr(model.p, '/', model.n) ? "/" : "/models/");
+    put_path(b, model);
+    ah_buf_str(b, a->stream ? ":streamGenerateContent?alt=sse" : ":generateContent");
+}
+
+static ah_status request(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+                         ah_err *err)
+{
+    const gemini *g = (const gemini *)a;
+    const ah_header key = {"x-goog-api-key: ", ah_secret_reveal(g->native.key)};
+
+    (void)w;
+    return ah_native_post(&g->native, g->path->data, &key, 1, scratch, req, err);
+}
+
+static void free_gemini(ah_adapter *a)
+{
+    ah_text_unref(((gemini *)a)->path);
+    ah_free(a->mem, a);
+}
+
+static const ah_adapter_vt vt = {
+    .name = "gemini",
+    .head = head,
+    .entry = entry,
+    .tail = "]}",
+    .request = request,
+    .open = ah_gemini_open,
+    .head_came = ah_reading_head_came,
+    .feed = ah_reading_feed,
+    .end = ah_reading_end,
+    .close = ah_reading_close,
+    .free = free_gemini,
+};
+
+static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, ah_err *err)
+{
+    ah_status st = ah_provider_mode(o, service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
+                                    &g->native.base.tool_change_mode, err);
+    ah_buf b;
+
+    if (st == AH_OK)
+        st = ah_native_fill(&g->native, &service, model, o, err);
+    if (st != AH_OK)
+        return st;
+    ah_buf_init(&b, o->mem, MAX_PATH);
+    /* older ones refuse it beside tools */
+    g->native.base.native_output = begins(model, "gemini-3");
+    put_method(&g->native.base, &b);
+    st = ah_text_from_buf(&b, "the model's name", &g->path, err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+{
+    gemini *g = ah_alloc(o->mem, sizeof *g);
+    ah_status st;
+
+    if (!g)
+        return ah_err_nomem(err);
+    g->native.base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream};
+    if ((st = fill(g, model, o, err)) == AH_OK)
+        *out = &g->native.base;
+    else
+        ah_adapter_unref(&g->native.base);
+    return st;
+}

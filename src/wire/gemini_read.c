@@ -1,0 +1,257 @@
+/* Reading Gemini's generateContent: a stream of events, each a piece of the response, or one
+ * document (without alt=sse a list of pieces), into an assembly.
+ *
+ * Where a part is signed, all parts of the message are kept as they came, to be sent back
+ * (gemini.c); but pieces of plain text are joined, and a summary of thoughts is left out. */
+#include "wire/gemini_read.h"
+
+#include "wire/advice.h"
+#include "wire/reading.h"
+
+typedef struct reader {
+    ah_reading r;
+    ah_buf parts; /* those that came, without the brackets around them */
+    bool is_signed;
+    bool in_text; /* the last of them is plain text, which may go on */
+} reader;
+
+static ah_assembly *message_of(reader *x)
+{
+    return x->r.base.msg;
+}
+
+/* -- failures --------------------------------------------------------------------------- */
+
+/* The advice of when to come again stands in the error's details, not in a header. */
+static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
+{
+    ah_json_reader it = ah_json_read(ah_json_member(error, "details"));
+    ah_json_token t = ah_json_next(&it);
+
+    (void)more;
+    for (t = ah_json_next(&it); t.kind == AH_JSON_OBJECT; t = ah_json_next(&it)) {
+        ah_slice detail = ah_json_skip(&it, t);
+        ah_slice delay = ah_json_member(detail, "retryDelay");
+        double ms = ah_reading_says(delay) ? ah_advice_span(ah_json_inside(delay), 0) : -1;
+
+        if (ms > 0)
+            r->base.retry_after_ms = ms <= AH_LONGEST_WAIT_MS ? (int64_t)ms : -2;
+        if (ah_json_string_is(ah_json_member(detail, "reason"), "API_KEY_INVALID"))
+            r->wrong_key = true;
+    }
+}
+
+/* -- parts ------------------------------------------------------------------------------- */
+
+/* Keeps a part: plain text goes on where the last one was some, too. */
+static ah_status keep(reader *x, ah_slice part, ah_slice text, ah_err *err)
+{
+    ah_buf *b = &x->parts;
+
+    if (text.p && x->in_text)
+        ah_buf_reset(b, b->len - 2); /* the quote and the brace */
+    else
+        ah_buf_str(b, b->len ? "," : "");
+    if (!text.p)
+        ah_buf_put(b, part);
+    else if (x->in_text)
+        ah_buf_fmt(b, "%.*s\"}", AH_FMT(ah_json_inside(text)));
+    else
+        ah_buf_fmt(b, "{\"text\":%.*s}", AH_FMT(text));
+    x->in_text = text.p != NULL;
+    return ah_reading_kept(&x->r, b, err);
+}
+
+static ah_status read_call(reader *x, ah_slice call, ah_err *err)
+{
+    ah_assembly *msg = message_of(x);
+    ah_slice id = ah_json_member(call, "id"), name = ah_json_member(call, "name");
+    ah_slice args = ah_json_member(call, "args");
+    ah_draft_call *c;
+    ah_status st = ah_assembly_add_call(msg, (int64_t)msg->n, &c, err);
+
+    if (st == AH_OK && ah_json_kind_of(id) == AH_JSON_STRING)
+        st = ah_assembly_call_id(c, ah_json_inside(id), err);
+    if (st == AH_OK && ah_json_kind_of(name) == AH_JSON_STRING)
+        st = ah_assembly_call_name(c, ah_led_name(ah_json_inside(name)), err);
+    if (st == AH_OK)
+        st = ah_assembly_call_value(
+            c, ah_json_kind_of(args) == AH_JSON_OBJECT ? args : ah_slice_of("{}"), err);
+    return st;
+}
+
+static ah_status read_part(reader *x, ah_slice part, ah_err *err)
+{
+    ah_slice text, call, thought, signature;
+    const ah_json_wanted want[] = {{"text", &text},
+                                   {"functionCall", &call},
+                                   {"thought", &thought},
+                                   {"thoughtSignature", &signature}};
+    bool of_thoughts, plain;
+    ah_status st = AH_OK;
+
+    ah_json_members(part, want, 4);
+    of_thoughts = ah_json_kind_of(thought) == AH_JSON_TRUE;
+    if (ah_json_kind_of(text) != AH_JSON_STRING)
+        text = (ah_slice){NULL, 0};
+    plain = text.p && !call.p && !signature.p;
+    x->is_signed = x->is_signed || signature.p;
+    if (ah_json_kind_of(call) == AH_JSON_OBJECT)
+        st = read_call(x, call, err);
+    else if (text.p && !of_thoughts)
+        st = ah_assembly_text(message_of(x), ah_json_inside(text), err);
+    if (st != AH_OK || (of_thoughts && !signature.p))
+        return st;
+    return keep(x, part, plain ? text : (ah_slice){NULL, 0}, err);
+}
+
+static ah_status read_parts(reader *x, ah_slice parts, ah_err *err)
+{
+    ah_json_reader it = ah_json_read(parts);
+    ah_json_token t = ah_json_next(&it);
+    ah_status st = AH_OK;
+
+    for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it))
+        st = read_part(x, ah_json_skip(&it, t), err);
+    return st;
+}
+
+/* -- the document --------------------------------------------------------------------------- */
+
+static ah_stop stop_of(ah_slice reason)
+{
+    static const char *const filters[] = {"SAFETY",
+                                          "RECITATION",
+                                          "LANGUAGE",
+                                          "BLOCKLIST",
+                                          "PROHIBITED_CONTENT",
+                                          "SPII",
+                                          "IMAGE_SAFETY",
+                                          "IMAGE_PROHIBITED_CONTENT",
+                                          "IMAGE_RECITATION"};
+
+    if (ah_json_string_is(reason, "MAX_TOKENS"))
+        return AH_STOP_LENGTH;
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
+        if (ah_json_string_is(reason, filters[i]))
+            return AH_STOP_FILTER;
+    return AH_STOP_END;
+}
+
+/* A call that the service itself could not read: asked for again, it mostly comes out well. */
+static ah_status malformed(reader *x, ah_slice candidate, ah_slice reason, ah_err *err)
+{
+    ah_slice said = ah_json_member(candidate, "finishMessage");
+
+    return ah_reading_fault(&x->r, said.p ? said : reason, reason, err);
+}
+
+static ah_status read_stop(reader *x, ah_slice candidate, ah_slice reason, ah_err *err)
+{
+    const ah_assembly *msg = message_of(x);
+
+    if (ah_json_kind_of(reason) != AH_JSON_STRING)
+        return AH_OK;
+    if (!msg->n && !msg->text.len &&
+        (ah_json_string_is(reason, "MALFORMED_FUNCTION_CALL") ||
+         ah_json_string_is(reason, "UNEXPECTED_TOOL_CALL")))
+        return malformed(x, candidate, reason, err);
+    x->r.finished = true;
+    ah_assembly_stop(message_of(x), stop_of(reason), reason);
+    return AH_OK;
+}
+
+static ah_status read_candidates(reader *x, ah_slice candidates, ah_err *err)
+{
+    ah_json_reader it = ah_json_read(candidates);
+    ah_json_token t = ah_json_next(&it);
+    ah_status st = AH_OK;
+
+    for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it)) {
+        ah_slice candidate = ah_json_skip(&it, t);
+
+        if (ah_reading_count(ah_json_member(candidate, "index")))
+            continue; /* only the first answer is ours */
+        x->r.begun = true;
+        st = read_parts(x, ah_json_member(ah_json_member(candidate, "content"), "parts"), err);
+        if (st == AH_OK)
+            st = read_stop(x, candidate, ah_json_member(candidate, "finishReason"), err);
+    }
+    return st;
+}
+
+/* Each piece has the counters up to it; thoughts are not among the candidates' tokens. */
+static void read_usage(ah_assembly *msg, ah_slice usage)
+{
+    int64_t thoughts = ah_reading_count(ah_json_member(usage, "thoughtsTokenCount"));
+
+    msg->usage =
+        (ah_usage){.input = ah_reading_count(ah_json_member(usage, "promptTokenCount")),
+                   .cached_read = ah_reading_count(ah_json_member(usage, "cachedContentTokenCount")),
+                   .output = ah_reading_count(ah_json_member(usage, "candidatesTokenCount")) + thoughts,
+                   .reasoning = thoughts,
+                   .known = true};
+}
+
+static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
+{
+    reader *x = (reader *)r;
+    ah_slice error, candidates, usage,
+        blocked = ah_json_member(ah_json_member(doc, "promptFeedback"), "blockReason");
+    const ah_json_wanted want[] = {
+        {"error", &error}, {"candidates", &candidates}, {"usageMetadata", &usage}};
+    ah_status st;
+
+    ah_json_members(doc, want, 3);
+    if (ah_json_kind_of(error) == AH_JSON_OBJECT || ah_json_kind_of(error) == AH_JSON_STRING)
+        return ah_reading_error(r, error, err);
+    if (ah_json_kind_of(usage) == AH_JSON_OBJECT)
+        read_usage(message_of(x), usage);
+    st = read_candidates(x, candidates, err);
+    if (st != AH_OK || ah_json_kind_of(blocked) != AH_JSON_STRING)
+        return st;
+    r->begun = r->finished = true;
+    ah_assembly_stop(message_of(x), AH_STOP_FILTER, blocked);
+    return AH_OK;
+}
+
+/* Hands over what is to be sent back. */
+static ah_status complete(ah_reading *r, ah_err *err)
+{
+    reader *x = (reader *)r;
+    ah_status st;
+    ah_buf all;
+
+    if (!x->is_signed)
+        return AH_OK;
+    ah_buf_init(&all, r->base.adapter->mem, AH_MAX_TEXT);
+    ah_buf_fmt(&all, "{\"parts\":[%.*s]}", AH_FMT(ah_buf_slice(&x->parts)));
+    st = ah_reading_kept(r, &all, err);
+    if (st == AH_OK)
+        st = ah_assembly_opaque(message_of(x), ah_buf_slice(&all), err);
+    ah_buf_clear(&all);
+    return st;
+}
+
+static void clear(ah_reading *r)
+{
+    ah_buf_clear(&((reader *)r)->parts);
+}
+
+static const ah_reading_vt reading = {
+    .no_answer = "the answer holds no candidates",
+    .size = sizeof(reader),
+    .document = read_document,
+    .complete = complete,
+    .fault = note_fault,
+    .clear = clear,
+};
+
+ah_status ah_gemini_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
+{
+    ah_status st = ah_reading_open(&reading, a, msg, out, err);
+
+    if (st == AH_OK)
+        ah_buf_init(&((reader *)*out)->parts, a->mem, AH_MAX_TEXT);
+    return st;
+}

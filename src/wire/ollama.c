@@ -1,0 +1,262 @@
+/* Ollama's own interface: the requests, from the transcript (POST {base}/api/chat), and the
+ * adapter itself. What comes back is read in ollama_read.c. The size of a model's context
+ * is the server's to set (OLLAMA_CONTEXT_LENGTH there): it cuts longer prompts silently. */
+#include "wire/dialect.h"
+#include "wire/ollama_read.h"
+#include "wire/reading.h"
+
+static const ah_service service = {
+    .name = "ollama",
+    .url = "http://localhost:11434",
+    .url_env = {"OLLAMA_API_BASE", "OLLAMA_HOST"},
+    .key_env = {"OLLAMA_API_KEY"},
+    .keyless = true,
+    .lines = true,
+};
+
+/* -- lowering ---------------------------------------------------------------------------- */
+
+static void put_option(ah_buf *b, size_t *n, const char *name, ah_slice value)
+{
+    if (value.p)
+        ah_buf_fmt(b, (*n)++ ? ",\"%s\":%.*s" : "\"%s\":%.*s", name, AH_FMT(value));
+}
+
+/* There is no tool_choice on this wire. */
+static void put_options(ah_buf *b, ah_slice options)
+{
+    ah_slice stop = ah_json_member(options, "stop");
+    size_t n = 0;
+
+    ah_buf_str(b, ",\"options\":{");
+    put_option(b, &n, "num_predict", ah_json_member(options, "max_tokens"));
+    put_option(b, &n, "seed", ah_json_member(options, "seed"));
+    if (ah_json_kind_of(stop) == AH_JSON_STRING)
+        ah_buf_fmt(b, n++ ? ",\"stop\":[%.*s]" : "\"stop\":[%.*s]", AH_FMT(stop));
+    else
+        put_option(b, &n, "stop", stop);
+    put_option(b, &n, "temperature", ah_json_member(options, "temperature"));
+    put_option(b, &n, "top_p", ah_json_member(options, "top_p"));
+    ah_buf_char(b, '}');
+}
+
+/* Some models take a level, others yes or no: "true" and "none" say the latter. */
+static void put_think(ah_buf *b, ah_slice effort)
+{
+    if (ah_json_string_is(effort, "none") || ah_json_string_is(effort, "false"))
+        ah_buf_str(b, ",\"think\":false");
+    else if (ah_json_string_is(effort, "true"))
+        ah_buf_str(b, ",\"think\":true");
+    else if (effort.p)
+        ah_buf_fmt(b, ",\"think\":%.*s", AH_FMT(effort));
+}
+
+static void put_function(ah_buf *b, ah_slice spec)
+{
+    ah_slice name, description, parameters;
+    const ah_json_wanted want[] = {
+        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+
+    ah_json_members(spec, want, 3);
+    ah_buf_fmt(b, "{\"type\":\"function\",\"function\":{\"name\":%.*s", AH_FMT(name));
+    if (description.p)
+        ah_buf_fmt(b, ",\"description\":%.*s", AH_FMT(description));
+    ah_buf_str(b, ",\"parameters\":");
+    ah_dialect_put(AH_SCHEMA_PLAIN,
+                   parameters.p ? parameters : ah_slice_of("{\"properties\":{},\"type\":\"object\"}"),
+                   b);
+    ah_buf_str(b, "}}");
+}
+
+static void put_tools(ah_lowered *w)
+{
+    ah_buf *b = &w->head;
+    ah_segment_kind kind;
+    size_t at = 0, entry, n = 0;
+    ah_slice spec;
+
+    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
+        size_t start;
+
+        ah_buf_str(b, n++ ? "," : ",\"tools\":[");
+        start = ah_segment_begin(b);
+        put_function(b, spec);
+        ah_segment_end(w, kind, entry, b, start);
+    }
+    if (n)
+        ah_buf_char(b, ']');
+}
+
+static void head(const ah_adapter *a, ah_lowered *w)
+{
+    ah_slice options = ah_json_member(w->settings, "options");
+    ah_buf *b = &w->head;
+    size_t at;
+
+    ah_buf_str(b, "{\"model\":");
+    ah_json_put_string(b, ah_text_slice(a->model));
+    ah_buf_str(b, a->stream ? ",\"stream\":true" : ",\"stream\":false"); /* its default is true */
+    put_options(b, options);
+    put_think(b, ah_json_member(options, "reasoning"));
+    put_tools(w);
+    ah_buf_str(b, ",\"messages\":[");
+    if (!w->system.p)
+        return;
+    at = ah_segment_begin(b);
+    ah_buf_fmt(b, "{\"role\":\"system\",\"content\":%.*s}", AH_FMT(w->system));
+    ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
+}
+
+/* Ids are new on this wire, and passed over by servers that do not know them. */
+static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call)
+{
+    ah_slice id, name, arguments;
+    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+
+    ah_json_members(call, want, 3);
+    ah_buf_fmt(b, "{\"id\":%.*s,\"function\":{\"name\":", AH_FMT(id));
+    ah_put_wire_name(b, name);
+    ah_buf_str(b, ",\"arguments\":");
+    ah_dialect_put_arguments(w, name, arguments, b);
+    ah_buf_str(b, "}}");
+}
+
+static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(json, "tool_calls"));
+    ah_json_token t = ah_json_next(&r);
+    ah_slice content = ah_json_member(json, "content");
+    ah_slice thinking = ah_json_member(ah_opaque_of_ours(a, content), "thinking");
+    size_t n = 0;
+
+    ah_buf_str(b, ",{\"role\":\"assistant\",\"content\":");
+    ah_put_joined_text(b, content);
+    if (thinking.p)
+        ah_buf_fmt(b, ",\"thinking\":%.*s", AH_FMT(thinking));
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_buf_str(b, n++ ? "," : ",\"tool_calls\":[");
+        put_call(w, b, ah_json_skip(&r, t));
+    }
+    ah_buf_str(b, n ? "]}" : "}");
+}
+
+/* This wire has no error flag: a failure says so in its text. */
+static void put_result(ah_buf *b, ah_slice json)
+{
+    ah_slice id, name, content, success;
+    const ah_json_wanted want[] = {
+        {"id", &id}, {"name", &name}, {"content", &content}, {"success", &success}};
+
+    ah_json_members(json, want, 4);
+    ah_buf_str(b, ",{\"role\":\"tool\",\"tool_name\":");
+    ah_put_wire_name(b, name);
+    ah_buf_fmt(b, ",\"tool_call_id\":%.*s,\"content\":\"%s", AH_FMT(id),
+               ah_json_kind_of(success) == AH_JSON_FALSE ? "Error: " : "");
+    if (ah_json_kind_of(content) == AH_JSON_STRING)
+        ah_buf_put(b, ah_json_inside(content));
+    ah_buf_str(b, "\"}");
+}
+
+static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+{
+    ah_slice json = ah_text_slice(e->json);
+    ah_buf *b = &w->body;
+    size_t at = ah_segment_begin(b);
+
+    if (e->kind == AH_ENTRY_ASSISTANT)
+        put_assistant(a, w, b, json);
+    else if (e->kind == AH_ENTRY_TOOL_RESULT)
+        put_result(b, json);
+    else if (e->kind == AH_ENTRY_USER)
+        ah_put_message(b, "user", ah_json_member(json, "content"));
+    else
+        ah_put_message(b, "system", ah_json_member(json, "text"));
+    ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
+}
+
+/* -- the request around the body ------------------------------------------------------------ */
+
+static ah_status request(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+                         ah_err *err)
+{
+    const ah_native *o = (const ah_native *)a;
+    const ah_header key = {"Authorization: Bearer ", ah_secret_reveal(o->key)};
+
+    (void)w;
+    return ah_native_post(o, "/api/chat", &key, 1, scratch, req, err);
+}
+
+static void free_ollama(ah_adapter *a)
+{
+    ah_free(a->mem, a);
+}
+
+static const ah_adapter_vt vt = {
+    .name = "ollama",
+    .head = head,
+    .entry = entry,
+    .tail = "]}",
+    .request = request,
+    .open = ah_ollama_open,
+    .head_came = ah_reading_head_came,
+    .feed = ah_reading_feed,
+    .end = ah_reading_end,
+    .close = ah_reading_close,
+    .free = free_ollama,
+};
+
+static bool begins(ah_slice s, const char *with)
+{
+    size_t n = strlen(with);
+
+    return s.n >= n && memcmp(s.p, with, n) == 0;
+}
+
+/* OLLAMA_HOST is what a server listens on: it may have no scheme, and be an address of all
+ * interfaces, to which nothing can be sent. */
+static bool settle_url(ah_adapter *a)
+{
+    ah_slice url = ah_text_slice(a->endpoint), all = AH_LIT("0.0.0.0");
+    ah_text *text = NULL;
+    ah_buf b;
+
+    ah_buf_init(&b, a->mem, url.n + 64);
+    if (!begins(url, "http://") && !begins(url, "https://"))
+        ah_buf_str(&b, "http://");
+    if (begins(url, "0.0.0.0")) {
+        ah_buf_str(&b, "127.0.0.1");
+        url = (ah_slice){url.p + all.n, url.n - all.n};
+    }
+    ah_buf_put(&b, url);
+    if (b.len > 4 && memcmp(b.data + b.len - 4, "/api", 4) == 0)
+        ah_buf_reset(&b, b.len - 4);
+    if (ah_text_from_buf(&b, "base_url", &text, NULL) == AH_OK)
+        ah_text_set(&a->endpoint, text);
+    ah_buf_clear(&b);
+    return text != NULL;
+}
+
+static ah_status fill(ah_native *a, ah_slice model, const ah_provider_options *o, ah_err *err)
+{
+    ah_status st = ah_provider_mode(o, service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
+                                    &a->base.tool_change_mode, err);
+
+    if (st == AH_OK)
+        st = ah_native_fill(a, &service, model, o, err);
+    return st == AH_OK && !settle_url(&a->base) ? ah_err_nomem(err) : st;
+}
+
+ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+{
+    ah_native *a = ah_alloc(o->mem, sizeof *a);
+    ah_status st;
+
+    if (!a)
+        return ah_err_nomem(err);
+    a->base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream};
+    if ((st = fill(a, model, o, err)) == AH_OK)
+        *out = &a->base;
+    else
+        ah_adapter_unref(&a->base);
+    return st;
+}

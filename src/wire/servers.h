@@ -1,0 +1,37 @@
+/* The servers that speak OpenAI's chat format, as data: where each is, where its key is
+ * found, and in what it differs. What is not said here is not sent to a server that is not
+ * known, since several refuse members they do not know. */
+#ifndef AH_WIRE_SERVERS_H
+#define AH_WIRE_SERVERS_H
+
+#include "wire/provider.h"
+
+typedef enum ah_server_quirk {
+    AH_SERVER_STREAM_USAGE = 1 << 0,      /* takes stream_options */
+    AH_SERVER_COMPLETION_TOKENS = 1 << 1, /* max_completion_tokens at its own address */
+    AH_SERVER_ANY = 1 << 2,               /* tool_choice "required" is spelled "any" */
+    AH_SERVER_SHORT_IDS = 1 << 3,         /* ids of calls are 9 letters and digits */
+    AH_SERVER_REASONING_OBJECT = 1 << 4,  /* reasoning: {effort} in place of reasoning_effort */
+    AH_SERVER_AZURE = 1 << 5,             /* header api-key; with a version, deployments in the path */
+    AH_SERVER_SITE = 1 << 6,              /* told who calls: HTTP-Referer, X-Title */
+    AH_SERVER_PROXY = 1 << 7,             /* LiteLLM's: retries by itself, numbers its calls */
+    /* What it thought is sent back, in these members of the message: */
+    AH_SERVER_REASONING_CONTENT = 1 << 8,
+    AH_SERVER_REASONING_DETAILS = 1 << 9,
+    AH_SERVER_THINKING_BLOCKS = 1 << 10,
+    AH_SERVER_CACHE_KEY = 1 << 11, /* takes prompt_cache_key */
+    AH_SERVER_OUTPUT = 1 << 12,    /* takes response_format with a JSON Schema */
+    AH_SERVER_RESPONSES = 1 << 13  /* models "responses/NAME" are asked on OpenAI's other wire */
+} ah_server_quirk;
+
+typedef struct ah_server {
+    ah_service at;
+    unsigned quirks; /* of ah_server_quirk */
+} ah_server;
+
+extern const ah_server ah_servers[]; /* the last has no name */
+
+/* The server of a provider's name, or NULL. */
+const ah_server *ah_server_find(ah_slice provider);
+
+#endif
