@@ -243,6 +243,7 @@ endif
 bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw $(BUILD)/many $(BUILD)/schema
 	@AGENTHOST_BUILD=$(BUILD) $(LUA) bench/bench.lua $(BENCH)
 	$(if $(findstring --json,$(BENCH)),,@$(BUILD)/agenthost bench/sections.lua $(if $(findstring --quick,$(BENCH)),10,100))
+	$(if $(findstring --json,$(BENCH)),,@$(BUILD)/agenthost bench/brief.lua)
 
 # The same call checked by Ajv, where node and npm are; installs it into $(BUILD) only.
 bench-ajv: $(BUILD)/schema

@@ -64,7 +64,7 @@ static void call(const ah_registry *tools, ah_slice arguments)
     ah_call c;
 
     ah_call_init(&c, NULL, &ah_mem_libc, &slot, 0);
-    if (ah_call_prepare(&c, tools, 1, 0))
+    if (ah_call_prepare(&c, &(ah_callees){.registry = tools}, 1, 0))
         check_started(&c);
     else
         check_answer(&c, false);

@@ -13,6 +13,8 @@ extern "C" {
 /* Opens the library in L and pushes its table, as `require "agenthost"` does. Raises where
  * another copy of agenthost is open in L already. */
 AH_API int luaopen_agenthost(lua_State *L);
+/* require "agenthost.testing", where stock Lua looks for it. Once agenthost is open, package.preload has it. */
+AH_API int luaopen_agenthost_testing(lua_State *L);
 
 /* What the program sees of Lua, compared with what the library sees. */
 typedef struct ah_lua_copy {

@@ -118,7 +118,8 @@ describe("agenthost check", function()
       "4: ah.run: unknown field 'max_iteration' (did you mean 'max_iterations'?)",
       "4: on: there is no event 'dnoe'",
       "4: ah.run: options: unknown field 'temprature' (did you mean 'temperature'?)",
-      "4: ah.run: tools[2] must be made by ah.tool, found string",
+      "4: ah.run: tools[2] must be made by ah.tool, found string 'b', and there is no tool group "
+        .. "of that name",
       "4: tool 'a' is declared twice",
     }, faults(HEAD .. [[
       local a = ah.tool { name = "a", description = "A." }

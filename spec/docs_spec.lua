@@ -19,8 +19,8 @@ local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
   "adapters", "builtin", "builtin_files", "embedding", "entities", "events", "filesystem",
-  "limits", "lua", "models", "planning", "prompts", "scripted", "sessions", "strategies",
-  "transcript", MOCK,
+  "limits", "lua", "models", "planning", "prompts", "registry", "scripted", "sessions",
+  "strategies", "testing", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -230,6 +230,31 @@ describe("docs/entities.md", function()
       told[name] = true
     end
     assert.same(fields_of("src/lua/lua_entity.c", "entity:tool"), told)
+  end)
+end)
+
+describe("docs/testing.md", function()
+  it("has what agenthost.testing has", function()
+    assert.same(keys(require "agenthost.testing"),
+      names_in(markdown.read("docs/testing.md"), "# Testing a script"))
+  end)
+end)
+
+describe("docs/registry.md", function()
+  local PAGE = markdown.read("docs/registry.md")
+
+  it("has the methods of registries and the fields of their replies", function()
+    local registry = ah.registry { echo_tool() }
+    assert.same(keys(getmetatable(registry).__index), names_in(PAGE, "## ah.registry", 1))
+    local seen = keys(registry:execute "t")
+    for name in pairs(registry:execute("t", { n = "x" })) do
+      seen[name] = true
+    end
+    assert.same(seen, names_in(PAGE, "## ah.registry", 2))
+  end)
+
+  it("has the fields of ah.tool_group", function()
+    assert.same(fields_of("src/lua/lua_group.c", "ah.tool_group"), names_in(PAGE, "## Groups"))
   end)
 end)
 
@@ -758,7 +783,7 @@ describe("docs/scripted.md", function()
       known[name] = true
     end
     assert.same(known, names_in(SCRIPTED, "## Turns", 1))
-    local meets = { user = "x", system = "s", tools = { "t" }, model = "script" }
+    local meets = { user = "x", system = "s", tools = { "t" }, model = "script", calls = {} }
     local fields = names_in(SCRIPTED, "## Turns", 2)
     for name in pairs(fields) do
       local turn = { expect = { [name] = meets[name] or "1" }, text = "done" }

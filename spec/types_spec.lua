@@ -11,6 +11,7 @@ local PROMPTS = markdown.read("docs/prompts.md")
 local SESSIONS = markdown.read("docs/sessions.md")
 local STRATEGIES = markdown.read("docs/strategies.md")
 local ENTITIES = markdown.read("docs/entities.md")
+local REGISTRY = markdown.read("docs/registry.md")
 local FILES = markdown.read("docs/filesystem.md")
 
 -- The fields of a class: { name = true }, those of its parents left out.
@@ -95,6 +96,8 @@ describe("the types", function()
     ["ah.EntityConfig"] = { "## ah.entity", 1, ENTITIES },
     ["ah.FilesystemConfig"] = { "## ah.filesystem", 1, FILES },
     ["ah.Filesystem"] = { "## Methods", 1, FILES },
+    ["ah.Registry"] = { "## ah.registry", 1, REGISTRY },
+    ["ah.CallReply"] = { "## ah.registry", 2, REGISTRY },
   } do
     it(("of %s have the fields that its page has"):format(class), function()
       assert.same(markdown.names_in(place[3] or LUA, place[1], place[2]), fields_of(class))

@@ -18,6 +18,8 @@
 -- table of these fields:
 --   text = "..."              or a list of strings: streamed piece by piece
 --   calls = { { name, arguments = {...} or "json text", id = ... }, ... }
+--             with `returns`, the tool's handler does not run: its result is this value, or what
+--             this function(args, ctx) gives; `wrong`: meant not to fit the tool (see `strict`)
 --   refusal = "...", stop = "end"|"length"|..., usage = { input, output, ... }
 --   delay = seconds           before the answer, and between its pieces
 --   cut = true                the answer ends before it is complete
@@ -27,6 +29,9 @@
 --   check = function(request) ... end     raises or returns false, message to refuse
 --
 -- A request is { model, options, tools, system, entries }, entries as in the transcript.
+-- Beside the turns, ah.scripted takes `returns`, { tool name = value or function }, for all calls
+-- of a tool, and `strict`: each call must be of a tool that is offered, with arguments it takes.
+--
 -- Running out of turns is an error of the run. adapter:done() tells what was not asked for:
 -- it raises unless every turn was taken; adapter:requests() lists what was sent.
 local ah = ...
@@ -44,10 +49,16 @@ local FIELDS = {
   expect = true,
   check = true,
 }
-local SPEC_FIELDS =
-  { answer = true, rules = true, tool_change_mode = true, begins_only = true }
+local SPEC_FIELDS = {
+  answer = true,
+  rules = true,
+  tool_change_mode = true,
+  begins_only = true,
+  returns = true,
+  strict = true,
+}
 local WHEN_FIELDS = { user = true, system = true, tools = true, result = true, model = true }
-local CALL_FIELDS = { id = true, name = true, arguments = true }
+local CALL_FIELDS = { id = true, name = true, arguments = true, returns = true, wrong = true }
 
 local function refuse(text, ...)
   error(ah.error { code = "provider", message = ("scripted model: " .. text):format(...) }, 0)
@@ -105,7 +116,8 @@ local function has_tool(request, name)
   return has
 end
 
---- expect = { user, system, tools = { names }, result = text of the last tool result, model }
+--- expect = { user, system, model, tools = { names }, result = text of the last tool result,
+-- calls = those of the turn before }
 local function check_expect(expect, request, at)
   for key, wanted in pairs(expect) do
     local found
@@ -121,6 +133,12 @@ local function check_expect(expect, request, at)
     elseif key == "result" then
       local last = request.entries[#request.entries]
       found = last and last.type == "tool_result" and last.content or nil
+    elseif key == "calls" then
+      local wrong = ah._calls.differ(wanted, ah._calls.of_request(request))
+      if wrong then
+        refuse("request %d: %s", at, wrong)
+      end
+      found = wanted
     elseif key == "system" or key == "model" then
       found = request[key]
     else
@@ -206,17 +224,21 @@ local function write_text(x, turn)
   end
 end
 
-local function write_calls(x, turn)
+-- `doubles` gets the call, with what stands in for its handler.
+local function write_calls(x, turn, doubles)
   for i, call in ipairs(turn.calls or {}) do
     local arguments = call.arguments or "{}"
     if type(arguments) == "table" then
       arguments = ah.json.encode(next(arguments) == nil and ah.object {} or arguments)
     end
+    if call.returns ~= nil then
+      doubles:add(call.name, arguments, call.returns)
+    end
     x:write { call = { index = i - 1, id = call.id, name = call.name, arguments = arguments } }
   end
 end
 
-local function play(x, turn)
+local function play(x, turn, doubles)
   if turn.delay then
     ah.sleep(turn.delay)
   end
@@ -232,13 +254,49 @@ local function play(x, turn)
   if turn.refusal then
     x:write { refusal = turn.refusal }
   end
-  write_calls(x, turn)
+  write_calls(x, turn, doubles)
   if turn.usage then
     x:write { usage = turn.usage }
   end
   if not turn.cut then
     x:write { stop = turn.stop or (turn.calls and "tool_calls" or "end") }
   end
+end
+
+-- -- doubles: what stands in for handlers ---------------------------------------------------------
+
+local Doubles = {}
+Doubles.__index = Doubles
+
+local function new_doubles(by_name)
+  return setmetatable({ by_name = by_name or {}, written = {}, due = {} }, Doubles)
+end
+
+--- One call is written that has a double of its own.
+function Doubles:add(name, arguments, value)
+  table.insert(self.written, { name = name, arguments = arguments, value = value })
+end
+
+--- A call is looked up; its arguments are the text that was written. Is there a double for it?
+function Doubles:ask(name, arguments, call_id)
+  for i, call in ipairs(self.written) do
+    if call.name == name and call.arguments == arguments then
+      self.due[call_id] = table.remove(self.written, i)
+      return true
+    end
+  end
+  self.due[call_id] = self.by_name[name] ~= nil and { value = self.by_name[name] } or nil
+  return self.due[call_id] ~= nil
+end
+
+--- In place of the handler: the value itself, or what the function gives.
+function Doubles:run(args, ctx)
+  local value = self.due[ctx.call_id].value
+  self.due[ctx.call_id] = nil
+  if type(value) == "function" then
+    return value(args, ctx)
+  end
+  return value
 end
 
 local function as_table(turn, request, at, more)
@@ -260,14 +318,17 @@ local function check_spec(spec)
   if spec.rules ~= nil and (type(spec.rules) ~= "table" or spec.answer or #spec > 0) then
     error("ah.scripted: rules are a list and take the place of turns and answer", 0)
   end
+  if spec.returns ~= nil and type(spec.returns) ~= "table" then
+    error("ah.scripted: returns is a table, values by the names of tools", 0)
+  end
 end
 
--- The turns, as a list or a function, and what it says of itself.
+-- The turns, as a list or a function, and the fields beside them.
 local function read_spec(spec, more)
-  local mode, begins_only
+  local beside = {}
   if type(spec) == "table" then
     check_spec(spec)
-    mode, begins_only = spec.tool_change_mode, spec.begins_only
+    beside = spec
     spec = spec.answer or spec.rules and answer_by(spec.rules, more) or spec
   end
   if type(spec) == "table" then
@@ -277,14 +338,15 @@ local function read_spec(spec, more)
   elseif type(spec) ~= "function" then
     error("ah.scripted: expected a list of turns or a function, found " .. type(spec), 3)
   end
-  return spec, mode, begins_only
+  return spec, beside
 end
 
 --- Makes the adapter. `spec` is a list of turns or a function; the names are those of
 -- model and provider in events and errors; `more` are further fields of a turn (a set).
 local function scripted(spec, name, provider, more)
   local taken, requests = 0, {}
-  local turns, mode, begins_only = read_spec(spec, more)
+  local turns, beside = read_spec(spec, more)
+  local doubles = new_doubles(beside.returns)
 
   -- The next turn, as a table; ask() gives the request, and is called only where it matters.
   local function next_turn(ask)
@@ -302,11 +364,15 @@ local function scripted(spec, name, provider, more)
     requests[at] = request or false
     turn = as_table(turn, request, at, more)
     check_request(turn, request, at)
+    local drift = beside.strict and request and ah._calls.drift(turn, request)
+    if drift then
+      refuse("request %d: drift: %s", at, drift)
+    end
     return turn
   end
 
   local function exchange(x)
-    play(x, next_turn(function() return x:request() end))
+    play(x, next_turn(function() return x:request() end), doubles)
   end
 
   return ah._adapter(provider or "scripted", name or "script", exchange, {
@@ -325,7 +391,11 @@ local function scripted(spec, name, provider, more)
     _turn = function(request)
       return next_turn(function() return request end)
     end,
-  }, mode, begins_only)
+  }, beside.tool_change_mode, beside.begins_only, function(...)
+    return doubles:ask(...)
+  end, function(...)
+    return doubles:run(...)
+  end)
 end
 
 return scripted

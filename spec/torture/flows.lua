@@ -659,6 +659,91 @@ flows["entities"] = {
   end,
 }
 
+flows["a registry"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local late = plain_tool "late"
+    ah.tool_group { name = "torture", tools = { plain_tool "a", plain_tool "b" } }
+    local registry = ah.registry { "torture" }
+    registry:register(plain_tool("more", function() registry:register(late):remove "b" end))
+    registry:pick { "a" }
+    s.specs = registry:tools_for_llm()
+    s.call, s.err = registry:execute("a", {})
+    s.agent = not s.err and ah.agent {
+      model = script("append", { { calls = { call "more", call "late", call("out", { n = 1 }) } },
+        "done" }),
+      registry = registry,
+      executors = { out = function(args) return args.n end },
+    } or nil
+    if s.agent then
+      s.reply, s.err = s.agent:run("go")
+      registry:replace(plain_tool "late")
+    end
+    s.names = registry:names()
+  end,
+  judge = function(s, exact)
+    local call_failed = s.call and not s.call.success
+    assert(not call_failed or s.call.content:find "memory", "an odd reply")
+    if exact then
+      assert(s.call.success and #s.specs == 3 and #s.names == 3, "registry")
+      assert(s.reply.messages[5].content == "1" and s.reply.removed_tools[1] == "b", "run")
+    end
+  end,
+}
+
+flows["tools in brief"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local tools = { plain_tool "a", plain_tool "b" }
+    local turns = { { calls = { call("pick_tools", { tools = { "a", "c" } }), call "b" } }, "done" }
+    local function fields(mode, keep)
+      return { model = script(mode, turns), tools = tools, brief = true, keep_picked = keep }
+    end
+    local first = ah.agent(fields("append", true))
+    local ok, err = first:run("go")
+    if ok then
+      ok, err = first:save(path)
+    end
+    if ok then
+      s.agent, err = ah.load(path, fields("list_changed", false))
+    end
+    os.remove(path)
+    if s.agent then
+      s.picked = s.agent:transcript()
+      s.reply, err = s.agent:run("on")
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.picked:find('"by":{"picked":true}', 1, true), "picked")
+      assert(not s.picked:find('"by":{"picked":false}', 1, true), "kept")
+      assert(s.agent:transcript():find('"by":{"picked":false}', 1, true), "cleared")
+    end
+  end,
+}
+
+flows["doubles of tools"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local out = { strict = true, returns = { b = function() return "two" end },
+      { calls = { { name = "a", returns = "one" }, call "b" } },
+      { expect = { tools = { "a" } }, text = "done" } }
+    s.reply, s.err = ah.run { model = ah.scripted(out),
+      tools = { plain_tool("a", function() s.ran = true end), plain_tool "b" }, "go" }
+  end,
+  judge = function(s, exact)
+    assert(not s.ran, "the handler ran in spite of its double")
+    if exact then
+      assert(s.reply.messages[3].content == "one" and s.reply.messages[4].content == "two", "given")
+    end
+  end,
+}
+
 flows["a section is read"] = {
   text = "done",
   attempt = function(s)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lua/lua_task.h"
+#include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 
 static const char ADAPTER[] = "agenthost.adapter";
@@ -15,7 +16,9 @@ enum { MAX_PIECE = 64 << 20 };
 typedef struct lua_adapter {
     ah_scripted scripted;
     ah_lua *lua;
-    int ref; /* function(exchange) */
+    int ref;       /* function(exchange) */
+    int asks;      /* function(name, arguments, call_id): is there a double? LUA_NOREF: never */
+    ah_tool *runs; /* doubles: a tool of any arguments */
 } lua_adapter;
 
 /* What the function sees of an exchange. */
@@ -159,7 +162,43 @@ static void release(ah_scripted *s)
     lua_adapter *a = (lua_adapter *)s;
 
     ah_lua_unref(a->lua, &a->ref);
+    ah_lua_unref(a->lua, &a->asks);
+    ah_tool_unref(a->runs);
     ah_free(s->base.mem, a);
+}
+
+/* (asks, call) -- boolean */
+static int ask(lua_State *L)
+{
+    const lua_adapter *a = lua_touserdata(L, 1);
+    const ah_slot *slot = ((const ah_call *)lua_touserdata(L, 2))->slot;
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->asks);
+    lua_pushlstring(L, slot->name->data, slot->name->len);
+    lua_pushlstring(L, slot->arguments->data, slot->arguments->len);
+    lua_pushlstring(L, slot->id->data, slot->id->len);
+    lua_call(L, 3, 1);
+    return 1;
+}
+
+static ah_status stand_in(ah_scripted *s, const ah_call *call, ah_tool **out, ah_err *err)
+{
+    lua_adapter *a = (lua_adapter *)s;
+    lua_State *L = a->lua->caller;
+    ah_status st;
+
+    if (a->asks == LUA_NOREF)
+        return AH_OK;
+    if (!lua_checkstack(L, 3))
+        return ah_err_nomem(err);
+    lua_pushcfunction(L, ask);
+    lua_pushlightuserdata(L, a);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)call);
+    if ((st = ah_lua_call(a->lua, L, 2, 1, err)) != AH_OK)
+        return st;
+    *out = lua_toboolean(L, -1) ? a->runs : NULL;
+    lua_pop(L, 1);
+    return AH_OK;
 }
 
 static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int mode)
@@ -170,7 +209,10 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
     if (!a)
         return NULL;
     *a = (lua_adapter){
-        .scripted = {.start = start, .stop = stop, .release = release}, .lua = h, .ref = LUA_NOREF};
+        .scripted = {.start = start, .stop = stop, .release = release, .stand_in = stand_in},
+        .lua = h,
+        .ref = LUA_NOREF,
+        .asks = LUA_NOREF};
     base = &a->scripted.base;
     *base = (ah_adapter){.vt = &ah_scripted_vt,
                          .mem = &h->mem,
@@ -186,7 +228,21 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
     return NULL;
 }
 
-/* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only) */
+/* The functions at 7 and 8; the adapter's object on top. */
+static void read_doubles(lua_State *L, lua_adapter *a)
+{
+    luaL_checktype(L, 7, LUA_TFUNCTION);
+    lua_pushliteral(L, "double");
+    ah_lua_push_executor(L, -1, 8);
+    a->runs = ah_tool_ref(ah_lua_to_tool(L, -1));
+    lua_pop(L, 2);
+    lua_pushvalue(L, 7);
+    a->asks = ah_lua_ref(L);
+}
+
+/* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
+ * asks, runs): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands in for
+ * the handler. */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
@@ -208,6 +264,8 @@ static int lua_new_adapter(lua_State *L)
     lua_setiuservalue(L, -2, 1);
     lua_pushvalue(L, 3);
     ((lua_adapter *)*box)->ref = ah_lua_ref(L);
+    if (!lua_isnoneornil(L, 7))
+        read_doubles(L, (lua_adapter *)*box);
     return 1;
 }
 

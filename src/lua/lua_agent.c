@@ -7,6 +7,7 @@
 #include "lua/lua_agent.h"
 #include "lua/lua_ctx.h"
 #include "lua/lua_limits.h"
+#include "lua/lua_registry.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_prompt_fields.h"
@@ -14,6 +15,7 @@
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
+#include "run/pick.h"
 
 static const char RUN[] = "agenthost.run";
 
@@ -69,6 +71,10 @@ static const char *const fields[] = {"model",
                                      "discover",
                                      "max_depth",
                                      "fallback",
+                                     "registry",
+                                     "executors",
+                                     "brief",
+                                     "keep_picked",
                                      NULL};
 
 /* One of two words; true when it is the second. */
@@ -379,15 +385,57 @@ static ah_status reopen(ah_lua_agent *a, ah_err *err)
     return st;
 }
 
+static void add_pick_tools(lua_State *L, const ah_lua_agent *a, ah_changes *c)
+{
+    ah_tool *t = NULL;
+    ah_status st;
+    ah_err err;
+
+    if (!a->rules.brief)
+        return;
+    st = ah_pick_tool(&a->lua->mem, &t, &err);
+    if (st == AH_OK)
+        st = ah_changes_add(c, t, NULL, &err);
+    ah_tool_unref(t);
+    if (st != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+/* `executors`: functions by name. The order in which they are taken does not matter. */
+static void read_executors(lua_State *L, ah_lua_agent *a)
+{
+    ah_err err;
+
+    if (!ah_field_push(L, 1, "ah.run", "executors", LUA_TTABLE))
+        return;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TFUNCTION)
+            ah_lua_raise(L, AH_USAGE,
+                         "ah.run: field 'executors' must be { name = function(args, ctx) }, found a %s "
+                         "under a %s",
+                         luaL_typename(L, -1), luaL_typename(L, -2));
+        ah_lua_push_executor(L, -2, -1);
+        if (ah_registry_add(&a->executors, ah_lua_to_tool(L, -1), &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
+        lua_pop(L, 1);
+    }
+    ah_registry_settle(&a->executors);
+    lua_pop(L, 1);
+}
+
 /* Declares what is given at the start. What the conversation offers already, the same as it
  * was, only gets its handlers; the rest of that stays stale. */
 static void declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
 {
-    ah_inject_rules rules = {
-        .max_tools = INT_MAX, .on_conflict = on_conflict, .warned_many = true, .warned_full = true};
+    ah_inject_rules rules = {.max_tools = INT_MAX,
+                             .on_conflict = on_conflict,
+                             .brief = a->rules.brief,
+                             .warned_many = true,
+                             .warned_full = true};
     ah_err err;
 
-    if (ah_changes_rebind(c, &a->registry, &err) != AH_OK || change(a, &rules, c, &err) != AH_OK)
+    if (ah_changes_rebind(c, &a->registry, a->rules.brief, &err) != AH_OK ||
+        change(a, &rules, c, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
 }
 
@@ -421,8 +469,8 @@ static void add_brought(lua_State *L, ah_lua_agent *a, const char *field,
     lua_pop(L, 1);
 }
 
-/* What is declared at the start knows no second tool of a name. */
-static void read_tools(lua_State *L, ah_lua_agent *a)
+/* What is declared at the start knows no second tool of a name. agent: where its object lies. */
+static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
 {
     ah_changes *c, *later;
     bool offered;
@@ -435,6 +483,7 @@ static void read_tools(lua_State *L, ah_lua_agent *a)
         lua_newtable(L);
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
+    ah_lua_read_registry(L, agent, c);
     ah_prompt_fields_tools(L, &a->prompt, offered, c);
     add_brought(L, a, "tools", was_not_withdrawn, c);
     if (c->n > (size_t)a->rules.max_tools)
@@ -442,10 +491,12 @@ static void read_tools(lua_State *L, ah_lua_agent *a)
                      "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
                      "and choose badly among many, but max_tools = %d allows them",
                      (int)c->n, a->rules.max_tools, (int)c->n);
+    add_pick_tools(L, a, c);
     declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
     declare(L, a, AH_CONFLICT_SKIP, later);
+    ah_picks_replay(&a->registry, a->transcript);
     lua_pop(L, 3);
 }
 
@@ -545,6 +596,7 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L)
     *a = (ah_lua_agent){.lua = ah_lua_of(L)};
     ah_observer_init(&a->observer, a->lua);
     ah_registry_init(&a->registry, &a->lua->mem);
+    ah_registry_init(&a->executors, &a->lua->mem);
     ah_lua_strategies_init(&a->strategies, a->lua);
     ah_lua_hooks_init(&a->hooks, a->lua);
     luaL_setmetatable(L, AH_AGENT);
@@ -594,7 +646,8 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
         return st;
     read_fallbacks(L, a);
     read_system(L, a);
-    read_tools(L, a);
+    read_tools(L, top, a);
+    read_executors(L, a);
     read_messages(L, a);
     lua_settop(L, top);
     return AH_OK;
@@ -624,6 +677,7 @@ static int agent_gc(lua_State *L)
     ah_lowered_clear(&a->wire);
     ah_observer_clear(&a->observer);
     ah_registry_clear(&a->registry);
+    ah_registry_clear(&a->executors);
     ah_lua_strategies_clear(&a->strategies);
     ah_lua_discovery_clear(&a->discovery);
     ah_lua_hooks_clear(&a->hooks);
@@ -739,6 +793,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config 
         .transcript = a->transcript,
         .wire = &a->wire,
         .registry = &a->registry,
+        .executors = &a->executors,
         .rules = &a->rules,
         .strategy = a->strategies.item,
         .n_strategies = a->strategies.n,
@@ -964,6 +1019,7 @@ static int ah_run_call(lua_State *L)
     lua_settop(L, 1);
     if (!new_agent(L, "ah.run")) /* -- t ah_lua_agent */
         return 2;
+    ((ah_lua_agent *)lua_touserdata(L, 2))->once = true;
     push_text(L); /* -- t agent text */
     return run_agent(L, 2);
 }
@@ -1046,13 +1102,20 @@ static int agent_send(lua_State *L)
     return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
 }
 
+ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err)
+{
+    if (a->current)
+        return ah_inject_from_outside(ah_driven_run(a->current->driven), c, err);
+    if (a->once || !a->transcript) /* its run is over, or it is being collected */
+        return AH_OK;
+    return change(a, &a->rules, c, err);
+}
+
 int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c)
 {
     ah_err err;
-    ah_status st = a->current ? ah_inject_from_outside(ah_driven_run(a->current->driven), c, &err)
-                              : change(a, &a->rules, c, &err);
 
-    return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
+    return ah_lua_agent_change(a, c, &err) == AH_OK ? 0 : ah_lua_raise_err(L, &err);
 }
 
 /* agent:add_tools(tool | { tools }) */

@@ -15,7 +15,7 @@
 #define AH_AGENT "agenthost.agent"
 
 /* User values of its object. */
-enum { AH_AGENT_SESSION = 1, AH_AGENT_RESOURCES = 2, AH_AGENT_VALUES = 2 };
+enum { AH_AGENT_SESSION = 1, AH_AGENT_RESOURCES = 2, AH_AGENT_REGISTRY = 3, AH_AGENT_VALUES = 3 };
 typedef struct ah_lua_run ah_lua_run; /* one run; lives in a userdata */
 
 /* A conversation and how it is to be run. */
@@ -25,6 +25,7 @@ typedef struct ah_lua_agent {
     ah_fallbacks fallback;
     ah_adapter *before; /* agent:use: the one `wire` still borrows; else NULL */
     ah_registry registry;
+    ah_registry executors; /* run calls that it cannot (seed 004) */
     ah_inject_rules rules;
     ah_prompt_fields prompt;
     ah_lua_strategies strategies;
@@ -45,6 +46,7 @@ typedef struct ah_lua_agent {
     ah_text *exempt; /* what limits.loop.exempt borrows from */
     ah_observer observer;
     ah_lua_run *current;
+    bool once; /* of ah.run: it is over with its run */
 } ah_lua_agent;
 
 /* The agent at 1; raises where there is none. */
@@ -63,8 +65,9 @@ ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err);
 ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
-/* Changes of the script's: in the run at work, to its next commit; else at once. Raises. */
-int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c);
+/* Changes of the script's: in the run at work, to its next commit; else at once. */
+ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err);
+int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c); /* the same; raises */
 /* nil and the error, for `return`. */
 int ah_lua_fail(lua_State *L, const ah_err *err);
 

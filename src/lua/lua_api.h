@@ -2,7 +2,7 @@
  *   lua_api.c        hosts, scripts, errors
  *   lua_api_given.c  what the program and its scripts hand each other, by name
  *   lua_api_tool.c   tools written in C, and their answers
- *   lua_api_call.c   tools called by name
+ *   lua_api_call.c   tools called by name (lua_direct.h)
  *   lua_api_agent.c  agents, their runs and replies
  *   lua_api_loop.c   steps, events, cancel and wake
  * Nobody else includes it. */

@@ -2,9 +2,11 @@
 #include "base/file.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_registry.h"
 #include "lua/lua_session.h"
 #include "lua/lua_value.h"
 #include "prompt/visibility.h"
+#include "run/pick.h"
 
 enum { MAX_FILE = 1 << 30 };
 
@@ -143,14 +145,18 @@ int ah_lua_agent_fork(lua_State *L)
     b->limits = a->limits;
     b->exempt = ah_text_ref(a->exempt);
     if (ah_transcript_copy(a->transcript, &b->transcript, &err) != AH_OK ||
-        ah_registry_copy(&b->registry, &a->registry, &err) != AH_OK)
+        ah_registry_copy(&b->registry, &a->registry, &err) != AH_OK ||
+        ah_registry_copy(&b->executors, &a->executors, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
+    lua_getiuservalue(L, 1, AH_AGENT_REGISTRY);
+    ah_lua_use_registry(L, -2);
     ah_observer_copy(L, &b->observer, &a->observer);
     ah_lua_strategies_copy(L, &b->strategies, &a->strategies);
     ah_prompt_fields_copy(L, &b->prompt, &a->prompt, b->session, &b->registry);
     if (b->prompt.binding)
         ah_lua_strategies_lead(L, &b->strategies, ah_disclosure_strategy(&b->prompt.disclosure));
     ah_lua_discovery_copy(L, b, a);
+    ah_picks_replay(&b->registry, b->transcript);
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
     b->budget = ah_budget_ref(a->budget);
     return 1;

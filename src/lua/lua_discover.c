@@ -16,7 +16,7 @@ static void begin(lua_State *L, ah_lua_agent *a, int max_depth, bool keep)
     ah_lua_discovery *d = &a->discovery;
 
     ah_lua_strategies_lead(L, &a->strategies, ah_discovery_strategy(&d->core));
-    ah_discovery_init(&d->core, &a->lua->mem, max_depth);
+    ah_discovery_init(&d->core, &a->lua->mem, max_depth, a->rules.brief);
     d->on = true;
     d->keep = keep;
     lua_getfield(L, LUA_REGISTRYINDEX, OPEN);

@@ -49,6 +49,8 @@ ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *
  * On failure nothing is pushed. */
 ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
 
+/* Pushes the table of agenthost. */
+void ah_lua_push_library(lua_State *L);
 /* Pushes the function of a compiled-in source ("agenthost.short"). Raises when out of memory. */
 void ah_lua_push_chunk(lua_State *L, const char *name);
 

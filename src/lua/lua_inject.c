@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "lua/lua_group.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
@@ -40,49 +41,27 @@ ah_changes *ah_lua_push_changes(lua_State *L, const ah_mem *mem)
     return c;
 }
 
-typedef void (*each_fn)(lua_State *L, const char *what, int at, ah_changes *c, ah_text *by);
-
-/* One value on top of the stack, or each of a list at idx. */
-static void each(lua_State *L, int idx, const char *what, ah_changes *c, ah_text *by, each_fn fn)
-{
-    idx = lua_absindex(L, idx);
-    if (lua_type(L, idx) != LUA_TTABLE) {
-        lua_pushvalue(L, idx);
-        fn(L, what, 1, c, by);
-        lua_pop(L, 1);
-        return;
-    }
-    for (lua_Integer i = 1, n = luaL_len(L, idx); i <= n; i++) {
-        lua_geti(L, idx, i);
-        fn(L, what, (int)i, c, by);
-        lua_pop(L, 1);
-    }
-}
-
-static void add_one(lua_State *L, const char *what, int at, ah_changes *c, ah_text *by)
-{
-    ah_tool *t = ah_lua_to_tool(L, -1);
-    ah_err err;
-
-    if (!t)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: tools[%d] must be made by ah.tool, found %s", what,
-                     at, luaL_typename(L, -1));
-    if (ah_changes_add(c, t, by, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
-}
-
 void ah_lua_add_tools(lua_State *L, int idx, const char *what, ah_changes *c, ah_text *by)
 {
-    each(L, idx, what, c, by, add_one);
+    ah_err err;
+
+    ah_lua_push_flat_tools(L, idx, what); /* -- list */
+    for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
+        lua_geti(L, -1, i);
+        if (ah_changes_add(c, ah_lua_to_tool(L, -1), by, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
 }
 
-static void remove_one(lua_State *L, const char *what, int at, ah_changes *c, ah_text *by)
+/* What is on top of the stack. */
+static void remove_one(lua_State *L, const char *what, int at, ah_changes *c)
 {
     const ah_tool *t = ah_lua_to_tool(L, -1);
     ah_slice name = t ? ah_text_slice(t->name) : (ah_slice){NULL, 0};
     ah_err err;
 
-    (void)by;
     if (!t && lua_type(L, -1) != LUA_TSTRING)
         ah_lua_raise(L, AH_USAGE, "%s: names[%d] must be a tool or a tool's name, found %s", what, at,
                      luaL_typename(L, -1));
@@ -94,7 +73,18 @@ static void remove_one(lua_State *L, const char *what, int at, ah_changes *c, ah
 
 void ah_lua_remove_tools(lua_State *L, int idx, const char *what, ah_changes *c)
 {
-    each(L, idx, what, c, NULL, remove_one);
+    idx = lua_absindex(L, idx);
+    if (lua_type(L, idx) != LUA_TTABLE) {
+        lua_pushvalue(L, idx);
+        remove_one(L, what, 1, c);
+        lua_pop(L, 1);
+        return;
+    }
+    for (lua_Integer i = 1, n = luaL_len(L, idx); i <= n; i++) {
+        lua_geti(L, idx, i);
+        remove_one(L, what, (int)i, c);
+        lua_pop(L, 1);
+    }
 }
 
 /* -- the moment: what a strategy sees --------------------------------------------------------- */
@@ -654,6 +644,8 @@ void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules)
     ah_field_count(L, idx, "ah.run", "max_tools", 0, &rules->max_tools);
     ah_field_count(L, idx, "ah.run", "max_restarts", 0, &rules->max_restarts);
     ah_field_bool(L, idx, "ah.run", "hint", &rules->hint);
+    ah_field_bool(L, idx, "ah.run", "brief", &rules->brief);
+    ah_field_bool(L, idx, "ah.run", "keep_picked", &rules->keep_picked);
     if (!ah_field_string(L, idx, "ah.run", "on_conflict", &s))
         return;
     while (i < 3 && !ah_slice_is(s, words[i]))

@@ -8,6 +8,7 @@
 #include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
 #include "lua/lua_inject.h"
+#include "lua/lua_registry.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_sources.h"
@@ -46,6 +47,14 @@ static int load_source(lua_State *L)
     return 1;
 }
 
+void ah_lua_push_library(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, MODULE);
+}
+
+/* require "agenthost.testing" and no other: the rest is reached through agenthost. */
+static const char TESTING[] = "agenthost.testing";
+
 static int load_once(lua_State *L)
 {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE); /* -- name loaded */
@@ -70,7 +79,7 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
 }
 
 /* Fields of the module that are Lua: loaded when they are first asked for. Those that begin
- * with `_` are for the command alone. */
+ * with `_` are for the command and for tests. */
 static const struct {
     const char *key, *module, *member; /* member NULL: the module itself */
 } lazy[] = {
@@ -87,6 +96,7 @@ static const struct {
     {"unfold", "agenthost.strategies", "unfold"},
     {"set_visibility_override", "agenthost.visibility", NULL},
     {"_inspect", "agenthost.inspect", NULL},
+    {"_calls", "agenthost.calls", NULL},
     {"_mock", "agenthost.mock", NULL},
 };
 
@@ -109,6 +119,23 @@ static int lazy_field(lua_State *L)
     lua_pushvalue(L, -1);
     lua_setfield(L, 1, key);
     return 1;
+}
+
+static int load_testing(lua_State *L)
+{
+    lua_pushcfunction(L, load_source);
+    lua_pushstring(L, TESTING);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+/* For stock Lua, where it may be required before agenthost. */
+AH_API int luaopen_agenthost_testing(lua_State *L)
+{
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "agenthost");
+    lua_call(L, 1, 0);
+    return load_testing(L);
 }
 
 static int next_field(lua_State *L)
@@ -145,6 +172,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_prompt(L);
     ah_lua_open_adapter(L);
     ah_lua_open_inject(L);
+    ah_lua_open_registry(L);
     ah_lua_open_budget(L);
     ah_lua_open_agent(L);
     ah_lua_open_entity(L);
@@ -167,5 +195,9 @@ AH_API int luaopen_agenthost(lua_State *L)
     lua_setmetatable(L, -2);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, MODULE);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    lua_pushcfunction(L, load_testing);
+    lua_setfield(L, -2, TESTING);
+    lua_pop(L, 1);
     return 1;
 }

@@ -85,6 +85,15 @@ void ah_lua_push_messages(lua_State *L, const ah_transcript *t, size_t n)
     lua_call(L, 1, 1);
 }
 
+/* Did the entry's tools come in mid-conversation? They bear their provenance; what was picked was
+ * there before. */
+static bool brought(ah_slice json)
+{
+    ah_slice by = ah_json_member(json, "by");
+
+    return by.p && !ah_json_member(by, "picked").p;
+}
+
 /* The names of one entry, with commas between them. */
 static void put_names(ah_slice list, bool *first, ah_buf *out)
 {
@@ -114,7 +123,7 @@ void ah_put_changed_tools(const ah_transcript *t, size_t first, size_t last, ah_
             continue;
         if (kind == AH_ENTRY_TOOLS_REMOVED)
             put_names(ah_json_member(json, "names"), &none, out);
-        else if (ah_json_member(json, "by").p) /* those of the start have no provenance */
+        else if (brought(json))
             put_names(ah_json_member(json, "tools"), &none, out);
     }
     ah_buf_char(out, ']');

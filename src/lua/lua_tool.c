@@ -5,6 +5,8 @@
 
 #include "lua/lua_ctx.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_group.h"
+#include "lua/lua_render.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_type.h"
@@ -326,16 +328,20 @@ void ah_lua_push_tool(lua_State *L, ah_tool *tool)
 
 ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n)
 {
-    int list = lua_gettop(L);
     ah_tool **out;
+    int list;
 
-    *n = lua_istable(L, list) ? (size_t)luaL_len(L, list) : 0;
+    if (lua_isnil(L, -1))
+        lua_newtable(L);
+    else
+        ah_lua_push_flat_tools(L, -1, what);
+    lua_replace(L, -2);
+    list = lua_gettop(L);
+    *n = (size_t)luaL_len(L, list);
     out = lua_newuserdatauv(L, (*n + 1) * sizeof(ah_tool *), 0);
     for (size_t i = 0; i < *n; i++) {
         lua_geti(L, list, (lua_Integer)i + 1);
-        if (!(out[i] = ah_lua_to_tool(L, -1)))
-            ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s[%d] must be made by ah.tool, found %s", what,
-                         (int)i + 1, luaL_typename(L, -1));
+        out[i] = ah_lua_to_tool(L, -1);
         lua_pop(L, 1); /* the list keeps it */
     }
     return out;
@@ -489,6 +495,23 @@ ah_tool *ah_lua_push_method(lua_State *L, const char *what)
 const ah_lua_handler *ah_lua_handler_of(const ah_tool *t)
 {
     return t->handler.p;
+}
+
+void ah_lua_push_executor(lua_State *L, int name, int function)
+{
+    name = lua_absindex(L, name);
+    function = lua_absindex(L, function);
+    lua_pushcfunction(L, new_tool);
+    lua_createtable(L, 0, 4);
+    lua_pushvalue(L, name);
+    lua_setfield(L, -2, "name");
+    lua_pushliteral(L, "Runs calls of its name.");
+    lua_setfield(L, -2, "description");
+    lua_pushliteral(L, "{\"additionalProperties\":true,\"type\":\"object\"}");
+    lua_setfield(L, -2, "schema");
+    lua_pushvalue(L, function);
+    lua_setfield(L, -2, "handler");
+    lua_call(L, 1, 1);
 }
 
 static int tool_gc(lua_State *L)

@@ -14,6 +14,7 @@ void ah_registry_clear(ah_registry *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         ah_tool_unref(r->slot[i].tool);
+        ah_tool_unref(r->slot[i].brief);
         ah_tool_unref(r->slot[i].before);
         ah_text_unref(r->slot[i].name);
         ah_text_unref(r->slot[i].gone);
@@ -57,13 +58,24 @@ ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err)
     return grown && ah_index_reserve(&r->index, r->n + more, r->n) ? AH_OK : ah_err_nomem(err);
 }
 
+static void forget_brief(ah_registered *s)
+{
+    ah_tool_unref(s->brief);
+    s->brief = NULL;
+}
+
+static ah_tool *unpicked(const ah_registered *s)
+{
+    return s->brief ? s->brief : s->tool;
+}
+
 /* The slot is about to change. */
 static void keep(ah_registry *r, ah_registered *s)
 {
     if (s->open)
         return;
     s->open = true;
-    s->before = ah_tool_ref(s->tool);
+    s->before = ah_tool_ref(unpicked(s));
     r->n_open++;
 }
 
@@ -92,6 +104,7 @@ void ah_registry_put(ah_registry *r, ah_tool *tool)
     r->live += s->tool ? 0 : 1;
     ah_tool_ref(tool);
     ah_tool_unref(s->tool);
+    forget_brief(s);
     s->tool = tool;
 }
 
@@ -108,6 +121,38 @@ ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err)
     return st;
 }
 
+static bool same_spec(const ah_tool *a, const ah_tool *b)
+{
+    return ah_slice_eq(ah_text_slice(a->spec), ah_text_slice(b->spec));
+}
+
+ah_status ah_registry_rebind(ah_registry *r, ah_tool *tool, bool brief, bool *bound, ah_err *err)
+{
+    const ah_registered *s = look_up(r, ah_text_slice(tool->name));
+    const ah_tool *there = s ? unpicked(s) : NULL;
+    ah_tool *t = NULL;
+    ah_status st = AH_OK;
+
+    *bound = false;
+    if (!there)
+        return AH_OK;
+    if (brief && !same_spec(tool, there))
+        st = ah_tool_brief(tool, &t, err);
+    else
+        t = ah_tool_ref(tool);
+    if (st != AH_OK)
+        return st;
+    if ((*bound = same_spec(t, there))) {
+        bool picked = s->brief != NULL;
+
+        ah_registry_put(r, t);
+        if (picked)
+            ah_registry_pick(r, ah_text_slice(t->name));
+    }
+    ah_tool_unref(t);
+    return AH_OK;
+}
+
 bool ah_registry_remove(ah_registry *r, ah_slice name)
 {
     ah_registered *s = look_up(r, name);
@@ -118,8 +163,39 @@ bool ah_registry_remove(ah_registry *r, ah_slice name)
     ah_text_set(&s->gone, ah_text_ref(s->tool->gone));
     ah_tool_unref(s->tool);
     s->tool = NULL;
+    forget_brief(s);
     r->live--;
     return true;
+}
+
+bool ah_registry_pick(ah_registry *r, ah_slice name)
+{
+    ah_registered *s = look_up(r, name);
+
+    if (!s || !s->tool || !s->tool->full)
+        return false;
+    s->brief = s->tool;
+    s->tool = ah_tool_ref(s->tool->full);
+    return true;
+}
+
+bool ah_registry_unpick(ah_registry *r, ah_slice name)
+{
+    ah_registered *s = look_up(r, name);
+
+    if (!s || !s->brief)
+        return false;
+    ah_tool_unref(s->tool);
+    s->tool = s->brief;
+    s->brief = NULL;
+    return true;
+}
+
+bool ah_registry_picked(const ah_registry *r, ah_slice name)
+{
+    const ah_registered *s = look_up(r, name);
+
+    return s && s->brief;
 }
 
 ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err)
@@ -128,7 +204,7 @@ ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err
 
     for (size_t i = 0; i < src->n && st == AH_OK; i++) {
         const ah_registered *s = &src->slot[i];
-        ah_tool *tool = s->open ? s->before : s->tool;
+        ah_tool *tool = s->open ? s->before : unpicked(s);
 
         if (s->fresh)
             continue;

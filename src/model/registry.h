@@ -11,8 +11,9 @@
 typedef struct ah_registered {
     ah_text *name;
     ah_tool *tool;    /* NULL: it was removed */
-    ah_text *gone;    /* what a call is told then; NULL: only that it was */
-    ah_tool *before;  /* while `open`: what was there when the registry was settled last */
+    ah_tool *brief;   /* it was picked: the tool as it is declared while it is not; else NULL */
+    ah_text *gone;    /* what a call is told where it was removed; NULL: only that it was */
+    ah_tool *before;  /* while `open`: what was there, unpicked, when the registry was settled last */
     bool open, fresh; /* changed since then; not there at all then */
 } ah_registered;
 
@@ -40,10 +41,19 @@ ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
 void ah_registry_put(ah_registry *r, ah_tool *tool);
 /* What was put and removed stands from here on. */
 void ah_registry_settle(ah_registry *r);
-/* Makes dst, which is empty, know what src knew when it was settled last. */
+/* Makes dst, which is empty, know what src knew when it was settled last; nothing is picked. */
 ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err);
+/* Puts the tool in the place of the one of its name where that is specified alike, in full or, with
+ * `brief`, in brief: a conversation that goes on gets its handlers back. *bound: so it was. */
+ah_status ah_registry_rebind(ah_registry *r, ah_tool *tool, bool brief, bool *bound, ah_err *err);
 /* False: there is none of that name. */
 bool ah_registry_remove(ah_registry *r, ah_slice name);
+
+/* Picks (seed 004): a tool that is declared in brief is the full one from here on, until it is
+ * unpicked, put anew or removed. False: nothing changed. Neither can fail otherwise. */
+bool ah_registry_pick(ah_registry *r, ah_slice name);
+bool ah_registry_unpick(ah_registry *r, ah_slice name);
+bool ah_registry_picked(const ah_registry *r, ah_slice name);
 
 /* The tools in order: for (size_t at = 0; (t = ah_registry_next(r, &at));) */
 ah_tool *ah_registry_next(const ah_registry *r, size_t *at);

@@ -44,7 +44,7 @@ static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_e
     return AH_OK;
 }
 
-static ah_status make_spec(ah_tool *t, ah_slice description, ah_err *err)
+static ah_status make_spec(ah_tool *t, ah_slice description, ah_slice params, ah_err *err)
 {
     ah_buf b;
     ah_status st;
@@ -55,7 +55,7 @@ static ah_status make_spec(ah_tool *t, ah_slice description, ah_err *err)
     ah_buf_str(&b, ",\"name\":");
     ah_json_put_string(&b, ah_text_slice(t->name));
     ah_buf_str(&b, ",\"parameters\":");
-    ah_buf_put(&b, ah_text_slice(ah_schema_text(t->params)));
+    ah_buf_put(&b, params);
     ah_buf_char(&b, '}');
     st = ah_text_from_buf(&b, "tool specification", &t->spec, err);
     ah_buf_clear(&b);
@@ -73,7 +73,7 @@ static ah_status fill(ah_tool *t, const ah_tool_def *def, ah_slice brief, ah_err
 {
     ah_status st = AH_OK;
 
-    if (!(t->name = ah_text_new(t->mem, def->name)))
+    if (!(t->name = ah_text_new(t->mem, def->name)) || !(t->brief = ah_text_new(t->mem, brief)))
         return ah_err_nomem(err);
     if (def->params)
         t->params = ah_schema_ref(def->params);
@@ -84,7 +84,8 @@ static ah_status fill(ah_tool *t, const ah_tool_def *def, ah_slice brief, ah_err
     if (def->result_type.p && !(t->result_type = ah_text_new(t->mem, def->result_type)))
         return ah_err_nomem(err);
     if (st == AH_OK)
-        st = make_spec(t, def->full_description.n ? def->full_description : brief, err);
+        st = make_spec(t, def->full_description.n ? def->full_description : brief,
+                       ah_text_slice(ah_schema_text(t->params)), err);
     if (st != AH_OK || !def->examples.p)
         return st;
     if (!(t->examples = ah_text_new(t->mem, def->examples)))
@@ -113,6 +114,7 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
                    .coerce = def->coerce,
                    .no_handler = def->no_handler,
                    .keeps_words = def->keeps_words,
+                   .keeps_full = def->keeps_full,
                    .timeout_ms = def->timeout_ms,
                    .memory = def->memory ? def->memory : AH_TOOL_MEMORY,
                    .max_result = def->max_result ? def->max_result : AH_TOOL_RESULT,
@@ -164,7 +166,8 @@ static ah_tool *share(const ah_tool *t)
     *copy = *t;
     copy->refs = 1;
     copy->name = copy->spec = copy->gone = NULL;
-    copy->of = NULL;
+    copy->of = copy->full = NULL;
+    copy->brief = ah_text_ref(t->brief);
     copy->examples = ah_text_ref(t->examples);
     copy->result_type = ah_text_ref(t->result_type);
     copy->params = ah_schema_ref(t->params);
@@ -172,16 +175,39 @@ static ah_tool *share(const ah_tool *t)
     return copy;
 }
 
-/* Its description with the words behind it, and its specification under its own name. */
+/* The same but for the specification, with the handler of `by`. NULL: out of memory. */
+static ah_tool *copy_of(const ah_tool *t, ah_tool *by)
+{
+    ah_tool *copy = share(t);
+
+    if (!copy)
+        return NULL;
+    copy->name = ah_text_ref(t->name);
+    copy->gone = ah_text_ref(t->gone);
+    copy->of = ah_tool_ref(by);
+    copy->full = ah_tool_ref(t->full);
+    return copy;
+}
+
+/* Both its descriptions with the words behind them, and its specification under its own name. */
 static ah_status make_spec_as(ah_tool *t, ah_slice spec, ah_slice aside, ah_err *err)
 {
+    ah_text *brief = NULL;
     ah_status st;
     ah_buf b;
 
     ah_buf_init(&b, t->mem, MAX_SPEC);
-    ah_json_string(ah_json_member(spec, "description"), &b);
+    ah_buf_put(&b, ah_text_slice(t->brief));
     ah_buf_put(&b, aside);
-    st = ah_buf_ok(&b) ? make_spec(t, ah_buf_slice(&b), err) : ah_buf_error(&b, "description", err);
+    if ((st = ah_text_from_buf(&b, "description", &brief, err)) == AH_OK) {
+        ah_text_set(&t->brief, brief);
+        ah_buf_reset(&b, 0);
+        ah_json_string(ah_json_member(spec, "description"), &b);
+        ah_buf_put(&b, aside);
+        st = ah_buf_ok(&b)
+                 ? make_spec(t, ah_buf_slice(&b), ah_text_slice(ah_schema_text(t->params)), err)
+                 : ah_buf_error(&b, "description", err);
+    }
     ah_buf_clear(&b);
     return st;
 }
@@ -228,23 +254,64 @@ bool ah_value_is_json(const ah_value *v)
 
 ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_err *err)
 {
+    ah_status st = AH_OK;
     ah_tool *copy;
-    ah_status st;
+    ah_text *brief;
 
     if (description.n < 1 || description.n > MAX_FULL || !ah_utf8_valid(description))
         return ah_err_set(err, AH_PROMPT_VALIDATION,
                           "tool '%s': a description must be UTF-8 of 1 to %d bytes", t->name->data,
                           MAX_FULL);
-    if (!(copy = share(t)))
+    if (!(copy = copy_of(t, t)))
         return ah_err_nomem(err);
-    copy->name = ah_text_ref(t->name);
-    copy->gone = ah_text_ref(t->gone);
-    copy->of = ah_tool_ref(t);
-    if ((st = make_spec(copy, description, err)) == AH_OK)
+    if (description.n <= MAX_DESCRIPTION) {
+        if (!(brief = ah_text_new(t->mem, description)))
+            st = ah_err_nomem(err);
+        else
+            ah_text_set(&copy->brief, brief);
+    }
+    if (st == AH_OK)
+        st = make_spec(copy, description, ah_text_slice(ah_schema_text(t->params)), err);
+    if (st == AH_OK)
         *out = copy;
     else
         ah_tool_unref(copy);
     return st;
+}
+
+ah_status ah_tool_brief(ah_tool *t, ah_tool **out, ah_err *err)
+{
+    ah_tool *copy;
+    ah_status st;
+
+    if (t->keeps_full || t->full || t->stale) {
+        *out = ah_tool_ref(t);
+        return AH_OK;
+    }
+    if (!(copy = copy_of(t, t)))
+        return ah_err_nomem(err);
+    copy->full = ah_tool_ref(t);
+    st = make_spec(copy, ah_text_slice(t->brief), ah_slice_of("{\"properties\":{},\"type\":\"object\"}"),
+                   err);
+    if (st == AH_OK)
+        *out = copy;
+    else
+        ah_tool_unref(copy);
+    return st;
+}
+
+ah_status ah_tool_run_by(ah_tool *t, ah_tool *other, ah_tool **out, ah_err *err)
+{
+    ah_tool *copy = copy_of(t, other);
+
+    if (!copy)
+        return ah_err_nomem(err);
+    copy->spec = ah_text_ref(t->spec);
+    copy->no_handler = other->no_handler;
+    copy->vt = other->vt;
+    copy->handler = other->handler;
+    *out = copy;
+    return AH_OK;
 }
 
 ah_tool *ah_tool_ref(ah_tool *t)
@@ -262,10 +329,12 @@ void ah_tool_unref(ah_tool *t)
         ah_tool_unref(t->of);
     else
         ah_value_release(&t->handler);
+    ah_tool_unref(t->full);
     ah_schema_unref(t->params);
     ah_schema_unref(t->result);
     ah_text_unref(t->result_type);
     ah_text_unref(t->name);
+    ah_text_unref(t->brief);
     ah_text_unref(t->spec);
     ah_text_unref(t->examples);
     ah_text_unref(t->gone);

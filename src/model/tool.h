@@ -54,6 +54,7 @@ typedef struct ah_tool_def {
     bool coerce;        /* arguments as they were surely meant: see ah_check_options */
     bool no_handler;    /* listed; a call is answered with an error */
     bool keeps_words;   /* its description is not to be overridden */
+    bool keeps_full;    /* never declared by its brief description (ah_tool_brief) */
     int64_t timeout_ms; /* 0: none of its own */
     size_t memory;      /* bytes; 0: the usual */
     size_t max_result;  /* bytes; 0: the usual */
@@ -65,18 +66,20 @@ struct ah_tool {
     const ah_mem *mem;
     size_t refs;
     ah_text *name;
+    ah_text *brief;    /* the description in at most 200 characters; NULL: stale */
     ah_text *spec;     /* {"description":..,"name":..,"parameters":{..}}, canonical */
     ah_text *examples; /* as given; NULL: none */
     ah_schema *params, *result;
     ah_text *result_type; /* NULL: none */
-    bool parallel, coerce, no_handler, keeps_words;
+    bool parallel, coerce, no_handler, keeps_words, keeps_full;
     bool stale; /* of an earlier session of a loaded conversation */
     int64_t timeout_ms;
     size_t memory, max_result;
     const ah_tool_vt *vt;
     ah_value handler;
     ah_text *gone; /* what a call is told once it was removed, or is stale; NULL: only that */
-    ah_tool *of;   /* the tool whose handler it borrows (ah_tool_describe); else NULL */
+    ah_tool *of;   /* the tool whose handler it borrows; NULL: it is its own */
+    ah_tool *full; /* it is declared in brief: the same tool, declared in full; else NULL */
 };
 
 /* AH_PROMPT_VALIDATION names the field that is wrong. */
@@ -84,8 +87,14 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
 /* A tool of which only the specification is left: {"name","description","parameters"}, checked
  * JSON. It stays declared; a call to it is answered with `stale`. */
 ah_status ah_tool_stale(const ah_mem *mem, ah_slice spec, ah_tool **out, ah_err *err);
-/* The same tool, described to the model in other words: UTF-8, 1 to 16384 bytes. */
+/* The same tool, described to the model in other words: UTF-8, 1 to 16384 bytes. Words of at most
+ * 200 bytes are its brief description, too. */
 ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_err *err);
+/* The same tool, declared by its brief description and an empty object schema (seed 004); calls are
+ * checked against its own schema as ever. A tool that is never brief, or is already, is given as it is. */
+ah_status ah_tool_brief(ah_tool *t, ah_tool **out, ah_err *err);
+/* The same tool, its calls run by the handler of another one. */
+ah_status ah_tool_run_by(ah_tool *t, ah_tool *other, ah_tool **out, ah_err *err);
 /* What a tool made from another one has of its own; the rest is shared with it. */
 typedef struct ah_tool_as {
     ah_slice name;  /* ^[A-Za-z0-9_-]{1,64}$ */

@@ -100,30 +100,39 @@ ah_status ah_changes_show(ah_changes *c, ah_slice path, ah_err *err)
     return put_text(c, AH_CHANGE_SHOW, path, err);
 }
 
-ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, ah_err *err)
+/* `text` as the name, and who says so: docs/transcript.md. */
+ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err)
 {
-    size_t n = 0;
+    ah_status st = put_text(c, picked ? AH_CHANGE_PICK : AH_CHANGE_UNPICK, name, err);
+    ah_text **by = st == AH_OK ? &c->item[c->n - 1].by : NULL;
+
+    if (by &&
+        !(*by = ah_text_new(c->mem, ah_slice_of(picked ? "{\"picked\":true}" : "{\"picked\":false}"))))
+        st = ah_err_nomem(err);
+    return st;
+}
+
+ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, bool brief, ah_err *err)
+{
     ah_status st = ah_registry_reserve(r, c->n, err);
+    size_t n = 0;
 
-    if (st != AH_OK)
-        return st;
     for (size_t i = 0; i < c->n; i++) {
-        ah_tool *given = c->item[i].tool;
-        const ah_tool *there = given ? ah_registry_find(r, ah_text_slice(given->name)) : NULL;
+        ah_change item = c->item[i];
+        const ah_tool *there = item.tool ? ah_registry_find(r, ah_text_slice(item.tool->name)) : NULL;
+        bool bound = false;
 
-        if (!there || !there->stale) {
-            c->item[n++] = c->item[i];
+        if (there && there->stale && st == AH_OK) {
+            item.kind = AH_CHANGE_REPLACE; /* declared anew, where it has another definition */
+            st = ah_registry_rebind(r, item.tool, brief, &bound, err);
+        }
+        if (!bound) {
+            c->item[n++] = item;
             continue;
         }
-        if (ah_slice_eq(ah_text_slice(there->spec), ah_text_slice(given->spec))) {
-            ah_registry_put(r, given);
-            ah_tool_unref(given);
-            ah_text_unref(c->item[i].by);
-            continue;
-        }
-        c->item[n] = c->item[i];
-        c->item[n++].kind = AH_CHANGE_REPLACE; /* declared anew, with another definition */
+        ah_tool_unref(item.tool);
+        ah_text_unref(item.by);
     }
     c->n = n;
-    return AH_OK;
+    return st;
 }

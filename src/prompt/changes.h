@@ -14,17 +14,21 @@ typedef enum ah_change_kind {
     AH_CHANGE_NOTE,    /* text at the end of the conversation */
     AH_CHANGE_PROMPT,  /* the system text is another from here on */
     AH_CHANGE_STATE,   /* what a strategy keeps from here on */
-    AH_CHANGE_SHOW     /* the session shows a section in full from here on */
+    AH_CHANGE_SHOW,    /* the session shows a section in full from here on */
+    AH_CHANGE_PICK,    /* by name: declared in full from here on (seed 004) */
+    AH_CHANGE_UNPICK   /* by name: in brief again */
 } ah_change_kind;
 
 typedef struct ah_change {
     ah_change_kind kind;
-    ah_tool *tool;   /* ADD, REPLACE */
-    ah_text *text;   /* REMOVE: the name; NOTE, PROMPT: the text (UTF-8); STATE: the entry; SHOW: the
-                        path */
+    ah_tool *tool;   /* ADD, REPLACE; PICK, UNPICK once made: as it is declared then */
+    ah_text *text;   /* REMOVE, PICK, UNPICK: the name; NOTE, PROMPT: the text (UTF-8); STATE: the
+                        entry; SHOW: the path */
     ah_text *by;     /* ADD, REPLACE: provenance, a JSON object, as in docs/transcript.md; NULL: none */
+    bool full;       /* ADD: declared in full where others are in brief */
     bool made;       /* it had an effect (run/inject.c) */
-    ah_tool *before; /* the tool that was under its name */
+    ah_tool *before; /* the tool that was under its name, as it is declared unless picked */
+    bool was_picked; /* and it was */
 } ah_change;
 
 typedef struct ah_changes {
@@ -45,9 +49,11 @@ ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_err *err);
 /* strategy: its name, of letters, digits and "_-."; state: checked JSON. */
 ah_status ah_changes_state(ah_changes *c, const char *strategy, ah_slice state, ah_err *err);
 ah_status ah_changes_show(ah_changes *c, ah_slice path, ah_err *err);
+ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err);
 
 /* Takes out the additions whose tool is in the registry with the very same specification, and
- * puts them there: a conversation that goes on gets its handlers back. */
-ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, ah_err *err);
+ * puts them there: a conversation that goes on gets its handlers back. `brief`: a tool may be
+ * there by its brief specification. */
+ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, bool brief, ah_err *err);
 
 #endif

@@ -267,6 +267,7 @@ ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err)
         "the summary names.\",\"type\":\"string\"}},\"required\":[\"section_key\"],\"type\":\"object\"}";
     ah_tool_def def = {.name = AH_LIT(AH_READ_SECTION),
                        .description = AH_LIT("Read the full content of a summarized section."),
+                       .keeps_full = true,
                        .vt = &vt,
                        .handler = {&reader_vt, d}};
     ah_status st = ah_schema_compile(d->mem, ah_slice_of(schema), &def.params, err);

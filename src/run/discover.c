@@ -58,10 +58,11 @@ static ah_slice stem_of(const void *d, size_t at)
     return ah_text_slice(((const ah_discovery *)d)->found[at]->stem);
 }
 
-void ah_discovery_init(ah_discovery *d, const ah_mem *mem, int max_depth)
+void ah_discovery_init(ah_discovery *d, const ah_mem *mem, int max_depth, bool brief)
 {
     *d = (ah_discovery){.mem = mem,
                         .max_depth = max_depth,
+                        .brief = brief,
                         .by_key = {.mem = mem, .name = key_of, .owner = d},
                         .by_stem = {.mem = mem, .name = stem_of, .owner = d}};
 }
@@ -379,12 +380,13 @@ static ah_status take_places(ah_found *f, ah_registry *r, ah_err *err)
         ah_slice name = ah_entity_tool_name(f->of, i, ah_text_slice(f->stem), buf);
         const ah_tool *there = ah_registry_find(r, name);
         ah_tool *tool = NULL;
+        bool taken;
 
         if (!there || (!there->stale && !bound_of(there)) || has_tool(f, i, name, r))
             continue;
         st = make_tool(f, i, name, &tool, err);
-        if (st == AH_OK && ah_slice_eq(ah_text_slice(tool->spec), ah_text_slice(there->spec)))
-            ah_registry_put(r, tool); /* in a place that is there: cannot fail */
+        if (st == AH_OK)
+            st = ah_registry_rebind(r, tool, f->in->brief, &taken, err);
         ah_tool_unref(tool);
     }
     return st;

@@ -44,13 +44,15 @@ struct ah_discovery {
     ah_index by_key, by_stem;
     size_t at_hand; /* entities with an instance */
     int max_depth;
+    bool brief; /* the conversation declares tools in brief (run/pick.h) */
     bool warned_depth;
     /* while a call is looked at */
     struct ah_run *run;
     ah_found *fresh, *last_fresh;
 };
 
-void ah_discovery_init(ah_discovery *d, const ah_mem *mem, int max_depth); /* it must not move */
+/* It must not move. */
+void ah_discovery_init(ah_discovery *d, const ah_mem *mem, int max_depth, bool brief);
 void ah_discovery_clear(ah_discovery *d);
 ah_strategy ah_discovery_strategy(ah_discovery *d);
 

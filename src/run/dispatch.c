@@ -104,15 +104,47 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
     ah_buf_clear(&b);
 }
 
-static bool look_up(ah_call *c, const ah_registry *r)
+/* Who runs the call in place of the tool's own handler, or NULL: a double of the model's; or, where
+ * it has no handler, the executor of its name (seed 004: the registry takes priority). A tool that
+ * was removed is not brought back by one. */
+static ah_status find_other(ah_call *c, const ah_callees *who, const ah_tool *there, ah_tool **out,
+                            ah_err *err)
 {
-    c->tool = ah_tool_ref(ah_registry_find(r, ah_text_slice(c->slot->name)));
-    if (!c->tool && ah_slice_is(ah_text_slice(c->slot->name), AH_DISPATCHER))
+    ah_slice name = ah_text_slice(c->slot->name);
+    ah_status st = AH_OK;
+
+    if (there && who->model && who->model->vt->stand_in)
+        st = who->model->vt->stand_in(who->model, c, out, err);
+    if (st != AH_OK || *out || !who->executors)
+        return st;
+    if (there ? there->no_handler && !there->stale : !ah_registry_had(who->registry, name, NULL))
+        *out = ah_registry_find(who->executors, name);
+    return AH_OK;
+}
+
+static ah_status find_tool(ah_call *c, const ah_callees *who, ah_err *err)
+{
+    ah_tool *there = ah_registry_find(who->registry, ah_text_slice(c->slot->name)), *other = NULL;
+    ah_status st = find_other(c, who, there, &other, err);
+
+    if (st == AH_OK && there && other)
+        return ah_tool_run_by(there, other, &c->tool, err);
+    c->tool = ah_tool_ref(there ? there : other);
+    return st;
+}
+
+static bool look_up(ah_call *c, const ah_callees *who)
+{
+    ah_err err;
+
+    if (find_tool(c, who, &err) != AH_OK)
+        ah_call_refuse(c, "Tool '%s' was not run: %s", c->slot->name->data, err.message);
+    else if (!c->tool && ah_slice_is(ah_text_slice(c->slot->name), AH_DISPATCHER))
         ah_call_refuse(c, "Tool validation failed: " AH_DISPATCHER
                           " takes the tool's name and its arguments: "
                           "{\"name\": \"...\", \"arguments\": {...}}");
     else if (!c->tool)
-        refuse_unknown(c, r);
+        refuse_unknown(c, who->registry);
     else if (c->tool->stale && c->tool->gone)
         ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, c->tool->gone->data);
     else if (c->tool->stale)
@@ -146,6 +178,9 @@ static void refuse_faults(ah_call *c, const ah_faults *faults)
     ah_buf_init(&b, c->overlay.mem, MAX_SAY);
     ah_buf_str(&b, "Tool validation failed: ");
     ah_faults_print(faults, &b);
+    if (c->tool->full) /* the model was not told of its parameters */
+        ah_buf_fmt(&b, ". Call pick_tools with {\"tools\":[\"%s\"]} for its full specification.",
+                   c->tool->name->data);
     answer(c, false, &b);
     ah_buf_clear(&b);
 }
@@ -225,10 +260,10 @@ static bool in_time(ah_call *c, int64_t now, int64_t run_deadline)
     return true;
 }
 
-bool ah_call_prepare(ah_call *c, const ah_registry *registry, int64_t now, int64_t run_deadline)
+bool ah_call_prepare(ah_call *c, const ah_callees *who, int64_t now, int64_t run_deadline)
 {
     c->started = now;
-    if (!look_up(c, registry) || !parse(c) || !in_time(c, now, run_deadline))
+    if (!look_up(c, who) || !parse(c) || !in_time(c, now, run_deadline))
         return false;
     c->state = AH_CALL_RUNNING;
     return true;

@@ -6,6 +6,7 @@
 
 #include "prompt/changes.h"
 #include "prompt/session.h"
+#include "wire/adapter.h"
 
 struct ah_run;
 
@@ -68,8 +69,16 @@ void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_sl
                   ah_anchor *below);
 void ah_call_clear(ah_call *c);
 
+/* Who runs calls. */
+typedef struct ah_callees {
+    const ah_registry *registry;
+    const ah_registry
+        *executors;    /* run those that it does not have, or has without a handler; NULL: none */
+    ah_adapter *model; /* may stand in for handlers; NULL: nobody does */
+} ah_callees;
+
 /* Steps 1-6. True: the handler is to be started. False: the call is answered. */
-bool ah_call_prepare(ah_call *c, const ah_registry *registry, int64_t now, int64_t run_deadline);
+bool ah_call_prepare(ah_call *c, const ah_callees *who, int64_t now, int64_t run_deadline);
 /* An approval changed the arguments (checked JSON): they are checked like the model's. */
 bool ah_call_change_args(ah_call *c, ah_slice args);
 /* An answer that no handler gave. */

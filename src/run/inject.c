@@ -1,6 +1,7 @@
 #include "run/inject.h"
 
 #include "prompt/visibility.h"
+#include "run/pick.h"
 #include "run/run_state.h"
 
 enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20, MAX_ANSWER = 64 << 10 };
@@ -27,6 +28,33 @@ static bool has_room(ah_injection *in, ah_slice name)
     return true;
 }
 
+/* Is it that tool, as it was given or declared in brief? */
+static bool is_tool(const ah_tool *there, const ah_tool *given)
+{
+    return there && (there == given || there->full == given);
+}
+
+/* The tool as this conversation declares it. */
+static ah_status declare(const ah_injection *in, ah_change *c, ah_err *err)
+{
+    ah_tool *brief = NULL;
+
+    if (!in->rules->brief || c->full)
+        return AH_OK;
+    if (ah_tool_brief(c->tool, &brief, err) != AH_OK)
+        return err->status;
+    ah_tool_unref(c->tool);
+    c->tool = brief;
+    return AH_OK;
+}
+
+/* What is under a name, to be put back. Picks are undone for it: it is about to go. */
+static void keep_before(ah_injection *in, ah_change *c, ah_slice name)
+{
+    c->was_picked = ah_registry_unpick(in->registry, name);
+    c->before = ah_tool_ref(ah_registry_find(in->registry, name));
+}
+
 /* A tool under a name that may be taken. */
 static ah_status put_tool(ah_injection *in, ah_change *c, ah_err *err)
 {
@@ -36,7 +64,7 @@ static ah_status put_tool(ah_injection *in, ah_change *c, ah_err *err)
 
     if (there && !replace && in->rules->on_conflict == AH_CONFLICT_ERROR)
         return ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%.*s' is declared twice", AH_FMT(name));
-    if (there == c->tool)
+    if (is_tool(there, c->tool))
         return AH_OK;
     if (there && !replace) {
         in->warn(in->ud, "Skipping duplicate tool during injection", name);
@@ -44,7 +72,9 @@ static ah_status put_tool(ah_injection *in, ah_change *c, ah_err *err)
     }
     if (!there && !has_room(in, name))
         return AH_OK;
-    c->before = ah_tool_ref(there);
+    if (declare(in, c, err) != AH_OK)
+        return err->status;
+    keep_before(in, c, name);
     ah_registry_put(in->registry, c->tool);
     c->made = true;
     return AH_OK;
@@ -54,8 +84,18 @@ static void remove_tool(ah_injection *in, ah_change *c)
 {
     ah_slice name = ah_text_slice(c->text);
 
-    c->before = ah_tool_ref(ah_registry_find(in->registry, name));
+    keep_before(in, c, name);
     c->made = c->before && ah_registry_remove(in->registry, name);
+}
+
+static void pick_tool(ah_injection *in, ah_change *c)
+{
+    ah_slice name = ah_text_slice(c->text);
+
+    c->made = c->kind == AH_CHANGE_PICK ? ah_registry_pick(in->registry, name)
+                                        : ah_registry_unpick(in->registry, name);
+    if (c->made)
+        c->tool = ah_tool_ref(ah_registry_find(in->registry, name));
 }
 
 static ah_status make(ah_injection *in, ah_change *c, ah_err *err)
@@ -73,6 +113,10 @@ static ah_status make(ah_injection *in, ah_change *c, ah_err *err)
     case AH_CHANGE_SHOW:
         c->made = true;
         return AH_OK;
+    case AH_CHANGE_PICK:
+    case AH_CHANGE_UNPICK:
+        pick_tool(in, c);
+        return AH_OK;
     }
     return AH_OK;
 }
@@ -83,10 +127,16 @@ static void undo(ah_injection *in, ah_changes *c)
     for (size_t i = c->n; i > 0; i--) {
         ah_change *it = &c->item[i - 1];
 
-        if (it->made && it->before)
+        if (it->made && it->kind == AH_CHANGE_PICK)
+            ah_registry_unpick(in->registry, ah_text_slice(it->text));
+        else if (it->made && it->kind == AH_CHANGE_UNPICK)
+            ah_registry_pick(in->registry, ah_text_slice(it->text));
+        else if (it->made && it->before)
             ah_registry_put(in->registry, it->before);
         else if (it->made && it->tool)
             ah_registry_remove(in->registry, ah_text_slice(it->tool->name));
+        if (it->made && it->was_picked)
+            ah_registry_pick(in->registry, ah_text_slice(it->before->name));
         it->made = false;
     }
 }
@@ -128,6 +178,8 @@ static size_t put_group(ah_injection *in, const ah_changes *c, size_t i, ah_buf 
             ah_buf_put(b, ah_text_slice(c->item[i].tool->spec));
         else
             ah_json_put_string(b, ah_text_slice(c->item[i].text));
+        if (first->kind == AH_CHANGE_PICK || first->kind == AH_CHANGE_UNPICK)
+            continue; /* nothing came or went */
         put_name(adds ? &in->added : &in->removed,
                  ah_text_slice(adds ? c->item[i].tool->name : c->item[i].text));
         *(adds ? &in->n_added : &in->n_removed) += 1;
@@ -339,21 +391,26 @@ static void note_restart(ah_run *run, const ah_changes *c, size_t n_added)
         put_name(&run->restart_keys, key);
 }
 
-static ah_status apply(ah_run *run, ah_changes *c, const char *who, ah_slice after, ah_buf *hint,
-                       ah_err *err)
+static ah_injection injection(ah_run *run, bool at_work)
 {
-    ah_injection in = {
+    return (ah_injection){
         .mem = run->cfg.mem,
         .registry = run->cfg.registry,
         .transcript = run->cfg.transcript,
         .rules = run->cfg.rules,
         .session = run->cfg.session,
         .caller = run->cfg.caller,
-        .at_work = true,
+        .at_work = at_work,
         .time = ah_run_wall(run),
         .warn = warn,
         .ud = run,
     };
+}
+
+static ah_status apply(ah_run *run, ah_changes *c, const char *who, ah_slice after, ah_buf *hint,
+                       ah_err *err)
+{
+    ah_injection in = injection(run, true);
     ah_status st = ah_inject(&in, c, err);
 
     if (st == AH_OK) {
@@ -370,6 +427,16 @@ static ah_status apply(ah_run *run, ah_changes *c, const char *who, ah_slice aft
 ah_status ah_inject_from_outside(ah_run *run, ah_changes *c, ah_err *err)
 {
     return apply(run, c, "script", ah_slice_of("agent"), NULL, err);
+}
+
+ah_status ah_inject_between(ah_run *run, ah_changes *c, ah_err *err)
+{
+    ah_injection in = injection(run, false);
+    ah_status st = ah_inject(&in, c, err);
+
+    ah_buf_clear(&in.added);
+    ah_buf_clear(&in.removed);
+    return st;
 }
 
 /* One strategy's turn with one call. Only a conflict the script wants told ends the run. */
@@ -466,11 +533,11 @@ static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)
 ah_status ah_inject_after(ah_run *run, ah_call *call, bool strategies, ah_err *err)
 {
     size_t n = strategies ? run->cfg.n_strategies : 0;
-    ah_status st = AH_OK;
+    ah_status st = ah_picks_note(call, err);
     ah_buf hint;
 
-    if (!call->changes.n && !n)
-        return AH_OK;
+    if (st != AH_OK || (!call->changes.n && !n))
+        return st;
     ah_buf_init(&hint, run->cfg.mem, MAX_NAMES);
     if (call->success && call->changes.n)
         st = apply(run, &call->changes, "tool", ah_text_slice(call->slot->name), &hint, err);

@@ -19,7 +19,9 @@ enum { AH_MANY_TOOLS = 64, AH_MAX_TOOLS = 128, AH_MAX_RESTARTS = 10 };
 typedef struct ah_inject_rules {
     int max_tools;
     ah_conflict on_conflict;
-    bool hint; /* a line after the result names the new tools */
+    bool hint;        /* a line after the result names the new tools */
+    bool brief;       /* tools are declared by their brief descriptions (seed 004) ... */
+    bool keep_picked; /* ... and those that were picked stay so from run to run */
     int max_restarts;
     bool warned_many, warned_full; /* each warning is given once */
 } ah_inject_rules;
@@ -88,6 +90,9 @@ ah_status ah_inject_after(struct ah_run *run, struct ah_call *call, bool strateg
 
 /* A batch is filed: what the feedback hook has to say is staged. */
 void ah_inject_feedback(struct ah_run *run, size_t calls);
+
+/* Changes at the end of a run, when no turn is pending. Nobody is told. */
+ah_status ah_inject_between(struct ah_run *run, ah_changes *c, ah_err *err);
 
 /* For the script: changes from outside of calls, while the run is at work. */
 ah_status ah_inject_from_outside(struct ah_run *run, ah_changes *c, ah_err *err);

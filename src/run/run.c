@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "run/pick.h"
 #include "run/run_state.h"
 
 enum { FIRST_DELAY_MS = 500, LONGEST_DELAY_MS = 8000 };
@@ -117,6 +118,7 @@ void ah_run_finish(ah_run *run)
 {
     run->state = RUN_ENDED;
     run->timer = 0;
+    ah_picks_end(run);
     emit_done(run);
 }
 

@@ -28,14 +28,15 @@ typedef struct ah_run_config {
     int64_t id, parent;          /* parent 0: none */
     ah_adapter *adapter;         /* referenced */
     ah_adapter *const *fallback; /* borrowed until the run is freed: each goes on where the one before
-                                    is overloaded or out (run_fallback.c) */
+                                     is overloaded or out (run_fallback.c) */
     size_t n_fallbacks;
-    bool fallback_after_output;  /* even where a listener was shown a piece of the answer */
-    ah_transcript *transcript;   /* referenced; the run appends */
-    ah_lowered *wire;            /* of the two, kept from run to run: a run costs what is new */
-    ah_registry *registry;       /* borrowed until the run is freed, like all that follows */
-    ah_inject_rules *rules;      /* how tools are injected */
-    const ah_strategy *strategy; /* in the order in which they see each call */
+    bool fallback_after_output;   /* even where a listener was shown a piece of the answer */
+    ah_transcript *transcript;    /* referenced; the run appends */
+    ah_lowered *wire;             /* of the two, kept from run to run: a run costs what is new */
+    ah_registry *registry;        /* borrowed until the run is freed, like all that follows */
+    const ah_registry *executors; /* run calls that it cannot; NULL: none */
+    ah_inject_rules *rules;       /* how tools are injected */
+    const ah_strategy *strategy;  /* in the order in which they see each call */
     size_t n_strategies;
     const size_t *discovered; /* how many entities are at hand, for events; NULL: none ever */
     const ah_hooks *hooks;    /* NULL: none */

@@ -259,8 +259,10 @@ static void start_handler(ah_run *run, ah_call *c)
 
 static void begin_call(ah_run *run, ah_call *c)
 {
+    const ah_callees who = {run->cfg.registry, run->cfg.executors, run->cfg.adapter};
+
     if (c->state == AH_CALL_WAITING && ah_inject_before(run, c) && pass_guard(run, c) &&
-        ah_call_prepare(c, run->cfg.registry, run->now, run->cfg.deadline) && pass_policy(run, c))
+        ah_call_prepare(c, &who, run->now, run->cfg.deadline) && pass_policy(run, c))
         start_handler(run, c);
 }
 

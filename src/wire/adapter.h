@@ -60,6 +60,10 @@ typedef struct ah_adapter_vt {
     ah_status (*end)(ah_reader *r, ah_err *err);
     void (*close)(ah_reader *r);
 
+    /* Has the owner something to run this call with, in place of the tool's handler (a test's
+     * double)? *out is borrowed, NULL: no. May be NULL. */
+    ah_status (*stand_in)(ah_adapter *a, const struct ah_call *call, ah_tool **out, ah_err *err);
+
     /* The owner's own exchange, started and stopped by the driver. */
     void (*exchange)(ah_adapter *a, struct ah_exchange *x);
     void (*stop)(ah_adapter *a, struct ah_exchange *x);
@@ -135,6 +139,8 @@ typedef struct ah_scripted {
     void (*start)(struct ah_scripted *s, struct ah_exchange *x);
     void (*stop)(struct ah_scripted *s, struct ah_exchange *x);
     void (*release)(struct ah_scripted *s); /* frees the struct */
+    /* As in the vtable; NULL: never. */
+    ah_status (*stand_in)(struct ah_scripted *s, const struct ah_call *call, ah_tool **out, ah_err *err);
 } ah_scripted;
 
 extern const ah_adapter_vt ah_scripted_vt;

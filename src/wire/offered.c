@@ -128,6 +128,8 @@ bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t
     ah_json_token t = ah_json_next(&r);
 
     *effect = 0;
+    if (!ah_mode_redefines(mode) && ah_json_member(ah_json_member(json, "by"), "picked").p)
+        return true;
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
         ah_slice spec = ah_json_skip(&r, t);
         ah_offered now = {.name = ah_json_member(spec, "name"),

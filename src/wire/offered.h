@@ -31,7 +31,8 @@ enum {
 void ah_offers_init(ah_offers *o, const ah_mem *mem); /* it must not move afterwards */
 void ah_offers_clear(ah_offers *o);
 
-/* Takes in a tools_added entry. False: out of memory. */
+/* Takes in a tools_added entry. One that picks tools (docs/transcript.md, `picked`) changes nothing
+ * where a changed declaration would cost the cache. False: out of memory. */
 bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry,
                    unsigned *effect);
 /* Takes in a tools_removed entry; returns its effect. */
@@ -50,6 +51,13 @@ const ah_offered *ah_offers_find(const ah_offers *o, ah_slice name);
 static inline bool ah_mode_keeps_cache(ah_tool_change_mode m)
 {
     return m != AH_TOOLS_RESTART && m != AH_TOOLS_APPEND;
+}
+
+/* Does another definition of a declared tool leave the cached head as it is? Later ones win there. */
+static inline bool ah_mode_redefines(ah_tool_change_mode m)
+{
+    return m == AH_TOOLS_INLINE || m == AH_TOOLS_ADDITIONAL || m == AH_TOOLS_SEARCH_PAIR ||
+           m == AH_TOOLS_LIST_CHANGED;
 }
 
 /* Does the body name declared tools, so that these must stay declared? */

@@ -246,6 +246,14 @@ static void stop_exchange(ah_adapter *a, struct ah_exchange *x)
     s->stop(s, x);
 }
 
+static ah_status stand_in(ah_adapter *a, const struct ah_call *call, ah_tool **out, ah_err *err)
+{
+    ah_scripted *s = (ah_scripted *)a;
+
+    *out = NULL;
+    return s->stand_in ? s->stand_in(s, call, out, err) : AH_OK;
+}
+
 static void release(ah_adapter *a)
 {
     ((ah_scripted *)a)->release((ah_scripted *)a);
@@ -261,6 +269,7 @@ const ah_adapter_vt ah_scripted_vt = {
     .feed = feed,
     .end = end,
     .close = close_reader,
+    .stand_in = stand_in,
     .exchange = start_exchange,
     .stop = stop_exchange,
     .free = release,

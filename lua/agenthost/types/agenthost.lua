@@ -90,7 +90,11 @@ local ah = {}
 ---@field params? table<string, any> of the prompt
 ---@field overrides? table|string or the file they are in
 ---@field output? table|string|ah.Schema of the answer, which is then reply.value
----@field tools? ah.Tool[]
+---@field tools? (ah.Tool|ah.ToolGroup|string)[] strings are names of groups
+---@field registry? ah.Registry
+---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
+---@field brief? boolean
+---@field keep_picked? boolean
 ---@field messages? ah.Message[]
 ---@field options? ah.Options
 ---@field base_url? string
@@ -565,10 +569,24 @@ function ah.error(what) end
 ---@field tools? string[]
 ---@field result? string
 ---@field model? string
+---@field calls? ah.TestCall[]
+
+---@class ah.TestCall what it leaves out may be anything
+---@field name string
+---@field arguments? any
+---@field result? string
+---@field success? boolean
+
+---@class ah.ScriptedCall
+---@field name string
+---@field arguments? table|string
+---@field id? string
+---@field returns? any in place of what the handler gives; a function(args, ctx) in its place
+---@field wrong? boolean
 
 ---@class ah.Turn
 ---@field text? string|string[]
----@field calls? { name: string, arguments: table|string|nil, id: string? }[]
+---@field calls? ah.ScriptedCall[]
 ---@field refusal? string
 ---@field stop? string
 ---@field usage? table<string, integer>
@@ -898,6 +916,42 @@ function ah.resource(config) end
 ---@return ah.Filesystem? fs
 ---@return ah.Error? err
 function ah.filesystem(config) end
+
+-- -- tools by name ------------------------------------------------------------------------
+
+---@class ah.ToolGroup
+---@field name string
+---@field tools ah.Tool[]
+
+---@param config { name: string, tools: (ah.Tool|ah.ToolGroup|string)[] }
+---@return ah.ToolGroup
+function ah.tool_group(config) end
+
+---@alias ah.ToolSpec { name: string, description: string, parameters: table }
+
+---@class ah.CallReply
+---@field success boolean
+---@field content string what a model is told
+---@field value any
+---@field code? ah.Code of a failed call
+
+---@class ah.Registry
+---@field register fun(self, tool: ah.Tool): ah.Registry
+---@field register_all fun(self, tools: (ah.Tool|ah.ToolGroup|string)[]): ah.Registry
+---@field register_all_builtin fun(self, options?: table): ah.Registry
+---@field replace fun(self, tool: ah.Tool|ah.Tool[]): ah.Registry
+---@field remove fun(self, name: string): boolean
+---@field has fun(self, name: string): boolean
+---@field get fun(self, name: string): ah.Tool?
+---@field names fun(self): string[]
+---@field execute fun(self, name: string, arguments?: table|string): ah.CallReply?, ah.Error?
+---@field tools_for_llm fun(self): ah.ToolSpec[]
+---@field pick fun(self, names: string|string[]): ah.Registry
+---@field clear_picked fun(self): ah.Registry
+
+---@param tools? (ah.Tool|ah.ToolGroup|string)[]
+---@return ah.Registry
+function ah.registry(tools) end
 
 -- -- HTTP, time, log ---------------------------------------------------------------------------
 

@@ -1,0 +1,74 @@
+-- What brief descriptions save: bytes of the requests of one conversation, in which one tool of
+-- many is called, on the wire of Chat Completions. No time is measured: it says the same each time.
+--
+--   agenthost bench/brief.lua
+--
+--   first         the first request, all tools in full and in brief
+--   conversation  all its requests: two in full; three in brief, where the tool is picked first
+local ah = require "agenthost"
+
+local function tool(i)
+  return ah.tool { name = "customer_report_" .. i,
+    description = "Makes customer report " .. i .. ".",
+    full_description = ("Makes report %d of a customer's orders, a row a month. "):format(i)
+      .. "Months without orders are left out. Amounts are in the customer's own currency; give "
+      .. "`currency` to have them converted at the rate of the day of the order.",
+    params = {
+      customer = "string: the customer's number, as search_customer gives it",
+      from = "string: the first month, as 2025-01",
+      to = "string?: the last month; this one where it is left out",
+      currency = "string?: three letters, as EUR",
+      detail = "none|orders|items = none: what is listed below each month",
+    },
+    handler = function() return "12 rows" end }
+end
+
+local function call(name, arguments)
+  return { calls = { { name = name, arguments = arguments } } }
+end
+
+-- The bytes of a request that says these messages; nobody answers it.
+local function size(tools, brief, messages)
+  local bytes
+  ah.run { model = "openai/gpt-4o", api_key = "none", base_url = "http://127.0.0.1:1", retries = 0,
+    messages = messages, tools = tools, brief = brief, max_tools = #tools, log = function() end,
+    on = { request = function(e) bytes = e.bytes end } }
+  return bytes
+end
+
+-- The conversation is had with a scripted model, its requests are made again from the messages.
+local function sizes(tools, brief)
+  local name, all, turns = tools[1].name, {}, {}
+  turns[#turns + 1] = brief and call("pick_tools", { tools = { name } }) or nil
+  turns[#turns + 1] = call(name, { customer = "7", from = "2025-01" })
+  turns[#turns + 1] = "Well."
+  local reply = assert(ah.run { model = ah.scripted(turns), tools = tools, brief = brief,
+    max_tools = #tools, "How did customer 7 do this year?" })
+  for i, message in ipairs(reply.messages) do
+    if message.role == "assistant" then
+      all[#all + 1] = size(tools, brief, table.move(reply.messages, 1, i - 1, 1, {}))
+    end
+  end
+  return all
+end
+
+local function sum(list)
+  local n = 0
+  for _, bytes in ipairs(list) do
+    n = n + bytes
+  end
+  return n
+end
+
+for _, n in ipairs { 50, 500 } do
+  local tools = {}
+  for i = 1, n do
+    tools[i] = tool(i)
+  end
+  local full, brief = sizes(tools, false), sizes(tools, true)
+  assert(#full == 2 and #brief == 3)
+  print(("%d tools, first request   %7d bytes in full, %6d in brief: %.2f"):format(n, full[1],
+    brief[1], brief[1] / full[1]))
+  print(("  the conversation        %7d bytes in full, %6d in brief: %.2f"):format(sum(full),
+    sum(brief), sum(brief) / sum(full)))
+end

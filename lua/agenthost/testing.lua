@@ -1,0 +1,99 @@
+--- agenthost.testing: for the tests of scripts (docs/testing.md). Models that say what a test
+-- tells them to and notice when the tools have changed; runs that must end well; and the calls of a
+-- conversation compared with what a test expects. It brings no framework: what is wrong is raised.
+--
+--   local testing = require "agenthost.testing"
+--   local reply = testing.run { model = testing.model { ... }, tools = { ... }, "text" }
+--   testing.expect_calls(reply, { { name = "search", arguments = { q = "tea" } } })
+local ah = ...
+
+local M = {}
+
+local function copy(t)
+  local c = {}
+  for key, value in pairs(t) do
+    c[key] = value
+  end
+  return c
+end
+
+--- A scripted model that is strict: a call that does not fit the tools is an error of the run,
+-- unless it says `wrong = true`. Takes what ah.scripted takes.
+---@param turns table|function
+---@return table model
+function M.model(turns)
+  local spec = type(turns) == "function" and { answer = turns } or copy(turns)
+  if spec.strict == nil then
+    spec.strict = true
+  end
+  return ah.scripted(spec)
+end
+
+--- ah.run that must end well, all turns of its model taken: raises what is wrong, else returns the
+-- reply. Records of the log are left out unless `log` takes them.
+---@param fields table
+---@return table reply
+function M.run(fields)
+  fields = copy(fields)
+  fields.log = fields.log or function() end
+  local reply, err = ah.run(fields)
+  if not reply then
+    error(err, 0)
+  end
+  local model = fields.model
+  if type(model) == "userdata" and model.done then
+    model.done()
+  end
+  return reply
+end
+
+local function messages_of(what)
+  return type(what) == "table" and what or what.messages
+end
+
+--- The calls of a reply (or of a list of messages): { name, arguments, result, success } each,
+-- in the order of the model; arguments decoded, text where they are no JSON.
+---@param reply any
+---@return table[] calls
+function M.calls(reply)
+  return ah._calls.of_messages(messages_of(reply))
+end
+
+--- Raises unless these calls were made, all of them and no others, in this order. What an expected
+-- call leaves out (arguments, result, success) may be anything.
+---@param reply any
+---@param expected table[]
+---@return true
+function M.expect_calls(reply, expected)
+  local wrong = ah._calls.differ(expected, M.calls(reply))
+  if wrong then
+    error(wrong, 2)
+  end
+  return true
+end
+
+--- Turns that say again what the model said in a reply's conversation, and expect that each call is
+-- answered as it was: a conversation with a real model, kept as a test.
+---@param reply any
+---@return table[] turns
+function M.turns(reply)
+  local turns, expected = {}, nil
+  local messages = messages_of(reply)
+  for i, message in ipairs(messages) do
+    if message.role == "assistant" then
+      local turn = { text = message.content, expect = expected and { calls = expected } }
+      expected = nil
+      if message.tool_calls then
+        expected = ah._calls.of_messages(table.move(messages, i, i + #message.tool_calls, 1, {}))
+        turn.calls = {}
+      end
+      for k, call in ipairs(message.tool_calls or {}) do
+        turn.calls[k] = { name = call.name, arguments = call.arguments }
+      end
+      turns[#turns + 1] = turn
+    end
+  end
+  return turns
+end
+
+return M

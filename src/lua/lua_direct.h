@@ -1,0 +1,27 @@
+/* A tool called by name outside of a model's run, from C (lua_api_call.c) or from a script
+ * (registry:execute): a run of its own whose model says nothing but this one call. */
+#ifndef AH_LUA_DIRECT_H
+#define AH_LUA_DIRECT_H
+
+#include "lua/lua_host.h"
+#include "model/tool.h"
+
+/* What came of it. Everything is borrowed until `take` returns. */
+typedef struct ah_direct_reply {
+    ah_status status; /* AH_OK: the call succeeded */
+    bool ended;       /* it has no answer: the run of the call ended before it, or a handler left it */
+    const ah_text *words; /* the answer as a model is shown it; NULL: none */
+    ah_text *value;       /* JSON, not yet words; where it succeeded */
+    const ah_value *live; /* the value as the handler returned it; where it succeeded */
+} ah_direct_reply;
+
+/* What is wrong, where it did not succeed or has no words. */
+void ah_direct_error(const ah_direct_reply *r, ah_err *err);
+
+typedef int (*ah_direct_take)(lua_State *L, const ah_direct_reply *r);
+
+/* Calls the tool (borrowed) with args, checked JSON, waits, and returns take's results: `return
+ * ah_lua_direct(...)`. In a handler the call is nested in the handler's own. */
+int ah_lua_direct(lua_State *L, ah_tool *tool, ah_slice args, ah_direct_take take);
+
+#endif

@@ -1,0 +1,189 @@
+/* A group is a table { name, tools } of its own class; the host knows the latest of each name.
+ * Which tools a run has in the end is not decided here: a group is only a way to write a list. */
+#include "lua/lua_group.h"
+
+#include "base/near.h"
+#include "lua/lua_tool.h"
+
+static const char GROUP[] = "agenthost.tool_group";
+static const char GROUPS[] = "agenthost.tool_groups"; /* in the registry: groups by name */
+
+enum { MAX_GROUP_NAME = 64 };
+
+static bool is_group(lua_State *L, int idx)
+{
+    bool is;
+
+    if (!lua_istable(L, idx) || !lua_getmetatable(L, idx))
+        return false;
+    luaL_getmetatable(L, GROUP);
+    is = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return is;
+}
+
+/* The nearest of the groups' names, held by the host's table. */
+static ah_slice nearest(lua_State *L, ah_slice name)
+{
+    ah_near near = {.to = name};
+
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, GROUPS); /* -- groups */
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        ah_slice there;
+
+        there.p = lua_tolstring(L, -2, &there.n);
+        ah_near_offer(&near, there);
+    }
+    lua_pop(L, 1);
+    return near.best;
+}
+
+static void refuse(lua_State *L, const char *what, int at, int idx)
+{
+    ah_slice name = {NULL, 0}, near;
+
+    if (lua_type(L, idx) != LUA_TSTRING)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: tools[%d] must be made by ah.tool, found %s", what,
+                     at, luaL_typename(L, idx));
+    name.p = lua_tolstring(L, idx, &name.n);
+    near = nearest(L, name);
+    ah_lua_raise(
+        L, AH_PROMPT_VALIDATION,
+        "%s: tools[%d] must be made by ah.tool, found string '%.*s', and there is no tool group "
+        "of that name%s%.*s%s",
+        what, at, (int)(name.n > MAX_GROUP_NAME ? MAX_GROUP_NAME : name.n), name.p,
+        near.p ? " (did you mean '" : "", AH_FMT(near), near.p ? "'?)" : "");
+}
+
+/* Appends the tool at idx to the list, unless it is there and either came by a group: what a script
+ * names twice itself is not overlooked. Behind the list lies what is in it: true by group. */
+static void append(lua_State *L, int list, int idx, bool by_group)
+{
+    const ah_tool *t = ah_lua_to_tool(L, idx);
+    bool there = lua_rawgetp(L, list + 1, t) != LUA_TNIL;
+
+    if (!there || !(by_group || lua_toboolean(L, -1))) {
+        lua_pushvalue(L, idx);
+        lua_rawseti(L, list, luaL_len(L, list) + 1);
+    }
+    lua_pop(L, 1);
+    lua_pushboolean(L, by_group);
+    lua_rawsetp(L, list + 1, t);
+}
+
+/* A group's list is its own, but a script may have changed it. */
+static void append_group(lua_State *L, int list, int group)
+{
+    lua_getfield(L, group, "tools");
+    luaL_checktype(L, -1, LUA_TTABLE);
+    for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
+        lua_geti(L, -1, i);
+        if (!ah_lua_to_tool(L, -1))
+            refuse(L, GROUP, (int)i, -1);
+        append(L, list, lua_gettop(L), true);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* One element, on top of the stack. */
+static void append_element(lua_State *L, int list, const char *what, int at)
+{
+    int element = lua_gettop(L);
+
+    if (ah_lua_to_tool(L, element)) {
+        append(L, list, element, false);
+        return;
+    }
+    if (lua_type(L, element) == LUA_TSTRING) {
+        luaL_getsubtable(L, LUA_REGISTRYINDEX, GROUPS);
+        lua_pushvalue(L, element);
+        lua_rawget(L, -2);
+    }
+    if (!is_group(L, -1))
+        refuse(L, what, at, element);
+    append_group(L, list, lua_gettop(L));
+    lua_settop(L, element);
+}
+
+void ah_lua_push_flat_tools(lua_State *L, int idx, const char *what)
+{
+    bool is_list = lua_istable(L, idx) && !is_group(L, idx);
+    int list;
+
+    idx = lua_absindex(L, idx);
+    luaL_checkstack(L, 16, "tools");
+    lua_newtable(L);
+    list = lua_gettop(L);
+    lua_newtable(L); /* -- list seen */
+    for (lua_Integer i = 1, n = is_list ? luaL_len(L, idx) : 1; i <= n; i++) {
+        if (is_list)
+            lua_geti(L, idx, i);
+        else
+            lua_pushvalue(L, idx);
+        append_element(L, list, what, (int)i);
+        lua_pop(L, 1);
+    }
+    lua_settop(L, list);
+}
+
+/* -- ah.tool_group ------------------------------------------------------------------------ */
+
+static void check_name(lua_State *L, ah_slice name)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+    bool ok = name.n >= 1 && name.n <= MAX_GROUP_NAME;
+
+    for (size_t i = 0; ok && i < name.n; i++)
+        ok = name.p[i] && strchr(allowed, name.p[i]);
+    if (!ok)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah.tool_group: name '%.*s' must be 1 to 64 of a-z, 0-9, _ and -", AH_FMT(name));
+}
+
+/* ah.tool_group { name, tools }: raises prompt_validation at the script's line. */
+static int new_group(lua_State *L)
+{
+    static const char *const known[] = {"name", "tools", NULL};
+    ah_slice name;
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, "ah.tool_group", known, false);
+    if (!ah_field_string(L, 1, "ah.tool_group", "name", &name))
+        return ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool_group: field 'name' is missing");
+    check_name(L, name);
+    if (!ah_field_push(L, 1, "ah.tool_group", "tools", LUA_TTABLE)) /* -- t tools */
+        return ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool_group: field 'tools' is missing");
+    lua_createtable(L, 0, 2);
+    lua_getfield(L, 1, "name");
+    lua_setfield(L, -2, "name");
+    ah_lua_push_flat_tools(L, 2, "ah.tool_group");
+    lua_setfield(L, -2, "tools");
+    luaL_setmetatable(L, GROUP); /* -- t tools group */
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, GROUPS);
+    lua_pushvalue(L, 3);
+    lua_setfield(L, -2, name.p);
+    lua_settop(L, 3);
+    return 1;
+}
+
+static int group_tostring(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_getfield(L, 1, "name");
+    lua_getfield(L, 1, "tools");
+    lua_pushfstring(L, "tool group %s, %d tools", luaL_optstring(L, -2, "?"),
+                    lua_istable(L, -1) ? (int)luaL_len(L, -1) : 0);
+    return 1;
+}
+
+void ah_lua_open_group(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__tostring", group_tostring}, {NULL, NULL}};
+
+    luaL_newmetatable(L, GROUP);
+    luaL_setfuncs(L, meta, 0);
+    lua_pop(L, 1);
+    lua_pushcfunction(L, new_group);
+    lua_setfield(L, -2, "tool_group");
+}

@@ -1,0 +1,502 @@
+/* ah.registry: an ordered list of tools, each declared in brief until it is picked. Conversations
+ * have registries of their own, made from it; what changes here is told to the agents that
+ * use it, as agent:add_tools does. What a model picks in a conversation is the conversation's. */
+#include "lua/lua_registry.h"
+
+#include "base/near.h"
+#include "lua/lua_direct.h"
+#include "lua/lua_group.h"
+#include "lua/lua_tool.h"
+#include "lua/lua_value.h"
+
+static const char REGISTRY[] = "agenthost.registry";
+
+enum { AGENTS = 1, MAX_ARGS = 32 << 20 }; /* user value: the agents that use it, weakly */
+
+typedef struct registry {
+    ah_lua *lua;
+    ah_registry core;
+} registry;
+
+static registry *check(lua_State *L)
+{
+    return luaL_checkudata(L, 1, REGISTRY);
+}
+
+static ah_slice check_name(lua_State *L, int idx)
+{
+    ah_slice name;
+
+    name.p = luaL_checklstring(L, idx, &name.n);
+    return name;
+}
+
+/* As the script gave it. */
+static ah_tool *given(ah_tool *t)
+{
+    return t && t->full ? t->full : t;
+}
+
+/* *err says that there is no such tool, and which is near. */
+static void no_tool(const registry *r, ah_slice name, ah_err *err)
+{
+    ah_near near = {.to = name};
+    const ah_tool *t;
+
+    for (size_t at = 0; (t = ah_registry_next(&r->core, &at)) != NULL;)
+        ah_near_offer(&near, ah_text_slice(t->name));
+    ah_err_set(err, AH_TOOL_NOT_FOUND, "the registry has no tool '%.*s'%s%.*s%s",
+               (int)(name.n > 64 ? ah_utf8_cut(name.p, 64) : name.n), name.p,
+               near.best.p ? "; did you mean '" : "", AH_FMT(near.best), near.best.p ? "'?" : "");
+}
+
+/* -- the agents that use it -------------------------------------------------------------------- */
+
+/* One change for one agent at idx; made at once, in the run at work or between runs. */
+static void tell_agent(lua_State *L, int idx, ah_change_kind kind, ah_tool *tool, ah_text *by)
+{
+    ah_lua_agent *a = ah_lua_to_agent(L, idx);
+    ah_changes *c = ah_lua_push_changes(L, by->mem);
+    ah_err err;
+    ah_status st;
+
+    if (kind == AH_CHANGE_ADD)
+        st = ah_changes_add(c, tool, by, &err);
+    else if (kind == AH_CHANGE_REPLACE)
+        st = ah_changes_replace(c, tool, by, &err);
+    else
+        st = ah_changes_remove(c, ah_text_slice(tool->name), &err);
+    if (st == AH_OK)
+        st = ah_lua_agent_change(a, c, &err);
+    lua_pop(L, 1);
+    if (st != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+/* A list of them on top: what one of them does may bring others. */
+static void push_agents(lua_State *L)
+{
+    lua_newtable(L);
+    lua_getiuservalue(L, 1, AGENTS);
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, -5, luaL_len(L, -5) + 1);
+    }
+    lua_pop(L, 1);
+}
+
+static void tell_agents(lua_State *L, ah_change_kind kind, ah_tool *tool)
+{
+    const ah_mem *mem = &check(L)->lua->mem;
+    ah_changes *keep = ah_lua_push_changes(L, mem); /* tool and text, whoever raises */
+    ah_text *by = ah_text_new(mem, ah_slice_of("{\"script\":\"registry\"}"));
+    ah_err err;
+
+    if (!by || ah_changes_add(keep, tool, by, &err) != AH_OK) {
+        ah_text_unref(by);
+        ah_lua_raise_nomem(L);
+    }
+    ah_text_unref(by);
+    push_agents(L); /* -- keep agents */
+    for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
+        lua_geti(L, -1, i);
+        tell_agent(L, lua_gettop(L), kind, tool, by);
+        lua_pop(L, 1);
+    }
+    ah_changes_clear(keep);
+    lua_pop(L, 2);
+}
+
+/* -- registering ------------------------------------------------------------------------------- */
+
+/* The tool at idx, declared in brief until it is picked. */
+static void put(lua_State *L, int idx, bool replace)
+{
+    registry *r = check(L);
+    ah_tool *tool = given(ah_lua_to_tool(L, idx)), *brief = NULL;
+    ah_err err;
+    ah_status st;
+
+    if (!replace && ah_registry_find(&r->core, ah_text_slice(tool->name)))
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "registry: tool '%s' is declared twice (registry:replace takes its place)",
+                     tool->name->data);
+    st = ah_registry_reserve(&r->core, 1, &err);
+    if (st == AH_OK)
+        st = ah_tool_brief(tool, &brief, &err);
+    if (st != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_registry_put(&r->core, brief);
+    ah_registry_settle(&r->core);
+    ah_tool_unref(brief);
+    tell_agents(L, replace ? AH_CHANGE_REPLACE : AH_CHANGE_ADD, tool);
+}
+
+/* Tools, groups and names of groups at idx. */
+static void put_all(lua_State *L, int idx, const char *what, bool replace)
+{
+    ah_lua_push_flat_tools(L, idx, what);
+    for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
+        lua_geti(L, -1, i);
+        put(L, lua_gettop(L), replace);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+static int itself(lua_State *L)
+{
+    lua_settop(L, 1);
+    return 1;
+}
+
+static int registry_register(lua_State *L)
+{
+    check(L);
+    if (!ah_lua_to_tool(L, 2))
+        return ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                            "registry:register: expected a tool made by ah.tool, found %s",
+                            luaL_typename(L, 2));
+    put(L, 2, false);
+    return itself(L);
+}
+
+static int registry_register_all(lua_State *L)
+{
+    check(L);
+    put_all(L, 2, "registry:register_all", false);
+    return itself(L);
+}
+
+/* registry:register_all_builtin(options): what ah.builtin(options) gives. */
+static int registry_register_all_builtin(lua_State *L)
+{
+    check(L);
+    lua_settop(L, 2);
+    if (lua_isnil(L, 2)) {
+        lua_newtable(L);
+        lua_replace(L, 2);
+    }
+    ah_lua_push_library(L); /* -- registry options ah */
+    if (lua_getfield(L, 3, "builtin") == LUA_TNIL)
+        return ah_lua_raise(L, AH_USAGE,
+                            "registry:register_all_builtin: this build has no built-in tools");
+    lua_pushvalue(L, 2);
+    lua_call(L, 1, 1);
+    put_all(L, -1, "registry:register_all_builtin", false);
+    return itself(L);
+}
+
+static int registry_replace(lua_State *L)
+{
+    check(L);
+    put_all(L, 2, "registry:replace", true);
+    return itself(L);
+}
+
+/* registry:remove(name): was it there? */
+static int registry_remove(lua_State *L)
+{
+    registry *r = check(L);
+    ah_slice name = check_name(L, 2);
+    ah_tool *t = ah_registry_find(&r->core, name);
+
+    if (t) {
+        tell_agents(L, AH_CHANGE_REMOVE, t);
+        ah_registry_remove(&r->core, name);
+        ah_registry_settle(&r->core);
+    }
+    lua_pushboolean(L, t != NULL);
+    return 1;
+}
+
+/* -- looking ------------------------------------------------------------------------------------- */
+
+static int registry_has(lua_State *L)
+{
+    lua_pushboolean(L, ah_registry_find(&check(L)->core, check_name(L, 2)) != NULL);
+    return 1;
+}
+
+static int registry_get(lua_State *L)
+{
+    ah_tool *t = given(ah_registry_find(&check(L)->core, check_name(L, 2)));
+
+    if (t)
+        ah_lua_push_tool(L, t);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int registry_names(lua_State *L)
+{
+    const registry *r = check(L);
+    lua_Integer n = 0;
+    const ah_tool *t;
+
+    lua_createtable(L, (int)r->core.live, 0);
+    for (size_t at = 0; (t = ah_registry_next(&r->core, &at)) != NULL;) {
+        lua_pushlstring(L, t->name->data, t->name->len);
+        lua_rawseti(L, -2, ++n);
+    }
+    return 1;
+}
+
+static int registry_tools_for_llm(lua_State *L)
+{
+    const registry *r = check(L);
+    lua_Integer n = 0;
+    const ah_tool *t;
+
+    lua_createtable(L, (int)r->core.live, 0);
+    for (size_t at = 0; (t = ah_registry_next(&r->core, &at)) != NULL;) {
+        ah_lua_push_json(L, ah_text_slice(t->spec));
+        lua_rawseti(L, -2, ++n);
+    }
+    return 1;
+}
+
+static int registry_len(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)check(L)->core.live);
+    return 1;
+}
+
+static int registry_tostring(lua_State *L)
+{
+    lua_pushfstring(L, "registry, %d tools", (int)check(L)->core.live);
+    return 1;
+}
+
+/* -- picks ----------------------------------------------------------------------------------------- */
+
+static void pick_one(lua_State *L, registry *r, int idx)
+{
+    ah_slice name = check_name(L, idx);
+    ah_err err;
+
+    if (!ah_registry_find(&r->core, name)) {
+        no_tool(r, name, &err);
+        ah_lua_raise_err(L, &err);
+    }
+    ah_registry_pick(&r->core, name);
+}
+
+/* registry:pick(name | { names }) */
+static int registry_pick(lua_State *L)
+{
+    registry *r = check(L);
+
+    if (lua_type(L, 2) == LUA_TSTRING) {
+        pick_one(L, r, 2);
+        return itself(L);
+    }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    for (lua_Integer i = 1, n = luaL_len(L, 2); i <= n; i++) {
+        lua_geti(L, 2, i);
+        pick_one(L, r, lua_gettop(L));
+        lua_pop(L, 1);
+    }
+    return itself(L);
+}
+
+static int registry_clear_picked(lua_State *L)
+{
+    registry *r = check(L);
+
+    for (size_t i = 0; i < r->core.n; i++)
+        ah_registry_unpick(&r->core, ah_text_slice(r->core.slot[i].name));
+    return itself(L);
+}
+
+/* -- running a tool ----------------------------------------------------------------------------------- */
+
+/* { success, content, value, code } or nil, err */
+static int take(lua_State *L, const ah_direct_reply *r)
+{
+    ah_err err;
+
+    if (r->ended || !r->words) {
+        ah_direct_error(r, &err);
+        lua_pushnil(L);
+        ah_lua_push_error(L, &err);
+        return 2;
+    }
+    lua_createtable(L, 0, 4);
+    lua_pushboolean(L, r->status == AH_OK);
+    lua_setfield(L, -2, "success");
+    lua_pushlstring(L, r->words->data, r->words->len);
+    lua_setfield(L, -2, "content");
+    if (r->status != AH_OK) {
+        lua_pushstring(L, ah_status_name(r->status));
+        lua_setfield(L, -2, "code");
+        return 1;
+    }
+    if (r->live->vt)
+        ah_lua_push_live(L, r->live);
+    else if (r->value)
+        ah_lua_push_json(L, ah_text_slice(r->value));
+    lua_setfield(L, -2, "value");
+    return 1;
+}
+
+/* The arguments at idx as JSON text on top: a table, JSON text, or nothing. */
+static ah_slice push_args(lua_State *L, int idx, ah_lua *h)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_ARGS);
+    ah_err err;
+
+    if (lua_isnoneornil(L, idx)) {
+        ah_buf_str(b, "{}");
+    } else if (lua_type(L, idx) == LUA_TSTRING) {
+        ah_buf_put(b, check_name(L, idx));
+    } else if (ah_lua_to_json(L, idx, &h->mem, b, &err) != AH_OK) {
+        ah_lua_raise(L, AH_USAGE, "registry:execute: arguments: %s", err.message);
+    }
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    if (ah_json_check_err(&h->mem, ah_buf_slice(b), "arguments", &err) != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "registry:execute: %s", err.message);
+    return ah_buf_slice(b);
+}
+
+/* registry:execute(name, arguments): the reply of the call, or nil and an error. */
+static int registry_execute(lua_State *L)
+{
+    registry *r = check(L);
+    ah_slice name = check_name(L, 2), args;
+    ah_tool *tool = given(ah_registry_find(&r->core, name));
+    ah_err err;
+
+    lua_settop(L, 3);
+    if (!tool) {
+        no_tool(r, name, &err);
+        lua_pushnil(L);
+        ah_lua_push_error(L, &err);
+        return 2;
+    }
+    args = push_args(L, 3, r->lua);
+    return ah_lua_direct(L, tool, args, take);
+}
+
+/* -- for agents ---------------------------------------------------------------------------------------- */
+
+static ah_change *find_change(ah_changes *c, const ah_tool *t)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->item[i].tool == t)
+            return &c->item[i];
+    return NULL;
+}
+
+static void add_tools(lua_State *L, const registry *r, ah_changes *c)
+{
+    ah_err err;
+
+    for (size_t i = 0; i < r->core.n; i++) {
+        ah_tool *t = given(r->core.slot[i].tool);
+        ah_change *there = find_change(c, t);
+
+        if (!t)
+            continue;
+        if (!there && ah_changes_add(c, t, NULL, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
+        there = there ? there : &c->item[c->n - 1];
+        there->full = r->core.slot[i].brief != NULL;
+    }
+}
+
+void ah_lua_use_registry(lua_State *L, int idx)
+{
+    idx = lua_absindex(L, idx);
+    if (!lua_isnil(L, -1)) {
+        lua_getiuservalue(L, -1, AGENTS);
+        lua_pushvalue(L, idx);
+        lua_pushboolean(L, true);
+        lua_rawset(L, -3);
+        lua_pop(L, 1);
+    }
+    lua_setiuservalue(L, idx, AH_AGENT_REGISTRY);
+}
+
+void ah_lua_read_registry(lua_State *L, int agent, ah_changes *c)
+{
+    const registry *r;
+
+    if (lua_getfield(L, 1, "registry") == LUA_TNIL) {
+        lua_pop(L, 1);
+        return;
+    }
+    if (!(r = luaL_testudata(L, -1, REGISTRY)))
+        ah_lua_raise(L, AH_USAGE, "ah.run: field 'registry' must be made by ah.registry, found a %s",
+                     luaL_typename(L, -1));
+    add_tools(L, r, c);
+    ah_lua_use_registry(L, agent);
+}
+
+/* -- ah.registry ------------------------------------------------------------------------------------------ */
+
+static void push_weak(lua_State *L)
+{
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "k");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+}
+
+/* ah.registry { tools } or ah.registry() */
+static int new_registry(lua_State *L)
+{
+    ah_lua *h = ah_lua_of(L);
+    registry *r;
+
+    lua_settop(L, 1);
+    if (!lua_isnil(L, 1))
+        luaL_checktype(L, 1, LUA_TTABLE);
+    r = lua_newuserdatauv(L, sizeof *r, 1);
+    *r = (registry){.lua = h};
+    ah_registry_init(&r->core, &h->mem);
+    luaL_setmetatable(L, REGISTRY); /* -- tools registry */
+    push_weak(L);
+    lua_setiuservalue(L, 2, AGENTS);
+    lua_insert(L, 1); /* -- registry tools */
+    if (!lua_isnil(L, 2))
+        put_all(L, 2, "ah.registry", false);
+    return itself(L);
+}
+
+static int registry_gc(lua_State *L)
+{
+    ah_registry_clear(&check(L)->core);
+    return 0;
+}
+
+void ah_lua_open_registry(lua_State *L)
+{
+    static const luaL_Reg meta[] = {
+        {"__gc", registry_gc}, {"__len", registry_len}, {"__tostring", registry_tostring}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"register", registry_register},
+                                       {"register_all", registry_register_all},
+                                       {"register_all_builtin", registry_register_all_builtin},
+                                       {"replace", registry_replace},
+                                       {"remove", registry_remove},
+                                       {"has", registry_has},
+                                       {"get", registry_get},
+                                       {"names", registry_names},
+                                       {"execute", registry_execute},
+                                       {"tools_for_llm", registry_tools_for_llm},
+                                       {"pick", registry_pick},
+                                       {"clear_picked", registry_clear_picked},
+                                       {NULL, NULL}};
+
+    ah_lua_open_group(L);
+    luaL_newmetatable(L, REGISTRY);
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    lua_pushcfunction(L, new_registry);
+    lua_setfield(L, -2, "registry");
+}
