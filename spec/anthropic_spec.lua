@@ -147,17 +147,7 @@ local CASES = {
 }
 
 describe("an answer of Anthropic", function()
-  it("is read as a plain reading reads it", function()
-    for _, x in ipairs(CASES) do
-      wire.check(x)
-    end
-  end)
-
-  it("is the same however its bytes are cut", function()
-    for _, x in ipairs(CASES) do
-      wire.check_cuts(x)
-    end
-  end)
+  wire.it_reads(it, CASES)
 
   it("keeps what must come back as it was, bytes and order included", function()
     local entry = wire.read(wire.stream(streamed(thinks_and_calls, "tool_use"))).entry

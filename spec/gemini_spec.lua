@@ -87,17 +87,7 @@ local CASES = {
 }
 
 describe("an answer of gemini", function()
-  it("is read as a plain reading reads it", function()
-    for _, x in ipairs(CASES) do
-      wire.check(x)
-    end
-  end)
-
-  it("is the same however its bytes are cut", function()
-    for _, x in ipairs(CASES) do
-      wire.check_cuts(x)
-    end
-  end)
+  wire.it_reads(it, CASES)
 
   it("that is no answer says what stands there", function()
     local said = {

@@ -112,17 +112,7 @@ local CASES = {
 }
 
 describe("an answer of ollama", function()
-  it("is read as a plain reading reads it", function()
-    for _, x in ipairs(CASES) do
-      wire.check(x)
-    end
-  end)
-
-  it("is the same however its bytes are cut", function()
-    for _, x in ipairs(CASES) do
-      wire.check_cuts(x)
-    end
-  end)
+  wire.it_reads(it, CASES)
 
   it("may end its lines in any way, and its last in none", function()
     local lines = '{"message":{"content":"a"}}\r\n\r\n \n{"message":{"content":"b"}}\n{"done":true}'

@@ -135,17 +135,7 @@ local CASES = {
 }
 
 describe("an answer of Responses", function()
-  it("is read as a plain reading reads it", function()
-    for _, x in ipairs(CASES) do
-      wire.check(x)
-    end
-  end)
-
-  it("is the same however its bytes are cut", function()
-    for _, x in ipairs(CASES) do
-      wire.check_cuts(x)
-    end
-  end)
+  wire.it_reads(it, CASES)
 
   it("keeps reasoning that can be sent back, and drops what cannot", function()
     local bare = { type = "reasoning", id = "rs_9", summary = server.array {} }

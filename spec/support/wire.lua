@@ -3,6 +3,7 @@
 --
 --   local wire = require "support.wire" { provider =, model =, base_url =, plain = function(x) }
 --   wire.check(x) wire.check_cuts(x) wire.read(x, { cut =, step =, key = })
+--   wire.it_reads(it, { x, ... })      a spec each of check and check_cuts
 --   wire.check_recordings { it =, pending =, exchanges =, lowered = function() }
 --
 -- x is a response as support.recordings gives it: { name, status, headers, body }. Where a wire
@@ -276,6 +277,18 @@ return function(wire)
     end,
     check_cuts = function(x)
       cuts_by(wire, x)
+    end,
+    it_reads = function(it, cases)
+      it("is read as a plain reading reads it", function()
+        for _, x in ipairs(cases) do
+          check_by(wire, x)
+        end
+      end)
+      it("is the same however its bytes are cut", function()
+        for _, x in ipairs(cases) do
+          cuts_by(wire, x)
+        end
+      end)
     end,
     check_recordings = function(o)
       check_recordings(wire, o)
