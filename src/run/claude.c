@@ -80,13 +80,17 @@ static void attach(session *s, ah_exchange *x)
     ah_timer_unset(&s->timer);
 }
 
-/* It is told to stop, and gets a little time for it; nobody waits for that. */
+/* Nobody waits for its end. In the midst of a turn it would tell the model that its calls were
+ * interrupted, and pay for the answer: then it is ended at once. */
 static void part(session *s)
 {
     attach(s, NULL);
     s->parting = true;
     s->wire = NULL;
-    ah_process_close_input(s->p);
+    if (s->talk.turn)
+        ah_process_stop(s->p);
+    else
+        ah_process_close_input(s->p);
     ah_timer_set(s->of->host->loop, &s->timer, ah_host_now(s->of->host) + PARTING_MS);
     post(s);
 }
@@ -513,6 +517,7 @@ static void stop(ah_claude_owner *a, ah_exchange *x)
         return;
     if (ah_claude_interrupt(&s->talk, &err) == AH_OK)
         write_out(s, &err); /* a command that does not listen is ended all the same */
+    s->talk.turn = false;   /* it does not go on: it may end by itself */
     part(s);
 }
 
