@@ -14,8 +14,8 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 
 for _, name in ipairs {
   "adapters",
-  "builtin", "embedding", "events", "filesystem", "limits", "lua", "models", "planning", "prompts",
-  "scripted", "sessions", "transcript",
+  "builtin", "claude", "embedding", "events", "filesystem", "limits", "lua", "models", "planning",
+  "prompts", "scripted", "sessions", "transcript",
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -443,7 +443,7 @@ end)
 describe("docs/models.md", function()
   it("has the providers there are, with all variables they look at", function()
     local page = markdown.section(markdown.read("docs/models.md"), "## Addresses and keys")
-    local listed, known = {}, { ollama_chat = true }
+    local listed, known = {}, { ollama_chat = true, claude_agent_sdk = true }
     for _, rows in ipairs(markdown.tables(page)) do
       for _, row in ipairs(rows) do
         for _, name in ipairs(markdown.names(row[1])) do
@@ -451,7 +451,7 @@ describe("docs/models.md", function()
         end
       end
     end
-    for _, file in ipairs { "servers", "anthropic", "gemini", "ollama" } do
+    for _, file in ipairs { "servers", "anthropic", "gemini", "ollama", "claude" } do
       local source = markdown.read("src/wire/" .. file .. ".c")
       for name in source:gmatch('%.name = "([%w_]+)",%s*%.ur') do
         known[name] = true
