@@ -1091,6 +1091,15 @@ end
 flows["anthropic over HTTP"] = native "anthropic/claude-opus-4-8"
 flows["responses over HTTP"] = native "openai/responses/gpt-5.6"
 
+flows["claude"] = {
+  text = "it is fine", network = true,
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { weather_tool() } }
+    s.reply, s.err = s.agent:run "how is it?"
+  end,
+}
+
 flows["http"] = {
   network = true,
   attempt = function(s)

@@ -171,7 +171,7 @@ static ah_status write_out(session *s, ah_err *err)
     if (s->talk.out.len)
         st = ah_process_write(s->p, ah_buf_slice(&s->talk.out), err);
     ah_buf_reset(&s->talk.out, 0);
-    return st;
+    return st == AH_INTERNAL ? AH_OK : st; /* it is ending: its end says why */
 }
 
 static ah_status hold(session *s, ah_slice line, ah_err *err)
