@@ -113,7 +113,8 @@ describe("agenthost check", function()
       "4: model: unknown provider 'nope'; known are openai, compatible, litellm_proxy, openrouter, "
         .. "deepseek, groq, mistral, xai, cerebras, together_ai, fireworks_ai, perplexity, "
         .. "nvidia_nim, sambanova, moonshot, zai, huggingface, azure, hosted_vllm, lm_studio, "
-        .. "llama_cpp, llamafile, anthropic, gemini, ollama, ollama_chat and demo",
+        .. "llama_cpp, llamafile, anthropic, gemini, ollama, ollama_chat, "
+        .. "claude_agent_sdk and demo",
       "4: the text for the model must be a string, found number",
       "4: ah.run: unknown field 'max_iteration' (did you mean 'max_iterations'?)",
       "4: on: there is no event 'dnoe'",

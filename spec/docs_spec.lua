@@ -18,9 +18,9 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
-  "adapters", "builtin", "builtin_files", "embedding", "entities", "events", "filesystem",
-  "limits", "lua", "models", "planning", "prompts", "registry", "scripted", "sessions",
-  "strategies", "testing", "transcript", MOCK,
+  "adapters", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
+  "filesystem", "limits", "lua", "models", "planning", "prompts", "registry", "scripted",
+  "sessions", "strategies", "testing", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -491,7 +491,7 @@ end)
 describe("docs/models.md", function()
   it("has the providers there are, with all variables they look at", function()
     local page = markdown.section(markdown.read("docs/models.md"), "## Addresses and keys")
-    local listed, known = {}, { ollama_chat = true }
+    local listed, known = {}, { ollama_chat = true, claude_agent_sdk = true }
     for _, rows in ipairs(markdown.tables(page)) do
       for _, row in ipairs(rows) do
         for _, name in ipairs(markdown.names(row[1])) do
@@ -499,7 +499,7 @@ describe("docs/models.md", function()
         end
       end
     end
-    for _, file in ipairs { "servers", "anthropic", "gemini", "ollama" } do
+    for _, file in ipairs { "servers", "anthropic", "gemini", "ollama", "claude" } do
       local source = markdown.read("src/wire/" .. file .. ".c")
       for name in source:gmatch('%.name = "([%w_]+)",%s*%.ur') do
         known[name] = true

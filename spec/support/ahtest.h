@@ -17,5 +17,6 @@ void ahtest_open_prompt(lua_State *L);  /* prompt_shown, prompt_read, output_fin
 void ahtest_open_schema(lua_State *L);  /* schemas */
 void ahtest_open_ledger(lua_State *L);  /* ledger */
 void ahtest_open_process(lua_State *L); /* process */
+void ahtest_open_claude(lua_State *L);
 
 #endif

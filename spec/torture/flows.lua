@@ -1390,6 +1390,15 @@ flows["a fallback"] = {
   end,
 }
 
+flows["claude"] = {
+  text = "it is fine", network = true,
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { weather_tool() } }
+    s.reply, s.err = s.agent:run "how is it?"
+  end,
+}
+
 flows["http"] = {
   network = true,
   attempt = function(s)

@@ -104,6 +104,7 @@ static const flow flows[] = {
     {"anthropic over HTTP", IN_SCRIPT, true},
     {"responses over HTTP", IN_SCRIPT, true},
     {"http", IN_SCRIPT, true},
+    {"claude", IN_SCRIPT, true},
     {"http in a stopped call", IN_SCRIPT, true},
     {"embed: tools", IN_SCRIPT, false},
     {"embed: an agent", IN_SCRIPT, false},
@@ -755,6 +756,7 @@ int main(int argc, char **argv)
             stderr);
         return 2;
     }
+    setenv("AGENTHOST_CLAUDE", "spec/torture/claude.sh", 1);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGALRM, hangs);
     if (__sanitizer_set_death_callback)

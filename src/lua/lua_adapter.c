@@ -7,6 +7,7 @@
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
+#include "run/claude.h"
 
 static const char ADAPTER[] = "agenthost.adapter";
 static const char EXCHANGE[] = "agenthost.exchange";
@@ -378,6 +379,9 @@ static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah
         return open_demo(L, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, out, err);
     o->getenv = environment;
     o->ud = ah_lua_of(L);
+    if (ah_slice_is((ah_slice){s.p, (size_t)(slash - s.p)}, AH_CLAUDE))
+        return ah_claude_new(ah_lua_of(L)->host, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)},
+                             o, out, err);
     return ah_provider_open((ah_slice){s.p, (size_t)(slash - s.p)},
                             (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
 }

@@ -1,6 +1,7 @@
 /* What adapters share: references, origin, retry advice, and the table of providers. */
 #include "base/near.h"
 #include "wire/advice.h"
+#include "wire/claude.h"
 #include "wire/openai.h"
 #include "wire/openai_strict.h"
 
@@ -110,7 +111,9 @@ static ah_status unknown_provider(ah_slice provider, ah_err *err)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", providers[i].name,
                               i + 1 < PROVIDERS ? ", " : "");
     }
-    return ah_err_set(err, AH_USAGE, "model: unknown provider '%.*s'%s%.*s%s; known are %s and demo",
+    ah_near_offer(&near, ah_slice_of(AH_CLAUDE));
+    return ah_err_set(err, AH_USAGE,
+                      "model: unknown provider '%.*s'%s%.*s%s; known are %s, " AH_CLAUDE " and demo",
                       AH_FMT(provider), near.best.p ? " (did you mean '" : "", AH_FMT(near.best),
                       near.best.p ? "'?)" : "", names);
 }

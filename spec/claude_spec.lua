@@ -1,0 +1,252 @@
+-- claude_agent_sdk: runs over a stand-in for the `claude` command (support/fake_claude.lua).
+local ah = require "agenthost"
+local ahtest = require "ahtest"
+local command = require "support.command"
+local server = require "support.server"
+local sound = require "support.sound"
+
+--- A stand-in that plays this script (text of Lua). Gives the log of what it was sent.
+local function fake(script)
+  local file, log, wrapper = command.temp("return " .. script), command.temp(""), command.temp()
+  local f <close> = assert(io.open(wrapper, "w"))
+  f:write(("#!/bin/sh\necho $$ >%s.pid\nexec lua5.4 '%s' '%s' '%s' \"$@\"\n"):format(
+    log, os.getenv "PWD" .. "/spec/support/fake_claude.lua", file, log))
+  f:close()
+  command.made[#command.made + 1] = log .. ".pid"
+  os.execute("chmod +x " .. wrapper)
+  ahtest.setenv("AGENTHOST_CLAUDE", wrapper)
+  return log
+end
+
+local function logged(log)
+  local all = { starts = {}, users = {}, results = {}, other = {} }
+  for line in io.lines(log) do
+    local msg = server.decode(line)
+    local rpc = msg.response and msg.response.response and msg.response.response.mcp_response
+    if msg.argv then
+      all.starts[#all.starts + 1] = msg
+    elseif msg.type == "user" then
+      all.users[#all.users + 1] = msg.message.content
+    elseif rpc and rpc.result and rpc.result.content then
+      all.results[#all.results + 1] = rpc.result
+    else
+      all.other[#all.other + 1] = msg
+    end
+  end
+  return all
+end
+
+--- Is the stand-in of this log at work?
+local function alive(log)
+  return os.execute(("kill -0 $(cat %s.pid) 2>/dev/null"):format(log)) == true
+end
+
+--- Within two seconds it is not.
+local function gone(log)
+  for _ = 1, 40 do
+    if not alive(log) then
+      return true
+    end
+    ah.sleep(0.05)
+  end
+  return false
+end
+
+local function add_tool(seen)
+  return ah.tool { name = "add", description = "Adds two integers.",
+    params = { a = "integer", b = "integer" },
+    handler = function(args)
+      seen[#seen + 1] = args
+      return args.a + args.b
+    end }
+end
+
+describe("claude_agent_sdk", function()
+  before_each(function()
+    ahtest.setenv("ANTHROPIC_API_KEY", "sk-0123456789")
+    ahtest.setenv("OTHER_SECRET", "hidden")
+  end)
+  after_each(function()
+    collectgarbage()
+    for _, name in ipairs { "AGENTHOST_CLAUDE", "ANTHROPIC_API_KEY", "OTHER_SECRET" } do
+      ahtest.setenv(name, nil)
+    end
+    command.tidy()
+  end)
+
+  it("makes the calls the command asks for, and answers by their ids", function()
+    local log = fake [[{ { { text = "Let me see.", calls = { { name = "add",
+      arguments = { a = 2, b = 3 } },
+      { name = "add", arguments = { a = 20, b = 3 } } } }, { text = "5 and 23" } } }]]
+    local seen, deltas = {}, {}
+    local reply = assert(ah.run { model = "claude_agent_sdk/sonnet", system = "Be brief.",
+      tools = { add_tool(seen) }, on = { content = function(e) deltas[#deltas + 1] = e.text end },
+      "What is 2 + 3, and 20 + 3?" })
+    assert.equal("5 and 23", reply.text)
+    assert.equal("Let me see.5 and 23", table.concat(deltas))
+    assert.same({ { a = 2, b = 3 }, { a = 20, b = 3 } }, seen)
+    assert.equal(2, reply.tool_calls)
+    assert.equal(200, reply.usage.input)
+    assert.equal(14, reply.usage.output)
+    sound.check(reply:transcript())
+    local said = logged(log)
+    assert.same({ "5", "23" }, { said.results[1].content[1].text, said.results[2].content[1].text })
+    assert.same({ { type = "text", text = "What is 2 + 3, and 20 + 3?" } }, said.users[1])
+    assert.same({ "Be brief." }, said.other[1].request.systemPrompt)
+  end)
+
+  it("gives the command its own variables, the key, and nothing else", function()
+    local log = fake [[{ { { text = "yes" } } }]]
+    ahtest.setenv("CLAUDE_CONFIG_DIR", "/somewhere")
+    assert(ah.run { model = "claude_agent_sdk/sonnet", "Are you there?" })
+    ahtest.setenv("CLAUDE_CONFIG_DIR", nil)
+    local start = logged(log).starts[1]
+    assert.same({ "sk-0123456789", "", "", "/somewhere", os.getenv "HOME" or "" },
+      { start.key, start.url, start.secret, start.claude, start.home })
+    local argv = table.concat(start.argv, " ")
+    command.has(argv, "--tools  --strict-mcp-config --setting-sources  --no-session-persistence")
+    command.has(argv, "--model sonnet")
+    log = fake [[{ { { text = "yes" } } }]]
+    assert(ah.run { model = "claude_agent_sdk/default", api_key = "sk-of-the-call",
+      base_url = "http://127.0.0.1:1", "Are you there?" })
+    start = logged(log).starts[1]
+    assert.same({ "sk-of-the-call", "http://127.0.0.1:1" }, { start.key, start.url })
+    command.has_not(table.concat(start.argv, " "), "--model")
+  end)
+
+  it("keeps the process from one question to the next, and leaves none", function()
+    local log = fake [[{ { { text = "one" }, { calls = { { name = "add", arguments = { a = 1,
+      b = 1 } } } },
+      { text = "two" } } }]]
+    local agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { add_tool {} } }
+    assert.equal("one", assert(agent:run "First").text)
+    assert.is_true(alive(log))
+    assert.equal("two", assert(agent:run "Second").text)
+    agent = nil -- luacheck: ignore
+    local said = logged(log)
+    assert.equal(1, #said.starts)
+    assert.equal(2, #said.users)
+    assert.equal("Second", said.users[2][1].text)
+    collectgarbage()
+    collectgarbage()
+    assert.is_true(gone(log))
+  end)
+
+  it("checks arguments itself: the command does not", function()
+    local log = fake [[{ { { calls = { { name = "add", arguments = { a = "two" } } } },
+      { text = "no" } } }]]
+    local seen = {}
+    assert(ah.run { model = "claude_agent_sdk/sonnet", tools = { add_tool(seen) }, "2 + 3?" })
+    local result = logged(log).results[1]
+    assert.is_true(result.isError)
+    assert.same({}, seen)
+  end)
+
+  it("goes on where the command answers a call itself", function()
+    local log = fake [[{ { { calls = { { name = "nothing", denied = true },
+      { name = "add", arguments = { a = 1, b = 2 } } } }, { text = "3" } } }]]
+    local reply = assert(ah.run { model = "claude_agent_sdk/sonnet", tools = { add_tool {} },
+      "1 + 2?" })
+    assert.equal("3", reply.text)
+    assert.equal(1, #logged(log).results)
+  end)
+
+  it("refuses tools that are not ours, and says so", function()
+    local log = fake [[{ { { other = "Bash", text = "tried" } } }]]
+    local warned = {}
+    assert(ah.run { model = "claude_agent_sdk/sonnet", "rm?",
+      on = { warning = function(e) warned[#warned + 1] = e.message end } })
+    command.has(command.contents(log), '"permission":"deny"')
+    command.has(command.contents(log), '"unknown":"error"')
+    command.has(table.concat(warned), "Bash")
+  end)
+
+  it("tells errors of the API, whatever the subtype says", function()
+    for _, case in ipairs { { 400, "API Error: 400 fake 400" }, { 401, "log in" }, { 529,
+      "overloaded" } } do
+      fake(([[{ { { retry = 2, fail = { status = %d, text = %q } } } }]]):format(case[1], case[2]))
+      local warned = 0
+      local reply, err = ah.run { model = "claude_agent_sdk/sonnet", "hello",
+        on = { warning = function() warned = warned + 1 end } }
+      assert.is_nil(reply)
+      assert.equal("provider", err.code)
+      assert.is_false(err.retryable)
+      command.has(err.message, case[2])
+      assert.equal(2, warned)
+    end
+  end)
+
+  it("tells of a command that dies, talks nonsense, says nothing or is not there", function()
+    local function failing(script, more)
+      fake(script)
+      local reply, err = ah.run { model = "claude_agent_sdk/sonnet", http = more, retries = 0,
+        "hello" }
+      assert.is_nil(reply)
+      return err
+    end
+    local err = failing [[{ { { die = 3 } } }]]
+    assert.equal("provider", err.code)
+    command.has(err.message, "exit code 3")
+    command.has(err.message, "something broke")
+    err = failing [[{ { { raw = "Welcome to Claude!" } } }]]
+    assert.equal("provider", err.code)
+    command.has(err.message, "is not JSON")
+    err = failing([[{ { { hang = true } } }]], { idle_timeout = 0.3 })
+    command.has(err.message, "said nothing for 300 ms")
+    ahtest.setenv("AGENTHOST_CLAUDE", "/nonexistent/claude")
+    local _, missing = ah.run { model = "claude_agent_sdk/sonnet", retries = 0, "hello" }
+    assert.equal("provider", missing.code)
+    command.has(missing.message, "install")
+  end)
+
+  it("interrupts and ends the command when the run is over before its answer", function()
+    local log = fake [[{ { { hang = true } } }]]
+    local reply, err = ah.run { model = "claude_agent_sdk/sonnet", timeout = 0.5, "hello" }
+    assert.is_nil(reply)
+    assert.equal("deadline_exceeded", err.code)
+    assert.is_true(gone(log))
+    command.has(command.contents(log), '"subtype":"interrupt"')
+  end)
+
+  it("restarts with the conversation as text when a section is opened", function()
+    local log = fake [[{ { { calls = { { name = "read_section",
+      arguments = { section_key = "math" } } } } },
+      { { calls = { { name = "add", arguments = { a = 2, b = 3 } } } }, { text = "5" } } }]]
+    local seen = {}
+    local math_section = ah.section { key = "math", title = "Math", summary = "Adds.",
+      visibility = "summary", template = "Use add.", tools = { add_tool(seen) } }
+    local reply = assert(ah.run { model = "claude_agent_sdk/sonnet", math_section,
+      "What is 2 + 3?" })
+    assert.equal("5", reply.text)
+    assert.same({ { a = 2, b = 3 } }, seen)
+    local said = logged(log)
+    assert.equal(2, #said.starts)
+    local past = said.users[2][1].text
+    command.has(past, '{"role":"user","content":"What is 2 + 3?"}\n')
+    command.has(past, '"name":"read_section"')
+    command.has(past, "Use add.")
+    command.has(command.contents(log), '"systemPrompt"')
+  end)
+
+  it("tells a command that can take them of new tools, where that is asked for", function()
+    local script = [[{ { %s { calls = { { name = "read_section",
+      arguments = { section_key = "math" } } } },
+      { calls = { { name = "add", arguments = { a = 2, b = 3 } } } }, { text = "5" } },
+      { { text = "afresh" } } }]]
+    local function run()
+      return assert(ah.run { model = "claude_agent_sdk/sonnet", tool_change_mode = "list_changed",
+        ah.section { key = "math", title = "Math", summary = "Adds.", visibility = "summary",
+          template = "Use add.", tools = { add_tool {} } }, "What is 2 + 3?" })
+    end
+    local log = fake(script:format "")
+    assert.equal("5", run().text)
+    assert.equal(1, #logged(log).starts)
+    local text = command.contents(log)
+    local told = assert(text:find("notifications/tools/list_changed", 1, true))
+    local listed = assert(text:find('"name":"add"', told, true))
+    assert.is_true(assert(text:find("Use add.", 1, true)) > listed)
+    log = fake(script:format "old = true,")
+    assert.equal("afresh", run().text)
+    assert.equal(2, #logged(log).starts)
+  end)
+end)

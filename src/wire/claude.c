@@ -1,0 +1,419 @@
+/* What is written to the `claude` command; see claude.h. Its lines are read in claude_read.c. Not
+ * here: the process, waiting, and anything of the run. */
+#include "wire/anthropic_read.h"
+#include "wire/claude_talk.h"
+#include "wire/reading.h"
+
+enum { MAX_TOOLS = 64 << 20 };
+
+typedef struct request {
+    ah_slice system, tools, entries;
+} request;
+
+static request parts_of(ah_slice text)
+{
+    request r;
+    const ah_json_wanted want[] = {{"system", &r.system}, {"tools", &r.tools}, {"entries", &r.entries}};
+
+    ah_json_members(text, want, 3);
+    return r;
+}
+
+void ah_claude_init(ah_claude *c, const ah_mem *mem, bool relists)
+{
+    *c = (ah_claude){.mem = mem, .relists = relists};
+    ah_buf_init(&c->out, mem, AH_CLAUDE_MAX_OUT);
+    ah_buf_init(&c->tools, mem, MAX_TOOLS);
+}
+
+void ah_claude_clear(ah_claude *c)
+{
+    ah_claude_forget(c);
+    ah_free(c->mem, c->call);
+    ah_buf_clear(&c->out);
+    ah_buf_clear(&c->tools);
+    c->call = NULL;
+    c->cap = 0;
+}
+
+/* -- entries --------------------------------------------------------------------------------- */
+
+typedef struct entry {
+    ah_slice json, type;
+} entry;
+
+static bool next_entry(ah_json_reader *r, entry *e)
+{
+    ah_json_token t = ah_json_next(r);
+
+    if (t.kind != AH_JSON_OBJECT)
+        return false;
+    e->json = ah_json_skip(r, t);
+    e->type = ah_json_member(e->json, "type");
+    return true;
+}
+
+static bool is(const entry *e, const char *type)
+{
+    return ah_json_string_is(e->type, type);
+}
+
+static ah_json_reader read_entries(const request *q)
+{
+    ah_json_reader r = ah_json_read(q->entries);
+
+    ah_json_next(&r);
+    return r;
+}
+
+/* Hash of the first n; *r is behind them then. *n is how many there were. */
+static uint64_t hash_entries(const request *q, ah_json_reader *r, size_t *n)
+{
+    size_t most = *n;
+    entry e = {.json = {q->entries.p, 0}};
+
+    *r = read_entries(q);
+    for (*n = 0; *n < most && next_entry(r, &e);)
+        ++*n;
+    return ah_slice_hash((ah_slice){q->entries.p, (size_t)(e.json.p + e.json.n - q->entries.p)});
+}
+
+static bool may_relist(const ah_claude *c)
+{
+    return c->relists && c->capable;
+}
+
+bool ah_claude_fits(const ah_claude *c, ah_slice text)
+{
+    request q = parts_of(text);
+    size_t n = c->known;
+    ah_json_reader r;
+    entry e;
+    bool results = false;
+
+    if (!c->sound || c->listening || ah_slice_hash(q.system) != c->head ||
+        hash_entries(&q, &r, &n) != c->said || n != c->known)
+        return false;
+    if (!may_relist(c) && !ah_slice_eq(q.tools, ah_buf_slice(&c->tools)))
+        return false;
+    if (!next_entry(&r, &e) || !is(&e, "assistant"))
+        return false;
+    while (next_entry(&r, &e)) {
+        if (is(&e, "assistant")) /* somebody else's */
+            return false;
+        results = results || is(&e, "tool_result");
+    }
+    return results == c->turn;
+}
+
+/* -- lines ------------------------------------------------------------------------------------- */
+
+static void put_request(ah_claude *c, const char *subtype)
+{
+    ah_buf_fmt(
+        &c->out,
+        "{\"type\":\"control_request\",\"request_id\":\"host_%d\",\"request\":{\"subtype\":\"%s\"",
+        ++c->requests, subtype);
+}
+
+static void put_initialize(ah_claude *c, ah_slice system)
+{
+    put_request(c, "initialize");
+    ah_buf_fmt(&c->out, ",\"sdkMcpServers\":[\"" AH_CLAUDE_SERVER "\"],\"systemPrompt\":[");
+    ah_buf_put(&c->out, system);
+    ah_buf_str(&c->out, "]}}\n");
+}
+
+static void put_relist(ah_claude *c)
+{
+    put_request(c, "mcp_message");
+    ah_buf_str(&c->out, ",\"server_name\":\"" AH_CLAUDE_SERVER "\",\"message\":{\"jsonrpc\":\"2.0\","
+                        "\"method\":\"notifications/tools/list_changed\"}}}\n");
+}
+
+static void put_user(ah_claude *c, const ah_buf *blocks)
+{
+    ah_buf_str(&c->out, "{\"type\":\"user\",\"session_id\":\"\",\"parent_tool_use_id\":null,"
+                        "\"message\":{\"role\":\"user\",\"content\":[");
+    ah_buf_put(&c->out, ah_buf_slice(blocks));
+    ah_buf_str(&c->out, "]}}\n");
+}
+
+static void begin_block(ah_buf *b)
+{
+    ah_buf_str(b, b->len ? "," : "");
+    ah_buf_str(b, "{\"type\":\"text\",\"text\":");
+}
+
+/* What the user, or a handler's note, says: blocks of a user message. */
+static void put_blocks(ah_buf *b, const entry *e)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(e->json, "content"));
+    ah_json_token t = ah_json_next(&r);
+
+    if (is(e, "note")) {
+        begin_block(b);
+        ah_buf_fmt(b, "\"<system>%.*s</system>\"}",
+                   AH_FMT(ah_json_inside(ah_json_member(e->json, "text"))));
+        return;
+    }
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice text = ah_json_member(ah_json_skip(&r, t), "text");
+
+        if (!ah_has_text(text))
+            continue;
+        begin_block(b);
+        ah_buf_fmt(b, "%.*s}", AH_FMT(text));
+    }
+}
+
+/* -- a fresh process: the conversation as text --------------------------------------------------- */
+
+/* One line of the history; line ends within are escaped, so that no text can look like another. */
+static void put_history(ah_buf *b, const entry *e)
+{
+    ah_slice calls = ah_json_member(e->json, "tool_calls"), name = ah_json_member(e->json, "name");
+
+    if (is(e, "tool_result")) {
+        ah_buf_fmt(b, "{\"role\":\"tool\",\"id\":%.*s,\"name\":%.*s,\"content\":",
+                   AH_FMT(ah_json_member(e->json, "id")), AH_FMT(name));
+        ah_buf_put(b, ah_json_member(e->json, "content"));
+    } else if (is(e, "note")) {
+        ah_buf_str(b, "{\"role\":\"system\",\"content\":");
+        ah_buf_put(b, ah_json_member(e->json, "text"));
+    } else {
+        ah_buf_fmt(b, "{\"role\":%.*s,\"content\":", AH_FMT(e->type));
+        ah_put_joined_text(b, ah_json_member(e->json, "content"));
+    }
+    if (calls.p) {
+        ah_buf_str(b, ",\"calls\":");
+        ah_buf_put(b, calls);
+    }
+    ah_buf_str(b, "}\n");
+}
+
+/* How many entries belong to the past: those up to the last that is not the user's. */
+static size_t past_of(const request *q)
+{
+    ah_json_reader r = read_entries(q);
+    size_t past = 0, n = 0;
+    entry e;
+
+    while (next_entry(&r, &e)) {
+        n++;
+        if (is(&e, "assistant") || is(&e, "tool_result"))
+            past = n;
+    }
+    return past;
+}
+
+static void put_past(ah_buf *blocks, const ah_buf *past)
+{
+    ah_buf text;
+
+    ah_buf_init(&text, blocks->mem, blocks->max);
+    ah_buf_str(&text, "<conversation>\n");
+    ah_buf_put(&text, ah_buf_slice(past));
+    ah_buf_str(&text,
+               "</conversation>\n\nAbove is our conversation so far, one JSON object a line. The calls "
+               "in it were made and need not be made again. Go on with it; do not speak of its form.");
+    begin_block(blocks);
+    ah_json_put_string(blocks, ah_buf_slice(&text));
+    ah_buf_char(blocks, '}');
+    if (!ah_buf_ok(&text))
+        blocks->status = text.status;
+    ah_buf_clear(&text);
+}
+
+static void put_all(ah_buf *blocks, const request *q)
+{
+    ah_json_reader r = read_entries(q);
+    size_t past = past_of(q), n = 0;
+    ah_buf lines;
+    entry e;
+
+    ah_buf_init(&lines, blocks->mem, blocks->max);
+    while (n < past && next_entry(&r, &e)) {
+        put_history(&lines, &e);
+        n++;
+    }
+    if (!ah_buf_ok(&lines))
+        blocks->status = lines.status;
+    else if (past)
+        put_past(blocks, &lines);
+    ah_buf_clear(&lines);
+    while (next_entry(&r, &e))
+        put_blocks(blocks, &e);
+    if (!blocks->len)
+        ah_buf_str(blocks, "{\"type\":\"text\",\"text\":\"(empty message)\"}");
+}
+
+static ah_status begin(ah_claude *c, const request *q, ah_err *err)
+{
+    ah_buf blocks;
+    ah_status st = AH_OK;
+
+    ah_buf_init(&blocks, c->mem, AH_CLAUDE_MAX_OUT);
+    put_all(&blocks, q);
+    if (!ah_buf_ok(&blocks))
+        st = ah_buf_error(&blocks, "the conversation", err);
+    put_initialize(c, q->system);
+    put_user(c, &blocks);
+    ah_buf_clear(&blocks);
+    return st;
+}
+
+/* -- going on ------------------------------------------------------------------------------------- */
+
+/* More that was said stands behind the last result: a user message would come after the turn. */
+static ah_status give_result(ah_claude *c, const entry *e, const ah_buf *more, ah_err *err)
+{
+    bool failed = ah_json_kind_of(ah_json_member(e->json, "success")) == AH_JSON_FALSE;
+    ah_buf b;
+    ah_status st;
+
+    ah_buf_init(&b, c->mem, AH_CLAUDE_MAX_OUT);
+    ah_buf_str(&b, "{\"content\":[{\"type\":\"text\",\"text\":");
+    ah_buf_put(&b, ah_json_member(e->json, "content"));
+    ah_buf_str(&b, more && more->len ? "}," : "}");
+    if (more)
+        ah_buf_put(&b, ah_buf_slice(more));
+    ah_buf_str(&b, failed ? "],\"isError\":true}" : "]}");
+    st = ah_buf_ok(&b) ? ah_claude_give(c, ah_json_member(e->json, "id"), ah_buf_slice(&b), err)
+                       : ah_buf_error(&b, "a result", err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+/* The results from *r on, `more` behind the last of them. */
+static ah_status give_results(ah_claude *c, ah_json_reader r, const ah_buf *more, ah_err *err)
+{
+    entry e, last = {.json = {NULL, 0}};
+    ah_status st = AH_OK;
+
+    while (st == AH_OK && next_entry(&r, &e)) {
+        if (!is(&e, "tool_result"))
+            continue;
+        if (last.json.p)
+            st = give_result(c, &last, NULL, err);
+        last = e;
+    }
+    return st == AH_OK && last.json.p ? give_result(c, &last, more, err) : st;
+}
+
+static ah_status go_on(ah_claude *c, const request *q, ah_err *err)
+{
+    size_t known = c->known;
+    ah_json_reader r, rest;
+    ah_status st = AH_OK;
+    ah_buf more;
+    entry e;
+
+    hash_entries(q, &r, &known);
+    next_entry(&r, &e); /* its own message */
+    rest = r;
+    ah_buf_init(&more, c->mem, AH_CLAUDE_MAX_OUT);
+    while (next_entry(&r, &e))
+        if (!is(&e, "tool_result"))
+            put_blocks(&more, &e);
+    if (!ah_slice_eq(q->tools, ah_buf_slice(&c->tools))) {
+        put_relist(c);
+        c->listing = c->turn;
+    }
+    if (!ah_buf_ok(&more))
+        st = ah_buf_error(&more, "the request", err);
+    else if (c->turn)
+        st = give_results(c, rest, &more, err);
+    else
+        put_user(c, &more);
+    ah_buf_clear(&more);
+    return st;
+}
+
+ah_status ah_claude_ask(ah_claude *c, ah_slice text, ah_err *err)
+{
+    request q = parts_of(text);
+    ah_json_reader r;
+    ah_status st = c->known ? go_on(c, &q, err) : begin(c, &q, err);
+
+    ah_buf_reset(&c->tools, 0);
+    ah_buf_put(&c->tools, q.tools);
+    c->known = SIZE_MAX;
+    c->said = hash_entries(&q, &r, &c->known);
+    c->head = ah_slice_hash(q.system);
+    c->sound = c->calling = false;
+    c->turn = c->listening = true;
+    if (st == AH_OK && !ah_buf_ok(&c->tools))
+        st = ah_buf_error(&c->tools, "the list of tools", err);
+    return st == AH_OK && !ah_buf_ok(&c->out) ? ah_buf_error(&c->out, "the request", err) : st;
+}
+
+ah_status ah_claude_interrupt(ah_claude *c, ah_err *err)
+{
+    put_request(c, "interrupt");
+    ah_buf_str(&c->out, "}}\n");
+    c->sound = c->listening = false;
+    return ah_buf_ok(&c->out) ? AH_OK : ah_buf_error(&c->out, "the request", err);
+}
+
+/* -- the adapter ------------------------------------------------------------------------------------ */
+
+static void put_head(const ah_adapter *a, ah_lowered *w)
+{
+    ah_scripted_vt.head(a, w);
+}
+
+static void put_entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+{
+    ah_scripted_vt.entry(a, w, e);
+}
+
+static void start(ah_adapter *a, struct ah_exchange *x)
+{
+    ((ah_claude_owner *)a)->start((ah_claude_owner *)a, x);
+}
+
+static void stop(ah_adapter *a, struct ah_exchange *x)
+{
+    ((ah_claude_owner *)a)->stop((ah_claude_owner *)a, x);
+}
+
+static void release(ah_adapter *a)
+{
+    ((ah_claude_owner *)a)->release((ah_claude_owner *)a);
+}
+
+/* What it gives on are events of the Messages API, a line each. */
+static const ah_adapter_vt vt = {
+    .name = AH_CLAUDE,
+    .head = put_head,
+    .entry = put_entry,
+    .tail = "]}",
+    .open = ah_anthropic_open,
+    .head_came = ah_reading_head_came,
+    .feed = ah_reading_feed,
+    .end = ah_reading_end,
+    .close = ah_reading_close,
+    .exchange = start,
+    .stop = stop,
+    .free = release,
+};
+
+static const ah_service service = {
+    .name = AH_CLAUDE,
+    .url = AH_CLAUDE_URL,
+    .url_env = {"ANTHROPIC_BASE_URL"},
+    .key_env = {"ANTHROPIC_API_KEY"},
+    .keyless = true, /* who is logged in needs none */
+    .lines = true,
+};
+
+ah_status ah_claude_fill(ah_claude_owner *a, ah_slice model, const ah_provider_options *o, ah_err *err)
+{
+    ah_status st;
+
+    a->native.base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = true};
+    st = ah_provider_mode(o, AH_CLAUDE, 1 << AH_TOOLS_RESTART | 1 << AH_TOOLS_LIST_CHANGED,
+                          AH_TOOLS_RESTART, &a->native.base.tool_change_mode, err);
+    return st == AH_OK ? ah_native_fill(&a->native, &service, model, o, err) : st;
+}
