@@ -132,6 +132,32 @@ describe("claude_agent_sdk", function()
     assert.is_true(gone(log))
   end)
 
+  it("tells a fresh process what was said where the old one has ended", function()
+    local log = fake [[{ { { text = "one", leave = true } }, { { text = "two" } } }]]
+    local agent = ah.agent { model = "claude_agent_sdk/sonnet" }
+    assert.equal("one", assert(agent:run "First").text)
+    assert.is_true(gone(log))
+    assert.equal("two", assert(agent:run "Second").text)
+    local said = logged(log)
+    assert.equal(2, #said.starts)
+    command.has(said.users[2][1].text, '{"role":"assistant","content":"one"}\n')
+    assert.equal("Second", said.users[2][2].text)
+    sound.check(agent:transcript())
+  end)
+
+  it("puts a handler's note behind the last result", function()
+    local log = fake [[{ { { calls = { { name = "look" } } }, { text = "seen" } } }]]
+    local look = ah.tool { name = "look", description = "Looks.", handler = function(_, ctx)
+      ctx:note("It is getting dark.")
+      return "trees"
+    end }
+    assert.equal("seen", assert(ah.run { model = "claude_agent_sdk/sonnet", tools = { look },
+      "What is there?" }).text)
+    local content = logged(log).results[1].content
+    assert.same({ "trees", "<system>It is getting dark.</system>" },
+      { content[1].text, content[2].text })
+  end)
+
   it("checks arguments itself: the command does not", function()
     local log = fake [[{ { { calls = { { name = "add", arguments = { a = "two" } } } },
       { text = "no" } } }]]

@@ -6,8 +6,8 @@
 -- SCRIPT is Lua that returns a list of processes, the k-th started takes the k-th (the last one
 -- repeats); each is a list of messages: { text, calls = { { name, arguments, id } } }, or with
 -- fail = { status, text }, retry = n, die = code, raw = "a line", hang = true, other = "a tool of
--- its own", old = true (announces no capabilities). LOG gets each line it is sent, as it is, and
--- {"argv":..} at each start.
+-- its own", leave = true (ends behind its answer), old = true (announces no capabilities). LOG
+-- gets each line it is sent, as it is, and {"argv":..} at each start.
 package.path = arg[0]:match("^(.*)/support/") .. "/?.lua;" .. package.path
 local server = require "support.server"
 
@@ -145,6 +145,12 @@ local function finish(m)
       permission_denials = server.array { m.other and { tool_name = m.other } } }
 end
 
+local function leave(m)
+  if m.leave then
+    os.exit(0)
+  end
+end
+
 local function retry(m)
   for i = 1, m.retry or 0 do
     say { type = "system", subtype = "api_retry", attempt = i, max_retries = 10, retry_delay_ms = 1,
@@ -189,7 +195,8 @@ local function turn()
       if not m.fail then
         say_message(m)
       end
-      return finish(m)
+      finish(m)
+      return leave(m)
     end
   end
 end
