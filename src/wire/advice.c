@@ -195,9 +195,14 @@ static void look_at(const ah_response_head *head, const char *remaining, const c
         *ms = span;
 }
 
-#define OPENAI_LIMIT(kind) {"x-ratelimit-remaining-" kind, "x-ratelimit-reset-" kind}
-#define ANTHROPIC_LIMIT(kind) \
-    {"anthropic-ratelimit-" kind "-remaining", "anthropic-ratelimit-" kind "-reset"}
+#define OPENAI_LIMIT(kind)                                                                              \
+    {                                                                                                   \
+        "x-ratelimit-remaining-" kind, "x-ratelimit-reset-" kind                                        \
+    }
+#define ANTHROPIC_LIMIT(kind)                                                                           \
+    {                                                                                                   \
+        "anthropic-ratelimit-" kind "-remaining", "anthropic-ratelimit-" kind "-reset"                  \
+    }
 
 int64_t ah_advice_limit(const ah_response_head *head)
 {
