@@ -50,6 +50,15 @@ const char *ah_phase_name(ah_phase phase)
     return names[phase];
 }
 
+void ah_err_clear(ah_err *err)
+{
+    err->status = AH_OK;
+    err->phase = AH_PHASE_NONE;
+    err->retryable = false;
+    err->http_status = 0;
+    err->message[0] = err->details[0] = '\0';
+}
+
 ah_status ah_err_set(ah_err *err, ah_status st, const char *fmt, ...)
 {
     va_list ap;
@@ -57,11 +66,8 @@ ah_status ah_err_set(ah_err *err, ah_status st, const char *fmt, ...)
 
     if (!err)
         return st;
+    ah_err_clear(err);
     err->status = st;
-    err->phase = AH_PHASE_NONE;
-    err->retryable = false;
-    err->http_status = 0;
-    err->details[0] = '\0';
     va_start(ap, fmt);
     n = vsnprintf(err->message, sizeof err->message, fmt, ap);
     va_end(ap);

@@ -24,6 +24,9 @@ typedef struct ah_err {
 ah_status ah_err_set(ah_err *err, ah_status st, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* No error: AH_OK and no words. Each request begins and ends with it. */
+void ah_err_clear(ah_err *err);
+
 /* Out of memory, always with the same words. */
 ah_status ah_err_nomem(ah_err *err);
 

@@ -502,6 +502,8 @@ static double read_float(ah_slice lit)
 bool ah_json_number(ah_slice literal, ah_json_num *out)
 {
     *out = (ah_json_num){0};
+    if (!literal.n)
+        return false;
     if (read_int(literal, &out->i)) {
         out->is_int = true;
         out->d = (double)out->i;

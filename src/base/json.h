@@ -103,7 +103,8 @@ bool ah_json_string_is(ah_slice value, const char *lit);
 
 /* Numbers. Exactly one of the two is set. Literals without fraction and exponent
  * that fit are integers ("-0" is the float -0.0); the rest are floats, out of range
- * ones +-HUGE_VAL (false returned: not representable). No locale is asked. */
+ * ones +-HUGE_VAL (false returned: not representable). The empty slice, which stands for a
+ * member that is not there, is no number: 0 and false. No locale is asked. */
 typedef struct ah_json_num {
     bool is_int;
     int64_t i;

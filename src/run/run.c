@@ -369,7 +369,7 @@ static void answered(ah_run *run)
         ah_run_fail(run);
         return;
     }
-    ah_err_set(&run->result.err, AH_OK, "%s", "");
+    ah_err_clear(&run->result.err);
     note_limit(run);
     run->result.iterations++;
     run->result.stop = run->msg.stop;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { MAX_TEXT = 48, MAX_NAME = 64 };
+enum { MAX_TEXT = 48 };
 
 /* -- numbers and durations ------------------------------------------------------------ */
 
@@ -195,20 +195,31 @@ static void look_at(const ah_response_head *head, const char *remaining, const c
         *ms = span;
 }
 
+#define OPENAI_LIMIT(kind)                                                                              \
+    {                                                                                                   \
+        "x-ratelimit-remaining-" kind, "x-ratelimit-reset-" kind                                        \
+    }
+#define ANTHROPIC_LIMIT(kind)                                                                           \
+    {                                                                                                   \
+        "anthropic-ratelimit-" kind "-remaining", "anthropic-ratelimit-" kind "-reset"                  \
+    }
+
 int64_t ah_advice_limit(const ah_response_head *head)
 {
-    static const char *const kinds[] = {"requests", "tokens", "input-tokens", "output-tokens"};
-    char remaining[MAX_NAME], reset[MAX_NAME];
+    static const struct {
+        const char *remaining, *reset;
+    } limits[] = {{"x-ratelimit-remaining", "x-ratelimit-reset"},
+                  OPENAI_LIMIT("requests"),
+                  ANTHROPIC_LIMIT("requests"),
+                  OPENAI_LIMIT("tokens"),
+                  ANTHROPIC_LIMIT("tokens"),
+                  OPENAI_LIMIT("input-tokens"),
+                  ANTHROPIC_LIMIT("input-tokens"),
+                  OPENAI_LIMIT("output-tokens"),
+                  ANTHROPIC_LIMIT("output-tokens")};
     double ms = -1;
 
-    look_at(head, "x-ratelimit-remaining", "x-ratelimit-reset", &ms);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        snprintf(remaining, sizeof remaining, "x-ratelimit-remaining-%s", kinds[i]);
-        snprintf(reset, sizeof reset, "x-ratelimit-reset-%s", kinds[i]);
-        look_at(head, remaining, reset, &ms);
-        snprintf(remaining, sizeof remaining, "anthropic-ratelimit-%s-remaining", kinds[i]);
-        snprintf(reset, sizeof reset, "anthropic-ratelimit-%s-reset", kinds[i]);
-        look_at(head, remaining, reset, &ms);
-    }
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        look_at(head, limits[i].remaining, limits[i].reset, &ms);
     return bounded(ms);
 }

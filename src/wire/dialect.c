@@ -274,13 +274,6 @@ void ah_dialect_put_function(ah_slice spec, ah_buf *out)
 
 /* -- arguments --------------------------------------------------------------------------- */
 
-bool ah_dialect_wrapped(const ah_lowered *w, ah_slice name)
-{
-    const ah_offered *t = ah_offers_find(&w->offers, name);
-
-    return t && ah_dialect_wraps(ah_json_member(t->spec, "parameters"));
-}
-
 void ah_dialect_unwrap(const ah_mem *mem, ah_buf *arguments)
 {
     static const ah_slice mark = AH_LIT("\"" AH_WRAPPED "\"");
@@ -300,7 +293,7 @@ void ah_dialect_unwrap(const ah_mem *mem, ah_buf *arguments)
 
 void ah_dialect_put_arguments(const ah_lowered *w, ah_slice name, ah_slice arguments, ah_buf *out)
 {
-    bool wrapped = ah_dialect_wrapped(w, name), sound;
+    bool wrapped = ah_offers_wrap(&w->offers, name), sound;
     ah_buf text;
 
     ah_buf_init(&text, out->mem, MAX_ARGUMENTS);
@@ -317,7 +310,7 @@ void ah_dialect_put_arguments(const ah_lowered *w, ah_slice name, ah_slice argum
 
 void ah_dialect_put_text(const ah_lowered *w, ah_slice name, ah_slice arguments, ah_buf *out)
 {
-    bool wrapped = ah_dialect_wrapped(w, name);
+    bool wrapped = ah_offers_wrap(&w->offers, name);
 
     ah_buf_str(out, wrapped ? "\"{\\\"" AH_WRAPPED "\\\":" : "\"");
     if (arguments.n <= 2)

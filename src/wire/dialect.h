@@ -16,9 +16,6 @@ bool ah_dialect_wraps(ah_slice schema);
 /* A schema in Gemini's words, whatever its root. */
 void ah_dialect_put_schema(ah_slice schema, ah_buf *out);
 
-/* Are the arguments of the tool of that name (JSON string) wrapped, as it is offered now? */
-bool ah_dialect_wrapped(const ah_lowered *w, ah_slice name);
-
 #define AH_WRAPPED "wrapped_arguments"
 
 /* {"description":..,"name":..,"parameters":..} as the tool has it, or with its parameters wrapped. */

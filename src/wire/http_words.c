@@ -218,7 +218,7 @@ bool ah_transfer_ended(const ah_transfer *t, ah_err *err)
 {
     if (!t->ended || !err)
         return t->ended;
-    ah_err_set(err, AH_OK, "%s", "");
+    ah_err_clear(err);
     if (t->fault != FAULT_NONE)
         say_fault(t, err);
     else if (t->result != CURLE_OK && !t->easy)

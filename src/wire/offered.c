@@ -1,5 +1,7 @@
 #include "wire/offered.h"
 
+#include "wire/dialect.h"
+
 static ah_slice name_of(const void *offers, size_t at)
 {
     return ((const ah_offers *)offers)->tool[at].name;
@@ -28,6 +30,17 @@ static ah_offered *find(const ah_offers *o, ah_slice name)
 const ah_offered *ah_offers_find(const ah_offers *o, ah_slice name)
 {
     return find(o, name);
+}
+
+bool ah_offers_wrap(const ah_offers *o, ah_slice name)
+{
+    ah_offered *t = find(o, name);
+
+    if (t && !t->judged) {
+        t->wraps = ah_dialect_wraps(ah_json_member(t->spec, "parameters"));
+        t->judged = true;
+    }
+    return t && t->wraps;
 }
 
 /* Are there none but late ones? A request that declares nothing else is refused. */
@@ -98,6 +111,7 @@ static bool redefine(ah_offers *o, ah_offered *t, const ah_offered *now, unsigne
     if (*e == (AH_OFFER_LIST | AH_OFFER_ENTRY))
         *e = t->gone ? AH_OFFER_HEAD | AH_OFFER_ENTRY : AH_OFFER_HEAD;
     t->spec = now->spec;
+    t->judged = false;
     t->name = now->name;
     t->entry = now->entry;
     t->gone = false;

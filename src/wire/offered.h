@@ -9,9 +9,10 @@
 typedef struct ah_offered {
     ah_slice name, spec; /* in the entry's text; the name with its quotes */
     size_t entry;
-    size_t told; /* the entry that told of it last, where the wire tells it in its place */
-    bool late;   /* came in mid-conversation, on a wire that takes it there */
-    bool gone;   /* removed: its declaration stays until the next break of the cache */
+    size_t told;        /* the entry that told of it last, where the wire tells it in its place */
+    bool late;          /* came in mid-conversation, on a wire that takes it there */
+    bool gone;          /* removed: its declaration stays until the next break of the cache */
+    bool judged, wraps; /* was its schema asked whether arguments are wrapped, and are they? */
 } ah_offered;
 
 typedef struct ah_offers {
@@ -46,6 +47,10 @@ void ah_offers_sweep(ah_offers *o);
 const ah_offered *ah_offers_head(const ah_offers *o, ah_tool_change_mode mode, size_t *at);
 /* A tool by its name as JSON string, or NULL. */
 const ah_offered *ah_offers_find(const ah_offers *o, ah_slice name);
+
+/* Are the arguments of the tool of that name wrapped (wire/dialect.h), as it is offered now? Its
+ * schema is asked once, when the answer is first needed. */
+bool ah_offers_wrap(const ah_offers *o, ah_slice name);
 
 /* Is a tool that comes in mid-conversation kept out of the cached head? */
 static inline bool ah_mode_keeps_cache(ah_tool_change_mode m)

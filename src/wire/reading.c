@@ -266,11 +266,15 @@ ah_status ah_reading_kept(ah_reading *r, const ah_buf *b, ah_err *err)
 
 /* -- documents --------------------------------------------------------------------- */
 
+/* Words are made only for what is no JSON, which is then looked at again: a stream has a document
+ * for every delta. */
 static ah_status check(ah_reading *r, ah_slice text, const char *what, ah_err *err)
 {
     char named[64];
-    ah_status st;
+    ah_status st = ah_json_check(r->base.adapter->mem, text, AH_JSON_MAX_DEPTH, NULL);
 
+    if (st == AH_OK)
+        return AH_OK;
     snprintf(named, sizeof named, "%s: %s", name_of(r), what);
     st = ah_json_check_err(r->base.adapter->mem, text, named, err);
     if (st == AH_OK || st == AH_NOMEM)
