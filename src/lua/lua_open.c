@@ -88,6 +88,7 @@ static const struct {
     {"set_visibility_override", "agenthost.visibility", NULL},
     {"_inspect", "agenthost.inspect", NULL},
     {"_mock", "agenthost.mock", NULL},
+    {"_models", "agenthost.models", NULL},
 };
 
 enum { LAZY = sizeof lazy / sizeof *lazy };
