@@ -262,6 +262,11 @@ check-clients: $(BUILD)/agenthost
 	  echo "check-clients: skipped, npm could not install the clients"; \
 	else node spec/clients/clients.mjs $(BUILD)/clients $(BUILD)/agenthost spec/clients/turns.json; fi
 
+# One short run at each provider whose key is set; asks real servers, never part of the tests.
+# More models: LIVE_MODELS="groq/NAME mistral/NAME".
+check-live: $(BUILD)/agenthost
+	@$(BUILD)/agenthost spec/support/live.lua $(BUILD)/agenthost
+
 # Each tool where it is present; the floors of the house always.
 lint:
 	@$(LUA) spec/support/floors.lua
@@ -338,9 +343,10 @@ help:
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
 	@echo "make check-clients the npm clients of providers against agenthost mock (where node and npm are)"
+	@echo "make check-live    a short run at each provider whose key is set (asks real servers, which may cost)"
 	@echo "make lint, format, man, install (PREFIX, DESTDIR), uninstall, clean"
 	@echo "make ci           check, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients lint format ci man install uninstall rock install-rock clean help
+.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-live lint format ci man install uninstall rock install-rock clean help
 .SECONDARY:

@@ -47,7 +47,7 @@ local COMMANDS, OPTIONS = tables()
 -- Does the command take the option, by the words of the table?
 local function takes(name, option)
   local who = { [""] = "RUN", tools = "INSPECT", check = "INSPECT", config = "CONFIG",
-    mock = "MOCK", completion = "-" }
+    mock = "MOCK", models = "MODELS", completion = "-" }
   return option.who == "ALL" or option.who:find(who[name], 1, true) ~= nil
 end
 
@@ -72,7 +72,7 @@ after_each(command.tidy)
 
 describe("the table of options", function()
   it("is read whole by this spec", function()
-    assert.same({ "", "tools", "check", "mock", "config", "completion" }, COMMANDS)
+    assert.same({ "", "tools", "check", "mock", "models", "config", "completion" }, COMMANDS)
     assert.equal(21, #OPTIONS)
     assert.equal("auto always never", OPTIONS[16].words)
   end)

@@ -6,11 +6,21 @@ local mock = require "support.mock"
 local it = mock.is_built() and it or pending
 
 -- An adapter more is a line more: its model, where its address is said and the path behind the
--- server's own, and how its tools change, as the run is told of it.
+-- server's own, how its tools change, as the run is told of it, and where its wire does not tell
+-- what was cached: Ollama's never does, and who is not known to take stream_options is not asked.
 local ADAPTERS = {
   { model = "openai/gpt-4o", path = "/v1", breaks = { "tools_changed" } },
   { model = "openai/responses/gpt-5.4", path = "/v1", breaks = {} },
   { model = "anthropic/claude-opus-4-8", path = "", breaks = {} },
+  { model = "gemini/gemini-3-pro", path = "", breaks = { "tools_changed" } },
+  { model = "gemini/gemini-2.5-flash", path = "", breaks = { "tools_changed" } },
+  { model = "ollama/qwen3", path = "", breaks = { "tools_changed" },
+    silent = { streamed = true, whole = true } },
+  { model = "litellm_proxy/claude-opus", path = "", breaks = { "tools_changed" } },
+  { model = "compatible/qwen3", path = "/v1", breaks = { "tools_changed" },
+    silent = { streamed = true } },
+  { model = "mistral/mistral-large-latest", path = "/v1", breaks = { "tools_changed" },
+    silent = { streamed = true } },
 }
 
 -- What the model says; ids are given, so that conversations can be compared.
@@ -21,21 +31,29 @@ return {
   { calls = { { id = "call_b", name = "find", arguments = { name = "Ann" } },
               { id = "call_c", name = "find", arguments = { name = "Bo" } } } },
   { calls = { { id = "call_d", name = "customer_7_spend", arguments = {} } } },
-  { text = { "Ann spends ", "450", " a month." } },
+  { text = "In euros.", calls = { { id = "call_e", name = "to_euros",
+    arguments = { amount = 450.5, note = "a \"quoted\" \u{20AC}" } } } },
+  { text = { "Ann spends ", "410", " a month." } },
 }
 ]]
 
--- Tools that appear in mid-conversation: those of a section that was a summary, and one that a
--- handler brings.
+local Customer = ah.entity { name = "Customer", fields = { "id", "name" } }
+Customer:tool { name = "spend", description = "What the customer spends a month, in dollars.",
+  handler = function(self) return self.spends end }
+
+local to_euros = ah.tool { name = "to_euros", description = "Turns dollars into euros.",
+  params = { amount = "number", note = "string?" },
+  handler = function(args) return { euros = 410, note = args.note } end }
+
+-- Tools that appear in mid-conversation: those of a section that was a summary, those of an
+-- entity that is discovered, and one that a handler brings.
 local function conversation(adapter, url, stream)
-  local spend = ah.tool { name = "customer_7_spend", description = "What Ann spends a month.",
-    handler = function() return 450 end }
   local find = ah.tool { name = "find", description = "Finds a customer.",
     params = { name = "string" },
     handler = function(args, ctx)
       if args.name == "Ann" then
-        ctx:add_tools(spend)
-        return { id = 7 }
+        ctx:add_tools(to_euros)
+        return Customer { id = 7, name = "Ann", spends = 450.5 }
       end
       return nil, "There is no " .. args.name
     end }
@@ -43,7 +61,7 @@ local function conversation(adapter, url, stream)
     summary = "Everything about customers.", visibility = "summary", tools = { find } }
   local events = {}
   local reply = assert(ah.run { model = adapter.model, base_url = url .. adapter.path,
-    api_key = "key-of-a-spec", stream = stream, crm, "What does Ann spend?",
+    api_key = "key-of-a-spec", stream = stream, discover = true, crm, "What does Ann spend?",
     on = { cache_break = function(e) events[#events + 1] = e.reason end } })
   return reply, events
 end
@@ -91,8 +109,8 @@ describe("agenthost mock and the adapters", function()
       it(("give %s the same conversation, %s"):format(adapter.model, how), function()
         local m <close> = mock.start(SCRIPT)
         local reply, events = conversation(adapter, m.url, stream)
-        assert.equal("Ann spends 450 a month.", reply.text)
-        assert.same({ 4, 4 }, { reply.iterations, reply.tool_calls })
+        assert.equal("Ann spends 410 a month.", reply.text)
+        assert.same({ 5, 5 }, { reply.iterations, reply.tool_calls })
         first = first or plain(reply)
         assert.same(first, plain(reply))
         assert.equal("", m:errors())
@@ -103,7 +121,8 @@ describe("agenthost mock and the adapters", function()
         for _, reason in ipairs(events) do
           assert.equal(adapter.breaks[1], reason)
         end
-        assert.equal(read, reply.usage.cached_read > 0 and read or 0)
+        local told = not (adapter.silent or {})[how]
+        assert.equal(told and read or 0, reply.usage.cached_read > 0 and read or 0)
         assert.is_true(#adapter.breaks > 0 or read > 0, "nothing was cached")
       end)
     end

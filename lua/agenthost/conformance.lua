@@ -409,7 +409,7 @@ end
 --- What the adapter says of itself.
 local function told_by(serve)
   local all = serve { "Hello." }
-  local told, err = ah.capabilities(all.model)
+  local told, err = ah.capabilities(all.model, { base_url = all.base_url, api_key = all.api_key })
   if all.close then
     all.close()
   end

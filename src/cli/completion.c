@@ -110,7 +110,7 @@ static void bash(FILE *out)
         fputs("' -- \"$cur\")) ;;\n", out);
     }
     fputs("    completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$cur\")) ;;\n"
-          "    config:*) ;;\n"
+          "    config:*|models:*) ;;\n"
           "    mock:*) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
           "    *) compopt -o filenames 2>/dev/null\n"
           "      COMPREPLY=($(compgen -f -X '!*.lua' -- \"$cur\") $(compgen -d -- \"$cur\"))\n"
@@ -189,6 +189,7 @@ static void zsh(FILE *out)
     zsh_command(out, AH_COMMAND_TOOLS, ZSH_SCRIPT);
     zsh_command(out, AH_COMMAND_CHECK, ZSH_SCRIPT);
     zsh_command(out, AH_COMMAND_MOCK, ZSH_MOCK);
+    zsh_command(out, AH_COMMAND_MODELS, " \\\n      '1:provider/model: '");
     zsh_command(out, AH_COMMAND_CONFIG, "");
     zsh_command(out, AH_COMMAND_COMPLETION, " \\\n      '1:shell:(bash zsh fish)'");
     zsh_command(out, AH_COMMAND_RUN,

@@ -58,7 +58,6 @@ static void help_all(FILE *out)
           "  130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once\n\n"
           "Examples:\n"
           "    agenthost -e 'print(ah.run { model = \"demo/echo\", \"Hello\" })'\n"
-          "    agenthost --model demo/tools agent.lua \"What is new?\"\n"
           "    OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua \"What is new?\"\n"
           "    agenthost check agent.lua && agenthost --json agent.lua | jq -r .reply.text\n",
           out);

@@ -249,11 +249,10 @@ static char *loose(const char *s)
     return (char *)(uintptr_t)s;
 }
 
-/* The script's name and arguments behind what agenthost.inspect wants to know; its answer is
- * the exit code, a line end, and what to print. */
-static int inspect_in(session *s, ah_host *host)
+/* The script's name (or a model's) and arguments behind what agenthost.inspect or
+ * agenthost.models wants to know; the answer is the exit code, a line end, and what to print. */
+static int inspect_in(session *s, ah_host *host, const char *ask)
 {
-    static const char ask[] = "return require('agenthost')._inspect(...)";
     const ah_options *o = &s->options;
     char **argv = ah_alloc(&ah_mem_libc, ((size_t)o->argc + 4) * sizeof *argv);
     const char *said;
@@ -264,9 +263,10 @@ static int inspect_in(session *s, ah_host *host)
     argv[0] = loose(ah_command_table[o->command].name);
     argv[1] = loose(given(s, AH_OPTION_JSON) ? "json" : "text");
     argv[2] = loose(o->model ? o->model : "");
-    argv[3] = loose(o->script);
-    memcpy(argv + 4, o->argv, (size_t)o->argc * sizeof *argv);
-    st = ah_load(host, "agenthost", ask, sizeof ask - 1, o->argc + 4, argv);
+    argv[3] = loose(o->script ? o->script : "");
+    if (o->argc)
+        memcpy(argv + 4, o->argv, (size_t)o->argc * sizeof *argv);
+    st = ah_load(host, "agenthost", ask, strlen(ask), o->argc + 4, argv);
     ah_free(&ah_mem_libc, argv);
     said = ah_returned(host);
     if (st != AH_OK || !said)
@@ -316,6 +316,8 @@ static int work_in(session *s, ah_host *host)
         return run_in(s, host);
     case AH_COMMAND_MOCK:
         return mock_in(s, host);
+    case AH_COMMAND_MODELS:
+        return inspect_in(s, host, "return require('agenthost')._models(...)");
     case AH_COMMAND_TOOLS:
     case AH_COMMAND_CHECK:
     case AH_COMMAND_CONFIG:
@@ -323,7 +325,7 @@ static int work_in(session *s, ah_host *host)
     case AH_COMMANDS:
         break;
     }
-    return inspect_in(s, host);
+    return inspect_in(s, host, "return require('agenthost')._inspect(...)");
 }
 
 static int run(session *s)
@@ -336,7 +338,7 @@ static int run(session *s)
 
     if ((machine || o->command != AH_COMMAND_RUN) && !ah_terminal_take_stdout(&s->terminal))
         return cannot_take(s);
-    if (!o->eval && (code = ah_unreadable(o->script)))
+    if (!o->eval && o->command != AH_COMMAND_MODELS && (code = ah_unreadable(o->script)))
         return cannot_open(s, o->script, code);
     if (o->replay && (code = ah_unreadable(o->replay)))
         return cannot_open(s, o->replay, code);

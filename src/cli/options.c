@@ -19,6 +19,7 @@ enum { SHOWN_MAX = 60 }; /* bytes of an argument that a message repeats */
 #define RUN     (1u << AH_COMMAND_RUN)
 #define INSPECT (1u << AH_COMMAND_TOOLS | 1u << AH_COMMAND_CHECK)
 #define MOCK    (1u << AH_COMMAND_MOCK)
+#define MODELS  (1u << AH_COMMAND_MODELS)
 #define CONFIG  (1u << AH_COMMAND_CONFIG)
 #define ALL     ((1u << AH_COMMANDS) - 1)
 
@@ -44,6 +45,12 @@ const ah_command_row ah_command_table[AH_COMMANDS] = {
          "Ollama, streamed and not. The script returns turns, as for ah.scripted, or is\n"
          "such a list as JSON. Requests are checked as strict providers check them. The\n"
          "address is printed as one line; a signal or --once ends it.\n"},
+    [AH_COMMAND_MODELS] =
+        {"models", "[provider/model]", "show who has a key, and what the models can do",
+         "For each provider: whether a model of it can be asked, the variable that its\n"
+         "key comes from, its address or the variable that has it; keys are never shown.\n"
+         "Then what the adapters can do, or that of the model that is named. No provider\n"
+         "is asked.\n"},
     [AH_COMMAND_CONFIG] =
         {"config", "", "show each setting and where it comes from",
          "A flag wins over the script, the script over AGENTHOST_MODEL, that over the\n"
@@ -61,9 +68,9 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
     [AH_OPTION_EVAL] = {'e', "eval", "CODE", NULL, RUN, "run CODE, in which `ah` is the library"},
     [AH_OPTION_MODEL] = {0, "model", "NAME", NULL, RUN | INSPECT | CONFIG,
                          "use this model (provider/model), whatever the script names"},
-    [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, RUN | INSPECT | CONFIG,
+    [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, RUN | INSPECT | MODELS | CONFIG,
                             "set variables from lines NAME=VALUE where they are not set"},
-    [AH_OPTION_JSON] = {0, "json", NULL, NULL, RUN | INSPECT | CONFIG,
+    [AH_OPTION_JSON] = {0, "json", NULL, NULL, RUN | INSPECT | MODELS | CONFIG,
                         "print one JSON object: reply or error, tools, faults"},
     [AH_OPTION_JSONL] = {0, "jsonl", NULL, NULL, RUN,
                          "print each event as a line of JSON, as it happens"},
@@ -395,6 +402,9 @@ static bool check_operand(ah_options *o)
     case AH_COMMAND_CHECK:
     case AH_COMMAND_MOCK:
         return o->script || fail(o, "no script given");
+    case AH_COMMAND_MODELS:
+        return !o->argc || fail(o, "agenthost models takes one model, found '%.*s' besides",
+                                AH_FMT(shown(o->argv[0], strlen(o->argv[0]))));
     case AH_COMMAND_CONFIG:
         return !o->script || fail(o, "agenthost config takes no operand, found '%.*s'",
                                   AH_FMT(shown(o->script, strlen(o->script))));

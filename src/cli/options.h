@@ -14,6 +14,7 @@ typedef enum ah_command {
     AH_COMMAND_TOOLS,
     AH_COMMAND_CHECK,
     AH_COMMAND_MOCK,
+    AH_COMMAND_MODELS,
     AH_COMMAND_CONFIG,
     AH_COMMAND_COMPLETION,
     AH_COMMANDS
@@ -86,8 +87,9 @@ typedef struct ah_options {
     bool lenient;         /* it refuses nothing that it can read */
     size_t once;          /* it ends after so many requests; 0: with a signal */
     const char *log;      /* where it keeps what came in; NULL: nowhere */
-    const char *script;   /* a path or "-"; for `completion` the shell; NULL where none is needed */
-    int argc;             /* what stands behind the script belongs to it */
+    const char *
+        script; /* a path or "-"; for `completion` the shell, for `models` one; NULL where none is needed */
+    int argc; /* what stands behind the script belongs to it */
     char **argv;
     char fault[512]; /* what is wrong and what to do, in lines; "" when nothing is */
 } ah_options;

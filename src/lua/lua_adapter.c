@@ -8,6 +8,7 @@
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 #include "run/claude.h"
+#include "wire/provider.h"
 
 static const char ADAPTER[] = "agenthost.adapter";
 static const char EXCHANGE[] = "agenthost.exchange";
@@ -413,16 +414,41 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
     return st;
 }
 
-/* ah.capabilities(model): a table, or nil and an error where the key is missing. */
+static void push_capabilities(lua_State *L, const ah_adapter *a)
+{
+    lua_createtable(L, 0, 6);
+    lua_pushstring(L, a->provider->data);
+    lua_setfield(L, -2, "provider");
+    lua_pushstring(L, a->model->data);
+    lua_setfield(L, -2, "model");
+    lua_pushboolean(L, a->tool_change_mode != AH_TOOLS_RESTART);
+    lua_setfield(L, -2, "supports_dynamic_tools");
+    lua_pushstring(L, ah_tool_change_mode_names[a->tool_change_mode]);
+    lua_setfield(L, -2, "tool_change_mode");
+    lua_pushboolean(L, a->native_output);
+    lua_setfield(L, -2, "native_output");
+    lua_pushboolean(L, a->reasoning_back);
+    lua_setfield(L, -2, "reasoning_back");
+}
+
+/* ah.capabilities(model, { base_url, api_key }): a table, or nil and an error where the key is
+ * missing. */
 static int capabilities(lua_State *L)
 {
+    static const char *const known[] = {"base_url", "api_key", NULL};
+    static const char what[] = "ah.capabilities";
     ah_lua *h = ah_lua_of(L);
     ah_provider_options o = {.mem = &h->mem, .secrets = &h->host->secrets};
     ah_adapter **box;
     ah_status st;
     ah_err err;
 
-    lua_settop(L, 1);
+    lua_settop(L, 2);
+    if (!lua_isnil(L, 2)) {
+        ah_fields_check(L, 2, what, known, false);
+        ah_field_string(L, 2, what, "base_url", &o.base_url);
+        ah_field_string(L, 2, what, "api_key", &o.api_key);
+    }
     box = lua_newuserdatauv(L, sizeof *box, 1);
     *box = NULL;
     luaL_setmetatable(L, ADAPTER);
@@ -435,17 +461,40 @@ static int capabilities(lua_State *L)
     }
     if (st != AH_OK)
         return ah_lua_raise_err(L, &err);
-    lua_createtable(L, 0, 5);
-    lua_pushstring(L, (*box)->provider->data);
-    lua_setfield(L, -2, "provider");
-    lua_pushstring(L, (*box)->model->data);
-    lua_setfield(L, -2, "model");
-    lua_pushboolean(L, (*box)->tool_change_mode != AH_TOOLS_RESTART);
-    lua_setfield(L, -2, "supports_dynamic_tools");
-    lua_pushstring(L, ah_tool_change_mode_names[(*box)->tool_change_mode]);
-    lua_setfield(L, -2, "tool_change_mode");
-    lua_pushboolean(L, (*box)->native_output);
-    lua_setfield(L, -2, "native_output");
+    push_capabilities(L, *box);
+    return 1;
+}
+
+static void push_names(lua_State *L, const char *const names[AH_SERVICE_NAMES])
+{
+    lua_newtable(L);
+    for (int i = 0; i < AH_SERVICE_NAMES && names[i]; i++) {
+        lua_pushstring(L, names[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+/* ah._providers(): a list of { name, url, url_env, key_env, keyless }, as the adapters have it. */
+static int known_providers(lua_State *L)
+{
+    const ah_service *s;
+    const char *name;
+
+    lua_newtable(L);
+    for (size_t i = 0; (name = ah_provider_at(i, &s)) != NULL; i++) {
+        lua_createtable(L, 0, 5); /* -- list provider */
+        lua_pushstring(L, name);
+        lua_setfield(L, -2, "name");
+        lua_pushstring(L, s->url);
+        lua_setfield(L, -2, "url");
+        push_names(L, s->url_env);
+        lua_setfield(L, -2, "url_env");
+        push_names(L, s->key_env);
+        lua_setfield(L, -2, "key_env");
+        lua_pushboolean(L, s->keyless);
+        lua_setfield(L, -2, "keyless");
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
     return 1;
 }
 
@@ -468,6 +517,8 @@ void ah_lua_open_adapter(lua_State *L)
     lua_setfield(L, -2, "_adapter");
     lua_pushcfunction(L, capabilities);
     lua_setfield(L, -2, "capabilities");
+    lua_pushcfunction(L, known_providers);
+    lua_setfield(L, -2, "_providers");
     lua_pushcfunction(L, lua_alias);
     lua_setfield(L, -2, "alias");
 }

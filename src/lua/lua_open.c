@@ -98,6 +98,7 @@ static const struct {
     {"_inspect", "agenthost.inspect", NULL},
     {"_calls", "agenthost.calls", NULL},
     {"_mock", "agenthost.mock", NULL},
+    {"_models", "agenthost.models", NULL},
 };
 
 enum { LAZY = sizeof lazy / sizeof *lazy };

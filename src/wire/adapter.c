@@ -86,15 +86,30 @@ void ah_reader_judge(const ah_reader *r, ah_err *err, bool never)
 /* Those with a wire of their own; what else there is speaks OpenAI's (wire/servers.h). */
 static const struct {
     const char *name;
+    const ah_service *service;
     ah_status (*open)(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
 } providers[] = {
-    {"anthropic", ah_anthropic_new},
-    {"gemini", ah_gemini_new},
-    {"ollama", ah_ollama_new},
-    {"ollama_chat", ah_ollama_new}, /* LiteLLM's name for the same */
+    {"anthropic", &ah_anthropic_service, ah_anthropic_new},
+    {"gemini", &ah_gemini_service, ah_gemini_new},
+    {"ollama", &ah_ollama_service, ah_ollama_new},
+    {"ollama_chat", &ah_ollama_service, ah_ollama_new}, /* LiteLLM's name for the same */
 };
 
 enum { PROVIDERS = sizeof providers / sizeof *providers };
+
+const char *ah_provider_at(size_t i, const ah_service **service)
+{
+    const ah_server *s = ah_servers;
+
+    if (i < PROVIDERS) {
+        *service = providers[i].service;
+        return providers[i].name;
+    }
+    for (i -= PROVIDERS; s->at.name && i > 0; i--)
+        s++;
+    *service = &s->at;
+    return s->at.name;
+}
 
 static ah_status unknown_provider(ah_slice provider, ah_err *err)
 {

@@ -83,6 +83,7 @@ struct ah_adapter {
     bool
         strict_output; /* but one of the strict subset only (wire/openai_strict.h), without references */
     bool begins_only;  /* cannot go on with a conversation in which another model has spoken */
+    bool reasoning_back; /* what the model thought is sent back to it */
     bool stream;
 };
 

@@ -8,7 +8,7 @@
 #include "wire/provider.h"
 #include "wire/reading.h"
 
-static const ah_service service = {
+const ah_service ah_anthropic_service = {
     .name = "anthropic",
     .url = "https://api.anthropic.com",
     .url_env = {"ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"},
@@ -539,11 +539,11 @@ static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o
 
     a->kind = kind_of(model);
     a->native.base.native_output = a->native.base.strict_output = a->kind->output;
-    a->bearer = !o->api_key.p && !ah_provider_env(o, service.key_env[0]).p;
-    st = ah_provider_mode(o, service.name, SPOKEN,
+    a->bearer = !o->api_key.p && !ah_provider_env(o, ah_anthropic_service.key_env[0]).p;
+    st = ah_provider_mode(o, ah_anthropic_service.name, SPOKEN,
                           a->kind->changes ? AH_TOOLS_REFERENCE : AH_TOOLS_APPEND,
                           &a->native.base.tool_change_mode, err);
-    return st == AH_OK ? ah_native_fill(&a->native, &service, model, o, err) : st;
+    return st == AH_OK ? ah_native_fill(&a->native, &ah_anthropic_service, model, o, err) : st;
 }
 
 ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
@@ -553,7 +553,8 @@ ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adap
 
     if (!a)
         return ah_err_nomem(err);
-    a->native.base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream};
+    a->native.base =
+        (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream, .reasoning_back = true};
     if ((st = fill(a, model, o, err)) == AH_OK)
         *out = &a->native.base;
     else

@@ -10,7 +10,7 @@
 
 enum { MAX_PATH = 4 << 10 };
 
-static const ah_service service = {
+const ah_service ah_gemini_service = {
     .name = "gemini",
     .url = "https://generativelanguage.googleapis.com",
     .url_env = {"GEMINI_API_BASE", "GOOGLE_GEMINI_BASE_URL"},
@@ -373,12 +373,12 @@ static const ah_adapter_vt vt = {
 
 static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, ah_err *err)
 {
-    ah_status st = ah_provider_mode(o, service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
+    ah_status st = ah_provider_mode(o, ah_gemini_service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
                                     &g->native.base.tool_change_mode, err);
     ah_buf b;
 
     if (st == AH_OK)
-        st = ah_native_fill(&g->native, &service, model, o, err);
+        st = ah_native_fill(&g->native, &ah_gemini_service, model, o, err);
     if (st != AH_OK)
         return st;
     ah_buf_init(&b, o->mem, MAX_PATH);
@@ -397,7 +397,8 @@ ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter
 
     if (!g)
         return ah_err_nomem(err);
-    g->native.base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream};
+    g->native.base =
+        (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream, .reasoning_back = true};
     if ((st = fill(g, model, o, err)) == AH_OK)
         *out = &g->native.base;
     else

@@ -5,7 +5,7 @@
 #include "wire/ollama_read.h"
 #include "wire/reading.h"
 
-static const ah_service service = {
+const ah_service ah_ollama_service = {
     .name = "ollama",
     .url = "http://localhost:11434",
     .url_env = {"OLLAMA_API_BASE", "OLLAMA_HOST"},
@@ -238,11 +238,11 @@ static bool settle_url(ah_adapter *a)
 
 static ah_status fill(ah_native *a, ah_slice model, const ah_provider_options *o, ah_err *err)
 {
-    ah_status st = ah_provider_mode(o, service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
+    ah_status st = ah_provider_mode(o, ah_ollama_service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
                                     &a->base.tool_change_mode, err);
 
     if (st == AH_OK)
-        st = ah_native_fill(a, &service, model, o, err);
+        st = ah_native_fill(a, &ah_ollama_service, model, o, err);
     return st == AH_OK && !settle_url(&a->base) ? ah_err_nomem(err) : st;
 }
 
@@ -253,7 +253,8 @@ ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter
 
     if (!a)
         return ah_err_nomem(err);
-    a->base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream};
+    a->base =
+        (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream, .reasoning_back = true};
     if ((st = fill(a, model, o, err)) == AH_OK)
         *out = &a->base;
     else

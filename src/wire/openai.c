@@ -319,6 +319,7 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                                   .refs = 1,
                                   .stream = o->stream,
                                   .native_output = wire->native_output,
+                                  .reasoning_back = wire->reasoning_back,
                                   .tool_change_mode = mode};
     st = ah_native_fill(&a->native, &server->at, model, o, err);
     if (st == AH_OK)
@@ -355,7 +356,11 @@ static bool asks_responses(const ah_server *s, ah_slice model)
 ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
                         ah_adapter **out, ah_err *err)
 {
-    const ah_openai_wire chat = {&vt, NULL, (server->quirks & AH_SERVER_OUTPUT) != 0};
+    enum {
+        THOUGHTS = AH_SERVER_REASONING_CONTENT | AH_SERVER_REASONING_DETAILS | AH_SERVER_THINKING_BLOCKS
+    };
+    const ah_openai_wire chat = {&vt, NULL, (server->quirks & AH_SERVER_OUTPUT) != 0,
+                                 (server->quirks & THOUGHTS) != 0};
     ah_tool_change_mode mode;
     ah_status st;
 

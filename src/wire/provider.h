@@ -17,6 +17,12 @@ typedef struct ah_service {
     bool lines;   /* its streams are lines of JSON, not events */
 } ah_service;
 
+extern const ah_service ah_anthropic_service, ah_gemini_service, ah_ollama_service;
+
+/* The i-th name of a provider and what stands behind it; NULL behind the last. Two names may
+ * share a service. */
+const char *ah_provider_at(size_t i, const ah_service **service);
+
 /* An adapter of a provider with one key begins with this. */
 typedef struct ah_native {
     ah_adapter base;

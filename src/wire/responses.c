@@ -357,7 +357,7 @@ ah_status ah_responses_new(const ah_server *server, ah_slice model, const ah_pro
                            ah_adapter **out, ah_err *err)
 {
     enum { SPOKEN = AH_TOOLS_ANYWHERE | 1 << AH_TOOLS_ADDITIONAL | 1 << AH_TOOLS_SEARCH_PAIR };
-    static const ah_openai_wire wire = {&vt, "/responses", true};
+    static const ah_openai_wire wire = {&vt, "/responses", true, true};
     ah_tool_change_mode mode;
     ah_status st =
         ah_provider_mode(o, "openai/responses", SPOKEN, kind_of(wire_model(model))->mode, &mode, err);

@@ -190,12 +190,14 @@ function ah.agent(config) end
 ---@field supports_dynamic_tools boolean
 ---@field tool_change_mode ah.ToolChangeMode
 ---@field native_output boolean
+---@field reasoning_back boolean
 
 ---What the adapter of a model can do.
 ---@param model string|ah.Adapter
+---@param given? { base_url?: string, api_key?: string }
 ---@return ah.Capabilities?
 ---@return ah.Error? err
-function ah.capabilities(model) end
+function ah.capabilities(model, given) end
 
 ---Gives models names of one's own, for this host: `ah.alias { fast = "groq/..." }`.
 ---@param names table<string, string>

@@ -1,0 +1,129 @@
+--- agenthost models: which providers there are, which of them are configured and from where, and
+-- what the adapter of a model can do.
+--
+-- Of the environment only names of variables are told, never their values: an address may hold a
+-- password, and a key is one. No provider is asked: which models it has is not known here.
+--
+-- The chunk gives one function; see the end of the file.
+local ah = ...
+
+-- One model for each way in which adapters of a provider differ; where none stands, they do not.
+local EXAMPLES = {
+  openai = { "gpt-5.4", "responses/gpt-5.4", "responses/gpt-4o" },
+  anthropic = { "claude-opus-4-8", "claude-haiku-4-5", "claude-3-haiku-20240307" },
+  gemini = { "gemini-3-pro", "gemini-2.5-flash" },
+}
+
+--- The first of these variables that is set.
+local function first_set(names)
+  for _, name in ipairs(names) do
+    if (os.getenv(name) or "") ~= "" then
+      return name
+    end
+  end
+end
+
+--- A provider without secrets: `key` and `address` are the variables they come from, `url` is
+-- its own address where no other is set.
+local function configured(provider)
+  local key, address = first_set(provider.key_env), first_set(provider.url_env)
+  return { provider = provider.name, key = key, address = address,
+    url = not address and provider.url or nil,
+    key_variables = ah.array(provider.key_env), address_variables = ah.array(provider.url_env),
+    ready = address ~= nil or provider.url ~= nil and (key ~= nil or provider.keyless) }
+end
+
+--- What the adapter of "provider/model" can do, whether or not there is a key.
+local function capable(model)
+  local told = assert(ah.capabilities(model, { base_url = "http://localhost", api_key = "none" }))
+  return { model = model, tool_change_mode = told.tool_change_mode,
+    supports_dynamic_tools = told.supports_dynamic_tools, native_output = told.native_output,
+    reasoning_back = told.reasoning_back, streaming = true }
+end
+
+local function all()
+  local list = ah.array {}
+  for i, provider in ipairs(ah._providers()) do
+    local one = configured(provider)
+    one.models = ah.array {}
+    for n, name in ipairs(EXAMPLES[provider.name] or { "MODEL" }) do
+      one.models[n] = capable(provider.name .. "/" .. name)
+    end
+    list[i] = one
+  end
+  return list
+end
+
+--- The one provider of a model that is named.
+local function only(model)
+  local name = model:match("^[^/]*")
+  for _, provider in ipairs(ah._providers()) do
+    if provider.name == name then
+      local one = configured(provider)
+      one.models = ah.array { capable(model) }
+      return ah.array { one }
+    end
+  end
+  local told = assert(ah.capabilities(model)) -- demo, or the error that tells what is known
+  return ah.array { { provider = told.provider, ready = true, key_variables = ah.array {},
+    address_variables = ah.array {}, models = ah.array { capable(model) } } }
+end
+
+-- -- telling --------------------------------------------------------------------------------
+
+local function yes(is)
+  return is and "yes" or "no"
+end
+
+--- Where the key comes from, or what would have to be set.
+local function key_words(one)
+  return one.key or (one.ready and "-" or "(" .. (one.key_variables[1] or "-") .. ")")
+end
+
+local function address_words(one)
+  return one.address or one.url or (one.address_variables[1] and
+    "(" .. one.address_variables[1] .. ")") or "-"
+end
+
+--- Rows of strings as lines of columns.
+local function columns(rows)
+  local widths, lines = {}, {}
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row) do
+      widths[i] = math.max(widths[i] or 0, #cell)
+    end
+  end
+  for n, row in ipairs(rows) do
+    local cells = {}
+    for i, cell in ipairs(row) do
+      cells[i] = cell .. (" "):rep(widths[i] - #cell)
+    end
+    lines[n] = table.concat(cells, "  "):gsub(" +$", "") .. "\n"
+  end
+  return table.concat(lines)
+end
+
+local function text_of(list)
+  local where = { { "provider", "ready", "key", "address" } }
+  local can = { { "model", "tools that come later", "output schema", "reasoning back", "streams" } }
+  for _, one in ipairs(list) do
+    where[#where + 1] = { one.provider, yes(one.ready), key_words(one), address_words(one) }
+    for _, m in ipairs(one.models) do
+      can[#can + 1] = { m.model, m.tool_change_mode, yes(m.native_output), yes(m.reasoning_back),
+        yes(m.streaming) }
+    end
+  end
+  return ("%s\n(NAME): must be set first.\n\n%s"):format(columns(where), columns(can))
+end
+
+--- The exit code, a line end, and what to print, as agenthost.inspect gives them.
+---@param format "text"|"json"
+---@param model string "provider/model"; "": all providers
+---@return string
+return function(_, format, _, model)
+  local list = model ~= "" and only(model) or all()
+  if format == "json" then
+    return "0\n" .. ah.json.encode { providers = list } .. "\n"
+  end
+  return "0\n" .. text_of(list)
+end

@@ -1,0 +1,37 @@
+--- The README's matrix of what adapters can do, from what `agenthost models --json` tells. Models
+-- that have a name there get a row each; providers whose adapters do not differ share one.
+local HEAD = [[
+| model | tools that come later | output schema | reasoning back | streams |
+|---|---|---|---|---|
+]]
+
+local function yes(is)
+  return is and "yes" or "no"
+end
+
+--- The cells behind the first of a model's row.
+local function cells(m)
+  return ("`%s` | %s | %s | %s |"):format(m.tool_change_mode, yes(m.native_output),
+    yes(m.reasoning_back), yes(m.streaming))
+end
+
+---@param providers table of agenthost models --json
+---@return string
+return function(providers)
+  local rows, of = {}, {}
+  for _, provider in ipairs(providers) do
+    for _, m in ipairs(provider.models) do
+      local name = m.model:match "^(.*)/MODEL$"
+      local key = name and cells(m) or m.model
+      if not of[key] then
+        of[key] = { names = {}, cells = cells(m) }
+        rows[#rows + 1] = of[key]
+      end
+      table.insert(of[key].names, "`" .. (name or m.model) .. "`")
+    end
+  end
+  for i, row in ipairs(rows) do
+    rows[i] = ("| %s | %s\n"):format(table.concat(row.names, " "), row.cells)
+  end
+  return HEAD .. table.concat(rows)
+end
