@@ -186,7 +186,8 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
     return NULL;
 }
 
-/* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only) */
+/* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
+ * images = true) */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
@@ -204,6 +205,7 @@ static int lua_new_adapter(lua_State *L)
     if (!(*box = new_adapter(ah_lua_of(L), provider, model, mode)))
         return ah_lua_raise_nomem(L);
     (*box)->begins_only = lua_toboolean(L, 6);
+    (*box)->images = lua_isnoneornil(L, 7) || lua_toboolean(L, 7) ? AH_IMAGES_ALL : 0;
     lua_pushvalue(L, 4);
     lua_setiuservalue(L, -2, 1);
     lua_pushvalue(L, 3);
@@ -373,7 +375,7 @@ static int capabilities(lua_State *L)
     }
     if (st != AH_OK)
         return ah_lua_raise_err(L, &err);
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
     lua_pushstring(L, (*box)->provider->data);
     lua_setfield(L, -2, "provider");
     lua_pushstring(L, (*box)->model->data);
@@ -384,6 +386,8 @@ static int capabilities(lua_State *L)
     lua_setfield(L, -2, "tool_change_mode");
     lua_pushboolean(L, (*box)->native_output);
     lua_setfield(L, -2, "native_output");
+    lua_pushboolean(L, (*box)->images != 0);
+    lua_setfield(L, -2, "images");
     return 1;
 }
 
