@@ -89,7 +89,7 @@ describe("ah.conformance", function()
 
   it("finds no fault in an adapter in Lua, which restarts where it declares nothing", function()
     local report = quietly {
-      capabilities = { "streaming", "usage", "refusal", "length", "errors" },
+      capabilities = { "streaming", "usage", "refusal", "length", "errors", "images" },
       serve = in_lua,
     }
     assert.equal(0, report.failed, tostring(report))

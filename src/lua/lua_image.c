@@ -166,8 +166,10 @@ static int image_json(lua_State *L)
         return ah_lua_raise_err(L, &err);
     lua_pushnil(L);
     lua_setmetatable(L, 2);
-    if (!ah_field_string(L, 2, "ah.image", "data", &data))
-        return lua_settop(L, 2), 1;
+    ah_field_string(L, 2, "ah.image", "data", &data);
+    lua_settop(L, 2);
+    if (!data.p)
+        return 1;
     b = ah_lua_push_buf(L, AH_LUA_PARTS_MAX);
     ah_base64_put(b, data);
     if (!ah_buf_ok(b))
