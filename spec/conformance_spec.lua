@@ -1,7 +1,7 @@
 -- Adapters written in Lua, and the kit that tries adapters.
 local ah = require "agenthost"
 
-local ALL = { "streaming", "usage", "refusal", "length", "errors", "cut" }
+local ALL = { "streaming", "usage", "refusal", "length", "errors", "images", "cut" }
 
 local function quietly(spec)
   local serve = spec.serve
@@ -57,6 +57,7 @@ local function in_lua(turns, mode, change)
     model = ah.adapter {
       name = "acme/large",
       tool_change_mode = mode,
+      images = true,
       answer = play(turns, change),
     },
   }
@@ -88,7 +89,7 @@ describe("ah.conformance", function()
 
   it("finds no fault in an adapter in Lua, which restarts where it declares nothing", function()
     local report = quietly {
-      capabilities = { "streaming", "usage", "refusal", "length", "errors" },
+      capabilities = { "streaming", "usage", "refusal", "length", "errors", "images" },
       serve = in_lua,
     }
     assert.equal(0, report.failed, tostring(report))

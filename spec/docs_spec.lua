@@ -19,7 +19,7 @@ local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
   "adapters", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
-  "filesystem", "limits", "lua", "models", "planning", "prompts", "registry", "scripted",
+  "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "registry", "scripted",
   "sessions", "strategies", "testing", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
@@ -576,6 +576,8 @@ local IN_CODE = {
   ["calls in which patterns are looked for"] = "src/run/guard.c pattern_window",
   ["calls of unknown tools in a row"] = "src/run/run_turn.c MAX_UNKNOWN",
   ["calls in one message of the model"] = "src/wire/assemble.h AH_MAX_CALLS",
+  ["one image"] = "src/model/image.h AH_IMAGE_MAX",
+  ["images of one request, as base64"] = "src/model/image.h AH_IMAGES_MAX",
   ["arguments of one call"] = "src/wire/assemble.h AH_MAX_ARGUMENTS",
   ["text of one message of the model"] = "src/wire/assemble.h AH_MAX_TEXT",
   ["one entry of the conversation"] = "src/model/transcript.c MAX_ENTRY",

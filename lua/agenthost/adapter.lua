@@ -3,6 +3,7 @@
 --   local model = ah.adapter {
 --     name = "acme/large",                 provider/model, in events, errors and transcripts
 --     tool_change_mode = "append",         absent: "restart", as for all that declare nothing
+--     images = true,                       it sends images on; absent: they are refused before
 --     answer = function(request, out) ... end,
 --   }
 --
@@ -19,7 +20,8 @@
 --   out:fail { message, status, retryable, retry_after }   in place of an answer
 local ah = ...
 
-local FIELDS = { name = "string", tool_change_mode = "string", answer = "function" }
+local FIELDS =
+  { name = "string", tool_change_mode = "string", images = "boolean", answer = "function" }
 local CALL = { id = "string", name = "string", arguments = "string or table" }
 local FAILURE =
   { message = "string", status = "integer", retryable = "boolean", retry_after = "number" }
@@ -133,5 +135,5 @@ return function(spec)
     if not out.ended then
       x:write { stop = out.calls > 0 and "tool_calls" or "end" }
     end
-  end, {}, spec.tool_change_mode or "restart")
+  end, {}, spec.tool_change_mode or "restart", false, spec.images == true)
 end

@@ -20,6 +20,7 @@ local CAPABILITIES = {
   "refusal", -- the model refuses in a way of its own
   "length", -- an answer that was cut off by a limit says so
   "errors", -- failures of the server arrive with their status, and are tried again
+  "images", -- what users say may hold images
   "cut", -- an answer that breaks off is no answer
 }
 
@@ -334,6 +335,20 @@ end)
 
 case("an answer that a limit cut off", "length", function(t)
   same(run(t, { { text = "And so", stop = "length" } }).stop, "length", "stop")
+end)
+
+case("images in what the user says and in results", "images", function(t)
+  local image = ah.image { data = "\x89PNG\r\n\x1a\nan image of the kit" }
+  local draw = ah.tool { name = "draw", description = "Draws.", params = {},
+    handler = function() return { "Drawn.", image } end }
+  local all = fields(t, { { calls = { { name = "draw", arguments = {} } } }, "Nice." },
+    { tools = { draw } })
+  all[#all + 1] = { "Draw this again.", image }
+  local reply, err = ah.run(all)
+  expect(reply, "the run failed: %s", tostring(err))
+  same(reply.text, "Nice.", "text")
+  same(reply.messages[1].content[2].data, image.data, "the user's image")
+  same(reply.messages[3].content[2].data, image.data, "the tool's image")
 end)
 
 case("a failure that passes is tried again", "errors", function(t)

@@ -1,20 +1,22 @@
 --- Messages as scripts see them, from and to transcript entries.
 --
 -- A message is { role, content, tool_calls, tool_call_id, name, timestamp }; content is a
--- string, or a list of parts where there is more than text. Times are seconds.
+-- string, or a list of parts where there is more than text; the data of images are bytes, in
+-- entries base64. Times are seconds.
 local ah = ...
 
 local M = {}
 
 local function content_of(parts)
-  local texts = {}
+  local texts, plain = {}, true
   for i, part in ipairs(parts) do
-    if part.type ~= "text" then
-      return parts
+    if part.type == "image" then
+      parts[i] = ah._image_of(part)
     end
+    plain = plain and part.type == "text"
     texts[i] = part.text
   end
-  return table.concat(texts)
+  return plain and table.concat(texts) or parts
 end
 
 local from = {}
@@ -27,12 +29,20 @@ function from.assistant(e)
   return { role = "assistant", content = content_of(e.content), tool_calls = e.tool_calls }
 end
 
+local function result_parts(e)
+  local parts = ah.array {}
+  if e.content ~= "" then
+    parts[1] = { type = "text", text = e.content }
+  end
+  return ah.array(table.move(e.images, 1, #e.images, #parts + 1, parts))
+end
+
 function from.tool_result(e)
   return {
     role = "tool",
     tool_call_id = e.id,
     name = e.name,
-    content = e.content,
+    content = e.images and content_of(result_parts(e)) or e.content,
     success = e.success,
   }
 end
@@ -57,16 +67,21 @@ function M.from_entries(entries)
   return messages
 end
 
+-- at: the number of the message; nil: what a run is given.
 local function fail(at, text, ...)
-  error(("messages[%d]: " .. text):format(at, ...), 0)
+  error((at and ("messages[%d]: "):format(at) or "") .. text:format(...), 0)
 end
 
 local function has_text(part)
   return type(part.text) == "string"
 end
 
+local function always()
+  return true
+end
+
 -- What a part must have, by who may say it.
-local USER = { text = has_text }
+local USER = { text = has_text, image = always } -- an image is checked where it is read
 local ASSISTANT = {
   text = has_text,
   refusal = has_text,
@@ -75,23 +90,60 @@ local ASSISTANT = {
   end,
 }
 
+-- A part as entries have it.
+local function part_of(at, i, part, kinds)
+  if type(part) == "string" then
+    part = { type = "text", text = part }
+  end
+  local sound = type(part) == "table" and kinds[part.type]
+  if not (sound and sound(part)) then
+    fail(at, 'content[%d] must be a part { type = "text", text = "..." } or an image '
+      .. "(ah.image); others cannot be sent here", i)
+  elseif part.type ~= "image" then
+    return part
+  end
+  local ok, sealed = pcall(ah._image_json, part)
+  if not ok and (type(sealed) == "string" or not sealed:is "usage") then
+    error(sealed, 0) -- memory is out
+  end
+  return ok and sealed or fail(at, "content[%d]: %s", i, sealed.message)
+end
+
+-- An ah.image that failed gives nil and an error: a hole, which must not end the list unseen.
+local function check_whole(at, content)
+  local n = 0
+  for key in pairs(content) do
+    n = n + (math.type(key) == "integer" and 1 or 0)
+  end
+  for i = 1, n do
+    if content[i] == nil then
+      fail(at, "content[%d] is nil (%s)", i,
+        content[i + 1] and tostring(content[i + 1]) or "assert(ah.image(...)) says why")
+    end
+  end
+end
+
 local function parts_of(at, content, kinds)
   if type(content) == "string" then
     return ah.array { { type = "text", text = content } }
   elseif type(content) ~= "table" then
     fail(at, "content must be a string or a list of parts, found %s", type(content))
   end
+  check_whole(at, content)
+  local parts = ah.array {}
   for i, part in ipairs(content) do
-    local sound = type(part) == "table" and kinds[part.type]
-    if not (sound and sound(part)) then
-      fail(
-        at,
-        'content[%d] must be a part { type = "text", text = "..." }; others cannot be sent',
-        i
-      )
-    end
+    parts[i] = part_of(at, i, part, kinds)
   end
-  return ah.array(content)
+  return parts
+end
+
+--- What the user says, a list of texts and images, as JSON parts.
+function M.parts(content)
+  local parts = parts_of(nil, content, USER)
+  if #parts == 0 then
+    fail(nil, "content is an empty list: there is nothing to say")
+  end
+  return ah.json.encode(parts)
 end
 
 local function call_of(at, call)
@@ -130,14 +182,19 @@ function to.assistant(at, m)
 end
 
 function to.tool(at, m)
-  if type(m.tool_call_id) ~= "string" or type(m.content) ~= "string" then
+  if type(m.tool_call_id) ~= "string" or m.content == nil then
     fail(at, "a tool message needs tool_call_id and content")
+  end
+  local texts, images = {}, ah.array {}
+  for _, part in ipairs(parts_of(at, m.content, USER)) do
+    table.insert(part.type == "image" and images or texts, part.text or part)
   end
   return {
     type = "tool_result",
     id = m.tool_call_id,
     name = m.name or "",
-    content = m.content,
+    content = table.concat(texts),
+    images = images[1] and images or nil,
     success = m.success ~= false,
   }
 end

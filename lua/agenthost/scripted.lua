@@ -391,7 +391,7 @@ local function scripted(spec, name, provider, more)
     _turn = function(request)
       return next_turn(function() return request end)
     end,
-  }, beside.tool_change_mode, beside.begins_only, function(...)
+  }, beside.tool_change_mode, beside.begins_only, true, function(...)
     return doubles:ask(...)
   end, function(...)
     return doubles:run(...)

@@ -87,6 +87,26 @@ flows["text answer"] = {
   end,
 }
 
+-- In what the user says, in a result, and back in messages.
+flows["images"] = {
+  text = "seen",
+  attempt = function(s)
+    ah = require "agenthost"
+    local image = assert(ah.image { data = "GIF89a of the torture" })
+    local draw = ah.tool { name = "draw", description = "Draws.",
+      handler = function() return { "Drawn.", image } end }
+    s.agent = ah.agent { model = calling({ call("draw", ah.object {}) }, "seen"), tools = { draw } }
+    s.reply, s.err = s.agent:run { "What is this?", image }
+    s.messages = s.reply and s.reply.messages
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.messages[1].content[2].data == "GIF89a of the torture", "the user's image")
+      assert(s.messages[3].content[2].mime == "image/gif", "the result's image")
+    end
+  end,
+}
+
 -- As in "tool call", under a watcher and as a text (torture.c).
 flows["watched"] = {
   text = "warm",

@@ -55,6 +55,7 @@ static const flow flows[] = {
     {"tool call", IN_SCRIPT, false},
     {"watched", IN_SCRIPT, false},
     {"coerced arguments", IN_SCRIPT, false},
+    {"images", IN_SCRIPT, false},
     {"streamed text", IN_SCRIPT, false},
     {"retry", IN_SCRIPT, false},
     {"cancel in a turn", IN_SCRIPT, false},

@@ -230,20 +230,20 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
     return NULL;
 }
 
-/* The functions at 7 and 8; the adapter's object on top. */
+/* The functions at 8 and 9; the adapter's object on top. */
 static void read_doubles(lua_State *L, lua_adapter *a)
 {
-    luaL_checktype(L, 7, LUA_TFUNCTION);
+    luaL_checktype(L, 8, LUA_TFUNCTION);
     lua_pushliteral(L, "double");
-    ah_lua_push_executor(L, -1, 8);
+    ah_lua_push_executor(L, -1, 9);
     a->runs = ah_tool_ref(ah_lua_to_tool(L, -1));
     lua_pop(L, 2);
-    lua_pushvalue(L, 7);
+    lua_pushvalue(L, 8);
     a->asks = ah_lua_ref(L);
 }
 
 /* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
- * asks, runs): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands in for
+ * images = true, asks, runs): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands in for
  * the handler. */
 static int lua_new_adapter(lua_State *L)
 {
@@ -251,6 +251,7 @@ static int lua_new_adapter(lua_State *L)
     ah_adapter **box;
     int mode;
 
+    lua_settop(L, 9);
     provider.p = luaL_checklstring(L, 1, &provider.n);
     model.p = luaL_checklstring(L, 2, &model.n);
     luaL_checktype(L, 3, LUA_TFUNCTION);
@@ -262,11 +263,12 @@ static int lua_new_adapter(lua_State *L)
     if (!(*box = new_adapter(ah_lua_of(L), provider, model, mode)))
         return ah_lua_raise_nomem(L);
     (*box)->begins_only = lua_toboolean(L, 6);
+    (*box)->images = lua_isnoneornil(L, 7) || lua_toboolean(L, 7) ? AH_IMAGES_ALL : 0;
     lua_pushvalue(L, 4);
     lua_setiuservalue(L, -2, 1);
     lua_pushvalue(L, 3);
     ((lua_adapter *)*box)->ref = ah_lua_ref(L);
-    if (!lua_isnoneornil(L, 7))
+    if (!lua_isnoneornil(L, 8))
         read_doubles(L, (lua_adapter *)*box);
     return 1;
 }
@@ -416,7 +418,7 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
 
 static void push_capabilities(lua_State *L, const ah_adapter *a)
 {
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 7);
     lua_pushstring(L, a->provider->data);
     lua_setfield(L, -2, "provider");
     lua_pushstring(L, a->model->data);
@@ -429,6 +431,8 @@ static void push_capabilities(lua_State *L, const ah_adapter *a)
     lua_setfield(L, -2, "native_output");
     lua_pushboolean(L, a->reasoning_back);
     lua_setfield(L, -2, "reasoning_back");
+    lua_pushboolean(L, a->images != 0);
+    lua_setfield(L, -2, "images");
 }
 
 /* ah.capabilities(model, { base_url, api_key }): a table, or nil and an error where the key is

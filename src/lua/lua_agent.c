@@ -6,6 +6,7 @@
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_image.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_reply.h"
@@ -558,7 +559,19 @@ ah_lua_agent *ah_lua_to_agent(lua_State *L, int idx)
     return luaL_testudata(L, idx, AH_AGENT);
 }
 
-/* The array part behind the sections: the user's text, or nothing. Pushed as string or nil. */
+/* What the user says: a text, a list of texts and images, or nothing. */
+static void check_said(lua_State *L, int idx, const char *what)
+{
+    int type = lua_type(L, idx);
+
+    if (type > LUA_TNIL && type != LUA_TSTRING && type != LUA_TTABLE)
+        ah_lua_raise(
+            L, AH_USAGE,
+            "%s: the text for the model must be a string, or a list of texts and images, found %s", what,
+            luaL_typename(L, idx));
+}
+
+/* The array part behind the sections: what the user says. Pushed. */
 static void push_text(lua_State *L)
 {
     const ah_lua_agent *a = lua_touserdata(L, 2);
@@ -567,9 +580,8 @@ static void push_text(lua_State *L)
     if (n > 1)
         ah_lua_raise(L, AH_USAGE, "ah.run: sections, then one text for the model at most, found %d more",
                      (int)n);
-    if (lua_geti(L, 1, sections + 1) != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
-        ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model must be a string, found %s",
-                     luaL_typename(L, -1));
+    lua_geti(L, 1, sections + 1);
+    check_said(L, -1, "ah.run");
 }
 
 /* -- nil err, with the partial reply in err.reply */
@@ -752,15 +764,15 @@ int ah_lua_run_resources(const ah_driven *d)
 }
 
 /* Says what is not yet said: settings (a last call without tools changed them), the user's text. */
-static ah_status open_turn(ah_lua_agent *a, ah_slice text, ah_err *err)
+static ah_status open_turn(ah_lua_agent *a, const ah_lua_said *said, ah_err *err)
 {
     ah_transcript *t = a->transcript;
     ah_status st = say_settings(a, err);
 
-    if (!text.p || st != AH_OK)
+    if (!ah_lua_says(said) || st != AH_OK)
         return st;
-    return ah_transcript_add(
-        t, AH_ENTRY_USER, ah_entry_text(t->mem, AH_ENTRY_USER, text, ah_host_wall(a->lua->host)), err);
+    return ah_transcript_add(t, AH_ENTRY_USER,
+                             ah_lua_said_entry(t->mem, said, ah_host_wall(a->lua->host)), err);
 }
 
 /* The earliest of its own and of the run around it. */
@@ -876,7 +888,7 @@ static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
 }
 
 /* around: the overlay of the call in whose handler it begins, or NULL. */
-static ah_status begin(ah_lua_agent *a, run *r, ah_slice text, ah_overlay *around, ah_err *err)
+static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_overlay *around, ah_err *err)
 {
     ah_host *host = a->lua->host;
     ah_driven *parent = a->lua->running ? a->lua->running->job.of : NULL;
@@ -892,7 +904,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_slice text, ah_overlay *aroun
     configure(a, r, parent, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
-        (st = open_turn(a, text, err)) != AH_OK) {
+        (st = open_turn(a, said, err)) != AH_OK) {
         ah_anchor_unref(cfg.caller);
         ah_spending_clear(&cfg.spending);
         return st;
@@ -940,12 +952,10 @@ static void check_idle(lua_State *L, const ah_lua_agent *a)
         ah_lua_raise(L, AH_USAGE, "the agent is already running; agent:send(text) queues a message");
 }
 
-static void check_start(lua_State *L, const ah_lua_agent *a, ah_slice text)
+static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_said *said)
 {
     check_idle(L, a);
-    if (text.p && !ah_utf8_valid(text))
-        ah_lua_raise(L, AH_USAGE, "ah.run: the text for the model is not UTF-8");
-    if (!text.p && !has_spoken(a->transcript))
+    if (!ah_lua_says(said) && !has_spoken(a->transcript))
         ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
     ah_lua_can_run(L);
 }
@@ -954,12 +964,11 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
 {
     ah_lua_agent *a = luaL_checkudata(L, at, AH_AGENT);
     ah_overlay *around = ah_lua_overlay(L);
-    ah_slice text = {NULL, 0};
+    ah_lua_said said;
     run *r;
 
-    if (lua_type(L, at + 1) == LUA_TSTRING)
-        text.p = lua_tolstring(L, at + 1, &text.n);
-    check_start(L, a, text);
+    ah_lua_read_said(L, at + 1, "ah.run", &said);
+    check_start(L, a, &said);
     r = lua_newuserdatauv(L, sizeof *r, 1);
     *r = (run){.agent = a, .tap = tap, .resources = LUA_NOREF};
     luaL_setmetatable(L, RUN);
@@ -968,13 +977,13 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     lua_getiuservalue(L, at, AH_AGENT_RESOURCES);
     r->resources = ah_lua_open_resources_of(L);
     ah_waiter_keep(L, &r->waiter); /* until it is done, whoever stops waiting */
-    if (begin(a, r, text, around, err) == AH_OK)
+    if (begin(a, r, &said, around, err) == AH_OK)
         return r;
     ah_waiter_done(&r->waiter);
     return NULL;
 }
 
-/* Agent at `at`, text (or nil) at `at` + 1: runs until there is a reply. */
+/* Agent at `at`, what is said (or nil) at `at` + 1: runs until there is a reply. */
 static int run_agent(lua_State *L, int at)
 {
     ah_err err;
@@ -1068,13 +1077,12 @@ static void read_run_fields(lua_State *L, int idx, ah_lua_agent *a)
     set_params(L, a, lua_gettop(L));
 }
 
-/* agent:run(text, { params }): continues its conversation. */
+/* agent:run(text or parts, { params }): continues its conversation. */
 static int agent_run(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
 
-    if (!lua_isnoneornil(L, 2))
-        luaL_checktype(L, 2, LUA_TSTRING);
+    check_said(L, 2, "agent:run");
     check_idle(L, a);
     if (!lua_isnoneornil(L, 3))
         read_run_fields(L, 3, a);
@@ -1082,19 +1090,20 @@ static int agent_run(lua_State *L)
     return run_agent(L, 1);
 }
 
-/* agent:send(text): during a run, queued to the next commit; else said in the next run. */
+/* agent:send(text or parts): during a run, queued to the next commit; else said in the next run. */
 static int agent_send(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
-    ah_slice text;
+    ah_lua_said said;
     ah_text *entry;
     ah_err err;
     ah_status st;
 
-    text.p = luaL_checklstring(L, 2, &text.n);
-    if (!ah_utf8_valid(text))
-        return ah_lua_raise(L, AH_USAGE, "agent:send: the text is not UTF-8");
-    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_USER, text, ah_host_wall(a->lua->host));
+    check_said(L, 2, "agent:send");
+    ah_lua_read_said(L, 2, "agent:send", &said);
+    if (!ah_lua_says(&said))
+        return ah_lua_raise(L, AH_USAGE, "agent:send: there is nothing to say: give a text");
+    entry = ah_lua_said_entry(&a->lua->mem, &said, ah_host_wall(a->lua->host));
     if (a->current)
         st = ah_run_send(ah_driven_run(a->current->driven), entry, &err);
     else

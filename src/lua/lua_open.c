@@ -7,6 +7,7 @@
 #include "lua/lua_entity.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
+#include "lua/lua_image.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_resources.h"
@@ -184,6 +185,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_embed(L);
     ah_lua_open_builtin(L);
     ah_lua_open_process(L);
+    ah_lua_open_image(L);
     lua_pushcfunction(L, load_once); /* for modules that are made of others */
     lua_setfield(L, -2, "_module");
     lua_pushliteral(L, AH_VERSION);

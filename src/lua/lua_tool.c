@@ -7,6 +7,7 @@
 #include "lua/lua_entity.h"
 #include "lua/lua_group.h"
 #include "lua/lua_render.h"
+#include "lua/lua_image.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_type.h"
@@ -25,20 +26,38 @@ typedef ah_lua_handler handler;
 typedef struct reading {
     ah_outcome o;
     ah_buf *value;
-    int at;     /* where on the stack the value lies; 0: there is none */
-    ah_err err; /* holds its words */
+    ah_buf *images; /* NULL: there are none */
+    int at;         /* where on the stack the value lies; 0: there is none */
+    ah_err err;     /* holds its words */
 } reading;
+
+/* An image, or a list of texts and images: the texts are the value, unless there are none. */
+static ah_status to_images(lua_State *L, int idx, reading *r)
+{
+    ah_status st;
+
+    r->images = ah_lua_push_buf(L, AH_LUA_PARTS_MAX);
+    st = ah_lua_read_shown(L, idx, r->value, r->images, &r->err);
+    if (st == AH_OK)
+        r->o.images = ah_buf_slice(r->images);
+    return st;
+}
 
 static void to_value(ah_task *t, int idx, reading *r)
 {
     lua_State *L = t->lua->caller;
+    ah_status st;
 
-    if (ah_lua_to_json(L, idx, &t->lua->mem, r->value, &r->err) != AH_OK) {
+    idx = lua_absindex(L, idx);
+    st = ah_lua_shows(L, idx) ? to_images(L, idx, r)
+                              : ah_lua_to_json(L, idx, &t->lua->mem, r->value, &r->err);
+    if (st != AH_OK) {
         r->o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of(r->err.message)};
         return;
     }
-    r->o.value = ah_buf_slice(r->value);
-    r->at = lua_absindex(L, idx);
+    if (r->value->len)
+        r->o.value = ah_buf_slice(r->value);
+    r->at = idx;
 }
 
 static void message_at(lua_State *L, int idx, ah_outcome *o)
@@ -125,6 +144,8 @@ static void settled(ah_task *t, int nresults)
         r.o.live = ah_lua_live(L, r.at);
     end_call(t, &r.o);
     ah_buf_clear(r.value); /* now, not when the collector comes: it may be large */
+    if (r.images)
+        ah_buf_clear(r.images);
 }
 
 /* Kinds that leave the loop; everything else a handler raises is an answer (seed 002). */

@@ -480,14 +480,34 @@ ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text, int
     return t;
 }
 
+ah_text *ah_entry_parts(const ah_mem *mem, ah_slice parts, int64_t time)
+{
+    ah_text *t = NULL;
+    ah_buf b;
+
+    ah_buf_init(&b, mem, MAX_ENTRY);
+    ah_buf_str(&b, "{\"type\":\"user\",\"content\":");
+    ah_buf_put(&b, parts);
+    ah_buf_str(&b, ",\"time\":");
+    ah_buf_int(&b, time);
+    ah_buf_char(&b, '}');
+    ah_text_from_buf(&b, "entry", &t, NULL);
+    ah_buf_clear(&b);
+    return t;
+}
+
 ah_text *ah_entry_tool_result(const ah_mem *mem, const ah_slot *slot, bool success, bool refused,
-                              ah_slice content, int64_t time)
+                              ah_slice content, ah_slice images, int64_t time)
 {
     ah_buf b;
     ah_text *t = NULL;
 
     ah_buf_init(&b, mem, MAX_ENTRY);
     put_result_head(&b, ah_text_slice(slot->id), ah_text_slice(slot->name), content);
+    if (images.p) {
+        ah_buf_str(&b, ",\"images\":");
+        ah_buf_put(&b, images);
+    }
     if (refused)
         ah_buf_str(&b, ",\"refused\":true");
     put_result_tail(&b, success, time);

@@ -104,8 +104,11 @@ void ah_transcript_print(const ah_transcript *t, ah_buf *out);
 /* Entries as JSON. Each takes what it needs, returns a new text, or NULL when out of memory. */
 ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text,
                        int64_t time); /* user, prompt, note */
-/* refused: it was answered in the place of its tool, and does not count as a call. */
+/* A user's message of parts (checked JSON list). */
+ah_text *ah_entry_parts(const ah_mem *mem, ah_slice parts, int64_t time);
+/* refused: it was answered in the place of its tool, and does not count as a call. images: a
+ * checked JSON list of them, .p NULL for none. */
 ah_text *ah_entry_tool_result(const ah_mem *mem, const ah_slot *slot, bool success, bool refused,
-                              ah_slice content, int64_t time);
+                              ah_slice content, ah_slice images, int64_t time);
 
 #endif

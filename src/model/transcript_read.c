@@ -1,5 +1,6 @@
 /* A transcript from its JSON text (docs/transcript.md). What a file says is checked against
  * a schema first, so that everything behind it may rely on an entry's members. */
+#include "model/image.h"
 #include "model/schema.h"
 #include "model/transcript.h"
 
@@ -19,7 +20,7 @@ static const char *const shapes[AH_ENTRY_KINDS] = {
                            "\"id\":" STRING ",\"name\":" STRING ",\"arguments\":" STRING) "}"),
     [AH_ENTRY_TOOL_RESULT] = OBJECT("\"id\",\"name\",\"content\",\"success\"",
                                     "\"id\":" STRING ",\"name\":" STRING ",\"content\":" STRING
-                                    ",\"success\":{\"type\":\"boolean\"}"),
+                                    ",\"images\":" PARTS ",\"success\":{\"type\":\"boolean\"}"),
     [AH_ENTRY_TOOLS_ADDED] = OBJECT(
         "\"tools\"",
         "\"tools\":{\"type\":\"array\",\"items\":" OBJECT(
@@ -76,6 +77,22 @@ static ah_status check_shape(shape_set *s, ah_entry_kind kind, ah_slice json, si
     return AH_USAGE;
 }
 
+/* Images where they may stand: in what the user said, and beside what a tool answered. */
+static ah_status check_images(shape_set *s, ah_entry_kind kind, ah_slice json, size_t at, ah_err *err)
+{
+    bool result = kind == AH_ENTRY_TOOL_RESULT;
+    char why[sizeof err->message];
+    ah_status st;
+
+    if (!result && kind != AH_ENTRY_USER)
+        return AH_OK;
+    st = ah_images_check(s->mem, ah_json_member(json, result ? "images" : "content"), err);
+    if (st != AH_USAGE)
+        return st;
+    memcpy(why, err->message, sizeof why);
+    return ah_err_set(err, AH_USAGE, "entry %zu (%s): %.900s", at, ah_entry_name(kind), why);
+}
+
 /* One entry, or nothing for a kind that a later version knows. */
 static ah_status read_entry(shape_set *s, ah_slice json, size_t at, ah_entry *out, ah_err *err)
 {
@@ -88,6 +105,8 @@ static ah_status read_entry(shape_set *s, ah_slice json, size_t at, ah_entry *ou
     if (kind == AH_ENTRY_KINDS)
         return AH_OK;
     st = check_shape(s, kind, json, at, err);
+    if (st == AH_OK)
+        st = check_images(s, kind, json, at, err);
     if (st == AH_OK && !(out->json = ah_text_new(s->mem, json)))
         st = ah_err_nomem(err);
     out->kind = kind;

@@ -30,6 +30,7 @@ void ah_call_clear(ah_call *c)
     ah_value_release(&c->live);
     ah_text_unref(c->args);
     ah_text_unref(c->coerced);
+    ah_text_unref(c->images);
     ah_text_unref(c->content);
     ah_text_unref(c->warning);
     ah_text_unref(c->leave_why);
@@ -384,6 +385,11 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     c->leave = o->leave;
     if (o->leave != AH_OK)
         ah_text_from_buf(&b, "reason", &c->leave_why, NULL);
+    if (o->success && o->images.p && !o->exclude_value &&
+        !(c->images = ah_text_new(c->overlay.mem, o->images))) {
+        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+        goto done;
+    }
     answer(c, o->success, &b);
 done:
     ah_buf_clear(&full);

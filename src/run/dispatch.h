@@ -37,6 +37,7 @@ typedef struct ah_call {
     int64_t started, ended; /* loop clock; 0: not yet */
     int64_t deadline;       /* 0: none */
     bool success;
+    ah_text *images;  /* beside the content, a JSON list; NULL: none */
     ah_text *content; /* NULL when there was no memory for it */
     ah_status leave;  /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
@@ -56,6 +57,7 @@ typedef struct ah_outcome {
     ah_failure failure;
     ah_slice message; /* .p NULL: none */
     ah_slice value;   /* checked JSON; .p NULL: none */
+    ah_slice images;  /* shown beside it: a checked JSON list; .p NULL: none */
     ah_slice type;    /* of the value; .p NULL: that of the tool, if it declares one */
     ah_slice render;  /* what the model is shown of the value; .p NULL: as it is, or as JSON */
     bool exclude_value;

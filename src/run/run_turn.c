@@ -62,9 +62,12 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
     st = ah_inject_after(run, c, strategies && !c->refused, err);
     if (c->content) /* a handler may have come across a key */
         c->content->len = ah_secrets_redact(run->cfg.secrets, c->content->data, c->content->len);
+    if (c->images)
+        c->images->len = ah_secrets_redact(run->cfg.secrets, c->images->data, c->images->len);
     if (c->content)
         entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, c->refused,
-                                     ah_text_slice(c->content), ah_run_wall(run));
+                                     ah_text_slice(c->content),
+                                     ah_text_slice(c->success ? c->images : NULL), ah_run_wall(run));
     if (entry)
         ah_transcript_fill(t, c->at, entry);
     if (!c->refused)

@@ -25,6 +25,17 @@ typedef enum ah_tool_change_mode {
     AH_TOOLS_DISPATCHER
 } ah_tool_change_mode;
 
+/* Where a wire has images, as bits. What it has no place for in a user's message ends the
+ * request before it is sent; in a tool's result words stand for it. */
+enum {
+    AH_IMAGES_DATA = 1, /* in a user's message, by value */
+    AH_IMAGES_URL = 2,  /* and by address */
+    AH_IMAGES_RESULT_DATA = 4,
+    AH_IMAGES_RESULT_URL = 8,
+    AH_IMAGES_USER = AH_IMAGES_DATA | AH_IMAGES_URL,
+    AH_IMAGES_ALL = 15
+};
+
 typedef struct ah_adapter ah_adapter;
 typedef struct ah_lowered ah_lowered; /* wire/lower.h */
 typedef struct ah_reader ah_reader;
@@ -82,6 +93,7 @@ struct ah_adapter {
     bool native_output;                   /* the wire carries an output schema of type object */
     bool
         strict_output; /* but one of the strict subset only (wire/openai_strict.h), without references */
+    unsigned images;   /* AH_IMAGES_; an adapter that declares nothing takes none */
     bool begins_only;  /* cannot go on with a conversation in which another model has spoken */
     bool reasoning_back; /* what the model thought is sent back to it */
     bool stream;

@@ -337,17 +337,55 @@ static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
     put_calls(w, &calls, &at, SIZE_MAX);
 }
 
-static void put_result(ah_lowered *w, ah_slice json)
+static void put_image_block(ah_buf *b, const ah_image *image)
 {
-    ah_slice id, content, success;
-    const ah_json_wanted want[] = {{"id", &id}, {"content", &content}, {"success", &success}};
+    if (image->url.p) {
+        ah_buf_fmt(b, "{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":%.*s}}",
+                   AH_FMT(image->url));
+        return;
+    }
+    ah_buf_fmt(b, "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":%.*s,\"data\":",
+               AH_FMT(image->mime));
+    ah_buf_put(b, image->data);
+    ah_buf_str(b, "}}");
+}
+
+/* A result that shows images is a list: its text, then they. */
+static void put_result_content(const ah_adapter *a, ah_buf *b, ah_slice json)
+{
+    ah_json_reader r = ah_result_images(json);
+    ah_slice content = ah_json_member(json, "content");
+    size_t n = 0;
+    ah_image image;
+
+    if (!ah_next_shown(a, &r, &image)) {
+        ah_put_result_text(a, b, "", json);
+        return;
+    }
+    ah_buf_char(b, '[');
+    if (ah_has_text(content)) {
+        ah_buf_fmt(b, "{\"type\":\"text\",\"text\":%.*s}", AH_FMT(content));
+        n++;
+    }
+    do {
+        ah_buf_str(b, n++ ? "," : "");
+        put_image_block(b, &image);
+    } while (ah_next_shown(a, &r, &image));
+    ah_buf_char(b, ']');
+}
+
+static void put_result(const ah_adapter *a, ah_lowered *w, ah_slice json)
+{
+    ah_slice id, success;
+    const ah_json_wanted want[] = {{"id", &id}, {"success", &success}};
     ah_buf *b = &w->body;
 
-    ah_json_members(json, want, 3);
+    ah_json_members(json, want, 2);
     begin_block(w, GROUP_USER);
     ah_buf_str(b, "{\"type\":\"tool_result\",\"tool_use_id\":");
     ah_put_wire_id(b, id);
-    ah_buf_fmt(b, ",\"content\":%.*s", AH_FMT(content));
+    ah_buf_str(b, ",\"content\":");
+    put_result_content(a, b, json);
     ah_buf_str(b, ah_json_kind_of(success) == AH_JSON_FALSE ? ",\"is_error\":true}" : "}");
 }
 
@@ -367,8 +405,17 @@ static void put_user(ah_lowered *w, ah_slice content)
     ah_json_token t = ah_json_next(&r);
     size_t before = w->body.len;
 
-    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
-        put_text(w, GROUP_USER, ah_json_member(ah_json_skip(&r, t), "text"));
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice part = ah_json_skip(&r, t);
+        ah_image image;
+
+        if (ah_image_of(part, &image)) {
+            begin_block(w, GROUP_USER);
+            put_image_block(&w->body, &image);
+        } else {
+            put_text(w, GROUP_USER, ah_json_member(part, "text"));
+        }
+    }
     if (w->body.len ==
         before) /* a turn without a block is none: the answer before would be gone on with */
         put_text(w, GROUP_USER, ah_slice_of("\"(empty message)\""));
@@ -474,7 +521,7 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     if (e->kind == AH_ENTRY_ASSISTANT)
         put_assistant(a, w, json);
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
-        put_result(w, json);
+        put_result(a, w, json);
     else if (e->kind == AH_ENTRY_USER)
         put_user(w, ah_json_member(json, "content"));
     else if (e->kind == AH_ENTRY_TOOLS_ADDED)
@@ -553,8 +600,12 @@ ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adap
 
     if (!a)
         return ah_err_nomem(err);
-    a->native.base =
-        (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream, .reasoning_back = true};
+    a->native.base = (ah_adapter){.vt = &vt,
+                                  .mem = o->mem,
+                                  .refs = 1,
+                                  .images = AH_IMAGES_ALL,
+                                  .stream = o->stream,
+                                  .reasoning_back = true};
     if ((st = fill(a, model, o, err)) == AH_OK)
         *out = &a->native.base;
     else

@@ -165,15 +165,32 @@ static void put_text(ah_buf *b, size_t *n, ah_slice text)
         ah_buf_fmt(b, (*n)++ ? ",{\"text\":%.*s}" : "{\"text\":%.*s}", AH_FMT(text));
 }
 
-static void put_texts(ah_buf *b, size_t *n, ah_slice content)
+static void put_image(ah_buf *b, size_t *n, const ah_image *image)
+{
+    ah_buf_str(b, (*n)++ ? ",{" : "{");
+    ah_buf_str(b, image->url.p ? "\"fileData\":{\"fileUri\":" : "\"inlineData\":{\"data\":");
+    ah_buf_put(b, image->url.p ? image->url : image->data);
+    if (image->mime.p)
+        ah_buf_fmt(b, ",\"mimeType\":%.*s", AH_FMT(image->mime));
+    ah_buf_str(b, "}}");
+}
+
+static void put_parts(ah_buf *b, size_t *n, ah_slice content)
 {
     ah_json_reader r = ah_json_read(content);
     ah_json_token t = ah_json_next(&r);
 
     if (t.kind == AH_JSON_STRING)
         put_text(b, n, content);
-    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
-        put_text(b, n, ah_json_member(ah_json_skip(&r, t), "text"));
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice part = ah_json_skip(&r, t);
+        ah_image image;
+
+        if (ah_image_of(part, &image))
+            put_image(b, n, &image);
+        else
+            put_text(b, n, ah_json_member(part, "text"));
+    }
 }
 
 static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call)
@@ -245,7 +262,7 @@ static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, a
     ah_json_next(&calls);
     ah_buf_str(b, ",{\"role\":\"model\",\"parts\":[");
     if (t.kind != AH_JSON_ARRAY)
-        put_texts(b, &n, content);
+        put_parts(b, &n, content);
     else
         for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
             ah_buf_str(b, n++ ? "," : "");
@@ -262,18 +279,27 @@ static bool is_result(const ah_lowered *w, size_t at)
 
 /* The results of one message stand in one content; a turn is appended as a whole, so they
  * are there together. The wire has no error flag but the member's name. */
-static void put_result(const ah_lowered *w, ah_buf *b, ah_slice json)
+static void put_result(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
 {
-    ah_slice id, name, content, success;
-    const ah_json_wanted want[] = {
-        {"id", &id}, {"name", &name}, {"content", &content}, {"success", &success}};
+    ah_slice id, name, success;
+    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"success", &success}};
+    ah_json_reader r = ah_result_images(json);
+    size_t n = 0;
+    ah_image image;
 
-    ah_json_members(json, want, 4);
+    ah_json_members(json, want, 3);
     ah_buf_str(b, w->done && is_result(w, w->done - 1) ? "," : ",{\"role\":\"user\",\"parts\":[");
     ah_buf_fmt(b, "{\"functionResponse\":{\"id\":%.*s,\"name\":", AH_FMT(id));
     ah_put_led_name(b, name);
-    ah_buf_fmt(b, ",\"response\":{\"%s\":%.*s}}}",
-               ah_json_kind_of(success) == AH_JSON_FALSE ? "error" : "output", AH_FMT(content));
+    ah_buf_fmt(b,
+               ",\"response\":{\"%s\":", ah_json_kind_of(success) == AH_JSON_FALSE ? "error" : "output");
+    ah_put_result_text(a, b, "", json);
+    ah_buf_char(b, '}');
+    while (ah_next_shown(a, &r, &image)) {
+        ah_buf_str(b, n ? "" : ",\"parts\":[");
+        put_image(b, &n, &image);
+    }
+    ah_buf_str(b, n ? "]}}" : "}}");
     ah_buf_str(b, is_result(w, w->done + 1) ? "" : "]}");
 }
 
@@ -282,7 +308,7 @@ static void put_user(ah_buf *b, ah_slice content)
     size_t n = 0;
 
     ah_buf_str(b, ",{\"role\":\"user\",\"parts\":[");
-    put_texts(b, &n, content);
+    put_parts(b, &n, content);
     ah_buf_str(b, n ? "]}" : "{\"text\":\"\"}]}");
 }
 
@@ -304,7 +330,7 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     if (e->kind == AH_ENTRY_ASSISTANT)
         put_assistant(a, w, b, json);
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
-        put_result(w, b, json);
+        put_result(a, w, b, json);
     else if (e->kind == AH_ENTRY_USER)
         put_user(b, ah_json_member(json, "content"));
     else
@@ -384,6 +410,8 @@ static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, a
     ah_buf_init(&b, o->mem, MAX_PATH);
     /* older ones refuse it beside tools */
     g->native.base.native_output = begins(model, "gemini-3");
+    /* before that, what a function answers is JSON alone */
+    g->native.base.images = AH_IMAGES_USER | (begins(model, "gemini-3") ? AH_IMAGES_RESULT_DATA : 0);
     put_method(&g->native.base, &b);
     st = ah_text_from_buf(&b, "the model's name", &g->path, err);
     ah_buf_clear(&b);

@@ -1,5 +1,6 @@
 #include "wire/lower.h"
 
+#include "model/image.h"
 #include "wire/dispatcher.h"
 
 enum { MAX_BODY = 256 << 20 };
@@ -202,6 +203,7 @@ static void begin_anew(ah_lowered *w)
     ah_buf_reset(&w->body, 0);
     ah_buf_reset(&w->held, 0);
     w->group = 0;
+    w->images = 0;
     w->extras = 0;
 }
 
@@ -275,14 +277,65 @@ bool ah_lowered_is_native(const ah_lowered *w)
     return w->extras || (always && ah_lowered_has_tools(w));
 }
 
+/* -- images -------------------------------------------------------------------- */
+
+/* What the wire has no place for in a user's message is never left out in silence. */
+static ah_status check_image(const ah_lowered *w, const ah_image *image, size_t part, ah_err *err)
+{
+    const ah_adapter *a = w->adapter;
+    bool url = image->url.p != NULL;
+
+    if (w->images > AH_IMAGES_MAX)
+        return ah_err_set(
+            err, AH_USAGE,
+            "the conversation holds more than %d MiB of images (base64), of which part %zu "
+            "of entry %zu is one too many; begin another conversation, or send smaller ones",
+            AH_IMAGES_MAX >> 20, part, w->done);
+    if (w->transcript->entry[w->done].kind == AH_ENTRY_TOOL_RESULT ||
+        (a->images & (url ? AH_IMAGES_URL : AH_IMAGES_DATA)))
+        return AH_OK;
+    return ah_err_set(
+        err, AH_USAGE, "part %zu of entry %zu is an image%s, and %s/%s takes no images%s%s", part,
+        w->done, url ? " by url" : "", a->provider->data, a->model->data, url ? " by url" : "",
+        url && a->images & AH_IMAGES_DATA ? "; give its bytes: ah.image(path)" : "");
+}
+
+static ah_status check_images(ah_lowered *w, ah_err *err)
+{
+    const ah_entry *e = &w->transcript->entry[w->done];
+    bool result = e->kind == AH_ENTRY_TOOL_RESULT;
+    ah_json_reader r;
+    ah_json_token t;
+    ah_status st = AH_OK;
+    ah_image image;
+
+    if (!result && e->kind != AH_ENTRY_USER)
+        return AH_OK;
+    r = ah_json_read(ah_json_member(ah_text_slice(e->json), result ? "images" : "content"));
+    t = ah_json_next(&r);
+    if (t.kind != AH_JSON_ARRAY)
+        return AH_OK;
+    t = ah_json_next(&r);
+    for (size_t at = 1; st == AH_OK && t.kind == AH_JSON_OBJECT; at++, t = ah_json_next(&r)) {
+        if (!ah_image_of(ah_json_skip(&r, t), &image))
+            continue;
+        w->images += image.data.n;
+        st = check_image(w, &image, at, err);
+    }
+    return st;
+}
+
 static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)
 {
     *brk = w->anew;
     *entry = w->told;
     w->redo_head = w->redo_head || w->requests == 0;
     for (; w->done < w->transcript->n; w->done++) {
-        ah_break b = take(w, w->done);
+        ah_status st = check_images(w, err);
+        ah_break b = st == AH_OK ? take(w, w->done) : AH_BREAK_NONE;
 
+        if (st != AH_OK)
+            return st;
         if (b == AH_BREAK_NONE)
             continue;
         w->redo_head = true;

@@ -46,7 +46,8 @@ struct ah_lowered {
     ah_slice settings;        /* the latest entry, .p NULL: none */
     ah_slice system;          /* the latest prompt's text value, with its quotes */
     size_t system_entry;
-    size_t done; /* entries lowered so far */
+    size_t done;   /* entries lowered so far */
+    size_t images; /* bytes of those in them, as they stand in the transcript */
     /* The adapter's own, 0 and empty before the first entry. */
     int group;       /* which message is open at the body's end, for more blocks; 0: none */
     unsigned extras; /* what the body holds that the request must announce */

@@ -140,21 +140,47 @@ static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, a
     ah_buf_str(b, n ? "]}" : "}");
 }
 
-/* This wire has no error flag: a failure says so in its text. */
-static void put_result(ah_buf *b, ah_slice json)
+/* One more in the list of base64 beside the content; the caller ends it. */
+static void put_image(ah_buf *b, size_t *n, const ah_image *image)
 {
-    ah_slice id, name, content, success;
-    const ah_json_wanted want[] = {
-        {"id", &id}, {"name", &name}, {"content", &content}, {"success", &success}};
+    ah_buf_str(b, (*n)++ ? "," : ",\"images\":[");
+    ah_buf_put(b, image->data);
+}
 
-    ah_json_members(json, want, 4);
+/* This wire has no error flag: a failure says so in its text. */
+static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
+{
+    ah_slice id, name, success;
+    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"success", &success}};
+    ah_json_reader r = ah_result_images(json);
+    size_t n = 0;
+    ah_image image;
+
+    ah_json_members(json, want, 3);
     ah_buf_str(b, ",{\"role\":\"tool\",\"tool_name\":");
     ah_put_wire_name(b, name);
-    ah_buf_fmt(b, ",\"tool_call_id\":%.*s,\"content\":\"%s", AH_FMT(id),
-               ah_json_kind_of(success) == AH_JSON_FALSE ? "Error: " : "");
-    if (ah_json_kind_of(content) == AH_JSON_STRING)
-        ah_buf_put(b, ah_json_inside(content));
-    ah_buf_str(b, "\"}");
+    ah_buf_fmt(b, ",\"tool_call_id\":%.*s,\"content\":", AH_FMT(id));
+    ah_put_result_text(a, b, ah_json_kind_of(success) == AH_JSON_FALSE ? "Error: " : "", json);
+    while (ah_next_shown(a, &r, &image))
+        put_image(b, &n, &image);
+    ah_buf_str(b, n ? "]}" : "}");
+}
+
+static void put_user(ah_buf *b, ah_slice content)
+{
+    ah_json_reader r = ah_json_read(content);
+    ah_json_token t = ah_json_next(&r);
+    size_t n = 0;
+    ah_image image;
+
+    ah_put_message(b, "user", content);
+    if (t.kind != AH_JSON_ARRAY || !ah_buf_ok(b))
+        return;
+    b->len--; /* the brace that ends it */
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
+        if (ah_image_of(ah_json_skip(&r, t), &image))
+            put_image(b, &n, &image);
+    ah_buf_str(b, n ? "]}" : "}");
 }
 
 static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
@@ -166,9 +192,9 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     if (e->kind == AH_ENTRY_ASSISTANT)
         put_assistant(a, w, b, json);
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
-        put_result(b, json);
+        put_result(a, b, json);
     else if (e->kind == AH_ENTRY_USER)
-        ah_put_message(b, "user", ah_json_member(json, "content"));
+        put_user(b, ah_json_member(json, "content"));
     else
         ah_put_message(b, "system", ah_json_member(json, "text"));
     ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
@@ -253,8 +279,12 @@ ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter
 
     if (!a)
         return ah_err_nomem(err);
-    a->base =
-        (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream, .reasoning_back = true};
+    a->base = (ah_adapter){.vt = &vt,
+                           .mem = o->mem,
+                           .refs = 1,
+                           .images = AH_IMAGES_DATA | AH_IMAGES_RESULT_DATA,
+                           .stream = o->stream,
+                           .reasoning_back = true};
     if ((st = fill(a, model, o, err)) == AH_OK)
         *out = &a->base;
     else

@@ -188,23 +188,24 @@ static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, a
 }
 
 /* This wire has no error flag: a failure says so in its text. */
+static const char *lead_of(ah_slice json)
+{
+    return ah_json_kind_of(ah_json_member(json, "success")) == AH_JSON_FALSE ? "Error: " : "";
+}
+
 static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
 {
-    ah_slice id, content, success;
-    const ah_json_wanted want[] = {{"id", &id}, {"content", &content}, {"success", &success}};
-
-    ah_json_members(json, want, 3);
     ah_buf_str(b, ",{\"role\":\"tool\",\"tool_call_id\":");
-    put_id(a, b, id);
-    ah_buf_str(b,
-               ah_json_kind_of(success) == AH_JSON_FALSE ? ",\"content\":\"Error: " : ",\"content\":\"");
-    if (content.n >= 2)
-        ah_buf_add(b, content.p + 1, content.n - 1);
+    put_id(a, b, ah_json_member(json, "id"));
+    ah_buf_str(b, ",\"content\":");
+    ah_put_result_text(a, b, lead_of(json), json);
     ah_buf_char(b, '}');
 }
 
 static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
 {
+    static const ah_part_words words = {
+        "{\"type\":\"text\",\"text\":", "{\"type\":\"image_url\",\"image_url\":{\"url\":", "}}"};
     ah_slice json = ah_text_slice(e->json);
     ah_buf *b = &w->body;
     size_t at = ah_segment_begin(b);
@@ -214,7 +215,7 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
         put_result(a, b, json);
     else if (e->kind == AH_ENTRY_USER)
-        ah_put_message(b, "user", ah_json_member(json, "content"));
+        ah_put_user(b, &words, ah_json_member(json, "content"));
     else
         ah_put_message(b, "system", ah_json_member(json, "text"));
     ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
@@ -320,6 +321,7 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                                   .stream = o->stream,
                                   .native_output = wire->native_output,
                                   .reasoning_back = wire->reasoning_back,
+                                  .images = wire->images,
                                   .tool_change_mode = mode};
     st = ah_native_fill(&a->native, &server->at, model, o, err);
     if (st == AH_OK)
@@ -359,8 +361,10 @@ ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provid
     enum {
         THOUGHTS = AH_SERVER_REASONING_CONTENT | AH_SERVER_REASONING_DETAILS | AH_SERVER_THINKING_BLOCKS
     };
-    const ah_openai_wire chat = {&vt, NULL, (server->quirks & AH_SERVER_OUTPUT) != 0,
-                                 (server->quirks & THOUGHTS) != 0};
+    const ah_openai_wire chat = {.vt = &vt,
+                                 .native_output = (server->quirks & AH_SERVER_OUTPUT) != 0,
+                                 .reasoning_back = (server->quirks & THOUGHTS) != 0,
+                                 .images = AH_IMAGES_USER};
     ah_tool_change_mode mode;
     ah_status st;
 

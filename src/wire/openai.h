@@ -18,6 +18,7 @@ typedef struct ah_openai_wire {
     const char *path; /* behind the address; NULL: that of Chat Completions */
     bool native_output;
     bool reasoning_back;
+    unsigned images; /* AH_IMAGES_ */
 } ah_openai_wire;
 
 /* An adapter of this struct; its vtable's `free` is ah_openai_free, its `request` ah_openai_post. */

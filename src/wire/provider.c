@@ -192,6 +192,109 @@ void ah_put_message(ah_buf *b, const char *role, ah_slice content)
     ah_buf_char(b, '}');
 }
 
+void ah_put_image_url(ah_buf *b, const ah_image *image)
+{
+    if (image->url.p) {
+        ah_buf_put(b, image->url);
+        return;
+    }
+    ah_buf_str(b, "\"data:");
+    ah_buf_put(b, ah_json_inside(image->mime));
+    ah_buf_str(b, ";base64,");
+    ah_buf_put(b, ah_json_inside(image->data));
+    ah_buf_char(b, '"');
+}
+
+static bool has_image(ah_slice parts)
+{
+    ah_json_reader r = ah_json_read(parts);
+    ah_json_token t = ah_json_next(&r);
+    ah_image image;
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
+        if (ah_image_of(ah_json_skip(&r, t), &image))
+            return true;
+    return false;
+}
+
+static void put_part(ah_buf *b, const ah_part_words *words, ah_slice part, size_t *n)
+{
+    ah_slice text = ah_json_member(part, "text");
+    ah_image image;
+
+    if (ah_image_of(part, &image)) {
+        ah_buf_fmt(b, "%s%s", (*n)++ ? "," : "", words->image);
+        ah_put_image_url(b, &image);
+        ah_buf_str(b, words->image_end);
+    } else if (ah_has_text(text)) {
+        ah_buf_fmt(b, "%s%s%.*s}", (*n)++ ? "," : "", words->text, AH_FMT(text));
+    }
+}
+
+void ah_put_user(ah_buf *b, const ah_part_words *words, ah_slice content)
+{
+    ah_json_reader r = ah_json_read(content);
+    ah_json_token t = ah_json_next(&r);
+    size_t n = 0;
+
+    if (t.kind != AH_JSON_ARRAY || !has_image(content)) {
+        ah_put_message(b, "user", content);
+        return;
+    }
+    ah_buf_str(b, ",{\"role\":\"user\",\"content\":[");
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
+        put_part(b, words, ah_json_skip(&r, t), &n);
+    ah_buf_str(b, "]}");
+}
+
+ah_json_reader ah_result_images(ah_slice json)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(json, "images"));
+
+    ah_json_next(&r);
+    return r;
+}
+
+static bool next_image(ah_json_reader *r, ah_image *image)
+{
+    for (ah_json_token t = ah_json_next(r); t.kind == AH_JSON_OBJECT; t = ah_json_next(r))
+        if (ah_image_of(ah_json_skip(r, t), image))
+            return true;
+    return false;
+}
+
+static bool is_shown(const ah_adapter *a, const ah_image *image)
+{
+    return (a->images & (image->url.p ? AH_IMAGES_RESULT_URL : AH_IMAGES_RESULT_DATA)) != 0;
+}
+
+bool ah_next_shown(const ah_adapter *a, ah_json_reader *r, ah_image *image)
+{
+    while (next_image(r, image))
+        if (is_shown(a, image))
+            return true;
+    return false;
+}
+
+void ah_put_result_text(const ah_adapter *a, ah_buf *b, const char *lead, ah_slice json)
+{
+    ah_slice content = ah_json_member(json, "content");
+    ah_json_reader r = ah_result_images(json);
+    ah_image image;
+
+    ah_buf_fmt(b, "\"%s", lead);
+    if (ah_json_kind_of(content) == AH_JSON_STRING)
+        ah_buf_put(b, ah_json_inside(content));
+    while (next_image(&r, &image)) {
+        if (is_shown(a, &image))
+            continue;
+        ah_buf_str(b, "\\n\\n[An image (");
+        ah_buf_put(b, ah_json_inside(image.url.p ? image.url : image.mime));
+        ah_buf_str(b, ") belongs here; results of tools cannot show it to you.]");
+    }
+    ah_buf_char(b, '"');
+}
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';

@@ -4,6 +4,7 @@
 #ifndef AH_WIRE_PROVIDER_H
 #define AH_WIRE_PROVIDER_H
 
+#include "model/image.h"
 #include "wire/lower.h"
 
 enum { AH_SERVICE_NAMES = 3 };
@@ -69,6 +70,23 @@ void ah_put_option(ah_buf *b, ah_slice options, const char *ours, const char *th
 void ah_put_joined_text(ah_buf *b, ah_slice parts);
 /* ,{"role":role,"content":"..."} of a string or of parts. */
 void ah_put_message(ah_buf *b, const char *role, ah_slice content);
+/* How a wire that has addresses for images writes parts. */
+typedef struct ah_part_words {
+    const char *text;              /* up to the text; "}" ends it */
+    const char *image, *image_end; /* around the address */
+} ah_part_words;
+
+/* ,{"role":"user","content":..}: a list of parts where there is an image, else a string. */
+void ah_put_user(ah_buf *b, const ah_part_words *words, ah_slice content);
+/* The bytes of an image as "data:mime;base64,..." or its address, a JSON string. */
+void ah_put_image_url(ah_buf *b, const ah_image *image);
+/* The images beside a tool's result (JSON of the entry) that the wire takes there, one by one:
+ *     for (ah_json_reader r = ah_result_images(json); ah_next_shown(a, &r, &image);) */
+ah_json_reader ah_result_images(ah_slice json);
+bool ah_next_shown(const ah_adapter *a, ah_json_reader *r, ah_image *image);
+/* A tool's result as a JSON string: `lead` (nothing JSON escapes), its content, and words for
+ * each image that the wire does not take. */
+void ah_put_result_text(const ah_adapter *a, ah_buf *b, const char *lead, ah_slice json);
 /* A name the model made up may hold anything; wires take [A-Za-z0-9_-]{1,64}. */
 void ah_put_wire_name(ah_buf *b, ah_slice value);
 /* The same where the first character must be a letter or `_`: others get a `_` in front, as do

@@ -269,14 +269,37 @@ static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
     put_calls(&k, SIZE_MAX, none);
 }
 
-/* This wire has no error flag: a failure says so in its text. */
-static void put_result(const ah_lowered *w, ah_buf *b, ah_slice json)
-{
-    ah_slice id, name, content, success;
-    const ah_json_wanted want[] = {
-        {"id", &id}, {"name", &name}, {"content", &content}, {"success", &success}};
+static const ah_part_words parts_here = {
+    "{\"type\":\"input_text\",\"text\":", "{\"type\":\"input_image\",\"image_url\":", "}"};
 
-    ah_json_members(json, want, 4);
+/* A result that shows images is a list: its text, then they. */
+static void put_answer(const ah_adapter *a, ah_buf *b, ah_slice json)
+{
+    /* This wire has no error flag: a failure says so in its text. */
+    bool failed = ah_json_kind_of(ah_json_member(json, "success")) == AH_JSON_FALSE;
+    ah_json_reader r = ah_result_images(json);
+    const char *lead = failed ? "Error: " : "";
+    ah_image image;
+
+    if (!ah_next_shown(a, &r, &image)) {
+        ah_put_result_text(a, b, lead, json);
+        return;
+    }
+    ah_buf_fmt(b, "[%s", parts_here.text);
+    ah_put_result_text(a, b, lead, json);
+    do {
+        ah_buf_fmt(b, "},%s", parts_here.image);
+        ah_put_image_url(b, &image);
+    } while (ah_next_shown(a, &r, &image));
+    ah_buf_fmt(b, "%s]", parts_here.image_end);
+}
+
+static void put_result(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
+{
+    ah_slice id, name;
+    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}};
+
+    ah_json_members(json, want, 2);
     if (is_search(w, name)) {
         begin_found(b, id);
         ah_buf_str(b, "]}");
@@ -284,9 +307,8 @@ static void put_result(const ah_lowered *w, ah_buf *b, ah_slice json)
     }
     ah_buf_str(b, ",{\"type\":\"function_call_output\",\"call_id\":");
     ah_put_wire_id(b, id);
-    ah_buf_fmt(b, ",\"output\":\"%s", ah_json_kind_of(success) == AH_JSON_FALSE ? "Error: " : "");
-    if (content.n >= 2)
-        ah_buf_add(b, content.p + 1, content.n - 1);
+    ah_buf_str(b, ",\"output\":");
+    put_answer(a, b, json);
     ah_buf_char(b, '}');
 }
 
@@ -328,9 +350,9 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     if (e->kind == AH_ENTRY_ASSISTANT)
         put_assistant(a, w, json);
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
-        put_result(w, b, json);
+        put_result(a, w, b, json);
     else if (e->kind == AH_ENTRY_USER)
-        ah_put_message(b, "user", ah_json_member(json, "content"));
+        ah_put_user(b, &parts_here, ah_json_member(json, "content"));
     else if (e->kind == AH_ENTRY_TOOLS_ADDED)
         put_added(w, ah_json_member(json, "tools"));
     else
@@ -357,7 +379,11 @@ ah_status ah_responses_new(const ah_server *server, ah_slice model, const ah_pro
                            ah_adapter **out, ah_err *err)
 {
     enum { SPOKEN = AH_TOOLS_ANYWHERE | 1 << AH_TOOLS_ADDITIONAL | 1 << AH_TOOLS_SEARCH_PAIR };
-    static const ah_openai_wire wire = {&vt, "/responses", true, true};
+    static const ah_openai_wire wire = {.vt = &vt,
+                                        .path = "/responses",
+                                        .native_output = true,
+                                        .reasoning_back = true,
+                                        .images = AH_IMAGES_ALL};
     ah_tool_change_mode mode;
     ah_status st =
         ah_provider_mode(o, "openai/responses", SPOKEN, kind_of(wire_model(model))->mode, &mode, err);

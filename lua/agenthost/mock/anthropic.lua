@@ -104,6 +104,19 @@ function BLOCKS.text(block, place, turn)
   end
 end
 
+function BLOCKS.image(block, place, turn)
+  local source = field(block, "source", "object", at(place, "image", "source"))
+  local kind = field(source, "type", "string", at(place, "image", "source", "type"))
+  if turn.role ~= "user" then
+    refuse("%s: `image` blocks are not permitted within %s turns", place, turn.role)
+  elseif kind == "url" then
+    field(source, "url", "string", at(place, "image", "source", "url"))
+  elseif not field(source, "media_type", "string", at(place, "image", "source")):find "^image/"
+    or not field(source, "data", "string", at(place, "image", "source")):find "^[%w+/]+=?=?$" then
+    refuse("%s: invalid base64 data", at(place, "image", "source", "base64"))
+  end
+end
+
 function BLOCKS.tool_use(block, place, turn)
   local id = field(block, "id", "string", at(place, "tool_use", "id"))
   if turn.role ~= "assistant" then
@@ -132,6 +145,9 @@ function BLOCKS.tool_result(block, place, turn)
       .. "block must have a corresponding `tool_use` block in the previous message.", place, id)
   end
   for i, part in ipairs(check.is_array(block.content) and block.content or {}) do
+    if part.type == "image" then
+      BLOCKS.image(part, at(place, "tool_result", "content", i - 1), turn)
+    end
     if part.type == "tool_reference" and not turn.declared[part.tool_name] then
       refuse("%s: Tool reference '%s' not found in available tools",
         at(place, "tool_result", "content", i - 1), tostring(part.tool_name))
@@ -308,6 +324,17 @@ local function tool_of(tool)
     parameters = check.given(tool.input_schema) or ah.object {} }
 end
 
+-- The images of a list of blocks, as entries have them; nil where there are none.
+local function images_of(content)
+  local images = {}
+  for _, block in ipairs(type(content) == "table" and content or {}) do
+    local source = block.type == "image" and block.source
+    images[#images + 1] = source and { type = "image", url = source.url,
+      mime = source.media_type, data = source.data } or nil
+  end
+  return images[1] and images or nil
+end
+
 local TAKE = {}
 
 function TAKE.assistant(message, taking)
@@ -332,9 +359,12 @@ function TAKE.user(message, taking)
   for _, block in ipairs(type(content) == "table" and content or {}) do
     if block.type == "tool_result" then
       table.insert(taking.entries, { type = "tool_result", id = block.tool_use_id,
-        name = taking.names[block.tool_use_id], content = text_of(block.content) })
+        name = taking.names[block.tool_use_id], content = text_of(block.content),
+        images = images_of(block.content) })
     elseif block.type == "text" then
       texts[#texts + 1] = { type = "text", text = block.text }
+    elseif block.type == "image" then
+      texts[#texts + 1] = images_of({ block })[1]
     end
   end
   if type(content) == "string" then

@@ -130,6 +130,19 @@ local function text_of(parts)
   return table.concat(texts)
 end
 
+-- The images of a list of parts, after what is in `into`; nil where there is nothing.
+local function add_images(into, parts)
+  for _, part in ipairs(check.given(parts) or {}) do
+    local data = either(part, "inlineData", "inline_data")
+    local file = either(part, "fileData", "file_data")
+    into[#into + 1] = data and { type = "image", data = data.data,
+      mime = either(data, "mimeType", "mime_type") }
+      or file and { type = "image", url = either(file, "fileUri", "file_uri"),
+        mime = either(file, "mimeType", "mime_type") } or nil
+  end
+  return into[1] and into or nil
+end
+
 -- What a tool said: the one string of the response, or all of it.
 local function said(response)
   for _, key in ipairs { "output", "result", "error" } do
@@ -170,14 +183,16 @@ local function take_user(content, taking)
     if result then
       local id = check.given(result.id) or table.remove(taking.ids, 1)
       table.insert(taking.entries, { type = "tool_result", id = id, name = result.name,
-        content = said(result.response) })
+        content = said(result.response), images = add_images({}, result.parts) })
     end
   end
   local note = text:match("^%s*<system>%s*(.-)%s*</system>%s*$")
   if note then
     table.insert(taking.entries, { type = "note", text = note })
-  elseif text ~= "" then
-    table.insert(taking.entries, { type = "user", content = { { type = "text", text = text } } })
+  else
+    local said_here = add_images(text ~= "" and { { type = "text", text = text } } or {},
+      content.parts)
+    taking.entries[#taking.entries + 1] = said_here and { type = "user", content = said_here }
   end
 end
 

@@ -17,6 +17,11 @@ local function check_message(message, place, turn)
   check.one_of(check.required(message, "role", "string", place .. ".role"), ROLES,
     place .. ".role")
   check.optional(message, "content", "string", place .. ".content")
+  for _, data in ipairs(check.optional(message, "images", "array", place .. ".images") or {}) do
+    if type(data) ~= "string" or not data:find "^[%w+/]+=?=?$" then
+      check.refuse "illegal base64 data at input byte 0"
+    end
+  end
   for i, call in ipairs(check.optional(message, "tool_calls", "array", place) or {}) do
     local here = at(place .. ".tool_calls", i - 1, "function")
     local fn = check.required(call, "function", "object", here)
@@ -54,11 +59,19 @@ end
 
 -- -- what the model is asked -----------------------------------------------------------------
 
+-- The kind of an image is not said on this wire.
+local function add_images(into, message)
+  for _, data in ipairs(check.given(message.images) or {}) do
+    into[#into + 1] = { type = "image", data = data }
+  end
+  return into[1] and into or nil
+end
+
 local TAKE = {}
 
 function TAKE.user(message)
-  local text = check.given(message.content) or ""
-  return { type = "user", content = { { type = "text", text = text } } }
+  local content = { { type = "text", text = check.given(message.content) or "" } }
+  return { type = "user", content = add_images(content, message) }
 end
 
 function TAKE.assistant(message, ids)
@@ -89,7 +102,8 @@ function TAKE.tool(message, ids)
     end
   end
   local call = table.remove(ids, found) or {}
-  return { type = "tool_result", id = call.id, name = call.name, content = message.content or "" }
+  return { type = "tool_result", id = call.id, name = call.name, content = message.content or "",
+    images = add_images({}, message) }
 end
 
 local NO_OPTION = { model = true, messages = true, tools = true, stream = true }

@@ -27,6 +27,38 @@ function openai.text_of(content)
   return table.concat(texts)
 end
 
+--- An image as entries have it, from its address: "data:MIME;base64,..." or another one.
+function openai.image_of(url)
+  local mime, data = url:match "^data:([^;,]+);base64,(.+)$"
+  return mime and { type = "image", mime = mime, data = data } or { type = "image", url = url }
+end
+
+--- Refuses what is no address of an image, or data that are no image.
+function openai.check_image(url, place)
+  local mime = url:match "^data:(image/%a+);base64,[%w+/]+=?=?$"
+  if not mime and (url:find "^data:" or not url:find "^https?://") then
+    check.refuse {
+      message = ("Invalid '%s'. Expected a valid URL, but got a value with an invalid format.")
+        :format(place),
+      param = place,
+      code = "invalid_image_url",
+    }
+  end
+end
+
+--- The images of a list of parts, after what is in `into`; `url_of` finds the address of one.
+function openai.add_images(into, content, url_of)
+  for _, part in ipairs(check.is_array(content) and content or {}) do
+    local url = url_of(part)
+    into[#into + 1] = url and openai.image_of(url)
+  end
+  return into[1] and into or nil
+end
+
+local function url_of(part)
+  return part.type == "image_url" and part.image_url.url or nil
+end
+
 local function check_parts(parts, place)
   if #parts == 0 then
     check.refuse { message = ("Invalid '%s': empty array."):format(place), param = place }
@@ -41,6 +73,10 @@ local function check_parts(parts, place)
       here .. ".type")
     if part.type == "text" then
       check.required(part, "text", "string", here .. ".text")
+    elseif part.type == "image_url" then
+      local image = check.required(part, "image_url", "object", here .. ".image_url")
+      openai.check_image(check.required(image, "url", "string", here .. ".image_url.url"),
+        here .. ".image_url.url")
     end
   end
 end
@@ -218,8 +254,8 @@ function TAKE.tool(message, names)
 end
 
 function TAKE.user(message)
-  return { type = "user",
-    content = { { type = "text", text = openai.text_of(message.content) } } }
+  return { type = "user", content = openai.add_images(
+    { { type = "text", text = openai.text_of(message.content) } }, message.content, url_of) }
 end
 
 local function entries_of(messages, request)

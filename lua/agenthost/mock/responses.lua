@@ -80,6 +80,18 @@ local function check_tools(object, place, names)
   end
 end
 
+local function url_of(part)
+  return part.type == "input_image" and check.given(part.image_url) or nil
+end
+
+local function check_images(parts, place)
+  for i, part in ipairs(parts) do
+    if url_of(part) then
+      openai.check_image(part.image_url, at(place, i - 1, "image_url"))
+    end
+  end
+end
+
 local CHECK = {}
 
 function CHECK.message(item, place)
@@ -94,6 +106,7 @@ function CHECK.message(item, place)
       or { "input_text", "input_image", "input_file", "input_audio" },
       at(place .. ".content", i - 1, "type"))
   end
+  check_images(type(content) == "table" and content or {}, place .. ".content")
 end
 
 function CHECK.function_call(item, place, pairing)
@@ -105,7 +118,7 @@ end
 function CHECK.function_call_output(item, place, pairing)
   local id = check.required(item, "call_id", "string", place .. ".call_id")
   if type(item.output) ~= "string" then
-    check.required(item, "output", "array", place .. ".output")
+    check_images(check.required(item, "output", "array", place .. ".output"), place .. ".output")
   end
   if not pairing.result(id) then
     check.refuse {
@@ -192,7 +205,7 @@ function TAKE.message(item, request)
   local text = openai.text_of(item.content)
   local content = { { type = "text", text = text } }
   if item.role == "user" then
-    return { type = "user", content = content }
+    return { type = "user", content = openai.add_images(content, item.content, url_of) }
   elseif item.role == "assistant" then
     return { type = "assistant", content = content }
   elseif #request.entries > 0 then
@@ -215,7 +228,7 @@ end
 
 function TAKE.function_call_output(item, _, names)
   return { type = "tool_result", id = item.call_id, name = names[item.call_id],
-    content = openai.text_of(item.output) }
+    content = openai.text_of(item.output), images = openai.add_images({}, item.output, url_of) }
 end
 
 local function take_tools(tools, into)

@@ -128,12 +128,26 @@ local ah = {}
 ---@field session? ah.Session
 ---@field resources? table<string|ah.Type, any>
 
+---@class ah.Image of ah.image: either mime and data, or url
+---@field type "image"
+---@field mime? string
+---@field data? string its bytes
+---@field url? string
+
+---@alias ah.Parts (string|ah.Image)[] what a user says with images in it
+
+---An image from a file, from its bytes, or at an address.
+---@param from string|{ data: string?, mime: string?, url: string? }
+---@return ah.Image?
+---@return ah.Error? err
+function ah.image(from) end
+
 ---@class ah.Request: ah.Config with the user's text behind the sections in the array part
----@field [integer] ah.Section|string
+---@field [integer] ah.Section|string|ah.Parts
 
 ---@class ah.Message
 ---@field role "system"|"user"|"assistant"|"tool"
----@field content? string|{ type: string, text: string? }[]
+---@field content? string|(string|ah.Image|{ type: string, text: string? })[]
 ---@field tool_calls? { id: string, name: string, arguments: string }[]
 ---@field tool_call_id? string
 ---@field name? string
@@ -161,9 +175,11 @@ local ah = {}
 ---@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"
 ---@field transcript fun(self: ah.Reply): string
 
+---@alias ah.RunWith { params?: table }
+
 ---@class ah.Agent a conversation
----@field run fun(self: ah.Agent, text?: string, fields?: { params?: table }): ah.Reply?, ah.Error?
----@field send fun(self: ah.Agent, text: string)
+---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
+---@field send fun(self: ah.Agent, text: string|ah.Parts)
 ---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.Tool[])
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
@@ -191,6 +207,7 @@ function ah.agent(config) end
 ---@field tool_change_mode ah.ToolChangeMode
 ---@field native_output boolean
 ---@field reasoning_back boolean
+---@field images boolean
 
 ---What the adapter of a model can do.
 ---@param model string|ah.Adapter
@@ -625,6 +642,7 @@ function ah.scripted(turns) end
 ---@class ah.AdapterSpec
 ---@field name string provider/model
 ---@field answer fun(request: table, out: ah.Out): string?
+---@field images? boolean
 ---@field tool_change_mode? ah.ToolChangeMode
 
 ---@param spec ah.AdapterSpec

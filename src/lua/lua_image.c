@@ -1,0 +1,358 @@
+/* ah.image(path | { data, mime } | { url, mime }) gives a part for messages and results:
+ * { type = "image", mime, data } or { type = "image", url, mime }, a plain table with a
+ * metatable by which it is known. Files are read here, whole and bounded; nothing is fetched. */
+#include "lua/lua_image.h"
+
+#include "base/base64.h"
+#include "base/file.h"
+#include "lua/lua_value.h"
+#include "model/image.h"
+
+static const char IMAGE[] = "agenthost.image";
+
+enum { READ_AHEAD = 128 << 10 }; /* how far ah_file_read may reach beyond an image that fits */
+
+/* -- making one ------------------------------------------------------------------------- */
+
+static bool is_image(lua_State *L, int idx)
+{
+    bool is;
+
+    if (!lua_istable(L, idx) || !lua_getmetatable(L, idx))
+        return false;
+    luaL_getmetatable(L, IMAGE);
+    is = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return is;
+}
+
+static void push_image(lua_State *L)
+{
+    lua_createtable(L, 0, 3);
+    lua_pushliteral(L, "image");
+    lua_setfield(L, -2, "type");
+    luaL_setmetatable(L, IMAGE);
+}
+
+static void set_text(lua_State *L, const char *name, ah_slice s)
+{
+    lua_pushlstring(L, s.p, s.n);
+    lua_setfield(L, -2, name);
+}
+
+/* Pushes an image of these bytes; `from` names them in the words of a failure. */
+static ah_status push_bytes(lua_State *L, ah_slice bytes, const char *from, ah_err *err)
+{
+    const char *mime = ah_image_mime(bytes);
+
+    if (bytes.n > AH_IMAGE_MAX)
+        return ah_err_set(err, AH_USAGE, "%.300s is larger than %d MiB, the most an image may have",
+                          from, AH_IMAGE_MAX >> 20);
+    if (!mime)
+        return ah_err_set(err, AH_USAGE,
+                          "%.300s is no image by its first bytes: png, jpeg, gif and webp are known",
+                          from);
+    push_image(L);
+    set_text(L, "mime", ah_slice_of(mime));
+    set_text(L, "data", bytes);
+    return AH_OK;
+}
+
+static ah_status push_file(lua_State *L, const char *path, ah_err *err)
+{
+    ah_buf *b = ah_lua_push_buf(L, AH_IMAGE_MAX + READ_AHEAD);
+    ah_status st = ah_file_read(path, b, err);
+
+    if (st == AH_BUDGET)
+        st = ah_err_set(err, AH_USAGE, "'%.300s' is larger than %d MiB, the most an image may have",
+                        path, AH_IMAGE_MAX >> 20);
+    if (st == AH_OK) {
+        lua_pushfstring(L, "'%s'", path);
+        st = push_bytes(L, ah_buf_slice(b), lua_tostring(L, -1), err);
+    }
+    ah_buf_clear(b); /* now, not when the collector comes */
+    return st;
+}
+
+static void check_url(lua_State *L, ah_slice url)
+{
+    bool web =
+        (url.n > 8 && !memcmp(url.p, "https://", 8)) || (url.n > 7 && !memcmp(url.p, "http://", 7));
+
+    if (!web || url.n > AH_IMAGE_URL_MAX - 2 || !ah_utf8_valid(url))
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.image: url must be an address that begins with https:// or http://, of at most "
+                     "8 KiB; bytes go to data, a file's name stands alone");
+}
+
+/* The fields data, mime and url of the table at 1. */
+static ah_status push_fields(lua_State *L, ah_err *err)
+{
+    static const char *const known[] = {"type", "data", "mime", "url", NULL};
+    ah_slice data = {NULL, 0}, mime = {NULL, 0}, url = {NULL, 0};
+    const char *found;
+
+    ah_fields_check(L, 1, "ah.image", known, false);
+    ah_field_string(L, 1, "ah.image", "data", &data);
+    ah_field_string(L, 1, "ah.image", "mime", &mime);
+    ah_field_string(L, 1, "ah.image", "url", &url);
+    if (!data.p == !url.p)
+        ah_lua_raise(L, AH_USAGE, "ah.image: one of the fields data (its bytes) and url is wanted");
+    found = data.p ? ah_image_mime(data) : NULL;
+    if (mime.p && found && !ah_slice_is(mime, found))
+        ah_lua_raise(L, AH_USAGE, "ah.image: mime is '%.*s', but the data are %s", AH_FMT(mime), found);
+    if (data.p)
+        return push_bytes(L, data, "ah.image: data", err);
+    check_url(L, url);
+    if (mime.p && !ah_image_is_mime(mime))
+        ah_lua_raise(
+            L, AH_USAGE,
+            "ah.image: mime must be image/png, image/jpeg, image/gif or image/webp, found '%.*s'",
+            AH_FMT(mime));
+    push_image(L);
+    set_text(L, "url", url);
+    if (mime.p)
+        set_text(L, "mime", mime);
+    return AH_OK;
+}
+
+/* ah.image(path | fields): the image, or nil and an error. */
+static int image(lua_State *L)
+{
+    ah_status st;
+    ah_err err;
+
+    lua_settop(L, 1);
+    if (lua_type(L, 1) == LUA_TSTRING)
+        st = push_file(L, lua_tostring(L, 1), &err);
+    else if (lua_istable(L, 1))
+        st = push_fields(L, &err);
+    else
+        return ah_lua_raise(L, AH_USAGE, "ah.image: expected a path or a table of fields, found %s",
+                            luaL_typename(L, 1));
+    if (st == AH_OK)
+        return 1;
+    if (st == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    lua_pushnil(L);
+    ah_lua_push_error(L, &err);
+    return 2;
+}
+
+static int image_tostring(lua_State *L)
+{
+    bool url = lua_getfield(L, 1, "url") == LUA_TSTRING;
+
+    if (url)
+        lua_pushfstring(L, "image %s", lua_tostring(L, -1));
+    else
+        lua_pushfstring(L, "image %s, %I bytes",
+                        lua_getfield(L, 1, "mime") == LUA_TSTRING ? lua_tostring(L, -1) : "?",
+                        lua_getfield(L, 1, "data") == LUA_TSTRING ? (LUAI_UACINT)luaL_len(L, -1) : 0);
+    return 1;
+}
+
+/* -- to JSON and back ---------------------------------------------------------------------- */
+
+/* _image_json(part): the table to be encoded. A part that ah.image has not made is made first. */
+static int image_json(lua_State *L)
+{
+    ah_slice data = {NULL, 0};
+    ah_buf *b;
+    ah_err err;
+
+    lua_settop(L, 1);
+    if (push_fields(L, &err) != AH_OK) /* also of one that was changed since: -- part image */
+        return ah_lua_raise_err(L, &err);
+    lua_pushnil(L);
+    lua_setmetatable(L, 2);
+    ah_field_string(L, 2, "ah.image", "data", &data);
+    lua_settop(L, 2);
+    if (!data.p)
+        return 1;
+    b = ah_lua_push_buf(L, AH_LUA_PARTS_MAX);
+    ah_base64_put(b, data);
+    if (!ah_buf_ok(b))
+        return ah_lua_raise_nomem(L);
+    lua_pushlstring(L, b->data, b->len);
+    ah_buf_clear(b);
+    lua_setfield(L, 2, "data");
+    lua_settop(L, 2);
+    return 1;
+}
+
+/* _image_of(part of an entry): the image. The entry was checked. */
+static int image_of(lua_State *L)
+{
+    ah_slice text;
+    ah_buf *b;
+
+    lua_settop(L, 1);
+    if (lua_getfield(L, 1, "data") == LUA_TSTRING) {
+        text.p = lua_tolstring(L, -1, &text.n);
+        b = ah_lua_push_buf(L, AH_LUA_PARTS_MAX);
+        ah_base64_take(text, b);
+        if (!ah_buf_ok(b))
+            return ah_lua_raise_nomem(L);
+        lua_pushlstring(L, b->data ? b->data : "", b->len);
+        ah_buf_clear(b);
+        lua_setfield(L, 1, "data");
+    }
+    lua_settop(L, 1);
+    luaL_setmetatable(L, IMAGE);
+    return 1;
+}
+
+/* -- what the user says ---------------------------------------------------------------------- */
+
+static void read_parts(lua_State *L, int idx, const char *what)
+{
+    ah_err err;
+
+    if (is_image(L, idx))
+        ah_lua_raise(L, AH_USAGE, "%s: an image stands in a list: { \"What is this?\", ah.image(...) }",
+                     what);
+    if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_getfield(L, -1, "parts");
+    lua_pushvalue(L, idx);
+    if (ah_lua_call(ah_lua_of(L), L, 1, 1, &err) != AH_OK)
+        ah_lua_raise(L, err.status == AH_NOMEM ? AH_NOMEM : AH_USAGE, "%s: %s", what, err.message);
+    lua_replace(L, idx);
+    lua_pop(L, 1);
+}
+
+void ah_lua_read_said(lua_State *L, int idx, const char *what, ah_lua_said *out)
+{
+    bool parts = lua_istable(L, idx);
+    ah_slice s;
+
+    *out = (ah_lua_said){{NULL, 0}, {NULL, 0}};
+    if (parts)
+        read_parts(L, idx, what);
+    else if (lua_type(L, idx) != LUA_TSTRING)
+        return;
+    s.p = lua_tolstring(L, idx, &s.n);
+    if (!parts && !ah_utf8_valid(s))
+        ah_lua_raise(L, AH_USAGE, "%s: the text for the model is not UTF-8", what);
+    *(parts ? &out->parts : &out->text) = s;
+}
+
+ah_text *ah_lua_said_entry(const ah_mem *mem, const ah_lua_said *s, int64_t time)
+{
+    return s->parts.p ? ah_entry_parts(mem, s->parts, time)
+                      : ah_entry_text(mem, AH_ENTRY_USER, s->text, time);
+}
+
+/* -- what a handler gives back ---------------------------------------------------------------- */
+
+bool ah_lua_shows(lua_State *L, int idx)
+{
+    bool found = is_image(L, idx);
+    lua_Unsigned n = lua_istable(L, idx) ? lua_rawlen(L, idx) : 0;
+
+    for (lua_Unsigned i = 1; i <= n && !found; i++) {
+        lua_rawgeti(L, idx, (lua_Integer)i);
+        found = is_image(L, -1);
+        lua_pop(L, 1);
+    }
+    return found;
+}
+
+static ah_slice raw_field(lua_State *L, const char *name)
+{
+    ah_slice s = {NULL, 0};
+
+    lua_pushstring(L, name);
+    if (lua_rawget(L, -2) == LUA_TSTRING)
+        s.p = lua_tolstring(L, -1, &s.n); /* the table holds it */
+    lua_pop(L, 1);
+    return s;
+}
+
+/* The image on top: what was changed since ah.image made it is looked at again. */
+static ah_status put_image(lua_State *L, ah_buf *out, ah_err *err)
+{
+    ah_slice data = raw_field(L, "data"), mime = raw_field(L, "mime"), url = raw_field(L, "url");
+    const char *kind = data.p ? ah_image_mime(data) : NULL;
+
+    if (url.p ? !ah_utf8_valid(url) || url.n > AH_IMAGE_URL_MAX - 2 : !kind || data.n > AH_IMAGE_MAX)
+        return ah_err_set(err, AH_TOOL_VALIDATION, "an image of its result is not what ah.image made");
+    ah_buf_str(out, out->len ? "," : "[");
+    ah_buf_str(out, "{\"type\":\"image\",");
+    if (url.p) {
+        ah_buf_str(out, "\"url\":");
+        ah_json_put_string(out, url);
+    } else {
+        ah_buf_fmt(out, "\"mime\":\"%s\",\"data\":\"", kind);
+        ah_base64_put(out, data);
+        ah_buf_char(out, '"');
+    }
+    if (url.p && mime.p) {
+        ah_buf_str(out, ",\"mime\":");
+        ah_json_put_string(out, mime);
+    }
+    ah_buf_char(out, '}');
+    return AH_OK;
+}
+
+/* The member on top: a text's line to `lines`, or an image. */
+static ah_status put_member(lua_State *L, ah_buf *lines, ah_buf *images, ah_err *err)
+{
+    ah_slice s;
+
+    if (is_image(L, -1))
+        return put_image(L, images, err);
+    if (lua_type(L, -1) != LUA_TSTRING)
+        return ah_err_set(err, AH_TOOL_VALIDATION,
+                          "a result with images is a list of texts and images, and this one holds a %s",
+                          luaL_typename(L, -1));
+    s.p = lua_tolstring(L, -1, &s.n);
+    if (!ah_utf8_valid(s))
+        return ah_err_set(err, AH_TOOL_VALIDATION, "a text of its result is not UTF-8");
+    ah_buf_str(lines, lines->len ? "\n" : "");
+    ah_buf_put(lines, s);
+    return AH_OK;
+}
+
+ah_status ah_lua_read_shown(lua_State *L, int idx, ah_buf *text, ah_buf *images, ah_err *err)
+{
+    bool one = is_image(L, idx);
+    lua_Unsigned n = one ? 1 : lua_rawlen(L, idx);
+    ah_status st = AH_OK;
+    ah_buf *lines;
+
+    idx = lua_absindex(L, idx);
+    lines = ah_lua_push_buf(L, text->max);
+    for (lua_Unsigned i = 1; i <= n && st == AH_OK; i++) {
+        if (one)
+            lua_pushvalue(L, idx);
+        else
+            lua_rawgeti(L, idx, (lua_Integer)i);
+        st = put_member(L, lines, images, err);
+        lua_pop(L, 1);
+    }
+    ah_buf_char(images, ']');
+    if (lines->len)
+        ah_json_put_string(text, ah_buf_slice(lines));
+    if (st == AH_OK && (!ah_buf_ok(lines) || !ah_buf_ok(text)))
+        st = ah_buf_error(ah_buf_ok(text) ? lines : text, "the text of the result", err);
+    if (st == AH_OK && !ah_buf_ok(images))
+        st = ah_buf_error(images, "the result's images as JSON", err);
+    lua_pop(L, 1);
+    return st;
+}
+
+void ah_lua_open_image(lua_State *L)
+{
+    luaL_newmetatable(L, IMAGE);
+    lua_pushcfunction(L, image_tostring);
+    lua_setfield(L, -2, "__tostring");
+    lua_pop(L, 1);
+    lua_pushcfunction(L, image);
+    lua_setfield(L, -2, "image");
+    lua_pushcfunction(L, image_json);
+    lua_setfield(L, -2, "_image_json");
+    lua_pushcfunction(L, image_of);
+    lua_setfield(L, -2, "_image_of");
+}

@@ -1,0 +1,36 @@
+/* Images in Lua: ah.image, what a user says with images in it, and images that a handler
+ * gives back. In Lua an image's data are its bytes; in JSON they are base64. */
+#ifndef AH_LUA_IMAGE_H
+#define AH_LUA_IMAGE_H
+
+#include "lua/lua_host.h"
+#include "model/transcript.h"
+
+enum { AH_LUA_PARTS_MAX = 128 << 20 }; /* bytes of the JSON of a message, or of a result's images */
+
+/* One of both, or neither: .p NULL. `parts` is checked JSON. */
+typedef struct ah_lua_said {
+    ah_slice text, parts;
+} ah_lua_said;
+
+static inline bool ah_lua_says(const ah_lua_said *s)
+{
+    return s->text.p || s->parts.p;
+}
+
+/* The text, or list of texts and images, at idx; raises, `what` in front, where it is unsound.
+ * What is read is held by the stack: a list is replaced by its JSON. */
+void ah_lua_read_said(lua_State *L, int idx, const char *what, ah_lua_said *out);
+/* The user's entry; NULL when out of memory. */
+ah_text *ah_lua_said_entry(const ah_mem *mem, const ah_lua_said *s, int64_t time);
+
+/* Is the value an image, or a list that holds one? */
+bool ah_lua_shows(lua_State *L, int idx);
+/* Such a value: its texts, a line each, as a JSON string to `text` (nothing where there are
+ * none), its images as a JSON list to `images`. AH_TOOL_VALIDATION for what else is in it. */
+ah_status ah_lua_read_shown(lua_State *L, int idx, ah_buf *text, ah_buf *images, ah_err *err);
+
+/* Sets image (and what messages.lua needs of it) in the module's table on top. */
+void ah_lua_open_image(lua_State *L);
+
+#endif
