@@ -100,7 +100,8 @@ typedef struct ah_event {
  * may use the host. */
 typedef struct ah_watcher {
     /* Each event of every run of an agent, as it happens and before observers in scripts have it;
-     * and of ah_call_tool those about the tool (agent NULL). Valid during the call. One for which there is no memory is left out. */
+     * and of ah_call_tool and of a script's registry:execute those about the tool (agent NULL).
+     * Valid during the call. One for which there is no memory is left out. */
     void (*event)(void *ud, const ah_event *event);
     bool content; /* `content` too, which has answers asked for as stream, as an observer in a script */
     /* The host is about to wait for at most timeout_ms (-1: until something comes); returns for

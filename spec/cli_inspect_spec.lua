@@ -196,6 +196,8 @@ describe("agenthost check", function()
       'ah.agent { model = "demo/echo" }:run("x")',
       'local r = ah.run { model = ah.scripted { "x" }, on = print, "x" } while not r do end',
       'os.exit(3)',
+      'ah.registry { ah.tool { name = "t", description = "T.", handler = function()'
+        .. later .. ' end } }:execute("t")',
     } do
       local found, code = check(HEAD .. run .. later)
       assert.same({ 0, {} }, { code, found.faults }, run)
@@ -219,6 +221,29 @@ describe("agenthost check", function()
     local r, path = inspect("check", "if not ... then os.exit(2) end")
     has(r.out, path .. ":1: note: os.exit(2) was called before any run")
     has_not(agenthost("check", path, "an argument").out, "os.exit")
+  end)
+
+  it("knows registries, executors and briefs", function()
+    local script = HEAD .. [[
+      local function tool(name, handler)
+        return ah.tool { name = name, description = "Brief.", full_description = "Full.",
+          params = { q = "string" }, handler = handler }
+      end
+      local registry = ah.registry { tool("a", print), tool("b", print), tool "c" }
+      registry:register_all_builtin { "grep" }:pick "a"
+      ah.run { model = "demo/echo", registry = registry, brief = true,
+        executors = { c = print }, "x" }]]
+    local found, code = check(script)
+    assert.same({ 0, {} }, { code, found.faults })
+    local r = inspect("tools", script)
+    has(r.out, "5 tools")
+    has(r.out, "a: Full.\n  q: string")
+    has(r.out, "b: Brief.")
+    has(r.out, "pick_tools: ")
+    assert.same({ "4: ah.run: field 'registry' must be made by ah.registry, found a table" },
+      faults(HEAD .. '\n\nah.run { model = "demo/echo", registry = {}, "x" }'))
+    r = inspect("check", 'require("agenthost").registry():execute "t"')
+    has(r.out, ":1: note: registry:execute('t') was called before any run")
   end)
 
   it("keeps the script's output, its children's too, off stdout", function()

@@ -107,15 +107,26 @@ describe("a registry", function()
     assert.matches("tool_not_found: .*no tool 'c'", raised(registry.pick, registry, "c"))
   end)
 
-  it("has the built-in tools where there are any", function()
-    local registry, before = ah.registry(), rawget(ah, "builtin")
-    rawset(ah, "builtin", function(options) return { tool(options.name or "one"), tool "two" } end)
-    local ok, err = pcall(function()
-      assert.same({ "one", "two" }, registry:register_all_builtin():names())
-      assert.same({ "x", "two" }, ah.registry():register_all_builtin({ name = "x" }):names())
-    end)
+  it("takes the built-in tools, and tells why there is one that cannot be made", function()
+    local registry = ah.registry()
+    assert.same({ "list_files", "grep" },
+      registry:register_all_builtin({ "grep", "list_files" }):names())
+    local all = ah.registry():register_all_builtin():names()
+    for i, built in ipairs(ah.builtin()) do
+      assert.equal(built.name, all[i])
+    end
+    assert.equal(#ah.builtin(), #all)
+    assert.matches("did you mean 'grep'",
+      raised(registry.register_all_builtin, registry, { "grpe" }))
+    assert.matches("'grep' is declared twice",
+      raised(registry.register_all_builtin, registry, { "grep" }))
+    local before = rawget(ah, "builtin")
+    rawset(ah, "builtin", function() return nil, "no such sandbox here" end)
+    local got, err = registry:register_all_builtin { bash = { sandbox = "landlock" } }
     rawset(ah, "builtin", before)
-    assert.is_true(ok, err)
+    assert.is_nil(got)
+    assert.equal("no such sandbox here", err)
+    assert.equal(2, #registry)
   end)
 end)
 
@@ -380,7 +391,8 @@ local function told(request, name)
   end
   look(request.tools)
   for _, e in ipairs(request.entries) do
-    look(e.type == "tools_added" and e.tools or {})
+    local noted = e.type == "note" and e.text:match "through call_tool.-(%b[])"
+    look(e.type == "tools_added" and e.tools or noted and ah.json.decode(noted) or {})
   end
   return spec
 end
@@ -510,6 +522,99 @@ describe("a run with brief", function()
     local entries = sound.of(sound.check(reply:transcript()), "tools_added")
     assert.equal(3, #entries) -- at the start, picked, not any more
     assert.same({ { picked = true }, { picked = false } }, { entries[2].by, entries[3].by })
+  end)
+end)
+
+describe("entities in brief", function()
+  local Cup
+  Cup = ah.entity { name = "BriefCup", prefix = "cup", id = "id",
+    find = function(id) return Cup { id = id } end }
+  Cup:tool { name = "fill", description = "Fills it.", full_description = "Fills it to the brim.",
+    params = { with = "string" },
+    handler = function(self, args) return self.id .. " full of " .. args.with end }
+
+  local function fields(model)
+    return quiet { model = model, brief = true, keep_picked = true, discover = { keep = true },
+      tools = { ah.tool { name = "cup", description = "Gives a cup.", params = { id = "string" },
+        handler = function(args) return Cup { id = args.id } end } } }
+  end
+
+  local BRIEF = { name = "cup_a_fill", description = "Fills it. (BriefCup a)", parameters = EMPTY }
+  local found = { calls = { call("cup", { id = "a" }) } }
+  local fill = call("cup_a_fill", { with = "tea" })
+
+  for _, mode in ipairs(MODES) do
+    it("are declared, checked and picked like others: " .. mode, function()
+      local model, requests = player(mode, { found, { calls = { call "cup_a_fill",
+        pick "cup_a_fill", fill } } })
+      local reply = assert(ah.agent(fields(model)):run "x")
+      local got = results(reply)
+      assert.same(BRIEF, told(requests[2], "cup_a_fill"))
+      assert.matches("/with: is required%. Call pick_tools", got[2])
+      assert.matches("^Selected cup_a_fill", got[3])
+      assert.equal("a full of tea", got[4])
+      if FREE[mode] then
+        local full = told(requests[3], "cup_a_fill")
+        assert.equal("Fills it to the brim. (BriefCup a)", full.description)
+        assert.truthy(full.parameters.properties.with)
+      end
+      assert.same({ "cup_a_fill" }, reply.injected_tools)
+    end)
+  end
+
+  for _, picked in ipairs { false, true } do
+    it("are bound again when loaded and forked, picked: " .. tostring(picked), function()
+      local path = os.tmpname()
+      local first = ah.agent(fields(player("append", { found,
+        { calls = { picked and pick "cup_a_fill" or pick() } } })))
+      assert(first:run "x")
+      assert(first:save(path))
+      local again = picked and "^Already selected: cup_a_fill" or "^Selected cup_a_fill"
+      local function go_on(agent)
+        agent:use(player("append", { { calls = { pick "cup_a_fill", fill } } }))
+        local n = #sound.of(sound.check(agent:transcript()), "tools_added")
+        local got = results(assert(agent:run "y"))
+        assert.equal("a full of tea", got[#got])
+        assert.matches(again, got[#got - 1])
+        assert.equal(n + (picked and 0 or 1),
+          #sound.of(sound.check(agent:transcript()), "tools_added"))
+      end
+      local loaded = assert(ah.load(path, fields(player("append", {}))))
+      os.remove(path)
+      go_on(loaded:fork())
+      go_on(loaded)
+      go_on(first:fork())
+    end)
+  end
+
+  it("are not picked in a fork made in the turn that picks them", function()
+    local forked, agent
+    local model = player("append", { found, { calls = { pick "cup_a_fill", call "fork" } } })
+    local t = fields(model)
+    t.tools[2] = ah.tool { name = "fork", description = "Forks.", handler = function()
+      forked = agent:fork()
+    end }
+    agent = ah.agent(t)
+    assert(agent:run "x")
+    for own, words in pairs { [agent] = "^Already selected", [forked] = "^Selected" } do
+      own:use(player("append", { { calls = { pick "cup_a_fill", fill } } }))
+      local got = results(assert(own:run "y"))
+      assert.matches(words, got[#got - 1])
+      assert.equal("a full of tea", got[#got])
+    end
+  end)
+
+  it("come again in place, and go with their entity", function()
+    local t = fields(player("list_changed", { found, { calls = { pick "cup_a_fill" } },
+      { calls = { call("cup", { id = "a" }), fill, call "drop", fill } } }))
+    t.tools[2] = ah.tool { name = "drop", description = "Drops.",
+      handler = function() return ah.retract(Cup { id = "a" }) end }
+    t[1] = "x"
+    local reply = assert(ah.run(t))
+    local got = results(reply)
+    assert.equal("a full of tea", got[4])
+    assert.matches("no longer available", got[6])
+    assert.same({ "cup_a_fill" }, reply.removed_tools)
   end)
 end)
 

@@ -1,9 +1,9 @@
 --- agenthost tools and agenthost check: what a script would run, without running it.
 --
 -- The script is run in a coroutine, with ah.tool, ah.agent, ah.run and os.exit replaced. Its
--- first ah.run or agent:run ends it there: the coroutine yields, which no pcall of the script's
--- can catch (where it cannot yield, an error is raised). So nothing behind that is looked at,
--- no handler is called and no model is asked; what the script does before it is done.
+-- first ah.run, agent:run or registry:execute ends it there: the coroutine yields, which no pcall
+-- of the script's can catch (where it cannot yield, an error is raised). So nothing behind that is
+-- looked at, no handler is called and no model is asked; what the script does before it is done.
 -- What a model would see is taken from a real request: each agent and run that was met is run
 -- once with a scripted model in place of its own.
 -- A faulty declaration is put together again field by field, so that each faulty field is told
@@ -337,6 +337,12 @@ local function replace(script, model)
     stop(script())
   end
   methods.run = function()
+    stop(script())
+  end
+  getmetatable(ah.registry()).__index.execute = function(_, name)
+    if #seen.met == 0 then
+      note(place(), "registry:execute('%s') was called before any run", tostring(name))
+    end
     stop(script())
   end
   rawset(os, "exit", function(code)

@@ -188,6 +188,11 @@ static void shows_a_watcher_all_runs(void)
     s.order[0] = '\0';
     STATUS(host, ah_call_tool(host, "add", "{\"a\":1,\"b\":2}", NULL), AH_OK);
     CHECK(strcmp(s.order, "tool_started tool_invoked ") == 0 && s.agent == NULL);
+    s.order[0] = '\0';
+    load(host, "local ah = require 'agenthost' local function handler() return 'x' end\n"
+               "local t = ah.tool { name = 't', description = 'T.', handler = handler }\n"
+               "assert(ah.registry { t }:execute 't')");
+    CHECK(strcmp(s.order, "tool_started tool_invoked ") == 0 && s.agent == NULL);
     shut(host);
 }
 

@@ -168,22 +168,19 @@ static int registry_register_all(lua_State *L)
     return itself(L);
 }
 
-/* registry:register_all_builtin(options): what ah.builtin(options) gives. */
+/* registry:register_all_builtin(which): what ah.builtin(which) gives; nil and its error where the
+ * machine does not let one of them be made: none is registered then. */
 static int registry_register_all_builtin(lua_State *L)
 {
     check(L);
     lua_settop(L, 2);
-    if (lua_isnil(L, 2)) {
-        lua_newtable(L);
-        lua_replace(L, 2);
-    }
-    ah_lua_push_library(L); /* -- registry options ah */
-    if (lua_getfield(L, 3, "builtin") == LUA_TNIL)
-        return ah_lua_raise(L, AH_USAGE,
-                            "registry:register_all_builtin: this build has no built-in tools");
+    ah_lua_push_library(L); /* -- registry which ah */
+    lua_getfield(L, 3, "builtin");
     lua_pushvalue(L, 2);
-    lua_call(L, 1, 1);
-    put_all(L, -1, "registry:register_all_builtin", false);
+    lua_call(L, 1, 2); /* -- registry which ah tools err */
+    if (lua_isnil(L, 4))
+        return 2;
+    put_all(L, 4, "registry:register_all_builtin", false);
     return itself(L);
 }
 

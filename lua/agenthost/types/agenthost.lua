@@ -958,7 +958,7 @@ function ah.tool_group(config) end
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
 ---@field register_all fun(self, tools: (ah.Tool|ah.ToolGroup|string)[]): ah.Registry
----@field register_all_builtin fun(self, options?: table): ah.Registry
+---@field register_all_builtin fun(self, which?: string|table): ah.Registry?, ah.Error?
 ---@field replace fun(self, tool: ah.Tool|ah.Tool[]): ah.Registry
 ---@field remove fun(self, name: string): boolean
 ---@field has fun(self, name: string): boolean
