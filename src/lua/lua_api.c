@@ -13,6 +13,8 @@
 #include "lua/lua_fence.h"
 #include "lua/lua_fence.h"
 #include "model/schema.h"
+#include "wire/claude.h"
+#include "wire/provider.h"
 
 enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20, MAX_EVENTS = 4096, MAX_EVENT = 1 << 30 };
 
@@ -594,6 +596,16 @@ AH_API const char *ah_version(void)
     return AH_VERSION;
 }
 
+static void put_providers(ah_buf *b)
+{
+    const ah_service *service;
+    const char *name;
+
+    for (size_t i = 0; (name = ah_provider_at(i, &service)) != NULL; i++)
+        ah_buf_fmt(b, " %s", name);
+    ah_buf_str(b, " " AH_CLAUDE " demo");
+}
+
 AH_API const char *ah_about(ah_host *host)
 {
     ah_embed *e = ah_embed_of(host);
@@ -606,7 +618,9 @@ AH_API const char *ah_about(ah_host *host)
     ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE,
                ah_http_version(), ah_json_version());
     ah_buf_fmt(&b, "pcre2 %s\n", ah_schema_regex_version(pcre2, sizeof pcre2));
-    ah_buf_fmt(&b, "providers openai anthropic demo\nevents %s\n", ah_loop_kind());
+    ah_buf_str(&b, "providers");
+    put_providers(&b);
+    ah_buf_fmt(&b, "\nevents %s\n", ah_loop_kind());
     ah_buf_fmt(&b, "sandboxes%s%s%s\n", ah_sandbox_landlock() ? " landlock" : "",
                ah_sandbox_bubblewrap() ? " bubblewrap" : "",
                ah_sandbox_landlock() || ah_sandbox_bubblewrap() ? "" : " none");
