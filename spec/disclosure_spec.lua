@@ -590,6 +590,7 @@ describe("ah.capabilities", function()
         supports_dynamic_tools = true,
         tool_change_mode = "append",
         native_output = false,
+        images = true,
         reasoning_back = false,
       },
       ah.capabilities "demo/echo"

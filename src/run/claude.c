@@ -33,6 +33,7 @@ typedef struct session {
     ah_process *p;
     ah_exchange *x; /* NULL: nobody waits */
     bool parting;   /* to be freed once the process is gone */
+    bool kept;      /* it is of an earlier exchange than x */
     ah_job job;
     ah_timer timer;
     ah_buf held; /* lines of the next message */
@@ -263,6 +264,25 @@ static void drain(session *s)
     ah_process_take(s->p, AH_STDERR, ah_process_output(s->p, AH_STDERR).n);
 }
 
+static void exchange(ah_claude_owner *a, ah_exchange *x);
+
+/* A process that was kept may have ended since: its end came too late to be seen when the
+ * exchange began, and a fresh one is asked. */
+static void on_end(session *s, const ah_process_result *r)
+{
+    ah_exchange *x = s->x;
+    ah_err err;
+
+    if (x && s->kept && !x->head_told) {
+        attach(s, NULL);
+        exchange(&s->of->owner, x);
+    } else if (x) {
+        tell_end(s, r, &err);
+        end_exchange(s, &err);
+    }
+    free_session(s);
+}
+
 static void on_job(ah_job *job)
 {
     session *s = FROM(job, session, job);
@@ -280,13 +300,8 @@ static void on_job(ah_job *job)
         end_exchange(s, &err);
         return;
     }
-    if (!ah_process_ended(s->p, &r) || (s->held.len && !s->parting))
-        return;
-    if (s->x) {
-        tell_end(s, &r, &err);
-        end_exchange(s, &err);
-    }
-    free_session(s);
+    if (ah_process_ended(s->p, &r) && (!s->held.len || s->parting))
+        on_end(s, &r);
 }
 
 static void on_news(void *ud, ah_process *p)
@@ -459,6 +474,7 @@ static ah_status find_session(claude *a, const ah_lowered *w, ah_slice request, 
     while (s && s->wire != w)
         s = s->next;
     if (s && ah_claude_fits(&s->talk, request) && !ah_process_ended(s->p, NULL)) {
+        s->kept = true;
         *out = s;
         return AH_OK;
     }
