@@ -1,7 +1,8 @@
 -- Random conversations with unlock, phases and unfold together, on wires of every kind. What must
 -- hold: the tools there are, are those that replaying the transcript gives; no name is there
 -- twice; each call comes out as a plain model of the rules says; and a saved, loaded or forked
--- conversation goes on exactly as the one it is from. RANDOM_SEEDS=n for more.
+-- conversation goes on exactly as the one it is from. Then the same together with entities that
+-- are found, replaced and retracted, and with briefs that are picked. RANDOM_SEEDS=n for more.
 local ah = require "agenthost"
 local sound = require "support.sound"
 
@@ -273,6 +274,104 @@ describe("random strategies", function()
         calls = calls + try(mode, at * 100000 + seed, path)
       end
       assert.is_true(calls > SEEDS * 3, "too few calls to mean anything: " .. calls)
+    end)
+  end
+end)
+
+-- -- together with entities and picks -----------------------------------------------------------
+
+local IDS = { "x1", "x2", "x3" }
+
+-- Entities of one class: the newest of each id, and whether a call reached another one.
+local function shop(roll)
+  local s = { newest = {}, made = 0, reached = 0, wrong = 0 }
+  local Item = ah.entity { name = "Item" }
+  Item:tool { name = "who", description = "Says which it is.", handler = function(self)
+    s.reached = s.reached + 1
+    s.wrong = s.wrong + (s.newest[self.id] == self and 0 or 1)
+    return self.made
+  end }
+  Item:tool { name = "spoil", description = "Fails.", handler = function(self)
+    self.made = -1
+    error("spoilt", 0)
+  end }
+
+  local function make()
+    s.made = s.made + 1
+    local item = Item { id = IDS[roll(#IDS)], made = s.made }
+    s.newest[item.id] = item
+    return item
+  end
+  local function giving(name, give)
+    return ah.tool { name = name, description = "The tool " .. name .. ".", handler = give }
+  end
+  s.tools = { giving("find", make), giving("list", function() return { make(), make() } end),
+    giving("drop", function() return ah.retract(s.newest[IDS[roll(#IDS)]] or make()) end) }
+  return s
+end
+
+local ANY = { "find", "list", "drop", "find", "pick_tools", "item_x1_who", "item_x2_who",
+  "item_x3_who", "item_x1_spoil", "a", "b", "p1", "go", "back", "f", "w1", "r1" }
+
+local function random_call(roll, text)
+  local there = replay(text)
+  local name = roll(2) == 1 and ANY[roll(#ANY)] or there[roll(#there)]
+  local arguments = name == "f" and { category = "w" }
+    or name == "pick_tools" and { tools = { there[roll(#there)], ANY[roll(#ANY)] } } or nil
+  return { name = name, arguments = arguments }
+end
+
+-- Returns how many calls reached an entity, and how many picks there were.
+local function try_all(mode, seed)
+  local roll, agent, picks = dice(seed), nil, 0
+  local items = shop(roll)
+  local given = fields(mode, seed, function(m)
+    check_unique(m.tools)
+    local there = { table.unpack(m.tools) }
+    table.sort(there)
+    assert.same(replay(agent:transcript()), there)
+    picks = picks + (m.tool == "pick_tools" and m.success and 1 or 0)
+  end)
+  given.max_iterations = 1000
+  given.brief, given.discover, given.keep_picked = true, { keep = roll(2) == 1 }, roll(2) == 1
+  table.move(items.tools, 1, 3, #given.tools + 1, given.tools)
+  given.model = ah.scripted { tool_change_mode = mode, answer = function(request)
+    local declared = check_unique(request.tools)
+    if roll(8) == 1 then
+      return "enough"
+    end
+    local call = random_call(roll, agent:transcript())
+    if mode == "dispatcher" and not declared[call.name] then
+      call = { name = "call_tool",
+        arguments = { name = call.name, arguments = call.arguments or ah.object {} } }
+    end
+    return { calls = { call } }
+  end }
+  local warned
+  given.on = { warning = function(e)
+    warned = warned or e.message:find("strategy '", 1, true) and e.message
+  end }
+  agent = ah.agent(given)
+  for _ = 1, 6 do
+    local _, err = agent:run "go on"
+    assert(not err or err.code == "tool_not_found", tostring(err))
+  end
+  assert.is_nil(warned)
+  sound.check(agent:transcript())
+  assert.same(replay(agent:transcript()), replay(agent:fork():transcript()))
+  assert.equal(0, items.wrong)
+  return items.reached, picks
+end
+
+describe("random strategies, entities and picks", function()
+  for at, mode in ipairs(MODES) do
+    it("stay in step on a wire of mode " .. mode, function()
+      local reached, picks = 0, 0
+      for seed = 1, SEEDS * 3 do
+        local r, p = try_all(mode, at * 1000 + seed)
+        reached, picks = reached + r, picks + p
+      end
+      assert.is_true(reached > SEEDS and picks > SEEDS, reached .. " calls, " .. picks .. " picks")
     end)
   end
 end)
