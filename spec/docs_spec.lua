@@ -283,9 +283,10 @@ describe("docs/lua.md", function()
   end)
 
   it("has the fields of ah.run, its options and its limits", function()
-    assert.same(c_list("src/lua/lua_agent.c", "fields%[%]"), names_in(LUA, "## ah.run", 1))
-    assert.same(fields_of("src/lua/lua_agent.c", "ah.run: options"), names_in(LUA, "## ah.run", 2))
-    assert.same(fields_of("src/lua/lua_agent.c", "ah.run: http"), names_in(LUA, "## ah.run", 3))
+    local source = "src/lua/lua_agent_fields.c"
+    assert.same(c_list(source, "fields%[%]"), names_in(LUA, "## ah.run", 1))
+    assert.same(fields_of(source, "ah.run: options"), names_in(LUA, "## ah.run", 2))
+    assert.same(fields_of(source, "ah.run: http"), names_in(LUA, "## ah.run", 3))
     assert.same(c_list("src/lua/lua_limits.c", "known%[%]"), names_in(LUA, "## ah.run", 4))
   end)
 
@@ -561,8 +562,8 @@ end)
 
 -- Where the code has the value of each row, in the order of the page; nil: it has none.
 local IN_CODE = {
-  ["answers of the model"] = "src/lua/lua_agent.c DEFAULT_ITERATIONS",
-  ["tries of a request after the first"] = "src/lua/lua_agent.c DEFAULT_RETRIES",
+  ["answers of the model"] = "src/lua/lua_agent_fields.c DEFAULT_ITERATIONS",
+  ["tries of a request after the first"] = "src/lua/lua_agent_fields.c DEFAULT_RETRIES",
   ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
   ["strategies"] = "src/lua/lua_inject.c MAX_STRATEGIES",
   ["what a strategy keeps"] = "src/lua/lua_inject.c MAX_STATE",

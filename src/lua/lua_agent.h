@@ -1,6 +1,6 @@
-/* Agents: a conversation and how it is to be run. lua_agent.c reads the fields and runs,
- * lua_conversation.c saves, loads, forks and changes the model, lua_api_agent.c has them run
- * for C: by the same code, with a tap in place of a waiting script. */
+/* Agents: a conversation and how it is to be run. lua_agent_fields.c reads the fields,
+ * lua_agent.c runs, lua_conversation.c saves, loads, forks and changes the model,
+ * lua_api_agent.c has them run for C: by the same code, with a tap in place of a waiting script. */
 #ifndef AH_LUA_AGENT_H
 #define AH_LUA_AGENT_H
 
@@ -61,6 +61,10 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L);
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err);
 /* The fields about the model and its options only; what is not given stays as it was. */
 ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err);
+/* Its settings into the transcript, where they are not in force already. */
+ah_status ah_lua_say_settings(ah_lua_agent *a, ah_err *err);
+/* Makes changes while no run is at work. */
+ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err);
 /* What a file had as its session, into the agent's (lua_conversation.c). Table at 1. */
 ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */

@@ -1,0 +1,580 @@
+/* The fields of ah.run and ah.agent: read from a table into an agent, in the order in which one
+ * needs the other. Nothing runs here. */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "lua/lua_adapter.h"
+#include "lua/lua_agent.h"
+#include "lua/lua_limits.h"
+#include "lua/lua_registry.h"
+#include "lua/lua_prompt_fields.h"
+#include "lua/lua_resources.h"
+#include "lua/lua_session.h"
+#include "lua/lua_tool.h"
+#include "lua/lua_value.h"
+#include "run/pick.h"
+
+enum { MAX_SETTINGS = 4 << 20, MAX_SYSTEM = 64 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
+
+static const char *const fields[] = {"model",
+                                     "system",
+                                     "prompt",
+                                     "params",
+                                     "overrides",
+                                     "output",
+                                     "messages",
+                                     "tools",
+                                     "options",
+                                     "base_url",
+                                     "api_key",
+                                     "stream",
+                                     "http",
+                                     "on",
+                                     "log",
+                                     "max_iterations",
+                                     "on_max",
+                                     "on_unknown_tool",
+                                     "timeout",
+                                     "deadline",
+                                     "retries",
+                                     "strategies",
+                                     "max_tools",
+                                     "on_conflict",
+                                     "hint",
+                                     "max_restarts",
+                                     "policies",
+                                     "approve",
+                                     "feedback",
+                                     "checks",
+                                     "budget",
+                                     "tool_change_mode",
+                                     "loop_detector",
+                                     "session",
+                                     "resources",
+                                     "discover",
+                                     "max_depth",
+                                     "fallback",
+                                     "registry",
+                                     "executors",
+                                     "brief",
+                                     "keep_picked",
+                                     NULL};
+
+/* One of two words; true when it is the second. */
+static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
+{
+    ah_slice s;
+
+    if (!ah_field_string(L, 1, "ah.run", field, &s) || ah_slice_is(s, first))
+        return false;
+    if (!ah_slice_is(s, second))
+        ah_lua_raise(L, AH_USAGE, "ah.run: field '%s' must be \"%s\" or \"%s\", found \"%.*s\"", field,
+                     first, second, AH_FMT(s));
+    return true;
+}
+
+static void read_limits(lua_State *L, ah_lua_agent *a)
+{
+    a->limits.max_iterations = DEFAULT_ITERATIONS;
+    a->limits.retries = DEFAULT_RETRIES;
+    ah_field_count(L, 1, "ah.run", "max_iterations", 1, &a->limits.max_iterations);
+    ah_field_count(L, 1, "ah.run", "retries", 0, &a->limits.retries);
+    ah_field_number(L, 1, "ah.run", "timeout", 0.001, &a->limits.timeout);
+    ah_field_number(L, 1, "ah.run", "deadline", 0, &a->limits.deadline);
+    a->limits.answer_on_max = read_choice(L, "on_max", "error", "answer");
+    a->limits.throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
+    ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
+}
+
+/* Agent on top. A session of its own where the script gives none. */
+static void read_session(lua_State *L, ah_lua_agent *a)
+{
+    if (lua_getfield(L, 1, "session") == LUA_TNIL) {
+        lua_pop(L, 1);
+        a->session = ah_lua_push_new_session(L);
+    } else if (!(a->session = ah_lua_to_session(L, -1))) {
+        ah_lua_raise(L, AH_USAGE, "ah.run: field 'session' must be made by ah.session, found a %s",
+                     luaL_typename(L, -1));
+    }
+    lua_setiuservalue(L, -2, AH_AGENT_SESSION);
+}
+
+static void seconds(lua_State *L, const char *name, int64_t *ms)
+{
+    double s;
+
+    if (ah_field_number(L, -1, "ah.run: http", name, 0.001, &s))
+        *ms = (int64_t)(s * 1000);
+}
+
+static void read_http(lua_State *L, ah_http_limits *limits)
+{
+    static const char *const known[] = {"connect_timeout", "idle_timeout", "total_timeout",
+                                        "max_header",      "max_body",     NULL};
+    double bytes;
+
+    *limits = ah_http_limits_default;
+    if (!ah_field_push(L, 1, "ah.run", "http", LUA_TTABLE))
+        return;
+    ah_fields_check(L, -1, "ah.run: http", known, false);
+    seconds(L, "connect_timeout", &limits->connect_ms);
+    seconds(L, "idle_timeout", &limits->idle_ms);
+    seconds(L, "total_timeout", &limits->total_ms);
+    if (ah_field_number(L, -1, "ah.run: http", "max_header", 1, &bytes))
+        limits->header_bytes = (size_t)bytes;
+    if (ah_field_number(L, -1, "ah.run: http", "max_body", 1, &bytes))
+        limits->body_bytes = (size_t)bytes;
+    lua_pop(L, 1);
+}
+
+/* Pushes the model: from outside, the script, the conversation, the environment, in this order. */
+static void push_model(lua_State *L, const ah_lua_agent *a)
+{
+    const char *env = getenv("AGENTHOST_MODEL");
+    ah_slice saved = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "model");
+
+    if (a->lua->model) {
+        lua_pushstring(L, a->lua->model->data);
+        return;
+    }
+    if (lua_getfield(L, 1, "model") != LUA_TNIL)
+        return;
+    lua_pop(L, 1);
+    if (saved.p)
+        ah_lua_push_json(L, saved);
+    else if (env && *env)
+        lua_pushstring(L, env);
+    else
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.run: no model: give model = \"provider/model\", --model or AGENTHOST_MODEL "
+                     "(demo/echo needs no key and no network)");
+}
+
+/* A wrong name is the script's mistake and raised; what the world lacks (a key) is not. */
+static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
+{
+    ah_adapter *now = NULL;
+    ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
+    ah_status st;
+
+    o.stream = ah_observer_wants(&a->observer, AH_EVENT_CONTENT);
+    ah_field_bool(L, 1, "ah.run", "stream", &o.stream);
+    ah_field_string(L, 1, "ah.run", "base_url", &o.base_url);
+    ah_field_string(L, 1, "ah.run", "api_key", &o.api_key);
+    ah_field_string(L, 1, "ah.run", "tool_change_mode", &o.tool_change_mode);
+    read_http(L, &o.limits);
+    push_model(L, a);
+    st = ah_lua_to_adapter(L, -1, &o, &now, err);
+    if (st == AH_OK) {
+        ah_adapter_unref(a->adapter);
+        a->adapter = now;
+    }
+    if (st != AH_OK && st != AH_PROVIDER)
+        ah_lua_raise_err(L, err);
+    lua_pop(L, 1);
+    return st;
+}
+
+/* With what is said of all requests; addresses and keys are the model's own. */
+static void read_fallbacks(lua_State *L, ah_lua_agent *a)
+{
+    ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
+
+    o.stream = a->adapter->stream;
+    read_http(L, &o.limits);
+    ah_lua_read_fallbacks(L, &a->observer.records, &o, &a->fallback);
+}
+
+static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
+{
+    static const char *const known[] = {"temperature", "max_tokens", "top_p", "stop",      "seed",
+                                        "tool_choice", "reasoning",  "cache", "cache_key", NULL};
+    ah_err err;
+
+    if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
+        ah_slice before =
+            ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "options");
+
+        ah_buf_put(b, before.p ? before : ah_slice_of("{}"));
+        return;
+    }
+    ah_fields_check(L, -1, "ah.run: options", known, false);
+    if (ah_lua_to_json(L, -1, &a->lua->mem, b, &err) != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "ah.run: options: %s", err.message);
+    lua_pop(L, 1);
+}
+
+/* The model as scripts name it, "provider/model", as a JSON string. */
+static void put_model(lua_State *L, const ah_lua_agent *a, ah_buf *b)
+{
+    ah_buf *name = ah_lua_push_buf(L, MAX_SETTINGS);
+
+    ah_buf_put(name, ah_text_slice(a->adapter->provider));
+    ah_buf_char(name, '/');
+    ah_buf_put(name, ah_text_slice(a->adapter->model));
+    if (!ah_buf_ok(name))
+        ah_lua_raise_nomem(L);
+    if (!ah_utf8_valid(ah_buf_slice(name)))
+        ah_lua_raise(L, AH_USAGE, "ah.run: the name of the model is not UTF-8");
+    ah_json_put_string(b, ah_buf_slice(name));
+    lua_pop(L, 1);
+}
+
+/* The settings, with what the conversation has learned of the same model. */
+static void put_learned(const ah_lua_agent *a, ah_slice before, ah_buf *b)
+{
+    ah_slice settings = ah_text_slice(a->settings), learned = ah_json_member(before, "learned");
+    bool same = ah_slice_eq(ah_json_member(before, "model"), ah_json_member(settings, "model"));
+
+    ah_buf_add(b, settings.p, settings.n - 1);
+    if (same && learned.p)
+        ah_buf_fmt(b, ",\"learned\":%.*s", AH_FMT(learned));
+    ah_buf_char(b, '}');
+}
+
+ah_status ah_lua_say_settings(ah_lua_agent *a, ah_err *err)
+{
+    ah_slice before = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
+    ah_text *now = NULL;
+    ah_status st = AH_OK;
+    ah_buf b;
+
+    ah_buf_init(&b, &a->lua->mem, MAX_SETTINGS + 1024);
+    put_learned(a, before, &b);
+    if (!ah_buf_ok(&b) || !ah_slice_eq(before, ah_buf_slice(&b)))
+        st = ah_text_from_buf(&b, "settings", &now, err);
+    if (st == AH_OK && now)
+        st = ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, now, err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_SETTINGS);
+    ah_text *now = NULL;
+    ah_err err;
+
+    if (!ah_buf_ok(options)) {
+        ah_buf_error(options, "options", &err);
+        ah_lua_raise_err(L, &err);
+    }
+    ah_buf_str(b, "{\"type\":\"settings\",\"model\":");
+    put_model(L, a, b);
+    ah_buf_str(b, ",\"options\":");
+    ah_buf_put(b, ah_buf_slice(options));
+    if (a->prompt.output) {
+        ah_buf_str(b, ",\"output\":");
+        ah_buf_put(b, ah_text_slice(ah_schema_text(a->prompt.output)));
+    }
+    ah_buf_char(b, '}');
+    if (ah_text_from_buf(b, "options", &now, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_text_set(&a->settings, now);
+    if (ah_lua_say_settings(a, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_buf_clear(b);
+    lua_pop(L, 1);
+}
+
+/* Do the wires of all its models carry the schema of `output`? */
+static bool has_native_output(const ah_lua_agent *a)
+{
+    ah_slice schema =
+        a->prompt.output ? ah_text_slice(ah_schema_text(a->prompt.output)) : ah_slice_of("{}");
+    bool all = ah_adapter_carries(a->adapter, schema);
+
+    for (size_t i = 0; i < a->fallback.n; i++)
+        all = all && ah_adapter_carries(a->fallback.item[i], schema);
+    return all;
+}
+
+/* `system`, then the prompt. */
+static void read_system(lua_State *L, ah_lua_agent *a)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_SYSTEM);
+    ah_slice text = {NULL, 0};
+    ah_text *entry;
+    ah_err err;
+
+    ah_field_string(L, 1, "ah.run", "system", &text);
+    if (!ah_utf8_valid(text))
+        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
+    ah_prompt_fields_text(L, &a->prompt, has_native_output(a), text.p ? text : ah_slice_of(""),
+                          a->transcript, b);
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    if (!text.p && !b->len)
+        return;
+    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
+    if (entry && ah_slice_eq(ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text"),
+                             ah_json_member(ah_text_slice(entry), "text")))
+        ah_text_unref(entry); /* in force already */
+    else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_buf_clear(b);
+    lua_pop(L, 1);
+}
+
+static void warn(void *ud, const char *message, ah_slice tool_name)
+{
+    const ah_lua_agent *a = ud;
+
+    ah_log_put(&a->observer.records, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
+}
+
+ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err)
+{
+    ah_injection in = {.mem = &a->lua->mem,
+                       .registry = &a->registry,
+                       .transcript = a->transcript,
+                       .rules = rules,
+                       .time = ah_host_wall(a->lua->host),
+                       .warn = warn,
+                       .ud = a};
+    ah_status st = ah_inject(&in, c, err);
+
+    ah_buf_clear(&in.added);
+    ah_buf_clear(&in.removed);
+    return st;
+}
+
+/* The tools that a conversation offers already, without handlers, and the names of those that
+ * it has withdrawn. */
+static ah_status reopen(ah_lua_agent *a, ah_err *err)
+{
+    ah_offers offers;
+    ah_status st = AH_OK;
+
+    if (a->transcript->n == 0)
+        return AH_OK;
+    ah_offers_init(&offers, &a->lua->mem);
+    st = ah_offers_replay(&offers, a->transcript, err);
+    if (st == AH_OK)
+        st = ah_registry_reserve(&a->registry, offers.n, err);
+    for (size_t i = 0; i < offers.n && st == AH_OK; i++) {
+        ah_tool *stale = NULL;
+
+        st = ah_tool_stale(&a->lua->mem, offers.tool[i].spec, &stale, err);
+        if (st == AH_OK)
+            ah_registry_put(&a->registry, stale);
+        if (st == AH_OK && offers.tool[i].gone)
+            ah_registry_remove(&a->registry, ah_text_slice(stale->name));
+        ah_tool_unref(stale);
+    }
+    ah_offers_clear(&offers);
+    return st;
+}
+
+static void add_pick_tools(lua_State *L, const ah_lua_agent *a, ah_changes *c)
+{
+    ah_tool *t = NULL;
+    ah_status st;
+    ah_err err;
+
+    if (!a->rules.brief)
+        return;
+    st = ah_pick_tool(&a->lua->mem, &t, &err);
+    if (st == AH_OK)
+        st = ah_changes_add(c, t, NULL, &err);
+    ah_tool_unref(t);
+    if (st != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+/* `executors`: functions by name. The order in which they are taken does not matter. */
+static void read_executors(lua_State *L, ah_lua_agent *a)
+{
+    ah_err err;
+
+    if (!ah_field_push(L, 1, "ah.run", "executors", LUA_TTABLE))
+        return;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TFUNCTION)
+            ah_lua_raise(L, AH_USAGE,
+                         "ah.run: field 'executors' must be { name = function(args, ctx) }, found a %s "
+                         "under a %s",
+                         luaL_typename(L, -1), luaL_typename(L, -2));
+        ah_lua_push_executor(L, -2, -1);
+        if (ah_registry_add(&a->executors, ah_lua_to_tool(L, -1), &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
+        lua_pop(L, 1);
+    }
+    ah_registry_settle(&a->executors);
+    lua_pop(L, 1);
+}
+
+/* Declares what is given at the start. What the conversation offers already, the same as it
+ * was, only gets its handlers; the rest of that stays stale. */
+static void declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
+{
+    ah_inject_rules rules = {.max_tools = INT_MAX,
+                             .on_conflict = on_conflict,
+                             .brief = a->rules.brief,
+                             .warned_many = true,
+                             .warned_full = true};
+    ah_err err;
+
+    if (ah_changes_rebind(c, &a->registry, a->rules.brief, &err) != AH_OK ||
+        ah_lua_change_idle(a, &rules, c, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+static bool was_not_withdrawn(const ah_registry *r, ah_slice name)
+{
+    ah_slice gone;
+
+    return !ah_registry_had(r, name, &gone);
+}
+
+static bool is_stale(const ah_registry *r, ah_slice name)
+{
+    const ah_tool *t = ah_registry_find(r, name);
+
+    return t && t->stale;
+}
+
+/* Adds the tools under `field` of the strategies whose names are `wanted`: a conversation that
+ * goes on keeps those to which they have brought it. */
+static void add_brought(lua_State *L, ah_lua_agent *a, const char *field,
+                        bool (*wanted)(const ah_registry *r, ah_slice name), ah_changes *to)
+{
+    ah_changes *all = ah_lua_push_changes(L, &a->lua->mem);
+    ah_err err;
+
+    ah_lua_strategies_tools(L, &a->strategies, field, all);
+    for (size_t i = 0; i < all->n; i++)
+        if (wanted(&a->registry, ah_text_slice(all->item[i].tool->name)) &&
+            ah_changes_add(to, all->item[i].tool, NULL, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
+    lua_pop(L, 1);
+}
+
+/* What is declared at the start knows no second tool of a name. agent: where its object lies. */
+static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
+{
+    ah_changes *c, *later;
+    bool offered;
+    ah_err err;
+
+    if (reopen(a, &err) != AH_OK || ah_lua_discovery_replay(a, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    offered = ah_registry_find(&a->registry, ah_slice_of(AH_READ_SECTION)) != NULL;
+    if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
+        lua_newtable(L);
+    c = ah_lua_push_changes(L, &a->lua->mem);
+    ah_lua_add_tools(L, -2, "ah.run", c, NULL);
+    ah_lua_read_registry(L, agent, c);
+    ah_prompt_fields_tools(L, &a->prompt, offered, c);
+    add_brought(L, a, "tools", was_not_withdrawn, c);
+    if (c->n > (size_t)a->rules.max_tools)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
+                     "and choose badly among many, but max_tools = %d allows them",
+                     (int)c->n, a->rules.max_tools, (int)c->n);
+    add_pick_tools(L, a, c);
+    declare(L, a, AH_CONFLICT_ERROR, c);
+    later = ah_lua_push_changes(L, &a->lua->mem);
+    add_brought(L, a, "later", is_stale, later);
+    declare(L, a, AH_CONFLICT_SKIP, later);
+    ah_picks_replay(&a->registry, a->transcript);
+    lua_pop(L, 3);
+}
+
+static ah_entry_kind kind_of(ah_slice name)
+{
+    int k = 0;
+
+    while (k < AH_ENTRY_KINDS && !ah_slice_is(name, ah_entry_name((ah_entry_kind)k)))
+        k++;
+    return (ah_entry_kind)k;
+}
+
+static void add_entry(lua_State *L, ah_lua_agent *a, ah_entry_kind kind, ah_slice json)
+{
+    ah_err err;
+
+    if (ah_transcript_add(a->transcript, kind, ah_text_new(&a->lua->mem, json), &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+/* `messages`: an earlier conversation, checked for pairing. */
+static void read_messages(lua_State *L, ah_lua_agent *a)
+{
+    int top = lua_gettop(L);
+    ah_err err;
+
+    if (!ah_field_push(L, 1, "ah.run", "messages", LUA_TTABLE))
+        return;
+    if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_getfield(L, -1, "to_entries");
+    lua_pushvalue(L, -3);
+    if (ah_lua_call(a->lua, L, 1, 1, &err) != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "ah.run: %s", err.message);
+    for (lua_Integer i = 1, n = luaL_len(L, -1); i < n; i += 2) {
+        ah_slice name, json;
+
+        lua_geti(L, -1, i);
+        lua_geti(L, -2, i + 1);
+        name.p = lua_tolstring(L, -2, &name.n);
+        json.p = lua_tolstring(L, -1, &json.n);
+        add_entry(L, a, kind_of(name), json);
+        lua_pop(L, 2);
+    }
+    if (ah_transcript_sound(a->transcript, &err) != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "ah.run: messages: %s", err.message);
+    lua_settop(L, top);
+}
+
+/* -- the whole ------------------------------------------------------------------------------ */
+
+ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
+{
+    int top = lua_gettop(L);
+    ah_buf *options = ah_lua_push_buf(L, MAX_SETTINGS);
+    ah_status st;
+
+    put_options(L, a, options); /* first: what is wrong with them must change nothing */
+    if (!ah_buf_ok(options))
+        ah_lua_raise_nomem(L);
+    st = read_model(L, a, err);
+    if (st == AH_OK)
+        read_settings(L, a, options);
+    lua_settop(L, top);
+    return st;
+}
+
+ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err)
+{
+    int top = lua_gettop(L);
+    ah_status st;
+
+    ah_fields_check(L, 1, what, fields, true);
+    if (!a->transcript && !(a->transcript = ah_transcript_new(&a->lua->mem)))
+        ah_lua_raise_nomem(L);
+    ah_observer_read(L, 1, &a->observer);
+    read_session(L, a);
+    if ((st = ah_lua_restore_kept(L, a, err)) != AH_OK)
+        return st;
+    read_limits(L, a);
+    ah_lua_rules_read(L, 1, &a->rules);
+    ah_lua_strategies_read(L, 1, &a->strategies);
+    ah_lua_discovery_read(L, 1, a);
+    ah_lua_hooks_read(L, 1, &a->hooks);
+    a->budget = ah_lua_budget_read(L, 1);
+    ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
+    if (a->prompt.binding)
+        ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
+    ah_lua_push_bound(L, a->prompt.binding);
+    lua_setiuservalue(L, -2, AH_AGENT_RESOURCES);
+    if ((st = ah_lua_read_model(L, a, err)) != AH_OK)
+        return st;
+    read_fallbacks(L, a);
+    read_system(L, a);
+    read_tools(L, top, a);
+    read_executors(L, a);
+    read_messages(L, a);
+    lua_settop(L, top);
+    return AH_OK;
+}
