@@ -52,7 +52,7 @@ static void check_started(ah_call *c)
 
     require_that(c->state == AH_CALL_RUNNING && !c->content);
     require_that(is_json(args) && ah_json_kind_of(args) == AH_JSON_OBJECT);
-    ah_call_settle(c, &said);
+    ah_call_settle(c, &said, NULL);
     check_answer(c, true);
 }
 
@@ -63,7 +63,7 @@ static void call(const ah_registry *tools, ah_slice arguments)
                     .arguments = ah_text_new(&ah_mem_libc, arguments)};
     ah_call c;
 
-    ah_call_init(&c, NULL, &ah_mem_libc, &slot, 0);
+    ah_call_init(&c, NULL, &ah_mem_libc, &slot, 0, NULL);
     if (ah_call_prepare(&c, &(ah_callees){.registry = tools}, 1, 0))
         check_started(&c);
     else

@@ -198,7 +198,7 @@ static int run(lua_State *L)
 
     luaL_checkstack(L, MOST_VALUES + 100, "fuzz");
     lua_settop(L, 0);
-    ah_lua_host(L, &ah_mem_libc);
+    ah_lua_host(L, &ah_mem_libc, NULL);
     lua_newtable(L);
     ah_lua_open_value(L);
     if (next(&in) & 1)
