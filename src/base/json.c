@@ -294,12 +294,12 @@ bool ah_json_spells(ah_slice raw, const char *lit)
     return c < 0 && !*lit;
 }
 
-/* Most comparisons fail at the first byte; a raw string holds no NUL. */
+/* Most comparisons fail at the first byte. */
 static inline bool key_is(ah_json_token t, const char *key)
 {
     if (t.escaped)
         return ah_json_spells(t.raw, key);
-    return (!t.raw.n || *t.raw.p == *key) && strncmp(t.raw.p, key, t.raw.n) == 0 && !key[t.raw.n];
+    return (!t.raw.n || *t.raw.p == *key) && ah_slice_is(t.raw, key);
 }
 
 ah_slice ah_json_member(ah_slice checked_object, const char *key)
