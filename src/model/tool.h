@@ -76,7 +76,7 @@ struct ah_tool {
     ah_text *result_type; /* NULL: none */
     bool parallel, coerce, no_handler, keeps_words, keeps_full;
     bool stateless; /* of an entity's method: it leaves its instance as it is */
-    bool stale; /* of an earlier session of a loaded conversation */
+    bool stale;     /* of an earlier session of a loaded conversation */
     int64_t timeout_ms;
     size_t memory, max_result;
     const ah_tool_vt *vt;
