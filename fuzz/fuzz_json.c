@@ -128,6 +128,7 @@ static void accepted(ah_slice text)
     must(ah_json_canon(&ah_mem_libc, ah_buf_slice(&once), &twice) == AH_OK);
     must(ah_slice_eq(ah_buf_slice(&once), ah_buf_slice(&twice)));
     must(ah_json_kind_of(text) == ah_json_kind_of(ah_buf_slice(&once)));
+    must(ah_json_hash(text) == ah_json_hash(ah_buf_slice(&once)));
     examine(ah_buf_slice(&once));
     ah_buf_clear(&once);
     ah_buf_clear(&twice);

@@ -608,12 +608,19 @@ describe("a stateful entity", function()
   end)
 
   it("belongs to one call at a time, and to the calls around it", function()
-    local Cart = ah.entity { name = "Cart" }
+    local Cart, at_work = ah.entity { name = "Cart" }, {}
+    local function together(_, args)
+      at_work[#at_work + 1] = args.n
+      ah.sleep(0.001)
+      at_work[#at_work + 1] = -args.n
+    end
     Cart:tool { name = "put", description = "Puts.", parallel = true, params = { n = "integer" },
       handler = function(self, args)
-        ah.sleep(0.001)
+        together(self, args)
         self[args.n] = true
       end }
+    Cart:tool { name = "look", description = "Looks.", parallel = true, stateless = true,
+      params = { n = "integer" }, handler = together }
     Cart:tool { name = "ask", description = "Asks.", handler = function(self)
       self.asked = true
       local reply = run { discover = true, tools = { giving("me", function() return self end) },
@@ -623,13 +630,26 @@ describe("a stateful entity", function()
     local cart, other = Cart { id = 1 }, Cart { id = 2 }
     local reply = run { tools = { giving("open", function() return { cart, other } end) },
       model = ah.scripted { turn(call "open"), turn(call("cart_1_put", { n = 1 }),
-        call("cart_2_put", { n = 1 }), call("cart_1_put", { n = 2 })), turn(call "cart_1_ask"),
-        "ok" } }
-    local said = results(reply)
-    assert.same({ "OK", "OK", "OK" }, { said[2], said[3], said[5] })
-    assert.matches("another call is at work on this object", said[4])
-    assert.same({ true, true, true }, { cart[1], cart[3], cart.asked })
-    assert.is_nil(cart[2])
+        call("cart_2_put", { n = 1 }), call("cart_1_put", { n = 2 }), call("cart_1_look", { n = 3 }),
+        call("cart_1_look", { n = 4 })), turn(call "cart_1_ask"), "ok" } }
+    assert.same({ "OK", "OK", "OK", "OK", "OK", "OK" }, { table.unpack(results(reply), 2) })
+    assert.same({ true, true, true, true }, { cart[1], cart[2], cart[3], cart.asked })
+    -- 2 waits until the first batch is done; those that leave the cart alone join it
+    assert.same({ 1, 1, -1, -1, 2, 3, 4, -2, -3, -4, 3, -3 }, at_work)
+  end)
+
+  it("is refused to a parallel call that takes it into its transaction meanwhile", function()
+    local Cart = cart_class()
+    local cart = Cart { id = 1, items = {} }
+    local take = ah.tool { name = "take", description = "Takes.", parallel = true,
+      handler = function(_, ctx)
+        ctx:enlist(cart)
+        ah.sleep(0.001)
+      end }
+    local reply = run { tools = { take },
+      model = ah.scripted { turn(call "take", call "take"), "ok" } }
+    assert.equal("OK", results(reply)[1])
+    assert.matches("another call is at work on this object", results(reply)[2])
   end)
 
   it("can be enlisted by any handler", function()

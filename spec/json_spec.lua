@@ -439,6 +439,31 @@ describe("markers", function()
   end)
 end)
 
+describe("the number of a value", function()
+  local hash = ahtest.hash
+
+  it("is the same for all texts of the value", function()
+    local texts = { '{"a":[1,{"b":1.5,"c":null}],"d":"é"}',
+      ' { "d" : "\\u00e9", "a" : [ 1, {"c":null , "b":15e-1} ] }\n',
+      '{"\\u0061":[1,{"\\u0062":1.50,"c":null}],"d":"é"}' }
+    for _, text in ipairs(texts) do
+      assert.equal(hash(texts[1]), hash(text))
+    end
+  end)
+
+  it("is another for another value", function()
+    local seen = {}
+    for _, text in ipairs { "null", "true", "false", '""', "[]", "{}", "0", "1", "-1", "1.0", '"1"',
+      "[1]", "[[1]]", "[1,2]", "[2,1]", "[1,[2]]", "[[1],2]", '{"a":1}', '{"a":"1"}', '{"b":1}',
+      '{"1":"a"}', '{"a":1,"b":2}', '{"a":2,"b":1}', '{"a":{"b":2}}', '{"a":{},"b":2}',
+      '{"a":null}', '["a",null]', '["a"]', '"a"', '"b"', '"a\\u0000"', "9223372036854775808",
+      "9223372036854775809", '{"a":{"c":1},"b":{"d":1}}', '{"a":{"d":1},"b":{"c":1}}' } do
+      assert.is_nil(seen[hash(text)], text)
+      seen[hash(text)] = text
+    end
+  end)
+end)
+
 -- Text of others, as the core reads and rewrites it without Lua values between.
 describe("canonical text", function()
   local canon = ahtest.canon

@@ -1,6 +1,7 @@
 /* ahtest: JSON as the core reads it, for the specs.
  *
  *   canon(text)             -> canonical text
+ *   hash(text)              -> integer
  *   walk(text)              -> { "object {", "key a", "escaped string \\n", "object end }" }
  *   member(text, key)       -> the value's text | nil
  *   members(text, key, ...) -> a value's text or nil each, and last whether it is an object
@@ -78,6 +79,16 @@ static int canon(lua_State *L)
     return 1;
 }
 
+static int hash(lua_State *L)
+{
+    ah_slice text;
+
+    if (!text_arg(L, &text))
+        return 2;
+    lua_pushinteger(L, (lua_Integer)ah_json_hash(text));
+    return 1;
+}
+
 static int walk(lua_State *L)
 {
     static const char *const names[] = {
@@ -145,8 +156,9 @@ static int repair(lua_State *L)
 
 void ahtest_open_json(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"canon", canon},     {"walk", walk},     {"member", member},
-                                         {"members", members}, {"repair", repair}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"canon", canon},   {"hash", hash},       {"walk", walk},
+                                         {"member", member}, {"members", members}, {"repair", repair},
+                                         {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }

@@ -143,16 +143,11 @@ size_t ah_json_unescape_one(const char **pp, const char *end, char out[4])
     return utf8_put((unsigned)u, out);
 }
 
-/* The closing quote of the string whose text begins at p, or `end`. */
-static const char *string_end(const char *p, const char *end, bool *escaped)
+/* string_end where the text up to `near` is plain and no quote stands there. */
+static const char *far_string_end(const char *p, const char *near, const char *end, bool *escaped)
 {
-    const char *near = skip_plain(p, end - p > SHORT_STRING ? p + SHORT_STRING : end);
-    const char *quote, *slash;
+    const char *quote = memchr(near, '"', (size_t)(end - near)), *slash;
 
-    *escaped = false;
-    if (near < end && *near == '"')
-        return near;
-    quote = memchr(near, '"', (size_t)(end - near));
     while (quote && (slash = memchr(p, '\\', (size_t)(quote - p)))) {
         *escaped = true;
         if (end - slash < 2)
@@ -164,7 +159,16 @@ static const char *string_end(const char *p, const char *end, bool *escaped)
     return quote ? quote : end;
 }
 
-static ah_json_token read_string(ah_json_reader *r)
+/* The closing quote of the string whose text begins at p, or `end`. */
+static inline const char *string_end(const char *p, const char *end, bool *escaped)
+{
+    const char *near = skip_plain(p, end - p > SHORT_STRING ? p + SHORT_STRING : end);
+
+    *escaped = false;
+    return near < end && *near == '"' ? near : far_string_end(p, near, end, escaped);
+}
+
+static inline ah_json_token read_string(ah_json_reader *r)
 {
     ah_json_token t = {.kind = AH_JSON_STRING, .raw = {.p = r->p + 1}};
     const char *p = string_end(t.raw.p, r->end, &t.escaped);
@@ -180,15 +184,21 @@ static ah_json_token read_string(ah_json_reader *r)
     return t;
 }
 
+/* Behind a number, true, false or null. */
+static inline const char *word_end(const char *p, const char *end)
+{
+    do
+        p++;
+    while (p<end && * p> ' ' && *p != ',' && *p != ']' && *p != '}');
+    return p;
+}
+
 static ah_json_token read_word(ah_json_reader *r, ah_json_kind kind)
 {
-    const char *p = r->p + 1;
+    const char *from = r->p;
 
-    while (r->end > p && *p > ' ' && *p != ',' && *p != ']' && *p != '}')
-        p++;
-    ah_json_token t = {.kind = kind, .raw = {r->p, (size_t)(p - r->p)}};
-    r->p = p;
-    return t;
+    r->p = word_end(from, r->end);
+    return (ah_json_token){.kind = kind, .raw = {from, (size_t)(r->p - from)}};
 }
 
 static ah_json_token read_bracket(ah_json_reader *r, ah_json_kind kind)
@@ -272,6 +282,39 @@ ah_slice ah_json_skip(ah_json_reader *r, ah_json_token t)
     return (ah_slice){t.raw.p, (size_t)(r->p - t.raw.p)};
 }
 
+/* The value that begins at r->p. */
+static ah_slice pass_value(ah_json_reader *r)
+{
+    const char *from = r->p;
+    bool escaped;
+
+    if (from < r->end && (*from == '{' || *from == '[')) {
+        r->p++;
+        skip_container(r);
+    } else if (from < r->end && *from == '"') {
+        r->p = string_end(from + 1, r->end, &escaped);
+        r->p += r->p < r->end;
+    } else if (from < r->end) {
+        r->p = word_end(from, r->end);
+    }
+    return (ah_slice){from, (size_t)(r->p - from)};
+}
+
+/* The next member of the object that r is in; false, and behind its bracket, at its end. */
+static inline bool next_member(ah_json_reader *r, ah_json_token *key, ah_slice *value)
+{
+    while (r->p < r->end && (*r->p == ',' || is_white(*r->p)))
+        r->p++;
+    if (r->p == r->end || *r->p != '"') {
+        r->p += r->p < r->end;
+        return false;
+    }
+    *key = read_string(r);
+    r->p = skip_white(r->p, r->end);
+    *value = pass_value(r);
+    return true;
+}
+
 static ah_json_token first_token(ah_slice value)
 {
     ah_json_reader r = ah_json_read(value);
@@ -306,31 +349,27 @@ ah_slice ah_json_member(ah_slice checked_object, const char *key)
 {
     ah_json_reader r = ah_json_read(checked_object);
     ah_json_token t = ah_json_next(&r);
+    ah_slice value;
 
     if (t.kind != AH_JSON_OBJECT)
         return (ah_slice){0};
-    while ((t = ah_json_next(&r)).kind == AH_JSON_KEY) {
-        ah_slice value = ah_json_skip(&r, ah_json_next(&r));
-
+    while (next_member(&r, &t, &value))
         if (key_is(t, key))
             return value;
-    }
     return (ah_slice){0};
 }
 
 void ah_json_rest_members(ah_json_reader *r, const ah_json_wanted *want, size_t n)
 {
     ah_json_token t;
+    ah_slice value;
 
     for (size_t i = 0; i < n; i++)
         *want[i].value = (ah_slice){0};
-    while ((t = ah_json_next(r)).kind == AH_JSON_KEY) {
-        ah_slice value = ah_json_skip(r, ah_json_next(r));
-
+    while (next_member(r, &t, &value))
         for (size_t i = 0; i < n; i++)
             if (key_is(t, want[i].key))
                 *want[i].value = value;
-    }
 }
 
 bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n)

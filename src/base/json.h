@@ -127,6 +127,10 @@ void ah_utf8_repair(ah_slice s, ah_buf *out);
  * AH_NOMEM, or the failure of `out`. The tree costs about 100 bytes a value while it lasts, in cJSON's memory. */
 ah_status ah_json_canon(const ah_mem *mem, ah_slice checked, ah_buf *out);
 
+/* The same for all texts of the same value, but for integral floats beyond a double's precision,
+ * which may come to the same. Anybody can make two values that do. (json_hash.c) */
+uint64_t ah_json_hash(ah_slice checked);
+
 const char *ah_json_version(void); /* of the cJSON in use, for --version */
 
 #endif

@@ -244,14 +244,12 @@ static bool copy_declaration(lua_State *L)
     return stateless;
 }
 
-/* Notes the method's name at `key` and whether it leaves instances alone, for tool number n. */
-static void note_method(lua_State *L, int key, bool stateless, size_t n)
+/* Notes the method's name at `key` for tool number n. */
+static void note_method(lua_State *L, int key, size_t n)
 {
     lua_getiuservalue(L, 1, AH_ENTITY_METHODS);
     lua_pushvalue(L, key);
-    lua_rawseti(L, -2, (lua_Integer)(2 * n + 1));
-    lua_pushboolean(L, stateless);
-    lua_rawseti(L, -2, (lua_Integer)(2 * n + 2));
+    lua_rawseti(L, -2, (lua_Integer)n + 1);
     lua_pop(L, 1);
 }
 
@@ -292,7 +290,8 @@ static int entity_tool(lua_State *L)
         lua_setfield(L, 3, "name");
     }
     t = push_tool(L);
-    note_method(L, 4, stateless, e->core->n);
+    t->stateless = stateless;
+    note_method(L, 4, e->core->n);
     if (ah_entity_class_add(e->core, t, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     lua_getiuservalue(L, 1, AH_ENTITY_MEMBERS);

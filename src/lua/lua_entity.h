@@ -13,8 +13,8 @@ typedef struct ah_lua_entity {
 } ah_lua_entity;
 
 /* User values of its object: what instances find in it, their metatable, how the id is had (a
- * name or a function), the names of the fields that are shown (or nil), find (or nil), and of
- * each tool the method's name and whether it leaves the instance alone, one after the other. */
+ * name or a function), the names of the fields that are shown (or nil), find (or nil), and the
+ * name of each tool's method. */
 enum {
     AH_ENTITY_MEMBERS = 1,
     AH_ENTITY_META,

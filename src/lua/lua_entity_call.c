@@ -189,13 +189,12 @@ static int call_method(lua_State *L)
     size_t method = 0;
     const ah_found *f = ah_found_of(call, &method);
     const ah_lua_entity *e = lua_touserdata(L, 4);
-    lua_Integer n = (lua_Integer)number_in(L, e->core, f->of->method[method]);
+    size_t n = number_in(L, e->core, f->of->method[method]);
 
     lua_getiuservalue(L, 4, AH_ENTITY_METHODS);
-    lua_rawgeti(L, 5, 2 * n + 2);
-    if (!lua_toboolean(L, -1))
+    if (!e->core->method[n]->stateless)
         ah_lua_enlist(L, &call->overlay, 3);
-    lua_rawgeti(L, 5, 2 * n + 1);
+    lua_rawgeti(L, 5, (lua_Integer)n + 1);
     lua_gettable(L, 3);
     if (lua_isnil(L, -1))
         ah_lua_raise(L, AH_USAGE, "the entity has no method any more for '%s'", call->tool->name->data);

@@ -39,6 +39,9 @@ struct ah_call; /* run/dispatch.h */
 typedef struct ah_tool_vt {
     void (*start)(const ah_tool *tool, struct ah_call *call);
     void (*stop)(const ah_tool *tool, struct ah_call *call);
+    /* What a call of it has alone: two of the same do not work together. NULL (also the
+     * function): nothing. */
+    const void *(*alone)(const ah_tool *tool);
 } ah_tool_vt;
 
 typedef struct ah_tool_def {
@@ -72,7 +75,8 @@ struct ah_tool {
     ah_schema *params, *result;
     ah_text *result_type; /* NULL: none */
     bool parallel, coerce, no_handler, keeps_words, keeps_full;
-    bool stale; /* of an earlier session of a loaded conversation */
+    bool stateless; /* of an entity's method: it leaves its instance as it is */
+    bool stale;     /* of an earlier session of a loaded conversation */
     int64_t timeout_ms;
     size_t memory, max_result;
     const ah_tool_vt *vt;

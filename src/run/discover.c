@@ -281,7 +281,14 @@ static void stop(const ah_tool *tool, ah_call *call)
     ((const bound *)tool->handler.p)->found->of->vt->stop(call);
 }
 
-static const ah_tool_vt tool_vt = {.start = start, .stop = stop};
+static const void *alone(const ah_tool *tool)
+{
+    const bound *b = tool->handler.p;
+
+    return b->found->of->method[b->method]->stateless ? NULL : b->found;
+}
+
+static const ah_tool_vt tool_vt = {.start = start, .stop = stop, .alone = alone};
 static const struct ah_value_vt bound_vt = {.release = release_bound};
 
 static const bound *bound_of(const ah_tool *t)

@@ -17,27 +17,11 @@ int ah_loop_least_pattern_window(int stop)
 
 /* -- one call as a number ------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h, ah_slice s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        h = (h ^ (unsigned char)s.p[i]) * 1099511628211u; /* FNV-1a */
-    return (h ^ s.n) * 1099511628211u;
-}
-
 static uint64_t hash(const ah_mem *mem, ah_slice name, ah_slice arguments)
 {
-    uint64_t h = mix(14695981039346656037u, name);
-    ah_json_fault fault;
-    ah_buf canon;
+    bool json = ah_json_check(mem, arguments, AH_JSON_MAX_DEPTH, NULL) == AH_OK;
 
-    ah_buf_init(&canon, mem, arguments.n * 8 + 64); /* the longest escape of a byte is \u0000 */
-    if (ah_json_check(mem, arguments, AH_JSON_MAX_DEPTH, &fault) == AH_OK &&
-        ah_json_canon(mem, arguments, &canon) == AH_OK)
-        h = mix(h, ah_buf_slice(&canon));
-    else
-        h = mix(h, arguments);
-    ah_buf_clear(&canon);
-    return h;
+    return ah_slice_hash(name) * 31 + (json ? ah_json_hash(arguments) : ah_slice_hash(arguments));
 }
 
 static bool is_exempt(const ah_guard *g, ah_slice name)

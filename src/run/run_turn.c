@@ -287,21 +287,46 @@ void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why,
         start_handler(run, call);
 }
 
+static const ah_tool *tool_of(const ah_run *run, size_t i)
+{
+    return ah_registry_find(run->cfg.registry, ah_text_slice(run->call[i].slot->name));
+}
+
+static const void *alone(const ah_tool *t)
+{
+    return t->vt && t->vt->alone ? t->vt->alone(t) : NULL;
+}
+
+/* May the next call be at work together with the batch, whose calls are all marked parallel? */
+static bool joins_batch(const ah_run *run)
+{
+    const ah_tool *t = tool_of(run, run->next), *other;
+    const void *has;
+
+    if (!t || !t->parallel)
+        return false;
+    has = alone(t);
+    for (size_t i = run->batch; has && i < run->next; i++)
+        if ((other = tool_of(run, i)) && alone(other) == has)
+            return false;
+    return true;
+}
+
 static bool is_parallel(const ah_run *run, size_t i)
 {
-    const ah_tool *t = ah_registry_find(run->cfg.registry, ah_text_slice(run->call[i].slot->name));
+    const ah_tool *t = tool_of(run, i);
 
     return t && t->parallel;
 }
 
-/* One call, or neighbours that are all marked parallel. */
+/* One call, or neighbours that are all marked parallel and have nothing alone that another has. */
 static void begin_batch(ah_run *run)
 {
     run->batch = run->next;
     do
         begin_call(run, &run->call[run->next++]);
     while (run->next < run->n_calls && run->call[run->next - 1].leave == AH_OK &&
-           is_parallel(run, run->next - 1) && is_parallel(run, run->next));
+           is_parallel(run, run->batch) && joins_batch(run));
 }
 
 /* Details are left out where they do not fit. */

@@ -278,11 +278,16 @@ bool ah_next_shown(const ah_adapter *a, ah_json_reader *r, ah_image *image)
 
 void ah_put_result_text(const ah_adapter *a, ah_buf *b, const char *lead, ah_slice json)
 {
-    ah_slice content = ah_json_member(json, "content");
-    ah_json_reader r = ah_result_images(json);
+    ah_slice content, images;
+    const ah_json_wanted want[] = {{"content", &content}, {"images", &images}};
+    ah_json_reader r;
     ah_image image;
 
-    ah_buf_fmt(b, "\"%s", lead);
+    ah_json_members(json, want, 2);
+    r = ah_json_read(images);
+    ah_json_next(&r);
+    ah_buf_char(b, '"');
+    ah_buf_str(b, lead);
     if (ah_json_kind_of(content) == AH_JSON_STRING)
         ah_buf_put(b, ah_json_inside(content));
     while (next_image(&r, &image)) {
@@ -315,7 +320,8 @@ static void put_name(ah_buf *b, const char *lead, ah_slice value)
 {
     size_t n = value.n >= 2 ? value.n - 2 : 0;
 
-    ah_buf_fmt(b, "\"%s", lead);
+    ah_buf_char(b, '"');
+    ah_buf_str(b, lead);
     put_fitting(b, (ah_slice){value.p + 1, n < MAX_WIRE_NAME ? n : MAX_WIRE_NAME});
     ah_buf_str(b, n ? "\"" : "unnamed\"");
 }
