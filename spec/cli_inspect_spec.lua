@@ -92,11 +92,11 @@ describe("agenthost check", function()
     assert.same({
       "3: tool: name 'Find it' must be 1 to 64 of a-z, 0-9, _ and -",
       "3: ah.tool: field 'description' is missing",
-      "3: ah.tool: unknown field 'desc'",
+      "3: ah.tool: unknown field 'desc' (did you mean 'description'?)",
       "3: ah.tool: handlers are function(args, ctx); this one has 3 parameters",
       "3: params.a: 'strng' is no type (did you mean 'string'?)",
       "3: params.c: 'int' is no type (did you mean 'integer'?)",
-      "6: ah.tool: expected a table of fields, found string",
+      "6: ah.tool: expected a table of fields, found string: write ah.tool { ... }",
       "7: tool 'late': description must be printable ASCII, byte 1 is not (other characters: "
         .. "full_description)",
     }, faults(HEAD .. [[
@@ -117,7 +117,7 @@ describe("agenthost check", function()
         .. "claude_agent_sdk and demo",
       "4: the text for the model must be a string, found number",
       "4: ah.run: unknown field 'max_iteration' (did you mean 'max_iterations'?)",
-      "4: on: there is no event 'dnoe'",
+      "4: on: there is no event 'dnoe' (did you mean 'done'?)",
       "4: ah.run: options: unknown field 'temprature' (did you mean 'temperature'?)",
       "4: ah.run: tools[2] must be made by ah.tool, found string 'b', and there is no tool group "
         .. "of that name",

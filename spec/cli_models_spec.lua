@@ -25,6 +25,15 @@ end
 after_each(command.tidy)
 
 describe("agenthost models", function()
+  it("names what must be set, and nothing else", function()
+    has(models("", "openai/x").out, "(OPENAI_API_KEY)")
+    local own = models("", "compatible/x").out
+    has(own, "(COMPATIBLE_API_BASE)")
+    assert.falsy(own:find("COMPATIBLE_API_KEY", 1, true), own)
+    local ready = models("OPENAI_API_KEY=k", "openai/x").out
+    assert.falsy(ready:find("must be set", 1, true), ready)
+  end)
+
   it("tells which providers have a key or an address, and from where", function()
     local found = providers "OPENAI_API_KEY=k GOOGLE_API_KEY=g COMPATIBLE_API_BASE=http://h/v1"
     assert.same({ true, "OPENAI_API_KEY" }, { found.openai.ready, found.openai.key })

@@ -34,6 +34,16 @@ end)
 teardown(function() os.execute(("rm -r %s"):format(folder)) end)
 after_each(command.tidy)
 
+describe("agenthost config", function()
+  it("parts each name from its value", function()
+    local told = with(nil, "env -u ANTHROPIC_AUTH_TOKEN $A config").out
+    for line in told:match("^(.-)\n\n"):gmatch("[^\n]+") do
+      assert.matches("^[%w_-]+ +%S.* +%a", line)
+      assert.equal(23, line:find("%S", (line:find(" ", 1, true))), line)
+    end
+  end)
+end)
+
 describe("the configuration", function()
   it("names the model where nobody else does", function()
     assert.equal("Hello\n", with("model = demo/echo\n", ECHO).out)

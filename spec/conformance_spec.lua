@@ -177,7 +177,7 @@ describe("ah.conformance", function()
     } do
       local ok, err = pcall(ah.conformance, wrong)
       assert.is_false(ok)
-      has(err, words)
+      has(tostring(err), words)
     end
   end)
 end)

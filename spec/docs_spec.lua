@@ -19,8 +19,8 @@ local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
   "adapters", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
-  "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "registry", "scripted",
-  "sessions", "strategies", "testing", "transcript", MOCK,
+  "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "recipes", "registry",
+  "scripted", "sessions", "strategies", "testing", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -450,6 +450,7 @@ describe("docs/lua.md", function()
       [function() return "text" end] = "text",
       [function() end] = "OK",
       [function() return nil, "why" end] = "why",
+      [function() return ah.run { model = "demo/echo", "text" } end] = "text",
       [function() return 1, "why" end] = "1",
       [function() return ah.ok(1, "one") end] = "one\n\n1",
       [function() return ah.fail("why") end] = "why",

@@ -67,9 +67,11 @@ describe("README.md", function()
     local pages <close> = assert(io.popen "ls README.md docs/*.md")
 
     for page in pages:lines() do
-      for target in markdown.read(page):gmatch("%]%(([^)#]*)[^)]*%)") do
+      for target, place in markdown.prose(page):gmatch("%]%(([^)#:]*)#?([^):]*)%)") do
         local path = target == "" and page or page:gsub("[^/]*$", "") .. target
         assert(io.open(path), ("%s links to %s"):format(page, target)):close()
+        assert(place == "" or markdown.anchors(path)[place],
+          ("%s links to %s#%s"):format(page, target, place))
       end
     end
   end)

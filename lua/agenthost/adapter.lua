@@ -42,20 +42,26 @@ local function is(value, wanted)
   return wanted:find(kind, 1, true) ~= nil or (wanted == "number" and kind == "integer")
 end
 
-local function check(value, wanted, what, level)
+local function check(value, wanted, what)
   if not is(value, wanted) then
-    error(("%s: expected %s, found %s"):format(what, wanted, kind_of(value)), level + 1)
+    ah._raise(("%s: expected %s, found %s"):format(what, wanted, kind_of(value)))
   end
   return value
 end
 
-local function check_fields(t, known, what, level)
-  check(t, "table", what, level + 1)
+local function names_of(set)
+  local names = {}
+  for name in pairs(set) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end
+
+local function check_fields(t, known, what)
+  ah._check_fields(t, what, names_of(known))
   for key, value in pairs(t) do
-    if not known[key] then
-      error(("%s: unknown field '%s'"):format(what, tostring(key)), level + 1)
-    end
-    check(value, known[key], ("%s: field '%s'"):format(what, key), level + 1)
+    check(value, known[key], ("%s: field '%s'"):format(what, key))
   end
   return t
 end
@@ -65,16 +71,16 @@ Out.__index = Out
 Out.__name = "agenthost.answer"
 
 function Out:text(text)
-  self.x:write { text = check(text, "string", "out:text", 2) }
+  self.x:write { text = check(text, "string", "out:text") }
 end
 
 function Out:refusal(text)
-  self.x:write { refusal = check(text, "string", "out:refusal", 2) }
+  self.x:write { refusal = check(text, "string", "out:refusal") }
 end
 
 --- Gives the number of the call, for out:arguments.
 function Out:call(call)
-  check_fields(call, CALL, "out:call", 2)
+  check_fields(call, CALL, "out:call")
   local arguments = call.arguments
   if type(arguments) == "table" then
     arguments = ah.json.encode(next(arguments) == nil and ah.object {} or arguments)
@@ -85,7 +91,7 @@ function Out:call(call)
       index = self.calls - 1,
       id = call.id,
       arguments = arguments or "",
-      name = check(call.name, "string", "out:call: field 'name'", 2),
+      name = check(call.name, "string", "out:call: field 'name'"),
     },
   }
   return self.calls
@@ -93,9 +99,9 @@ end
 
 function Out:arguments(call, text)
   if math.type(call) ~= "integer" or call < 1 or call > self.calls then
-    error("out:arguments: there is no such call; give what out:call gave", 2)
+    ah._raise "out:arguments: there is no such call; give what out:call gave"
   end
-  check(text, "string", "out:arguments", 2)
+  check(text, "string", "out:arguments")
   self.x:write { call = { index = call - 1, arguments = text } }
 end
 
@@ -104,26 +110,26 @@ function Out:opaque(value)
 end
 
 function Out:usage(usage)
-  self.x:write { usage = check_fields(usage, USAGE, "out:usage", 2) }
+  self.x:write { usage = check_fields(usage, USAGE, "out:usage") }
 end
 
 function Out:stop(word)
   self.ended = true
-  self.x:write { stop = check(word, "string", "out:stop", 2) }
+  self.x:write { stop = check(word, "string", "out:stop") }
 end
 
 function Out:fail(failure)
   self.ended = true
-  self.x:write { error = check_fields(failure, FAILURE, "out:fail", 2) }
+  self.x:write { error = check_fields(failure, FAILURE, "out:fail") }
 end
 
 return function(spec)
-  check_fields(spec, FIELDS, "ah.adapter", 2)
-  check(spec.answer, "function", "ah.adapter: field 'answer'", 2)
+  check_fields(spec, FIELDS, "ah.adapter")
+  check(spec.answer, "function", "ah.adapter: field 'answer'")
   local provider, model =
-    check(spec.name, "string", "ah.adapter: field 'name'", 2):match("^([^/]+)/(.+)$")
+    check(spec.name, "string", "ah.adapter: field 'name'"):match("^([^/]+)/(.+)$")
   if not provider then
-    error("ah.adapter: field 'name' must be of the form provider/model", 2)
+    ah._raise "ah.adapter: field 'name' must be of the form provider/model, such as acme/large"
   end
 
   return ah._adapter(provider, model, function(x)

@@ -444,20 +444,14 @@ local function judge(c, t, can)
 end
 
 local function check_spec(spec)
-  if type(spec) ~= "table" then
-    error("ah.conformance: expected a table, found a " .. type(spec), 3)
-  end
+  ah._check_fields(spec, "ah.conformance", { "serve", "capabilities", "only" })
   for key, value in pairs(spec) do
     if type(value) ~= FIELDS[key] then
-      error(
-        FIELDS[key] and ("ah.conformance: field '%s' must be a %s"):format(key, FIELDS[key])
-          or ("ah.conformance: unknown field '%s'"):format(tostring(key)),
-        3
-      )
+      ah._raise(("ah.conformance: field '%s' must be a %s"):format(key, FIELDS[key]))
     end
   end
   if not spec.serve then
-    error("ah.conformance: field 'serve' is missing", 3)
+    ah._raise "ah.conformance: field 'serve' is missing"
   end
 end
 

@@ -37,6 +37,11 @@ local server -- what was started: one a process
 
 -- -- the script ----------------------------------------------------------------------------
 
+-- What is wrong with the script, in words alone: where this file found it helps nobody.
+local function refuse(text, ...)
+  error(ah.error { code = "usage", message = text:format(...) }, 0)
+end
+
 local function read_file(path)
   if path == "-" then
     return io.read("a")
@@ -51,14 +56,14 @@ local function value_of(path)
   if text:find("^%s*[%[{]") then
     local value, err = ah.json.decode(text)
     if value == nil then
-      error(("%s: %s"):format(path, tostring(err)), 0)
+      refuse("%s: %s", path, err)
     end
     return value
   end
   local name = path == "-" and "=stdin" or "@" .. path
   local chunk, err = load(text:gsub("^#[^\n]*", "", 1), name, "t")
   if not chunk then
-    error(err, 0)
+    refuse("%s", err)
   end
   return chunk(path)
 end
@@ -76,11 +81,11 @@ local function turns_of(path)
     if ok then
       return adapter._turn
     end
-    error(("%s: %s"):format(path, tostring(adapter)), 0)
+    refuse("%s: %s", path, adapter.message or adapter)
   end
   local found = value == nil and "nothing" or type(value)
-  error(("%s: expected it to return turns, a function or ah.scripted { ... }, found %s"):format(
-    path, found), 0)
+  refuse("%s: expected it to return turns, a function or ah.scripted { ... }, found %s", path,
+    found)
 end
 
 -- -- routing -----------------------------------------------------------------------------

@@ -75,9 +75,10 @@ local function yes(is)
   return is and "yes" or "no"
 end
 
---- Where the key comes from, or what would have to be set.
+--- Where the key comes from, or what would have to be set: a server of one's own needs none.
 local function key_words(one)
-  return one.key or (one.ready and "-" or "(" .. (one.key_variables[1] or "-") .. ")")
+  local needed = not one.ready and one.url and one.key_variables[1]
+  return one.key or needed and "(" .. needed .. ")" or "-"
 end
 
 local function address_words(one)
@@ -113,7 +114,9 @@ local function text_of(list)
         yes(m.streaming) }
     end
   end
-  return ("%s\n(NAME): must be set first.\n\n%s"):format(columns(where), columns(can))
+  local table_of_where = columns(where)
+  local legend = table_of_where:find("(", 1, true) and "\n(NAME): must be set first.\n" or ""
+  return table_of_where .. legend .. "\n" .. columns(can)
 end
 
 --- The exit code, a line end, and what to print, as agenthost.inspect gives them.

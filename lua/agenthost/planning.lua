@@ -230,7 +230,7 @@ Keep a plan of the work with the planning tools whenever it takes more than one 
   finished, and adds notes to it.
 - `planning_read_plan` shows the plan as it is. It is completed when all of its steps are done.]]
 
-local FIELDS = { session = true, strategy = true, accepts_overrides = true }
+local FIELDS = { "session", "strategy", "accepts_overrides" }
 
 local function strategies()
   local names = {}
@@ -242,20 +242,14 @@ local function strategies()
 end
 
 local function check_fields(t)
-  for key in pairs(t) do
-    if not FIELDS[key] then
-      error(("ah.planning_section: unknown field '%s'"):format(tostring(key)), 3)
-    end
-  end
+  ah._check_fields(t, "ah.planning_section", FIELDS)
   if t.session == nil then
-    error("ah.planning_section: field 'session' is missing: the plan is kept in it", 3)
+    ah._raise "ah.planning_section: field 'session' is missing: the plan is kept in it"
   end
   if not MINDSET[t.strategy or "react"] then
     local found = tostring(t.strategy)
-    error(
-      ("ah.planning_section: strategy must be one of %s, found %s"):format(strategies(), found),
-      3
-    )
+    ah._raise(("ah.planning_section: strategy must be one of %s, found %s"):format(strategies(),
+      found))
   end
 end
 

@@ -1,5 +1,7 @@
 --- Ready-made policies (ah.policies): what must have happened before a call may run. They look
 -- at the calls of the conversation itself, so they hold across runs, saving and loading.
+local ah = ...
+
 local function as_set(list)
   local set = {}
   for _, name in ipairs(type(list) == "table" and list or { list }) do
@@ -14,15 +16,7 @@ local function check_names(what, field, value)
     ok = ok and type(name) == "string"
   end
   if not ok then
-    error(("%s: field '%s' must be a tool's name or a list of names"):format(what, field), 3)
-  end
-end
-
-local function check_fields(what, t, known)
-  for key in pairs(t) do
-    if not known[key] then
-      error(("%s: unknown field '%s'"):format(what, tostring(key)), 3)
-    end
+    ah._raise(("%s: field '%s' must be a tool's name or a list of names"):format(what, field))
   end
 end
 
@@ -39,7 +33,7 @@ local M = {}
 
 --- `tool` runs only after each of `after` has succeeded in this conversation.
 function M.requires(t)
-  check_fields("ah.policies.requires", t, { tool = true, after = true })
+  ah._check_fields(t, "ah.policies.requires", { "tool", "after" })
   check_names("ah.policies.requires", "tool", t.tool)
   check_names("ah.policies.requires", "after", t.after)
   local tools, needed = as_set(t.tool), as_set(t.after)
@@ -68,7 +62,7 @@ end
 -- say that there is nothing to be read yet.
 function M.read_before_write(t)
   local what = "ah.policies.read_before_write"
-  check_fields(what, t, { read = true, write = true, argument = true, creates = true })
+  ah._check_fields(t, what, { "read", "write", "argument", "creates" })
   check_names(what, "read", t.read)
   check_names(what, "write", t.write)
   local read, write, argument = as_set(t.read), as_set(t.write), t.argument or "path"

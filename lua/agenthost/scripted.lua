@@ -64,27 +64,46 @@ local function refuse(text, ...)
   error(ah.error { code = "provider", message = ("scripted model: " .. text):format(...) }, 0)
 end
 
+local function names_of(set)
+  local names = {}
+  for name in pairs(set) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end
+
 local function check_fields(t, known, what)
   for key in pairs(t) do
     if not known[key] then
-      error(("ah.scripted: unknown field '%s' in %s"):format(tostring(key), what), 0)
+      local near = ah._nearest(tostring(key), names_of(known))
+      ah._raise(("ah.scripted: unknown field '%s' in %s%s"):format(tostring(key), what,
+        near and (" (did you mean '%s'?)"):format(near) or ""))
     end
   end
+end
+
+local function both(set, more)
+  local all = {}
+  for _, each in ipairs { set, more } do
+    for name in pairs(each) do
+      all[name] = true
+    end
+  end
+  return all
 end
 
 -- `more`: fields that a turn may have beside FIELDS, or nil.
 local function check_turn(turn, at, more)
   local kind = type(turn)
   if kind == "table" then
-    check_fields(turn, setmetatable(more or {}, { __index = FIELDS }), ("turn %d"):format(at))
+    check_fields(turn, both(FIELDS, more), ("turn %d"):format(at))
     for i, call in ipairs(turn.calls or {}) do
       check_fields(call, CALL_FIELDS, ("turn %d, call %d"):format(at, i))
     end
   elseif kind ~= "string" and kind ~= "function" then
-    error(
-      ("ah.scripted: turn %d must be a string, a table or a function, found %s"):format(at, kind),
-      0
-    )
+    ah._raise(("ah.scripted: turn %d must be a string, a table or a function, found %s"):format(at,
+      kind))
   end
   return turn
 end
@@ -309,17 +328,19 @@ end
 local function check_spec(spec)
   for key in pairs(spec) do
     if type(key) ~= "number" and not SPEC_FIELDS[key] then
-      error(("ah.scripted: unknown field '%s'"):format(tostring(key)), 0)
+      local near = ah._nearest(tostring(key), names_of(SPEC_FIELDS))
+      ah._raise(("ah.scripted: unknown field '%s' (%s)"):format(tostring(key), near
+        and ("did you mean '%s'?"):format(near) or "a turn is a table in the list: { { ... } }"))
     end
   end
   if spec.answer ~= nil and (type(spec.answer) ~= "function" or #spec > 0) then
-    error("ah.scripted: answer is a function and takes the place of turns", 0)
+    ah._raise "ah.scripted: answer is a function and takes the place of turns"
   end
   if spec.rules ~= nil and (type(spec.rules) ~= "table" or spec.answer or #spec > 0) then
-    error("ah.scripted: rules are a list and take the place of turns and answer", 0)
+    ah._raise "ah.scripted: rules are a list and take the place of turns and answer"
   end
   if spec.returns ~= nil and type(spec.returns) ~= "table" then
-    error("ah.scripted: returns is a table, values by the names of tools", 0)
+    ah._raise "ah.scripted: returns is a table, values by the names of tools"
   end
 end
 
@@ -336,7 +357,7 @@ local function read_spec(spec, more)
       check_turn(turn, i, more)
     end
   elseif type(spec) ~= "function" then
-    error("ah.scripted: expected a list of turns or a function, found " .. type(spec), 3)
+    ah._raise("ah.scripted: expected a list of turns or a function, found " .. type(spec))
   end
   return spec, beside
 end

@@ -222,8 +222,26 @@ local function keys_of(at, forms)
   return names, others
 end
 
+-- What JSON Schema says in a table; an object of these names is said in `schema`.
+local function is_json_schema(form)
+  local kind = rawget(form, "type")
+  if not IS_TYPE[kind] or kind == "any" then
+    return false
+  end
+  local only = next(form) == "type" and next(form, "type") == nil
+  return only or type(rawget(form, "properties")) == "table" or rawget(form, "enum") ~= nil
+    or type(rawget(form, "items")) == "table"
+end
+
 local function expand_table(at, form, depth)
+  if is_json_schema(form) then
+    fail(at, "this is JSON Schema, which goes into `schema`; the short form of it is %s",
+      depth > 1 and ('"%s"'):format(form.type) or '{ name = "string" }')
+  end
   local names, others = keys_of(at, form)
+  if depth == 1 and others > 0 and not names[1] then
+    fail(at, 'a form for each name is expected, { name = "string" }, found a list')
+  end
   if others == 0 and (names[1] or depth == 1) then
     return object(at, names, form, depth + 1)
   elseif others == 0 then
@@ -254,7 +272,7 @@ end
 
 local function expand_params(params)
   if type(params) == "string" then
-    error("params: expected a table of forms, got a string", 0)
+    error('params: expected a table of forms, got a string', 0)
   end
   return (expand("params", params, 1))
 end

@@ -7,29 +7,16 @@ local MAX_DEPTH = 16 -- of facades in facades
 
 -- -- what is given ------------------------------------------------------------------------
 
--- The script's line is put before it by `public`.
 local function refuse(text, ...)
-  error(text:format(...), 0)
-end
-
--- Mistakes are told at the line of the script that calls `make`.
-local function public(make)
-  return function(t)
-    local ok, made = pcall(make, t)
-    return ok and made or error(made, 2)
-  end
+  ah._raise(text:format(...))
 end
 
 local function check_fields(what, t, known)
-  if type(t) ~= "table" then
-    refuse("%s: expected a table of fields, found %s", what, type(t))
+  local names = {}
+  for name in known:gmatch "%S+" do
+    names[#names + 1] = name
   end
-  for key in pairs(t) do
-    if not (" " .. known .. " "):find(" " .. tostring(key) .. " ", 1, true) then
-      local list = known:gsub(" ", ", ")
-      refuse("%s: unknown field '%s'; there are %s", what, tostring(key), list)
-    end
-  end
+  ah._check_fields(t, what, names)
 end
 
 local function check_type(what, t, field, wanted)
@@ -559,4 +546,4 @@ local function unfold(t)
   return S
 end
 
-return { unlock = public(unlock), phases = public(phases_of), unfold = public(unfold) }
+return { unlock = unlock, phases = phases_of, unfold = unfold }

@@ -71,6 +71,28 @@ function markdown.blocks(path)
   return blocks
 end
 
+--- A page without its blocks of code.
+function markdown.prose(path)
+  local lines, prose, n = lines_of(read(path)), {}, 1
+  while lines[n] do
+    if lines[n]:match("^```%w*$") then
+      n = select(3, read_block(lines, n))
+    else
+      prose[#prose + 1], n = lines[n], n + 1
+    end
+  end
+  return table.concat(prose, "\n") .. "\n"
+end
+
+--- What links to headings of a page may name, as a set.
+function markdown.anchors(path)
+  local set = {}
+  for heading in ("\n" .. markdown.prose(path)):gmatch("\n#+ ([^\n]*)") do
+    set[heading:lower():gsub("[^%w_%- ]", ""):gsub(" ", "-")] = true
+  end
+  return set
+end
+
 --- The tables of a page: lists of rows, rows lists of cells; `head` is the first row.
 function markdown.tables(text)
   local tables, rows = {}, nil

@@ -295,12 +295,11 @@ flows["a run in a handler"] = {
     local ask = ah.tool {
       name = "ask", description = "Asks another model.", params = { question = "string" },
       handler = function(args)
-        local reply, err = ah.run {
+        return ah.run {
           model = calling({ call("weather", { city = "Oslo" }) }, "inner"),
           tools = { weather_tool() },
           args.question,
         }
-        return reply and reply.text, err and err.message
       end,
     }
     s.agent = ah.agent {
@@ -539,13 +538,15 @@ flows["declarations"] = {
       select(2, pcall(ah.tool, { name = "a", descripton = "x" })),
       select(2, pcall(ah.tool, { name = "a", description = "x", examples = { { input = 1 } } })),
       select(2, pcall(ah.tool, { name = "a", description = "x", params = { q = "strin" } })),
-      select(2, pcall(ah.schema, { type = "strange" })) }
+      select(2, pcall(ah.schema, { type = "strange" })),
+      select(2, pcall(ah.type, { name = "T", zzz = 1 })),
+      select(2, pcall(ah.resource, { provide = print, scop = 1 })) }
   end,
   judge = function(s, exact)
     assert(s.ok ~= false and not s.bad, "validation")
     if exact then
       assert(s.spec.parameters.properties.deep and s.ok and s.value.age == 36, "schema")
-      assert(#s.faults == 2 and #s.refused == 5, "faults")
+      assert(#s.faults == 2 and #s.refused == 7, "faults")
     end
   end,
 }
@@ -1017,10 +1018,12 @@ flows["sections and output in a run"] = {
     }
     s.reply, s.err = s.agent:run("go")
     s.value = s.reply and s.reply.value
+    s.encoded = s.reply and ah.json.encode { s.reply }
   end,
   judge = function(s, exact)
     if exact then
       assert(s.value.n == 2 and s.reply.iterations == 3, "value")
+      assert(s.encoded == '[{"n":2}]', s.encoded)
       assert(s.agent:transcript():find("Content of section 'a':\\n\\nall", 1, true), "content")
     end
   end,

@@ -116,9 +116,10 @@ static int fail(session *s, int exit, const char *code, const char *message)
 
 static int cannot_open(session *s, const char *path, int why)
 {
-    char advice[700], text[1400];
+    char advice[700] = "Give a file that --record has written.", text[1400];
 
-    ah_advise(path, advice, sizeof advice);
+    if (path != s->options.replay)
+        ah_advise(path, advice, sizeof advice);
     snprintf(text, sizeof text, "cannot open '%.500s': %s\n%s", path, strerror(why), advice);
     return fail(s, EXIT_USAGE, "usage", text);
 }

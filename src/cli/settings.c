@@ -299,7 +299,7 @@ static void show_line(const shown *v, ah_buf *b)
 {
     size_t from;
 
-    ah_buf_fmt(b, "%-18s", v->name);
+    ah_buf_fmt(b, "%-22s", v->name);
     from = b->len;
     if (v->value)
         put_clean(b, v->value, v->secret);

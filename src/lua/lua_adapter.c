@@ -104,7 +104,7 @@ static void failed(ah_task *t, const ah_err *err)
 {
     ah_err e = *err;
 
-    if (e.status == AH_INTERNAL)
+    if (e.status == AH_INTERNAL || e.status == AH_USAGE)
         e.status = AH_PROVIDER;
     e.phase = AH_PHASE_RESPONSE;
     end_exchange(t, &e);

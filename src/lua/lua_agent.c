@@ -53,7 +53,9 @@ static void push_text(lua_State *L)
     lua_Integer sections = (lua_Integer)a->prompt.n_sections, n = luaL_len(L, 1) - sections;
 
     if (n > 1)
-        ah_lua_raise(L, AH_USAGE, "ah.run: sections, then one text for the model at most, found %d more",
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.run: sections, then one text for the model at most, found %d things behind the "
+                     "sections (several texts are a list: { \"...\", \"...\" })",
                      (int)n);
     lua_geti(L, 1, sections + 1);
     check_said(L, -1, "ah.run");
@@ -68,6 +70,8 @@ static int push_failure(lua_State *L, const ah_err *err, int reply)
         lua_pushvalue(L, reply);
         lua_setfield(L, -2, "reply");
     }
+    luaL_tolstring(L, -1, NULL);
+    lua_setfield(L, LUA_REGISTRYINDEX, AH_LAST_FAILURE);
     return 2;
 }
 
@@ -358,7 +362,11 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     ah_lua_push_reply(L, core, r->agent->transcript, r->first);
     ah_driven_free(r->driven);
     r->driven = NULL;
-    return res.err.status == AH_OK ? 1 : push_failure(L, &res.err, lua_gettop(L));
+    if (res.err.status != AH_OK)
+        return push_failure(L, &res.err, lua_gettop(L));
+    lua_pushnil(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, AH_LAST_FAILURE);
+    return 1;
 }
 
 /* Is there anything but settings, system text and tools? */

@@ -449,12 +449,26 @@ static void set_arg(lua_State *L, const script *s)
     lua_setglobal(L, "arg");
 }
 
+/* `ah.run { ... }.text` says nothing of why there was nil: the error that came with it does. */
+static void add_cause(lua_State *L)
+{
+    if (!strstr(lua_tostring(L, 1), "a nil value") ||
+        lua_getfield(L, LUA_REGISTRYINDEX, AH_LAST_FAILURE) == LUA_TNIL)
+        return;
+    lua_pushfstring(L, "%s\nbefore that ah.run or ah.agent returned nil: %s", lua_tostring(L, 1),
+                    lua_tostring(L, -1));
+    lua_replace(L, 1);
+    lua_settop(L, 1);
+}
+
 /* Adds a traceback to a text that was raised by the script's code; objects print
  * themselves, and a script that could not be loaded has no frames to show. */
 static int on_error(lua_State *L)
 {
-    if (ah_lua_of(L)->loaded && lua_type(L, 1) == LUA_TSTRING)
+    if (ah_lua_of(L)->loaded && lua_type(L, 1) == LUA_TSTRING) {
+        add_cause(L);
         luaL_traceback(L, L, lua_tostring(L, 1), 1);
+    }
     return 1;
 }
 
@@ -499,9 +513,13 @@ static int run_script(lua_State *L)
     return 0;
 }
 
+/* error, what ah_lua_read_error says of it -> its words: a table prints as an address */
 static int words_of(lua_State *L)
 {
-    luaL_tolstring(L, 1, NULL);
+    if (lua_isstring(L, 1) || luaL_getmetafield(L, 1, "__tostring") != LUA_TNIL)
+        luaL_tolstring(L, 1, NULL);
+    else
+        lua_pushstring(L, lua_touserdata(L, 2));
     return 1;
 }
 
@@ -516,7 +534,8 @@ static ah_status keep_error(ah_embed *e, lua_State *L)
     ah_lua_read_error(L, -1, &err);
     lua_pushcfunction(L, words_of);
     lua_insert(L, -2);
-    if (lua_pcall(L, 1, 1, 0) == LUA_OK)
+    lua_pushlightuserdata(L, err.message);
+    if (lua_pcall(L, 2, 1, 0) == LUA_OK)
         s.p = lua_tolstring(L, -1, &s.n);
     else
         s = ah_slice_of(err.message);

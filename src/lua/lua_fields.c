@@ -1,7 +1,7 @@
 /* Tables with named fields, read strictly: a typo in a declaration must never
  * become a silent default. */
 #include <limits.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "base/near.h"
 #include "lua/lua_host.h"
@@ -14,24 +14,130 @@ static bool is_known(const char *const *known, ah_slice key)
     return false;
 }
 
-static void refuse(lua_State *L, const char *what, const char *const *known, ah_slice key)
+enum { FEW_FIELDS = 16 }; /* so many are listed where nothing is near */
+
+/* What a table is given that has it in a table of its own, and words that other libraries
+ * have for a field. The first may be nearer to another field by letters, so they go first. */
+typedef struct hint {
+    const char *found, *meant;
+} hint;
+
+static const hint inside[] = {{"temperature", "options"},
+                              {"max_tokens", "options"},
+                              {"top_p", "options"},
+                              {"stop", "options"},
+                              {"seed", "options"},
+                              {"tool_choice", "options"},
+                              {"reasoning", "options"},
+                              {"cache", "options"},
+                              {"cache_key", "options"},
+                              {"connect_timeout", "http"},
+                              {"idle_timeout", "http"},
+                              {"total_timeout", "http"},
+                              {"tool_calls", "budget"},
+                              {"input_tokens", "budget"},
+                              {"output_tokens", "budget"},
+                              {"requests", "budget"},
+                              {"total_tokens", "budget"},
+                              {"cost", "budget"},
+                              {NULL, NULL}};
+
+static const hint called[] = {{"parameters", "params"},
+                              {"args", "params"},
+                              {"arguments", "params"},
+                              {"input_schema", "schema"},
+                              {"inputSchema", "schema"},
+                              {"execute", "handler"},
+                              {"func", "handler"},
+                              {"fn", "handler"},
+                              {"callback", "handler"},
+                              {"call", "handler"},
+                              {"instructions", "system"},
+                              {"system_prompt", "system"},
+                              {"instruction", "system"},
+                              {"max_steps", "max_iterations"},
+                              {"max_turns", "max_iterations"},
+                              {"history", "messages"},
+                              {"output_schema", "output"},
+                              {"output_type", "output"},
+                              {"response_format", "output"},
+                              {"text", "template"},
+                              {"content", "template"},
+                              {"variables", "params"},
+                              {"returns", "result"},
+                              {"desc", "description"},
+                              {"key", "api_key"},
+                              {"url", "base_url"},
+                              {"path", "root"},
+                              {NULL, NULL}};
+
+static const char *meant_by(const hint *h, const char *const *known, ah_slice key)
 {
+    for (; h->found; h++)
+        if (ah_slice_is(key, h->found) && is_known(known, ah_slice_of(h->meant)))
+            return h->meant;
+    return NULL;
+}
+
+static ah_slice nearest(const char *const *known, ah_slice key)
+{
+    const char *meant = meant_by(called, known, key);
     ah_near near = {.to = key};
 
+    if (meant)
+        return ah_slice_of(meant);
     for (; *known; known++)
         ah_near_offer(&near, ah_slice_of(*known));
-    if (near.best.p)
+    return near.best;
+}
+
+/* "; there are a, b", on the stack; "" where they are many. */
+static const char *push_few(lua_State *L, const char *const *known)
+{
+    luaL_Buffer b;
+    int n = 0;
+
+    luaL_buffinit(L, &b);
+    while (known[n])
+        n++;
+    for (int i = 0; n <= FEW_FIELDS && i < n; i++) {
+        luaL_addstring(&b, i ? ", " : "; there are ");
+        luaL_addstring(&b, known[i]);
+    }
+    luaL_pushresult(&b);
+    return lua_tostring(L, -1);
+}
+
+static void refuse(lua_State *L, const char *what, const char *const *known, ah_slice key)
+{
+    const char *in = meant_by(inside, known, key);
+    ah_slice near = nearest(known, key);
+
+    if (in)
+        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it stands in '%s': %s = { %.*s = ... }",
+                     what, AH_FMT(key), in, in, AH_FMT(key));
+    if (near.p)
         ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s' (did you mean '%.*s'?)", what, AH_FMT(key),
-                     AH_FMT(near.best));
-    ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'", what, AH_FMT(key));
+                     AH_FMT(near));
+    luaL_checkstack(L, 4, what);
+    ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'%s", what, AH_FMT(key), push_few(L, known));
+}
+
+static void refuse_table(lua_State *L, int idx, const char *what)
+{
+    const char *found = luaL_typename(L, idx);
+
+    if (strncmp(what, "ah.", 3) == 0)
+        ah_lua_raise(L, AH_USAGE, "%s: expected a table of fields, found %s: write %s { ... }", what,
+                     found, what);
+    ah_lua_raise(L, AH_USAGE, "%s: expected a table of fields, found %s", what, found);
 }
 
 void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list)
 {
     idx = lua_absindex(L, idx);
     if (lua_type(L, idx) != LUA_TTABLE)
-        ah_lua_raise(L, AH_USAGE, "%s: expected a table of fields, found %s", what,
-                     luaL_typename(L, idx));
+        refuse_table(L, idx, what);
     luaL_checkstack(L, 4, what);
     lua_pushnil(L);
     while (lua_next(L, idx)) {
@@ -48,10 +154,20 @@ void ah_fields_check(lua_State *L, int idx, const char *what, const char *const 
     }
 }
 
+/* Of the value on top: "agenthost.tool" rather than "userdata". May push. */
+static const char *kind_of(lua_State *L)
+{
+    const char *kind = luaL_typename(L, -1);
+
+    if (lua_type(L, -1) == LUA_TUSERDATA && luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
+        kind = lua_tostring(L, -1);
+    return kind;
+}
+
 static int wrong(lua_State *L, const char *what, const char *name, const char *wanted)
 {
     return ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be %s, found %s", what, name, wanted,
-                        luaL_typename(L, -1));
+                        kind_of(L));
 }
 
 bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
@@ -108,6 +224,21 @@ bool ah_field_bool(lua_State *L, int idx, const char *what, const char *name, bo
     return type == LUA_TBOOLEAN;
 }
 
+int ah_field_choice(lua_State *L, int idx, const char *what, const char *name, const char *const *words,
+                    int otherwise)
+{
+    ah_slice word;
+
+    if (!ah_field_string(L, idx, what, name, &word))
+        return otherwise;
+    for (int i = 0; words[i]; i++)
+        if (ah_slice_is(word, words[i]))
+            return i;
+    luaL_checkstack(L, 4, what);
+    return ah_lua_raise(L, AH_USAGE, "%s: field '%s': there is no '%.*s'%s", what, name, AH_FMT(word),
+                        push_few(L, words));
+}
+
 bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type)
 {
     int found = lua_getfield(L, idx, name);
@@ -116,11 +247,7 @@ bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, in
         lua_pop(L, 1);
         return false;
     }
-    if (found != type) {
-        char wanted[32];
-
-        snprintf(wanted, sizeof wanted, "a %s", lua_typename(L, type));
-        wrong(L, what, name, wanted);
-    }
+    if (found != type)
+        wrong(L, what, name, type == LUA_TTABLE ? "a table, { ... }" : "a function");
     return true;
 }

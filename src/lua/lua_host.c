@@ -143,10 +143,15 @@ void ah_lua_unref(ah_lua *h, int *ref)
 static int log_put(lua_State *L)
 {
     static const char *const levels[] = {"debug", "info", "warning", "error", NULL};
-    ah_log_level level = (ah_log_level)luaL_checkoption(L, 1, NULL, levels);
+    const char *word = luaL_checkstring(L, 1), *text = luaL_checkstring(L, 2);
 
-    ah_log_put(&ah_lua_of(L)->host->log, level, "%s", luaL_checkstring(L, 2));
-    return 0;
+    for (int i = 0; levels[i]; i++)
+        if (strcmp(word, levels[i]) == 0) {
+            ah_log_put(&ah_lua_of(L)->host->log, (ah_log_level)i, "%s", text);
+            return 0;
+        }
+    return ah_lua_raise(L, AH_USAGE,
+                        "ah.log: there is no level '%s'; there are debug, info, warning, error", word);
 }
 
 void ah_lua_open_log(lua_State *L)

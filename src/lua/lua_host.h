@@ -77,6 +77,10 @@ bool ah_lua_push_message(lua_State *L, int idx);
 void ah_lua_error_class(lua_State *L); /* registers the metatable */
 void ah_lua_open_error(lua_State *L);  /* error */
 
+/* In the registry: what the last run or agent that came to nothing failed with, as text; nil once
+ * a run went well. For a script that does not look at `nil, err` and stumbles over the nil. */
+#define AH_LAST_FAILURE "agenthost.last_failure"
+
 /* -- strict tables (lua_fields.c) ------------------------------------------------ */
 
 /* Raises for a key that is not in `known` (ends with NULL), with the nearest one;
@@ -89,6 +93,9 @@ bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, 
                      double *out);
 bool ah_field_count(lua_State *L, int idx, const char *what, const char *name, int least, int *out);
 bool ah_field_bool(lua_State *L, int idx, const char *what, const char *name, bool *out);
+/* Which of the words (ends with NULL) the field is; `otherwise` where it is not there. */
+int ah_field_choice(lua_State *L, int idx, const char *what, const char *name, const char *const *words,
+                    int otherwise);
 /* Pushes the field if it is of the type, else pushes nothing. */
 bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type);
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/near.h"
 #include "lua/lua_value.h"
 
 /* -- events as tables ------------------------------------------------------------------ */
@@ -122,6 +123,17 @@ static void on_record(void *ud, ah_log_level level, const char *line)
 
 /* -- reading the fields ------------------------------------------------------------------------ */
 
+static void refuse_event(lua_State *L, ah_slice key)
+{
+    ah_near near = {.to = key};
+
+    for (int i = 0; i < AH_EVENT_TYPES; i++)
+        ah_near_offer(&near, ah_slice_of(ah_event_name((ah_event_type)i)));
+    ah_lua_raise(L, AH_USAGE, "on: there is no event '%.*s'%s%.*s%s", AH_FMT(key),
+                 near.best.p ? " (did you mean '" : "; docs/events.md lists them", AH_FMT(near.best),
+                 near.best.p ? "'?)" : "");
+}
+
 static void read_table(lua_State *L, ah_observer *o)
 {
     lua_pushnil(L);
@@ -133,7 +145,7 @@ static void read_table(lua_State *L, ah_observer *o)
             key.p = lua_tolstring(L, -2, &key.n);
         type = ah_event_type_of(key);
         if (type == AH_EVENT_TYPES)
-            ah_lua_raise(L, AH_USAGE, "on: there is no event '%.*s'", AH_FMT(key));
+            refuse_event(L, key);
         if (!lua_isfunction(L, -1))
             ah_lua_raise(L, AH_USAGE, "on: '%.*s' must be a function, found %s", AH_FMT(key),
                          luaL_typename(L, -1));

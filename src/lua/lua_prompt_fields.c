@@ -37,8 +37,8 @@ static ah_prompt *push_prompt(lua_State *L, size_t n)
         return ah_lua_new_prompt(L, &def);
     }
     if (!(p = ah_lua_to_prompt(L, -1)))
-        ah_lua_raise(L, AH_USAGE, "ah.run: prompt must be made by ah.prompt, found %s",
-                     luaL_typename(L, -1));
+        ah_lua_raise(L, AH_USAGE, "ah.run: prompt must be made by ah.prompt, found %s%s",
+                     luaL_typename(L, -1), lua_type(L, -1) == LUA_TSTRING ? "; a text is 'system'" : "");
     if (n)
         ah_lua_raise(L, AH_USAGE,
                      "ah.run: sections in the array part and in 'prompt': give one of them");

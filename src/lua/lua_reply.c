@@ -57,6 +57,21 @@ static int reply_tostring(lua_State *L)
     return 1;
 }
 
+bool ah_lua_is_reply(lua_State *L, int idx)
+{
+    return luaL_testudata(L, idx, REPLY) != NULL;
+}
+
+ah_status ah_lua_put_reply(lua_State *L, int idx, const ah_mem *mem, ah_buf *out)
+{
+    const reply *r = lua_touserdata(L, idx);
+
+    if (r->value) /* as the model wrote it, till now */
+        return ah_json_canon(mem, ah_text_slice(r->value), out);
+    ah_json_put_string(out, ah_text_slice(r->text));
+    return out->status;
+}
+
 void ah_lua_push_transcript(lua_State *L, const ah_transcript *t)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_PRINT);

@@ -265,22 +265,34 @@ static void read_options(lua_State *L, int idx, ah_slice_options *o)
     static const char *const known[] = {"policy", "keep", "key", NULL};
     static const char *const policies[] = {"state", "log", NULL};
     static const char *const keeps[] = {"append", "latest", NULL};
+    static const char WHAT[] = "session:register";
     ah_slice word;
+    int keep;
 
-    ah_fields_check(L, idx, "session:register", known, false);
-    lua_getfield(L, idx, "policy");
-    o->policy = (ah_policy)luaL_checkoption(L, -1, "state", policies);
-    lua_getfield(L, idx, "keep");
-    o->keep = (ah_keep)luaL_checkoption(L, -1, "append", keeps);
-    if (ah_field_string(L, idx, "session:register", "key", &o->key)) {
-        if (!lua_isnil(L, -1))
+    ah_fields_check(L, idx, WHAT, known, false);
+    o->policy = (ah_policy)ah_field_choice(L, idx, WHAT, "policy", policies, AH_POLICY_STATE);
+    keep = ah_field_choice(L, idx, WHAT, "keep", keeps, -1);
+    o->keep = keep < 0 ? AH_KEEP_APPEND : (ah_keep)keep;
+    if (ah_field_string(L, idx, WHAT, "key", &o->key)) {
+        if (keep >= 0)
             ah_lua_raise(L, AH_USAGE, "session:register: keep and key: give one of them");
         word = o->key;
         if (word.n == 0 || memchr(word.p, '\0', word.n))
             ah_lua_raise(L, AH_USAGE, "session:register: key must be the name of a field");
         o->keep = AH_KEEP_BY_KEY;
     }
-    lua_pop(L, 2);
+}
+
+/* A key that no value can have would replace nothing, silently. */
+static void check_key(lua_State *L, ah_slice key)
+{
+    const ah_lua_type *t = ah_lua_to_type(L, 2);
+    ah_slice schema = ah_text_slice(ah_schema_text(t->schema));
+    ah_slice members = ah_json_member(schema, "properties");
+
+    if (key.p && members.p && ah_slice_is(ah_json_member(schema, "additionalProperties"), "false") &&
+        !ah_json_member(members, key.p).p)
+        ah_lua_raise(L, AH_USAGE, "session:register: key: %s has no field '%s'", t->name->data, key.p);
 }
 
 /* session:register(Type, { policy, keep | key }): a slice for values of the type. */
@@ -290,11 +302,14 @@ static int session_register(lua_State *L)
     ah_slice_options o = {0};
     bool given = !lua_isnoneornil(L, 3);
     ah_err err;
+    int type;
 
     lua_settop(L, 3);
     if (given)
         read_options(L, 3, &o);
-    if (ah_session_keep(s, make_known(L, s, 2), given ? &o : NULL, &err) != AH_OK)
+    type = make_known(L, s, 2);
+    check_key(L, o.key);
+    if (ah_session_keep(s, type, given ? &o : NULL, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     lua_settop(L, 1);
     return 1;

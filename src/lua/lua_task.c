@@ -157,16 +157,32 @@ static void finish(ah_task *t, int nresults)
     bury(t);
 }
 
+/* Was it raised on purpose, by error() or assert()? Else it is a mistake in the script, and
+ * only its author can do something about it. */
+static bool is_meant(lua_State *co)
+{
+    lua_Debug ar;
+
+    return lua_type(co, -1) != LUA_TSTRING ||
+           (lua_getstack(co, 0, &ar) && lua_getinfo(co, "nS", &ar) && *ar.what == 'C' && ar.name &&
+            (strcmp(ar.name, "error") == 0 || strcmp(ar.name, "assert") == 0));
+}
+
 static void log_failure(ah_task *t)
 {
     const char *text = lua_type(t->co, -1) == LUA_TSTRING ? lua_tostring(t->co, -1) : "error object";
+    ah_log_level level = is_meant(t->co) ? AH_LOG_INFO : AH_LOG_WARNING;
+    ah_log *log = &t->lua->host->log;
     lua_State *L = t->lua->caller;
 
-    if (t->lua->host->log.fn && t->lua->host->log.level <= AH_LOG_INFO && lua_checkstack(L, 4)) {
+    if (!log->fn || log->level > level || !lua_checkstack(L, 4))
+        return;
+    if (log->level <= AH_LOG_INFO)
         luaL_traceback(L, t->co, text, 0);
-        ah_log_put(&t->lua->host->log, AH_LOG_INFO, "%s", lua_tostring(L, -1));
-        lua_pop(L, 1);
-    }
+    else
+        lua_pushstring(L, text);
+    ah_log_put(log, level, "%s", lua_tostring(L, -1));
+    lua_pop(L, 1);
 }
 
 static int logged(lua_State *L)

@@ -224,6 +224,21 @@ void ah_lua_push_live(lua_State *L, const ah_value *v)
         lua_pushnil(L);
 }
 
+/* A plain table would print as an address, which tells a model nothing and is never the same. */
+static void push_words(lua_State *L, int idx)
+{
+    ah_err err;
+
+    if (ah_lua_push_message(L, idx))
+        return;
+    if (lua_istable(L, idx) && luaL_getmetafield(L, idx, "__tostring") == LUA_TNIL) {
+        ah_lua_read_error(L, idx, &err);
+        lua_pushstring(L, err.message);
+        return;
+    }
+    luaL_tolstring(L, idx, NULL);
+}
+
 /* Of `nil, message` the message becomes a text here, where its __tostring is fenced in. */
 int ah_lua_handled(lua_State *L, int status, lua_KContext ctx)
 {
@@ -231,8 +246,7 @@ int ah_lua_handled(lua_State *L, int status, lua_KContext ctx)
     (void)ctx;
     if (lua_gettop(L) >= 2 && lua_isnil(L, 1) && !lua_isnil(L, 2)) {
         lua_settop(L, 2);
-        if (!ah_lua_push_message(L, 2))
-            luaL_tolstring(L, 2, NULL);
+        push_words(L, 2);
         lua_replace(L, 2);
     }
     return lua_gettop(L);

@@ -12,6 +12,7 @@
 
 #include "lua/lua_entity.h"
 #include "lua/lua_host.h"
+#include "lua/lua_reply.h"
 
 /* Their addresses are the registry keys of the markers: a look-up by name may allocate. */
 static const char array_key = 'a', object_key = 'o';
@@ -428,6 +429,19 @@ static ah_status put_string(writer *w, const level *at)
     return AH_OK;
 }
 
+/* Of all userdata, a reply alone is data. */
+static ah_status put_reply(writer *w, const level *at)
+{
+    ah_status st;
+
+    if (!lua_checkstack(w->L, 2))
+        return ah_err_nomem(w->err);
+    if (!ah_lua_is_reply(w->L, -1))
+        return refuse(w, at, "a userdata cannot be JSON");
+    st = ah_lua_put_reply(w->L, -1, w->mem, w->out);
+    return st == AH_NOMEM ? ah_err_nomem(w->err) : AH_OK; /* a full buffer is found at the end */
+}
+
 /* The value on top, which stands at `at` (NULL: it is the whole). */
 static ah_status put_value(writer *w, const level *at)
 {
@@ -449,7 +463,9 @@ static ah_status put_value(writer *w, const level *at)
         return refuse(w, at, "a function cannot be JSON");
     case LUA_TTHREAD:
         return refuse(w, at, "a thread cannot be JSON");
-    default:
+    case LUA_TUSERDATA:
+        return put_reply(w, at);
+    default: /* light userdata: NULL is ah.null */
         if (lua_touserdata(w->L, -1))
             return refuse(w, at, "a userdata cannot be JSON");
         ah_buf_str(w->out, "null");

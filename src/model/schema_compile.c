@@ -487,6 +487,8 @@ static ah_status unknown_keyword(compiler *c, ah_slice schema, ah_slice name)
         ah_near_offer(&near, ah_slice_of(keywords[i].name));
     ah_buf_str(b, "is not supported");
     put_near(b, &near);
+    if (!near.best.p)
+        ah_buf_str(b, "; the names of members stand in 'properties'");
     return schema_refused(c);
 }
 
