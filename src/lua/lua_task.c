@@ -294,7 +294,8 @@ void ah_task_stop(ah_task *t)
     bury(t);
 }
 
-ah_task *ah_task_of(lua_State *L)
+/* The task whose own coroutine L is, or NULL. */
+static ah_task *task_of(lua_State *L)
 {
     ah_task *t = ah_lua_of(L)->running;
 
@@ -415,7 +416,7 @@ void ah_lua_can_await(lua_State *L)
 {
     if (ah_lua_of(L)->reducing)
         ah_lua_raise(L, AH_USAGE, "a reducer cannot wait: it must be a pure function");
-    if (ah_lua_of(L)->host->depth >= AH_MAX_DEPTH && !(ah_task_of(L) && lua_isyieldable(L)))
+    if (ah_lua_of(L)->host->depth >= AH_MAX_DEPTH && !(task_of(L) && lua_isyieldable(L)))
         too_deep(L);
     luaL_checkstack(L, 8, "waiting");
 }
@@ -432,7 +433,7 @@ void ah_lua_can_run(lua_State *L)
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
 {
     ah_lua *h = ah_lua_of(L);
-    ah_task *t = ah_task_of(L);
+    ah_task *t = task_of(L);
 
     if (w->done)
         return k(L, LUA_OK, ctx);

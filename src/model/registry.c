@@ -191,13 +191,6 @@ bool ah_registry_unpick(ah_registry *r, ah_slice name)
     return true;
 }
 
-bool ah_registry_picked(const ah_registry *r, ah_slice name)
-{
-    const ah_registered *s = look_up(r, name);
-
-    return s && s->brief;
-}
-
 ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err)
 {
     ah_status st = ah_registry_reserve(dst, src->n, err);

@@ -254,7 +254,8 @@ static void release_bound(void *p)
     unref_found(f);
 }
 
-void ah_found_stale(const ah_found *f, ah_call *call)
+/* Answers the call: the entity is stale, and how to find it again. */
+static void answer_stale(const ah_found *f, ah_call *call)
 {
     ah_outcome o = {.failure = AH_FAILED_SAID};
     ah_buf b;
@@ -273,7 +274,7 @@ static void start(const ah_tool *tool, ah_call *call)
     if (b->found->instance.vt || b->found->of->finds)
         b->found->of->vt->start(b->found, b->method, call);
     else
-        ah_found_stale(b->found, call);
+        answer_stale(b->found, call);
 }
 
 static void stop(const ah_tool *tool, ah_call *call)

@@ -114,7 +114,7 @@ static void emit_done(ah_run *run)
          AH_F_INT("tool_calls", r->tool_calls), AH_F_STR("text", ah_buf_slice(&run->text)));
 }
 
-void ah_run_finish(ah_run *run)
+static void finish(ah_run *run)
 {
     run->state = RUN_ENDED;
     run->timer = 0;
@@ -132,7 +132,7 @@ void ah_run_fail(ah_run *run)
     if (run->state == RUN_CHECKING)
         ah_run_push(run, (ah_need){.kind = AH_NEED_STOP});
     ah_turn_settle(run, err->status);
-    ah_run_finish(run);
+    finish(run);
 }
 
 /* -- the exchange --------------------------------------------------------------------- */
@@ -316,7 +316,7 @@ void ah_run_accept(ah_run *run)
     if (h && h->check && !run->last_round)
         check(run);
     else
-        ah_run_finish(run);
+        finish(run);
 }
 
 void ah_run_checked(ah_run *run, ah_slice message)
@@ -329,7 +329,7 @@ void ah_run_checked(ah_run *run, ah_slice message)
     if (message.p && run->check_rounds > AH_MAX_CHECK_ROUNDS)
         ah_run_warn(run, ah_slice_of("a check is not content after 10 rounds; the answer stands"));
     if (!message.p || run->check_rounds > AH_MAX_CHECK_ROUNDS) {
-        ah_run_finish(run);
+        finish(run);
         return;
     }
     json = ah_entry_text(run->cfg.mem, AH_ENTRY_USER, message, ah_run_wall(run));

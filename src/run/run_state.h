@@ -67,7 +67,6 @@ void ah_run_push(ah_run *run, ah_need need);
 void ah_run_commit(ah_run *run);
 /* Ends the run with the error already in result.err. */
 void ah_run_fail(ah_run *run);
-void ah_run_finish(ah_run *run);
 /* The answer is what it must be: the checks look at it, then the run is done. */
 void ah_run_accept(ah_run *run);
 
