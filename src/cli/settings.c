@@ -298,7 +298,7 @@ static void show_line(const shown *v, ah_buf *b)
 {
     size_t from;
 
-    ah_buf_fmt(b, "%-20s", v->name);
+    ah_buf_fmt(b, "%-20s ", v->name);
     from = b->len;
     if (v->value)
         put_clean(b, v->value, v->secret);
@@ -306,7 +306,7 @@ static void show_line(const shown *v, ah_buf *b)
         ah_buf_char(b, '-');
     do
         ah_buf_char(b, ' ');
-    while (ah_buf_ok(b) && b->len - from < 28);
+    while (ah_buf_ok(b) && b->len - from < 27);
     ah_buf_str(b, origin_name(v->from));
     if (v->line)
         ah_buf_fmt(b, ", line %u", v->line);
