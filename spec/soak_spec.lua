@@ -60,7 +60,22 @@ local holders = {
   end,
   prompts = function()
     run { prompt = ah.prompt { ns = "n", key = "k",
-      ah.section { key = "k", template = "T", enabled = function() return true end } } }
+      ah.section { key = "k", template = "T", enabled = function() return true end },
+      resources = { r = {} } } }
+  end,
+  ["typed tools"] = function()
+    local Text = ah.type { name = "Text", fields = { text = "string = x" } }
+    local say = ah.tool { name = "say", description = "Says.", params = Text, result = Text,
+      handler = function(args) return args end, render = function(v) return v.text end }
+    run { tools = { say } }
+  end,
+  ["messages that a failed call published"] = function()
+    local Text = ah.type { name = "Text", fields = { text = "string" } }
+    local say = tool("say", function(_, ctx)
+      ctx.session.dispatcher:publish(Text { text = "x" })
+      error "no"
+    end)
+    run { tools = { say }, session = ah.session() }
   end,
   adapters = function()
     run { model = ah.adapter { name = "acme/shout", answer = function() return "x" end } }

@@ -197,3 +197,24 @@ void ah_observer_read(lua_State *L, int idx, ah_observer *o)
     o->records =
         (ah_log){.level = AH_LOG_DEBUG, .fn = on_record, .ud = o, .secrets = &o->lua->host->secrets};
 }
+
+/* -- ah.metrics ---------------------------------------------------------------------------- */
+
+/* ah.metrics(): the host's counters, by name. */
+static int metrics(lua_State *L)
+{
+    const ah_host *host = ah_lua_of(L)->host;
+
+    lua_createtable(L, 0, AH_METRICS);
+    for (int m = 0; m < AH_METRICS; m++) {
+        lua_pushinteger(L, host->metrics.count[m]);
+        lua_setfield(L, -2, ah_metric_name((ah_metric)m));
+    }
+    return 1;
+}
+
+void ah_lua_open_metrics(lua_State *L)
+{
+    lua_pushcfunction(L, metrics);
+    lua_setfield(L, -2, "metrics");
+}
