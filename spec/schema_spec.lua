@@ -1,3 +1,5 @@
+-- JSON Schema and the short forms: what is valid, what is said of what is not, defaults, and
+-- that a check's time is bounded. Cases by line are in spec/data/schema.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 

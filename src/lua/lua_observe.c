@@ -1,3 +1,5 @@
+/* Events become tables here and in no other place. What is called is under the door for calls: an
+ * observer cannot wait, and what it raises is told as a warning. */
 #include "lua/lua_observe.h"
 
 #include <stdio.h>

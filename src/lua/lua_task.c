@@ -1,3 +1,6 @@
+/* A task's life, from its first resume to what it answers; the hook that stops code past its
+ * deadline; waiting, as a yield where the coroutine can, else by driving. What handlers get and
+ * give back is lua_tool.c's, the fence around them lua_fence.c's. */
 #include "lua/lua_task.h"
 
 enum {

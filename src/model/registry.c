@@ -1,3 +1,5 @@
+/* An array in the order of declaration with an index of names over it. What a turn changes is
+ * marked in place, so that taking it back and settling need no second list. */
 #include "model/registry.h"
 
 static ah_slice name_of(const void *registry, size_t at)

@@ -1,3 +1,6 @@
+/* The strategy, and its way back: what came is named, made into tools and told of; what a
+ * transcript tells was found is known again. How an instance is looked at and called is the
+ * world's, through the class (model/entity.h). */
 #include "run/discover.h"
 
 #include <stdio.h>
