@@ -60,5 +60,4 @@ void ah_task_begin(ah_task *t);
 /* Ends it wherever it is: its pending closes run, nothing is told. */
 void ah_task_stop(ah_task *t);
 
-
 #endif
