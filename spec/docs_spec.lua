@@ -312,7 +312,7 @@ describe("docs/lua.md", function()
 
   it("has the fields of ah.tool, ah.result and ah.http", function()
     assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), names_in(LUA, "## ah.tool", 1))
-    assert.same(fields_of("src/lua/lua_tool.c", "ah.result"),
+    assert.same(fields_of("src/lua/lua_result.c", "ah.result"),
       names_in(LUA, "### What a handler gives back", 2))
     assert.same(fields_of("src/lua/lua_http.c", "ah.http"), names_in(LUA, "## ah.http", 1))
   end)
