@@ -38,13 +38,17 @@ CLI_CFLAGS := $(if $(MICROHTTPD),-DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cf
 CLI_LIBS := $(if $(MICROHTTPD),$(shell $(PKG_CONFIG) --libs $(MICROHTTPD)))
 DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS)
 DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS)
+# For distributions whose folders are others, such as lib64 or lib/x86_64-linux-gnu.
+LIBDIR ?= $(PREFIX)/lib
+DOCDIR ?= $(PREFIX)/share/doc/agenthost
 LUA_LMOD ?= $(PREFIX)/share/lua/5.4
 LUA_CMOD ?= $(PREFIX)/lib/lua/5.4
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
         -Wvla -Wwrite-strings -Wformat=2 -Wundef -Wpointer-arith
+# Never -flto, which distributions set: objcopy cannot make the archive's hidden names local then.
 ALL_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC -fvisibility=hidden -pthread $(WARN) \
-        -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CLI_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA)
+        -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CLI_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -fno-lto
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
 
 LIB_SRC := $(sort $(wildcard src/base/*.c src/model/*.c src/prompt/*.c src/wire/*.c src/run/*.c src/lua/*.c))
@@ -105,7 +109,7 @@ $(BUILD)/ahtest.so: $(TEST_OBJ) $(LIB_OBJ)
 # Made anew with each make, as PREFIX may be another one.
 $(BUILD)/agenthost.pc: always
 	@mkdir -p $(@D)
-	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
+	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' '' \
 	  'Name: agenthost' 'Description: runs LLM agents whose tools are written in Lua' \
 	  'Version: $(VERSION)' 'Requires: lua5.4' 'Requires.private: libcurl libcjson $(PCRE2)' \
 	  'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lagenthost' 'Libs.private: -pthread' > $@
@@ -294,13 +298,13 @@ ZSH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
 install: all man
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LUA_CMOD)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LUA_CMOD)
 	install $(BUILD)/agenthost $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 include/agenthost.h include/agenthost_lua.h $(DESTDIR)$(PREFIX)/include/
-	install -m 644 $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(DESTDIR)$(PREFIX)/lib/
-	ln -sf $(SHARED) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libagenthost.so
-	install -m 644 $(BUILD)/agenthost.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
+	install -m 644 $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(DESTDIR)$(LIBDIR)/
+	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libagenthost.so
+	install -m 644 $(BUILD)/agenthost.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
 	install -m 644 $(BUILD)/agenthost.so $(DESTDIR)$(LUA_CMOD)/
 	install -d $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
 	$(BUILD)/agenthost completion bash > $(BASH_COMPLETIONS)/agenthost
@@ -308,6 +312,8 @@ install: all man
 	$(BUILD)/agenthost completion fish > $(FISH_COMPLETIONS)/agenthost.fish
 	install -d $(DESTDIR)$(PREFIX)/share/agenthost/types
 	install -m 644 lua/agenthost/types/agenthost.lua $(DESTDIR)$(PREFIX)/share/agenthost/types/
+	install -d $(DESTDIR)$(DOCDIR)
+	install -m 644 LICENSE README.md docs/*.md $(DESTDIR)$(DOCDIR)/
 	if [ -s $(BUILD)/agenthost.1 ]; then install -d $(DESTDIR)$(PREFIX)/share/man/man1 && \
 	  install -m 644 $(BUILD)/agenthost.1 $(DESTDIR)$(PREFIX)/share/man/man1/; fi
 
@@ -320,10 +326,15 @@ install-rock: rock
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/agenthost $(DESTDIR)$(PREFIX)/include/agenthost.h $(DESTDIR)$(PREFIX)/include/agenthost_lua.h \
-	  $(DESTDIR)$(PREFIX)/lib/libagenthost.a $(DESTDIR)$(PREFIX)/lib/libagenthost.so* $(DESTDIR)$(PREFIX)/lib/pkgconfig/agenthost.pc \
+	  $(DESTDIR)$(LIBDIR)/libagenthost.a $(DESTDIR)$(LIBDIR)/libagenthost.so* $(DESTDIR)$(LIBDIR)/pkgconfig/agenthost.pc \
 	  $(DESTDIR)$(LUA_CMOD)/agenthost.so $(DESTDIR)$(PREFIX)/share/man/man1/agenthost.1 \
 	  $(BASH_COMPLETIONS)/agenthost $(ZSH_COMPLETIONS)/_agenthost $(FISH_COMPLETIONS)/agenthost.fish
-	rm -rf $(DESTDIR)$(PREFIX)/share/agenthost
+	rm -rf $(DESTDIR)$(PREFIX)/share/agenthost $(DESTDIR)$(DOCDIR)
+
+# The sources of the last commit, as a distribution gets them.
+dist:
+	@mkdir -p $(BUILD)
+	git archive --prefix=agenthost-$(VERSION)/ -o $(BUILD)/agenthost-$(VERSION).tar.gz HEAD
 
 clean:
 	rm -rf build agenthost
@@ -344,9 +355,10 @@ help:
 	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
 	@echo "make check-clients the npm clients of providers against agenthost mock (where node and npm are)"
 	@echo "make check-live    a short run at each provider whose key is set (asks real servers, which may cost)"
-	@echo "make lint, format, man, install (PREFIX, DESTDIR), uninstall, clean"
+	@echo "make dist         the sources of the last commit as a tar file in $(BUILD)/"
+	@echo "make lint, format, man, install (PREFIX, LIBDIR, DESTDIR), uninstall, clean"
 	@echo "make ci           check, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-live lint format ci man install uninstall rock install-rock clean help
+.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-live lint format ci man install uninstall dist rock install-rock clean help
 .SECONDARY:

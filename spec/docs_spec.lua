@@ -312,7 +312,7 @@ describe("docs/lua.md", function()
 
   it("has the fields of ah.tool, ah.result and ah.http", function()
     assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), names_in(LUA, "## ah.tool", 1))
-    assert.same(fields_of("src/lua/lua_tool.c", "ah.result"),
+    assert.same(fields_of("src/lua/lua_result.c", "ah.result"),
       names_in(LUA, "### What a handler gives back", 2))
     assert.same(fields_of("src/lua/lua_http.c", "ah.http"), names_in(LUA, "## ah.http", 1))
   end)
@@ -567,7 +567,7 @@ local IN_CODE = {
   ["tries of a request after the first"] = "src/lua/lua_agent_fields.c DEFAULT_RETRIES",
   ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
   ["strategies"] = "src/lua/lua_inject.c MAX_STRATEGIES",
-  ["what a strategy keeps"] = "src/lua/lua_inject.c MAX_STATE",
+  ["what a strategy keeps"] = "src/lua/lua_moment.c MAX_STATE",
   ["what a strategy answers a call with"] = "src/run/inject.c MAX_ANSWER",
   ["how deep entities bring tools"] = "src/run/discover.h AH_FOUND_DEPTH",
   ["values of an entity that are copied"] = "src/lua/lua_entity_call.c MAX_NODES",
@@ -588,7 +588,7 @@ local IN_CODE = {
   ["time at work, where it has no `timeout`"] = "src/run/host.h AH_WORK_MS",
   ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",
   ["result that the model sees"] = "src/model/tool.h AH_TOOL_RESULT",
-  ["result as JSON"] = "src/lua/lua_tool.c MAX_VALUE",
+  ["result as JSON"] = "src/lua/lua_result.c MAX_VALUE",
   ["time to close its variables when it was stopped"] = "src/lua/lua_task.c CLOSE_GRACE_MS",
   ["memory to close its variables"] = "src/lua/lua_fence.c CLOSE_GRACE_BYTES",
   ["time to connect"] = "src/wire/http.c connect_ms",

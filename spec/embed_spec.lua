@@ -132,15 +132,16 @@ describe("the libraries", function()
     local dir = os.tmpname()
     os.remove(dir)
     local script = ([[set -e; unset LD_PRELOAD MAKEFLAGS MAKELEVEL
-      make -s BUILD='%s' PREFIX=%s install >/dev/null
-      export PKG_CONFIG_PATH=%s/lib/pkgconfig LD_LIBRARY_PATH=%s/lib
+      make -s BUILD='%s' PREFIX=%s LIBDIR=%s/lib64 install >/dev/null
+      export PKG_CONFIG_PATH=%s/lib64/pkgconfig LD_LIBRARY_PATH=%s/lib64
+      test -s %s/share/doc/agenthost/LICENSE
       cc %s examples/embed.c $(pkg-config --cflags --libs agenthost) -o %s/embed
       %s/embed
       pkg-config --modversion agenthost
-      make -s BUILD='%s' PREFIX=%s uninstall && rm %s/embed
-      find %s -type f -o -type l]]):format(BUILD, dir, dir, dir,
+      make -s BUILD='%s' PREFIX=%s LIBDIR=%s/lib64 uninstall && rm %s/embed
+      find %s -type f -o -type l]]):format(BUILD, dir, dir, dir, dir, dir,
       os.getenv("AGENTHOST_ASAN") and "-fsanitize=address,undefined" or "", dir, dir, BUILD, dir,
-      dir, dir)
+      dir, dir, dir)
     local code, out = run(script)
     os.execute("rm -rf " .. dir)
     assert(code == 0, out)

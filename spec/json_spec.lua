@@ -1,3 +1,5 @@
+-- JSON both ways: what is refused and with which words, integers to the last bit, markers,
+-- canonical text, and the scanner that the core reads with. Cases by line are in spec/data/json.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local encode, decode = ah.json.encode, ah.json.decode

@@ -1,3 +1,5 @@
+-- Templates, sections and prompts as they are declared, rendered and overridden, without a
+-- model; what a run makes of them is in prompt_run_spec.lua.
 local ah = require "agenthost"
 
 local function tool(name, more)

@@ -1,3 +1,5 @@
+-- A run from the script's side: calls and their answers, what a handler gives back, limits,
+-- cancelling, agents, runs inside runs, observers. Wires and strategies have specs of their own.
 local ah = require "agenthost"
 local sound = require "support.sound"
 

@@ -130,11 +130,42 @@ static void is_called_from_a_handler(void)
     lua_close(L);
 }
 
+/* Places for references in the registry, those that are free again among them. */
+static size_t references(lua_State *L)
+{
+    lua_gc(L, LUA_GCCOLLECT);
+    lua_gc(L, LUA_GCCOLLECT);
+    return lua_rawlen(L, LUA_REGISTRYINDEX);
+}
+
+static void leaves_no_references(void)
+{
+    lua_State *L = new_state();
+    ah_host *host = NULL;
+    size_t first = 0, last = 0;
+
+    STATUS(NULL, ah_attach(L, NULL, &host, NULL), AH_OK);
+    for (int i = 0; i < 20; i++) {
+        ah_agent *agent = agent_of(host, "{\"model\":\"demo/echo\"}");
+
+        STATUS(host, ah_agent_run(agent, "one"), AH_OK);
+        STATUS(host, ah_agent_run(agent, "two"), AH_OK);
+        STATUS(host, ah_agent_start(agent, "three"), AH_OK);
+        ah_agent_close(agent);
+        last = references(L);
+        if (i == 5)
+            first = last;
+    }
+    CHECK(last == first);
+    lua_close(L);
+}
+
 const a_case lua_cases[] = {
     {"a host is attached to a Lua state", is_attached},
     {"a host that is attached ends with its state", ends_with_its_state},
     {"a state of another copy of Lua is refused", of_another_copy},
     {"a state with another copy of agenthost is refused", beside_another_agenthost},
     {"a host is called from a handler", is_called_from_a_handler},
+    {"agents that are closed leave no references", leaves_no_references},
     {NULL, NULL},
 };

@@ -1,3 +1,5 @@
+/* Growing a buffer, and putting bytes, numbers and formatted texts into it. What does not fit is
+ * not put at all, not even in part. JSON's escapes are json.c's. */
 #include "base/buf.h"
 
 #include <stdarg.h>

@@ -1,3 +1,5 @@
+/* Two readers walk the texts side by side, token by token, beside the path to where they are; no
+ * tree is built. Both are canonical: keys are sorted, so what one has alone is seen at once. */
 #include "base/differ.h"
 
 /* A container that both texts are in. */

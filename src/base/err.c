@@ -1,3 +1,5 @@
+/* The names of statuses and phases, and words put into an error. What an error looks like to a
+ * script is in lua/lua_error.c. */
 #include "base/err.h"
 
 #include <stdarg.h>

@@ -1,3 +1,5 @@
+/* Reading within a limit, and replacing by way of a temporary file beside the target. Roots that
+ * no link leads out of, as the files of tools have them, are prompt/fs_host.c's. */
 #include "base/file.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Cells in a power of two, half of them free at least: a position and one, 0 where there is none.
+ * Names are asked of the owner, so nothing is kept twice. */
 #include "base/index.h"
 
 void ah_index_clear(ah_index *x)

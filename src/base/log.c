@@ -1,3 +1,5 @@
+/* A record is one line: formatted, cut, freed of secrets and of control characters. Where it goes
+ * is the sink's business. */
 #include "base/log.h"
 
 #include <stdarg.h>

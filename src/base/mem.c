@@ -1,3 +1,5 @@
+/* The C library's allocator as an ah_mem, and growing that cannot overflow. How much Lua may have
+ * is counted in lua/lua_memory.c. */
 #include "base/mem.h"
 
 #include <stdint.h>

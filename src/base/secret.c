@@ -1,3 +1,5 @@
+/* The list of keys, and replacing them in texts in place. A text that comes in pieces is the
+ * caller's, who asks ah_secrets_held how much of it must wait. */
 #include "base/secret.h"
 
 static const char MARK[] = "[secret]"; /* AH_SECRET_MIN characters: redaction never lengthens */

@@ -1,3 +1,5 @@
+/* Looks in the script's folder for a name near the one that was given. It reads names only, and
+ * sees no more than a bounded number of them. */
 #include "cli/advice.h"
 
 #include <dirent.h>

@@ -1,3 +1,5 @@
+/* A file is read whole and taken apart in place, line by line. What the names mean is
+ * settings.c's. */
 #include "cli/pairs.h"
 
 #include <errno.h>

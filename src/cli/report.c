@@ -1,3 +1,5 @@
+/* Written from what the script left: its reply, its error, the counts. The answer itself, and
+ * words about what went wrong, are printed elsewhere. */
 #include "cli/report.h"
 
 #include <string.h>

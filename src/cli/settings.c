@@ -13,16 +13,15 @@ enum { MAX_SHOW = 1 << 20 };
 
 typedef struct setting_row {
     const char *name;
-    ah_option_id flag; /* AH_OPTIONS: said by -q and -v */
     const char *words; /* the values there are; NULL: any */
     const char *value; /* its default */
 } setting_row;
 
 static const setting_row rows[AH_SETTINGS] = {
-    [AH_SET_MODEL] = {"model", AH_OPTION_MODEL, NULL, NULL},
-    [AH_SET_COLOR] = {"color", AH_OPTION_COLOR, "auto always never", "auto"},
-    [AH_SET_ENV_FILE] = {"env-file", AH_OPTION_ENV_FILE, NULL, NULL},
-    [AH_SET_LOG] = {"log", AH_OPTIONS, "error warning info debug", "warning"},
+    [AH_SET_MODEL] = {"model", NULL, NULL},
+    [AH_SET_COLOR] = {"color", "auto always never", "auto"},
+    [AH_SET_ENV_FILE] = {"env-file", NULL, NULL},
+    [AH_SET_LOG] = {"log", "error warning info debug", "warning"},
 };
 
 /* What the library and the command look at in the environment. */
@@ -307,7 +306,7 @@ static void show_line(const shown *v, ah_buf *b)
         ah_buf_char(b, '-');
     do
         ah_buf_char(b, ' ');
-    while (ah_buf_ok(b) && b->len - from < 28);
+    while (ah_buf_ok(b) && b->len - from < 27);
     ah_buf_str(b, origin_name(v->from));
     if (v->line)
         ah_buf_fmt(b, ", line %u", v->line);

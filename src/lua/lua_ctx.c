@@ -4,6 +4,7 @@
 
 #include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
+#include "lua/lua_moment.h"
 #include "lua/lua_prompt.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"

@@ -1,3 +1,5 @@
+/* Entering and leaving the fence of a task, os.exit behind it, and the clock of computing. Memory
+ * is counted in lua_memory.c, time limits of a call are lua_task.c's. */
 #include "lua/lua_fence.h"
 
 #include <lualib.h>

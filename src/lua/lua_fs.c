@@ -19,7 +19,9 @@ enum {
 
 /* -- objects ----------------------------------------------------------------------------- */
 
-ah_fs **ah_lua_push_fs(lua_State *L)
+/* Pushes an object that will hold a file system; fill the slot with a reference that the
+ * object is to own. Raises when out of memory. */
+static ah_fs **push_fs(lua_State *L)
 {
     ah_fs **box = lua_newuserdatauv(L, sizeof *box, 0);
 
@@ -468,7 +470,7 @@ static int fs_lines(lua_State *L)
 
 static int fs_overlay(lua_State *L)
 {
-    ah_fs *fs = check_files(L), **box = ah_lua_push_fs(L);
+    ah_fs *fs = check_files(L), **box = push_fs(L);
     ah_err err;
 
     if (ah_fs_overlay_new(fs, box, &err) != AH_OK)
@@ -583,7 +585,7 @@ static void write_files(lua_State *L, ah_fs *fs)
 static int new_memory(lua_State *L, const ah_fs_options *o)
 {
     ah_fs_options writable = *o;
-    ah_fs **box = ah_lua_push_fs(L);
+    ah_fs **box = push_fs(L);
     ah_err err;
 
     writable.read_only = false;
@@ -618,7 +620,7 @@ static int new_filesystem(lua_State *L)
         return new_memory(L, &o);
     if (memchr(root.p, '\0', root.n) || root.n == 0)
         return ah_lua_raise(L, AH_USAGE, "ah.filesystem: root is no path");
-    box = ah_lua_push_fs(L);
+    box = push_fs(L);
     if (ah_fs_host_new(&ah_lua_of(L)->mem, root.p, &o, box, &err) != AH_OK)
         return fails(L, &err);
     return 1;

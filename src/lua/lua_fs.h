@@ -10,8 +10,4 @@
 /* The file system of the object at idx, borrowed; raises for what is none, or is closed. */
 ah_fs *ah_lua_check_fs(lua_State *L, int idx);
 
-/* Pushes an object that will hold a file system; fill the slot with a reference that the
- * object is to own. Raises when out of memory. */
-ah_fs **ah_lua_push_fs(lua_State *L);
-
 #endif

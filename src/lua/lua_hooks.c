@@ -1,7 +1,7 @@
 /* Policies and feedback are called (they never wait); approvals and checks are tasks. */
 #include "lua/lua_hooks.h"
 
-#include "lua/lua_inject.h"
+#include "lua/lua_moment.h"
 #include "lua/lua_value.h"
 
 enum { MAX_CHANGED = 16 << 20 };
@@ -61,7 +61,8 @@ static int ask_policies(lua_State *L)
 
         ah_buf_init(&words, a->why->mem, a->why->max);
         lua_geti(L, 2, i);
-        st = ah_lua_with_moment(a->hooks->lua, L, "before", a->run, a->call, &err);
+        st = ah_lua_with_moment(a->hooks->lua, L, "before", &(ah_moment){.run = a->run, .call = a->call},
+                                &err);
         v = read_verdict(L, st == AH_OK ? NULL : &err, &words);
         if (v != AH_VERDICT_ALLOW) {
             if (v == AH_VERDICT_DENY)

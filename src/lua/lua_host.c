@@ -1,3 +1,5 @@
+/* One host a main Lua state, found through the registry; the protected call with its traceback for
+ * the log; references; ah.log. The library's table is put together in lua_open.c. */
 #include "lua/lua_host.h"
 
 #include "lua/lua_task.h"

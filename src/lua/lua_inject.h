@@ -13,15 +13,6 @@ void ah_lua_remove_tools(lua_State *L, int idx, const char *what, ah_changes *c)
 /* Pushes empty changes that Lua frees, so that a raise loses nothing. */
 ah_changes *ah_lua_push_changes(lua_State *L, const ah_mem *mem);
 
-/* Calls the function on top of L, or the method of the table on top of it, with the moment of a
- * call; popped and replaced by two results, also on failure (nils). Nothing can be changed by it. */
-ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, struct ah_run *run,
-                             const struct ah_call *call, ah_err *err);
-
-/* Pushes the list of all answered calls of the conversation, { tool, arguments, success }, those
- * of the turn at work included. */
-void ah_lua_push_calls(lua_State *L, const ah_transcript *t);
-
 /* The strategies of an agent, in order; they live as long as it. */
 typedef struct ah_lua_strategies {
     ah_lua *lua;
@@ -44,6 +35,6 @@ void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy firs
 void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_strategies *from);
 void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules);
 
-void ah_lua_open_inject(lua_State *L); /* capabilities, metrics */
+void ah_lua_open_inject(lua_State *L);
 
 #endif

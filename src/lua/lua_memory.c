@@ -1,3 +1,5 @@
+/* An allocator around another one, for Lua's blocks alone: what the core allocates for itself is
+ * not counted. A block that shrinks never fails. */
 #include "lua/lua_memory.h"
 
 #include "lua/lua_fence.h"

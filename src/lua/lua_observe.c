@@ -1,3 +1,5 @@
+/* Events become tables here and in no other place. What is called is under the door for calls: an
+ * observer cannot wait, and what it raises is told as a warning. */
 #include "lua/lua_observe.h"
 
 #include <stdio.h>
@@ -208,4 +210,25 @@ void ah_observer_read(lua_State *L, int idx, ah_observer *o)
     o->log = ah_lua_ref(L);
     o->records =
         (ah_log){.level = AH_LOG_DEBUG, .fn = on_record, .ud = o, .secrets = &o->lua->host->secrets};
+}
+
+/* -- ah.metrics ---------------------------------------------------------------------------- */
+
+/* ah.metrics(): the host's counters, by name. */
+static int metrics(lua_State *L)
+{
+    const ah_host *host = ah_lua_of(L)->host;
+
+    lua_createtable(L, 0, AH_METRICS);
+    for (int m = 0; m < AH_METRICS; m++) {
+        lua_pushinteger(L, host->metrics.count[m]);
+        lua_setfield(L, -2, ah_metric_name((ah_metric)m));
+    }
+    return 1;
+}
+
+void ah_lua_open_metrics(lua_State *L)
+{
+    lua_pushcfunction(L, metrics);
+    lua_setfield(L, -2, "metrics");
 }

@@ -1,5 +1,5 @@
-/* Observers in Lua: `on` (events) and `log` (records) of a run. They never change
- * an outcome: their error becomes one `warning` event. */
+/* Observers in Lua: `on` (events) and `log` (records) of a run, and the counters of ah.metrics.
+ * They never change an outcome: their error becomes one `warning` event. */
 #ifndef AH_LUA_OBSERVE_H
 #define AH_LUA_OBSERVE_H
 
@@ -38,5 +38,7 @@ void ah_lua_push_event(lua_State *L, const ah_notice *e);
 
 /* Tells the host's watcher and the observer. agent: of the program; NULL: a script's. */
 void ah_observer_event(ah_observer *o, ah_run *run, ah_agent *agent, const ah_notice *e);
+
+void ah_lua_open_metrics(lua_State *L); /* ah.metrics, into the table on top */
 
 #endif

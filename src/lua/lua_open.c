@@ -9,6 +9,8 @@
 #include "lua/lua_host.h"
 #include "lua/lua_image.h"
 #include "lua/lua_inject.h"
+#include "lua/lua_moment.h"
+#include "lua/lua_observe.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
@@ -174,6 +176,8 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_prompt(L);
     ah_lua_open_adapter(L);
     ah_lua_open_inject(L);
+    ah_lua_open_moment(L);
+    ah_lua_open_metrics(L);
     ah_lua_open_registry(L);
     ah_lua_open_budget(L);
     ah_lua_open_agent(L);

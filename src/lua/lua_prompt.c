@@ -184,7 +184,10 @@ static ah_slice push_lua_file(lua_State *L, const char *what, const char *path)
     return (ah_slice){lua_tostring(L, -1), lua_rawlen(L, -1)};
 }
 
-ah_slice ah_lua_push_overrides(lua_State *L, int idx, const char *what)
+/* Pushes overrides as JSON text: those of the table at idx, or of the file whose name is
+ * there (a .lua file returns the table and sees no globals; any other is JSON). Raises
+ * AH_USAGE where there are none. */
+static ah_slice push_overrides(lua_State *L, int idx, const char *what)
 {
     const char *path;
     size_t n;
@@ -229,7 +232,7 @@ void ah_lua_push_prompt(lua_State *L, ah_binding *b)
 ah_prompt *ah_lua_override_prompt(lua_State *L, ah_prompt *p, int idx, const char *what,
                                   const ah_log *log)
 {
-    ah_slice overrides = ah_lua_push_overrides(L, idx, what);
+    ah_slice overrides = push_overrides(L, idx, what);
     prompt *box = push_box(L);
     ah_err err;
 
@@ -282,7 +285,7 @@ static int new_prompt(lua_State *L)
     def.output = d->output;
     def.log = &ah_lua_of(L)->host->log;
     if (lua_getfield(L, 1, "overrides") != LUA_TNIL)
-        def.overrides = ah_lua_push_overrides(L, -1, "ah.prompt");
+        def.overrides = push_overrides(L, -1, "ah.prompt");
     def.n = ah_lua_push_sections(L, 1, "ah.prompt", "sections");
     def.section = ah_lua_section_list(L, lua_gettop(L), "ah.prompt", def.n);
     ah_lua_new_prompt(L, &def);

@@ -19,9 +19,5 @@ ah_prompt *ah_lua_override_prompt(lua_State *L, ah_prompt *p, int idx, const cha
 /* Pushes the value at idx (nil: an empty table) as the JSON text of parameters. Raises
  * AH_PROMPT_RENDER for what cannot be that. */
 ah_slice ah_lua_push_params(lua_State *L, int idx, const char *what);
-/* Pushes overrides as JSON text: those of the table at idx, or of the file whose name is
- * there (a .lua file returns the table and sees no globals; any other is JSON). Raises
- * AH_USAGE where there are none. */
-ah_slice ah_lua_push_overrides(lua_State *L, int idx, const char *what);
 
 #endif

@@ -26,7 +26,7 @@ typedef struct reducer {
 
 /* -- values ------------------------------------------------------------------------------- */
 
-void ah_lua_push_value_of(lua_State *L, int family, ah_slice type, ah_slice json)
+static void push_value_of(lua_State *L, int family, ah_slice type, ah_slice json)
 {
     family = lua_absindex(L, family);
     luaL_checkstack(L, 6, "a value of a session");
@@ -41,7 +41,7 @@ void ah_lua_push_value_of(lua_State *L, int family, ah_slice type, ah_slice json
 int ah_lua_push_latest(lua_State *L, int family, ah_slice type, const ah_cell *head)
 {
     if (head)
-        ah_lua_push_value_of(L, family, type, ah_text_slice(head->value));
+        push_value_of(L, family, type, ah_text_slice(head->value));
     else
         lua_pushnil(L);
     return 1;
@@ -53,7 +53,7 @@ int ah_lua_push_all(lua_State *L, int family, ah_slice type, const ah_cell *head
 
     lua_createtable(L, n < 1 << 20 ? (int)n : 1 << 20, 0);
     for (lua_Integer i = (lua_Integer)n; head; head = head->below, i--) {
-        ah_lua_push_value_of(L, family, type, ah_text_slice(head->value));
+        push_value_of(L, family, type, ah_text_slice(head->value));
         lua_rawseti(L, -2, i);
     }
     return 1;
@@ -234,7 +234,7 @@ static void push_session_event(lua_State *L, const ah_session_event *e, int fami
     lua_setfield(L, -2, "type");
     if (!e->value)
         return;
-    ah_lua_push_value_of(L, family, e->type, ah_text_slice(e->value));
+    push_value_of(L, family, e->type, ah_text_slice(e->value));
     lua_setfield(L, -2, "value");
 }
 

@@ -27,7 +27,6 @@ void ah_lua_no_reducer(lua_State *L);
  * where the table of the session's types lies on the stack. */
 int ah_lua_push_latest(lua_State *L, int family, ah_slice type, const ah_cell *head);
 int ah_lua_push_all(lua_State *L, int family, ah_slice type, const ah_cell *head);
-void ah_lua_push_value_of(lua_State *L, int family, ah_slice type, ah_slice json);
 
 /* The value at idx as one of the type: a new text. Raises tool_validation. */
 ah_text *ah_lua_session_value(lua_State *L, const ah_session *s, int id, int idx);

@@ -1,3 +1,6 @@
+/* A task's life, from its first resume to what it answers; the hook that stops code past its
+ * deadline; waiting, as a yield where the coroutine can, else by driving. What handlers get and
+ * give back is lua_tool.c's, the fence around them lua_fence.c's. */
 #include "lua/lua_task.h"
 
 enum {
@@ -310,7 +313,8 @@ void ah_task_stop(ah_task *t)
     bury(t);
 }
 
-ah_task *ah_task_of(lua_State *L)
+/* The task whose own coroutine L is, or NULL. */
+static ah_task *task_of(lua_State *L)
 {
     ah_task *t = ah_lua_of(L)->running;
 
@@ -431,7 +435,7 @@ void ah_lua_can_await(lua_State *L)
 {
     if (ah_lua_of(L)->reducing)
         ah_lua_raise(L, AH_USAGE, "a reducer cannot wait: it must be a pure function");
-    if (ah_lua_of(L)->host->depth >= AH_MAX_DEPTH && !(ah_task_of(L) && lua_isyieldable(L)))
+    if (ah_lua_of(L)->host->depth >= AH_MAX_DEPTH && !(task_of(L) && lua_isyieldable(L)))
         too_deep(L);
     luaL_checkstack(L, 8, "waiting");
 }
@@ -448,7 +452,7 @@ void ah_lua_can_run(lua_State *L)
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
 {
     ah_lua *h = ah_lua_of(L);
-    ah_task *t = ah_task_of(L);
+    ah_task *t = task_of(L);
 
     if (w->done)
         return k(L, LUA_OK, ctx);

@@ -60,7 +60,4 @@ void ah_task_begin(ah_task *t);
 /* Ends it wherever it is: its pending closes run, nothing is told. */
 void ah_task_stop(ah_task *t);
 
-/* The task whose own coroutine L is, or NULL. */
-ah_task *ah_task_of(lua_State *L);
-
 #endif

@@ -1,115 +1,22 @@
-/* ah.tool, how handlers are called, and what they may give back: a value, nothing,
- * ah.ok / ah.result / ah.fail, `nil, message`, or a raise. What they get beside their
- * arguments is in lua_ctx.c. */
+/* ah.tool, and how handlers are called and their calls answered. What they get beside their
+ * arguments is in lua_ctx.c, what they may give back in lua_result.c. */
 #include "lua/lua_tool.h"
 
 #include "lua/lua_ctx.h"
 #include "lua/lua_entity.h"
 #include "lua/lua_group.h"
 #include "lua/lua_render.h"
-#include "lua/lua_image.h"
 #include "lua/lua_resources.h"
+#include "lua/lua_result.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
 
 static const char TOOL[] = "agenthost.tool";
-static const char RESULT[] = "agenthost.result";
-
-enum { MAX_VALUE = 64 << 20 }; /* bytes of one result as JSON */
 
 typedef ah_lua_handler handler;
 
-/* -- from a handler's results to an outcome -------------------------------------------- */
-
-/* What is read from a handler's results. */
-typedef struct reading {
-    ah_outcome o;
-    ah_buf *value;
-    ah_buf *images; /* NULL: there are none */
-    int at;         /* where on the stack the value lies; 0: there is none */
-    ah_err err;     /* holds its words */
-} reading;
-
-/* An image, or a list of texts and images: the texts are the value, unless there are none. */
-static ah_status to_images(lua_State *L, int idx, reading *r)
-{
-    ah_status st;
-
-    r->images = ah_lua_push_buf(L, AH_LUA_PARTS_MAX);
-    st = ah_lua_read_shown(L, idx, r->value, r->images, &r->err);
-    if (st == AH_OK)
-        r->o.images = ah_buf_slice(r->images);
-    return st;
-}
-
-static void to_value(ah_task *t, int idx, reading *r)
-{
-    lua_State *L = t->lua->caller;
-    ah_status st;
-
-    idx = lua_absindex(L, idx);
-    st = ah_lua_shows(L, idx) ? to_images(L, idx, r)
-                              : ah_lua_to_json(L, idx, &t->lua->mem, r->value, &r->err);
-    if (st != AH_OK) {
-        r->o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of(r->err.message)};
-        return;
-    }
-    if (r->value->len)
-        r->o.value = ah_buf_slice(r->value);
-    r->at = idx;
-}
-
-static void message_at(lua_State *L, int idx, ah_outcome *o)
-{
-    o->message.p = lua_tolstring(L, idx, &o->message.n);
-}
-
-/* A result object: fields were checked when it was made. Its texts stay in its table. */
-static void from_result(ah_task *t, int idx, reading *r)
-{
-    lua_State *L = t->lua->caller;
-
-    luaL_checkstack(L, 4, "tool result");
-    lua_getfield(L, idx, "success");
-    r->o.success = lua_toboolean(L, -1);
-    lua_getfield(L, idx, "exclude_value_from_context");
-    r->o.exclude_value = lua_toboolean(L, -1);
-    if (lua_getfield(L, idx, "message") == LUA_TSTRING)
-        message_at(L, -1, &r->o);
-    if (lua_getfield(L, idx, "value") != LUA_TNIL)
-        to_value(t, -1, r);
-}
-
-static bool is_result(lua_State *L, int idx)
-{
-    bool is;
-
-    if (!lua_istable(L, idx) || !lua_getmetatable(L, idx))
-        return false;
-    luaL_getmetatable(L, RESULT);
-    is = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
-    return is;
-}
-
-/* The results begin at `first`. */
-static void read_results(ah_task *t, int first, int nresults, reading *r)
-{
-    lua_State *L = t->lua->caller;
-
-    r->o.success = true;
-    if (nresults == 0)
-        return;
-    if (nresults >= 2 && lua_isnil(L, first) && !lua_isnil(L, first + 1)) {
-        r->o.success = false;
-        message_at(L, first + 1, &r->o);
-    } else if (is_result(L, first)) {
-        from_result(t, first, r);
-    } else if (!lua_isnil(L, first)) {
-        to_value(t, first, r);
-    }
-}
+/* -- how a call ends -------------------------------------------------------------------- */
 
 static void end_call(ah_task *t, const ah_outcome *o)
 {
@@ -130,22 +37,15 @@ static void settled(ah_task *t, int nresults)
     ah_ctx *c = t->ud;
     const handler *hd = c->handler;
     int first = lua_gettop(L) - nresults + 1;
-    reading r = {.value = ah_lua_push_buf(L, MAX_VALUE)};
+    ah_lua_result r;
 
-    read_results(t, first, nresults, &r);
-    if (r.o.message.p && !ah_utf8_valid(r.o.message)) {
-        r.o = (ah_outcome){.failure = AH_FAILED_RAISED,
-                           .message = ah_slice_of("its message is not UTF-8")};
-        r.at = 0;
-    }
+    ah_lua_result_read(L, first, nresults, &r);
     if (r.o.success && r.at)
         ah_lua_render(L, c->call, &hd->forms, r.at, &r.o);
     if (r.at && ah_run_has_strategies(c->call->run)) /* last: what raises would lose it */
         r.o.live = ah_lua_live(L, r.at);
     end_call(t, &r.o);
-    ah_buf_clear(r.value); /* now, not when the collector comes: it may be large */
-    if (r.images)
-        ah_buf_clear(r.images);
+    ah_lua_result_clear(&r);
 }
 
 /* Kinds that leave the loop; everything else a handler raises is an answer (seed 002). */
@@ -592,69 +492,6 @@ static int tool_index(lua_State *L)
     return 1;
 }
 
-/* -- results ------------------------------------------------------------------------------------ */
-
-/* Sets the result's fields from the stack: message at 2, value at 1. */
-static int make_result(lua_State *L, int value, int message, bool success)
-{
-    lua_createtable(L, 0, 4);
-    lua_pushvalue(L, message);
-    lua_setfield(L, -2, "message");
-    lua_pushvalue(L, value);
-    lua_setfield(L, -2, "value");
-    lua_pushboolean(L, success);
-    lua_setfield(L, -2, "success");
-    luaL_setmetatable(L, RESULT);
-    return 1;
-}
-
-/* ah.ok(value, message) */
-static int ok(lua_State *L)
-{
-    lua_settop(L, 2);
-    luaL_optstring(L, 2, NULL);
-    return make_result(L, 1, 2, true);
-}
-
-/* ah.fail(message) */
-static int fail(lua_State *L)
-{
-    luaL_checkstring(L, 1);
-    lua_settop(L, 2);
-    return make_result(L, 2, 1, false);
-}
-
-/* ah.result { message, value, success = true, exclude_value_from_context } */
-static int result(lua_State *L)
-{
-    static const char *const known[] = {"message", "value", "success", "exclude_value_from_context",
-                                        NULL};
-    bool success = true, exclude = false;
-    ah_slice message;
-
-    lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.result", known, false);
-    ah_field_bool(L, 1, "ah.result", "success", &success);
-    ah_field_bool(L, 1, "ah.result", "exclude_value_from_context", &exclude);
-    ah_field_string(L, 1, "ah.result", "message", &message);
-    lua_getfield(L, 1, "message");
-    lua_getfield(L, 1, "value");
-    make_result(L, 3, 2, success);
-    lua_pushboolean(L, exclude);
-    lua_setfield(L, -2, "exclude_value_from_context");
-    return 1;
-}
-
-static int result_tostring(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_getfield(L, 1, "success");
-    lua_getfield(L, 1, "message");
-    lua_pushfstring(L, "%s: %s", lua_toboolean(L, -2) ? "ok" : "failed",
-                    luaL_optstring(L, -1, "(no message)"));
-    return 1;
-}
-
 static void new_class(lua_State *L, const char *name, const luaL_Reg *meta)
 {
     luaL_newmetatable(L, name);
@@ -670,13 +507,11 @@ void ah_lua_open_tool(lua_State *L)
                                          {"__index", tool_index},
                                          {NULL, NULL}};
     static const luaL_Reg draft_meta[] = {{"__gc", draft_gc}, {NULL, NULL}};
-    static const luaL_Reg result_meta[] = {{"__tostring", result_tostring}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {
-        {"tool", new_tool}, {"ok", ok}, {"fail", fail}, {"result", result}, {NULL, NULL}};
 
     new_class(L, TOOL, tool_meta);
     new_class(L, "agenthost.draft", draft_meta);
-    new_class(L, RESULT, result_meta);
     ah_lua_open_ctx(L);
-    luaL_setfuncs(L, functions, 0);
+    ah_lua_open_result(L);
+    lua_pushcfunction(L, new_tool);
+    lua_setfield(L, -2, "tool");
 }

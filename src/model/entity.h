@@ -18,8 +18,7 @@ struct ah_found; /* run/discover.h */
 
 typedef struct ah_entity_vt {
     /* Starts method number `method` of what was found, as ah_tool_vt.start does. Where that has
-     * no instance, one is to be found again by its id (ah_found_bind), or the call is answered
-     * with ah_found_stale. */
+     * no instance, one is to be found again by its id (ah_found_bind). */
     void (*start)(struct ah_found *f, size_t method, struct ah_call *call);
     void (*stop)(struct ah_call *call); /* as ah_tool_vt.stop */
 } ah_entity_vt;

@@ -1,3 +1,5 @@
+/* The names of the types and the JSON form. The form that Lua gets is in lua/lua_observe.c; which
+ * event is told when, each place that tells one says. */
 #include "model/event.h"
 
 static const char *const names[AH_EVENT_TYPES] = {

@@ -1,3 +1,5 @@
+/* An array in the order of declaration with an index of names over it. What a turn changes is
+ * marked in place, so that taking it back and settling need no second list. */
 #include "model/registry.h"
 
 static ah_slice name_of(const void *registry, size_t at)
@@ -189,13 +191,6 @@ bool ah_registry_unpick(ah_registry *r, ah_slice name)
     s->tool = s->brief;
     s->brief = NULL;
     return true;
-}
-
-bool ah_registry_picked(const ah_registry *r, ah_slice name)
-{
-    const ah_registered *s = look_up(r, name);
-
-    return s && s->brief;
 }
 
 ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err)

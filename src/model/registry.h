@@ -53,7 +53,6 @@ bool ah_registry_remove(ah_registry *r, ah_slice name);
  * unpicked, put anew or removed. False: nothing changed. Neither can fail otherwise. */
 bool ah_registry_pick(ah_registry *r, ah_slice name);
 bool ah_registry_unpick(ah_registry *r, ah_slice name);
-bool ah_registry_picked(const ah_registry *r, ah_slice name);
 
 /* The tools in order: for (size_t at = 0; (t = ah_registry_next(r, &at));) */
 ah_tool *ah_registry_next(const ah_registry *r, size_t *at);

@@ -45,7 +45,7 @@ void schema_mark(checker *c, subject *v, size_t i)
         bits_of(m)[i / 64] |= (uint64_t)1 << i % 64;
 }
 
-bool schema_marked(const marks *m, size_t i)
+static bool marked(const marks *m, size_t i)
 {
     return m->all || (i / 64 < words_of(m) && bits_of(m)[i / 64] >> i % 64 & 1);
 }
@@ -251,7 +251,7 @@ void schema_check_other_items(checker *c, const op *o, subject *v)
 
         if (!schema_step(c, v->at))
             return;
-        if (schema_marked(v->marks, i))
+        if (marked(v->marks, i))
             ah_json_skip(&r, t);
         else
             schema_check_value(c, o->rest, t, &r, &at);
@@ -275,9 +275,9 @@ static void check_others(checker *c, uint32_t i, const subject *v, uint32_t rest
         place at = {.up = v->at, .key = key.raw, .escaped = key.escaped};
         ah_json_token t = ah_json_next(&r);
 
-        if (schema_marked(v->marks, n) || closed) {
+        if (marked(v->marks, n) || closed) {
             ah_json_skip(&r, t);
-            if (!schema_marked(v->marks, n))
+            if (!marked(v->marks, n))
                 schema_fault_unknown(c, i, schema_plain(c, key), &at, rule);
         } else {
             schema_check_value(c, rest, t, &r, &at);

@@ -123,7 +123,6 @@ void schema_fault_unknown(checker *c, uint32_t i, ah_slice name, const place *at
 
 /* Marks (schema_apply.c) */
 void schema_mark(checker *c, subject *v, size_t i);
-bool schema_marked(const marks *m, size_t i);
 void schema_marks_add(checker *c, marks *to, const marks *from);
 void schema_marks_clear(const checker *c, marks *m);
 
@@ -155,8 +154,6 @@ void schema_put_edited(const checker *c, ah_buf *out);
 
 /* Defaults (schema_fill.c) */
 void schema_add_fill(checker *c, fill f);
-/* Fills [from, mid) and [mid, end) are sorted each: makes them one. */
-void schema_merge_fills(checker *c, size_t from, size_t mid);
 /* The same after a part that began at mid, where both have any. */
 void schema_merge_part(checker *c, size_t from, size_t mid);
 void schema_put_filled(const checker *c, ah_buf *out);

@@ -29,8 +29,9 @@ static int compare_fills(const fill *a, const fill *b)
     return ah_slice_cmp(a->name, b->name);
 }
 
-/* Of equal ones the earlier. Two only where several rules of one schema fill the same value. */
-void schema_merge_fills(checker *c, size_t from, size_t mid)
+/* Fills [from, mid) and [mid, end) are sorted each: makes them one. Of equal ones the earlier stays;
+ * two only where several rules of one schema fill the same value. */
+static void merge_fills(checker *c, size_t from, size_t mid)
 {
     size_t n = c->fills.n - mid, i = from, j = 0, to;
     size_t kept = mid - from;
@@ -59,7 +60,7 @@ void schema_merge_fills(checker *c, size_t from, size_t mid)
 void schema_merge_part(checker *c, size_t from, size_t mid)
 {
     if (mid > from && c->fills.n > mid && c->status == AH_OK)
-        schema_merge_fills(c, from, mid);
+        merge_fills(c, from, mid);
 }
 
 static void put_integer(ah_buf *out, ah_slice literal)

@@ -273,8 +273,6 @@ ah_status schema_open_resource(compiler *c, uint32_t i, ah_slice text, ah_slice 
 /* All references, and what needs them. */
 ah_status schema_link(compiler *c);
 ah_status schema_lead_references(compiler *c);
-/* Reference resolution of RFC 3986, section 5.2, appended to out. */
-void schema_resolve_uri(ah_slice base, ah_slice ref, ah_buf *out);
 
 /* Checking (schema_check.c) */
 

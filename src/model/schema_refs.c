@@ -188,7 +188,8 @@ static void put_path(ah_buf *out, uri base, uri ref)
         remove_dots(out, start);
 }
 
-void schema_resolve_uri(ah_slice base_text, ah_slice ref_text, ah_buf *out)
+/* Reference resolution of RFC 3986, section 5.2, appended to out. */
+static void resolve_uri(ah_slice base_text, ah_slice ref_text, ah_buf *out)
 {
     uri base = uri_of(base_text), ref = uri_of(ref_text);
     bool own = ref.scheme.p || ref.authority.p;
@@ -245,7 +246,7 @@ ah_status schema_open_resource(compiler *c, uint32_t root, ah_slice text, ah_sli
     ah_slice kept;
 
     ah_buf_reset(&c->uri, 0);
-    schema_resolve_uri(base, id, &c->uri);
+    resolve_uri(base, id, &c->uri);
     if (!ah_buf_ok(&c->uri))
         return ah_err_nomem(c->err);
     same = c->uri.len ? find_resource(s, ah_buf_slice(&c->uri)) : NONE;
@@ -355,7 +356,7 @@ static uint32_t follow(compiler *c, const reference *r, ah_slice text)
         fragment = (ah_slice){fragment.p + 1, fragment.n - 1};
     if (address.n) {
         ah_buf_reset(&c->uri, 0);
-        schema_resolve_uri(resource_at(c->s, in)->uri, address, &c->uri);
+        resolve_uri(resource_at(c->s, in)->uri, address, &c->uri);
         in = find_resource(c->s, ah_buf_slice(&c->uri));
     }
     if (in == NONE)

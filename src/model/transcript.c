@@ -1,3 +1,5 @@
+/* Entries, ids of calls, the pending turn and its end, and the JSON form written. Reading that
+ * form back, with the checks that a foreign file needs, is transcript_read.c's. */
 #include "model/transcript.h"
 
 enum { MAX_ENTRY = 256 << 20 }; /* bytes of one entry; what fills it is bounded before */

@@ -1,3 +1,5 @@
+/* A list in the order in which the changes were asked for. Whether they can be made, and making
+ * them, is run/inject.c's. */
 #include "prompt/changes.h"
 
 enum { MAX_STATE_HEAD = 256 }; /* bytes of an entry around the state */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ ah_status ah_fs_host_err(int e, const char *what, ah_slice path, ah_err *err)
     return ah_fs_err(err, AH_FS_SYSTEM, "cannot %s '%.*s': %s", what, AH_FMT(path), words);
 }
 
-void ah_fs_host_info(const struct stat *s, ah_fs_info *out)
+static void info_of(const struct stat *s, ah_fs_info *out)
 {
     uint64_t modified = (uint64_t)s->st_mtim.tv_sec * 1000000000u + (uint64_t)s->st_mtim.tv_nsec;
     uint64_t changed = (uint64_t)s->st_ctim.tv_sec * 1000000000u + (uint64_t)s->st_ctim.tv_nsec;
@@ -87,7 +88,7 @@ static ah_status host_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *er
         return errno == ENOENT ? AH_OK : ah_fs_host_err(errno, "reach", path, err);
     set_name(&at, path);
     if (fstatat(at.fd, path.n ? at.name : ".", &s, AT_SYMLINK_NOFOLLOW) == 0)
-        ah_fs_host_info(&s, out);
+        info_of(&s, out);
     else if (errno != ENOENT)
         st = ah_fs_host_err(errno, "look at", path, err);
     ah_fs_host_leave(&at);
@@ -106,7 +107,7 @@ static int open_regular(const ah_fs_place *at, ah_slice path, ah_fs_info *info, 
 
     *info = (ah_fs_info){0};
     if (fstatat(at->fd, at->name, &s, AT_SYMLINK_NOFOLLOW) == 0)
-        ah_fs_host_info(&s, info);
+        info_of(&s, info);
     else if (errno != ENOENT) {
         ah_fs_host_err(errno, "look at", path, err);
         return -1;
@@ -117,7 +118,7 @@ static int open_regular(const ah_fs_place *at, ah_slice path, ah_fs_info *info, 
     if (fd < 0 || fstat(fd, &s) != 0) {
         ah_fs_host_err(errno, "open", path, err);
     } else {
-        ah_fs_host_info(&s, info);
+        info_of(&s, info);
         if (ah_fs_need_file(path, info, err) == AH_OK)
             return fd;
     }
@@ -198,7 +199,7 @@ static ah_status list_entry(ah_fs *fs, int fd, const char *name, ah_fs_found *ou
         sweep(fs, fd, name, &st);
     if (!ah_fs_name_ok(s))
         return AH_OK;
-    ah_fs_host_info(&st, &info);
+    info_of(&st, &info);
     item.kind = info.kind;
     item.size = info.size;
     return ah_fs_found_add(out, s, &item) == AH_OK ? AH_OK : ah_err_nomem(err);

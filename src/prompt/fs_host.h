@@ -3,8 +3,6 @@
 #ifndef AH_PROMPT_FS_HOST_H
 #define AH_PROMPT_FS_HOST_H
 
-#include <sys/stat.h>
-
 #include "prompt/fs_beneath.h"
 #include "prompt/fs_store.h"
 
@@ -25,7 +23,6 @@ ah_status ah_fs_host_enter(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_pla
 void ah_fs_host_leave(ah_fs_place *p);
 /* "cannot <what> '<path>': <errno's words>" */
 ah_status ah_fs_host_err(int e, const char *what, ah_slice path, ah_err *err);
-void ah_fs_host_info(const struct stat *s, ah_fs_info *out);
 
 ah_status ah_fs_host_prepare(ah_fs *fs, const ah_fs_changes *list, void **ticket, ah_err *err);
 ah_status ah_fs_host_commit(ah_fs *fs, void *ticket, ah_err *err);

@@ -58,7 +58,7 @@ static int by_name(const void *a, const void *b)
     return ah_slice_cmp(ah_text_slice(x->name), ah_text_slice(y->name));
 }
 
-void ah_fs_found_sort(ah_fs_found *f)
+static void sort_found(ah_fs_found *f)
 {
     if (f->n)
         qsort(f->item, f->n, sizeof *f->item, by_name);
@@ -74,7 +74,7 @@ static ah_status list_sorted(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_er
     ah_fs_found_init(out, fs->mem, fs->o.max_files);
     st = fs->store->list(fs, folder, out, err);
     if (st == AH_OK)
-        ah_fs_found_sort(out);
+        sort_found(out);
     return st;
 }
 

@@ -151,7 +151,6 @@ int64_t ah_fs_seconds(void); /* of a clock that only goes forward */
 
 /* Adds an item whose name and text are copied. AH_NOMEM, else AH_OK. */
 ah_status ah_fs_found_add(ah_fs_found *f, ah_slice name, const ah_fs_item *as);
-void ah_fs_found_sort(ah_fs_found *f);
 
 /* All that is under a folder, folders before what is in them. `visit` gets the path and says
  * in *into (true before) whether a folder is gone into, and in *stop whether to end. */

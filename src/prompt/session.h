@@ -77,7 +77,6 @@ ah_status ah_session_reduce_by_key(ah_session *s, int slice, int event, ah_slice
 int ah_session_find(const ah_session *s, ah_slice name); /* -1: no such type */
 int ah_session_types(const ah_session *s);               /* ids are 0 to this - 1 */
 ah_slice ah_session_name(const ah_session *s, int id);
-ah_schema *ah_session_schema(const ah_session *s, int id); /* borrowed; NULL: any JSON */
 bool ah_session_has_slice(const ah_session *s, int id);
 
 /* Canonical JSON as a value of the type, its defaults filled in. AH_TOOL_VALIDATION says

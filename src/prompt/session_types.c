@@ -55,11 +55,6 @@ ah_slice ah_session_name(const ah_session *s, int id)
     return ah_text_slice(s->types->kind[id].name);
 }
 
-ah_schema *ah_session_schema(const ah_session *s, int id)
-{
-    return s->types->kind[id].schema;
-}
-
 bool ah_session_has_slice(const ah_session *s, int id)
 {
     return s->types->kind[id].slice;

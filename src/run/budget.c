@@ -1,3 +1,5 @@
+/* Limits, prices, and the use of one run drawn on all budgets around it. Who asks before a request
+ * or a call is run.c and run_turn.c. */
 #include "run/budget.h"
 
 #include <inttypes.h>

@@ -74,7 +74,5 @@ ah_status ah_discovery_replay(ah_discovery *d, const ah_transcript *t, ah_regist
 ah_found *ah_found_of(const ah_call *call, size_t *method);
 /* The instance that its tools are for from now on; taken. */
 void ah_found_bind(ah_found *f, ah_value instance);
-/* Answers the call: the entity is stale, and how to find it again. */
-void ah_found_stale(const ah_found *f, ah_call *call);
 
 #endif

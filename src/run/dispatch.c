@@ -1,3 +1,5 @@
+/* One call from its slot to its answer; everything that goes wrong becomes an answer that a model
+ * can act on. The order of calls and what is committed with them is run_turn.c's. */
 #include "run/dispatch.h"
 
 #include <stdarg.h>

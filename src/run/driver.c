@@ -1,3 +1,5 @@
+/* Each driven run has its exchanges and calls here, by the ids of its needs. It decides nothing:
+ * what a run needs next is the run's (run.c), when to wait is the host's (host.c). */
 #include "run/driver.h"
 
 struct ah_driven {

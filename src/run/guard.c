@@ -1,3 +1,5 @@
+/* Calls are kept as numbers, a hash of name and canonical arguments, in a ring; what each was is
+ * not kept. */
 #include "run/guard.h"
 
 enum { MAX_SHOWN = 100 }; /* bytes of a name in a message */

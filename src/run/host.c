@@ -1,3 +1,5 @@
+/* Making and closing a host, its clocks, its queue of jobs and the step that does them. Which runs
+ * there are is the driver's. */
 #include "run/host.h"
 
 #include <time.h>

@@ -1,3 +1,5 @@
+/* Changes are made in the registry first, and undone there where the transcript cannot be written.
+ * Which changes there are to make, strategies and handlers say. */
 #include "run/inject.h"
 
 #include "prompt/visibility.h"

@@ -1,3 +1,4 @@
+/* The names of the counters, in the order of the enum. Who counts is where it happens. */
 #include "run/metrics.h"
 
 #include <stddef.h>

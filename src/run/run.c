@@ -1,11 +1,10 @@
-/* The state machine: iterations, exchanges, time. The calls of a turn are in run_turn.c. */
+/* The state machine: iterations, answers, time, and the end. One exchange with a model is in
+ * run_exchange.c, the calls of a turn in run_turn.c; nothing here waits or sends. */
 #include <assert.h>
 #include <stdio.h>
 
 #include "run/pick.h"
 #include "run/run_state.h"
-
-enum { FIRST_DELAY_MS = 500, LONGEST_DELAY_MS = 8000 };
 
 /* -- small things --------------------------------------------------------------- */
 
@@ -72,31 +71,6 @@ void ah_run_push(ah_run *run, ah_need need)
 
 /* -- ending ------------------------------------------------------------------------ */
 
-/* As prices name it: "provider/model". */
-static ah_slice model_name(const ah_run *run)
-{
-    ah_slice model = ah_json_member(run->cfg.wire->settings, "model");
-
-    return model.n >= 2 ? ah_json_inside(model) : (ah_slice){"", 0};
-}
-
-static void close_exchange(ah_run *run)
-{
-    ah_spending_end(&run->cfg.spending, model_name(run), NULL, 0); /* nothing, if it was settled */
-    if (run->reader)
-        run->cfg.adapter->vt->close(run->reader);
-    run->reader = NULL;
-    run->exchange = 0;
-    ah_assembly_clear(&run->msg);
-}
-
-void ah_run_stop_exchange(ah_run *run)
-{
-    if (run->exchange)
-        ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = run->exchange});
-    close_exchange(run);
-}
-
 static void emit_done(ah_run *run)
 {
     const ah_run_result *r = &run->result;
@@ -114,7 +88,7 @@ static void emit_done(ah_run *run)
          AH_F_INT("tool_calls", r->tool_calls), AH_F_STR("text", ah_buf_slice(&run->text)));
 }
 
-void ah_run_finish(ah_run *run)
+static void finish(ah_run *run)
 {
     run->state = RUN_ENDED;
     run->timer = 0;
@@ -132,151 +106,10 @@ void ah_run_fail(ah_run *run)
     if (run->state == RUN_CHECKING)
         ah_run_push(run, (ah_need){.kind = AH_NEED_STOP});
     ah_turn_settle(run, err->status);
-    ah_run_finish(run);
-}
-
-/* -- the exchange --------------------------------------------------------------------- */
-
-static void on_delta(void *ud, ah_slice text)
-{
-    EMIT((ah_run *)ud, AH_EVENT_CONTENT, AH_F_STR("text", text));
-}
-
-static void note_break(ah_run *run, ah_break brk, size_t entry)
-{
-    if (brk == AH_BREAK_NONE)
-        return;
-    ah_metric_add(run->cfg.metrics, AH_METRIC_CACHE_BREAKS, 1);
-    ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk), entry);
-    EMIT(run, AH_EVENT_CACHE_BREAK, AH_F_STR("reason", ah_slice_of(ah_break_name(brk))),
-         AH_F_INT("entry", entry));
-}
-
-static ah_status open_exchange(ah_run *run)
-{
-    const ah_adapter *a = run->cfg.adapter;
-    ah_err *err = &run->result.err;
-    ah_break brk = AH_BREAK_NONE;
-    size_t entry = 0;
-    ah_status st = ah_lowered_update(run->cfg.wire, &brk, &entry, err);
-
-    if (st != AH_OK)
-        return st;
-    note_break(run, brk, entry);
-    ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets, run->cfg.wants_content ? on_delta : NULL,
-                     run);
-    run->msg.dispatched = run->cfg.wire->mode == AH_TOOLS_DISPATCHER;
-    return a->vt->open(a, &run->msg, &run->reader, err);
-}
-
-enum { BYTES_PER_TOKEN = 4 }; /* for estimates */
-
-static void reserve_tokens(ah_run *run, size_t bytes)
-{
-    ah_slice options = ah_json_member(run->cfg.wire->settings, "options");
-    ah_json_num most = {0};
-
-    ah_json_number(ah_json_member(options, "max_tokens"), &most);
-    ah_spending_begin(&run->cfg.spending, model_name(run), (int64_t)(bytes / BYTES_PER_TOKEN),
-                      most.is_int && most.i > 0 ? most.i : 0);
-}
-
-static ah_status check_budget(ah_run *run, bool over)
-{
-    ah_err *err = &run->result.err;
-    ah_status st = ah_spending_check(&run->cfg.spending, over, err);
-
-    if (st != AH_OK)
-        err->phase = over ? AH_PHASE_RESPONSE : AH_PHASE_REQUEST;
-    return st;
-}
-
-static void start_exchange(ah_run *run)
-{
-    ah_slice body[3];
-    size_t bytes = 0, n;
-
-    if (check_budget(run, false) != AH_OK || open_exchange(run) != AH_OK) {
-        ah_run_fail(run);
-        return;
-    }
-    n = ah_lowered_body(run->cfg.wire, body);
-    for (size_t i = 0; i < n; i++)
-        bytes += body[i].n;
-    reserve_tokens(run, bytes);
-    run->exchange = ++run->last_id;
-    run->state = RUN_EXCHANGING;
-    ah_metric_add(run->cfg.metrics, AH_METRIC_REQUESTS, 1);
-    ah_run_push(run, (ah_need){.kind = AH_NEED_EXCHANGE, .id = run->exchange});
-    ah_log_put(run->cfg.log, AH_LOG_DEBUG, "request %d to %s/%s: %zu bytes", run->result.iterations + 1,
-               run->cfg.adapter->provider->data, run->cfg.adapter->model->data, bytes);
-    EMIT(run, AH_EVENT_REQUEST, AH_F_INT("iteration", run->result.iterations + 1),
-         AH_F_INT("attempt", run->attempt + 1), AH_F_INT("bytes", bytes));
-}
-
-/* Half a second, doubled each time up to eight, less up to a quarter at random. */
-static int64_t delay_of(const ah_run *run, int64_t advised)
-{
-    int64_t ms = FIRST_DELAY_MS;
-
-    if (advised > 0)
-        return advised;
-    for (int i = 0; i < run->attempt && ms < LONGEST_DELAY_MS; i++)
-        ms *= 2;
-    return (int64_t)((double)ms * (1 - 0.25 * run->cfg.random(run->cfg.ud)));
-}
-
-bool ah_run_has_shown(const ah_run *run)
-{
-    return run->cfg.wants_content && run->msg.shown > 0;
-}
-
-static bool may_retry(const ah_run *run)
-{
-    return run->result.err.retryable && run->attempt < run->cfg.retries && !ah_run_has_shown(run);
-}
-
-/* The error is in result.err. */
-static void exchange_failed(ah_run *run)
-{
-    ah_err *err = &run->result.err;
-    int64_t delay = delay_of(run, run->reader ? run->reader->retry_after_ms : -1);
-
-    if (!may_retry(run) && ah_run_try_append(run)) {
-        ah_run_stop_exchange(run);
-        run->retry_at = run->now;
-        run->state = RUN_BACKOFF;
-        return;
-    }
-    if (!may_retry(run)) {
-        if (!ah_run_fall_back(run))
-            ah_run_fail(run);
-        return;
-    }
-    ah_run_stop_exchange(run);
-    ah_secrets_redact_err(run->cfg.secrets, err);
-    run->attempt++;
-    ah_metric_add(run->cfg.metrics, AH_METRIC_RETRIES, 1);
-    run->retry_at = run->now + delay;
-    run->state = RUN_BACKOFF;
-    ah_log_put(run->cfg.log, AH_LOG_WARNING, "retry %d of %d in %.1f s: %s", run->attempt,
-               run->cfg.retries, (double)delay / 1000, err->message);
-    EMIT(run, AH_EVENT_RETRY, AH_F_INT("attempt", run->attempt), AH_F_NUM("delay", (double)delay / 1000),
-         AH_F_STR("message", ah_slice_of(err->message)), AH_F_INT("status", err->http_status));
+    finish(run);
 }
 
 /* -- the answer ------------------------------------------------------------------------- */
-
-static void add_usage(ah_run *run, const ah_usage *u)
-{
-    ah_usage_add(&run->result.usage, u);
-    ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_INPUT, u->input);
-    ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_CACHED, u->cached_read);
-    ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_OUTPUT, u->output);
-    EMIT(run, AH_EVENT_USAGE, AH_F_INT("input", u->input), AH_F_INT("cached_read", u->cached_read),
-         AH_F_INT("cached_write", u->cached_write), AH_F_INT("output", u->output),
-         AH_F_INT("reasoning", u->reasoning), AH_F_BOOL("known", u->known));
-}
 
 static bool keep_text(ah_run *run)
 {
@@ -299,7 +132,7 @@ static void no_calls(ah_run *run)
     bool queued = run->cfg.transcript->n_staged > 0;
 
     ah_run_commit(run);
-    if (check_budget(run, true) != AH_OK)
+    if (ah_run_check_budget(run, true) != AH_OK)
         ah_run_fail(run);
     else if (queued && !run->last_round)
         run->state = RUN_NEXT;
@@ -316,7 +149,7 @@ void ah_run_accept(ah_run *run)
     if (h && h->check && !run->last_round)
         check(run);
     else
-        ah_run_finish(run);
+        finish(run);
 }
 
 void ah_run_checked(ah_run *run, ah_slice message)
@@ -329,7 +162,7 @@ void ah_run_checked(ah_run *run, ah_slice message)
     if (message.p && run->check_rounds > AH_MAX_CHECK_ROUNDS)
         ah_run_warn(run, ah_slice_of("a check is not content after 10 rounds; the answer stands"));
     if (!message.p || run->check_rounds > AH_MAX_CHECK_ROUNDS) {
-        ah_run_finish(run);
+        finish(run);
         return;
     }
     json = ah_entry_text(run->cfg.mem, AH_ENTRY_USER, message, ah_run_wall(run));
@@ -355,28 +188,15 @@ static ah_status begin_turn(ah_run *run)
     return st;
 }
 
-/* The next request would be refused before then. */
-static void note_limit(ah_run *run)
-{
-    int64_t ms = run->reader->spent_ms;
-
-    run->room_at = ms > 0 ? run->now + ms : 0;
-}
-
-static void answered(ah_run *run)
+void ah_run_answered(ah_run *run)
 {
     if (ah_run_learn(run, &run->result.err) != AH_OK || begin_turn(run) != AH_OK) {
         ah_run_fail(run);
         return;
     }
     ah_err_clear(&run->result.err);
-    note_limit(run);
     run->result.iterations++;
-    run->result.stop = run->msg.stop;
-    add_usage(run, &run->msg.usage);
-    ah_spending_end(&run->cfg.spending, model_name(run), &run->msg.usage,
-                    (int64_t)(run->text.len / BYTES_PER_TOKEN));
-    close_exchange(run);
+    ah_run_settle_exchange(run);
     if (run->n_calls)
         ah_turn_begin(run);
     else
@@ -440,7 +260,7 @@ static void too_many_iterations(ah_run *run)
 
     if (run->cfg.answer_on_max && !run->last_round) {
         if (ask_for_answer(run) == AH_OK)
-            start_exchange(run);
+            ah_run_start_exchange(run);
         else
             ah_run_fail(run);
         return;
@@ -489,7 +309,7 @@ static void next_iteration(ah_run *run)
     if (run->now < run->room_at)
         wait_for_room(run);
     else
-        start_exchange(run);
+        ah_run_start_exchange(run);
 }
 
 /* One step where one can be made; false: wait. */
@@ -510,7 +330,7 @@ static bool advance(ah_run *run)
     case RUN_BACKOFF:
         if (run->now < run->retry_at)
             return false;
-        start_exchange(run);
+        ah_run_start_exchange(run);
         return true;
     case RUN_CALLING:
         if (run->running)
@@ -594,7 +414,7 @@ void ah_run_free(ah_run *run)
     ah_run_mute(run);
     if (run->state == RUN_CALLING)
         ah_turn_settle(run, AH_CANCELLED);
-    close_exchange(run);
+    ah_run_close_exchange(run);
     ah_turn_clear(run);
     ah_buf_clear(&run->text);
     ah_buf_clear(&run->restart_keys);
@@ -637,45 +457,6 @@ bool ah_run_next(ah_run *run, ah_need *need)
     }
     *need = (ah_need){.kind = run->state == RUN_ENDED ? AH_NEED_DONE : AH_NEED_WAIT};
     return false;
-}
-
-void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head)
-{
-    const ah_adapter_vt *vt = run->cfg.adapter->vt;
-
-    if (id == run->exchange && vt->head_came(run->reader, head, &run->result.err) != AH_OK)
-        exchange_failed(run);
-}
-
-void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes)
-{
-    const ah_adapter_vt *vt = run->cfg.adapter->vt;
-
-    if (id == run->exchange && vt->feed(run->reader, bytes, &run->result.err) != AH_OK)
-        exchange_failed(run);
-}
-
-int64_t ah_run_linger(const ah_run *run, uint32_t id)
-{
-    return id == run->exchange && run->reader ? run->reader->linger_ms : -1;
-}
-
-/* A connection that breaks after the message was complete takes nothing away. */
-void ah_run_end(ah_run *run, uint32_t id, const ah_err *err)
-{
-    const ah_adapter_vt *vt = run->cfg.adapter->vt;
-
-    if (id == 0 || id != run->exchange)
-        return;
-    run->exchange = 0; /* nothing to stop any more */
-    if (err && err->status != AH_OK && run->reader->linger_ms < 0) {
-        run->result.err = *err;
-        exchange_failed(run);
-    } else if (vt->end(run->reader, &run->result.err) != AH_OK) {
-        exchange_failed(run);
-    } else {
-        answered(run);
-    }
 }
 
 void ah_run_cancel(ah_run *run, ah_status status, const char *why)

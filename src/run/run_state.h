@@ -67,12 +67,21 @@ void ah_run_push(ah_run *run, ah_need need);
 void ah_run_commit(ah_run *run);
 /* Ends the run with the error already in result.err. */
 void ah_run_fail(ah_run *run);
-void ah_run_finish(ah_run *run);
 /* The answer is what it must be: the checks look at it, then the run is done. */
 void ah_run_accept(ah_run *run);
 
-/* Closes the exchange, and has the driver stop it where it is at work. */
+/* The exchange has ended, and its reader has a message. */
+void ah_run_answered(ah_run *run);
+
+/* run_exchange.c: what the transcript makes for the model goes out, or the run fails. */
+void ah_run_start_exchange(ah_run *run);
+/* Closes it, and has the driver stop it where it is at work. */
 void ah_run_stop_exchange(ah_run *run);
+/* Counts what the answer cost, and closes it. */
+void ah_run_settle_exchange(ah_run *run);
+void ah_run_close_exchange(ah_run *run);
+/* As ah_spending_check does; the phase of its error says whether before a request or after. */
+ah_status ah_run_check_budget(ah_run *run, bool over);
 /* The answer so far was shown to a listener. */
 bool ah_run_has_shown(const ah_run *run);
 

@@ -1,3 +1,5 @@
+/* The parts as they come, with limits on each, and the finished entry with its calls in order.
+ * What a wire's bytes mean is its reader's (*_read.c). */
 #include "wire/assemble.h"
 
 #include "wire/dialect.h"

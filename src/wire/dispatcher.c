@@ -1,3 +1,5 @@
+/* Wrapping when a conversation is lowered, unwrapping when an answer is read. When the mode is
+ * taken is lower.c's. */
 #include "wire/dispatcher.h"
 
 const char ah_dispatcher_spec[] =

@@ -419,7 +419,7 @@ static bool set_always(ah_transfer *t)
            curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
 }
 
-void ah_transfer_destroy(ah_transfer *t)
+static void destroy(ah_transfer *t)
 {
     if (t->easy)
         curl_easy_cleanup(t->easy);
@@ -456,7 +456,7 @@ static ah_transfer *make_with_curl(ah_http *http)
     t->easy = curl_easy_init();
     if (t->easy && set_always(t))
         return t;
-    ah_transfer_destroy(t);
+    destroy(t);
     return NULL;
 }
 
@@ -478,7 +478,7 @@ static void keep(ah_transfer *t)
     ah_http *http = t->http;
 
     if (!t->easy || http->n_kept >= KEPT_TRANSFERS) {
-        ah_transfer_destroy(t);
+        destroy(t);
         return;
     }
     if (t->body.cap > KEPT_BYTES - http->kept_bytes)
@@ -624,7 +624,7 @@ void ah_http_free(ah_http *http)
         return;
     while ((t = http->kept)) {
         http->kept = t->next;
-        ah_transfer_destroy(t);
+        destroy(t);
     }
     if (http->multi)
         curl_multi_cleanup(http->multi);

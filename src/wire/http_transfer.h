@@ -131,11 +131,10 @@ static inline bool same_word(ah_slice a, const char *b) /* case ignored */
 /* http.c: there is something new to look at; and: we end the transfer, for that reason. */
 void ah_transfer_note_news(ah_transfer *t);
 void ah_transfer_set_fault(ah_transfer *t, fault f);
-/* http.c, for http_transport.c: a bare transfer; it is at work; it has ended; it is gone. */
+/* http.c, for http_transport.c: a bare transfer; it is at work; it has ended. */
 ah_transfer *ah_transfer_make(ah_http *http);
 void ah_transfer_enter(ah_transfer *t);
 void ah_transfer_end(ah_transfer *t, CURLcode result);
-void ah_transfer_destroy(ah_transfer *t);
 
 /* http_request.c: what is set once for a handle, what a request sets (AH_USAGE where it
  * cannot be sent), and what a request leaves behind. */

@@ -1,3 +1,5 @@
+/* Which entries are new, what the head is made of, which mode tools change in, and what breaks the
+ * cache. How an entry looks on a wire is the adapter's, through its vtable. */
 #include "wire/lower.h"
 
 #include "model/image.h"

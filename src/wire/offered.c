@@ -1,3 +1,5 @@
+/* One list, gone through as the transcript is; tools that are withdrawn stay in it where the wire
+ * cannot take a declaration back. How they are declared is the adapter's. */
 #include "wire/offered.h"
 
 #include "wire/dialect.h"

@@ -1,0 +1,333 @@
+/* A moment: what a strategy or a policy written in Lua sees of one call, and how a strategy says
+ * what is to change after it (docs/strategies.md tells it to those who write one). Who is asked,
+ * and when, is in lua_inject.c and lua_hooks.c; what becomes of the changes in run/inject.c. */
+#include "lua/lua_moment.h"
+
+#include "lua/lua_inject.h"
+#include "lua/lua_reply.h"
+#include "lua/lua_tool.h"
+#include "lua/lua_value.h"
+#include "run/run.h"
+
+static const char MOMENT[] = "agenthost.moment";
+
+enum { MAX_ARGS = 32 << 20, MAX_STATE = 1 << 20 };
+
+/* A script may keep it; once the strategy has returned or failed it is empty. */
+typedef struct ah_moment_box {
+    ah_moment *m;
+} moment_box;
+
+static ah_moment *check_moment(lua_State *L)
+{
+    ah_moment *m = ((moment_box *)luaL_checkudata(L, 1, MOMENT))->m;
+
+    if (!m)
+        ah_lua_raise(L, AH_USAGE, "strategy: the call it was asked about is over");
+    return m;
+}
+
+/* Before a call nothing changes. */
+static ah_moment *check_changing(lua_State *L)
+{
+    ah_moment *m = check_moment(L);
+
+    if (!m->strategy)
+        ah_lua_raise(L, AH_USAGE, "policy: only strategies change tools and texts");
+    if (!m->out)
+        ah_lua_raise(L, AH_USAGE, "strategy: nothing can be changed before a call, only after it");
+    return m;
+}
+
+static int moment_add(lua_State *L)
+{
+    ah_moment *m = check_changing(L);
+
+    ah_lua_add_tools(L, 2, "strategy", m->out, m->by);
+    return 0;
+}
+
+static int moment_replace(lua_State *L)
+{
+    ah_moment *m = check_changing(L);
+    size_t first = m->out->n;
+
+    ah_lua_add_tools(L, 2, "strategy", m->out, m->by);
+    for (size_t i = first; i < m->out->n; i++)
+        m->out->item[i].kind = AH_CHANGE_REPLACE;
+    return 0;
+}
+
+static int moment_remove(lua_State *L)
+{
+    ah_lua_remove_tools(L, 2, "strategy", check_changing(L)->out);
+    return 0;
+}
+
+static ah_slice check_text(lua_State *L)
+{
+    ah_slice text;
+
+    text.p = luaL_checklstring(L, 2, &text.n);
+    if (!ah_utf8_valid(text))
+        ah_lua_raise(L, AH_USAGE, "strategy: the text is not UTF-8");
+    return text;
+}
+
+static int moment_note(lua_State *L)
+{
+    ah_moment *m = check_changing(L);
+    ah_err err;
+
+    if (ah_changes_note(m->out, check_text(L), &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    return 0;
+}
+
+static int moment_prompt(lua_State *L)
+{
+    ah_moment *m = check_changing(L);
+    ah_err err;
+
+    if (ah_changes_prompt(m->out, check_text(L), &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    return 0;
+}
+
+/* What it keeps, its own last word in this moment included; nothing yet is nil. */
+static void push_state(lua_State *L, const ah_moment *m)
+{
+    ah_slice state = {NULL, 0};
+
+    if (!m->strategy)
+        ah_lua_raise(L, AH_USAGE, "policy: only strategies have a state");
+    for (size_t i = m->out ? m->out->n : 0; i > 0 && !state.p; i--)
+        if (m->out->item[i - 1].kind == AH_CHANGE_STATE)
+            state = ah_json_member(ah_text_slice(m->out->item[i - 1].text), "state");
+    if (!state.p)
+        state = ah_strategy_state(m->kept, ah_run_transcript(m->run), m->strategy);
+    if (!state.p || ah_json_kind_of(state) == AH_JSON_NULL)
+        lua_pushnil(L);
+    else
+        ah_lua_push_json(L, state);
+}
+
+/* m.state = value */
+static int moment_newindex(lua_State *L)
+{
+    ah_moment *m = check_changing(L);
+    const char *key = luaL_checkstring(L, 2);
+    ah_buf *b = ah_lua_push_buf(L, MAX_STATE);
+    ah_err err;
+
+    if (strcmp(key, "state") != 0)
+        ah_lua_raise(L, AH_USAGE, "strategy: only the field 'state' can be set, not '%.100s'", key);
+    if (lua_isnil(L, 3))
+        ah_buf_str(b, "null");
+    else if (ah_lua_to_json(L, 3, b->mem, b, &err) != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "strategy: state: %s", err.message);
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    if (ah_changes_state(m->out, m->strategy, ah_buf_slice(b), &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_buf_clear(b);
+    return 0;
+}
+
+static void push_names(lua_State *L, const ah_registry *r)
+{
+    lua_Integer n = 0;
+    const ah_tool *t;
+
+    lua_createtable(L, (int)r->live, 0);
+    for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;) {
+        lua_pushlstring(L, t->name->data, t->name->len);
+        lua_rawseti(L, -2, ++n);
+    }
+}
+
+/* Of a call that nothing has looked at yet: as the model wrote them. Nil where they are no JSON. */
+static void push_written(lua_State *L, const ah_mem *mem, ah_slice arguments)
+{
+    if (ah_json_check(mem, arguments, AH_JSON_MAX_DEPTH, NULL) == AH_OK)
+        ah_lua_push_json(L, arguments);
+    else
+        lua_pushnil(L);
+}
+
+static void push_arguments(lua_State *L, const ah_moment *m)
+{
+    const ah_call *c = m->call;
+
+    if (c->args)
+        ah_lua_push_json(L, ah_text_slice(c->args));
+    else if (m->out)
+        lua_pushnil(L);
+    else
+        push_written(L, c->overlay.mem, ah_text_slice(c->slot->arguments));
+}
+
+/* {tool, arguments, success} of one call; arguments nil where they were no JSON object. */
+static void push_call(lua_State *L, const ah_mem *mem, ah_slice call, bool success)
+{
+    ah_slice name, arguments;
+    const ah_json_wanted want[] = {{"name", &name}, {"arguments", &arguments}};
+    ah_buf *b = ah_lua_push_buf(L, MAX_ARGS);
+
+    ah_json_members(call, want, 2);
+    lua_createtable(L, 0, 3);
+    ah_lua_push_json(L, name);
+    lua_setfield(L, -2, "tool");
+    lua_pushboolean(L, success);
+    lua_setfield(L, -2, "success");
+    ah_json_string(arguments, b);
+    push_written(L, mem, ah_buf_ok(b) ? ah_buf_slice(b) : (ah_slice){"", 0});
+    lua_setfield(L, -2, "arguments");
+    ah_buf_clear(b);
+    lua_remove(L, -2);
+}
+
+/* Appends the calls of one assistant message to the list on top, as far as they are answered;
+ * not those that a strategy has answered: they do not count. */
+static void push_turn(lua_State *L, const ah_transcript *t, ah_slice assistant, size_t at)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(assistant, "tool_calls"));
+    ah_json_token token = ah_json_next(&r);
+
+    token = ah_json_next(&r);
+    for (size_t i = 0; token.kind == AH_JSON_OBJECT; i++, token = ah_json_next(&r)) {
+        bool pending = at == t->n;
+        ah_text *result = pending ? t->slot[i].result : t->entry[at + 1 + i].json;
+        ah_slice call = ah_json_skip(&r, token);
+
+        if (!result || ah_json_member(ah_text_slice(result), "refused").p)
+            continue;
+        push_call(L, t->mem, call,
+                  ah_slice_is(ah_json_member(ah_text_slice(result), "success"), "true"));
+        lua_rawseti(L, -2, luaL_len(L, -2) + 1);
+    }
+}
+
+void ah_lua_push_calls(lua_State *L, const ah_transcript *t)
+{
+    luaL_checkstack(L, 8, "calls");
+    lua_newtable(L);
+    for (size_t i = 0; i < t->n; i++)
+        if (t->entry[i].kind == AH_ENTRY_ASSISTANT)
+            push_turn(L, t, ah_text_slice(t->entry[i].json), i);
+    if (t->assistant)
+        push_turn(L, t, ah_text_slice(t->assistant), t->n);
+}
+
+static void push_field(lua_State *L, const ah_moment *m, const char *key)
+{
+    const ah_call *c = m->call;
+
+    if (strcmp(key, "tool") == 0)
+        lua_pushlstring(L, c->slot->name->data, c->slot->name->len);
+    else if (strcmp(key, "call_id") == 0)
+        lua_pushlstring(L, c->slot->id->data, c->slot->id->len);
+    else if (strcmp(key, "arguments") == 0)
+        push_arguments(L, m);
+    else if (strcmp(key, "result") == 0 && c->content)
+        lua_pushlstring(L, c->content->data, c->content->len);
+    else if (strcmp(key, "result") == 0)
+        lua_pushnil(L);
+    else if (strcmp(key, "value") == 0)
+        ah_lua_push_live(L, &c->live);
+    else if (strcmp(key, "success") == 0)
+        lua_pushboolean(L, c->success);
+    else if (strcmp(key, "state") == 0)
+        push_state(L, m);
+    else if (strcmp(key, "tools") == 0)
+        push_names(L, ah_run_registry(m->run));
+    else if (strcmp(key, "iteration") == 0)
+        lua_pushinteger(L, ah_run_iterations(m->run));
+    else if (strcmp(key, "run") == 0)
+        lua_pushinteger(L, ah_run_id(m->run));
+    else if (strcmp(key, "calls") == 0)
+        ah_lua_push_calls(L, ah_run_transcript(m->run));
+    else if (strcmp(key, "history") == 0)
+        ah_lua_push_messages(L, ah_run_transcript(m->run), ah_run_transcript(m->run)->n);
+    else
+        ah_lua_raise(L, AH_USAGE, "strategy: unknown field '%s'", key);
+}
+
+static int moment_index(lua_State *L)
+{
+    const char *key = luaL_checkstring(L, 2);
+
+    luaL_checkudata(L, 1, MOMENT);
+    if (luaL_getmetafield(L, 1, "methods") != LUA_TNIL && lua_getfield(L, -1, key) != LUA_TNIL)
+        return 1;
+    push_field(L, check_moment(L), key);
+    return 1;
+}
+
+/* (function or table, method, moment) -- two results; the first is added where changes are taken */
+static int call_with_moment(lua_State *L)
+{
+    const char *method = lua_touserdata(L, 2);
+    ah_moment *m = lua_touserdata(L, 3);
+    moment_box *box = lua_newuserdatauv(L, sizeof *box, 0); /* -- f method m box */
+    int nargs = 1;
+
+    box->m = m;
+    m->box = box;
+    luaL_setmetatable(L, MOMENT);
+    if (lua_istable(L, 1)) {
+        lua_getfield(L, 1, method);
+        lua_pushvalue(L, 1);
+        nargs = 2;
+    } else {
+        lua_pushvalue(L, 1);
+    }
+    lua_pushvalue(L, 4);
+    lua_call(L, nargs, 2);
+    if (m->out && !lua_isnil(L, -2))
+        ah_lua_add_tools(L, -2, "strategy", m->out, m->by);
+    return 2;
+}
+
+ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_moment *m, ah_err *err)
+{
+    ah_status st;
+
+    lua_pushcfunction(L, call_with_moment);
+    lua_insert(L, -2);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)method);
+    lua_pushlightuserdata(L, m);
+    st = ah_lua_call(h, L, 3, 2, err);
+    if (m->box)
+        m->box->m = NULL;
+    if (st != AH_OK) {
+        lua_pushnil(L);
+        lua_pushnil(L);
+    }
+    return st;
+}
+
+static int box_gc(lua_State *L)
+{
+    moment_box *box = luaL_checkudata(L, 1, MOMENT);
+
+    if (box->m)
+        box->m->box = NULL;
+    box->m = NULL;
+    return 0;
+}
+
+void ah_lua_open_moment(lua_State *L)
+{
+    static const luaL_Reg meta[] = {
+        {"__gc", box_gc}, {"__index", moment_index}, {"__newindex", moment_newindex}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"add", moment_add},       {"replace", moment_replace},
+                                       {"remove", moment_remove}, {"note", moment_note},
+                                       {"prompt", moment_prompt}, {NULL, NULL}};
+
+    luaL_newmetatable(L, MOMENT);
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "methods");
+    lua_pop(L, 1);
+}

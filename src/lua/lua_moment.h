@@ -1,0 +1,29 @@
+/* What strategies and policies see of a call. It is there while they are asked, no longer. */
+#ifndef AH_LUA_MOMENT_H
+#define AH_LUA_MOMENT_H
+
+#include "lua/lua_host.h"
+#include "run/inject.h"
+
+typedef struct ah_moment {
+    struct ah_run *run;
+    const struct ah_call *call;
+    ah_changes *out;      /* NULL: the call is not answered yet, and nothing can be changed */
+    const char *strategy; /* its name; NULL: a policy's, which changes nothing at all */
+    ah_text *by;          /* the provenance of what a strategy adds */
+    ah_kept *kept;        /* the state of a strategy, read so far */
+    struct ah_moment_box *box;
+} ah_moment;
+
+/* Calls the function on top of L, or the method of the table on top of it, with the moment; popped
+ * and replaced by two results, also on failure (nils). Where changes are taken, the first result
+ * is added. A script that keeps the moment finds it empty afterwards. */
+ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_moment *m, ah_err *err);
+
+/* Pushes the list of all answered calls of the conversation, { tool, arguments, success }, those
+ * of the turn at work included. */
+void ah_lua_push_calls(lua_State *L, const ah_transcript *t);
+
+void ah_lua_open_moment(lua_State *L);
+
+#endif

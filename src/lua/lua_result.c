@@ -1,0 +1,173 @@
+/* What a handler gives back: a value, nothing, ah.ok / ah.result / ah.fail, or `nil, message`.
+ * Here it is read as an outcome, and the three are made. A raise, and what becomes of the
+ * outcome, is lua_tool.c's; how the value is shown to the model lua_render.c's. */
+#include "lua/lua_result.h"
+
+#include "lua/lua_image.h"
+#include "lua/lua_value.h"
+
+static const char RESULT[] = "agenthost.result";
+
+enum { MAX_VALUE = 64 << 20 }; /* bytes of one result as JSON */
+
+/* -- reading ------------------------------------------------------------------------------ */
+
+/* An image, or a list of texts and images: the texts are the value, unless there are none. */
+static ah_status to_images(lua_State *L, int idx, ah_lua_result *r)
+{
+    ah_status st;
+
+    r->images = ah_lua_push_buf(L, AH_LUA_PARTS_MAX);
+    st = ah_lua_read_shown(L, idx, r->value, r->images, &r->err);
+    if (st == AH_OK)
+        r->o.images = ah_buf_slice(r->images);
+    return st;
+}
+
+static void to_value(lua_State *L, int idx, ah_lua_result *r)
+{
+    ah_status st;
+
+    idx = lua_absindex(L, idx);
+    st = ah_lua_shows(L, idx) ? to_images(L, idx, r)
+                              : ah_lua_to_json(L, idx, r->value->mem, r->value, &r->err);
+    if (st != AH_OK) {
+        r->o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of(r->err.message)};
+        return;
+    }
+    if (r->value->len)
+        r->o.value = ah_buf_slice(r->value);
+    r->at = idx;
+}
+
+static void message_at(lua_State *L, int idx, ah_outcome *o)
+{
+    o->message.p = lua_tolstring(L, idx, &o->message.n);
+}
+
+/* A result object: fields were checked when it was made. Its texts stay in its table. */
+static void from_result(lua_State *L, int idx, ah_lua_result *r)
+{
+    luaL_checkstack(L, 4, "tool result");
+    lua_getfield(L, idx, "success");
+    r->o.success = lua_toboolean(L, -1);
+    lua_getfield(L, idx, "exclude_value_from_context");
+    r->o.exclude_value = lua_toboolean(L, -1);
+    if (lua_getfield(L, idx, "message") == LUA_TSTRING)
+        message_at(L, -1, &r->o);
+    if (lua_getfield(L, idx, "value") != LUA_TNIL)
+        to_value(L, -1, r);
+}
+
+static bool is_result(lua_State *L, int idx)
+{
+    bool is;
+
+    if (!lua_istable(L, idx) || !lua_getmetatable(L, idx))
+        return false;
+    luaL_getmetatable(L, RESULT);
+    is = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return is;
+}
+
+void ah_lua_result_read(lua_State *L, int first, int nresults, ah_lua_result *r)
+{
+    *r = (ah_lua_result){.o = {.success = true}, .value = ah_lua_push_buf(L, MAX_VALUE)};
+    if (nresults == 0)
+        return;
+    if (nresults >= 2 && lua_isnil(L, first) && !lua_isnil(L, first + 1)) {
+        r->o.success = false;
+        message_at(L, first + 1, &r->o);
+    } else if (is_result(L, first)) {
+        from_result(L, first, r);
+    } else if (!lua_isnil(L, first)) {
+        to_value(L, first, r);
+    }
+    if (r->o.message.p && !ah_utf8_valid(r->o.message)) {
+        r->o = (ah_outcome){.failure = AH_FAILED_RAISED,
+                            .message = ah_slice_of("its message is not UTF-8")};
+        r->at = 0;
+    }
+}
+
+void ah_lua_result_clear(ah_lua_result *r)
+{
+    ah_buf_clear(r->value);
+    if (r->images)
+        ah_buf_clear(r->images);
+}
+
+/* -- making ------------------------------------------------------------------------------- */
+
+/* Sets the result's fields from the stack: message at 2, value at 1. */
+static int make_result(lua_State *L, int value, int message, bool success)
+{
+    lua_createtable(L, 0, 4);
+    lua_pushvalue(L, message);
+    lua_setfield(L, -2, "message");
+    lua_pushvalue(L, value);
+    lua_setfield(L, -2, "value");
+    lua_pushboolean(L, success);
+    lua_setfield(L, -2, "success");
+    luaL_setmetatable(L, RESULT);
+    return 1;
+}
+
+/* ah.ok(value, message) */
+static int ok(lua_State *L)
+{
+    lua_settop(L, 2);
+    luaL_optstring(L, 2, NULL);
+    return make_result(L, 1, 2, true);
+}
+
+/* ah.fail(message) */
+static int fail(lua_State *L)
+{
+    luaL_checkstring(L, 1);
+    lua_settop(L, 2);
+    return make_result(L, 2, 1, false);
+}
+
+/* ah.result { message, value, success = true, exclude_value_from_context } */
+static int result(lua_State *L)
+{
+    static const char *const known[] = {"message", "value", "success", "exclude_value_from_context",
+                                        NULL};
+    bool success = true, exclude = false;
+    ah_slice message;
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, "ah.result", known, false);
+    ah_field_bool(L, 1, "ah.result", "success", &success);
+    ah_field_bool(L, 1, "ah.result", "exclude_value_from_context", &exclude);
+    ah_field_string(L, 1, "ah.result", "message", &message);
+    lua_getfield(L, 1, "message");
+    lua_getfield(L, 1, "value");
+    make_result(L, 3, 2, success);
+    lua_pushboolean(L, exclude);
+    lua_setfield(L, -2, "exclude_value_from_context");
+    return 1;
+}
+
+static int result_tostring(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_getfield(L, 1, "success");
+    lua_getfield(L, 1, "message");
+    lua_pushfstring(L, "%s: %s", lua_toboolean(L, -2) ? "ok" : "failed",
+                    luaL_optstring(L, -1, "(no message)"));
+    return 1;
+}
+
+void ah_lua_open_result(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__tostring", result_tostring}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"ok", ok}, {"fail", fail}, {"result", result}, {NULL, NULL}};
+
+    luaL_newmetatable(L, RESULT);
+    luaL_setfuncs(L, meta, 0);
+    lua_pop(L, 1);
+    luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,24 @@
+/* What a handler gives back, as an outcome. */
+#ifndef AH_LUA_RESULT_H
+#define AH_LUA_RESULT_H
+
+#include "lua/lua_host.h"
+#include "run/run.h"
+
+typedef struct ah_lua_result {
+    ah_outcome o;
+    ah_buf *value;
+    ah_buf *images; /* NULL: there are none */
+    int at;         /* where on the stack the value lies; 0: there is none */
+    ah_err err;     /* holds the outcome's words where the value was refused */
+} ah_lua_result;
+
+/* Reads the nresults values from `first` on. What the outcome shows stays as long as r, and as
+ * what is on the stack then; r must not move. Raises only when out of memory. */
+void ah_lua_result_read(lua_State *L, int first, int nresults, ah_lua_result *r);
+/* Frees the texts now, not when the collector comes: they may be large. */
+void ah_lua_result_clear(ah_lua_result *r);
+
+void ah_lua_open_result(lua_State *L); /* ok, fail, result: into the table on top */
+
+#endif

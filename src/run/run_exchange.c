@@ -1,0 +1,227 @@
+/* One exchange with a model: opened within the budget, fed, ended, and made once more where its
+ * failure may pass. What an answer means for the run is run.c's; the bytes are the adapter's,
+ * sending them the driver's. */
+#include "run/run_state.h"
+
+enum { FIRST_DELAY_MS = 500, LONGEST_DELAY_MS = 8000 };
+
+/* As prices name it: "provider/model". */
+static ah_slice model_name(const ah_run *run)
+{
+    ah_slice model = ah_json_member(run->cfg.wire->settings, "model");
+
+    return model.n >= 2 ? ah_json_inside(model) : (ah_slice){"", 0};
+}
+
+void ah_run_close_exchange(ah_run *run)
+{
+    ah_spending_end(&run->cfg.spending, model_name(run), NULL, 0); /* nothing, if it was settled */
+    if (run->reader)
+        run->cfg.adapter->vt->close(run->reader);
+    run->reader = NULL;
+    run->exchange = 0;
+    ah_assembly_clear(&run->msg);
+}
+
+void ah_run_stop_exchange(ah_run *run)
+{
+    if (run->exchange)
+        ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = run->exchange});
+    ah_run_close_exchange(run);
+}
+
+static void on_delta(void *ud, ah_slice text)
+{
+    EMIT((ah_run *)ud, AH_EVENT_CONTENT, AH_F_STR("text", text));
+}
+
+static void note_break(ah_run *run, ah_break brk, size_t entry)
+{
+    if (brk == AH_BREAK_NONE)
+        return;
+    ah_metric_add(run->cfg.metrics, AH_METRIC_CACHE_BREAKS, 1);
+    ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk), entry);
+    EMIT(run, AH_EVENT_CACHE_BREAK, AH_F_STR("reason", ah_slice_of(ah_break_name(brk))),
+         AH_F_INT("entry", entry));
+}
+
+static ah_status open_exchange(ah_run *run)
+{
+    const ah_adapter *a = run->cfg.adapter;
+    ah_err *err = &run->result.err;
+    ah_break brk = AH_BREAK_NONE;
+    size_t entry = 0;
+    ah_status st = ah_lowered_update(run->cfg.wire, &brk, &entry, err);
+
+    if (st != AH_OK)
+        return st;
+    note_break(run, brk, entry);
+    ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets, run->cfg.wants_content ? on_delta : NULL,
+                     run);
+    run->msg.dispatched = run->cfg.wire->mode == AH_TOOLS_DISPATCHER;
+    return a->vt->open(a, &run->msg, &run->reader, err);
+}
+
+enum { BYTES_PER_TOKEN = 4 }; /* for estimates */
+
+static void reserve_tokens(ah_run *run, size_t bytes)
+{
+    ah_slice options = ah_json_member(run->cfg.wire->settings, "options");
+    ah_json_num most = {0};
+
+    ah_json_number(ah_json_member(options, "max_tokens"), &most);
+    ah_spending_begin(&run->cfg.spending, model_name(run), (int64_t)(bytes / BYTES_PER_TOKEN),
+                      most.is_int && most.i > 0 ? most.i : 0);
+}
+
+ah_status ah_run_check_budget(ah_run *run, bool over)
+{
+    ah_err *err = &run->result.err;
+    ah_status st = ah_spending_check(&run->cfg.spending, over, err);
+
+    if (st != AH_OK)
+        err->phase = over ? AH_PHASE_RESPONSE : AH_PHASE_REQUEST;
+    return st;
+}
+
+void ah_run_start_exchange(ah_run *run)
+{
+    ah_slice body[3];
+    size_t bytes = 0, n;
+
+    if (ah_run_check_budget(run, false) != AH_OK || open_exchange(run) != AH_OK) {
+        ah_run_fail(run);
+        return;
+    }
+    n = ah_lowered_body(run->cfg.wire, body);
+    for (size_t i = 0; i < n; i++)
+        bytes += body[i].n;
+    reserve_tokens(run, bytes);
+    run->exchange = ++run->last_id;
+    run->state = RUN_EXCHANGING;
+    ah_metric_add(run->cfg.metrics, AH_METRIC_REQUESTS, 1);
+    ah_run_push(run, (ah_need){.kind = AH_NEED_EXCHANGE, .id = run->exchange});
+    ah_log_put(run->cfg.log, AH_LOG_DEBUG, "request %d to %s/%s: %zu bytes", run->result.iterations + 1,
+               run->cfg.adapter->provider->data, run->cfg.adapter->model->data, bytes);
+    EMIT(run, AH_EVENT_REQUEST, AH_F_INT("iteration", run->result.iterations + 1),
+         AH_F_INT("attempt", run->attempt + 1), AH_F_INT("bytes", bytes));
+}
+
+/* Half a second, doubled each time up to eight, less up to a quarter at random. */
+static int64_t delay_of(const ah_run *run, int64_t advised)
+{
+    int64_t ms = FIRST_DELAY_MS;
+
+    if (advised > 0)
+        return advised;
+    for (int i = 0; i < run->attempt && ms < LONGEST_DELAY_MS; i++)
+        ms *= 2;
+    return (int64_t)((double)ms * (1 - 0.25 * run->cfg.random(run->cfg.ud)));
+}
+
+bool ah_run_has_shown(const ah_run *run)
+{
+    return run->cfg.wants_content && run->msg.shown > 0;
+}
+
+static bool may_retry(const ah_run *run)
+{
+    return run->result.err.retryable && run->attempt < run->cfg.retries && !ah_run_has_shown(run);
+}
+
+/* The error is in result.err. */
+static void exchange_failed(ah_run *run)
+{
+    ah_err *err = &run->result.err;
+    int64_t delay = delay_of(run, run->reader ? run->reader->retry_after_ms : -1);
+
+    if (!may_retry(run) && ah_run_try_append(run)) {
+        ah_run_stop_exchange(run);
+        run->retry_at = run->now;
+        run->state = RUN_BACKOFF;
+        return;
+    }
+    if (!may_retry(run)) {
+        if (!ah_run_fall_back(run))
+            ah_run_fail(run);
+        return;
+    }
+    ah_run_stop_exchange(run);
+    ah_secrets_redact_err(run->cfg.secrets, err);
+    run->attempt++;
+    ah_metric_add(run->cfg.metrics, AH_METRIC_RETRIES, 1);
+    run->retry_at = run->now + delay;
+    run->state = RUN_BACKOFF;
+    ah_log_put(run->cfg.log, AH_LOG_WARNING, "retry %d of %d in %.1f s: %s", run->attempt,
+               run->cfg.retries, (double)delay / 1000, err->message);
+    EMIT(run, AH_EVENT_RETRY, AH_F_INT("attempt", run->attempt), AH_F_NUM("delay", (double)delay / 1000),
+         AH_F_STR("message", ah_slice_of(err->message)), AH_F_INT("status", err->http_status));
+}
+
+static void add_usage(ah_run *run, const ah_usage *u)
+{
+    ah_usage_add(&run->result.usage, u);
+    ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_INPUT, u->input);
+    ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_CACHED, u->cached_read);
+    ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_OUTPUT, u->output);
+    EMIT(run, AH_EVENT_USAGE, AH_F_INT("input", u->input), AH_F_INT("cached_read", u->cached_read),
+         AH_F_INT("cached_write", u->cached_write), AH_F_INT("output", u->output),
+         AH_F_INT("reasoning", u->reasoning), AH_F_BOOL("known", u->known));
+}
+
+/* The next request would be refused before then. */
+static void note_limit(ah_run *run)
+{
+    int64_t ms = run->reader->spent_ms;
+
+    run->room_at = ms > 0 ? run->now + ms : 0;
+}
+
+void ah_run_settle_exchange(ah_run *run)
+{
+    note_limit(run);
+    run->result.stop = run->msg.stop;
+    add_usage(run, &run->msg.usage);
+    ah_spending_end(&run->cfg.spending, model_name(run), &run->msg.usage,
+                    (int64_t)(run->text.len / BYTES_PER_TOKEN));
+    ah_run_close_exchange(run);
+}
+
+void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head)
+{
+    const ah_adapter_vt *vt = run->cfg.adapter->vt;
+
+    if (id == run->exchange && vt->head_came(run->reader, head, &run->result.err) != AH_OK)
+        exchange_failed(run);
+}
+
+void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes)
+{
+    const ah_adapter_vt *vt = run->cfg.adapter->vt;
+
+    if (id == run->exchange && vt->feed(run->reader, bytes, &run->result.err) != AH_OK)
+        exchange_failed(run);
+}
+
+int64_t ah_run_linger(const ah_run *run, uint32_t id)
+{
+    return id == run->exchange && run->reader ? run->reader->linger_ms : -1;
+}
+
+/* A connection that breaks after the message was complete takes nothing away. */
+void ah_run_end(ah_run *run, uint32_t id, const ah_err *err)
+{
+    const ah_adapter_vt *vt = run->cfg.adapter->vt;
+
+    if (id == 0 || id != run->exchange)
+        return;
+    run->exchange = 0; /* nothing to stop any more */
+    if (err && err->status != AH_OK && run->reader->linger_ms < 0) {
+        run->result.err = *err;
+        exchange_failed(run);
+    } else if (vt->end(run->reader, &run->result.err) != AH_OK) {
+        exchange_failed(run);
+    } else {
+        ah_run_answered(run);
+    }
+}
