@@ -4,6 +4,7 @@
 
 #include "run/pick.h"
 #include "run/run_state.h"
+#include "run/search.h"
 
 enum { FIRST_DELAY_MS = 500, LONGEST_DELAY_MS = 8000 };
 
@@ -242,7 +243,7 @@ static void exchange_failed(ah_run *run)
     ah_err *err = &run->result.err;
     int64_t delay = delay_of(run, run->reader ? run->reader->retry_after_ms : -1);
 
-    if (!may_retry(run) && ah_run_try_append(run)) {
+    if (!may_retry(run) && ah_run_try_less(run)) {
         ah_run_stop_exchange(run);
         run->retry_at = run->now;
         run->state = RUN_BACKOFF;
@@ -298,6 +299,7 @@ static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
 
+    ah_search_found(run);
     ah_run_commit(run);
     if (check_budget(run, true) != AH_OK)
         ah_run_fail(run);
