@@ -207,7 +207,7 @@ static void put_tool(ah_lowered *w, ah_slice spec, ah_segment_kind kind, size_t 
 }
 
 /* Where tools are to be revealed later, one deferred tool is there from the first request on: so
- * the first real one is no change of kind. It is never revealed. */
+ * the first real one is no change of kind. It is never revealed, and not needed among others. */
 static void put_placeholder(ah_lowered *w)
 {
     static const char spec[] = "{\"description\":\"Stands for tools that may come later.\","
@@ -231,7 +231,7 @@ static void put_search_tool(ah_lowered *w)
 
 static void put_tools(ah_lowered *w)
 {
-    bool wanted = w->mode == AH_TOOLS_REFERENCE;
+    bool wanted = w->mode == AH_TOOLS_REFERENCE && !ah_lowered_defers(w);
     ah_segment_kind kind;
     size_t at = 0, entry;
     ah_slice spec;
