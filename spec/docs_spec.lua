@@ -20,7 +20,7 @@ local MOCK = require("support.mock").is_built() and "mock" or nil
 for _, name in ipairs {
   "adapters", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "registry", "scripted",
-  "sessions", "strategies", "testing", "transcript", MOCK,
+  "search", "sessions", "strategies", "testing", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end

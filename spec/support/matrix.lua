@@ -1,8 +1,8 @@
 --- The README's matrix of what adapters can do, from what `agenthost models --json` tells. Models
 -- that have a name there get a row each; providers whose adapters do not differ share one.
 local HEAD = [[
-| model | tools that come later | output schema | reasoning back | streams |
-|---|---|---|---|---|
+| model | tools that come later | tools to be found | output schema | reasoning back | streams |
+|---|---|---|---|---|---|
 ]]
 
 local function yes(is)
@@ -11,7 +11,7 @@ end
 
 --- The cells behind the first of a model's row.
 local function cells(m)
-  return ("`%s` | %s | %s | %s |"):format(m.tool_change_mode, yes(m.native_output),
+  return ("`%s` | `%s` | %s | %s | %s |"):format(m.tool_change_mode, m.tool_search, yes(m.native_output),
     yes(m.reasoning_back), yes(m.streaming))
 end
 
