@@ -4,8 +4,8 @@
 --   agenthost bench/brief.lua
 --
 --   first         the first request, all tools in full, in brief, and to be found (ah.search)
---   conversation  all its requests: two in full; three in brief, where the tool is picked first, and
---                 three where it is looked for, from the second on with the five that were found
+--   conversation  all its requests: two in full; three in brief, where the tool is picked first,
+--                 and three where it is looked for, the later ones with the five that were found
 local ah = require "agenthost"
 
 local function tool(i)

@@ -106,7 +106,7 @@ end
 
 local function text_of(list)
   local where = { { "provider", "ready", "key", "address" } }
-  local can = { { "model", "tools come later", "are found", "output schema", "reasoning back",
+  local can = { { "model", "tools come later", "are found", "schema", "reasoning back",
     "streams" } }
   for _, one in ipairs(list) do
     where[#where + 1] = { one.provider, yes(one.ready), key_words(one), address_words(one) }

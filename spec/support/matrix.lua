@@ -11,8 +11,8 @@ end
 
 --- The cells behind the first of a model's row.
 local function cells(m)
-  return ("`%s` | `%s` | %s | %s | %s |"):format(m.tool_change_mode, m.tool_search, yes(m.native_output),
-    yes(m.reasoning_back), yes(m.streaming))
+  return ("`%s` | `%s` | %s | %s | %s |"):format(m.tool_change_mode, m.tool_search,
+    yes(m.native_output), yes(m.reasoning_back), yes(m.streaming))
 end
 
 ---@param providers table of agenthost models --json

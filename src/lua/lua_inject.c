@@ -483,7 +483,8 @@ static ah_status before(void *ud, ah_run *run, const ah_call *call, ah_buf *answ
 }
 
 static const struct ah_strategy_vt vt_before = {.before = before}, vt_after = {.after = after},
-                                   vt_both = {.before = before, .after = after}, vt_none = {NULL};
+                                   vt_both = {.before = before, .after = after},
+                                   vt_none = {.before = NULL};
 
 void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h)
 {

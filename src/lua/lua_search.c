@@ -3,6 +3,7 @@
  * which the run looks into by itself. Nothing is searched here. */
 #include "lua/lua_search.h"
 
+#include "lua/lua_inject.h"
 #include "lua/lua_tool.h"
 
 static const char SET[] = "agenthost.search";
@@ -83,15 +84,21 @@ static ah_search *push_set(lua_State *L, const ah_search_rules *rules)
     return *box;
 }
 
+/* The changes hold it where pushing it raises. */
 static void push_search_tool(lua_State *L, ah_search *s)
 {
+    ah_changes *held = ah_lua_push_changes(L, &ah_lua_of(L)->mem);
     ah_tool *t = NULL;
     ah_err err;
+    ah_status st = ah_search_tool(s, &t, &err);
 
-    if (ah_search_tool(s, &t, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
-    ah_lua_push_tool(L, t);
+    if (st == AH_OK)
+        st = ah_changes_add(held, t, NULL, &err);
     ah_tool_unref(t);
+    if (st != AH_OK)
+        ah_lua_raise_err(L, &err);
+    ah_lua_push_tool(L, held->item[0].tool);
+    lua_remove(L, -2);
 }
 
 /* ah.search { tools, max, by, method, name }: a strategy. */

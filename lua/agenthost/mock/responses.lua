@@ -353,8 +353,8 @@ local function call_item(a, call, index)
   if namespace then
     a.memory.namespaces[call.id] = namespace
   end
-  return { namespace = namespace, id = ("fc_mock%d_%d"):format(a.n, index), type = "function_call", status = "completed",
-    arguments = call.arguments, call_id = call.id, name = call.name }
+  return { namespace = namespace, id = ("fc_mock%d_%d"):format(a.n, index), type = "function_call",
+    status = "completed", arguments = call.arguments, call_id = call.id, name = call.name }
 end
 
 local function items_of(a)
