@@ -851,7 +851,8 @@ describe("docs/transcript.md", function()
     end
     local reply = run { model = ah.scripted { CALL, "done" }, system = "s",
       options = { temperature = 0 }, tools = { echo_tool(noting) },
-      strategies = { function(m) m.state = { n = 1 } end }, "x" }
+      strategies = { function(m) m.state = { n = 1 } end,
+        ah.search { tools = { ah.tool { name = "far", description = "Far." } } } }, "x" }
     return ah.json.decode(reply:transcript())
   end
 
