@@ -566,6 +566,8 @@ local IN_CODE = {
   ["tries of a request after the first"] = "src/lua/lua_agent_fields.c DEFAULT_RETRIES",
   ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
   ["strategies"] = "src/lua/lua_inject.c MAX_STRATEGIES",
+  ["tools to be found"] = "src/run/search.h AH_SEARCH_TOOLS_MOST",
+  ["tools that a search answers with"] = "src/run/search.h AH_SEARCH_MAX",
   ["what a strategy keeps"] = "src/lua/lua_inject.c MAX_STATE",
   ["what a strategy answers a call with"] = "src/run/inject.c MAX_ANSWER",
   ["how deep entities bring tools"] = "src/run/discover.h AH_FOUND_DEPTH",
@@ -648,7 +650,8 @@ describe("docs/limits.md", function()
   it("names fields that are there, and every field that is a limit", function()
     local fields = { ["ah.run"] = names_in(LUA, "## ah.run", 1),
       http = names_in(LUA, "## ah.run", 3),
-      loop_detector = names_in(LUA, "## ah.run", 4), ["ah.tool"] = names_in(LUA, "## ah.tool", 1) }
+      loop_detector = names_in(LUA, "## ah.run", 4), ["ah.tool"] = names_in(LUA, "## ah.tool", 1),
+      ["ah.search"] = names_in(markdown.read("docs/search.md"), "## ah.search", 1) }
     local named = {}
     for _, row in ipairs(rows) do
       for i = 2, #row.set do

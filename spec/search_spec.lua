@@ -298,6 +298,23 @@ describe("a conversation with tools to be found", function()
   end)
 end)
 
+describe("examples/search.lua", function()
+  local command = require "support.command"
+
+  it("finds what it needs, and the command shows what it keeps out of sight", function()
+    local r = command.shell('unset AGENTHOST_MODEL; "$A" examples/search.lua')
+    assert.equal("Three invoices are open for customer 7.\n", r.out)
+    assert.equal("of 300 found: list_invoice, list_invoice_draft, list_invoice_note\n", r.err)
+    r = command.shell('"$A" tools examples/search.lua')
+    assert.truthy(r.out:find("asks scripted/script, 1 tool of", 1, true))
+    assert.truthy(r.out:find("\nto be found: 300 tools of", 1, true))
+    assert.falsy(r.out:find("offered by nothing", 1, true))
+    r = command.shell('"$A" tools --json examples/search.lua')
+    local met = server.decode(r.out).met[1]
+    assert.same({ 1, 300 }, { #met.tools, #met.deferred })
+  end)
+end)
+
 -- -- providers -----------------------------------------------------------------------------
 
 local SCRIPT = [[return {
