@@ -3,8 +3,9 @@
 --
 --   agenthost bench/brief.lua
 --
---   first         the first request, all tools in full and in brief
---   conversation  all its requests: two in full; three in brief, where the tool is picked first
+--   first         the first request, all tools in full, in brief, and to be found (ah.search)
+--   conversation  all its requests: two in full; three in brief, where the tool is picked first,
+--                 and three where it is looked for, the later ones with the five that were found
 local ah = require "agenthost"
 
 local function tool(i)
@@ -36,6 +37,23 @@ local function size(tools, brief, messages)
   return bytes
 end
 
+-- The same where search_tools is there instead, then with those that it found.
+local function searched(tools)
+  local name, all = tools[1].name, {}
+  local strategy = ah.search { tools = tools, by = "here" }
+  local found = { strategy.tools[1], table.unpack(tools, 1, 5) }
+  local reply = assert(ah.run { strategies = { strategy }, model = ah.scripted {
+    call("search_tools", { query = name }), call(name, { customer = "7", from = "2025-01" }),
+    "Well." }, "How did customer 7 do this year?" })
+  for i, message in ipairs(reply.messages) do
+    if message.role == "assistant" then
+      all[#all + 1] = size(#all == 0 and strategy.tools or found, false,
+        table.move(reply.messages, 1, i - 1, 1, {}))
+    end
+  end
+  return all
+end
+
 -- The conversation is had with a scripted model, its requests are made again from the messages.
 local function sizes(tools, brief)
   local name, all, turns = tools[1].name, {}, {}
@@ -65,10 +83,10 @@ for _, n in ipairs { 50, 500 } do
   for i = 1, n do
     tools[i] = tool(i)
   end
-  local full, brief = sizes(tools, false), sizes(tools, true)
-  assert(#full == 2 and #brief == 3)
-  print(("%d tools, first request   %7d bytes in full, %6d in brief: %.2f"):format(n, full[1],
-    brief[1], brief[1] / full[1]))
-  print(("  the conversation        %7d bytes in full, %6d in brief: %.2f"):format(sum(full),
-    sum(brief), sum(brief) / sum(full)))
+  local full, brief, found = sizes(tools, false), sizes(tools, true), searched(tools)
+  assert(#full == 2 and #brief == 3 and #found == 3)
+  print(("%d tools, first request   %7d bytes in full, %6d in brief: %.2f, %5d to be found: %.3f")
+    :format(n, full[1], brief[1], brief[1] / full[1], found[1], found[1] / full[1]))
+  print(("  the conversation        %7d bytes in full, %6d in brief: %.2f, %5d to be found: %.3f")
+    :format(sum(full), sum(brief), sum(brief) / sum(full), sum(found), sum(found) / sum(full)))
 end

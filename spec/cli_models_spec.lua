@@ -80,7 +80,7 @@ describe("agenthost models", function()
     assert.equal(1, #list)
     assert.equal(1, #list[1].models)
     for _, name in ipairs { "tool_change_mode", "supports_dynamic_tools", "native_output",
-      "reasoning_back" } do
+      "reasoning_back", "tool_search" } do
       assert.equal(told[name], list[1].models[1][name], name)
     end
     assert.equal("reference", told.tool_change_mode)

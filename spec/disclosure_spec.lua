@@ -592,6 +592,7 @@ describe("ah.capabilities", function()
         native_output = false,
         images = true,
         reasoning_back = false,
+        tool_search = "here",
       },
       ah.capabilities "demo/echo"
     )

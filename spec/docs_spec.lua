@@ -20,7 +20,7 @@ local MOCK = require("support.mock").is_built() and "mock" or nil
 for _, name in ipairs {
   "adapters", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "recipes", "registry",
-  "scripted", "sessions", "strategies", "testing", "transcript", MOCK,
+  "scripted", "search", "sessions", "strategies", "testing", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -567,6 +567,8 @@ local IN_CODE = {
   ["tries of a request after the first"] = "src/lua/lua_agent_fields.c DEFAULT_RETRIES",
   ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
   ["strategies"] = "src/lua/lua_inject.c MAX_STRATEGIES",
+  ["tools to be found"] = "src/run/search.h AH_SEARCH_TOOLS_MOST",
+  ["tools that a search answers with"] = "src/run/search.h AH_SEARCH_MAX",
   ["what a strategy keeps"] = "src/lua/lua_moment.c MAX_STATE",
   ["what a strategy answers a call with"] = "src/run/inject.c MAX_ANSWER",
   ["how deep entities bring tools"] = "src/run/discover.h AH_FOUND_DEPTH",
@@ -649,7 +651,8 @@ describe("docs/limits.md", function()
   it("names fields that are there, and every field that is a limit", function()
     local fields = { ["ah.run"] = names_in(LUA, "## ah.run", 1),
       http = names_in(LUA, "## ah.run", 3),
-      loop_detector = names_in(LUA, "## ah.run", 4), ["ah.tool"] = names_in(LUA, "## ah.tool", 1) }
+      loop_detector = names_in(LUA, "## ah.run", 4), ["ah.tool"] = names_in(LUA, "## ah.tool", 1),
+      ["ah.search"] = names_in(markdown.read("docs/search.md"), "## ah.search", 1) }
     local named = {}
     for _, row in ipairs(rows) do
       for i = 2, #row.set do
@@ -852,7 +855,8 @@ describe("docs/transcript.md", function()
     end
     local reply = run { model = ah.scripted { CALL, "done" }, system = "s",
       options = { temperature = 0 }, tools = { echo_tool(noting) },
-      strategies = { function(m) m.state = { n = 1 } end }, "x" }
+      strategies = { function(m) m.state = { n = 1 } end,
+        ah.search { tools = { ah.tool { name = "far", description = "Far." } } } }, "x" }
     return ah.json.decode(reply:transcript())
   end
 

@@ -334,10 +334,11 @@ describe("tools that come and go at Responses", function()
     local asked = wire.read(wire.stream(streamed { { type = "tool_search_call",
       execution = "client",
       call_id = "s1", arguments = { q = "x" } } }), { mode = "search_pair" }).entry
-    assert.same({ { id = "s1", name = "tool_search", arguments = '{"q":"x"}' } },
+    assert.same({ { id = "s1", name = "search_tools", arguments = '{"q":"x"}' } },
       server.decode(asked).tool_calls)
     local body = body_of({ mode = "search_pair" }, user "go", asked,
-      result("s1", "tool_search", "Tool 'tool_search' not found.", false))
+      result("s1", "search_tools", "Tool 'search_tools' not found.", false))
+    assert.same({ q = "x" }, body.input[2].arguments)
     assert.same({ type = "tool_search_output", call_id = "s1", execution = "client",
       status = "completed", tools = {} }, body.input[3])
   end)

@@ -86,6 +86,7 @@ describe("the types", function()
     ["ah.UnlockConfig"] = { "## ah.unlock", 1, STRATEGIES },
     ["ah.PhasesConfig"] = { "## ah.phases", 1, STRATEGIES },
     ["ah.Phase"] = { "## ah.phases", 2, STRATEGIES },
+    ["ah.SearchConfig"] = { "## ah.search", 1, markdown.read("docs/search.md") },
     ["ah.UnfoldConfig"] = { "## ah.unfold", 1, STRATEGIES },
     ["ah.StrategyObject"] = { "## Writing one", 1, STRATEGIES },
     ["ah.TypeConfig"] = { "## Types", 1, SESSIONS },

@@ -249,6 +249,16 @@ local UNTOLD = {
   "fallback",
 }
 
+--- What waits to be found (docs/search.md): the model is not shown it.
+local function note_deferred(one, agent)
+  one.deferred = ah.array {}
+  for _, entry in ipairs(agent and ah.json.decode(agent:transcript()).entries or {}) do
+    for _, spec in ipairs(entry.type == "tools_deferred" and entry.tools or {}) do
+      table.insert(one.deferred, spec)
+    end
+  end
+end
+
 --- The first request, of a run like the one that was met.
 local function probe(one, run)
   local fields, request = {}, nil
@@ -269,6 +279,7 @@ local function probe(one, run)
   if not request then
     fault(answer and (answer[3] or answer[2]) or err or agent, one.at)
   end
+  note_deferred(one, ok and agent)
   one.request = request or { tools = {}, system = "", options = ah.object {} }
 end
 
@@ -302,6 +313,9 @@ local function note_unoffered()
   local offered = {}
   for _, one in ipairs(seen.met) do
     for _, spec in ipairs(one.request.tools) do
+      offered[spec.name] = true
+    end
+    for _, spec in ipairs(one.deferred) do
       offered[spec.name] = true
     end
   end
@@ -414,24 +428,42 @@ local function tool_text(spec)
   return ("%s: %s\n%s"):format(spec.name, spec.description, inside and inside .. "\n" or "")
 end
 
-local function met_text(one)
+-- Their texts, and how many bytes they have as JSON.
+local function texts_of(tools)
   local specs, bytes = {}, 0
-  for i, spec in ipairs(one.request.tools) do
+  for i, spec in ipairs(tools) do
     specs[i] = tool_text(spec)
     bytes = bytes + #ah.json.encode(spec)
   end
-  return ("%s: %s asks %s, %s of %d bytes\n\n%s"):format(one.at, one.kind, one.model,
-    counted(#specs, "tool"), bytes, table.concat(specs, "\n"))
+  return table.concat(specs, "\n"), bytes
+end
+
+local function deferred_text(one)
+  local texts, bytes = texts_of(one.deferred)
+  return #one.deferred > 0 and ("\nto be found: %s of %d bytes\n\n%s"):format(
+    counted(#one.deferred, "tool"), bytes, texts) or ""
+end
+
+local function met_text(one)
+  local texts, bytes = texts_of(one.request.tools)
+  return ("%s: %s asks %s, %s of %d bytes\n\n%s%s"):format(one.at, one.kind, one.model,
+    counted(#one.request.tools, "tool"), bytes, texts, deferred_text(one))
+end
+
+local function names_of(tools)
+  local names = ah.array {}
+  for i, spec in ipairs(tools) do
+    names[i] = spec.name
+  end
+  return names
 end
 
 local function met_json(one, exact)
-  local at, names = remark("", one.at), ah.array {}
-  for i, spec in ipairs(one.request.tools) do
-    names[i] = spec.name
-  end
+  local at = remark("", one.at)
   return { kind = one.kind, file = at.file, line = at.line, model = one.model,
     system = one.request.system, options = one.request.options,
-    tools = exact and ah.array(one.request.tools) or names }
+    tools = exact and ah.array(one.request.tools) or names_of(one.request.tools),
+    deferred = #one.deferred > 0 and (exact and one.deferred or names_of(one.deferred)) or nil }
 end
 
 local function as_json(exact)

@@ -5,6 +5,7 @@
 local ah = ...
 local check = ah._module "agenthost.mock.check"
 local plan = ah._module "agenthost.mock.plan"
+local search = ah._module "agenthost.mock.search"
 local new_cache = ah._module "agenthost.mock.cache"
 
 local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
@@ -207,7 +208,7 @@ end
 local function answer_of(turn, q, route, taken)
   local a = { n = q.n, model = q.read.request.model, body = q.decoded, query = q.query,
     text = turn.text, reasoning = turn.reasoning, signature = turn.signature,
-    refusal = turn.refusal, delay = turn.delay, stop = stop_of(turn),
+    refusal = turn.refusal, delay = turn.delay, stop = stop_of(turn), searches = q.searches,
     calls = calls_of(turn, route.provider, q.n), memory = server.memory[route.format] }
   a.usage = usage_of(turn, taken, a)
   return a
@@ -295,7 +296,9 @@ local function respond(q, route)
   end
   q.taken = server.cache:take(route.format .. " " .. tostring(q.read.request.model),
     q.read.segments, q.read.marks)
-  return turn_plan(server.turn(q.read.request), q, route)
+  local turn
+  turn, q.searches = search.carry_out(server.turn, q.read.request, q.read.deferred, ah.json.encode)
+  return turn_plan(turn, q, route)
 end
 
 -- -- what is told of it --------------------------------------------------------------------

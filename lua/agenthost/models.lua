@@ -10,7 +10,8 @@ local ah = ...
 -- One model for each way in which adapters of a provider differ; where none stands, they do not.
 local EXAMPLES = {
   openai = { "gpt-5.4", "responses/gpt-5.4", "responses/gpt-4o" },
-  anthropic = { "claude-opus-4-8", "claude-haiku-4-5", "claude-3-haiku-20240307" },
+  anthropic = { "claude-opus-4-8", "claude-sonnet-4-5", "claude-haiku-4-5",
+    "claude-3-haiku-20240307" },
   gemini = { "gemini-3-pro", "gemini-2.5-flash" },
 }
 
@@ -38,7 +39,7 @@ local function capable(model)
   local told = assert(ah.capabilities(model, { base_url = "http://localhost", api_key = "none" }))
   return { model = model, tool_change_mode = told.tool_change_mode,
     supports_dynamic_tools = told.supports_dynamic_tools, native_output = told.native_output,
-    reasoning_back = told.reasoning_back, streaming = true }
+    reasoning_back = told.reasoning_back, tool_search = told.tool_search, streaming = true }
 end
 
 local function all()
@@ -106,12 +107,13 @@ end
 
 local function text_of(list)
   local where = { { "provider", "ready", "key", "address" } }
-  local can = { { "model", "tools that come later", "output schema", "reasoning back", "streams" } }
+  local can = { { "model", "tools come later", "are found", "schema", "reasoning back",
+    "streams" } }
   for _, one in ipairs(list) do
     where[#where + 1] = { one.provider, yes(one.ready), key_words(one), address_words(one) }
     for _, m in ipairs(one.models) do
-      can[#can + 1] = { m.model, m.tool_change_mode, yes(m.native_output), yes(m.reasoning_back),
-        yes(m.streaming) }
+      can[#can + 1] = { m.model, m.tool_change_mode, m.tool_search, yes(m.native_output),
+        yes(m.reasoning_back), yes(m.streaming) }
     end
   end
   local table_of_where = columns(where)

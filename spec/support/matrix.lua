@@ -1,8 +1,8 @@
 --- The README's matrix of what adapters can do, from what `agenthost models --json` tells. Models
 -- that have a name there get a row each; providers whose adapters do not differ share one.
 local HEAD = [[
-| model | tools that come later | output schema | reasoning back | streams |
-|---|---|---|---|---|
+| model | tools that come later | tools to be found | output schema | reasoning back | streams |
+|---|---|---|---|---|---|
 ]]
 
 local function yes(is)
@@ -11,8 +11,8 @@ end
 
 --- The cells behind the first of a model's row.
 local function cells(m)
-  return ("`%s` | %s | %s | %s |"):format(m.tool_change_mode, yes(m.native_output),
-    yes(m.reasoning_back), yes(m.streaming))
+  return ("`%s` | `%s` | %s | %s | %s |"):format(m.tool_change_mode, m.tool_search,
+    yes(m.native_output), yes(m.reasoning_back), yes(m.streaming))
 end
 
 ---@param providers table of agenthost models --json

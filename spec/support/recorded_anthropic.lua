@@ -186,6 +186,20 @@ end
 
 -- -- requests ----------------------------------------------------------------------------
 
+local function is_search(tool)
+  return (tool.type or ""):find "^tool_search_tool_" ~= nil
+end
+
+-- Are tools looked for: by the provider, or by a tool whose result refers to them?
+local function who_searches(body)
+  for _, tool in ipairs(body.tools or {}) do
+    if is_search(tool) then
+      return "provider"
+    end
+  end
+  return server.encode(body.messages):find('"tool_name":', 1, true) and "here"
+end
+
 local function text_of(content)
   if type(content) == "string" then
     return content
@@ -215,20 +229,44 @@ end
 
 local to_entries = {}
 
-function to_entries.user(m, add)
-  local parts = server.array {}
+-- The tools that a list of references names, as those that a search has found.
+local function found_entry(body, references, by)
+  local specs = server.array {}
+  by.strategy, by.found = "search", server.array {}
+  for _, reference in ipairs(type(references) == "table" and references or {}) do
+    for _, tool in ipairs(reference.tool_name and body.tools or {}) do
+      if tool.name == reference.tool_name then
+        table.insert(by.found, tool.name)
+        table.insert(specs, spec_of(tool))
+      end
+    end
+  end
+  return specs[1] and { type = "tools_added", tools = specs, by = by }
+end
+
+function to_entries.user(m, add, body, origin, before)
+  local parts, found = server.array {}, server.array {}
+  for _, block in ipairs(before and blocks_of(before.content) or {}) do
+    local references = block.type == "tool_search_tool_result" and block.content.tool_references
+    found[#found + 1] = found_entry(body, references, { origin = origin }) or nil
+  end
   for _, block in ipairs(blocks_of(m.content)) do
     if block.type == "tool_result" then
+      local shown = found_entry(body, block.content, { call = block.tool_use_id })
       add {
         type = "tool_result",
         id = block.tool_use_id,
-        name = "",
+        name = shown and "search_tools" or "",
         content = text_of(block.content),
         success = block.is_error ~= true,
       }
+      found[#found + 1] = shown or nil
     else
       parts[#parts + 1] = { type = "text", text = block.text }
     end
+  end
+  for _, entry in ipairs(found) do
+    add(entry)
   end
   if parts[1] then
     add { type = "user", content = parts }
@@ -296,7 +334,8 @@ local function options_of(body)
   }
 end
 
---- See the head of the file. Tools that are deferred come where they are revealed.
+--- See the head of the file. Tools that are deferred come where they are revealed, or wait to
+-- be found.
 function M.entries(body, origin)
   local list = {
     { type = "settings", model = "anthropic/" .. body.model, options = options_of(body) },
@@ -304,17 +343,24 @@ function M.entries(body, origin)
   local function add(entry)
     list[#list + 1] = entry
   end
-  local eager = {}
+  local eager, deferred, who = {}, server.array {}, who_searches(body)
   for _, tool in ipairs(body.tools or {}) do
-    eager[#eager + 1] = not tool.defer_loading and spec_of(tool) or nil
+    if tool.defer_loading then
+      deferred[#deferred + 1] = who and spec_of(tool) or nil
+    elseif not is_search(tool) then
+      eager[#eager + 1] = spec_of(tool)
+    end
   end
   if given(body.system) then
     add { type = "prompt", text = text_of(body.system) }
   end
   add(tools_entry(eager) or nil)
+  if deferred[1] then
+    add { type = "tools_deferred", tools = deferred, search = who }
+  end
   local head = #list
-  for _, m in ipairs(body.messages) do
-    to_entries[m.role](m, add, body, origin)
+  for i, m in ipairs(body.messages) do
+    to_entries[m.role](m, add, body, origin, body.messages[i - 1])
   end
   return list, head
 end
@@ -333,10 +379,12 @@ end
 
 local EXPLAIN = {}
 
--- Failure or not: false is the default. Text of results is one string with us; references in
--- them are a way of revealing tools that we do not use.
+-- Failure or not: false is the default. Text of results is one string with us.
 function EXPLAIN.tool_result(block)
-  block.content = text_of(block.content or "")
+  local first = type(block.content) == "table" and block.content[1]
+  if not (first and first.type == "tool_reference") then
+    block.content = text_of(block.content or "")
+  end
   block.is_error = block.is_error or nil
 end
 
@@ -367,15 +415,15 @@ local function explained_messages(messages)
   return list
 end
 
--- Tools by name; a search tool of the server's is a tool without a schema to us, a tool that is
--- deferred and not revealed yet is none, and neither is our placeholder.
+-- Tools by name; where nobody searches, a tool that is deferred and not revealed yet is none, and
+-- neither is our placeholder.
 local function explained_tools(body)
-  local list, revealed = {}, server.encode(body.messages)
+  local list, revealed, who = {}, server.encode(body.messages), who_searches(body)
   for _, t in ipairs(body.tools or {}) do
-    local shown = not t.defer_loading
+    local shown = not t.defer_loading or who and t.name ~= "deferred_tool_placeholder"
       or revealed:find(('"name":%s,"type":"tool_reference"'):format(server.encode(t.name)), 1, true)
     if shown then
-      list[#list + 1] = t.name:find("^tool_search_tool") and { name = t.name }
+      list[#list + 1] = is_search(t) and { name = t.name, type = t.type }
         or {
           name = t.name,
           description = t.description or "",

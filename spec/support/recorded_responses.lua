@@ -45,7 +45,7 @@ end
 function ITEMS.tool_search_call(r, item)
   if item.execution == "client" then
     local arguments = server.encode(item.arguments)
-    table.insert(r.calls, { id = item.call_id, name = "tool_search", arguments = arguments })
+    table.insert(r.calls, { id = item.call_id, name = "search_tools", arguments = arguments })
   else
     table.insert(r.opaque, { data = item, calls = #r.calls })
   end
@@ -146,12 +146,30 @@ local function spec_of(t)
   return { name = t.name, description = t.description or "", parameters = t.parameters }
 end
 
+-- A search that we are asked for is a tool of ours.
+local function is_ours(t)
+  return t.type == "tool_search" and t.execution == "client"
+end
+
 local function specs_of(tools)
   local list = server.array {}
   for _, t in ipairs(tools or {}) do
-    list[#list + 1] = t.type == "function" and not t.defer_loading and spec_of(t) or nil
+    if is_ours(t) then
+      list[#list + 1] =
+        { name = "search_tools", description = t.description, parameters = t.parameters }
+    else
+      list[#list + 1] = t.type == "function" and not t.defer_loading and spec_of(t) or nil
+    end
   end
   return list[1] and { type = "tools_added", tools = list }
+end
+
+local function deferred_of(tools)
+  local list = server.array {}
+  for _, t in ipairs(tools or {}) do
+    list[#list + 1] = t.defer_loading and spec_of(t) or nil
+  end
+  return list[1] and { type = "tools_deferred", tools = list }
 end
 
 -- What follows one another of the model's is one assistant entry.
@@ -199,18 +217,24 @@ function to_entries.tool_search_call(list, item, origin)
   if item.execution ~= "client" then
     return keep(list, origin, item)
   end
-  assistant(list) -- the model has spoken: what comes now comes in mid-conversation
+  local a = assistant(list)
+  a.tool_calls = a.tool_calls or server.array {}
+  table.insert(a.tool_calls, { id = item.call_id, name = "search_tools",
+    arguments = server.encode(item.arguments) })
 end
 
 function to_entries.tool_search_output(list, item, origin)
   if item.execution ~= "client" then
     return keep(list, origin, item)
   end
-  local tools = {}
+  local tools, found = server.array {}, server.array {}
   for i, t in ipairs(item.tools) do
-    tools[i] = spec_of(t)
+    tools[i], found[i] = spec_of(t), t.name
   end
-  list[#list + 1] = { type = "tools_added", tools = server.array(tools) }
+  list[#list + 1] = { type = "tool_result", id = item.call_id, name = "search_tools",
+    content = "Found.", success = true }
+  list[#list + 1] = { type = "tools_added", tools = tools,
+    by = { strategy = "search", call = item.call_id, found = found } }
 end
 
 function to_entries.reasoning(list, item, origin)
@@ -257,6 +281,7 @@ function M.entries(body, origin)
     list[2] = { type = "prompt", text = body.instructions }
   end
   list[#list + 1] = specs_of(body.tools) or nil
+  list[#list + 1] = deferred_of(body.tools) or nil
   for _, item in ipairs(items_of(body)) do
     to_entries[item.type or "message"](list, item, origin)
   end
@@ -304,13 +329,15 @@ function EXPLAIN.additional_tools(item)
   return item
 end
 
--- The pair is ours to say where we loaded tools: with an id of our own, and no words.
 function EXPLAIN.tool_search_call(item)
-  return item.execution == "client" and { type = item.type } or item
+  if item.execution == "client" then
+    item.id = nil
+  end
+  return item
 end
 
 function EXPLAIN.tool_search_output(item)
-  return item.execution == "client" and { type = item.type,
+  return item.execution == "client" and { type = item.type, call_id = item.call_id,
     tools = definitions(item.tools) } or item
 end
 
@@ -318,12 +345,19 @@ local function by_name(a, b)
   return a.name < b.name
 end
 
--- A tool that is deferred is none as long as it is; the server's own search is not ours.
+-- What we look for ourselves we declare where it is found, and not before.
 local function explained_tools(tools)
-  local list = {}
+  local list, ours = {}, false
   for _, t in ipairs(tools or {}) do
-    if t.type == "function" and not t.defer_loading then
+    ours = ours or is_ours(t)
+  end
+  for _, t in ipairs(tools or {}) do
+    if t.type == "tool_search" then
+      list[#list + 1] = { name = "", execution = t.execution, description = t.description,
+        parameters = t.parameters }
+    elseif t.type == "function" and not (ours and t.defer_loading) then
       list[#list + 1] = definition(t)
+      list[#list].defer_loading = t.defer_loading
     end
   end
   table.sort(list, by_name)

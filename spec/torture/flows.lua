@@ -643,6 +643,35 @@ flows["strategies"] = {
   end,
 }
 
+-- One that is looked for, one that is called without, none; bound again in a loaded conversation.
+flows["tools to be found"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local set = { ah.search { max = 1, tools = { plain_tool "get_bill", plain_tool "send_mail" } } }
+    local turns = { { calls = { call("search_tools", { query = "bills" }), call "get_bill" } },
+      { calls = { call("search_tools", { query = "bell" }), call "send_mail" } }, "done" }
+    local first, err = ah.agent { model = script("append", turns), strategies = set }
+    local ok = first and first:save(path)
+    if ok then
+      s.agent, err = ah.load(path, { model = script("append", turns), strategies = set })
+    end
+    os.remove(path)
+    if s.agent then
+      s.reply, err = s.agent:run("on")
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if exact then
+      local text = s.agent:transcript()
+      assert(text:find("Words that are there: bill.", 1, true), "near")
+      assert(table.concat(s.reply.injected_tools, " ") == "get_bill send_mail", "found")
+    end
+  end,
+}
+
 flows["entities"] = {
   text = "done",
   attempt = function(s)
@@ -1354,13 +1383,14 @@ flows["gemini over HTTP"] = over_http("gemini/small", "")
 flows["ollama over HTTP"] = over_http("ollama/small", "")
 flows["thoughts over HTTP"] = over_http("litellm_proxy/small", "/thoughts")
 
--- A tool comes in mid-conversation; reasoning goes back.
+-- A tool comes in mid-conversation, and one is found; reasoning goes back.
 local function native(name)
   return {
     text = "it is warm \u{263a}", network = true,
     attempt = function(s)
       ah = require "agenthost"
       local late = ah.tool { name = "late", description = "Comes later." }
+      local found = ah.tool { name = "found", description = "Waits." }
       local weather = ah.tool {
         name = "weather", description = "The weather.", params = { city = "string" },
         handler = function(_, ctx)
@@ -1371,12 +1401,14 @@ local function native(name)
       s.agent = ah.agent {
         model = name, base_url = env.url, api_key = "sk-torture-0123456789", stream = true,
         retries = 0, system = "Be brief.", tools = { weather },
+        strategies = { ah.search { tools = { found } } },
       }
       s.reply, s.err = s.agent:run("how is it in Rome?")
     end,
     judge = function(s, exact)
       local r = s.reply
-      assert(not exact or (r.usage.output == 10 and r.injected_tools[1] == "late"), "run")
+      local came = exact and table.concat(r.injected_tools, " ")
+      assert(not exact or (r.usage.output == 10 and came == "found late"), "run")
       assert(not s.err or not s.err.message:find("torture-0123", 1, true), "the key is shown")
     end,
   }

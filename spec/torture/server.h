@@ -39,12 +39,12 @@ static const char stream_call[] = CALL(
 
 /* The same from a server that wants thoughts back. */
 #define THOUGHTS(text, more)                                                                            \
-    CHOICE("{\"reasoning_content\":\"" text "\",\"thinking_blocks\":[{\"type\":\"thinking\","            \
+    CHOICE("{\"reasoning_content\":\"" text "\",\"thinking_blocks\":[{\"type\":\"thinking\","           \
            "\"thinking\":\"" text "\"" more "}]}",                                                      \
            "null")
-static const char stream_thoughts[] = THOUGHTS("where", "") THOUGHTS(" is it", ",\"signature\":\"s\"")
-    CALL("\"id\":\"call_1\",\"function\":{\"name\":\"weather\",\"arguments\":\"{\\\"city\\\":\\\"Rome\\\"}\"}")
-        CHOICE("{}", "\"tool_calls\"") USAGE EVENT("[DONE]");
+static const char stream_thoughts[] = THOUGHTS("where", "") THOUGHTS(" is it", ",\"signature\":\"s\"") CALL(
+    "\"id\":\"call_1\",\"function\":{\"name\":\"weather\",\"arguments\":\"{\\\"city\\\":\\\"Rome\\\"}\"}")
+    CHOICE("{}", "\"tool_calls\"") USAGE EVENT("[DONE]");
 
 #define GEMINI(part, more)                                                                              \
     EVENT("{\"candidates\":[{\"content\":{\"parts\":[" part "]}" more "}],"                             \
@@ -60,9 +60,11 @@ static const char gemini_call[] = GEMINI("{\"functionCall\":{\"name\":\"weather\
 #define LINE(message) "{\"message\":{" message "},\"done\":false}\n"
 #define LAST          "{\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":9,\"eval_count\":5}\n"
 static const char ollama_fine[] = LINE("\"content\":\"fi\"") LINE("\"content\":\"ne\"") LAST;
-static const char ollama_text[] = LINE("\"content\":\"it is \"") LINE("\"content\":\"warm \\u263a\"") LAST;
-static const char ollama_call[] = LINE("\"thinking\":\"where\"") LINE(
-    "\"tool_calls\":[{\"function\":{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}}]") LAST;
+static const char ollama_text[] =
+    LINE("\"content\":\"it is \"") LINE("\"content\":\"warm \\u263a\"") LAST;
+static const char ollama_call[] = LINE("\"thinking\":\"where\"")
+    LINE("\"tool_calls\":[{\"function\":{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}}]")
+        LAST;
 
 #define BLOCK(begins, deltas)                                                                           \
     EVENT("{\"type\":\"content_block_start\",\"index\":0,\"content_block\":" begins "}")                \
@@ -92,13 +94,23 @@ static const char message_call[] = MESSAGE(
     BLOCK("{\"type\":\"thinking\",\"thinking\":\"\"}",
           DELTA("{\"type\":\"thinking_delta\",\"thinking\":\"warm?\"}")
               DELTA("{\"type\":\"signature_delta\",\"signature\":\"c2ln\"}"))
-        BLOCK("{\"type\":\"tool_use\",\"id\":\"call.1\",\"name\":\"weather\",\"input\":{}}",
-              DELTA("{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"city\\\":\\\"Rome\\\"}\"}")),
+        BLOCK(
+            "{\"type\":\"server_tool_use\",\"id\":\"s1\",\"name\":\"tool_search_tool_bm25\",\"input\":{}}",
+            DELTA("{\"type\":\"input_json_delta\",\"partial_json\":\"{}\"}"))
+            BLOCK("{\"type\":\"tool_search_tool_result\",\"tool_use_id\":\"s1\",\"content\":{\"type\":"
+                  "\"tool_search_tool_search_result\",\"tool_references\":[{\"type\":\"tool_reference\","
+                  "\"tool_name\":\"found\"}]}}", )
+                BLOCK(
+                    "{\"type\":\"tool_use\",\"id\":\"call.1\",\"name\":\"weather\",\"input\":{}}",
+                    DELTA(
+                        "{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"city\\\":\\\"Rome\\\"}\"}")),
     "tool_use");
 static const char response_call[] =
     ITEM("{\"type\":\"reasoning\",\"id\":\"r\",\"summary\":[],\"encrypted_content\":\"enc\"}")
-        ITEM("{\"type\":\"function_call\",\"call_id\":\"call_1\",\"name\":\"weather\","
-             "\"arguments\":\"{\\\"city\\\":\\\"Rome\\\"}\"}") COMPLETED;
+        ITEM("{\"type\":\"tool_search_output\",\"execution\":\"server\",\"call_id\":null,"
+             "\"tools\":[{\"type\":\"function\",\"name\":\"found\"}]}")
+            ITEM("{\"type\":\"function_call\",\"call_id\":\"call_1\",\"name\":\"weather\","
+                 "\"arguments\":\"{\\\"city\\\":\\\"Rome\\\"}\"}") COMPLETED;
 
 /* A request in the making. */
 typedef struct connection {
@@ -114,14 +126,14 @@ typedef struct server {
 
 /* A wire: which requests are of it, and what they are answered with. */
 typedef struct wire {
-    const char *path, *type;                /* in the request; of the answer */
-    const char *again, *result;             /* in the request: asked again; a call was answered */
+    const char *path, *type;    /* in the request; of the answer */
+    const char *again, *result; /* in the request: asked again; a call was answered */
     const char *fine, *text, *call;
 } wire;
 
 static const wire wires[] = {
-    {" /v1/messages ", "text/event-stream", "\"text\":\"again\"", "\"type\":\"tool_result\"", message_fine,
-     message_text, message_call},
+    {" /v1/messages ", "text/event-stream", "\"text\":\"again\"", "\"type\":\"tool_result\"",
+     message_fine, message_text, message_call},
     {" /responses ", "text/event-stream", "\"content\":\"again\"", "\"type\":\"function_call_output\"",
      response_fine, response_text, response_call},
     {":streamGenerateContent", "text/event-stream", "\"text\":\"again\"", "functionResponse",

@@ -74,6 +74,7 @@ static const flow flows[] = {
     {"declarations", IN_SCRIPT, false},
     {"tools that come and go", IN_SCRIPT, false},
     {"strategies", IN_SCRIPT, false},
+    {"tools to be found", IN_SCRIPT, false},
     {"entities", IN_SCRIPT, false},
     {"a registry", IN_SCRIPT, false},
     {"tools in brief", IN_SCRIPT, false},

@@ -418,7 +418,7 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
 
 static void push_capabilities(lua_State *L, const ah_adapter *a)
 {
-    lua_createtable(L, 0, 7);
+    lua_createtable(L, 0, 8);
     lua_pushstring(L, a->provider->data);
     lua_setfield(L, -2, "provider");
     lua_pushstring(L, a->model->data);
@@ -431,6 +431,8 @@ static void push_capabilities(lua_State *L, const ah_adapter *a)
     lua_setfield(L, -2, "native_output");
     lua_pushboolean(L, a->reasoning_back);
     lua_setfield(L, -2, "reasoning_back");
+    lua_pushstring(L, a->search & AH_SEARCH_OWN ? "provider" : "here");
+    lua_setfield(L, -2, "tool_search");
     lua_pushboolean(L, a->images != 0);
     lua_setfield(L, -2, "images");
 }

@@ -504,6 +504,7 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
     declare(L, a, AH_CONFLICT_SKIP, later);
+    ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
     ah_picks_replay(&a->registry, a->transcript);
     lua_pop(L, 3);
 }

@@ -8,6 +8,7 @@
 
 #include "lua/lua_group.h"
 #include "lua/lua_moment.h"
+#include "lua/lua_search.h"
 #include "lua/lua_tool.h"
 
 static const char CHANGES[] = "agenthost.changes";
@@ -154,7 +155,8 @@ static ah_status before(void *ud, ah_run *run, const ah_call *call, ah_buf *answ
 }
 
 static const struct ah_strategy_vt vt_before = {.before = before}, vt_after = {.after = after},
-                                   vt_both = {.before = before, .after = after};
+                                   vt_both = {.before = before, .after = after},
+                                   vt_none = {.before = NULL};
 
 void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h)
 {
@@ -168,6 +170,7 @@ void ah_lua_strategies_clear(ah_lua_strategies *s)
     for (size_t i = 0; i < s->n - s->led; i++) {
         ah_lua_unref(s->lua, &s->own[i].ref);
         ah_text_unref(s->own[i].by);
+        ah_search_unref(s->item[s->led + i].search);
     }
     ah_free(&s->lua->mem, s->own);
     ah_free(&s->lua->mem, s->item);
@@ -189,6 +192,8 @@ static const struct ah_strategy_vt *read_methods(lua_State *L, int at)
 
     if (lua_isfunction(L, -1) || (table && !early && has_method(L, "after")))
         return &vt_after;
+    if (!early && table && ah_lua_search_of(L, -1))
+        return &vt_none;
     if (!early)
         ah_lua_raise(L, AH_USAGE,
                      "strategies[%d] must be a function or a table with a function `after` or `before`, "
@@ -237,7 +242,7 @@ static void read_strategy(lua_State *L, ah_lua_strategies *s, int at)
     own->ref = LUA_NOREF;
     if (!(own->by = ah_text_new(&s->lua->mem, ah_slice_of(by))))
         ah_lua_raise_nomem(L);
-    s->item[s->n++] = (ah_strategy){own->name, vt, own};
+    s->item[s->n++] = (ah_strategy){own->name, vt, own, ah_search_ref(ah_lua_search_of(L, -1))};
     own->ref = ah_lua_ref(L);
 }
 
@@ -282,6 +287,17 @@ void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const cha
     }
 }
 
+void ah_lua_strategies_defer(lua_State *L, const ah_lua_strategies *s, const ah_registry *r,
+                             ah_transcript *t)
+{
+    ah_err err;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (s->item[i].search &&
+            ah_search_declare(s->item[i].search, s->item[i].name, r, t, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
+}
+
 void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy first)
 {
     if (!s->item && !(s->item = ah_alloc(&s->lua->mem, LEADERS * sizeof *s->item)))
@@ -301,7 +317,10 @@ void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_str
         s->own[i].by = ah_text_ref(from->own[i].by);
         s->own[i].ref = LUA_NOREF;
         s->own[i].kept = (ah_kept){0};
-        s->item[s->n++] = (ah_strategy){s->own[i].name, from->item[from->led + i].vt, &s->own[i]};
+        s->item[s->n++] = from->item[from->led + i];
+        s->item[i].name = s->own[i].name;
+        s->item[i].ud = &s->own[i];
+        ah_search_ref(s->item[i].search);
         s->own[i].ref = ah_lua_copy_ref(L, from->own[i].ref);
     }
 }

@@ -29,6 +29,10 @@ void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s);
 /* The tools in the field `tools` (there from the start) or `later` (that may come) of each, as
  * additions. Raises where there is something else. */
 void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const char *field, ah_changes *c);
+/* Says in the agent's transcript what is to be found by them (run/search.h). Raises for a tool's name
+ * that is taken. */
+void ah_lua_strategies_defer(lua_State *L, const ah_lua_strategies *s, const ah_registry *r,
+                             ah_transcript *t);
 /* A strategy of the core's before all of them, twice at most. Raises when out of memory. */
 void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy first);
 /* Makes s, which was initialised, hold the strategies of `from`. Raises when out of memory. */

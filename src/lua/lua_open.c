@@ -14,6 +14,7 @@
 #include "lua/lua_registry.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
+#include "lua/lua_search.h"
 #include "lua/lua_sources.h"
 #include "lua/lua_value.h"
 
@@ -178,6 +179,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_inject(L);
     ah_lua_open_moment(L);
     ah_lua_open_metrics(L);
+    ah_lua_open_search(L);
     ah_lua_open_registry(L);
     ah_lua_open_budget(L);
     ah_lua_open_agent(L);

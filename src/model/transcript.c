@@ -10,6 +10,7 @@ static const char *const names[AH_ENTRY_KINDS] = {
     [AH_ENTRY_TOOL_RESULT] = "tool_result",
     [AH_ENTRY_TOOLS_ADDED] = "tools_added",
     [AH_ENTRY_TOOLS_REMOVED] = "tools_removed",
+    [AH_ENTRY_TOOLS_DEFERRED] = "tools_deferred",
     [AH_ENTRY_PROMPT] = "prompt",
     [AH_ENTRY_STRATEGY] = "strategy",
     [AH_ENTRY_NOTE] = "note",
@@ -337,6 +338,7 @@ static int rank(ah_entry_kind kind)
         return 0;
     case AH_ENTRY_TOOLS_ADDED:
     case AH_ENTRY_TOOLS_REMOVED:
+    case AH_ENTRY_TOOLS_DEFERRED:
     case AH_ENTRY_PROMPT:
     case AH_ENTRY_STRATEGY:
         return 1;

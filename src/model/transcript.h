@@ -18,6 +18,7 @@ typedef enum ah_entry_kind {
     AH_ENTRY_TOOL_RESULT,
     AH_ENTRY_TOOLS_ADDED,
     AH_ENTRY_TOOLS_REMOVED,
+    AH_ENTRY_TOOLS_DEFERRED, /* tools that can be found, but are not offered yet */
     AH_ENTRY_PROMPT,
     AH_ENTRY_STRATEGY, /* what a strategy keeps; no model is shown it */
     AH_ENTRY_NOTE,

@@ -9,6 +9,11 @@
     "{\"type\":\"object\",\"required\":[" required "],\"properties\":{" members "}}"
 #define PARTS                                                                                           \
     "{\"type\":\"array\",\"items\":" OBJECT("\"type\"", "\"type\":" STRING ",\"text\":" STRING) "}"
+#define TOOLS                                                                                           \
+    OBJECT("\"tools\"", "\"tools\":{\"type\":\"array\",\"items\":" OBJECT(                              \
+                            "\"name\",\"description\",\"parameters\"",                                  \
+                            "\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"          \
+                            "\"description\":" STRING ",\"parameters\":{\"type\":\"object\"}") "}")
 
 /* Only what is read by type; other members and other entries may be there. */
 static const char *const shapes[AH_ENTRY_KINDS] = {
@@ -21,12 +26,8 @@ static const char *const shapes[AH_ENTRY_KINDS] = {
     [AH_ENTRY_TOOL_RESULT] = OBJECT("\"id\",\"name\",\"content\",\"success\"",
                                     "\"id\":" STRING ",\"name\":" STRING ",\"content\":" STRING
                                     ",\"images\":" PARTS ",\"success\":{\"type\":\"boolean\"}"),
-    [AH_ENTRY_TOOLS_ADDED] = OBJECT(
-        "\"tools\"",
-        "\"tools\":{\"type\":\"array\",\"items\":" OBJECT(
-            "\"name\",\"description\",\"parameters\"",
-            "\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},\"description\":" STRING
-            ",\"parameters\":{\"type\":\"object\"}") "}"),
+    [AH_ENTRY_TOOLS_ADDED] = TOOLS,
+    [AH_ENTRY_TOOLS_DEFERRED] = TOOLS,
     [AH_ENTRY_TOOLS_REMOVED] =
         OBJECT("\"names\"", "\"names\":{\"type\":\"array\",\"items\":" STRING "}"),
     [AH_ENTRY_PROMPT] = OBJECT("\"text\"", "\"text\":" STRING),

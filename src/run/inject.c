@@ -349,9 +349,22 @@ static void tell_injected(ah_run *run, const ah_injection *in, const char *strat
          AH_F_STR("strategy", ah_slice_of(strategy)), AH_F_NUM("timestamp", (double)in->time / 1000));
 }
 
-static void tell(ah_run *run, const ah_injection *in, const ah_changes *c, const char *strategy,
+/* What a search has found is its strategy's, whatever call it came by. */
+static const char *teller(const ah_run *run, const ah_changes *c, const char *who)
+{
+    ah_slice by = c->n && c->item[0].by ? ah_text_slice(c->item[0].by) : (ah_slice){NULL, 0};
+
+    for (size_t i = 0; by.p && i < run->cfg.n_strategies; i++)
+        if (run->cfg.strategy[i].search &&
+            ah_json_string_is(ah_json_member(by, "strategy"), run->cfg.strategy[i].name))
+            return run->cfg.strategy[i].name;
+    return who;
+}
+
+static void tell(ah_run *run, const ah_injection *in, const ah_changes *c, const char *who,
                  ah_slice after)
 {
+    const char *strategy = teller(run, c, who);
     ah_slice key = section_of(c);
     ah_buf names;
 
@@ -429,6 +442,11 @@ static ah_status apply(ah_run *run, ah_changes *c, const char *who, ah_slice aft
 ah_status ah_inject_from_outside(ah_run *run, ah_changes *c, ah_err *err)
 {
     return apply(run, c, "script", ah_slice_of("agent"), NULL, err);
+}
+
+ah_status ah_inject_found(ah_run *run, ah_changes *c, ah_slice after, ah_err *err)
+{
+    return apply(run, c, "search", after, NULL, err);
 }
 
 ah_status ah_inject_between(ah_run *run, ah_changes *c, ah_err *err)

@@ -70,6 +70,7 @@ typedef struct ah_strategy {
         void (*made)(void *ud);
     } * vt;
     void *ud;
+    struct ah_search *search; /* tools that wait to be found (run/search.h), borrowed; NULL: none */
 } ah_strategy;
 
 /* How far the transcript was read for what a strategy keeps; zero it. */
@@ -93,6 +94,9 @@ void ah_inject_feedback(struct ah_run *run, size_t calls);
 
 /* Changes at the end of a run, when no turn is pending. Nobody is told. */
 ah_status ah_inject_between(struct ah_run *run, ah_changes *c, ah_err *err);
+
+/* For the search: tools that were found by themselves, in an answer or by a call, `after` what. */
+ah_status ah_inject_found(struct ah_run *run, ah_changes *c, ah_slice after, ah_err *err);
 
 /* For the script: changes from outside of calls, while the run is at work. */
 ah_status ah_inject_from_outside(struct ah_run *run, ah_changes *c, ah_err *err);

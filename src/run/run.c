@@ -5,6 +5,7 @@
 
 #include "run/pick.h"
 #include "run/run_state.h"
+#include "run/search.h"
 
 /* -- small things --------------------------------------------------------------- */
 
@@ -131,6 +132,7 @@ static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
 
+    ah_search_found(run);
     ah_run_commit(run);
     if (ah_run_check_budget(run, true) != AH_OK)
         ah_run_fail(run);

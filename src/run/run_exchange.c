@@ -135,7 +135,7 @@ static void exchange_failed(ah_run *run)
     ah_err *err = &run->result.err;
     int64_t delay = delay_of(run, run->reader ? run->reader->retry_after_ms : -1);
 
-    if (!may_retry(run) && ah_run_try_append(run)) {
+    if (!may_retry(run) && ah_run_try_less(run)) {
         ah_run_stop_exchange(run);
         run->retry_at = run->now;
         run->state = RUN_BACKOFF;

@@ -97,9 +97,9 @@ ah_status ah_run_set(ah_run *run, const ah_setting *set, size_t n, ah_err *err);
  * kind that allows it. False: it stands, or another one does now. */
 bool ah_run_fall_back(ah_run *run);
 
-/* run_learn.c: where a 400 answers a request that told of tools in a way of the wire's own, the
- * request is made once more in another; what that says is kept in the settings. */
-bool ah_run_try_append(ah_run *run);              /* the error is in result.err; true: it is tried */
+/* run_learn.c: where a 400 answers a request that told of tools, or had them searched, in a way of
+ * the wire's own, the request is made once more in another; what that says is kept in the settings. */
+bool ah_run_try_less(ah_run *run);                /* the error is in result.err; true: it is tried */
 ah_status ah_run_learn(ah_run *run, ah_err *err); /* an answer has come */
 
 /* run_output.c: the last answer is in run->text and committed. Ends the run or goes on. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "run/run_state.h"
+#include "run/search.h"
 
 enum {
     MAX_WHY = 4 << 10, /* bytes of a policy's reason */
@@ -164,6 +165,7 @@ void ah_turn_begin(ah_run *run)
     run->result.rounds++;
     run->result.tool_calls += run->n_calls;
     refuse_cut(run);
+    ah_search_found(run);
     EMIT(
         run, AH_EVENT_TOOL_CALLS,
         AH_F_JSON("calls", ah_json_member(ah_text_slice(run->cfg.transcript->assistant), "tool_calls")));
@@ -265,7 +267,8 @@ static void begin_call(ah_run *run, ah_call *c)
     const ah_callees who = {run->cfg.registry, run->cfg.executors, run->cfg.adapter};
 
     if (c->state == AH_CALL_WAITING && ah_inject_before(run, c) && pass_guard(run, c) &&
-        ah_call_prepare(c, &who, run->now, run->cfg.deadline) && pass_policy(run, c))
+        ah_search_called(run, c) && ah_call_prepare(c, &who, run->now, run->cfg.deadline) &&
+        pass_policy(run, c))
         start_handler(run, c);
 }
 

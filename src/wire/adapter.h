@@ -36,6 +36,17 @@ enum {
     AH_IMAGES_ALL = 15
 };
 
+/* How a wire deals with tools that are to be found first, as bits (docs/search.md). */
+enum {
+    AH_SEARCH_OWN = 1,   /* the model looks for them by itself */
+    AH_SEARCH_WIRE = 2,  /* the wire has a way for that, whatever is known of the model */
+    AH_SEARCH_SHOWS = 4, /* the result of our search may reveal what was declared as deferred */
+    AH_SEARCH_ALL = 7
+};
+
+/* The tool that looks for others where the model does not do so by itself (run/search.h). */
+#define AH_SEARCH_TOOLS "search_tools"
+
 typedef struct ah_adapter ah_adapter;
 typedef struct ah_lowered ah_lowered; /* wire/lower.h */
 typedef struct ah_reader ah_reader;
@@ -93,6 +104,7 @@ struct ah_adapter {
     bool native_output;                   /* the wire carries an output schema of type object */
     bool
         strict_output; /* but one of the strict subset only (wire/openai_strict.h), without references */
+    unsigned search;   /* AH_SEARCH_; an adapter that declares nothing has no way of its own */
     unsigned images;   /* AH_IMAGES_; an adapter that declares nothing takes none */
     bool begins_only;  /* cannot go on with a conversation in which another model has spoken */
     bool reasoning_back; /* what the model thought is sent back to it */

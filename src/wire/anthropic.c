@@ -29,29 +29,30 @@ typedef struct model_kind {
     thinking thinking;
     bool changes;   /* takes system messages and tool changes in mid-conversation */
     bool output;    /* takes a schema of its answer */
+    bool search;    /* takes deferred tools: looks for them itself, or is shown them by a result */
     int max_tokens; /* what is asked for where the options say nothing: this wire wants a number */
 } model_kind;
 
 static const model_kind kinds[] = {
-    {"claude-opus-4-8", THINKS_BY_EFFORT, true, true, 32000},
-    {"claude-opus-5", THINKS_BY_EFFORT, true, true, 32000},
-    {"claude-fable-5", THINKS_BY_EFFORT, true, true, 32000},
-    {"claude-mythos-5", THINKS_BY_EFFORT, true, true, 32000},
-    {"claude-opus-4-7", THINKS_BY_EFFORT, false, true, 32000},
-    {"claude-opus-4-6", THINKS_BY_EFFORT, false, true, 32000},
-    {"claude-sonnet-4-6", THINKS_BY_EFFORT, false, true, 32000},
-    {"claude-opus-4-5", THINKS_BY_BUDGET, false, true, 32000},
-    {"claude-sonnet-4-5", THINKS_BY_BUDGET, false, true, 32000},
-    {"claude-haiku-4-5", THINKS_BY_BUDGET, false, true, 32000},
-    {"claude-opus-4", THINKS_BY_BUDGET, false, false, 32000},
-    {"claude-sonnet-4", THINKS_BY_BUDGET, false, false, 32000},
-    {"claude-haiku-4", THINKS_BY_BUDGET, false, false, 32000},
-    {"claude-3-7", THINKS_BY_BUDGET, false, false, 8192},
-    {"claude-3-5", THINKS_NOT, false, false, 8192},
-    {"claude-3", THINKS_NOT, false, false, 4096},
-    {"claude-2", THINKS_NOT, false, false, 4096},
-    {"claude-", THINKS_BY_EFFORT, false, false, 32000},
-    {"", THINKS_BY_BUDGET, false, false, 8192},
+    {"claude-opus-4-8", THINKS_BY_EFFORT, true, true, true, 32000},
+    {"claude-opus-5", THINKS_BY_EFFORT, true, true, true, 32000},
+    {"claude-fable-5", THINKS_BY_EFFORT, true, true, true, 32000},
+    {"claude-mythos-5", THINKS_BY_EFFORT, true, true, true, 32000},
+    {"claude-opus-4-7", THINKS_BY_EFFORT, false, true, true, 32000},
+    {"claude-opus-4-6", THINKS_BY_EFFORT, false, true, true, 32000},
+    {"claude-sonnet-4-6", THINKS_BY_EFFORT, false, true, true, 32000},
+    {"claude-opus-4-5", THINKS_BY_BUDGET, false, true, true, 32000},
+    {"claude-sonnet-4-5", THINKS_BY_BUDGET, false, true, true, 32000},
+    {"claude-haiku-4-5", THINKS_BY_BUDGET, false, true, false, 32000},
+    {"claude-opus-4", THINKS_BY_BUDGET, false, false, false, 32000},
+    {"claude-sonnet-4", THINKS_BY_BUDGET, false, false, false, 32000},
+    {"claude-haiku-4", THINKS_BY_BUDGET, false, false, false, 32000},
+    {"claude-3-7", THINKS_BY_BUDGET, false, false, false, 8192},
+    {"claude-3-5", THINKS_NOT, false, false, false, 8192},
+    {"claude-3", THINKS_NOT, false, false, false, 4096},
+    {"claude-2", THINKS_NOT, false, false, false, 4096},
+    {"claude-", THINKS_BY_EFFORT, false, false, false, 32000},
+    {"", THINKS_BY_BUDGET, false, false, false, 8192},
 };
 
 typedef struct anthropic {
@@ -206,7 +207,7 @@ static void put_tool(ah_lowered *w, ah_slice spec, ah_segment_kind kind, size_t 
 }
 
 /* Where tools are to be revealed later, one deferred tool is there from the first request on: so
- * the first real one is no change of kind. It is never revealed. */
+ * the first real one is no change of kind. It is never revealed, and not needed among others. */
 static void put_placeholder(ah_lowered *w)
 {
     static const char spec[] = "{\"description\":\"Stands for tools that may come later.\","
@@ -216,9 +217,21 @@ static void put_placeholder(ah_lowered *w)
     put_tool(w, ah_slice_of(spec), AH_SEGMENT_DEFERRED, 0);
 }
 
+/* The provider's own search, in one of its two kinds. */
+static void put_search_tool(ah_lowered *w)
+{
+    bool regex = ah_json_string_is(ah_json_member(w->deferral, "method"), "regex");
+    const char *kind = regex ? "regex" : "bm25";
+    size_t at = ah_segment_begin(&w->head);
+
+    ah_buf_fmt(&w->head, "{\"type\":\"tool_search_tool_%s_20251119\",\"name\":\"tool_search_tool_%s\"}",
+               kind, kind);
+    ah_segment_end(w, AH_SEGMENT_TOOL, 0, &w->head, at);
+}
+
 static void put_tools(ah_lowered *w)
 {
-    bool wanted = w->mode == AH_TOOLS_REFERENCE;
+    bool wanted = w->mode == AH_TOOLS_REFERENCE && !ah_lowered_defers(w);
     ah_segment_kind kind;
     size_t at = 0, entry;
     ah_slice spec;
@@ -226,6 +239,8 @@ static void put_tools(ah_lowered *w)
     if (!ah_lowered_has_tools(w))
         return;
     ah_buf_str(&w->head, ",\"tools\":[");
+    if (ah_lowered_defers(w) && w->searching == AH_SEARCHING_OWN)
+        put_search_tool(w);
     while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
         if (wanted && kind == AH_SEGMENT_DEFERRED) {
             put_placeholder(w);
@@ -313,6 +328,15 @@ static void put_calls(ah_lowered *w, ah_json_reader *calls, size_t *at, size_t n
     }
 }
 
+/* What the provider's search said is sent back only where it searches still. */
+static bool is_sent_back(const ah_adapter *a, const ah_lowered *w, ah_slice part, ah_slice *data,
+                         size_t *before)
+{
+    static const char *const searches[] = {"server_tool_use", "tool_search_tool_result", NULL};
+
+    return ah_part_of_ours(a, part, data, before) && !ah_lowered_left_out(w, *data, searches);
+}
+
 /* Content and calls in the order in which they came, where this very adapter had them. */
 static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
 {
@@ -326,7 +350,7 @@ static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
     for (t = ah_json_next(&parts); t.kind == AH_JSON_OBJECT; t = ah_json_next(&parts)) {
         ah_slice part = ah_json_skip(&parts, t);
 
-        if (ah_part_of_ours(a, part, &data, &before)) {
+        if (is_sent_back(a, w, part, &data, &before)) {
             put_calls(w, &calls, &at, before);
             begin_block(w, GROUP_ASSISTANT);
             ah_buf_put(&w->body, data);
@@ -374,18 +398,41 @@ static void put_result_content(const ah_adapter *a, ah_buf *b, ah_slice json)
     ah_buf_char(b, ']');
 }
 
+/* What search_tools has found, in the words by which the wire reveals deferred tools: a list of
+ * references alone. False: none of it is declared so. */
+static bool put_references(const ah_lowered *w, ah_buf *b, ah_slice added)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(ah_json_member(added, "by"), "found"));
+    ah_json_token t = ah_json_next(&r);
+    size_t n = 0;
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r)) {
+        ah_slice name = ah_json_skip(&r, t);
+        const ah_offered *o = ah_offers_find(&w->offers, name);
+
+        if (o && (o->deferred || o->late))
+            ah_buf_fmt(b, "%s{\"type\":\"tool_reference\",\"tool_name\":%.*s}", n++ ? "," : "[",
+                       AH_FMT(name));
+    }
+    ah_buf_str(b, n ? "]" : "");
+    return n > 0;
+}
+
 static void put_result(const ah_adapter *a, ah_lowered *w, ah_slice json)
 {
-    ah_slice id, success;
-    const ah_json_wanted want[] = {{"id", &id}, {"success", &success}};
+    ah_slice id, success, name, found = {NULL, 0};
+    const ah_json_wanted want[] = {{"id", &id}, {"success", &success}, {"name", &name}};
     ah_buf *b = &w->body;
 
-    ah_json_members(json, want, 2);
+    ah_json_members(json, want, 3);
+    if (ah_json_string_is(name, AH_SEARCH_TOOLS))
+        found = ah_lowered_found(w, id);
     begin_block(w, GROUP_USER);
     ah_buf_str(b, "{\"type\":\"tool_result\",\"tool_use_id\":");
     ah_put_wire_id(b, id);
     ah_buf_str(b, ",\"content\":");
-    put_result_content(a, b, json);
+    if (!found.p || !put_references(w, b, found))
+        put_result_content(a, b, json);
     ah_buf_str(b, ah_json_kind_of(success) == AH_JSON_FALSE ? ",\"is_error\":true}" : "}");
 }
 
@@ -585,6 +632,7 @@ static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o
     ah_status st;
 
     a->kind = kind_of(model);
+    a->native.base.search = a->kind->search ? AH_SEARCH_ALL : AH_SEARCH_WIRE;
     a->native.base.native_output = a->native.base.strict_output = a->kind->output;
     a->bearer = !o->api_key.p && !ah_provider_env(o, ah_anthropic_service.key_env[0]).p;
     st = ah_provider_mode(o, ah_anthropic_service.name, SPOKEN,

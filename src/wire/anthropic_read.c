@@ -127,6 +127,25 @@ static ah_status keep(ah_buf *b, ah_slice bytes, ah_err *err)
     return st;
 }
 
+/* The names in a block of what the provider's own search has found; such a block comes whole. */
+static ah_status read_found(reader *x, ah_slice block, ah_err *err)
+{
+    ah_json_reader it =
+        ah_json_read(ah_json_member(ah_json_member(block, "content"), "tool_references"));
+    ah_json_token t = ah_json_next(&it);
+    ah_status st = AH_OK;
+
+    if (t.kind != AH_JSON_ARRAY)
+        return AH_OK;
+    for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it)) {
+        ah_slice name = ah_json_member(ah_json_skip(&it, t), "tool_name");
+
+        if (ah_reading_says(name))
+            st = ah_assembly_found(message_of(x), name, err);
+    }
+    return st;
+}
+
 static ah_status begin_block(reader *x, ah_slice block, ah_err *err)
 {
     ah_slice type = ah_json_member(block, "type"), text = ah_json_member(block, "text");
@@ -143,6 +162,8 @@ static ah_status begin_block(reader *x, ah_slice block, ah_err *err)
     if (ah_json_kind_of(block) != AH_JSON_OBJECT)
         return AH_OK;
     x->kind = BLOCK_OPAQUE;
+    if (ah_json_string_is(type, "tool_search_tool_result") && read_found(x, block, err) != AH_OK)
+        return err->status;
     return keep(&x->block, block, err);
 }
 

@@ -11,7 +11,8 @@ enum {
     MAX_CALL_NAME = 256,
     MAX_MESSAGE = 256 << 20,
     MAX_STOP_WORD = 64,
-    ENTRY_DEPTH = 16 /* containers around a part, in an entry and on a wire, with some to spare */
+    MAX_FOUND = 1 << 20, /* bytes of the names of found tools */
+    ENTRY_DEPTH = 16     /* containers around a part, in an entry and on a wire, with some to spare */
 };
 
 const char *ah_stop_name(ah_stop stop)
@@ -57,6 +58,7 @@ void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secre
     ah_buf_init(&a->text, mem, AH_MAX_TEXT);
     ah_buf_init(&a->refusal, mem, AH_MAX_TEXT);
     ah_buf_init(&a->stop_word, mem, MAX_STOP_WORD);
+    ah_buf_init(&a->found, mem, MAX_FOUND);
 }
 
 void ah_assembly_drop_calls(ah_assembly *a)
@@ -69,6 +71,7 @@ void ah_assembly_drop_calls(ah_assembly *a)
     for (size_t i = 0; i < a->n_opaque; i++)
         ah_text_unref(a->opaque[i].json);
     a->n = a->n_opaque = 0;
+    ah_buf_reset(&a->found, 0);
 }
 
 void ah_assembly_clear(ah_assembly *a)
@@ -81,6 +84,7 @@ void ah_assembly_clear(ah_assembly *a)
     ah_buf_clear(&a->text);
     ah_buf_clear(&a->refusal);
     ah_buf_clear(&a->stop_word);
+    ah_buf_clear(&a->found);
     *a = (ah_assembly){.mem = a->mem};
 }
 
@@ -212,6 +216,14 @@ ah_status ah_assembly_opaque(ah_assembly *a, ah_slice json, ah_err *err)
     a->opaque[a->n_opaque++] = (ah_draft_opaque){text, a->text.len, a->n};
     a->pieces++;
     return AH_OK;
+}
+
+ah_status ah_assembly_found(ah_assembly *a, ah_slice name, ah_err *err)
+{
+    if (a->found.len)
+        ah_buf_char(&a->found, ',');
+    ah_buf_put(&a->found, name);
+    return check(&a->found, "list of found tools", err);
 }
 
 void ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice word)
@@ -365,6 +377,7 @@ ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_ori
     show(a, true);
     clean(a->secrets, &a->refusal);
     clean(a->secrets, &a->stop_word);
+    clean(a->secrets, &a->found);
     a->stop = final_stop(a);
     ah_buf_init(&b, a->mem, MAX_MESSAGE);
     ah_buf_room(&b, 256);
@@ -373,6 +386,8 @@ ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_ori
         put_content(a, origin, &b);
     ah_buf_char(&b, ']');
     put_calls(a, t, &b);
+    if (a->found.len)
+        ah_buf_fmt(&b, ",\"found\":[%.*s]", AH_FMT(ah_buf_slice(&a->found)));
     put_stop(a, &b);
     ah_buf_char(&b, ',');
     put_origin(origin, &b);

@@ -51,6 +51,7 @@ typedef struct ah_assembly {
     size_t n, cap;
     ah_draft_opaque *opaque;
     size_t n_opaque, cap_opaque;
+    ah_buf found; /* tools that the provider's own search has found: JSON strings, commas between */
     ah_stop stop;
     ah_buf stop_word; /* the provider's own, "" where it said none */
     ah_usage usage;
@@ -87,6 +88,8 @@ ah_status ah_assembly_call_value(ah_draft_call *c, ah_slice json, ah_err *err);
 /* A part to be sent back verbatim, and only to where it came from: checked JSON of the
  * provider's own form. It stands after all text and calls that were there before. */
 ah_status ah_assembly_opaque(ah_assembly *a, ah_slice json, ah_err *err);
+/* The provider's own search has found the tool of that name (a JSON string). */
+ah_status ah_assembly_found(ah_assembly *a, ah_slice name, ah_err *err);
 /* Forgets the calls and opaque parts so far: of a message that was refused or begun again. Text
  * stays, it may have been shown. */
 void ah_assembly_drop_calls(ah_assembly *a);

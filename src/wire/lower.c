@@ -4,6 +4,7 @@
 
 #include "model/image.h"
 #include "wire/dispatcher.h"
+#include "wire/provider.h"
 
 enum { MAX_BODY = 256 << 20 };
 
@@ -117,6 +118,93 @@ static void lower_change(ah_lowered *w, const ah_entry *e)
     ah_buf_clear(&b);
 }
 
+/* -- tools that are to be found first ------------------------------------------------ */
+
+static ah_searching searching_of(const ah_lowered *w)
+{
+    ah_slice deferral = ah_transcript_last(w->transcript, AH_ENTRY_TOOLS_DEFERRED);
+    ah_slice settings, who = ah_json_member(deferral, "search");
+    unsigned can = w->adapter->search;
+
+    if (!deferral.p || !can || w->searching_here || w->mode == AH_TOOLS_SEARCH_PAIR ||
+        w->mode == AH_TOOLS_DISPATCHER)
+        return AH_SEARCHING_HERE;
+    settings = ah_transcript_last(w->transcript, AH_ENTRY_SETTINGS);
+    if (ah_json_string_is(ah_json_member(ah_json_member(settings, "learned"), "tool_search"), "here"))
+        return AH_SEARCHING_HERE;
+    if (!ah_json_string_is(who, "here") &&
+        can & (ah_json_string_is(who, "provider") ? AH_SEARCH_WIRE : AH_SEARCH_OWN))
+        return AH_SEARCHING_OWN;
+    return can & AH_SEARCH_SHOWS ? AH_SEARCHING_SHOWN : AH_SEARCHING_HERE;
+}
+
+bool ah_lowered_defers(const ah_lowered *w)
+{
+    return w->deferral.p && w->searching != AH_SEARCHING_HERE;
+}
+
+/* Does a result of search_tools tell the model in full what was found? */
+static bool shows_results(const ah_lowered *w)
+{
+    if (w->searching == AH_SEARCHING_HERE)
+        return w->deferral.p && w->mode == AH_TOOLS_SEARCH_PAIR;
+    return w->adapter->search & AH_SEARCH_SHOWS;
+}
+
+/* Has the wire revealed the tools of this tools_added entry by what it holds of the search? */
+static bool is_shown(const ah_lowered *w, ah_slice json)
+{
+    ah_slice by = ah_json_member(json, "by"), call, found, origin;
+    const ah_json_wanted want[] = {{"call", &call}, {"found", &found}, {"origin", &origin}};
+
+    if (!w->deferral.p || !ah_json_members(by, want, 3) || !found.p)
+        return false;
+    if (call.p)
+        return shows_results(w);
+    return w->searching == AH_SEARCHING_OWN && origin.p && ah_is_origin(w->adapter, origin);
+}
+
+/* They stand where no cache reaches, except on a wire whose model is told their names. */
+static ah_break take_deferred(ah_lowered *w, ah_slice json, size_t i)
+{
+    w->deferral = json;
+    if (w->searching == AH_SEARCHING_HERE)
+        return AH_BREAK_NONE;
+    if (!ah_offers_defer(&w->offers, json, i))
+        w->status = AH_NOMEM;
+    w->redo_head = true;
+    return w->offers.conversing && w->adapter->search & AH_SEARCH_SHOWS ? AH_BREAK_NONE : AH_BREAK_TOOLS;
+}
+
+ah_slice ah_lowered_found(const ah_lowered *w, ah_slice id)
+{
+    const ah_transcript *t = w->transcript;
+
+    if (!shows_results(w))
+        return (ah_slice){NULL, 0};
+    for (size_t i = w->done + 1; i < t->n; i++) {
+        ah_slice json = ah_text_slice(t->entry[i].json), by;
+
+        if (t->entry[i].kind == AH_ENTRY_ASSISTANT || t->entry[i].kind == AH_ENTRY_USER)
+            break;
+        by = t->entry[i].kind == AH_ENTRY_TOOLS_ADDED ? ah_json_member(json, "by") : (ah_slice){NULL, 0};
+        if (by.p && ah_slice_eq(ah_json_member(by, "call"), id) && ah_json_member(by, "found").p)
+            return json;
+    }
+    return (ah_slice){NULL, 0};
+}
+
+bool ah_lowered_left_out(const ah_lowered *w, ah_slice data, const char *const *types)
+{
+    ah_slice type = ah_json_member(data, "type");
+
+    if (!w->deferral.p || w->searching == AH_SEARCHING_OWN)
+        return false;
+    while (*types && !ah_json_string_is(type, *types))
+        types++;
+    return *types != NULL;
+}
+
 static ah_break take_tools(ah_lowered *w, const ah_entry *e, size_t i)
 {
     ah_tool_change_mode mode = w->mode;
@@ -126,7 +214,7 @@ static ah_break take_tools(ah_lowered *w, const ah_entry *e, size_t i)
 
     if (!added)
         effect = ah_offers_remove(&w->offers, mode, json, i);
-    else if (!ah_offers_add(&w->offers, mode, json, i, &effect))
+    else if (!ah_offers_add(&w->offers, mode, json, i, is_shown(w, json), &effect))
         w->status = AH_NOMEM;
     w->redo_head = w->redo_head || effect & AH_OFFER_LIST;
     if (effect & AH_OFFER_ENTRY)
@@ -166,6 +254,8 @@ static ah_break take(ah_lowered *w, size_t i)
     case AH_ENTRY_TOOLS_ADDED:
     case AH_ENTRY_TOOLS_REMOVED:
         return take_tools(w, e, i);
+    case AH_ENTRY_TOOLS_DEFERRED:
+        return take_deferred(w, json, i);
     case AH_ENTRY_PROMPT:
         w->system = ah_json_member(json, "text");
         w->system_entry = i;
@@ -198,7 +288,7 @@ static void begin_anew(ah_lowered *w)
 {
     w->told = w->told > w->done ? w->told : w->done;
     w->done = w->n_head = w->n_body = 0;
-    w->settings = w->system = (ah_slice){NULL, 0};
+    w->settings = w->system = w->deferral = (ah_slice){NULL, 0};
     w->redo_head = true;
     ah_offers_clear(&w->offers);
     ah_buf_reset(&w->head, 0);
@@ -213,7 +303,7 @@ void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter, ah_break why)
 {
     w->adapter = adapter;
     w->mode = adapter->tool_change_mode;
-    w->trying = false;
+    w->trying = w->searching_here = w->searched = false;
     begin_anew(w);
     if (w->requests > 0)
         w->anew = why;
@@ -246,11 +336,14 @@ static ah_tool_change_mode mode_of(const ah_lowered *w)
 
 static void settle_mode(ah_lowered *w)
 {
-    ah_tool_change_mode mode = mode_of(w);
+    ah_tool_change_mode mode = mode_of(w), before = w->mode;
+    ah_searching searching;
 
-    if (mode == w->mode)
-        return;
     w->mode = mode;
+    searching = searching_of(w);
+    if (mode == before && searching == w->searching)
+        return;
+    w->searching = searching;
     begin_anew(w);
     if (w->requests > 0 && w->anew == AH_BREAK_NONE)
         w->anew = AH_BREAK_TOOLS;
@@ -264,6 +357,11 @@ void ah_lowered_try(ah_lowered *w, bool trying, ah_tool_change_mode mode)
     w->mode = mode;
     begin_anew(w);
     w->anew = AH_BREAK_TOOLS;
+}
+
+void ah_lowered_search_here(ah_lowered *w)
+{
+    w->searching_here = true;
 }
 
 bool ah_lowered_is_native(const ah_lowered *w)
@@ -377,11 +475,23 @@ ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err 
     return AH_OK;
 }
 
+/* The tool that searches has no place where the provider does. */
+static const ah_offered *next_declared(const ah_lowered *w, size_t *at)
+{
+    bool own = ah_lowered_defers(w) && w->searching == AH_SEARCHING_OWN;
+    const ah_offered *t;
+
+    do
+        t = ah_offers_head(&w->offers, w->mode, at);
+    while (t && own && ah_json_string_is(t->name, AH_SEARCH_TOOLS));
+    return t;
+}
+
 ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind, size_t *entry)
 {
-    const ah_offered *t = ah_offers_head(&w->offers, w->mode, at);
+    const ah_offered *t = next_declared(w, at);
 
-    *kind = t && t->late ? AH_SEGMENT_DEFERRED : AH_SEGMENT_TOOL;
+    *kind = t && (t->late || t->deferred) ? AH_SEGMENT_DEFERRED : AH_SEGMENT_TOOL;
     *entry = t ? t->entry : 0;
     if (t)
         return t->spec;

@@ -21,6 +21,13 @@ typedef struct ah_segment {
     size_t at, n; /* in `head` (tools, system) or `body` (entries) */
 } ah_segment;
 
+/* Who looks for deferred tools, and how the wire is told of them. */
+typedef enum ah_searching {
+    AH_SEARCHING_HERE,  /* search_tools does; what is found is added like any other tool */
+    AH_SEARCHING_SHOWN, /* the same, but all are declared, deferred, and its results reveal them */
+    AH_SEARCHING_OWN    /* the provider does, among what is declared as deferred */
+} ah_searching;
+
 typedef enum ah_break {
     AH_BREAK_NONE,
     AH_BREAK_TOOLS,
@@ -43,6 +50,10 @@ struct ah_lowered {
     ah_offers offers;
     ah_tool_change_mode mode; /* in force: the adapter's, or what was learned of it */
     bool trying;              /* `mode` is tried, whatever is known */
+    ah_searching searching;   /* in force, where tools are deferred */
+    bool searching_here;      /* the wire's own ways of that are not used, whatever is known */
+    bool searched;            /* they were, and the model has answered */
+    ah_slice deferral;        /* the latest tools_deferred entry, .p NULL: none */
     ah_slice settings;        /* the latest entry, .p NULL: none */
     ah_slice system;          /* the latest prompt's text value, with its quotes */
     size_t system_entry;
@@ -74,6 +85,12 @@ bool ah_lowered_is_native(const ah_lowered *w);
  * settings in force have under learned.tool_change_mode holds for their model. */
 void ah_lowered_try(ah_lowered *w, bool trying, ah_tool_change_mode mode);
 
+/* Does the next request declare deferred tools? */
+bool ah_lowered_defers(const ah_lowered *w);
+/* From the next update on it does not: they are looked for here. What the settings in force have
+ * under learned.tool_search holds for their model. */
+void ah_lowered_search_here(ah_lowered *w);
+
 /* Brings it up to the transcript's end, for the next request. *brk says why the
  * request does not begin with the last one's segments, *entry which entry did it. */
 ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err);
@@ -84,6 +101,12 @@ size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3]);
  *     for (size_t at = 0; (spec = ah_lowered_tool(w, &at, &kind, &entry)).p;) */
 ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind, size_t *entry);
 bool ah_lowered_has_tools(const ah_lowered *w);
+/* For adapters, while `entry` runs on a result of search_tools whose id (a JSON string) that is: the
+ * tools_added entry that it led to, which comes later; .p NULL: none, or the wire does not show it. */
+ah_slice ah_lowered_found(const ah_lowered *w, ah_slice id);
+/* Is this opaque part of a search by the provider, to be left out since it searches no more? `data` is
+ * its own form, `types` end with NULL. */
+bool ah_lowered_left_out(const ah_lowered *w, ah_slice data, const char *const *types);
 
 /* For adapters, while `head` or `entry` runs: what is written between begin and end
  * is a segment. */

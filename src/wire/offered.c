@@ -120,13 +120,48 @@ static bool redefine(ah_offers *o, ah_offered *t, const ah_offered *now, unsigne
     return true;
 }
 
+bool ah_offers_defer(ah_offers *o, ah_slice json, size_t entry)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(json, "tools"));
+    ah_json_token t = ah_json_next(&r);
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice spec = ah_json_skip(&r, t);
+        ah_offered now = {.name = ah_json_member(spec, "name"),
+                          .spec = spec,
+                          .entry = entry,
+                          .told = entry,
+                          .deferred = true};
+
+        if (!find(o, now.name) && !offer(o, &now))
+            return false;
+    }
+    return true;
+}
+
+/* A deferred tool is offered: it stays declared as it is where the wire has shown it already, or tells
+ * of it in its place; else it is declared like others. */
+static void reveal(ah_offered *t, const ah_offered *now, bool shown, unsigned *e)
+{
+    if (ah_slice_eq(t->spec, now->spec) && (shown || *e & AH_OFFER_ENTRY)) {
+        t->gone = false;
+        *e = shown ? 0 : AH_OFFER_ENTRY;
+        return;
+    }
+    *e = AH_OFFER_HEAD;
+    *t = *now;
+    t->late = false;
+}
+
 /* Takes in one tool; *e is what it means. */
-static bool add_one(ah_offers *o, const ah_offered *now, unsigned *e)
+static bool add_one(ah_offers *o, const ah_offered *now, bool shown, unsigned *e)
 {
     ah_offered *there = find(o, now->name);
     bool ok = true;
 
-    if (!there)
+    if (there && there->deferred)
+        reveal(there, now, shown, e);
+    else if (!there)
         ok = offer(o, now);
     else if (o->conversing && ah_slice_eq(there->spec, now->spec))
         *e = offer_back(there, *e);
@@ -134,10 +169,13 @@ static bool add_one(ah_offers *o, const ah_offered *now, unsigned *e)
         ok = redefine(o, there, now, e);
     if (ok && *e & AH_OFFER_ENTRY)
         find(o, now->name)->told = now->told;
+    if (shown)
+        *e &= ~(unsigned)AH_OFFER_ENTRY;
     return ok;
 }
 
-bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry, unsigned *effect)
+bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry, bool shown,
+                   unsigned *effect)
 {
     unsigned late = effect_of(o, mode);
     ah_json_reader r = ah_json_read(ah_json_member(json, "tools"));
@@ -155,7 +193,7 @@ bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t
                           .late = !(late & AH_OFFER_HEAD)};
         unsigned e = late;
 
-        if (!add_one(o, &now, &e))
+        if (!add_one(o, &now, shown, &e))
             return false;
         *effect |= e;
     }
@@ -197,7 +235,7 @@ ah_status ah_offers_replay(ah_offers *o, const ah_transcript *t, ah_err *err)
         if (t->entry[i].kind == AH_ENTRY_TOOLS_REMOVED)
             ah_offers_remove(o, AH_TOOLS_APPEND, json, i);
         else if (t->entry[i].kind == AH_ENTRY_TOOLS_ADDED &&
-                 !ah_offers_add(o, AH_TOOLS_APPEND, json, i, &effect))
+                 !ah_offers_add(o, AH_TOOLS_APPEND, json, i, false, &effect))
             return ah_err_nomem(err);
     }
     return AH_OK;

@@ -10,6 +10,7 @@ typedef struct ah_offered {
     ah_slice name, spec; /* in the entry's text; the name with its quotes */
     size_t entry;
     size_t told;        /* the entry that told of it last, where the wire tells it in its place */
+    bool deferred;      /* declared so that it can be found; not offered yet */
     bool late;          /* came in mid-conversation, on a wire that takes it there */
     bool gone;          /* removed: its declaration stays until the next break of the cache */
     bool judged, wraps; /* was its schema asked whether arguments are wrapped, and are they? */
@@ -32,9 +33,11 @@ enum {
 void ah_offers_init(ah_offers *o, const ah_mem *mem); /* it must not move afterwards */
 void ah_offers_clear(ah_offers *o);
 
-/* Takes in a tools_added entry. One that picks tools (docs/transcript.md, `picked`) changes nothing
+/* Takes in a tools_deferred entry, on a wire that declares deferred tools. False: out of memory. */
+bool ah_offers_defer(ah_offers *o, ah_slice json, size_t entry);
+/* Takes in a tools_added entry. `shown`: the wire has revealed its tools already. One that picks tools (docs/transcript.md, `picked`) changes nothing
  * where a changed declaration would cost the cache. False: out of memory. */
-bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry,
+bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry, bool shown,
                    unsigned *effect);
 /* Takes in a tools_removed entry; returns its effect. */
 unsigned ah_offers_remove(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry);

@@ -402,7 +402,7 @@ bool ah_has_text(ah_slice value)
     return raw.n > 0;
 }
 
-static bool is_origin(const ah_adapter *a, ah_slice origin)
+bool ah_is_origin(const ah_adapter *a, ah_slice origin)
 {
     ah_slice adapter, model, endpoint;
     const ah_json_wanted want[] = {{"adapter", &adapter}, {"model", &model}, {"endpoint", &endpoint}};
@@ -419,7 +419,7 @@ bool ah_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, size_t 
     ah_json_num n = {0};
 
     if (!ah_json_members(part, want, 4) || !ah_json_string_is(type, "opaque") ||
-        ah_json_kind_of(*data) != AH_JSON_OBJECT || !is_origin(a, origin))
+        ah_json_kind_of(*data) != AH_JSON_OBJECT || !ah_is_origin(a, origin))
         return false;
     *calls = ah_json_number(before, &n) && n.is_int && n.i > 0 ? (size_t)n.i : 0;
     return true;

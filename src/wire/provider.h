@@ -76,6 +76,8 @@ typedef struct ah_part_words {
     const char *image, *image_end; /* around the address */
 } ah_part_words;
 
+/* Is that (a JSON object, docs/transcript.md) where the adapter's own messages come from? */
+bool ah_is_origin(const ah_adapter *a, ah_slice origin);
 /* ,{"role":"user","content":..}: a list of parts where there is an image, else a string. */
 void ah_put_user(ah_buf *b, const ah_part_words *words, ah_slice content);
 /* The bytes of an image as "data:mime;base64,..." or its address, a JSON string. */

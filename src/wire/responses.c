@@ -15,15 +15,16 @@ enum { PREFIX = sizeof "responses/" - 1 }; /* of the model, as conversations nam
 typedef struct model_kind {
     const char *prefix;
     bool reasons; /* others refuse to give encrypted reasoning */
+    bool search;  /* looks for deferred tools itself */
     ah_tool_change_mode mode;
 } model_kind;
 
 static const model_kind kinds[] = {
-    {"gpt-5-chat", false, AH_TOOLS_APPEND}, {"gpt-5.1", true, AH_TOOLS_APPEND},
-    {"gpt-5.2", true, AH_TOOLS_APPEND},     {"gpt-5.3", true, AH_TOOLS_APPEND},
-    {"gpt-5.", true, AH_TOOLS_ADDITIONAL},  {"gpt-5", true, AH_TOOLS_APPEND},
-    {"o1", true, AH_TOOLS_APPEND},          {"o3", true, AH_TOOLS_APPEND},
-    {"o4", true, AH_TOOLS_APPEND},          {"", false, AH_TOOLS_APPEND},
+    {"gpt-5-chat", false, false, AH_TOOLS_APPEND}, {"gpt-5.1", true, false, AH_TOOLS_APPEND},
+    {"gpt-5.2", true, false, AH_TOOLS_APPEND},     {"gpt-5.3", true, false, AH_TOOLS_APPEND},
+    {"gpt-5.", true, true, AH_TOOLS_ADDITIONAL},   {"gpt-5", true, false, AH_TOOLS_APPEND},
+    {"o1", true, false, AH_TOOLS_APPEND},          {"o3", true, false, AH_TOOLS_APPEND},
+    {"o4", true, false, AH_TOOLS_APPEND},          {"", false, false, AH_TOOLS_APPEND},
 };
 
 static ah_slice wire_model(ah_slice model)
@@ -93,26 +94,54 @@ static size_t begin_tool(ah_buf *b, size_t *n)
     return ah_segment_begin(b);
 }
 
-static void put_tools(ah_lowered *w)
+/* What searches, where something does: the service itself, or the model asks us by it. Then it is
+ * search_tools in other words; without deferred tools nothing can be looked for. */
+static void put_search_tool(const ah_lowered *w, ah_buf *b)
 {
-    static const char search[] =
-        "{\"type\":\"tool_search\",\"execution\":\"client\","
+    static const char nothing[] =
         "\"description\":\"New tools are loaded here by themselves as they come; there is "
         "nothing to search.\",\"parameters\":{\"additionalProperties\":false,\"properties\":{},"
         "\"type\":\"object\"}}";
+    const ah_offered *ours = ah_offers_find(&w->offers, ah_slice_of("\"" AH_SEARCH_TOOLS "\""));
+
+    if (w->mode != AH_TOOLS_SEARCH_PAIR) {
+        ah_buf_str(b, "{\"type\":\"tool_search\"}");
+        return;
+    }
+    ah_buf_str(b, "{\"type\":\"tool_search\",\"execution\":\"client\",");
+    if (w->deferral.p && ours)
+        ah_buf_fmt(b, "\"description\":%.*s,\"parameters\":%.*s}",
+                   AH_FMT(ah_json_member(ours->spec, "description")),
+                   AH_FMT(ah_json_member(ours->spec, "parameters")));
+    else
+        ah_buf_str(b, nothing);
+}
+
+/* A script's own tool of that name is none. */
+static bool is_search(const ah_lowered *w, ah_slice name)
+{
+    return w->mode == AH_TOOLS_SEARCH_PAIR && ah_json_string_is(name, AH_SEARCH_TOOLS) &&
+           (w->deferral.p || !ah_offers_find(&w->offers, name));
+}
+
+static void put_tools(ah_lowered *w)
+{
+    bool own = ah_lowered_defers(w) && w->searching == AH_SEARCHING_OWN;
     ah_buf *b = &w->head;
     ah_segment_kind kind;
     size_t at = 0, entry, n = 0, from;
     ah_slice spec;
 
     while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
+        if (is_search(w, ah_json_member(spec, "name")))
+            continue;
         from = begin_tool(b, &n);
-        put_definition(b, spec, false);
+        put_definition(b, spec, kind == AH_SEGMENT_DEFERRED);
         ah_segment_end(w, kind, entry, b, from);
     }
-    if (w->mode == AH_TOOLS_SEARCH_PAIR) {
+    if (own || w->mode == AH_TOOLS_SEARCH_PAIR) {
         from = begin_tool(b, &n);
-        ah_buf_str(b, search);
+        put_search_tool(w, b);
         ah_segment_end(w, AH_SEGMENT_TOOL, 0, b, from);
     }
     if (n)
@@ -155,24 +184,36 @@ static void head(const ah_adapter *a, ah_lowered *w)
 
 /* -- items --------------------------------------------------------------------------------------- */
 
-/* Arguments of a search are an object where those of a call are its text; ours takes none. */
-static void put_search(ah_buf *b, ah_slice id)
+/* A search's arguments are an object where those of a call are its text. */
+static void put_search(const ah_lowered *w, ah_buf *b, ah_slice id, ah_slice arguments)
 {
     ah_buf_str(b, ",{\"type\":\"tool_search_call\",\"call_id\":");
     ah_put_wire_id(b, id);
-    ah_buf_str(b, ",\"execution\":\"client\",\"arguments\":{},\"status\":\"completed\"}");
+    ah_buf_str(b, ",\"execution\":\"client\",\"arguments\":");
+    ah_dialect_put_arguments(w, ah_slice_of("\"" AH_SEARCH_TOOLS "\""), arguments, b);
+    ah_buf_str(b, ",\"status\":\"completed\"}");
 }
 
-static void begin_found(ah_buf *b, ah_slice id)
+/* Its output: of a tools_added entry the tools that were told in that one, .p NULL for none. */
+static void put_found(const ah_lowered *w, ah_buf *b, ah_slice id, ah_slice added, size_t entry)
 {
+    ah_json_reader r = ah_json_read(ah_json_member(added, "tools"));
+    ah_json_token t = ah_json_next(&r);
+    size_t n = 0;
+
     ah_buf_str(b, ",{\"type\":\"tool_search_output\",\"call_id\":");
     ah_put_wire_id(b, id);
     ah_buf_str(b, ",\"execution\":\"client\",\"status\":\"completed\",\"tools\":[");
-}
+    for (t = ah_json_next(&r); added.p && t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice spec = ah_json_skip(&r, t);
+        const ah_offered *offered = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
 
-static bool is_search(const ah_lowered *w, ah_slice name)
-{
-    return w->mode == AH_TOOLS_SEARCH_PAIR && ah_json_string_is(name, AH_TOOL_SEARCH);
+        if (entry && (!offered || offered->told != entry))
+            continue;
+        ah_buf_str(b, n++ ? "," : "");
+        put_definition(b, spec, true);
+    }
+    ah_buf_str(b, "]}");
 }
 
 static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call, ah_slice space)
@@ -182,7 +223,7 @@ static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call, ah_slice spa
 
     ah_json_members(call, want, 3);
     if (is_search(w, name)) {
-        put_search(b, id);
+        put_search(w, b, id, arguments);
         return;
     }
     ah_buf_str(b, ",{\"type\":\"function_call\",\"call_id\":");
@@ -246,8 +287,10 @@ static void put_opaque(walk *k, ah_slice data, size_t before)
     ah_buf_put(k->b, data);
 }
 
+/* What the service's own search said is sent back only where it searches still. */
 static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
 {
+    static const char *const searches[] = {"tool_search_call", "tool_search_output", NULL};
     walk k = {.w = w, .b = &w->body, .calls = ah_json_read(ah_json_member(json, "tool_calls"))};
     ah_json_reader parts = ah_json_read(ah_json_member(json, "content"));
     ah_json_token t = ah_json_next(&parts);
@@ -259,7 +302,8 @@ static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
         ah_slice part = ah_json_skip(&parts, t), text = ah_json_member(part, "text");
 
         if (ah_part_of_ours(a, part, &data, &before)) {
-            put_opaque(&k, data, before);
+            if (!ah_lowered_left_out(w, data, searches))
+                put_opaque(&k, data, before);
         } else if (ah_json_kind_of(text) == AH_JSON_STRING) {
             put_text(&k, none);
             k.text = text;
@@ -301,8 +345,7 @@ static void put_result(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_s
 
     ah_json_members(json, want, 2);
     if (is_search(w, name)) {
-        begin_found(b, id);
-        ah_buf_str(b, "]}");
+        put_found(w, b, id, ah_lowered_found(w, id), 0);
         return;
     }
     ah_buf_str(b, ",{\"type\":\"function_call_output\",\"call_id\":");
@@ -313,22 +356,21 @@ static void put_result(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_s
 }
 
 /* New tools where they come in: as an item of their own, or as what a search has found. */
-static void put_added(ah_lowered *w, ah_slice tools)
+static void put_added(ah_lowered *w, ah_slice json)
 {
-    bool pair = w->mode == AH_TOOLS_SEARCH_PAIR;
-    ah_json_reader r = ah_json_read(tools);
+    ah_json_reader r = ah_json_read(ah_json_member(json, "tools"));
     ah_json_token t = ah_json_next(&r);
     ah_buf *b = &w->body;
     char id[48];
     size_t n = 0;
 
-    snprintf(id, sizeof id, "\"found_%zu\"", w->done);
-    if (pair)
-        put_search(b, ah_slice_of(id));
-    if (pair)
-        begin_found(b, ah_slice_of(id));
-    else
-        ah_buf_str(b, ",{\"type\":\"additional_tools\",\"role\":\"developer\",\"tools\":[");
+    if (w->mode == AH_TOOLS_SEARCH_PAIR) {
+        snprintf(id, sizeof id, "\"found_%zu\"", w->done);
+        put_search(w, b, ah_slice_of(id), ah_slice_of("\"{}\""));
+        put_found(w, b, ah_slice_of(id), json, w->done);
+        return;
+    }
+    ah_buf_str(b, ",{\"type\":\"additional_tools\",\"role\":\"developer\",\"tools\":[");
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
         ah_slice spec = ah_json_skip(&r, t);
         const ah_offered *offered = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
@@ -336,7 +378,7 @@ static void put_added(ah_lowered *w, ah_slice tools)
         if (!offered || offered->told != w->done)
             continue;
         ah_buf_str(b, n++ ? "," : "");
-        put_definition(b, spec, pair);
+        put_definition(b, spec, false);
     }
     ah_buf_str(b, "]}");
 }
@@ -354,7 +396,7 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     else if (e->kind == AH_ENTRY_USER)
         ah_put_user(b, &parts_here, ah_json_member(json, "content"));
     else if (e->kind == AH_ENTRY_TOOLS_ADDED)
-        put_added(w, ah_json_member(json, "tools"));
+        put_added(w, json);
     else
         ah_put_message(b, "developer", ah_json_member(json, "text"));
     if (b->len > at)
@@ -388,5 +430,9 @@ ah_status ah_responses_new(const ah_server *server, ah_slice model, const ah_pro
     ah_status st =
         ah_provider_mode(o, "openai/responses", SPOKEN, kind_of(wire_model(model))->mode, &mode, err);
 
-    return st == AH_OK ? ah_openai_make(&wire, server, model, mode, o, out, err) : st;
+    if (st == AH_OK)
+        st = ah_openai_make(&wire, server, model, mode, o, out, err);
+    if (st == AH_OK)
+        (*out)->search = AH_SEARCH_WIRE | (kind_of(wire_model(model))->search ? AH_SEARCH_OWN : 0);
+    return st;
 }

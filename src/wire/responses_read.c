@@ -87,6 +87,23 @@ static ah_status read_call(reader *x, ah_slice item, ah_slice name, ah_err *err)
     return st == AH_OK ? keep_mark(x, item, "namespace", err) : st;
 }
 
+/* The provider's own search: its item is kept, and the names of what it has found. */
+static ah_status read_search(reader *x, ah_slice item, ah_err *err)
+{
+    ah_json_reader it = ah_json_read(ah_json_member(item, "tools"));
+    ah_json_token t = ah_json_next(&it);
+    ah_status st = AH_OK;
+
+    for (t = t.kind == AH_JSON_ARRAY ? ah_json_next(&it) : t; st == AH_OK && t.kind == AH_JSON_OBJECT;
+         t = ah_json_next(&it)) {
+        ah_slice name = ah_json_member(ah_json_skip(&it, t), "name");
+
+        if (ah_reading_says(name))
+            st = ah_assembly_found(message_of(x), name, err);
+    }
+    return st == AH_OK ? ah_assembly_opaque(message_of(x), item, err) : st;
+}
+
 /* Items of other types say nothing to us. */
 static ah_status read_item(reader *x, ah_slice item, ah_err *err)
 {
@@ -98,8 +115,10 @@ static ah_status read_item(reader *x, ah_slice item, ah_err *err)
     if (ah_json_string_is(type, "function_call"))
         return read_call(x, item, ah_json_member(item, "name"), err);
     if (ah_json_string_is(type, "tool_search_call") && ours)
-        return read_call(x, item, ah_slice_of("\"" AH_TOOL_SEARCH "\""), err);
-    if (ah_json_string_is(type, "tool_search_call") || ah_json_string_is(type, "tool_search_output") ||
+        return read_call(x, item, ah_slice_of("\"" AH_SEARCH_TOOLS "\""), err);
+    if (ah_json_string_is(type, "tool_search_output"))
+        return read_search(x, item, err);
+    if (ah_json_string_is(type, "tool_search_call") ||
         (ah_json_string_is(type, "reasoning") &&
          ah_reading_says(ah_json_member(item, "encrypted_content"))))
         return ah_assembly_opaque(message_of(x), item, err);

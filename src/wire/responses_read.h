@@ -4,9 +4,6 @@
 
 #include "wire/adapter.h"
 
-/* What the model calls to look for tools, where it is offered (mode search_pair). */
-#define AH_TOOL_SEARCH "tool_search"
-
 ah_status ah_responses_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err);
 
 #endif

@@ -177,6 +177,29 @@ local function has_beta(turn, ...)
   end
 end
 
+-- What the service's own search said comes back as it was, and with what it refers to.
+function BLOCKS.server_tool_use(block, place, turn)
+  local name = field(block, "name", "string", at(place, "server_tool_use", "name"))
+  if not turn.declared[name] then
+    refuse("%s: Server tool '%s' is not in tools", place, name)
+  end
+  turn.searched = field(block, "id", "string", at(place, "server_tool_use", "id"))
+end
+
+function BLOCKS.tool_search_tool_result(block, place, turn)
+  if block.tool_use_id ~= turn.searched then
+    refuse("%s: unexpected `tool_use_id`: a `tool_search_tool_result` block must have a "
+      .. "corresponding `server_tool_use` block before it", place)
+  end
+  local content = field(block, "content", "object", at(place, "tool_search_tool_result"))
+  for _, part in ipairs(check.given(content.tool_references) or {}) do
+    if turn.declared[part.tool_name] ~= "deferred" then
+      refuse("%s: Tool reference '%s' not found in available tools", place,
+        tostring(part.tool_name))
+    end
+  end
+end
+
 -- A tool that comes or goes, by reference or by value.
 local function check_change(block, place, turn)
   local tool = field(block, "tool", "object", at(place, block.type, "tool"))
@@ -324,6 +347,22 @@ local function tool_of(tool)
     parameters = check.given(tool.input_schema) or ah.object {} }
 end
 
+-- The kind of search that the service is to make, or nil.
+local function search_of(tool)
+  return (check.given(tool.type) or ""):match "^tool_search_tool_(%w+)_%d+$"
+end
+
+-- Notes the tools that a list of references reveals.
+local function take_references(references, taking)
+  local specs = {}
+  for _, part in ipairs(type(references) == "table" and references or {}) do
+    specs[#specs + 1] = part.type == "tool_reference" and taking.deferred[part.tool_name] or nil
+  end
+  if specs[1] then
+    table.insert(taking.entries, { type = "tools_added", tools = specs })
+  end
+end
+
 -- The images of a list of blocks, as entries have them; nil where there are none.
 local function images_of(content)
   local images = {}
@@ -349,6 +388,8 @@ function TAKE.assistant(message, taking)
       table.insert(entry.tool_calls, { id = block.id, name = block.name,
         arguments = ah.json.encode(block.input) })
       taking.names[block.id] = block.name
+    elseif block.type == "tool_search_tool_result" then
+      take_references(block.content.tool_references, taking)
     end
   end
   table.insert(taking.entries, entry)
@@ -361,6 +402,7 @@ function TAKE.user(message, taking)
       table.insert(taking.entries, { type = "tool_result", id = block.tool_use_id,
         name = taking.names[block.tool_use_id], content = text_of(block.content),
         images = images_of(block.content) })
+      take_references(block.content, taking)
     elseif block.type == "text" then
       texts[#texts + 1] = { type = "text", text = block.text }
     elseif block.type == "image" then
@@ -447,11 +489,13 @@ end
 function anthropic.read(body)
   local request = { model = body.model, system = text_of(body.system), tools = ah.array {},
     entries = ah.array {}, options = ah.object {} }
-  local taking = { entries = request.entries, names = {}, deferred = {} }
+  local taking, deferred = { entries = request.entries, names = {}, deferred = {} }, {}
   for _, tool in ipairs(check.given(body.tools) or {}) do
+    deferred.kind = deferred.kind or search_of(tool)
     if tool.defer_loading == true then
       taking.deferred[tool.name] = tool_of(tool)
-    else
+      deferred[#deferred + 1] = taking.deferred[tool.name]
+    elseif not search_of(tool) then
       table.insert(request.tools, tool_of(tool))
     end
   end
@@ -463,6 +507,7 @@ function anthropic.read(body)
   end
   local segments = segments_of(body)
   return { request = request, segments = segments, marks = segments.marks,
+    deferred = deferred.kind and deferred,
     stream = body.stream == true }
 end
 
@@ -479,12 +524,32 @@ local function remember(a, signature)
   end
 end
 
+-- A search by the service itself, as the two blocks in which it tells of it.
+local function add_search(blocks, a, s, i)
+  local id, references = ("srvtoolu_mock%d_%d"):format(a.n, i), ah.array {}
+  local kind = "bm25"
+  for _, tool in ipairs(a.body.tools) do
+    kind = search_of(tool) or kind
+  end
+  for k, tool in ipairs(s.found) do
+    references[k] = { type = "tool_reference", tool_name = tool.name }
+  end
+  local member = kind == "regex" and "pattern" or "query"
+  blocks[#blocks + 1] = { type = "server_tool_use", id = id, name = "tool_search_tool_" .. kind,
+    input = { [member] = s.query }, arguments = ah.json.encode { [member] = s.query } }
+  blocks[#blocks + 1] = { type = "tool_search_tool_result", tool_use_id = id,
+    content = { type = "tool_search_tool_search_result", tool_references = references } }
+end
+
 local function blocks_of(a)
   local blocks = ah.array {}
   if a.reasoning then
     local signature = a.signature or "mock-signature-" .. a.n
     remember(a, signature)
     blocks[1] = { type = "thinking", thinking = plan.joined(a.reasoning), signature = signature }
+  end
+  for i, s in ipairs(a.searches or {}) do
+    add_search(blocks, a, s, i)
   end
   if plan.joined(a.text) ~= "" then
     blocks[#blocks + 1] = { type = "text", text = plan.joined(a.text) }
@@ -558,6 +623,10 @@ function PLAY.tool_use(_, block, delta)
   end
 end
 
+PLAY.server_tool_use = PLAY.tool_use
+
+function PLAY.tool_search_tool_result() end -- it comes whole
+
 local BEGUN = { text = { "text" }, thinking = { "thinking", "signature" } }
 
 local function begun(block)
@@ -566,7 +635,7 @@ local function begun(block)
   for _, key in ipairs(BEGUN[block.type] or {}) do
     first[key] = ""
   end
-  if block.type == "tool_use" then
+  if block.type == "tool_use" or block.type == "server_tool_use" then
     first.input = ah.object {}
   end
   return first

@@ -109,7 +109,11 @@ function CHECK.message(item, place)
   check_images(type(content) == "table" and content or {}, place .. ".content")
 end
 
-function CHECK.function_call(item, place, pairing)
+function CHECK.function_call(item, place, pairing, _, memory)
+  local namespace = (memory.namespaces or {})[item.call_id]
+  if namespace and item.namespace ~= namespace then
+    check.refuse("'%s.namespace' must be '%s', as the call was made.", place, namespace)
+  end
   check.required(item, "name", "string", place .. ".name")
   check.required(item, "arguments", "string", place .. ".arguments")
   pairing.call(check.required(item, "call_id", "string", place .. ".call_id"))
@@ -159,7 +163,7 @@ local function check_answered(pairing)
   end
 end
 
-local function check_input(input, names)
+local function check_input(input, names, memory)
   local pairing = check.pairing()
   for i, item in ipairs(input) do
     local place = at("input", i - 1)
@@ -172,7 +176,7 @@ local function check_input(input, names)
       check_answered(pairing)
     end
     if CHECK[kind] then
-      CHECK[kind](item, place, pairing, names)
+      CHECK[kind](item, place, pairing, names, memory)
     end
   end
   check_answered(pairing)
@@ -193,7 +197,7 @@ function responses.check(body, context)
     check.required(body, "input", "array", "input")
     check.list(body, "input", "input")
   end
-  check_input(all_items(body, context.memory), names)
+  check_input(all_items(body, context.memory), names, context.memory)
   openai.check_choice(body, #names > 0 or check.given(body.tools))
 end
 
@@ -233,7 +237,7 @@ end
 
 local function take_tools(tools, into)
   for _, tool in ipairs(tools or {}) do
-    if tool.type == "function" then
+    if tool.type == "function" and not tool.defer_loading then
       into[#into + 1] = openai.tool_of(tool)
     end
     take_tools(tool.type == "namespace" and check.given(tool.tools), into)
@@ -241,8 +245,26 @@ local function take_tools(tools, into)
   return into
 end
 
+-- What waits to be found, where the service is to search for it; else nil.
+local function deferred_of(tools)
+  local list, searches = {}, false
+  for _, tool in ipairs(tools or {}) do
+    searches = searches or (tool.type == "tool_search" and tool.execution ~= "client")
+    list[#list + 1] = tool.defer_loading and openai.tool_of(tool) or nil
+  end
+  return searches and list or nil
+end
+
+local function loaded(tools)
+  local list = {}
+  for _, tool in ipairs(tools or {}) do
+    list[#list + 1] = tool.type == "function" and openai.tool_of(tool) or nil
+  end
+  return list
+end
+
 function TAKE.additional_tools(item)
-  return { type = "tools_added", tools = take_tools(item.tools, {}) }
+  return { type = "tools_added", tools = loaded(item.tools) }
 end
 
 TAKE.tool_search_output = TAKE.additional_tools
@@ -274,7 +296,8 @@ function responses.read(body, context)
     local take = TAKE[item.type or "message"]
     table.insert(request.entries, take and take(item, request, names))
   end
-  return { request = request, segments = segments_of(body, input), stream = body.stream == true }
+  return { request = request, segments = segments_of(body, input),
+    deferred = deferred_of(check.given(body.tools)), stream = body.stream == true }
 end
 
 -- -- the items of an answer --------------------------------------------------------------------
@@ -299,15 +322,48 @@ local function reasoning_item(a, index)
     encrypted_content = a.wants_encrypted and (a.signature or "mock-encrypted-" .. a.n) or nil }
 end
 
+-- A search by the service itself: what was asked, then the tools as they were declared.
+local function add_search(items, a, s)
+  local names, tools, declared = ah.array {}, ah.array {}, {}
+  for _, tool in ipairs(a.body.tools) do
+    declared[tool.name or ""] = tool
+  end
+  for i, tool in ipairs(s.found) do
+    names[i], tools[i] = tool.name, declared[tool.name]
+  end
+  local id = ("mock%d_%d"):format(a.n, #items)
+  items[#items + 1] = { id = "tsc_" .. id, type = "tool_search_call", execution = "server",
+    call_id = ah.null, status = "completed", arguments = { paths = names } }
+  items[#items + 1] = { id = "tso_" .. id, type = "tool_search_output", execution = "server",
+    call_id = ah.null, status = "completed", tools = tools }
+end
+
+-- A deferred tool is called in a namespace of its own name.
+local function namespace_of(a, name)
+  for _, tool in ipairs(check.given(a.body.tools) or {}) do
+    if tool.defer_loading and tool.name == name then
+      a.memory.namespaces = a.memory.namespaces or {}
+      return name
+    end
+  end
+end
+
 local function call_item(a, call, index)
-  return { id = ("fc_mock%d_%d"):format(a.n, index), type = "function_call", status = "completed",
-    arguments = call.arguments, call_id = call.id, name = call.name }
+  local namespace = namespace_of(a, call.name)
+  if namespace then
+    a.memory.namespaces[call.id] = namespace
+  end
+  return { namespace = namespace, id = ("fc_mock%d_%d"):format(a.n, index), type = "function_call",
+    status = "completed", arguments = call.arguments, call_id = call.id, name = call.name }
 end
 
 local function items_of(a)
   local items = ah.array {}
   if a.reasoning then
     items[1] = reasoning_item(a, 0)
+  end
+  for _, s in ipairs(a.searches or {}) do
+    add_search(items, a, s)
   end
   if plan.joined(a.text) ~= "" or a.refusal or #a.calls == 0 then
     items[#items + 1] = message_item(a, #items)
@@ -386,6 +442,10 @@ local function with(base, more)
 end
 
 local PLAY = {}
+
+function PLAY.tool_search_call() end -- no deltas
+
+PLAY.tool_search_output = PLAY.tool_search_call
 
 function PLAY.message(a, item, say, out)
   local final = item.content[1]

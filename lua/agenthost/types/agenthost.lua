@@ -207,6 +207,7 @@ function ah.agent(config) end
 ---@field tool_change_mode ah.ToolChangeMode
 ---@field native_output boolean
 ---@field reasoning_back boolean
+---@field tool_search "provider"|"here"
 ---@field images boolean
 
 ---What the adapter of a model can do.
@@ -821,6 +822,17 @@ function ah.phases(config) end
 ---@param config ah.UnfoldConfig
 ---@return ah.StrategyObject
 function ah.unfold(config) end
+
+---@class ah.SearchConfig
+---@field tools (ah.Tool|ah.ToolGroup|string)[]
+---@field max? integer
+---@field by? "provider"|"here"
+---@field method? "bm25"|"regex"
+---@field name? string
+
+---@param config ah.SearchConfig
+---@return ah.StrategyObject
+function ah.search(config) end
 
 ---@type ah.PlanningTypes
 ah.planning = {}
