@@ -80,31 +80,17 @@ static void put_output(const ah_adapter *a, ah_lowered *w)
     ah_buf_fmt(&w->head, ",\"strict\":%s}}", ah_openai_fits_strict(schema) ? "true" : "false");
 }
 
-static void put_tools(ah_lowered *w)
+static void put_tool(const ah_lowered *w, ah_slice spec, ah_buf *b)
 {
-    ah_buf *b = &w->head;
-    ah_segment_kind kind;
-    size_t at = 0, entry, n = 0;
-    ah_slice spec;
-
-    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) { /* an empty list is refused, too */
-        size_t start;
-
-        ah_buf_str(b, n++ ? "," : ",\"tools\":[");
-        start = ah_segment_begin(b);
-        ah_buf_str(b, "{\"type\":\"function\",\"function\":");
-        ah_dialect_put_function(spec, b);
-        ah_buf_char(b, '}');
-        ah_segment_end(w, kind, entry, b, start);
-    }
-    if (n)
-        ah_buf_char(b, ']');
+    (void)w;
+    ah_buf_str(b, "{\"type\":\"function\",\"function\":");
+    ah_dialect_put_function(spec, b);
+    ah_buf_char(b, '}');
 }
 
 static void head(const ah_adapter *a, ah_lowered *w)
 {
     ah_buf *b = &w->head;
-    size_t at;
 
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
@@ -114,15 +100,10 @@ static void head(const ah_adapter *a, ah_lowered *w)
         ah_buf_str(b, ",\"stream\":true");
     if (a->stream && is(a, AH_SERVER_STREAM_USAGE))
         ah_buf_str(b, ",\"stream_options\":{\"include_usage\":true}");
-    put_tools(w);
+    if (ah_put_tools(w, ",\"tools\":[", put_tool)) /* an empty list is refused */
+        ah_buf_char(b, ']');
     ah_buf_str(b, ",\"messages\":[");
-    if (!w->system.p)
-        return;
-    at = ah_segment_begin(b);
-    ah_buf_str(b, "{\"role\":\"system\",\"content\":");
-    ah_buf_put(b, w->system);
-    ah_buf_char(b, '}');
-    ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
+    ah_put_system(w, "{\"role\":\"system\",\"content\":", "}");
 }
 
 /* An id as the wire takes it: where only nine letters and digits fit, others give nine that

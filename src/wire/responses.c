@@ -87,10 +87,10 @@ static void put_definition(ah_buf *b, ah_slice spec, bool deferred)
     ah_buf_fmt(b, ",\"strict\":false%s}", deferred ? ",\"defer_loading\":true" : "");
 }
 
-static size_t begin_tool(ah_buf *b, size_t *n)
+static void put_tool(const ah_lowered *w, ah_slice spec, ah_buf *b)
 {
-    ah_buf_str(b, (*n)++ ? "," : ",\"tools\":[");
-    return ah_segment_begin(b);
+    (void)w;
+    put_definition(b, spec, false);
 }
 
 static void put_tools(ah_lowered *w)
@@ -101,17 +101,11 @@ static void put_tools(ah_lowered *w)
         "nothing to search.\",\"parameters\":{\"additionalProperties\":false,\"properties\":{},"
         "\"type\":\"object\"}}";
     ah_buf *b = &w->head;
-    ah_segment_kind kind;
-    size_t at = 0, entry, n = 0, from;
-    ah_slice spec;
+    size_t n = ah_put_tools(w, ",\"tools\":[", put_tool), from;
 
-    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
-        from = begin_tool(b, &n);
-        put_definition(b, spec, false);
-        ah_segment_end(w, kind, entry, b, from);
-    }
     if (w->mode == AH_TOOLS_SEARCH_PAIR) {
-        from = begin_tool(b, &n);
+        ah_buf_str(b, n++ ? "," : ",\"tools\":[");
+        from = ah_segment_begin(b);
         ah_buf_str(b, search);
         ah_segment_end(w, AH_SEGMENT_TOOL, 0, b, from);
     }
@@ -135,7 +129,6 @@ static void put_output(const ah_adapter *a, ah_lowered *w)
 static void head(const ah_adapter *a, ah_lowered *w)
 {
     ah_buf *b = &w->head;
-    size_t at;
 
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, wire_model(ah_text_slice(a->model)));
@@ -144,12 +137,9 @@ static void head(const ah_adapter *a, ah_lowered *w)
     if (a->stream)
         ah_buf_str(b, ",\"stream\":true");
     put_tools(w);
-    if (w->system.p) {
+    if (w->system.p)
         ah_buf_str(b, ",\"instructions\":");
-        at = ah_segment_begin(b);
-        ah_buf_put(b, w->system);
-        ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
-    }
+    ah_put_system(w, "", "");
     ah_buf_str(b, ",\"input\":[");
 }
 
