@@ -187,8 +187,10 @@ static void read_fallbacks(lua_State *L, ah_lua_agent *a)
 
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
-    static const char *const known[] = {"temperature", "max_tokens", "top_p", "stop",      "seed",
-                                        "tool_choice", "reasoning",  "cache", "cache_key", NULL};
+    static const char *const known[] = {"temperature", "max_tokens",  "top_p",     "stop",
+                                        "seed",        "tool_choice", "reasoning", "cache",
+                                        "cache_key",   "strict",      NULL};
+    bool strict;
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
@@ -199,6 +201,7 @@ static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
         return;
     }
     ah_fields_check(L, -1, "ah.run: options", known, false);
+    ah_field_bool(L, -1, "ah.run: options", "strict", &strict); /* null counts as absent with it */
     if (ah_lua_to_json(L, -1, &a->lua->mem, b, &err) != AH_OK)
         ah_lua_raise(L, AH_USAGE, "ah.run: options: %s", err.message);
     lua_pop(L, 1);

@@ -3,9 +3,9 @@
  * holds the whole conversation, reasoning in its encrypted form included. */
 #include "wire/dialect.h"
 #include "wire/openai.h"
-#include "wire/openai_strict.h"
 #include "wire/reading.h"
 #include "wire/responses_read.h"
+#include "wire/strict.h"
 
 #include <stdio.h>
 
@@ -73,24 +73,24 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
 }
 
 /* Without `strict` the service would try it, and lay the schema out by its own rules. */
-static void put_definition(ah_buf *b, ah_slice spec, bool deferred)
+static void put_definition(const ah_lowered *w, ah_buf *b, ah_slice spec, bool deferred)
 {
-    ah_slice name, description, parameters;
-    const ah_json_wanted want[] = {
-        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+    ah_slice name, description;
+    const ah_json_wanted want[] = {{"name", &name}, {"description", &description}};
+    bool strict;
 
-    ah_json_members(spec, want, 3);
+    ah_json_members(spec, want, 2);
     ah_buf_fmt(b,
                "{\"type\":\"function\",\"name\":%.*s,\"description\":%.*s,\"parameters\":", AH_FMT(name),
                AH_FMT(description));
-    ah_dialect_put(AH_SCHEMA_PLAIN, parameters, b);
-    ah_buf_fmt(b, ",\"strict\":false%s}", deferred ? ",\"defer_loading\":true" : "");
+    strict = ah_strict_put_parameters(w, spec, b) == AH_STRICT_ON;
+    ah_buf_fmt(b, ",\"strict\":%s%s}", strict ? "true" : "false",
+               deferred ? ",\"defer_loading\":true" : "");
 }
 
 static void put_tool(const ah_lowered *w, ah_slice spec, ah_buf *b)
 {
-    (void)w;
-    put_definition(b, spec, false);
+    put_definition(w, b, spec, false);
 }
 
 static void put_tools(ah_lowered *w)
@@ -123,7 +123,7 @@ static void put_output(const ah_adapter *a, ah_lowered *w)
     ah_buf_fmt(&w->head,
                ",\"text\":{\"format\":{\"type\":\"json_schema\",\"name\":\"output\",\"schema\":%.*s,"
                "\"strict\":%s}}",
-               AH_FMT(schema), ah_openai_fits_strict(schema) ? "true" : "false");
+               AH_FMT(schema), ah_strict_fits(AH_STRICT_OPENAI, schema, NULL) ? "true" : "false");
 }
 
 static void head(const ah_adapter *a, ah_lowered *w)
@@ -326,7 +326,7 @@ static void put_added(ah_lowered *w, ah_slice tools)
         if (!offered || offered->told != w->done)
             continue;
         ah_buf_str(b, n++ ? "," : "");
-        put_definition(b, spec, pair);
+        put_definition(w, b, spec, pair);
     }
     ah_buf_str(b, "]}");
 }
