@@ -108,7 +108,7 @@ static ah_prompt *new_prompt(void)
 
 static bool is_open(void *ud, ah_slice path, ah_visibility *out)
 {
-    const ah_reading *r = ud;
+    const ah_section_reading *r = ud;
 
     *out = AH_FULL;
     for (size_t i = 0; i < r->n_open; i++)
@@ -119,7 +119,7 @@ static bool is_open(void *ud, ah_slice path, ah_visibility *out)
 
 static void try_read(ah_binding *b, const char *path, size_t n_tools)
 {
-    ah_reading r;
+    ah_section_reading r;
     ah_shown shown = {is_open, &r};
     ah_rendered *after = NULL;
 
@@ -128,7 +128,7 @@ static void try_read(ah_binding *b, const char *path, size_t n_tools)
     must(ah_binding_render(b, &shown, &after, NULL) == AH_OK);
     must(after->n_tools == n_tools + r.n_tools);
     ah_rendered_unref(after);
-    ah_reading_clear(&r);
+    ah_section_reading_clear(&r);
 }
 
 static void try_params(ah_prompt *p, ah_slice params)

@@ -67,7 +67,6 @@ local function explained(body, official)
   end
   for _, t in ipairs(body.tools or {}) do
     t.cache_control, t.type = nil, "function"
-    t["function"].strict = nil
   end
   table.sort(body.tools or {}, by_name)
   if not official then
@@ -141,7 +140,8 @@ local function tools_of(body, known)
     local f = t["function"]
     if not known[f.name] then
       known[f.name] = true
-      fresh[#fresh + 1] = { name = f.name, description = f.description, parameters = f.parameters }
+      fresh[#fresh + 1] = { name = f.name, description = f.description, parameters = f.parameters,
+        strict = f.strict }
     end
   end
   return fresh[1] and { type = "tools_added", tools = fresh }

@@ -316,6 +316,31 @@ describe("schema:validate", function()
     assert.has_error(function() numbers:validate({}, { corce = true }) end)
   end)
 
+  it("takes null as absent where that is asked for and the member may be absent", function()
+    local several = ah.schema { type = "object", allOf = {
+      { properties = { b = { type = "integer" }, d = { type = "integer", default = 3 } } },
+      { properties = { a = { type = "integer" } }, minProperties = 1 } } }
+    for json, left in pairs {
+      ['{"b":null,"a":null,"x":1}'] = '{"x":1,"d":3}',
+      ['{"x":1,"b":null , "a":null}'] = '{"x":1 ,"d":3}',
+      ['{"a" : null , "x":1,"b":null}'] = '{ "x":1,"d":3}',
+      ['{"d":null,"a":1}'] = '{"a":1,"d":3}',
+    } do
+      local ok, found = several:validate_text(json, { null_absent = true })
+      assert.is_true(ok, json)
+      assert.equal(left, found)
+      assert.is_nil((several:validate_text(json)), json)
+    end
+    local _, words = several:validate_text('{"a":null}', { null_absent = true })
+    assert.truthy(words:find("at least 1", 1, true), words)
+    local keeps = ah.schema { type = "object", required = { "r" }, properties = {
+      r = { type = "string" }, n = { type = { "null", "string" } }, e = { enum = { "x" } } } }
+    assert.is_nil((keeps:validate_text('{"r":null}', { null_absent = true })))
+    assert.equal('{"r":"","n":null}',
+      select(2, keeps:validate_text('{"r":"","n":null,"e":null}', { null_absent = true })))
+    assert.error_matches(function() keeps:validate({}, { null = true }) end, "null_absent")
+  end)
+
   it("fills in nothing that makes a value deeper than JSON may be", function()
     local function nested(n)
       return ("["):rep(n) .. "{}" .. ("]"):rep(n)

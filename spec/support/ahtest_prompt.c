@@ -94,7 +94,7 @@ static int prompt_read(lua_State *L)
     shown_in in = {L, 3};
     ah_shown shown = {find, &in};
     ah_binding *b = bind(L);
-    ah_reading r;
+    ah_section_reading r;
     ah_err err;
 
     if (ah_binding_read(b, &shown, ah_slice_of(luaL_checkstring(L, 4)), &r, &err) != AH_OK) {
@@ -110,7 +110,7 @@ static int prompt_read(lua_State *L)
     lua_setfield(L, -2, "tools");
     push_paths(L, r.open, r.n_open);
     lua_setfield(L, -2, "open");
-    ah_reading_clear(&r);
+    ah_section_reading_clear(&r);
     ah_binding_unref(b);
     return 1;
 }

@@ -220,6 +220,7 @@ local function spec_of(tool)
     name = tool.name,
     description = tool.description or "",
     parameters = tool.input_schema or { type = "object" },
+    strict = tool.strict,
   }
 end
 
@@ -428,6 +429,7 @@ local function explained_tools(body)
           name = t.name,
           description = t.description or "",
           input_schema = t.input_schema,
+          strict = t.strict,
           defer_loading = t.defer_loading or nil,
         }
     end

@@ -143,7 +143,8 @@ local function text_of(content)
 end
 
 local function spec_of(t)
-  return { name = t.name, description = t.description or "", parameters = t.parameters }
+  return { name = t.name, description = t.description or "", parameters = t.parameters,
+    strict = t.strict == true or nil }
 end
 
 -- A search that we are asked for is a tool of ours.
@@ -312,7 +313,8 @@ function EXPLAIN.function_call_output(item)
 end
 
 local function definition(t)
-  return { name = t.name, description = t.description or "", parameters = t.parameters }
+  return { name = t.name, description = t.description or "", parameters = t.parameters,
+    strict = t.strict == true }
 end
 
 local function definitions(tools)
@@ -323,7 +325,7 @@ local function definitions(tools)
   return list
 end
 
--- Tools are strict where the recorder's client made them so; ours never are.
+-- Where a client says nothing of strict, we say false.
 function EXPLAIN.additional_tools(item)
   item.tools = definitions(item.tools)
   return item

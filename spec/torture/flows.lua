@@ -183,6 +183,24 @@ flows["streamed text"] = {
   end,
 }
 
+flows["null for absent"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = calling({ call("add", { a = 2, b = ah.null, list = { 7 } }) }, "done"),
+      options = { strict = true },
+      tools = { ah.tool { name = "add", description = "Adds.",
+        params = { a = "integer", b = "integer = 3", list = "integer[]" },
+        handler = function(args) return args.a + args.b + args.list[1] end } },
+    }
+    s.reply, s.err = s.agent:run("add")
+  end,
+  judge = function(s, exact)
+    assert(not exact or s.agent:transcript():find('"12"', 1, true), "result")
+  end,
+}
+
 flows["retry"] = {
   text = "hello",
   attempt = function(s)
@@ -1413,6 +1431,29 @@ local function native(name)
     end,
   }
 end
+
+-- One that can be strict and has rules to be told in words, one that cannot.
+flows["strict tools over HTTP"] = {
+  text = "it is warm \u{263a}", network = true,
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = "anthropic/claude-opus-4-8", base_url = env.url, api_key = "sk-torture-0123456789",
+      stream = true, retries = 0, options = { strict = true },
+      tools = {
+        ah.tool { name = "weather", description = "The weather.",
+          schema = '{"type":"object","required":["city"],"properties":{"city":{"type":"string",'
+            .. '"minLength":1},"day":{"enum":["today","tomorrow"],"default":"today"}}}',
+          handler = function(args) return args.day == "today" and "warm" or "cold" end },
+        ah.tool { name = "any", description = "Anything.", schema = '{"type":"object"}' },
+      },
+    }
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+  end,
+  judge = function(s, exact)
+    assert(not exact or s.reply.usage.output == 10, "run")
+  end,
+}
 
 flows["anthropic over HTTP"] = native "anthropic/claude-opus-4-8"
 flows["responses over HTTP"] = native "openai/responses/gpt-5.6"

@@ -35,6 +35,13 @@ static inline bool ah_slice_is(ah_slice a, const char *lit)
     return ah_slice_eq(a, ah_slice_of(lit));
 }
 
+static inline bool ah_slice_begins(ah_slice a, const char *lit)
+{
+    size_t n = strlen(lit);
+
+    return a.n >= n && memcmp(a.p, lit, n) == 0;
+}
+
 /* Byte order, shorter first where one begins the other: the order of map keys. */
 int ah_slice_cmp(ah_slice a, ah_slice b);
 

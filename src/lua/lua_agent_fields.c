@@ -199,6 +199,7 @@ static void check_options(lua_State *L)
     static const char *const words[] = {"5m", "1h", "off", NULL};
     static const char WHAT[] = "ah.run: options";
     ah_slice text;
+    bool strict;
 
     for (int i = 0; integers[i]; i++, lua_pop(L, 1))
         if (lua_getfield(L, -1, integers[i]) != LUA_TNIL && !lua_isinteger(L, -1))
@@ -209,12 +210,14 @@ static void check_options(lua_State *L)
     ah_field_string(L, -1, WHAT, "reasoning", &text);
     ah_field_string(L, -1, WHAT, "cache_key", &text);
     ah_field_choice(L, -1, WHAT, "cache", words, 0);
+    ah_field_bool(L, -1, WHAT, "strict", &strict); /* null counts as absent with it */
 }
 
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
-    static const char *const known[] = {"temperature", "max_tokens", "top_p", "stop",      "seed",
-                                        "tool_choice", "reasoning",  "cache", "cache_key", NULL};
+    static const char *const known[] = {"temperature", "max_tokens",  "top_p",     "stop",
+                                        "seed",        "tool_choice", "reasoning", "cache",
+                                        "cache_key",   "strict",      NULL};
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {

@@ -489,7 +489,8 @@ static int describe(lua_State *L)
     return 1;
 }
 
-/* The third argument of validate: "schema", "forbid", or { extra = one of them, coerce = boolean }. */
+/* The third argument of validate: "schema", "forbid", or { extra = one of them, coerce and
+ * null_absent = boolean }. */
 static void read_check(lua_State *L, ah_check_options *o)
 {
     static const char *const extras[] = {"schema", "forbid", NULL};
@@ -499,14 +500,18 @@ static void read_check(lua_State *L, ah_check_options *o)
         for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
             const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
 
-            if (strcmp(name, "extra") != 0 && strcmp(name, "coerce") != 0)
-                luaL_error(L, "validate: unknown option '%s'; there are extra and coerce", name);
+            if (strcmp(name, "extra") != 0 && strcmp(name, "coerce") != 0 &&
+                strcmp(name, "null_absent") != 0)
+                luaL_error(L, "validate: unknown option '%s'; there are extra, coerce and null_absent",
+                           name);
         }
         lua_getfield(L, 3, "coerce");
         o->coerce = lua_toboolean(L, -1);
+        lua_getfield(L, 3, "null_absent");
+        o->null_absent = lua_toboolean(L, -1);
         lua_getfield(L, 3, "extra");
         lua_replace(L, 3);
-        lua_pop(L, 1);
+        lua_pop(L, 2);
     }
     o->extra = extra[luaL_checkoption(L, 3, "schema", extras)];
 }

@@ -338,7 +338,7 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
 {
     const char *what = d->what;
     double timeout = 0, memory = 0;
-    bool accepts = true;
+    bool accepts = true, strict;
     int most = 0;
 
     if (!ah_field_string(L, 1, what, "name", &def->name))
@@ -348,6 +348,8 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
     ah_field_string(L, 1, what, "full_description", &def->full_description);
     ah_field_bool(L, 1, what, "parallel", &def->parallel);
     ah_field_bool(L, 1, what, "coerce", &def->coerce);
+    if (ah_field_bool(L, 1, what, "strict", &strict))
+        def->strict = strict ? AH_YES : AH_NO;
     ah_field_number(L, 1, what, "timeout", 0.001, &timeout);
     ah_field_number(L, 1, what, "memory", AH_TOOL_LEAST_MEMORY, &memory);
     ah_field_count(L, 1, what, "max_result", AH_TOOL_LEAST_RESULT, &most);
@@ -395,7 +397,7 @@ static ah_tool *make_tool(lua_State *L, const char *what, bool method)
 }
 
 /* ah.tool { name, description, full_description, params | schema, result, examples, render,
- * handler, parallel, timeout, memory, max_result, accepts_overrides, coerce }: raises
+ * handler, parallel, timeout, memory, max_result, accepts_overrides, coerce, strict }: raises
  * prompt_validation at the script's line. */
 static int new_tool(lua_State *L)
 {
@@ -414,6 +416,7 @@ static int new_tool(lua_State *L)
                                         "max_result",
                                         "accepts_overrides",
                                         "coerce",
+                                        "strict",
                                         NULL};
 
     lua_settop(L, 1);

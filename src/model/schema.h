@@ -73,10 +73,11 @@ typedef struct ah_faults {
  * is of it: "3" becomes 3, "true" true, and a value alone a list of it. Each is told in
  * `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. With
  * `empty_lists`, {} where a list is wanted is an empty one, untold: for values from Lua, whose
- * empty table says neither. */
+ * empty table says neither. With `null_absent`, a member that is null, need not be there and by its
+ * own schema may not be null counts as absent, and is left out of `with_defaults`. */
 typedef struct ah_check_options {
     ah_extra extra;
-    bool coerce, empty_lists;
+    bool coerce, empty_lists, null_absent;
     ah_buf *coerced;
 } ah_check_options;
 

@@ -111,8 +111,7 @@ size_t schema_distance(checker *c, uint32_t i, subject *v, marks *m)
     return d;
 }
 
-/* The same where nothing may be filled in: the schema only asks. */
-static size_t ask(checker *c, uint32_t i, subject *v, marks *m)
+bool schema_fits(checker *c, uint32_t i, subject *v, marks *m)
 {
     bool filling = c->filling;
     size_t d;
@@ -120,12 +119,12 @@ static size_t ask(checker *c, uint32_t i, subject *v, marks *m)
     c->filling = false;
     d = schema_distance(c, i, v, m);
     c->filling = filling;
-    return d;
+    return d == 0;
 }
 
 void schema_check_not(checker *c, const op *o, subject *v)
 {
-    if (ask(c, o->rest, v, NULL) == 0 && !c->stopped)
+    if (schema_fits(c, o->rest, v, NULL) && !c->stopped)
         schema_fault_found(c, v, "not", "must not be what `not` says");
 }
 
@@ -137,7 +136,7 @@ void schema_check_if(checker *c, const op *o, subject *v)
 
     if (o->rest == NONE)
         return;
-    holds = ask(c, o->rest, v, v->marks ? &own : NULL) == 0;
+    holds = schema_fits(c, o->rest, v, v->marks ? &own : NULL);
     then = holds ? o->yes : o->no;
     if (holds && v->marks)
         schema_marks_add(c, v->marks, &own);
@@ -211,7 +210,7 @@ void schema_check_contains(checker *c, const op *o, subject *v)
     for (size_t i = 0; (t = ah_json_next(&r)).kind != AH_JSON_ARRAY_END; i++) {
         place at = {.up = v->at, .index = i};
         subject item = {.t = t, .inside = r, .at = &at};
-        bool holds = !c->stopped && ask(c, o->rest, &item, NULL) == 0;
+        bool holds = !c->stopped && schema_fits(c, o->rest, &item, NULL);
 
         fits += holds;
         if (holds)

@@ -253,7 +253,7 @@ static uint32_t check_member(checker *c, const walk *w, ah_json_token key, ah_js
 
 /* What the absent members bring: a fault, or a default before the closing brace. */
 static void check_absent(checker *c, const op *o, const uint64_t *seen, const subject *v,
-                         const char *brace, size_t n)
+                         const char *brace)
 {
     for (size_t i = 0; i < o->list.n; i++) {
         const prop *p = prop_at(c->s, o->list.first + i);
@@ -268,12 +268,32 @@ static void check_absent(checker *c, const op *o, const uint64_t *seen, const su
             ah_buf_str(b, "is required");
             schema_end_fault(c);
         } else if (!p->required && text.p && c->filling && c->status == AH_OK) {
-            schema_add_fill(c, (fill){.offset = (size_t)(brace - c->value.p),
-                                      .name = p->name,
-                                      .text = text,
-                                      .first = n == 0});
+            schema_add_fill(
+                c, (fill){.offset = (size_t)(brace - c->value.p), .name = p->name, .text = text});
         }
     }
+}
+
+/* Passes over a member that counts as absent, see ah_check_options; false: it does not. */
+static bool leave_out(checker *c, const walk *w, ah_json_token key, ah_json_reader *r, size_t n)
+{
+    place at = {.up = w->v->at, .key = key.raw, .escaped = key.escaped};
+    ah_json_reader behind = *r;
+    ah_json_token t = ah_json_next(&behind);
+    uint32_t i =
+        t.kind == AH_JSON_NULL ? schema_find_prop(c->s, w->o->list, schema_plain(c, key)) : NONE;
+    const prop *p = i == NONE ? NULL : prop_at(c->s, i);
+    const char *start = key.raw.p - 1;
+    subject v = {.t = t, .inside = behind, .at = &at};
+
+    if (!p || p->required || p->node == NONE || schema_fits(c, p->node, &v, NULL))
+        return false;
+    if (c->filling)
+        schema_add_fill(c, (fill){.offset = (size_t)(start - c->value.p),
+                                  .dropped = (size_t)(t.raw.p + t.raw.n - start)});
+    schema_mark(c, w->v, n);
+    *r = behind;
+    return true;
 }
 
 static void check_members(checker *c, const walk *w, uint64_t *seen)
@@ -282,20 +302,24 @@ static void check_members(checker *c, const walk *w, uint64_t *seen)
     subject *v = w->v;
     ah_json_reader r = v->inside;
     ah_json_token t;
-    size_t n = 0;
+    size_t n = 0, gone = 0;
 
     for (; (t = ah_json_next(&r)).kind == AH_JSON_KEY; n++) {
         uint32_t i;
 
         if (!schema_step(c, v->at))
             return;
+        if (c->null_absent && leave_out(c, w, t, &r, n)) {
+            gone++;
+            continue;
+        }
         if ((i = check_member(c, w, t, &r, n)) != NONE)
             seen[(i - o->list.first) / 64] |= (uint64_t)1 << (i - o->list.first) % 64;
     }
     v->end = r;
     v->ended = true;
-    check_absent(c, o, seen, v, t.raw.p, n);
-    schema_check_limits(c, o, v, n);
+    check_absent(c, o, seen, v, t.raw.p);
+    schema_check_limits(c, o, v, n - gone);
 }
 
 static void check_object(checker *c, const op *o, subject *v)
@@ -546,6 +570,7 @@ ah_status ah_schema_check_with(const ah_schema *s, ah_slice text, const ah_check
                      .faults = faults,
                      .coercing = true,
                      .only_lists = !o->coerce,
+                     .null_absent = o->null_absent,
                      .coerced = o->coerced};
 
         if ((st = pass(&c, 0, text, NULL)) == AH_OK && (again = c.edits.n > 0)) {
@@ -562,7 +587,11 @@ ah_status ah_schema_check_with(const ah_schema *s, ah_slice text, const ah_check
         ah_free(s->mem, c.edits.at);
     }
     if (st == AH_OK) {
-        checker c = {.s = s, .extra = o->extra, .faults = faults, .edited = edited};
+        checker c = {.s = s,
+                     .extra = o->extra,
+                     .faults = faults,
+                     .null_absent = o->null_absent,
+                     .edited = edited};
 
         st = pass(&c, 0, text, with_defaults);
     }

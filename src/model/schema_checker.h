@@ -14,11 +14,11 @@ enum {
     MARKS_INLINE = 2
 };
 
-typedef struct fill { /* a default to insert before value[offset], or a whole number there */
+typedef struct fill { /* what to do at value[offset] */
     size_t offset;
-    size_t number; /* its length, to be written as digits: 3.0 as 3; 0: a default */
-    ah_slice name, text;
-    bool first; /* nothing stands before it in its object */
+    size_t number;       /* length of a whole number, to be written as digits: 3.0 as 3 */
+    size_t dropped;      /* length of a member that is left out */
+    ah_slice name, text; /* else a default to insert before it */
 } fill;
 
 /* Where in a value: a chain on the C stack. */
@@ -63,10 +63,11 @@ typedef struct checker {
     bool stopped; /* a limit was reached; its fault is told */
     bool filling;
     bool coercing, only_lists; /* only_lists: only {} as [] */
-    bool edited;               /* the value is not the one that was checked to be JSON */
-    ah_buf *coerced;           /* what to tell of it; may be NULL */
-    table edits;               /* edit, by offset */
-    bool naming;               /* the value is a property's name */
+    bool null_absent;
+    bool edited;     /* the value is not the one that was checked to be JSON */
+    ah_buf *coerced; /* what to tell of it; may be NULL */
+    table edits;     /* edit, by offset */
+    bool naming;     /* the value is a property's name */
     const scope *scope;
     size_t telling;                /* the fault under way, in faults->item */
     uint64_t ranks[AH_MAX_FAULTS]; /* of the faults: what comes first when they are told */
@@ -133,6 +134,8 @@ check_fn schema_check_ref, schema_check_dynamic_ref, schema_check_all_of, schema
     schema_check_other_properties;
 /* A value is not the constant it must be: weighs more where that tells branches apart. */
 void schema_weigh_constant(checker *c, const subject *v);
+/* Does the value fit the node? Nothing is told or filled in; marks may be NULL. */
+bool schema_fits(checker *c, uint32_t i, subject *v, marks *m);
 /* Faults of the value under a node, weighed without telling. */
 size_t schema_distance(checker *c, uint32_t i, subject *v, marks *m);
 void schema_forbid_unknown(checker *c, uint32_t i, const subject *v);

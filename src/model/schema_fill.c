@@ -1,5 +1,6 @@
-/* Defaults of absent members, and integers that are not written as such: noted down while a value is checked, by where they belong,
- * and written between its bytes when it turns out to conform. */
+/* Defaults of absent members, members that count as absent, and integers that are not written as
+ * such: noted down while a value is checked, by where they belong, and written between its bytes
+ * when it turns out to conform. */
 #include "model/schema_checker.h"
 
 static fill *fill_at(const checker *c, size_t i)
@@ -71,25 +72,53 @@ static void put_integer(ah_buf *out, ah_slice literal)
     ah_buf_int(out, n.n.i);
 }
 
+/* The last byte but blanks of what stands in an object so far. */
+static char last_of(const ah_buf *out)
+{
+    size_t n = ah_buf_ok(out) ? out->len : 0;
+
+    while (n > 0 && ah_is_blank(out->data[n - 1]))
+        n--;
+    return n > 0 ? out->data[n - 1] : '{';
+}
+
+/* The comma goes with the member: the one before it, or, where it comes first, the one behind. */
+static size_t drop(const checker *c, ah_buf *out, size_t behind)
+{
+    if (last_of(out) == ',') {
+        while (out->data[--out->len] != ',')
+            ;
+        return behind;
+    }
+    while (ah_is_blank(c->value.p[behind]))
+        behind++;
+    return behind + (c->value.p[behind] == ',');
+}
+
+static void put_default(ah_buf *out, const fill *f)
+{
+    if (last_of(out) != '{')
+        ah_buf_char(out, ',');
+    ah_json_put_string(out, f->name);
+    ah_buf_char(out, ':');
+    ah_buf_put(out, f->text);
+}
+
 void schema_put_filled(const checker *c, ah_buf *out)
 {
     size_t from = 0;
 
     for (size_t i = 0; i < c->fills.n; i++) {
         const fill *f = fill_at(c, i);
-        bool more = i > 0 && fill_at(c, i - 1)->offset == f->offset;
 
         ah_buf_add(out, c->value.p + from, f->offset - from);
         from = f->offset + f->number;
-        if (f->number) {
+        if (f->number)
             put_integer(out, (ah_slice){c->value.p + f->offset, f->number});
-            continue;
-        }
-        if (more || !f->first)
-            ah_buf_char(out, ',');
-        ah_json_put_string(out, f->name);
-        ah_buf_char(out, ':');
-        ah_buf_put(out, f->text);
+        else if (f->dropped)
+            from = drop(c, out, f->offset + f->dropped);
+        else
+            put_default(out, f);
     }
     ah_buf_add(out, c->value.p + from, c->value.n - from);
 }

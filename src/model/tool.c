@@ -59,6 +59,8 @@ static ah_status make_spec(ah_tool *t, ah_slice description, ah_slice params, ah
     ah_json_put_string(&b, ah_text_slice(t->name));
     ah_buf_str(&b, ",\"parameters\":");
     ah_buf_put(&b, params);
+    if (t->strict != AH_UNSAID)
+        ah_buf_fmt(&b, ",\"strict\":%s", t->strict == AH_YES ? "true" : "false");
     ah_buf_char(&b, '}');
     st = ah_text_from_buf(&b, "tool specification", &t->spec, err);
     ah_buf_clear(&b);
@@ -118,6 +120,7 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
                    .no_handler = def->no_handler,
                    .keeps_words = def->keeps_words,
                    .keeps_full = def->keeps_full,
+                   .strict = def->strict,
                    .timeout_ms = def->timeout_ms,
                    .memory = def->memory ? def->memory : AH_TOOL_MEMORY,
                    .max_result = def->max_result ? def->max_result : AH_TOOL_RESULT,

@@ -44,6 +44,8 @@ typedef struct ah_tool_vt {
     const void *(*alone)(const ah_tool *tool);
 } ah_tool_vt;
 
+typedef enum ah_say { AH_UNSAID, AH_NO, AH_YES } ah_say;
+
 typedef struct ah_tool_def {
     ah_slice name;        /* ^[a-z0-9_-]{1,64}$ */
     bool any_case;        /* capital letters are allowed: methods of entities */
@@ -58,6 +60,7 @@ typedef struct ah_tool_def {
     bool no_handler;    /* listed; a call is answered with an error */
     bool keeps_words;   /* its description is not to be overridden */
     bool keeps_full;    /* never declared by its brief description (ah_tool_brief) */
+    ah_say strict;      /* is the provider to be strict with it? */
     int64_t timeout_ms; /* 0: none of its own */
     size_t memory;      /* bytes; 0: the usual */
     size_t max_result;  /* bytes; 0: the usual */
@@ -70,11 +73,13 @@ struct ah_tool {
     size_t refs;
     ah_text *name;
     ah_text *brief;    /* the description in at most 200 characters; NULL: stale */
-    ah_text *spec;     /* {"description":..,"name":..,"parameters":{..}}, canonical */
+    ah_text *spec;     /* {"description":..,"name":..,"parameters":{..}}, canonical, and `strict`
+                          where it is said */
     ah_text *examples; /* as given; NULL: none */
     ah_schema *params, *result;
     ah_text *result_type; /* NULL: none */
     bool parallel, coerce, no_handler, keeps_words, keeps_full;
+    ah_say strict;
     bool stateless; /* of an entity's method: it leaves its instance as it is */
     bool stale;     /* of an earlier session of a loaded conversation */
     int64_t timeout_ms;

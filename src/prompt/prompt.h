@@ -99,7 +99,7 @@ typedef enum ah_read_kind {
 } ah_read_kind;
 
 /* What reading one section comes to (seed 000, read_section). */
-typedef struct ah_reading {
+typedef struct ah_section_reading {
     const ah_mem *mem;
     ah_read_kind kind;
     ah_buf content; /* in full with its parameters; what is summarised below it stays so */
@@ -112,11 +112,11 @@ typedef struct ah_reading {
     ah_slice *open;
     size_t n_open;
     ah_prompt *prompt; /* keeps what is borrowed */
-} ah_reading;
+} ah_section_reading;
 
 /* Fails only where a section's switch does, or a value is missing. *out is to be cleared. */
-ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, ah_slice path, ah_reading *out,
+ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, ah_slice path, ah_section_reading *out,
                           ah_err *err);
-void ah_reading_clear(ah_reading *r);
+void ah_section_reading_clear(ah_section_reading *r);
 
 #endif

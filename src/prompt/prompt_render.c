@@ -385,7 +385,7 @@ static size_t gained_tools(const ah_prompt *p, const uint8_t *before, const uint
     return n;
 }
 
-static ah_status keep_gained(ah_reading *r, const ah_prompt *p, const uint8_t *before,
+static ah_status keep_gained(ah_section_reading *r, const ah_prompt *p, const uint8_t *before,
                              const uint8_t *after, uint8_t *mark, ah_err *err)
 {
     size_t n = gained_tools(p, before, after, mark, NULL);
@@ -404,8 +404,8 @@ static ah_status keep_gained(ah_reading *r, const ah_prompt *p, const uint8_t *b
 }
 
 /* after: the states once the section and those around it are open; mark: zeroed. */
-static ah_status read_node(ah_binding *b, uint32_t i, uint8_t *after, uint8_t *mark, ah_reading *r,
-                           ah_err *err)
+static ah_status read_node(ah_binding *b, uint32_t i, uint8_t *after, uint8_t *mark,
+                           ah_section_reading *r, ah_err *err)
 {
     const ah_prompt *p = b->prompt;
     ah_status st;
@@ -424,14 +424,14 @@ static ah_status read_node(ah_binding *b, uint32_t i, uint8_t *after, uint8_t *m
     return st;
 }
 
-ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, ah_slice path, ah_reading *out,
+ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, ah_slice path, ah_section_reading *out,
                           ah_err *err)
 {
     uint32_t i = prompt_find(b->prompt, path);
     uint8_t *scratch;
     ah_status st;
 
-    *out = (ah_reading){.mem = b->mem, .kind = AH_READ_UNKNOWN};
+    *out = (ah_section_reading){.mem = b->mem, .kind = AH_READ_UNKNOWN};
     ah_buf_init(&out->content, b->mem, AH_MAX_PROMPT);
     if (i == NO_NODE)
         return AH_OK;
@@ -445,7 +445,7 @@ ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, ah_slice path, a
     return st;
 }
 
-void ah_reading_clear(ah_reading *r)
+void ah_section_reading_clear(ah_section_reading *r)
 {
     if (!r->mem)
         return;
@@ -453,5 +453,5 @@ void ah_reading_clear(ah_reading *r)
     ah_free(r->mem, r->tool);
     ah_free(r->mem, r->open);
     ah_prompt_unref(r->prompt);
-    *r = (ah_reading){0};
+    *r = (ah_section_reading){0};
 }

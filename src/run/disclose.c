@@ -176,7 +176,7 @@ static void put_message(ah_read_kind kind, ah_slice key, ah_buf *out)
 }
 
 /* {"content":text,"expanded_tools":[names]}: seed 000, ReadSectionResult with Tools. */
-static void put_value(const ah_reading *r, ah_buf *out)
+static void put_value(const ah_section_reading *r, ah_buf *out)
 {
     ah_buf_str(out, "{\"content\":");
     ah_json_put_string(out, ah_buf_slice(&r->content));
@@ -189,7 +189,7 @@ static void put_value(const ah_reading *r, ah_buf *out)
 }
 
 /* The model is shown the message and the content; strategies see the value. */
-static void answer(ah_call *call, const ah_reading *r, ah_slice key)
+static void answer(ah_call *call, const ah_section_reading *r, ah_slice key)
 {
     ah_outcome o = {.failure = AH_FAILED_SAID, .success = r->kind != AH_READ_UNKNOWN, .whole = true};
     ah_text *text = NULL;
@@ -222,7 +222,7 @@ static void fail(ah_call *call, const ah_err *err)
 
 /* Reads the section that the call names, as things are seen from the overlay. */
 static ah_status read_key(ah_disclosure *d, const ah_call *call, const ah_overlay *o, ah_buf *key,
-                          ah_reading *out, ah_err *err)
+                          ah_section_reading *out, ah_err *err)
 {
     ah_shown shown;
     ah_status st = ah_disclosure_look(d, o, &shown, err);
@@ -236,7 +236,7 @@ static ah_status read_key(ah_disclosure *d, const ah_call *call, const ah_overla
 static void start(const ah_tool *tool, ah_call *call)
 {
     ah_disclosure *d = tool->handler.p;
-    ah_reading r = {0};
+    ah_section_reading r = {0};
     ah_status st;
     ah_err err;
     ah_buf key;
@@ -247,7 +247,7 @@ static void start(const ah_tool *tool, ah_call *call)
         answer(call, &r, ah_buf_slice(&key));
     else
         fail(call, &err);
-    ah_reading_clear(&r);
+    ah_section_reading_clear(&r);
     ah_buf_clear(&key);
 }
 
@@ -281,8 +281,8 @@ ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err)
 /* -- the strategy --------------------------------------------------------------------------- */
 
 /* {"section":key,"open":[paths]}: where the tools are from, and what a loaded conversation opens. */
-static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_reading *r, ah_text **out,
-                            ah_err *err)
+static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_section_reading *r,
+                            ah_text **out, ah_err *err)
 {
     ah_status st;
     ah_buf b;
@@ -304,7 +304,7 @@ static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_readi
 /* What is open now and what the reading opens. */
 typedef struct opening {
     ah_disclosure *d;
-    const ah_reading *r;
+    const ah_section_reading *r;
 } opening;
 
 static bool find_opening(void *ud, ah_slice path, ah_visibility *out)
@@ -319,7 +319,7 @@ static bool find_opening(void *ud, ah_slice path, ah_visibility *out)
 }
 
 /* The system text as it is once the sections are open. */
-static ah_status set_prompt(ah_disclosure *d, const ah_reading *r, ah_changes *out, ah_err *err)
+static ah_status set_prompt(ah_disclosure *d, const ah_section_reading *r, ah_changes *out, ah_err *err)
 {
     opening o = {d, r};
     ah_shown shown = {.find = find_opening, .ud = &o};
@@ -333,7 +333,7 @@ static ah_status set_prompt(ah_disclosure *d, const ah_reading *r, ah_changes *o
     return st;
 }
 
-static ah_status show(const ah_disclosure *d, const ah_reading *r, ah_changes *out, ah_err *err)
+static ah_status show(const ah_disclosure *d, const ah_section_reading *r, ah_changes *out, ah_err *err)
 {
     ah_status st = AH_OK;
 
@@ -347,7 +347,7 @@ static ah_status show(const ah_disclosure *d, const ah_reading *r, ah_changes *o
 }
 
 /* Where the run's adapter takes no tools in mid-conversation, a new system text tells of them. */
-static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key, const ah_reading *r,
+static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key, const ah_section_reading *r,
                         ah_changes *out, ah_err *err)
 {
     bool restarts = ah_run_adapter(run)->tool_change_mode == AH_TOOLS_RESTART;
@@ -366,7 +366,7 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
 {
     ah_disclosure *d = ud;
     ah_anchor *caller = ah_run_caller(run);
-    ah_reading r = {0};
+    ah_section_reading r = {0};
     ah_status st;
     ah_buf key;
 
@@ -376,7 +376,7 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
     st = read_key(d, call, caller ? caller->overlay : NULL, &key, &r, err);
     if (st == AH_OK && r.n_open)
         st = expand(d, run, ah_buf_slice(&key), &r, out, err);
-    ah_reading_clear(&r);
+    ah_section_reading_clear(&r);
     ah_buf_clear(&key);
     return st;
 }

@@ -200,7 +200,8 @@ static void keep_args(ah_call *c, const ah_buf *full, const ah_buf *words)
 
 static void check_args(ah_call *c, ah_slice args)
 {
-    ah_check_options options = {.extra = AH_EXTRA_FORBID, .coerce = c->tool->coerce};
+    ah_check_options options = {
+        .extra = AH_EXTRA_FORBID, .coerce = c->tool->coerce, .null_absent = c->strict};
     ah_faults faults;
     ah_buf full, words;
     ah_status st;
@@ -266,7 +267,10 @@ static bool in_time(ah_call *c, int64_t now, int64_t run_deadline)
 bool ah_call_prepare(ah_call *c, const ah_callees *who, int64_t now, int64_t run_deadline)
 {
     c->started = now;
-    if (!look_up(c, who) || !parse(c) || !in_time(c, now, run_deadline))
+    if (!look_up(c, who))
+        return false;
+    c->strict = c->tool->strict == AH_YES || (c->tool->strict == AH_UNSAID && who->strict);
+    if (!parse(c) || !in_time(c, now, run_deadline))
         return false;
     c->state = AH_CALL_RUNNING;
     return true;

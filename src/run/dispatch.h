@@ -26,6 +26,7 @@ typedef struct ah_call {
     bool unknown;     /* no such tool */
     bool refused;     /* a strategy has answered it */
     bool asking;      /* an approval is at work */
+    bool strict;      /* null where nothing was meant counts as absent (wire/strict.h) */
     ah_text *reason;  /* why one is asked for */
     ah_text *warning; /* to stand before its answer; NULL: none */
     ah_tool *tool;
@@ -77,6 +78,7 @@ typedef struct ah_callees {
     const ah_registry
         *executors;    /* run those that it does not have, or has without a handler; NULL: none */
     ah_adapter *model; /* may stand in for handlers; NULL: nobody does */
+    bool strict;       /* the settings ask for strict tools */
 } ah_callees;
 
 /* Steps 1-6. True: the handler is to be started. False: the call is answered. */

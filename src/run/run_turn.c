@@ -264,7 +264,10 @@ static void start_handler(ah_run *run, ah_call *c)
 
 static void begin_call(ah_run *run, ah_call *c)
 {
-    const ah_callees who = {run->cfg.registry, run->cfg.executors, run->cfg.adapter};
+    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
+    ah_slice strict = ah_json_member(ah_json_member(settings, "options"), "strict");
+    const ah_callees who = {run->cfg.registry, run->cfg.executors, run->cfg.adapter,
+                            ah_json_kind_of(strict) == AH_JSON_TRUE};
 
     if (c->state == AH_CALL_WAITING && ah_inject_before(run, c) && pass_guard(run, c) &&
         ah_search_called(run, c) && ah_call_prepare(c, &who, run->now, run->cfg.deadline) &&

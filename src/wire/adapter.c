@@ -3,7 +3,6 @@
 #include "wire/advice.h"
 #include "wire/claude.h"
 #include "wire/openai.h"
-#include "wire/openai_strict.h"
 
 const char *const ah_tool_change_mode_names[] = {
     [AH_TOOLS_RESTART] = "restart",
@@ -44,11 +43,12 @@ ah_origin ah_adapter_origin(const ah_adapter *a)
 bool ah_adapter_carries(const ah_adapter *a, ah_slice schema)
 {
     ah_slice type = ah_json_member(schema, "type");
+    ah_strict_weight weight;
 
     if (!a->native_output || !type.p || !ah_json_string_is(type, "object"))
         return false;
-    return !a->strict_output ||
-           (ah_openai_fits_strict(schema) && !ah_slice_find(schema, (ah_slice)AH_LIT("\"$ref\"")));
+    return a->output_rules == AH_STRICT_NONE || (ah_strict_fits(a->output_rules, schema, &weight) &&
+                                                 ah_strict_allows(a->output_rules, 0, &weight));
 }
 
 /* -- retry advice (wire/NOTES.md 0.3) ------------------------------------------- */

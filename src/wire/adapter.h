@@ -8,6 +8,7 @@
 #include "model/tool.h"
 #include "wire/assemble.h"
 #include "wire/http.h"
+#include "wire/strict_subset.h"
 
 /* In the order of the enum: "restart", "append", ... */
 extern const char *const ah_tool_change_mode_names[]; /* ends with NULL */
@@ -102,11 +103,11 @@ struct ah_adapter {
     ah_text *endpoint;                    /* base URL, or "" */
     ah_tool_change_mode tool_change_mode; /* an adapter that declares nothing restarts */
     bool native_output;                   /* the wire carries an output schema of type object */
-    bool
-        strict_output; /* but one of the strict subset only (wire/openai_strict.h), without references */
-    unsigned search;   /* AH_SEARCH_; an adapter that declares nothing has no way of its own */
-    unsigned images;   /* AH_IMAGES_; an adapter that declares nothing takes none */
-    bool begins_only;  /* cannot go on with a conversation in which another model has spoken */
+    ah_strict_rules output_rules;         /* but only one that fits these; NONE: any */
+    ah_strict_rules strict_tools; /* the subset in which its tools may be strict; NONE: they are not */
+    unsigned search;     /* AH_SEARCH_; an adapter that declares nothing has no way of its own */
+    unsigned images;     /* AH_IMAGES_; an adapter that declares nothing takes none */
+    bool begins_only;    /* cannot go on with a conversation in which another model has spoken */
     bool reasoning_back; /* what the model thought is sent back to it */
     bool stream;
 };

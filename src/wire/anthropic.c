@@ -4,9 +4,9 @@
  * the table below; a name that is not in it is taken for a plain one. */
 #include "wire/anthropic_read.h"
 #include "wire/dialect.h"
-#include "wire/openai_strict.h"
 #include "wire/provider.h"
 #include "wire/reading.h"
+#include "wire/strict.h"
 
 const ah_service ah_anthropic_service = {
     .name = "anthropic",
@@ -28,7 +28,7 @@ typedef struct model_kind {
     const char *prefix;
     thinking thinking;
     bool changes;   /* takes system messages and tool changes in mid-conversation */
-    bool output;    /* takes a schema of its answer */
+    bool output;    /* takes a schema of its answer, and strict tools */
     bool search;    /* takes deferred tools: looks for them itself, or is shown them by a result */
     int max_tokens; /* what is asked for where the options say nothing: this wire wants a number */
 } model_kind;
@@ -179,7 +179,7 @@ static void put_options(const anthropic *a, ah_lowered *w)
 }
 
 /* An object's schema says so on this wire. */
-static void put_definition(ah_buf *b, ah_slice spec)
+static void put_definition(const ah_lowered *w, ah_buf *b, ah_slice spec)
 {
     ah_slice name, description, parameters;
     const ah_json_wanted want[] = {
@@ -188,10 +188,10 @@ static void put_definition(ah_buf *b, ah_slice spec)
     ah_json_members(spec, want, 3);
     ah_buf_fmt(b, "{\"name\":%.*s,\"description\":%.*s,\"input_schema\":", AH_FMT(name),
                AH_FMT(description));
-    if (ah_json_member(parameters, "type").p || ah_dialect_wraps(parameters))
-        ah_dialect_put(AH_SCHEMA_PLAIN, parameters, b);
-    else
+    if (!ah_json_member(parameters, "type").p && !ah_dialect_wraps(parameters))
         ah_buf_str(b, "{\"properties\":{},\"type\":\"object\"}");
+    else if (ah_strict_put_parameters(w, spec, b) == AH_STRICT_ON)
+        ah_buf_str(b, ",\"strict\":true");
 }
 
 static void put_tool(ah_lowered *w, ah_slice spec, ah_segment_kind kind, size_t entry)
@@ -201,7 +201,7 @@ static void put_tool(ah_lowered *w, ah_slice spec, ah_segment_kind kind, size_t 
 
     ah_buf_str(b, b->len && b->data[b->len - 1] == '[' ? "" : ",");
     at = ah_segment_begin(b);
-    put_definition(b, spec);
+    put_definition(w, b, spec);
     ah_buf_str(b, kind == AH_SEGMENT_DEFERRED ? ",\"defer_loading\":true}" : "}");
     ah_segment_end(w, kind, entry, b, at);
 }
@@ -521,7 +521,7 @@ static void put_change(ah_lowered *w, const char *type, ah_slice name, ah_slice 
     ah_buf_fmt(&b, "{\"type\":\"%s\",\"tool\":", type);
     if (spec.p) {
         ah_buf_str(&b, "{\"type\":\"tool_definition\",\"definition\":");
-        put_definition(&b, spec);
+        put_definition(w, &b, spec);
         ah_buf_str(&b, "}}}");
     } else {
         ah_buf_fmt(&b, "{\"type\":\"tool_reference\",\"name\":%.*s}}", AH_FMT(name));
@@ -633,7 +633,9 @@ static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o
 
     a->kind = kind_of(model);
     a->native.base.search = a->kind->search ? AH_SEARCH_ALL : AH_SEARCH_WIRE;
-    a->native.base.native_output = a->native.base.strict_output = a->kind->output;
+    a->native.base.native_output = a->kind->output;
+    a->native.base.output_rules = a->native.base.strict_tools =
+        a->kind->output ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE;
     a->bearer = !o->api_key.p && !ah_provider_env(o, ah_anthropic_service.key_env[0]).p;
     st = ah_provider_mode(o, ah_anthropic_service.name, SPOKEN,
                           a->kind->changes ? AH_TOOLS_REFERENCE : AH_TOOLS_APPEND,

@@ -17,14 +17,6 @@ static bool among(ah_json_token key, const char *const *words)
     return false;
 }
 
-/* A schema on its way into a dialect. */
-typedef struct lowering {
-    ah_buf *out;
-    ah_buf told; /* what could not be said, as members of JSON */
-    size_t n;    /* members written */
-    bool only;   /* the schema has one member */
-} lowering;
-
 /* Members or items that are schemas each. */
 static void put_schemas(ah_slice list, ah_buf *out)
 {
@@ -45,15 +37,49 @@ static void put_schemas(ah_slice list, ah_buf *out)
     ah_buf_char(out, map ? '}' : ']');
 }
 
-static void put_key(lowering *l, const char *key)
+void ah_telling_begin(ah_telling *t, ah_buf *out)
 {
-    ah_buf_fmt(l->out, l->n++ ? ",\"%s\":" : "\"%s\":", key);
+    *t = (ah_telling){.out = out};
+    ah_buf_init(&t->told, out->mem, out->max);
+    ah_buf_char(out, '{');
 }
 
-static void tell(lowering *l, ah_json_token key, ah_slice value)
+void ah_telling_key(ah_telling *t, ah_slice raw)
 {
-    ah_buf_fmt(&l->told, l->told.len ? ",\"%.*s\":" : "\"%.*s\":", AH_FMT(key.raw));
-    ah_buf_put(&l->told, value);
+    ah_buf_fmt(t->out, t->n++ ? ",\"%.*s\":" : "\"%.*s\":", AH_FMT(raw));
+}
+
+void ah_telling_tell(ah_telling *t, ah_json_token key, ah_slice value)
+{
+    ah_buf_fmt(&t->told, t->told.len ? ",\"%.*s\":" : "\"%.*s\":", AH_FMT(key.raw));
+    ah_buf_put(&t->told, value);
+}
+
+/* The author's description, and what could not be said otherwise. */
+static void put_description(ah_telling *t, ah_slice description)
+{
+    ah_buf text;
+
+    if (!description.p && !t->told.len)
+        return;
+    ah_buf_init(&text, t->out->mem, t->out->max);
+    ah_json_string(description, &text);
+    if (t->told.len)
+        ah_buf_fmt(&text, "%sIt must fit {%.*s}.", text.len ? " " : "", AH_FMT(ah_buf_slice(&t->told)));
+    ah_telling_key(t, ah_slice_of("description"));
+    ah_json_put_string(t->out, ah_buf_slice(&text));
+    if (!ah_buf_ok(&text))
+        t->out->status = text.status;
+    ah_buf_clear(&text);
+}
+
+void ah_telling_end(ah_telling *t, ah_slice description)
+{
+    put_description(t, description);
+    ah_buf_char(t->out, '}');
+    if (!ah_buf_ok(&t->told))
+        t->out->status = t->told.status;
+    ah_buf_clear(&t->told);
 }
 
 static bool is_plain(ah_slice value)
@@ -78,7 +104,7 @@ static bool all_plain(ah_slice list)
 
 /* One member of a schema, in the words of Gemini's JSON Schema (documented for
  * responseJsonSchema, the same for parameters). */
-static void lower_member(lowering *l, ah_json_token key, ah_slice value)
+static void lower_member(ah_telling *l, ah_json_token key, ah_slice value)
 {
     static const char *const plain[] = {"type",     "format",  "title",   "minItems",
                                         "maxItems", "minimum", "maximum", "required",
@@ -87,16 +113,16 @@ static void lower_member(lowering *l, ah_json_token key, ah_slice value)
     static const char *const single[] = {"items", "additionalProperties", NULL};
 
     if (ah_json_token_is(key, "const") && is_plain(value)) {
-        put_key(l, "enum");
+        ah_telling_key(l, ah_slice_of("enum"));
         ah_buf_fmt(l->out, "[%.*s]", AH_FMT(value));
         return;
     }
     if (!among(key, plain) && !among(key, nested) && !among(key, single) &&
         !(ah_json_token_is(key, "enum") && all_plain(value))) {
-        tell(l, key, value);
+        ah_telling_tell(l, key, value);
         return;
     }
-    ah_buf_fmt(l->out, l->n++ ? ",\"%.*s\":" : "\"%.*s\":", AH_FMT(key.raw));
+    ah_telling_key(l, key.raw);
     if (among(key, nested))
         put_schemas(value, l->out);
     else if (among(key, single))
@@ -105,56 +131,35 @@ static void lower_member(lowering *l, ah_json_token key, ah_slice value)
         ah_buf_put(l->out, value);
 }
 
-/* The author's description, and what could not be said otherwise. */
-static void put_description(lowering *l, ah_slice description)
-{
-    ah_buf text;
-
-    if (!description.p && !l->told.len)
-        return;
-    ah_buf_init(&text, l->out->mem, l->out->max);
-    ah_json_string(description, &text);
-    if (l->told.len)
-        ah_buf_fmt(&text, "%sIt must fit {%.*s}.", text.len ? " " : "", AH_FMT(ah_buf_slice(&l->told)));
-    put_key(l, "description");
-    ah_json_put_string(l->out, ah_buf_slice(&text));
-    if (!ah_buf_ok(&text))
-        l->out->status = text.status;
-    ah_buf_clear(&text);
-}
-
 /* Beside a reference only names with a $ may stand: it moves into an anyOf of its own. */
-static void put_reference(lowering *l, ah_json_token key, ah_slice ref, bool alone)
+static void put_reference(ah_telling *l, ah_json_token key, ah_slice ref, bool alone)
 {
     if (alone) {
         lower_member(l, key, ref);
         return;
     }
-    put_key(l, "anyOf");
+    ah_telling_key(l, ah_slice_of("anyOf"));
     ah_buf_fmt(l->out, "[{\"$ref\":%.*s}]", AH_FMT(ref));
 }
 
-static void put_members(lowering *l, ah_slice schema)
+static void put_members(ah_telling *l, ah_slice schema)
 {
     bool refers = ah_json_member(schema, "$ref").p && !ah_json_member(schema, "anyOf").p;
-    ah_slice description = {NULL, 0};
+    bool only = ah_dialect_members(schema) == 1;
     ah_json_reader r = ah_json_read(schema);
     ah_json_token key = ah_json_next(&r);
 
     for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
         ah_slice value = ah_json_skip(&r, ah_json_next(&r));
 
-        if (ah_json_token_is(key, "description"))
-            description = value;
-        else if (ah_json_token_is(key, "$ref"))
-            put_reference(l, key, value, !refers || l->only);
-        else
+        if (ah_json_token_is(key, "$ref"))
+            put_reference(l, key, value, !refers || only);
+        else if (!ah_json_token_is(key, "description"))
             lower_member(l, key, value);
     }
-    put_description(l, description);
 }
 
-static size_t members_of(ah_slice schema)
+size_t ah_dialect_members(ah_slice schema)
 {
     ah_json_reader r = ah_json_read(schema);
     ah_json_token key = ah_json_next(&r);
@@ -167,20 +172,15 @@ static size_t members_of(ah_slice schema)
 
 void ah_dialect_put_schema(ah_slice schema, ah_buf *out)
 {
-    lowering l = {.out = out};
+    ah_telling t;
 
     if (ah_json_kind_of(schema) != AH_JSON_OBJECT) { /* true and false are schemas, too */
         ah_buf_put(out, schema);
         return;
     }
-    l.only = members_of(schema) == 1;
-    ah_buf_init(&l.told, out->mem, out->max);
-    ah_buf_char(out, '{');
-    put_members(&l, schema);
-    ah_buf_char(out, '}');
-    if (!ah_buf_ok(&l.told))
-        out->status = l.told.status;
-    ah_buf_clear(&l.told);
+    ah_telling_begin(&t, out);
+    put_members(&t, schema);
+    ah_telling_end(&t, ah_json_member(schema, "description"));
 }
 
 /* -- roots ------------------------------------------------------------------------------ */
@@ -255,23 +255,6 @@ void ah_dialect_put(ah_schema_dialect d, ah_slice schema, ah_buf *out)
         put_in(d, schema, out);
 }
 
-void ah_dialect_put_function(ah_slice spec, ah_buf *out)
-{
-    ah_slice name, description, parameters;
-    const ah_json_wanted want[] = {
-        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
-
-    ah_json_members(spec, want, 3);
-    if (!ah_dialect_wraps(parameters)) {
-        ah_buf_put(out, spec);
-        return;
-    }
-    ah_buf_fmt(out, "{\"description\":%.*s,\"name\":%.*s,\"parameters\":", AH_FMT(description),
-               AH_FMT(name));
-    ah_dialect_put(AH_SCHEMA_PLAIN, parameters, out);
-    ah_buf_char(out, '}');
-}
-
 /* -- arguments --------------------------------------------------------------------------- */
 
 void ah_dialect_unwrap(const ah_mem *mem, ah_buf *arguments)
@@ -283,7 +266,7 @@ void ah_dialect_unwrap(const ah_mem *mem, ah_buf *arguments)
     if (!ah_slice_find(text, mark) || ah_json_check(mem, text, AH_JSON_MAX_DEPTH, NULL) != AH_OK)
         return;
     inner = ah_json_member(text, AH_WRAPPED);
-    if (ah_json_kind_of(inner) != AH_JSON_OBJECT || members_of(text) != 1)
+    if (ah_json_kind_of(inner) != AH_JSON_OBJECT || ah_dialect_members(text) != 1)
         return;
     at = (size_t)(inner.p - arguments->data);
     n = inner.n;

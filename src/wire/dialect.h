@@ -16,10 +16,24 @@ bool ah_dialect_wraps(ah_slice schema);
 /* A schema in Gemini's words, whatever its root. */
 void ah_dialect_put_schema(ah_slice schema, ah_buf *out);
 
-#define AH_WRAPPED "wrapped_arguments"
+/* A schema on its way into a dialect: its members are written one by one, and what cannot be said
+ * there is told in its description. */
+typedef struct ah_telling {
+    ah_buf *out;
+    ah_buf told; /* as members of JSON */
+    size_t n;    /* members written */
+} ah_telling;
 
-/* {"description":..,"name":..,"parameters":..} as the tool has it, or with its parameters wrapped. */
-void ah_dialect_put_function(ah_slice spec, ah_buf *out);
+void ah_telling_begin(ah_telling *t, ah_buf *out);
+void ah_telling_key(ah_telling *t, ah_slice raw);
+void ah_telling_tell(ah_telling *t, ah_json_token key, ah_slice value);
+/* With the author's description, a JSON string or absent. A failure is that of `out`. */
+void ah_telling_end(ah_telling *t, ah_slice description);
+
+/* How many members a schema has. */
+size_t ah_dialect_members(ah_slice schema);
+
+#define AH_WRAPPED "wrapped_arguments"
 
 /* The arguments a model wrote, if they are wrapped, become those within. */
 void ah_dialect_unwrap(const ah_mem *mem, ah_buf *arguments);

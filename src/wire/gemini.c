@@ -22,20 +22,7 @@ typedef struct gemini {
     ah_text *path; /* behind the address */
 } gemini;
 
-static bool begins(ah_slice s, const char *with)
-{
-    size_t n = strlen(with);
-
-    return s.n >= n && memcmp(s.p, with, n) == 0;
-}
-
 /* -- the head ------------------------------------------------------------------------- */
-
-static void put_member(ah_buf *b, size_t *n, const char *name, ah_slice value)
-{
-    if (value.p)
-        ah_buf_fmt(b, (*n)++ ? ",\"%s\":%.*s" : "\"%s\":%.*s", name, AH_FMT(value));
-}
 
 /* An effort: levels from Gemini 3 on, tokens before (those of Google's own translation of
  * OpenAI's reasoning_effort). */
@@ -45,8 +32,8 @@ static void put_thinking(const ah_adapter *a, ah_buf *b, size_t *n, ah_slice eff
         const char *effort, *budget;
     } budgets[] = {
         {"none", "0"}, {"minimal", "1024"}, {"low", "1024"}, {"medium", "8192"}, {"high", "24576"}};
-    bool old =
-        begins(ah_text_slice(a->model), "gemini-2") || begins(ah_text_slice(a->model), "gemini-1");
+    bool old = ah_slice_begins(ah_text_slice(a->model), "gemini-2") ||
+               ah_slice_begins(ah_text_slice(a->model), "gemini-1");
 
     if (ah_json_kind_of(effort) != AH_JSON_STRING)
         return;
@@ -62,24 +49,20 @@ static void put_thinking(const ah_adapter *a, ah_buf *b, size_t *n, ah_slice eff
 static void put_config(const ah_adapter *a, ah_buf *b, ah_slice settings)
 {
     ah_slice options = ah_json_member(settings, "options"), schema = ah_json_member(settings, "output");
-    ah_slice stop = ah_json_member(options, "stop");
     size_t n = 0;
 
     ah_buf_str(b, "\"generationConfig\":{");
-    put_member(b, &n, "maxOutputTokens", ah_json_member(options, "max_tokens"));
+    ah_put_member(b, &n, "maxOutputTokens", ah_json_member(options, "max_tokens"));
     if (schema.p && ah_adapter_carries(a, schema)) {
         ah_buf_str(b, n++ ? "," : "");
         ah_buf_str(b, "\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
         ah_dialect_put_schema(schema, b);
     }
-    put_member(b, &n, "seed", ah_json_member(options, "seed"));
-    if (ah_json_kind_of(stop) == AH_JSON_STRING)
-        ah_buf_fmt(b, n++ ? ",\"stopSequences\":[%.*s]" : "\"stopSequences\":[%.*s]", AH_FMT(stop));
-    else
-        put_member(b, &n, "stopSequences", stop);
-    put_member(b, &n, "temperature", ah_json_member(options, "temperature"));
+    ah_put_member(b, &n, "seed", ah_json_member(options, "seed"));
+    ah_put_list(b, &n, "stopSequences", ah_json_member(options, "stop"));
+    ah_put_member(b, &n, "temperature", ah_json_member(options, "temperature"));
     put_thinking(a, b, &n, ah_json_member(options, "reasoning"));
-    put_member(b, &n, "topP", ah_json_member(options, "top_p"));
+    ah_put_member(b, &n, "topP", ah_json_member(options, "top_p"));
     ah_buf_char(b, '}');
 }
 
@@ -102,12 +85,13 @@ static void put_tool_choice(ah_buf *b, ah_slice choice)
     }
 }
 
-static void put_declaration(ah_buf *b, ah_slice spec)
+static void put_declaration(const ah_lowered *w, ah_slice spec, ah_buf *b)
 {
     ah_slice name, description, parameters;
     const ah_json_wanted want[] = {
         {"name", &name}, {"description", &description}, {"parameters", &parameters}};
 
+    (void)w;
     ah_json_members(spec, want, 3);
     ah_buf_str(b, "{\"name\":");
     ah_put_led_name(b, name);
@@ -119,40 +103,17 @@ static void put_declaration(ah_buf *b, ah_slice spec)
     ah_buf_char(b, '}');
 }
 
-static void put_tools(ah_lowered *w)
-{
-    ah_buf *b = &w->head;
-    ah_segment_kind kind;
-    size_t at = 0, entry, n = 0;
-    ah_slice spec;
-
-    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
-        size_t start;
-
-        ah_buf_str(b, n++ ? "," : "\"tools\":[{\"functionDeclarations\":[");
-        start = ah_segment_begin(b);
-        put_declaration(b, spec);
-        ah_segment_end(w, kind, entry, b, start);
-    }
-    if (n)
-        ah_buf_str(b, "]}],");
-}
-
 static void head(const ah_adapter *a, ah_lowered *w)
 {
     ah_slice options = ah_json_member(w->settings, "options");
     ah_buf *b = &w->head;
-    size_t at;
 
     ah_buf_char(b, '{');
-    put_tools(w);
-    if (ah_lowered_has_tools(w))
+    if (ah_put_tools(w, "\"tools\":[{\"functionDeclarations\":[", put_declaration)) {
+        ah_buf_str(b, "]}],");
         put_tool_choice(b, ah_json_member(options, "tool_choice"));
-    if (w->system.p) {
-        at = ah_segment_begin(b);
-        ah_buf_fmt(b, "\"systemInstruction\":{\"parts\":[{\"text\":%.*s}]},", AH_FMT(w->system));
-        ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
     }
+    ah_put_system(w, "\"systemInstruction\":{\"parts\":[{\"text\":", "}]},");
     put_config(a, b, w->settings);
     ah_buf_str(b, ",\"contents\":[");
 }
@@ -232,7 +193,7 @@ static void put_kept(const ah_lowered *w, ah_buf *b, ah_slice part, ah_json_read
  * Google documents this word in place of a signature. */
 static void put_signature(const ah_adapter *a, ah_buf *b, bool first)
 {
-    if (first && begins(ah_text_slice(a->model), "gemini-3"))
+    if (first && ah_slice_begins(ah_text_slice(a->model), "gemini-3"))
         ah_buf_str(b, ",\"thoughtSignature\":\"skip_thought_signature_validator\"");
 }
 
@@ -409,9 +370,10 @@ static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, a
         return st;
     ah_buf_init(&b, o->mem, MAX_PATH);
     /* older ones refuse it beside tools */
-    g->native.base.native_output = begins(model, "gemini-3");
+    g->native.base.native_output = ah_slice_begins(model, "gemini-3");
     /* before that, what a function answers is JSON alone */
-    g->native.base.images = AH_IMAGES_USER | (begins(model, "gemini-3") ? AH_IMAGES_RESULT_DATA : 0);
+    g->native.base.images =
+        AH_IMAGES_USER | (ah_slice_begins(model, "gemini-3") ? AH_IMAGES_RESULT_DATA : 0);
     put_method(&g->native.base, &b);
     st = ah_text_from_buf(&b, "the model's name", &g->path, err);
     ah_buf_clear(&b);

@@ -113,7 +113,7 @@ static bool redefine(ah_offers *o, ah_offered *t, const ah_offered *now, unsigne
     if (*e == (AH_OFFER_LIST | AH_OFFER_ENTRY))
         *e = t->gone ? AH_OFFER_HEAD | AH_OFFER_ENTRY : AH_OFFER_HEAD;
     t->spec = now->spec;
-    t->judged = false;
+    t->judged = t->weighed = false;
     t->name = now->name;
     t->entry = now->entry;
     t->gone = false;

@@ -9,11 +9,13 @@
 typedef struct ah_offered {
     ah_slice name, spec; /* in the entry's text; the name with its quotes */
     size_t entry;
-    size_t told;        /* the entry that told of it last, where the wire tells it in its place */
-    bool deferred;      /* declared so that it can be found; not offered yet */
-    bool late;          /* came in mid-conversation, on a wire that takes it there */
-    bool gone;          /* removed: its declaration stays until the next break of the cache */
-    bool judged, wraps; /* was its schema asked whether arguments are wrapped, and are they? */
+    size_t told;          /* the entry that told of it last, where the wire tells it in its place */
+    bool deferred;        /* declared so that it can be found; not offered yet */
+    bool late;            /* came in mid-conversation, on a wire that takes it there */
+    bool gone;            /* removed: its declaration stays until the next break of the cache */
+    bool judged, wraps;   /* was its schema asked whether arguments are wrapped, and are they? */
+    bool weighed, strict; /* the same of its strict form (wire/strict.h), and */
+    ah_strict_weight weight;
 } ah_offered;
 
 typedef struct ah_offers {

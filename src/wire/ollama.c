@@ -16,27 +16,17 @@ const ah_service ah_ollama_service = {
 
 /* -- lowering ---------------------------------------------------------------------------- */
 
-static void put_option(ah_buf *b, size_t *n, const char *name, ah_slice value)
-{
-    if (value.p)
-        ah_buf_fmt(b, (*n)++ ? ",\"%s\":%.*s" : "\"%s\":%.*s", name, AH_FMT(value));
-}
-
 /* There is no tool_choice on this wire. */
 static void put_options(ah_buf *b, ah_slice options)
 {
-    ah_slice stop = ah_json_member(options, "stop");
     size_t n = 0;
 
     ah_buf_str(b, ",\"options\":{");
-    put_option(b, &n, "num_predict", ah_json_member(options, "max_tokens"));
-    put_option(b, &n, "seed", ah_json_member(options, "seed"));
-    if (ah_json_kind_of(stop) == AH_JSON_STRING)
-        ah_buf_fmt(b, n++ ? ",\"stop\":[%.*s]" : "\"stop\":[%.*s]", AH_FMT(stop));
-    else
-        put_option(b, &n, "stop", stop);
-    put_option(b, &n, "temperature", ah_json_member(options, "temperature"));
-    put_option(b, &n, "top_p", ah_json_member(options, "top_p"));
+    ah_put_member(b, &n, "num_predict", ah_json_member(options, "max_tokens"));
+    ah_put_member(b, &n, "seed", ah_json_member(options, "seed"));
+    ah_put_list(b, &n, "stop", ah_json_member(options, "stop"));
+    ah_put_member(b, &n, "temperature", ah_json_member(options, "temperature"));
+    ah_put_member(b, &n, "top_p", ah_json_member(options, "top_p"));
     ah_buf_char(b, '}');
 }
 
@@ -51,12 +41,13 @@ static void put_think(ah_buf *b, ah_slice effort)
         ah_buf_fmt(b, ",\"think\":%.*s", AH_FMT(effort));
 }
 
-static void put_function(ah_buf *b, ah_slice spec)
+static void put_function(const ah_lowered *w, ah_slice spec, ah_buf *b)
 {
     ah_slice name, description, parameters;
     const ah_json_wanted want[] = {
         {"name", &name}, {"description", &description}, {"parameters", &parameters}};
 
+    (void)w;
     ah_json_members(spec, want, 3);
     ah_buf_fmt(b, "{\"type\":\"function\",\"function\":{\"name\":%.*s", AH_FMT(name));
     if (description.p)
@@ -68,43 +59,20 @@ static void put_function(ah_buf *b, ah_slice spec)
     ah_buf_str(b, "}}");
 }
 
-static void put_tools(ah_lowered *w)
-{
-    ah_buf *b = &w->head;
-    ah_segment_kind kind;
-    size_t at = 0, entry, n = 0;
-    ah_slice spec;
-
-    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
-        size_t start;
-
-        ah_buf_str(b, n++ ? "," : ",\"tools\":[");
-        start = ah_segment_begin(b);
-        put_function(b, spec);
-        ah_segment_end(w, kind, entry, b, start);
-    }
-    if (n)
-        ah_buf_char(b, ']');
-}
-
 static void head(const ah_adapter *a, ah_lowered *w)
 {
     ah_slice options = ah_json_member(w->settings, "options");
     ah_buf *b = &w->head;
-    size_t at;
 
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
     ah_buf_str(b, a->stream ? ",\"stream\":true" : ",\"stream\":false"); /* its default is true */
     put_options(b, options);
     put_think(b, ah_json_member(options, "reasoning"));
-    put_tools(w);
+    if (ah_put_tools(w, ",\"tools\":[", put_function))
+        ah_buf_char(b, ']');
     ah_buf_str(b, ",\"messages\":[");
-    if (!w->system.p)
-        return;
-    at = ah_segment_begin(b);
-    ah_buf_fmt(b, "{\"role\":\"system\",\"content\":%.*s}", AH_FMT(w->system));
-    ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
+    ah_put_system(w, "{\"role\":\"system\",\"content\":", "}");
 }
 
 /* Ids are new on this wire, and passed over by servers that do not know them. */
@@ -231,13 +199,6 @@ static const ah_adapter_vt vt = {
     .free = free_ollama,
 };
 
-static bool begins(ah_slice s, const char *with)
-{
-    size_t n = strlen(with);
-
-    return s.n >= n && memcmp(s.p, with, n) == 0;
-}
-
 /* OLLAMA_HOST is what a server listens on: it may have no scheme, and be an address of all
  * interfaces, to which nothing can be sent. */
 static bool settle_url(ah_adapter *a)
@@ -247,9 +208,9 @@ static bool settle_url(ah_adapter *a)
     ah_buf b;
 
     ah_buf_init(&b, a->mem, url.n + 64);
-    if (!begins(url, "http://") && !begins(url, "https://"))
+    if (!ah_slice_begins(url, "http://") && !ah_slice_begins(url, "https://"))
         ah_buf_str(&b, "http://");
-    if (begins(url, "0.0.0.0")) {
+    if (ah_slice_begins(url, "0.0.0.0")) {
         ah_buf_str(&b, "127.0.0.1");
         url = (ah_slice){url.p + all.n, url.n - all.n};
     }

@@ -5,8 +5,8 @@
 
 #include "wire/dialect.h"
 #include "wire/openai_read.h"
-#include "wire/openai_strict.h"
 #include "wire/reading.h"
+#include "wire/strict.h"
 
 enum { SHORT_ID = 9, MAX_PATH = 4 << 10 };
 
@@ -77,34 +77,28 @@ static void put_output(const ah_adapter *a, ah_lowered *w)
     ah_buf_str(&w->head, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
                          "\"output\",\"schema\":");
     ah_buf_put(&w->head, schema);
-    ah_buf_fmt(&w->head, ",\"strict\":%s}}", ah_openai_fits_strict(schema) ? "true" : "false");
+    ah_buf_fmt(&w->head, ",\"strict\":%s}}",
+               ah_strict_fits(AH_STRICT_OPENAI, schema, NULL) ? "true" : "false");
 }
 
-static void put_tools(ah_lowered *w)
+static void put_tool(const ah_lowered *w, ah_slice spec, ah_buf *b)
 {
-    ah_buf *b = &w->head;
-    ah_segment_kind kind;
-    size_t at = 0, entry, n = 0;
-    ah_slice spec;
+    ah_strictness strict;
+    size_t n = 0;
 
-    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) { /* an empty list is refused, too */
-        size_t start;
-
-        ah_buf_str(b, n++ ? "," : ",\"tools\":[");
-        start = ah_segment_begin(b);
-        ah_buf_str(b, "{\"type\":\"function\",\"function\":");
-        ah_dialect_put_function(spec, b);
-        ah_buf_char(b, '}');
-        ah_segment_end(w, kind, entry, b, start);
-    }
-    if (n)
-        ah_buf_char(b, ']');
+    ah_buf_str(b, "{\"type\":\"function\",\"function\":{");
+    ah_put_member(b, &n, "description", ah_json_member(spec, "description"));
+    ah_put_member(b, &n, "name", ah_json_member(spec, "name"));
+    ah_buf_str(b, ",\"parameters\":");
+    strict = ah_strict_put_parameters(w, spec, b);
+    if (strict != AH_STRICT_UNASKED) /* not said is false, and not known to all servers */
+        ah_buf_fmt(b, ",\"strict\":%s", strict == AH_STRICT_ON ? "true" : "false");
+    ah_buf_str(b, "}}");
 }
 
 static void head(const ah_adapter *a, ah_lowered *w)
 {
     ah_buf *b = &w->head;
-    size_t at;
 
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
@@ -114,15 +108,10 @@ static void head(const ah_adapter *a, ah_lowered *w)
         ah_buf_str(b, ",\"stream\":true");
     if (a->stream && is(a, AH_SERVER_STREAM_USAGE))
         ah_buf_str(b, ",\"stream_options\":{\"include_usage\":true}");
-    put_tools(w);
+    if (ah_put_tools(w, ",\"tools\":[", put_tool)) /* an empty list is refused */
+        ah_buf_char(b, ']');
     ah_buf_str(b, ",\"messages\":[");
-    if (!w->system.p)
-        return;
-    at = ah_segment_begin(b);
-    ah_buf_str(b, "{\"role\":\"system\",\"content\":");
-    ah_buf_put(b, w->system);
-    ah_buf_char(b, '}');
-    ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
+    ah_put_system(w, "{\"role\":\"system\",\"content\":", "}");
 }
 
 /* An id as the wire takes it: where only nine letters and digits fit, others give nine that
@@ -322,6 +311,8 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                                   .native_output = wire->native_output,
                                   .reasoning_back = wire->reasoning_back,
                                   .images = wire->images,
+                                  .strict_tools = server->quirks & AH_SERVER_STRICT ? AH_STRICT_OPENAI
+                                                                                    : AH_STRICT_NONE,
                                   .tool_change_mode = mode};
     st = ah_native_fill(&a->native, &server->at, model, o, err);
     if (st == AH_OK)

@@ -159,6 +159,49 @@ ah_status ah_native_post(const ah_native *a, const char *path, const ah_header *
 
 /* -- lowering --------------------------------------------------------------------------- */
 
+size_t ah_put_tools(ah_lowered *w, const char *open, ah_put_tool *put)
+{
+    ah_buf *b = &w->head;
+    ah_segment_kind kind;
+    size_t at = 0, entry, n = 0, from;
+    ah_slice spec;
+
+    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
+        ah_buf_str(b, n++ ? "," : open);
+        from = ah_segment_begin(b);
+        put(w, spec, b);
+        ah_segment_end(w, kind, entry, b, from);
+    }
+    return n;
+}
+
+void ah_put_system(ah_lowered *w, const char *open, const char *close)
+{
+    ah_buf *b = &w->head;
+    size_t from = ah_segment_begin(b);
+
+    if (!w->system.p)
+        return;
+    ah_buf_str(b, open);
+    ah_buf_put(b, w->system);
+    ah_buf_str(b, close);
+    ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, from);
+}
+
+void ah_put_member(ah_buf *b, size_t *n, const char *name, ah_slice value)
+{
+    if (value.p)
+        ah_buf_fmt(b, (*n)++ ? ",\"%s\":%.*s" : "\"%s\":%.*s", name, AH_FMT(value));
+}
+
+void ah_put_list(ah_buf *b, size_t *n, const char *name, ah_slice value)
+{
+    if (ah_json_kind_of(value) == AH_JSON_STRING)
+        ah_buf_fmt(b, (*n)++ ? ",\"%s\":[%.*s]" : "\"%s\":[%.*s]", name, AH_FMT(value));
+    else
+        ah_put_member(b, n, name, value);
+}
+
 void ah_put_option(ah_buf *b, ah_slice options, const char *ours, const char *theirs)
 {
     ah_slice v = ah_json_member(options, ours);

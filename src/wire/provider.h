@@ -64,6 +64,16 @@ ah_status ah_native_post(const ah_native *a, const char *path, const ah_header *
 
 /* -- lowering ------------------------------------------------------------------------ */
 
+/* The tools to be declared in the head, each a segment: `open` in front of the first, a comma
+ * in front of the others; returns how many. */
+typedef void ah_put_tool(const ah_lowered *w, ah_slice spec, ah_buf *out);
+size_t ah_put_tools(ah_lowered *w, const char *open, ah_put_tool *put);
+/* The system text between these two, one segment; nothing where there is none. */
+void ah_put_system(ah_lowered *w, const char *open, const char *close);
+/* "name":value as the n-th member of an object; nothing where it is absent. */
+void ah_put_member(ah_buf *b, size_t *n, const char *name, ah_slice value);
+/* The same with a list of texts, of which one alone may be given as a string. */
+void ah_put_list(ah_buf *b, size_t *n, const char *name, ah_slice value);
 /* ,"theirs":value of an option; nothing where it is absent. */
 void ah_put_option(ah_buf *b, ah_slice options, const char *ours, const char *theirs);
 /* All text of a message's parts as one JSON string; values are copied as they stand. */

@@ -3,9 +3,9 @@
  * holds the whole conversation, reasoning in its encrypted form included. */
 #include "wire/dialect.h"
 #include "wire/openai.h"
-#include "wire/openai_strict.h"
 #include "wire/reading.h"
 #include "wire/responses_read.h"
+#include "wire/strict.h"
 
 #include <stdio.h>
 
@@ -74,18 +74,19 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
 }
 
 /* Without `strict` the service would try it, and lay the schema out by its own rules. */
-static void put_definition(ah_buf *b, ah_slice spec, bool deferred)
+static void put_definition(const ah_lowered *w, ah_buf *b, ah_slice spec, bool deferred)
 {
-    ah_slice name, description, parameters;
-    const ah_json_wanted want[] = {
-        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+    ah_slice name, description;
+    const ah_json_wanted want[] = {{"name", &name}, {"description", &description}};
+    bool strict;
 
-    ah_json_members(spec, want, 3);
+    ah_json_members(spec, want, 2);
     ah_buf_fmt(b,
                "{\"type\":\"function\",\"name\":%.*s,\"description\":%.*s,\"parameters\":", AH_FMT(name),
                AH_FMT(description));
-    ah_dialect_put(AH_SCHEMA_PLAIN, parameters, b);
-    ah_buf_fmt(b, ",\"strict\":false%s}", deferred ? ",\"defer_loading\":true" : "");
+    strict = ah_strict_put_parameters(w, spec, b) == AH_STRICT_ON;
+    ah_buf_fmt(b, ",\"strict\":%s%s}", strict ? "true" : "false",
+               deferred ? ",\"defer_loading\":true" : "");
 }
 
 static size_t begin_tool(ah_buf *b, size_t *n)
@@ -136,7 +137,7 @@ static void put_tools(ah_lowered *w)
         if (is_search(w, ah_json_member(spec, "name")))
             continue;
         from = begin_tool(b, &n);
-        put_definition(b, spec, kind == AH_SEGMENT_DEFERRED);
+        put_definition(w, b, spec, kind == AH_SEGMENT_DEFERRED);
         ah_segment_end(w, kind, entry, b, from);
     }
     if (own || w->mode == AH_TOOLS_SEARCH_PAIR) {
@@ -158,13 +159,12 @@ static void put_output(const ah_adapter *a, ah_lowered *w)
     ah_buf_fmt(&w->head,
                ",\"text\":{\"format\":{\"type\":\"json_schema\",\"name\":\"output\",\"schema\":%.*s,"
                "\"strict\":%s}}",
-               AH_FMT(schema), ah_openai_fits_strict(schema) ? "true" : "false");
+               AH_FMT(schema), ah_strict_fits(AH_STRICT_OPENAI, schema, NULL) ? "true" : "false");
 }
 
 static void head(const ah_adapter *a, ah_lowered *w)
 {
     ah_buf *b = &w->head;
-    size_t at;
 
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, wire_model(ah_text_slice(a->model)));
@@ -173,12 +173,9 @@ static void head(const ah_adapter *a, ah_lowered *w)
     if (a->stream)
         ah_buf_str(b, ",\"stream\":true");
     put_tools(w);
-    if (w->system.p) {
+    if (w->system.p)
         ah_buf_str(b, ",\"instructions\":");
-        at = ah_segment_begin(b);
-        ah_buf_put(b, w->system);
-        ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
-    }
+    ah_put_system(w, "", "");
     ah_buf_str(b, ",\"input\":[");
 }
 
@@ -211,7 +208,7 @@ static void put_found(const ah_lowered *w, ah_buf *b, ah_slice id, ah_slice adde
         if (entry && (!offered || offered->told != entry))
             continue;
         ah_buf_str(b, n++ ? "," : "");
-        put_definition(b, spec, true);
+        put_definition(w, b, spec, true);
     }
     ah_buf_str(b, "]}");
 }
@@ -378,7 +375,7 @@ static void put_added(ah_lowered *w, ah_slice json)
         if (!offered || offered->told != w->done)
             continue;
         ah_buf_str(b, n++ ? "," : "");
-        put_definition(b, spec, false);
+        put_definition(w, b, spec, false);
     }
     ah_buf_str(b, "]}");
 }

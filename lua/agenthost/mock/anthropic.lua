@@ -31,7 +31,7 @@ end
 
 local function check_schema(tool, place)
   local ok, fault = pcall(check.parameters, field(tool, "input_schema", "object", place),
-    place, tool.strict == true)
+    place, tool.strict == true and "closed")
   if not ok then
     refuse("%s: %s", place, fault.message or tostring(fault))
   end

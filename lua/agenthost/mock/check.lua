@@ -158,14 +158,32 @@ end
 
 local walk
 
--- strict: all properties required, and no others.
-local function check_strict(schema, place)
+-- What no strict subset has.
+local NEVER_STRICT = { "allOf", "oneOf", "not", "if", "then", "else", "patternProperties",
+  "dependentSchemas", "dependentRequired", "unevaluatedProperties", "prefixItems" }
+-- What only the subset of "closed" lacks.
+local NOT_CLOSED = { "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+  "minLength", "maxLength", "maxItems" }
+
+local function check_keywords(schema, list, place)
+  for _, key in ipairs(list) do
+    if schema[key] ~= nil then
+      bad_schema(place, "'%s' is not permitted.", key)
+    end
+  end
+end
+
+-- strict: no other properties, and, but for "closed", all of them required.
+local function check_strict(schema, place, strict)
   local required = {}
   for _, name in ipairs(check.given(schema.required) or {}) do
     required[name] = true
   end
   if schema.additionalProperties ~= false then
     bad_schema(place, "'additionalProperties' is required to be supplied and to be false.")
+  end
+  if strict == "closed" then
+    return
   end
   for name in pairs(check.given(schema.properties) or {}) do
     if not required[name] then
@@ -205,12 +223,17 @@ function walk(schema, place, strict, depth)
     bad_schema(place, "array schema missing items.")
   end
   if strict and (schema.type == "object" or schema.properties) then
-    check_strict(schema, place)
+    check_strict(schema, place, strict)
+  end
+  if strict then
+    check_keywords(schema, NEVER_STRICT, place)
+    check_keywords(schema, strict == "closed" and NOT_CLOSED or {}, place)
   end
   walk_members(schema, place, strict, depth + 1)
 end
 
---- The schema of a tool's arguments: an object's. `upper`: type names in capitals are fine, too.
+--- The schema of a tool's arguments: an object's. `strict`: true as OpenAI has it, "closed" as
+-- Anthropic. `upper`: type names in capitals are fine, too.
 function check.parameters(schema, place, strict, upper)
   local kind = schema.type
   kind = upper and type(kind) == "string" and kind:lower() or kind

@@ -58,6 +58,7 @@ local ah = {}
 ---@field reasoning? string effort, such as "low"
 ---@field cache? "5m"|"1h"|"off" of anthropic
 ---@field cache_key? string of openai
+---@field strict? boolean tools, where the provider can be
 
 ---@class ah.HttpLimits seconds and bytes
 ---@field connect_timeout? number
@@ -445,6 +446,7 @@ function ah.prompt(config) end
 ---@field timeout? number seconds
 ---@field memory? number bytes
 ---@field coerce? boolean
+---@field strict? boolean
 ---@field max_result? integer bytes
 ---@field accepts_overrides? boolean
 ---@field render? fun(value: any): string

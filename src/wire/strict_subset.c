@@ -1,0 +1,188 @@
+/* A schema is walked as text, at most MAX_LEVELS deep. */
+#include "wire/strict_subset.h"
+
+enum {
+    MAX_LEVELS = 10,
+    MAX_PROPERTIES = 5000,
+    MAX_VALUES = 1000,
+    MAX_TEXT = 120000,
+    MAX_TOOLS = 20, /* the rest are Anthropic's, for one request */
+    MAX_OPTIONAL = 24,
+    MAX_UNIONS = 16
+};
+
+typedef struct judge {
+    ah_strict_rules rules;
+    size_t properties, values, text;
+    ah_strict_weight weight;
+} judge;
+
+static bool fits(judge *j, ah_slice schema, int level);
+
+/* All members of an object are schemas that fit. */
+static bool all_members_fit(judge *j, ah_slice object, int level)
+{
+    ah_json_reader r = ah_json_read(object);
+    ah_json_token key = ah_json_next(&r);
+    bool ok = key.kind == AH_JSON_OBJECT;
+
+    for (key = ah_json_next(&r); ok && key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
+        j->properties++;
+        j->text += key.raw.n;
+        ok = fits(j, ah_json_skip(&r, ah_json_next(&r)), level);
+    }
+    return ok;
+}
+
+static bool all_items_fit(judge *j, ah_slice array, int level)
+{
+    ah_json_reader r = ah_json_read(array);
+    ah_json_token t = ah_json_next(&r);
+    bool ok = t.kind == AH_JSON_ARRAY;
+
+    for (t = ah_json_next(&r); ok && t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
+        ok = fits(j, ah_json_skip(&r, t), level);
+    return ok && t.kind == AH_JSON_ARRAY_END;
+}
+
+bool ah_strict_holds(ah_slice array, ah_slice raw)
+{
+    ah_json_reader r = ah_json_read(array);
+    ah_json_token t = ah_json_next(&r);
+
+    if (t.kind != AH_JSON_ARRAY)
+        return false;
+    for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r))
+        if (ah_slice_eq(t.raw, raw))
+            return true;
+    return false;
+}
+
+/* Allows no members but those it names, and requires them all where that is asked. */
+static bool is_closed(judge *j, ah_slice schema)
+{
+    ah_slice required = ah_json_member(schema, "required");
+    ah_json_reader r = ah_json_read(ah_json_member(schema, "properties"));
+    ah_json_token key = ah_json_next(&r);
+
+    if (ah_json_kind_of(ah_json_member(schema, "additionalProperties")) != AH_JSON_FALSE ||
+        key.kind != AH_JSON_OBJECT)
+        return false;
+    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
+        bool there = ah_strict_holds(required, key.raw);
+
+        if (!there && j->rules == AH_STRICT_OPENAI)
+            return false;
+        j->weight.optional += !there;
+        ah_json_skip(&r, ah_json_next(&r));
+    }
+    return true;
+}
+
+static bool is_scalar(ah_json_kind kind)
+{
+    return kind == AH_JSON_STRING || kind == AH_JSON_NUMBER || kind == AH_JSON_TRUE ||
+           kind == AH_JSON_FALSE || kind == AH_JSON_NULL;
+}
+
+static bool values_fit(judge *j, ah_slice list)
+{
+    ah_json_reader r = ah_json_read(list);
+    ah_json_token t = ah_json_next(&r);
+
+    if (t.kind != AH_JSON_ARRAY) { /* const */
+        j->text += list.n;
+        return is_scalar(t.kind);
+    }
+    for (t = ah_json_next(&r); is_scalar(t.kind); t = ah_json_next(&r)) {
+        j->values++;
+        j->text += t.raw.n;
+    }
+    return t.kind == AH_JSON_ARRAY_END;
+}
+
+/* Only references to the root or to a definition, and nothing beside them. */
+static bool reference_fits(const judge *j, ah_slice schema, ah_slice ref)
+{
+    static const char defs[] = "\"#/$defs/";
+    size_t n = sizeof defs - 1;
+    ah_json_reader r = ah_json_read(schema);
+
+    ah_json_next(&r);
+    ah_json_next(&r);
+    ah_json_skip(&r, ah_json_next(&r));
+    if (j->rules != AH_STRICT_OPENAI || ah_json_next(&r).kind != AH_JSON_OBJECT_END)
+        return false;
+    return ah_json_string_is(ref, "#") ||
+           (ah_slice_begins(ref, defs) && !memchr(ref.p + n, '/', ref.n - n));
+}
+
+static bool keyword_fits(judge *j, ah_slice schema, ah_json_token key, ah_slice value, int level)
+{
+    static const char *const plain[] = {"type",     "description",          "title",
+                                        "required", "additionalProperties", NULL};
+
+    for (const char *const *k = plain; *k; k++)
+        if (ah_json_token_is(key, *k))
+            return true;
+    if (ah_json_token_is(key, "enum") || ah_json_token_is(key, "const"))
+        return values_fit(j, value);
+    if (ah_json_token_is(key, "$ref"))
+        return reference_fits(j, schema, value);
+    if (ah_json_token_is(key, "properties") ||
+        (ah_json_token_is(key, "$defs") && level == 0 && j->rules == AH_STRICT_OPENAI))
+        return all_members_fit(j, value, level + 1);
+    if (ah_json_token_is(key, "items"))
+        return fits(j, value, level + 1);
+    if (!ah_json_token_is(key, "anyOf") || level == 0)
+        return false;
+    j->weight.unions++;
+    return all_items_fit(j, value, level + 1);
+}
+
+/* What is said of the type: something, and lists only of scalars. */
+static bool type_fits(judge *j, ah_slice schema)
+{
+    ah_slice type = ah_json_member(schema, "type");
+
+    if (!type.p)
+        return ah_json_member(schema, "anyOf").p || ah_json_member(schema, "$ref").p;
+    if (ah_json_string_is(type, "object"))
+        return is_closed(j, schema);
+    if (ah_json_string_is(type, "array"))
+        return ah_json_member(schema, "items").p != NULL;
+    if (ah_json_kind_of(type) != AH_JSON_ARRAY)
+        return true;
+    j->weight.unions++;
+    return !ah_slice_find(type, ah_slice_of("\"object\"")) &&
+           !ah_slice_find(type, ah_slice_of("\"array\""));
+}
+
+static bool fits(judge *j, ah_slice schema, int level)
+{
+    ah_json_reader r = ah_json_read(schema);
+    ah_json_token key = ah_json_next(&r);
+    bool ok = key.kind == AH_JSON_OBJECT && level < MAX_LEVELS && type_fits(j, schema);
+
+    for (key = ah_json_next(&r); ok && key.kind == AH_JSON_KEY; key = ah_json_next(&r))
+        ok = keyword_fits(j, schema, key, ah_json_skip(&r, ah_json_next(&r)), level);
+    return ok;
+}
+
+bool ah_strict_fits(ah_strict_rules rules, ah_slice schema, ah_strict_weight *weight)
+{
+    judge j = {.rules = rules};
+
+    if (rules == AH_STRICT_NONE || !fits(&j, schema, 0) || j.properties > MAX_PROPERTIES ||
+        j.values > MAX_VALUES || j.text > MAX_TEXT)
+        return false;
+    if (weight)
+        *weight = j.weight;
+    return true;
+}
+
+bool ah_strict_allows(ah_strict_rules rules, size_t tools, const ah_strict_weight *weight)
+{
+    return rules != AH_STRICT_ANTHROPIC ||
+           (tools <= MAX_TOOLS && weight->optional <= MAX_OPTIONAL && weight->unions <= MAX_UNIONS);
+}
