@@ -186,7 +186,8 @@ typedef struct ah_error {
     const char *json;    /* an object with these and what names the place, as docs/lua.md has them */
 } ah_error;
 AH_API const ah_error *ah_last_error(ah_host *host);
-/* The message; for an error of a script's, the lines of its traceback after it. */
+/* The message; for an error of a script's, the lines of its traceback after it. Of a NULL host
+ * that there is none. */
 AH_API const char *ah_errmsg(const ah_host *host);
 
 AH_API const char *ah_version(void);             /* "0.1.0" */
@@ -345,7 +346,7 @@ AH_API const ah_event *ah_next_event(ah_host *host);
 /* From any thread, and async-signal-safe. ah_cancel: every run that is at work settles its
  * open turn and ends with AH_CANCELLED, every wait of a script with an error; called in a
  * signal handler on the host's own thread it interrupts the script's code at once. Where
- * nothing is at work it does nothing. ah_wake: a call that waits (ah_step, ah_agent_run, ...)
+ * nothing is at work it does nothing. A NULL host is fine in both. ah_wake: a call that waits (ah_step, ah_agent_run, ...)
  * calls `woken` of the config, and ah_step returns; calls in a row may be told as one. */
 AH_API void ah_cancel(ah_host *host);
 AH_API void ah_wake(ah_host *host);

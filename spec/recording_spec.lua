@@ -113,6 +113,18 @@ describe("a recording", function()
     has(list[2], "Your key: [secret]")
   end)
 
+  it("holds no secret that an answer spells with escapes", function()
+    local file = command.temp()
+    local body = '{"error":{"message":"no key sk-canary\\/12\\u00334567, sorry"}}'
+    local s <close> = server.start { responses = { { status = 401, body = body } } }
+    local r = agenthost(s, ("--record %s SCRIPT"):format(file), "OPENAI_API_KEY=sk-canary/1234567")
+
+    assert.equal(3, r.code)
+    assert.falsy((r.out .. r.err):find("canary", 1, true))
+    assert.equal('{"error":{"message":"no key [secret], sorry"}}',
+      ah.json.decode(lines(file)[1]).response.body)
+  end)
+
   it("is for its owner's eyes, and begun anew", function()
     local file = record()
     local stat <close> = assert(io.popen("stat -c %a " .. file))
@@ -286,7 +298,7 @@ describe("a replay", function()
     os.remove(file)
     local r = replay(file, url)
     assert.equal(2, r.code)
-    has(r.err, "cannot open '" .. file .. "'")
+    has(r.err, "cannot open the recording '" .. file .. "'")
   end)
 
   it("is one of two: --record and --replay are not given together", function()

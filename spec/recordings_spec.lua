@@ -546,6 +546,45 @@ describe("a key that a server sends back", function()
     assert.truthy(r.entry:find('{\\"a\\":\\"[secret]\\"}', 1, true))
   end)
 
+  it("is taken out, too, where JSON spells it with escapes", function()
+    local key = "sk-canary/1234567890"
+    local function answer(text)
+      local r = read(deltas({ of_calls(call(0, "c", "t", text)) }, "tool_calls"), { key = key })
+      return server.decode(r.entry).tool_calls[1].arguments
+    end
+    for _, way in ipairs { "sk-canary\\/1234567890", "sk\\u002dcanary\\u002F1234567890",
+      "\\u0073k-canary/123456789\\u0030", "sk-canary\\\\\\/1234567890" } do
+      assert.equal('{"a":"[secret]!"}', answer('{"a":"' .. way .. '!"}'))
+    end
+    for _, other in ipairs { "sk\\u002ccanary/1234567890", "sk-canary\\\\u00/1234567890",
+      "sk-canary/123456789", "sk-canary\\" } do
+      assert.falsy(answer('{"a":"' .. other .. '"}'):find("[secret]", 1, true), other)
+    end
+  end)
+
+  it("is taken out in a time that grows as the text does", function()
+    local from = os.clock()
+    local text = KEY:rep(2 * 1024 * 1024 // #KEY)
+    local r = read(deltas({ { content = text } }, "stop"), { key = KEY })
+
+    assert.equal(("[secret]"):rep(#text // #KEY), r.text)
+    assert.is_true(os.clock() - from < 4)
+  end)
+
+  it("is held back in pieces of any spelling", function()
+    local key = "sk-canary/1234567890"
+    local text = "a sk-canary\\/12345\\u003678\\\\\\u0039\\u0030 \\sk-can b"
+    for step = 1, #text do
+      local pieces = {}
+      for at = 1, #text, step do
+        pieces[#pieces + 1] = { content = text:sub(at, at + step - 1) }
+      end
+      local r = read(deltas(pieces, "stop"), { key = key })
+      assert.equal("a [secret] \\sk-can b", r.text)
+      assert.falsy(outcome(r):find("canary", 1, true))
+    end
+  end)
+
   it("is held back only as long as it may be one", function()
     local r = read(
       deltas({ { content = "sk-can" }, { content = "not" }, { content = " s" } }, "stop"),

@@ -118,6 +118,11 @@ describe("ah.http", function()
 
   it("refuses bad addresses and fields", function()
     assert.equal("usage", select(2, ah.http { url = "file:///etc/passwd" }).code)
+    for _, fields in ipairs { { url = "http://127.0.0.1:1/a\0b" },
+      { url = "http://127.0.0.1:1", method = "GET\0" },
+      { url = "http://127.0.0.1:1", headers = { ["X\0Y"] = "1" } } } do
+      assert.equal("usage", select(2, ah.http(fields)).code)
+    end
     assert.has_error(function()
       ah.http { url = "http://127.0.0.1", verb = "GET" }
     end)

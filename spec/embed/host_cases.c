@@ -178,7 +178,27 @@ static void has_the_clocks_it_was_given(void)
     shut(host);
 }
 
+static void takes_null_where_there_is_nothing(void)
+{
+    ah_host *host = open_host((ah_config){0});
+
+    CHECK(ah_open(NULL, NULL) == AH_USAGE);
+    HAS(ah_errmsg(NULL), "there is no host");
+    ah_cancel(NULL);
+    ah_wake(NULL);
+    STATUS(host, ah_script(host, NULL, 0, NULL), AH_USAGE);
+    HAS(ah_errmsg(host), "ah_script: path must not be NULL");
+    STATUS(host, ah_script(host, "x.lua", 2, NULL), AH_USAGE);
+    HAS(ah_errmsg(host), "ah_script: argv must not be NULL");
+    STATUS(host, ah_load(host, "x", NULL, 3, 0, NULL), AH_USAGE);
+    STATUS(host, ah_load(host, NULL, NULL, 0, 0, NULL), AH_OK);
+    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\"}", NULL), AH_USAGE);
+    STATUS(host, ah_agent_find(host, "x", NULL), AH_USAGE);
+    shut(host);
+}
+
 const a_case host_cases[] = {
+    {"a host takes NULL where there is nothing", takes_null_where_there_is_nothing},
     {"a host takes no config of another size", takes_no_config_of_another_size},
     {"a host gives its user what it was given", gives_its_user_what_it_was_given},
     {"a host tells why a script failed", tells_why_a_script_failed},

@@ -53,28 +53,121 @@ ah_slice ah_secret_reveal(const ah_secret *secret)
     return secret ? (ah_slice){secret->key, secret->n} : (ah_slice){NULL, 0};
 }
 
+/* -- spellings: in JSON, and in JSON that is a string of JSON, a key may come with escapes -- */
+
+enum {
+    MAX_ESCAPES = 15, /* backslashes before one letter: JSON in JSON, four deep */
+    LONGEST = MAX_ESCAPES + 5,
+    MORE = LONGEST + 1 /* the text ends before it is said whether this is the letter */
+};
+
+/* uXXXX as its code; -1: it is none. */
+static int code_of(const char *p)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    int code = 0;
+
+    for (int i = 1; i <= 4; i++) {
+        const char *digit = p[i] ? strchr(digits, p[i]) : NULL;
+        int value = digit ? (int)(digit - digits) : 0;
+
+        if (!digit)
+            return -1;
+        code = code * 16 + (value < 16 ? value : value - 6);
+    }
+    return code;
+}
+
+/* How many bytes of the text are this letter; 0: they are another; MORE. */
+static size_t letter(ah_slice text, char c)
+{
+    size_t n = 0;
+
+    while (n < text.n && n < MAX_ESCAPES && text.p[n] == '\\')
+        n++;
+    if (c == '\\' && n > 0)
+        return n;
+    if (n == text.n)
+        return MORE;
+    if (n > 0 && text.p[n] == 'u') {
+        if (text.n - n < 5)
+            return MORE;
+        if (code_of(text.p + n) == (unsigned char)c)
+            return n + 5;
+    }
+    return text.p[n] == c ? n + 1 : 0;
+}
+
+/* The length of the key at the beginning of the text, 0 where it is not there; *cut: the text
+ * ends within what may be the key. */
+static size_t spelled(ah_slice text, ah_slice key, bool *cut)
+{
+    size_t at = 0;
+
+    *cut = false;
+    if (text.n >= key.n && memcmp(text.p, key.p, key.n) == 0)
+        return key.n;
+    for (size_t i = 0; i < key.n; i++) {
+        size_t n = letter((ah_slice){text.p + at, text.n - at}, key.p[i]);
+
+        *cut = n == MORE;
+        if (n == 0 || *cut)
+            return 0;
+        at += n;
+    }
+    return at;
+}
+
+/* The first place of the key, in any spelling if `escaped`; its length in *n. NULL: none. */
+static const char *find_key(ah_slice text, ah_slice key, bool escaped, size_t *n)
+{
+    bool cut;
+
+    *n = key.n;
+    if (!escaped)
+        return ah_slice_find(text, key);
+    for (; text.n >= key.n; text.p++, text.n--)
+        if ((*text.p == *key.p || *text.p == '\\') && (*n = spelled(text, key, &cut)))
+            return text.p;
+    return NULL;
+}
+
+static bool has_escapes(ah_slice text)
+{
+    return text.n && memchr(text.p, '\\', text.n);
+}
+
+/* -- finding them ------------------------------------------------------------------------ */
+
 bool ah_secrets_in(const ah_secrets *s, ah_slice text)
 {
+    bool escaped = has_escapes(text);
+    size_t n;
+
     for (size_t i = 0; s && i < s->n; i++)
-        if (s->item[i]->n >= AH_SECRET_MIN && ah_slice_find(text, ah_secret_reveal(s->item[i])))
+        if (s->item[i]->n >= AH_SECRET_MIN && find_key(text, ah_secret_reveal(s->item[i]), escaped, &n))
             return true;
     return false;
 }
 
+/* Each byte is moved once, however often the key is there. */
 static size_t redact_one(ah_slice key, char *text, size_t n)
 {
-    size_t from = 0;
+    bool escaped = has_escapes((ah_slice){text, n});
+    size_t from = 0, to = 0, len;
     const char *hit;
 
-    while ((hit = ah_slice_find((ah_slice){text + from, n - from}, key))) {
-        size_t at = (size_t)(hit - text), mark = sizeof MARK - 1;
+    while ((hit = find_key((ah_slice){text + from, n - from}, key, escaped, &len))) {
+        size_t kept = (size_t)(hit - text) - from;
 
-        memcpy(text + at, MARK, mark);
-        memmove(text + at + mark, text + at + key.n, n - at - key.n);
-        n -= key.n - mark;
-        from = at + mark;
+        memmove(text + to, text + from, kept);
+        from += kept + len;
+        to += kept;
+        memcpy(text + to, MARK, sizeof MARK - 1);
+        to += sizeof MARK - 1;
     }
-    return n;
+    memmove(text + to, text + from, n - from);
+    return to + n - from;
 }
 
 size_t ah_secrets_redact(const ah_secrets *s, char *text, size_t n)
@@ -91,20 +184,32 @@ void ah_secrets_redact_err(const ah_secrets *s, ah_err *err)
     err->details[ah_secrets_redact(s, err->details, strlen(err->details))] = '\0';
 }
 
+static size_t held_of(ah_slice key, ah_slice text, bool escaped)
+{
+    size_t most = (key.n - 1) * (escaped ? LONGEST : 1) + (escaped ? LONGEST - 1 : 0);
+    bool cut = false;
+
+    for (size_t n = most < text.n ? most : text.n; n > 0; n--) {
+        ah_slice end = {text.p + text.n - n, n};
+
+        if (*end.p == *key.p || *end.p == '\\')
+            spelled(end, key, &cut);
+        if (cut)
+            return n;
+    }
+    return 0;
+}
+
 size_t ah_secrets_held(const ah_secrets *s, ah_slice text)
 {
+    bool escaped = has_escapes(text);
     size_t held = 0;
 
     for (size_t i = 0; s && i < s->n; i++) {
-        size_t most = s->item[i]->n - (s->item[i]->n > 0);
+        size_t n =
+            s->item[i]->n < AH_SECRET_MIN ? 0 : held_of(ah_secret_reveal(s->item[i]), text, escaped);
 
-        if (s->item[i]->n < AH_SECRET_MIN)
-            continue;
-        if (most > text.n)
-            most = text.n;
-        for (size_t k = most; k > held; k--)
-            if (memcmp(text.p + text.n - k, s->item[i]->key, k) == 0)
-                held = k;
+        held = n > held ? n : held;
     }
     return held;
 }

@@ -1,6 +1,7 @@
 /* Keys. A secret is kept in one type, shown only by ah_secret_reveal (called
  * where a request's headers are written), and taken out of every text that
- * leaves the host: errors, events, logs, what a server sent. */
+ * leaves the host: errors, events, logs, what a server sent. It is found as it is
+ * and as JSON may spell it, with escapes; other codings of it are not looked for. */
 #ifndef AH_BASE_SECRET_H
 #define AH_BASE_SECRET_H
 

@@ -124,6 +124,14 @@ static int cannot_open(session *s, const char *path, int why)
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
+static int cannot_replay(session *s, const char *path, int why)
+{
+    char text[700];
+
+    snprintf(text, sizeof text, "cannot open the recording '%.500s': %s", path, strerror(why));
+    return fail(s, EXIT_USAGE, "usage", text);
+}
+
 static int cannot_take(session *s)
 {
     char text[256];
@@ -342,7 +350,7 @@ static int run(session *s)
     if (!o->eval && o->command != AH_COMMAND_MODELS && (code = ah_unreadable(o->script)))
         return cannot_open(s, o->script, code);
     if (o->replay && (code = ah_unreadable(o->replay)))
-        return cannot_open(s, o->replay, code);
+        return cannot_replay(s, o->replay, code);
     if ((st = open_host(s, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);

@@ -289,7 +289,7 @@ static int adapter_gc(lua_State *L)
 
     ah_adapter_unref(*box);
     *box = NULL;
-    return 0;
+    return ah_lua_retire(L);
 }
 
 static int adapter_tostring(lua_State *L)

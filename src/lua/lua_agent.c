@@ -134,7 +134,7 @@ static int agent_gc(lua_State *L)
     ah_text_set(&a->settings, NULL);
     ah_text_set(&a->exempt, NULL);
     ah_text_set(&a->kept, NULL);
-    return 0;
+    return ah_lua_retire(L);
 }
 
 /* -- a run --------------------------------------------------------------------------------- */
@@ -154,6 +154,8 @@ static int run_gc(lua_State *L)
 {
     run *r = luaL_checkudata(L, 1, RUN);
 
+    if (r->agent->current == r) /* a finalizer of the script may use the agent after this */
+        r->agent->current = NULL;
     ah_driven_free(r->driven);
     r->driven = NULL;
     close_late(ah_lua_of(L), r);

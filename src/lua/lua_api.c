@@ -97,8 +97,10 @@ AH_API const ah_error *ah_last_error(ah_host *host)
 
 AH_API const char *ah_errmsg(const ah_host *host)
 {
-    const ah_embed *e = ah_embed_of(host);
+    const ah_embed *e = host ? ah_embed_of(host) : NULL;
 
+    if (!e)
+        return "there is no host: ah_open has not made one";
     return e->words ? e->words->data : e->err.message;
 }
 
@@ -290,7 +292,7 @@ AH_API ah_status ah_open(const ah_config *cfg, ah_host **out)
     ah_mem mem;
     ah_status st;
 
-    if (!read_config(cfg, &full))
+    if (!out || !read_config(cfg, &full))
         return AH_USAGE;
     mem = full.alloc ? (ah_mem){full.alloc, full.alloc_ud} : ah_mem_libc;
     if (!(m = ah_resize(&mem, NULL, sizeof *m)))
@@ -586,18 +588,30 @@ static ah_status run(ah_embed *e, const char *what, script *s)
     return status;
 }
 
+static ah_status refuse_null(ah_host *host, const char *what, const char *name)
+{
+    ah_err err;
+
+    ah_err_set(&err, AH_USAGE, "%s: %s must not be NULL", what, name);
+    return ah_embed_fail(ah_embed_of(host), &err);
+}
+
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv)
 {
-    script s = {.path = strcmp(path, "-") == 0 ? NULL : path, .argc = argc, .argv = argv};
+    script s = {.path = path && strcmp(path, "-") != 0 ? path : NULL, .argc = argc, .argv = argv};
 
+    if (!path || (argc > 0 && !argv))
+        return refuse_null(host, "ah_script", path ? "argv" : "path");
     return run(ah_embed_of(host), "ah_script", &s);
 }
 
 AH_API ah_status ah_load(ah_host *host, const char *name, const char *text, size_t len, int argc,
                          char **argv)
 {
-    script s = {.path = name, .text = text, .len = len, .argc = argc, .argv = argv};
+    script s = {.path = name, .text = text ? text : "", .len = len, .argc = argc, .argv = argv};
 
+    if ((!text && len > 0) || (argc > 0 && !argv))
+        return refuse_null(host, "ah_load", argc > 0 && !argv ? "argv" : "text");
     return run(ah_embed_of(host), "ah_load", &s);
 }
 

@@ -150,6 +150,8 @@ static ah_status make(ah_host *host, const char *what, lua_CFunction f, opening 
 
     if (st != AH_OK)
         return st;
+    if (!out)
+        return ah_embed_fail(e, (ah_err_set(&err, AH_USAGE, "%s: out must not be NULL", what), &err));
     if (!(o->agent = ah_alloc(&e->lua->mem, sizeof *o->agent)))
         return ah_embed_fail(e, (ah_err_nomem(&err), &err));
     o->agent->embed = e;

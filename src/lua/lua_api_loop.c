@@ -69,8 +69,10 @@ static void interrupt(lua_State *L, lua_Debug *ar)
  * from another thread. */
 AH_API void ah_cancel(ah_host *host)
 {
-    ah_embed *e = ah_embed_of(host);
+    ah_embed *e = host ? ah_embed_of(host) : NULL;
 
+    if (!e)
+        return;
     if (atomic_load(&e->scripting) && pthread_equal(atomic_load(&e->thread), pthread_self()) &&
         host->depth == 0)
         lua_sethook(e->lua->main, interrupt, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT,
@@ -80,7 +82,8 @@ AH_API void ah_cancel(ah_host *host)
 
 AH_API void ah_wake(ah_host *host)
 {
-    ah_host_wake(host);
+    if (host)
+        ah_host_wake(host);
 }
 
 /* -- a transport's responses ----------------------------------------------------------------- */

@@ -175,7 +175,7 @@ static int budget_gc(lua_State *L)
 
     ah_budget_unref(*box);
     *box = NULL;
-    return 0;
+    return ah_lua_retire(L);
 }
 
 static int budget_eq(lua_State *L)

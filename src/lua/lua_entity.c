@@ -27,9 +27,10 @@ const ah_lua_entity *ah_lua_push_entity_of(lua_State *L, int idx)
 {
     if (!lua_istable(L, idx) || !lua_getmetatable(L, idx))
         return NULL;
-    if (lua_rawgetp(L, -1, &class_key) == LUA_TUSERDATA) { /* -- mt class: nobody else has the key */
+    lua_rawgetp(L, -1, &class_key); /* -- mt class: nobody else has the key */
+    if (to_entity(L, -1)) {         /* not so behind the finalizer of the class */
         lua_remove(L, -2);
-        return lua_touserdata(L, -1);
+        return to_entity(L, -1);
     }
     lua_pop(L, 2);
     return NULL;
@@ -384,7 +385,7 @@ static int entity_gc(lua_State *L)
 
     ah_entity_class_unref(e->core);
     e->core = NULL;
-    return 0;
+    return ah_lua_retire(L);
 }
 
 static int entity_tostring(lua_State *L)

@@ -187,10 +187,12 @@ bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, 
 {
     int type = lua_getfield(L, idx, name);
     double v = type == LUA_TNUMBER ? lua_tonumber(L, -1) : 0;
+    bool over = v > 1e15;
 
-    if (type != LUA_TNIL && (type != LUA_TNUMBER || !(v >= least) || v > 1e15))
-        ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be a number of at least %g, found %s", what, name,
-                     least, type == LUA_TNUMBER ? luaL_tolstring(L, -1, NULL) : luaL_typename(L, -1));
+    if (type != LUA_TNIL && (type != LUA_TNUMBER || !(v >= least) || over))
+        ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be a number of at %s %g, found %s", what, name,
+                     over ? "most" : "least", over ? 1e15 : least,
+                     type == LUA_TNUMBER ? luaL_tolstring(L, -1, NULL) : luaL_typename(L, -1));
     if (type != LUA_TNIL)
         *out = v;
     lua_pop(L, 1);
@@ -200,11 +202,12 @@ bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, 
 bool ah_field_count(lua_State *L, int idx, const char *what, const char *name, int least, int *out)
 {
     int type = lua_getfield(L, idx, name);
+    bool over = type == LUA_TNUMBER && lua_tonumber(L, -1) > INT_MAX;
 
     if (type != LUA_TNIL) {
-        if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < least || lua_tointeger(L, -1) > INT_MAX)
-            ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be an integer of at least %d, found %s", what,
-                         name, least,
+        if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < least || over)
+            ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be an integer of at %s %d, found %s", what,
+                         name, over ? "most" : "least", over ? INT_MAX : least,
                          type == LUA_TNUMBER ? luaL_tolstring(L, -1, NULL) : luaL_typename(L, -1));
         *out = (int)lua_tointeger(L, -1);
     }

@@ -79,7 +79,16 @@ ah_lua *ah_lua_of(lua_State *L)
     lua_getfield(L, LUA_REGISTRYINDEX, KEY);
     h = lua_touserdata(L, -1);
     lua_pop(L, 1);
+    if (h && !h->host)
+        luaL_error(L, "agenthost: the Lua state is being closed, nothing of it can be used any more");
     return h;
+}
+
+int ah_lua_retire(lua_State *L)
+{
+    lua_pushnil(L);
+    lua_setmetatable(L, 1);
+    return 0;
 }
 
 /* -- the door for calls ------------------------------------------------------------- */

@@ -38,8 +38,12 @@ typedef struct ah_lua {
 ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem, const ah_config *cfg);
 /* Is agenthost open in L, by another copy of the library? */
 bool ah_lua_foreign(lua_State *L);
-/* The host of a state in which the library was opened. */
+/* The host of a state in which the library was opened. Raises in what finalizers of the script
+ * do after the host's own. */
 ah_lua *ah_lua_of(lua_State *L);
+/* The last step of a __gc: takes the metatable of the userdata at 1 away, as a finalizer of the
+ * script that runs later may still hold it. It is then no object of ours. Gives 0. */
+int ah_lua_retire(lua_State *L);
 
 /* Calls the function below nargs arguments on L, protected. On failure everything is
  * popped and *err filled (its traceback is in the log); never raises or yields. */

@@ -65,7 +65,7 @@ static void read_headers(lua_State *L, request *q)
             ah_lua_raise(L, AH_USAGE, "ah.http: headers must be strings by name");
         if (q->n_lines == MAX_HEADERS)
             ah_lua_raise(L, AH_USAGE, "ah.http: more than %d headers", MAX_HEADERS);
-        ah_buf_str(&q->lines, lua_tostring(L, -2));
+        ah_buf_add(&q->lines, lua_tostring(L, -2), lua_rawlen(L, -2));
         ah_buf_str(&q->lines, ": ");
         ah_buf_add(&q->lines, lua_tostring(L, -1), lua_rawlen(L, -1));
         q->line[q->n_lines++] = (ah_slice){NULL, q->lines.len - at};
@@ -163,6 +163,22 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     return n;
 }
 
+static bool has_nul(ah_slice s)
+{
+    return s.n && memchr(s.p, '\0', s.n);
+}
+
+/* -- nil err    of a request that cannot be made */
+static int impossible(lua_State *L, const char *why)
+{
+    ah_err err;
+
+    ah_err_set(&err, AH_USAGE, "%s", why);
+    lua_pushnil(L);
+    ah_lua_push_error(L, &err);
+    return 2;
+}
+
 /* ah.http { url, method, headers, body, timeout, max_body }: { status, headers, body },
  * or nil and an error where no complete response came. No redirect is followed. */
 static int ah_http_call(lua_State *L)
@@ -183,6 +199,8 @@ static int ah_http_call(lua_State *L)
     if (ah_field_string(L, 1, "ah.http", "body", &body))
         method = ah_slice_of("POST");
     ah_field_string(L, 1, "ah.http", "method", &method);
+    if (has_nul(url) || has_nul(method))
+        return impossible(L, "ah.http: a URL or method with a NUL byte in it cannot be requested");
     ah_lua_can_await(L);
     q = lua_newuserdatauv(L, sizeof *q, 0); /* -- t q */
     *q = (request){.waiter.leave = stop_request, .lua = h, .job.fn = on_job};
@@ -220,7 +238,7 @@ static int read_url(lua_State *L)
     ah_buf *b = ah_lua_push_buf(L, MAX_URL);
     ah_err err;
 
-    if (memchr(url, '\0', n))
+    if (has_nul((ah_slice){url, n}))
         err.status = ah_err_set(&err, AH_USAGE, "a URL holds no NUL");
     else {
         u.whole = *b;

@@ -306,7 +306,7 @@ static int rendered_gc(lua_State *L)
 
     ah_rendered_unref(*box);
     *box = NULL;
-    return 0;
+    return ah_lua_retire(L);
 }
 
 static int rendered_tostring(lua_State *L)
@@ -381,7 +381,7 @@ static int prompt_gc(lua_State *L)
     ah_binding_unref(p->last);
     ah_prompt_unref(p->prompt);
     *p = (prompt){0};
-    return 0;
+    return ah_lua_retire(L);
 }
 
 /* The binding of the parameters at 2: the last one where they are the same. */

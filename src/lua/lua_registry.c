@@ -467,7 +467,7 @@ static int new_registry(lua_State *L)
 static int registry_gc(lua_State *L)
 {
     ah_registry_clear(&check(L)->core);
-    return 0;
+    return ah_lua_retire(L);
 }
 
 void ah_lua_open_registry(lua_State *L)

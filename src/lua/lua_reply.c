@@ -46,7 +46,7 @@ static int reply_gc(lua_State *L)
     r->transcript = NULL;
     ah_text_set(&r->text, NULL);
     ah_text_set(&r->value, NULL);
-    return 0;
+    return ah_lua_retire(L);
 }
 
 static int reply_tostring(lua_State *L)

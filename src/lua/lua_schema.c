@@ -259,7 +259,7 @@ static int gc_schema(lua_State *L)
 
     ah_schema_unref(*box);
     *box = NULL;
-    return 0;
+    return ah_lua_retire(L);
 }
 
 static int raise(lua_State *L, const ah_err *err)

@@ -269,7 +269,7 @@ static int section_gc(lua_State *L)
 
     ah_section_unref(*box);
     *box = NULL;
-    return 0;
+    return ah_lua_retire(L);
 }
 
 static int section_eq(lua_State *L)

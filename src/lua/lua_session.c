@@ -157,7 +157,7 @@ static int session_gc(lua_State *L)
 
     ah_session_unref(b->s);
     b->s = NULL;
-    return 0;
+    return ah_lua_retire(L);
 }
 
 /* session:child(): reads through to this one, writes its own. */

@@ -458,7 +458,7 @@ static int tool_gc(lua_State *L)
 
     ah_tool_unref(*box);
     *box = NULL;
-    return 0;
+    return ah_lua_retire(L);
 }
 
 static int tool_tostring(lua_State *L)

@@ -213,7 +213,7 @@ static int type_gc(lua_State *L)
     ah_text_set(&t->name, NULL);
     ah_schema_unref(t->schema);
     t->schema = NULL;
-    return 0;
+    return ah_lua_retire(L);
 }
 
 static int type_index(lua_State *L)

@@ -72,6 +72,8 @@ ah_status ah_native_fill(ah_native *a, const ah_service *s, ah_slice model, cons
         return st;
     if (!url.n)
         return ah_err_set(err, AH_USAGE, "%s: no address: set base_url or %s", s->name, s->url_env[0]);
+    if (memchr(url.p, '\0', url.n))
+        return ah_err_set(err, AH_USAGE, "%s: the address (base_url) holds a NUL byte", s->name);
     if (!key.p && !s->keyless && s->url && ah_slice_is(url, s->url))
         return ah_err_set(err, AH_PROVIDER,
                           "%s: no key: set %s or api_key (without a key and a network: demo/...)",
