@@ -629,9 +629,12 @@ describe("a stateful entity", function()
     end }
     local cart, other = Cart { id = 1 }, Cart { id = 2 }
     local reply = run { tools = { giving("open", function() return { cart, other } end) },
-      model = ah.scripted { turn(call "open"), turn(call("cart_1_put", { n = 1 }),
-        call("cart_2_put", { n = 1 }), call("cart_1_put", { n = 2 }), call("cart_1_look", { n = 3 }),
-        call("cart_1_look", { n = 4 })), turn(call "cart_1_ask"), "ok" } }
+      model = ah.scripted {
+        turn(call "open"),
+        turn(call("cart_1_put", { n = 1 }), call("cart_2_put", { n = 1 }),
+          call("cart_1_put", { n = 2 }), call("cart_1_look", { n = 3 }),
+          call("cart_1_look", { n = 4 })),
+        turn(call "cart_1_ask"), "ok" } }
     assert.same({ "OK", "OK", "OK", "OK", "OK", "OK" }, { table.unpack(results(reply), 2) })
     assert.same({ true, true, true, true }, { cart[1], cart[2], cart[3], cart.asked })
     -- 2 waits until the first batch is done; those that leave the cart alone join it

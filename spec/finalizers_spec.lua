@@ -57,6 +57,7 @@ local make = {
   rendered = function(tool) return ah.prompt { name = "p", section(tool) }:render() end,
   reply = function() return ah.run { model = "demo/echo", "hi" } end,
   schema = function() return ah.schema { type = "string" } end,
+  search = function(tool) return ah.search { tools = { tool } }.search end,
   section = section,
   session = function() return ah.session() end,
   tool = function(tool) return tool end,
@@ -71,7 +72,8 @@ end
 ]]
 
 local OBJECTS = { "adapter", "agent", "budget", "class", "error", "filesystem", "group", "instance",
-  "prompt", "registry", "rendered", "reply", "schema", "section", "session", "tool", "type" }
+  "prompt", "registry", "rendered", "reply", "schema", "search", "section", "session",
+  "tool", "type" }
 
 -- The run is at work, and gone before the agent is.
 local RUN = [[

@@ -14,7 +14,7 @@ static int set_gc(lua_State *L)
 
     ah_search_unref(*box);
     *box = NULL;
-    return 0;
+    return ah_lua_retire(L);
 }
 
 static int set_len(lua_State *L)

@@ -1,3 +1,6 @@
+/* The index of words, made in three steps: the words of each document with their weights, the
+ * postings sorted by word, and the words sorted by their letters, so that those with the same
+ * beginning stand together. Ranking is in whole numbers: the same on every machine. */
 #include "run/search_index.h"
 
 #include "base/near.h"
