@@ -285,6 +285,8 @@ AH_API void ah_agent_close(ah_agent *agent);
 typedef struct ah_tokens {
     int64_t input, cached_read, cached_write, output, reasoning;
     bool known;
+    bool priced; /* it told what some of them cost: */
+    double cost; /* US dollars */
 } ah_tokens;
 
 /* How a run ended. Valid until the agent's next run, or its end. */

@@ -95,6 +95,41 @@ describe("claude_agent_sdk", function()
     assert.same({ "Be brief." }, said.other[1].request.systemPrompt)
   end)
 
+  it("tells what each turn cost, which the command counts together", function()
+    fake [[{ { { calls = { { name = "add", arguments = { a = 2, b = 3 } } } },
+      { text = "5", cost = 0.25 }, { text = "more", cost = 0.03125 } } }]]
+    local costs, done = {}, {}
+    local agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { add_tool {} },
+      on = { usage = function(e) costs[#costs + 1] = e.cost or "none" end,
+        done = function(e) done[#done + 1] = e.cost end } }
+    assert.equal(0.25, assert(agent:run "2 + 3?").usage.cost)
+    assert.equal(0.03125, assert(agent:run "And now?").usage.cost)
+    assert.same({ "none", 0.25, 0.03125 }, costs)
+    assert.same({ 0.25, 0.03125 }, done)
+  end)
+
+  it("takes a turn's money from a budget, in place of what prices had taken", function()
+    local script = [[{ { { calls = { { name = "add", arguments = { a = 2, b = 3 } } } },
+      { text = "5", cost = 0.25 } } }]]
+    local prices = { ["claude_agent_sdk/sonnet"] = { input = 1000, output = 1000 } }
+    local before
+    for _, budget in ipairs { ah.budget { cost = 1 }, ah.budget { cost = 1, prices = prices } } do
+      fake(script)
+      local add = ah.tool { name = "add", description = "Adds.",
+        params = { a = "integer", b = "integer" }, handler = function()
+          before = budget:used().cost
+        end }
+      assert(ah.run { model = "claude_agent_sdk/sonnet", tools = { add }, budget = budget, "?" })
+      assert.equal(0.25, budget:used().cost)
+      assert.equal(budget:remaining().cost, 0.75)
+    end
+    assert.is_true(before > 0.1 and before < 0.12) -- 107 tokens
+    fake(script)
+    local _, err = ah.run { model = "claude_agent_sdk/sonnet", tools = { add_tool {} },
+      budget = { cost = 0.2 }, "?" }
+    assert.same({ "budget_exceeded", "response" }, { err.code, err.phase })
+  end)
+
   it("gives the command its own variables, the key, and nothing else", function()
     local log = fake [[{ { { text = "yes" } } }]]
     ahtest.setenv("CLAUDE_CONFIG_DIR", "/somewhere")

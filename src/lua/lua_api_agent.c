@@ -253,7 +253,9 @@ static ah_tokens tokens_of(const ah_usage *u)
                        .cached_write = u->cached_write,
                        .output = u->output,
                        .reasoning = u->reasoning,
-                       .known = u->known};
+                       .known = u->known,
+                       .priced = u->priced,
+                       .cost = (double)u->cost / AH_COST_UNIT};
 }
 
 static void keep_reply(ah_agent *a)
@@ -462,6 +464,9 @@ static void print_reply(const ah_agent *a, ah_buf *b)
                   .output = r->usage.output,
                   .reasoning = r->usage.reasoning,
                   .known = r->usage.known};
+
+    if (r->usage.priced)
+        ah_usage_price(&u, r->usage.cost);
 
     ah_buf_fmt(b, "{\"run\":%lld,\"text\":", (long long)r->run);
     ah_json_put_string(b, (ah_slice){r->text, r->text_len});

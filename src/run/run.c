@@ -82,7 +82,8 @@ static ah_slice model_name(const ah_run *run)
 
 static void close_exchange(ah_run *run)
 {
-    ah_spending_end(&run->cfg.spending, model_name(run), NULL, 0); /* nothing, if it was settled */
+    ah_spending_end(&run->cfg.spending, model_name(run), NULL, 0,
+                    AH_COST_UNTOLD); /* nothing, if it was settled */
     if (run->reader)
         run->cfg.adapter->vt->close(run->reader);
     run->reader = NULL;
@@ -97,6 +98,11 @@ void ah_run_stop_exchange(ah_run *run)
     close_exchange(run);
 }
 
+static double dollars(const ah_usage *u)
+{
+    return (double)u->cost / AH_COST_UNIT;
+}
+
 static void emit_done(ah_run *run)
 {
     const ah_run_result *r = &run->result;
@@ -107,11 +113,12 @@ static void emit_done(ah_run *run)
                (long long)run->cfg.id, r->err.status == AH_OK ? "done" : "failed", r->iterations,
                r->tool_calls, r->err.status == AH_OK ? "" : ": ",
                r->err.status == AH_OK ? "" : r->err.message);
-    EMIT(run, AH_EVENT_DONE, AH_F_BOOL("success", r->err.status == AH_OK),
-         AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
-         AH_F_STR("message", ah_slice_of(r->err.message)),
-         AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))), AH_F_INT("iterations", r->iterations),
-         AH_F_INT("tool_calls", r->tool_calls), AH_F_STR("text", ah_buf_slice(&run->text)));
+    EMIT_SOME(run, AH_EVENT_DONE, r->usage.priced ? 8 : 7, AH_F_BOOL("success", r->err.status == AH_OK),
+              AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
+              AH_F_STR("message", ah_slice_of(r->err.message)),
+              AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))),
+              AH_F_INT("iterations", r->iterations), AH_F_INT("tool_calls", r->tool_calls),
+              AH_F_STR("text", ah_buf_slice(&run->text)), AH_F_NUM("cost", dollars(&r->usage)));
 }
 
 void ah_run_finish(ah_run *run)
@@ -146,6 +153,7 @@ static void note_break(ah_run *run, ah_break brk, size_t entry)
 {
     if (brk == AH_BREAK_NONE)
         return;
+    ah_spending_forget(&run->cfg.spending); /* who would tell begins anew */
     ah_metric_add(run->cfg.metrics, AH_METRIC_CACHE_BREAKS, 1);
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk), entry);
     EMIT(run, AH_EVENT_CACHE_BREAK, AH_F_STR("reason", ah_slice_of(ah_break_name(brk))),
@@ -273,9 +281,10 @@ static void add_usage(ah_run *run, const ah_usage *u)
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_INPUT, u->input);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_CACHED, u->cached_read);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_OUTPUT, u->output);
-    EMIT(run, AH_EVENT_USAGE, AH_F_INT("input", u->input), AH_F_INT("cached_read", u->cached_read),
-         AH_F_INT("cached_write", u->cached_write), AH_F_INT("output", u->output),
-         AH_F_INT("reasoning", u->reasoning), AH_F_BOOL("known", u->known));
+    EMIT_SOME(run, AH_EVENT_USAGE, u->priced ? 7 : 6, AH_F_INT("input", u->input),
+              AH_F_INT("cached_read", u->cached_read), AH_F_INT("cached_write", u->cached_write),
+              AH_F_INT("output", u->output), AH_F_INT("reasoning", u->reasoning),
+              AH_F_BOOL("known", u->known), AH_F_NUM("cost", dollars(u)));
 }
 
 static bool keep_text(ah_run *run)
@@ -375,7 +384,7 @@ static void answered(ah_run *run)
     run->result.stop = run->msg.stop;
     add_usage(run, &run->msg.usage);
     ah_spending_end(&run->cfg.spending, model_name(run), &run->msg.usage,
-                    (int64_t)(run->text.len / BYTES_PER_TOKEN));
+                    (int64_t)(run->text.len / BYTES_PER_TOKEN), run->cfg.adapter->cost_told);
     close_exchange(run);
     if (run->n_calls)
         ah_turn_begin(run);

@@ -36,6 +36,13 @@ enum {
     AH_IMAGES_ALL = 15
 };
 
+/* Whether answers say what they cost (ah_usage.priced). */
+typedef enum ah_cost_told {
+    AH_COST_UNTOLD,  /* mostly not */
+    AH_COST_TOLD,    /* each its own */
+    AH_COST_AT_LAST, /* one without calls, for itself and those before it */
+} ah_cost_told;
+
 typedef struct ah_adapter ah_adapter;
 typedef struct ah_lowered ah_lowered; /* wire/lower.h */
 typedef struct ah_reader ah_reader;
@@ -94,7 +101,8 @@ struct ah_adapter {
     bool
         strict_output; /* but one of the strict subset only (wire/openai_strict.h), without references */
     unsigned images;   /* AH_IMAGES_; an adapter that declares nothing takes none */
-    bool begins_only;  /* cannot go on with a conversation in which another model has spoken */
+    ah_cost_told cost_told;
+    bool begins_only;    /* cannot go on with a conversation in which another model has spoken */
     bool reasoning_back; /* what the model thought is sent back to it */
     bool stream;
 };

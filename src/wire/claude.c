@@ -412,7 +412,8 @@ ah_status ah_claude_fill(ah_claude_owner *a, ah_slice model, const ah_provider_o
 {
     ah_status st;
 
-    a->native.base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = true};
+    a->native.base =
+        (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = true, .cost_told = AH_COST_AT_LAST};
     st = ah_provider_mode(o, AH_CLAUDE, 1 << AH_TOOLS_RESTART | 1 << AH_TOOLS_LIST_CHANGED,
                           AH_TOOLS_RESTART, &a->native.base.tool_change_mode, err);
     return st == AH_OK ? ah_native_fill(&a->native, &service, model, o, err) : st;

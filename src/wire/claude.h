@@ -30,6 +30,7 @@ typedef struct ah_claude {
     uint64_t said;  /* hash of the entries that it knows */
     size_t known;   /* how many these are */
     int requests;   /* of ours */
+    int64_t cost;   /* of all turns so far, in 1 / AH_COST_UNIT */
     bool listening; /* a message is asked for and has not ended */
     bool sound;     /* the last message came to its end */
     bool turn;      /* the command waits for results, or for the model */
@@ -45,9 +46,10 @@ enum {
     AH_CLAUDE_MAX_CALLS = 1024     /* that wait for a result, or results for their request */
 };
 
-/* What a line means for the exchange; all slices are parts of the line. */
+/* What a line means for the exchange; all slices are parts of the line, or of `cost`. */
 typedef struct ah_claude_news {
     ah_slice event[2]; /* of the model's message, one line without its end; .p NULL: none */
+    char cost[96];     /* an event of our own */
     bool hold;         /* it belongs to the next message: to be given again once that is asked for */
     bool ended;        /* the message is complete */
     char warning[160]; /* "": none */
