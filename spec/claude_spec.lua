@@ -61,6 +61,10 @@ local function add_tool(seen)
     end }
 end
 
+local GIF = "GIF89a\1\0\1\0\x80\0\0\xff\0\0\0\0\0!\xf9\4\0\0\0\0\0,"
+  .. "\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
+local BASE64 = "R0lGODlhAQABAIAAAP8AAAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
+
 describe("claude_agent_sdk", function()
   before_each(function()
     ahtest.setenv("ANTHROPIC_API_KEY", "sk-0123456789")
@@ -210,6 +214,75 @@ describe("claude_agent_sdk", function()
       "1 + 2?" })
     assert.equal("3", reply.text)
     assert.equal(1, #logged(log).results)
+  end)
+
+  it("shows the user's images, and those of results, to a fresh process too", function()
+    local log = fake [[{ { { calls = { { name = "draw" } } }, { text = "a dot", leave = true } },
+      { { text = "still a dot" } } }]]
+    local draw = ah.tool { name = "draw", description = "Draws.", handler = function()
+      return { "drawn", assert(ah.image { data = GIF }),
+        assert(ah.image { url = "https://x.test/a" }) }
+    end }
+    local agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { draw } }
+    assert(agent:run { "Look", assert(ah.image { data = GIF }),
+      assert(ah.image { url = "https://x.test/b" }) })
+    assert.is_true(gone(log))
+    assert(agent:run "Again")
+    local said = logged(log)
+    local data = { type = "base64", media_type = "image/gif", data = BASE64 }
+    local shown = { { type = "image", source = data },
+      { type = "image", source = { type = "url", url = "https://x.test/b" } } }
+    assert.same({ { type = "text", text = "Look" }, shown[1], shown[2] }, said.users[1])
+    local result = said.results[1].content
+    command.has(result[1].text, "drawn\n\n[An image (https://x.test/a) belongs here")
+    assert.same({ { type = "image", mimeType = "image/gif", data = BASE64 } },
+      { result[2], result[3] })
+    local past = said.users[2]
+    command.has(past[1].text, '"content":"Look","images":[1,2]}\n')
+    command.has(past[1].text, '"images":[3]}\n')
+    command.has(past[1].text, "in the order of their numbers")
+    assert.same({ shown[1], shown[2], shown[1], { type = "text", text = "Again" } },
+      { past[2], past[3], past[4], past[5] })
+    sound.check(agent:transcript())
+  end)
+
+  it("gives the command the options that it takes, to a fresh one where they change", function()
+    local log = fake [[{ { { text = "one" } } }]]
+    ahtest.setenv("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "7")
+    local agent = ah.agent { model = "claude_agent_sdk/sonnet",
+      options = { reasoning = "low", max_tokens = 1234, cache = "1h", tool_choice = "auto" } }
+    assert(agent:run "First")
+    ahtest.setenv("CLAUDE_CODE_MAX_OUTPUT_TOKENS", nil)
+    assert(agent:use { model = "claude_agent_sdk/sonnet", options = { reasoning = "none" } })
+    assert(agent:run "Second")
+    local starts = logged(log).starts
+    command.has(table.concat(starts[1].argv, " "), "--effort low")
+    assert.equal("1234", starts[1].most)
+    command.has(table.concat(starts[2].argv, " "), "--thinking disabled")
+    assert.equal("", starts[2].most)
+  end)
+
+  it("refuses the options that it cannot give on by name, before anything runs", function()
+    local log = fake [[{ { { text = "one" } } }]]
+    for option, value in pairs { temperature = 0.5, top_p = 1, stop = "x", seed = 7,
+      tool_choice = "required", reasoning = "wild", max_tokens = -1 } do
+      local reply, err = ah.run { model = "claude_agent_sdk/sonnet", options = { [option] = value },
+        "Hello" }
+      assert.is_nil(reply)
+      assert.same({ "usage", "request" }, { err.code, err.phase }, option)
+      command.has(err.message, "options: " .. option)
+    end
+    assert.equal(0, #logged(log).starts)
+  end)
+
+  it("asks for the last answer without tools where the run may not go on", function()
+    local log = fake [[{ { { calls = { { name = "add", arguments = { a = 2, b = 3 } } } } },
+      { { text = "5" } } }]]
+    local reply = assert(ah.run { model = "claude_agent_sdk/sonnet", tools = { add_tool {} },
+      max_iterations = 1, on_max = "answer", "2 + 3?" })
+    assert.equal("5", reply.text)
+    assert.equal(2, #logged(log).starts)
+    assert.equal('"tools":[]', command.contents(log):match '.*("tools":%[%])')
   end)
 
   it("refuses tools that are not ours, and says so", function()

@@ -27,7 +27,8 @@ end
 note(encode { argv = server.array(table.move(arg, 3, #arg, 1, {})),
   key = os.getenv "ANTHROPIC_API_KEY" or "",
   url = os.getenv "ANTHROPIC_BASE_URL" or "", secret = os.getenv "OTHER_SECRET" or "",
-  home = os.getenv "HOME" or "", claude = os.getenv "CLAUDE_CONFIG_DIR" or "" })
+  home = os.getenv "HOME" or "", most = os.getenv "CLAUDE_CODE_MAX_OUTPUT_TOKENS" or "",
+  claude = os.getenv "CLAUDE_CONFIG_DIR" or "" })
 
 local processes = dofile(arg[1])
 local script = processes[math.min(started, #processes)]
