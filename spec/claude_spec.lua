@@ -171,6 +171,22 @@ describe("claude_agent_sdk", function()
     assert.is_true(gone(log))
   end)
 
+  it("ends the process with agent:close(), at the end of a block, and by fork for fork", function()
+    local log = fake [[{ { { text = "one" } } }]]
+    local agent = ah.agent { model = "claude_agent_sdk/sonnet" }
+    assert(agent:run "First")
+    local other = agent:fork()
+    assert.is_true(alive(log))
+    agent:close()
+    assert.is_true(gone(log))
+    do
+      local again <close> = other
+      assert.equal("one", assert(again:run "Second").text)
+      assert.is_true(alive(log))
+    end
+    assert.is_true(gone(log))
+  end)
+
   it("tells a fresh process what was said where the old one has ended", function()
     local log = fake [[{ { { text = "one", leave = true } }, { { text = "two" } } }]]
     local agent = ah.agent { model = "claude_agent_sdk/sonnet" }

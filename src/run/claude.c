@@ -495,18 +495,25 @@ static void make_room(claude *a)
         part(oldest);
 }
 
+static session *find_wire(const claude *a, const ah_lowered *w)
+{
+    session *s = a->first;
+
+    while (s && s->wire != w)
+        s = s->next;
+    return s;
+}
+
 /* The conversation's process where it can go on, else a fresh one. */
 static ah_status find_session(claude *a, const ah_lowered *w, ah_slice request, session **out,
                               ah_err *err)
 {
-    session *s = a->first;
+    session *s = find_wire(a, w);
     ah_claude_options o;
     ah_status st = ah_claude_options_of(request, &o, err);
 
     if (st != AH_OK)
         return st;
-    while (s && s->wire != w)
-        s = s->next;
     if (s && ah_claude_fits(&s->talk, request) && !ah_process_ended(s->p, NULL)) {
         s->kept = true;
         *out = s;
@@ -571,6 +578,14 @@ static void stop(ah_claude_owner *a, ah_exchange *x)
     part(s);
 }
 
+static void leave(ah_claude_owner *owner, const ah_lowered *w)
+{
+    session *s = find_wire((claude *)owner, w);
+
+    if (s && !s->x)
+        part(s);
+}
+
 static void release(ah_claude_owner *owner)
 {
     claude *a = (claude *)owner;
@@ -589,7 +604,7 @@ ah_status ah_claude_new(ah_host *h, ah_slice model, const ah_provider_options *o
     if (!a)
         return ah_err_nomem(err);
     a->host = h;
-    a->owner = (ah_claude_owner){.start = exchange, .stop = stop, .release = release};
+    a->owner = (ah_claude_owner){.start = exchange, .stop = stop, .leave = leave, .release = release};
     if ((st = ah_claude_fill(&a->owner, model, o, err)) == AH_OK)
         *out = &a->owner.native.base;
     else

@@ -441,6 +441,11 @@ static void stop(ah_adapter *a, struct ah_exchange *x)
     ((ah_claude_owner *)a)->stop((ah_claude_owner *)a, x);
 }
 
+static void leave(ah_adapter *a, const ah_lowered *w)
+{
+    ((ah_claude_owner *)a)->leave((ah_claude_owner *)a, w);
+}
+
 static void release(ah_adapter *a)
 {
     ((ah_claude_owner *)a)->release((ah_claude_owner *)a);
@@ -459,6 +464,7 @@ static const ah_adapter_vt vt = {
     .close = ah_reading_close,
     .exchange = start,
     .stop = stop,
+    .leave = leave,
     .free = release,
 };
 

@@ -89,6 +89,7 @@ typedef struct ah_claude_owner {
     ah_native native;
     void (*start)(struct ah_claude_owner *a, struct ah_exchange *x);
     void (*stop)(struct ah_claude_owner *a, struct ah_exchange *x);
+    void (*leave)(struct ah_claude_owner *a, const ah_lowered *w);
     void (*release)(struct ah_claude_owner *a); /* frees the struct */
 } ah_claude_owner;
 

@@ -187,6 +187,7 @@ function ah.image(from) end
 ---@field fork fun(self: ah.Agent): ah.Agent
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
+---@field close fun(self: ah.Agent)
 ---@field transcript fun(self: ah.Agent): string
 
 ---Runs until the model answers without calling a tool.
