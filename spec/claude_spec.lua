@@ -358,6 +358,51 @@ describe("claude_agent_sdk", function()
     command.has(command.contents(log), '"subtype":"interrupt"')
   end)
 
+  it("can be cancelled at each of its events, and asked again", function()
+    local script = [[{ { { text = "Let me see.", calls = { { name = "add",
+      arguments = { a = 2, b = 3 } }, { name = "add", arguments = { a = 3, b = 3 } } } },
+      { text = "5 and 6" }, { text = "more" } }, { { text = "more" } } }]]
+    local at, events = 0, nil
+    repeat
+      at = at + 1
+      local log, agent, n, ended = fake(script), nil, 0, 0
+      local function count(e)
+        n, ended = n + 1, ended + (e.type == "done" and 1 or 0)
+        if n == at and not events then
+          agent:cancel()
+        end
+      end
+      agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { add_tool {} }, on = count }
+      events = nil
+      local reply, err = agent:run "2 + 3, and 3 + 3?"
+      events = n
+      assert.is_true(reply ~= nil or err.code == "cancelled", tostring(err))
+      assert.equal(1, ended)
+      sound.check(agent:transcript())
+      assert(agent:run "And more?")
+      sound.check(agent:transcript())
+      agent:close()
+      assert.is_true(gone(log))
+    until events < at
+    assert.is_true(at > 10)
+  end)
+
+  it("has one run of an agent at a time, and conversations beside each other", function()
+    local log = fake [[{ { { calls = { { name = "other" } } }, { text = "outer" } },
+      { { text = "inner" } } }]]
+    local agent, second
+    local other = ah.tool { name = "other", description = "Asks.", handler = function()
+      second = select(2, pcall(agent.run, agent, "again"))
+      return assert(ah.run { model = "claude_agent_sdk/sonnet", "inside" }).text
+    end }
+    agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { other } }
+    assert.equal("outer", assert(agent:run "x").text)
+    command.has(second.message, "already running")
+    local said = logged(log)
+    assert.equal(2, #said.starts)
+    assert.equal("inner", said.results[1].content[1].text)
+  end)
+
   it("restarts with the conversation as text when a section is opened", function()
     local log = fake [[{ { { calls = { { name = "read_section",
       arguments = { section_key = "math" } } } } },
