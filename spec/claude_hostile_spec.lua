@@ -32,13 +32,10 @@ local function wait_for(what)
 wait_for '"type":"user"'
 ]]
 
-local function pids(of)
-  local list = {}
-  local p <close> = assert(io.popen(("pgrep -f '%s' 2>/dev/null"):format(of)))
-  for pid in p:lines() do
-    list[#list + 1] = pid
-  end
-  return #list - 1 -- but for the shell that asks
+--- Is any of the processes alive that wrote their numbers into the file?
+local function alive(file)
+  return os.execute(("for p in $(cat '%s'); do kill -0 $p 2>/dev/null && exit 0; done; exit 1")
+    :format(file)) == true
 end
 
 --- Open descriptors of this process, once what is garbage is gone.
@@ -50,14 +47,16 @@ local function fds()
   return command.contents(list)
 end
 
---- A command that runs this program (text of Lua, or of the shell). Gives its path.
+--- A command that runs this program (text of Lua, or of the shell, where $PIDS takes the numbers
+--- of processes). Gives the file that holds them.
 local function hostile(program, shell)
-  local path = command.temp(shell and "#!/bin/sh\n" .. program or HEAD .. program)
-  local wrapper = command.temp(shell and "#!/bin/sh\n" .. program
-    or ("#!/bin/sh\nexec lua5.4 '%s'\n"):format(path))
+  local numbers = command.temp ""
+  local path = shell or command.temp(HEAD .. program)
+  local wrapper = command.temp(("#!/bin/sh\nPIDS='%s'\necho $$ >$PIDS\n%s\n"):format(numbers,
+    shell and program or ("exec lua5.4 '%s'"):format(path)))
   os.execute("chmod +x " .. wrapper)
   ahtest.setenv("AGENTHOST_CLAUDE", wrapper)
-  return shell and wrapper or path
+  return numbers
 end
 
 local function add_tool(calls)
@@ -68,12 +67,12 @@ local function add_tool(calls)
 end
 
 describe("a claude command that", function()
-  local path, before
+  local numbers, before
 
   --- Runs it; afterwards nothing of it is left.
   local function run(program, fields, shell)
     before = fds()
-    path = hostile(program, shell)
+    numbers = hostile(program, shell)
     local o = { model = "claude_agent_sdk/x", api_key = "k", retries = 0, timeout = 20, "Hello",
       http = { idle_timeout = 5 }, tools = { add_tool {} } }
     for k, v in pairs(fields or {}) do
@@ -84,12 +83,12 @@ describe("a claude command that", function()
 
   after_each(function()
     for _ = 1, 100 do
-      if pids(path) <= 0 and pids "sleep 6001" <= 0 and fds() == before then
+      if not alive(numbers) and fds() == before then
         break
       end
       ah.sleep(0.05)
     end
-    assert.is_true(pids(path) <= 0 and pids "sleep 6001" <= 0, "a process is left")
+    assert.is_false(alive(numbers), "a process is left")
     assert.equal(before, fds())
     ahtest.setenv("AGENTHOST_CLAUDE", nil)
     command.tidy()
@@ -202,9 +201,14 @@ describe("a claude command that", function()
   it("asks on after its answer", function()
     local agent = ah.agent { model = "claude_agent_sdk/x", tools = { add_tool {} } }
     before = fds()
-    path = hostile [[answer "one" call("q1", "late") ask("q2", '{"subtype":"dance"}')
-      rpc("q3", '{"jsonrpc":"2.0","id":5,"method":"tools/list"}') wait_for '"q3"'
-      wait_for '"type":"user"' answer "two"]]
+    numbers = hostile [[answer "one" call("q1", "late") ask("q2", '{"subtype":"dance"}')
+      rpc("q3", '{"jsonrpc":"2.0","id":5,"method":"tools/list"}')
+      local asked, told -- in either order
+      repeat
+        local line = read()
+        asked, told = asked or line:find '"type":"user"', told or line:find '"q3"'
+      until asked and told
+      answer "two"]]
     assert.equal("one", assert(agent:run "x").text)
     assert.equal("two", assert(agent:run "y").text)
     agent:close()
@@ -213,7 +217,8 @@ describe("a claude command that", function()
   it("does not take SIGTERM, nor its grandchildren, who hold the pipes", function()
     local began = ah.now()
     local reply, err = run([[trap '' TERM INT HUP
-      (trap '' TERM INT HUP; sleep 60011) & (trap '' TERM; setsid sleep 60012) &
+      (trap '' TERM INT HUP; exec sleep 600) & echo $! >>$PIDS
+      (trap '' TERM; exec setsid sleep 600) & echo $! >>$PIDS
       while :; do sleep 1; done]], { timeout = 0.5 }, true)
     assert.is_nil(reply)
     assert.equal("deadline_exceeded", err.code)
@@ -221,7 +226,7 @@ describe("a claude command that", function()
   end)
 
   it("leaves, but not its grandchildren, who hold the pipes", function()
-    local reply, err = run("sleep 60013 & exit 5", {}, true)
+    local reply, err = run("sleep 600 & echo $! >>$PIDS; exit 5", {}, true)
     assert.is_nil(reply)
     command.has(err.message, "exit code 5")
   end)
