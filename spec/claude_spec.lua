@@ -401,6 +401,7 @@ describe("claude_agent_sdk", function()
     local said = logged(log)
     assert.equal(2, #said.starts)
     assert.equal("inner", said.results[1].content[1].text)
+    agent:close()
   end)
 
   it("restarts with the conversation as text when a section is opened", function()
