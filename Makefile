@@ -264,7 +264,8 @@ check-clients: $(BUILD)/agenthost
 	elif ! npm install --silent --no-audit --no-fund --no-save --prefix $(BUILD)/clients \
 	    openai @anthropic-ai/sdk ollama; then \
 	  echo "check-clients: skipped, npm could not install the clients"; \
-	else node spec/clients/clients.mjs $(BUILD)/clients $(BUILD)/agenthost spec/clients/turns.json; fi
+	else node spec/clients/clients.mjs $(BUILD)/clients $(BUILD)/agenthost spec/clients/turns.json && \
+	  sh spec/clients/claude.sh $(abspath $(BUILD)/claude-command) $(abspath $(BUILD)/agenthost); fi
 
 # One short run at each provider whose key is set; asks real servers, never part of the tests.
 # More models: LIVE_MODELS="groq/NAME mistral/NAME".
@@ -353,7 +354,7 @@ help:
 	@echo "make fuzz         each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
-	@echo "make check-clients the npm clients of providers against agenthost mock (where node and npm are)"
+	@echo "make check-clients the npm clients of providers and the claude command against agenthost mock (where node and npm are)"
 	@echo "make check-live    a short run at each provider whose key is set (asks real servers, which may cost)"
 	@echo "make dist         the sources of the last commit as a tar file in $(BUILD)/"
 	@echo "make lint, format, man, install (PREFIX, LIBDIR, DESTDIR), uninstall, clean"

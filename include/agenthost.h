@@ -279,13 +279,16 @@ AH_API const char *ah_tools(ah_host *host);
 AH_API ah_status ah_agent_open(ah_host *host, const char *config, ah_agent **out);
 /* An agent that a script handed over; one handle for each call. AH_USAGE: there is none. */
 AH_API ah_status ah_agent_find(ah_host *host, const char *name, ah_agent **out);
-/* A run still at work is dropped: settled, without an event. NULL is fine. */
+/* A run still at work is dropped: settled, without an event; what the model keeps for an agent
+ * of the program (a process) goes. NULL is fine. */
 AH_API void ah_agent_close(ah_agent *agent);
 
 /* Tokens, as the provider told them; `known` where it told any. */
 typedef struct ah_tokens {
     int64_t input, cached_read, cached_write, output, reasoning;
     bool known;
+    bool priced; /* it told what some of them cost: */
+    double cost; /* US dollars */
 } ah_tokens;
 
 /* How a run ended. Valid until the agent's next run, or its end. */

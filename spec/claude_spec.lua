@@ -61,6 +61,10 @@ local function add_tool(seen)
     end }
 end
 
+local GIF = "GIF89a\1\0\1\0\x80\0\0\xff\0\0\0\0\0!\xf9\4\0\0\0\0\0,"
+  .. "\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
+local BASE64 = "R0lGODlhAQABAIAAAP8AAAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
+
 describe("claude_agent_sdk", function()
   before_each(function()
     ahtest.setenv("ANTHROPIC_API_KEY", "sk-0123456789")
@@ -93,6 +97,41 @@ describe("claude_agent_sdk", function()
     assert.same({ "5", "23" }, { said.results[1].content[1].text, said.results[2].content[1].text })
     assert.same({ { type = "text", text = "What is 2 + 3, and 20 + 3?" } }, said.users[1])
     assert.same({ "Be brief." }, said.other[1].request.systemPrompt)
+  end)
+
+  it("tells what each turn cost, which the command counts together", function()
+    fake [[{ { { calls = { { name = "add", arguments = { a = 2, b = 3 } } } },
+      { text = "5", cost = 0.25 }, { text = "more", cost = 0.03125 } } }]]
+    local costs, done = {}, {}
+    local agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { add_tool {} },
+      on = { usage = function(e) costs[#costs + 1] = e.cost or "none" end,
+        done = function(e) done[#done + 1] = e.cost end } }
+    assert.equal(0.25, assert(agent:run "2 + 3?").usage.cost)
+    assert.equal(0.03125, assert(agent:run "And now?").usage.cost)
+    assert.same({ "none", 0.25, 0.03125 }, costs)
+    assert.same({ 0.25, 0.03125 }, done)
+  end)
+
+  it("takes a turn's money from a budget, in place of what prices had taken", function()
+    local script = [[{ { { calls = { { name = "add", arguments = { a = 2, b = 3 } } } },
+      { text = "5", cost = 0.25 } } }]]
+    local prices = { ["claude_agent_sdk/sonnet"] = { input = 1000, output = 1000 } }
+    local before
+    for _, budget in ipairs { ah.budget { cost = 1 }, ah.budget { cost = 1, prices = prices } } do
+      fake(script)
+      local add = ah.tool { name = "add", description = "Adds.",
+        params = { a = "integer", b = "integer" }, handler = function()
+          before = budget:used().cost
+        end }
+      assert(ah.run { model = "claude_agent_sdk/sonnet", tools = { add }, budget = budget, "?" })
+      assert.equal(0.25, budget:used().cost)
+      assert.equal(budget:remaining().cost, 0.75)
+    end
+    assert.is_true(before > 0.1 and before < 0.12) -- 107 tokens
+    fake(script)
+    local _, err = ah.run { model = "claude_agent_sdk/sonnet", tools = { add_tool {} },
+      budget = { cost = 0.2 }, "?" }
+    assert.same({ "budget_exceeded", "response" }, { err.code, err.phase })
   end)
 
   it("gives the command its own variables, the key, and nothing else", function()
@@ -129,6 +168,22 @@ describe("claude_agent_sdk", function()
     assert.equal("Second", said.users[2][1].text)
     collectgarbage()
     collectgarbage()
+    assert.is_true(gone(log))
+  end)
+
+  it("ends the process with agent:close(), at the end of a block, and by fork for fork", function()
+    local log = fake [[{ { { text = "one" } } }]]
+    local agent = ah.agent { model = "claude_agent_sdk/sonnet" }
+    assert(agent:run "First")
+    local other = agent:fork()
+    assert.is_true(alive(log))
+    agent:close()
+    assert.is_true(gone(log))
+    do
+      local again <close> = other
+      assert.equal("one", assert(again:run "Second").text)
+      assert.is_true(alive(log))
+    end
     assert.is_true(gone(log))
   end)
 
@@ -175,6 +230,75 @@ describe("claude_agent_sdk", function()
       "1 + 2?" })
     assert.equal("3", reply.text)
     assert.equal(1, #logged(log).results)
+  end)
+
+  it("shows the user's images, and those of results, to a fresh process too", function()
+    local log = fake [[{ { { calls = { { name = "draw" } } }, { text = "a dot", leave = true } },
+      { { text = "still a dot" } } }]]
+    local draw = ah.tool { name = "draw", description = "Draws.", handler = function()
+      return { "drawn", assert(ah.image { data = GIF }),
+        assert(ah.image { url = "https://x.test/a" }) }
+    end }
+    local agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { draw } }
+    assert(agent:run { "Look", assert(ah.image { data = GIF }),
+      assert(ah.image { url = "https://x.test/b" }) })
+    assert.is_true(gone(log))
+    assert(agent:run "Again")
+    local said = logged(log)
+    local data = { type = "base64", media_type = "image/gif", data = BASE64 }
+    local shown = { { type = "image", source = data },
+      { type = "image", source = { type = "url", url = "https://x.test/b" } } }
+    assert.same({ { type = "text", text = "Look" }, shown[1], shown[2] }, said.users[1])
+    local result = said.results[1].content
+    command.has(result[1].text, "drawn\n\n[An image (https://x.test/a) belongs here")
+    assert.same({ { type = "image", mimeType = "image/gif", data = BASE64 } },
+      { result[2], result[3] })
+    local past = said.users[2]
+    command.has(past[1].text, '"content":"Look","images":[1,2]}\n')
+    command.has(past[1].text, '"images":[3]}\n')
+    command.has(past[1].text, "in the order of their numbers")
+    assert.same({ shown[1], shown[2], shown[1], { type = "text", text = "Again" } },
+      { past[2], past[3], past[4], past[5] })
+    sound.check(agent:transcript())
+  end)
+
+  it("gives the command the options that it takes, to a fresh one where they change", function()
+    local log = fake [[{ { { text = "one" } } }]]
+    ahtest.setenv("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "7")
+    local agent = ah.agent { model = "claude_agent_sdk/sonnet",
+      options = { reasoning = "low", max_tokens = 1234, cache = "1h", tool_choice = "auto" } }
+    assert(agent:run "First")
+    ahtest.setenv("CLAUDE_CODE_MAX_OUTPUT_TOKENS", nil)
+    assert(agent:use { model = "claude_agent_sdk/sonnet", options = { reasoning = "none" } })
+    assert(agent:run "Second")
+    local starts = logged(log).starts
+    command.has(table.concat(starts[1].argv, " "), "--effort low")
+    assert.equal("1234", starts[1].most)
+    command.has(table.concat(starts[2].argv, " "), "--thinking disabled")
+    assert.equal("", starts[2].most)
+  end)
+
+  it("refuses the options that it cannot give on by name, before anything runs", function()
+    local log = fake [[{ { { text = "one" } } }]]
+    for option, value in pairs { temperature = 0.5, top_p = 1, stop = "x", seed = 7,
+      tool_choice = "required", reasoning = "wild", max_tokens = -1 } do
+      local reply, err = ah.run { model = "claude_agent_sdk/sonnet", options = { [option] = value },
+        "Hello" }
+      assert.is_nil(reply)
+      assert.same({ "usage", "request" }, { err.code, err.phase }, option)
+      command.has(err.message, "options: " .. option)
+    end
+    assert.equal(0, #logged(log).starts)
+  end)
+
+  it("asks for the last answer without tools where the run may not go on", function()
+    local log = fake [[{ { { calls = { { name = "add", arguments = { a = 2, b = 3 } } } } },
+      { { text = "5" } } }]]
+    local reply = assert(ah.run { model = "claude_agent_sdk/sonnet", tools = { add_tool {} },
+      max_iterations = 1, on_max = "answer", "2 + 3?" })
+    assert.equal("5", reply.text)
+    assert.equal(2, #logged(log).starts)
+    assert.equal('"tools":[]', command.contents(log):match '.*("tools":%[%])')
   end)
 
   it("refuses tools that are not ours, and says so", function()
@@ -232,6 +356,52 @@ describe("claude_agent_sdk", function()
     assert.equal("deadline_exceeded", err.code)
     assert.is_true(gone(log))
     command.has(command.contents(log), '"subtype":"interrupt"')
+  end)
+
+  it("can be cancelled at each of its events, and asked again", function()
+    local script = [[{ { { text = "Let me see.", calls = { { name = "add",
+      arguments = { a = 2, b = 3 } }, { name = "add", arguments = { a = 3, b = 3 } } } },
+      { text = "5 and 6" }, { text = "more" } }, { { text = "more" } } }]]
+    local at, events = 0, nil
+    repeat
+      at = at + 1
+      local log, agent, n, ended = fake(script), nil, 0, 0
+      local function count(e)
+        n, ended = n + 1, ended + (e.type == "done" and 1 or 0)
+        if n == at and not events then
+          agent:cancel()
+        end
+      end
+      agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { add_tool {} }, on = count }
+      events = nil
+      local reply, err = agent:run "2 + 3, and 3 + 3?"
+      events = n
+      assert.is_true(reply ~= nil or err.code == "cancelled", tostring(err))
+      assert.equal(1, ended)
+      sound.check(agent:transcript())
+      assert(agent:run "And more?")
+      sound.check(agent:transcript())
+      agent:close()
+      assert.is_true(gone(log))
+    until events < at
+    assert.is_true(at > 10)
+  end)
+
+  it("has one run of an agent at a time, and conversations beside each other", function()
+    local log = fake [[{ { { calls = { { name = "other" } } }, { text = "outer" } },
+      { { text = "inner" } } }]]
+    local agent, second
+    local other = ah.tool { name = "other", description = "Asks.", handler = function()
+      second = select(2, pcall(agent.run, agent, "again"))
+      return assert(ah.run { model = "claude_agent_sdk/sonnet", "inside" }).text
+    end }
+    agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { other } }
+    assert.equal("outer", assert(agent:run "x").text)
+    command.has(second.message, "already running")
+    local said = logged(log)
+    assert.equal(2, #said.starts)
+    assert.equal("inner", said.results[1].content[1].text)
+    agent:close()
   end)
 
   it("restarts with the conversation as text when a section is opened", function()

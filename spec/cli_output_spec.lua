@@ -25,7 +25,8 @@ local LOOP = [[
     return ah.run { model = "demo/echo", "nested" }.text
   end }
   local model = ah.scripted { { calls = { { name = "ping" } }, usage = { input = 10, output = 2,
-    cached_read = 4 } }, { text = "Said \"so\".\n", usage = { input = 20, output = 3 } } }
+    cached_read = 4, cost = 0.25 } },
+    { text = "Said \"so\".\n", usage = { input = 20, output = 3, cost = 0.5 } } }
   local reply, err = ah.run { model = model, tools = { ping }, "Go" }
   print(reply or err)]]
 
@@ -38,7 +39,7 @@ describe("--json", function()
     assert.equal('in the handler\nSaid "so".\n\n', r.err)
     local reply = object(r).reply
     assert.same({ text = 'Said "so".\n', stop = "end", iterations = 2, tool_calls = 1,
-      usage = { input = 30, cached_read = 4, output = 5, known = true } }, reply)
+      usage = { input = 30, cached_read = 4, output = 5, known = true, cost = 0.75 } }, reply)
   end)
 
   it("has the last outermost run, and null where it failed or there is none", function()

@@ -76,8 +76,9 @@ local SLOW = [[
     print("line")
     return "x"
   end }
-  print(ah.run { model = ah.scripted { { calls = { { name = "slow" } }, usage = { input = 1000,
-    output = 234 }, delay = 0.9 }, "Fine." }, tools = { slow }, "Go" })]]
+  print(ah.run { model = ah.scripted { { calls = { { name = "slow" } },
+    usage = { input = 1000, output = 234, cost = 0.00125 }, delay = 0.9 },
+    "Fine." }, tools = { slow }, "Go" })]]
 
 local WAIT = [[
   local ah = require "agenthost"
@@ -135,7 +136,7 @@ describe("the line of progress", function()
     assert.equal(0, code)
     has_not(all, "\27[2m")
     assert.truthy(shown:find("^half a line\nFine%.\n" .. CLOSING), shown)
-    has(shown, "tokens  1,000 in (0 cached), 234 out")
+    has(shown, "tokens  1,000 in (0 cached), 234 out, $0.001250")
   end)
 
   it_if("stays below what is written at the foot of the screen", function()

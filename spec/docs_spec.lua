@@ -120,7 +120,7 @@ end
 -- Runs that between them cause every event; on is told of each.
 local function flows(on)
   local failing = { message = "busy", status = 429, retryable = true, retry_after = 0.001 }
-  local usage = { input = 5, output = 2 }
+  local usage = { input = 5, output = 2, cost = 0.5 }
   run { model = ah.scripted { { fail = failing }, { text = "a", calls = { { name = "t" } } },
     { calls = { { name = "t" } } }, { text = "b", usage = usage } },
     tools = { echo_tool() }, max_iterations = 2, on_max = "answer", on = on, "x" }
@@ -345,7 +345,8 @@ describe("docs/lua.md", function()
   end)
 
   it("has the fields of replies, and of their usage and messages", function()
-    local reply = ah.run { model = ah.scripted { CALL, "{}" }, tools = { echo_tool() },
+    local last = { text = "{}", usage = { cost = 1 } }
+    local reply = ah.run { model = ah.scripted { CALL, last }, tools = { echo_tool() },
       system = "s", output = { type = "object" }, "x" }
     local source = markdown.read("src/lua/lua_reply.c"):match("reply_index(.+)")
     local there = {}

@@ -326,6 +326,22 @@ describe("a LiteLLM proxy", function()
     assert.is_true(err.retryable)
   end)
 
+  it("tells what an answer cost, in its header or in a stream's usage", function()
+    for header, want in pairs { ["0.000214"] = 0.000214, ["1e-06"] = 1e-06, ["None"] = false,
+      ["-1"] = false, ["1e999"] = false, ["0.5x"] = false } do
+      local s <close> = server.start { responses = { server.chat_text("ok", { headers = {
+        ["Content-Type"] = "application/json", ["x-litellm-response-cost"] = header } }) } }
+      assert.equal(want or nil, assert(run(s, "litellm_proxy/alias")).usage.cost, header)
+    end
+    local s <close> = server.start { responses = { server.json { choices = { { index = 0,
+      message = { role = "assistant", content = "ok" }, finish_reason = "stop" } },
+      usage = { prompt_tokens = 3, completion_tokens = 2, cost = 0.0125 } } } }
+    local budget = ah.budget { cost = 1 }
+    local usage = assert(run(s, "openrouter/m", { budget = budget })).usage
+    assert.same({ 0.0125, 3 }, { usage.cost, usage.input })
+    assert.equal(0.0125, budget:used().cost)
+  end)
+
   it("that has tried again by itself is not asked again", function()
     local s <close> = server.start { responses = {
       failing(500, { message = "Overloaded" }, { ["x-litellm-attempted-retries"] = "2" }) } }

@@ -116,7 +116,8 @@ describe("the types", function()
   end)
 
   it("of usage have the fields of a reply's usage", function()
-    local reply, there = assert(ah.run { model = "demo/echo", "x" }), {}
+    local model = ah.scripted { { text = "a", usage = { cost = 1 } } }
+    local reply, there = assert(ah.run { model = model, "x" }), {}
     for name in pairs(reply.usage) do
       there[name] = true
     end

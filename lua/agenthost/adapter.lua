@@ -14,7 +14,7 @@
 --   local n = out:call { name, id, arguments }   a call; arguments: a table, or JSON text
 --   out:arguments(n, "...")                more text of that call's arguments
 --   out:opaque(value)                      comes back in later requests as it is, to this adapter
---   out:usage { input, output, cached_read, cached_write, reasoning }
+--   out:usage { input, output, cached_read, cached_write, reasoning, cost }
 --   out:refusal "..."                      the model refuses
 --   out:stop "length"                      why it ended; absent: "tool_calls" or "end"
 --   out:fail { message, status, retryable, retry_after }   in place of an answer
@@ -31,6 +31,7 @@ local USAGE = {
   cached_read = "integer",
   cached_write = "integer",
   reasoning = "integer",
+  cost = "number",
 }
 
 local function kind_of(value)

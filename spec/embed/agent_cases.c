@@ -12,7 +12,7 @@ static const char models[] =
     "local call = { name = 'add', arguments = { a = 2, b = 3 } }\n"
     "return { add,\n"
     "  sum = ah.scripted { { calls = { call } }, { text = 'It is 5.', usage = { input = 9, "
-    "output = 4 } }, 'Again.' },\n"
+    "output = 4, cost = 0.25 } }, 'Again.' },\n"
     "  loops = ah.scripted(function() return { calls = { call } } end),\n"
     "  pieces = ah.scripted(function() return { text = { 'one', ' two', ' three' } } end),\n"
     "  slow = ah.scripted(function() return { text = 'x', delay = 60 } end),\n"
@@ -65,6 +65,8 @@ static void replies(void)
     CHECK(strcmp(r->text, "It is 5.") == 0 && r->text_len == 8 && r->status == AH_OK);
     CHECK(r->iterations == 2 && r->rounds == 1 && r->tool_calls == 1 && r->run > 0);
     CHECK(strcmp(r->stop, "end") == 0 && r->usage.known && r->usage.input == 9 && r->usage.output == 4);
+    CHECK(r->usage.priced && r->usage.cost == 0.25);
+    HAS(ah_agent_reply_json(agent), "\"known\":true,\"cost\":0.25}");
     HAS(ah_agent_reply_json(agent), "\"text\":\"It is 5.\"");
     HAS(ah_agent_reply_json(agent), "\"injected_tools\":[],\"removed_tools\":[]");
     CHECK(!strstr(ah_agent_reply_json(agent), "error"));

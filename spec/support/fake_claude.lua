@@ -6,8 +6,9 @@
 -- SCRIPT is Lua that returns a list of processes, the k-th started takes the k-th (the last one
 -- repeats); each is a list of messages: { text, calls = { { name, arguments, id } } }, or with
 -- fail = { status, text }, retry = n, die = code, raw = "a line", hang = true, other = "a tool of
--- its own", leave = true (ends behind its answer), old = true (announces no capabilities). LOG
--- gets each line it is sent, as it is, and {"argv":..} at each start.
+-- its own", cost = dollars of the turn, leave = true (ends behind its answer), old = true
+-- (announces no capabilities). LOG gets each line it is sent, as it is, and {"argv":..} at each
+-- start.
 package.path = arg[0]:match("^(.*)/support/") .. "/?.lua;" .. package.path
 local server = require "support.server"
 
@@ -26,11 +27,12 @@ end
 note(encode { argv = server.array(table.move(arg, 3, #arg, 1, {})),
   key = os.getenv "ANTHROPIC_API_KEY" or "",
   url = os.getenv "ANTHROPIC_BASE_URL" or "", secret = os.getenv "OTHER_SECRET" or "",
-  home = os.getenv "HOME" or "", claude = os.getenv "CLAUDE_CONFIG_DIR" or "" })
+  home = os.getenv "HOME" or "", most = os.getenv "CLAUDE_CODE_MAX_OUTPUT_TOKENS" or "",
+  claude = os.getenv "CLAUDE_CONFIG_DIR" or "" })
 
 local processes = dofile(arg[1])
 local script = processes[math.min(started, #processes)]
-local last_request, messages, calls = 0, 0, 0
+local last_request, messages, calls, spent = 0, 0, 0, 0
 
 local function say(msg)
   io.stdout:write(type(msg) == "string" and msg or encode(msg), "\n")
@@ -139,10 +141,11 @@ end
 
 local function finish(m)
   local failed = m.fail
+  spent = spent + (m.cost or 0)
   say { type = "result", subtype = "success", is_error = failed and true or false,
     api_error_status = failed and failed.status or nil, result = failed and failed.text or m.text,
-    total_cost_usd = 0.25,
-      permission_denials = server.array { m.other and { tool_name = m.other } } }
+    total_cost_usd = spent,
+    permission_denials = server.array { m.other and { tool_name = m.other } } }
 end
 
 local function leave(m)

@@ -163,6 +163,7 @@ local function usage_of(u)
     output = u and u.completion_tokens or 0,
     cached_read = input.cached_tokens or 0,
     cached_write = input.cache_write_tokens or 0,
+    cost = u and u.cost and math.floor(u.cost * 1e9 + 0.5) / 1e9,
     reasoning = output.reasoning_tokens or 0,
     known = u ~= nil,
   }

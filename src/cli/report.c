@@ -11,9 +11,14 @@ enum { MAX_REPORT = 1 << 30, PATIENCE_MS = 500, TICK_MS = 250 };
 
 static void put_usage(ah_buf *b, const ah_usage_sum *u)
 {
-    ah_buf_fmt(b, "{\"cached_read\":%lld,\"input\":%lld,\"known\":%s,\"output\":%lld}",
-               (long long)u->cached, (long long)u->input, u->known ? "true" : "false",
-               (long long)u->output);
+    ah_buf_fmt(b, "{\"cached_read\":%lld,", (long long)u->cached);
+    if (u->cost >= 0) {
+        ah_buf_str(b, "\"cost\":");
+        ah_json_put_double(b, u->cost);
+        ah_buf_char(b, ',');
+    }
+    ah_buf_fmt(b, "\"input\":%lld,\"known\":%s,\"output\":%lld}", (long long)u->input,
+               u->known ? "true" : "false", (long long)u->output);
 }
 
 static void put_reply(ah_buf *b, const ah_tally *t)
@@ -121,8 +126,10 @@ static const char *plural(int64_t n)
 
 void ah_report_closing(ah_terminal *terminal, const ah_tally *t)
 {
-    char line[160], in[32], cached[32], out[32];
+    char line[160], in[32], cached[32], out[32], cost[32] = "";
 
+    if (t->usage.cost >= 0) /* more digits where little was spent */
+        snprintf(cost, sizeof cost, ", $%.*f", t->usage.cost < 0.01 ? 6 : 4, t->usage.cost);
     if (!t->runs)
         return;
     snprintf(line, sizeof line, "turns   %lld in %lld run%s, %.1f s", (long long)t->turns,
@@ -132,10 +139,10 @@ void ah_report_closing(ah_terminal *terminal, const ah_tally *t)
              plural(t->calls), (long long)t->failed);
     ah_terminal_say(terminal, line);
     if (t->usage.known)
-        snprintf(line, sizeof line, "tokens  %s in (%s cached), %s out", grouped(t->usage.input, in),
-                 grouped(t->usage.cached, cached), grouped(t->usage.output, out));
+        snprintf(line, sizeof line, "tokens  %s in (%s cached), %s out%s", grouped(t->usage.input, in),
+                 grouped(t->usage.cached, cached), grouped(t->usage.output, out), cost);
     else
-        snprintf(line, sizeof line, "tokens  unknown: the provider did not say");
+        snprintf(line, sizeof line, "tokens  unknown: the provider did not say%s", cost);
     ah_terminal_say(terminal, line);
 }
 

@@ -17,7 +17,7 @@ int64_t ah_tally_now(void)
 
 void ah_tally_init(ah_tally *t)
 {
-    *t = (ah_tally){.doing = AH_DOING_NOTHING};
+    *t = (ah_tally){.doing = AH_DOING_NOTHING, .usage.cost = -1, .root_usage.cost = -1};
     ah_buf_init(&t->root_done, &ah_mem_libc, MAX_KEPT);
     ah_buf_init(&t->scratch, &ah_mem_libc, MAX_KEPT);
 }
@@ -75,16 +75,20 @@ static void start(ah_tally *t, ah_slice event)
     if (integer(event, "parent"))
         return;
     t->root = integer(event, "run");
-    t->root_usage = (ah_usage_sum){0};
+    t->root_usage = (ah_usage_sum){.cost = -1};
     ah_buf_reset(&t->root_done, 0);
 }
 
 static void add_usage(ah_usage_sum *sum, ah_slice event)
 {
+    ah_json_num cost;
+
     sum->input += integer(event, "input");
     sum->cached += integer(event, "cached_read");
     sum->output += integer(event, "output");
     sum->known = sum->known || truth(event, "known");
+    if (ah_json_number(ah_json_member(event, "cost"), &cost))
+        sum->cost = cost.d + (sum->cost < 0 ? 0 : sum->cost);
 }
 
 static void usage(ah_tally *t, ah_slice event)

@@ -7,7 +7,8 @@
 
 typedef struct ah_usage_sum {
     int64_t input, cached, output;
-    bool known; /* a provider said anything */
+    bool known;  /* a provider said anything */
+    double cost; /* US dollars; below 0: no provider said it */
 } ah_usage_sum;
 
 /* What the runs at work wait for. */

@@ -24,9 +24,18 @@ typedef struct ah_lua_run {
 
 /* -- agents ------------------------------------------------------------------------------ */
 
+static ah_lua_agent *check_open(lua_State *L, int at)
+{
+    ah_lua_agent *a = luaL_checkudata(L, at, AH_AGENT);
+
+    if (a->closed)
+        ah_lua_raise(L, AH_USAGE, "the agent is closed; save or fork it before agent:close()");
+    return a;
+}
+
 ah_lua_agent *ah_lua_check_agent(lua_State *L)
 {
-    return luaL_checkudata(L, 1, AH_AGENT);
+    return check_open(L, 1);
 }
 
 ah_lua_agent *ah_lua_to_agent(lua_State *L, int idx)
@@ -106,15 +115,21 @@ static bool new_agent(lua_State *L, const char *what)
     return false;
 }
 
-static int agent_gc(lua_State *L)
+static void free_driven(run *r)
 {
-    ah_lua_agent *a = ah_lua_check_agent(L);
+    if (!r->driven)
+        return;
+    ah_driven_free(r->driven);
+    r->driven = NULL;
+    r->agent->runs--;
+}
 
-    if (a->current) { /* both are garbage: the run goes first */
-        ah_driven_free(a->current->driven);
-        a->current->driven = NULL;
-        a->current = NULL;
-    }
+void ah_lua_agent_close(ah_lua_agent *a)
+{
+    a->closed = true;
+    a->session = NULL;
+    if (a->adapter && a->adapter->vt->leave)
+        a->adapter->vt->leave(a->adapter, &a->wire);
     ah_lowered_clear(&a->wire);
     ah_observer_clear(&a->observer);
     ah_registry_clear(&a->registry);
@@ -134,7 +149,35 @@ static int agent_gc(lua_State *L)
     ah_text_set(&a->settings, NULL);
     ah_text_set(&a->exempt, NULL);
     ah_text_set(&a->kept, NULL);
+}
+
+static int agent_gc(lua_State *L)
+{
+    ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
+
+    if (a->current) /* both are garbage: the run goes first */
+        free_driven(a->current);
+    a->current = NULL;
+    ah_lua_agent_close(a);
     return ah_lua_retire(L);
+}
+
+/* agent:close(), and __close with the error that ends the block, which is worth more than ours. */
+static int agent_close(lua_State *L)
+{
+    ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
+
+    if (a->runs && lua_isnoneornil(L, 2))
+        return ah_lua_raise(L, AH_USAGE,
+                            "agent:close: a run of it is at work; wait for it, or agent:cancel() it");
+    if (a->runs)
+        return 0;
+    ah_lua_agent_close(a);
+    for (int i = 1; i <= AH_AGENT_VALUES; i++) { /* its session, resources and registry */
+        lua_pushnil(L);
+        lua_setiuservalue(L, 1, i);
+    }
+    return 0;
 }
 
 /* -- a run --------------------------------------------------------------------------------- */
@@ -156,8 +199,7 @@ static int run_gc(lua_State *L)
 
     if (r->agent->current == r) /* a finalizer of the script may use the agent after this */
         r->agent->current = NULL;
-    ah_driven_free(r->driven);
-    r->driven = NULL;
+    free_driven(r);
     close_late(ah_lua_of(L), r);
     return 0;
 }
@@ -280,12 +322,12 @@ static ah_status know_prices(const ah_lua_agent *a, const ah_spending *s, ah_err
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < s->n && st == AH_OK; i++) {
-        st = ah_budget_knows(s->budget[i], ah_json_inside(model), err);
+        st = ah_budget_knows(s->budget[i], ah_json_inside(model), a->adapter->cost_told, err);
         for (size_t k = 0; k < a->fallback.n && st == AH_OK; k++) {
             const ah_adapter *f = a->fallback.item[k];
 
             snprintf(name, sizeof name, "%s/%s", f->provider->data, f->model->data);
-            st = ah_budget_knows(s->budget[i], ah_slice_of(name), err);
+            st = ah_budget_knows(s->budget[i], ah_slice_of(name), f->cost_told, err);
         }
     }
     return st;
@@ -348,6 +390,7 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
     if (st == AH_OK) {
         r->waiter.scope = r->driven;
         a->current = r;
+        a->runs++;
     }
     return st;
 }
@@ -362,8 +405,7 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     (void)status;
     ah_run_result_of(core, &res);
     ah_lua_push_reply(L, core, r->agent->transcript, r->first);
-    ah_driven_free(r->driven);
-    r->driven = NULL;
+    free_driven(r);
     if (res.err.status != AH_OK)
         return push_failure(L, &res.err, lua_gettop(L));
     lua_pushnil(L);
@@ -397,7 +439,7 @@ static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_said *
 
 ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
 {
-    ah_lua_agent *a = luaL_checkudata(L, at, AH_AGENT);
+    ah_lua_agent *a = check_open(L, at);
     ah_overlay *around = ah_lua_overlay(L);
     ah_lua_said said;
     run *r;
@@ -452,8 +494,7 @@ void ah_lua_run_drop(ah_lua_run *r)
         r->agent->current = NULL;
         ah_lua_discovery_end(&r->agent->discovery);
     }
-    ah_driven_free(r->driven);
-    r->driven = NULL;
+    free_driven(r);
     ah_waiter_done(&r->waiter);
 }
 
@@ -607,8 +648,12 @@ static int agent_transcript(lua_State *L)
 
 static int agent_tostring(lua_State *L)
 {
-    ah_lua_agent *a = ah_lua_check_agent(L);
+    ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
 
+    if (a->closed) {
+        lua_pushliteral(L, "agent (closed)");
+        return 1;
+    }
     lua_pushfstring(L, "agent %s/%s, %d tools, %d entries", a->adapter->provider->data,
                     a->adapter->model->data, (int)a->registry.live, (int)a->transcript->n);
     return 1;
@@ -616,10 +661,12 @@ static int agent_tostring(lua_State *L)
 
 void ah_lua_open_agent(lua_State *L)
 {
-    static const luaL_Reg meta[] = {{"__gc", agent_gc}, {"__tostring", agent_tostring}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__gc", agent_gc}, {"__close", agent_close}, {"__tostring", agent_tostring}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"run", agent_run},
                                        {"send", agent_send},
                                        {"cancel", agent_cancel},
+                                       {"close", agent_close},
                                        {"add_tools", agent_add_tools},
                                        {"remove_tools", agent_remove_tools},
                                        {"transcript", agent_transcript},

@@ -46,10 +46,12 @@ typedef struct ah_lua_agent {
     ah_text *exempt; /* what limits.loop.exempt borrows from */
     ah_observer observer;
     ah_lua_run *current;
-    bool once; /* of ah.run: it is over with its run */
+    int runs;    /* that begun and whose replies are not given out */
+    bool once;   /* of ah.run: it is over with its run */
+    bool closed; /* it holds nothing any more */
 } ah_lua_agent;
 
-/* The agent at 1; raises where there is none. */
+/* The agent at 1; raises where there is none, or a closed one. */
 ah_lua_agent *ah_lua_check_agent(lua_State *L);
 /* The agent at idx, or NULL where there is something else. */
 ah_lua_agent *ah_lua_to_agent(lua_State *L, int idx);
@@ -72,6 +74,8 @@ int ah_lua_run_resources(const ah_driven *d);
 /* Changes of the script's: in the run at work, to its next commit; else at once. */
 ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err);
 int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c); /* the same; raises */
+/* Lets go of all that it holds, of a process of the model's too. Not while a run is at work. */
+void ah_lua_agent_close(ah_lua_agent *a);
 /* nil and the error, for `return`. */
 int ah_lua_fail(lua_State *L, const ah_err *err);
 

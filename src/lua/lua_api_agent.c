@@ -11,7 +11,9 @@ struct ah_agent {
     ah_embed *embed;
     ah_agent *next, **link;
     void *user;
-    int ref;                     /* the agent of Lua */
+    int ref; /* the agent of Lua: */
+    ah_lua_agent *lua;
+    bool ours;                   /* nobody else has it */
     ah_transcript *conversation; /* its */
     int run_ref;                 /* the userdata of: */
     ah_lua_run *run;             /* the last run; NULL: none yet */
@@ -94,8 +96,12 @@ static void push_config(lua_State *L, const ah_embed *e, const char *config)
 /* The agent on top is popped. */
 static void keep_agent(lua_State *L, ah_agent *a)
 {
-    ah_transcript *t = ah_lua_to_agent(L, -1)->transcript;
+    ah_lua_agent *agent = ah_lua_to_agent(L, -1);
+    ah_transcript *t = agent->transcript;
 
+    if (agent->closed)
+        ah_lua_raise(L, AH_USAGE, "the script has closed this agent");
+    a->lua = agent;
     a->ref = ah_lua_ref(L);
     a->conversation = ah_transcript_ref(t);
 }
@@ -116,6 +122,7 @@ static int open_agent(lua_State *L)
         return lua_error(L);
     lua_pop(L, 1);
     keep_agent(L, o->agent);
+    o->agent->ours = true;
     return 0;
 }
 
@@ -205,6 +212,8 @@ static void free_agent(ah_agent *a, bool finalized)
     if (a->run && !finalized)
         ah_lua_run_drop(a->run);
     leave_work(a);
+    if (!finalized && a->ours && !a->lua->runs)
+        ah_lua_agent_close(a->lua);
     if (!finalized) {
         ah_lua_unref(e->lua, &a->run_ref);
         ah_lua_unref(e->lua, &a->ref);
@@ -255,7 +264,9 @@ static ah_tokens tokens_of(const ah_usage *u)
                        .cached_write = u->cached_write,
                        .output = u->output,
                        .reasoning = u->reasoning,
-                       .known = u->known};
+                       .known = u->known,
+                       .priced = u->priced,
+                       .cost = (double)u->cost / AH_COST_UNIT};
 }
 
 static void keep_reply(ah_agent *a)
@@ -464,6 +475,9 @@ static void print_reply(const ah_agent *a, ah_buf *b)
                   .output = r->usage.output,
                   .reasoning = r->usage.reasoning,
                   .known = r->usage.known};
+
+    if (r->usage.priced)
+        ah_usage_price(&u, r->usage.cost);
 
     ah_buf_fmt(b, "{\"run\":%lld,\"text\":", (long long)r->run);
     ah_json_put_string(b, (ah_slice){r->text, r->text_len});

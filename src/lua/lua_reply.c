@@ -182,6 +182,10 @@ static int push_usage(lua_State *L, const ah_usage *u)
     lua_setfield(L, -2, "reasoning");
     lua_pushboolean(L, u->known);
     lua_setfield(L, -2, "known");
+    if (u->priced) {
+        lua_pushnumber(L, (double)u->cost / AH_COST_UNIT);
+        lua_setfield(L, -2, "cost");
+    }
     return 1;
 }
 

@@ -71,9 +71,9 @@ ah_status ah_budget_price(ah_budget *b, ah_slice model, const ah_price *price, a
     return AH_OK;
 }
 
-ah_status ah_budget_knows(const ah_budget *b, ah_slice model, ah_err *err)
+ah_status ah_budget_knows(const ah_budget *b, ah_slice model, ah_cost_told told, ah_err *err)
 {
-    if (b->limit[AH_BUDGET_COST] < 0 || price_of(b, model))
+    if (b->limit[AH_BUDGET_COST] < 0 || told != AH_COST_UNTOLD || price_of(b, model))
         return AH_OK;
     return ah_err_set(err, AH_USAGE, "budget: the cost is limited, but prices has no \"%.*s\"",
                       AH_FMT(model));
@@ -179,6 +179,11 @@ ah_status ah_spending_call(ah_spending *s, ah_err *err)
     return st;
 }
 
+void ah_spending_forget(ah_spending *s)
+{
+    memset(s->guessed, 0, sizeof s->guessed);
+}
+
 void ah_spending_begin(ah_spending *s, ah_slice model, int64_t input, int64_t output)
 {
     ah_usage guess = {.input = input, .output = output};
@@ -194,12 +199,27 @@ void ah_spending_begin(ah_spending *s, ah_slice model, int64_t input, int64_t ou
     }
 }
 
-void ah_spending_end(ah_spending *s, ah_slice model, const ah_usage *usage, int64_t output)
+/* What budget i is to be charged. */
+static int64_t money_of(ah_spending *s, size_t i, ah_slice model, const ah_usage *u, ah_cost_told told)
+{
+    int64_t money = u->priced ? u->cost - s->guessed[i] : cost_of(s->budget[i], model, u);
+
+    if (u->priced)
+        s->guessed[i] = 0;
+    else if (told == AH_COST_AT_LAST)
+        s->guessed[i] += money;
+    return money;
+}
+
+void ah_spending_end(ah_spending *s, ah_slice model, const ah_usage *usage, int64_t output,
+                     ah_cost_told told)
 {
     ah_usage u = usage ? *usage : (ah_usage){.known = true};
 
-    if (!u.known)
-        u = (ah_usage){.input = s->reserved[AH_BUDGET_INPUT], .output = output};
+    if (!u.known) {
+        u.input = s->reserved[AH_BUDGET_INPUT];
+        u.output = output;
+    }
     unreserve(s);
     for (size_t i = 0; i < s->n; i++) {
         ah_budget *b = s->budget[i];
@@ -207,7 +227,7 @@ void ah_spending_end(ah_spending *s, ah_slice model, const ah_usage *usage, int6
         b->used[AH_BUDGET_INPUT] += u.input;
         b->used[AH_BUDGET_OUTPUT] += u.output;
         b->used[AH_BUDGET_TOTAL] += u.input + u.output;
-        b->used[AH_BUDGET_COST] += cost_of(b, model, &u);
+        b->used[AH_BUDGET_COST] += money_of(s, i, model, &u, told);
         b->estimated = b->estimated || !u.known;
     }
 }

@@ -6,7 +6,7 @@
 #ifndef AH_RUN_BUDGET_H
 #define AH_RUN_BUDGET_H
 
-#include "wire/assemble.h"
+#include "wire/adapter.h"
 
 typedef enum ah_budget_kind {
     AH_BUDGET_REQUESTS,
@@ -14,13 +14,11 @@ typedef enum ah_budget_kind {
     AH_BUDGET_INPUT,  /* tokens */
     AH_BUDGET_OUTPUT, /* tokens */
     AH_BUDGET_TOTAL,  /* tokens */
-    AH_BUDGET_COST,   /* billionths of the prices' unit */
+    AH_BUDGET_COST,   /* in 1 / AH_COST_UNIT */
     AH_BUDGET_KINDS
 } ah_budget_kind;
 
-enum { AH_COST_UNIT = 1000000000 };
-
-/* What a million tokens cost, in billionths of the unit. */
+/* What a million tokens cost, in 1 / AH_COST_UNIT. */
 typedef struct ah_price {
     ah_text *model; /* "provider/model" */
     int64_t input, cached_read, cached_write, output;
@@ -41,8 +39,8 @@ ah_budget *ah_budget_ref(ah_budget *b);
 void ah_budget_unref(ah_budget *b);
 /* Adds a price; the model's name is copied. */
 ah_status ah_budget_price(ah_budget *b, ah_slice model, const ah_price *price, ah_err *err);
-/* AH_USAGE where money is limited and the model has no price. */
-ah_status ah_budget_knows(const ah_budget *b, ah_slice model, ah_err *err);
+/* AH_USAGE where money is limited, the model has no price, and its answers do not tell. */
+ah_status ah_budget_knows(const ah_budget *b, ah_slice model, ah_cost_told told, ah_err *err);
 
 const char *ah_budget_kind_name(ah_budget_kind kind); /* "total_tokens": the field of a script */
 
@@ -53,6 +51,7 @@ typedef struct ah_spending {
     ah_budget *budget[AH_MAX_BUDGETS];
     size_t n;
     int64_t reserved[AH_BUDGET_KINDS];
+    int64_t guessed[AH_MAX_BUDGETS]; /* money that an answer to come tells, taken by prices */
 } ah_spending;
 
 /* Takes a reference; one that is there already, or NULL, changes nothing. AH_BUDGET when there
@@ -63,11 +62,14 @@ void ah_spending_clear(ah_spending *s); /* gives back what is reserved */
 /* AH_BUDGET, with the words and details, where another request would find something used up;
  * with `over`, where more tokens or money were used than there are. */
 ah_status ah_spending_check(const ah_spending *s, bool over, ah_err *err);
+/* No answer to come tells what those before it cost. */
+void ah_spending_forget(ah_spending *s);
 /* A request of about so many tokens is sent. */
 void ah_spending_begin(ah_spending *s, ah_slice model, int64_t input, int64_t output);
 /* It has ended: usage NULL where nothing was used. Unknown usage is estimated from what was
- * reserved and from `output` tokens. */
-void ah_spending_end(ah_spending *s, ah_slice model, const ah_usage *usage, int64_t output);
+ * reserved and from `output` tokens; money is what the answer tells, else it goes by prices. */
+void ah_spending_end(ah_spending *s, ah_slice model, const ah_usage *usage, int64_t output,
+                     ah_cost_told told);
 /* Takes one tool call; AH_BUDGET where there is none left. */
 ah_status ah_spending_call(ah_spending *s, ah_err *err);
 

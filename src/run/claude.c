@@ -16,10 +16,11 @@ static const char ADVICE[] = "install it (npm install -g @anthropic-ai/claude-co
 enum {
     MAX_LINE = 64 << 20,
     MAX_REQUEST = 256 << 20,
-    MAX_STDERR = 400, /* of its end, in messages */
-    MAX_ENV = 4096,   /* variables of the host that are looked at */
-    MAX_SESSIONS = 8, /* conversations on one adapter that keep a process */
-    PARTING_MS = 1000 /* between the interruption and TERM */
+    MAX_STDERR = 400,  /* of its end, in messages */
+    MAX_ENV = 4096,    /* variables of the host that are looked at */
+    MAX_SESSIONS = 8,  /* conversations on one adapter that keep a process */
+    PARTING_MS = 1000, /* between the interruption and TERM */
+    MAX_WORDS = 24     /* of the command, NULL included */
 };
 
 typedef struct claude claude;
@@ -333,6 +334,8 @@ static bool passes(const char *var)
     return begins(var, "ANTHROPIC_") || begins(var, "CLAUDE_");
 }
 
+static const char MOST_TOKENS[] = "CLAUDE_CODE_MAX_OUTPUT_TOKENS=";
+
 /* Texts go to `b`, which must not move afterwards. */
 static const char *variable(ah_buf *b, const char *name, ah_slice value)
 {
@@ -345,28 +348,71 @@ static const char *variable(ah_buf *b, const char *name, ah_slice value)
 }
 
 /* Fills env (room for MAX_ENV + 8). */
-static ah_status fill_env(const claude *a, const char **env, ah_buf *b, ah_err *err)
+static ah_status fill_env(const session *s, const char **env, ah_buf *b, ah_err *err)
 {
+    const claude *a = s->of;
     static const char *const fixed[] = {"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1",
                                         "DISABLE_ERROR_REPORTING=1",
                                         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"};
     ah_slice url = ah_text_slice(a->owner.native.base.endpoint), key = {NULL, 0};
+    char most[24] = "";
     size_t n = 0;
 
     if (a->owner.native.key)
         key = ah_secret_reveal(a->owner.native.key);
-    ah_buf_room(b, url.n + key.n + 64);
+    if (s->talk.options.max_tokens)
+        snprintf(most, sizeof most, "%lld", (long long)s->talk.options.max_tokens);
+    ah_buf_room(b, url.n + key.n + sizeof most + 128);
     for (size_t i = 0; environ[i] && i < MAX_ENV; i++)
-        if (passes(environ[i]))
+        if (passes(environ[i]) && !(most[0] && begins(environ[i], MOST_TOKENS)))
             env[n++] = environ[i];
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         env[n++] = fixed[i];
+    if (most[0])
+        env[n++] = variable(b, MOST_TOKENS, ah_slice_of(most));
     if (!ah_slice_is(url, AH_CLAUDE_URL))
         env[n++] = variable(b, "ANTHROPIC_BASE_URL=", url);
     if (key.p)
         env[n++] = variable(b, "ANTHROPIC_API_KEY=", key);
     env[n] = NULL;
     return ah_buf_ok(b) ? AH_OK : ah_buf_error(b, "the environment", err);
+}
+
+/* The command's words; argv has room for MAX_WORDS. */
+static void put_words(const session *s, const char *command, const char **argv)
+{
+    static const char *const always[] = {"-p",
+                                         "--output-format",
+                                         "stream-json",
+                                         "--verbose",
+                                         "--input-format",
+                                         "stream-json",
+                                         "--include-partial-messages",
+                                         "--tools",
+                                         "",
+                                         "--strict-mcp-config",
+                                         "--setting-sources",
+                                         "",
+                                         "--no-session-persistence",
+                                         "--allowedTools",
+                                         "mcp__host"};
+    const ah_claude_options *o = &s->talk.options;
+    ah_slice model = ah_text_slice(s->of->owner.native.base.model);
+    bool thinks = o->effort && strcmp(o->effort, "none") != 0;
+    size_t n = 0;
+
+    argv[n++] = command;
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        argv[n++] = always[i];
+    if (!ah_slice_is(model, "default")) {
+        argv[n++] = "--model";
+        argv[n++] = model.p;
+    }
+    if (o->effort) {
+        argv[n++] = thinks ? "--effort" : "--thinking";
+        argv[n++] = thinks ? o->effort : "disabled";
+    }
+    argv[n] = NULL;
 }
 
 static const char *find_variable(const char *const *env, const char *name)
@@ -381,31 +427,13 @@ static ah_status start_process(session *s, const char *const *env, ah_err *err)
 {
     const char *asked = find_variable((const char *const *)environ, "AGENTHOST_CLAUDE=");
     const char *command = asked && *asked ? asked : "claude";
-    ah_slice model = ah_text_slice(s->of->owner.native.base.model);
-    bool named = !ah_slice_is(model, "default");
-    const char *const argv[] = {command,
-                                "-p",
-                                "--output-format",
-                                "stream-json",
-                                "--verbose",
-                                "--input-format",
-                                "stream-json",
-                                "--include-partial-messages",
-                                "--tools",
-                                "",
-                                "--strict-mcp-config",
-                                "--setting-sources",
-                                "",
-                                "--no-session-persistence",
-                                "--allowedTools",
-                                "mcp__host",
-                                named ? "--model" : NULL,
-                                model.p,
-                                NULL};
+    const char *argv[MAX_WORDS];
     ah_process_config cfg = {
         .argv = argv, .env = env, .input = true, .max_pending = MAX_LINE, .news = on_news, .ud = s};
-    ah_status st = ah_process_start(s->of->owner.native.base.mem, s->of->host->loop, &cfg, &s->p, err);
+    ah_status st;
 
+    put_words(s, command, argv);
+    st = ah_process_start(s->of->owner.native.base.mem, s->of->host->loop, &cfg, &s->p, err);
     if (st != AH_USAGE)
         return st;
     return ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": there is no command `%.200s`; %s", command, ADVICE);
@@ -421,14 +449,15 @@ static ah_status start_session(session *s, ah_err *err)
     if (!env)
         return ah_err_nomem(err);
     ah_buf_init(&b, mem, 64 << 10);
-    if ((st = fill_env(s->of, env, &b, err)) == AH_OK)
+    if ((st = fill_env(s, env, &b, err)) == AH_OK)
         st = start_process(s, env, err);
     ah_buf_clear(&b);
     ah_free(mem, env);
     return st;
 }
 
-static ah_status new_session(claude *a, const ah_lowered *w, session **out, ah_err *err)
+static ah_status new_session(claude *a, const ah_lowered *w, const ah_claude_options *o, session **out,
+                             ah_err *err)
 {
     const ah_mem *mem = a->owner.native.base.mem;
     session *s = ah_alloc(mem, sizeof *s);
@@ -438,6 +467,7 @@ static ah_status new_session(claude *a, const ah_lowered *w, session **out, ah_e
         return ah_err_nomem(err);
     *s = (session){.of = a, .wire = w, .job.fn = on_job, .timer.fn = timed_out, .next = a->first};
     ah_claude_init(&s->talk, mem, a->owner.native.base.tool_change_mode == AH_TOOLS_LIST_CHANGED);
+    s->talk.options = *o;
     ah_buf_init(&s->held, mem, MAX_LINE);
     ah_buf_init(&s->said, mem, MAX_STDERR * 4);
     a->first = s;
@@ -465,14 +495,25 @@ static void make_room(claude *a)
         part(oldest);
 }
 
-/* The conversation's process where it can go on, else a fresh one. */
-static ah_status find_session(claude *a, const ah_lowered *w, ah_slice request, session **out,
-                              ah_err *err)
+static session *find_wire(const claude *a, const ah_lowered *w)
 {
     session *s = a->first;
 
     while (s && s->wire != w)
         s = s->next;
+    return s;
+}
+
+/* The conversation's process where it can go on, else a fresh one. */
+static ah_status find_session(claude *a, const ah_lowered *w, ah_slice request, session **out,
+                              ah_err *err)
+{
+    session *s = find_wire(a, w);
+    ah_claude_options o;
+    ah_status st = ah_claude_options_of(request, &o, err);
+
+    if (st != AH_OK)
+        return st;
     if (s && ah_claude_fits(&s->talk, request) && !ah_process_ended(s->p, NULL)) {
         s->kept = true;
         *out = s;
@@ -481,7 +522,7 @@ static ah_status find_session(claude *a, const ah_lowered *w, ah_slice request, 
     if (s)
         part(s);
     make_room(a);
-    return new_session(a, w, out, err);
+    return new_session(a, w, &o, out, err);
 }
 
 static ah_status ask(claude *a, ah_exchange *x, ah_slice request, ah_err *err)
@@ -537,6 +578,14 @@ static void stop(ah_claude_owner *a, ah_exchange *x)
     part(s);
 }
 
+static void leave(ah_claude_owner *owner, const ah_lowered *w)
+{
+    session *s = find_wire((claude *)owner, w);
+
+    if (s && !s->x)
+        part(s);
+}
+
 static void release(ah_claude_owner *owner)
 {
     claude *a = (claude *)owner;
@@ -555,7 +604,7 @@ ah_status ah_claude_new(ah_host *h, ah_slice model, const ah_provider_options *o
     if (!a)
         return ah_err_nomem(err);
     a->host = h;
-    a->owner = (ah_claude_owner){.start = exchange, .stop = stop, .release = release};
+    a->owner = (ah_claude_owner){.start = exchange, .stop = stop, .leave = leave, .release = release};
     if ((st = ah_claude_fill(&a->owner, model, o, err)) == AH_OK)
         *out = &a->owner.native.base;
     else

@@ -72,6 +72,11 @@ void ah_run_push(ah_run *run, ah_need need)
 
 /* -- ending ------------------------------------------------------------------------ */
 
+double ah_run_dollars(const ah_usage *u)
+{
+    return (double)u->cost / AH_COST_UNIT;
+}
+
 static void emit_done(ah_run *run)
 {
     const ah_run_result *r = &run->result;
@@ -82,11 +87,12 @@ static void emit_done(ah_run *run)
                (long long)run->cfg.id, r->err.status == AH_OK ? "done" : "failed", r->iterations,
                r->tool_calls, r->err.status == AH_OK ? "" : ": ",
                r->err.status == AH_OK ? "" : r->err.message);
-    EMIT(run, AH_EVENT_DONE, AH_F_BOOL("success", r->err.status == AH_OK),
-         AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
-         AH_F_STR("message", ah_slice_of(r->err.message)),
-         AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))), AH_F_INT("iterations", r->iterations),
-         AH_F_INT("tool_calls", r->tool_calls), AH_F_STR("text", ah_buf_slice(&run->text)));
+    EMIT_SOME(run, AH_EVENT_DONE, r->usage.priced ? 8 : 7, AH_F_BOOL("success", r->err.status == AH_OK),
+              AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
+              AH_F_STR("message", ah_slice_of(r->err.message)),
+              AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))),
+              AH_F_INT("iterations", r->iterations), AH_F_INT("tool_calls", r->tool_calls),
+              AH_F_STR("text", ah_buf_slice(&run->text)), AH_F_NUM("cost", ah_run_dollars(&r->usage)));
 }
 
 static void finish(ah_run *run)

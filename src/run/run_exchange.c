@@ -15,7 +15,8 @@ static ah_slice model_name(const ah_run *run)
 
 void ah_run_close_exchange(ah_run *run)
 {
-    ah_spending_end(&run->cfg.spending, model_name(run), NULL, 0); /* nothing, if it was settled */
+    ah_spending_end(&run->cfg.spending, model_name(run), NULL, 0,
+                    AH_COST_UNTOLD); /* nothing, if it was settled */
     if (run->reader)
         run->cfg.adapter->vt->close(run->reader);
     run->reader = NULL;
@@ -39,6 +40,7 @@ static void note_break(ah_run *run, ah_break brk, size_t entry)
 {
     if (brk == AH_BREAK_NONE)
         return;
+    ah_spending_forget(&run->cfg.spending); /* who would tell begins anew */
     ah_metric_add(run->cfg.metrics, AH_METRIC_CACHE_BREAKS, 1);
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk), entry);
     EMIT(run, AH_EVENT_CACHE_BREAK, AH_F_STR("reason", ah_slice_of(ah_break_name(brk))),
@@ -164,9 +166,10 @@ static void add_usage(ah_run *run, const ah_usage *u)
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_INPUT, u->input);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_CACHED, u->cached_read);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_OUTPUT, u->output);
-    EMIT(run, AH_EVENT_USAGE, AH_F_INT("input", u->input), AH_F_INT("cached_read", u->cached_read),
-         AH_F_INT("cached_write", u->cached_write), AH_F_INT("output", u->output),
-         AH_F_INT("reasoning", u->reasoning), AH_F_BOOL("known", u->known));
+    EMIT_SOME(run, AH_EVENT_USAGE, u->priced ? 7 : 6, AH_F_INT("input", u->input),
+              AH_F_INT("cached_read", u->cached_read), AH_F_INT("cached_write", u->cached_write),
+              AH_F_INT("output", u->output), AH_F_INT("reasoning", u->reasoning),
+              AH_F_BOOL("known", u->known), AH_F_NUM("cost", ah_run_dollars(u)));
 }
 
 /* The next request would be refused before then. */
@@ -183,7 +186,7 @@ void ah_run_settle_exchange(ah_run *run)
     run->result.stop = run->msg.stop;
     add_usage(run, &run->msg.usage);
     ah_spending_end(&run->cfg.spending, model_name(run), &run->msg.usage,
-                    (int64_t)(run->text.len / BYTES_PER_TOKEN));
+                    (int64_t)(run->text.len / BYTES_PER_TOKEN), run->cfg.adapter->cost_told);
     ah_run_close_exchange(run);
 }
 

@@ -51,7 +51,15 @@ struct ah_run {
 };
 
 int64_t ah_run_wall(const ah_run *run);
+double ah_run_dollars(const ah_usage *u);
 void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n);
+
+/* The first n of the fields; those behind them are not known. */
+#define EMIT_SOME(run, type, n, ...)                                                                    \
+    do {                                                                                                \
+        const ah_field fields_[] = {__VA_ARGS__};                                                       \
+        ah_run_emit(run, type, fields_, n);                                                             \
+    } while (0)
 
 #define EMIT(run, type, ...)                                                                            \
     do {                                                                                                \

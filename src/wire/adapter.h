@@ -48,6 +48,13 @@ enum {
 /* The tool that looks for others where the model does not do so by itself (run/search.h). */
 #define AH_SEARCH_TOOLS "search_tools"
 
+/* Whether answers say what they cost (ah_usage.priced). */
+typedef enum ah_cost_told {
+    AH_COST_UNTOLD,  /* mostly not */
+    AH_COST_TOLD,    /* each its own */
+    AH_COST_AT_LAST, /* one without calls, for itself and those before it */
+} ah_cost_told;
+
 typedef struct ah_adapter ah_adapter;
 typedef struct ah_lowered ah_lowered; /* wire/lower.h */
 typedef struct ah_reader ah_reader;
@@ -90,6 +97,8 @@ typedef struct ah_adapter_vt {
     /* The owner's own exchange, started and stopped by the driver. */
     void (*exchange)(ah_adapter *a, struct ah_exchange *x);
     void (*stop)(ah_adapter *a, struct ah_exchange *x);
+    /* The conversation is over: what its owner kept for it may go. May be NULL. */
+    void (*leave)(ah_adapter *a, const ah_lowered *w);
     void (*free)(ah_adapter *a);
 } ah_adapter_vt;
 
@@ -107,6 +116,7 @@ struct ah_adapter {
     ah_strict_rules strict_tools; /* the subset in which its tools may be strict; NONE: they are not */
     unsigned search;     /* AH_SEARCH_; an adapter that declares nothing has no way of its own */
     unsigned images;     /* AH_IMAGES_; an adapter that declares nothing takes none */
+    ah_cost_told cost_told;
     bool begins_only;    /* cannot go on with a conversation in which another model has spoken */
     bool reasoning_back; /* what the model thought is sent back to it */
     bool stream;

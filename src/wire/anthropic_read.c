@@ -44,14 +44,15 @@ static void read_usage(reader *x, ah_slice usage)
     take_count(usage, "cache_read_input_tokens", &x->read);
     take_count(usage, "output_tokens", &x->output);
     take_count(ah_json_member(usage, "output_tokens_details"), "thinking_tokens", &x->thought);
-    message_of(x)->usage = (ah_usage){
-        .input = x->fresh + x->written + x->read,
-        .cached_read = x->read,
-        .cached_write = x->written,
-        .output = x->output,
-        .reasoning = x->thought,
-        .known = true,
-    };
+    ah_assembly_cost(message_of(x), ah_json_member(usage, "cost"));
+    ah_assembly_usage(message_of(x), (ah_usage){
+                                         .input = x->fresh + x->written + x->read,
+                                         .cached_read = x->read,
+                                         .cached_write = x->written,
+                                         .output = x->output,
+                                         .reasoning = x->thought,
+                                         .known = true,
+                                     });
 }
 
 static ah_stop stop_of(ah_slice reason)

@@ -23,6 +23,14 @@ const char *ah_stop_name(ah_stop stop)
     return names[stop];
 }
 
+bool ah_usage_price(ah_usage *u, double dollars)
+{
+    if (!(dollars >= 0) || dollars > 9e6)
+        return false;
+    u->cost = (int64_t)(dollars * AH_COST_UNIT + 0.5);
+    return u->priced = true;
+}
+
 void ah_usage_add(ah_usage *sum, const ah_usage *u)
 {
     sum->input += u->input;
@@ -30,7 +38,9 @@ void ah_usage_add(ah_usage *sum, const ah_usage *u)
     sum->cached_write += u->cached_write;
     sum->output += u->output;
     sum->reasoning += u->reasoning;
+    sum->cost += u->cost;
     sum->known = sum->known || u->known;
+    sum->priced = sum->priced || u->priced;
 }
 
 void ah_usage_print(const ah_usage *u, ah_buf *out)
@@ -48,7 +58,12 @@ void ah_usage_print(const ah_usage *u, ah_buf *out)
         ah_buf_str(out, counts[i].name);
         ah_buf_int(out, counts[i].n);
     }
-    ah_buf_str(out, u->known ? ",\"known\":true}" : ",\"known\":false}");
+    ah_buf_str(out, u->known ? ",\"known\":true" : ",\"known\":false");
+    if (u->priced) {
+        ah_buf_str(out, ",\"cost\":");
+        ah_json_put_double(out, (double)u->cost / AH_COST_UNIT);
+    }
+    ah_buf_char(out, '}');
 }
 
 void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secrets,
@@ -59,6 +74,21 @@ void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secre
     ah_buf_init(&a->refusal, mem, AH_MAX_TEXT);
     ah_buf_init(&a->stop_word, mem, MAX_STOP_WORD);
     ah_buf_init(&a->found, mem, MAX_FOUND);
+}
+
+void ah_assembly_usage(ah_assembly *a, ah_usage usage)
+{
+    usage.cost = a->usage.cost;
+    usage.priced = a->usage.priced;
+    a->usage = usage;
+}
+
+void ah_assembly_cost(ah_assembly *a, ah_slice value)
+{
+    ah_json_num n;
+
+    if (ah_json_kind_of(value) == AH_JSON_NUMBER && ah_json_number(value, &n))
+        ah_usage_price(&a->usage, n.d);
 }
 
 void ah_assembly_drop_calls(ah_assembly *a)

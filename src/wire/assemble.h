@@ -19,12 +19,19 @@ typedef enum ah_stop {
 
 const char *ah_stop_name(ah_stop stop); /* "end", "tool_calls", "length", ... */
 
+enum { AH_COST_UNIT = 1000000000 }; /* money is counted in billionths of a US dollar */
+
 /* Tokens. Cached ones are part of input, reasoning ones part of output. */
 typedef struct ah_usage {
     int64_t input, cached_read, cached_write, output, reasoning;
-    bool known; /* the provider said */
+    int64_t cost; /* in 1 / AH_COST_UNIT */
+    bool known;   /* the provider said how many tokens */
+    bool priced;  /* it said what they cost; in a sum: what some of them cost */
 } ah_usage;
 
+/* An amount that somebody says, in dollars; false, and nothing is set, where it is none: below 0,
+ * above 9 million, or not finite. */
+bool ah_usage_price(ah_usage *u, double dollars);
 void ah_usage_add(ah_usage *sum, const ah_usage *u);
 void ah_usage_print(const ah_usage *u, ah_buf *out); /* JSON object */
 
@@ -69,6 +76,10 @@ enum {
 void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secrets,
                       void (*delta)(void *ud, ah_slice text), void *ud);
 void ah_assembly_clear(ah_assembly *a);
+/* How many tokens it took; a price that was told stays. */
+void ah_assembly_usage(ah_assembly *a, ah_usage usage);
+/* What it cost in dollars, a JSON value; anything but an amount says nothing. */
+void ah_assembly_cost(ah_assembly *a, ah_slice value);
 
 /* The readers' verbs. JSON string values are given as they stand (`raw`, without
  * quotes). Failures are AH_NOMEM, or AH_PROVIDER when a limit above is passed. */

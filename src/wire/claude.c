@@ -16,6 +16,8 @@ static request parts_of(ah_slice text)
     const ah_json_wanted want[] = {{"system", &r.system}, {"tools", &r.tools}, {"entries", &r.entries}};
 
     ah_json_members(text, want, 3);
+    if (ah_json_string_is(ah_json_member(ah_json_member(text, "options"), "tool_choice"), "none"))
+        r.tools = ah_slice_of("[]");
     return r;
 }
 
@@ -87,10 +89,14 @@ bool ah_claude_fits(const ah_claude *c, ah_slice text)
 {
     request q = parts_of(text);
     size_t n = c->known;
+    ah_claude_options o;
     ah_json_reader r;
     entry e;
     bool results = false;
+    ah_err err;
 
+    if (ah_claude_options_of(text, &o, &err) != AH_OK || !ah_claude_options_same(&o, &c->options))
+        return false;
     if (!c->sound || c->listening || ah_slice_hash(q.system) != c->head ||
         hash_entries(&q, &r, &n) != c->said || n != c->known)
         return false;
@@ -145,6 +151,12 @@ static void begin_block(ah_buf *b)
     ah_buf_str(b, "{\"type\":\"text\",\"text\":");
 }
 
+static void put_image(ah_buf *b, const ah_image *image)
+{
+    ah_buf_str(b, b->len ? "," : "");
+    ah_put_anthropic_image(b, image);
+}
+
 /* What the user, or a handler's note, says: blocks of a user message. */
 static void put_blocks(ah_buf *b, const entry *e)
 {
@@ -158,26 +170,59 @@ static void put_blocks(ah_buf *b, const entry *e)
         return;
     }
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
-        ah_slice text = ah_json_member(ah_json_skip(&r, t), "text");
+        ah_slice part = ah_json_skip(&r, t), text = ah_json_member(part, "text");
+        ah_image image;
 
-        if (!ah_has_text(text))
-            continue;
-        begin_block(b);
-        ah_buf_fmt(b, "%.*s}", AH_FMT(text));
+        if (ah_image_of(part, &image)) {
+            put_image(b, &image);
+        } else if (ah_has_text(text)) {
+            begin_block(b);
+            ah_buf_fmt(b, "%.*s}", AH_FMT(text));
+        }
     }
 }
 
 /* -- a fresh process: the conversation as text --------------------------------------------------- */
 
-/* One line of the history; line ends within are escaped, so that no text can look like another. */
-static void put_history(ah_buf *b, const entry *e)
+/* A conversation that is told: its lines, and the images in it, which stand behind them. */
+typedef struct past {
+    ah_buf lines, images; /* images: blocks */
+    size_t n;             /* images so far */
+} past;
+
+static const ah_adapter taking = {.images = AH_CLAUDE_IMAGES};
+
+/* ,"images":[1,2]: their numbers, where there are some. */
+static void put_images(past *p, const entry *e)
 {
+    bool result = is(e, "tool_result");
+    ah_json_reader r = ah_json_read(ah_json_member(e->json, result ? "images" : "content"));
+    ah_json_token t = ah_json_next(&r);
+    bool any = false;
+    ah_image image;
+
+    if (t.kind != AH_JSON_ARRAY)
+        return;
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        if (!ah_image_of(ah_json_skip(&r, t), &image) || (result && image.url.p))
+            continue;
+        ah_buf_fmt(&p->lines, "%s%zu", any ? "," : ",\"images\":[", ++p->n);
+        put_image(&p->images, &image);
+        any = true;
+    }
+    ah_buf_str(&p->lines, any ? "]" : "");
+}
+
+/* One line of the history; line ends within are escaped, so that no text can look like another. */
+static void put_history(past *p, const entry *e)
+{
+    ah_buf *b = &p->lines;
     ah_slice calls = ah_json_member(e->json, "tool_calls"), name = ah_json_member(e->json, "name");
 
     if (is(e, "tool_result")) {
         ah_buf_fmt(b, "{\"role\":\"tool\",\"id\":%.*s,\"name\":%.*s,\"content\":",
                    AH_FMT(ah_json_member(e->json, "id")), AH_FMT(name));
-        ah_buf_put(b, ah_json_member(e->json, "content"));
+        ah_put_result_text(&taking, b, "", e->json);
     } else if (is(e, "note")) {
         ah_buf_str(b, "{\"role\":\"system\",\"content\":");
         ah_buf_put(b, ah_json_member(e->json, "text"));
@@ -189,6 +234,7 @@ static void put_history(ah_buf *b, const entry *e)
         ah_buf_str(b, ",\"calls\":");
         ah_buf_put(b, calls);
     }
+    put_images(p, e);
     ah_buf_str(b, "}\n");
 }
 
@@ -196,30 +242,34 @@ static void put_history(ah_buf *b, const entry *e)
 static size_t past_of(const request *q)
 {
     ah_json_reader r = read_entries(q);
-    size_t past = 0, n = 0;
+    size_t most = 0, n = 0;
     entry e;
 
     while (next_entry(&r, &e)) {
         n++;
         if (is(&e, "assistant") || is(&e, "tool_result"))
-            past = n;
+            most = n;
     }
-    return past;
+    return most;
 }
 
-static void put_past(ah_buf *blocks, const ah_buf *past)
+static void put_past(ah_buf *blocks, const past *p)
 {
     ah_buf text;
 
     ah_buf_init(&text, blocks->mem, blocks->max);
     ah_buf_str(&text, "<conversation>\n");
-    ah_buf_put(&text, ah_buf_slice(past));
+    ah_buf_put(&text, ah_buf_slice(&p->lines));
     ah_buf_str(&text,
                "</conversation>\n\nAbove is our conversation so far, one JSON object a line. The calls "
                "in it were made and need not be made again. Go on with it; do not speak of its form.");
+    if (p->n)
+        ah_buf_str(&text, " The images in it follow, in the order of their numbers.");
     begin_block(blocks);
     ah_json_put_string(blocks, ah_buf_slice(&text));
     ah_buf_char(blocks, '}');
+    ah_buf_str(blocks, p->n ? "," : "");
+    ah_buf_put(blocks, ah_buf_slice(&p->images));
     if (!ah_buf_ok(&text))
         blocks->status = text.status;
     ah_buf_clear(&text);
@@ -228,20 +278,20 @@ static void put_past(ah_buf *blocks, const ah_buf *past)
 static void put_all(ah_buf *blocks, const request *q)
 {
     ah_json_reader r = read_entries(q);
-    size_t past = past_of(q), n = 0;
-    ah_buf lines;
+    size_t most = past_of(q);
+    past p = {.n = 0};
     entry e;
 
-    ah_buf_init(&lines, blocks->mem, blocks->max);
-    while (n < past && next_entry(&r, &e)) {
-        put_history(&lines, &e);
-        n++;
-    }
-    if (!ah_buf_ok(&lines))
-        blocks->status = lines.status;
-    else if (past)
-        put_past(blocks, &lines);
-    ah_buf_clear(&lines);
+    ah_buf_init(&p.lines, blocks->mem, blocks->max);
+    ah_buf_init(&p.images, blocks->mem, blocks->max);
+    for (size_t n = 0; n < most && next_entry(&r, &e); n++)
+        put_history(&p, &e);
+    if (!ah_buf_ok(&p.lines) || !ah_buf_ok(&p.images))
+        blocks->status = ah_buf_ok(&p.lines) ? p.images.status : p.lines.status;
+    else if (most)
+        put_past(blocks, &p);
+    ah_buf_clear(&p.lines);
+    ah_buf_clear(&p.images);
     while (next_entry(&r, &e))
         put_blocks(blocks, &e);
     if (!blocks->len)
@@ -265,17 +315,30 @@ static ah_status begin(ah_claude *c, const request *q, ah_err *err)
 
 /* -- going on ------------------------------------------------------------------------------------- */
 
+/* As MCP has it. */
+static void put_shown(ah_buf *b, const ah_image *image)
+{
+    ah_buf_fmt(b, ",{\"type\":\"image\",\"mimeType\":%.*s,\"data\":", AH_FMT(image->mime));
+    ah_buf_put(b, image->data);
+    ah_buf_char(b, '}');
+}
+
 /* More that was said stands behind the last result: a user message would come after the turn. */
 static ah_status give_result(ah_claude *c, const entry *e, const ah_buf *more, ah_err *err)
 {
     bool failed = ah_json_kind_of(ah_json_member(e->json, "success")) == AH_JSON_FALSE;
+    ah_json_reader r = ah_result_images(e->json);
+    ah_image image;
     ah_buf b;
     ah_status st;
 
     ah_buf_init(&b, c->mem, AH_CLAUDE_MAX_OUT);
     ah_buf_str(&b, "{\"content\":[{\"type\":\"text\",\"text\":");
-    ah_buf_put(&b, ah_json_member(e->json, "content"));
-    ah_buf_str(&b, more && more->len ? "}," : "}");
+    ah_put_result_text(&taking, &b, "", e->json);
+    ah_buf_char(&b, '}');
+    while (ah_next_shown(&taking, &r, &image))
+        put_shown(&b, &image);
+    ah_buf_str(&b, more && more->len ? "," : "");
     if (more)
         ah_buf_put(&b, ah_buf_slice(more));
     ah_buf_str(&b, failed ? "],\"isError\":true}" : "]}");
@@ -378,6 +441,11 @@ static void stop(ah_adapter *a, struct ah_exchange *x)
     ((ah_claude_owner *)a)->stop((ah_claude_owner *)a, x);
 }
 
+static void leave(ah_adapter *a, const ah_lowered *w)
+{
+    ((ah_claude_owner *)a)->leave((ah_claude_owner *)a, w);
+}
+
 static void release(ah_adapter *a)
 {
     ((ah_claude_owner *)a)->release((ah_claude_owner *)a);
@@ -396,6 +464,7 @@ static const ah_adapter_vt vt = {
     .close = ah_reading_close,
     .exchange = start,
     .stop = stop,
+    .leave = leave,
     .free = release,
 };
 
@@ -412,7 +481,12 @@ ah_status ah_claude_fill(ah_claude_owner *a, ah_slice model, const ah_provider_o
 {
     ah_status st;
 
-    a->native.base = (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = true};
+    a->native.base = (ah_adapter){.vt = &vt,
+                                  .mem = o->mem,
+                                  .refs = 1,
+                                  .stream = true,
+                                  .images = AH_CLAUDE_IMAGES,
+                                  .cost_told = AH_COST_AT_LAST};
     st = ah_provider_mode(o, AH_CLAUDE, 1 << AH_TOOLS_RESTART | 1 << AH_TOOLS_LIST_CHANGED,
                           AH_TOOLS_RESTART, &a->native.base.tool_change_mode, err);
     return st == AH_OK ? ah_native_fill(&a->native, &service, model, o, err) : st;

@@ -10,6 +10,9 @@
 
 #include "wire/provider.h"
 
+/* Images beside a result of a tool are bytes. */
+enum { AH_CLAUDE_IMAGES = AH_IMAGES_USER | AH_IMAGES_RESULT_DATA };
+
 #define AH_CLAUDE     "claude_agent_sdk"
 #define AH_CLAUDE_URL "https://api.anthropic.com" /* where the command asks unless told otherwise */
 
@@ -20,22 +23,35 @@ typedef struct ah_claude_call {
     ah_text *result; /* JSON; NULL: not there yet */
 } ah_claude_call;
 
+/* Options that a process begins with. */
+typedef struct ah_claude_options {
+    const char *effort; /* NULL: the command's own, "none": no thinking; one constant for a word */
+    int64_t max_tokens; /* 0: the command's own */
+    bool toolless;      /* it is told of no tools */
+} ah_claude_options;
+
+/* Those of a request. AH_USAGE names the first that the command has no way for. */
+ah_status ah_claude_options_of(ah_slice request, ah_claude_options *out, ah_err *err);
+bool ah_claude_options_same(const ah_claude_options *a, const ah_claude_options *b);
+
 /* One process' side of the talk. */
 typedef struct ah_claude {
     const ah_mem *mem;
-    bool relists;   /* new tools are told to a command that says it can take them */
-    ah_buf out;     /* lines for the command: the owner writes and empties it */
-    ah_buf tools;   /* the list that it is given, as JSON */
-    uint64_t head;  /* hash of the system text, and of the tools where they cannot change */
-    uint64_t said;  /* hash of the entries that it knows */
-    size_t known;   /* how many these are */
-    int requests;   /* of ours */
-    bool listening; /* a message is asked for and has not ended */
-    bool sound;     /* the last message came to its end */
-    bool turn;      /* the command waits for results, or for the model */
-    bool calling;   /* the message that comes ends with calls */
-    bool capable;   /* it takes new tools in mid-conversation */
-    bool listing;   /* results wait until it has read the new list */
+    ah_claude_options options; /* that the process was started with: the owner sets them */
+    bool relists;              /* new tools are told to a command that says it can take them */
+    ah_buf out;                /* lines for the command: the owner writes and empties it */
+    ah_buf tools;              /* the list that it is given, as JSON */
+    uint64_t head;             /* hash of the system text, and of the tools where they cannot change */
+    uint64_t said;             /* hash of the entries that it knows */
+    size_t known;              /* how many these are */
+    int requests;              /* of ours */
+    int64_t cost;              /* of all turns so far, in 1 / AH_COST_UNIT */
+    bool listening;            /* a message is asked for and has not ended */
+    bool sound;                /* the last message came to its end */
+    bool turn;                 /* the command waits for results, or for the model */
+    bool calling;              /* the message that comes ends with calls */
+    bool capable;              /* it takes new tools in mid-conversation */
+    bool listing;              /* results wait until it has read the new list */
     ah_claude_call *call;
     size_t n, cap;
 } ah_claude;
@@ -45,9 +61,10 @@ enum {
     AH_CLAUDE_MAX_CALLS = 1024     /* that wait for a result, or results for their request */
 };
 
-/* What a line means for the exchange; all slices are parts of the line. */
+/* What a line means for the exchange; all slices are parts of the line, or of `cost`. */
 typedef struct ah_claude_news {
     ah_slice event[2]; /* of the model's message, one line without its end; .p NULL: none */
+    char cost[96];     /* an event of our own */
     bool hold;         /* it belongs to the next message: to be given again once that is asked for */
     bool ended;        /* the message is complete */
     char warning[160]; /* "": none */
@@ -72,6 +89,7 @@ typedef struct ah_claude_owner {
     ah_native native;
     void (*start)(struct ah_claude_owner *a, struct ah_exchange *x);
     void (*stop)(struct ah_claude_owner *a, struct ah_exchange *x);
+    void (*leave)(struct ah_claude_owner *a, const ah_lowered *w);
     void (*release)(struct ah_claude_owner *a); /* frees the struct */
 } ah_claude_owner;
 

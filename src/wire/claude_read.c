@@ -318,6 +318,24 @@ static ah_status fail(const ah_claude *c, ah_slice line, ah_slice said, ah_err *
     return AH_PROVIDER;
 }
 
+/* What the turn cost: the command counts all of its turns together. */
+static void note_cost(ah_claude *c, ah_slice total, ah_claude_news *news)
+{
+    ah_usage u = {.cost = 0};
+    ah_json_num n;
+    int64_t turn;
+
+    if (ah_json_kind_of(total) != AH_JSON_NUMBER || !ah_json_number(total, &n) ||
+        !ah_usage_price(&u, n.d))
+        return;
+    turn = u.cost > c->cost ? u.cost - c->cost : 0;
+    c->cost = u.cost;
+    snprintf(news->cost, sizeof news->cost,
+             "{\"type\":\"message_delta\",\"usage\":{\"cost\":%lld.%09lld}}",
+             (long long)(turn / AH_COST_UNIT), (long long)(turn % AH_COST_UNIT));
+    news->event[0] = ah_slice_of(news->cost);
+}
+
 static ah_status on_result(ah_claude *c, ah_slice line, ah_claude_news *news, ah_err *err)
 {
     ah_slice said = ah_json_member(line, "result");
@@ -330,6 +348,7 @@ static ah_status on_result(ah_claude *c, ah_slice line, ah_claude_news *news, ah
     if (ah_json_kind_of(denied) == AH_JSON_STRING)
         snprintf(news->warning, sizeof news->warning, AH_CLAUDE ": the command refused to run %.*s",
                  denied.n > 80 ? 80 : AH_FMT(denied));
+    note_cost(c, ah_json_member(line, "total_cost_usd"), news);
     end_message(c, news);
     return AH_OK;
 }

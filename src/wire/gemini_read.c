@@ -185,12 +185,13 @@ static void read_usage(ah_assembly *msg, ah_slice usage)
 {
     int64_t thoughts = ah_reading_count(ah_json_member(usage, "thoughtsTokenCount"));
 
-    msg->usage =
+    ah_assembly_usage(
+        msg,
         (ah_usage){.input = ah_reading_count(ah_json_member(usage, "promptTokenCount")),
                    .cached_read = ah_reading_count(ah_json_member(usage, "cachedContentTokenCount")),
                    .output = ah_reading_count(ah_json_member(usage, "candidatesTokenCount")) + thoughts,
                    .reasoning = thoughts,
-                   .known = true};
+                   .known = true});
 }
 
 static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)

@@ -69,9 +69,11 @@ static ah_status read_message(reader *x, ah_slice message, ah_err *err)
 /* What was cached of a prompt is not counted. */
 static void read_usage(ah_assembly *msg, ah_slice doc)
 {
-    msg->usage = (ah_usage){.input = ah_reading_count(ah_json_member(doc, "prompt_eval_count")),
-                            .output = ah_reading_count(ah_json_member(doc, "eval_count"))};
-    msg->usage.known = msg->usage.input || msg->usage.output;
+    ah_usage u = {.input = ah_reading_count(ah_json_member(doc, "prompt_eval_count")),
+                  .output = ah_reading_count(ah_json_member(doc, "eval_count"))};
+
+    u.known = u.input || u.output;
+    ah_assembly_usage(msg, u);
 }
 
 static void read_done(reader *x, ah_slice doc)
@@ -79,7 +81,7 @@ static void read_done(reader *x, ah_slice doc)
     ah_slice reason = ah_json_member(doc, "done_reason");
     bool cut = ah_json_string_is(reason, "length");
 
-    x->r.finished = true;
+    x->r.finished = x->r.done = true;
     read_usage(message_of(x), doc);
     ah_assembly_stop(message_of(x), cut ? AH_STOP_LENGTH : AH_STOP_END, reason);
 }

@@ -310,6 +310,7 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                                   .stream = o->stream,
                                   .native_output = wire->native_output,
                                   .reasoning_back = wire->reasoning_back,
+                                  .cost_told = wire->cost_told,
                                   .images = wire->images,
                                   .strict_tools = server->quirks & AH_SERVER_STRICT ? AH_STRICT_OPENAI
                                                                                     : AH_STRICT_NONE,
@@ -355,7 +356,9 @@ ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provid
     const ah_openai_wire chat = {.vt = &vt,
                                  .native_output = (server->quirks & AH_SERVER_OUTPUT) != 0,
                                  .reasoning_back = (server->quirks & THOUGHTS) != 0,
-                                 .images = AH_IMAGES_USER};
+                                 .images = AH_IMAGES_USER,
+                                 .cost_told =
+                                     server->quirks & AH_SERVER_COST ? AH_COST_TOLD : AH_COST_UNTOLD};
     ah_tool_change_mode mode;
     ah_status st;
 

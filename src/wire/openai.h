@@ -19,6 +19,7 @@ typedef struct ah_openai_wire {
     bool native_output;
     bool reasoning_back;
     unsigned images; /* AH_IMAGES_ */
+    ah_cost_told cost_told;
 } ah_openai_wire;
 
 /* An adapter of this struct; its vtable's `free` is ah_openai_free, its `request` ah_openai_post. */

@@ -44,21 +44,24 @@ static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
 
 static void read_usage(ah_assembly *msg, ah_slice usage)
 {
-    ah_slice input, output, of_input, of_output;
+    ah_slice input, output, of_input, of_output, cost;
     const ah_json_wanted want[] = {{"prompt_tokens", &input},
                                    {"completion_tokens", &output},
                                    {"prompt_tokens_details", &of_input},
-                                   {"completion_tokens_details", &of_output}};
+                                   {"completion_tokens_details", &of_output},
+                                   {"cost", &cost}};
 
-    ah_json_members(usage, want, 4);
-    msg->usage = (ah_usage){
-        .input = ah_reading_count(input),
-        .cached_read = ah_reading_count(ah_json_member(of_input, "cached_tokens")),
-        .cached_write = ah_reading_count(ah_json_member(of_input, "cache_write_tokens")),
-        .output = ah_reading_count(output),
-        .reasoning = ah_reading_count(ah_json_member(of_output, "reasoning_tokens")),
-        .known = true,
-    };
+    ah_json_members(usage, want, 5);
+    ah_assembly_cost(msg, cost);
+    ah_assembly_usage(
+        msg, (ah_usage){
+                 .input = ah_reading_count(input),
+                 .cached_read = ah_reading_count(ah_json_member(of_input, "cached_tokens")),
+                 .cached_write = ah_reading_count(ah_json_member(of_input, "cache_write_tokens")),
+                 .output = ah_reading_count(output),
+                 .reasoning = ah_reading_count(ah_json_member(of_output, "reasoning_tokens")),
+                 .known = true,
+             });
 }
 
 static ah_stop stop_of(ah_slice reason)

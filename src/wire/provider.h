@@ -92,6 +92,8 @@ bool ah_is_origin(const ah_adapter *a, ah_slice origin);
 void ah_put_user(ah_buf *b, const ah_part_words *words, ah_slice content);
 /* The bytes of an image as "data:mime;base64,..." or its address, a JSON string. */
 void ah_put_image_url(ah_buf *b, const ah_image *image);
+/* An image as a content block of the Messages API; in anthropic.c. */
+void ah_put_anthropic_image(ah_buf *b, const ah_image *image);
 /* The images beside a tool's result (JSON of the entry) that the wire takes there, one by one:
  *     for (ah_json_reader r = ah_result_images(json); ah_next_shown(a, &r, &image);) */
 ah_json_reader ah_result_images(ah_slice json);

@@ -63,6 +63,13 @@ static bool is_media(ah_slice s, const char *type)
     return s.n >= n && strncasecmp(s.p, type, n) == 0 && (s.n == n || strchr("; \t", s.p[n]));
 }
 
+/* A LiteLLM proxy says it here on each of its wires, where it knows it before the answer ends. */
+static void note_cost(ah_reading *r, ah_slice value)
+{
+    if (value.n && ah_json_check(r->base.adapter->mem, value, 1, NULL) == AH_OK)
+        ah_assembly_cost(r->base.msg, value);
+}
+
 ah_status ah_reading_head_came(ah_reader *base, const ah_response_head *h, ah_err *err)
 {
     ah_reading *r = (ah_reading *)base;
@@ -74,6 +81,7 @@ ah_status ah_reading_head_came(ah_reader *base, const ah_response_head *h, ah_er
         h->status >= 200 && h->status < 300 && is_media(h->header(h->ud, "content-type"), stream);
     if (h->status >= 300)
         r->body.max = MAX_ERROR_BODY;
+    note_cost(r, h->header(h->ud, "x-litellm-response-cost"));
     if (r->vt->head)
         r->vt->head(r, h);
     return AH_OK;
@@ -330,7 +338,7 @@ static ah_status read_line(ah_reading *r, ah_err *err)
 
     while (n && strchr(" \t\r", r->body.data[n - 1]))
         n--;
-    if (n && !r->finished)
+    if (n && !r->done)
         st = read_document(r, (ah_slice){r->body.data, n}, "a line of the stream", err);
     ah_buf_reset(&r->body, 0);
     return st;

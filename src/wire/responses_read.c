@@ -146,14 +146,16 @@ static void read_usage(ah_assembly *msg, ah_slice usage)
 
     if (!ah_json_members(usage, want, 2))
         return;
-    msg->usage = (ah_usage){
-        .input = ah_reading_count(ah_json_member(usage, "input_tokens")),
-        .cached_read = ah_reading_count(ah_json_member(of_input, "cached_tokens")),
-        .cached_write = ah_reading_count(ah_json_member(of_input, "cache_write_tokens")),
-        .output = ah_reading_count(ah_json_member(usage, "output_tokens")),
-        .reasoning = ah_reading_count(ah_json_member(of_output, "reasoning_tokens")),
-        .known = true,
-    };
+    ah_assembly_cost(msg, ah_json_member(usage, "cost"));
+    ah_assembly_usage(
+        msg, (ah_usage){
+                 .input = ah_reading_count(ah_json_member(usage, "input_tokens")),
+                 .cached_read = ah_reading_count(ah_json_member(of_input, "cached_tokens")),
+                 .cached_write = ah_reading_count(ah_json_member(of_input, "cache_write_tokens")),
+                 .output = ah_reading_count(ah_json_member(usage, "output_tokens")),
+                 .reasoning = ah_reading_count(ah_json_member(of_output, "reasoning_tokens")),
+                 .known = true,
+             });
 }
 
 /* What has neither failed nor ended is told as it stands. */

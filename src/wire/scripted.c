@@ -130,14 +130,15 @@ static ah_status read_error(reader *r, ah_slice error, ah_err *err)
 
 static void read_usage(reader *r, ah_slice u)
 {
-    r->base.msg->usage = (ah_usage){
-        .input = integer(u, "input"),
-        .cached_read = integer(u, "cached_read"),
-        .cached_write = integer(u, "cached_write"),
-        .output = integer(u, "output"),
-        .reasoning = integer(u, "reasoning"),
-        .known = true,
-    };
+    ah_assembly_cost(r->base.msg, ah_json_member(u, "cost"));
+    ah_assembly_usage(r->base.msg, (ah_usage){
+                                       .input = integer(u, "input"),
+                                       .cached_read = integer(u, "cached_read"),
+                                       .cached_write = integer(u, "cached_write"),
+                                       .output = integer(u, "output"),
+                                       .reasoning = integer(u, "reasoning"),
+                                       .known = true,
+                                   });
 }
 
 static ah_stop stop_of(ah_slice word)

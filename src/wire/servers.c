@@ -24,7 +24,8 @@ const ah_server ah_servers[] = {
             .url = "https://openrouter.ai/api/v1",
             .url_env = {"OPENROUTER_API_BASE"},
             .key_env = {"OPENROUTER_API_KEY"}},
-     .quirks = USAGE | AH_SERVER_REASONING_OBJECT | AH_SERVER_SITE | AH_SERVER_REASONING_DETAILS},
+     .quirks = USAGE | AH_SERVER_REASONING_OBJECT | AH_SERVER_SITE | AH_SERVER_REASONING_DETAILS |
+               AH_SERVER_COST},
     {.at = {.name = "deepseek",
             .url = "https://api.deepseek.com",
             .url_env = {"DEEPSEEK_API_BASE"},

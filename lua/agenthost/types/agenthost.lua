@@ -162,6 +162,7 @@ function ah.image(from) end
 ---@field output integer
 ---@field reasoning integer
 ---@field known boolean
+---@field cost? number US dollars
 
 ---@class ah.Reply prints as its text
 ---@field text string
@@ -187,6 +188,7 @@ function ah.image(from) end
 ---@field fork fun(self: ah.Agent): ah.Agent
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
+---@field close fun(self: ah.Agent)
 ---@field transcript fun(self: ah.Agent): string
 
 ---Runs until the model answers without calling a tool.
@@ -298,7 +300,7 @@ function ah.load(path, config) end
 ---@field input_tokens? integer
 ---@field output_tokens? integer
 ---@field total_tokens? integer
----@field cost? number in the unit of prices
+---@field cost? number US dollars
 ---@field prices? table<string, table<string, number>>
 
 ---@class ah.Budget
@@ -611,7 +613,7 @@ function ah.error(what) end
 ---@field calls? ah.ScriptedCall[]
 ---@field refusal? string
 ---@field stop? string
----@field usage? table<string, integer>
+---@field usage? table<string, number>
 ---@field delay? number seconds
 ---@field cut? boolean
 ---@field fail? { message: string, status: integer?, retryable: boolean?, retry_after: number? }
@@ -632,7 +634,7 @@ function ah.scripted(turns) end
 ---@field call fun(self: ah.Out, call: ah.OutCall): integer
 ---@field arguments fun(self: ah.Out, call: integer, text: string)
 ---@field opaque fun(self: ah.Out, value: any)
----@field usage fun(self: ah.Out, usage: table<string, integer>)
+---@field usage fun(self: ah.Out, usage: table<string, number>)
 ---@field refusal fun(self: ah.Out, text: string)
 ---@field stop fun(self: ah.Out, word: string)
 ---@field fail fun(self: ah.Out, failure: table)
