@@ -1,6 +1,7 @@
 -- What `agenthost mock` refuses, as strict providers do: each request is one that is taken, with
 -- one fault put into it. With --lenient the same are answered.
 local ah = require "agenthost"
+local ahtest = require "ahtest"
 local server = require "support.server"
 
 local NIL = {}
@@ -95,6 +96,14 @@ local FAULTS = {
     { "tools.1.function.strict", true, "'additionalProperties' is required" },
     { "tools.1.type", "func", "Supported values" },
     { "stream_options", { include_usage = true }, "only allowed when 'stream'" },
+    { "tool_choice", { type = "allowed_tools", allowed_tools = { mode = "auto", tools = {
+      { type = "function", ["function"] = { name = "f" } } } } }, nil },
+    { "tool_choice", { type = "allowed_tools", allowed_tools = { mode = "auto", tools = {
+      { type = "function", ["function"] = { name = "g" } } } } }, "Tool choice 'g' not found" },
+    { "tool_choice", { type = "allowed_tools", allowed_tools = { mode = "auto", tools = {
+      { type = "function", name = "f" } } } }, "tools[0].function" },
+    { "tool_choice", { type = "allowed_tools", mode = "auto", tools = {
+      { type = "function", name = "f" } } }, "'tool_choice.allowed_tools'" },
   },
   responses = {
     { "input", NIL, "'input'" },
@@ -108,6 +117,15 @@ local FAULTS = {
     { "tools.1.function", { name = "f" }, nil },
     { "tools.1.parameters.type", "string", "type: \"object\"" },
     { "previous_response_id", "resp_0", "not found" },
+    { "tool_choice", { type = "allowed_tools", mode = "required", tools = {
+      { type = "function", name = "f" }, { type = "web_search" } } }, nil },
+    { "tool_choice", { type = "allowed_tools", mode = "auto", tools = {
+      { type = "function", name = "g" } } }, "Tool choice 'g' not found" },
+    { "tool_choice", { type = "allowed_tools", mode = "auto", tools = EMPTY }, "empty array" },
+    { "tool_choice", { type = "allowed_tools", mode = "none", tools = {
+      { type = "function", name = "f" } } }, "Invalid value: 'none'" },
+    { "tool_choice", { type = "allowed_tools", mode = "auto", tools = { "f" } },
+      "expected an object" },
   },
   anthropic = {
     { "max_tokens", NIL, "max_tokens: Field required" },
@@ -209,6 +227,24 @@ describe("a strict agenthost mock", function()
       end)
     end
   end
+
+  it("takes the lists of allowed tools that our adapters send", function()
+    for name, model in pairs { openai = "gpt-5.6", responses = "responses/gpt-5.6" } do
+      local user = '{"type":"user","content":[{"type":"text","text":"hi"}]}'
+      local _, _, hidden = ahtest.wire_lower({ provider = "openai", model = model, key = "sk-any",
+        base_url = "https://api.openai.com/v1" },
+        { '{"type":"tools_added","tools":[{"name":"f","description":"F.","parameters":'
+          .. '{"type":"object"}}]}', user },
+        { '{"type":"assistant","content":[{"type":"text","text":"ho"}]}',
+          '{"type":"tools_added","tools":[{"name":"g","description":"G.","parameters":'
+          .. '{"type":"object"}}]}', user },
+        { '{"type":"tools_removed","names":["f"]}' })
+      local body = server.decode(hidden.body)
+      assert.equal("allowed_tools", body.tool_choice.type)
+      local status, bytes = answer(name, body)
+      assert.equal(200, status, bytes)
+    end
+  end)
 
   it("refuses the same tool twice, and tool choices without tools", function()
     for name, list in pairs { openai = "tools", responses = "tools", anthropic = "tools" } do

@@ -335,6 +335,56 @@ describe("a request", function()
   end)
 end)
 
+describe("tools that were removed", function()
+  local function lower(base_url, choice)
+    local user = '{"type":"user","content":[{"type":"text","text":"hi"}]}'
+    local said = '{"type":"assistant","content":[{"type":"text","text":"ho"}]}'
+    local options = choice and '{"tool_choice":' .. choice .. "}" or "{}"
+    return ahtest.wire_lower({ base_url = base_url, key = KEY },
+      { '{"type":"settings","model":"openai/test","options":' .. options .. "}",
+        '{"type":"tools_added","tools":[{"name":"f","description":"F.","parameters":{}},'
+          .. '{"name":"g","description":"G.","parameters":{}}]}', user },
+      { said, '{"type":"tools_removed","names":["f"]}', user },
+      { said, '{"type":"settings","model":"openai/test","options":{"seed":1}}', user })
+  end
+
+  local function segments(r, n)
+    local list = {}
+    for i = 1, n do
+      list[i] = r.segments[i].kind .. " " .. r.segments[i].bytes
+    end
+    return list
+  end
+
+  it("are hidden by a list of the others until they are declared no longer", function()
+    local one, two, three = lower "https://api.openai.com/v1"
+    assert.is_nil(server.decode(one.body).tool_choice)
+    assert.same({ type = "allowed_tools", allowed_tools = { mode = "auto",
+      tools = { { type = "function", ["function"] = { name = "g" } } } } },
+      server.decode(two.body).tool_choice)
+    assert.same({ nil, 3 }, { two.reason, #one.segments })
+    assert.same(segments(one, 3), segments(two, 3))
+    assert.same({ "settings_changed", 1 }, { three.reason, #server.decode(three.body).tools })
+    assert.is_nil(server.decode(three.body).tool_choice)
+  end)
+
+  it("are hidden where a tool must be called, and left to an option that says which", function()
+    local _, two = lower("https://api.openai.com/v1", '"required"')
+    assert.equal("required", server.decode(two.body).tool_choice.allowed_tools.mode)
+    _, two = lower("https://api.openai.com/v1", '"none"')
+    assert.equal("none", server.decode(two.body).tool_choice)
+    _, two = lower("https://api.openai.com/v1", '{"name":"g"}')
+    assert.same({ type = "function", ["function"] = { name = "g" } },
+      server.decode(two.body).tool_choice)
+  end)
+
+  it("are not hidden from servers that only speak as OpenAI does", function()
+    local _, two = lower "http://x"
+    assert.is_nil(server.decode(two.body).tool_choice)
+    assert.equal(2, #server.decode(two.body).tools)
+  end)
+end)
+
 describe("a tool loop", function()
   for _, stream in ipairs { false, true } do
     local how = stream and " (streamed)" or ""

@@ -356,6 +356,91 @@ describe("tools that come and go at Responses", function()
   end)
 end)
 
+-- -- tools that were removed ---------------------------------------------------------------
+
+local OWN = "https://api.openai.com/v1"
+
+-- For each list of entries: what tool_choice says then, "auto f h" for a list of allowed tools, and
+-- why the request does not begin with the one before, where it does not.
+local function choices(o, ...)
+  local list, reasons = {}, {}
+  local r = { lower({ base_url = o.base_url or OWN, key = KEY, mode = o.mode, model = o.model },
+    ...) }
+  for i, request in ipairs(r) do
+    local choice = server.decode(request.body).tool_choice
+    if type(choice) == "table" and choice.type == "allowed_tools" then
+      choice = choice.mode .. " " .. names(choice.tools)
+    end
+    list[i], reasons[i] = type(choice) == "table" and choice.name or choice or "-",
+      request.reason or "-"
+    if i > 1 and request.reason ~= "settings_changed" then
+      wire.check_prefix(r[i - 1], request, ("request %d"):format(i))
+    end
+  end
+  return table.concat(list, ", "), table.concat(reasons, " ")
+end
+
+describe("tools that were removed at OpenAI's own Responses", function()
+  it("are hidden, those that came late in the list, and the cache is kept", function()
+    assert.same({ "-, -, auto f h, -", "- - - -" }, { choices({}, table.unpack(TALK)) })
+  end)
+
+  it("are hidden among tools of the head, while others come and go", function()
+    assert.same({ "-, auto g, auto g h, none, auto f", "- - - - -" }, { choices({},
+      { settings(), added("f", "g"), user "go" },
+      { assistant "a", removed "f", user "b" },
+      { assistant "c", added "h", user "d" },
+      { assistant "e", removed "g", removed "h", user "f" },
+      { assistant "g", added "f", user "h" }) })
+  end)
+
+  it("stay hidden after a break of the cache where their items stay", function()
+    local talk_on = {
+      { settings(), added "f", user "go" },
+      { assistant "a", added "g", user "b" },
+      { assistant "c", removed "g", user "d" },
+      { settings { temperature = 0 }, user "e" },
+    }
+    assert.same({ "-, -, auto f, auto f", "- - - settings_changed" },
+      { choices({}, table.unpack(talk_on)) })
+    assert.same({ "-, -, auto f, -", "- tools_changed - settings_changed" },
+      { choices({ mode = "append" }, table.unpack(talk_on)) })
+  end)
+
+  it("are no longer of interest once another definition takes the name", function()
+    local other = server.encode { type = "tools_added", tools = { { name = "f",
+      description = "Other.", parameters = { type = "object" } } } }
+    assert.same({ "-, auto g, -, auto g", "- - - -" }, { choices({},
+      { settings(), added("f", "g"), user "go" }, { assistant "a", removed "f" },
+      { other, user "b" }, { assistant "c", removed "f", user "d" }) })
+  end)
+
+  it("are left to what the options say", function()
+    for choice, said in pairs { required = "required g", auto = "auto g", none = "none" } do
+      assert.same({ choice .. ", " .. said, "- -" }, { choices({},
+        { settings { tool_choice = choice }, added("f", "g"), user "go" },
+        { assistant "a", removed "f", user "b" }) })
+    end
+    assert.equal("g, g", (choices({},
+      { settings { tool_choice = { name = "g" } }, added("f", "g"), user "go" },
+      { assistant "a", removed "f", user "b" })))
+  end)
+
+  it("are hidden behind the tool that calls the others (dispatcher)", function()
+    assert.equal("-, auto g call_tool, auto g call_tool", (choices({ mode = "dispatcher" },
+      { settings(), added("f", "g"), user "go" }, { assistant "a", removed "f", user "b" },
+      { assistant "c", added "h", user "d" })))
+  end)
+
+  it("are not hidden beside a search, nor anywhere else", function()
+    local talk_on = { { settings(), added("f", "g"), user "go" },
+      { assistant "a", removed "f", user "b" } }
+    assert.equal("-, -", (choices({ mode = "search_pair" }, table.unpack(talk_on))))
+    assert.equal("-, -", (choices({ base_url = "http://x" }, table.unpack(talk_on))))
+    assert.equal("-, auto g", (choices({ model = "responses/gpt-4o" }, table.unpack(talk_on))))
+  end)
+end)
+
 -- -- runs ----------------------------------------------------------------------------------
 
 local function counter(name)

@@ -1374,23 +1374,29 @@ flows["http_fetch"] = {
   end,
 }
 
---- A loop of tools with a provider, at the path of its wire.
-local function over_http(name, path)
+--- A loop of tools with a provider, at the path of its wire; `waits`: times that a connection has
+-- us wait.
+local function over_http(name, path, waits)
   return {
     text = "it is warm \u{263a}", network = true,
     attempt = function(s)
       ah = require "agenthost"
-      s.seen = ""
+      s.seen, s.waits = "", 0
       s.agent = ah.agent {
         model = name, base_url = env.url .. path, api_key = "sk-torture-0123456789",
-        stream = true, retries = 0,
-        tools = { weather_tool() }, on = { content = function(e) s.seen = s.seen .. e.text end },
+        stream = true, retries = waits and 3 or 0,
+        tools = { weather_tool() },
+        on = {
+          content = function(e) s.seen = s.seen .. e.text end,
+          retry = function(e) s.waits = s.waits + (e.status == 429 and 1 or 0) end,
+        },
       }
       s.reply, s.err = s.agent:run("how is it in Rome?")
     end,
     judge = function(s, exact)
       local whole = s.reply and s.seen == "it is warm \u{263a}" and s.reply.usage.output == 10
       assert(not exact or whole, "stream")
+      assert(not exact or s.waits == (waits or 0), "waits")
       assert(not s.err or not s.err.message:find("torture-0123", 1, true), "the key is shown")
     end,
   }
@@ -1400,9 +1406,11 @@ flows["openai over HTTP"] = over_http("openai/small", "")
 flows["gemini over HTTP"] = over_http("gemini/small", "")
 flows["ollama over HTTP"] = over_http("ollama/small", "")
 flows["thoughts over HTTP"] = over_http("litellm_proxy/small", "/thoughts")
+flows["a rate limit over HTTP"] = over_http("openai/small", "/limited", 1)
 
--- A tool comes in mid-conversation, and one is found; reasoning goes back.
-local function native(name)
+-- A tool comes in mid-conversation, and one is found; reasoning goes back. `learns`: the path
+-- refuses the wire's own way for tools that come.
+local function native(name, path, learns)
   return {
     text = "it is warm \u{263a}", network = true,
     attempt = function(s)
@@ -1417,8 +1425,9 @@ local function native(name)
         end,
       }
       s.agent = ah.agent {
-        model = name, base_url = env.url, api_key = "sk-torture-0123456789", stream = true,
-        retries = 0, system = "Be brief.", tools = { weather },
+        model = name, base_url = env.url .. path, api_key = "sk-torture-0123456789",
+        stream = true, retries = 0, log = learns and function() end or nil,
+        system = "Be brief.", tools = { weather },
         strategies = { ah.search { tools = { found } } },
       }
       s.reply, s.err = s.agent:run("how is it in Rome?")
@@ -1427,6 +1436,8 @@ local function native(name)
       local r = s.reply
       local came = exact and table.concat(r.injected_tools, " ")
       assert(not exact or (r.usage.output == 10 and came == "found late"), "run")
+      local learned = exact and r:transcript():find('"tool_change_mode":"append"', 1, true) ~= nil
+      assert(learned == (exact and learns), "learned")
       assert(not s.err or not s.err.message:find("torture-0123", 1, true), "the key is shown")
     end,
   }
@@ -1455,8 +1466,9 @@ flows["strict tools over HTTP"] = {
   end,
 }
 
-flows["anthropic over HTTP"] = native "anthropic/claude-opus-4-8"
-flows["responses over HTTP"] = native "openai/responses/gpt-5.6"
+flows["anthropic over HTTP"] = native("anthropic/claude-opus-4-8", "", false)
+flows["responses over HTTP"] = native("openai/responses/gpt-5.6", "", false)
+flows["a learned verdict over HTTP"] = native("openai/responses/gpt-5.6", "/appends", true)
 
 -- The model is out from its second answer on, and its fallback goes on.
 flows["a fallback"] = {

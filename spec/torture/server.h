@@ -115,6 +115,7 @@ static const char response_call[] =
 /* A request in the making. */
 typedef struct connection {
     size_t len;
+    bool limited; /* it was told to wait */
     char data[REQUEST + 1];
 } connection;
 
@@ -134,7 +135,7 @@ typedef struct wire {
 static const wire wires[] = {
     {" /v1/messages ", "text/event-stream", "\"text\":\"again\"", "\"type\":\"tool_result\"",
      message_fine, message_text, message_call},
-    {" /responses ", "text/event-stream", "\"content\":\"again\"", "\"type\":\"function_call_output\"",
+    {"/responses ", "text/event-stream", "\"content\":\"again\"", "\"type\":\"function_call_output\"",
      response_fine, response_text, response_call},
     {":streamGenerateContent", "text/event-stream", "\"text\":\"again\"", "functionResponse",
      gemini_fine, gemini_text, gemini_call},
@@ -171,16 +172,45 @@ static bool send_all(int fd, const char *p, size_t n)
     return true;
 }
 
-static bool reply(int fd, const char *request)
+static bool send_answer(int fd, const char *status, const char *type, const char *body)
 {
-    const char *type = "text/plain";
-    const char *body = strncmp(request, "GET ", 4) == 0 ? "plain" : answer_to(request, &type);
-    char head[128];
-    int n =
-        snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",
-                 type, strlen(body));
+    char head[256];
+    int n = snprintf(head, sizeof head, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",
+                     status, type, strlen(body));
 
     return send_all(fd, head, (size_t)n) && send_all(fd, body, strlen(body));
+}
+
+#define REFUSED(words) "{\"error\":{\"message\":\"" words "\"}}"
+
+/* Does a path of ours refuse it? One does not know the item that new tools come in, one lets each
+ * connection wait once. */
+static bool refuse(int fd, connection *c, bool *sent)
+{
+    bool unknown = strstr(c->data, " /appends/") && strstr(c->data, "\"additional_tools\"");
+    bool limited = strstr(c->data, " /limited/") && !c->limited;
+
+    c->limited = c->limited || limited;
+    if (unknown)
+        *sent = send_answer(fd, "400 Bad Request", "application/json", REFUSED("no additional_tools"));
+    else if (limited)
+        *sent = send_answer(fd,
+                            "429 Too Many Requests\r\nRetry-After: 0.001\r\n"
+                            "x-ratelimit-remaining-requests: 0\r\nx-ratelimit-reset-requests: 1ms",
+                            "application/json", REFUSED("slow down"));
+    return unknown || limited;
+}
+
+static bool reply(int fd, connection *c)
+{
+    const char *type = "text/plain", *body = "plain";
+    bool sent;
+
+    if (refuse(fd, c, &sent))
+        return sent;
+    if (strncmp(c->data, "GET ", 4) != 0)
+        body = answer_to(c->data, &type);
+    return send_answer(fd, "200 OK", type, body);
 }
 
 /* Bytes of the request at the beginning of what came, or 0 while it is not whole. */
@@ -207,7 +237,7 @@ static bool serve(int fd, connection *c)
     c->len += (size_t)n;
     c->data[c->len] = '\0';
     while ((done = whole_request(c)) > 0) {
-        if (!strstr(c->data, " /silent ") && !reply(fd, c->data))
+        if (!strstr(c->data, " /silent ") && !reply(fd, c))
             return false;
         memmove(c->data, c->data + done, c->len - done + 1);
         c->len -= done;
@@ -224,6 +254,7 @@ static void welcome(int listener, struct pollfd *fds, connection *all)
         if (fds[i].fd < 0) {
             fds[i] = (struct pollfd){.fd = fd, .events = POLLIN};
             all[i].len = 0;
+            all[i].limited = false;
             return;
         }
     if (fd >= 0)

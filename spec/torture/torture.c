@@ -107,6 +107,8 @@ static const flow flows[] = {
     {"anthropic over HTTP", IN_SCRIPT, true},
     {"strict tools over HTTP", IN_SCRIPT, true},
     {"responses over HTTP", IN_SCRIPT, true},
+    {"a learned verdict over HTTP", IN_SCRIPT, true},
+    {"a rate limit over HTTP", IN_SCRIPT, true},
     {"http", IN_SCRIPT, true},
     {"claude", IN_SCRIPT, true},
     {"http in a stopped call", IN_SCRIPT, true},

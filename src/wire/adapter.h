@@ -114,8 +114,9 @@ struct ah_adapter {
     bool native_output;                   /* the wire carries an output schema of type object */
     ah_strict_rules output_rules;         /* but only one that fits these; NONE: any */
     ah_strict_rules strict_tools; /* the subset in which its tools may be strict; NONE: they are not */
-    unsigned search; /* AH_SEARCH_; an adapter that declares nothing has no way of its own */
-    unsigned images; /* AH_IMAGES_; an adapter that declares nothing takes none */
+    unsigned search;    /* AH_SEARCH_; an adapter that declares nothing has no way of its own */
+    unsigned images;    /* AH_IMAGES_; an adapter that declares nothing takes none */
+    bool lists_allowed; /* requests may list which of the declared tools may be called */
     ah_cost_told cost_told;
     bool begins_only;    /* cannot go on with a conversation in which another model has spoken */
     bool reasoning_back; /* what the model thought is sent back to it */

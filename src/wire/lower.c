@@ -209,14 +209,14 @@ static ah_break take_tools(ah_lowered *w, const ah_entry *e, size_t i)
 {
     ah_tool_change_mode mode = w->mode;
     ah_slice json = ah_text_slice(e->json);
-    bool added = e->kind == AH_ENTRY_TOOLS_ADDED;
+    bool added = e->kind == AH_ENTRY_TOOLS_ADDED, hid = ah_lowered_hides(w);
     unsigned effect;
 
     if (!added)
         effect = ah_offers_remove(&w->offers, mode, json, i);
     else if (!ah_offers_add(&w->offers, mode, json, i, is_shown(w, json), &effect))
         w->status = AH_NOMEM;
-    w->redo_head = w->redo_head || effect & AH_OFFER_LIST;
+    w->redo_head = w->redo_head || effect & AH_OFFER_LIST || hid || ah_lowered_hides(w);
     if (effect & AH_OFFER_ENTRY)
         lower_change(w, e);
     if (!(effect & AH_OFFER_HEAD))
@@ -440,7 +440,7 @@ static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *e
             continue;
         w->redo_head = true;
         if (!w->offers.conversing || !ah_mode_names_tools(w->mode))
-            ah_offers_sweep(&w->offers);
+            ah_offers_sweep(&w->offers, w->mode);
         if (w->requests == 0 || w->done < w->told || (*brk != AH_BREAK_NONE && b != AH_BREAK_RESTART))
             continue;
         *brk = b;
@@ -509,6 +509,39 @@ bool ah_lowered_has_tools(const ah_lowered *w)
     ah_segment_kind kind;
 
     return ah_lowered_tool(w, &at, &kind, &entry).p != NULL;
+}
+
+/* Those that came late are called through the dispatcher where there is one. */
+static bool is_declared(const ah_lowered *w, const ah_offered *t)
+{
+    return !t->late || !dispatches(w);
+}
+
+bool ah_lowered_hides(const ah_lowered *w)
+{
+    const ah_offers *o = &w->offers;
+
+    if (!w->adapter->lists_allowed || w->mode == AH_TOOLS_SEARCH_PAIR || ah_lowered_defers(w))
+        return false;
+    for (size_t i = 0; i < o->n; i++)
+        if (o->tool[i].gone && is_declared(w, &o->tool[i]) && ah_offers_find(o, o->tool[i].name)->gone)
+            return true;
+    return false;
+}
+
+ah_slice ah_lowered_allowed(const ah_lowered *w, size_t *at)
+{
+    while (*at < w->offers.n) {
+        const ah_offered *t = &w->offers.tool[(*at)++];
+
+        if (!t->gone && is_declared(w, t))
+            return t->name;
+    }
+    if (dispatches(w) && *at == w->offers.n) {
+        *at += 1;
+        return ah_slice_of("\"" AH_DISPATCHER "\"");
+    }
+    return (ah_slice){NULL, 0};
 }
 
 size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3])

@@ -241,12 +241,13 @@ ah_status ah_offers_replay(ah_offers *o, const ah_transcript *t, ah_err *err)
     return AH_OK;
 }
 
-void ah_offers_sweep(ah_offers *o)
+void ah_offers_sweep(ah_offers *o, ah_tool_change_mode mode)
 {
+    bool items = mode == AH_TOOLS_ADDITIONAL;
     size_t n = 0;
 
     for (size_t i = 0; i < o->n; i++)
-        if (!o->tool[i].gone)
+        if (!o->tool[i].gone || (items && o->tool[i].late))
             o->tool[n++] = o->tool[i];
     if (n == o->n)
         return;

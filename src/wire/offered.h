@@ -45,8 +45,9 @@ bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t
 unsigned ah_offers_remove(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry);
 /* The tools at the transcript's end. */
 ah_status ah_offers_replay(ah_offers *o, const ah_transcript *t, ah_err *err);
-/* The head is made anew anyway: tombstones go. */
-void ah_offers_sweep(ah_offers *o);
+/* The head is made anew anyway: tombstones in it go. Those of tools that were declared further down,
+ * as items of their own, stay. */
+void ah_offers_sweep(ah_offers *o, ah_tool_change_mode mode);
 
 /* The tools that are declared in the head, in order: for (at = 0; (t = ah_offers_head(o, mode, &at));) */
 const ah_offered *ah_offers_head(const ah_offers *o, ah_tool_change_mode mode, size_t *at);

@@ -25,14 +25,35 @@ static bool official(const ah_adapter *a)
 
 /* -- lowering ---------------------------------------------------------------- */
 
-static void put_tool_choice(const ah_adapter *a, ah_buf *b, ah_slice options)
+/* With nothing left to allow, nothing may be called: an empty list is refused. */
+static void put_allowed(const ah_lowered *w, const char *mode, const ah_choice_words *words, ah_buf *b)
 {
-    ah_slice v = ah_json_member(options, "tool_choice");
-    ah_slice name = ah_json_member(v, "name");
+    size_t at = 0;
+    ah_slice name = ah_lowered_allowed(w, &at);
 
+    if (!name.p) {
+        ah_buf_str(b, ",\"tool_choice\":\"none\"");
+        return;
+    }
+    ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"allowed_tools\",%s\"mode\":\"%s\",\"tools\":[",
+               words->list, mode);
+    for (const char *comma = ""; name.p; comma = ",", name = ah_lowered_allowed(w, &at))
+        ah_buf_fmt(b, "%s%s%.*s%s", comma, words->tool, AH_FMT(name), words->tool_end);
+    ah_buf_fmt(b, "]%s}", words->list_end);
+}
+
+void ah_openai_put_choice(const ah_adapter *a, ah_lowered *w, const ah_choice_words *words)
+{
+    ah_slice v = ah_json_member(ah_json_member(w->settings, "options"), "tool_choice");
+    ah_slice name = ah_json_member(v, "name");
+    ah_buf *b = &w->head;
+
+    if (!ah_lowered_has_tools(w)) /* tool_choice without tools is refused */
+        return;
     if (name.p)
-        ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":%.*s}}",
-                   AH_FMT(name));
+        ah_buf_fmt(b, ",\"tool_choice\":%s%.*s%s", words->tool, AH_FMT(name), words->tool_end);
+    else if (ah_lowered_hides(w) && !ah_json_string_is(v, "none"))
+        put_allowed(w, ah_json_string_is(v, "required") ? "required" : "auto", words, b);
     else if (is(a, AH_SERVER_ANY) && ah_json_string_is(v, "required"))
         ah_buf_str(b, ",\"tool_choice\":\"any\"");
     else if (v.p)
@@ -51,6 +72,8 @@ static void put_reasoning(const ah_adapter *a, ah_buf *b, ah_slice options)
 
 static void put_options(const ah_adapter *a, ah_lowered *w)
 {
+    static const ah_choice_words words = {"{\"type\":\"function\",\"function\":{\"name\":", "}}",
+                                          "\"allowed_tools\":{", "}"};
     ah_slice options = ah_json_member(w->settings, "options");
     bool completion = is(a, AH_SERVER_COMPLETION_TOKENS) && official(a);
     ah_buf *b = &w->head;
@@ -63,8 +86,7 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
     ah_put_option(b, options, "stop", "stop");
     ah_put_option(b, options, "temperature", "temperature");
     ah_put_option(b, options, "top_p", "top_p");
-    if (ah_lowered_has_tools(w)) /* tool_choice without tools is refused */
-        put_tool_choice(a, b, options);
+    ah_openai_put_choice(a, w, &words);
 }
 
 /* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
@@ -316,6 +338,8 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                                                                                     : AH_STRICT_NONE,
                                   .tool_change_mode = mode};
     st = ah_native_fill(&a->native, &server->at, model, o, err);
+    a->native.base.lists_allowed =
+        st == AH_OK && server->quirks & AH_SERVER_ALLOWED && official(&a->native.base);
     if (st == AH_OK)
         st = fill_headers(a, o) ? fill_path(a, o, wire->path, err) : ah_err_nomem(err);
     if (st == AH_OK)

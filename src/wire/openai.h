@@ -22,6 +22,16 @@ typedef struct ah_openai_wire {
     ah_cost_told cost_told;
 } ah_openai_wire;
 
+/* How a wire names a tool in tool_choice, and the list of those that may be called. */
+typedef struct ah_choice_words {
+    const char *tool, *tool_end;
+    const char *list, *list_end; /* around the list's members, behind its type */
+} ah_choice_words;
+
+/* tool_choice as the options have it. Where removed tools are still declared, and the options neither
+ * name a tool nor say none, it lists those that may be called: no cache reaches it. */
+void ah_openai_put_choice(const ah_adapter *a, ah_lowered *w, const ah_choice_words *words);
+
 /* An adapter of this struct; its vtable's `free` is ah_openai_free, its `request` ah_openai_post. */
 ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah_slice model,
                          ah_tool_change_mode mode, const ah_provider_options *o, ah_adapter **out,

@@ -43,19 +43,10 @@ static const model_kind *kind_of(ah_slice model)
 
 /* -- the head ---------------------------------------------------------------------------------- */
 
-static void put_tool_choice(ah_buf *b, ah_slice options)
-{
-    ah_slice v = ah_json_member(options, "tool_choice"), name = ah_json_member(v, "name");
-
-    if (name.p)
-        ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"function\",\"name\":%.*s}", AH_FMT(name));
-    else if (v.p)
-        ah_buf_fmt(b, ",\"tool_choice\":%.*s", AH_FMT(v));
-}
-
 /* `stop` and `seed` are not known to this wire. */
 static void put_options(const ah_adapter *a, ah_lowered *w)
 {
+    static const ah_choice_words words = {"{\"type\":\"function\",\"name\":", "}", "", ""};
     ah_slice options = ah_json_member(w->settings, "options");
     ah_slice effort = ah_json_member(options, "reasoning");
     ah_buf *b = &w->head;
@@ -69,8 +60,7 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
     if (effort.p || kind_of(wire_model(ah_text_slice(a->model)))->reasons)
         ah_buf_str(b, ",\"include\":[\"reasoning.encrypted_content\"]");
     ah_buf_str(b, ",\"store\":false");
-    if (ah_lowered_has_tools(w))
-        put_tool_choice(b, options);
+    ah_openai_put_choice(a, w, &words);
 }
 
 /* Without `strict` the service would try it, and lay the schema out by its own rules. */

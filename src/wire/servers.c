@@ -10,7 +10,7 @@ const ah_server ah_servers[] = {
             .url_env = {"OPENAI_BASE_URL", "OPENAI_API_BASE"},
             .key_env = {"OPENAI_API_KEY"}},
      .quirks = USAGE | AH_SERVER_COMPLETION_TOKENS | AH_SERVER_CACHE_KEY | AH_SERVER_OUTPUT |
-               AH_SERVER_STRICT | AH_SERVER_RESPONSES},
+               AH_SERVER_STRICT | AH_SERVER_ALLOWED | AH_SERVER_RESPONSES},
     {.at = {.name = "compatible",
             .url_env = {"COMPATIBLE_API_BASE"},
             .key_env = {"COMPATIBLE_API_KEY"},

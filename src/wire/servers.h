@@ -23,6 +23,7 @@ typedef enum ah_server_quirk {
     AH_SERVER_OUTPUT = 1 << 12,    /* takes response_format with a JSON Schema */
     AH_SERVER_STRICT = 1 << 14,    /* tools may be strict */
     AH_SERVER_COST = 1 << 15,      /* says what each answer cost */
+    AH_SERVER_ALLOWED = 1 << 16,   /* tool_choice allowed_tools at its own address */
     AH_SERVER_RESPONSES = 1 << 13  /* models "responses/NAME" are asked on OpenAI's other wire */
 } ah_server_quirk;
 

@@ -193,6 +193,46 @@ local function check_tools(body)
   end
   check.unique(names, "Tool names must be unique: '%s' comes twice.")
   openai.check_choice(body, tools)
+  openai.check_allowed(body, names, true)
+end
+
+-- The function that a member of allowed_tools names, or nil where it is a tool of another kind.
+local function allowed_name(tool, place, chat)
+  if not check.is_object(tool) then
+    check.refuse("Invalid type for '%s': expected an object.", place)
+  end
+  if check.required(tool, "type", "string", place .. ".type") ~= "function" then
+    return nil
+  end
+  local inner = chat and place .. ".function" or place
+  local fn = chat and check.required(tool, "function", "object", inner) or tool
+  return check.required(fn, "name", "string", inner .. ".name")
+end
+
+--- Checks a tool_choice of the type allowed_tools; Chat Completions (`chat`) has one more layer
+-- around the list and each name. `names`: of the functions that are declared.
+function openai.check_allowed(body, names, chat)
+  local list, place, declared = check.given(body.tool_choice), "tool_choice", {}
+  if not check.is_object(list) or list.type ~= "allowed_tools" then
+    return
+  elseif chat then
+    place = "tool_choice.allowed_tools"
+    list = check.required(list, "allowed_tools", "object", place)
+  end
+  check.one_of(list.mode, { "auto", "required" }, place .. ".mode")
+  check.required(list, "tools", "array", place .. ".tools")
+  for _, name in ipairs(names) do
+    declared[name] = true
+  end
+  for i, tool in ipairs(check.list(list, "tools", place .. ".tools")) do
+    local name = allowed_name(tool, at(place .. ".tools", i - 1), chat)
+    if name and not declared[name] then
+      check.refuse {
+        message = ("Tool choice '%s' not found in 'tools' parameter."):format(name),
+        param = "tool_choice",
+      }
+    end
+  end
 end
 
 --- What may only be said where there are tools.

@@ -199,6 +199,7 @@ function responses.check(body, context)
   end
   check_input(all_items(body, context.memory), names, context.memory)
   openai.check_choice(body, #names > 0 or check.given(body.tools))
+  openai.check_allowed(body, names, false)
 end
 
 -- -- what the model is asked -----------------------------------------------------------------
