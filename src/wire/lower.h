@@ -101,6 +101,8 @@ size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3]);
  *     for (size_t at = 0; (spec = ah_lowered_tool(w, &at, &kind, &entry)).p;) */
 ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind, size_t *entry);
 bool ah_lowered_has_tools(const ah_lowered *w);
+/* For adapters: the schema of the answer that belongs into the head, .p NULL: none. */
+ah_slice ah_lowered_output(const ah_lowered *w);
 /* For adapters, while `entry` runs on a result of search_tools whose id (a JSON string) that is: the
  * tools_added entry that it led to, which comes later; .p NULL: none, or the wire does not show it. */
 ah_slice ah_lowered_found(const ah_lowered *w, ah_slice id);

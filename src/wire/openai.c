@@ -68,11 +68,11 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
 }
 
 /* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
-static void put_output(const ah_adapter *a, ah_lowered *w)
+static void put_output(ah_lowered *w)
 {
-    ah_slice schema = ah_json_member(w->settings, "output");
+    ah_slice schema = ah_lowered_output(w);
 
-    if (!schema.p || !ah_adapter_carries(a, schema))
+    if (!schema.p)
         return;
     ah_buf_str(&w->head, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
                          "\"output\",\"schema\":");
@@ -103,7 +103,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
     put_options(a, w);
-    put_output(a, w);
+    put_output(w);
     if (a->stream)
         ah_buf_str(b, ",\"stream\":true");
     if (a->stream && is(a, AH_SERVER_STREAM_USAGE))
