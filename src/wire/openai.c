@@ -298,6 +298,7 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                          ah_tool_change_mode mode, const ah_provider_options *o, ah_adapter **out,
                          ah_err *err)
 {
+    bool alone = (server->quirks & AH_SERVER_OUTPUT_ALONE) != 0;
     ah_openai *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
 
@@ -309,6 +310,8 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                                   .refs = 1,
                                   .stream = o->stream,
                                   .native_output = wire->native_output,
+                                  .output_rules = alone ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE,
+                                  .output_unseen = alone,
                                   .reasoning_back = wire->reasoning_back,
                                   .images = wire->images,
                                   .strict_tools = server->quirks & AH_SERVER_STRICT ? AH_STRICT_OPENAI
@@ -350,10 +353,11 @@ ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provid
                         ah_adapter **out, ah_err *err)
 {
     enum {
-        THOUGHTS = AH_SERVER_REASONING_CONTENT | AH_SERVER_REASONING_DETAILS | AH_SERVER_THINKING_BLOCKS
+        THOUGHTS = AH_SERVER_REASONING_CONTENT | AH_SERVER_REASONING_DETAILS | AH_SERVER_THINKING_BLOCKS,
+        OUTPUT = AH_SERVER_OUTPUT | AH_SERVER_OUTPUT_ALONE
     };
     const ah_openai_wire chat = {.vt = &vt,
-                                 .native_output = (server->quirks & AH_SERVER_OUTPUT) != 0,
+                                 .native_output = (server->quirks & OUTPUT) != 0,
                                  .reasoning_back = (server->quirks & THOUGHTS) != 0,
                                  .images = AH_IMAGES_USER};
     ah_tool_change_mode mode;

@@ -21,8 +21,11 @@ typedef enum ah_server_quirk {
     AH_SERVER_THINKING_BLOCKS = 1 << 10,
     AH_SERVER_CACHE_KEY = 1 << 11, /* takes prompt_cache_key */
     AH_SERVER_OUTPUT = 1 << 12,    /* takes response_format with a JSON Schema */
-    AH_SERVER_STRICT = 1 << 14,    /* tools may be strict */
-    AH_SERVER_RESPONSES = 1 << 13  /* models "responses/NAME" are asked on OpenAI's other wire */
+    /* The same, but it binds calls, too, or the model does not see it: in requests without tools,
+     * schemas that any server can bind to, told in words as well. */
+    AH_SERVER_OUTPUT_ALONE = 1 << 15,
+    AH_SERVER_STRICT = 1 << 14,   /* tools may be strict */
+    AH_SERVER_RESPONSES = 1 << 13 /* models "responses/NAME" are asked on OpenAI's other wire */
 } ah_server_quirk;
 
 typedef struct ah_server {
