@@ -80,12 +80,37 @@ describe("agenthost models", function()
     assert.equal(1, #list)
     assert.equal(1, #list[1].models)
     for _, name in ipairs { "tool_change_mode", "supports_dynamic_tools", "native_output",
-      "reasoning_back", "tool_search" } do
+      "reasoning_back", "tool_search", "images", "strict_tools" } do
       assert.equal(told[name], list[1].models[1][name], name)
     end
     assert.equal("reference", told.tool_change_mode)
     assert.equal("demo", select(2, providers("", "demo/echo"))[1].provider)
     has(models("", "openai/responses/gpt-5.4").out, "additional_tools")
+  end)
+
+  it("tells of images and strict tools", function()
+    local function row(model)
+      local one = select(2, providers("", model))[1].models[1]
+      return { one.images, one.strict_tools }
+    end
+    assert.same({ true, true }, row "anthropic/claude-opus-4-8")
+    assert.same({ true, false }, row "anthropic/claude-3-haiku-20240307")
+    assert.same({ true, false }, row "ollama/m")
+    has(models("", "openai/gpt-5.4").out, "strict  schema  images  reasoning\n")
+  end)
+
+  it("shows the aliases that code before it gave, and what one stands for", function()
+    local code = "-e 'ah.alias { quick = \"groq/m\", able = \"openai/gpt-5.4\" }'"
+    has(models("", code).out, "\nalias  model\nable   openai/gpt-5.4\nquick  groq/m\n")
+    local _, list, text = providers("", code .. " quick")
+    assert.equal("groq/m", list[1].models[1].model)
+    assert.equal(1, #list)
+    assert.same({ quick = "groq/m", able = "openai/gpt-5.4" }, ah.json.decode(text).aliases)
+    has(select(3, providers ""), '"aliases":{}')
+    has_not(models("").out, "alias")
+    local bad = models("", "-e 'error \"no file\"'")
+    assert.equal(1, bad.code)
+    has(bad.err, "no file")
   end)
 
   it("is a table for people, of 100 columns at most", function()

@@ -593,6 +593,7 @@ describe("ah.capabilities", function()
         images = true,
         reasoning_back = false,
         tool_search = "here",
+        strict_tools = false,
       },
       ah.capabilities "demo/echo"
     )

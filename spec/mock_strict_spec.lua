@@ -169,6 +169,10 @@ local FAULTS = {
   },
   ollama = {
     { "model", NIL, "model is required" },
+    { "format", "xml", 'invalid format: "xml"' },
+    { "format", { "json" }, "valid JSON Schema object" },
+    { "format", "json" },
+    { "format", { type = "object" } },
     { "messages", NIL, "'messages'" },
     { "messages.1.role", "robot", "Invalid value: 'robot'" },
     { "messages.1.content", { "u" }, "expected string" },

@@ -155,6 +155,9 @@ local function lower(...)
   return ahtest.wire_lower({ provider = "ollama", model = "m" }, wire.encoded { ... })
 end
 
+local CLOSED = { type = "object", properties = { n = { type = "integer" } },
+  additionalProperties = false }
+
 local function body_of(...)
   return server.decode(lower(...).body)
 end
@@ -170,6 +173,17 @@ describe("a request to ollama", function()
     assert.is_nil(body.tool_choice, "there is none on this wire")
     assert.is_nil(body.tools)
     assert.is_false(body.stream)
+  end)
+
+  it("has the schema of an answer where any server can make a grammar of it", function()
+    local function format(schema)
+      return body_of({ type = "settings", model = "x", options = ah.object {},
+        output = schema }).format
+    end
+    assert.same(CLOSED, format(CLOSED))
+    assert.is_nil(format { type = "object", properties = { n = { type = "integer" } } })
+    assert.is_nil(format { type = "array", items = { type = "integer" } })
+    assert.is_nil(format(nil))
   end)
 
   it("says yes or no where a model knows no levels of thought", function()
@@ -244,6 +258,31 @@ describe("a run with ollama", function()
       assert.equal("counted", messages[3].content)
     end)
   end
+
+  it("binds its answer to a schema, which the model is told in words, too", function()
+    local s <close> = server.start { responses = { server.json(said({ content = '{"n":1}' },
+      DONE)) } }
+    local reply = assert(ah.run { model = "ollama/m", base_url = s.url, output = CLOSED, "hi" })
+    assert.equal(1, reply.value.n)
+    local body = s:requests()[1]:json()
+    assert.same(CLOSED, body.format)
+    assert.equal("system", body.messages[1].role)
+    assert.truthy(body.messages[1].content:find('"additionalProperties"', 1, true))
+  end)
+
+  it("does not bind a model that has tools, since that keeps it from calling them", function()
+    local s <close> = server.start { responses = {
+      server.json(said({ content = "", tool_calls = { call("one", {}) } }, DONE)),
+      server.json(said({ content = '{"n":1}' }, DONE)) } }
+    local one = ah.tool { name = "one", description = "1", handler = function() return "1" end }
+    local reply = assert(ah.run { model = "ollama/m", base_url = s.url, output = CLOSED,
+      tools = { one }, "hi" })
+    assert.equal(1, reply.value.n)
+    for _, r in ipairs(s:requests()) do
+      assert.is_nil(r:json().format)
+      assert.truthy(r:json().messages[1].content:find('"additionalProperties"', 1, true))
+    end
+  end)
 
   it("sends a key where there is one, and goes by LiteLLM's name, too", function()
     local s <close> = server.start { responses = { server.json(said({ content = "ok" }, DONE)) } }

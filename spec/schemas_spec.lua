@@ -52,7 +52,7 @@ describe("the schema of an answer", function()
     assert.is_nil(lower("gemini", "gemini-2.5-pro",
       { settings(CLOSED) }).generationConfig.responseJsonSchema)
     assert.is_nil(lower("compatible", "m", { settings(CLOSED) }).response_format)
-    assert.is_nil(lower("ollama", "m", { settings(CLOSED) }).format)
+    assert.is_nil(lower("ollama", "m", { settings(OPEN) }).format)
   end)
 
   it("is told in words where the wire does not carry it, and only there", function()

@@ -157,6 +157,32 @@ describe("a request to a server", function()
     assert.equal(7, options("azure", { max_tokens = 7 }).max_completion_tokens)
   end)
 
+  it("has the schema of an answer where the server takes it, and no tools", function()
+    local schema = { type = "object", properties = { n = { type = "integer" } },
+      required = { "n" }, additionalProperties = false }
+    local one = ah.tool { name = "one", description = "1", handler = function() return "1" end }
+    local takes = { mistral = true, xai = true, fireworks_ai = true, hosted_vllm = true,
+      lm_studio = true, groq = false, deepseek = false, openrouter = false, cerebras = false,
+      together_ai = false, llama_cpp = false, compatible = false }
+    local s <close> = server.start { responses = { server.chat_text('{"n":1}') } }
+    local function body(name, more)
+      more.output = more.output or schema
+      assert(run(s, name .. "/m", more))
+      local all = s:requests()
+      local doc = all[#all]:json()
+      assert.equal("system", doc.messages[1].role, name) -- in words in any case
+      return doc
+    end
+    for name, taken in pairs(takes) do
+      local wanted = taken and { type = "json_schema",
+        json_schema = { name = "output", schema = schema, strict = true } } or nil
+      assert.same(wanted, body(name, {}).response_format, name)
+      assert.is_nil(body(name, { tools = { one } }).response_format, name)
+    end
+    local loose = { type = "object", properties = { n = { type = "integer" } } }
+    assert.is_nil(body("mistral", { output = loose }).response_format)
+  end)
+
   it("to Mistral has ids of nine letters and digits, alike in call and result", function()
     local seen = {}
     for _, id in ipairs { "call_1_1", "call_1_2", "toolu_01ADw53o3uvrGvccVaVYUX4G", "a" } do

@@ -2,7 +2,8 @@
 -- what the adapter of a model can do.
 --
 -- Of the environment only names of variables are told, never their values: an address may hold a
--- password, and a key is one. No provider is asked: which models it has is not known here.
+-- password, and a key is one. No provider is asked: which models it has is not known here. Names
+-- that ah.alias gave are told where the host has any.
 --
 -- The chunk gives one function; see the end of the file.
 local ah = ...
@@ -39,7 +40,8 @@ local function capable(model)
   local told = assert(ah.capabilities(model, { base_url = "http://localhost", api_key = "none" }))
   return { model = model, tool_change_mode = told.tool_change_mode,
     supports_dynamic_tools = told.supports_dynamic_tools, native_output = told.native_output,
-    reasoning_back = told.reasoning_back, tool_search = told.tool_search, streaming = true }
+    reasoning_back = told.reasoning_back, tool_search = told.tool_search, images = told.images,
+    strict_tools = told.strict_tools, streaming = true }
 end
 
 local function all()
@@ -55,8 +57,9 @@ local function all()
   return list
 end
 
---- The one provider of a model that is named.
-local function only(model)
+--- The one provider of a model that is named, or of what an alias stands for.
+local function only(named)
+  local model = ah._aliases()[named] or named
   local name = model:match("^[^/]*")
   for _, provider in ipairs(ah._providers()) do
     if provider.name == name then
@@ -105,15 +108,26 @@ local function columns(rows)
   return table.concat(lines)
 end
 
+--- The names that stand for models, in order; "" where there are none.
+local function alias_lines(aliases)
+  local rows = {}
+  for name, model in pairs(aliases) do
+    rows[#rows + 1] = { name, model }
+  end
+  table.sort(rows, function(a, b) return a[1] < b[1] end)
+  table.insert(rows, 1, { "alias", "model" })
+  return rows[2] and "\n" .. columns(rows) or ""
+end
+
 local function text_of(list)
   local where = { { "provider", "ready", "key", "address" } }
-  local can = { { "model", "tools come later", "are found", "schema", "reasoning back",
-    "streams" } }
+  local can = { { "model", "tools come later", "are found", "strict", "schema", "images",
+    "reasoning" } }
   for _, one in ipairs(list) do
     where[#where + 1] = { one.provider, yes(one.ready), key_words(one), address_words(one) }
     for _, m in ipairs(one.models) do
-      can[#can + 1] = { m.model, m.tool_change_mode, m.tool_search, yes(m.native_output),
-        yes(m.reasoning_back), yes(m.streaming) }
+      can[#can + 1] = { m.model, m.tool_change_mode, m.tool_search, yes(m.strict_tools),
+        yes(m.native_output), yes(m.images), yes(m.reasoning_back) }
     end
   end
   local table_of_where = columns(where)
@@ -123,12 +137,13 @@ end
 
 --- The exit code, a line end, and what to print, as agenthost.inspect gives them.
 ---@param format "text"|"json"
----@param model string "provider/model"; "": all providers
+---@param model string "provider/model" or an alias; "": all providers
 ---@return string
 return function(_, format, _, model)
   local list = model ~= "" and only(model) or all()
   if format == "json" then
-    return "0\n" .. ah.json.encode { providers = list } .. "\n"
+    local told = { providers = list, aliases = ah._aliases() }
+    return "0\n" .. ah.json.encode(told) .. "\n"
   end
-  return "0\n" .. text_of(list)
+  return "0\n" .. text_of(list) .. alias_lines(ah._aliases())
 end

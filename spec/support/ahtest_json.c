@@ -7,8 +7,11 @@
  *   members(text, key, ...) -> a value's text or nil each, and last whether it is an object
  *   path(text, "a.b")       -> the value's text | nil
  *   repair(bytes)           -> UTF-8
+ *   base64_put(bytes)       -> text
+ *   base64_take(text)       -> bytes, how many were foretold | nil: it is not valid
  *
  * Text that is no JSON gives nil and a message. */
+#include "base/base64.h"
 #include "base/json.h"
 #include "support/ahtest.h"
 
@@ -154,10 +157,40 @@ static int repair(lua_State *L)
     return 1;
 }
 
+static int base64_put(lua_State *L)
+{
+    ah_slice bytes = slice_arg(L, 1);
+    ah_buf *b = push_buffer(L);
+
+    ah_base64_put(b, bytes);
+    lua_pushlstring(L, b->len ? b->data : "", b->len);
+    return 1;
+}
+
+static int base64_take(lua_State *L)
+{
+    ah_slice text = slice_arg(L, 1);
+    ah_buf *b;
+
+    if (!ah_base64_valid(text))
+        return 0;
+    b = push_buffer(L);
+    ah_base64_take(text, b);
+    lua_pushlstring(L, b->len ? b->data : "", b->len);
+    lua_pushinteger(L, (lua_Integer)ah_base64_size(text));
+    return 2;
+}
+
 void ahtest_open_json(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"canon", canon},   {"hash", hash},       {"walk", walk},
-                                         {"member", member}, {"members", members}, {"repair", repair},
+    static const luaL_Reg functions[] = {{"canon", canon},
+                                         {"hash", hash},
+                                         {"walk", walk},
+                                         {"member", member},
+                                         {"members", members},
+                                         {"repair", repair},
+                                         {"base64_put", base64_put},
+                                         {"base64_take", base64_take},
                                          {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);

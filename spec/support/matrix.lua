@@ -1,9 +1,7 @@
 --- The README's matrix of what adapters can do, from what `agenthost models --json` tells. Models
 -- that have a name there get a row each; providers whose adapters do not differ share one.
-local HEAD = [[
-| model | tools that come later | tools to be found | output schema | reasoning back | streams |
-|---|---|---|---|---|---|
-]]
+local HEAD = "| model | tools that come later | tools to be found | strict tools | output schema | "
+  .. "images | reasoning back | streams |\n|---|---|---|---|---|---|---|---|\n"
 
 local function yes(is)
   return is and "yes" or "no"
@@ -11,8 +9,9 @@ end
 
 --- The cells behind the first of a model's row.
 local function cells(m)
-  return ("`%s` | `%s` | %s | %s | %s |"):format(m.tool_change_mode, m.tool_search,
-    yes(m.native_output), yes(m.reasoning_back), yes(m.streaming))
+  return ("`%s` | `%s` | %s | %s | %s | %s | %s |"):format(m.tool_change_mode, m.tool_search,
+    yes(m.strict_tools), yes(m.native_output), yes(m.images), yes(m.reasoning_back),
+    yes(m.streaming))
 end
 
 ---@param providers table of agenthost models --json

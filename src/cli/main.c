@@ -318,6 +318,16 @@ static int mock_in(session *s, ah_host *host)
     return st == AH_OK ? EXIT_OK : explain(s, st, host);
 }
 
+/* The code of -e runs first: it may give models names. */
+static int models_in(session *s, ah_host *host)
+{
+    ah_status st = s->options.eval ? run_code(s, host) : AH_OK;
+
+    if (st != AH_OK)
+        return explain(s, st, host);
+    return inspect_in(s, host, "return require('agenthost')._models(...)");
+}
+
 static int work_in(session *s, ah_host *host)
 {
     switch (s->options.command) {
@@ -326,7 +336,7 @@ static int work_in(session *s, ah_host *host)
     case AH_COMMAND_MOCK:
         return mock_in(s, host);
     case AH_COMMAND_MODELS:
-        return inspect_in(s, host, "return require('agenthost')._models(...)");
+        return models_in(s, host);
     case AH_COMMAND_TOOLS:
     case AH_COMMAND_CHECK:
     case AH_COMMAND_CONFIG:

@@ -50,7 +50,7 @@ const ah_command_row ah_command_table[AH_COMMANDS] = {
          "For each provider: whether a model of it can be asked, the variable that its\n"
          "key comes from, its address or the variable that has it; keys are never shown.\n"
          "Then what the adapters can do, or that of the model that is named. No provider\n"
-         "is asked.\n"},
+         "is asked. Names that CODE gives with ah.alias are listed.\n"},
     [AH_COMMAND_CONFIG] =
         {"config", "", "show each setting and where it comes from",
          "A flag wins over the script, the script over AGENTHOST_MODEL, that over the\n"
@@ -65,7 +65,8 @@ const ah_command_row ah_command_table[AH_COMMANDS] = {
 };
 
 const ah_option_row ah_option_table[AH_OPTIONS] = {
-    [AH_OPTION_EVAL] = {'e', "eval", "CODE", NULL, RUN, "run CODE, in which `ah` is the library"},
+    [AH_OPTION_EVAL] = {'e', "eval", "CODE", NULL, RUN | MODELS,
+                        "run CODE, in which `ah` is the library"},
     [AH_OPTION_MODEL] = {0, "model", "NAME", NULL, RUN | INSPECT | CONFIG,
                          "use this model (provider/model), whatever the script names"},
     [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, RUN | INSPECT | MODELS | CONFIG,
@@ -449,7 +450,7 @@ bool ah_options_parse(ah_options *o, int argc, char **argv)
     }
     if (ah_options_given(o, AH_OPTION_HELP))
         return true;
-    if (!o->eval)
+    if (!o->eval || o->command != AH_COMMAND_RUN)
         o->script = take(&w);
     o->argc = w.left;
     o->argv = w.at;

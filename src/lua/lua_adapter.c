@@ -355,6 +355,13 @@ static int lua_alias(lua_State *L)
     return 0;
 }
 
+/* ah._aliases(): the table of them, which is not the caller's to change. */
+static int known_aliases(lua_State *L)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES);
+    return 1;
+}
+
 /* Puts what stands for the name at idx on the stack, or the name itself. */
 static void push_model(lua_State *L, int idx)
 {
@@ -418,7 +425,7 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
 
 static void push_capabilities(lua_State *L, const ah_adapter *a)
 {
-    lua_createtable(L, 0, 8);
+    lua_createtable(L, 0, 9);
     lua_pushstring(L, a->provider->data);
     lua_setfield(L, -2, "provider");
     lua_pushstring(L, a->model->data);
@@ -435,6 +442,8 @@ static void push_capabilities(lua_State *L, const ah_adapter *a)
     lua_setfield(L, -2, "tool_search");
     lua_pushboolean(L, a->images != 0);
     lua_setfield(L, -2, "images");
+    lua_pushboolean(L, a->strict_tools != AH_STRICT_NONE);
+    lua_setfield(L, -2, "strict_tools");
 }
 
 /* ah.capabilities(model, { base_url, api_key }): a table, or nil and an error where the key is
@@ -527,4 +536,6 @@ void ah_lua_open_adapter(lua_State *L)
     lua_setfield(L, -2, "_providers");
     lua_pushcfunction(L, lua_alias);
     lua_setfield(L, -2, "alias");
+    lua_pushcfunction(L, known_aliases);
+    lua_setfield(L, -2, "_aliases");
 }

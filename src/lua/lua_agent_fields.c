@@ -307,15 +307,15 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
     lua_pop(L, 1);
 }
 
-/* Do the wires of all its models carry the schema of `output`? */
+/* Do the wires of all its models show the schema of `output`? */
 static bool has_native_output(const ah_lua_agent *a)
 {
     ah_slice schema =
         a->prompt.output ? ah_text_slice(ah_schema_text(a->prompt.output)) : ah_slice_of("{}");
-    bool all = ah_adapter_carries(a->adapter, schema);
+    bool all = ah_adapter_shows(a->adapter, schema);
 
     for (size_t i = 0; i < a->fallback.n; i++)
-        all = all && ah_adapter_carries(a->fallback.item[i], schema);
+        all = all && ah_adapter_shows(a->fallback.item[i], schema);
     return all;
 }
 

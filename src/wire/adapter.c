@@ -51,6 +51,11 @@ bool ah_adapter_carries(const ah_adapter *a, ah_slice schema)
                                                  ah_strict_allows(a->output_rules, 0, &weight));
 }
 
+bool ah_adapter_shows(const ah_adapter *a, ah_slice schema)
+{
+    return !a->output_unseen && ah_adapter_carries(a, schema);
+}
+
 /* -- retry advice (wire/NOTES.md 0.3) ------------------------------------------- */
 
 void ah_reader_note_head(ah_reader *r, const ah_response_head *head)

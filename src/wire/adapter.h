@@ -113,6 +113,8 @@ struct ah_adapter {
     ah_tool_change_mode tool_change_mode; /* an adapter that declares nothing restarts */
     bool native_output;                   /* the wire carries an output schema of type object */
     ah_strict_rules output_rules;         /* but only one that fits these; NONE: any */
+    bool output_unseen; /* it binds calls, too, and the model does not see it: only where there are no
+                           tools, and told in words as well */
     ah_strict_rules strict_tools; /* the subset in which its tools may be strict; NONE: they are not */
     unsigned search;    /* AH_SEARCH_; an adapter that declares nothing has no way of its own */
     unsigned images;    /* AH_IMAGES_; an adapter that declares nothing takes none */
@@ -125,6 +127,8 @@ struct ah_adapter {
 
 /* Does its wire carry this schema (checked JSON) of an answer? */
 bool ah_adapter_carries(const ah_adapter *a, ah_slice schema);
+/* Does that tell the model of it, so that no words need to? */
+bool ah_adapter_shows(const ah_adapter *a, ah_slice schema);
 
 ah_adapter *ah_adapter_ref(ah_adapter *a);
 void ah_adapter_unref(ah_adapter *a);

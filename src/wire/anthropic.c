@@ -134,21 +134,20 @@ static void put_length(const model_kind *kind, ah_buf *b, ah_slice options)
 }
 
 /* ,"output_config":{..}: the effort, and the schema of the answer where the wire carries it. */
-static void put_output(const anthropic *a, ah_buf *b, ah_slice settings)
+static void put_output(const anthropic *a, const ah_lowered *w, ah_buf *b)
 {
-    ah_slice effort = ah_json_member(ah_json_member(settings, "options"), "reasoning");
-    ah_slice schema = ah_json_member(settings, "output");
+    ah_slice effort = ah_json_member(ah_json_member(w->settings, "options"), "reasoning");
+    ah_slice schema = ah_lowered_output(w);
     bool thinks = thinks_by_effort(a->kind, effort);
-    bool carried = schema.p && ah_adapter_carries(&a->native.base, schema);
 
-    if (!thinks && !carried)
+    if (!thinks && !schema.p)
         return;
     ah_buf_str(b, ",\"output_config\":{");
     if (thinks)
         ah_buf_fmt(b, "\"effort\":%.*s%s",
                    AH_FMT(ah_json_string_is(effort, "minimal") ? ah_slice_of("\"low\"") : effort),
-                   carried ? "," : "");
-    if (carried)
+                   schema.p ? "," : "");
+    if (schema.p)
         ah_buf_fmt(b, "\"format\":{\"type\":\"json_schema\",\"schema\":%.*s}", AH_FMT(schema));
     ah_buf_char(b, '}');
 }
@@ -169,7 +168,7 @@ static void put_options(const anthropic *a, ah_lowered *w)
     ah_buf *b = &w->head;
 
     put_length(a->kind, b, options);
-    put_output(a, b, w->settings);
+    put_output(a, w, b);
     put_stop(b, options);
     ah_put_option(b, options, "temperature", "temperature");
     ah_put_option(b, options, "top_p", "top_p");

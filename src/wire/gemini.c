@@ -46,14 +46,14 @@ static void put_thinking(const ah_adapter *a, ah_buf *b, size_t *n, ah_slice eff
     ah_buf_fmt(b, "\"thinkingConfig\":{\"thinkingLevel\":%.*s}", AH_FMT(effort));
 }
 
-static void put_config(const ah_adapter *a, ah_buf *b, ah_slice settings)
+static void put_config(const ah_adapter *a, const ah_lowered *w, ah_buf *b)
 {
-    ah_slice options = ah_json_member(settings, "options"), schema = ah_json_member(settings, "output");
+    ah_slice options = ah_json_member(w->settings, "options"), schema = ah_lowered_output(w);
     size_t n = 0;
 
     ah_buf_str(b, "\"generationConfig\":{");
     ah_put_member(b, &n, "maxOutputTokens", ah_json_member(options, "max_tokens"));
-    if (schema.p && ah_adapter_carries(a, schema)) {
+    if (schema.p) {
         ah_buf_str(b, n++ ? "," : "");
         ah_buf_str(b, "\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
         ah_dialect_put_schema(schema, b);
@@ -114,7 +114,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
         put_tool_choice(b, ah_json_member(options, "tool_choice"));
     }
     ah_put_system(w, "\"systemInstruction\":{\"parts\":[{\"text\":", "}]},");
-    put_config(a, b, w->settings);
+    put_config(a, w, b);
     ah_buf_str(b, ",\"contents\":[");
 }
 

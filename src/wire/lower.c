@@ -544,6 +544,15 @@ ah_slice ah_lowered_allowed(const ah_lowered *w, size_t *at)
     return (ah_slice){NULL, 0};
 }
 
+ah_slice ah_lowered_output(const ah_lowered *w)
+{
+    ah_slice schema = ah_json_member(w->settings, "output");
+    bool carried = schema.p && ah_adapter_carries(w->adapter, schema) &&
+                   !(w->adapter->output_unseen && ah_lowered_has_tools(w));
+
+    return carried ? schema : (ah_slice){NULL, 0};
+}
+
 size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3])
 {
     const ah_adapter_vt *vt = w->adapter->vt;

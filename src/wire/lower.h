@@ -107,6 +107,8 @@ bool ah_lowered_hides(const ah_lowered *w);
 /* The names of that list, as JSON strings, in the order of their declarations:
  *     for (size_t at = 0; (name = ah_lowered_allowed(w, &at)).p;) */
 ah_slice ah_lowered_allowed(const ah_lowered *w, size_t *at);
+/* For adapters: the schema of the answer that belongs into the head, .p NULL: none. */
+ah_slice ah_lowered_output(const ah_lowered *w);
 /* For adapters, while `entry` runs on a result of search_tools whose id (a JSON string) that is: the
  * tools_added entry that it led to, which comes later; .p NULL: none, or the wire does not show it. */
 ah_slice ah_lowered_found(const ah_lowered *w, ah_slice id);

@@ -61,7 +61,7 @@ static void put_function(const ah_lowered *w, ah_slice spec, ah_buf *b)
 
 static void head(const ah_adapter *a, ah_lowered *w)
 {
-    ah_slice options = ah_json_member(w->settings, "options");
+    ah_slice options = ah_json_member(w->settings, "options"), output = ah_lowered_output(w);
     ah_buf *b = &w->head;
 
     ah_buf_str(b, "{\"model\":");
@@ -69,6 +69,8 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_buf_str(b, a->stream ? ",\"stream\":true" : ",\"stream\":false"); /* its default is true */
     put_options(b, options);
     put_think(b, ah_json_member(options, "reasoning"));
+    if (output.p)
+        ah_buf_fmt(b, ",\"format\":%.*s", AH_FMT(output));
     if (ah_put_tools(w, ",\"tools\":[", put_function))
         ah_buf_char(b, ']');
     ah_buf_str(b, ",\"messages\":[");
@@ -240,11 +242,16 @@ ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter
 
     if (!a)
         return ah_err_nomem(err);
+    /* A schema becomes a grammar for all that the model says; one that the server cannot turn into
+     * a grammar is refused, so only what any could is sent (its issues 8095, 11037, 17957). */
     a->base = (ah_adapter){.vt = &vt,
                            .mem = o->mem,
                            .refs = 1,
                            .images = AH_IMAGES_DATA | AH_IMAGES_RESULT_DATA,
                            .stream = o->stream,
+                           .native_output = true,
+                           .output_rules = AH_STRICT_ANTHROPIC,
+                           .output_unseen = true,
                            .reasoning_back = true};
     if ((st = fill(a, model, o, err)) == AH_OK)
         *out = &a->base;

@@ -90,11 +90,11 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
 }
 
 /* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
-static void put_output(const ah_adapter *a, ah_lowered *w)
+static void put_output(ah_lowered *w)
 {
-    ah_slice schema = ah_json_member(w->settings, "output");
+    ah_slice schema = ah_lowered_output(w);
 
-    if (!schema.p || !ah_adapter_carries(a, schema))
+    if (!schema.p)
         return;
     ah_buf_str(&w->head, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
                          "\"output\",\"schema\":");
@@ -125,7 +125,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
     put_options(a, w);
-    put_output(a, w);
+    put_output(w);
     if (a->stream)
         ah_buf_str(b, ",\"stream\":true");
     if (a->stream && is(a, AH_SERVER_STREAM_USAGE))
@@ -320,6 +320,7 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                          ah_tool_change_mode mode, const ah_provider_options *o, ah_adapter **out,
                          ah_err *err)
 {
+    bool alone = (server->quirks & AH_SERVER_OUTPUT_ALONE) != 0;
     ah_openai *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
 
@@ -331,6 +332,8 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                                   .refs = 1,
                                   .stream = o->stream,
                                   .native_output = wire->native_output,
+                                  .output_rules = alone ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE,
+                                  .output_unseen = alone,
                                   .reasoning_back = wire->reasoning_back,
                                   .cost_told = wire->cost_told,
                                   .images = wire->images,
@@ -375,10 +378,11 @@ ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provid
                         ah_adapter **out, ah_err *err)
 {
     enum {
-        THOUGHTS = AH_SERVER_REASONING_CONTENT | AH_SERVER_REASONING_DETAILS | AH_SERVER_THINKING_BLOCKS
+        THOUGHTS = AH_SERVER_REASONING_CONTENT | AH_SERVER_REASONING_DETAILS | AH_SERVER_THINKING_BLOCKS,
+        OUTPUT = AH_SERVER_OUTPUT | AH_SERVER_OUTPUT_ALONE
     };
     const ah_openai_wire chat = {.vt = &vt,
-                                 .native_output = (server->quirks & AH_SERVER_OUTPUT) != 0,
+                                 .native_output = (server->quirks & OUTPUT) != 0,
                                  .reasoning_back = (server->quirks & THOUGHTS) != 0,
                                  .images = AH_IMAGES_USER,
                                  .cost_told =

@@ -140,11 +140,11 @@ static void put_tools(ah_lowered *w)
 }
 
 /* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
-static void put_output(const ah_adapter *a, ah_lowered *w)
+static void put_output(ah_lowered *w)
 {
-    ah_slice schema = ah_json_member(w->settings, "output");
+    ah_slice schema = ah_lowered_output(w);
 
-    if (!schema.p || !ah_adapter_carries(a, schema))
+    if (!schema.p)
         return;
     ah_buf_fmt(&w->head,
                ",\"text\":{\"format\":{\"type\":\"json_schema\",\"name\":\"output\",\"schema\":%.*s,"
@@ -159,7 +159,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, wire_model(ah_text_slice(a->model)));
     put_options(a, w);
-    put_output(a, w);
+    put_output(w);
     if (a->stream)
         ah_buf_str(b, ",\"stream\":true");
     put_tools(w);

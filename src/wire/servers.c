@@ -1,5 +1,8 @@
 /* The table of servers; see servers.h. Names, variables and addresses are those that
- * LiteLLM and the servers' own documentation give (wire/NOTES.md 6 and 7.1). */
+ * LiteLLM and the servers' own documentation give (wire/NOTES.md 6 and 7.1). A schema of the answer
+ * is sent to those only whose documentation has it for their models in general: it is for some
+ * models at Groq, Together and OpenRouter, said to have limits with streams at Cerebras, of
+ * another form in llama.cpp, and refused by DeepSeek. */
 #include "wire/servers.h"
 
 #define USAGE AH_SERVER_STREAM_USAGE
@@ -40,12 +43,12 @@ const ah_server ah_servers[] = {
             .url = "https://api.mistral.ai/v1",
             .url_env = {"MISTRAL_API_BASE"},
             .key_env = {"MISTRAL_API_KEY"}},
-     .quirks = AH_SERVER_ANY | AH_SERVER_SHORT_IDS},
+     .quirks = AH_SERVER_ANY | AH_SERVER_SHORT_IDS | AH_SERVER_OUTPUT_ALONE},
     {.at = {.name = "xai",
             .url = "https://api.x.ai/v1",
             .url_env = {"XAI_API_BASE"},
             .key_env = {"XAI_API_KEY"}},
-     .quirks = USAGE},
+     .quirks = USAGE | AH_SERVER_OUTPUT_ALONE},
     {.at = {.name = "cerebras",
             .url = "https://api.cerebras.ai/v1",
             .url_env = {"CEREBRAS_API_BASE"},
@@ -60,7 +63,7 @@ const ah_server ah_servers[] = {
             .url = "https://api.fireworks.ai/inference/v1",
             .url_env = {"FIREWORKS_AI_API_BASE", "FIREWORKS_API_BASE"},
             .key_env = {"FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"}},
-     .quirks = USAGE},
+     .quirks = USAGE | AH_SERVER_OUTPUT_ALONE},
     {.at = {.name = "perplexity",
             .url = "https://api.perplexity.ai",
             .url_env = {"PERPLEXITY_API_BASE"},
@@ -99,13 +102,13 @@ const ah_server ah_servers[] = {
             .url_env = {"HOSTED_VLLM_API_BASE"},
             .key_env = {"HOSTED_VLLM_API_KEY"},
             .keyless = true},
-     .quirks = USAGE},
+     .quirks = USAGE | AH_SERVER_OUTPUT_ALONE},
     {.at = {.name = "lm_studio",
             .url = "http://localhost:1234/v1",
             .url_env = {"LM_STUDIO_API_BASE"},
             .key_env = {"LM_STUDIO_API_KEY"},
             .keyless = true},
-     .quirks = USAGE},
+     .quirks = USAGE | AH_SERVER_OUTPUT_ALONE},
     {.at = {.name = "llama_cpp",
             .url = "http://localhost:8080/v1",
             .url_env = {"LLAMA_CPP_API_BASE"},

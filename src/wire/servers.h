@@ -21,10 +21,13 @@ typedef enum ah_server_quirk {
     AH_SERVER_THINKING_BLOCKS = 1 << 10,
     AH_SERVER_CACHE_KEY = 1 << 11, /* takes prompt_cache_key */
     AH_SERVER_OUTPUT = 1 << 12,    /* takes response_format with a JSON Schema */
+    AH_SERVER_RESPONSES = 1 << 13, /* models "responses/NAME" are asked on OpenAI's other wire */
     AH_SERVER_STRICT = 1 << 14,    /* tools may be strict */
     AH_SERVER_COST = 1 << 15,      /* says what each answer cost */
     AH_SERVER_ALLOWED = 1 << 16,   /* tool_choice allowed_tools at its own address */
-    AH_SERVER_RESPONSES = 1 << 13  /* models "responses/NAME" are asked on OpenAI's other wire */
+    /* As OUTPUT, but it binds calls, too, or the model does not see it: in requests without tools,
+     * schemas that any server can bind to, told in words as well. */
+    AH_SERVER_OUTPUT_ALONE = 1 << 17
 } ah_server_quirk;
 
 typedef struct ah_server {

@@ -39,6 +39,14 @@ local function check_message(message, place, turn)
   end
 end
 
+-- "json", or the schema of the answer.
+local function check_format(format)
+  if format ~= nil and format ~= "" and format ~= "json" and not check.is_object(format) then
+    check.refuse('invalid format: %s; expected "json" or a valid JSON Schema object',
+      ah.json.encode(format))
+  end
+end
+
 --- Raises a fault where the server could not read the request.
 function ollama.check(body)
   local turn = { waiting = 0 }
@@ -46,6 +54,7 @@ function ollama.check(body)
     check.refuse("model is required")
   end
   check.optional(body, "stream", "boolean", "stream")
+  check_format(check.given(body.format))
   for i, message in ipairs(check.required(body, "messages", "array", "messages")) do
     check_message(message, at("messages", i - 1), turn)
   end

@@ -212,6 +212,7 @@ function ah.agent(config) end
 ---@field reasoning_back boolean
 ---@field tool_search "provider"|"here"
 ---@field images boolean
+---@field strict_tools boolean
 
 ---What the adapter of a model can do.
 ---@param model string|ah.Adapter
