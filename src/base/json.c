@@ -305,8 +305,10 @@ static inline bool next_member(ah_json_reader *r, ah_json_token *key, ah_slice *
 {
     while (r->p < r->end && (*r->p == ',' || is_white(*r->p)))
         r->p++;
-    if (r->p == r->end || *r->p != '"') {
-        r->p += r->p < r->end;
+    if (r->p == r->end)
+        return false;
+    if (*r->p != '"') {
+        r->p++;
         return false;
     }
     *key = read_string(r);
