@@ -189,7 +189,7 @@ static inline const char *word_end(const char *p, const char *end)
 {
     do
         p++;
-    while (p<end && * p> ' ' && *p != ',' && *p != ']' && *p != '}');
+    while (end > p && *p > ' ' && *p != ',' && *p != ']' && *p != '}');
     return p;
 }
 

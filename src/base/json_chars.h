@@ -1,4 +1,4 @@
-/* The characters of JSON text, shared by the json*.c of this folder and by nobody else:
+/* The characters of JSON text, shared by json*.c and secret.c and by nobody else:
  * classes, skipping, UTF-8, and strings read byte by byte without unescaping them
  * into memory. Small and hot, hence inline; nothing here reports an error. */
 #ifndef AH_BASE_JSON_CHARS_H

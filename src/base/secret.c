@@ -2,6 +2,8 @@
  * caller's, who asks ah_secrets_held how much of it must wait. */
 #include "base/secret.h"
 
+#include "base/json_chars.h"
+
 static const char MARK[] = "[secret]"; /* AH_SECRET_MIN characters: redaction never lengthens */
 
 struct ah_secret {
@@ -61,23 +63,6 @@ enum {
     MORE = LONGEST + 1 /* the text ends before it is said whether this is the letter */
 };
 
-/* uXXXX as its code; -1: it is none. */
-static int code_of(const char *p)
-{
-    static const char digits[] = "0123456789abcdefABCDEF";
-    int code = 0;
-
-    for (int i = 1; i <= 4; i++) {
-        const char *digit = p[i] ? strchr(digits, p[i]) : NULL;
-        int value = digit ? (int)(digit - digits) : 0;
-
-        if (!digit)
-            return -1;
-        code = code * 16 + (value < 16 ? value : value - 6);
-    }
-    return code;
-}
-
 /* How many bytes of the text are this letter; 0: they are another; MORE. */
 static size_t letter(ah_slice text, char c)
 {
@@ -92,7 +77,7 @@ static size_t letter(ah_slice text, char c)
     if (n > 0 && text.p[n] == 'u') {
         if (text.n - n < 5)
             return MORE;
-        if (code_of(text.p + n) == (unsigned char)c)
+        if (ah_json_hex4(text.p + n + 1, text.p + text.n) == (unsigned char)c)
             return n + 5;
     }
     return text.p[n] == c ? n + 1 : 0;

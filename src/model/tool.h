@@ -34,8 +34,8 @@ typedef struct ah_tool ah_tool;
 struct ah_call; /* run/dispatch.h */
 
 /* Starts the handler of one call. The answer comes through ah_call_done, during
- * start or later, exactly once, unless `stop` was called for it: then never.
- * Both are called from the driver, never from inside another call of the core. */
+ * start or later, exactly once, unless `stop` was called for it: then never. It is NULL
+ * where the answer always comes during start. Both are called from the driver, never from inside another call of the core. */
 typedef struct ah_tool_vt {
     void (*start)(const ah_tool *tool, struct ah_call *call);
     void (*stop)(const ah_tool *tool, struct ah_call *call);

@@ -251,13 +251,7 @@ static void start(const ah_tool *tool, ah_call *call)
     ah_buf_clear(&key);
 }
 
-static void stop(const ah_tool *tool, ah_call *call)
-{
-    (void)tool;
-    (void)call;
-}
-
-static const ah_tool_vt vt = {.start = start, .stop = stop};
+static const ah_tool_vt vt = {.start = start};
 static const struct ah_value_vt reader_vt = {.release = release};
 
 ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err)

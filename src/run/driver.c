@@ -170,7 +170,8 @@ static void stop_exchange(ah_driven *d)
 /* What its handler had changed is taken back once it is at work no more. */
 static void stop_call(ah_call *c)
 {
-    c->tool->vt->stop(c->tool, c);
+    if (c->tool->vt->stop)
+        c->tool->vt->stop(c->tool, c);
     ah_overlay_drop(&c->overlay);
 }
 

@@ -302,12 +302,12 @@ static ah_slice list_of(ah_buf *scratch, const ah_buf *names)
     return ah_buf_ok(scratch) ? ah_buf_slice(scratch) : ah_slice_of("[]");
 }
 
-/* The section that the first of the changes is from; .p NULL: it is from none. */
-static ah_slice section_of(const ah_changes *c)
+/* What the first of the changes is from, by the name of its kind; .p NULL: from none of that. */
+static ah_slice origin_of(const ah_changes *c, const char *kind)
 {
-    ah_slice key = ah_json_member(ah_text_slice(c->n ? c->item[0].by : NULL), "section");
+    ah_slice name = ah_json_member(ah_text_slice(c->n ? c->item[0].by : NULL), kind);
 
-    return key.p ? ah_json_inside(key) : key;
+    return name.p ? ah_json_inside(name) : name;
 }
 
 /* A section was opened by it (seed 000, Observability). */
@@ -335,7 +335,7 @@ static void put_plain(ah_buf *b, const ah_buf *names)
 }
 
 /* The record is that of seed 001. */
-static void tell_injected(ah_run *run, const ah_injection *in, const char *strategy, ah_slice after,
+static void tell_injected(ah_run *run, const ah_injection *in, ah_slice strategy, ah_slice after,
                           ah_slice list)
 {
     ah_buf plain;
@@ -345,29 +345,19 @@ static void tell_injected(ah_run *run, const ah_injection *in, const char *strat
     ah_log_put(run->cfg.log, AH_LOG_INFO, "Strategy injected %zu tools after %.*s: [%.*s]", in->n_added,
                AH_FMT(after), AH_FMT(ah_buf_slice(&plain)));
     ah_buf_clear(&plain);
-    EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list),
-         AH_F_STR("strategy", ah_slice_of(strategy)), AH_F_NUM("timestamp", (double)in->time / 1000));
+    EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list), AH_F_STR("strategy", strategy),
+         AH_F_NUM("timestamp", (double)in->time / 1000));
 }
 
-/* What a search has found is its strategy's, whatever call it came by. */
-static const char *teller(const ah_run *run, const ah_changes *c, const char *who)
-{
-    ah_slice by = c->n && c->item[0].by ? ah_text_slice(c->item[0].by) : (ah_slice){NULL, 0};
-
-    for (size_t i = 0; by.p && i < run->cfg.n_strategies; i++)
-        if (run->cfg.strategy[i].search &&
-            ah_json_string_is(ah_json_member(by, "strategy"), run->cfg.strategy[i].name))
-            return run->cfg.strategy[i].name;
-    return who;
-}
-
+/* A strategy may have its changes made by others, as a search does by its tool. */
 static void tell(ah_run *run, const ah_injection *in, const ah_changes *c, const char *who,
                  ah_slice after)
 {
-    const char *strategy = teller(run, c, who);
-    ah_slice key = section_of(c);
+    ah_slice strategy = origin_of(c, "strategy"), key = origin_of(c, "section");
     ah_buf names;
 
+    if (!strategy.p)
+        strategy = ah_slice_of(who);
     ah_buf_init(&names, run->cfg.mem, MAX_NAMES);
     if (in->n_added) {
         ah_slice list = list_of(&names, &in->added);
@@ -380,7 +370,7 @@ static void tell(ah_run *run, const ah_injection *in, const ah_changes *c, const
     }
     if (in->n_removed)
         EMIT(run, AH_EVENT_TOOLS_REMOVED, AH_F_JSON("tool_names", list_of(&names, &in->removed)),
-             AH_F_STR("strategy", ah_slice_of(strategy)));
+             AH_F_STR("strategy", strategy));
     ah_buf_clear(&names);
 }
 
@@ -397,7 +387,7 @@ static void put_hint(ah_run *run, ah_buf *hint, const ah_injection *in)
 /* The sections for whose sake the turn restarts, for the error when there are too many. */
 static void note_restart(ah_run *run, const ah_changes *c, size_t n_added)
 {
-    ah_slice key = section_of(c);
+    ah_slice key = origin_of(c, "section");
 
     if (!n_added || !restarts(run))
         return;

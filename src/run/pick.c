@@ -146,15 +146,9 @@ static void start(const ah_tool *tool, ah_call *call)
         ah_buf_clear(bufs[i]);
 }
 
-static void stop(const ah_tool *tool, ah_call *call)
-{
-    (void)tool;
-    (void)call;
-}
-
 ah_status ah_pick_tool(const ah_mem *mem, ah_tool **out, ah_err *err)
 {
-    static const ah_tool_vt vt = {.start = start, .stop = stop};
+    static const ah_tool_vt vt = {.start = start};
     static const char schema[] =
         "{\"properties\":{\"tools\":{\"description\":\"Tool names to select\",\"items\":{\"type\":"
         "\"string\"},\"type\":\"array\"}},\"required\":[\"tools\"],\"type\":\"object\"}";

@@ -170,11 +170,11 @@ ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool
 
 /* -- search_tools ------------------------------------------------------------------------------- */
 
-/* The strategy whose set that is. */
-static const ah_strategy *strategy_of(const ah_run *run, const ah_search *s)
+/* The strategy that has a set. There is one at most: search_tools is declared once. */
+static const ah_strategy *searcher(const ah_run *run)
 {
     for (size_t i = 0; i < run->cfg.n_strategies; i++)
-        if (run->cfg.strategy[i].search == s)
+        if (run->cfg.strategy[i].search)
             return &run->cfg.strategy[i];
     return NULL;
 }
@@ -228,7 +228,7 @@ static void look(answer *a)
 /* What the additions are from: docs/transcript.md. */
 static ah_text *provenance(answer *a)
 {
-    const ah_strategy *of = strategy_of(a->call->run, a->s);
+    const ah_strategy *of = searcher(a->call->run);
     ah_text *by = NULL;
 
     ah_buf_str(&a->by, "{\"call\":");
@@ -329,12 +329,6 @@ static void start(const ah_tool *tool, ah_call *call)
         ah_buf_clear(bufs[i]);
 }
 
-static void stop(const ah_tool *tool, ah_call *call)
-{
-    (void)tool;
-    (void)call;
-}
-
 static void release(void *p)
 {
     ah_search_unref(p);
@@ -342,7 +336,7 @@ static void release(void *p)
 
 ah_status ah_search_tool(ah_search *s, ah_tool **out, ah_err *err)
 {
-    static const ah_tool_vt vt = {.start = start, .stop = stop};
+    static const ah_tool_vt vt = {.start = start};
     static const struct ah_value_vt held = {.release = release};
     static const char schema[] =
         "{\"additionalProperties\":false,\"properties\":{\"query\":{\"description\":\"Words for what the "
@@ -444,33 +438,25 @@ ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_r
 
 /* -- tools that are found otherwise --------------------------------------------------------------- */
 
-/* The tool of that name that waits in one of the sets; not one that is there, or was removed. */
-static ah_tool *waiting(const ah_run *run, ah_slice name, const char **strategy)
+/* The tool of that name that waits in the set; not one that is there, or was removed. */
+static ah_tool *waiting(const ah_run *run, const ah_strategy *of, ah_slice name)
 {
     const ah_registry *r = run->cfg.registry;
-    ah_slice gone;
+    ah_tool *t = ah_search_find(of->search, name);
 
-    for (size_t i = 0; i < run->cfg.n_strategies; i++) {
-        const ah_strategy *s = &run->cfg.strategy[i];
-        ah_tool *t = s->search ? ah_search_find(s->search, name) : NULL;
-
-        *strategy = s->name;
-        if (t && !ah_registry_find(r, name) && !ah_registry_had(r, name, &gone))
-            return t;
-    }
-    return NULL;
+    return t && !ah_registry_find(r, name) && !was_removed(r, name) ? t : NULL;
 }
 
 /* The tools whose names stand in a list of JSON, as additions. */
-static ah_status collect(ah_run *run, ah_slice list, ah_text *by, ah_changes *c, ah_err *err)
+static ah_status collect(const ah_run *run, const ah_strategy *of, ah_slice list, ah_text *by,
+                         ah_changes *c, ah_err *err)
 {
     ah_json_reader r = ah_json_read(list);
     ah_json_token t = ah_json_next(&r);
     ah_status st = AH_OK;
-    const char *strategy;
 
     for (t = ah_json_next(&r); st == AH_OK && t.kind == AH_JSON_STRING; t = ah_json_next(&r)) {
-        ah_tool *tool = waiting(run, ah_json_inside(ah_json_skip(&r, t)), &strategy);
+        ah_tool *tool = waiting(run, of, t.raw);
 
         if (tool)
             st = add_found(c, tool, by, err);
@@ -478,17 +464,9 @@ static ah_status collect(ah_run *run, ah_slice list, ah_text *by, ah_changes *c,
     return st;
 }
 
-/* Whose sets they are does not matter to those who read it: there is one at most. */
-static const char *any_strategy(const ah_run *run)
-{
-    for (size_t i = 0; i < run->cfg.n_strategies; i++)
-        if (run->cfg.strategy[i].search)
-            return run->cfg.strategy[i].name;
-    return NULL;
-}
-
 /* `by` is written; makes the additions and tells of them. */
-static ah_status add_all(ah_run *run, ah_buf *by, ah_slice list, ah_slice after, ah_err *err)
+static ah_status add_all(ah_run *run, const ah_strategy *of, ah_buf *by, ah_slice list, ah_slice after,
+                         ah_err *err)
 {
     ah_text *from = NULL;
     ah_changes c;
@@ -496,7 +474,7 @@ static ah_status add_all(ah_run *run, ah_buf *by, ah_slice list, ah_slice after,
 
     ah_changes_init(&c, run->cfg.mem);
     if (st == AH_OK)
-        st = collect(run, list, from, &c, err);
+        st = collect(run, of, list, from, &c, err);
     if (st == AH_OK && c.n)
         st = ah_inject_found(run, &c, after, err);
     ah_changes_clear(&c);
@@ -508,17 +486,17 @@ void ah_search_found(ah_run *run)
 {
     ah_slice found, origin;
     const ah_json_wanted want[] = {{"found", &found}, {"origin", &origin}};
-    const char *strategy = any_strategy(run);
+    const ah_strategy *of = searcher(run);
     ah_err err;
     ah_buf by;
 
-    if (!strategy || !ah_json_members(ah_text_slice(run->cfg.transcript->assistant), want, 2) ||
+    if (!of || !ah_json_members(ah_text_slice(run->cfg.transcript->assistant), want, 2) ||
         ah_json_kind_of(found) != AH_JSON_ARRAY)
         return;
     ah_buf_init(&by, run->cfg.mem, MAX_ENTRY);
     ah_buf_fmt(&by, "{\"found\":%.*s,\"origin\":%.*s,\"strategy\":\"%s\"}", AH_FMT(found),
-               AH_FMT(origin), strategy);
-    if (add_all(run, &by, found, ah_slice_of("the provider's search"), &err) != AH_OK)
+               AH_FMT(origin), of->name);
+    if (add_all(run, of, &by, found, ah_slice_of("the provider's search"), &err) != AH_OK)
         ah_run_warn(run, ah_slice_of(err.message));
     ah_buf_clear(&by);
 }
@@ -526,20 +504,20 @@ void ah_search_found(ah_run *run)
 bool ah_search_called(ah_run *run, ah_call *call)
 {
     ah_slice name = ah_text_slice(call->slot->name);
-    const char *strategy;
+    const ah_strategy *of = searcher(run);
     ah_buf by, list;
     ah_err err;
     bool there;
 
-    if (!waiting(run, name, &strategy))
+    if (!of || !waiting(run, of, name))
         return true;
     ah_buf_init(&by, run->cfg.mem, MAX_BY);
     ah_buf_init(&list, run->cfg.mem, MAX_BY);
-    ah_buf_fmt(&by, "{\"called\":");
+    ah_buf_str(&by, "{\"called\":");
     ah_json_put_string(&by, ah_text_slice(call->slot->id));
-    ah_buf_fmt(&by, ",\"strategy\":\"%s\"}", strategy);
+    ah_buf_fmt(&by, ",\"strategy\":\"%s\"}", of->name);
     ah_buf_fmt(&list, "[\"%.*s\"]", AH_FMT(name));
-    if (add_all(run, &by, ah_buf_slice(&list), name, &err) != AH_OK)
+    if (add_all(run, of, &by, ah_buf_slice(&list), name, &err) != AH_OK)
         ah_run_warn(run, ah_slice_of(err.message));
     ah_buf_clear(&by);
     ah_buf_clear(&list);

@@ -120,16 +120,27 @@ static void lower_change(ah_lowered *w, const ah_entry *e)
 
 /* -- tools that are to be found first ------------------------------------------------ */
 
+/* The last entry of the kind: among those that are new, else the one that was `taken` in. */
+static ah_slice latest(const ah_lowered *w, ah_entry_kind kind, ah_slice taken)
+{
+    const ah_transcript *t = w->transcript;
+
+    for (size_t i = t->n; i > w->done; i--)
+        if (t->entry[i - 1].kind == kind)
+            return ah_text_slice(t->entry[i - 1].json);
+    return taken;
+}
+
 static ah_searching searching_of(const ah_lowered *w)
 {
-    ah_slice deferral = ah_transcript_last(w->transcript, AH_ENTRY_TOOLS_DEFERRED);
+    ah_slice deferral = latest(w, AH_ENTRY_TOOLS_DEFERRED, w->deferral);
     ah_slice settings, who = ah_json_member(deferral, "search");
     unsigned can = w->adapter->search;
 
     if (!deferral.p || !can || w->searching_here || w->mode == AH_TOOLS_SEARCH_PAIR ||
         w->mode == AH_TOOLS_DISPATCHER)
         return AH_SEARCHING_HERE;
-    settings = ah_transcript_last(w->transcript, AH_ENTRY_SETTINGS);
+    settings = latest(w, AH_ENTRY_SETTINGS, w->settings);
     if (ah_json_string_is(ah_json_member(ah_json_member(settings, "learned"), "tool_search"), "here"))
         return AH_SEARCHING_HERE;
     if (!ah_json_string_is(who, "here") &&
@@ -311,27 +322,25 @@ void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter, ah_break why)
 
 /* -- the mode in which tools change ------------------------------------------------ */
 
-static bool find_mode(ah_slice word, ah_tool_change_mode *out)
+static ah_tool_change_mode mode_named(ah_slice word, ah_tool_change_mode otherwise)
 {
     for (int m = 0; ah_tool_change_mode_names[m]; m++)
-        if (ah_json_string_is(word, ah_tool_change_mode_names[m])) {
-            *out = (ah_tool_change_mode)m;
-            return true;
-        }
-    return false;
+        if (ah_json_string_is(word, ah_tool_change_mode_names[m]))
+            return (ah_tool_change_mode)m;
+    return otherwise;
 }
 
 static ah_tool_change_mode mode_of(const ah_lowered *w)
 {
-    ah_slice settings = ah_transcript_last(w->transcript, AH_ENTRY_SETTINGS);
-    ah_slice learned = ah_json_member(ah_json_member(settings, "learned"), "tool_change_mode");
     ah_tool_change_mode mode = w->adapter->tool_change_mode;
+    ah_slice learned;
 
     if (w->trying)
         return w->mode;
-    return mode == AH_TOOLS_RESTART || !learned.p || !find_mode(learned, &mode)
-               ? w->adapter->tool_change_mode
-               : mode;
+    if (mode == AH_TOOLS_RESTART)
+        return mode;
+    learned = ah_json_member(latest(w, AH_ENTRY_SETTINGS, w->settings), "learned");
+    return mode_named(ah_json_member(learned, "tool_change_mode"), mode);
 }
 
 static void settle_mode(ah_lowered *w)

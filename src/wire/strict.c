@@ -285,23 +285,25 @@ static bool has_room(const ah_lowered *w, ah_slice spec, ah_buf *out)
     const ah_offered *last = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
     ah_strict_weight sum = {0, 0};
     size_t tools = 0;
-    bool on;
+    bool on, fits = false;
 
     if (!last)
         return false;
     for (ah_offered *t = w->offers.tool; t <= last; t++) {
+        ah_strict_weight with;
+
+        if (!ah_strict_allows(w->adapter->strict_tools, tools + 1, &sum))
+            return false; /* for any tool */
         if (!is_asked(w, t->spec, &on) || !on || !weigh(w, t, out))
             continue;
-        tools++;
-        sum.optional += t->weight.optional;
-        sum.unions += t->weight.unions;
-        if (t < last && !ah_strict_allows(w->adapter->strict_tools, tools, &sum)) {
-            tools--; /* that one was left out */
-            sum.optional -= t->weight.optional;
-            sum.unions -= t->weight.unions;
+        with = (ah_strict_weight){sum.optional + t->weight.optional, sum.unions + t->weight.unions};
+        if (ah_strict_allows(w->adapter->strict_tools, tools + 1, &with)) {
+            fits = t == last;
+            tools++;
+            sum = with;
         }
     }
-    return ah_strict_allows(w->adapter->strict_tools, tools, &sum);
+    return fits;
 }
 
 ah_strictness ah_strict_put_parameters(const ah_lowered *w, ah_slice spec, ah_buf *out)
