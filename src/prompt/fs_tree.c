@@ -104,6 +104,7 @@ static ah_status list_below(ah_fs_tree *t, ah_slice folder, ah_fs_found *out, ah
     ah_fs_found_init(&in, t->fs.mem, t->fs.o.max_files);
     st = below->store->list(below, folder, &in, err);
     out->truncated = out->truncated || in.truncated;
+    out->left_out += in.left_out;
     for (size_t i = 0; st == AH_OK && i < in.n; i++) {
         ah_slice name = ah_text_slice(in.item[i].name);
         ah_fs_change *c;
