@@ -238,7 +238,7 @@ static int fs_stat(lua_State *L)
     }
     lua_createtable(L, 0, 3);
     push_kind(L, info.kind, info.size);
-    if (info.modified_ms >= 0) {
+    if (info.modified_ms != AH_FS_NO_TIME) {
         lua_pushnumber(L, (lua_Number)info.modified_ms / 1000);
         lua_setfield(L, -2, "modified");
     }

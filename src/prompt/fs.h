@@ -37,11 +37,19 @@ typedef struct ah_fs_version {
     uint64_t part[4];
 } ah_fs_version;
 
+/* Permission bits, where they are known: none of them set is a mode like any other. */
+typedef struct ah_fs_mode {
+    bool known;
+    unsigned bits;
+} ah_fs_mode;
+
+#define AH_FS_NO_TIME INT64_MIN
+
 typedef struct ah_fs_info {
     ah_fs_kind kind;
-    unsigned mode; /* permission bits; 0: none are known */
+    ah_fs_mode mode;
     uint64_t size;
-    int64_t modified_ms; /* since 1970; -1: in memory or staged */
+    int64_t modified_ms; /* since 1970, or before; AH_FS_NO_TIME: in memory or staged */
     ah_fs_version version;
 } ah_fs_info;
 
@@ -150,7 +158,7 @@ typedef struct ah_fs_found {
     const ah_mem *mem;
     ah_fs_item *item;
     size_t n, cap;
-    size_t max;     /* most items; set by the caller */
+    size_t max;      /* most items; set by the caller */
     bool truncated;  /* there are more, or a limit stopped the search */
     size_t skipped;  /* grep: files left out, binary or larger than max_file */
     size_t left_out; /* so many entries */

@@ -40,7 +40,7 @@ static void info_of(const struct stat *s, ah_fs_info *out)
                 : S_ISDIR(s->st_mode) ? AH_FS_FOLDER
                 : S_ISLNK(s->st_mode) ? AH_FS_LINK
                                       : AH_FS_OTHER,
-        .mode = s->st_mode & 0777,
+        .mode = {true, s->st_mode & 0777},
         .size = S_ISREG(s->st_mode) ? (uint64_t)s->st_size : 0,
         .modified_ms = (int64_t)s->st_mtim.tv_sec * 1000 + s->st_mtim.tv_nsec / 1000000,
         .version = {{(uint64_t)s->st_ino, (uint64_t)s->st_size, modified, changed}},
@@ -87,7 +87,7 @@ static ah_status host_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *er
     ah_status st = AH_OK;
     struct stat s;
 
-    *out = (ah_fs_info){.modified_ms = -1};
+    *out = (ah_fs_info){.modified_ms = AH_FS_NO_TIME};
     if (open_place(h, path, false, &at) < 0)
         return errno == ENOENT ? AH_OK : ah_fs_host_err(errno, "reach", path, err);
     if (fstatat(at.fd, path.n ? at.name : ".", &s, AT_SYMLINK_NOFOLLOW) == 0)

@@ -68,7 +68,7 @@ typedef struct ah_fs_change {
     ah_text *path;
     ah_fs_act act;
     ah_text *content; /* PUT */
-    unsigned mode;    /* PUT: permission bits; 0: the usual ones */
+    ah_fs_mode mode;  /* PUT; not known: the usual ones */
     ah_fs_info was;   /* what the store that is changed had there */
     bool pinned;      /* depends on that: it was read */
     ah_fs_op *op;     /* PUT: how `content` came from that; none: without regard to it */

@@ -30,7 +30,7 @@ ah_fs_change *ah_fs_tree_find(const ah_fs_tree *t, ah_slice path)
 
 static ah_fs_info info_of(const ah_fs_change *c)
 {
-    ah_fs_info info = {.modified_ms = -1};
+    ah_fs_info info = {.modified_ms = AH_FS_NO_TIME};
 
     if (c->act == AH_FS_REMOVE)
         return info;
@@ -45,7 +45,7 @@ static ah_status tree_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *er
 {
     ah_fs_change *c = ah_fs_tree_find((ah_fs_tree *)fs, path);
 
-    *out = (ah_fs_info){.modified_ms = -1};
+    *out = (ah_fs_info){.modified_ms = AH_FS_NO_TIME};
     if (c && c->act != AH_FS_SEEN)
         *out = info_of(c);
     else if (fs->below)
