@@ -1,6 +1,9 @@
 /* Fuzzes paths, globs and overlays on files in memory. Each line of the input is a call: a
- * letter, then its texts with tabs between. A path that is taken must not lead out, a file
- * that was written must read back, and an overlay that is committed must be what is there. */
+ * letter, then its texts with tabs between; `#n` in a text stands for n letters (fuzz_fs.c grow),
+ * so that long names and deep folders come in a short input. A path that is taken must not lead
+ * out, a file that was written must read back, and an overlay that is committed must be what is
+ * there. Beside it `k` looks at a store whose every folder has folders with names as long as names
+ * are, as a disk may have them. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -63,17 +66,106 @@ static void look(ah_fs *fs, char call, ah_slice a, ah_slice b)
     ah_fs_found_clear(&found);
 }
 
+/* -- a store of folders without end ------------------------------------------------------------ */
+
+static ah_status tower_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *err)
+{
+    (void)fs;
+    (void)err;
+    *out = (ah_fs_info){.kind = path.n && path.p[path.n - 1] == 'f' ? AH_FS_FILE : AH_FS_FOLDER};
+    return AH_OK;
+}
+
+static ah_status tower_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t limit, ah_buf *out,
+                            ah_fs_info *info, ah_err *err)
+{
+    assert(path.n <= AH_FS_MAX_PATH);
+    tower_stat(fs, path, info, err);
+    if (offset == 0 && limit)
+        ah_buf_char(out, 'x');
+    return AH_OK;
+}
+
+/* Names of AH_FS_MAX_NAME bytes and fewer, as many as the letters of the fuzzer say. */
+static ah_status tower_list(ah_fs *fs, ah_slice path, ah_fs_found *out, ah_err *err)
+{
+    static const ah_fs_item folder = {.kind = AH_FS_FOLDER}, file = {.kind = AH_FS_FILE};
+    char name[AH_FS_MAX_NAME];
+
+    (void)err;
+    assert(path.n <= AH_FS_MAX_PATH && !memchr(path.p, '\0', path.n));
+    memset(name, 'n', sizeof name);
+    if (ah_fs_found_add(out, (ah_slice){name, fs->serial % sizeof name + 1}, &folder) != AH_OK)
+        return AH_NOMEM;
+    return ah_fs_found_add(out, ah_slice_of("f"), &file);
+}
+
+static ah_status tower_prepare(ah_fs *fs, const ah_fs_changes *list, void **ticket, ah_err *err)
+{
+    (void)ticket;
+    for (size_t i = 0; i < list->n; i++)
+        assert(list->item[i].path->len <= AH_FS_MAX_PATH);
+    return ah_fs_err(err, AH_FS_SYSTEM, "%s", fs->o.read_only ? "sealed" : "no room");
+}
+
+static void tower_free(ah_fs *fs)
+{
+    (void)fs;
+}
+
+static void look_at_tower(ah_slice a, ah_slice b)
+{
+    static const ah_fs_store store = {.stat = tower_stat,
+                                      .read = tower_read,
+                                      .list = tower_list,
+                                      .prepare = tower_prepare,
+                                      .free = tower_free};
+    ah_fs fs;
+    ah_err err;
+
+    ah_fs_init(&fs, &store, &ah_mem_libc, &(ah_fs_options){.max_depth = 1 + (int)(b.n % 64)});
+    fs.serial = a.n;
+    look(&fs, 'g', ah_slice_of("**"), ah_slice_of(""));
+    look(&fs, 's', ah_slice_of("x"), ah_slice_of(""));
+    look(&fs, 'l', a, b);
+    ah_fs_delete(&fs, ah_slice_of("n"), true, &err);
+    ah_fs_rename(&fs, ah_slice_of("n"), b, true, &err);
+    ah_fs_absent(&fs, a, &err);
+}
+
+/* The text with its `#c` written out: as many letters as c is worth, times eight. */
+static ah_slice grow(ah_slice s, char *room, size_t size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.n; i++) {
+        size_t many = 1;
+        char c = s.p[i];
+
+        if (c == '#' && i + 1 < s.n) {
+            many = 8 * (size_t)(s.p[++i] & 0x7f);
+            c = 'n';
+        }
+        while (many-- && n < size)
+            room[n++] = c;
+    }
+    return (ah_slice){room, n};
+}
+
 static void one_call(ah_fs *fs, ah_slice line)
 {
-    char call = line.n ? line.p[0] : '\0';
+    char call = line.n ? line.p[0] : '\0', room[2][4096];
     ah_slice rest = {line.p + (line.n > 0), line.n - (line.n > 0)};
-    ah_slice a = take(&rest, '\t'), b = take(&rest, '\t');
+    ah_slice a = grow(take(&rest, '\t'), room[0], sizeof room[0]);
+    ah_slice b = grow(take(&rest, '\t'), room[1], sizeof room[1]);
     ah_fs_edit edit = {b, rest, true};
     size_t count;
     ah_err err;
 
     check_path(fs, a);
-    if (call == 'w')
+    if (call == 'k')
+        look_at_tower(a, b);
+    else if (call == 'w')
         write_and_read(fs, a, b);
     else if (call == 'a')
         ah_fs_append(fs, a, b, &err);

@@ -497,6 +497,43 @@ describe("a folder of the machine", function()
     assert.equal("new", (fs:read("go")))
   end)
 
+  it("keeps the mode of a file that nobody may read, and does not write it", function()
+    fs:write("shadow", "x\n")
+    shell("chmod 000 '%s/shadow'", root)
+    local function mode(name)
+      local pipe <close> = assert(io.popen(("stat -c %%a '%s/%s'"):format(root, name)))
+      return pipe:read("l")
+    end
+    for _, on in ipairs { fs, fs:overlay() } do
+      refused("refused", on:append("shadow", "y"))
+      refused("refused", on:write("shadow", "y"))
+    end
+    assert.equal("0", mode "shadow")
+    if fs:rename("shadow", "moved") then -- root may read it
+      assert.equal("0", mode "moved")
+      local o = fs:overlay()
+      assert(o:rename("moved", "again"))
+      assert(o:commit())
+      assert.equal("0", mode "again")
+    end
+  end)
+
+  it("keeps the permission bits that a file has when an overlay is committed", function()
+    fs:write("f", "x")
+    local o = fs:overlay()
+    o:write("f", "y")
+    shell("chmod 600 '%s/f'", root)
+    assert(o:commit())
+    local pipe <close> = assert(io.popen(("stat -c %%a '%s/f'"):format(root)))
+    assert.equal("600", pipe:read("l"))
+  end)
+
+  it("gives a time before 1970", function()
+    fs:write("f", "x")
+    shell("touch -d '1969-12-31 23:59:59.999 UTC' '%s/f'", root)
+    assert.equal(-0.001, fs:stat("f").modified)
+  end)
+
   it("gives the time of a change", function()
     fs:write("f", "x")
     assert.is_true(math.abs(fs:stat("f").modified - os.time()) < 60)

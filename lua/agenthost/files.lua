@@ -43,9 +43,15 @@ function M.number(n)
   return text
 end
 
---- "1 line", "2,310 lines"
-function M.count(n, word)
-  return M.number(n) .. " " .. word .. (n == 1 and "" or "s")
+--- "1 line", "2,310 lines"; `many` where it is not the word with an s.
+function M.count(n, word, many)
+  return M.number(n) .. " " .. (n == 1 and word or many or word .. "s")
+end
+
+--- What a list of entries leaves out, in words; nil where that is nothing.
+function M.left_out(found)
+  return found.left_out and ("%s left out: no path can name or reach %s"):format(
+    M.count(found.left_out, "entry", "entries"), found.left_out == 1 and "it" or "them")
 end
 
 --- Bytes of a line that are shown.

@@ -386,7 +386,7 @@ local function start(script, format, strict, log_path)
     server.memory[name] = {}
   end
   if log_path ~= "" then
-    server.log = assert(io.open(log_path, "a"))
+    server.log = ah._append_private(log_path)
   end
 end
 

@@ -9,6 +9,10 @@
  *   fs_swap(a, b) -> swapper   a thread that exchanges the two paths until swapper:stop(),
  *                              which gives how often
  *
+ *   fs_tower(dir, name, depth, text)  folders called `name` within each other, and the text as
+ *                              the file `f` in the last one: deeper than any path goes
+ *   fs_make(path, kind)        "fifo", "socket", or "sparse": a file of 1 TiB that holds nothing
+ *
  * What is armed is file-scope as the calls carry no pointer; one state uses it at a time. */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -20,8 +24,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "support/ahtest.h"
@@ -214,6 +220,68 @@ static int fs_open(lua_State *L)
     return 1;
 }
 
+static int fs_tower(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 2), *text = luaL_checkstring(L, 4);
+    int at = open(luaL_checkstring(L, 1), O_RDONLY | O_DIRECTORY | O_CLOEXEC), next;
+
+    for (lua_Integer i = luaL_checkinteger(L, 3); at >= 0 && i > 0; i--) {
+        next = __real_mkdirat(at, name, 0777) == 0
+                   ? __real_openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                   : -1;
+        __real_close(at);
+        at = next;
+    }
+    next = at >= 0 ? __real_openat(at, "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (next < 0 || __real_write(next, text, strlen(text)) < 0)
+        return luaL_error(L, "no tower: %s", strerror(errno));
+    __real_close(next);
+    __real_close(at);
+    return 0;
+}
+
+static int make_socket(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), rc;
+
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    rc = fd >= 0 ? bind(fd, (struct sockaddr *)&a, sizeof a) : -1;
+    if (fd >= 0)
+        __real_close(fd);
+    return rc;
+}
+
+static int make_sparse(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    int rc = fd >= 0 ? ftruncate(fd, (off_t)1 << 40) : -1;
+
+    if (fd >= 0)
+        __real_close(fd);
+    return rc;
+}
+
+static int fs_make(lua_State *L)
+{
+    static const char *const kinds[] = {"fifo", "socket", "sparse", NULL};
+    const char *path = luaL_checkstring(L, 1);
+    int rc = -1;
+
+    switch (luaL_checkoption(L, 2, NULL, kinds)) {
+    case 0:
+        rc = mkfifo(path, 0666);
+        break;
+    case 1:
+        rc = make_socket(path);
+        break;
+    default:
+        rc = make_sparse(path);
+    }
+    lua_pushboolean(L, rc == 0); /* not every file system has them all */
+    return 1;
+}
+
 /* -- swapping ------------------------------------------------------------------------------- */
 
 #define SWAPPER "ahtest.swapper"
@@ -265,9 +333,9 @@ static int fs_swap(lua_State *L)
 
 void ahtest_open_fs(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"fs_fail", fs_fail},   {"fs_calls", fs_calls},
-                                         {"fs_names", fs_names}, {"fs_open", fs_open},
-                                         {"fs_swap", fs_swap},   {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"fs_fail", fs_fail}, {"fs_calls", fs_calls}, {"fs_names", fs_names}, {"fs_open", fs_open},
+        {"fs_swap", fs_swap}, {"fs_tower", fs_tower}, {"fs_make", fs_make},   {NULL, NULL}};
 
     luaL_newmetatable(L, SWAPPER);
     lua_pushcfunction(L, swap_stop);

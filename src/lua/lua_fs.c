@@ -238,7 +238,7 @@ static int fs_stat(lua_State *L)
     }
     lua_createtable(L, 0, 3);
     push_kind(L, info.kind, info.size);
-    if (info.modified_ms >= 0) {
+    if (info.modified_ms != AH_FS_NO_TIME) {
         lua_pushnumber(L, (lua_Number)info.modified_ms / 1000);
         lua_setfield(L, -2, "modified");
     }
@@ -308,7 +308,15 @@ static void push_match(lua_State *L, const ah_fs_item *item)
     }
 }
 
-/* The list of what was found, with `truncated` and `skipped` where there is something to say. */
+static void push_number(lua_State *L, const char *name, size_t n)
+{
+    if (!n)
+        return;
+    lua_pushinteger(L, (lua_Integer)n);
+    lua_setfield(L, -2, name);
+}
+
+/* The list of what was found, with what is to be said of what was not. */
 static int push_list(lua_State *L, ah_fs_found *f, void (*push)(lua_State *, const ah_fs_item *))
 {
     lua_createtable(L, (int)f->n, 2);
@@ -320,10 +328,8 @@ static int push_list(lua_State *L, ah_fs_found *f, void (*push)(lua_State *, con
         lua_pushboolean(L, true);
         lua_setfield(L, -2, "truncated");
     }
-    if (f->skipped) {
-        lua_pushinteger(L, (lua_Integer)f->skipped);
-        lua_setfield(L, -2, "skipped");
-    }
+    push_number(L, "skipped", f->skipped);
+    push_number(L, "left_out", f->left_out);
     ah_fs_found_clear(f);
     return 1;
 }

@@ -117,6 +117,7 @@ void ah_lua_open_adapter(lua_State *L); /* _adapter, for scripted.lua */
 void ah_lua_open_log(lua_State *L);     /* log */
 void ah_lua_open_embed(lua_State *L);   /* host_tool */
 void ah_lua_open_builtin(lua_State *L); /* _raise, _check_fields */
+void ah_lua_open_file(lua_State *L);    /* _append_private */
 void ah_lua_open_process(lua_State *L); /* _process, _sandbox, _folder, _repair */
 
 void ah_embed_free(struct ah_embed *e); /* lua_api.c; NULL is fine */

@@ -4,9 +4,8 @@
  * rendered last, so that rendering the same again costs a comparison. */
 #include "lua/lua_prompt.h"
 
-#include <errno.h>
-#include <stdio.h>
-
+#include "base/file.h"
+#include "lua/lua_data.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_section.h"
 #include "lua/lua_tool.h"
@@ -130,34 +129,26 @@ ah_slice ah_lua_push_params(lua_State *L, int idx, const char *what)
     return text;
 }
 
-static void read_file(lua_State *L, const char *what, const char *path, ah_buf *out)
+/* -- text of the file, in a buffer that Lua frees */
+static ah_buf *push_file(lua_State *L, const char *what, const char *path)
 {
-    FILE *f = fopen(path, "rb");
-    size_t n;
-    char *to;
+    ah_buf *b = ah_lua_push_buf(L, MAX_OVERRIDES);
+    ah_err err;
+    ah_status st = ah_file_read(path, b, &err);
 
-    if (!f)
-        ah_lua_raise(L, AH_USAGE, "%s: overrides: cannot open %s: %s", what, path, strerror(errno));
-    do {
-        to = ah_buf_room(out, BUFSIZ);
-        n = to ? fread(to, 1, BUFSIZ, f) : 0;
-        out->len += n;
-    } while (n == BUFSIZ);
-    fclose(f);
-    if (out->status == AH_NOMEM)
+    if (st == AH_NOMEM)
         ah_lua_raise_nomem(L);
-    if (!ah_buf_ok(out))
-        ah_lua_raise(L, AH_USAGE, "%s: overrides: %s is larger than %d bytes", what, path,
-                     MAX_OVERRIDES);
+    if (st != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "%s: overrides: %s", what, err.message);
+    return b;
 }
 
 static ah_slice push_json_file(lua_State *L, const char *what, const char *path)
 {
-    ah_buf *b = ah_lua_push_buf(L, MAX_OVERRIDES);
+    ah_buf *b = push_file(L, what, path);
     ah_status st;
     ah_err err;
 
-    read_file(L, what, path, b);
     if ((st = ah_json_check_err(b->mem, ah_buf_slice(b), path, &err)) == AH_NOMEM)
         ah_lua_raise_nomem(L);
     if (st != AH_OK)
@@ -165,27 +156,24 @@ static ah_slice push_json_file(lua_State *L, const char *what, const char *path)
     return take_text(L, b);
 }
 
-/* The table that a Lua file returns. It is text, and has an empty table as environment. */
+/* The table that a Lua file returns. */
 static ah_slice push_lua_file(lua_State *L, const char *what, const char *path)
 {
-    ah_status st;
+    ah_buf *text = push_file(L, what, path), *json = ah_lua_push_buf(L, MAX_OVERRIDES);
     ah_err err;
+    ah_status st = ah_lua_data(text->mem, path, ah_buf_slice(text), json, &err);
 
-    if (luaL_loadfilex(L, path, "t") != LUA_OK)
-        ah_lua_raise(L, AH_USAGE, "%s: overrides: %s", what, lua_tostring(L, -1));
-    lua_newtable(L);
-    lua_setupvalue(L, -2, 1);
-    if ((st = ah_lua_call(ah_lua_of(L), L, 0, 1, &err)) == AH_NOMEM)
+    ah_buf_clear(text);
+    if (st == AH_NOMEM)
         ah_lua_raise_nomem(L);
     if (st != AH_OK)
         ah_lua_raise(L, AH_USAGE, "%s: overrides: %s: %s", what, path, err.message);
-    push_json(L, -1, what, AH_USAGE, MAX_OVERRIDES);
     lua_remove(L, -2);
-    return (ah_slice){lua_tostring(L, -1), lua_rawlen(L, -1)};
+    return take_text(L, json);
 }
 
 /* Pushes overrides as JSON text: those of the table at idx, or of the file whose name is
- * there (a .lua file returns the table and sees no globals; any other is JSON). Raises
+ * there (a .lua file returns the table, see lua_data.h; any other is JSON). Raises
  * AH_USAGE where there are none. */
 static ah_slice push_overrides(lua_State *L, int idx, const char *what)
 {

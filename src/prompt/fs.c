@@ -86,9 +86,9 @@ ah_status ah_fs_need_file(ah_slice path, const ah_fs_info *info, ah_err *err)
 
 ah_status ah_fs_need_place(ah_slice path, const ah_fs_info *info, ah_err *err)
 {
-    if (info->kind == AH_FS_FILE && info->mode && !(info->mode & 0222))
+    if (info->kind == AH_FS_FILE && info->mode.known && !(info->mode.bits & 0222))
         return ah_fs_err(err, AH_FS_REFUSED, "'%.*s' is write-protected (mode %04o)", AH_FMT(path),
-                         info->mode);
+                         info->mode.bits);
     return info->kind == AH_FS_ABSENT ? AH_OK : ah_fs_need_file(path, info, err);
 }
 

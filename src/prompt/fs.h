@@ -23,7 +23,7 @@ enum {
     AH_FS_MAX_DEPTH = 64,     /* most that max_depth may be: walks recurse so deep */
     AH_FS_MAX_PATTERN = 1024, /* bytes of a glob */
     AH_FS_MAX_CONTEXT = 20,   /* lines around one that matches */
-    AH_FS_SECONDS = 10        /* a search, and a reading of lines, ends after so many */
+    AH_FS_SECONDS = 10        /* a walk, a search, and a reading of lines, ends after so many */
 };
 
 typedef struct ah_fs ah_fs;
@@ -37,11 +37,19 @@ typedef struct ah_fs_version {
     uint64_t part[4];
 } ah_fs_version;
 
+/* Permission bits, where they are known: none of them set is a mode like any other. */
+typedef struct ah_fs_mode {
+    bool known;
+    unsigned bits;
+} ah_fs_mode;
+
+#define AH_FS_NO_TIME INT64_MIN
+
 typedef struct ah_fs_info {
     ah_fs_kind kind;
-    unsigned mode; /* permission bits; 0: none are known */
+    ah_fs_mode mode;
     uint64_t size;
-    int64_t modified_ms; /* since 1970; -1: in memory or staged */
+    int64_t modified_ms; /* since 1970, or before; AH_FS_NO_TIME: in memory or staged */
     ah_fs_version version;
 } ah_fs_info;
 
@@ -144,14 +152,16 @@ typedef struct ah_fs_item {
     ah_text *text; /* grep: the line, cut at 500 bytes, malformed bytes as U+FFFD */
 } ah_fs_item;
 
-/* In byte order of the names, folder by folder. Names that no path can have are left out. */
+/* In byte order of the names, folder by folder. What no path can name (no UTF-8, control characters,
+ * too long or too deep) is left out, and so are folders below the first that cannot be listed. */
 typedef struct ah_fs_found {
     const ah_mem *mem;
     ah_fs_item *item;
     size_t n, cap;
-    size_t max;     /* most items; set by the caller */
-    bool truncated; /* there are more, or a limit stopped the search */
-    size_t skipped; /* grep: files left out, binary or larger than max_file */
+    size_t max;      /* most items; set by the caller */
+    bool truncated;  /* there are more, or a limit stopped the search */
+    size_t skipped;  /* grep: files left out, binary or larger than max_file */
+    size_t left_out; /* so many entries */
 } ah_fs_found;
 
 void ah_fs_found_init(ah_fs_found *f, const ah_mem *mem, size_t max);

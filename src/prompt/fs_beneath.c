@@ -15,6 +15,8 @@
 
 #include "prompt/fs.h"
 
+_Static_assert(AH_BENEATH_PATH >= AH_FS_MAX_PATH + 128, "a user's path and a temporary name");
+
 #ifndef O_PATH /* of Linux: opens a folder that may be passed through but not read */
 #define O_PATH O_RDONLY
 #endif
@@ -76,9 +78,14 @@ static int by_name(int root, ah_slice path, int flags)
         const char *slash = memchr(path.p, '/', path.n);
         size_t n = slash ? (size_t)(slash - path.p) : path.n, used = n + (slash != NULL);
 
-        memcpy(name, path.p, n); /* fits: the path was checked */
-        name[n] = '\0';
-        next = openat(at, name, (slash ? O_PATH : flags) | FOLDER);
+        if (n < sizeof name) {
+            memcpy(name, path.p, n);
+            name[n] = '\0';
+            next = openat(at, name, (slash ? O_PATH : flags) | FOLDER);
+        } else {
+            errno = ENAMETOOLONG;
+            next = -1;
+        }
         if (at != root)
             close_quietly(at);
         if ((at = next) < 0)
@@ -92,10 +99,14 @@ static int by_name(int root, ah_slice path, int flags)
 int ah_beneath_folder(ah_beneath *b, ah_slice path, bool to_read)
 {
     int flags = to_read ? O_RDONLY : O_PATH, fd = -1;
-    char text[AH_FS_MAX_PATH + 1];
+    char text[AH_BENEATH_PATH + 1];
 
     if (path.n == 0)
         return openat(b->root, ".", flags | FOLDER);
+    if (path.n > AH_BENEATH_PATH) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
     memcpy(text, path.p, path.n);
     text[path.n] = '\0';
     if (!b->by_name && ((fd = at_once(b, text, flags | FOLDER)) >= 0 || errno != ENOSYS))

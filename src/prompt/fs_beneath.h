@@ -12,9 +12,13 @@ typedef struct ah_beneath {
     bool by_name; /* openat2 was refused: do not ask again */
 } ah_beneath;
 
+/* The longest path that is opened: one of a user (AH_FS_MAX_PATH) with the name of one of our
+ * temporary folders in it. */
+enum { AH_BENEATH_PATH = 1024 + 128 };
+
 /* A descriptor of the folder ("": the root's copy), to be closed by the caller; or -1 and
- * errno: ENOENT, ENOTDIR or ELOOP (a part is a file or a link), or what the system says.
- * `to_read`: it can be listed and synced; else it is good for the *at calls only. */
+ * errno: ENOENT, ENOTDIR or ELOOP (a part is a file or a link), ENAMETOOLONG, or what the system
+ * says. `to_read`: it can be listed and synced; else it is good for the *at calls only. */
 int ah_beneath_folder(ah_beneath *b, ah_slice path, bool to_read);
 
 #endif

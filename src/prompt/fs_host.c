@@ -40,7 +40,7 @@ static void info_of(const struct stat *s, ah_fs_info *out)
                 : S_ISDIR(s->st_mode) ? AH_FS_FOLDER
                 : S_ISLNK(s->st_mode) ? AH_FS_LINK
                                       : AH_FS_OTHER,
-        .mode = s->st_mode & 0777,
+        .mode = {true, s->st_mode & 0777},
         .size = S_ISREG(s->st_mode) ? (uint64_t)s->st_size : 0,
         .modified_ms = (int64_t)s->st_mtim.tv_sec * 1000 + s->st_mtim.tv_nsec / 1000000,
         .version = {{(uint64_t)s->st_ino, (uint64_t)s->st_size, modified, changed}},
@@ -49,19 +49,24 @@ static void info_of(const struct stat *s, ah_fs_info *out)
 
 /* -- places ------------------------------------------------------------------------------- */
 
-static void set_name(ah_fs_place *p, ah_slice path)
+/* A descriptor of the path's folder and its last name; -1 with errno. */
+static int open_place(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out)
 {
     ah_slice name = ah_fs_name(path);
 
-    memcpy(p->name, name.p, name.n);
-    p->name[name.n] = '\0';
+    out->fd = -1;
+    if (name.n >= sizeof out->name) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(out->name, name.p, name.n);
+    out->name[name.n] = '\0';
+    return out->fd = ah_beneath_folder(&h->root, ah_fs_parent(path), to_read);
 }
 
 ah_status ah_fs_host_enter(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out, ah_err *err)
 {
-    set_name(out, path);
-    out->fd = ah_beneath_folder(&h->root, ah_fs_parent(path), to_read);
-    if (out->fd >= 0)
+    if (open_place(h, path, to_read, out) >= 0)
         return AH_OK;
     if (errno == ENOENT)
         return ah_fs_err(err, AH_FS_NOT_FOUND, "there is no folder for '%.*s'", AH_FMT(path));
@@ -82,11 +87,9 @@ static ah_status host_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *er
     ah_status st = AH_OK;
     struct stat s;
 
-    *out = (ah_fs_info){.modified_ms = -1};
-    at.fd = ah_beneath_folder(&h->root, ah_fs_parent(path), false);
-    if (at.fd < 0)
+    *out = (ah_fs_info){.modified_ms = AH_FS_NO_TIME};
+    if (open_place(h, path, false, &at) < 0)
         return errno == ENOENT ? AH_OK : ah_fs_host_err(errno, "reach", path, err);
-    set_name(&at, path);
     if (fstatat(at.fd, path.n ? at.name : ".", &s, AT_SYMLINK_NOFOLLOW) == 0)
         info_of(&s, out);
     else if (errno != ENOENT)
@@ -191,14 +194,22 @@ static ah_status list_entry(ah_fs *fs, int fd, const char *name, ah_fs_found *ou
     ah_fs_info info;
     ah_fs_item item = {0};
     struct stat st;
+    bool there;
 
-    if (!strcmp(name, ".") || !strcmp(name, "..") ||
-        fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) /* gone, as we looked */
+    if (!strcmp(name, ".") || !strcmp(name, ".."))
         return AH_OK;
-    if (ah_fs_is_temporary(s))
+    there = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!there && errno == ENOENT) /* gone, as we looked */
+        return AH_OK;
+    if (there && ah_fs_is_temporary(s)) {
         sweep(fs, fd, name, &st);
-    if (!ah_fs_name_ok(s))
         return AH_OK;
+    }
+    if (!there || !ah_fs_name_ok(s)) {
+        out->left_out++;
+        out->truncated = out->n + out->left_out > fs->o.max_files;
+        return AH_OK;
+    }
     info_of(&st, &info);
     item.kind = info.kind;
     item.size = info.size;

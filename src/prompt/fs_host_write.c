@@ -75,13 +75,13 @@ static void keep_owner(int fd, const ah_fs_place *at)
 /* Never more open than the target: the mode is that of the file to be from the first. */
 static int write_temporary(ah_fs_host *h, const ah_fs_place *at, const ah_fs_change *c, step *s)
 {
-    int fd = new_temporary(h, at->fd, c->mode ? c->mode : 0666, s->temp), rc = -1, e;
+    int fd = new_temporary(h, at->fd, c->mode.known ? c->mode.bits : 0666, s->temp), rc = -1, e;
 
     if (fd < 0)
         return -1;
-    if (c->mode)
+    if (c->mode.known)
         keep_owner(fd, at);
-    if ((!c->mode || fchmod(fd, (mode_t)c->mode) == 0) &&
+    if ((!c->mode.known || fchmod(fd, (mode_t)c->mode.bits) == 0) &&
         write_all(fd, ah_text_slice(c->content)) == 0 && (h->fs.o.no_sync || fsync(fd) == 0))
         rc = 0;
     e = errno;

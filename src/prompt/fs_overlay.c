@@ -23,6 +23,11 @@ static bool is_same(const ah_fs_info *a, const ah_fs_info *b)
     return a->kind == AH_FS_FOLDER || memcmp(&a->version, &b->version, sizeof a->version) == 0;
 }
 
+static bool is_same_mode(const ah_fs_mode *a, const ah_fs_mode *b)
+{
+    return a->known == b->known && a->bits == b->bits;
+}
+
 /* The operations once more, upon what is there now. */
 static ah_status redo(settling *s, const ah_fs_change *c, ah_text **out, ah_err *err)
 {
@@ -91,10 +96,12 @@ static ah_status settle_put(settling *s, const ah_fs_change *c, const ah_fs_info
         st = redo(s, c, &content, err);
     if (st == AH_OK)
         st = hand_down(s, c, now, err);
-    if (st == AH_OK && content) {
+    if (st == AH_OK) {
         to = &s->list.item[s->list.n - 1];
-        ah_text_set(&to->content, ah_text_ref(content));
-        to->mode = now->mode;
+        if (content)
+            ah_text_set(&to->content, ah_text_ref(content));
+        if (content || (now->kind == AH_FS_FILE && is_same_mode(&c->mode, &c->was.mode)))
+            to->mode = now->mode; /* it is kept, whoever changed it meanwhile */
     }
     ah_text_unref(content);
     return st;

@@ -142,11 +142,16 @@ bool ah_fs_name_ok(ah_slice name)
            !memchr(name.p, '/', name.n) && !ah_fs_is_temporary(name);
 }
 
+static ah_status too_long(ah_slice given, ah_err *err)
+{
+    return ah_fs_err(err, AH_FS_BAD_PATH, "a path has at most %d bytes; this one has %zu",
+                     AH_FS_MAX_PATH, given.n);
+}
+
 static ah_status check_letters(ah_slice given, ah_err *err)
 {
     if (given.n > AH_FS_MAX_PATH)
-        return ah_fs_err(err, AH_FS_BAD_PATH, "a path has at most %d bytes; this one has %zu",
-                         AH_FS_MAX_PATH, given.n);
+        return too_long(given, err);
     if (!ah_utf8_valid(given) || has_control(given))
         return ah_fs_err(err, AH_FS_BAD_PATH,
                          "a path is UTF-8 text without control characters; this one is not");
@@ -187,7 +192,8 @@ static ah_status add_name(const ah_fs *fs, ah_slice given, ah_slice name, int *d
     if (++*depth > fs->o.max_depth)
         return ah_fs_err(err, AH_FS_BAD_PATH, "a path has at most %d names: '%.*s' has more",
                          fs->o.max_depth, AH_FMT(given));
-    ah_fs_join(ah_fs_path_slice(out), name, out); /* fits: not longer than what was given */
+    if (!ah_fs_join(ah_fs_path_slice(out), name, out))
+        return too_long(given, err);
     return AH_OK;
 }
 

@@ -92,7 +92,7 @@ static ah_status visit(ah_fs_walk *w, ah_slice path, const ah_fs_item *item, boo
 /* `from` itself and all that is under it. */
 static ah_status add_all(mover *m, const ah_fs_info *was, ah_err *err)
 {
-    ah_fs_walk w = {.visit = visit, .ud = m};
+    ah_fs_walk w = {.visit = visit, .ud = m, .strict = true};
     ah_status st = add_one(m, m->from, was, err);
 
     if (st != AH_OK || was->kind != AH_FS_FOLDER)
@@ -101,6 +101,11 @@ static ah_status add_all(mover *m, const ah_fs_info *was, ah_err *err)
     if (st == AH_OK && w.truncated)
         return ah_fs_err(err, AH_FS_TOO_MANY, "'%.*s' holds more than %zu files, or is too deep",
                          AH_FMT(m->from), m->fs->o.max_files);
+    if (st == AH_OK && w.left_out)
+        return ah_fs_err(err, AH_FS_TOO_MANY,
+                         "'%.*s' holds %zu entries that no path can name (too long, or no UTF-8): "
+                         "nothing was changed",
+                         AH_FMT(m->from), w.left_out);
     return st;
 }
 
@@ -111,7 +116,7 @@ static ah_status check_empty(ah_fs *fs, ah_slice path, ah_err *err)
 
     ah_fs_found_init(&in, fs->mem, fs->o.max_files);
     st = fs->store->list(fs, path, &in, err);
-    if (st == AH_OK && in.n)
+    if (st == AH_OK && in.n + in.left_out)
         st = ah_fs_err(err, AH_FS_EXISTS,
                        "the folder '%.*s' is not empty: ask for all of it to be deleted", AH_FMT(path));
     ah_fs_found_clear(&in);

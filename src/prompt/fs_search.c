@@ -90,34 +90,66 @@ ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err *err)
         if (ah_fs_found_add(out, ah_text_slice(all.item[i].name), &all.item[i]) != AH_OK)
             st = ah_err_nomem(err);
     out->truncated = out->truncated || all.truncated;
+    out->left_out = all.left_out;
     ah_fs_found_clear(&all);
     return ah_fs_advise(fs, folder, st, err);
 }
 
-/* Recursive, `depth` names deep at most. */
-static ah_status walk(ah_fs *fs, ah_slice folder, int depth, ah_fs_walk *w, ah_err *err)
+static void set_length(ah_fs_path *p, size_t n)
 {
+    p->n = n;
+    p->s[n] = '\0';
+}
+
+/* One that cannot be listed is left out, as it may be gone by now, unless that is to be an error. */
+static ah_status list_next(ah_fs *fs, ah_fs_walk *w, ah_fs_found *in, ah_err *err)
+{
+    ah_status st = list_sorted(fs, ah_fs_path_slice(&w->at), in, err);
+
+    w->truncated = w->truncated || in->truncated;
+    w->left_out += in->left_out;
+    w->seen += in->left_out;
+    if (st == AH_OK || st == AH_NOMEM || w->strict || w->at.n == w->root)
+        return st;
+    w->left_out++;
+    return AH_OK;
+}
+
+static ah_status walk(ah_fs *fs, int depth, ah_fs_walk *w, ah_err *err);
+
+static ah_status walk_entry(ah_fs *fs, int depth, ah_fs_walk *w, const ah_fs_item *item, ah_err *err)
+{
+    bool into = true;
+    ah_status st;
+
+    if (w->seen++ >= fs->o.max_files || ah_fs_seconds() >= w->until) {
+        w->stop = w->truncated = true;
+        return AH_OK;
+    }
+    if (!ah_fs_join(ah_fs_path_slice(&w->at), ah_text_slice(item->name), &w->at)) {
+        w->left_out++;
+        return AH_OK;
+    }
+    st = w->visit(w, ah_fs_path_slice(&w->at), item, &into, err);
+    if (st != AH_OK || w->stop || item->kind != AH_FS_FOLDER || !into)
+        return st;
+    if (depth > 1)
+        return walk(fs, depth - 1, w, err);
+    w->truncated = true;
+    return AH_OK;
+}
+
+/* Recursive, `depth` names deep at most. The path is one for all levels, so that a level takes no
+ * more of the stack than its list. */
+static ah_status walk(ah_fs *fs, int depth, ah_fs_walk *w, ah_err *err)
+{
+    size_t here = w->at.n;
     ah_fs_found in;
-    ah_status st = list_sorted(fs, folder, &in, err);
+    ah_status st = list_next(fs, w, &in, err);
 
-    w->truncated = w->truncated || in.truncated;
     for (size_t i = 0; st == AH_OK && !w->stop && i < in.n; i++) {
-        ah_slice name = ah_text_slice(in.item[i].name);
-        bool into = true;
-        ah_fs_path p;
-
-        if (w->seen++ == fs->o.max_files)
-            w->stop = w->truncated = true;
-        else if (!ah_fs_join(folder, name, &p))
-            w->truncated = true;
-        else
-            st = w->visit(w, ah_fs_path_slice(&p), &in.item[i], &into, err);
-        if (st != AH_OK || w->stop || in.item[i].kind != AH_FS_FOLDER || !into)
-            continue;
-        if (depth > 1)
-            st = walk(fs, ah_fs_path_slice(&p), depth - 1, w, err);
-        else
-            w->truncated = true;
+        st = walk_entry(fs, depth, w, &in.item[i], err);
+        set_length(&w->at, here);
     }
     ah_fs_found_clear(&in);
     return st;
@@ -136,8 +168,10 @@ ah_status ah_fs_walk_run(ah_fs *fs, ah_slice folder, ah_fs_walk *w, ah_err *err)
 {
     int left = fs->o.max_depth - depth_of(folder);
 
-    if (left > 0)
-        return walk(fs, folder, left, w, err);
+    w->until = ah_fs_seconds() + AH_FS_SECONDS;
+    w->root = folder.n;
+    if (left > 0 && ah_fs_join(ah_slice_of(""), folder, &w->at))
+        return walk(fs, left, w, err);
     w->truncated = true;
     return AH_OK;
 }
@@ -198,6 +232,7 @@ ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_found *
     if ((st = ah_fs_glob_init(&h.glob, fs->mem, pattern, err)) == AH_OK)
         st = ah_fs_walk_run(fs, h.from, &w, err);
     out->truncated = out->truncated || w.truncated;
+    out->left_out = w.left_out;
     ah_fs_glob_clear(&h.glob);
     return ah_fs_advise(fs, folder, st, err);
 }
@@ -400,12 +435,16 @@ static bool is_binary(const ah_buf *b)
 }
 
 /* One that cannot be read, as it may be gone by now, is left out like one that is too large. */
-static ah_status search_file(hunt *h, ah_slice path, ah_err *err)
+static ah_status search_file(hunt *h, ah_slice path, uint64_t size, ah_err *err)
 {
     ah_fs_info info;
     ah_status st;
     ah_buf b;
 
+    if (size > h->fs->o.max_file) {
+        h->out->skipped++;
+        return AH_OK;
+    }
     ah_buf_init(&b, h->fs->mem, h->fs->o.max_file);
     st = h->fs->store->read(h->fs, path, 0, h->fs->o.max_file, &b, &info, err);
     if (st == AH_OK && b.status == AH_NOMEM)
@@ -438,7 +477,7 @@ static ah_status visit_search(ah_fs_walk *w, ah_slice path, const ah_fs_item *it
         *into = h->any || h->name_only ? ah_fs_name(path).p[0] != '.'
                                        : ah_fs_glob_leads(&h->glob, below_folder(path, h->from));
     else if (item->kind == AH_FS_FILE && is_wanted(h, path))
-        st = search_file(h, path, err);
+        st = search_file(h, path, item->size, err);
     w->stop = h->out->truncated;
     return st;
 }
@@ -453,11 +492,12 @@ static ah_status search_under(hunt *h, ah_slice in, ah_err *err)
         return st;
     if (info.kind != AH_FS_FOLDER) {
         st = ah_fs_need_file(in, &info, err);
-        return st == AH_OK ? search_file(h, in, err) : st;
+        return st == AH_OK ? search_file(h, in, info.size, err) : st;
     }
     h->from = in;
     st = ah_fs_walk_run(h->fs, in, &w, err);
     h->out->truncated = h->out->truncated || w.truncated;
+    h->out->left_out = w.left_out;
     return st;
 }
 

@@ -49,8 +49,9 @@ ah_slice ah_fs_name(ah_slice path);             /* the last name */
 bool ah_fs_within(ah_slice path, ah_slice dir); /* strictly below it; all is below "" */
 bool ah_fs_name_ok(ah_slice name);              /* can a path have it? */
 bool ah_fs_is_temporary(ah_slice name);         /* of ours, not for users */
-/* dir/name; false: too long. */
-bool ah_fs_join(ah_slice dir, ah_slice name, ah_fs_path *out);
+/* dir/name; false: too long, and *out is as it was. The one place where paths are put together: a
+ * name on the disk may be as long as it likes, so whoever joins looks at what comes back. */
+bool ah_fs_join(ah_slice dir, ah_slice name, ah_fs_path *out) __attribute__((warn_unused_result));
 
 /* -- changes (fs_change.c) ----------------------------------------------------------------- */
 
@@ -67,7 +68,7 @@ typedef struct ah_fs_change {
     ah_text *path;
     ah_fs_act act;
     ah_text *content; /* PUT */
-    unsigned mode;    /* PUT: permission bits; 0: the usual ones */
+    ah_fs_mode mode;  /* PUT; not known: the usual ones */
     ah_fs_info was;   /* what the store that is changed had there */
     bool pinned;      /* depends on that: it was read */
     ah_fs_op *op;     /* PUT: how `content` came from that; none: without regard to it */
@@ -106,7 +107,7 @@ typedef struct ah_fs_store {
     /* Appends at most `limit` bytes of a regular file. */
     ah_status (*read)(ah_fs *fs, ah_slice path, uint64_t offset, size_t limit, ah_buf *out,
                       ah_fs_info *info, ah_err *err);
-    /* Adds the folder's entries, unsorted, at most options.max_files. */
+    /* Adds the folder's entries, unsorted, and looks at options.max_files of them at most. */
     ah_status (*list)(ah_fs *fs, ah_slice path, ah_fs_found *out, ah_err *err);
     /* Makes all ready and gives a ticket that owns what it needs. */
     ah_status (*prepare)(ah_fs *fs, const ah_fs_changes *list, void **ticket, ah_err *err);
@@ -153,13 +154,20 @@ int64_t ah_fs_seconds(void); /* of a clock that only goes forward */
 ah_status ah_fs_found_add(ah_fs_found *f, ah_slice name, const ah_fs_item *as);
 
 /* All that is under a folder, folders before what is in them. `visit` gets the path and says
- * in *into (true before) whether a folder is gone into, and in *stop whether to end. */
+ * in *into (true before) whether a folder is gone into, and in *stop whether to end. What cannot be
+ * named by a path, and folders that cannot be listed, are left out and counted; the others are
+ * visited all the same. */
 typedef struct ah_fs_walk {
     ah_status (*visit)(struct ah_fs_walk *w, ah_slice path, const ah_fs_item *item, bool *into,
                        ah_err *err);
     void *ud;
-    size_t seen; /* entries; at options.max_files the walk ends, truncated */
+    bool strict;     /* a folder that cannot be listed is an error */
+    size_t seen;     /* entries; at options.max_files the walk ends, truncated */
+    size_t left_out; /* entries */
+    int64_t until;   /* of ah_fs_seconds: it ends then, truncated */
     bool stop, truncated;
+    ah_fs_path at; /* where it is */
+    size_t root;   /* bytes of it that are the folder from which it began */
 } ah_fs_walk;
 
 ah_status ah_fs_walk_run(ah_fs *fs, ah_slice folder, ah_fs_walk *w, ah_err *err);

@@ -30,7 +30,7 @@ ah_fs_change *ah_fs_tree_find(const ah_fs_tree *t, ah_slice path)
 
 static ah_fs_info info_of(const ah_fs_change *c)
 {
-    ah_fs_info info = {.modified_ms = -1};
+    ah_fs_info info = {.modified_ms = AH_FS_NO_TIME};
 
     if (c->act == AH_FS_REMOVE)
         return info;
@@ -45,7 +45,7 @@ static ah_status tree_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *er
 {
     ah_fs_change *c = ah_fs_tree_find((ah_fs_tree *)fs, path);
 
-    *out = (ah_fs_info){.modified_ms = -1};
+    *out = (ah_fs_info){.modified_ms = AH_FS_NO_TIME};
     if (c && c->act != AH_FS_SEEN)
         *out = info_of(c);
     else if (fs->below)
@@ -104,6 +104,7 @@ static ah_status list_below(ah_fs_tree *t, ah_slice folder, ah_fs_found *out, ah
     ah_fs_found_init(&in, t->fs.mem, t->fs.o.max_files);
     st = below->store->list(below, folder, &in, err);
     out->truncated = out->truncated || in.truncated;
+    out->left_out += in.left_out;
     for (size_t i = 0; st == AH_OK && i < in.n; i++) {
         ah_slice name = ah_text_slice(in.item[i].name);
         ah_fs_change *c;

@@ -2,10 +2,10 @@
  * (docs/recording.md has the form). Keys and other secrets are taken out before a byte is
  * written. What http_replay.c reads; nothing is compared or judged here. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "wire/http_transfer.h"
 
@@ -35,11 +35,9 @@ ah_status ah_http_record(ah_http *http, const char *path, const ah_secrets *secr
     r->mem = http->mem;
     r->secrets = secrets;
     memcpy(r->path, path, n);
-    r->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-    if (r->fd < 0) {
-        ah_err_set(err, AH_USAGE, "cannot record to '%.300s': %s", path, strerror(errno));
+    if (ah_file_private(r->mem, "record to", path, AH_FILE_ANEW, &r->fd, err) != AH_OK) {
         ah_free(r->mem, r);
-        return AH_USAGE;
+        return err->status;
     }
     http->recorder = r;
     return AH_OK;

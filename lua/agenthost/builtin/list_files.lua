@@ -16,9 +16,13 @@ local function folder(path)
   return path == "" and "the root" or ("the folder '%s'"):format(path)
 end
 
-local function more(found, max)
-  return found.truncated
-    and ("\n[there are more than the %d shown; narrow it with path and glob]"):format(max) or ""
+local function rest(found, max)
+  local notes = {}
+  if found.truncated then
+    notes[1] = ("there are more than the %d shown; narrow it with path and glob"):format(max)
+  end
+  notes[#notes + 1] = files.left_out(found)
+  return #notes > 0 and ("\n[%s]"):format(table.concat(notes, "; ")) or ""
 end
 
 local function list_folder(fs, path, max)
@@ -26,13 +30,13 @@ local function list_folder(fs, path, max)
   if not found then
     return nil, err
   elseif #found == 0 then
-    return ("%s is empty"):format(folder(path))
+    return ("%s is empty"):format(folder(path)) .. rest(found, max)
   end
   local out = {}
   for i, e in ipairs(found) do
     out[i] = entry(e.name, e.type, e.size)
   end
-  return table.concat(out, "\n") .. more(found, max)
+  return table.concat(out, "\n") .. rest(found, max)
 end
 
 local function list_glob(fs, path, glob, max)
@@ -42,14 +46,14 @@ local function list_glob(fs, path, glob, max)
   elseif #found == 0 then
     local hint = glob:find("/", 1, true) and ""
       or ("; in all folders below it: **/%s"):format(glob)
-    return ("no file in %s matches '%s'%s"):format(folder(path), glob, hint)
+    return ("no file in %s matches '%s'%s"):format(folder(path), glob, hint) .. rest(found, max)
   end
   local out = {}
   for i, name in ipairs(found) do
     local info = fs:stat(name)
     out[i] = info and entry(name, info.type, info.size) or name
   end
-  return table.concat(out, "\n") .. more(found, max)
+  return table.concat(out, "\n") .. rest(found, max)
 end
 
 return function(options)
