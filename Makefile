@@ -188,7 +188,7 @@ check: lint test
 # the interpreter without (it is not ours to balance).
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 check-asan:
-	@$(MAKE) --no-print-directory BUILD=build/asan CFLAGS="-O1 -g" EXTRA="$(ASAN)" asan-specs
+	@$(MAKE) --no-print-directory BUILD=build/asan CFLAGS="-O1 -g -DAH_CHECKING" EXTRA="$(ASAN)" asan-specs
 
 asan-specs: $(SPEC_NEEDS)
 	@ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1 \

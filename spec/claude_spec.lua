@@ -387,6 +387,105 @@ describe("claude_agent_sdk", function()
     assert.is_true(at > 10)
   end)
 
+  -- Ways for a run to end while the command waits for the results of its calls.
+  local SCRIPT = [[{ { { calls = { { name = "slow" }, { name = "slow" } } }, { text = "wrong" },
+    { text = "wrong" } }, { { text = "right" } } }]]
+  local function slow(handler, fields)
+    local t = { name = "slow", description = "Is slow.", handler = handler }
+    for k, v in pairs(fields or {}) do
+      t[k] = v
+    end
+    return ah.tool(t)
+  end
+  local agent
+  local open_ends = {
+    ["cancelled in a handler"] = { handler = function() agent:cancel() ah.sleep(5) end },
+    ["cancelled in parallel ones"] = { parallel = true,
+      handler = function() agent:cancel() ah.sleep(5) end },
+    ["cancelled behind the first of two"] = { handler = function() agent:cancel() return "done" end },
+    ["past its deadline"] = { timeout = 0.3, handler = function() ah.sleep(5) end },
+    ["cancelled in an approval"] = { handler = function() end,
+      policies = { function() return "ask", "sure?" end },
+      approve = function() agent:cancel() ah.sleep(5) end },
+    ["out of iterations"] = { max_iterations = 1, handler = function() return "done" end },
+    ["out of calls"] = { budget = { tool_calls = 1 }, handler = function() return "done" end },
+    ["failed by a handler"] = { handler = function()
+      error(ah.error { code = "deadline_exceeded", message = "no more" })
+    end },
+  }
+  for how, o in pairs(open_ends) do
+    it("hears the next question from the user after a run that was " .. how, function()
+      local log = fake(SCRIPT)
+      local fields = { model = "claude_agent_sdk/sonnet", timeout = o.timeout, policies = o.policies,
+        approve = o.approve, max_iterations = o.max_iterations, log = function() end,
+        budget = o.budget and ah.budget(o.budget),
+        tools = { slow(o.handler, { parallel = o.parallel }) } }
+      agent = ah.agent(fields)
+      local reply, err = agent:run "First"
+      assert.is_nil(reply)
+      assert.is_string(err.code)
+      local entries = sound.check(agent:transcript())
+      if o.timeout or o.max_iterations or o.budget then -- of each run: go on without
+        local path = command.temp()
+        assert(agent:save(path))
+        agent:close()
+        fields.timeout, fields.max_iterations, fields.budget = nil, nil, nil
+        agent = assert(ah.load(path, fields))
+      else
+        agent:send "Between"
+      end
+      assert.equal("right", assert(agent:run "Second").text)
+      local said = logged(log)
+      assert.equal(2, #said.starts)
+      assert.same({}, said.results)
+      local told = said.users[#said.users]
+      assert.equal("Second", told[#told].text)
+      command.has(told[1].text, '{"role":"user","content":"First"}\n')
+      for _, e in ipairs(sound.of(entries, "tool_result")) do
+        command.has(told[1].text, server.encode(e.content))
+      end
+      sound.check(agent:transcript())
+      agent:close()
+      assert.is_true(gone(log))
+    end)
+  end
+
+  it("goes on in the same process where a run was cancelled behind its answer", function()
+    local log = fake [[{ { { text = "one" }, { text = "two" } } }]]
+    local checked
+    agent = ah.agent { model = "claude_agent_sdk/sonnet", checks = { function()
+      if not checked then
+        checked = true
+        agent:cancel()
+        ah.sleep(5)
+      end
+    end } }
+    local _, err = agent:run "First"
+    assert.equal("cancelled", err.code)
+    assert.equal("two", assert(agent:run "Second").text)
+    local said = logged(log)
+    assert.equal(1, #said.starts)
+    assert.equal("Second", said.users[2][1].text)
+    agent:close()
+    assert.is_true(gone(log))
+  end)
+
+  it("tells a fresh process of the results where the command ends while a call is at work", function()
+    local log = fake [[{ { { calls = { { name = "slow" } } } }, { { text = "right" } } }]]
+    agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { slow(function()
+      os.execute(("kill $(cat %s.pid)"):format(log))
+      ah.sleep(0.1)
+      return "finished"
+    end) } }
+    assert.equal("right", assert(agent:run "First").text)
+    local said = logged(log)
+    assert.equal(2, #said.starts)
+    assert.same({}, said.results)
+    command.has(said.users[2][1].text, '"content":"finished"')
+    sound.check(agent:transcript())
+    agent:close()
+  end)
+
   it("has one run of an agent at a time, and conversations beside each other", function()
     local log = fake [[{ { { calls = { { name = "other" } } }, { text = "outer" } },
       { { text = "inner" } } }]]

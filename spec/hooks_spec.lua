@@ -270,6 +270,35 @@ describe("an approval", function()
     assert.same({ "a", "a", "a" }, list)
   end)
 
+  it("and the time-out of each of many calls at once are all told of", function()
+    for _, n in ipairs { 1, 28, 29, 60 } do
+      local list, begun = {}, 0
+      for i = 1, n do
+        list[i] = { name = "slow", arguments = { n = i } }
+      end
+      local slow = tool("slow", function()
+        local t = ah.now()
+        begun = begun + 1
+        while ah.now() - t < 0.002 do
+        end
+        ah.sleep(5)
+      end, { parallel = true, timeout = 0.02 })
+      local got = results {
+        model = ah.scripted { { calls = list }, "ok" },
+        tools = { slow },
+        loop_detector = false,
+        policies = { function() return "ask", "sure?" end },
+        approve = function() return true end,
+        "go",
+      }
+      assert.equal(n, #got)
+      for _, text in ipairs(got) do
+        assert.matches("did not finish within 0.02 seconds", text, 1, true)
+      end
+      assert.is_true(begun >= 1)
+    end
+  end)
+
   it("is stopped with the run, and the call counts as not run", function()
     local list, _, err = asking(function()
       ah.sleep(60)

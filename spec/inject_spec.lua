@@ -256,6 +256,39 @@ describe("agent:add_tools", function()
     sound.check(agent:transcript())
   end)
 
+  it("may be called by an observer while a handler's tools come in", function()
+    for _, more in ipairs { 1, 7, 60 } do
+      local agent, warned
+      local given, others, all = { tool "dup" }, {}, {}
+      for i = 1, 30 do
+        given[i + 1] = tool("given" .. i)
+        all[#all + 1] = { name = "given" .. i }
+      end
+      for i = 1, more do
+        others[i] = tool("other" .. i)
+        all[#all + 1] = { name = "other" .. i }
+      end
+      agent = ah.agent {
+        model = ah.scripted { call "go", "done", { calls = all }, "again" },
+        tools = { tool "dup", tool("go", function(_, ctx) ctx:add_tools(given) end) },
+        log = quiet,
+        on = { warning = function()
+          if not warned then
+            warned = true
+            agent:add_tools(others)
+          end
+        end },
+      }
+      assert(agent:run "Go.")
+      assert(agent:run "Again.")
+      local results = sound.of(sound.check(agent:transcript()), "tool_result")
+      assert.equal(#all + 1, #results)
+      for i, c in ipairs(all) do
+        assert.equal(c.name, results[i + 1].content)
+      end
+    end
+  end)
+
   it("withdraws, and takes back what it withdrew", function()
     local a = tool "a"
     local agent = ah.agent {

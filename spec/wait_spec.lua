@@ -193,3 +193,109 @@ describe("a run that a stopped call waited for", function()
     assert.is_true(ah.now() - began < 1)
   end)
 end)
+
+-- A poller gives up after PATIENCE seconds, so that a round that never ends fails and does not hang.
+describe("a handler that polls", function()
+  local PATIENCE = 3
+
+  local function poller(name, until_true)
+    return ah.tool { name = name, description = "Polls.", parallel = true, handler = function()
+      local began = ah.now()
+      while not until_true() do
+        if ah.now() - began > PATIENCE then
+          return "starved"
+        end
+        coroutine.yield()
+      end
+      return "seen"
+    end }
+  end
+
+  local function calls_of(...)
+    local calls = {}
+    for i, name in ipairs { ... } do
+      calls[i] = { name = name }
+    end
+    return { calls = calls }
+  end
+
+  local function results(reply)
+    local list = {}
+    for _, e in ipairs(sound.of(sound.check(reply:transcript()), "tool_result")) do
+      list[#list + 1] = e.content
+    end
+    return list
+  end
+
+  it("lets timers come where the last job of its round is another run's", function()
+    for _, order in ipairs { { "wakes", "nests" }, { "nests", "wakes" }, { "nests" } } do
+      local flag, inner = false, nil
+      local poll = poller("poll", function() return flag end)
+      local set = ah.tool { name = "set", description = "Sets.", parallel = true, handler = function()
+        ah.sleep(0.1)
+        flag = true
+      end }
+      local function nest()
+        inner = inner or assert(ah.run { model = ah.scripted { calls_of("poll", "set"), "ok" },
+          tools = { poll, set }, "go" })
+      end
+      local nests = ah.tool { name = "nests", description = "Drives.", parallel = true,
+        handler = function()
+          table.sort({ 2, 1 }, function(a, b)
+            nest()
+            return a < b
+          end)
+          return results(inner)[1]
+        end }
+      local wakes = ah.tool { name = "wakes", description = "Wakes meanwhile.", parallel = true,
+        handler = function() ah.sleep(0.05) return "seen" end }
+      local reply = assert(ah.run { model = ah.scripted { calls_of(table.unpack(order)), "ok" },
+        tools = { nests, wakes }, "go" })
+      for _, result in ipairs(results(reply)) do
+        assert.equal("seen", result)
+      end
+    end
+  end)
+
+  it("lets timers come where the last job of its round is taken back", function()
+    local flag = false
+    local poll = poller("poll", function() return flag end)
+    local works = ah.tool { name = "works", description = "Works on.", parallel = true,
+      handler = function()
+        coroutine.yield()
+        local began = ah.now()
+        while ah.now() - began < 0.06 do
+        end
+      end }
+    local late = ah.tool { name = "late", description = "Is stopped as the last.", parallel = true,
+      timeout = 0.03, handler = function()
+        while true do
+          coroutine.yield()
+        end
+      end }
+    local set = ah.tool { name = "set", description = "Sets.", parallel = true, handler = function()
+      ah.sleep(0.1)
+      flag = true
+    end }
+    local reply = assert(ah.run { model = ah.scripted { calls_of("poll", "set", "works", "late"), "ok" },
+      tools = { poll, set, works, late }, "go" })
+    local got = results(reply)
+    assert.equal("seen", got[1])
+    assert.matches("did not finish", got[4])
+  end)
+
+  it("leaves other runs, descriptors and timers their turns", function()
+    local s <close> = server.start { responses = { { body = "body" } } }
+    local got
+    local poll = poller("poll", function() return got end)
+    local asks = ah.tool { name = "asks", description = "Asks.", parallel = true, handler = function()
+      ah.sleep(0.01)
+      local inner = assert(ah.run { model = ah.scripted { { text = "inner", delay = 0.01 } }, "go" })
+      got = assert(ah.http { url = s.url .. "/" }).body .. inner.text
+    end }
+    local reply = assert(ah.run { model = ah.scripted { calls_of("poll", "poll", "asks"), "ok" },
+      tools = { poll, asks }, "go" })
+    assert.same({ "seen", "seen", "OK" }, results(reply))
+    assert.equal("bodyinner", got)
+  end)
+end)

@@ -7,7 +7,7 @@ void ah_index_clear(ah_index *x)
     if (x->mem)
         ah_free(x->mem, x->cell);
     x->cell = NULL;
-    x->n = 0;
+    x->n = x->used = 0;
 }
 
 /* The name's own cell, or the free one where it would go. */
@@ -23,16 +23,17 @@ static uint32_t *cell_of(const ah_index *x, ah_slice name)
 void ah_index_refill(ah_index *x, size_t items)
 {
     memset(x->cell, 0, x->n * sizeof *x->cell);
+    x->used = 0;
     for (size_t i = 0; i < items; i++)
         ah_index_put(x, x->name(x->owner, i), i);
 }
 
-bool ah_index_reserve(ah_index *x, size_t names, size_t items)
+bool ah_index_reserve(ah_index *x, size_t more, size_t items)
 {
     size_t n = x->n ? x->n : 16;
     uint32_t *cell;
 
-    while (n < names * 2)
+    while (n < (x->used + more) * 2)
         n *= 2;
     if (n == x->n)
         return true;
@@ -47,7 +48,10 @@ bool ah_index_reserve(ah_index *x, size_t names, size_t items)
 
 void ah_index_put(ah_index *x, ah_slice name, size_t at)
 {
-    *cell_of(x, name) = (uint32_t)at + 1;
+    uint32_t *cell = cell_of(x, name);
+
+    x->used += *cell == 0;
+    *cell = (uint32_t)at + 1;
 }
 
 uint32_t ah_index_find(const ah_index *x, ah_slice name)

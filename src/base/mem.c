@@ -37,19 +37,32 @@ void ah_free(const ah_mem *m, void *ptr)
         m->fn(m->ud, ptr, 0);
 }
 
+/* In the checking build an array has exactly the room that was asked for: then whatever is put
+ * beyond what was reserved for it is an overflow that AddressSanitizer sees. */
+static size_t room_for(size_t need, size_t cap, size_t item)
+{
+    size_t n = cap ? cap : item == 1 ? 64 : 8;
+
+#ifdef AH_CHECKING
+    if (item > 1)
+        return need;
+#endif
+    while (n < need) {
+        if (n > SIZE_MAX / 2)
+            return 0;
+        n *= 2;
+    }
+    return n;
+}
+
 void *ah_grow(const ah_mem *m, void *array, size_t *cap, size_t need, size_t item)
 {
-    size_t n = *cap ? *cap : item == 1 ? 64 : 8;
+    size_t n = room_for(need, *cap, item);
     void *p;
 
     if (need <= *cap)
         return array;
-    while (n < need) {
-        if (n > SIZE_MAX / 2)
-            return NULL;
-        n *= 2;
-    }
-    if (n > SIZE_MAX / item)
+    if (n == 0 || n > SIZE_MAX / item)
         return NULL;
     p = ah_resize(m, array, n * item);
     if (p)

@@ -380,14 +380,12 @@ static ah_status reopen(ah_lua_agent *a, ah_err *err)
         return AH_OK;
     ah_offers_init(&offers, &a->lua->mem);
     st = ah_offers_replay(&offers, a->transcript, err);
-    if (st == AH_OK)
-        st = ah_registry_reserve(&a->registry, offers.n, err);
     for (size_t i = 0; i < offers.n && st == AH_OK; i++) {
         ah_tool *stale = NULL;
 
         st = ah_tool_stale(&a->lua->mem, offers.tool[i].spec, &stale, err);
         if (st == AH_OK)
-            ah_registry_put(&a->registry, stale);
+            st = ah_registry_put(&a->registry, stale, err);
         if (st == AH_OK && offers.tool[i].gone)
             ah_registry_remove(&a->registry, ah_text_slice(stale->name));
         ah_tool_unref(stale);

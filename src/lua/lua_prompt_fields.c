@@ -256,7 +256,7 @@ void ah_prompt_fields_copy(lua_State *L, ah_prompt_fields *p, const ah_prompt_fi
         return;
     if (ah_read_section_tool(&p->disclosure, &own, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
-    ah_registry_put(tools, own);
+    ah_registry_put(tools, own, NULL); /* there is one, so it cannot fail */
     ah_tool_unref(own);
 }
 

@@ -121,14 +121,13 @@ static void put(lua_State *L, int idx, bool replace)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
                      "registry: tool '%s' is declared twice (registry:replace takes its place)",
                      tool->name->data);
-    st = ah_registry_reserve(&r->core, 1, &err);
+    st = ah_tool_brief(tool, &brief, &err);
     if (st == AH_OK)
-        st = ah_tool_brief(tool, &brief, &err);
+        st = ah_registry_put(&r->core, brief, &err);
+    ah_tool_unref(brief);
     if (st != AH_OK)
         ah_lua_raise_err(L, &err);
-    ah_registry_put(&r->core, brief);
     ah_registry_settle(&r->core);
-    ah_tool_unref(brief);
     tell_agents(L, replace ? AH_CHANGE_REPLACE : AH_CHANGE_ADD, tool);
 }
 

@@ -51,13 +51,13 @@ bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone)
     return s && !s->tool;
 }
 
-ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err)
+static ah_status reserve(ah_registry *r, size_t more, ah_err *err)
 {
-    ah_registered *grown = ah_grow(r->mem, r->slot, &r->cap, r->n + more + 1, sizeof *grown);
+    ah_registered *grown = ah_grow(r->mem, r->slot, &r->cap, r->n + more, sizeof *grown);
 
     if (grown)
         r->slot = grown;
-    return grown && ah_index_reserve(&r->index, r->n + more, r->n) ? AH_OK : ah_err_nomem(err);
+    return (grown || !more) && ah_index_reserve(&r->index, more, r->n) ? AH_OK : ah_err_nomem(err);
 }
 
 static void forget_brief(ah_registered *s)
@@ -93,15 +93,8 @@ void ah_registry_settle(ah_registry *r)
     }
 }
 
-void ah_registry_put(ah_registry *r, ah_tool *tool)
+static void put(ah_registry *r, ah_registered *s, ah_tool *tool)
 {
-    ah_registered *s = look_up(r, ah_text_slice(tool->name));
-
-    if (!s) {
-        s = &r->slot[r->n++];
-        *s = (ah_registered){.name = ah_text_ref(tool->name), .fresh = true};
-        ah_index_put(&r->index, ah_text_slice(s->name), r->n - 1);
-    }
     keep(r, s);
     r->live += s->tool ? 0 : 1;
     ah_tool_ref(tool);
@@ -110,17 +103,29 @@ void ah_registry_put(ah_registry *r, ah_tool *tool)
     s->tool = tool;
 }
 
+/* Room is made where it is taken: between a reservation and its use others may put tools, too. */
+ah_status ah_registry_put(ah_registry *r, ah_tool *tool, ah_err *err)
+{
+    ah_registered *s = look_up(r, ah_text_slice(tool->name));
+
+    if (!s) {
+        if (reserve(r, 1, err) != AH_OK)
+            return err->status;
+        s = &r->slot[r->n++];
+        *s = (ah_registered){.name = ah_text_ref(tool->name), .fresh = true};
+        ah_index_put(&r->index, ah_text_slice(s->name), r->n - 1);
+    }
+    put(r, s, tool);
+    return AH_OK;
+}
+
 ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err)
 {
     ah_slice name = ah_text_slice(tool->name);
-    ah_status st;
 
     if (ah_registry_find(r, name))
         return ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%.*s' is declared twice", AH_FMT(name));
-    st = ah_registry_reserve(r, 1, err);
-    if (st == AH_OK)
-        ah_registry_put(r, tool);
-    return st;
+    return ah_registry_put(r, tool, err);
 }
 
 static bool same_spec(const ah_tool *a, const ah_tool *b)
@@ -130,7 +135,7 @@ static bool same_spec(const ah_tool *a, const ah_tool *b)
 
 ah_status ah_registry_rebind(ah_registry *r, ah_tool *tool, bool brief, bool *bound, ah_err *err)
 {
-    const ah_registered *s = look_up(r, ah_text_slice(tool->name));
+    ah_registered *s = look_up(r, ah_text_slice(tool->name));
     const ah_tool *there = s ? unpicked(s) : NULL;
     ah_tool *t = NULL;
     ah_status st = AH_OK;
@@ -147,7 +152,7 @@ ah_status ah_registry_rebind(ah_registry *r, ah_tool *tool, bool brief, bool *bo
     if ((*bound = same_spec(t, there))) {
         bool picked = s->brief != NULL;
 
-        ah_registry_put(r, t);
+        put(r, s, t);
         if (picked)
             ah_registry_pick(r, ah_text_slice(t->name));
     }
@@ -195,7 +200,7 @@ bool ah_registry_unpick(ah_registry *r, ah_slice name)
 
 ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err)
 {
-    ah_status st = ah_registry_reserve(dst, src->n, err);
+    ah_status st = reserve(dst, src->n, err);
 
     for (size_t i = 0; i < src->n && st == AH_OK; i++) {
         const ah_registered *s = &src->slot[i];

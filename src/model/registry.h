@@ -33,12 +33,10 @@ ah_tool *ah_registry_find(const ah_registry *r, ah_slice name); /* borrowed, or 
 /* There was one, it was removed. *gone (may be NULL): its parting words, borrowed, or .p NULL. */
 bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone);
 
-/* Memory for `more` further names: that many calls of add and put cannot fail. */
-ah_status ah_registry_reserve(ah_registry *r, size_t more, ah_err *err);
 /* Refuses a taken name with AH_PROMPT_VALIDATION. Takes a reference of its own. */
 ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
-/* The same, but takes the place of a tool of that name. After ah_registry_reserve. */
-void ah_registry_put(ah_registry *r, ah_tool *tool);
+/* The same, but takes the place of a tool of that name; it cannot fail where there is one, or was. */
+ah_status ah_registry_put(ah_registry *r, ah_tool *tool, ah_err *err);
 /* What was put and removed stands from here on. */
 void ah_registry_settle(ah_registry *r);
 /* Makes dst, which is empty, know what src knew when it was settled last; nothing is picked. */

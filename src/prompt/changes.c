@@ -116,7 +116,7 @@ ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err
 
 ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, bool brief, ah_err *err)
 {
-    ah_status st = ah_registry_reserve(r, c->n, err);
+    ah_status st = AH_OK;
     size_t n = 0;
 
     for (size_t i = 0; i < c->n; i++) {

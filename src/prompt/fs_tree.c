@@ -144,6 +144,7 @@ static ah_status tree_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err 
 /* Made by prepare: the changes as they will stand in the list. */
 typedef struct plan {
     size_t n;
+    size_t most; /* places promised to it */
     ah_fs_change *node[];
 } plan;
 
@@ -158,6 +159,7 @@ static void tree_drop(ah_fs *fs, void *ticket)
 {
     plan *p = ticket;
 
+    ((ah_fs_tree *)fs)->promised -= p->most;
     for (size_t i = 0; i < p->n; i++)
         free_node(fs->mem, p->node[i]);
     ah_free(fs->mem, p);
@@ -236,16 +238,26 @@ static ah_status plan_node(ah_fs_tree *t, plan *p, const ah_fs_change *c, ah_err
     return t->fs.below ? check_kind(to, err) : AH_OK;
 }
 
+/* Room that is the plan's until it is committed or dropped, whatever other plans take. */
+static bool promise(ah_fs_tree *t, plan *p, size_t n)
+{
+    ah_fs_change **room = ah_grow(t->fs.mem, t->node, &t->cap, t->n + t->promised + n, sizeof *room);
+
+    if (!room && n)
+        return false;
+    t->node = room;
+    p->most = n;
+    t->promised += n;
+    return true;
+}
+
 static ah_status tree_prepare(ah_fs *fs, const ah_fs_changes *list, void **ticket, ah_err *err)
 {
     ah_fs_tree *t = (ah_fs_tree *)fs;
     plan *p = ah_alloc(fs->mem, sizeof *p + list->n * sizeof *p->node);
     size_t bytes = t->bytes, added = 0;
-    ah_fs_change **room = ah_grow(fs->mem, t->node, &t->cap, t->n + list->n, sizeof *room);
-    ah_status st = p && room ? AH_OK : ah_err_nomem(err);
+    ah_status st = p && promise(t, p, list->n) ? AH_OK : ah_err_nomem(err);
 
-    if (room)
-        t->node = room;
     if (st == AH_OK && t->prepared)
         st = ah_fs_err(err, AH_FS_CONFLICT, "the overlay is prepared: commit or drop it first");
     for (size_t i = 0; st == AH_OK && i < list->n; i++) {
@@ -302,6 +314,7 @@ static ah_status tree_commit(ah_fs *fs, void *ticket, ah_err *err)
     plan *p = ticket;
 
     (void)err;
+    ((ah_fs_tree *)fs)->promised -= p->most;
     for (size_t i = 0; i < p->n; i++) {
         if (!p->node[i]->serial)
             p->node[i]->serial = next_serial(fs);

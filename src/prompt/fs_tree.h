@@ -9,6 +9,7 @@ typedef struct ah_fs_tree {
     ah_fs fs;
     ah_fs_change **node; /* sorted by path */
     size_t n, cap;
+    size_t promised;   /* places that plans not yet committed may take */
     size_t bytes;      /* of their contents */
     bool prepared;     /* an overlay's: */
     void *ready;       /* the ticket of the file system below; NULL: nothing to do there */

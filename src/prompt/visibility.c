@@ -86,7 +86,7 @@ ah_status ah_overridden_put(ah_overridden *v, ah_slice path, ah_visibility visib
 
     if (item)
         v->item = item;
-    if (!item || !ah_index_reserve(&v->index, v->n + 1, v->n))
+    if (!item || !ah_index_reserve(&v->index, 1, v->n))
         return ah_err_nomem(err);
     item[v->n] = (ah_override){path, visibility};
     ah_index_put(&v->index, path, v->n++);

@@ -16,11 +16,9 @@ static const char ADVICE[] = "install it (npm install -g @anthropic-ai/claude-co
 enum {
     MAX_LINE = 64 << 20,
     MAX_REQUEST = 256 << 20,
-    MAX_STDERR = 400,  /* of its end, in messages */
-    MAX_ENV = 4096,    /* variables of the host that are looked at */
-    MAX_SESSIONS = 8,  /* conversations on one adapter that keep a process */
-    PARTING_MS = 1000, /* between the interruption and TERM */
-    MAX_WORDS = 24     /* of the command, NULL included */
+    MAX_STDERR = 400, /* of its end, in messages */
+    MAX_SESSIONS = 8, /* conversations on one adapter that keep a process */
+    PARTING_MS = 1000 /* between the interruption and TERM */
 };
 
 typedef struct claude claude;
@@ -30,6 +28,7 @@ typedef struct session {
     claude *of;
     struct session *next;
     const ah_lowered *wire; /* which conversation; only compared */
+    int64_t run;            /* number of the run that asked last */
     ah_claude talk;
     ah_process *p;
     ah_exchange *x; /* NULL: nobody waits */
@@ -336,50 +335,74 @@ static bool passes(const char *var)
 
 static const char MOST_TOKENS[] = "CLAUDE_CODE_MAX_OUTPUT_TOKENS=";
 
-/* Texts go to `b`, which must not move afterwards. */
-static const char *variable(ah_buf *b, const char *name, ah_slice value)
-{
-    size_t at = b->len;
+/* A list as execve wants it, NULL at its end; it grows as words come. */
+typedef struct words {
+    const ah_mem *mem;
+    const char **at;
+    size_t n, cap;
+    bool failed;
+} words;
 
+static void add(words *w, const char *word)
+{
+    const char **grown = w->failed ? NULL : ah_grow(w->mem, w->at, &w->cap, w->n + 2, sizeof *grown);
+
+    if (!grown) {
+        w->failed = true;
+        return;
+    }
+    w->at = grown;
+    grown[w->n++] = word;
+    grown[w->n] = NULL;
+}
+
+static void add_all(words *w, const char *const *word, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        add(w, word[i]);
+}
+
+static void put_variable(ah_buf *b, const char *name, ah_slice value)
+{
     ah_buf_str(b, name);
     ah_buf_put(b, value);
     ah_buf_char(b, '\0');
-    return ah_buf_ok(b) ? b->data + at : NULL;
 }
 
-/* Fills env (room for MAX_ENV + 8). */
-static ah_status fill_env(const session *s, const char **env, ah_buf *b, ah_err *err)
+/* Those that are made for this process, each with a NUL behind it. */
+static void put_own(const session *s, ah_buf *b)
 {
-    const claude *a = s->of;
+    const ah_native *native = &s->of->owner.native;
+    ah_slice url = ah_text_slice(native->base.endpoint);
+
+    if (s->talk.options.max_tokens) {
+        ah_buf_str(b, MOST_TOKENS);
+        ah_buf_int(b, s->talk.options.max_tokens);
+        ah_buf_char(b, '\0');
+    }
+    if (!ah_slice_is(url, AH_CLAUDE_URL))
+        put_variable(b, "ANTHROPIC_BASE_URL=", url);
+    if (native->key)
+        put_variable(b, "ANTHROPIC_API_KEY=", ah_secret_reveal(native->key));
+}
+
+/* `own` is what put_own made, and must stay as it is. */
+static void fill_env(const session *s, words *env, const ah_buf *own)
+{
     static const char *const fixed[] = {"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1",
                                         "DISABLE_ERROR_REPORTING=1",
                                         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"};
-    ah_slice url = ah_text_slice(a->owner.native.base.endpoint), key = {NULL, 0};
-    char most[24] = "";
-    size_t n = 0;
 
-    if (a->owner.native.key)
-        key = ah_secret_reveal(a->owner.native.key);
-    if (s->talk.options.max_tokens)
-        snprintf(most, sizeof most, "%lld", (long long)s->talk.options.max_tokens);
-    ah_buf_room(b, url.n + key.n + sizeof most + 128);
-    for (size_t i = 0; environ[i] && i < MAX_ENV; i++)
-        if (passes(environ[i]) && !(most[0] && begins(environ[i], MOST_TOKENS)))
-            env[n++] = environ[i];
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        env[n++] = fixed[i];
-    if (most[0])
-        env[n++] = variable(b, MOST_TOKENS, ah_slice_of(most));
-    if (!ah_slice_is(url, AH_CLAUDE_URL))
-        env[n++] = variable(b, "ANTHROPIC_BASE_URL=", url);
-    if (key.p)
-        env[n++] = variable(b, "ANTHROPIC_API_KEY=", key);
-    env[n] = NULL;
-    return ah_buf_ok(b) ? AH_OK : ah_buf_error(b, "the environment", err);
+    for (size_t i = 0; environ[i]; i++)
+        if (passes(environ[i]) && !(s->talk.options.max_tokens && begins(environ[i], MOST_TOKENS)))
+            add(env, environ[i]);
+    add_all(env, fixed, sizeof fixed / sizeof *fixed);
+    for (size_t at = 0; at < own->len; at += strlen(own->data + at) + 1)
+        add(env, own->data + at);
 }
 
-/* The command's words; argv has room for MAX_WORDS. */
-static void put_words(const session *s, const char *command, const char **argv)
+/* The command's words. */
+static void put_words(const session *s, const char *command, words *argv)
 {
     static const char *const always[] = {"-p",
                                          "--output-format",
@@ -399,20 +422,17 @@ static void put_words(const session *s, const char *command, const char **argv)
     const ah_claude_options *o = &s->talk.options;
     ah_slice model = ah_text_slice(s->of->owner.native.base.model);
     bool thinks = o->effort && strcmp(o->effort, "none") != 0;
-    size_t n = 0;
 
-    argv[n++] = command;
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        argv[n++] = always[i];
+    add(argv, command);
+    add_all(argv, always, sizeof always / sizeof *always);
     if (!ah_slice_is(model, "default")) {
-        argv[n++] = "--model";
-        argv[n++] = model.p;
+        add(argv, "--model");
+        add(argv, model.p);
     }
     if (o->effort) {
-        argv[n++] = thinks ? "--effort" : "--thinking";
-        argv[n++] = thinks ? o->effort : "disabled";
+        add(argv, thinks ? "--effort" : "--thinking");
+        add(argv, thinks ? o->effort : "disabled");
     }
-    argv[n] = NULL;
 }
 
 static const char *find_variable(const char *const *env, const char *name)
@@ -423,17 +443,20 @@ static const char *find_variable(const char *const *env, const char *name)
     return NULL;
 }
 
-static ah_status start_process(session *s, const char *const *env, ah_err *err)
+static ah_status start_process(session *s, const words *env, ah_err *err)
 {
     const char *asked = find_variable((const char *const *)environ, "AGENTHOST_CLAUDE=");
     const char *command = asked && *asked ? asked : "claude";
-    const char *argv[MAX_WORDS];
+    words argv = {.mem = s->of->owner.native.base.mem};
     ah_process_config cfg = {
-        .argv = argv, .env = env, .input = true, .max_pending = MAX_LINE, .news = on_news, .ud = s};
+        .env = env->at, .input = true, .max_pending = MAX_LINE, .news = on_news, .ud = s};
     ah_status st;
 
-    put_words(s, command, argv);
-    st = ah_process_start(s->of->owner.native.base.mem, s->of->host->loop, &cfg, &s->p, err);
+    put_words(s, command, &argv);
+    cfg.argv = argv.at;
+    st = argv.failed ? ah_err_nomem(err)
+                     : ah_process_start(argv.mem, s->of->host->loop, &cfg, &s->p, err);
+    ah_free(argv.mem, argv.at);
     if (st != AH_USAGE)
         return st;
     return ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": there is no command `%.200s`; %s", command, ADVICE);
@@ -442,17 +465,19 @@ static ah_status start_process(session *s, const char *const *env, ah_err *err)
 static ah_status start_session(session *s, ah_err *err)
 {
     const ah_mem *mem = s->of->owner.native.base.mem;
-    const char **env = ah_alloc(mem, (MAX_ENV + 8) * sizeof *env);
+    words env = {.mem = mem};
     ah_status st;
-    ah_buf b;
+    ah_buf own;
 
-    if (!env)
-        return ah_err_nomem(err);
-    ah_buf_init(&b, mem, 64 << 10);
-    if ((st = fill_env(s, env, &b, err)) == AH_OK)
-        st = start_process(s, env, err);
-    ah_buf_clear(&b);
-    ah_free(mem, env);
+    ah_buf_init(&own, mem, 64 << 10);
+    put_own(s, &own);
+    fill_env(s, &env, &own);
+    if (!ah_buf_ok(&own))
+        st = ah_buf_error(&own, "the environment", err);
+    else
+        st = env.failed ? ah_err_nomem(err) : start_process(s, &env, err);
+    ah_buf_clear(&own);
+    ah_free(mem, env.at);
     return st;
 }
 
@@ -504,9 +529,16 @@ static session *find_wire(const claude *a, const ah_lowered *w)
     return s;
 }
 
+/* A turn goes on in its own run only: what is asked in another one would stand behind the results
+ * of calls, as if a tool had said it. */
+static bool may_go_on(const session *s, int64_t run)
+{
+    return (!s->talk.turn || s->run == run) && !ah_process_ended(s->p, NULL);
+}
+
 /* The conversation's process where it can go on, else a fresh one. */
-static ah_status find_session(claude *a, const ah_lowered *w, ah_slice request, session **out,
-                              ah_err *err)
+static ah_status find_session(claude *a, const ah_lowered *w, int64_t run, ah_slice request,
+                              session **out, ah_err *err)
 {
     session *s = find_wire(a, w);
     ah_claude_options o;
@@ -514,7 +546,7 @@ static ah_status find_session(claude *a, const ah_lowered *w, ah_slice request, 
 
     if (st != AH_OK)
         return st;
-    if (s && ah_claude_fits(&s->talk, request) && !ah_process_ended(s->p, NULL)) {
+    if (s && may_go_on(s, run) && ah_claude_fits(&s->talk, request)) {
         s->kept = true;
         *out = s;
         return AH_OK;
@@ -528,7 +560,8 @@ static ah_status find_session(claude *a, const ah_lowered *w, ah_slice request, 
 static ah_status ask(claude *a, ah_exchange *x, ah_slice request, ah_err *err)
 {
     session *s = NULL;
-    ah_status st = find_session(a, ah_run_lowered(ah_driven_run(x->of)), request, &s, err);
+    const ah_run *run = ah_driven_run(x->of);
+    ah_status st = find_session(a, ah_run_lowered(run), ah_run_id(run), request, &s, err);
 
     if (st == AH_OK && (st = ah_claude_ask(&s->talk, request, err)) == AH_OK)
         st = write_out(s, err);
@@ -538,6 +571,7 @@ static ah_status ask(claude *a, ah_exchange *x, ah_slice request, ah_err *err)
         return st;
     }
     x->task = s;
+    s->run = ah_run_id(run);
     attach(s, x);
     expect_news(s);
     post(s);

@@ -6,6 +6,7 @@
 
 #include "prompt/changes.h"
 #include "prompt/session.h"
+#include "run/need.h"
 #include "wire/adapter.h"
 
 struct ah_run;
@@ -22,6 +23,7 @@ typedef struct ah_call {
     const ah_slot *slot; /* id, name, arguments as the model wrote them */
     size_t at;           /* its number in the turn */
     uint32_t need;       /* id of its need while it runs */
+    ah_want want[AH_NEEDS];
     ah_call_state state;
     bool unknown;     /* no such tool */
     bool refused;     /* a strategy has answered it */

@@ -170,26 +170,18 @@ static void stop_exchange(ah_driven *d)
 /* What its handler had changed is taken back once it is at work no more. */
 static void stop_call(ah_call *c)
 {
+    const ah_hooks *hooks = ah_run_hooks(c->run);
+
+    if (c->asking) {
+        hooks->stop_asking(hooks->ud, c);
+        return;
+    }
     if (c->tool->vt->stop)
         c->tool->vt->stop(c->tool, c);
     ah_overlay_drop(&c->overlay);
 }
 
 /* -- needs -------------------------------------------------------------------------- */
-
-static void stop(ah_driven *d, const ah_need *need)
-{
-    const ah_hooks *hooks = ah_run_hooks(d->run);
-
-    if (need->call && need->call->asking)
-        hooks->stop_asking(hooks->ud, need->call);
-    else if (need->call)
-        stop_call(need->call);
-    else if (need->id)
-        stop_exchange(d);
-    else
-        hooks->stop_checking(hooks->ud, d->run);
-}
 
 static void serve(ah_driven *d, const ah_need *need)
 {
@@ -199,25 +191,30 @@ static void serve(ah_driven *d, const ah_need *need)
     case AH_NEED_EXCHANGE:
         start_exchange(d, need->id);
         break;
+    case AH_NEED_STOP_EXCHANGE:
+        stop_exchange(d);
+        break;
     case AH_NEED_TOOL:
-        if (need->call->state == AH_CALL_RUNNING)
-            need->call->tool->vt->start(need->call->tool, need->call);
+        need->call->tool->vt->start(need->call->tool, need->call);
         break;
     case AH_NEED_ASK:
-        if (need->call->state == AH_CALL_ASKING)
-            hooks->ask(hooks->ud, need->call, ah_text_slice(need->call->reason));
+        hooks->ask(hooks->ud, need->call, ah_text_slice(need->call->reason));
         break;
     case AH_NEED_CHECK:
         hooks->check(hooks->ud, d->run);
         break;
-    case AH_NEED_STOP:
-        stop(d, need);
+    case AH_NEED_STOP_CHECK:
+        hooks->stop_checking(hooks->ud, d->run);
+        break;
+    case AH_NEED_STOP_CALL:
+        stop_call(need->call);
         break;
     case AH_NEED_TIMER:
         ah_timer_set(d->host->loop, &d->timer, need->at);
         break;
     case AH_NEED_WAIT:
     case AH_NEED_DONE:
+    case AH_NEEDS:
         break;
     }
 }

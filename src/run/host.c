@@ -171,6 +171,7 @@ void ah_job_post(ah_host *h, ah_job *job)
     if (job->host)
         return;
     job->host = h;
+    job->number = ++h->posted;
     job->next = NULL;
     job->prev = h->last;
     if (h->last)
@@ -197,9 +198,8 @@ void ah_job_cancel(ah_job *job)
     job->host = NULL;
 }
 
-/* A job may post, cancel and run others (a drive inside a drive): so each search
- * begins anew, and a round is bounded by what was posted before it began. */
-static ah_job *next_job(ah_host *h, const ah_driven *scope)
+/* A job may post, cancel and run others (a drive inside a drive): so each search begins anew. */
+static ah_job *next_job(const ah_host *h, const ah_driven *scope)
 {
     ah_job *job = h->first;
 
@@ -208,13 +208,16 @@ static ah_job *next_job(ah_host *h, const ah_driven *scope)
     return job;
 }
 
+/* A round is what was posted before it began. Its end is a number: the job that was last then may
+ * be out of scope, cancelled, or posted anew, and a job that posts itself again would never end a
+ * round that waits for it. Descriptors and timers have their turn behind each round. */
 static bool do_jobs(ah_host *h, const ah_driven *scope)
 {
-    ah_job *end = h->last, *job;
-    bool any = false, last = false;
+    const uint64_t last = h->posted;
+    ah_job *job;
+    bool any = false;
 
-    while (!last && (job = next_job(h, scope))) {
-        last = job == end;
+    while ((job = next_job(h, scope)) && job->number <= last) {
         ah_job_cancel(job);
         job->fn(job);
         any = true;

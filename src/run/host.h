@@ -20,6 +20,7 @@ struct ah_job {
     void (*fn)(ah_job *job);
     ah_driven *of; /* the run it belongs to; NULL: none, done in any scope */
     ah_job *next, *prev;
+    uint64_t number;      /* of the posting: later ones are larger */
     struct ah_host *host; /* NULL: not posted */
 };
 
@@ -32,7 +33,8 @@ typedef struct ah_host {
     ah_loop *loop;
     ah_http *http;            /* made when first needed */
     ah_text *record, *replay; /* paths; NULL: not */
-    ah_job *first, *last;
+    ah_job *first, *last; /* in the order of their numbers */
+    uint64_t posted;      /* the number given last */
     ah_driven *runs;  /* all that are served */
     int64_t last_run; /* ids */
     int depth;        /* drives inside drives */

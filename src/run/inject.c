@@ -77,9 +77,8 @@ static ah_status put_tool(ah_injection *in, ah_change *c, ah_err *err)
     if (declare(in, c, err) != AH_OK)
         return err->status;
     keep_before(in, c, name);
-    ah_registry_put(in->registry, c->tool);
-    c->made = true;
-    return AH_OK;
+    c->made = ah_registry_put(in->registry, c->tool, err) == AH_OK;
+    return c->made ? AH_OK : err->status;
 }
 
 static void remove_tool(ah_injection *in, ah_change *c)
@@ -134,7 +133,7 @@ static void undo(ah_injection *in, ah_changes *c)
         else if (it->made && it->kind == AH_CHANGE_UNPICK)
             ah_registry_pick(in->registry, ah_text_slice(it->text));
         else if (it->made && it->before)
-            ah_registry_put(in->registry, it->before);
+            ah_registry_put(in->registry, it->before, NULL);
         else if (it->made && it->tool)
             ah_registry_remove(in->registry, ah_text_slice(it->tool->name));
         if (it->made && it->was_picked)
@@ -255,7 +254,7 @@ static ah_status show_all(ah_injection *in, const ah_changes *c, ah_err *err)
 ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err)
 {
     size_t mark = ah_transcript_mark(in->transcript, in->at_work);
-    ah_status st = ah_registry_reserve(in->registry, c->n, err);
+    ah_status st = AH_OK;
 
     in->n_added = in->n_removed = 0;
     ah_buf_init(&in->added, in->mem, MAX_NAMES);

@@ -1,6 +1,5 @@
 /* The state machine: iterations, answers, time, and the end. One exchange with a model is in
  * run_exchange.c, the calls of a turn in run_turn.c; nothing here waits or sends. */
-#include <assert.h>
 #include <stdio.h>
 
 #include "run/pick.h"
@@ -46,28 +45,26 @@ void ah_run_warn(ah_run *run, ah_slice message)
     EMIT(run, AH_EVENT_WARNING, AH_F_STR("message", message));
 }
 
-enum { NEEDS_OF_A_STEP = 8 }; /* an exchange, its stop: beside the calls' own */
-
-bool ah_run_reserve(ah_run *run, size_t n_calls)
-{
-    size_t most = 2 * n_calls + NEEDS_OF_A_STEP;
-    ah_need *n = ah_grow(run->cfg.mem, run->need, &run->cap_needs, run->n_needs + most, sizeof *n);
-
-    if (n)
-        run->need = n;
-    return n != NULL;
-}
-
 void ah_run_commit(ah_run *run)
 {
     ah_transcript_commit(run->cfg.transcript);
     ah_registry_settle(run->cfg.registry);
 }
 
-void ah_run_push(ah_run *run, ah_need need)
+static ah_want *place_of(ah_run *run, ah_need_kind kind, ah_call *c)
 {
-    assert(run->n_needs < run->cap_needs);
-    run->need[run->n_needs++] = need;
+    return c ? &c->want[kind] : &run->want[kind];
+}
+
+void ah_run_raise(ah_run *run, ah_need need)
+{
+    ah_want_raise(&run->wants, place_of(run, need.kind, need.call), need);
+}
+
+void ah_run_end_need(ah_run *run, ah_need_kind begun, ah_need stop)
+{
+    if (!ah_want_drop(&run->wants, place_of(run, begun, stop.call)))
+        ah_run_raise(run, stop);
 }
 
 /* -- ending ------------------------------------------------------------------------ */
@@ -111,7 +108,7 @@ void ah_run_fail(ah_run *run)
     run->cfg.wire->trying = false;
     ah_run_stop_exchange(run);
     if (run->state == RUN_CHECKING)
-        ah_run_push(run, (ah_need){.kind = AH_NEED_STOP});
+        ah_run_end_need(run, AH_NEED_CHECK, (ah_need){.kind = AH_NEED_STOP_CHECK});
     ah_turn_settle(run, err->status);
     finish(run);
 }
@@ -131,7 +128,7 @@ static void check(ah_run *run)
 {
     run->state = RUN_CHECKING;
     run->check_rounds++;
-    ah_run_push(run, (ah_need){.kind = AH_NEED_CHECK});
+    ah_run_raise(run, (ah_need){.kind = AH_NEED_CHECK});
 }
 
 static void no_calls(ah_run *run)
@@ -401,10 +398,6 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     ah_anchor_ref(cfg->caller);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
     ah_buf_init(&run->restart_keys, cfg->mem, 1 << 10);
-    if (!ah_run_reserve(run, 0)) {
-        ah_run_free(run);
-        return ah_err_nomem(err);
-    }
     *out = run;
     return AH_OK;
 }
@@ -432,18 +425,7 @@ void ah_run_free(ah_run *run)
     ah_transcript_unref(run->cfg.transcript);
     ah_session_unref(run->cfg.session);
     ah_anchor_unref(run->cfg.caller);
-    ah_free(run->cfg.mem, run->need);
     ah_free(run->cfg.mem, run);
-}
-
-static bool pop(ah_run *run, ah_need *need)
-{
-    if (run->need_at == run->n_needs) {
-        run->need_at = run->n_needs = 0;
-        return false;
-    }
-    *need = run->need[run->need_at++];
-    return true;
 }
 
 bool ah_run_next(ah_run *run, ah_need *need)
@@ -451,7 +433,7 @@ bool ah_run_next(ah_run *run, ah_need *need)
     int64_t at;
 
     for (;;) {
-        if (pop(run, need))
+        if (ah_want_take(&run->wants, need))
             return true;
         if (advance(run))
             continue;

@@ -17,6 +17,7 @@
 #include "run/metrics.h"
 #include "run/dispatch.h"
 #include "run/guard.h"
+#include "run/need.h"
 #include "wire/lower.h"
 
 typedef struct ah_run ah_run;
@@ -62,24 +63,6 @@ typedef struct ah_run_config {
     void *on_ud;        /* of both */
     bool wants_content; /* a listener is shown content as it comes: no retry after that */
 } ah_run_config;
-
-typedef enum ah_need_kind {
-    AH_NEED_WAIT,     /* nothing until something comes */
-    AH_NEED_DONE,     /* ended: see ah_run_error */
-    AH_NEED_EXCHANGE, /* send ah_lowered_body(ah_run_lowered(run)) with the adapter */
-    AH_NEED_TOOL,     /* start `call` */
-    AH_NEED_ASK,      /* ask for approval of `call`: hooks->ask */
-    AH_NEED_CHECK,    /* check whether the run is done: hooks->check */
-    AH_NEED_STOP, /* the exchange or call of that id is no longer wanted: nothing more may come of it */
-    AH_NEED_TIMER /* call ah_run_tick at `at`; replaces the one before */
-} ah_need_kind;
-
-typedef struct ah_need {
-    ah_need_kind kind;
-    uint32_t id;
-    ah_call *call; /* TOOL; STOP of a call */
-    int64_t at;    /* TIMER, loop clock */
-} ah_need;
 
 /* `now` is the loop's clock. */
 ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err);

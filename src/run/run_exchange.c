@@ -27,7 +27,8 @@ void ah_run_close_exchange(ah_run *run)
 void ah_run_stop_exchange(ah_run *run)
 {
     if (run->exchange)
-        ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = run->exchange});
+        ah_run_end_need(run, AH_NEED_EXCHANGE,
+                        (ah_need){.kind = AH_NEED_STOP_EXCHANGE, .id = run->exchange});
     ah_run_close_exchange(run);
 }
 
@@ -102,7 +103,7 @@ void ah_run_start_exchange(ah_run *run)
     run->exchange = ++run->last_id;
     run->state = RUN_EXCHANGING;
     ah_metric_add(run->cfg.metrics, AH_METRIC_REQUESTS, 1);
-    ah_run_push(run, (ah_need){.kind = AH_NEED_EXCHANGE, .id = run->exchange});
+    ah_run_raise(run, (ah_need){.kind = AH_NEED_EXCHANGE, .id = run->exchange});
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "request %d to %s/%s: %zu bytes", run->result.iterations + 1,
                run->cfg.adapter->provider->data, run->cfg.adapter->model->data, bytes);
     EMIT(run, AH_EVENT_REQUEST, AH_F_INT("iteration", run->result.iterations + 1),

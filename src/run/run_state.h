@@ -21,8 +21,8 @@ struct ah_run {
     int64_t now, timer; /* timer: what the driver was asked for last; 0: nothing */
     uint32_t last_id;
 
-    ah_need *need; /* a queue, first at need_at */
-    size_t need_at, n_needs, cap_needs;
+    ah_wants wants;         /* of the run and of its calls */
+    ah_want want[AH_NEEDS]; /* the run's own */
 
     ah_assembly msg;
     ah_reader *reader;
@@ -67,10 +67,10 @@ void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t 
         ah_run_emit(run, type, fields_, sizeof fields_ / sizeof *fields_);                              \
     } while (0)
 
-/* Called when a run is made and when a turn begins, with the queue empty: from then on a
- * step's needs (a start and a stop for each call at most) fit, and pushing cannot fail. */
-bool ah_run_reserve(ah_run *run, size_t n_calls);
-void ah_run_push(ah_run *run, ah_need need);
+void ah_run_raise(ah_run *run, ah_need need); /* cannot fail */
+/* What was begun by the need `begun` is no longer wanted: where nobody has taken that need yet, it
+ * is taken back; else `stop` is raised. */
+void ah_run_end_need(ah_run *run, ah_need_kind begun, ah_need stop);
 /* The pending turn, and what is staged, is in the conversation from here on. */
 void ah_run_commit(ah_run *run);
 /* Ends the run with the error already in result.err. */

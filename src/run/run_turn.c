@@ -76,6 +76,13 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
     return st;
 }
 
+/* The approval that it waits for, or its handler. */
+static void stop_call(ah_run *run, ah_call *c)
+{
+    ah_run_end_need(run, c->state == AH_CALL_ASKING ? AH_NEED_ASK : AH_NEED_TOOL,
+                    (ah_need){.kind = AH_NEED_STOP_CALL, .id = c->need, .call = c});
+}
+
 static void stop_calls(ah_run *run)
 {
     ah_err ignored; /* the run ends anyway */
@@ -84,7 +91,7 @@ static void stop_calls(ah_run *run)
         ah_call *c = &run->call[i];
 
         if (c->state == AH_CALL_RUNNING || c->state == AH_CALL_ASKING)
-            ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
+            stop_call(run, c);
         else if (c->state == AH_CALL_ANSWERED)
             file_answer(run, c, false, &ignored);
     }
@@ -128,10 +135,17 @@ void ah_turn_settle(ah_run *run, ah_status why)
     ah_run_commit(run);
 }
 
+static void clear_call(ah_run *run, ah_call *c)
+{
+    for (size_t kind = 0; kind < AH_NEEDS; kind++)
+        ah_want_drop(&run->wants, &c->want[kind]);
+    ah_call_clear(c);
+}
+
 void ah_turn_clear(ah_run *run)
 {
     for (size_t i = 0; i < run->n_calls; i++)
-        ah_call_clear(&run->call[i]);
+        clear_call(run, &run->call[i]);
     ah_free(run->cfg.mem, run->call);
     run->call = NULL;
     run->n_calls = run->batch = run->next = run->running = 0;
@@ -142,7 +156,7 @@ bool ah_turn_new(ah_run *run)
     ah_transcript *t = run->cfg.transcript;
 
     run->call = ah_alloc(run->cfg.mem, t->n_slots * sizeof *run->call);
-    if (!run->call || !ah_run_reserve(run, t->n_slots))
+    if (!run->call)
         return false;
     run->n_calls = t->n_slots;
     for (size_t i = 0; i < t->n_slots; i++)
@@ -191,7 +205,7 @@ static bool pass_policy(ah_run *run, ah_call *c)
         c->need = ++run->last_id;
         run->running++;
         ah_text_from_buf(&why, "reason", &c->reason, NULL);
-        ah_run_push(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
+        ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
     } else if (verdict != AH_VERDICT_ALLOW) {
         ah_call_refuse(c, "Tool '%s' was not run: %.*s", c->tool->name->data,
                        AH_FMT(ah_buf_slice(&why)));
@@ -257,7 +271,7 @@ static void start_handler(ah_run *run, ah_call *c)
     c->deadline = c->tool->timeout_ms ? run->now + c->tool->timeout_ms : 0;
     c->need = ++run->last_id;
     run->running++;
-    ah_run_push(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
+    ah_run_raise(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
     EMIT(run, AH_EVENT_TOOL_STARTED, AH_F_STR("name", ah_text_slice(c->slot->name)),
          AH_F_STR("id", ah_text_slice(c->slot->id)));
 }
@@ -534,7 +548,7 @@ int64_t ah_turn_deadline(const ah_run *run)
 
 static void time_out(ah_run *run, ah_call *c)
 {
-    ah_run_push(run, (ah_need){.kind = AH_NEED_STOP, .id = c->need, .call = c});
+    stop_call(run, c);
     run->running--;
     refuse_late(c);
 }

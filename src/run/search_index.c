@@ -163,7 +163,7 @@ static ah_status take_word(ah_search_index *x, ah_slice word, uint32_t *out, ah_
     ah_buf_put(&x->bytes, word);
     if (!ah_buf_ok(&x->bytes))
         return ah_buf_error(&x->bytes, "the words of the tools to be searched", err);
-    if (!ah_index_reserve(&x->by_word, x->n_words + 1, x->n_words))
+    if (!ah_index_reserve(&x->by_word, 1, x->n_words))
         return ah_err_nomem(err);
     ah_index_put(&x->by_word, word, x->n_words);
     *out = (uint32_t)x->n_words++;

@@ -83,7 +83,7 @@ static bool offer(ah_offers *o, const ah_offered *now)
     if (!t)
         return false;
     o->tool = t;
-    if (!ah_index_reserve(&o->index, o->n + 1, o->n))
+    if (!ah_index_reserve(&o->index, 1, o->n))
         return false;
     t[o->n] = *now;
     ah_index_put(&o->index, now->name, o->n++);

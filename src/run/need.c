@@ -1,0 +1,45 @@
+/* The queue of what is raised, threaded through its places. */
+#include "run/need.h"
+
+#include <stddef.h>
+
+void ah_want_raise(ah_wants *all, ah_want *w, ah_need need)
+{
+    w->need = need;
+    if (w->raised)
+        return;
+    w->raised = true;
+    w->next = NULL;
+    w->prev = all->last;
+    if (all->last)
+        all->last->next = w;
+    else
+        all->first = w;
+    all->last = w;
+}
+
+bool ah_want_drop(ah_wants *all, ah_want *w)
+{
+    if (!w->raised)
+        return false;
+    if (w->prev)
+        w->prev->next = w->next;
+    else
+        all->first = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+    else
+        all->last = w->prev;
+    w->raised = false;
+    return true;
+}
+
+bool ah_want_take(ah_wants *all, ah_need *out)
+{
+    ah_want *w = all->first;
+
+    if (!w)
+        return false;
+    *out = w->need;
+    return ah_want_drop(all, w);
+}
