@@ -7,11 +7,23 @@
  *   never notice each other. ah_cancel and ah_wake may be called from any thread as long as
  *   the host lives, and from signal handlers.
  * Callbacks: functions of the program are called on the thread that uses the host, from
- *   within the call that does its work. In them may be called: ah_answer, ah_refuse,
- *   ah_transport_*, ah_agent_start, ah_agent_send, ah_agent_cancel, ah_cancel, ah_wake and
- *   what only reads (in those of the watcher nothing else). Whatever waits, steps, opens or closes is refused there (AH_USAGE; what
- *   returns nothing does nothing and logs an error). log, clock, wall, random and alloc may
- *   call nothing of the host at all.
+ *   within the call that does its work. Three kinds of functions may be called in them:
+ *     always           ah_cancel, ah_wake, and what only reads: ah_user, ah_last_error, ah_errmsg,
+ *                      ah_version, ah_status_name, ah_about, ah_returned, ah_tools, ah_agent_reply,
+ *                      ah_agent_reply_json, ah_agent_messages, ah_agent_transcript,
+ *                      ah_agent_at_work, ah_agent_user, ah_agent_set_user, ah_next_event,
+ *                      ah_pollfd, ah_timeout
+ *     in those of tools (call, cancel), of the transport, and in `woken`, besides:
+ *                      ah_answer, ah_refuse, ah_transport_*, ah_agent_start, ah_agent_send,
+ *                      ah_agent_cancel
+ *     never            what waits, steps, opens, closes or declares: ah_close, ah_script, ah_load,
+ *                      ah_add_tool, ah_remove_tool, ah_call_tool, ah_agent_open, ah_agent_find,
+ *                      ah_agent_close, ah_agent_run, ah_step
+ *   So those that only look on (of the watcher, log, clock, wall, random, a tool's release) may
+ *   call the first kind alone, and `alloc` nothing at all. What may not be called is refused and
+ *   not done: AH_USAGE (ah_step: below 0); what returns nothing logs an error. The last kind is
+ *   refused as well inside observers of a script and what else of it cannot wait
+ *   (docs/lua.md), where a C function of the program is called from there.
  * Process: nothing here prints, exits or installs signal handlers (a script that
  *   calls print or os.exit does). Ignore SIGPIPE, and do not change LC_NUMERIC
  *   while a call is at work. The environment is read (AGENTHOST_MODEL, keys and addresses of

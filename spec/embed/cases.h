@@ -46,6 +46,7 @@ typedef struct a_case {
     void (*run)(void);
 } a_case;
 
-extern const a_case host_cases[], tool_cases[], agent_cases[], http_cases[], lua_cases[];
+extern const a_case host_cases[], tool_cases[], agent_cases[], http_cases[], lua_cases[],
+    callback_cases[];
 
 #endif

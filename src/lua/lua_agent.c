@@ -24,12 +24,21 @@ typedef struct ah_lua_run {
 
 /* -- agents ------------------------------------------------------------------------------ */
 
+/* What `enabled` asks about must not change under the eyes of who asks. */
+static void check_looking(lua_State *L, const ah_lua_agent *a)
+{
+    if (a->looking)
+        ah_lua_raise(L, AH_USAGE,
+                     "`enabled` and `visibility` cannot use the agent whose prompt is being rendered");
+}
+
 static ah_lua_agent *check_open(lua_State *L, int at)
 {
     ah_lua_agent *a = luaL_checkudata(L, at, AH_AGENT);
 
     if (a->closed)
         ah_lua_raise(L, AH_USAGE, "the agent is closed; save or fork it before agent:close()");
+    check_looking(L, a);
     return a;
 }
 
@@ -167,6 +176,7 @@ static int agent_close(lua_State *L)
 {
     ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
 
+    check_looking(L, a);
     if (a->runs && lua_isnoneornil(L, 2))
         return ah_lua_raise(L, AH_USAGE,
                             "agent:close: a run of it is at work; wait for it, or agent:cancel() it");
@@ -351,12 +361,16 @@ static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
     ah_changes c;
     ah_status st;
 
+    if (a->closed) /* by a finalizer, since it was asked to run */
+        return ah_err_set(err, AH_USAGE, "the agent is closed");
+    a->looking = true;
     ah_changes_init(&c, &a->lua->mem);
     st = ah_prompt_fields_look(&a->prompt, a->transcript, &a->registry, around, &look, &c, err);
     if (st == AH_OK && c.n)
         st = ah_lua_change_idle(a, &a->rules, &c, err);
     ah_prompt_fields_settle(&a->prompt, &look, a->transcript, st == AH_OK);
     ah_changes_clear(&c);
+    a->looking = false;
     return st;
 }
 
@@ -429,12 +443,12 @@ static void check_idle(lua_State *L, const ah_lua_agent *a)
         ah_lua_raise(L, AH_USAGE, "the agent is already running; agent:send(text) queues a message");
 }
 
-static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_said *said)
+static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_said *said, bool waits)
 {
     check_idle(L, a);
     if (!ah_lua_says(said) && !has_spoken(a->transcript))
         ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
-    ah_lua_can_run(L);
+    ah_lua_can_run(L, waits);
 }
 
 ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
@@ -445,7 +459,7 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     run *r;
 
     ah_lua_read_said(L, at + 1, "ah.run", &said);
-    check_start(L, a, &said);
+    check_start(L, a, &said, !tap);
     r = lua_newuserdatauv(L, sizeof *r, 1);
     *r = (run){.agent = a, .tap = tap, .resources = LUA_NOREF};
     luaL_setmetatable(L, RUN);
@@ -589,6 +603,9 @@ static int agent_send(lua_State *L)
 
 ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err)
 {
+    if (a->looking)
+        return ah_err_set(err, AH_USAGE,
+                          "the tools of an agent cannot change while it renders its prompt");
     if (a->current)
         return ah_inject_from_outside(ah_driven_run(a->current->driven), c, err);
     if (a->once || !a->transcript) /* its run is over, or it is being collected */

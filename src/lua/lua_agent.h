@@ -46,9 +46,10 @@ typedef struct ah_lua_agent {
     ah_text *exempt; /* what limits.loop.exempt borrows from */
     ah_observer observer;
     ah_lua_run *current;
-    int runs;    /* that begun and whose replies are not given out */
-    bool once;   /* of ah.run: it is over with its run */
-    bool closed; /* it holds nothing any more */
+    int runs;     /* that begun and whose replies are not given out */
+    bool once;    /* of ah.run: it is over with its run */
+    bool closed;  /* it holds nothing any more */
+    bool looking; /* its prompt is being rendered: functions of the script are at work */
 } ah_lua_agent;
 
 /* The agent at 1; raises where there is none, or a closed one. */
@@ -91,7 +92,7 @@ typedef struct ah_tap {
 /* Begins a run of the agent at idx with the text (or nil) at idx + 1 and pushes the userdata in
  * which it lives; the caller keeps that (it keeps itself until the run is done). NULL: *err says
  * what the world lacks. Raises what is wrongly used. The tap is borrowed as long as the run;
- * NULL: a script's. */
+ * NULL: a script's, which waits for it. */
 ah_lua_run *ah_lua_start(lua_State *L, int idx, const ah_tap *tap, ah_err *err);
 ah_waiter *ah_lua_run_waiter(ah_lua_run *r);
 ah_driven *ah_lua_run_driven(const ah_lua_run *r); /* NULL once it is dropped */

@@ -116,14 +116,32 @@ static ah_status refuse(ah_embed *e, const char *what, const char *where)
 }
 
 /* A cancel that came when nothing was at work is over. */
-ah_status ah_embed_enter(ah_embed *e, const char *what)
+static void forget_cancel(const ah_embed *e)
 {
     ah_host *host = e->lua->host;
 
-    if (host->callbacks)
-        return refuse(e, what, "from a function that the host calls");
     if (host->depth == 0 && e->at_work == 0 && !atomic_load(&e->scripting))
         atomic_store(&host->cancel, false);
+}
+
+ah_status ah_embed_may(ah_embed *e, const char *what)
+{
+    if (e->lua->host->looking)
+        return refuse(e, what,
+                      "from a function that only looks on (of the watcher, the log, a clock, release)");
+    if (e->lua->host->callbacks == 0)
+        forget_cancel(e);
+    return AH_OK;
+}
+
+ah_status ah_embed_enter(ah_embed *e, const char *what)
+{
+    if (e->lua->host->callbacks)
+        return refuse(e, what,
+                      "from a function that the host calls; take note, and call it after that returned");
+    if (e->lua->callee != AH_CALLEE_NONE)
+        return refuse(e, what, "from an observer of a script, or what else of it cannot wait");
+    forget_cancel(e);
     return AH_OK;
 }
 
@@ -203,6 +221,20 @@ void ah_embed_free(ah_embed *e)
     ah_free(mem, e);
 }
 
+/* A record for the program. What it is refused in there is not logged to it. */
+static void put_record(void *ud, ah_log_level level, const char *line)
+{
+    ah_host *h = ud;
+
+    if (h->logging)
+        return;
+    h->logging = true;
+    ah_host_call_out(h, true);
+    h->cfg.log(h->cfg.log_ud, level, line);
+    ah_host_came_back(h, true);
+    h->logging = false;
+}
+
 /* In any state: the host, and what a C program needs of it. */
 static int open_host(lua_State *L)
 {
@@ -211,8 +243,8 @@ static int open_host(lua_State *L)
     ah_lua *h = ah_lua_host(L, o->mem, cfg);
 
     if (cfg->log) {
-        h->host->log.fn = cfg->log;
-        h->host->log.ud = cfg->log_ud;
+        h->host->log.fn = put_record;
+        h->host->log.ud = h->host;
         h->host->log.level = cfg->log_level;
     }
     if (cfg->model && !(h->model = ah_text_new(&h->mem, ah_slice_of(cfg->model))))
@@ -226,11 +258,14 @@ static int open_host(lua_State *L)
 /* os.exit as Lua has it; the watcher is told first. */
 static int leave(lua_State *L)
 {
-    const ah_watcher *w = &ah_lua_of(L)->host->cfg.watcher;
+    ah_host *h = ah_lua_of(L)->host;
     int code = lua_isboolean(L, 1) ? !lua_toboolean(L, 1) : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
 
-    if (w->leaving)
-        w->leaving(w->ud, code);
+    if (h->cfg.watcher.leaving) {
+        ah_host_call_out(h, true);
+        h->cfg.watcher.leaving(h->cfg.watcher.ud, code);
+        ah_host_came_back(h, true);
+    }
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, 0);

@@ -47,7 +47,9 @@ static inline ah_embed *ah_embed_of(const ah_host *host)
 }
 /* May the program call now what waits, steps, opens or closes? Else AH_USAGE is kept. */
 ah_status ah_embed_enter(ah_embed *e, const char *what);
-/* The same, and not inside a run or a wait either (a C function that a script called). */
+/* May it call what begins, answers or cancels? Not where it only looks on. */
+ah_status ah_embed_may(ah_embed *e, const char *what);
+/* As ah_embed_enter, and not inside a run or a wait either (a C function that a script called). */
 ah_status ah_embed_enter_top(ah_embed *e, const char *what);
 /* Keeps an error for ah_last_error; returns its status. */
 ah_status ah_embed_fail(ah_embed *e, const ah_err *err);

@@ -350,6 +350,8 @@ static int begin(lua_State *L)
     ah_err err;
 
     lua_settop(L, 0);
+    if (b->waits)
+        ah_lua_can_await(L);
     lua_rawgeti(L, LUA_REGISTRYINDEX, a->ref);
     lua_pushstring(L, b->text);
     a->tap = (ah_tap){.agent = a, .event = b->waits ? NULL : on_event, .done = on_done};
@@ -397,11 +399,9 @@ AH_API ah_status ah_agent_run(ah_agent *agent, const char *text)
 AH_API ah_status ah_agent_start(ah_agent *agent, const char *text)
 {
     ah_embed *e = agent->embed;
-    ah_status st = AH_OK;
+    ah_status st = ah_embed_may(e, "ah_agent_start");
     ah_err err;
 
-    if (e->lua->host->callbacks == 0)
-        st = ah_embed_enter(e, "ah_agent_start");
     if (st != AH_OK)
         return st;
     if (e->n_done >= e->max_events) {
@@ -434,13 +434,14 @@ static int send(lua_State *L)
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text)
 {
     beginning b = {agent, text ? text : "", false};
+    ah_status st = ah_embed_may(agent->embed, "ah_agent_send");
 
-    return ah_embed_call(agent->embed, send, &b);
+    return st == AH_OK ? ah_embed_call(agent->embed, send, &b) : st;
 }
 
 AH_API void ah_agent_cancel(ah_agent *agent)
 {
-    if (agent->at_work)
+    if (ah_embed_may(agent->embed, "ah_agent_cancel") == AH_OK && agent->at_work)
         ah_driven_cancel(ah_lua_run_driven(agent->run), AH_CANCELLED, "cancelled by the program");
 }
 

@@ -164,8 +164,11 @@ static int remove_tool(lua_State *L)
 AH_API ah_status ah_remove_tool(ah_host *host, const char *name)
 {
     ah_embed *e = ah_embed_of(host);
+    ah_status st = ah_embed_enter(e, "ah_remove_tool");
     ah_err err;
 
+    if (st != AH_OK)
+        return st;
     if (!name)
         return ah_embed_fail(e, (ah_err_set(&err, AH_USAGE, "ah_remove_tool: no name"), &err));
     return ah_embed_call(e, remove_tool, (void *)(uintptr_t)name);

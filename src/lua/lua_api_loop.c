@@ -91,17 +91,20 @@ AH_API void ah_wake(ah_host *host)
 AH_API void ah_transport_head(ah_host *host, uint64_t id, int status, const char *const *headers,
                               size_t n_headers)
 {
-    ah_http_head(host->http, id, status, headers, n_headers);
+    if (ah_embed_may(ah_embed_of(host), "ah_transport_head") == AH_OK)
+        ah_http_head(host->http, id, status, headers, n_headers);
 }
 
 AH_API void ah_transport_body(ah_host *host, uint64_t id, const void *bytes, size_t n)
 {
-    ah_http_body(host->http, id, (ah_slice){bytes, n});
+    if (ah_embed_may(ah_embed_of(host), "ah_transport_body") == AH_OK)
+        ah_http_body(host->http, id, (ah_slice){bytes, n});
 }
 
 AH_API void ah_transport_end(ah_host *host, uint64_t id, const char *error)
 {
-    ah_http_end(host->http, id, error);
+    if (ah_embed_may(ah_embed_of(host), "ah_transport_end") == AH_OK)
+        ah_http_end(host->http, id, error);
 }
 
 /* -- events ------------------------------------------------------------------------------------ */
@@ -158,14 +161,15 @@ static bool print_event(ah_embed *e, const ah_notice *n, ah_event *out)
 
 void ah_embed_watch(ah_embed *e, ah_agent *agent, const ah_notice *n)
 {
-    const ah_watcher *w = &e->lua->host->cfg.watcher;
+    ah_host *host = e->lua->host;
+    const ah_watcher *w = &host->cfg.watcher;
     ah_event event = {.agent = agent};
 
     if (!print_event(e, n, &event))
         return;
-    e->lua->host->callbacks++;
+    ah_host_call_out(host, true);
     w->event(w->ud, &event);
-    e->lua->host->callbacks--;
+    ah_host_came_back(host, true);
 }
 
 ah_event_node *ah_event_new(ah_embed *e, ah_agent *agent, const ah_notice *n)

@@ -69,9 +69,9 @@ static void start(const ah_tool *tool, ah_call *call)
     ah_outcome none = {.failure = AH_FAILED_RAISED, .message = AH_LIT("out of memory")};
 
     if (p) {
-        host->callbacks++;
+        ah_host_call_out(host, false);
         n->cfg.call(n->cfg.ud, host, &told);
-        host->callbacks--;
+        ah_host_came_back(host, false);
     } else {
         ah_call_done(call, &none, ah_host_now(host));
     }
@@ -89,10 +89,11 @@ static void stop(const ah_tool *tool, ah_call *call)
         return;
     id = p->id;
     free_pending(p);
-    host->callbacks++;
-    if (n->cfg.cancel)
-        n->cfg.cancel(n->cfg.ud, host, id);
-    host->callbacks--;
+    if (!n->cfg.cancel)
+        return;
+    ah_host_call_out(host, false);
+    n->cfg.cancel(n->cfg.ud, host, id);
+    ah_host_came_back(host, false);
 }
 
 static const ah_tool_vt native_vt = {.start = start, .stop = stop};
@@ -100,9 +101,13 @@ static const ah_tool_vt native_vt = {.start = start, .stop = stop};
 static void release(void *p)
 {
     native *n = p;
+    ah_host *host = n->embed->lua->host;
 
-    if (n->cfg.release)
+    if (n->cfg.release) {
+        ah_host_call_out(host, true); /* a collection may be at work */
         n->cfg.release(n->cfg.ud);
+        ah_host_came_back(host, true);
+    }
     ah_free(&n->embed->lua->mem, n);
 }
 
@@ -152,12 +157,12 @@ AH_API ah_status ah_answer(ah_host *host, uint64_t call, const char *json)
     ah_embed *e = ah_embed_of(host);
     ah_pending *p = find(e, call);
     ah_outcome o = {.success = true};
-    ah_status st;
+    ah_status st = ah_embed_may(e, "ah_answer");
     ah_err err;
     ah_buf b;
 
-    if (!p)
-        return no_call(e, call);
+    if (st != AH_OK || !p)
+        return st != AH_OK ? st : no_call(e, call);
     ah_buf_init(&b, &e->lua->mem, MAX_ANSWER);
     st = read_value(e, ah_slice_of(json ? json : ""), &b, &err);
     o.value = ah_buf_slice(&b);
@@ -173,9 +178,10 @@ AH_API ah_status ah_refuse(ah_host *host, uint64_t call, const char *message)
     ah_embed *e = ah_embed_of(host);
     ah_pending *p = find(e, call);
     ah_outcome o = {.message = ah_slice_of(message && *message ? message : "the tool failed")};
+    ah_status st = ah_embed_may(e, "ah_refuse");
 
-    if (!p)
-        return no_call(e, call);
+    if (st != AH_OK || !p)
+        return st != AH_OK ? st : no_call(e, call);
     if (!ah_utf8_valid(o.message))
         o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = AH_LIT("its message is not UTF-8")};
     finish(p, &o);
@@ -260,7 +266,10 @@ AH_API ah_status ah_add_tool(ah_host *host, const ah_tool_config *tool)
 {
     ah_embed *e = ah_embed_of(host);
     draft d = {.cfg = tool};
-    ah_status st = ah_embed_call(e, make_tool, &d);
+    ah_status st = ah_embed_enter(e, "ah_add_tool");
+
+    if (st == AH_OK)
+        st = ah_embed_call(e, make_tool, &d);
 
     if (!d.tool)
         ah_free(&e->lua->mem, d.native);

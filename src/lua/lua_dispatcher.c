@@ -81,7 +81,7 @@ static void deliver(lua_State *L, const delivery *d)
             lua_getfield(L, -2, "fn");
             lua_pushvalue(L, list + 2);
             lua_pushvalue(L, list + 1);
-            if (ah_lua_call(d->lua, L, 2, 0, &err) != AH_OK)
+            if (ah_lua_call_as(d->lua, AH_CALLEE_SUBSCRIBER, L, 2, 0, &err) != AH_OK)
                 warn(d, lua_tostring(L, list + 1), &err);
         }
         lua_settop(L, list + 2);

@@ -122,7 +122,7 @@ ah_status ah_lua_entity_id(ah_lua *h, lua_State *L, int class, int idx, ah_text 
     lua_pushvalue(L, class < 0 ? class - 1 : class);
     lua_pushvalue(L, idx < 0 ? idx - 2 : idx);
     lua_pushlightuserdata(L, err);
-    st = ah_lua_call(h, L, 3, 1, err);
+    st = ah_lua_call_as(h, AH_CALLEE_ID, L, 3, 1, err);
     if (st != AH_OK) {
         memcpy(why, err->message, sizeof why);
         return st == AH_NOMEM ? st : no_id(e->core, err, why);

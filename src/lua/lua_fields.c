@@ -133,25 +133,56 @@ static void refuse_table(lua_State *L, int idx, const char *what)
     ah_lua_raise(L, AH_USAGE, "%s: expected a table of fields, found %s", what, found);
 }
 
+/* Of the key at idx. */
+static void check_key(lua_State *L, int idx, const char *what, const char *const *known, bool list)
+{
+    ah_slice key;
+
+    if (lua_type(L, idx) == LUA_TSTRING) {
+        key.p = lua_tolstring(L, idx, &key.n);
+        if (!is_known(known, key))
+            refuse(L, what, known, key);
+    } else if (!list || !lua_isinteger(L, idx)) {
+        ah_lua_raise(L, AH_USAGE, "%s: unexpected %s as key", what, luaL_typename(L, idx));
+    }
+}
+
+/* What the table at idx has by its metatable, added to the one on top. */
+static void add_inherited(lua_State *L, int idx, const char *const *known, bool list)
+{
+    lua_Integer n = list ? luaL_len(L, idx) : 0;
+    int own = lua_gettop(L);
+
+    for (; *known; known++) {
+        if (lua_getfield(L, own, *known) == LUA_TNIL && lua_getfield(L, idx, *known) != LUA_TNIL)
+            lua_setfield(L, own, *known);
+        lua_settop(L, own);
+    }
+    for (lua_Integer i = (lua_Integer)lua_rawlen(L, own) + 1; i <= n; i++) {
+        lua_geti(L, idx, i);
+        lua_rawseti(L, own, i);
+    }
+}
+
 void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list)
 {
     idx = lua_absindex(L, idx);
     if (lua_type(L, idx) != LUA_TTABLE)
         refuse_table(L, idx, what);
-    luaL_checkstack(L, 4, what);
+    luaL_checkstack(L, 6, what);
+    lua_createtable(L, list ? (int)lua_rawlen(L, idx) : 0, 0);
     lua_pushnil(L);
-    while (lua_next(L, idx)) {
-        lua_pop(L, 1); /* -- key */
-        if (lua_type(L, -1) == LUA_TSTRING) {
-            ah_slice key;
-
-            key.p = lua_tolstring(L, -1, &key.n);
-            if (!is_known(known, key))
-                refuse(L, what, known, key);
-        } else if (!list || !lua_isinteger(L, -1)) {
-            ah_lua_raise(L, AH_USAGE, "%s: unexpected %s as key", what, luaL_typename(L, -1));
-        }
+    while (lua_next(L, idx)) { /* -- own key value */
+        check_key(L, -2, what, known, list);
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
     }
+    if (lua_getmetatable(L, idx)) {
+        lua_pop(L, 1);
+        add_inherited(L, idx, known, list);
+    }
+    lua_replace(L, idx);
 }
 
 /* Of the value on top: "agenthost.tool" rather than "userdata". May push. */
@@ -240,6 +271,14 @@ int ah_field_choice(lua_State *L, int idx, const char *what, const char *name, c
     luaL_checkstack(L, 4, what);
     return ah_lua_raise(L, AH_USAGE, "%s: field '%s': there is no '%.*s'%s", what, name, AH_FMT(word),
                         push_few(L, words));
+}
+
+bool ah_field_keep(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
+{
+    bool there = ah_field_string(L, idx, what, name, out);
+
+    lua_getfield(L, idx, name);
+    return there;
 }
 
 bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type)

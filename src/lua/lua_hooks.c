@@ -88,7 +88,7 @@ static ah_verdict before(void *ud, ah_run *run, const ah_call *call, ah_buf *why
         return AH_VERDICT_DENY;
     lua_pushcfunction(L, ask_policies);
     lua_pushlightuserdata(L, &a);
-    if (ah_lua_call(s->lua, L, 1, 0, &err) != AH_OK) {
+    if (ah_lua_call_as(s->lua, AH_CALLEE_POLICY, L, 1, 0, &err) != AH_OK) {
         ah_buf_reset(why, 0);
         ah_buf_fmt(why, "a policy failed: %s", err.message);
         return AH_VERDICT_DENY;
@@ -394,7 +394,7 @@ static ah_status feedback(void *ud, ah_run *run, size_t calls, ah_changes *notes
         return ah_err_nomem(err);
     lua_pushcfunction(L, ask_feedback);
     lua_pushlightuserdata(L, &f);
-    return ah_lua_call(s->lua, L, 1, 0, err);
+    return ah_lua_call_as(s->lua, AH_CALLEE_FEEDBACK, L, 1, 0, err);
 }
 
 /* -- reading the fields ------------------------------------------------------------------------------ */

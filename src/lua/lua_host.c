@@ -129,6 +129,17 @@ ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *
     return err ? err->status : AH_INTERNAL;
 }
 
+ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int nresults, ah_err *err)
+{
+    ah_callee outer = h->callee;
+    ah_status st;
+
+    h->callee = as;
+    st = ah_lua_call(h, L, nargs, nresults, err);
+    h->callee = outer;
+    return st;
+}
+
 int ah_lua_ref(lua_State *L)
 {
     return luaL_ref(L, LUA_REGISTRYINDEX);

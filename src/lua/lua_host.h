@@ -13,6 +13,24 @@
 
 typedef struct ah_task ah_task;
 
+/* What a function of the script is called as, where it is called and not resumed. It returns
+ * before anything else goes on: it cannot wait. */
+typedef enum ah_callee {
+    AH_CALLEE_NONE,
+    AH_CALLEE_OBSERVER, /* `on` */
+    AH_CALLEE_SUBSCRIBER,
+    AH_CALLEE_LOG,
+    AH_CALLEE_REDUCER,
+    AH_CALLEE_POLICY,
+    AH_CALLEE_STRATEGY,
+    AH_CALLEE_FEEDBACK,
+    AH_CALLEE_SWITCH, /* `enabled` and `visibility` */
+    AH_CALLEE_RENDERER,
+    AH_CALLEE_ID,
+    AH_CALLEE_SNAPSHOT, /* and restore */
+    AH_CALLEES
+} ah_callee;
+
 typedef struct ah_lua {
     ah_mem mem;
     ah_host *host;
@@ -26,6 +44,7 @@ typedef struct ah_lua {
     int64_t reducing;       /* number of the reducer at work, while sessions must not change by
                                other ways; 0: none */
     int64_t reductions;     /* so far */
+    ah_callee callee;       /* the innermost at work that cannot wait */
     bool subscribed;        /* some dispatcher has had a subscriber */
     bool loaded;            /* ah_script: past compiling the script */
     ah_lua_memory memory;   /* of a state whose allocator is another's */
@@ -48,6 +67,8 @@ int ah_lua_retire(lua_State *L);
 /* Calls the function below nargs arguments on L, protected. On failure everything is
  * popped and *err filled (its traceback is in the log); never raises or yields. */
 ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *err);
+/* The same for code of the script: what waits in it raises, and says what to do instead. */
+ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int nresults, ah_err *err);
 
 /* Pushes a compiled-in module ("agenthost.demo"), loading it when it is first needed.
  * On failure nothing is pushed. */
@@ -88,11 +109,15 @@ void ah_lua_open_error(lua_State *L);  /* error */
 /* -- strict tables (lua_fields.c) ------------------------------------------------ */
 
 /* Raises for a key that is not in `known` (ends with NULL), with the nearest one;
- * positive integers are allowed where `list` says so. */
+ * positive integers are allowed where `list` says so. From here on the table at idx is one of our
+ * own with the same fields: code of the script, which may be called while it is read, cannot
+ * reach it, and what is lent of it stays as long as it is on the stack. */
 void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list);
 /* Each gives whether the field is there (not nil), and raises when it is of another type. */
 bool ah_field_string(lua_State *L, int idx, const char *what, const char *name,
                      ah_slice *out); /* held by the table */
+/* The same, and pushes the string (or nil): it is held by the stack, whoever waits meanwhile. */
+bool ah_field_keep(lua_State *L, int idx, const char *what, const char *name, ah_slice *out);
 bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, double least,
                      double *out);
 bool ah_field_count(lua_State *L, int idx, const char *what, const char *name, int least, int *out);

@@ -194,15 +194,15 @@ static int ah_http_call(lua_State *L)
 
     lua_settop(L, 1);
     ah_fields_check(L, 1, "ah.http", known, false);
-    if (!ah_field_string(L, 1, "ah.http", "url", &url))
+    if (!ah_field_keep(L, 1, "ah.http", "url", &url))
         return ah_lua_raise(L, AH_USAGE, "ah.http: field 'url' is missing");
-    if (ah_field_string(L, 1, "ah.http", "body", &body))
+    if (ah_field_keep(L, 1, "ah.http", "body", &body))
         method = ah_slice_of("POST");
-    ah_field_string(L, 1, "ah.http", "method", &method);
+    ah_field_keep(L, 1, "ah.http", "method", &method); /* -- t url body method */
     if (has_nul(url) || has_nul(method))
         return impossible(L, "ah.http: a URL or method with a NUL byte in it cannot be requested");
     ah_lua_can_await(L);
-    q = lua_newuserdatauv(L, sizeof *q, 0); /* -- t q */
+    q = lua_newuserdatauv(L, sizeof *q, 0); /* -- t url body method q */
     *q = (request){.waiter.leave = stop_request, .lua = h, .job.fn = on_job};
     ah_buf_init(&q->lines, &h->mem, MAX_SCRATCH);
     luaL_setmetatable(L, HTTP);

@@ -297,7 +297,7 @@ ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_mom
     lua_insert(L, -2);
     lua_pushlightuserdata(L, (void *)(uintptr_t)method);
     lua_pushlightuserdata(L, m);
-    st = ah_lua_call(h, L, 3, 2, err);
+    st = ah_lua_call_as(h, m->strategy ? AH_CALLEE_STRATEGY : AH_CALLEE_POLICY, L, 3, 2, err);
     if (m->box)
         m->box->m = NULL;
     if (st != AH_OK) {

@@ -82,7 +82,7 @@ void ah_observer_event(ah_observer *o, ah_run *run, ah_agent *agent, const ah_no
     lua_pushcfunction(L, call_on);
     lua_pushlightuserdata(L, o);
     lua_pushlightuserdata(L, (void *)(uintptr_t)e);
-    if (ah_lua_call(o->lua, L, 2, 0, &err) == AH_OK)
+    if (ah_lua_call_as(o->lua, AH_CALLEE_OBSERVER, L, 2, 0, &err) == AH_OK)
         return;
     snprintf(words, sizeof words, "the observer of '%s' failed: %s", ah_event_name(e->type),
              err.message);
@@ -119,7 +119,7 @@ static void on_record(void *ud, ah_log_level level, const char *line)
     lua_pushlightuserdata(L, o);
     lua_pushlightuserdata(L, (void *)(uintptr_t)ah_log_level_name(level));
     lua_pushlightuserdata(L, (void *)(uintptr_t)line);
-    ah_lua_call(o->lua, L, 3, 0, NULL);
+    ah_lua_call_as(o->lua, AH_CALLEE_LOG, L, 3, 0, NULL);
     o->records.fn = fn;
 }
 

@@ -277,7 +277,7 @@ static ah_status reduce(void *ud, ah_slice slice, const ah_session_event *e, ah_
     r->lua->reducing = ++r->lua->reductions;
     lua_pushcfunction(L, call_reducer);
     lua_pushlightuserdata(L, &now);
-    st = ah_lua_call(r->lua, L, 1, 0, &inner);
+    st = ah_lua_call_as(r->lua, AH_CALLEE_REDUCER, L, 1, 0, &inner);
     r->lua->reducing = outer;
     if (st == AH_OK || inner.status == AH_NOMEM)
         return st == AH_OK ? AH_OK : ah_err_nomem(err);

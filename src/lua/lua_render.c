@@ -98,7 +98,7 @@ void ah_lua_render(lua_State *L, ah_call *call, const ah_lua_forms *f, int idx, 
     if (o->exclude_value || !push_renderer(L, f))
         return;
     lua_pushvalue(L, idx);
-    if (ah_lua_call(ah_lua_of(L), L, 1, 1, &err) != AH_OK) {
+    if (ah_lua_call_as(ah_lua_of(L), AH_CALLEE_RENDERER, L, 1, 1, &err) != AH_OK) {
         warn(call, err.message);
         return;
     }

@@ -53,7 +53,7 @@ static ah_status ask(void *p, ah_slice params, bool *on, ah_err *err)
         return ah_err_nomem(err);
     lua_pushcfunction(L, put_question);
     lua_pushlightuserdata(L, &q);
-    return ah_lua_call(d->lua, L, 1, 0, err);
+    return ah_lua_call_as(d->lua, AH_CALLEE_SWITCH, L, 1, 0, err);
 }
 
 static void release_decider(void *p)

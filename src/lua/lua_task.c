@@ -431,22 +431,64 @@ static int too_deep(lua_State *L)
         AH_MAX_DEPTH);
 }
 
+/* Who cannot wait, and what to do instead. What waits where nothing can be yielded out of drives,
+ * and must not do so below code that is in the midst of something. */
+static const char *const cannot_wait[AH_CALLEES] = {
+    [AH_CALLEE_OBSERVER] =
+        "an observer cannot wait: keep what it needs, and wait in a handler or after the run",
+    [AH_CALLEE_SUBSCRIBER] =
+        "a subscriber cannot wait: keep what it needs, and wait in a handler or after the run",
+    [AH_CALLEE_LOG] = "a log function cannot wait: keep the line, and wait after the run",
+    [AH_CALLEE_REDUCER] = "a reducer cannot wait: it must be a pure function",
+    [AH_CALLEE_POLICY] = "a policy cannot wait: return \"ask\" and why, and wait in `approve`",
+    [AH_CALLEE_STRATEGY] =
+        "a strategy cannot wait: wait in the tool's handler, whose result it is shown",
+    [AH_CALLEE_FEEDBACK] = "feedback cannot wait: wait in a handler or in one of `checks`",
+    [AH_CALLEE_SWITCH] = "`enabled` and `visibility` cannot wait: find out before the run, and give it "
+                         "to the prompt in `params`",
+    [AH_CALLEE_RENDERER] = "a renderer cannot wait: wait in the handler, and put it into the value",
+    [AH_CALLEE_ID] = "the id of an entity cannot wait: find it out before the entity is returned",
+    [AH_CALLEE_SNAPSHOT] = "snapshot and restore cannot wait: they copy what is at hand",
+};
+
+/* Within a collection, whose finalizers come at any allocation. Told from 5.4.4 on. */
+static bool collecting(lua_State *L)
+{
+    return lua_gc(L, LUA_GCISRUNNING, 0) < 0;
+}
+
+/* Where a wait in L cannot be a yield of its task. */
+static void can_drive(lua_State *L)
+{
+    const ah_lua *h = ah_lua_of(L);
+
+    if (h->callee != AH_CALLEE_NONE)
+        ah_lua_raise(L, AH_USAGE, "%s", cannot_wait[h->callee]);
+    if (h->host->callbacks)
+        ah_lua_raise(L, AH_USAGE,
+                     "code that a function of the program calls cannot wait while the host calls that "
+                     "function: wait after it has returned");
+    if (collecting(L))
+        ah_lua_raise(L, AH_USAGE, "a finalizer cannot wait: use a method or a variable marked <close>");
+    if (h->host->depth >= AH_MAX_DEPTH)
+        too_deep(L);
+}
+
 void ah_lua_can_await(lua_State *L)
 {
-    if (ah_lua_of(L)->reducing)
-        ah_lua_raise(L, AH_USAGE, "a reducer cannot wait: it must be a pure function");
-    if (ah_lua_of(L)->host->depth >= AH_MAX_DEPTH && !(task_of(L) && lua_isyieldable(L)))
-        too_deep(L);
+    if (!(task_of(L) && lua_isyieldable(L)))
+        can_drive(L);
     luaL_checkstack(L, 8, "waiting");
 }
 
-void ah_lua_can_run(lua_State *L)
+void ah_lua_can_run(lua_State *L, bool waits)
 {
     ah_task *t = ah_lua_of(L)->running;
 
     if (t && ah_driven_depth(t->job.of) >= AH_MAX_DEPTH)
         too_deep(L);
-    ah_lua_can_await(L);
+    if (waits)
+        ah_lua_can_await(L);
 }
 
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)

@@ -19,10 +19,12 @@ typedef struct ah_waiter {
 
 /* Waits in L until w->done, then calls k and returns its results: return ah_lua_await(...). */
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k);
-/* Raises in reducers, and where a wait in L could only drive and too many drives are open. */
+/* Raises where a wait in L could only drive and must not: in what is called and not resumed
+ * (ah_callee), below a function of the program that the host calls, in finalizers, and where too
+ * many drives are open. */
 void ah_lua_can_await(lua_State *L);
-/* The same for a run; also raises where it would be inside too many others. */
-void ah_lua_can_run(lua_State *L);
+/* The same for a run, where it is waited for; also raises where it would be inside too many others. */
+void ah_lua_can_run(lua_State *L, bool waits);
 /* Keeps the userdata on top of L, which holds w, until w is done or left: C knows its
  * address, and a finalizer cannot be relied on (Lua leaves it out when memory is out).
  * Call ah_lua_can_await before, so that from here on nothing raises up to ah_lua_await. */

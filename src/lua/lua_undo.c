@@ -106,7 +106,7 @@ static void drop_undo(ah_participant *p)
     if (u->ref != LUA_NOREF && lua_checkstack(L, 4)) {
         lua_pushcfunction(L, restore);
         lua_pushlightuserdata(L, u);
-        if (ah_lua_call(u->lua, L, 1, 0, &err) != AH_OK)
+        if (ah_lua_call_as(u->lua, AH_CALLEE_SNAPSHOT, L, 1, 0, &err) != AH_OK)
             warn(u, &err);
     }
     free_undo(u);
@@ -171,7 +171,7 @@ void ah_lua_enlist(lua_State *L, ah_overlay *o, int idx)
     lua_pushvalue(L, idx);
     lua_seti(L, top + 1, 1);
     lua_pushvalue(L, idx);
-    if (ah_lua_call(h, L, 1, 1, &err) != AH_OK)
+    if (ah_lua_call_as(h, AH_CALLEE_SNAPSHOT, L, 1, 1, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     lua_seti(L, top + 1, 2);
     lua_settop(L, top + 1);

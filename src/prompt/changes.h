@@ -29,6 +29,7 @@ typedef struct ah_change {
     bool made;       /* it had an effect (run/inject.c) */
     ah_tool *before; /* the tool that was under its name, as it is declared unless picked */
     bool was_picked; /* and it was */
+    const char *warning; /* what is to be told of it, static; NULL: nothing */
 } ah_change;
 
 typedef struct ah_changes {

@@ -15,6 +15,7 @@ static const char ADVICE[] = "install it (npm install -g @anthropic-ai/claude-co
 
 enum {
     MAX_LINE = 64 << 20,
+    KEPT_LINE = 64 << 10, /* of memory, for the next one */
     MAX_REQUEST = 256 << 20,
     MAX_STDERR = 400, /* of its end, in messages */
     MAX_SESSIONS = 8, /* conversations on one adapter that keep a process */
@@ -36,6 +37,7 @@ typedef struct session {
     bool kept;      /* it is of an earlier exchange than x */
     ah_job job;
     ah_timer timer;
+    ah_buf line; /* the one that is being read */
     ah_buf held; /* lines of the next message */
     ah_buf said; /* the end of what stderr said */
 } session;
@@ -62,6 +64,7 @@ static void free_session(session *s)
     ah_job_cancel(&s->job);
     ah_timer_unset(&s->timer);
     ah_claude_clear(&s->talk);
+    ah_buf_clear(&s->line);
     ah_buf_clear(&s->held);
     ah_buf_clear(&s->said);
     ah_free(s->of->owner.native.base.mem, s);
@@ -211,6 +214,22 @@ static ah_status take_held(session *s, ah_err *err)
     return st;
 }
 
+/* The process has its buffer for what comes meanwhile: what the line tells calls out into
+ * observers. */
+static ah_status take_own(session *s, ah_slice line, ah_err *err)
+{
+    ah_status st;
+
+    ah_buf_reset(&s->line, 0);
+    ah_buf_put(&s->line, line);
+    if (!ah_buf_ok(&s->line))
+        return ah_buf_error(&s->line, AH_CLAUDE ": a line", err);
+    st = take(s, ah_buf_slice(&s->line), err);
+    if (s->line.cap > KEPT_LINE)
+        ah_buf_clear(&s->line);
+    return st;
+}
+
 static ah_status take_lines(session *s, ah_err *err)
 {
     ah_slice line;
@@ -223,7 +242,7 @@ static ah_status take_lines(session *s, ah_err *err)
            (got = ah_process_line(s->p, AH_STDOUT, &line)) == AH_LINE_WHOLE) {
         if (s->x)
             expect_news(s);
-        st = take(s, line, err);
+        st = take_own(s, line, err);
     }
     if (got == AH_LINE_TOO_LONG)
         st = ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": a line of the command has more than %d bytes",
@@ -493,6 +512,7 @@ static ah_status new_session(claude *a, const ah_lowered *w, const ah_claude_opt
     *s = (session){.of = a, .wire = w, .job.fn = on_job, .timer.fn = timed_out, .next = a->first};
     ah_claude_init(&s->talk, mem, a->owner.native.base.tool_change_mode == AH_TOOLS_LIST_CHANGED);
     s->talk.options = *o;
+    ah_buf_init(&s->line, mem, MAX_LINE);
     ah_buf_init(&s->held, mem, MAX_LINE);
     ah_buf_init(&s->said, mem, MAX_STDERR * 4);
     a->first = s;

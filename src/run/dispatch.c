@@ -127,12 +127,15 @@ static ah_status find_other(ah_call *c, const ah_callees *who, const ah_tool *th
 
 static ah_status find_tool(ah_call *c, const ah_callees *who, ah_err *err)
 {
-    ah_tool *there = ah_registry_find(who->registry, ah_text_slice(c->slot->name)), *other = NULL;
-    ah_status st = find_other(c, who, there, &other, err);
+    ah_tool *there = ah_tool_ref(ah_registry_find(who->registry, ah_text_slice(c->slot->name)));
+    ah_tool *other = NULL;
+    ah_status st = find_other(c, who, there, &other, err); /* may call code that removes it */
 
     if (st == AH_OK && there && other)
-        return ah_tool_run_by(there, other, &c->tool, err);
-    c->tool = ah_tool_ref(there ? there : other);
+        st = ah_tool_run_by(there, other, &c->tool, err);
+    else
+        c->tool = ah_tool_ref(there ? there : other);
+    ah_tool_unref(there);
     return st;
 }
 

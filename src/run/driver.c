@@ -84,20 +84,26 @@ static void linger(ah_exchange *x)
         ah_timer_set(x->of->host->loop, &x->linger, ah_host_now(x->of->host) + ms);
 }
 
+/* Whoever feeds owns what is fed: it calls out into observers, while more may come. */
+static void feed_body(ah_exchange *x)
+{
+    ah_buf body = ah_transfer_take(x->transfer);
+
+    if (body.len)
+        ah_run_feed(x->of->run, x->id, ah_buf_slice(&body));
+    ah_transfer_give_back(x->transfer, &body);
+}
+
 /* Passes on what the transfer has. */
 static void on_news(ah_job *job)
 {
     ah_exchange *x = FROM(job, ah_exchange, job);
-    ah_slice body = ah_transfer_body(x->transfer);
     ah_err err;
 
     ah_run_tick(x->of->run, ah_host_now(x->of->host));
     if (!x->head_told && ah_transfer_status(x->transfer))
         tell_head(x);
-    if (body.n) {
-        ah_transfer_took(x->transfer, body.n);
-        ah_run_feed(x->of->run, x->id, body);
-    }
+    feed_body(x);
     ah_driven_wake(x->of);
     if (ah_transfer_ended(x->transfer, &err)) {
         if (err.status != AH_OK)

@@ -41,6 +41,7 @@ typedef struct ah_exchange {
     void *task; /* the owner's */
 } ah_exchange;
 
+/* The bytes are the caller's own and stay so until this returns: observers are called meanwhile. */
 void ah_exchange_feed(ah_exchange *x, ah_slice bytes);
 void ah_exchange_end(ah_exchange *x, const ah_err *err); /* x is gone after it */
 

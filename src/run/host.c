@@ -7,6 +7,53 @@
 
 #include "run/driver.h"
 
+/* -- functions of the program ----------------------------------------------------------- */
+
+void ah_host_call_out(ah_host *h, bool looks)
+{
+    h->callbacks++;
+    h->looking += looks;
+}
+
+void ah_host_came_back(ah_host *h, bool looks)
+{
+    h->callbacks--;
+    h->looking -= looks;
+}
+
+static int64_t program_clock(void *host)
+{
+    ah_host *h = host;
+    int64_t now;
+
+    ah_host_call_out(h, true);
+    now = h->cfg.clock(h->cfg.clock_ud);
+    ah_host_came_back(h, true);
+    return now;
+}
+
+static int64_t program_wall(ah_host *h)
+{
+    int64_t now;
+
+    ah_host_call_out(h, true);
+    now = h->cfg.wall(h->cfg.clock_ud);
+    ah_host_came_back(h, true);
+    return now;
+}
+
+static uint64_t program_random(ah_host *h)
+{
+    uint64_t bits;
+
+    ah_host_call_out(h, true);
+    bits = h->cfg.random(h->cfg.random_ud);
+    ah_host_came_back(h, true);
+    return bits;
+}
+
+/* -- life -------------------------------------------------------------------------------- */
+
 static int64_t monotonic_ms(void *ud)
 {
     struct timespec t;
@@ -60,7 +107,7 @@ ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah
     ah_schema_cache_init(&h->schemas, mem);
     h->log = (ah_log){.level = AH_LOG_OFF, .secrets = &h->secrets};
     h->random = (uint64_t)ah_host_wall(h) * 6364136223846793005u + (uint64_t)getpid();
-    st = ah_loop_new(mem, h->cfg.clock ? h->cfg.clock : monotonic_ms, h->cfg.clock_ud, &h->loop, err);
+    st = ah_loop_new(mem, h->cfg.clock ? program_clock : monotonic_ms, h, &h->loop, err);
     if (st != AH_OK) {
         free_paths(h);
         ah_free(mem, h);
@@ -90,11 +137,11 @@ int64_t ah_host_now(ah_host *h)
 
 int64_t ah_host_wall(void *host)
 {
-    const ah_host *h = host;
+    ah_host *h = host;
     struct timespec t;
 
     if (h->cfg.wall)
-        return h->cfg.wall(h->cfg.clock_ud);
+        return program_wall(h);
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
@@ -112,7 +159,7 @@ static uint64_t splitmix64(uint64_t *state)
 double ah_host_random(void *host)
 {
     ah_host *h = host;
-    uint64_t bits = h->cfg.random ? h->cfg.random(h->cfg.random_ud) : splitmix64(&h->random);
+    uint64_t bits = h->cfg.random ? program_random(h) : splitmix64(&h->random);
 
     return (double)(bits >> 11) / 9007199254740992.0;
 }
@@ -123,19 +170,20 @@ static ah_status start_foreign(void *ud, ah_host *h, const ah_transport_request 
     ah_status st;
 
     (void)ud;
-    h->callbacks++;
+    ah_host_call_out(h, false);
     st = h->cfg.transport.start(h->cfg.transport.ud, h, request);
-    h->callbacks--;
+    ah_host_came_back(h, false);
     return st;
 }
 
 static void cancel_foreign(void *ud, ah_host *h, uint64_t id)
 {
     (void)ud;
-    h->callbacks++;
-    if (h->cfg.transport.cancel)
-        h->cfg.transport.cancel(h->cfg.transport.ud, h, id);
-    h->callbacks--;
+    if (!h->cfg.transport.cancel)
+        return;
+    ah_host_call_out(h, false);
+    h->cfg.transport.cancel(h->cfg.transport.ud, h, id);
+    ah_host_came_back(h, false);
 }
 
 static ah_status open_http(ah_host *h, ah_err *err)
@@ -240,9 +288,9 @@ static int idle(ah_host *h, int timeout_ms)
 
     if (!w->idle)
         return timeout_ms;
-    h->callbacks++;
+    ah_host_call_out(h, true);
     timeout_ms = w->idle(w->ud, timeout_ms);
-    h->callbacks--;
+    ah_host_came_back(h, true);
     return timeout_ms;
 }
 
@@ -251,9 +299,9 @@ static void take_wake(ah_host *h)
 {
     if (!atomic_exchange(&h->wake, false) || !h->cfg.woken)
         return;
-    h->callbacks++;
+    ah_host_call_out(h, false);
     h->cfg.woken(h->cfg.woken_ud);
-    h->callbacks--;
+    ah_host_came_back(h, false);
 }
 
 void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms)

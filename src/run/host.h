@@ -42,6 +42,8 @@ typedef struct ah_host {
     uint64_t random;
     ah_metrics metrics;
     int callbacks; /* functions of the program that we are inside of */
+    int looking;   /* of them, those that only look on */
+    bool logging;  /* in that of the log */
     atomic_bool cancel, wake;
     unsigned cancels; /* how often it was acted upon */
     void *owner;      /* the Lua side */
@@ -72,5 +74,9 @@ void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms);
  * the next step calls cfg.woken. */
 void ah_host_cancel(ah_host *h);
 void ah_host_wake(ah_host *h);
+
+/* Around each call of a function of the program. looks: it only looks on, and must change nothing. */
+void ah_host_call_out(ah_host *h, bool looks);
+void ah_host_came_back(ah_host *h, bool looks);
 
 #endif

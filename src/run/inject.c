@@ -10,23 +10,31 @@ enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20, MAX_ANSWER = 64 << 10 };
 
 /* -- the registry's half, which can be undone ------------------------------------- */
 
-static void warn_once(ah_injection *in, bool *warned, const char *message, ah_slice name)
+/* What is told is told at the end: observers may make changes of their own. */
+static void warn_once(ah_change *c, bool *warned, const char *message)
 {
     if (!*warned)
-        in->warn(in->ud, message, name);
+        c->warning = message;
     *warned = true;
 }
 
-static bool has_room(ah_injection *in, ah_slice name)
+static void tell_warnings(const ah_injection *in, const ah_changes *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->item[i].warning)
+            in->warn(in->ud, c->item[i].warning, ah_text_slice(c->item[i].tool->name));
+}
+
+static bool has_room(ah_injection *in, ah_change *c)
 {
     if (in->registry->live >= (size_t)in->rules->max_tools) {
-        warn_once(in, &in->rules->warned_full,
-                  "No more tools are injected: max_tools are declared (raise it, or remove some)", name);
+        warn_once(c, &in->rules->warned_full,
+                  "No more tools are injected: max_tools are declared (raise it, or remove some)");
         return false;
     }
     if (in->registry->live + 1 >= AH_MANY_TOOLS)
-        warn_once(in, &in->rules->warned_many,
-                  "64 tools are declared; models choose worse and cost more with so many", name);
+        warn_once(c, &in->rules->warned_many,
+                  "64 tools are declared; models choose worse and cost more with so many");
     return true;
 }
 
@@ -69,10 +77,10 @@ static ah_status put_tool(ah_injection *in, ah_change *c, ah_err *err)
     if (is_tool(there, c->tool))
         return AH_OK;
     if (there && !replace) {
-        in->warn(in->ud, "Skipping duplicate tool during injection", name);
+        c->warning = "Skipping duplicate tool during injection";
         return AH_OK;
     }
-    if (!there && !has_room(in, name))
+    if (!there && !has_room(in, c))
         return AH_OK;
     if (declare(in, c, err) != AH_OK)
         return err->status;
@@ -272,6 +280,7 @@ ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err)
     }
     if (!in->at_work)
         ah_registry_settle(in->registry);
+    tell_warnings(in, c);
     return st;
 }
 

@@ -91,6 +91,10 @@ bool ah_transfer_header_at(const ah_transfer *t, size_t i, ah_slice *name, ah_sl
  * the end of the transfer's life once it has ended. */
 ah_slice ah_transfer_body(const ah_transfer *t);
 void ah_transfer_took(ah_transfer *t, size_t n);
+/* Takes what has come and was not taken out of the transfer, buffer and all: it is the caller's
+ * own, whatever comes meanwhile. Given back, the buffer serves what comes next. */
+ah_buf ah_transfer_take(ah_transfer *t);
+void ah_transfer_give_back(ah_transfer *t, ah_buf *b);
 /* True when nothing more will come. *err (may be NULL) then has status AH_OK after a
  * complete response, of whatever HTTP status, else AH_NOMEM or AH_HTTP: message
  * "connection refused by 127.0.0.1:8080" or "127.0.0.1:8080: no data for 2.0 s (limit

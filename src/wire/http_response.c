@@ -197,6 +197,26 @@ ah_slice ah_transfer_body(const ah_transfer *t)
     return (ah_slice){all.p + t->taken, all.n - t->taken};
 }
 
+ah_buf ah_transfer_take(ah_transfer *t)
+{
+    ah_buf b = t->body;
+
+    ah_buf_drop(&b, t->taken);
+    t->taken = 0;
+    ah_buf_init(&t->body, b.mem, b.max);
+    return b;
+}
+
+void ah_transfer_give_back(ah_transfer *t, ah_buf *b)
+{
+    if (t->body.data) {
+        ah_buf_clear(b);
+        return;
+    }
+    t->body = *b;
+    ah_buf_reset(&t->body, 0);
+}
+
 void ah_transfer_took(ah_transfer *t, size_t n)
 {
     assert(n <= t->body.len - t->taken);
