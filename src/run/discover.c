@@ -115,7 +115,7 @@ static void warn_invalid(ah_discovery *d, const ah_err *first, size_t n)
     ah_buf_str(&b, first->message);
     if (n > 1)
         ah_buf_fmt(&b, " (and %zu more)", n - 1);
-    if (ah_buf_ok(&b))
+    if (ah_buf_cut_short(&b))
         ah_run_warn(d->run, ah_buf_slice(&b));
     ah_buf_clear(&b);
 }

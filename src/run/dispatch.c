@@ -83,7 +83,7 @@ static void answer(ah_call *c, bool success, const ah_buf *content)
 /* What is said in place of a result is held to the same limit. */
 static void answer_in_words(ah_call *c, ah_buf *words)
 {
-    cut(words, c->tool ? c->tool->max_result : AH_TOOL_RESULT);
+    cut(words, c->tool && c->tool->max_result ? c->tool->max_result : AH_TOOL_RESULT);
     answer(c, false, words);
 }
 

@@ -397,7 +397,7 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     ah_session_ref(cfg->session);
     ah_anchor_ref(cfg->caller);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
-    ah_buf_init(&run->restart_keys, cfg->mem, 1 << 10);
+    ah_buf_init(&run->restart_keys, cfg->mem, 16 << 20);
     *out = run;
     return AH_OK;
 }

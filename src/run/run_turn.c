@@ -451,14 +451,15 @@ static void put_restart_details(ah_run *run)
     ah_buf list, b;
     size_t n = 0;
 
-    ah_buf_init(&list, run->cfg.mem, 2 << 10);
-    ah_buf_fmt(&list, "[%.*s]", AH_FMT(ah_buf_slice(&run->restart_keys)));
+    ah_buf_init(&list, run->cfg.mem, 32 << 20);
+    if (ah_buf_ok(&run->restart_keys))
+        ah_buf_fmt(&list, "[%.*s]", AH_FMT(ah_buf_slice(&run->restart_keys)));
     ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
     ah_buf_fmt(&b,
                "{\"reason\":\"Adapter does not support dynamic tools\",\"section_keys\":%.*s,"
                "\"requested_overrides\":{",
-               AH_FMT(ah_buf_slice(&list)));
-    r = ah_json_read(ah_buf_slice(&list));
+               AH_FMT(ah_buf_ok(&list) && list.len ? ah_buf_slice(&list) : ah_slice_of("[]")));
+    r = ah_json_read(ah_buf_ok(&list) ? ah_buf_slice(&list) : ah_slice_of("[]"));
     ah_json_next(&r);
     for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r))
         ah_buf_fmt(&b, "%s\"%.*s\":\"full\"", n++ ? "," : "", AH_FMT(t.raw));
@@ -484,6 +485,7 @@ static void restart(ah_run *run)
         put_restart_details(run);
         ah_run_fail(run);
     }
+    (void)ah_buf_ok(&run->restart_keys); /* only named in the details of an error */
     ah_buf_reset(&run->restart_keys, 0);
 }
 
