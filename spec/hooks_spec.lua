@@ -308,6 +308,120 @@ describe("an approval", function()
   end)
 end)
 
+-- A reason may have 16 KiB; of a longer one the beginning is told, and how much is missing.
+describe("a reason", function()
+  local MOST = 16384
+
+  --- Is `said` the reason, whole or cut at a character with a mark that counts right?
+  local function tells(reason, said)
+    if #reason <= MOST then
+      return said == reason
+    end
+    local kept, left = said:match "^(.*) %[%.%.%. (%d+) bytes left out%]$"
+    return kept and #kept > MOST - 4 and #kept <= MOST and kept == reason:sub(1, #kept)
+      and #kept + tonumber(left) == #reason and utf8.len(kept) ~= nil
+  end
+
+  local lengths = { 1, 900, 1023, 1024, 1025, 3000, 4095, 4096, 4097, 6000, MOST - 1, MOST, MOST + 1,
+    MOST + 2, MOST + 3, 70000, 300000 }
+  local words = { "why ", "warum? \u{fc}ber ", "\u{4e3a}\u{4ec0}\u{4e48}", "\u{1f914}" }
+
+  -- So many bytes of whole characters, or up to three more.
+  local function reason_of(n, word)
+    local s = (word):rep(n // #word + 1):sub(1, n)
+    while not utf8.len(s) do
+      s = s:sub(1, -2)
+    end
+    return s .. ("."):rep(n - #s)
+  end
+
+  local function each(fn)
+    for _, n in ipairs(lengths) do
+      for _, word in ipairs(words) do
+        local reason = reason_of(n, word)
+        local said = fn(reason)
+        assert.is_true(tells(reason, said), ("%d bytes of %q: %q"):format(n, word, said:sub(-60)))
+      end
+    end
+  end
+
+  -- Larger than any reason, so that the result is not cut a second time.
+  local function t(handler)
+    return tool("t", handler, { max_result = 1 << 20 })
+  end
+
+  it("of a denial reaches the model", function()
+    each(function(reason)
+      local got = results { model = ah.scripted { call "t", "ok" }, tools = { t() },
+        policies = { function() return "deny", reason end }, "go" }
+      return (got[1]:gsub("^Tool 't' was not run: ", ""))
+    end)
+  end)
+
+  it("of a question reaches who approves, and that of a refusal the model", function()
+    each(function(reason)
+      local asked
+      local got = results { model = ah.scripted { call "t", "ok" }, tools = { t() },
+        policies = { function() return "ask", reason end },
+        approve = function(c)
+          asked = c.reason
+          return false, reason
+        end, "go" }
+      assert.is_true(tells(reason, asked), asked:sub(-60))
+      return (got[1]:gsub("^Tool 't' was not run: not approved: ", ""))
+    end)
+  end)
+
+  it("of several policies is told of each", function()
+    local long = ("long "):rep(10000)
+    local asked
+    results { model = ah.scripted { call "t", "ok" }, tools = { t() },
+      policies = { function() return "ask", long end, function() return "ask", "short" end,
+        function() return "ask", long end },
+      approve = function(c)
+        asked = c.reason
+        return true
+      end, "go" }
+    local first, last = asked:match "^(.*); short; (.*)$"
+    assert.is_true(tells(long, first))
+    assert.is_true(tells(long, last))
+  end)
+
+  it("is held to max_result as any answer is, with head and tail", function()
+    local got = results { model = ah.scripted { call "t", "ok" },
+      tools = { tool("t", nil, { max_result = 1024 }) },
+      policies = { function() return "deny", ("no "):rep(2000) .. "end" end }, "go" }
+    assert.is_true(#got[1] <= 1024)
+    assert.matches("^Tool 't' was not run: no .*bytes left out.*no end$", got[1])
+  end)
+
+  it("may be anything that prints, and bytes are no reason to lose it", function()
+    local object = setmetatable({}, { __tostring = function() return "printed" end })
+    for _, case in ipairs {
+      { 42, "42" }, { object, "printed" }, { "bad \xff byte", "bad \u{fffd} byte" },
+      { ah.error { code = "usage", message = "an error" }, "an error" }, { false, "false" } } do
+      local got = results { model = ah.scripted { calls "t", calls "t", "ok" }, tools = { t() },
+        policies = { function(c) return #c.calls == 0 and "deny" or "ask", case[1] end },
+        approve = function() return false, case[1] end, "go" }
+      assert.matches("was not run: .*" .. case[2], got[1])
+      assert.matches("not approved: .*" .. case[2], got[2])
+    end
+    local got = results { model = ah.scripted { call "t", "ok" }, tools = { t() }, policies = {
+      function() return "deny", setmetatable({}, { __tostring = error }) end }, "go" }
+    assert.matches("^Tool 't' was not run: a policy failed: ", got[1])
+  end)
+
+  it("of an error is cut with a mark, too", function()
+    local got, _, err = results { model = ah.scripted { calls("t", "t", "t", "t"), "ok" },
+      tools = { tool("t", function() error(("\u{fc}"):rep(3000), 0) end) }, "go" }
+    local kept, left = got[1]:match "^Tool 't' execution failed: (.*) %[%.%.%. (%d+) bytes left out%]$"
+    assert.is_truthy(kept)
+    assert.equal(6000, #kept + tonumber(left))
+    assert.is_truthy(utf8.len(kept))
+    assert.is_nil(err)
+  end)
+end)
+
 describe("the ready-made policies", function()
   it("requires: only after the others have succeeded, also in a loaded conversation", function()
     local path = os.tmpname()

@@ -80,6 +80,55 @@ describe("a timer", function()
     assert.same(want, log)
   end)
 
+  it("comes in order among thousands, that of setting where times are equal", function()
+    for _, range in ipairs { 1, 20, 5000, 1 << 40 } do
+      local seed, timers, settings, was = range, {}, 0, nil
+      local function random(n)
+        seed = (seed * 6364136223846793005 + 1442695040888963407) & 0x7fffffffffffffff
+        return (seed >> 17) % n
+      end
+      local called, left = 0, 0
+      local function set(t)
+        settings = settings + 1
+        t.at, t.number = random(range), settings
+        t.timer:set(t.at)
+      end
+      for i = 1, 5000 do
+        local t = {}
+        timers[i] = t
+        t.timer = loop:timer(function()
+          called, left = called + 1, left - 1
+          assert(not was or was.at < t.at or (was.at == t.at and was.number < t.number), "out of order")
+          was = { at = t.at, number = t.number }
+          local other = timers[random(5000) + 1]
+          if other.timer:is_set() and random(3) == 0 then
+            other.timer:unset() -- of those that are due, too
+            left = left - 1
+          end
+        end)
+      end
+      for _ = 1, 20000 do
+        local t = timers[random(5000) + 1]
+        if random(4) == 0 then
+          t.timer:unset()
+        else
+          set(t)
+        end
+      end
+      for _, t in ipairs(timers) do
+        left = left + (t.timer:is_set() and 1 or 0)
+      end
+      assert.is_true(left > 2000)
+      loop:set_clock(loop:now() + range // 3) -- some, then all
+      run_due(loop)
+      loop:set_clock(1 << 41)
+      run_due(loop)
+      assert.equal(0, left)
+      assert.is_true(called > 1000)
+      loop:set_clock(0)
+    end
+  end)
+
   it("can be moved and unset, also from the callback of another", function()
     local a, b, c = loop:timer(note(log, "a")), loop:timer(note(log, "b")), nil
     c = loop:timer(function()

@@ -21,7 +21,10 @@ enum { MAX_KEYS = 8 };
 
 static int clear(lua_State *L)
 {
-    ah_buf_clear(luaL_checkudata(L, 1, BUFFER));
+    ah_buf *b = luaL_checkudata(L, 1, BUFFER);
+
+    (void)ah_buf_ok(b); /* where an error was raised nobody has asked */
+    ah_buf_clear(b);
     return 0;
 }
 

@@ -2,8 +2,32 @@
  * not put at all, not even in part. JSON's escapes are json.c's. */
 #include "base/buf.h"
 
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#ifdef AH_CHECKING
+#ifdef __SANITIZE_ADDRESS__
+void __sanitizer_print_stack_trace(void);
+#define SAY_WHERE() __sanitizer_print_stack_trace()
+#else
+#define SAY_WHERE() ((void)0)
+#endif
+
+void ah_buf_check(const ah_buf *b)
+{
+    if (!b->unasked)
+        return;
+    fprintf(stderr, "agenthost: a buffer of at most %zu bytes failed, and is used unasked\n", b->max);
+    SAY_WHERE();
+    if (!getenv("XX_GO_ON"))
+        abort();
+}
+#define CHECK(b)       ah_buf_check(b)
+#define NOTE_FAILED(b) ((b)->unasked = true)
+#else
+#define CHECK(b)       ((void)0)
+#define NOTE_FAILED(b) ((void)0)
+#endif
 
 void ah_buf_init(ah_buf *b, const ah_mem *mem, size_t max)
 {
@@ -14,15 +38,24 @@ void ah_buf_clear(ah_buf *b)
 {
     if (!b->mem)
         return;
+    CHECK(b);
     ah_free(b->mem, b->data);
     ah_buf_init(b, b->mem, b->max);
 }
 
 void ah_buf_reset(ah_buf *b, size_t len)
 {
+    CHECK(b);
     if (len < b->len)
         b->len = len;
     b->status = AH_OK;
+}
+
+static char *fail(ah_buf *b, ah_status st)
+{
+    b->status = st;
+    NOTE_FAILED(b);
+    return NULL;
 }
 
 char *ah_buf_room(ah_buf *b, size_t n)
@@ -31,17 +64,13 @@ char *ah_buf_room(ah_buf *b, size_t n)
 
     if (b->status != AH_OK)
         return NULL;
-    if (n > b->max - b->len) {
-        b->status = AH_BUDGET;
-        return NULL;
-    }
+    if (n > b->max - b->len)
+        return fail(b, AH_BUDGET);
     if (n <= b->cap - b->len && b->data)
         return b->data + b->len;
     p = ah_grow(b->mem, b->data, &b->cap, b->len + n, 1);
-    if (!p) {
-        b->status = AH_NOMEM;
-        return NULL;
-    }
+    if (!p)
+        return fail(b, AH_NOMEM);
     b->data = p;
     return p + b->len;
 }
@@ -89,27 +118,52 @@ void ah_buf_int(ah_buf *b, int64_t v)
     ah_buf_add(b, p, (size_t)(digits + sizeof digits - p));
 }
 
-void ah_buf_fmt(ah_buf *b, const char *fmt, ...)
+void ah_buf_vfmt(ah_buf *b, const char *fmt, va_list ap)
 {
     char small[256], *to;
-    va_list ap;
+    va_list again;
     int n;
 
-    va_start(ap, fmt);
+    va_copy(again, ap);
     n = vsnprintf(small, sizeof small, fmt, ap);
-    va_end(ap);
-    if (n < 0)
-        return;
-    if ((size_t)n < sizeof small) {
+    if (n >= 0 && (size_t)n < sizeof small)
         ah_buf_add(b, small, (size_t)n);
-        return;
+    else if (n >= 0 && (to = ah_buf_room(b, (size_t)n + 1))) {
+        vsnprintf(to, (size_t)n + 1, fmt, again);
+        b->len += (size_t)n;
     }
-    if (!(to = ah_buf_room(b, (size_t)n + 1)))
-        return;
+    va_end(again);
+}
+
+void ah_buf_fmt(ah_buf *b, const char *fmt, ...)
+{
+    va_list ap;
+
     va_start(ap, fmt);
-    vsnprintf(to, (size_t)n + 1, fmt, ap);
+    ah_buf_vfmt(b, fmt, ap);
     va_end(ap);
-    b->len += (size_t)n;
+}
+
+void ah_buf_put_most(ah_buf *b, ah_slice s, size_t most)
+{
+    size_t n = s.n > most ? ah_utf8_cut(s.p, most) : s.n;
+
+    ah_buf_add(b, s.p, n);
+    if (n < s.n)
+        ah_buf_fmt(b, AH_LEFT_OUT, s.n - n);
+}
+
+bool ah_buf_cut_short(ah_buf *b)
+{
+    static const char mark[] = " [... the rest is left out]";
+    size_t n = sizeof mark - 1;
+
+    if (ah_buf_ok(b) || b->status != AH_BUDGET)
+        return ah_buf_ok(b);
+    b->len = b->len + n <= b->max ? b->len : b->max > n ? ah_utf8_cut(b->data, b->max - n) : 0;
+    b->status = AH_OK;
+    ah_buf_add(b, mark, b->max < n ? 0 : n);
+    return ah_buf_ok(b);
 }
 
 void ah_buf_drop(ah_buf *b, size_t n)
@@ -124,7 +178,7 @@ void ah_buf_drop(ah_buf *b, size_t n)
 
 ah_status ah_buf_error(const ah_buf *b, const char *what, ah_err *err)
 {
-    if (b->status == AH_NOMEM)
+    if (!ah_buf_ok(b) && b->status == AH_NOMEM)
         return ah_err_nomem(err);
     return ah_err_set(err, AH_BUDGET, "%s is larger than %zu bytes", what, b->max);
 }

@@ -1,8 +1,13 @@
 /* A growing buffer with a maximum. Failure sticks: after the first one every
- * add does nothing, so a sequence of adds is checked once, with ah_buf_ok. */
+ * add does nothing, so a sequence of adds is checked once, with ah_buf_ok.
+ *
+ * A buffer that failed holds only a part, or nothing: whoever reads it, empties it or gives it back
+ * has asked whether it is whole before. The checking build (AH_CHECKING) ends the program where
+ * nobody has. */
 #ifndef AH_BASE_BUF_H
 #define AH_BASE_BUF_H
 
+#include <stdarg.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -13,7 +18,14 @@ typedef struct ah_buf {
     size_t len, cap;
     size_t max;       /* most bytes it may hold */
     ah_status status; /* AH_OK, AH_NOMEM, or AH_BUDGET when `max` was reached */
+#ifdef AH_CHECKING
+    bool unasked; /* it failed, and nobody knows */
+#endif
 } ah_buf;
+
+#ifdef AH_CHECKING
+void ah_buf_check(const ah_buf *b); /* ends the program where it failed and nobody has asked */
+#endif
 
 void ah_buf_init(ah_buf *b, const ah_mem *mem, size_t max);
 void ah_buf_clear(ah_buf *b);             /* frees; the buffer is as after init */
@@ -25,6 +37,7 @@ void ah_buf_str(ah_buf *b, const char *s);
 void ah_buf_char(ah_buf *b, char c);
 void ah_buf_int(ah_buf *b, int64_t v);
 void ah_buf_fmt(ah_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void ah_buf_vfmt(ah_buf *b, const char *fmt, va_list ap);
 
 /* Room for n more bytes at data + len, for the caller to fill and then add to len.
  * NULL on failure (sticky). */
@@ -35,12 +48,25 @@ void ah_buf_drop(ah_buf *b, size_t n);
 
 static inline bool ah_buf_ok(const ah_buf *b)
 {
+#ifdef AH_CHECKING
+    ((ah_buf *)b)->unasked = false;
+#endif
     return b->status == AH_OK;
 }
 static inline ah_slice ah_buf_slice(const ah_buf *b)
 {
+#ifdef AH_CHECKING
+    ah_buf_check(b);
+#endif
     return (ah_slice){b->data ? b->data : "", b->len};
 }
+
+/* For words that somebody reads, and what is better read in part than not at all: at most `most`
+ * bytes of s, cut at a character, with a mark behind that says how much is missing. */
+void ah_buf_put_most(ah_buf *b, ah_slice s, size_t most);
+/* Where the buffer was full, it is whole again, with a mark at its end that says that the rest is
+ * left out. False: memory was out. */
+bool ah_buf_cut_short(ah_buf *b);
 
 /* The buffer's failure in words: out of memory, or "<what> is larger than <max> bytes". */
 ah_status ah_buf_error(const ah_buf *b, const char *what, ah_err *err);

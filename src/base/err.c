@@ -2,8 +2,9 @@
  * script is in lua/lua_error.c. */
 #include "base/err.h"
 
-#include <stdarg.h>
 #include <stdio.h>
+
+#include "base/json_chars.h"
 
 static const struct {
     ah_status status;
@@ -61,22 +62,66 @@ void ah_err_clear(ah_err *err)
     err->message[0] = err->details[0] = '\0';
 }
 
-ah_status ah_err_set(ah_err *err, ah_status st, const char *fmt, ...)
+/* A precision may have cut a character in two, and a path may be no text at all. */
+static void tidy(char *p, const char *end)
+{
+    while (p < end) {
+        size_t n = ah_utf8_len(p, end);
+
+        if (n == 0)
+            *p = '?';
+        p += n ? n : 1;
+    }
+}
+
+enum { MOST_MARK = 48 }; /* bytes of AH_LEFT_OUT */
+
+size_t ah_vprint(char *out, size_t size, const char *fmt, va_list ap)
+{
+    int n = vsnprintf(out, size, fmt, ap);
+    bool marked = size > 2 * MOST_MARK;
+    size_t kept;
+
+    if (n < 0)
+        n = 0;
+    kept = (size_t)n;
+    if (kept >= size)
+        kept = ah_utf8_cut(out, marked ? size - MOST_MARK : size - 1);
+    out[kept] = '\0';
+    tidy(out, out + kept);
+    if (kept < (size_t)n && marked)
+        kept += (size_t)snprintf(out + kept, size - kept, AH_LEFT_OUT, (size_t)n - kept);
+    return kept;
+}
+
+size_t ah_print(char *out, size_t size, const char *fmt, ...)
 {
     va_list ap;
-    int n;
+    size_t n;
 
+    va_start(ap, fmt);
+    n = ah_vprint(out, size, fmt, ap);
+    va_end(ap);
+    return n;
+}
+
+ah_status ah_err_vset(ah_err *err, ah_status st, const char *fmt, va_list ap)
+{
     if (!err)
         return st;
     ah_err_clear(err);
     err->status = st;
+    ah_vprint(err->message, sizeof err->message, fmt, ap);
+    return st;
+}
+
+ah_status ah_err_set(ah_err *err, ah_status st, const char *fmt, ...)
+{
+    va_list ap;
+
     va_start(ap, fmt);
-    n = vsnprintf(err->message, sizeof err->message, fmt, ap);
+    ah_err_vset(err, st, fmt, ap);
     va_end(ap);
-    if (n < 0)
-        err->message[0] = '\0';
-    else if ((size_t)n >= sizeof err->message)
-        err->message[ah_utf8_cut(err->message, sizeof err->message - 1)] = '\0';
     return st;
 }
 

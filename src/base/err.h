@@ -4,6 +4,8 @@
 #ifndef AH_BASE_ERR_H
 #define AH_BASE_ERR_H
 
+#include <stdarg.h>
+
 #include "agenthost.h" /* ah_status */
 #include "base/mem.h"
 #include "base/slice.h"
@@ -15,7 +17,7 @@ typedef struct ah_err {
     ah_phase phase;
     bool retryable;
     int http_status;    /* 0 where no response came */
-    char message[1024]; /* UTF-8, cut at a character */
+    char message[1024]; /* UTF-8; of a longer one the beginning, and how much is left out */
     char details[1024]; /* JSON object text with the fields that name the place, or "" */
 } ah_err;
 
@@ -23,6 +25,13 @@ typedef struct ah_err {
  * `return ah_err_set(err, ...)` reads well. err may be NULL. */
 ah_status ah_err_set(ah_err *err, ah_status st, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+ah_status ah_err_vset(ah_err *err, ah_status st, const char *fmt, va_list ap);
+
+/* snprintf for what somebody reads: what does not fit is cut at a character, with AH_LEFT_OUT behind
+ * it where there is room for that. Returns the length, which is less than `size` (not 0). */
+size_t ah_print(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+size_t ah_vprint(char *out, size_t size, const char *fmt, va_list ap);
 
 /* No error: AH_OK and no words. Each request begins and ends with it. */
 void ah_err_clear(ah_err *err);

@@ -24,18 +24,14 @@ void ah_log_put(const ah_log *log, ah_log_level level, const char *fmt, ...)
 {
     char line[4096];
     va_list ap;
-    int n;
+    size_t n;
 
     if (!log->fn || level < log->level)
         return;
     va_start(ap, fmt);
-    n = vsnprintf(line, sizeof line, fmt, ap);
+    n = ah_vprint(line, sizeof line, fmt, ap);
     va_end(ap);
-    if (n < 0)
-        return;
-    if ((size_t)n >= sizeof line)
-        n = (int)ah_utf8_cut(line, sizeof line - 1);
-    line[ah_secrets_redact(log->secrets, line, (size_t)n)] = '\0';
+    line[ah_secrets_redact(log->secrets, line, n)] = '\0';
     flatten(line);
     log->fn(log->ud, level, line);
 }

@@ -1,11 +1,12 @@
-/* The event loop: one table of watched descriptors, one sorted list of timers,
+/* The event loop: one table of watched descriptors, one heap of timers,
  * one wake-up descriptor, and a backend that waits. Timers and watches are the
  * same everywhere; the backend is epoll (Linux) or poll(2), told apart by four
  * functions at the end of the first half. It starts no thread and installs no
  * signal handler; a loop is used by one thread, but for ah_loop_wake.
  *
- * A timer is put in place from the nearer end of the list: time-outs of equal
- * length append, "at once" goes to the front, both without a search. */
+ * The heap is a pairing heap (Fredman and others, 1986): a tree whose nodes are the timers
+ * themselves, none earlier than the one above it. Setting one is a comparison; taking one out
+ * joins its children, a logarithm of them in the long run. */
 #include "base/loop.h"
 
 #include <assert.h>
@@ -41,10 +42,11 @@ struct ah_loop {
     void *clock_ud;
     watch *watches; /* by descriptor */
     size_t n_watches;
-    ah_timer set; /* head of a ring, sorted by `at` */
-    ah_timer due; /* head of a ring: expired, to be called in this wait */
-    int skipped;  /* waits in a row that called timers and did not look at descriptors */
-    int depth;    /* waits under way */
+    ah_timer *first;   /* the root of the heap; NULL: none is set */
+    uint64_t settings; /* the number given last */
+    ah_timer due;      /* head of a ring: expired, to be called in this wait */
+    int skipped;       /* waits in a row that called timers and did not look at descriptors */
+    int depth;         /* waits under way */
     int wake_in, wake_out;
 #if AH_POLLER_EPOLL
     int epoll;
@@ -157,7 +159,7 @@ static bool backend_wait(ah_loop *loop, int timeout_ms)
  * the middle of a wait, which does it at its end. */
 static void arm(ah_loop *loop)
 {
-    int64_t at = loop->set.next == &loop->set ? DISARMED : loop->set.next->at;
+    int64_t at = loop->first ? loop->first->at : DISARMED;
     struct itimerspec spec = {0};
     int ms;
 
@@ -360,47 +362,77 @@ ah_status ah_loop_watch(ah_loop *loop, int fd, int events, ah_watch_fn fn, void 
 
 /* ---- timers ---- */
 
-static void ring_init(ah_timer *head)
+static bool is_before(const ah_timer *a, const ah_timer *b)
 {
-    head->next = head->prev = head;
+    return a->at < b->at || (a->at == b->at && a->number < b->number);
 }
 
-static void link_after(ah_timer *place, ah_timer *t)
+/* Two heaps as one; either may be NULL. */
+static ah_timer *join(ah_timer *a, ah_timer *b)
 {
-    t->prev = place;
-    t->next = place->next;
-    place->next->prev = t;
-    place->next = t;
+    ah_timer *top = !b || (a && is_before(a, b)) ? a : b, *under = top == a ? b : a;
+
+    if (!under)
+        return top;
+    under->prev = top;
+    under->next = top->child;
+    if (top->child)
+        top->child->prev = under;
+    top->child = under;
+    return top;
 }
 
-/* Halved, so that no pair of times overflows. */
-static bool nearer_to_front(const ah_timer *ring, int64_t at)
+/* A list of heaps as one: in pairs on the way there, and these together on the way back. */
+static ah_timer *join_all(ah_timer *list)
 {
-    return ring->next != ring && at / 2 - ring->next->at / 2 < ring->prev->at / 2 - at / 2;
-}
+    ah_timer *pairs = NULL, *all = NULL;
 
-/* The timer to stand behind; among equals the first one set comes first. */
-static ah_timer *place_of(ah_timer *ring, int64_t at)
-{
-    ah_timer *place = ring->prev;
+    while (list) {
+        ah_timer *a = list, *b = a->next, *pair;
 
-    if (nearer_to_front(ring, at)) {
-        for (place = ring; place->next != ring && place->next->at <= at;)
-            place = place->next;
-        return place;
+        list = b ? b->next : NULL;
+        a->next = a->prev = NULL;
+        if (b)
+            b->next = b->prev = NULL;
+        pair = join(a, b);
+        pair->next = pairs;
+        pairs = pair;
     }
-    while (place != ring && place->at > at)
-        place = place->prev;
-    return place;
+    while (pairs) {
+        ah_timer *pair = pairs;
+
+        pairs = pair->next;
+        pair->next = NULL;
+        all = join(all, pair);
+    }
+    return all;
+}
+
+static void take_out(ah_loop *loop, ah_timer *t)
+{
+    ah_timer *under = join_all(t->child);
+
+    if (t == loop->first) {
+        loop->first = under;
+        return;
+    }
+    if (t->prev->child == t)
+        t->prev->child = t->next;
+    else
+        t->prev->next = t->next;
+    if (t->next)
+        t->next->prev = t->prev;
+    loop->first = join(loop->first, under);
 }
 
 void ah_timer_set(ah_loop *loop, ah_timer *t, int64_t at)
 {
     ah_timer_unset(t);
     t->at = at;
+    t->number = ++loop->settings;
     t->loop = loop;
-    link_after(place_of(&loop->set, at), t);
-    if (loop->set.next == t)
+    loop->first = join(loop->first, t);
+    if (loop->first == t)
         arm(loop);
 }
 
@@ -409,25 +441,36 @@ void ah_timer_unset(ah_timer *t)
 {
     if (!t->loop)
         return;
-    t->prev->next = t->next;
-    t->next->prev = t->prev;
-    t->next = t->prev = NULL;
+    if (t->due) {
+        t->prev->next = t->next;
+        t->next->prev = t->prev;
+    } else {
+        take_out(t->loop, t);
+    }
+    t->child = t->next = t->prev = NULL;
     t->loop = NULL;
+    t->due = false;
+}
+
+static void put_due(ah_loop *loop, ah_timer *t)
+{
+    ah_timer_unset(t);
+    t->loop = loop;
+    t->due = true;
+    t->prev = loop->due.prev;
+    t->next = &loop->due;
+    t->prev->next = t;
+    loop->due.prev = t;
 }
 
 /* Moves what has expired to `due`, so that a timer set by a callback of this
  * wait is called by the next one at the earliest. */
 static void expire(ah_loop *loop)
 {
-    int64_t now = loop->set.next == &loop->set ? 0 : ah_loop_now(loop);
+    int64_t now = loop->first ? ah_loop_now(loop) : 0;
 
-    while (loop->set.next != &loop->set && loop->set.next->at <= now) {
-        ah_timer *t = loop->set.next;
-
-        ah_timer_unset(t);
-        t->loop = loop;
-        link_after(loop->due.prev, t);
-    }
+    while (loop->first && loop->first->at <= now)
+        put_due(loop, loop->first);
 }
 
 static bool run_timers(ah_loop *loop)
@@ -447,11 +490,11 @@ static bool run_timers(ah_loop *loop)
 
 int ah_loop_timeout(ah_loop *loop)
 {
-    const ah_timer *first = loop->set.next;
+    const ah_timer *first = loop->first;
     int64_t now;
     uint64_t left;
 
-    if (first == &loop->set)
+    if (!first)
         return -1;
     now = ah_loop_now(loop);
     if (first->at <= now)
@@ -478,8 +521,7 @@ ah_status ah_loop_new(const ah_mem *mem, ah_clock_fn clock, void *ud, ah_loop **
     loop->clock = clock ? clock : monotonic;
     loop->clock_ud = ud;
     loop->wake_in = loop->wake_out = -1;
-    ring_init(&loop->set);
-    ring_init(&loop->due);
+    loop->due.next = loop->due.prev = &loop->due;
     st = backend_open(loop, err);
     if (st == AH_OK)
         st = ah_loop_watch(loop, loop->wake_in, AH_IN, on_wake, loop, err);
@@ -495,7 +537,7 @@ void ah_loop_free(ah_loop *loop)
 {
     if (!loop)
         return;
-    assert(loop->set.next == &loop->set && loop->due.next == &loop->due);
+    assert(!loop->first && loop->due.next == &loop->due);
     backend_close(loop);
     ah_free(loop->mem, loop->watches);
     ah_free(loop->mem, loop);

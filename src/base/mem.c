@@ -44,7 +44,7 @@ static size_t room_for(size_t need, size_t cap, size_t item)
     size_t n = cap ? cap : item == 1 ? 64 : 8;
 
 #ifdef AH_CHECKING
-    if (item > 1)
+    if (item > 1 && need < 256) /* and not where it would cost too much */
         return need;
 #endif
     while (n < need) {

@@ -59,6 +59,9 @@ ah_slice ah_slice_trim(ah_slice s); /* without blanks around it */
  * defence against those who look for two texts of one hash. */
 uint64_t ah_slice_hash(ah_slice s);
 
+/* Stands for what is cut off a text: how many bytes it was. */
+#define AH_LEFT_OUT " [... %zu bytes left out]"
+
 /* n cut down so that no UTF-8 character of the text is split. */
 size_t ah_utf8_cut(const char *p, size_t n);
 

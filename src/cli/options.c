@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/near.h"
 
 #define TRY "agenthost -e 'print(ah.run { model = \"demo/echo\", \"Hello\" })'"
@@ -130,10 +131,10 @@ static bool fail(ah_options *o, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(o->fault, sizeof o->fault, fmt, ap);
+    ah_vprint(o->fault, sizeof o->fault, fmt, ap);
     va_end(ap);
     n = strlen(o->fault);
-    snprintf(o->fault + n, sizeof o->fault - n, "\nSee agenthost %s%s--help.", command,
+    ah_print(o->fault + n, sizeof o->fault - n, "\nSee agenthost %s%s--help.", command,
              *command ? " " : "");
     return false;
 }

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "cli/signals.h"
 
 enum { NARROW = 20, WIDE = 200 }; /* columns: no line of progress below, none longer */
@@ -206,17 +207,17 @@ void ah_terminal_draw(ah_terminal *t, const char *line)
 {
     int width = columns();
     char out[WIDE + 64];
-    int n;
+    size_t n;
 
     if (!t->cursor || width < NARROW) {
         ah_terminal_erase(t);
         return;
     }
     fflush(stdout); /* what was printed before comes before */
-    n = snprintf(out, sizeof out, "\033D\033M\0337\033D\r\033[J%s%.*s%s\0338",
+    n = ah_print(out, sizeof out, "\033D\033M\0337\033D\r\033[J%s%.*s%s\0338",
                  t->colour ? "\033[2m" : "", width - 1, line, t->colour ? "\033[0m" : "");
     ah_signals_drawn(); /* first: a signal may come in between */
-    fwrite(out, 1, (size_t)n, stderr);
+    fwrite(out, 1, n, stderr);
     t->drawn = true;
 }
 

@@ -199,7 +199,7 @@ void ah_event_set_run(ah_event_node *node, int64_t run, int64_t wall_ms)
     node->event.time = (double)wall_ms / 1000;
     if (node->event.json_len == 0)
         node->event.json_len =
-            (size_t)snprintf(node->data, MIN_JSON, "{\"type\":\"done\",\"run\":%lld,\"time\":%lld.%03d}",
+            ah_print(node->data, MIN_JSON, "{\"type\":\"done\",\"run\":%lld,\"time\":%lld.%03d}",
                              (long long)run, (long long)(wall_ms / 1000), (int)(wall_ms % 1000));
 }
 

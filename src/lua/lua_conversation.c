@@ -93,7 +93,7 @@ static ah_status read_file(ah_lua_agent *a, const char *path, ah_buf *b, ah_err 
     if (st != AH_USAGE)
         return st;
     memcpy(why, err->message, sizeof why);
-    return ah_err_set(err, AH_USAGE, "cannot load '%.200s': %.700s", path, why);
+    return ah_err_set(err, AH_USAGE, "cannot load '%.200s': %s", path, why);
 }
 
 /* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. */

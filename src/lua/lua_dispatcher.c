@@ -59,7 +59,7 @@ static void warn(const delivery *d, const char *type, const ah_err *err)
 {
     char words[1200];
 
-    snprintf(words, sizeof words, "the subscriber of '%s' failed: %s", type, err->message);
+    ah_print(words, sizeof words, "the subscriber of '%s' failed: %s", type, err->message);
     if (d->run)
         ah_run_warn(d->run, ah_slice_of(words));
     else

@@ -101,13 +101,11 @@ int ah_lua_raise_err(lua_State *L, const ah_err *err)
 int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...)
 {
     ah_err err;
-    char message[sizeof err.message];
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(message, sizeof message, fmt, ap);
+    ah_err_vset(&err, st, fmt, ap);
     va_end(ap);
-    ah_err_set(&err, st, "%s", message);
     return ah_lua_raise_err(L, &err);
 }
 

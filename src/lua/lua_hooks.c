@@ -8,31 +8,50 @@ enum { MAX_CHANGED = 16 << 20 };
 
 /* -- policies -------------------------------------------------------------------------- */
 
+/* The reason at idx, whatever it is, in words: of a long one as much as there may be, and how much
+ * is left out. False: there is none. May raise where the value cannot be made a string. */
+static bool put_reason(lua_State *L, int idx, ah_buf *why)
+{
+    ah_slice s;
+
+    if (lua_isnoneornil(L, idx))
+        return false;
+    s.p = luaL_tolstring(L, idx, &s.n); /* stays on L */
+    if (!ah_utf8_valid(s)) {
+        ah_buf *text = ah_lua_push_buf(L, 3 * s.n); /* U+FFFD has three bytes */
+
+        ah_utf8_repair(s, text);
+        if (!ah_buf_ok(text))
+            ah_lua_raise_nomem(L);
+        s = ah_buf_slice(text);
+    }
+    ah_buf_put_most(why, s, AH_MAX_REASON);
+    return s.n > 0;
+}
+
 /* What a policy returned, two values on top: nil or "allow"; "deny" or "ask", and why. */
 static ah_verdict read_verdict(lua_State *L, const ah_err *failed, ah_buf *why)
 {
     const char *word = failed ? NULL : lua_tostring(L, -2);
-    ah_slice reason = {NULL, 0};
+    int reason = lua_gettop(L);
     ah_verdict v = AH_VERDICT_DENY;
 
     if (failed) {
         ah_buf_fmt(why, "a policy failed: %s", failed->message);
         return v;
     }
-    if (lua_type(L, -1) == LUA_TSTRING)
-        reason.p = lua_tolstring(L, -1, &reason.n);
     if (lua_isnil(L, -2) || (word && strcmp(word, "allow") == 0))
         return AH_VERDICT_ALLOW;
     if (word && strcmp(word, "ask") == 0)
         v = AH_VERDICT_ASK;
     else if (!word || strcmp(word, "deny") != 0) {
-        ah_buf_fmt(why, "a policy returned %s; it returns \"allow\", \"deny\" or \"ask\", and why",
-                   word ? word : luaL_typename(L, -2));
+        ah_buf_str(why, "a policy returned ");
+        if (!word || !put_reason(L, reason - 1, why))
+            ah_buf_str(why, word ? "an empty string" : luaL_typename(L, reason - 1));
+        ah_buf_str(why, "; it returns \"allow\", \"deny\" or \"ask\", and why");
         return v;
     }
-    if (reason.p && ah_utf8_valid(reason))
-        ah_buf_put(why, reason);
-    else
+    if (!put_reason(L, reason, why))
         ah_buf_str(why, v == AH_VERDICT_ASK ? "a policy wants it approved" : "a policy denies it");
     return v;
 }
@@ -49,30 +68,32 @@ typedef struct asked {
 static int ask_policies(lua_State *L)
 {
     asked *a = lua_touserdata(L, 1);
+    ah_buf *words;
     lua_Integer n;
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, a->hooks->policies);
+    words = ah_lua_push_buf(L, a->why->max); /* -- asked policies words */
     n = luaL_len(L, 2);
     for (lua_Integer i = 1; i <= n && a->verdict != AH_VERDICT_DENY; i++) {
         ah_status st;
         ah_verdict v;
-        ah_buf words;
         ah_err err;
 
-        ah_buf_init(&words, a->why->mem, a->why->max);
+        ah_buf_reset(words, 0);
         lua_geti(L, 2, i);
         st = ah_lua_with_moment(a->hooks->lua, L, "before", &(ah_moment){.run = a->run, .call = a->call},
                                 &err);
-        v = read_verdict(L, st == AH_OK ? NULL : &err, &words);
+        v = read_verdict(L, st == AH_OK ? NULL : &err, words);
         if (v != AH_VERDICT_ALLOW) {
             if (v == AH_VERDICT_DENY)
                 ah_buf_reset(a->why, 0);
             ah_buf_str(a->why, a->why->len ? "; " : "");
-            ah_buf_put(a->why, ah_buf_slice(&words));
+            if (!ah_buf_ok(words))
+                ah_lua_raise_nomem(L);
+            ah_buf_put(a->why, ah_buf_slice(words));
             a->verdict = v;
         }
-        ah_buf_clear(&words);
-        lua_settop(L, 2);
+        lua_settop(L, 3);
     }
     return 0;
 }
@@ -121,10 +142,12 @@ static void approved(ah_task *t, int nresults)
     ah_buf *b = ah_lua_push_buf(L, MAX_CHANGED);
     ah_err err;
 
-    if (!yes && nresults > 1 && lua_type(L, first + 1) == LUA_TSTRING)
-        why.p = lua_tolstring(L, first + 1, &why.n);
-    if (why.p && !ah_utf8_valid(why))
-        why = (ah_slice){NULL, 0};
+    luaL_checkstack(L, 8, "an approval");
+    if (!yes && nresults > 1 && put_reason(L, first + 1, b)) {
+        if (!ah_buf_ok(b))
+            ah_lua_raise_nomem(L);
+        why = ah_buf_slice(b);
+    }
     if (yes && nresults > 1 && !lua_isnil(L, first + 1)) {
         if (ah_lua_to_json(L, first + 1, b->mem, b, &err) != AH_OK) {
             end_asking(t, false, args, ah_slice_of(err.message));
@@ -221,8 +244,14 @@ static void checked(ah_task *t, int nresults)
 
     if (nresults > 0 && lua_type(L, -nresults) == LUA_TSTRING)
         message.p = lua_tolstring(L, -nresults, &message.n);
-    if (message.p && !ah_utf8_valid(message))
-        message = ah_slice_of("The answer does not do.");
+    if (message.p && !ah_utf8_valid(message)) {
+        ah_buf *text = ah_lua_push_buf(L, 3 * message.n); /* U+FFFD has three bytes */
+
+        ah_utf8_repair(message, text);
+        if (!ah_buf_ok(text))
+            ah_lua_raise_nomem(L);
+        message = ah_buf_slice(text);
+    }
     end_checking(t, message);
 }
 

@@ -107,7 +107,7 @@ static ah_status ask(struct ah_lua_strategy *s, const char *method, ah_moment m,
     if ((st = ah_lua_with_moment(s->lua, L, method, &m, err)) == AH_OK)
         return st;
     memcpy(message, err->message, sizeof message);
-    return ah_err_set(err, st, "strategy '%s' failed: %.900s", s->name, message);
+    return ah_err_set(err, st, "strategy '%s' failed: %s", s->name, message);
 }
 
 static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)

@@ -84,7 +84,7 @@ void ah_observer_event(ah_observer *o, ah_run *run, ah_agent *agent, const ah_no
     lua_pushlightuserdata(L, (void *)(uintptr_t)e);
     if (ah_lua_call_as(o->lua, AH_CALLEE_OBSERVER, L, 2, 0, &err) == AH_OK)
         return;
-    snprintf(words, sizeof words, "the observer of '%s' failed: %s", ah_event_name(e->type),
+    ah_print(words, sizeof words, "the observer of '%s' failed: %s", ah_event_name(e->type),
              err.message);
     o->failing = e->type == AH_EVENT_WARNING;
     if (!o->failing)

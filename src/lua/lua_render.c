@@ -79,7 +79,7 @@ static void warn(ah_call *call, const char *why)
 {
     char words[1200];
 
-    snprintf(words, sizeof words, "the renderer of tool '%s' failed, so the model gets JSON: %s",
+    ah_print(words, sizeof words, "the renderer of tool '%s' failed, so the model gets JSON: %s",
              call->tool->name->data, why);
     ah_run_warn(call->run, ah_slice_of(words));
 }

@@ -534,6 +534,8 @@ static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
             push_slice(L, ah_buf_slice(&w->out));
         else
             ah_lua_push_json(L, ah_buf_slice(&w->out));
+        if (!ah_buf_cut_short(&w->words))
+            return ah_lua_raise_nomem(L);
         if (w->words.len == 0)
             return 2;
         push_slice(L, ah_buf_slice(&w->words));

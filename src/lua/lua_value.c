@@ -588,7 +588,10 @@ void ah_lua_push_json(lua_State *L, ah_slice checked)
 
 static int free_buffer(lua_State *L)
 {
-    ah_buf_clear(luaL_checkudata(L, 1, BUFFER));
+    ah_buf *b = luaL_checkudata(L, 1, BUFFER);
+
+    (void)ah_buf_ok(b); /* where an error was raised nobody has asked */
+    ah_buf_clear(b);
     return 0;
 }
 

@@ -152,12 +152,12 @@ ah_slice ah_entity_tool_name(const ah_entity_class *c, size_t method, ah_slice s
     ah_slice last = ah_text_slice(c->method[method]->name);
     size_t room = AH_ENTITY_TOOL_NAME - 2 - last.n;
     char hash[HASH + 1] = "";
-    int n;
+    size_t n;
 
     if (stem.n > room) {
         put_hash(stem, hash);
         stem.n = room - HASH;
     }
-    n = snprintf(out, AH_ENTITY_TOOL_NAME, "%.*s%s_%.*s", AH_FMT(stem), hash, AH_FMT(last));
-    return (ah_slice){out, (size_t)n};
+    n = ah_print(out, AH_ENTITY_TOOL_NAME, "%.*s%s_%.*s", AH_FMT(stem), hash, AH_FMT(last));
+    return (ah_slice){out, n};
 }

@@ -22,6 +22,7 @@ static uint32_t add_pattern(compiler *c, const clause *q, ah_slice text, ah_stat
         ah_err_nomem(c->err);
     } else {
         b = schema_refusal(c, q->schema.p, ah_slice_of(q->keyword->name));
+        ah_buf_cut_short(&why);
         ah_buf_str(b, "cannot be used: ");
         ah_buf_put(b, ah_buf_slice(&why));
         ah_buf_str(b, ", in ");

@@ -142,4 +142,5 @@ void ah_faults_print(const ah_faults *f, ah_buf *out)
     }
     if (f->total > f->n)
         ah_buf_fmt(out, "; ... and %zu more", f->total - f->n);
+    ah_buf_cut_short(out);
 }

@@ -70,7 +70,7 @@ static ah_status check_shape(shape_set *s, ah_entry_kind kind, ah_slice json, si
         st = ah_err_nomem(err);
     if (st != AH_OK || s->faults.n == 0)
         return st;
-    ah_buf_init(&words, s->mem, 512);
+    ah_buf_init(&words, s->mem, sizeof err->message);
     ah_faults_print(&s->faults, &words);
     ah_err_set(err, AH_USAGE, "entry %zu (%s): %.*s", at, ah_entry_name(kind),
                AH_FMT(ah_buf_slice(&words)));
@@ -91,7 +91,7 @@ static ah_status check_images(shape_set *s, ah_entry_kind kind, ah_slice json, s
     if (st != AH_USAGE)
         return st;
     memcpy(why, err->message, sizeof why);
-    return ah_err_set(err, AH_USAGE, "entry %zu (%s): %.900s", at, ah_entry_name(kind), why);
+    return ah_err_set(err, AH_USAGE, "entry %zu (%s): %s", at, ah_entry_name(kind), why);
 }
 
 /* One entry, or nothing for a kind that a later version knows. */

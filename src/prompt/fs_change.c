@@ -25,18 +25,15 @@ static const char *const reasons[] = {
 ah_status ah_fs_err(ah_err *err, ah_fs_reason reason, const char *fmt, ...)
 {
     ah_status st = reason == AH_FS_SYSTEM ? AH_INTERNAL : AH_TOOL_VALIDATION;
-    char message[sizeof err->message];
+    ah_err own; /* the words may be made of those of *err */
     va_list ap;
-    int n;
 
     if (!err)
         return st;
     va_start(ap, fmt);
-    n = vsnprintf(message, sizeof message, fmt, ap);
+    ah_err_vset(&own, st, fmt, ap);
     va_end(ap);
-    if (n >= (int)sizeof message)
-        message[ah_utf8_cut(message, sizeof message - 1)] = '\0';
-    ah_err_set(err, st, "%s", message);
+    *err = own;
     snprintf(err->details, sizeof err->details, "{\"reason\":\"%s\"}", reasons[reason]);
     return st;
 }
@@ -145,10 +142,10 @@ static const char *say_lines(ah_slice in, ah_slice what, char *out, size_t size)
             if (!(p = memchr(p, '\n', (size_t)(at - p))))
                 break;
         if (used + 32 > size) {
-            snprintf(out + used, size - used, " ...");
+            ah_print(out + used, size - used, " ...");
             break;
         }
-        used += (size_t)snprintf(out + used, size - used, "%s%zu", used ? ", " : "", line);
+        used += ah_print(out + used, size - used, "%s%zu", used ? ", " : "", line);
         in.p = at;
         from = at + what.n;
     }

@@ -173,7 +173,7 @@ static void also_written(outcome *o)
 {
     size_t n = strlen(o->err->message);
 
-    snprintf(o->err->message + n, sizeof o->err->message - n,
+    ah_print(o->err->message + n, sizeof o->err->message - n,
              " (%zu other%s of these files %s written and nothing was deleted)", o->put,
              o->put == 1 ? "" : "s", o->put == 1 ? "was" : "were");
 }

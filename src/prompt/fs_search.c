@@ -263,6 +263,23 @@ static ah_slice fold(char *to, ah_slice s)
     return (ah_slice){to, s.n};
 }
 
+/* The reason is worth more than the end of a long pattern. */
+static ah_status refuse_pattern(ah_slice pattern, ah_buf *why, ah_err *err)
+{
+    ah_status st;
+    ah_buf shown;
+
+    ah_buf_init(&shown, why->mem, LINE_SHOWN * 2);
+    ah_buf_put_most(&shown, pattern, LINE_SHOWN);
+    if (ah_buf_ok(&shown) && ah_buf_cut_short(why))
+        st = ah_fs_err(err, AH_FS_BAD_PATTERN, "the regular expression '%.*s' is wrong: %.*s",
+                       AH_FMT(ah_buf_slice(&shown)), AH_FMT(ah_buf_slice(why)));
+    else
+        st = ah_err_nomem(err);
+    ah_buf_clear(&shown);
+    return st;
+}
+
 static ah_status compile(hunt *h, const ah_fs_grep *what, ah_err *err)
 {
     ah_status st;
@@ -283,8 +300,7 @@ static ah_status compile(hunt *h, const ah_fs_grep *what, ah_err *err)
     if (st == AH_NOMEM)
         ah_err_nomem(err);
     else if (st != AH_OK)
-        st = ah_fs_err(err, AH_FS_BAD_PATTERN, "the regular expression '%.*s' is wrong: %.*s",
-                       AH_FMT(what->pattern), AH_FMT(ah_buf_slice(&why)));
+        st = refuse_pattern(what->pattern, &why, err);
     ah_buf_clear(&why);
     return st;
 }

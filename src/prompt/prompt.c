@@ -19,7 +19,7 @@ ah_status prompt_refuse(const ah_prompt *p, uint32_t i, ah_status st, ah_err *er
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(words, sizeof words, fmt, ap);
+    ah_vprint(words, sizeof words, fmt, ap);
     va_end(ap);
     ah_err_set(err, st, "section '%.*s': %s", AH_FMT(node_path(p, i)), words);
     if (err)
@@ -206,7 +206,7 @@ static ah_status check_template(const ah_prompt *p, uint32_t i, const char *what
     if (!name)
         return AH_OK;
     near = nearest_member(properties, name);
-    snprintf(said, sizeof said, "%s: no parameter is called '%s'%s%.*s%s", what, name,
+    ah_print(said, sizeof said, "%s: no parameter is called '%s'%s%.*s%s", what, name,
              near.p ? " (did you mean '" : "", AH_FMT(near), near.p ? "'?)" : "");
     ah_json_err_at(ah_template_text(t), at, said, &place);
     prompt_refuse(p, i, AH_PROMPT_VALIDATION, err, "%s", place.message);

@@ -58,14 +58,14 @@ static int depth_after(const ah_call *call)
 static bool too_deep(ah_discovery *d, const ah_entity *e, int depth)
 {
     char words[256];
-    int n;
+    size_t n;
 
     if (depth <= d->max_depth)
         return false;
-    n = snprintf(words, sizeof words, "%s %.64s gives no tools: it is %d deep (max_depth = %d)",
+    n = ah_print(words, sizeof words, "%s %.64s gives no tools: it is %d deep (max_depth = %d)",
                  e->of->name->data, e->id->data, depth, d->max_depth);
     if (!d->warned_depth)
-        ah_run_warn(d->run, (ah_slice){words, ah_utf8_cut(words, n < 255 ? (size_t)n : (size_t)255)});
+        ah_run_warn(d->run, (ah_slice){words, n});
     d->warned_depth = true;
     return true;
 }
@@ -115,7 +115,7 @@ static void warn_invalid(ah_discovery *d, const ah_err *first, size_t n)
     ah_buf_str(&b, first->message);
     if (n > 1)
         ah_buf_fmt(&b, " (and %zu more)", n - 1);
-    if (ah_buf_ok(&b))
+    if (ah_buf_cut_short(&b))
         ah_run_warn(d->run, ah_buf_slice(&b));
     ah_buf_clear(&b);
 }

@@ -10,8 +10,8 @@
 
 enum {
     MAX_ARGS = 32 << 20,
-    MAX_VALUE = 256 << 20, /* and of a result as JSON, before it is cut */
-    MAX_SAY = 8 << 10,     /* bytes of our own words, and of what was coerced */
+    MAX_VALUE = 256 << 20, /* and of a result as JSON, or of words, before they are cut */
+    MAX_COERCED = 64 << 10, /* bytes of words about what was coerced */
     MAX_SHOWN = 100,       /* bytes of a name in them */
     MAX_MARK = 192         /* bytes that stand for what was left out of a result */
 };
@@ -43,31 +43,60 @@ void ah_call_clear(ah_call *c)
 
 /* -- answers --------------------------------------------------------------------- */
 
+/* Over the limit: head and tail, and between them how much is missing. What is left out is
+ * longer than the mark, which therefore overwrites nothing that is kept. */
+static void cut(ah_buf *b, size_t most)
+{
+    size_t half = (most - MAX_MARK) / 2, head, tail, n;
+    char mark[MAX_MARK];
+
+    if (!ah_buf_ok(b) || b->len <= most)
+        return;
+    head = ah_utf8_cut(b->data, half);
+    tail = b->len - half;
+    while (tail < b->len && ((unsigned char)b->data[tail] & 0xc0) == 0x80)
+        tail++;
+    n = ah_print(mark, sizeof mark,
+                 "\n[... %zu of %zu bytes left out; the limit is %zu (max_result of the tool) ...]\n",
+                 tail - head, b->len, most);
+    memcpy(b->data + head, mark, n);
+    memmove(b->data + head + n, b->data + tail, b->len - tail);
+    b->len = head + n + b->len - tail;
+}
+
+/* Without memory there is no content. An answer that is too large for its buffer must not become
+ * an empty one: it is told. */
 static void answer(ah_call *c, bool success, const ah_buf *content)
 {
     ah_text *text = NULL;
+    ah_err err = {.status = AH_OK};
 
-    ah_text_from_buf(content, "tool result", &text, NULL);
+    if (ah_text_from_buf(content, "the answer of the call", &text, &err) == AH_BUDGET) {
+        text = ah_text_new(content->mem, ah_slice_of(err.message));
+        success = false;
+    }
     ah_text_set(&c->content, text);
     c->success = success;
     c->state = AH_CALL_ANSWERED;
+}
+
+/* What is said in place of a result is held to the same limit. */
+static void answer_in_words(ah_call *c, ah_buf *words)
+{
+    cut(words, c->tool && c->tool->max_result ? c->tool->max_result : AH_TOOL_RESULT);
+    answer(c, false, words);
 }
 
 void ah_call_refuse(ah_call *c, const char *fmt, ...)
 {
     ah_buf b;
     va_list ap;
-    char *to;
-    int n;
 
-    ah_buf_init(&b, c->overlay.mem, MAX_SAY);
-    to = ah_buf_room(&b, 1024);
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
     va_start(ap, fmt);
-    n = vsnprintf(to, to ? 1024 : 0, fmt, ap);
+    ah_buf_vfmt(&b, fmt, ap);
     va_end(ap);
-    if (to && n > 0)
-        b.len = n < 1024 ? (size_t)n : ah_utf8_cut(b.data, 1023);
-    answer(c, false, &b);
+    answer_in_words(c, &b);
     ah_buf_clear(&b);
 }
 
@@ -91,7 +120,7 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
         ah_call_refuse(c, "Tool '%.*s' is no longer available: %.*s", AH_FMT(name), AH_FMT(gone));
         return;
     }
-    ah_buf_init(&b, c->overlay.mem, 1 << 20);
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
     ah_buf_fmt(&b, "Tool '%.*s' %s. Available tools: [",
                (int)(name.n > MAX_SHOWN ? ah_utf8_cut(name.p, MAX_SHOWN) : name.n), name.p,
                c->unknown ? "not found" : "is no longer available");
@@ -103,7 +132,7 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
     ah_buf_char(&b, ']');
     if (c->unknown && near.best.p)
         ah_buf_fmt(&b, ". Did you mean '%.*s'?", AH_FMT(near.best));
-    answer(c, false, &b);
+    answer_in_words(c, &b);
     ah_buf_clear(&b);
 }
 
@@ -181,23 +210,23 @@ static void refuse_faults(ah_call *c, const ah_faults *faults)
 {
     ah_buf b;
 
-    ah_buf_init(&b, c->overlay.mem, MAX_SAY);
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
     ah_buf_str(&b, "Tool validation failed: ");
     ah_faults_print(faults, &b);
     if (c->tool->full) /* the model was not told of its parameters */
         ah_buf_fmt(&b, ". Call pick_tools with {\"tools\":[\"%s\"]} for its full specification.",
                    c->tool->name->data);
-    answer(c, false, &b);
+    answer_in_words(c, &b);
     ah_buf_clear(&b);
 }
 
-static void keep_args(ah_call *c, const ah_buf *full, const ah_buf *words)
+static void keep_args(ah_call *c, const ah_buf *full, ah_buf *words)
 {
     ah_err err;
 
     if (ah_text_from_buf(full, "the arguments", &c->args, &err) != AH_OK)
         ah_call_refuse(c, "Tool validation failed: %s", err.message);
-    else if (words->len && !(c->coerced = ah_text_new(words->mem, ah_buf_slice(words))))
+    else if (!ah_buf_cut_short(words) || (words->len && !(c->coerced = ah_text_new(words->mem, ah_buf_slice(words)))))
         ah_call_refuse(c, "Tool validation failed: out of memory");
 }
 
@@ -211,7 +240,7 @@ static void check_args(ah_call *c, ah_slice args)
 
     ah_faults_init(&faults, c->overlay.mem);
     ah_buf_init(&full, c->overlay.mem, MAX_ARGS);
-    ah_buf_init(&words, c->overlay.mem, MAX_SAY);
+    ah_buf_init(&words, c->overlay.mem, MAX_COERCED);
     options.coerced = &words;
     st = ah_schema_check_with(c->tool->params, args, &options, &faults, &full);
     if (st == AH_BUDGET)
@@ -285,11 +314,11 @@ static void refuse_result(ah_call *c, const ah_faults *faults)
 {
     ah_buf b;
 
-    ah_buf_init(&b, c->overlay.mem, MAX_SAY);
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
     ah_buf_fmt(
         &b, "Tool '%s' execution failed: its result does not match its schema: ", c->tool->name->data);
     ah_faults_print(faults, &b);
-    answer(c, false, &b);
+    answer_in_words(c, &b);
     ah_buf_clear(&b);
 }
 
@@ -340,28 +369,6 @@ static void render(const ah_call *c, const ah_outcome *o, ah_buf *b)
         ah_buf_str(b, "OK");
 }
 
-/* Over the limit: head and tail, and between them how much is missing. What is left out is
- * longer than the mark, which therefore overwrites nothing that is kept. */
-static void cut(ah_buf *b, size_t most)
-{
-    size_t half = (most - MAX_MARK) / 2, head, tail;
-    char mark[MAX_MARK];
-    int n;
-
-    if (!ah_buf_ok(b) || b->len <= most)
-        return;
-    head = ah_utf8_cut(b->data, half);
-    tail = b->len - half;
-    while (tail < b->len && ((unsigned char)b->data[tail] & 0xc0) == 0x80)
-        tail++;
-    n = snprintf(mark, sizeof mark,
-                 "\n[... %zu of %zu bytes left out; the limit is %zu (max_result of the tool) ...]\n",
-                 tail - head, b->len, most);
-    memcpy(b->data + head, mark, (size_t)n);
-    memmove(b->data + head + (size_t)n, b->data + tail, b->len - tail);
-    b->len = head + (size_t)n + b->len - tail;
-}
-
 /* To the slices of its type (seed 002, Session and Telemetry). Else the call has failed. */
 static bool give_to_session(ah_call *c, const ah_outcome *o, ah_session *session)
 {
@@ -393,7 +400,7 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
         cut(&b, c->tool->max_result);
     c->leave = o->leave;
     if (o->leave != AH_OK)
-        ah_text_from_buf(&b, "reason", &c->leave_why, NULL);
+        ah_text_from_buf(&b, "reason", &c->leave_why, NULL); /* without memory: none */
     if (o->success && o->images.p && !o->exclude_value &&
         !(c->images = ah_text_new(c->overlay.mem, o->images))) {
         ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);

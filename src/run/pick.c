@@ -83,7 +83,10 @@ static void take_names(answer *a)
     for (t = ah_json_next(&r); t.kind == AH_JSON_STRING && a->st == AH_OK; t = ah_json_next(&r)) {
         ah_buf_reset(&a->name, 0);
         ah_json_string(ah_json_skip(&r, t), &a->name);
-        take_name(a, ah_buf_slice(&a->name));
+        if (ah_buf_ok(&a->name))
+            take_name(a, ah_buf_slice(&a->name));
+        else
+            a->st = ah_buf_error(&a->name, "a name", &a->err);
     }
 }
 

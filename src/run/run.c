@@ -18,9 +18,9 @@ static void log_event(const ah_run *run, const ah_notice *e)
 {
     ah_buf b;
 
-    ah_buf_init(&b, run->cfg.mem, 4096);
+    ah_buf_init(&b, run->cfg.mem, 8 << 10); /* more than a line of the log, which says what it leaves out */
     ah_event_json(e, &b);
-    if (ah_buf_ok(&b))
+    if (ah_buf_cut_short(&b))
         ah_log_put(run->cfg.log, AH_LOG_DEBUG, "event %.*s", AH_FMT(ah_buf_slice(&b)));
     ah_buf_clear(&b);
 }
@@ -397,7 +397,7 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     ah_session_ref(cfg->session);
     ah_anchor_ref(cfg->caller);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
-    ah_buf_init(&run->restart_keys, cfg->mem, 1 << 10);
+    ah_buf_init(&run->restart_keys, cfg->mem, 16 << 20);
     *out = run;
     return AH_OK;
 }

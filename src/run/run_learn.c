@@ -14,7 +14,7 @@ static void warn_trying(ah_run *run, const char *what, const char *way, const ch
     ah_buf_fmt(&b, "%s/%s may not %s in its own way (%s), trying %s: %s",
                run->cfg.adapter->provider->data, run->cfg.adapter->model->data, what, way, instead,
                run->result.err.message);
-    if (ah_buf_ok(&b))
+    if (ah_buf_cut_short(&b))
         ah_run_warn(run, ah_buf_slice(&b));
     ah_buf_clear(&b);
 }

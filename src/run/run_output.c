@@ -27,7 +27,7 @@ static void warn(ah_run *run, ah_slice words)
     ah_buf_fmt(&b, "the answer is not what `output` asks for, asking again (%d of %d): ", run->repairs,
                MOST_REPAIRS);
     ah_buf_put(&b, words);
-    if (ah_buf_ok(&b))
+    if (ah_buf_cut_short(&b))
         ah_run_warn(run, ah_buf_slice(&b));
     ah_buf_clear(&b);
 }

@@ -6,7 +6,7 @@
 #include "run/search.h"
 
 enum {
-    MAX_WHY = 4 << 10, /* bytes of a policy's reason */
+    MAX_WHY = 16 << 20, /* bytes of all policies' reasons */
     MAX_UNKNOWN = 4,   /* that many calls of unknown tools in a row end the run */
     MAX_WARNING = 1024 /* bytes of the words about a loop */
 };
@@ -186,6 +186,29 @@ void ah_turn_begin(ah_run *run)
     run->state = RUN_CALLING;
 }
 
+static void refuse_for(ah_call *c, const ah_buf *why)
+{
+    ah_slice words = ah_buf_ok(why) ? ah_buf_slice(why) : ah_slice_of("out of memory");
+
+    ah_call_refuse(c, "Tool '%s' was not run: %.*s", c->tool->name->data, AH_FMT(words));
+}
+
+/* Nobody is asked without being told why. */
+static void ask_for(ah_run *run, ah_call *c, const ah_buf *why)
+{
+    ah_err err;
+
+    if (ah_text_from_buf(why, "reason", &c->reason, &err) != AH_OK) {
+        ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
+        return;
+    }
+    c->state = AH_CALL_ASKING;
+    c->asking = true;
+    c->need = ++run->last_id;
+    run->running++;
+    ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
+}
+
 /* What the hooks say of a call whose arguments are checked; true: its handler may start. */
 static bool pass_policy(ah_run *run, ah_call *c)
 {
@@ -197,21 +220,12 @@ static bool pass_policy(ah_run *run, ah_call *c)
         return true;
     ah_buf_init(&why, run->cfg.mem, MAX_WHY);
     verdict = h->before(h->ud, run, c, &why);
-    if (!ah_buf_ok(&why))
-        verdict = AH_VERDICT_DENY;
-    if (verdict == AH_VERDICT_ASK && h->ask) {
-        c->state = AH_CALL_ASKING;
-        c->asking = true;
-        c->need = ++run->last_id;
-        run->running++;
-        ah_text_from_buf(&why, "reason", &c->reason, NULL);
-        ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
-    } else if (verdict != AH_VERDICT_ALLOW) {
-        ah_call_refuse(c, "Tool '%s' was not run: %.*s", c->tool->name->data,
-                       AH_FMT(ah_buf_slice(&why)));
-    }
+    if (!ah_buf_cut_short(&why) || verdict == AH_VERDICT_DENY || (verdict == AH_VERDICT_ASK && !h->ask))
+        refuse_for(c, &why);
+    else if (verdict == AH_VERDICT_ASK)
+        ask_for(run, c, &why);
     ah_buf_clear(&why);
-    return verdict == AH_VERDICT_ALLOW;
+    return c->state == AH_CALL_RUNNING;
 }
 
 /* Calls are counted exactly: one too many is refused and ends the run after the batch. */
@@ -373,6 +387,13 @@ static void leave(ah_run *run, const ah_call *c)
     ah_buf_clear(&b);
 }
 
+/* One more name, and the end of the list. */
+static bool fits(const ah_buf *b, const ah_text *name)
+{
+    return b->len + name->len + sizeof "\"\",]}" <= b->max;
+}
+
+/* The names of the tools as far as there is room: the message says how many bytes it leaves out. */
 static void too_many_unknown(ah_run *run, const ah_call *c)
 {
     const ah_registry *r = run->cfg.registry;
@@ -386,7 +407,7 @@ static void too_many_unknown(ah_run *run, const ah_call *c)
     ah_buf_str(&b, "{\"requested_tool\":");
     ah_json_put_string(&b, ah_text_slice(c->slot->name));
     ah_buf_str(&b, ",\"available_tools\":[");
-    for (size_t at = 0, n = 0; (t = ah_registry_next(r, &at)) != NULL; n++) {
+    for (size_t at = 0, n = 0; (t = ah_registry_next(r, &at)) != NULL && fits(&b, t->name); n++) {
         ah_buf_str(&b, n ? "," : "");
         ah_json_put_string(&b, ah_text_slice(t->name));
     }
@@ -430,14 +451,15 @@ static void put_restart_details(ah_run *run)
     ah_buf list, b;
     size_t n = 0;
 
-    ah_buf_init(&list, run->cfg.mem, 2 << 10);
-    ah_buf_fmt(&list, "[%.*s]", AH_FMT(ah_buf_slice(&run->restart_keys)));
+    ah_buf_init(&list, run->cfg.mem, 32 << 20);
+    if (ah_buf_ok(&run->restart_keys))
+        ah_buf_fmt(&list, "[%.*s]", AH_FMT(ah_buf_slice(&run->restart_keys)));
     ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
     ah_buf_fmt(&b,
                "{\"reason\":\"Adapter does not support dynamic tools\",\"section_keys\":%.*s,"
                "\"requested_overrides\":{",
-               AH_FMT(ah_buf_slice(&list)));
-    r = ah_json_read(ah_buf_slice(&list));
+               AH_FMT(ah_buf_ok(&list) && list.len ? ah_buf_slice(&list) : ah_slice_of("[]")));
+    r = ah_json_read(ah_buf_ok(&list) ? ah_buf_slice(&list) : ah_slice_of("[]"));
     ah_json_next(&r);
     for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r))
         ah_buf_fmt(&b, "%s\"%.*s\":\"full\"", n++ ? "," : "", AH_FMT(t.raw));
@@ -463,6 +485,7 @@ static void restart(ah_run *run)
         put_restart_details(run);
         ah_run_fail(run);
     }
+    (void)ah_buf_ok(&run->restart_keys); /* only named in the details of an error */
     ah_buf_reset(&run->restart_keys, 0);
 }
 

@@ -124,11 +124,11 @@ static ah_status unknown_provider(ah_slice provider, ah_err *err)
 
     for (const ah_server *s = ah_servers; s->at.name; s++) {
         ah_near_offer(&near, ah_slice_of(s->at.name));
-        n += (size_t)snprintf(names + n, sizeof names - n, "%s, ", s->at.name);
+        n += ah_print(names + n, sizeof names - n, "%s, ", s->at.name);
     }
     for (size_t i = 0; i < PROVIDERS; i++) {
         ah_near_offer(&near, ah_slice_of(providers[i].name));
-        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", providers[i].name,
+        n += ah_print(names + n, sizeof names - n, "%s%s", providers[i].name,
                               i + 1 < PROVIDERS ? ", " : "");
     }
     ah_near_offer(&near, ah_slice_of(AH_CLAUDE));

@@ -304,15 +304,19 @@ static int status_of(ah_slice line, const char *member)
 static ah_status fail(const ah_claude *c, ah_slice line, ah_slice said, ah_err *err)
 {
     int status = status_of(line, "api_error_status");
-    ah_buf b;
+    ah_buf b, words;
 
     ah_buf_init(&b, c->mem, AH_CLAUDE_MAX_OUT);
+    ah_buf_init(&words, c->mem, AH_CLAUDE_MAX_OUT);
     if (!ah_json_string(said, &b))
         ah_json_string(ah_json_member(line, "subtype"), &b);
+    if (ah_buf_ok(&b))
+        ah_buf_put_most(&words, ah_buf_slice(&b), MAX_SAID);
     ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": %.*s%s",
-               (int)ah_utf8_cut(b.data, b.len < MAX_SAID ? b.len : MAX_SAID), b.len ? b.data : "",
+               AH_FMT(ah_buf_ok(&words) ? ah_buf_slice(&words) : ah_slice_of("out of memory")),
                status == 401 ? "; check api_key or ANTHROPIC_API_KEY, or log in with `claude`" : "");
     ah_buf_clear(&b);
+    ah_buf_clear(&words);
     err->phase = AH_PHASE_RESPONSE;
     err->http_status = status;
     return AH_PROVIDER;

@@ -115,8 +115,8 @@ static ah_status read_error(reader *r, ah_slice error, ah_err *err)
     ah_json_num after;
     ah_buf b;
 
-    ah_buf_init(&b, r->base.adapter->mem, 4 << 10);
-    if (!ah_json_string(message, &b))
+    ah_buf_init(&b, r->base.adapter->mem, message.n + 64);
+    if (!ah_json_string(message, &b) || !ah_buf_ok(&b))
         ah_buf_str(&b, "the scripted model failed");
     ah_err_set(err, AH_PROVIDER, "%.*s", AH_FMT(ah_buf_slice(&b)));
     ah_buf_clear(&b);
