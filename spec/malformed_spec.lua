@@ -51,7 +51,7 @@ local STOP = { stop_reason = "string null absent", stop_details = "object null a
 
 local anthropic = {
   provider = "anthropic",
-  whole = merge({ type = "string", role = "string", content = "array" },
+  whole = merge({ type = "string", role = "string absent", content = "array" },
     under("content[]", BLOCK), STOP),
   piece = merge({
     type = "string",
@@ -129,6 +129,8 @@ local responses = {
     type = "string",
     [":response.output_text.delta.delta"] = "string", [":response.refusal.delta.delta"] = "string",
     [":response.function_call_arguments.delta.delta"] = "string",
+    [":response.reasoning_summary_text.delta.delta"] = "string",
+    [":response.reasoning_text.delta.delta"] = "string",
     [":response.output_item.added.item"] = "object",
     [":response.output_item.added.output_index"] = "count absent",
     [":response.output_item.done.output_index"] = "count absent",

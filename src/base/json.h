@@ -53,6 +53,8 @@ ah_status ah_json_check_piece_err(const ah_mem *mem, ah_slice text, size_t *halv
 
 /* One more member, a string, in the error's details; left out where it does not fit. */
 void ah_json_detail(ah_err *err, const char *name, ah_slice value);
+/* What ah_json_detail put there, still with its escapes; .p NULL: nothing. */
+ah_slice ah_json_detail_of(const ah_err *err, const char *name);
 
 /* "<said> at line 1, column 7 near `...`" as AH_TOOL_VALIDATION, for what callers find in a text. */
 ah_status ah_json_err_at(ah_slice text, size_t offset, const char *said, ah_err *err);

@@ -83,9 +83,9 @@ static const ah_shape stop = {.kinds = AH_IS_OBJECT,
 static const char *const message_type[] = {"message", NULL};
 static const ah_shape of_message = {.kinds = AH_IS_STRING, .words = message_type};
 static const ah_shape message = {
-    .member =
-        AH_MEMBERS(AH_NEEDS("type", &of_message), AH_NEEDS("role", &role), AH_NEEDS("content", &blocks),
-                   AH_MAY_HAVE("stop_reason", &maybe_string), AH_MAY_HAVE("stop_details", &details))};
+    .member = AH_MEMBERS(AH_NEEDS("type", &of_message), AH_MAY_HAVE("role", &role),
+                         AH_NEEDS("content", &blocks), AH_MAY_HAVE("stop_reason", &maybe_string),
+                         AH_MAY_HAVE("stop_details", &details))};
 
 /* Events. Not looked at: pings, and types that are not here. */
 static const ah_shape first_content = {.kinds = AH_IS_ARRAY};
