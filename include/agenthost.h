@@ -375,6 +375,9 @@ AH_API void ah_transport_body(ah_host *host, uint64_t id, const void *bytes, siz
 /* error NULL: the response is complete; else what broke, in words. The request is over.
  * An id that is over (its host ended it for time or size) is no error in any of the three. */
 AH_API void ah_transport_end(ah_host *host, uint64_t id, const char *error);
+/* The same for what broke, with its reason in one of the words of docs/lua.md ("refused", "dns",
+ * "tls", ...), for err.reason; NULL or another word is "broken". */
+AH_API void ah_transport_fail(ah_host *host, uint64_t id, const char *reason, const char *error);
 
 #ifdef __cplusplus
 }

@@ -126,6 +126,10 @@ describe("a claude command that", function()
     fails([[say "[1,2]"]], "no JSON object")
     fails([[say '{"type":"result"']], "is not JSON")
     fails([[say '{"type":"a","type":"b"}']], "type")
+    fails([[say '{"type":"stream_event","event":[]}']], "event must be an object")
+    fails([[say '{"type":"stream_event","event":{}}']], "event.type must be a string")
+    fails([[start() say '{"type":"result","result":"x"}']], "is_error must be a boolean")
+    fails([[start() block '{"type":"text","text":{}}' result()]], "text must be a string")
   end)
 
   it("sends messages and members of types that nobody knows", function()
@@ -133,7 +137,7 @@ describe("a claude command that", function()
       say '{"type":"system","subtype":"later","capabilities":7}'
       say '{"type":"system","subtype":"init","capabilities":[1,{},"x"]}'
       say '{"type":"system","subtype":"api_retry","attempt":{},"error_status":"a"}'
-      say '{"type":"stream_event","event":[]}' say '{"type":"stream_event","event":{"type":"new"}}'
+      say '{"type":"stream_event","event":{"type":"new"}}'
       say '{"type":"control_response","response":7}' say '{"type":"control_cancel_request"}'
       say '{"type":"stream_event","parent_tool_use_id":"a","event":{"type":"message_start"}}'
       answer "fine"]])

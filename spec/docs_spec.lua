@@ -131,6 +131,11 @@ local function flows(on)
   run { model = "openai/m", base_url = s.url, tools = { echo_tool() }, on = on, "x" }
   run { model = ah.scripted { { fail = failing } }, retries = 0, fallback = { "demo/echo" },
     on = on, "x" }
+  local nobody = { model = "openai/m", base_url = "http://127.0.0.1:1", on = on, "x" }
+  nobody.retries = 0
+  run(nobody)
+  nobody.retries, nobody.fallback = 1, { "demo/echo" }
+  run(nobody)
   run { model = "demo/echo", on = function(e)
     on(e)
     if e.type == "content" then

@@ -585,7 +585,6 @@ describe("a tool loop", function()
       stop = "end",
       length = "length",
       content_filter = "content_filter",
-      tool_calls = "end",
       eos = "end",
     } do
       local s <close> = serve(answer({ content = "x" }, finish))

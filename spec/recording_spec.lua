@@ -178,7 +178,7 @@ describe("docs/recording.md", function()
     local s <close> = server.start { responses = { { status = 500, body = "\xff" } } }
     local other = command.temp()
     agenthost(s, ("--record %s SCRIPT"):format(other), "OPENAI_API_KEY=" .. KEY)
-    local found = { error = true } -- shown by a spec of its own
+    local found = { error = true, reason = true, final = true } -- shown by specs of their own
     for _, path in ipairs { file, other } do
       for part, fields in pairs(ah.json.decode(lines(path)[1])) do
         for name in pairs(fields) do

@@ -3,7 +3,7 @@
  *   ahtest.http { url =, method =, headers = { "Name: value" }, body = string or list of up to
  *     four, limits = { connect_ms =, idle_ms =, total_ms =, header_bytes =, body_bytes = } }
  *     -> { status, headers = list of { name, value }, header = { [lower-case name] = value },
- *          body, news = how often told, error = { status, message, retryable, http_status } }
+ *          body, news = how often told, error = { status, message, retryable, http_status, reason } }
  *     or nil, error where it could not be started
  *   ahtest.http_client { fail_from =, fail_at = } -> client: start(opts) -> transfer, wait(ms) ->
  *     bool, close() -> blocks still allocated; transfer: ended(), status(), pending() (bytes), take([n]),
@@ -16,6 +16,7 @@
  *   ahtest.pipe() -> read end, write end; fd_write, fd_read, fd_close, fd_readable(fd, ms)
  *
  * Lua functions called from the loop run protected; their error is raised by wait. */
+#include "base/json.h"
 #include "support/ahtest.h"
 
 #include <arpa/inet.h>
@@ -105,6 +106,8 @@ struct transfer {
 
 static void push_error(lua_State *L, const ah_err *err)
 {
+    ah_slice reason = ah_json_detail_of(err, "reason");
+
     lua_createtable(L, 0, 4);
     lua_pushstring(L, ah_status_name(err->status));
     lua_setfield(L, -2, "status");
@@ -114,6 +117,8 @@ static void push_error(lua_State *L, const ah_err *err)
     lua_setfield(L, -2, "retryable");
     lua_pushinteger(L, err->http_status);
     lua_setfield(L, -2, "http_status");
+    lua_pushlstring(L, reason.p ? reason.p : "", reason.n);
+    lua_setfield(L, -2, "reason");
 }
 
 static int fail(lua_State *L, const ah_err *err)

@@ -470,6 +470,13 @@ void ah_json_detail(ah_err *err, const char *name, ah_slice value)
         err->details[n - 1] = '}';
 }
 
+ah_slice ah_json_detail_of(const ah_err *err, const char *name)
+{
+    ah_slice value = ah_json_member(ah_slice_of(err->details), name);
+
+    return ah_json_kind_of(value) == AH_JSON_STRING ? ah_json_inside(value) : (ah_slice){NULL, 0};
+}
+
 /* Only what fits and is not "-0", which is a float. */
 static bool read_int(ah_slice lit, int64_t *out)
 {

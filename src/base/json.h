@@ -44,8 +44,17 @@ ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json
 /* The same, with the fault in words: "<what> is not JSON: <fault> at line 1, column 7 near `...`". */
 ah_status ah_json_check_err(const ah_mem *mem, ah_slice text, const char *what, ah_err *err);
 
+/* The same two for one piece of a stream, whose strings may be pieces themselves: a string value may
+ * begin with the low half of a surrogate pair, or end with the high one, as an escape. *halves is how
+ * many do; NULL: none may. Whoever allows them joins them, or refuses them. */
+ah_status ah_json_check_piece(const ah_mem *mem, ah_slice text, size_t *halves, ah_json_fault *fault);
+ah_status ah_json_check_piece_err(const ah_mem *mem, ah_slice text, size_t *halves, const char *what,
+                                  ah_err *err);
+
 /* One more member, a string, in the error's details; left out where it does not fit. */
 void ah_json_detail(ah_err *err, const char *name, ah_slice value);
+/* What ah_json_detail put there, still with its escapes; .p NULL: nothing. */
+ah_slice ah_json_detail_of(const ah_err *err, const char *name);
 
 /* "<said> at line 1, column 7 near `...`" as AH_TOOL_VALIDATION, for what callers find in a text. */
 ah_status ah_json_err_at(ah_slice text, size_t offset, const char *said, ah_err *err);

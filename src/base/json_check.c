@@ -31,7 +31,9 @@ typedef struct scan {
     const char *what, *at; /* the fault; what is NULL when memory is out */
     const ah_mem *mem;
     int depth, max_depth;
-    bool fresh; /* a container was just opened */
+    bool fresh;    /* a container was just opened */
+    bool pieces;   /* a string may begin or end with half of a surrogate pair */
+    size_t halves; /* how many do */
     size_t nkeys, cap;
     key *keys; /* of all open objects, the outermost first; `few` until that is full */
     key few[FEW_KEYS];
@@ -47,7 +49,19 @@ static const char *fail(scan *s, const char *at, const char *what)
     return NULL;
 }
 
-static const char *scan_escape(scan *s, const char *slash)
+/* Half of a pair whose other half comes in another piece: the low one that begins a string, the high
+ * one that ends it. */
+static bool is_cut(scan *s, const char *from, const char *slash, int u)
+{
+    const char *end = slash + 6;
+    bool cut = s->pieces && (is_low_surrogate(u) ? slash == from : end < s->end && *end == '"');
+
+    s->halves += cut;
+    return cut;
+}
+
+/* In the string that begins at `from`. */
+static const char *scan_escape(scan *s, const char *from, const char *slash)
 {
     const char *p = slash + 1;
     int u;
@@ -61,9 +75,11 @@ static const char *scan_escape(scan *s, const char *slash)
     if ((u = ah_json_hex4(p, s->end)) < 0)
         return fail(s, slash, "\\u without four hexadecimal digits");
     p += 4;
-    if (is_low_surrogate(u) || (is_high_surrogate(u) && ah_json_low_surrogate(p, s->end) < 0))
-        return fail(s, slash, "lone surrogate");
-    return is_high_surrogate(u) ? p + 6 : p;
+    if (is_high_surrogate(u) && ah_json_low_surrogate(p, s->end) >= 0)
+        return p + 6;
+    if (!is_low_surrogate(u) && !is_high_surrogate(u))
+        return p;
+    return is_cut(s, from, slash, u) ? p : fail(s, slash, "lone surrogate");
 }
 
 static const char *scan_utf8(scan *s, const char *p)
@@ -87,7 +103,7 @@ static const char *scan_string(scan *s, const char *quote, key *out)
         if ((unsigned char)*p < 0x20)
             return fail(s, p, "control character in a string");
         out->escaped |= *p == '\\';
-        p = *p == '\\' ? scan_escape(s, p) : scan_utf8(s, p);
+        p = *p == '\\' ? scan_escape(s, from, p) : scan_utf8(s, p);
         if (!p)
             return NULL;
     }
@@ -263,11 +279,15 @@ static bool has_nul(ah_slice raw)
 /* A key and its colon. */
 static const char *scan_key(scan *s, const char *p)
 {
+    bool pieces = s->pieces;
     key k;
 
     if (p == s->end || *p != '"')
         return fail(s, p, "a key in double quotes expected");
-    if (!(p = scan_string(s, p, &k)))
+    s->pieces = false;
+    p = scan_string(s, p, &k);
+    s->pieces = pieces;
+    if (!p)
         return NULL;
     if (k.escaped && has_nul(k.raw))
         return fail(s, k.raw.p - 1, "NUL in a key");
@@ -373,7 +393,8 @@ static void place(ah_slice text, size_t offset, ah_json_fault *f)
     }
 }
 
-ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json_fault *fault)
+static ah_status check(const ah_mem *mem, ah_slice text, int max_depth, size_t *halves,
+                       ah_json_fault *fault)
 {
     const char *start = text.p ? text.p : "";
     bool ok;
@@ -385,12 +406,16 @@ ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json
     s.max_depth = max_depth < AH_JSON_MAX_DEPTH ? max_depth : AH_JSON_MAX_DEPTH;
     s.depth = 0;
     s.fresh = false;
+    s.pieces = halves != NULL;
+    s.halves = 0;
     s.keys = s.few;
     s.cap = FEW_KEYS;
     s.nkeys = 0;
     ok = scan_text(&s, start);
     if (s.keys != s.few)
         ah_free(mem, s.keys);
+    if (ok && halves)
+        *halves = s.halves;
     if (ok)
         return AH_OK;
     if (!s.what)
@@ -400,6 +425,16 @@ ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json
         fault->what = s.what;
     }
     return AH_TOOL_VALIDATION;
+}
+
+ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json_fault *fault)
+{
+    return check(mem, text, max_depth, NULL, fault);
+}
+
+ah_status ah_json_check_piece(const ah_mem *mem, ah_slice text, size_t *halves, ah_json_fault *fault)
+{
+    return check(mem, text, AH_JSON_MAX_DEPTH, halves, fault);
 }
 
 enum { BEFORE = 24, AFTER = 16, LONGEST_SHOWN = 6 };
@@ -448,8 +483,14 @@ ah_status ah_json_err_at(ah_slice text, size_t offset, const char *said, ah_err 
 
 ah_status ah_json_check_err(const ah_mem *mem, ah_slice text, const char *what, ah_err *err)
 {
+    return ah_json_check_piece_err(mem, text, NULL, what, err);
+}
+
+ah_status ah_json_check_piece_err(const ah_mem *mem, ah_slice text, size_t *halves, const char *what,
+                                  ah_err *err)
+{
     ah_json_fault fault;
-    ah_status st = ah_json_check(mem, text, AH_JSON_MAX_DEPTH, &fault);
+    ah_status st = check(mem, text, AH_JSON_MAX_DEPTH, halves, &fault);
     char said[400];
 
     if (st == AH_NOMEM)

@@ -186,10 +186,13 @@ static void read_object(lua_State *L, int idx, ah_err *err)
 {
     const char *code = raw_string(L, idx, "code"), *message = raw_string(L, idx, "message");
     ah_status st = ah_status_from_code(ah_slice_of(code));
+    const char *reason;
 
     ah_err_set(err, st == AH_OK ? AH_INTERNAL : st, "%s",
                message ? past_position(message) : "error object without a message");
     err->phase = phase_of(raw_string(L, idx, "phase"));
+    if ((reason = raw_string(L, idx, "reason")) && ah_utf8_valid(ah_slice_of(reason)))
+        ah_json_detail(err, "reason", ah_slice_of(reason));
     if (push_raw(L, idx, "retryable", LUA_TBOOLEAN)) {
         err->retryable = lua_toboolean(L, -1);
         lua_pop(L, 1);

@@ -77,6 +77,9 @@ double ah_run_dollars(const ah_usage *u)
 static void emit_done(ah_run *run)
 {
     const ah_run_result *r = &run->result;
+    const ah_slice why = ah_json_detail_of(&r->err, "reason");
+    const ah_field cost = AH_F_NUM("cost", ah_run_dollars(&r->usage)), reason = AH_F_STR("reason", why);
+    const size_t n = 7 + (size_t)(why.p != NULL) + (size_t)r->usage.priced;
 
     ah_metric_add(run->cfg.metrics, AH_METRIC_RUNS, 1);
 
@@ -84,12 +87,12 @@ static void emit_done(ah_run *run)
                (long long)run->cfg.id, r->err.status == AH_OK ? "done" : "failed", r->iterations,
                r->tool_calls, r->err.status == AH_OK ? "" : ": ",
                r->err.status == AH_OK ? "" : r->err.message);
-    EMIT_SOME(run, AH_EVENT_DONE, r->usage.priced ? 8 : 7, AH_F_BOOL("success", r->err.status == AH_OK),
+    EMIT_SOME(run, AH_EVENT_DONE, n, AH_F_BOOL("success", r->err.status == AH_OK),
               AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
               AH_F_STR("message", ah_slice_of(r->err.message)),
               AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))),
               AH_F_INT("iterations", r->iterations), AH_F_INT("tool_calls", r->tool_calls),
-              AH_F_STR("text", ah_buf_slice(&run->text)), AH_F_NUM("cost", ah_run_dollars(&r->usage)));
+              AH_F_STR("text", ah_buf_slice(&run->text)), why.p ? reason : cost, cost);
 }
 
 static void finish(ah_run *run)

@@ -137,6 +137,7 @@ static void exchange_failed(ah_run *run)
 {
     ah_err *err = &run->result.err;
     int64_t delay = delay_of(run, run->reader ? run->reader->retry_after_ms : -1);
+    ah_slice reason;
 
     if (!may_retry(run) && ah_run_try_less(run)) {
         ah_run_stop_exchange(run);
@@ -151,14 +152,16 @@ static void exchange_failed(ah_run *run)
     }
     ah_run_stop_exchange(run);
     ah_secrets_redact_err(run->cfg.secrets, err);
+    reason = ah_json_detail_of(err, "reason");
     run->attempt++;
     ah_metric_add(run->cfg.metrics, AH_METRIC_RETRIES, 1);
     run->retry_at = run->now + delay;
     run->state = RUN_BACKOFF;
     ah_log_put(run->cfg.log, AH_LOG_WARNING, "retry %d of %d in %.1f s: %s", run->attempt,
                run->cfg.retries, (double)delay / 1000, err->message);
-    EMIT(run, AH_EVENT_RETRY, AH_F_INT("attempt", run->attempt), AH_F_NUM("delay", (double)delay / 1000),
-         AH_F_STR("message", ah_slice_of(err->message)), AH_F_INT("status", err->http_status));
+    EMIT_SOME(run, AH_EVENT_RETRY, reason.p ? 5 : 4, AH_F_INT("attempt", run->attempt),
+              AH_F_NUM("delay", (double)delay / 1000), AH_F_STR("message", ah_slice_of(err->message)),
+              AH_F_INT("status", err->http_status), AH_F_STR("reason", reason));
 }
 
 static void add_usage(ah_run *run, const ah_usage *u)

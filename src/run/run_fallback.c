@@ -40,12 +40,15 @@ static void put_name(ah_buf *b, const ah_adapter *a)
 static void tell(ah_run *run, const ah_buf *from, const ah_buf *to)
 {
     ah_err *err = &run->result.err;
+    ah_slice reason;
 
     ah_secrets_redact_err(run->cfg.secrets, err);
     ah_log_put(run->cfg.log, AH_LOG_WARNING, "fallback to %.*s: %s", AH_FMT(ah_buf_slice(to)),
                err->message);
-    EMIT(run, AH_EVENT_FALLBACK, AH_F_STR("from", ah_buf_slice(from)), AH_F_STR("to", ah_buf_slice(to)),
-         AH_F_STR("message", ah_slice_of(err->message)), AH_F_INT("status", err->http_status));
+    reason = ah_json_detail_of(err, "reason");
+    EMIT_SOME(run, AH_EVENT_FALLBACK, reason.p ? 5 : 4, AH_F_STR("from", ah_buf_slice(from)),
+              AH_F_STR("to", ah_buf_slice(to)), AH_F_STR("message", ah_slice_of(err->message)),
+              AH_F_INT("status", err->http_status), AH_F_STR("reason", reason));
 }
 
 /* The new model is in force from here on. */

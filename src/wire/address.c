@@ -69,6 +69,11 @@ bool ah_network_parse(ah_slice text, ah_network *out)
     return ok;
 }
 
+bool ah_network_holds(const ah_network *n, const ah_network *within)
+{
+    return within->bits >= n->bits && is_within(within->address, n);
+}
+
 static bool is_one_of(const unsigned char a[16], const char *const *list)
 {
     ah_network n;

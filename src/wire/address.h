@@ -24,6 +24,7 @@ typedef struct ah_addresses {
 
 /* "10.0.0.0/8", "192.168.1.7", "fd00::/8", "::1"; false: it is none. */
 bool ah_network_parse(ah_slice text, ah_network *out);
+bool ah_network_holds(const ah_network *n, const ah_network *within);
 /* Assigned to one host that the internet reaches. Not so are (RFC 6890 and IANA's registries)
  * private, loopback, link-local, unique-local, shared (CGNAT), multicast, unspecified, reserved,
  * documentation and benchmark addresses, and those that hold another address: IPv4-mapped and

@@ -5,11 +5,14 @@
 
 #include "wire/reading.h"
 
-typedef enum block_kind { BLOCK_NONE, BLOCK_TEXT, BLOCK_CALL, BLOCK_OPAQUE } block_kind;
+/* OTHER: of a type that is not known here; it is kept whole, too. */
+typedef enum block_kind { BLOCK_NONE, BLOCK_TEXT, BLOCK_CALL, BLOCK_OPAQUE, BLOCK_OTHER } block_kind;
 
 typedef struct reader {
     ah_reading r;
-    ah_buf id; /* of the message, as JSON */
+    ah_buf id;    /* of the message, as JSON */
+    int64_t last; /* the index of the block that began last; -1: none of this message */
+    bool unended; /* that block is to be sent back and never ended */
     /* the open block */
     block_kind kind;
     bool whole;                                    /* a call whose input came with its beginning */
@@ -23,15 +26,103 @@ static ah_assembly *message_of(reader *x)
     return x->r.base.msg;
 }
 
+/* -- shapes -------------------------------------------------------------------------------- */
+
+static const char *const roles[] = {"assistant", NULL};
+static const ah_shape role = {.kinds = AH_IS_STRING, .words = roles};
+static const ah_shape string = {.kinds = AH_IS_STRING};
+static const ah_shape piece = {.kinds = AH_IS_PIECE};
+static const ah_shape name = {.kinds = AH_IS_NAME};
+static const ah_shape count = {.kinds = AH_IS_COUNT};
+static const ah_shape object = {.kinds = AH_IS_OBJECT};
+static const ah_shape maybe_object = {.kinds = AH_IS_OBJECT | AH_IS_NULL};
+static const ah_shape maybe_string = {.kinds = AH_IS_STRING | AH_IS_NULL};
+
+static const ah_shape reference = {.kinds = AH_IS_OBJECT,
+                                   .member = AH_MEMBERS(AH_NEEDS("tool_name", &name))};
+static const ah_shape references = {.kinds = AH_IS_ARRAY, .items = &reference};
+static const ah_shape found = {.kinds = AH_IS_OBJECT,
+                               .member = AH_MEMBERS(AH_MAY_HAVE("tool_references", &references))};
+static const ah_shape text_block = {.member = AH_MEMBERS(AH_NEEDS("text", &string))};
+static const ah_shape call_block = {
+    .member = AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name), AH_NEEDS("input", &object))};
+/* Where deltas follow, the input is a place for them. */
+static const ah_shape call_begins = {.member = AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name),
+                                                          AH_MAY_HAVE("input", &maybe_object))};
+static const ah_shape thinking_block = {
+    .member = AH_MEMBERS(AH_NEEDS("thinking", &string), AH_MAY_HAVE("signature", &maybe_string))};
+static const ah_shape redacted_block = {.member = AH_MEMBERS(AH_NEEDS("data", &string))};
+static const ah_shape server_block = {
+    .member =
+        AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name), AH_MAY_HAVE("input", &maybe_object))};
+static const ah_shape found_block = {.member = AH_MEMBERS(AH_NEEDS("content", &found))};
+
+/* Blocks of other types are kept as they are and sent back so. */
+static const ah_shape block = {
+    .kinds = AH_IS_OBJECT,
+    .by = "type",
+    .cases = AH_CASES({"text", &text_block}, {"tool_use", &call_block}, {"thinking", &thinking_block},
+                      {"redacted_thinking", &redacted_block}, {"server_tool_use", &server_block},
+                      {"tool_search_tool_result", &found_block})};
+static const ah_shape block_begins = {
+    .kinds = AH_IS_OBJECT,
+    .by = "type",
+    .cases = AH_CASES({"text", &text_block}, {"tool_use", &call_begins}, {"thinking", &thinking_block},
+                      {"redacted_thinking", &redacted_block}, {"server_tool_use", &server_block},
+                      {"tool_search_tool_result", &found_block})};
+static const ah_shape blocks = {.kinds = AH_IS_ARRAY, .items = &block};
+
+static const ah_shape details = {.kinds = AH_IS_OBJECT | AH_IS_NULL,
+                                 .member = AH_MEMBERS(AH_MAY_HAVE("explanation", &maybe_string))};
+static const ah_shape stop = {.kinds = AH_IS_OBJECT,
+                              .member = AH_MEMBERS(AH_MAY_HAVE("stop_reason", &maybe_string),
+                                                   AH_MAY_HAVE("stop_details", &details))};
+
+/* The whole answer. Not looked at: `usage` (counts that are none say nothing, and no word of the
+ * answer hangs on them), `model`, `id`, `stop_sequence`, `container` and what may be added. */
+static const char *const message_type[] = {"message", NULL};
+static const ah_shape of_message = {.kinds = AH_IS_STRING, .words = message_type};
+static const ah_shape message = {
+    .member = AH_MEMBERS(AH_NEEDS("type", &of_message), AH_MAY_HAVE("role", &role),
+                         AH_NEEDS("content", &blocks), AH_MAY_HAVE("stop_reason", &maybe_string),
+                         AH_MAY_HAVE("stop_details", &details))};
+
+/* Events. Not looked at: pings, and types that are not here. */
+static const ah_shape first_content = {.kinds = AH_IS_ARRAY};
+static const ah_shape first_message = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("role", &role), AH_MAY_HAVE("content", &first_content))};
+static const ah_shape message_start = {.member = AH_MEMBERS(AH_NEEDS("message", &first_message))};
+static const ah_shape block_start = {
+    .member = AH_MEMBERS(AH_NEEDS("index", &count), AH_NEEDS("content_block", &block_begins))};
+static const ah_shape text_delta = {.member = AH_MEMBERS(AH_NEEDS("text", &piece))};
+static const ah_shape json_delta = {.member = AH_MEMBERS(AH_NEEDS("partial_json", &piece))};
+static const ah_shape thinking_delta = {.member = AH_MEMBERS(AH_NEEDS("thinking", &piece))};
+static const ah_shape signature_delta = {.member = AH_MEMBERS(AH_NEEDS("signature", &string))};
+static const ah_shape delta = {
+    .kinds = AH_IS_OBJECT,
+    .by = "type",
+    .cases = AH_CASES({"text_delta", &text_delta}, {"input_json_delta", &json_delta},
+                      {"thinking_delta", &thinking_delta}, {"signature_delta", &signature_delta})};
+static const ah_shape block_delta = {
+    .member = AH_MEMBERS(AH_NEEDS("index", &count), AH_NEEDS("delta", &delta))};
+static const ah_shape block_stop = {.member = AH_MEMBERS(AH_NEEDS("index", &count))};
+static const ah_shape message_delta = {.member = AH_MEMBERS(AH_NEEDS("delta", &stop))};
+static const ah_shape event = {
+    .by = "type",
+    .cases = AH_CASES({"message_start", &message_start}, {"content_block_start", &block_start},
+                      {"content_block_delta", &block_delta}, {"content_block_stop", &block_stop},
+                      {"message_delta", &message_delta})};
+
 /* -- usage and stop ------------------------------------------------------------------------ */
 
 /* A counter that is absent or null keeps what it said. */
 static void take_count(ah_slice usage, const char *key, int64_t *out)
 {
-    ah_slice count = ah_json_member(usage, key);
+    ah_slice said = ah_json_member(usage, key);
 
-    if (ah_json_kind_of(count) == AH_JSON_NUMBER)
-        *out = ah_reading_count(count);
+    if (ah_json_kind_of(said) == AH_JSON_NUMBER)
+        *out = ah_reading_count(said);
 }
 
 /* input_tokens leaves out what was cached; ours does not. */
@@ -70,6 +161,15 @@ static ah_stop stop_of(ah_slice reason)
     return AH_STOP_END;
 }
 
+/* Only what was cut for its length may lack the end of a block. */
+static ah_status check_ended(reader *x, ah_err *err)
+{
+    if (!x->unended || message_of(x)->stop == AH_STOP_LENGTH)
+        return AH_OK;
+    return ah_reading_bad(&x->r, err, "the answer ended within a block (content[%lld])",
+                          (long long)x->last);
+}
+
 /* `said` holds stop_reason. What a refused message had begun to call is not called. */
 static ah_status read_stop(reader *x, ah_slice said, ah_err *err)
 {
@@ -81,7 +181,7 @@ static ah_status read_stop(reader *x, ah_slice said, ah_err *err)
     x->r.finished = true;
     ah_assembly_stop(message_of(x), stop_of(reason), reason);
     if (message_of(x)->stop != AH_STOP_REFUSAL)
-        return AH_OK;
+        return check_ended(x, err);
     ah_assembly_drop_calls(message_of(x));
     return ah_reading_says(why) ? ah_assembly_refusal(message_of(x), ah_json_inside(why), err) : AH_OK;
 }
@@ -96,20 +196,20 @@ static bool has_members(ah_slice value)
     return t.kind == AH_JSON_OBJECT && ah_json_next(&it).kind == AH_JSON_KEY;
 }
 
-static ah_status begin_call(reader *x, ah_slice block, ah_err *err)
+static ah_status begin_call(reader *x, ah_slice call, ah_err *err)
 {
-    ah_slice id, name, input;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"input", &input}};
+    ah_slice id, called, input;
+    const ah_json_wanted want[] = {{"id", &id}, {"name", &called}, {"input", &input}};
     ah_assembly *msg = message_of(x);
     ah_draft_call *c;
     ah_status st = ah_assembly_add_call(msg, (int64_t)msg->n, &c, err);
 
-    ah_json_members(block, want, 3);
+    ah_json_members(call, want, 3);
     x->whole = has_members(input);
-    if (st == AH_OK && ah_reading_says(id))
+    if (st == AH_OK)
         st = ah_assembly_call_id(c, ah_json_inside(id), err);
-    if (st == AH_OK && ah_reading_says(name))
-        st = ah_assembly_call_name(c, ah_json_inside(name), err);
+    if (st == AH_OK)
+        st = ah_assembly_call_name(c, ah_json_inside(called), err);
     if (st == AH_OK && x->whole)
         st = ah_assembly_call_value(c, input, err);
     return st;
@@ -129,66 +229,109 @@ static ah_status keep(ah_buf *b, ah_slice bytes, ah_err *err)
 }
 
 /* The names in a block of what the provider's own search has found; such a block comes whole. */
-static ah_status read_found(reader *x, ah_slice block, ah_err *err)
+static ah_status read_found(reader *x, ah_slice result, ah_err *err)
 {
     ah_json_reader it =
-        ah_json_read(ah_json_member(ah_json_member(block, "content"), "tool_references"));
+        ah_json_read(ah_json_member(ah_json_member(result, "content"), "tool_references"));
     ah_json_token t = ah_json_next(&it);
     ah_status st = AH_OK;
 
     if (t.kind != AH_JSON_ARRAY)
         return AH_OK;
-    for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it)) {
-        ah_slice name = ah_json_member(ah_json_skip(&it, t), "tool_name");
-
-        if (ah_reading_says(name))
-            st = ah_assembly_found(message_of(x), name, err);
-    }
+    for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it))
+        st = ah_assembly_found(message_of(x), ah_json_member(ah_json_skip(&it, t), "tool_name"), err);
     return st;
 }
 
-static ah_status begin_block(reader *x, ah_slice block, ah_err *err)
+static block_kind kind_of(ah_slice type)
 {
-    ah_slice type = ah_json_member(block, "type"), text = ah_json_member(block, "text");
+    static const struct {
+        const char *type;
+        block_kind kind;
+    } kinds[] = {{"text", BLOCK_TEXT},
+                 {"tool_use", BLOCK_CALL},
+                 {"thinking", BLOCK_OPAQUE},
+                 {"redacted_thinking", BLOCK_OPAQUE},
+                 {"server_tool_use", BLOCK_OPAQUE},
+                 {"tool_search_tool_result", BLOCK_OPAQUE}};
 
-    if (ah_json_string_is(type, "text")) {
-        x->kind = BLOCK_TEXT;
-        return ah_reading_says(text) ? ah_assembly_text(message_of(x), ah_json_inside(text), err)
-                                     : AH_OK;
-    }
-    if (ah_json_string_is(type, "tool_use")) {
-        x->kind = BLOCK_CALL;
-        return begin_call(x, block, err);
-    }
-    if (ah_json_kind_of(block) != AH_JSON_OBJECT)
-        return AH_OK;
-    x->kind = BLOCK_OPAQUE;
-    if (ah_json_string_is(type, "tool_search_tool_result") && read_found(x, block, err) != AH_OK)
-        return err->status;
-    return keep(&x->block, block, err);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (ah_json_string_is(type, kinds[i].type))
+            return kinds[i].kind;
+    return BLOCK_OTHER;
 }
 
-static ah_status read_delta(reader *x, ah_slice delta, ah_err *err)
+static ah_status begin_block(reader *x, ah_slice came, ah_err *err)
 {
-    ah_slice text, json, thinking, signature;
-    const ah_json_wanted want[] = {
-        {"text", &text}, {"partial_json", &json}, {"thinking", &thinking}, {"signature", &signature}};
+    ah_slice type = ah_json_member(came, "type");
+
+    x->kind = kind_of(type);
+    if (x->kind == BLOCK_TEXT)
+        return ah_assembly_text(message_of(x), ah_json_inside(ah_json_member(came, "text")), err);
+    if (x->kind == BLOCK_CALL)
+        return begin_call(x, came, err);
+    if (ah_json_string_is(type, "tool_search_tool_result") && read_found(x, came, err) != AH_OK)
+        return err->status;
+    return keep(&x->block, came, err);
+}
+
+/* -- deltas -------------------------------------------------------------------------------- */
+
+static ah_status add_text(reader *x, ah_slice raw, ah_err *err)
+{
+    return ah_assembly_text(message_of(x), raw, err);
+}
+
+static ah_status add_input(reader *x, ah_slice raw, ah_err *err)
+{
     ah_assembly *msg = message_of(x);
 
-    ah_json_members(delta, want, 4);
-    if (ah_reading_says(text) && x->kind != BLOCK_OPAQUE)
-        return ah_assembly_text(msg, ah_json_inside(text), err);
-    if (ah_reading_says(json) && x->kind == BLOCK_CALL && !x->whole)
-        return ah_assembly_call_arguments(&msg->call[msg->n - 1], ah_json_inside(json), err);
-    if (x->kind != BLOCK_OPAQUE)
-        return AH_OK;
-    if (ah_reading_says(thinking))
-        return keep(&x->thinking, ah_json_inside(thinking), err);
-    if (ah_reading_says(signature))
-        return keep(&x->signature, ah_json_inside(signature), err);
-    if (ah_reading_says(json))
-        ah_json_unescape(ah_json_inside(json), &x->input);
-    return keep(&x->input, (ah_slice){"", 0}, err);
+    if (x->kind != BLOCK_CALL)
+        return keep(&x->input, raw, err);
+    return x->whole ? AH_OK : ah_assembly_call_arguments(&msg->call[msg->n - 1], raw, err);
+}
+
+static ah_status add_thinking(reader *x, ah_slice raw, ah_err *err)
+{
+    return keep(&x->thinking, raw, err);
+}
+
+static ah_status add_signature(reader *x, ah_slice raw, ah_err *err)
+{
+    return keep(&x->signature, raw, err);
+}
+
+/* What a delta of each type adds to, and blocks of which kinds have that. Deltas of other types (of
+ * citations, say) add nothing that is ours, nor do those of a text to a block that is not known. */
+static const struct delta_type {
+    const char *type, *member;
+    unsigned kinds;
+    ah_status (*add)(reader *x, ah_slice raw, ah_err *err);
+} delta_types[] = {
+    {"text_delta", "text", 1 << BLOCK_TEXT, add_text},
+    {"input_json_delta", "partial_json", 1 << BLOCK_CALL | 1 << BLOCK_OPAQUE | 1 << BLOCK_OTHER,
+     add_input},
+    {"thinking_delta", "thinking", 1 << BLOCK_OPAQUE | 1 << BLOCK_OTHER, add_thinking},
+    {"signature_delta", "signature", 1 << BLOCK_OPAQUE | 1 << BLOCK_OTHER, add_signature},
+};
+
+static ah_status read_delta(reader *x, ah_slice came, ah_err *err)
+{
+    ah_slice type = ah_json_member(came, "type");
+
+    for (size_t i = 0; i < sizeof delta_types / sizeof *delta_types; i++) {
+        const struct delta_type *d = &delta_types[i];
+
+        if (!ah_json_string_is(type, d->type))
+            continue;
+        if (d->kinds >> x->kind & 1)
+            return d->add(x, ah_json_inside(ah_json_member(came, d->member)), err);
+        if (x->kind != BLOCK_OTHER)
+            return ah_reading_bad(&x->r, err,
+                                  "an event's delta.type is '%s', and content[%lld] takes none", d->type,
+                                  (long long)x->last);
+    }
+    return AH_OK;
 }
 
 /* A string member with what was added to it. */
@@ -218,8 +361,10 @@ static void put_block(const reader *x, ah_buf *b)
             put_longer(b, v, &x->thinking);
         else if (ah_json_token_is(key, "signature"))
             put_longer(b, v, &x->signature);
+        else if (ah_json_token_is(key, "input") && x->input.len)
+            ah_json_unescape(ah_buf_slice(&x->input), b);
         else
-            ah_buf_put(b, ah_json_token_is(key, "input") && x->input.len ? ah_buf_slice(&x->input) : v);
+            ah_buf_put(b, v);
         signed_ = signed_ || ah_json_token_is(key, "signature");
     }
     if (!signed_) {
@@ -238,14 +383,20 @@ static void forget_block(reader *x)
     ah_buf_reset(&x->input, 0);
 }
 
-/* A stream that was cut leaves a block open: it is not sent back, nobody signed it. */
+static bool is_opaque(const reader *x)
+{
+    return x->kind == BLOCK_OPAQUE || x->kind == BLOCK_OTHER;
+}
+
+/* An answer that was cut for its length leaves a block open: it is not sent back, nobody signed it. */
 static ah_status end_block(reader *x, bool cut, ah_err *err)
 {
     ah_buf b;
     ah_status st = AH_OK;
 
     ah_buf_init(&b, x->r.base.adapter->mem, AH_MAX_TEXT);
-    if (x->kind == BLOCK_OPAQUE && !cut) {
+    x->unended = x->unended || (cut && is_opaque(x));
+    if (is_opaque(x) && !cut) {
         if (x->thinking.len || x->signature.len || x->input.len)
             put_block(x, &b);
         else
@@ -263,25 +414,27 @@ static ah_status end_block(reader *x, bool cut, ah_err *err)
 
 /* A gateway may send the beginning twice, or another message into the midst of one: that one
  * begins anew then. */
-static ah_status begin_message(reader *x, ah_slice message, ah_err *err)
+static ah_status begin_message(reader *x, ah_slice came, ah_err *err)
 {
-    ah_slice id = ah_json_member(message, "id");
+    ah_slice id = ah_json_member(came, "id");
 
-    if (x->r.begun && !ah_slice_eq(id, ah_buf_slice(&x->id))) {
+    if (!x->r.begun || !ah_slice_eq(id, ah_buf_slice(&x->id))) {
         forget_block(x);
         ah_assembly_drop_calls(message_of(x));
+        x->last = -1;
+        x->unended = false;
     }
     x->r.begun = true;
     ah_buf_reset(&x->id, 0);
-    read_usage(x, ah_json_member(message, "usage"));
+    read_usage(x, ah_json_member(came, "usage"));
     return keep(&x->id, id, err);
 }
 
-static ah_status read_whole(reader *x, ah_slice message, ah_err *err)
+static ah_status read_whole(reader *x, ah_slice came, ah_err *err)
 {
-    ah_json_reader it = ah_json_read(ah_json_member(message, "content"));
+    ah_json_reader it = ah_json_read(ah_json_member(came, "content"));
     ah_json_token t = ah_json_next(&it);
-    ah_status st = begin_message(x, message, err);
+    ah_status st = begin_message(x, came, err);
 
     for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it)) {
         st = begin_block(x, ah_json_skip(&it, t), err);
@@ -289,47 +442,101 @@ static ah_status read_whole(reader *x, ah_slice message, ah_err *err)
             st = end_block(x, false, err);
     }
     x->r.finished = true;
-    return st == AH_OK ? read_stop(x, message, err) : st;
+    return st == AH_OK ? read_stop(x, came, err) : st;
 }
 
-static ah_status start_block(reader *x, ah_slice event, ah_err *err)
+/* Blocks come in the events that follow: what stood here would be lost. */
+static ah_status start_message(reader *x, ah_slice came, ah_err *err)
+{
+    ah_json_reader it = ah_json_read(ah_json_member(came, "content"));
+
+    if (ah_json_next(&it).kind == AH_JSON_ARRAY && ah_json_next(&it).kind != AH_JSON_ARRAY_END)
+        return ah_reading_bad(&x->r, err, "an event's message.content must be empty where it begins");
+    return begin_message(x, came, err);
+}
+
+static int64_t index_of(ah_slice came)
+{
+    ah_json_num n = {0};
+
+    ah_json_number(ah_json_member(came, "index"), &n);
+    return n.i;
+}
+
+/* Of the block that is open? */
+static ah_status check_index(reader *x, ah_slice came, ah_err *err)
+{
+    if (x->kind != BLOCK_NONE && index_of(came) == x->last)
+        return AH_OK;
+    return ah_reading_bad(&x->r, err, "an event's index is %lld, and no such block is open",
+                          (long long)index_of(came));
+}
+
+static ah_status start_block(reader *x, ah_slice came, ah_err *err)
 {
     ah_status st = end_block(x, true, err);
 
-    return st == AH_OK ? begin_block(x, ah_json_member(event, "content_block"), err) : st;
+    if (st == AH_OK && !x->r.begun)
+        st = ah_reading_bad(&x->r, err, "a block begins before the message (content_block_start)");
+    x->last = index_of(came);
+    return st == AH_OK ? begin_block(x, ah_json_member(came, "content_block"), err) : st;
 }
 
-static ah_status read_message_delta(reader *x, ah_slice event, ah_err *err)
+static ah_status add_to_block(reader *x, ah_slice came, ah_err *err)
+{
+    ah_status st = check_index(x, came, err);
+
+    return st == AH_OK ? read_delta(x, ah_json_member(came, "delta"), err) : st;
+}
+
+static ah_status stop_block(reader *x, ah_slice came, ah_err *err)
+{
+    ah_status st = check_index(x, came, err);
+
+    return st == AH_OK ? end_block(x, false, err) : st;
+}
+
+static ah_status read_message_delta(reader *x, ah_slice came, ah_err *err)
 {
     ah_status st = end_block(x, true, err);
 
-    read_usage(x, ah_json_member(event, "usage"));
-    return st == AH_OK ? read_stop(x, ah_json_member(event, "delta"), err) : st;
+    read_usage(x, ah_json_member(came, "usage"));
+    return st == AH_OK ? read_stop(x, ah_json_member(came, "delta"), err) : st;
 }
 
-/* Events and documents of other types, of which pings are one, say nothing to us. */
+static ah_status stop_message(reader *x, ah_slice came, ah_err *err)
+{
+    ah_status st = end_block(x, true, err);
+
+    (void)came;
+    x->r.finished = x->r.done = true;
+    if (st != AH_OK || message_of(x)->stop == AH_STOP_REFUSAL)
+        return st;
+    return check_ended(x, err);
+}
+
+static ah_status read_event(reader *x, ah_slice came, ah_err *err)
+{
+    static const struct {
+        const char *type, *member; /* NULL: the event itself */
+        ah_status (*read)(reader *x, ah_slice came, ah_err *err);
+    } types[] = {
+        {"content_block_delta", NULL, add_to_block}, {"content_block_start", NULL, start_block},
+        {"content_block_stop", NULL, stop_block},    {"message_start", "message", start_message},
+        {"message_delta", NULL, read_message_delta}, {"message_stop", NULL, stop_message}};
+    ah_slice type = ah_json_member(came, "type");
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (ah_json_string_is(type, types[i].type))
+            return types[i].read(x, types[i].member ? ah_json_member(came, types[i].member) : came, err);
+    return AH_OK;
+}
+
 static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
 {
     reader *x = (reader *)r;
-    ah_slice type = ah_json_member(doc, "type"), error = ah_json_member(doc, "error");
 
-    if (error.p && ah_json_kind_of(error) != AH_JSON_NULL)
-        return ah_reading_error(r, error, err);
-    if (ah_json_string_is(type, "content_block_delta"))
-        return read_delta(x, ah_json_member(doc, "delta"), err);
-    if (ah_json_string_is(type, "content_block_start"))
-        return start_block(x, doc, err);
-    if (ah_json_string_is(type, "content_block_stop"))
-        return end_block(x, false, err);
-    if (ah_json_string_is(type, "message_start"))
-        return begin_message(x, ah_json_member(doc, "message"), err);
-    if (ah_json_string_is(type, "message_delta"))
-        return read_message_delta(x, doc, err);
-    if (ah_json_string_is(type, "message"))
-        return read_whole(x, doc, err);
-    if (ah_json_string_is(type, "message_stop"))
-        r->finished = r->done = true;
-    return AH_OK;
+    return r->pieces ? read_event(x, doc, err) : read_whole(x, doc, err);
 }
 
 static void clear(ah_reading *r)
@@ -354,6 +561,8 @@ static const ah_reading_vt reading = {
     .no_answer = "the answer holds no message",
     .size = sizeof(reader),
     .words = error_words,
+    .whole = &message,
+    .piece = &event,
     .document = read_document,
     .clear = clear,
     .advising = "https://api.anthropic.com",
@@ -367,6 +576,7 @@ ah_status ah_anthropic_open(const ah_adapter *a, ah_assembly *msg, ah_reader **o
     if (st != AH_OK)
         return st;
     x = (reader *)*out;
+    x->last = -1;
     ah_buf_init(&x->id, a->mem, 4096);
     ah_buf_init(&x->block, a->mem, AH_MAX_TEXT);
     ah_buf_init(&x->thinking, a->mem, AH_MAX_TEXT);

@@ -133,6 +133,82 @@ static ah_status append(ah_buf *b, ah_slice raw, const char *what, ah_err *err)
     return check(b, what, err);
 }
 
+/* -- pieces ----------------------------------------------------------------------------------
+ * A text in pieces may hold half of a surrogate pair at its end, as the three bytes that UTF-8 would
+ * have for it and that no sound text has: until the other half comes, which must be next. */
+
+enum { HALF = 3, HIGH_HALF = 0xa0, LOW_HALF = 0xb0 };
+
+static bool is_half(const char *p, size_t n, int which)
+{
+    return n >= HALF && (unsigned char)p[0] == 0xed && ((unsigned char)p[1] & 0xf0) == which;
+}
+
+static bool ends_in_half(const ah_buf *b)
+{
+    return b->len >= HALF && is_half(b->data + b->len - HALF, HALF, HIGH_HALF);
+}
+
+static unsigned value_of(const char *half)
+{
+    return ((unsigned)half[1] & 0x0f) << 6 | ((unsigned)half[2] & 0x3f);
+}
+
+/* The two halves at p as one character of four bytes. */
+static void join_halves(char *p)
+{
+    unsigned c = 0x10000 + (value_of(p) << 10) + (value_of(p + HALF) & 0x3ff);
+
+    p[0] = (char)(0xf0 | c >> 18);
+    p[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    p[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    p[3] = (char)(0x80 | (c & 0x3f));
+}
+
+static ah_status say_half(const char *what, ah_err *err)
+{
+    return ah_err_set(err, AH_PROVIDER, "the model's %s holds half a character (a lone surrogate)",
+                      what);
+}
+
+static ah_status append_piece(ah_buf *b, ah_slice raw, const char *what, ah_err *err)
+{
+    size_t seam = b->len;
+    bool high = ends_in_half(b), low;
+    ah_status st = append(b, raw, what, err);
+
+    if (st != AH_OK || b->len == seam)
+        return st;
+    low = is_half(b->data + seam, b->len - seam, LOW_HALF);
+    if (high != low)
+        return say_half(what, err);
+    if (high) {
+        join_halves(b->data + seam - HALF);
+        memmove(b->data + seam + 1, b->data + seam + HALF, b->len - seam - HALF);
+        b->len -= HALF - 1;
+    }
+    return AH_OK;
+}
+
+ah_status ah_assembly_check(const ah_assembly *a, ah_err *err)
+{
+    if (ends_in_half(&a->text))
+        return say_half("answer", err);
+    if (ends_in_half(&a->refusal))
+        return say_half("refusal", err);
+    for (size_t i = 0; i < a->n; i++) {
+        if (ends_in_half(&a->call[i].arguments))
+            return say_half("tool arguments", err);
+        if (!a->call[i].named)
+            return ah_err_set(err, AH_PROVIDER, "the answer's call %zu names no tool", i + 1);
+    }
+    if (!a->n && a->stop == AH_STOP_TOOL_CALLS)
+        return ah_err_set(err, AH_PROVIDER,
+                          "the answer says that it ends with calls (%.*s), and there are none",
+                          AH_FMT(ah_buf_slice(&a->stop_word)));
+    return AH_OK;
+}
+
 /* Shows text from `shown` on; `last` shows also what might have begun a secret. */
 static void show(ah_assembly *a, bool last)
 {
@@ -143,6 +219,8 @@ static void show(ah_assembly *a, bool last)
     fresh = ah_secrets_redact(a->secrets, a->text.data + a->shown, fresh);
     a->text.len = a->shown + fresh;
     held = last ? 0 : ah_secrets_held(a->secrets, (ah_slice){a->text.data + a->shown, fresh});
+    if (held < HALF && ends_in_half(&a->text))
+        held = HALF;
     if (a->delta && fresh > held)
         a->delta(a->ud, (ah_slice){a->text.data + a->shown, fresh - held});
     a->shown += fresh - held;
@@ -150,7 +228,7 @@ static void show(ah_assembly *a, bool last)
 
 ah_status ah_assembly_text(ah_assembly *a, ah_slice raw, ah_err *err)
 {
-    ah_status st = append(&a->text, raw, "answer", err);
+    ah_status st = append_piece(&a->text, raw, "answer", err);
 
     a->pieces += raw.n > 0;
     if (st == AH_OK)
@@ -161,7 +239,7 @@ ah_status ah_assembly_text(ah_assembly *a, ah_slice raw, ah_err *err)
 ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err)
 {
     a->pieces += raw.n > 0;
-    return append(&a->refusal, raw, "refusal", err);
+    return append_piece(&a->refusal, raw, "refusal", err);
 }
 
 ah_status ah_assembly_add_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err)
@@ -201,12 +279,13 @@ ah_status ah_assembly_call_id(ah_draft_call *c, ah_slice raw, ah_err *err)
 
 ah_status ah_assembly_call_name(ah_draft_call *c, ah_slice raw, ah_err *err)
 {
+    c->named = true;
     return c->name.len ? AH_OK : append(&c->name, raw, "tool name", err);
 }
 
 ah_status ah_assembly_call_arguments(ah_draft_call *c, ah_slice raw, ah_err *err)
 {
-    return append(&c->arguments, raw, "tool arguments", err);
+    return append_piece(&c->arguments, raw, "tool arguments", err);
 }
 
 ah_status ah_assembly_call_value(ah_draft_call *c, ah_slice json, ah_err *err)
@@ -216,11 +295,17 @@ ah_status ah_assembly_call_value(ah_draft_call *c, ah_slice json, ah_err *err)
 }
 
 /* Keys are taken out of it as of everything. What that left no JSON, or what is nested so deep
- * that the entry around it could not be read again, is dropped. */
+ * that the entry around it could not be read again, is dropped; what was none before, as its pieces
+ * were cut within a character, is an error. */
 static ah_status sound_opaque(const ah_assembly *a, ah_slice json, ah_text **out, ah_err *err)
 {
-    ah_status st;
+    ah_json_fault fault;
+    ah_status st = ah_json_check(a->mem, json, AH_JSON_MAX_DEPTH, &fault);
 
+    if (st != AH_OK)
+        return st == AH_NOMEM ? ah_err_nomem(err)
+                              : ah_err_set(err, AH_PROVIDER,
+                                           "a part of the model's message is not JSON: %s", fault.what);
     if (!(*out = ah_text_new(a->mem, json)))
         return ah_err_nomem(err);
     (*out)->len = ah_secrets_redact(a->secrets, (*out)->data, (*out)->len);
@@ -393,9 +478,7 @@ static ah_stop final_stop(const ah_assembly *a)
 {
     if (a->n && a->stop != AH_STOP_LENGTH && a->stop != AH_STOP_FILTER)
         return AH_STOP_TOOL_CALLS;
-    if (a->refusal.len && a->stop != AH_STOP_LENGTH)
-        return AH_STOP_REFUSAL;
-    return !a->n && a->stop == AH_STOP_TOOL_CALLS ? AH_STOP_END : a->stop;
+    return a->refusal.len && a->stop != AH_STOP_LENGTH ? AH_STOP_REFUSAL : a->stop;
 }
 
 ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_origin *origin,

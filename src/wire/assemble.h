@@ -37,6 +37,7 @@ void ah_usage_print(const ah_usage *u, ah_buf *out); /* JSON object */
 
 typedef struct ah_draft_call {
     int64_t index; /* the provider's number of the call within the message */
+    bool named;    /* a name was said, be it "" */
     ah_buf id, name, arguments;
 } ah_draft_call;
 
@@ -82,7 +83,9 @@ void ah_assembly_usage(ah_assembly *a, ah_usage usage);
 void ah_assembly_cost(ah_assembly *a, ah_slice value);
 
 /* The readers' verbs. JSON string values are given as they stand (`raw`, without
- * quotes). Failures are AH_NOMEM, or AH_PROVIDER when a limit above is passed. */
+ * quotes). Failures are AH_NOMEM, or AH_PROVIDER when a limit above is passed. Text, refusal and
+ * arguments come in pieces, which may be cut within a surrogate pair: its halves are joined before
+ * anyone sees them, and half a pair without its other half is AH_PROVIDER. */
 ah_status ah_assembly_text(ah_assembly *a, ah_slice raw, ah_err *err);
 ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err);
 /* The latest call of that index, made when there is none yet. */
@@ -106,6 +109,10 @@ ah_status ah_assembly_found(ah_assembly *a, ah_slice name, ah_err *err);
 void ah_assembly_drop_calls(ah_assembly *a);
 /* Why it ended, and the word the provider had for that: a JSON value, used where it is a string. */
 void ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice word);
+
+/* At the end: is the message whole? Not so is one that ends with half a character, whose stop says
+ * calls where there are none, or in which a call has no name. AH_PROVIDER says which. */
+ah_status ah_assembly_check(const ah_assembly *a, ah_err *err);
 
 /* Where a message comes from: what it may be sent back to verbatim. */
 typedef struct ah_origin {

@@ -3,9 +3,26 @@
  * our own tools run: any other one is refused. */
 #include "wire/claude_talk.h"
 
+#include "wire/shape.h"
+
 #include <stdio.h>
 
-enum { MAX_SAID = 400 };
+enum { MAX_SAID = 400, MAX_FAULT = 4 << 10 };
+
+/* -- shapes ------------------------------------------------------------------------------------
+ * Of the lines that bring the answer. Requests that make no sense are refused where they are answered;
+ * not looked at are `assistant` and `user` (the message comes as events), what `system` tells, lines of
+ * other types or of none, and what is added. The shapes of the events are those of the Messages API
+ * (anthropic_read.c), whose reader gets them. */
+
+static const ah_shape string = {.kinds = AH_IS_STRING};
+static const ah_shape maybe_string = {.kinds = AH_IS_STRING | AH_IS_NULL};
+static const ah_shape boolean = {.kinds = AH_IS_BOOLEAN};
+static const ah_shape typed = {.kinds = AH_IS_OBJECT, .member = AH_MEMBERS(AH_NEEDS("type", &string))};
+static const ah_shape event_line = {
+    .member = AH_MEMBERS(AH_NEEDS("event", &typed), AH_MAY_HAVE("parent_tool_use_id", &maybe_string))};
+static const ah_shape result_line = {
+    .member = AH_MEMBERS(AH_NEEDS("is_error", &boolean), AH_MAY_HAVE("result", &maybe_string))};
 
 /* -- calls ------------------------------------------------------------------------------------- */
 
@@ -207,12 +224,12 @@ static bool is_ours(ah_slice name)
 }
 
 /* The run decides about our tools when they are called; others must not run. */
-static void on_permission(ah_claude *c, ah_slice ask, ah_slice request)
+static void on_permission(ah_claude *c, ah_slice ask, ah_slice asked)
 {
-    ah_slice input = ah_json_member(request, "input");
+    ah_slice input = ah_json_member(asked, "input");
 
     put_answer(c, ask);
-    if (is_ours(ah_json_member(request, "tool_name")))
+    if (is_ours(ah_json_member(asked, "tool_name")))
         ah_buf_fmt(&c->out, "{\"behavior\":\"allow\",\"updatedInput\":%.*s}}}\n",
                    AH_FMT(input.p ? input : ah_slice_of("{}")));
     else
@@ -221,16 +238,16 @@ static void on_permission(ah_claude *c, ah_slice ask, ah_slice request)
 
 static ah_status on_request(ah_claude *c, ah_slice line, ah_err *err)
 {
-    ah_slice ask = ah_json_member(line, "request_id"), request = ah_json_member(line, "request");
-    ah_slice subtype = ah_json_member(request, "subtype");
+    ah_slice ask = ah_json_member(line, "request_id"), asked = ah_json_member(line, "request");
+    ah_slice subtype = ah_json_member(asked, "subtype");
     ah_status st = AH_OK;
 
     if (ah_json_kind_of(ask) != AH_JSON_STRING)
         return ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": the command sent a request without an id");
     if (ah_json_string_is(subtype, "mcp_message"))
-        st = on_mcp(c, ask, ah_json_member(request, "message"), err);
+        st = on_mcp(c, ask, ah_json_member(asked, "message"), err);
     else if (ah_json_string_is(subtype, "can_use_tool"))
-        on_permission(c, ask, request);
+        on_permission(c, ask, asked);
     else if (ah_json_string_is(subtype, "hook_callback")) {
         put_answer(c, ask);
         ah_buf_str(&c->out, "{}}}\n");
@@ -271,7 +288,7 @@ static void on_event(ah_claude *c, ah_slice line, ah_claude_news *news)
     ah_slice parent = ah_json_member(line, "parent_tool_use_id");
     ah_slice stop = ah_json_member(ah_json_member(event, "delta"), "stop_reason");
 
-    if (ah_json_kind_of(parent) == AH_JSON_STRING || ah_json_kind_of(event) != AH_JSON_OBJECT)
+    if (ah_json_kind_of(parent) == AH_JSON_STRING) /* of an agent within */
         return;
     if (ah_json_string_is(type, "message_delta"))
         c->calling = ah_json_string_is(stop, "tool_use");
@@ -335,7 +352,7 @@ static void note_cost(ah_claude *c, ah_slice total, ah_claude_news *news)
     turn = u.cost > c->cost ? u.cost - c->cost : 0;
     c->cost = u.cost;
     snprintf(news->cost, sizeof news->cost,
-             "{\"type\":\"message_delta\",\"usage\":{\"cost\":%lld.%09lld}}",
+             "{\"type\":\"message_delta\",\"delta\":{},\"usage\":{\"cost\":%lld.%09lld}}",
              (long long)(turn / AH_COST_UNIT), (long long)(turn % AH_COST_UNIT));
     news->event[0] = ah_slice_of(news->cost);
 }
@@ -414,6 +431,34 @@ static ah_status take_line(ah_claude *c, ah_slice line, ah_claude_news *news, ah
     return AH_OK;
 }
 
+/* Halves of characters may stand in events, whose reader joins or refuses them. */
+static ah_status check_line(const ah_claude *c, ah_slice line, ah_err *err)
+{
+    static const char what[] = AH_CLAUDE ": a line of the command";
+    const ah_shape *shape;
+    ah_slice type;
+    size_t halves = 0;
+    ah_status st = ah_json_check_piece_err(c->mem, line, &halves, what, err);
+    ah_buf said;
+
+    if (st != AH_OK)
+        return st;
+    if (ah_json_kind_of(line) != AH_JSON_OBJECT)
+        return ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": a line of the command is no JSON object");
+    type = ah_json_member(line, "type");
+    shape = ah_json_string_is(type, "stream_event") ? &event_line
+            : ah_json_string_is(type, "result")     ? &result_line
+                                                    : NULL;
+    if (halves && shape != &event_line)
+        return ah_json_check_err(c->mem, line, what, err);
+    ah_buf_init(&said, c->mem, MAX_FAULT);
+    if (shape && !ah_shape_fits(shape, line, 0, &said))
+        st = ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": a line of the command's %.*s",
+                        AH_FMT(ah_buf_slice(&said)));
+    ah_buf_clear(&said);
+    return st;
+}
+
 ah_status ah_claude_line(ah_claude *c, ah_slice line, ah_claude_news *news, ah_err *err)
 {
     ah_status st;
@@ -422,9 +467,7 @@ ah_status ah_claude_line(ah_claude *c, ah_slice line, ah_claude_news *news, ah_e
     line = ah_slice_trim(line);
     if (line.n == 0)
         return AH_OK;
-    st = ah_json_check_err(c->mem, line, AH_CLAUDE ": a line of the command", err);
-    if (st == AH_OK && ah_json_kind_of(line) != AH_JSON_OBJECT)
-        st = ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": a line of the command is no JSON object");
+    st = check_line(c, line, err);
     if (st == AH_OK)
         st = take_line(c, line, news, err);
     if (st == AH_OK && !ah_buf_ok(&c->out))

@@ -13,7 +13,46 @@ typedef struct reader {
     ah_buf parts; /* those that came, without the brackets around them */
     bool is_signed;
     bool in_text; /* the last of them is plain text, which may go on */
+    bool said;    /* some part came, or none had to */
 } reader;
+
+/* -- shapes ------------------------------------------------------------------------------
+ * Not looked at: `usageMetadata` (counts that are none say nothing, and no word of the answer hangs
+ * on them), `modelVersion`, `responseId`, `safetyRatings`, `citationMetadata`, and what may be added. */
+
+static const char *const roles[] = {"model", NULL};
+static const ah_shape role = {.kinds = AH_IS_STRING | AH_IS_NULL, .words = roles};
+static const ah_shape string = {.kinds = AH_IS_STRING};
+static const ah_shape maybe_string = {.kinds = AH_IS_STRING | AH_IS_NULL};
+static const ah_shape piece = {.kinds = AH_IS_PIECE};
+static const ah_shape name = {.kinds = AH_IS_NAME};
+static const ah_shape maybe_boolean = {.kinds = AH_IS_BOOLEAN | AH_IS_NULL};
+static const ah_shape maybe_count = {.kinds = AH_IS_COUNT | AH_IS_NULL};
+static const ah_shape maybe_object = {.kinds = AH_IS_OBJECT | AH_IS_NULL};
+
+static const ah_shape call = {.kinds = AH_IS_OBJECT,
+                              .member =
+                                  AH_MEMBERS(AH_NEEDS("name", &name), AH_MAY_HAVE("args", &maybe_object),
+                                             AH_MAY_HAVE("id", &maybe_string))};
+static const ah_shape part = {.kinds = AH_IS_OBJECT,
+                              .member = AH_MEMBERS(AH_MAY_HAVE("text", &piece),
+                                                   AH_MAY_HAVE("functionCall", &call),
+                                                   AH_MAY_HAVE("thought", &maybe_boolean),
+                                                   AH_MAY_HAVE("thoughtSignature", &string))};
+static const ah_shape parts = {.kinds = AH_IS_ARRAY, .items = &part};
+static const ah_shape content = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("role", &role), AH_MAY_HAVE("parts", &parts))};
+static const ah_shape candidate = {.kinds = AH_IS_OBJECT,
+                                   .member = AH_MEMBERS(AH_MAY_HAVE("content", &content),
+                                                        AH_MAY_HAVE("index", &maybe_count),
+                                                        AH_MAY_HAVE("finishReason", &maybe_string))};
+static const ah_shape candidates = {.kinds = AH_IS_ARRAY, .items = &candidate};
+static const ah_shape feedback = {.kinds = AH_IS_OBJECT | AH_IS_NULL,
+                                  .member = AH_MEMBERS(AH_MAY_HAVE("blockReason", &maybe_string))};
+/* A prompt that was blocked has no candidates, nor has the last piece of some streams. */
+static const ah_shape answer = {.member = AH_MEMBERS(AH_MAY_HAVE("candidates", &candidates),
+                                                     AH_MAY_HAVE("promptFeedback", &feedback))};
 
 static ah_assembly *message_of(reader *x)
 {
@@ -44,7 +83,7 @@ static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
 /* -- parts ------------------------------------------------------------------------------- */
 
 /* Keeps a part: plain text goes on where the last one was some, too. */
-static ah_status keep(reader *x, ah_slice part, ah_slice text, ah_err *err)
+static ah_status keep(reader *x, ah_slice came, ah_slice text, ah_err *err)
 {
     ah_buf *b = &x->parts;
 
@@ -53,7 +92,7 @@ static ah_status keep(reader *x, ah_slice part, ah_slice text, ah_err *err)
     else
         ah_buf_str(b, b->len ? "," : "");
     if (!text.p)
-        ah_buf_put(b, part);
+        ah_buf_put(b, came);
     else if (x->in_text)
         ah_buf_fmt(b, "%.*s\"}", AH_FMT(ah_json_inside(text)));
     else
@@ -62,57 +101,80 @@ static ah_status keep(reader *x, ah_slice part, ah_slice text, ah_err *err)
     return ah_reading_kept(&x->r, b, err);
 }
 
-static ah_status read_call(reader *x, ah_slice call, ah_err *err)
+static ah_status read_call(reader *x, ah_slice came, ah_err *err)
 {
     ah_assembly *msg = message_of(x);
-    ah_slice id = ah_json_member(call, "id"), name = ah_json_member(call, "name");
-    ah_slice args = ah_json_member(call, "args");
+    ah_slice id = ah_json_member(came, "id"), called = ah_json_member(came, "name");
+    ah_slice args = ah_json_member(came, "args");
     ah_draft_call *c;
     ah_status st = ah_assembly_add_call(msg, (int64_t)msg->n, &c, err);
 
     if (st == AH_OK && ah_json_kind_of(id) == AH_JSON_STRING)
         st = ah_assembly_call_id(c, ah_json_inside(id), err);
-    if (st == AH_OK && ah_json_kind_of(name) == AH_JSON_STRING)
-        st = ah_assembly_call_name(c, ah_led_name(ah_json_inside(name)), err);
+    if (st == AH_OK)
+        st = ah_assembly_call_name(c, ah_led_name(ah_json_inside(called)), err);
     if (st == AH_OK)
         st = ah_assembly_call_value(
             c, ah_json_kind_of(args) == AH_JSON_OBJECT ? args : ah_slice_of("{}"), err);
     return st;
 }
 
-static ah_status read_part(reader *x, ah_slice part, ah_err *err)
+/* A part is text, a call or some other thing; what only says how it came is none. */
+static bool says_something(ah_slice came)
 {
-    ah_slice text, call, thought, signature;
+    static const char *const about[] = {"thought",       "thoughtSignature", "partMetadata",
+                                        "videoMetadata", "mediaResolution",  NULL};
+    ah_json_reader it = ah_json_read(came);
+    ah_json_token key = ah_json_next(&it);
+
+    for (key = ah_json_next(&it); key.kind == AH_JSON_KEY; key = ah_json_next(&it)) {
+        size_t i = 0;
+
+        while (about[i] && !ah_json_token_is(key, about[i]))
+            i++;
+        if (!about[i])
+            return true;
+        ah_json_skip(&it, ah_json_next(&it));
+    }
+    return false;
+}
+
+static ah_status read_part(reader *x, ah_slice came, size_t number, ah_err *err)
+{
+    ah_slice text, called, thought, signature;
     const ah_json_wanted want[] = {{"text", &text},
-                                   {"functionCall", &call},
+                                   {"functionCall", &called},
                                    {"thought", &thought},
                                    {"thoughtSignature", &signature}};
     bool of_thoughts, plain;
     ah_status st = AH_OK;
 
-    ah_json_members(part, want, 4);
+    if (!says_something(came))
+        return ah_reading_bad(&x->r, err, "the answer's parts[%zu] holds neither text nor a call",
+                              number);
+    ah_json_members(came, want, 4);
     of_thoughts = ah_json_kind_of(thought) == AH_JSON_TRUE;
-    if (ah_json_kind_of(text) != AH_JSON_STRING)
-        text = (ah_slice){NULL, 0};
-    plain = text.p && !call.p && !signature.p;
+    plain = text.p && !called.p && !signature.p;
     x->is_signed = x->is_signed || signature.p;
-    if (ah_json_kind_of(call) == AH_JSON_OBJECT)
-        st = read_call(x, call, err);
+    if (called.p)
+        st = read_call(x, called, err);
     else if (text.p && !of_thoughts)
         st = ah_assembly_text(message_of(x), ah_json_inside(text), err);
     if (st != AH_OK || (of_thoughts && !signature.p))
         return st;
-    return keep(x, part, plain ? text : (ah_slice){NULL, 0}, err);
+    return keep(x, came, plain ? text : (ah_slice){NULL, 0}, err);
 }
 
-static ah_status read_parts(reader *x, ah_slice parts, ah_err *err)
+static ah_status read_parts(reader *x, ah_slice list, ah_err *err)
 {
-    ah_json_reader it = ah_json_read(parts);
+    ah_json_reader it = ah_json_read(list);
     ah_json_token t = ah_json_next(&it);
     ah_status st = AH_OK;
+    size_t number = 0;
 
+    x->said = x->said || t.kind == AH_JSON_ARRAY;
     for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it))
-        st = read_part(x, ah_json_skip(&it, t), err);
+        st = read_part(x, ah_json_skip(&it, t), number++, err);
     return st;
 }
 
@@ -139,14 +201,14 @@ static ah_stop stop_of(ah_slice reason)
 }
 
 /* A call that the service itself could not read: asked for again, it mostly comes out well. */
-static ah_status malformed(reader *x, ah_slice candidate, ah_slice reason, ah_err *err)
+static ah_status malformed(reader *x, ah_slice came, ah_slice reason, ah_err *err)
 {
-    ah_slice said = ah_json_member(candidate, "finishMessage");
+    ah_slice said = ah_json_member(came, "finishMessage");
 
     return ah_reading_fault(&x->r, said.p ? said : reason, reason, err);
 }
 
-static ah_status read_stop(reader *x, ah_slice candidate, ah_slice reason, ah_err *err)
+static ah_status read_stop(reader *x, ah_slice came, ah_slice reason, ah_err *err)
 {
     const ah_assembly *msg = message_of(x);
 
@@ -155,27 +217,30 @@ static ah_status read_stop(reader *x, ah_slice candidate, ah_slice reason, ah_er
     if (!msg->n && !msg->text.len &&
         (ah_json_string_is(reason, "MALFORMED_FUNCTION_CALL") ||
          ah_json_string_is(reason, "UNEXPECTED_TOOL_CALL")))
-        return malformed(x, candidate, reason, err);
+        return malformed(x, came, reason, err);
     x->r.finished = true;
+    x->said = x->said || !ah_json_string_is(reason, "STOP");
     ah_assembly_stop(message_of(x), stop_of(reason), reason);
     return AH_OK;
 }
 
-static ah_status read_candidates(reader *x, ah_slice candidates, ah_err *err)
+static ah_status read_candidates(reader *x, ah_slice list, ah_err *err)
 {
-    ah_json_reader it = ah_json_read(candidates);
+    ah_json_reader it = ah_json_read(list);
     ah_json_token t = ah_json_next(&it);
     ah_status st = AH_OK;
+    int64_t position = 0;
 
     for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it)) {
-        ah_slice candidate = ah_json_skip(&it, t);
+        ah_slice came = ah_json_skip(&it, t), index = ah_json_member(came, "index");
+        ah_json_num n;
 
-        if (ah_reading_count(ah_json_member(candidate, "index")))
+        if ((ah_json_number(index, &n) ? n.i : position++) != 0)
             continue; /* only the first answer is ours */
         x->r.begun = true;
-        st = read_parts(x, ah_json_member(ah_json_member(candidate, "content"), "parts"), err);
+        st = read_parts(x, ah_json_member(ah_json_member(came, "content"), "parts"), err);
         if (st == AH_OK)
-            st = read_stop(x, candidate, ah_json_member(candidate, "finishReason"), err);
+            st = read_stop(x, came, ah_json_member(came, "finishReason"), err);
     }
     return st;
 }
@@ -197,21 +262,17 @@ static void read_usage(ah_assembly *msg, ah_slice usage)
 static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
 {
     reader *x = (reader *)r;
-    ah_slice error, candidates, usage,
-        blocked = ah_json_member(ah_json_member(doc, "promptFeedback"), "blockReason");
-    const ah_json_wanted want[] = {
-        {"error", &error}, {"candidates", &candidates}, {"usageMetadata", &usage}};
+    ah_slice list, usage, blocked = ah_json_member(ah_json_member(doc, "promptFeedback"), "blockReason");
+    const ah_json_wanted want[] = {{"candidates", &list}, {"usageMetadata", &usage}};
     ah_status st;
 
-    ah_json_members(doc, want, 3);
-    if (ah_json_kind_of(error) == AH_JSON_OBJECT || ah_json_kind_of(error) == AH_JSON_STRING)
-        return ah_reading_error(r, error, err);
+    ah_json_members(doc, want, 2);
     if (ah_json_kind_of(usage) == AH_JSON_OBJECT)
         read_usage(message_of(x), usage);
-    st = read_candidates(x, candidates, err);
+    st = read_candidates(x, list, err);
     if (st != AH_OK || ah_json_kind_of(blocked) != AH_JSON_STRING)
         return st;
-    r->begun = r->finished = true;
+    r->begun = r->finished = x->said = true;
     ah_assembly_stop(message_of(x), AH_STOP_FILTER, blocked);
     return AH_OK;
 }
@@ -223,6 +284,9 @@ static ah_status complete(ah_reading *r, ah_err *err)
     ah_status st;
     ah_buf all;
 
+    if (!x->said)
+        return ah_reading_bad(
+            r, err, "the answer's candidates[0].content.parts must be an array, found nothing");
     if (!x->is_signed)
         return AH_OK;
     ah_buf_init(&all, r->base.adapter->mem, AH_MAX_TEXT);
@@ -242,6 +306,9 @@ static void clear(ah_reading *r)
 static const ah_reading_vt reading = {
     .no_answer = "the answer holds no candidates",
     .size = sizeof(reader),
+    .whole = &answer,
+    .piece = &answer,
+    .listed = true,
     .document = read_document,
     .complete = complete,
     .fault = note_fault,

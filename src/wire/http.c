@@ -131,14 +131,18 @@ static void leave(ah_transfer *t)
 void ah_transfer_end(ah_transfer *t, CURLcode result)
 {
     curl_off_t first_byte = 0;
-    long os_error = 0;
+    long os_error = 0, tunnel = 0;
 
     if (result != CURLE_OK && t->easy) {
         curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_error);
+        curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
         curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte);
     }
     t->result = result;
     t->os_error = (int)os_error;
+    t->tunnel = (int)tunnel;
+    if (result != CURLE_OK && t->easy)
+        ah_proxy_of(t, t->proxy);
     t->answered = first_byte > 0;
     leave(t);
     t->ended = true;
@@ -487,7 +491,8 @@ static void keep(ah_transfer *t)
     ah_request_forget(t);
     ah_response_forget(t);
     t->running = t->ended = t->answered = false;
-    t->os_error = 0;
+    t->os_error = t->tunnel = 0;
+    t->proxy[0] = '\0';
     t->fault = FAULT_NONE;
     t->result = CURLE_OK;
     t->curl_says[0] = '\0';

@@ -76,7 +76,7 @@ void ah_http_free(ah_http *http); /* all transfers must have been freed */
 /* What a transport feeds (ah_transport_head and so on); an id that is over changes nothing. */
 void ah_http_head(ah_http *http, uint64_t id, int status, const char *const *headers, size_t n);
 void ah_http_body(ah_http *http, uint64_t id, ah_slice bytes);
-void ah_http_end(ah_http *http, uint64_t id, const char *error);
+void ah_http_end(ah_http *http, uint64_t id, const char *error, const char *reason);
 
 /* A bad URL or an impossible header is AH_USAGE. News never come before it returns. */
 ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,

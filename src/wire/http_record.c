@@ -212,13 +212,19 @@ static void put_response(ah_buf *b, const ah_transfer *t)
 static void put_error(ah_buf *b, const ah_transfer *t)
 {
     ah_err err = {.status = AH_OK};
+    ah_slice reason;
 
     if (!ah_transfer_ended(t, &err))
         ah_err_set(&err, AH_CANCELLED, "the client read no further");
     if (err.status == AH_OK)
         return;
+    reason = ah_json_detail_of(&err, "reason");
     ah_buf_str(b, ",\"error\":");
     ah_json_put_string(b, ah_slice_of(err.message));
+    if (reason.p)
+        ah_buf_fmt(b, ",\"reason\":\"%.*s\"", AH_FMT(reason));
+    if (err.status == AH_HTTP && !err.retryable)
+        ah_buf_str(b, ",\"final\":true");
 }
 
 static void write_line(ah_recorder *r, ah_buf *line)

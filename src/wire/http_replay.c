@@ -15,6 +15,8 @@ typedef struct exchange {
     size_t line; /* from 1 */
     ah_slice request, method, url, json;
     ah_slice response, error; /* .p NULL: none came */
+    ah_slice reason;          /* of the error */
+    bool final;               /* no other try goes better */
     bool used;
 } exchange;
 
@@ -96,7 +98,9 @@ static ah_status read_line(ah_replay *r, ah_slice text, size_t line, ah_err *err
     *e = (exchange){.line = line,
                     .request = ah_json_member(text, "request"),
                     .response = ah_json_member(text, "response"),
-                    .error = ah_json_member(text, "error")};
+                    .error = ah_json_member(text, "error"),
+                    .reason = ah_json_member(text, "reason"),
+                    .final = ah_json_kind_of(ah_json_member(text, "final")) == AH_JSON_TRUE};
     e->method = ah_json_member(e->request, "method");
     e->url = ah_json_member(e->request, "url");
     e->json = ah_json_member(e->request, "json");
@@ -340,6 +344,9 @@ static void answer(ah_transfer *t, const exchange *e)
     ah_buf_clear(&scratch);
     if (e->error.p)
         t->broke = words_of(t, e->error);
+    if (ah_json_kind_of(e->reason) == AH_JSON_STRING)
+        ah_transfer_reason(t, ah_json_inside(e->reason));
+    t->final = e->final;
     ah_transfer_end(t, e->error.p ? CURLE_RECV_ERROR : CURLE_OK);
 }
 

@@ -3,6 +3,7 @@
  *   http_request.c   what a transfer sends, set up on its curl handle
  *   http_response.c  what came, as curl hands it over and as owners take it
  *   http_words.c     why a transfer failed, in words
+ *   http_proxy.c     which proxy the environment sets for a request
  *   http_transport.c transfers that a transport of the program carries in place of curl
  *   http_record.c    exchanges kept in a file
  *   http_replay.c    transfers that are answered from such a file
@@ -19,7 +20,8 @@ enum {
     MAX_BODY_PARTS = 4,
     JOINED_BODY = 64 << 10, /* up to here curl sends a body in one piece with the head */
     MAX_URL = 64 << 10,
-    HOST_SIZE = 300
+    HOST_SIZE = 300,
+    REASON_SIZE = 24
 };
 
 /* Why we, and not curl, ended a transfer. */
@@ -100,9 +102,13 @@ struct ah_transfer {
 
     fault fault;
     CURLcode result;
-    char *broke; /* what a transport says, or NULL */
+    char *broke;              /* what a transport says, or NULL */
+    char reason[REASON_SIZE]; /* likewise in one word, or "" */
+    bool final;               /* and another try goes no better */
     int os_error;
-    bool answered; /* a byte of a response came */
+    int tunnel;            /* what a proxy answered that was asked to connect; 0: none, or nothing */
+    char proxy[HOST_SIZE]; /* "name:port" of the proxy that it went through, as far as is known; "" */
+    bool answered;         /* a byte of a response came */
     char curl_says[CURL_ERROR_SIZE];
     struct ah_recorded *recorded; /* NULL: it is not */
 };
@@ -143,6 +149,13 @@ ah_status ah_request_set(ah_transfer *t, const ah_http_request *req, ah_err *err
 /* Judges a request and takes its parts and limits, without a curl handle. */
 ah_status ah_request_check(ah_transfer *t, const ah_http_request *req, ah_err *err);
 void ah_request_forget(ah_transfer *t);
+
+/* http_words.c: why a transport failed, in one word that is known; others are passed over. */
+void ah_transfer_reason(ah_transfer *t, ah_slice word);
+
+/* http_proxy.c: "name:port" of the proxy that the environment sets for a request; "" where there is
+ * none, or the host is excepted. By curl's rules, who does not tell. */
+void ah_proxy_of(const ah_transfer *t, char out[HOST_SIZE]);
 
 /* http_response.c: likewise. */
 void ah_response_attach(ah_transfer *t);

@@ -163,7 +163,7 @@ static char *copy_words(const ah_http *http, const char *error)
 }
 
 /* Without a head there was no response, whatever the program thinks of it. */
-void ah_http_end(ah_http *http, uint64_t id, const char *error)
+void ah_http_end(ah_http *http, uint64_t id, const char *error, const char *reason)
 {
     ah_transfer *t = find(http, id);
 
@@ -173,6 +173,8 @@ void ah_http_end(ah_http *http, uint64_t id, const char *error)
         error = "the transport ended without a response";
     if (error)
         t->broke = copy_words(http, error);
+    if (reason)
+        ah_transfer_reason(t, ah_slice_of(reason));
     t->id = 0;
     ah_transfer_end(t, error ? CURLE_RECV_ERROR : CURLE_OK);
     tell_soon(http);

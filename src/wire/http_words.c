@@ -1,11 +1,12 @@
 /* Why a transfer failed, in words for the one who made the request: whom it was with,
- * what happened, which limit or variable has to do with it; and whether another try may
- * go better. What curl says is shown only where nothing better is known. */
+ * what happened, which limit or variable has to do with it; in one word for programs; and whether
+ * another try may go better. What curl says is shown only where nothing better is known. A proxy is
+ * told by its name and port (http_proxy.c), never with what stands before them. */
+#include "base/json.h"
 #include "wire/http_transfer.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { CURL_LINE_BYTES = 100 * 1024 }; /* libcurl's own limit of one header line */
 
@@ -82,16 +83,70 @@ static const char *words_for_errno(int e, char *out, size_t size)
     return out;
 }
 
-/* curl does not tell whether it went through a proxy; the environment does. */
-static const char *proxy_hint(const ah_transfer *t)
+/* curl's words come from certificates, proxies and the like: printable ASCII only. */
+static const char *words_of_curl(const ah_transfer *t, char out[CURL_ERROR_SIZE])
 {
-    static const char *const plain[] = {"http_proxy", "all_proxy", "ALL_PROXY", NULL};
-    static const char *const tls[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", NULL};
+    const char *from = *t->curl_says ? t->curl_says : curl_easy_strerror(t->result);
+    size_t n = 0;
 
-    for (const char *const *name = t->tls ? tls : plain; *name; name++)
-        if (getenv(*name))
-            return " (a proxy is set in the environment)";
-    return "";
+    for (; from[n] && n < CURL_ERROR_SIZE - 1; n++)
+        out[n] = from[n];
+    out[n] = '\0';
+    for (size_t i = 0; i < n; i++)
+        if (out[i] < ' ' || out[i] > '~')
+            out[i] = '?';
+    return out;
+}
+
+/* -- proxies -------------------------------------------------------------------------------- */
+
+/* Did it fail on the way to the proxy, or there, before the server was reached? */
+static bool is_of_proxy(const ah_transfer *t)
+{
+    if (t->result == CURLE_COULDNT_RESOLVE_PROXY || (t->tunnel >= 300 && t->result != CURLE_OK))
+        return true;
+#if LIBCURL_VERSION_NUM >= 0x074900
+    if (t->result == CURLE_PROXY)
+        return true;
+#endif
+    if (!*t->proxy || t->tunnel || *t->refused)
+        return false;
+    switch ((int)t->result) {
+    case CURLE_COULDNT_CONNECT:
+        return true;
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return t->tls; /* the tunnel never stood */
+    default:
+        return false;
+    }
+}
+
+static const char *advice_of_tunnel(int status)
+{
+    return status == 407 || status == 401 ? "; it asks for a name and a password" : "";
+}
+
+static ah_status say_proxy(const ah_transfer *t, ah_err *err)
+{
+    static const char hint[] = "(a proxy is set in the environment)";
+    char words[CURL_ERROR_SIZE];
+
+    if (t->tunnel >= 300)
+        return ah_err_set(err, AH_HTTP, "the proxy %s does not connect to %s: HTTP %d%s %s", t->proxy,
+                          t->host, t->tunnel, advice_of_tunnel(t->tunnel), hint);
+    if (t->result == CURLE_COULDNT_RESOLVE_PROXY)
+        return ah_err_set(err, AH_HTTP, "no such host: the proxy %s for %s %s", t->proxy, t->host, hint);
+    if (t->result == CURLE_COULDNT_CONNECT && t->os_error == ECONNREFUSED)
+        return ah_err_set(err, AH_HTTP, "connection refused by the proxy %s for %s %s", t->proxy,
+                          t->host, hint);
+    return ah_err_set(err, AH_HTTP, "no connection to %s through the proxy %s: %s %s", t->host, t->proxy,
+                      words_of_curl(t, words), hint);
 }
 
 static ah_status say_connect(const ah_transfer *t, ah_err *err)
@@ -99,9 +154,9 @@ static ah_status say_connect(const ah_transfer *t, ah_err *err)
     char words[128];
 
     if (t->os_error == ECONNREFUSED)
-        return ah_err_set(err, AH_HTTP, "connection refused by %s%s", t->host, proxy_hint(t));
-    return ah_err_set(err, AH_HTTP, "cannot connect to %s: %s%s", t->host,
-                      words_for_errno(t->os_error, words, sizeof words), proxy_hint(t));
+        return ah_err_set(err, AH_HTTP, "connection refused by %s", t->host);
+    return ah_err_set(err, AH_HTTP, "cannot connect to %s: %s", t->host,
+                      words_for_errno(t->os_error, words, sizeof words));
 }
 
 static ah_status say_broken(const ah_transfer *t, ah_err *err)
@@ -125,29 +180,28 @@ static ah_status say_memory(const ah_transfer *t, ah_err *err)
     return say_size(t, "response header line", CURL_LINE_BYTES, "of libcurl", err);
 }
 
-/* curl's words on TLS come from certificates and the like: ASCII only. */
 static ah_status say_tls(const ah_transfer *t, ah_err *err)
 {
     char words[CURL_ERROR_SIZE];
-    const char *from = *t->curl_says ? t->curl_says : curl_easy_strerror(t->result);
-    size_t n = 0;
 
-    for (; from[n] && n < sizeof words - 1; n++)
-        words[n] = from[n];
-    words[n] = '\0';
-    for (size_t i = 0; i < n; i++)
-        if (words[i] < ' ' || words[i] > '~')
-            words[i] = '?';
-    return ah_err_set(err, AH_HTTP, "TLS with %s failed: %s%s", t->host, words,
+    return ah_err_set(err, AH_HTTP, "TLS with %s failed: %s%s", t->host, words_of_curl(t, words),
                       t->result == CURLE_PEER_FAILED_VERIFICATION ||
                               t->result == CURLE_SSL_CACERT_BADFILE
                           ? " (are ca-certificates installed? SSL_CERT_FILE names others)"
                           : "");
 }
 
-static bool is_retryable(CURLcode code)
+/* Of a proxy's refusals those that pass: it is busy, or what stands behind it is. */
+static bool is_passing(int status)
 {
-    switch ((int)code) {
+    return status == 408 || status == 429 || status >= 500;
+}
+
+static bool is_retryable(const ah_transfer *t)
+{
+    if (t->tunnel >= 300)
+        return is_passing(t->tunnel);
+    switch ((int)t->result) {
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
@@ -173,13 +227,13 @@ static ah_status say_refused(const ah_transfer *t, ah_err *err)
 
 static ah_status say_code(const ah_transfer *t, ah_err *err)
 {
+    if (is_of_proxy(t))
+        return say_proxy(t, err);
     switch ((int)t->result) {
     case CURLE_OUT_OF_MEMORY:
         return say_memory(t, err);
     case CURLE_COULDNT_RESOLVE_HOST:
         return ah_err_set(err, AH_HTTP, "no such host: %s", t->host);
-    case CURLE_COULDNT_RESOLVE_PROXY:
-        return ah_err_set(err, AH_HTTP, "no such host: the proxy for %s (see http_proxy)", t->host);
     case CURLE_COULDNT_CONNECT:
         return *t->refused ? say_refused(t, err) : say_connect(t, err);
     case CURLE_OPERATION_TIMEDOUT:
@@ -207,11 +261,72 @@ static ah_status say_code(const ah_transfer *t, ah_err *err)
     }
 }
 
+/* -- in one word ------------------------------------------------------------------------------ */
+
+static const char *reason_of_fault(fault f)
+{
+    switch (f) {
+    case FAULT_HEADER:
+    case FAULT_BODY:
+        return "too_large";
+    case FAULT_IDLE:
+        return "timeout_idle";
+    case FAULT_TOTAL:
+        return "timeout_total";
+    case FAULT_NONE:
+    case FAULT_NOMEM:
+    case FAULT_WATCH:
+    case FAULT_CODING:
+        break;
+    }
+    return "broken";
+}
+
+/* docs/lua.md lists them. */
+static const char *reason_of(const ah_transfer *t)
+{
+    if (t->fault != FAULT_NONE)
+        return reason_of_fault(t->fault);
+    if (!t->easy)
+        return *t->reason ? t->reason : "broken";
+    if (is_of_proxy(t))
+        return "proxy";
+    switch ((int)t->result) {
+    case CURLE_OUT_OF_MEMORY: /* of a header, see say_memory */
+        return "too_large";
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return "dns";
+    case CURLE_COULDNT_CONNECT:
+        return "refused";
+    case CURLE_OPERATION_TIMEDOUT:
+        return "timeout_connect";
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+        return "tls";
+    default:
+        return "broken";
+    }
+}
+
+void ah_transfer_reason(ah_transfer *t, ah_slice word)
+{
+    static const char *const words[] = {"refused",         "dns",          "tls",
+                                        "timeout_connect", "timeout_idle", "timeout_total",
+                                        "too_large",       "broken",       "proxy"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (ah_slice_is(word, words[i]))
+            snprintf(t->reason, sizeof t->reason, "%s", words[i]);
+}
+
 /* A transport's own words; a broken connection may hold the next time. */
 static void say_foreign(const ah_transfer *t, ah_err *err)
 {
     ah_err_set(err, AH_HTTP, "%s: %s", t->host, t->broke ? t->broke : "the transfer failed");
-    err->retryable = true;
+    err->retryable = !t->final;
 }
 
 bool ah_transfer_ended(const ah_transfer *t, ah_err *err)
@@ -225,8 +340,10 @@ bool ah_transfer_ended(const ah_transfer *t, ah_err *err)
         say_foreign(t, err);
     else if (t->result != CURLE_OK) {
         say_code(t, err);
-        err->retryable = err->status == AH_HTTP && !*t->refused && is_retryable(t->result);
+        err->retryable = err->status == AH_HTTP && !*t->refused && is_retryable(t);
     }
-    err->http_status = t->status;
+    if (err->status == AH_HTTP)
+        ah_json_detail(err, "reason", ah_slice_of(reason_of(t)));
+    err->http_status = t->tunnel >= 300 ? t->tunnel : t->status;
     return true;
 }

@@ -9,36 +9,65 @@ typedef struct reader {
     ah_buf thinking;
 } reader;
 
+/* -- shapes ------------------------------------------------------------------------------
+ * Not looked at: counts and times (those that are none say nothing, and no word of the answer hangs on
+ * them), `model`, `created_at` and what may be added. */
+
+static const char *const roles[] = {"assistant", NULL};
+static const ah_shape role = {.kinds = AH_IS_STRING, .words = roles};
+static const ah_shape maybe_string = {.kinds = AH_IS_STRING | AH_IS_NULL};
+static const ah_shape piece = {.kinds = AH_IS_PIECE};
+static const ah_shape maybe_piece = {.kinds = AH_IS_PIECE | AH_IS_NULL};
+static const ah_shape name = {.kinds = AH_IS_NAME};
+static const ah_shape boolean = {.kinds = AH_IS_BOOLEAN};
+
+/* Arguments as text, and null for none, come from servers that follow OpenAI. */
+static const ah_shape arguments = {.kinds = AH_IS_OBJECT | AH_IS_STRING | AH_IS_NULL};
+static const ah_shape function = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_NEEDS("name", &name), AH_MAY_HAVE("arguments", &arguments))};
+static const ah_shape call = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("id", &maybe_string), AH_NEEDS("function", &function))};
+static const ah_shape calls = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &call};
+static const ah_shape message = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("content", &piece), AH_MAY_HAVE("role", &role),
+                         AH_MAY_HAVE("thinking", &maybe_piece), AH_MAY_HAVE("tool_calls", &calls))};
+/* The last line may have no message. */
+static const ah_shape answer = {.member = AH_MEMBERS(AH_MAY_HAVE("message", &message),
+                                                     AH_MAY_HAVE("done", &boolean),
+                                                     AH_MAY_HAVE("done_reason", &maybe_string))};
+
 static ah_assembly *message_of(reader *x)
 {
     return x->r.base.msg;
 }
 
-static ah_status read_call(reader *x, ah_slice call, ah_err *err)
+static ah_status read_call(reader *x, ah_slice came, ah_err *err)
 {
     ah_assembly *msg = message_of(x);
-    ah_slice id = ah_json_member(call, "id"),
-             name = ah_json_member(ah_json_member(call, "function"), "name");
-    ah_slice arguments = ah_json_member(ah_json_member(call, "function"), "arguments");
+    ah_slice id = ah_json_member(came, "id"), called = ah_json_member(came, "function");
+    ah_slice given = ah_json_member(called, "arguments");
     ah_draft_call *c;
     ah_status st = ah_assembly_add_call(msg, (int64_t)msg->n, &c, err);
 
     if (st == AH_OK && ah_json_kind_of(id) == AH_JSON_STRING)
         st = ah_assembly_call_id(c, ah_json_inside(id), err);
-    if (st == AH_OK && ah_json_kind_of(name) == AH_JSON_STRING)
-        st = ah_assembly_call_name(c, ah_json_inside(name), err);
+    if (st == AH_OK)
+        st = ah_assembly_call_name(c, ah_json_inside(ah_json_member(called, "name")), err);
     if (st != AH_OK)
         return st;
-    if (ah_json_kind_of(arguments) == AH_JSON_STRING)
-        return ah_assembly_call_arguments(c, ah_json_inside(arguments), err);
+    if (ah_json_kind_of(given) == AH_JSON_STRING)
+        return ah_assembly_call_arguments(c, ah_json_inside(given), err);
     return ah_assembly_call_value(
-        c, ah_json_kind_of(arguments) == AH_JSON_OBJECT ? arguments : ah_slice_of("{}"), err);
+        c, ah_json_kind_of(given) == AH_JSON_OBJECT ? given : ah_slice_of("{}"), err);
 }
 
 /* Each call is whole; several lines may have some. */
-static ah_status read_calls(reader *x, ah_slice calls, ah_err *err)
+static ah_status read_calls(reader *x, ah_slice list, ah_err *err)
 {
-    ah_json_reader it = ah_json_read(calls);
+    ah_json_reader it = ah_json_read(list);
     ah_json_token t = ah_json_next(&it);
     ah_status st = AH_OK;
 
@@ -47,23 +76,25 @@ static ah_status read_calls(reader *x, ah_slice calls, ah_err *err)
     return st;
 }
 
-static ah_status read_message(reader *x, ah_slice message, ah_err *err)
+static ah_status read_message(reader *x, ah_slice came, ah_err *err)
 {
-    ah_slice content, thinking, calls;
+    ah_slice content, thinking, list;
     const ah_json_wanted want[] = {
-        {"content", &content}, {"thinking", &thinking}, {"tool_calls", &calls}};
+        {"content", &content}, {"thinking", &thinking}, {"tool_calls", &list}};
     ah_status st = AH_OK;
 
-    if (!ah_json_members(message, want, 3))
+    if (!ah_json_members(came, want, 3))
         return AH_OK;
     x->r.begun = true;
     if (ah_json_kind_of(thinking) == AH_JSON_STRING)
         ah_buf_put(&x->thinking, ah_json_inside(thinking));
     if ((st = ah_reading_kept(&x->r, &x->thinking, err)) != AH_OK)
         return st;
-    if (ah_json_kind_of(content) == AH_JSON_STRING)
+    if (content.p)
         st = ah_assembly_text(message_of(x), ah_json_inside(content), err);
-    return st == AH_OK ? read_calls(x, calls, err) : st;
+    else if (!x->r.pieces && list.n <= 2)
+        st = ah_reading_bad(&x->r, err, "the answer's message.content must be a string, found nothing");
+    return st == AH_OK ? read_calls(x, list, err) : st;
 }
 
 /* What was cached of a prompt is not counted. */
@@ -88,17 +119,13 @@ static void read_done(reader *x, ah_slice doc)
 
 static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
 {
-    ah_slice error, message, done;
-    const ah_json_wanted want[] = {{"error", &error}, {"message", &message}, {"done", &done}};
     reader *x = (reader *)r;
-    ah_status st;
+    ah_status st = read_message(x, ah_json_member(doc, "message"), err);
 
-    ah_json_members(doc, want, 3);
-    if (error.p && ah_json_kind_of(error) != AH_JSON_NULL)
-        return ah_reading_error(r, error, err);
-    st = read_message(x, message, err);
-    if (st == AH_OK && ah_json_kind_of(done) == AH_JSON_TRUE)
+    if (st == AH_OK && ah_json_kind_of(ah_json_member(doc, "done")) == AH_JSON_TRUE)
         read_done(x, doc);
+    else if (st == AH_OK && r->begun && !r->pieces)
+        st = ah_reading_bad(r, err, "the answer's done must be true, found false or nothing");
     return st;
 }
 
@@ -128,6 +155,8 @@ static void clear(ah_reading *r)
 static const ah_reading_vt reading = {
     .no_answer = "the answer holds no message",
     .size = sizeof(reader),
+    .whole = &answer,
+    .piece = &answer,
     .document = read_document,
     .complete = complete,
     .clear = clear,

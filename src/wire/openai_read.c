@@ -12,7 +12,97 @@ typedef struct reader {
     ah_reading r;
     ah_thoughts thoughts; /* to be sent back */
     ah_buf call_id;       /* what a LiteLLM proxy calls the request in its logs */
+    int64_t position;     /* of the choice at work, among those of its document */
+    bool chosen;          /* a whole answer has had its choice */
+    bool said;            /* there was content, or what may stand in its place */
 } reader;
+
+/* -- shapes ----------------------------------------------------------------------------------
+ * Not looked at: `usage` (counts that are none say nothing, and no word of the answer hangs on them),
+ * `id`, `model`, `object`, `created`, `logprobs`, `annotations` and what servers add. */
+
+static const char *const roles[] = {"assistant", "", NULL};
+static const ah_shape role = {.kinds = AH_IS_STRING | AH_IS_NULL, .words = roles};
+static const ah_shape string = {.kinds = AH_IS_STRING};
+static const ah_shape maybe_string = {.kinds = AH_IS_STRING | AH_IS_NULL};
+/* What is no string is none: one is made up. */
+static const ah_shape maybe_id = {.kinds = AH_IS_STRING | AH_IS_COUNT | AH_IS_NULL};
+static const ah_shape piece = {.kinds = AH_IS_PIECE};
+static const ah_shape maybe_piece = {.kinds = AH_IS_PIECE | AH_IS_NULL};
+static const ah_shape maybe_count = {.kinds = AH_IS_COUNT | AH_IS_NULL};
+
+/* Some servers send a list of parts where OpenAI sends a string; those of other types are passed
+ * over, thoughts among them. */
+static const ah_shape thought_part = {.kinds = AH_IS_OBJECT,
+                                      .member = AH_MEMBERS(AH_MAY_HAVE("text", &piece))};
+static const ah_shape thought_parts = {.kinds = AH_IS_ARRAY | AH_IS_PIECE, .items = &thought_part};
+static const ah_shape text_part = {.member = AH_MEMBERS(AH_NEEDS("text", &string))};
+static const ah_shape part = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("text", &piece), AH_MAY_HAVE("thinking", &thought_parts)),
+    .by = "type",
+    .cases = AH_CASES({"text", &text_part}, {"", &text_part})};
+static const ah_shape content = {.kinds = AH_IS_PIECE | AH_IS_ARRAY | AH_IS_NULL, .items = &part};
+
+/* What was thought, in blocks. */
+static const ah_shape block = {.kinds = AH_IS_OBJECT,
+                               .member = AH_MEMBERS(AH_MAY_HAVE("text", &maybe_piece),
+                                                    AH_MAY_HAVE("summary", &maybe_piece),
+                                                    AH_MAY_HAVE("thinking", &maybe_piece))};
+static const ah_shape blocks = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &block};
+
+/* Arguments as the object itself, and null for none, are sent by some servers. */
+static const ah_shape arguments = {.kinds = AH_IS_PIECE | AH_IS_OBJECT | AH_IS_NULL};
+static const ah_shape function = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_NEEDS("name", &string), AH_MAY_HAVE("arguments", &arguments))};
+static const ah_shape call = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("id", &maybe_id), AH_MAY_HAVE("index", &maybe_count),
+                         AH_MAY_HAVE("type", &maybe_string), AH_NEEDS("function", &function))};
+static const ah_shape calls = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &call};
+static const ah_shape more_function = {
+    .kinds = AH_IS_OBJECT | AH_IS_NULL,
+    .member = AH_MEMBERS(AH_MAY_HAVE("name", &maybe_string), AH_MAY_HAVE("arguments", &arguments))};
+static const ah_shape more_call = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("id", &maybe_id), AH_MAY_HAVE("index", &maybe_count),
+                         AH_MAY_HAVE("type", &maybe_string), AH_MAY_HAVE("function", &more_function))};
+static const ah_shape more_calls = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &more_call};
+
+static const ah_shape message = {
+    .kinds = AH_IS_OBJECT,
+    .member =
+        AH_MEMBERS(AH_MAY_HAVE("content", &content), AH_MAY_HAVE("role", &role),
+                   AH_MAY_HAVE("refusal", &maybe_piece), AH_MAY_HAVE("tool_calls", &calls),
+                   AH_MAY_HAVE("reasoning_content", &maybe_piece),
+                   AH_MAY_HAVE("reasoning_details", &blocks), AH_MAY_HAVE("thinking_blocks", &blocks))};
+/* Some servers send null for a delta that adds nothing. */
+static const ah_shape delta = {
+    .kinds = AH_IS_OBJECT | AH_IS_NULL,
+    .member = AH_MEMBERS(
+        AH_MAY_HAVE("content", &content), AH_MAY_HAVE("role", &role),
+        AH_MAY_HAVE("refusal", &maybe_piece), AH_MAY_HAVE("tool_calls", &more_calls),
+        AH_MAY_HAVE("reasoning_content", &maybe_piece), AH_MAY_HAVE("reasoning", &maybe_piece),
+        AH_MAY_HAVE("reasoning_details", &blocks), AH_MAY_HAVE("thinking_blocks", &blocks))};
+
+static const ah_shape choice = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_NEEDS("message", &message), AH_MAY_HAVE("index", &maybe_count),
+                         AH_MAY_HAVE("finish_reason", &maybe_string),
+                         AH_MAY_HAVE("native_finish_reason", &maybe_string))};
+static const ah_shape choices = {.kinds = AH_IS_ARRAY, .items = &choice};
+static const ah_shape answer = {.member = AH_MEMBERS(AH_MAY_HAVE("choices", &choices))};
+static const ah_shape more_choice = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("delta", &delta), AH_MAY_HAVE("index", &maybe_count),
+                         AH_MAY_HAVE("finish_reason", &maybe_string),
+                         AH_MAY_HAVE("native_finish_reason", &maybe_string))};
+/* The first and the last events of a stream may have none. */
+static const ah_shape more_choices = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &more_choice};
+static const ah_shape event = {.member = AH_MEMBERS(AH_MAY_HAVE("choices", &more_choices))};
+
+/* -- the head ------------------------------------------------------------------------------ */
 
 static unsigned quirks_of(const ah_reading *r)
 {
@@ -81,22 +171,20 @@ static ah_stop stop_of(ah_slice reason)
     return AH_STOP_END;
 }
 
-static ah_status read_arguments(ah_draft_call *c, ah_slice arguments, ah_err *err)
+static ah_status read_arguments(ah_draft_call *c, ah_slice value, ah_err *err)
 {
-    ah_json_kind kind = ah_json_kind_of(arguments);
+    ah_json_kind kind = ah_json_kind_of(value);
 
     if (kind == AH_JSON_STRING)
-        return ah_assembly_call_arguments(c, ah_json_inside(arguments), err);
-    if (kind != AH_JSON_END && kind != AH_JSON_NULL)
-        return ah_assembly_call_value(c, arguments, err); /* some servers send the object itself */
-    return AH_OK;
+        return ah_assembly_call_arguments(c, ah_json_inside(value), err);
+    return kind == AH_JSON_OBJECT ? ah_assembly_call_value(c, value, err) : AH_OK;
 }
 
 /* Does a fragment that goes by the number of `c` begin another call? Some servers number
  * none of their calls, some give all of a message the same number. */
-static bool begins_another(const ah_draft_call *c, ah_slice id, ah_slice name, bool numbered)
+static bool begins_another(const ah_draft_call *c, ah_slice id, ah_slice called, bool numbered)
 {
-    if (!ah_reading_says(name) || !c->name.len)
+    if (!ah_reading_says(called) || !c->name.len)
         return false;
     if (!ah_reading_says(id))
         return !numbered;
@@ -125,21 +213,21 @@ static ah_status find_call(ah_assembly *msg, const received_call *came, ah_draft
 static ah_status read_call(ah_reading *r, ah_json_reader *it, ah_err *err)
 {
     received_call came;
-    ah_slice function;
-    const ah_json_wanted want[] = {{"id", &came.id}, {"index", &came.index}, {"function", &function}};
+    ah_slice called;
+    const ah_json_wanted want[] = {{"id", &came.id}, {"index", &came.index}, {"function", &called}};
     const ah_json_wanted inner[] = {{"name", &came.name}, {"arguments", &came.arguments}};
     ah_draft_call *c;
     ah_status st;
 
     ah_json_rest_members(it, want, 3);
-    ah_json_members(function, inner, 2);
+    ah_json_members(called, inner, 2);
     if (r->pieces)
         st = find_call(r->base.msg, &came, &c, err);
     else /* each is whole, whatever number it bears */
         st = ah_assembly_add_call(r->base.msg, (int64_t)r->base.msg->n, &c, err);
     if (st == AH_OK && ah_reading_says(came.id))
         st = ah_assembly_call_id(c, ah_json_inside(came.id), err);
-    if (st == AH_OK && ah_reading_says(came.name))
+    if (st == AH_OK && ah_json_kind_of(came.name) == AH_JSON_STRING)
         st = ah_assembly_call_name(c, ah_json_inside(came.name), err);
     return st == AH_OK ? read_arguments(c, came.arguments, err) : st;
 }
@@ -148,17 +236,13 @@ static ah_status read_call(ah_reading *r, ah_json_reader *it, ah_err *err)
 typedef ah_status (*read_fn)(ah_reading *r, ah_json_reader *it, ah_err *err);
 
 /* Reads the objects of the array whose bracket was just read, in place: long answers are
- * passed over as seldom as can be. Anything else in it means nothing to us. */
+ * passed over as seldom as can be. */
 static ah_status read_each(ah_reading *r, ah_json_reader *it, read_fn read, ah_err *err)
 {
-    ah_json_token t = ah_json_next(it);
     ah_status st = AH_OK;
 
-    for (; st == AH_OK && t.kind != AH_JSON_ARRAY_END && t.kind != AH_JSON_END; t = ah_json_next(it))
-        if (t.kind == AH_JSON_OBJECT)
-            st = read(r, it, err);
-        else
-            ah_json_skip(it, t);
+    while (st == AH_OK && ah_json_next(it).kind == AH_JSON_OBJECT)
+        st = read(r, it, err);
     return st;
 }
 
@@ -169,53 +253,93 @@ static ah_status read_part(ah_reading *r, ah_json_reader *it, ah_err *err)
     const ah_json_wanted want[] = {{"text", &text}};
 
     ah_json_rest_members(it, want, 1);
-    if (ah_json_kind_of(text) != AH_JSON_STRING)
+    if (!text.p)
         return AH_OK;
     return ah_assembly_text(r->base.msg, ah_json_inside(text), err);
 }
 
-/* A delta of a stream or the message of a whole answer: the same members. */
-static ah_status read_message(ah_reading *r, ah_slice message, ah_err *err)
+/* May a whole message do without content beside this member of it? It may beside calls, a refusal
+ * and thoughts: then that is what the model said. */
+static bool stands_for_content(ah_json_token key, ah_slice value)
 {
-    ah_json_reader it = ah_json_read(message);
+    static const char *const names[] = {"tool_calls",        "refusal",           "reasoning",
+                                        "reasoning_content", "reasoning_details", "thinking_blocks"};
+
+    if (value.n <= 2 || ah_json_kind_of(value) == AH_JSON_NULL)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (ah_json_token_is(key, names[i]))
+            return true;
+    return false;
+}
+
+/* One member of a delta, or of the message of a whole answer: the same members. */
+static ah_status read_said(ah_reading *r, ah_json_reader *it, ah_json_token key, ah_err *err)
+{
+    reader *x = (reader *)r;
+    ah_json_token t = ah_json_next(it);
+    ah_json_reader here = *it;
+    ah_slice value = ah_json_skip(it, t);
+    bool of_content = ah_json_token_is(key, "content");
+
+    x->said = x->said || (of_content && t.kind != AH_JSON_NULL) || stands_for_content(key, value);
+    if (t.kind == AH_JSON_STRING && of_content)
+        return ah_assembly_text(r->base.msg, t.raw, err);
+    if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "refusal"))
+        return ah_assembly_refusal(r->base.msg, t.raw, err);
+    if (t.kind == AH_JSON_ARRAY && of_content)
+        return read_each(r, &here, read_part, err);
+    if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "tool_calls"))
+        return read_each(r, &here, read_call, err);
+    return ah_thoughts_take(&x->thoughts, key, value, err);
+}
+
+static ah_status read_message(ah_reading *r, ah_slice came, ah_err *err)
+{
+    ah_json_reader it = ah_json_read(came);
     ah_json_token key = ah_json_next(&it);
     ah_status st = AH_OK;
 
     if (key.kind != AH_JSON_OBJECT)
         return AH_OK;
-    for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it)) {
-        ah_json_token t = ah_json_next(&it);
-
-        if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "content"))
-            st = ah_assembly_text(r->base.msg, t.raw, err);
-        else if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "refusal"))
-            st = ah_assembly_refusal(r->base.msg, t.raw, err);
-        else if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "content"))
-            st = read_each(r, &it, read_part, err);
-        else if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "tool_calls"))
-            st = read_each(r, &it, read_call, err);
-        else
-            st = ah_thoughts_take(&((reader *)r)->thoughts, key, ah_json_skip(&it, t), err);
-    }
+    for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it))
+        st = read_said(r, &it, key, err);
     return st;
 }
 
-/* One of possibly several choices: only the first answer (index 0) is ours. */
+/* Is the choice ours? Only the first answer (index 0) is; without a number its position says so. */
+static ah_status find_ours(reader *x, ah_slice number, bool *ours, ah_err *err)
+{
+    int64_t position = x->position++;
+    ah_json_num index;
+
+    *ours = (ah_json_number(number, &index) ? index.i : position) == 0;
+    if (!*ours || x->r.pieces)
+        return AH_OK;
+    if (x->chosen)
+        return ah_reading_bad(&x->r, err, "the answer's choices[%lld].index is 0 once more",
+                              (long long)position);
+    x->chosen = true;
+    return AH_OK;
+}
+
+/* One of possibly several choices. */
 static ah_status read_choice(ah_reading *r, ah_json_reader *it, ah_err *err)
 {
-    ah_slice reason, native, message, number;
+    ah_slice reason, native, came, number;
     const ah_json_wanted want[] = {{"finish_reason", &reason},
                                    {"native_finish_reason", &native},
-                                   {r->pieces ? "delta" : "message", &message},
+                                   {r->pieces ? "delta" : "message", &came},
                                    {"index", &number}};
-    ah_json_num index;
+    bool ours;
     ah_status st;
 
     ah_json_rest_members(it, want, 4);
-    if (ah_json_number(number, &index) && index.d != 0)
-        return AH_OK;
+    st = find_ours((reader *)r, number, &ours, err);
+    if (st != AH_OK || !ours)
+        return st;
     r->begun = true;
-    st = read_message(r, message, err);
+    st = read_message(r, came, err);
     if (ah_reading_says(reason)) {
         ah_assembly_stop(r->base.msg, stop_of(reason), ah_reading_says(native) ? native : reason);
         r->finished = true;
@@ -224,20 +348,16 @@ static ah_status read_choice(ah_reading *r, ah_json_reader *it, ah_err *err)
 }
 
 /* What stands beside the choices. */
-static ah_status read_member(ah_reading *r, ah_json_token key, ah_json_kind kind, ah_slice value,
-                             ah_err *err)
+static void read_member(ah_reading *r, ah_json_token key, ah_json_kind kind, ah_slice value)
 {
-    if (kind != AH_JSON_NULL && ah_json_token_is(key, "error"))
-        return ah_reading_error(r, value, err);
     if (kind != AH_JSON_OBJECT)
-        return AH_OK;
+        return;
     if (ah_json_token_is(key, "x_groq"))
         value = ah_json_member(value, "usage");
     else if (!ah_json_token_is(key, "usage"))
-        return AH_OK;
+        return;
     if (ah_json_kind_of(value) == AH_JSON_OBJECT)
         read_usage(r->base.msg, value);
-    return AH_OK;
 }
 
 static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
@@ -246,19 +366,32 @@ static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
     ah_json_token key = ah_json_next(&it);
     ah_status st = AH_OK;
 
+    ((reader *)r)->position = 0;
     for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it)) {
         ah_json_token t = ah_json_next(&it);
 
         if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "choices"))
             st = read_each(r, &it, read_choice, err);
         else
-            st = read_member(r, key, t.kind, ah_json_skip(&it, t), err);
+            read_member(r, key, t.kind, ah_json_skip(&it, t));
     }
     return st;
 }
 
+/* An answer that ends by itself says something, if only "". */
+static bool may_say_nothing(const reader *x)
+{
+    ah_stop stop = x->r.base.msg->stop;
+
+    return x->said || x->r.pieces || stop == AH_STOP_LENGTH || stop == AH_STOP_FILTER;
+}
+
 static ah_status complete(ah_reading *r, ah_err *err)
 {
+    if (!may_say_nothing((reader *)r))
+        return ah_reading_bad(
+            r, err,
+            "the answer's message.content must be a string, found null or nothing, and no calls");
     return ah_thoughts_give(&((reader *)r)->thoughts, r->base.msg, err);
 }
 
@@ -283,6 +416,8 @@ static const ah_reading_vt reading = {
     .no_answer = "the answer holds no choices",
     .size = sizeof(reader),
     .words = error_words,
+    .whole = &answer,
+    .piece = &event,
     .head = note_head,
     .document = read_document,
     .complete = complete,

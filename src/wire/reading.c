@@ -2,6 +2,7 @@
  * tried again (wire/NOTES.md 0.1, 0.3). What an answer's documents mean is said elsewhere. */
 #include "wire/reading.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -251,9 +252,15 @@ ah_status ah_reading_error(ah_reading *r, ah_slice error, ah_err *err)
     return fail(r, &f, err);
 }
 
-ah_status ah_reading_bad(ah_reading *r, ah_err *err, const char *what)
+ah_status ah_reading_bad(ah_reading *r, ah_err *err, const char *what, ...)
 {
-    ah_err_set(err, AH_PROVIDER, "%s: %s", name_of(r), what);
+    char words[800];
+    va_list ap;
+
+    va_start(ap, what);
+    vsnprintf(words, sizeof words, what, ap);
+    va_end(ap);
+    ah_err_set(err, AH_PROVIDER, "%s: %s", name_of(r), words);
     ah_reader_judge(&r->base, err, false);
     return AH_PROVIDER;
 }
@@ -274,47 +281,109 @@ ah_status ah_reading_kept(ah_reading *r, const ah_buf *b, ah_err *err)
 
 /* -- documents --------------------------------------------------------------------- */
 
-/* Words are made only for what is no JSON, which is then looked at again: a stream has a document
- * for every delta. */
-static ah_status check(ah_reading *r, ah_slice text, const char *what, ah_err *err)
+/* A document as it comes: `what` it is called in words. */
+typedef struct document {
+    ah_slice text;
+    const char *what;
+    size_t halves; /* strings in it that were cut within a character */
+} document;
+
+static ah_status say_no_json(ah_reading *r, const document *d, size_t *halves, ah_err *err)
 {
     char named[64];
-    ah_status st = ah_json_check(r->base.adapter->mem, text, AH_JSON_MAX_DEPTH, NULL);
+    ah_status st;
 
-    if (st == AH_OK)
-        return AH_OK;
-    snprintf(named, sizeof named, "%s: %s", name_of(r), what);
-    st = ah_json_check_err(r->base.adapter->mem, text, named, err);
+    snprintf(named, sizeof named, "%s: %s", name_of(r), d->what);
+    st = ah_json_check_piece_err(r->base.adapter->mem, d->text, halves, named, err);
     if (st == AH_OK || st == AH_NOMEM)
         return st;
-    if (ah_secrets_in(r->base.msg->secrets, text)) /* what is quoted of it might be half a key */
+    if (ah_secrets_in(r->base.msg->secrets, d->text)) /* what is quoted of it might be half a key */
         ah_err_set(err, AH_PROVIDER, "%s is not JSON (not quoted: a key is in it)", named);
     err->status = AH_PROVIDER;
     ah_reader_judge(&r->base, err, false);
     return AH_PROVIDER;
 }
 
-static ah_status read_object(ah_reading *r, ah_slice doc, ah_err *err)
+/* Words are made only for what is no JSON, which is then looked at again: a stream has a document
+ * for every delta. */
+static ah_status check(ah_reading *r, document *d, ah_err *err)
 {
-    if (ah_json_kind_of(doc) != AH_JSON_OBJECT)
-        return ah_reading_bad(r, err, "expected a JSON object as answer");
-    return r->vt->document(r, doc, err);
+    const ah_mem *mem = r->base.adapter->mem;
+    ah_status st = r->pieces ? ah_json_check_piece(mem, d->text, &d->halves, NULL)
+                             : ah_json_check(mem, d->text, AH_JSON_MAX_DEPTH, NULL);
+
+    return st == AH_OK ? AH_OK : say_no_json(r, d, r->pieces ? &d->halves : NULL, err);
 }
 
-/* A whole answer may be the list of a stream's documents, where a server knows no other stream. */
-static ah_status read_document(ah_reading *r, ah_slice doc, const char *what, ah_err *err)
+static ah_status say_misshapen(ah_reading *r, const document *d, const ah_buf *said, ah_err *err)
 {
-    ah_status st = check(r, doc, what, err);
-    ah_json_reader it = ah_json_read(doc);
-    ah_json_token t;
+    if (!ah_buf_ok(said))
+        return ah_err_nomem(err);
+    if (!said->len)
+        return say_no_json(r, d, NULL, err);
+    return ah_reading_bad(r, err, "%s's %.*s", d->what, AH_FMT(ah_buf_slice(said)));
+}
+
+/* Nothing of a document is read before it has the shape that its provider promises. */
+static ah_status check_shape(ah_reading *r, const document *d, ah_err *err)
+{
+    ah_status st = AH_OK;
+    ah_buf said;
+
+    ah_buf_init(&said, r->base.adapter->mem, MAX_ERROR_BODY);
+    if (!ah_shape_fits(r->pieces ? r->vt->piece : r->vt->whole, d->text, d->halves, &said))
+        st = say_misshapen(r, d, &said, err);
+    ah_buf_clear(&said);
+    return st;
+}
+
+static ah_status read_object(ah_reading *r, const document *d, ah_err *err)
+{
+    ah_slice error = ah_json_member(d->text, "error");
+    ah_status st;
+
+    if (ah_json_kind_of(d->text) != AH_JSON_OBJECT)
+        return ah_reading_bad(r, err, "expected a JSON object as answer");
+    if (error.p && ah_json_kind_of(error) != AH_JSON_NULL && !d->halves)
+        return ah_reading_error(r, error, err);
+    st = check_shape(r, d, err);
+    return st == AH_OK ? r->vt->document(r, d->text, err) : st;
+}
+
+static ah_status read_document(ah_reading *r, ah_slice text, const char *what, ah_err *err)
+{
+    document d = {.text = text, .what = what};
+    ah_status st = check(r, &d, err);
+
+    return st == AH_OK ? read_object(r, &d, err) : st;
+}
+
+/* An answer that is the list of a stream's documents: pieces from now on. */
+static ah_status read_list(ah_reading *r, ah_slice list, ah_err *err)
+{
+    ah_json_reader it = ah_json_read(list);
+    ah_json_token t = ah_json_next(&it);
+    document d = {.what = "an item of the answer"};
+    ah_status st = AH_OK;
+
+    r->pieces = true;
+    for (t = ah_json_next(&it); st == AH_OK && t.kind != AH_JSON_ARRAY_END; t = ah_json_next(&it)) {
+        d.text = ah_json_skip(&it, t);
+        st = read_object(r, &d, err);
+    }
+    return st;
+}
+
+static ah_status read_whole(ah_reading *r, ah_err *err)
+{
+    document d = {.text = ah_buf_slice(&r->body), .what = "the answer"};
+    ah_status st = check(r, &d, err);
 
     if (st != AH_OK)
         return st;
-    if (ah_json_next(&it).kind != AH_JSON_ARRAY)
-        return read_object(r, doc, err);
-    for (t = ah_json_next(&it); st == AH_OK && t.kind != AH_JSON_ARRAY_END; t = ah_json_next(&it))
-        st = read_object(r, ah_json_skip(&it, t), err);
-    return st;
+    if (r->vt->listed && ah_json_kind_of(d.text) == AH_JSON_ARRAY)
+        return read_list(r, d.text, err);
+    return read_object(r, &d, err);
 }
 
 static ah_status on_event(void *ud, ah_slice event, ah_slice data, ah_err *err)
@@ -390,9 +459,21 @@ ah_status ah_reading_feed(ah_reader *base, ah_slice bytes, ah_err *err)
 
 static ah_status complete(ah_reading *r, ah_err *err)
 {
+    ah_err fault;
+
     if (!r->begun)
-        return ah_reading_bad(r, err, r->vt->no_answer);
+        return ah_reading_bad(r, err, "%s", r->vt->no_answer);
+    if (ah_assembly_check(r->base.msg, &fault) != AH_OK)
+        return ah_reading_bad(r, err, "%s", fault.message);
     return r->vt->complete ? r->vt->complete(r, err) : AH_OK;
+}
+
+static ah_status say_cut(ah_reading *r, ah_err *err)
+{
+    ah_err_set(err, AH_HTTP, "%s: the stream ended before the answer was complete", name_of(r));
+    ah_json_detail(err, "reason", ah_slice_of("broken"));
+    ah_reader_judge(&r->base, err, false);
+    return AH_HTTP;
 }
 
 static ah_status end_pieces(ah_reading *r, ah_err *err)
@@ -401,11 +482,7 @@ static ah_status end_pieces(ah_reading *r, ah_err *err)
 
     if (st != AH_OK)
         return st;
-    if (r->finished)
-        return complete(r, err);
-    ah_err_set(err, AH_HTTP, "%s: the stream ended before the answer was complete", name_of(r));
-    ah_reader_judge(&r->base, err, false);
-    return AH_HTTP;
+    return r->finished ? complete(r, err) : say_cut(r, err);
 }
 
 /* A list of errors, as Gemini sends for a stream, stands for its first. */
@@ -448,6 +525,8 @@ ah_status ah_reading_end(ah_reader *base, ah_err *err)
         err->retryable = false;
         return AH_PROVIDER;
     }
-    st = read_document(r, ah_buf_slice(&r->body), "the answer", err);
+    st = read_whole(r, err);
+    if (st == AH_OK && r->pieces && !r->finished && r->begun)
+        return say_cut(r, err);
     return st == AH_OK ? complete(r, err) : st;
 }

@@ -6,6 +6,7 @@
 #define AH_WIRE_READING_H
 
 #include "wire/provider.h"
+#include "wire/shape.h"
 #include "wire/sse.h"
 
 typedef struct ah_reading ah_reading;
@@ -26,9 +27,13 @@ typedef struct ah_reading_vt {
     const char *no_answer;      /* said of a document that holds none */
     size_t size;                /* of the reader's struct */
     const ah_error_word *words; /* beyond those that all share; ends with NULL */
+    const ah_shape *whole;      /* of an answer that is one document */
+    const ah_shape *piece;      /* of an event, or of a line */
+    bool listed;                /* a whole answer may be the list of a stream's documents */
     /* The head came; may be NULL. */
     void (*head)(ah_reading *r, const ah_response_head *h);
-    /* One event's data, one line or the whole answer, checked. It sets `begun` and `finished`. */
+    /* One event's data, one line or the whole answer, of its shape and without `error`. It sets
+     * `begun` and `finished`. */
     ah_status (*document)(ah_reading *r, ah_slice doc, ah_err *err);
     /* The whole answer or stream was read; may be NULL. Not called after an error. */
     ah_status (*complete)(ah_reading *r, ah_err *err);
@@ -42,7 +47,7 @@ typedef struct ah_reading_vt {
 struct ah_reading {
     ah_reader base;
     const ah_reading_vt *vt;
-    bool pieces;    /* a stream of events or lines, else one document */
+    bool pieces;    /* a stream of events or lines (or a list of them), else one document */
     bool begun;     /* something of an answer was seen */
     bool finished;  /* what is still missing may be missing */
     bool done;      /* the stream said its end: what follows is not ours */
@@ -66,7 +71,8 @@ void ah_reading_close(ah_reader *r);
 ah_status ah_reading_error(ah_reading *r, ah_slice error, ah_err *err);
 /* The same where its parts stand elsewhere: the message and a short word for it, JSON values. */
 ah_status ah_reading_fault(ah_reading *r, ah_slice message, ah_slice word, ah_err *err);
-ah_status ah_reading_bad(ah_reading *r, ah_err *err, const char *what);
+ah_status ah_reading_bad(ah_reading *r, ah_err *err, const char *what, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Whether a buffer of the reader's own is sound; AH_PROVIDER where the answer was too large for it. */
 ah_status ah_reading_kept(ah_reading *r, const ah_buf *b, ah_err *err);
 

@@ -7,8 +7,9 @@
 
 typedef struct reader {
     ah_reading r;
-    bool shown; /* the message at work came in pieces */
-    bool items; /* an item came by itself */
+    bool shown;    /* the message at work came in pieces */
+    bool items;    /* an item came by itself */
+    int64_t begun; /* items that were begun, less those that were ended */
 } reader;
 
 static ah_assembly *message_of(reader *x)
@@ -16,36 +17,106 @@ static ah_assembly *message_of(reader *x)
     return x->r.base.msg;
 }
 
+/* -- shapes ----------------------------------------------------------------------------------
+ * Not looked at: `usage` (counts that are none say nothing, and no word of the answer hangs on them),
+ * `id`, `model`, `annotations`, events and items of other types, and what may be added. */
+
+static const char *const roles[] = {"assistant", NULL};
+static const ah_shape role = {.kinds = AH_IS_STRING, .words = roles};
+static const ah_shape string = {.kinds = AH_IS_STRING};
+static const ah_shape maybe_string = {.kinds = AH_IS_STRING | AH_IS_NULL};
+static const ah_shape piece = {.kinds = AH_IS_PIECE};
+static const ah_shape name = {.kinds = AH_IS_NAME};
+static const ah_shape count = {.kinds = AH_IS_COUNT};
+static const ah_shape object = {.kinds = AH_IS_OBJECT};
+
+static const ah_shape text_part = {.member = AH_MEMBERS(AH_NEEDS("text", &string))};
+static const ah_shape refusal_part = {.member = AH_MEMBERS(AH_NEEDS("refusal", &string))};
+static const ah_shape part = {.kinds = AH_IS_OBJECT,
+                              .by = "type",
+                              .cases =
+                                  AH_CASES({"output_text", &text_part}, {"refusal", &refusal_part})};
+static const ah_shape parts = {.kinds = AH_IS_ARRAY, .items = &part};
+static const ah_shape message = {.member =
+                                     AH_MEMBERS(AH_NEEDS("content", &parts), AH_MAY_HAVE("role", &role),
+                                                AH_MAY_HAVE("phase", &maybe_string))};
+/* Some servers send arguments as the object itself. */
+static const ah_shape arguments = {.kinds = AH_IS_STRING | AH_IS_OBJECT};
+static const ah_shape call = {.member = AH_MEMBERS(AH_NEEDS("call_id", &name), AH_NEEDS("name", &name),
+                                                   AH_NEEDS("arguments", &arguments),
+                                                   AH_MAY_HAVE("namespace", &maybe_string))};
+static const ah_shape search_call = {.member = AH_MEMBERS(AH_MAY_HAVE("execution", &maybe_string),
+                                                          AH_MAY_HAVE("call_id", &maybe_string),
+                                                          AH_MAY_HAVE("arguments", &arguments))};
+static const ah_shape tool = {.kinds = AH_IS_OBJECT, .member = AH_MEMBERS(AH_NEEDS("name", &name))};
+static const ah_shape tools = {.kinds = AH_IS_ARRAY, .items = &tool};
+static const ah_shape search_output = {.member = AH_MEMBERS(AH_NEEDS("tools", &tools))};
+static const ah_shape reasoning = {.member =
+                                       AH_MEMBERS(AH_MAY_HAVE("encrypted_content", &maybe_string))};
+static const ah_shape item = {.kinds = AH_IS_OBJECT,
+                              .by = "type",
+                              .cases = AH_CASES({"message", &message}, {"function_call", &call},
+                                                {"tool_search_call", &search_call},
+                                                {"tool_search_output", &search_output},
+                                                {"reasoning", &reasoning})};
+static const ah_shape items = {.kinds = AH_IS_ARRAY, .items = &item};
+
+static const ah_shape incomplete = {.kinds = AH_IS_OBJECT | AH_IS_NULL,
+                                    .member = AH_MEMBERS(AH_MAY_HAVE("reason", &maybe_string))};
+static const ah_shape answer = {.member = AH_MEMBERS(AH_NEEDS("output", &items),
+                                                     AH_MAY_HAVE("status", &maybe_string),
+                                                     AH_MAY_HAVE("incomplete_details", &incomplete))};
+/* At the end of a stream it repeats the items, which came by themselves. */
+static const ah_shape last_answer = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("output", &items), AH_MAY_HAVE("status", &maybe_string),
+                         AH_MAY_HAVE("incomplete_details", &incomplete))};
+
+static const ah_shape delta = {.member = AH_MEMBERS(AH_NEEDS("delta", &piece))};
+static const ah_shape item_begins = {
+    .member = AH_MEMBERS(AH_NEEDS("item", &object), AH_MAY_HAVE("output_index", &count))};
+static const ah_shape item_ends = {
+    .member = AH_MEMBERS(AH_NEEDS("item", &item), AH_MAY_HAVE("output_index", &count))};
+static const ah_shape ends = {.member = AH_MEMBERS(AH_NEEDS("response", &last_answer))};
+static const ah_shape event = {
+    .by = "type",
+    .cases = AH_CASES(
+        {"response.output_text.delta", &delta}, {"response.refusal.delta", &delta},
+        {"response.function_call_arguments.delta", &delta},
+        {"response.reasoning_summary_text.delta", &delta}, {"response.reasoning_text.delta", &delta},
+        {"response.output_item.added", &item_begins}, {"response.output_item.done", &item_ends},
+        {"response.completed", &ends}, {"response.incomplete", &ends}, {"response.failed", &ends})};
+
 /* -- items ----------------------------------------------------------------------------------- */
 
 /* A member that belongs to what was read last: it stands behind it, as {"name":"value"}. */
-static ah_status keep_mark(reader *x, ah_slice item, const char *name, ah_err *err)
+static ah_status keep_mark(reader *x, ah_slice came, const char *member, ah_err *err)
 {
-    ah_slice value = ah_json_member(item, name);
+    ah_slice value = ah_json_member(came, member);
     ah_buf b;
     ah_status st;
 
     if (!ah_reading_says(value))
         return AH_OK;
     ah_buf_init(&b, x->r.base.adapter->mem, value.n + 64);
-    ah_buf_fmt(&b, "{\"%s\":%.*s}", name, AH_FMT(value));
+    ah_buf_fmt(&b, "{\"%s\":%.*s}", member, AH_FMT(value));
     st = ah_buf_ok(&b) ? ah_assembly_opaque(message_of(x), ah_buf_slice(&b), err) : ah_err_nomem(err);
     ah_buf_clear(&b);
     return st;
 }
 
-static ah_status read_part(reader *x, ah_slice part, ah_err *err)
+static ah_status read_part(reader *x, ah_slice came, ah_err *err)
 {
-    ah_slice text = ah_json_member(part, "text"), refusal = ah_json_member(part, "refusal");
+    ah_slice text = ah_json_member(came, "text"), refusal = ah_json_member(came, "refusal");
 
     if (ah_reading_says(refusal))
         return ah_assembly_refusal(message_of(x), ah_json_inside(refusal), err);
     return ah_reading_says(text) ? ah_assembly_text(message_of(x), ah_json_inside(text), err) : AH_OK;
 }
 
-static ah_status read_message(reader *x, ah_slice item, ah_err *err)
+static ah_status read_message(reader *x, ah_slice came, ah_err *err)
 {
-    ah_json_reader it = ah_json_read(ah_json_member(item, "content"));
+    ah_json_reader it = ah_json_read(ah_json_member(came, "content"));
     ah_json_token t = ah_json_next(&it);
     ah_status st = AH_OK;
 
@@ -53,81 +124,76 @@ static ah_status read_message(reader *x, ah_slice item, ah_err *err)
          t = ah_json_next(&it))
         st = read_part(x, ah_json_skip(&it, t), err);
     x->shown = false;
-    return st == AH_OK ? keep_mark(x, item, "phase", err) : st;
+    return st == AH_OK ? keep_mark(x, came, "phase", err) : st;
 }
 
-static ah_status begin_call(reader *x, ah_slice item, ah_slice name, ah_draft_call **c, ah_err *err)
+static ah_status begin_call(reader *x, ah_slice came, ah_slice called, ah_draft_call **c, ah_err *err)
 {
     ah_assembly *msg = message_of(x);
-    ah_slice id = ah_json_member(item, "call_id");
+    ah_slice id = ah_json_member(came, "call_id");
     ah_status st = ah_assembly_add_call(msg, (int64_t)msg->n, c, err);
 
     if (st == AH_OK && ah_reading_says(id))
         st = ah_assembly_call_id(*c, ah_json_inside(id), err);
-    if (st == AH_OK && ah_reading_says(name))
-        st = ah_assembly_call_name(*c, ah_json_inside(name), err);
+    if (st == AH_OK && ah_reading_says(called))
+        st = ah_assembly_call_name(*c, ah_json_inside(called), err);
     return st;
 }
 
-static ah_status read_arguments(ah_draft_call *c, ah_slice arguments, ah_err *err)
+static ah_status read_arguments(ah_draft_call *c, ah_slice value, ah_err *err)
 {
-    if (ah_json_kind_of(arguments) == AH_JSON_STRING)
-        return ah_assembly_call_arguments(c, ah_json_inside(arguments), err);
-    return ah_json_kind_of(arguments) == AH_JSON_OBJECT ? ah_assembly_call_value(c, arguments, err)
-                                                        : AH_OK;
+    if (ah_json_kind_of(value) == AH_JSON_STRING)
+        return ah_assembly_call_arguments(c, ah_json_inside(value), err);
+    return ah_json_kind_of(value) == AH_JSON_OBJECT ? ah_assembly_call_value(c, value, err) : AH_OK;
 }
 
-static ah_status read_call(reader *x, ah_slice item, ah_slice name, ah_err *err)
+static ah_status read_call(reader *x, ah_slice came, ah_slice called, ah_err *err)
 {
     ah_draft_call *c;
-    ah_status st = begin_call(x, item, name, &c, err);
+    ah_status st = begin_call(x, came, called, &c, err);
 
     if (st == AH_OK)
-        st = read_arguments(c, ah_json_member(item, "arguments"), err);
-    return st == AH_OK ? keep_mark(x, item, "namespace", err) : st;
+        st = read_arguments(c, ah_json_member(came, "arguments"), err);
+    return st == AH_OK ? keep_mark(x, came, "namespace", err) : st;
 }
 
 /* The provider's own search: its item is kept, and the names of what it has found. */
-static ah_status read_search(reader *x, ah_slice item, ah_err *err)
+static ah_status read_search(reader *x, ah_slice came, ah_err *err)
 {
-    ah_json_reader it = ah_json_read(ah_json_member(item, "tools"));
+    ah_json_reader it = ah_json_read(ah_json_member(came, "tools"));
     ah_json_token t = ah_json_next(&it);
     ah_status st = AH_OK;
 
     for (t = t.kind == AH_JSON_ARRAY ? ah_json_next(&it) : t; st == AH_OK && t.kind == AH_JSON_OBJECT;
-         t = ah_json_next(&it)) {
-        ah_slice name = ah_json_member(ah_json_skip(&it, t), "name");
-
-        if (ah_reading_says(name))
-            st = ah_assembly_found(message_of(x), name, err);
-    }
-    return st == AH_OK ? ah_assembly_opaque(message_of(x), item, err) : st;
+         t = ah_json_next(&it))
+        st = ah_assembly_found(message_of(x), ah_json_member(ah_json_skip(&it, t), "name"), err);
+    return st == AH_OK ? ah_assembly_opaque(message_of(x), came, err) : st;
 }
 
 /* Items of other types say nothing to us. */
-static ah_status read_item(reader *x, ah_slice item, ah_err *err)
+static ah_status read_item(reader *x, ah_slice came, ah_err *err)
 {
-    ah_slice type = ah_json_member(item, "type");
-    bool ours = ah_json_string_is(ah_json_member(item, "execution"), "client");
+    ah_slice type = ah_json_member(came, "type");
+    bool ours = ah_json_string_is(ah_json_member(came, "execution"), "client");
 
     if (ah_json_string_is(type, "message"))
-        return read_message(x, item, err);
+        return read_message(x, came, err);
     if (ah_json_string_is(type, "function_call"))
-        return read_call(x, item, ah_json_member(item, "name"), err);
+        return read_call(x, came, ah_json_member(came, "name"), err);
     if (ah_json_string_is(type, "tool_search_call") && ours)
-        return read_call(x, item, ah_slice_of("\"" AH_SEARCH_TOOLS "\""), err);
+        return read_call(x, came, ah_slice_of("\"" AH_SEARCH_TOOLS "\""), err);
     if (ah_json_string_is(type, "tool_search_output"))
-        return read_search(x, item, err);
+        return read_search(x, came, err);
     if (ah_json_string_is(type, "tool_search_call") ||
         (ah_json_string_is(type, "reasoning") &&
-         ah_reading_says(ah_json_member(item, "encrypted_content"))))
-        return ah_assembly_opaque(message_of(x), item, err);
+         ah_reading_says(ah_json_member(came, "encrypted_content"))))
+        return ah_assembly_opaque(message_of(x), came, err);
     return AH_OK;
 }
 
-static ah_status read_items(reader *x, ah_slice items, ah_err *err)
+static ah_status read_items(reader *x, ah_slice list, ah_err *err)
 {
-    ah_json_reader it = ah_json_read(items);
+    ah_json_reader it = ah_json_read(list);
     ah_json_token t = ah_json_next(&it);
     ah_status st = AH_OK;
 
@@ -187,50 +253,55 @@ static ah_status read_response(reader *x, ah_slice response, ah_err *err)
     if (!x->items)
         st = read_items(x, ah_json_member(response, "output"), err);
     read_usage(message_of(x), ah_json_member(response, "usage"));
-    return st == AH_OK ? read_status(x, response, err) : st;
+    if (st == AH_OK)
+        st = read_status(x, response, err);
+    if (st == AH_OK && x->items && x->begun > 0 && message_of(x)->stop == AH_STOP_END)
+        return ah_reading_bad(&x->r, err, "the answer ended within an item of its output");
+    return st;
 }
 
-static ah_status read_delta(reader *x, ah_slice event, bool refusal, ah_err *err)
+static ah_status read_delta(reader *x, ah_slice came, bool refusal, ah_err *err)
 {
-    ah_slice delta = ah_json_member(event, "delta");
+    ah_slice more = ah_json_member(came, "delta");
 
-    if (!ah_reading_says(delta))
+    if (!ah_reading_says(more))
         return AH_OK;
     x->shown = true;
-    return refusal ? ah_assembly_refusal(message_of(x), ah_json_inside(delta), err)
-                   : ah_assembly_text(message_of(x), ah_json_inside(delta), err);
+    return refusal ? ah_assembly_refusal(message_of(x), ah_json_inside(more), err)
+                   : ah_assembly_text(message_of(x), ah_json_inside(more), err);
 }
 
-static ah_status read_event(reader *x, ah_slice event, ah_slice type, ah_err *err)
+static ah_status read_event(reader *x, ah_slice came, ah_slice type, ah_err *err)
 {
     x->r.begun = true;
     if (ah_json_string_is(type, "response.output_text.delta"))
-        return read_delta(x, event, false, err);
+        return read_delta(x, came, false, err);
     if (ah_json_string_is(type, "response.refusal.delta"))
-        return read_delta(x, event, true, err);
+        return read_delta(x, came, true, err);
+    if (ah_json_string_is(type, "response.output_item.added"))
+        x->begun++;
     if (ah_json_string_is(type, "response.output_item.done")) {
         x->items = true;
-        return read_item(x, ah_json_member(event, "item"), err);
+        x->begun--;
+        return read_item(x, ah_json_member(came, "item"), err);
     }
     if (ah_json_string_is(type, "response.completed") ||
         ah_json_string_is(type, "response.incomplete") || ah_json_string_is(type, "response.failed"))
-        return read_response(x, ah_json_member(event, "response"), err);
+        return read_response(x, ah_json_member(came, "response"), err);
     return AH_OK;
 }
 
-/* The error of a stream exists in two shapes: nested, and with its members in the event. */
+/* An error of a stream may have its members in the event. */
 static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
 {
     reader *x = (reader *)r;
-    ah_slice type = ah_json_member(doc, "type"), error = ah_json_member(doc, "error");
+    ah_slice type = ah_json_member(doc, "type");
 
+    if (!r->pieces)
+        return read_response(x, doc, err);
     if (ah_json_string_is(type, "error"))
-        return ah_reading_error(r, ah_json_kind_of(error) == AH_JSON_OBJECT ? error : doc, err);
-    if (ah_json_kind_of(error) == AH_JSON_OBJECT || ah_json_kind_of(error) == AH_JSON_STRING)
-        return ah_reading_error(r, error, err);
-    if (ah_reading_says(type))
-        return read_event(x, doc, type, err);
-    return ah_json_member(doc, "output").p ? read_response(x, doc, err) : AH_OK;
+        return ah_reading_error(r, doc, err);
+    return read_event(x, doc, type, err);
 }
 
 static const ah_error_word error_words[] = {
@@ -245,6 +316,8 @@ static const ah_reading_vt reading = {
     .no_answer = "the answer holds no output",
     .size = sizeof(reader),
     .words = error_words,
+    .whole = &answer,
+    .piece = &event,
     .document = read_document,
 };
 

@@ -6,11 +6,13 @@
  *   {"opaque":...}  a part to be sent back as it is
  *   {"stop":"end"}  {"usage":{"input":1,"output":2,...}}
  *   {"error":{"message":"...","status":429,"retryable":true,"retry_after":1.5}}
- * The stop line must come; a response without one was cut. */
+ * The stop line must come; a response without one was cut. The form is ours, so what is none of it is
+ * an error wherever it stands: nothing is passed over. */
 #include "wire/adapter.h"
 #include "wire/lower.h"
+#include "wire/shape.h"
 
-enum { MAX_LINE = 64 << 20 };
+enum { MAX_LINE = 64 << 20, MAX_SAID = 4 << 10 };
 
 static void put_tools(ah_lowered *w)
 {
@@ -56,6 +58,34 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, &w->body, at);
 }
 
+/* -- the answer ----------------------------------------------------------------------- */
+
+static const char *const stops[] = {"end",     "tool_calls", "length", "stop_sequence", "content_filter",
+                                    "refusal", NULL}; /* in the order of ah_stop, from AH_STOP_END on */
+static const ah_shape stop_word = {.kinds = AH_IS_STRING, .words = stops};
+static const ah_shape string = {.kinds = AH_IS_STRING};
+static const ah_shape piece = {.kinds = AH_IS_PIECE};
+static const ah_shape count = {.kinds = AH_IS_COUNT};
+static const ah_shape boolean = {.kinds = AH_IS_BOOLEAN};
+static const ah_shape a_call = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("index", &count), AH_MAY_HAVE("id", &string),
+                         AH_MAY_HAVE("name", &string), AH_MAY_HAVE("arguments", &piece))};
+static const ah_shape usage = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("input", &count), AH_MAY_HAVE("output", &count),
+                         AH_MAY_HAVE("cached_read", &count), AH_MAY_HAVE("cached_write", &count),
+                         AH_MAY_HAVE("reasoning", &count))};
+static const ah_shape failure = {.kinds = AH_IS_OBJECT,
+                                 .member = AH_MEMBERS(AH_MAY_HAVE("message", &string),
+                                                      AH_MAY_HAVE("status", &count),
+                                                      AH_MAY_HAVE("retryable", &boolean))};
+static const ah_shape line_shape = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("text", &piece), AH_MAY_HAVE("refusal", &piece),
+                         AH_MAY_HAVE("call", &a_call), AH_MAY_HAVE("error", &failure),
+                         AH_MAY_HAVE("usage", &usage), AH_MAY_HAVE("stop", &stop_word))};
+
 typedef struct reader {
     ah_reader base;
     bool finished;
@@ -93,12 +123,12 @@ static int64_t integer(ah_slice object, const char *key)
     return ah_json_number(ah_json_member(object, key), &n) && n.is_int ? n.i : 0;
 }
 
-static ah_status read_call(reader *r, ah_slice call, ah_err *err)
+static ah_status read_call(reader *r, ah_slice came, ah_err *err)
 {
-    ah_slice id = ah_json_member(call, "id"), name = ah_json_member(call, "name");
-    ah_slice arguments = ah_json_member(call, "arguments");
+    ah_slice id = ah_json_member(came, "id"), name = ah_json_member(came, "name");
+    ah_slice arguments = ah_json_member(came, "arguments");
     ah_draft_call *c;
-    ah_status st = ah_assembly_call(r->base.msg, integer(call, "index"), &c, err);
+    ah_status st = ah_assembly_call(r->base.msg, integer(came, "index"), &c, err);
 
     if (st == AH_OK && ah_json_kind_of(id) == AH_JSON_STRING)
         st = ah_assembly_call_id(c, ah_json_inside(id), err);
@@ -143,45 +173,73 @@ static void read_usage(reader *r, ah_slice u)
 
 static ah_stop stop_of(ah_slice word)
 {
-    for (int s = AH_STOP_END; s <= AH_STOP_REFUSAL; s++)
-        if (ah_json_string_is(word, ah_stop_name((ah_stop)s)))
-            return (ah_stop)s;
-    return AH_STOP_END;
+    int i = 0;
+
+    while (stops[i] && !ah_json_string_is(word, stops[i]))
+        i++;
+    return stops[i] ? (ah_stop)(AH_STOP_END + i) : AH_STOP_END;
+}
+
+static ah_status bad(ah_err *err, ah_slice said)
+{
+    ah_err_set(err, AH_PROVIDER, "a line of the model's answer: %.*s", AH_FMT(said));
+    err->phase = AH_PHASE_RESPONSE;
+    return AH_PROVIDER;
 }
 
 static ah_status read_piece(reader *r, ah_json_token key, ah_json_token t, ah_slice v, ah_err *err)
 {
-    if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "text"))
+    if (ah_json_token_is(key, "text"))
         return ah_assembly_text(r->base.msg, t.raw, err);
-    if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "refusal"))
+    if (ah_json_token_is(key, "refusal"))
         return ah_assembly_refusal(r->base.msg, t.raw, err);
-    if (t.kind == AH_JSON_OBJECT && ah_json_token_is(key, "call"))
+    if (ah_json_token_is(key, "call"))
         return read_call(r, v, err);
-    if (t.kind == AH_JSON_OBJECT && ah_json_token_is(key, "error"))
+    if (ah_json_token_is(key, "error"))
         return read_error(r, v, err);
     if (ah_json_token_is(key, "opaque"))
         return ah_assembly_opaque(r->base.msg, v, err);
-    if (t.kind == AH_JSON_OBJECT && ah_json_token_is(key, "usage"))
+    if (ah_json_token_is(key, "usage")) {
         read_usage(r, v);
-    if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "stop")) {
-        r->base.msg->stop = stop_of(v);
+    } else if (ah_json_token_is(key, "stop")) {
+        ah_assembly_stop(r->base.msg, stop_of(v), v);
+        ah_buf_reset(&r->base.msg->stop_word, 0); /* it is ours */
         r->finished = true;
+    } else {
+        return bad(err, ah_slice_of("it has a member that no piece has; pieces are text, refusal, call, "
+                                    "opaque, stop, usage and error"));
     }
     return AH_OK;
 }
 
+static ah_status check_line(reader *r, ah_slice line, ah_err *err)
+{
+    static const char what[] = "a line of the model's answer";
+    const ah_mem *mem = r->base.adapter->mem;
+    size_t halves = 0;
+    ah_status st = ah_json_check_piece_err(mem, line, &halves, what, err);
+    ah_buf said;
+
+    if (st == AH_OK && ah_json_kind_of(line) != AH_JSON_OBJECT)
+        return ah_err_set(err, AH_PROVIDER, "a line of the model's answer is no JSON object");
+    ah_buf_init(&said, mem, MAX_SAID);
+    if (st == AH_OK && !ah_shape_fits(&line_shape, line, halves, &said))
+        st = said.len ? bad(err, ah_buf_slice(&said)) : ah_json_check_err(mem, line, what, err);
+    ah_buf_clear(&said);
+    if (st != AH_OK && st != AH_NOMEM)
+        st = err->status = AH_PROVIDER;
+    return st;
+}
+
 static ah_status read_line(reader *r, ah_slice line, ah_err *err)
 {
-    ah_status st = ah_json_check_err(r->base.adapter->mem, line, "a line of the model's answer", err);
+    ah_status st = check_line(r, line, err);
     ah_json_reader it = ah_json_read(line);
     ah_json_token key;
 
-    if (st != AH_OK) {
-        err->status = st == AH_NOMEM ? st : AH_PROVIDER;
-        return err->status;
-    }
-    if (ah_json_next(&it).kind != AH_JSON_OBJECT)
-        return ah_err_set(err, AH_PROVIDER, "a line of the model's answer is no JSON object");
+    if (st != AH_OK)
+        return st;
+    ah_json_next(&it);
     for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it)) {
         ah_json_token t = ah_json_next(&it);
 
@@ -225,9 +283,12 @@ static ah_status end(ah_reader *base, ah_err *err)
     reader *r = (reader *)base;
     ah_status st = r->line.len ? read_line(r, ah_buf_slice(&r->line), err) : AH_OK;
 
+    if (st == AH_OK && r->finished)
+        st = ah_assembly_check(r->base.msg, err);
     if (st != AH_OK || r->finished)
         return st;
     ah_err_set(err, AH_HTTP, "the model's answer ended before it was complete");
+    ah_json_detail(err, "reason", ah_slice_of("broken"));
     err->phase = AH_PHASE_RESPONSE;
     err->retryable = true;
     return AH_HTTP;

@@ -7,6 +7,8 @@
  * done here, so `id` and `retry` are of no use. */
 #include "wire/sse.h"
 
+#include "base/json.h"
+
 /* Who gets the events: passed down as one. */
 typedef struct sink {
     ah_sse_fn fn;
@@ -39,8 +41,10 @@ static ah_status check_size(const ah_sse *s, size_t n, ah_err *err)
 {
     if (n <= s->data.max - s->data.len - s->event.len)
         return AH_OK;
-    return ah_err_set(err, AH_HTTP, "an event of the stream is larger than the limit of %zu bytes",
-                      s->data.max);
+    ah_err_set(err, AH_HTTP, "an event of the stream is larger than the limit of %zu bytes",
+               s->data.max);
+    ah_json_detail(err, "reason", ah_slice_of("too_large"));
+    return AH_HTTP;
 }
 
 static ah_status dispatch(ah_sse *s, const sink *to)

@@ -575,7 +575,7 @@ function ah.retract(instance) end
 ---@field tool? string
 ---@field param? string
 ---@field provider_class? string
----@field reason? string
+---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
 
 ---An error object to raise or return.
 ---@param what string|{ code: ah.Code?, message: string, [string]: any }

@@ -1,0 +1,76 @@
+/* The shape of what a provider sends: which members its documentation promises, and of what kind
+ * they are. Each reader has tables of what it must understand, and a document is held against them
+ * before a word of it is read, so that no reader skips in silence: what a table names and is
+ * otherwise ends the answer with an error that names the place. What no table names says nothing to
+ * us, which is a promise of the providers: members, types of events and of blocks are added there. */
+#ifndef AH_WIRE_SHAPE_H
+#define AH_WIRE_SHAPE_H
+
+#include "base/json.h"
+
+/* Kinds that a value may be of, as bits. */
+enum {
+    AH_IS_NULL = 1,
+    AH_IS_BOOLEAN = 2,
+    AH_IS_COUNT = 4, /* an integer, 0 or more */
+    AH_IS_STRING = 8,
+    AH_IS_NAME = 16,  /* a string with something in it */
+    AH_IS_PIECE = 32, /* a string that goes on in the next document */
+    AH_IS_ARRAY = 64,
+    AH_IS_OBJECT = 128
+};
+
+typedef struct ah_shape ah_shape;
+
+typedef struct ah_shape_member {
+    const char *name;
+    const ah_shape *is;
+    bool needed;
+} ah_shape_member;
+
+typedef struct ah_shape_case {
+    const char *word; /* "": the member is not there */
+    const ah_shape *is;
+} ah_shape_case;
+
+struct ah_shape {
+    unsigned kinds;                /* 0: any */
+    const char *const *words;      /* that a string may be; end with NULL. NULL: any */
+    const ah_shape *items;         /* of an array; NULL: any */
+    const ah_shape_member *member; /* of an object, at most 16; end with a name of NULL */
+    const char *by;                /* this member of an object, a string, says which of `cases` it is, */
+    const ah_shape_case *cases;    /* too; they end with a word of NULL; other words are not ours */
+};
+
+/* For tables. */
+#define AH_NEEDS(name, shape)                                                                           \
+    {                                                                                                   \
+        name, shape, true                                                                               \
+    }
+#define AH_MAY_HAVE(name, shape)                                                                        \
+    {                                                                                                   \
+        name, shape, false                                                                              \
+    }
+#define AH_MEMBERS(...)                                                                                 \
+    (const ah_shape_member[])                                                                           \
+    {                                                                                                   \
+        __VA_ARGS__,                                                                                    \
+        {                                                                                               \
+            NULL, NULL, false                                                                           \
+        }                                                                                               \
+    }
+#define AH_CASES(...)                                                                                   \
+    (const ah_shape_case[])                                                                             \
+    {                                                                                                   \
+        __VA_ARGS__,                                                                                    \
+        {                                                                                               \
+            NULL, NULL                                                                                  \
+        }                                                                                               \
+    }
+
+/* Holds a checked document against its shape. `halves`: how many strings in it were cut within a
+ * character (ah_json_check_piece). False: *said has where and what, "choices[0].message must be an
+ * object, found null", or is empty where a character was cut in what is no piece. */
+bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_buf *said);
+
+#endif
