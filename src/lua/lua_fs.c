@@ -14,7 +14,8 @@ enum {
     LISTED = 1000,         /* unless `max` says otherwise */
     MATCHED = 200,         /* likewise, of a search */
     LINES_BYTES = 1 << 20, /* of lines, unless `max_bytes` does; the most for `width` */
-    LINE_WIDTH = 2000
+    LINE_WIDTH = 2000,
+    MAX_ALLOW = 64 << 10 /* bytes of the names in `allow` */
 };
 
 /* -- objects ----------------------------------------------------------------------------- */
@@ -524,7 +525,8 @@ static void refuse_name(lua_State *L, ah_slice name)
     ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow: '%.*s' is not refused", AH_FMT(name));
 }
 
-static void read_allow(lua_State *L, ah_fs_options *o)
+/* -- names: of `allow`, in a buffer that Lua frees; nil: none */
+static void read_allow(lua_State *L, ah_buf *names)
 {
     if (!ah_field_push(L, 1, "ah.filesystem", "allow", LUA_TTABLE))
         return;
@@ -534,11 +536,17 @@ static void read_allow(lua_State *L, ah_fs_options *o)
         if (lua_type(L, -1) != LUA_TSTRING)
             ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow must be a list of strings");
         name.p = lua_tolstring(L, -1, &name.n);
-        if (!ah_fs_allow(name, &o->allow))
+        if (!ah_fs_is_refused(name))
             refuse_name(L, name);
+        ah_buf_put(names, name);
+        ah_buf_char(names, '/');
         lua_pop(L, 1);
     }
     lua_pop(L, 2);
+    if (names->status == AH_NOMEM)
+        ah_lua_raise_nomem(L);
+    if (!ah_buf_ok(names))
+        ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow has more than %d bytes of names", MAX_ALLOW);
 }
 
 static void read_size(lua_State *L, const char *name, size_t *out)
@@ -562,7 +570,6 @@ static void read_settings(lua_State *L, ah_fs_options *o)
     ah_field_count(L, 1, "ah.filesystem", "max_depth", 1, &o->max_depth);
     if (o->max_depth > AH_FS_MAX_DEPTH)
         ah_lua_raise(L, AH_USAGE, "ah.filesystem: max_depth is at most %d", AH_FS_MAX_DEPTH);
-    read_allow(L, o);
 }
 
 /* In the order of Lua's table, which does not matter: no two have the same path. */
@@ -588,14 +595,28 @@ static void write_files(lua_State *L, ah_fs *fs)
     lua_pop(L, 1);
 }
 
-static int new_memory(lua_State *L, const ah_fs_options *o)
+/* The file system of the options, with the names that are allowed: in a folder, or root NULL. */
+static ah_status open_fs(lua_State *L, ah_fs_options *o, const ah_buf *allowed, const char *root,
+                         ah_fs **out, ah_err *err)
+{
+    const ah_mem *mem = &ah_lua_of(L)->mem;
+    ah_status st;
+
+    if (allowed->len && !(o->allow = ah_text_new(mem, ah_buf_slice(allowed))))
+        return ah_err_nomem(err);
+    st = root ? ah_fs_host_new(mem, root, o, out, err) : ah_fs_memory_new(mem, o, out, err);
+    ah_text_unref(o->allow);
+    return st;
+}
+
+static int new_memory(lua_State *L, const ah_fs_options *o, const ah_buf *allowed)
 {
     ah_fs_options writable = *o;
     ah_fs **box = push_fs(L);
     ah_err err;
 
     writable.read_only = false;
-    if (ah_fs_memory_new(&ah_lua_of(L)->mem, &writable, box, &err) != AH_OK)
+    if (open_fs(L, &writable, allowed, NULL, box, &err) != AH_OK)
         return fails(L, &err);
     write_files(L, *box);
     if (o->read_only)
@@ -611,6 +632,7 @@ static int new_filesystem(lua_State *L)
     ah_fs_options o = {0};
     ah_slice root = {NULL, 0};
     bool memory = false;
+    ah_buf *allowed;
     ah_fs **box;
     ah_err err;
 
@@ -620,14 +642,16 @@ static int new_filesystem(lua_State *L)
     ah_field_bool(L, 1, "ah.filesystem", "memory", &memory);
     memory = memory || lua_getfield(L, 1, "files") != LUA_TNIL;
     read_settings(L, &o);
+    allowed = ah_lua_push_buf(L, MAX_ALLOW);
+    read_allow(L, allowed);
     if (memory == (root.p != NULL))
         return ah_lua_raise(L, AH_USAGE, "ah.filesystem: give either a root, or memory = true or files");
     if (memory)
-        return new_memory(L, &o);
+        return new_memory(L, &o, allowed);
     if (memchr(root.p, '\0', root.n) || root.n == 0)
         return ah_lua_raise(L, AH_USAGE, "ah.filesystem: root is no path");
     box = push_fs(L);
-    if (ah_fs_host_new(&ah_lua_of(L)->mem, root.p, &o, box, &err) != AH_OK)
+    if (open_fs(L, &o, allowed, root.p, box, &err) != AH_OK)
         return fails(L, &err);
     return 1;
 }

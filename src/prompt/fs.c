@@ -13,6 +13,7 @@ void ah_fs_init(ah_fs *fs, const ah_fs_store *store, const ah_mem *mem, const ah
     *fs = (ah_fs){.store = store, .mem = mem, .refs = 1};
     if (o)
         fs->o = *o;
+    ah_text_ref(fs->o.allow);
     if (!fs->o.max_file)
         fs->o.max_file = DEFAULT_FILE;
     if (!fs->o.max_total)
@@ -34,8 +35,10 @@ ah_fs *ah_fs_ref(ah_fs *fs)
 
 void ah_fs_unref(ah_fs *fs)
 {
-    if (fs && --fs->refs == 0)
-        fs->store->free(fs);
+    if (!fs || --fs->refs)
+        return;
+    ah_text_unref(fs->o.allow);
+    fs->store->free(fs);
 }
 
 ah_fs *ah_fs_below(ah_fs *fs)

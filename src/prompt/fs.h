@@ -57,7 +57,7 @@ typedef struct ah_fs_info {
 typedef struct ah_fs_options {
     bool read_only;
     bool no_sync;     /* files are not forced to the disk before they take their place */
-    uint64_t allow;   /* of ah_fs_allow */
+    ah_text *allow;   /* names that are not refused, a `/` behind each; borrowed, a reference is kept */
     size_t max_file;  /* bytes of a file read whole or written; 8 MiB */
     size_t max_total; /* bytes in memory or staged; 64 MiB */
     size_t max_files; /* entries of a folder, a walk, memory, a transaction; 10000 */
@@ -65,9 +65,9 @@ typedef struct ah_fs_options {
 } ah_fs_options;
 
 /* Names refused for writing in a folder of the machine, since what they name runs code or
- * sets up what does: switches one off in *allow. False where the name is not refused anyway. */
-bool ah_fs_allow(ah_slice name, uint64_t *allow);
-const char *ah_fs_refused_name(size_t i); /* NULL behind the last */
+ * sets up what does: names, and kinds (".env*"). True for a kind as it is listed, too. */
+bool ah_fs_is_refused(ah_slice name);
+const char *ah_fs_refused_name(size_t i); /* the kinds; NULL behind the last */
 
 /* -- life ------------------------------------------------------------------------------- */
 

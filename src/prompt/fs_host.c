@@ -290,6 +290,7 @@ ah_status ah_fs_host_new(const ah_mem *mem, const char *root, const ah_fs_option
               errno == ENOENT    ? "it does not exist"
               : errno == ENOTDIR ? "it is not a folder"
                                  : "the system refuses it");
+    ah_text_unref(h->fs.o.allow);
     ah_free(mem, h);
     return err->status;
 }

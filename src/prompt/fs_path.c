@@ -3,97 +3,453 @@
 #include "base/json.h"
 #include "prompt/fs_store.h"
 
-/* What programs run or obey without being asked to: version control (hooks, filters),
- * shells, editors, package managers, our own configuration. A folder's name covers all
- * that is in it. Compared without regard to the case of ASCII, as some disks do. */
+/* What programs run or obey without being asked to, or by being started in a folder. A folder's
+ * name covers all that is in it; a `*` at the end stands for whatever follows, so that a file of the
+ * same kind that is called a little otherwise is covered, too. Compared as disks may: see fold_name.
+ * Not here is what a project itself runs or configures (a Makefile, a linter's settings). */
 static const char *const refused[] = {
+    /* version control: hooks, filters, credentials */
     ".git",
     ".gitmodules",
-    ".gitconfig",
+    ".gitconfig*",
     ".githooks",
+    ".gitreview",
+    ".lfsconfig",
     ".husky",
+    ".lefthook*",
+    ".overcommit.yml",
+    ".pre-commit-config.yaml",
+    ".pre-commit-hooks.yaml",
     ".hg",
     ".hgrc",
+    ".hgsub",
     ".svn",
+    ".bzr",
+    ".jj",
+    ".fslckout",
+    ".fossil-settings",
+    ".cvsrc",
+    ".p4config",
+    ".arcconfig",
+    ".arclint",
+    ".tigrc",
+    "_darcs",
+    /* what builds, checks, deploys or merges on a server */
     ".github",
     ".gitlab-ci.yml",
-    ".pre-commit-config.yaml",
+    ".gitlab",
+    ".gitea",
+    ".forgejo",
+    ".circleci",
+    ".travis.yml",
+    ".drone.yml",
+    ".drone.star",
+    ".woodpecker*",
+    ".buildkite",
+    ".azure-pipelines*",
+    ".appveyor.yml",
+    ".cirrus.yml",
+    ".cirrus.star",
+    ".semaphore",
+    ".teamcity",
+    ".tekton",
+    ".build.yml",
+    ".builds",
+    ".taskcluster.yml",
+    ".zuul*",
+    ".scrutinizer.yml",
+    ".harness",
+    ".bazelci",
+    ".copr",
+    ".packit.yaml",
+    ".mergify.yml",
+    ".kodiak.toml",
+    ".renovaterc*",
+    ".dependabot",
+    ".readthedocs.y*",
+    ".netlify",
+    ".vercel",
+    ".platform",
+    ".platform.app.yaml",
+    ".ebextensions",
+    ".elasticbeanstalk",
+    ".openshift",
+    ".s2i",
+    ".gitpod*",
+    ".lando*",
+    ".ddev",
+    ".replit",
+    ".idx",
+    ".devfile.yaml",
+    /* editors and language servers */
     ".vscode",
+    ".vscode-*",
     ".idea",
-    ".claude",
-    ".cursor",
-    ".mcp.json",
+    ".fleet",
+    ".zed",
+    ".nova",
+    ".helix",
+    ".atom",
+    ".settings",
+    ".kakrc",
+    ".nanorc",
+    ".vim",
+    ".vimrc",
+    ".gvimrc",
+    ".ideavimrc",
+    ".lvimrc",
+    ".local.vimrc",
+    ".vimspector.json",
+    ".exrc",
+    ".nvim",
+    ".nvimrc",
+    ".nvim.lua",
+    ".emacs",
+    ".emacs.d",
+    ".dir-locals*",
+    ".spacemacs*",
+    ".doom.d",
+    ".projectile",
+    ".luarc.json*",
+    ".neoconf.json",
+    ".clangd",
+    ".ycm_extra_conf.py",
+    ".bsp",
+    ".bloop",
+    ".metals",
+    /* agents: instructions, hooks, servers that they start */
     ".agenthost",
-    ".env",
-    ".env.local",
-    ".envrc",
+    ".mcp*",
+    ".claude*",
+    ".cursor*",
+    ".codex*",
+    ".gemini*",
+    ".aider*",
+    ".continue*",
+    ".windsurf*",
+    ".codeium",
+    ".copilot*",
+    ".cline*",
+    ".roo",
+    ".roo-*",
+    ".roomodes",
+    ".roorules*",
+    ".kilocode*",
+    ".kiro",
+    ".amazonq",
+    ".qwen",
+    ".qodo",
+    ".trae",
+    ".augment*",
+    ".junie",
+    ".goose*",
+    ".opencode*",
+    ".crush*",
+    ".factory",
+    ".amp",
+    ".warp",
+    ".zencoder",
+    ".openhands*",
+    ".agent",
+    ".agents",
+    ".rules",
+    ".rovodev",
+    ".plandex*",
+    ".sweep.yaml",
+    ".coderabbit*",
+    ".sourcery.yaml",
+    ".devin",
+    ".tabnine",
+    ".iflow",
+    ".llm",
+    /* environments of a folder, and what enters them */
+    ".env*",
     ".direnv",
-    ".config",
-    ".local",
-    ".ssh",
-    ".gnupg",
-    ".netrc",
-    ".profile",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".zshrc",
-    ".zshenv",
+    ".devcontainer*",
+    ".devenv*",
+    ".mise*",
+    ".rtx*",
+    ".tool-versions",
+    ".asdfrc",
+    ".autoenv*",
+    ".rvmrc",
+    ".flox",
+    ".hermit",
+    ".proto",
+    ".prototools",
+    ".pkgx.y*",
+    ".vagrant*",
+    ".docker",
+    ".dockercfg",
+    ".kube",
+    ".helm",
+    ".terraform*",
+    ".pulumi",
+    ".aws",
+    ".azure",
+    ".gcloud",
+    ".boto",
+    ".ansible*",
+    /* shells and sessions */
+    ".profile*",
+    ".bashrc*",
+    ".bash_*",
+    ".bash.bashrc",
+    ".zsh*",
     ".zprofile",
     ".zlogin",
     ".zlogout",
+    ".zprezto*",
+    ".oh-my-zsh",
+    ".p10k.zsh",
     ".kshrc",
     ".mkshrc",
     ".cshrc",
     ".tcshrc",
-    ".login",
+    ".login*",
     ".logout",
+    ".shrc",
+    ".shinit",
+    ".yashrc",
+    ".yash_profile",
+    ".xonshrc",
     ".inputrc",
+    ".editrc",
     ".xinitrc",
-    ".xsession",
+    ".xserverrc",
+    ".xsession*",
     ".xprofile",
+    ".xresources",
+    ".xdefaults",
     ".pam_environment",
+    ".screenrc",
+    ".tmux*",
+    ".lesskey",
+    ".lessfilter",
+    ".config",
+    ".local",
+    ".ssh",
+    ".gnupg",
+    ".pki",
+    ".password-store",
+    ".netrc",
+    ".curlrc",
+    ".wgetrc",
+    ".rhosts",
+    ".shosts",
+    ".k5login",
+    ".forward",
+    ".procmailrc",
+    ".mailcap",
+    ".mailrc",
+    ".muttrc",
+    ".htaccess",
+    ".htpasswd",
+    ".user.ini",
+    /* package managers and build tools: what they run, and whom they trust */
     ".npmrc",
-    ".yarnrc",
-    ".yarnrc.yml",
+    ".npm",
+    ".yarn",
+    ".yarnrc*",
+    ".pnp.*",
+    ".pnpmfile*",
+    ".pnpmrc",
+    ".bunfig.toml",
+    ".volta",
+    ".bundle",
+    ".gem",
+    ".gemrc",
+    ".pip",
     ".pypirc",
-    ".vimrc",
-    ".exrc",
-    ".nvimrc",
-    ".emacs",
+    ".condarc",
+    ".venv",
+    ".eggs",
+    ".pdm.toml",
+    ".pdm-python",
+    ".pdm-build",
+    ".cargo",
+    ".rustup",
+    ".mvn",
+    ".m2",
+    ".gradle",
+    ".sbt*",
+    ".jvmopts",
+    ".mill-*",
+    ".ant",
+    ".antrc",
+    ".bazelrc",
+    ".bazeliskrc",
+    ".buckconfig*",
+    ".pants.rc",
+    ".composer",
+    ".cpan*",
+    ".luarocks",
+    ".opam",
+    ".stack",
+    ".cabal",
+    ".lein",
+    ".clojure",
+    ".mix",
+    ".hex",
+    ".pants.d",
+    ".xmake",
+    ".conan*",
+    ".vcpkg*",
+    /* interpreters and debuggers, which read these where they are started */
     ".gdbinit",
-    ".lldbinit",
+    ".gdbearlyinit",
+    ".lldbinit*",
+    ".radare2rc",
+    ".rizinrc",
+    ".valgrindrc",
+    ".perldb",
+    ".proverc",
+    ".pdbrc*",
+    ".pythonrc*",
+    ".ipython",
+    ".jupyter",
+    ".irbrc",
+    ".pryrc",
+    ".byebugrc",
+    ".rdebugrc",
+    ".ghci",
+    ".ghc",
+    ".iex.exs",
+    ".erlang",
+    ".rprofile",
+    ".renviron",
+    ".rdata",
+    ".octaverc",
+    ".julia*",
+    ".gnuplot",
+    ".sqliterc",
+    ".psqlrc",
+    ".my.cnf",
+    ".mongorc.js",
+    ".mongoshrc.js",
+    ".sbclrc",
+    ".guile",
+    ".racketrc",
+    ".maxima",
+    ".maxima-init*",
+    ".storybook",
 };
 
-enum { N_REFUSED = sizeof refused / sizeof *refused };
-_Static_assert(N_REFUSED <= 64, "ah_fs_options.allow has a bit for each");
+/* What is copied to become one of the above, and is obeyed by nobody as it is. */
+static const char *const harmless[] = {".env.example", ".env.sample", ".env.template"};
 
-static bool same_name(ah_slice name, const char *lit)
-{
-    for (size_t i = 0; i < name.n; i++) {
-        char c = name.p[i] >= 'A' && name.p[i] <= 'Z' ? (char)(name.p[i] + 32) : name.p[i];
-
-        if (c != lit[i]) /* at its end, too: names hold no NUL */
-            return false;
-    }
-    return lit[name.n] == '\0';
-}
-
-bool ah_fs_allow(ah_slice name, uint64_t *allow)
-{
-    for (size_t i = 0; i < N_REFUSED; i++)
-        if (ah_slice_is(name, refused[i])) {
-            *allow |= (uint64_t)1 << i;
-            return true;
-        }
-    return false;
-}
+enum { N_REFUSED = sizeof refused / sizeof *refused, N_HARMLESS = sizeof harmless / sizeof *harmless };
 
 const char *ah_fs_refused_name(size_t i)
 {
     return i < N_REFUSED ? refused[i] : NULL;
+}
+
+/* Characters that some disks leave out when they compare names (HFS+, and ext4 and f2fs where
+ * letter case does not count). */
+static bool is_ignored(uint32_t c)
+{
+    return c == 0xad || c == 0x34f || c == 0x61c || (c >= 0x115f && c <= 0x1160) ||
+           (c >= 0x17b4 && c <= 0x17b5) || (c >= 0x180b && c <= 0x180f) ||
+           (c >= 0x200b && c <= 0x200f) || (c >= 0x202a && c <= 0x202e) ||
+           (c >= 0x2060 && c <= 0x206f) || c == 0x3164 || (c >= 0xfe00 && c <= 0xfe0f) || c == 0xfeff ||
+           c == 0xffa0 || (c >= 0x1bca0 && c <= 0x1bca3) || (c >= 0x1d173 && c <= 0x1d17a) ||
+           (c >= 0xe0000 && c <= 0xe0fff);
+}
+
+/* The character at *p, which is well-formed UTF-8 and moved past. */
+static uint32_t take_char(const char **p)
+{
+    unsigned char first = (unsigned char)*(*p)++;
+    uint32_t c = first < 0x80   ? first
+                 : first < 0xe0 ? first & 0x1f
+                 : first < 0xf0 ? first & 0xf
+                                : first & 7;
+
+    while (((unsigned char)**p & 0xc0) == 0x80)
+        c = c << 6 | ((unsigned char)*(*p)++ & 0x3f);
+    return c;
+}
+
+/* The name as a disk may see it: ASCII letters small (and the two signs that stand for one of them),
+ * without what is ignored, without the dots and blanks at the end and the stream behind a `:`, which
+ * Windows drops. At most as long as the name; NUL-terminated. */
+static void fold_name(ah_slice name, char out[AH_FS_MAX_NAME + 1])
+{
+    char in[AH_FS_MAX_NAME + 1];
+    const char *p = in;
+    size_t n = 0;
+
+    memcpy(in, name.p, name.n); /* so that it ends: a name of a checked path */
+    in[name.n] = '\0';
+    while (*p && *p != ':') {
+        uint32_t c = take_char(&p);
+
+        if (c >= 'A' && c <= 'Z')
+            c += 32;
+        c = c == 0x17f ? 's' : c == 0x212a ? 'k' : c;
+        if (c < 0x80)
+            out[n++] = (char)c;
+        else if (!is_ignored(c))
+            out[n++] = '?'; /* no name above has it */
+    }
+    while (n && (out[n - 1] == '.' || out[n - 1] == ' '))
+        n--;
+    out[n] = '\0';
+}
+
+/* Is the folded name of that kind? */
+static bool is_of(const char *name, const char *kind)
+{
+    while (*kind && *kind == *name) {
+        kind++;
+        name++;
+    }
+    return *kind == '*' || (*kind == '\0' && *name == '\0');
+}
+
+static const char *kind_of(const char *name)
+{
+    for (size_t i = 0; i < N_HARMLESS; i++)
+        if (strcmp(name, harmless[i]) == 0)
+            return NULL;
+    for (size_t i = 0; i < N_REFUSED; i++)
+        if (is_of(name, refused[i]))
+            return refused[i];
+    return NULL;
+}
+
+bool ah_fs_is_refused(ah_slice name)
+{
+    char folded[AH_FS_MAX_NAME + 1];
+
+    for (size_t i = 0; i < N_REFUSED; i++)
+        if (ah_slice_is(name, refused[i]))
+            return true;
+    if (!ah_fs_name_ok(name))
+        return false;
+    fold_name(name, folded);
+    return kind_of(folded) != NULL;
+}
+
+/* Is the name, or its whole kind, among those that are allowed? */
+static bool is_allowed(const ah_fs *fs, const char *folded, const char *kind)
+{
+    ah_slice rest = ah_text_slice(fs->o.allow);
+    char name[AH_FS_MAX_NAME + 1];
+
+    while (rest.n) {
+        const char *end = memchr(rest.p, '/', rest.n);
+        ah_slice one = {rest.p, (size_t)(end - rest.p)};
+
+        if (ah_slice_is(one, kind))
+            return true;
+        fold_name(one, name);
+        if (strcmp(name, folded) == 0)
+            return true;
+        rest = (ah_slice){end + 1, rest.n - one.n - 1};
+    }
+    return false;
 }
 
 /* The first name at the front of *rest, which moves behind it and its '/'. */
@@ -110,12 +466,13 @@ static ah_slice take_name(ah_slice *rest)
 
 static const char *find_refused(const ah_fs *fs, ah_slice path)
 {
-    while (path.n) {
-        ah_slice name = take_name(&path);
+    char name[AH_FS_MAX_NAME + 1];
+    const char *kind;
 
-        for (size_t i = 0; name.p[0] == '.' && i < N_REFUSED; i++)
-            if (!(fs->o.allow >> i & 1) && same_name(name, refused[i]))
-                return refused[i];
+    while (path.n) {
+        fold_name(take_name(&path), name);
+        if ((kind = kind_of(name)) && !is_allowed(fs, name, kind))
+            return kind;
     }
     return NULL;
 }
