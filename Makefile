@@ -121,6 +121,10 @@ $(BUILD)/httpd: spec/support/httpd.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS)
 
+# Planted faults, which a build with $(LENT) finds (lent_spec.lua).
+$(BUILD)/lent-faults: spec/support/lent_faults.c $(LIB_OBJ)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
+
 # The embedding interface from programs that know only its headers; they link the archive.
 ARCHIVE_LIBS = $(BUILD)/libagenthost.a $(LUA_LIBS) $(DEP_LIBS)
 PLAIN_CFLAGS := -Wall -Wextra -Werror -pedantic -Iinclude $(CPPFLAGS) $(CFLAGS) $(EXTRA)
@@ -176,7 +180,7 @@ EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c)
   $(if $(shell command -v $(CXX)),$(BUILD)/examples/embed_cpp)
 examples: $(EXAMPLES)
 
-SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/httpd $(BUILD)/embed-cases $(EXAMPLES)
+SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/httpd $(BUILD)/embed-cases $(BUILD)/lent-faults $(EXAMPLES)
 RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(BUSTED)
 
 test: $(SPEC_NEEDS)
@@ -187,8 +191,10 @@ check: lint test
 # ASan and UBSan: the command and the torture program with leak checking; the module in
 # the interpreter without (it is not ours to balance).
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# What is lent is poisoned at each call out (base/lent.h).
+LENT := -DAH_LENT
 check-asan:
-	@$(MAKE) --no-print-directory BUILD=build/asan CFLAGS="-O1 -g -DAH_CHECKING" EXTRA="$(ASAN)" asan-specs
+	@$(MAKE) --no-print-directory BUILD=build/asan CFLAGS="-O1 -g -DAH_CHECKING" EXTRA="$(ASAN) $(LENT)" asan-specs
 
 asan-specs: $(SPEC_NEEDS)
 	@ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1 \
@@ -202,7 +208,7 @@ check-poll:
 
 # Hosts in threads under ThreadSanitizer: the example, and the cases with threads in them.
 check-tsan:
-	@$(MAKE) --no-print-directory BUILD=build/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread" run-tsan
+	@$(MAKE) --no-print-directory BUILD=build/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread $(LENT)" run-tsan
 
 run-tsan: $(BUILD)/examples/embed_threads $(BUILD)/examples/embed_poll $(BUILD)/embed-cases
 	@export TSAN_OPTIONS=halt_on_error=1; $(BUILD)/examples/embed_threads && $(BUILD)/examples/embed_poll && \
@@ -211,7 +217,7 @@ run-tsan: $(BUILD)/examples/embed_threads $(BUILD)/examples/embed_poll $(BUILD)/
 
 # Every allocation fails once, and from there on.
 check-torture:
-	@$(MAKE) --no-print-directory BUILD=build/torture CFLAGS="-O1 -g" EXTRA="$(ASAN)" run-torture
+	@$(MAKE) --no-print-directory BUILD=build/torture CFLAGS="-O1 -g" EXTRA="$(ASAN) $(LENT)" run-torture
 
 # Lines that the specs run; those of the README build programs of their own.
 coverage:
@@ -344,7 +350,7 @@ help:
 	@echo "make              build the command, the libraries and the Lua module in $(BUILD)/"
 	@echo "make test         pass all specs                    (SPECS=spec/x_spec.lua for some)"
 	@echo "make check        test and lint"
-	@echo "make check-asan   all specs under ASan and UBSan"
+	@echo "make check-asan   all specs under ASan and UBSan, lent bytes poisoned"
 	@echo "make check-poll   the specs of waiting with poll(2) in place of epoll"
 	@echo "make check-tsan   hosts in threads under ThreadSanitizer"
 	@echo "make examples     the programs of examples/ that embed the library, in $(BUILD)/examples/"

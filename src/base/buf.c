@@ -166,6 +166,27 @@ bool ah_buf_cut_short(ah_buf *b)
     return ah_buf_ok(b);
 }
 
+ah_buf ah_buf_take(ah_buf *b)
+{
+    ah_buf taken = *b;
+
+    ah_buf_init(b, b->mem, b->max);
+    return taken;
+}
+
+void ah_buf_give_back(ah_buf *b, ah_buf *taken)
+{
+#ifdef AH_LENT /* who still uses them is found */
+    ah_buf_clear(taken);
+#endif
+    if (b->data || !taken->data) {
+        ah_buf_clear(taken);
+        return;
+    }
+    ah_buf_reset(taken, 0);
+    *b = *taken;
+}
+
 void ah_buf_drop(ah_buf *b, size_t n)
 {
     if (n >= b->len) {

@@ -43,6 +43,11 @@ void ah_buf_vfmt(ah_buf *b, const char *fmt, va_list ap);
  * NULL on failure (sticky). */
 char *ah_buf_room(ah_buf *b, size_t n);
 
+/* Takes the bytes out, memory and all: they are the caller's own, and what comes meanwhile goes
+ * elsewhere. Given back, the memory serves what comes next. */
+ah_buf ah_buf_take(ah_buf *b);
+void ah_buf_give_back(ah_buf *b, ah_buf *taken);
+
 /* Drops the first n bytes. */
 void ah_buf_drop(ah_buf *b, size_t n);
 

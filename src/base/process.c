@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/lent.h"
 #include "base/supervise.h"
 
 enum {
@@ -198,11 +199,14 @@ static void on_output(void *ud, int fd, int events)
     p->news(p->ud, p);
 }
 
+static ah_slice bytes_of(const stream *s)
+{
+    return (ah_slice){s->buf.data ? s->buf.data + s->taken : "", pending(s)};
+}
+
 ah_slice ah_process_output(const ah_process *p, ah_process_stream which)
 {
-    const stream *s = &p->out[which];
-
-    return (ah_slice){s->buf.data ? s->buf.data + s->taken : "", pending(s)};
+    return ah_lend(bytes_of(&p->out[which]));
 }
 
 void ah_process_take(ah_process *p, ah_process_stream which, size_t n)
@@ -229,17 +233,17 @@ static ah_slice without_end(const char *p, size_t n)
 ah_line ah_process_line(ah_process *p, ah_process_stream which, ah_slice *out)
 {
     stream *s = &p->out[which];
-    ah_slice all = ah_process_output(p, which);
+    ah_slice all = bytes_of(s);
     const char *end = memchr(all.p + s->looked, '\n', all.n - s->looked);
 
     if (end) {
-        *out = without_end(all.p, (size_t)(end - all.p));
+        *out = ah_lend(without_end(all.p, (size_t)(end - all.p)));
         ah_process_take(p, which, (size_t)(end - all.p) + 1);
         return AH_LINE_WHOLE;
     }
     s->looked = all.n;
     if (s->fd < 0 && all.n > 0) {
-        *out = all;
+        *out = ah_lend(all);
         ah_process_take(p, which, all.n);
         return AH_LINE_WHOLE;
     }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "agenthost_lua.h"
+#include "base/lent.h"
 #include "base/sandbox.h"
 #include "base/json.h"
 #include "lua/lua_fence.h"
@@ -633,7 +634,8 @@ static ah_status refuse_null(ah_host *host, const char *what, const char *name)
 
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv)
 {
-    script s = {.path = path && strcmp(path, "-") != 0 ? path : NULL, .argc = argc, .argv = argv};
+    script s = {
+        .path = path && strcmp(path, "-") != 0 ? ah_lend_text(path) : NULL, .argc = argc, .argv = argv};
 
     if (!path || (argc > 0 && !argv))
         return refuse_null(host, "ah_script", path ? "argv" : "path");
@@ -643,7 +645,11 @@ AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **arg
 AH_API ah_status ah_load(ah_host *host, const char *name, const char *text, size_t len, int argc,
                          char **argv)
 {
-    script s = {.path = name, .text = text ? text : "", .len = len, .argc = argc, .argv = argv};
+    script s = {.path = ah_lend_text(name),
+                .text = text ? ah_lend((ah_slice){text, len}).p : "",
+                .len = len,
+                .argc = argc,
+                .argv = argv};
 
     if ((!text && len > 0) || (argc > 0 && !argv))
         return refuse_null(host, "ah_load", argc > 0 && !argv ? "argv" : "text");

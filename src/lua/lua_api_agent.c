@@ -1,5 +1,6 @@
 /* Agents as a C program has them: opened from JSON by the code that serves ah.agent, run
  * with or without waiting, and their replies. */
+#include "base/lent.h"
 #include "lua/lua_adapter.h"
 #include "lua/lua_api.h"
 #include "lua/lua_reply.h"
@@ -174,14 +175,14 @@ static ah_status make(ah_host *host, const char *what, lua_CFunction f, opening 
 
 AH_API ah_status ah_agent_open(ah_host *host, const char *config, ah_agent **out)
 {
-    opening o = {.config = config};
+    opening o = {.config = ah_lend_text(config)};
 
     return make(host, "ah_agent_open", open_agent, &o, out);
 }
 
 AH_API ah_status ah_agent_find(ah_host *host, const char *name, ah_agent **out)
 {
-    opening o = {.name = name};
+    opening o = {.name = ah_lend_text(name)};
 
     return make(host, "ah_agent_find", find_agent, &o, out);
 }
@@ -368,7 +369,7 @@ static int begin(lua_State *L)
 
 static ah_status start(ah_agent *a, const char *text, bool waits)
 {
-    beginning b = {a, text, waits};
+    beginning b = {a, ah_lend_text(text), waits};
     ah_embed *e = a->embed;
     ah_status st;
     ah_err err;
@@ -433,7 +434,7 @@ static int send(lua_State *L)
 
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text)
 {
-    beginning b = {agent, text ? text : "", false};
+    beginning b = {agent, text ? ah_lend_text(text) : "", false};
     ah_status st = ah_embed_may(agent->embed, "ah_agent_send");
 
     return st == AH_OK ? ah_embed_call(agent->embed, send, &b) : st;

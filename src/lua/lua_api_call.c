@@ -1,4 +1,5 @@
 /* A tool called by name, from C. */
+#include "base/lent.h"
 #include "lua/lua_api.h"
 #include "lua/lua_direct.h"
 #include "lua/lua_tool.h"
@@ -40,7 +41,7 @@ static int call_tool(lua_State *L)
 AH_API ah_status ah_call_tool(ah_host *host, const char *name, const char *args, const char **result)
 {
     ah_embed *e = ah_embed_of(host);
-    request q = {name, args};
+    request q = {ah_lend_text(name), ah_lend_text(args)};
     ah_status st = ah_embed_enter(e, "ah_call_tool");
     ah_err err;
 

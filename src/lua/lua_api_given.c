@@ -1,6 +1,7 @@
 /* What a program and its scripts hand each other, by name: tools that the program adds or
  * a script returns, agents and adapters that a script returns; ah.host_tool. All of it
  * lives in one Lua table of the host, so that it is collected as any other value. */
+#include "base/lent.h"
 #include "base/near.h"
 #include "lua/lua_adapter.h"
 #include "lua/lua_api.h"
@@ -171,7 +172,7 @@ AH_API ah_status ah_remove_tool(ah_host *host, const char *name)
         return st;
     if (!name)
         return ah_embed_fail(e, (ah_err_set(&err, AH_USAGE, "ah_remove_tool: no name"), &err));
-    return ah_embed_call(e, remove_tool, (void *)(uintptr_t)name);
+    return ah_embed_call(e, remove_tool, (void *)(uintptr_t)ah_lend_text(name));
 }
 
 /* What models are told of them, by name; objects are written with their keys sorted. */

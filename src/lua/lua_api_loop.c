@@ -1,6 +1,7 @@
 /* Steps, events, cancel and wake: how a program with a loop of its own drives a host.
  * Events are copied into a bounded queue as they happen; the end of a run always has a
  * place in it, taken when the run begins. */
+#include "base/lent.h"
 #include "lua/lua_api.h"
 
 enum {
@@ -98,7 +99,7 @@ AH_API void ah_transport_head(ah_host *host, uint64_t id, int status, const char
 AH_API void ah_transport_body(ah_host *host, uint64_t id, const void *bytes, size_t n)
 {
     if (ah_embed_may(ah_embed_of(host), "ah_transport_body") == AH_OK)
-        ah_http_body(host->http, id, (ah_slice){bytes, n});
+        ah_http_body(host->http, id, ah_lend((ah_slice){bytes, n}));
 }
 
 AH_API void ah_transport_end(ah_host *host, uint64_t id, const char *error)
@@ -170,12 +171,15 @@ void ah_embed_watch(ah_embed *e, ah_agent *agent, const ah_notice *n)
     ah_host *host = e->lua->host;
     const ah_watcher *w = &host->cfg.watcher;
     ah_event event = {.agent = agent};
+    ah_buf shown;
 
     if (!print_event(e, n, &event))
         return;
+    shown = ah_buf_take(&e->scratch); /* what it calls may tell events, too */
     ah_host_call_out(host, true);
     w->event(w->ud, &event);
     ah_host_came_back(host, true);
+    ah_buf_give_back(&e->scratch, &shown);
 }
 
 ah_event_node *ah_event_new(ah_embed *e, ah_agent *agent, const ah_notice *n)

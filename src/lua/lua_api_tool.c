@@ -1,5 +1,6 @@
 /* Tools written in C. A call of one is pending under a number until the program answers,
  * or until the core stops it; what comes for a number that is over does no harm. */
+#include "base/lent.h"
 #include "lua/lua_api.h"
 #include "lua/lua_tool.h"
 
@@ -60,10 +61,11 @@ static void start(const ah_tool *tool, ah_call *call)
     ah_host *host = n->embed->lua->host;
     ah_pending *p = push_pending(n, call);
     ah_text *args = ah_text_ref(call->args); /* the call may be over before the function is */
+    ah_slice shown = ah_pin(ah_text_slice(args));
     ah_tool_call told = {.id = p ? p->id : 0,
                          .tool = tool->name->data,
-                         .args = args->data,
-                         .args_len = args->len,
+                         .args = shown.p,
+                         .args_len = shown.n,
                          .run = ah_run_id(call->run),
                          .seconds_left = seconds_left(call, ah_host_now(host))};
     ah_outcome none = {.failure = AH_FAILED_RAISED, .message = AH_LIT("out of memory")};
@@ -75,6 +77,7 @@ static void start(const ah_tool *tool, ah_call *call)
     } else {
         ah_call_done(call, &none, ah_host_now(host));
     }
+    ah_unpin(shown, ah_text_slice(args));
     ah_text_unref(args);
 }
 
@@ -164,7 +167,7 @@ AH_API ah_status ah_answer(ah_host *host, uint64_t call, const char *json)
     if (st != AH_OK || !p)
         return st != AH_OK ? st : no_call(e, call);
     ah_buf_init(&b, &e->lua->mem, MAX_ANSWER);
-    st = read_value(e, ah_slice_of(json ? json : ""), &b, &err);
+    st = read_value(e, ah_slice_of(json ? ah_lend_text(json) : ""), &b, &err);
     o.value = ah_buf_slice(&b);
     if (st != AH_OK)
         o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = ah_slice_of(err.message)};
@@ -177,7 +180,8 @@ AH_API ah_status ah_refuse(ah_host *host, uint64_t call, const char *message)
 {
     ah_embed *e = ah_embed_of(host);
     ah_pending *p = find(e, call);
-    ah_outcome o = {.message = ah_slice_of(message && *message ? message : "the tool failed")};
+    ah_outcome o = {.message =
+                        ah_slice_of(message && *message ? ah_lend_text(message) : "the tool failed")};
     ah_status st = ah_embed_may(e, "ah_refuse");
 
     if (st != AH_OK || !p)

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/lent.h"
 #include "base/near.h"
 #include "lua/lua_host.h"
 
@@ -201,7 +202,7 @@ static int wrong(lua_State *L, const char *what, const char *name, const char *w
                         kind_of(L));
 }
 
-bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
+bool ah_field_keep(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
 {
     int type = lua_getfield(L, idx, name);
 
@@ -209,8 +210,17 @@ bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, 
         wrong(L, what, name, "a string");
     if (type == LUA_TSTRING)
         out->p = lua_tolstring(L, -1, &out->n);
-    lua_pop(L, 1);
     return type == LUA_TSTRING;
+}
+
+bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
+{
+    bool there = ah_field_keep(L, idx, what, name, out);
+
+    lua_pop(L, 1);
+    if (there)
+        *out = ah_lend(*out);
+    return there;
 }
 
 bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, double least,
@@ -271,14 +281,6 @@ int ah_field_choice(lua_State *L, int idx, const char *what, const char *name, c
     luaL_checkstack(L, 4, what);
     return ah_lua_raise(L, AH_USAGE, "%s: field '%s': there is no '%.*s'%s", what, name, AH_FMT(word),
                         push_few(L, words));
-}
-
-bool ah_field_keep(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
-{
-    bool there = ah_field_string(L, idx, what, name, out);
-
-    lua_getfield(L, idx, name);
-    return there;
 }
 
 bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type)

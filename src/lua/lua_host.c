@@ -2,6 +2,7 @@
  * the log; references; ah.log. The library's table is put together in lua_open.c. */
 #include "lua/lua_host.h"
 
+#include "base/lent.h"
 #include "lua/lua_task.h"
 
 static const char HOST[] = "agenthost.host"; /* the metatable */
@@ -118,6 +119,7 @@ ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *
     lua_pushcfunction(L, on_error); /* -- f args on_error */
     lua_insert(L, base);            /* -- on_error f args */
     st = lua_pcall(L, nargs, nresults, base);
+    ah_calling_out();
     lua_remove(L, base);
     if (st == LUA_OK)
         return AH_OK;

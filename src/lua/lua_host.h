@@ -111,12 +111,12 @@ void ah_lua_open_error(lua_State *L);  /* error */
 /* Raises for a key that is not in `known` (ends with NULL), with the nearest one;
  * positive integers are allowed where `list` says so. From here on the table at idx is one of our
  * own with the same fields: code of the script, which may be called while it is read, cannot
- * reach it, and what is lent of it stays as long as it is on the stack. */
+ * reach it, and its fields are all there when reading begins. */
 void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list);
 /* Each gives whether the field is there (not nil), and raises when it is of another type. */
 bool ah_field_string(lua_State *L, int idx, const char *what, const char *name,
-                     ah_slice *out); /* held by the table */
-/* The same, and pushes the string (or nil): it is held by the stack, whoever waits meanwhile. */
+                     ah_slice *out); /* lent by the table */
+/* The same, and pushes the string (or nil): it is good as long as it is on the stack. */
 bool ah_field_keep(lua_State *L, int idx, const char *what, const char *name, ah_slice *out);
 bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, double least,
                      double *out);

@@ -267,7 +267,6 @@ static int new_prompt(lua_State *L)
     d = lua_newuserdatauv(L, sizeof *d, 0);
     *d = (draft){0};
     luaL_setmetatable(L, DRAFT);
-    read_names(L, &def);
     read_output(L, d);
     read_resources(L, d, &def);
     def.output = d->output;
@@ -276,6 +275,7 @@ static int new_prompt(lua_State *L)
         def.overrides = push_overrides(L, -1, "ah.prompt");
     def.n = ah_lua_push_sections(L, 1, "ah.prompt", "sections");
     def.section = ah_lua_section_list(L, lua_gettop(L), "ah.prompt", def.n);
+    read_names(L, &def);
     ah_lua_new_prompt(L, &def);
     d->resources = NULL; /* the prompt's now */
     return 1;

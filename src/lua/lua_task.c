@@ -3,6 +3,8 @@
  * give back is lua_tool.c's, the fence around them lua_fence.c's. */
 #include "lua/lua_task.h"
 
+#include "base/lent.h"
+
 enum {
     HOOK_COUNT = 10000,   /* instructions between two looks at the clock */
     CLOSE_GRACE_MS = 1000 /* for the pending closes of a stopped task */
@@ -241,6 +243,7 @@ static void resume(ah_task *t)
     h->running = t;
     ah_fence_enter(h, &t->fence);
     st = lua_resume(t->co, h->current, nargs, &nresults);
+    ah_calling_out();
     ah_fence_leave(h, &t->fence);
     h->running = outer;
     h->current = current;
@@ -415,6 +418,7 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
         if (end != CAME && w->scope)
             cancel_inner(h, w->scope, end);
     }
+    ah_calling_out();
     h->current = current;
     h->host->depth--;
     if (fenced)
@@ -501,6 +505,7 @@ int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
     if (t && lua_isyieldable(L)) {
         w->task = t;
         t->waiter = w;
+        ah_calling_out();
         return lua_yieldk(L, 0, ctx, k);
     }
     ah_lua_can_await(L);

@@ -2,6 +2,10 @@
  * event is told when, each place that tells one says. */
 #include "model/event.h"
 
+#include <stdlib.h>
+
+#include "base/lent.h"
+
 static const char *const names[AH_EVENT_TYPES] = {
     [AH_EVENT_START] = "start",
     [AH_EVENT_REQUEST] = "request",
@@ -78,3 +82,24 @@ void ah_event_json(const ah_notice *e, ah_buf *out)
     }
     ah_buf_char(out, '}');
 }
+
+#ifdef AH_LENT
+
+void ah_event_tell(ah_event_fn fn, void *ud, const ah_notice *e)
+{
+    ah_field *pinned = calloc(e->n + 1, sizeof *pinned);
+    ah_notice told = *e;
+
+    for (size_t i = 0; pinned && i < e->n; i++) {
+        pinned[i] = e->field[i];
+        pinned[i].s = ah_pin(pinned[i].s);
+    }
+    if (pinned)
+        told.field = pinned;
+    fn(ud, &told);
+    for (size_t i = 0; pinned && i < e->n; i++)
+        ah_unpin(pinned[i].s, e->field[i].s);
+    free(pinned);
+}
+
+#endif

@@ -82,5 +82,15 @@ ah_event_type ah_event_type_of(ah_slice name);
 void ah_event_json(const ah_notice *e, ah_buf *out);
 
 typedef void (*ah_event_fn)(void *ud, const ah_notice *e);
+/* Calls fn. What the event shows stays as it is until fn returns, whatever it calls: fn may use it
+ * all along, and nothing of it afterwards. */
+#ifdef AH_LENT
+void ah_event_tell(ah_event_fn fn, void *ud, const ah_notice *e);
+#else
+static inline void ah_event_tell(ah_event_fn fn, void *ud, const ah_notice *e)
+{
+    fn(ud, e);
+}
+#endif
 
 #endif

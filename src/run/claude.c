@@ -35,6 +35,7 @@ typedef struct session {
     ah_exchange *x; /* NULL: nobody waits */
     bool parting;   /* to be freed once the process is gone */
     bool kept;      /* it is of an earlier exchange than x */
+    bool silent;    /* it has said nothing for as long as it may */
     ah_job job;
     ah_timer timer;
     ah_buf line; /* the one that is being read */
@@ -80,6 +81,7 @@ static void attach(session *s, ah_exchange *x)
 {
     ah_job_cancel(&s->job);
     s->x = x;
+    s->silent = false;
     s->job.of = x ? x->of : NULL;
     ah_timer_unset(&s->timer);
 }
@@ -127,12 +129,19 @@ static void end_exchange(session *s, const ah_err *err)
 static void timed_out(ah_timer *t)
 {
     session *s = FROM(t, session, timer);
+
+    s->silent = !s->parting;
+    if (s->parting)
+        ah_process_stop(s->p);
+    else
+        post(s); /* the end of an exchange calls observers: not within the loop's wait */
+}
+
+/* Its time is over, and nothing came since. */
+static void end_silence(session *s)
+{
     ah_err err;
 
-    if (s->parting) {
-        ah_process_stop(s->p);
-        return;
-    }
     if (!s->x) { /* what it knows can be told to another one */
         part(s);
         return;
@@ -308,7 +317,9 @@ static void on_job(ah_job *job)
     ah_process_result r;
     ah_err err = {0};
     ah_status st = AH_OK;
+    bool silent = s->silent;
 
+    s->silent = false;
     if (s->parting) {
         drain(s);
     } else {
@@ -321,6 +332,8 @@ static void on_job(ah_job *job)
     }
     if (ah_process_ended(s->p, &r) && (!s->held.len || s->parting))
         on_end(s, &r);
+    else if (silent && !s->timer.loop && !s->parting)
+        end_silence(s);
 }
 
 static void on_news(void *ud, ah_process *p)

@@ -5,30 +5,37 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/lent.h"
 #include "run/driver.h"
 
 /* -- functions of the program ----------------------------------------------------------- */
 
+static void leave(ah_host *h, int n, bool looks)
+{
+    h->callbacks += n;
+    h->looking += looks ? n : 0;
+}
+
 void ah_host_call_out(ah_host *h, bool looks)
 {
-    h->callbacks++;
-    h->looking += looks;
+    leave(h, 1, looks);
 }
 
 void ah_host_came_back(ah_host *h, bool looks)
 {
-    h->callbacks--;
-    h->looking -= looks;
+    leave(h, -1, looks);
+    ah_calling_out();
 }
 
+/* Those of clocks and of random lend nothing and let go of nothing: they are asked anywhere. */
 static int64_t program_clock(void *host)
 {
     ah_host *h = host;
     int64_t now;
 
-    ah_host_call_out(h, true);
+    leave(h, 1, true);
     now = h->cfg.clock(h->cfg.clock_ud);
-    ah_host_came_back(h, true);
+    leave(h, -1, true);
     return now;
 }
 
@@ -36,9 +43,9 @@ static int64_t program_wall(ah_host *h)
 {
     int64_t now;
 
-    ah_host_call_out(h, true);
+    leave(h, 1, true);
     now = h->cfg.wall(h->cfg.clock_ud);
-    ah_host_came_back(h, true);
+    leave(h, -1, true);
     return now;
 }
 
@@ -46,9 +53,9 @@ static uint64_t program_random(ah_host *h)
 {
     uint64_t bits;
 
-    ah_host_call_out(h, true);
+    leave(h, 1, true);
     bits = h->cfg.random(h->cfg.random_ud);
-    ah_host_came_back(h, true);
+    leave(h, -1, true);
     return bits;
 }
 
@@ -122,6 +129,7 @@ void ah_host_free(ah_host *h)
     if (!h)
         return;
     tell_unused(h);
+    ah_calling_out();
     ah_http_free(h->http);
     free_paths(h);
     ah_loop_free(h->loop);

@@ -36,7 +36,7 @@ void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t 
     if (logged)
         log_event(run, &e);
     if (run->cfg.on)
-        run->cfg.on(run->cfg.on_ud, &e);
+        ah_event_tell(run->cfg.on, run->cfg.on_ud, &e);
 }
 
 void ah_run_warn(ah_run *run, ah_slice message)

@@ -1,9 +1,10 @@
 /* What came: curl's header lines and body bytes are copied, counted against the limits
  * and kept until the transfer's owner takes them. No caller's code runs in here: there
  * are news to tell, no more. Ends and errors are not judged here. */
-#include "wire/http_transfer.h"
-
 #include <assert.h>
+
+#include "base/lent.h"
+#include "wire/http_transfer.h"
 
 static bool refuse(ah_transfer *t, fault f)
 {
@@ -194,27 +195,19 @@ ah_slice ah_transfer_body(const ah_transfer *t)
 {
     ah_slice all = ah_buf_slice(&t->body);
 
-    return (ah_slice){all.p + t->taken, all.n - t->taken};
+    return ah_lend((ah_slice){all.p + t->taken, all.n - t->taken});
 }
 
 ah_buf ah_transfer_take(ah_transfer *t)
 {
-    ah_buf b = t->body;
-
-    ah_buf_drop(&b, t->taken);
+    ah_buf_drop(&t->body, t->taken);
     t->taken = 0;
-    ah_buf_init(&t->body, b.mem, b.max);
-    return b;
+    return ah_buf_take(&t->body);
 }
 
 void ah_transfer_give_back(ah_transfer *t, ah_buf *b)
 {
-    if (t->body.data) {
-        ah_buf_clear(b);
-        return;
-    }
-    t->body = *b;
-    ah_buf_reset(&t->body, 0);
+    ah_buf_give_back(&t->body, b);
 }
 
 void ah_transfer_took(ah_transfer *t, size_t n)
