@@ -463,6 +463,9 @@ static ah_status complete(ah_reading *r, ah_err *err)
 
     if (!r->begun)
         return ah_reading_bad(r, err, "%s", r->vt->no_answer);
+    if (!r->base.msg->n && r->base.msg->stop == AH_STOP_TOOL_CALLS)
+        return ah_reading_bad(r, err, "the answer's %s is '%.*s', and it holds no call", r->vt->stop,
+                              AH_FMT(ah_buf_slice(&r->base.msg->stop_word)));
     if (ah_assembly_check(r->base.msg, &fault) != AH_OK)
         return ah_reading_bad(r, err, "%s", fault.message);
     return r->vt->complete ? r->vt->complete(r, err) : AH_OK;
