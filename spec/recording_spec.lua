@@ -162,6 +162,116 @@ describe("a recording", function()
   end)
 end)
 
+describe("a key that a stream brings in pieces", function()
+  local PIECES = 300 -- streams at random
+
+  -- Where servers put pieces: the text of an event with one, and what of it may be in between.
+  local FORMS = {
+    '{"id":"c","choices":[{"index":0,"delta":{"content":"@"}}]}',
+    '{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"@"}}]},"index":0}]}',
+    '{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"@"}}',
+    '{"delta":{"partial_json":"@","type":"input_json_delta"},"index":0}',
+    '{"type":"response.output_text.delta","output_index":1,"delta":"@"}',
+    '{"candidates":[{"content":{"parts":[{"text":"@"}]}}]}',
+    '{"message":{"role":"assistant","content":"@"},"done":false}',
+    '{"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"@"}]}}]}',
+  }
+  local OTHERS = {
+    '{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"@"}}]}}]}',
+    '{"type":"ping"}',
+    '{"type":"content_block_delta","index":3,"delta":{"type":"thinking_delta","thinking":"@"}}',
+  }
+  local FRAMES = { "data: %s\n\n", "event: e\r\ndata: %s\r\n\r\n", "%s\n", "%s,\n", "%s" }
+
+  local function put(form, text)
+    return (form:gsub("@", (text:gsub("%%", "%%%%"))))
+  end
+
+  -- The key cut at random, some characters as escapes.
+  local function cut(key)
+    local list, at = {}, 1
+    while at <= #key do
+      local n = math.random(1, 6)
+      list[#list + 1] = key:sub(at, at + n - 1):gsub(".", function(c)
+        return math.random(9) == 1 and ("\\u%04x"):format(c:byte()) or nil
+      end)
+      at = at + n
+    end
+    return list
+  end
+
+  local function stream(key)
+    local form, frame = FORMS[math.random(#FORMS)], FRAMES[math.random(#FRAMES)]
+    local events = { put(form, "my key: ") }
+    for _, text in ipairs(cut(key)) do
+      events[#events + 1] = put(form, text)
+      if math.random(3) == 1 then
+        events[#events + 1] = put(OTHERS[math.random(#OTHERS)], "x" .. math.random(99))
+      end
+    end
+    events[#events + 1] = put(form, " that was it")
+    for i, text in ipairs(events) do
+      events[i] = frame:format(text)
+    end
+    local body = table.concat(events)
+    return frame == "%s,\n" and "[" .. body:sub(1, -3) .. "]" or body, form
+  end
+
+  -- What the pieces of the form say together.
+  local function said(body, form)
+    local before, after = form:match '^(.-)@(.*)$'
+    local text = {}
+    local at = 1
+    while true do
+      local _, from = body:find(before, at, true)
+      local to = from and body:find(after, from + 1, true)
+      if not to then
+        return table.concat(text)
+      end
+      text[#text + 1], at = body:sub(from + 1, to - 1), to + #after
+    end
+  end
+
+  it("is in no recording, put together again", function()
+    for seed = 1, tonumber(os.getenv "AGENTHOST_STREAMS" or PIECES) do
+      math.randomseed(seed)
+      local body, form = stream(KEY)
+      local clean = said(require "ahtest".record_clean(body, KEY), form)
+      assert.equal("my key: [secret] that was it", clean, "seed " .. seed)
+    end
+  end)
+
+  it("is taken out alone: all else stays as it was", function()
+    local ahtest = require "ahtest"
+    for seed = 1, 50 do
+      math.randomseed(seed)
+      local body = stream(("another-key"):rep(3))
+      assert.equal(body, ahtest.record_clean(body, KEY), "seed " .. seed)
+    end
+    local odd = { "", '"', '{"a":"' .. KEY:sub(1, 9), ("["):rep(1000), '"\\', "\n\n\n", '"a":"b"',
+      ("{"):rep(100) .. '"' .. KEY:sub(1, 9) .. '"' .. ("}"):rep(200) }
+    for _, body in ipairs(odd) do
+      assert.equal(body, ahtest.record_clean(body, KEY))
+    end
+  end)
+
+  it("is not printed by a replay", function()
+    local events = {}
+    for c in KEY:gmatch "." do
+      events[#events + 1] = 'data: ' .. put(FORMS[1], c) .. '\n\n'
+    end
+    events[#events + 1] = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+    local s <close> = server.start { responses = { { headers = { ["Content-Type"] =
+      "text/event-stream" }, body = table.concat(events) } } }
+    local file, out = command.temp(), {}
+    for i, flag in ipairs { "--record", "--replay" } do
+      local env = i == 1 and "OPENAI_API_KEY=" .. KEY or ""
+      out[i] = agenthost(s, ("--jsonl %s %s SCRIPT"):format(flag, file), env).out
+      assert.truthy(out[i]:find('"text":"[secret]"', 1, true), out[i])
+    end
+  end)
+end)
+
 describe("docs/recording.md", function()
   after_each(command.tidy)
 

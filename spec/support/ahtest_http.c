@@ -9,6 +9,7 @@
  *     bool, close() -> blocks still allocated; transfer: ended(), status(), pending() (bytes), take([n]),
  *     result(), free(). fail_at: that allocation fails; fail_from: that one and all later ones.
  *   ahtest.http_version() -> "7.88.1"
+ *   ahtest.record_clean(body, key) -> the body as a recording keeps it
  *   ahtest.address_is_public("10.0.0.1") -> boolean
  *   ahtest.loop { clock = ms } -> loop: now() set_clock(ms) wait(ms) wake() wake_later(ms)
  *     signal_later(ms, wake) fd() timeout() watch(fd, "r"|"w"|"rw"|"", fn) timer(fn) close();
@@ -32,7 +33,7 @@
 #include <unistd.h>
 
 #include "base/loop.h"
-#include "wire/http.h"
+#include "wire/http_transfer.h"
 
 #define CLIENT   "ahtest.http_client"
 #define TRANSFER "ahtest.http_transfer"
@@ -807,7 +808,26 @@ static int address_is_public(lua_State *L)
     return 1;
 }
 
+static int record_clean(lua_State *L)
+{
+    ah_secrets secrets = {.mem = &ah_mem_libc};
+    ah_slice in, key;
+    ah_buf body;
+    bool ok;
+
+    in.p = luaL_checklstring(L, 1, &in.n);
+    key.p = luaL_checklstring(L, 2, &key.n);
+    ah_buf_init(&body, &ah_mem_libc, SIZE_MAX);
+    ah_buf_put(&body, in);
+    ok = ah_secrets_keep(&secrets, key) && ah_record_clean(&ah_mem_libc, &secrets, &body);
+    lua_pushlstring(L, ok ? ah_buf_slice(&body).p : "", ok ? body.len : 0);
+    ah_buf_clear(&body);
+    ah_secrets_clear(&secrets);
+    return ok ? 1 : luaL_error(L, "not enough memory");
+}
+
 static const luaL_Reg functions[] = {
+    {"record_clean", record_clean},
     {"address_is_public", address_is_public},
     {"setenv", set_environment},
     {"http", http},

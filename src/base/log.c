@@ -12,14 +12,6 @@ const char *ah_log_level_name(ah_log_level level)
     return names[level];
 }
 
-/* A record is one line: control characters of foreign texts become spaces. */
-static void flatten(char *line)
-{
-    for (; *line; line++)
-        if ((unsigned char)*line < 0x20 || *line == 0x7f)
-            *line = ' ';
-}
-
 void ah_log_put(const ah_log *log, ah_log_level level, const char *fmt, ...)
 {
     char line[4096];
@@ -31,7 +23,6 @@ void ah_log_put(const ah_log *log, ah_log_level level, const char *fmt, ...)
     va_start(ap, fmt);
     n = ah_vprint(line, sizeof line, fmt, ap);
     va_end(ap);
-    line[ah_secrets_redact(log->secrets, line, n)] = '\0';
-    flatten(line);
+    line[ah_flatten(line, ah_secrets_redact(log->secrets, line, n))] = '\0';
     log->fn(log->ud, level, line);
 }

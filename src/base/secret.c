@@ -135,6 +135,25 @@ bool ah_secrets_in(const ah_secrets *s, ah_slice text)
     return false;
 }
 
+bool ah_secrets_find(const ah_secrets *s, ah_slice text, size_t *at, size_t *n)
+{
+    bool escaped = has_escapes(text), found = false;
+    const char *hit;
+    size_t len;
+
+    for (size_t i = 0; s && i < s->n; i++) {
+        if (s->item[i]->n < AH_SECRET_MIN ||
+            !(hit = find_key(text, ah_secret_reveal(s->item[i]), escaped, &len)))
+            continue;
+        if (!found || (size_t)(hit - text.p) < *at) {
+            *at = (size_t)(hit - text.p);
+            *n = len;
+        }
+        found = true;
+    }
+    return found;
+}
+
 /* Each byte is moved once, however often the key is there. */
 static size_t redact_one(ah_slice key, char *text, size_t n)
 {

@@ -26,6 +26,8 @@ void ah_secrets_clear(ah_secrets *s);
 ah_slice ah_secret_reveal(const ah_secret *secret);
 
 bool ah_secrets_in(const ah_secrets *s, ah_slice text);
+/* The first secret in the text: where it begins, and how many bytes it has there. False: none. */
+bool ah_secrets_find(const ah_secrets *s, ah_slice text, size_t *at, size_t *n);
 /* Overwrites every secret in the text by "[secret]" (shorter or equal); returns the new length. */
 size_t ah_secrets_redact(const ah_secrets *s, char *text, size_t n);
 void ah_secrets_redact_err(const ah_secrets *s, ah_err *err);

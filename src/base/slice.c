@@ -56,3 +56,36 @@ size_t ah_utf8_cut(const char *p, size_t n)
     }
     return n;
 }
+
+/* U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069. */
+static bool is_turn(unsigned char b, unsigned char c)
+{
+    return (b == 0x80 && (c == 0x8e || c == 0x8f || (c >= 0xa8 && c <= 0xae))) ||
+           (b == 0x81 && c >= 0xa6 && c <= 0xa9);
+}
+
+size_t ah_control_len(ah_slice text)
+{
+    const unsigned char *p = (const unsigned char *)text.p;
+
+    if (!text.n)
+        return 0;
+    if (*p < 0x20 || *p == 0x7f)
+        return 1;
+    if (text.n >= 2 && ((*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) || (*p == 0xd8 && p[1] == 0x9c)))
+        return 2;
+    return text.n >= 3 && *p == 0xe2 && is_turn(p[1], p[2]) ? 3 : 0;
+}
+
+size_t ah_flatten(char *p, size_t n)
+{
+    size_t to = 0;
+
+    for (size_t i = 0, k; i < n; i += k) {
+        size_t control = ah_control_len((ah_slice){p + i, n - i});
+
+        k = control ? control : 1;
+        p[to++] = control ? ' ' : p[i];
+    }
+    return to;
+}

@@ -169,9 +169,7 @@ static void on_event(void *ud, const ah_event *event)
     ah_tally_event(&s->tally, (ah_slice){event->json, event->json_len});
     if (!given(s, AH_OPTION_JSONL))
         return;
-    fwrite(event->json, 1, event->json_len, s->terminal.out);
-    fputc('\n', s->terminal.out);
-    fflush(s->terminal.out);
+    ah_report_json(s->terminal.out, (ah_slice){event->json, event->json_len});
 }
 
 static int on_idle(void *ud, int timeout_ms)

@@ -60,11 +60,41 @@ static bool is_well(const ah_ending *e)
     return strcmp(e->code, "ok") == 0;
 }
 
+/* The number of the character of n bytes. */
+static unsigned number_of(const char *p, size_t n)
+{
+    unsigned c = (unsigned char)*p;
+
+    if (n == 1)
+        return c;
+    c &= n == 2 ? 0x1f : 0x0f;
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | ((unsigned)p[i] & 0x3f);
+    return c;
+}
+
+void ah_report_json(FILE *out, ah_slice json)
+{
+    size_t from = 0, n;
+
+    for (size_t i = 0; i < json.n; i += n) {
+        size_t control = ah_control_len((ah_slice){json.p + i, json.n - i});
+
+        n = control ? control : 1;
+        if (!control)
+            continue;
+        fwrite(json.p + from, 1, i - from, out);
+        fprintf(out, "\\u%04x", number_of(json.p + i, n));
+        from = i + n;
+    }
+    fwrite(json.p + from, 1, json.n - from, out);
+    fputc('\n', out);
+    fflush(out);
+}
+
 static void write_line(FILE *out, ah_buf *b)
 {
-    ah_buf_char(b, '\n');
-    fwrite(b->data, 1, b->len, out);
-    fflush(out);
+    ah_report_json(out, ah_buf_slice(b));
     ah_buf_clear(b);
 }
 

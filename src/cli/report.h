@@ -12,6 +12,10 @@ typedef struct ah_ending {
     const char *message; /* of the error, any bytes; the "code: " it may begin with is left out */
 } ah_ending;
 
+/* A line of JSON of ours (no white space between its values), in which control characters that JSON
+ * lets stand, C1 and those that turn the direction of writing, are escaped. */
+void ah_report_json(FILE *out, ah_slice json);
+
 /* One object: {"reply": ...} of the last outermost run, null where there was none or it
  * failed; or {"error": {"code", "message"}}. */
 void ah_report_object(FILE *out, const ah_tally *t, const ah_ending *e);

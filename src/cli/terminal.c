@@ -42,28 +42,38 @@ static void add(record *r, const char *s)
     add_bytes(r, s, strlen(s));
 }
 
-/* Control characters, C1 as UTF-8 included, would be commands to a terminal, and texts of
- * models and servers come this way. */
-static bool is_control(const unsigned char *p)
+/* A character of n bytes that would be a command to a terminal, as its number. */
+static void add_code(record *r, const unsigned char *p, size_t n)
 {
-    if (*p == '\n' || *p == '\t')
-        return false;
-    return *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0);
+    char code[16];
+
+    if (n == 3)
+        snprintf(code, sizeof code, "\\u%04x",
+                 (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu));
+    else if (n == 2 && *p == 0xd8)
+        snprintf(code, sizeof code, "\\u%04x", (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu));
+    else
+        snprintf(code, sizeof code, "\\x%02x", p[n - 1]);
+    add(r, code);
 }
 
+/* Texts of models and servers come this way: what is no text is shown by its number, and no line but
+ * the first can look like one of ours. */
 static void add_shown(record *r, const char *s)
 {
-    for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
-        char code[8];
+    static const char ours[] = "agenthost: ";
+    size_t left = strlen(s), n;
 
-        if (!is_control(p)) {
-            add_bytes(r, (const char *)p, 1);
-            continue;
-        }
-        if (*p == 0xc2)
-            p++;
-        snprintf(code, sizeof code, "\\x%02x", *p);
-        add(r, code);
+    for (const char *p = s; left; p += n, left -= n) {
+        size_t control = *p == '\n' || *p == '\t' ? 0 : ah_control_len((ah_slice){p, left});
+
+        if (p > s && p[-1] == '\n' && strncmp(p, ours, sizeof ours - 1) == 0)
+            add(r, "  ");
+        n = control ? control : 1;
+        if (control)
+            add_code(r, (const unsigned char *)p, control);
+        else
+            add_bytes(r, p, 1);
     }
 }
 

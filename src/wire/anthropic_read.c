@@ -559,6 +559,7 @@ static const ah_error_word error_words[] = {
 
 static const ah_reading_vt reading = {
     .no_answer = "the answer holds no message",
+    .stop = "stop_reason",
     .size = sizeof(reader),
     .words = error_words,
     .whole = &message,

@@ -203,9 +203,7 @@ ah_status ah_assembly_check(const ah_assembly *a, ah_err *err)
             return ah_err_set(err, AH_PROVIDER, "the answer's call %zu names no tool", i + 1);
     }
     if (!a->n && a->stop == AH_STOP_TOOL_CALLS)
-        return ah_err_set(err, AH_PROVIDER,
-                          "the answer says that it ends with calls (%.*s), and there are none",
-                          AH_FMT(ah_buf_slice(&a->stop_word)));
+        return ah_err_set(err, AH_PROVIDER, "the answer's stop is 'tool_calls', and it holds no call");
     return AH_OK;
 }
 

@@ -1,5 +1,7 @@
 /* What is written to the `claude` command; see claude.h. Its lines are read in claude_read.c. Not
  * here: the process, waiting, and anything of the run. */
+#include <strings.h>
+
 #include "wire/anthropic_read.h"
 #include "wire/claude_talk.h"
 #include "wire/reading.h"
@@ -145,6 +147,63 @@ static void put_user(ah_claude *c, const ah_buf *blocks)
     ah_buf_str(&c->out, "]}}\n");
 }
 
+/* -- what others say ----------------------------------------------------------------------------
+ * The command has no place for notes and for a conversation that is told: they stand in tags of ours,
+ * within what else is said. So nobody else's text may hold these tags as they are. */
+
+static bool is_letter(char c)
+{
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+/* Does one of our tags begin here, or end? Case does not count for a model. */
+static bool is_our_tag(ah_slice text)
+{
+    static const char *const names[] = {"system", "conversation"};
+    size_t at = text.n > 1 && text.p[1] == '/' ? 2 : 1;
+
+    for (size_t i = 0; text.n && *text.p == '<' && i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+
+        if (text.n >= at + n && strncasecmp(text.p + at, names[i], n) == 0 &&
+            (text.n == at + n || !is_letter(text.p[at + n])))
+            return true;
+    }
+    return false;
+}
+
+static void put_harmless(ah_buf *b, ah_slice text, const char *bracket)
+{
+    for (size_t i = 0, n; i < text.n; i += n) {
+        bool ours = is_our_tag((ah_slice){text.p + i, text.n - i});
+
+        for (n = 1; !ours && i + n < text.n && text.p[i + n] != '<';)
+            n++;
+        if (ours)
+            ah_buf_str(b, bracket);
+        else
+            ah_buf_add(b, text.p + i, n);
+    }
+}
+
+/* A string value, between these two. */
+static void put_said(ah_buf *b, const char *before, ah_slice value, const char *after)
+{
+    ah_buf text, harmless;
+
+    ah_buf_init(&text, b->mem, b->max);
+    ah_buf_init(&harmless, b->mem, b->max);
+    ah_json_string(value, &text);
+    ah_buf_str(&harmless, before);
+    put_harmless(&harmless, ah_buf_slice(&text), "&lt;");
+    ah_buf_str(&harmless, after);
+    ah_json_put_string(b, ah_buf_slice(&harmless));
+    if (!ah_buf_ok(&text) || !ah_buf_ok(&harmless))
+        b->status = ah_buf_ok(&text) ? harmless.status : text.status;
+    ah_buf_clear(&text);
+    ah_buf_clear(&harmless);
+}
+
 static void begin_block(ah_buf *b)
 {
     ah_buf_str(b, b->len ? "," : "");
@@ -165,8 +224,8 @@ static void put_blocks(ah_buf *b, const entry *e)
 
     if (is(e, "note")) {
         begin_block(b);
-        ah_buf_fmt(b, "\"<system>%.*s</system>\"}",
-                   AH_FMT(ah_json_inside(ah_json_member(e->json, "text"))));
+        put_said(b, "<system>", ah_json_member(e->json, "text"), "</system>");
+        ah_buf_char(b, '}');
         return;
     }
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
@@ -177,7 +236,8 @@ static void put_blocks(ah_buf *b, const entry *e)
             put_image(b, &image);
         } else if (ah_has_text(text)) {
             begin_block(b);
-            ah_buf_fmt(b, "%.*s}", AH_FMT(text));
+            put_said(b, "", text, "");
+            ah_buf_char(b, '}');
         }
     }
 }
@@ -259,7 +319,7 @@ static void put_past(ah_buf *blocks, const past *p)
 
     ah_buf_init(&text, blocks->mem, blocks->max);
     ah_buf_str(&text, "<conversation>\n");
-    ah_buf_put(&text, ah_buf_slice(&p->lines));
+    put_harmless(&text, ah_buf_slice(&p->lines), "\\u003c"); /* they are JSON */
     ah_buf_str(&text,
                "</conversation>\n\nAbove is our conversation so far, one JSON object a line. The calls "
                "in it were made and need not be made again. Go on with it; do not speak of its form.");
@@ -323,6 +383,19 @@ static void put_shown(ah_buf *b, const ah_image *image)
     ah_buf_char(b, '}');
 }
 
+static void put_result(ah_buf *b, const entry *e)
+{
+    ah_buf text;
+
+    ah_buf_init(&text, b->mem, b->max);
+    ah_put_result_text(&taking, &text, "", e->json);
+    if (ah_buf_ok(&text))
+        put_said(b, "", ah_buf_slice(&text), "");
+    else
+        b->status = text.status;
+    ah_buf_clear(&text);
+}
+
 /* More that was said stands behind the last result: a user message would come after the turn. */
 static ah_status give_result(ah_claude *c, const entry *e, const ah_buf *more, ah_err *err)
 {
@@ -334,7 +407,7 @@ static ah_status give_result(ah_claude *c, const entry *e, const ah_buf *more, a
 
     ah_buf_init(&b, c->mem, AH_CLAUDE_MAX_OUT);
     ah_buf_str(&b, "{\"content\":[{\"type\":\"text\",\"text\":");
-    ah_put_result_text(&taking, &b, "", e->json);
+    put_result(&b, e);
     ah_buf_char(&b, '}');
     while (ah_next_shown(&taking, &r, &image))
         put_shown(&b, &image);

@@ -327,6 +327,7 @@ static ah_status fail(const ah_claude *c, ah_slice line, ah_slice said, ah_err *
     ah_buf_init(&words, c->mem, AH_CLAUDE_MAX_OUT);
     if (!ah_json_string(said, &b))
         ah_json_string(ah_json_member(line, "subtype"), &b);
+    b.len = ah_flatten(b.data, b.len);
     if (ah_buf_ok(&b))
         ah_buf_put_most(&words, ah_buf_slice(&b), MAX_SAID);
     ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": %.*s%s",

@@ -305,6 +305,7 @@ static void clear(ah_reading *r)
 
 static const ah_reading_vt reading = {
     .no_answer = "the answer holds no candidates",
+    .stop = "finishReason",
     .size = sizeof(reader),
     .whole = &answer,
     .piece = &answer,

@@ -251,6 +251,8 @@ void ah_record_end(ah_transfer *t)
     if (!t->recorded)
         return;
     ah_buf_init(&line, r->mem, MAX_LINE);
+    if (!ah_record_clean(r->mem, r->secrets, &t->recorded->body))
+        line.status = AH_NOMEM;
     ah_buf_fmt(&line, "{\"request\":");
     ah_buf_put(&line, ah_buf_slice(&t->recorded->request));
     if (t->head_done)

@@ -328,6 +328,7 @@ static char *words_of(const ah_transfer *t, ah_slice error)
 
     ah_buf_init(&b, t->http->mem, MAX_POINTER);
     ah_json_string(error, &b);
+    b.len = ah_flatten(b.data, b.len);
     if (ah_buf_ok(&b) && (words = ah_alloc(t->http->mem, b.len + 1)))
         memcpy(words, b.data ? b.data : "", b.len);
     ah_buf_clear(&b);

@@ -6,6 +6,7 @@
  *   http_proxy.c     which proxy the environment sets for a request
  *   http_transport.c transfers that a transport of the program carries in place of curl
  *   http_record.c    exchanges kept in a file
+ *   http_pieces.c    keys in pieces taken out of what is recorded
  *   http_replay.c    transfers that are answered from such a file
  */
 #ifndef AH_WIRE_HTTP_TRANSFER_H
@@ -177,6 +178,9 @@ ah_status ah_record_begin(ah_transfer *t, const ah_http_request *req, ah_err *er
 void ah_record_body(ah_transfer *t, ah_slice bytes);
 void ah_record_end(ah_transfer *t);
 void ah_recorder_free(ah_recorder *r);
+
+/* http_pieces.c: the body of a response without the keys that its pieces make; false: no memory. */
+bool ah_record_clean(const ah_mem *mem, const ah_secrets *secrets, ah_buf *body);
 
 /* http_replay.c */
 typedef struct ah_replay ah_replay;

@@ -156,6 +156,7 @@ static char *copy_words(const ah_http *http, const char *error)
     if (!words)
         return NULL;
     memcpy(words, error, n);
+    words[n = ah_flatten(words, n)] = '\0';
     for (size_t i = 0; i < n && !ah_utf8_valid((ah_slice){words, n}); i++)
         if ((unsigned char)words[i] >= 0x80)
             words[i] = '?';

@@ -154,6 +154,7 @@ static void clear(ah_reading *r)
 
 static const ah_reading_vt reading = {
     .no_answer = "the answer holds no message",
+    .stop = "done_reason",
     .size = sizeof(reader),
     .whole = &answer,
     .piece = &answer,

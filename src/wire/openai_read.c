@@ -391,7 +391,7 @@ static ah_status complete(ah_reading *r, ah_err *err)
     if (!may_say_nothing((reader *)r))
         return ah_reading_bad(
             r, err,
-            "the answer's message.content must be a string, found null or nothing, and no calls");
+            "the answer's choices[0].message.content must be a string, found null or nothing, and no calls");
     return ah_thoughts_give(&((reader *)r)->thoughts, r->base.msg, err);
 }
 
@@ -414,6 +414,7 @@ static const ah_error_word error_words[] = {
 
 static const ah_reading_vt reading = {
     .no_answer = "the answer holds no choices",
+    .stop = "finish_reason",
     .size = sizeof(reader),
     .words = error_words,
     .whole = &answer,

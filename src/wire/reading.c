@@ -102,14 +102,14 @@ bool ah_reading_says(ah_slice value)
 
 /* -- errors ------------------------------------------------------------------------ */
 
-/* A string for people out of foreign JSON: unescaped, made valid, cut; the keys are
+/* A string for people out of foreign JSON: unescaped, made valid, one line, cut; the keys are
  * taken out before the cut could halve one. */
 static void put_excerpt(const ah_reading *r, ah_buf *out, ah_slice value, ah_slice fallback)
 {
     if (!ah_json_string(value, out))
         ah_utf8_repair(fallback, out);
     if (out->len)
-        out->len = ah_secrets_redact(r->base.msg->secrets, out->data, out->len);
+        out->len = ah_flatten(out->data, ah_secrets_redact(r->base.msg->secrets, out->data, out->len));
     if (out->len > MOST_QUOTED)
         out->len = ah_utf8_cut(out->data, MOST_QUOTED);
 }
@@ -258,7 +258,7 @@ ah_status ah_reading_bad(ah_reading *r, ah_err *err, const char *what, ...)
     va_list ap;
 
     va_start(ap, what);
-    vsnprintf(words, sizeof words, what, ap);
+    ah_vprint(words, sizeof words, what, ap);
     va_end(ap);
     ah_err_set(err, AH_PROVIDER, "%s: %s", name_of(r), words);
     ah_reader_judge(&r->base, err, false);
@@ -463,6 +463,9 @@ static ah_status complete(ah_reading *r, ah_err *err)
 
     if (!r->begun)
         return ah_reading_bad(r, err, "%s", r->vt->no_answer);
+    if (!r->base.msg->n && r->base.msg->stop == AH_STOP_TOOL_CALLS)
+        return ah_reading_bad(r, err, "the answer's %s is '%.*s', and it holds no call", r->vt->stop,
+                              AH_FMT(ah_buf_slice(&r->base.msg->stop_word)));
     if (ah_assembly_check(r->base.msg, &fault) != AH_OK)
         return ah_reading_bad(r, err, "%s", fault.message);
     return r->vt->complete ? r->vt->complete(r, err) : AH_OK;

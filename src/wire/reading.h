@@ -25,6 +25,7 @@ enum {
 
 typedef struct ah_reading_vt {
     const char *no_answer;      /* said of a document that holds none */
+    const char *stop;           /* the member that says why an answer ended */
     size_t size;                /* of the reader's struct */
     const ah_error_word *words; /* beyond those that all share; ends with NULL */
     const ah_shape *whole;      /* of an answer that is one document */

@@ -314,6 +314,7 @@ static const ah_error_word error_words[] = {
 
 static const ah_reading_vt reading = {
     .no_answer = "the answer holds no output",
+    .stop = "status",
     .size = sizeof(reader),
     .words = error_words,
     .whole = &answer,

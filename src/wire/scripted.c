@@ -148,6 +148,7 @@ static ah_status read_error(reader *r, ah_slice error, ah_err *err)
     ah_buf_init(&b, r->base.adapter->mem, message.n + 64);
     if (!ah_json_string(message, &b) || !ah_buf_ok(&b))
         ah_buf_str(&b, "the scripted model failed");
+    b.len = ah_flatten(b.data, b.len);
     ah_err_set(err, AH_PROVIDER, "%.*s", AH_FMT(ah_buf_slice(&b)));
     ah_buf_clear(&b);
     if (ah_json_number(ah_json_member(error, "retry_after"), &after) && after.d > 0 && after.d < 3600)
