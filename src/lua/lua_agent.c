@@ -177,10 +177,10 @@ static int agent_close(lua_State *L)
     ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
 
     check_looking(L, a);
-    if (a->runs && lua_isnoneornil(L, 2))
+    if ((a->runs || a->busy) && lua_isnoneornil(L, 2))
         return ah_lua_raise(L, AH_USAGE,
                             "agent:close: a run of it is at work; wait for it, or agent:cancel() it");
-    if (a->runs)
+    if (a->runs || a->busy)
         return 0;
     ah_lua_agent_close(a);
     for (int i = 1; i <= AH_AGENT_VALUES; i++) { /* its session, resources and registry */
@@ -439,7 +439,7 @@ static bool has_spoken(const ah_transcript *t)
 
 static void check_idle(lua_State *L, const ah_lua_agent *a)
 {
-    if (a->current)
+    if (a->current || a->busy)
         ah_lua_raise(L, AH_USAGE, "the agent is already running; agent:send(text) queues a message");
 }
 
@@ -603,6 +603,8 @@ static int agent_send(lua_State *L)
 
 ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err)
 {
+    ah_status st;
+
     if (a->looking)
         return ah_err_set(err, AH_USAGE,
                           "the tools of an agent cannot change while it renders its prompt");
@@ -610,7 +612,10 @@ ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err)
         return ah_inject_from_outside(ah_driven_run(a->current->driven), c, err);
     if (a->once || !a->transcript) /* its run is over, or it is being collected */
         return AH_OK;
-    return ah_lua_change_idle(a, &a->rules, c, err);
+    a->busy++;
+    st = ah_lua_change_idle(a, &a->rules, c, err);
+    a->busy--;
+    return st;
 }
 
 int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c)

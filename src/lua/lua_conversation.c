@@ -12,7 +12,7 @@ enum { MAX_FILE = 1 << 30 };
 
 static void not_running(lua_State *L, const ah_lua_agent *a, const char *what)
 {
-    if (a->current)
+    if (a->current || a->busy)
         ah_lua_raise(L, AH_USAGE, "%s: the agent is running", what);
 }
 

@@ -27,7 +27,7 @@ size_t schema_begin_part(ah_buf *b, size_t max)
 
 ah_slice schema_end_part(ah_buf *b, size_t start)
 {
-    if (b->status == AH_BUDGET) {
+    if (!ah_buf_ok(b) && b->status == AH_BUDGET) {
         ah_buf_reset(b, start + ah_utf8_cut(b->data + start, b->len - start));
         b->max = b->len + 3;
         ah_buf_str(b, "...");
