@@ -119,3 +119,23 @@ describe("agent:close", function()
     fork:close()
   end)
 end)
+
+describe("agent:close, while its tools change", function()
+  it("is refused to its log function, as is a run", function()
+    local function tool(name)
+      return ah.tool { name = name, description = "T.", handler = function() return name end }
+    end
+    local agent, told
+    agent = ah.agent { model = ah.scripted { { calls = { { name = "b" } } }, "done" }, tools = { tool "a" },
+      log = function(level)
+        if level == "warning" then
+          told = { select(2, pcall(agent.close, agent)), select(2, pcall(agent.run, agent, "x")) }
+        end
+      end }
+    agent:add_tools { tool "a", tool "b" }
+    assert.matches("is at work", told[1].message)
+    assert.matches("already running", told[2].message)
+    assert.equal("done", agent:run("x").text)
+    agent:close()
+  end)
+end)

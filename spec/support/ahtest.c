@@ -18,6 +18,7 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_schema(L);
     ahtest_open_ledger(L);
     ahtest_open_process(L);
+    ahtest_open_plant(L);
     ahtest_open_claude(L);
     return 1;
 }

@@ -47,8 +47,7 @@ typedef struct ah_lua_agent {
     ah_observer observer;
     ah_lua_run *current;
     int runs;     /* that begun and whose replies are not given out */
-    int busy;     /* changes under way, and beginnings of runs: the functions that they call must find it
-                    as it was, so that it is neither closed nor run meanwhile */
+    int busy;     /* changes under way that may call the log: it is neither closed nor run meanwhile */
     bool once;    /* of ah.run: it is over with its run */
     bool closed;  /* it holds nothing any more */
     bool looking; /* its prompt is being rendered: functions of the script are at work */

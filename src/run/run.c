@@ -18,7 +18,8 @@ static void log_event(const ah_run *run, const ah_notice *e)
 {
     ah_buf b;
 
-    ah_buf_init(&b, run->cfg.mem, 8 << 10); /* more than a line of the log, which says what it leaves out */
+    ah_buf_init(&b, run->cfg.mem,
+                8 << 10); /* more than a line of the log, which says what it leaves out */
     ah_event_json(e, &b);
     if (ah_buf_cut_short(&b))
         ah_log_put(run->cfg.log, AH_LOG_DEBUG, "event %.*s", AH_FMT(ah_buf_slice(&b)));

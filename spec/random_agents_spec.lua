@@ -1,0 +1,55 @@
+-- Agents made at random (support/random_agent.lua), each from a seed, in programs of their own: so
+-- that a crash or a hang is a failure with a seed, too. What holds for each is asserted there:
+-- it ends, with a reply or an error that has a code; each call has one result, in order, and is told
+-- of once; what is saved is what is loaded; no handler is left; and the next run is a plain one.
+--
+--   AGENTHOST_RANDOM_AGENTS=10000   how many (24; the many take a while)
+--   AGENTHOST_RANDOM_SEED=17        the first seed (1)
+local COUNT = tonumber(os.getenv "AGENTHOST_RANDOM_AGENTS") or 24
+local FIRST = tonumber(os.getenv "AGENTHOST_RANDOM_SEED") or 1
+local AT_ONCE = COUNT > 100 and 3 or 1
+local A_PROGRAM = 250     -- seeds
+local SECONDS_A_SEED = 4  -- on a machine that has much else to do
+
+local BUILD = os.getenv "AGENTHOST_BUILD" or "./build"
+
+--- Starts a program for `count` seeds from `from` on.
+local function start(from, count)
+  return assert(io.popen(("AGENTHOST_BUILD='%s' timeout -k 5 %d lua5.4 spec/support/random_agent.lua %d %d 2>&1")
+    :format(BUILD, 60 + SECONDS_A_SEED * count, from, count)))
+end
+
+--- What it said, where that is not "ok": with the seed that it had begun last.
+local function fault_of(program)
+  local last, lines = "none", {}
+  for line in program:lines() do
+    local seed = line:match "^seed (%d+)$"
+    last = seed or last
+    if not seed then
+      lines[#lines + 1] = line
+    end
+  end
+  local _, how, code = program:close()
+  if lines[#lines] ~= "ok" then
+    return ("seed %s, %s %d (AGENTHOST_RANDOM_SEED=%s AGENTHOST_RANDOM_AGENTS=1)\n%s"):format(last, how,
+      code, last, table.concat(lines, "\n", 1, math.min(#lines, 60)))
+  end
+end
+
+describe("agents made at random", function()
+  it("keep every promise, whatever their functions do", function()
+    local at, left, faults = FIRST, COUNT, {}
+    while left > 0 do
+      local programs = {}
+      while left > 0 and #programs < AT_ONCE do
+        local n = math.min(left, A_PROGRAM)
+        programs[#programs + 1] = start(at, n)
+        at, left = at + n, left - n
+      end
+      for _, program in ipairs(programs) do
+        faults[#faults + 1] = fault_of(program)
+      end
+    end
+    assert.equal("", table.concat(faults, "\n"))
+  end)
+end)
