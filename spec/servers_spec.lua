@@ -424,7 +424,8 @@ for _, folder in ipairs { "openai-compatible", "litellm" } do
         local expected, got = recordings.read(x), wire_to(provider).read(x)
         assert.equal(expected.error == nil, got.error == nil, x.name)
         if got.error then
-          assert.truthy(got.error.message:find(expected.error:sub(1, 200), 1, true), x.name)
+          local words = expected.error:sub(1, 200):gsub("%c", " ") -- on one line
+          assert.truthy(got.error.message:find(words, 1, true), x.name)
           assert.equal(expected.retryable, got.error.retryable, x.name)
         elseif not (x.headers["content-type"] or ""):find("event-stream", 1, true) then
           local entry = server.decode(got.entry)

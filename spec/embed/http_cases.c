@@ -11,6 +11,7 @@ typedef struct stack {
     int status;         /* of the answer; 0: 200 */
     const char *header; /* one more */
     const char *error;  /* how it ends */
+    const char *reason; /* and why, in one word */
     const char *body;
     char url[200], auth[200], sent[4000];
 } stack;
@@ -27,7 +28,10 @@ static void give(stack *s)
     ah_transport_head(s->host, s->id, s->status ? s->status : 200, headers, s->header ? 2 : 1);
     for (size_t i = 0; body[i]; i++) /* cut at every byte */
         ah_transport_body(s->host, s->id, body + i, 1);
-    ah_transport_end(s->host, s->id, s->error);
+    if (s->reason)
+        ah_transport_fail(s->host, s->id, s->reason, s->error);
+    else
+        ah_transport_end(s->host, s->id, s->error);
 }
 
 static ah_status start(void *ud, ah_host *host, const ah_transport_request *r)
@@ -113,9 +117,17 @@ static void ends_badly(void)
     STATUS(host, ah_agent_run(agent, "hi"), AH_HTTP);
     HAS(ah_errmsg(host), "example.test:443: the cable is out");
     CHECK(ah_last_error(host)->retryable);
-    s.error = "bad \xff words";
+    HAS(ah_last_error(host)->json, "\"reason\":\"broken\"");
+    s.reason = "dns";
     STATUS(host, ah_agent_run(agent, "hi"), AH_HTTP);
-    HAS(ah_errmsg(host), "bad ? words");
+    HAS(ah_last_error(host)->json, "\"reason\":\"dns\"");
+    s.reason = "no word of ours";
+    STATUS(host, ah_agent_run(agent, "hi"), AH_HTTP);
+    HAS(ah_last_error(host)->json, "\"reason\":\"broken\"");
+    s.reason = NULL;
+    s.error = "bad \xff\n words";
+    STATUS(host, ah_agent_run(agent, "hi"), AH_HTTP);
+    HAS(ah_errmsg(host), "bad ?  words");
     s.error = NULL;
     STATUS(host, ah_agent_run(agent, "hi"), AH_PROVIDER);
     s.body = NULL, s.status = 401;
@@ -127,6 +139,7 @@ static void ends_badly(void)
     s.header = NULL, s.refuse = AH_HTTP;
     STATUS(host, ah_agent_run(agent, "hi"), AH_HTTP);
     HAS(ah_errmsg(host), "cannot begin");
+    HAS(ah_last_error(host)->json, "\"reason\":\"broken\"");
     s.refuse = AH_OK;
     STATUS(host, ah_agent_run(agent, "hi"), AH_OK);
     shut(host);

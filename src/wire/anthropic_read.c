@@ -85,7 +85,7 @@ static const ah_shape of_message = {.kinds = AH_IS_STRING, .words = message_type
 static const ah_shape message = {
     .member = AH_MEMBERS(AH_NEEDS("type", &of_message), AH_MAY_HAVE("role", &role),
                          AH_NEEDS("content", &blocks), AH_MAY_HAVE("stop_reason", &maybe_string),
-                         AH_MAY_HAVE("stop_details", &details))};
+                         AH_MAY_HAVE("stop_details", &details), AH_MAY_HAVE("error", &ah_no_error))};
 
 /* Events. Not looked at: pings, and types that are not here. */
 static const ah_shape first_content = {.kinds = AH_IS_ARRAY};
@@ -108,11 +108,12 @@ static const ah_shape block_delta = {
     .member = AH_MEMBERS(AH_NEEDS("index", &count), AH_NEEDS("delta", &delta))};
 static const ah_shape block_stop = {.member = AH_MEMBERS(AH_NEEDS("index", &count))};
 static const ah_shape message_delta = {.member = AH_MEMBERS(AH_NEEDS("delta", &stop))};
+static const ah_shape error_event = {.member = AH_MEMBERS(AH_MAY_HAVE("error", &ah_no_error))};
 static const ah_shape event = {
     .by = "type",
-    .cases = AH_CASES({"message_start", &message_start}, {"content_block_start", &block_start},
-                      {"content_block_delta", &block_delta}, {"content_block_stop", &block_stop},
-                      {"message_delta", &message_delta})};
+    .cases = AH_CASES({"error", &error_event}, {"message_start", &message_start},
+                      {"content_block_start", &block_start}, {"content_block_delta", &block_delta},
+                      {"content_block_stop", &block_stop}, {"message_delta", &message_delta})};
 
 /* -- usage and stop ------------------------------------------------------------------------ */
 

@@ -51,7 +51,8 @@ static const ah_shape candidates = {.kinds = AH_IS_ARRAY, .items = &candidate};
 static const ah_shape feedback = {.kinds = AH_IS_OBJECT | AH_IS_NULL,
                                   .member = AH_MEMBERS(AH_MAY_HAVE("blockReason", &maybe_string))};
 /* A prompt that was blocked has no candidates, nor has the last piece of some streams. */
-static const ah_shape answer = {.member = AH_MEMBERS(AH_MAY_HAVE("candidates", &candidates),
+static const ah_shape answer = {.member = AH_MEMBERS(AH_MAY_HAVE("error", &ah_no_error),
+                                                     AH_MAY_HAVE("candidates", &candidates),
                                                      AH_MAY_HAVE("promptFeedback", &feedback))};
 
 static ah_assembly *message_of(reader *x)

@@ -315,6 +315,10 @@ bool ah_record_clean(const ah_mem *mem, const ah_secrets *secrets, ah_buf *body)
     if (!secrets || !secrets->n || !body->len)
         return true;
     find_pieces(&s);
+    if (!s.failed && s.n < 2) {
+        ah_free(mem, s.piece);
+        return true;
+    }
     marks = s.failed ? NULL : ah_alloc(mem, body->len);
     ah_buf_init(&out, mem, body->max);
     if (marks) {

@@ -80,9 +80,12 @@ static ah_status begin(ah_transfer *t, const ah_http_request *req, ah_err *err)
     if (st == AH_OK)
         return AH_OK;
     t->id = 0; /* it never began: nothing to cancel */
-    return st == AH_NOMEM ? ah_err_nomem(err)
-                          : ah_err_set(err, st, "%s: the program's transport cannot begin: %s", t->host,
-                                       ah_status_name(st));
+    if (st == AH_NOMEM)
+        return ah_err_nomem(err);
+    ah_err_set(err, st, "%s: the program's transport cannot begin: %s", t->host, ah_status_name(st));
+    if (st == AH_HTTP)
+        ah_json_detail(err, "reason", ah_slice_of("broken"));
+    return st;
 }
 
 ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,

@@ -35,9 +35,9 @@ static const ah_shape message = {
     .member = AH_MEMBERS(AH_MAY_HAVE("content", &piece), AH_MAY_HAVE("role", &role),
                          AH_MAY_HAVE("thinking", &maybe_piece), AH_MAY_HAVE("tool_calls", &calls))};
 /* The last line may have no message. */
-static const ah_shape answer = {.member = AH_MEMBERS(AH_MAY_HAVE("message", &message),
-                                                     AH_MAY_HAVE("done", &boolean),
-                                                     AH_MAY_HAVE("done_reason", &maybe_string))};
+static const ah_shape answer = {
+    .member = AH_MEMBERS(AH_MAY_HAVE("error", &ah_no_error), AH_MAY_HAVE("message", &message),
+                         AH_MAY_HAVE("done", &boolean), AH_MAY_HAVE("done_reason", &maybe_string))};
 
 static ah_assembly *message_of(reader *x)
 {

@@ -92,7 +92,8 @@ static const ah_shape choice = {
                          AH_MAY_HAVE("finish_reason", &maybe_string),
                          AH_MAY_HAVE("native_finish_reason", &maybe_string))};
 static const ah_shape choices = {.kinds = AH_IS_ARRAY, .items = &choice};
-static const ah_shape answer = {.member = AH_MEMBERS(AH_MAY_HAVE("choices", &choices))};
+static const ah_shape answer = {
+    .member = AH_MEMBERS(AH_MAY_HAVE("choices", &choices), AH_MAY_HAVE("error", &ah_no_error))};
 static const ah_shape more_choice = {
     .kinds = AH_IS_OBJECT,
     .member = AH_MEMBERS(AH_MAY_HAVE("delta", &delta), AH_MAY_HAVE("index", &maybe_count),
@@ -100,7 +101,8 @@ static const ah_shape more_choice = {
                          AH_MAY_HAVE("native_finish_reason", &maybe_string))};
 /* The first and the last events of a stream may have none. */
 static const ah_shape more_choices = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &more_choice};
-static const ah_shape event = {.member = AH_MEMBERS(AH_MAY_HAVE("choices", &more_choices))};
+static const ah_shape event = {
+    .member = AH_MEMBERS(AH_MAY_HAVE("choices", &more_choices), AH_MAY_HAVE("error", &ah_no_error))};
 
 /* -- the head ------------------------------------------------------------------------------ */
 

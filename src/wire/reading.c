@@ -317,14 +317,20 @@ static ah_status check(ah_reading *r, document *d, ah_err *err)
 
 static ah_status say_misshapen(ah_reading *r, const document *d, const ah_buf *said, ah_err *err)
 {
+    ah_slice error = ah_json_member(d->text, "error");
+
     if (!ah_buf_ok(said))
         return ah_err_nomem(err);
+    if (error.p && ah_json_kind_of(error) != AH_JSON_NULL)
+        return d->halves ? say_no_json(r, d, NULL, err) : ah_reading_error(r, error, err);
     if (!said->len)
         return say_no_json(r, d, NULL, err);
     return ah_reading_bad(r, err, "%s's %.*s", d->what, AH_FMT(ah_buf_slice(said)));
 }
 
-/* Nothing of a document is read before it has the shape that its provider promises. */
+/* Nothing of a document is read before it has the shape that its provider promises, to which it belongs
+ * that `error` is null: an error is looked for in what has it not, so that a sound one is passed over
+ * once. */
 static ah_status check_shape(ah_reading *r, const document *d, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -339,13 +345,10 @@ static ah_status check_shape(ah_reading *r, const document *d, ah_err *err)
 
 static ah_status read_object(ah_reading *r, const document *d, ah_err *err)
 {
-    ah_slice error = ah_json_member(d->text, "error");
     ah_status st;
 
     if (ah_json_kind_of(d->text) != AH_JSON_OBJECT)
         return ah_reading_bad(r, err, "expected a JSON object as answer");
-    if (error.p && ah_json_kind_of(error) != AH_JSON_NULL && !d->halves)
-        return ah_reading_error(r, error, err);
     st = check_shape(r, d, err);
     return st == AH_OK ? r->vt->document(r, d->text, err) : st;
 }

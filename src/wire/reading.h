@@ -28,7 +28,7 @@ typedef struct ah_reading_vt {
     const char *stop;           /* the member that says why an answer ended */
     size_t size;                /* of the reader's struct */
     const ah_error_word *words; /* beyond those that all share; ends with NULL */
-    const ah_shape *whole;      /* of an answer that is one document */
+    const ah_shape *whole;      /* of an answer that is one document; ah_no_error is in both */
     const ah_shape *piece;      /* of an event, or of a line */
     bool listed;                /* a whole answer may be the list of a stream's documents */
     /* The head came; may be NULL. */

@@ -63,7 +63,8 @@ static const ah_shape items = {.kinds = AH_IS_ARRAY, .items = &item};
 
 static const ah_shape incomplete = {.kinds = AH_IS_OBJECT | AH_IS_NULL,
                                     .member = AH_MEMBERS(AH_MAY_HAVE("reason", &maybe_string))};
-static const ah_shape answer = {.member = AH_MEMBERS(AH_NEEDS("output", &items),
+static const ah_shape answer = {.member = AH_MEMBERS(AH_MAY_HAVE("error", &ah_no_error),
+                                                     AH_NEEDS("output", &items),
                                                      AH_MAY_HAVE("status", &maybe_string),
                                                      AH_MAY_HAVE("incomplete_details", &incomplete))};
 /* At the end of a stream it repeats the items, which came by themselves. */
@@ -78,14 +79,16 @@ static const ah_shape item_begins = {
 static const ah_shape item_ends = {
     .member = AH_MEMBERS(AH_NEEDS("item", &item), AH_MAY_HAVE("output_index", &count))};
 static const ah_shape ends = {.member = AH_MEMBERS(AH_NEEDS("response", &last_answer))};
+static const ah_shape error_event = {.member = AH_MEMBERS(AH_MAY_HAVE("error", &ah_no_error))};
 static const ah_shape event = {
     .by = "type",
-    .cases = AH_CASES(
-        {"response.output_text.delta", &delta}, {"response.refusal.delta", &delta},
-        {"response.function_call_arguments.delta", &delta},
-        {"response.reasoning_summary_text.delta", &delta}, {"response.reasoning_text.delta", &delta},
-        {"response.output_item.added", &item_begins}, {"response.output_item.done", &item_ends},
-        {"response.completed", &ends}, {"response.incomplete", &ends}, {"response.failed", &ends})};
+    .cases = AH_CASES({"response.output_text.delta", &delta}, {"response.refusal.delta", &delta},
+                      {"response.function_call_arguments.delta", &delta},
+                      {"response.reasoning_summary_text.delta", &delta},
+                      {"response.reasoning_text.delta", &delta}, {"error", &error_event},
+                      {"response.output_item.added", &item_begins},
+                      {"response.output_item.done", &item_ends}, {"response.completed", &ends},
+                      {"response.incomplete", &ends}, {"response.failed", &ends})};
 
 /* -- items ----------------------------------------------------------------------------------- */
 

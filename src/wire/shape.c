@@ -4,6 +4,8 @@
 
 #include "base/json_chars.h"
 
+const ah_shape ah_no_error = {.kinds = AH_IS_NULL};
+
 /* Where we are: a list up to the top, each in the frame of its call. */
 typedef struct place {
     const struct place *up;
@@ -179,7 +181,7 @@ static const ah_shape_member *find(const ah_shape_member *m, ah_json_token key, 
 {
     *number = 0;
     for (; m && m->name; m++, ++*number)
-        if (ah_json_token_is(key, m->name))
+        if ((key.escaped || (key.raw.n && *key.raw.p == *m->name)) && ah_json_token_is(key, m->name))
             return m;
     return NULL;
 }

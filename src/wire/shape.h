@@ -68,6 +68,9 @@ struct ah_shape {
         }                                                                                               \
     }
 
+/* What `error` is where there is none. */
+extern const ah_shape ah_no_error;
+
 /* Holds a checked document against its shape. `halves`: how many strings in it were cut within a
  * character (ah_json_check_piece). False: *said has where and what, "choices[0].message must be an
  * object, found null", or is empty where a character was cut in what is no piece. */
