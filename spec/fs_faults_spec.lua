@@ -1,5 +1,7 @@
 -- The disk at its worst: each call of the system fails, links are swapped under the hands of
 -- readers and writers, and a process is killed while it writes. Done by fs_child.lua.
+-- FS_KILLS processes that commit sets of changes are killed at random (10), and others before every
+-- n-th call of the system that they make, where FS_EVERY is n (12).
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
 
 describe("a folder of the machine", function()
@@ -16,13 +18,13 @@ describe("a folder of the machine", function()
   end
 
   -- A pipe: the number of its process, then what it prints.
-  local function start(mode)
-    local command = "echo $$; exec lua5.4 spec/support/fs_child.lua '%s' %s '%s' 2>&1"
-    return assert(io.popen(command:format(BUILD, mode, dir)))
+  local function start(mode, more)
+    local command = "echo $$; exec lua5.4 spec/support/fs_child.lua '%s' %s '%s' '%s' 2>&1"
+    return assert(io.popen(command:format(BUILD, mode, dir, more or "")))
   end
 
-  local function child(mode)
-    local pipe <close> = start(mode)
+  local function child(mode, more)
+    local pipe <close> = start(mode, more)
     assert(pipe:read("l"))
     return pipe:read("a")
   end
@@ -49,6 +51,18 @@ describe("a folder of the machine", function()
     shell("printf outside > out/f && printf outside > out/e/f && echo inside > root/d/e/f")
     local said = child("race")
     assert.truthy(said:find("^race\t%d+\t%d+\n$"), said)
+  end)
+
+  for _, kernel in ipairs { "new", "old" } do
+    it("has all of a set of changes or none, whenever it is killed: kernel " .. kernel, function()
+      local said = child("kills", (os.getenv "FS_EVERY" or "12") .. " " .. kernel)
+      assert.truthy(said:find("^kills\t%d+\t%d+\n$"), said)
+    end)
+  end
+
+  it("has all of a set of changes or none, killed at random", function()
+    local said = child("random_kills", os.getenv "FS_KILLS" or "10")
+    assert.truthy(said:find("^random_kills\t"), said)
   end)
 
   it("has whole files whenever a writer is killed", function()
