@@ -1,6 +1,6 @@
 -- The same random work in memory, in a folder of the machine, in overlays of either and in overlays
--- of overlays gives the same answers, the same reasons of refusal and, when it is committed, the same
--- files: files take the place of folders and folders that of files, in every order.
+-- of overlays gives the same answers, the same reasons of refusal and, when it is committed, the
+-- same files: files take the place of folders and folders that of files, in every order.
 -- FS_MODELS sequences (120) from the seed FS_SEED (the time).
 local ah = require "agenthost"
 
@@ -97,7 +97,8 @@ describe("every kind of filesystem", function()
       local one, two = below:overlay(), deep:overlay()
       local three = two:overlay()
       list[#list + 1] = { name = name, fs = alone, overlays = {}, lowest = alone }
-      list[#list + 1] = { name = "overlay of " .. name, fs = one, overlays = { one }, lowest = below }
+      list[#list + 1] = { name = "overlay of " .. name, fs = one, overlays = { one },
+        lowest = below }
       list[#list + 1] = { name = "overlay of an overlay of " .. name, fs = three,
         overlays = { three, two }, lowest = deep }
     end
@@ -113,7 +114,8 @@ describe("every kind of filesystem", function()
         assert(ok, ("%s\n%s: commit: %s"):format(trace, k.name, tostring(err)))
       end
       local done = describe_all(k.lowest)
-      assert(staged == done, ("%s\n%s: staged %s\ncommitted %s"):format(trace, k.name, staged, done))
+      assert(staged == done,
+        ("%s\n%s: staged %s\ncommitted %s"):format(trace, k.name, staged, done))
       wanted = wanted or done
       assert(done == wanted, ("%s\n%s: has %s\nnot %s"):format(trace, k.name, done, wanted))
     end

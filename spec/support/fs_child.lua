@@ -4,7 +4,8 @@
 --   lua5.4 spec/support/fs_child.lua BUILD MODE DIR MORE
 --
 --   faults   each call of each operation fails once, in the two ways of opening folders
---   race     files are read and written for two seconds while a folder is swapped with a link
+--   race     files are read and written while a folder and a file are swapped with links: MORE is so
+--            many rounds (0: for some time), and "new" or "old" (no openat2)
 --   writer   writes two files for ever; somebody kills it
 --   kills    a process that commits a set of changes is killed before each of its calls, or every
 --            n-th; MORE is n and "new", or "old" where the kernel is to have neither openat2 nor
@@ -203,40 +204,61 @@ end
 
 -- -- race -----------------------------------------------------------------------------------
 
--- In DIR: root, with a folder d and a link l to the folder out beside it; d and l change places.
+-- In DIR: root, with a folder d and a link l to the folder out beside it, and a file p and a link q
+-- to the file in out; d and l, and p and q, change places.
+local function race_round(fs, count)
+  local text = fs:read("d/f")
+  assert(text ~= "outside" and fs:read("p") ~= "outside", "read outside")
+  count.read = count.read + (text and 1 or 0)
+  local ok = fs:write("d/new", "inside")
+  count.wrote, count.refused = count.wrote + (ok and 1 or 0), count.refused + (ok and 0 or 1)
+  fs:append("d/e/f", "x")
+  fs:append("p", "x")
+  fs:delete("d/new")
+  for _, found in ipairs(fs:grep("outside") or {}) do
+    error("found outside: " .. found.path)
+  end
+  fs:rename("d/e", "d/g")
+  fs:rename("d/g", "d/e")
+  fs:delete("d/e/h", { recursive = true })
+  local o <close> = fs:overlay()
+  o:write("d/one", "inside")
+  o:write("d/deep/er/two", "inside")
+  o:delete("d/three", { recursive = true })
+  o:write("d/three/in", "inside")
+  o:append("p", "y")
+  count.committed = count.committed + (o:commit() and 1 or 0)
+  fs:delete("d/deep", { recursive = true })
+  fs:write("p", "short")
+  local grown = fs:stat("d/e/f")
+  if grown and (grown.size or 0) > 1000 then
+    fs:write("d/e/f", "inside")
+  end
+end
+
 local function race()
   local root, out = dir .. "/root", dir .. "/out"
-  local fields = { root = root, sync = false }
-  local systems = { assert(ah.filesystem(fields)), by_name(fields) }
-  local swapper = ahtest.fs_swap(root .. "/d", root .. "/l")
-  local rounds, read, wrote, refused = 0, 0, 0, 0
-  local ends = ah.now() + 2
-  while ah.now() < ends do
-    for _, fs in ipairs(systems) do
-      rounds = rounds + 1
-      local text = fs:read("d/f")
-      assert(text ~= "outside", "read outside")
-      read = read + (text and 1 or 0)
-      local ok = fs:write("d/new", "inside")
-      wrote, refused = wrote + (ok and 1 or 0), refused + (ok and 0 or 1)
-      fs:append("d/e/f", "x")
-      fs:delete("d/new")
-      for _, found in ipairs(fs:grep("outside") or {}) do
-        error("found outside: " .. found.path)
-      end
-      fs:rename("d/e", "d/g")
-      fs:rename("d/g", "d/e")
-      fs:delete("d/e/h", { recursive = true })
-    end
+  local rounds, kernel = more:match "(%d+) (%l+)"
+  local fs = assert(ah.filesystem { root = root, sync = false })
+  local count = { read = 0, wrote = 0, refused = 0, committed = 0 }
+  local done, ends = 0, ah.now() + 1.5
+  ahtest.fs_old_kernel(kernel == "old")
+  rounds = math.tointeger(tonumber(rounds))
+  local swappers = { ahtest.fs_swap(root .. "/d", root .. "/l"),
+    ahtest.fs_swap(root .. "/p", root .. "/q") }
+  while done < rounds or (rounds == 0 and ah.now() < ends) do
+    race_round(fs, count)
+    done = done + 1
   end
-  local swaps = swapper:stop()
+  local swaps = swappers[1]:stop() + swappers[2]:stop()
   local now = snapshot(out)
   assert(now.f == "outside" and now.e == true and now["e/f"] == "outside", "changed outside")
   for path in pairs(now) do
     assert(path == "f" or path == "e" or path == "e/f", "made outside: " .. path)
   end
-  assert(swaps > 1000 and read > 0 and wrote > 0 and refused > 0, "there was no race")
-  print("race", rounds, swaps)
+  assert(swaps > 1000 and count.read > 0 and count.wrote > 0 and count.refused > 0
+    and count.committed > 0, "there was no race")
+  print("race", done, swaps)
 end
 
 -- -- writer ---------------------------------------------------------------------------------
@@ -291,7 +313,7 @@ end
 
 -- What a new process finds is one of the two, and nothing hidden is left once it was listed.
 local function judge_set(A, B)
-  local fs <close> = assert(ah.filesystem { root = dir, sync = false })
+  assert(ah.filesystem { root = dir, sync = false }):close()
   local now = snapshot(dir)
   for path in pairs(now) do
     if path:find "%.agenthost%-" then
@@ -380,6 +402,6 @@ local function random_kills()
   print("random_kills", more, done)
 end
 
-local modes = { faults = faults, race = race, writer = writer, kills = kills, die = die, sets = sets,
-  random_kills = random_kills }
+local modes = { faults = faults, race = race, writer = writer, kills = kills, die = die,
+  sets = sets, random_kills = random_kills }
 modes[mode]()
