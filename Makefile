@@ -102,7 +102,7 @@ $(BUILD)/agenthost: $(CLI_OBJ) $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(LIB_OBJ) $(LUA_LIBS) $(DEP_LIBS) $(CLI_LIBS)
 
 # Test-only module: internals for the specs, and calls of the system that can be made to fail.
-WRAPPED := openat fstatat fstat pread write fsync fchmod close renameat unlinkat mkdirat fdopendir readdir syscall
+WRAPPED := openat fstatat fstat pread write fsync fchmod close renameat linkat unlinkat mkdirat fdopendir readdir syscall
 $(BUILD)/ahtest.so: $(TEST_OBJ) $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(WRAPPED:%=-Wl,--wrap=%) $(ALL_LDFLAGS) -o $@ $(TEST_OBJ) $(LIB_OBJ) $(DEP_LIBS)
 

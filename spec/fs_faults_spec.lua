@@ -1,5 +1,7 @@
 -- The disk at its worst: each call of the system fails, links are swapped under the hands of
 -- readers and writers, and a process is killed while it writes. Done by fs_child.lua.
+-- FS_KILLS processes that commit sets of changes are killed at random (10), and others before every
+-- n-th call of the system that they make, where FS_EVERY is n (12). FS_RACES rounds of a racer (some).
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
 
 describe("a folder of the machine", function()
@@ -16,13 +18,13 @@ describe("a folder of the machine", function()
   end
 
   -- A pipe: the number of its process, then what it prints.
-  local function start(mode)
-    local command = "echo $$; exec lua5.4 spec/support/fs_child.lua '%s' %s '%s' 2>&1"
-    return assert(io.popen(command:format(BUILD, mode, dir)))
+  local function start(mode, more)
+    local command = "echo $$; exec lua5.4 spec/support/fs_child.lua '%s' %s '%s' '%s' 2>&1"
+    return assert(io.popen(command:format(BUILD, mode, dir, more or "")))
   end
 
-  local function child(mode)
-    local pipe <close> = start(mode)
+  local function child(mode, more)
+    local pipe <close> = start(mode, more)
     assert(pipe:read("l"))
     return pipe:read("a")
   end
@@ -44,11 +46,26 @@ describe("a folder of the machine", function()
     assert.truthy(said:find("^faults\t%d+\n$"), said)
   end)
 
-  it("is not left while a folder is swapped with a link that leads out", function()
-    shell("mkdir -p root/d/e out/e && ln -s ../out root/l && echo inside > root/d/f")
-    shell("printf outside > out/f && printf outside > out/e/f && echo inside > root/d/e/f")
-    local said = child("race")
-    assert.truthy(said:find("^race\t%d+\t%d+\n$"), said)
+  for _, kernel in ipairs { "new", "old" } do
+    it("is not left while folders and files are swapped with links: kernel " .. kernel, function()
+      shell("mkdir -p root/d/e out/e && ln -s ../out root/l && echo inside > root/d/f")
+      shell("printf outside > out/f && printf outside > out/e/f && echo inside > root/d/e/f")
+      shell("echo inside > root/p && ln -s ../out/f root/q")
+      local said = child("race", (os.getenv "FS_RACES" or "0") .. " " .. kernel)
+      assert.truthy(said:find("^race\t%d+\t%d+\n$"), said)
+    end)
+  end
+
+  for _, kernel in ipairs { "new", "old" } do
+    it("has all of a set of changes or none, whenever it is killed: kernel " .. kernel, function()
+      local said = child("kills", (os.getenv "FS_EVERY" or "12") .. " " .. kernel)
+      assert.truthy(said:find("^kills\t%d+\t%d+\n$"), said)
+    end)
+  end
+
+  it("has all of a set of changes or none, killed at random", function()
+    local said = child("random_kills", os.getenv "FS_KILLS" or "10")
+    assert.truthy(said:find("^random_kills\t"), said)
   end)
 
   it("has whole files whenever a writer is killed", function()

@@ -2,7 +2,9 @@
  * of the library's copy in this module (--wrap), so that specs can make them fail.
  *
  *   fs_fail(call, at, error)   the at-th call (0: each) fails: "EIO" ..., or "short": moves
- *                              one byte only. Without arguments: none fails any more
+ *                              one byte only, or "kill": the process is killed before it is made.
+ *                              Without arguments: none fails any more
+ *   fs_old_kernel(on)          the kernel has no openat2 and no renameat2
  *   fs_calls() -> { call = n } how many there were since fs_fail
  *   fs_names(dir) -> names     all there are, folders with a `/` behind
  *   fs_open() -> n             open descriptors
@@ -19,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,7 +35,7 @@
 
 #include "support/ahtest.h"
 
-enum { SHORT = -1, FOREVER = 0 };
+enum { SHORT = -1, KILL = -2, FOREVER = 0 };
 
 /* Every call of the library that touches files. */
 #define CALLS(X)                                                                                        \
@@ -45,6 +48,7 @@ enum { SHORT = -1, FOREVER = 0 };
     X(fchmod)                                                                                           \
     X(close)                                                                                            \
     X(renameat)                                                                                         \
+    X(linkat)                                                                                           \
     X(unlinkat)                                                                                         \
     X(mkdirat)                                                                                          \
     X(fdopendir)                                                                                        \
@@ -57,7 +61,7 @@ typedef enum call { CALLS(ENUM) N_CALLS } call;
 static const char *const names[] = {CALLS(NAME) NULL};
 
 static struct {
-    bool on;
+    bool on, old_kernel;
     call call;
     long at, seen[N_CALLS];
     int error;
@@ -67,7 +71,11 @@ static bool hit(call c)
 {
     long n = ++armed.seen[c];
 
-    return armed.on && armed.call == c && (armed.at == FOREVER || armed.at == n);
+    if (!armed.on || armed.call != c || (armed.at != FOREVER && armed.at != n))
+        return false;
+    if (armed.error == KILL)
+        kill(getpid(), SIGKILL);
+    return true;
 }
 
 static bool fails(call c)
@@ -105,6 +113,7 @@ PLAIN(int, fstat, (int fd, struct stat *s), (fd, s))
 PLAIN(int, fsync, (int fd), (fd))
 PLAIN(int, fchmod, (int fd, mode_t mode), (fd, mode))
 PLAIN(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to))
+PLAIN(int, linkat, (int a, const char *from, int b, const char *to, int flags), (a, from, b, to, flags))
 PLAIN(int, unlinkat, (int dir, const char *path, int flags), (dir, path, flags))
 PLAIN(int, mkdirat, (int dir, const char *path, mode_t mode), (dir, path, mode))
 
@@ -160,24 +169,38 @@ long __wrap_syscall(long n, ...) /* of up to five arguments */
     for (int i = 0; i < 5; i++)
         a[i] = va_arg(ap, long);
     va_end(ap);
-    return fails(CALL_syscall) ? -1 : __real_syscall(n, a[0], a[1], a[2], a[3], a[4]);
+    if (fails(CALL_syscall))
+        return -1;
+    if (armed.old_kernel && (n == SYS_openat2 || n == SYS_renameat2)) {
+        errno = ENOSYS;
+        return -1;
+    }
+    return __real_syscall(n, a[0], a[1], a[2], a[3], a[4]);
 }
 
 /* -- for the specs ------------------------------------------------------------------------ */
 
 static int fs_fail(lua_State *L)
 {
-    static const char *const errors[] = {"short", "EIO",    "ENOSPC", "ENOSYS",
-                                         "EPERM", "EAGAIN", "EINTR",  NULL};
-    static const int numbers[] = {SHORT, EIO, ENOSPC, ENOSYS, EPERM, EAGAIN, EINTR};
+    static const char *const errors[] = {"short", "kill",   "EIO",   "ENOSPC", "ENOSYS",
+                                         "EPERM", "EAGAIN", "EINTR", "EACCES", NULL};
+    static const int numbers[] = {SHORT, KILL, EIO, ENOSPC, ENOSYS, EPERM, EAGAIN, EINTR, EACCES};
+    bool old = armed.old_kernel;
 
     memset(&armed, 0, sizeof armed);
+    armed.old_kernel = old;
     if (lua_isnoneornil(L, 1))
         return 0;
     armed.call = (call)luaL_checkoption(L, 1, NULL, names);
     armed.at = (long)luaL_checkinteger(L, 2);
     armed.error = numbers[luaL_checkoption(L, 3, "EIO", errors)];
     armed.on = true;
+    return 0;
+}
+
+static int fs_old_kernel(lua_State *L)
+{
+    armed.old_kernel = lua_toboolean(L, 1);
     return 0;
 }
 
@@ -333,9 +356,15 @@ static int fs_swap(lua_State *L)
 
 void ahtest_open_fs(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"fs_fail", fs_fail}, {"fs_calls", fs_calls}, {"fs_names", fs_names}, {"fs_open", fs_open},
-        {"fs_swap", fs_swap}, {"fs_tower", fs_tower}, {"fs_make", fs_make},   {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"fs_fail", fs_fail},
+                                         {"fs_calls", fs_calls},
+                                         {"fs_names", fs_names},
+                                         {"fs_open", fs_open},
+                                         {"fs_swap", fs_swap},
+                                         {"fs_tower", fs_tower},
+                                         {"fs_make", fs_make},
+                                         {"fs_old_kernel", fs_old_kernel},
+                                         {NULL, NULL}};
 
     luaL_newmetatable(L, SWAPPER);
     lua_pushcfunction(L, swap_stop);

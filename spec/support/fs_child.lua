@@ -1,13 +1,20 @@
 --- Runs in a process of its own, with the library's copy in the test module, whose calls of
 -- the system can be made to fail (ahtest_fs.c):
 --
---   lua5.4 spec/support/fs_child.lua BUILD MODE DIR
+--   lua5.4 spec/support/fs_child.lua BUILD MODE DIR MORE
 --
 --   faults   each call of each operation fails once, in the two ways of opening folders
---   race     files are read and written for two seconds while a folder is swapped with a link
+--   race     files are read and written while a folder and a file are swapped with links: MORE is so
+--            many rounds (0: for some time), and "new" or "old" (no openat2)
 --   writer   writes two files for ever; somebody kills it
+--   kills    a process that commits a set of changes is killed before each of its calls, or every
+--            n-th; MORE is n and "new", or "old" where the kernel is to have neither openat2 nor
+--            renameat2
+--   die      such a process: MORE is the call and its number, or "count"
+--   sets     commits sets for ever; somebody kills it
+--   random_kills  kills such a process MORE times
 -- Prints what was done, or raises.
-local build, mode, dir = ...
+local build, mode, dir, more = ...
 package.cpath = build .. "/?.so"
 
 local ahtest = require "ahtest"
@@ -65,7 +72,6 @@ end
 
 -- -- faults -------------------------------------------------------------------------------
 
--- Of an operation of several files each may be old or new; `parts` says so.
 local OPERATIONS = {
   { "write new", function(fs) return fs:write("n/e/w", NEW) end },
   { "write", function(fs) return fs:write("a/f", NEW) end },
@@ -73,10 +79,10 @@ local OPERATIONS = {
   { "edit", function(fs) return fs:edit("a/f", "old", "new", { all = true }) end },
   { "mkdir", function(fs) return fs:mkdir("n/e") end },
   { "delete", function(fs) return fs:delete("a/f") end },
-  { "delete tree", function(fs) return fs:delete("a", { recursive = true }) end, parts = true },
-  { "rename", function(fs) return fs:rename("a/f", "g", { replace = true }) end, parts = true },
-  { "rename tree", function(fs) return fs:rename("a", "h") end, parts = true },
-  { "commit", parts = true, function(fs)
+  { "delete tree", function(fs) return fs:delete("a", { recursive = true }) end },
+  { "rename", function(fs) return fs:rename("a/f", "g", { replace = true }) end },
+  { "rename tree", function(fs) return fs:rename("a", "h") end },
+  { "commit", function(fs)
     local o <close> = fs:overlay()
     local ok, err = o:write("g", NEW)
     for _, step in ipairs { { "append", "a/f", NEW }, { "write", "n/f", NEW }, { "delete", "x" },
@@ -106,8 +112,18 @@ local function reset()
   end
 end
 
--- Nothing of ours lies about, and each file is one of the two.
-local function judge(operation, before, after, done)
+-- Lists every folder, which removes what a failed removal has left.
+local function list_all(path)
+  for _, e in ipairs(assert(quick:list(path))) do
+    if e.type == "folder" then
+      list_all(path == "" and e.name or path .. "/" .. e.name)
+    end
+  end
+end
+
+-- Nothing of ours lies about, and all is as before or as wished.
+local function judge(before, after, done)
+  list_all ""
   local now = snapshot(dir)
   for path, content in pairs(now) do
     assert(not path:find("%.tmp$"), "left behind: " .. path)
@@ -116,13 +132,9 @@ local function judge(operation, before, after, done)
   if done then
     local ok, path = same(now, after)
     assert(ok, "done, but not so: " .. tostring(path))
-  elseif not operation.parts then
+  else
     local ok, path = same(now, before)
     assert(ok, "failed, but not undone: " .. tostring(path))
-  else -- what is to be deleted or moved is never the only copy
-    for path, content in pairs(before) do
-      assert(now[path] or after[path] == nil or content == true, "lost: " .. path)
-    end
   end
 end
 
@@ -141,7 +153,7 @@ local function one_fault(fs, operation, states, call, n, how)
     check_error(err)
     assert(how ~= "short" and how ~= "EINTR", "not gone on with: " .. err.message)
   end
-  judge(operation, states.before, states.after, ok)
+  judge(states.before, states.after, ok)
   if not operation.reads then
     reset()
   end
@@ -192,40 +204,61 @@ end
 
 -- -- race -----------------------------------------------------------------------------------
 
--- In DIR: root, with a folder d and a link l to the folder out beside it; d and l change places.
+-- In DIR: root, with a folder d and a link l to the folder out beside it, and a file p and a link q
+-- to the file in out; d and l, and p and q, change places.
+local function race_round(fs, count)
+  local text = fs:read("d/f")
+  assert(text ~= "outside" and fs:read("p") ~= "outside", "read outside")
+  count.read = count.read + (text and 1 or 0)
+  local ok = fs:write("d/new", "inside")
+  count.wrote, count.refused = count.wrote + (ok and 1 or 0), count.refused + (ok and 0 or 1)
+  fs:append("d/e/f", "x")
+  fs:append("p", "x")
+  fs:delete("d/new")
+  for _, found in ipairs(fs:grep("outside") or {}) do
+    error("found outside: " .. found.path)
+  end
+  fs:rename("d/e", "d/g")
+  fs:rename("d/g", "d/e")
+  fs:delete("d/e/h", { recursive = true })
+  local o <close> = fs:overlay()
+  o:write("d/one", "inside")
+  o:write("d/deep/er/two", "inside")
+  o:delete("d/three", { recursive = true })
+  o:write("d/three/in", "inside")
+  o:append("p", "y")
+  count.committed = count.committed + (o:commit() and 1 or 0)
+  fs:delete("d/deep", { recursive = true })
+  fs:write("p", "short")
+  local grown = fs:stat("d/e/f")
+  if grown and (grown.size or 0) > 1000 then
+    fs:write("d/e/f", "inside")
+  end
+end
+
 local function race()
   local root, out = dir .. "/root", dir .. "/out"
-  local fields = { root = root, sync = false }
-  local systems = { assert(ah.filesystem(fields)), by_name(fields) }
-  local swapper = ahtest.fs_swap(root .. "/d", root .. "/l")
-  local rounds, read, wrote, refused = 0, 0, 0, 0
-  local ends = ah.now() + 2
-  while ah.now() < ends do
-    for _, fs in ipairs(systems) do
-      rounds = rounds + 1
-      local text = fs:read("d/f")
-      assert(text ~= "outside", "read outside")
-      read = read + (text and 1 or 0)
-      local ok = fs:write("d/new", "inside")
-      wrote, refused = wrote + (ok and 1 or 0), refused + (ok and 0 or 1)
-      fs:append("d/e/f", "x")
-      fs:delete("d/new")
-      for _, found in ipairs(fs:grep("outside") or {}) do
-        error("found outside: " .. found.path)
-      end
-      fs:rename("d/e", "d/g")
-      fs:rename("d/g", "d/e")
-      fs:delete("d/e/h", { recursive = true })
-    end
+  local rounds, kernel = more:match "(%d+) (%l+)"
+  local fs = assert(ah.filesystem { root = root, sync = false })
+  local count = { read = 0, wrote = 0, refused = 0, committed = 0 }
+  local done, ends = 0, ah.now() + 1.5
+  ahtest.fs_old_kernel(kernel == "old")
+  rounds = math.tointeger(tonumber(rounds))
+  local swappers = { ahtest.fs_swap(root .. "/d", root .. "/l"),
+    ahtest.fs_swap(root .. "/p", root .. "/q") }
+  while done < rounds or (rounds == 0 and ah.now() < ends) do
+    race_round(fs, count)
+    done = done + 1
   end
-  local swaps = swapper:stop()
+  local swaps = swappers[1]:stop() + swappers[2]:stop()
   local now = snapshot(out)
   assert(now.f == "outside" and now.e == true and now["e/f"] == "outside", "changed outside")
   for path in pairs(now) do
     assert(path == "f" or path == "e" or path == "e/f", "made outside: " .. path)
   end
-  assert(swaps > 1000 and read > 0 and wrote > 0 and refused > 0, "there was no race")
-  print("race", rounds, swaps)
+  assert(swaps > 1000 and count.read > 0 and count.wrote > 0 and count.refused > 0
+    and count.committed > 0, "there was no race")
+  print("race", done, swaps)
 end
 
 -- -- writer ---------------------------------------------------------------------------------
@@ -248,5 +281,127 @@ local function writer()
   end
 end
 
-local modes = { faults = faults, race = race, writer = writer }
+-- -- sets -----------------------------------------------------------------------------------
+
+-- A set of every kind of change, between two states; all of it is `letter`, or none.
+local function set_state(fs, letter)
+  local other = letter == "A" and "B" or "A"
+  local o <close> = fs:overlay()
+  for _, path in ipairs { "a/1", "a/b/2", "g" } do
+    assert(o:write(path, letter:rep(3000)))
+  end
+  for _, path in ipairs { "only" .. other, "kind", "empty" .. other, "a/gone" .. other } do
+    if o:exists(path) then
+      assert(o:delete(path, { recursive = true }))
+    end
+  end
+  assert(o:write("only" .. letter .. "/in/x", letter))
+  assert(o:mkdir("empty" .. letter))
+  assert(o:write("a/gone" .. letter, letter))
+  assert(o:write(letter == "A" and "kind" or "kind/deep/y", letter))
+  return assert(o:commit())
+end
+
+local function states(fs)
+  local A, B
+  set_state(fs, "B")
+  B = snapshot(dir)
+  set_state(fs, "A")
+  A = snapshot(dir)
+  return A, B
+end
+
+-- What a new process finds is one of the two, and nothing hidden is left once it was listed.
+local function judge_set(A, B)
+  assert(ah.filesystem { root = dir, sync = false }):close()
+  local now = snapshot(dir)
+  for path in pairs(now) do
+    if path:find "%.agenthost%-" then
+      now[path] = nil
+    end
+  end
+  local is_a, path_a = same(now, A)
+  local is_b, path_b = same(now, B)
+  assert(is_a or is_b, ("a mixture: not as before: %s, not as wished: %s"):format(path_a, path_b))
+  list_all ""
+  for path in pairs(snapshot(dir)) do
+    assert(not path:find "%.agenthost%-", "left behind: " .. path)
+  end
+  return is_b
+end
+
+local function die()
+  local fs = assert(ah.filesystem { root = dir, sync = not more:find "old" })
+  ahtest.fs_old_kernel(more:find "old" ~= nil)
+  local call, n = more:match "(%l+) (%d+)"
+  ahtest.fs_fail(call, math.tointeger(tonumber(n)), call and "kill")
+  set_state(fs, "B")
+  if more:find "count" then
+    for name, count in pairs(ahtest.fs_calls()) do
+      print(name, count)
+    end
+  end
+end
+
+local function run_dying(words)
+  local command = "lua5.4 spec/support/fs_child.lua '%s' die '%s' '%s' 2>&1"
+  local pipe <close> = assert(io.popen(command:format(build, dir, words)))
+  return pipe:read("a")
+end
+
+local function kills()
+  local A, B = states(quick)
+  local done, points, seen = 0, 0, 0
+  local every = math.tointeger(tonumber(more:match "%d+"))
+  local first = math.random(every)
+  more = more:match "%l+"
+  local counts = run_dying("count " .. more)
+  for call, count in counts:gmatch "(%l+)\t(%d+)" do
+    for n = 1, math.tointeger(tonumber(count)) do
+      seen = seen + 1
+      if (seen - first) % every ~= 0 then
+        goto continue
+      end
+      set_state(quick, "A")
+      run_dying(("%s %d %s"):format(call, n, more))
+      local ok, is_b = pcall(judge_set, A, B)
+      assert(ok, ("killed before %s %d of %d: %s"):format(call, n, count, is_b))
+      done, points = done + (is_b and 1 or 0), points + 1
+      ::continue::
+    end
+  end
+  assert(done > 2 and points - done > 2, counts)
+  print("kills", points, done)
+end
+
+local function sets()
+  local fs = assert(ah.filesystem { root = dir, sync = false })
+  states(fs)
+  io.write("ready\n"):flush()
+  while true do
+    set_state(fs, "B")
+    set_state(fs, "A")
+  end
+end
+
+local function random_kills()
+  local A, B = states(quick)
+  local done = 0
+  math.randomseed(os.time())
+  for i = 1, math.tointeger(tonumber(more)) do
+    local command = "echo $$; exec lua5.4 spec/support/fs_child.lua '%s' sets '%s' 2>&1"
+    local pipe <close> = assert(io.popen(command:format(build, dir)))
+    local pid = assert(pipe:read("l"))
+    assert(pipe:read("l") == "ready")
+    os.execute(("sleep %.5f; kill -9 %d"):format(math.random() / 50, pid))
+    pipe:read("a")
+    local ok, is_b = pcall(judge_set, A, B)
+    assert(ok, ("kill %d: %s"):format(i, is_b))
+    done = done + (is_b and 1 or 0)
+  end
+  print("random_kills", more, done)
+end
+
+local modes = { faults = faults, race = race, writer = writer, kills = kills, die = die,
+  sets = sets, random_kills = random_kills }
 modes[mode]()

@@ -31,13 +31,16 @@ ah_slice ah_slice_trim(ah_slice s)
     return s;
 }
 
+uint64_t ah_slice_hash_on(uint64_t before, ah_slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        before = (before ^ (unsigned char)s.p[i]) * 1099511628211u;
+    return before;
+}
+
 uint64_t ah_slice_hash(ah_slice s)
 {
-    uint64_t h = 14695981039346656037u;
-
-    for (size_t i = 0; i < s.n; i++)
-        h = (h ^ (unsigned char)s.p[i]) * 1099511628211u;
-    return h;
+    return ah_slice_hash_on(AH_HASH_BEGIN, s);
 }
 
 size_t ah_utf8_cut(const char *p, size_t n)

@@ -58,6 +58,9 @@ ah_slice ah_slice_trim(ah_slice s); /* without blanks around it */
 /* FNV-1a: the same text has the same hash in every version and on every machine. No
  * defence against those who look for two texts of one hash. */
 uint64_t ah_slice_hash(ah_slice s);
+/* The same in parts: from AH_HASH_BEGIN, or what the part before gave. */
+#define AH_HASH_BEGIN UINT64_C(14695981039346656037)
+uint64_t ah_slice_hash_on(uint64_t before, ah_slice s);
 
 /* Stands for what is cut off a text: how many bytes it was. */
 #define AH_LEFT_OUT " [... %zu bytes left out]"

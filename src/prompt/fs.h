@@ -99,11 +99,11 @@ int ah_fs_folder(const ah_fs *fs, bool *read_only);
  *   written here without being read    this write wins
  * What was only read may have changed. A failed prepare leaves the overlay as it was. */
 ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err);
-/* Renames what was prepared into place and empties the overlay. Needs no memory. Fails with
- * `conflict`, having done nothing, where another transaction came between; and with `system`
- * where the machine refuses a rename although the preparation was allowed to: the message
- * names the first such file, which keeps its old content; the other files are written, but
- * where one could not be, none is deleted. */
+/* Renames what was prepared into place and empties the overlay. Needs no memory of ours. Fails with
+ * `conflict` where another transaction, or program, came between, and with `system` where the machine
+ * refuses a rename although the preparation was allowed to: then what was renamed before is taken
+ * back, and nothing has changed (the message says so where that fails, too). Several changes are one
+ * set: if the process ends in the middle, the next who opens the root goes on with it. */
 ah_status ah_fs_commit(ah_fs *overlay, ah_err *err);
 /* Forgets all changes, prepared or not; the overlay can be used on. */
 void ah_fs_drop(ah_fs *overlay);

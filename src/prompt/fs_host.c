@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STALE_SECONDS = 3600, WORDS = 128 };
+enum { WORDS = 128 };
 
 ah_status ah_fs_host_err(int e, const char *what, ah_slice path, ah_err *err)
 {
@@ -30,7 +30,7 @@ ah_status ah_fs_host_err(int e, const char *what, ah_slice path, ah_err *err)
     return ah_fs_err(err, AH_FS_SYSTEM, "cannot %s '%.*s': %s", what, AH_FMT(path), words);
 }
 
-static void info_of(const struct stat *s, ah_fs_info *out)
+void ah_fs_host_info(const struct stat *s, ah_fs_info *out)
 {
     uint64_t modified = (uint64_t)s->st_mtim.tv_sec * 1000000000u + (uint64_t)s->st_mtim.tv_nsec;
     uint64_t changed = (uint64_t)s->st_ctim.tv_sec * 1000000000u + (uint64_t)s->st_ctim.tv_nsec;
@@ -91,7 +91,7 @@ static ah_status host_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *er
     if (open_place(h, path, false, &at) < 0)
         return errno == ENOENT ? AH_OK : ah_fs_host_err(errno, "reach", path, err);
     if (fstatat(at.fd, path.n ? at.name : ".", &s, AT_SYMLINK_NOFOLLOW) == 0)
-        info_of(&s, out);
+        ah_fs_host_info(&s, out);
     else if (errno != ENOENT)
         st = ah_fs_host_err(errno, "look at", path, err);
     ah_fs_host_leave(&at);
@@ -110,7 +110,7 @@ static int open_regular(const ah_fs_place *at, ah_slice path, ah_fs_info *info, 
 
     *info = (ah_fs_info){0};
     if (fstatat(at->fd, at->name, &s, AT_SYMLINK_NOFOLLOW) == 0)
-        info_of(&s, info);
+        ah_fs_host_info(&s, info);
     else if (errno != ENOENT) {
         ah_fs_host_err(errno, "look at", path, err);
         return -1;
@@ -121,7 +121,7 @@ static int open_regular(const ah_fs_place *at, ah_slice path, ah_fs_info *info, 
     if (fd < 0 || fstat(fd, &s) != 0) {
         ah_fs_host_err(errno, "open", path, err);
     } else {
-        info_of(&s, info);
+        ah_fs_host_info(&s, info);
         if (ah_fs_need_file(path, info, err) == AH_OK)
             return fd;
     }
@@ -178,17 +178,7 @@ static ah_status host_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t lim
 
 /* -- listing ---------------------------------------------------------------------------------- */
 
-/* A temporary file of a process that was killed while it wrote, an hour ago or more. */
-static void sweep(const ah_fs *fs, int fd, const char *name, const struct stat *s)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (!fs->o.read_only && S_ISREG(s->st_mode) && s->st_mtim.tv_sec < now.tv_sec - STALE_SECONDS)
-        unlinkat(fd, name, 0);
-}
-
-static ah_status list_entry(ah_fs *fs, int fd, const char *name, ah_fs_found *out, ah_err *err)
+static ah_status list_entry(ah_fs_sweep *w, const char *name, ah_fs_found *out, ah_err *err)
 {
     ah_slice s = ah_slice_of(name);
     ah_fs_info info;
@@ -198,19 +188,19 @@ static ah_status list_entry(ah_fs *fs, int fd, const char *name, ah_fs_found *ou
 
     if (!strcmp(name, ".") || !strcmp(name, ".."))
         return AH_OK;
-    there = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    there = fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (!there && errno == ENOENT) /* gone, as we looked */
         return AH_OK;
     if (there && ah_fs_is_temporary(s)) {
-        sweep(fs, fd, name, &st);
+        ah_fs_sweep_entry(w, name, &st);
         return AH_OK;
     }
     if (!there || !ah_fs_name_ok(s)) {
         out->left_out++;
-        out->truncated = out->n + out->left_out > fs->o.max_files;
+        out->truncated = out->n + out->left_out > w->h->fs.o.max_files;
         return AH_OK;
     }
-    info_of(&st, &info);
+    ah_fs_host_info(&st, &info);
     item.kind = info.kind;
     item.size = info.size;
     return ah_fs_found_add(out, s, &item) == AH_OK ? AH_OK : ah_err_nomem(err);
@@ -218,7 +208,9 @@ static ah_status list_entry(ah_fs *fs, int fd, const char *name, ah_fs_found *ou
 
 static ah_status host_list(ah_fs *fs, ah_slice path, ah_fs_found *out, ah_err *err)
 {
-    int fd = ah_beneath_folder(&((ah_fs_host *)fs)->root, path, true);
+    ah_fs_host *h = (ah_fs_host *)fs;
+    int fd = ah_beneath_folder(&h->root, path, true);
+    ah_fs_sweep w = {.h = h, .fd = fd};
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     ah_status st = AH_OK;
     struct dirent *e;
@@ -232,7 +224,7 @@ static ah_status host_list(ah_fs *fs, ah_slice path, ah_fs_found *out, ah_err *e
         return ah_fs_host_err(why, "list", path, err);
     }
     while (st == AH_OK && !out->truncated && (errno = 0, e = readdir(dir)))
-        st = list_entry(fs, fd, e->d_name, out, err);
+        st = list_entry(&w, e->d_name, out, err);
     if (st == AH_OK && !out->truncated && errno)
         st = ah_fs_host_err(errno, "list", path, err);
     closedir(dir);
@@ -271,6 +263,7 @@ ah_status ah_fs_host_new(const ah_mem *mem, const char *root, const ah_fs_option
 {
     ah_fs_host *h = ah_alloc(mem, sizeof *h);
     struct timespec now;
+    struct stat s;
 
     if (!h)
         return ah_err_nomem(err);
@@ -278,7 +271,10 @@ ah_status ah_fs_host_new(const ah_mem *mem, const char *root, const ah_fs_option
     h->fs.guarded = true;
     clock_gettime(CLOCK_REALTIME, &now);
     h->started = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    if ((h->root.root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0) {
+    if ((h->root.root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0 &&
+        fstat(h->root.root, &s) == 0) {
+        h->id = (uint64_t)s.st_ino;
+        ah_fs_recover(h);
         *out = &h->fs;
         return AH_OK;
     }
@@ -290,6 +286,8 @@ ah_status ah_fs_host_new(const ah_mem *mem, const char *root, const ah_fs_option
               errno == ENOENT    ? "it does not exist"
               : errno == ENOTDIR ? "it is not a folder"
                                  : "the system refuses it");
+    if (h->root.root >= 0)
+        close(h->root.root);
     ah_text_unref(h->fs.o.allow);
     ah_free(mem, h);
     return err->status;

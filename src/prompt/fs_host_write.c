@@ -1,47 +1,146 @@
-/* A folder of the machine: changing it. prepare writes each content to a temporary file in
- * the folder where it belongs and forces it to the disk; commit renames. So each file is the
- * old one or the new one, whenever the process ends; what it leaves then is a file named
- * .agenthost-*.tmp, never shown, and removed when its folder is listed an hour later.
- * Hard links are never written through: the name gets a new file. */
+/* A folder of the machine: preparing changes. Each content is written to a temporary file in the
+ * folder where it belongs and forced to the disk; a new folder is made as a temporary one, with all
+ * that is to be in it. Nothing of it is seen before fs_host_commit.c renames it into place: so each
+ * step is as before or as wished, whenever the process ends, and fs_leftover.c knows what to do
+ * with what it leaves. Hard links are never written through: the name gets a new file. */
 #define _DEFAULT_SOURCE /* fchown */
-#include "prompt/fs_host.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-enum { TEMP_NAME = 80, TRIES = 16 };
+#include "prompt/fs_host.h"
 
-typedef struct step {
-    ah_text *path;
-    ah_fs_act act;
-    ah_fs_kind kind;      /* REMOVE: of what */
-    bool made;            /* MAKE_FOLDER: by us */
-    char temp[TEMP_NAME]; /* PUT; "": none */
-} step;
+enum { TRIES = 16 };
 
-typedef struct ticket {
-    size_t n;
-    step item[];
-} ticket;
+/* -- tickets ------------------------------------------------------------------------------ */
 
-/* -- preparing --------------------------------------------------------------------------- */
+ah_fs_ticket *ah_fs_ticket_new(const ah_mem *mem, size_t n)
+{
+    ah_fs_ticket *t = ah_alloc(mem, sizeof *t + n * sizeof *t->item);
 
-static int new_temporary(ah_fs_host *h, int folder, unsigned mode, char name[TEMP_NAME])
+    if (t)
+        t->record = -1;
+    return t;
+}
+
+void ah_fs_ticket_free(const ah_mem *mem, ah_fs_ticket *t)
+{
+    for (size_t i = 0; i < t->holds; i++)
+        close(t->hold[i].fd);
+    for (size_t i = 0; i < t->n; i++)
+        ah_text_unref(t->item[i].path);
+    if (t->record >= 0)
+        close(t->record);
+    ah_free(mem, t);
+}
+
+/* -- what belongs to what ---------------------------------------------------------------------- */
+
+static int by_path(const void *a, const void *b)
+{
+    const ah_fs_step *const *x = a, *const *y = b;
+
+    return ah_slice_cmp(ah_text_slice((*x)->path), ah_text_slice((*y)->path));
+}
+
+static long find_step(const ah_fs_ticket *t, const ah_fs_step *const *sorted, ah_slice path)
+{
+    size_t low = 0, high = t->n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int c = ah_slice_cmp(ah_text_slice(sorted[mid]->path), path);
+
+        if (c == 0)
+            return sorted[mid] - t->item;
+        if (c < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return AH_FS_NO_STEP;
+}
+
+/* Does what is done to the folder bring or take along what is done in it? */
+static bool carries(const ah_fs_step *folder, const ah_fs_step *s)
+{
+    if (s->act == AH_FS_REMOVE)
+        return folder->was.kind == AH_FS_FOLDER && folder->act != AH_FS_MAKE_FOLDER;
+    return folder->was.kind != AH_FS_FOLDER && folder->act == AH_FS_MAKE_FOLDER;
+}
+
+static bool is_of_a_kind(const ah_fs_step *s)
+{
+    if (s->act == AH_FS_REMOVE || s->was.kind == AH_FS_ABSENT)
+        return true;
+    return s->was.kind == (s->act == AH_FS_PUT ? AH_FS_FILE : AH_FS_FOLDER);
+}
+
+bool ah_fs_ticket_plan(ah_fs_host *h, ah_fs_ticket *t)
+{
+    const ah_fs_step **sorted = ah_alloc(h->fs.mem, t->n * sizeof *sorted);
+
+    if (!sorted)
+        return false;
+    for (size_t i = 0; i < t->n; i++)
+        sorted[i] = &t->item[i];
+    qsort(sorted, t->n, sizeof *sorted, by_path);
+    for (size_t i = 0; i < t->n; i++) {
+        ah_fs_step *s = &t->item[i];
+        ah_slice folder = ah_fs_parent(ah_text_slice(s->path));
+
+        s->top = i;
+        s->parent = folder.n ? find_step(t, sorted, folder) : AH_FS_NO_STEP;
+        if (s->parent >= (long)i || (s->parent >= 0 && !carries(&t->item[s->parent], s)))
+            s->parent = AH_FS_NO_STEP;
+        if (s->parent >= 0) {
+            s->top = t->item[s->parent].top;
+            t->item[s->parent].children++;
+        }
+        t->tops += s->top == i;
+        t->set = t->set || t->tops > 1 || !is_of_a_kind(s);
+    }
+    ah_free(h->fs.mem, sorted);
+    return true;
+}
+
+ah_slice ah_fs_waiting(const ah_fs_ticket *t, const ah_fs_step *s, char out[AH_BENEATH_PATH + 1])
+{
+    const ah_fs_step *top = &t->item[s->top];
+    ah_slice folder = ah_fs_parent(ah_text_slice(top->path)), temp = ah_slice_of(top->temp);
+    ah_slice rest = {s->path->data + top->path->len, s->path->len - top->path->len};
+    size_t n = 0;
+
+    if (folder.n + 1 + temp.n + rest.n > AH_BENEATH_PATH)
+        return (ah_slice){"", 0};
+    if (folder.n) {
+        memcpy(out, folder.p, folder.n);
+        n = folder.n;
+        out[n++] = '/';
+    }
+    memcpy(out + n, temp.p, temp.n);
+    memcpy(out + n + temp.n, rest.p, rest.n);
+    n += temp.n + rest.n;
+    out[n] = '\0';
+    return (ah_slice){out, n};
+}
+
+/* -- writing --------------------------------------------------------------------------------- */
+
+static int new_file(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *at, unsigned mode,
+                    ah_fs_step *s)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     int fd = -1;
 
+    if (t->set || t->item[s->top].act == AH_FS_MAKE_FOLDER)
+        return openat(at->fd, at->name, flags, (mode_t)mode);
     for (int i = 0; i < TRIES; i++) {
-        snprintf(name, TEMP_NAME, ".agenthost-%lx-%llx-%llx.tmp", (unsigned long)getpid(),
-                 (unsigned long long)h->started, (unsigned long long)++h->temporaries);
-        if ((fd = openat(folder, name, flags, (mode_t)mode)) >= 0 || errno != EEXIST)
+        if ((fd = openat(at->fd, s->temp, flags, (mode_t)mode)) >= 0 || errno != EEXIST)
             break;
+        ah_fs_temp_name(h, false, s->temp);
     }
-    if (fd < 0)
-        name[0] = '\0';
     return fd;
 }
 
@@ -60,28 +159,33 @@ static int write_all(int fd, ah_slice s)
     return 0;
 }
 
-/* As far as we are allowed to: another owner is kept where we are root. */
-static void keep_owner(int fd, const ah_fs_place *at)
+/* The bits and the owner of the file that is replaced, as far as we are allowed to: another owner
+ * is kept where we are root. */
+static int keep_mode(int fd, int folder, const ah_fs_change *c)
 {
     struct stat old, own;
 
-    if (fstatat(at->fd, at->name, &old, AT_SYMLINK_NOFOLLOW) != 0 || fstat(fd, &own) != 0)
-        return;
-    if ((old.st_uid != own.st_uid || old.st_gid != own.st_gid) &&
-        fchown(fd, old.st_uid, old.st_gid) != 0)
-        return;
+    if (fstat(fd, &own) != 0)
+        return -1;
+    if (fstatat(folder, ah_fs_name(ah_text_slice(c->path)).p, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (old.st_uid != own.st_uid || old.st_gid != own.st_gid) &&
+        fchown(fd, old.st_uid, old.st_gid) == 0)
+        own.st_mode = 0; /* it may have lost bits */
+    if ((own.st_mode & 07777) == c->mode.bits)
+        return 0;
+    return fchmod(fd, (mode_t)c->mode.bits);
 }
 
 /* Never more open than the target: the mode is that of the file to be from the first. */
-static int write_temporary(ah_fs_host *h, const ah_fs_place *at, const ah_fs_change *c, step *s)
+static int write_file(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *at, const ah_fs_change *c,
+                      ah_fs_step *s)
 {
-    int fd = new_temporary(h, at->fd, c->mode.known ? c->mode.bits : 0666, s->temp), rc = -1, e;
+    int fd = new_file(h, t, at, c->mode.known ? c->mode.bits : 0666, s), rc = -1, e;
 
     if (fd < 0)
         return -1;
-    if (c->mode.known)
-        keep_owner(fd, at);
-    if ((!c->mode.known || fchmod(fd, (mode_t)c->mode.bits) == 0) &&
+    s->ready = true;
+    if ((!c->mode.known || keep_mode(fd, at->fd, c) == 0) &&
         write_all(fd, ah_text_slice(c->content)) == 0 && (h->fs.o.no_sync || fsync(fd) == 0))
         rc = 0;
     e = errno;
@@ -89,55 +193,126 @@ static int write_temporary(ah_fs_host *h, const ah_fs_place *at, const ah_fs_cha
         e = errno;
         rc = -1;
     }
-    if (rc != 0) {
-        unlinkat(at->fd, s->temp, 0);
-        s->temp[0] = '\0';
-    }
     errno = e;
     return rc;
 }
 
-/* A folder that is there by now is as good. */
-static int make_folder(const ah_fs_place *at, step *s)
-{
-    struct stat st;
+/* -- preparing --------------------------------------------------------------------------------- */
 
-    if (mkdirat(at->fd, at->name, 0777) == 0) {
-        s->made = true;
-        return 0;
-    }
-    if (errno != EEXIST)
-        return -1;
-    if (fstatat(at->fd, at->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
-        return 0;
-    errno = ENOTDIR;
-    return -1;
+/* Keeps the folder locked as long as the ticket is there, before anything is put in it. False: the
+ * descriptor is still the caller's, as the folder is held already, or too many are. */
+static bool hold_folder(ah_fs_ticket *t, const ah_fs_step *s, int fd)
+{
+    ah_slice folder = ah_fs_parent(ah_text_slice(s->path));
+
+    for (size_t i = t->holds; i-- > 0;)
+        if (ah_slice_eq(t->hold[i].folder, folder))
+            return false;
+    if (t->holds == AH_FS_HOLDS)
+        return false;
+    ah_fs_hold(fd);
+    t->hold[t->holds].folder = folder;
+    t->hold[t->holds++].fd = fd;
+    return true;
 }
 
-static ah_status prepare_step(ah_fs_host *h, const ah_fs_change *c, step *s, ah_err *err)
+/* The open folder where the step waits, and the name there. */
+static ah_status enter_waiting(ah_fs_host *h, const ah_fs_ticket *t, size_t i, ah_fs_place *at,
+                               ah_err *err)
 {
-    ah_slice path = ah_text_slice(c->path);
-    ah_fs_place at;
+    const ah_fs_step *s = &t->item[i];
+    char room[AH_BENEATH_PATH + 1];
     ah_status st;
 
-    *s = (step){.path = ah_text_ref(c->path), .act = c->act, .kind = c->was.kind};
-    if (c->act != AH_FS_PUT && c->act != AH_FS_MAKE_FOLDER)
-        return AH_OK;
-    if ((st = ah_fs_host_enter(h, path, true, &at, err)) != AH_OK)
-        return st;
-    if ((c->act == AH_FS_PUT ? write_temporary(h, &at, c, s) : make_folder(&at, s)) != 0)
-        st = ah_fs_host_err(errno, c->act == AH_FS_PUT ? "write" : "make the folder", path, err);
-    ah_fs_host_leave(&at);
+    if (s->top != i)
+        return ah_fs_host_enter(h, ah_fs_waiting(t, s, room), true, at, err);
+    st = ah_fs_host_enter(h, ah_text_slice(s->path), true, at, err);
+    memcpy(at->name, s->temp, sizeof s->temp);
     return st;
+}
+
+static int make_ready(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *at, const ah_fs_change *c,
+                      ah_fs_step *s)
+{
+    if (s->act == AH_FS_PUT)
+        return write_file(h, t, at, c, s);
+    if (s->act == AH_FS_MAKE_FOLDER && mkdirat(at->fd, at->name, 0777) != 0)
+        return -1;
+    s->ready = s->act == AH_FS_MAKE_FOLDER;
+    return 0;
+}
+
+static ah_status prepare_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, const ah_fs_change *c,
+                              ah_err *err)
+{
+    ah_fs_step *s = &t->item[i];
+    ah_fs_place at;
+    ah_status st;
+    bool held;
+
+    if (s->act == AH_FS_REMOVE && (s->top != i || !s->temp[0]))
+        return AH_OK;
+    if ((st = enter_waiting(h, t, i, &at, err)) != AH_OK)
+        return st;
+    held = s->top == i && hold_folder(t, s, at.fd);
+    if (make_ready(h, t, &at, c, s) != 0)
+        st = ah_fs_host_err(errno, s->act == AH_FS_PUT ? "write" : "make the folder",
+                            ah_text_slice(s->path), err);
+    if (!held)
+        ah_fs_host_leave(&at);
+    return st;
+}
+
+/* What is in a new folder is on the disk before it takes its place. */
+static void sync_new_folders(ah_fs_host *h, const ah_fs_ticket *t)
+{
+    char room[AH_BENEATH_PATH + 1];
+
+    for (size_t i = 0; i < t->n && !h->fs.o.no_sync; i++) {
+        int fd = -1;
+
+        if (t->item[i].act == AH_FS_MAKE_FOLDER && t->item[i].ready)
+            fd = ah_beneath_folder(&h->root, ah_fs_waiting(t, &t->item[i], room), true);
+        if (fd < 0)
+            continue;
+        (void)fsync(fd); /* that this fails leaves what was true without it */
+        close(fd);
+    }
+}
+
+/* Everything but what is made on the disk. */
+static ah_status begin(ah_fs_host *h, ah_fs_ticket *t, const ah_fs_changes *list, ah_err *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const ah_fs_change *c = &list->item[i];
+
+        t->item[t->n++] = (ah_fs_step){.path = ah_text_ref(c->path), .act = c->act, .was = c->was};
+    }
+    if (!ah_fs_ticket_plan(h, t))
+        return ah_err_nomem(err);
+    for (size_t i = 0; i < t->n; i++) {
+        ah_fs_step *s = &t->item[i];
+
+        if (s->top == i && (t->set || s->act != AH_FS_REMOVE || s->was.kind == AH_FS_FOLDER))
+            ah_fs_temp_name(h, t->set, s->temp);
+        if (t->set && s->act == AH_FS_PUT)
+            s->hash = ah_slice_hash(ah_text_slice(list->item[i].content));
+    }
+    return ah_fs_check_repository(h, t, err);
 }
 
 ah_status ah_fs_host_prepare(ah_fs *fs, const ah_fs_changes *list, void **out, ah_err *err)
 {
-    ticket *t = ah_alloc(fs->mem, sizeof *t + list->n * sizeof *t->item);
-    ah_status st = t ? AH_OK : ah_err_nomem(err);
+    ah_fs_host *h = (ah_fs_host *)fs;
+    ah_fs_ticket *t = ah_fs_ticket_new(fs->mem, list->n);
+    ah_status st = t ? begin(h, t, list, err) : ah_err_nomem(err);
 
+    if (st == AH_OK && t->set)
+        st = ah_fs_record_begin(h, t, err);
     for (size_t i = 0; st == AH_OK && i < list->n; i++)
-        st = prepare_step((ah_fs_host *)fs, &list->item[i], &t->item[t->n++], err);
+        st = prepare_step(h, t, i, &list->item[i], err);
+    if (st == AH_OK)
+        sync_new_folders(h, t);
     if (st == AH_OK)
         *out = t;
     else if (t)
@@ -145,152 +320,11 @@ ah_status ah_fs_host_prepare(ah_fs *fs, const ah_fs_changes *list, void **out, a
     return st;
 }
 
-/* -- settling ------------------------------------------------------------------------------ */
-
-/* Of a commit: what went wrong first. */
-typedef struct outcome {
-    ah_status st;
-    ah_err *err;
-    size_t put; /* contents in place */
-} outcome;
-
-static void failed(outcome *o, int e, const char *what, const step *s)
-{
-    if (o->st == AH_OK)
-        o->st = ah_fs_host_err(e, what, ah_text_slice(s->path), o->err);
-}
-
-static void unreachable(outcome *o, const ah_err *why)
-{
-    if (o->st != AH_OK)
-        return;
-    o->st = why->status;
-    *o->err = *why;
-}
-
-/* What is in place stays there: whoever reads the error must know. */
-static void also_written(outcome *o)
-{
-    size_t n = strlen(o->err->message);
-
-    ah_print(o->err->message + n, sizeof o->err->message - n,
-             " (%zu other%s of these files %s written and nothing was deleted)", o->put,
-             o->put == 1 ? "" : "s", o->put == 1 ? "was" : "were");
-}
-
-/* So that the renames of a folder outlive a failure of power. That this fails cannot be
- * undone, and leaves what was true without it. */
-static void sync_folder(const ah_fs_host *h, int fd)
-{
-    if (fd >= 0 && !h->fs.o.no_sync)
-        (void)fsync(fd);
-}
-
-static bool same_folder(const ticket *t, size_t i, size_t k)
-{
-    return ah_slice_eq(ah_fs_parent(ah_text_slice(t->item[i].path)),
-                       ah_fs_parent(ah_text_slice(t->item[k].path)));
-}
-
-/* The contents, folder by folder as they come. */
-static void put_all(ah_fs_host *h, ticket *t, outcome *o)
-{
-    ah_fs_place at = {.fd = -1};
-    size_t last = 0;
-
-    for (size_t i = 0; i < t->n; i++) {
-        step *s = &t->item[i];
-        ah_err why;
-
-        if (s->act != AH_FS_PUT)
-            continue;
-        if (at.fd < 0 || !same_folder(t, i, last)) {
-            sync_folder(h, at.fd);
-            ah_fs_host_leave(&at);
-            if (ah_fs_host_enter(h, ah_text_slice(s->path), true, &at, &why) != AH_OK) {
-                unreachable(o, &why);
-                continue;
-            }
-            last = i;
-        }
-        memcpy(at.name, ah_fs_name(ah_text_slice(s->path)).p, ah_fs_name(ah_text_slice(s->path)).n + 1);
-        if (renameat(at.fd, s->temp, at.fd, at.name) != 0) {
-            failed(o, errno, "write", s);
-            continue;
-        }
-        s->temp[0] = '\0';
-        o->put++;
-    }
-    sync_folder(h, at.fd);
-    ah_fs_host_leave(&at);
-}
-
-/* From the end: what is in a folder stands behind it. */
-static void remove_all(ah_fs_host *h, ticket *t, outcome *o)
-{
-    for (size_t i = t->n; i-- > 0;) {
-        const step *s = &t->item[i];
-        ah_fs_place at;
-        ah_err why;
-
-        if (s->act != AH_FS_REMOVE)
-            continue;
-        if (ah_fs_host_enter(h, ah_text_slice(s->path), false, &at, &why) != AH_OK) {
-            if (why.status != AH_TOOL_VALIDATION) /* else it is gone, with its folder */
-                unreachable(o, &why);
-            continue;
-        }
-        if (unlinkat(at.fd, at.name, s->kind == AH_FS_FOLDER ? AT_REMOVEDIR : 0) != 0 && errno != ENOENT)
-            failed(o, errno, "delete", s);
-        ah_fs_host_leave(&at);
-    }
-}
-
-static void free_ticket(const ah_mem *mem, ticket *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        ah_text_unref(t->item[i].path);
-    ah_free(mem, t);
-}
-
-/* Takes back what is still only prepared. `folders`: those we made, too. */
-static void take_back(ah_fs_host *h, ticket *t, bool folders)
-{
-    for (size_t i = t->n; i-- > 0;) {
-        const step *s = &t->item[i];
-        ah_fs_place at;
-        ah_err why;
-
-        if ((!s->temp[0] && !(s->made && folders)) ||
-            ah_fs_host_enter(h, ah_text_slice(s->path), false, &at, &why) != AH_OK)
-            continue;
-        if (s->temp[0])
-            unlinkat(at.fd, s->temp, 0);
-        else
-            unlinkat(at.fd, at.name, AT_REMOVEDIR); /* stays where others put something in */
-        ah_fs_host_leave(&at);
-    }
-}
-
-ah_status ah_fs_host_commit(ah_fs *fs, void *ticket_, ah_err *err)
+void ah_fs_host_drop(ah_fs *fs, void *ticket)
 {
     ah_fs_host *h = (ah_fs_host *)fs;
-    ticket *t = ticket_;
-    outcome o = {AH_OK, err, 0};
 
-    put_all(h, t, &o);
-    if (o.st == AH_OK) /* else what was to be deleted may be the only copy */
-        remove_all(h, t, &o);
-    if (o.st != AH_OK && o.put)
-        also_written(&o);
-    if (o.st != AH_OK)
-        take_back(h, t, o.put == 0);
-    free_ticket(fs->mem, t);
-    return o.st;
-}
-
-void ah_fs_host_drop(ah_fs *fs, void *ticket_)
-{
-    take_back((ah_fs_host *)fs, ticket_, true);
-    free_ticket(fs->mem, ticket_);
+    ah_fs_forget(h, ticket);
+    ah_fs_record_end(h, ticket);
+    ah_fs_ticket_free(fs->mem, ticket);
 }

@@ -63,8 +63,21 @@ static ah_status hand_down(settling *s, const ah_fs_change *c, const ah_fs_info 
     to->mode = c->mode;
     to->was = *now;
     to->pinned = c->pinned;
+    to->anew = c->anew;
     if (s->below->below && !ah_fs_change_redo(s->t->fs.mem, to, c->op, c->n_ops))
         return ah_err_nomem(err);
+    return AH_OK;
+}
+
+/* What is below now. A path that leads through a file is not there: what stands above it in the
+ * list says whether that is as it should be. */
+static ah_status look_below(settling *s, ah_slice path, ah_fs_info *now, ah_err *err)
+{
+    ah_status st = s->below->store->stat(s->below, path, now, err);
+
+    if (st != AH_TOOL_VALIDATION)
+        return st;
+    *now = (ah_fs_info){.modified_ms = AH_FS_NO_TIME};
     return AH_OK;
 }
 
@@ -76,8 +89,45 @@ static ah_status check_parent(settling *s, ah_slice path, ah_err *err)
 
     if (folder.n == 0 || ah_fs_changes_have(&s->list, folder))
         return AH_OK;
-    st = s->below->store->stat(s->below, folder, &info, err);
+    st = look_below(s, folder, &info, err);
     return st == AH_OK && info.kind != AH_FS_FOLDER ? conflict(folder, "was deleted", err) : st;
+}
+
+/* Nothing may have been put into a folder that is to be deleted. */
+static ah_status check_emptied(settling *s, ah_slice folder, ah_err *err)
+{
+    ah_fs_found in;
+    ah_status st;
+
+    ah_fs_found_init(&in, s->t->fs.mem, s->below->o.max_files);
+    st = s->below->store->list(s->below, folder, &in, err);
+    if (st == AH_OK && in.left_out)
+        st = conflict(folder, "was added to", err);
+    for (size_t i = 0; st == AH_OK && i < in.n; i++) {
+        ah_fs_change *c = NULL;
+        ah_fs_path p;
+
+        if (ah_fs_join(folder, ah_text_slice(in.item[i].name), &p))
+            c = ah_fs_tree_find(s->t, ah_fs_path_slice(&p));
+        if (!c || c->act != AH_FS_REMOVE)
+            st = conflict(folder, "was added to", err);
+    }
+    ah_fs_found_clear(&in);
+    return st;
+}
+
+/* May the change take the place of what is there now? What was removed here, to make room, must be
+ * what is still there, and a folder must have nothing in it that was not removed as well. */
+static ah_status check_room(settling *s, const ah_fs_change *c, ah_fs_kind own, const ah_fs_info *now,
+                            ah_err *err)
+{
+    ah_slice path = ah_text_slice(c->path);
+
+    if (now->kind == AH_FS_ABSENT || now->kind == own)
+        return AH_OK;
+    if (!c->anew || now->kind != c->was.kind)
+        return conflict(path, "was replaced", err);
+    return now->kind == AH_FS_FOLDER ? check_emptied(s, path, err) : AH_OK;
 }
 
 static ah_status settle_put(settling *s, const ah_fs_change *c, const ah_fs_info *now, ah_err *err)
@@ -87,10 +137,10 @@ static ah_status settle_put(settling *s, const ah_fs_change *c, const ah_fs_info
     ah_fs_change *to;
     ah_status st;
 
-    if (now->kind != AH_FS_ABSENT && now->kind != AH_FS_FILE)
-        return conflict(path, "was replaced", err);
-    st = check_parent(s, path, err);
+    st = check_room(s, c, AH_FS_FILE, now, err);
     if (st == AH_OK)
+        st = check_parent(s, path, err);
+    if (st == AH_OK && !c->anew)
         st = ah_fs_need_place(path, now, err);
     if (st == AH_OK && c->n_ops && !is_same(now, &c->was))
         st = redo(s, c, &content, err);
@@ -100,7 +150,7 @@ static ah_status settle_put(settling *s, const ah_fs_change *c, const ah_fs_info
         to = &s->list.item[s->list.n - 1];
         if (content)
             ah_text_set(&to->content, ah_text_ref(content));
-        if (content || (now->kind == AH_FS_FILE && is_same_mode(&c->mode, &c->was.mode)))
+        if (content || (now->kind == AH_FS_FILE && !c->anew && is_same_mode(&c->mode, &c->was.mode)))
             to->mode = now->mode; /* it is kept, whoever changed it meanwhile */
     }
     ah_text_unref(content);
@@ -114,31 +164,10 @@ static ah_status settle_folder(settling *s, const ah_fs_change *c, const ah_fs_i
 
     if (now->kind == AH_FS_FOLDER)
         return AH_OK;
-    if (now->kind != AH_FS_ABSENT)
-        return conflict(path, "was made a file", err);
-    st = check_parent(s, path, err);
+    st = check_room(s, c, AH_FS_FOLDER, now, err);
+    if (st == AH_OK)
+        st = check_parent(s, path, err);
     return st == AH_OK ? hand_down(s, c, now, err) : st;
-}
-
-/* Nothing may have been put into a folder that is to be deleted. */
-static ah_status check_emptied(settling *s, ah_slice folder, ah_err *err)
-{
-    ah_fs_found in;
-    ah_status st;
-
-    ah_fs_found_init(&in, s->t->fs.mem, s->below->o.max_files);
-    st = s->below->store->list(s->below, folder, &in, err);
-    for (size_t i = 0; st == AH_OK && i < in.n; i++) {
-        ah_fs_change *c = NULL;
-        ah_fs_path p;
-
-        if (ah_fs_join(folder, ah_text_slice(in.item[i].name), &p))
-            c = ah_fs_tree_find(s->t, ah_fs_path_slice(&p));
-        if (!c || c->act != AH_FS_REMOVE)
-            st = conflict(folder, "was added to", err);
-    }
-    ah_fs_found_clear(&in);
-    return st;
 }
 
 static ah_status settle_removal(settling *s, const ah_fs_change *c, const ah_fs_info *now, ah_err *err)
@@ -162,7 +191,7 @@ static ah_status settle(settling *s, const ah_fs_change *c, ah_err *err)
 
     if (c->act == AH_FS_SEEN) /* an overlay below must know on what its own writes depend */
         return s->below->below ? hand_down(s, c, &c->was, err) : AH_OK;
-    if ((st = s->below->store->stat(s->below, ah_text_slice(c->path), &now, err)) != AH_OK)
+    if ((st = look_below(s, ah_text_slice(c->path), &now, err)) != AH_OK)
         return st;
     if (c->pinned && !is_same(&now, &c->was))
         return conflict(ah_text_slice(c->path), "was changed", err);

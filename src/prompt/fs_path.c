@@ -452,6 +452,11 @@ static bool is_allowed(const ah_fs *fs, const char *folded, const char *kind)
     return false;
 }
 
+bool ah_fs_may_write(const ah_fs *fs, const char *kind)
+{
+    return is_allowed(fs, kind, kind);
+}
+
 /* The first name at the front of *rest, which moves behind it and its '/'. */
 static ah_slice take_name(ah_slice *rest)
 {

@@ -44,11 +44,12 @@ static inline ah_slice ah_fs_path_slice(const ah_fs_path *p)
 ah_status ah_fs_path_check(const ah_fs *fs, ah_slice given, ah_fs_path *out, ah_err *err);
 /* And may something be written there? The root itself may not. */
 ah_status ah_fs_path_writable(const ah_fs *fs, ah_slice given, ah_fs_path *out, ah_err *err);
-ah_slice ah_fs_parent(ah_slice path);           /* "" for what is in the root */
-ah_slice ah_fs_name(ah_slice path);             /* the last name */
-bool ah_fs_within(ah_slice path, ah_slice dir); /* strictly below it; all is below "" */
-bool ah_fs_name_ok(ah_slice name);              /* can a path have it? */
-bool ah_fs_is_temporary(ah_slice name);         /* of ours, not for users */
+bool ah_fs_may_write(const ah_fs *fs, const char *kind); /* of those that are refused: is it allowed? */
+ah_slice ah_fs_parent(ah_slice path);                    /* "" for what is in the root */
+ah_slice ah_fs_name(ah_slice path);                      /* the last name */
+bool ah_fs_within(ah_slice path, ah_slice dir);          /* strictly below it; all is below "" */
+bool ah_fs_name_ok(ah_slice name);                       /* can a path have it? */
+bool ah_fs_is_temporary(ah_slice name);                  /* of ours, not for users */
 /* dir/name; false: too long, and *out is as it was. The one place where paths are put together: a
  * name on the disk may be as long as it likes, so whoever joins looks at what comes back. */
 bool ah_fs_join(ah_slice dir, ah_slice name, ah_fs_path *out) __attribute__((warn_unused_result));
@@ -71,6 +72,7 @@ typedef struct ah_fs_change {
     ah_fs_mode mode;  /* PUT; not known: the usual ones */
     ah_fs_info was;   /* what the store that is changed had there */
     bool pinned;      /* depends on that: it was read */
+    bool anew;        /* PUT, MAKE_FOLDER: what was there was removed before */
     ah_fs_op *op;     /* PUT: how `content` came from that; none: without regard to it */
     size_t n_ops;
     uint64_t serial; /* the store's: version of what the change put there */

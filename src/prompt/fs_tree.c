@@ -41,14 +41,48 @@ static ah_fs_info info_of(const ah_fs_change *c)
     return info;
 }
 
+static ah_status below_file(ah_slice path, ah_err *err)
+{
+    return ah_fs_err(err, AH_FS_NOT_A_FOLDER,
+                     "cannot reach '%.*s': a part of the path is a file, not a folder", AH_FMT(path));
+}
+
+typedef enum whose { OURS, BELOW, NOBODYS } whose;
+
+/* Who knows of the path: what stands here of it or of the folders above decides before what is below
+ * is asked, as that may have another kind of thing there. Not_a_folder where one of them is a file,
+ * as on a disk. *c: the change of the path itself, or NULL. */
+static ah_status find_owner(ah_fs_tree *t, ah_slice path, ah_fs_change **c, whose *out, ah_err *err)
+{
+    *out = t->fs.below ? BELOW : NOBODYS;
+    for (size_t i = 1; i < path.n; i++) {
+        const ah_fs_change *up = path.p[i] == '/' ? ah_fs_tree_find(t, (ah_slice){path.p, i}) : NULL;
+
+        if (!up || up->act == AH_FS_SEEN)
+            continue;
+        if (up->act == AH_FS_PUT)
+            return below_file(path, err);
+        if (up->act == AH_FS_REMOVE || up->was.kind != AH_FS_FOLDER)
+            *out = NOBODYS;
+    }
+    *c = ah_fs_tree_find(t, path);
+    if (*c && (*c)->act != AH_FS_SEEN)
+        *out = OURS;
+    return AH_OK;
+}
+
 static ah_status tree_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *err)
 {
-    ah_fs_change *c = ah_fs_tree_find((ah_fs_tree *)fs, path);
+    ah_fs_change *c;
+    whose w;
+    ah_status st = find_owner((ah_fs_tree *)fs, path, &c, &w, err);
 
     *out = (ah_fs_info){.modified_ms = AH_FS_NO_TIME};
-    if (c && c->act != AH_FS_SEEN)
+    if (st != AH_OK)
+        return st;
+    if (w == OURS)
         *out = info_of(c);
-    else if (fs->below)
+    else if (w == BELOW)
         return fs->below->store->stat(fs->below, path, out, err);
     else if (path.n == 0)
         out->kind = AH_FS_FOLDER;
@@ -58,12 +92,16 @@ static ah_status tree_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *er
 static ah_status tree_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t limit, ah_buf *out,
                            ah_fs_info *info, ah_err *err)
 {
-    ah_fs_change *c = ah_fs_tree_find((ah_fs_tree *)fs, path);
+    ah_fs_change *c;
+    whose w;
+    ah_status st = find_owner((ah_fs_tree *)fs, path, &c, &w, err);
     size_t n;
 
-    if ((!c || c->act == AH_FS_SEEN) && fs->below)
+    if (st != AH_OK)
+        return st;
+    if (w == BELOW)
         return fs->below->store->read(fs->below, path, offset, limit, out, info, err);
-    *info = c ? info_of(c) : (ah_fs_info){0};
+    *info = w == OURS ? info_of(c) : (ah_fs_info){.modified_ms = AH_FS_NO_TIME};
     if (info->kind != AH_FS_FILE)
         return ah_fs_need_file(path, info, err);
     if (offset >= info->size)
@@ -121,10 +159,13 @@ static ah_status list_below(ah_fs_tree *t, ah_slice folder, ah_fs_found *out, ah
 static ah_status tree_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err *err)
 {
     ah_fs_tree *t = (ah_fs_tree *)fs;
-    ah_fs_change *c = ah_fs_tree_find(t, folder);
+    ah_fs_change *c;
     ah_fs_info info;
-    ah_status st = tree_stat(fs, folder, &info, err);
+    whose w;
+    ah_status st = find_owner(t, folder, &c, &w, err);
 
+    if (st == AH_OK)
+        st = tree_stat(fs, folder, &info, err);
     if (st != AH_OK)
         return st;
     if (info.kind == AH_FS_ABSENT)
@@ -134,7 +175,7 @@ static ah_status tree_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err 
                          ah_fs_kind_name(info.kind));
     if (list_own(t, folder, out) != AH_OK)
         return ah_err_nomem(err);
-    if (!fs->below || (c && c->act == AH_FS_MAKE_FOLDER && c->was.kind == AH_FS_ABSENT))
+    if (!fs->below || w == NOBODYS || (w == OURS && c->was.kind != AH_FS_FOLDER))
         return AH_OK;
     return list_below(t, folder, out, err);
 }
@@ -184,27 +225,13 @@ static bool merge(const ah_fs_tree *t, const ah_fs_change *old, const ah_fs_chan
         return true;
     }
     to->was = old ? old->was : c->was;
+    to->anew = c->anew || (old && (old->anew || old->act == AH_FS_REMOVE));
     to->pinned = (old && old->pinned) || (c->pinned && !stands_alone(old));
     if (stands_alone(old))
         return true;
     if (old && (keeps || c->n_ops) && !ah_fs_change_redo(mem, to, old->op, old->n_ops))
         return false;
     return keeps || ah_fs_change_redo(mem, to, c->op, c->n_ops);
-}
-
-/* A file cannot become a folder, nor the other way, in one go: a commit could not be undone
- * in the middle of it. */
-static ah_status check_kind(const ah_fs_change *c, ah_err *err)
-{
-    ah_slice path = ah_text_slice(c->path);
-
-    if (c->act == AH_FS_PUT && c->was.kind == AH_FS_FOLDER)
-        return ah_fs_err(err, AH_FS_EXISTS, "'%.*s' was a folder: commit its deletion first",
-                         AH_FMT(path));
-    if (c->act == AH_FS_MAKE_FOLDER && c->was.kind != AH_FS_ABSENT && c->was.kind != AH_FS_FOLDER)
-        return ah_fs_err(err, AH_FS_EXISTS, "'%.*s' was a %s: commit its deletion first", AH_FMT(path),
-                         ah_fs_kind_name(c->was.kind));
-    return AH_OK;
 }
 
 static size_t bytes_of(const ah_fs_change *c)
@@ -233,9 +260,7 @@ static ah_status plan_node(ah_fs_tree *t, plan *p, const ah_fs_change *c, ah_err
     if (!to)
         return ah_err_nomem(err);
     p->node[p->n++] = to;
-    if (!merge(t, old, c, to))
-        return ah_err_nomem(err);
-    return t->fs.below ? check_kind(to, err) : AH_OK;
+    return merge(t, old, c, to) ? AH_OK : ah_err_nomem(err);
 }
 
 /* Room that is the plan's until it is committed or dropped, whatever other plans take. */
