@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/supervise.h"
@@ -28,8 +29,10 @@ enum {
     READ_BYTES = 1 << 16,
     READS = 4, /* in one turn, so that others have theirs */
     FREE_MS = 2000,
+    REAP_MS = 1000,
     NUDGE_MS = 250,        /* after the time is over, and from then on between two CONT */
     LATE_MS = 1500,        /* past the grace: who has not begun to end all by then does nothing */
+    PUSHED_MS = 2000,      /* past that: the outer one should have begun by then */
     GIVE_UP_MS = 5 * 1000, /* past all that a supervisor may take */
     MAX_PATHS = 4096       /* bytes of a program's path */
 };
@@ -401,12 +404,18 @@ static void go_on(const ah_process *p)
         kill(p->inner, SIGCONT);
 }
 
-/* All is told, or nothing will be: it is killed, should it not have ended, so that no zombie stays. */
+/* All is told, or nothing will be: it is killed, should it not have ended, so that no zombie stays. That
+ * takes no time, unless a process that has escaped traces it. */
 static void wait_for_supervisor(ah_process *p)
 {
+    const struct timespec pause = {0, 100000L};
+    int64_t until = ah_loop_now(p->loop) + REAP_MS;
+    pid_t got = 0;
+
     signal_supervisor(p, SIGKILL);
-    while (p->pid && waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    while (p->pid && (got == 0 || (got < 0 && errno == EINTR)) && ah_loop_now(p->loop) < until)
+        if ((got = waitpid(p->pid, NULL, WNOHANG)) == 0)
+            nanosleep(&pause, NULL);
     p->pid = 0;
 }
 
@@ -531,6 +540,22 @@ static void abandon(ah_process *p)
     settle(p);
 }
 
+/* The inner supervisor does nothing; the outer one neither. */
+static void push(ah_process *p, int64_t now)
+{
+    if (p->ending || now < late_at(p))
+        return;
+    if (!p->pushed)
+        signal_supervisor(p, SIGTERM);
+    p->pushed = true;
+    if (p->killed || now < late_at(p) + PUSHED_MS)
+        return;
+    signal_supervisor(p, SIGKILL);
+    if (p->group > 1)
+        kill(-p->group, SIGKILL); /* who holds them may be in it */
+    p->killed = true;
+}
+
 /* Where all goes well this is never called, or finds that the end has begun. */
 static void on_time(ah_timer *t)
 {
@@ -546,13 +571,7 @@ static void on_time(ah_timer *t)
         p->news(p->ud, p);
         return;
     }
-    if (!p->ending && !p->pushed && now >= late_at(p)) {
-        p->pushed = true;
-        signal_supervisor(p, SIGTERM);
-    } else if (p->pushed && !p->killed && now >= late_at(p) + AH_KILL_MS + GIVE_UP_MS) {
-        p->killed = true;
-        signal_supervisor(p, SIGKILL);
-    }
+    push(p, now);
     go_on(p);
     set_watch(p);
 }

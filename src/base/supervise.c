@@ -455,7 +455,7 @@ typedef struct guard {
     pid_t inner; /* 0: it has ended */
     bool deaf, none;
     bool gave_up;    /* the inner one has ended by itself: it has done what it could */
-    int64_t kill_at; /* the inner one, which must have ended long before; 0: no such time */
+    int64_t kill_at; /* when the inner one must have ended long ago; 0: no such time */
 } guard;
 
 /* TERM is never taken: it is seen to be pending, whenever the CONT that comes with it ends a wait. */
@@ -513,11 +513,20 @@ static void wait_for_inner(guard *g)
     }
 }
 
-/* Whatever is left when the inner one has ended, or was ended. */
+/* True if the inner one does nothing, or nothing that helps. */
+static bool is_time(const guard *g)
+{
+    return told_to_end() || (g->kill_at && now_ms() >= g->kill_at);
+}
+
+/* Whatever is left when the inner one has ended, and the inner one itself where it has not: who traces it
+ * is told of its end first, and must be ended for this one to hear of it. */
 static void end_all(guard *g)
 {
     int64_t give_up = now_ms() + (g->gave_up ? SLACK_MS : AH_KILL_MS);
 
+    if (g->inner)
+        tell(&(ah_report){.kind = AH_REPORT_ENDING, .how = AH_PROCESS_FAILED});
     while (tend(g) && now_ms() < give_up) {
         ah_descent_signal(&g->below, SIGKILL);
         pause_ms(PAUSE_MS);
@@ -528,7 +537,6 @@ static void end_all(guard *g)
 static void stand_guard(const ah_supervised *s, const pid_t *above)
 {
     guard g = {.cfg = s->cfg};
-    bool killed = false;
     int left;
 
     become_reaper();
@@ -545,13 +553,8 @@ static void stand_guard(const ah_supervised *s, const pid_t *above)
         return;
     }
     close_its(s->cfg);
-    while (tend(&g) && g.inner) {
-        if (!killed && (told_to_end() || (g.kill_at && now_ms() >= g.kill_at))) {
-            killed = kill(g.inner, SIGKILL) == 0;
-            g.kill_at = 0;
-        }
+    while (tend(&g) && g.inner && !is_time(&g))
         wait_for_inner(&g);
-    }
     end_all(&g);
     left = count_left(&g.below, g.none);
     clean_up(s->cfg);

@@ -32,8 +32,9 @@ typedef enum ah_launch_step {
     AH_STEP_EXEC
 } ah_launch_step;
 
-/* STARTED, perhaps FAILED, ENDING and ENDED come from the inner supervisor, GONE from the outer one,
- * always as the last. What was killed is missing in the row; the end of the pipe stands for GONE. */
+/* STARTED, perhaps FAILED, ENDING and ENDED come from the inner supervisor; GONE from the outer one,
+ * always as the last, and ENDING where it ends all in the inner one's place. What was killed is missing
+ * in the row; the end of the pipe stands for GONE. */
 typedef enum ah_report_kind {
     AH_REPORT_STARTED,
     AH_REPORT_FAILED,
