@@ -125,6 +125,15 @@ $(BUILD)/httpd: spec/support/httpd.c
 $(BUILD)/lent-faults: spec/support/lent_faults.c $(LIB_OBJ)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
+# What commands try against others, and a machine that looks older; plain, whatever the build.
+$(BUILD)/attack: spec/support/attack.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra -pthread $< -o $@
+
+$(BUILD)/older_kernel.so: spec/support/older_kernel.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra -fPIC -shared $< -o $@ -ldl
+
 # The embedding interface from programs that know only its headers; they link the archive.
 ARCHIVE_LIBS = $(BUILD)/libagenthost.a $(LUA_LIBS) $(DEP_LIBS)
 PLAIN_CFLAGS := -Wall -Wextra -Werror -pedantic -Iinclude $(CPPFLAGS) $(CFLAGS) $(EXTRA)
@@ -180,7 +189,8 @@ EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c)
   $(if $(shell command -v $(CXX)),$(BUILD)/examples/embed_cpp)
 examples: $(EXAMPLES)
 
-SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/httpd $(BUILD)/embed-cases $(BUILD)/lent-faults $(EXAMPLES)
+SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/embed-cases \
+  $(BUILD)/lent-faults $(EXAMPLES)
 RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(BUSTED)
 
 test: $(SPEC_NEEDS)

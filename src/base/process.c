@@ -1,7 +1,11 @@
-/* The host's side of a child process: it starts a supervisor (supervise.c), reads and writes the
- * command's streams, and hears from the supervisor how it ended. The supervisor is never signalled
- * by what may have become another's number before it was waited for: it is told through a pipe,
- * whose end tells it, too, that the host has died. */
+/* The host's side of a child process: it starts the supervisors (supervise.c), reads and writes the
+ * command's streams, and hears from the supervisors how it ended. They are told through a pipe,
+ * whose end tells them, too, that the host has died.
+ *
+ * The host knows the time as well: a command that is not in a sandbox can stop who keeps it. When the
+ * time is over, or it was told to end, supervisors that do not say so in time are let go on (CONT),
+ * then told that one of them does nothing (TERM), then killed. They are signalled by number only
+ * while they have not been waited for. */
 #define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
 #include "base/process.h"
 
@@ -13,6 +17,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/lent.h"
@@ -25,7 +30,12 @@ enum {
     READ_BYTES = 1 << 16,
     READS = 4, /* in one turn, so that others have theirs */
     FREE_MS = 2000,
-    MAX_PATHS = 4096 /* bytes of a program's path */
+    REAP_MS = 1000,
+    NUDGE_MS = 250,        /* after the time is over, and from then on between two CONT */
+    LATE_MS = 1500,        /* past the grace: who has not begun to end all by then does nothing */
+    PUSHED_MS = 2000,      /* past that: the outer one should have begun by then */
+    GIVE_UP_MS = 5 * 1000, /* past all that a supervisor may take */
+    MAX_PATHS = 4096       /* bytes of a program's path */
 };
 
 typedef struct stream {
@@ -40,17 +50,25 @@ struct ah_process {
     ah_loop *loop;
     ah_process_news_fn news;
     void *ud;
-    pid_t pid;   /* of the supervisor; 0: waited for */
+    pid_t pid;   /* of the outer supervisor; 0: waited for */
+    pid_t inner; /* of the other one; 0: not known, or gone */
     pid_t group; /* of the command; 0: not known, or gone */
     int control, report;
     size_t max_pending;
     stream out[2];
     int in; /* -1: closed */
     ah_buf input;
-    bool close_input; /* when it is empty */
-    bool ended;       /* the last report has come */
+    bool close_input;  /* when it is empty */
+    bool told, ending; /* the reports ENDED; ENDING have come */
+    bool stopping;     /* it was told to end */
+    bool ended;        /* the last report has come */
     int64_t started;
-    char *program; /* for messages */
+    ah_timer timer;      /* of the host's own watch over the end */
+    int64_t limit;       /* when all must begin to end; 0: no such time */
+    ah_process_end over; /* that is what the end is called then */
+    int64_t grace_ms;
+    bool pushed, killed; /* the outer supervisor was sent TERM; KILL */
+    char *program;       /* for messages */
     ah_process_result result;
 };
 
@@ -329,34 +347,88 @@ static void set_failure(ah_process *p, const ah_report *r)
     p->result.how = AH_PROCESS_FAILED;
 }
 
+static void set_lost(ah_process *p)
+{
+    if (p->result.how == AH_PROCESS_FAILED)
+        return;
+    ah_err_set(&p->result.err, AH_INTERNAL, "the supervisor of '%s' was killed", p->program);
+    p->result.how = AH_PROCESS_FAILED;
+}
+
+/* FAILED: the inner supervisor was killed. That was no accident where all was being ended, by it or by
+ * this process; but how a command exited only it could tell. */
+static void set_how(ah_process *p, ah_process_end how)
+{
+    if (p->result.how == AH_PROCESS_FAILED)
+        return;
+    if (how == AH_PROCESS_FAILED && (p->ending || p->pushed || p->killed))
+        how = p->over;
+    if (how == AH_PROCESS_FAILED || (how == AH_PROCESS_EXITED && !p->told))
+        set_lost(p);
+    else
+        p->result.how = how;
+}
+
 static void set_end(ah_process *p, const ah_report *r)
 {
     ah_process_result *result = &p->result;
 
-    if (result->how != AH_PROCESS_FAILED) {
-        result->how = r->how;
-        if (WIFEXITED(r->status))
-            result->code = WEXITSTATUS(r->status);
-        else if (WIFSIGNALED(r->status))
-            result->signal = WTERMSIG(r->status);
-    }
+    p->told = true;
+    set_how(p, r->how);
+    if (result->how != AH_PROCESS_FAILED && WIFEXITED(r->status))
+        result->code = WEXITSTATUS(r->status);
+    else if (result->how != AH_PROCESS_FAILED && WIFSIGNALED(r->status))
+        result->signal = WTERMSIG(r->status);
     result->left = r->left;
     result->cpu_ms = r->cpu_us / 1000;
     result->peak_bytes = r->peak_bytes;
 }
 
+/* It may be another's number by now where the program around waits for all of its children. */
+static bool is_ours(const ah_process *p)
+{
+    siginfo_t info;
+
+    return p->pid && waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static void signal_supervisor(const ah_process *p, int sig)
+{
+    if (is_ours(p))
+        kill(p->pid, sig);
+}
+
+/* The inner one's number is its own while the outer one has not waited for it. */
+static void go_on(const ah_process *p)
+{
+    if (!is_ours(p))
+        return;
+    kill(p->pid, SIGCONT);
+    if (p->inner > 1 && !p->told)
+        kill(p->inner, SIGCONT);
+}
+
+/* All is told, or nothing will be: it is killed, should it not have ended, so that no zombie stays. That
+ * takes no time, unless a process that has escaped traces it. */
 static void wait_for_supervisor(ah_process *p)
 {
-    while (p->pid && waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    const struct timespec pause = {0, 100000L};
+    int64_t until = ah_loop_now(p->loop) + REAP_MS;
+    pid_t got = 0;
+
+    signal_supervisor(p, SIGKILL);
+    while (p->pid && (got == 0 || (got < 0 && errno == EINTR)) && ah_loop_now(p->loop) < until)
+        if ((got = waitpid(p->pid, NULL, WNOHANG)) == 0)
+            nanosleep(&pause, NULL);
     p->pid = 0;
 }
 
-/* Nothing more comes from the supervisor: it exits, or it was killed. */
+/* Nothing more comes from the supervisors. */
 static void settle(ah_process *p)
 {
     p->ended = true;
     p->result.wall_ms = ah_loop_now(p->loop) - p->started;
+    ah_timer_unset(&p->timer);
     forget(p, &p->report);
     forget(p, &p->in);
     ah_buf_reset(&p->input, 0);
@@ -367,15 +439,29 @@ static void settle(ah_process *p)
             read_stream(p, &p->out[i]);
 }
 
-/* Who killed the supervisor has killed the command with it; its group is left. */
-static void lose_supervisor(ah_process *p)
+/* The inner supervisor was killed, and has told nothing; the outer one has, or was killed, too. Then
+ * the command, which dies with the inner one, and its group are all that is known. */
+static void lose_supervisor(ah_process *p, const ah_report *last)
 {
-    if (p->group > 1)
+    if (!last && p->group > 1)
         kill(-p->group, SIGKILL);
-    if (p->result.how == AH_PROCESS_FAILED)
-        return;
-    ah_err_set(&p->result.err, AH_INTERNAL, "the supervisor of '%s' was killed", p->program);
-    p->result.how = AH_PROCESS_FAILED;
+    set_how(p, AH_PROCESS_FAILED);
+    p->result.left = last ? last->left : -1;
+    p->result.cpu_ms = last ? last->cpu_us / 1000 : 0;
+}
+
+static void set_watch(ah_process *p)
+{
+    if (p->limit && !p->ended)
+        ah_timer_set(p->loop, &p->timer, ah_loop_now(p->loop) + NUDGE_MS);
+}
+
+static void begin_ending(ah_process *p, ah_process_end how)
+{
+    p->limit = ah_loop_now(p->loop);
+    if (!p->pushed && !p->killed)
+        p->over = how;
+    set_watch(p);
 }
 
 static void take_report(ah_process *p, const ah_report *r)
@@ -383,34 +469,115 @@ static void take_report(ah_process *p, const ah_report *r)
     switch (r->kind) {
     case AH_REPORT_STARTED:
         p->group = r->group;
+        p->inner = r->inner;
         break;
     case AH_REPORT_FAILED:
         p->group = 0;
         set_failure(p, r);
         break;
+    case AH_REPORT_ENDING:
+        p->ending = true;
+        begin_ending(p, r->how);
+        break;
     case AH_REPORT_ENDED:
         set_end(p, r);
+        break;
+    case AH_REPORT_GONE:
+        if (!p->told)
+            lose_supervisor(p, r);
         settle(p);
     }
+}
+
+/* One report; false when there is none yet. */
+static bool read_report(ah_process *p)
+{
+    ah_report r;
+    ssize_t n = read(p->report, &r, sizeof r);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n == (ssize_t)sizeof r) {
+        take_report(p, &r);
+        return !p->ended;
+    }
+    if (!p->told)
+        lose_supervisor(p, NULL);
+    settle(p);
+    return false;
 }
 
 static void on_report(void *ud, int fd, int events)
 {
     ah_process *p = ud;
-    ah_report r;
-    ssize_t n = read(fd, &r, sizeof r);
 
+    (void)fd;
     (void)events;
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n == (ssize_t)sizeof r) {
-        take_report(p, &r);
-    } else {
-        lose_supervisor(p);
-        settle(p);
-    }
+    while (read_report(p))
+        ;
     if (p->ended)
         p->news(p->ud, p);
+}
+
+/* -- the host's own watch ------------------------------------------------------------------------------ */
+
+/* Past it the inner supervisor has begun to end all, or does nothing. */
+static int64_t late_at(const ah_process *p)
+{
+    return p->limit + p->grace_ms + LATE_MS;
+}
+
+/* Past it nothing more is to be expected of either. */
+static int64_t hopeless_at(const ah_process *p)
+{
+    return p->limit + p->grace_ms + 2 * (int64_t)(AH_KILL_MS + GIVE_UP_MS);
+}
+
+/* Its end was called what it is by this process alone. */
+static void abandon(ah_process *p)
+{
+    if (p->inner > 1 && is_ours(p))
+        kill(p->inner, SIGKILL);
+    p->killed = true;
+    if (!p->told)
+        lose_supervisor(p, NULL);
+    settle(p);
+}
+
+/* The inner supervisor does nothing; the outer one neither. */
+static void push(ah_process *p, int64_t now)
+{
+    if (p->ending || now < late_at(p))
+        return;
+    if (!p->pushed)
+        signal_supervisor(p, SIGTERM);
+    p->pushed = true;
+    if (p->killed || now < late_at(p) + PUSHED_MS)
+        return;
+    signal_supervisor(p, SIGKILL);
+    if (p->group > 1)
+        kill(-p->group, SIGKILL); /* who holds them may be in it */
+    p->killed = true;
+}
+
+/* Where all goes well this is never called, or finds that the end has begun. */
+static void on_time(ah_timer *t)
+{
+    ah_process *p = (ah_process *)(void *)((char *)t - offsetof(ah_process, timer));
+    int64_t now;
+
+    while (!p->ended && read_report(p)) /* what has come while this process did something else */
+        ;
+    now = ah_loop_now(p->loop);
+    if (!p->ended && now >= hopeless_at(p))
+        abandon(p);
+    if (p->ended) {
+        p->news(p->ud, p);
+        return;
+    }
+    push(p, now);
+    go_on(p);
+    set_watch(p);
 }
 
 bool ah_process_ended(const ah_process *p, ah_process_result *out)
@@ -429,8 +596,10 @@ static void tell(ah_process *p, ah_control what)
     if (p->control < 0 || p->ended)
         return;
     quiet_write(p->control, &c, 1);
-    if (p->pid)
-        kill(p->pid, SIGCONT); /* the command may have stopped it */
+    go_on(p); /* the command may have stopped them */
+    if (!p->ending && !p->stopping)
+        begin_ending(p, AH_PROCESS_STOPPED);
+    p->stopping = true;
 }
 
 void ah_process_stop(ah_process *p)
@@ -443,13 +612,14 @@ static void wait_for_end(ah_process *p)
 {
     int64_t until = ah_loop_now(p->loop) + FREE_MS, left;
     struct pollfd f = {.fd = p->report, .events = POLLIN};
-    ah_report r = {0};
 
-    while (r.kind != AH_REPORT_ENDED && (left = until - ah_loop_now(p->loop)) > 0)
-        if (poll(&f, 1, (int)left) > 0 && read(p->report, &r, sizeof r) == 0)
-            r.kind = AH_REPORT_ENDED;
-    if (r.kind == AH_REPORT_ENDED)
-        wait_for_supervisor(p);
+    while (!p->ended && (left = until - ah_loop_now(p->loop)) > 0) {
+        if (poll(&f, 1, (int)(left < NUDGE_MS ? left : NUDGE_MS)) <= 0)
+            go_on(p);
+        else
+            while (read_report(p))
+                ;
+    }
 }
 
 void ah_process_free(ah_process *p)
@@ -460,6 +630,8 @@ void ah_process_free(ah_process *p)
         tell(p, AH_CONTROL_KILL);
         wait_for_end(p);
     }
+    wait_for_supervisor(p); /* one that lives is killed, which tells the other one to end all */
+    ah_timer_unset(&p->timer);
     forget(p, &p->report);
     forget(p, &p->in);
     close_fd(&p->control);
@@ -587,7 +759,9 @@ static pid_t fork_supervisor(const ah_supervised *s)
 
 static ah_status watch_all(ah_process *p, ah_err *err)
 {
-    ah_status st = ah_loop_watch(p->loop, p->report, AH_IN, on_report, p, err);
+    ah_status st = set_flag(p->report, F_GETFL, F_SETFL, O_NONBLOCK)
+                       ? ah_loop_watch(p->loop, p->report, AH_IN, on_report, p, err)
+                       : failed("set up a pipe", err);
 
     for (int i = 0; i < 2 && st == AH_OK; i++)
         if (p->out[i].fd >= 0 && !set_flag(p->out[i].fd, F_GETFL, F_SETFL, O_NONBLOCK))
@@ -628,6 +802,7 @@ static ah_status launch(ah_process *p, const ah_process_config *cfg, const char 
         goto done;
     s = (ah_supervised){cfg,
                         path,
+                        getpid(),
                         all.in.read,
                         all.out.write,
                         cfg->merge ? all.out.write : all.err.write,
@@ -637,6 +812,9 @@ static ah_status launch(ah_process *p, const ah_process_config *cfg, const char 
     if ((p->pid = fork_supervisor(&s)) < 0) {
         p->pid = 0;
         st = failed("start a process", err);
+    } else if (cfg->timeout_ms > 0) {
+        p->limit = p->started + cfg->timeout_ms;
+        ah_timer_set(p->loop, &p->timer, p->limit + NUDGE_MS);
     }
 done:
     if (st != AH_OK)
@@ -659,6 +837,9 @@ static ah_process *new_process(const ah_mem *mem, ah_loop *loop, const ah_proces
     p->in = p->control = p->report = p->out[0].fd = p->out[1].fd = -1;
     p->max_pending = cfg->max_pending ? cfg->max_pending : MAX_PENDING;
     p->result.code = -1;
+    p->timer.fn = on_time;
+    p->over = AH_PROCESS_TIMED_OUT;
+    p->grace_ms = cfg->grace_ms > 0 ? cfg->grace_ms : AH_GRACE_MS;
     for (int i = 0; i < 2; i++)
         ah_buf_init(&p->out[i].buf, mem, p->max_pending + 2 * PIPE_BYTES);
     ah_buf_init(&p->input, mem, MAX_INPUT);

@@ -1,15 +1,18 @@
-/* Child processes. Each runs below a supervisor, a small process of our own that adopts what
- * the command leaves behind and, when the command has ended, when it is told to, when time is
- * over or when this process dies, ends every descendant: TERM, after a while KILL, until none
- * is left. What daemonizes, leaves its session or ignores TERM is found all the same. On
- * systems other than Linux it is the command's process group that is ended, and no more.
+/* Child processes. Each runs below supervisors, two small processes of our own that adopt what
+ * the command leaves behind and, when the command has ended, when they are told to, when time is
+ * over or when this process dies, end every descendant: TERM, after a while KILL, until none
+ * is left. What daemonizes, leaves its session or ignores TERM is found all the same. The command
+ * may stop or kill one of them: the other one, and this process, which knows the time, too, end all
+ * the same. On systems other than Linux it is the command's process group that is ended, and no more.
  *
  * Bytes come and go through the host's loop; nothing waits but ah_process_free. Not here: shells,
  * sandboxes (base/sandbox.h), what to do with the output. What escapes: work that a command has
- * another service do for it (at, systemd-run, docker), and, where no sandbox forbids it, what has
- * left the process group of a command that then kills its supervisor. */
+ * another service do for it (at, systemd-run, docker), and, where nothing forbids it, what has left
+ * the process group of a command that then kills both supervisors at once. */
 #ifndef AH_BASE_PROCESS_H
 #define AH_BASE_PROCESS_H
+
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/loop.h"
@@ -28,11 +31,14 @@ typedef struct ah_process_limits {
  * has been passed on, the process has ended. Must only take note of it (post a job). */
 typedef void (*ah_process_news_fn)(void *ud, ah_process *p);
 
+enum { AH_PROCESS_FENCE = 5 };
+
 /* All pointers are borrowed during ah_process_start. Zero is a good default for the rest. */
 typedef struct ah_process_config {
     const char *const *argv; /* ends with NULL; without `/`, argv[0] is looked for in env's PATH */
     const char *const *env;  /* "NAME=value", ends with NULL: all that the command has */
-    const char *cwd;         /* NULL: that of the host */
+    int cwd_fd;              /* the folder that it begins in; 0: that of the host */
+    const char *cwd;         /* the same, or below cwd_fd where it is relative; NULL: none */
     bool input;              /* stdin is what is written; else it is empty */
     bool merge;              /* stderr goes where stdout goes, in the order of writing */
     int64_t timeout_ms;      /* 0: none */
@@ -41,9 +47,16 @@ typedef struct ah_process_config {
                                 is not read on; 0: 1 MiB */
     ah_process_limits limits;
     /* Called in the command's process before it is the command, where only async-signal-safe
-     * calls are allowed: 0, or errno. NULL: none. */
-    int (*confine)(const void *ud);
-    const void *confine_ud;
+     * calls are allowed: 0, or errno. NULL: none. above: the processes over it, which it must not
+     * reach: its supervisors and, last, the host. fence_fd is under the number AH_PROCESS_FENCE then;
+     * 0: none. */
+    int (*confine)(const void *ud, const pid_t *above, size_t n_above);
+    /* Called in a supervisor when all are gone, under the same rule, for at most for_ms (-1: to the
+     * end): true if there is nothing more to do. Where it needs more time, a process of its own
+     * goes on with it. Not called where both supervisors were killed. NULL: none. */
+    bool (*clean)(const void *ud, long for_ms);
+    const void *confine_ud; /* of both */
+    int fence_fd;
     ah_process_news_fn news;
     void *ud;
 } ah_process_config;
@@ -52,7 +65,8 @@ typedef struct ah_process_config {
  * no program) is in the result. No new privileges are gained below: setuid programs have none. */
 ah_status ah_process_start(const ah_mem *mem, ah_loop *loop, const ah_process_config *cfg,
                            ah_process **out, ah_err *err);
-/* At any time; NULL is fine. One that runs is killed, and waited for at most two seconds. */
+/* At any time; NULL is fine. One that runs is killed, and waited for at most two seconds. No zombie
+ * stays. */
 void ah_process_free(ah_process *p);
 
 /* Ends it, with all its descendants: TERM, KILL after grace_ms. News follow. */
@@ -88,14 +102,14 @@ typedef enum ah_process_end {
     AH_PROCESS_EXITED,    /* by itself */
     AH_PROCESS_STOPPED,   /* by ah_process_stop */
     AH_PROCESS_TIMED_OUT, /* by timeout_ms */
-    AH_PROCESS_FAILED     /* it never ran, or its supervisor was killed: see err */
+    AH_PROCESS_FAILED     /* it never ran, or a supervisor was killed: see err */
 } ah_process_end;
 
 typedef struct ah_process_result {
     ah_process_end how;
-    int code;           /* exit code; -1: ended by a signal, or never ran */
+    int code;           /* exit code; -1: ended by a signal, never ran, or not known */
     int signal;         /* 0: none */
-    int left;           /* descendants that could not be ended within ten seconds */
+    int left;           /* descendants that could not be ended within ten seconds; -1: not known */
     int64_t wall_ms;    /* from the start until the last was gone */
     int64_t cpu_ms;     /* of the command and all descendants */
     int64_t peak_bytes; /* of memory, of the largest of them; 0: not known, no more than the host has */

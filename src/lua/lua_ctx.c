@@ -13,13 +13,18 @@
 
 static const char CTX[] = "agenthost.ctx";
 
-static ah_call *check_call(lua_State *L)
+ah_call *ah_lua_check_call(lua_State *L, int idx)
 {
-    ah_ctx *c = luaL_checkudata(L, 1, CTX);
+    ah_ctx *c = luaL_checkudata(L, idx, CTX);
 
     if (!c->call)
         ah_lua_raise(L, AH_USAGE, "ctx: the call is over");
     return c->call;
+}
+
+static ah_call *check_call(lua_State *L)
+{
+    return ah_lua_check_call(L, 1);
 }
 
 static int ctx_cancelled(lua_State *L)

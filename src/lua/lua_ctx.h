@@ -14,6 +14,9 @@ typedef struct ah_ctx {
 /* -- ctx */
 ah_ctx *ah_lua_push_ctx(lua_State *L, ah_call *call);
 
+/* The call of the ctx at idx; raises where it is over. */
+ah_call *ah_lua_check_call(lua_State *L, int idx);
+
 /* The overlay in which code that runs now reads and writes: that of the call whose handler
  * it is, or of the call in whose handler its run was started; NULL: there is none. Raises
  * where that call is over. */

@@ -1,16 +1,25 @@
-/* ah._process, for built-in tools: a command, waited for by a handler. It is below a supervisor
+/* ah._process, for built-in tools: a command, waited for by a handler. It is below supervisors
  * (base/process.h) and, where that is wanted, in a sandbox. A call that is stopped, and a host
- * that is closed, kill it. Beside it: ah._sandbox, ah._folder, ah._repair. */
+ * that is closed, kill it. Beside it: ah._sandbox, ah._folder, ah._warn, ah._repair.
+ *
+ * Folders are objects that hold a descriptor: where a command works and may write is opened once, and
+ * a link that a command puts in its place leads nowhere. */
+#define _GNU_SOURCE /* O_PATH */
 #include "base/process.h"
 #include "base/sandbox.h"
+#include "lua/lua_ctx.h"
 #include "lua/lua_fs.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char PROCESS[] = "agenthost.process";
+static const char FOLDER[] = "agenthost.folder";
 static const char WHAT[] = "ah._process";
 
 enum { MAX_WORDS = 4096, MAX_PATH_BYTES = 4096 };
@@ -116,9 +125,10 @@ static void push_result(lua_State *L, const command *c, const ah_process_result 
     set_text(L, "how", ah_slice_of(how[r->how]));
     if (r->signal)
         set_integer(L, "signal", r->signal);
-    else
+    else if (r->code >= 0)
         set_integer(L, "code", r->code);
-    set_integer(L, "left", r->left);
+    if (r->left >= 0)
+        set_integer(L, "left", r->left);
     set_seconds(L, "seconds", r->wall_ms);
     set_seconds(L, "cpu", r->cpu_ms);
     if (r->peak_bytes)
@@ -218,10 +228,12 @@ static void read_sandbox(lua_State *L, ah_sandbox_config *cfg)
         kind++;
     if (!ah_sandbox_name((ah_sandbox_kind)kind))
         ah_lua_raise(L, AH_USAGE,
-                     "sandbox must be \"none\", \"auto\", \"landlock\" or \"bubblewrap\", found \"%s\"",
+                     "sandbox must be \"none\", \"auto\", \"require\", \"landlock\" or "
+                     "\"bubblewrap\", found \"%s\"",
                      name);
     cfg->kind = (ah_sandbox_kind)kind;
     ah_field_bool(L, 1, WHAT, "network", &cfg->network);
+    ah_field_bool(L, 1, WHAT, "owners", &cfg->owners);
 }
 
 static void read_limits(lua_State *L, ah_process_config *cfg)
@@ -234,21 +246,71 @@ static void read_limits(lua_State *L, ah_process_config *cfg)
     cfg->limits.processes = number_of(L, "processes", 1);
 }
 
-/* The folders that may be written to: the one at work first. */
-static void read_folders(lua_State *L, ah_sandbox_config *cfg)
-{
-    const char *folder[AH_SANDBOX_FOLDERS + 1];
-    const char *cwd = string_of(L, "cwd");
-    bool read_only = false;
-    size_t n = read_words(L, "writable", folder, AH_SANDBOX_FOLDERS - 1);
+typedef struct folder {
+    int fd; /* -1: closed */
+} folder;
 
-    ah_field_bool(L, 1, WHAT, "read_only", &read_only);
-    if (read_only && cfg->kind == AH_SANDBOX_NONE)
-        ah_lua_raise(L, AH_USAGE, "a folder that is read-only needs a sandbox");
-    if (!read_only && cwd)
-        cfg->folder[cfg->n_folders++] = cwd;
-    memcpy(cfg->folder + cfg->n_folders, folder, n * sizeof *folder);
-    cfg->n_folders += n;
+static int folder_gc(lua_State *L)
+{
+    folder *f = luaL_checkudata(L, 1, FOLDER);
+
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+    return 0;
+}
+
+static int fd_at(lua_State *L, int idx)
+{
+    const folder *f = luaL_checkudata(L, idx, FOLDER);
+
+    if (f->fd < 0)
+        ah_lua_raise(L, AH_USAGE, "%s: a folder is closed", WHAT);
+    return f->fd;
+}
+
+/* Where the folder is now. -- path, or nil where the system does not say */
+static void push_path(lua_State *L, int fd)
+{
+    char link[64], path[MAX_PATH_BYTES];
+    ssize_t n;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    n = readlink(link, path, sizeof path);
+    if (n <= 0 || n == (ssize_t)sizeof path)
+        lua_pushnil(L);
+    else
+        lua_pushlstring(L, path, (size_t)n);
+}
+
+/* One that was removed meanwhile holds nothing that could be written to. */
+static bool is_removed(int fd)
+{
+    struct stat info;
+
+    return fstat(fd, &info) != 0 || info.st_nlink == 0;
+}
+
+/* (given) The paths are kept in the table of its user value. */
+static void read_folders(lua_State *L, int given_at, ah_sandbox_config *cfg)
+{
+    if (!ah_field_push(L, 1, WHAT, "folders", LUA_TTABLE))
+        return;
+    lua_newtable(L); /* -- folders paths */
+    for (lua_Integer i = 1; lua_rawgeti(L, -2, i) != LUA_TNIL; lua_pop(L, 1), i++) {
+        int fd = fd_at(L, -1);
+
+        if (cfg->n_folders == AH_SANDBOX_FOLDERS)
+            ah_lua_raise(L, AH_USAGE, "more than %d folders", AH_SANDBOX_FOLDERS);
+        if (is_removed(fd))
+            continue;
+        push_path(L, fd);
+        cfg->folder[cfg->n_folders++] = (ah_sandbox_folder){fd, luaL_optstring(L, -1, "")};
+        lua_rawseti(L, -3, i);
+    }
+    lua_pop(L, 1);
+    lua_setiuservalue(L, given_at, 1); /* -- folders */
+    lua_pop(L, 1);
 }
 
 /* What a command is given. Before argv there is room for the words of a sandbox, before env for
@@ -265,16 +327,21 @@ typedef struct given {
 /* -- given; raises */
 static given *read_given(lua_State *L)
 {
-    given *g = lua_newuserdatauv(L, sizeof *g, 0);
+    given *g = lua_newuserdatauv(L, sizeof *g, 1);
+    int at = lua_gettop(L);
 
-    g->cfg = (ah_process_config){.merge = true, .news = on_news, .confine = ah_sandbox_enter};
+    g->cfg = (ah_process_config){
+        .merge = true, .news = on_news, .confine = ah_sandbox_enter, .clean = ah_sandbox_clean};
     g->sandbox = (ah_sandbox_config){0};
     g->input = (ah_slice){NULL, 0};
     g->cfg.cwd = string_of(L, "start_in");
     g->cfg.input = ah_field_string(L, 1, WHAT, "stdin", &g->input);
     read_limits(L, &g->cfg);
     read_sandbox(L, &g->sandbox);
-    read_folders(L, &g->sandbox);
+    read_folders(L, at, &g->sandbox);
+    if (lua_getfield(L, 1, "start") != LUA_TNIL)
+        g->cfg.cwd_fd = fd_at(L, -1);
+    lua_pop(L, 1);
     read_words(L, "argv", g->words + AH_SANDBOX_WORDS, MAX_WORDS);
     read_words(L, "env", g->env + 1, MAX_WORDS);
     return g;
@@ -296,6 +363,7 @@ static ah_status start(command *c, given *g, ah_err *err)
     g->env[0] = g->temporary;
     g->cfg.env = n || c->sandbox.temporary[0] ? g->env : g->env + 1;
     g->cfg.confine_ud = &c->sandbox;
+    g->cfg.fence_fd = c->sandbox.fence;
     g->cfg.ud = c;
     st = ah_process_start(&c->lua->mem, c->lua->host->loop, &g->cfg, &c->p, err);
     if (st == AH_OK && g->input.n > 0)
@@ -317,19 +385,20 @@ static command *push_command(lua_State *L)
     return c;
 }
 
-/* ah._process { argv, env, cwd, start_in, read_only, stdin, timeout, grace, memory, file_size, cpu,
- *               processes, keep, tail, sandbox, network, writable }
- * argv: list of words; env: list of "NAME=value", all there is; cwd: absolute, the folder that may
- * be written to unless read_only; start_in: where it begins. Times in seconds, sizes in bytes; 0 or
- * nil: no limit. keep, tail: how much of the output's beginning, and of what follows it.
+/* ah._process { argv, env, folders, start, start_in, stdin, timeout, grace, memory, file_size, cpu,
+ *               processes, keep, tail, sandbox, network, owners }
+ * argv: list of words; env: list of "NAME=value", all there is; folders: list of folders
+ * (ah._folder), which may be written to in a sandbox; start: the folder where it begins, start_in: a
+ * path below that, or an absolute one. Times in seconds, sizes in bytes; 0 or nil: no limit. keep,
+ * tail: how much of the output's beginning, and of what follows it.
  * -> { how = "exited" | "timed_out", code | signal, seconds, cpu, peak, bytes, output, tail,
- *      sandbox, left }, or nil and an error where the command could not be run. */
+ *      sandbox, left }, or nil and an error where the command could not be run. Without left: not
+ * known how many processes could not be ended. */
 static int run_process(lua_State *L)
 {
-    static const char *const known[] = {"argv",    "env",       "cwd",   "start_in", "read_only",
-                                        "stdin",   "timeout",   "grace", "memory",   "file_size",
-                                        "cpu",     "processes", "keep",  "tail",     "sandbox",
-                                        "network", "writable",  NULL};
+    static const char *const known[] = {
+        "argv",      "env", "folders",   "start", "start_in", "stdin",   "timeout", "grace",  "memory",
+        "file_size", "cpu", "processes", "keep",  "tail",     "sandbox", "network", "owners", NULL};
     command *c;
     given *g;
     ah_err err;
@@ -350,7 +419,8 @@ static int run_process(lua_State *L)
 
 /* -- beside it ---------------------------------------------------------------------------------------- */
 
-/* ah._sandbox { sandbox, network } -> what it comes to on this machine, in words; or nil, err */
+/* ah._sandbox { sandbox, network } -> what it comes to on this machine, in words, and the kind; or nil,
+ * err */
 static int describe_sandbox(lua_State *L)
 {
     ah_sandbox_config cfg = {0};
@@ -358,37 +428,69 @@ static int describe_sandbox(lua_State *L)
     ah_err err;
 
     read_sandbox(L, &cfg);
-    if (ah_sandbox_open(&cfg, &s, &err) != AH_OK)
+    if (ah_sandbox_choose(&cfg, &s, &err) != AH_OK)
         return fails(L, &err);
-    ah_sandbox_close(&s);
     lua_pushstring(L, s.text);
-    return 1;
+    lua_pushstring(L, ah_sandbox_name(s.cfg.kind));
+    return 2;
 }
 
-/* ah._folder(filesystem) -> its path, whether it is read-only; nil where it is no folder of the
- * machine. ah._folder() -> the folder that this process works in. */
+#ifndef O_PATH
+#define O_PATH O_RDONLY
+#endif
+
+/* fd is a copy that the object keeps. -- folder, or nil and why */
+static int push_folder(lua_State *L, folder *f, int fd, const char *path)
+{
+    int e = errno;
+    ah_err err;
+
+    if (fd < 0) {
+        ah_err_set(&err, AH_USAGE, "cannot open the folder '%.500s': %s", path, strerror(e));
+        return fails(L, &err);
+    }
+    f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* 0 is none for who takes it */
+    e = errno;
+    close(fd);
+    errno = e;
+    return f->fd < 0 ? push_folder(L, f, -1, path) : 1;
+}
+
+/* ah._folder(filesystem) -> folder, whether it is read-only; nil where it is no folder of the machine.
+ * ah._folder(path) -> folder; nil, err. ah._folder() -> the folder that this process works in. */
 static int folder_of(lua_State *L)
 {
-    char link[64], path[MAX_PATH_BYTES];
+    const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
     bool read_only = false;
-    ssize_t n;
+    const char *path = ".";
+    folder *f;
+    int fd;
 
-    if (lua_isnoneornil(L, 1)) {
-        if (!getcwd(path, sizeof path))
+    lua_settop(L, 1);
+    f = lua_newuserdatauv(L, sizeof *f, 0);
+    f->fd = -1;
+    luaL_setmetatable(L, FOLDER);
+    if (lua_type(L, 1) == LUA_TUSERDATA) {
+        if ((fd = ah_fs_folder(ah_lua_check_fs(L, 1), &read_only)) < 0)
             return 0;
-        lua_pushstring(L, path);
-        return 1;
+        if (push_folder(L, f, fcntl(fd, F_DUPFD_CLOEXEC, 3), "of the filesystem") != 1)
+            return 2;
+        lua_pushboolean(L, read_only);
+        return 2;
     }
-    n = ah_fs_folder(ah_lua_check_fs(L, 1), &read_only);
-    if (n < 0)
-        return 0;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", (int)n);
-    n = readlink(link, path, sizeof path);
-    if (n <= 0 || n == (ssize_t)sizeof path)
-        return 0;
-    lua_pushlstring(L, path, (size_t)n);
-    lua_pushboolean(L, read_only);
-    return 2;
+    if (!lua_isnil(L, 1))
+        path = text_at(L, 1, "a folder");
+    return push_folder(L, f, open(path, flags), path);
+}
+
+/* ah._warn(ctx, text): a `warning` event of the call's run, and a line of its log */
+static int warn(lua_State *L)
+{
+    ah_slice text;
+
+    text.p = luaL_checklstring(L, 2, &text.n);
+    ah_run_warn(ah_lua_check_call(L, 1)->run, text);
+    return 0;
 }
 
 /* ah._repair(bytes) -> the same as UTF-8, with U+FFFD for what is none */
@@ -410,14 +512,15 @@ static int repair(lua_State *L)
 void ah_lua_open_process(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__gc", command_gc}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {{"_process", run_process},
-                                         {"_sandbox", describe_sandbox},
-                                         {"_folder", folder_of},
-                                         {"_repair", repair},
-                                         {NULL, NULL}};
+    static const luaL_Reg folder_meta[] = {{"__gc", folder_gc}, {"__close", folder_gc}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"_process", run_process}, {"_sandbox", describe_sandbox},
+                                         {"_folder", folder_of},    {"_warn", warn},
+                                         {"_repair", repair},       {NULL, NULL}};
 
     luaL_newmetatable(L, PROCESS);
     luaL_setfuncs(L, meta, 0);
-    lua_pop(L, 1);
+    luaL_newmetatable(L, FOLDER);
+    luaL_setfuncs(L, folder_meta, 0);
+    lua_pop(L, 2);
     luaL_setfuncs(L, functions, 0);
 }

@@ -10,6 +10,7 @@ local WHAT = "ah.builtin: bash"
 local MIB = 1 << 20
 local TAIL = 64 * 1024 -- kept of what goes beyond `keep`
 local MAX_ENV = 200
+local MAX_WRITABLE = 15 -- one more is the folder at work
 
 local DEFAULTS = {
   timeout = 60, max_timeout = 600, grace = 2, max_output = 32 * 1024, keep = 4 * MIB,
@@ -19,7 +20,7 @@ local KIND = {
   timeout = "number", max_timeout = "number", grace = "number", max_output = "number",
   keep = "number", memory = "number", file_size = "number", cpu = "number", processes = "number",
   cwd = "string", shell = "string", sandbox = "string", env = "table", writable = "table",
-  network = "boolean",
+  network = "boolean", owners = "boolean",
 }
 local NAMES = { "output_folder" }
 for name in pairs(KIND) do
@@ -110,12 +111,36 @@ local function shell_words(shell)
   return { "/bin/sh", "-c" }
 end
 
+--- Opens the folders of the options. They stay what they are now, whatever a command puts in their
+-- place; true, or nil and an error.
+local function open_folders(o)
+  o.folders = {}
+  for i, path in ipairs(o.writable or {}) do
+    if type(path) ~= "string" or path:sub(1, 1) ~= "/" then
+      ah._raise(("%s: writable: '%s' is no absolute path"):format(WHAT, tostring(path)))
+    elseif i > MAX_WRITABLE then
+      ah._raise(("%s: writable has more than %d folders"):format(WHAT, MAX_WRITABLE))
+    end
+    local folder, err = ah._folder(path)
+    if not folder then
+      return nil, err
+    end
+    o.folders[i] = folder
+  end
+  if o.cwd then
+    local err
+    o.root, err = ah._folder(o.cwd)
+    return o.root and true, err
+  end
+  return true
+end
+
 -- -- running ------------------------------------------------------------------------------
 
 --- The folder that a call works in, and whether it is read-only; or nil and why.
 local function folder_of(o, ctx)
-  if o.cwd then
-    return o.cwd:sub(1, 1) == "/" and o.cwd or ah._folder() .. "/" .. o.cwd
+  if o.root then
+    return o.root
   end
   local fs = ctx.filesystem
   if not fs then
@@ -192,14 +217,31 @@ local function value_of(o, ctx, r)
     output = shorten(o, r, file), outcome = outcome(o, r), file = file, bytes = r.bytes,
     exit_code = r.code, signal = r.signal and (SIGNALS[r.signal] or tostring(r.signal)),
     timed_out = r.how == "timed_out", seconds = r.seconds, cpu_seconds = r.cpu,
-    memory = r.peak, sandbox = r.sandbox, left = r.left > 0 and r.left or nil,
+    memory = r.peak, sandbox = r.sandbox, left = r.left,
   }
 end
 
 local function render(value)
-  local left = value.left and ("\n[%d processes could not be ended]"):format(value.left) or ""
+  local left = not value.left and "\n[it is not known whether processes of it are left]"
+    or value.left > 0 and ("\n[%d processes could not be ended]"):format(value.left) or ""
   local gap = (value.output == "" or value.output:sub(-1) == "\n") and "" or "\n"
   return value.output .. gap .. value.outcome .. left
+end
+
+--- Once a tool: who asked for the best there is should know that there is none.
+local function warn_once(o, ctx)
+  if o.sandbox == "auto" and o.kind == "none" and not o.warned then
+    o.warned = true
+    ah._warn(ctx, "bash: this machine offers no sandbox: commands may do what the user may. "
+      .. "Install bubblewrap, use a kernel with Landlock, or say sandbox = \"none\" to accept it "
+      .. "or sandbox = \"require\" to refuse it")
+  end
+end
+
+--- What may be written to: the folder at work first.
+local function writable(o, root, read_only)
+  local list = read_only and {} or { root }
+  return table.move(o.folders, 1, #o.folders, #list + 1, list)
 end
 
 local function run(o, args, ctx)
@@ -207,20 +249,19 @@ local function run(o, args, ctx)
   if not argv then
     return nil, wrong
   end
-  local cwd, read_only = folder_of(o, ctx)
-  if not cwd then
+  local root, read_only = folder_of(o, ctx)
+  if not root then
     return nil, read_only
+  elseif read_only and o.kind == "none" then
+    return nil, "a folder that is read-only needs a sandbox"
   end
-  local start_in = args.cwd
-  if not start_in or start_in:sub(1, 1) ~= "/" then
-    start_in = start_in and cwd .. "/" .. start_in or cwd
-  end
+  warn_once(o, ctx)
   local r, err = ah._process {
-    argv = argv, env = o.environment, cwd = cwd, start_in = start_in,
-    read_only = read_only or false, stdin = args.stdin, timeout = args.timeout or o.timeout,
+    argv = argv, env = o.environment, folders = writable(o, root, read_only), start = root,
+    start_in = args.cwd, stdin = args.stdin, timeout = args.timeout or o.timeout,
     grace = o.grace, memory = o.memory, file_size = o.file_size, cpu = o.cpu,
-    processes = o.processes, keep = o.keep, tail = TAIL, sandbox = o.sandbox,
-    network = o.network, writable = o.writable,
+    processes = o.processes, keep = o.keep, tail = TAIL, sandbox = o.kind,
+    network = o.network, owners = o.owners,
   }
   return r and value_of(o, ctx, r), err
 end
@@ -249,11 +290,15 @@ end
 return function(options)
   check(options)
   local o = with_defaults(options)
-  local text, err = ah._sandbox { sandbox = o.sandbox, network = o.network }
+  local text, kind = ah._sandbox { sandbox = o.sandbox, network = o.network }
   if not text then
+    return nil, kind
+  end
+  o.sandbox_text, o.kind = text, kind
+  local ok, err = open_folders(o)
+  if not ok then
     return nil, err
   end
-  o.sandbox_text = text
   o.environment = environment(o.env)
   o.shell_words = shell_words(o.shell)
   return ah.tool {

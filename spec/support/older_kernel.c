@@ -1,0 +1,55 @@
+/* For LD_PRELOAD, with a program under test: the machine as an older kernel, or one without bwrap, would
+ * show it. LANDLOCK_ABI: what Landlock says it is (0: not there). NO_BWRAP: bwrap is not found. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { CREATE_RULESET = 444, VERSION = 1 };
+
+long syscall(long n, ...);
+long syscall(long n, ...)
+{
+    static long (*real)(long, ...);
+    const char *abi = getenv("LANDLOCK_ABI");
+    long a[6];
+    va_list args;
+
+    va_start(args, n);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(args, long);
+    va_end(args);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "syscall");
+    if (n == CREATE_RULESET && abi && atoi(abi) == 0) {
+        errno = ENOSYS;
+        return -1;
+    }
+    if (n == CREATE_RULESET && abi && (a[2] & VERSION))
+        return atoi(abi);
+    return real(n, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+static int is_bwrap(const char *path)
+{
+    const char *name = strrchr(path, '/');
+
+    return name && strcmp(name, "/bwrap") == 0;
+}
+
+int access(const char *path, int mode)
+{
+    static int (*real)(const char *, int);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "access");
+    if (getenv("NO_BWRAP") && is_bwrap(path)) {
+        errno = ENOENT;
+        return -1;
+    }
+    return real(path, mode);
+}
