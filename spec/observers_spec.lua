@@ -99,6 +99,20 @@ describe("an observer", function()
     end)
   end
 
+  it("begins nothing, nor changes what a run would", function()
+    local p = ah.prompt { name = "p", ah.section { key = "k", template = "T ${x}.",
+      params = { x = "string" } } }
+    local other = ah.agent { model = "demo/echo", prompt = p, params = { x = "before" } }
+    local asked = 0
+    run { on = { done = function()
+      pcall(other.run, other, "go", { params = { x = "after" } })
+      pcall(ah.run, { model = "demo/echo", "go", prompt = ah.prompt { name = "q",
+        ah.section { key = "k", template = "T.", enabled = function() asked = asked + 1 end } } })
+    end } }
+    assert.equal(0, asked)
+    assert.equal("T before.", assert(other:run "go").messages[1].content)
+  end)
+
   it("raises at the script's line", function()
     local line = debug.getinfo(1, "l").currentline + 3
     local message

@@ -520,6 +520,7 @@ void ah_lua_run_drop(ah_lua_run *r)
 static int ah_run_call(lua_State *L)
 {
     lua_settop(L, 1);
+    ah_lua_can_run(L, true);     /* before anything is begun */
     if (!new_agent(L, "ah.run")) /* -- t ah_lua_agent */
         return 2;
     ((ah_lua_agent *)lua_touserdata(L, 2))->once = true;
@@ -578,6 +579,7 @@ static int agent_run(lua_State *L)
 
     check_said(L, 2, "agent:run");
     check_idle(L, a);
+    ah_lua_can_run(L, true);
     if (!lua_isnoneornil(L, 3))
         read_run_fields(L, 3, a);
     lua_settop(L, 2);

@@ -225,15 +225,18 @@ void ah_embed_free(ah_embed *e)
 /* A record for the program. What it is refused in there is not logged to it. */
 static void put_record(void *ud, ah_log_level level, const char *line)
 {
+    ah_slice text = ah_slice_of(line), shown;
     ah_host *h = ud;
 
     if (h->logging)
         return;
+    shown = ah_pin(text);
     h->logging = true;
     ah_host_call_out(h, true);
-    h->cfg.log(h->cfg.log_ud, level, line);
+    h->cfg.log(h->cfg.log_ud, level, shown.p);
     ah_host_came_back(h, true);
     h->logging = false;
+    ah_unpin(shown, text);
 }
 
 /* In any state: the host, and what a C program needs of it. */

@@ -33,12 +33,12 @@ typedef struct ah_host {
     ah_loop *loop;
     ah_http *http;            /* made when first needed */
     ah_text *record, *replay; /* paths; NULL: not */
-    ah_job *first, *last; /* in the order of their numbers */
-    uint64_t posted;      /* the number given last */
-    ah_driven *runs;  /* all that are served */
-    int64_t last_run; /* ids */
-    int depth;        /* drives inside drives */
-    int64_t work_ms;  /* processor time of one call of a tool without timeout */
+    ah_job *first, *last;     /* in the order of their numbers */
+    uint64_t posted;          /* the number given last */
+    ah_driven *runs;          /* all that are served */
+    int64_t last_run;         /* ids */
+    int depth;                /* drives inside drives */
+    int64_t work_ms;          /* processor time of one call of a tool without timeout */
     uint64_t random;
     ah_metrics metrics;
     int callbacks; /* functions of the program that we are inside of */
