@@ -710,8 +710,8 @@ for _, p in ipairs(promises) do
   for i, attempt in ipairs(p) do
     n = n + 1
     root, out = ("%s/%d/root"):format(dir, n), ("%s/%d/out"):format(dir, n)
-    assert(os.execute(("mkdir -p '%s/d/e' '%s' && printf 'real %s' > '%s/f'"):format(root, out, SECRET,
-      out)))
+    assert(os.execute(("mkdir -p '%s/d/e' '%s' && printf 'real %s' > '%s/f'"):format(
+      root, out, SECRET, out)))
     shell "echo o > f; echo o > d/f"
     local ok, why = pcall(attempt)
     ahtest.fs_fail()
