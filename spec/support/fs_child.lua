@@ -4,8 +4,8 @@
 --   lua5.4 spec/support/fs_child.lua BUILD MODE DIR MORE
 --
 --   faults   each call of each operation fails once, in the two ways of opening folders
---   race     files are read and written while a folder and a file are swapped with links: MORE is so
---            many rounds (0: for some time), and "new" or "old" (no openat2)
+--   race     files are read and written while a folder and a file are swapped with links: MORE is
+--            so many rounds (0: for some time), and "new" or "old" (no openat2)
 --   writer   writes two files for ever; somebody kills it
 --   kills    a process that commits a set of changes is killed before each of its calls, or every
 --            n-th; MORE is n and "new", or "old" where the kernel is to have neither openat2 nor
