@@ -171,11 +171,16 @@ local function new_victim(user)
   return { pipe = pipe, pid = tonumber(pipe:read "l") }
 end
 
+-- Its limits, whether it is stopped, its processors, and how it is scheduled.
 local function state_of(pid)
   local status = read("/proc/" .. pid .. "/status") or "gone"
-  return (read("/proc/" .. pid .. "/limits") or "gone") .. (status:match "State:[^\n]*" or "")
-    .. (status:match "Cpus_allowed:[^\n]*" or "") .. (status:match "SigQ" or "")
-    .. capture(("ps -o ni=,pri=,cls= -p %d"):format(pid))
+  local fields, at = {}, 2
+  for field in (read("/proc/" .. pid .. "/stat") or ""):gsub("^.*%)", ""):gmatch "%S+" do
+    at = at + 1
+    fields[at] = field
+  end
+  return table.concat({ read("/proc/" .. pid .. "/limits") or "gone",
+    status:match "State:[^\n]*" or "", status:match "Cpus_allowed:[^\n]*" or "", fields[18], fields[19], fields[41] }, "\n")
 end
 
 local function end_victim(victim)
@@ -200,9 +205,9 @@ describe("a command in a sandbox", function()
       write(file, "precious")
       os.execute("chmod 666 " .. file)
       local before = state_of(victim.pid)
-      local r = host({ options = { sandbox = where.kind, cwd = at }, calls = { { command =
-        ("echo SELF $$; %s/attack try %d %s; echo; ls %s"):format(scratch, victim.pid, file, at) } },
-      }, where)
+      local command = ("echo SELF $$; %s/attack try %d %s; ls %s"):format(scratch, victim.pid, file, at)
+      local r = host({ options = { sandbox = where.kind, cwd = at },
+        calls = { { command = command } } }, where)
       local older = victim.pid < tonumber(r.shown[1]:match "SELF (%d+)")
       local list, n = attempts(r.shown[1])
       assert.truthy(n > 80, what .. r.shown[1])
@@ -559,7 +564,9 @@ describe("the supervisors of a process", function()
   end)
 
   it("leave no zombie, and nothing running, when the object is closed", function()
-    local before = capture("ps -o stat= --ppid " .. read("/proc/self/stat"):match "^%d+")
+    local pid = read("/proc/self/stat"):match "^%d+"
+    local children = ("/proc/self/task/%s/children"):format(pid)
+    local before = read(children)
     for _, script in ipairs { "kill -STOP $O $I", "kill -9 $I", "kill -9 $O", "true" } do
       local mark = new_mark()
       local p = assert(ahtest.process(
@@ -569,7 +576,7 @@ describe("the supervisors of a process", function()
       p:close()
       assert.truthy(gone(mark), script)
     end
-    assert.equal(before, capture("ps -o stat= --ppid " .. read("/proc/self/stat"):match "^%d+"))
+    assert.equal(before, (read(children)))
   end)
 end)
 
