@@ -361,9 +361,21 @@ AH_API const ah_event *ah_next_event(ah_host *host);
 /* From any thread, and async-signal-safe. ah_cancel: every run that is at work settles its
  * open turn and ends with AH_CANCELLED, every wait of a script with an error; called in a
  * signal handler on the host's own thread it interrupts the script's code at once. Where
- * nothing is at work it does nothing. A NULL host is fine in both. ah_wake: a call that waits (ah_step, ah_agent_run, ...)
- * calls `woken` of the config, and ah_step returns; calls in a row may be told as one. */
+ * nothing is at work it does nothing. A NULL host is fine in all of them.
+ *
+ * ah_terminate is ah_cancel for good, as the end of the program: every later run and wait of a script
+ * gives AH_CANCELLED, and the script's own code, when it was told so, has a fifth of a second to
+ * come to its end; then it is stopped wherever it is. The host can still be closed.
+ *
+ * ah_waiting: 0 while no script waits for a run or for anything else; else a number that is another
+ * one for each such wait. To be called where ah_cancel may be on the host's own thread: a second
+ * Ctrl-C while the number is the same finds what the first has cancelled still at work.
+ *
+ * ah_wake: a call that waits (ah_step, ah_agent_run, ...) calls `woken` of the config, and
+ * ah_step returns; calls in a row may be told as one. */
 AH_API void ah_cancel(ah_host *host);
+AH_API void ah_terminate(ah_host *host);
+AH_API unsigned ah_waiting(const ah_host *host);
 AH_API void ah_wake(ah_host *host);
 
 /* -- feeding a transport's responses -------------------------------------------------------- */

@@ -366,20 +366,8 @@ local function replace(script, model)
   return run
 end
 
---- Ctrl-C sets a hook on the main thread, which does not run meanwhile: looked for from the
---- script's own.
-local function heed_interrupts(co)
-  local main = coroutine.running()
-  debug.sethook(co, function()
-    if debug.gethook(main) then
-      error("interrupted", 0)
-    end
-  end, "", 10000)
-end
-
 local function run_script(path, chunk, ...)
   local co = coroutine.create(chunk)
-  heed_interrupts(co)
   rawset(_G, "arg", { [0] = path, ... })
   seen.script = co
   local ok, err = coroutine.resume(co, ...)

@@ -275,6 +275,8 @@ static int inspect_in(session *s, ah_host *host, const char *ask)
         memcpy(argv + 4, o->argv, (size_t)o->argc * sizeof *argv);
     st = ah_load(host, "agenthost", ask, strlen(ask), o->argc + 4, argv);
     ah_free(&ah_mem_libc, argv);
+    if (ah_signals_caught()) /* whatever was found until then */
+        return EXIT_SCRIPT;
     said = ah_returned(host);
     if (st != AH_OK || !said)
         return explain(s, st, host);

@@ -1,5 +1,6 @@
-/* Handlers do what is async-signal-safe: note the signal, ah_cancel, poll, _exit. They
- * keep errno. SIGINT is taken even where it was ignored at the start (a shell does so
+/* Handlers do what is async-signal-safe: note the signal, ah_cancel, ah_terminate, poll, _exit. They
+ * keep errno. A signal ends the script; but the Ctrl-C of a terminal, while an answer is waited
+ * for, ends that alone: the person who pressed it may ask something else. SIGINT is taken even where it was ignored at the start (a shell does so
  * for its background jobs), so that kill -INT always ends a script in an orderly way. */
 #include "cli/signals.h"
 
@@ -15,6 +16,9 @@ static struct {
     pthread_t main;
     _Atomic(ah_host *) host;
     volatile sig_atomic_t caught;
+    volatile sig_atomic_t ending; /* the script was told to end */
+    volatile sig_atomic_t by_key; /* a SIGINT came from the terminal, in whichever thread */
+    volatile unsigned cancelled;  /* the wait that a Ctrl-C has cancelled; 0: none */
     volatile sig_atomic_t reader_gone;
     volatile sig_atomic_t drawn;
     volatile sig_atomic_t output;
@@ -38,20 +42,44 @@ static void cancel(void)
         ah_cancel(host);
 }
 
-static void on_stop(int sig)
+static void leave(int sig)
 {
+    if (state.drawn) /* a terminal may drop at a ^C what took it away */
+        (void)!write(STDERR_FILENO, AH_ERASE_LINE, sizeof AH_ERASE_LINE - 1);
+    _exit(128 + sig);
+}
+
+/* A second one while what the first has cancelled is still at work is not to wait for it. */
+static void stop(int sig, bool by_key)
+{
+    ah_host *host = atomic_load(&state.host);
+    unsigned waiting = by_key ? ah_waiting(host) : 0;
+
+    if (state.ending || (waiting && waiting == state.cancelled))
+        leave(sig);
+    state.caught = sig;
+    state.cancelled = waiting;
+    if (waiting) {
+        ah_cancel(host);
+    } else {
+        state.ending = 1;
+        ah_terminate(host);
+    }
+}
+
+static void on_stop(int sig, siginfo_t *info, void *context)
+{
+    bool by_key = sig == SIGINT && info->si_code > 0; /* of the system, not of a process */
     int saved = errno;
 
-    if (is_elsewhere(sig))
-        goto done;
-    if (state.caught) {
-        if (state.drawn) /* a terminal may drop at a ^C what took it away */
-            (void)!write(STDERR_FILENO, AH_ERASE_LINE, sizeof AH_ERASE_LINE - 1);
-        _exit(128 + sig);
+    (void)context;
+    if (sig == SIGINT)
+        state.by_key |= by_key;
+    if (!is_elsewhere(sig)) {
+        by_key = sig == SIGINT && state.by_key;
+        state.by_key = 0;
+        stop(sig, by_key);
     }
-    state.caught = sig;
-    cancel();
-done:
     errno = saved;
 }
 
@@ -71,10 +99,8 @@ static void on_pipe(int sig)
 }
 
 /* Without SA_RESTART: a script that waits in io.read is woken too. */
-static void handle(int sig, void (*fn)(int))
+static void handle(int sig, struct sigaction act)
 {
-    struct sigaction act = {.sa_handler = fn};
-
     sigemptyset(&act.sa_mask);
     sigaction(sig, &act, NULL);
 }
@@ -82,14 +108,14 @@ static void handle(int sig, void (*fn)(int))
 void ah_signals_init(void)
 {
     state.main = pthread_self();
-    handle(SIGPIPE, on_pipe);
+    handle(SIGPIPE, (struct sigaction){.sa_handler = on_pipe});
 }
 
 void ah_signals_watch(ah_host *host)
 {
     atomic_store(&state.host, host);
-    handle(SIGINT, on_stop);
-    handle(SIGTERM, on_stop);
+    handle(SIGINT, (struct sigaction){.sa_sigaction = on_stop, .sa_flags = SA_SIGINFO});
+    handle(SIGTERM, (struct sigaction){.sa_sigaction = on_stop, .sa_flags = SA_SIGINFO});
 }
 
 void ah_signals_drawn(void)

@@ -383,6 +383,8 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
     ah_run *core;
     ah_status st;
 
+    if (atomic_load(&host->stop))
+        return ah_err_set(err, AH_CANCELLED, "the program is being ended: no run begins any more");
     if ((st = look_again(a, around, err)) != AH_OK)
         return st;
     prepare_wire(a);
@@ -402,6 +404,7 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
         return st;
     st = ah_driven_new(host, core, parent, on_done, r, &r->driven, err);
     if (st == AH_OK) {
+        ah_driven_bound(r->driven, a->lua->running ? a->lua->running->deadline : 0);
         r->waiter.scope = r->driven;
         a->current = r;
         a->runs++;

@@ -12,7 +12,7 @@
 #include "base/sandbox.h"
 #include "base/json.h"
 #include "lua/lua_fence.h"
-#include "lua/lua_fence.h"
+#include "lua/lua_watch.h"
 #include "model/schema.h"
 #include "wire/claude.h"
 #include "wire/provider.h"
@@ -291,6 +291,7 @@ static int open_own(lua_State *L)
     luaL_openlibs(L);
     watch_exit(L);
     ah_lua_guard_exit(L);
+    ah_lua_guard_threads(L);
     return 0;
 }
 
@@ -569,6 +570,7 @@ static ah_status keep_error(ah_embed *e, lua_State *L)
 {
     ah_lua *h = e->lua;
     ah_text *words;
+    bool printed;
     ah_slice s;
     ah_err err;
 
@@ -576,7 +578,8 @@ static ah_status keep_error(ah_embed *e, lua_State *L)
     lua_pushcfunction(L, words_of);
     lua_insert(L, -2);
     lua_pushlightuserdata(L, err.message);
-    if (lua_pcall(L, 2, 1, 0) == LUA_OK)
+    printed = ah_lua_call(h, L, 2, 1, NULL) == AH_OK;
+    if (printed)
         s.p = lua_tolstring(L, -1, &s.n);
     else
         s = ah_slice_of(err.message);
@@ -586,7 +589,7 @@ static ah_status keep_error(ah_embed *e, lua_State *L)
         words->len = ah_secrets_redact(&h->host->secrets, words->data, words->len);
         words->data[words->len] = '\0';
     }
-    lua_pop(L, 1);
+    lua_pop(L, printed ? 1 : 0);
     ah_text_set(&e->words, words);
     return err.status;
 }
@@ -621,6 +624,7 @@ static ah_status run(ah_embed *e, const char *what, script *s)
     lua_pushcfunction(L, on_error);
     lua_pushcfunction(L, run_script);
     lua_pushlightuserdata(L, s);
+    ah_watch_heed(e->lua, L, false);
     status = judge(e, L, lua_pcall(L, 1, 0, -3));
     lua_pop(L, 1);
     atomic_store(&e->scripting, false);

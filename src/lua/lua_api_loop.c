@@ -3,6 +3,7 @@
  * place in it, taken when the run begins. */
 #include "base/lent.h"
 #include "lua/lua_api.h"
+#include "lua/lua_watch.h"
 
 enum {
     MAX_ROUNDS = 64, /* of what came while a step was at work */
@@ -58,27 +59,37 @@ AH_API int ah_timeout(ah_host *host)
 
 /* -- cancel and wake ------------------------------------------------------------------------ */
 
-static void interrupt(lua_State *L, lua_Debug *ar)
+static bool is_own_thread(const ah_embed *e)
 {
-    (void)ar;
-    lua_sethook(L, NULL, 0, 0);
-    luaL_error(L, "interrupted");
+    return atomic_load(&e->scripting) && pthread_equal(atomic_load(&e->thread), pthread_self());
 }
 
-/* Inside a drive the runs are cancelled; outside, a hook stops the script's own code, as
- * the stock interpreter does it: lua_sethook may be called from a signal handler, but not
- * from another thread. */
+/* lua_sethook may be called from a signal handler, but not from another thread. */
 AH_API void ah_cancel(ah_host *host)
 {
     ah_embed *e = host ? ah_embed_of(host) : NULL;
 
     if (!e)
         return;
-    if (atomic_load(&e->scripting) && pthread_equal(atomic_load(&e->thread), pthread_self()) &&
-        host->depth == 0)
-        lua_sethook(e->lua->main, interrupt, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT,
-                    1);
     ah_host_cancel(host);
+    if (is_own_thread(e))
+        ah_watch_interrupt(e->lua);
+}
+
+AH_API void ah_terminate(ah_host *host)
+{
+    ah_embed *e = host ? ah_embed_of(host) : NULL;
+
+    if (!e)
+        return;
+    ah_host_stop(host);
+    if (is_own_thread(e))
+        ah_watch_interrupt(e->lua);
+}
+
+AH_API unsigned ah_waiting(const ah_host *host)
+{
+    return host && host->depth ? host->waits : 0;
 }
 
 AH_API void ah_wake(ah_host *host)

@@ -253,8 +253,10 @@ static ah_status begin(direct *d, ah_tool *tool, ah_overlay *around, ah_err *err
     ah_anchor_unref(cfg.caller);
     if (st == AH_OK)
         st = ah_driven_new(host, run, parent, on_done, d, &d->driven, err);
-    if (st == AH_OK)
+    if (st == AH_OK) {
+        ah_driven_bound(d->driven, d->lua->running ? d->lua->running->deadline : 0);
         d->waiter.scope = d->driven;
+    }
     return st;
 }
 

@@ -1,9 +1,8 @@
-/* Entering and leaving the fence of a task, os.exit behind it, and the clock of computing. Memory
- * is counted in lua_memory.c, time limits of a call are lua_task.c's. */
+/* Entering and leaving fences, and os.exit behind them. Memory is counted in lua_memory.c, time
+ * limits are lua_watch.c's. */
 #include "lua/lua_fence.h"
 
 #include <lualib.h>
-#include <time.h>
 
 #include "lua/lua_task.h"
 
@@ -28,9 +27,9 @@ enum { REAL = 1, SAVED = 2 }; /* upvalues of the guard: os.exit when opened; wha
 
 static int guarded_exit(lua_State *L)
 {
-    ah_task *t = ah_lua_of(L)->running;
+    const ah_task *t = ah_lua_of(L)->running;
 
-    if (t && t->fence.memory)
+    if (t && t->fence.no_exit)
         return ah_lua_raise(L, AH_USAGE,
                             "os.exit would end the whole program and is refused in a tool's handler; "
                             "return a value, return nil and a message, or raise an error");
@@ -106,29 +105,6 @@ void ah_lua_guard_exit(lua_State *L)
     put_guard(L);
 }
 
-/* -- computing ------------------------------------------------------------------------------ */
-
-static int64_t cpu_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-bool ah_fence_overworked(ah_fence *f)
-{
-    int64_t now;
-
-    if (!f->work_ms)
-        return false;
-    now = cpu_us();
-    if (!f->since_us)
-        f->since_us = now;
-    f->overworked = f->work_us + now - f->since_us >= f->work_ms * 1000;
-    return f->overworked;
-}
-
 /* -- all of it ------------------------------------------------------------------------------ */
 
 void ah_fence_enter(ah_lua *h, ah_fence *f)
@@ -136,41 +112,64 @@ void ah_fence_enter(ah_lua *h, ah_fence *f)
     if (!f->memory)
         return;
     f->entered = true;
-    f->guards = put_guard(h->caller);
-    ah_lua_memory_enter(h->main, &h->memory, f);
+    f->guards = f->no_exit && put_guard(h->caller);
+    ah_lua_memory_enter(h, f);
 }
 
-bool ah_fence_leave(ah_lua *h, ah_fence *f)
+void ah_fence_leave(ah_lua *h, ah_fence *f)
 {
     if (!f->entered)
-        return false;
+        return;
     f->entered = false;
     ah_lua_memory_leave(h->main, f);
     if (f->guards)
         take_guard(h->caller);
-    if (f->since_us)
-        f->work_us += cpu_us() - f->since_us;
-    f->since_us = 0;
-    return true;
 }
 
+/* Of those that are entered, the outermost lies over another's allocator, if one does. */
+ah_fence *ah_fence_lift(ah_lua *h)
+{
+    ah_lua_memory *m = ah_lua_memory_of(h->main);
+    ah_fence *inner = m ? m->fence : NULL;
+
+    for (ah_fence *f = inner; f; f = f->outer)
+        if (f->guards)
+            take_guard(h->caller);
+    if (m)
+        m->fence = NULL;
+    return inner;
+}
+
+void ah_fence_put(ah_lua *h, ah_fence *inner)
+{
+    ah_lua_memory *m = ah_lua_memory_of(h->main);
+
+    if (!inner || !m)
+        return;
+    m->fence = inner;
+    for (ah_fence *f = inner; f; f = f->outer)
+        if (f->no_exit)
+            f->guards = put_guard(h->caller);
+}
+
+/* The fence that refused may be one around it. What all of Lua may have is told to the author of a
+ * tool; elsewhere it is out of memory as any other. */
 bool ah_fence_failed(const ah_fence *f, int status, ah_err *err)
 {
-    if (f->overworked)
+    const ah_fence *by = f;
+
+    if (status != LUA_ERRMEM || !f->memory)
+        return false;
+    while (by && !by->asked && !(f->advice && by->heap_max))
+        by = by->outer;
+    if (by && by->asked)
         ah_err_set(err, AH_INTERNAL,
-                   "its code was at work for more than %g seconds and was stopped; that is the limit of "
-                   "a tool without a timeout, and timeout = seconds sets another one",
-                   (double)f->work_ms / 1000);
-    else if (status == LUA_ERRMEM && f->asked)
-        ah_err_set(
-            err, AH_INTERNAL,
-            "its code would have taken %lld bytes of memory; the limit is %zu, and memory = bytes "
-            "of the tool sets another one",
-            (long long)f->asked, f->memory);
-    else if (status == LUA_ERRMEM && f->heap_max)
+                   "its code would have taken %lld bytes of memory; the limit is %zu%s",
+                   (long long)by->asked, by->memory, by->advice ? by->advice : "");
+    else if (by)
         ah_err_set(err, AH_INTERNAL,
                    "there was no memory left for its code: all of Lua may have %zu bytes here; that is "
                    "max_memory of the host's configuration, where a program sets another one",
-                   f->heap_max);
-    return f->overworked || (status == LUA_ERRMEM && (f->asked || f->heap_max));
+                   by->heap_max);
+    return by != NULL;
 }

@@ -1,12 +1,11 @@
-/* A fence around the code of a task while it is resumed: how much memory of Lua it may
- * take, how long it may compute without a timeout of its own, and that os.exit is refused.
- * It stops mistakes, not malice: memory outside of Lua's allocator and an os.exit that was
- * copied before are beyond it (in a state of ah_open the copy is guarded, too).
+/* A fence around the code that is entered: how much memory of Lua it may take, and, for handlers, that
+ * os.exit is refused. It stops mistakes, not malice: memory outside of Lua's allocator and an
+ * os.exit that was copied before are beyond it (in a state of ah_open the copy is guarded, too).
  *
- * Memory is what the task took less what was freed while it was resumed. Over the limit Lua
- * collects all garbage before an allocation fails, and it fails only where the whole heap,
- * too, has grown by as much: so a task does not pay for garbage that others left, nor for
- * its own that was collected in another's time. */
+ * Memory is what the code took less what was freed while it was at work, that of calls inside it
+ * included. Over the limit Lua collects all garbage before an allocation fails, and it fails only
+ * where the whole heap, too, has grown by as much: so a task does not pay for garbage that others
+ * left, nor for its own that was collected in another's time. */
 #ifndef AH_LUA_FENCE_H
 #define AH_LUA_FENCE_H
 
@@ -14,29 +13,28 @@
 
 /* Zero: no fence. */
 typedef struct ah_fence {
-    size_t memory;   /* bytes; 0: none of all this */
-    int64_t work_ms; /* processor time; 0: any */
-    int64_t used;    /* bytes; never below 0 */
-    int64_t before;  /* bytes of the heap at its smallest since the task began */
-    int64_t asked;   /* what `used` would have come to; 0: the last failure was not the fence's */
-    size_t heap_max; /* max_memory, where the last failure was its; else 0 */
-    int64_t work_us, since_us;
-    bool began, entered, overworked, guards;
-    lua_Hook hook;       /* the task's, which looks at the clock */
-    lua_State *thread;   /* the one whose hook came last, kept by the task */
-    ah_lua_memory *heap; /* where it is counted, while entered */
-    bool laid;           /* over another's allocator */
+    size_t memory;      /* bytes; 0: none of all this */
+    const char *advice; /* what is said behind the limit; NULL: nothing */
+    bool no_exit;       /* os.exit is refused */
+    int64_t used;       /* bytes; never below 0 */
+    int64_t before;     /* bytes of the heap at its smallest since it was first entered */
+    int64_t asked;      /* what `used` would have come to; 0: the last failure was not this fence's */
+    size_t heap_max;    /* max_memory, where the last failure was its; else 0 */
+    bool began, entered, guards;
+    struct ah_fence *outer; /* the one around it, while entered */
+    ah_lua_memory *heap;    /* where it is counted, while entered */
+    bool laid;              /* over another's allocator */
 } ah_fence;
 
-/* Around each resume, and the other way round where the task drives: what is done there is
- * others' work. Never raise. Leaving gives whether it had been entered. */
+/* Around each entry; the last entered is left first. Never raise. */
 void ah_fence_enter(ah_lua *h, ah_fence *f);
-bool ah_fence_leave(ah_lua *h, ah_fence *f);
+void ah_fence_leave(ah_lua *h, ah_fence *f);
+/* Around a drive: what is done there is others' work. The first gives what the second is given. */
+ah_fence *ah_fence_lift(ah_lua *h);
+void ah_fence_put(ah_lua *h, ah_fence *f);
 /* Gives what closes the task's variables memory of its own. */
 void ah_fence_widen(ah_fence *f);
 
-/* Asked now and then while the task computes: has it done so for too long? */
-bool ah_fence_overworked(ah_fence *f);
 /* Whether the failure with this lua_Status came from the fence; then *err says so. */
 bool ah_fence_failed(const ah_fence *f, int status, ah_err *err);
 

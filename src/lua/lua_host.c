@@ -4,6 +4,7 @@
 
 #include "base/lent.h"
 #include "lua/lua_task.h"
+#include "lua/lua_watch.h"
 
 static const char HOST[] = "agenthost.host"; /* the metatable */
 static const char KEY[] = "agenthost.lua";   /* where in the registry the host is */
@@ -39,6 +40,7 @@ static ah_lua *new_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
     ah_err err;
 
     *h = (ah_lua){.mem = *mem, .main = main_thread(L)};
+    h->thread = h->main;
     luaL_newmetatable(L, HOST);
     luaL_setfuncs(L, meta, 0);
     lua_setmetatable(L, -2);
@@ -73,13 +75,32 @@ ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
     return h ? h : new_host(L, mem, cfg);
 }
 
-ah_lua *ah_lua_of(lua_State *L)
+void ah_lua_push_host(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, KEY);
+}
+
+static ah_lua *find(lua_State *L)
 {
     ah_lua *h;
 
-    lua_getfield(L, LUA_REGISTRYINDEX, KEY);
+    ah_lua_push_host(L);
     h = lua_touserdata(L, -1);
     lua_pop(L, 1);
+    return h;
+}
+
+ah_lua *ah_lua_known(lua_State *L)
+{
+    ah_lua *h = lua_checkstack(L, 1) ? find(L) : NULL;
+
+    return h && h->host ? h : NULL;
+}
+
+ah_lua *ah_lua_of(lua_State *L)
+{
+    ah_lua *h = find(L);
+
     if (h && !h->host)
         luaL_error(L, "agenthost: the Lua state is being closed, nothing of it can be used any more");
     return h;
@@ -106,29 +127,67 @@ static int on_error(lua_State *L)
     return 1;
 }
 
+static int guard(lua_State *L)
+{
+    ah_lua_guard_threads(L);
+    return 0;
+}
+
+/* Where it cannot be (out of memory), it is tried again with the next call. */
+static void guard_threads(ah_lua *h, lua_State *L)
+{
+    lua_pushcfunction(L, guard);
+    if (lua_pcall(L, 0, 0, 0) == LUA_OK)
+        h->guarded = true;
+    else
+        lua_pop(L, 1);
+}
+
+/* f and its arguments below base, with on_error there. */
+static int call_watched(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *err)
+{
+    ah_watch w = {.of = h->host->serving, .work_ms = h->host->work_ms};
+    ah_fence f = {.memory = AH_TOOL_MEMORY};
+    int base = lua_gettop(L) - nargs - 1, st;
+
+    if (!ah_lua_memory_of(h->main)) /* laying one costs more than most calls */
+        w.fence = &f;
+    else
+        ah_fence_enter(h, &f);
+    ah_watch_enter(h, &w, L);
+    st = lua_pcall(L, nargs, nresults, base);
+    ah_calling_out();
+    ah_watch_leave(h, &w);
+    ah_fence_leave(h, &f);
+    if (ah_watch_failed(&w, err) || ah_fence_failed(&f, st, err))
+        return LUA_ERRERR;
+    if (st != LUA_OK)
+        ah_lua_read_error(L, -1, err);
+    if (st == LUA_ERRMEM)
+        ah_err_nomem(err);
+    return st;
+}
+
 ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *err)
 {
     int base = lua_gettop(L) - nargs;
-    int st;
+    ah_err own;
 
-    (void)h;
-    if (!lua_checkstack(L, 4 + (nresults > 0 ? nresults : 0))) {
+    err = err ? err : &own;
+    if (!lua_checkstack(L, 8 + (nresults > 0 ? nresults : 0))) {
         lua_settop(L, base - 1);
         return ah_err_nomem(err);
     }
+    if (!h->guarded)
+        guard_threads(h, L);
     lua_pushcfunction(L, on_error); /* -- f args on_error */
     lua_insert(L, base);            /* -- on_error f args */
-    st = lua_pcall(L, nargs, nresults, base);
-    ah_calling_out();
+    if (call_watched(h, L, nargs, nresults, err) != LUA_OK) {
+        lua_settop(L, base - 1);
+        return err->status;
+    }
     lua_remove(L, base);
-    if (st == LUA_OK)
-        return AH_OK;
-    if (err)
-        ah_lua_read_error(L, -1, err);
-    if (err && st == LUA_ERRMEM)
-        ah_err_nomem(err);
-    lua_settop(L, base - 1);
-    return err ? err->status : AH_INTERNAL;
+    return AH_OK;
 }
 
 ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int nresults, ah_err *err)

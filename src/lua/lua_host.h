@@ -12,6 +12,7 @@
 #include "run/host.h"
 
 typedef struct ah_task ah_task;
+typedef struct ah_watch ah_watch;
 
 /* What a function of the script is called as, where it is called and not resumed. It returns
  * before anything else goes on: it cannot wait. */
@@ -39,15 +40,24 @@ typedef struct ah_lua {
     lua_State *current; /* the thread that drives; what resumes count their C depth from */
     ah_task *running;   /* the innermost task that is being resumed */
     ah_task *tasks;
-    ah_text *model;         /* given from outside: wins over what scripts name */
-    struct ah_undo *undos;  /* objects with an undo copy in open overlays (lua_undo.c) */
-    int64_t reducing;       /* number of the reducer at work, while sessions must not change by
+    ah_watch *watch; /* the innermost (lua_watch.h); NULL: only the script itself is at work */
+    lua_State *volatile thread;     /* the one that is at work, as far as is known */
+    int64_t looked, checked;        /* ns: the last look, the last at all clocks */
+    int64_t cpu_us, cpu_read;       /* the processor's clock, and when (ns) it was read */
+    int64_t stop_seen, cancel_seen; /* loop clock; 0: not */
+    int64_t told;                   /* when the script learned of ah_terminate; 0: it has not */
+    int calls;                      /* before which the clock is looked at, beside the count */
+    int closes;                     /* coroutine.close in coroutine.close */
+    bool guarded;                   /* ah_lua_guard_threads was tried */
+    ah_text *model;                 /* given from outside: wins over what scripts name */
+    struct ah_undo *undos;          /* objects with an undo copy in open overlays (lua_undo.c) */
+    int64_t reducing;               /* number of the reducer at work, while sessions must not change by
                                other ways; 0: none */
-    int64_t reductions;     /* so far */
-    ah_callee callee;       /* the innermost at work that cannot wait */
-    bool subscribed;        /* some dispatcher has had a subscriber */
-    bool loaded;            /* ah_script: past compiling the script */
-    ah_lua_memory memory;   /* of a state whose allocator is another's */
+    int64_t reductions;             /* so far */
+    ah_callee callee;               /* the innermost at work that cannot wait */
+    bool subscribed;                /* some dispatcher has had a subscriber */
+    bool loaded;                    /* ah_script: past compiling the script */
+    ah_lua_memory memory;           /* of a state whose allocator is another's */
     ah_mem *own;            /* set by ah_open: the state is ours to close, and this to free after it */
     struct ah_embed *embed; /* lua_api.h; NULL: no C program uses the host */
 } ah_lua;
@@ -60,12 +70,16 @@ bool ah_lua_foreign(lua_State *L);
 /* The host of a state in which the library was opened. Raises in what finalizers of the script
  * do after the host's own. */
 ah_lua *ah_lua_of(lua_State *L);
+/* The same, or NULL where it was not opened or is closed already. Never raises. */
+ah_lua *ah_lua_known(lua_State *L);
+void ah_lua_push_host(lua_State *L); /* its userdata, or nil */
 /* The last step of a __gc: takes the metatable of the userdata at 1 away, as a finalizer of the
  * script that runs later may still hold it. It is then no object of ours. Gives 0. */
 int ah_lua_retire(lua_State *L);
 
-/* Calls the function below nargs arguments on L, protected. On failure everything is
- * popped and *err filled (its traceback is in the log); never raises or yields. */
+/* Calls the function below nargs arguments on L, protected and under a watch of its own: so long may
+ * it be at work, and take so much memory, as a tool by default. On failure, which that is, too,
+ * everything is popped and *err filled (a traceback is in the log); never raises or yields. */
 ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *err);
 /* The same for code of the script: what waits in it raises, and says what to do instead. */
 ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int nresults, ah_err *err);

@@ -3,59 +3,92 @@
 #include "lua/lua_memory.h"
 
 #include "lua/lua_fence.h"
+#include "lua/lua_watch.h"
 
-/* Objects fail at the limit, after a collection. Blocks without a type may be buffers of
- * string functions, which give up at once: a quarter more lets the garbage be collected
- * for the string that such a buffer becomes. */
-static bool is_fenced(const ah_lua_memory *m, bool typed, int64_t more)
+enum { LARGE = 1 << 20 }; /* bytes of a block over which a call into C may be at work for long */
+
+/* Objects fail at the limit, after a collection. Blocks without a type may be buffers of string
+ * functions, which give up at once: a quarter more lets the garbage be collected for the string
+ * that such a buffer becomes. */
+static bool is_fenced(const ah_lua_memory *m, const ah_fence *f, bool typed, int64_t more)
 {
-    const ah_fence *f = m->fence;
     int64_t limit = (int64_t)f->memory + (typed ? 0 : (int64_t)f->memory / 4);
 
     return f->used + more > limit && m->used + more - f->before > limit;
 }
 
-/* Each refusal costs a collection: code that goes on in spite of them would have thousands
- * between two looks at the clock. */
-static void *refuse(ah_fence *f, int64_t more)
+/* The fence that the block would not fit into; NULL: it does. */
+static ah_fence *too_small(const ah_lua_memory *m, bool typed, int64_t more)
 {
+    ah_fence *f = m->fence;
+
+    while (f && !(f->used + more > (int64_t)f->memory && is_fenced(m, f, typed, more)))
+        f = f->outer;
+    return f;
+}
+
+static void forget(ah_fence *f)
+{
+    for (; f; f = f->outer) {
+        f->asked = 0;
+        f->heap_max = 0;
+    }
+}
+
+/* Each refusal costs a collection: code that goes on in spite of them would have many between two
+ * looks at the clock. */
+static void *refuse(ah_lua_memory *m, ah_fence *f, int64_t more)
+{
+    forget(m->fence);
     f->asked = f->used + more;
-    f->heap_max = 0;
-    if (lua_gethook(f->thread) == f->hook)
-        lua_sethook(f->thread, f->hook, LUA_MASKCOUNT, 1);
+    ah_watch_soon(m->lua, false);
     return NULL;
 }
 
 static void count(ah_lua_memory *m, int64_t more)
 {
-    ah_fence *f = m->fence;
+    int64_t heap = m->used += more;
 
-    m->used += more;
-    if (!f)
-        return;
-    f->used = f->used + more > 0 ? f->used + more : 0;
-    if (m->used < f->before)
-        f->before = m->used;
+    for (ah_fence *f = m->fence; f; f = f->outer) {
+        int64_t used = f->used + more;
+
+        f->used = used > 0 ? used : 0;
+        if (heap < f->before)
+            f->before = heap;
+    }
+}
+
+/* There is no memory, or all of Lua may have no more. */
+static void *fail(const ah_lua_memory *m, int64_t more)
+{
+    forget(m->fence);
+    if (m->fence && m->max && m->used + more > (int64_t)m->max)
+        m->fence->heap_max = m->max;
+    return NULL;
 }
 
 /* What shrinks never fails. */
 void *ah_lua_alloc(void *ud, void *ptr, size_t old, size_t size)
 {
     ah_lua_memory *m = ud;
-    bool typed = !ptr && old != 0; /* then `old` is the type of what is made */
     int64_t more = (int64_t)size - (int64_t)(ptr ? old : 0);
-    void *p = NULL;
+    void *p;
 
-    if (more > 0 && m->fence && is_fenced(m, typed, more))
-        return refuse(m->fence, more);
-    if (more <= 0 || !m->max || m->used + more <= (int64_t)m->max)
-        p = m->alloc(m->ud, ptr, old, size);
-    if (p || !size) {
-        count(m, more);
-    } else if (m->fence) {
-        m->fence->asked = 0;
-        m->fence->heap_max = m->max && m->used + more > (int64_t)m->max ? m->max : 0;
+    if (more > 0) {
+        bool typed = !ptr && old != 0; /* then `old` is the type of what is made */
+        ah_fence *f = too_small(m, typed, more);
+
+        if (f)
+            return refuse(m, f, more);
+        if (m->max && m->used + more > (int64_t)m->max)
+            return fail(m, more);
+        if (size >= LARGE)
+            ah_watch_soon(m->lua, true);
     }
+    p = m->alloc(m->ud, ptr, old, size);
+    if (!p && size)
+        return fail(m, more);
+    count(m, more);
     return p;
 }
 
@@ -64,26 +97,36 @@ static int64_t heap_size(lua_State *L)
     return (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024 + lua_gc(L, LUA_GCCOUNTB);
 }
 
-void ah_lua_memory_enter(lua_State *L, ah_lua_memory *own, ah_fence *f)
+ah_lua_memory *ah_lua_memory_of(lua_State *L)
 {
+    void *ud;
+
+    return lua_getallocf(L, &ud) == ah_lua_alloc ? ud : NULL;
+}
+
+void ah_lua_memory_enter(ah_lua *h, ah_fence *f)
+{
+    lua_State *L = h->main;
     void *ud;
     lua_Alloc alloc = lua_getallocf(L, &ud);
 
     f->laid = alloc != ah_lua_alloc;
-    f->heap = f->laid ? own : ud;
+    f->heap = f->laid ? &h->memory : ud;
     if (f->laid) {
-        *own = (ah_lua_memory){.alloc = alloc, .ud = ud, .used = heap_size(L)};
-        lua_setallocf(L, ah_lua_alloc, own);
+        h->memory = (ah_lua_memory){.alloc = alloc, .ud = ud, .used = heap_size(L)};
+        lua_setallocf(L, ah_lua_alloc, &h->memory);
     }
+    f->heap->lua = h;
     if (!f->began)
         f->before = f->heap->used;
     f->began = true;
+    f->outer = f->heap->fence;
     f->heap->fence = f;
 }
 
 void ah_lua_memory_leave(lua_State *L, ah_fence *f)
 {
-    f->heap->fence = NULL;
+    f->heap->fence = f->outer;
     if (f->laid)
         lua_setallocf(L, f->heap->alloc, f->heap->ud);
 }

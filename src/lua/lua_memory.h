@@ -1,7 +1,7 @@
 /* The one place where Lua's memory is counted: an allocator that keeps its heap within
- * max_memory of the config and the code of a tool within the tool's fence. A state of our own
- * has it always; over another's allocator it is laid while a fenced task is resumed, and the
- * heap's size is asked of Lua then. */
+ * max_memory of the config and the code that is entered within its fences. A state of our own
+ * has it always; over another's allocator it is laid while the outermost fence is entered, and
+ * the heap's size is asked of Lua then. */
 #ifndef AH_LUA_MEMORY_H
 #define AH_LUA_MEMORY_H
 
@@ -14,14 +14,18 @@ typedef struct ah_lua_memory {
     void *ud;
     size_t max;             /* bytes of the whole heap; 0: any */
     int64_t used;           /* bytes of the whole heap */
-    struct ah_fence *fence; /* of the task that is resumed; NULL: none */
+    struct ah_fence *fence; /* the innermost; NULL: none */
+    struct ah_lua *lua;     /* whose watches are told of large blocks; NULL: nobody's */
 } ah_lua_memory;
 
 /* A lua_Alloc whose ud is an ah_lua_memory. */
 void *ah_lua_alloc(void *ud, void *ptr, size_t old, size_t size);
 
-/* Puts the fence in place, and takes it away. `own` is for a state whose allocator is another. */
-void ah_lua_memory_enter(lua_State *L, ah_lua_memory *own, struct ah_fence *f);
+/* What counts in this state now; NULL: the allocator is another's. */
+ah_lua_memory *ah_lua_memory_of(lua_State *L);
+
+/* Puts the fence in place, inside those that are, and takes it away. */
+void ah_lua_memory_enter(struct ah_lua *h, struct ah_fence *f);
 void ah_lua_memory_leave(lua_State *L, struct ah_fence *f);
 
 #endif

@@ -1,77 +1,11 @@
-/* A task's life, from its first resume to what it answers; the hook that stops code past its
- * deadline; waiting, as a yield where the coroutine can, else by driving. What handlers get and
- * give back is lua_tool.c's, the fence around them lua_fence.c's. */
+/* A task's life, from its first resume to what it answers; waiting, as a yield where the coroutine
+ * can, else by driving. What handlers get and give back is lua_tool.c's; how long they may be at
+ * work is lua_watch.c's, the fence around them lua_fence.c's. */
 #include "lua/lua_task.h"
 
 #include "base/lent.h"
 
-enum {
-    HOOK_COUNT = 10000,   /* instructions between two looks at the clock */
-    CLOSE_GRACE_MS = 1000 /* for the pending closes of a stopped task */
-};
-
 static const char TASK[] = "agenthost.task";
-
-/* -- stopping code that does not wait ------------------------------------------------ */
-
-static bool out_of_time(const ah_task *t, int64_t now)
-{
-    int64_t of_run = t->job.of ? ah_run_deadline(ah_driven_run(t->job.of)) : 0;
-
-    if (t->closing)
-        return now >= t->closing;
-    return (t->deadline && now >= t->deadline) || (of_run && now >= of_run);
-}
-
-static void hook(lua_State *L, lua_Debug *ar);
-
-static bool unwanted(const ah_task *t)
-{
-    return t->stopped || atomic_load(&t->lua->host->cancel) ||
-           (t->job.of && ah_run_cancelling(ah_driven_run(t->job.of)));
-}
-
-static bool expired(const ah_task *t)
-{
-    return (!t->closing && unwanted(t)) || out_of_time(t, ah_host_now(t->lua->host));
-}
-
-/* Where the clock is looked at next when memory is refused. The task keeps the thread. */
-static void look_here(ah_task *t, lua_State *L)
-{
-    if (lua_gethookcount(L) != HOOK_COUNT)
-        lua_sethook(L, hook, LUA_MASKCOUNT, HOOK_COUNT);
-    if (t->fence.thread == L)
-        return;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, t); /* -- t */
-    lua_pushthread(L);
-    lua_setiuservalue(L, -2, 3);
-    lua_pop(L, 1);
-    t->fence.thread = L;
-}
-
-/* Past its time a task is yielded out of and abandoned; where it cannot yield (in a
- * coroutine of its own, in a callback of sort) an error is raised at every instruction. */
-static void hook(lua_State *L, lua_Debug *ar)
-{
-    ah_task *t = ah_lua_of(L)->running;
-
-    (void)ar;
-    if (!t)
-        return;
-    if (!expired(t) && !ah_fence_overworked(&t->fence)) {
-        look_here(t, L);
-        return;
-    }
-    if (L == t->co && !t->closing && lua_isyieldable(L)) {
-        t->halted = true;
-        lua_yield(L, 0);
-        return;
-    }
-    lua_sethook(t->co, hook, LUA_MASKCOUNT, 1); /* in case the error is caught there */
-    lua_sethook(L, hook, LUA_MASKCOUNT, 1);
-    luaL_error(L, "stopped: the time for this call is over");
-}
 
 /* -- life ---------------------------------------------------------------------------------- */
 
@@ -126,12 +60,13 @@ static void bury(ah_task *t)
 
     detach(t);
     h->running = t;
-    t->closing = ah_host_now(h->host) + CLOSE_GRACE_MS;
-    t->fence.work_ms = 0;
+    t->watch = (ah_watch){.task = t, .closing = true, .deadline = ah_watch_grace(h)};
     ah_fence_widen(&t->fence);
+    ah_watch_enter(h, &t->watch, t->co);
     ah_fence_enter(h, &t->fence);
     lua_resetthread(t->co);
     ah_fence_leave(h, &t->fence);
+    ah_watch_leave(h, &t->watch);
     h->running = outer;
     ah_lua_unref(h, &t->ref);
 }
@@ -218,13 +153,14 @@ static void fail(ah_task *t, int status)
     bury(t);
 }
 
-/* The hook has yielded out of it. Who ends it for want of time, or since its run is being
- * cancelled, says so and stops it; that it worked too long nobody else knows. */
+/* The hook has yielded out of it, or it came back too late. Who ends it for want of time, or since
+ * its run is being cancelled, says so and stops it; that it worked too long nobody else knows. */
 static void halt(ah_task *t)
 {
     ah_err err;
 
-    if (!ah_fence_failed(&t->fence, LUA_YIELD, &err))
+    t->halted = true;
+    if (t->watch.over != AH_OVER_WORK || !ah_watch_failed(&t->watch, &err))
         return;
     t->failed(t, &err);
     bury(t);
@@ -236,21 +172,27 @@ static void resume(ah_task *t)
     ah_task *outer = h->running;
     lua_State *current = h->current;
     int nargs = t->nargs, nresults, st;
+    bool late;
 
     t->nargs = 0;
     t->waiter = NULL;
     t->running = true;
     h->running = t;
+    t->watch.of = t->job.of;
+    t->watch.deadline = t->deadline;
+    ah_watch_enter(h, &t->watch, t->co);
     ah_fence_enter(h, &t->fence);
     st = lua_resume(t->co, h->current, nargs, &nresults);
     ah_calling_out();
     ah_fence_leave(h, &t->fence);
+    late = st != LUA_YIELD && ah_watch_late(h, &t->watch);
+    ah_watch_leave(h, &t->watch);
     h->running = outer;
     h->current = current;
     t->running = false;
     if (t->stopped) {
         bury(t);
-    } else if (t->halted) {
+    } else if (t->halted || late) {
         halt(t);
     } else if (st == LUA_YIELD) {
         lua_pop(t->co, nresults);
@@ -272,15 +214,18 @@ static void on_job(ah_job *job)
 
 ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of)
 {
-    ah_task *t = lua_newuserdatauv(L, sizeof *t, 3); /* -- f args t */
+    ah_task *t;
+
+    ah_lua_guard_threads(L);
+    t = lua_newuserdatauv(L, sizeof *t, 2); /* -- f args t */
 
     *t = (ah_task){.lua = h, .nargs = nargs};
     t->job = (ah_job){.fn = on_job, .of = of};
     luaL_setmetatable(L, TASK);
     t->co = lua_newthread(L); /* -- f args t co */
     lua_setiuservalue(L, -2, 1);
-    lua_sethook(t->co, hook, LUA_MASKCOUNT, HOOK_COUNT);
-    t->fence = (ah_fence){.hook = hook, .thread = t->co};
+    t->watch = (ah_watch){.task = t, .work_ms = h->host->work_ms};
+    t->fence = (ah_fence){.memory = AH_TOOL_MEMORY};
     t->ref = ah_lua_ref(L); /* -- f args */
     if (!lua_checkstack(t->co, nargs + 1))
         luaL_error(L, "too many arguments for a task");
@@ -374,11 +319,11 @@ static ah_driven *scope_of(ah_lua *h, const ah_waiter *w)
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED } drive_end;
 
-static void cancel_inner(ah_lua *h, ah_driven *inner, drive_end end)
+static void cancel_inner(ah_driven *inner, drive_end end, ah_over over)
 {
     if (end == INTERRUPTED)
         ah_driven_cancel(inner, AH_CANCELLED, "interrupted");
-    else if (h->running && out_of_time(h->running, ah_host_now(h->host)))
+    else if (over == AH_OVER_TIME || over == AH_OVER_RUN)
         ah_driven_cancel(inner, AH_DEADLINE, "the time of the call around this run is over");
     else
         ah_driven_cancel(inner, AH_CANCELLED, "the run around this one was cancelled");
@@ -402,10 +347,13 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     ah_driven *scope = scope_of(h, w);
     lua_State *current = h->current;
     unsigned cancels = h->host->cancels;
-    bool fenced = h->running && ah_fence_leave(h, &h->running->fence);
+    ah_fence *fences = ah_fence_lift(h);
     drive_end end = CAME;
+    ah_over over = AH_IN_TIME;
+    ah_watch pause;
 
-    h->host->depth++;
+    ah_watch_pause(h, &pause);
+    h->host->waits += h->host->depth++ == 0;
     h->current = L;
     while (!w->done && (end == CAME || w->scope)) {
         ah_host_step(h->host, scope, -1);
@@ -413,16 +361,18 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
             continue;
         if (interrupted(h, L))
             end = INTERRUPTED;
-        else if ((!w->scope && h->host->cancels != cancels) || (h->running && expired(h->running)))
+        else if ((!w->scope && h->host->cancels != cancels) || (over = ah_watch_look(h)) != AH_IN_TIME)
             end = CANCELLED;
         if (end != CAME && w->scope)
-            cancel_inner(h, w->scope, end);
+            cancel_inner(w->scope, end, over);
     }
     ah_calling_out();
     h->current = current;
     h->host->depth--;
-    if (fenced)
-        ah_fence_enter(h, &h->running->fence);
+    ah_watch_go_on(h, &pause);
+    ah_fence_put(h, fences);
+    if (!h->watch)
+        ah_watch_heed(h, L, true);
     if (end == CAME && missed_cancel(h, w, cancels))
         ah_cancel(h->host);
     return end;
@@ -478,13 +428,21 @@ static void can_drive(lua_State *L)
         too_deep(L);
 }
 
-void ah_lua_can_await(lua_State *L)
+static void check_wait(lua_State *L)
 {
     if (!(task_of(L) && lua_isyieldable(L)))
         can_drive(L);
     luaL_checkstack(L, 8, "waiting");
 }
 
+void ah_lua_can_await(lua_State *L)
+{
+    if (atomic_load(&ah_lua_of(L)->host->stop))
+        ah_lua_raise(L, AH_CANCELLED, "cancelled: the program is being ended");
+    check_wait(L);
+}
+
+/* After ah_terminate a run ends as it begins: that is an error to return. */
 void ah_lua_can_run(lua_State *L, bool waits)
 {
     ah_task *t = ah_lua_of(L)->running;
@@ -492,7 +450,7 @@ void ah_lua_can_run(lua_State *L, bool waits)
     if (t && ah_driven_depth(t->job.of) >= AH_MAX_DEPTH)
         too_deep(L);
     if (waits)
-        ah_lua_can_await(L);
+        check_wait(L);
 }
 
 int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
@@ -508,7 +466,7 @@ int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
         ah_calling_out();
         return lua_yieldk(L, 0, ctx, k);
     }
-    ah_lua_can_await(L);
+    check_wait(L);
     switch (drive(L, h, w)) {
     case INTERRUPTED:
         leave(w);

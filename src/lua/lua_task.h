@@ -5,6 +5,7 @@
 #define AH_LUA_TASK_H
 
 #include "lua/lua_fence.h"
+#include "lua/lua_watch.h"
 #include "run/driver.h"
 
 /* What something waits for; lives in a userdata on the waiting thread's stack. */
@@ -40,11 +41,11 @@ struct ah_task {
     ah_overlay *overlay;   /* handlers: of their call; NULL: that of the call around its run */
     bool over;             /* handlers: the call is over, whatever the code still does */
     int64_t deadline;      /* loop clock: its code is stopped then; 0: none */
-    int64_t closing;       /* second deadline, while it is being closed; 0: not */
     int nargs;             /* on co, for the first resume */
     int ref;               /* in the registry, which keeps it */
     bool running, stopped; /* stopped: nothing more is to be told of it */
     bool halted;           /* its code was interrupted, and does not go on */
+    ah_watch watch;
     ah_fence fence;
     /* Exactly one of the two is called last, and none after ah_task_stop. `settled` runs
      * protected and finds its results on top of lua->caller; if it raises, `failed` follows. */

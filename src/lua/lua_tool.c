@@ -39,9 +39,11 @@ static void settled(ah_task *t, int nresults)
     int first = lua_gettop(L) - nresults + 1;
     ah_lua_result r;
 
+    ah_watch_until(t->lua, t->deadline); /* for metamethods of the result, and its renderer */
     ah_lua_result_read(L, first, nresults, &r);
     if (r.o.success && r.at)
         ah_lua_render(L, c->call, &hd->forms, r.at, &r.o);
+    ah_watch_until(t->lua, 0);
     if (r.at && ah_run_has_strategies(c->call->run)) /* last: what raises would lose it */
         r.o.live = ah_lua_live(L, r.at);
     end_call(t, &r.o);
@@ -167,7 +169,11 @@ static int handle(lua_State *L)
 static void fence_in(ah_task *t, const ah_tool *tool)
 {
     t->fence.memory = tool->memory;
-    t->fence.work_ms = tool->timeout_ms ? 0 : t->lua->host->work_ms;
+    t->fence.advice = ", and memory = bytes of the tool sets another one";
+    t->fence.no_exit = true;
+    t->watch.work_ms = tool->timeout_ms ? 0 : t->lua->host->work_ms;
+    t->watch.advice =
+        "; that is the limit of a tool without a timeout, and timeout = seconds sets another one";
 }
 
 /* What make_task is given. */

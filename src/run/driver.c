@@ -8,7 +8,9 @@ struct ah_driven {
     ah_driven *parent, *next, **link; /* next, link: in host->runs */
     ah_driven_fn done;
     void *ud;
-    int depth; /* 1: in no other run */
+    int depth;         /* 1: in no other run */
+    int64_t until;     /* of the call around it; 0: none */
+    int64_t cancelled; /* when that was first seen; 0: it is not */
     bool told;
     ah_job job;
     ah_timer timer;
@@ -331,6 +333,43 @@ void ah_driven_cancel(ah_driven *d, ah_status status, const char *why)
 {
     ah_run_cancel(d->run, status, why);
     ah_driven_wake(d);
+}
+
+void ah_driven_bound(ah_driven *d, int64_t until)
+{
+    d->until = until;
+}
+
+static ah_driven *find(const ah_host *h, const ah_driven *d)
+{
+    ah_driven *at = d ? h->runs : NULL;
+
+    while (at && at != d)
+        at = at->next;
+    return at;
+}
+
+int64_t ah_driven_ended(ah_host *h, const ah_driven *d, int64_t now, ah_status *why)
+{
+    int64_t since = 0, at;
+
+    for (ah_driven *of = find(h, d); of; of = of->parent) {
+        if (ah_run_cancelling(of->run) && !of->cancelled)
+            of->cancelled = now;
+        at = of->cancelled;
+        if (at && (!since || at < since)) {
+            since = at;
+            *why = AH_CANCELLED;
+        }
+        at = ah_run_deadline(of->run);
+        if (of->until && (!at || of->until < at))
+            at = of->until;
+        if (at && now >= at && (!since || at < since)) {
+            since = at;
+            *why = AH_DEADLINE;
+        }
+    }
+    return since;
 }
 
 bool ah_driven_within(const ah_driven *d, const ah_driven *scope)

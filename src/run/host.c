@@ -264,6 +264,15 @@ static ah_job *next_job(const ah_host *h, const ah_driven *scope)
     return job;
 }
 
+static void do_job(ah_host *h, ah_job *job)
+{
+    ah_driven *outer = h->serving;
+
+    h->serving = job->of;
+    job->fn(job);
+    h->serving = outer;
+}
+
 /* A round is what was posted before it began. Its end is a number: the job that was last then may
  * be out of scope, cancelled, or posted anew, and a job that posts itself again would never end a
  * round that waits for it. Descriptors and timers have their turn behind each round. */
@@ -275,7 +284,7 @@ static bool do_jobs(ah_host *h, const ah_driven *scope)
 
     while ((job = next_job(h, scope)) && job->number <= last) {
         ah_job_cancel(job);
-        job->fn(job);
+        do_job(h, job);
         any = true;
     }
     return any;
@@ -330,6 +339,12 @@ void ah_host_cancel(ah_host *h)
 {
     atomic_store(&h->cancel, true);
     ah_loop_wake(h->loop);
+}
+
+void ah_host_stop(ah_host *h)
+{
+    atomic_store(&h->stop, true);
+    ah_host_cancel(h);
 }
 
 void ah_host_wake(ah_host *h)

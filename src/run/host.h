@@ -38,15 +38,18 @@ typedef struct ah_host {
     ah_driven *runs;          /* all that are served */
     int64_t last_run;         /* ids */
     int depth;                /* drives inside drives */
-    int64_t work_ms;          /* processor time of one call of a tool without timeout */
+    int64_t work_ms; /* processor time of one call into Lua, of a tool where it has no timeout */
     uint64_t random;
     ah_metrics metrics;
     int callbacks; /* functions of the program that we are inside of */
     int looking;   /* of them, those that only look on */
     bool logging;  /* in that of the log */
     atomic_bool cancel, wake;
-    unsigned cancels; /* how often it was acted upon */
-    void *owner;      /* the Lua side */
+    atomic_bool stop;   /* for good: nothing new begins */
+    unsigned cancels;   /* how often it was acted upon */
+    unsigned waits;     /* outermost drives so far */
+    ah_driven *serving; /* the run whose job is being done; it may be gone, ah_driven_ended knows */
+    void *owner;        /* the Lua side */
 } ah_host;
 
 enum {
@@ -70,9 +73,10 @@ void ah_job_cancel(ah_job *job);           /* harmless when not posted */
  * most timeout_ms (-1: until something comes) when nothing is. */
 void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms);
 
-/* Both from any thread and from signal handlers: all runs are cancelled at the next step;
- * the next step calls cfg.woken. */
+/* All from any thread and from signal handlers: all runs are cancelled at the next step, and
+ * with stop none begins any more; the next step calls cfg.woken. */
 void ah_host_cancel(ah_host *h);
+void ah_host_stop(ah_host *h);
 void ah_host_wake(ah_host *h);
 
 /* Around each call of a function of the program. looks: it only looks on, and must change nothing. */

@@ -521,7 +521,8 @@ static void refuse_late(ah_call *c)
                    c->tool->name->data, (double)c->tool->timeout_ms / 1000);
 }
 
-/* What was interrupted fails in its own words: they are replaced by those that say why. */
+/* What comes back after its time has failed, whatever it says: one that was interrupted says so in its
+ * own words, one long call into C may even have succeeded. */
 void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
 {
     ah_run *run = call->run;
@@ -534,10 +535,14 @@ void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
     }
     run->running--;
     call->ended = now;
-    if (!outcome->success && call->deadline && now >= call->deadline)
+    if (call->deadline && now >= call->deadline) {
+        ah_value live = outcome->live;
+
+        ah_value_release(&live);
         refuse_late(call);
-    else
+    } else {
         ah_call_settle(call, outcome, run->cfg.session);
+    }
     if (run->cfg.answered)
         run->cfg.answered(run->cfg.on_ud, call, outcome);
 }

@@ -1,0 +1,498 @@
+/* The stack of watches, the hook that looks at the clocks, and what it does when one is over. */
+#include "lua/lua_watch.h"
+
+#include <time.h>
+
+#include "lua/lua_task.h"
+
+/* Instructions between two looks: so few at first that costly calls are noticed early, and at
+ * most so many that a look is less than a hundredth of them. */
+enum { FIRST_COUNT = 8, MOST_COUNT = 400, MOST_GROWTH = 16 };
+
+enum {
+    INTERVAL_NS = 1000000, /* what is between two looks is to take at most this */
+    CPU_NS = 4000000,      /* the processor's clock is read as often as this: it is a system call */
+    LEAST_NS = 10000000,   /* what a call has in any case */
+    GRACE_MS = 200,        /* for calls, when their run has ended; for a script, after ah_terminate */
+    CLOSE_GRACE_MS = 1000  /* for the pending closes of a stopped task */
+};
+
+enum { MOST_THREADS = 256 }; /* that have resumed one another: more than Lua allows */
+
+enum { COUNTED_CALLS = 100000 }; /* before which the clock is looked at, once there is a large block */
+
+static int64_t clock_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* -- the processor's clock ------------------------------------------------------------------ */
+
+/* A reading serves for some milliseconds: of many short entries as many are given too much as too
+ * little. Never 0. */
+static int64_t cpu_us(ah_lua *h, int64_t now, bool exact)
+{
+    struct timespec t;
+
+    if (!exact && h->cpu_us && now - h->cpu_read < CPU_NS)
+        return h->cpu_us;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    h->cpu_read = now;
+    h->cpu_us = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000 + 1;
+    return h->cpu_us;
+}
+
+static void start_work(ah_lua *h, ah_watch *w, int64_t now)
+{
+    w->since = w->work_ms ? cpu_us(h, now, false) : 0;
+}
+
+static void stop_work(ah_lua *h, ah_watch *w, int64_t now)
+{
+    if (w->since)
+        w->us += cpu_us(h, now, false) - w->since;
+    w->since = 0;
+}
+
+static bool overworked(ah_lua *h, const ah_watch *w, int64_t now)
+{
+    return w->since && w->us + cpu_us(h, now, true) - w->since >= w->work_ms * 1000;
+}
+
+/* -- when a watch is over --------------------------------------------------------------------- */
+
+/* When it was first seen; 0: the flag is down. */
+static int64_t seen(atomic_bool *flag, int64_t *first, int64_t now)
+{
+    if (!atomic_load(flag))
+        *first = 0;
+    else if (!*first)
+        *first = now;
+    return *first;
+}
+
+/* Since when (loop clock) nothing more is wanted of what belongs to it; 0: it is. */
+static int64_t unwanted_since(ah_lua *h, const ah_watch *w, int64_t now, ah_over *why)
+{
+    ah_status st = AH_CANCELLED;
+    int64_t since = ah_driven_ended(h->host, w->of, now, &st);
+    int64_t stopped = seen(&h->host->stop, &h->stop_seen, now);
+    int64_t cancelled = seen(&h->host->cancel, &h->cancel_seen, now);
+
+    *why = st == AH_DEADLINE ? AH_OVER_RUN : AH_OVER_CANCELLED;
+    if (stopped && (!cancelled || stopped < cancelled))
+        cancelled = stopped;
+    if (cancelled && (!since || cancelled < since)) {
+        since = cancelled;
+        *why = AH_OVER_CANCELLED;
+    }
+    return since;
+}
+
+/* A call has a moment left when its run ends: it may be what puts things right. */
+static ah_over judge(ah_lua *h, const ah_watch *w, int64_t now)
+{
+    int64_t ms = ah_host_now(h->host), since;
+    ah_over why;
+
+    if (w->deadline && ms >= w->deadline)
+        return AH_OVER_TIME;
+    if (w->closing)
+        return AH_IN_TIME;
+    if (overworked(h, w, now))
+        return AH_OVER_WORK;
+    if (w->task && w->task->stopped)
+        return AH_OVER_CANCELLED;
+    since = unwanted_since(h, w, ms, &why);
+    if (since && (w->task || (ms - since >= GRACE_MS && now - w->entered >= LEAST_NS)))
+        return why;
+    return AH_IN_TIME;
+}
+
+/* What is around it is over: then it is, too, at once where that one entered it, after a moment where
+ * it only waits for what is done here. */
+static bool taken_along(const ah_watch *w, const ah_watch *outer, bool waits, int64_t now)
+{
+    return outer->over &&
+           (!waits || w->task ||
+            (now - outer->ended >= GRACE_MS * (int64_t)1000000 && now - w->entered >= LEAST_NS));
+}
+
+static ah_over look(ah_lua *h, int64_t now)
+{
+    ah_watch *first = h->watch;
+    bool waits = false;
+
+    h->checked = now;
+    for (ah_watch *w = first; w && !(w != first && first->closing); w = w->outer) {
+        if (w->pause) {
+            waits = true;
+            continue;
+        }
+        if (!w->over && (w->over = judge(h, w, now)) != AH_IN_TIME)
+            w->ended = now;
+        if (first->pause && w->over)
+            return w->over;
+        if (!first->over && taken_along(first, w, waits, now)) {
+            first->over = AH_OVER_AROUND;
+            first->ended = now;
+        }
+    }
+    return first ? first->over : AH_IN_TIME;
+}
+
+ah_over ah_watch_look(ah_lua *h)
+{
+    return look(h, clock_ns());
+}
+
+bool ah_watch_late(ah_lua *h, ah_watch *w)
+{
+    int64_t now = clock_ns();
+
+    if (!w->over && now - w->entered >= INTERVAL_NS)
+        w->over = judge(h, w, now);
+    return w->over != AH_IN_TIME;
+}
+
+bool ah_watch_failed(const ah_watch *w, ah_err *err)
+{
+    switch (w->over) {
+    case AH_IN_TIME:
+        return false;
+    case AH_OVER_WORK:
+        ah_err_set(err, AH_INTERNAL, "its code was at work for more than %g seconds and was stopped%s",
+                   (double)w->work_ms / 1000, w->advice ? w->advice : "");
+        break;
+    case AH_OVER_RUN:
+        ah_err_set(err, AH_DEADLINE, "its code was stopped: the time of the run is over");
+        break;
+    case AH_OVER_CANCELLED:
+        ah_err_set(err, AH_CANCELLED, "its code was stopped: the run is being cancelled");
+        break;
+    case AH_OVER_TIME:
+    case AH_OVER_AROUND:
+        ah_err_set(err, AH_INTERNAL, "its code was stopped: the time of the call around it is over");
+        break;
+    }
+    return true;
+}
+
+void ah_watch_until(ah_lua *h, int64_t deadline)
+{
+    if (h->watch && !h->watch->task)
+        h->watch->deadline = deadline;
+}
+
+int64_t ah_watch_grace(ah_lua *h)
+{
+    int64_t now = ah_host_now(h->host), stopped = seen(&h->host->stop, &h->stop_seen, now);
+    int64_t until = now + CLOSE_GRACE_MS, least = now + LEAST_NS / 1000000;
+
+    if (stopped && stopped + GRACE_MS < until)
+        until = stopped + GRACE_MS;
+    return until < least ? least : until;
+}
+
+/* -- the hook ------------------------------------------------------------------------------------- */
+
+static void hook(lua_State *L, lua_Debug *ar);
+
+/* The allocator is ours wherever a watch is entered with memory to count, which is quicker to ask
+ * for than the registry. */
+static ah_lua *host_of(lua_State *L)
+{
+    void *ud;
+    ah_lua *h = lua_getallocf(L, &ud) == ah_lua_alloc ? ((ah_lua_memory *)ud)->lua : NULL;
+
+    if (!h)
+        h = ah_lua_known(L);
+    return h && h->host ? h : NULL;
+}
+
+static bool is_watched(const ah_lua *h)
+{
+    return h->watch && !h->watch->pause;
+}
+
+/* From now on before each instruction. */
+static void hurry(lua_State *L)
+{
+    lua_sethook(L, hook, LUA_MASKCOUNT, 1);
+}
+
+/* lua_sethook goes through all calls that L is in: that time does not count. */
+static void set_count(ah_lua *h, lua_State *L, int64_t count)
+{
+    lua_sethook(L, hook, LUA_MASKCOUNT | (h->calls > 0 ? LUA_MASKCALL : 0), count > 0 ? (int)count : 1);
+    h->looked = clock_ns();
+}
+
+static void adapt(ah_lua *h, lua_State *L, int64_t took)
+{
+    int64_t count = lua_gethookcount(L), other = count;
+
+    if (took < INTERVAL_NS / MOST_GROWTH)
+        other = count * MOST_GROWTH;
+    else if (took < INTERVAL_NS / 2 || took > INTERVAL_NS)
+        other = count * INTERVAL_NS / took;
+    if (other > MOST_COUNT)
+        other = MOST_COUNT;
+    if (other != count || (h->calls > 0) != (lua_gethookmask(L) != LUA_MASKCOUNT))
+        set_count(h, L, other);
+}
+
+/* The coroutine if it is at work, or has resumed one that is. */
+static lua_State *at_work(lua_State *co)
+{
+    lua_Debug ar;
+
+    return co && lua_status(co) == LUA_OK && lua_getstack(co, 0, &ar) ? co : NULL;
+}
+
+/* The coroutine that L, which has resumed one, waits for: it is an argument of the function that
+ * did so, or belongs to it. NULL: it is not to be found. */
+static lua_State *resumed_by(lua_State *L)
+{
+    lua_State *co = NULL;
+    lua_Debug ar;
+
+    if (!lua_checkstack(L, 4) || !lua_getstack(L, 0, &ar) || !lua_getinfo(L, "f", &ar))
+        return NULL;
+    for (int i = 1; !co && lua_getupvalue(L, -1, i); i++) {
+        co = at_work(lua_tothread(L, -1));
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    for (int i = 1; !co && lua_getlocal(L, &ar, i); i++) {
+        co = at_work(lua_tothread(L, -1));
+        lua_pop(L, 1);
+    }
+    return co != L ? co : NULL;
+}
+
+/* All threads from the one that was entered down to L. */
+static void hurry_all(const ah_watch *w, lua_State *L)
+{
+    lua_State *at = w->thread;
+
+    for (int i = 0; at && at != L && i < MOST_THREADS; i++) {
+        hurry(at);
+        at = resumed_by(at);
+    }
+    hurry(L);
+}
+
+/* Only before an instruction can it be yielded: a call (not `counted`) is let be, and comes back to
+ * one. */
+static void stop_here(const ah_watch *w, lua_State *L, bool counted)
+{
+    if (w->task && !w->closing && L == w->thread && lua_isyieldable(L)) {
+        if (!counted) {
+            hurry(L);
+            return;
+        }
+        w->task->halted = true;
+        lua_yield(L, 0);
+        return;
+    }
+    hurry_all(w, L);
+    luaL_error(L, "stopped: the time for this call is over");
+}
+
+static bool is_urgent(const ah_lua *h)
+{
+    return atomic_load(&h->host->cancel) || atomic_load(&h->host->stop);
+}
+
+/* The clocks of a call are read when it was at work for some instructions: most are over before. */
+static void begin(ah_lua *h, ah_watch *w, int64_t now)
+{
+    w->entered = now;
+    if (w->fence)
+        ah_fence_enter(h, w->fence);
+    start_work(h, w, now);
+    if (!w->outer || w->outer->pause) /* else that one would look too seldom */
+        h->looked = h->checked = now;
+}
+
+/* A coroutine that was made under a watch and goes on in the script. */
+static void unwatched(ah_lua *h, lua_State *L)
+{
+    lua_sethook(L, NULL, 0, 0);
+    if (h)
+        ah_watch_heed(h, L, false);
+}
+
+static void hook(lua_State *L, lua_Debug *ar)
+{
+    ah_lua *h = host_of(L);
+    ah_watch *w = h ? h->watch : NULL;
+    int64_t now, took;
+
+    if (!w) {
+        unwatched(h, L);
+        return;
+    }
+    if (w->pause)
+        return;
+    now = clock_ns();
+    if (!w->entered)
+        begin(h, w, now);
+    took = now - h->looked;
+    h->looked = now;
+    if (ar->event != LUA_HOOKCOUNT)
+        h->calls--;
+    if (!w->over) {
+        adapt(h, L, took);
+        if ((now - h->checked < INTERVAL_NS && !is_urgent(h)) || !look(h, now))
+            return;
+    }
+    stop_here(w, L, ar->event == LUA_HOOKCOUNT);
+}
+
+void ah_watch_soon(ah_lua *h, bool calls)
+{
+    if (!h || !is_watched(h) || lua_gethook(h->thread) != hook)
+        return;
+    if (calls)
+        h->calls = COUNTED_CALLS;
+    lua_sethook(h->thread, hook, LUA_MASKCOUNT | (h->calls > 0 ? LUA_MASKCALL : 0), 1);
+}
+
+/* -- entering and leaving ---------------------------------------------------------------------------- */
+
+/* Our own thread keeps the hook; another's is given back the one that it had. */
+void ah_watch_enter(ah_lua *h, ah_watch *w, lua_State *L)
+{
+    w->thread = L;
+    w->back = h->thread;
+    w->outer = h->watch;
+    if (L != h->caller) {
+        w->hook = lua_gethook(L);
+        w->mask = lua_gethookmask(L);
+        w->count = lua_gethookcount(L);
+    }
+    w->entered = 0;
+    if (!is_watched(h))
+        h->calls = 0;
+    if (w->task)
+        begin(h, w, clock_ns());
+    h->watch = w;
+    h->thread = L;
+    lua_sethook(L, hook, LUA_MASKCOUNT, FIRST_COUNT);
+}
+
+static void go_back(ah_lua *h, const ah_watch *w)
+{
+    h->watch = w->outer;
+    h->thread = w->back;
+    if (!h->watch)
+        ah_watch_heed(h, h->thread, false);
+    else if (!h->watch->pause && h->watch->over)
+        hurry(h->thread);
+}
+
+void ah_watch_leave(ah_lua *h, ah_watch *w)
+{
+    if (w->since)
+        stop_work(h, w, clock_ns());
+    if (w->thread != h->caller && lua_gethook(w->thread) == hook)
+        lua_sethook(w->thread, w->hook, w->mask, w->count);
+    go_back(h, w);
+}
+
+void ah_watch_pause(ah_lua *h, ah_watch *mark)
+{
+    int64_t now = clock_ns();
+
+    *mark = (ah_watch){.pause = true, .outer = h->watch, .back = h->thread};
+    for (ah_watch *w = h->watch; w && !w->pause; w = w->outer)
+        stop_work(h, w, now);
+    h->watch = mark;
+}
+
+void ah_watch_go_on(ah_lua *h, ah_watch *mark)
+{
+    int64_t now = clock_ns();
+
+    for (ah_watch *w = mark->outer; w && !w->pause; w = w->outer)
+        if (w->entered)
+            start_work(h, w, now);
+    h->looked = now;
+    go_back(h, mark);
+}
+
+/* -- threads ------------------------------------------------------------------------------------------- */
+
+/* A tower of short coroutines may be as high as it likes without one of them coming to a look. */
+void ah_watch_into(ah_lua *h, lua_State *L, lua_State *co)
+{
+    if (is_watched(h)) {
+        int64_t now = clock_ns();
+
+        if (h->watch->over || (now - h->checked >= INTERVAL_NS && look(h, now))) {
+            hurry_all(h->watch, L);
+            luaL_error(L, "stopped: the time for this call is over");
+        }
+        if (!lua_gethook(co))
+            lua_sethook(co, hook, LUA_MASKCOUNT, FIRST_COUNT);
+    }
+    h->thread = co;
+    if (!h->watch)
+        ah_watch_heed(h, co, false);
+}
+
+void ah_watch_back(ah_lua *h, lua_State *L)
+{
+    h->thread = L;
+    if (!h->watch)
+        ah_watch_heed(h, L, false);
+    else if (!h->watch->pause && h->watch->over)
+        hurry(L);
+}
+
+/* -- the script itself ------------------------------------------------------------------------------------ */
+
+/* The first time at once, for a script that only computes; then it has a moment to come to its end. */
+static void interrupt(lua_State *L, lua_Debug *ar)
+{
+    ah_lua *h = host_of(L);
+    bool first;
+    int64_t now;
+
+    (void)ar;
+    if (!h || !atomic_load(&h->host->stop)) {
+        lua_sethook(L, NULL, 0, 0);
+        luaL_error(L, "interrupted");
+        return;
+    }
+    now = ah_host_now(h->host);
+    first = !h->told;
+    if (first)
+        h->told = now;
+    lua_sethook(L, interrupt, LUA_MASKCOUNT, 1);
+    if (first || now - h->told >= GRACE_MS)
+        luaL_error(L, "interrupted");
+}
+
+void ah_watch_interrupt(ah_lua *h)
+{
+    if (is_watched(h))
+        hurry(h->thread);
+    else if (h->host->depth == 0)
+        lua_sethook(h->thread, interrupt, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
+}
+
+void ah_watch_heed(ah_lua *h, lua_State *L, bool told)
+{
+    if (!h->own || !atomic_load(&h->host->stop))
+        return;
+    if (told && !h->told)
+        h->told = ah_host_now(h->host);
+    if (lua_gethook(L) != interrupt)
+        lua_sethook(L, interrupt, LUA_MASKCOUNT, 1);
+}

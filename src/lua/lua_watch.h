@@ -1,0 +1,87 @@
+/* Watches: who lets Lua run says how long. One stands over every entry from C into Lua (a call
+ * through ah_lua_call, a task each time it is resumed), the inner ones upon the outer ones: the one
+ * that ends first stops the code, and the outer ones hold on. No code of a script runs without
+ * one but the script itself, which a program's end alone interrupts (ah_terminate, ah_cancel).
+ *
+ * A count hook looks at the clock, and guards of coroutine.resume and its like, as the hook
+ * belongs to a thread. How many instructions are between two looks follows from the time that the
+ * last ones took. Past its end a watch is over for good: a task's own thread is yielded out of,
+ * everywhere else an error is raised before each instruction, in all threads between the one
+ * that was entered and the one at work, and in what they make or resume. */
+#ifndef AH_LUA_WATCH_H
+#define AH_LUA_WATCH_H
+
+#include "lua/lua_host.h"
+
+typedef enum ah_over {
+    AH_IN_TIME,
+    AH_OVER_WORK,      /* at work for too long */
+    AH_OVER_TIME,      /* its own deadline */
+    AH_OVER_RUN,       /* the time of its run, or of what is around that */
+    AH_OVER_CANCELLED, /* its run is being cancelled, or all runs are */
+    AH_OVER_AROUND     /* the watch around it */
+} ah_over;
+
+/* Zero with what is to hold: no limit. Lies still while it is entered. */
+typedef struct ah_watch {
+    ah_driven *of;          /* the run that it belongs to; NULL: none */
+    ah_task *task;          /* whose resume it is; NULL: a call, which cannot be yielded out of */
+    int64_t deadline;       /* loop clock; 0: none */
+    int64_t work_ms;        /* processor time; 0: any */
+    const char *advice;     /* what is said behind the limit of work; NULL: nothing */
+    struct ah_fence *fence; /* of a call: entered once it was at work for some instructions */
+    bool closing;           /* only its deadline counts */
+    ah_over over;           /* for good */
+    bool pause;             /* the mark of ah_watch_pause */
+    ah_watch *outer;        /* from here on its own */
+    lua_State *thread;      /* the one that was entered */
+    lua_State *back;        /* the one that was at work before */
+    lua_Hook hook;          /* its hook before */
+    int mask, count;        /* likewise */
+    int64_t entered;        /* ns; 0: a call that has just begun */
+    int64_t ended;          /* ns: since when it is over */
+    int64_t us, since;      /* processor time: used before; at the last entry, 0: not counted now */
+} ah_watch;
+
+/* Around each entry, the last entered is left first. Never raise. */
+void ah_watch_enter(ah_lua *h, ah_watch *w, lua_State *L);
+void ah_watch_leave(ah_lua *h, ah_watch *w);
+/* Around a drive: what is done there is the work of others, while deadlines hold on. */
+void ah_watch_pause(ah_lua *h, ah_watch *mark);
+void ah_watch_go_on(ah_lua *h, ah_watch *mark);
+
+/* Looks at all clocks: is the innermost one over, or, of a pause, the one around it? */
+ah_over ah_watch_look(ah_lua *h);
+/* The same when the code has come back by itself: one long call into C is not interrupted. */
+bool ah_watch_late(ah_lua *h, ah_watch *w);
+/* Fills *err with why it is over; false: it is not, or its run says so itself. */
+bool ah_watch_failed(const ah_watch *w, ah_err *err);
+/* A second limit of the call that is at work. */
+void ah_watch_until(ah_lua *h, int64_t deadline);
+/* When the time to close what was stopped is over. */
+int64_t ah_watch_grace(ah_lua *h);
+
+/* In allocations: the clock is looked at before the next instruction; with `calls` before calls
+ * as well, for a while: there is something large now that a call may work on for long. */
+void ah_watch_soon(ah_lua *h, bool calls);
+
+/* -- threads (lua_coroutine.c) --------------------------------------------------- */
+
+/* Around what runs in `co` when the thread L resumes or closes it. Entering raises where the watch
+ * is over. */
+void ah_watch_into(ah_lua *h, lua_State *L, lua_State *co);
+void ah_watch_back(ah_lua *h, lua_State *L);
+
+/* coroutine.resume, wrap and close, and debug.sethook: for good, as the library's first watch
+ * is entered, in a state that is ours before all else. Raises when out of memory. */
+void ah_lua_guard_threads(lua_State *L);
+
+/* -- the script itself ------------------------------------------------------------- */
+
+/* In signal handlers on the host's thread: what is at work in Lua is interrupted. */
+void ah_watch_interrupt(ah_lua *h);
+/* Before the script goes on in L: after ah_terminate it has a moment left, no time at all where it was
+ * not told by what it waited for. */
+void ah_watch_heed(ah_lua *h, lua_State *L, bool told);
+
+#endif
