@@ -36,6 +36,20 @@ static bool expired(const ah_task *t)
     return (!t->closing && unwanted(t)) || out_of_time(t, ah_host_now(t->lua->host));
 }
 
+bool ah_task_time_over(void *lua)
+{
+    ah_lua *h = lua;
+    ah_task *t = h->running;
+
+    return t ? expired(t) || ah_fence_overworked(&t->fence) : atomic_load(&h->host->cancel);
+}
+
+int ah_lua_raise_stopped(lua_State *L, ah_slice what)
+{
+    return luaL_error(L, "stopped: the time for this call is over%s%s", what.n ? ", at " : "",
+                      lua_pushlstring(L, what.n ? what.p : "", what.n));
+}
+
 /* Where the clock is looked at next when memory is refused. The task keeps the thread. */
 static void look_here(ah_task *t, lua_State *L)
 {
