@@ -44,8 +44,11 @@ bool ah_task_time_over(void *lua)
     return t ? expired(t) || ah_fence_overworked(&t->fence) : atomic_load(&h->host->cancel);
 }
 
+/* The script may catch it: it comes no further than the next instruction. */
 int ah_lua_raise_stopped(lua_State *L, ah_slice what)
 {
+    if (ah_lua_of(L)->running)
+        lua_sethook(L, hook, LUA_MASKCOUNT, 1);
     return luaL_error(L, "stopped: the time for this call is over%s%s", what.n ? ", at " : "",
                       lua_pushlstring(L, what.n ? what.p : "", what.n));
 }
