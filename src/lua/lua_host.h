@@ -35,6 +35,7 @@ typedef enum ah_callee {
 typedef struct ah_lua {
     ah_mem mem;
     ah_host *host;
+    ah_interrupt interrupt; /* of long computations in C: what is at work has no time left */
     lua_State *main;
     lua_State *caller;  /* the thread on which calls from C run */
     lua_State *current; /* the thread that drives; what resumes count their C depth from */
@@ -92,6 +93,9 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
 void ah_lua_push_library(lua_State *L);
 /* Pushes the function of a compiled-in source ("agenthost.short"). Raises when out of memory. */
 void ah_lua_push_chunk(lua_State *L, const char *name);
+
+/* Raises after a computation that was interrupted; `what` says where it was, .n 0: nothing. */
+int ah_lua_raise_stopped(lua_State *L, ah_slice what);
 
 /* A registry reference; each is released exactly once and then LUA_NOREF. */
 int ah_lua_ref(lua_State *L);               /* pops the value; raises when out of memory */
