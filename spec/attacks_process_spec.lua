@@ -180,7 +180,8 @@ local function state_of(pid)
     fields[at] = field
   end
   return table.concat({ read("/proc/" .. pid .. "/limits") or "gone",
-    status:match "State:[^\n]*" or "", status:match "Cpus_allowed:[^\n]*" or "", fields[18], fields[19], fields[41] }, "\n")
+    status:match "State:[^\n]*" or "", status:match "Cpus_allowed:[^\n]*" or "",
+    fields[18], fields[19], fields[41] }, "\n")
 end
 
 local function end_victim(victim)
@@ -205,7 +206,8 @@ describe("a command in a sandbox", function()
       write(file, "precious")
       os.execute("chmod 666 " .. file)
       local before = state_of(victim.pid)
-      local command = ("echo SELF $$; %s/attack try %d %s; ls %s"):format(scratch, victim.pid, file, at)
+      local command = ("echo SELF $$; %s/attack try %d %s; ls %s"):format(scratch, victim.pid, file,
+        at)
       local r = host({ options = { sandbox = where.kind, cwd = at },
         calls = { { command = command } } }, where)
       local older = victim.pid < tonumber(r.shown[1]:match "SELF (%d+)")
