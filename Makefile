@@ -142,6 +142,9 @@ $(BUILD)/embed-cases: $(wildcard spec/embed/*.c) spec/embed/cases.h $(wildcard i
 	@echo "  CC spec/embed"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) -Wno-missing-field-initializers \
 	  $(LUA_CFLAGS) $(filter %.c,$^) -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
 
+$(BUILD)/stack: spec/stack/stack.c $(wildcard include/*.h) $(BUILD)/libagenthost.a
+	@echo "  CC $<"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+
 $(BUILD)/examples/%: examples/%.c $(wildcard include/*.h) $(BUILD)/libagenthost.a
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
@@ -190,7 +193,7 @@ EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c)
 examples: $(EXAMPLES)
 
 SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/embed-cases \
-  $(BUILD)/lent-faults $(EXAMPLES)
+  $(BUILD)/lent-faults $(BUILD)/stack $(EXAMPLES)
 RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(BUSTED)
 
 test: $(SPEC_NEEDS)
@@ -297,7 +300,7 @@ lint:
 	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $(FORMATTED); else echo "lint: no clang-format here"; fi
 
 FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c spec/embed/*.c \
-  spec/embed/*.h fuzz/*.[ch] bench/*.c bench/*.h examples/*.c examples/*.cpp)
+  spec/embed/*.h spec/stack/*.c fuzz/*.[ch] bench/*.c bench/*.h examples/*.c examples/*.cpp)
 format:
 	clang-format -i $(FORMATTED)
 

@@ -24,16 +24,20 @@ static size_t min3(size_t a, size_t b, size_t c)
     return m < c ? m : c;
 }
 
-/* Edits (insert, delete, change, swap of neighbours) between the folded names. */
-static size_t distance(ah_slice a, ah_slice b)
+/* Edits (insert, delete, change, swap of neighbours) between the folded names; where there are more
+ * than `most`, some number above it. */
+static size_t distance(ah_slice a, ah_slice b, size_t most)
 {
+    size_t least, before_least = 0;
     size_t rows[3][MAX_NAME + 1];
     size_t *before = rows[0], *prev = rows[1], *cur = rows[2], *swap;
 
+    if (a.n > b.n + most || b.n > a.n + most)
+        return most + 1;
     for (size_t j = 0; j <= b.n; j++)
         prev[j] = j;
     for (size_t i = 1; i <= a.n; i++) {
-        cur[0] = i;
+        least = cur[0] = i;
         for (size_t j = 1; j <= b.n; j++) {
             char x = fold(a.p[i - 1]), y = fold(b.p[j - 1]);
 
@@ -41,7 +45,11 @@ static size_t distance(ah_slice a, ah_slice b)
             if (i > 1 && j > 1 && x == fold(b.p[j - 2]) && fold(a.p[i - 2]) == y &&
                 before[j - 2] + 1 < cur[j])
                 cur[j] = before[j - 2] + 1;
+            least = cur[j] < least ? cur[j] : least;
         }
+        if (least > most && before_least > most) /* a swap reaches over a row */
+            return most + 1;
+        before_least = least;
         swap = before;
         before = prev;
         prev = cur;
@@ -119,7 +127,7 @@ static size_t shared(ah_slice one, ah_slice other)
 static size_t cost_of(const ah_near *near, ah_slice name)
 {
     size_t longer = near->to.n > name.n ? near->to.n : name.n;
-    size_t d = distance(near->to, name), share;
+    size_t d = distance(near->to, name, longer / 3), share;
 
     if (d * 3 <= longer)
         return d;

@@ -306,6 +306,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config 
         .deadline = deadline_of(a, parent, ah_host_now(host)),
         .wall = ah_host_wall,
         .random = ah_host_random,
+        .over = ah_host_over,
         .ud = host,
         .on = on_event,
         .on_ud = r,

@@ -229,6 +229,7 @@ static void configure(direct *d, ah_driven *parent, ah_run_config *cfg)
                            .deadline = parent ? ah_run_deadline(ah_driven_run(parent)) : 0,
                            .wall = ah_host_wall,
                            .random = ah_host_random,
+                           .over = ah_host_over,
                            .ud = host,
                            .on = on_event,
                            .answered = on_answer,

@@ -629,7 +629,7 @@ static int new_filesystem(lua_State *L)
     static const char *const known[] = {"root",      "memory",    "files",    "read_only",
                                         "allow",     "sync",      "max_file", "max_total",
                                         "max_files", "max_depth", NULL};
-    ah_fs_options o = {0};
+    ah_fs_options o = {.interrupt = &ah_lua_of(L)->interrupt};
     ah_slice root = {NULL, 0};
     bool memory = false;
     ah_buf *allowed;

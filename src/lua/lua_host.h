@@ -35,6 +35,7 @@ typedef enum ah_callee {
 typedef struct ah_lua {
     ah_mem mem;
     ah_host *host;
+    ah_interrupt interrupt; /* of long computations in C: what is at work has no time left */
     lua_State *main;
     lua_State *caller;  /* the thread on which calls from C run */
     lua_State *current; /* the thread that drives; what resumes count their C depth from */

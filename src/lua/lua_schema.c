@@ -9,6 +9,7 @@
 #include "base/near.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
+#include "lua/lua_watch.h"
 
 #define SCHEMA  "agenthost.schema"
 #define SCRATCH "agenthost.schema.scratch"
@@ -519,13 +520,17 @@ static void read_check(lua_State *L, ah_check_options *o)
 /* Checks w->in; pushes the answer of validate and validate_text. */
 static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
 {
-    ah_check_options o = {.coerced = &w->words};
+    ah_check_options o = {.coerced = &w->words, .interrupt = &ah_lua_of(L)->interrupt};
     ah_status st;
 
     read_check(L, &o);
     st = ah_schema_check_with(s, ah_buf_slice(&w->in), &o, &w->faults, &w->out);
     if (st == AH_NOMEM)
         return ah_lua_raise_nomem(L);
+    if (st == AH_CANCELLED) {
+        ah_faults_print(&w->faults, &w->out);
+        return ah_watch_raise(L, ah_buf_slice(&w->out));
+    }
     if (st != AH_OK)
         return fail(L, "the value with its defaults is larger than 64 MiB or deeper than 512 levels");
     if (w->faults.n == 0) {

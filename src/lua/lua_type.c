@@ -6,6 +6,7 @@
 
 #include "lua/lua_schema.h"
 #include "lua/lua_value.h"
+#include "lua/lua_watch.h"
 
 static const char TYPE[] = "agenthost.type";
 static const char CHECK[] = "agenthost.type.check";
@@ -90,7 +91,9 @@ static int refuse(lua_State *L, const ah_lua_type *t, check *c)
 static int type_call(lua_State *L)
 {
     const ah_lua_type *t = luaL_checkudata(L, 1, TYPE);
-    static const ah_check_options options = {.extra = AH_EXTRA_FORBID, .empty_lists = true};
+    const ah_check_options options = {
+        .extra = AH_EXTRA_FORBID, .empty_lists = true, .interrupt = &ah_lua_of(L)->interrupt};
+    ah_status st;
     ah_err err;
     check *c;
 
@@ -101,7 +104,10 @@ static int type_call(lua_State *L)
         return err.status == AH_NOMEM
                    ? ah_lua_raise_nomem(L)
                    : ah_lua_raise(L, AH_TOOL_VALIDATION, "%s: %s", t->name->data, err.message);
-    if (ah_schema_check_with(t->schema, ah_buf_slice(&c->in), &options, &c->faults, &c->out) != AH_OK)
+    st = ah_schema_check_with(t->schema, ah_buf_slice(&c->in), &options, &c->faults, &c->out);
+    if (st == AH_CANCELLED)
+        return ah_watch_raise(L, (ah_slice){NULL, 0});
+    if (st != AH_OK)
         return ah_lua_raise_nomem(L);
     if (c->faults.n)
         return refuse(L, t, c);

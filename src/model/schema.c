@@ -136,7 +136,7 @@ static ah_status keep_documents(ah_schema *s, ah_slice text, const ah_schema_opt
 
 static ah_status compile_all(ah_schema *s, ah_err *err)
 {
-    compiler c = {.s = s, .err = err};
+    compiler c = {.s = s, .work = ah_work_of(SCHEMA_STEPS, NULL), .err = err};
     ah_status st = AH_OK;
 
     ah_buf_init(&c.message, s->mem, SCHEMA_MESSAGE);

@@ -5,6 +5,7 @@
 #define AH_MODEL_SCHEMA_H
 
 #include "base/json.h"
+#include "base/work.h"
 
 typedef struct ah_schema ah_schema;
 
@@ -79,6 +80,7 @@ typedef struct ah_check_options {
     ah_extra extra;
     bool coerce, empty_lists, null_absent;
     ah_buf *coerced;
+    const ah_interrupt *interrupt; /* NULL: nobody ends it early */
 } ah_check_options;
 
 void ah_faults_init(ah_faults *f, const ah_mem *mem);
@@ -88,7 +90,9 @@ void ah_faults_clear(ah_faults *f);
 void ah_faults_print(const ah_faults *f, ah_buf *out);
 
 /* Validates checked text. AH_OK: it conforms (faults->n == 0) or it does not (n > 0).
- * AH_NOMEM otherwise, or AH_BUDGET where `with_defaults` would grow over its maximum or
+ * A check that takes more than 20 million steps ends with one fault that says so.
+ * AH_NOMEM otherwise, or AH_CANCELLED where it was interrupted, with one fault that says where
+ * and in which rule, or AH_BUDGET where `with_defaults` would grow over its maximum or
  * have more than AH_JSON_MAX_DEPTH levels.
  * With `with_defaults`, a conforming value is appended to it with the defaults of
  * absent properties filled in (nested ones too, and those of the first anyOf branch

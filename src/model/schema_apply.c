@@ -56,6 +56,8 @@ void schema_marks_add(checker *c, marks *to, const marks *from)
     to->named |= from->named;
     if (!make_room(c, to, words_of(from)))
         return;
+    if (words_of(from) >= STEP_ITEMS)
+        schema_spend(c, NULL, words_of(from) / STEP_ITEMS);
     for (size_t i = 0; i < words_of(from); i++)
         bits_of(to)[i] |= bits_of(from)[i];
 }
@@ -78,7 +80,7 @@ void schema_check_dynamic_ref(checker *c, const op *o, subject *v)
 {
     uint32_t to = o->rest;
 
-    for (const scope *s = o->literal.p ? c->scope : NULL; s; s = s->up) {
+    for (const scope *s = o->literal.p ? c->scope : NULL; s && schema_step(c, v->at); s = s->up) {
         const anchor *a = schema_find_anchor(c->s, s->resource, o->literal);
 
         if (a && a->dynamic)
@@ -87,62 +89,108 @@ void schema_check_dynamic_ref(checker *c, const op *o, subject *v)
     schema_check_in_place(c, to, v, v->marks);
 }
 
-void schema_check_all_of(checker *c, const op *o, subject *v)
+typedef struct all_walk {
+    frame f;
+    const op *o;
+    subject *v;
+    size_t i, from, mid; /* fills: of all; of the one under way */
+} all_walk;
+
+static void step_all_of(checker *c, frame *f)
 {
-    size_t from = c->fills.n;
+    all_walk *w = (all_walk *)(void *)f;
 
-    for (size_t i = 0; i < o->list.n && c->status == AH_OK; i++) {
-        size_t mid = c->fills.n;
-
-        schema_check_in_place(c, link_at(c->s, o->list.first + i), v, v->marks);
-        schema_merge_part(c, from, mid);
+    schema_merge_part(c, w->from, w->mid);
+    while (w->i < w->o->list.n && c->status == AH_OK && !c->stopped) {
+        w->mid = c->fills.n;
+        schema_check_in_place(c, link_at(c->s, w->o->list.first + w->i++), w->v, w->v->marks);
+        if (c->top != f)
+            return;
+        schema_merge_part(c, w->from, w->mid);
     }
+    schema_pop(c);
 }
 
-size_t schema_distance(checker *c, uint32_t i, subject *v, marks *m)
+void schema_check_all_of(checker *c, const op *o, subject *v)
 {
-    size_t before = c->distance, d;
+    all_walk *w = schema_push(c, sizeof *w, step_all_of);
 
+    if (!w)
+        return;
+    *w = (all_walk){.f = w->f, .o = o, .v = v, .from = c->fills.n, .mid = c->fills.n};
+}
+
+void schema_begin_trial(checker *c, trial *t)
+{
+    *t = (trial){c->distance, c->filling};
     c->silent++;
-    schema_check_in_place(c, i, v, m);
+}
+
+size_t schema_end_trial(checker *c, const trial *t)
+{
+    size_t d = c->distance - t->distance;
+
     c->silent--;
-    d = c->distance - before;
-    c->distance = before;
+    c->distance = t->distance;
+    c->filling = t->filling;
     return d;
 }
 
-bool schema_fits(checker *c, uint32_t i, subject *v, marks *m)
-{
-    bool filling = c->filling;
-    size_t d;
+/* A schema that is only tried: of `not` and `if`. */
+typedef struct try_walk {
+    frame f;
+    const op *o;
+    subject *v;
+    trial trial;
+    marks own;
+} try_walk;
 
+static void begin_try(checker *c, const op *o, subject *v, bool marked,
+                      void (*step)(checker *c, frame *f))
+{
+    try_walk *w = schema_push(c, sizeof *w, step);
+
+    if (!w)
+        return;
+    *w = (try_walk){.f = w->f, .o = o, .v = v};
+    schema_begin_trial(c, &w->trial);
     c->filling = false;
-    d = schema_distance(c, i, v, m);
-    c->filling = filling;
-    return d == 0;
+    schema_check_in_place(c, o->rest, v, marked ? &w->own : NULL);
+}
+
+static void step_not(checker *c, frame *f)
+{
+    const try_walk *w = (try_walk *)(void *)f;
+
+    if (schema_end_trial(c, &w->trial) == 0 && !c->stopped)
+        schema_fault_found(c, w->v, "not", "must not be what `not` says");
+    schema_pop(c);
 }
 
 void schema_check_not(checker *c, const op *o, subject *v)
 {
-    if (schema_fits(c, o->rest, v, NULL) && !c->stopped)
-        schema_fault_found(c, v, "not", "must not be what `not` says");
+    begin_try(c, o, v, false, step_not);
+}
+
+static void step_if(checker *c, frame *f)
+{
+    try_walk *w = (try_walk *)(void *)f;
+    subject *v = w->v;
+    bool holds = schema_end_trial(c, &w->trial) == 0;
+    uint32_t then = holds ? w->o->yes : w->o->no;
+
+    if (holds && v->marks)
+        schema_marks_add(c, v->marks, &w->own);
+    schema_marks_clear(c, &w->own);
+    schema_pop(c);
+    if (then != NONE && !c->stopped)
+        schema_check_in_place(c, then, v, v->marks);
 }
 
 void schema_check_if(checker *c, const op *o, subject *v)
 {
-    marks own = {0};
-    bool holds;
-    uint32_t then;
-
-    if (o->rest == NONE)
-        return;
-    holds = schema_fits(c, o->rest, v, v->marks ? &own : NULL);
-    then = holds ? o->yes : o->no;
-    if (holds && v->marks)
-        schema_marks_add(c, v->marks, &own);
-    schema_marks_clear(c, &own);
-    if (then != NONE)
-        schema_check_in_place(c, then, v, v->marks);
+    if (o->rest != NONE)
+        begin_try(c, o, v, v->marks != NULL, step_if);
 }
 
 /* Dependencies */
@@ -153,9 +201,9 @@ static bool has_member(checker *c, const subject *v, ah_slice name)
     ah_json_token key;
 
     while ((key = ah_json_next(&r)).kind == AH_JSON_KEY && schema_step(c, v->at)) {
-        if (ah_slice_eq(schema_plain(c, key), name))
+        if (ah_slice_eq(schema_plain(c, key.raw, key.escaped), name))
             return true;
-        ah_json_skip(&r, ah_json_next(&r));
+        schema_skip(c, &r, ah_json_next(&r));
     }
     return false;
 }
@@ -199,63 +247,143 @@ static void fault_contains(checker *c, const op *o, const subject *v, size_t n)
     schema_end_fault(c);
 }
 
+typedef struct contains_walk {
+    frame f;
+    const op *o;
+    subject *v;
+    ah_json_reader r; /* behind the item's token */
+    place at;
+    subject item;
+    trial trial;
+    bool trying;
+    size_t n, fits;
+} contains_walk;
+
+static void end_item(checker *c, contains_walk *w)
+{
+    bool holds = schema_end_trial(c, &w->trial) == 0;
+
+    w->fits += holds;
+    if (holds)
+        schema_mark(c, w->v, w->at.index);
+    if (w->item.ended)
+        w->r = w->item.end;
+    else
+        schema_skip(c, &w->r, w->item.t);
+    w->trying = false;
+}
+
+static void try_item(checker *c, contains_walk *w, ah_json_token t)
+{
+    w->at.index = w->n++;
+    w->item = (subject){.t = t, .inside = w->r, .at = &w->at};
+    w->trying = true;
+    schema_begin_trial(c, &w->trial);
+    c->filling = false;
+    schema_check_in_place(c, w->o->rest, &w->item, NULL);
+}
+
+static void step_contains(checker *c, frame *f)
+{
+    contains_walk *w = (contains_walk *)(void *)f;
+    ah_json_token t;
+
+    do {
+        if (w->trying)
+            end_item(c, w);
+        if (!schema_step(c, w->v->at))
+            break;
+        if ((t = ah_json_next(&w->r)).kind == AH_JSON_ARRAY_END) {
+            if (w->fits < w->o->min || w->fits > w->o->max)
+                fault_contains(c, w->o, w->v, w->fits);
+            break;
+        }
+        try_item(c, w, t);
+    } while (c->top == f);
+    if (c->top == f)
+        schema_pop(c);
+}
+
 void schema_check_contains(checker *c, const op *o, subject *v)
 {
-    ah_json_reader r = v->inside;
-    ah_json_token t;
-    size_t fits = 0;
+    contains_walk *w = o->rest == NONE ? NULL : schema_push(c, sizeof *w, step_contains);
 
-    if (o->rest == NONE)
+    if (!w)
         return;
-    for (size_t i = 0; (t = ah_json_next(&r)).kind != AH_JSON_ARRAY_END; i++) {
-        place at = {.up = v->at, .index = i};
-        subject item = {.t = t, .inside = r, .at = &at};
-        bool holds = !c->stopped && schema_fits(c, o->rest, &item, NULL);
+    *w = (contains_walk){.f = w->f, .o = o, .v = v, .r = v->inside, .at = {.up = v->at}};
+}
 
-        fits += holds;
-        if (holds)
-            schema_mark(c, v, i);
-        ah_json_skip(&r, t);
-    }
-    if (!c->stopped && (fits < o->min || fits > o->max))
-        fault_contains(c, o, v, fits);
+/* Members or items one after the other: names, and what nothing else has evaluated. */
+typedef struct each_walk {
+    frame f;
+    const op *o;
+    subject *v;
+    ah_json_reader r, name;
+    place at;
+    size_t n;
+    bool naming;
+} each_walk;
+
+static void begin_each(checker *c, const op *o, subject *v, void (*step)(checker *c, frame *f))
+{
+    each_walk *w = schema_push(c, sizeof *w, step);
+
+    if (!w)
+        return;
+    *w =
+        (each_walk){.f = w->f, .o = o, .v = v, .r = v->inside, .at = {.up = v->at}, .naming = c->naming};
+}
+
+static void step_names(checker *c, frame *f)
+{
+    each_walk *w = (each_walk *)(void *)f;
+
+    do {
+        ah_json_token t = ah_json_next(&w->r);
+
+        c->naming = w->naming;
+        if (t.kind != AH_JSON_KEY || !schema_step(c, w->v->at)) {
+            schema_pop(c);
+            return;
+        }
+        w->at.key = t.raw;
+        w->at.escaped = t.escaped;
+        t.kind = AH_JSON_STRING;
+        w->name = w->r;
+        schema_skip(c, &w->r, ah_json_next(&w->r));
+        c->naming = true;
+        schema_check_value(c, w->o->rest, t, &w->name, &w->at);
+    } while (c->top == f);
 }
 
 void schema_check_names(checker *c, const op *o, subject *v)
 {
-    ah_json_reader r = v->inside;
-    ah_json_token key;
-    bool naming = c->naming;
+    begin_each(c, o, v, step_names);
+}
 
-    while ((key = ah_json_next(&r)).kind == AH_JSON_KEY && schema_step(c, v->at)) {
-        place at = {.up = v->at, .key = key.raw, .escaped = key.escaped};
-        ah_json_reader name = r;
-        ah_json_token t = key;
+static void step_other_items(checker *c, frame *f)
+{
+    each_walk *w = (each_walk *)(void *)f;
 
-        t.kind = AH_JSON_STRING;
-        c->naming = true;
-        schema_check_value(c, o->rest, t, &name, &at);
-        c->naming = naming;
-        ah_json_skip(&r, ah_json_next(&r));
-    }
+    do {
+        ah_json_token t = ah_json_next(&w->r);
+
+        if (t.kind == AH_JSON_ARRAY_END || !schema_step(c, w->v->at)) {
+            w->v->marks->all = true;
+            schema_pop(c);
+            return;
+        }
+        w->at.index = w->n++;
+        if (marked(w->v->marks, w->at.index))
+            schema_skip(c, &w->r, t);
+        else
+            schema_check_value(c, w->o->rest, t, &w->r, &w->at);
+    } while (c->top == f);
 }
 
 void schema_check_other_items(checker *c, const op *o, subject *v)
 {
-    ah_json_reader r = v->inside;
-    ah_json_token t;
-
-    for (size_t i = 0; (t = ah_json_next(&r)).kind != AH_JSON_ARRAY_END; i++) {
-        place at = {.up = v->at, .index = i};
-
-        if (!schema_step(c, v->at))
-            return;
-        if (marked(v->marks, i))
-            ah_json_skip(&r, t);
-        else
-            schema_check_value(c, o->rest, t, &r, &at);
-    }
-    v->marks->all = true;
+    begin_each(c, o, v, step_other_items);
 }
 
 static bool is_false(const ah_schema *s, uint32_t i)
@@ -263,34 +391,54 @@ static bool is_false(const ah_schema *s, uint32_t i)
     return node_at(s, i)->first != NONE && op_at(s, node_at(s, i)->first)->code == OP_FALSE;
 }
 
-/* Members that nothing has evaluated: `rest` for them, or a fault where it is NONE. */
-static void check_others(checker *c, uint32_t i, const subject *v, uint32_t rest, const char *rule)
+/* Members that nothing has evaluated are faults. */
+static void forbid_others(checker *c, uint32_t i, const subject *v, const char *rule)
 {
-    bool closed = rest == NONE || is_false(c->s, rest);
     ah_json_reader r = v->inside;
     ah_json_token key;
 
     for (size_t n = 0; (key = ah_json_next(&r)).kind == AH_JSON_KEY && schema_step(c, v->at); n++) {
         place at = {.up = v->at, .key = key.raw, .escaped = key.escaped};
-        ah_json_token t = ah_json_next(&r);
 
-        if (marked(v->marks, n) || closed) {
-            ah_json_skip(&r, t);
-            if (!marked(v->marks, n))
-                schema_fault_unknown(c, i, schema_plain(c, key), &at, rule);
-        } else {
-            schema_check_value(c, rest, t, &r, &at);
-        }
+        schema_skip(c, &r, ah_json_next(&r));
+        if (!marked(v->marks, n))
+            schema_fault_unknown(c, i, schema_plain(c, key.raw, key.escaped), &at, rule);
     }
+}
+
+static void step_other_properties(checker *c, frame *f)
+{
+    each_walk *w = (each_walk *)(void *)f;
+
+    do {
+        ah_json_token key = ah_json_next(&w->r), t;
+
+        if (key.kind != AH_JSON_KEY || !schema_step(c, w->v->at)) {
+            w->v->marks->all = true;
+            schema_pop(c);
+            return;
+        }
+        w->at.key = key.raw;
+        w->at.escaped = key.escaped;
+        t = ah_json_next(&w->r);
+        if (marked(w->v->marks, w->n++))
+            schema_skip(c, &w->r, t);
+        else
+            schema_check_value(c, w->o->rest, t, &w->r, &w->at);
+    } while (c->top == f);
 }
 
 void schema_check_other_properties(checker *c, const op *o, subject *v)
 {
-    check_others(c, v->node, v, o->rest, "unevaluatedProperties");
+    if (o->rest != NONE && !is_false(c->s, o->rest)) {
+        begin_each(c, o, v, step_other_properties);
+        return;
+    }
+    forbid_others(c, v->node, v, "unevaluatedProperties");
     v->marks->all = true;
 }
 
 void schema_forbid_unknown(checker *c, uint32_t i, const subject *v)
 {
-    check_others(c, i, v, NONE, "additionalProperties");
+    forbid_others(c, i, v, "additionalProperties");
 }

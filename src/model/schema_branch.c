@@ -6,7 +6,12 @@
  * the value of that member, the fault is all the values that it may have. */
 #include "model/schema_checker.h"
 
-enum { TAG = 1 << 20, MOST_WITHIN = 10, DEEP = 8 };
+enum {
+    TAG = 1 << 20,
+    MOST_WITHIN = 10,
+    DEEP = 8,
+    LOOKS = 256 /* at rules, for the values of one tag */
+};
 
 void schema_weigh_constant(checker *c, const subject *v)
 {
@@ -51,41 +56,98 @@ typedef struct branches {
     size_t fits, first, second; /* how many fit, and which */
 } branches;
 
-/* One branch; its defaults count where it is the first that fits. */
-static void try_branch(checker *c, const op *o, subject *v, size_t i, branches *b)
-{
-    uint32_t branch = link_at(c->s, o->list.first + i);
-    size_t mark = c->fills.n, bytes = c->filled, d;
-    const subject *outer = c->branch;
-    marks own = {0};
+/* An anyOf or oneOf under way. */
+typedef struct branch_walk {
+    frame f;
+    const op *o;
+    subject *v;
+    branches b;
+    size_t i;           /* the branch that is tried, or the next one */
+    bool trying;        /* what follows is of the one that is */
+    size_t mark, bytes; /* fills before it */
+    const subject *outer;
+    trial trial;
+    marks own;
+} branch_walk;
 
-    if (!(node_at(c->s, branch)->accepts & v->type))
-        return;
-    c->branch = v;
-    d = schema_distance(c, branch, v, v->marks ? &own : NULL);
-    c->branch = outer;
-    if (d == 0 && v->marks)
-        schema_marks_add(c, v->marks, &own);
-    schema_marks_clear(c, &own);
+/* Its defaults count where it is the first that fits. */
+static void end_branch(checker *c, branch_walk *w)
+{
+    size_t d = schema_end_trial(c, &w->trial);
+    branches *b = &w->b;
+
+    c->branch = w->outer;
+    if (d == 0 && w->v->marks)
+        schema_marks_add(c, w->v->marks, &w->own);
+    if (w->v->marks)
+        schema_marks_clear(c, &w->own);
     if (d > 0 || b->fits > 0) {
-        c->fills.n = mark;
-        c->filled = bytes;
+        c->fills.n = w->mark;
+        c->filled = w->bytes;
     }
     if (d == 0) {
-        *(b->fits == 0 ? &b->first : &b->second) = i;
+        *(b->fits == 0 ? &b->first : &b->second) = w->i;
         b->fits++;
     } else if (d < b->best) {
         b->best = d;
-        b->nearest = branch;
+        b->nearest = link_at(c->s, w->o->list.first + w->i);
     }
+    w->trying = false;
+    w->i++;
 }
 
-/* The values that the schema allows its member of this name, .n 0 where it lists none. */
-static range tag_values(const ah_schema *s, uint32_t i, ah_slice name, int depth)
+static void begin_branch(checker *c, branch_walk *w)
+{
+    uint32_t branch = link_at(c->s, w->o->list.first + w->i);
+
+    if (!schema_step(c, w->v->at) || !(node_at(c->s, branch)->accepts & w->v->type)) {
+        w->i++;
+        return;
+    }
+    w->trying = true;
+    w->mark = c->fills.n;
+    w->bytes = c->filled;
+    w->outer = c->branch;
+    c->branch = w->v;
+    schema_begin_trial(c, &w->trial);
+    schema_check_in_place(c, branch, w->v, w->v->marks ? &w->own : NULL);
+}
+
+/* Tries the branches up to the one that decides; true: that is done. */
+static inline bool try_branches(checker *c, branch_walk *w, size_t enough)
+{
+    while (c->top == &w->f) {
+        if (w->trying)
+            end_branch(c, w);
+        if (w->i == w->o->list.n || w->b.fits >= enough || c->stopped || c->status != AH_OK)
+            return true;
+        begin_branch(c, w);
+    }
+    return false;
+}
+
+static void begin_branches(checker *c, const op *o, subject *v, void (*step)(checker *c, frame *f))
+{
+    branch_walk *w = schema_push(c, sizeof *w, step);
+
+    if (!w)
+        return;
+    w->o = o;
+    w->v = v;
+    w->b = (branches){.best = SIZE_MAX, .nearest = NONE};
+    w->i = 0;
+    w->trying = false;
+    w->own = (marks){0};
+}
+
+/* The values that the schema allows its member of this name, .n 0 where it lists none, or where that
+ * is not found in *left looks at its rules. */
+static range find_tag_values(const ah_schema *s, uint32_t i, ah_slice name, int depth, size_t *left)
 {
     range found = {0, 0};
 
-    for (uint32_t k = depth < DEEP ? node_at(s, i)->first : NONE; k != NONE && !found.n;) {
+    for (uint32_t k = depth < DEEP ? node_at(s, i)->first : NONE; k != NONE && !found.n && *left;
+         --*left) {
         const op *o = op_at(s, k);
         uint32_t p = o->code == OP_OBJECT ? schema_find_prop(s, o->list, name) : NONE;
         uint32_t to = p == NONE ? NONE : prop_at(s, p)->node, list;
@@ -94,12 +156,24 @@ static range tag_values(const ah_schema *s, uint32_t i, ah_slice name, int depth
                            (list = schema_find_op(s, to, OP_ENUM)) != NONE))
             found = op_at(s, list)->list;
         if (o->code == OP_REF)
-            found = tag_values(s, o->rest, name, depth + 1);
-        for (size_t b = 0; o->code == OP_ALL_OF && b < o->list.n && !found.n; b++)
-            found = tag_values(s, link_at(s, o->list.first + b), name, depth + 1);
+            found = find_tag_values(s, o->rest, name, depth + 1, left);
+        for (size_t b = 0; o->code == OP_ALL_OF && b < o->list.n && !found.n && *left; b++)
+            found = find_tag_values(s, link_at(s, o->list.first + b), name, depth + 1, left);
         k = o->next;
+        if (!*left)
+            break;
     }
     return found;
+}
+
+static range tag_values(checker *c, uint32_t i, ah_slice name)
+{
+    size_t left = LOOKS;
+    range values = find_tag_values(c->s, i, name, 0, &left);
+
+    ah_work_do(c->work,
+               1 + (LOOKS - left) / STEP_ITEMS); /* that it has ended is seen at the next step */
+    return values;
 }
 
 /* Do all branches for objects list what the member may be, and none what it is? */
@@ -107,7 +181,7 @@ static bool is_wrong_tag(checker *c, const op *o, const subject *member, ah_slic
 {
     for (size_t i = 0; i < o->list.n; i++) {
         uint32_t branch = link_at(c->s, o->list.first + i);
-        range values = tag_values(c->s, branch, name, 0);
+        range values = tag_values(c, branch, name);
 
         if (node_at(c->s, branch)->accepts & T_OBJECT &&
             (!values.n || schema_is_one_of(c, member, values)))
@@ -128,7 +202,7 @@ static void fault_tag(checker *c, const op *o, const subject *member, ah_slice n
         uint32_t branch = link_at(c->s, o->list.first + i);
 
         if (node_at(c->s, branch)->accepts & T_OBJECT)
-            schema_put_values(c->s, b, tag_values(c->s, branch, name, 0), &listed);
+            schema_put_values(c->s, b, tag_values(c, branch, name), &listed);
     }
     schema_end_list(b, listed);
     schema_end_found(c, b, member);
@@ -146,7 +220,7 @@ static bool fault_tags(checker *c, const op *o, const subject *v)
         ah_json_token t = ah_json_next(&r);
         subject member = {.t = t, .inside = r, .at = &at};
 
-        ah_json_skip(&r, t);
+        schema_skip(c, &r, t);
         if (t.kind == AH_JSON_NUMBER)
             schema_number(t.raw, &member.num);
         if (!key.escaped && is_wrong_tag(c, o, &member, key.raw)) {
@@ -164,6 +238,7 @@ static void fault_branches(checker *c, const op *o, subject *v, const branches *
     const char *rule = o->code == OP_ANY_OF ? "anyOf" : "oneOf";
     unsigned types = 0;
 
+    schema_spend(c, v->at, o->list.n / STEP_ITEMS);
     for (size_t i = 0; i < o->list.n; i++)
         types |= node_at(c->s, link_at(c->s, o->list.first + i))->accepts;
     if (only_values(c->s, o->list))
@@ -172,34 +247,62 @@ static void fault_branches(checker *c, const op *o, subject *v, const branches *
         schema_fault_type(c, v, types, rule);
     else if (c->silent)
         c->distance += b->best < MOST_WITHIN ? b->best : MOST_WITHIN;
-    else if (b->best < TAG || !fault_tags(c, o, v))
+    else if ((b->best < TAG || !fault_tags(c, o, v)) && !c->stopped)
         schema_check_in_place(c, b->nearest, v, NULL);
 }
 
-void schema_check_any_of(checker *c, const op *o, subject *v)
+static void step_any_of(checker *c, frame *f)
 {
-    branches b = {.best = SIZE_MAX, .nearest = NONE};
+    branch_walk *w = (branch_walk *)(void *)f;
+    size_t enough = w->v->marks ? SIZE_MAX : 1;
+    const op *o = w->o;
+    subject *v = w->v;
+    branches b;
 
-    for (size_t i = 0; i < o->list.n && !(b.fits && !v->marks) && !c->stopped; i++)
-        try_branch(c, o, v, i, &b);
+    if (!try_branches(c, w, enough))
+        return;
+    b = w->b;
+    schema_pop(c);
     if (b.fits == 0 && !c->stopped)
         fault_branches(c, o, v, &b);
 }
 
-void schema_check_one_of(checker *c, const op *o, subject *v)
+void schema_check_any_of(checker *c, const op *o, subject *v)
 {
-    branches b = {.best = SIZE_MAX, .nearest = NONE};
-    ah_buf *f;
+    begin_branches(c, o, v, step_any_of);
+}
 
-    for (size_t i = 0; i < o->list.n && b.fits < 2 && !c->stopped; i++)
-        try_branch(c, o, v, i, &b);
+static void fault_two(checker *c, const op *o, const subject *v, const branches *b)
+{
+    ah_buf *f = schema_begin_fault(c, v->at, "oneOf");
+
+    if (!f)
+        return;
+    ah_buf_fmt(f, "must fit exactly one of %u forms, but fits numbers %zu and %zu", o->list.n,
+               b->first + 1, b->second + 1);
+    schema_end_found(c, f, v);
+}
+
+static void step_one_of(checker *c, frame *f)
+{
+    branch_walk *w = (branch_walk *)(void *)f;
+    const op *o = w->o;
+    subject *v = w->v;
+    branches b;
+
+    if (!try_branches(c, w, 2))
+        return;
+    b = w->b;
+    schema_pop(c);
     if (c->stopped || b.fits == 1)
         return;
-    if (b.fits == 0) {
+    if (b.fits == 0)
         fault_branches(c, o, v, &b);
-    } else if ((f = schema_begin_fault(c, v->at, "oneOf"))) {
-        ah_buf_fmt(f, "must fit exactly one of %u forms, but fits numbers %zu and %zu", o->list.n,
-                   b.first + 1, b.second + 1);
-        schema_end_found(c, f, v);
-    }
+    else
+        fault_two(c, o, v, &b);
+}
+
+void schema_check_one_of(checker *c, const op *o, subject *v)
+{
+    begin_branches(c, o, v, step_one_of);
 }

@@ -4,12 +4,13 @@
  * schema_branch.c, and how faults are told in schema_fault.c.
  *
  * A new rule is a line in `checks`. */
-#include <stdlib.h>
-
 #include "base/near.h"
 #include "model/schema_checker.h"
 
-enum { SEEN_INLINE = 128 }; /* properties of one object marked without memory */
+enum {
+    SEEN_INLINE = 128, /* properties of one object marked without memory */
+    FIRST_BLOCK = 4096 /* bytes of frames likewise */
+};
 
 static void put_near(ah_buf *b, const ah_near *near)
 {
@@ -27,7 +28,7 @@ ah_slice schema_value_text(const subject *v)
     return ah_json_skip(&r, v->t);
 }
 
-void schema_stop(checker *c, const place *at, const char *rule, const char *words)
+void schema_stop(checker *c, const place *at, const char *rule, const char *words, ah_slice what)
 {
     int silent = c->silent;
     ah_buf *b;
@@ -39,17 +40,34 @@ void schema_stop(checker *c, const place *at, const char *rule, const char *word
     c->silent = 0;
     if ((b = schema_begin_fault(c, at, rule))) {
         ah_buf_str(b, words);
+        if (what.p)
+            schema_put_found(b, what);
         schema_end_fault(c);
     }
     c->silent = silent;
     c->stopped = true;
 }
 
-bool schema_step(checker *c, const place *at)
+void schema_stop_work(checker *c, const place *at, const char *rule, ah_slice pattern)
 {
-    if (++c->steps > CHECK_STEPS)
-        schema_stop(c, at, "steps", "takes more steps to check than are allowed");
-    return !c->stopped && c->status == AH_OK;
+    static const char *const words[][2] = {
+        {"takes more steps to check than are allowed",
+         "takes more steps to check than are allowed; it was matched with the pattern "},
+        {"could not be checked to the end: the time for it is over",
+         "could not be checked to the end: the time for it is over; it was matched with the pattern "}};
+    bool interrupted = c->work->end == AH_WORK_STOPPED;
+
+    schema_stop(c, at, rule, words[interrupted][pattern.p != NULL], pattern);
+    if (interrupted && c->status == AH_OK)
+        c->status = AH_CANCELLED;
+}
+
+void schema_skip_rest(checker *c, ah_json_reader *r, ah_json_token t)
+{
+    ah_slice text = ah_json_skip(r, t);
+
+    if (text.n >= STEP_BYTES)
+        schema_spend(c, NULL, text.n / STEP_BYTES);
 }
 
 static void check_false(checker *c, const op *o, subject *v)
@@ -77,29 +95,61 @@ void schema_end_list(ah_buf *b, size_t listed)
 
 /* Lists */
 
+typedef struct array_walk {
+    frame f;
+    const op *o;
+    subject *v;
+    ah_json_reader r;
+    size_t n;
+    place at;
+} array_walk;
+
+static void end_array(checker *c, const array_walk *w)
+{
+    w->v->end = w->r;
+    w->v->ended = true;
+    if (w->n < w->o->min || w->n > w->o->max)
+        schema_check_limits(c, w->o, w->v, w->n);
+    schema_pop(c);
+}
+
 /* Items that a prefix or "items" speaks of are evaluated. */
+static void step_array(checker *c, frame *f)
+{
+    array_walk *w = (array_walk *)(void *)f;
+    const op *o = w->o;
+
+    do {
+        ah_json_token t = ah_json_next(&w->r);
+        uint32_t i = w->n < o->list.n ? link_at(c->s, o->list.first + w->n) : o->rest;
+
+        if (t.kind == AH_JSON_ARRAY_END) {
+            end_array(c, w);
+        } else if (!schema_step(c, w->v->at)) {
+            schema_pop(c);
+        } else {
+            w->at.index = w->n++;
+            if (i != NONE && w->v->marks)
+                schema_mark(c, w->v, w->at.index);
+            if (i == NONE)
+                schema_skip(c, &w->r, t);
+            else
+                schema_check_value(c, i, t, &w->r, &w->at);
+        }
+    } while (c->top == f);
+}
+
 static void check_array(checker *c, const op *o, subject *v)
 {
-    ah_json_reader r = v->inside;
-    ah_json_token t;
-    size_t n = 0;
+    array_walk *w = schema_push(c, sizeof *w, step_array);
 
-    for (; (t = ah_json_next(&r)).kind != AH_JSON_ARRAY_END; n++) {
-        place at = {.up = v->at, .index = n};
-        uint32_t i = n < o->list.n ? link_at(c->s, o->list.first + n) : o->rest;
-
-        if (!schema_step(c, v->at))
-            return;
-        if (i == NONE) {
-            ah_json_skip(&r, t);
-        } else {
-            schema_check_value(c, i, t, &r, &at);
-            schema_mark(c, v, n);
-        }
-    }
-    v->end = r;
-    v->ended = true;
-    schema_check_limits(c, o, v, n);
+    if (!w)
+        return;
+    w->o = o;
+    w->v = v;
+    w->r = v->inside;
+    w->n = 0;
+    w->at = (place){.up = v->at};
 }
 
 /* Objects */
@@ -109,43 +159,16 @@ static bool is_false(const ah_schema *s, uint32_t i)
     return i != NONE && node_at(s, i)->first != NONE && op_at(s, node_at(s, i)->first)->code == OP_FALSE;
 }
 
-typedef void name_fn(void *ud, ah_slice name);
-
-/* The names that node i, and schemas in its place, have properties for. */
-static void each_name(const ah_schema *s, uint32_t i, int depth, name_fn *f, void *ud)
-{
-    enum { DEEP = 8 };
-
-    for (uint32_t o = depth < DEEP ? node_at(s, i)->first : NONE; o != NONE; o = op_at(s, o)->next) {
-        const op *p = op_at(s, o);
-
-        if (p->code == OP_OBJECT)
-            for (size_t k = p->list.first; k < (size_t)p->list.first + p->list.n; k++)
-                if (prop_at(s, k)->node != NONE)
-                    f(ud, prop_at(s, k)->name);
-        if (p->code == OP_ALL_OF || p->code == OP_ANY_OF || p->code == OP_ONE_OF)
-            for (size_t k = 0; k < p->list.n; k++)
-                each_name(s, link_at(s, p->list.first + k), depth + 1, f, ud);
-        if (p->code == OP_REF || p->code == OP_DYNAMIC_REF || p->code == OP_DEPEND_SCHEMA)
-            each_name(s, p->rest, depth + 1, f, ud);
-        if (p->code == OP_IF && p->yes != NONE)
-            each_name(s, p->yes, depth + 1, f, ud);
-        if (p->code == OP_IF && p->no != NONE)
-            each_name(s, p->no, depth + 1, f, ud);
-    }
-}
-
 typedef struct names {
     ah_near near;
     ah_slice listed[SCHEMA_LISTED];
     size_t n, more;
     bool itself; /* named, but by a schema that did not fit */
+    size_t left; /* looks at schemas and names: those of the schemas in place may be without end */
 } names;
 
-static void add_name(void *ud, ah_slice name)
+static void add_name(names *k, ah_slice name)
 {
-    names *k = ud;
-
     if (ah_slice_eq(name, k->near.to))
         k->itself = true;
     else
@@ -159,14 +182,46 @@ static void add_name(void *ud, ah_slice name)
         k->more++;
 }
 
+static void add_members(names *k, const ah_schema *s, range in)
+{
+    for (size_t i = in.first; i < (size_t)in.first + in.n && k->left; i++, k->left--)
+        if (prop_at(s, i)->node != NONE)
+            add_name(k, prop_at(s, i)->name);
+}
+
+/* The names that node i, and schemas in its place, have properties for. */
+static void add_names(names *k, const ah_schema *s, uint32_t i, int depth)
+{
+    enum { DEEP = 8 };
+
+    for (uint32_t o = depth < DEEP && k->left ? node_at(s, i)->first : NONE; o != NONE;
+         o = op_at(s, o)->next) {
+        const op *p = op_at(s, o);
+
+        k->left -= k->left > 0;
+        if (p->code == OP_OBJECT)
+            add_members(k, s, p->list);
+        if (p->code == OP_ALL_OF || p->code == OP_ANY_OF || p->code == OP_ONE_OF)
+            for (size_t n = 0; n < p->list.n && k->left; n++)
+                add_names(k, s, link_at(s, p->list.first + n), depth + 1);
+        if (p->code == OP_REF || p->code == OP_DYNAMIC_REF || p->code == OP_DEPEND_SCHEMA)
+            add_names(k, s, p->rest, depth + 1);
+        if (p->code == OP_IF && p->yes != NONE)
+            add_names(k, s, p->yes, depth + 1);
+        if (p->code == OP_IF && p->no != NONE)
+            add_names(k, s, p->no, depth + 1);
+    }
+}
+
 void schema_fault_unknown(checker *c, uint32_t i, ah_slice name, const place *at, const char *rule)
 {
-    names known = {.near = {.to = name}};
+    enum { LOOKS = 4000, STEPS_A_LOOK = 40 };
+    names known = {.near = {.to = name}, .left = LOOKS};
     ah_buf *b = schema_begin_fault(c, at, rule);
 
     if (!b)
         return;
-    each_name(c->s, i, 0, add_name, &known);
+    add_names(&known, c->s, i, 0);
     if (known.itself)
         known.near.best.p = NULL;
     ah_buf_str(b, known.itself ? "does not belong here with this value or beside these members"
@@ -180,75 +235,134 @@ void schema_fault_unknown(checker *c, uint32_t i, ah_slice name, const place *at
     if (!known.n)
         ah_buf_str(b, "; none are known here");
     schema_end_fault(c);
+    schema_spend(c, at, (LOOKS - known.left) * STEPS_A_LOOK);
 }
 
-ah_slice schema_plain(checker *c, ah_json_token t)
+ah_slice schema_unescape(checker *c, ah_slice raw)
 {
-    if (!t.escaped)
-        return t.raw;
+    schema_spend(c, NULL, raw.n / STEP_DIGITS);
     ah_buf_reset(&c->scratch, 0);
-    ah_json_unescape(t.raw, &c->scratch);
+    ah_json_unescape(raw, &c->scratch);
     if (!ah_buf_ok(&c->scratch))
         c->status = c->scratch.status;
     return ah_buf_slice(&c->scratch);
 }
 
 /* An object under one OP_OBJECT. */
-typedef struct walk {
+typedef struct object_walk object_walk;
+struct object_walk {
+    frame f;
     const op *o;
     subject *v;
-    bool closed; /* members not named are faults */
-} walk;
+    bool closed;                              /* members not named are faults */
+    bool known;                               /* some rule speaks of the member at hand */
+    void (*next)(checker *c, object_walk *w); /* what is to be done when it is stepped; NULL: the
+                                                 next member */
+    ah_json_reader r;                         /* behind the key, then behind the value */
+    ah_json_reader inside, copy;              /* behind the value's token; of it, for a pattern */
+    ah_json_token t;                          /* of the value of the member at hand */
+    place at;                                 /* it; its key */
+    uint32_t prop;                            /* its prop, or NONE */
+    size_t pattern;                           /* the next one to be tried */
+    size_t n, gone;                           /* members so far; those that count as absent */
+    size_t from, mid;                         /* fills: of the member; of what is under way */
+    trial trial;                              /* of a null that may count as absent */
+    uint64_t few[SEEN_INLINE / 64], *seen;
+};
 
-/* Checks the value by each pattern's schema whose pattern the name has. */
-static bool check_patterns(checker *c, const walk *w, ah_json_token key, ah_json_token t,
-                           const ah_json_reader *r, const place *at)
+static inline ah_slice name_of(checker *c, const object_walk *w)
 {
-    size_t from = c->fills.n;
-    bool any = false;
-
-    for (size_t i = 0; i < w->o->patterns.n; i++) {
-        size_t pair = w->o->patterns.first + 2 * i;
-        ah_match found = ah_pattern_match(pattern_at(c->s, link_at(c->s, pair)), schema_plain(c, key));
-        ah_json_reader copy = *r;
-        size_t mid = c->fills.n;
-
-        if (found == AH_MATCH_LIMIT)
-            schema_stop(c, at, "patternProperties", "has a name that no pattern could be matched with");
-        if (found == AH_MATCH_NOMEM)
-            c->status = AH_NOMEM;
-        if (found != AH_MATCH_YES)
-            continue;
-        any = true;
-        schema_check_value(c, link_at(c->s, pair + 1), t, &copy, at);
-        schema_merge_part(c, from, mid);
-    }
-    return any;
+    return schema_plain(c, w->at.key, w->at.escaped);
 }
 
-/* Checks the member's value and passes over it; the index of its prop, or NONE. */
-static uint32_t check_member(checker *c, const walk *w, ah_json_token key, ah_json_reader *r, size_t n)
+/* The last thing that is done with a member, whose token is t: its value is checked by its own
+ * node, or by that of members without one. */
+static inline void check_named(checker *c, object_walk *w, ah_json_token t)
 {
-    place at = {.up = w->v->at, .key = key.raw, .escaped = key.escaped};
-    uint32_t i = schema_find_prop(c->s, w->o->list, schema_plain(c, key));
-    uint32_t by = i == NONE ? NONE : prop_at(c->s, i)->node;
-    size_t from = c->fills.n, mid;
-    ah_json_token t = ah_json_next(r);
-    bool known = check_patterns(c, w, key, t, r, &at) || by != NONE;
+    size_t i = w->prop - w->o->list.first;
+    uint32_t by = NONE;
 
-    if (!known && w->closed)
-        schema_fault_unknown(c, w->v->node, schema_plain(c, key), &at, "additionalProperties");
-    else if (!known)
+    if (w->prop != NONE) {
+        by = prop_at(c->s, w->prop)->node;
+        w->seen[i / 64] |= (uint64_t)1 << i % 64;
+    }
+    if (!w->known && w->closed)
+        schema_fault_unknown(c, w->v->node, name_of(c, w), &w->at, "additionalProperties");
+    else if (!w->known)
         by = w->o->rest;
-    mid = c->fills.n;
+    if (w->v->marks && (w->known || by != NONE))
+        schema_mark(c, w->v, w->n);
+    w->n++;
     if (by == NONE)
-        ah_json_skip(r, t);
+        schema_skip(c, &w->r, t);
     else
-        schema_check_value(c, by, t, r, &at);
-    schema_merge_part(c, from, mid);
-    if (known || by != NONE)
-        schema_mark(c, w->v, n);
-    return i;
+        schema_check_value(c, by, t, &w->r, &w->at);
+}
+
+/* After patterns have brought fills. */
+static void end_member(checker *c, object_walk *w)
+{
+    schema_merge_part(c, w->from, w->mid);
+    w->next = NULL;
+}
+
+static bool has_pattern(checker *c, const object_walk *w, size_t pair)
+{
+    ah_slice name = name_of(c, w);
+    ah_match found = ah_pattern_match(pattern_at(c->s, link_at(c->s, pair)), name, c->work);
+
+    if (found == AH_MATCH_LIMIT)
+        schema_stop(c, &w->at, "patternProperties",
+                    "has a name that could not be matched within the limits with the pattern ",
+                    ah_pattern_text(pattern_at(c->s, link_at(c->s, pair))));
+    if (found == AH_MATCH_ENDED)
+        schema_stop_work(c, &w->at, "patternProperties",
+                         ah_pattern_text(pattern_at(c->s, link_at(c->s, pair))));
+    if (found == AH_MATCH_NOMEM)
+        c->status = AH_NOMEM;
+    return found == AH_MATCH_YES;
+}
+
+/* Checks the value by the schema of each pattern that the name has. */
+static void check_patterns(checker *c, object_walk *w)
+{
+    schema_merge_part(c, w->from, w->mid);
+    while (w->pattern < w->o->patterns.n && schema_step(c, &w->at)) {
+        size_t pair = w->o->patterns.first + 2 * w->pattern++;
+
+        if (!has_pattern(c, w, pair))
+            continue;
+        w->known = true;
+        w->copy = w->inside;
+        w->mid = c->fills.n;
+        schema_check_value(c, link_at(c->s, pair + 1), w->t, &w->copy, &w->at);
+        if (c->top != &w->f)
+            return;
+        schema_merge_part(c, w->from, w->mid);
+    }
+    w->mid = c->fills.n;
+    w->next = end_member;
+    w->r = w->inside;
+    check_named(c, w, w->t);
+}
+
+static void check_matched(checker *c, object_walk *w)
+{
+    w->inside = w->r;
+    w->t = ah_json_next(&w->inside);
+    w->from = w->mid = c->fills.n;
+    w->pattern = 0;
+    w->next = check_patterns;
+    check_patterns(c, w);
+}
+
+static inline void check_member(checker *c, object_walk *w)
+{
+    w->known = w->prop != NONE && prop_at(c->s, w->prop)->node != NONE;
+    if (w->o->patterns.n)
+        check_matched(c, w);
+    else
+        check_named(c, w, ah_json_next(&w->r));
 }
 
 /* What the absent members bring: a fault, or a default before the closing brace. */
@@ -274,69 +388,137 @@ static void check_absent(checker *c, const op *o, const uint64_t *seen, const su
     }
 }
 
-/* Passes over a member that counts as absent, see ah_check_options; false: it does not. */
-static bool leave_out(checker *c, const walk *w, ah_json_token key, ah_json_reader *r, size_t n)
+/* The null does not fit its schema, and is left out; or it does, and is a member like others. */
+static void end_lost(checker *c, object_walk *w)
 {
-    place at = {.up = w->v->at, .key = key.raw, .escaped = key.escaped};
-    ah_json_reader behind = *r;
-    ah_json_token t = ah_json_next(&behind);
-    uint32_t i =
-        t.kind == AH_JSON_NULL ? schema_find_prop(c->s, w->o->list, schema_plain(c, key)) : NONE;
-    const prop *p = i == NONE ? NULL : prop_at(c->s, i);
-    const char *start = key.raw.p - 1;
-    subject v = {.t = t, .inside = behind, .at = &at};
+    const char *start = w->at.key.p - 1;
+    bool fits = schema_end_trial(c, &w->trial) == 0;
 
-    if (!p || p->required || p->node == NONE || schema_fits(c, p->node, &v, NULL))
-        return false;
+    w->next = NULL;
+    if (fits) {
+        check_member(c, w);
+        return;
+    }
     if (c->filling)
         schema_add_fill(c, (fill){.offset = (size_t)(start - c->value.p),
-                                  .dropped = (size_t)(t.raw.p + t.raw.n - start)});
-    schema_mark(c, w->v, n);
-    *r = behind;
-    return true;
+                                  .dropped = (size_t)(w->t.raw.p + w->t.raw.n - start)});
+    schema_mark(c, w->v, w->n++);
+    w->r = w->inside;
+    w->gone++;
 }
 
-static void check_members(checker *c, const walk *w, uint64_t *seen)
+/* A member that may count as absent, see ah_check_options. */
+static bool may_be_lost(const checker *c, object_walk *w)
 {
-    const op *o = w->o;
-    subject *v = w->v;
-    ah_json_reader r = v->inside;
-    ah_json_token t;
-    size_t n = 0, gone = 0;
+    const prop *p = w->prop == NONE ? NULL : prop_at(c->s, w->prop);
 
-    for (; (t = ah_json_next(&r)).kind == AH_JSON_KEY; n++) {
-        uint32_t i;
+    w->inside = w->r;
+    w->t = ah_json_next(&w->inside);
+    return w->t.kind == AH_JSON_NULL && p && !p->required && p->node != NONE;
+}
 
-        if (!schema_step(c, v->at))
-            return;
-        if (c->null_absent && leave_out(c, w, t, &r, n)) {
-            gone++;
-            continue;
-        }
-        if ((i = check_member(c, w, t, &r, n)) != NONE)
-            seen[(i - o->list.first) / 64] |= (uint64_t)1 << (i - o->list.first) % 64;
+typedef struct lost_walk {
+    frame f;
+    subject v;
+} lost_walk;
+
+/* Holds the null while it is tried. */
+static void step_lost(checker *c, frame *f)
+{
+    (void)f;
+    schema_pop(c);
+}
+
+static void try_lost(checker *c, object_walk *w)
+{
+    lost_walk *l = schema_push(c, sizeof *l, step_lost);
+
+    if (!l)
+        return;
+    l->v = (subject){.t = w->t, .inside = w->inside, .at = &w->at};
+    w->next = end_lost;
+    schema_begin_trial(c, &w->trial);
+    c->filling = false;
+    schema_check_in_place(c, prop_at(c->s, w->prop)->node, &l->v, NULL);
+}
+
+static void end_object(checker *c, object_walk *w, ah_json_token brace)
+{
+    w->v->end = w->r;
+    w->v->ended = true;
+    if (w->o->list.n >= STEP_ITEMS)
+        schema_spend(c, w->v->at, w->o->list.n / STEP_ITEMS);
+    check_absent(c, w->o, w->seen, w->v, brace.raw.p);
+    if (w->n - w->gone < w->o->min || w->n - w->gone > w->o->max)
+        schema_check_limits(c, w->o, w->v, w->n - w->gone);
+}
+
+static void leave_object(checker *c, object_walk *w)
+{
+    if (w->seen != w->few)
+        ah_free(c->s->mem, w->seen);
+    schema_pop(c);
+}
+
+static inline void next_member(checker *c, object_walk *w)
+{
+    ah_json_token key = ah_json_next(&w->r);
+
+    if (!schema_step(c, w->v->at)) {
+        leave_object(c, w);
+        return;
     }
-    v->end = r;
-    v->ended = true;
-    check_absent(c, o, seen, v, t.raw.p);
-    schema_check_limits(c, o, v, n - gone);
+    if (key.kind != AH_JSON_KEY) {
+        end_object(c, w, key);
+        leave_object(c, w);
+        return;
+    }
+    w->at.key = key.raw;
+    w->at.escaped = key.escaped;
+    w->prop = schema_find_prop(c->s, w->o->list, name_of(c, w));
+    if (c->null_absent && may_be_lost(c, w))
+        try_lost(c, w);
+    else
+        check_member(c, w);
+}
+
+static void step_object(checker *c, frame *f)
+{
+    object_walk *w = (object_walk *)(void *)f;
+
+    do {
+        if (w->next)
+            w->next(c, w);
+        else
+            next_member(c, w);
+    } while (c->top == f);
 }
 
 static void check_object(checker *c, const op *o, subject *v)
 {
-    uint64_t few[SEEN_INLINE / 64] = {0}, *seen = few;
     bool alone = o->rest == NONE && o->named && c->extra == AH_EXTRA_FORBID && !v->company;
-    walk w = {.o = o, .v = v, .closed = alone || is_false(c->s, o->rest)};
+    object_walk *w = schema_push(c, sizeof *w, step_object);
 
+    if (!w)
+        return;
+    w->o = o;
+    w->v = v;
+    w->closed = alone || is_false(c->s, o->rest);
+    w->next = NULL;
+    w->r = v->inside;
+    w->at.up = v->at;
+    w->n = w->gone = 0;
+    memset(w->few, 0, sizeof w->few);
+    w->seen = w->few;
     if (v->marks)
         v->marks->named |= o->named;
-    if (o->list.n > SEEN_INLINE && !(seen = ah_alloc(c->s->mem, (o->list.n / 64 + 1) * sizeof *seen))) {
-        c->status = AH_NOMEM;
+    if (o->list.n > SEEN_INLINE &&
+        (!schema_spend(c, v->at, o->list.n / STEP_ITEMS) ||
+         !(w->seen = ah_alloc(c->s->mem, (o->list.n / 64 + 1) * sizeof *w->seen)))) {
+        c->status = c->stopped ? c->status : AH_NOMEM;
+        schema_pop(c);
         return;
     }
-    check_members(c, &w, seen);
-    if (seen != few)
-        ah_free(c->s->mem, seen);
 }
 
 static const struct {
@@ -372,10 +554,10 @@ static const struct {
     [OP_OTHER_PROPERTIES] = {T_OBJECT, schema_check_other_properties},
 };
 
-static unsigned type_of(subject *v)
+static unsigned type_of_number(checker *c, subject *v)
 {
-    if (v->t.kind != AH_JSON_NUMBER)
-        return schema_type_of_kind(v->t.kind);
+    if (v->t.raw.n >= STEP_BYTES)
+        schema_spend(c, v->at, v->t.raw.n / STEP_DIGITS);
     if (!schema_number(v->t.raw, &v->num))
         return T_HUGE;
     return v->num.n.is_int ? T_INTEGER : T_NUMBER;
@@ -391,107 +573,197 @@ static void write_as_integer(checker *c, const subject *v)
         schema_add_fill(c, (fill){.offset = (size_t)(raw.p - c->value.p), .number = raw.n});
 }
 
-static void check_ops(checker *c, const node *n, subject *v)
+/* Begins node i: false where that is all that is to be done. */
+static inline __attribute__((always_inline)) bool enter(checker *c, uint32_t i, subject *v)
 {
-    size_t from = c->fills.n;
+    const node *n = node_at(c->s, i);
+
+    if (!schema_step(c, v->at))
+        return false;
+    if (c->depth == CHECK_DEPTH) {
+        schema_stop(c, v->at, "$ref", "cannot be checked: the schema leads too deep (2048 schemas)",
+                    (ah_slice){NULL, 0});
+        return false;
+    }
+    if (!v->type)
+        v->type = v->t.kind == AH_JSON_NUMBER ? type_of_number(c, v) : schema_type_of_kind(v->t.kind);
+    v->node = i;
+    if (!(n->types & v->type))
+        schema_fault_type(c, v, n->types, "type");
+    else if (c->filling && v->type == T_INTEGER && !(n->types & T_NUMBER))
+        write_as_integer(c, v);
+    return n->types & v->type;
+}
+
+/* The rules of a node that are about the value alone. */
+static inline __attribute__((always_inline)) void check_plain(checker *c, uint32_t i, subject *v)
+{
     const op *o;
 
-    if (c->filling && v->type == T_INTEGER && !(n->types & T_NUMBER))
-        write_as_integer(c, v);
-    for (uint32_t i = n->first; i != NONE && c->status == AH_OK && !c->stopped; i = o->next) {
-        size_t mid = c->fills.n;
-
-        o = op_at(c->s, i);
+    if (!enter(c, i, v))
+        return;
+    for (uint32_t k = node_at(c->s, i)->first; k != NONE && c->status == AH_OK && !c->stopped;
+         k = o->next) {
+        o = op_at(c->s, k);
         if (checks[o->code].types & v->type)
             checks[o->code].check(c, o, v);
-        schema_merge_part(c, from, mid);
     }
+}
+
+/* A node under way. */
+typedef struct visit {
+    frame f;
+    subject v;
+    subject *back;     /* of which v is a copy; NULL: none, */
+    ah_json_reader *r; /* then this is moved behind the value */
+    scope here;
+    uint32_t op;       /* the next rule */
+    bool keeps;        /* book of members or items that it evaluates */
+    bool closes;       /* forbids those that nobody does */
+    marks own, *outer; /* where it keeps book */
+    size_t from, mid;  /* fills: of the node; of the rule under way */
+} visit;
+
+static inline void end_visit(checker *c, visit *w)
+{
+    if (!w->back && w->v.ended)
+        *w->r = w->v.end;
+    else if (!w->back)
+        schema_skip(c, w->r, w->v.t);
+    else if (w->v.ended)
+        w->back->end = w->v.end;
+    if (w->back)
+        w->back->ended |= w->v.ended;
+    schema_pop(c);
+}
+
+static void leave(checker *c, visit *w)
+{
+    if (w->keeps) {
+        if (w->closes && w->own.named)
+            schema_forbid_unknown(c, w->v.node, &w->v);
+        if (w->outer)
+            schema_marks_add(c, w->outer, &w->own);
+        schema_marks_clear(c, &w->own);
+    }
+    c->depth--;
+    if (c->scope == &w->here)
+        c->scope = w->here.up;
+    end_visit(c, w);
+}
+
+static void step_visit(checker *c, frame *f)
+{
+    visit *w = (visit *)(void *)f;
+
+    schema_merge_part(c, w->from, w->mid);
+    while (w->op != NONE && c->status == AH_OK && !c->stopped) {
+        const op *o = op_at(c->s, w->op);
+
+        w->op = o->next;
+        if (!(checks[o->code].types & w->v.type))
+            continue;
+        w->mid = c->fills.n;
+        checks[o->code].check(c, o, &w->v);
+        if (c->top != f)
+            return;
+        schema_merge_part(c, w->from, w->mid);
+    }
+    leave(c, w);
 }
 
 /* Node i with the members or items it evaluates kept book of, where that is asked for. */
-static void check_marked(checker *c, uint32_t i, subject *v)
+static void keep_book(checker *c, const node *n, visit *w)
 {
-    const node *n = node_at(c->s, i);
-    bool closes = c->extra == AH_EXTRA_FORBID && n->composed && !v->company && v->type == T_OBJECT;
-    marks own = {0}, *outer = v->marks;
-
-    v->company |= closes || n->others;
-    if (closes || n->others)
-        v->marks = &own;
-    check_ops(c, n, v);
-    if (closes && own.named)
-        schema_forbid_unknown(c, i, v);
-    v->marks = outer;
-    if (outer && (closes || n->others))
-        schema_marks_add(c, outer, &own);
-    schema_marks_clear(c, &own);
+    w->closes = c->extra == AH_EXTRA_FORBID && n->composed && !w->v.company && w->v.type == T_OBJECT;
+    w->keeps = w->closes || n->others;
+    w->v.company |= w->keeps;
+    w->outer = w->v.marks;
+    if (!w->keeps)
+        return;
+    w->own = (marks){0};
+    w->v.marks = &w->own;
 }
 
-static bool is_anything(const node *n)
-{
-    return n->types == T_ANY && n->first == NONE;
-}
-
-static void check_node(checker *c, uint32_t i, subject *v)
+/* False: that was all. */
+static inline bool begin_visit(checker *c, uint32_t i, visit *w)
 {
     const node *n = node_at(c->s, i);
-    scope here = {.up = c->scope, .resource = n->resource};
 
-    if (is_anything(n))
-        return;
-    if (!schema_step(c, v->at))
-        return;
-    if (c->depth == CHECK_DEPTH) {
-        schema_stop(c, v->at, "$ref", "cannot be checked: the schema leads too deep (2048 schemas)");
-        return;
+    w->from = w->mid = c->fills.n;
+    w->op = n->first;
+    w->keeps = w->closes = false;
+    if (!enter(c, i, &w->v)) {
+        end_visit(c, w);
+        return false;
     }
-    if (!v->type)
-        v->type = type_of(v);
-    v->node = i;
+    w->here = (scope){.up = c->scope, .resource = n->resource};
     if (!c->scope || c->scope->resource != n->resource)
-        c->scope = &here;
+        c->scope = &w->here;
     c->depth++;
-    if (!(n->types & v->type))
-        schema_fault_type(c, v, n->types, "type");
-    else if (v->marks || n->others || n->composed)
-        check_marked(c, i, v);
-    else
-        check_ops(c, n, v);
-    c->depth--;
-    if (c->scope == &here)
-        c->scope = here.up;
+    if (w->v.marks || n->others || n->composed)
+        keep_book(c, n, w);
+    return true;
+}
+
+static void begin_subject(subject *v, ah_json_token t, const ah_json_reader *r, const place *at)
+{
+    v->t = t; /* not all at once: most of it is set when it is needed */
+    v->inside = *r;
+    v->at = at;
+    v->ended = v->company = false;
+    v->type = 0;
+    v->marks = NULL;
+}
+
+static uint32_t target_of(const checker *c, uint32_t alias)
+{
+    return op_at(c->s, node_at(c->s, alias)->first)->rest;
 }
 
 void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader *r, const place *at)
 {
+    node_kind kind = node_at(c->s, i)->kind;
     subject v;
+    visit *w;
 
-    if (is_anything(node_at(c->s, i))) {
-        ah_json_skip(r, t);
-        return;
+    if (kind == NODE_ALIAS) { /* once only: aliases may lead in circles */
+        i = target_of(c, i);
+        kind = node_at(c->s, i)->kind;
     }
-    v.t = t; /* not all at once: most of it is set when it is needed */
-    v.inside = *r;
-    v.at = at;
-    v.ended = v.company = false;
-    v.type = 0;
-    v.marks = NULL;
-    check_node(c, i, &v);
-    if (v.ended)
-        *r = v.end;
-    else
-        ah_json_skip(r, t);
+    if (kind == NODE_PLAIN) {
+        begin_subject(&v, t, r, at);
+        check_plain(c, i, &v);
+    }
+    if (kind <= NODE_PLAIN) {
+        schema_skip(c, r, t);
+    } else if ((w = schema_push(c, sizeof *w, step_visit))) {
+        begin_subject(&w->v, t, r, at);
+        w->back = NULL;
+        w->r = r;
+        if (begin_visit(c, i, w)) /* no other frame is stepped by this, what it pushes waits */
+            step_visit(c, &w->f);
+    }
 }
 
 void schema_check_in_place(checker *c, uint32_t i, subject *v, marks *m)
 {
-    subject w = *v;
+    node_kind kind = node_at(c->s, i)->kind;
+    uint32_t outer = v->node;
+    visit *w;
 
-    w.marks = m;
-    check_node(c, i, &w);
-    if (w.ended) {
-        v->end = w.end;
-        v->ended = true;
+    if (kind == NODE_ALIAS) {
+        i = target_of(c, i);
+        kind = node_at(c->s, i)->kind;
+    }
+    if (kind == NODE_PLAIN) {
+        check_plain(c, i, v);
+        v->node = outer;
+    } else if (kind > NODE_PLAIN && (w = schema_push(c, sizeof *w, step_visit))) {
+        w->v = *v;
+        w->v.marks = m;
+        w->back = v;
+        begin_visit(c, i, w);
     }
 }
 
@@ -518,6 +790,7 @@ static ah_status finish(checker *c, ah_buf *with_defaults)
 /* One pass over the text. The caller frees c->edits. */
 static ah_status pass(checker *c, uint32_t i, ah_slice text, ah_buf *with_defaults)
 {
+    alignas(max_align_t) char first[FIRST_BLOCK];
     ah_json_reader r = ah_json_read(text);
 
     c->value = text;
@@ -528,74 +801,107 @@ static ah_status pass(checker *c, uint32_t i, ah_slice text, ah_buf *with_defaul
         c->fill_max = with_defaults->max - with_defaults->len;
     /* canonical text is longer than its source only in numbers (1e20) */
     ah_buf_init(&c->scratch, c->s->mem, text.n > SIZE_MAX / 64 ? SIZE_MAX : text.n * 32 + 64);
+    schema_first_block(c, first, sizeof first);
     schema_check_value(c, i, ah_json_next(&r), &r, NULL);
+    schema_drain(c);
+    schema_free_frames(c);
     return finish(c, with_defaults);
 }
 
-ah_status schema_run(const ah_schema *s, uint32_t i, ah_slice text, ah_extra extra, ah_faults *faults,
+ah_status schema_run(const ah_schema *s, uint32_t i, ah_slice text, ah_work *work, ah_faults *faults,
                      ah_buf *with_defaults)
 {
-    checker c = {.s = s, .extra = extra, .faults = faults};
+    checker c = {.s = s, .extra = AH_EXTRA_SCHEMA, .faults = faults, .work = work};
 
     return pass(&c, i, text, with_defaults);
+}
+
+static ah_status check_once(const ah_schema *s, ah_slice text, const ah_check_options *o, ah_work *work,
+                            bool edited, ah_faults *faults, ah_buf *with_defaults)
+{
+    checker c = {.s = s,
+                 .extra = o->extra,
+                 .faults = faults,
+                 .null_absent = o->null_absent,
+                 .edited = edited,
+                 .work = work};
+
+    return pass(&c, 0, text, with_defaults);
 }
 
 ah_status ah_schema_check(const ah_schema *s, ah_slice text, ah_extra extra, ah_faults *faults,
                           ah_buf *with_defaults)
 {
-    return schema_run(s, 0, text, extra, faults, with_defaults);
+    return ah_schema_check_with(s, text, &(ah_check_options){.extra = extra}, faults, with_defaults);
 }
 
-/* Passes until nothing is left to coerce: what one changed, the next one checks. The last
- * one only checks. */
+/* A text that is coerced pass by pass: what one changed, the next one checks. */
+typedef struct coercion {
+    ah_slice text;
+    ah_buf now, before; /* the text of this pass, and of the last one */
+    bool edited;
+} coercion;
+
+/* One pass; *again: it changed something. */
+static ah_status coerce(const ah_schema *s, coercion *k, const ah_check_options *o, ah_work *work,
+                        ah_faults *faults, bool *again)
+{
+    checker c = {.s = s,
+                 .extra = o->extra,
+                 .faults = faults,
+                 .coercing = true,
+                 .only_lists = !o->coerce,
+                 .null_absent = o->null_absent,
+                 .coerced = o->coerced,
+                 .work = work};
+    ah_status st = pass(&c, 0, k->text, NULL);
+
+    *again = c.edits.n > 0;
+    if (st == AH_OK && *again) {
+        ah_buf kept = k->before;
+
+        k->before = k->now;
+        k->now = kept;
+        ah_buf_reset(&k->now, 0);
+        schema_put_edited(&c, &k->now);
+        k->text = ah_buf_slice(&k->now);
+        k->edited = true;
+        st = k->now.status;
+    }
+    ah_free(s->mem, c.edits.at);
+    return st;
+}
+
+/* Passes until nothing is left to coerce; the last one only checks. All of them are one work. */
+static ah_status check_coerced(const ah_schema *s, ah_slice text, const ah_check_options *o,
+                               ah_work *work, ah_faults *faults, ah_buf *with_defaults)
+{
+    enum { PASSES = 8 };
+    coercion k = {.text = text};
+    ah_status st = AH_OK;
+    bool again = true;
+
+    ah_buf_init(&k.now, s->mem, with_defaults ? with_defaults->max : text.n);
+    ah_buf_init(&k.before, s->mem, k.now.max);
+    for (int i = 0; again && i < PASSES && st == AH_OK; i++)
+        st = coerce(s, &k, o, work, faults, &again);
+    if (st == AH_OK)
+        st = check_once(s, k.text, o, work, k.edited, faults, with_defaults);
+    ah_buf_clear(&k.now);
+    ah_buf_clear(&k.before);
+    return st;
+}
+
 ah_status ah_schema_check_with(const ah_schema *s, ah_slice text, const ah_check_options *o,
                                ah_faults *faults, ah_buf *with_defaults)
 {
-    enum { PASSES = 8 };
-    ah_buf now, before;
-    ah_status st = AH_OK;
-    bool again = o->coerce || o->empty_lists, edited = false;
+    ah_work work = ah_work_of(SCHEMA_STEPS, o->interrupt);
+    ah_status st;
 
-    if (again && !o->coerce) { /* seldom needed */
-        st = schema_run(s, 0, text, o->extra, faults, with_defaults);
-        if (st != AH_OK || faults->n == 0)
+    if (!o->coerce) { /* lists that are empty objects are seldom met */
+        st = check_once(s, text, o, &work, false, faults, with_defaults);
+        if (st != AH_OK || faults->n == 0 || !o->empty_lists || work.end != AH_WORK_GOES_ON)
             return st;
     }
-
-    ah_buf_init(&now, s->mem, with_defaults ? with_defaults->max : text.n);
-    ah_buf_init(&before, s->mem, now.max);
-    for (int i = 0; again && i < PASSES && st == AH_OK; i++) {
-        checker c = {.s = s,
-                     .extra = o->extra,
-                     .faults = faults,
-                     .coercing = true,
-                     .only_lists = !o->coerce,
-                     .null_absent = o->null_absent,
-                     .coerced = o->coerced};
-
-        if ((st = pass(&c, 0, text, NULL)) == AH_OK && (again = c.edits.n > 0)) {
-            ah_buf kept = before;
-
-            before = now;
-            now = kept;
-            ah_buf_reset(&now, 0);
-            schema_put_edited(&c, &now);
-            text = ah_buf_slice(&now);
-            st = now.status;
-            edited = true;
-        }
-        ah_free(s->mem, c.edits.at);
-    }
-    if (st == AH_OK) {
-        checker c = {.s = s,
-                     .extra = o->extra,
-                     .faults = faults,
-                     .null_absent = o->null_absent,
-                     .edited = edited};
-
-        st = pass(&c, 0, text, with_defaults);
-    }
-    ah_buf_clear(&now);
-    ah_buf_clear(&before);
-    return st;
+    return check_coerced(s, text, o, &work, faults, with_defaults);
 }

@@ -1,16 +1,29 @@
 /* A check under way, shared by the schema_*.c files that check and by nobody else.
  *
  * A value is walked as text, beside the program: no tree. Every schema entered counts
- * against a depth and a number of steps; where one is reached, the check stops with one
- * fault that says so, whatever the schema would have made of it. */
+ * against a depth, and all that is done against a number of steps, matches of patterns included;
+ * where one is reached, the check stops with one fault that says so, whatever the schema would have
+ * made of it. It stops so, too, where its caller interrupts it.
+ *
+ * What is under way stands on a stack of the checker's own, on the heap: how deep a value or a
+ * schema is says nothing of the C stack. The rule: no step of a frame calls another one's. It
+ * pushes what is to be done and returns, and is called again when that is done; it sees by c->top
+ * whether there was anything to push. */
 #ifndef AH_MODEL_SCHEMA_CHECKER_H
 #define AH_MODEL_SCHEMA_CHECKER_H
 
+#include <stdalign.h>
+
+#include "base/work.h"
 #include "model/schema_program.h"
 
 enum {
-    CHECK_DEPTH = 2048,     /* schemas within schemas, references followed included */
-    CHECK_STEPS = 20000000, /* schemas entered, members and items passed */
+    CHECK_DEPTH = 2048, /* schemas within schemas, references followed included */
+    STEP_BYTES = 64,    /* read again, in a step */
+    STEP_TOKENS = 16,   /* bytes likewise, token by token */
+    STEP_DIGITS = 8,    /* of a number, or bytes of a string that are unescaped */
+    STEP_ITEMS = 8,     /* looked at in a table, in a step */
+    STEP_FAULT = 16,    /* to tell one */
     MARKS_INLINE = 2
 };
 
@@ -21,7 +34,7 @@ typedef struct fill { /* what to do at value[offset] */
     ah_slice name, text; /* else a default to insert before it */
 } fill;
 
-/* Where in a value: a chain on the C stack. */
+/* Where in a value: a chain through the frames. */
 typedef struct place {
     const struct place *up;
     ah_slice key; /* .p NULL: an index */
@@ -29,7 +42,7 @@ typedef struct place {
     size_t index;
 } place;
 
-/* The resources entered on the way, for $dynamicRef: a chain on the C stack. */
+/* The resources entered on the way, for $dynamicRef: a chain through the frames. */
 typedef struct scope {
     const struct scope *up;
     uint32_t resource;
@@ -49,8 +62,22 @@ typedef struct edit { /* a coercion: value[offset, offset + n) between these two
 } edit;
 
 typedef struct subject subject;
+typedef struct checker checker;
 
-typedef struct checker {
+/* The head of each frame. `step` does the next part of it, and pops it at its end; where the check
+ * has stopped, it pops it soon. */
+typedef struct frame {
+    struct frame *below;
+    void (*step)(checker *c, struct frame *f);
+} frame;
+
+typedef struct block { /* frames one behind the other, which never move */
+    struct block *below, *above;
+    char *left;        /* where the block below was left */
+    char *first, *end; /* of its frames */
+} block;
+
+struct checker {
     const ah_schema *s;
     ah_slice value;
     ah_extra extra;
@@ -59,8 +86,11 @@ typedef struct checker {
     const subject *branch; /* whose branches are tried, the innermost; or NULL */
     int silent;            /* above 0: faults are counted, not told */
     int depth;
-    size_t steps;
+    ah_work *work;
     bool stopped; /* a limit was reached; its fault is told */
+    frame *top;   /* NULL: nothing is under way */
+    block *block;
+    char *room; /* in the block, for the next frame */
     bool filling;
     bool coercing, only_lists; /* only_lists: only {} as [] */
     bool null_absent;
@@ -75,7 +105,7 @@ typedef struct checker {
     size_t filled, fill_max;       /* bytes */
     ah_buf scratch;                /* an unescaped string, or a canonical value: never both in use */
     ah_status status;
-} checker;
+};
 
 /* A value under check. */
 struct subject {
@@ -93,18 +123,81 @@ struct subject {
 
 typedef void check_fn(checker *c, const op *o, subject *v);
 
-/* Checks the value that begins with t, just read from r, and passes over it. */
+/* Frames (schema_stack.c) */
+
+/* Begins with a block in the caller's memory, aligned for anything. */
+void schema_first_block(checker *c, void *memory, size_t size);
+bool schema_next_block(checker *c);
+/* A frame of `size` bytes on top, its head filled; NULL when out of memory. */
+static inline void *schema_push(checker *c, size_t size, void (*step)(checker *c, frame *f))
+{
+    frame *f;
+
+    size = (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+    if ((size_t)(c->block->end - c->room) < size && !schema_next_block(c))
+        return NULL;
+    f = (frame *)(void *)c->room;
+    c->room += size;
+    *f = (frame){c->top, step};
+    return c->top = f;
+}
+void schema_leave_block(checker *c);
+static inline void schema_pop(checker *c)
+{
+    c->room = (char *)c->top;
+    c->top = c->top->below;
+    if (c->room == c->block->first)
+        schema_leave_block(c);
+}
+/* Steps until no frame is left. */
+void schema_drain(checker *c);
+void schema_free_frames(checker *c);
+
+/* Checks the value that begins with t, just read from *r, and passes over it. May push, as may the
+ * next: r, at, v and m live until that is done. */
 void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader *r, const place *at);
 /* The same value by another schema. */
 void schema_check_in_place(checker *c, uint32_t i, subject *v, marks *m);
-/* One more step; false where the check has stopped. */
-bool schema_step(checker *c, const place *at);
-/* Stops the check with one fault. */
-void schema_stop(checker *c, const place *at, const char *rule, const char *words);
+
+/* A look whether a value fits, around schema_check_in_place: nothing is told. */
+typedef struct trial {
+    size_t distance;
+    bool filling;
+} trial;
+void schema_begin_trial(checker *c, trial *t);
+/* What the faults weigh; 0: it fits. */
+size_t schema_end_trial(checker *c, const trial *t);
+
+/* The work has ended, in a match with the pattern where its .p is not NULL: stops the check. */
+void schema_stop_work(checker *c, const place *at, const char *rule, ah_slice pattern);
+/* n more steps; false where the check has stopped. */
+static inline bool schema_spend(checker *c, const place *at, uint64_t n)
+{
+    if (!ah_work_do(c->work, n) && !c->stopped)
+        schema_stop_work(c, at, "steps", (ah_slice){NULL, 0});
+    return !c->stopped && c->status == AH_OK;
+}
+static inline bool schema_step(checker *c, const place *at)
+{
+    return schema_spend(c, at, 1);
+}
+/* Passes over the rest of the value of t, which was just read. */
+void schema_skip_rest(checker *c, ah_json_reader *r, ah_json_token t);
+static inline void schema_skip(checker *c, ah_json_reader *r, ah_json_token t)
+{
+    if (t.kind == AH_JSON_ARRAY || t.kind == AH_JSON_OBJECT)
+        schema_skip_rest(c, r, t);
+}
+/* Stops the check with one fault: the words, and behind them what, where its .p is not NULL. */
+void schema_stop(checker *c, const place *at, const char *rule, const char *words, ah_slice what);
 ah_slice schema_value_text(const subject *v);
 void schema_put_pointer(ah_buf *b, const place *at);
 /* A key or string without its escapes; valid until scratch is used again. */
-ah_slice schema_plain(checker *c, ah_json_token t);
+ah_slice schema_unescape(checker *c, ah_slice raw);
+static inline ah_slice schema_plain(checker *c, ah_slice raw, bool escaped)
+{
+    return escaped ? schema_unescape(c, raw) : raw;
+}
 
 /* Faults (schema_fault.c) */
 
@@ -134,10 +227,6 @@ check_fn schema_check_ref, schema_check_dynamic_ref, schema_check_all_of, schema
     schema_check_other_properties;
 /* A value is not the constant it must be: weighs more where that tells branches apart. */
 void schema_weigh_constant(checker *c, const subject *v);
-/* Does the value fit the node? Nothing is told or filled in; marks may be NULL. */
-bool schema_fits(checker *c, uint32_t i, subject *v, marks *m);
-/* Faults of the value under a node, weighed without telling. */
-size_t schema_distance(checker *c, uint32_t i, subject *v, marks *m);
 void schema_forbid_unknown(checker *c, uint32_t i, const subject *v);
 
 /* Rules of scalars (schema_scalar.c) */
@@ -157,8 +246,14 @@ void schema_put_edited(const checker *c, ah_buf *out);
 
 /* Defaults (schema_fill.c) */
 void schema_add_fill(checker *c, fill f);
+/* Fills [from, mid) and those behind are sorted each: makes them one. */
+void schema_merge_fills(checker *c, size_t from, size_t mid);
 /* The same after a part that began at mid, where both have any. */
-void schema_merge_part(checker *c, size_t from, size_t mid);
+static inline void schema_merge_part(checker *c, size_t from, size_t mid)
+{
+    if (mid > from && c->fills.n > mid && c->status == AH_OK)
+        schema_merge_fills(c, from, mid);
+}
 void schema_put_filled(const checker *c, ah_buf *out);
 /* More than AH_JSON_MAX_DEPTH containers? */
 bool schema_is_too_deep(ah_slice text);

@@ -44,13 +44,20 @@ static void tell(checker *c, const subject *v, ah_slice text, ah_slice by)
 
 bool schema_coerce(checker *c, const subject *v, unsigned types)
 {
-    ah_slice text = schema_value_text(v), by = meant(c, v, types);
-    size_t offset = (size_t)(text.p - c->value.p);
     const edit *last = c->edits.n ? (edit *)c->edits.at + c->edits.n - 1 : NULL;
+    ah_slice text, by;
+    size_t offset;
     uint32_t i;
 
-    if (c->silent || c->stopped || c->naming || (!by.p && (c->only_lists || !(types & T_ARRAY))))
+    if (c->silent || c->stopped || c->naming)
         return false;
+    text = schema_value_text(v);
+    if (!schema_spend(c, v->at, text.n / STEP_BYTES))
+        return true;
+    by = meant(c, v, types);
+    if (!by.p && (c->only_lists || !(types & T_ARRAY)))
+        return false;
+    offset = (size_t)(text.p - c->value.p);
     if (last && offset < last->offset + last->n) /* told twice, or within: the next pass sees */
         return true;
     if ((i = schema_extend(c->s->mem, &c->edits, 1, sizeof(edit))) == NONE) {

@@ -12,8 +12,12 @@ enum {
     MAX_PATTERN = 65536, /* bytes */
     MAX_GROUPS = 1000,   /* groups, references and names */
     MAX_OPEN = 200,      /* groups within groups; PCRE2 takes 250 */
-    MAX_TIMES = 65535    /* of a quantifier, as in PCRE2 */
+    MAX_TIMES = 65535,   /* of a quantifier, as in PCRE2 */
+    FEW_TIMES = 64       /* so many characters at once need no look */
 };
+
+/* Tells the matcher how far it has come (schema_pattern.c). */
+#define LOOK "(?C" AH_PATTERN_MOVED ")"
 
 #define DIGITS    "0-9"
 #define NO_DIGITS "\\x{0}-\\x{2f}\\x{3a}-\\x{10ffff}"
@@ -47,6 +51,7 @@ typedef struct regex {
     size_t n_names, n_groups, n_captures, n_refs, n_seen; /* seen: captures opened so far */
     size_t here, depth, last; /* the innermost open group; how deep; the one just closed, or 0 */
     bool repeatable;          /* what stands before may be repeated */
+    ah_pattern_cost *cost;    /* written with looks; NULL: without */
     struct {
         ah_slice text;
         size_t capture;
@@ -437,6 +442,7 @@ static bool put_members(regex *x)
 /* [] has no character and [^] every one. */
 static bool put_class(regex *x)
 {
+    size_t start = x->out->len;
     bool inverse = peek(x, 1) == '^';
 
     x->at += inverse ? 2 : 1;
@@ -450,6 +456,8 @@ static bool put_class(regex *x)
         return fail(x, "missing ] of a class");
     x->at++;
     ah_buf_char(x->out, ']');
+    if (x->cost && x->cost->widest < x->out->len - start)
+        x->cost->widest = x->out->len - start;
     return x->repeatable = true;
 }
 
@@ -579,6 +587,8 @@ static bool put_reference(regex *x, size_t capture, size_t at)
         .behind = capture <= x->n_seen && x->groups[x->captures[capture]].closed,
     };
     ah_buf_fmt(x->out, "\\g{%zu}", capture);
+    if (x->cost)
+        x->cost->refers = true;
     return x->repeatable = true;
 }
 
@@ -672,6 +682,9 @@ static bool put_quantifier(regex *x)
     if (x->last) {
         x->groups[x->last].repeated |= most > 1;
         x->groups[x->last].optional |= least == 0;
+    } else if (x->cost && most > FEW_TIMES) {
+        ah_buf_str(x->out, LOOK);
+        x->cost->least = x->cost->least > least ? x->cost->least : least;
     }
     x->last = 0;
     x->repeatable = false;
@@ -755,7 +768,8 @@ static bool translate(regex *x)
     return judge_references(x);
 }
 
-ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, ah_buf *out, ah_buf *why)
+ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, ah_pattern_cost *cost, ah_buf *out,
+                               ah_buf *why)
 {
     regex *x = ah_alloc(mem, sizeof *x);
     ah_status st;
@@ -765,6 +779,7 @@ ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, ah_buf *out, ah
     x->text = (ah_slice){text.p ? text.p : "", text.n};
     x->out = out;
     x->why = why;
+    x->cost = cost;
     x->n_groups = 1;
     st = translate(x) ? out->status : AH_PROMPT_VALIDATION;
     ah_free(mem, x);

@@ -38,13 +38,10 @@ static uint64_t rank_of(const place *at, const char *rule, size_t found)
     return rank << 40 | found;
 }
 
-void schema_put_pointer(ah_buf *b, const place *at)
+static void put_step(ah_buf *b, const place *at)
 {
     ah_buf plain;
 
-    if (!at)
-        return;
-    schema_put_pointer(b, at->up);
     if (!at->key.p) {
         ah_buf_char(b, '/');
         ah_buf_int(b, (int64_t)at->index);
@@ -58,6 +55,18 @@ void schema_put_pointer(ah_buf *b, const place *at)
     ah_json_unescape(at->key, &plain);
     schema_put_key(b, ah_buf_slice(&plain));
     ah_buf_clear(&plain);
+}
+
+/* From the root on; what lies deeper than JSON goes is a property's name. */
+void schema_put_pointer(ah_buf *b, const place *at)
+{
+    const place *way[AH_JSON_MAX_DEPTH + 1];
+    size_t n = 0;
+
+    for (; at && n < sizeof way / sizeof *way; at = at->up)
+        way[n++] = at;
+    while (n > 0)
+        put_step(b, way[--n]);
 }
 
 /* Where the fault is kept: at the end, or, where that is full, in place of the last in rank
@@ -104,6 +113,7 @@ ah_buf *schema_begin_fault(checker *c, const place *at, const char *rule)
     if (c->silent || c->stopped)
         return NULL;
     c->faults->total++;
+    ah_work_do(c->work, STEP_FAULT); /* that it has ended is seen at the next step */
     rank = rank_of(at, rule, c->faults->total);
     if (!take_place(c, rank) || !(b = begin_words(c)))
         return NULL;

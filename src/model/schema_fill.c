@@ -30,15 +30,15 @@ static int compare_fills(const fill *a, const fill *b)
     return ah_slice_cmp(a->name, b->name);
 }
 
-/* Fills [from, mid) and [mid, end) are sorted each: makes them one. Of equal ones the earlier stays;
- * two only where several rules of one schema fill the same value. */
-static void merge_fills(checker *c, size_t from, size_t mid)
+/* Of equal ones the earlier stays; two only where several rules of one schema fill the same value. */
+void schema_merge_fills(checker *c, size_t from, size_t mid)
 {
     size_t n = c->fills.n - mid, i = from, j = 0, to;
     size_t kept = mid - from;
     fill *late, *early;
 
-    if (compare_fills(fill_at(c, mid - 1), fill_at(c, mid)) < 0)
+    if (compare_fills(fill_at(c, mid - 1), fill_at(c, mid)) < 0 ||
+        !schema_spend(c, NULL, (n + kept) / STEP_ITEMS))
         return;
     if (!(late = ah_alloc(c->s->mem, (n + kept) * sizeof *late))) {
         c->status = AH_NOMEM;
@@ -56,12 +56,6 @@ static void merge_fills(checker *c, size_t from, size_t mid)
     }
     c->fills.n = to;
     ah_free(c->s->mem, late);
-}
-
-void schema_merge_part(checker *c, size_t from, size_t mid)
-{
-    if (mid > from && c->fills.n > mid && c->status == AH_OK)
-        merge_fills(c, from, mid);
 }
 
 static void put_integer(ah_buf *out, ah_slice literal)

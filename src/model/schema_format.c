@@ -360,6 +360,11 @@ uint32_t schema_find_format(ah_slice name)
     return NONE;
 }
 
+bool schema_format_compiles(uint32_t format)
+{
+    return !formats[format].has;
+}
+
 bool schema_has_format(const ah_mem *mem, uint32_t format, ah_slice text)
 {
     text.p = text.p ? text.p : "";

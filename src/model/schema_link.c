@@ -202,7 +202,7 @@ static ah_status fill_default(compiler *c, uint32_t i, bool *grown)
 
     ah_faults_init(&faults, s->mem);
     ah_buf_init(&filled, s->mem, SCHEMA_TEXT);
-    st = schema_run(s, i, text, AH_EXTRA_SCHEMA, &faults, &filled);
+    st = schema_run(s, i, text, &c->work, &faults, &filled);
     if (st == AH_BUDGET)
         st = schema_refuse(c, node_at(s, i)->text.p, "default", text,
                            "grows over 1 MiB or 512 levels with its own defaults");
@@ -238,6 +238,28 @@ static ah_status fill_defaults(compiler *c)
     return st;
 }
 
+static bool is_alias(const ah_schema *s, const node *n)
+{
+    return n->types == T_ANY && n->first != NONE && n->first == n->last &&
+           op_at(s, n->first)->code == OP_REF && !n->others && !n->composed &&
+           node_at(s, op_at(s, n->first)->rest)->resource == n->resource;
+}
+
+static node_kind kind_of(const ah_schema *s, const node *n)
+{
+    if (n->types == T_ANY && n->first == NONE)
+        return NODE_ANYTHING;
+    if (is_alias(s, n))
+        return NODE_ALIAS;
+    for (uint32_t i = n->first; i != NONE; i = op_at(s, i)->next) {
+        op_code code = op_at(s, i)->code;
+
+        if (code > OP_FORMAT && code != OP_UNIQUE && code != OP_DEPEND_NAMES)
+            return NODE_VISITED;
+    }
+    return n->others || n->composed ? NODE_VISITED : NODE_PLAIN;
+}
+
 ah_status schema_link(compiler *c)
 {
     ah_status st = schema_lead_references(c);
@@ -247,5 +269,7 @@ ah_status schema_link(compiler *c)
     if (st != AH_OK)
         return st;
     accept_types(c->s);
+    for (size_t i = 0; i < c->s->nodes.n; i++)
+        node_at(c->s, i)->kind = kind_of(c->s, node_at(c->s, i));
     return fill_defaults(c);
 }

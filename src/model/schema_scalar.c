@@ -1,8 +1,11 @@
 /* Rules that look at a value by itself: constants, numbers, strings, and whether the
  * items of a list differ. Values are compared by what they mean, in canonical text. */
-#include <stdlib.h>
-
 #include "model/schema_checker.h"
+
+enum {
+    TREE_BYTES = 2,      /* brought into canonical form in a step */
+    EXPRESSION_BYTES = 4 /* compiled, likewise */
+};
 
 static int compare_tokens(ah_json_token x, ah_json_token y)
 {
@@ -41,6 +44,8 @@ static ah_slice canonical(checker *c, const subject *v, ah_slice *canon)
         return *canon;
     text = schema_value_text(v);
     ah_buf_reset(&c->scratch, 0);
+    if (!schema_spend(c, v->at, text.n / TREE_BYTES))
+        return *canon = (ah_slice){"", 0};
     if ((st = ah_json_canon(c->s->mem, text, &c->scratch)) != AH_OK || !ah_buf_ok(&c->scratch))
         c->status = st != AH_OK ? st : c->scratch.status;
     return *canon = ah_buf_slice(&c->scratch);
@@ -59,13 +64,29 @@ static bool equals(checker *c, const subject *v, const value *to, ah_slice *cano
     return true; /* null, false, true */
 }
 
+/* What comparing it with so many values costs, in steps. Long numbers are read again for each. */
+static uint64_t price_of_list(const subject *v, size_t n)
+{
+    uint64_t each = v->t.kind == AH_JSON_NUMBER ? 1 + v->t.raw.n / STEP_DIGITS : 1;
+
+    return n * each / STEP_ITEMS;
+}
+
 bool schema_is_one_of(checker *c, const subject *v, range values)
 {
     ah_slice canon = {NULL, 0};
 
-    for (size_t i = 0; i < values.n; i++)
-        if (equals(c, v, value_at(c->s, values.first + i), &canon))
+    if (!schema_spend(c, v->at, price_of_list(v, values.n)))
+        return false;
+    for (size_t i = 0; i < values.n; i++) {
+        const value *to = value_at(c->s, values.first + i);
+
+        if (equals(c, v, to, &canon))
             return true;
+        if (canon.n &&
+            !schema_spend(c, v->at, (canon.n < to->text.n ? canon.n : to->text.n) / STEP_TOKENS))
+            return false;
+    }
     return false;
 }
 
@@ -100,6 +121,8 @@ void schema_check_bound(checker *c, const op *o, subject *v)
     int order = schema_compare_numbers(v->num, o->num);
     ah_buf *b;
 
+    if (v->t.raw.n >= STEP_BYTES)
+        schema_spend(c, v->at, v->t.raw.n / STEP_DIGITS);
     if (order >= says[o->code].from && order <= says[o->code].to)
         return;
     if (!(b = schema_begin_fault(c, v->at, says[o->code].rule)))
@@ -113,7 +136,8 @@ void schema_check_multiple(checker *c, const op *o, subject *v)
 {
     ah_buf *b;
 
-    if (schema_is_multiple(v->t.raw, o->num.literal))
+    if (!schema_spend(c, v->at, v->t.raw.n / STEP_DIGITS) ||
+        schema_is_multiple(v->t.raw, o->num.literal))
         return;
     if (!(b = schema_begin_fault(c, v->at, "multipleOf")))
         return;
@@ -176,17 +200,23 @@ void schema_check_string(checker *c, const op *o, subject *v)
 {
     size_t bytes = v->t.raw.n; /* a character takes 1 to 12 of them */
 
-    if (bytes > o->max || bytes / 12 < o->min)
+    if (bytes <= o->max && bytes / 12 >= o->min)
+        return;
+    if (bytes < STEP_BYTES || schema_spend(c, v->at, bytes / STEP_BYTES))
         schema_check_limits(c, o, v, count_characters(v->t));
 }
 
 void schema_check_pattern(checker *c, const op *o, subject *v)
 {
-    ah_match found = ah_pattern_match(pattern_at(c->s, o->rest), schema_plain(c, v->t));
+    ah_match found =
+        ah_pattern_match(pattern_at(c->s, o->rest), schema_plain(c, v->t.raw, v->t.escaped), c->work);
     ah_buf *b;
 
     if (found == AH_MATCH_LIMIT)
-        schema_stop(c, v->at, "pattern", "could not be matched with the pattern within the limits");
+        schema_stop(c, v->at, "pattern", "could not be matched within the limits with the pattern ",
+                    o->literal);
+    if (found == AH_MATCH_ENDED)
+        schema_stop_work(c, v->at, "pattern", o->literal);
     if (found == AH_MATCH_NOMEM)
         c->status = AH_NOMEM;
     if (found != AH_MATCH_NO || !(b = schema_begin_fault(c, v->at, "pattern")))
@@ -198,9 +228,11 @@ void schema_check_pattern(checker *c, const op *o, subject *v)
 
 void schema_check_format(checker *c, const op *o, subject *v)
 {
+    uint64_t price = v->t.raw.n / (schema_format_compiles(o->rest) ? EXPRESSION_BYTES : STEP_BYTES);
     ah_buf *b;
 
-    if (schema_has_format(c->s->mem, o->rest, schema_plain(c, v->t)) ||
+    if (!schema_spend(c, v->at, price) ||
+        schema_has_format(c->s->mem, o->rest, schema_plain(c, v->t.raw, v->t.escaped)) ||
         !(b = schema_begin_fault(c, v->at, "format")))
         return;
     ah_buf_fmt(b, "must be %s", schema_format_words(o->rest));
@@ -214,12 +246,41 @@ typedef struct item {
     size_t index;
 } item;
 
-static int compare_items(const void *a, const void *b)
+/* Both canonical. What a comparison reads is counted; once the work has ended all are equal. */
+static int compare_items(checker *c, const subject *v, const item *a, const item *b)
 {
-    const item *x = a, *y = b;
-    int order = compare_canonical(x->text, y->text);
+    size_t n = a->text.n < b->text.n ? a->text.n : b->text.n;
 
-    return order ? order : x->index < y->index ? -1 : 1;
+    return schema_spend(c, v->at, 1 + n / STEP_BYTES) ? compare_canonical(a->text, b->text) : 0;
+}
+
+/* [low, mid) and [mid, high) into `to`; of equal ones the first of the list comes first. */
+static void merge_runs(checker *c, const subject *v, const item *from, item *to, const size_t at[3])
+{
+    size_t i = at[0], j = at[1];
+
+    for (size_t k = at[0]; k < at[2]; k++) {
+        bool first = j == at[2] || (i < at[1] && compare_items(c, v, from + i, from + j) <= 0);
+
+        to[k] = first ? from[i++] : from[j++];
+    }
+}
+
+/* By merging: qsort can neither be counted nor stopped. The items are in `list` or in `other`. */
+static item *sort_items(checker *c, const subject *v, item *list, item *other, size_t n)
+{
+    for (size_t run = 1; run < n && !c->stopped; run *= 2) {
+        item *from = list;
+
+        for (size_t i = 0; i < n && !c->stopped; i += 2 * run) {
+            size_t at[3] = {i, i + run < n ? i + run : n, i + 2 * run < n ? i + 2 * run : n};
+
+            merge_runs(c, v, from, other, at);
+        }
+        list = other;
+        other = from;
+    }
+    return list;
 }
 
 static void fault_same(checker *c, const subject *v, const item *a)
@@ -248,27 +309,36 @@ static bool list_items(const checker *c, table *items, ah_slice array)
     return true;
 }
 
+static void find_same(checker *c, const subject *v, const table *items)
+{
+    item *other = ah_resize(c->s->mem, NULL, items->n * sizeof *other), *list;
+
+    if (!other) {
+        c->status = AH_NOMEM;
+        return;
+    }
+    list = sort_items(c, v, items->at, other, items->n);
+    for (size_t i = 1; i < items->n && !c->stopped; i++) {
+        if (compare_items(c, v, list + i - 1, list + i) == 0 && !c->stopped) {
+            fault_same(c, v, list + i - 1);
+            break;
+        }
+    }
+    ah_free(c->s->mem, other);
+}
+
 void schema_check_unique(checker *c, const op *o, subject *v)
 {
     ah_slice canon = {NULL, 0};
     table items = {0};
-    item *list;
 
     (void)o;
     canonical(c, v, &canon);
-    if (c->status != AH_OK)
+    if (c->status != AH_OK || c->stopped)
         return;
-    if (!list_items(c, &items, canon)) {
+    if (!list_items(c, &items, canon))
         c->status = AH_NOMEM;
-    } else if ((list = items.at)) {
-        c->steps += items.n;
-        qsort(list, items.n, sizeof *list, compare_items);
-        for (size_t i = 1; i < items.n; i++) {
-            if (compare_canonical(list[i - 1].text, list[i].text) == 0) {
-                fault_same(c, v, list + i - 1);
-                break;
-            }
-        }
-    }
+    else if (items.n > 1)
+        find_same(c, v, &items);
     ah_free(c->s->mem, items.at);
 }

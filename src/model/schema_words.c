@@ -93,31 +93,6 @@ const char *schema_type_name(size_t i)
     return i < TYPE_NAMES ? type_names[i].name : NULL;
 }
 
-unsigned schema_type_of_kind(ah_json_kind kind)
-{
-    switch (kind) {
-    case AH_JSON_NULL:
-        return T_NULL;
-    case AH_JSON_FALSE:
-    case AH_JSON_TRUE:
-        return T_BOOLEAN;
-    case AH_JSON_NUMBER:
-        return T_NUMBER;
-    case AH_JSON_STRING:
-        return T_STRING;
-    case AH_JSON_ARRAY:
-        return T_ARRAY;
-    case AH_JSON_OBJECT:
-        return T_OBJECT;
-    case AH_JSON_END:
-    case AH_JSON_KEY:
-    case AH_JSON_ARRAY_END:
-    case AH_JSON_OBJECT_END:
-        break;
-    }
-    return 0;
-}
-
 void ah_faults_init(ah_faults *f, const ah_mem *mem)
 {
     *f = (ah_faults){.n = 0};

@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "base/work.h"
 
 enum {
     AH_FS_MAX_PATH = 1024,    /* bytes of a path */
@@ -23,7 +24,8 @@ enum {
     AH_FS_MAX_DEPTH = 64,     /* most that max_depth may be: walks recurse so deep */
     AH_FS_MAX_PATTERN = 1024, /* bytes of a glob */
     AH_FS_MAX_CONTEXT = 20,   /* lines around one that matches */
-    AH_FS_SECONDS = 10        /* a walk, a search, and a reading of lines, ends after so many */
+    AH_FS_SECONDS = 10,       /* a walk, a search, and a reading of lines, ends after so many */
+    AH_FS_STEPS = 100000000 /* a walk, with what paths are compared with, after so many (base/work.h) */
 };
 
 typedef struct ah_fs ah_fs;
@@ -62,6 +64,8 @@ typedef struct ah_fs_options {
     size_t max_total; /* bytes in memory or staged; 64 MiB */
     size_t max_files; /* entries of a folder, a walk, memory, a transaction; 10000 */
     int max_depth;    /* names in a path; 32 */
+    const ah_interrupt *interrupt; /* of walks, searches and reading lines, which then fail with
+                                      AH_CANCELLED; NULL: nobody ends them early */
 } ah_fs_options;
 
 /* Names refused for writing in a folder of the machine, since what they name runs code or

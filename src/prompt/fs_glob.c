@@ -244,6 +244,13 @@ static bool match_any(const ah_fs_glob_set *g, ah_slice path, bool leads)
     return false;
 }
 
+uint64_t ah_fs_glob_steps(const ah_fs_glob_set *g, ah_slice path)
+{
+    enum { CHARACTERS = 64 }; /* compared in a step */
+
+    return 1 + (uint64_t)g->text.len * path.n / CHARACTERS;
+}
+
 bool ah_fs_glob_match(const ah_fs_glob_set *g, ah_slice path)
 {
     return match_any(g, path, false);

@@ -151,6 +151,8 @@ static ah_status scan_file(scan *s, ah_fs_info *info, ah_err *err)
             st = take_piece(s, ah_buf_slice(&b), err);
         offset += b.len;
         s->want->stopped = ah_fs_seconds() >= until;
+        if (ah_interrupted(s->fs->o.interrupt))
+            st = ah_fs_stopped(err);
     }
     if (st == AH_OK && s->length)
         st = end_line(s, false, err);

@@ -7,7 +7,18 @@
 #include "model/schema_pattern.h"
 #include "prompt/fs_store.h"
 
-enum { LINE_SHOWN = 500, BINARY_LOOK = 8192, MAX_WHY = 1024 };
+enum {
+    LINE_SHOWN = 500,
+    BINARY_LOOK = 8192,
+    MAX_WHY = 1024,
+    ENTRY_STEPS = 20, /* to look at an entry of a folder */
+    LINE_BYTES = 64   /* of a line, looked through in a step */
+};
+
+ah_status ah_fs_stopped(ah_err *err)
+{
+    return ah_err_set(err, AH_CANCELLED, "stopped: the time for this call is over");
+}
 
 /* -- what was found ------------------------------------------------------------------------- */
 
@@ -95,6 +106,13 @@ ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err *err)
     return ah_fs_advise(fs, folder, st, err);
 }
 
+/* Its work has ended. */
+static ah_status stop_walk(ah_fs_walk *w, ah_err *err)
+{
+    w->stop = w->truncated = true;
+    return w->work.end == AH_WORK_STOPPED ? ah_fs_stopped(err) : AH_OK;
+}
+
 static void set_length(ah_fs_path *p, size_t n)
 {
     p->n = n;
@@ -122,6 +140,8 @@ static ah_status walk_entry(ah_fs *fs, int depth, ah_fs_walk *w, const ah_fs_ite
     bool into = true;
     ah_status st;
 
+    if (!ah_work_do(&w->work, ENTRY_STEPS))
+        return stop_walk(w, err);
     if (w->seen++ >= fs->o.max_files || ah_fs_seconds() >= w->until) {
         w->stop = w->truncated = true;
         return AH_OK;
@@ -169,6 +189,7 @@ ah_status ah_fs_walk_run(ah_fs *fs, ah_slice folder, ah_fs_walk *w, ah_err *err)
     int left = fs->o.max_depth - depth_of(folder);
 
     w->until = ah_fs_seconds() + AH_FS_SECONDS;
+    w->work = ah_work_of(AH_FS_STEPS, fs->o.interrupt);
     w->root = folder.n;
     if (left > 0 && ah_fs_join(ah_slice_of(""), folder, &w->at))
         return walk(fs, left, w, err);
@@ -193,7 +214,8 @@ typedef struct hunt {
     size_t n_before, after;             /* so many; so many more are kept behind a match */
     size_t counted;                     /* in the file at hand */
     int64_t until;
-    ah_buf line; /* repaired, where it is not UTF-8 */
+    ah_work work; /* matches, of all files */
+    ah_buf line;  /* repaired, where it is not UTF-8 */
 } hunt;
 
 static ah_slice below_folder(ah_slice path, ah_slice folder)
@@ -209,6 +231,7 @@ static ah_status visit_glob(ah_fs_walk *w, ah_slice path, const ah_fs_item *item
     hunt *h = w->ud;
     ah_slice rest = below_folder(path, h->from);
 
+    ah_work_do(&w->work, ah_fs_glob_steps(&h->glob, rest));
     if (item->kind == AH_FS_FOLDER)
         *into = ah_fs_glob_leads(&h->glob, rest);
     if (item->kind != AH_FS_FILE || !ah_fs_glob_match(&h->glob, rest))
@@ -332,6 +355,12 @@ static ah_status find_plain(hunt *h, ah_slice line, bool *yes, ah_err *err)
     return AH_OK;
 }
 
+static ah_status end_work(hunt *h, ah_err *err)
+{
+    h->out->truncated = true;
+    return h->work.end == AH_WORK_STOPPED ? ah_fs_stopped(err) : AH_OK;
+}
+
 static ah_status match_line(hunt *h, ah_slice path, size_t n, ah_slice line, bool *yes, ah_err *err)
 {
     ah_status st;
@@ -341,7 +370,7 @@ static ah_status match_line(hunt *h, ah_slice path, size_t n, ah_slice line, boo
         return find_plain(h, line, yes, err);
     if ((st = as_text(h, &line, err)) != AH_OK)
         return st;
-    switch (ah_pattern_match(h->pattern, line)) {
+    switch (ah_pattern_match(h->pattern, line, &h->work)) {
     case AH_MATCH_YES:
         *yes = true;
         return AH_OK;
@@ -349,6 +378,8 @@ static ah_status match_line(hunt *h, ah_slice path, size_t n, ah_slice line, boo
         return AH_OK;
     case AH_MATCH_NOMEM:
         return ah_err_nomem(err);
+    case AH_MATCH_ENDED:
+        return end_work(h, err);
     case AH_MATCH_LIMIT:
         break;
     }
@@ -435,7 +466,10 @@ static ah_status search_text(hunt *h, ah_slice path, ah_slice text, ah_err *err)
 
     h->n_before = h->after = h->counted = 0;
     for (size_t n = 1; text.n && st == AH_OK && !h->out->truncated; n++) {
-        st = search_line(h, path, n, take_line(&text), err);
+        ah_slice line = take_line(&text);
+
+        st = ah_work_do(&h->work, 1 + line.n / LINE_BYTES) ? search_line(h, path, n, line, err)
+                                                           : end_work(h, err);
         if (ah_fs_seconds() >= h->until)
             h->out->truncated = true;
     }
@@ -489,6 +523,7 @@ static ah_status visit_search(ah_fs_walk *w, ah_slice path, const ah_fs_item *it
     hunt *h = w->ud;
     ah_status st = AH_OK;
 
+    ah_work_do(&w->work, h->any ? 0 : ah_fs_glob_steps(&h->glob, path));
     if (item->kind == AH_FS_FOLDER)
         *into = h->any || h->name_only ? ah_fs_name(path).p[0] != '.'
                                        : ah_fs_glob_leads(&h->glob, below_folder(path, h->from));
@@ -523,6 +558,7 @@ ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_found *out, ah_e
               .out = out,
               .what = what,
               .any = !what->glob.p,
+              .work = ah_work_of(AH_FS_STEPS, fs->o.interrupt),
               .until = ah_fs_seconds() + AH_FS_SECONDS};
     ah_fs_path p;
     ah_status st = ah_fs_path_check(fs, what->in, &p, err);

@@ -170,9 +170,12 @@ typedef struct ah_fs_walk {
     bool stop, truncated;
     ah_fs_path at; /* where it is */
     size_t root;   /* bytes of it that are the folder from which it began */
+    ah_work work;  /* AH_FS_STEPS; what `visit` does counts, too */
 } ah_fs_walk;
 
 ah_status ah_fs_walk_run(ah_fs *fs, ah_slice folder, ah_fs_walk *w, ah_err *err);
+/* Fails with AH_CANCELLED, in words. */
+ah_status ah_fs_stopped(ah_err *err);
 
 /* -- globs (fs_glob.c) -------------------------------------------------------------------------- */
 
@@ -187,6 +190,8 @@ typedef struct ah_fs_glob_set {
 ah_status ah_fs_glob_init(ah_fs_glob_set *g, const ah_mem *mem, ah_slice pattern, ah_err *err);
 void ah_fs_glob_clear(ah_fs_glob_set *g);
 bool ah_fs_glob_match(const ah_fs_glob_set *g, ah_slice path);
+/* What comparing the path with it takes at most, in steps. */
+uint64_t ah_fs_glob_steps(const ah_fs_glob_set *g, ah_slice path);
 /* Can something under this folder match? */
 bool ah_fs_glob_leads(const ah_fs_glob_set *g, ah_slice folder);
 

@@ -101,9 +101,10 @@ static void say_faults(const ah_faults *faults, ah_buf *words)
         ah_buf_str(words, "it does not conform");
 }
 
-ah_status ah_output_check(const ah_schema *schema, ah_slice answer, ah_buf *value, ah_buf *words,
-                          ah_err *err)
+ah_status ah_output_check(const ah_schema *schema, ah_slice answer, const ah_interrupt *interrupt,
+                          ah_buf *value, ah_buf *words, ah_err *err)
 {
+    const ah_check_options options = {.extra = AH_EXTRA_SCHEMA, .interrupt = interrupt};
     ah_slice json = ah_output_find(value->mem, answer);
     ah_faults faults;
     ah_status st;
@@ -117,13 +118,15 @@ ah_status ah_output_check(const ah_schema *schema, ah_slice answer, ah_buf *valu
         return ah_buf_ok(words) ? AH_OK : ah_err_nomem(err);
     }
     ah_faults_init(&faults, value->mem);
-    st = ah_schema_check(schema, json, AH_EXTRA_SCHEMA, &faults, value);
+    st = ah_schema_check_with(schema, json, &options, &faults, value);
     if (st == AH_BUDGET)
         ah_buf_str(words, "it is too large");
-    else if (st == AH_OK && faults.n)
+    else if (st != AH_NOMEM && faults.n)
         say_faults(&faults, words);
     ah_faults_clear(&faults);
-    return st == AH_NOMEM || words->status == AH_NOMEM ? ah_err_nomem(err) : AH_OK;
+    if (st == AH_NOMEM || words->status == AH_NOMEM)
+        return ah_err_nomem(err);
+    return st == AH_CANCELLED ? st : AH_OK;
 }
 
 /* -- words for the model ---------------------------------------------------------------- */

@@ -13,9 +13,9 @@ ah_slice ah_output_find(const ah_mem *mem, ah_slice answer);
 
 /* Checks an answer. AH_OK: `value` has got the JSON with its defaults, or, where it does not
  * conform, `words` what is wrong (in one line, at most 4 KiB). Else AH_NOMEM. Both are
- * initialised and empty. */
-ah_status ah_output_check(const ah_schema *schema, ah_slice answer, ah_buf *value, ah_buf *words,
-                          ah_err *err);
+ * initialised and empty. AH_CANCELLED: it was interrupted (may be NULL), and `words` say where. */
+ah_status ah_output_check(const ah_schema *schema, ah_slice answer, const ah_interrupt *interrupt,
+                          ah_buf *value, ah_buf *words, ah_err *err);
 
 /* Appends what the model is told of the schema where its wire does not carry it. */
 void ah_output_ask(const ah_schema *schema, ah_buf *out);

@@ -10,10 +10,10 @@
 
 enum {
     MAX_ARGS = 32 << 20,
-    MAX_VALUE = 256 << 20, /* and of a result as JSON, or of words, before they are cut */
+    MAX_VALUE = 256 << 20,  /* and of a result as JSON, or of words, before they are cut */
     MAX_COERCED = 64 << 10, /* bytes of words about what was coerced */
-    MAX_SHOWN = 100,       /* bytes of a name in them */
-    MAX_MARK = 192         /* bytes that stand for what was left out of a result */
+    MAX_SHOWN = 100,        /* bytes of a name in them */
+    MAX_MARK = 192          /* bytes that stand for what was left out of a result */
 };
 
 void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at,
@@ -220,20 +220,38 @@ static void refuse_faults(ah_call *c, const ah_faults *faults)
     ah_buf_clear(&b);
 }
 
+/* Nobody waits for the check any more: what is over, its run or the time of the call, says itself what
+ * else is to be said. */
+static void refuse_slow(ah_call *c, const char *what, const ah_faults *faults)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
+    ah_buf_fmt(&b, "Tool '%s' %s", c->tool->name->data, what);
+    ah_faults_print(faults, &b);
+    answer_in_words(c, &b);
+    ah_buf_clear(&b);
+}
+
 static void keep_args(ah_call *c, const ah_buf *full, ah_buf *words)
 {
     ah_err err;
 
     if (ah_text_from_buf(full, "the arguments", &c->args, &err) != AH_OK)
         ah_call_refuse(c, "Tool validation failed: %s", err.message);
-    else if (!ah_buf_cut_short(words) || (words->len && !(c->coerced = ah_text_new(words->mem, ah_buf_slice(words)))))
+    else if (!ah_buf_cut_short(words) ||
+             (words->len && !(c->coerced = ah_text_new(words->mem, ah_buf_slice(words)))))
         ah_call_refuse(c, "Tool validation failed: out of memory");
 }
 
 static void check_args(ah_call *c, ah_slice args)
 {
     ah_check_options options = {
-        .extra = AH_EXTRA_FORBID, .coerce = c->tool->coerce, .null_absent = c->strict};
+        .extra = AH_EXTRA_FORBID,
+        .coerce = c->tool->coerce,
+        .null_absent = c->strict,
+        .interrupt = c->interrupt.wanted ? &c->interrupt : NULL,
+    };
     ah_faults faults;
     ah_buf full, words;
     ah_status st;
@@ -246,6 +264,8 @@ static void check_args(ah_call *c, ah_slice args)
     if (st == AH_BUDGET)
         ah_call_refuse(c, "Tool validation failed: the arguments with their defaults are larger than "
                           "32 MiB or deeper than 512 levels");
+    else if (st == AH_CANCELLED)
+        refuse_slow(c, "was not run, its arguments took too long to check: ", &faults);
     else if (st != AH_OK)
         ah_call_refuse(c, "Tool validation failed: out of memory");
     else if (faults.n)
@@ -272,8 +292,15 @@ static bool parse(ah_call *c)
     return c->state == AH_CALL_WAITING;
 }
 
-bool ah_call_change_args(ah_call *c, ah_slice args)
+static void begin_time(ah_call *c, int64_t now)
 {
+    c->started = now;
+    c->deadline = c->tool->timeout_ms ? now + c->tool->timeout_ms : 0;
+}
+
+bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now)
+{
+    begin_time(c, now);
     ah_text_set(&c->args, NULL);
     c->state = AH_CALL_WAITING;
     check_args(c, args);
@@ -291,8 +318,6 @@ static bool in_time(ah_call *c, int64_t now, int64_t run_deadline)
         ah_call_refuse(c, "Tool '%s' was not run: the deadline has passed.", c->tool->name->data);
         return false;
     }
-    c->started = now;
-    c->deadline = c->tool->timeout_ms ? now + c->tool->timeout_ms : 0;
     return true;
 }
 
@@ -301,6 +326,7 @@ bool ah_call_prepare(ah_call *c, const ah_callees *who, int64_t now, int64_t run
     c->started = now;
     if (!look_up(c, who))
         return false;
+    begin_time(c, now);
     c->strict = c->tool->strict == AH_YES || (c->tool->strict == AH_UNSAID && who->strict);
     if (!parse(c) || !in_time(c, now, run_deadline))
         return false;
@@ -326,7 +352,9 @@ static void refuse_result(ah_call *c, const ah_faults *faults)
  * its schema has it. */
 static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
 {
-    static const ah_check_options options = {.extra = AH_EXTRA_SCHEMA, .empty_lists = true};
+    const ah_check_options options = {.extra = AH_EXTRA_SCHEMA,
+                                      .empty_lists = true,
+                                      .interrupt = c->interrupt.wanted ? &c->interrupt : NULL};
     ah_faults faults;
     ah_status st;
 
@@ -340,6 +368,8 @@ static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
                        "Tool '%s' execution failed: its result with its defaults is larger than "
                        "256 MiB or deeper than 512 levels",
                        c->tool->name->data);
+    else if (st == AH_CANCELLED)
+        refuse_slow(c, "execution failed: its result took too long to check: ", &faults);
     else if (st != AH_OK)
         ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
     else if (faults.n)

@@ -39,6 +39,7 @@ typedef struct ah_call {
     ah_value live;          /* the value it returned, where strategies look at it */
     int64_t started, ended; /* loop clock; 0: not yet */
     int64_t deadline;       /* 0: none */
+    ah_interrupt interrupt; /* of checks of its arguments and its result: its time is over */
     bool success;
     ah_text *images;  /* beside the content, a JSON list; NULL: none */
     ah_text *content; /* NULL when there was no memory for it */
@@ -69,7 +70,8 @@ typedef struct ah_outcome {
     ah_status leave; /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
 } ah_outcome;
 
-/* below: the overlay of the call in which the run was started, or NULL. */
+/* below: the overlay of the call in which the run was started, or NULL. The caller may set
+ * `interrupt` then. */
 void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at,
                   ah_anchor *below);
 void ah_call_clear(ah_call *c);
@@ -85,8 +87,9 @@ typedef struct ah_callees {
 
 /* Steps 1-6. True: the handler is to be started. False: the call is answered. */
 bool ah_call_prepare(ah_call *c, const ah_callees *who, int64_t now, int64_t run_deadline);
-/* An approval changed the arguments (checked JSON): they are checked like the model's. */
-bool ah_call_change_args(ah_call *c, ah_slice args);
+/* An approval changed the arguments (checked JSON): they are checked like the model's, in time of the
+ * call that begins `now`. */
+bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now);
 /* An answer that no handler gave. */
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* What a strategy says in the place of its handler. */

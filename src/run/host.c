@@ -154,6 +154,13 @@ int64_t ah_host_wall(void *host)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+bool ah_host_over(void *host, int64_t deadline)
+{
+    ah_host *h = host;
+
+    return atomic_load(&h->cancel) || atomic_load(&h->stop) || (deadline && ah_host_now(h) >= deadline);
+}
+
 static uint64_t splitmix64(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;

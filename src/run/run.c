@@ -526,6 +526,25 @@ void *ah_run_owner(const ah_run *run)
     return run->owner;
 }
 
+bool ah_run_is_over(void *ud)
+{
+    const ah_run *run = ud;
+    const ah_call *around = NULL;
+    int64_t at = 0;
+    bool over = false;
+
+    for (; run && !over; run = around ? around->run : NULL) {
+        const ah_overlay *in = run->cfg.caller ? run->cfg.caller->overlay : NULL;
+
+        around = in ? in->owner : NULL;
+        at = 0;
+        sooner(&at, run->cfg.deadline);
+        sooner(&at, around ? around->deadline : 0);
+        over = run->cancel || (run->cfg.over && run->cfg.over(run->cfg.ud, at));
+    }
+    return over;
+}
+
 int64_t ah_run_deadline(const ah_run *run)
 {
     return run->cfg.deadline;

@@ -56,8 +56,11 @@ typedef struct ah_run_config {
     int64_t deadline;           /* loop clock, ms; 0: none */
     int64_t (*wall)(void *ud);  /* ms since the epoch */
     double (*random)(void *ud); /* [0, 1) */
-    void *ud;                   /* of the two */
-    ah_event_fn on;             /* NULL: nobody listens */
+    /* True if the clock is past the deadline (0: none), or all runs are to end. Asked during long
+     * checks, which then end early; NULL: they do not. */
+    bool (*over)(void *ud, int64_t deadline);
+    void *ud;       /* of the three */
+    ah_event_fn on; /* NULL: nobody listens */
     /* Told what each handler gave, once it is judged and before it is words; NULL: nobody. */
     void (*answered)(void *ud, const ah_call *call, const ah_outcome *o);
     void *on_ud;        /* of both */

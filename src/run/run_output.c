@@ -52,18 +52,35 @@ static void ask_again(ah_run *run, ah_slice words)
         ah_run_fail(run);
 }
 
+/* Its check took too long for the run, which ends. */
+static void give_up(ah_run *run, ah_slice words)
+{
+    bool cancelled = run->cfg.over(run->cfg.ud, 0);
+
+    run->cancel = true;
+    ah_err_set(&run->cancel_err, cancelled ? AH_CANCELLED : AH_DEADLINE,
+               "%s while the answer was checked: %.*s",
+               cancelled ? "cancelled" : "the run's deadline passed (set by timeout or deadline)",
+               AH_FMT(words));
+    run->cancel_err.phase = AH_PHASE_RESPONSE;
+    run->state = RUN_NEXT;
+}
+
 void ah_run_take_output(ah_run *run)
 {
+    const ah_interrupt interrupt = {ah_run_is_over, run};
     ah_buf value, words;
     ah_err *err = &run->result.err;
     ah_status st;
 
     ah_buf_init(&value, run->cfg.mem, MAX_VALUE);
     ah_buf_init(&words, run->cfg.mem, MAX_WORDS);
-    st = ah_output_check(run->cfg.output, ah_buf_slice(&run->text), &value, &words, err);
+    st = ah_output_check(run->cfg.output, ah_buf_slice(&run->text), &interrupt, &value, &words, err);
     if (st == AH_OK && !words.len)
         st = ah_text_from_buf(&value, "the value", &run->value, err);
-    if (st != AH_OK)
+    if (st == AH_CANCELLED)
+        give_up(run, ah_buf_slice(&words));
+    else if (st != AH_OK)
         ah_run_fail(run);
     else if (!words.len)
         ah_run_accept(run);

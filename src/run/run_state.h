@@ -51,6 +51,9 @@ struct ah_run {
 };
 
 int64_t ah_run_wall(const ah_run *run);
+/* Of checks that the run makes: it is cancelled, or its time is over, or that of a run or a call
+ * around it. `ud` is the run. */
+bool ah_run_is_over(void *run);
 double ah_run_dollars(const ah_usage *u);
 void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n);
 

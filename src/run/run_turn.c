@@ -151,6 +151,15 @@ void ah_turn_clear(ah_run *run)
     run->n_calls = run->batch = run->next = run->running = 0;
 }
 
+/* Is the time of the call over, or its run? */
+static bool is_over(void *call)
+{
+    const ah_call *c = call;
+    const ah_run_config *cfg = &c->run->cfg;
+
+    return ah_run_is_over(c->run) || (cfg->over && c->deadline && cfg->over(cfg->ud, c->deadline));
+}
+
 bool ah_turn_new(ah_run *run)
 {
     ah_transcript *t = run->cfg.transcript;
@@ -159,8 +168,10 @@ bool ah_turn_new(ah_run *run)
     if (!run->call)
         return false;
     run->n_calls = t->n_slots;
-    for (size_t i = 0; i < t->n_slots; i++)
+    for (size_t i = 0; i < t->n_slots; i++) {
         ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i, run->cfg.caller);
+        run->call[i].interrupt = (ah_interrupt){is_over, &run->call[i]};
+    }
     return true;
 }
 
@@ -317,7 +328,7 @@ void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why,
     if (!approved)
         ah_call_refuse(call, "Tool '%s' was not run: not approved%s%.*s", call->tool->name->data,
                        why.n ? ": " : "", AH_FMT(why));
-    else if (!args.p || ah_call_change_args(call, args))
+    else if (!args.p || ah_call_change_args(call, args, run->now))
         start_handler(run, call);
 }
 

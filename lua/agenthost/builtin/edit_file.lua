@@ -5,49 +5,62 @@ local ah = ...
 local files = ah._module "agenthost.files"
 
 local MAX_EDITS = 100
+-- A hint costs no more than a look at so many bytes and so many pairs of lines.
+local HINT_BYTES = 256 * 1024
+local HINT_LINES = 10000
+local HINT_PAIRS = 50000
 
 local function normal(line)
   return (line:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", ""))
 end
 
--- The lines without regard to white space; blank ones at either end are left out if `trim`.
-local function normal_lines(text, trim)
+-- The lines without regard to white space.
+local function normal_lines(text)
   local lines = {}
-  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
+  for line in (text:sub(1, HINT_BYTES) .. "\n"):gmatch "([^\n]*)\n" do
+    if #lines == HINT_LINES then
+      break
+    end
     lines[#lines + 1] = normal(line)
-  end
-  while trim and lines[1] == "" do
-    table.remove(lines, 1)
-  end
-  while trim and lines[#lines] == "" do
-    lines[#lines] = nil
   end
   return lines
 end
 
-local function stands_at(lines, at, wanted)
-  for i, line in ipairs(wanted) do
-    if lines[at + i - 1] ~= line then
-      return false
-    end
+-- Without the blank ones at either end.
+local function trimmed(lines)
+  local first, last = 1, #lines
+  while lines[first] == "" do
+    first = first + 1
   end
-  return true
+  while last > first and lines[last] == "" do
+    last = last - 1
+  end
+  return table.move(lines, first, last, 1, {})
+end
+
+-- How many of the wanted lines stand there, one after the other.
+local function standing(lines, at, wanted)
+  local n = 0
+  while n < #wanted and lines[at + n] == wanted[n + 1] do
+    n = n + 1
+  end
+  return n
 end
 
 -- Where something like the text stands: how it differs, for a model to try again.
 local function nearly(text, old)
-  local wanted, lines = normal_lines(old, true), normal_lines(text)
-  if #wanted == 0 then
-    return nil
-  end
+  local wanted, lines = trimmed(normal_lines(old)), normal_lines(text)
+  local whole, pairs_left = #old <= HINT_BYTES and #wanted < HINT_LINES, HINT_PAIRS
   local first
-  for at, line in ipairs(lines) do
-    if line == wanted[1] then
-      first = first or at
-      if stands_at(lines, at, wanted) then
-        return ("it is in line %d with other white space; read that part again"):format(at)
-      end
+  for at = 1, #wanted > 0 and #lines or 0 do
+    local n = standing(lines, at, wanted)
+    pairs_left = pairs_left - n - 1
+    if n == #wanted and whole then
+      return ("it is in line %d with other white space; read that part again"):format(at)
+    elseif pairs_left < 0 then
+      break
     end
+    first = first or n > 0 and at
   end
   return first and ("its first line is in line %d, but what follows differs"):format(first)
 end

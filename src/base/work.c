@@ -1,0 +1,23 @@
+/* The looks at a budget of steps. */
+#include "base/work.h"
+
+enum { LOOK = 1 << 15 }; /* steps between two looks: some milliseconds */
+
+ah_work ah_work_of(uint64_t most, const ah_interrupt *interrupt)
+{
+    return (ah_work){.interrupt = interrupt, .most = most, .look = most < LOOK ? most : LOOK};
+}
+
+/* Where it has ended `look` is 0: each later step comes here again. */
+bool ah_work_look(ah_work *w)
+{
+    uint64_t left;
+
+    if (w->end == AH_WORK_GOES_ON && w->steps > w->most)
+        w->end = AH_WORK_SPENT;
+    else if (w->end == AH_WORK_GOES_ON && ah_interrupted(w->interrupt))
+        w->end = AH_WORK_STOPPED;
+    left = w->end == AH_WORK_GOES_ON ? w->most - w->steps : 0;
+    w->look = w->end == AH_WORK_GOES_ON ? w->steps + (left < LOOK ? left : LOOK) : 0;
+    return w->end == AH_WORK_GOES_ON;
+}
