@@ -6,6 +6,8 @@
  * Threads: a host, and all that belongs to it, is used by one thread at a time; two hosts
  *   never notice each other. ah_cancel and ah_wake may be called from any thread as long as
  *   the host lives, and from signal handlers.
+ * Stack: the library takes at most 256 KiB of the thread's, whatever it is given; 512 KiB serve with
+ *   scripts of your own, 1 MiB with any (docs/embedding.md).
  * Callbacks: functions of the program are called on the thread that uses the host, from
  *   within the call that does its work. Three kinds of functions may be called in them:
  *     always           ah_cancel, ah_wake, and what only reads: ah_user, ah_last_error, ah_errmsg,

@@ -1,8 +1,10 @@
 /* How much of a thread's stack one call of the library takes. The thread has a stack that was
  * painted before, with a page behind it that nobody may touch: what has lost its paint was used.
  *
- *   stack FILE CASE   loads `local CASE = "..."` with the script behind it, and prints the bytes
- *   stack - BYTES     touches so many itself, to show that the measure sees it */
+ *   stack FILE CASE   sets CASE to the name, loads the script, and prints the bytes
+ *   stack - BYTES     touches so many itself, to show that the measure sees it
+ *
+ * A number behind them is the size of the stack in KiB. */
 #define _DEFAULT_SOURCE
 #include <agenthost.h>
 #include <pthread.h>
@@ -12,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { STACK = 8 << 20, GUARD = 64 << 10, PAINT = 0xa5, SCRIPT = 1 << 20 };
+enum { MOST = 8 << 20, GUARD = 64 << 10, PAINT = 0xa5, SCRIPT = 1 << 20 };
 
 typedef struct job {
     char *low;        /* of the stack */
@@ -63,7 +65,7 @@ static char *read_script(const char *path, const char *name)
 {
     char *text = calloc(1, SCRIPT);
     FILE *f = fopen(path, "r");
-    int n = text ? snprintf(text, SCRIPT, "local CASE = \"%s\" ", name) : 0;
+    int n = text ? snprintf(text, SCRIPT, "CASE = \"%s\" ", name) : 0;
 
     if (f && text)
         n += (int)fread(text + n, 1, SCRIPT - 1 - (size_t)n, f);
@@ -87,21 +89,24 @@ int main(int argc, char **argv)
 {
     job j = {0};
     pthread_attr_t attr;
+    size_t size = MOST;
     pthread_t thread;
     char *memory;
 
-    if (argc != 3)
+    if (argc != 3 && argc != 4)
         return 2;
+    if (argc == 4)
+        size = (size_t)atol(argv[3]) << 10;
     if (strcmp(argv[1], "-") == 0)
         j.touch = (size_t)atol(argv[2]);
     else
         j.script = read_script(argv[1], argv[2]);
-    memory = mmap(NULL, STACK + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memory = mmap(NULL, size + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, GUARD, PROT_NONE) != 0)
         return 2;
     j.low = memory + GUARD;
-    memset(j.low, PAINT, STACK);
-    if (pthread_attr_init(&attr) || pthread_attr_setstack(&attr, j.low, STACK) ||
+    memset(j.low, PAINT, size);
+    if (pthread_attr_init(&attr) || pthread_attr_setstack(&attr, j.low, size) ||
         pthread_create(&thread, &attr, work, &j) || pthread_join(thread, NULL))
         return 2;
     printf("%zu\n", used(&j));

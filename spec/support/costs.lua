@@ -79,7 +79,8 @@ add("a text with escapes", all_of(5000, '{"pattern":"x%d"}'), text("\\n", 100000
 add("items that are all different", of '{"uniqueItems":true}', list(400000, tostring), false)
 add("the same at each level", with('"x":{"uniqueItems":true,"items":' .. SELF .. "}"),
   within(400, numbered(100000, "%d")), true)
-add("many values", items('{"enum":[' .. numbered(100000, '"v%d"') .. "]}"), list(100000, '"vx"'), true)
+add("many values", items('{"enum":[' .. numbered(100000, '"v%d"') .. "]}"),
+  list(100000, '"vx"'), true)
 add("long numbers", items('{"enum":[' .. numbered(1000, "1." .. ("0"):rep(300) .. "%d") .. "]}"),
   list(10000, "1." .. ("0"):rep(900) .. "1"), true)
 add("objects as values",

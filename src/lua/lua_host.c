@@ -49,7 +49,7 @@ static ah_lua *new_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
     if (ah_host_new(&h->mem, cfg, &h->host, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     h->host->owner = h;
-    h->interrupt = (ah_interrupt){ah_task_time_over, h};
+    h->interrupt = (ah_interrupt){ah_watch_interrupts, h};
     ah_lua_error_class(L);
     lua_pushlightuserdata(L, (void *)(uintptr_t)COPY);
     lua_setfield(L, LUA_REGISTRYINDEX, COPY);

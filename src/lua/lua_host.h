@@ -94,9 +94,6 @@ void ah_lua_push_library(lua_State *L);
 /* Pushes the function of a compiled-in source ("agenthost.short"). Raises when out of memory. */
 void ah_lua_push_chunk(lua_State *L, const char *name);
 
-/* Raises after a computation that was interrupted; `what` says where it was, .n 0: nothing. */
-int ah_lua_raise_stopped(lua_State *L, ah_slice what);
-
 /* A registry reference; each is released exactly once and then LUA_NOREF. */
 int ah_lua_ref(lua_State *L);               /* pops the value; raises when out of memory */
 int ah_lua_copy_ref(lua_State *L, int ref); /* another one to the same value; LUA_NOREF stays */

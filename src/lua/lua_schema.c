@@ -9,6 +9,7 @@
 #include "base/near.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
+#include "lua/lua_watch.h"
 
 #define SCHEMA  "agenthost.schema"
 #define SCRATCH "agenthost.schema.scratch"
@@ -528,7 +529,7 @@ static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
         return ah_lua_raise_nomem(L);
     if (st == AH_CANCELLED) {
         ah_faults_print(&w->faults, &w->out);
-        return ah_lua_raise_stopped(L, ah_buf_slice(&w->out));
+        return ah_watch_raise(L, ah_buf_slice(&w->out));
     }
     if (st != AH_OK)
         return fail(L, "the value with its defaults is larger than 64 MiB or deeper than 512 levels");

@@ -7,23 +7,6 @@
 
 static const char TASK[] = "agenthost.task";
 
-/* -- stopping what does not wait ------------------------------------------------------- */
-
-bool ah_task_time_over(void *lua)
-{
-    ah_lua *h = lua;
-
-    return h->watch ? ah_watch_look(h) != AH_IN_TIME
-                    : atomic_load(&h->host->cancel) || atomic_load(&h->host->stop);
-}
-
-/* The script may catch it: its watch is over for good, and stops it at the next look. */
-int ah_lua_raise_stopped(lua_State *L, ah_slice what)
-{
-    return luaL_error(L, "stopped: the time for this call is over%s%s", what.n ? ", at " : "",
-                      lua_pushlstring(L, what.n ? what.p : "", what.n));
-}
-
 /* -- life ---------------------------------------------------------------------------------- */
 
 static void let_go(ah_waiter *w)

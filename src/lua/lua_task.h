@@ -63,7 +63,4 @@ void ah_task_begin(ah_task *t);
 /* Ends it wherever it is: its pending closes run, nothing is told. */
 void ah_task_stop(ah_task *t);
 
-/* Is the time of what is at work over, or are all runs about to end? `lua` is the ah_lua. */
-bool ah_task_time_over(void *lua);
-
 #endif

@@ -6,6 +6,7 @@
 
 #include "lua/lua_schema.h"
 #include "lua/lua_value.h"
+#include "lua/lua_watch.h"
 
 static const char TYPE[] = "agenthost.type";
 static const char CHECK[] = "agenthost.type.check";
@@ -105,7 +106,7 @@ static int type_call(lua_State *L)
                    : ah_lua_raise(L, AH_TOOL_VALIDATION, "%s: %s", t->name->data, err.message);
     st = ah_schema_check_with(t->schema, ah_buf_slice(&c->in), &options, &c->faults, &c->out);
     if (st == AH_CANCELLED)
-        return ah_lua_raise_stopped(L, (ah_slice){NULL, 0});
+        return ah_watch_raise(L, (ah_slice){NULL, 0});
     if (st != AH_OK)
         return ah_lua_raise_nomem(L);
     if (c->faults.n)

@@ -149,6 +149,14 @@ ah_over ah_watch_look(ah_lua *h)
     return look(h, clock_ns());
 }
 
+bool ah_watch_interrupts(void *lua)
+{
+    ah_lua *h = lua;
+
+    return h->watch ? ah_watch_look(h) != AH_IN_TIME
+                    : atomic_load(&h->host->cancel) || atomic_load(&h->host->stop);
+}
+
 bool ah_watch_late(ah_lua *h, ah_watch *w)
 {
     int64_t now = clock_ns();
@@ -301,6 +309,16 @@ static void stop_here(const ah_watch *w, lua_State *L, bool counted)
     }
     hurry_all(w, L);
     luaL_error(L, "stopped: the time for this call is over");
+}
+
+int ah_watch_raise(lua_State *L, ah_slice what)
+{
+    const ah_lua *h = ah_lua_of(L);
+
+    if (is_watched(h))
+        hurry_all(h->watch, L);
+    return luaL_error(L, "stopped: the time for this call is over%s%s", what.n ? ", at " : "",
+                      lua_pushlstring(L, what.n ? what.p : "", what.n));
 }
 
 static bool is_urgent(const ah_lua *h)

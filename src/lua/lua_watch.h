@@ -52,7 +52,12 @@ void ah_watch_go_on(ah_lua *h, ah_watch *mark);
 
 /* Looks at all clocks: is the innermost one over, or, of a pause, the one around it? */
 ah_over ah_watch_look(ah_lua *h);
-/* The same when the code has come back by itself: one long call into C is not interrupted. */
+/* As an ah_interrupt of what is computed in C for the code that is at work; the ud is the ah_lua. */
+bool ah_watch_interrupts(void *lua);
+/* Raises after a computation that was interrupted; `what` says where it was, .n 0: nothing. Code that
+ * catches it comes to its next instruction and no further. */
+int ah_watch_raise(lua_State *L, ah_slice what);
+/* The same as ah_watch_look when the code has come back by itself: one long call into C is not interrupted. */
 bool ah_watch_late(ah_lua *h, ah_watch *w);
 /* Fills *err with why it is over; false: it is not, or its run says so itself. */
 bool ah_watch_failed(const ah_watch *w, ah_err *err);

@@ -158,7 +158,7 @@ bool ah_host_over(void *host, int64_t deadline)
 {
     ah_host *h = host;
 
-    return atomic_load(&h->cancel) || (deadline && ah_host_now(h) >= deadline);
+    return atomic_load(&h->cancel) || atomic_load(&h->stop) || (deadline && ah_host_now(h) >= deadline);
 }
 
 static uint64_t splitmix64(uint64_t *state)
