@@ -12,13 +12,15 @@
 
 typedef enum ah_phase { AH_PHASE_NONE, AH_PHASE_REQUEST, AH_PHASE_TOOL, AH_PHASE_RESPONSE } ah_phase;
 
+enum { AH_MAX_MESSAGE = 1024 };
+
 typedef struct ah_err {
     ah_status status;
     ah_phase phase;
     bool retryable;
-    int http_status;    /* 0 where no response came */
-    char message[1024]; /* UTF-8; of a longer one the beginning, and how much is left out */
-    char details[1024]; /* JSON object text with the fields that name the place, or "" */
+    int http_status;              /* 0 where no response came */
+    char message[AH_MAX_MESSAGE]; /* UTF-8; of a longer one the beginning, and how much is left out */
+    char details[1024];           /* JSON object text with the fields that name the place, or "" */
 } ah_err;
 
 /* Sets status and message and clears the rest; returns the status, so that
