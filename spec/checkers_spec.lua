@@ -4,8 +4,9 @@ local ahtest = require "ahtest"
 
 local function plant(name)
   local build = os.getenv "AGENTHOST_BUILD" or "./build"
-  local program = assert(io.popen(("lua5.4 -e 'package.cpath = \"%s/?.so\" require(\"ahtest\").plant(\"%s\") "
-    .. "print \"unseen\"' 2>&1"):format(build, name)))
+  local code = ('package.cpath = "%s/?.so" require("ahtest").plant("%s") print "unseen"'):format(
+    build, name)
+  local program = assert(io.popen(("lua5.4 -e '%s' 2>&1"):format(code)))
   local said = program:read "a"
   program:close()
   return said
@@ -13,8 +14,8 @@ end
 
 describe("the checking build", function()
   local finds = {
-    drop = "a buffer of at most 8 bytes failed, and is used unasked",
-    read = "a buffer of at most 8 bytes failed, and is used unasked",
+    drop = "a buffer of at most 8 bytes was full, and is used unasked",
+    read = "a buffer of at most 8 bytes was full, and is used unasked",
     beyond = "heap-buffer-overflow",
   }
   for name, words in pairs(finds) do

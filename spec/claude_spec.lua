@@ -426,7 +426,10 @@ describe("claude_agent_sdk", function()
     ["cancelled in a handler"] = { handler = function() agent:cancel() ah.sleep(5) end },
     ["cancelled in parallel ones"] = { parallel = true,
       handler = function() agent:cancel() ah.sleep(5) end },
-    ["cancelled behind the first of two"] = { handler = function() agent:cancel() return "done" end },
+    ["cancelled behind the first of two"] = { handler = function()
+      agent:cancel()
+      return "done"
+    end },
     ["past its deadline"] = { timeout = 0.3, handler = function() ah.sleep(5) end },
     ["cancelled in an approval"] = { handler = function() end,
       policies = { function() return "ask", "sure?" end },
@@ -440,8 +443,9 @@ describe("claude_agent_sdk", function()
   for how, o in pairs(open_ends) do
     it("hears the next question from the user after a run that was " .. how, function()
       local log = fake(SCRIPT)
-      local fields = { model = "claude_agent_sdk/sonnet", timeout = o.timeout, policies = o.policies,
-        approve = o.approve, max_iterations = o.max_iterations, log = function() end,
+      local fields = { model = "claude_agent_sdk/sonnet", timeout = o.timeout,
+        policies = o.policies, approve = o.approve, max_iterations = o.max_iterations,
+        log = function() end,
         budget = o.budget and ah.budget(o.budget),
         tools = { slow(o.handler, { parallel = o.parallel }) } }
       agent = ah.agent(fields)
@@ -494,7 +498,7 @@ describe("claude_agent_sdk", function()
     assert.is_true(gone(log))
   end)
 
-  it("tells a fresh process of the results where the command ends while a call is at work", function()
+  it("tells a fresh process of the results where the command ends during a call", function()
     local log = fake [[{ { { calls = { { name = "slow" } } } }, { { text = "right" } } }]]
     agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { slow(function()
       os.execute(("kill $(cat %s.pid)"):format(log))
@@ -513,7 +517,7 @@ describe("claude_agent_sdk", function()
   it("has one run of an agent at a time, and conversations beside each other", function()
     local log = fake [[{ { { calls = { { name = "other" } } }, { text = "outer" } },
       { { text = "inner" } } }]]
-    local agent, second
+    local second
     local other = ah.tool { name = "other", description = "Asks.", handler = function()
       second = select(2, pcall(agent.run, agent, "again"))
       return assert(ah.run { model = "claude_agent_sdk/sonnet", "inside" }).text

@@ -126,7 +126,8 @@ describe("agent:close, while its tools change", function()
       return ah.tool { name = name, description = "T.", handler = function() return name end }
     end
     local agent, told
-    agent = ah.agent { model = ah.scripted { { calls = { { name = "b" } } }, "done" }, tools = { tool "a" },
+    agent = ah.agent { model = ah.scripted { { calls = { { name = "b" } } }, "done" },
+      tools = { tool "a" },
       log = function(level)
         if level == "warning" then
           told = { select(2, pcall(agent.close, agent)), select(2, pcall(agent.run, agent, "x")) }

@@ -98,7 +98,8 @@ describe("a timer", function()
         timers[i] = t
         t.timer = loop:timer(function()
           called, left = called + 1, left - 1
-          assert(not was or was.at < t.at or (was.at == t.at and was.number < t.number), "out of order")
+          assert(not was or was.at < t.at or (was.at == t.at and was.number < t.number),
+            "out of order")
           was = { at = t.at, number = t.number }
           local other = timers[random(5000) + 1]
           if other.timer:is_set() and random(3) == 0 then

@@ -1,7 +1,7 @@
 -- Agents made at random (support/random_agent.lua), each from a seed, in programs of their own: so
 -- that a crash or a hang is a failure with a seed, too. What holds for each is asserted there:
--- it ends, with a reply or an error that has a code; each call has one result, in order, and is told
--- of once; what is saved is what is loaded; no handler is left; and the next run is a plain one.
+-- it ends, with a reply or an error that has a code; each call has one result, in order, and is
+-- told of once; what is saved is what is loaded; no handler is left; and the next run is plain.
 --
 --   AGENTHOST_RANDOM_AGENTS=10000   how many (24; the many take a while)
 --   AGENTHOST_RANDOM_SEED=17        the first seed (1)
@@ -15,8 +15,9 @@ local BUILD = os.getenv "AGENTHOST_BUILD" or "./build"
 
 --- Starts a program for `count` seeds from `from` on.
 local function start(from, count)
-  return assert(io.popen(("AGENTHOST_BUILD='%s' timeout -k 5 %d lua5.4 spec/support/random_agent.lua %d %d 2>&1")
-    :format(BUILD, 60 + SECONDS_A_SEED * count, from, count)))
+  local limit = 60 + SECONDS_A_SEED * count
+  return assert(io.popen(("AGENTHOST_BUILD='%s' timeout -k 5 %d lua5.4 %s %d %d 2>&1"):format(BUILD,
+    limit, "spec/support/random_agent.lua", from, count)))
 end
 
 --- What it said, where that is not "ok": with the seed that it had begun last.
@@ -31,8 +32,8 @@ local function fault_of(program)
   end
   local _, how, code = program:close()
   if lines[#lines] ~= "ok" then
-    return ("seed %s, %s %d (AGENTHOST_RANDOM_SEED=%s AGENTHOST_RANDOM_AGENTS=1)\n%s"):format(last, how,
-      code, last, table.concat(lines, "\n", 1, math.min(#lines, 60)))
+    return ("seed %s, %s %d (AGENTHOST_RANDOM_SEED=%s AGENTHOST_RANDOM_AGENTS=1)\n%s"):format(last,
+      how, code, last, table.concat(lines, "\n", 1, math.min(#lines, 60)))
   end
 end
 

@@ -194,7 +194,7 @@ describe("a run that a stopped call waited for", function()
   end)
 end)
 
--- A poller gives up after PATIENCE seconds, so that a round that never ends fails and does not hang.
+-- A poller gives up after PATIENCE seconds: a round that never ends fails, and does not hang.
 describe("a handler that polls", function()
   local PATIENCE = 3
 
@@ -231,7 +231,8 @@ describe("a handler that polls", function()
     for _, order in ipairs { { "wakes", "nests" }, { "nests", "wakes" }, { "nests" } } do
       local flag, inner = false, nil
       local poll = poller("poll", function() return flag end)
-      local set = ah.tool { name = "set", description = "Sets.", parallel = true, handler = function()
+      local set = ah.tool { name = "set", description = "Sets.", parallel = true,
+        handler = function()
         ah.sleep(0.1)
         flag = true
       end }
@@ -277,8 +278,8 @@ describe("a handler that polls", function()
       ah.sleep(0.1)
       flag = true
     end }
-    local reply = assert(ah.run { model = ah.scripted { calls_of("poll", "set", "works", "late"), "ok" },
-      tools = { poll, set, works, late }, "go" })
+    local reply = assert(ah.run { model = ah.scripted { calls_of("poll", "set", "works", "late"),
+      "ok" }, tools = { poll, set, works, late }, "go" })
     local got = results(reply)
     assert.equal("seen", got[1])
     assert.matches("did not finish", got[4])
@@ -288,9 +289,11 @@ describe("a handler that polls", function()
     local s <close> = server.start { responses = { { body = "body" } } }
     local got
     local poll = poller("poll", function() return got end)
-    local asks = ah.tool { name = "asks", description = "Asks.", parallel = true, handler = function()
+    local asks = ah.tool { name = "asks", description = "Asks.", parallel = true,
+      handler = function()
       ah.sleep(0.01)
-      local inner = assert(ah.run { model = ah.scripted { { text = "inner", delay = 0.01 } }, "go" })
+      local inner = assert(ah.run { model = ah.scripted {
+        { text = "inner", delay = 0.01 } }, "go" })
       got = assert(ah.http { url = s.url .. "/" }).body .. inner.text
     end }
     local reply = assert(ah.run { model = ah.scripted { calls_of("poll", "poll", "asks"), "ok" },

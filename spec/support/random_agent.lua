@@ -15,9 +15,9 @@ local sound = require "support.sound"
 
 local PATIENCE = 20 -- seconds that one seed may take
 local CODES = {}
-for code in ([[usage prompt_validation prompt_render prompt_evaluation tool_validation tool_not_found
-    max_iterations_exceeded invalid_tool_provider visibility_expansion_required deadline_exceeded
-    budget_exceeded loop_detected provider http cancelled internal]]):gmatch "%S+" do
+for code in ([[usage prompt_validation prompt_render prompt_evaluation tool_validation
+    tool_not_found max_iterations_exceeded invalid_tool_provider visibility_expansion_required
+    deadline_exceeded budget_exceeded loop_detected provider http cancelled internal]]):gmatch "%S+" do
   CODES[code] = true
 end
 
@@ -44,7 +44,7 @@ local function observers_are_watched()
 end
 local WATCHED = observers_are_watched()
 
--- -- one world -------------------------------------------------------------------------------------
+-- -- one world ---------------------------------------------------------------------------------
 
 local World = {}
 World.__index = World
@@ -68,7 +68,7 @@ function World:fault(text, ...)
   self.faults[#self.faults + 1] = text:format(...)
 end
 
--- -- what a function does --------------------------------------------------------------------------
+-- -- what a function does ----------------------------------------------------------------------
 
 -- Where: "task" may wait, "call" may not and raises where it tries, "watch" is an observer.
 local deeds, weights = {}, {}
@@ -98,7 +98,8 @@ deed(5, function(w)
   elseif k == 2 then
     error { "a table" }
   elseif k == 3 then
-    error(ah.error { code = w:pick { "internal", "tool_validation", "usage", "cancelled" }, message = "raised" })
+    error(ah.error { code = w:pick { "internal", "tool_validation", "usage", "cancelled" },
+      message = "raised" })
   elseif k == 4 then
     error()
   else
@@ -167,6 +168,14 @@ deed(3, function(w, where, ctx)
     act(w, where, ctx)
     return a < b
   end)
+end)
+deed(4, function(w, where)
+  if where ~= "watch" or WATCHED then
+    table.sort({ 2, 1 }, function(a, b)
+      w:nested()
+      return a < b
+    end)
+  end
 end)
 deed(3, function(w, where, ctx)
   local co = coroutine.wrap(function()
@@ -288,6 +297,11 @@ local function handler_of(w)
     if args and args.stay then
       ah.sleep(30)
     end
+    if args and args.busy then
+      local began = ah.now()
+      while ah.now() - began < 0.002 do
+      end
+    end
     if args and args.loop then
       while true do
         local _ = #("x"):rep(100)
@@ -302,7 +316,7 @@ end
 function World:tool(name)
   local w = self
   local fields = { name = name, description = "The tool " .. name .. ".",
-    params = { stay = "boolean?", loop = "boolean?", n = "integer?" },
+    params = { stay = "boolean?", loop = "boolean?", busy = "boolean?", n = "integer?" },
     timeout = 0.02 * self.roll(4), parallel = not self:one_in(3), handler = handler_of(self) }
   if self:one_in(6) then
     fields.render = function(v)
@@ -317,6 +331,35 @@ function World:tool(name)
     fields.max_result = 1024
   end
   return ah.tool(fields)
+end
+
+--- The two of poll_and_set.
+local function pollers_of(w)
+  local flags = {}
+  local function declare(name, handler)
+    return ah.tool { name = name, description = "The tool " .. name .. ".",
+      params = { n = "integer?" },
+      parallel = true, timeout = 0.3, handler = function(args)
+        local _ <close> = setmetatable({}, { __close = function() w.active = w.active - 1 end })
+        w.active = w.active + 1
+        return handler(args.n or 0)
+      end }
+  end
+  return declare("poll", function(n)
+    local polls = 0
+    while not flags[n] do
+      polls = polls + 1
+      if polls % 50 == 1 then
+        act(w, "task")
+      end
+      if coroutine.isyieldable() then
+        coroutine.yield()
+      end
+    end
+  end), declare("set", function(n)
+    ah.sleep(w.roll(10) / 1000)
+    flags[n] = true
+  end)
 end
 
 --- A function that does something and then gives one of these.
@@ -374,14 +417,17 @@ local function observers_of(w)
   local noisy = w:one_in(2)
   local function watch(e)
     w:saw(e)
+    if noisy and e.type == "content" and WATCHED and w:one_in(4) then
+      ah.sleep(0.002)
+    end
     if noisy and w:one_in(3) then
       act(w, "watch")
     end
   end
   if w:one_in(3) then
     local by_type = {}
-    for _, kind in ipairs { "start", "tool_calls", "tool_started", "tool_invoked", "content", "done",
-      "warning", "usage", "retry", "cache_break", "tools_injected", "tool_progress" } do
+    for _, kind in ipairs { "start", "tool_calls", "tool_started", "tool_invoked", "content",
+      "done", "warning", "usage", "retry", "cache_break", "tools_injected", "tool_progress" } do
       by_type[kind] = watch
     end
     return by_type
@@ -402,7 +448,8 @@ function World:saw(e)
     self.ended[e.run] = e.code
   elseif e.type == "tool_calls" then
     for _, c in ipairs(e.calls) do
-      self.calls[#self.calls + 1] = { run = e.run, id = c.id, name = c.name, started = 0, invoked = 0 }
+      self.calls[#self.calls + 1] = { run = e.run, id = c.id, name = c.name, started = 0,
+        invoked = 0 }
       self.calls[e.run .. c.id] = self.calls[#self.calls]
     end
   elseif e.type == "tool_started" or e.type == "tool_invoked" then
@@ -416,11 +463,32 @@ function World:saw(e)
   end
 end
 
+-- One that polls for what another one sets when it has slept, in this order or the other.
+local function poll_and_set(w, calls)
+  local first, second = "poll", "set"
+  if w:one_in(2) then
+    first, second = second, first
+  end
+  w.flag = (w.flag or 0) + 1
+  calls[#calls + 1] = { name = first, arguments = { n = w.flag } }
+  calls[#calls + 1] = { name = second, arguments = { n = w.flag } }
+end
+
 local function calls_of(w)
   local calls = {}
-  for i = 1, w.roll(5) do
-    local name = w:pick { "t1", "t2", "t3", "t4", "t5", "t1", "t2", "lost", "late1", "given1", "s1", "p1",
-      "thing_e1_touch", "thing_e2_touch", "read_section", "pick_tools" }
+  if w:one_in(4) then
+    poll_and_set(w, calls)
+  end
+  if w:one_in(12) then
+    for i = 1, 25 + w.roll(40) do
+      calls[#calls + 1] = { name = w:pick { "t1", "t2" }, arguments = { n = i,
+        stay = w:one_in(2) } }
+    end
+    return calls
+  end
+  for i = #calls + 1, #calls + w.roll(5) do
+    local name = w:pick { "t1", "t2", "t3", "t4", "t5", "t1", "t2", "lost", "late1", "given1",
+      "s1", "p1", "thing_e1_touch", "thing_e2_touch", "read_section", "pick_tools" }
     local arguments = { n = w.roll(9) }
     if name == "read_section" then
       arguments = { section_key = w:pick { "more", "more.deep", "none" } }
@@ -444,7 +512,8 @@ local function turn_of(w)
     return { text = w:one_in(2) and { "Let me ", "see." } or nil, calls = calls_of(w),
       delay = w:one_in(3) and 0.001 or nil }
   elseif k == 10 then
-    return { fail = { message = "overloaded", status = 529, retryable = w:one_in(2), retry_after = 0.001 } }
+    return { fail = { message = "overloaded", status = 529, retryable = w:one_in(2),
+      retry_after = 0.001 } }
   elseif k == 11 then
     return { raw = "{\"no\":" }
   elseif k == 12 then
@@ -455,13 +524,13 @@ local function turn_of(w)
 end
 
 local function model_of(w)
-  if w.url and w:one_in(2) then
+  if w.url and not w:one_in(3) then
     return "openai/test"
   end
   return ah.scripted { answer = function()
     return turn_of(w)
-  end, tool_change_mode = w:pick { "append", "inline", "reference", "additional_tools", "search_pair",
-    "list_changed", "dispatcher", "restart" } }
+  end, tool_change_mode = w:pick { "append", "inline", "reference", "additional_tools",
+    "search_pair", "list_changed", "dispatcher", "restart" } }
 end
 
 local function sections_of(w)
@@ -491,9 +560,14 @@ function World:fields()
   for i = 1, 5 do
     f.tools[i] = w:tool("t" .. i)
   end
-  if w:one_in(3) then
+  f.tools[6], f.tools[7] = pollers_of(w)
+  if w:one_in(5) then
+    f.policies = { function() return "ask", "sure?" end }
+    f.approve = function() return true end
+  elseif w:one_in(3) then
     f.policies = { gives(w, "call", false, "allow", { "ask", "sure?" }, { "deny", "no" }) }
-    f.approve = gives(w, "task", true, true, { false, "not so" }, { true, { n = 3 } }, { true, { n = "x" } })
+    f.approve = gives(w, "task", true, true, { false, "not so" }, { true, { n = 3 } },
+      { true, { n = "x" } })
   end
   if w:one_in(3) then
     f.checks = { gives(w, "task", false, false, "Again, please.") }
@@ -516,7 +590,7 @@ function World:fields()
   return f
 end
 
--- -- running them ------------------------------------------------------------------------------------
+-- -- running them ------------------------------------------------------------------------------
 
 --- A run inside whatever is at work.
 function World:nested()
@@ -545,8 +619,8 @@ end
 local function judge_calls(w)
   for _, c in ipairs(w.calls) do
     if w.ended[c.run] and (c.invoked ~= 1 or c.started > 1) then
-      w:fault("call %s of %s in run %d: started %d times, told of %d times", c.id, c.name, c.run, c.started,
-        c.invoked)
+      w:fault("call %s of %s in run %d: started %d times, told of %d times", c.id, c.name, c.run,
+        c.started, c.invoked)
     end
   end
 end
@@ -593,14 +667,15 @@ local function world_things(w)
     act(w, "task")
     return w.Thing { id = id }
   end or nil }
-  w.Thing:tool { name = "touch", description = "Touches it.", timeout = 0.05, parallel = w:one_in(2),
-    handler = function(self, args, ctx)
+  w.Thing:tool { name = "touch", description = "Touches it.", timeout = 0.05,
+    parallel = w:one_in(2), handler = function(self, args, ctx)
       self.n = (self.n or 0) + 1
       return handler_of(w)(args, ctx)
     end }
 end
 
-local plain = ah.tool { name = "plain", description = "Is plain.", handler = function() return "plain" end }
+local plain = ah.tool { name = "plain", description = "Is plain.",
+  handler = function() return "plain" end }
 
 --- The next plain run is like any other.
 local function judge_next(w)
@@ -666,7 +741,7 @@ local function try(seed, url)
   return w.faults
 end
 
--- -- the server ------------------------------------------------------------------------------------
+-- -- the server --------------------------------------------------------------------------------
 
 local function response(roll, w)
   local opts = { stream = roll(3) > 1, piece = roll(3) == 1 and roll(40) or nil, gap = 1,
@@ -674,7 +749,8 @@ local function response(roll, w)
     reset = roll(20) == 1 and roll(200) or nil, drop = roll(25) == 1 or nil }
   local k = roll(20)
   if k == 1 then
-    return server.json({ error = { message = "busy" } }, { status = 503, headers = { ["Retry-After"] = "0" } })
+    return server.json({ error = { message = "busy" } }, { status = 503,
+      headers = { ["Retry-After"] = "0" } })
   elseif k == 2 then
     return server.json({ error = { message = "wrong" } }, { status = 400 })
   elseif k <= 10 then
@@ -694,7 +770,8 @@ local function start_server(seed)
   end
   return server.start { seconds = 900, log = false, routes = {
     ["*"] = list, ["/plain"] = { { body = ("b"):rep(2000), piece = 500 } },
-    ["/cut"] = { { body = ("b"):rep(2000), cut = 100 } }, ["/slow"] = { { body = "slow", stall = 2 } } } }
+    ["/cut"] = { { body = ("b"):rep(2000), cut = 100 } },
+    ["/slow"] = { { body = "slow", stall = 2 } } } }
 end
 
 local PER_SERVER = 100
@@ -703,7 +780,9 @@ local function main(from, count)
   local s
   for seed = from, from + count - 1 do
     if not s or (seed - from) % PER_SERVER == 0 then
-      s = s and s:close()
+      if s then
+        s:close()
+      end
       s = start_server(seed)
     end
     io.write("seed ", seed, "\n")

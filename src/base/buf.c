@@ -17,15 +17,15 @@ void ah_buf_check(const ah_buf *b)
 {
     if (!b->unasked)
         return;
-    fprintf(stderr, "agenthost: a buffer of at most %zu bytes failed, and is used unasked\n", b->max);
+    fprintf(stderr, "agenthost: a buffer of at most %zu bytes was full, and is used unasked\n", b->max);
     SAY_WHERE();
     abort();
 }
-#define CHECK(b)       ah_buf_check(b)
-#define NOTE_FAILED(b) ((b)->unasked = true)
+#define CHECK(b)     ah_buf_check(b)
+#define NOTE_FULL(b) ((b)->unasked = true)
 #else
-#define CHECK(b)       ((void)0)
-#define NOTE_FAILED(b) ((void)0)
+#define CHECK(b)     ((void)0)
+#define NOTE_FULL(b) ((void)0)
 #endif
 
 void ah_buf_init(ah_buf *b, const ah_mem *mem, size_t max)
@@ -53,7 +53,8 @@ void ah_buf_reset(ah_buf *b, size_t len)
 static char *fail(ah_buf *b, ah_status st)
 {
     b->status = st;
-    NOTE_FAILED(b);
+    if (st == AH_BUDGET)
+        NOTE_FULL(b);
     return NULL;
 }
 

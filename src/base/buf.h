@@ -2,8 +2,8 @@
  * add does nothing, so a sequence of adds is checked once, with ah_buf_ok.
  *
  * A buffer that failed holds only a part, or nothing: whoever reads it, empties it or gives it back
- * has asked whether it is whole before. The checking build (AH_CHECKING) ends the program where
- * nobody has. */
+ * has asked whether it is whole before. Where it was full and nobody has, the checking build
+ * (AH_CHECKING) ends the program; that memory fails is what make check-torture tries. */
 #ifndef AH_BASE_BUF_H
 #define AH_BASE_BUF_H
 
@@ -19,12 +19,12 @@ typedef struct ah_buf {
     size_t max;       /* most bytes it may hold */
     ah_status status; /* AH_OK, AH_NOMEM, or AH_BUDGET when `max` was reached */
 #ifdef AH_CHECKING
-    bool unasked; /* it failed, and nobody knows */
+    bool unasked; /* it was full, and nobody knows */
 #endif
 } ah_buf;
 
 #ifdef AH_CHECKING
-void ah_buf_check(const ah_buf *b); /* ends the program where it failed and nobody has asked */
+void ah_buf_check(const ah_buf *b); /* ends the program where it was full and nobody has asked */
 #endif
 
 void ah_buf_init(ah_buf *b, const ah_mem *mem, size_t max);
