@@ -2,6 +2,7 @@
 -- policies, feedback, renderers, switches, ids, snapshots, reducers, finalizers. docs/lua.md,
 -- "What may wait".
 local ah = require "agenthost"
+local command = require "support.command"
 local server = require "support.server"
 local sound = require "support.sound"
 
@@ -250,6 +251,15 @@ describe("what cannot wait says so and what to do instead:", function()
   for who, place in pairs(KINDS) do
     it(who, function() refused_in(who, place) end)
   end
+
+  it("a log function, whose failure is told to the log of the host once", function()
+    local r = command.script([[local ah = require "agenthost"
+      print(ah.run { model = "demo/echo", "hi", log = function() ah.sleep(1) end })]])
+    assert.equal("hi\n", r.out)
+    local _, times = r.err:gsub("`log` function of a run failed: a log function cannot wait", "")
+    assert.equal(1, times)
+    command.tidy()
+  end)
 
   it("a subscriber outside of all runs", function()
     local session, message = ah.session {}, nil

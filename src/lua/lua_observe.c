@@ -111,6 +111,7 @@ static void on_record(void *ud, ah_log_level level, const char *line)
     ah_observer *o = ud;
     lua_State *L = o->lua->caller;
     ah_log_fn fn = o->records.fn;
+    ah_err err;
 
     if (!lua_checkstack(L, 5))
         return;
@@ -119,7 +120,11 @@ static void on_record(void *ud, ah_log_level level, const char *line)
     lua_pushlightuserdata(L, o);
     lua_pushlightuserdata(L, (void *)(uintptr_t)ah_log_level_name(level));
     lua_pushlightuserdata(L, (void *)(uintptr_t)line);
-    ah_lua_call_as(o->lua, AH_CALLEE_LOG, L, 3, 0, NULL);
+    if (ah_lua_call_as(o->lua, AH_CALLEE_LOG, L, 3, 0, &err) != AH_OK && !o->log_failed) {
+        o->log_failed = true; /* once: it may come with each record */
+        ah_log_put(&o->lua->host->log, AH_LOG_WARNING, "the `log` function of a run failed: %s",
+                   err.message);
+    }
     o->records.fn = fn;
 }
 

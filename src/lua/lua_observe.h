@@ -13,6 +13,7 @@ typedef struct ah_observer {
     unsigned watched; /* of those that the host's watcher is told */
     ah_log records;   /* what a run logs to: `log`, else the host's log */
     bool failing;     /* the error of a warning's observer is not told again */
+    bool log_failed;  /* that `log` fails was told */
 } ah_observer;
 
 void ah_observer_init(ah_observer *o, ah_lua *h);
