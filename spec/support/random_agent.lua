@@ -15,9 +15,12 @@ local sound = require "support.sound"
 
 local PATIENCE = 20 -- seconds that one seed may take
 local CODES = {}
-for code in ([[usage prompt_validation prompt_render prompt_evaluation tool_validation
-    tool_not_found max_iterations_exceeded invalid_tool_provider visibility_expansion_required
-    deadline_exceeded budget_exceeded loop_detected provider http cancelled internal]]):gmatch "%S+" do
+for code in ([[
+    usage prompt_validation prompt_render prompt_evaluation tool_validation
+    tool_not_found max_iterations_exceeded invalid_tool_provider
+    visibility_expansion_required deadline_exceeded budget_exceeded loop_detected
+    provider http cancelled internal
+  ]]):gmatch "%S+" do
   CODES[code] = true
 end
 
