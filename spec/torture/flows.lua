@@ -1295,12 +1295,31 @@ flows["files on the disk"] = {
     assert(s.base:mkdir(s.name))
     s.fs = assert(ah.filesystem { root = s.root .. ".files", sync = false })
     s.text, s.found = use_files(s.fs)
+    assert(s.fs:write("set/in/one", "1") and s.fs:write("set/two", "2"))
+    local o <close> = s.fs:overlay()
+    assert(o:delete("set/in", { recursive = true }) and o:write("set/in", "a file"))
+    assert(o:write("set/two", "b") and o:write("set/new/three", "3") and o:commit())
+    local again <close> = assert(ah.filesystem { root = s.root .. ".files", sync = false,
+      allow = { ".env.test" } })
+    s.set = again:read "set/in" .. again:read "set/two" .. again:read "set/new/three"
+    s.data = s.root .. ".lua"
+    local f <close> = assert(io.open(s.data, "w"))
+    f:write 'return { ["n/k"] = { sections = {} } }'
+    f:close()
+    s.prompt = ah.prompt { ns = "n", key = "k", overrides = s.data,
+      ah.section { key = "a", template = "A." } }
   end,
   judge = function(s, exact)
     if exact then
       assert(s.text == "1\n2\nthree\nfour\nfive\n" and #s.found[1] == 2, "files")
+      assert(s.set == "a fileb3" and s.prompt, "a set")
+    end
+    if s.base and s.name then -- all of the set, or none of it
+      local two = s.fs and s.fs:read "set/two"
+      assert(not s.fs or (two == "b") == (s.fs:read "set/in" == "a file"), "half a set")
     end
     os.remove(s.root or "")
+    os.remove(s.data or "")
     for _, path in ipairs(s.fs and assert(s.fs:glob("**")) or {}) do
       assert(#assert(s.fs:read(path)) > 0, "an empty file")
     end

@@ -17,8 +17,9 @@ static ah_status failed(const char *what, const char *path, ah_err *err)
 {
     int why = errno;
 
-    return ah_err_set(err, why == ENOMEM ? AH_NOMEM : AH_USAGE, "cannot %s '%.300s': %s", what, path,
-                      strerror(why));
+    if (why == ENOMEM)
+        return ah_err_nomem(err);
+    return ah_err_set(err, AH_USAGE, "cannot %s '%.300s': %s", what, path, strerror(why));
 }
 
 /* 0 at the end, -1 with errno. */
