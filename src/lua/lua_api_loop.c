@@ -221,7 +221,7 @@ void ah_event_set_run(ah_event_node *node, int64_t run, int64_t wall_ms)
     if (node->event.json_len == 0)
         node->event.json_len =
             ah_print(node->data, MIN_JSON, "{\"type\":\"done\",\"run\":%lld,\"time\":%lld.%03d}",
-                             (long long)run, (long long)(wall_ms / 1000), (int)(wall_ms % 1000));
+                     (long long)run, (long long)(wall_ms / 1000), (int)(wall_ms % 1000));
 }
 
 void ah_event_free(ah_embed *e, ah_event_node *node)
