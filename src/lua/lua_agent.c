@@ -258,10 +258,9 @@ static ah_status open_turn(ah_lua_agent *a, const ah_lua_said *said, ah_err *err
                              ah_lua_said_entry(t->mem, said, ah_host_wall(a->lua->host)), err);
 }
 
-/* The earliest of its own and of the run around it. */
-static int64_t deadline_of(const ah_lua_agent *a, const ah_driven *parent, int64_t now)
+int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent)
 {
-    int64_t at = parent ? ah_run_deadline(ah_driven_run(parent)) : 0;
+    int64_t at = parent ? ah_run_deadline(ah_driven_run(parent)) : 0, now = ah_host_now(a->lua->host);
 
     if (a->limits.deadline > 0 && (!at || (int64_t)(a->limits.deadline * 1000) < at))
         at = (int64_t)(a->limits.deadline * 1000);
@@ -303,7 +302,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config 
         .throw_on_unknown = a->limits.throw_on_unknown,
         .retries = a->limits.retries,
         .loop = a->limits.loop,
-        .deadline = deadline_of(a, parent, ah_host_now(host)),
+        .deadline = ah_lua_agent_deadline(a, parent),
         .wall = ah_host_wall,
         .random = ah_host_random,
         .over = ah_host_over,
@@ -386,7 +385,10 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
 
     if (atomic_load(&host->stop))
         return ah_err_set(err, AH_CANCELLED, "the program is being ended: no run begins any more");
-    if ((st = look_again(a, around, err)) != AH_OK)
+    a->lua->until = ah_lua_agent_deadline(a, parent);
+    st = look_again(a, around, err);
+    a->lua->until = 0;
+    if (st != AH_OK)
         return st;
     prepare_wire(a);
     a->hooks.calls = 0;

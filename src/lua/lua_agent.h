@@ -73,6 +73,9 @@ ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes
 ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
+/* When a run that begins now is to end (loop clock): by its own limits and those of the run around it;
+ * 0: never. */
+int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent);
 /* Changes of the script's: in the run at work, to its next commit; else at once. */
 ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err);
 int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c); /* the same; raises */

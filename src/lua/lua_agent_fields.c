@@ -11,6 +11,7 @@
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
 #include "lua/lua_tool.h"
+#include "lua/lua_watch.h"
 #include "lua/lua_value.h"
 #include "run/pick.h"
 
@@ -592,13 +593,16 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
+    ah_watch_bound(L, ah_lua_agent_deadline(a, NULL));
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
     if (a->prompt.binding)
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
     ah_lua_push_bound(L, a->prompt.binding);
-    lua_setiuservalue(L, -2, AH_AGENT_RESOURCES);
-    if ((st = ah_lua_read_model(L, a, err)) != AH_OK)
+    lua_setiuservalue(L, top, AH_AGENT_RESOURCES);
+    if ((st = ah_lua_read_model(L, a, err)) != AH_OK) {
+        lua_settop(L, top);
         return st;
+    }
     read_fallbacks(L, a);
     read_system(L, a);
     read_tools(L, top, a);

@@ -144,8 +144,9 @@ static void guard_threads(ah_lua *h, lua_State *L)
         lua_pop(L, 1);
 }
 
-/* f and its arguments below base, with on_error there. */
-static int call_watched(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *err)
+/* -- on_error f args    with `script`, what comes back by itself has failed, too, once its watch is
+ * over: it has caught what stopped it. What is our own is done then, and what it called has failed. */
+static int call_watched(ah_lua *h, lua_State *L, int nargs, int nresults, bool script, ah_err *err)
 {
     ah_watch w = {.of = h->host->serving, .work_ms = h->host->work_ms};
     ah_fence f = {.memory = AH_TOOL_MEMORY};
@@ -160,16 +161,17 @@ static int call_watched(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err
     ah_calling_out();
     ah_watch_leave(h, &w);
     ah_fence_leave(h, &f);
+    if (st == LUA_OK && !(script && w.over))
+        return LUA_OK;
     if (ah_watch_failed(&w, err) || ah_fence_failed(&f, st, err))
         return LUA_ERRERR;
-    if (st != LUA_OK)
-        ah_lua_read_error(L, -1, err);
+    ah_lua_read_error(L, -1, err);
     if (st == LUA_ERRMEM)
         ah_err_nomem(err);
     return st;
 }
 
-ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *err)
+static ah_status call(ah_lua *h, lua_State *L, int nargs, int nresults, bool script, ah_err *err)
 {
     int base = lua_gettop(L) - nargs;
     ah_err own;
@@ -183,12 +185,17 @@ ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *
         guard_threads(h, L);
     lua_pushcfunction(L, on_error); /* -- f args on_error */
     lua_insert(L, base);            /* -- on_error f args */
-    if (call_watched(h, L, nargs, nresults, err) != LUA_OK) {
+    if (call_watched(h, L, nargs, nresults, script, err) != LUA_OK) {
         lua_settop(L, base - 1);
         return err->status;
     }
     lua_remove(L, base);
     return AH_OK;
+}
+
+ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *err)
+{
+    return call(h, L, nargs, nresults, false, err);
 }
 
 ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int nresults, ah_err *err)
@@ -197,7 +204,7 @@ ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int n
     ah_status st;
 
     h->callee = as;
-    st = ah_lua_call(h, L, nargs, nresults, err);
+    st = call(h, L, nargs, nresults, true, err);
     h->callee = outer;
     return st;
 }

@@ -46,6 +46,7 @@ typedef struct ah_lua {
     int64_t looked, checked;        /* ns: the last look, the last at all clocks */
     int64_t cpu_us, cpu_read;       /* the processor's clock, and when (ns) it was read */
     int64_t stop_seen, cancel_seen; /* loop clock; 0: not */
+    int64_t until;                  /* of a run that is being begun (loop clock); 0: none */
     int64_t told;                   /* when the script learned of ah_terminate; 0: it has not */
     int calls;                      /* before which the clock is looked at, beside the count */
     int closes;                     /* coroutine.close in coroutine.close */

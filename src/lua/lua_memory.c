@@ -5,7 +5,7 @@
 #include "lua/lua_fence.h"
 #include "lua/lua_watch.h"
 
-enum { LARGE = 1 << 20 }; /* bytes of a block over which a call into C may be at work for long */
+enum { LARGE = 256 << 10 }; /* bytes of a block over which a call into C may be at work for long */
 
 /* Objects fail at the limit, after a collection. Blocks without a type may be buffers of string
  * functions, which give up at once: a quarter more lets the garbage be collected for the string

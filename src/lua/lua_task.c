@@ -547,6 +547,7 @@ void ah_lua_open_task(lua_State *L)
     static const luaL_Reg sleep_meta[] = {{"__gc", sleep_gc}, {NULL, NULL}};
 
     ah_lua_open_fence(L);
+    ah_lua_open_watch(L);
     luaL_newmetatable(L, TASK);
     luaL_setfuncs(L, task_meta, 0);
     luaL_newmetatable(L, SLEEP);

@@ -104,6 +104,8 @@ static ah_over judge(ah_lua *h, const ah_watch *w, int64_t now)
         return AH_IN_TIME;
     if (overworked(h, w, now))
         return AH_OVER_WORK;
+    if (h->until && !w->task && ms >= h->until)
+        return AH_OVER_RUN;
     if (w->task && w->task->stopped)
         return AH_OVER_CANCELLED;
     since = unwanted_since(h, w, ms, &why);
@@ -193,6 +195,41 @@ void ah_watch_until(ah_lua *h, int64_t deadline)
 {
     if (h->watch && !h->watch->task)
         h->watch->deadline = deadline;
+}
+
+static const char BOUND[] = "agenthost.bound";
+
+static int unbind(lua_State *L)
+{
+    ah_lua *h = ah_lua_known(L);
+
+    if (h)
+        h->until = *(int64_t *)luaL_checkudata(L, 1, BOUND);
+    return 0;
+}
+
+void ah_watch_bound(lua_State *L, int64_t until)
+{
+    ah_lua *h = ah_lua_of(L);
+    int64_t *before;
+
+    if (!until) {
+        lua_pushnil(L);
+        return;
+    }
+    before = lua_newuserdatauv(L, sizeof *before, 0);
+    *before = h->until;
+    luaL_setmetatable(L, BOUND);
+    lua_toclose(L, -1);
+    h->until = until;
+}
+
+void ah_lua_open_watch(lua_State *L)
+{
+    luaL_newmetatable(L, BOUND);
+    lua_pushcfunction(L, unbind);
+    lua_setfield(L, -2, "__close");
+    lua_pop(L, 1);
 }
 
 int64_t ah_watch_grace(ah_lua *h)

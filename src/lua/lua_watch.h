@@ -63,6 +63,10 @@ bool ah_watch_late(ah_lua *h, ah_watch *w);
 bool ah_watch_failed(const ah_watch *w, ah_err *err);
 /* A second limit of the call that is at work. */
 void ah_watch_until(ah_lua *h, int64_t deadline);
+/* Calls end with it as if they were the run's which is being begun: until what is pushed is popped or
+ * what is below raises. Where `until` is 0, nil is pushed. Raises when out of memory. */
+void ah_watch_bound(lua_State *L, int64_t until);
+void ah_lua_open_watch(lua_State *L);
 /* When the time to close what was stopped is over. */
 int64_t ah_watch_grace(ah_lua *h);
 
