@@ -258,10 +258,21 @@ static ah_status open_turn(ah_lua_agent *a, const ah_lua_said *said, ah_err *err
                              ah_lua_said_entry(t->mem, said, ah_host_wall(a->lua->host)), err);
 }
 
-/* The earliest of its own and of the run around it. */
-static int64_t deadline_of(const ah_lua_agent *a, const ah_driven *parent, int64_t now)
+int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around)
 {
     int64_t at = parent ? ah_run_deadline(ah_driven_run(parent)) : 0;
+    const ah_call *call = around ? around->owner : NULL;
+
+    if (call && call->deadline && (!at || call->deadline < at))
+        at = call->deadline;
+    return at;
+}
+
+/* The earliest of its own and of what is around it. */
+static int64_t deadline_of(const ah_lua_agent *a, const ah_driven *parent, const ah_overlay *around,
+                           int64_t now)
+{
+    int64_t at = ah_lua_deadline_around(parent, around);
 
     if (a->limits.deadline > 0 && (!at || (int64_t)(a->limits.deadline * 1000) < at))
         at = (int64_t)(a->limits.deadline * 1000);
@@ -270,7 +281,8 @@ static int64_t deadline_of(const ah_lua_agent *a, const ah_driven *parent, int64
     return at;
 }
 
-static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config *cfg)
+static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overlay *around,
+                      ah_run_config *cfg)
 {
     ah_host *host = a->lua->host;
     bool tapped = r->tap && r->tap->event;
@@ -303,7 +315,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config 
         .throw_on_unknown = a->limits.throw_on_unknown,
         .retries = a->limits.retries,
         .loop = a->limits.loop,
-        .deadline = deadline_of(a, parent, ah_host_now(host)),
+        .deadline = deadline_of(a, parent, around, ah_host_now(host)),
         .wall = ah_host_wall,
         .random = ah_host_random,
         .ud = host,
@@ -388,7 +400,7 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
     prepare_wire(a);
     a->hooks.calls = 0;
     r->first = a->transcript->n;
-    configure(a, r, parent, &cfg);
+    configure(a, r, parent, around, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
         (st = open_turn(a, said, err)) != AH_OK) {

@@ -70,6 +70,9 @@ ah_status ah_lua_say_settings(ah_lua_agent *a, ah_err *err);
 ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err);
 /* What a file had as its session, into the agent's (lua_conversation.c). Table at 1. */
 ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
+/* When a run that begins in a call must end at the latest, by the loop clock: with the run and the
+ * call around it; 0: no limit. Each may be NULL. */
+int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
 /* Changes of the script's: in the run at work, to its next commit; else at once. */

@@ -3,6 +3,8 @@
  * give back is lua_tool.c's, the fence around them lua_fence.c's. */
 #include "lua/lua_task.h"
 
+#include <limits.h>
+
 enum {
     HOOK_COUNT = 10000,   /* instructions between two looks at the clock */
     CLOSE_GRACE_MS = 1000 /* for the pending closes of a stopped task */
@@ -12,13 +14,21 @@ static const char TASK[] = "agenthost.task";
 
 /* -- stopping code that does not wait ------------------------------------------------ */
 
-static bool out_of_time(const ah_task *t, int64_t now)
+/* When its time is over, by the loop clock; 0: never. That of what is around it is in its run's. */
+static int64_t end_of(const ah_task *t)
 {
     int64_t of_run = t->job.of ? ah_run_deadline(ah_driven_run(t->job.of)) : 0;
 
     if (t->closing)
-        return now >= t->closing;
-    return (t->deadline && now >= t->deadline) || (of_run && now >= of_run);
+        return t->closing;
+    return t->deadline && (!of_run || t->deadline < of_run) ? t->deadline : of_run;
+}
+
+static bool out_of_time(const ah_task *t, int64_t now)
+{
+    int64_t end = end_of(t);
+
+    return end && now >= end;
 }
 
 static void hook(lua_State *L, lua_Debug *ar);
@@ -82,25 +92,33 @@ static void let_go(ah_waiter *w)
         ah_lua_unref(h, &w->ref);
 }
 
-/* A run that was waited for ends with the wait; it is done later. */
-static void leave(ah_waiter *w)
+/* A run that was waited for ends with the wait. It is settled at once, from the inside out: what
+ * its calls have changed lies upon what the call that waits has, and goes before it. Where the
+ * state is being closed it is settled by its own finalizer. */
+static void leave(ah_waiter *w, bool closing)
 {
+    static const char why[] = "the call that waited for it was stopped";
+
     w->task = NULL;
     if (w->done)
         return;
-    if (w->scope) {
-        ah_driven_cancel(w->scope, AH_CANCELLED, "the call that waited for it was stopped");
-        return;
+    if (w->scope && closing) {
+        ah_driven_cancel(w->scope, AH_CANCELLED, why);
+    } else if (w->scope) {
+        ah_driven_settle(w->scope, AH_CANCELLED, why);
+    } else {
+        w->leave(w);
+        let_go(w);
     }
-    w->leave(w);
-    let_go(w);
 }
 
-static void detach(ah_task *t)
+static void detach(ah_task *t, bool closing)
 {
-    if (t->waiter)
-        leave(t->waiter);
+    ah_waiter *w = t->waiter;
+
     t->waiter = NULL;
+    if (w)
+        leave(w, closing);
     ah_job_cancel(&t->job);
     if (t->link) {
         *t->link = t->next;
@@ -112,7 +130,7 @@ static void detach(ah_task *t)
 
 static int task_gc(lua_State *L)
 {
-    detach(luaL_checkudata(L, 1, TASK));
+    detach(luaL_checkudata(L, 1, TASK), true);
     return 0;
 }
 
@@ -122,7 +140,7 @@ static void bury(ah_task *t)
     ah_lua *h = t->lua;
     ah_task *outer = h->running;
 
-    detach(t);
+    detach(t, false);
     h->running = t;
     t->closing = ah_host_now(h->host) + CLOSE_GRACE_MS;
     t->fence.work_ms = 0;
@@ -371,6 +389,20 @@ static ah_driven *scope_of(ah_lua *h, const ah_waiter *w)
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED } drive_end;
 
+/* How long a drive may wait, ms; -1: until something comes. A run whose handler drives asks for no
+ * timer meanwhile, and what has cancelled it wakes nobody. */
+static int patience(const ah_lua *h, drive_end end)
+{
+    int64_t at = end == CAME && h->running ? end_of(h->running) : 0, now;
+
+    if (end == CAME && h->running && expired(h->running))
+        return 0;
+    if (!at)
+        return -1;
+    now = ah_host_now(h->host);
+    return at - now < INT_MAX ? (int)(at - now) : INT_MAX;
+}
+
 static void cancel_inner(ah_lua *h, ah_driven *inner, drive_end end)
 {
     if (end == INTERRUPTED)
@@ -405,7 +437,7 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     h->host->depth++;
     h->current = L;
     while (!w->done && (end == CAME || w->scope)) {
-        ah_host_step(h->host, scope, -1);
+        ah_host_step(h->host, scope, patience(h, end));
         if (end != CAME)
             continue;
         if (interrupted(h, L))
@@ -506,10 +538,10 @@ int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
     ah_lua_can_await(L);
     switch (drive(L, h, w)) {
     case INTERRUPTED:
-        leave(w);
+        leave(w, false);
         return lua_error(L);
     case CANCELLED:
-        leave(w);
+        leave(w, false);
         if (!w->scope)
             return ah_lua_raise(L, AH_CANCELLED, "cancelled");
         break; /* the run's own error says so */

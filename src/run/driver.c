@@ -8,8 +8,9 @@ struct ah_driven {
     ah_driven *parent, *next, **link; /* next, link: in host->runs */
     ah_driven_fn done;
     void *ud;
-    int depth; /* 1: in no other run */
-    bool told;
+    int depth;    /* 1: in no other run */
+    bool told;    /* of its end */
+    bool at_work; /* its needs are being served, below us on the C stack */
     ah_job job;
     ah_timer timer;
     ah_exchange *x; /* a run has one exchange at a time */
@@ -173,7 +174,8 @@ static void stop_exchange(ah_driven *d)
     free_exchange(d->x);
 }
 
-/* What its handler had changed is taken back once it is at work no more. */
+/* What its handler had changed is taken back once it is at work no more, and neither is any run that
+ * it waits for: those lie upon it. One that has succeeded meanwhile stands. */
 static void stop_call(ah_call *c)
 {
     const ah_hooks *hooks = ah_run_hooks(c->run);
@@ -182,6 +184,8 @@ static void stop_call(ah_call *c)
         hooks->stop_asking(hooks->ud, c);
         return;
     }
+    if (c->state == AH_CALL_ANSWERED && c->success)
+        return;
     if (c->tool->vt->stop)
         c->tool->vt->stop(c->tool, c);
     ah_overlay_drop(&c->overlay);
@@ -225,21 +229,35 @@ static void serve(ah_driven *d, const ah_need *need)
     }
 }
 
-static void pump(ah_job *job)
+/* Serves what it needs, up to its end where that comes. */
+static void work(ah_driven *d)
 {
-    ah_driven *d = FROM(job, ah_driven, job);
     ah_need need;
 
+    d->at_work = true;
     ah_run_tick(d->run, ah_host_now(d->host));
     while (ah_run_next(d->run, &need)) {
         serve(d, &need);
         ah_run_tick(d->run, ah_host_now(d->host)); /* a handler may have taken its time */
     }
+    d->at_work = false;
     if (need.kind != AH_NEED_DONE || d->told)
         return;
     d->told = true;
     ah_timer_unset(&d->timer);
     d->done(d->ud, d);
+}
+
+static void pump(ah_job *job)
+{
+    work(FROM(job, ah_driven, job));
+}
+
+void ah_driven_settle(ah_driven *d, ah_status status, const char *why)
+{
+    ah_driven_cancel(d, status, why);
+    if (!d->at_work)
+        work(d);
 }
 
 static void on_timer(ah_timer *t)
@@ -327,10 +345,16 @@ ah_driven *ah_driven_next(const ah_driven *d)
     return d->next;
 }
 
+/* And those within it: one of them may be what the host is driving, so that it must notice. */
 void ah_driven_cancel(ah_driven *d, ah_status status, const char *why)
 {
     ah_run_cancel(d->run, status, why);
     ah_driven_wake(d);
+    for (ah_driven *c = d->host->runs; c; c = c->next)
+        if (c != d && ah_driven_within(c, d)) {
+            ah_run_cancel(c->run, status, "the run around this one was cancelled");
+            ah_driven_wake(c);
+        }
 }
 
 bool ah_driven_within(const ah_driven *d, const ah_driven *scope)

@@ -83,18 +83,23 @@ static void stop_call(ah_run *run, ah_call *c)
                     (ah_need){.kind = AH_NEED_STOP_CALL, .id = c->need, .call = c});
 }
 
-static void stop_calls(ah_run *run)
+void ah_turn_stop(ah_run *run)
 {
-    ah_err ignored; /* the run ends anyway */
-
     for (size_t i = run->batch; i < run->next; i++) {
         ah_call *c = &run->call[i];
 
         if (c->state == AH_CALL_RUNNING || c->state == AH_CALL_ASKING)
             stop_call(run, c);
-        else if (c->state == AH_CALL_ANSWERED)
-            file_answer(run, c, false, &ignored);
     }
+}
+
+static void file_answered(ah_run *run)
+{
+    ah_err ignored; /* the run ends anyway */
+
+    for (size_t i = run->batch; i < run->next; i++)
+        if (run->call[i].state == AH_CALL_ANSWERED)
+            file_answer(run, &run->call[i], false, &ignored);
 }
 
 static const char *settle_words(ah_status st, bool begun)
@@ -127,7 +132,7 @@ void ah_turn_settle(ah_run *run, ah_status why)
 {
     ah_transcript *t = run->cfg.transcript;
 
-    stop_calls(run);
+    file_answered(run);
     for (size_t i = run->batch; i < run->n_calls; i++)
         settle_call(run, &run->call[i], why);
     for (size_t i = 0; i < t->n_slots; i++) /* without memory for the calls, or for an answer */
@@ -521,7 +526,8 @@ static void refuse_late(ah_call *c)
                    c->tool->name->data, (double)c->tool->timeout_ms / 1000);
 }
 
-/* What was interrupted fails in its own words: they are replaced by those that say why. */
+/* What comes back after its time has failed, whatever it says: one that was interrupted says so in its
+ * own words, one long call into C may even have succeeded. */
 void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
 {
     ah_run *run = call->run;
@@ -534,10 +540,14 @@ void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
     }
     run->running--;
     call->ended = now;
-    if (!outcome->success && call->deadline && now >= call->deadline)
+    if (call->deadline && now >= call->deadline) {
+        ah_value live = outcome->live;
+
+        ah_value_release(&live);
         refuse_late(call);
-    else
+    } else {
         ah_call_settle(call, outcome, run->cfg.session);
+    }
     if (run->cfg.answered)
         run->cfg.answered(run->cfg.on_ud, call, outcome);
 }
