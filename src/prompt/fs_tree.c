@@ -279,6 +279,7 @@ static ah_status tree_prepare(ah_fs *fs, const ah_fs_changes *list, void **ticke
 
 static void remove_at(ah_fs_tree *t, size_t i)
 {
+    t->edits += t->node[i]->act != AH_FS_SEEN;
     t->bytes -= bytes_of(t->node[i]);
     free_node(t->fs.mem, t->node[i]);
     t->n--;
@@ -299,6 +300,7 @@ static void place(ah_fs_tree *t, ah_fs_change *c)
     memmove(t->node + i + 1, t->node + i, (t->n - i) * sizeof *t->node);
     t->node[i] = c;
     t->n++;
+    t->edits += c->act != AH_FS_SEEN;
     t->bytes += bytes_of(c);
 }
 
@@ -340,6 +342,7 @@ static void tree_free(ah_fs *fs)
     ah_fs_drop(fs);
     ah_fs_tree_clear(t);
     ah_free(fs->mem, t->node);
+    ah_fs_unref(t->into);
     ah_free(fs->mem, t);
     ah_fs_unref(below);
 }
