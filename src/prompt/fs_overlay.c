@@ -169,6 +169,16 @@ static void settle_view(const settling *s, ah_fs_change *c, const ah_fs_info *no
     *own = put || (s->into != s->below && ah_fs_view_is_below(s->t, path));
 }
 
+/* An overlay that is committed in a call into another one: does what it has looked at stand in that
+ * one itself? Nothing of it depends on what is below then. */
+static bool is_of_overlay(const settling *s, const ah_fs_change *c)
+{
+    const ah_fs_tree *into = (const ah_fs_tree *)s->into;
+
+    return c->act == AH_FS_SEEN && !s->t->into && s->into->below && into->into &&
+           ah_fs_view_shows(into, ah_text_slice(c->path));
+}
+
 static ah_status settle(settling *s, ah_fs_change *c, ah_err *err)
 {
     ah_fs_info now;
@@ -181,7 +191,7 @@ static ah_status settle(settling *s, ah_fs_change *c, ah_err *err)
         return st;
     settle_view(s, c, &now, &own);
     if (own || c->act == AH_FS_SEEN) /* an overlay must know on what its own writes depend */
-        return hand_down(s, c, &c->was, err);
+        return hand_down(s, c, is_of_overlay(s, c) ? &now : &c->was, err);
     if (c->pinned && !is_same(&now, &c->was))
         return conflict(ah_text_slice(c->path), "was changed", err);
     switch (c->act) {

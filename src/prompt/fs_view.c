@@ -142,6 +142,11 @@ bool ah_fs_view_emptied(const ah_fs_tree *view)
     return w && w->hidden;
 }
 
+bool ah_fs_view_shows(const ah_fs_tree *view, ah_slice path)
+{
+    return is_shown(window_of(view->fs.below), path);
+}
+
 bool ah_fs_view_is_below(const ah_fs_tree *view, ah_slice path)
 {
     const window *w = window_of(view->fs.below);

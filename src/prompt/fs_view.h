@@ -6,6 +6,8 @@
 
 /* Is what the overlay's base has at the path of the call itself? */
 bool ah_fs_view_put_below(const ah_fs_tree *view, ah_slice path);
+/* Is it in the overlay itself? */
+bool ah_fs_view_shows(const ah_fs_tree *view, ah_slice path);
 /* Has the path been what that has there, ever since the view was made? */
 bool ah_fs_view_is_below(const ah_fs_tree *view, ah_slice path);
 /* Was the overlay committed or dropped in the call? Then what the view has takes the place of
