@@ -2,8 +2,10 @@
  * a reply. */
 
 #include "lua/lua_agent.h"
+#include "lua/lua_book.h"
 #include "lua/lua_ctx.h"
 #include "lua/lua_image.h"
+#include "lua/lua_post.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
@@ -192,13 +194,14 @@ static int agent_close(lua_State *L)
 
 /* -- a run --------------------------------------------------------------------------------- */
 
-/* A run that is not over when the state is closed. What closes its resources cannot wait
- * there: nothing must be driven any more. */
-static void close_late(ah_lua *h, run *r)
+/* A run that is not over when the state is closed. What closes its resources, and those of runs
+ * within it, cannot wait there: nothing must be driven any more. */
+static void end_late(ah_lua *h, run *r)
 {
     int depth = h->host->depth;
 
     h->host->depth = AH_MAX_DEPTH;
+    free_driven(r);
     ah_lua_close_resources(h, &r->resources);
     h->host->depth = depth;
 }
@@ -209,8 +212,7 @@ static int run_gc(lua_State *L)
 
     if (r->agent->current == r) /* a finalizer of the script may use the agent after this */
         r->agent->current = NULL;
-    free_driven(r);
-    close_late(ah_lua_of(L), r);
+    end_late(ah_lua_of(L), r);
     return 0;
 }
 
@@ -457,7 +459,6 @@ static void check_idle(lua_State *L, const ah_lua_agent *a)
 
 static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_said *said, bool waits)
 {
-    check_idle(L, a);
     if (!ah_lua_says(said) && !has_spoken(a->transcript))
         ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
     ah_lua_can_run(L, waits);
@@ -466,11 +467,15 @@ static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_said *
 ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
 {
     ah_lua_agent *a = check_open(L, at);
-    ah_overlay *around = ah_lua_overlay(L);
+    bool apart = tap && ah_lua_of(L)->tool; /* begun by a tool of the program: it may outlive the call */
+    ah_overlay *around = apart ? NULL : ah_lua_overlay(L);
     ah_lua_said said;
     run *r;
 
     ah_lua_read_said(L, at + 1, "ah.run", &said);
+    check_idle(L, a);
+    ah_lua_deliver(L, at);
+    ah_book_deliver(L, at);
     check_start(L, a, &said, !tap);
     r = lua_newuserdatauv(L, sizeof *r, 1);
     *r = (run){.agent = a, .tap = tap, .resources = LUA_NOREF};
@@ -592,44 +597,19 @@ static int agent_run(lua_State *L)
     return run_agent(L, 1);
 }
 
-/* agent:send(text or parts): during a run, queued to the next commit; else said in the next run. */
+/* agent:send(text or parts): during a run, queued to the next commit; else said in the next run. In a
+ * call, once that is committed. */
 static int agent_send(lua_State *L)
 {
-    ah_lua_agent *a = ah_lua_check_agent(L);
     ah_lua_said said;
-    ah_text *entry;
-    ah_err err;
-    ah_status st;
 
+    ah_lua_check_agent(L);
     check_said(L, 2, "agent:send");
     ah_lua_read_said(L, 2, "agent:send", &said);
     if (!ah_lua_says(&said))
         return ah_lua_raise(L, AH_USAGE, "agent:send: there is nothing to say: give a text");
-    entry = ah_lua_said_entry(&a->lua->mem, &said, ah_host_wall(a->lua->host));
-    if (a->current)
-        st = ah_run_send(ah_driven_run(a->current->driven), entry, &err);
-    else
-        st = ah_transcript_add(a->transcript, AH_ENTRY_USER, entry, &err);
-    return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
-}
-
-ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err)
-{
-    if (a->looking)
-        return ah_err_set(err, AH_USAGE,
-                          "the tools of an agent cannot change while it renders its prompt");
-    if (a->current)
-        return ah_inject_from_outside(ah_driven_run(a->current->driven), c, err);
-    if (a->once || !a->transcript) /* its run is over, or it is being collected */
-        return AH_OK;
-    return ah_lua_change_idle(a, &a->rules, c, err);
-}
-
-int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c)
-{
-    ah_err err;
-
-    return ah_lua_agent_change(a, c, &err) == AH_OK ? 0 : ah_lua_raise_err(L, &err);
+    ah_lua_send(L, 1, &said);
+    return 0;
 }
 
 /* agent:add_tools(tool | { tools }) */
@@ -645,7 +625,8 @@ static int agent_add_tools(lua_State *L)
     for (size_t i = 0; i < c->n; i++)
         c->item[i].by = ah_text_ref(by);
     ah_text_unref(by);
-    return ah_lua_make_changes(L, a, c);
+    ah_lua_change(L, 1, c);
+    return 0;
 }
 
 /* agent:remove_tools(name | { names }) */
@@ -655,7 +636,8 @@ static int agent_remove_tools(lua_State *L)
     ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
 
     ah_lua_remove_tools(L, 2, "agent:remove_tools", c);
-    return ah_lua_make_changes(L, a, c);
+    ah_lua_change(L, 1, c);
+    return 0;
 }
 
 /* agent:cancel(): ends the run at work, if there is one, with `cancelled`. */

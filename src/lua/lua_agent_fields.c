@@ -353,15 +353,20 @@ static void warn(void *ud, const char *message, ah_slice tool_name)
     ah_log_put(&a->observer.records, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
 }
 
+ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules)
+{
+    return (ah_injection){.mem = &a->lua->mem,
+                          .registry = &a->registry,
+                          .transcript = a->transcript,
+                          .rules = rules,
+                          .time = ah_host_wall(a->lua->host),
+                          .warn = warn,
+                          .ud = a};
+}
+
 ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err)
 {
-    ah_injection in = {.mem = &a->lua->mem,
-                       .registry = &a->registry,
-                       .transcript = a->transcript,
-                       .rules = rules,
-                       .time = ah_host_wall(a->lua->host),
-                       .warn = warn,
-                       .ud = a};
+    ah_injection in = ah_lua_injection_idle(a, rules);
     ah_status st = ah_inject(&in, c, err);
 
     ah_buf_clear(&in.added);

@@ -15,7 +15,8 @@ typedef struct ah_ctx {
 ah_ctx *ah_lua_push_ctx(lua_State *L, ah_call *call);
 
 /* The overlay in which code that runs now reads and writes: that of the call whose handler
- * it is, or of the call in whose handler its run was started; NULL: there is none. Raises
+ * it is (of a tool of the program, while that begins), or of the call in whose handler its run was
+ * started; NULL: there is none. Observers of what a handler drives have none either. Raises
  * where that call is over. */
 ah_overlay *ah_lua_overlay(lua_State *L);
 

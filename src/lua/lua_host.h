@@ -38,6 +38,8 @@ typedef struct ah_lua {
     lua_State *caller;  /* the thread on which calls from C run */
     lua_State *current; /* the thread that drives; what resumes count their C depth from */
     ah_task *running;   /* the innermost task that is being resumed */
+    ah_task *actor;     /* the same where its own code runs, not what it drives: whose call changes what */
+    struct ah_overlay *tool; /* the call's, while a tool of the program begins it; NULL: none does */
     ah_task *tasks;
     ah_text *model;         /* given from outside: wins over what scripts name */
     struct ah_undo *undos;  /* objects with an undo copy in open overlays (lua_undo.c) */

@@ -138,10 +138,10 @@ static int task_gc(lua_State *L)
 static void bury(ah_task *t)
 {
     ah_lua *h = t->lua;
-    ah_task *outer = h->running;
+    ah_task *outer = h->running, *actor = h->actor;
 
     detach(t, false);
-    h->running = t;
+    h->running = h->actor = t;
     t->closing = ah_host_now(h->host) + CLOSE_GRACE_MS;
     t->fence.work_ms = 0;
     ah_fence_widen(&t->fence);
@@ -149,6 +149,7 @@ static void bury(ah_task *t)
     lua_resetthread(t->co);
     ah_fence_leave(h, &t->fence);
     h->running = outer;
+    h->actor = actor;
     ah_lua_unref(h, &t->ref);
 }
 
@@ -249,18 +250,19 @@ static void halt(ah_task *t)
 static void resume(ah_task *t)
 {
     ah_lua *h = t->lua;
-    ah_task *outer = h->running;
+    ah_task *outer = h->running, *actor = h->actor;
     lua_State *current = h->current;
     int nargs = t->nargs, nresults, st;
 
     t->nargs = 0;
     t->waiter = NULL;
     t->running = true;
-    h->running = t;
+    h->running = h->actor = t;
     ah_fence_enter(h, &t->fence);
     st = lua_resume(t->co, h->current, nargs, &nresults);
     ah_fence_leave(h, &t->fence);
     h->running = outer;
+    h->actor = actor;
     h->current = current;
     t->running = false;
     if (t->stopped) {
@@ -431,11 +433,13 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     ah_driven *scope = scope_of(h, w);
     lua_State *current = h->current;
     unsigned cancels = h->host->cancels;
+    ah_task *actor = h->actor;
     bool fenced = h->running && ah_fence_leave(h, &h->running->fence);
     drive_end end = CAME;
 
     h->host->depth++;
     h->current = L;
+    h->actor = NULL; /* observers of what is driven act in nobody's name */
     while (!w->done && (end == CAME || w->scope)) {
         ah_host_step(h->host, scope, patience(h, end));
         if (end != CAME)
@@ -448,6 +452,7 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
             cancel_inner(h, w->scope, end);
     }
     h->current = current;
+    h->actor = actor;
     h->host->depth--;
     if (fenced)
         ah_fence_enter(h, &h->running->fence);

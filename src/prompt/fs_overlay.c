@@ -159,14 +159,17 @@ static ah_status settle_removal(settling *s, const ah_fs_change *c, const ah_fs_
 
 /* What is below an overlay may change without a conflict until the overlay is committed: so it is for
  * a view, as far as what it was made upon is not in the overlay itself (`own`). What the call saw
- * there of its own gets its version with the commit (`fresh`). */
-static void settle_view(const settling *s, ah_fs_change *c, const ah_fs_info *now, bool *own)
+ * there of its own gets its version with the commit (`fresh`: in that file system). */
+static void settle_view(const settling *s, ah_fs_change *c, bool *own)
 {
     ah_slice path = ah_text_slice(c->path);
-    bool put = s->into != s->below && ah_fs_view_put_below(s->t, path);
 
-    c->fresh = put && is_same(now, &c->was);
-    *own = put || (s->into != s->below && ah_fs_view_is_below(s->t, path));
+    c->fresh = NULL;
+    *own = false;
+    if (s->into == s->below)
+        return;
+    c->fresh = ah_fs_view_saw(s->t, path, &c->was);
+    *own = ah_fs_view_put_below(s->t, path) || ah_fs_view_is_below(s->t, path);
 }
 
 /* An overlay that is committed in a call into another one: does what it has looked at stand in that
@@ -189,7 +192,7 @@ static ah_status settle(settling *s, ah_fs_change *c, ah_err *err)
         return AH_OK;
     if ((st = s->below->store->stat(s->below, ah_text_slice(c->path), &now, err)) != AH_OK)
         return st;
-    settle_view(s, c, &now, &own);
+    settle_view(s, c, &own);
     if (own || c->act == AH_FS_SEEN) /* an overlay must know on what its own writes depend */
         return hand_down(s, c, is_of_overlay(s, c) ? &now : &c->was, err);
     if (c->pinned && !is_same(&now, &c->was))
@@ -227,20 +230,13 @@ static ah_status settle_all(settling *s, ah_err *err)
 }
 
 /* Nothing is handed down: what there is takes the place of all. */
-static ah_status settle_emptied(settling *s, ah_err *err)
+static ah_status settle_emptied(const settling *s, ah_err *err)
 {
-    ah_status st = ah_fs_view_check(s->t, err);
     bool own;
 
-    for (size_t i = 0; st == AH_OK && i < s->t->n; i++) {
-        ah_fs_change *c = s->t->node[i];
-        ah_fs_info now;
-
-        st = s->below->store->stat(s->below, ah_text_slice(c->path), &now, err);
-        if (st == AH_OK)
-            settle_view(s, c, &now, &own);
-    }
-    return st;
+    for (size_t i = 0; i < s->t->n; i++)
+        settle_view(s, s->t->node[i], &own);
+    return ah_fs_view_check(s->t, err);
 }
 
 ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err)
@@ -263,17 +259,17 @@ ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err)
  * overlay's own commit ends in a conflict. `t` has the changes, or is `into` itself. */
 static void refresh(const ah_fs_tree *t, ah_fs *into)
 {
-    ah_fs *base = into->below;
     ah_fs_info now;
     ah_err ignored;
 
     for (size_t i = 0; i < t->n; i++) {
         ah_fs_change *c = t->node[i], *to;
         ah_slice path = ah_text_slice(c->path);
+        ah_fs *in = c->fresh;
 
-        to = c->fresh ? ah_fs_tree_find((ah_fs_tree *)into, path) : NULL;
-        c->fresh = false;
-        if (to && is_same(&to->was, &c->was) && base->store->stat(base, path, &now, &ignored) == AH_OK)
+        to = in ? ah_fs_tree_find((ah_fs_tree *)into, path) : NULL;
+        c->fresh = NULL;
+        if (to && is_same(&to->was, &c->was) && in->store->stat(in, path, &now, &ignored) == AH_OK)
             to->was = now;
     }
 }

@@ -142,6 +142,23 @@ bool ah_fs_view_emptied(const ah_fs_tree *view)
     return w && w->hidden;
 }
 
+ah_fs *ah_fs_view_saw(const ah_fs_tree *view, ah_slice path, const ah_fs_info *was)
+{
+    const window *w = window_of(view->fs.below);
+
+    while (w) {
+        ah_fs_tree *base = (ah_fs_tree *)w->fs.below;
+        ah_fs_info put;
+        ah_err ignored; /* what is in a list is always there */
+
+        if (decides(base, path) && base->fs.store->stat(&base->fs, path, &put, &ignored) == AH_OK &&
+            put.kind == was->kind && memcmp(&put.version, &was->version, sizeof put.version) == 0)
+            return base->into ? base->into : base->fs.below;
+        w = window_of(base->fs.below);
+    }
+    return NULL;
+}
+
 bool ah_fs_view_shows(const ah_fs_tree *view, ah_slice path)
 {
     return is_shown(window_of(view->fs.below), path);

@@ -4,6 +4,9 @@
 
 #include "prompt/fs_tree.h"
 
+/* Where the call's own changes of what is below the overlay go, if `was` is one of them; else NULL.
+ * Borrowed from the view. */
+ah_fs *ah_fs_view_saw(const ah_fs_tree *view, ah_slice path, const ah_fs_info *was);
 /* Is what the overlay's base has at the path of the call itself? */
 bool ah_fs_view_put_below(const ah_fs_tree *view, ah_slice path);
 /* Is it in the overlay itself? */
