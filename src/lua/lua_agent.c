@@ -135,6 +135,18 @@ static void free_driven(run *r)
     r->agent->runs--;
 }
 
+/* A run that is dropped, or not over when the state is closed. What closes the resources of those
+ * within it cannot wait there: nothing must be driven any more. */
+static void drop_driven(run *r)
+{
+    ah_host *host = r->agent->lua->host;
+    int depth = host->depth;
+
+    host->depth = AH_MAX_DEPTH;
+    free_driven(r);
+    host->depth = depth;
+}
+
 void ah_lua_agent_close(ah_lua_agent *a)
 {
     a->closed = true;
@@ -167,7 +179,7 @@ static int agent_gc(lua_State *L)
     ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
 
     if (a->current) /* both are garbage: the run goes first */
-        free_driven(a->current);
+        drop_driven(a->current);
     a->current = NULL;
     ah_lua_agent_close(a);
     return ah_lua_retire(L);
@@ -194,14 +206,12 @@ static int agent_close(lua_State *L)
 
 /* -- a run --------------------------------------------------------------------------------- */
 
-/* A run that is not over when the state is closed. What closes its resources, and those of runs
- * within it, cannot wait there: nothing must be driven any more. */
-static void end_late(ah_lua *h, run *r)
+/* What closes its own cannot either. */
+static void close_late(ah_lua *h, run *r)
 {
     int depth = h->host->depth;
 
     h->host->depth = AH_MAX_DEPTH;
-    free_driven(r);
     ah_lua_close_resources(h, &r->resources);
     h->host->depth = depth;
 }
@@ -212,7 +222,8 @@ static int run_gc(lua_State *L)
 
     if (r->agent->current == r) /* a finalizer of the script may use the agent after this */
         r->agent->current = NULL;
-    end_late(ah_lua_of(L), r);
+    drop_driven(r);
+    close_late(ah_lua_of(L), r);
     return 0;
 }
 
@@ -525,7 +536,7 @@ void ah_lua_run_drop(ah_lua_run *r)
         r->agent->current = NULL;
         ah_lua_discovery_end(&r->agent->discovery);
     }
-    free_driven(r);
+    drop_driven(r);
     ah_waiter_done(&r->waiter);
 }
 
