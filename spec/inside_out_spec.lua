@@ -18,7 +18,8 @@ local function new_object(log)
 end
 
 local Account = ah.entity { name = "Account", fields = { "id", "n" } }
-Account:tool { name = "add", description = "Adds.", handler = function(self) self.n = self.n + 1 end }
+Account:tool { name = "add", description = "Adds.",
+  handler = function(self) self.n = self.n + 1 end }
 
 local Item = ah.type { name = "Item", fields = { n = "integer" } }
 
@@ -60,7 +61,7 @@ local waits = {
   end,
 }
 
--- -- runs ------------------------------------------------------------------------------------------
+-- -- runs ------------------------------------------------------------------------------------
 
 local function calls_of(names)
   local calls = {}
@@ -209,7 +210,9 @@ describe("a call in which a call was stopped", function()
     local outer = ah.tool { name = "outer", description = "Works.", timeout = 0.02,
       handler = function(_, ctx)
         ctx.resources:get "r"
-        local closing <close> = setmetatable({}, { __close = function() log[#log + 1] = "close" end })
+        local closing <close> = setmetatable({}, { __close = function()
+          log[#log + 1] = "close"
+        end })
         ah.run { model = calls_of { "inner" }, tools = { inner }, log = function() end, "go",
           resources = { r = resource "inner" } }
         return closing

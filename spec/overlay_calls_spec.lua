@@ -76,8 +76,8 @@ describe("an overlay of the script, in a call", function()
     local o = fs:overlay()
     local edit = { name = "edit_file", arguments = { path = "f", edits = {
       { old = "one", new = "1" }, { old = "three", new = "3" } } } }
-    local reply = assert(ah.run { tools = ah.builtin { "edit_file" }, resources = { filesystem = o },
-      model = ah.scripted { { calls = { edit } }, "done" }, "go" })
+    local reply = assert(ah.run { tools = ah.builtin { "edit_file" },
+      resources = { filesystem = o }, model = ah.scripted { { calls = { edit } }, "done" }, "go" })
     assert.truthy(reply.messages[3].content:find("none of the edits was made", 1, true))
     assert.equal("one\ntwo\n", (o:read "f"))
   end)
@@ -328,7 +328,8 @@ local function new_world(kind, name)
 end
 
 local function do_step(w, step, said)
-  local fs, result = w[step.place], nil
+  local fs = w[step.place]
+  local result
   if step.what == "write" or step.what == "append" then
     result = fs[step.what](fs, step.path, step.text)
   elseif step.what == "edit" then

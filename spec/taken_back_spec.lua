@@ -124,7 +124,8 @@ describe("a registry, in a call", function()
       ah.sleep(0)
     end, function() registry:register(tool "a") end }, { parallel = true })
     assert.equal("OK", contents[1])
-    assert.truthy(contents[2]:find("'t2' execution failed: registry: tool 'a' is declared twice", 1, true))
+    assert.truthy(contents[2]:find("execution failed: registry: tool 'a' is declared twice", 1,
+      true))
     assert.equal(a, registry:get "a")
   end)
 
@@ -356,7 +357,9 @@ end)
 
 describe("observers of a run that a handler drives", function()
   it("change things at once, however the handler waits", function()
-    for _, wait in ipairs { function(f) return f() end, function(f) return coroutine.wrap(f)() end } do
+    local function plain(f) return f() end
+    local function coroutines(f) return coroutine.wrap(f)() end
+    for _, wait in ipairs { plain, coroutines } do
       local agent, fs = new_agent(), ah.filesystem { memory = true }
       run { function()
         wait(function()
