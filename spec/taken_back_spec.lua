@@ -144,6 +144,26 @@ describe("a registry, in a call", function()
     assert.equal("a b c", names(registry))
   end)
 
+  it("keeps the work of calls at work together in one call, in the order of the request", function()
+    local registry = ah.registry()
+    local agent = new_agent { registry = registry }
+    run { function()
+      run({ function()
+        registry:register(a)
+        ah.sleep(0)
+      end, function()
+        registry:register(b)
+        ah.sleep(0)
+      end, function()
+        assert(not registry:remove "a")
+        registry:register(c)
+      end }, { parallel = true })
+      assert.equal("b c", names(registry))
+    end }
+    assert.equal("b c", names(registry))
+    assert.equal("b c", state_of(agent))
+  end)
+
   it("tells the agents that use it once the call is committed", function()
     local registry = ah.registry { a }
     local agent = new_agent { registry = registry }

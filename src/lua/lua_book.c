@@ -12,9 +12,10 @@ typedef enum act { PUT, REPLACE, REMOVE, PICK, CLEAR_PICKED } act;
 typedef struct op {
     struct op *next;
     act what;
-    ah_tool *tool;  /* PUT, REPLACE, REMOVE: as the script gave it */
+    ah_tool *tool;  /* PUT, REPLACE: as the script gave it */
     ah_tool *brief; /* PUT, REPLACE: as it is declared until it is picked */
-    ah_text *name;  /* PICK */
+    ah_text *name;  /* REMOVE, PICK */
+    bool made;      /* REMOVE: there was one */
 } op;
 
 typedef struct page {
@@ -22,8 +23,8 @@ typedef struct page {
     ah_book *of;
     int ref; /* its object */
     ah_registry *core, *next;
-    uint64_t edits; /* of core */
-    uint64_t seen;  /* those of what it is a copy of, then */
+    uint64_t version; /* of core */
+    uint64_t seen;    /* of what it is a copy of, then */
     op *first;
     ah_post *posts; /* for the agents, once prepared */
 } page;
@@ -105,7 +106,7 @@ static ah_slice name_of(const op *p)
     return ah_text_slice(p->name ? p->name : p->tool->name);
 }
 
-static ah_status apply(ah_registry *r, const op *p, ah_err *err)
+static ah_status apply(ah_registry *r, op *p, ah_err *err)
 {
     ah_slice name = p->what == CLEAR_PICKED ? (ah_slice){NULL, 0} : name_of(p);
     ah_status st = AH_OK;
@@ -123,7 +124,7 @@ static ah_status apply(ah_registry *r, const op *p, ah_err *err)
         st = ah_registry_put(r, p->brief, err);
         break;
     case REMOVE:
-        ah_registry_remove(r, name);
+        p->made = ah_registry_remove(r, name);
         break;
     case PICK:
         ah_registry_pick(r, name);
@@ -141,7 +142,7 @@ static ah_status apply(ah_registry *r, const op *p, ah_err *err)
 
 static bool is_told(const op *p)
 {
-    return p->what == PUT || p->what == REPLACE || p->what == REMOVE;
+    return p->what == PUT || p->what == REPLACE || (p->what == REMOVE && p->made);
 }
 
 /* Pushes what an agent is told of it. */
@@ -272,7 +273,7 @@ static page *join(ah_overlay *o, ah_book *b, ah_err *err)
     }
     around = find_page(ah_overlay_below(o), b);
     *p = (page){.part = {.vt = &page_vt, .key = b}, .of = b, .ref = LUA_NOREF};
-    p->seen = around ? around->edits : b->edits;
+    p->version = p->seen = around ? around->version : b->version;
     p->core = copy_core(&b->lua->mem, around ? around->core : b->core, err);
     if (p->core && ah_overlay_join(o, &p->part, err) == AH_OK)
         return p;
@@ -281,15 +282,16 @@ static page *join(ah_overlay *o, ah_book *b, ah_err *err)
 }
 
 /* What it did is done again on what is there now, where that has changed. */
-static ah_status rebase(page *p, const ah_registry *on, uint64_t edits, ah_err *err)
+static ah_status rebase(page *p, const ah_registry *on, uint64_t version, ah_err *err)
 {
     ah_status st = AH_OK;
 
-    if (edits == p->seen)
+    if (version == p->seen)
         return AH_OK;
     if (!(p->next = copy_core(&p->of->lua->mem, on, err)))
         return err->status;
-    for (const op *at = p->first; at && st == AH_OK; at = at->next)
+    p->version = ++p->of->last;
+    for (op *at = p->first; at && st == AH_OK; at = at->next)
         st = apply(p->next, at, err);
     return st;
 }
@@ -301,17 +303,17 @@ static ah_status prepare(ah_participant *part, ah_overlay *below, ah_err *err)
 
     if (below && !to)
         return err->status;
-    st = rebase(p, to ? to->core : p->of->core, to ? to->edits : p->of->edits, err);
+    st = rebase(p, to ? to->core : p->of->core, to ? to->version : p->of->version, err);
     return st == AH_OK && !to ? make_posts(p, err) : st;
 }
 
-static void hand_over(page *p, ah_registry **core, uint64_t *edits)
+static void hand_over(page *p, ah_registry **core, uint64_t *version)
 {
     ah_registry **from = p->next ? &p->next : &p->core, *old = *core;
 
     *core = *from;
     *from = old;
-    (*edits)++;
+    *version = p->version;
 }
 
 static void commit(ah_participant *part, ah_overlay *below)
@@ -320,10 +322,10 @@ static void commit(ah_participant *part, ah_overlay *below)
     op **last;
 
     if (!to) {
-        hand_over(p, &p->of->core, &p->of->edits);
+        hand_over(p, &p->of->core, &p->of->version);
         return;
     }
-    hand_over(p, &to->core, &to->edits);
+    hand_over(p, &to->core, &to->version);
     for (last = &to->first; *last;)
         last = &(*last)->next;
     *last = p->first;
@@ -384,11 +386,11 @@ static op *push_op(lua_State *L, act what)
     return *box;
 }
 
-static void change_now(lua_State *L, ah_book *b, const op *made)
+static void change_now(lua_State *L, ah_book *b, op *made)
 {
     ah_err err;
 
-    b->edits++;
+    b->version = ++b->last;
     if (apply(b->core, made, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     if (is_told(made))
@@ -403,7 +405,7 @@ static void change_in_call(lua_State *L, ah_overlay *o, ah_book *b, op **box)
 
     if (!p || apply(p->core, *box, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
-    p->edits++;
+    p->version = ++b->last;
     for (last = &p->first; *last;)
         last = &(*last)->next;
     *last = *box;
@@ -441,25 +443,28 @@ void ah_book_put(lua_State *L, ah_tool *tool, bool replace)
     change(L);
 }
 
-bool ah_book_remove(lua_State *L, ah_slice name)
+static void change_named(lua_State *L, act what, ah_slice name)
 {
-    const ah_book *b = luaL_checkudata(L, 1, AH_BOOK);
-    ah_tool *there = ah_registry_find(ah_book_seen(L, b), name);
-
-    if (!there)
-        return false;
-    push_op(L, REMOVE)->tool = ah_tool_ref(there);
-    change(L);
-    return true;
-}
-
-void ah_book_pick(lua_State *L, ah_slice name)
-{
-    op *p = push_op(L, PICK);
+    op *p = push_op(L, what);
 
     if (!(p->name = ah_text_new(&ah_lua_of(L)->mem, name)))
         ah_lua_raise_nomem(L);
     change(L);
+}
+
+/* Where there is none, too: another call may have put it there by the commit. */
+bool ah_book_remove(lua_State *L, ah_slice name)
+{
+    const ah_book *b = luaL_checkudata(L, 1, AH_BOOK);
+    bool there = ah_registry_find(ah_book_seen(L, b), name) != NULL;
+
+    change_named(L, REMOVE, name);
+    return there;
+}
+
+void ah_book_pick(lua_State *L, ah_slice name)
+{
+    change_named(L, PICK, name);
 }
 
 void ah_book_clear_picked(lua_State *L)

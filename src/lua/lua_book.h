@@ -11,7 +11,8 @@
 typedef struct ah_book {
     ah_lua *lua;
     ah_registry *core; /* NULL: collected */
-    uint64_t edits;    /* of core, so far */
+    uint64_t version;  /* of core: copies of it have the same until they are changed */
+    uint64_t last;     /* version that was given */
 } ah_book;
 
 enum { AH_BOOK_AGENTS = 1 };

@@ -134,8 +134,13 @@ static ah_status tree_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err 
                          ah_fs_kind_name(info.kind));
     if (list_own(t, folder, out) != AH_OK)
         return ah_err_nomem(err);
-    if (!fs->below || (c && c->act == AH_FS_MAKE_FOLDER && c->was.kind == AH_FS_ABSENT))
+    if (!fs->below)
         return AH_OK;
+    if (c && c->act == AH_FS_MAKE_FOLDER) { /* there may be none below, or one by now */
+        st = fs->below->store->stat(fs->below, folder, &info, err);
+        if (st != AH_OK || info.kind != AH_FS_FOLDER)
+            return st;
+    }
     return list_below(t, folder, out, err);
 }
 
