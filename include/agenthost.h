@@ -327,7 +327,7 @@ AH_API ah_status ah_agent_run(ah_agent *agent, const char *text);
 /* The same without waiting: ah_step does the work, the event `done` tells of the end. */
 AH_API ah_status ah_agent_start(ah_agent *agent, const char *text);
 /* Queues a message to the run at work, which then goes on after its answer; without a run, said
- * in the next one. */
+ * in the next one. In the function of a tool it is part of the call: sent when that has succeeded. */
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text);
 AH_API void ah_agent_cancel(ah_agent *agent); /* the run at work ends with AH_CANCELLED, soon */
 AH_API bool ah_agent_at_work(const ah_agent *agent);

@@ -484,19 +484,6 @@ describe("files that a handler changes", function()
     assert.truthy(reply.messages[4].content:find("changed meanwhile by another call", 1, true))
   end)
 
-  it("are not changed by overlays that outlive the call in which they were made", function()
-    local fs, overlay = ah.filesystem { files = { a = "old" } }, nil
-    call(function()
-      local o = fs:overlay()
-      o:write("a", "new")
-      assert(o:commit())
-      overlay = fs:overlay()
-      overlay:write("a", "late")
-    end)
-    local ok, err = overlay:commit()
-    assert.same({ "new", nil, "conflict" }, { (fs:read "a"), ok, err.reason })
-  end)
-
   it("are not for reducers", function()
     local fs, s = ah.filesystem { memory = true }, ah.session { types = { Item } }
     s:reduce(Item, Add, function() fs:write("a", "x") end)

@@ -2,8 +2,10 @@
  * a reply. */
 
 #include "lua/lua_agent.h"
+#include "lua/lua_book.h"
 #include "lua/lua_ctx.h"
 #include "lua/lua_image.h"
+#include "lua/lua_post.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
@@ -133,6 +135,18 @@ static void free_driven(run *r)
     r->agent->runs--;
 }
 
+/* A run that is dropped, or not over when the state is closed. What closes the resources of those
+ * within it cannot wait there: nothing must be driven any more. */
+static void drop_driven(run *r)
+{
+    ah_host *host = r->agent->lua->host;
+    int depth = host->depth;
+
+    host->depth = AH_MAX_DEPTH;
+    free_driven(r);
+    host->depth = depth;
+}
+
 void ah_lua_agent_close(ah_lua_agent *a)
 {
     a->closed = true;
@@ -165,7 +179,7 @@ static int agent_gc(lua_State *L)
     ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
 
     if (a->current) /* both are garbage: the run goes first */
-        free_driven(a->current);
+        drop_driven(a->current);
     a->current = NULL;
     ah_lua_agent_close(a);
     return ah_lua_retire(L);
@@ -192,8 +206,7 @@ static int agent_close(lua_State *L)
 
 /* -- a run --------------------------------------------------------------------------------- */
 
-/* A run that is not over when the state is closed. What closes its resources cannot wait
- * there: nothing must be driven any more. */
+/* What closes its own cannot either. */
 static void close_late(ah_lua *h, run *r)
 {
     int depth = h->host->depth;
@@ -209,7 +222,7 @@ static int run_gc(lua_State *L)
 
     if (r->agent->current == r) /* a finalizer of the script may use the agent after this */
         r->agent->current = NULL;
-    free_driven(r);
+    drop_driven(r);
     close_late(ah_lua_of(L), r);
     return 0;
 }
@@ -258,9 +271,19 @@ static ah_status open_turn(ah_lua_agent *a, const ah_lua_said *said, ah_err *err
                              ah_lua_said_entry(t->mem, said, ah_host_wall(a->lua->host)), err);
 }
 
-int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent)
+int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around)
 {
-    int64_t at = parent ? ah_run_deadline(ah_driven_run(parent)) : 0, now = ah_host_now(a->lua->host);
+    int64_t at = parent ? ah_run_deadline(ah_driven_run(parent)) : 0;
+    const ah_call *call = around ? around->owner : NULL;
+
+    if (call && call->deadline && (!at || call->deadline < at))
+        at = call->deadline;
+    return at;
+}
+
+int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent, const ah_overlay *around)
+{
+    int64_t at = ah_lua_deadline_around(parent, around), now = ah_host_now(a->lua->host);
 
     if (a->limits.deadline > 0 && (!at || (int64_t)(a->limits.deadline * 1000) < at))
         at = (int64_t)(a->limits.deadline * 1000);
@@ -269,7 +292,8 @@ int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent)
     return at;
 }
 
-static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config *cfg)
+static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overlay *around,
+                      ah_run_config *cfg)
 {
     ah_host *host = a->lua->host;
     bool tapped = r->tap && r->tap->event;
@@ -302,7 +326,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, ah_run_config 
         .throw_on_unknown = a->limits.throw_on_unknown,
         .retries = a->limits.retries,
         .loop = a->limits.loop,
-        .deadline = ah_lua_agent_deadline(a, parent),
+        .deadline = ah_lua_agent_deadline(a, parent, around),
         .wall = ah_host_wall,
         .random = ah_host_random,
         .over = ah_host_over,
@@ -385,7 +409,7 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
 
     if (atomic_load(&host->stop))
         return ah_err_set(err, AH_CANCELLED, "the program is being ended: no run begins any more");
-    a->lua->until = ah_lua_agent_deadline(a, parent);
+    a->lua->until = ah_lua_agent_deadline(a, parent, around);
     st = look_again(a, around, err);
     a->lua->until = 0;
     if (st != AH_OK)
@@ -393,7 +417,7 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
     prepare_wire(a);
     a->hooks.calls = 0;
     r->first = a->transcript->n;
-    configure(a, r, parent, &cfg);
+    configure(a, r, parent, around, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
         (st = open_turn(a, said, err)) != AH_OK) {
@@ -407,7 +431,6 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
         return st;
     st = ah_driven_new(host, core, parent, on_done, r, &r->driven, err);
     if (st == AH_OK) {
-        ah_driven_bound(r->driven, a->lua->running ? a->lua->running->deadline : 0);
         r->waiter.scope = r->driven;
         a->current = r;
         a->runs++;
@@ -451,7 +474,6 @@ static void check_idle(lua_State *L, const ah_lua_agent *a)
 
 static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_said *said, bool waits)
 {
-    check_idle(L, a);
     if (!ah_lua_says(said) && !has_spoken(a->transcript))
         ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
     ah_lua_can_run(L, waits);
@@ -460,12 +482,16 @@ static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_said *
 ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
 {
     ah_lua_agent *a = check_open(L, at);
-    ah_overlay *around = ah_lua_overlay(L);
+    bool apart = tap && ah_lua_of(L)->tool; /* begun by a tool of the program: it may outlive the call */
+    ah_overlay *around = apart ? NULL : ah_lua_overlay(L);
     ah_lua_said said;
     ah_status st;
     run *r;
 
     ah_lua_read_said(L, at + 1, "ah.run", &said);
+    check_idle(L, a);
+    ah_lua_deliver(L, at);
+    ah_book_deliver(L, at);
     check_start(L, a, &said, !tap);
     r = lua_newuserdatauv(L, sizeof *r, 1);
     *r = (run){.agent = a, .tap = tap, .resources = LUA_NOREF};
@@ -518,7 +544,7 @@ void ah_lua_run_drop(ah_lua_run *r)
         r->agent->current = NULL;
         ah_lua_discovery_end(&r->agent->discovery);
     }
-    free_driven(r);
+    drop_driven(r);
     ah_waiter_done(&r->waiter);
 }
 
@@ -592,49 +618,19 @@ static int agent_run(lua_State *L)
     return run_agent(L, 1);
 }
 
-/* agent:send(text or parts): during a run, queued to the next commit; else said in the next run. */
+/* agent:send(text or parts): during a run, queued to the next commit; else said in the next run. In a
+ * call, once that is committed. */
 static int agent_send(lua_State *L)
 {
-    ah_lua_agent *a = ah_lua_check_agent(L);
     ah_lua_said said;
-    ah_text *entry;
-    ah_err err;
-    ah_status st;
 
+    ah_lua_check_agent(L);
     check_said(L, 2, "agent:send");
     ah_lua_read_said(L, 2, "agent:send", &said);
     if (!ah_lua_says(&said))
         return ah_lua_raise(L, AH_USAGE, "agent:send: there is nothing to say: give a text");
-    entry = ah_lua_said_entry(&a->lua->mem, &said, ah_host_wall(a->lua->host));
-    if (a->current)
-        st = ah_run_send(ah_driven_run(a->current->driven), entry, &err);
-    else
-        st = ah_transcript_add(a->transcript, AH_ENTRY_USER, entry, &err);
-    return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
-}
-
-ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err)
-{
-    ah_status st;
-
-    if (a->looking)
-        return ah_err_set(err, AH_USAGE,
-                          "the tools of an agent cannot change while it renders its prompt");
-    if (a->current)
-        return ah_inject_from_outside(ah_driven_run(a->current->driven), c, err);
-    if (a->once || !a->transcript) /* its run is over, or it is being collected */
-        return AH_OK;
-    a->busy++;
-    st = ah_lua_change_idle(a, &a->rules, c, err);
-    a->busy--;
-    return st;
-}
-
-int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c)
-{
-    ah_err err;
-
-    return ah_lua_agent_change(a, c, &err) == AH_OK ? 0 : ah_lua_raise_err(L, &err);
+    ah_lua_send(L, 1, &said);
+    return 0;
 }
 
 /* agent:add_tools(tool | { tools }) */
@@ -650,7 +646,8 @@ static int agent_add_tools(lua_State *L)
     for (size_t i = 0; i < c->n; i++)
         c->item[i].by = ah_text_ref(by);
     ah_text_unref(by);
-    return ah_lua_make_changes(L, a, c);
+    ah_lua_change(L, 1, c);
+    return 0;
 }
 
 /* agent:remove_tools(name | { names }) */
@@ -660,7 +657,8 @@ static int agent_remove_tools(lua_State *L)
     ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
 
     ah_lua_remove_tools(L, 2, "agent:remove_tools", c);
-    return ah_lua_make_changes(L, a, c);
+    ah_lua_change(L, 1, c);
+    return 0;
 }
 
 /* agent:cancel(): ends the run at work, if there is one, with `cancelled`. */

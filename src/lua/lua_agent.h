@@ -67,18 +67,19 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
 ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err);
 /* Its settings into the transcript, where they are not in force already. */
 ah_status ah_lua_say_settings(ah_lua_agent *a, ah_err *err);
-/* Makes changes while no run is at work. */
+/* Changes while no run is at work: how they are made, and making them. */
+ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules);
 ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err);
 /* What a file had as its session, into the agent's (lua_conversation.c). Table at 1. */
 ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
+/* When a run that begins in a call must end at the latest, by the loop clock: with the run and the
+ * call around it; 0: no limit. Each may be NULL. */
+int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
-/* When a run that begins now is to end (loop clock): by its own limits and those of the run around it;
- * 0: never. */
-int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent);
-/* Changes of the script's: in the run at work, to its next commit; else at once. */
-ah_status ah_lua_agent_change(ah_lua_agent *a, ah_changes *c, ah_err *err);
-int ah_lua_make_changes(lua_State *L, ah_lua_agent *a, ah_changes *c); /* the same; raises */
+/* When a run that begins now is to end (loop clock): by its own limits and those of what is around it
+ * (each may be NULL); 0: never. */
+int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent, const ah_overlay *around);
 /* Lets go of all that it holds, of a process of the model's too. Not while a run is at work. */
 void ah_lua_agent_close(ah_lua_agent *a);
 /* nil and the error, for `return`. */

@@ -354,15 +354,20 @@ static void warn(void *ud, const char *message, ah_slice tool_name)
     ah_log_put(&a->observer.records, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
 }
 
+ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules)
+{
+    return (ah_injection){.mem = &a->lua->mem,
+                          .registry = &a->registry,
+                          .transcript = a->transcript,
+                          .rules = rules,
+                          .time = ah_host_wall(a->lua->host),
+                          .warn = warn,
+                          .ud = a};
+}
+
 ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err)
 {
-    ah_injection in = {.mem = &a->lua->mem,
-                       .registry = &a->registry,
-                       .transcript = a->transcript,
-                       .rules = rules,
-                       .time = ah_host_wall(a->lua->host),
-                       .warn = warn,
-                       .ud = a};
+    ah_injection in = ah_lua_injection_idle(a, rules);
     ah_status st = ah_inject(&in, c, err);
 
     ah_buf_clear(&in.added);
@@ -593,7 +598,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
-    ah_watch_bound(L, ah_lua_agent_deadline(a, NULL));
+    ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
     if (a->prompt.binding)
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));

@@ -55,6 +55,19 @@ static double seconds_left(const ah_call *call, int64_t now)
     return at ? (double)(at - now) / 1000 : -1;
 }
 
+/* What the program does to agents meanwhile (ah_agent_send) is part of the call. */
+static void begin(const native *n, ah_call *call, const ah_tool_call *told)
+{
+    ah_lua *h = n->embed->lua;
+    ah_overlay *outer = h->tool;
+
+    h->tool = &call->overlay;
+    ah_host_call_out(h->host, false);
+    n->cfg.call(n->cfg.ud, h->host, told);
+    ah_host_came_back(h->host, false);
+    h->tool = outer;
+}
+
 static void start(const ah_tool *tool, ah_call *call)
 {
     native *n = tool->handler.p;
@@ -71,9 +84,7 @@ static void start(const ah_tool *tool, ah_call *call)
     ah_outcome none = {.failure = AH_FAILED_RAISED, .message = AH_LIT("out of memory")};
 
     if (p) {
-        ah_host_call_out(host, false);
-        n->cfg.call(n->cfg.ud, host, &told);
-        ah_host_came_back(host, false);
+        begin(n, call, &told);
     } else {
         ah_call_done(call, &none, ah_host_now(host));
     }

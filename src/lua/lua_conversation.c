@@ -162,6 +162,106 @@ int ah_lua_agent_fork(lua_State *L)
     return 1;
 }
 
+/* -- another model ------------------------------------------------------------------------ */
+
+/* What an agent had before a call gave it another model; set back if that fails. */
+typedef struct model {
+    ah_participant part; /* key: the agent */
+    ah_lua *lua;
+    int ref; /* its object; LUA_NOREF: nothing was kept */
+    ah_lua_agent *agent;
+    ah_adapter *adapter;
+    ah_text *settings;
+} model;
+
+static const ah_participant_vt model_vt;
+
+static void free_model(model *m)
+{
+    ah_lua *h = m->lua;
+
+    ah_adapter_unref(m->adapter);
+    ah_text_unref(m->settings);
+    ah_lua_unref(h, &m->ref);
+    ah_free(&h->mem, m);
+}
+
+static model *join_model(ah_lua *h, ah_overlay *o, ah_lua_agent *a, ah_err *err)
+{
+    model *m = (model *)(void *)ah_overlay_find(o, a);
+
+    if (m)
+        return m;
+    if (!(m = ah_alloc(&h->mem, sizeof *m))) {
+        ah_err_nomem(err);
+        return NULL;
+    }
+    *m = (model){.part = {.vt = &model_vt, .key = a}, .lua = h, .ref = LUA_NOREF, .agent = a};
+    if (ah_overlay_join(o, &m->part, err) == AH_OK)
+        return m;
+    ah_free(&h->mem, m);
+    return NULL;
+}
+
+static ah_status prepare_model(ah_participant *p, ah_overlay *below, ah_err *err)
+{
+    const model *m = (const model *)(const void *)p;
+
+    return !below || join_model(m->lua, below, m->agent, err) ? AH_OK : err->status;
+}
+
+/* The call around it keeps what it has kept itself, which is older, or gets this. */
+static void commit_model(ah_participant *p, ah_overlay *below)
+{
+    model *m = (model *)(void *)p, *to = (model *)(void *)ah_overlay_find(below, m->agent);
+
+    if (to && to->ref == LUA_NOREF) {
+        to->ref = m->ref;
+        to->adapter = m->adapter;
+        to->settings = m->settings;
+        m->ref = LUA_NOREF;
+        m->adapter = NULL;
+        m->settings = NULL;
+    }
+    free_model(m);
+}
+
+static void drop_model(ah_participant *p)
+{
+    model *m = (model *)(void *)p;
+    ah_lua_agent *a = m->agent;
+
+    if (m->ref != LUA_NOREF && !a->closed) {
+        if (a->before)
+            ah_adapter_unref(a->adapter);
+        else
+            a->before = a->adapter; /* the wire may borrow it */
+        a->adapter = ah_adapter_ref(m->adapter);
+        ah_text_set(&a->settings, ah_text_ref(m->settings));
+    }
+    free_model(m);
+}
+
+static const ah_participant_vt model_vt = {
+    .prepare = prepare_model, .commit = commit_model, .drop = drop_model};
+
+/* In a call: what the agent at 1 has is kept, once. */
+static void keep_model(lua_State *L, ah_lua_agent *a)
+{
+    ah_overlay *o = ah_lua_overlay(L);
+    ah_err err;
+    model *m = o ? join_model(a->lua, o, a, &err) : NULL;
+
+    if (!o || (m && m->ref != LUA_NOREF))
+        return;
+    if (!m)
+        ah_lua_raise_err(L, &err);
+    m->adapter = ah_adapter_ref(a->adapter);
+    m->settings = ah_text_ref(a->settings);
+    lua_pushvalue(L, 1);
+    m->ref = ah_lua_ref(L);
+}
+
 /* agent:use("provider/model" | adapter | { model, base_url, api_key, stream, http, options,
  * tool_change_mode }): the conversation goes on with another model. The agent, or nil and an error. */
 int ah_lua_agent_use(lua_State *L)
@@ -173,6 +273,7 @@ int ah_lua_agent_use(lua_State *L)
 
     not_running(L, a, "agent:use");
     lua_settop(L, 2);
+    keep_model(L, a);
     if (!lua_istable(L, 2)) {
         lua_createtable(L, 0, 1);
         lua_insert(L, 2);

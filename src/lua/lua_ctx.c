@@ -272,9 +272,12 @@ static int ctx_newindex(lua_State *L)
 
 ah_overlay *ah_lua_overlay(lua_State *L)
 {
-    ah_task *t = ah_lua_of(L)->running;
+    const ah_lua *h = ah_lua_of(L);
+    const ah_task *t = h->actor;
     ah_anchor *caller = t && t->job.of ? ah_run_caller(ah_driven_run(t->job.of)) : NULL;
 
+    if (h->tool)
+        return h->tool;
     if (t && (t->over || (!t->overlay && caller && !caller->overlay)))
         ah_lua_raise(L, AH_USAGE, "the call is over: nothing can be changed in it");
     if (t && t->overlay)

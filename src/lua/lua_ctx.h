@@ -18,7 +18,8 @@ ah_ctx *ah_lua_push_ctx(lua_State *L, ah_call *call);
 ah_call *ah_lua_check_call(lua_State *L, int idx);
 
 /* The overlay in which code that runs now reads and writes: that of the call whose handler
- * it is, or of the call in whose handler its run was started; NULL: there is none. Raises
+ * it is (of a tool of the program, while that begins), or of the call in whose handler its run was
+ * started; NULL: there is none. Observers of what a handler drives have none either. Raises
  * where that call is over. */
 ah_overlay *ah_lua_overlay(lua_State *L);
 

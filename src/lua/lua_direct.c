@@ -206,7 +206,7 @@ static ah_status look(void *ud, ah_run *run, const ah_call *call, ah_changes *ou
     return ah_lua_call(d->lua, L, 2, 0, err);
 }
 
-static void configure(direct *d, ah_driven *parent, ah_run_config *cfg)
+static void configure(direct *d, ah_driven *parent, const ah_overlay *around, ah_run_config *cfg)
 {
     static const struct ah_strategy_vt keeper_vt = {.after = look};
     ah_host *host = d->lua->host;
@@ -226,7 +226,7 @@ static void configure(direct *d, ah_driven *parent, ah_run_config *cfg)
                            .n_strategies = 1,
                            .session = parent ? ah_run_session(ah_driven_run(parent)) : NULL,
                            .max_iterations = 1,
-                           .deadline = parent ? ah_run_deadline(ah_driven_run(parent)) : 0,
+                           .deadline = ah_lua_deadline_around(parent, around),
                            .wall = ah_host_wall,
                            .random = ah_host_random,
                            .over = ah_host_over,
@@ -245,7 +245,7 @@ static ah_status begin(direct *d, ah_tool *tool, ah_overlay *around, ah_err *err
     ah_status st;
     ah_run *run;
 
-    configure(d, parent, &cfg);
+    configure(d, parent, around, &cfg);
     ah_lowered_init(&d->wire, &d->lua->mem, d->model, d->transcript);
     if ((st = ah_registry_add(&d->registry, tool, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK))
@@ -254,10 +254,8 @@ static ah_status begin(direct *d, ah_tool *tool, ah_overlay *around, ah_err *err
     ah_anchor_unref(cfg.caller);
     if (st == AH_OK)
         st = ah_driven_new(host, run, parent, on_done, d, &d->driven, err);
-    if (st == AH_OK) {
-        ah_driven_bound(d->driven, d->lua->running ? d->lua->running->deadline : 0);
+    if (st == AH_OK)
         d->waiter.scope = d->driven;
-    }
     return st;
 }
 

@@ -2,8 +2,8 @@
 #include "lua/lua_discover.h"
 
 #include "lua/lua_agent.h"
-#include "lua/lua_ctx.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_post.h"
 
 static const char WHAT[] = "ah.run";
 static const char ID[] = "agenthost.retracted";
@@ -88,35 +88,6 @@ void ah_lua_discovery_clear(ah_lua_discovery *d)
 
 /* -- ah.retract ------------------------------------------------------------------------- */
 
-/* The call that is at work for a run, in which the script runs: its own, or one around it. */
-static ah_call *call_of(lua_State *L, const ah_lua_agent *a)
-{
-    const ah_run *run = a->current ? ah_driven_run(ah_lua_run_driven(a->current)) : NULL;
-
-    for (ah_overlay *o = run ? ah_lua_overlay(L) : NULL; o; o = ah_overlay_below(o)) {
-        ah_call *call = o->owner;
-
-        if (call && call->run == run)
-            return call;
-    }
-    return NULL;
-}
-
-/* The removals that are on top are the call's (made when it succeeds), or made now. */
-static void withdraw(lua_State *L, ah_lua_agent *a, ah_changes *c)
-{
-    ah_call *call = call_of(L, a);
-    ah_err err;
-
-    if (!call) {
-        ah_lua_make_changes(L, a, c);
-        return;
-    }
-    for (size_t i = 0; i < c->n; i++)
-        if (ah_changes_remove(&call->changes, ah_text_slice(c->item[i].text), &err) != AH_OK)
-            ah_lua_raise_err(L, &err);
-}
-
 static int id_gc(lua_State *L)
 {
     ah_text_set(luaL_checkudata(L, 1, ID), NULL);
@@ -148,17 +119,19 @@ static void push_open(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* Of one agent; how many there are. */
-static size_t retract_in(lua_State *L, ah_lua_agent *a, const ah_entity_class *of, ah_slice id)
+/* Of the agent at idx; how many there are. */
+static size_t retract_in(lua_State *L, int idx, const ah_entity_class *of, ah_slice id)
 {
+    ah_lua_agent *a = ah_lua_to_agent(L, idx);
     ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
+    size_t n;
     ah_err err;
 
     if (ah_discovery_retract(&a->discovery.core, of, id, &a->registry, c, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
-    if (c->n)
-        withdraw(L, a, c);
-    return c->n;
+    if ((n = c->n) > 0)
+        ah_lua_change(L, idx, c);
+    return n;
 }
 
 /* ah.retract(instance): withdraws its tools in all conversations; how many there were. */
@@ -175,7 +148,7 @@ static int retract(lua_State *L)
     id = push_id(L); /* -- instance class id */
     push_open(L);    /* -- instance class id list */
     for (lua_Integer i = 1; lua_rawgeti(L, 4, i) != LUA_TNIL; i++) {
-        n += (lua_Integer)retract_in(L, lua_touserdata(L, 5), e->core, ah_text_slice(id));
+        n += (lua_Integer)retract_in(L, 5, e->core, ah_text_slice(id));
         lua_settop(L, 4);
     }
     lua_pushinteger(L, n);

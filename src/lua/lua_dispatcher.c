@@ -6,19 +6,13 @@
 #include "lua/lua_ctx.h"
 #include "lua/lua_observe.h"
 #include "lua/lua_session.h"
+#include "lua/lua_subscribe.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
-
-static const char DISPATCHER[] = "agenthost.dispatcher";
 
 static const char outbox_key; /* the participant's key: one outbox serves all dispatchers */
 
 enum { MAX_MESSAGES = 65536 /* published in one call */ };
-
-/* A dispatcher is a userdata; its user value 1 is the list of { fn, type or nil }. */
-typedef struct dispatcher {
-    lua_Integer subscribers;
-} dispatcher;
 
 typedef struct message {
     struct message *next;
@@ -34,17 +28,17 @@ typedef struct outbox {
 
 void ah_lua_push_dispatcher(lua_State *L)
 {
-    dispatcher *d = lua_newuserdatauv(L, sizeof *d, 1);
+    ah_dispatcher *d = lua_newuserdatauv(L, sizeof *d, 1);
 
-    *d = (dispatcher){0};
-    luaL_setmetatable(L, DISPATCHER);
+    *d = (ah_dispatcher){0};
+    luaL_setmetatable(L, AH_DISPATCHER);
     lua_newtable(L);
     lua_setiuservalue(L, -2, 1);
 }
 
 bool ah_lua_is_dispatcher(lua_State *L, int idx)
 {
-    return luaL_testudata(L, idx, DISPATCHER) != NULL;
+    return luaL_testudata(L, idx, AH_DISPATCHER) != NULL;
 }
 
 /* -- delivering ---------------------------------------------------------------------------- */
@@ -76,9 +70,7 @@ static void deliver(lua_State *L, const delivery *d)
 
     for (lua_Integer i = 1; i <= n; i++) { /* -- list type value */
         lua_geti(L, list, i);
-        lua_getfield(L, -1, "type");
-        if (lua_isnil(L, -1) || lua_rawequal(L, -1, list + 1)) {
-            lua_getfield(L, -2, "fn");
+        if (ah_lua_push_subscriber(L, list + 1)) {
             lua_pushvalue(L, list + 2);
             lua_pushvalue(L, list + 1);
             if (ah_lua_call_as(d->lua, AH_CALLEE_SUBSCRIBER, L, 2, 0, &err) != AH_OK)
@@ -286,7 +278,7 @@ void ah_lua_publish(lua_State *L, int at, int idx)
 
 static int dispatcher_publish(lua_State *L)
 {
-    luaL_checkudata(L, 1, DISPATCHER);
+    luaL_checkudata(L, 1, AH_DISPATCHER);
     luaL_checkany(L, 2);
     ah_lua_publish(L, 1, 2);
     return 0;
@@ -308,7 +300,7 @@ static int deliver_event(lua_State *L)
     if (!ah_lua_to_session(L, 3))
         return 0;
     ah_lua_push_dispatcher_of(L, 3);
-    if (((dispatcher *)luaL_checkudata(L, 4, DISPATCHER))->subscribers == 0)
+    if (((ah_dispatcher *)luaL_checkudata(L, 4, AH_DISPATCHER))->subscribers == 0)
         return 0;
     lua_getiuservalue(L, 4, 1);
     lua_pushstring(L, ah_event_name(t->e->type));
@@ -332,83 +324,12 @@ void ah_lua_publish_event(ah_lua *h, ah_run *run, const ah_notice *e)
         warn(&d, ah_event_name(e->type), &err);
 }
 
-/* -- subscribe ------------------------------------------------------------------------------------- */
-
-/* The list at -1 with what is between `skip` left out, copied: -- list copy */
-static lua_Integer copy_without(lua_State *L, const void *skip)
-{
-    lua_Integer n = luaL_len(L, -1), to = 0;
-
-    lua_createtable(L, (int)n + 1, 0);
-    for (lua_Integer i = 1; i <= n; i++) {
-        lua_geti(L, -2, i);
-        if (lua_topointer(L, -1) == skip)
-            lua_pop(L, 1);
-        else
-            lua_seti(L, -2, ++to);
-    }
-    return to;
-}
-
-/* Upvalues: dispatcher, subscription. A second call does nothing. */
-static int unsubscribe(lua_State *L)
-{
-    dispatcher *d = luaL_checkudata(L, lua_upvalueindex(1), DISPATCHER);
-
-    lua_getiuservalue(L, lua_upvalueindex(1), 1);
-    d->subscribers = copy_without(L, lua_topointer(L, lua_upvalueindex(2)));
-    lua_setiuservalue(L, lua_upvalueindex(1), 1);
-    return 0;
-}
-
-/* -- the name of the type at 2, or nil */
-static void push_wanted(lua_State *L)
-{
-    const ah_lua_type *t = ah_lua_to_type(L, 2);
-
-    if (t)
-        lua_pushstring(L, t->name->data);
-    else if (lua_isnil(L, 2) || lua_type(L, 2) == LUA_TSTRING)
-        lua_pushvalue(L, 2);
-    else
-        ah_lua_raise(L, AH_USAGE,
-                     "subscribe: expected a type, the name of one, or nil for all, "
-                     "found a %s",
-                     luaL_typename(L, 2));
-}
-
-/* dispatcher:subscribe(Type or name or nil, fn): a function that ends it. */
-static int dispatcher_subscribe(lua_State *L)
-{
-    dispatcher *d = luaL_checkudata(L, 1, DISPATCHER);
-    lua_Integer n;
-
-    luaL_checktype(L, 3, LUA_TFUNCTION);
-    lua_settop(L, 3);
-    lua_createtable(L, 0, 2); /* -- d type fn subscription */
-    push_wanted(L);
-    lua_setfield(L, 4, "type");
-    lua_pushvalue(L, 3);
-    lua_setfield(L, 4, "fn");
-    lua_getiuservalue(L, 1, 1);
-    n = copy_without(L, NULL) + 1;
-    lua_pushvalue(L, 4);
-    lua_seti(L, -2, n);
-    lua_setiuservalue(L, 1, 1);
-    d->subscribers = n;
-    ah_lua_of(L)->subscribed = true;
-    lua_pushvalue(L, 1);
-    lua_pushvalue(L, 4);
-    lua_pushcclosure(L, unsubscribe, 2);
-    return 1;
-}
-
 void ah_lua_open_dispatcher(lua_State *L)
 {
     static const luaL_Reg methods[] = {
-        {"publish", dispatcher_publish}, {"subscribe", dispatcher_subscribe}, {NULL, NULL}};
+        {"publish", dispatcher_publish}, {"subscribe", ah_lua_subscribe}, {NULL, NULL}};
 
-    luaL_newmetatable(L, DISPATCHER);
+    luaL_newmetatable(L, AH_DISPATCHER);
     luaL_newlib(L, methods);
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);

@@ -15,7 +15,8 @@ enum {
     MATCHED = 200,         /* likewise, of a search */
     LINES_BYTES = 1 << 20, /* of lines, unless `max_bytes` does; the most for `width` */
     LINE_WIDTH = 2000,
-    MAX_ALLOW = 64 << 10 /* bytes of the names in `allow` */
+    MAX_ALLOW = 64 << 10, /* bytes of the names in `allow` */
+    MAX_OVERLAYS = 16     /* upon each other; each takes stack */
 };
 
 /* -- objects ----------------------------------------------------------------------------- */
@@ -475,11 +476,19 @@ static int fs_lines(lua_State *L)
 
 /* -- overlays ------------------------------------------------------------------------------------- */
 
+/* An overlay is on the file system itself, wherever it is made: what code of a call has of that is
+ * below what it has of the overlay. */
 static int fs_overlay(lua_State *L)
 {
-    ah_fs *fs = check_files(L), **box = push_fs(L);
+    ah_fs *fs = ah_lua_check_fs(L, 1), **box = push_fs(L);
+    int levels = 0;
     ah_err err;
 
+    for (ah_fs *at = fs; at; at = ah_fs_below(at))
+        levels++;
+    if (levels > MAX_OVERLAYS)
+        return ah_lua_raise(L, AH_USAGE, "filesystem:overlay: more than %d overlays upon each other",
+                            MAX_OVERLAYS);
     if (ah_fs_overlay_new(fs, box, &err) != AH_OK)
         return fails(L, &err);
     return 1;
@@ -493,21 +502,31 @@ static ah_fs *check_overlay(lua_State *L)
     return fs;
 }
 
-/* All of it or, where it fails, nothing: the overlay is as before and may be dropped. */
+static ah_status commit_now(ah_fs *fs, ah_err *err)
+{
+    ah_status st = ah_fs_prepare(fs, err);
+
+    return st == AH_OK ? ah_fs_commit(fs, err) : st;
+}
+
+/* All of it or, where it fails, nothing: the overlay is as before and may be dropped. In a call it
+ * is part of what that does. */
 static int fs_commit(lua_State *L)
 {
-    ah_fs *fs = check_overlay(L);
+    ah_fs *fs = check_overlay(L), *here = ah_lua_staged(L, fs);
     ah_err err;
-    ah_status st = ah_fs_prepare(fs, &err);
 
-    if (st == AH_OK)
-        st = ah_fs_commit(fs, &err);
-    return answer(L, st, &err);
+    return answer(L, here == fs ? commit_now(fs, &err) : ah_fs_view_commit(here, &err), &err);
 }
 
 static int fs_drop(lua_State *L)
 {
-    ah_fs_drop(check_overlay(L));
+    ah_fs *fs = check_overlay(L), *here = ah_lua_staged(L, fs);
+
+    if (here == fs)
+        ah_fs_drop(fs);
+    else
+        ah_fs_view_drop(here);
     return 0;
 }
 

@@ -40,6 +40,8 @@ typedef struct ah_lua {
     lua_State *caller;  /* the thread on which calls from C run */
     lua_State *current; /* the thread that drives; what resumes count their C depth from */
     ah_task *running;   /* the innermost task that is being resumed */
+    ah_task *actor; /* the same where its own code runs, not what it drives: whose call changes what */
+    struct ah_overlay *tool; /* the call's, while a tool of the program begins it; NULL: none does */
     ah_task *tasks;
     ah_watch *watch; /* the innermost (lua_watch.h); NULL: only the script itself is at work */
     lua_State *volatile thread;     /* the one that is at work, as far as is known */

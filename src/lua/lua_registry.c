@@ -4,23 +4,23 @@
 #include "lua/lua_registry.h"
 
 #include "base/near.h"
+#include "lua/lua_book.h"
 #include "lua/lua_direct.h"
 #include "lua/lua_group.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 
-static const char REGISTRY[] = "agenthost.registry";
+enum { MAX_ARGS = 32 << 20 };
 
-enum { AGENTS = 1, MAX_ARGS = 32 << 20 }; /* user value: the agents that use it, weakly */
-
-typedef struct registry {
-    ah_lua *lua;
-    ah_registry core;
-} registry;
-
-static registry *check(lua_State *L)
+static ah_book *check(lua_State *L)
 {
-    return luaL_checkudata(L, 1, REGISTRY);
+    return luaL_checkudata(L, 1, AH_BOOK);
+}
+
+/* Its tools as the code that runs has them. */
+static const ah_registry *tools_of(lua_State *L)
+{
+    return ah_book_seen(L, check(L));
 }
 
 static ah_slice check_name(lua_State *L, int idx)
@@ -38,98 +38,19 @@ static ah_tool *given(ah_tool *t)
 }
 
 /* *err says that there is no such tool, and which is near. */
-static void no_tool(const registry *r, ah_slice name, ah_err *err)
+static void no_tool(const ah_registry *r, ah_slice name, ah_err *err)
 {
     ah_near near = {.to = name};
     const ah_tool *t;
 
-    for (size_t at = 0; (t = ah_registry_next(&r->core, &at)) != NULL;)
+    for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;)
         ah_near_offer(&near, ah_text_slice(t->name));
     ah_err_set(err, AH_TOOL_NOT_FOUND, "the registry has no tool '%.*s'%s%.*s%s",
                (int)(name.n > 64 ? ah_utf8_cut(name.p, 64) : name.n), name.p,
                near.best.p ? "; did you mean '" : "", AH_FMT(near.best), near.best.p ? "'?" : "");
 }
 
-/* -- the agents that use it -------------------------------------------------------------------- */
-
-/* One change for one agent at idx; made at once, in the run at work or between runs. */
-static void tell_agent(lua_State *L, int idx, ah_change_kind kind, ah_tool *tool, ah_text *by)
-{
-    ah_lua_agent *a = ah_lua_to_agent(L, idx);
-    ah_changes *c = ah_lua_push_changes(L, by->mem);
-    ah_err err;
-    ah_status st;
-
-    if (kind == AH_CHANGE_ADD)
-        st = ah_changes_add(c, tool, by, &err);
-    else if (kind == AH_CHANGE_REPLACE)
-        st = ah_changes_replace(c, tool, by, &err);
-    else
-        st = ah_changes_remove(c, ah_text_slice(tool->name), &err);
-    if (st == AH_OK)
-        st = ah_lua_agent_change(a, c, &err);
-    lua_pop(L, 1);
-    if (st != AH_OK)
-        ah_lua_raise_err(L, &err);
-}
-
-/* A list of them on top: what one of them does may bring others. */
-static void push_agents(lua_State *L)
-{
-    lua_newtable(L);
-    lua_getiuservalue(L, 1, AGENTS);
-    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-        lua_pushvalue(L, -2);
-        lua_rawseti(L, -5, luaL_len(L, -5) + 1);
-    }
-    lua_pop(L, 1);
-}
-
-static void tell_agents(lua_State *L, ah_change_kind kind, ah_tool *tool)
-{
-    const ah_mem *mem = &check(L)->lua->mem;
-    ah_changes *keep = ah_lua_push_changes(L, mem); /* tool and text, whoever raises */
-    ah_text *by = ah_text_new(mem, ah_slice_of("{\"script\":\"registry\"}"));
-    ah_err err;
-
-    if (!by || ah_changes_add(keep, tool, by, &err) != AH_OK) {
-        ah_text_unref(by);
-        ah_lua_raise_nomem(L);
-    }
-    ah_text_unref(by);
-    push_agents(L); /* -- keep agents */
-    for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
-        lua_geti(L, -1, i);
-        tell_agent(L, lua_gettop(L), kind, tool, by);
-        lua_pop(L, 1);
-    }
-    ah_changes_clear(keep);
-    lua_pop(L, 2);
-}
-
 /* -- registering ------------------------------------------------------------------------------- */
-
-/* The tool at idx, declared in brief until it is picked. */
-static void put(lua_State *L, int idx, bool replace)
-{
-    registry *r = check(L);
-    ah_tool *tool = given(ah_lua_to_tool(L, idx)), *brief = NULL;
-    ah_err err;
-    ah_status st;
-
-    if (!replace && ah_registry_find(&r->core, ah_text_slice(tool->name)))
-        ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "registry: tool '%s' is declared twice (registry:replace takes its place)",
-                     tool->name->data);
-    st = ah_tool_brief(tool, &brief, &err);
-    if (st == AH_OK)
-        st = ah_registry_put(&r->core, brief, &err);
-    ah_tool_unref(brief);
-    if (st != AH_OK)
-        ah_lua_raise_err(L, &err);
-    ah_registry_settle(&r->core);
-    tell_agents(L, replace ? AH_CHANGE_REPLACE : AH_CHANGE_ADD, tool);
-}
 
 /* Tools, groups and names of groups at idx. */
 static void put_all(lua_State *L, int idx, const char *what, bool replace)
@@ -137,7 +58,7 @@ static void put_all(lua_State *L, int idx, const char *what, bool replace)
     ah_lua_push_flat_tools(L, idx, what);
     for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
         lua_geti(L, -1, i);
-        put(L, lua_gettop(L), replace);
+        ah_book_put(L, given(ah_lua_to_tool(L, -1)), replace);
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
@@ -156,7 +77,7 @@ static int registry_register(lua_State *L)
         return ah_lua_raise(L, AH_PROMPT_VALIDATION,
                             "registry:register: expected a tool made by ah.tool, found %s",
                             luaL_typename(L, 2));
-    put(L, 2, false);
+    ah_book_put(L, given(ah_lua_to_tool(L, 2)), false);
     return itself(L);
 }
 
@@ -193,16 +114,8 @@ static int registry_replace(lua_State *L)
 /* registry:remove(name): was it there? */
 static int registry_remove(lua_State *L)
 {
-    registry *r = check(L);
-    ah_slice name = check_name(L, 2);
-    ah_tool *t = ah_registry_find(&r->core, name);
-
-    if (t) {
-        tell_agents(L, AH_CHANGE_REMOVE, t);
-        ah_registry_remove(&r->core, name);
-        ah_registry_settle(&r->core);
-    }
-    lua_pushboolean(L, t != NULL);
+    check(L);
+    lua_pushboolean(L, ah_book_remove(L, check_name(L, 2)));
     return 1;
 }
 
@@ -210,13 +123,13 @@ static int registry_remove(lua_State *L)
 
 static int registry_has(lua_State *L)
 {
-    lua_pushboolean(L, ah_registry_find(&check(L)->core, check_name(L, 2)) != NULL);
+    lua_pushboolean(L, ah_registry_find(tools_of(L), check_name(L, 2)) != NULL);
     return 1;
 }
 
 static int registry_get(lua_State *L)
 {
-    ah_tool *t = given(ah_registry_find(&check(L)->core, check_name(L, 2)));
+    ah_tool *t = given(ah_registry_find(tools_of(L), check_name(L, 2)));
 
     if (t)
         ah_lua_push_tool(L, t);
@@ -227,12 +140,12 @@ static int registry_get(lua_State *L)
 
 static int registry_names(lua_State *L)
 {
-    const registry *r = check(L);
+    const ah_registry *r = tools_of(L);
     lua_Integer n = 0;
     const ah_tool *t;
 
-    lua_createtable(L, (int)r->core.live, 0);
-    for (size_t at = 0; (t = ah_registry_next(&r->core, &at)) != NULL;) {
+    lua_createtable(L, (int)r->live, 0);
+    for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;) {
         lua_pushlstring(L, t->name->data, t->name->len);
         lua_rawseti(L, -2, ++n);
     }
@@ -241,12 +154,12 @@ static int registry_names(lua_State *L)
 
 static int registry_tools_for_llm(lua_State *L)
 {
-    const registry *r = check(L);
+    const ah_registry *r = tools_of(L);
     lua_Integer n = 0;
     const ah_tool *t;
 
-    lua_createtable(L, (int)r->core.live, 0);
-    for (size_t at = 0; (t = ah_registry_next(&r->core, &at)) != NULL;) {
+    lua_createtable(L, (int)r->live, 0);
+    for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;) {
         ah_lua_push_json(L, ah_text_slice(t->spec));
         lua_rawseti(L, -2, ++n);
     }
@@ -255,54 +168,51 @@ static int registry_tools_for_llm(lua_State *L)
 
 static int registry_len(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)check(L)->core.live);
+    lua_pushinteger(L, (lua_Integer)tools_of(L)->live);
     return 1;
 }
 
 static int registry_tostring(lua_State *L)
 {
-    lua_pushfstring(L, "registry, %d tools", (int)check(L)->core.live);
+    lua_pushfstring(L, "registry, %d tools", (int)tools_of(L)->live);
     return 1;
 }
 
 /* -- picks ----------------------------------------------------------------------------------------- */
 
-static void pick_one(lua_State *L, registry *r, int idx)
+static void pick_one(lua_State *L, int idx)
 {
     ah_slice name = check_name(L, idx);
     ah_err err;
 
-    if (!ah_registry_find(&r->core, name)) {
-        no_tool(r, name, &err);
+    if (!ah_registry_find(tools_of(L), name)) {
+        no_tool(tools_of(L), name, &err);
         ah_lua_raise_err(L, &err);
     }
-    ah_registry_pick(&r->core, name);
+    ah_book_pick(L, name);
 }
 
 /* registry:pick(name | { names }) */
 static int registry_pick(lua_State *L)
 {
-    registry *r = check(L);
-
+    check(L);
     if (lua_type(L, 2) == LUA_TSTRING) {
-        pick_one(L, r, 2);
+        pick_one(L, 2);
         return itself(L);
     }
     luaL_checktype(L, 2, LUA_TTABLE);
     for (lua_Integer i = 1, n = luaL_len(L, 2); i <= n; i++) {
         lua_geti(L, 2, i);
-        pick_one(L, r, lua_gettop(L));
-        lua_pop(L, 1);
+        pick_one(L, lua_gettop(L));
+        lua_settop(L, 2);
     }
     return itself(L);
 }
 
 static int registry_clear_picked(lua_State *L)
 {
-    registry *r = check(L);
-
-    for (size_t i = 0; i < r->core.n; i++)
-        ah_registry_unpick(&r->core, ah_text_slice(r->core.slot[i].name));
+    check(L);
+    ah_book_clear_picked(L);
     return itself(L);
 }
 
@@ -360,19 +270,19 @@ static ah_slice push_args(lua_State *L, int idx, ah_lua *h)
 /* registry:execute(name, arguments): the reply of the call, or nil and an error. */
 static int registry_execute(lua_State *L)
 {
-    registry *r = check(L);
+    ah_lua *h = check(L)->lua;
     ah_slice name = check_name(L, 2), args;
-    ah_tool *tool = given(ah_registry_find(&r->core, name));
+    ah_tool *tool = given(ah_registry_find(tools_of(L), name));
     ah_err err;
 
     lua_settop(L, 3);
     if (!tool) {
-        no_tool(r, name, &err);
+        no_tool(tools_of(L), name, &err);
         lua_pushnil(L);
         ah_lua_push_error(L, &err);
         return 2;
     }
-    args = push_args(L, 3, r->lua);
+    args = push_args(L, 3, h);
     return ah_lua_direct(L, tool, args, take);
 }
 
@@ -386,12 +296,12 @@ static ah_change *find_change(ah_changes *c, const ah_tool *t)
     return NULL;
 }
 
-static void add_tools(lua_State *L, const registry *r, ah_changes *c)
+static void add_tools(lua_State *L, const ah_registry *r, ah_changes *c)
 {
     ah_err err;
 
-    for (size_t i = 0; i < r->core.n; i++) {
-        ah_tool *t = given(r->core.slot[i].tool);
+    for (size_t i = 0; i < r->n; i++) {
+        ah_tool *t = given(r->slot[i].tool);
         ah_change *there = find_change(c, t);
 
         if (!t)
@@ -399,7 +309,7 @@ static void add_tools(lua_State *L, const registry *r, ah_changes *c)
         if (!there && ah_changes_add(c, t, NULL, &err) != AH_OK)
             ah_lua_raise_err(L, &err);
         there = there ? there : &c->item[c->n - 1];
-        there->full = r->core.slot[i].brief != NULL;
+        there->full = r->slot[i].brief != NULL;
     }
 }
 
@@ -407,7 +317,7 @@ void ah_lua_use_registry(lua_State *L, int idx)
 {
     idx = lua_absindex(L, idx);
     if (!lua_isnil(L, -1)) {
-        lua_getiuservalue(L, -1, AGENTS);
+        lua_getiuservalue(L, -1, AH_BOOK_AGENTS);
         lua_pushvalue(L, idx);
         lua_pushboolean(L, true);
         lua_rawset(L, -3);
@@ -418,45 +328,28 @@ void ah_lua_use_registry(lua_State *L, int idx)
 
 void ah_lua_read_registry(lua_State *L, int agent, ah_changes *c)
 {
-    const registry *r;
+    const ah_book *b;
 
     if (lua_getfield(L, 1, "registry") == LUA_TNIL) {
         lua_pop(L, 1);
         return;
     }
-    if (!(r = luaL_testudata(L, -1, REGISTRY)))
+    if (!(b = luaL_testudata(L, -1, AH_BOOK)))
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'registry' must be made by ah.registry, found a %s",
                      luaL_typename(L, -1));
-    add_tools(L, r, c);
+    add_tools(L, ah_book_seen(L, b), c);
     ah_lua_use_registry(L, agent);
 }
 
 /* -- ah.registry ------------------------------------------------------------------------------------------ */
 
-static void push_weak(lua_State *L)
-{
-    lua_newtable(L);
-    lua_createtable(L, 0, 1);
-    lua_pushliteral(L, "k");
-    lua_setfield(L, -2, "__mode");
-    lua_setmetatable(L, -2);
-}
-
 /* ah.registry { tools } or ah.registry() */
 static int new_registry(lua_State *L)
 {
-    ah_lua *h = ah_lua_of(L);
-    registry *r;
-
     lua_settop(L, 1);
     if (!lua_isnil(L, 1))
         luaL_checktype(L, 1, LUA_TTABLE);
-    r = lua_newuserdatauv(L, sizeof *r, 1);
-    *r = (registry){.lua = h};
-    ah_registry_init(&r->core, &h->mem);
-    luaL_setmetatable(L, REGISTRY); /* -- tools registry */
-    push_weak(L);
-    lua_setiuservalue(L, 2, AGENTS);
+    ah_book_push(L);
     lua_insert(L, 1); /* -- registry tools */
     if (!lua_isnil(L, 2))
         put_all(L, 2, "ah.registry", false);
@@ -465,7 +358,7 @@ static int new_registry(lua_State *L)
 
 static int registry_gc(lua_State *L)
 {
-    ah_registry_clear(&check(L)->core);
+    ah_book_clear(check(L));
     return ah_lua_retire(L);
 }
 
@@ -488,7 +381,7 @@ void ah_lua_open_registry(lua_State *L)
                                        {NULL, NULL}};
 
     ah_lua_open_group(L);
-    luaL_newmetatable(L, REGISTRY);
+    luaL_newmetatable(L, AH_BOOK);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
     lua_setfield(L, -2, "__index");

@@ -1,16 +1,17 @@
 /* File systems take part in a call's transaction (seed 002, Runtime Dispatch): a participant
- * holds an overlay of the file system, made when the call first uses it, and hands it down in
- * the order of the request. Overlays of nested calls stand on those of the calls around them.
- * What happens where others changed a file meanwhile is in prompt/fs.h. */
+ * holds what the call has of the file system, made when the call first uses it, and hands it down in
+ * the order of the request. That is an overlay; of an overlay that a script made it is a view, and
+ * the file system below that takes part first. Those of nested calls stand on those of the calls
+ * around them. What happens where others changed a file meanwhile is in prompt/fs.h. */
 #include "lua/lua_staged.h"
 
 #include "lua/lua_ctx.h"
 #include "lua/lua_session.h"
 
 typedef struct staged {
-    ah_participant part; /* key: the file system that is no overlay */
+    ah_participant part; /* key: the file system */
     const ah_mem *mem;
-    ah_fs *fs; /* the overlay */
+    ah_fs *fs; /* what the call has of it */
 } staged;
 
 static void free_staged(staged *s)
@@ -82,18 +83,20 @@ static staged *join(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_fs *over, ah
     return NULL;
 }
 
-/* At most as deep as runs inside runs. o NULL: the file system itself. */
+/* As deep as runs inside runs and overlays on overlays are. o NULL: the file system itself. */
 static ah_fs *find_or_make(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_err *err)
 {
     staged *s = (staged *)(void *)ah_overlay_find(o, fs);
-    ah_fs *below, *over;
+    ah_fs *around, *base = NULL, *over;
+    ah_status st;
 
     if (!o || s)
         return s ? s->fs : fs;
-    if (!(below = find_or_make(mem, ah_overlay_below(o), fs, err)) ||
-        ah_fs_overlay_new(below, &over, err) != AH_OK)
+    if (!(around = find_or_make(mem, ah_overlay_below(o), fs, err)) ||
+        (ah_fs_below(fs) && !(base = find_or_make(mem, o, ah_fs_below(fs), err))))
         return NULL;
-    s = join(mem, o, fs, over, err);
+    st = base ? ah_fs_view_new(around, base, &over, err) : ah_fs_overlay_new(around, &over, err);
+    s = st == AH_OK ? join(mem, o, fs, over, err) : NULL;
     return s ? s->fs : NULL;
 }
 
@@ -103,8 +106,6 @@ ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs)
     ah_err err;
 
     ah_lua_no_reducer(L);
-    if (ah_fs_below(fs))
-        return fs;
     if (!(fs = find_or_make(&ah_lua_of(L)->mem, o, fs, &err)))
         ah_lua_raise_err(L, &err);
     return fs;

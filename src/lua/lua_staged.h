@@ -6,10 +6,9 @@
 #include "prompt/fs.h"
 #include "prompt/overlay.h"
 
-/* In which code that runs now is to work with `fs`: an overlay that is the call's own, where
- * it is the code of a handler; else fs itself. Borrowed from the call. Overlays that scripts
- * made are theirs, and not staged. Raises where the call is over, in reducers, and when out
- * of memory. */
+/* In which code that runs now is to work with `fs`, an overlay of the script's as well: an overlay
+ * or a view that is the call's own, where it is the code of a handler; else fs itself. Borrowed
+ * from the call. Raises where the call is over, in reducers, and when out of memory. */
 ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs);
 
 #endif

@@ -3,9 +3,21 @@
  * work is lua_watch.c's, the fence around them lua_fence.c's. */
 #include "lua/lua_task.h"
 
+#include <limits.h>
+
 #include "base/lent.h"
 
 static const char TASK[] = "agenthost.task";
+
+/* When its time is over, by the loop clock; 0: never. That of what is around it is in its run's. */
+static int64_t end_of(const ah_task *t)
+{
+    int64_t of_run = t->job.of ? ah_run_deadline(ah_driven_run(t->job.of)) : 0;
+
+    if (t->watch.closing)
+        return t->watch.deadline;
+    return t->deadline && (!of_run || t->deadline < of_run) ? t->deadline : of_run;
+}
 
 /* -- life ---------------------------------------------------------------------------------- */
 
@@ -18,25 +30,33 @@ static void let_go(ah_waiter *w)
         ah_lua_unref(h, &w->ref);
 }
 
-/* A run that was waited for ends with the wait; it is done later. */
-static void leave(ah_waiter *w)
+/* A run that was waited for ends with the wait. It is settled at once, from the inside out: what
+ * its calls have changed lies upon what the call that waits has, and goes before it. Where the
+ * state is being closed it is settled by its own finalizer. */
+static void leave(ah_waiter *w, bool closing)
 {
+    static const char why[] = "the call that waited for it was stopped";
+
     w->task = NULL;
     if (w->done)
         return;
-    if (w->scope) {
-        ah_driven_cancel(w->scope, AH_CANCELLED, "the call that waited for it was stopped");
-        return;
+    if (w->scope && closing) {
+        ah_driven_cancel(w->scope, AH_CANCELLED, why);
+    } else if (w->scope) {
+        ah_driven_settle(w->scope, AH_CANCELLED, why);
+    } else {
+        w->leave(w);
+        let_go(w);
     }
-    w->leave(w);
-    let_go(w);
 }
 
-static void detach(ah_task *t)
+static void detach(ah_task *t, bool closing)
 {
-    if (t->waiter)
-        leave(t->waiter);
+    ah_waiter *w = t->waiter;
+
     t->waiter = NULL;
+    if (w)
+        leave(w, closing);
     ah_job_cancel(&t->job);
     if (t->link) {
         *t->link = t->next;
@@ -48,7 +68,7 @@ static void detach(ah_task *t)
 
 static int task_gc(lua_State *L)
 {
-    detach(luaL_checkudata(L, 1, TASK));
+    detach(luaL_checkudata(L, 1, TASK), true);
     return 0;
 }
 
@@ -56,10 +76,10 @@ static int task_gc(lua_State *L)
 static void bury(ah_task *t)
 {
     ah_lua *h = t->lua;
-    ah_task *outer = h->running;
+    ah_task *outer = h->running, *actor = h->actor;
 
-    detach(t);
-    h->running = t;
+    detach(t, false);
+    h->running = h->actor = t;
     t->watch = (ah_watch){.task = t, .closing = true, .deadline = ah_watch_grace(h)};
     ah_fence_widen(&t->fence);
     ah_watch_enter(h, &t->watch, t->co);
@@ -68,6 +88,7 @@ static void bury(ah_task *t)
     ah_fence_leave(h, &t->fence);
     ah_watch_leave(h, &t->watch);
     h->running = outer;
+    h->actor = actor;
     ah_lua_unref(h, &t->ref);
 }
 
@@ -169,7 +190,7 @@ static void halt(ah_task *t)
 static void resume(ah_task *t)
 {
     ah_lua *h = t->lua;
-    ah_task *outer = h->running;
+    ah_task *outer = h->running, *actor = h->actor;
     lua_State *current = h->current;
     int nargs = t->nargs, nresults, st;
     bool late;
@@ -177,7 +198,7 @@ static void resume(ah_task *t)
     t->nargs = 0;
     t->waiter = NULL;
     t->running = true;
-    h->running = t;
+    h->running = h->actor = t;
     t->watch.of = t->job.of;
     t->watch.deadline = t->deadline;
     ah_watch_enter(h, &t->watch, t->co);
@@ -188,6 +209,7 @@ static void resume(ah_task *t)
     late = st != LUA_YIELD && ah_watch_late(h, &t->watch);
     ah_watch_leave(h, &t->watch);
     h->running = outer;
+    h->actor = actor;
     h->current = current;
     t->running = false;
     if (t->stopped) {
@@ -319,6 +341,20 @@ static ah_driven *scope_of(ah_lua *h, const ah_waiter *w)
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED } drive_end;
 
+/* How long a drive may wait, ms; -1: until something comes. A run whose handler drives asks for no
+ * timer meanwhile, and what has cancelled it wakes nobody. */
+static int patience(ah_lua *h, drive_end end)
+{
+    int64_t at = end == CAME && h->running ? end_of(h->running) : 0, now;
+
+    if (end == CAME && ah_watch_look(h) != AH_IN_TIME)
+        return 0;
+    if (!at)
+        return -1;
+    now = ah_host_now(h->host);
+    return at - now < INT_MAX ? (int)(at > now ? at - now : 0) : INT_MAX;
+}
+
 static void cancel_inner(ah_driven *inner, drive_end end, ah_over over)
 {
     if (end == INTERRUPTED)
@@ -348,6 +384,7 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     lua_State *current = h->current;
     unsigned cancels = h->host->cancels;
     ah_fence *fences = ah_fence_lift(h);
+    ah_task *actor = h->actor;
     drive_end end = CAME;
     ah_over over = AH_IN_TIME;
     ah_watch pause;
@@ -355,8 +392,9 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     ah_watch_pause(h, &pause);
     h->host->waits += h->host->depth++ == 0;
     h->current = L;
+    h->actor = NULL; /* observers of what is driven act in nobody's name */
     while (!w->done && (end == CAME || w->scope)) {
-        ah_host_step(h->host, scope, -1);
+        ah_host_step(h->host, scope, patience(h, end));
         if (end != CAME)
             continue;
         if (interrupted(h, L))
@@ -368,6 +406,7 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     }
     ah_calling_out();
     h->current = current;
+    h->actor = actor;
     h->host->depth--;
     ah_watch_go_on(h, &pause);
     ah_fence_put(h, fences);
@@ -469,10 +508,10 @@ int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
     check_wait(L);
     switch (drive(L, h, w)) {
     case INTERRUPTED:
-        leave(w);
+        leave(w, false);
         return lua_error(L);
     case CANCELLED:
-        leave(w);
+        leave(w, false);
         if (!w->scope)
             return ah_lua_raise(L, AH_CANCELLED, "cancelled");
         break; /* the run's own error says so */

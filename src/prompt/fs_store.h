@@ -76,6 +76,7 @@ typedef struct ah_fs_change {
     ah_fs_op *op;     /* PUT: how `content` came from that; none: without regard to it */
     size_t n_ops;
     uint64_t serial; /* the store's: version of what the change put there */
+    ah_fs *fresh;    /* a view's: `was` is what the same call has put into that. Borrowed */
 } ah_fs_change;
 
 /* A list with each path at most once, folders before what is put in them. */

@@ -47,7 +47,8 @@ static ah_status below_file(ah_slice path, ah_err *err)
                      "cannot reach '%.*s': a part of the path is a file, not a folder", AH_FMT(path));
 }
 
-typedef enum whose { OURS, BELOW, NOBODYS } whose;
+/* WITHIN: below, in a folder that was made here: where a file is in the way there, nothing. */
+typedef enum whose { OURS, BELOW, WITHIN, NOBODYS } whose;
 
 /* Who knows of the path: what stands here of it or of the folders above decides before what is below
  * is asked, as that may have another kind of thing there. Not_a_folder where one of them is a file,
@@ -62,12 +63,24 @@ static ah_status find_owner(ah_fs_tree *t, ah_slice path, ah_fs_change **c, whos
             continue;
         if (up->act == AH_FS_PUT)
             return below_file(path, err);
-        if (up->act == AH_FS_REMOVE || up->was.kind != AH_FS_FOLDER)
+        if (up->act == AH_FS_REMOVE)
             *out = NOBODYS;
+        else if (up->was.kind != AH_FS_FOLDER && *out == BELOW)
+            *out = WITHIN;
     }
     *c = ah_fs_tree_find(t, path);
     if (*c && (*c)->act != AH_FS_SEEN)
         *out = OURS;
+    return AH_OK;
+}
+
+static ah_status stat_within(ah_fs *below, ah_slice path, ah_fs_info *out, ah_err *err)
+{
+    ah_status st = below->store->stat(below, path, out, err);
+
+    if (st != AH_TOOL_VALIDATION)
+        return st;
+    *out = (ah_fs_info){.modified_ms = AH_FS_NO_TIME};
     return AH_OK;
 }
 
@@ -84,6 +97,8 @@ static ah_status tree_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *er
         *out = info_of(c);
     else if (w == BELOW)
         return fs->below->store->stat(fs->below, path, out, err);
+    else if (w == WITHIN)
+        return stat_within(fs->below, path, out, err);
     else if (path.n == 0)
         out->kind = AH_FS_FOLDER;
     return AH_OK;
@@ -99,9 +114,11 @@ static ah_status tree_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t lim
 
     if (st != AH_OK)
         return st;
-    if (w == BELOW)
-        return fs->below->store->read(fs->below, path, offset, limit, out, info, err);
     *info = w == OURS ? info_of(c) : (ah_fs_info){.modified_ms = AH_FS_NO_TIME};
+    if (w == WITHIN && (st = stat_within(fs->below, path, info, err)) != AH_OK)
+        return st;
+    if (w == BELOW || (w == WITHIN && info->kind != AH_FS_ABSENT))
+        return fs->below->store->read(fs->below, path, offset, limit, out, info, err);
     if (info->kind != AH_FS_FILE)
         return ah_fs_need_file(path, info, err);
     if (offset >= info->size)
@@ -175,8 +192,13 @@ static ah_status tree_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err 
                          ah_fs_kind_name(info.kind));
     if (list_own(t, folder, out) != AH_OK)
         return ah_err_nomem(err);
-    if (!fs->below || w == NOBODYS || (w == OURS && c->was.kind != AH_FS_FOLDER))
+    if (!fs->below || w == NOBODYS)
         return AH_OK;
+    if (w == OURS && c->was.kind != AH_FS_FOLDER) { /* there may be one below by now */
+        st = stat_within(fs->below, folder, &info, err);
+        if (st != AH_OK || info.kind != AH_FS_FOLDER)
+            return st;
+    }
     return list_below(t, folder, out, err);
 }
 
@@ -304,6 +326,7 @@ static ah_status tree_prepare(ah_fs *fs, const ah_fs_changes *list, void **ticke
 
 static void remove_at(ah_fs_tree *t, size_t i)
 {
+    t->edits += t->node[i]->act != AH_FS_SEEN;
     t->bytes -= bytes_of(t->node[i]);
     free_node(t->fs.mem, t->node[i]);
     t->n--;
@@ -324,6 +347,7 @@ static void place(ah_fs_tree *t, ah_fs_change *c)
     memmove(t->node + i + 1, t->node + i, (t->n - i) * sizeof *t->node);
     t->node[i] = c;
     t->n++;
+    t->edits += c->act != AH_FS_SEEN;
     t->bytes += bytes_of(c);
 }
 
@@ -365,6 +389,7 @@ static void tree_free(ah_fs *fs)
     ah_fs_drop(fs);
     ah_fs_tree_clear(t);
     ah_free(fs->mem, t->node);
+    ah_fs_unref(t->into);
     ah_free(fs->mem, t);
     ah_fs_unref(below);
 }

@@ -14,6 +14,12 @@ typedef struct ah_fs_tree {
     bool prepared;     /* an overlay's: */
     void *ready;       /* the ticket of the file system below; NULL: nothing to do there */
     uint64_t ready_at; /* its commits, then */
+    ah_fs *into;       /* a view's: the overlay that gets its changes; NULL: the one below */
+    uint64_t made_at;  /* a view's: edits of what is in the overlay, when it was made, ... */
+    uint64_t took_at;  /* ... and when that was committed in the call, ... */
+    bool took;         /* ... if it was */
+    uint64_t edits;    /* of what is listed, so far */
+    bool quiet;        /* what was only looked at is not told to the file system below */
 } ah_fs_tree;
 
 extern const ah_fs_store ah_fs_tree_store;

@@ -111,12 +111,27 @@ static void leave(ah_overlay *o)
     o->anchor = o->below = NULL;
 }
 
+static ah_participant *reversed(ah_participant *p)
+{
+    ah_participant *out = NULL;
+
+    for (ah_participant *next; p; p = next) {
+        next = p->next;
+        p->next = out;
+        out = p;
+    }
+    return out;
+}
+
 void ah_overlay_drop(ah_overlay *o)
 {
+    ah_participant *p = reversed(o->first);
+
     if (!o->mem)
         return;
     o->closed = true;
-    for (ah_participant *p = o->first, *next; p; p = next) {
+    o->first = NULL;
+    for (ah_participant *next; p; p = next) {
         next = p->next;
         p->vt->drop(p);
     }

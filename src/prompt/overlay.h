@@ -19,7 +19,7 @@ typedef struct ah_participant ah_participant;
 
 /* Commit calls `prepare` of all participants in the order in which they joined, then `finish`
  * of those that have one, then `commit` of all, then `committed` of those that have one. If one prepare or finish fails, or there
- * is no memory, or the call fails, `drop` is called instead, of all. So for each participant
+ * is no memory, or the call fails, `drop` is called instead, of all, the last one that joined first. So for each participant
  * exactly one of commit (or committed, where there is one) and drop is the last call, and
  * gives it back. `below` is the overlay that gets the changes; NULL: the world. */
 typedef struct ah_participant_vt {

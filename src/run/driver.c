@@ -9,9 +9,9 @@ struct ah_driven {
     ah_driven_fn done;
     void *ud;
     int depth;         /* 1: in no other run */
-    int64_t until;     /* of the call around it; 0: none */
     int64_t cancelled; /* when that was first seen; 0: it is not */
-    bool told;
+    bool told;         /* of its end */
+    bool at_work;      /* its needs are being served, below us on the C stack */
     ah_job job;
     ah_timer timer;
     ah_exchange *x; /* a run has one exchange at a time */
@@ -175,7 +175,8 @@ static void stop_exchange(ah_driven *d)
     free_exchange(d->x);
 }
 
-/* What its handler had changed is taken back once it is at work no more. */
+/* What its handler had changed is taken back once it is at work no more, and neither is any run that
+ * it waits for: those lie upon it. One that has succeeded meanwhile stands. */
 static void stop_call(ah_call *c)
 {
     const ah_hooks *hooks = ah_run_hooks(c->run);
@@ -184,6 +185,8 @@ static void stop_call(ah_call *c)
         hooks->stop_asking(hooks->ud, c);
         return;
     }
+    if (c->state == AH_CALL_ANSWERED && c->success)
+        return;
     if (c->tool->vt->stop)
         c->tool->vt->stop(c->tool, c);
     ah_overlay_drop(&c->overlay);
@@ -227,21 +230,35 @@ static void serve(ah_driven *d, const ah_need *need)
     }
 }
 
-static void pump(ah_job *job)
+/* Serves what it needs, up to its end where that comes. */
+static void work(ah_driven *d)
 {
-    ah_driven *d = FROM(job, ah_driven, job);
     ah_need need;
 
+    d->at_work = true;
     ah_run_tick(d->run, ah_host_now(d->host));
     while (ah_run_next(d->run, &need)) {
         serve(d, &need);
         ah_run_tick(d->run, ah_host_now(d->host)); /* a handler may have taken its time */
     }
+    d->at_work = false;
     if (need.kind != AH_NEED_DONE || d->told)
         return;
     d->told = true;
     ah_timer_unset(&d->timer);
     d->done(d->ud, d);
+}
+
+static void pump(ah_job *job)
+{
+    work(FROM(job, ah_driven, job));
+}
+
+void ah_driven_settle(ah_driven *d, ah_status status, const char *why)
+{
+    ah_driven_cancel(d, status, why);
+    if (!d->at_work)
+        work(d);
 }
 
 static void on_timer(ah_timer *t)
@@ -329,15 +346,16 @@ ah_driven *ah_driven_next(const ah_driven *d)
     return d->next;
 }
 
+/* And those within it: one of them may be what the host is driving, so that it must notice. */
 void ah_driven_cancel(ah_driven *d, ah_status status, const char *why)
 {
     ah_run_cancel(d->run, status, why);
     ah_driven_wake(d);
-}
-
-void ah_driven_bound(ah_driven *d, int64_t until)
-{
-    d->until = until;
+    for (ah_driven *c = d->host->runs; c; c = c->next)
+        if (c != d && ah_driven_within(c, d)) {
+            ah_run_cancel(c->run, status, "the run around this one was cancelled");
+            ah_driven_wake(c);
+        }
 }
 
 static ah_driven *find(const ah_host *h, const ah_driven *d)
@@ -362,8 +380,6 @@ int64_t ah_driven_ended(ah_host *h, const ah_driven *d, int64_t now, ah_status *
             *why = AH_CANCELLED;
         }
         at = ah_run_deadline(of->run);
-        if (of->until && (!at || of->until < at))
-            at = of->until;
         if (at && now >= at && (!since || at < since)) {
             since = at;
             *why = AH_DEADLINE;

@@ -21,13 +21,14 @@ void *ah_driven_ud(const ah_driven *d, ah_driven_fn done);
 /* In how many runs it is, itself included; 0 for NULL. */
 int ah_driven_depth(const ah_driven *d);
 ah_driven *ah_driven_next(const ah_driven *d);
+/* The run and those within it end, soon. */
 void ah_driven_cancel(ah_driven *d, ah_status status, const char *why);
-/* No longer than the call around it, which ends then (loop clock; 0: any time). */
-void ah_driven_bound(ah_driven *d, int64_t until);
-/* Since when (loop clock) d is past its time, or was seen to be cancelled: d itself, a run around
- * it, or the call in which it began. 0: it is not; NULL and what is gone never are. *why: with
- * what it ends. */
+/* Since when (loop clock) d is past its time, or was seen to be cancelled: d itself or a run around
+ * it. 0: it is not; NULL and what is gone never are. *why: with what it ends. */
 int64_t ah_driven_ended(ah_host *h, const ah_driven *d, int64_t now, ah_status *why);
+/* As ah_driven_cancel, but at once: when it returns, what was at work is settled and its end told, unless
+ * it is being worked on below us on the C stack. */
+void ah_driven_settle(ah_driven *d, ah_status status, const char *why);
 /* Is d the scope or started by it, however deep? NULL as scope holds all; NULL as d is in all. */
 bool ah_driven_within(const ah_driven *d, const ah_driven *scope);
 /* Something was given to the run (an answer, a message): look at it soon. */

@@ -259,11 +259,35 @@ static ah_status show_all(ah_injection *in, const ah_changes *c, ah_err *err)
     return st;
 }
 
-ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err)
+static void settle(ah_injection *in)
 {
-    size_t mark = ah_transcript_mark(in->transcript, in->at_work);
+    if (!in->at_work)
+        ah_registry_settle(in->registry);
+}
+
+void ah_inject_undo(ah_injection *in, ah_changes *c)
+{
+    ah_transcript_take_back(in->transcript, in->at_work, in->mark);
+    undo(in, c);
+    in->n_added = in->n_removed = 0;
+    in->rules->warned_many = in->warned_many;
+    in->rules->warned_full = in->warned_full;
+    settle(in);
+}
+
+void ah_inject_stand(ah_injection *in, const ah_changes *c)
+{
+    settle(in);
+    tell_warnings(in, c);
+}
+
+ah_status ah_inject_try(ah_injection *in, ah_changes *c, ah_err *err)
+{
     ah_status st = AH_OK;
 
+    in->mark = ah_transcript_mark(in->transcript, in->at_work);
+    in->warned_many = in->rules->warned_many;
+    in->warned_full = in->rules->warned_full;
     in->n_added = in->n_removed = 0;
     ah_buf_init(&in->added, in->mem, MAX_NAMES);
     ah_buf_init(&in->removed, in->mem, MAX_NAMES);
@@ -273,14 +297,17 @@ ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err)
         st = file_all(in, c, err);
     if (st == AH_OK)
         st = show_all(in, c, err);
-    if (st != AH_OK) {
-        ah_transcript_take_back(in->transcript, in->at_work, mark);
-        undo(in, c);
-        in->n_added = in->n_removed = 0;
-    }
-    if (!in->at_work)
-        ah_registry_settle(in->registry);
-    tell_warnings(in, c);
+    if (st != AH_OK)
+        ah_inject_undo(in, c);
+    return st;
+}
+
+ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err)
+{
+    ah_status st = ah_inject_try(in, c, err);
+
+    if (st == AH_OK)
+        ah_inject_stand(in, c);
     return st;
 }
 
@@ -440,6 +467,17 @@ static ah_status apply(ah_run *run, ah_changes *c, const char *who, ah_slice aft
 ah_status ah_inject_from_outside(ah_run *run, ah_changes *c, ah_err *err)
 {
     return apply(run, c, "script", ah_slice_of("agent"), NULL, err);
+}
+
+void ah_inject_in_run(ah_run *run, ah_injection *in)
+{
+    *in = injection(run, true);
+}
+
+void ah_inject_told(ah_run *run, const ah_injection *in, const ah_changes *c)
+{
+    tell(run, in, c, "script", ah_slice_of("agent"));
+    note_restart(run, c, in->n_added);
 }
 
 ah_status ah_inject_found(ah_run *run, ah_changes *c, ah_slice after, ah_err *err)

@@ -39,6 +39,8 @@ typedef struct ah_injection {
     void (*warn)(void *ud, const char *message, ah_slice tool_name);
     void *ud;
     /* filled in */
+    size_t mark;                   /* the transcript's, before */
+    bool warned_many, warned_full; /* the rules', before */
     size_t n_added, n_removed;
     ah_buf added, removed; /* names, as JSON strings with commas between them; cleared by the caller */
 } ah_injection;
@@ -46,6 +48,11 @@ typedef struct ah_injection {
 /* Makes all of the changes that can be made; on failure (AH_NOMEM, AH_PROMPT_VALIDATION for
  * a taken name under AH_CONFLICT_ERROR) none. Tools beyond the most are left out with a warning. */
 ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err);
+/* The same in two steps: what was made is undone, while nothing else has come of it, or stands.
+ * Changes of a session cannot be undone, and must not be among these. */
+ah_status ah_inject_try(ah_injection *in, ah_changes *c, ah_err *err);
+void ah_inject_undo(ah_injection *in, ah_changes *c);
+void ah_inject_stand(ah_injection *in, const ah_changes *c); /* and warnings are told */
 
 /* A strategy: sees each answered call, in request order, before the next one is begun, and
  * says what is to change. Strategies chain: a later one finds the changes of those before it
@@ -100,5 +107,8 @@ ah_status ah_inject_found(struct ah_run *run, ah_changes *c, ah_slice after, ah_
 
 /* For the script: changes from outside of calls, while the run is at work. */
 ah_status ah_inject_from_outside(struct ah_run *run, ah_changes *c, ah_err *err);
+/* The same in steps: into *in for ah_inject_try; and what stands is told. */
+void ah_inject_in_run(struct ah_run *run, ah_injection *in);
+void ah_inject_told(struct ah_run *run, const ah_injection *in, const ah_changes *c);
 
 #endif

@@ -113,8 +113,8 @@ void ah_run_fail(ah_run *run)
     ah_run_stop_exchange(run);
     if (run->state == RUN_CHECKING)
         ah_run_end_need(run, AH_NEED_CHECK, (ah_need){.kind = AH_NEED_STOP_CHECK});
-    ah_turn_settle(run, err->status);
-    finish(run);
+    ah_turn_stop(run);
+    run->state = RUN_SETTLING;
 }
 
 /* -- the answer ------------------------------------------------------------------------- */
@@ -219,7 +219,8 @@ static bool past_deadline(ah_run *run)
     static const ah_phase phase[] = {
         [RUN_NEXT] = AH_PHASE_REQUEST,      [RUN_EXCHANGING] = AH_PHASE_RESPONSE,
         [RUN_BACKOFF] = AH_PHASE_REQUEST,   [RUN_CALLING] = AH_PHASE_TOOL,
-        [RUN_CHECKING] = AH_PHASE_RESPONSE, [RUN_ENDED] = AH_PHASE_NONE};
+        [RUN_CHECKING] = AH_PHASE_RESPONSE, [RUN_SETTLING] = AH_PHASE_NONE,
+        [RUN_ENDED] = AH_PHASE_NONE};
 
     if (!run->cfg.deadline || run->now < run->cfg.deadline)
         return false;
@@ -326,6 +327,11 @@ static bool advance(ah_run *run)
 {
     if (run->state == RUN_ENDED)
         return false;
+    if (run->state == RUN_SETTLING) {
+        ah_turn_settle(run, run->result.err.status);
+        finish(run);
+        return true;
+    }
     if (run->cancel)
         run->result.err = run->cancel_err;
     if (run->cancel || past_deadline(run)) {
@@ -348,6 +354,7 @@ static bool advance(ah_run *run)
         return true;
     case RUN_EXCHANGING:
     case RUN_CHECKING:
+    case RUN_SETTLING:
     case RUN_ENDED:
         return false;
     }
@@ -417,7 +424,7 @@ void ah_run_free(ah_run *run)
     if (!run)
         return;
     ah_run_mute(run);
-    if (run->state == RUN_CALLING)
+    if (run->state == RUN_CALLING || run->state == RUN_SETTLING)
         ah_turn_settle(run, AH_CANCELLED);
     ah_run_close_exchange(run);
     ah_turn_clear(run);

@@ -11,6 +11,7 @@ typedef enum run_state {
     RUN_BACKOFF,
     RUN_CALLING,
     RUN_CHECKING,
+    RUN_SETTLING, /* it has failed: what is at work is being stopped, then the turn is settled */
     RUN_ENDED
 } run_state;
 
@@ -76,7 +77,8 @@ void ah_run_raise(ah_run *run, ah_need need); /* cannot fail */
 void ah_run_end_need(ah_run *run, ah_need_kind begun, ah_need stop);
 /* The pending turn, and what is staged, is in the conversation from here on. */
 void ah_run_commit(ah_run *run);
-/* Ends the run with the error already in result.err. */
+/* Ends the run with the error already in result.err, once what is at work is stopped: nothing of
+ * it is told before what was done in it has been taken back. */
 void ah_run_fail(ah_run *run);
 /* The answer is what it must be: the checks look at it, then the run is done. */
 void ah_run_accept(ah_run *run);
@@ -120,6 +122,7 @@ void ah_run_take_output(ah_run *run);
 bool ah_turn_new(ah_run *run); /* false: out of memory */
 void ah_turn_begin(ah_run *run);
 void ah_turn_go_on(ah_run *run); /* nothing is at work: file what is answered, begin what is next */
+void ah_turn_stop(ah_run *run);  /* has the driver stop what is at work */
 /* Answers what is unanswered and commits: from here on the transcript is sound. */
 void ah_turn_settle(ah_run *run, ah_status why);
 void ah_turn_clear(ah_run *run);

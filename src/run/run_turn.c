@@ -83,18 +83,23 @@ static void stop_call(ah_run *run, ah_call *c)
                     (ah_need){.kind = AH_NEED_STOP_CALL, .id = c->need, .call = c});
 }
 
-static void stop_calls(ah_run *run)
+void ah_turn_stop(ah_run *run)
 {
-    ah_err ignored; /* the run ends anyway */
-
     for (size_t i = run->batch; i < run->next; i++) {
         ah_call *c = &run->call[i];
 
         if (c->state == AH_CALL_RUNNING || c->state == AH_CALL_ASKING)
             stop_call(run, c);
-        else if (c->state == AH_CALL_ANSWERED)
-            file_answer(run, c, false, &ignored);
     }
+}
+
+static void file_answered(ah_run *run)
+{
+    ah_err ignored; /* the run ends anyway */
+
+    for (size_t i = run->batch; i < run->next; i++)
+        if (run->call[i].state == AH_CALL_ANSWERED)
+            file_answer(run, &run->call[i], false, &ignored);
 }
 
 static const char *settle_words(ah_status st, bool begun)
@@ -127,7 +132,7 @@ void ah_turn_settle(ah_run *run, ah_status why)
 {
     ah_transcript *t = run->cfg.transcript;
 
-    stop_calls(run);
+    file_answered(run);
     for (size_t i = run->batch; i < run->n_calls; i++)
         settle_call(run, &run->call[i], why);
     for (size_t i = 0; i < t->n_slots; i++) /* without memory for the calls, or for an answer */

@@ -1,0 +1,38 @@
+/* What is in an ah.registry (lua_book.c): its tools as code that runs now sees and changes them. */
+#ifndef AH_LUA_BOOK_H
+#define AH_LUA_BOOK_H
+
+#include "lua/lua_host.h"
+#include "model/registry.h"
+
+#define AH_BOOK "agenthost.registry"
+
+/* A userdata. Its user value is a table of the agents that use it, weakly. */
+typedef struct ah_book {
+    ah_lua *lua;
+    ah_registry *core; /* NULL: collected */
+    uint64_t version;  /* of core: copies of it have the same until they are changed */
+    uint64_t last;     /* version that was given */
+} ah_book;
+
+enum { AH_BOOK_AGENTS = 1 };
+
+/* Pushes an empty one. Raises when out of memory. */
+ah_book *ah_book_push(lua_State *L);
+void ah_book_clear(ah_book *b);
+
+/* As the call in which the code runs has it, else as it is. Borrowed until something changes. */
+const ah_registry *ah_book_seen(lua_State *L, const ah_book *b);
+
+/* Each changes the one at 1: in a call with that, else at once; the agents that use it are told
+ * then. Raise where that cannot be. */
+void ah_book_put(lua_State *L, ah_tool *tool, bool replace); /* replace: or adds */
+bool ah_book_remove(lua_State *L, ah_slice name);            /* was it there? */
+void ah_book_pick(lua_State *L, ah_slice name);              /* which is there */
+void ah_book_clear_picked(lua_State *L);
+
+/* The agent at idx is about to run: what the call in which the code runs, and those around it,
+ * changed in its registry it is told now. Raises. */
+void ah_book_deliver(lua_State *L, int idx);
+
+#endif
