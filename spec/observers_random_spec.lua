@@ -321,6 +321,7 @@ local function go(w, url)
     return "unmade"
   end
   w.agent = agent
+  local over <close> = agent -- luacheck: ignore (else its callbacks keep it for ever)
   local reply
   ok, reply, err = pcall(agent.run, agent, "go")
   if not ok then
@@ -345,8 +346,6 @@ local function go(w, url)
     want = want .. w.text
   end
   assert(shown == want, "what was shown is not what was said")
-  w.agent = nil
-  agent:close()
   return "ok"
 end
 
