@@ -264,7 +264,8 @@ kind["checks"] = function(f, limit)
 end
 
 kind["feedback"] = function(f, limit)
-  return run(limit, { feedback = { { every = 1, text = f } }, tools = { tool {} }, model = calls "t" })
+  return run(limit, { feedback = { { every = 1, text = f } }, tools = { tool {} },
+    model = calls "t" })
 end
 
 kind["strategies"] = function(f, limit)
@@ -332,7 +333,8 @@ kind["provide"] = function(f, limit)
 end
 
 kind["close"] = function(f, limit)
-  local resource = ah.resource { scope = "tool_call", provide = function() return {} end, close = f }
+  local resource = ah.resource { scope = "tool_call", provide = function() return {} end,
+    close = f }
   return run(limit, { resources = { r = resource }, model = calls "t",
     tools = { tool { handler = function(_, ctx) return ctx.resources:get "r" and "used" end } } })
 end

@@ -22,7 +22,7 @@ static lua_State *check_coroutine(lua_State *L)
 {
     lua_State *co = lua_tothread(L, 1);
 
-    luaL_argexpected(L, co, 1, "coroutine");
+    luaL_argexpected(L, co, 1, "thread");
     return co;
 }
 

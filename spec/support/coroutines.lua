@@ -1,0 +1,57 @@
+-- What the functions of coroutines do, in words: the same in any Lua 5.4.
+local out = {}
+local function say(...)
+  local t = table.pack(...)
+  for i = 1, t.n do t[i] = tostring(t[i]):gsub("0x%x+", "ADDRESS") end
+  out[#out + 1] = table.concat(t, " ")
+end
+local function closer(f) return setmetatable({}, { __close = f }) end
+local co = coroutine.create(function(a, b)
+  local c = coroutine.yield(a + b)
+  error({ c }, 0)
+end)
+say(coroutine.resume(co, 1, 2))
+say(coroutine.status(co), select("#", coroutine.resume(co, 7)), coroutine.status(co))
+say(coroutine.resume(co))
+say(coroutine.resume(coroutine.running()))
+say(pcall(coroutine.resume, 1))
+say(pcall(coroutine.wrap, 1))
+say(pcall(coroutine.close))
+say(pcall(coroutine.close, (coroutine.running())))
+say(pcall(coroutine.wrap(function() error "text" end)))
+say(pcall(coroutine.wrap(function() error() end)))
+say(pcall(coroutine.wrap(function()
+  local _ <close> = closer(function() error "closing" end)
+  error "text"
+end)))
+local w = coroutine.wrap(function() return 1, nil, 3 end)
+say(w())
+say(pcall(w))
+for i in coroutine.wrap(function()
+  for i = 1, 3 do coroutine.yield(i) end
+end) do
+  say(i)
+end
+local closed = coroutine.create(function()
+  local _ <close> = closer(function() say "closed" end)
+  coroutine.yield()
+end)
+coroutine.resume(closed)
+say(coroutine.close(closed))
+say(coroutine.close(closed))
+local bad = coroutine.create(function()
+  local _ <close> = closer(function() error "bad" end)
+  coroutine.yield()
+end)
+coroutine.resume(bad)
+say(coroutine.close(bad))
+say(coroutine.wrap(function() return coroutine.isyieldable(), coroutine.running() end)())
+say(pcall(string.rep))
+local function deep(n) return n == 0 and "deep" or coroutine.wrap(deep)(n - 1) end
+say(pcall(deep, 100))
+say((select(2, pcall(deep, 1000)):gsub("^.*:%s*", "")))
+local many = coroutine.create(function() return table.unpack({}, 1, 1000) end)
+say(select("#", coroutine.resume(many)))
+local counts = coroutine.create(function(...) return select("#", ...) end)
+say(coroutine.resume(counts, table.unpack({}, 1, 300)))
+print(table.concat(out, "\n"))
