@@ -1,7 +1,8 @@
 -- The disk at its worst: each call of the system fails, links are swapped under the hands of
 -- readers and writers, and a process is killed while it writes. Done by fs_child.lua.
--- FS_KILLS processes that commit sets of changes are killed at random (10), and others before every
--- n-th call of the system that they make, where FS_EVERY is n (12). FS_RACES rounds of a racer (some).
+-- FS_KILLS processes that commit sets of changes are killed at random (10), and others before
+-- every n-th call of the system that they make, where FS_EVERY is n (12). FS_RACES rounds of a
+-- racer (some).
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
 
 describe("a folder of the machine", function()

@@ -495,7 +495,8 @@ describe("an answer that is malformed as a whole", function()
   end)
 
   it("says that it ends with calls, and has none", function()
-    refuses(anthropic, anthropic_message({}, "tool_use"), "stop_reason is 'tool_use', and it holds no call")
+    refuses(anthropic, anthropic_message({}, "tool_use"),
+      "stop_reason is 'tool_use', and it holds no call")
     refuses(anthropic, anthropic_stream "tool_use", "holds no call", true)
     refuses(openai, chat({ content = "x" }, "tool_calls"), "finish_reason is 'tool_calls'")
     refuses(openai, chat({ content = null }, "function_call"), "holds no call")
