@@ -636,7 +636,7 @@ end
 describe("docs/limits.md", function()
   local rows = {}
   for _, t in ipairs(markdown.tables(LIMITS)) do
-    for _, row in ipairs(t) do
+    for _, row in ipairs(t.head[1] == "function" and {} or t) do -- which watch_spec.lua looks at
       row.set = t.head[3] == "set with" and markdown.names(row[3]) or {}
       rows[#rows + 1] = row
     end
