@@ -502,3 +502,35 @@ describe("a handler that", function()
     end)
   end
 end)
+
+describe("what a result calls", function()
+  local function busy(seconds)
+    local began = ah.now()
+    while ah.now() - began < seconds do
+      local _ = ("x"):rep(1000)
+    end
+  end
+
+  -- It catches that it is stopped, so that the result is read to its end, but late.
+  local function late()
+    pcall(busy, 0.1)
+    return "late"
+  end
+
+  local function result_of(fields)
+    fields.name, fields.description, fields.timeout = "t", "Is late.", 0.03
+    local reply = assert(ah.run { model = ah.scripted { { calls = { { name = "t" } } }, "done" },
+      tools = { ah.tool(fields) }, log = function() end, "go" })
+    return reply.messages[3].content
+  end
+
+  it("ends its call once, where it comes back late", function()
+    for _ = 1, 3 do
+      assert.matches("did not finish", result_of { handler = function() return 1 end,
+        render = late })
+      assert.matches("did not finish", result_of { handler = function()
+        return nil, setmetatable({}, { __tostring = late })
+      end })
+    end
+  end)
+end)

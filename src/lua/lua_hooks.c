@@ -208,7 +208,7 @@ static void ask(void *ud, ah_call *call, ah_slice why)
 
     lua_pushcfunction(L, make_asking);
     lua_pushlightuserdata(L, &a);
-    if (ah_lua_call(s->lua, L, 1, 0, &err) == AH_OK)
+    if (ah_lua_call(s->lua, L, 1, 0, &err) == AH_OK || call->task) /* made, if late */
         ah_task_begin(call->task);
     else
         ah_call_approved(call, false, (ah_slice){NULL, 0}, ah_slice_of(err.message),
@@ -319,7 +319,7 @@ static void check(void *ud, ah_run *run)
 
     lua_pushcfunction(L, make_checking);
     lua_pushlightuserdata(L, &c);
-    if (ah_lua_call(s->lua, L, 1, 0, &err) == AH_OK) {
+    if (ah_lua_call(s->lua, L, 1, 0, &err) == AH_OK || s->checking) { /* made, if late */
         ah_task_begin(s->checking);
         return;
     }

@@ -102,6 +102,7 @@ static int settle(lua_State *L)
     luaL_checkstack(L, nresults, "too many results of a task");
     lua_xmove(t->co, L, nresults);
     t->settled(t, nresults);
+    t->told = true;
     return 0;
 }
 
@@ -113,7 +114,7 @@ static void finish(ah_task *t, int nresults)
     lua_pushcfunction(L, settle);
     lua_pushlightuserdata(L, t);
     lua_pushinteger(L, nresults);
-    if (ah_lua_call(t->lua, L, 2, 0, &err) != AH_OK)
+    if (ah_lua_call(t->lua, L, 2, 0, &err) != AH_OK && !t->told)
         t->failed(t, &err);
     bury(t);
 }

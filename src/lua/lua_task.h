@@ -45,6 +45,7 @@ struct ah_task {
     int ref;               /* in the registry, which keeps it */
     bool running, stopped; /* stopped: nothing more is to be told of it */
     bool halted;           /* its code was interrupted, and does not go on */
+    bool told; /* `settled` has done its work, whatever its caller is told of the time it took */
     ah_watch watch;
     ah_fence fence;
     /* Exactly one of the two is called last, and none after ah_task_stop. `settled` runs

@@ -216,7 +216,7 @@ void ah_lua_start_call(const ah_lua_handler *hd, ah_call *call, lua_CFunction ru
 
     lua_pushcfunction(h->caller, make_task);
     lua_pushlightuserdata(h->caller, &b);
-    if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK) {
+    if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK || call->task) { /* made, if late */
         ah_task_begin(((ah_ctx *)call->task)->task);
         return;
     }
@@ -340,6 +340,7 @@ static void read_handler(lua_State *L, ah_lua *h, draft *d)
     ah_lua_read_forms(L, 1, &d->handler->forms);
 }
 
+/* Its texts stay on the stack, so that no finalizer can take them away before the tool is made. */
 static void read_def(lua_State *L, draft *d, ah_tool_def *def)
 {
     const char *what = d->what;
@@ -347,11 +348,11 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
     bool accepts = true, strict;
     int most = 0;
 
-    if (!ah_field_string(L, 1, what, "name", &def->name))
+    if (!ah_field_keep(L, 1, what, "name", &def->name))
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: field 'name' is missing", what);
-    if (!ah_field_string(L, 1, what, "description", &def->description))
+    if (!ah_field_keep(L, 1, what, "description", &def->description))
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: field 'description' is missing", what);
-    ah_field_string(L, 1, what, "full_description", &def->full_description);
+    ah_field_keep(L, 1, what, "full_description", &def->full_description);
     ah_field_bool(L, 1, what, "parallel", &def->parallel);
     ah_field_bool(L, 1, what, "coerce", &def->coerce);
     if (ah_field_bool(L, 1, what, "strict", &strict))
