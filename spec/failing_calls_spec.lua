@@ -81,7 +81,8 @@ local function new_world(name)
   local session = new_session()
   local w = { session = session, sessions = { session, session:child(), new_session() },
     places = new_places(name), objects = { new_object(), new_object() },
-    account = Account { id = "a", n = 0, deep = { list = {} } }, registry = ah.registry { TOOLS[1] },
+    account = Account { id = "a", n = 0, deep = { list = {} } },
+    registry = ah.registry { TOOLS[1] },
     published = {}, probes = 0, stops = {} }
   w.agents = { new_agent { registry = w.registry }, new_agent { tools = { TOOLS[2] } } }
   session.dispatcher:subscribe("Item", function(value)
@@ -145,7 +146,7 @@ local function state_of(w)
 end
 
 -- -- what calls do: in a call there is a ctx, in the second world there is none -----------------
--- Each place has paths of its own: what is in an overlay does not mind what calls beside it do below.
+-- Each place has paths of its own: an overlay does not mind what calls beside it do below.
 
 local steps = {}
 
@@ -165,7 +166,7 @@ function steps.show(w, step)
   w.session:dispatch(ah.set_visibility_override { path = "p" .. step.of, visibility = "full" })
 end
 function steps.publish(w, step) w.session.dispatcher:publish(Item { n = step.n }) end
-function steps.note(w, step, ctx)
+function steps.note(_, step, ctx)
   if ctx then
     ctx:note("note " .. step.n)
   end
@@ -238,8 +239,8 @@ table.sort(NAMES)
 
 -- -- programs -----------------------------------------------------------------------------------
 
-local FAILURES = { "raise", "object raise", "nil", "fail", "not JSON", "wrong value", "late", "late",
-  "cancel", "leave" }
+local FAILURES = { "raise", "object raise", "nil", "fail", "not JSON", "wrong value", "late",
+  "late", "cancel", "leave" }
 
 local Program = {}
 Program.__index = Program
@@ -278,7 +279,7 @@ function Program:new_call(depth)
   return call
 end
 
--- -- doing it in calls --------------------------------------------------------------------------------
+-- -- doing it in calls ---
 
 local failures = {
   raise = function() error "at random" end,
@@ -344,7 +345,8 @@ local function new_tools(w, of)
   end
   local tools = {}
   for _, name in ipairs { "seq", "par", "seq_late", "par_late" } do
-    tools[#tools + 1] = ah.tool { name = name, description = "Does it.", result = '{"type":"integer"}',
+    tools[#tools + 1] = ah.tool { name = name, description = "Does it.",
+      result = { type = "integer" },
       params = { id = "integer" }, parallel = name:find "par" ~= nil, handler = handler,
       timeout = name:find "late" and LATE or nil }
   end
@@ -366,9 +368,9 @@ end
 
 function run_program(w, turns, watch)
   local of = {}
-  of.agent = assert(ah.agent { model = script_of(turns), tools = new_tools(w, of), log = function() end,
-    session = w.session, timeout = turns.timeout, loop_detector = false, max_iterations = 100,
-    on = function(e)
+  of.agent = assert(ah.agent { model = script_of(turns), tools = new_tools(w, of),
+    log = function() end, session = w.session, timeout = turns.timeout,
+    loop_detector = false, max_iterations = 100, on = function(e)
       if e.type == "tool_invoked" then
         w.ok[ah.json.decode(e.arguments).id] = e.success
       end
@@ -380,7 +382,7 @@ function run_program(w, turns, watch)
   return reply, err, of.agent
 end
 
--- -- doing it outside of calls --------------------------------------------------------------------------
+-- -- doing it outside of calls ---
 
 local function do_plain(w, turns, ok, notes)
   for _, turn in ipairs(turns) do
@@ -399,7 +401,7 @@ local function do_plain(w, turns, ok, notes)
   end
 end
 
--- -- comparing ------------------------------------------------------------------------------------------
+-- -- comparing ---
 
 local function notes_of(agent)
   local notes = {}

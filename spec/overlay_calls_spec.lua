@@ -173,6 +173,24 @@ describe("an overlay of the script, in a call", function()
     assert.equal("123", (fs:read "a"))
   end)
 
+  it("may put a file in a folder's place, and be committed", function()
+    local fs = ah.filesystem { files = { ["d/a"] = "1", ["d/b"] = "2" } }
+    local o = fs:overlay()
+    o:write("d/c", "3")
+    local function replace()
+      assert(o:delete("d", { recursive = true }) and o:write("d", "file"))
+      assert(o:commit())
+      assert(fs:read "d" == "file")
+    end
+    run { function()
+      replace()
+      error "no"
+    end }
+    assert.same({ ["d/a"] = "1", ["d/b"] = "2", ["d/c"] = "3" }, files_of(o))
+    assert.same({ "OK" }, run { replace })
+    assert.same({ d = "file" }, files_of(fs))
+  end)
+
   it("sees what the call wrote below it", function()
     local fs = ah.filesystem { files = { a = "1" } }
     local o = fs:overlay()

@@ -760,6 +760,62 @@ flows["a registry"] = {
   end,
 }
 
+--- Each call does to everything what it does, or nothing: the n-th leaves its number everywhere.
+flows["what calls leave behind"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local fs = ah.filesystem { memory = true }
+    local over = fs:overlay()
+    local registry, session = ah.registry { plain_tool "a" }, ah.session()
+    local other = assert(ah.agent { model = "demo/echo", registry = registry })
+    local tools = {}
+    tools[1] = ah.tool { name = "leave", description = "Leaves its number.",
+      params = { n = "integer" },
+      parallel = true, handler = function(args)
+        local n = args.n
+        assert(over:append("log", n .. "\n"))
+        assert(n % 2 == 0 or over:commit())
+        registry:register(plain_tool("r" .. n)):pick("r" .. n)
+        other:send("n" .. n)
+        other:add_tools(plain_tool("t" .. n))
+        session.dispatcher:subscribe("nothing", print)()
+        assert(other:use "demo/tools")
+        if n == 3 then
+          over:drop()
+          error "at random"
+        end
+      end }
+    local function run(calls)
+      return ah.run { model = calling(calls, "done"), tools = tools, session = session, "go" }
+    end
+    tools[2] = ah.tool { name = "nest", description = "Runs.", handler = function()
+      assert(run { call("leave", { n = 4 }), call("leave", { n = 6 }) })
+      assert(over:commit())
+    end }
+    s.over, s.registry, s.other = over, registry, other
+    s.reply, s.err = run { call("leave", { n = 1 }), call("nest", {}), call("leave", { n = 3 }),
+      call("leave", { n = 2 }) }
+    s.done = true
+  end,
+  judge = function(s, exact)
+    local log = s.done and (s.over:read "log" or "") or ""
+    local said = s.done and s.other:transcript() or ""
+    for _, n in ipairs { 1, 2, 3, 4, 6 } do
+      local left = log:find(n .. "\n", 1, true) ~= nil
+      assert(not exact or left == (n ~= 3), "left " .. n)
+      if s.done then
+        assert(left == s.registry:has("r" .. n), "half a call: registry")
+        assert(left == (said:find('"n' .. n .. '"', 1, true) ~= nil), "half a call: message")
+        for _, name in ipairs { "t", "r" } do
+          local told = said:find(('"name":"%s%d"'):format(name, n), 1, true) ~= nil
+          assert(left == told, "half a call: tools")
+        end
+      end
+    end
+  end,
+}
+
 flows["tools in brief"] = {
   text = "done",
   attempt = function(s)

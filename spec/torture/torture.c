@@ -78,6 +78,7 @@ static const flow flows[] = {
     {"tools to be found", IN_SCRIPT, false},
     {"entities", IN_SCRIPT, false},
     {"a registry", IN_SCRIPT, false},
+    {"what calls leave behind", IN_SCRIPT, false},
     {"tools in brief", IN_SCRIPT, false},
     {"doubles of tools", IN_SCRIPT, false},
     {"a section is read", IN_SCRIPT, false},

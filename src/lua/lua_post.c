@@ -53,8 +53,15 @@ static ah_status try_message(ah_post *p, ah_err *err)
                   : ah_transcript_add(p->agent->transcript, AH_ENTRY_USER, entry, err);
 }
 
+static ah_status is_looking(ah_err *err)
+{
+    return ah_err_set(err, AH_USAGE, "the tools of an agent cannot change while it renders its prompt");
+}
+
 static ah_status try_changes(ah_post *p, ah_err *err)
 {
+    if (p->agent->looking)
+        return is_looking(err);
     if (p->run)
         ah_inject_in_run(p->run, &p->in);
     else
@@ -94,9 +101,11 @@ static void tell_one(ah_post *p)
 {
     if (!p->made || p->entry)
         return;
+    p->agent->busy++;
     ah_inject_stand(&p->in, &p->changes);
     if (p->run)
         ah_inject_told(p->run, &p->in, &p->changes);
+    p->agent->busy--;
 }
 
 /* -- lists --------------------------------------------------------------------------------- */
@@ -300,8 +309,7 @@ static ah_status change_now(ah_lua_agent *a, ah_changes *c, ah_err *err)
     ah_status st;
 
     if (a->looking)
-        return ah_err_set(err, AH_USAGE,
-                          "the tools of an agent cannot change while it renders its prompt");
+        return is_looking(err);
     if (!takes_posts(a))
         return AH_OK;
     if (a->current)
@@ -335,6 +343,10 @@ void ah_lua_change(lua_State *L, int idx, ah_changes *c)
     if (!o) {
         st = change_now(a, c, &err);
     } else {
+        if (a->looking) {
+            is_looking(&err);
+            ah_lua_raise_err(L, &err);
+        }
         check_names(L, a, c);
         if (!(p = stage(a->lua, o, &err)))
             ah_lua_raise_err(L, &err);

@@ -95,12 +95,14 @@ static ah_status check_parent(settling *s, ah_slice path, ah_err *err)
     return st == AH_OK && info.kind != AH_FS_FOLDER ? conflict(folder, "was deleted", err) : st;
 }
 
-/* Nothing may have been put into a folder that is to be deleted. */
+/* Nothing may have been put into a folder that is to be deleted. Of a view the overlay finds it. */
 static ah_status check_emptied(settling *s, ah_slice folder, ah_err *err)
 {
     ah_fs_found in;
     ah_status st;
 
+    if (s->into != s->below)
+        return AH_OK;
     ah_fs_found_init(&in, s->t->fs.mem, s->below->o.max_files);
     st = s->below->store->list(s->below, folder, &in, err);
     if (st == AH_OK && in.left_out)

@@ -194,7 +194,7 @@ static ah_status tree_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err 
         return ah_err_nomem(err);
     if (!fs->below || w == NOBODYS)
         return AH_OK;
-    if (w == OURS && c->was.kind != AH_FS_FOLDER) { /* there may be one below by now */
+    if (w == OURS) { /* there may be one below by now, or none any more */
         st = stat_within(fs->below, folder, &info, err);
         if (st != AH_OK || info.kind != AH_FS_FOLDER)
             return st;

@@ -228,6 +228,7 @@ static ah_status copy_change(ah_fs_changes *to, const ah_fs_change *c, ah_err *e
     copy->mode = c->mode;
     copy->was = c->was;
     copy->pinned = c->pinned;
+    copy->anew = c->anew;
     return ah_fs_change_redo(to->mem, copy, c->op, c->n_ops) ? AH_OK : ah_err_nomem(err);
 }
 
