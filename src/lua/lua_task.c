@@ -200,7 +200,7 @@ static void resume(ah_task *t)
     t->waiter = NULL;
     t->running = true;
     h->running = h->actor = t;
-    t->watch.of = t->job.of;
+    t->watch.of = ah_driven_id(t->job.of);
     t->watch.deadline = t->deadline;
     ah_watch_enter(h, &t->watch, t->co);
     ah_fence_enter(h, &t->fence);

@@ -24,7 +24,7 @@ typedef enum ah_over {
 
 /* Zero with what is to hold: no limit. Lies still while it is entered. */
 typedef struct ah_watch {
-    ah_driven *of;          /* the run that it belongs to; NULL: none */
+    int64_t of;             /* number of the run that it belongs to; 0: none */
     ah_task *task;          /* whose resume it is; NULL: a call, which cannot be yielded out of */
     int64_t deadline;       /* loop clock; 0: none */
     int64_t work_ms;        /* processor time; 0: any */

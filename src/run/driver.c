@@ -336,6 +336,11 @@ ah_run *ah_driven_run(const ah_driven *d)
     return d->run;
 }
 
+int64_t ah_driven_id(const ah_driven *d)
+{
+    return d ? ah_run_id(d->run) : 0;
+}
+
 int ah_driven_depth(const ah_driven *d)
 {
     return d ? d->depth : 0;
@@ -358,20 +363,20 @@ void ah_driven_cancel(ah_driven *d, ah_status status, const char *why)
         }
 }
 
-static ah_driven *find(const ah_host *h, const ah_driven *d)
+static ah_driven *find(const ah_host *h, int64_t id)
 {
-    ah_driven *at = d ? h->runs : NULL;
+    ah_driven *at = id ? h->runs : NULL;
 
-    while (at && at != d)
+    while (at && ah_run_id(at->run) != id)
         at = at->next;
     return at;
 }
 
-int64_t ah_driven_ended(ah_host *h, const ah_driven *d, int64_t now, ah_status *why)
+int64_t ah_driven_ended(ah_host *h, int64_t id, int64_t now, ah_status *why)
 {
     int64_t since = 0, at;
 
-    for (ah_driven *of = find(h, d); of; of = of->parent) {
+    for (ah_driven *of = find(h, id); of; of = of->parent) {
         if (ah_run_cancelling(of->run) && !of->cancelled)
             of->cancelled = now;
         at = of->cancelled;

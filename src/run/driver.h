@@ -20,12 +20,14 @@ ah_run *ah_driven_run(const ah_driven *d);
 void *ah_driven_ud(const ah_driven *d, ah_driven_fn done);
 /* In how many runs it is, itself included; 0 for NULL. */
 int ah_driven_depth(const ah_driven *d);
+/* The number of its run, which no other run of the host ever has; 0 for NULL. */
+int64_t ah_driven_id(const ah_driven *d);
 ah_driven *ah_driven_next(const ah_driven *d);
 /* The run and those within it end, soon. */
 void ah_driven_cancel(ah_driven *d, ah_status status, const char *why);
-/* Since when (loop clock) d is past its time, or was seen to be cancelled: d itself or a run around
- * it. 0: it is not; NULL and what is gone never are. *why: with what it ends. */
-int64_t ah_driven_ended(ah_host *h, const ah_driven *d, int64_t now, ah_status *why);
+/* Since when (loop clock) the run of this number is past its time, or was seen to be cancelled, itself or
+ * a run around it. 0: it is not; what is gone never is. *why: with what it ends. */
+int64_t ah_driven_ended(ah_host *h, int64_t id, int64_t now, ah_status *why);
 /* As ah_driven_cancel, but at once: when it returns, what was at work is settled and its end told, unless
  * it is being worked on below us on the C stack. */
 void ah_driven_settle(ah_driven *d, ah_status status, const char *why);

@@ -273,9 +273,9 @@ static ah_job *next_job(const ah_host *h, const ah_driven *scope)
 
 static void do_job(ah_host *h, ah_job *job)
 {
-    ah_driven *outer = h->serving;
+    int64_t outer = h->serving;
 
-    h->serving = job->of;
+    h->serving = ah_driven_id(job->of);
     job->fn(job);
     h->serving = outer;
 }
