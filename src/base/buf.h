@@ -37,7 +37,7 @@ void ah_buf_str(ah_buf *b, const char *s);
 void ah_buf_char(ah_buf *b, char c);
 void ah_buf_int(ah_buf *b, int64_t v);
 void ah_buf_fmt(ah_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void ah_buf_vfmt(ah_buf *b, const char *fmt, va_list ap);
+void ah_buf_vfmt(ah_buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
 /* Room for n more bytes at data + len, for the caller to fill and then add to len.
  * NULL on failure (sticky). */

@@ -28,12 +28,14 @@ typedef struct ah_err {
 ah_status ah_err_set(ah_err *err, ah_status st, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-ah_status ah_err_vset(ah_err *err, ah_status st, const char *fmt, va_list ap);
+ah_status ah_err_vset(ah_err *err, ah_status st, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
 
 /* snprintf for what somebody reads: what does not fit is cut at a character, with AH_LEFT_OUT behind
  * it where there is room for that. Returns the length, which is less than `size` (not 0). */
 size_t ah_print(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-size_t ah_vprint(char *out, size_t size, const char *fmt, va_list ap);
+size_t ah_vprint(char *out, size_t size, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
 
 /* No error: AH_OK and no words. Each request begins and ends with it. */
 void ah_err_clear(ah_err *err);

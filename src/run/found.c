@@ -214,8 +214,7 @@ static ah_status fill_found(ah_discovery *d, ah_found *f, ah_slice stem, ah_err 
         return st;
     grown = ah_grow(d->mem, d->found, &d->cap, d->n + 1, sizeof *grown);
     d->found = grown ? grown : d->found;
-    if (!grown || !ah_index_reserve(&d->by_key, 1, d->n) ||
-        !ah_index_reserve(&d->by_stem, 1, d->n))
+    if (!grown || !ah_index_reserve(&d->by_key, 1, d->n) || !ah_index_reserve(&d->by_stem, 1, d->n))
         return ah_err_nomem(err);
     d->found[d->n++] = f;
     ah_index_put(&d->by_key, ah_text_slice(f->key), d->n - 1);

@@ -13,7 +13,8 @@ typedef enum ah_verdict { AH_VERDICT_ALLOW, AH_VERDICT_DENY, AH_VERDICT_ASK } ah
 
 enum {
     AH_MAX_CHECK_ROUNDS = 10,
-    AH_MAX_REASON = 16 << 10 /* bytes of one reason; of a longer one the beginning, and how much is left out */
+    AH_MAX_REASON =
+        16 << 10 /* bytes of one reason; of a longer one the beginning, and how much is left out */
 };
 
 typedef struct ah_hooks {

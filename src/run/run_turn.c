@@ -7,8 +7,8 @@
 
 enum {
     MAX_WHY = 16 << 20, /* bytes of all policies' reasons */
-    MAX_UNKNOWN = 4,   /* that many calls of unknown tools in a row end the run */
-    MAX_WARNING = 1024 /* bytes of the words about a loop */
+    MAX_UNKNOWN = 4,    /* that many calls of unknown tools in a row end the run */
+    MAX_WARNING = 1024  /* bytes of the words about a loop */
 };
 
 /* Seconds its handler had; 0 where none was started. */

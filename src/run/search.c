@@ -154,8 +154,7 @@ ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool
     *s = (ah_search){.mem = mem, .refs = 1, .rules = *rules};
     s->by_name = (ah_index){.mem = mem, .name = name_at, .owner = s};
     ah_search_index_init(&s->words, mem);
-    if (!(s->tool = ah_alloc(mem, (n + 1) * sizeof *s->tool)) ||
-        !ah_index_reserve(&s->by_name, n, 0))
+    if (!(s->tool = ah_alloc(mem, (n + 1) * sizeof *s->tool)) || !ah_index_reserve(&s->by_name, n, 0))
         st = ah_err_nomem(err);
     for (size_t i = 0; i < n && st == AH_OK; i++)
         st = add_tool(s, tool[i], err);

@@ -129,7 +129,7 @@ static ah_status unknown_provider(ah_slice provider, ah_err *err)
     for (size_t i = 0; i < PROVIDERS; i++) {
         ah_near_offer(&near, ah_slice_of(providers[i].name));
         n += ah_print(names + n, sizeof names - n, "%s%s", providers[i].name,
-                              i + 1 < PROVIDERS ? ", " : "");
+                      i + 1 < PROVIDERS ? ", " : "");
     }
     ah_near_offer(&near, ah_slice_of(AH_CLAUDE));
     return ah_err_set(err, AH_USAGE,
