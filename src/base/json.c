@@ -9,12 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json_chars.h"
+#include "base/json_walk.h"
 
 enum {
     SIGNIFICANT = 800, /* digits that can matter to a double: halfway cases have at most 767 */
-    MAX_EXPONENT = 20000,
-    SHORT_STRING = 64 /* most are: not worth two calls of memchr */
+    MAX_EXPONENT = 20000
 };
 
 size_t ah_utf8_len(const char *s, const char *end)
@@ -91,6 +90,28 @@ void ah_utf8_repair(ah_slice s, ah_buf *out)
     ah_buf_add(out, from, (size_t)(end - from));
 }
 
+static const char *skip_blanks(const char *p, const char *end)
+{
+    const uint64_t blanks = 0x2020202020202020u;
+
+    for (uint64_t w; LOWEST_FIRST && end - p >= 8; p += 8) {
+        memcpy(&w, p, 8);
+        if (w != blanks)
+            return p + __builtin_ctzll(w ^ blanks) / 8;
+    }
+    while (p < end && *p == ' ')
+        p++;
+    return p;
+}
+
+/* Most white space is one blank, or a line's end and an indentation. */
+const char *ah_json_skip_white(const char *p, const char *end)
+{
+    while (p < end && is_white(*p))
+        p = skip_blanks(p + 1, end);
+    return p;
+}
+
 int ah_json_hex4(const char *p, const char *end)
 {
     int v = 0;
@@ -143,8 +164,7 @@ size_t ah_json_unescape_one(const char **pp, const char *end, char out[4])
     return utf8_put((unsigned)u, out);
 }
 
-/* string_end where the text up to `near` is plain and no quote stands there. */
-static const char *far_string_end(const char *p, const char *near, const char *end, bool *escaped)
+const char *ah_json_far_string_end(const char *p, const char *near, const char *end, bool *escaped)
 {
     const char *quote = memchr(near, '"', (size_t)(end - near)), *slash;
 
@@ -159,38 +179,13 @@ static const char *far_string_end(const char *p, const char *near, const char *e
     return quote ? quote : end;
 }
 
-/* The closing quote of the string whose text begins at p, or `end`. */
-static inline const char *string_end(const char *p, const char *end, bool *escaped)
+static inline ah_json_token read_string_or_key(ah_json_reader *r)
 {
-    const char *near = skip_plain(p, end - p > SHORT_STRING ? p + SHORT_STRING : end);
+    ah_json_token t = read_string(r);
 
-    *escaped = false;
-    return near < end && *near == '"' ? near : far_string_end(p, near, end, escaped);
-}
-
-static inline ah_json_token read_string(ah_json_reader *r)
-{
-    ah_json_token t = {.kind = AH_JSON_STRING, .raw = {.p = r->p + 1}};
-    const char *p = string_end(t.raw.p, r->end, &t.escaped);
-
-    t.raw.n = (size_t)(p - t.raw.p);
-    p += p < r->end;
-    r->p = p;
-    p = skip_white(p, r->end);
-    if (p < r->end && *p == ':') {
+    if (pass_colon(r))
         t.kind = AH_JSON_KEY;
-        r->p = p + 1;
-    }
     return t;
-}
-
-/* Behind a number, true, false or null. */
-static inline const char *word_end(const char *p, const char *end)
-{
-    do
-        p++;
-    while (end > p && *p > ' ' && *p != ',' && *p != ']' && *p != '}');
-    return p;
 }
 
 static ah_json_token read_word(ah_json_reader *r, ah_json_kind kind)
@@ -208,44 +203,53 @@ static ah_json_token read_bracket(ah_json_reader *r, ah_json_kind kind)
 
 ah_json_reader ah_json_read(ah_slice checked)
 {
-    const char *p = checked.p ? checked.p : "";
+    const char *p = checked.p ? checked.p : "", *end = p + checked.n;
 
-    return (ah_json_reader){.p = p, .end = p + checked.n};
+    return (ah_json_reader){.p = skip_white(p, end), .end = end};
+}
+
+/* What begins with this character. */
+static inline ah_json_kind kind_at(char c)
+{
+    switch (c) {
+    case '{':
+        return AH_JSON_OBJECT;
+    case '}':
+        return AH_JSON_OBJECT_END;
+    case '[':
+        return AH_JSON_ARRAY;
+    case ']':
+        return AH_JSON_ARRAY_END;
+    case '"':
+        return AH_JSON_STRING;
+    case 't':
+        return AH_JSON_TRUE;
+    case 'f':
+        return AH_JSON_FALSE;
+    case 'n':
+        return AH_JSON_NULL;
+    default:
+        return AH_JSON_NUMBER;
+    }
 }
 
 ah_json_token ah_json_next(ah_json_reader *r)
 {
     const char *p = r->p;
+    ah_json_kind kind;
 
     while (p < r->end && (is_white(*p) || *p == ',' || *p == ':'))
         p++;
     r->p = p;
     if (p == r->end)
         return (ah_json_token){.kind = AH_JSON_END, .raw = {r->p, 0}};
-    switch (*p) {
-    case '{':
-        return read_bracket(r, AH_JSON_OBJECT);
-    case '}':
-        return read_bracket(r, AH_JSON_OBJECT_END);
-    case '[':
-        return read_bracket(r, AH_JSON_ARRAY);
-    case ']':
-        return read_bracket(r, AH_JSON_ARRAY_END);
-    case '"':
-        return read_string(r);
-    case 't':
-        return read_word(r, AH_JSON_TRUE);
-    case 'f':
-        return read_word(r, AH_JSON_FALSE);
-    case 'n':
-        return read_word(r, AH_JSON_NULL);
-    default:
-        return read_word(r, AH_JSON_NUMBER);
-    }
+    kind = kind_at(*p);
+    if (kind == AH_JSON_STRING)
+        return read_string_or_key(r);
+    return kind >= AH_JSON_ARRAY ? read_bracket(r, kind) : read_word(r, kind);
 }
 
-/* To the bracket that closes the one just read. */
-static void skip_container(ah_json_reader *r)
+void ah_json_leave(ah_json_reader *r)
 {
     bool escaped;
 
@@ -278,55 +282,25 @@ ah_slice ah_json_skip(ah_json_reader *r, ah_json_token t)
     }
     if (t.kind != AH_JSON_OBJECT && t.kind != AH_JSON_ARRAY)
         return t.raw;
-    skip_container(r);
+    ah_json_leave(r);
     return (ah_slice){t.raw.p, (size_t)(r->p - t.raw.p)};
-}
-
-/* The value that begins at r->p. */
-static ah_slice pass_value(ah_json_reader *r)
-{
-    const char *from = r->p;
-    bool escaped;
-
-    if (from < r->end && (*from == '{' || *from == '[')) {
-        r->p++;
-        skip_container(r);
-    } else if (from < r->end && *from == '"') {
-        r->p = string_end(from + 1, r->end, &escaped);
-        r->p += r->p < r->end;
-    } else if (from < r->end) {
-        r->p = word_end(from, r->end);
-    }
-    return (ah_slice){from, (size_t)(r->p - from)};
-}
-
-/* The next member of the object that r is in; false, and behind its bracket, at its end. */
-static inline bool next_member(ah_json_reader *r, ah_json_token *key, ah_slice *value)
-{
-    while (r->p < r->end && (*r->p == ',' || is_white(*r->p)))
-        r->p++;
-    if (r->p == r->end)
-        return false;
-    if (*r->p != '"') {
-        r->p++;
-        return false;
-    }
-    *key = read_string(r);
-    r->p = skip_white(r->p, r->end);
-    *value = pass_value(r);
-    return true;
-}
-
-static ah_json_token first_token(ah_slice value)
-{
-    ah_json_reader r = ah_json_read(value);
-
-    return ah_json_next(&r);
 }
 
 ah_json_kind ah_json_kind_of(ah_slice checked)
 {
-    return first_token(checked).kind;
+    ah_json_reader r = ah_json_read(checked);
+
+    return r.p < r.end ? kind_at(*r.p) : AH_JSON_END;
+}
+
+/* The token of a string; of what is none, one of no kind. */
+static inline ah_json_token string_token(ah_slice value)
+{
+    ah_json_reader r = ah_json_read(value);
+
+    if (r.p < r.end && *r.p == '"')
+        return read_string(&r);
+    return (ah_json_token){.kind = AH_JSON_END};
 }
 
 bool ah_json_spells(ah_slice raw, const char *lit)
@@ -339,45 +313,50 @@ bool ah_json_spells(ah_slice raw, const char *lit)
     return c < 0 && !*lit;
 }
 
-/* Most comparisons fail at the first byte. */
+/* Most comparisons fail at the first byte. No NUL is in what is checked. */
 static inline bool key_is(ah_json_token t, const char *key)
 {
     if (t.escaped)
         return ah_json_spells(t.raw, key);
-    return (!t.raw.n || *t.raw.p == *key) && ah_slice_is(t.raw, key);
+    if (!t.raw.n)
+        return !*key;
+    return *t.raw.p == *key && strncmp(t.raw.p, key, t.raw.n) == 0 && !key[t.raw.n];
 }
 
 ah_slice ah_json_member(ah_slice checked_object, const char *key)
 {
     ah_json_reader r = ah_json_read(checked_object);
-    ah_json_token t = ah_json_next(&r);
-    ah_slice value;
+    ah_json_token t;
 
-    if (t.kind != AH_JSON_OBJECT)
+    if (!enter(&r, '{'))
         return (ah_slice){0};
-    while (next_member(&r, &t, &value))
+    for (; next_key(&r, &t); pass_value(&r))
         if (key_is(t, key))
-            return value;
+            return pass_value(&r);
     return (ah_slice){0};
 }
 
 void ah_json_rest_members(ah_json_reader *r, const ah_json_wanted *want, size_t n)
 {
     ah_json_token t;
-    ah_slice value;
 
     for (size_t i = 0; i < n; i++)
         *want[i].value = (ah_slice){0};
-    while (next_member(r, &t, &value))
-        for (size_t i = 0; i < n; i++)
-            if (key_is(t, want[i].key))
-                *want[i].value = value;
+    while (next_key(r, &t)) {
+        ah_slice value = pass_value(r);
+        size_t i = 0;
+
+        while (i < n && !key_is(t, want[i].key))
+            i++;
+        if (i < n)
+            *want[i].value = value;
+    }
 }
 
 bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n)
 {
     ah_json_reader r = ah_json_read(checked_object), none = {0};
-    bool is_object = ah_json_next(&r).kind == AH_JSON_OBJECT;
+    bool is_object = enter(&r, '{');
 
     ah_json_rest_members(is_object ? &r : &none, want, n);
     return is_object;
@@ -398,7 +377,7 @@ void ah_json_unescape(ah_slice raw, ah_buf *out)
 
 bool ah_json_string(ah_slice value, ah_buf *out)
 {
-    ah_json_token t = first_token(value);
+    ah_json_token t = string_token(value);
 
     if (t.kind != AH_JSON_STRING)
         return false;
@@ -411,7 +390,7 @@ bool ah_json_string(ah_slice value, ah_buf *out)
 
 bool ah_json_string_is(ah_slice value, const char *lit)
 {
-    return ah_json_token_is(first_token(value), lit);
+    return ah_json_token_is(string_token(value), lit);
 }
 
 /* Escapes as cJSON's printer does, so that both give the same canonical text. */

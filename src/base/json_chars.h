@@ -53,26 +53,12 @@ static inline const char *skip_plain(const char *p, const char *end)
     return p;
 }
 
-static inline const char *skip_blanks(const char *p, const char *end)
-{
-    const uint64_t blanks = 0x2020202020202020u;
+/* The rest of skip_white, where there is some. */
+const char *ah_json_skip_white(const char *p, const char *end);
 
-    for (uint64_t w; LOWEST_FIRST && end - p >= 8; p += 8) {
-        memcpy(&w, p, 8);
-        if (w != blanks)
-            return p + __builtin_ctzll(w ^ blanks) / 8;
-    }
-    while (p < end && *p == ' ')
-        p++;
-    return p;
-}
-
-/* Most white space is none, one blank, or a line's end and an indentation. */
 static inline const char *skip_white(const char *p, const char *end)
 {
-    while (p < end && is_white(*p))
-        p = skip_blanks(p + 1, end);
-    return p;
+    return p < end && is_white(*p) ? ah_json_skip_white(p, end) : p;
 }
 
 /* Length of the well-formed character at s (RFC 3629, section 4), or 0. */

@@ -94,12 +94,10 @@ static const char *scan_utf8(scan *s, const char *p)
     return p;
 }
 
-static const char *scan_string(scan *s, const char *quote, key *out)
+/* The rest of the string that begins at `from`: at p is the first character that is not plain. */
+static const char *scan_rest(scan *s, const char *from, const char *p, key *out)
 {
-    const char *from = quote + 1, *p = from;
-
-    out->escaped = false;
-    while ((p = skip_plain(p, s->end)) < s->end && *p != '"') {
+    for (; p < s->end && *p != '"'; p = skip_plain(p, s->end)) {
         if ((unsigned char)*p < 0x20)
             return fail(s, p, "control character in a string");
         out->escaped |= *p == '\\';
@@ -107,8 +105,17 @@ static const char *scan_string(scan *s, const char *quote, key *out)
         if (!p)
             return NULL;
     }
-    if (p == s->end)
-        return fail(s, p, NULL);
+    return p < s->end ? p : fail(s, p, NULL);
+}
+
+/* Most strings are plain to their end. */
+static inline const char *scan_string(scan *s, const char *quote, key *out)
+{
+    const char *from = quote + 1, *p = skip_plain(from, s->end);
+
+    out->escaped = false;
+    if ((p == s->end || *p != '"') && !(p = scan_rest(s, from, p, out)))
+        return NULL;
     out->raw = (ah_slice){from, (size_t)(p - from)};
     return p + 1;
 }
@@ -165,11 +172,13 @@ static int raw_cmp(ah_slice a, ah_slice b)
     } while (c == d && c >= 0);
     return c - d;
 }
+
+/* Most differ in their lengths or their first bytes. */
 static inline bool key_eq(const key *a, const key *b)
 {
-    if (!a->escaped && !b->escaped)
-        return ah_slice_eq(a->raw, b->raw);
-    return raw_cmp(a->raw, b->raw) == 0;
+    if (a->escaped || b->escaped)
+        return raw_cmp(a->raw, b->raw) == 0;
+    return a->raw.n == b->raw.n && *a->raw.p == *b->raw.p && memcmp(a->raw.p, b->raw.p, a->raw.n) == 0;
 }
 
 static int key_cmp(const key *a, const key *b)
@@ -328,13 +337,13 @@ static const char *scan_value(scan *s, const char *p)
     p = skip_white(p, s->end);
     if (p == s->end)
         return fail(s, p, NULL);
+    if (*p == '"') /* most are */
+        return scan_string(s, p, &ignored);
     switch (*p) {
     case '{':
         return scan_open(s, p, s->nkeys);
     case '[':
         return scan_open(s, p, IN_ARRAY);
-    case '"':
-        return scan_string(s, p, &ignored);
     case 't':
         return scan_word(s, p, "true");
     case 'f':

@@ -61,15 +61,17 @@ static const ah_shape found_block = {.member = AH_MEMBERS(AH_NEEDS("content", &f
 static const ah_shape block = {
     .kinds = AH_IS_OBJECT,
     .by = "type",
-    .cases = AH_CASES({"text", &text_block}, {"tool_use", &call_block}, {"thinking", &thinking_block},
-                      {"redacted_thinking", &redacted_block}, {"server_tool_use", &server_block},
-                      {"tool_search_tool_result", &found_block})};
+    .cases = AH_CASES(
+        AH_CASE("text", &text_block), AH_CASE("tool_use", &call_block),
+        AH_CASE("thinking", &thinking_block), AH_CASE("redacted_thinking", &redacted_block),
+        AH_CASE("server_tool_use", &server_block), AH_CASE("tool_search_tool_result", &found_block))};
 static const ah_shape block_begins = {
     .kinds = AH_IS_OBJECT,
     .by = "type",
-    .cases = AH_CASES({"text", &text_block}, {"tool_use", &call_begins}, {"thinking", &thinking_block},
-                      {"redacted_thinking", &redacted_block}, {"server_tool_use", &server_block},
-                      {"tool_search_tool_result", &found_block})};
+    .cases = AH_CASES(
+        AH_CASE("text", &text_block), AH_CASE("tool_use", &call_begins),
+        AH_CASE("thinking", &thinking_block), AH_CASE("redacted_thinking", &redacted_block),
+        AH_CASE("server_tool_use", &server_block), AH_CASE("tool_search_tool_result", &found_block))};
 static const ah_shape blocks = {.kinds = AH_IS_ARRAY, .items = &block};
 
 static const ah_shape details = {.kinds = AH_IS_OBJECT | AH_IS_NULL,
@@ -99,11 +101,12 @@ static const ah_shape text_delta = {.member = AH_MEMBERS(AH_NEEDS("text", &piece
 static const ah_shape json_delta = {.member = AH_MEMBERS(AH_NEEDS("partial_json", &piece))};
 static const ah_shape thinking_delta = {.member = AH_MEMBERS(AH_NEEDS("thinking", &piece))};
 static const ah_shape signature_delta = {.member = AH_MEMBERS(AH_NEEDS("signature", &string))};
-static const ah_shape delta = {
-    .kinds = AH_IS_OBJECT,
-    .by = "type",
-    .cases = AH_CASES({"text_delta", &text_delta}, {"input_json_delta", &json_delta},
-                      {"thinking_delta", &thinking_delta}, {"signature_delta", &signature_delta})};
+static const ah_shape delta = {.kinds = AH_IS_OBJECT,
+                               .by = "type",
+                               .cases = AH_CASES(AH_CASE("text_delta", &text_delta),
+                                                 AH_CASE("input_json_delta", &json_delta),
+                                                 AH_CASE("thinking_delta", &thinking_delta),
+                                                 AH_CASE("signature_delta", &signature_delta))};
 static const ah_shape block_delta = {
     .member = AH_MEMBERS(AH_NEEDS("index", &count), AH_NEEDS("delta", &delta))};
 static const ah_shape block_stop = {.member = AH_MEMBERS(AH_NEEDS("index", &count))};
@@ -111,9 +114,10 @@ static const ah_shape message_delta = {.member = AH_MEMBERS(AH_NEEDS("delta", &s
 static const ah_shape error_event = {.member = AH_MEMBERS(AH_MAY_HAVE("error", &ah_no_error))};
 static const ah_shape event = {
     .by = "type",
-    .cases = AH_CASES({"error", &error_event}, {"message_start", &message_start},
-                      {"content_block_start", &block_start}, {"content_block_delta", &block_delta},
-                      {"content_block_stop", &block_stop}, {"message_delta", &message_delta})};
+    .cases = AH_CASES(
+        AH_CASE("error", &error_event), AH_CASE("message_start", &message_start),
+        AH_CASE("content_block_start", &block_start), AH_CASE("content_block_delta", &block_delta),
+        AH_CASE("content_block_stop", &block_stop), AH_CASE("message_delta", &message_delta))};
 
 /* -- usage and stop ------------------------------------------------------------------------ */
 
@@ -446,9 +450,15 @@ static ah_status read_whole(reader *x, ah_slice came, ah_err *err)
     return st == AH_OK ? read_stop(x, came, err) : st;
 }
 
+/* An event, and the members that most have. */
+typedef struct came_event {
+    ah_slice all, type, index, delta;
+} came_event;
+
 /* Blocks come in the events that follow: what stood here would be lost. */
-static ah_status start_message(reader *x, ah_slice came, ah_err *err)
+static ah_status start_message(reader *x, const came_event *e, ah_err *err)
 {
+    ah_slice came = ah_json_member(e->all, "message");
     ah_json_reader it = ah_json_read(ah_json_member(came, "content"));
 
     if (ah_json_next(&it).kind == AH_JSON_ARRAY && ah_json_next(&it).kind != AH_JSON_ARRAY_END)
@@ -456,80 +466,81 @@ static ah_status start_message(reader *x, ah_slice came, ah_err *err)
     return begin_message(x, came, err);
 }
 
-static int64_t index_of(ah_slice came)
+static int64_t index_of(const came_event *e)
 {
     ah_json_num n = {0};
 
-    ah_json_number(ah_json_member(came, "index"), &n);
+    ah_json_number(e->index, &n);
     return n.i;
 }
 
 /* Of the block that is open? */
-static ah_status check_index(reader *x, ah_slice came, ah_err *err)
+static ah_status check_index(reader *x, const came_event *e, ah_err *err)
 {
-    if (x->kind != BLOCK_NONE && index_of(came) == x->last)
+    if (x->kind != BLOCK_NONE && index_of(e) == x->last)
         return AH_OK;
     return ah_reading_bad(&x->r, err, "an event's index is %lld, and no such block is open",
-                          (long long)index_of(came));
+                          (long long)index_of(e));
 }
 
-static ah_status start_block(reader *x, ah_slice came, ah_err *err)
+static ah_status start_block(reader *x, const came_event *e, ah_err *err)
 {
     ah_status st = end_block(x, true, err);
 
     if (st == AH_OK && !x->r.begun)
         st = ah_reading_bad(&x->r, err, "a block begins before the message (content_block_start)");
-    x->last = index_of(came);
-    return st == AH_OK ? begin_block(x, ah_json_member(came, "content_block"), err) : st;
+    x->last = index_of(e);
+    return st == AH_OK ? begin_block(x, ah_json_member(e->all, "content_block"), err) : st;
 }
 
-static ah_status add_to_block(reader *x, ah_slice came, ah_err *err)
+static ah_status add_to_block(reader *x, const came_event *e, ah_err *err)
 {
-    ah_status st = check_index(x, came, err);
+    ah_status st = check_index(x, e, err);
 
-    return st == AH_OK ? read_delta(x, ah_json_member(came, "delta"), err) : st;
+    return st == AH_OK ? read_delta(x, e->delta, err) : st;
 }
 
-static ah_status stop_block(reader *x, ah_slice came, ah_err *err)
+static ah_status stop_block(reader *x, const came_event *e, ah_err *err)
 {
-    ah_status st = check_index(x, came, err);
+    ah_status st = check_index(x, e, err);
 
     return st == AH_OK ? end_block(x, false, err) : st;
 }
 
-static ah_status read_message_delta(reader *x, ah_slice came, ah_err *err)
+static ah_status read_message_delta(reader *x, const came_event *e, ah_err *err)
 {
     ah_status st = end_block(x, true, err);
 
-    read_usage(x, ah_json_member(came, "usage"));
-    return st == AH_OK ? read_stop(x, ah_json_member(came, "delta"), err) : st;
+    read_usage(x, ah_json_member(e->all, "usage"));
+    return st == AH_OK ? read_stop(x, e->delta, err) : st;
 }
 
-static ah_status stop_message(reader *x, ah_slice came, ah_err *err)
+static ah_status stop_message(reader *x, const came_event *e, ah_err *err)
 {
     ah_status st = end_block(x, true, err);
 
-    (void)came;
+    (void)e;
     x->r.finished = x->r.done = true;
     if (st != AH_OK || message_of(x)->stop == AH_STOP_REFUSAL)
         return st;
     return check_ended(x, err);
 }
 
-static ah_status read_event(reader *x, ah_slice came, ah_err *err)
+static ah_status read_event(reader *x, ah_slice doc, ah_err *err)
 {
     static const struct {
-        const char *type, *member; /* NULL: the event itself */
-        ah_status (*read)(reader *x, ah_slice came, ah_err *err);
-    } types[] = {
-        {"content_block_delta", NULL, add_to_block}, {"content_block_start", NULL, start_block},
-        {"content_block_stop", NULL, stop_block},    {"message_start", "message", start_message},
-        {"message_delta", NULL, read_message_delta}, {"message_stop", NULL, stop_message}};
-    ah_slice type = ah_json_member(came, "type");
+        const char *type;
+        ah_status (*read)(reader *x, const came_event *e, ah_err *err);
+    } types[] = {{"content_block_delta", add_to_block}, {"content_block_start", start_block},
+                 {"content_block_stop", stop_block},    {"message_start", start_message},
+                 {"message_delta", read_message_delta}, {"message_stop", stop_message}};
+    came_event e = {.all = doc};
+    const ah_json_wanted want[] = {{"type", &e.type}, {"index", &e.index}, {"delta", &e.delta}};
 
+    ah_json_members(doc, want, 3);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (ah_json_string_is(type, types[i].type))
-            return types[i].read(x, types[i].member ? ah_json_member(came, types[i].member) : came, err);
+        if (ah_json_string_is(e.type, types[i].type))
+            return types[i].read(x, &e, err);
     return AH_OK;
 }
 

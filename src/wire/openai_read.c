@@ -2,6 +2,7 @@
  * servers send that is not quite OpenAI's form is taken where its meaning is plain. */
 #include "wire/openai_read.h"
 
+#include "base/json_walk.h"
 #include "wire/openai.h"
 #include "wire/reading.h"
 #include "wire/thoughts.h"
@@ -41,7 +42,7 @@ static const ah_shape part = {
     .kinds = AH_IS_OBJECT,
     .member = AH_MEMBERS(AH_MAY_HAVE("text", &piece), AH_MAY_HAVE("thinking", &thought_parts)),
     .by = "type",
-    .cases = AH_CASES({"text", &text_part}, {"", &text_part})};
+    .cases = AH_CASES(AH_CASE("text", &text_part), AH_CASE("", &text_part))};
 static const ah_shape content = {.kinds = AH_IS_PIECE | AH_IS_ARRAY | AH_IS_NULL, .items = &part};
 
 /* What was thought, in blocks. */
@@ -237,13 +238,13 @@ static ah_status read_call(ah_reading *r, ah_json_reader *it, ah_err *err)
 /* Reads an object whose bracket was just read, to its end. */
 typedef ah_status (*read_fn)(ah_reading *r, ah_json_reader *it, ah_err *err);
 
-/* Reads the objects of the array whose bracket was just read, in place: long answers are
- * passed over as seldom as can be. */
+/* Reads the objects of the array that `it` is in, in place: long answers are passed over as seldom as
+ * can be. */
 static ah_status read_each(ah_reading *r, ah_json_reader *it, read_fn read, ah_err *err)
 {
     ah_status st = AH_OK;
 
-    while (st == AH_OK && ah_json_next(it).kind == AH_JSON_OBJECT)
+    while (st == AH_OK && next_item(it) && enter(it, '{'))
         st = read(r, it, err);
     return st;
 }
@@ -279,19 +280,19 @@ static bool stands_for_content(ah_json_token key, ah_slice value)
 static ah_status read_said(ah_reading *r, ah_json_reader *it, ah_json_token key, ah_err *err)
 {
     reader *x = (reader *)r;
-    ah_json_token t = ah_json_next(it);
     ah_json_reader here = *it;
-    ah_slice value = ah_json_skip(it, t);
+    ah_slice value = pass_value(it);
+    ah_json_kind kind = ah_json_kind_of(value);
     bool of_content = ah_json_token_is(key, "content");
 
-    x->said = x->said || (of_content && t.kind != AH_JSON_NULL) || stands_for_content(key, value);
-    if (t.kind == AH_JSON_STRING && of_content)
-        return ah_assembly_text(r->base.msg, t.raw, err);
-    if (t.kind == AH_JSON_STRING && ah_json_token_is(key, "refusal"))
-        return ah_assembly_refusal(r->base.msg, t.raw, err);
-    if (t.kind == AH_JSON_ARRAY && of_content)
+    x->said = x->said || (of_content && kind != AH_JSON_NULL) || stands_for_content(key, value);
+    if (kind == AH_JSON_STRING && of_content)
+        return ah_assembly_text(r->base.msg, ah_json_inside(value), err);
+    if (kind == AH_JSON_STRING && ah_json_token_is(key, "refusal"))
+        return ah_assembly_refusal(r->base.msg, ah_json_inside(value), err);
+    if (of_content && enter(&here, '['))
         return read_each(r, &here, read_part, err);
-    if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "tool_calls"))
+    if (ah_json_token_is(key, "tool_calls") && enter(&here, '['))
         return read_each(r, &here, read_call, err);
     return ah_thoughts_take(&x->thoughts, key, value, err);
 }
@@ -299,12 +300,12 @@ static ah_status read_said(ah_reading *r, ah_json_reader *it, ah_json_token key,
 static ah_status read_message(ah_reading *r, ah_slice came, ah_err *err)
 {
     ah_json_reader it = ah_json_read(came);
-    ah_json_token key = ah_json_next(&it);
+    ah_json_token key;
     ah_status st = AH_OK;
 
-    if (key.kind != AH_JSON_OBJECT)
+    if (!enter(&it, '{'))
         return AH_OK;
-    for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it))
+    while (st == AH_OK && next_key(&it, &key))
         st = read_said(r, &it, key, err);
     return st;
 }
@@ -329,10 +330,10 @@ static ah_status find_ours(reader *x, ah_slice number, bool *ours, ah_err *err)
 static ah_status read_choice(ah_reading *r, ah_json_reader *it, ah_err *err)
 {
     ah_slice reason, native, came, number;
-    const ah_json_wanted want[] = {{"finish_reason", &reason},
-                                   {"native_finish_reason", &native},
+    const ah_json_wanted want[] = {{"index", &number},
                                    {r->pieces ? "delta" : "message", &came},
-                                   {"index", &number}};
+                                   {"finish_reason", &reason},
+                                   {"native_finish_reason", &native}};
     bool ours;
     ah_status st;
 
@@ -350,10 +351,8 @@ static ah_status read_choice(ah_reading *r, ah_json_reader *it, ah_err *err)
 }
 
 /* What stands beside the choices. */
-static void read_member(ah_reading *r, ah_json_token key, ah_json_kind kind, ah_slice value)
+static void read_member(ah_reading *r, ah_json_token key, ah_slice value)
 {
-    if (kind != AH_JSON_OBJECT)
-        return;
     if (ah_json_token_is(key, "x_groq"))
         value = ah_json_member(value, "usage");
     else if (!ah_json_token_is(key, "usage"))
@@ -365,18 +364,16 @@ static void read_member(ah_reading *r, ah_json_token key, ah_json_kind kind, ah_
 static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
 {
     ah_json_reader it = ah_json_read(doc);
-    ah_json_token key = ah_json_next(&it);
+    ah_json_token key;
     ah_status st = AH_OK;
 
     ((reader *)r)->position = 0;
-    for (key = ah_json_next(&it); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&it)) {
-        ah_json_token t = ah_json_next(&it);
-
-        if (t.kind == AH_JSON_ARRAY && ah_json_token_is(key, "choices"))
+    enter(&it, '{');
+    while (st == AH_OK && next_key(&it, &key))
+        if (ah_json_token_is(key, "choices") && enter(&it, '['))
             st = read_each(r, &it, read_choice, err);
         else
-            read_member(r, key, t.kind, ah_json_skip(&it, t));
-    }
+            read_member(r, key, pass_value(&it));
     return st;
 }
 

@@ -32,10 +32,10 @@ static const ah_shape object = {.kinds = AH_IS_OBJECT};
 
 static const ah_shape text_part = {.member = AH_MEMBERS(AH_NEEDS("text", &string))};
 static const ah_shape refusal_part = {.member = AH_MEMBERS(AH_NEEDS("refusal", &string))};
-static const ah_shape part = {.kinds = AH_IS_OBJECT,
-                              .by = "type",
-                              .cases =
-                                  AH_CASES({"output_text", &text_part}, {"refusal", &refusal_part})};
+static const ah_shape part = {
+    .kinds = AH_IS_OBJECT,
+    .by = "type",
+    .cases = AH_CASES(AH_CASE("output_text", &text_part), AH_CASE("refusal", &refusal_part))};
 static const ah_shape parts = {.kinds = AH_IS_ARRAY, .items = &part};
 static const ah_shape message = {.member =
                                      AH_MEMBERS(AH_NEEDS("content", &parts), AH_MAY_HAVE("role", &role),
@@ -53,12 +53,12 @@ static const ah_shape tools = {.kinds = AH_IS_ARRAY, .items = &tool};
 static const ah_shape search_output = {.member = AH_MEMBERS(AH_NEEDS("tools", &tools))};
 static const ah_shape reasoning = {.member =
                                        AH_MEMBERS(AH_MAY_HAVE("encrypted_content", &maybe_string))};
-static const ah_shape item = {.kinds = AH_IS_OBJECT,
-                              .by = "type",
-                              .cases = AH_CASES({"message", &message}, {"function_call", &call},
-                                                {"tool_search_call", &search_call},
-                                                {"tool_search_output", &search_output},
-                                                {"reasoning", &reasoning})};
+static const ah_shape item = {
+    .kinds = AH_IS_OBJECT,
+    .by = "type",
+    .cases = AH_CASES(AH_CASE("message", &message), AH_CASE("function_call", &call),
+                      AH_CASE("tool_search_call", &search_call),
+                      AH_CASE("tool_search_output", &search_output), AH_CASE("reasoning", &reasoning))};
 static const ah_shape items = {.kinds = AH_IS_ARRAY, .items = &item};
 
 static const ah_shape incomplete = {.kinds = AH_IS_OBJECT | AH_IS_NULL,
@@ -82,13 +82,14 @@ static const ah_shape ends = {.member = AH_MEMBERS(AH_NEEDS("response", &last_an
 static const ah_shape error_event = {.member = AH_MEMBERS(AH_MAY_HAVE("error", &ah_no_error))};
 static const ah_shape event = {
     .by = "type",
-    .cases = AH_CASES({"response.output_text.delta", &delta}, {"response.refusal.delta", &delta},
-                      {"response.function_call_arguments.delta", &delta},
-                      {"response.reasoning_summary_text.delta", &delta},
-                      {"response.reasoning_text.delta", &delta}, {"error", &error_event},
-                      {"response.output_item.added", &item_begins},
-                      {"response.output_item.done", &item_ends}, {"response.completed", &ends},
-                      {"response.incomplete", &ends}, {"response.failed", &ends})};
+    .cases = AH_CASES(
+        AH_CASE("response.output_text.delta", &delta), AH_CASE("response.refusal.delta", &delta),
+        AH_CASE("response.function_call_arguments.delta", &delta),
+        AH_CASE("response.reasoning_summary_text.delta", &delta),
+        AH_CASE("response.reasoning_text.delta", &delta), AH_CASE("error", &error_event),
+        AH_CASE("response.output_item.added", &item_begins),
+        AH_CASE("response.output_item.done", &item_ends), AH_CASE("response.completed", &ends),
+        AH_CASE("response.incomplete", &ends), AH_CASE("response.failed", &ends))};
 
 /* -- items ----------------------------------------------------------------------------------- */
 

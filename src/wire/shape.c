@@ -2,7 +2,7 @@
  * shape.h. The recursion follows the tables, not the document. */
 #include "wire/shape.h"
 
-#include "base/json_chars.h"
+#include "base/json_walk.h"
 
 const ah_shape ah_no_error = {.kinds = AH_IS_NULL};
 
@@ -79,8 +79,12 @@ static const char *found_words(ah_json_token t)
     return "nothing";
 }
 
-static bool refuse(check *c, const place *at, const ah_shape *s, ah_json_token t)
+/* What is before r is not what s says; NULL: nothing is there. */
+static bool refuse(check *c, const place *at, const ah_shape *s, const ah_json_reader *r)
 {
+    ah_json_reader here = r ? *r : (ah_json_reader){0};
+    ah_json_token t = ah_json_next(&here);
+
     put_place(c->said, at);
     if (!c->said->len)
         ah_buf_str(c->said, "it");
@@ -97,42 +101,38 @@ static bool refuse(check *c, const place *at, const ah_shape *s, ah_json_token t
 
 /* -- kinds --------------------------------------------------------------------------------- */
 
+/* Most are of one digit. */
 static bool is_count(ah_slice literal)
 {
     ah_json_num n;
 
-    return ah_json_number(literal, &n) && n.is_int && n.i >= 0;
+    return literal.n == 1 || (ah_json_number(literal, &n) && n.is_int && n.i >= 0);
 }
 
-static bool is_of(unsigned kinds, ah_json_token t)
+/* What a value that begins so may be of. */
+static unsigned kinds_at(char first)
 {
-    switch (t.kind) {
-    case AH_JSON_NULL:
-        return kinds & AH_IS_NULL;
-    case AH_JSON_FALSE:
-    case AH_JSON_TRUE:
-        return kinds & AH_IS_BOOLEAN;
-    case AH_JSON_NUMBER:
-        return kinds & AH_IS_COUNT && is_count(t.raw);
-    case AH_JSON_STRING:
-    case AH_JSON_KEY:
-        return kinds & (AH_IS_STRING | AH_IS_PIECE) || (kinds & AH_IS_NAME && t.raw.n);
-    case AH_JSON_ARRAY:
-        return kinds & AH_IS_ARRAY;
-    case AH_JSON_OBJECT:
-        return kinds & AH_IS_OBJECT;
-    case AH_JSON_END:
-    case AH_JSON_ARRAY_END:
-    case AH_JSON_OBJECT_END:
-        break;
+    switch (first) {
+    case 'n':
+        return AH_IS_NULL;
+    case 't':
+    case 'f':
+        return AH_IS_BOOLEAN;
+    case '"':
+        return AH_IS_STRING | AH_IS_NAME | AH_IS_PIECE;
+    case '[':
+        return AH_IS_ARRAY;
+    case '{':
+        return AH_IS_OBJECT;
+    default:
+        return AH_IS_COUNT;
     }
-    return false;
 }
 
-static bool is_word(const char *const *words, ah_json_token t)
+static bool is_word(const char *const *words, ah_slice string)
 {
     for (; *words; words++)
-        if (ah_json_token_is(t, *words))
+        if (ah_json_string_is(string, *words))
             return true;
     return false;
 }
@@ -163,107 +163,125 @@ static size_t halves_of(ah_slice raw)
 
 /* -- walking ------------------------------------------------------------------------------- */
 
-static bool fits(check *c, const ah_shape *s, const place *at, ah_json_token t, ah_json_reader *r);
+static bool fits(check *c, const ah_shape *s, const place *at, ah_json_reader *r);
 
 static bool fits_items(check *c, const ah_shape *items, const place *up, ah_json_reader *r)
 {
     place at = {.up = up};
-    ah_json_token t = ah_json_next(r);
 
-    for (; t.kind != AH_JSON_ARRAY_END && t.kind != AH_JSON_END; t = ah_json_next(r), at.index++)
-        if (!fits(c, items, &at, t, r))
+    for (; next_item(r); at.index++)
+        if (!fits(c, items, &at, r))
             return false;
     return true;
 }
 
-/* The member of that name, and its number. */
-static const ah_shape_member *find(const ah_shape_member *m, ah_json_token key, size_t *number)
+static bool says(ah_json_token t, ah_slice word)
 {
-    *number = 0;
-    for (; m && m->name; m++, ++*number)
-        if ((key.escaped || (key.raw.n && *key.raw.p == *m->name)) && ah_json_token_is(key, m->name))
+    if (t.escaped)
+        return ah_json_spells(t.raw, word.p);
+    return t.raw.n == word.n &&
+           (!word.n || (*t.raw.p == *word.p && memcmp(t.raw.p, word.p, word.n) == 0));
+}
+
+static const ah_shape_member *find(const ah_shape_member *m, ah_json_token key)
+{
+    for (; m && m->name.p; m++)
+        if (says(key, m->name))
             return m;
     return NULL;
 }
 
 static bool fits_members(check *c, const ah_shape *s, const place *up, ah_json_reader *r)
 {
-    const ah_json_token none = {.kind = AH_JSON_END};
-    ah_json_token key = ah_json_next(r);
+    const ah_shape_member *m;
+    ah_json_token key;
     unsigned seen = 0;
-    size_t n;
 
-    for (; key.kind == AH_JSON_KEY; key = ah_json_next(r)) {
-        const ah_shape_member *m = find(s->member, key, &n);
-        place at = {.up = up, .name = m ? m->name : NULL};
-        ah_json_token t = ah_json_next(r);
-
-        if (!m)
-            ah_json_skip(r, t);
-        else if (!fits(c, m->is, &at, t, r))
+    while (next_key(r, &key)) {
+        if (!(m = find(s->member, key))) {
+            pass_value(r);
+            continue;
+        }
+        seen |= 1u << (m - s->member);
+        if (!fits(c, m->is, &(place){.up = up, .name = m->name.p}, r))
             return false;
-        seen |= m ? 1u << n : 0;
     }
-    n = 0;
-    for (const ah_shape_member *m = s->member; m && m->name; m++, n++)
-        if (m->needed && !(seen >> n & 1))
-            return refuse(c, &(place){.up = up, .name = m->name}, m->is, none);
+    for (m = s->member; m && m->name.p; m++)
+        if (m->needed && !(seen >> (m - s->member) & 1))
+            return refuse(c, &(place){.up = up, .name = m->name.p}, m->is, NULL);
     return true;
+}
+
+/* To the value of that member of the object that r is in; false: it has none. */
+static bool find_member(ah_json_reader *r, const char *name)
+{
+    ah_json_token key;
+
+    for (; next_key(r, &key); pass_value(r))
+        if (ah_json_token_is(key, name))
+            return true;
+    return false;
 }
 
 /* The case that the object is, NULL: none that is ours. False: what says so is no word. */
-static bool find_case(check *c, const ah_shape *s, const place *up, ah_slice object,
+static bool find_case(check *c, const ah_shape *s, const place *up, ah_json_reader r,
                       const ah_shape **out)
 {
     static const ah_shape word = {.kinds = AH_IS_STRING};
-    ah_slice value = ah_json_member(object, s->by);
-    ah_json_reader r = ah_json_read(value);
-    ah_json_token t = ah_json_next(&r);
+    bool said = find_member(&r, s->by);
+    ah_json_reader value = r;
+    ah_json_token t = said ? ah_json_next(&r) : (ah_json_token){.kind = AH_JSON_END};
 
     *out = NULL;
-    for (const ah_shape_case *one = s->cases; one->word; one++)
-        if (value.p ? ah_json_token_is(t, one->word) : !*one->word) {
+    if (said && t.kind != AH_JSON_STRING)
+        return refuse(c, &(place){.up = up, .name = s->by}, &word, &value);
+    for (const ah_shape_case *one = s->cases; one->word.p; one++)
+        if (says(t, one->word)) {
             *out = one->is;
             return true;
         }
-    if (t.kind == AH_JSON_STRING)
-        return true;
-    return refuse(c, &(place){.up = up, .name = s->by}, &word, t);
+    return said || refuse(c, &(place){.up = up, .name = s->by}, &word, NULL);
 }
 
-static bool fits_object(check *c, const ah_shape *s, const place *at, ah_json_token t, ah_json_reader *r)
+static bool fits_object(check *c, const ah_shape *s, const place *at, ah_json_reader *r)
 {
-    ah_slice object = {t.raw.p, (size_t)(r->end - t.raw.p)};
     ah_json_reader again = *r;
     const ah_shape *is = NULL;
 
-    if (s->by && !find_case(c, s, at, object, &is))
+    if (s->by && !find_case(c, s, at, *r, &is))
         return false;
-    if (is && is->by && !fits_object(c, is, at, t, &again)) /* a case with cases of its own */
+    if (is && !s->member)
+        return fits_object(c, is, at, r);
+    if (is && !fits_object(c, is, at, &again))
         return false;
-    if (is && !is->by && !fits_members(c, is, at, &again))
-        return false;
-    if (!s->member) {
-        ah_json_skip(r, t);
-        return true;
-    }
     return fits_members(c, s, at, r);
 }
 
-static bool fits(check *c, const ah_shape *s, const place *at, ah_json_token t, ah_json_reader *r)
+/* Does the text of a value that may be of these kinds say what s wants? */
+static bool fits_text(check *c, const ah_shape *s, unsigned kinds, ah_slice value)
 {
-    if (s->kinds && !is_of(s->kinds, t))
-        return refuse(c, at, s, t);
-    if (t.kind == AH_JSON_STRING && s->words && !is_word(s->words, t))
-        return refuse(c, at, s, t);
-    if (t.kind == AH_JSON_STRING && s->kinds & AH_IS_PIECE && c->halves)
-        c->halves -= halves_of(t.raw);
-    if (t.kind == AH_JSON_ARRAY && s->items)
+    if (kinds & AH_IS_COUNT)
+        return is_count(value);
+    if (kinds == AH_IS_NAME)
+        return value.n > 2;
+    if (kinds & AH_IS_PIECE && c->halves)
+        c->halves -= halves_of(ah_json_inside(value));
+    return !s->words || *value.p != '"' || is_word(s->words, value);
+}
+
+/* The value that r is before. */
+static bool fits(check *c, const ah_shape *s, const place *at, ah_json_reader *r)
+{
+    ah_json_reader here = *r;
+    unsigned kinds = s->kinds & kinds_at(*r->p);
+
+    if (s->kinds && !kinds)
+        return refuse(c, at, s, &here);
+    if (s->items && enter(r, '['))
         return fits_items(c, s->items, at, r);
-    if (t.kind == AH_JSON_OBJECT && (s->member || s->by))
-        return fits_object(c, s, at, t, r);
-    ah_json_skip(r, t);
-    return true;
+    if ((s->member || s->by) && enter(r, '{'))
+        return fits_object(c, s, at, r);
+    return fits_text(c, s, kinds, pass_value(r)) || refuse(c, at, s, &here);
 }
 
 bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_buf *said)
@@ -271,5 +289,5 @@ bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_buf *s
     check c = {.halves = halves, .said = said};
     ah_json_reader r = ah_json_read(doc);
 
-    return fits(&c, shape, NULL, ah_json_next(&r), &r) && c.halves == 0;
+    return fits(&c, shape, NULL, &r) && c.halves == 0;
 }

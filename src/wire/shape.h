@@ -23,13 +23,13 @@ enum {
 typedef struct ah_shape ah_shape;
 
 typedef struct ah_shape_member {
-    const char *name;
+    ah_slice name;
     const ah_shape *is;
     bool needed;
 } ah_shape_member;
 
 typedef struct ah_shape_case {
-    const char *word; /* "": the member is not there */
+    ah_slice word; /* "": the member is not there */
     const ah_shape *is;
 } ah_shape_case;
 
@@ -37,34 +37,38 @@ struct ah_shape {
     unsigned kinds;                /* 0: any */
     const char *const *words;      /* that a string may be; end with NULL. NULL: any */
     const ah_shape *items;         /* of an array; NULL: any */
-    const ah_shape_member *member; /* of an object, at most 16; end with a name of NULL */
+    const ah_shape_member *member; /* of an object, at most 16; end with no name */
     const char *by;                /* this member of an object, a string, says which of `cases` it is, */
-    const ah_shape_case *cases;    /* too; they end with a word of NULL; other words are not ours */
+    const ah_shape_case *cases;    /* too; they end with no word; other words are not ours */
 };
 
 /* For tables. */
 #define AH_NEEDS(name, shape)                                                                           \
     {                                                                                                   \
-        name, shape, true                                                                               \
+        AH_LIT(name), shape, true                                                                       \
     }
 #define AH_MAY_HAVE(name, shape)                                                                        \
     {                                                                                                   \
-        name, shape, false                                                                              \
+        AH_LIT(name), shape, false                                                                      \
     }
 #define AH_MEMBERS(...)                                                                                 \
     (const ah_shape_member[])                                                                           \
     {                                                                                                   \
         __VA_ARGS__,                                                                                    \
         {                                                                                               \
-            NULL, NULL, false                                                                           \
+            {NULL, 0}, NULL, false                                                                      \
         }                                                                                               \
+    }
+#define AH_CASE(word, shape)                                                                            \
+    {                                                                                                   \
+        AH_LIT(word), shape                                                                             \
     }
 #define AH_CASES(...)                                                                                   \
     (const ah_shape_case[])                                                                             \
     {                                                                                                   \
         __VA_ARGS__,                                                                                    \
         {                                                                                               \
-            NULL, NULL                                                                                  \
+            {NULL, 0}, NULL                                                                             \
         }                                                                                               \
     }
 
