@@ -11,10 +11,10 @@ struct ah_call;
 
 typedef enum ah_verdict { AH_VERDICT_ALLOW, AH_VERDICT_DENY, AH_VERDICT_ASK } ah_verdict;
 
+/* A reason that is longer than this is told as its beginning, and how many bytes are left out. */
 enum {
     AH_MAX_CHECK_ROUNDS = 10,
-    AH_MAX_REASON =
-        16 << 10 /* bytes of one reason; of a longer one the beginning, and how much is left out */
+    AH_MAX_REASON = 16 << 10 /* bytes */
 };
 
 typedef struct ah_hooks {
