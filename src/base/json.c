@@ -355,7 +355,7 @@ void ah_json_rest_members(ah_json_reader *r, const ah_json_wanted *want, size_t 
 
 bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n)
 {
-    ah_json_reader r = ah_json_read(checked_object), none = {0};
+    ah_json_reader r = ah_json_read(checked_object), none = ah_json_read((ah_slice){NULL, 0});
     bool is_object = enter(&r, '{');
 
     ah_json_rest_members(is_object ? &r : &none, want, n);

@@ -453,7 +453,7 @@ static ah_status check_line(const ah_claude *c, ah_slice line, ah_err *err)
     if (halves && shape != &event_line)
         return ah_json_check_err(c->mem, line, what, err);
     ah_buf_init(&said, c->mem, MAX_FAULT);
-    if (shape && !ah_shape_fits(shape, line, 0, &said))
+    if (shape && !ah_shape_fits(shape, line, 0, NULL, &said))
         st = ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": a line of the command's %.*s",
                         AH_FMT(ah_buf_slice(&said)));
     ah_buf_clear(&said);

@@ -93,8 +93,14 @@ static const ah_shape choice = {
                          AH_MAY_HAVE("finish_reason", &maybe_string),
                          AH_MAY_HAVE("native_finish_reason", &maybe_string))};
 static const ah_shape choices = {.kinds = AH_IS_ARRAY, .items = &choice};
-static const ah_shape answer = {
-    .member = AH_MEMBERS(AH_MAY_HAVE("choices", &choices), AH_MAY_HAVE("error", &ah_no_error))};
+
+/* What is read of a document. */
+enum { CHOICES = 1, USAGE, GROQ };
+static const ah_shape any = {.kinds = 0};
+static const ah_shape answer = {.member = AH_MEMBERS(AH_HANDS_OVER("choices", &choices, CHOICES),
+                                                     AH_HANDS_OVER("usage", &any, USAGE),
+                                                     AH_HANDS_OVER("x_groq", &any, GROQ),
+                                                     AH_MAY_HAVE("error", &ah_no_error))};
 static const ah_shape more_choice = {
     .kinds = AH_IS_OBJECT,
     .member = AH_MEMBERS(AH_MAY_HAVE("delta", &delta), AH_MAY_HAVE("index", &maybe_count),
@@ -102,8 +108,10 @@ static const ah_shape more_choice = {
                          AH_MAY_HAVE("native_finish_reason", &maybe_string))};
 /* The first and the last events of a stream may have none. */
 static const ah_shape more_choices = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &more_choice};
-static const ah_shape event = {
-    .member = AH_MEMBERS(AH_MAY_HAVE("choices", &more_choices), AH_MAY_HAVE("error", &ah_no_error))};
+static const ah_shape event = {.member = AH_MEMBERS(AH_HANDS_OVER("choices", &more_choices, CHOICES),
+                                                    AH_HANDS_OVER("usage", &any, USAGE),
+                                                    AH_HANDS_OVER("x_groq", &any, GROQ),
+                                                    AH_MAY_HAVE("error", &ah_no_error))};
 
 /* -- the head ------------------------------------------------------------------------------ */
 
@@ -144,7 +152,8 @@ static void read_usage(ah_assembly *msg, ah_slice usage)
                                    {"completion_tokens_details", &of_output},
                                    {"cost", &cost}};
 
-    ah_json_members(usage, want, 5);
+    if (!ah_json_members(usage, want, 5))
+        return;
     ah_assembly_cost(msg, cost);
     ah_assembly_usage(
         msg, (ah_usage){
@@ -350,30 +359,20 @@ static ah_status read_choice(ah_reading *r, ah_json_reader *it, ah_err *err)
     return st;
 }
 
-/* What stands beside the choices. */
-static void read_member(ah_reading *r, ah_json_token key, ah_slice value)
-{
-    if (ah_json_token_is(key, "x_groq"))
-        value = ah_json_member(value, "usage");
-    else if (!ah_json_token_is(key, "usage"))
-        return;
-    if (ah_json_kind_of(value) == AH_JSON_OBJECT)
-        read_usage(r->base.msg, value);
-}
-
 static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
 {
-    ah_json_reader it = ah_json_read(doc);
-    ah_json_token key;
+    const ah_slice *found = r->found.slot;
+    ah_json_reader it = ah_json_read(found[CHOICES]);
     ah_status st = AH_OK;
 
+    (void)doc;
     ((reader *)r)->position = 0;
-    enter(&it, '{');
-    while (st == AH_OK && next_key(&it, &key))
-        if (ah_json_token_is(key, "choices") && enter(&it, '['))
-            st = read_each(r, &it, read_choice, err);
-        else
-            read_member(r, key, pass_value(&it));
+    if (enter(&it, '['))
+        st = read_each(r, &it, read_choice, err);
+    if (st == AH_OK && found[USAGE].p)
+        read_usage(r->base.msg, found[USAGE]);
+    if (st == AH_OK && found[GROQ].p)
+        read_usage(r->base.msg, ah_json_member(found[GROQ], "usage"));
     return st;
 }
 

@@ -337,7 +337,7 @@ static ah_status check_shape(ah_reading *r, const document *d, ah_err *err)
     ah_buf said;
 
     ah_buf_init(&said, r->base.adapter->mem, MAX_ERROR_BODY);
-    if (!ah_shape_fits(r->pieces ? r->vt->piece : r->vt->whole, d->text, d->halves, &said))
+    if (!ah_shape_fits(r->pieces ? r->vt->piece : r->vt->whole, d->text, d->halves, &r->found, &said))
         st = say_misshapen(r, d, &said, err);
     ah_buf_clear(&said);
     return st;

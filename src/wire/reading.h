@@ -48,12 +48,13 @@ typedef struct ah_reading_vt {
 struct ah_reading {
     ah_reader base;
     const ah_reading_vt *vt;
-    bool pieces;    /* a stream of events or lines (or a list of them), else one document */
-    bool begun;     /* something of an answer was seen */
-    bool finished;  /* what is still missing may be missing */
-    bool done;      /* the stream said its end: what follows is not ours */
-    bool never;     /* no error of this response is worth a retry */
-    bool wrong_key; /* its error is about the key */
+    bool pieces;          /* a stream of events or lines (or a list of them), else one document */
+    bool begun;           /* something of an answer was seen */
+    bool finished;        /* what is still missing may be missing */
+    bool done;            /* the stream said its end: what follows is not ours */
+    bool never;           /* no error of this response is worth a retry */
+    bool wrong_key;       /* its error is about the key */
+    ah_shape_found found; /* of the document at work, where the tables hand something over */
     ah_sse sse;
     ah_buf body; /* a document, or the line that comes */
 };

@@ -224,7 +224,7 @@ static ah_status check_line(reader *r, ah_slice line, ah_err *err)
     if (st == AH_OK && ah_json_kind_of(line) != AH_JSON_OBJECT)
         return ah_err_set(err, AH_PROVIDER, "a line of the model's answer is no JSON object");
     ah_buf_init(&said, mem, MAX_SAID);
-    if (st == AH_OK && !ah_shape_fits(&line_shape, line, halves, &said))
+    if (st == AH_OK && !ah_shape_fits(&line_shape, line, halves, NULL, &said))
         st = said.len ? bad(err, ah_buf_slice(&said)) : ah_json_check_err(mem, line, what, err);
     ah_buf_clear(&said);
     if (st != AH_OK && st != AH_NOMEM)

@@ -15,6 +15,7 @@ typedef struct place {
 
 typedef struct check {
     size_t halves; /* not yet found in a piece */
+    ah_shape_found *found;
     ah_buf *said;
 } check;
 
@@ -82,7 +83,7 @@ static const char *found_words(ah_json_token t)
 /* What is before r is not what s says; NULL: nothing is there. */
 static bool refuse(check *c, const place *at, const ah_shape *s, const ah_json_reader *r)
 {
-    ah_json_reader here = r ? *r : (ah_json_reader){0};
+    ah_json_reader here = r ? *r : ah_json_read((ah_slice){NULL, 0});
     ah_json_token t = ah_json_next(&here);
 
     put_place(c->said, at);
@@ -198,6 +199,8 @@ static bool fits_members(check *c, const ah_shape *s, const place *up, ah_json_r
     unsigned seen = 0;
 
     while (next_key(r, &key)) {
+        const char *from = r->p;
+
         if (!(m = find(s->member, key))) {
             pass_value(r);
             continue;
@@ -205,6 +208,8 @@ static bool fits_members(check *c, const ah_shape *s, const place *up, ah_json_r
         seen |= 1u << (m - s->member);
         if (!fits(c, m->is, &(place){.up = up, .name = m->name.p}, r))
             return false;
+        if (m->slot && c->found)
+            c->found->slot[m->slot] = (ah_slice){from, (size_t)(r->p - from)};
     }
     for (m = s->member; m && m->name.p; m++)
         if (m->needed && !(seen >> (m - s->member) & 1))
@@ -284,10 +289,13 @@ static bool fits(check *c, const ah_shape *s, const place *at, ah_json_reader *r
     return fits_text(c, s, kinds, pass_value(r)) || refuse(c, at, s, &here);
 }
 
-bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_buf *said)
+bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_shape_found *found,
+                   ah_buf *said)
 {
-    check c = {.halves = halves, .said = said};
+    check c = {.halves = halves, .found = found, .said = said};
     ah_json_reader r = ah_json_read(doc);
 
+    if (found)
+        *found = (ah_shape_found){0};
     return fits(&c, shape, NULL, &r) && c.halves == 0;
 }

@@ -26,6 +26,7 @@ typedef struct ah_shape_member {
     ah_slice name;
     const ah_shape *is;
     bool needed;
+    unsigned char slot; /* where its value is handed over, from 1; 0: it is not */
 } ah_shape_member;
 
 typedef struct ah_shape_case {
@@ -45,18 +46,23 @@ struct ah_shape {
 /* For tables. */
 #define AH_NEEDS(name, shape)                                                                           \
     {                                                                                                   \
-        AH_LIT(name), shape, true                                                                       \
+        AH_LIT(name), shape, true, 0                                                                    \
     }
 #define AH_MAY_HAVE(name, shape)                                                                        \
     {                                                                                                   \
-        AH_LIT(name), shape, false                                                                      \
+        AH_LIT(name), shape, false, 0                                                                   \
+    }
+/* A member that need not be there, for the reader, who need not look for it again. */
+#define AH_HANDS_OVER(name, shape, slot)                                                                \
+    {                                                                                                   \
+        AH_LIT(name), shape, false, slot                                                                \
     }
 #define AH_MEMBERS(...)                                                                                 \
     (const ah_shape_member[])                                                                           \
     {                                                                                                   \
         __VA_ARGS__,                                                                                    \
         {                                                                                               \
-            {NULL, 0}, NULL, false                                                                      \
+            {NULL, 0}, NULL, false, 0                                                                   \
         }                                                                                               \
     }
 #define AH_CASE(word, shape)                                                                            \
@@ -75,9 +81,17 @@ struct ah_shape {
 /* What `error` is where there is none. */
 extern const ah_shape ah_no_error;
 
+enum { AH_SHAPE_SLOTS = 4 };
+
+/* Values that were met, by the slots of their members; .p NULL: it was not there. */
+typedef struct ah_shape_found {
+    ah_slice slot[AH_SHAPE_SLOTS + 1];
+} ah_shape_found;
+
 /* Holds a checked document against its shape. `halves`: how many strings in it were cut within a
- * character (ah_json_check_piece). False: *said has where and what, "choices[0].message must be an
+ * character (ah_json_check_piece). `found` may be NULL. False: *said has where and what, "choices[0].message must be an
  * object, found null", or is empty where a character was cut in what is no piece. */
-bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_buf *said);
+bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_shape_found *found,
+                   ah_buf *said);
 
 #endif
