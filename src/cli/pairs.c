@@ -14,7 +14,8 @@ static int read_all(FILE *f, ah_buf *b)
     size_t n;
 
     do {
-        if (!(room = ah_buf_room(b, BUFSIZ)))
+        room = ah_buf_room(b, BUFSIZ);
+        if (!ah_buf_ok(b))
             return b->status == AH_NOMEM ? ENOMEM : EFBIG;
         n = fread(room, 1, BUFSIZ, f);
         b->len += n;
