@@ -547,6 +547,13 @@ describe("the supervisors of a process", function()
     assert.truthy(r.wall_ms < 60000, r.wall_ms)
   end)
 
+  it("are not held by who stops them faster than they are let go on", function()
+    local storm = BUILD .. "/attack storm $I $O & "
+    local r = attacked(storm .. "setsid " .. storm .. "sleep 100")
+    assert.equal("timed out", r.how)
+    assert.truthy(r.wall_ms < 60000, r.wall_ms)
+  end)
+
   it("are not held by who traces them", function()
     local r = attacked(BUILD .. "/attack trace $I > /dev/null & sleep 100")
     assert.equal("timed out", r.how)

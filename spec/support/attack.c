@@ -6,6 +6,7 @@
  *   attack internet        sockets, where the internet is allowed
  *   attack wait            a process to be attacked: tells its number, and waits
  *   attack trace PID       stops the process as its tracer, and stays
+ *   attack storm PID PID   stops both, again and again, from threads that outnumber the processors
  *   attack nobody WORD...  the words as user 65534
  *   attack inherit WORD... the words with capabilities that may be inherited, and are ambient */
 #define _GNU_SOURCE
@@ -435,6 +436,31 @@ static int trace_it(pid_t pid)
     return 0;
 }
 
+static pid_t stormed[2];
+
+static void *storm_on(void *ud)
+{
+    for (;;)
+        for (int i = 0; i < 2; i++)
+            kill(stormed[i], SIGSTOP);
+    return ud;
+}
+
+static int storm(pid_t one, pid_t other)
+{
+    long n = 2 * sysconf(_SC_NPROCESSORS_ONLN);
+    pthread_t thread;
+
+    stormed[0] = one;
+    stormed[1] = other;
+    signal(SIGTERM, SIG_IGN);
+    setpriority(PRIO_PROCESS, 0, -20); /* where it may */
+    while (n-- > 1)
+        pthread_create(&thread, NULL, storm_on, NULL);
+    storm_on(NULL);
+    return 0;
+}
+
 static int inherit(char **words)
 {
     struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -474,6 +500,8 @@ int main(int n, char **words)
         return wait_here();
     if (strcmp(what, "trace") == 0 && n == 3)
         return trace_it(atoi(words[2]));
+    if (strcmp(what, "storm") == 0 && n == 4)
+        return storm(atoi(words[2]), atoi(words[3]));
     if (strcmp(what, "nobody") == 0 && n > 2)
         return as_nobody(words + 2);
     if (strcmp(what, "inherit") == 0 && n > 2)

@@ -150,12 +150,12 @@ static void walk(tree *t, const ah_descent *d)
 /* All groups in it. Not ours, in which a child of the tree is for a moment. */
 static void kill_groups(const tree *t)
 {
-    pid_t ours = getpgrp(), last = 0;
+    pid_t ours = getpgrp(), last = 0, spared = t->at->spared ? getpgid(t->at->spared) : 0;
 
     for (size_t i = 0; i < t->n; i++) {
         pid_t group = getpgid(t->pid[i]);
 
-        if (group > 1 && group != ours && group != last)
+        if (group > 1 && group != ours && group != last && group != spared)
             kill(-group, SIGKILL);
         last = group;
     }
@@ -163,11 +163,17 @@ static void kill_groups(const tree *t)
 
 void ah_descent_open(ah_descent *d)
 {
+    ah_descent_open_of(d, getpid());
+}
+
+void ah_descent_open_of(ah_descent *d, pid_t child)
+{
     char path[MAX_NAME];
 
+    d->spared = 0;
     d->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    name_of(path, getpid(), "/task/");
-    name_of(path + strlen(path), getpid(), "/children"); /* it has one thread */
+    name_of(path, child, "/task/");
+    name_of(path + strlen(path), child, "/children");
     d->children = d->proc < 0 ? -1 : openat(d->proc, path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -190,7 +196,8 @@ void ah_descent_signal(const ah_descent *d, int sig)
     if (sig == SIGKILL)
         kill_groups(&t);
     for (size_t i = 0; i < t.n; i++)
-        kill(t.pid[i], sig);
+        if (t.pid[i] != d->spared)
+            kill(t.pid[i], sig);
 }
 
 int ah_descent_count(const ah_descent *d)
@@ -205,7 +212,14 @@ int ah_descent_count(const ah_descent *d)
 
 void ah_descent_open(ah_descent *d)
 {
+    ah_descent_open_of(d, 0);
+}
+
+void ah_descent_open_of(ah_descent *d, pid_t child)
+{
+    (void)child;
     d->proc = d->children = -1;
+    d->spared = 0;
 }
 
 void ah_descent_close(ah_descent *d)

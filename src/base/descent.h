@@ -6,6 +6,7 @@
 #define AH_BASE_DESCENT_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* AH_PROCESS_GROUP: the build of systems that have no more than process groups. */
 #if defined(__linux__) && !defined(AH_PROCESS_GROUP)
@@ -20,10 +21,13 @@ enum { AH_LEFT_UNKNOWN = -1 };
  * the right to open files cannot hide its children from it. -1: none. */
 typedef struct ah_descent {
     int proc;     /* the folder /proc */
-    int children; /* the list of this process's own; read anew from its beginning each time */
+    int children; /* the process's own list; read anew from its beginning each time */
+    pid_t spared; /* one below that is never signalled, nor is its group; 0: none */
 } ah_descent;
 
+/* Opens the lists of this process, or of a child that has one thread. */
 void ah_descent_open(ah_descent *d);
+void ah_descent_open_of(ah_descent *d, pid_t child);
 void ah_descent_close(ah_descent *d);
 
 /* To all below. KILL goes to their process groups first, each at once with the forks in it. What is

@@ -3,9 +3,10 @@
  * whose end tells them, too, that the host has died.
  *
  * The host knows the time as well: a command that is not in a sandbox can stop who keeps it. When the
- * time is over, or it was told to end, supervisors that do not say so in time are let go on (CONT),
- * then told that one of them does nothing (TERM), then killed. They are signalled by number only
- * while they have not been waited for. */
+ * time is over, or it was told to end, supervisors that do not say so in time are let go on (CONT);
+ * what is below them is killed from here, for supervisors that are stopped faster than they are let
+ * go on; then they are told that one of them does nothing (TERM), then killed. They are signalled by
+ * number only while they have not been waited for. */
 #define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
 #include "base/process.h"
 
@@ -20,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descent.h"
 #include "base/lent.h"
 #include "base/supervise.h"
 
@@ -544,10 +546,26 @@ static void abandon(ah_process *p)
     settle(p);
 }
 
-/* The inner supervisor does nothing; the outer one neither. */
+/* One round of it: what is forked meanwhile is found by the next. */
+static void kill_below(const ah_process *p)
+{
+    ah_descent below;
+
+    if (p->inner <= 1 || !is_ours(p))
+        return;
+    ah_descent_open_of(&below, p->pid);
+    below.spared = p->inner;
+    ah_descent_signal(&below, SIGKILL);
+    ah_descent_close(&below);
+}
+
+/* The inner supervisor does nothing, or is kept from it; the outer one neither. */
 static void push(ah_process *p, int64_t now)
 {
-    if (p->ending || now < late_at(p))
+    if (now < late_at(p))
+        return;
+    kill_below(p);
+    if (p->ending)
         return;
     if (!p->pushed)
         signal_supervisor(p, SIGTERM);
