@@ -21,6 +21,10 @@ void ah_lua_hooks_read(lua_State *L, int idx, ah_lua_hooks *s);
 /* Makes s, which was initialised, hold what `from` holds. Raises when out of memory. */
 void ah_lua_hooks_copy(lua_State *L, ah_lua_hooks *s, const ah_lua_hooks *from);
 
+/* The reason at idx, whatever it is, in words: of a long one as much as there may be, and how much
+ * is left out. False: there is none. May raise where the value cannot be made a string. */
+bool ah_lua_put_reason(lua_State *L, int idx, ah_buf *why);
+
 /* `budget` of the table at idx: an object of ah.budget, or its fields. A new reference, or NULL. */
 ah_budget *ah_lua_budget_read(lua_State *L, int idx);
 /* Pushes the object of a budget. */
