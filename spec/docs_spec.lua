@@ -144,6 +144,11 @@ local function flows(on)
   end, "x" }
   local report = function(_, ctx) ctx:progress(0.5, "half") end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(report) }, on = on, "x" }
+  local registry = ah.registry { echo_tool(report) }
+  run { model = ah.scripted { { calls = { { name = "outer" } } }, "done" }, on = on, "x",
+    policies = { { shadow = true, before = function() return "deny", "no" end } },
+    tools = { ah.tool { name = "outer", description = "Calls another.",
+      handler = function() return registry:execute("t").content end } } }
   local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
   run { model = ah.scripted {}, on = on, "x" }
@@ -218,7 +223,7 @@ describe("docs/events.md", function()
     end
     local expected = set { "type", "run", "time" }
     for name in pairs(documented[shown.type]) do
-      expected[name] = true
+      expected[name] = name ~= "parent_call" or nil -- of calls that code makes
     end
     assert.same(expected, keys(shown))
   end)

@@ -47,6 +47,7 @@ static const char *const fields[] = {"model",
                                      "approve",
                                      "feedback",
                                      "checks",
+                                     "guards",
                                      "budget",
                                      "tool_change_mode",
                                      "loop_detector",
@@ -596,7 +597,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
-    ah_lua_hooks_read(L, 1, &a->hooks);
+    ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);

@@ -55,7 +55,7 @@ typedef struct asking {
     ah_slice why;
 } asking;
 
-/* (asking): a task for approve { tool, arguments, reason, call_id, run } */
+/* (asking): a task for approve { name, id, arguments, parent_call, reason, run } */
 static int make_asking(lua_State *L)
 {
     const asking *a = lua_touserdata(L, 1);
@@ -63,11 +63,15 @@ static int make_asking(lua_State *L)
     ah_task *t;
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, a->hooks->approve);
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
     lua_pushlstring(L, slot->name->data, slot->name->len);
-    lua_setfield(L, -2, "tool");
+    lua_setfield(L, -2, "name");
     lua_pushlstring(L, slot->id->data, slot->id->len);
-    lua_setfield(L, -2, "call_id");
+    lua_setfield(L, -2, "id");
+    if (a->call->parent_call) {
+        lua_pushlstring(L, a->call->parent_call->data, a->call->parent_call->len);
+        lua_setfield(L, -2, "parent_call");
+    }
     ah_lua_push_json(L, ah_text_slice(a->call->args));
     lua_setfield(L, -2, "arguments");
     lua_pushlstring(L, a->why.p, a->why.n);

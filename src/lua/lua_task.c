@@ -435,6 +435,7 @@ static const char *const cannot_wait[AH_CALLEES] = {
     [AH_CALLEE_LOG] = "a log function cannot wait: keep the line, and wait after the run",
     [AH_CALLEE_REDUCER] = "a reducer cannot wait: it must be a pure function",
     [AH_CALLEE_POLICY] = "a policy cannot wait: return \"ask\" and why, and wait in `approve`",
+    [AH_CALLEE_GUARD] = "a guard cannot wait: what takes time belongs into `checks`",
     [AH_CALLEE_STRATEGY] =
         "a strategy cannot wait: wait in the tool's handler, whose result it is shown",
     [AH_CALLEE_FEEDBACK] = "feedback cannot wait: wait in a handler or in one of `checks`",

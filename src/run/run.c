@@ -181,6 +181,41 @@ void ah_run_checked(ah_run *run, ah_slice message)
         ah_run_fail(run);
 }
 
+bool ah_run_check_failed(ah_run *run, const ah_err *err)
+{
+    if (run->state != RUN_CHECKING || ah_run_is_over(run)) /* it says itself why it ends */
+        return false;
+    run->result.err = *err;
+    run->result.err.phase = AH_PHASE_RESPONSE;
+    run->state = RUN_NEXT;
+    ah_run_fail(run);
+    return true;
+}
+
+/* What the guards of the answer let through, before it is in the conversation. Without an answer that is
+ * what `output` asks for there is no final one yet. */
+static bool pass_guards(ah_run *run)
+{
+    const ah_hooks *h = run->cfg.hooks;
+    ah_slice text = ah_buf_slice(run->msg.text.len ? &run->msg.text : &run->msg.refusal), value = {0};
+    ah_status st = AH_OK;
+    ah_buf b;
+
+    if (!h || !h->guard)
+        return true;
+    ah_buf_init(&b, run->cfg.mem, AH_MAX_TEXT);
+    if (run->cfg.output && ah_run_read_output(run, text, &b))
+        value = ah_buf_slice(&b);
+    if (value.p || !run->cfg.output)
+        st = h->guard(h->ud, run, text, value, &run->result.err);
+    ah_buf_clear(&b);
+    if (st == AH_OK)
+        return true;
+    run->result.err.phase = AH_PHASE_RESPONSE;
+    ah_buf_reset(&run->text, 0);
+    return false;
+}
+
 /* The message becomes the pending turn. */
 static ah_status begin_turn(ah_run *run)
 {
@@ -199,7 +234,17 @@ static ah_status begin_turn(ah_run *run)
 
 void ah_run_answered(ah_run *run)
 {
-    if (ah_run_learn(run, &run->result.err) != AH_OK || begin_turn(run) != AH_OK) {
+    if (ah_run_learn(run, &run->result.err) != AH_OK) {
+        ah_run_fail(run);
+        return;
+    }
+    if (!run->msg.n && !pass_guards(run)) {
+        run->result.iterations++;
+        ah_run_settle_exchange(run);
+        ah_run_fail(run);
+        return;
+    }
+    if (begin_turn(run) != AH_OK) {
         ah_run_fail(run);
         return;
     }
@@ -413,6 +458,22 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     return AH_OK;
 }
 
+void ah_run_set_around(ah_run *run, ah_run *around)
+{
+    run->cfg.around = around;
+}
+
+ah_run *ah_run_around(const ah_run *run)
+{
+    return run->cfg.around;
+}
+
+void ah_run_relay(ah_run *run, const ah_notice *e)
+{
+    if (run->cfg.on)
+        ah_event_tell(run->cfg.on, run->cfg.on_ud, e);
+}
+
 void ah_run_mute(ah_run *run)
 {
     run->cfg.on = NULL;
@@ -466,6 +527,8 @@ void ah_run_cancel(ah_run *run, ah_status status, const char *why)
         return;
     run->cancel = true;
     ah_err_set(&run->cancel_err, status, "%s", why);
+    if (status == AH_GUARD)
+        run->cancel_err.phase = AH_PHASE_REQUEST;
 }
 
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err)

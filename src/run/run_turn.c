@@ -2,13 +2,13 @@
  * order of the request; and what becomes of them when the run ends before they do. */
 #include <stdio.h>
 
+#include "run/gate.h"
 #include "run/run_state.h"
 #include "run/search.h"
 
 enum {
-    MAX_WHY = 16 << 20, /* bytes of all policies' reasons */
-    MAX_UNKNOWN = 4,    /* that many calls of unknown tools in a row end the run */
-    MAX_WARNING = 1024  /* bytes of the words about a loop */
+    MAX_UNKNOWN = 4,   /* that many calls of unknown tools in a row end the run */
+    MAX_WARNING = 1024 /* bytes of the words about a loop */
 };
 
 /* Seconds its handler had; 0 where none was started. */
@@ -23,11 +23,12 @@ static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice conten
 {
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_CALLS, 1);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_FAILURES, success ? 0 : 1);
-    EMIT(run, AH_EVENT_TOOL_INVOKED, AH_F_STR("name", ah_text_slice(c->slot->name)),
-         AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_BOOL("success", success),
-         AH_F_NUM("duration", duration(run, c)),
-         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
-         AH_F_STR("coerced", ah_text_slice(c->coerced)), AH_F_STR("content", content));
+    EMIT_SOME(run, AH_EVENT_TOOL_INVOKED, 7 + (size_t)(c->parent_call != NULL),
+              AH_F_STR("name", ah_text_slice(c->slot->name)), AH_F_STR("id", ah_text_slice(c->slot->id)),
+              AH_F_BOOL("success", success), AH_F_NUM("duration", duration(run, c)),
+              AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
+              AH_F_STR("coerced", ah_text_slice(c->coerced)), AH_F_STR("content", content),
+              AH_F_STR("parent_call", ah_text_slice(c->parent_call)));
 }
 
 /* The model reads the warning before the result. Without memory it goes without. */
@@ -176,6 +177,7 @@ bool ah_turn_new(ah_run *run)
     for (size_t i = 0; i < t->n_slots; i++) {
         ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i, run->cfg.caller);
         run->call[i].interrupt = (ah_interrupt){is_over, &run->call[i]};
+        run->call[i].keep_value = run->cfg.answered != NULL;
     }
     return true;
 }
@@ -202,18 +204,13 @@ void ah_turn_begin(ah_run *run)
     run->state = RUN_CALLING;
 }
 
-static void refuse_for(ah_call *c, const ah_buf *why)
-{
-    ah_slice words = ah_buf_ok(why) ? ah_buf_slice(why) : ah_slice_of("out of memory");
-
-    ah_call_refuse(c, "Tool '%s' was not run: %.*s", c->tool->name->data, AH_FMT(words));
-}
-
 /* Nobody is asked without being told why. */
-static void ask_for(ah_run *run, ah_call *c, const ah_buf *why)
+void ah_turn_ask(ah_call *c, const ah_buf *why)
 {
+    ah_run *run = c->run;
     ah_err err;
 
+    ah_text_set(&c->reason, NULL);
     if (ah_text_from_buf(why, "reason", &c->reason, &err) != AH_OK) {
         ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
         return;
@@ -225,31 +222,13 @@ static void ask_for(ah_run *run, ah_call *c, const ah_buf *why)
     ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
 }
 
-/* What the hooks say of a call whose arguments are checked; true: its handler may start. */
-static bool pass_policy(ah_run *run, ah_call *c)
-{
-    const ah_hooks *h = run->cfg.hooks;
-    ah_verdict verdict;
-    ah_buf why;
-
-    if (!h || !h->before)
-        return true;
-    ah_buf_init(&why, run->cfg.mem, MAX_WHY);
-    verdict = h->before(h->ud, run, c, &why);
-    if (!ah_buf_cut_short(&why) || verdict == AH_VERDICT_DENY || (verdict == AH_VERDICT_ASK && !h->ask))
-        refuse_for(c, &why);
-    else if (verdict == AH_VERDICT_ASK)
-        ask_for(run, c, &why);
-    ah_buf_clear(&why);
-    return c->state == AH_CALL_RUNNING;
-}
-
 /* Calls are counted exactly: one too many is refused and ends the run after the batch. */
 static bool within_budget(ah_run *run, ah_call *c)
 {
+    ah_run *payer = run->cfg.made_by_code && run->cfg.around ? run->cfg.around : run;
     ah_err err;
 
-    if (ah_spending_call(&run->cfg.spending, &err) == AH_OK)
+    if (ah_spending_call(&payer->cfg.spending, &err) == AH_OK)
         return true;
     ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
     c->leave = AH_BUDGET;
@@ -302,8 +281,9 @@ static void start_handler(ah_run *run, ah_call *c)
     c->need = ++run->last_id;
     run->running++;
     ah_run_raise(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
-    EMIT(run, AH_EVENT_TOOL_STARTED, AH_F_STR("name", ah_text_slice(c->slot->name)),
-         AH_F_STR("id", ah_text_slice(c->slot->id)));
+    EMIT_SOME(run, AH_EVENT_TOOL_STARTED, 2 + (size_t)(c->parent_call != NULL),
+              AH_F_STR("name", ah_text_slice(c->slot->name)), AH_F_STR("id", ah_text_slice(c->slot->id)),
+              AH_F_STR("parent_call", ah_text_slice(c->parent_call)));
 }
 
 static void begin_call(ah_run *run, ah_call *c)
@@ -315,8 +295,17 @@ static void begin_call(ah_run *run, ah_call *c)
 
     if (c->state == AH_CALL_WAITING && ah_inject_before(run, c) && pass_guard(run, c) &&
         ah_search_called(run, c) && ah_call_prepare(c, &who, run->now, run->cfg.deadline) &&
-        pass_policy(run, c))
+        ah_gate_before(c))
         start_handler(run, c);
+}
+
+/* The arguments of an approval go through what the model's went through. */
+static bool pass_changed(ah_call *c, ah_slice args)
+{
+    if (!ah_call_change_args(c, args, c->run->now))
+        return false;
+    ah_text_set(&c->approved, ah_text_ref(c->args));
+    return ah_gate_before(c);
 }
 
 void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why, int64_t now)
@@ -333,7 +322,7 @@ void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why,
     if (!approved)
         ah_call_refuse(call, "Tool '%s' was not run: not approved%s%.*s", call->tool->name->data,
                        why.n ? ": " : "", AH_FMT(why));
-    else if (!args.p || ah_call_change_args(call, args, run->now))
+    else if (!args.p || pass_changed(call, args))
         start_handler(run, call);
 }
 
@@ -565,7 +554,7 @@ void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
 
 void ah_call_progress(ah_call *call, ah_slice message, double fraction)
 {
-    ah_field field[4] = {AH_F_STR("name", ah_text_slice(call->slot->name)),
+    ah_field field[5] = {AH_F_STR("name", ah_text_slice(call->slot->name)),
                          AH_F_STR("id", ah_text_slice(call->slot->id))};
     size_t n = 2;
 
@@ -573,6 +562,8 @@ void ah_call_progress(ah_call *call, ah_slice message, double fraction)
         field[n++] = (ah_field)AH_F_STR("message", message);
     if (fraction >= 0)
         field[n++] = (ah_field)AH_F_NUM("fraction", fraction);
+    if (call->parent_call)
+        field[n++] = (ah_field)AH_F_STR("parent_call", ah_text_slice(call->parent_call));
     ah_run_emit(call->run, AH_EVENT_TOOL_PROGRESS, field, n);
 }
 
