@@ -455,6 +455,8 @@ describe("docs/lua.md", function()
       [function() return { a = 1 } end] = '{"a":1}',
       [function() return "text" end] = "text",
       [function() end] = "OK",
+      [function() return nil end] = "null",
+      [function() return ah.ok(nil) end] = "null",
       [function() return nil, "why" end] = "why",
       [function() return ah.run { model = "demo/echo", "text" } end] = "text",
       [function() return 1, "why" end] = "1",

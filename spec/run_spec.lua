@@ -271,12 +271,46 @@ describe("a handler's result", function()
   it("may be nothing", function()
     local r = result_of(function() end)
     assert.same({ "OK", true }, { r.content, r.success })
-    assert.equal(
-      "OK",
-      result_of(function()
-        return nil
-      end).content
-    )
+    assert.equal("OK", result_of(function() return ah.ok() end).content)
+    assert.equal("OK", result_of(function() return ah.result {} end).content)
+  end)
+
+  it("may be a nil, which is shown as null", function()
+    local found = {}
+    for _, handler in ipairs {
+      function() return nil end,
+      function() return found.nobody end,
+      function() return nil, nil end,
+      function() return ah.ok(nil) end,
+      function() return ah.null end,
+    } do
+      local r = result_of(handler)
+      assert.same({ "null", true }, { r.content, r.success })
+    end
+    assert.equal("Done.", result_of(function() return ah.ok(nil, "Done.") end).content)
+  end)
+
+  it("is null or nothing for executors and nested calls, too", function()
+    local registry = ah.registry { ah.tool { name = "none", description = "None.",
+      handler = function() return nil end }, ah.tool { name = "nothing", description = "Nothing.",
+      handler = function() end } }
+    assert.equal("null", registry:execute("none").content)
+    assert.equal("OK", registry:execute("nothing").content)
+    local reply = assert(ah.run { model = ah.scripted { call("a", {}), call("b", {}), "ok" },
+      executors = { a = function() return nil end, b = function() end }, "go" })
+    assert.same({ "null", "OK" }, { reply.messages[3].content, reply.messages[5].content })
+  end)
+
+  it("may name its value a payload", function()
+    local seen
+    local r = result_of(function()
+      return ah.result { message = "Found.", payload = { id = 1 } }
+    end,
+      { render = function(value) seen = value.id return "id 1" end })
+    assert.same({ "Found.\n\nid 1", 1 }, { r.content, seen })
+    local ok, err = pcall(ah.result, { payload = 1, value = 1 })
+    assert.is_false(ok)
+    assert.matches("`payload` is another name of `value`", err.message, 1, true)
   end)
 
   it("may be nil and a message, or ah.fail: a failure that the model hears", function()

@@ -378,7 +378,8 @@ static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
     return c->state != AH_CALL_ANSWERED;
 }
 
-/* A string as it is, anything else as JSON; after the author's message, if there is one. */
+/* A string as it is, anything else as JSON; after the author's message, if there is one. Nothing is a
+ * success without a value, a nil is a value: of who looks for something, that it is not there. */
 static void render(const ah_call *c, const ah_outcome *o, ah_buf *b)
 {
     ah_slice value = o->exclude_value ? (ah_slice){NULL, 0} : o->value;
@@ -396,7 +397,7 @@ static void render(const ah_call *c, const ah_outcome *o, ah_buf *b)
     else if (value.p && !ah_json_string(value, b))
         ah_buf_put(b, value);
     if (!o->message.p && !value.p)
-        ah_buf_str(b, "OK");
+        ah_buf_str(b, o->nil ? "null" : "OK");
 }
 
 /* To the slices of its type (seed 002, Session and Telemetry). Else the call has failed. */

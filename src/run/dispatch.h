@@ -61,6 +61,7 @@ typedef struct ah_outcome {
     ah_failure failure;
     ah_slice message; /* .p NULL: none */
     ah_slice value;   /* checked JSON; .p NULL: none */
+    bool nil;         /* there is none since a nil was given: shown as null */
     ah_slice images;  /* shown beside it: a checked JSON list; .p NULL: none */
     ah_slice type;    /* of the value; .p NULL: that of the tool, if it declares one */
     ah_slice render;  /* what the model is shown of the value; .p NULL: as it is, or as JSON */

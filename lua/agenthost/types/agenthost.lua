@@ -467,6 +467,7 @@ function ah.prompt(config) end
 ---@class ah.ResultConfig
 ---@field message? string
 ---@field value? any
+---@field payload? any another name of `value`
 ---@field success? boolean
 ---@field exclude_value_from_context? boolean
 
