@@ -627,6 +627,49 @@ describe("limits", function()
     sound.check(err.reply:transcript())
   end)
 
+  -- Whoever takes the time that is left, between an answer and the request after it.
+  for name, fields in pairs {
+    ["an observer of a call"] = function(busy) return { on = { tool_invoked = busy } } end,
+    ["an observer of the iteration"] = function(busy)
+      return { on = { tool_loop_iteration = function(e) if e.iteration == 2 then busy() end end } }
+    end,
+    ["an observer of what was removed"] = function(busy)
+      return { on = { tools_removed = busy }, strategies = { function(m) m:remove "t" end } }
+    end,
+    ["a strategy"] = function(busy) return { strategies = { busy } } end,
+  } do
+    it("end a run before its next request, which is neither counted nor told: " .. name, function()
+      local function busy()
+        local till = ah.now() + 10
+        while ah.now() < till do end
+      end
+      local told, before = 0, ah.metrics()["agenthost.requests"]
+      local budget = ah.budget {}
+      local given = fields(busy)
+      given.on = given.on or {}
+      given.on.request = function() told = told + 1 end
+      given.timeout, given.budget, given.log, given[1] = 0.3, budget, function() end, "go"
+      given.tools = { ah.tool { name = "t", description = "T.", handler = function() end } }
+      given.model = ah.scripted { call("t", {}), "ok" }
+      local _, err = ah.run(given)
+      assert.same({ "deadline_exceeded", "request" }, { err.code, err.phase })
+      assert.same({ 1, 1, 1 },
+        { told, ah.metrics()["agenthost.requests"] - before, budget:used().requests })
+      assert.equal(1, err.reply.iterations)
+      sound.check(err.reply:transcript())
+    end)
+  end
+
+  it("end a run that an observer cancels before the request that would be next", function()
+    local agent, told = nil, 0
+    agent = ah.agent { model = ah.scripted { call("t", {}), "ok" },
+      tools = { ah.tool { name = "t", description = "T.", handler = function() end } },
+      on = { request = function() told = told + 1 end,
+        tool_loop_iteration = function(e) if e.iteration == 2 then agent:cancel() end end } }
+    local _, err = agent:run "go"
+    assert.same({ "cancelled", 1 }, { err.code, told })
+  end)
+
   for name, code in pairs {
     ["an endless loop"] = "while true do end",
     ["an endless loop of pcalls"] = "while true do pcall(function() while true do end end) end",

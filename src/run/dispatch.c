@@ -36,6 +36,7 @@ void ah_call_clear(ah_call *c)
     ah_text_unref(c->content);
     ah_text_unref(c->warning);
     ah_text_unref(c->leave_why);
+    ah_text_unref(c->leave_details);
     ah_text_unref(c->reason);
     ah_tool_unref(c->tool);
     *c = (ah_call){.overlay.mem = c->overlay.mem};

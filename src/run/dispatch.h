@@ -45,6 +45,7 @@ typedef struct ah_call {
     ah_text *content; /* NULL when there was no memory for it */
     ah_status leave;  /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
+    ah_text *leave_details; /* a JSON object for the error's; NULL: none */
     void *task; /* the tool owner's */
 } ah_call;
 

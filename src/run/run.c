@@ -214,6 +214,20 @@ void ah_run_answered(ah_run *run)
 
 /* -- iterations ------------------------------------------------------------------------------ */
 
+/* By the clock, and not by the last tick: observers and strategies may have taken their time since. */
+static bool time_is_over(const ah_run *run)
+{
+    const ah_run_config *cfg = &run->cfg;
+
+    return cfg->deadline && (run->now >= cfg->deadline ||
+                             (cfg->over && cfg->over(cfg->ud, cfg->deadline) && !cfg->over(cfg->ud, 0)));
+}
+
+bool ah_run_must_end(const ah_run *run)
+{
+    return run->cancel || time_is_over(run);
+}
+
 static bool past_deadline(ah_run *run)
 {
     static const ah_phase phase[] = {
@@ -222,7 +236,7 @@ static bool past_deadline(ah_run *run)
         [RUN_CHECKING] = AH_PHASE_RESPONSE, [RUN_SETTLING] = AH_PHASE_NONE,
         [RUN_ENDED] = AH_PHASE_NONE};
 
-    if (!run->cfg.deadline || run->now < run->cfg.deadline)
+    if (!time_is_over(run))
         return false;
     ah_err_set(&run->result.err, AH_DEADLINE, "the run's deadline passed (set by timeout or deadline)");
     run->result.err.phase = phase[run->state];

@@ -244,16 +244,19 @@ static bool pass_policy(ah_run *run, ah_call *c)
     return c->state == AH_CALL_RUNNING;
 }
 
-/* Calls are counted exactly: one too many is refused and ends the run after the batch. */
+/* Where more was used than there is, no call is begun, be it by the answer that asks for it. Calls are
+ * counted exactly: one too many is refused. Either ends the run after the batch. */
 static bool within_budget(ah_run *run, ah_call *c)
 {
     ah_err err;
 
-    if (ah_spending_call(&run->cfg.spending, &err) == AH_OK)
+    if (ah_spending_check(&run->cfg.spending, true, &err) == AH_OK &&
+        ah_spending_call(&run->cfg.spending, &err) == AH_OK)
         return true;
     ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
     c->leave = AH_BUDGET;
     c->leave_why = ah_text_new(run->cfg.mem, ah_slice_of(err.message));
+    c->leave_details = ah_text_new(run->cfg.mem, ah_slice_of(err.details));
     return false;
 }
 
@@ -390,6 +393,8 @@ static void keep_details(ah_err *err, const ah_buf *b)
 
 static void leave(ah_run *run, const ah_call *c)
 {
+    ah_slice details = ah_text_slice(c->leave_details);
+    ah_slice more = details.n > 2 ? ah_json_inside(details) : (ah_slice){"", 0};
     ah_err *err = &run->result.err;
     ah_buf b;
 
@@ -398,7 +403,7 @@ static void leave(ah_run *run, const ah_call *c)
     ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
     ah_buf_str(&b, "{\"tool\":");
     ah_json_put_string(&b, ah_text_slice(c->slot->name));
-    ah_buf_char(&b, '}');
+    ah_buf_fmt(&b, "%s%.*s}", more.n ? "," : "", AH_FMT(more));
     keep_details(err, &b);
     ah_buf_clear(&b);
 }
