@@ -1066,6 +1066,97 @@ describe("observers", function()
     assert.same({ "afalse", "bfalse", "cfalse", "dfalse", "efalse" }, seen)
   end)
 
+  it("get the value of a result with tool_invoked, be it shown to the model or not", function()
+    local values = {}
+    local Thing = ah.entity { name = "Thing" }
+    local given = {
+      function() return { list = { 1, 2.5 }, text = "x" } end,
+      function() return "text" end,
+      function()
+        return ah.result { message = "m", value = 7, exclude_value_from_context = true }
+      end,
+      function() return ah.result { message = "m", value = { why = "full" }, success = false } end,
+      function() return Thing { id = 1, own = print } end,
+      function() end,
+      function() return nil end,
+      function() return nil, "no" end,
+      function() error "no" end,
+      function() return print end,
+    }
+    for _, handler in ipairs(given) do
+      assert(ah.run { model = ah.scripted { call("t", {}), "ok" }, log = function() end, "go",
+        tools = { ah.tool { name = "t", description = "T.", handler = handler } },
+        on = { tool_invoked = function(e)
+          values[#values + 1] = e.value == nil and "none" or ah.json.encode(e.value)
+        end } })
+    end
+    assert.same({ '{"list":[1,2.5],"text":"x"}', '"text"', "7", '{"why":"full"}', '{"id":1}',
+      "none", "none", "none", "none", "none" }, values)
+  end)
+
+  it("get that value with its defaults, and none of a call that was undone", function()
+    local values = {}
+    local on = { tool_invoked = function(e) values[#values + 1] = e.value or "none" end }
+    local function value_of(handler, result)
+      assert(ah.run { model = ah.scripted { call("t", {}), "ok" }, log = function() end, "go",
+        tools = { ah.tool { name = "t", description = "T.", handler = handler,
+          result = result } }, on = on })
+    end
+    value_of(function() return {} end, { type = "object", properties = { n = { default = 3 } } })
+    value_of(function() return "text" end, { type = "integer" })
+    local fs = ah.filesystem { files = { a = "0" } }
+    local write = ah.tool { name = "t", description = "T.", params = { n = "integer" },
+      parallel = true, handler = function(args)
+        assert(fs:read "a" and fs:write("a", tostring(args.n)))
+        ah.sleep(0.01)
+        return "written " .. args.n
+      end }
+    assert(ah.run { tools = { write }, log = function() end, on = on, "go", model = ah.scripted {
+      { calls = { { name = "t", arguments = { n = 1 } }, { name = "t", arguments = { n = 2 } } } },
+      "ok" } })
+    assert.same({ { n = 3 }, "none", "written 1", "none" }, values)
+  end)
+
+  it("get what a handler raised, with the traceback, and so does the run's log", function()
+    local index = "attempt to index a nil value"
+    local Thing = ah.entity { name = "Thing" }
+      :tool { name = "break", description = "B.", handler = function(self) return self.a.b end }
+    local nested = ah.registry { ah.tool { name = "inner", description = "Inner.",
+      handler = function(args) return args.none.deeper end } }
+    for handler, want in pairs {
+      [function(args) return args.nothing.there end] = { index, index },
+      [function() error("boom \xff") end] = { "boom \u{fffd}", "boom" },
+      [function() error(ah.error { code = "tool_validation", message = "odd" }) end] =
+        { "odd", "odd" },
+      [function() error { message = "plain" } end] = { "plain", "plain" },
+      [function() error(("x"):rep(100000)) end] = { ("x"):rep(900), ("x"):rep(500) },
+      [function() assert(nil, "wanted") end] = { "wanted", "wanted" },
+      [function() Thing { id = 1 }["break"](Thing { id = 1 }) end] = { index, index },
+    } do
+      local records, seen = {}, nil
+      local reply = ah.run { model = ah.scripted { call("t", {}), "ok" }, "go",
+        tools = { ah.tool { name = "t", description = "T.", handler = handler } },
+        log = function(_, line) records[#records + 1] = line end,
+        on = { tool_invoked = function(e) seen = e end } }
+      assert.matches(want[1], seen.error, 1, true)
+      assert.matches("\nstack traceback:\n", seen.error, 1, true)
+      assert.matches("run_spec.lua:%d+: in ", seen.error)
+      assert.is_true(utf8.len(seen.error) ~= nil and #seen.error < 20000)
+      local text = table.concat(records, "\n")
+      assert.matches(want[2] .. ".*stack traceback:", text)
+      assert.matches(want[2], seen.content, 1, true)
+      assert.is_nil(seen.content:find("traceback", 1, true))
+      assert.is_nil(reply:transcript():find("traceback", 1, true))
+    end
+    local records = {}
+    assert(ah.run { model = ah.scripted { call("t", {}), "ok" }, "go",
+      log = function(_, line) records[#records + 1] = line end,
+      tools = { ah.tool { name = "t", description = "T.", handler = function()
+        return nested:execute("inner").content
+      end } } })
+    assert.matches(index .. ".*stack traceback:", table.concat(records, "\n"))
+  end)
+
   it("never change an outcome: their error is one warning", function()
     local warnings = {}
     local reply = assert(ah.run {

@@ -32,6 +32,8 @@ void ah_call_clear(ah_call *c)
     ah_value_release(&c->live);
     ah_text_unref(c->args);
     ah_text_unref(c->coerced);
+    ah_text_unref(c->value);
+    ah_text_unref(c->error);
     ah_text_unref(c->images);
     ah_text_unref(c->content);
     ah_text_unref(c->warning);
@@ -84,6 +86,7 @@ static void answer(ah_call *c, bool success, const ah_buf *content)
 /* What is said in place of a result is held to the same limit. */
 static void answer_in_words(ah_call *c, ah_buf *words)
 {
+    ah_text_set(&c->value, NULL);
     cut(words, c->tool && c->tool->max_result ? c->tool->max_result : AH_TOOL_RESULT);
     answer(c, false, words);
 }
@@ -413,6 +416,25 @@ static bool give_to_session(ah_call *c, const ah_outcome *o, ah_session *session
     return false;
 }
 
+/* A copy of a text of the outcome; false where there was no memory for it. */
+static bool keep(ah_call *c, ah_text **text, ah_slice s)
+{
+    ah_text_set(text, s.p ? ah_text_new(c->overlay.mem, s) : NULL);
+    return !s.p || *text;
+}
+
+/* What is told of it beside its words. */
+static bool keep_told(ah_call *c, const ah_outcome *o)
+{
+    bool shown = o->success && !o->exclude_value;
+    bool kept = keep(c, &c->value, o->value) && keep(c, &c->error, o->error) &&
+                keep(c, &c->images, shown ? o->images : (ah_slice){NULL, 0});
+
+    if (!kept)
+        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    return kept;
+}
+
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
 {
     ah_outcome checked = *o;
@@ -433,12 +455,8 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     c->leave = o->leave;
     if (o->leave != AH_OK)
         ah_text_from_buf(&b, "reason", &c->leave_why, NULL); /* without memory: none */
-    if (o->success && o->images.p && !o->exclude_value &&
-        !(c->images = ah_text_new(c->overlay.mem, o->images))) {
-        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
-        goto done;
-    }
-    answer(c, o->success, &b);
+    if (keep_told(c, &checked))
+        answer(c, o->success, &b);
 done:
     ah_buf_clear(&full);
     ah_buf_clear(&b);

@@ -41,12 +41,14 @@ typedef struct ah_call {
     int64_t deadline;       /* 0: none */
     ah_interrupt interrupt; /* of checks of its arguments and its result: its time is over */
     bool success;
+    ah_text *value;   /* of the result, JSON, until it was told of; NULL: none */
+    ah_text *error;   /* what its handler raised, with the traceback: never for the model; likewise */
     ah_text *images;  /* beside the content, a JSON list; NULL: none */
     ah_text *content; /* NULL when there was no memory for it */
     ah_status leave;  /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
     ah_text *leave_details; /* a JSON object for the error's; NULL: none */
-    void *task; /* the tool owner's */
+    void *task;             /* the tool owner's */
 } ah_call;
 
 /* How a handler failed decides the words (seed 002, Exception Handling). */
@@ -65,6 +67,7 @@ typedef struct ah_outcome {
     bool nil;         /* there is none since a nil was given: shown as null */
     ah_slice images;  /* shown beside it: a checked JSON list; .p NULL: none */
     ah_slice type;    /* of the value; .p NULL: that of the tool, if it declares one */
+    ah_slice error;   /* what was raised, with the traceback; .p NULL: nothing was */
     ah_slice render;  /* what the model is shown of the value; .p NULL: as it is, or as JSON */
     bool exclude_value;
     bool whole;      /* shown as it is, however long */

@@ -497,6 +497,11 @@ const ah_hooks *ah_run_hooks(const ah_run *run)
     return run->cfg.hooks;
 }
 
+const ah_log *ah_run_log(const ah_run *run)
+{
+    return run->cfg.log;
+}
+
 const ah_spending *ah_run_spending(const ah_run *run)
 {
     return &run->cfg.spending;

@@ -95,6 +95,7 @@ void ah_run_cancel(ah_run *run, ah_status status, const char *why);
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err);
 
 const ah_hooks *ah_run_hooks(const ah_run *run);
+const ah_log *ah_run_log(const ah_run *run);
 const ah_spending *ah_run_spending(const ah_run *run);
 ah_slice ah_run_text(const ah_run *run); /* of the last answer */
 ah_adapter *ah_run_adapter(const ah_run *run);

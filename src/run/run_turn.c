@@ -19,15 +19,34 @@ static double duration(const ah_run *run, const ah_call *c)
     return c->need && end > c->started ? (double)(end - c->started) / 1000 : 0.0;
 }
 
-static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice content)
+/* Value and error go with it: they may be large, and nobody else is told of them. */
+static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
 {
+    ah_field field[9] = {AH_F_STR("name", ah_text_slice(c->slot->name)),
+                         AH_F_STR("id", ah_text_slice(c->slot->id)),
+                         AH_F_BOOL("success", success),
+                         AH_F_NUM("duration", duration(run, c)),
+                         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
+                         AH_F_STR("coerced", ah_text_slice(c->coerced)),
+                         AH_F_STR("content", content)};
+    size_t n = 7;
+
+    if (c->value)
+        field[n++] = (ah_field)AH_F_JSON("value", ah_text_slice(c->value));
+    if (c->error)
+        field[n++] = (ah_field)AH_F_STR("error", ah_text_slice(c->error));
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_CALLS, 1);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_FAILURES, success ? 0 : 1);
-    EMIT(run, AH_EVENT_TOOL_INVOKED, AH_F_STR("name", ah_text_slice(c->slot->name)),
-         AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_BOOL("success", success),
-         AH_F_NUM("duration", duration(run, c)),
-         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
-         AH_F_STR("coerced", ah_text_slice(c->coerced)), AH_F_STR("content", content));
+    ah_run_emit(run, AH_EVENT_TOOL_INVOKED, field, n);
+    ah_text_set(&c->value, NULL);
+    ah_text_set(&c->error, NULL);
+}
+
+/* A handler may have come across a key. */
+static void redact(const ah_run *run, ah_text *text)
+{
+    if (text)
+        text->len = ah_secrets_redact(run->cfg.secrets, text->data, text->len);
 }
 
 /* The model reads the warning before the result. Without memory it goes without. */
@@ -61,10 +80,10 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
     if (c->content && c->warning)
         put_warning(run, c);
     st = ah_inject_after(run, c, strategies && !c->refused, err);
-    if (c->content) /* a handler may have come across a key */
-        c->content->len = ah_secrets_redact(run->cfg.secrets, c->content->data, c->content->len);
-    if (c->images)
-        c->images->len = ah_secrets_redact(run->cfg.secrets, c->images->data, c->images->len);
+    redact(run, c->content);
+    redact(run, c->images);
+    redact(run, c->value);
+    redact(run, c->error);
     if (c->content)
         entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, c->refused,
                                      ah_text_slice(c->content),
