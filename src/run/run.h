@@ -22,6 +22,13 @@
 
 typedef struct ah_run ah_run;
 
+/* What becomes of an answer without calls that has no text but white space. */
+typedef enum ah_on_empty {
+    AH_EMPTY_STANDS, /* it is the answer */
+    AH_EMPTY_RETRY,  /* the model is asked again, `retries` times in a row at most */
+    AH_EMPTY_FAILS   /* AH_PROVIDER */
+} ah_on_empty;
+
 typedef struct ah_run_config {
     const ah_mem *mem;
     const ah_log *log;
@@ -51,6 +58,7 @@ typedef struct ah_run_config {
     int max_iterations;       /* model calls */
     bool answer_on_max;       /* one last call without tools instead of the error */
     bool throw_on_unknown;    /* an unknown tool ends the run (seed 001) */
+    ah_on_empty on_empty;
     int retries;
     ah_loop_rules loop;         /* its list is borrowed until the run is freed */
     int64_t deadline;           /* loop clock, ms; 0: none */

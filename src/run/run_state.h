@@ -44,6 +44,7 @@ struct ah_run {
     int restarts;
     ah_buf restart_keys; /* of sections, as JSON strings with commas between them */
     int check_rounds;
+    int empties;    /* answers in a row that were empty */
     int repairs;    /* how often an answer was not what `output` asks for */
     ah_text *value; /* that is */
     ah_err cancel_err;

@@ -107,6 +107,7 @@ local ah = {}
 ---@field log? fun(level: string, line: string)
 ---@field max_iterations? integer
 ---@field on_max? "error"|"answer"
+---@field on_empty? "answer"|"retry"|"error"
 ---@field on_unknown_tool? "answer"|"throw"
 ---@field strategies? ah.Strategy[]
 ---@field max_tools? integer
