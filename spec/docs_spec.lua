@@ -158,6 +158,7 @@ local function flows(on)
     ctx:remove_tools "t"
   end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(come_and_go) }, on = on, "x" }
+  run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(error) }, on = on, "x" }
   run { model = ah.scripted { { calls = { { name = "read_section",
     arguments = { section_key = "s" } } } }, "done" }, on = on, "x",
     prompt = ah.prompt { ah.section { key = "s", template = "T", summary = "S",
@@ -195,7 +196,7 @@ describe("docs/events.md", function()
       for name, value in pairs(e) do
         local told = COMMON[name] or documented[e.type][name]
         local kind = kind_of(value)
-        assert(told == kind or (told == "number" and kind == "integer"),
+        assert(told == kind or told == "any" or (told == "number" and kind == "integer"),
           ("%s.%s: the page says %s, found %s"):format(e.type, name, told, kind))
         seen[e.type][name] = not COMMON[name] or nil
       end
@@ -225,6 +226,7 @@ describe("docs/events.md", function()
     for name in pairs(documented[shown.type]) do
       expected[name] = name ~= "parent_call" or nil -- of calls that code makes
     end
+    expected.error = nil -- absent where nothing was raised
     assert.same(expected, keys(shown))
   end)
 end)
@@ -460,6 +462,8 @@ describe("docs/lua.md", function()
       [function() return { a = 1 } end] = '{"a":1}',
       [function() return "text" end] = "text",
       [function() end] = "OK",
+      [function() return nil end] = "null",
+      [function() return ah.ok(nil) end] = "null",
       [function() return nil, "why" end] = "why",
       [function() return ah.run { model = "demo/echo", "text" } end] = "text",
       [function() return 1, "why" end] = "1",

@@ -687,20 +687,61 @@ describe("a budget", function()
         ran = ran + 1
       end) },
     })
-    assert.equal("budget_exceeded", err.code)
-    assert.equal("tool", err.phase)
+    assert.same({ "budget_exceeded", "tool", "a" }, { err.code, err.phase, err.tool })
+    assert.same({ "tool_calls", 2, 2 }, { err.budget, err.limit, err.used })
     assert.equal(2, ran)
     assert.matches("Tool 'a' was not run: the budget's tool_calls are used up: 2 of 2", list[3])
     assert.matches("^Not run:", list[4])
   end)
 
+  it("of tokens or money that an answer has exceeded lets none of its calls run", function()
+    local usage = { input = 90, output = 20 }
+    for field, limits in pairs {
+      total_tokens = { total_tokens = 109 },
+      input_tokens = { input_tokens = 89 },
+      output_tokens = { output_tokens = 19 },
+      cost = { cost = 0.001, prices = { ["scripted/script"] = { input = 10, output = 10 } } },
+    } do
+      for _, parallel in ipairs { false, true } do
+        local ran = 0
+        local budget = ah.budget(limits)
+        local list, _, err = spent(budget, {
+          model = ah.scripted { { calls = { { name = "a" }, { name = "a", arguments = { n = 1 } } },
+            usage = usage }, "ok" },
+          tools = { tool("a", function() ran = ran + 1 end, { parallel = parallel }) },
+        })
+        assert.same({ "budget_exceeded", "tool", "a", field, limits[field] },
+          { err.code, err.phase, err.tool, err.budget, err.limit })
+        assert.is_true(err.used > err.limit)
+        assert.same({ 0, 0, 1 }, { ran, budget:used().tool_calls, budget:used().requests })
+        assert.matches("^Tool 'a' was not run: the budget's " .. field, list[1])
+        assert.matches("^Not run: ", list[2])
+      end
+    end
+  end)
+
+  it("of a run inside a call stops the calls of the one around it, too", function()
+    local ran = {}
+    local inner = tool("inner", function()
+      ah.run { model = ah.scripted { { text = "ok", usage = { input = 10, output = 2 } } },
+        log = quiet, "x" } -- fails, of which it says nothing
+    end)
+    local list, _, err = spent({ output_tokens = 1 }, {
+      model = ah.scripted { { calls = { { name = "inner" }, { name = "a" } },
+        usage = { input = 1, output = 0 } }, "ok" },
+      tools = { inner, tool("a", function() ran[#ran + 1] = "a" end) },
+    })
+    assert.same({ "budget_exceeded", "a", 0 }, { err.code, err.tool, #ran })
+    assert.same({ 2, "OK" }, { #list, list[1] })
+  end)
+
   it("of tokens is looked at before the next request, and at the end", function()
     local big = { input = 90, output = 20 }
-    local _, _, err = spent(
-      { total_tokens = 100 },
+    local list, _, err = spent(
+      { total_tokens = 110 },
       { model = ah.scripted { { calls = { { name = "a" } }, usage = big }, "ok" } }
     )
-    assert.same({ "budget_exceeded", "request" }, { err.code, err.phase })
+    assert.same({ "budget_exceeded", "request", "a" }, { err.code, err.phase, list[1] })
     _, _, err = spent(
       { output_tokens = 10 },
       { model = ah.scripted { { text = "ok", usage = big } } }

@@ -335,6 +335,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .output = a->prompt.output,
         .max_iterations = a->limits.max_iterations,
         .answer_on_max = a->limits.answer_on_max,
+        .on_empty = a->limits.on_empty,
         .throw_on_unknown = a->limits.throw_on_unknown,
         .retries = a->limits.retries,
         .loop = a->limits.loop,

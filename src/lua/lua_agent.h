@@ -41,6 +41,7 @@ typedef struct ah_lua_agent {
     struct {
         int max_iterations, retries;
         bool answer_on_max, throw_on_unknown;
+        ah_on_empty on_empty;
         double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
         ah_loop_rules loop;
     } limits;

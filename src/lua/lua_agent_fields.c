@@ -34,6 +34,7 @@ static const char *const fields[] = {"model",
                                      "log",
                                      "max_iterations",
                                      "on_max",
+                                     "on_empty",
                                      "on_unknown_tool",
                                      "timeout",
                                      "deadline",
@@ -77,6 +78,8 @@ static bool read_choice(lua_State *L, const char *field, const char *first, cons
 
 static void read_limits(lua_State *L, ah_lua_agent *a)
 {
+    static const char *const empties[] = {"answer", "retry", "error", NULL}; /* as in ah_on_empty */
+
     a->limits.max_iterations = DEFAULT_ITERATIONS;
     a->limits.retries = DEFAULT_RETRIES;
     ah_field_count(L, 1, "ah.run", "max_iterations", 1, &a->limits.max_iterations);
@@ -84,6 +87,7 @@ static void read_limits(lua_State *L, ah_lua_agent *a)
     ah_field_number(L, 1, "ah.run", "timeout", 0.001, &a->limits.timeout);
     ah_field_number(L, 1, "ah.run", "deadline", 0, &a->limits.deadline);
     a->limits.answer_on_max = read_choice(L, "on_max", "error", "answer");
+    a->limits.on_empty = (ah_on_empty)ah_field_choice(L, 1, "ah.run", "on_empty", empties, 0);
     a->limits.throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
     ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
 }

@@ -38,10 +38,12 @@ void ah_call_clear(ah_call *c)
     ah_text_unref(c->approved);
     ah_text_unref(c->parent_call);
     ah_text_unref(c->value);
+    ah_text_unref(c->error);
     ah_text_unref(c->images);
     ah_text_unref(c->content);
     ah_text_unref(c->warning);
     ah_text_unref(c->leave_why);
+    ah_text_unref(c->leave_details);
     ah_text_unref(c->reason);
     ah_tool_unref(c->tool);
     *c = (ah_call){.overlay.mem = c->overlay.mem};
@@ -89,6 +91,7 @@ static void answer(ah_call *c, bool success, const ah_buf *content)
 /* What is said in place of a result is held to the same limit. */
 static void answer_in_words(ah_call *c, ah_buf *words)
 {
+    ah_text_set(&c->value, NULL);
     cut(words, c->tool && c->tool->max_result ? c->tool->max_result : AH_TOOL_RESULT);
     answer(c, false, words);
 }
@@ -402,7 +405,7 @@ void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b)
     else if (value.p && !ah_json_string(value, b))
         ah_buf_put(b, value);
     if (!o->message.p && !value.p)
-        ah_buf_str(b, "OK");
+        ah_buf_str(b, o->nil ? "null" : "OK");
 }
 
 /* To the slices of its type (seed 002, Session and Telemetry). Else the call has failed. */
@@ -417,6 +420,25 @@ static bool give_to_session(ah_call *c, const ah_outcome *o, ah_session *session
     return false;
 }
 
+/* A copy of a text of the outcome; false where there was no memory for it. */
+static bool keep(ah_call *c, ah_text **text, ah_slice s)
+{
+    ah_text_set(text, s.p ? ah_text_new(c->overlay.mem, s) : NULL);
+    return !s.p || *text;
+}
+
+/* What is told of it beside its words. */
+static bool keep_told(ah_call *c, const ah_outcome *o)
+{
+    bool shown = o->success && !o->exclude_value;
+    bool kept = keep(c, &c->value, o->value) && keep(c, &c->error, o->error) &&
+                keep(c, &c->images, shown ? o->images : (ah_slice){NULL, 0});
+
+    if (!kept)
+        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    return kept;
+}
+
 /* The words of the refusal that the call has got go on as those of a failure. */
 static ah_outcome refused(ah_call *c, ah_buf *words)
 {
@@ -428,22 +450,12 @@ static ah_outcome refused(ah_call *c, ah_buf *words)
 /* As it left the policies. */
 static void take_outcome(ah_call *c, const ah_outcome *o, ah_buf *words, ah_session *session)
 {
-    const ah_mem *mem = c->overlay.mem;
-    bool ok = !o->success || give_to_session(c, o, session);
-
-    if (!ok)
+    if (o->success && !give_to_session(c, o, session))
         return;
-    if (o->success && o->images.p && !o->exclude_value)
-        ok = (c->images = ah_text_new(mem, o->images)) != NULL;
-    if (ok && o->value.p && c->keep_value)
-        ok = (c->value = ah_text_new(mem, o->value)) != NULL;
-    if (!ok) {
-        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
-        return;
-    }
     if (!o->whole)
         cut(words, c->tool->max_result);
-    answer(c, o->success, words);
+    if (keep_told(c, o))
+        answer(c, o->success, words);
 }
 
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)

@@ -32,7 +32,6 @@ typedef struct ah_call {
     ah_text *approved;            /* the arguments that an approval gave; NULL: none */
     int asks;                     /* how often one was asked for */
     ah_text *parent_call;         /* id of the call in which this one is made; NULL: the model's */
-    bool keep_value;              /* `value` is wanted */
     unsigned within;              /* calls made in this one so far, for their ids */
     bool strict;                  /* null where nothing was meant counts as absent (wire/strict.h) */
     ah_text *reason;              /* why one is asked for */
@@ -47,12 +46,14 @@ typedef struct ah_call {
     int64_t deadline;       /* 0: none */
     ah_interrupt interrupt; /* of checks of its arguments and its result: its time is over */
     bool success;
-    ah_text *value;   /* JSON, as policies left it, where the run wants it kept; NULL: none */
+    ah_text *value;   /* of the result, JSON, as policies left it, until it was told of; NULL: none */
+    ah_text *error;   /* what its handler raised, with the traceback: never for the model; likewise */
     ah_text *images;  /* beside the content, a JSON list; NULL: none */
     ah_text *content; /* NULL when there was no memory for it */
     ah_status leave;  /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
-    void *task; /* the tool owner's */
+    ah_text *leave_details; /* a JSON object for the error's; NULL: none */
+    void *task;             /* the tool owner's */
 } ah_call;
 
 /* How a handler failed decides the words (seed 002, Exception Handling). */
@@ -68,8 +69,10 @@ typedef struct ah_outcome {
     ah_failure failure;
     ah_slice message; /* .p NULL: none */
     ah_slice value;   /* checked JSON; .p NULL: none */
+    bool nil;         /* there is none since a nil was given: shown as null */
     ah_slice images;  /* shown beside it: a checked JSON list; .p NULL: none */
     ah_slice type;    /* of the value; .p NULL: that of the tool, if it declares one */
+    ah_slice error;   /* what was raised, with the traceback; .p NULL: nothing was */
     ah_slice render;  /* what the model is shown of the value; .p NULL: as it is, or as JSON */
     bool exclude_value;
     bool untyped;    /* of no type, whatever the tool declares */

@@ -342,6 +342,11 @@ int64_t ah_driven_id(const ah_driven *d)
     return d ? ah_run_id(d->run) : 0;
 }
 
+const ah_driven *ah_driven_parent(const ah_driven *d)
+{
+    return d->parent;
+}
+
 int ah_driven_depth(const ah_driven *d)
 {
     return d ? d->depth : 0;

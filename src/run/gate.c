@@ -284,7 +284,8 @@ static void change(ah_call *c, ah_outcome *o, ah_ruling *r, ah_held *held)
 
     hold(&held->value, &r->json, &o->value);
     hold(&held->message, &r->message, &o->message);
-    o->render = (ah_slice){NULL, 0};
+    o->render = o->error = (ah_slice){NULL, 0};
+    o->nil = false;
     o->failure = AH_FAILED_SAID;
     if (!replaced)
         return;

@@ -135,6 +135,45 @@ static void check(ah_run *run)
     ah_run_raise(run, (ah_need){.kind = AH_NEED_CHECK});
 }
 
+static void empty_fails(ah_run *run)
+{
+    ah_err *err = &run->result.err;
+
+    ah_err_set(err, AH_PROVIDER, "the answer is empty: it has neither text nor calls (stop: %s)%s",
+               ah_stop_name(run->result.stop), run->empties > 1 ? ", and so were those before it" : "");
+    err->phase = AH_PHASE_RESPONSE;
+    err->retryable = true;
+    ah_run_fail(run);
+}
+
+static void empty_again(ah_run *run)
+{
+    static const ah_slice words = AH_LIT("Your answer was empty. Answer, or call a tool.");
+    ah_text *json = ah_entry_text(run->cfg.mem, AH_ENTRY_USER, words, ah_run_wall(run));
+
+    ah_run_warn(run, ah_slice_of("the answer is empty, asking again (on_empty = \"retry\")"));
+    if (ah_transcript_add(run->cfg.transcript, AH_ENTRY_USER, json, &run->result.err) == AH_OK)
+        run->state = RUN_NEXT;
+    else
+        ah_run_fail(run);
+}
+
+/* True: the last answer is empty and may not stand; what follows is begun. */
+static bool refuse_empty(ah_run *run)
+{
+    bool empty = ah_slice_trim(ah_buf_slice(&run->text)).n == 0;
+
+    if (!empty || run->cfg.on_empty == AH_EMPTY_STANDS) {
+        run->empties = 0;
+        return false;
+    }
+    if (run->cfg.on_empty == AH_EMPTY_RETRY && run->empties++ < run->cfg.retries)
+        empty_again(run);
+    else
+        empty_fails(run);
+    return true;
+}
+
 static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
@@ -145,6 +184,8 @@ static void no_calls(ah_run *run)
         ah_run_fail(run);
     else if (queued && !run->last_round)
         run->state = RUN_NEXT;
+    else if (refuse_empty(run))
+        return;
     else if (run->cfg.output)
         ah_run_take_output(run);
     else
@@ -251,13 +292,28 @@ void ah_run_answered(ah_run *run)
     ah_err_clear(&run->result.err);
     run->result.iterations++;
     ah_run_settle_exchange(run);
-    if (run->n_calls)
+    if (run->n_calls) {
+        run->empties = 0;
         ah_turn_begin(run);
-    else
+    } else
         no_calls(run);
 }
 
 /* -- iterations ------------------------------------------------------------------------------ */
+
+/* By the clock, and not by the last tick: observers and strategies may have taken their time since. */
+static bool time_is_over(const ah_run *run)
+{
+    const ah_run_config *cfg = &run->cfg;
+
+    return cfg->deadline && (run->now >= cfg->deadline ||
+                             (cfg->over && cfg->over(cfg->ud, cfg->deadline) && !cfg->over(cfg->ud, 0)));
+}
+
+bool ah_run_must_end(const ah_run *run)
+{
+    return run->cancel || time_is_over(run);
+}
 
 static bool past_deadline(ah_run *run)
 {
@@ -267,7 +323,7 @@ static bool past_deadline(ah_run *run)
         [RUN_CHECKING] = AH_PHASE_RESPONSE, [RUN_SETTLING] = AH_PHASE_NONE,
         [RUN_ENDED] = AH_PHASE_NONE};
 
-    if (!run->cfg.deadline || run->now < run->cfg.deadline)
+    if (!time_is_over(run))
         return false;
     ah_err_set(&run->result.err, AH_DEADLINE, "the run's deadline passed (set by timeout or deadline)");
     run->result.err.phase = phase[run->state];
@@ -544,6 +600,11 @@ ah_adapter *ah_run_adapter(const ah_run *run)
 const ah_hooks *ah_run_hooks(const ah_run *run)
 {
     return run->cfg.hooks;
+}
+
+const ah_log *ah_run_log(const ah_run *run)
+{
+    return run->cfg.log;
 }
 
 const ah_spending *ah_run_spending(const ah_run *run)

@@ -22,6 +22,13 @@
 
 typedef struct ah_run ah_run;
 
+/* What becomes of an answer without calls that has no text but white space. */
+typedef enum ah_on_empty {
+    AH_EMPTY_STANDS, /* it is the answer */
+    AH_EMPTY_RETRY,  /* the model is asked again, `retries` times in a row at most */
+    AH_EMPTY_FAILS   /* AH_PROVIDER */
+} ah_on_empty;
+
 typedef struct ah_run_config {
     const ah_mem *mem;
     const ah_log *log;
@@ -55,6 +62,7 @@ typedef struct ah_run_config {
     int max_iterations;      /* model calls */
     bool answer_on_max;      /* one last call without tools instead of the error */
     bool throw_on_unknown;   /* an unknown tool ends the run (seed 001) */
+    ah_on_empty on_empty;
     int retries;
     ah_loop_rules loop;         /* its list is borrowed until the run is freed */
     int64_t deadline;           /* loop clock, ms; 0: none */
@@ -106,6 +114,7 @@ void ah_run_cancel(ah_run *run, ah_status status, const char *why);
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err);
 
 const ah_hooks *ah_run_hooks(const ah_run *run);
+const ah_log *ah_run_log(const ah_run *run);
 const ah_spending *ah_run_spending(const ah_run *run);
 ah_slice ah_run_text(const ah_run *run); /* of the last answer */
 ah_adapter *ah_run_adapter(const ah_run *run);

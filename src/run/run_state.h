@@ -44,6 +44,7 @@ struct ah_run {
     int restarts;
     ah_buf restart_keys; /* of sections, as JSON strings with commas between them */
     int check_rounds;
+    int empties;    /* answers in a row that were empty */
     int repairs;    /* how often an answer was not what `output` asks for */
     ah_text *value; /* that is */
     ah_err cancel_err;
@@ -86,7 +87,11 @@ void ah_run_accept(ah_run *run);
 /* The exchange has ended, and its reader has a message. */
 void ah_run_answered(ah_run *run);
 
-/* run_exchange.c: what the transcript makes for the model goes out, or the run fails. */
+/* It is cancelled, or its time is over: nothing more is begun, and its next step says so. */
+bool ah_run_must_end(const ah_run *run);
+
+/* run_exchange.c: what the transcript makes for the model goes out, or the run fails. Where it must
+ * end anyway nothing goes out, and the request is neither counted nor told. */
 void ah_run_start_exchange(ah_run *run);
 /* Closes it, and has the driver stop it where it is at work. */
 void ah_run_stop_exchange(ah_run *run);

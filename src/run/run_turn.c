@@ -19,16 +19,36 @@ static double duration(const ah_run *run, const ah_call *c)
     return c->need && end > c->started ? (double)(end - c->started) / 1000 : 0.0;
 }
 
-static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice content)
+/* Value and error go with it: they may be large, and nobody else is told of them. */
+static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
 {
+    ah_field field[10] = {AH_F_STR("name", ah_text_slice(c->slot->name)),
+                         AH_F_STR("id", ah_text_slice(c->slot->id)),
+                         AH_F_BOOL("success", success),
+                         AH_F_NUM("duration", duration(run, c)),
+                         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
+                         AH_F_STR("coerced", ah_text_slice(c->coerced)),
+                         AH_F_STR("content", content)};
+    size_t n = 7;
+
+    if (c->value)
+        field[n++] = (ah_field)AH_F_JSON("value", ah_text_slice(c->value));
+    if (c->error)
+        field[n++] = (ah_field)AH_F_STR("error", ah_text_slice(c->error));
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_CALLS, 1);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_FAILURES, success ? 0 : 1);
-    EMIT_SOME(run, AH_EVENT_TOOL_INVOKED, 7 + (size_t)(c->parent_call != NULL),
-              AH_F_STR("name", ah_text_slice(c->slot->name)), AH_F_STR("id", ah_text_slice(c->slot->id)),
-              AH_F_BOOL("success", success), AH_F_NUM("duration", duration(run, c)),
-              AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
-              AH_F_STR("coerced", ah_text_slice(c->coerced)), AH_F_STR("content", content),
-              AH_F_STR("parent_call", ah_text_slice(c->parent_call)));
+    if (c->parent_call)
+        field[n++] = (ah_field)AH_F_STR("parent_call", ah_text_slice(c->parent_call));
+    ah_run_emit(run, AH_EVENT_TOOL_INVOKED, field, n);
+    ah_text_set(&c->value, NULL);
+    ah_text_set(&c->error, NULL);
+}
+
+/* A handler may have come across a key. */
+static void redact(const ah_run *run, ah_text *text)
+{
+    if (text)
+        text->len = ah_secrets_redact(run->cfg.secrets, text->data, text->len);
 }
 
 /* The model reads the warning before the result. Without memory it goes without. */
@@ -62,10 +82,10 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
     if (c->content && c->warning)
         put_warning(run, c);
     st = ah_inject_after(run, c, strategies && !c->refused, err);
-    if (c->content) /* a handler may have come across a key */
-        c->content->len = ah_secrets_redact(run->cfg.secrets, c->content->data, c->content->len);
-    if (c->images)
-        c->images->len = ah_secrets_redact(run->cfg.secrets, c->images->data, c->images->len);
+    redact(run, c->content);
+    redact(run, c->images);
+    redact(run, c->value);
+    redact(run, c->error);
     if (c->content)
         entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, c->refused,
                                      ah_text_slice(c->content),
@@ -177,7 +197,6 @@ bool ah_turn_new(ah_run *run)
     for (size_t i = 0; i < t->n_slots; i++) {
         ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i, run->cfg.caller);
         run->call[i].interrupt = (ah_interrupt){is_over, &run->call[i]};
-        run->call[i].keep_value = run->cfg.answered != NULL;
     }
     return true;
 }
@@ -222,17 +241,20 @@ void ah_turn_ask(ah_call *c, const ah_buf *why)
     ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
 }
 
-/* Calls are counted exactly: one too many is refused and ends the run after the batch. */
+/* Where more was used than there is, no call is begun, be it by the answer that asks for it. Calls are
+ * counted exactly: one too many is refused. Either ends the run after the batch. */
 static bool within_budget(ah_run *run, ah_call *c)
 {
     ah_run *payer = run->cfg.made_by_code && run->cfg.around ? run->cfg.around : run;
     ah_err err;
 
-    if (ah_spending_call(&payer->cfg.spending, &err) == AH_OK)
+    if (ah_spending_check(&payer->cfg.spending, true, &err) == AH_OK &&
+        ah_spending_call(&payer->cfg.spending, &err) == AH_OK)
         return true;
     ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
     c->leave = AH_BUDGET;
     c->leave_why = ah_text_new(run->cfg.mem, ah_slice_of(err.message));
+    c->leave_details = ah_text_new(run->cfg.mem, ah_slice_of(err.details));
     return false;
 }
 
@@ -379,6 +401,8 @@ static void keep_details(ah_err *err, const ah_buf *b)
 
 static void leave(ah_run *run, const ah_call *c)
 {
+    ah_slice details = ah_text_slice(c->leave_details);
+    ah_slice more = details.n > 2 ? ah_json_inside(details) : (ah_slice){"", 0};
     ah_err *err = &run->result.err;
     ah_buf b;
 
@@ -387,7 +411,7 @@ static void leave(ah_run *run, const ah_call *c)
     ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
     ah_buf_str(&b, "{\"tool\":");
     ah_json_put_string(&b, ah_text_slice(c->slot->name));
-    ah_buf_char(&b, '}');
+    ah_buf_fmt(&b, "%s%.*s}", more.n ? "," : "", AH_FMT(more));
     keep_details(err, &b);
     ah_buf_clear(&b);
 }

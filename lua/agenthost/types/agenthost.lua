@@ -108,6 +108,7 @@ local ah = {}
 ---@field log? fun(level: string, line: string)
 ---@field max_iterations? integer
 ---@field on_max? "error"|"answer"
+---@field on_empty? "answer"|"retry"|"error"
 ---@field on_unknown_tool? "answer"|"throw"
 ---@field strategies? ah.Strategy[]
 ---@field max_tools? integer
@@ -500,6 +501,7 @@ function ah.prompt(config) end
 ---@class ah.ResultConfig
 ---@field message? string
 ---@field value? any
+---@field payload? any another name of `value`
 ---@field success? boolean
 ---@field exclude_value_from_context? boolean
 
