@@ -395,6 +395,122 @@ describe("a conversation in which a section is open", function()
   end)
 end)
 
+describe("a system text that a strategy has set", function()
+  -- Says SAID once, behind the result of this content.
+  local SAID = "Said by a strategy."
+  local function says_after(content)
+    local said = false
+    return function(m)
+      if not said and m.result:find(content, 1, true) then
+        said = true
+        m:prompt(SAID)
+      end
+    end
+  end
+
+  local function two()
+    return ah.prompt {
+      ah.section {
+        key = "context",
+        template = "All of it.",
+        summary = "S.",
+        visibility = "summary",
+        tools = { tool "search" },
+      },
+      ah.section {
+        key = "more",
+        template = "More of it.",
+        summary = "M.",
+        visibility = "summary",
+        tools = { tool "cite" },
+      },
+    }
+  end
+
+  it("stays when sections are opened, and afterwards, for every kind of adapter", function()
+    local turns_of = {
+      { call "plain", read "context", read "more" },
+      { read "context", call "plain", read "more" },
+      {
+        {
+          calls = {
+            { name = "plain" },
+            { name = "read_section", arguments = { section_key = "context" } },
+          },
+        },
+        read "more",
+      },
+    }
+    for _, mode in ipairs { "append", "inline", "reference", "dispatcher", "restart" } do
+      for i, list in ipairs(turns_of) do
+        local where = mode .. " " .. i
+        local path = os.tmpname()
+        local turns, systems = { table.unpack(list) }, {}
+        local function model()
+          return ah.scripted {
+            tool_change_mode = mode,
+            answer = function(r)
+              systems[#systems + 1] = r.system
+              return table.remove(turns, 1) or "done"
+            end,
+          }
+        end
+        local fields = {
+          model = model(),
+          prompt = two(),
+          tools = { tool "plain" },
+          strategies = { says_after "plain" },
+          log = quiet,
+        }
+        local agent = ah.agent(fields)
+        assert(agent:run "a")
+        assert.equal(SAID, systems[#systems], where)
+        assert(agent:run "b")
+        assert.equal(SAID, systems[#systems], where)
+        assert(agent:save(path))
+        assert(agent:fork():run "c")
+        assert.equal(SAID, systems[#systems], where)
+        fields.model = model()
+        local later = assert(ah.load(path, fields))
+        assert(later:run "d")
+        assert.equal(SAID, systems[#systems], where)
+        assert.equal("agent scripted/script, 4 tools", tostring(later):match "^[^,]*, %d+ tools")
+        sound.check(later:transcript())
+        os.remove(path)
+      end
+    end
+  end)
+
+  it("goes where the script says another one when it loads the conversation", function()
+    local path = os.tmpname()
+    local agent = ah.agent {
+      model = ah.scripted { call "plain", "done" },
+      system = "First.",
+      tools = { tool "plain" },
+      strategies = { says_after "plain" },
+      log = quiet,
+    }
+    assert(agent:run "a")
+    assert(agent:save(path))
+    for given, wanted in pairs { ["First."] = SAID, ["Second."] = "Second." } do
+      local system
+      local later = assert(ah.load(path, {
+        model = ah.scripted {
+          answer = function(r)
+            system = r.system
+            return "done"
+          end,
+        },
+        system = given,
+        log = quiet,
+      }))
+      assert(later:run "b")
+      assert.equal(wanted, system)
+    end
+    os.remove(path)
+  end)
+end)
+
 -- Random trees, random sequences of reads, injections, removals, saves, loads, forks and
 -- renders: the tools a model sees equal the replay, breaks of the prefix are told, nothing is
 -- unsound.

@@ -320,6 +320,16 @@ static bool has_native_output(const ah_lua_agent *a)
     return all;
 }
 
+/* Does the script have the system text be what it was? A strategy may have set another since: that
+ * stays. */
+static bool says_again(const ah_transcript *t, const ah_text *entry)
+{
+    size_t at = ah_disclosure_text_at(t);
+
+    return at && ah_slice_eq(ah_json_member(ah_text_slice(t->entry[at - 1].json), "text"),
+                             ah_json_member(ah_text_slice(entry), "text"));
+}
+
 /* `system`, then the prompt. */
 static void read_system(lua_State *L, ah_lua_agent *a)
 {
@@ -338,9 +348,8 @@ static void read_system(lua_State *L, ah_lua_agent *a)
     if (!text.p && !b->len)
         return;
     entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
-    if (entry && ah_slice_eq(ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text"),
-                             ah_json_member(ah_text_slice(entry), "text")))
-        ah_text_unref(entry); /* in force already */
+    if (entry && says_again(a->transcript, entry))
+        ah_text_unref(entry);
     else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);

@@ -120,6 +120,7 @@ static ah_status make(ah_injection *in, ah_change *c, ah_err *err)
     case AH_CHANGE_PROMPT:
     case AH_CHANGE_STATE:
     case AH_CHANGE_SHOW:
+    case AH_CHANGE_HIDE:
         c->made = true;
         return AH_OK;
     case AH_CHANGE_PICK:
@@ -216,11 +217,20 @@ static ah_status file_group(ah_injection *in, const ah_changes *c, size_t *i, ah
 
 static ah_status file_text(ah_injection *in, const ah_change *c, ah_err *err)
 {
-    ah_entry_kind kind = c->kind == AH_CHANGE_NOTE ? AH_ENTRY_NOTE : AH_ENTRY_PROMPT;
+    ah_slice text = ah_text_slice(c->text);
 
     if (c->kind == AH_CHANGE_STATE)
         return file(in, AH_ENTRY_STRATEGY, ah_text_ref(c->text), err);
-    return file(in, kind, ah_entry_text(in->mem, kind, ah_text_slice(c->text), in->time), err);
+    if (c->kind == AH_CHANGE_NOTE)
+        return file(in, AH_ENTRY_NOTE, ah_entry_text(in->mem, AH_ENTRY_NOTE, text, in->time), err);
+    return file(in, AH_ENTRY_PROMPT, ah_entry_prompt(in->mem, text, ah_text_slice(c->by), in->time),
+                err);
+}
+
+/* What it changes is in the session. */
+static bool is_shown(const ah_change *c)
+{
+    return c->kind == AH_CHANGE_SHOW || c->kind == AH_CHANGE_HIDE;
 }
 
 static ah_status file_all(ah_injection *in, const ah_changes *c, ah_err *err)
@@ -233,7 +243,7 @@ static ah_status file_all(ah_injection *in, const ah_changes *c, ah_err *err)
 
         if (it->made && (it->tool || it->kind == AH_CHANGE_REMOVE))
             st = file_group(in, c, &i, err);
-        else if (it->made && it->kind != AH_CHANGE_SHOW)
+        else if (it->made && !is_shown(it))
             st = file_text(in, &c->item[i++], err);
         else
             i++;
@@ -251,8 +261,9 @@ static ah_status show_all(ah_injection *in, const ah_changes *c, ah_err *err)
 
     ah_overlay_init(&o, in->mem, in->caller);
     for (size_t i = 0; i < c->n && st == AH_OK; i++)
-        if (c->item[i].kind == AH_CHANGE_SHOW)
-            st = ah_visibility_set(in->session, &o, ah_text_slice(c->item[i].text), AH_FULL, err);
+        if (is_shown(&c->item[i]))
+            st = ah_visibility_set(in->session, &o, ah_text_slice(c->item[i].text),
+                                   c->item[i].kind == AH_CHANGE_SHOW ? AH_FULL : AH_SUMMARY, err);
     if (st == AH_OK)
         return ah_overlay_commit(&o, in->transcript, err);
     ah_overlay_drop(&o);

@@ -32,7 +32,7 @@ typedef struct ah_injection {
     ah_registry *registry;
     ah_transcript *transcript;
     ah_inject_rules *rules;
-    ah_session *session; /* for AH_CHANGE_SHOW; NULL: there is none of those */
+    ah_session *session; /* for AH_CHANGE_SHOW and HIDE; NULL: there is none of those */
     ah_anchor *caller;   /* what the session is changed in; NULL: at once */
     bool at_work;        /* a run is at work: entries are staged for its next commit */
     int64_t time;        /* ms since the epoch */
