@@ -320,6 +320,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .metrics = &host->metrics,
         .session = a->session,
         .prompt = a->prompt.binding,
+        .disclosure = a->prompt.binding ? &a->prompt.disclosure : NULL,
         .output = a->prompt.output,
         .max_iterations = a->limits.max_iterations,
         .answer_on_max = a->limits.answer_on_max,

@@ -36,6 +36,7 @@ void ah_call_clear(ah_call *c)
     ah_text_unref(c->content);
     ah_text_unref(c->warning);
     ah_text_unref(c->leave_why);
+    ah_text_unref(c->asked);
     ah_text_unref(c->reason);
     ah_tool_unref(c->tool);
     *c = (ah_call){.overlay.mem = c->overlay.mem};
@@ -431,6 +432,8 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     c->leave = o->leave;
     if (o->leave != AH_OK)
         ah_text_from_buf(&b, "reason", &c->leave_why, NULL); /* without memory: none */
+    if (o->leave == AH_VISIBILITY_EXPANSION && o->asked.p)
+        c->asked = ah_text_new(c->overlay.mem, o->asked);
     if (o->success && o->images.p && !o->exclude_value &&
         !(c->images = ah_text_new(c->overlay.mem, o->images))) {
         ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);

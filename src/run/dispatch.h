@@ -45,7 +45,8 @@ typedef struct ah_call {
     ah_text *content; /* NULL when there was no memory for it */
     ah_status leave;  /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
-    void *task; /* the tool owner's */
+    ah_text *asked; /* the sections that it leaves for, as ah_outcome has them; NULL: none are named */
+    void *task;     /* the tool owner's */
 } ah_call;
 
 /* How a handler failed decides the words (seed 002, Exception Handling). */
@@ -68,6 +69,9 @@ typedef struct ah_outcome {
     bool whole;      /* shown as it is, however long */
     ah_value live;   /* the value as it was returned; taken. .vt NULL: none, or nobody looks at it */
     ah_status leave; /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
+    /* With AH_VISIBILITY_EXPANSION, {"reason":..,"requested_overrides":{path:"full"|"summary"},
+     * "section_keys":[..]}, checked, the first may be absent; .p NULL: it names no section. */
+    ah_slice asked;
 } ah_outcome;
 
 /* below: the overlay of the call in which the run was started, or NULL. The caller may set

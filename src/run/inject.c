@@ -3,6 +3,7 @@
 #include "run/inject.h"
 
 #include "prompt/visibility.h"
+#include "run/expand.h"
 #include "run/pick.h"
 #include "run/run_state.h"
 
@@ -496,6 +497,12 @@ ah_status ah_inject_found(ah_run *run, ah_changes *c, ah_slice after, ah_err *er
     return apply(run, c, "search", after, NULL, err);
 }
 
+ah_status ah_inject_for(ah_run *run, ah_changes *c, const char *who, ah_slice after, ah_buf *hint,
+                        ah_err *err)
+{
+    return apply(run, c, who, after, hint, err);
+}
+
 ah_status ah_inject_between(ah_run *run, ah_changes *c, ah_err *err)
 {
     ah_injection in = injection(run, false);
@@ -582,6 +589,17 @@ bool ah_inject_before(ah_run *run, ah_call *call)
     return passes;
 }
 
+/* What the call has left for is done instead, if it can be. */
+static ah_status expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
+{
+    ah_status st = ah_expands(run, call) ? ah_expand(run, call, hint, err) : AH_OK;
+
+    if (st == AH_OK || st == AH_PROMPT_VALIDATION)
+        return st;
+    ah_run_warn(run, ah_slice_of(err->message)); /* the run ends by the call */
+    return AH_OK;
+}
+
 static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)
 {
     ah_text *content = NULL;
@@ -603,11 +621,13 @@ ah_status ah_inject_after(ah_run *run, ah_call *call, bool strategies, ah_err *e
     ah_status st = ah_picks_note(call, err);
     ah_buf hint;
 
-    if (st != AH_OK || (!call->changes.n && !n))
+    if (st != AH_OK || (!call->changes.n && !n && !call->asked))
         return st;
     ah_buf_init(&hint, run->cfg.mem, MAX_NAMES);
     if (call->success && call->changes.n)
         st = apply(run, &call->changes, "tool", ah_text_slice(call->slot->name), &hint, err);
+    if (st == AH_OK && strategies)
+        st = expand(run, call, &hint, err);
     for (size_t i = 0; i < n && st == AH_OK; i++)
         st = consult(run, &run->cfg.strategy[i], call, &hint, err);
     append_hint(run, call, &hint);

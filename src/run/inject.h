@@ -105,6 +105,11 @@ ah_status ah_inject_between(struct ah_run *run, ah_changes *c, ah_err *err);
 /* For the search: tools that were found by themselves, in an answer or by a call, `after` what. */
 ah_status ah_inject_found(struct ah_run *run, ah_changes *c, ah_slice after, ah_err *err);
 
+/* For what follows from a call by other ways: told as done by `who`; *hint (NULL: none) gets the names
+ * of new tools. */
+ah_status ah_inject_for(struct ah_run *run, ah_changes *c, const char *who, ah_slice after, ah_buf *hint,
+                        ah_err *err);
+
 /* For the script: changes from outside of calls, while the run is at work. */
 ah_status ah_inject_from_outside(struct ah_run *run, ah_changes *c, ah_err *err);
 /* The same in steps: into *in for ah_inject_try; and what stands is told. */

@@ -576,6 +576,8 @@ function ah.retract(instance) end
 ---@field param? string
 ---@field provider_class? string
 ---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
+---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
+---@field section_keys? string[] likewise
 
 ---An error object to raise or return.
 ---@param what string|{ code: ah.Code?, message: string, [string]: any }
