@@ -691,7 +691,7 @@ describe("a handler that asks for sections", function()
     end
   end)
 
-  it("asks in a run without a prompt: the run around it that has it can read the section", function()
+  it("asks in a run without a prompt: the run around it can read the section", function()
     for _, mode in ipairs(MODES) do
       local session = ah.session()
       local inner = ah.tool {

@@ -214,6 +214,7 @@ describe("a section that is open in the session alone", function()
 
   local CONTENT = "Content of section 'context':New tools: search."
   local AGAIN = "Section is already expanded."
+  local OPEN = { calls = { { name = "opener" } } }
 
   it("is opened where it is read, with its tools, however it came to be open", function()
     for _, mode in ipairs(MODES) do
@@ -252,7 +253,7 @@ describe("a section that is open in the session alone", function()
           ctx.session:dispatch(show "context")
           ctx.session:dispatch(show "context.deep")
           return "opened"
-        end } } }, { { calls = { { name = "opener" } } }, read "context.deep", read "context" }, mode)
+        end } } }, { OPEN, read "context.deep", read "context" }, mode)
       assert(agent:run "x")
       assert.same({ "opened", "Content of section 'context.deep':New tools: search, deep.", AGAIN },
         results(agent), mode)
@@ -265,8 +266,9 @@ describe("a section that is open in the session alone", function()
 
   it("brings only what is missing where it is open here and what is below it is not", function()
     for _, mode in ipairs(MODES) do
-      local agent = agent_of({ prompt = prompt_of(), tools = { opener("handler", "context.deep") } },
-        { read "context", { calls = { { name = "opener" } } }, read "context", read "context" }, mode)
+      local tools = { opener("handler", "context.deep") }
+      local agent = agent_of({ prompt = prompt_of(), tools = tools },
+        { read "context", OPEN, read "context", read "context" }, mode)
       assert(agent:run "x")
       assert.same({ CONTENT, "opened", "Content of section 'context':New tools: deep.", AGAIN },
         results(agent), mode)

@@ -200,7 +200,7 @@ static void check_options(lua_State *L)
     static const char *const words[] = {"5m", "1h", "off", NULL};
     static const char WHAT[] = "ah.run: options";
     ah_slice text;
-    bool strict;
+    bool yes;
 
     for (int i = 0; integers[i]; i++, lua_pop(L, 1))
         if (lua_getfield(L, -1, integers[i]) != LUA_TNIL && !lua_isinteger(L, -1))
@@ -211,19 +211,30 @@ static void check_options(lua_State *L)
     ah_field_string(L, -1, WHAT, "reasoning", &text);
     ah_field_string(L, -1, WHAT, "cache_key", &text);
     ah_field_choice(L, -1, WHAT, "cache", words, 0);
-    ah_field_bool(L, -1, WHAT, "strict", &strict); /* null counts as absent with it */
+    ah_field_bool(L, -1, WHAT, "strict", &yes); /* null counts as absent with it */
+    ah_field_bool(L, -1, WHAT, "tool_choice_every_turn", &yes);
 }
 
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
-    static const char *const known[] = {"temperature", "max_tokens",  "top_p",     "stop",
-                                        "seed",        "tool_choice", "reasoning", "cache",
-                                        "cache_key",   "strict",      NULL};
+    static const char *const known[] = {"temperature",
+                                        "max_tokens",
+                                        "top_p",
+                                        "stop",
+                                        "seed",
+                                        "tool_choice",
+                                        "tool_choice_every_turn",
+                                        "reasoning",
+                                        "cache",
+                                        "cache_key",
+                                        "strict",
+                                        NULL};
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
-        ah_slice before =
-            ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "options");
+        ah_slice settings = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
+        ah_slice given = ah_json_member(settings, "given"); /* before a run changed them for itself */
+        ah_slice before = given.p ? given : ah_json_member(settings, "options");
 
         ah_buf_put(b, before.p ? before : ah_slice_of("{}"));
         return;
