@@ -245,7 +245,7 @@ static void on_done(void *ud, ah_driven *d)
 
     (void)d;
     r->agent->current = NULL;
-    ah_lua_discovery_end(&r->agent->discovery);
+    ah_lua_discovery_end(r->agent);
     ah_lua_close_resources(r->agent->lua, &r->resources);
     if (r->tap)
         r->tap->done(r->tap->agent);
@@ -543,7 +543,7 @@ void ah_lua_run_drop(ah_lua_run *r)
 {
     if (r->agent->current == r) {
         r->agent->current = NULL;
-        ah_lua_discovery_end(&r->agent->discovery);
+        ah_lua_discovery_end(r->agent);
     }
     drop_driven(r);
     ah_waiter_done(&r->waiter);
