@@ -246,7 +246,7 @@ static void on_done(void *ud, ah_driven *d)
 
     (void)d;
     r->agent->current = NULL;
-    ah_lua_discovery_end(&r->agent->discovery);
+    ah_lua_discovery_end(r->agent);
     ah_lua_close_resources(r->agent->lua, &r->resources);
     if (r->tap)
         r->tap->done(r->tap->agent);
@@ -332,6 +332,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .metrics = &host->metrics,
         .session = a->session,
         .prompt = a->prompt.binding,
+        .disclosure = a->prompt.binding ? &a->prompt.disclosure : NULL,
         .output = a->prompt.output,
         .max_iterations = a->limits.max_iterations,
         .answer_on_max = a->limits.answer_on_max,
@@ -611,7 +612,7 @@ void ah_lua_run_drop(ah_lua_run *r)
 {
     if (r->agent->current == r) {
         r->agent->current = NULL;
-        ah_lua_discovery_end(&r->agent->discovery);
+        ah_lua_discovery_end(r->agent);
     }
     drop_driven(r);
     ah_waiter_done(&r->waiter);

@@ -205,7 +205,7 @@ static void check_options(lua_State *L)
     static const char *const words[] = {"5m", "1h", "off", NULL};
     static const char WHAT[] = "ah.run: options";
     ah_slice text;
-    bool strict;
+    bool yes;
 
     for (int i = 0; integers[i]; i++, lua_pop(L, 1))
         if (lua_getfield(L, -1, integers[i]) != LUA_TNIL && !lua_isinteger(L, -1))
@@ -216,19 +216,30 @@ static void check_options(lua_State *L)
     ah_field_string(L, -1, WHAT, "reasoning", &text);
     ah_field_string(L, -1, WHAT, "cache_key", &text);
     ah_field_choice(L, -1, WHAT, "cache", words, 0);
-    ah_field_bool(L, -1, WHAT, "strict", &strict); /* null counts as absent with it */
+    ah_field_bool(L, -1, WHAT, "strict", &yes); /* null counts as absent with it */
+    ah_field_bool(L, -1, WHAT, "tool_choice_every_turn", &yes);
 }
 
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
-    static const char *const known[] = {"temperature", "max_tokens",  "top_p",     "stop",
-                                        "seed",        "tool_choice", "reasoning", "cache",
-                                        "cache_key",   "strict",      NULL};
+    static const char *const known[] = {"temperature",
+                                        "max_tokens",
+                                        "top_p",
+                                        "stop",
+                                        "seed",
+                                        "tool_choice",
+                                        "tool_choice_every_turn",
+                                        "reasoning",
+                                        "cache",
+                                        "cache_key",
+                                        "strict",
+                                        NULL};
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
-        ah_slice before =
-            ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "options");
+        ah_slice settings = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
+        ah_slice given = ah_json_member(settings, "given"); /* before a run changed them for itself */
+        ah_slice before = given.p ? given : ah_json_member(settings, "options");
 
         ah_buf_put(b, before.p ? before : ah_slice_of("{}"));
         return;
@@ -325,6 +336,16 @@ static bool has_native_output(const ah_lua_agent *a)
     return all;
 }
 
+/* Does the script have the system text be what it was? A strategy may have set another since: that
+ * stays. */
+static bool says_again(const ah_transcript *t, const ah_text *entry)
+{
+    size_t at = ah_disclosure_text_at(t);
+
+    return at && ah_slice_eq(ah_json_member(ah_text_slice(t->entry[at - 1].json), "text"),
+                             ah_json_member(ah_text_slice(entry), "text"));
+}
+
 /* `system`, then the prompt. */
 static void read_system(lua_State *L, ah_lua_agent *a)
 {
@@ -343,9 +364,8 @@ static void read_system(lua_State *L, ah_lua_agent *a)
     if (!text.p && !b->len)
         return;
     entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
-    if (entry && ah_slice_eq(ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text"),
-                             ah_json_member(ah_text_slice(entry), "text")))
-        ah_text_unref(entry); /* in force already */
+    if (entry && says_again(a->transcript, entry))
+        ah_text_unref(entry);
     else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);

@@ -180,7 +180,7 @@ static void stop_exchange(ah_driven *d)
 static void stop_call(ah_call *c)
 {
     if (c->asking) {
-        c->asked->stop_asking(c->asked->ud, c);
+        c->approver->stop_asking(c->approver->ud, c);
         return;
     }
     if (c->state == AH_CALL_ANSWERED && c->success)
@@ -207,7 +207,8 @@ static void serve(ah_driven *d, const ah_need *need)
         need->call->tool->vt->start(need->call->tool, need->call);
         break;
     case AH_NEED_ASK:
-        need->call->asked->ask(need->call->asked->ud, need->call, ah_text_slice(need->call->reason));
+        need->call->approver->ask(need->call->approver->ud, need->call,
+                                  ah_text_slice(need->call->reason));
         break;
     case AH_NEED_CHECK:
         hooks->check(hooks->ud, d->run);

@@ -330,39 +330,11 @@ static bool past_deadline(ah_run *run)
     return true;
 }
 
-/* The options in force, but with tool_choice none. */
-static void put_no_choice(ah_buf *b, ah_slice options)
-{
-    ah_json_reader r = ah_json_read(options);
-    ah_json_token key = ah_json_next(&r);
-
-    ah_buf_str(b, "{\"tool_choice\":\"none\"");
-    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
-        ah_json_token t = ah_json_next(&r);
-        ah_slice value = ah_json_skip(&r, t);
-
-        if (!ah_json_token_is(key, "tool_choice"))
-            ah_buf_fmt(b, ",\"%.*s\":%.*s", AH_FMT(key.raw), AH_FMT(value));
-    }
-    ah_buf_char(b, '}');
-}
-
 /* on_max = "answer": one more model call, tools declared but not to be chosen. */
 static ah_status ask_for_answer(ah_run *run)
 {
-    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
-    ah_setting options = {"options", {NULL, 0}};
-    ah_err *err = &run->result.err;
-    ah_status st;
-    ah_buf b;
-
-    ah_buf_init(&b, run->cfg.mem, 4 << 20);
-    put_no_choice(&b, ah_json_member(settings, "options"));
-    options.value = ah_buf_slice(&b);
-    st = ah_buf_ok(&b) ? ah_run_set(run, &options, 1, err) : ah_buf_error(&b, "settings", err);
-    ah_buf_clear(&b);
     run->last_round = true;
-    return st;
+    return ah_run_choose(run, "none", &run->result.err);
 }
 
 static void too_many_iterations(ah_run *run)
@@ -412,6 +384,10 @@ static void next_iteration(ah_run *run)
     run->attempt = 0;
     if (run->result.iterations >= run->cfg.max_iterations) {
         too_many_iterations(run);
+        return;
+    }
+    if (run->result.iterations == 1 && ah_run_free_choice(run, &run->result.err) != AH_OK) {
+        ah_run_fail(run);
         return;
     }
     EMIT(run, AH_EVENT_TOOL_LOOP_ITERATION, AH_F_INT("iteration", run->result.iterations + 1),

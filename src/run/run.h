@@ -53,15 +53,16 @@ typedef struct ah_run_config {
                                    none. ah_run_set_around tells when it goes */
     bool made_by_code;     /* its one call is not a model's: it is paid by the run around */
     ah_binding *prompt;    /* NULL: none */
-    const ah_schema *output; /* what the last answer must be; NULL: anything */
-    ah_session *session;     /* referenced; NULL: values of tools go nowhere */
-    ah_anchor *caller;       /* referenced; the overlay of the call in which the run was
+    struct ah_disclosure *disclosure; /* the prompt in this conversation; NULL: there is none */
+    const ah_schema *output;          /* what the last answer must be; NULL: anything */
+    ah_session *session;              /* referenced; NULL: values of tools go nowhere */
+    ah_anchor *caller;                /* referenced; the overlay of the call in which the run was
                                 started: its own calls commit into it; NULL: none */
-    ah_spending spending;    /* what it may use; taken by ah_run_new, also on failure */
-    ah_metrics *metrics;     /* NULL: nothing is counted */
-    int max_iterations;      /* model calls */
-    bool answer_on_max;      /* one last call without tools instead of the error */
-    bool throw_on_unknown;   /* an unknown tool ends the run (seed 001) */
+    ah_spending spending;             /* what it may use; taken by ah_run_new, also on failure */
+    ah_metrics *metrics;              /* NULL: nothing is counted */
+    int max_iterations;               /* model calls */
+    bool answer_on_max;               /* one last call without tools instead of the error */
+    bool throw_on_unknown;            /* an unknown tool ends the run (seed 001) */
     ah_on_empty on_empty;
     int retries;
     ah_loop_rules loop;         /* its list is borrowed until the run is freed */

@@ -56,6 +56,7 @@ local ah = {}
 ---@field stop? string|string[]
 ---@field seed? integer
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string }
+---@field tool_choice_every_turn? boolean a forced choice is not for the first request of a run alone
 ---@field reasoning? string effort, such as "low"
 ---@field cache? "5m"|"1h"|"off" of anthropic
 ---@field cache_key? string of openai
@@ -612,6 +613,8 @@ function ah.retract(instance) end
 ---@field param? string
 ---@field provider_class? string
 ---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
+---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
+---@field section_keys? string[] likewise
 
 ---An error object to raise or return.
 ---@param what string|{ code: ah.Code?, message: string, [string]: any }
