@@ -212,6 +212,9 @@ static void check_options(lua_State *L)
     ah_field_string(L, -1, WHAT, "cache_key", &text);
     ah_field_choice(L, -1, WHAT, "cache", words, 0);
     ah_field_bool(L, -1, WHAT, "strict", &strict); /* null counts as absent with it */
+    if (lua_getfield(L, -1, "stop") == LUA_TTABLE)
+        ah_list_check(L, -1, "ah.run: options: stop");
+    lua_pop(L, 1);
 }
 
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
@@ -537,9 +540,10 @@ static void add_entry(lua_State *L, ah_lua_agent *a, ah_entry_kind kind, ah_slic
 static void read_messages(lua_State *L, ah_lua_agent *a)
 {
     int top = lua_gettop(L);
+    lua_Integer given;
     ah_err err;
 
-    if (!ah_field_push(L, 1, "ah.run", "messages", LUA_TTABLE))
+    if (!ah_field_list(L, 1, "ah.run", "messages", &given))
         return;
     if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
         ah_lua_raise_err(L, &err);

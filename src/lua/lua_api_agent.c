@@ -34,9 +34,8 @@ static void resolve_tools(lua_State *L, ah_embed *e)
 {
     lua_Integer n;
 
-    if (!ah_field_push(L, 1, "ah_agent_open", "tools", LUA_TTABLE))
+    if (!ah_field_list(L, 1, "ah_agent_open", "tools", &n))
         return;
-    n = luaL_len(L, -1);
     for (lua_Integer i = 1; i <= n; i++) {
         if (lua_geti(L, -1, i) != LUA_TSTRING)
             ah_lua_raise(L, AH_USAGE, "ah_agent_open: tools must be names, found %s",

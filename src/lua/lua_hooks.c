@@ -481,9 +481,8 @@ static void read_list(lua_State *L, int idx, const char *field, const char *memb
 {
     lua_Integer n;
 
-    if (!ah_field_push(L, idx, "ah.run", field, LUA_TTABLE))
+    if (!ah_field_list(L, idx, "ah.run", field, &n))
         return;
-    n = luaL_len(L, -1);
     lua_createtable(L, (int)n, 0);
     for (lua_Integer i = 1; i <= n; i++) {
         lua_geti(L, -2, i);

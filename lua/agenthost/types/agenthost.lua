@@ -91,7 +91,7 @@ local ah = {}
 ---@field params? table<string, any> of the prompt
 ---@field overrides? table|string or the file they are in
 ---@field output? table|string|ah.Schema of the answer, which is then reply.value
----@field tools? (ah.Tool|ah.ToolGroup|string)[] strings are names of groups
+---@field tools? ah.ToolList
 ---@field registry? ah.Registry
 ---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
 ---@field brief? boolean
@@ -182,7 +182,7 @@ function ah.image(from) end
 ---@class ah.Agent a conversation
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
 ---@field send fun(self: ah.Agent, text: string|ah.Parts)
----@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.Tool[])
+---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
@@ -418,7 +418,7 @@ function ah.prompt(config) end
 ---@field resources ah.Resources
 ---@field filesystem? ah.Filesystem
 ---@field cancelled fun(self: ah.Ctx): boolean
----@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.Tool[])
+---@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Ctx, tools: string|(string|ah.Tool)[])
 ---@field note fun(self: ah.Ctx, text: string)
 ---@field publish fun(self: ah.Ctx, value: table)
@@ -829,7 +829,7 @@ function ah.phases(config) end
 function ah.unfold(config) end
 
 ---@class ah.SearchConfig
----@field tools (ah.Tool|ah.ToolGroup|string)[]
+---@field tools ah.ToolList
 ---@field max? integer
 ---@field by? "provider"|"here"
 ---@field method? "bm25"|"regex"
@@ -956,11 +956,13 @@ function ah.filesystem(config) end
 
 -- -- tools by name ------------------------------------------------------------------------
 
+---@alias ah.ToolList (ah.Tool|ah.ToolGroup|string|ah.ToolList)[] strings are names of groups
+
 ---@class ah.ToolGroup
 ---@field name string
 ---@field tools ah.Tool[]
 
----@param config { name: string, tools: (ah.Tool|ah.ToolGroup|string)[] }
+---@param config { name: string, tools: ah.ToolList }
 ---@return ah.ToolGroup
 function ah.tool_group(config) end
 
@@ -974,7 +976,7 @@ function ah.tool_group(config) end
 
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
----@field register_all fun(self, tools: (ah.Tool|ah.ToolGroup|string)[]): ah.Registry
+---@field register_all fun(self, tools: ah.ToolList): ah.Registry
 ---@field register_all_builtin fun(self, which?: string|table): ah.Registry?, ah.Error?
 ---@field replace fun(self, tool: ah.Tool|ah.Tool[]): ah.Registry
 ---@field remove fun(self, name: string): boolean
@@ -986,7 +988,7 @@ function ah.tool_group(config) end
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry
 
----@param tools? (ah.Tool|ah.ToolGroup|string)[]
+---@param tools? ah.ToolList
 ---@return ah.Registry
 function ah.registry(tools) end
 
