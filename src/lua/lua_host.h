@@ -156,7 +156,7 @@ bool ah_field_list(lua_State *L, int idx, const char *what, const char *name, lu
 const char *ah_list_fault(lua_State *L, int idx);
 
 /* Each sets its functions in the module's table, which is on top of the stack. */
-void ah_lua_open_task(lua_State *L);    /* sleep, now */
+void ah_lua_open_task(lua_State *L);    /* sleep, now, interactive */
 void ah_lua_open_tool(lua_State *L);    /* tool, ok, fail, result */
 void ah_lua_open_section(lua_State *L); /* section, tools_section */
 void ah_lua_open_prompt(lua_State *L);  /* prompt */

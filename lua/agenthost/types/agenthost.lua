@@ -1026,6 +1026,9 @@ function ah.sleep(seconds) end
 ---@return number seconds
 function ah.now() end
 
+--- The script is a chat: Ctrl-C cancels the answer at work, and not the script.
+function ah.interactive() end
+
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param message string
 function ah.log(level, message) end
