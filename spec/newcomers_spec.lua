@@ -268,3 +268,52 @@ describe("lists in tools", function()
       raised(names_of, { { name = "a", handler = nothing } }), 1, true)
   end)
 end)
+
+describe("what a person types into a chat", function()
+  local agent
+
+  before_each(function()
+    agent = assert(ah.agent { model = "demo/echo" })
+  end)
+
+  local function comes_back(text, none, err)
+    assert.is_nil(none)
+    assert.truthy(err:is "usage", tostring(err))
+    assert.matches(text, err.message, 1, true)
+  end
+
+  it("comes back as nil, err where agent:use knows no such model", function()
+    for name, said in pairs { ["foo/bar"] = "unknown provider 'foo'", gpt = "form provider/model",
+      [""] = "form provider/model", ["demo/ecco"] = "no demo/ecco", ["/"] = "form provider/model",
+      ["openai/\xff"] = "not UTF-8" } do
+      comes_back(said, agent:use(name))
+      comes_back(said, agent:use { model = name })
+    end
+    assert.equal("still", assert(agent:run "still").text)
+    assert.matches("expected", raised(agent.use, agent, 7), 1, true)
+    assert.matches("unknown provider", raised(ah.agent, { model = "foo/bar" }), 1, true)
+  end)
+
+  it("comes back as nil, err where the text is not UTF-8", function()
+    for _, text in ipairs { "caf\xe9", "\xff", "\xed\xa0\x80" } do
+      comes_back("not UTF-8", agent:run(text))
+      comes_back("not UTF-8", agent:send(text))
+      comes_back("not UTF-8", agent:run { "a", text })
+      comes_back("not UTF-8", agent:send { { type = "text", text = text } })
+      comes_back("not UTF-8", ah.run { model = "demo/echo", text })
+      comes_back("not UTF-8", ah.run { model = "demo/echo", { text, image } })
+    end
+    assert.is_true(agent:send "more")
+    assert.equal("caf\u{e9}", assert(agent:run "caf\u{e9}").text)
+  end)
+
+  it("is advised where the name of a model has no provider, or another one", function()
+    for name, meant in pairs { ["claude-sonnet-4-5"] = "anthropic/claude-sonnet-4-5",
+      ["gpt-4o"] = "openai/gpt-4o", ["gemini-2.5-pro"] = "gemini/gemini-2.5-pro",
+      ["llama3.2"] = "ollama/llama3.2", ["google/gemini-2.5-pro"] = "gemini/gemini-2.5-pro",
+      ["opnai/gpt-4o"] = "openai", ["claude/opus"] = "anthropic/opus" } do
+      local text = raised(ah.run, { model = name, "x" })
+      assert.matches(("(did you mean '%s'?)"):format(meant), text, 1, true)
+    end
+  end)
+end)

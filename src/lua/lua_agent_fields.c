@@ -151,7 +151,8 @@ static void push_model(lua_State *L, const ah_lua_agent *a)
                      "(demo/echo needs no key and no network)");
 }
 
-/* A wrong name is the script's mistake and raised; what the world lacks (a key) is not. */
+/* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake or
+ * a person's. */
 static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     ah_adapter *now = NULL;
@@ -170,7 +171,7 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
         ah_adapter_unref(a->adapter);
         a->adapter = now;
     }
-    if (st != AH_OK && st != AH_PROVIDER)
+    if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || lua_type(L, -1) != LUA_TSTRING))
         ah_lua_raise_err(L, err);
     lua_pop(L, 1);
     return st;
@@ -608,7 +609,9 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
     ah_lua_push_bound(L, a->prompt.binding);
     lua_setiuservalue(L, top, AH_AGENT_RESOURCES);
-    if ((st = ah_lua_read_model(L, a, err)) != AH_OK) {
+    if ((st = ah_lua_read_model(L, a, err)) == AH_USAGE)
+        ah_lua_raise_err(L, err);
+    if (st != AH_OK) {
         lua_settop(L, top);
         return st;
     }

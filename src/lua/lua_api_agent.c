@@ -427,8 +427,8 @@ static int send(lua_State *L)
     lua_getfield(L, -1, "send");
     lua_insert(L, -2);
     lua_pushstring(L, b->text);
-    lua_call(L, 2, 0);
-    return 0;
+    lua_call(L, 2, 2);
+    return lua_toboolean(L, -2) ? 0 : lua_error(L);
 }
 
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text)

@@ -181,7 +181,7 @@ function ah.image(from) end
 
 ---@class ah.Agent a conversation
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
----@field send fun(self: ah.Agent, text: string|ah.Parts)
+---@field send fun(self: ah.Agent, text: string|ah.Parts): true?, ah.Error?
 ---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
