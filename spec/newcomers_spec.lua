@@ -317,3 +317,22 @@ describe("what a person types into a chat", function()
     end
   end)
 end)
+
+describe("prices", function()
+  local function priced(price)
+    return ah.budget { cost = 1, prices = { ["a/b"] = price } }
+  end
+
+  it("have named fields", function()
+    assert.truthy(priced { input = 1.25, output = 10, cached_read = 0.1, cached_write = 2 })
+    assert.truthy(priced {})
+  end)
+
+  it("are answered with their form where the names are missing", function()
+    assert.matches('budget: prices["a/b"]: found a value without a name; '
+      .. "write { input = ..., output = ..., ... }", raised(priced, { 1.25, 10 }), 1, true)
+    assert.matches('{ ["provider/model"] = { input = 1.25, output = 10 } }', raised(priced, 5), 1,
+      true)
+    assert.matches("did you mean 'cached_read'?", raised(priced, { cache_read = 1 }), 1, true)
+  end)
+end)

@@ -16,7 +16,10 @@ static bool is_known(const char *const *known, ah_slice key)
     return false;
 }
 
-enum { FEW_FIELDS = 16 }; /* so many are listed where nothing is near */
+enum {
+    FEW_FIELDS = 16, /* so many are listed where nothing is near */
+    SHOWN_FIELDS = 2 /* so many show the form of a table */
+};
 
 /* What a table is given that has it in a table of its own, and words that other libraries
  * have for a field. The first may be nearer to another field by letters, so they go first. */
@@ -110,6 +113,23 @@ static const char *push_few(lua_State *L, const char *const *known)
     return lua_tostring(L, -1);
 }
 
+/* "{ input = ..., output = ... }", of the first fields, on the stack. */
+static const char *push_form(lua_State *L, const char *const *known)
+{
+    luaL_Buffer b;
+
+    luaL_checkstack(L, 4, "fields");
+    luaL_buffinit(L, &b);
+    for (int i = 0; known[i] && i < SHOWN_FIELDS; i++) {
+        luaL_addstring(&b, i ? ", " : "{ ");
+        luaL_addstring(&b, known[i]);
+        luaL_addstring(&b, " = ...");
+    }
+    luaL_addstring(&b, known[0] && known[1] && known[2] ? ", ... }" : " }");
+    luaL_pushresult(&b);
+    return lua_tostring(L, -1);
+}
+
 static void refuse(lua_State *L, const char *what, const char *const *known, ah_slice key)
 {
     const char *in = meant_by(inside, known, key);
@@ -144,6 +164,9 @@ static void check_key(lua_State *L, int idx, const char *what, const char *const
         key.p = lua_tolstring(L, idx, &key.n);
         if (!is_known(known, key))
             refuse(L, what, known, key);
+    } else if (!list && lua_isinteger(L, idx)) {
+        ah_lua_raise(L, AH_USAGE, "%s: found a value without a name; write %s", what,
+                     push_form(L, known));
     } else if (!list || !lua_isinteger(L, idx)) {
         ah_lua_raise(L, AH_USAGE, "%s: unexpected %s as key", what, luaL_typename(L, idx));
     }

@@ -295,6 +295,12 @@ function ah.load(path, config) end
 ---@field seconds? number
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
 
+---@class ah.Price US dollars for a million tokens
+---@field input? number
+---@field output? number
+---@field cached_read? number
+---@field cached_write? number
+
 ---@class ah.BudgetLimits
 ---@field requests? integer
 ---@field tool_calls? integer
@@ -302,7 +308,7 @@ function ah.load(path, config) end
 ---@field output_tokens? integer
 ---@field total_tokens? integer
 ---@field cost? number US dollars
----@field prices? table<string, table<string, number>>
+---@field prices? table<string, ah.Price>
 
 ---@class ah.Budget
 ---@field used fun(self: ah.Budget): table
