@@ -10,6 +10,7 @@
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
+#include "lua/lua_setup.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_watch.h"
 #include "lua/lua_value.h"
@@ -61,6 +62,7 @@ static const char *const fields[] = {"model",
                                      "executors",
                                      "brief",
                                      "keep_picked",
+                                     "setup",
                                      NULL};
 
 /* One of two words; true when it is the second. */
@@ -350,23 +352,20 @@ static bool says_again(const ah_transcript *t, const ah_text *entry)
                              ah_json_member(ah_text_slice(entry), "text"));
 }
 
-/* `system`, then the prompt. */
-static void read_system(lua_State *L, ah_lua_agent *a)
+void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_SYSTEM);
-    ah_slice text = {NULL, 0};
     ah_text *entry;
     ah_err err;
 
-    ah_field_string(L, 1, "ah.run", "system", &text);
-    if (!ah_utf8_valid(text))
-        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
     ah_prompt_fields_text(L, &a->prompt, has_native_output(a), text.p ? text : ah_slice_of(""),
                           a->transcript, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
-    if (!text.p && !b->len)
+    if (!text.p && !b->len) {
+        lua_pop(L, 1);
         return;
+    }
     entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
     if (entry && says_again(a->transcript, entry))
         ah_text_unref(entry);
@@ -374,6 +373,20 @@ static void read_system(lua_State *L, ah_lua_agent *a)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);
     lua_pop(L, 1);
+}
+
+/* `system`, then the prompt; with `setup`, which may say another, this waits for it. */
+static void read_system(lua_State *L, ah_lua_agent *a)
+{
+    ah_slice text = {NULL, 0};
+
+    ah_field_string(L, 1, "ah.run", "system", &text);
+    if (!ah_utf8_valid(text))
+        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
+    if (ah_lua_setup_due(a))
+        ah_lua_setup_system(L, a, text);
+    else
+        ah_lua_say_system(L, a, text);
 }
 
 static void warn(void *ud, const char *message, ah_slice tool_name)
@@ -467,9 +480,7 @@ static void read_executors(lua_State *L, ah_lua_agent *a)
     lua_pop(L, 1);
 }
 
-/* Declares what is given at the start. What the conversation offers already, the same as it
- * was, only gets its handlers; the rest of that stays stale. */
-static void declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
+void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
 {
     ah_inject_rules rules = {.max_tools = INT_MAX,
                              .on_conflict = on_conflict,
@@ -536,10 +547,10 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
                      "and choose badly among many, but max_tools = %d allows them",
                      (int)c->n, a->rules.max_tools, (int)c->n);
     add_pick_tools(L, a, c);
-    declare(L, a, AH_CONFLICT_ERROR, c);
+    ah_lua_declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
-    declare(L, a, AH_CONFLICT_SKIP, later);
+    ah_lua_declare(L, a, AH_CONFLICT_SKIP, later);
     ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
     ah_picks_replay(&a->registry, a->transcript);
     lua_pop(L, 3);
@@ -628,6 +639,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
+    ah_lua_setup_read(L, top, a);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
     if (a->prompt.binding)

@@ -116,6 +116,8 @@ int ah_lua_raise_nomem(lua_State *L); /* as Lua itself does it; ah_lua_raise_err
 /* What is at idx (an error object or anything else that was raised) as *err. Never
  * raises. Texts lose their position: it is for the log, not for a model. */
 void ah_lua_read_error(lua_State *L, int idx, ah_err *err);
+/* The same with the position, for the script's author. */
+void ah_lua_read_placed(lua_State *L, int idx, ah_err *err);
 /* Pushes the message of the error object at idx, without its code; false, and nothing, where
  * there is something else. */
 bool ah_lua_push_message(lua_State *L, int idx);

@@ -90,7 +90,7 @@ local ah = {}
 ---@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
 ---@field system? string
 ---@field prompt? ah.Prompt
----@field params? table<string, any> of the prompt
+---@field params? table<string, any> of the prompt, and for `setup`
 ---@field overrides? table|string or the file they are in
 ---@field output? table|string|ah.Schema of the answer, which is then reply.value
 ---@field tools? ah.ToolList
@@ -132,6 +132,7 @@ local ah = {}
 ---@field [integer] ah.Section
 ---@field session? ah.Session
 ---@field resources? table<string|ah.Type, any>
+---@field setup? fun(conversation: ah.Conversation): nil?, any before the first run; may wait
 
 ---@class ah.Image of ah.image: either mime and data, or url
 ---@field type "image"
@@ -183,6 +184,21 @@ function ah.image(from) end
 
 ---@alias ah.RunWith { params?: table }
 
+---@class ah.Open another conversation of an agent
+---@field id? string 1 to 200 bytes
+---@field params? table<string, any> in place of the definition's
+---@field session? ah.Session in place of one of its own
+---@field resources? table<string|ah.Type, any> beside the definition's
+---@field messages? ah.Message[] in place of the definition's
+
+---@class ah.Conversation what `setup` is given
+---@field id string
+---@field session ah.Session
+---@field resources ah.Resources more are bound by assignment
+---@field params table<string, any>
+---@field add_tools fun(self: ah.Conversation, tools: ah.Tool|ah.Tool[])
+---@field set_system fun(self: ah.Conversation, text: string)
+
 ---@class ah.Agent a conversation
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
 ---@field send fun(self: ah.Agent, text: string|ah.Parts): true?, ah.Error?
@@ -190,6 +206,7 @@ function ah.image(from) end
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
+---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
 ---@field close fun(self: ah.Agent)
