@@ -171,6 +171,7 @@ function ah.image(from) end
 ---@field iterations integer
 ---@field rounds integer
 ---@field tool_calls integer
+---@field all_tool_calls { id: string, name: string, arguments: string }[]
 ---@field injected_tools string[]
 ---@field removed_tools string[]
 ---@field usage ah.Usage
@@ -584,7 +585,7 @@ function ah.error(what) end
 
 -- -- models for tests --------------------------------------------------------------------------
 
----@class ah.Adapter a model that is no name
+---@class ah.Adapter: ah.Capabilities a model that is no name
 ---@field done fun() raises unless every turn was taken
 ---@field requests fun(): (table|false)[]
 
