@@ -374,6 +374,33 @@ describe("a bound method", function()
     assert.equal(instance, seen)
   end)
 
+  it("is not hidden by what the instance has under its name", function()
+    local C = ah.entity { name = "C" }
+    C:tool { name = "orders", description = "O.", handler = function(self) return #self.orders end }
+    C:tool { name = "name", description = "N.", handler = function(self) return self.name end }
+    local s = giving(C { id = 1, name = "Ann", orders = { 1, 2 } },
+      { call "c_1_orders", call "c_1_name" })
+    assert.same({ "2", "Ann" }, { s:results(2), s:results(3) })
+  end)
+
+  it("may be another one of the instance's own", function()
+    local C = ah.entity { name = "C" }
+    C:tool { name = "m", description = "M.", handler = function() return "class" end }
+    local own = setmetatable({}, { __call = function() return "callable" end })
+    local s = giving({ C { id = 1, m = function() return "own" end }, C { id = 2, m = own } },
+      { call "c_1_m", call "c_2_m" })
+    assert.same({ "own", "callable" }, { s:results(2), s:results(3) })
+  end)
+
+  it("that was taken away is told as such", function()
+    local C = ah.entity { name = "C" }
+    C:tool { name = "m", description = "M.", handler = D.nothing }
+    C.m = nil
+    local s = giving(C { id = 1, m = 5 }, { call "c_1_m" })
+    assert.is_false(s:successes()[2])
+    assert.matches("no method any more", s:results(2))
+  end)
+
   it("gets its parameters, with defaults: limit: Int = 10", function()
     local S = shop()
     discovered({ FIND_JOHN, turn(call "customer_c123_getRecentOrders",
