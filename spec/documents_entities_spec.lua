@@ -859,6 +859,29 @@ describe("a test without the real search", function()
 end)
 
 describe("the document's words as fields", function()
+  it("for tools are told in our form: searchCustomer", function()
+    for given, ours in pairs { searchCustomer = "search_customer", FindByName = "find_by_name",
+      ["Search Customers"] = "search_customers", getURL = "get_url" } do
+      local err = D.raised(tool, given)
+      assert.equal("prompt_validation", err.code)
+      assert.truthy(err.message:find("; write '" .. ours .. "'", 1, true), err.message)
+    end
+    assert.falsy(D.raised(tool, "größe").message:find("write", 1, true))
+    assert.falsy(D.raised(tool, "").message:find("write", 1, true))
+    assert.falsy(D.raised(tool, ("Ab"):rep(40)).message:find("write", 1, true))
+  end)
+
+  it("in messages are refused, too", function()
+    for word, ours in pairs { toolCallId = "tool_call_id", toolCalls = "tool_calls",
+      toolName = "name" } do
+      local err = D.raised(ah.run, { model = D.model {},
+        messages = { { role = "user", content = "x",
+        [word] = "y" } }, "Go." })
+      assert.equal("usage", err.code)
+      assert.truthy(err.message:find("'" .. ours .. "'", 1, true), err.message)
+    end
+  end)
+
   it("are refused with ours named", function()
     local cases = {
       { ah.run, "with_tool_provider_discovery", "discover" },

@@ -315,7 +315,7 @@ static void refuse_tool(lua_State *L, ah_err *err)
 
     if (lua_getfield(L, 1, "name") == LUA_TSTRING)
         name.p = lua_tolstring(L, -1, &name.n);
-    if (name.p && err->status == AH_PROMPT_VALIDATION)
+    if (name.p && err->status == AH_PROMPT_VALIDATION && !ah_json_detail_of(err, "tool").p)
         ah_json_detail(err, "tool", name);
     ah_lua_raise_err(L, err);
 }
