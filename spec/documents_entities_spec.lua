@@ -174,6 +174,23 @@ describe("the flow of the document", function()
     assert.equal("$450/month", s.reply.text)
     assert.equal(2, #s:of "content")
   end)
+
+  it("tells the model of nobody", function()
+    local S = shop()
+    local s = discovered({ calls("search_customer", { name = "Nobody" }), "done" },
+      { tools = { S.search } })
+    assert.same({ true }, s:successes())
+    assert.equal("null", s:results(1))
+    assert.same({}, s.reply.injected_tools)
+  end)
+
+  it("tells the model of Customer(nil) likewise", function()
+    local S = shop()
+    assert.is_nil(S.Customer(nil))
+    local none = tool("none", { handler = function() return S.Customer(nil) end })
+    local s = discovered({ calls "none", "done" }, { tools = { none } })
+    assert.equal("null", s:results(1))
+  end)
 end)
 
 describe("the name of an entity's tool", function()

@@ -70,6 +70,23 @@ describe("a registry", function()
     assert.equal("ran ls", ah.registry({ bash() }):execute("bash", '{"command":"ls"}').content)
   end)
 
+  it("executes a call as the model made it: registry.execute(call)", function()
+    local registry = ah.registry { bash() }
+    for _, given in ipairs { { name = "bash", arguments = BASH },
+      { id = "c", name = "bash", arguments = '{"command":"ls"}' } } do
+      assert.equal("ran ls", registry:execute(given).content)
+    end
+  end)
+
+  it("says that it has no such tool, so that another may take the call", function()
+    local reply, err = ah.registry({ bash() }):execute("bsh", {})
+    assert.is_nil(reply)
+    assert.equal("tool_not_found", err.code)
+    assert.matches("did you mean 'bash'", err.message)
+    assert.equal("bsh", err.requested_tool)
+    assert.same({ "bash" }, err.available_tools)
+  end)
+
   it("gives errors as results", function()
     local registry = ah.registry { bash(), tool("fails",
       { handler = function() error("broken", 0) end }) }

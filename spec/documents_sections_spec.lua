@@ -83,6 +83,15 @@ describe("the document's example", function()
     assert.equal("lookup_entity", tools[1].name)
   end)
 
+  it("runs, its message and payload told to the model", function()
+    local s = D.run({ D.calls("lookup_entity", { entity_id = "e-1" }), "done" },
+      { prompt = overview(lookup_tool()), params = { primary_tool = "lookup_entity" } })
+    assert.equal(MARKDOWN, s.requests[1].system)
+    assert.equal('Fetched entity e-1.\n\n{"document_url":"https://example.com","entity_id":"e-1"}',
+      s:results(1))
+    assert.same({ true }, s:successes())
+  end)
+
   it("has its id from `name`", function()
     assert.equal("tools_overview", overview().id)
   end)
@@ -90,6 +99,47 @@ describe("the document's example", function()
   it("is the same bytes each time", function()
     assert.equal(tostring(overview():render { primary_tool = "x" }),
       tostring(overview():render { primary_tool = "x" }))
+  end)
+end)
+
+describe("a result with a payload", function()
+  local function result(fields)
+    local value
+    local s = D.run({ D.calls "t", "done" },
+      { tools = { tool("t", { handler = function() return ah.result(fields) end }) },
+        strategies = { function(m) value = m.value end } })
+    return s:results(1), value, s
+  end
+
+  it("is one with a value", function()
+    local text, value = result { message = "M", payload = { a = 1 } }
+    assert.equal('M\n\n{"a":1}', text)
+    assert.same({ a = 1 }, value)
+  end)
+
+  it("may be without a message", function()
+    assert.equal('{"a":1}', (result { payload = { a = 1 } }))
+  end)
+
+  it("keeps false, null and the empty text", function()
+    assert.equal("false", (result { payload = false }))
+    assert.equal("null", (result { payload = ah.null }))
+    assert.equal("M", (result { message = "M" }))
+  end)
+
+  it("cannot have both payload and value", function()
+    local err = D.raised(ah.result, { message = "M", payload = 1, value = 2 })
+    assert.matches("payload", err.message)
+    assert.matches("value", err.message)
+  end)
+
+  it("can be a failure, or kept from the provider", function()
+    local _, _, s = result { message = "M", payload = { a = 1 }, success = false }
+    assert.same({ false }, s:successes())
+    local text, value = result { message = "M", payload = { a = 1 },
+      exclude_value_from_context = true }
+    assert.equal("M", text)
+    assert.same({ a = 1 }, value)
   end)
 end)
 

@@ -688,6 +688,13 @@ describe("an empty answer", function()
     assert.equal("two", assert(agent:run "Again.").text)
     assert.equal(2, #seen.requests)
   end)
+
+  it("may be asked for again, or be an error", function()
+    local s = D.run({ "", "now" }, { on_empty = "retry" })
+    assert.equal("now", s.reply.text)
+    s = D.run({ "" }, { on_empty = "error" })
+    assert.truthy(s.err)
+  end)
 end)
 
 describe("loading", function()

@@ -191,6 +191,11 @@ describe("a tool's result", function()
       assert.equal("done", s.reply.text)
     end
   end)
+
+  it("that is nil by name says null, and nothing says OK", function()
+    assert.equal("OK", (answer(function() end)))
+    assert.equal("null", (answer(function() return nil end)))
+  end)
 end)
 
 describe("the context of a tool", function()
@@ -331,6 +336,22 @@ describe("an example", function()
 end)
 
 describe("registration", function()
+  it("runs the document's example", function()
+    local template = ah.prompt {
+      ns = "examples/tooling",
+      key = "demo",
+      sections = {
+        ah.section { title = "Guidance", key = "guidance", template = "Use tools for context.",
+          tools = { lookup_tool() } },
+      },
+    }
+    assert.equal("examples/tooling/demo", template.id)
+    assert.equal("## Guidance\n\nUse tools for context.", tostring(template:render()))
+    local s = D.run({ calls("lookup_entity", { entity_id = "abc-123" }), "done" },
+      { prompt = template })
+    assert.equal('Fetched abc-123\n\n{"entity_id":"abc-123","url":"https://..."}', s:results(1))
+  end)
+
   it("takes tools of a section", function()
     local section = ah.section { title = "Guidance", template = "Use tools when needed.",
       key = "guidance",
@@ -472,6 +493,18 @@ describe("dispatch", function()
     assert.same({ "t", "t" }, seen)
   end)
 
+  it("gives observers the value with the event", function()
+    local value
+    D.run({ calls "t", "done" }, { tools = { tool("t",
+      { handler = function() return { n = 1 } end }) },
+      strategies = {} })
+    local model = D.model { calls "t", "done" }
+    ah.run { model = model, log = D.nothing, tools = { tool("t",
+      { handler = function() return { n = 1 } end }) },
+      on = { tool_invoked = function(e) value = e.value end }, "Go." }
+    assert.same({ n = 1 }, value)
+  end)
+
   it("routes a value to its slice on success alone, and tolerates none", function()
     local Item = ah.type { name = "Item", fields = { n = "integer" } }
     local session, events = ah.session { types = { Item } }, {}
@@ -541,6 +574,13 @@ describe("failures", function()
     local text = answer(function(args) return args.n .. {} end,
       { params = { n = "integer" }, arguments = { n = 1 } })
     assert.matches("attempt to concatenate a table value", text)
+  end)
+
+  it("are logged with where they were raised, and the model is told without", function()
+    local text, s = answer(function() error "the place is known" end)
+    assert.equal("Tool 't' execution failed: the place is known", text)
+    assert.matches("documents_tools_spec%.lua:%d+: the place is known", s:log())
+    assert.matches("stack traceback", s:log())
   end)
 
   it("reach the model as the tool's answer", function()
@@ -739,6 +779,19 @@ describe("planning", function()
 end)
 
 describe("a budget", function()
+  it("is looked at before each handler", function()
+    local ran = 0
+    local t = tool("t", { handler = function() ran = ran + 1 end })
+    local s = D.run({ { calls = { call "t", call "t" }, usage = { input = 90, output = 20 } },
+      "done" },
+      { tools = { t }, budget = { total_tokens = 100 } })
+    assert.equal("budget_exceeded", s.err.code)
+    assert.is_true(s.err:is "prompt_evaluation")
+    assert.equal("tool", s.err.phase)
+    assert.equal(0, ran)
+    sound.check(s.err.reply:transcript())
+  end)
+
   it("ends the run before the request that is too much", function()
     local s = D.run({ calls "t", "done" }, { tools = { tool "t" }, budget = { requests = 1 } })
     assert.equal("budget_exceeded", s.err.code)
