@@ -888,6 +888,18 @@ describe("the document's words as fields", function()
     assert.falsy(D.raised(tool, ("Ab"):rep(40)).message:find("write", 1, true))
   end)
 
+  it("of a strategy's context are told in ours", function()
+    for word, ours in pairs { conversationHistory = "history", currentTools = "tools",
+      toolName = "name", resultObject = "value", iteration_count = "iteration",
+        lastToolCall = "name" } do
+      local s = D.run({ calls "go", "done" }, { tools = { tool "go" },
+        strategies = { function(m) return m[word] end } })
+      local message = s:of("warning")[1].message
+      assert.truthy(message:find("unknown field '" .. word .. "' (did you mean '" .. ours, 1,
+        true), message)
+    end
+  end)
+
   it("in messages are refused, too", function()
     for word, ours in pairs { toolCallId = "tool_call_id", toolCalls = "tool_calls",
       toolName = "name" } do
