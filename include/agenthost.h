@@ -75,7 +75,8 @@ typedef enum ah_status {
     AH_LOOP = -14,
     AH_PROVIDER = -15,
     AH_HTTP = -16,
-    AH_CANCELLED = -17
+    AH_CANCELLED = -17,
+    AH_WAITING = -20 /* a person is to respond, and nobody is there */
 } ah_status;
 
 typedef struct ah_host ah_host;
@@ -175,6 +176,9 @@ typedef struct ah_config {
      * each, secrets taken out; or answers come from such a file, `replay`, without a network
      * (docs/recording.md). A file that cannot be used fails the first request, with AH_USAGE. */
     const char *record, *replay;
+    /* True if the program responds to asks: ah_ask_next gives them. Else what needs a person fails where
+     * no front end of a script is there. */
+    bool asks;
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */

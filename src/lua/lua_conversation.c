@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_front.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_session.h"
 #include "lua/lua_value.h"
@@ -158,6 +159,7 @@ int ah_lua_agent_fork(lua_State *L)
     ah_lua_discovery_copy(L, b, a);
     ah_picks_replay(&b->registry, b->transcript);
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
+    ah_lua_fronts_copy(L, b, a);
     b->budget = ah_budget_ref(a->budget);
     return 1;
 }

@@ -112,10 +112,6 @@ static ah_verdict before(void *ud, ah_run *run, const ah_call *call, ah_buf *why
         ah_buf_fmt(why, "a policy failed: %s", err.message);
         return AH_VERDICT_DENY;
     }
-    if (a.verdict == AH_VERDICT_ASK && s->approve == LUA_NOREF) {
-        ah_buf_str(why, " (it needs an approval, and there is nobody to give one)");
-        return AH_VERDICT_DENY;
-    }
     return a.verdict;
 }
 
@@ -346,7 +342,7 @@ void ah_lua_hooks_clear(ah_lua_hooks *s)
 static void set_core(ah_lua_hooks *s)
 {
     s->core.before = s->policies == LUA_NOREF ? NULL : before;
-    s->core.ask = s->approve == LUA_NOREF ? NULL : ah_lua_approve;
+    s->core.ask = ah_lua_approve;
     s->core.stop_asking = ah_lua_stop_approving;
     s->core.feedback = s->feedback == LUA_NOREF ? NULL : feedback;
     s->core.check = s->checks == LUA_NOREF ? NULL : check;

@@ -351,6 +351,11 @@ ah_driven *ah_driven_next(const ah_driven *d)
     return d->next;
 }
 
+ah_driven *ah_driven_parent(const ah_driven *d)
+{
+    return d->parent;
+}
+
 /* And those within it: one of them may be what the host is driving, so that it must notice. */
 void ah_driven_cancel(ah_driven *d, ah_status status, const char *why)
 {

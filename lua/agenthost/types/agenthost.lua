@@ -26,6 +26,8 @@ local ah = {}
 ---| "tool_started"
 ---| "tool_progress"
 ---| "tool_invoked"
+---| "ask"
+---| "ask_closed"
 ---| "tools_injected"
 ---| "tool_provider_discovered"
 ---| "tools_removed"
@@ -117,6 +119,7 @@ local ah = {}
 ---@field max_depth? integer
 ---@field policies? ah.Policy[]
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+---@field asks? ah.Front
 ---@field feedback? ah.Feedback[]
 ---@field checks? (fun(answer: { text: string, run: integer, iteration: integer }): string?)[]
 ---@field budget? ah.Budget|ah.BudgetLimits
@@ -187,6 +190,8 @@ function ah.image(from) end
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
+---@field on_ask fun(self: ah.Agent, front: ah.Front)
+---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
 ---@field close fun(self: ah.Agent)
 ---@field transcript fun(self: ah.Agent): string
@@ -284,11 +289,40 @@ function ah.load(path, config) end
 ---@alias ah.Policy fun(call: ah.Call): ah.Verdict, string?|ah.BeforeObject
 
 ---@class ah.Asked what `approve` decides on
----@field tool string
+---@field id string
+---@field name string
 ---@field arguments table
----@field reason? string
----@field call_id string
+---@field parent_call? string
+---@field reason string
 ---@field run integer
+
+---@class ah.AskedCall the call that waits for a response
+---@field id string
+---@field name string
+---@field arguments table
+---@field parent_call? string
+
+---@class ah.Ask what a person is to respond to
+---@field id string
+---@field kind "approval"|"question"
+---@field question string
+---@field schema table|boolean
+---@field default? any
+---@field timeout? number seconds
+---@field secret? boolean
+---@field call ah.AskedCall
+---@field run integer
+---@field respond fun(self: ah.Ask, value: any, more?: any): true?, ah.Error?
+
+---@alias ah.Front fun(ask: ah.Ask): any, any
+
+---@class ah.AskConfig
+---@field question string
+---@field schema? table|string|ah.Schema of the response; a string without it
+---@field params? table<string, any> the same in the short form
+---@field default? any
+---@field timeout? number seconds
+---@field secret? boolean
 
 ---@class ah.Feedback
 ---@field every? integer calls
@@ -417,6 +451,7 @@ function ah.prompt(config) end
 ---@field budget_tracker? ah.Budget
 ---@field resources ah.Resources
 ---@field filesystem? ah.Filesystem
+---@field ask fun(self: ah.Ctx, ask: ah.AskConfig): any, ah.Error?
 ---@field cancelled fun(self: ah.Ctx): boolean
 ---@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.Tool[])
 ---@field remove_tools fun(self: ah.Ctx, tools: string|(string|ah.Tool)[])
@@ -551,6 +586,7 @@ function ah.retract(instance) end
 ---| "max_iterations_exceeded"
 ---| "invalid_tool_provider"
 ---| "visibility_expansion_required"
+---| "waiting"
 ---| "deadline_exceeded"
 ---| "budget_exceeded"
 ---| "loop_detected"
@@ -575,6 +611,7 @@ function ah.retract(instance) end
 ---@field tool? string
 ---@field param? string
 ---@field provider_class? string
+---@field asks? string[] with `waiting`: their ids
 ---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
 
 ---An error object to raise or return.
