@@ -213,6 +213,7 @@ void ah_embed_free(ah_embed *e)
         return;
     ah_agents_close(e, true);
     ah_events_forget(e, NULL);
+    ah_asks_forget(e);
     ah_buf_clear(&e->scratch);
     ah_text_unref(e->words);
     ah_text_unref(e->err_json);
