@@ -5,6 +5,7 @@
 
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_front.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_prompt_fields.h"
@@ -47,6 +48,7 @@ static const char *const fields[] = {"model",
                                      "max_restarts",
                                      "policies",
                                      "approve",
+                                     "asks",
                                      "feedback",
                                      "checks",
                                      "guards",
@@ -638,6 +640,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
+    ah_lua_fronts_read(L, 1, a);
     a->budget = ah_lua_budget_read(L, 1);
     ah_lua_setup_read(L, top, a);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));
