@@ -7,6 +7,7 @@
 #include "lua/lua_image.h"
 #include "lua/lua_post.h"
 #include "lua/lua_reply.h"
+#include "lua/lua_keep.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
 #include "lua/lua_task.h"
@@ -259,6 +260,14 @@ int ah_lua_run_resources(const ah_driven *d)
     return r ? r->resources : LUA_NOREF;
 }
 
+static ah_status keep(void *ud, const ah_call *call, ah_overlay *o, ah_slice whole, ah_buf *path,
+                      ah_err *err)
+{
+    const run *r = ud;
+
+    return ah_lua_keep(r->agent->lua, r->resources, call, o, whole, path, err);
+}
+
 /* Says what is not yet said: settings (a last call without tools changed them), the user's text. */
 static ah_status open_turn(ah_lua_agent *a, const ah_lua_said *said, ah_err *err)
 {
@@ -333,6 +342,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .over = ah_host_over,
         .ud = host,
         .on = on_event,
+        .keep = r->resources != LUA_NOREF ? keep : NULL,
         .on_ud = r,
         .wants_content =
             ah_observer_wants(&a->observer, AH_EVENT_CONTENT) || (tapped && a->adapter->stream),

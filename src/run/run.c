@@ -472,6 +472,7 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
 void ah_run_mute(ah_run *run)
 {
     run->cfg.on = NULL;
+    run->cfg.keep = NULL;
     run->cfg.wants_content = false;
 }
 

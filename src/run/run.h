@@ -71,7 +71,11 @@ typedef struct ah_run_config {
     ah_event_fn on; /* NULL: nobody listens */
     /* Told what each handler gave, once it is judged and before it is words; NULL: nobody. */
     void (*answered)(void *ud, const ah_call *call, const ah_outcome *o);
-    void *on_ud;        /* of both */
+    /* Writes the whole of a result that a model is shown in part into a file, in `o`, which is
+     * committed then. `path` gets where; nothing: there is no place for it. NULL: there never is. */
+    ah_status (*keep)(void *ud, const ah_call *call, ah_overlay *o, ah_slice whole, ah_buf *path,
+                      ah_err *err);
+    void *on_ud;        /* of the three */
     bool wants_content; /* a listener is shown content as it comes: no retry after that */
 } ah_run_config;
 
