@@ -66,6 +66,19 @@ static void put_warning(ah_run *run, ah_call *c)
     ah_buf_clear(&b);
 }
 
+/* The run's answer, if all calls of the turn are such. */
+static void keep_direct(ah_run *run, const ah_call *c)
+{
+    ah_buf *b = &run->direct;
+
+    if (!c->success || c->refused || !c->tool->direct || !c->content)
+        return;
+    ah_buf_str(b, run->n_direct++ ? "\n\n" : "");
+    ah_buf_put(b, ah_text_slice(c->content));
+    if (ah_buf_ok(b))
+        b->len = ah_secrets_redact(run->cfg.secrets, b->data, b->len);
+}
+
 /* After the call: where the file cannot be written, that is no fault of the call. What somebody has put
  * in the place of the result, or blocked, is not to be found in a file. */
 static void keep_whole(ah_run *run, ah_call *c)
@@ -104,6 +117,7 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
     else if (ah_overlay_commit(&c->overlay, t, err) != AH_OK)
         ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err->message);
     keep_whole(run, c);
+    keep_direct(run, c);
     if (c->content && c->warning)
         put_warning(run, c);
     st = ah_inject_after(run, c, strategies && !c->refused, err);
@@ -239,6 +253,8 @@ static void refuse_cut(ah_run *run)
 
 void ah_turn_begin(ah_run *run)
 {
+    ah_buf_reset(&run->direct, 0);
+    run->n_direct = 0;
     run->result.rounds++;
     run->result.tool_calls += run->n_calls;
     refuse_cut(run);
@@ -557,17 +573,30 @@ static void restart(ah_run *run)
     ah_buf_reset(&run->restart_keys, 0);
 }
 
+/* Has the user said something during the turn? */
+static bool has_queued(const ah_transcript *t)
+{
+    size_t i = 0;
+
+    while (i < t->n_staged && t->staged[i].kind != AH_ENTRY_USER)
+        i++;
+    return i < t->n_staged;
+}
+
 /* A slot that got no answer for want of memory is settled from its reserve. */
 static void end_turn(ah_run *run)
 {
     ah_transcript *t = run->cfg.transcript;
+    bool direct = run->n_direct == run->n_calls, queued = has_queued(t);
 
     for (size_t i = 0; i < t->n_slots; i++)
         ah_transcript_settle(t, i, settle_words(AH_INTERNAL, true), ah_run_wall(run));
     ah_run_commit(run);
     ah_turn_clear(run);
     run->state = RUN_NEXT;
-    if (run->restart)
+    if (direct)
+        ah_run_answer_direct(run, queued);
+    else if (run->restart)
         restart(run);
 }
 
