@@ -641,7 +641,7 @@ local IN_CODE = {
   ["faults that are told"] = "src/model/schema.h AH_MAX_FAULTS",
   ["name of a tool"] = "src/model/tool.c MAX_NAME",
   ["description of a tool"] = "src/model/tool.c MAX_DESCRIPTION",
-  ["full description of a tool"] = "src/model/tool.c MAX_FULL",
+  ["full description of a tool"] = "src/model/tool.h AH_TOOL_MAX_DESCRIPTION",
 }
 
 local UNITS = { s = 1000, KiB = 1 << 10, MiB = 1 << 20, GiB = 1 << 30 }

@@ -10,6 +10,7 @@
 #include "lua/lua_image.h"
 #include "lua/lua_post.h"
 #include "lua/lua_reply.h"
+#include "lua/lua_keep.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
@@ -268,6 +269,14 @@ int ah_lua_run_resources(const ah_driven *d)
     return r ? r->resources : LUA_NOREF;
 }
 
+static ah_status keep(void *ud, const ah_call *call, ah_overlay *o, ah_slice whole, ah_buf *path,
+                      ah_err *err)
+{
+    const run *r = ud;
+
+    return ah_lua_keep(r->agent->lua, r->resources, call, o, whole, path, err);
+}
+
 ah_lua_agent *ah_lua_agent_of(const ah_driven *d)
 {
     const run *r = ah_driven_ud(d, on_done);
@@ -493,6 +502,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .on = on_event,
         .setup = ah_lua_setup_due(a) ? set_up : NULL,
         .stop_setup = stop_setup,
+        .keep = r->resources != LUA_NOREF ? keep : NULL,
         .on_ud = r,
         .wants_content =
             ah_observer_wants(&a->observer, AH_EVENT_CONTENT) || (tapped && a->adapter->stream),

@@ -183,7 +183,7 @@ function ah.image(from) end
 ---@field injected_tools string[]
 ---@field removed_tools string[]
 ---@field usage ah.Usage
----@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"
+---@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"|"tool"
 ---@field transcript fun(self: ah.Reply): string
 
 ---@alias ah.RunWith { params?: table }
@@ -303,6 +303,7 @@ function ah.load(path, config) end
 ---@field name? string
 ---@field tools? ah.Tool[] declared at the start
 ---@field later? ah.Tool[] that may come: a loaded conversation binds them again
+---@field describe? table<string, string> by tool: words behind its description
 ---@field before? fun(self: table, m: ah.Outcome): string? the result, in the handler's place
 ---@field after? fun(self: table, m: ah.Outcome): ah.Changes
 
@@ -543,6 +544,7 @@ function ah.prompt(config) end
 ---@field memory? number bytes
 ---@field coerce? boolean
 ---@field strict? boolean
+---@field return_direct? boolean its result is the run's answer
 ---@field max_result? integer bytes
 ---@field accepts_overrides? boolean
 ---@field render? fun(value: any): string
