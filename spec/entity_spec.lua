@@ -339,6 +339,17 @@ describe("a class", function()
     assert.equal("customer", Customer.prefix)
   end)
 
+  it("gives nil for nil, which a tool or a method may return of nobody", function()
+    local Customer = customer_class()
+    Customer:tool { name = "getPartner", description = "The partner.",
+      handler = function() return Customer(nil) end }
+    local reply = run { tools = { giving("find", function() return Customer { id = "1" } end),
+      giving("search", function() return Customer(nil) end) },
+      model = ah.scripted { turn(call("find"), call("search")), turn(call "customer_1_getPartner"),
+        "Nobody." } }
+    assert.same({ "null", "null" }, { table.unpack(results(reply), 2) })
+  end)
+
   it("has methods and fields, and its tools are methods of the script's, too", function()
     local Customer = customer_class()
     Customer.kind = "person"

@@ -34,6 +34,7 @@ static const char *const fields[] = {"model",
                                      "log",
                                      "max_iterations",
                                      "on_max",
+                                     "on_empty",
                                      "on_unknown_tool",
                                      "timeout",
                                      "deadline",
@@ -47,6 +48,7 @@ static const char *const fields[] = {"model",
                                      "approve",
                                      "feedback",
                                      "checks",
+                                     "guards",
                                      "budget",
                                      "tool_change_mode",
                                      "loop_detector",
@@ -76,6 +78,8 @@ static bool read_choice(lua_State *L, const char *field, const char *first, cons
 
 static void read_limits(lua_State *L, ah_lua_agent *a)
 {
+    static const char *const empties[] = {"answer", "retry", "error", NULL}; /* as in ah_on_empty */
+
     a->limits.max_iterations = DEFAULT_ITERATIONS;
     a->limits.retries = DEFAULT_RETRIES;
     ah_field_count(L, 1, "ah.run", "max_iterations", 1, &a->limits.max_iterations);
@@ -83,6 +87,7 @@ static void read_limits(lua_State *L, ah_lua_agent *a)
     ah_field_number(L, 1, "ah.run", "timeout", 0.001, &a->limits.timeout);
     ah_field_number(L, 1, "ah.run", "deadline", 0, &a->limits.deadline);
     a->limits.answer_on_max = read_choice(L, "on_max", "error", "answer");
+    a->limits.on_empty = (ah_on_empty)ah_field_choice(L, 1, "ah.run", "on_empty", empties, 0);
     a->limits.throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
     ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
 }
@@ -650,7 +655,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
-    ah_lua_hooks_read(L, 1, &a->hooks);
+    ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);

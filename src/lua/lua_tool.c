@@ -97,6 +97,7 @@ static void failed(ah_task *t, const ah_err *err)
     }
     if (leaves(err->status))
         o.leave = err->status;
+    o.error = t->failure ? ah_text_slice(t->failure) : o.message;
     end_call(t, &o);
 }
 
