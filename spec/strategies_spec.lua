@@ -550,6 +550,114 @@ describe("ah.unlock", function()
   end)
 end)
 
+describe("tools that come and go in one turn", function()
+  local function names(request)
+    local list = {}
+    for i, t in ipairs(request.tools) do
+      list[i] = t.name
+    end
+    return table.concat(list, " ")
+  end
+
+  local old, new = tool "old", tool "new"
+  local ORDERS = {
+    ["add, then remove"] = { function(m) m:add(new) m:remove "old" end },
+    ["remove, then add"] = { function(m) m:remove "old" m:add(new) end },
+    ["two strategies"] = { function(m) m:add(new) end, function(m) m:remove "old" end },
+    ["of two calls"] = { function(m)
+      if m.name == "keep" then m:remove "old" else m:add(new) end
+    end },
+  }
+
+  -- A conversation whose first two calls make tools come and go.
+  local function converse(mode, strategies, turns, more)
+    local requests, breaks, done = {}, {}, 0
+    local list = {}
+    for i, f in ipairs(strategies) do
+      list[i] = function(m)
+        done = done + 1
+        if done <= 2 * #strategies then
+          f(m)
+        end
+      end
+    end
+    local fields = { model = ah.scripted { tool_change_mode = mode, answer = function(r)
+      requests[#requests + 1] = r
+      local turn = table.remove(turns, 1) or "done"
+      return turn
+    end }, tools = { old, tool "go", tool "keep" }, strategies = list, retries = 0,
+      log = function() end,
+      on = { cache_break = function(e) breaks[#breaks + 1] = e.reason end } }
+    for k, v in pairs(more or {}) do
+      fields[k] = v
+    end
+    return fields, requests, breaks
+  end
+
+  it("are declared as they are then, by the very request that breaks the cache", function()
+    for what, strategies in pairs(ORDERS) do
+      for mode, reason in pairs { append = "tools_changed", restart = "restart" } do
+        local fields, requests, breaks = converse(mode, strategies, { calls("go", "keep") })
+        local agent = ah.agent(fields)
+        assert(agent:run "x")
+        assert.equal("old go keep", names(requests[1]))
+        assert.equal("go keep new", names(requests[2]), what .. " " .. mode)
+        assert.same({ reason }, breaks)
+        assert(agent:run "y")
+        assert.same(requests[2].tools, requests[3].tools)
+        assert.same({ reason }, breaks)
+        sound.check(agent:transcript())
+      end
+    end
+  end)
+
+  it("are declared so by a conversation that is loaded, which sends the same bytes", function()
+    local path = os.tmpname()
+    for what, strategies in pairs(ORDERS) do
+      for _, mode in ipairs { "append", "restart", "inline", "dispatcher", "list_changed" } do
+        local fields, requests = converse(mode, strategies, { calls("go", "keep") })
+        local agent = ah.agent(fields)
+        assert(agent:run "x")
+        assert(agent:save(path))
+        local again, later = converse(mode, {}, {})
+        again.tools = { tool "go", tool "keep", new }
+        assert(assert(ah.load(path, again)):run "y")
+        local n = #requests
+        assert.same(requests[n].tools, later[1].tools, what .. " " .. mode)
+        for i, e in ipairs(requests[n].entries) do
+          assert.same(e, later[1].entries[i])
+        end
+      end
+    end
+    os.remove(path)
+  end)
+
+  it("leave a tombstone where no request breaks the cache for them", function()
+    local fields, requests, breaks = converse("append", { function(m) m:remove "old" end },
+      { calls "go" })
+    local agent = ah.agent(fields)
+    assert(agent:run "x")
+    assert.equal("old go keep", names(requests[2]))
+    assert.same({}, breaks)
+    agent:add_tools(new)
+    assert(agent:run "y")
+    assert.equal("go keep new", names(requests[3]))
+    assert.same({ "tools_changed" }, breaks)
+  end)
+
+  it("are told of as a break where the request that broke the cache has failed", function()
+    local fields, requests, breaks = converse("append", { function(m) m:add(new) end },
+      { calls "go", { fail = { message = "no", status = 400 } } })
+    local agent = ah.agent(fields)
+    assert.is_nil((agent:run "x"))
+    assert.equal("old go keep new", names(requests[2]))
+    agent:remove_tools "old"
+    assert(agent:run "y")
+    assert.equal("go keep new", names(requests[3]))
+    assert.same({ "tools_changed", "tools_changed" }, breaks)
+  end)
+end)
+
 describe("what a strategy sees", function()
   it("is the text of the arguments, as the model wrote it, whatever became of them", function()
     local add = ah.tool { name = "add", description = "Adds.", params = { n = "integer" },
