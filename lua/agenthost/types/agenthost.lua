@@ -271,7 +271,8 @@ function ah.load(path, config) end
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
----@field tools string[]
+---@field raw_arguments string as the model wrote them
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
@@ -282,10 +283,11 @@ function ah.load(path, config) end
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
+---@field raw_arguments string as the model wrote them
 ---@field result? string
 ---@field value? any
 ---@field success boolean
----@field tools string[]
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
@@ -556,6 +558,8 @@ function ah.prompt(config) end
 
 ---@class ah.Tool
 ---@field name string
+---@field description string as a model is told
+---@field parameters table likewise: JSON Schema
 ---@field spec { name: string, description: string, parameters: table }
 ---@field examples ah.Example[]
 
