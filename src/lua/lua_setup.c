@@ -8,6 +8,7 @@
 
 #include "base/near.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_post.h"
 #include "lua/lua_resources.h"
 
 static const char CONVERSATION[] = "agenthost.conversation";
@@ -326,6 +327,7 @@ static ah_status apply(lua_State *L, setting_up *s, ah_err *err)
     *added = before;
     ah_lua_say_system(L, a, ah_text_slice(system));
     ah_lua_declare(L, a, AH_CONFLICT_ERROR, &s->tools);
+    ah_lua_deliver_in(L, &s->overlay, a); /* what the script's own functions have added */
     if ((st = s->rest(s->ud, &s->overlay, err)) == AH_OK)
         st = ah_overlay_commit(&s->overlay, a->transcript, err);
     if (st == AH_OK) {
