@@ -71,6 +71,7 @@ static int exit_of(ah_status st)
     case AH_TOOL_NOT_FOUND:
     case AH_INVALID_TOOL_PROVIDER:
     case AH_CANCELLED:
+    case AH_GUARD:
         break;
     }
     return EXIT_SCRIPT;
@@ -306,7 +307,7 @@ static int run_in(session *s, ah_host *host)
 
     if (st != AH_OK && !ah_signals_reader_gone()) /* nobody reads on: that is no failure of the script */
         return explain(s, st, host);
-    if (ah_signals_caught())
+    if (ah_signals_ending())
         report(s, "cancelled", "interrupted");
     else if (st == AH_OK && ah_agent_returned(host))
         return answer(s, host);
@@ -501,7 +502,8 @@ static int serve(session *s, int argc, char **argv)
 /* An answer that did not get out is a failure, but for a reader who had enough. */
 static int finish(session *s, int code)
 {
-    int lost = ah_terminal_finish(&s->terminal), sig = ah_signals_caught();
+    int lost = ah_terminal_finish(&s->terminal);
+    int sig = code ? ah_signals_caught() : ah_signals_ending();
     char text[256];
 
     if (sig)

@@ -4,6 +4,7 @@
 #include "lua/lua_agent.h"
 #include "lua/lua_book.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_gate.h"
 #include "lua/lua_definition.h"
 #include "lua/lua_image.h"
 #include "lua/lua_post.h"
@@ -251,7 +252,7 @@ static void on_done(void *ud, ah_driven *d)
 
     (void)d;
     r->agent->current = NULL;
-    ah_lua_discovery_end(&r->agent->discovery);
+    ah_lua_discovery_end(r->agent);
     ah_lua_close_resources(r->agent->lua, &r->resources);
     if (r->tap)
         r->tap->done(r->tap->agent);
@@ -265,18 +266,84 @@ int ah_lua_run_resources(const ah_driven *d)
     return r ? r->resources : LUA_NOREF;
 }
 
-/* Says what is not yet said: settings (a last call without tools changed them), the user's text. */
+void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d)
+{
+    const run *r = ah_driven_ud(d, on_done);
+
+    if (r)
+        ah_lua_push_reply(L, ah_driven_run(d), r->agent->transcript, r->first);
+    else
+        lua_pushnil(L);
+}
+
+/* The texts of a user's message, a line each. */
+static void put_texts(ah_slice parts, ah_buf *out)
+{
+    ah_json_reader r = ah_json_read(parts);
+    ah_json_token t = ah_json_next(&r);
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice text = ah_json_member(ah_json_skip(&r, t), "text");
+
+        if (text.p && out->len)
+            ah_buf_char(out, '\n');
+        ah_json_string(text, out);
+    }
+}
+
+/* parts .p NULL: what was said last. */
+static ah_status guard_parts(ah_lua_agent *a, ah_slice parts, ah_err *err)
+{
+    ah_status st;
+    ah_buf b;
+
+    if (a->hooks.guards[0] == LUA_NOREF)
+        return AH_OK;
+    if (!parts.p)
+        parts = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_USER), "content");
+    ah_buf_init(&b, &a->lua->mem, AH_LUA_PARTS_MAX);
+    if (parts.p)
+        put_texts(parts, &b);
+    st = ah_buf_ok(&b) ? ah_lua_guard_input(&a->hooks, ah_buf_slice(&b), err) : ah_err_nomem(err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+static ah_status guard_said(ah_lua_agent *a, const ah_lua_said *said, ah_err *err)
+{
+    return said->text.p ? ah_lua_guard_input(&a->hooks, said->text, err)
+                        : guard_parts(a, said->parts, err);
+}
+
+/* Says what is not yet said: settings (a last call without tools changed them), the user's text. AH_GUARD:
+ * that must not reach the model, and is not said. */
 static ah_status open_turn(run *r, ah_err *err)
 {
     ah_lua_agent *a = r->agent;
-    ah_status st;
+    ah_status st = guard_parts(a, ah_json_member(ah_text_slice(r->said), "content"), err);
 
     r->first = a->transcript->n;
-    st = ah_lua_say_settings(a, err);
+    if (st == AH_OK)
+        st = ah_lua_say_settings(a, err);
     if (st == AH_OK && r->said)
         st = ah_transcript_add(a->transcript, AH_ENTRY_USER, ah_text_ref(r->said), err);
     ah_text_set(&r->said, NULL);
     return st;
+}
+
+static void tell_tripped(ah_run *core, const ah_err *tripped)
+{
+    ah_run_warn(core, ah_slice_of(tripped->message));
+}
+
+/* A run whose input a guard keeps back is begun all the same, and ends before its first request. */
+static ah_status begin_turn(run *r, ah_err *tripped, ah_err *err)
+{
+    ah_status st = open_turn(r, err);
+
+    if (st == AH_GUARD)
+        *tripped = *err;
+    return st == AH_GUARD ? AH_OK : st;
 }
 
 int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around)
@@ -327,7 +394,13 @@ static ah_status be_ready(void *ud, ah_overlay *o, ah_err *err)
     run *r = ud;
     ah_status st = look_again(r->agent, o, err);
 
-    return st == AH_OK ? open_turn(r, err) : st;
+    if (st == AH_OK)
+        st = open_turn(r, err);
+    if (st == AH_GUARD) {
+        tell_tripped(ah_driven_run(r->driven), err);
+        err->phase = AH_PHASE_REQUEST;
+    }
+    return st;
 }
 
 static void set_up(void *ud, ah_run *core)
@@ -375,12 +448,15 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .n_strategies = a->strategies.n,
         .discovered = a->discovery.on ? &a->discovery.core.at_hand : NULL,
         .hooks = &a->hooks.core,
+        .host_hooks = ah_lua_gate(a->lua),
         .metrics = &host->metrics,
         .session = a->session,
         .prompt = a->prompt.binding,
+        .disclosure = a->prompt.binding ? &a->prompt.disclosure : NULL,
         .output = a->prompt.output,
         .max_iterations = a->limits.max_iterations,
         .answer_on_max = a->limits.answer_on_max,
+        .on_empty = a->limits.on_empty,
         .throw_on_unknown = a->limits.throw_on_unknown,
         .retries = a->limits.retries,
         .loop = a->limits.loop,
@@ -447,6 +523,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
     ah_run_config cfg;
     ah_run *core;
     ah_status st;
+    ah_err tripped = {.status = AH_OK};
 
     if (atomic_load(&host->stop))
         return ah_err_set(err, AH_CANCELLED, "the program is being ended: no run begins any more");
@@ -461,7 +538,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
     configure(a, r, parent, around, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
-        (st = setup ? AH_OK : open_turn(r, err)) != AH_OK) {
+        (st = setup ? AH_OK : begin_turn(r, &tripped, err)) != AH_OK) {
         ah_anchor_unref(cfg.caller);
         ah_spending_clear(&cfg.spending);
         return st;
@@ -471,6 +548,10 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
     if (st != AH_OK)
         return st;
     st = ah_driven_new(host, core, parent, on_done, r, &r->driven, err);
+    if (st == AH_OK && tripped.status == AH_GUARD) {
+        tell_tripped(core, &tripped);
+        ah_run_cancel(core, AH_GUARD, tripped.message);
+    }
     if (st == AH_OK) {
         r->waiter.scope = r->driven;
         a->current = r;
@@ -547,7 +628,8 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     ah_status st;
     run *r;
 
-    ah_lua_read_said(L, at + 1, "ah.run", &said);
+    if (ah_lua_read_said(L, at + 1, "ah.run", &said, err) != AH_OK)
+        return NULL;
     check_idle(L, a);
     ah_lua_deliver(L, at);
     ah_book_deliver(L, at);
@@ -602,7 +684,7 @@ void ah_lua_run_drop(ah_lua_run *r)
 {
     if (r->agent->current == r) {
         r->agent->current = NULL;
-        ah_lua_discovery_end(&r->agent->discovery);
+        ah_lua_discovery_end(r->agent);
     }
     drop_driven(r);
     ah_waiter_done(&r->waiter);
@@ -682,18 +764,23 @@ static int agent_run(lua_State *L)
 }
 
 /* agent:send(text or parts): during a run, queued to the next commit; else said in the next run. In a
- * call, once that is committed. */
+ * call, once that is committed. True, or nil and an error. */
 static int agent_send(lua_State *L)
 {
     ah_lua_said said;
+    ah_err err;
 
     ah_lua_check_agent(L);
     check_said(L, 2, "agent:send");
-    ah_lua_read_said(L, 2, "agent:send", &said);
+    if (ah_lua_read_said(L, 2, "agent:send", &said, &err) != AH_OK)
+        return ah_lua_fail(L, &err);
     if (!ah_lua_says(&said))
         return ah_lua_raise(L, AH_USAGE, "agent:send: there is nothing to say: give a text");
+    if (guard_said(ah_lua_to_agent(L, 1), &said, &err) != AH_OK)
+        return push_failure(L, &err, 0);
     ah_lua_send(L, 1, &said);
-    return 0;
+    lua_pushboolean(L, true);
+    return 1;
 }
 
 /* agent:add_tools(tool | { tools }) */

@@ -58,6 +58,7 @@ typedef struct ah_lua_agent {
     struct {
         int max_iterations, retries;
         bool answer_on_max, throw_on_unknown;
+        ah_on_empty on_empty;
         double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
         ah_loop_rules loop;
     } limits;
@@ -98,6 +99,8 @@ ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
 /* When a run that begins in a call must end at the latest, by the loop clock: with the run and the
  * call around it; 0: no limit. Each may be NULL. */
 int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around);
+/* Pushes the reply of the run at work, as far as it is; nil where it is none of an agent. */
+void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
 /* Pushes the userdata of a run that is at work, whose first user value is its agent. */
