@@ -162,22 +162,28 @@ static bool push_model(lua_State *L, const ah_lua_agent *a)
     return saved.p != NULL;
 }
 
-/* The conversation was held with a model of a script, or of another machine: the name on top of the
- * stack is none here, whatever the script says of it. */
-static void tell_foreign(lua_State *L, const ah_lua_agent *a, ah_err *err)
+/* True if the name on top of the stack is no model's here, whatever else the script says of it. */
+static bool is_unknown(lua_State *L, const ah_lua_agent *a)
 {
     ah_provider_options plain = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
-    char why[sizeof err->message];
     ah_adapter *there = NULL;
     ah_err ignored;
-    bool foreign = ah_lua_to_adapter(L, -1, &plain, &there, &ignored) == AH_USAGE;
+    bool unknown =
+        lua_type(L, -1) == LUA_TSTRING && ah_lua_to_adapter(L, -1, &plain, &there, &ignored) == AH_USAGE;
 
     ah_adapter_unref(there);
+    return unknown;
+}
+
+/* The conversation was held with a model of a script, or of another machine. */
+static void tell_foreign(lua_State *L, ah_err *err)
+{
+    char why[sizeof err->message];
+
     memcpy(why, err->message, sizeof why);
-    if (foreign)
-        ah_err_set(err, AH_USAGE,
-                   "the conversation was held with '%s', which is no model here: give model = ... (%s)",
-                   lua_tostring(L, -1), why);
+    ah_err_set(err, AH_USAGE,
+               "the conversation was held with '%s', which is no model here: give model = ... (%s)",
+               lua_tostring(L, -1), why);
 }
 
 /* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake or
@@ -201,10 +207,10 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
         ah_adapter_unref(a->adapter);
         a->adapter = now;
     }
-    if (saved && st == AH_USAGE)
-        tell_foreign(L, a, err);
-    if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || lua_type(L, -1) != LUA_TSTRING))
+    if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || !is_unknown(L, a)))
         ah_lua_raise_err(L, err);
+    if (st == AH_USAGE && saved)
+        tell_foreign(L, err);
     lua_pop(L, 1);
     return st;
 }
