@@ -422,8 +422,12 @@ describe("docs/lua.md", function()
       { model = ah.scripted { unknown }, on_unknown_tool = "throw" },
       { model = ah.scripted { { fail = { message = "m", status = 400 } } } },
       { model = ah.scripted { CALL, CALL, CALL, CALL, CALL, CALL } },
+      { model = ah.scripted { CALL }, max_restarts = 0, tools = { echo_tool(function()
+        error(ah.error { code = "visibility_expansion_required", message = "m",
+          section_keys = { "a" } })
+      end) } },
     } do
-      case.tools, case[1] = { echo_tool() }, "x"
+      case.tools, case[1] = case.tools or { echo_tool() }, "x"
       local _, err = run(case)
       for name in pairs(err) do
         assert.truthy(fields[name], name)

@@ -89,7 +89,7 @@ static int moment_prompt(lua_State *L)
     ah_moment *m = check_changing(L);
     ah_err err;
 
-    if (ah_changes_prompt(m->out, check_text(L), &err) != AH_OK)
+    if (ah_changes_prompt(m->out, check_text(L), m->by, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     return 0;
 }

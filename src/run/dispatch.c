@@ -44,6 +44,7 @@ void ah_call_clear(ah_call *c)
     ah_text_unref(c->warning);
     ah_text_unref(c->leave_why);
     ah_text_unref(c->leave_details);
+    ah_text_unref(c->asked);
     ah_text_unref(c->reason);
     ah_tool_unref(c->tool);
     *c = (ah_call){.overlay.mem = c->overlay.mem};
@@ -468,6 +469,8 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     c->leave = o->leave;
     ah_buf_init(&full, c->overlay.mem, MAX_VALUE);
     ah_buf_init(&words, c->overlay.mem, MAX_VALUE);
+    if (o->leave == AH_VISIBILITY_EXPANSION && o->asked.p)
+        c->asked = ah_text_new(c->overlay.mem, o->asked);
     if (o->success && !check_result(c, o->value, &full)) {
         now = refused(c, &words);
     } else {

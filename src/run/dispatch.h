@@ -25,17 +25,17 @@ typedef struct ah_call {
     uint32_t need;       /* id of its need while it runs */
     ah_want want[AH_NEEDS];
     ah_call_state state;
-    bool unknown;                 /* no such tool */
-    bool refused;                 /* a strategy has answered it */
-    bool asking;                  /* an approval is at work */
-    const struct ah_hooks *asked; /* whose */
-    ah_text *approved;            /* the arguments that an approval gave; NULL: none */
-    int asks;                     /* how often one was asked for */
-    ah_text *parent_call;         /* id of the call in which this one is made; NULL: the model's */
-    unsigned within;              /* calls made in this one so far, for their ids */
-    bool strict;                  /* null where nothing was meant counts as absent (wire/strict.h) */
-    ah_text *reason;              /* why one is asked for */
-    ah_text *warning;             /* to stand before its answer; NULL: none */
+    bool unknown;                    /* no such tool */
+    bool refused;                    /* a strategy has answered it */
+    bool asking;                     /* an approval is at work */
+    const struct ah_hooks *approver; /* whose */
+    ah_text *approved;               /* the arguments that an approval gave; NULL: none */
+    int asks;                        /* how often one was asked for */
+    ah_text *parent_call;            /* id of the call in which this one is made; NULL: the model's */
+    unsigned within;                 /* calls made in this one so far, for their ids */
+    bool strict;                     /* null where nothing was meant counts as absent (wire/strict.h) */
+    ah_text *reason;                 /* why one is asked for */
+    ah_text *warning;                /* to stand before its answer; NULL: none */
     ah_tool *tool;
     ah_text *args;    /* checked, with defaults: what the handler gets */
     ah_text *coerced; /* what was taken as something else, in words; NULL: nothing */
@@ -53,7 +53,8 @@ typedef struct ah_call {
     ah_status leave;  /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
     ah_text *leave_details; /* a JSON object for the error's; NULL: none */
-    void *task;             /* the tool owner's */
+    ah_text *asked; /* the sections that it leaves for, as ah_outcome has them; NULL: none are named */
+    void *task;     /* the tool owner's */
 } ah_call;
 
 /* How a handler failed decides the words (seed 002, Exception Handling). */
@@ -79,6 +80,9 @@ typedef struct ah_outcome {
     bool whole;      /* shown as it is, however long */
     ah_value live;   /* the value as it was returned; taken. .vt NULL: none, or nobody looks at it */
     ah_status leave; /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
+    /* With AH_VISIBILITY_EXPANSION, {"reason":..,"requested_overrides":{path:"full"|"summary"},
+     * "section_keys":[..]}, checked, the first may be absent; .p NULL: it names no section. */
+    ah_slice asked;
 } ah_outcome;
 
 /* below: the overlay of the call in which the run was started, or NULL. The caller may set

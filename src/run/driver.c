@@ -180,7 +180,7 @@ static void stop_exchange(ah_driven *d)
 static void stop_call(ah_call *c)
 {
     if (c->asking) {
-        c->asked->stop_asking(c->asked->ud, c);
+        c->approver->stop_asking(c->approver->ud, c);
         return;
     }
     if (c->state == AH_CALL_ANSWERED && c->success)
@@ -197,6 +197,12 @@ static void serve(ah_driven *d, const ah_need *need)
     const ah_hooks *hooks = ah_run_hooks(d->run);
 
     switch (need->kind) {
+    case AH_NEED_SETUP:
+        ah_run_begin_setup(d->run);
+        break;
+    case AH_NEED_STOP_SETUP:
+        ah_run_stop_setup(d->run);
+        break;
     case AH_NEED_EXCHANGE:
         start_exchange(d, need->id);
         break;
@@ -207,7 +213,8 @@ static void serve(ah_driven *d, const ah_need *need)
         need->call->tool->vt->start(need->call->tool, need->call);
         break;
     case AH_NEED_ASK:
-        need->call->asked->ask(need->call->asked->ud, need->call, ah_text_slice(need->call->reason));
+        need->call->approver->ask(need->call->approver->ud, need->call,
+                                  ah_text_slice(need->call->reason));
         break;
     case AH_NEED_CHECK:
         hooks->check(hooks->ud, d->run);

@@ -240,7 +240,7 @@ static passage ask(judging *j)
         ah_buf_str(&j->why, "its arguments were changed at each approval, and need another one");
         return refuse_for(c, &j->why);
     }
-    c->asked = by;
+    c->approver = by;
     ah_turn_ask(c, &j->why);
     return ANSWERED;
 }

@@ -111,10 +111,34 @@ void ah_run_fail(ah_run *run)
     ah_secrets_redact_err(run->cfg.secrets, err);
     run->cfg.wire->trying = false;
     ah_run_stop_exchange(run);
+    if (run->state == RUN_PREPARING)
+        ah_run_end_need(run, AH_NEED_SETUP, (ah_need){.kind = AH_NEED_STOP_SETUP});
     if (run->state == RUN_CHECKING)
         ah_run_end_need(run, AH_NEED_CHECK, (ah_need){.kind = AH_NEED_STOP_CHECK});
     ah_turn_stop(run);
     run->state = RUN_SETTLING;
+}
+
+void ah_run_begin_setup(ah_run *run)
+{
+    run->cfg.setup(run->cfg.on_ud, run);
+}
+
+void ah_run_stop_setup(ah_run *run)
+{
+    run->cfg.stop_setup(run->cfg.on_ud, run);
+}
+
+void ah_run_ready(ah_run *run, const ah_err *err)
+{
+    if (run->state != RUN_PREPARING)
+        return;
+    if (err) {
+        run->result.err = *err;
+        ah_run_fail(run);
+    } else {
+        run->state = RUN_NEXT;
+    }
 }
 
 /* -- the answer ------------------------------------------------------------------------- */
@@ -318,10 +342,10 @@ bool ah_run_must_end(const ah_run *run)
 static bool past_deadline(ah_run *run)
 {
     static const ah_phase phase[] = {
-        [RUN_NEXT] = AH_PHASE_REQUEST,      [RUN_EXCHANGING] = AH_PHASE_RESPONSE,
-        [RUN_BACKOFF] = AH_PHASE_REQUEST,   [RUN_CALLING] = AH_PHASE_TOOL,
-        [RUN_CHECKING] = AH_PHASE_RESPONSE, [RUN_SETTLING] = AH_PHASE_NONE,
-        [RUN_ENDED] = AH_PHASE_NONE};
+        [RUN_PREPARING] = AH_PHASE_NONE,      [RUN_NEXT] = AH_PHASE_REQUEST,
+        [RUN_EXCHANGING] = AH_PHASE_RESPONSE, [RUN_BACKOFF] = AH_PHASE_REQUEST,
+        [RUN_CALLING] = AH_PHASE_TOOL,        [RUN_CHECKING] = AH_PHASE_RESPONSE,
+        [RUN_SETTLING] = AH_PHASE_NONE,       [RUN_ENDED] = AH_PHASE_NONE};
 
     if (!time_is_over(run))
         return false;
@@ -330,39 +354,11 @@ static bool past_deadline(ah_run *run)
     return true;
 }
 
-/* The options in force, but with tool_choice none. */
-static void put_no_choice(ah_buf *b, ah_slice options)
-{
-    ah_json_reader r = ah_json_read(options);
-    ah_json_token key = ah_json_next(&r);
-
-    ah_buf_str(b, "{\"tool_choice\":\"none\"");
-    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
-        ah_json_token t = ah_json_next(&r);
-        ah_slice value = ah_json_skip(&r, t);
-
-        if (!ah_json_token_is(key, "tool_choice"))
-            ah_buf_fmt(b, ",\"%.*s\":%.*s", AH_FMT(key.raw), AH_FMT(value));
-    }
-    ah_buf_char(b, '}');
-}
-
 /* on_max = "answer": one more model call, tools declared but not to be chosen. */
 static ah_status ask_for_answer(ah_run *run)
 {
-    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
-    ah_setting options = {"options", {NULL, 0}};
-    ah_err *err = &run->result.err;
-    ah_status st;
-    ah_buf b;
-
-    ah_buf_init(&b, run->cfg.mem, 4 << 20);
-    put_no_choice(&b, ah_json_member(settings, "options"));
-    options.value = ah_buf_slice(&b);
-    st = ah_buf_ok(&b) ? ah_run_set(run, &options, 1, err) : ah_buf_error(&b, "settings", err);
-    ah_buf_clear(&b);
     run->last_round = true;
-    return st;
+    return ah_run_choose(run, "none", &run->result.err);
 }
 
 static void too_many_iterations(ah_run *run)
@@ -414,6 +410,10 @@ static void next_iteration(ah_run *run)
         too_many_iterations(run);
         return;
     }
+    if (run->result.iterations == 1 && ah_run_free_choice(run, &run->result.err) != AH_OK) {
+        ah_run_fail(run);
+        return;
+    }
     EMIT(run, AH_EVENT_TOOL_LOOP_ITERATION, AH_F_INT("iteration", run->result.iterations + 1),
          AH_F_INT("available_tool_count", run->cfg.registry->live),
          AH_F_INT("discovered_provider_count", run->cfg.discovered ? *run->cfg.discovered : 0));
@@ -453,6 +453,7 @@ static bool advance(ah_run *run)
             return false;
         ah_turn_go_on(run);
         return true;
+    case RUN_PREPARING:
     case RUN_EXCHANGING:
     case RUN_CHECKING:
     case RUN_SETTLING:
@@ -502,7 +503,9 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     }
     run->cfg = *cfg;
     run->now = now;
-    run->state = RUN_NEXT;
+    run->state = cfg->setup ? RUN_PREPARING : RUN_NEXT;
+    if (cfg->setup)
+        ah_run_raise(run, (ah_need){.kind = AH_NEED_SETUP});
     run->guard.rules = cfg->loop;
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);

@@ -6,6 +6,7 @@
 #include "run/run.h"
 
 typedef enum run_state {
+    RUN_PREPARING, /* what `setup` of the config began is at work */
     RUN_NEXT,
     RUN_EXCHANGING,
     RUN_BACKOFF,
@@ -41,6 +42,7 @@ struct ah_run {
 
     bool started, cancel, last_round;
     bool restart; /* the turn injected tools that the adapter cannot take in mid-conversation */
+    bool asked;   /* a handler of the turn left for sections, which were opened: counts as a restart */
     int restarts;
     ah_buf restart_keys; /* of sections, as JSON strings with commas between them */
     int check_rounds;
@@ -110,6 +112,12 @@ typedef struct ah_setting {
     ah_slice value; /* JSON */
 } ah_setting;
 ah_status ah_run_set(ah_run *run, const ah_setting *set, size_t n, ah_err *err);
+/* From here on the model is told so in `tool_choice`, to the end of the run; the settings say what the
+ * script gave (`given`). */
+ah_status ah_run_choose(ah_run *run, const char *choice, ah_err *err);
+/* The first request is answered: a choice that forced it (`required`, or one tool) would force every
+ * other one, too, and the model would never come to an answer. */
+ah_status ah_run_free_choice(ah_run *run, ah_err *err);
 
 /* run_fallback.c: goes on with the next adapter there is, where the error in result.err is of a
  * kind that allows it. False: it stands, or another one does now. */

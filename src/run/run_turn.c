@@ -413,6 +413,11 @@ static void leave(ah_run *run, const ah_call *c)
     ah_json_put_string(&b, ah_text_slice(c->slot->name));
     ah_buf_fmt(&b, "%s%.*s}", more.n ? "," : "", AH_FMT(more));
     keep_details(err, &b);
+    if (c->asked) { /* where they fit: */
+        b.len--;
+        ah_buf_fmt(&b, ",%.*s", (int)c->asked->len - 1, c->asked->data + 1);
+        keep_details(err, &b);
+    }
     ah_buf_clear(&b);
 }
 
@@ -479,22 +484,38 @@ static void put_restart_details(ah_run *run)
     ah_buf_clear(&list);
 }
 
+/* One more than there may be is none: it is neither made nor counted. */
+static void refuse_restart(ah_run *run)
+{
+    ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
+               "Section expansion requires restart, and this run has had its most (max_restarts = %d)",
+               run->cfg.rules->max_restarts);
+    run->result.err.phase = AH_PHASE_TOOL;
+    put_restart_details(run);
+    ah_run_fail(run);
+}
+
+static void tell_restart(ah_run *run)
+{
+    if (!run->restart)
+        return;
+    if (run->restart_keys.len)
+        ah_metric_add(run->cfg.metrics, AH_METRIC_DISCLOSURE_RESTARTS, 1);
+    ah_log_put(run->cfg.log, AH_LOG_INFO, "restart %d: Adapter does not support dynamic tools",
+               run->restarts);
+}
+
 /* The adapter cannot take tools in mid-conversation: the same transcript goes on in a new
- * session of the wire. Counted apart from iterations. */
+ * session of the wire. Counted apart from iterations, as is what handlers have opened. */
 static void restart(ah_run *run)
 {
-    run->restart = false;
-    ah_metric_add(run->cfg.metrics, AH_METRIC_DISCLOSURE_RESTARTS, 1);
-    ah_log_put(run->cfg.log, AH_LOG_INFO, "restart %d: Adapter does not support dynamic tools",
-               run->restarts + 1);
-    if (++run->restarts > run->cfg.rules->max_restarts) {
-        ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
-                   "Section expansion requires restart, and this run has had its most (max_restarts = "
-                   "%d)",
-                   run->cfg.rules->max_restarts);
-        put_restart_details(run);
-        ah_run_fail(run);
+    if (run->restarts >= run->cfg.rules->max_restarts) {
+        refuse_restart(run);
+    } else {
+        run->restarts++;
+        tell_restart(run);
     }
+    run->restart = run->asked = false;
     (void)ah_buf_ok(&run->restart_keys); /* only named in the details of an error */
     ah_buf_reset(&run->restart_keys, 0);
 }
@@ -509,7 +530,7 @@ static void end_turn(ah_run *run)
     ah_run_commit(run);
     ah_turn_clear(run);
     run->state = RUN_NEXT;
-    if (run->restart)
+    if (run->restart || run->asked)
         restart(run);
 }
 
