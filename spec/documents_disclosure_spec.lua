@@ -207,11 +207,15 @@ describe("the tool read_section", function()
   end)
 
   it("cannot be declared by anybody else", function()
-    assert.equal("prompt_validation",
-      D.raised(ah.prompt, { summarised("a", { tool "read_section" }) }).code)
-    local err = D.raised(ah.run, { model = D.model {}, prompt = research(),
-      tools = { tool "read_section" }, "Go." })
-    assert.equal("prompt_validation", err.code)
+    local function in_section()
+      return ah.prompt { summarised("a", { tool "read_section" }) }
+    end
+    local function beside()
+      return ah.run { model = D.model {}, prompt = research(), tools = { tool "read_section" },
+        "Go." }
+    end
+    assert.equal("prompt_validation", D.raised(in_section).code)
+    assert.equal("prompt_validation", D.raised(beside).code)
   end)
 
   it("does not reach what is disabled, nor what is below it", function()
