@@ -336,3 +336,91 @@ describe("prices", function()
     assert.matches("did you mean 'cached_read'?", raised(priced, { cache_read = 1 }), 1, true)
   end)
 end)
+
+-- -- objects ---------------------------------------------------------------------------------
+
+describe("a field that an object has not", function()
+  local agent = assert(ah.agent { model = "demo/echo" })
+  local session = ah.session { types = { Note } }
+  local prompt = ah.prompt { ns = "newcomers", key = "fields", section }
+  local OBJECTS = {
+    agent = agent, reply = assert(agent:run "x"), tool = find, section = section,
+    session = session, slice = session[Note], dispatcher = session.dispatcher,
+    registry = ah.registry {}, budget = ah.budget { requests = 1 }, prompt = prompt,
+    rendered = prompt:render(), schema = ah.schema { type = "string" }, type = Note,
+    filesystem = ah.filesystem { memory = true }, adapter = ah.scripted {},
+  }
+
+  for name, object in pairs(OBJECTS) do
+    it("raises: " .. name, function()
+      local text = raised(function() return object.qqqqqqqq end)
+      assert.matches("qqqqqqqq", text, 1, true)
+      assert.matches("newcomers_spec.lua:%d+", text)
+    end)
+  end
+
+  it("raises for ctx", function()
+    local said
+    local peek = ah.tool { name = "peek", description = "Peeks.", handler = function(_, ctx)
+      said = raised(function() return ctx.sesion end)
+      return "x"
+    end }
+    assert(ah.run { model = ah.scripted { { calls = { { name = "peek" } } }, "ok" },
+      tools = { peek }, "x" })
+    assert.matches("ctx: unknown field 'sesion' (did you mean 'session'?)", said, 1, true)
+  end)
+
+  it("is told with the nearest, or with what others call it", function()
+    for said, f in pairs {
+      ["agent: unknown field 'messages' (did you mean 'transcript'?)"] = function()
+        return agent.messages
+      end,
+      ["agent: unknown field 'trancript' (did you mean 'transcript'?)"] = function()
+        return agent:trancript()
+      end,
+      ["reply: unknown field 'output' (did you mean 'text' or 'value'?)"] = function()
+        return OBJECTS.reply.output
+      end,
+      ["reply: unknown field 'finish_reason' (did you mean 'stop'?)"] = function()
+        return OBJECTS.reply.finish_reason
+      end,
+      ["there is no slice 'dispach' (did you mean 'dispatch'?)"] = function()
+        return session:dispach {}
+      end,
+      ["registry: unknown field 'regster' (did you mean 'register'?)"] = function()
+        return OBJECTS.registry:regster(find)
+      end,
+    } do
+      assert.matches(said, raised(f), 1, true)
+    end
+  end)
+end)
+
+describe("a word of another library", function()
+  local function declare(fields)
+    fields.name, fields.description = "t", "T."
+    return ah.tool(fields)
+  end
+
+  for said, f in pairs {
+    ["'execute' (did you mean 'handler'?)"] = function() declare { execute = nothing } end,
+    ["'parameters' (did you mean 'params'?)"] = function() declare { parameters = {} } end,
+    ["'inputSchema' (did you mean 'schema'?)"] = function() declare { inputSchema = {} } end,
+    ["'input_schema' (did you mean 'schema'?)"] = function() declare { input_schema = {} } end,
+    ["'instructions' (did you mean 'system'?)"] = function() run { "instructions", "x" } end,
+    ["'max_steps' (did you mean 'max_iterations'?)"] = function() run { "max_steps", 3 } end,
+    ["there is no event 'text' (did you mean 'content'?)"] = function()
+      run { "on", { text = nothing } }
+    end,
+    ["there is no event 'tool_call' (did you mean 'tool_started'?)"] = function()
+      run { "on", { tool_call = nothing } }
+    end,
+    ["on: found a value without a name; write on = function(event)"] = function()
+      run { "on", { nothing } }
+    end,
+  } do
+    it("is answered with ours: " .. said, function()
+      assert.matches(said, raised(f), 1, true)
+    end)
+  end
+end)

@@ -276,10 +276,13 @@ static int lua_new_adapter(lua_State *L)
 /* Methods of the one who made it. */
 static int adapter_index(lua_State *L)
 {
+    static const char *const known[] = {"done", "requests", NULL};
+
     luaL_checkudata(L, 1, ADAPTER);
     lua_getiuservalue(L, 1, 1);
     lua_pushvalue(L, 2);
-    lua_rawget(L, -2);
+    if (lua_rawget(L, -2) == LUA_TNIL) /* what scripted ones have is told; others have nothing */
+        return ah_field_missing(L, "adapter", known);
     return 1;
 }
 

@@ -1,6 +1,7 @@
 /* Tables with named fields, read strictly: a typo in a declaration must never
  * become a silent default. */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/lent.h"
@@ -17,8 +18,9 @@ static bool is_known(const char *const *known, ah_slice key)
 }
 
 enum {
-    FEW_FIELDS = 16, /* so many are listed where nothing is near */
-    SHOWN_FIELDS = 2 /* so many show the form of a table */
+    FEW_FIELDS = 16,  /* so many are listed where nothing is near */
+    SHOWN_FIELDS = 2, /* so many show the form of a table */
+    MAX_METHODS = 64
 };
 
 /* What a table is given that has it in a table of its own, and words that other libraries
@@ -74,6 +76,38 @@ static const hint called[] = {{"parameters", "params"},
                               {"key", "api_key"},
                               {"url", "base_url"},
                               {"path", "root"},
+                              {"output", "text"},
+                              {"output", "value"},
+                              {"content", "text"},
+                              {"message", "text"},
+                              {"answer", "text"},
+                              {"output_text", "text"},
+                              {"object", "value"},
+                              {"parsed", "value"},
+                              {"data", "value"},
+                              {"finish_reason", "stop"},
+                              {"stop_reason", "stop"},
+                              {"steps", "iterations"},
+                              {"turns", "iterations"},
+                              {"messages", "transcript"},
+                              {"history", "transcript"},
+                              {"all_messages", "messages"},
+                              {"model", "use"},
+                              {"tools", "names"},
+                              {"call", "execute"},
+                              {"invoke", "execute"},
+                              {"unregister", "remove"},
+                              {"add", "register"},
+                              {"chat", "run"},
+                              {"ask", "run"},
+                              {"prompt", "run"},
+                              {"generate", "run"},
+                              {"on_event", "on"},
+                              {"callbacks", "on"},
+                              {"functions", "tools"},
+                              {"max_retries", "retries"},
+                              {"model_name", "model"},
+                              {"llm", "model"},
                               {NULL, NULL}};
 
 static const char *meant_by(const hint *h, const char *const *known, ah_slice key)
@@ -84,16 +118,34 @@ static const char *meant_by(const hint *h, const char *const *known, ah_slice ke
     return NULL;
 }
 
-static ah_slice nearest(const char *const *known, ah_slice key)
+/* " (did you mean 'a' or 'b'?)" on the stack; NULL, and nothing, where none is near. */
+static const char *push_meant(lua_State *L, const char *const *known, ah_slice key)
 {
-    const char *meant = meant_by(called, known, key);
+    const char *between = " (did you mean '";
     ah_near near = {.to = key};
+    luaL_Buffer b;
 
-    if (meant)
-        return ah_slice_of(meant);
-    for (; *known; known++)
+    luaL_buffinit(L, &b);
+    for (const hint *h = called; h->found; h++) {
+        if (!ah_slice_is(key, h->found) || !is_known(known, ah_slice_of(h->meant)))
+            continue;
+        luaL_addstring(&b, between);
+        luaL_addstring(&b, h->meant);
+        between = "' or '";
+        near.best = key;
+    }
+    for (; !near.best.p && *known; known++)
         ah_near_offer(&near, ah_slice_of(*known));
-    return near.best;
+    if (near.best.p && near.best.p != key.p) {
+        luaL_addstring(&b, between);
+        luaL_addlstring(&b, near.best.p, near.best.n);
+    }
+    luaL_addstring(&b, near.best.p ? "'?)" : "");
+    luaL_pushresult(&b);
+    if (near.best.p)
+        return lua_tostring(L, -1);
+    lua_pop(L, 1);
+    return NULL;
 }
 
 /* "; there are a, b", on the stack; "" where they are many. */
@@ -130,19 +182,52 @@ static const char *push_form(lua_State *L, const char *const *known)
     return lua_tostring(L, -1);
 }
 
-static void refuse(lua_State *L, const char *what, const char *const *known, ah_slice key)
+static int refuse(lua_State *L, const char *what, const char *const *known, ah_slice key)
 {
-    const char *in = meant_by(inside, known, key);
-    ah_slice near = nearest(known, key);
+    const char *in = meant_by(inside, known, key), *meant;
 
+    luaL_checkstack(L, 6, what);
     if (in)
         ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it stands in '%s': %s = { %.*s = ... }",
                      what, AH_FMT(key), in, in, AH_FMT(key));
-    if (near.p)
-        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s' (did you mean '%.*s'?)", what, AH_FMT(key),
-                     AH_FMT(near));
-    luaL_checkstack(L, 4, what);
-    ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'%s", what, AH_FMT(key), push_few(L, known));
+    if (!(meant = push_meant(L, known, key)))
+        meant = push_few(L, known);
+    return ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'%s", what, AH_FMT(key), meant);
+}
+
+int ah_field_missing(lua_State *L, const char *what, const char *const *known)
+{
+    ah_slice key;
+
+    key.p = luaL_checklstring(L, 2, &key.n);
+    return refuse(L, what, known, key);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* (methods, key), with the name of the class */
+static int missing_method(lua_State *L)
+{
+    const char *known[MAX_METHODS + 1];
+    size_t n = 0;
+
+    for (lua_pushnil(L); lua_next(L, 1) && n < MAX_METHODS; lua_pop(L, 1))
+        known[n++] = lua_tostring(L, -2); /* held by the table */
+    known[n] = NULL;
+    qsort(known, n, sizeof *known, compare_names);
+    return ah_field_missing(L, lua_tostring(L, lua_upvalueindex(1)), known);
+}
+
+void ah_lua_methods_only(lua_State *L, const char *what)
+{
+    lua_createtable(L, 0, 1);
+    lua_pushstring(L, what);
+    lua_pushcclosure(L, missing_method, 1);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
 }
 
 static void refuse_table(lua_State *L, int idx, const char *what)

@@ -383,6 +383,7 @@ void ah_lua_open_registry(lua_State *L)
     luaL_newmetatable(L, AH_BOOK);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
+    ah_lua_methods_only(L, "registry");
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
     lua_pushcfunction(L, new_registry);

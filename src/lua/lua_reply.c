@@ -208,6 +208,9 @@ static int push_value(lua_State *L, const reply *r)
 
 static int reply_index(lua_State *L)
 {
+    static const char *const known[] = {"text",           "value",         "messages",   "usage",
+                                        "stop",           "iterations",    "rounds",     "tool_calls",
+                                        "injected_tools", "removed_tools", "transcript", NULL};
     const reply *r = luaL_checkudata(L, 1, REPLY);
     const char *key = luaL_checkstring(L, 2);
 
@@ -234,7 +237,7 @@ static int reply_index(lua_State *L)
     else if (strcmp(key, "transcript") == 0)
         lua_pushcfunction(L, reply_transcript);
     else
-        return ah_lua_raise(L, AH_USAGE, "reply: unknown field '%s'", key);
+        return ah_field_missing(L, "reply", known);
     return 1;
 }
 
