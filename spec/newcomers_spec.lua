@@ -424,3 +424,70 @@ describe("a word of another library", function()
     end)
   end
 end)
+
+-- -- the command -----------------------------------------------------------------------------
+
+describe("agenthost", function()
+  local agenthost, has, has_not = command.agenthost, command.has, command.has_not
+
+  it("knows help and version as words", function()
+    assert.equal(agenthost("--help").out, agenthost("help").out)
+    assert.equal(agenthost("tools", "--help").out, agenthost("help", "tools").out)
+    assert.equal(agenthost("--version").out, agenthost("version").out)
+    assert.equal(agenthost("--version").out, agenthost("-V").out)
+    assert.equal(agenthost("--version", "-v").out, agenthost("version", "-v").out)
+    assert.equal(0, agenthost("help").code)
+    local r = agenthost("help", "tols")
+    assert.equal(2, r.code)
+    has(r.err, "there is no command 'tols'")
+  end)
+
+  local CALLS = [[
+    local ah = require "agenthost"
+    local add = ah.tool { name = "add", description = "Adds.",
+      params = { a = "integer", b = "integer" },
+      handler = function(args) return args.a + args.b end }
+    local bad = ah.tool { name = "bad", description = "Fails.", params = { why = "string" },
+      handler = function(args) return nil, "no such\nthing: " .. args.why end }
+    print(ah.run { model = ah.scripted { { calls = { { name = "add", arguments = { a = 1, b = 2 } },
+      { name = "bad", arguments = { why = ("x"):rep(500) } } } }, "Fine." },
+      tools = { add, bad }, "Go" })]]
+
+  it("-v prints one readable line a call", function()
+    local r = command.agenthost("-v", command.temp(CALLS))
+    assert.equal("Fine.\n", r.out)
+    assert.matches('info: add {"a":1,"b":2} ok in 0%.%d+ s: 3\n', r.err)
+    local bad = 'info: bad {"why":"x+%.%.%. failed in 0%.%d+ s: no such thing: x+%.%.%.\n'
+    assert.matches(bad, r.err)
+    assert.equal(3, select(2, r.err:gsub("\n", "")))
+    has_not(r.err, '"type"')
+  end)
+
+  it("-vv prints events as lines of JSON, and without -v there is nothing", function()
+    local r = command.agenthost("-vv", command.temp(CALLS))
+    has(r.err, 'debug: event {"type":"tool_invoked"')
+    has_not(r.err, "ok in")
+    assert.equal("", command.agenthost(command.temp(CALLS)).err)
+  end)
+
+  it("--json has the value of a run with an output schema", function()
+    local code = [[ah.run { model = ah.scripted { '{"city":"Paris","n":[1,2]}' }, "x",
+      output = ah.schema { type = "object", properties = { city = { type = "string" },
+        n = { type = "array", items = { type = "integer" } } } } }]]
+    local reply = ah.json.decode(agenthost("--json", "-e", code).out).reply
+    assert.same({ city = "Paris", n = { 1, 2 } }, reply.value)
+    has(agenthost("--jsonl", "-e", code).out, '"value":{"city":"Paris","n":[1,2]}')
+    code = 'ah.run { model = "demo/echo", "x" }'
+    reply = ah.json.decode(agenthost("--json", "-e", code).out).reply
+    assert.is_nil(reply.value)
+    assert.equal("x", reply.text)
+  end)
+
+  it("takes files of variables that a shell can read as well", function()
+    local path = command.temp 'export A_KEY="one"\n  export\tB_KEY=two\nC_KEY=three\nexport=4\n'
+    local r = agenthost("--env-file", path, "-e",
+      'print(os.getenv "A_KEY", os.getenv "B_KEY", os.getenv "C_KEY", os.getenv "export")')
+    assert.same({ code = 0, out = "one\ttwo\tthree\t4\n", err = "" }, r)
+    assert.equal(2, agenthost("--env-file", command.temp "export A B=1\n", "-e", "").code)
+  end)
+end)
