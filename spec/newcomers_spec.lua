@@ -491,3 +491,60 @@ describe("agenthost", function()
     assert.equal(2, agenthost("--env-file", command.temp "export A B=1\n", "-e", "").code)
   end)
 end)
+
+describe("a path that begins with /", function()
+  it("is answered with the path below the root", function()
+    local root = command.temp()
+    os.remove(root)
+    assert(os.execute(("mkdir -p %s/src && ln -s %s %s.link"):format(root, root, root)))
+    finally(function() os.execute(("rm -rf %s %s.link"):format(root, root)) end)
+    for _, fs in ipairs { ah.filesystem { root = root }, ah.filesystem { root = root .. ".link" },
+      ah.filesystem { root = root }:overlay(), ah.filesystem { memory = true } } do
+      for given, meant in pairs { ["/src/a.txt"] = "src/a.txt", ["//src"] = "src", ["/"] = "." } do
+        local none, err = fs:read(given)
+        assert.is_nil(none)
+        assert.matches(("relative to the root: write '%s'"):format(meant), err.message, 1, true)
+      end
+    end
+    for _, fs in ipairs { ah.filesystem { root = root }, ah.filesystem { root = root .. ".link" },
+      ah.filesystem { root = root .. "/" }:overlay() } do
+      local message = select(2, fs:read(root .. "/src/a.txt")).message
+      assert.matches("write 'src/a.txt'", message, 1, true)
+      assert.matches("write '.'", select(2, fs:list(root)).message, 1, true)
+      assert.not_matches("write 'src", select(2, fs:read(root .. "x/src/a.txt")).message, 1, true)
+    end
+  end)
+end)
+
+describe("agenthost check", function()
+  local agenthost, has = command.agenthost, command.has
+
+  local function check(text)
+    return agenthost("check", command.temp('local ah = require "agenthost"\n' .. text))
+  end
+
+  it("sees sections and lists of texts in front of a run", function()
+    local r = check [[
+      local s = ah.section { key = "a", template = "A", tools = { ah.tool { name = "t",
+        description = "T.", handler = print } } }
+      ah.run { model = "demo/echo", s, { "two", "texts" } }]]
+    assert.equal(0, r.code, r.out)
+    has(r.out, "no faults (0 agents, 1 run, 1 tool)")
+  end)
+
+  it("tells each mistake once, in the words of the function that was called", function()
+    local r = check [[
+      local t = ah.tool { name = "t", description = "T.", handler = print }
+      ah.run { model = "gpt-4o", tools = { add = t }, max_steps = 3, "x" }]]
+    assert.equal(1, r.code)
+    has(r.out, ":3: ah.run: tools: unexpected name 'add'")
+    has(r.out, ":3: ah.run: unknown field 'max_steps' (did you mean 'max_iterations'?)")
+    has(r.out, "(did you mean 'openai/gpt-4o'?)")
+    assert.equal(1, select(2, r.out:gsub("unexpected name", "")))
+    has(r.out, "3 faults (0 agents, 1 run")
+  end)
+
+  it("tells of a script that comes to no run that this is so", function()
+    has(check("print(1)").out, "neither ah.run nor ah.agent was met: the script ended before one")
+  end)
+end)
