@@ -182,7 +182,8 @@ describe("agenthost check", function()
     end
     assert.equal(3, #notes)
     assert.truthy(notes[1]:find("^3: openai: no key"))
-    assert.equal('4: no model is named: give model = "provider/model", --model or AGENTHOST_MODEL', notes[2])
+    assert.equal('4: no model is named: give model = "provider/model", --model or '
+      .. "AGENTHOST_MODEL", notes[2])
     assert.equal("2: tool 'a' is offered by nothing that was met: name it in a list of tools",
       notes[3])
   end)
