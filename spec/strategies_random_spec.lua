@@ -49,7 +49,7 @@ local function strategies(w)
     ah.phases { hide = w.hide, phases = {
       { name = "one", tools = { tool "p1", tool "go", both }, next = { go = "two" } },
       { name = "two", tools = { both, tool "q1", tool "back" }, next = function(m)
-        return m.tool == "back" and "one" or nil
+        return m.name == "back" and "one" or nil
       end },
     } },
     ah.unfold { name = "f", description = "A facade.", exclusive = w.exclusive, categories = {
@@ -121,6 +121,14 @@ function Model:call(name, category)
 end
 
 -- -- the conversation ----------------------------------------------------------------------------
+
+local function names_of(tools)
+  local names = {}
+  for i, t in ipairs(tools) do
+    names[i] = t.name
+  end
+  return names
+end
 
 -- Names of the tools at the end of a transcript, sorted; staged changes included.
 local function replay(text)
@@ -223,9 +231,9 @@ end
 local function try(mode, seed, path)
   local agent
   local function watch(m)
-    check_unique(m.tools)
+    local there = names_of(m.tools)
+    check_unique(there)
     if agent and m.run == agent.watched then
-      local there = { table.unpack(m.tools) }
       table.sort(there)
       assert.same(replay(agent.text()), there)
     end
@@ -326,11 +334,11 @@ local function try_all(mode, seed)
   local roll, agent, picks = dice(seed), nil, 0
   local items = shop(roll)
   local given = fields(mode, seed, function(m)
-    check_unique(m.tools)
-    local there = { table.unpack(m.tools) }
+    local there = names_of(m.tools)
+    check_unique(there)
     table.sort(there)
     assert.same(replay(agent:transcript()), there)
-    picks = picks + (m.tool == "pick_tools" and m.success and 1 or 0)
+    picks = picks + (m.name == "pick_tools" and m.success and 1 or 0)
   end)
   given.max_iterations = 1000
   given.brief, given.discover, given.keep_picked = true, { keep = roll(2) == 1 }, roll(2) == 1

@@ -146,6 +146,20 @@ local function say_missing(missing, t)
   return table.concat(words, " ")
 end
 
+-- What stands in the description of a locked tool. It is true before and after, so that nothing has
+-- to be told anew.
+local function say_lock(keys, t)
+  local words = {}
+  if #keys > 0 then
+    words[1] = say_calls(keys, t.any, t.on)
+  end
+  if t.when then
+    words[#words + 1] = #keys > 0 and t.any and "Or its condition must hold."
+      or "Its condition must hold."
+  end
+  return "Not available at once. " .. (t.missing or table.concat(words, " "))
+end
+
 -- Words about what keeps the tool shut, or nil where it is open.
 local function shut(keys, t, m)
   local missing = keys_missing(keys, m.state or {})
@@ -195,13 +209,16 @@ local function unlock(t)
   end
   local wanted = set_of(keys)
 
-  local S = { name = t.name or "unlock", tools = tools_among(t.tools) }
+  local S = { name = t.name or "unlock", tools = tools_among(t.tools), describe = {} }
+  for name in pairs(locked) do
+    S.describe[name] = say_lock(keys, given)
+  end
   function S.before(_, m)
-    local why = locked[m.tool] and shut(keys, given, m)
+    local why = locked[m.name] and shut(keys, given, m)
     return why and "This tool is not yet available. " .. (given.missing or why) or nil
   end
   function S.after(_, m)
-    local key = wanted[ANY_CALL] and ANY_CALL or m.tool
+    local key = wanted[ANY_CALL] and ANY_CALL or m.name
     if not m.success or not wanted[key] or (m.state and m.state[key]) then
       return
     end
@@ -323,9 +340,9 @@ local function phases_of(t)
 
   local S = { name = t.name or "phases", tools = hide and start.tools or all, later = all }
   function S.before(_, m)
-    local now = required[m.tool] and current(m)
-    if now and not now.names[m.tool] then
-      return say_wrong_phase(m.tool, now, required[m.tool])
+    local now = required[m.name] and current(m)
+    if now and not now.names[m.name] then
+      return say_wrong_phase(m.name, now, required[m.name])
     end
   end
   function S.after(_, m)
@@ -335,7 +352,7 @@ local function phases_of(t)
     if type(way) == "function" then
       target = way(m)
     else
-      target = way and way[m.tool]
+      target = way and way[m.name]
     end
     if not target or target == now.name then
       return
@@ -496,7 +513,10 @@ local function is_open(facade, m)
 end
 
 local function say_open(facade, group, m)
-  local there, names = set_of(m.tools), {}
+  local there, names = {}, {}
+  for _, tool in ipairs(m.tools) do
+    there[tool.name] = true
+  end
   for _, tool in ipairs(tools_in(facade, m.state, {})) do
     names[#names + 1] = tool ~= facade.tool and there[tool.name] and tool.name or nil
   end
@@ -549,12 +569,12 @@ local function unfold(t)
   local later = tools_behind(root, by_name)
   local S = { name = "unfold." .. t.name, tools = { root.tool }, later = later }
   function S.before(_, m)
-    local facade = facade_of(m.tool)
+    local facade = facade_of(m.name)
     local group = facade and is_open(facade, m)
     return group and say_open(facade, group, m) or nil
   end
   function S.after(_, m)
-    local facade = m.success and facade_of(m.tool)
+    local facade = m.success and facade_of(m.name)
     if not facade then
       return
     end

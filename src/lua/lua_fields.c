@@ -8,6 +8,7 @@
 #include "base/near.h"
 #include "lua/lua_host.h"
 #include "lua/lua_value.h"
+#include "lua/lua_words.h"
 
 static bool is_known(const char *const *known, ah_slice key)
 {
@@ -23,101 +24,6 @@ enum {
     MAX_METHODS = 64
 };
 
-/* What a table is given that has it in a table of its own, and words that other libraries
- * have for a field. The first may be nearer to another field by letters, so they go first. */
-typedef struct hint {
-    const char *found, *meant;
-} hint;
-
-static const hint inside[] = {{"temperature", "options"},
-                              {"max_tokens", "options"},
-                              {"top_p", "options"},
-                              {"stop", "options"},
-                              {"seed", "options"},
-                              {"tool_choice", "options"},
-                              {"reasoning", "options"},
-                              {"cache", "options"},
-                              {"cache_key", "options"},
-                              {"connect_timeout", "http"},
-                              {"idle_timeout", "http"},
-                              {"total_timeout", "http"},
-                              {"tool_calls", "budget"},
-                              {"input_tokens", "budget"},
-                              {"output_tokens", "budget"},
-                              {"requests", "budget"},
-                              {"total_tokens", "budget"},
-                              {"cost", "budget"},
-                              {NULL, NULL}};
-
-static const hint called[] = {{"parameters", "params"},
-                              {"args", "params"},
-                              {"arguments", "params"},
-                              {"input_schema", "schema"},
-                              {"inputSchema", "schema"},
-                              {"execute", "handler"},
-                              {"func", "handler"},
-                              {"fn", "handler"},
-                              {"callback", "handler"},
-                              {"call", "handler"},
-                              {"instructions", "system"},
-                              {"system_prompt", "system"},
-                              {"instruction", "system"},
-                              {"max_steps", "max_iterations"},
-                              {"max_turns", "max_iterations"},
-                              {"history", "messages"},
-                              {"output_schema", "output"},
-                              {"output_type", "output"},
-                              {"response_format", "output"},
-                              {"text", "template"},
-                              {"content", "template"},
-                              {"variables", "params"},
-                              {"returns", "result"},
-                              {"desc", "description"},
-                              {"key", "api_key"},
-                              {"url", "base_url"},
-                              {"path", "root"},
-                              {"output", "text"},
-                              {"output", "value"},
-                              {"content", "text"},
-                              {"message", "text"},
-                              {"answer", "text"},
-                              {"output_text", "text"},
-                              {"object", "value"},
-                              {"parsed", "value"},
-                              {"data", "value"},
-                              {"finish_reason", "stop"},
-                              {"stop_reason", "stop"},
-                              {"steps", "iterations"},
-                              {"turns", "iterations"},
-                              {"messages", "transcript"},
-                              {"history", "transcript"},
-                              {"all_messages", "messages"},
-                              {"model", "use"},
-                              {"tools", "names"},
-                              {"call", "execute"},
-                              {"invoke", "execute"},
-                              {"unregister", "remove"},
-                              {"add", "register"},
-                              {"chat", "run"},
-                              {"ask", "run"},
-                              {"prompt", "run"},
-                              {"generate", "run"},
-                              {"on_event", "on"},
-                              {"callbacks", "on"},
-                              {"functions", "tools"},
-                              {"max_retries", "retries"},
-                              {"model_name", "model"},
-                              {"llm", "model"},
-                              {NULL, NULL}};
-
-static const char *meant_by(const hint *h, const char *const *known, ah_slice key)
-{
-    for (; h->found; h++)
-        if (ah_slice_is(key, h->found) && is_known(known, ah_slice_of(h->meant)))
-            return h->meant;
-    return NULL;
-}
-
 /* " (did you mean 'a' or 'b'?)" on the stack; NULL, and nothing, where none is near. */
 static const char *push_meant(lua_State *L, const char *const *known, ah_slice key)
 {
@@ -126,11 +32,11 @@ static const char *push_meant(lua_State *L, const char *const *known, ah_slice k
     luaL_Buffer b;
 
     luaL_buffinit(L, &b);
-    for (const hint *h = called; h->found; h++) {
-        if (!ah_slice_is(key, h->found) || !is_known(known, ah_slice_of(h->meant)))
+    for (const char *const *k = known; *k; k++) {
+        if (!ah_word_means(key, ah_slice_of(*k)))
             continue;
         luaL_addstring(&b, between);
-        luaL_addstring(&b, h->meant);
+        luaL_addstring(&b, *k);
         between = "' or '";
         near.best = key;
     }
@@ -182,25 +88,17 @@ static const char *push_form(lua_State *L, const char *const *known)
     return lua_tostring(L, -1);
 }
 
-static int refuse(lua_State *L, const char *what, const char *const *known, ah_slice key)
+int ah_lua_unknown(lua_State *L, const char *what, const char *const *known, ah_slice key)
 {
-    const char *in = meant_by(inside, known, key), *meant;
+    const char *field, *in = ah_word_inside(known, key, &field), *meant;
 
     luaL_checkstack(L, 6, what);
     if (in)
-        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it stands in '%s': %s = { %.*s = ... }",
-                     what, AH_FMT(key), in, in, AH_FMT(key));
+        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it stands in '%s': %s = { %s = ... }", what,
+                     AH_FMT(key), in, in, field);
     if (!(meant = push_meant(L, known, key)))
         meant = push_few(L, known);
     return ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'%s", what, AH_FMT(key), meant);
-}
-
-int ah_field_missing(lua_State *L, const char *what, const char *const *known)
-{
-    ah_slice key;
-
-    key.p = luaL_checklstring(L, 2, &key.n);
-    return refuse(L, what, known, key);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -213,12 +111,14 @@ static int missing_method(lua_State *L)
 {
     const char *known[MAX_METHODS + 1];
     size_t n = 0;
+    ah_slice key;
 
     for (lua_pushnil(L); lua_next(L, 1) && n < MAX_METHODS; lua_pop(L, 1))
         known[n++] = lua_tostring(L, -2); /* held by the table */
     known[n] = NULL;
     qsort(known, n, sizeof *known, compare_names);
-    return ah_field_missing(L, lua_tostring(L, lua_upvalueindex(1)), known);
+    key.p = luaL_checklstring(L, 2, &key.n);
+    return ah_lua_unknown(L, lua_tostring(L, lua_upvalueindex(1)), known, key);
 }
 
 void ah_lua_methods_only(lua_State *L, const char *what)
@@ -248,7 +148,7 @@ static void check_key(lua_State *L, int idx, const char *what, const char *const
     if (lua_type(L, idx) == LUA_TSTRING) {
         key.p = lua_tolstring(L, idx, &key.n);
         if (!is_known(known, key))
-            refuse(L, what, known, key);
+            ah_lua_unknown(L, what, known, key);
     } else if (!list && lua_isinteger(L, idx)) {
         ah_lua_raise(L, AH_USAGE, "%s: found a value without a name; write %s", what,
                      push_form(L, known));

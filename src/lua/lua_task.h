@@ -13,6 +13,7 @@ typedef struct ah_waiter {
     bool done;
     ah_task *task;    /* who yielded for it; NULL: nobody */
     ah_driven *scope; /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
+    ah_driven *within; /* without a scope: whose work brings what it waits for; NULL: no run's */
     void (*leave)(struct ah_waiter *w); /* without a scope: nobody waits any more, stop what comes */
     ah_lua *keeper;                     /* ah_waiter_keep */
     int ref;                            /* likewise: in the registry */
@@ -53,6 +54,7 @@ struct ah_task {
     void (*settled)(ah_task *t, int nresults);
     void (*failed)(ah_task *t, const ah_err *err);
     void *ud;
+    ah_text *failure; /* during `failed`: what was raised, with the traceback; NULL: no memory for it */
 };
 
 /* A task of the run `of` for the function below nargs arguments on L (popped). Raises

@@ -233,7 +233,7 @@ static int type_index(lua_State *L)
     else if (strcmp(key, "schema") == 0)
         ah_lua_push_schema(L, t->schema);
     else
-        return ah_field_missing(L, "type", known);
+        return ah_lua_unknown(L, "type", known, ah_slice_of(key));
     return 1;
 }
 

@@ -77,9 +77,13 @@ ah_status ah_changes_note(ah_changes *c, ah_slice text, ah_err *err)
     return put_text(c, AH_CHANGE_NOTE, text, err);
 }
 
-ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_err *err)
+ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_text *by, ah_err *err)
 {
-    return put_text(c, AH_CHANGE_PROMPT, text, err);
+    ah_status st = put_text(c, AH_CHANGE_PROMPT, text, err);
+
+    if (st == AH_OK)
+        c->item[c->n - 1].by = ah_text_ref(by);
+    return st;
 }
 
 ah_status ah_changes_state(ah_changes *c, const char *strategy, ah_slice state, ah_err *err)
@@ -102,6 +106,11 @@ ah_status ah_changes_show(ah_changes *c, ah_slice path, ah_err *err)
     return put_text(c, AH_CHANGE_SHOW, path, err);
 }
 
+ah_status ah_changes_hide(ah_changes *c, ah_slice path, ah_err *err)
+{
+    return put_text(c, AH_CHANGE_HIDE, path, err);
+}
+
 /* `text` as the name, and who says so: docs/transcript.md. */
 ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err)
 {
@@ -112,6 +121,33 @@ ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err
         !(*by = ah_text_new(c->mem, ah_slice_of(picked ? "{\"picked\":true}" : "{\"picked\":false}"))))
         st = ah_err_nomem(err);
     return st;
+}
+
+static bool is_new(const ah_change *item, const ah_registry *r)
+{
+    return !ah_registry_find(r, ah_text_slice(item->tool->name));
+}
+
+bool ah_changes_fit(ah_changes *c, const ah_registry *r, size_t most)
+{
+    size_t taken = r->live, n = 0, before = c->n;
+
+    for (size_t i = 0; i < c->n; i++)
+        taken += !c->item[i].yields && is_new(&c->item[i], r);
+    for (size_t i = 0; i < before; i++) {
+        ah_change item = c->item[i];
+        bool wants = item.yields && is_new(&item, r);
+
+        if (!wants || taken < most) {
+            taken += wants;
+            c->item[n++] = item;
+            continue;
+        }
+        ah_tool_unref(item.tool);
+        ah_text_unref(item.by);
+    }
+    c->n = n;
+    return n < before;
 }
 
 ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, bool brief, ah_err *err)

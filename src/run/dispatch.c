@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/near.h"
+#include "run/gate.h"
 #include "wire/dispatcher.h"
 
 enum {
@@ -13,7 +14,7 @@ enum {
     MAX_VALUE = 256 << 20,  /* and of a result as JSON, or of words, before they are cut */
     MAX_COERCED = 64 << 10, /* bytes of words about what was coerced */
     MAX_SHOWN = 100,        /* bytes of a name in them */
-    MAX_MARK = 192          /* bytes that stand for what was left out of a result */
+    MAX_MARK = 384          /* bytes that stand for what was left out of a result, a path included */
 };
 
 void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at,
@@ -22,6 +23,8 @@ void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_sl
     *c = (ah_call){.run = run, .slot = slot, .at = at};
     ah_overlay_init(&c->overlay, mem, below);
     c->overlay.owner = c;
+    if (below && below->overlay && below->overlay->owner)
+        c->parent_call = ah_text_ref(((const ah_call *)below->overlay->owner)->slot->id);
     ah_changes_init(&c->changes, mem);
 }
 
@@ -32,10 +35,17 @@ void ah_call_clear(ah_call *c)
     ah_value_release(&c->live);
     ah_text_unref(c->args);
     ah_text_unref(c->coerced);
+    ah_text_unref(c->approved);
+    ah_text_unref(c->parent_call);
+    ah_text_unref(c->value);
+    ah_text_unref(c->error);
+    ah_text_unref(c->whole);
     ah_text_unref(c->images);
     ah_text_unref(c->content);
     ah_text_unref(c->warning);
     ah_text_unref(c->leave_why);
+    ah_text_unref(c->leave_details);
+    ah_text_unref(c->asked);
     ah_text_unref(c->reason);
     ah_tool_unref(c->tool);
     *c = (ah_call){.overlay.mem = c->overlay.mem};
@@ -44,24 +54,27 @@ void ah_call_clear(ah_call *c)
 /* -- answers --------------------------------------------------------------------- */
 
 /* Over the limit: head and tail, and between them how much is missing. What is left out is
- * longer than the mark, which therefore overwrites nothing that is kept. */
-static void cut(ah_buf *b, size_t most)
+ * longer than the mark, which therefore overwrites nothing that is kept. Returns where in the mark
+ * a path may be named. */
+static size_t cut(ah_buf *b, size_t most)
 {
+    static const char end[] = " ...]\n";
     size_t half = (most - MAX_MARK) / 2, head, tail, n;
     char mark[MAX_MARK];
 
     if (!ah_buf_ok(b) || b->len <= most)
-        return;
+        return 0;
     head = ah_utf8_cut(b->data, half);
     tail = b->len - half;
     while (tail < b->len && ((unsigned char)b->data[tail] & 0xc0) == 0x80)
         tail++;
     n = ah_print(mark, sizeof mark,
-                 "\n[... %zu of %zu bytes left out; the limit is %zu (max_result of the tool) ...]\n",
-                 tail - head, b->len, most);
+                 "\n[... %zu of %zu bytes left out; the limit is %zu (max_result of the tool)%s",
+                 tail - head, b->len, most, end);
     memcpy(b->data + head, mark, n);
     memmove(b->data + head + n, b->data + tail, b->len - tail);
     b->len = head + n + b->len - tail;
+    return head + n - (sizeof end - 1);
 }
 
 /* Without memory there is no content. An answer that is too large for its buffer must not become
@@ -83,6 +96,7 @@ static void answer(ah_call *c, bool success, const ah_buf *content)
 /* What is said in place of a result is held to the same limit. */
 static void answer_in_words(ah_call *c, ah_buf *words)
 {
+    ah_text_set(&c->value, NULL);
     cut(words, c->tool && c->tool->max_result ? c->tool->max_result : AH_TOOL_RESULT);
     answer(c, false, words);
 }
@@ -97,6 +111,21 @@ void ah_call_refuse(ah_call *c, const char *fmt, ...)
     ah_buf_vfmt(&b, fmt, ap);
     va_end(ap);
     answer_in_words(c, &b);
+    ah_buf_clear(&b);
+}
+
+void ah_call_name_file(ah_call *c, ah_slice path)
+{
+    ah_slice content = ah_text_slice(c->content);
+    ah_text *text = NULL;
+    ah_buf b;
+
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
+    ah_buf_add(&b, content.p, c->gap);
+    ah_buf_fmt(&b, "; all of it is in the file '%.*s'", AH_FMT(path));
+    ah_buf_add(&b, content.p + c->gap, content.n - c->gap);
+    if (ah_text_from_buf(&b, "tool result", &text, NULL) == AH_OK)
+        ah_text_set(&c->content, text);
     ah_buf_clear(&b);
 }
 
@@ -302,6 +331,7 @@ bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now)
 {
     begin_time(c, now);
     ah_text_set(&c->args, NULL);
+    ah_text_set(&c->coerced, NULL);
     c->state = AH_CALL_WAITING;
     check_args(c, args);
     if (c->state == AH_CALL_ANSWERED)
@@ -378,8 +408,30 @@ static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
     return c->state != AH_CALL_ANSWERED;
 }
 
-/* A string as it is, anything else as JSON; after the author's message, if there is one. */
-static void render(const ah_call *c, const ah_outcome *o, ah_buf *b)
+/* With `lines`, one a member or element. */
+static void put_json(ah_buf *b, ah_slice json, bool lines)
+{
+    bool text = false, escaped = false;
+    size_t from = 0;
+
+    for (size_t i = 0; lines && i < json.n; i++) {
+        char ch = json.p[i];
+
+        text ^= ch == '"' && !escaped;
+        escaped = text && ch == '\\' && !escaped;
+        if (text || ch != ',')
+            continue;
+        ah_buf_add(b, json.p + from, i + 1 - from);
+        ah_buf_char(b, '\n');
+        from = i + 1;
+    }
+    ah_buf_add(b, json.p + from, json.n - from);
+}
+
+/* A string as it is, anything else as JSON; after the author's message, if there is one. Nothing is a
+ * success without a value, a nil is a value: of who looks for something, that it is not there.
+ * `lines`: for a reader of lines. */
+static void render(const ah_call *c, const ah_outcome *o, bool lines, ah_buf *b)
 {
     ah_slice value = o->exclude_value ? (ah_slice){NULL, 0} : o->value;
 
@@ -394,9 +446,9 @@ static void render(const ah_call *c, const ah_outcome *o, ah_buf *b)
     if (value.p && o->render.p)
         ah_buf_put(b, o->render);
     else if (value.p && !ah_json_string(value, b))
-        ah_buf_put(b, value);
+        put_json(b, value, lines);
     if (!o->message.p && !value.p)
-        ah_buf_str(b, "OK");
+        ah_buf_str(b, o->nil ? "null" : "OK");
 }
 
 /* To the slices of its type (seed 002, Session and Telemetry). Else the call has failed. */
@@ -405,39 +457,95 @@ static bool give_to_session(ah_call *c, const ah_outcome *o, ah_session *session
     ah_slice type = o->type.p ? o->type : ah_text_slice(c->tool->result_type);
     ah_err err;
 
-    if (!session || ah_session_take(session, &c->overlay, type, o->value, &err) == AH_OK)
+    if (!session || o->untyped || ah_session_take(session, &c->overlay, type, o->value, &err) == AH_OK)
         return true;
     ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err.message);
     return false;
 }
 
+/* A copy of a text of the outcome; false where there was no memory for it. */
+static bool keep(ah_call *c, ah_text **text, ah_slice s)
+{
+    ah_text_set(text, s.p ? ah_text_new(c->overlay.mem, s) : NULL);
+    return !s.p || *text;
+}
+
+/* What is told of it beside its words. */
+static bool keep_told(ah_call *c, const ah_outcome *o)
+{
+    bool shown = o->success && !o->exclude_value;
+    bool kept = keep(c, &c->value, o->value) && keep(c, &c->error, o->error) &&
+                keep(c, &c->images, shown ? o->images : (ah_slice){NULL, 0});
+
+    if (!kept)
+        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    return kept;
+}
+
+/* The words of the refusal that the call has got go on as those of a failure. */
+static ah_outcome refused(ah_call *c, ah_buf *words)
+{
+    ah_buf_put(words, ah_text_slice(c->content));
+    c->state = AH_CALL_RUNNING;
+    return (ah_outcome){.failure = AH_FAILED_SAID, .whole = true};
+}
+
+/* Of what is shown in part the whole, until it is known where it goes; without memory it goes nowhere. */
+static void shorten(ah_call *c, const ah_outcome *o, ah_buf *b)
+{
+    ah_buf whole;
+
+    if (o->whole || !ah_buf_ok(b) || b->len <= c->tool->max_result)
+        return;
+    ah_buf_init(&whole, c->overlay.mem, MAX_VALUE);
+    if (c->keeps && o->success) {
+        render(c, o, true, &whole);
+        ah_text_from_buf(&whole, "the whole result", &c->whole, NULL);
+    }
+    ah_buf_clear(&whole);
+    c->gap = cut(b, c->tool->max_result);
+}
+
+/* As it left the policies. */
+static void take_outcome(ah_call *c, const ah_outcome *o, ah_buf *words, ah_session *session)
+{
+    if (o->success && !give_to_session(c, o, session))
+        return;
+    shorten(c, o, words);
+    if (keep_told(c, o))
+        answer(c, o->success, words);
+    c->part = c->content;
+}
+
+void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b)
+{
+    render(c, o, false, b);
+}
+
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
 {
-    ah_outcome checked = *o;
-    ah_buf full, b;
+    ah_outcome now = *o;
+    ah_held held = {0};
+    ah_buf full, words;
 
     c->live = o->live;
-    ah_buf_init(&full, c->overlay.mem, MAX_VALUE);
-    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
-    if (o->success && !check_result(c, o->value, &full))
-        goto done;
-    if (o->value.p && full.len) /* defaults filled in, and {} that is a list */
-        checked.value = ah_buf_slice(&full);
-    if (o->success && !give_to_session(c, o, session))
-        goto done;
-    render(c, &checked, &b);
-    if (!o->whole)
-        cut(&b, c->tool->max_result);
     c->leave = o->leave;
-    if (o->leave != AH_OK)
-        ah_text_from_buf(&b, "reason", &c->leave_why, NULL); /* without memory: none */
-    if (o->success && o->images.p && !o->exclude_value &&
-        !(c->images = ah_text_new(c->overlay.mem, o->images))) {
-        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
-        goto done;
+    ah_buf_init(&full, c->overlay.mem, MAX_VALUE);
+    ah_buf_init(&words, c->overlay.mem, MAX_VALUE);
+    if (o->leave == AH_VISIBILITY_EXPANSION && o->asked.p)
+        c->asked = ah_text_new(c->overlay.mem, o->asked);
+    if (o->success && !check_result(c, o->value, &full)) {
+        now = refused(c, &words);
+    } else {
+        if (o->value.p && full.len) /* defaults filled in, and {} that is a list */
+            now.value = ah_buf_slice(&full);
+        ah_call_render(c, &now, &words);
     }
-    answer(c, o->success, &b);
-done:
+    if (ah_gate_after(c, &now, &words, &held))
+        take_outcome(c, &now, &words, session);
+    if (c->leave != AH_OK)
+        c->leave_why = ah_text_ref(c->content); /* without memory: none */
+    ah_held_clear(&held);
     ah_buf_clear(&full);
-    ah_buf_clear(&b);
+    ah_buf_clear(&words);
 }

@@ -89,6 +89,38 @@ static bool dispatches(const ah_lowered *w)
     return w->mode == AH_TOOLS_DISPATCHER;
 }
 
+static bool is_empty_list(ah_slice list)
+{
+    ah_json_reader r = ah_json_read(list);
+
+    return ah_json_next(&r).kind != AH_JSON_ARRAY || ah_json_next(&r).kind == AH_JSON_ARRAY_END;
+}
+
+/* Has the model said nothing that the wire could hold? What it only thought does not stand alone. */
+static bool says_nothing(const ah_lowered *w, ah_slice message)
+{
+    ah_slice calls, content, data;
+    const ah_json_wanted want[] = {{"tool_calls", &calls}, {"content", &content}};
+    ah_json_reader r;
+    ah_json_token t;
+    bool none;
+    size_t before;
+
+    ah_json_members(message, want, 2);
+    none = is_empty_list(calls) && !ah_has_text(content);
+    r = ah_json_read(content);
+    t = ah_json_next(&r);
+    for (t = ah_json_next(&r); none && t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice part = ah_json_skip(&r, t);
+
+        if (ah_part_of_ours(w->adapter, part, &data, &before))
+            none = !w->adapter->vt->stands(w, data);
+        else
+            none = !ah_has_text(ah_json_member(part, "text"));
+    }
+    return none;
+}
+
 /* A message; through the dispatcher where it speaks of tools the head does not hold. */
 static void lower_message(ah_lowered *w, const ah_entry *e)
 {
@@ -272,6 +304,11 @@ static ah_break take(ah_lowered *w, size_t i)
         w->system_entry = i;
         return AH_BREAK_PROMPT;
     case AH_ENTRY_ASSISTANT:
+        if (w->adapter->vt->stands && says_nothing(w, json))
+            w->offers.conversing = true;
+        else
+            lower_message(w, e);
+        return AH_BREAK_NONE;
     case AH_ENTRY_TOOL_RESULT:
     case AH_ENTRY_NOTE:
     case AH_ENTRY_USER:
@@ -301,6 +338,7 @@ static void begin_anew(ah_lowered *w)
     w->done = w->n_head = w->n_body = 0;
     w->settings = w->system = w->deferral = (ah_slice){NULL, 0};
     w->redo_head = true;
+    w->sweeping = false;
     ah_offers_clear(&w->offers);
     ah_buf_reset(&w->head, 0);
     ah_buf_reset(&w->body, 0);
@@ -434,6 +472,28 @@ static ah_status check_images(ah_lowered *w, ah_err *err)
     return st;
 }
 
+/* True: something was declared no more. */
+static bool sweep(ah_lowered *w)
+{
+    size_t before = w->offers.n;
+
+    if (w->sweeping)
+        ah_offers_sweep(&w->offers, w->mode);
+    return w->offers.n < before;
+}
+
+/* The entries up to here were, or are, sent in one request. */
+static void end_request(ah_lowered *w, ah_break *brk, size_t *entry)
+{
+    if (!sweep(w))
+        return;
+    w->redo_head = true;
+    if (w->requests == 0 || w->done <= w->told || *brk != AH_BREAK_NONE)
+        return;
+    *brk = AH_BREAK_TOOLS; /* one like it went out before, and failed */
+    *entry = w->done - 1;
+}
+
 static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)
 {
     *brk = w->anew;
@@ -441,20 +501,26 @@ static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *e
     w->redo_head = w->redo_head || w->requests == 0;
     for (; w->done < w->transcript->n; w->done++) {
         ah_status st = check_images(w, err);
-        ah_break b = st == AH_OK ? take(w, w->done) : AH_BREAK_NONE;
+        ah_break b;
 
+        if (st == AH_OK && w->transcript->entry[w->done].kind == AH_ENTRY_ASSISTANT) {
+            end_request(w, brk, entry);
+            w->sweeping = false;
+        }
+        b = st == AH_OK ? take(w, w->done) : AH_BREAK_NONE;
         if (st != AH_OK)
             return st;
         if (b == AH_BREAK_NONE)
             continue;
         w->redo_head = true;
-        if (!w->offers.conversing || !ah_mode_names_tools(w->mode))
-            ah_offers_sweep(&w->offers, w->mode);
+        w->sweeping = w->sweeping || !w->offers.conversing || !ah_mode_names_tools(w->mode);
+        sweep(w);
         if (w->requests == 0 || w->done < w->told || (*brk != AH_BREAK_NONE && b != AH_BREAK_RESTART))
             continue;
         *brk = b;
         *entry = w->done;
     }
+    end_request(w, brk, entry);
     if (w->redo_head)
         make_head(w);
     if (w->status != AH_OK)

@@ -25,7 +25,10 @@ local ah = {}
 ---| "tool_calls"
 ---| "tool_started"
 ---| "tool_progress"
+---| "policy"
 ---| "tool_invoked"
+---| "ask"
+---| "ask_closed"
 ---| "tools_injected"
 ---| "tool_provider_discovered"
 ---| "tools_removed"
@@ -55,6 +58,7 @@ local ah = {}
 ---@field stop? string|string[]
 ---@field seed? integer
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string }
+---@field tool_choice_every_turn? boolean a forced choice holds for every request of a run
 ---@field reasoning? string effort, such as "low"
 ---@field cache? "5m"|"1h"|"off" of anthropic
 ---@field cache_key? string of openai
@@ -88,7 +92,7 @@ local ah = {}
 ---@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
 ---@field system? string
 ---@field prompt? ah.Prompt
----@field params? table<string, any> of the prompt
+---@field params? table<string, any> of the prompt, and for `setup`
 ---@field overrides? table|string or the file they are in
 ---@field output? table|string|ah.Schema of the answer, which is then reply.value
 ---@field tools? ah.ToolList
@@ -107,6 +111,7 @@ local ah = {}
 ---@field log? fun(level: string, line: string)
 ---@field max_iterations? integer
 ---@field on_max? "error"|"answer"
+---@field on_empty? "answer"|"retry"|"error"
 ---@field on_unknown_tool? "answer"|"throw"
 ---@field strategies? ah.Strategy[]
 ---@field max_tools? integer
@@ -117,8 +122,10 @@ local ah = {}
 ---@field max_depth? integer
 ---@field policies? ah.Policy[]
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+---@field asks? ah.Front
 ---@field feedback? ah.Feedback[]
----@field checks? (fun(answer: { text: string, run: integer, iteration: integer }): string?)[]
+---@field guards? ah.Guards
+---@field checks? (fun(answer: ah.Answer): string?)[]
 ---@field budget? ah.Budget|ah.BudgetLimits
 ---@field timeout? number seconds
 ---@field deadline? number by ah.now()
@@ -128,6 +135,7 @@ local ah = {}
 ---@field [integer] ah.Section
 ---@field session? ah.Session
 ---@field resources? table<string|ah.Type, any>
+---@field setup? fun(conversation: ah.Conversation): nil?, any before the first run; may wait
 
 ---@class ah.Image of ah.image: either mime and data, or url
 ---@field type "image"
@@ -171,13 +179,29 @@ function ah.image(from) end
 ---@field iterations integer
 ---@field rounds integer
 ---@field tool_calls integer
+---@field all_tool_calls { id: string, name: string, arguments: string }[]
 ---@field injected_tools string[]
 ---@field removed_tools string[]
 ---@field usage ah.Usage
----@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"
+---@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"|"tool"
 ---@field transcript fun(self: ah.Reply): string
 
 ---@alias ah.RunWith { params?: table }
+
+---@class ah.Open another conversation of an agent
+---@field id? string 1 to 200 bytes
+---@field params? table<string, any> in place of the definition's
+---@field session? ah.Session in place of one of its own
+---@field resources? table<string|ah.Type, any> beside the definition's
+---@field messages? ah.Message[] in place of the definition's
+
+---@class ah.Conversation what `setup` is given
+---@field id string
+---@field session ah.Session
+---@field resources ah.Resources more are bound by assignment
+---@field params table<string, any>
+---@field add_tools fun(self: ah.Conversation, tools: ah.Tool|ah.Tool[])
+---@field set_system fun(self: ah.Conversation, text: string)
 
 ---@class ah.Agent a conversation
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
@@ -186,7 +210,10 @@ function ah.image(from) end
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
+---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
+---@field on_ask fun(self: ah.Agent, front: ah.Front)
+---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
 ---@field close fun(self: ah.Agent)
 ---@field transcript fun(self: ah.Agent): string
@@ -235,28 +262,32 @@ function ah.load(path, config) end
 -- -- what looks on, decides and limits --------------------------------------------------
 
 ---@class ah.Answered a call that was answered earlier
----@field tool string
+---@field name string
 ---@field arguments? table
 ---@field success boolean
 
 ---@class ah.Call what a policy looks at
----@field tool string
----@field call_id string
+---@field name string
+---@field id string
+---@field parent_call? string
 ---@field arguments? table
----@field tools string[]
+---@field raw_arguments string as the model wrote them
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
 ---@field history ah.Message[]
 
 ---@class ah.Outcome what a strategy looks at, and what it may do
----@field tool string
----@field call_id string
+---@field name string
+---@field id string
+---@field parent_call? string
 ---@field arguments? table
+---@field raw_arguments string as the model wrote them
 ---@field result? string
 ---@field value? any
 ---@field success boolean
----@field tools string[]
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
@@ -274,21 +305,72 @@ function ah.load(path, config) end
 ---@field name? string
 ---@field tools? ah.Tool[] declared at the start
 ---@field later? ah.Tool[] that may come: a loaded conversation binds them again
+---@field describe? table<string, string> by tool: words behind its description
 ---@field before? fun(self: table, m: ah.Outcome): string? the result, in the handler's place
 ---@field after? fun(self: table, m: ah.Outcome): ah.Changes
 
 ---@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.StrategyObject
 
----@alias ah.Verdict nil|"allow"|"deny"|"ask"
----@alias ah.BeforeObject { before: fun(self: table, call: ah.Call): ah.Verdict, string? }
----@alias ah.Policy fun(call: ah.Call): ah.Verdict, string?|ah.BeforeObject
+---@alias ah.Verdict nil|"allow"|"deny"|"ask"|"rewrite"
+---@alias ah.ResultVerdict nil|"keep"|"replace"|"redact"|"block"
+---@alias ah.SeenResult { success: boolean, content: string, value: any }
+
+---@class ah.PolicyObject
+---@field name? string
+---@field before? fun(call: ah.Call): ah.Verdict, (string|table)?
+---@field after? fun(call: ah.Call, result: ah.SeenResult): ah.ResultVerdict, any
+---@field shadow? boolean it is told of, and not obeyed
+
+---@alias ah.Policy fun(call: ah.Call): ah.Verdict, (string|table)?|ah.PolicyObject
+
+---@alias ah.Guard fun(text: string, value: any): (boolean|string)?, string?
+
+---@class ah.Guards
+---@field input? ah.Guard|ah.Guard[]
+---@field output? ah.Guard|ah.Guard[]
 
 ---@class ah.Asked what `approve` decides on
----@field tool string
+---@field id string
+---@field name string
 ---@field arguments table
----@field reason? string
----@field call_id string
+---@field parent_call? string
+---@field reason string
 ---@field run integer
+
+---@class ah.AskedCall the call that waits for a response
+---@field id string
+---@field name string
+---@field arguments table
+---@field parent_call? string
+
+---@class ah.Ask what a person is to respond to
+---@field id string
+---@field kind "approval"|"question"
+---@field question string
+---@field schema table|boolean
+---@field default? any
+---@field timeout? number seconds
+---@field secret? boolean
+---@field call ah.AskedCall
+---@field run integer
+---@field respond fun(self: ah.Ask, value: any, more?: any): true?, ah.Error?
+
+---@alias ah.Front fun(ask: ah.Ask): any, any
+
+---@class ah.AskConfig
+---@field question string
+---@field schema? table|string|ah.Schema of the response; a string without it
+---@field params? table<string, any> the same in the short form
+---@field default? any
+---@field timeout? number seconds
+---@field secret? boolean
+
+---@class ah.Answer what a check looks at
+---@field text string
+---@field value any where the run has `output`
+---@field reply ah.Reply so far
+---@field run integer
+---@field iteration integer
 
 ---@class ah.Feedback
 ---@field every? integer calls
@@ -320,6 +402,13 @@ function ah.load(path, config) end
 function ah.budget(limits) end
 
 ah.policies = {}
+
+---@class ah.GateConfig
+---@field policies? ah.Policy[]
+---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+
+---@param config ah.GateConfig
+function ah.gate(config) end
 
 ---@param rule { tool: string|string[], after: string|string[] }
 ---@return ah.BeforeObject
@@ -423,6 +512,7 @@ function ah.prompt(config) end
 ---@field budget_tracker? ah.Budget
 ---@field resources ah.Resources
 ---@field filesystem? ah.Filesystem
+---@field ask fun(self: ah.Ctx, ask: ah.AskConfig): any, ah.Error?
 ---@field cancelled fun(self: ah.Ctx): boolean
 ---@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Ctx, tools: string|(string|ah.Tool)[])
@@ -456,6 +546,7 @@ function ah.prompt(config) end
 ---@field memory? number bytes
 ---@field coerce? boolean
 ---@field strict? boolean
+---@field return_direct? boolean its result is the run's answer
 ---@field max_result? integer bytes
 ---@field accepts_overrides? boolean
 ---@field render? fun(value: any): string
@@ -467,12 +558,15 @@ function ah.prompt(config) end
 
 ---@class ah.Tool
 ---@field name string
+---@field description string as a model is told
+---@field parameters table likewise: JSON Schema
 ---@field spec { name: string, description: string, parameters: table }
 ---@field examples ah.Example[]
 
 ---@class ah.ResultConfig
 ---@field message? string
 ---@field value? any
+---@field payload? any another name of `value`
 ---@field success? boolean
 ---@field exclude_value_from_context? boolean
 
@@ -557,9 +651,11 @@ function ah.retract(instance) end
 ---| "max_iterations_exceeded"
 ---| "invalid_tool_provider"
 ---| "visibility_expansion_required"
+---| "waiting"
 ---| "deadline_exceeded"
 ---| "budget_exceeded"
 ---| "loop_detected"
+---| "guard_tripped"
 ---| "provider"
 ---| "http"
 ---| "cancelled"
@@ -581,7 +677,10 @@ function ah.retract(instance) end
 ---@field tool? string
 ---@field param? string
 ---@field provider_class? string
+---@field asks? string[] with `waiting`: their ids
 ---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
+---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
+---@field section_keys? string[] likewise
 
 ---An error object to raise or return.
 ---@param what string|{ code: ah.Code?, message: string, [string]: any }
@@ -590,7 +689,7 @@ function ah.error(what) end
 
 -- -- models for tests --------------------------------------------------------------------------
 
----@class ah.Adapter a model that is no name
+---@class ah.Adapter: ah.Capabilities a model that is no name
 ---@field done fun() raises unless every turn was taken
 ---@field requests fun(): (table|false)[]
 
@@ -980,6 +1079,12 @@ function ah.tool_group(config) end
 ---@field value any
 ---@field code? ah.Code of a failed call
 
+---@alias ah.Arguments table|string a table or JSON text
+
+---@class ah.Called a call, as events have it
+---@field name string
+---@field arguments? ah.Arguments
+
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
 ---@field register_all fun(self, tools: ah.ToolList): ah.Registry
@@ -989,7 +1094,7 @@ function ah.tool_group(config) end
 ---@field has fun(self, name: string): boolean
 ---@field get fun(self, name: string): ah.Tool?
 ---@field names fun(self): string[]
----@field execute fun(self, name: string, arguments?: table|string): ah.CallReply?, ah.Error?
+---@field execute fun(self, name: string|ah.Called, args?: ah.Arguments): ah.CallReply?, ah.Error?
 ---@field tools_for_llm fun(self): ah.ToolSpec[]
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry
