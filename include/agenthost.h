@@ -76,6 +76,7 @@ typedef enum ah_status {
     AH_PROVIDER = -15,
     AH_HTTP = -16,
     AH_CANCELLED = -17,
+    AH_GUARD = -18,  /* a guard of the input or of the answer ended the run */
     AH_WAITING = -20 /* a person is to respond, and nobody is there */
 } ah_status;
 
@@ -221,9 +222,9 @@ AH_API const char *ah_about(ah_host *host);
  * status of an agenthost error it raised; AH_INTERNAL for any other error (a wrong use of the
  * library in the script included).
  *
- * What a script returns is handed to the program: a tool, or a table in which there are
- * tools, agents and adapters (ah.scripted). Tools go by their own names, agents and adapters by the keys of the table; what else
- * is in it is left alone. A name that another tool has is AH_PROMPT_VALIDATION, and then
+ * What a script returns is handed to the program: a tool, an agent (under the name "agent"), or a
+ * table in which there are tools, agents and adapters (ah.scripted). Tools go by their own names,
+ * agents and adapters by the keys of the table; what else is in it is left alone. A name that another tool has is AH_PROMPT_VALIDATION, and then
  * nothing is handed over; agents and adapters of the same key take the place of earlier ones. */
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv);
 /* The same for text in memory; `name` stands in messages and tracebacks, and in arg[0]. */
@@ -279,10 +280,10 @@ AH_API ah_status ah_answer(ah_host *host, uint64_t call, const char *json);
 AH_API ah_status ah_refuse(ah_host *host, uint64_t call, const char *message);
 
 /* Calls a tool by name, of a script or of the program, as a model would: arguments are checked,
- * its time limit holds, handlers may wait. Does the work of the whole host meanwhile. *result:
- * JSON, "null" where the tool gave nothing; valid until the next ah_call_tool.
- * AH_TOOL_NOT_FOUND; AH_TOOL_VALIDATION where `args` (NULL: none) do not fit; AH_DEADLINE;
- * AH_CANCELLED; AH_INTERNAL where it failed, ah_errmsg with what a model would be told. */
+ * the policies of the script's ah.gate and its time limit hold, handlers may wait. Does the work of
+ * the whole host meanwhile. *result: JSON, "null" where the tool gave nothing; valid until the next
+ * ah_call_tool. AH_TOOL_NOT_FOUND; AH_TOOL_VALIDATION where `args` (NULL: none) do not fit, or a
+ * policy refuses it; AH_DEADLINE; AH_CANCELLED; AH_INTERNAL where it failed, ah_errmsg with what a model would be told. */
 AH_API ah_status ah_call_tool(ah_host *host, const char *name, const char *args, const char **result);
 
 /* The tools known by name: JSON, { NAME: { "name", "description", "parameters" } }, sorted. Valid
@@ -293,9 +294,15 @@ AH_API const char *ah_tools(ah_host *host);
 
 /* An agent of the program. `config` is a JSON object with the fields of ah.run (docs/lua.md),
  * checked by the same code, but for: `tools` is a list of names; `model` without a slash
- * names an adapter that a script handed over; `on`, `log`, `asks` and a text are refused. */
+ * names an adapter that a script handed over; `on`, `log`, `asks` and a text are refused.
+ *
+ * With a field `agent`, the name of an agent that a script handed over, it is another conversation
+ * of that: the other fields are those of agent:open (docs/lua.md) that JSON can say: `id`, `params`
+ * and `messages`. It lives as long as its handle, whatever becomes of the script's own agent.
+ * AH_USAGE where there is none of that name, or the script has closed it. */
 AH_API ah_status ah_agent_open(ah_host *host, const char *config, ah_agent **out);
-/* An agent that a script handed over; one handle for each call. AH_USAGE: there is none. */
+/* An agent that a script handed over, with the conversation of its own that the script has, too; one
+ * handle for each call. AH_USAGE: there is none. */
 AH_API ah_status ah_agent_find(ah_host *host, const char *name, ah_agent **out);
 /* A run still at work is dropped: settled, without an event; what the model keeps for an agent
  * of the program (a process) goes. NULL is fine. */
@@ -369,7 +376,7 @@ typedef struct ah_ask {
 } ah_ask;
 
 /* The next ask that the program has not seen, in the order of opening, or NULL: there is none, or (the
- * error is kept) `asks` of ah_config is false (AH_USAGE), or AH_NOMEM: it is given the next time. Valid
+ * error is kept) `asks` of ah_config is false: AH_USAGE. Valid
  * until the next call of it, also where the ask is over by then, which the event `ask_closed` tells.
  * Front ends of scripts come first: an ask is given here when none of them has responded.
  * Look after each ah_step. Who waits in a call looks in `woken`: its watcher is told the event
@@ -415,11 +422,15 @@ AH_API const ah_event *ah_next_event(ah_host *host);
  * one for each such wait. To be called where ah_cancel may be on the host's own thread: a second
  * Ctrl-C while the number is the same finds what the first has cancelled still at work.
  *
+ * ah_interactive: true once a script of the host has called ah.interactive(), which says that it is a
+ * chat: then a Ctrl-C is for the answer that is waited for (ah_cancel), else for the script (ah_terminate).
+ *
  * ah_wake: a call that waits (ah_step, ah_agent_run, ...) calls `woken` of the config, and
  * ah_step returns; calls in a row may be told as one. */
 AH_API void ah_cancel(ah_host *host);
 AH_API void ah_terminate(ah_host *host);
 AH_API unsigned ah_waiting(const ah_host *host);
+AH_API bool ah_interactive(const ah_host *host);
 AH_API void ah_wake(ah_host *host);
 
 /* -- feeding a transport's responses -------------------------------------------------------- */

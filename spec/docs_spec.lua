@@ -147,6 +147,11 @@ local function flows(on)
   local wonder = function(_, ctx) return ctx:ask { question = "?", default = "d", timeout = 9 } end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(wonder) }, on = on,
     asks = function() return "r" end, "x" }
+  local registry = ah.registry { echo_tool(report) }
+  run { model = ah.scripted { { calls = { { name = "outer" } } }, "done" }, on = on, "x",
+    policies = { { shadow = true, before = function() return "deny", "no" end } },
+    tools = { ah.tool { name = "outer", description = "Calls another.",
+      handler = function() return registry:execute("t").content end } } }
   local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
   run { model = ah.scripted {}, on = on, "x" }
@@ -156,6 +161,7 @@ local function flows(on)
     ctx:remove_tools "t"
   end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(come_and_go) }, on = on, "x" }
+  run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(error) }, on = on, "x" }
   run { model = ah.scripted { { calls = { { name = "read_section",
     arguments = { section_key = "s" } } } }, "done" }, on = on, "x",
     prompt = ah.prompt { ah.section { key = "s", template = "T", summary = "S",
@@ -222,8 +228,9 @@ describe("docs/events.md", function()
     end
     local expected = set { "type", "run", "time" }
     for name in pairs(documented[shown.type]) do
-      expected[name] = true
+      expected[name] = name ~= "parent_call" or nil -- of calls that code makes
     end
+    expected.error = nil -- absent where nothing was raised
     assert.same(expected, keys(shown))
   end)
 end)
@@ -419,8 +426,12 @@ describe("docs/lua.md", function()
       { model = ah.scripted { unknown }, on_unknown_tool = "throw" },
       { model = ah.scripted { { fail = { message = "m", status = 400 } } } },
       { model = ah.scripted { CALL, CALL, CALL, CALL, CALL, CALL } },
+      { model = ah.scripted { CALL }, max_restarts = 0, tools = { echo_tool(function()
+        error(ah.error { code = "visibility_expansion_required", message = "m",
+          section_keys = { "a" } })
+      end) } },
     } do
-      case.tools, case[1] = { echo_tool() }, "x"
+      case.tools, case[1] = case.tools or { echo_tool() }, "x"
       local _, err = run(case)
       for name in pairs(err) do
         assert.truthy(fields[name], name)
@@ -467,6 +478,8 @@ describe("docs/lua.md", function()
       [function() return { a = 1 } end] = '{"a":1}',
       [function() return "text" end] = "text",
       [function() end] = "OK",
+      [function() return nil end] = "null",
+      [function() return ah.ok(nil) end] = "null",
       [function() return nil, "why" end] = "why",
       [function() return ah.run { model = "demo/echo", "text" } end] = "text",
       [function() return 1, "why" end] = "1",

@@ -248,7 +248,7 @@ static bool begin_fronts(offer *o, int list)
 
 static void ask_next(offer *o)
 {
-    ah_driven *of = o->ask->def.of;
+    const ah_driven *of = o->ask->def.of;
 
     for (int i = 0; of && i < o->passed; i++)
         of = ah_driven_parent(of);

@@ -171,18 +171,10 @@ ah_status ah_ask_open(ah_host *h, const ah_ask_def *def, ah_ask_item **out, ah_e
 
 /* -- telling --------------------------------------------------------------------------------- */
 
-ah_slice ah_ask_parent(const ah_call *call)
-{
-    const ah_anchor *around = ah_run_caller(call->run);
-    const ah_call *parent = around && around->overlay ? around->overlay->owner : NULL;
-
-    return parent ? ah_text_slice(parent->slot->id) : (ah_slice){NULL, 0};
-}
-
 void ah_ask_put_call(const ah_ask_item *a, bool as_text, ah_buf *out)
 {
     const ah_slot *slot = a->def.call->slot;
-    ah_slice parent = ah_ask_parent(a->def.call);
+    ah_slice parent = ah_text_slice(a->def.call->parent_call);
 
     ah_buf_str(out, "{\"id\":");
     ah_json_put_string(out, ah_text_slice(slot->id));

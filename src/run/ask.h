@@ -82,7 +82,5 @@ ah_ask_item *ah_ask_find(ah_host *h, ah_slice id, ah_err *err);
 const char *ah_ask_kind_name(ah_ask_kind kind);
 /* Its call as {id, name, arguments, parent_call}; arguments as text, or as they are. */
 void ah_ask_put_call(const ah_ask_item *a, bool as_text, ah_buf *out);
-/* The id of the call in whose handler the call's run was started; .p NULL: none. */
-ah_slice ah_ask_parent(const ah_call *call);
 
 #endif

@@ -25,6 +25,7 @@ local ah = {}
 ---| "tool_calls"
 ---| "tool_started"
 ---| "tool_progress"
+---| "policy"
 ---| "tool_invoked"
 ---| "ask"
 ---| "ask_closed"
@@ -57,6 +58,7 @@ local ah = {}
 ---@field stop? string|string[]
 ---@field seed? integer
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string }
+---@field tool_choice_every_turn? boolean a forced choice is not for the first request of a run alone
 ---@field reasoning? string effort, such as "low"
 ---@field cache? "5m"|"1h"|"off" of anthropic
 ---@field cache_key? string of openai
@@ -90,10 +92,10 @@ local ah = {}
 ---@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
 ---@field system? string
 ---@field prompt? ah.Prompt
----@field params? table<string, any> of the prompt
+---@field params? table<string, any> of the prompt, and for `setup`
 ---@field overrides? table|string or the file they are in
 ---@field output? table|string|ah.Schema of the answer, which is then reply.value
----@field tools? (ah.Tool|ah.ToolGroup|string)[] strings are names of groups
+---@field tools? ah.ToolList
 ---@field registry? ah.Registry
 ---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
 ---@field brief? boolean
@@ -109,6 +111,7 @@ local ah = {}
 ---@field log? fun(level: string, line: string)
 ---@field max_iterations? integer
 ---@field on_max? "error"|"answer"
+---@field on_empty? "answer"|"retry"|"error"
 ---@field on_unknown_tool? "answer"|"throw"
 ---@field strategies? ah.Strategy[]
 ---@field max_tools? integer
@@ -121,7 +124,8 @@ local ah = {}
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
 ---@field asks? ah.Front
 ---@field feedback? ah.Feedback[]
----@field checks? (fun(answer: { text: string, run: integer, iteration: integer }): string?)[]
+---@field guards? ah.Guards
+---@field checks? (fun(answer: ah.Answer): string?)[]
 ---@field budget? ah.Budget|ah.BudgetLimits
 ---@field timeout? number seconds
 ---@field deadline? number by ah.now()
@@ -131,6 +135,7 @@ local ah = {}
 ---@field [integer] ah.Section
 ---@field session? ah.Session
 ---@field resources? table<string|ah.Type, any>
+---@field setup? fun(conversation: ah.Conversation): nil?, any before the first run; may wait
 
 ---@class ah.Image of ah.image: either mime and data, or url
 ---@field type "image"
@@ -182,13 +187,29 @@ function ah.image(from) end
 
 ---@alias ah.RunWith { params?: table }
 
+---@class ah.Open another conversation of an agent
+---@field id? string 1 to 200 bytes
+---@field params? table<string, any> in place of the definition's
+---@field session? ah.Session in place of one of its own
+---@field resources? table<string|ah.Type, any> beside the definition's
+---@field messages? ah.Message[] in place of the definition's
+
+---@class ah.Conversation what `setup` is given
+---@field id string
+---@field session ah.Session
+---@field resources ah.Resources more are bound by assignment
+---@field params table<string, any>
+---@field add_tools fun(self: ah.Conversation, tools: ah.Tool|ah.Tool[])
+---@field set_system fun(self: ah.Conversation, text: string)
+
 ---@class ah.Agent a conversation
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
----@field send fun(self: ah.Agent, text: string|ah.Parts)
----@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.Tool[])
+---@field send fun(self: ah.Agent, text: string|ah.Parts): true?, ah.Error?
+---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
+---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
 ---@field on_ask fun(self: ah.Agent, front: ah.Front)
 ---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
@@ -240,13 +261,14 @@ function ah.load(path, config) end
 -- -- what looks on, decides and limits --------------------------------------------------
 
 ---@class ah.Answered a call that was answered earlier
----@field tool string
+---@field name string
 ---@field arguments? table
 ---@field success boolean
 
 ---@class ah.Call what a policy looks at
----@field tool string
----@field call_id string
+---@field name string
+---@field id string
+---@field parent_call? string
 ---@field arguments? table
 ---@field tools string[]
 ---@field calls ah.Answered[]
@@ -255,8 +277,9 @@ function ah.load(path, config) end
 ---@field history ah.Message[]
 
 ---@class ah.Outcome what a strategy looks at, and what it may do
----@field tool string
----@field call_id string
+---@field name string
+---@field id string
+---@field parent_call? string
 ---@field arguments? table
 ---@field result? string
 ---@field value? any
@@ -284,9 +307,23 @@ function ah.load(path, config) end
 
 ---@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.StrategyObject
 
----@alias ah.Verdict nil|"allow"|"deny"|"ask"
----@alias ah.BeforeObject { before: fun(self: table, call: ah.Call): ah.Verdict, string? }
----@alias ah.Policy fun(call: ah.Call): ah.Verdict, string?|ah.BeforeObject
+---@alias ah.Verdict nil|"allow"|"deny"|"ask"|"rewrite"
+---@alias ah.ResultVerdict nil|"keep"|"replace"|"redact"|"block"
+---@alias ah.SeenResult { success: boolean, content: string, value: any }
+
+---@class ah.PolicyObject
+---@field name? string
+---@field before? fun(call: ah.Call): ah.Verdict, (string|table)?
+---@field after? fun(call: ah.Call, result: ah.SeenResult): ah.ResultVerdict, any
+---@field shadow? boolean it is told of, and not obeyed
+
+---@alias ah.Policy fun(call: ah.Call): ah.Verdict, (string|table)?|ah.PolicyObject
+
+---@alias ah.Guard fun(text: string, value: any): (boolean|string)?, string?
+
+---@class ah.Guards
+---@field input? ah.Guard|ah.Guard[]
+---@field output? ah.Guard|ah.Guard[]
 
 ---@class ah.Asked what `approve` decides on
 ---@field id string
@@ -324,10 +361,23 @@ function ah.load(path, config) end
 ---@field timeout? number seconds
 ---@field secret? boolean
 
+---@class ah.Answer what a check looks at
+---@field text string
+---@field value any where the run has `output`
+---@field reply ah.Reply so far
+---@field run integer
+---@field iteration integer
+
 ---@class ah.Feedback
 ---@field every? integer calls
 ---@field seconds? number
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
+
+---@class ah.Price US dollars for a million tokens
+---@field input? number
+---@field output? number
+---@field cached_read? number
+---@field cached_write? number
 
 ---@class ah.BudgetLimits
 ---@field requests? integer
@@ -336,7 +386,7 @@ function ah.load(path, config) end
 ---@field output_tokens? integer
 ---@field total_tokens? integer
 ---@field cost? number US dollars
----@field prices? table<string, table<string, number>>
+---@field prices? table<string, ah.Price>
 
 ---@class ah.Budget
 ---@field used fun(self: ah.Budget): table
@@ -348,6 +398,13 @@ function ah.load(path, config) end
 function ah.budget(limits) end
 
 ah.policies = {}
+
+---@class ah.GateConfig
+---@field policies? ah.Policy[]
+---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+
+---@param config ah.GateConfig
+function ah.gate(config) end
 
 ---@param rule { tool: string|string[], after: string|string[] }
 ---@return ah.BeforeObject
@@ -453,7 +510,7 @@ function ah.prompt(config) end
 ---@field filesystem? ah.Filesystem
 ---@field ask fun(self: ah.Ctx, ask: ah.AskConfig): any, ah.Error?
 ---@field cancelled fun(self: ah.Ctx): boolean
----@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.Tool[])
+---@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Ctx, tools: string|(string|ah.Tool)[])
 ---@field note fun(self: ah.Ctx, text: string)
 ---@field publish fun(self: ah.Ctx, value: table)
@@ -502,6 +559,7 @@ function ah.prompt(config) end
 ---@class ah.ResultConfig
 ---@field message? string
 ---@field value? any
+---@field payload? any another name of `value`
 ---@field success? boolean
 ---@field exclude_value_from_context? boolean
 
@@ -590,6 +648,7 @@ function ah.retract(instance) end
 ---| "deadline_exceeded"
 ---| "budget_exceeded"
 ---| "loop_detected"
+---| "guard_tripped"
 ---| "provider"
 ---| "http"
 ---| "cancelled"
@@ -613,6 +672,8 @@ function ah.retract(instance) end
 ---@field provider_class? string
 ---@field asks? string[] with `waiting`: their ids
 ---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
+---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
+---@field section_keys? string[] likewise
 
 ---An error object to raise or return.
 ---@param what string|{ code: ah.Code?, message: string, [string]: any }
@@ -866,7 +927,7 @@ function ah.phases(config) end
 function ah.unfold(config) end
 
 ---@class ah.SearchConfig
----@field tools (ah.Tool|ah.ToolGroup|string)[]
+---@field tools ah.ToolList
 ---@field max? integer
 ---@field by? "provider"|"here"
 ---@field method? "bm25"|"regex"
@@ -993,11 +1054,13 @@ function ah.filesystem(config) end
 
 -- -- tools by name ------------------------------------------------------------------------
 
+---@alias ah.ToolList (ah.Tool|ah.ToolGroup|string|ah.ToolList)[] strings are names of groups
+
 ---@class ah.ToolGroup
 ---@field name string
 ---@field tools ah.Tool[]
 
----@param config { name: string, tools: (ah.Tool|ah.ToolGroup|string)[] }
+---@param config { name: string, tools: ah.ToolList }
 ---@return ah.ToolGroup
 function ah.tool_group(config) end
 
@@ -1011,7 +1074,7 @@ function ah.tool_group(config) end
 
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
----@field register_all fun(self, tools: (ah.Tool|ah.ToolGroup|string)[]): ah.Registry
+---@field register_all fun(self, tools: ah.ToolList): ah.Registry
 ---@field register_all_builtin fun(self, which?: string|table): ah.Registry?, ah.Error?
 ---@field replace fun(self, tool: ah.Tool|ah.Tool[]): ah.Registry
 ---@field remove fun(self, name: string): boolean
@@ -1023,7 +1086,7 @@ function ah.tool_group(config) end
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry
 
----@param tools? (ah.Tool|ah.ToolGroup|string)[]
+---@param tools? ah.ToolList
 ---@return ah.Registry
 function ah.registry(tools) end
 
@@ -1060,6 +1123,9 @@ function ah.sleep(seconds) end
 
 ---@return number seconds
 function ah.now() end
+
+--- The script is a chat: Ctrl-C cancels the answer at work, and not the script.
+function ah.interactive() end
 
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param message string
