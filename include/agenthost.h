@@ -77,7 +77,7 @@ typedef enum ah_status {
     AH_HTTP = -16,
     AH_CANCELLED = -17,
     AH_GUARD = -18,  /* a guard of the input or of the answer ended the run */
-    AH_WAITING = -20 /* a person is to respond, and nobody is there */
+    AH_WAITING = -19 /* a person is to respond, and nobody is there */
 } ah_status;
 
 typedef struct ah_host ah_host;
@@ -257,7 +257,8 @@ typedef struct ah_tool_config {
     double timeout;               /* seconds for one call; 0: those of the run */
     const char *full_description; /* what the model is told instead: UTF-8, up to 16 KiB; NULL */
     bool coerce;                  /* arguments of a wrong type are taken as they were surely meant */
-    size_t max_result;            /* bytes of a result that the model sees; 0: 64 KiB */
+    size_t max_result;            /* bytes of a result that the model sees (docs/lua.md); 0: 64 KiB */
+    bool return_direct;           /* its result is the run's answer (docs/lua.md, ah.tool) */
     /* Begins a call. Answered once, with ah_answer or ah_refuse, in it or later. */
     void (*call)(void *ud, ah_host *host, const ah_tool_call *call);
     /* The call is over unanswered (cancelled, out of time, host closed). May be NULL. */

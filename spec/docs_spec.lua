@@ -144,14 +144,14 @@ local function flows(on)
   end, "x" }
   local report = function(_, ctx) ctx:progress(0.5, "half") end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(report) }, on = on, "x" }
-  local wonder = function(_, ctx) return ctx:ask { question = "?", default = "d", timeout = 9 } end
-  run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(wonder) }, on = on,
-    asks = function() return "r" end, "x" }
   local registry = ah.registry { echo_tool(report) }
   run { model = ah.scripted { { calls = { { name = "outer" } } }, "done" }, on = on, "x",
     policies = { { shadow = true, before = function() return "deny", "no" end } },
     tools = { ah.tool { name = "outer", description = "Calls another.",
       handler = function() return registry:execute("t").content end } } }
+  local wonder = function(_, ctx) return ctx:ask { question = "?", default = "d", timeout = 9 } end
+  run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(wonder) }, on = on,
+    asks = function() return "r" end, "x" }
   local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
   run { model = ah.scripted {}, on = on, "x" }
@@ -641,7 +641,7 @@ local IN_CODE = {
   ["faults that are told"] = "src/model/schema.h AH_MAX_FAULTS",
   ["name of a tool"] = "src/model/tool.c MAX_NAME",
   ["description of a tool"] = "src/model/tool.c MAX_DESCRIPTION",
-  ["full description of a tool"] = "src/model/tool.c MAX_FULL",
+  ["full description of a tool"] = "src/model/tool.h AH_TOOL_MAX_DESCRIPTION",
 }
 
 local UNITS = { s = 1000, KiB = 1 << 10, MiB = 1 << 20, GiB = 1 << 30 }

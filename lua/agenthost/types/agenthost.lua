@@ -58,7 +58,7 @@ local ah = {}
 ---@field stop? string|string[]
 ---@field seed? integer
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string }
----@field tool_choice_every_turn? boolean a forced choice is not for the first request of a run alone
+---@field tool_choice_every_turn? boolean a forced choice holds for every request of a run
 ---@field reasoning? string effort, such as "low"
 ---@field cache? "5m"|"1h"|"off" of anthropic
 ---@field cache_key? string of openai
@@ -179,10 +179,11 @@ function ah.image(from) end
 ---@field iterations integer
 ---@field rounds integer
 ---@field tool_calls integer
+---@field all_tool_calls { id: string, name: string, arguments: string }[]
 ---@field injected_tools string[]
 ---@field removed_tools string[]
 ---@field usage ah.Usage
----@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"
+---@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"|"tool"
 ---@field transcript fun(self: ah.Reply): string
 
 ---@alias ah.RunWith { params?: table }
@@ -270,7 +271,8 @@ function ah.load(path, config) end
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
----@field tools string[]
+---@field raw_arguments string as the model wrote them
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
@@ -281,10 +283,11 @@ function ah.load(path, config) end
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
+---@field raw_arguments string as the model wrote them
 ---@field result? string
 ---@field value? any
 ---@field success boolean
----@field tools string[]
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
@@ -302,6 +305,7 @@ function ah.load(path, config) end
 ---@field name? string
 ---@field tools? ah.Tool[] declared at the start
 ---@field later? ah.Tool[] that may come: a loaded conversation binds them again
+---@field describe? table<string, string> by tool: words behind its description
 ---@field before? fun(self: table, m: ah.Outcome): string? the result, in the handler's place
 ---@field after? fun(self: table, m: ah.Outcome): ah.Changes
 
@@ -542,6 +546,7 @@ function ah.prompt(config) end
 ---@field memory? number bytes
 ---@field coerce? boolean
 ---@field strict? boolean
+---@field return_direct? boolean its result is the run's answer
 ---@field max_result? integer bytes
 ---@field accepts_overrides? boolean
 ---@field render? fun(value: any): string
@@ -553,6 +558,8 @@ function ah.prompt(config) end
 
 ---@class ah.Tool
 ---@field name string
+---@field description string as a model is told
+---@field parameters table likewise: JSON Schema
 ---@field spec { name: string, description: string, parameters: table }
 ---@field examples ah.Example[]
 
@@ -682,7 +689,7 @@ function ah.error(what) end
 
 -- -- models for tests --------------------------------------------------------------------------
 
----@class ah.Adapter a model that is no name
+---@class ah.Adapter: ah.Capabilities a model that is no name
 ---@field done fun() raises unless every turn was taken
 ---@field requests fun(): (table|false)[]
 
@@ -1072,6 +1079,12 @@ function ah.tool_group(config) end
 ---@field value any
 ---@field code? ah.Code of a failed call
 
+---@alias ah.Arguments table|string a table or JSON text
+
+---@class ah.Called a call, as events have it
+---@field name string
+---@field arguments? ah.Arguments
+
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
 ---@field register_all fun(self, tools: ah.ToolList): ah.Registry
@@ -1081,7 +1094,7 @@ function ah.tool_group(config) end
 ---@field has fun(self, name: string): boolean
 ---@field get fun(self, name: string): ah.Tool?
 ---@field names fun(self): string[]
----@field execute fun(self, name: string, arguments?: table|string): ah.CallReply?, ah.Error?
+---@field execute fun(self, name: string|ah.Called, args?: ah.Arguments): ah.CallReply?, ah.Error?
 ---@field tools_for_llm fun(self): ah.ToolSpec[]
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry
