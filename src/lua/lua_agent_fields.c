@@ -505,7 +505,7 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     ah_lua_read_registry(L, agent, c);
     ah_prompt_fields_tools(L, &a->prompt, offered, c);
     add_brought(L, a, "tools", was_not_withdrawn, c);
-    ah_lua_strategies_describe(L, &a->strategies, c);
+    ah_lua_strategies_describe(L, &a->strategies, &a->registry, c);
     if (c->n > (size_t)a->rules.max_tools)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
                      "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
@@ -515,7 +515,7 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
-    ah_lua_strategies_describe(L, &a->strategies, later);
+    ah_lua_strategies_describe(L, &a->strategies, &a->registry, later);
     declare(L, a, AH_CONFLICT_SKIP, later);
     ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
     ah_picks_replay(&a->registry, a->transcript);
