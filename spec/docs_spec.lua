@@ -18,7 +18,7 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
-  "adapters", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
+  "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "recipes", "registry",
   "scripted", "search", "sessions", "strategies", "testing", "transcript", MOCK,
 } do
@@ -144,6 +144,14 @@ local function flows(on)
   end, "x" }
   local report = function(_, ctx) ctx:progress(0.5, "half") end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(report) }, on = on, "x" }
+  local registry = ah.registry { echo_tool(report) }
+  run { model = ah.scripted { { calls = { { name = "outer" } } }, "done" }, on = on, "x",
+    policies = { { shadow = true, before = function() return "deny", "no" end } },
+    tools = { ah.tool { name = "outer", description = "Calls another.",
+      handler = function() return registry:execute("t").content end } } }
+  local wonder = function(_, ctx) return ctx:ask { question = "?", default = "d", timeout = 9 } end
+  run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(wonder) }, on = on,
+    asks = function() return "r" end, "x" }
   local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
   run { model = ah.scripted {}, on = on, "x" }
@@ -191,7 +199,8 @@ describe("docs/events.md", function()
       for name, value in pairs(e) do
         local told = COMMON[name] or documented[e.type][name]
         local kind = kind_of(value)
-        assert(told == kind or told == "any" or (told == "number" and kind == "integer"),
+        assert(told == kind or told == "any" or (told == "table" and kind == "list")
+          or (told == "number" and kind == "integer"),
           ("%s.%s: the page says %s, found %s"):format(e.type, name, told, kind))
         seen[e.type][name] = not COMMON[name] or nil
       end
@@ -219,7 +228,7 @@ describe("docs/events.md", function()
     end
     local expected = set { "type", "run", "time" }
     for name in pairs(documented[shown.type]) do
-      expected[name] = true
+      expected[name] = name ~= "parent_call" or nil -- of calls that code makes
     end
     expected.error = nil -- absent where nothing was raised
     assert.same(expected, keys(shown))
@@ -417,8 +426,12 @@ describe("docs/lua.md", function()
       { model = ah.scripted { unknown }, on_unknown_tool = "throw" },
       { model = ah.scripted { { fail = { message = "m", status = 400 } } } },
       { model = ah.scripted { CALL, CALL, CALL, CALL, CALL, CALL } },
+      { model = ah.scripted { CALL }, max_restarts = 0, tools = { echo_tool(function()
+        error(ah.error { code = "visibility_expansion_required", message = "m",
+          section_keys = { "a" } })
+      end) } },
     } do
-      case.tools, case[1] = { echo_tool() }, "x"
+      case.tools, case[1] = case.tools or { echo_tool() }, "x"
       local _, err = run(case)
       for name in pairs(err) do
         assert.truthy(fields[name], name)
@@ -444,6 +457,14 @@ describe("docs/lua.md", function()
         fields[name] = 1
       end
     end
+    local asker = echo_tool(function(_, ctx)
+      local _, err = ctx:ask { question = "?" }
+      for name in pairs(err) do
+        assert.truthy(fields[name], name)
+        fields[name] = 1
+      end
+    end)
+    run { model = ah.scripted { CALL, "done" }, tools = { asker }, "x" }
     fields.is = nil
     for name, found in pairs(fields) do
       assert.equal(1, found, name .. " was never seen")

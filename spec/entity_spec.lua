@@ -712,8 +712,34 @@ describe("the life of instances", function()
   local TURNS = { turn(call "find_customer"), "ok", turn(call(SPEND)), "ok",
     turn(call "find_customer", call(SPEND)), "ok" }
 
-  it("ends with the run; their tools are stale until they come again", function()
-    local a = agent(customer_class(), TURNS)
+  it("lasts as long as the conversation, without a word of the script", function()
+    for _, discover in ipairs { true, {}, { keep = true } } do
+      local a = agent(customer_class(), TURNS, { discover = discover })
+      assert(a:run "x")
+      assert.equal(1, count())
+      assert.equal('{"amount":5}', results(a:run "y")[1])
+      assert.equal('{"amount":5}', results(a:run "z")[2])
+      sound.check(a:transcript())
+      a = nil -- luacheck: ignore
+      assert.equal(0, count())
+    end
+  end)
+
+  it("ends with ah.run, whose conversation is over", function()
+    local Customer, weak = customer_class(), setmetatable({}, { __mode = "k" })
+    local reply = assert(ah.run { discover = true, tools = { giving("find_customer", function()
+      local c = Customer { id = "c-1", spend = 5 }
+      weak[c] = true
+      return c
+    end) }, model = ah.scripted { turn(call "find_customer"), "ok" }, "x" })
+    collectgarbage()
+    collectgarbage()
+    assert.is_nil(next(weak))
+    assert.equal("ok", tostring(reply))
+  end)
+
+  it("ends with each run where the script says so; they are stale until they come again", function()
+    local a = agent(customer_class(), TURNS, { discover = { keep = false } })
     assert(a:run "x")
     assert.equal(0, count())
     assert.same({ "Tool '" .. SPEND .. "' was not run: " .. STALE }, results(a:run "y"))
@@ -736,7 +762,7 @@ describe("the life of instances", function()
       ah.sleep(0.001)
       return id == "c-1" and Customer { id = id, spend = 77 } or nil
     end }
-    local a = agent(Customer, TURNS)
+    local a = agent(Customer, TURNS, { discover = { keep = false } })
     assert(a:run "x")
     assert.same({ '{"amount":77}' }, results(a:run "y"))
   end)
@@ -750,7 +776,7 @@ describe("the life of instances", function()
       { function() return { id = "c-1" } end, "stale" }, { function() error "gone" end, "gone" },
     } do
       gives = case[1]
-      local a = agent(Customer, TURNS)
+      local a = agent(Customer, TURNS, { discover = { keep = false } })
       assert(a:run "x")
       assert.matches(case[2], results(a:run "y")[1])
     end

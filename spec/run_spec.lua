@@ -602,6 +602,145 @@ describe("limits", function()
     assert.same({ "auto", "auto", "none", "auto", "auto", "none" }, choices)
   end)
 
+  describe("a forced tool_choice", function()
+    local FORCED = { "required", { name = "add" } }
+
+    -- A model that calls where it must, and notes what it was told.
+    local function obedient(choices, mode)
+      return ah.scripted {
+        tool_change_mode = mode,
+        answer = function(request)
+          local choice = request.options.tool_choice
+          choices[#choices + 1] = type(choice) == "table" and choice.name or choice or "absent"
+          local free = choice == nil or choice == "auto" or choice == "none"
+          return free and "done" or call("add", { a = 1, b = 1 })
+        end,
+      }
+    end
+
+    local function word(choice)
+      return type(choice) == "table" and choice.name or choice
+    end
+
+    it("holds for the first request of each run, which then goes on", function()
+      for _, mode in ipairs { "inline", "append", "reference", "dispatcher", "restart" } do
+        for _, forced in ipairs(FORCED) do
+          local choices = {}
+          local agent = ah.agent {
+            model = obedient(choices, mode),
+            tools = { add_tool() },
+            options = { tool_choice = forced, temperature = 0 },
+          }
+          assert.equal("done", tostring(assert(agent:run "go")))
+          assert.equal(2, assert(agent:run "again").iterations)
+          local w = word(forced)
+          assert.same({ w, "auto", w, "auto" }, choices)
+          sound.check(agent:transcript())
+        end
+      end
+    end)
+
+    it("holds for each of them where the script says so", function()
+      for _, forced in ipairs(FORCED) do
+        local choices = {}
+        local _, err = ah.run {
+          model = obedient(choices),
+          tools = { add_tool() },
+          max_iterations = 3,
+          options = { tool_choice = forced, tool_choice_every_turn = true },
+          "go",
+        }
+        assert.equal("max_iterations_exceeded", err.code)
+        assert.same({ word(forced), word(forced), word(forced) }, choices)
+      end
+    end)
+
+    it("leaves auto and none as they are", function()
+      for _, choice in ipairs { "auto", "none" } do
+        local choices, n = {}, 0
+        local agent = ah.agent {
+          model = ah.scripted {
+            answer = function(request)
+              choices[#choices + 1] = request.options.tool_choice
+              n = n + 1
+              return n == 1 and call("add", { a = 1, b = 1 }) or "done"
+            end,
+          },
+          tools = { add_tool() },
+          options = { tool_choice = choice },
+        }
+        assert(agent:run "go")
+        assert.same({ choice, choice }, choices)
+        local settings = 0
+        for _, e in ipairs(sound.entries(agent:transcript())) do
+          settings = settings + (e.type == "settings" and 1 or 0)
+        end
+        assert.equal(1, settings)
+      end
+    end)
+
+    it("is for the request that is answered: not spent by one that fails", function()
+      local choices, n = {}, 0
+      local function model()
+        return ah.scripted {
+          answer = function(request)
+            choices[#choices + 1] = request.options.tool_choice
+            n = n + 1
+            if n == 1 then
+              local busy = { message = "busy", status = 503, retryable = true, retry_after = 0 }
+              return { fail = busy }
+            end
+            return n == 2 and call("add", { a = 1, b = 1 }) or "done"
+          end,
+        }
+      end
+      for _, fields in ipairs { { retries = 1 }, { retries = 0, fallback = { model() } } } do
+        choices, n = {}, 0
+        fields.model, fields.tools, fields[1] = model(), { add_tool() }, "go"
+        fields.options, fields.log = { tool_choice = "required" }, function() end
+        assert(ah.run(fields))
+        assert.same({ "required", "required", "auto" }, choices)
+      end
+    end)
+
+    it("is the script's again when it is saved, forked, loaded or goes on with another", function()
+      local path = os.tmpname()
+      for _, on_max in ipairs { false, true } do
+        local choices = {}
+        local agent = ah.agent {
+          model = obedient(choices),
+          tools = { add_tool() },
+          options = { tool_choice = "required" },
+          max_iterations = on_max and 1 or nil,
+          on_max = on_max and "answer" or nil,
+        }
+        assert(agent:run "go")
+        local second = on_max and "none" or "auto"
+        assert.same({ "required", second }, choices)
+        assert(agent:save(path))
+        local later = assert(ah.load(path, { model = obedient(choices), tools = { add_tool() } }))
+        assert(later:run "b")
+        assert(agent:fork():run "c")
+        agent:use(obedient(choices))
+        assert(agent:run "d")
+        assert.same({
+          "required", second, "required", "auto", "required", second, "required", second,
+        }, choices)
+      end
+      os.remove(path)
+    end)
+
+    it("is told of in the wrong place, and refused where it is no boolean", function()
+      local ok, err = pcall(ah.run, { model = "demo/echo", tool_choice_every_turn = true, "x" })
+      assert.is_false(ok)
+      assert.matches("options", tostring(err), 1, true)
+      local options = { tool_choice_every_turn = 1 }
+      ok, err = pcall(ah.run, { model = "demo/echo", options = options, "x" })
+      assert.is_false(ok)
+      assert.matches("tool_choice_every_turn", tostring(err), 1, true)
+    end)
+  end)
+
   it("end a run in time while a handler waits", function()
     local began = ah.now()
     local t = ah.tool {

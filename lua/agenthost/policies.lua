@@ -11,7 +11,8 @@ local function as_set(list)
 end
 
 local function check_names(what, field, value)
-  local ok = type(value) == "string" or (type(value) == "table" and #value > 0)
+  local ok = type(value) == "string"
+    or (type(value) == "table" and ah._check_list(value, ("%s: %s"):format(what, field)) > 0)
   for _, name in ipairs(type(value) == "table" and value or {}) do
     ok = ok and type(name) == "string"
   end
@@ -40,7 +41,7 @@ function M.requires(t)
   return {
     name = "requires",
     before = function(_, m)
-      if not tools[m.tool] then
+      if not tools[m.name] then
         return
       end
       local missing = {}
@@ -48,7 +49,7 @@ function M.requires(t)
         missing[name] = true
       end
       for _, call in ipairs(m.calls) do
-        missing[call.tool] = not call.success and missing[call.tool] or nil
+        missing[call.name] = not call.success and missing[call.name] or nil
       end
       if next(missing) then
         return "deny", ("call %s first"):format(names(missing))
@@ -69,12 +70,12 @@ function M.read_before_write(t)
   return {
     name = "read_before_write",
     before = function(_, m)
-      local value = write[m.tool] and m.arguments[argument]
+      local value = write[m.name] and m.arguments[argument]
       if value == nil or value == false or (t.creates and t.creates(value)) then
         return
       end
       for _, call in ipairs(m.calls) do
-        local known = call.success and (read[call.tool] or write[call.tool])
+        local known = call.success and (read[call.name] or write[call.name])
         if known and call.arguments and call.arguments[argument] == value then
           return
         end

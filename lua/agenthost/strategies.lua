@@ -3,7 +3,7 @@
 -- nothing themselves: what they know of a conversation is in `m.state`. docs/strategies.md.
 local ah = ...
 
-local MAX_DEPTH = 16 -- of facades in facades
+local MAX_DEPTH = 16 -- of facades in facades, and of lists in lists
 
 -- -- what is given ------------------------------------------------------------------------
 
@@ -31,13 +31,34 @@ local function is_tool(value)
   return type(value) == "userdata" and (getmetatable(value) or {}).__name == "agenthost.tool"
 end
 
+-- Strategies of unfold -> their facade, so that one may stand among the tools of another.
+local FACADES = setmetatable({}, { __mode = "k" })
+
+-- The values of a list, of the lists and tool groups in it, and of those in these, appended to
+-- `list`; `what` is where it stands.
+local function flatten(what, value, list, depth)
+  if type(value) ~= "table" or FACADES[value] then
+    list[#list + 1] = value
+    return list
+  elseif depth > MAX_DEPTH then
+    refuse("%s...: more than %d lists within each other", what:sub(1, 100), MAX_DEPTH)
+  end
+  if (getmetatable(value) or {}).__name == "agenthost.tool_group" then
+    value = value.tools
+  end
+  for i = 1, ah._check_list(value, what) do
+    flatten(("%s[%d]"):format(what, i), value[i], list, depth + 1)
+  end
+  return list
+end
+
 -- A name, a tool, or a list of them, as a list of names; nil is an empty one.
 local function names_of(what, field, value)
   if value == nil then
     return {}
   end
   local names = {}
-  for i, v in ipairs(type(value) == "table" and value or { value }) do
+  for i, v in ipairs(flatten(("%s: %s"):format(what, field), value, {}, 1)) do
     if type(v) ~= "string" and not is_tool(v) then
       refuse("%s: %s[%d] must be a tool or a tool's name, found a %s", what, field, i, type(v))
     end
@@ -51,7 +72,7 @@ end
 
 local function tools_among(value)
   local tools = {}
-  for _, v in ipairs(type(value) == "table" and value or { value }) do
+  for _, v in ipairs(flatten("tools", value, {}, 1)) do
     tools[#tools + 1] = is_tool(v) and v or nil
   end
   return tools
@@ -193,11 +214,11 @@ local function unlock(t)
     S.describe[name] = say_lock(keys, given)
   end
   function S.before(_, m)
-    local why = locked[m.tool] and shut(keys, given, m)
+    local why = locked[m.name] and shut(keys, given, m)
     return why and "This tool is not yet available. " .. (given.missing or why) or nil
   end
   function S.after(_, m)
-    local key = wanted[ANY_CALL] and ANY_CALL or m.tool
+    local key = wanted[ANY_CALL] and ANY_CALL or m.name
     if not m.success or not wanted[key] or (m.state and m.state[key]) then
       return
     end
@@ -288,7 +309,7 @@ local function check_phases(t)
   check_type(what, t, "name", "string")
   check_type(what, t, "start", "string")
   check_type(what, t, "hide", "boolean")
-  if type(t.phases) ~= "table" or #t.phases == 0 then
+  if type(t.phases) ~= "table" or ah._check_list(t.phases, what .. ": phases") == 0 then
     refuse("%s: field 'phases' must be a list of { name, tools, next }", what)
   end
 end
@@ -319,9 +340,9 @@ local function phases_of(t)
 
   local S = { name = t.name or "phases", tools = hide and start.tools or all, later = all }
   function S.before(_, m)
-    local now = required[m.tool] and current(m)
-    if now and not now.names[m.tool] then
-      return say_wrong_phase(m.tool, now, required[m.tool])
+    local now = required[m.name] and current(m)
+    if now and not now.names[m.name] then
+      return say_wrong_phase(m.name, now, required[m.name])
     end
   end
   function S.after(_, m)
@@ -331,7 +352,7 @@ local function phases_of(t)
     if type(way) == "function" then
       target = way(m)
     else
-      target = way and way[m.tool]
+      target = way and way[m.name]
     end
     if not target or target == now.name then
       return
@@ -350,18 +371,19 @@ end
 
 -- -- unfold -------------------------------------------------------------------------------
 
--- Strategies of unfold -> their facade, so that one may stand among the tools of another.
-local FACADES = setmetatable({}, { __mode = "k" })
-
 -- What a facade without categories opens.
 local ALL = ""
 
 -- Tools and facades of one group, as given; facades as what they are inside.
 local function read_items(facade, group, list)
-  if type(list) ~= "table" or #list == 0 then
+  if type(list) ~= "table" then
     refuse("ah.unfold: %s: %s must be a list of tools", facade.name, group)
   end
   local items = {}
+  list = flatten(("ah.unfold: %s: %s"):format(facade.name, group), list, {}, 1)
+  if #list == 0 then
+    refuse("ah.unfold: %s: %s must be a list of tools", facade.name, group)
+  end
   for i, v in ipairs(list) do
     if not is_tool(v) and not FACADES[v] then
       refuse("ah.unfold: %s: %s[%d] must be made by ah.tool or ah.unfold, found a %s",
@@ -544,12 +566,12 @@ local function unfold(t)
   local later = tools_behind(root, by_name)
   local S = { name = "unfold." .. t.name, tools = { root.tool }, later = later }
   function S.before(_, m)
-    local facade = facade_of(m.tool)
+    local facade = facade_of(m.name)
     local group = facade and is_open(facade, m)
     return group and say_open(facade, group, m) or nil
   end
   function S.after(_, m)
-    local facade = m.success and facade_of(m.tool)
+    local facade = m.success and facade_of(m.name)
     if not facade then
       return
     end

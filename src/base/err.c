@@ -28,6 +28,8 @@ static const struct {
     {AH_PROVIDER, "provider"},
     {AH_HTTP, "http"},
     {AH_CANCELLED, "cancelled"},
+    {AH_GUARD, "guard_tripped"},
+    {AH_WAITING, "waiting"},
 };
 
 const char *ah_status_name(ah_status st)

@@ -5,11 +5,13 @@
 
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_front.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
+#include "lua/lua_setup.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_watch.h"
 #include "lua/lua_value.h"
@@ -46,8 +48,10 @@ static const char *const fields[] = {"model",
                                      "max_restarts",
                                      "policies",
                                      "approve",
+                                     "asks",
                                      "feedback",
                                      "checks",
+                                     "guards",
                                      "budget",
                                      "tool_change_mode",
                                      "loop_detector",
@@ -60,6 +64,7 @@ static const char *const fields[] = {"model",
                                      "executors",
                                      "brief",
                                      "keep_picked",
+                                     "setup",
                                      NULL};
 
 /* One of two words; true when it is the second. */
@@ -155,7 +160,8 @@ static void push_model(lua_State *L, const ah_lua_agent *a)
                      "(demo/echo needs no key and no network)");
 }
 
-/* A wrong name is the script's mistake and raised; what the world lacks (a key) is not. */
+/* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake or
+ * a person's. */
 static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     ah_adapter *now = NULL;
@@ -174,7 +180,7 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
         ah_adapter_unref(a->adapter);
         a->adapter = now;
     }
-    if (st != AH_OK && st != AH_PROVIDER)
+    if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || lua_type(L, -1) != LUA_TSTRING))
         ah_lua_raise_err(L, err);
     lua_pop(L, 1);
     return st;
@@ -204,7 +210,7 @@ static void check_options(lua_State *L)
     static const char *const words[] = {"5m", "1h", "off", NULL};
     static const char WHAT[] = "ah.run: options";
     ah_slice text;
-    bool strict;
+    bool yes;
 
     for (int i = 0; integers[i]; i++, lua_pop(L, 1))
         if (lua_getfield(L, -1, integers[i]) != LUA_TNIL && !lua_isinteger(L, -1))
@@ -215,19 +221,33 @@ static void check_options(lua_State *L)
     ah_field_string(L, -1, WHAT, "reasoning", &text);
     ah_field_string(L, -1, WHAT, "cache_key", &text);
     ah_field_choice(L, -1, WHAT, "cache", words, 0);
-    ah_field_bool(L, -1, WHAT, "strict", &strict); /* null counts as absent with it */
+    ah_field_bool(L, -1, WHAT, "strict", &yes); /* null counts as absent with it */
+    ah_field_bool(L, -1, WHAT, "tool_choice_every_turn", &yes);
+    if (lua_getfield(L, -1, "stop") == LUA_TTABLE)
+        ah_list_check(L, -1, "ah.run: options: stop");
+    lua_pop(L, 1);
 }
 
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
-    static const char *const known[] = {"temperature", "max_tokens",  "top_p",     "stop",
-                                        "seed",        "tool_choice", "reasoning", "cache",
-                                        "cache_key",   "strict",      NULL};
+    static const char *const known[] = {"temperature",
+                                        "max_tokens",
+                                        "top_p",
+                                        "stop",
+                                        "seed",
+                                        "tool_choice",
+                                        "tool_choice_every_turn",
+                                        "reasoning",
+                                        "cache",
+                                        "cache_key",
+                                        "strict",
+                                        NULL};
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
-        ah_slice before =
-            ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "options");
+        ah_slice settings = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
+        ah_slice given = ah_json_member(settings, "given"); /* before a run changed them for itself */
+        ah_slice before = given.p ? given : ah_json_member(settings, "options");
 
         ah_buf_put(b, before.p ? before : ah_slice_of("{}"));
         return;
@@ -324,31 +344,51 @@ static bool has_native_output(const ah_lua_agent *a)
     return all;
 }
 
-/* `system`, then the prompt. */
-static void read_system(lua_State *L, ah_lua_agent *a)
+/* Does the script have the system text be what it was? A strategy may have set another since: that
+ * stays. */
+static bool says_again(const ah_transcript *t, const ah_text *entry)
+{
+    size_t at = ah_disclosure_text_at(t);
+
+    return at && ah_slice_eq(ah_json_member(ah_text_slice(t->entry[at - 1].json), "text"),
+                             ah_json_member(ah_text_slice(entry), "text"));
+}
+
+void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_SYSTEM);
-    ah_slice text = {NULL, 0};
     ah_text *entry;
     ah_err err;
 
-    ah_field_string(L, 1, "ah.run", "system", &text);
-    if (!ah_utf8_valid(text))
-        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
     ah_prompt_fields_text(L, &a->prompt, has_native_output(a), text.p ? text : ah_slice_of(""),
                           a->transcript, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
-    if (!text.p && !b->len)
+    if (!text.p && !b->len) {
+        lua_pop(L, 1);
         return;
+    }
     entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
-    if (entry && ah_slice_eq(ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text"),
-                             ah_json_member(ah_text_slice(entry), "text")))
-        ah_text_unref(entry); /* in force already */
+    if (entry && says_again(a->transcript, entry))
+        ah_text_unref(entry);
     else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);
     lua_pop(L, 1);
+}
+
+/* `system`, then the prompt; with `setup`, which may say another, this waits for it. */
+static void read_system(lua_State *L, ah_lua_agent *a)
+{
+    ah_slice text = {NULL, 0};
+
+    ah_field_string(L, 1, "ah.run", "system", &text);
+    if (!ah_utf8_valid(text))
+        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
+    if (ah_lua_setup_due(a))
+        ah_lua_setup_system(L, a, text);
+    else
+        ah_lua_say_system(L, a, text);
 }
 
 static void warn(void *ud, const char *message, ah_slice tool_name)
@@ -442,9 +482,7 @@ static void read_executors(lua_State *L, ah_lua_agent *a)
     lua_pop(L, 1);
 }
 
-/* Declares what is given at the start. What the conversation offers already, the same as it
- * was, only gets its handlers; the rest of that stays stale. */
-static void declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
+void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
 {
     ah_inject_rules rules = {.max_tools = INT_MAX,
                              .on_conflict = on_conflict,
@@ -512,11 +550,11 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
                      "and choose badly among many, but max_tools = %d allows them",
                      (int)c->n, a->rules.max_tools, (int)c->n);
     add_pick_tools(L, a, c);
-    declare(L, a, AH_CONFLICT_ERROR, c);
+    ah_lua_declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
     ah_lua_strategies_describe(L, &a->strategies, &a->registry, later);
-    declare(L, a, AH_CONFLICT_SKIP, later);
+    ah_lua_declare(L, a, AH_CONFLICT_SKIP, later);
     ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
     ah_picks_replay(&a->registry, a->transcript);
     lua_pop(L, 3);
@@ -543,9 +581,10 @@ static void add_entry(lua_State *L, ah_lua_agent *a, ah_entry_kind kind, ah_slic
 static void read_messages(lua_State *L, ah_lua_agent *a)
 {
     int top = lua_gettop(L);
+    lua_Integer given;
     ah_err err;
 
-    if (!ah_field_push(L, 1, "ah.run", "messages", LUA_TTABLE))
+    if (!ah_field_list(L, 1, "ah.run", "messages", &given))
         return;
     if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
         ah_lua_raise_err(L, &err);
@@ -602,15 +641,19 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
-    ah_lua_hooks_read(L, 1, &a->hooks);
+    ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
+    ah_lua_fronts_read(L, 1, a);
     a->budget = ah_lua_budget_read(L, 1);
+    ah_lua_setup_read(L, top, a);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
     if (a->prompt.binding)
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
     ah_lua_push_bound(L, a->prompt.binding);
     lua_setiuservalue(L, top, AH_AGENT_RESOURCES);
-    if ((st = ah_lua_read_model(L, a, err)) != AH_OK) {
+    if ((st = ah_lua_read_model(L, a, err)) == AH_USAGE)
+        ah_lua_raise_err(L, err);
+    if (st != AH_OK) {
         lua_settop(L, top);
         return st;
     }

@@ -2,8 +2,11 @@
 #include "base/file.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_definition.h"
+#include "lua/lua_front.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_session.h"
+#include "lua/lua_setup.h"
 #include "lua/lua_value.h"
 #include "prompt/visibility.h"
 #include "run/pick.h"
@@ -120,6 +123,7 @@ int ah_lua_load(lua_State *L)
     lua_pop(L, 1);
     if (ah_lua_read_agent(L, a, "ah.load", &err) != AH_OK)
         return ah_lua_fail(L, &err);
+    ah_lua_keep_definition(L);
     return 1;
 }
 
@@ -158,7 +162,13 @@ int ah_lua_agent_fork(lua_State *L)
     ah_lua_discovery_copy(L, b, a);
     ah_picks_replay(&b->registry, b->transcript);
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
+    ah_lua_fronts_copy(L, b, a);
     b->budget = ah_budget_ref(a->budget);
+    ah_lua_setup_copy(L, b, a);
+    for (int i = AH_AGENT_DEFINITION; i <= AH_AGENT_PARAMS; i++) {
+        lua_getiuservalue(L, 1, i);
+        lua_setiuservalue(L, -2, i);
+    }
     return 1;
 }
 
@@ -263,7 +273,8 @@ static void keep_model(lua_State *L, ah_lua_agent *a)
 }
 
 /* agent:use("provider/model" | adapter | { model, base_url, api_key, stream, http, options,
- * tool_change_mode }): the conversation goes on with another model. The agent, or nil and an error. */
+ * tool_change_mode }): the conversation goes on with another model. The agent, or nil and an error:
+ * people type names into chats, so a wrong one is an error to return, too. */
 int ah_lua_agent_use(lua_State *L)
 {
     static const char *const known[] = {"model", "base_url", "api_key",          "stream",

@@ -5,6 +5,7 @@
 #include "agenthost_lua.h"
 #include "lua/lua_discover.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_gate.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
 #include "lua/lua_image.h"
@@ -17,6 +18,7 @@
 #include "lua/lua_search.h"
 #include "lua/lua_sources.h"
 #include "lua/lua_value.h"
+#include "lua/lua_words.h"
 
 static const char MODULE[] = "agenthost.module"; /* registry: the module's table */
 
@@ -107,6 +109,15 @@ static const struct {
 
 enum { LAZY = sizeof lazy / sizeof *lazy };
 
+/* A word that means something here is no field that may be absent: it raises, so that the call
+ * of a nil is not all that is told. */
+static int refuse_word(lua_State *L, const char *key)
+{
+    const char *meant = ah_word_function(ah_slice_of(key));
+
+    return meant ? ah_lua_raise(L, AH_USAGE, "agenthost has no '%s'; here it is %s", key, meant) : 0;
+}
+
 static int lazy_field(lua_State *L)
 {
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
@@ -115,7 +126,7 @@ static int lazy_field(lua_State *L)
     while (i < LAZY && strcmp(key, lazy[i].key) != 0)
         i++;
     if (i == LAZY)
-        return 0;
+        return refuse_word(L, key);
     lua_pushcfunction(L, load_once);
     lua_pushstring(L, lazy[i].module);
     lua_call(L, 1, 1);
@@ -182,6 +193,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_search(L);
     ah_lua_open_registry(L);
     ah_lua_open_budget(L);
+    ah_lua_open_gate(L);
     ah_lua_open_agent(L);
     ah_lua_open_entity(L);
     ah_lua_open_discover(L);

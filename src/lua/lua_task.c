@@ -374,13 +374,13 @@ static bool interrupted(ah_lua *h, lua_State *L)
     return true;
 }
 
-/* In a drive, only what is waited for and its descendants run; h itself stands for
- * "no run at all" (it is nobody's ancestor). */
+/* In a drive, only what is waited for and its descendants run, or whatever brings what is waited for;
+ * h itself stands for "no run at all" (it is nobody's ancestor). */
 static ah_driven *scope_of(ah_lua *h, const ah_waiter *w)
 {
     if (h->host->depth == 0)
         return NULL;
-    return w->scope ? w->scope : (ah_driven *)(void *)h;
+    return w->scope ? w->scope : w->within ? w->within : (ah_driven *)(void *)h;
 }
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED } drive_end;
@@ -478,6 +478,7 @@ static const char *const cannot_wait[AH_CALLEES] = {
     [AH_CALLEE_LOG] = "a log function cannot wait: keep the line, and wait after the run",
     [AH_CALLEE_REDUCER] = "a reducer cannot wait: it must be a pure function",
     [AH_CALLEE_POLICY] = "a policy cannot wait: return \"ask\" and why, and wait in `approve`",
+    [AH_CALLEE_GUARD] = "a guard cannot wait: what takes time belongs into `checks`",
     [AH_CALLEE_STRATEGY] =
         "a strategy cannot wait: wait in the tool's handler, whose result it is shown",
     [AH_CALLEE_FEEDBACK] = "feedback cannot wait: wait in a handler or in one of `checks`",
@@ -623,9 +624,17 @@ static int ah_now(lua_State *L)
     return 1;
 }
 
+/* ah.interactive(): the script is a chat. What becomes of it is up to the program (ah_interactive). */
+static int interactive(lua_State *L)
+{
+    atomic_store(&ah_lua_of(L)->host->interactive, true);
+    return 0;
+}
+
 void ah_lua_open_task(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"sleep", ah_sleep}, {"now", ah_now}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"sleep", ah_sleep}, {"now", ah_now}, {"interactive", interactive}, {NULL, NULL}};
     static const luaL_Reg task_meta[] = {{"__gc", task_gc}, {NULL, NULL}};
     static const luaL_Reg sleep_meta[] = {{"__gc", sleep_gc}, {NULL, NULL}};
 

@@ -2,6 +2,7 @@
  * arguments is in lua_ctx.c, what they may give back in lua_result.c. */
 #include "lua/lua_tool.h"
 
+#include "lua/lua_asked.h"
 #include "lua/lua_ctx.h"
 #include "lua/lua_entity.h"
 #include "lua/lua_group.h"
@@ -13,6 +14,8 @@
 #include "lua/lua_value.h"
 
 static const char TOOL[] = "agenthost.tool";
+
+enum { MAX_ASKED = 4 << 20 };
 
 typedef ah_lua_handler handler;
 
@@ -57,6 +60,23 @@ static bool leaves(ah_status st)
            st == AH_BUDGET || st == AH_CANCELLED;
 }
 
+/* What it asks for is in the error that it raised. */
+static void leave_for_sections(ah_task *t, ah_outcome *o)
+{
+    ah_err err;
+    ah_buf b;
+
+    ah_buf_init(&b, &t->lua->mem, MAX_ASKED);
+    if (ah_lua_asked(t->lua->caller, t->co, &b, &err) != AH_OK)
+        o->message = ah_slice_of(err.message);
+    else
+        o->leave = AH_VISIBILITY_EXPANSION;
+    if (o->leave != AH_OK && b.len)
+        o->asked = ah_buf_slice(&b);
+    end_call(t, o);
+    ah_buf_clear(&b);
+}
+
 static void failed(ah_task *t, const ah_err *err)
 {
     ah_outcome o = {.failure =
@@ -70,6 +90,10 @@ static void failed(ah_task *t, const ah_err *err)
             if ((unsigned char)*p >= 0x80)
                 *p = '?';
         o.message = ah_slice_of(repaired);
+    }
+    if (err->status == AH_VISIBILITY_EXPANSION) {
+        leave_for_sections(t, &o);
+        return;
     }
     if (leaves(err->status))
         o.leave = err->status;
@@ -309,6 +333,18 @@ static int draft_gc(lua_State *L)
     return 0;
 }
 
+/* Raises; the error says which tool it is about, where that has a name. */
+static void refuse_tool(lua_State *L, ah_err *err)
+{
+    ah_slice name = {0};
+
+    if (lua_getfield(L, 1, "name") == LUA_TSTRING)
+        name.p = lua_tolstring(L, -1, &name.n);
+    if (name.p && err->status == AH_PROMPT_VALIDATION && !ah_json_detail_of(err, "tool").p)
+        ah_json_detail(err, "tool", name);
+    ah_lua_raise_err(L, err);
+}
+
 static void read_schemas(lua_State *L, ah_lua *h, draft *d)
 {
     int top = lua_gettop(L);
@@ -317,22 +353,25 @@ static void read_schemas(lua_State *L, ah_lua *h, draft *d)
     ah_lua_read_params(L, 1, d->what, &h->mem, &d->params);
     if (lua_getfield(L, 1, "result") != LUA_TNIL &&
         ah_lua_schema(L, -1, &h->mem, &d->result, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
+        refuse_tool(L, &err);
     lua_settop(L, top);
 }
 
 static void read_handler(lua_State *L, ah_lua *h, draft *d)
 {
     lua_Debug ar;
+    ah_err err;
 
     if (!ah_field_push(L, 1, d->what, "handler", LUA_TFUNCTION))
         return;
     lua_pushvalue(L, -1);
     lua_getinfo(L, ">u", &ar);
-    if (ar.nparams > (d->method ? 3 : 2))
-        ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "%s: handlers are function(%sargs, ctx); this one has %d parameters", d->what,
-                     d->method ? "self, " : "", ar.nparams);
+    if (ar.nparams > (d->method ? 3 : 2)) {
+        ah_err_set(&err, AH_PROMPT_VALIDATION,
+                   "%s: handlers are function(%sargs, ctx); this one has %d parameters", d->what,
+                   d->method ? "self, " : "", ar.nparams);
+        refuse_tool(L, &err);
+    }
     if (!(d->handler = ah_alloc(&h->mem, sizeof *d->handler)))
         ah_lua_raise_nomem(L);
     *d->handler = (handler){h, LUA_NOREF, AH_NO_FORMS};
@@ -398,7 +437,7 @@ static ah_tool *make_tool(lua_State *L, const char *what, bool method)
     *box = NULL;
     luaL_setmetatable(L, TOOL);
     if (ah_tool_new(&h->mem, &def, box, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
+        refuse_tool(L, &err);
     d->handler = NULL; /* the tool's now */
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);

@@ -412,6 +412,13 @@ ah_tool *ah_prompt_tool(const ah_prompt *p, ah_slice name)
     return ah_registry_find(&p->tools, name);
 }
 
+ah_slice ah_prompt_path(const ah_prompt *p, ah_slice path)
+{
+    uint32_t i = prompt_find(p, path);
+
+    return i == NO_NODE ? (ah_slice){NULL, 0} : node_path(p, i);
+}
+
 ah_section *ah_prompt_section(const ah_prompt *p, ah_slice path)
 {
     uint32_t i = prompt_find(p, path);

@@ -111,10 +111,34 @@ void ah_run_fail(ah_run *run)
     ah_secrets_redact_err(run->cfg.secrets, err);
     run->cfg.wire->trying = false;
     ah_run_stop_exchange(run);
+    if (run->state == RUN_PREPARING)
+        ah_run_end_need(run, AH_NEED_SETUP, (ah_need){.kind = AH_NEED_STOP_SETUP});
     if (run->state == RUN_CHECKING)
         ah_run_end_need(run, AH_NEED_CHECK, (ah_need){.kind = AH_NEED_STOP_CHECK});
     ah_turn_stop(run);
     run->state = RUN_SETTLING;
+}
+
+void ah_run_begin_setup(ah_run *run)
+{
+    run->cfg.setup(run->cfg.on_ud, run);
+}
+
+void ah_run_stop_setup(ah_run *run)
+{
+    run->cfg.stop_setup(run->cfg.on_ud, run);
+}
+
+void ah_run_ready(ah_run *run, const ah_err *err)
+{
+    if (run->state != RUN_PREPARING)
+        return;
+    if (err) {
+        run->result.err = *err;
+        ah_run_fail(run);
+    } else {
+        run->state = RUN_NEXT;
+    }
 }
 
 /* -- the answer ------------------------------------------------------------------------- */
@@ -242,6 +266,41 @@ void ah_run_checked(ah_run *run, ah_slice message)
         ah_run_fail(run);
 }
 
+bool ah_run_check_failed(ah_run *run, const ah_err *err)
+{
+    if (run->state != RUN_CHECKING || ah_run_is_over(run)) /* it says itself why it ends */
+        return false;
+    run->result.err = *err;
+    run->result.err.phase = AH_PHASE_RESPONSE;
+    run->state = RUN_NEXT;
+    ah_run_fail(run);
+    return true;
+}
+
+/* What the guards of the answer let through, before it is in the conversation. Without an answer that is
+ * what `output` asks for there is no final one yet. */
+static bool pass_guards(ah_run *run)
+{
+    const ah_hooks *h = run->cfg.hooks;
+    ah_slice text = ah_buf_slice(run->msg.text.len ? &run->msg.text : &run->msg.refusal), value = {0};
+    ah_status st = AH_OK;
+    ah_buf b;
+
+    if (!h || !h->guard)
+        return true;
+    ah_buf_init(&b, run->cfg.mem, AH_MAX_TEXT);
+    if (run->cfg.output && ah_run_read_output(run, text, &b))
+        value = ah_buf_slice(&b);
+    if (value.p || !run->cfg.output)
+        st = h->guard(h->ud, run, text, value, &run->result.err);
+    ah_buf_clear(&b);
+    if (st == AH_OK)
+        return true;
+    run->result.err.phase = AH_PHASE_RESPONSE;
+    ah_buf_reset(&run->text, 0);
+    return false;
+}
+
 /* The message becomes the pending turn. */
 static ah_status begin_turn(ah_run *run)
 {
@@ -260,7 +319,17 @@ static ah_status begin_turn(ah_run *run)
 
 void ah_run_answered(ah_run *run)
 {
-    if (ah_run_learn(run, &run->result.err) != AH_OK || begin_turn(run) != AH_OK) {
+    if (ah_run_learn(run, &run->result.err) != AH_OK) {
+        ah_run_fail(run);
+        return;
+    }
+    if (!run->msg.n && !pass_guards(run)) {
+        run->result.iterations++;
+        ah_run_settle_exchange(run);
+        ah_run_fail(run);
+        return;
+    }
+    if (begin_turn(run) != AH_OK) {
         ah_run_fail(run);
         return;
     }
@@ -293,10 +362,10 @@ bool ah_run_must_end(const ah_run *run)
 static bool past_deadline(ah_run *run)
 {
     static const ah_phase phase[] = {
-        [RUN_NEXT] = AH_PHASE_REQUEST,      [RUN_EXCHANGING] = AH_PHASE_RESPONSE,
-        [RUN_BACKOFF] = AH_PHASE_REQUEST,   [RUN_CALLING] = AH_PHASE_TOOL,
-        [RUN_CHECKING] = AH_PHASE_RESPONSE, [RUN_SETTLING] = AH_PHASE_NONE,
-        [RUN_ENDED] = AH_PHASE_NONE};
+        [RUN_PREPARING] = AH_PHASE_NONE,      [RUN_NEXT] = AH_PHASE_REQUEST,
+        [RUN_EXCHANGING] = AH_PHASE_RESPONSE, [RUN_BACKOFF] = AH_PHASE_REQUEST,
+        [RUN_CALLING] = AH_PHASE_TOOL,        [RUN_CHECKING] = AH_PHASE_RESPONSE,
+        [RUN_SETTLING] = AH_PHASE_NONE,       [RUN_ENDED] = AH_PHASE_NONE};
 
     if (!time_is_over(run))
         return false;
@@ -305,39 +374,11 @@ static bool past_deadline(ah_run *run)
     return true;
 }
 
-/* The options in force, but with tool_choice none. */
-static void put_no_choice(ah_buf *b, ah_slice options)
-{
-    ah_json_reader r = ah_json_read(options);
-    ah_json_token key = ah_json_next(&r);
-
-    ah_buf_str(b, "{\"tool_choice\":\"none\"");
-    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
-        ah_json_token t = ah_json_next(&r);
-        ah_slice value = ah_json_skip(&r, t);
-
-        if (!ah_json_token_is(key, "tool_choice"))
-            ah_buf_fmt(b, ",\"%.*s\":%.*s", AH_FMT(key.raw), AH_FMT(value));
-    }
-    ah_buf_char(b, '}');
-}
-
 /* on_max = "answer": one more model call, tools declared but not to be chosen. */
 static ah_status ask_for_answer(ah_run *run)
 {
-    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
-    ah_setting options = {"options", {NULL, 0}};
-    ah_err *err = &run->result.err;
-    ah_status st;
-    ah_buf b;
-
-    ah_buf_init(&b, run->cfg.mem, 4 << 20);
-    put_no_choice(&b, ah_json_member(settings, "options"));
-    options.value = ah_buf_slice(&b);
-    st = ah_buf_ok(&b) ? ah_run_set(run, &options, 1, err) : ah_buf_error(&b, "settings", err);
-    ah_buf_clear(&b);
     run->last_round = true;
-    return st;
+    return ah_run_choose(run, "none", &run->result.err);
 }
 
 static void too_many_iterations(ah_run *run)
@@ -389,6 +430,10 @@ static void next_iteration(ah_run *run)
         too_many_iterations(run);
         return;
     }
+    if (run->result.iterations == 1 && ah_run_free_choice(run, &run->result.err) != AH_OK) {
+        ah_run_fail(run);
+        return;
+    }
     EMIT(run, AH_EVENT_TOOL_LOOP_ITERATION, AH_F_INT("iteration", run->result.iterations + 1),
          AH_F_INT("available_tool_count", run->cfg.registry->live),
          AH_F_INT("discovered_provider_count", run->cfg.discovered ? *run->cfg.discovered : 0));
@@ -428,6 +473,7 @@ static bool advance(ah_run *run)
             return false;
         ah_turn_go_on(run);
         return true;
+    case RUN_PREPARING:
     case RUN_EXCHANGING:
     case RUN_CHECKING:
     case RUN_SETTLING:
@@ -477,7 +523,9 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     }
     run->cfg = *cfg;
     run->now = now;
-    run->state = RUN_NEXT;
+    run->state = cfg->setup ? RUN_PREPARING : RUN_NEXT;
+    if (cfg->setup)
+        ah_run_raise(run, (ah_need){.kind = AH_NEED_SETUP});
     run->guard.rules = cfg->loop;
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);
@@ -488,6 +536,22 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     ah_buf_init(&run->restart_keys, cfg->mem, 16 << 20);
     *out = run;
     return AH_OK;
+}
+
+void ah_run_set_around(ah_run *run, ah_run *around)
+{
+    run->cfg.around = around;
+}
+
+ah_run *ah_run_around(const ah_run *run)
+{
+    return run->cfg.around;
+}
+
+void ah_run_relay(ah_run *run, const ah_notice *e)
+{
+    if (run->cfg.on)
+        ah_event_tell(run->cfg.on, run->cfg.on_ud, e);
 }
 
 void ah_run_mute(ah_run *run)
@@ -545,6 +609,8 @@ void ah_run_cancel(ah_run *run, ah_status status, const char *why)
         return;
     run->cancel = true;
     ah_err_set(&run->cancel_err, status, "%s", why);
+    if (status == AH_GUARD)
+        run->cancel_err.phase = AH_PHASE_REQUEST;
 }
 
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err)

@@ -46,18 +46,23 @@ typedef struct ah_run_config {
     ah_inject_rules *rules;       /* how tools are injected */
     const ah_strategy *strategy;  /* in the order in which they see each call */
     size_t n_strategies;
-    const size_t *discovered; /* how many entities are at hand, for events; NULL: none ever */
-    const ah_hooks *hooks;    /* NULL: none */
-    ah_binding *prompt;       /* NULL: none */
-    const ah_schema *output;  /* what the last answer must be; NULL: anything */
-    ah_session *session;      /* referenced; NULL: values of tools go nowhere */
-    ah_anchor *caller;        /* referenced; the overlay of the call in which the run was
+    const size_t *discovered;   /* how many entities are at hand, for events; NULL: none ever */
+    const ah_hooks *hooks;      /* NULL: none */
+    const ah_hooks *host_hooks; /* of all runs of the host; NULL: none */
+    struct ah_run *around; /* the run in which this one was started, whose policies hold here, too; NULL:
+                                   none. ah_run_set_around tells when it goes */
+    bool made_by_code;     /* its one call is not a model's: it is paid by the run around */
+    ah_binding *prompt;    /* NULL: none */
+    struct ah_disclosure *disclosure; /* the prompt in this conversation; NULL: there is none */
+    const ah_schema *output;          /* what the last answer must be; NULL: anything */
+    ah_session *session;              /* referenced; NULL: values of tools go nowhere */
+    ah_anchor *caller;                /* referenced; the overlay of the call in which the run was
                                 started: its own calls commit into it; NULL: none */
-    ah_spending spending;     /* what it may use; taken by ah_run_new, also on failure */
-    ah_metrics *metrics;      /* NULL: nothing is counted */
-    int max_iterations;       /* model calls */
-    bool answer_on_max;       /* one last call without tools instead of the error */
-    bool throw_on_unknown;    /* an unknown tool ends the run (seed 001) */
+    ah_spending spending;             /* what it may use; taken by ah_run_new, also on failure */
+    ah_metrics *metrics;              /* NULL: nothing is counted */
+    int max_iterations;               /* model calls */
+    bool answer_on_max;               /* one last call without tools instead of the error */
+    bool throw_on_unknown;            /* an unknown tool ends the run (seed 001) */
     ah_on_empty on_empty;
     int retries;
     ah_loop_rules loop;         /* its list is borrowed until the run is freed */
@@ -71,17 +76,25 @@ typedef struct ah_run_config {
     ah_event_fn on; /* NULL: nobody listens */
     /* Told what each handler gave, once it is judged and before it is words; NULL: nobody. */
     void (*answered)(void *ud, const ah_call *call, const ah_outcome *o);
+    /* Begins what makes the run ready, before its first request, which may change transcript and
+     * registry; ah_run_ready ends it, once, unless stop_setup was called. NULL: the run is ready. */
+    void (*setup)(void *ud, ah_run *run);
+    void (*stop_setup)(void *ud, ah_run *run);
     /* Writes the whole of a result that a model is shown in part into a file, in `o`, which is
      * committed then. `path` gets where; nothing: there is no place for it. NULL: there never is. */
     ah_status (*keep)(void *ud, const ah_call *call, ah_overlay *o, ah_slice whole, ah_buf *path,
                       ah_err *err);
-    void *on_ud;        /* of the three */
+    void *on_ud;        /* of `on` and all above */
     bool wants_content; /* a listener is shown content as it comes: no retry after that */
 } ah_run_config;
 
 /* `now` is the loop's clock. */
 ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err);
 void ah_run_mute(ah_run *run); /* no events from now on */
+void ah_run_set_around(ah_run *run, ah_run *around);
+ah_run *ah_run_around(const ah_run *run); /* NULL: none */
+/* An event of a run within this one, to whoever listens to this one. */
+void ah_run_relay(ah_run *run, const ah_notice *e);
 void ah_run_free(ah_run *run); /* settles and commits a pending turn first; NULL is fine */
 
 /* False with AH_NEED_WAIT and AH_NEED_DONE. */
@@ -93,14 +106,22 @@ void ah_run_end(ah_run *run, uint32_t id, const ah_err *err); /* err NULL or AH_
 /* Once the message is complete: how long the rest of the response is worth waiting for, ms; else -1. */
 int64_t ah_run_linger(const ah_run *run, uint32_t id);
 void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now);
+/* For AH_NEED_SETUP and AH_NEED_STOP_SETUP: calls the functions of the config. */
+void ah_run_begin_setup(ah_run *run);
+void ah_run_stop_setup(ah_run *run);
+/* What setup began is done: the run goes on (err NULL), or ends with the error. */
+void ah_run_ready(ah_run *run, const ah_err *err);
 /* The approval that hooks->ask began has come. `args` .p NULL: unchanged; else the arguments to
  * use instead, checked JSON. `why` is for the model where it was not approved. */
 void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why, int64_t now);
 /* The checks that hooks->check began are done: .p NULL where the answer stands, else what the
  * model is told so that it goes on. */
 void ah_run_checked(ah_run *run, ah_slice message);
+/* They could not be made, which ends the run with the error; false where it ends already. */
+bool ah_run_check_failed(ah_run *run, const ah_err *err);
 void ah_run_tick(ah_run *run, int64_t now);
-/* Takes note; the next ah_run_next acts on it. status AH_CANCELLED, AH_NOMEM or AH_INTERNAL. */
+/* Takes note; the next ah_run_next acts on it. status AH_CANCELLED, AH_NOMEM, AH_INTERNAL, or AH_GUARD of what
+ * it was to be asked. */
 void ah_run_cancel(ah_run *run, ah_status status, const char *why);
 /* A user message queued to the next commit; takes json (also on failure). The run goes on
  * after an answer as long as messages were queued. */

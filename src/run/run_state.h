@@ -6,6 +6,7 @@
 #include "run/run.h"
 
 typedef enum run_state {
+    RUN_PREPARING, /* what `setup` of the config began is at work */
     RUN_NEXT,
     RUN_EXCHANGING,
     RUN_BACKOFF,
@@ -41,6 +42,7 @@ struct ah_run {
 
     bool started, cancel, last_round;
     bool restart; /* the turn injected tools that the adapter cannot take in mid-conversation */
+    bool asked;   /* a handler of the turn left for sections, which were opened: counts as a restart */
     int restarts;
     ah_buf restart_keys; /* of sections, as JSON strings with commas between them */
     int check_rounds;
@@ -114,6 +116,12 @@ typedef struct ah_setting {
     ah_slice value; /* JSON */
 } ah_setting;
 ah_status ah_run_set(ah_run *run, const ah_setting *set, size_t n, ah_err *err);
+/* From here on the model is told so in `tool_choice`, to the end of the run; the settings say what the
+ * script gave (`given`). */
+ah_status ah_run_choose(ah_run *run, const char *choice, ah_err *err);
+/* The first request is answered: a choice that forced it (`required`, or one tool) would force every
+ * other one, too, and the model would never come to an answer. */
+ah_status ah_run_free_choice(ah_run *run, ah_err *err);
 
 /* run_fallback.c: goes on with the next adapter there is, where the error in result.err is of a
  * kind that allows it. False: it stands, or another one does now. */
@@ -124,7 +132,9 @@ bool ah_run_fall_back(ah_run *run);
 bool ah_run_try_less(ah_run *run);                /* the error is in result.err; true: it is tried */
 ah_status ah_run_learn(ah_run *run, ah_err *err); /* an answer has come */
 
-/* run_output.c: the last answer is in run->text and committed. Ends the run or goes on. */
+/* run_output.c: the value of an answer is appended where it is what `output` asks for; else false. */
+bool ah_run_read_output(ah_run *run, ah_slice text, ah_buf *value);
+/* The last answer is in run->text and committed. Ends the run or goes on. */
 void ah_run_take_output(ah_run *run);
 
 /* run_turn.c. The transcript has a pending turn with calls, which becomes run->call. */
@@ -136,6 +146,7 @@ void ah_turn_stop(ah_run *run);  /* has the driver stop what is at work */
 void ah_turn_settle(ah_run *run, ah_status why);
 void ah_turn_clear(ah_run *run);
 int64_t ah_turn_deadline(const ah_run *run);
-void ah_turn_tick(ah_run *run, int64_t now); /* ends calls whose time is over */
+void ah_turn_ask(ah_call *c, const ah_buf *why); /* the call waits for an approval */
+void ah_turn_tick(ah_run *run, int64_t now);     /* ends calls whose time is over */
 
 #endif

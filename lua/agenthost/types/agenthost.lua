@@ -25,7 +25,10 @@ local ah = {}
 ---| "tool_calls"
 ---| "tool_started"
 ---| "tool_progress"
+---| "policy"
 ---| "tool_invoked"
+---| "ask"
+---| "ask_closed"
 ---| "tools_injected"
 ---| "tool_provider_discovered"
 ---| "tools_removed"
@@ -55,6 +58,7 @@ local ah = {}
 ---@field stop? string|string[]
 ---@field seed? integer
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string }
+---@field tool_choice_every_turn? boolean a forced choice is not for the first request of a run alone
 ---@field reasoning? string effort, such as "low"
 ---@field cache? "5m"|"1h"|"off" of anthropic
 ---@field cache_key? string of openai
@@ -88,10 +92,10 @@ local ah = {}
 ---@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
 ---@field system? string
 ---@field prompt? ah.Prompt
----@field params? table<string, any> of the prompt
+---@field params? table<string, any> of the prompt, and for `setup`
 ---@field overrides? table|string or the file they are in
 ---@field output? table|string|ah.Schema of the answer, which is then reply.value
----@field tools? (ah.Tool|ah.ToolGroup|string)[] strings are names of groups
+---@field tools? ah.ToolList
 ---@field registry? ah.Registry
 ---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
 ---@field brief? boolean
@@ -118,8 +122,10 @@ local ah = {}
 ---@field max_depth? integer
 ---@field policies? ah.Policy[]
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+---@field asks? ah.Front
 ---@field feedback? ah.Feedback[]
----@field checks? (fun(answer: { text: string, run: integer, iteration: integer }): string?)[]
+---@field guards? ah.Guards
+---@field checks? (fun(answer: ah.Answer): string?)[]
 ---@field budget? ah.Budget|ah.BudgetLimits
 ---@field timeout? number seconds
 ---@field deadline? number by ah.now()
@@ -129,6 +135,7 @@ local ah = {}
 ---@field [integer] ah.Section
 ---@field session? ah.Session
 ---@field resources? table<string|ah.Type, any>
+---@field setup? fun(conversation: ah.Conversation): nil?, any before the first run; may wait
 
 ---@class ah.Image of ah.image: either mime and data, or url
 ---@field type "image"
@@ -172,6 +179,7 @@ function ah.image(from) end
 ---@field iterations integer
 ---@field rounds integer
 ---@field tool_calls integer
+---@field all_tool_calls { id: string, name: string, arguments: string }[]
 ---@field injected_tools string[]
 ---@field removed_tools string[]
 ---@field usage ah.Usage
@@ -180,14 +188,32 @@ function ah.image(from) end
 
 ---@alias ah.RunWith { params?: table }
 
+---@class ah.Open another conversation of an agent
+---@field id? string 1 to 200 bytes
+---@field params? table<string, any> in place of the definition's
+---@field session? ah.Session in place of one of its own
+---@field resources? table<string|ah.Type, any> beside the definition's
+---@field messages? ah.Message[] in place of the definition's
+
+---@class ah.Conversation what `setup` is given
+---@field id string
+---@field session ah.Session
+---@field resources ah.Resources more are bound by assignment
+---@field params table<string, any>
+---@field add_tools fun(self: ah.Conversation, tools: ah.Tool|ah.Tool[])
+---@field set_system fun(self: ah.Conversation, text: string)
+
 ---@class ah.Agent a conversation
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
----@field send fun(self: ah.Agent, text: string|ah.Parts)
----@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.Tool[])
+---@field send fun(self: ah.Agent, text: string|ah.Parts): true?, ah.Error?
+---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
+---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
+---@field on_ask fun(self: ah.Agent, front: ah.Front)
+---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
 ---@field close fun(self: ah.Agent)
 ---@field transcript fun(self: ah.Agent): string
@@ -236,13 +262,14 @@ function ah.load(path, config) end
 -- -- what looks on, decides and limits --------------------------------------------------
 
 ---@class ah.Answered a call that was answered earlier
----@field tool string
+---@field name string
 ---@field arguments? table
 ---@field success boolean
 
 ---@class ah.Call what a policy looks at
----@field tool string
----@field call_id string
+---@field name string
+---@field id string
+---@field parent_call? string
 ---@field arguments? table
 ---@field tools string[]
 ---@field calls ah.Answered[]
@@ -251,8 +278,9 @@ function ah.load(path, config) end
 ---@field history ah.Message[]
 
 ---@class ah.Outcome what a strategy looks at, and what it may do
----@field tool string
----@field call_id string
+---@field name string
+---@field id string
+---@field parent_call? string
 ---@field arguments? table
 ---@field result? string
 ---@field value? any
@@ -281,21 +309,77 @@ function ah.load(path, config) end
 
 ---@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.StrategyObject
 
----@alias ah.Verdict nil|"allow"|"deny"|"ask"
----@alias ah.BeforeObject { before: fun(self: table, call: ah.Call): ah.Verdict, string? }
----@alias ah.Policy fun(call: ah.Call): ah.Verdict, string?|ah.BeforeObject
+---@alias ah.Verdict nil|"allow"|"deny"|"ask"|"rewrite"
+---@alias ah.ResultVerdict nil|"keep"|"replace"|"redact"|"block"
+---@alias ah.SeenResult { success: boolean, content: string, value: any }
+
+---@class ah.PolicyObject
+---@field name? string
+---@field before? fun(call: ah.Call): ah.Verdict, (string|table)?
+---@field after? fun(call: ah.Call, result: ah.SeenResult): ah.ResultVerdict, any
+---@field shadow? boolean it is told of, and not obeyed
+
+---@alias ah.Policy fun(call: ah.Call): ah.Verdict, (string|table)?|ah.PolicyObject
+
+---@alias ah.Guard fun(text: string, value: any): (boolean|string)?, string?
+
+---@class ah.Guards
+---@field input? ah.Guard|ah.Guard[]
+---@field output? ah.Guard|ah.Guard[]
 
 ---@class ah.Asked what `approve` decides on
----@field tool string
+---@field id string
+---@field name string
 ---@field arguments table
----@field reason? string
----@field call_id string
+---@field parent_call? string
+---@field reason string
 ---@field run integer
+
+---@class ah.AskedCall the call that waits for a response
+---@field id string
+---@field name string
+---@field arguments table
+---@field parent_call? string
+
+---@class ah.Ask what a person is to respond to
+---@field id string
+---@field kind "approval"|"question"
+---@field question string
+---@field schema table|boolean
+---@field default? any
+---@field timeout? number seconds
+---@field secret? boolean
+---@field call ah.AskedCall
+---@field run integer
+---@field respond fun(self: ah.Ask, value: any, more?: any): true?, ah.Error?
+
+---@alias ah.Front fun(ask: ah.Ask): any, any
+
+---@class ah.AskConfig
+---@field question string
+---@field schema? table|string|ah.Schema of the response; a string without it
+---@field params? table<string, any> the same in the short form
+---@field default? any
+---@field timeout? number seconds
+---@field secret? boolean
+
+---@class ah.Answer what a check looks at
+---@field text string
+---@field value any where the run has `output`
+---@field reply ah.Reply so far
+---@field run integer
+---@field iteration integer
 
 ---@class ah.Feedback
 ---@field every? integer calls
 ---@field seconds? number
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
+
+---@class ah.Price US dollars for a million tokens
+---@field input? number
+---@field output? number
+---@field cached_read? number
+---@field cached_write? number
 
 ---@class ah.BudgetLimits
 ---@field requests? integer
@@ -304,7 +388,7 @@ function ah.load(path, config) end
 ---@field output_tokens? integer
 ---@field total_tokens? integer
 ---@field cost? number US dollars
----@field prices? table<string, table<string, number>>
+---@field prices? table<string, ah.Price>
 
 ---@class ah.Budget
 ---@field used fun(self: ah.Budget): table
@@ -316,6 +400,13 @@ function ah.load(path, config) end
 function ah.budget(limits) end
 
 ah.policies = {}
+
+---@class ah.GateConfig
+---@field policies? ah.Policy[]
+---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+
+---@param config ah.GateConfig
+function ah.gate(config) end
 
 ---@param rule { tool: string|string[], after: string|string[] }
 ---@return ah.BeforeObject
@@ -419,8 +510,9 @@ function ah.prompt(config) end
 ---@field budget_tracker? ah.Budget
 ---@field resources ah.Resources
 ---@field filesystem? ah.Filesystem
+---@field ask fun(self: ah.Ctx, ask: ah.AskConfig): any, ah.Error?
 ---@field cancelled fun(self: ah.Ctx): boolean
----@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.Tool[])
+---@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Ctx, tools: string|(string|ah.Tool)[])
 ---@field note fun(self: ah.Ctx, text: string)
 ---@field publish fun(self: ah.Ctx, value: table)
@@ -555,9 +647,11 @@ function ah.retract(instance) end
 ---| "max_iterations_exceeded"
 ---| "invalid_tool_provider"
 ---| "visibility_expansion_required"
+---| "waiting"
 ---| "deadline_exceeded"
 ---| "budget_exceeded"
 ---| "loop_detected"
+---| "guard_tripped"
 ---| "provider"
 ---| "http"
 ---| "cancelled"
@@ -579,7 +673,10 @@ function ah.retract(instance) end
 ---@field tool? string
 ---@field param? string
 ---@field provider_class? string
+---@field asks? string[] with `waiting`: their ids
 ---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
+---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
+---@field section_keys? string[] likewise
 
 ---An error object to raise or return.
 ---@param what string|{ code: ah.Code?, message: string, [string]: any }
@@ -588,7 +685,7 @@ function ah.error(what) end
 
 -- -- models for tests --------------------------------------------------------------------------
 
----@class ah.Adapter a model that is no name
+---@class ah.Adapter: ah.Capabilities a model that is no name
 ---@field done fun() raises unless every turn was taken
 ---@field requests fun(): (table|false)[]
 
@@ -833,7 +930,7 @@ function ah.phases(config) end
 function ah.unfold(config) end
 
 ---@class ah.SearchConfig
----@field tools (ah.Tool|ah.ToolGroup|string)[]
+---@field tools ah.ToolList
 ---@field max? integer
 ---@field by? "provider"|"here"
 ---@field method? "bm25"|"regex"
@@ -960,11 +1057,13 @@ function ah.filesystem(config) end
 
 -- -- tools by name ------------------------------------------------------------------------
 
+---@alias ah.ToolList (ah.Tool|ah.ToolGroup|string|ah.ToolList)[] strings are names of groups
+
 ---@class ah.ToolGroup
 ---@field name string
 ---@field tools ah.Tool[]
 
----@param config { name: string, tools: (ah.Tool|ah.ToolGroup|string)[] }
+---@param config { name: string, tools: ah.ToolList }
 ---@return ah.ToolGroup
 function ah.tool_group(config) end
 
@@ -978,19 +1077,19 @@ function ah.tool_group(config) end
 
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
----@field register_all fun(self, tools: (ah.Tool|ah.ToolGroup|string)[]): ah.Registry
+---@field register_all fun(self, tools: ah.ToolList): ah.Registry
 ---@field register_all_builtin fun(self, which?: string|table): ah.Registry?, ah.Error?
 ---@field replace fun(self, tool: ah.Tool|ah.Tool[]): ah.Registry
 ---@field remove fun(self, name: string): boolean
 ---@field has fun(self, name: string): boolean
 ---@field get fun(self, name: string): ah.Tool?
 ---@field names fun(self): string[]
----@field execute fun(self, name: string, arguments?: table|string): ah.CallReply?, ah.Error?
+---@field execute fun(self, name: string|{ name: string, arguments?: table|string }, arguments?: table|string): ah.CallReply?, ah.Error?
 ---@field tools_for_llm fun(self): ah.ToolSpec[]
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry
 
----@param tools? (ah.Tool|ah.ToolGroup|string)[]
+---@param tools? ah.ToolList
 ---@return ah.Registry
 function ah.registry(tools) end
 
@@ -1027,6 +1126,9 @@ function ah.sleep(seconds) end
 
 ---@return number seconds
 function ah.now() end
+
+--- The script is a chat: Ctrl-C cancels the answer at work, and not the script.
+function ah.interactive() end
 
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param message string
