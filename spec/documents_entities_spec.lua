@@ -595,6 +595,17 @@ describe("a stateful provider", function()
 end)
 
 describe("a provider's life", function()
+  it("is that of the conversation: its tools work in the agent's later runs", function()
+    local S = shop()
+    local turns = { FIND_JOHN, "Found." }
+    local agent = D.agent(turns, { discover = true, tools = { S.search } })
+    assert(agent:run "Find John Smith.")
+    collectgarbage()
+    turns[1], turns[2] = calls "customer_c123_getAverageSpend", "$450"
+    local reply = assert(agent:run "His spend?")
+    assert.equal('{"amount":450,"currency":"USD"}', reply.messages[#reply.messages - 1].content)
+  end)
+
   it("ends with the run where that is said: discover = { keep = false }", function()
     local S = shop()
     local turns = { FIND_JOHN, "Found." }

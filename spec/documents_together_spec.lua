@@ -267,6 +267,26 @@ describe("a nested run", function()
     assert.equal("t", s:results(3))
   end)
 
+  it("that raises visibility_expansion_required opens in the run whose handler it is", function()
+    local prompt = ah.prompt { summarised("a", { tool "t" }) }
+    local opener = tool("opener", { handler = function()
+      error(ah.error { code = "visibility_expansion_required", message = "open it",
+        requested_overrides = { a = "full" }, section_keys = { "a" }, reason = "r" })
+    end })
+    for _, mode in ipairs { "append", "restart" } do
+      local inner
+      local nested = tool("nested", { handler = function()
+        inner = D.run({ calls "opener", calls "t", "inner" },
+          { mode = mode, tools = { opener }, prompt = prompt })
+        return inner.reply
+      end })
+      local s = D.run({ calls "nested", "done" }, { mode = mode, tools = { nested } })
+      assert.equal("inner", inner.reply and inner.reply.text or tostring(inner.err))
+      assert.equal("t", inner:results(2))
+      assert.equal("done", s.reply.text)
+    end
+  end)
+
   it("passes on the limit that it ran into, if its handler does", function()
     local nested = tool("nested", { handler = function()
       return ah.run { model = D.model { calls "x", calls "y", calls "z", calls "w" },
@@ -653,6 +673,21 @@ describe("limits with the rest", function()
     end
   end)
 
+  it("a forced choice of tools holds for the first request", function()
+    for _, choice in ipairs { "required", { name = "t" } } do
+      local chosen = {}
+      local function note(r)
+        chosen[#chosen + 1] = r.options.tool_choice == nil and "auto" or r.options.tool_choice
+      end
+      local s = D.run({ function(r) note(r) return calls "t" end,
+        function(r) note(r) return "done" end },
+        { tools = { tool "t" }, options = { tool_choice = choice } })
+      assert.equal("done", s.reply.text)
+      assert.same(choice, chosen[1])
+      assert.equal("auto", chosen[2])
+    end
+  end)
+
   it("eleven restarts in two runs are no failure: each run counts anew", function()
     local sections = {}
     for i = 1, 12 do
@@ -713,5 +748,20 @@ describe("loading", function()
     local loaded, err = ah.load("/nonexistent/file", { model = D.model {} })
     assert.is_nil(loaded)
     assert.equal("usage", err.code)
+  end)
+end)
+
+describe("a system text that a strategy has set", function()
+  it("stays when a section is opened, on both kinds of adapters", function()
+    for _, mode in ipairs { "append", "inline", "restart" } do
+      local s = D.run({ calls "go", read "a", "done" }, { mode = mode, tools = { tool "go" },
+        prompt = ah.prompt { summarised("a", { tool "t" }) }, strategies = { function(m)
+          if m.iteration == 1 then
+            m:prompt "Set by the strategy."
+          end
+        end } })
+      assert.equal("done", s.reply.text)
+      assert.truthy(ah.json.encode(s.requests[3]):find("Set by the strategy.", 1, true), mode)
+    end
   end)
 end)

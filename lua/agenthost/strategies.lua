@@ -513,7 +513,10 @@ local function is_open(facade, m)
 end
 
 local function say_open(facade, group, m)
-  local there, names = set_of(m.tools), {}
+  local there, names = {}, {}
+  for _, tool in ipairs(m.tools) do
+    there[tool.name] = true
+  end
   for _, tool in ipairs(tools_in(facade, m.state, {})) do
     names[#names + 1] = tool ~= facade.tool and there[tool.name] and tool.name or nil
   end

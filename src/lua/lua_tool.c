@@ -537,6 +537,8 @@ static int tool_index(lua_State *L)
         lua_pushstring(L, t->name->data);
     else if (strcmp(key, "spec") == 0) /* what a model is told, decoded */
         ah_lua_push_json(L, ah_text_slice(t->spec));
+    else if (strcmp(key, "description") == 0 || strcmp(key, "parameters") == 0)
+        ah_lua_push_json(L, ah_json_member(ah_text_slice(t->spec), key));
     else if (strcmp(key, "examples") == 0)
         ah_lua_push_json(L, t->examples ? ah_text_slice(t->examples) : ah_slice_of("[]"));
     else if (strcmp(key, "accepts_overrides") == 0)

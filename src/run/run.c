@@ -722,6 +722,11 @@ bool ah_run_cancelling(const ah_run *run)
     return run->cancel;
 }
 
+bool ah_run_preparing(const ah_run *run)
+{
+    return run->state == RUN_PREPARING;
+}
+
 ah_binding *ah_run_prompt(const ah_run *run)
 {
     return run->cfg.prompt;

@@ -142,6 +142,7 @@ void ah_run_set_owner(ah_run *run, void *owner); /* whoever serves it */
 void *ah_run_owner(const ah_run *run);
 int64_t ah_run_deadline(const ah_run *run);
 bool ah_run_cancelling(const ah_run *run);
+bool ah_run_preparing(const ah_run *run);     /* setup is at work: nothing is said yet */
 ah_binding *ah_run_prompt(const ah_run *run); /* NULL: none */
 ah_session *ah_run_session(const ah_run *run);
 ah_anchor *ah_run_caller(const ah_run *run);     /* NULL: none */

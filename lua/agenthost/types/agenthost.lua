@@ -58,7 +58,7 @@ local ah = {}
 ---@field stop? string|string[]
 ---@field seed? integer
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string }
----@field tool_choice_every_turn? boolean a forced choice is not for the first request of a run alone
+---@field tool_choice_every_turn? boolean a forced choice holds for every request of a run
 ---@field reasoning? string effort, such as "low"
 ---@field cache? "5m"|"1h"|"off" of anthropic
 ---@field cache_key? string of openai
@@ -271,7 +271,8 @@ function ah.load(path, config) end
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
----@field tools string[]
+---@field raw_arguments string as the model wrote them
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
@@ -282,10 +283,11 @@ function ah.load(path, config) end
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
+---@field raw_arguments string as the model wrote them
 ---@field result? string
 ---@field value? any
 ---@field success boolean
----@field tools string[]
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
@@ -556,6 +558,8 @@ function ah.prompt(config) end
 
 ---@class ah.Tool
 ---@field name string
+---@field description string as a model is told
+---@field parameters table likewise: JSON Schema
 ---@field spec { name: string, description: string, parameters: table }
 ---@field examples ah.Example[]
 
@@ -1075,6 +1079,12 @@ function ah.tool_group(config) end
 ---@field value any
 ---@field code? ah.Code of a failed call
 
+---@alias ah.Arguments table|string a table or JSON text
+
+---@class ah.Called a call, as events have it
+---@field name string
+---@field arguments? ah.Arguments
+
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
 ---@field register_all fun(self, tools: ah.ToolList): ah.Registry
@@ -1084,7 +1094,7 @@ function ah.tool_group(config) end
 ---@field has fun(self, name: string): boolean
 ---@field get fun(self, name: string): ah.Tool?
 ---@field names fun(self): string[]
----@field execute fun(self, name: string|{ name: string, arguments?: table|string }, arguments?: table|string): ah.CallReply?, ah.Error?
+---@field execute fun(self, name: string|ah.Called, args?: ah.Arguments): ah.CallReply?, ah.Error?
 ---@field tools_for_llm fun(self): ah.ToolSpec[]
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry
