@@ -588,13 +588,13 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     ah_lua_read_registry(L, agent, c);
     ah_prompt_fields_tools(L, &a->prompt, offered, c);
     add_brought(L, a, "tools", was_not_withdrawn, c);
-    ah_lua_strategies_describe(L, &a->strategies, c);
+    ah_lua_strategies_describe(L, &a->strategies, &a->registry, c);
     fit(L, a, c);
     add_pick_tools(L, a, c);
     ah_lua_declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
-    ah_lua_strategies_describe(L, &a->strategies, later);
+    ah_lua_strategies_describe(L, &a->strategies, &a->registry, later);
     ah_lua_declare(L, a, AH_CONFLICT_SKIP, later);
     ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
     ah_picks_replay(&a->registry, a->transcript);
