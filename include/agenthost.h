@@ -218,9 +218,9 @@ AH_API const char *ah_about(ah_host *host);
  * status of an agenthost error it raised; AH_INTERNAL for any other error (a wrong use of the
  * library in the script included).
  *
- * What a script returns is handed to the program: a tool, or a table in which there are
- * tools, agents and adapters (ah.scripted). Tools go by their own names, agents and adapters by the keys of the table; what else
- * is in it is left alone. A name that another tool has is AH_PROMPT_VALIDATION, and then
+ * What a script returns is handed to the program: a tool, an agent (under the name "agent"), or a
+ * table in which there are tools, agents and adapters (ah.scripted). Tools go by their own names,
+ * agents and adapters by the keys of the table; what else is in it is left alone. A name that another tool has is AH_PROMPT_VALIDATION, and then
  * nothing is handed over; agents and adapters of the same key take the place of earlier ones. */
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv);
 /* The same for text in memory; `name` stands in messages and tracebacks, and in arg[0]. */
@@ -290,9 +290,15 @@ AH_API const char *ah_tools(ah_host *host);
 
 /* An agent of the program. `config` is a JSON object with the fields of ah.run (docs/lua.md),
  * checked by the same code, but for: `tools` is a list of names; `model` without a slash
- * names an adapter that a script handed over; `on`, `log` and a text are refused. */
+ * names an adapter that a script handed over; `on`, `log` and a text are refused.
+ *
+ * With a field `agent`, the name of an agent that a script handed over, it is another conversation
+ * of that: the other fields are those of agent:open (docs/lua.md) that JSON can say: `id`, `params`
+ * and `messages`. It lives as long as its handle, whatever becomes of the script's own agent.
+ * AH_USAGE where there is none of that name, or the script has closed it. */
 AH_API ah_status ah_agent_open(ah_host *host, const char *config, ah_agent **out);
-/* An agent that a script handed over; one handle for each call. AH_USAGE: there is none. */
+/* An agent that a script handed over, with the conversation of its own that the script has, too; one
+ * handle for each call. AH_USAGE: there is none. */
 AH_API ah_status ah_agent_find(ah_host *host, const char *name, ah_agent **out);
 /* A run still at work is dropped: settled, without an event; what the model keeps for an agent
  * of the program (a process) goes. NULL is fine. */
@@ -374,11 +380,15 @@ AH_API const ah_event *ah_next_event(ah_host *host);
  * one for each such wait. To be called where ah_cancel may be on the host's own thread: a second
  * Ctrl-C while the number is the same finds what the first has cancelled still at work.
  *
+ * ah_interactive: true once a script of the host has called ah.interactive(), which says that it is a
+ * chat: then a Ctrl-C is for the answer that is waited for (ah_cancel), else for the script (ah_terminate).
+ *
  * ah_wake: a call that waits (ah_step, ah_agent_run, ...) calls `woken` of the config, and
  * ah_step returns; calls in a row may be told as one. */
 AH_API void ah_cancel(ah_host *host);
 AH_API void ah_terminate(ah_host *host);
 AH_API unsigned ah_waiting(const ah_host *host);
+AH_API bool ah_interactive(const ah_host *host);
 AH_API void ah_wake(ah_host *host);
 
 /* -- feeding a transport's responses -------------------------------------------------------- */

@@ -109,17 +109,12 @@ local function part_of(at, i, part, kinds)
   return ok and sealed or fail(at, "content[%d]: %s", i, sealed.message)
 end
 
--- An ah.image that failed gives nil and an error: a hole, which must not end the list unseen.
-local function check_whole(at, content)
-  local n = 0
-  for key in pairs(content) do
-    n = n + (math.type(key) == "integer" and 1 or 0)
-  end
-  for i = 1, n do
-    if content[i] == nil then
-      fail(at, "content[%d] is nil (%s)", i,
-        content[i + 1] and tostring(content[i + 1]) or "assert(ah.image(...)) says why")
-    end
+-- Names among the values and holes must not end the list unseen: an ah.image that failed gives
+-- nil and an error.
+local function check_list(at, name, list)
+  local wrong = ah._list_fault(list)
+  if wrong then
+    fail(at, "%s%s", name, wrong)
   end
 end
 
@@ -129,7 +124,7 @@ local function parts_of(at, content, kinds)
   elseif type(content) ~= "table" then
     fail(at, "content must be a string or a list of parts, found %s", type(content))
   end
-  check_whole(at, content)
+  check_list(at, "content", content)
   local parts = ah.array {}
   for i, part in ipairs(content) do
     parts[i] = part_of(at, i, part, kinds)
@@ -146,7 +141,17 @@ function M.parts(content)
   return ah.json.encode(parts)
 end
 
-local function call_of(at, call)
+-- Raises for a field that is none of these, as in every other table that a run is given.
+local function check(at, what, t, fields)
+  ah._check_fields(t, ("messages[%d]%s"):format(at, what), fields)
+end
+
+local CALL = { "id", "name", "arguments" }
+
+local function call_of(at, i, call)
+  if type(call) == "table" then
+    check(at, (": tool_calls[%d]"):format(i), call, CALL)
+  end
   if type(call) ~= "table" or type(call.id) ~= "string" or type(call.name) ~= "string" then
     fail(at, "a tool call needs id and name")
   end
@@ -173,9 +178,10 @@ end
 
 function to.assistant(at, m)
   local calls
+  check_list(at, "tool_calls", m.tool_calls or {})
   for i, call in ipairs(m.tool_calls or {}) do
     calls = calls or ah.array {}
-    calls[i] = call_of(at, call)
+    calls[i] = call_of(at, i, call)
   end
   local content = m.content == nil and ah.array {} or parts_of(at, m.content, ASSISTANT)
   return { type = "assistant", content = content, tool_calls = calls }
@@ -199,6 +205,8 @@ function to.tool(at, m)
   }
 end
 
+local MESSAGE = { "role", "content", "tool_calls", "tool_call_id", "name", "success", "timestamp" }
+
 --- Entries (type name and JSON text, alternating) of a list of messages.
 function M.to_entries(messages)
   local out, prompted = {}, false
@@ -207,6 +215,7 @@ function M.to_entries(messages)
     if not convert then
       fail(i, "role must be system, user, assistant or tool")
     end
+    check(i, "", m, MESSAGE)
     local entry = convert(i, m, prompted)
     prompted = prompted or m.role == "system"
     entry.time = m.timestamp and math.floor(m.timestamp * 1000) or nil

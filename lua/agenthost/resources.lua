@@ -183,12 +183,16 @@ end
 
 local M = {}
 
+local function put(defs, key, value)
+  if type(key) ~= "string" and class_of(key) ~= "agenthost.type" then
+    fail("prompt_validation", "they are bound by a name or a type, found a %s", type(key))
+  end
+  defs[key] = value
+end
+
 local function put_all(defs, from)
   for key, value in pairs(from or {}) do
-    if type(key) ~= "string" and class_of(key) ~= "agenthost.type" then
-      fail("prompt_validation", "they are bound by a name or a type, found a %s", type(key))
-    end
-    defs[key] = value
+    put(defs, key, value)
   end
 end
 
@@ -204,6 +208,23 @@ function M.open(defs)
   local container = { defs = defs, path = {}, values = {}, last = false }
   container.ctx = { resources = new_view(container) }
   return container
+end
+
+local OWN = { __name = VIEW.__name, __index = VIEW.__index }
+
+function OWN.__newindex(view, key, value)
+  put(views[view].container.defs, key, value)
+end
+
+--- For `setup`: a view of the container in which more can be bound, for it alone.
+function M.own(container)
+  container.defs = M.bind(container.defs) or {}
+  return setmetatable(new_view(container), OWN)
+end
+
+--- What is bound in it by now; nil where nothing is.
+function M.bound(container)
+  return next(container.defs) ~= nil and container.defs or nil
 end
 
 --- container nil: there are none.

@@ -273,11 +273,18 @@ static int lua_new_adapter(lua_State *L)
     return 1;
 }
 
-/* Methods of the one who made it. */
+static void push_capabilities(lua_State *L, const ah_adapter *a);
+
+/* Methods of the one who made it, else what it can do. */
 static int adapter_index(lua_State *L)
 {
-    luaL_checkudata(L, 1, ADAPTER);
+    const ah_adapter *a = *(ah_adapter **)luaL_checkudata(L, 1, ADAPTER);
+
     lua_getiuservalue(L, 1, 1);
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, -2) != LUA_TNIL)
+        return 1;
+    push_capabilities(L, a);
     lua_pushvalue(L, 2);
     lua_rawget(L, -2);
     return 1;
@@ -378,8 +385,14 @@ static void push_model(lua_State *L, int idx)
 static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah_adapter **out,
                             ah_err *err)
 {
-    const char *slash = memchr(s.p, '/', s.n);
+    const char *slash = memchr(s.p, '/', s.n), *meant = slash ? NULL : ah_provider_of_model(s);
 
+    if (!ah_utf8_valid(s))
+        return ah_err_set(err, AH_USAGE, "model: the name is not UTF-8");
+    if (meant && !memchr(s.p, '\0', s.n))
+        return ah_err_set(err, AH_USAGE,
+                          "model: '%.*s' is not of the form provider/model (did you mean '%s/%.*s'?)",
+                          AH_FMT(s), meant, AH_FMT(s));
     if (!slash || slash == s.p || slash + 1 == s.p + s.n || memchr(s.p, '\0', s.n))
         return ah_err_set(err, AH_USAGE,
                           "model: '%.*s' is not of the form provider/model, such as openai/gpt-4o, "

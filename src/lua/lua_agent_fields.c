@@ -10,6 +10,7 @@
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
+#include "lua/lua_setup.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_watch.h"
 #include "lua/lua_value.h"
@@ -61,6 +62,7 @@ static const char *const fields[] = {"model",
                                      "executors",
                                      "brief",
                                      "keep_picked",
+                                     "setup",
                                      NULL};
 
 /* One of two words; true when it is the second. */
@@ -171,13 +173,14 @@ static bool is_foreign(lua_State *L, const ah_lua_agent *a, ah_err *err)
     ah_adapter_unref(there);
     memcpy(why, err->message, sizeof why);
     if (foreign)
-        ah_err_set(err, AH_USAGE,
+        ah_err_set(err, AH_PROVIDER,
                    "the conversation was held with '%s', which is no model here: give model = ... (%s)",
                    lua_tostring(L, -1), why);
     return foreign;
 }
 
-/* A wrong name is the script's mistake and raised; what the world lacks (a key) is not. */
+/* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake or
+ * a person's. */
 static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     ah_adapter *now = NULL;
@@ -197,7 +200,9 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
         ah_adapter_unref(a->adapter);
         a->adapter = now;
     }
-    if (st != AH_OK && st != AH_PROVIDER && !(saved && st == AH_USAGE && is_foreign(L, a, err)))
+    if (st == AH_USAGE && saved && is_foreign(L, a, err))
+        st = AH_PROVIDER;
+    if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || lua_type(L, -1) != LUA_TSTRING))
         ah_lua_raise_err(L, err);
     lua_pop(L, 1);
     return st;
@@ -240,6 +245,9 @@ static void check_options(lua_State *L)
     ah_field_choice(L, -1, WHAT, "cache", words, 0);
     ah_field_bool(L, -1, WHAT, "strict", &yes); /* null counts as absent with it */
     ah_field_bool(L, -1, WHAT, "tool_choice_every_turn", &yes);
+    if (lua_getfield(L, -1, "stop") == LUA_TTABLE)
+        ah_list_check(L, -1, "ah.run: options: stop");
+    lua_pop(L, 1);
 }
 
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
@@ -368,23 +376,20 @@ static bool says_again(const ah_transcript *t, const ah_text *entry)
                              ah_json_member(ah_text_slice(entry), "text"));
 }
 
-/* `system`, then the prompt. */
-static void read_system(lua_State *L, ah_lua_agent *a)
+void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_SYSTEM);
-    ah_slice text = {NULL, 0};
     ah_text *entry;
     ah_err err;
 
-    ah_field_string(L, 1, "ah.run", "system", &text);
-    if (!ah_utf8_valid(text))
-        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
     ah_prompt_fields_text(L, &a->prompt, has_native_output(a), text.p ? text : ah_slice_of(""),
                           a->transcript, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
-    if (!text.p && !b->len)
+    if (!text.p && !b->len) {
+        lua_pop(L, 1);
         return;
+    }
     entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
     if (entry && says_again(a->transcript, entry))
         ah_text_unref(entry);
@@ -392,6 +397,20 @@ static void read_system(lua_State *L, ah_lua_agent *a)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);
     lua_pop(L, 1);
+}
+
+/* `system`, then the prompt; with `setup`, which may say another, this waits for it. */
+static void read_system(lua_State *L, ah_lua_agent *a)
+{
+    ah_slice text = {NULL, 0};
+
+    ah_field_string(L, 1, "ah.run", "system", &text);
+    if (!ah_utf8_valid(text))
+        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
+    if (ah_lua_setup_due(a))
+        ah_lua_setup_system(L, a, text);
+    else
+        ah_lua_say_system(L, a, text);
 }
 
 static void warn(void *ud, const char *message, ah_slice tool_name)
@@ -485,9 +504,7 @@ static void read_executors(lua_State *L, ah_lua_agent *a)
     lua_pop(L, 1);
 }
 
-/* Declares what is given at the start. What the conversation offers already, the same as it
- * was, only gets its handlers; the rest of that stays stale. */
-static void declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
+void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
 {
     ah_inject_rules rules = {.max_tools = INT_MAX,
                              .on_conflict = on_conflict,
@@ -566,10 +583,10 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     add_brought(L, a, "tools", was_not_withdrawn, c);
     fit(L, a, c);
     add_pick_tools(L, a, c);
-    declare(L, a, AH_CONFLICT_ERROR, c);
+    ah_lua_declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
-    declare(L, a, AH_CONFLICT_SKIP, later);
+    ah_lua_declare(L, a, AH_CONFLICT_SKIP, later);
     ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
     ah_picks_replay(&a->registry, a->transcript);
     lua_pop(L, 3);
@@ -596,9 +613,10 @@ static void add_entry(lua_State *L, ah_lua_agent *a, ah_entry_kind kind, ah_slic
 static void read_messages(lua_State *L, ah_lua_agent *a)
 {
     int top = lua_gettop(L);
+    lua_Integer given;
     ah_err err;
 
-    if (!ah_field_push(L, 1, "ah.run", "messages", LUA_TTABLE))
+    if (!ah_field_list(L, 1, "ah.run", "messages", &given))
         return;
     if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
         ah_lua_raise_err(L, &err);
@@ -657,13 +675,16 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
+    ah_lua_setup_read(L, top, a);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
     if (a->prompt.binding)
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
     ah_lua_push_bound(L, a->prompt.binding);
     lua_setiuservalue(L, top, AH_AGENT_RESOURCES);
-    if ((st = ah_lua_read_model(L, a, err)) != AH_OK) {
+    if ((st = ah_lua_read_model(L, a, err)) == AH_USAGE)
+        ah_lua_raise_err(L, err);
+    if (st != AH_OK) {
         lua_settop(L, top);
         return st;
     }

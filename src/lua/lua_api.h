@@ -60,6 +60,7 @@ void ah_embed_error(const ah_mem *mem, const ah_err *err, ah_error *out, ah_text
 void ah_err_json(const ah_err *err, ah_buf *out);
 
 /* -- lua_api_given.c -- */
+#define AH_GIVEN_AGENT "agent" /* the name of the agent that is all that a script returned */
 typedef enum ah_given { AH_GIVEN_TOOLS, AH_GIVEN_AGENTS, AH_GIVEN_MODELS } ah_given;
 void ah_given_open(lua_State *L, ah_embed *e);
 void ah_given_take(lua_State *L, ah_embed *e, int idx); /* what a script returned; raises */

@@ -3,6 +3,7 @@
 #include "base/lent.h"
 #include "lua/lua_adapter.h"
 #include "lua/lua_api.h"
+#include "lua/lua_definition.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_value.h"
 
@@ -34,9 +35,8 @@ static void resolve_tools(lua_State *L, ah_embed *e)
 {
     lua_Integer n;
 
-    if (!ah_field_push(L, 1, "ah_agent_open", "tools", LUA_TTABLE))
+    if (!ah_field_list(L, 1, "ah_agent_open", "tools", &n))
         return;
-    n = luaL_len(L, -1);
     for (lua_Integer i = 1; i <= n; i++) {
         if (lua_geti(L, -1, i) != LUA_TSTRING)
             ah_lua_raise(L, AH_USAGE, "ah_agent_open: tools must be names, found %s",
@@ -107,18 +107,50 @@ static void keep_agent(lua_State *L, ah_agent *a)
     a->conversation = ah_transcript_ref(t);
 }
 
+/* Pushes an agent that a script handed over; raises. */
+static void push_given(lua_State *L, ah_embed *e, const char *name)
+{
+    ah_given_push(L, e, AH_GIVEN_AGENTS, name);
+    if (lua_isnil(L, -1))
+        ah_lua_raise(L, AH_USAGE, "no script has returned an agent '%s'", name);
+}
+
+/* Config at 1 -> agent nil, or nil err */
+static void open_new(lua_State *L, ah_embed *e)
+{
+    refuse_functions(L);
+    resolve_tools(L, e);
+    resolve_model(L, e);
+    lua_pushcfunction(L, ah_lua_agent_open);
+    lua_insert(L, 1);
+    lua_call(L, 1, 2);
+}
+
+/* The same for another conversation of the agent whose name is on top: agent:open. */
+static void open_another(lua_State *L, ah_embed *e)
+{
+    if (lua_type(L, -1) != LUA_TSTRING)
+        ah_lua_raise(L, AH_USAGE, "ah_agent_open: field 'agent' must be a string, found %s",
+                     luaL_typename(L, -1));
+    push_given(L, e, lua_tostring(L, -1));
+    lua_pushnil(L);
+    lua_setfield(L, 1, "agent");
+    lua_pushcfunction(L, ah_lua_open_conversation);
+    lua_insert(L, -2); /* -- config name open agent */
+    lua_pushvalue(L, 1);
+    lua_call(L, 2, 2);
+}
+
 static int open_agent(lua_State *L)
 {
     opening *o = lua_touserdata(L, 1);
     ah_embed *e = ah_lua_of(L)->embed;
 
     push_config(L, e, o->config);
-    refuse_functions(L);
-    resolve_tools(L, e);
-    resolve_model(L, e);
-    lua_pushcfunction(L, ah_lua_agent_open);
-    lua_insert(L, 1);
-    lua_call(L, 1, 2); /* -- agent nil, or nil err */
+    if (lua_getfield(L, 1, "agent") == LUA_TNIL)
+        open_new(L, e);
+    else
+        open_another(L, e);
     if (lua_isnil(L, -2))
         return lua_error(L);
     lua_pop(L, 1);
@@ -132,9 +164,7 @@ static int find_agent(lua_State *L)
     opening *o = lua_touserdata(L, 1);
     ah_embed *e = ah_lua_of(L)->embed;
 
-    ah_given_push(L, e, AH_GIVEN_AGENTS, o->name ? o->name : "");
-    if (lua_isnil(L, -1))
-        return ah_lua_raise(L, AH_USAGE, "no script has returned an agent '%s'", o->name ? o->name : "");
+    push_given(L, e, o->name ? o->name : "");
     keep_agent(L, o->agent);
     return 0;
 }
@@ -423,17 +453,13 @@ AH_API ah_status ah_agent_start(ah_agent *agent, const char *text)
 static int send(lua_State *L)
 {
     const beginning *b = lua_touserdata(L, 1);
-    ah_err err;
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, b->agent->ref);
     lua_getfield(L, -1, "send");
     lua_insert(L, -2);
     lua_pushstring(L, b->text);
     lua_call(L, 2, 2);
-    if (!lua_isnil(L, -2))
-        return 0;
-    ah_lua_read_error(L, -1, &err);
-    return ah_lua_raise_err(L, &err);
+    return lua_toboolean(L, -2) ? 0 : lua_error(L);
 }
 
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text)

@@ -2,8 +2,10 @@
 #include "base/file.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_definition.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_session.h"
+#include "lua/lua_setup.h"
 #include "lua/lua_value.h"
 #include "prompt/visibility.h"
 #include "run/pick.h"
@@ -128,6 +130,7 @@ int ah_lua_load(lua_State *L)
         return ah_lua_fail(L, &err);
     if (luaL_len(L, 1) > (lua_Integer)a->prompt.n_sections)
         return refuse_words(L);
+    ah_lua_keep_definition(L);
     return 1;
 }
 
@@ -167,6 +170,11 @@ int ah_lua_agent_fork(lua_State *L)
     ah_picks_replay(&b->registry, b->transcript);
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
     b->budget = ah_budget_ref(a->budget);
+    ah_lua_setup_copy(L, b, a);
+    for (int i = AH_AGENT_DEFINITION; i <= AH_AGENT_PARAMS; i++) {
+        lua_getiuservalue(L, 1, i);
+        lua_setiuservalue(L, -2, i);
+    }
     return 1;
 }
 
@@ -271,7 +279,8 @@ static void keep_model(lua_State *L, ah_lua_agent *a)
 }
 
 /* agent:use("provider/model" | adapter | { model, base_url, api_key, stream, http, options,
- * tool_change_mode }): the conversation goes on with another model. The agent, or nil and an error. */
+ * tool_change_mode }): the conversation goes on with another model. The agent, or nil and an error:
+ * people type names into chats, so a wrong one is an error to return, too. */
 int ah_lua_agent_use(lua_State *L)
 {
     static const char *const known[] = {"model", "base_url", "api_key",          "stream",

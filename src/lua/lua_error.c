@@ -182,14 +182,16 @@ static ah_phase phase_of(const char *name)
     return (ah_phase)p;
 }
 
-static void read_object(lua_State *L, int idx, ah_err *err)
+static void read_object(lua_State *L, int idx, bool placed, ah_err *err)
 {
     const char *code = raw_string(L, idx, "code"), *message = raw_string(L, idx, "message");
     ah_status st = ah_status_from_code(ah_slice_of(code));
     const char *reason;
 
     ah_err_set(err, st == AH_OK ? AH_INTERNAL : st, "%s",
-               message ? past_position(message) : "error object without a message");
+               !message ? "error object without a message"
+               : placed ? message
+                        : past_position(message));
     err->phase = phase_of(raw_string(L, idx, "phase"));
     if ((reason = raw_string(L, idx, "reason")) && ah_utf8_valid(ah_slice_of(reason)))
         ah_json_detail(err, "reason", ah_slice_of(reason));
@@ -203,16 +205,27 @@ static void read_object(lua_State *L, int idx, ah_err *err)
     }
 }
 
-void ah_lua_read_error(lua_State *L, int idx, ah_err *err)
+static void read_error(lua_State *L, int idx, bool placed, ah_err *err)
 {
     int type = lua_type(L, idx);
 
     if (type == LUA_TSTRING)
-        ah_err_set(err, AH_INTERNAL, "%s", past_position(lua_tostring(L, idx)));
+        ah_err_set(err, AH_INTERNAL, "%s",
+                   placed ? lua_tostring(L, idx) : past_position(lua_tostring(L, idx)));
     else if (type == LUA_TTABLE)
-        read_object(L, idx, err);
+        read_object(L, idx, placed, err);
     else
         ah_err_set(err, AH_INTERNAL, "a %s was raised as error", lua_typename(L, type));
+}
+
+void ah_lua_read_error(lua_State *L, int idx, ah_err *err)
+{
+    read_error(L, idx, false, err);
+}
+
+void ah_lua_read_placed(lua_State *L, int idx, ah_err *err)
+{
+    read_error(L, idx, true, err);
 }
 
 /* -- ah.error ------------------------------------------------------------------------------ */

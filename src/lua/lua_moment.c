@@ -222,13 +222,19 @@ void ah_lua_push_calls(lua_State *L, const ah_transcript *t)
 
 static void no_field(lua_State *L, const ah_moment *m, const char *key)
 {
-    const char *who = m->strategy ? "strategy" : "policy", *hint = "";
+    static const char *const known[] = {"name",    "id",      "arguments",   "result",    "value",
+                                        "success", "state",   "tools",       "iteration", "run",
+                                        "calls",   "history", "add",         "replace",   "remove",
+                                        "note",    "prompt",  "parent_call", NULL};
+    const char *who = m->strategy ? "strategy" : "policy", *hint = NULL;
 
     if (strcmp(key, "tool") == 0)
-        hint = "; the tool's name is `name`";
+        hint = "the tool's name is `name`";
     else if (strcmp(key, "call_id") == 0)
-        hint = "; the call's id is `id`";
-    ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.100s'%s", who, key, hint);
+        hint = "the call's id is `id`";
+    if (hint)
+        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%s'; %s", who, key, hint);
+    ah_lua_unknown(L, who, known, ah_slice_of(key));
 }
 
 static void push_field(lua_State *L, const ah_moment *m, const char *key)

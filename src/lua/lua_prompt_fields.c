@@ -93,7 +93,8 @@ void ah_prompt_fields_read(lua_State *L, const ah_log *log, const ah_transcript 
 
     out->n_sections = count_sections(L);
     p = push_prompt(L, out->n_sections);
-    need_prompt(L, p, "params");
+    if (lua_getfield(L, 1, "setup") == LUA_TNIL) /* which has them, too */
+        need_prompt(L, p, "params");
     need_prompt(L, p, "overrides");
     if (p && lua_getfield(L, 1, "overrides") != LUA_TNIL)
         p = ah_lua_override_prompt(L, p, lua_gettop(L), "ah.run", log);

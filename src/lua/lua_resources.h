@@ -9,6 +9,11 @@
 void ah_lua_push_bound(lua_State *L, ah_binding *b);
 /* A reference to what one run has of the definitions on top (popped); LUA_NOREF for nil. Raises. */
 int ah_lua_open_resources_of(lua_State *L);
+/* For `setup`, with what one run has of them on top (popped). Pushes the resources as it sees them:
+ * what it binds there takes part from now on, in that run. Raises. */
+void ah_lua_push_own_resources(lua_State *L);
+/* Pushes the definitions with what was bound; nil where there are none. Raises. */
+void ah_lua_push_bound_of(lua_State *L);
 /* Closes them, the newest first, and releases the reference. Never raises. */
 void ah_lua_close_resources(ah_lua *h, int *ref);
 

@@ -181,14 +181,14 @@ ah_section **ah_lua_section_list(lua_State *L, int idx, const char *what, size_t
 
 size_t ah_lua_push_sections(lua_State *L, int idx, const char *what, const char *name)
 {
-    lua_Integer n = luaL_len(L, idx);
+    lua_Integer own = luaL_len(L, idx), n = own;
 
-    if (!ah_field_push(L, idx, what, name, LUA_TTABLE))
+    if (!ah_field_list(L, idx, what, name, &n))
         lua_pushvalue(L, idx);
-    else if (n)
+    else if (own)
         ah_lua_raise(L, AH_USAGE, "%s: sections in the array part and in '%s': give one of them", what,
                      name);
-    return (size_t)luaL_len(L, -1);
+    return (size_t)n;
 }
 
 /* -- declaring --------------------------------------------------------------------------- */
@@ -316,6 +316,8 @@ static int push_tools(lua_State *L, const ah_section *s)
 
 static int section_index(lua_State *L)
 {
+    static const char *const known[] = {"key",   "title",    "template", "summary",
+                                        "tools", "children", NULL};
     const ah_section *s = check_section(L);
     const char *key = luaL_checkstring(L, 2);
 
@@ -332,7 +334,7 @@ static int section_index(lua_State *L)
     else if (strcmp(key, "children") == 0)
         return push_children(L, s);
     else
-        return ah_lua_raise(L, AH_USAGE, "section: unknown field '%s'", key);
+        return ah_lua_unknown(L, "section", known, ah_slice_of(key));
     return 1;
 }
 

@@ -333,6 +333,18 @@ static int draft_gc(lua_State *L)
     return 0;
 }
 
+/* Raises; the error says which tool it is about, where that has a name. */
+static void refuse_tool(lua_State *L, ah_err *err)
+{
+    ah_slice name = {0};
+
+    if (lua_getfield(L, 1, "name") == LUA_TSTRING)
+        name.p = lua_tolstring(L, -1, &name.n);
+    if (name.p && err->status == AH_PROMPT_VALIDATION && !ah_json_detail_of(err, "tool").p)
+        ah_json_detail(err, "tool", name);
+    ah_lua_raise_err(L, err);
+}
+
 static void read_schemas(lua_State *L, ah_lua *h, draft *d)
 {
     int top = lua_gettop(L);
@@ -341,22 +353,25 @@ static void read_schemas(lua_State *L, ah_lua *h, draft *d)
     ah_lua_read_params(L, 1, d->what, &h->mem, &d->params);
     if (lua_getfield(L, 1, "result") != LUA_TNIL &&
         ah_lua_schema(L, -1, &h->mem, &d->result, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
+        refuse_tool(L, &err);
     lua_settop(L, top);
 }
 
 static void read_handler(lua_State *L, ah_lua *h, draft *d)
 {
     lua_Debug ar;
+    ah_err err;
 
     if (!ah_field_push(L, 1, d->what, "handler", LUA_TFUNCTION))
         return;
     lua_pushvalue(L, -1);
     lua_getinfo(L, ">u", &ar);
-    if (ar.nparams > (d->method ? 3 : 2))
-        ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "%s: handlers are function(%sargs, ctx); this one has %d parameters", d->what,
-                     d->method ? "self, " : "", ar.nparams);
+    if (ar.nparams > (d->method ? 3 : 2)) {
+        ah_err_set(&err, AH_PROMPT_VALIDATION,
+                   "%s: handlers are function(%sargs, ctx); this one has %d parameters", d->what,
+                   d->method ? "self, " : "", ar.nparams);
+        refuse_tool(L, &err);
+    }
     if (!(d->handler = ah_alloc(&h->mem, sizeof *d->handler)))
         ah_lua_raise_nomem(L);
     *d->handler = (handler){h, LUA_NOREF, AH_NO_FORMS};
@@ -421,7 +436,7 @@ static ah_tool *make_tool(lua_State *L, const char *what, bool method)
     *box = NULL;
     luaL_setmetatable(L, TOOL);
     if (ah_tool_new(&h->mem, &def, box, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
+        refuse_tool(L, &err);
     d->handler = NULL; /* the tool's now */
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);

@@ -13,17 +13,44 @@ static bool name_char(char c, bool any_case)
            (any_case && c >= 'A' && c <= 'Z');
 }
 
-static ah_status check_name(ah_slice name, bool any_case, ah_err *err)
+static bool is_name(ah_slice name, bool any_case)
 {
     bool ok = name.n >= 1 && name.n <= MAX_NAME;
 
     for (size_t i = 0; ok && i < name.n; i++)
         ok = name_char(name.p[i], any_case);
-    if (ok)
+    return ok;
+}
+
+/* searchCustomer as search_customer, "Find it" as find_it; false where that is no name either. */
+static bool suggest(ah_slice name, char out[MAX_NAME + 1])
+{
+    ah_slice made = {.p = out};
+
+    for (size_t i = 0; i < name.n && made.n + 2 <= MAX_NAME; i++) {
+        char c = name.p[i];
+        bool upper = c >= 'A' && c <= 'Z', low = i && name.p[i - 1] >= 'a' && name.p[i - 1] <= 'z';
+
+        if (upper && low)
+            out[made.n++] = '_';
+        out[made.n++] = upper ? (char)(c - 'A' + 'a') : c == ' ' || c == '.' ? '_' : c;
+    }
+    out[made.n] = 0;
+    return is_name(made, false);
+}
+
+static ah_status check_name(ah_slice name, bool any_case, ah_err *err)
+{
+    char other[MAX_NAME + 1];
+    bool meant;
+
+    if (is_name(name, any_case))
         return AH_OK;
+    meant = name.n < MAX_NAME && suggest(name, other);
     return ah_err_set(err, AH_PROMPT_VALIDATION,
-                      "tool: name '%.*s' must be 1 to 64 of a-z, %s0-9, _ and -", AH_FMT(name),
-                      any_case ? "A-Z, " : "");
+                      "tool: name '%.*s' must be 1 to 64 of a-z, %s0-9, _ and -%s%s%s", AH_FMT(name),
+                      any_case ? "A-Z, " : "", meant ? "; write '" : "", meant ? other : "",
+                      meant ? "'" : "");
 }
 
 static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_err *err)

@@ -197,6 +197,12 @@ static void serve(ah_driven *d, const ah_need *need)
     const ah_hooks *hooks = ah_run_hooks(d->run);
 
     switch (need->kind) {
+    case AH_NEED_SETUP:
+        ah_run_begin_setup(d->run);
+        break;
+    case AH_NEED_STOP_SETUP:
+        ah_run_stop_setup(d->run);
+        break;
     case AH_NEED_EXCHANGE:
         start_exchange(d, need->id);
         break;

@@ -111,10 +111,34 @@ void ah_run_fail(ah_run *run)
     ah_secrets_redact_err(run->cfg.secrets, err);
     run->cfg.wire->trying = false;
     ah_run_stop_exchange(run);
+    if (run->state == RUN_PREPARING)
+        ah_run_end_need(run, AH_NEED_SETUP, (ah_need){.kind = AH_NEED_STOP_SETUP});
     if (run->state == RUN_CHECKING)
         ah_run_end_need(run, AH_NEED_CHECK, (ah_need){.kind = AH_NEED_STOP_CHECK});
     ah_turn_stop(run);
     run->state = RUN_SETTLING;
+}
+
+void ah_run_begin_setup(ah_run *run)
+{
+    run->cfg.setup(run->cfg.on_ud, run);
+}
+
+void ah_run_stop_setup(ah_run *run)
+{
+    run->cfg.stop_setup(run->cfg.on_ud, run);
+}
+
+void ah_run_ready(ah_run *run, const ah_err *err)
+{
+    if (run->state != RUN_PREPARING)
+        return;
+    if (err) {
+        run->result.err = *err;
+        ah_run_fail(run);
+    } else {
+        run->state = RUN_NEXT;
+    }
 }
 
 /* -- the answer ------------------------------------------------------------------------- */
@@ -318,10 +342,10 @@ bool ah_run_must_end(const ah_run *run)
 static bool past_deadline(ah_run *run)
 {
     static const ah_phase phase[] = {
-        [RUN_NEXT] = AH_PHASE_REQUEST,      [RUN_EXCHANGING] = AH_PHASE_RESPONSE,
-        [RUN_BACKOFF] = AH_PHASE_REQUEST,   [RUN_CALLING] = AH_PHASE_TOOL,
-        [RUN_CHECKING] = AH_PHASE_RESPONSE, [RUN_SETTLING] = AH_PHASE_NONE,
-        [RUN_ENDED] = AH_PHASE_NONE};
+        [RUN_PREPARING] = AH_PHASE_NONE,      [RUN_NEXT] = AH_PHASE_REQUEST,
+        [RUN_EXCHANGING] = AH_PHASE_RESPONSE, [RUN_BACKOFF] = AH_PHASE_REQUEST,
+        [RUN_CALLING] = AH_PHASE_TOOL,        [RUN_CHECKING] = AH_PHASE_RESPONSE,
+        [RUN_SETTLING] = AH_PHASE_NONE,       [RUN_ENDED] = AH_PHASE_NONE};
 
     if (!time_is_over(run))
         return false;
@@ -429,6 +453,7 @@ static bool advance(ah_run *run)
             return false;
         ah_turn_go_on(run);
         return true;
+    case RUN_PREPARING:
     case RUN_EXCHANGING:
     case RUN_CHECKING:
     case RUN_SETTLING:
@@ -478,7 +503,9 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     }
     run->cfg = *cfg;
     run->now = now;
-    run->state = RUN_NEXT;
+    run->state = cfg->setup ? RUN_PREPARING : RUN_NEXT;
+    if (cfg->setup)
+        ah_run_raise(run, (ah_need){.kind = AH_NEED_SETUP});
     run->guard.rules = cfg->loop;
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);

@@ -6,6 +6,7 @@
 #include "run/run.h"
 
 typedef enum run_state {
+    RUN_PREPARING, /* what `setup` of the config began is at work */
     RUN_NEXT,
     RUN_EXCHANGING,
     RUN_BACKOFF,

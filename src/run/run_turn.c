@@ -23,12 +23,12 @@ static double duration(const ah_run *run, const ah_call *c)
 static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
 {
     ah_field field[10] = {AH_F_STR("name", ah_text_slice(c->slot->name)),
-                         AH_F_STR("id", ah_text_slice(c->slot->id)),
-                         AH_F_BOOL("success", success),
-                         AH_F_NUM("duration", duration(run, c)),
-                         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
-                         AH_F_STR("coerced", ah_text_slice(c->coerced)),
-                         AH_F_STR("content", content)};
+                          AH_F_STR("id", ah_text_slice(c->slot->id)),
+                          AH_F_BOOL("success", success),
+                          AH_F_NUM("duration", duration(run, c)),
+                          AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
+                          AH_F_STR("coerced", ah_text_slice(c->coerced)),
+                          AH_F_STR("content", content)};
     size_t n = 7;
 
     if (c->value)
@@ -421,33 +421,14 @@ static void leave(ah_run *run, const ah_call *c)
     ah_buf_clear(&b);
 }
 
-/* One more name, and the end of the list. */
-static bool fits(const ah_buf *b, const ah_text *name)
-{
-    return b->len + name->len + sizeof "\"\",]}" <= b->max;
-}
-
 /* The names of the tools as far as there is room: the message says how many bytes it leaves out. */
 static void too_many_unknown(ah_run *run, const ah_call *c)
 {
-    const ah_registry *r = run->cfg.registry;
     ah_err *err = &run->result.err;
-    const ah_tool *t;
-    ah_buf b;
 
     ah_err_set(err, AH_TOOL_NOT_FOUND, "%.*s", AH_FMT(ah_text_slice(c->content)));
     err->phase = AH_PHASE_TOOL;
-    ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
-    ah_buf_str(&b, "{\"requested_tool\":");
-    ah_json_put_string(&b, ah_text_slice(c->slot->name));
-    ah_buf_str(&b, ",\"available_tools\":[");
-    for (size_t at = 0, n = 0; (t = ah_registry_next(r, &at)) != NULL && fits(&b, t->name); n++) {
-        ah_buf_str(&b, n ? "," : "");
-        ah_json_put_string(&b, ah_text_slice(t->name));
-    }
-    ah_buf_str(&b, "]}");
-    keep_details(err, &b);
-    ah_buf_clear(&b);
+    ah_registry_detail(run->cfg.registry, ah_text_slice(c->slot->name), err);
 }
 
 /* Files the batch's answers in request order; true when the run must end. */

@@ -90,10 +90,10 @@ local ah = {}
 ---@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
 ---@field system? string
 ---@field prompt? ah.Prompt
----@field params? table<string, any> of the prompt
+---@field params? table<string, any> of the prompt, and for `setup`
 ---@field overrides? table|string or the file they are in
 ---@field output? table|string|ah.Schema of the answer, which is then reply.value
----@field tools? (ah.Tool|ah.ToolGroup|string)[] strings are names of groups
+---@field tools? ah.ToolList
 ---@field registry? ah.Registry
 ---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
 ---@field brief? boolean
@@ -132,6 +132,7 @@ local ah = {}
 ---@field [integer] ah.Section
 ---@field session? ah.Session
 ---@field resources? table<string|ah.Type, any>
+---@field setup? fun(conversation: ah.Conversation): nil?, any before the first run; may wait
 
 ---@class ah.Image of ah.image: either mime and data, or url
 ---@field type "image"
@@ -175,6 +176,7 @@ function ah.image(from) end
 ---@field iterations integer
 ---@field rounds integer
 ---@field tool_calls integer
+---@field all_tool_calls { id: string, name: string, arguments: string }[]
 ---@field injected_tools string[]
 ---@field removed_tools string[]
 ---@field usage ah.Usage
@@ -183,13 +185,29 @@ function ah.image(from) end
 
 ---@alias ah.RunWith { params?: table }
 
+---@class ah.Open another conversation of an agent
+---@field id? string 1 to 200 bytes
+---@field params? table<string, any> in place of the definition's
+---@field session? ah.Session in place of one of its own
+---@field resources? table<string|ah.Type, any> beside the definition's
+---@field messages? ah.Message[] in place of the definition's
+
+---@class ah.Conversation what `setup` is given
+---@field id string
+---@field session ah.Session
+---@field resources ah.Resources more are bound by assignment
+---@field params table<string, any>
+---@field add_tools fun(self: ah.Conversation, tools: ah.Tool|ah.Tool[])
+---@field set_system fun(self: ah.Conversation, text: string)
+
 ---@class ah.Agent a conversation
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
----@field send fun(self: ah.Agent, text: string|ah.Parts)
----@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.Tool[])
+---@field send fun(self: ah.Agent, text: string|ah.Parts): true?, ah.Error?
+---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
+---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
 ---@field close fun(self: ah.Agent)
@@ -325,6 +343,12 @@ function ah.load(path, config) end
 ---@field seconds? number
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
 
+---@class ah.Price US dollars for a million tokens
+---@field input? number
+---@field output? number
+---@field cached_read? number
+---@field cached_write? number
+
 ---@class ah.BudgetLimits
 ---@field requests? integer
 ---@field tool_calls? integer
@@ -332,7 +356,7 @@ function ah.load(path, config) end
 ---@field output_tokens? integer
 ---@field total_tokens? integer
 ---@field cost? number US dollars
----@field prices? table<string, table<string, number>>
+---@field prices? table<string, ah.Price>
 
 ---@class ah.Budget
 ---@field used fun(self: ah.Budget): table
@@ -455,7 +479,7 @@ function ah.prompt(config) end
 ---@field resources ah.Resources
 ---@field filesystem? ah.Filesystem
 ---@field cancelled fun(self: ah.Ctx): boolean
----@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.Tool[])
+---@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Ctx, tools: string|(string|ah.Tool)[])
 ---@field note fun(self: ah.Ctx, text: string)
 ---@field publish fun(self: ah.Ctx, value: table)
@@ -627,7 +651,7 @@ function ah.error(what) end
 
 -- -- models for tests --------------------------------------------------------------------------
 
----@class ah.Adapter a model that is no name
+---@class ah.Adapter: ah.Capabilities a model that is no name
 ---@field done fun() raises unless every turn was taken
 ---@field requests fun(): (table|false)[]
 
@@ -872,7 +896,7 @@ function ah.phases(config) end
 function ah.unfold(config) end
 
 ---@class ah.SearchConfig
----@field tools (ah.Tool|ah.ToolGroup|string)[]
+---@field tools ah.ToolList
 ---@field max? integer
 ---@field by? "provider"|"here"
 ---@field method? "bm25"|"regex"
@@ -999,11 +1023,13 @@ function ah.filesystem(config) end
 
 -- -- tools by name ------------------------------------------------------------------------
 
+---@alias ah.ToolList (ah.Tool|ah.ToolGroup|string|ah.ToolList)[] strings are names of groups
+
 ---@class ah.ToolGroup
 ---@field name string
 ---@field tools ah.Tool[]
 
----@param config { name: string, tools: (ah.Tool|ah.ToolGroup|string)[] }
+---@param config { name: string, tools: ah.ToolList }
 ---@return ah.ToolGroup
 function ah.tool_group(config) end
 
@@ -1017,19 +1043,19 @@ function ah.tool_group(config) end
 
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
----@field register_all fun(self, tools: (ah.Tool|ah.ToolGroup|string)[]): ah.Registry
+---@field register_all fun(self, tools: ah.ToolList): ah.Registry
 ---@field register_all_builtin fun(self, which?: string|table): ah.Registry?, ah.Error?
 ---@field replace fun(self, tool: ah.Tool|ah.Tool[]): ah.Registry
 ---@field remove fun(self, name: string): boolean
 ---@field has fun(self, name: string): boolean
 ---@field get fun(self, name: string): ah.Tool?
 ---@field names fun(self): string[]
----@field execute fun(self, name: string, arguments?: table|string): ah.CallReply?, ah.Error?
+---@field execute fun(self, name: string|{ name: string, arguments?: table|string }, arguments?: table|string): ah.CallReply?, ah.Error?
 ---@field tools_for_llm fun(self): ah.ToolSpec[]
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry
 
----@param tools? (ah.Tool|ah.ToolGroup|string)[]
+---@param tools? ah.ToolList
 ---@return ah.Registry
 function ah.registry(tools) end
 
@@ -1066,6 +1092,9 @@ function ah.sleep(seconds) end
 
 ---@return number seconds
 function ah.now() end
+
+--- The script is a chat: Ctrl-C cancels the answer at work, and not the script.
+function ah.interactive() end
 
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param message string
