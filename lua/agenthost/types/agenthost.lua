@@ -56,7 +56,7 @@ local ah = {}
 ---@field stop? string|string[]
 ---@field seed? integer
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string }
----@field tool_choice_every_turn? boolean a forced choice is not for the first request of a run alone
+---@field tool_choice_every_turn? boolean a forced choice holds for all requests of a run
 ---@field reasoning? string effort, such as "low"
 ---@field cache? "5m"|"1h"|"off" of anthropic
 ---@field cache_key? string of openai
