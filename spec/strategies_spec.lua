@@ -437,6 +437,22 @@ local function giving(name)
   end)
 end
 
+describe("what a strategy says of tools", function()
+  it("is a table of words by tool; those that are not there do not matter", function()
+    local seen
+    run { model = ah.scripted(function(request)
+      seen = request.tools[1].description
+      return "done"
+    end), tools = { tool "a" }, strategies = { { name = "s", before = function() end,
+      describe = { a = "More of it.", b = "Nothing." } } } }
+    assert.equal(tool("a").spec.description .. "\n\nMore of it.", seen)
+    local _, err = pcall(ah.run, { model = "demo/echo", strategies = { { name = "s",
+      before = function() end, describe = "words" } }, "x" })
+    assert.equal("usage", err.code)
+    assert.matches("strategy 's': field 'describe' must be { tool = words }", err.message, 1, true)
+  end)
+end)
+
 describe("ah.unlock", function()
   it("answers until the tools it waits for have succeeded", function()
     local fails = true
@@ -536,6 +552,73 @@ describe("ah.unlock", function()
       strategies = { ah.unlock { tools = "buy", after = "a", missing = "Ask the owner." } },
     }
     assert.same({ NOT_YET .. "Ask the owner." }, told)
+  end)
+
+  it("says in the description what is missing, from the first request to the last", function()
+    local at_once = "\n\nNot available at once. "
+    for words, fields in pairs {
+      ["Call `a` first."] = { after = "a" },
+      ["Call `a` and `b` first."] = { after = { "a", "b" } },
+      ["Call `a` or `b` first."] = { after = { "a", "b" }, any = true },
+      ["Call `a` first; its result must allow this."] = { after = "a", on = function() end },
+      ["The result of an earlier call must allow it."] = { on = function() end },
+      ["Its condition must hold."] = { when = function() end },
+      ["Call `a` first. Or its condition must hold."] = { after = "a", any = true,
+        when = function() end },
+      ["Ask the owner."] = { after = "a", missing = "Ask the owner." },
+    } do
+      for _, by_name in ipairs { true, false } do
+        fields.tools = by_name and "buy" or tool "buy"
+        local seen, breaks = {}, 0
+        local function look(request)
+          for _, t in ipairs(request.tools) do
+            if t.name == "buy" then
+              seen[#seen + 1] = t.description
+            end
+          end
+          return #seen == 1 and calls "a" or "done"
+        end
+        run { model = ah.scripted(look), strategies = { ah.unlock(fields) },
+          tools = { tool "a", tool "b", by_name and tool "buy" or nil },
+          on = { cache_break = function() breaks = breaks + 1 end } }
+        local want = tool("buy").spec.description .. at_once .. words
+        assert.same({ want, want, 0 }, { seen[1], seen[2], breaks })
+      end
+    end
+  end)
+
+  it("says so behind a full description, in sections, and for each lock", function()
+    local full = ah.tool { name = "buy", description = "Buys.", handler = function() end,
+      full_description = "Buys it, \u{2713}." }
+    local model = ah.scripted { { expect = { tools = { "buy" } }, text = "done" } }
+    local agent = ah.agent { model = model, log = function() end,
+      prompt = ah.prompt { ah.section { key = "s", template = "T", tools = { full } } },
+      strategies = { ah.unlock { tools = "buy", after = "a" },
+        ah.unlock { tools = "buy", after = "b", name = "second" } } }
+    assert(agent:run "go")
+    local said = agent:transcript()
+    assert.truthy(said:find("Buys it, \u{2713}.\\n\\nNot available at once. Call `a` first.\\n\\n"
+      .. "Not available at once. Call `b` first.", 1, true))
+    local path = os.tmpname()
+    assert(agent:save(path))
+    local loaded = assert(ah.load(path, { model = ah.scripted { calls "buy", "done" },
+      tools = { full }, log = function() end, strategies = { ah.unlock { tools = "buy",
+        after = "a" }, ah.unlock { tools = "buy", after = "b", name = "second" } } }))
+    assert.matches("^" .. NOT_YET .. "Call `a` first", loaded:run("go").messages[6].content)
+    assert.equal(select(2, said:gsub("tools_added", "")),
+      select(2, loaded:transcript():gsub("tools_added", "")))
+    os.remove(path)
+  end)
+
+  it("leaves a description as it is that would be too long", function()
+    local long = ("x"):rep(16 * 1024 - 10)
+    local seen
+    run { model = ah.scripted(function(request)
+      seen = request.tools[1].description
+      return "done"
+    end), strategies = { ah.unlock { after = "a", tools = ah.tool { name = "buy",
+      description = "Buys.", full_description = long, handler = function() end } } } }
+    assert.equal(long, seen)
   end)
 
   it("stands beside others for the same tool: all of them must be content", function()

@@ -5,6 +5,7 @@
 
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_front.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_prompt_fields.h"
@@ -47,6 +48,7 @@ static const char *const fields[] = {"model",
                                      "max_restarts",
                                      "policies",
                                      "approve",
+                                     "asks",
                                      "feedback",
                                      "checks",
                                      "guards",
@@ -162,7 +164,7 @@ static bool push_model(lua_State *L, const ah_lua_agent *a)
 
 /* The conversation was held with a model of a script, or of another machine: the name on top of the
  * stack is none here, whatever the script says of it. */
-static bool is_foreign(lua_State *L, const ah_lua_agent *a, ah_err *err)
+static ah_status tell_foreign(lua_State *L, const ah_lua_agent *a, ah_err *err)
 {
     ah_provider_options plain = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
     char why[sizeof err->message];
@@ -172,11 +174,12 @@ static bool is_foreign(lua_State *L, const ah_lua_agent *a, ah_err *err)
 
     ah_adapter_unref(there);
     memcpy(why, err->message, sizeof why);
-    if (foreign)
-        ah_err_set(err, AH_PROVIDER,
-                   "the conversation was held with '%s', which is no model here: give model = ... (%s)",
-                   lua_tostring(L, -1), why);
-    return foreign;
+    if (!foreign)
+        return AH_USAGE;
+    return ah_err_set(
+        err, AH_PROVIDER,
+        "the conversation was held with '%s', which is no model here: give model = ... (%s)",
+        lua_tostring(L, -1), why);
 }
 
 /* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake or
@@ -200,8 +203,8 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
         ah_adapter_unref(a->adapter);
         a->adapter = now;
     }
-    if (st == AH_USAGE && saved && is_foreign(L, a, err))
-        st = AH_PROVIDER;
+    if (saved && st == AH_USAGE)
+        st = tell_foreign(L, a, err);
     if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || lua_type(L, -1) != LUA_TSTRING))
         ah_lua_raise_err(L, err);
     lua_pop(L, 1);
@@ -581,11 +584,13 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     ah_lua_read_registry(L, agent, c);
     ah_prompt_fields_tools(L, &a->prompt, offered, c);
     add_brought(L, a, "tools", was_not_withdrawn, c);
+    ah_lua_strategies_describe(L, &a->strategies, c);
     fit(L, a, c);
     add_pick_tools(L, a, c);
     ah_lua_declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
+    ah_lua_strategies_describe(L, &a->strategies, later);
     ah_lua_declare(L, a, AH_CONFLICT_SKIP, later);
     ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
     ah_picks_replay(&a->registry, a->transcript);
@@ -674,6 +679,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
+    ah_lua_fronts_read(L, 1, a);
     a->budget = ah_lua_budget_read(L, 1);
     ah_lua_setup_read(L, top, a);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));

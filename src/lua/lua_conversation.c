@@ -3,6 +3,7 @@
 #include "lua/lua_agent.h"
 #include "lua/lua_ctx.h"
 #include "lua/lua_definition.h"
+#include "lua/lua_front.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
@@ -169,6 +170,7 @@ int ah_lua_agent_fork(lua_State *L)
     ah_lua_discovery_copy(L, b, a);
     ah_picks_replay(&b->registry, b->transcript);
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
+    ah_lua_fronts_copy(L, b, a);
     b->budget = ah_budget_ref(a->budget);
     ah_lua_setup_copy(L, b, a);
     for (int i = AH_AGENT_DEFINITION; i <= AH_AGENT_PARAMS; i++) {
