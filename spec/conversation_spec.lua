@@ -91,7 +91,7 @@ describe("ah.load", function()
     for _, fields in ipairs { {}, { tools = { tool "t" } } } do
       local later, err = ah.load(path, fields)
       assert.is_nil(later)
-      assert.equal("usage", err.code)
+      assert.equal("provider", err.code)
       assert.matches("held with 'scripted/script', which is no model here: give model", err.message)
     end
     assert.is_false((pcall(ah.load, path, { model = "nobody/x" })))
