@@ -240,27 +240,11 @@ static bool push_member(lua_State *L, const ah_call *call, const char *key)
 
 static int ctx_index(lua_State *L)
 {
-    static const char *const known[] = {"call_id",
-                                        "tool_name",
-                                        "run",
-                                        "coerced",
-                                        "session",
-                                        "resources",
-                                        "filesystem",
-                                        "calls",
-                                        "prompt",
-                                        "deadline",
-                                        "rendered_prompt",
-                                        "adapter",
-                                        "budget_tracker",
-                                        "cancelled",
-                                        "add_tools",
-                                        "remove_tools",
-                                        "note",
-                                        "publish",
-                                        "progress",
-                                        "enlist",
-                                        NULL};
+    static const char *const known[] = {
+        "call_id",        "tool_name",    "run",    "coerced",         "session",  "resources",
+        "filesystem",     "deadline",     "prompt", "rendered_prompt", "adapter",  "calls",
+        "budget_tracker", "cancelled",    "note",   "publish",         "progress", "enlist",
+        "add_tools",      "remove_tools", NULL};
     const char *key = luaL_checkstring(L, 2);
     ah_call *call;
 
@@ -282,7 +266,7 @@ static int ctx_index(lua_State *L)
     else if (strcmp(key, "filesystem") == 0)
         ah_lua_push_filesystem(L, lua_touserdata(L, 1));
     else if (!push_member(L, call, key))
-        return ah_lua_unknown(L, "ctx", known, ah_slice_of(key));
+        return ah_field_missing(L, "ctx", known);
     return 1;
 }
 

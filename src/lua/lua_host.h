@@ -135,8 +135,6 @@ void ah_lua_open_error(lua_State *L);  /* error */
  * own with the same fields: code of the script, which may be called while it is read, cannot
  * reach it, and its fields are all there when reading begins. */
 void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list);
-/* Raises for such a key, of a table or of an object whose members are `known`. */
-int ah_lua_unknown(lua_State *L, const char *what, const char *const *known, ah_slice key);
 /* Each gives whether the field is there (not nil), and raises when it is of another type. */
 bool ah_field_string(lua_State *L, int idx, const char *what, const char *name,
                      ah_slice *out); /* lent by the table */
@@ -151,6 +149,11 @@ int ah_field_choice(lua_State *L, int idx, const char *what, const char *name, c
                     int otherwise);
 /* Pushes the field if it is of the type, else pushes nothing. */
 bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type);
+
+/* Raises, from an __index, for the key at 2: no field of a `what`. */
+int ah_field_missing(lua_State *L, const char *what, const char *const *known);
+/* The table of methods on top, which is the __index of a `what`, raises so for what it has not. */
+void ah_lua_methods_only(lua_State *L, const char *what);
 
 /* Every list that a script or a C program gives is read through one of these: names among its
  * values and nil between them would be passed over by a loop. The first raises "what: ..." for

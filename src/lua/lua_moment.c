@@ -233,7 +233,7 @@ static void no_field(lua_State *L, const ah_moment *m, const char *key)
         hint = "the call's id is `id`";
     if (hint)
         ah_lua_raise(L, AH_USAGE, "%s: unknown field '%s'; %s", who, key, hint);
-    ah_lua_unknown(L, who, known, ah_slice_of(key));
+    ah_field_missing(L, who, known);
 }
 
 static void push_field(lua_State *L, const ah_moment *m, const char *key)

@@ -348,7 +348,7 @@ static int rendered_index(lua_State *L)
     if (strcmp(key, "summarized") == 0)
         return push_list(L, r, 2, push_summarized);
     if (strcmp(key, "output") != 0)
-        return ah_lua_unknown(L, "rendered", known, ah_slice_of(key));
+        return ah_field_missing(L, "rendered", known);
     if (ah_prompt_output(r->prompt))
         ah_lua_push_schema(L, ah_prompt_output(r->prompt));
     else
@@ -477,7 +477,7 @@ static int prompt_index(lua_State *L)
     else if (strcmp(key, "resources") == 0)
         return push_resources(L, ah_prompt_resources(p));
     else if (strcmp(key, "output") != 0)
-        return ah_lua_unknown(L, "prompt", known, ah_slice_of(key));
+        return ah_field_missing(L, "prompt", known);
     else if (ah_prompt_output(p))
         ah_lua_push_schema(L, ah_prompt_output(p));
     else

@@ -280,7 +280,7 @@ static int reply_index(lua_State *L)
     else if (strcmp(key, "transcript") == 0)
         lua_pushcfunction(L, reply_transcript);
     else
-        return ah_lua_unknown(L, "reply", known, ah_slice_of(key));
+        return ah_field_missing(L, "reply", known);
     return 1;
 }
 

@@ -334,7 +334,7 @@ static int section_index(lua_State *L)
     else if (strcmp(key, "children") == 0)
         return push_children(L, s);
     else
-        return ah_lua_unknown(L, "section", known, ah_slice_of(key));
+        return ah_field_missing(L, "section", known);
     return 1;
 }
 

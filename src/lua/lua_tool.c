@@ -526,6 +526,7 @@ static int tool_eq(lua_State *L)
 
 static int tool_index(lua_State *L)
 {
+    static const char *const known[] = {"name", "spec", "examples", "accepts_overrides", NULL};
     ah_tool *t = *(ah_tool **)luaL_checkudata(L, 1, TOOL);
     const char *key = luaL_checkstring(L, 2);
 
@@ -538,7 +539,7 @@ static int tool_index(lua_State *L)
     else if (strcmp(key, "accepts_overrides") == 0)
         lua_pushboolean(L, !t->keeps_words);
     else
-        return ah_lua_raise(L, AH_USAGE, "tool: unknown field '%s'", key);
+        return ah_field_missing(L, "tool", known);
     return 1;
 }
 
