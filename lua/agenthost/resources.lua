@@ -232,21 +232,41 @@ function M.view(container, ctx)
   return new_view(container or M.open {}, ctx)
 end
 
---- ctx.filesystem: what is called so, else the only file system; nil where there is none.
-function M.filesystem(view)
-  local defs, found = views[view].container.defs, nil
+--- The key of what is called `filesystem`, else of the only file system; nil where there is none;
+-- second, true where there are several.
+local function key_of_files(defs)
   if defs.filesystem ~= nil then
-    return view:get "filesystem"
+    return "filesystem"
   end
+  local found
   for key, def in pairs(defs) do
     if class_of(def) == "agenthost.filesystem" then
       if found then
-        fail("usage", "several are file systems; ctx.filesystem is the one named 'filesystem'")
+        return nil, true
       end
       found = key
     end
   end
-  return found and view:get(found)
+  return found
+end
+
+--- ctx.filesystem
+function M.filesystem(view)
+  local key, several = key_of_files(views[view].container.defs)
+  if several then
+    fail("usage", "several are file systems; ctx.filesystem is the one named 'filesystem'")
+  end
+  return key and view:get(key)
+end
+
+--- The same for what is no call: nil also for one that is yet to be made, or made for each call.
+function M.files(container)
+  local key = key_of_files(container.defs)
+  local def = container.defs[key or "filesystem"]
+  if is_resource(def) then
+    def = container.values[key]
+  end
+  return class_of(def) == "agenthost.filesystem" and def or nil
 end
 
 function M.leave(view)

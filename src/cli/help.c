@@ -55,6 +55,7 @@ static void help_all(FILE *out)
           "  2         wrong usage, or a file that was named cannot be read\n"
           "  3         the provider or the network failed\n"
           "  4         a limit was reached: iterations, deadline, budget, loop\n"
+          "  5         a person was to respond to an ask, and nobody was there\n"
           "  130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once\n\n"
           "Examples:\n"
           "    agenthost -e 'print(ah.run { model = \"demo/echo\", \"Hello\" })'\n"

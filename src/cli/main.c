@@ -41,6 +41,7 @@ enum {
     EXIT_USAGE = 2,
     EXIT_NETWORK = 3,
     EXIT_LIMIT = 4,
+    EXIT_WAITING = 5,
     EXIT_SIGNAL = 128
 };
 
@@ -62,6 +63,8 @@ static int exit_of(ah_status st)
     case AH_LOOP:
     case AH_VISIBILITY_EXPANSION:
         return EXIT_LIMIT;
+    case AH_WAITING:
+        return EXIT_WAITING;
     case AH_INTERNAL:
     case AH_NOMEM:
     case AH_PROMPT_VALIDATION:

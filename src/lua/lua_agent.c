@@ -4,11 +4,13 @@
 #include "lua/lua_agent.h"
 #include "lua/lua_book.h"
 #include "lua/lua_ctx.h"
-#include "lua/lua_gate.h"
 #include "lua/lua_definition.h"
+#include "lua/lua_front.h"
+#include "lua/lua_gate.h"
 #include "lua/lua_image.h"
 #include "lua/lua_post.h"
 #include "lua/lua_reply.h"
+#include "lua/lua_keep.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
@@ -108,7 +110,7 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L)
 {
     ah_lua_agent *a = lua_newuserdatauv(L, sizeof *a, AH_AGENT_VALUES);
 
-    *a = (ah_lua_agent){.lua = ah_lua_of(L)};
+    *a = (ah_lua_agent){.lua = ah_lua_of(L), .fronts = LUA_NOREF};
     ah_observer_init(&a->observer, a->lua);
     ah_registry_init(&a->registry, &a->lua->mem);
     ah_registry_init(&a->executors, &a->lua->mem);
@@ -167,6 +169,7 @@ void ah_lua_agent_close(ah_lua_agent *a)
     ah_lua_discovery_clear(&a->discovery);
     ah_lua_hooks_clear(&a->hooks);
     ah_lua_setup_clear(a);
+    ah_lua_unref(a->lua, &a->fronts);
     ah_budget_unref(a->budget);
     a->budget = NULL;
     ah_prompt_fields_clear(&a->prompt);
@@ -264,6 +267,37 @@ int ah_lua_run_resources(const ah_driven *d)
     const run *r = ah_driven_ud(d, on_done);
 
     return r ? r->resources : LUA_NOREF;
+}
+
+static ah_status keep(void *ud, const ah_call *call, ah_overlay *o, ah_slice whole, ah_buf *path,
+                      ah_err *err)
+{
+    const run *r = ud;
+
+    return ah_lua_keep(r->agent->lua, r->resources, call, o, whole, path, err);
+}
+
+ah_lua_agent *ah_lua_agent_of(const ah_driven *d)
+{
+    const run *r = ah_driven_ud(d, on_done);
+
+    return r ? r->agent : NULL;
+}
+
+ah_agent *ah_lua_program_agent(const ah_driven *d)
+{
+    for (; d; d = ah_driven_parent(d)) {
+        const run *r = ah_driven_ud(d, on_done);
+
+        if (r && r->tap)
+            return r->tap->agent;
+    }
+    return NULL;
+}
+
+ah_driven *ah_lua_agent_at_work(const ah_lua_agent *a)
+{
+    return a->current ? a->current->driven : NULL;
 }
 
 void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d)
@@ -468,6 +502,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .on = on_event,
         .setup = ah_lua_setup_due(a) ? set_up : NULL,
         .stop_setup = stop_setup,
+        .keep = r->resources != LUA_NOREF ? keep : NULL,
         .on_ud = r,
         .wants_content =
             ah_observer_wants(&a->observer, AH_EVENT_CONTENT) || (tapped && a->adapter->stream),
@@ -852,6 +887,8 @@ void ah_lua_open_agent(lua_State *L)
                                        {"add_tools", agent_add_tools},
                                        {"remove_tools", agent_remove_tools},
                                        {"transcript", agent_transcript},
+                                       {"on_ask", ah_lua_agent_on_ask},
+                                       {"respond", ah_lua_agent_respond},
                                        {"save", ah_lua_agent_save},
                                        {"fork", ah_lua_agent_fork},
                                        {"open", ah_lua_open_conversation},

@@ -64,6 +64,7 @@ typedef struct ah_lua_agent {
     } limits;
     ah_text *exempt; /* what limits.loop.exempt borrows from */
     ah_observer observer;
+    int fronts; /* reference: list of functions that asks go to (lua_front.c); LUA_NOREF: none */
     ah_lua_run *current;
     int runs;     /* that begun and whose replies are not given out */
     int busy;     /* changes under way that may call the log: it is neither closed nor run meanwhile */
@@ -96,6 +97,12 @@ ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules);
 ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err);
 /* What a file had as its session, into the agent's (lua_conversation.c). Table at 1. */
 ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
+/* Whose run it is; NULL: no agent's. */
+ah_lua_agent *ah_lua_agent_of(const ah_driven *d);
+/* The program's agent in whose run it is, however deep; NULL: in none. */
+ah_agent *ah_lua_program_agent(const ah_driven *d);
+/* The run of the agent that is at work; NULL: none. */
+ah_driven *ah_lua_agent_at_work(const ah_lua_agent *a);
 /* When a run that begins in a call must end at the latest, by the loop clock: with the run and the
  * call around it; 0: no limit. Each may be NULL. */
 int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around);

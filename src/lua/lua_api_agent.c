@@ -64,13 +64,13 @@ static void resolve_model(lua_State *L, ah_embed *e)
 
 static void refuse_functions(lua_State *L)
 {
-    static const char *const not_here[] = {"on", "log", NULL};
+    static const char *const not_here[] = {"on", "log", "asks", NULL};
 
     for (const char *const *field = not_here; *field; field++)
         if (lua_getfield(L, 1, *field) != LUA_TNIL)
             ah_lua_raise(L, AH_USAGE,
                          "ah_agent_open: field '%s' is for functions of scripts; ah_next_event gives "
-                         "the events, the log of ah_config the records",
+                         "the events, ah_ask_next the asks, the log of ah_config the records",
                          *field);
     lua_settop(L, 1);
 }

@@ -2,6 +2,7 @@
  * afterwards its fields raise. */
 #include "lua/lua_ctx.h"
 
+#include "lua/lua_ask.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_moment.h"
@@ -303,6 +304,7 @@ void ah_lua_open_ctx(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"cancelled", ctx_cancelled},
+                                       {"ask", ah_lua_ctx_ask},
                                        {"note", ctx_note},
                                        {"publish", ctx_publish},
                                        {"progress", ctx_progress},
@@ -311,6 +313,7 @@ void ah_lua_open_ctx(lua_State *L)
                                        {"remove_tools", ctx_remove_tools},
                                        {NULL, NULL}};
 
+    ah_lua_open_ask(L);
     luaL_newmetatable(L, CTX);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);

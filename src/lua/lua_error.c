@@ -63,6 +63,31 @@ bool ah_lua_push_message(lua_State *L, int idx)
     return false;
 }
 
+void ah_lua_where(lua_State *co, char *out, size_t size)
+{
+    lua_Debug ar;
+
+    for (int level = 0; lua_getstack(co, level, &ar); level++) {
+        lua_getinfo(co, "Sl", &ar);
+        if (ar.currentline > 0 && strncmp(ar.source, "=agenthost", 10) != 0) {
+            ah_print(out, size, "%s:%d", ar.short_src, ar.currentline);
+            return;
+        }
+    }
+}
+
+void ah_lua_defined(lua_State *L, int idx, char *out, size_t size)
+{
+    lua_Debug ar;
+
+    lua_pushvalue(L, idx);
+    lua_getinfo(L, ">S", &ar);
+    if (ar.linedefined > 0)
+        ah_print(out, size, "%s:%d", ar.short_src, ar.linedefined);
+    else
+        ah_print(out, size, "%s", ar.short_src);
+}
+
 /* "script.lua:12: " of the innermost function that is no part of agenthost; "" if none. */
 static void push_where(lua_State *L)
 {

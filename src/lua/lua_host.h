@@ -113,6 +113,12 @@ void ah_lua_push_error(lua_State *L, const ah_err *err);
 int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int ah_lua_raise_err(lua_State *L, const ah_err *err);
 int ah_lua_raise_nomem(lua_State *L); /* as Lua itself does it; ah_lua_raise_err does for AH_NOMEM */
+/* Where the code of the script in co is, or was when it raised: "script.lua:12", for a warning. out
+ * stays as it is where none of it is there. */
+enum { AH_PLACE = LUA_IDSIZE + 16 };
+void ah_lua_where(lua_State *co, char *out, size_t size);
+/* The same for where the function at idx begins. */
+void ah_lua_defined(lua_State *L, int idx, char *out, size_t size);
 /* What is at idx (an error object or anything else that was raised) as *err. Never
  * raises. Texts lose their position: it is for the log, not for a model. */
 void ah_lua_read_error(lua_State *L, int idx, ah_err *err);

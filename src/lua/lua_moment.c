@@ -134,14 +134,15 @@ static int moment_newindex(lua_State *L)
     return 0;
 }
 
-static void push_names(lua_State *L, const ah_registry *r)
+/* Each as it is declared, with its specification (seed 001, ToolInjectionContext). */
+static void push_tools(lua_State *L, const ah_registry *r)
 {
     lua_Integer n = 0;
-    const ah_tool *t;
+    ah_tool *t;
 
     lua_createtable(L, (int)r->live, 0);
     for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;) {
-        lua_pushlstring(L, t->name->data, t->name->len);
+        ah_lua_push_tool(L, t);
         lua_rawseti(L, -2, ++n);
     }
 }
@@ -250,6 +251,8 @@ static void push_field(lua_State *L, const ah_moment *m, const char *key)
         lua_pushnil(L);
     else if (strcmp(key, "arguments") == 0)
         push_arguments(L, m);
+    else if (strcmp(key, "raw_arguments") == 0)
+        lua_pushlstring(L, c->slot->arguments->data, c->slot->arguments->len);
     else if (strcmp(key, "result") == 0 && c->content)
         lua_pushlstring(L, c->content->data, c->content->len);
     else if (strcmp(key, "result") == 0)
@@ -261,7 +264,7 @@ static void push_field(lua_State *L, const ah_moment *m, const char *key)
     else if (strcmp(key, "state") == 0)
         push_state(L, m);
     else if (strcmp(key, "tools") == 0)
-        push_names(L, ah_run_registry(m->run));
+        push_tools(L, ah_run_registry(m->run));
     else if (strcmp(key, "iteration") == 0)
         lua_pushinteger(L, ah_run_iterations(m->run));
     else if (strcmp(key, "run") == 0)

@@ -94,6 +94,17 @@ void ah_lua_push_filesystem(lua_State *L, ah_ctx *c)
     lua_call(L, 1, 1);
 }
 
+void ah_lua_push_files(lua_State *L, int container)
+{
+    if (container == LUA_NOREF) {
+        lua_pushnil(L);
+        return;
+    }
+    push_function(L, "files");
+    lua_rawgeti(L, LUA_REGISTRYINDEX, container);
+    lua_call(L, 1, 1);
+}
+
 /* -- their end ------------------------------------------------------------------------------ */
 
 /* name ref: the module's function, with what is referred to. */

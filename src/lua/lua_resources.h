@@ -21,6 +21,9 @@ void ah_lua_close_resources(ah_lua *h, int *ref);
 void ah_lua_push_resources(lua_State *L, ah_ctx *c);
 /* Pushes ctx.filesystem, or nil; ctx is at 1. */
 void ah_lua_push_filesystem(lua_State *L, ah_ctx *c);
+/* Pushes the file system of a run (its reference), or nil: also where it is made when it is first
+ * asked for, and was not yet. Raises. */
+void ah_lua_push_files(lua_State *L, int container);
 /* The handler is over: closes what is of the call alone. Never raises. */
 void ah_lua_leave_resources(ah_lua *h, ah_ctx *c);
 

@@ -395,6 +395,7 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
     ah_field_keep(L, 1, what, "full_description", &def->full_description);
     ah_field_bool(L, 1, what, "parallel", &def->parallel);
     ah_field_bool(L, 1, what, "coerce", &def->coerce);
+    ah_field_bool(L, 1, what, "return_direct", &def->direct);
     if (ah_field_bool(L, 1, what, "strict", &strict))
         def->strict = strict ? AH_YES : AH_NO;
     ah_field_number(L, 1, what, "timeout", 0.001, &timeout);
@@ -444,8 +445,8 @@ static ah_tool *make_tool(lua_State *L, const char *what, bool method)
 }
 
 /* ah.tool { name, description, full_description, params | schema, result, examples, render,
- * handler, parallel, timeout, memory, max_result, accepts_overrides, coerce, strict }: raises
- * prompt_validation at the script's line. */
+ * handler, parallel, timeout, memory, max_result, accepts_overrides, coerce, strict,
+ * return_direct }: raises prompt_validation at the script's line. */
 static int new_tool(lua_State *L)
 {
     static const char *const known[] = {"name",
@@ -464,6 +465,7 @@ static int new_tool(lua_State *L)
                                         "accepts_overrides",
                                         "coerce",
                                         "strict",
+                                        "return_direct",
                                         NULL};
 
     lua_settop(L, 1);
@@ -534,6 +536,8 @@ static int tool_index(lua_State *L)
         lua_pushstring(L, t->name->data);
     else if (strcmp(key, "spec") == 0) /* what a model is told, decoded */
         ah_lua_push_json(L, ah_text_slice(t->spec));
+    else if (strcmp(key, "description") == 0 || strcmp(key, "parameters") == 0)
+        ah_lua_push_json(L, ah_json_member(ah_text_slice(t->spec), key));
     else if (strcmp(key, "examples") == 0)
         ah_lua_push_json(L, t->examples ? ah_text_slice(t->examples) : ah_slice_of("[]"));
     else if (strcmp(key, "accepts_overrides") == 0)

@@ -5,7 +5,7 @@
 
 #include "model/tool_examples.h"
 
-enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_FULL = 16 << 10, MAX_SPEC = 8 << 20 };
+enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_SPEC = 8 << 20 };
 
 static bool name_char(char c, bool any_case)
 {
@@ -67,10 +67,10 @@ static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_e
                               "tool '%.*s': description must be printable ASCII, byte %zu is not (other "
                               "characters: full_description)",
                               AH_FMT(def->name), i + 1);
-    if (def->full_description.n > MAX_FULL || !ah_utf8_valid(def->full_description))
+    if (def->full_description.n > AH_TOOL_MAX_DESCRIPTION || !ah_utf8_valid(def->full_description))
         return ah_err_set(err, AH_PROMPT_VALIDATION,
                           "tool '%.*s': full_description must be UTF-8 of at most %d bytes",
-                          AH_FMT(def->name), MAX_FULL);
+                          AH_FMT(def->name), AH_TOOL_MAX_DESCRIPTION);
     return AH_OK;
 }
 
@@ -145,6 +145,7 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
                    .parallel = def->parallel,
                    .coerce = def->coerce,
                    .no_handler = def->no_handler,
+                   .direct = def->direct,
                    .keeps_words = def->keeps_words,
                    .keeps_full = def->keeps_full,
                    .strict = def->strict,
@@ -291,10 +292,10 @@ ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_e
     ah_tool *copy;
     ah_text *brief;
 
-    if (description.n < 1 || description.n > MAX_FULL || !ah_utf8_valid(description))
+    if (description.n < 1 || description.n > AH_TOOL_MAX_DESCRIPTION || !ah_utf8_valid(description))
         return ah_err_set(err, AH_PROMPT_VALIDATION,
                           "tool '%s': a description must be UTF-8 of 1 to %d bytes", t->name->data,
-                          MAX_FULL);
+                          AH_TOOL_MAX_DESCRIPTION);
     if (!(copy = copy_of(t, t)))
         return ah_err_nomem(err);
     if (description.n <= MAX_DESCRIPTION) {

@@ -349,11 +349,6 @@ int64_t ah_driven_id(const ah_driven *d)
     return d ? ah_run_id(d->run) : 0;
 }
 
-const ah_driven *ah_driven_parent(const ah_driven *d)
-{
-    return d->parent;
-}
-
 int ah_driven_depth(const ah_driven *d)
 {
     return d ? d->depth : 0;
@@ -362,6 +357,11 @@ int ah_driven_depth(const ah_driven *d)
 ah_driven *ah_driven_next(const ah_driven *d)
 {
     return d->next;
+}
+
+ah_driven *ah_driven_parent(const ah_driven *d)
+{
+    return d->parent;
 }
 
 /* And those within it: one of them may be what the host is driving, so that it must notice. */

@@ -206,6 +206,30 @@ static bool refuse_empty(ah_run *run)
     return true;
 }
 
+/* The answer is committed. */
+static void take_answer(ah_run *run)
+{
+    if (run->cfg.output)
+        ah_run_take_output(run);
+    else
+        ah_run_accept(run);
+}
+
+void ah_run_answer_direct(ah_run *run, bool queued)
+{
+    ah_buf_reset(&run->text, 0);
+    ah_buf_put(&run->text, ah_buf_slice(&run->direct));
+    run->result.stop = AH_STOP_TOOL;
+    if (!ah_buf_ok(&run->text)) {
+        ah_buf_error(&run->text, "the results", &run->result.err);
+        ah_run_fail(run);
+    } else if (queued) {
+        run->state = RUN_NEXT;
+    } else {
+        take_answer(run);
+    }
+}
+
 static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
@@ -216,12 +240,8 @@ static void no_calls(ah_run *run)
         ah_run_fail(run);
     else if (queued && !run->last_round)
         run->state = RUN_NEXT;
-    else if (refuse_empty(run))
-        return;
-    else if (run->cfg.output)
-        ah_run_take_output(run);
-    else
-        ah_run_accept(run);
+    else if (!refuse_empty(run))
+        take_answer(run);
 }
 
 void ah_run_accept(ah_run *run)
@@ -520,6 +540,7 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     ah_session_ref(cfg->session);
     ah_anchor_ref(cfg->caller);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
+    ah_buf_init(&run->direct, cfg->mem, AH_MAX_TEXT);
     ah_buf_init(&run->restart_keys, cfg->mem, 16 << 20);
     *out = run;
     return AH_OK;
@@ -544,6 +565,7 @@ void ah_run_relay(ah_run *run, const ah_notice *e)
 void ah_run_mute(ah_run *run)
 {
     run->cfg.on = NULL;
+    run->cfg.keep = NULL;
     run->cfg.wants_content = false;
 }
 
@@ -557,6 +579,7 @@ void ah_run_free(ah_run *run)
     ah_run_close_exchange(run);
     ah_turn_clear(run);
     ah_buf_clear(&run->text);
+    ah_buf_clear(&run->direct);
     ah_buf_clear(&run->restart_keys);
     ah_spending_clear(&run->cfg.spending);
     ah_text_unref(run->value);
@@ -705,6 +728,11 @@ ah_anchor *ah_run_caller(const ah_run *run)
 bool ah_run_cancelling(const ah_run *run)
 {
     return run->cancel;
+}
+
+bool ah_run_preparing(const ah_run *run)
+{
+    return run->state == RUN_PREPARING;
 }
 
 ah_binding *ah_run_prompt(const ah_run *run)

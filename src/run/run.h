@@ -80,7 +80,11 @@ typedef struct ah_run_config {
      * registry; ah_run_ready ends it, once, unless stop_setup was called. NULL: the run is ready. */
     void (*setup)(void *ud, ah_run *run);
     void (*stop_setup)(void *ud, ah_run *run);
-    void *on_ud;        /* of `on` and the three above */
+    /* Writes the whole of a result that a model is shown in part into a file, in `o`, which is
+     * committed then. `path` gets where; nothing: there is no place for it. NULL: there never is. */
+    ah_status (*keep)(void *ud, const ah_call *call, ah_overlay *o, ah_slice whole, ah_buf *path,
+                      ah_err *err);
+    void *on_ud;        /* of `on` and all above */
     bool wants_content; /* a listener is shown content as it comes: no retry after that */
 } ah_run_config;
 
@@ -138,6 +142,7 @@ void ah_run_set_owner(ah_run *run, void *owner); /* whoever serves it */
 void *ah_run_owner(const ah_run *run);
 int64_t ah_run_deadline(const ah_run *run);
 bool ah_run_cancelling(const ah_run *run);
+bool ah_run_preparing(const ah_run *run);     /* setup is at work: nothing is said yet */
 ah_binding *ah_run_prompt(const ah_run *run); /* NULL: none */
 ah_session *ah_run_session(const ah_run *run);
 ah_anchor *ah_run_caller(const ah_run *run);     /* NULL: none */

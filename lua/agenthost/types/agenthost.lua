@@ -27,6 +27,8 @@ local ah = {}
 ---| "tool_progress"
 ---| "policy"
 ---| "tool_invoked"
+---| "ask"
+---| "ask_closed"
 ---| "tools_injected"
 ---| "tool_provider_discovered"
 ---| "tools_removed"
@@ -120,6 +122,7 @@ local ah = {}
 ---@field max_depth? integer
 ---@field policies? ah.Policy[]
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+---@field asks? ah.Front
 ---@field feedback? ah.Feedback[]
 ---@field guards? ah.Guards
 ---@field checks? (fun(answer: ah.Answer): string?)[]
@@ -180,7 +183,7 @@ function ah.image(from) end
 ---@field injected_tools string[]
 ---@field removed_tools string[]
 ---@field usage ah.Usage
----@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"
+---@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"|"tool"
 ---@field transcript fun(self: ah.Reply): string
 
 ---@alias ah.RunWith { params?: table }
@@ -209,6 +212,8 @@ function ah.image(from) end
 ---@field fork fun(self: ah.Agent): ah.Agent
 ---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
+---@field on_ask fun(self: ah.Agent, front: ah.Front)
+---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
 ---@field close fun(self: ah.Agent)
 ---@field transcript fun(self: ah.Agent): string
@@ -266,7 +271,8 @@ function ah.load(path, config) end
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
----@field tools string[]
+---@field raw_arguments string as the model wrote them
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
@@ -277,10 +283,11 @@ function ah.load(path, config) end
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
+---@field raw_arguments string as the model wrote them
 ---@field result? string
 ---@field value? any
 ---@field success boolean
----@field tools string[]
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
@@ -298,6 +305,7 @@ function ah.load(path, config) end
 ---@field name? string
 ---@field tools? ah.Tool[] declared at the start
 ---@field later? ah.Tool[] that may come: a loaded conversation binds them again
+---@field describe? table<string, string> by tool: words behind its description
 ---@field before? fun(self: table, m: ah.Outcome): string? the result, in the handler's place
 ---@field after? fun(self: table, m: ah.Outcome): ah.Changes
 
@@ -322,12 +330,40 @@ function ah.load(path, config) end
 ---@field output? ah.Guard|ah.Guard[]
 
 ---@class ah.Asked what `approve` decides on
----@field name string
 ---@field id string
+---@field name string
 ---@field arguments table
 ---@field parent_call? string
----@field reason? string
+---@field reason string
 ---@field run integer
+
+---@class ah.AskedCall the call that waits for a response
+---@field id string
+---@field name string
+---@field arguments table
+---@field parent_call? string
+
+---@class ah.Ask what a person is to respond to
+---@field id string
+---@field kind "approval"|"question"
+---@field question string
+---@field schema table|boolean
+---@field default? any
+---@field timeout? number seconds
+---@field secret? boolean
+---@field call ah.AskedCall
+---@field run integer
+---@field respond fun(self: ah.Ask, value: any, more?: any): true?, ah.Error?
+
+---@alias ah.Front fun(ask: ah.Ask): any, any
+
+---@class ah.AskConfig
+---@field question string
+---@field schema? table|string|ah.Schema of the response; a string without it
+---@field params? table<string, any> the same in the short form
+---@field default? any
+---@field timeout? number seconds
+---@field secret? boolean
 
 ---@class ah.Answer what a check looks at
 ---@field text string
@@ -476,6 +512,7 @@ function ah.prompt(config) end
 ---@field budget_tracker? ah.Budget
 ---@field resources ah.Resources
 ---@field filesystem? ah.Filesystem
+---@field ask fun(self: ah.Ctx, ask: ah.AskConfig): any, ah.Error?
 ---@field cancelled fun(self: ah.Ctx): boolean
 ---@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Ctx, tools: string|(string|ah.Tool)[])
@@ -509,6 +546,7 @@ function ah.prompt(config) end
 ---@field memory? number bytes
 ---@field coerce? boolean
 ---@field strict? boolean
+---@field return_direct? boolean its result is the run's answer
 ---@field max_result? integer bytes
 ---@field accepts_overrides? boolean
 ---@field render? fun(value: any): string
@@ -520,6 +558,8 @@ function ah.prompt(config) end
 
 ---@class ah.Tool
 ---@field name string
+---@field description string as a model is told
+---@field parameters table likewise: JSON Schema
 ---@field spec { name: string, description: string, parameters: table }
 ---@field examples ah.Example[]
 
@@ -611,6 +651,7 @@ function ah.retract(instance) end
 ---| "max_iterations_exceeded"
 ---| "invalid_tool_provider"
 ---| "visibility_expansion_required"
+---| "waiting"
 ---| "deadline_exceeded"
 ---| "budget_exceeded"
 ---| "loop_detected"
@@ -636,6 +677,7 @@ function ah.retract(instance) end
 ---@field tool? string
 ---@field param? string
 ---@field provider_class? string
+---@field asks? string[] with `waiting`: their ids
 ---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
 ---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
 ---@field section_keys? string[] likewise
