@@ -788,6 +788,20 @@ describe("loading", function()
     assert.equal("two", assert(loaded:run "Again.").text)
   end)
 
+  it("of a scripted conversation says that a model is to be given", function()
+    local turns = { "one" }
+    local agent = D.agent(turns, {})
+    assert(agent:run "First.")
+    local path = os.tmpname()
+    assert(agent:save(path))
+    local err = D.raised(ah.load, path)
+    local loaded = assert(ah.load(path, { model = D.model { "two" }, log = D.nothing }))
+    os.remove(path)
+    assert.equal("usage", err.code)
+    assert.matches("give model = ", err.message)
+    assert.equal("two", assert(loaded:run "Again.").text)
+  end)
+
   it("of what is no conversation gives nil and an error", function()
     local path = os.tmpname()
     for _, text in ipairs { "", "{", "[]", "{}", '{"agenthost_transcript":99}', "\xff" } do

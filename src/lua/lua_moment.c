@@ -222,10 +222,10 @@ void ah_lua_push_calls(lua_State *L, const ah_transcript *t)
 
 static void no_field(lua_State *L, const ah_moment *m, const char *key)
 {
-    static const char *const known[] = {"name",    "id",      "arguments",   "result",    "value",
-                                        "success", "state",   "tools",       "iteration", "run",
-                                        "calls",   "history", "add",         "replace",   "remove",
-                                        "note",    "prompt",  "parent_call", NULL};
+    static const char *const known[] = {"name",    "id",      "arguments",   "result",        "value",
+                                        "success", "state",   "tools",       "iteration",     "run",
+                                        "calls",   "history", "add",         "replace",       "remove",
+                                        "note",    "prompt",  "parent_call", "raw_arguments", NULL};
     const char *who = m->strategy ? "strategy" : "policy", *hint = NULL;
 
     if (strcmp(key, "tool") == 0)

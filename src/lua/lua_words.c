@@ -178,8 +178,7 @@ static const word called[] = {{"parameters", "params", NULL},
                               {"generate", "run", NULL},
                               /* of strategies' moments and of contexts */
                               {"iteration_count", "iteration", NULL},
-                              {"tool_input", "input", NULL},
-                              {"tool_input", "arguments", NULL},
+                              {"tool_input", "raw_arguments", NULL},
                               {"tool_call_id", "call_id", NULL},
                               {"dispatcher", "session", NULL},
                               /* of registries */
