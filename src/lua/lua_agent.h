@@ -27,6 +27,7 @@ typedef struct ah_lua_agent {
     ah_registry registry;
     ah_registry executors; /* run calls that it cannot (seed 004) */
     ah_inject_rules rules;
+    ah_untold untold;
     ah_prompt_fields prompt;
     ah_lua_strategies strategies;
     ah_lua_discovery discovery;

@@ -17,49 +17,21 @@
 
 enum { MAX_SETTINGS = 4 << 20, MAX_SYSTEM = 64 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
 
-static const char *const fields[] = {"model",
-                                     "system",
-                                     "prompt",
-                                     "params",
-                                     "overrides",
-                                     "output",
-                                     "messages",
-                                     "tools",
-                                     "options",
-                                     "base_url",
-                                     "api_key",
-                                     "stream",
-                                     "http",
-                                     "on",
-                                     "log",
-                                     "max_iterations",
-                                     "on_max",
-                                     "on_unknown_tool",
-                                     "timeout",
-                                     "deadline",
-                                     "retries",
-                                     "strategies",
-                                     "max_tools",
-                                     "on_conflict",
-                                     "hint",
-                                     "max_restarts",
-                                     "policies",
-                                     "approve",
-                                     "feedback",
-                                     "checks",
-                                     "budget",
-                                     "tool_change_mode",
-                                     "loop_detector",
-                                     "session",
-                                     "resources",
-                                     "discover",
-                                     "max_depth",
-                                     "fallback",
-                                     "registry",
-                                     "executors",
-                                     "brief",
-                                     "keep_picked",
-                                     NULL};
+static const char *const fields[] = {"model",          "system",    "prompt",
+                                     "params",         "overrides", "output",
+                                     "messages",       "tools",     "options",
+                                     "base_url",       "api_key",   "stream",
+                                     "http",           "on",        "log",
+                                     "max_iterations", "on_max",    "on_unknown_tool",
+                                     "timeout",        "deadline",  "retries",
+                                     "strategies",     "max_tools", "on_conflict",
+                                     "on_drift",       "hint",      "max_restarts",
+                                     "policies",       "approve",   "feedback",
+                                     "checks",         "budget",    "tool_change_mode",
+                                     "loop_detector",  "session",   "resources",
+                                     "discover",       "max_depth", "fallback",
+                                     "registry",       "executors", "brief",
+                                     "keep_picked",    NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -347,11 +319,13 @@ static void read_system(lua_State *L, ah_lua_agent *a)
     lua_pop(L, 1);
 }
 
-static void warn(void *ud, const char *message, ah_slice tool_name)
+static void warn(void *ud, ah_slice message, ah_slice tool_name, ah_slice changed)
 {
-    const ah_lua_agent *a = ud;
+    ah_lua_agent *a = ud;
 
-    ah_log_put(&a->observer.records, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
+    ah_log_put(&a->observer.records, AH_LOG_WARNING, "%.*s: tool_name=%.*s", AH_FMT(message),
+               AH_FMT(tool_name));
+    ah_untold_add(&a->untold, message, tool_name, changed);
 }
 
 ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules)
@@ -439,11 +413,12 @@ static void read_executors(lua_State *L, ah_lua_agent *a)
 }
 
 /* Declares what is given at the start. What the conversation offers already, the same as it
- * was, only gets its handlers; the rest of that stays stale. */
+ * was, only gets its handlers; what is defined otherwise now has drifted; the rest stays stale. */
 static void declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
 {
     ah_inject_rules rules = {.max_tools = INT_MAX,
                              .on_conflict = on_conflict,
+                             .on_drift = a->rules.on_drift,
                              .brief = a->rules.brief,
                              .warned_many = true,
                              .warned_full = true};
@@ -510,6 +485,7 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
+    ah_lua_discovery_redeclare(L, a, later);
     declare(L, a, AH_CONFLICT_SKIP, later);
     ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
     ah_picks_replay(&a->registry, a->transcript);

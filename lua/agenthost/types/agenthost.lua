@@ -111,6 +111,7 @@ local ah = {}
 ---@field strategies? ah.Strategy[]
 ---@field max_tools? integer
 ---@field on_conflict? "skip"|"replace"|"error"
+---@field on_drift? "tell"|"refuse"
 ---@field hint? boolean
 ---@field max_restarts? integer
 ---@field discover? boolean|{ keep: boolean? }
@@ -243,6 +244,8 @@ function ah.load(path, config) end
 ---@field tool string
 ---@field call_id string
 ---@field arguments? table
+---@field annotations ah.Annotations of its tool
+---@field version? string of its tool
 ---@field tools string[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
@@ -256,6 +259,8 @@ function ah.load(path, config) end
 ---@field result? string
 ---@field value? any
 ---@field success boolean
+---@field annotations ah.Annotations of its tool
+---@field version? string of its tool
 ---@field tools string[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
@@ -314,6 +319,14 @@ function ah.load(path, config) end
 function ah.budget(limits) end
 
 ah.policies = {}
+
+---@param rule ah.Annotations at least one
+---@return ah.BeforeObject
+function ah.policies.ask(rule) end
+
+---@param rule ah.Annotations at least one
+---@return ah.BeforeObject
+function ah.policies.deny(rule) end
 
 ---@param rule { tool: string|string[], after: string|string[] }
 ---@return ah.BeforeObject
@@ -453,6 +466,16 @@ function ah.prompt(config) end
 ---@field max_result? integer bytes
 ---@field accepts_overrides? boolean
 ---@field render? fun(value: any): string
+---@field annotations? ah.Annotations
+---@field version? string 1 to 64 bytes
+
+---What a tool does, for policies; what is left out is not said.
+---@class ah.Annotations
+---@field read_only? boolean
+---@field destructive? boolean
+---@field idempotent? boolean
+---@field open_world? boolean
+---@field untrusted? boolean
 
 ---@class ah.Example
 ---@field description? string
@@ -461,8 +484,23 @@ function ah.prompt(config) end
 
 ---@class ah.Tool
 ---@field name string
+---@field description string
+---@field full_description? string
 ---@field spec { name: string, description: string, parameters: table }
+---@field params table JSON Schema
+---@field result? table JSON Schema
+---@field handler? fun(args: table, ctx: ah.Ctx): any, string?
+---@field render? fun(value: any): string
 ---@field examples ah.Example[]
+---@field annotations ah.Annotations
+---@field version? string
+---@field parallel boolean
+---@field timeout? number
+---@field memory integer
+---@field max_result integer
+---@field coerce boolean
+---@field strict? boolean
+---@field accepts_overrides boolean
 
 ---@class ah.ResultConfig
 ---@field message? string
@@ -505,7 +543,7 @@ function ah.result(config) end
 ---@field id? string|fun(self: table): string|number a field, a method, or a function
 ---@field fields? string[] what a model sees
 ---@field stateless? boolean
----@field find? fun(id: string): table?
+---@field find? fun(id: string): table? an instance, or a plain table that becomes one
 
 ---@class ah.MethodConfig also has the fields of ah.ToolConfig about parameters, results and limits
 ---@field name? string
@@ -574,6 +612,7 @@ function ah.retract(instance) end
 ---@field section_path? string
 ---@field tool? string
 ---@field param? string
+---@field params_type? string
 ---@field provider_class? string
 ---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
 
