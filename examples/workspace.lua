@@ -54,7 +54,7 @@ local replace_everywhere = ah.tool {
 local policies = {
   ah.policies.read_before_write { read = "read_file", write = "edit_file" },
   function(call)
-    if call.tool == "write_file" and call.arguments.path == "CHANGES.md" then
+    if call.name == "write_file" and call.arguments.path == "CHANGES.md" then
       return "deny", "CHANGES.md only grows: use edit_file"
     end
   end,

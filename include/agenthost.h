@@ -75,7 +75,8 @@ typedef enum ah_status {
     AH_LOOP = -14,
     AH_PROVIDER = -15,
     AH_HTTP = -16,
-    AH_CANCELLED = -17
+    AH_CANCELLED = -17,
+    AH_GUARD = -18 /* a guard of the input or of the answer ended the run */
 } ah_status;
 
 typedef struct ah_host ah_host;
@@ -279,10 +280,10 @@ AH_API ah_status ah_answer(ah_host *host, uint64_t call, const char *json);
 AH_API ah_status ah_refuse(ah_host *host, uint64_t call, const char *message);
 
 /* Calls a tool by name, of a script or of the program, as a model would: arguments are checked,
- * its time limit holds, handlers may wait. Does the work of the whole host meanwhile. *result:
- * JSON, "null" where the tool gave nothing; valid until the next ah_call_tool.
- * AH_TOOL_NOT_FOUND; AH_TOOL_VALIDATION where `args` (NULL: none) do not fit; AH_DEADLINE;
- * AH_CANCELLED; AH_INTERNAL where it failed, ah_errmsg with what a model would be told. */
+ * the policies of the script's ah.gate and its time limit hold, handlers may wait. Does the work of
+ * the whole host meanwhile. *result: JSON, "null" where the tool gave nothing; valid until the next
+ * ah_call_tool. AH_TOOL_NOT_FOUND; AH_TOOL_VALIDATION where `args` (NULL: none) do not fit, or a
+ * policy refuses it; AH_DEADLINE; AH_CANCELLED; AH_INTERNAL where it failed, ah_errmsg with what a model would be told. */
 AH_API ah_status ah_call_tool(ah_host *host, const char *name, const char *args, const char **result);
 
 /* The tools known by name: JSON, { NAME: { "name", "description", "parameters" } }, sorted, with

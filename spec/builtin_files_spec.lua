@@ -249,7 +249,7 @@ describe("ah.builtin", function()
     local fs = ah.filesystem { files = { a = "one" } }
     local reply = assert(ah.run { tools = ah.builtin(), resources = { filesystem = fs },
       policies = { function(c)
-        if c.tool == "write_file" then return "deny", "nothing is written on Sundays" end
+        if c.name == "write_file" then return "deny", "nothing is written on Sundays" end
       end },
       model = ah.scripted { { calls = { call("write_file", { path = "b", content = "x" }) } },
         "done" }, "go" })

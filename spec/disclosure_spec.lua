@@ -155,6 +155,7 @@ describe("read_section of a section with tools", function()
         tools = { tool("t" .. i) },
       }
     end
+    local before = ah.metrics()["agenthost.disclosure.restarts"]
     local reply, err = run(
       "restart",
       { read "s1", read "s2", read "s3", "done" },
@@ -166,8 +167,29 @@ describe("read_section of a section with tools", function()
     assert.equal("Adapter does not support dynamic tools", err.reason)
     assert.same({ "s3" }, err.section_keys)
     assert.same({ s3 = "full" }, err.requested_overrides)
+    assert.equal("tool", err.phase)
+    assert.equal(2, ah.metrics()["agenthost.disclosure.restarts"] - before)
     assert.equal(3, err.reply.iterations)
     sound.check(err.reply:transcript())
+  end)
+
+  it("counts only its own restarts, not those for other tools", function()
+    local before = ah.metrics()["agenthost.disclosure.restarts"]
+    local reply, _, _, events = run("restart", { call "more", read "context", "done" }, {
+      prompt = research(),
+      tools = {
+        ah.tool {
+          name = "more",
+          description = "M.",
+          handler = function(_, ctx)
+            ctx:add_tools(tool "extra")
+          end,
+        },
+      },
+    })
+    assert.same({ "extra", "search", "cite" }, reply.injected_tools)
+    assert.equal(2, #of(events, "cache_break"))
+    assert.equal(1, ah.metrics()["agenthost.disclosure.restarts"] - before)
   end)
 
   it("logs as the seed says", function()
@@ -391,6 +413,487 @@ describe("a conversation in which a section is open", function()
       },
     }
     assert(assert(ah.load(path, { model = model, prompt = other, log = quiet })):run "b")
+    os.remove(path)
+  end)
+end)
+
+-- A handler raises visibility_expansion_required: seed 000's MainLoop stores what it asks for and
+-- goes on.
+describe("a handler that asks for sections", function()
+  local MODES = { "append", "inline", "reference", "search_pair", "dispatcher", "restart" }
+
+  local function ask(fields)
+    fields.code = "visibility_expansion_required"
+    fields.message = fields.message or "the context is needed"
+    error(ah.error(fields))
+  end
+
+  -- Asks the first `times` times it is called, behind what `before` does.
+  local function asking(fields, times, before)
+    local n = 0
+    return ah.tool {
+      name = "needs",
+      description = "N.",
+      handler = function(_, ctx)
+        n = n + 1
+        if before then
+          before(ctx, n)
+        end
+        return n > (times or 1) and "did" or ask(fields)
+      end,
+    }
+  end
+
+  local function overrides(session)
+    local list = {}
+    for i, o in ipairs(session.visibility_overrides:all()) do
+      list[i] = o.path .. "=" .. o.visibility
+    end
+    return table.concat(list, " ")
+  end
+
+  local ASKED = "Tool 'needs' execution failed: the context is needed\n\n"
+    .. "The sections that it asked for are shown as it asked; call it again."
+
+  it("has them opened in its adapter's way, and the run goes on", function()
+    local Mark = ah.type { name = "Mark", fields = { n = "integer" } }
+    local function mark(ctx, n)
+      ctx.session:dispatch(Mark { n = n })
+    end
+    for _, mode in ipairs(MODES) do
+      local before = ah.metrics()
+      local session = ah.session { types = { Mark } }
+      local reply, err, requests, events = run(
+        mode,
+        { call "needs", call "needs", read "context", "done" },
+        {
+          prompt = research(),
+          session = session,
+          tools = {
+            asking({ requested_overrides = { context = "full" }, reason = "for now" }, 1, mark),
+          },
+        }
+      )
+      assert.is_nil(err, mode)
+      assert.same({
+        ASKED .. "\n\n" .. CONTENT .. "\n\nNew tools: search, cite.",
+        "did",
+        "Section is already expanded.\n\n## Context\n\nDetailed research context...",
+      }, contents(reply), mode)
+      assert.equal("context=full", overrides(session))
+      assert.equal(1, #session[Mark]:all()) -- what the call that failed had done is undone
+      assert.same({ "search", "cite" }, reply.injected_tools)
+      assert.equal("context", of(events, "tools_injected")[1].section_key)
+      assert.is_false(of(events, "tool_invoked")[1].success)
+      local restarts = mode == "restart" and 1 or 0
+      assert.equal(
+        mode == "restart" and "## Context\n\nDetailed research context..." or requests[1].system,
+        requests[2].system
+      )
+      local now = ah.metrics()
+      local function grown(name)
+        return now["agenthost.disclosure." .. name] - before["agenthost.disclosure." .. name]
+      end
+      assert.same({ restarts, 1 - restarts }, { grown "restarts", grown "dynamic" })
+      sound.check(reply:transcript())
+    end
+  end)
+
+  it("may ask for several, for ones below others, and by section_keys alone", function()
+    local deep = {
+      ah.section {
+        key = "deep",
+        template = "Deep.",
+        summary = "D.",
+        visibility = "summary",
+        tools = { tool "deep" },
+      },
+    }
+    for _, mode in ipairs(MODES) do
+      for _, fields in ipairs {
+        { requested_overrides = { context = "full", ["context.deep"] = "full" } },
+        { section_keys = { "context.deep", "context" } },
+        { section_keys = { "context.deep" } },
+      } do
+        local session = ah.session()
+        local reply = assert(run(mode, { call "needs", call "needs", "done" }, {
+          prompt = research(deep),
+          session = session,
+          tools = { asking(fields) },
+        }))
+        local injected = table.concat(reply.injected_tools, " ")
+        assert.equal("search cite deep", injected, mode)
+        assert.equal("context=full context.deep=full", overrides(session))
+      end
+    end
+  end)
+
+  it("may be two in one answer", function()
+    local pair = { calls = { { name = "needs" }, { name = "also" } } }
+    for _, mode in ipairs(MODES) do
+      for _, parallel in ipairs { true, false } do
+        local function one(name, key)
+          local n = 0
+          return ah.tool {
+            name = name,
+            description = "N.",
+            parallel = parallel,
+            handler = function()
+              n = n + 1
+              return n > 1 and name or ask { section_keys = { key } }
+            end,
+          }
+        end
+        local prompt = ah.prompt {
+          ah.section {
+            key = "a",
+            template = "A.",
+            summary = "S.",
+            visibility = "summary",
+            tools = { tool "ta" },
+          },
+          ah.section {
+            key = "b",
+            template = "B.",
+            summary = "S.",
+            visibility = "summary",
+            tools = { tool "tb" },
+          },
+        }
+        local reply, _, requests, events = run(mode, { pair, pair, "done" }, {
+          prompt = prompt,
+          max_restarts = 1,
+          tools = { one("needs", "a"), one("also", "b") },
+        })
+        assert.equal("done", tostring(reply))
+        assert.same({ "ta", "tb" }, reply.injected_tools)
+        assert.same({ "needs", "also" }, { table.unpack(contents(reply), 3) })
+        if mode == "restart" then
+          assert.equal("A.\n\nB.", requests[2].system)
+          assert.equal(1, #of(events, "cache_break"))
+        end
+      end
+    end
+  end)
+
+  it("may have one closed: its tools go, its text with the next system text", function()
+    for _, mode in ipairs(MODES) do
+      local session = ah.session()
+      local agent = ah.agent {
+        model = ah.scripted {
+          tool_change_mode = mode,
+          read "context",
+          call "needs",
+          mode == "dispatcher"
+              and { calls = { { name = "call_tool", arguments = { name = "search" } } } }
+            or call "search",
+          read "context",
+          "done",
+          function(request)
+            return request.system
+          end,
+        },
+        prompt = research(),
+        session = session,
+        tools = { asking { requested_overrides = { context = "summary" } } },
+        log = quiet,
+      }
+      local list = contents(assert(agent:run "x"))
+      assert.matches("^Tool 'search' is no longer available", list[3], mode)
+      assert.equal(CONTENT .. "\n\nNew tools: search, cite.", list[4])
+      assert.equal("context=full", overrides(session))
+      sound.check(agent:transcript())
+    end
+  end)
+
+  it("is told of a key that leads to none; the session has it", function()
+    local session = ah.session()
+    local reply = assert(run("inline", { call "needs", call "needs", "done" }, {
+      prompt = research(),
+      session = session,
+      tools = { asking { section_keys = { 'no "such"' } } },
+    }))
+    assert.equal(ASKED .. "\n\nUnknown section key: 'no \"such\"'", contents(reply)[1])
+    assert.equal('no "such"=full', overrides(session))
+    assert.equal("did", contents(reply)[2])
+  end)
+
+  it("has failed where what it asks for is none", function()
+    for _, fields in ipairs {
+      { requested_overrides = "context" },
+      { requested_overrides = { context = "open" } },
+      { requested_overrides = { context = 7 } },
+      { requested_overrides = { "context" } },
+      { section_keys = "context" },
+      { section_keys = { 7 } },
+      { section_keys = { context = true } },
+      { requested_overrides = { [("k"):rep(5000)] = "full" } },
+    } do
+      local session = ah.session()
+      local reply = assert(run("inline", { call "needs", "done" }, {
+        prompt = research(),
+        session = session,
+        tools = { asking(fields) },
+      }))
+      assert.matches("requested_overrides must be", contents(reply)[1])
+      assert.equal("", overrides(session))
+    end
+  end)
+
+  it("ends the run where it names no section", function()
+    for _, fields in ipairs { {}, { requested_overrides = {}, section_keys = {} } } do
+      local reply, err = run("inline", { call "needs", "done" }, {
+        prompt = research(),
+        tools = { asking(fields) },
+      })
+      assert.is_nil(reply)
+      assert.equal("visibility_expansion_required", err.code)
+      assert.equal("needs", err.tool)
+    end
+  end)
+
+  it("may ask max_restarts times, and the error has what it asked for", function()
+    for _, mode in ipairs { "inline", "restart" } do
+      for _, most in ipairs { 0, 1, 10 } do
+        local session = ah.session()
+        local reply, err = ah.run {
+          model = ah.scripted {
+            tool_change_mode = mode,
+            answer = function()
+              return call "needs"
+            end,
+          },
+          prompt = research(),
+          session = session,
+          tools = {
+            asking({
+              requested_overrides = { context = "full" },
+              section_keys = { "context" },
+              reason = "for now",
+            }, 100),
+          },
+          max_restarts = most,
+          loop_detector = false,
+          log = quiet,
+          "Go.",
+        }
+        assert.is_nil(reply)
+        assert.equal("visibility_expansion_required", err.code)
+        assert.same(
+          { { context = "full" }, { "context" }, "for now", "tool", "needs" },
+          { err.requested_overrides, err.section_keys, err.reason, err.phase, err.tool }
+        )
+        assert.matches("max_restarts = " .. most, err.message, 1, true)
+        assert.equal(most + 1, err.reply.iterations)
+        assert.equal(most > 0 and "context=full" or "", overrides(session))
+        sound.check(err.reply:transcript())
+      end
+    end
+  end)
+
+  it("asks in a run without a prompt: the run around it can read the section", function()
+    for _, mode in ipairs(MODES) do
+      local session = ah.session()
+      local inner = ah.tool {
+        name = "inner",
+        description = "I.",
+        handler = function(_, ctx)
+          return assert(ah.run {
+            model = ah.scripted { call "needs", call "needs", "inside" },
+            session = ctx.session,
+            tools = { asking { section_keys = { "context" } } },
+            log = quiet,
+            "go",
+          })
+        end,
+      }
+      local reply = assert(run(mode, { call "inner", read "context", "done" }, {
+        prompt = research(),
+        session = session,
+        tools = { inner },
+      }))
+      assert.equal("inside", contents(reply)[1])
+      assert.equal(CONTENT .. "\n\nNew tools: search, cite.", contents(reply)[2])
+    end
+  end)
+
+  it("asks through a run that it fails, and the run around that opens them", function()
+    local session, times = ah.session(), 0
+    local inner = ah.tool {
+      name = "inner",
+      description = "I.",
+      handler = function()
+        times = times + 1
+        if times > 1 then
+          return "inside"
+        end
+        local _, err = ah.run {
+          model = ah.scripted { call "needs", "inside" },
+          max_restarts = 0,
+          tools = { asking { section_keys = { "context" }, reason = "deep inside" } },
+          log = quiet,
+          "go",
+        }
+        error(err)
+      end,
+    }
+    local reply = assert(run("inline", { call "inner", call "inner", "done" }, {
+      prompt = research(),
+      session = session,
+      tools = { inner },
+    }))
+    assert.same({ "search", "cite" }, reply.injected_tools)
+    assert.equal("inside", contents(reply)[2])
+  end)
+
+  it("has them open in the conversation when that is forked, saved and loaded", function()
+    for _, mode in ipairs(MODES) do
+      local path = os.tmpname()
+      local function model(turns)
+        return ah.scripted {
+          tool_change_mode = mode,
+          answer = function()
+            return table.remove(turns, 1) or "done"
+          end,
+        }
+      end
+      local fields = {
+        model = model { call "needs", "done", read "context", "done" },
+        prompt = research(),
+        tools = { asking { section_keys = { "context" } } },
+        log = quiet,
+      }
+      local agent = ah.agent(fields)
+      assert(agent:run "a")
+      assert(agent:save(path))
+      local breaks = 0
+      fields.model, fields.on =
+        model { read "context" }, {
+          cache_break = function()
+            breaks = breaks + 1
+          end,
+        }
+      for _, again in ipairs { agent:fork(), assert(ah.load(path, fields)) } do
+        assert.matches("^Section is already expanded", contents(assert(again:run "b"))[2], mode)
+      end
+      assert.equal(0, breaks)
+      os.remove(path)
+    end
+  end)
+end)
+
+describe("a system text that a strategy has set", function()
+  -- Says SAID once, behind the result of this content.
+  local SAID = "Said by a strategy."
+  local function says_after(content)
+    local said = false
+    return function(m)
+      if not said and m.result:find(content, 1, true) then
+        said = true
+        m:prompt(SAID)
+      end
+    end
+  end
+
+  local function two()
+    return ah.prompt {
+      ah.section {
+        key = "context",
+        template = "All of it.",
+        summary = "S.",
+        visibility = "summary",
+        tools = { tool "search" },
+      },
+      ah.section {
+        key = "more",
+        template = "More of it.",
+        summary = "M.",
+        visibility = "summary",
+        tools = { tool "cite" },
+      },
+    }
+  end
+
+  it("stays when sections are opened, and afterwards, for every kind of adapter", function()
+    local turns_of = {
+      { call "plain", read "context", read "more" },
+      { read "context", call "plain", read "more" },
+      {
+        {
+          calls = {
+            { name = "plain" },
+            { name = "read_section", arguments = { section_key = "context" } },
+          },
+        },
+        read "more",
+      },
+    }
+    for _, mode in ipairs { "append", "inline", "reference", "dispatcher", "restart" } do
+      for i, list in ipairs(turns_of) do
+        local where = mode .. " " .. i
+        local path = os.tmpname()
+        local turns, systems = { table.unpack(list) }, {}
+        local function model()
+          return ah.scripted {
+            tool_change_mode = mode,
+            answer = function(r)
+              systems[#systems + 1] = r.system
+              return table.remove(turns, 1) or "done"
+            end,
+          }
+        end
+        local fields = {
+          model = model(),
+          prompt = two(),
+          tools = { tool "plain" },
+          strategies = { says_after "plain" },
+          log = quiet,
+        }
+        local agent = ah.agent(fields)
+        assert(agent:run "a")
+        assert.equal(SAID, systems[#systems], where)
+        assert(agent:run "b")
+        assert.equal(SAID, systems[#systems], where)
+        assert(agent:save(path))
+        assert(agent:fork():run "c")
+        assert.equal(SAID, systems[#systems], where)
+        fields.model = model()
+        local later = assert(ah.load(path, fields))
+        assert(later:run "d")
+        assert.equal(SAID, systems[#systems], where)
+        assert.equal("agent scripted/script, 4 tools", tostring(later):match "^[^,]*, %d+ tools")
+        sound.check(later:transcript())
+        os.remove(path)
+      end
+    end
+  end)
+
+  it("goes where the script says another one when it loads the conversation", function()
+    local path = os.tmpname()
+    local agent = ah.agent {
+      model = ah.scripted { call "plain", "done" },
+      system = "First.",
+      tools = { tool "plain" },
+      strategies = { says_after "plain" },
+      log = quiet,
+    }
+    assert(agent:run "a")
+    assert(agent:save(path))
+    for given, wanted in pairs { ["First."] = SAID, ["Second."] = "Second." } do
+      local system
+      local later = assert(ah.load(path, {
+        model = ah.scripted {
+          answer = function(r)
+            system = r.system
+            return "done"
+          end,
+        },
+        system = given,
+        log = quiet,
+      }))
+      assert(later:run "b")
+      assert.equal(wanted, system)
+    end
     os.remove(path)
   end)
 end)

@@ -339,6 +339,17 @@ describe("a class", function()
     assert.equal("customer", Customer.prefix)
   end)
 
+  it("gives nil for nil, which a tool or a method may return of nobody", function()
+    local Customer = customer_class()
+    Customer:tool { name = "getPartner", description = "The partner.",
+      handler = function() return Customer(nil) end }
+    local reply = run { tools = { giving("find", function() return Customer { id = "1" } end),
+      giving("search", function() return Customer(nil) end) },
+      model = ah.scripted { turn(call("find"), call("search")), turn(call "customer_1_getPartner"),
+        "Nobody." } }
+    assert.same({ "null", "null" }, { table.unpack(results(reply), 2) })
+  end)
+
   it("has methods and fields, and its tools are methods of the script's, too", function()
     local Customer = customer_class()
     Customer.kind = "person"
@@ -701,8 +712,34 @@ describe("the life of instances", function()
   local TURNS = { turn(call "find_customer"), "ok", turn(call(SPEND)), "ok",
     turn(call "find_customer", call(SPEND)), "ok" }
 
-  it("ends with the run; their tools are stale until they come again", function()
-    local a = agent(customer_class(), TURNS)
+  it("lasts as long as the conversation, without a word of the script", function()
+    for _, discover in ipairs { true, {}, { keep = true } } do
+      local a = agent(customer_class(), TURNS, { discover = discover })
+      assert(a:run "x")
+      assert.equal(1, count())
+      assert.equal('{"amount":5}', results(a:run "y")[1])
+      assert.equal('{"amount":5}', results(a:run "z")[2])
+      sound.check(a:transcript())
+      a = nil -- luacheck: ignore
+      assert.equal(0, count())
+    end
+  end)
+
+  it("ends with ah.run, whose conversation is over", function()
+    local Customer, weak = customer_class(), setmetatable({}, { __mode = "k" })
+    local reply = assert(ah.run { discover = true, tools = { giving("find_customer", function()
+      local c = Customer { id = "c-1", spend = 5 }
+      weak[c] = true
+      return c
+    end) }, model = ah.scripted { turn(call "find_customer"), "ok" }, "x" })
+    collectgarbage()
+    collectgarbage()
+    assert.is_nil(next(weak))
+    assert.equal("ok", tostring(reply))
+  end)
+
+  it("ends with each run where the script says so; they are stale until they come again", function()
+    local a = agent(customer_class(), TURNS, { discover = { keep = false } })
     assert(a:run "x")
     assert.equal(0, count())
     assert.same({ "Tool '" .. SPEND .. "' was not run: " .. STALE }, results(a:run "y"))
@@ -725,7 +762,7 @@ describe("the life of instances", function()
       ah.sleep(0.001)
       return id == "c-1" and Customer { id = id, spend = 77 } or nil
     end }
-    local a = agent(Customer, TURNS)
+    local a = agent(Customer, TURNS, { discover = { keep = false } })
     assert(a:run "x")
     assert.same({ '{"amount":77}' }, results(a:run "y"))
   end)
@@ -739,7 +776,7 @@ describe("the life of instances", function()
       { function() error "gone" end, "gone" },
     } do
       gives = case[1]
-      local a = agent(Customer, TURNS)
+      local a = agent(Customer, TURNS, { discover = { keep = false } })
       assert(a:run "x")
       assert.matches(case[2], results(a:run "y")[1])
     end
@@ -751,7 +788,7 @@ describe("the life of instances", function()
       found = { id = id, spend = 78 }
       return found
     end }
-    local a = agent(Customer, TURNS)
+    local a = agent(Customer, TURNS, { discover = { keep = false } })
     assert(a:run "x")
     assert.same({ '{"amount":78}' }, results(a:run "y"))
     assert.is_true(ah.is_provider(found))
@@ -774,7 +811,7 @@ describe("the life of instances", function()
     } do
       gives = case[1]
       local warned = {}
-      local a = agent(Customer, TURNS, { on = { warning = function(e)
+      local a = agent(Customer, TURNS, { discover = { keep = false }, on = { warning = function(e)
         warned[#warned + 1] = e.message
       end } })
       assert(a:run "x")

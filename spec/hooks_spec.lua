@@ -57,12 +57,12 @@ describe("a policy", function()
       tools = { tool "a", tool "b" },
       policies = {
         function(c)
-          if c.tool == "b" then
+          if c.name == "b" then
             seen = {
-              c.call_id,
+              c.id,
               c.arguments.n,
               #c.calls,
-              c.calls[2].tool,
+              c.calls[2].name,
               c.calls[2].success,
               c.iteration,
               #c.tools,
@@ -121,20 +121,11 @@ describe("a policy", function()
 
   it("denies when it fails or says what is no verdict", function()
     for words, policy in pairs {
-      ["a policy failed: .*oh"] = function()
+      ["a policy failed$"] = function()
         error "oh"
-      end,
-      ["a policy returned maybe; it returns"] = function()
-        return "maybe"
-      end,
-      ["a policy returned boolean"] = function()
-        return true
       end,
       ["a policy denies it"] = function()
         return "deny"
-      end,
-      ["policy: only strategies change"] = function(c)
-        c:add(tool "b")
       end,
     } do
       local list = results {
@@ -205,7 +196,7 @@ describe("an approval", function()
     assert.same({ "1" }, list)
     assert.same(
       { "a", 1, "it matters", "string", "integer" },
-      { seen.tool, seen.arguments.n, seen.reason, type(seen.call_id), math.type(seen.run) }
+      { seen.name, seen.arguments.n, seen.reason, type(seen.id), math.type(seen.run) }
     )
   end)
 
@@ -408,7 +399,7 @@ describe("a reason", function()
     end
     local got = results { model = ah.scripted { call "t", "ok" }, tools = { t() }, policies = {
       function() return "deny", setmetatable({}, { __tostring = error }) end }, "go" }
-    assert.matches("^Tool 't' was not run: a policy failed: ", got[1])
+    assert.equal("Tool 't' was not run: a policy failed", got[1])
   end)
 
   it("of an error is cut with a mark, too", function()
@@ -633,17 +624,15 @@ describe("completion checks", function()
     assert.matches("after 10 rounds", warned)
   end)
 
-  it("do not keep the answer back when they fail, and end with the run", function()
-    local _, reply = results {
-      model = ah.scripted { "one" },
-      "x",
-      checks = {
-        function()
-          error "oh"
-        end,
-      },
-    }
-    assert.equal("one", reply.text)
+  it("that fail keep the answer back, and end with the run", function()
+    local warned
+    local _, nothing, failed = results { model = ah.scripted { "one" }, "x",
+      on = { warning = function(e) warned = e.message end },
+      checks = { function() error "oh" end } }
+    assert.is_nil(nothing)
+    assert.same({ "internal", "response" }, { failed.code, failed.phase })
+    assert.matches("^a check of the answer %(.*hooks_spec.lua:%d+%) failed: oh$", failed.message)
+    assert.equal(failed.message, warned)
     local _, none, err = results {
       model = ah.scripted { "one" },
       "x",
@@ -698,20 +687,61 @@ describe("a budget", function()
         ran = ran + 1
       end) },
     })
-    assert.equal("budget_exceeded", err.code)
-    assert.equal("tool", err.phase)
+    assert.same({ "budget_exceeded", "tool", "a" }, { err.code, err.phase, err.tool })
+    assert.same({ "tool_calls", 2, 2 }, { err.budget, err.limit, err.used })
     assert.equal(2, ran)
     assert.matches("Tool 'a' was not run: the budget's tool_calls are used up: 2 of 2", list[3])
     assert.matches("^Not run:", list[4])
   end)
 
+  it("of tokens or money that an answer has exceeded lets none of its calls run", function()
+    local usage = { input = 90, output = 20 }
+    for field, limits in pairs {
+      total_tokens = { total_tokens = 109 },
+      input_tokens = { input_tokens = 89 },
+      output_tokens = { output_tokens = 19 },
+      cost = { cost = 0.001, prices = { ["scripted/script"] = { input = 10, output = 10 } } },
+    } do
+      for _, parallel in ipairs { false, true } do
+        local ran = 0
+        local budget = ah.budget(limits)
+        local list, _, err = spent(budget, {
+          model = ah.scripted { { calls = { { name = "a" }, { name = "a", arguments = { n = 1 } } },
+            usage = usage }, "ok" },
+          tools = { tool("a", function() ran = ran + 1 end, { parallel = parallel }) },
+        })
+        assert.same({ "budget_exceeded", "tool", "a", field, limits[field] },
+          { err.code, err.phase, err.tool, err.budget, err.limit })
+        assert.is_true(err.used > err.limit)
+        assert.same({ 0, 0, 1 }, { ran, budget:used().tool_calls, budget:used().requests })
+        assert.matches("^Tool 'a' was not run: the budget's " .. field, list[1])
+        assert.matches("^Not run: ", list[2])
+      end
+    end
+  end)
+
+  it("of a run inside a call stops the calls of the one around it, too", function()
+    local ran = {}
+    local inner = tool("inner", function()
+      ah.run { model = ah.scripted { { text = "ok", usage = { input = 10, output = 2 } } },
+        log = quiet, "x" } -- fails, of which it says nothing
+    end)
+    local list, _, err = spent({ output_tokens = 1 }, {
+      model = ah.scripted { { calls = { { name = "inner" }, { name = "a" } },
+        usage = { input = 1, output = 0 } }, "ok" },
+      tools = { inner, tool("a", function() ran[#ran + 1] = "a" end) },
+    })
+    assert.same({ "budget_exceeded", "a", 0 }, { err.code, err.tool, #ran })
+    assert.same({ 2, "OK" }, { #list, list[1] })
+  end)
+
   it("of tokens is looked at before the next request, and at the end", function()
     local big = { input = 90, output = 20 }
-    local _, _, err = spent(
-      { total_tokens = 100 },
+    local list, _, err = spent(
+      { total_tokens = 110 },
       { model = ah.scripted { { calls = { { name = "a" } }, usage = big }, "ok" } }
     )
-    assert.same({ "budget_exceeded", "request" }, { err.code, err.phase })
+    assert.same({ "budget_exceeded", "request", "a" }, { err.code, err.phase, list[1] })
     _, _, err = spent(
       { output_tokens = 10 },
       { model = ah.scripted { { text = "ok", usage = big } } }

@@ -334,14 +334,14 @@ describe("a strategy", function()
         strategies = {
           function(m)
             seen = {
-              tool = m.tool,
+              name = m.name,
               n = m.arguments.n,
               result = m.result,
               value = m.value,
               success = m.success,
               tools = m.tools,
               iteration = m.iteration,
-              call_id = m.call_id,
+              id = m.id,
               history = m.history,
               run = math.type(m.run),
             }
@@ -351,8 +351,8 @@ describe("a strategy", function()
       }
     )
 
-    assert.equal("find", seen.tool)
-    assert.equal("c9", seen.call_id)
+    assert.equal("find", seen.name)
+    assert.equal("c9", seen.id)
     assert.equal(4, seen.n)
     assert.equal('{"id":"c1"}', seen.result)
     assert.is_true(rawequal(customer, seen.value))
@@ -384,7 +384,7 @@ describe("a strategy", function()
         tools = { fails },
         strategies = {
           function(m)
-            seen[#seen + 1] = ("%s %s %s %s"):format(m.tool, m.success, m.value, m.arguments ~= nil)
+            seen[#seen + 1] = ("%s %s %s %s"):format(m.name, m.success, m.value, m.arguments ~= nil)
           end,
         },
         "x",
@@ -550,8 +550,8 @@ describe("a strategy", function()
       tools = { slow("a", 0.02), slow("b", 0) },
       strategies = {
         function(m)
-          order[#order + 1] = m.tool .. #m.tools
-          return m.tool == "a" and tool "late" or nil
+          order[#order + 1] = m.name .. #m.tools
+          return m.name == "a" and tool "late" or nil
         end,
       },
       "x",

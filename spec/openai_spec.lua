@@ -1082,6 +1082,26 @@ describe("what stands in a conversation", function()
     has_not(s:requests()[2].body, "canary")
   end)
 
+  it("holds no key in what is told of a call: its value, and what its handler raised", function()
+    for _, handler in ipairs {
+      function()
+        return { [KEY] = 1, text = "it is " .. KEY, deep = ah.json.encode { k = KEY } }
+      end,
+      function() return ah.ok({ KEY }, "m") end,
+      function() error("no: " .. KEY) end,
+      function() error(ah.error { code = "internal", message = KEY }) end,
+    } do
+      local t = ah.tool { name = "env", description = "Shows it.", handler = handler }
+      local s <close> = serve(server.chat_call("env", "{}", "c1"), server.chat_text("done"))
+      local told, records = "", {}
+      run(s, { tools = { t }, on = { tool_invoked = function(e) told = ah.json.encode(e) end },
+        log = function(_, line) records[#records + 1] = line end })
+      has_not(told, "canary")
+      has(told, "[secret]")
+      has_not(table.concat(records, "\n"), "canary")
+    end
+  end)
+
   it("is JSON whatever the model is called", function()
     local s <close> = serve(server.chat_text("hello"))
     local reply = run(s, { model = 'openai/a"b\n' })

@@ -363,6 +363,10 @@ Some y
     invalid(function() ah.prompt { "text" } end)
     invalid(function() ah.prompt { key = "A" } end)
     invalid(function() ah.prompt { ns = "n" } end)
+    for _, ns in ipairs { "/", "a/", "/a", "a//b", "a/B", ("a/"):rep(64) .. "b" } do
+      invalid(function() ah.prompt { ns = ns, key = "k" } end)
+    end
+    invalid(function() ah.prompt { key = "a/b" } end)
     raised(function() ah.prompt { key = "a", name = "b" } end, "usage")
     raised(function() ah.prompt { section = {} } end, "usage")
     raised(function() ah.prompt { sections = {}, ah.section { key = "a" } } end, "usage")
@@ -382,6 +386,19 @@ Some y
     assert.equal('{"type":"object"}', prompt:render().output:text())
     assert.equal("app/main", prompt.id)
     assert.is_nil(ah.prompt({}).resources)
+  end)
+
+  it("has a namespace of one name or of several", function()
+    local longest = ("a/"):rep(63) .. "bc"
+    for _, ns in ipairs { "examples/tooling", "a/b/c", longest } do
+      assert.equal(ns .. "/demo", ah.prompt({ ns = ns, key = "demo" }).id)
+    end
+    local prompt = ah.prompt { ns = "examples/tooling", key = "demo",
+      ah.section { key = "tone", template = "Be brief." },
+      overrides = { ["examples/tooling/demo"] = { sections = { tone = {
+        hash = ah.prompt({ ah.section { key = "tone", template = "Be brief." } })
+          :hashes().sections.tone, template = "Be long." } } } } }
+    assert.equal("Be long.", prompt:render().text)
   end)
 end)
 

@@ -55,10 +55,21 @@ local function by_name(a, b)
   return a["function"].name < b["function"].name
 end
 
+-- Some recorded what many servers refuse: a message of the model that says nothing.
+local function without_empty(messages)
+  for i = #messages, 1, -1 do
+    local m = messages[i]
+    if m.role == "assistant" and m.content == "" and not m.tool_calls then
+      table.remove(messages, i)
+    end
+  end
+end
+
 -- The recorded request as we say the same: see the two lists above; a tool that came later
 -- stands last with us, so tools are compared by name.
 local function explained(body, official)
   without(body, NOT_OURS)
+  without_empty(body.messages)
   for _, m in ipairs(body.messages) do
     explained_message(m)
   end

@@ -271,12 +271,46 @@ describe("a handler's result", function()
   it("may be nothing", function()
     local r = result_of(function() end)
     assert.same({ "OK", true }, { r.content, r.success })
-    assert.equal(
-      "OK",
-      result_of(function()
-        return nil
-      end).content
-    )
+    assert.equal("OK", result_of(function() return ah.ok() end).content)
+    assert.equal("OK", result_of(function() return ah.result {} end).content)
+  end)
+
+  it("may be a nil, which is shown as null", function()
+    local found = {}
+    for _, handler in ipairs {
+      function() return nil end,
+      function() return found.nobody end,
+      function() return nil, nil end,
+      function() return ah.ok(nil) end,
+      function() return ah.null end,
+    } do
+      local r = result_of(handler)
+      assert.same({ "null", true }, { r.content, r.success })
+    end
+    assert.equal("Done.", result_of(function() return ah.ok(nil, "Done.") end).content)
+  end)
+
+  it("is null or nothing for executors and nested calls, too", function()
+    local registry = ah.registry { ah.tool { name = "none", description = "None.",
+      handler = function() return nil end }, ah.tool { name = "nothing", description = "Nothing.",
+      handler = function() end } }
+    assert.equal("null", registry:execute("none").content)
+    assert.equal("OK", registry:execute("nothing").content)
+    local reply = assert(ah.run { model = ah.scripted { call("a", {}), call("b", {}), "ok" },
+      executors = { a = function() return nil end, b = function() end }, "go" })
+    assert.same({ "null", "OK" }, { reply.messages[3].content, reply.messages[5].content })
+  end)
+
+  it("may name its value a payload", function()
+    local seen
+    local r = result_of(function()
+      return ah.result { message = "Found.", payload = { id = 1 } }
+    end,
+      { render = function(value) seen = value.id return "id 1" end })
+    assert.same({ "Found.\n\nid 1", 1 }, { r.content, seen })
+    local ok, err = pcall(ah.result, { payload = 1, value = 1 })
+    assert.is_false(ok)
+    assert.matches("`payload` is another name of `value`", err.message, 1, true)
   end)
 
   it("may be nil and a message, or ah.fail: a failure that the model hears", function()
@@ -568,6 +602,145 @@ describe("limits", function()
     assert.same({ "auto", "auto", "none", "auto", "auto", "none" }, choices)
   end)
 
+  describe("a forced tool_choice", function()
+    local FORCED = { "required", { name = "add" } }
+
+    -- A model that calls where it must, and notes what it was told.
+    local function obedient(choices, mode)
+      return ah.scripted {
+        tool_change_mode = mode,
+        answer = function(request)
+          local choice = request.options.tool_choice
+          choices[#choices + 1] = type(choice) == "table" and choice.name or choice or "absent"
+          local free = choice == nil or choice == "auto" or choice == "none"
+          return free and "done" or call("add", { a = 1, b = 1 })
+        end,
+      }
+    end
+
+    local function word(choice)
+      return type(choice) == "table" and choice.name or choice
+    end
+
+    it("holds for the first request of each run, which then goes on", function()
+      for _, mode in ipairs { "inline", "append", "reference", "dispatcher", "restart" } do
+        for _, forced in ipairs(FORCED) do
+          local choices = {}
+          local agent = ah.agent {
+            model = obedient(choices, mode),
+            tools = { add_tool() },
+            options = { tool_choice = forced, temperature = 0 },
+          }
+          assert.equal("done", tostring(assert(agent:run "go")))
+          assert.equal(2, assert(agent:run "again").iterations)
+          local w = word(forced)
+          assert.same({ w, "auto", w, "auto" }, choices)
+          sound.check(agent:transcript())
+        end
+      end
+    end)
+
+    it("holds for each of them where the script says so", function()
+      for _, forced in ipairs(FORCED) do
+        local choices = {}
+        local _, err = ah.run {
+          model = obedient(choices),
+          tools = { add_tool() },
+          max_iterations = 3,
+          options = { tool_choice = forced, tool_choice_every_turn = true },
+          "go",
+        }
+        assert.equal("max_iterations_exceeded", err.code)
+        assert.same({ word(forced), word(forced), word(forced) }, choices)
+      end
+    end)
+
+    it("leaves auto and none as they are", function()
+      for _, choice in ipairs { "auto", "none" } do
+        local choices, n = {}, 0
+        local agent = ah.agent {
+          model = ah.scripted {
+            answer = function(request)
+              choices[#choices + 1] = request.options.tool_choice
+              n = n + 1
+              return n == 1 and call("add", { a = 1, b = 1 }) or "done"
+            end,
+          },
+          tools = { add_tool() },
+          options = { tool_choice = choice },
+        }
+        assert(agent:run "go")
+        assert.same({ choice, choice }, choices)
+        local settings = 0
+        for _, e in ipairs(sound.entries(agent:transcript())) do
+          settings = settings + (e.type == "settings" and 1 or 0)
+        end
+        assert.equal(1, settings)
+      end
+    end)
+
+    it("is for the request that is answered: not spent by one that fails", function()
+      local choices, n = {}, 0
+      local function model()
+        return ah.scripted {
+          answer = function(request)
+            choices[#choices + 1] = request.options.tool_choice
+            n = n + 1
+            if n == 1 then
+              local busy = { message = "busy", status = 503, retryable = true, retry_after = 0 }
+              return { fail = busy }
+            end
+            return n == 2 and call("add", { a = 1, b = 1 }) or "done"
+          end,
+        }
+      end
+      for _, fields in ipairs { { retries = 1 }, { retries = 0, fallback = { model() } } } do
+        choices, n = {}, 0
+        fields.model, fields.tools, fields[1] = model(), { add_tool() }, "go"
+        fields.options, fields.log = { tool_choice = "required" }, function() end
+        assert(ah.run(fields))
+        assert.same({ "required", "required", "auto" }, choices)
+      end
+    end)
+
+    it("is the script's again when it is saved, forked, loaded or goes on with another", function()
+      local path = os.tmpname()
+      for _, on_max in ipairs { false, true } do
+        local choices = {}
+        local agent = ah.agent {
+          model = obedient(choices),
+          tools = { add_tool() },
+          options = { tool_choice = "required" },
+          max_iterations = on_max and 1 or nil,
+          on_max = on_max and "answer" or nil,
+        }
+        assert(agent:run "go")
+        local second = on_max and "none" or "auto"
+        assert.same({ "required", second }, choices)
+        assert(agent:save(path))
+        local later = assert(ah.load(path, { model = obedient(choices), tools = { add_tool() } }))
+        assert(later:run "b")
+        assert(agent:fork():run "c")
+        agent:use(obedient(choices))
+        assert(agent:run "d")
+        assert.same({
+          "required", second, "required", "auto", "required", second, "required", second,
+        }, choices)
+      end
+      os.remove(path)
+    end)
+
+    it("is told of in the wrong place, and refused where it is no boolean", function()
+      local ok, err = pcall(ah.run, { model = "demo/echo", tool_choice_every_turn = true, "x" })
+      assert.is_false(ok)
+      assert.matches("options", tostring(err), 1, true)
+      local options = { tool_choice_every_turn = 1 }
+      ok, err = pcall(ah.run, { model = "demo/echo", options = options, "x" })
+      assert.is_false(ok)
+      assert.matches("tool_choice_every_turn", tostring(err), 1, true)
+    end)
+  end)
+
   it("end a run in time while a handler waits", function()
     local began = ah.now()
     local t = ah.tool {
@@ -591,6 +764,49 @@ describe("limits", function()
       ah.run { timeout = 0.05, model = ah.scripted { { text = "late", delay = 5 } }, "go" }
     assert.same({ "deadline_exceeded", "response" }, { err.code, err.phase })
     sound.check(err.reply:transcript())
+  end)
+
+  -- Whoever takes the time that is left, between an answer and the request after it.
+  for name, fields in pairs {
+    ["an observer of a call"] = function(busy) return { on = { tool_invoked = busy } } end,
+    ["an observer of the iteration"] = function(busy)
+      return { on = { tool_loop_iteration = function(e) if e.iteration == 2 then busy() end end } }
+    end,
+    ["an observer of what was removed"] = function(busy)
+      return { on = { tools_removed = busy }, strategies = { function(m) m:remove "t" end } }
+    end,
+    ["a strategy"] = function(busy) return { strategies = { busy } } end,
+  } do
+    it("end a run before its next request, which is neither counted nor told: " .. name, function()
+      local function busy()
+        local till = ah.now() + 10
+        while ah.now() < till do end
+      end
+      local told, before = 0, ah.metrics()["agenthost.requests"]
+      local budget = ah.budget {}
+      local given = fields(busy)
+      given.on = given.on or {}
+      given.on.request = function() told = told + 1 end
+      given.timeout, given.budget, given.log, given[1] = 0.3, budget, function() end, "go"
+      given.tools = { ah.tool { name = "t", description = "T.", handler = function() end } }
+      given.model = ah.scripted { call("t", {}), "ok" }
+      local _, err = ah.run(given)
+      assert.same({ "deadline_exceeded", "request" }, { err.code, err.phase })
+      assert.same({ 1, 1, 1 },
+        { told, ah.metrics()["agenthost.requests"] - before, budget:used().requests })
+      assert.equal(1, err.reply.iterations)
+      sound.check(err.reply:transcript())
+    end)
+  end
+
+  it("end a run that an observer cancels before the request that would be next", function()
+    local agent, told = nil, 0
+    agent = ah.agent { model = ah.scripted { call("t", {}), "ok" },
+      tools = { ah.tool { name = "t", description = "T.", handler = function() end } },
+      on = { request = function() told = told + 1 end,
+        tool_loop_iteration = function(e) if e.iteration == 2 then agent:cancel() end end } }
+    local _, err = agent:run "go"
+    assert.same({ "cancelled", 1 }, { err.code, told })
   end)
 
   for name, code in pairs {
@@ -987,6 +1203,97 @@ describe("observers", function()
     }
     assert.equal("deadline_exceeded", err.code)
     assert.same({ "afalse", "bfalse", "cfalse", "dfalse", "efalse" }, seen)
+  end)
+
+  it("get the value of a result with tool_invoked, be it shown to the model or not", function()
+    local values = {}
+    local Thing = ah.entity { name = "Thing" }
+    local given = {
+      function() return { list = { 1, 2.5 }, text = "x" } end,
+      function() return "text" end,
+      function()
+        return ah.result { message = "m", value = 7, exclude_value_from_context = true }
+      end,
+      function() return ah.result { message = "m", value = { why = "full" }, success = false } end,
+      function() return Thing { id = 1, own = print } end,
+      function() end,
+      function() return nil end,
+      function() return nil, "no" end,
+      function() error "no" end,
+      function() return print end,
+    }
+    for _, handler in ipairs(given) do
+      assert(ah.run { model = ah.scripted { call("t", {}), "ok" }, log = function() end, "go",
+        tools = { ah.tool { name = "t", description = "T.", handler = handler } },
+        on = { tool_invoked = function(e)
+          values[#values + 1] = e.value == nil and "none" or ah.json.encode(e.value)
+        end } })
+    end
+    assert.same({ '{"list":[1,2.5],"text":"x"}', '"text"', "7", '{"why":"full"}', '{"id":1}',
+      "none", "none", "none", "none", "none" }, values)
+  end)
+
+  it("get that value with its defaults, and none of a call that was undone", function()
+    local values = {}
+    local on = { tool_invoked = function(e) values[#values + 1] = e.value or "none" end }
+    local function value_of(handler, result)
+      assert(ah.run { model = ah.scripted { call("t", {}), "ok" }, log = function() end, "go",
+        tools = { ah.tool { name = "t", description = "T.", handler = handler,
+          result = result } }, on = on })
+    end
+    value_of(function() return {} end, { type = "object", properties = { n = { default = 3 } } })
+    value_of(function() return "text" end, { type = "integer" })
+    local fs = ah.filesystem { files = { a = "0" } }
+    local write = ah.tool { name = "t", description = "T.", params = { n = "integer" },
+      parallel = true, handler = function(args)
+        assert(fs:read "a" and fs:write("a", tostring(args.n)))
+        ah.sleep(0.01)
+        return "written " .. args.n
+      end }
+    assert(ah.run { tools = { write }, log = function() end, on = on, "go", model = ah.scripted {
+      { calls = { { name = "t", arguments = { n = 1 } }, { name = "t", arguments = { n = 2 } } } },
+      "ok" } })
+    assert.same({ { n = 3 }, "none", "written 1", "none" }, values)
+  end)
+
+  it("get what a handler raised, with the traceback, and so does the run's log", function()
+    local index = "attempt to index a nil value"
+    local Thing = ah.entity { name = "Thing" }
+      :tool { name = "break", description = "B.", handler = function(self) return self.a.b end }
+    local nested = ah.registry { ah.tool { name = "inner", description = "Inner.",
+      handler = function(args) return args.none.deeper end } }
+    for handler, want in pairs {
+      [function(args) return args.nothing.there end] = { index, index },
+      [function() error("boom \xff") end] = { "boom \u{fffd}", "boom" },
+      [function() error(ah.error { code = "tool_validation", message = "odd" }) end] =
+        { "odd", "odd" },
+      [function() error { message = "plain" } end] = { "plain", "plain" },
+      [function() error(("x"):rep(100000)) end] = { ("x"):rep(900), ("x"):rep(500) },
+      [function() assert(nil, "wanted") end] = { "wanted", "wanted" },
+      [function() Thing { id = 1 }["break"](Thing { id = 1 }) end] = { index, index },
+    } do
+      local records, seen = {}, nil
+      local reply = ah.run { model = ah.scripted { call("t", {}), "ok" }, "go",
+        tools = { ah.tool { name = "t", description = "T.", handler = handler } },
+        log = function(_, line) records[#records + 1] = line end,
+        on = { tool_invoked = function(e) seen = e end } }
+      assert.matches(want[1], seen.error, 1, true)
+      assert.matches("\nstack traceback:\n", seen.error, 1, true)
+      assert.matches("run_spec.lua:%d+: in ", seen.error)
+      assert.is_true(utf8.len(seen.error) ~= nil and #seen.error < 20000)
+      local text = table.concat(records, "\n")
+      assert.matches(want[2] .. ".*stack traceback:", text)
+      assert.matches(want[2], seen.content, 1, true)
+      assert.is_nil(seen.content:find("traceback", 1, true))
+      assert.is_nil(reply:transcript():find("traceback", 1, true))
+    end
+    local records = {}
+    assert(ah.run { model = ah.scripted { call("t", {}), "ok" }, "go",
+      log = function(_, line) records[#records + 1] = line end,
+      tools = { ah.tool { name = "t", description = "T.", handler = function()
+        return nested:execute("inner").content
+      end } } })
+    assert.matches(index .. ".*stack traceback:", table.concat(records, "\n"))
   end)
 
   it("never change an outcome: their error is one warning", function()

@@ -49,7 +49,7 @@ local function strategies(w)
     ah.phases { hide = w.hide, phases = {
       { name = "one", tools = { tool "p1", tool "go", both }, next = { go = "two" } },
       { name = "two", tools = { both, tool "q1", tool "back" }, next = function(m)
-        return m.tool == "back" and "one" or nil
+        return m.name == "back" and "one" or nil
       end },
     } },
     ah.unfold { name = "f", description = "A facade.", exclusive = w.exclusive, categories = {
@@ -330,7 +330,7 @@ local function try_all(mode, seed)
     local there = { table.unpack(m.tools) }
     table.sort(there)
     assert.same(replay(agent:transcript()), there)
-    picks = picks + (m.tool == "pick_tools" and m.success and 1 or 0)
+    picks = picks + (m.name == "pick_tools" and m.success and 1 or 0)
   end)
   given.max_iterations = 1000
   given.brief, given.discover, given.keep_picked = true, { keep = roll(2) == 1 }, roll(2) == 1

@@ -51,7 +51,7 @@ end
 -- What a strategy was told, one entry a call.
 local function watcher(seen)
   return function(m)
-    seen[#seen + 1] = m.tool
+    seen[#seen + 1] = m.name
   end
 end
 
@@ -60,7 +60,7 @@ describe("a strategy's `before`", function()
     return {
       name = "gate",
       before = function(_, m)
-        return m.tool == name and text or nil
+        return m.name == name and text or nil
       end,
     }
   end
@@ -106,7 +106,7 @@ describe("a strategy's `before`", function()
     assert.equal("done", reply.text)
     assert.equal("No.", told[9])
     assert.equal(2, budget:used().tool_calls)
-    assert.same({ { tool = "open", arguments = {}, success = true } }, calls_seen)
+    assert.same({ { name = "open", arguments = {}, success = true } }, calls_seen)
   end)
 
   it("sees the call before anything else: arguments that will not do, names of nothing", function()
@@ -114,7 +114,7 @@ describe("a strategy's `before`", function()
     local spy = {
       before = function(_, m)
         local n = m.arguments and m.arguments.n
-        seen[#seen + 1] = ("%s %s %s %s"):format(m.tool, n, m.result, m.success)
+        seen[#seen + 1] = ("%s %s %s %s"):format(m.name, n, m.result, m.success)
       end,
     }
     run {
@@ -310,13 +310,15 @@ describe("a strategy's state", function()
   end)
 
   it("is not a policy's", function()
-    local told = run {
+    local warned
+    run {
       model = ah.scripted { call "a", "ok" }, tools = { tool "a" },
       policies = { function(m)
         return m.state
       end },
+      on = { warning = function(e) warned = e.message end },
     }
-    assert.matches("only strategies have a state", told[1])
+    assert.matches("only strategies have a state", warned)
   end)
 
   it("stands in the middle of a turn, and is saved with it", function()
@@ -328,7 +330,7 @@ describe("a strategy's state", function()
     local function strategy()
       return { name = "s", after = function(_, m)
         seen[#seen + 1] = m.state or "nothing"
-        m.state = m.tool
+        m.state = m.name
       end }
     end
     agent = ah.agent { model = ah.scripted { calls("a", "save"), "ok" }, log = quiet,
@@ -376,7 +378,7 @@ describe("the tools of a strategy", function()
       return "came"
     end)
     return { name = "swap", tools = { start }, later = { come }, after = function(_, m)
-      if m.tool == "start" and m.success then
+      if m.name == "start" and m.success then
         m:remove(start)
         return come
       end
@@ -500,7 +502,7 @@ describe("ah.unlock", function()
         tool("fill", function() stock = 1 end), tool("empty", function() stock = 0 end), tool "buy",
       },
       strategies = { ah.unlock { tools = "buy", when = function(m)
-        assert(m.tool == "buy")
+        assert(m.name == "buy")
         return stock > 0
       end } },
     }
@@ -554,7 +556,7 @@ describe("ah.phases", function()
       { name = "planning", tools = { tool "note", tool "plan_done" },
         next = { plan_done = "doing" } },
       { name = "doing", tools = { tool "write", giving "check" }, next = function(m)
-        return m.tool == "check" and (m.value == 1 and "planning" or m.value == 2 and "moon") or nil
+        return m.name == "check" and (m.value == 1 and "planning" or m.value == 2 and "moon") or nil
       end },
     }
     return ah.phases(fields)

@@ -170,6 +170,175 @@ describe("the slice visibility_overrides", function()
   end)
 end)
 
+-- "Section is already expanded." is for what this conversation has: the session may be shared.
+describe("a section that is open in the session alone", function()
+  local MODES = { "inline", "append", "reference", "additional_tools", "search_pair", "dispatcher",
+    "restart" }
+
+  local function prompt_of()
+    return ah.prompt { context { ah.section { key = "deep", template = "Deep.", summary = "D.",
+      visibility = "summary", tools = { tool "deep" } } }, context { key = "plain", tools = {} } }
+  end
+
+  local function nested(session, path)
+    assert(ah.run { model = ah.scripted { read(path), "read" }, session = session,
+      prompt = prompt_of(), log = quiet, "go" })
+  end
+
+  -- How it may come to be open.
+  local WAYS = {
+    handler = function(path, session) session:dispatch(show(path)) end,
+    ["nested run"] = function(path, session) nested(session, path) end,
+    ["another agent"] = function(path, session)
+      local other = agent_of({ prompt = prompt_of(), session = session }, { read(path) })
+      assert(other:run "go")
+    end,
+  }
+
+  local function results(agent)
+    local list = {}
+    for _, e in ipairs(sound.check(agent:transcript())) do
+      if e.type == "tool_result" then
+        list[#list + 1] = e.content:match "^[^\n]*" .. (e.content:match "New tools: .*" or "")
+      end
+    end
+    return list
+  end
+
+  local function opener(way, path)
+    return ah.tool { name = "opener", description = "O.", handler = function(_, ctx)
+      WAYS[way](path, ctx.session)
+      return "opened"
+    end }
+  end
+
+  local CONTENT = "Content of section 'context':New tools: search."
+  local AGAIN = "Section is already expanded."
+  local OPEN = { calls = { { name = "opener" } } }
+
+  it("is opened where it is read, with its tools, however it came to be open", function()
+    for _, mode in ipairs(MODES) do
+      for way in pairs(WAYS) do
+        local session = ah.session()
+        local agent, log = agent_of({ prompt = prompt_of(), session = session,
+          tools = { opener(way, "context") } },
+          { { calls = { { name = "opener" } } }, read "context", read "context" }, mode)
+        assert(agent:run "x")
+        assert.same({ "opened", CONTENT, AGAIN }, results(agent), mode .. " " .. way)
+        assert.equal("opener read_section search", tools_of(agent), mode .. " " .. way)
+        assert.equal("context=full", overrides(session))
+        local breaks = #log.breaks
+        assert(agent:run "y")
+        assert.equal(breaks, #log.breaks, mode .. " " .. way)
+      end
+    end
+  end)
+
+  it("is opened in the same answer, by the call behind the one that opened it", function()
+    for _, mode in ipairs(MODES) do
+      local agent = agent_of({ prompt = prompt_of(), tools = { opener("handler", "context") } },
+        { { calls = { { name = "opener" },
+          { name = "read_section", arguments = { section_key = "context" } },
+          { name = "read_section", arguments = { section_key = "context" } } } } }, mode)
+      assert(agent:run "x")
+      assert.same({ "opened", CONTENT, AGAIN }, results(agent), mode)
+    end
+  end)
+
+  it("is opened with what is open below it, or around it", function()
+    for _, mode in ipairs(MODES) do
+      local session = ah.session()
+      local agent = agent_of({ prompt = prompt_of(), session = session, tools = { ah.tool {
+        name = "opener", description = "O.", handler = function(_, ctx)
+          ctx.session:dispatch(show "context")
+          ctx.session:dispatch(show "context.deep")
+          return "opened"
+        end } } }, { OPEN, read "context.deep", read "context" }, mode)
+      assert(agent:run "x")
+      assert.same({ "opened", "Content of section 'context.deep':New tools: search, deep.", AGAIN },
+        results(agent), mode)
+      local open = agent_of({ prompt = prompt_of(), session = session, tools = { tool "other" } },
+        { read "context" }, mode)
+      assert(open:run "x")
+      assert.same({ AGAIN }, results(open), mode) -- it began with both of them open
+    end
+  end)
+
+  it("brings only what is missing where it is open here and what is below it is not", function()
+    for _, mode in ipairs(MODES) do
+      local tools = { opener("handler", "context.deep") }
+      local agent = agent_of({ prompt = prompt_of(), tools = tools },
+        { read "context", OPEN, read "context", read "context" }, mode)
+      assert(agent:run "x")
+      assert.same({ CONTENT, "opened", "Content of section 'context':New tools: deep.", AGAIN },
+        results(agent), mode)
+    end
+  end)
+
+  it("gives its content where it has no tools", function()
+    for _, mode in ipairs { "inline", "restart" } do
+      local agent, log = agent_of({ prompt = prompt_of(), tools = { opener("handler", "plain") } },
+        { { calls = { { name = "opener" } } }, read "plain" }, mode)
+      assert(agent:run "x")
+      assert.same({ "opened", "Content of section 'plain':" }, results(agent))
+      assert.same({}, log.breaks)
+    end
+  end)
+
+  it("ends no run by on_conflict where its tools are there already", function()
+    local agent = agent_of({ prompt = prompt_of(), on_conflict = "error", tools = { ah.tool {
+      name = "closer", description = "C.", handler = function(_, ctx)
+        ctx.session:dispatch(show("context", "summary"))
+        return "closed"
+      end } } }, { read "context", { calls = { { name = "closer" } } }, read "context" })
+    assert(agent:run "x")
+    assert.same({ CONTENT, "closed", "Content of section 'context':" }, results(agent))
+  end)
+
+  it("brings the tools for which there was no room, once there is", function()
+    local agent = agent_of({ prompt = prompt_of(), max_tools = 2, tools = { ah.tool {
+      name = "leaver", description = "L.", handler = function() return "left" end } },
+      strategies = { function(m)
+        if m.result == "left" then
+          m:remove "leaver"
+        end
+      end } }, { read "context", { calls = { { name = "leaver" } } }, read "context" })
+    assert(agent:run "x")
+    assert.same({ "Content of section 'context':", "left", CONTENT }, results(agent))
+  end)
+
+  it("does not stand in the system text of a restart for which another one was read", function()
+    local agent, log = agent_of({ prompt = ah.prompt { context(),
+      context { key = "other", template = "Other.", tools = { tool "o" } } },
+      tools = { opener("handler", "other") } },
+      { { calls = { { name = "opener" } } }, read "context", read "other" }, "restart")
+    assert(agent:run "x")
+    assert.truthy(log.requests[3].system:find('with key "other"', 1, true))
+    assert.truthy(log.requests[4].system:find("Other.", 1, true))
+    assert.equal("o opener read_section search", tools_of(agent))
+  end)
+
+  it("is open in a conversation that is loaded, and in a fork once it is run", function()
+    local path = os.tmpname()
+    for _, mode in ipairs(MODES) do
+      local session = ah.session()
+      local agent = agent_of({ prompt = prompt_of(), session = session }, {}, mode)
+      assert(agent:run "x")
+      session:dispatch(show "context")
+      assert(agent:save(path))
+      local turns = { read "context" }
+      local later = assert(ah.load(path, { prompt = prompt_of(), log = quiet,
+        model = ah.scripted { tool_change_mode = mode, answer = function()
+          return table.remove(turns, 1) or "done"
+        end } }))
+      assert(later:run "y")
+      assert.same({ AGAIN }, results(later), mode)
+      assert.equal("read_section search", tools_of(later))
+    end
+    os.remove(path)
+  end)
+end)
+
 describe("a conversation and its overrides", function()
   local path = os.tmpname()
   teardown(function() os.remove(path) end)

@@ -89,7 +89,7 @@ function M.requires(t)
   return {
     name = "requires",
     before = function(_, m)
-      if not tools[m.tool] then
+      if not tools[m.name] then
         return
       end
       local missing = {}
@@ -97,7 +97,7 @@ function M.requires(t)
         missing[name] = true
       end
       for _, call in ipairs(m.calls) do
-        missing[call.tool] = not call.success and missing[call.tool] or nil
+        missing[call.name] = not call.success and missing[call.name] or nil
       end
       if next(missing) then
         return "deny", ("call %s first"):format(names(missing))
@@ -118,12 +118,12 @@ function M.read_before_write(t)
   return {
     name = "read_before_write",
     before = function(_, m)
-      local value = write[m.tool] and m.arguments[argument]
+      local value = write[m.name] and m.arguments[argument]
       if value == nil or value == false or (t.creates and t.creates(value)) then
         return
       end
       for _, call in ipairs(m.calls) do
-        local known = call.success and (read[call.tool] or write[call.tool])
+        local known = call.success and (read[call.name] or write[call.name])
         if known and call.arguments and call.arguments[argument] == value then
           return
         end

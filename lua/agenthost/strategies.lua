@@ -176,11 +176,11 @@ local function unlock(t)
 
   local S = { name = t.name or "unlock", tools = tools_among(t.tools) }
   function S.before(_, m)
-    local why = locked[m.tool] and shut(keys, given, m)
+    local why = locked[m.name] and shut(keys, given, m)
     return why and "This tool is not yet available. " .. (given.missing or why) or nil
   end
   function S.after(_, m)
-    local key = wanted[ANY_CALL] and ANY_CALL or m.tool
+    local key = wanted[ANY_CALL] and ANY_CALL or m.name
     if not m.success or not wanted[key] or (m.state and m.state[key]) then
       return
     end
@@ -302,9 +302,9 @@ local function phases_of(t)
 
   local S = { name = t.name or "phases", tools = hide and start.tools or all, later = all }
   function S.before(_, m)
-    local now = required[m.tool] and current(m)
-    if now and not now.names[m.tool] then
-      return say_wrong_phase(m.tool, now, required[m.tool])
+    local now = required[m.name] and current(m)
+    if now and not now.names[m.name] then
+      return say_wrong_phase(m.name, now, required[m.name])
     end
   end
   function S.after(_, m)
@@ -314,7 +314,7 @@ local function phases_of(t)
     if type(way) == "function" then
       target = way(m)
     else
-      target = way and way[m.tool]
+      target = way and way[m.name]
     end
     if not target or target == now.name then
       return
@@ -527,12 +527,12 @@ local function unfold(t)
   local later = tools_behind(root, by_name)
   local S = { name = "unfold." .. t.name, tools = { root.tool }, later = later }
   function S.before(_, m)
-    local facade = facade_of(m.tool)
+    local facade = facade_of(m.name)
     local group = facade and is_open(facade, m)
     return group and say_open(facade, group, m) or nil
   end
   function S.after(_, m)
-    local facade = m.success and facade_of(m.tool)
+    local facade = m.success and facade_of(m.name)
     if not facade then
       return
     end

@@ -97,7 +97,7 @@ static int prompt_read(lua_State *L)
     ah_section_reading r;
     ah_err err;
 
-    if (ah_binding_read(b, &shown, ah_slice_of(luaL_checkstring(L, 4)), &r, &err) != AH_OK) {
+    if (ah_binding_read(b, &shown, NULL, ah_slice_of(luaL_checkstring(L, 4)), &r, &err) != AH_OK) {
         ah_binding_unref(b);
         return luaL_error(L, "%s", err.message);
     }

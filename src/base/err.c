@@ -28,6 +28,7 @@ static const struct {
     {AH_PROVIDER, "provider"},
     {AH_HTTP, "http"},
     {AH_CANCELLED, "cancelled"},
+    {AH_GUARD, "guard_tripped"},
 };
 
 const char *ah_status_name(ah_status st)

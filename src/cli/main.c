@@ -70,6 +70,7 @@ static int exit_of(ah_status st)
     case AH_TOOL_NOT_FOUND:
     case AH_INVALID_TOOL_PROVIDER:
     case AH_CANCELLED:
+    case AH_GUARD:
         break;
     }
     return EXIT_SCRIPT;

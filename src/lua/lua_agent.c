@@ -4,6 +4,7 @@
 #include "lua/lua_agent.h"
 #include "lua/lua_book.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_gate.h"
 #include "lua/lua_image.h"
 #include "lua/lua_post.h"
 #include "lua/lua_reply.h"
@@ -247,7 +248,7 @@ static void on_done(void *ud, ah_driven *d)
 
     (void)d;
     r->agent->current = NULL;
-    ah_lua_discovery_end(&r->agent->discovery);
+    ah_lua_discovery_end(r->agent);
     ah_lua_close_resources(r->agent->lua, &r->resources);
     if (r->tap)
         r->tap->done(r->tap->agent);
@@ -259,6 +260,16 @@ int ah_lua_run_resources(const ah_driven *d)
     const run *r = ah_driven_ud(d, on_done);
 
     return r ? r->resources : LUA_NOREF;
+}
+
+void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d)
+{
+    const run *r = ah_driven_ud(d, on_done);
+
+    if (r)
+        ah_lua_push_reply(L, ah_driven_run(d), r->agent->transcript, r->first);
+    else
+        lua_pushnil(L);
 }
 
 /* Says what is not yet said: settings (a last call without tools changed them), the user's text. */
@@ -320,12 +331,15 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .n_strategies = a->strategies.n,
         .discovered = a->discovery.on ? &a->discovery.core.at_hand : NULL,
         .hooks = &a->hooks.core,
+        .host_hooks = ah_lua_gate(a->lua),
         .metrics = &host->metrics,
         .session = a->session,
         .prompt = a->prompt.binding,
+        .disclosure = a->prompt.binding ? &a->prompt.disclosure : NULL,
         .output = a->prompt.output,
         .max_iterations = a->limits.max_iterations,
         .answer_on_max = a->limits.answer_on_max,
+        .on_empty = a->limits.on_empty,
         .throw_on_unknown = a->limits.throw_on_unknown,
         .retries = a->limits.retries,
         .loop = a->limits.loop,
@@ -401,6 +415,57 @@ static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
     return st;
 }
 
+/* The texts of a user's message, a line each. */
+static void put_texts(ah_slice parts, ah_buf *out)
+{
+    ah_json_reader r = ah_json_read(parts);
+    ah_json_token t = ah_json_next(&r);
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice text = ah_json_member(ah_json_skip(&r, t), "text");
+
+        if (text.p && out->len)
+            ah_buf_char(out, '\n');
+        ah_json_string(text, out);
+    }
+}
+
+/* What the guards of the input are asked about: what is said now, else what was said last. */
+ah_status ah_lua_guard_said(ah_lua_agent *a, const ah_lua_said *said, ah_err *err)
+{
+    ah_slice parts = said->parts;
+    ah_status st;
+    ah_buf b;
+
+    if (a->hooks.guards[0] == LUA_NOREF)
+        return AH_OK;
+    if (said->text.p)
+        return ah_lua_guard_input(&a->hooks, said->text, err);
+    if (!parts.p)
+        parts = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_USER), "content");
+    ah_buf_init(&b, &a->lua->mem, AH_LUA_PARTS_MAX);
+    if (parts.p)
+        put_texts(parts, &b);
+    st = ah_buf_ok(&b) ? ah_lua_guard_input(&a->hooks, ah_buf_slice(&b), err) : ah_err_nomem(err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+/* A run whose input must not reach the model ends before its first request, and says nothing. */
+static ah_status say(ah_lua_agent *a, const ah_lua_said *said, ah_err *tripped, ah_err *err)
+{
+    static const ah_lua_said nothing = {{NULL, 0}, {NULL, 0}};
+    ah_status st;
+
+    ah_err_clear(tripped);
+    st = ah_lua_guard_said(a, said, tripped);
+    if (st != AH_OK && st != AH_GUARD) {
+        *err = *tripped;
+        return st;
+    }
+    return open_turn(a, st == AH_OK ? said : &nothing, err);
+}
+
 /* around: the overlay of the call in whose handler it begins, or NULL. */
 static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_overlay *around, ah_err *err)
 {
@@ -409,6 +474,7 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
     ah_run_config cfg;
     ah_run *core;
     ah_status st;
+    ah_err tripped;
 
     if (atomic_load(&host->stop))
         return ah_err_set(err, AH_CANCELLED, "the program is being ended: no run begins any more");
@@ -423,7 +489,7 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
     configure(a, r, parent, around, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
-        (st = open_turn(a, said, err)) != AH_OK) {
+        (st = say(a, said, &tripped, err)) != AH_OK) {
         ah_anchor_unref(cfg.caller);
         ah_spending_clear(&cfg.spending);
         return st;
@@ -433,6 +499,10 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
     if (st != AH_OK)
         return st;
     st = ah_driven_new(host, core, parent, on_done, r, &r->driven, err);
+    if (st == AH_OK && tripped.status == AH_GUARD) {
+        ah_run_warn(core, ah_slice_of(tripped.message));
+        ah_run_cancel(core, AH_GUARD, tripped.message);
+    }
     if (st == AH_OK) {
         r->waiter.scope = r->driven;
         a->current = r;
@@ -545,7 +615,7 @@ void ah_lua_run_drop(ah_lua_run *r)
 {
     if (r->agent->current == r) {
         r->agent->current = NULL;
-        ah_lua_discovery_end(&r->agent->discovery);
+        ah_lua_discovery_end(r->agent);
     }
     drop_driven(r);
     ah_waiter_done(&r->waiter);
@@ -626,14 +696,18 @@ static int agent_run(lua_State *L)
 static int agent_send(lua_State *L)
 {
     ah_lua_said said;
+    ah_err err;
 
     ah_lua_check_agent(L);
     check_said(L, 2, "agent:send");
     ah_lua_read_said(L, 2, "agent:send", &said);
     if (!ah_lua_says(&said))
         return ah_lua_raise(L, AH_USAGE, "agent:send: there is nothing to say: give a text");
+    if (ah_lua_guard_said(ah_lua_to_agent(L, 1), &said, &err) != AH_OK)
+        return push_failure(L, &err, 0);
     ah_lua_send(L, 1, &said);
-    return 0;
+    lua_pushboolean(L, true);
+    return 1;
 }
 
 /* agent:add_tools(tool | { tools }) */

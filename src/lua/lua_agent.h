@@ -7,6 +7,7 @@
 #include "lua/lua_discover.h"
 #include "lua/lua_fallback.h"
 #include "lua/lua_hooks.h"
+#include "lua/lua_image.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_observe.h"
 #include "lua/lua_prompt_fields.h"
@@ -41,6 +42,7 @@ typedef struct ah_lua_agent {
     struct {
         int max_iterations, retries;
         bool answer_on_max, throw_on_unknown;
+        ah_on_empty on_empty;
         double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
         ah_loop_rules loop;
     } limits;
@@ -76,6 +78,10 @@ ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
 /* When a run that begins in a call must end at the latest, by the loop clock: with the run and the
  * call around it; 0: no limit. Each may be NULL. */
 int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around);
+/* AH_GUARD: a guard of the input keeps it from the model. */
+ah_status ah_lua_guard_said(ah_lua_agent *a, const ah_lua_said *said, ah_err *err);
+/* Pushes the reply of the run at work, as far as it is; nil where it is none of an agent. */
+void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
 /* When a run that begins now is to end (loop clock): by its own limits and those of what is around it

@@ -17,21 +17,52 @@
 
 enum { MAX_SETTINGS = 4 << 20, MAX_SYSTEM = 64 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
 
-static const char *const fields[] = {"model",          "system",    "prompt",
-                                     "params",         "overrides", "output",
-                                     "messages",       "tools",     "options",
-                                     "base_url",       "api_key",   "stream",
-                                     "http",           "on",        "log",
-                                     "max_iterations", "on_max",    "on_unknown_tool",
-                                     "timeout",        "deadline",  "retries",
-                                     "strategies",     "max_tools", "on_conflict",
-                                     "on_drift",       "hint",      "max_restarts",
-                                     "policies",       "approve",   "feedback",
-                                     "checks",         "budget",    "tool_change_mode",
-                                     "loop_detector",  "session",   "resources",
-                                     "discover",       "max_depth", "fallback",
-                                     "registry",       "executors", "brief",
-                                     "keep_picked",    NULL};
+static const char *const fields[] = {"model",
+                                     "system",
+                                     "prompt",
+                                     "params",
+                                     "overrides",
+                                     "output",
+                                     "messages",
+                                     "tools",
+                                     "options",
+                                     "base_url",
+                                     "api_key",
+                                     "stream",
+                                     "http",
+                                     "on",
+                                     "log",
+                                     "max_iterations",
+                                     "on_max",
+                                     "on_empty",
+                                     "on_unknown_tool",
+                                     "timeout",
+                                     "deadline",
+                                     "retries",
+                                     "strategies",
+                                     "max_tools",
+                                     "on_conflict",
+                                     "on_drift",
+                                     "hint",
+                                     "max_restarts",
+                                     "policies",
+                                     "approve",
+                                     "feedback",
+                                     "checks",
+                                     "guards",
+                                     "budget",
+                                     "tool_change_mode",
+                                     "loop_detector",
+                                     "session",
+                                     "resources",
+                                     "discover",
+                                     "max_depth",
+                                     "fallback",
+                                     "registry",
+                                     "executors",
+                                     "brief",
+                                     "keep_picked",
+                                     NULL};
 
 /* One of two words; true when it is the second. */
 static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
@@ -48,6 +79,8 @@ static bool read_choice(lua_State *L, const char *field, const char *first, cons
 
 static void read_limits(lua_State *L, ah_lua_agent *a)
 {
+    static const char *const empties[] = {"answer", "retry", "error", NULL}; /* as in ah_on_empty */
+
     a->limits.max_iterations = DEFAULT_ITERATIONS;
     a->limits.retries = DEFAULT_RETRIES;
     ah_field_count(L, 1, "ah.run", "max_iterations", 1, &a->limits.max_iterations);
@@ -55,6 +88,7 @@ static void read_limits(lua_State *L, ah_lua_agent *a)
     ah_field_number(L, 1, "ah.run", "timeout", 0.001, &a->limits.timeout);
     ah_field_number(L, 1, "ah.run", "deadline", 0, &a->limits.deadline);
     a->limits.answer_on_max = read_choice(L, "on_max", "error", "answer");
+    a->limits.on_empty = (ah_on_empty)ah_field_choice(L, 1, "ah.run", "on_empty", empties, 0);
     a->limits.throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
     ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
 }
@@ -172,7 +206,7 @@ static void check_options(lua_State *L)
     static const char *const words[] = {"5m", "1h", "off", NULL};
     static const char WHAT[] = "ah.run: options";
     ah_slice text;
-    bool strict;
+    bool yes;
 
     for (int i = 0; integers[i]; i++, lua_pop(L, 1))
         if (lua_getfield(L, -1, integers[i]) != LUA_TNIL && !lua_isinteger(L, -1))
@@ -183,19 +217,30 @@ static void check_options(lua_State *L)
     ah_field_string(L, -1, WHAT, "reasoning", &text);
     ah_field_string(L, -1, WHAT, "cache_key", &text);
     ah_field_choice(L, -1, WHAT, "cache", words, 0);
-    ah_field_bool(L, -1, WHAT, "strict", &strict); /* null counts as absent with it */
+    ah_field_bool(L, -1, WHAT, "strict", &yes); /* null counts as absent with it */
+    ah_field_bool(L, -1, WHAT, "tool_choice_every_turn", &yes);
 }
 
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
-    static const char *const known[] = {"temperature", "max_tokens",  "top_p",     "stop",
-                                        "seed",        "tool_choice", "reasoning", "cache",
-                                        "cache_key",   "strict",      NULL};
+    static const char *const known[] = {"temperature",
+                                        "max_tokens",
+                                        "top_p",
+                                        "stop",
+                                        "seed",
+                                        "tool_choice",
+                                        "tool_choice_every_turn",
+                                        "reasoning",
+                                        "cache",
+                                        "cache_key",
+                                        "strict",
+                                        NULL};
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
-        ah_slice before =
-            ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "options");
+        ah_slice settings = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
+        ah_slice given = ah_json_member(settings, "given"); /* before a run changed them for itself */
+        ah_slice before = given.p ? given : ah_json_member(settings, "options");
 
         ah_buf_put(b, before.p ? before : ah_slice_of("{}"));
         return;
@@ -292,6 +337,16 @@ static bool has_native_output(const ah_lua_agent *a)
     return all;
 }
 
+/* Does the script have the system text be what it was? A strategy may have set another since: that
+ * stays. */
+static bool says_again(const ah_transcript *t, const ah_text *entry)
+{
+    size_t at = ah_disclosure_text_at(t);
+
+    return at && ah_slice_eq(ah_json_member(ah_text_slice(t->entry[at - 1].json), "text"),
+                             ah_json_member(ah_text_slice(entry), "text"));
+}
+
 /* `system`, then the prompt. */
 static void read_system(lua_State *L, ah_lua_agent *a)
 {
@@ -310,9 +365,8 @@ static void read_system(lua_State *L, ah_lua_agent *a)
     if (!text.p && !b->len)
         return;
     entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
-    if (entry && ah_slice_eq(ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_PROMPT), "text"),
-                             ah_json_member(ah_text_slice(entry), "text")))
-        ah_text_unref(entry); /* in force already */
+    if (entry && says_again(a->transcript, entry))
+        ah_text_unref(entry);
     else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);
@@ -572,7 +626,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
-    ah_lua_hooks_read(L, 1, &a->hooks);
+    ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
     a->budget = ah_lua_budget_read(L, 1);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);

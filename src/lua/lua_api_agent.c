@@ -423,13 +423,17 @@ AH_API ah_status ah_agent_start(ah_agent *agent, const char *text)
 static int send(lua_State *L)
 {
     const beginning *b = lua_touserdata(L, 1);
+    ah_err err;
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, b->agent->ref);
     lua_getfield(L, -1, "send");
     lua_insert(L, -2);
     lua_pushstring(L, b->text);
-    lua_call(L, 2, 0);
-    return 0;
+    lua_call(L, 2, 2);
+    if (!lua_isnil(L, -2))
+        return 0;
+    ah_lua_read_error(L, -1, &err);
+    return ah_lua_raise_err(L, &err);
 }
 
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text)

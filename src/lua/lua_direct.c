@@ -5,6 +5,7 @@
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_gate.h"
 #include "lua/lua_tool.h"
 
 enum { MAX_LINE = 64 << 20 };
@@ -70,14 +71,20 @@ static void release(ah_scripted *s)
     ah_free(s->base.mem, c);
 }
 
-static ah_text *lines_of(const ah_mem *mem, const ah_tool *tool, ah_slice args)
+/* Its id goes by that of the call in which it is made. */
+static ah_text *lines_of(ah_lua *h, const ah_overlay *around, const ah_tool *tool, ah_slice args)
 {
+    ah_call *in = around ? around->owner : NULL;
     ah_text *t = NULL;
     ah_buf b;
 
-    ah_buf_init(&b, mem, MAX_LINE);
-    ah_buf_fmt(
-        &b, "{\"call\":{\"index\":0,\"id\":\"call\",\"name\":\"%s\",\"arguments\":", tool->name->data);
+    ah_buf_init(&b, &h->mem, MAX_LINE);
+    ah_buf_str(&b, "{\"call\":{\"index\":0,\"id\":\"");
+    if (in)
+        ah_buf_fmt(&b, "%s.%u", in->slot->id->data, ++in->within);
+    else
+        ah_buf_fmt(&b, "call_%lld", (long long)h->host->last_run + 1);
+    ah_buf_fmt(&b, "\",\"name\":\"%s\",\"arguments\":", tool->name->data);
     ah_json_put_string(&b, args);
     ah_buf_str(&b, "}}\n{\"stop\":\"tool_calls\"}\n");
     ah_text_from_buf(&b, "arguments", &t, NULL);
@@ -85,7 +92,7 @@ static ah_text *lines_of(const ah_mem *mem, const ah_tool *tool, ah_slice args)
     return t;
 }
 
-static ah_adapter *new_caller(ah_lua *h, const ah_tool *tool, ah_slice args)
+static ah_adapter *new_caller(ah_lua *h, const ah_overlay *around, const ah_tool *tool, ah_slice args)
 {
     caller *c = ah_alloc(&h->mem, sizeof *c);
     ah_adapter *a;
@@ -98,7 +105,7 @@ static ah_adapter *new_caller(ah_lua *h, const ah_tool *tool, ah_slice args)
     a->provider = ah_text_new(&h->mem, ah_slice_of("host"));
     a->model = ah_text_new(&h->mem, ah_slice_of("call"));
     a->endpoint = ah_text_new(&h->mem, ah_slice_of(""));
-    c->lines = lines_of(&h->mem, tool, args);
+    c->lines = lines_of(h, around, tool, args);
     if (a->provider && a->model && a->endpoint && c->lines)
         return a;
     ah_adapter_unref(a);
@@ -145,15 +152,26 @@ static direct *push_direct(lua_State *L)
 static bool about_tool(ah_event_type type)
 {
     return type == AH_EVENT_TOOL_STARTED || type == AH_EVENT_TOOL_PROGRESS ||
-           type == AH_EVENT_TOOL_INVOKED || type == AH_EVENT_WARNING;
+           type == AH_EVENT_TOOL_INVOKED || type == AH_EVENT_POLICY || type == AH_EVENT_WARNING;
+}
+
+/* To those who listen to the run around it, else to the program's watcher. */
+static void tell(const direct *d, const ah_notice *n)
+{
+    ah_run *around = ah_run_around(ah_driven_run(d->driven));
+
+    if (around)
+        ah_run_relay(around, n);
+    else if (d->lua->host->cfg.watcher.event)
+        ah_embed_watch(d->lua->embed, NULL, n);
 }
 
 static void on_event(void *ud, const ah_notice *n)
 {
     direct *d = ud;
 
-    if (about_tool(n->type) && d->lua->host->cfg.watcher.event)
-        ah_embed_watch(d->lua->embed, NULL, n);
+    if (about_tool(n->type) && d->driven)
+        tell(d, n);
     d->started |= n->type == AH_EVENT_TOOL_STARTED;
     for (size_t i = 0; n->type == AH_EVENT_TOOL_INVOKED && i < n->n; i++)
         if (strcmp(n->field[i].name, "content") == 0)
@@ -167,7 +185,7 @@ static void on_answer(void *ud, const ah_call *call, const ah_outcome *o)
     d->answered = true;
     d->success = call->success;
     d->leave = o->leave;
-    d->value = ah_text_new(&d->lua->mem, o->value.p ? o->value : ah_slice_of("null"));
+    d->value = call->value ? ah_text_ref(call->value) : ah_text_new(&d->lua->mem, ah_slice_of("null"));
 }
 
 static void on_done(void *ud, ah_driven *driven)
@@ -224,6 +242,8 @@ static void configure(direct *d, ah_driven *parent, const ah_overlay *around, ah
                            .rules = &d->rules,
                            .strategy = &d->keeper,
                            .n_strategies = 1,
+                           .host_hooks = ah_lua_gate(d->lua),
+                           .made_by_code = true,
                            .session = parent ? ah_run_session(ah_driven_run(parent)) : NULL,
                            .max_iterations = 1,
                            .deadline = ah_lua_deadline_around(parent, around),
@@ -268,7 +288,7 @@ static void read_status(const direct *d, ah_direct_reply *r)
     ah_run_result_of(ah_driven_run(d->driven), &result);
     r->status = result.err.status;
     r->ended = d->leave != AH_OK || r->status == AH_CANCELLED || r->status == AH_DEADLINE ||
-               r->status == AH_NOMEM;
+               r->status == AH_BUDGET || r->status == AH_NOMEM;
     if (d->answered && d->success) {
         r->status = d->value && !d->lost ? AH_OK : AH_NOMEM;
         r->ended = r->status != AH_OK;
@@ -311,7 +331,7 @@ int ah_lua_direct(lua_State *L, ah_tool *tool, ah_slice args, ah_direct_take tak
     d = push_direct(L);
     d->take = take;
     if (!(d->transcript = ah_transcript_new(&d->lua->mem)) ||
-        !(d->model = new_caller(d->lua, tool, args)))
+        !(d->model = new_caller(d->lua, around, tool, args)))
         return ah_lua_raise_nomem(L);
     ah_waiter_keep(L, &d->waiter); /* until it is done, whoever stops waiting */
     if ((st = begin(d, tool, around, &err)) == AH_OK)

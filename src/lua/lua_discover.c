@@ -29,7 +29,7 @@ void ah_lua_discovery_read(lua_State *L, int idx, ah_lua_agent *a)
 {
     static const char *const known[] = {"keep", NULL};
     int max_depth = AH_FOUND_DEPTH, type = lua_getfield(L, idx, "discover");
-    bool keep = false, on = lua_toboolean(L, -1);
+    bool keep = true, on = lua_toboolean(L, -1);
 
     ah_field_count(L, idx, WHAT, "max_depth", 0, &max_depth);
     if (type == LUA_TTABLE) {
@@ -80,10 +80,10 @@ void ah_lua_discovery_copy(lua_State *L, ah_lua_agent *a, const ah_lua_agent *fr
         ah_lua_raise_err(L, &err);
 }
 
-void ah_lua_discovery_end(ah_lua_discovery *d)
+void ah_lua_discovery_end(ah_lua_agent *a)
 {
-    if (d->on && !d->keep)
-        ah_discovery_release(&d->core);
+    if (a->discovery.on && (a->once || !a->discovery.keep))
+        ah_discovery_release(&a->discovery.core);
 }
 
 void ah_lua_discovery_clear(ah_lua_discovery *d)

@@ -1,16 +1,14 @@
-/* Policies and feedback are called (they never wait); approvals and checks are tasks. */
+/* Policies and feedback are called (they never wait); checks are tasks. Approvals are
+ * lua_approve.c's. */
 #include "lua/lua_hooks.h"
 
-#include "lua/lua_moment.h"
+#include "lua/lua_approve.h"
+#include "lua/lua_policy.h"
+#include "lua/lua_reply.h"
+#include "lua/lua_agent.h"
 #include "lua/lua_value.h"
 
-enum { MAX_CHANGED = 16 << 20 };
-
-/* -- policies -------------------------------------------------------------------------- */
-
-/* The reason at idx, whatever it is, in words: of a long one as much as there may be, and how much
- * is left out. False: there is none. May raise where the value cannot be made a string. */
-static bool put_reason(lua_State *L, int idx, ah_buf *why)
+bool ah_lua_put_reason(lua_State *L, int idx, ah_buf *why)
 {
     ah_slice s;
 
@@ -27,202 +25,6 @@ static bool put_reason(lua_State *L, int idx, ah_buf *why)
     }
     ah_buf_put_most(why, s, AH_MAX_REASON);
     return s.n > 0;
-}
-
-/* What a policy returned, two values on top: nil or "allow"; "deny" or "ask", and why. */
-static ah_verdict read_verdict(lua_State *L, const ah_err *failed, ah_buf *why)
-{
-    const char *word = failed ? NULL : lua_tostring(L, -2);
-    int reason = lua_gettop(L);
-    ah_verdict v = AH_VERDICT_DENY;
-
-    if (failed) {
-        ah_buf_fmt(why, "a policy failed: %s", failed->message);
-        return v;
-    }
-    if (lua_isnil(L, -2) || (word && strcmp(word, "allow") == 0))
-        return AH_VERDICT_ALLOW;
-    if (word && strcmp(word, "ask") == 0)
-        v = AH_VERDICT_ASK;
-    else if (!word || strcmp(word, "deny") != 0) {
-        ah_buf_str(why, "a policy returned ");
-        if (!word || !put_reason(L, reason - 1, why))
-            ah_buf_str(why, word ? "an empty string" : luaL_typename(L, reason - 1));
-        ah_buf_str(why, "; it returns \"allow\", \"deny\" or \"ask\", and why");
-        return v;
-    }
-    if (!put_reason(L, reason, why))
-        ah_buf_str(why, v == AH_VERDICT_ASK ? "a policy wants it approved" : "a policy denies it");
-    return v;
-}
-
-typedef struct asked {
-    ah_lua_hooks *hooks;
-    ah_run *run;
-    const ah_call *call;
-    ah_buf *why;
-    ah_verdict verdict;
-} asked;
-
-/* (asked): the first policy that denies decides; one that asks lets those behind it deny. */
-static int ask_policies(lua_State *L)
-{
-    asked *a = lua_touserdata(L, 1);
-    ah_buf *words;
-    lua_Integer n;
-
-    lua_rawgeti(L, LUA_REGISTRYINDEX, a->hooks->policies);
-    words = ah_lua_push_buf(L, a->why->max); /* -- asked policies words */
-    n = luaL_len(L, 2);
-    for (lua_Integer i = 1; i <= n && a->verdict != AH_VERDICT_DENY; i++) {
-        ah_status st;
-        ah_verdict v;
-        ah_err err;
-
-        ah_buf_reset(words, 0);
-        lua_geti(L, 2, i);
-        st = ah_lua_with_moment(a->hooks->lua, L, "before", &(ah_moment){.run = a->run, .call = a->call},
-                                &err);
-        v = read_verdict(L, st == AH_OK ? NULL : &err, words);
-        if (v != AH_VERDICT_ALLOW) {
-            if (v == AH_VERDICT_DENY)
-                ah_buf_reset(a->why, 0);
-            ah_buf_str(a->why, a->why->len ? "; " : "");
-            if (!ah_buf_ok(words))
-                ah_lua_raise_nomem(L);
-            ah_buf_put(a->why, ah_buf_slice(words));
-            a->verdict = v;
-        }
-        lua_settop(L, 3);
-    }
-    return 0;
-}
-
-static ah_verdict before(void *ud, ah_run *run, const ah_call *call, ah_buf *why)
-{
-    ah_lua_hooks *s = ud;
-    asked a = {.hooks = s, .run = run, .call = call, .why = why, .verdict = AH_VERDICT_ALLOW};
-    lua_State *L = s->lua->caller;
-    ah_err err;
-
-    if (!lua_checkstack(L, 4))
-        return AH_VERDICT_DENY;
-    lua_pushcfunction(L, ask_policies);
-    lua_pushlightuserdata(L, &a);
-    if (ah_lua_call_as(s->lua, AH_CALLEE_POLICY, L, 1, 0, &err) != AH_OK) {
-        ah_buf_reset(why, 0);
-        ah_buf_fmt(why, "a policy failed: %s", err.message);
-        return AH_VERDICT_DENY;
-    }
-    if (a.verdict == AH_VERDICT_ASK && s->approve == LUA_NOREF) {
-        ah_buf_str(why, " (it needs an approval, and there is nobody to give one)");
-        return AH_VERDICT_DENY;
-    }
-    return a.verdict;
-}
-
-/* -- approvals ---------------------------------------------------------------------------- */
-
-static void end_asking(ah_task *t, bool approved, ah_slice args, ah_slice why)
-{
-    ah_call *call = t->ud;
-
-    call->task = NULL;
-    ah_call_approved(call, approved, args, why, ah_host_now(t->lua->host));
-    ah_driven_wake(t->job.of);
-}
-
-/* true[, arguments] or false[, why] */
-static void approved(ah_task *t, int nresults)
-{
-    lua_State *L = t->lua->caller;
-    int first = lua_gettop(L) - nresults + 1;
-    bool yes = nresults > 0 && lua_toboolean(L, first);
-    ah_slice why = {NULL, 0}, args = {NULL, 0};
-    ah_buf *b = ah_lua_push_buf(L, MAX_CHANGED);
-    ah_err err;
-
-    luaL_checkstack(L, 8, "an approval");
-    if (!yes && nresults > 1 && put_reason(L, first + 1, b)) {
-        if (!ah_buf_ok(b))
-            ah_lua_raise_nomem(L);
-        why = ah_buf_slice(b);
-    }
-    if (yes && nresults > 1 && !lua_isnil(L, first + 1)) {
-        if (ah_lua_to_json(L, first + 1, b->mem, b, &err) != AH_OK) {
-            end_asking(t, false, args, ah_slice_of(err.message));
-            return;
-        }
-        args = ah_buf_slice(b);
-    }
-    end_asking(t, yes, args, why);
-    ah_buf_clear(b);
-}
-
-static void not_approved(ah_task *t, const ah_err *err)
-{
-    ah_slice why = ah_slice_of(err->message);
-
-    end_asking(t, false, (ah_slice){NULL, 0}, ah_utf8_valid(why) ? why : ah_slice_of("it failed"));
-}
-
-typedef struct asking {
-    ah_lua_hooks *hooks;
-    ah_call *call;
-    ah_slice why;
-} asking;
-
-/* (asking): a task for approve { tool, arguments, reason, call_id, run } */
-static int make_asking(lua_State *L)
-{
-    const asking *a = lua_touserdata(L, 1);
-    const ah_slot *slot = a->call->slot;
-    ah_task *t;
-
-    lua_rawgeti(L, LUA_REGISTRYINDEX, a->hooks->approve);
-    lua_createtable(L, 0, 5);
-    lua_pushlstring(L, slot->name->data, slot->name->len);
-    lua_setfield(L, -2, "tool");
-    lua_pushlstring(L, slot->id->data, slot->id->len);
-    lua_setfield(L, -2, "call_id");
-    ah_lua_push_json(L, ah_text_slice(a->call->args));
-    lua_setfield(L, -2, "arguments");
-    lua_pushlstring(L, a->why.p, a->why.n);
-    lua_setfield(L, -2, "reason");
-    lua_pushinteger(L, ah_run_id(a->call->run));
-    lua_setfield(L, -2, "run");
-    t = ah_task_new(a->hooks->lua, L, 1, ah_run_owner(a->call->run));
-    t->settled = approved;
-    t->failed = not_approved;
-    t->ud = a->call;
-    a->call->task = t;
-    return 0;
-}
-
-static void ask(void *ud, ah_call *call, ah_slice why)
-{
-    ah_lua_hooks *s = ud;
-    asking a = {s, call, why};
-    lua_State *L = s->lua->caller;
-    ah_err err;
-
-    lua_pushcfunction(L, make_asking);
-    lua_pushlightuserdata(L, &a);
-    if (ah_lua_call(s->lua, L, 1, 0, &err) == AH_OK || call->task) /* made, if late */
-        ah_task_begin(call->task);
-    else
-        ah_call_approved(call, false, (ah_slice){NULL, 0}, ah_slice_of(err.message),
-                         ah_host_now(s->lua->host));
-}
-
-static void stop_asking(void *ud, ah_call *call)
-{
-    ah_task *t = call->task;
-
-    (void)ud;
-    call->task = NULL;
-    if (t)
-        ah_task_stop(t);
 }
 
 /* -- completion checks ------------------------------------------------------------------------ */
@@ -255,23 +57,47 @@ static void checked(ah_task *t, int nresults)
     end_checking(t, message);
 }
 
-/* A check that cannot be made must not keep the answer back. */
-static void check_failed(ah_task *t, const ah_err *err)
+static void refuse_answer(const ah_lua_hooks *s, ah_run *run, const ah_err *why)
 {
-    ah_run_warn(ah_driven_run(t->job.of), ah_slice_of(err->message));
-    end_checking(t, (ah_slice){NULL, 0});
+    ah_err err;
+
+    ah_err_set(&err, AH_INTERNAL, "a check of the answer (%s) failed: %s", s->check, why->message);
+    if (ah_run_check_failed(run, &err))
+        ah_run_warn(run, ah_slice_of(err.message));
 }
 
-/* In the task: (checks, what) -- the first message a check returns */
+/* An answer that cannot be checked is none. */
+static void check_failed(ah_task *t, const ah_err *err)
+{
+    ah_lua_hooks *s = t->ud;
+    ah_driven *of = t->job.of;
+
+    s->checking = NULL;
+    refuse_answer(s, ah_driven_run(of), err);
+    ah_driven_wake(of);
+}
+
+/* -- function */
+static void name_function(lua_State *L, char out[AH_MAX_POLICY])
+{
+    lua_Debug at;
+
+    lua_pushvalue(L, -1);
+    lua_getinfo(L, ">S", &at);
+    ah_print(out, AH_MAX_POLICY, "%s:%d", at.short_src, at.linedefined);
+}
+
+/* In the task: (checks, what, hooks) -- the first message a check returns */
 static int check_next(lua_State *L, int status, lua_KContext at)
 {
     (void)status;
     for (lua_Integer i = (lua_Integer)at;; i++) {
-        if (i > 0 && lua_type(L, 3) == LUA_TSTRING)
+        if (i > 0 && lua_type(L, 4) == LUA_TSTRING)
             return 1;
-        lua_settop(L, 2);
+        lua_settop(L, 3);
         if (lua_geti(L, 1, i + 1) == LUA_TNIL)
             return 0;
+        name_function(L, ((ah_lua_hooks *)lua_touserdata(L, 3))->check);
         lua_pushvalue(L, 2);
         lua_callk(L, 1, 1, (lua_KContext)(i + 1), check_next);
     }
@@ -287,22 +113,38 @@ typedef struct checking {
     ah_run *run;
 } checking;
 
+/* { text, value, reply, run, iteration } */
+static void push_checked(lua_State *L, const ah_run *run)
+{
+    ah_run_result r;
+
+    ah_run_result_of(run, &r);
+    lua_createtable(L, 0, 5);
+    lua_pushlstring(L, r.text.p ? r.text.p : "", r.text.n);
+    lua_setfield(L, -2, "text");
+    if (r.value.p)
+        ah_lua_push_json(L, r.value);
+    else
+        lua_pushnil(L);
+    lua_setfield(L, -2, "value");
+    ah_lua_push_reply_so_far(L, ah_run_owner(run));
+    lua_setfield(L, -2, "reply");
+    lua_pushinteger(L, ah_run_id(run));
+    lua_setfield(L, -2, "run");
+    lua_pushinteger(L, ah_run_iterations(run));
+    lua_setfield(L, -2, "iteration");
+}
+
 static int make_checking(lua_State *L)
 {
     const checking *c = lua_touserdata(L, 1);
-    ah_slice text = ah_run_text(c->run);
     ah_task *t;
 
     lua_pushcfunction(L, run_checks);
     lua_rawgeti(L, LUA_REGISTRYINDEX, c->hooks->checks);
-    lua_createtable(L, 0, 3);
-    lua_pushlstring(L, text.p, text.n);
-    lua_setfield(L, -2, "text");
-    lua_pushinteger(L, ah_run_id(c->run));
-    lua_setfield(L, -2, "run");
-    lua_pushinteger(L, ah_run_iterations(c->run));
-    lua_setfield(L, -2, "iteration");
-    t = ah_task_new(c->hooks->lua, L, 2, ah_run_owner(c->run));
+    push_checked(L, c->run);
+    lua_pushlightuserdata(L, c->hooks);
+    t = ah_task_new(c->hooks->lua, L, 3, ah_run_owner(c->run));
     t->settled = checked;
     t->failed = check_failed;
     t->ud = c->hooks;
@@ -323,8 +165,7 @@ static void check(void *ud, ah_run *run)
         ah_task_begin(s->checking);
         return;
     }
-    ah_run_warn(run, ah_slice_of(err.message));
-    ah_run_checked(run, (ah_slice){NULL, 0});
+    refuse_answer(s, run, &err);
 }
 
 static void stop_checking(void *ud, ah_run *run)
@@ -336,6 +177,136 @@ static void stop_checking(void *ud, ah_run *run)
     s->checking = NULL;
     if (t)
         ah_task_stop(t);
+}
+
+/* -- guards ---------------------------------------------------------------------------------- */
+
+static const char *const GUARDED[] = {"input", "output"};
+
+typedef struct guarding {
+    const ah_lua_hooks *hooks;
+    int which; /* of GUARDED */
+    ah_slice text, value;
+    bool tripped;
+    char guard[AH_MAX_POLICY]; /* where the one at work stands */
+    char why[AH_MAX_MESSAGE];
+} guarding;
+
+/* Two results on top: nil or true; a text that says why not; false, and why. */
+static void read_guard(lua_State *L, guarding *g)
+{
+    int first = lua_gettop(L) - 1, why = lua_isboolean(L, first) ? first + 1 : first;
+
+    if (lua_isnil(L, first) || (lua_isboolean(L, first) && lua_toboolean(L, first)))
+        return;
+    if (lua_type(L, first) != LUA_TSTRING && !lua_isboolean(L, first))
+        ah_lua_raise(L, AH_USAGE, "it returned a %s; it returns nil or true, or why not (a text)",
+                     luaL_typename(L, first));
+    g->tripped = true;
+    ah_print(g->why, sizeof g->why, "%s",
+             lua_isnil(L, why) ? "it gave no reason" : luaL_tolstring(L, why, NULL));
+}
+
+/* (guarding): the first guard that trips decides. */
+static int run_guards(lua_State *L)
+{
+    guarding *g = lua_touserdata(L, 1);
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, g->hooks->guards[g->which]);
+    for (lua_Integer i = 1; !g->tripped && lua_rawgeti(L, 2, i) == LUA_TFUNCTION; i++) {
+        name_function(L, g->guard);
+        lua_pushlstring(L, g->text.p ? g->text.p : "", g->text.n);
+        if (g->value.p)
+            ah_lua_push_json(L, g->value);
+        else
+            lua_pushnil(L);
+        lua_call(L, 2, 2);
+        read_guard(L, g);
+        lua_settop(L, 2);
+    }
+    return 0;
+}
+
+/* AH_OK, or AH_GUARD: a guard that fails trips. */
+static ah_status ask_guards(ah_lua_hooks *s, guarding *g, ah_run *run, ah_err *err)
+{
+    lua_State *L = s->lua->caller;
+    ah_status st = AH_NOMEM;
+    ah_err why;
+
+    g->hooks = s;
+    if (lua_checkstack(L, 4)) {
+        lua_pushcfunction(L, run_guards);
+        lua_pushlightuserdata(L, g);
+        st = ah_lua_call_as(s->lua, AH_CALLEE_GUARD, L, 1, 0, &why);
+    } else {
+        ah_err_nomem(&why);
+    }
+    if (st == AH_OK && !g->tripped)
+        return AH_OK;
+    if (st == AH_OK)
+        return ah_err_set(err, AH_GUARD, "a guard of the %s (%s) tripped: %s", GUARDED[g->which],
+                          g->guard, g->why);
+    ah_err_set(err, AH_GUARD, "a guard of the %s (%s) failed: %s", GUARDED[g->which], g->guard,
+               why.message);
+    if (run)
+        ah_run_warn(run, ah_slice_of(err->message));
+    return AH_GUARD;
+}
+
+static ah_status guard(void *ud, ah_run *run, ah_slice text, ah_slice value, ah_err *err)
+{
+    guarding g = {.which = 1, .text = text, .value = value};
+
+    return ask_guards(ud, &g, run, err);
+}
+
+ah_status ah_lua_guard_input(ah_lua_hooks *s, ah_slice text, ah_err *err)
+{
+    guarding g = {.text = text};
+
+    return s->guards[0] == LUA_NOREF ? AH_OK : ask_guards(s, &g, NULL, err);
+}
+
+/* -- what: a function, or a list of them, replaced by a list of our own. */
+static void keep_guards(lua_State *L, const char *field)
+{
+    if (lua_isfunction(L, -1)) {
+        lua_createtable(L, 1, 0);
+        lua_insert(L, -2);
+        lua_rawseti(L, -2, 1);
+        return;
+    }
+    if (!lua_istable(L, -1))
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.run: guards: `%s` must be a function or a list of them, found a %s", field,
+                     luaL_typename(L, -1));
+    lua_newtable(L);
+    for (lua_Integer i = 1, n = luaL_len(L, -2); i <= n; i++) {
+        if (lua_geti(L, -2, i) != LUA_TFUNCTION)
+            ah_lua_raise(L, AH_USAGE, "ah.run: guards: %s[%d] must be a function, found a %s", field,
+                         (int)i, luaL_typename(L, -1));
+        lua_rawseti(L, -2, i);
+    }
+    lua_remove(L, -2);
+}
+
+static void read_guards(lua_State *L, int idx, ah_lua_hooks *s)
+{
+    static const char *const known[] = {"input", "output", NULL};
+
+    if (!ah_field_push(L, idx, "ah.run", "guards", LUA_TTABLE))
+        return;
+    ah_fields_check(L, -1, "ah.run: guards", known, false);
+    for (int i = 0; i < 2; i++) {
+        if (lua_getfield(L, -1, GUARDED[i]) == LUA_TNIL) {
+            lua_pop(L, 1);
+            continue;
+        }
+        keep_guards(L, GUARDED[i]);
+        s->guards[i] = ah_lua_ref(L);
+    }
+    lua_pop(L, 1);
 }
 
 /* -- feedback ------------------------------------------------------------------------------------ */
@@ -433,6 +404,7 @@ void ah_lua_hooks_init(ah_lua_hooks *s, ah_lua *h)
     *s = (ah_lua_hooks){.lua = h,
                         .core.ud = s,
                         .policies = LUA_NOREF,
+                        .guards = {LUA_NOREF, LUA_NOREF},
                         .approve = LUA_NOREF,
                         .feedback = LUA_NOREF,
                         .checks = LUA_NOREF};
@@ -443,6 +415,8 @@ void ah_lua_hooks_clear(ah_lua_hooks *s)
     if (!s->lua)
         return;
     ah_lua_unref(s->lua, &s->policies);
+    ah_lua_unref(s->lua, &s->guards[0]);
+    ah_lua_unref(s->lua, &s->guards[1]);
     ah_lua_unref(s->lua, &s->approve);
     ah_lua_unref(s->lua, &s->feedback);
     ah_lua_unref(s->lua, &s->checks);
@@ -451,9 +425,11 @@ void ah_lua_hooks_clear(ah_lua_hooks *s)
 
 static void set_core(ah_lua_hooks *s)
 {
-    s->core.before = s->policies == LUA_NOREF ? NULL : before;
-    s->core.ask = s->approve == LUA_NOREF ? NULL : ask;
-    s->core.stop_asking = stop_asking;
+    s->core.before = s->policies == LUA_NOREF ? NULL : ah_lua_policy_before;
+    s->core.after = s->policies == LUA_NOREF ? NULL : ah_lua_policy_after;
+    s->core.guard = s->guards[1] == LUA_NOREF ? NULL : guard;
+    s->core.ask = s->approve == LUA_NOREF ? NULL : ah_lua_approve;
+    s->core.stop_asking = ah_lua_stop_approving;
     s->core.feedback = s->feedback == LUA_NOREF ? NULL : feedback;
     s->core.check = s->checks == LUA_NOREF ? NULL : check;
     s->core.stop_checking = stop_checking;
@@ -522,13 +498,42 @@ static void read_feedback(lua_State *L, ah_lua_hooks *s)
     lua_pop(L, 1);
 }
 
-void ah_lua_hooks_read(lua_State *L, int idx, ah_lua_hooks *s)
+static void read_policies(lua_State *L, int idx, const char *what, ah_lua_hooks *s)
 {
-    read_list(L, idx, "policies", "before", true, &s->policies);
+    if (!ah_field_push(L, idx, what, "policies", LUA_TTABLE))
+        return;
+    ah_lua_read_policies(L, what);
+    s->policies = ah_lua_ref(L);
+}
+
+static void swap(int *a, int *b)
+{
+    int of_a = *a;
+
+    *a = *b;
+    *b = of_a;
+}
+
+void ah_lua_hooks_swap(ah_lua_hooks *a, ah_lua_hooks *b)
+{
+    swap(&a->policies, &b->policies);
+    swap(&a->approve, &b->approve);
+    swap(&a->feedback, &b->feedback);
+    swap(&a->checks, &b->checks);
+    for (int i = 0; i < 2; i++)
+        swap(&a->guards[i], &b->guards[i]);
+    set_core(a);
+    set_core(b);
+}
+
+void ah_lua_hooks_read(lua_State *L, int idx, const char *what, ah_lua_hooks *s)
+{
+    read_policies(L, idx, what, s);
+    read_guards(L, idx, s);
     read_list(L, idx, "checks", NULL, true, &s->checks);
     read_list(L, idx, "feedback", "text", false, &s->feedback);
     read_feedback(L, s);
-    if (ah_field_push(L, idx, "ah.run", "approve", LUA_TFUNCTION))
+    if (ah_field_push(L, idx, what, "approve", LUA_TFUNCTION))
         s->approve = ah_lua_ref(L);
     set_core(s);
 }
@@ -536,6 +541,8 @@ void ah_lua_hooks_read(lua_State *L, int idx, ah_lua_hooks *s)
 void ah_lua_hooks_copy(lua_State *L, ah_lua_hooks *s, const ah_lua_hooks *from)
 {
     s->policies = ah_lua_copy_ref(L, from->policies);
+    s->guards[0] = ah_lua_copy_ref(L, from->guards[0]);
+    s->guards[1] = ah_lua_copy_ref(L, from->guards[1]);
     s->approve = ah_lua_copy_ref(L, from->approve);
     s->feedback = ah_lua_copy_ref(L, from->feedback);
     s->checks = ah_lua_copy_ref(L, from->checks);

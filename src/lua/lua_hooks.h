@@ -1,4 +1,4 @@
-/* Policies, approvals, feedback and completion checks written in Lua (run/hooks.h), and budgets. */
+/* Policies, approvals, guards, feedback and completion checks written in Lua (run/hooks.h), and budgets. */
 #ifndef AH_LUA_HOOKS_H
 #define AH_LUA_HOOKS_H
 
@@ -9,17 +9,28 @@ typedef struct ah_lua_hooks {
     ah_lua *lua;
     ah_hooks core;                           /* what a run is given; ud is this */
     int policies, approve, feedback, checks; /* references; LUA_NOREF: none */
+    int guards[2];                           /* of the input, of the output; likewise */
     ah_task *checking;                       /* the checks at work */
+    char check[AH_MAX_POLICY];               /* where the one that was called last stands */
     size_t calls;                            /* answered in this run, for feedback */
 } ah_lua_hooks;
 
 /* It must not move afterwards. */
 void ah_lua_hooks_init(ah_lua_hooks *s, ah_lua *h);
 void ah_lua_hooks_clear(ah_lua_hooks *s);
-/* Reads `policies`, `approve`, `feedback` and `checks` from the table at idx. */
-void ah_lua_hooks_read(lua_State *L, int idx, ah_lua_hooks *s);
+/* Reads `policies`, `approve`, `guards`, `feedback` and `checks` from the table at idx. */
+void ah_lua_hooks_read(lua_State *L, int idx, const char *what, ah_lua_hooks *s);
+/* Each gets what the other one holds; neither has a task at work. */
+void ah_lua_hooks_swap(ah_lua_hooks *a, ah_lua_hooks *b);
 /* Makes s, which was initialised, hold what `from` holds. Raises when out of memory. */
 void ah_lua_hooks_copy(lua_State *L, ah_lua_hooks *s, const ah_lua_hooks *from);
+
+/* What is said to the model, before it is in the conversation: AH_OK, or AH_GUARD and why it must not be. */
+ah_status ah_lua_guard_input(ah_lua_hooks *s, ah_slice text, ah_err *err);
+
+/* The reason at idx, whatever it is, in words: of a long one as much as there may be, and how much
+ * is left out. False: there is none. May raise where the value cannot be made a string. */
+bool ah_lua_put_reason(lua_State *L, int idx, ah_buf *why);
 
 /* `budget` of the table at idx: an object of ah.budget, or its fields. A new reference, or NULL. */
 ah_budget *ah_lua_budget_read(lua_State *L, int idx);

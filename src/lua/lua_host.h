@@ -23,6 +23,7 @@ typedef enum ah_callee {
     AH_CALLEE_LOG,
     AH_CALLEE_REDUCER,
     AH_CALLEE_POLICY,
+    AH_CALLEE_GUARD,
     AH_CALLEE_STRATEGY,
     AH_CALLEE_FEEDBACK,
     AH_CALLEE_SWITCH, /* `enabled` and `visibility` */
@@ -62,8 +63,9 @@ typedef struct ah_lua {
     bool subscribed;                /* some dispatcher has had a subscriber */
     bool loaded;                    /* ah_script: past compiling the script */
     ah_lua_memory memory;           /* of a state whose allocator is another's */
-    ah_mem *own;            /* set by ah_open: the state is ours to close, and this to free after it */
-    struct ah_embed *embed; /* lua_api.h; NULL: no C program uses the host */
+    ah_mem *own; /* set by ah_open: the state is ours to close, and this to free after it */
+    struct ah_lua_hooks *gate; /* ah.gate; NULL: nothing was said */
+    struct ah_embed *embed;    /* lua_api.h; NULL: no C program uses the host */
 } ah_lua;
 
 /* Makes the host of a Lua state, once; later calls give the same. Raises on failure, and where

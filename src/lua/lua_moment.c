@@ -24,7 +24,7 @@ static ah_moment *check_moment(lua_State *L)
     ah_moment *m = ((moment_box *)luaL_checkudata(L, 1, MOMENT))->m;
 
     if (!m)
-        ah_lua_raise(L, AH_USAGE, "strategy: the call it was asked about is over");
+        ah_lua_raise(L, AH_USAGE, "the call that the strategy or policy was asked about is over");
     return m;
 }
 
@@ -90,7 +90,7 @@ static int moment_prompt(lua_State *L)
     ah_moment *m = check_changing(L);
     ah_err err;
 
-    if (ah_changes_prompt(m->out, check_text(L), &err) != AH_OK)
+    if (ah_changes_prompt(m->out, check_text(L), m->by, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     return 0;
 }
@@ -168,7 +168,7 @@ static void push_arguments(lua_State *L, const ah_moment *m)
         push_written(L, c->overlay.mem, ah_text_slice(c->slot->arguments));
 }
 
-/* {tool, arguments, success} of one call; arguments nil where they were no JSON object. */
+/* {name, arguments, success} of one call; arguments nil where they were no JSON object. */
 static void push_call(lua_State *L, const ah_mem *mem, ah_slice call, bool success)
 {
     ah_slice name, arguments;
@@ -178,7 +178,7 @@ static void push_call(lua_State *L, const ah_mem *mem, ah_slice call, bool succe
     ah_json_members(call, want, 2);
     lua_createtable(L, 0, 3);
     ah_lua_push_json(L, name);
-    lua_setfield(L, -2, "tool");
+    lua_setfield(L, -2, "name");
     lua_pushboolean(L, success);
     lua_setfield(L, -2, "success");
     ah_json_string(arguments, b);
@@ -228,14 +228,29 @@ static const ah_tool *tool_of(const ah_moment *m)
     return c->tool ? c->tool : ah_registry_find(ah_run_registry(m->run), ah_text_slice(c->slot->name));
 }
 
+static void no_field(lua_State *L, const ah_moment *m, const char *key)
+{
+    const char *who = m->strategy ? "strategy" : "policy", *hint = "";
+
+    if (strcmp(key, "tool") == 0)
+        hint = "; the tool's name is `name`";
+    else if (strcmp(key, "call_id") == 0)
+        hint = "; the call's id is `id`";
+    ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.100s'%s", who, key, hint);
+}
+
 static void push_field(lua_State *L, const ah_moment *m, const char *key)
 {
     const ah_call *c = m->call;
 
-    if (strcmp(key, "tool") == 0)
+    if (strcmp(key, "name") == 0)
         lua_pushlstring(L, c->slot->name->data, c->slot->name->len);
-    else if (strcmp(key, "call_id") == 0)
+    else if (strcmp(key, "id") == 0)
         lua_pushlstring(L, c->slot->id->data, c->slot->id->len);
+    else if (strcmp(key, "parent_call") == 0 && c->parent_call)
+        lua_pushlstring(L, c->parent_call->data, c->parent_call->len);
+    else if (strcmp(key, "parent_call") == 0)
+        lua_pushnil(L);
     else if (strcmp(key, "arguments") == 0)
         push_arguments(L, m);
     else if (strcmp(key, "result") == 0 && c->content)
@@ -263,7 +278,7 @@ static void push_field(lua_State *L, const ah_moment *m, const char *key)
     else if (strcmp(key, "history") == 0)
         ah_lua_push_messages(L, ah_run_transcript(m->run), ah_run_transcript(m->run)->n);
     else
-        ah_lua_raise(L, AH_USAGE, "strategy: unknown field '%s'", key);
+        no_field(L, m, key);
 }
 
 static int moment_index(lua_State *L)
@@ -277,17 +292,30 @@ static int moment_index(lua_State *L)
     return 1;
 }
 
+void ah_lua_push_moment(lua_State *L, ah_moment *m)
+{
+    moment_box *box = lua_newuserdatauv(L, sizeof *box, 0);
+
+    box->m = m;
+    m->box = box;
+    luaL_setmetatable(L, MOMENT);
+}
+
+void ah_lua_end_moment(ah_moment *m)
+{
+    if (m->box)
+        m->box->m = NULL;
+    m->box = NULL;
+}
+
 /* (function or table, method, moment) -- two results; the first is added where changes are taken */
 static int call_with_moment(lua_State *L)
 {
     const char *method = lua_touserdata(L, 2);
     ah_moment *m = lua_touserdata(L, 3);
-    moment_box *box = lua_newuserdatauv(L, sizeof *box, 0); /* -- f method m box */
     int nargs = 1;
 
-    box->m = m;
-    m->box = box;
-    luaL_setmetatable(L, MOMENT);
+    ah_lua_push_moment(L, m); /* -- f method m box */
     if (lua_istable(L, 1)) {
         lua_getfield(L, 1, method);
         lua_pushvalue(L, 1);
@@ -310,9 +338,8 @@ ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_mom
     lua_insert(L, -2);
     lua_pushlightuserdata(L, (void *)(uintptr_t)method);
     lua_pushlightuserdata(L, m);
-    st = ah_lua_call_as(h, m->strategy ? AH_CALLEE_STRATEGY : AH_CALLEE_POLICY, L, 3, 2, err);
-    if (m->box)
-        m->box->m = NULL;
+    st = ah_lua_call_as(h, AH_CALLEE_STRATEGY, L, 3, 2, err);
+    ah_lua_end_moment(m);
     if (st != AH_OK) {
         lua_pushnil(L);
         lua_pushnil(L);

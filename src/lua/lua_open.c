@@ -5,6 +5,7 @@
 #include "agenthost_lua.h"
 #include "lua/lua_discover.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_gate.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
 #include "lua/lua_image.h"
@@ -184,6 +185,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_search(L);
     ah_lua_open_registry(L);
     ah_lua_open_budget(L);
+    ah_lua_open_gate(L);
     ah_lua_open_agent(L);
     ah_lua_open_entity(L);
     ah_lua_open_discover(L);

@@ -67,10 +67,11 @@ static void bind(lua_State *L, ah_prompt *p, const ah_transcript *t, ah_session 
         ah_binding_new(p, params, &out->binding, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_disclosure_init(d, out->binding, session);
+    out->since = ah_disclosure_text_at(t);
     if (ah_disclosure_replay(d, t, o, &err) != AH_OK ||
         ah_disclosure_look(d, o, &shown, &err) != AH_OK ||
         ah_binding_render(out->binding, &shown, &out->rendered, &err) != AH_OK ||
-        ah_disclosure_told(d, t, 0, out->rendered, NULL, &out->told, &err) != AH_OK)
+        ah_disclosure_told(d, t, out->since, out->rendered, NULL, &out->told, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
 }
 
@@ -169,10 +170,12 @@ static void set_around(lua_State *L, ah_prompt_fields *p, ah_slice system, ah_bu
         ah_lua_raise_err(L, &err);
 }
 
-/* Is this the system text of the transcript? */
+/* Is this what the script last had the system text be, whatever a strategy has made of it since? */
 static bool in_force(const ah_transcript *t, const ah_buf *text, ah_err *err)
 {
-    ah_slice before = ah_json_member(ah_transcript_last(t, AH_ENTRY_PROMPT), "text");
+    size_t at = ah_disclosure_text_at(t);
+    ah_slice before =
+        at ? ah_json_member(ah_text_slice(t->entry[at - 1].json), "text") : (ah_slice){NULL, 0};
     bool is;
     ah_buf b;
 
@@ -381,8 +384,7 @@ static void after_restart(ah_prompt_fields *p, const ah_transcript *t)
     p->disclosure.rewrote = false;
     ah_rendered_unref(p->told);
     p->told = NULL;
-    for (p->since = t->n; p->since > 0 && t->entry[p->since - 1].kind != AH_ENTRY_PROMPT;)
-        p->since--;
+    p->since = ah_disclosure_text_at(t);
 }
 
 ah_status ah_prompt_fields_look(ah_prompt_fields *p, const ah_transcript *t, const ah_registry *tools,
@@ -419,6 +421,7 @@ void ah_prompt_fields_settle(ah_prompt_fields *p, ah_prompt_look *look, const ah
         p->told = ah_rendered_ref(look->told);
         if (look->rewritten)
             settle_text(p, t);
+        ah_disclosure_begin(&p->disclosure, p->rendered);
     }
     ah_rendered_unref(look->told);
     ah_rendered_unref(look->rendered);

@@ -55,6 +55,8 @@ static void from_result(lua_State *L, int idx, ah_lua_result *r)
     r->o.exclude_value = lua_toboolean(L, -1);
     if (lua_getfield(L, idx, "message") == LUA_TSTRING)
         message_at(L, -1, &r->o);
+    lua_getfield(L, idx, "nil");
+    r->o.nil = lua_toboolean(L, -1);
     if (lua_getfield(L, idx, "value") != LUA_TNIL)
         to_value(L, -1, r);
 }
@@ -81,7 +83,9 @@ void ah_lua_result_read(lua_State *L, int first, int nresults, ah_lua_result *r)
         message_at(L, first + 1, &r->o);
     } else if (is_result(L, first)) {
         from_result(L, first, r);
-    } else if (!lua_isnil(L, first)) {
+    } else if (lua_isnil(L, first)) {
+        r->o.nil = true;
+    } else {
         to_value(L, first, r);
     }
     if (r->o.message.p && !ah_utf8_valid(r->o.message)) {
@@ -114,12 +118,17 @@ static int make_result(lua_State *L, int value, int message, bool success)
     return 1;
 }
 
-/* ah.ok(value, message) */
+/* ah.ok(value, message). A nil that was given is told apart from no value. */
 static int ok(lua_State *L)
 {
+    bool nil = lua_gettop(L) > 0 && lua_isnil(L, 1);
+
     lua_settop(L, 2);
     luaL_optstring(L, 2, NULL);
-    return make_result(L, 1, 2, true);
+    make_result(L, 1, 2, true);
+    lua_pushboolean(L, nil);
+    lua_setfield(L, -2, "nil");
+    return 1;
 }
 
 /* ah.fail(message) */
@@ -130,11 +139,24 @@ static int fail(lua_State *L)
     return make_result(L, 2, 1, false);
 }
 
+/* Pushes the field `value`, or `payload`, which is its first name (seed 003). */
+static void push_value(lua_State *L)
+{
+    int value = lua_getfield(L, 1, "value"), payload = lua_getfield(L, 1, "payload");
+
+    if (value != LUA_TNIL && payload != LUA_TNIL)
+        ah_lua_raise(L, AH_USAGE, "ah.result: `payload` is another name of `value`: give one of them");
+    if (payload != LUA_TNIL)
+        lua_replace(L, -2);
+    else
+        lua_pop(L, 1);
+}
+
 /* ah.result { message, value, success = true, exclude_value_from_context } */
 static int result(lua_State *L)
 {
-    static const char *const known[] = {"message", "value", "success", "exclude_value_from_context",
-                                        NULL};
+    static const char *const known[] = {
+        "message", "value", "payload", "success", "exclude_value_from_context", NULL};
     bool success = true, exclude = false;
     ah_slice message;
 
@@ -144,7 +166,7 @@ static int result(lua_State *L)
     ah_field_bool(L, 1, "ah.result", "exclude_value_from_context", &exclude);
     ah_field_string(L, 1, "ah.result", "message", &message);
     lua_getfield(L, 1, "message");
-    lua_getfield(L, 1, "value");
+    push_value(L);
     make_result(L, 3, 2, success);
     lua_pushboolean(L, exclude);
     lua_setfield(L, -2, "exclude_value_from_context");

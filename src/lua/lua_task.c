@@ -6,8 +6,14 @@
 #include <limits.h>
 
 #include "base/lent.h"
+#include "lua/lua_value.h"
 
 static const char TASK[] = "agenthost.task";
+
+enum {
+    MAX_RAISED = 1 << 10, /* bytes of what was raised: a record of the log has room for both */
+    MAX_FAILURE = 1 << 20 /* of both: more than a traceback ever has */
+};
 
 /* When its time is over, by the loop clock; 0: never. That of what is around it is in its run's. */
 static int64_t end_of(const ah_task *t)
@@ -130,26 +136,62 @@ static bool is_meant(lua_State *co)
             (strcmp(ar.name, "error") == 0 || strcmp(ar.name, "assert") == 0));
 }
 
-static void log_failure(ah_task *t)
+/* That of the run it belongs to, or of the nearest around it that has one. */
+static const ah_log *log_of(const ah_task *t)
 {
-    const char *text = lua_type(t->co, -1) == LUA_TSTRING ? lua_tostring(t->co, -1) : "error object";
-    ah_log_level level = is_meant(t->co) ? AH_LOG_INFO : AH_LOG_WARNING;
-    ah_log *log = &t->lua->host->log;
-    lua_State *L = t->lua->caller;
+    const ah_log *log = &t->lua->host->log;
+    const ah_driven *of = t->job.of;
 
-    if (!log->fn || log->level > level || !lua_checkstack(L, 4))
-        return;
-    if (log->level <= AH_LOG_INFO)
-        luaL_traceback(L, t->co, text, 0);
-    else
-        lua_pushstring(L, text);
-    ah_log_put(log, level, "%s", lua_tostring(L, -1));
-    lua_pop(L, 1);
+    while (of && !ah_run_log(ah_driven_run(of))->fn)
+        of = ah_driven_parent(of);
+    return of ? ah_run_log(ah_driven_run(of)) : log;
 }
 
-static int logged(lua_State *L)
+/* Pushes what was raised, in words: of one that is long the beginning. */
+static ah_buf *push_raised(lua_State *L, lua_State *co)
 {
-    log_failure(lua_touserdata(L, 1));
+    ah_buf *b = ah_lua_push_buf(L, MAX_FAILURE);
+    ah_slice said;
+    size_t kept;
+    ah_err err;
+
+    if (!lua_checkstack(co, 1))
+        ah_lua_raise_nomem(L);
+    lua_pushvalue(co, -1);
+    lua_xmove(co, L, 1); /* -- b raised */
+    if (lua_type(L, -1) == LUA_TSTRING || ah_lua_push_message(L, lua_gettop(L))) {
+        said.p = lua_tolstring(L, -1, &said.n);
+    } else {
+        ah_lua_read_error(L, -1, &err);
+        said = ah_slice_of(err.message);
+    }
+    kept = said.n > MAX_RAISED ? ah_utf8_cut(said.p, MAX_RAISED) : said.n;
+    ah_utf8_repair((ah_slice){said.p, kept}, b);
+    if (kept < said.n)
+        ah_buf_fmt(b, AH_LEFT_OUT, said.n - kept);
+    return b;
+}
+
+/* The log gets it, and `failed` may tell it to whom it is not the model. */
+static void note_failure(lua_State *L, ah_task *t)
+{
+    ah_log_level level = is_meant(t->co) ? AH_LOG_INFO : AH_LOG_WARNING;
+    const ah_log *log = log_of(t);
+    ah_buf *b = push_raised(L, t->co);
+    size_t words = b->len;
+
+    luaL_traceback(L, t->co, NULL, 0);
+    ah_buf_char(b, '\n');
+    ah_utf8_repair(ah_slice_of(lua_tostring(L, -1)), b);
+    if (!ah_buf_ok(b))
+        return;
+    t->failure = ah_text_new(&t->lua->mem, ah_buf_slice(b));
+    ah_log_put(log, level, "%.*s", (int)(log->level <= AH_LOG_INFO ? b->len : words), b->data);
+}
+
+static int noted(lua_State *L)
+{
+    note_failure(L, lua_touserdata(L, 1));
     return 0;
 }
 
@@ -167,11 +209,12 @@ static void fail(ah_task *t, int status)
 {
     ah_err err;
 
-    lua_pushcfunction(t->lua->caller, logged);
+    lua_pushcfunction(t->lua->caller, noted);
     lua_pushlightuserdata(t->lua->caller, t);
     ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
     read_failure(t, status, &err);
     t->failed(t, &err);
+    ah_text_set(&t->failure, NULL);
     bury(t);
 }
 
@@ -435,6 +478,7 @@ static const char *const cannot_wait[AH_CALLEES] = {
     [AH_CALLEE_LOG] = "a log function cannot wait: keep the line, and wait after the run",
     [AH_CALLEE_REDUCER] = "a reducer cannot wait: it must be a pure function",
     [AH_CALLEE_POLICY] = "a policy cannot wait: return \"ask\" and why, and wait in `approve`",
+    [AH_CALLEE_GUARD] = "a guard cannot wait: what takes time belongs into `checks`",
     [AH_CALLEE_STRATEGY] =
         "a strategy cannot wait: wait in the tool's handler, whose result it is shown",
     [AH_CALLEE_FEEDBACK] = "feedback cannot wait: wait in a handler or in one of `checks`",

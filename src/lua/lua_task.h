@@ -53,6 +53,7 @@ struct ah_task {
     void (*settled)(ah_task *t, int nresults);
     void (*failed)(ah_task *t, const ah_err *err);
     void *ud;
+    ah_text *failure; /* during `failed`: what was raised, with the traceback; NULL: no memory for it */
 };
 
 /* A task of the run `of` for the function below nargs arguments on L (popped). Raises

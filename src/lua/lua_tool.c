@@ -2,6 +2,7 @@
  * arguments is in lua_ctx.c, what they may give back in lua_result.c. */
 #include "lua/lua_tool.h"
 
+#include "lua/lua_asked.h"
 #include "lua/lua_ctx.h"
 #include "lua/lua_entity.h"
 #include "lua/lua_group.h"
@@ -14,6 +15,8 @@
 #include "lua/lua_value.h"
 
 static const char TOOL[] = "agenthost.tool";
+
+enum { MAX_ASKED = 4 << 20 };
 
 typedef ah_lua_handler handler;
 
@@ -58,6 +61,23 @@ static bool leaves(ah_status st)
            st == AH_BUDGET || st == AH_CANCELLED;
 }
 
+/* What it asks for is in the error that it raised. */
+static void leave_for_sections(ah_task *t, ah_outcome *o)
+{
+    ah_err err;
+    ah_buf b;
+
+    ah_buf_init(&b, &t->lua->mem, MAX_ASKED);
+    if (ah_lua_asked(t->lua->caller, t->co, &b, &err) != AH_OK)
+        o->message = ah_slice_of(err.message);
+    else
+        o->leave = AH_VISIBILITY_EXPANSION;
+    if (o->leave != AH_OK && b.len)
+        o->asked = ah_buf_slice(&b);
+    end_call(t, o);
+    ah_buf_clear(&b);
+}
+
 static void failed(ah_task *t, const ah_err *err)
 {
     ah_outcome o = {.failure =
@@ -72,8 +92,13 @@ static void failed(ah_task *t, const ah_err *err)
                 *p = '?';
         o.message = ah_slice_of(repaired);
     }
+    if (err->status == AH_VISIBILITY_EXPANSION) {
+        leave_for_sections(t, &o);
+        return;
+    }
     if (leaves(err->status))
         o.leave = err->status;
+    o.error = t->failure ? ah_text_slice(t->failure) : o.message;
     end_call(t, &o);
 }
 

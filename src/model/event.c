@@ -14,6 +14,7 @@ static const char *const names[AH_EVENT_TYPES] = {
     [AH_EVENT_TOOL_STARTED] = "tool_started",
     [AH_EVENT_TOOL_PROGRESS] = "tool_progress",
     [AH_EVENT_TOOL_INVOKED] = "tool_invoked",
+    [AH_EVENT_POLICY] = "policy",
     [AH_EVENT_TOOL_LOOP_ITERATION] = "tool_loop_iteration",
     [AH_EVENT_TOOLS_INJECTED] = "tools_injected",
     [AH_EVENT_TOOL_PROVIDER_DISCOVERED] = "tool_provider_discovered",

@@ -466,7 +466,7 @@ void ah_transcript_print(const ah_transcript *t, ah_buf *out)
     ah_buf_char(out, '}');
 }
 
-ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text, int64_t time)
+static ah_text *text_by(const ah_mem *mem, ah_entry_kind kind, ah_slice text, ah_slice by, int64_t time)
 {
     ah_buf b;
     ah_text *t = NULL;
@@ -476,12 +476,25 @@ ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text, int
     ah_buf_fmt(&b, "{\"type\":\"%s\",%s", names[kind],
                message ? "\"content\":[{\"type\":\"text\",\"text\":" : "\"text\":");
     ah_json_put_string(&b, text);
-    ah_buf_str(&b, message ? "}],\"time\":" : ",\"time\":");
+    ah_buf_str(&b, message ? "}]" : "");
+    if (by.p)
+        ah_buf_fmt(&b, ",\"by\":%.*s", AH_FMT(by));
+    ah_buf_str(&b, ",\"time\":");
     ah_buf_int(&b, time);
     ah_buf_char(&b, '}');
     ah_text_from_buf(&b, "entry", &t, NULL);
     ah_buf_clear(&b);
     return t;
+}
+
+ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text, int64_t time)
+{
+    return text_by(mem, kind, text, (ah_slice){NULL, 0}, time);
+}
+
+ah_text *ah_entry_prompt(const ah_mem *mem, ah_slice text, ah_slice by, int64_t time)
+{
+    return text_by(mem, AH_ENTRY_PROMPT, text, by, time);
 }
 
 ah_text *ah_entry_parts(const ah_mem *mem, ah_slice parts, int64_t time)

@@ -105,6 +105,8 @@ void ah_transcript_print(const ah_transcript *t, ah_buf *out);
 /* Entries as JSON. Each takes what it needs, returns a new text, or NULL when out of memory. */
 ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text,
                        int64_t time); /* user, prompt, note */
+/* A prompt with who says so, a checked JSON object; .p NULL: the script. */
+ah_text *ah_entry_prompt(const ah_mem *mem, ah_slice text, ah_slice by, int64_t time);
 /* A user's message of parts (checked JSON list). */
 ah_text *ah_entry_parts(const ah_mem *mem, ah_slice parts, int64_t time);
 /* refused: it was answered in the place of its tool, and does not count as a call. images: a

@@ -77,9 +77,13 @@ ah_status ah_changes_note(ah_changes *c, ah_slice text, ah_err *err)
     return put_text(c, AH_CHANGE_NOTE, text, err);
 }
 
-ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_err *err)
+ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_text *by, ah_err *err)
 {
-    return put_text(c, AH_CHANGE_PROMPT, text, err);
+    ah_status st = put_text(c, AH_CHANGE_PROMPT, text, err);
+
+    if (st == AH_OK)
+        c->item[c->n - 1].by = ah_text_ref(by);
+    return st;
 }
 
 ah_status ah_changes_state(ah_changes *c, const char *strategy, ah_slice state, ah_err *err)
@@ -100,6 +104,11 @@ ah_status ah_changes_state(ah_changes *c, const char *strategy, ah_slice state, 
 ah_status ah_changes_show(ah_changes *c, ah_slice path, ah_err *err)
 {
     return put_text(c, AH_CHANGE_SHOW, path, err);
+}
+
+ah_status ah_changes_hide(ah_changes *c, ah_slice path, ah_err *err)
+{
+    return put_text(c, AH_CHANGE_HIDE, path, err);
 }
 
 /* `text` as the name, and who says so: docs/transcript.md. */

@@ -14,21 +14,23 @@ typedef enum ah_change_kind {
     AH_CHANGE_NOTE,    /* text at the end of the conversation */
     AH_CHANGE_PROMPT,  /* the system text is another from here on */
     AH_CHANGE_STATE,   /* what a strategy keeps from here on */
-    AH_CHANGE_SHOW,    /* the session shows a section in full from here on */
+    AH_CHANGE_SHOW,    /* the session shows a section in full from here on ... */
+    AH_CHANGE_HIDE,    /* ... or as its summary */
     AH_CHANGE_PICK,    /* by name: declared in full from here on (seed 004) */
     AH_CHANGE_UNPICK   /* by name: in brief again */
 } ah_change_kind;
 
 typedef struct ah_change {
     ah_change_kind kind;
-    ah_tool *tool;   /* ADD, REPLACE; PICK, UNPICK once made: as it is declared then */
-    ah_text *text;   /* REMOVE, PICK, UNPICK: the name; NOTE, PROMPT: the text (UTF-8); STATE: the
-                        entry; SHOW: the path */
-    ah_text *by;     /* ADD, REPLACE: provenance, a JSON object, as in docs/transcript.md; NULL: none */
-    bool full;       /* ADD: declared in full where others are in brief */
-    bool made;       /* it had an effect (run/inject.c) */
-    ah_tool *before; /* the tool that was under its name, as it is declared unless picked */
-    bool was_picked; /* and it was */
+    ah_tool *tool;       /* ADD, REPLACE; PICK, UNPICK once made: as it is declared then */
+    ah_text *text;       /* REMOVE, PICK, UNPICK: the name; NOTE, PROMPT: the text (UTF-8); STATE: the
+                        entry; SHOW, HIDE: the path */
+    ah_text *by;         /* ADD, REPLACE, PROMPT: provenance, a JSON object, as in docs/transcript.md;
+                        NULL: none */
+    bool full;           /* ADD: declared in full where others are in brief */
+    bool made;           /* it had an effect (run/inject.c) */
+    ah_tool *before;     /* the tool that was under its name, as it is declared unless picked */
+    bool was_picked;     /* and it was */
     const char *warning; /* what is to be told of it, static; NULL: nothing */
     unsigned drift;      /* in what it differs from the stale tool of its name; 0: in nothing */
     bool ours;           /* REMOVE: agenthost itself asks for it */
@@ -48,10 +50,11 @@ ah_status ah_changes_add(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err)
 ah_status ah_changes_replace(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err);
 ah_status ah_changes_remove(ah_changes *c, ah_slice name, ah_err *err);
 ah_status ah_changes_note(ah_changes *c, ah_slice text, ah_err *err);
-ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_err *err);
+ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_text *by, ah_err *err);
 /* strategy: its name, of letters, digits and "_-."; state: checked JSON. */
 ah_status ah_changes_state(ah_changes *c, const char *strategy, ah_slice state, ah_err *err);
 ah_status ah_changes_show(ah_changes *c, ah_slice path, ah_err *err);
+ah_status ah_changes_hide(ah_changes *c, ah_slice path, ah_err *err);
 ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err);
 
 /* Takes out the additions whose tool is in the registry with the very same specification, and

@@ -257,15 +257,32 @@ static bool is_name(ah_slice s)
     return ok;
 }
 
-static ah_status keep_name(ah_prompt *p, const char *what, ah_slice name, ah_text **out, ah_err *err)
+/* Names with '/' between them (seed 002: "examples/tooling"). A key has none, so that "ns/key" is the
+ * name of one prompt. */
+static bool is_namespace(ah_slice s)
+{
+    const char *slash;
+
+    while (s.n <= MAX_NAME && (slash = memchr(s.p, '/', s.n)) != NULL) {
+        if (!is_name((ah_slice){s.p, (size_t)(slash - s.p)}))
+            return false;
+        s.n -= (size_t)(slash + 1 - s.p);
+        s.p = slash + 1;
+    }
+    return is_name(s);
+}
+
+static ah_status keep_name(ah_prompt *p, const char *what, ah_slice name, bool (*may)(ah_slice),
+                           ah_text **out, ah_err *err)
 {
     if (!name.p)
         return AH_OK;
-    if (!is_name(name))
+    if (!may(name))
         return ah_err_set(err, AH_PROMPT_VALIDATION,
                           "prompt: %s '%.*s' must be 1 to %d of a-z, 0-9, '.', '_' and '-', the first a "
-                          "letter or digit",
-                          what, AH_FMT(name), MAX_NAME);
+                          "letter or digit%s",
+                          what, AH_FMT(name), MAX_NAME,
+                          may == is_namespace ? "; or such names with '/' between them" : "");
     *out = ah_text_new(p->mem, name);
     return *out ? AH_OK : ah_err_nomem(err);
 }
@@ -301,10 +318,10 @@ static ah_status fill(ah_prompt *p, const ah_prompt_def *def, ah_err *err)
 {
     ah_status st;
 
-    if ((st = keep_name(p, "ns", def->ns, &p->ns, err)) != AH_OK ||
-        (st = keep_name(p, "key", def->key, &p->key, err)) != AH_OK || (st = make_id(p, err)) != AH_OK ||
-        (st = keep_sections(p, def, err)) != AH_OK || (st = lay_out_all(p, err)) != AH_OK ||
-        (st = gather_tools(p, err)) != AH_OK)
+    if ((st = keep_name(p, "ns", def->ns, is_namespace, &p->ns, err)) != AH_OK ||
+        (st = keep_name(p, "key", def->key, is_name, &p->key, err)) != AH_OK ||
+        (st = make_id(p, err)) != AH_OK || (st = keep_sections(p, def, err)) != AH_OK ||
+        (st = lay_out_all(p, err)) != AH_OK || (st = gather_tools(p, err)) != AH_OK)
         return st;
     if (def->overrides.p && (st = ah_overrides_apply(p, def->overrides, def->log, err)) != AH_OK)
         return st;
@@ -409,6 +426,13 @@ const ah_value *ah_prompt_resources(const ah_prompt *p)
 ah_tool *ah_prompt_tool(const ah_prompt *p, ah_slice name)
 {
     return ah_registry_find(&p->tools, name);
+}
+
+ah_slice ah_prompt_path(const ah_prompt *p, ah_slice path)
+{
+    uint32_t i = prompt_find(p, path);
+
+    return i == NO_NODE ? (ah_slice){NULL, 0} : node_path(p, i);
 }
 
 ah_section *ah_prompt_section(const ah_prompt *p, ah_slice path)

@@ -35,6 +35,8 @@ ah_slice ah_prompt_id(const ah_prompt *p); /* "ns/key", "key", or "" */
 ah_schema *ah_prompt_output(const ah_prompt *p);
 const ah_value *ah_prompt_resources(const ah_prompt *p);
 ah_section *ah_prompt_section(const ah_prompt *p, ah_slice path); /* borrowed; NULL: none such */
+/* The path as the prompt has it, valid as long as that; .p NULL: there is no such section. */
+ah_slice ah_prompt_path(const ah_prompt *p, ah_slice path);
 /* The tool of this name, be it of a disabled or summarised section; borrowed, or NULL. */
 ah_tool *ah_prompt_tool(const ah_prompt *p, ah_slice name);
 /* The same prompt with overrides; resources stay with the first, which it keeps alive. */
@@ -92,11 +94,22 @@ ah_status ah_binding_render_again(ah_binding *b, const ah_shown *shown, ah_rende
 /* The same without a text: values are only asked for by switches. */
 ah_status ah_binding_tools(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err);
 
+/* Did this rendering show the section itself in full, whatever is around it? */
+bool ah_rendered_opens(const ah_rendered *r, ah_slice path);
+
 typedef enum ah_read_kind {
     AH_READ_UNKNOWN,  /* there is no such section, or it is disabled */
-    AH_READ_EXPANDED, /* it is not summarised, nor is any around it: its content, no more */
+    AH_READ_EXPANDED, /* the reader has all that it shows already: its content, no more */
     AH_READ_CONTENT
 } ah_read_kind;
+
+/* What the conversation that reads has already. A section that `shown` opens need not be open in
+ * it: another conversation of the session may have opened it. */
+typedef struct ah_had {
+    bool (*open)(void *ud, ah_slice path); /* it has the section itself in full, with its tools */
+    bool (*offers)(void *ud, const ah_tool *tool); /* it offers this very tool */
+    void *ud;
+} ah_had;
 
 /* What reading one section comes to (seed 000, read_section). */
 typedef struct ah_section_reading {
@@ -104,9 +117,9 @@ typedef struct ah_section_reading {
     ah_read_kind kind;
     ah_buf content; /* in full with its parameters; what is summarised below it stays so */
     /* CONTENT: the tools that reading it brings, and the sections that must be shown in full
-     * for that, in the prompt's order: itself, summarised ones around it, those the tools
-     * come from. Rendering with these as `shown` offers just these tools more. Both are
-     * empty where it brings no tools: nothing is to be changed then. */
+     * for that, in the prompt's order: itself, summarised ones around it, those with tools.
+     * Rendering with these as `shown` offers just these tools more. Both are empty where it has
+     * no tools: nothing is to be changed then. */
     ah_placed_tool *tool;
     size_t n_tools;
     ah_slice *open;
@@ -114,9 +127,10 @@ typedef struct ah_section_reading {
     ah_prompt *prompt; /* keeps what is borrowed */
 } ah_section_reading;
 
-/* Fails only where a section's switch does, or a value is missing. *out is to be cleared. */
-ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, ah_slice path, ah_section_reading *out,
-                          ah_err *err);
+/* had: NULL where the reader has just what is shown. Fails only where a section's switch does, or
+ * a value is missing. *out is to be cleared. */
+ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, const ah_had *had, ah_slice path,
+                          ah_section_reading *out, ah_err *err);
 void ah_section_reading_clear(ah_section_reading *r);
 
 #endif

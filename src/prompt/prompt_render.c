@@ -370,25 +370,62 @@ static bool is_open(const ah_prompt *p, const uint8_t *state, uint32_t i)
     return true;
 }
 
-/* The tools shown in `after` and not before, and the sections they come from marked. */
-static size_t gained_tools(const ah_prompt *p, const uint8_t *before, const uint8_t *after,
-                           uint8_t *mark, ah_placed_tool *out)
+/* Keeps of `state` what the reader has, too: what it has not is summarised for it. */
+static void keep_had(const ah_prompt *p, const ah_had *had, uint8_t *state)
+{
+    for (uint32_t i = 0; had && i < p->n; i++)
+        if (state[i] == NODE_FULL && !had->open(had->ud, node_path(p, i)))
+            state[i] = NODE_SUMMARY;
+}
+
+/* Does `after` show anything of the node that is not open before? */
+static bool shows_more(const ah_prompt *p, const uint8_t *before, const uint8_t *after, uint32_t i)
+{
+    uint32_t end = p->node[i].end;
+
+    for (i = next_full(p, after, i); i < end; i = next_full(p, after, i + 1))
+        if (!is_open(p, before, i))
+            return true;
+    return false;
+}
+
+/* What is before, what is then, and what comes of it, for each node. */
+typedef struct read_states {
+    uint8_t *before, *after, *mark;
+} read_states;
+
+/* The sections with tools among `top` and those below it that are shown then and are not open before,
+ * marked; how many tools. */
+static size_t mark_gained(const ah_prompt *p, const read_states *s, uint32_t top)
 {
     size_t n = 0;
 
-    for (uint32_t i = next_full(p, after, 0); i < p->n; i = next_full(p, after, i + 1)) {
-        if (!p->node[i].section->n_tools || is_open(p, before, i))
+    for (uint32_t i = next_full(p, s->after, top); i < p->node[top].end;
+         i = next_full(p, s->after, i + 1)) {
+        if (!p->node[i].section->n_tools || is_open(p, s->before, i))
             continue;
-        n += tools_of(p, i, out ? out + n : NULL);
-        mark[i] = 1;
+        s->mark[i] = 1;
+        n += p->node[i].section->n_tools;
     }
     return n;
 }
 
-static ah_status keep_gained(ah_section_reading *r, const ah_prompt *p, const uint8_t *before,
-                             const uint8_t *after, uint8_t *mark, ah_err *err)
+/* Their tools, but for those that the reader offers already. */
+static void keep_tools(ah_section_reading *r, const ah_prompt *p, const ah_had *had, uint32_t i)
 {
-    size_t n = gained_tools(p, before, after, mark, NULL);
+    ah_placed_tool *at = r->tool + r->n_tools;
+
+    for (size_t k = 0, n = tools_of(p, i, at); k < n; k++)
+        if (!had || !had->offers(had->ud, at[k].tool))
+            r->tool[r->n_tools++] = at[k];
+}
+
+/* top: the outermost section that the reading opens. What others have opened elsewhere meanwhile is
+ * none of it. */
+static ah_status keep_gained(ah_section_reading *r, const ah_prompt *p, const read_states *s,
+                             const ah_had *had, uint32_t top, ah_err *err)
+{
+    size_t n = mark_gained(p, s, top);
 
     if (!n)
         return AH_OK;
@@ -396,38 +433,41 @@ static ah_status keep_gained(ah_section_reading *r, const ah_prompt *p, const ui
     r->open = ah_alloc(r->mem, (size_t)p->n * sizeof *r->open);
     if (!r->tool || !r->open)
         return ah_err_nomem(err);
-    r->n_tools = gained_tools(p, before, after, mark, r->tool);
     for (uint32_t i = 0; i < p->n; i++)
-        if (mark[i])
+        if (s->mark[i]) {
             r->open[r->n_open++] = node_path(p, i);
+            keep_tools(r, p, had, i);
+        }
     return AH_OK;
 }
 
-/* after: the states once the section and those around it are open; mark: zeroed. */
-static ah_status read_node(ah_binding *b, uint32_t i, uint8_t *after, uint8_t *mark,
+static ah_status read_node(ah_binding *b, uint32_t i, const read_states *s, const ah_had *had,
                            ah_section_reading *r, ah_err *err)
 {
     const ah_prompt *p = b->prompt;
+    uint32_t top = i;
     ah_status st;
 
-    memcpy(after, b->state, p->n);
-    after[i] = NODE_FULL;
-    r->kind = is_open(p, b->state, i) ? AH_READ_EXPANDED : AH_READ_CONTENT;
-    mark[i] = 1;
-    for (uint32_t up = p->node[i].parent; up != NO_NODE; up = p->node[up].parent) {
-        mark[up] = after[up] == NODE_SUMMARY;
-        after[up] = NODE_FULL;
+    memcpy(s->before, b->state, p->n);
+    memcpy(s->after, b->state, p->n);
+    keep_had(p, had, s->before);
+    s->mark[i] = !is_open(p, s->before, i);
+    for (uint32_t up = i; up != NO_NODE; up = p->node[up].parent) {
+        s->mark[up] |= s->before[up] == NODE_SUMMARY;
+        s->after[up] = NODE_FULL;
+        top = s->mark[up] ? up : top;
     }
-    st = put_text(b, after, i, p->node[i].end, &r->content, err);
+    r->kind = shows_more(p, s->before, s->after, i) ? AH_READ_CONTENT : AH_READ_EXPANDED;
+    st = put_text(b, s->after, i, p->node[i].end, &r->content, err);
     if (st == AH_OK && r->kind == AH_READ_CONTENT)
-        st = keep_gained(r, p, b->state, after, mark, err);
+        st = keep_gained(r, p, s, had, top, err);
     return st;
 }
 
-ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, ah_slice path, ah_section_reading *out,
-                          ah_err *err)
+ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, const ah_had *had, ah_slice path,
+                          ah_section_reading *out, ah_err *err)
 {
-    uint32_t i = prompt_find(b->prompt, path);
+    uint32_t i = prompt_find(b->prompt, path), n = b->prompt->n;
     uint8_t *scratch;
     ah_status st;
 
@@ -437,12 +477,19 @@ ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, ah_slice path, a
         return AH_OK;
     if ((st = look(b, shown, err)) != AH_OK || b->state[i] == NODE_OFF)
         return st;
-    if (!(scratch = ah_alloc(b->mem, 2 * (size_t)b->prompt->n)))
+    if (!(scratch = ah_alloc(b->mem, 3 * (size_t)n))) /* zeroed */
         return ah_err_nomem(err);
     out->prompt = ah_prompt_ref(b->prompt);
-    st = read_node(b, i, scratch, scratch + b->prompt->n, out, err);
+    st = read_node(b, i, &(read_states){scratch, scratch + n, scratch + 2 * (size_t)n}, had, out, err);
     ah_free(b->mem, scratch);
     return st;
+}
+
+bool ah_rendered_opens(const ah_rendered *r, ah_slice path)
+{
+    uint32_t i = prompt_find(r->prompt, path);
+
+    return i != NO_NODE && r->state[i] == NODE_FULL;
 }
 
 void ah_section_reading_clear(ah_section_reading *r)

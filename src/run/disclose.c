@@ -13,6 +13,7 @@ void ah_disclosure_init(ah_disclosure *d, ah_binding *binding, ah_session *sessi
                          .binding = ah_binding_ref(binding),
                          .session = ah_session_ref(session)};
     ah_overridden_init(&d->now, d->mem);
+    ah_overridden_init(&d->since, d->mem);
 }
 
 void ah_disclosure_clear(ah_disclosure *d)
@@ -20,6 +21,9 @@ void ah_disclosure_clear(ah_disclosure *d)
     if (!d->mem)
         return;
     ah_overridden_clear(&d->now);
+    ah_overridden_clear(&d->since);
+    ah_rendered_unref(d->here);
+    ah_free(d->mem, d->asked);
     ah_text_unref(d->before);
     ah_text_unref(d->after);
     ah_binding_unref(d->binding);
@@ -35,10 +39,100 @@ void ah_disclosure_bind(ah_disclosure *d, ah_binding *binding)
     ah_binding_unref(old);
 }
 
+void ah_disclosure_begin(ah_disclosure *d, ah_rendered *now)
+{
+    ah_rendered *before = d->here;
+
+    d->here = ah_rendered_ref(now);
+    ah_rendered_unref(before);
+    ah_overridden_clear(&d->since);
+    ah_overridden_init(&d->since, d->mem);
+}
+
 ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_shown *out, ah_err *err)
 {
     *out = (ah_shown){.find = ah_overridden_find, .ud = &d->now};
     return ah_overridden_read(&d->now, d->session, o, err);
+}
+
+/* -- what the conversation has ------------------------------------------------------------- */
+
+/* For an ah_shown: ud is an ah_disclosure. Off counts as summarised. */
+static bool find_here(void *ud, ah_slice path, ah_visibility *out)
+{
+    const ah_disclosure *d = ud;
+
+    if (ah_overridden_find((void *)&d->since, path, out))
+        return true;
+    *out = d->here && ah_rendered_opens(d->here, path) ? AH_FULL : AH_SUMMARY;
+    return d->here != NULL;
+}
+
+/* A conversation, and its tools. */
+typedef struct reader {
+    ah_disclosure *d;
+    const ah_registry *tools;
+} reader;
+
+/* Was each of its tools offered, though some may have been withdrawn since? There may have been no
+ * room for them. */
+static bool was_given(const reader *r, ah_slice path)
+{
+    const ah_section *s = ah_prompt_section(ah_binding_prompt(r->d->binding), path);
+    bool all = true;
+
+    for (size_t i = 0; s && all && i < s->n_tools; i++) {
+        ah_slice name = ah_text_slice(s->tool[i]->name);
+
+        all = ah_registry_find(r->tools, name) || ah_registry_had(r->tools, name, NULL);
+    }
+    return all;
+}
+
+static bool has_open(void *ud, ah_slice path)
+{
+    ah_visibility v;
+
+    return (!find_here(((reader *)ud)->d, path, &v) || v == AH_FULL) && was_given(ud, path);
+}
+
+static bool has_tool(void *ud, const ah_tool *tool)
+{
+    const ah_tool *there = ah_registry_find(((const reader *)ud)->tools, ah_text_slice(tool->name));
+
+    return there && (there == tool || there->full == tool);
+}
+
+/* Reads a section as its run sees it, and as things are seen from the overlay. */
+static ah_status read_path(ah_disclosure *d, const ah_run *run, const ah_overlay *o, ah_slice path,
+                           ah_section_reading *out, ah_err *err)
+{
+    reader r = {d, ah_run_registry(run)};
+    const ah_had had = {.open = has_open, .offers = has_tool, .ud = &r};
+    ah_shown shown;
+    ah_status st = ah_disclosure_look(d, o, &shown, err);
+
+    return st == AH_OK ? ah_binding_read(d->binding, &shown, &had, path, out, err) : st;
+}
+
+/* Notes what the changes at hand will have done; the path is the prompt's own. */
+static ah_status ask(ah_disclosure *d, ah_slice path, ah_visibility v, ah_err *err)
+{
+    ah_override *item = ah_grow(d->mem, d->asked, &d->cap_asked, d->n_asked + 1, sizeof *item);
+
+    if (!item)
+        return ah_err_nomem(err);
+    d->asked = item;
+    item[d->n_asked++] = (ah_override){path, v};
+    return AH_OK;
+}
+
+/* Without memory a section may be read once more as if it had not been: that does no harm. */
+void ah_disclosure_made(ah_disclosure *d)
+{
+    for (size_t i = 0; i < d->n_asked; i++)
+        ah_overridden_put(&d->since, d->asked[i].path, d->asked[i].visibility, NULL);
+    d->n_asked = 0;
 }
 
 /* -- what was read in the conversation ---------------------------------------------------- */
@@ -83,6 +177,16 @@ ah_status ah_disclosure_replay(ah_disclosure *d, const ah_transcript *t, ah_over
             st = ah_visibility_set(d->session, o, opened.item[i].path, AH_FULL, err);
     ah_overridden_clear(&opened);
     return st;
+}
+
+size_t ah_disclosure_text_at(const ah_transcript *t)
+{
+    size_t at = t->n;
+
+    while (at > 0 && (t->entry[at - 1].kind != AH_ENTRY_PROMPT ||
+                      ah_json_member(ah_text_slice(t->entry[at - 1].json), "by").p))
+        at--;
+    return at;
 }
 
 /* -- the system text ------------------------------------------------------------------------ */
@@ -142,7 +246,7 @@ ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered *r,
 
     ah_buf_init(&b, d->mem, MAX_ANSWER);
     ah_disclosure_text(d, r, &b);
-    st = ah_buf_ok(&b) ? ah_changes_prompt(out, ah_buf_slice(&b), err)
+    st = ah_buf_ok(&b) ? ah_changes_prompt(out, ah_buf_slice(&b), NULL, err)
                        : ah_buf_error(&b, "the system text", err);
     ah_buf_clear(&b);
     return st;
@@ -224,13 +328,8 @@ static void fail(ah_call *call, const ah_err *err)
 static ah_status read_key(ah_disclosure *d, const ah_call *call, const ah_overlay *o, ah_buf *key,
                           ah_section_reading *out, ah_err *err)
 {
-    ah_shown shown;
-    ah_status st = ah_disclosure_look(d, o, &shown, err);
-
     ah_json_string(ah_json_member(ah_text_slice(call->args), "section_key"), key);
-    if (st == AH_OK && !ah_buf_ok(key))
-        st = ah_err_nomem(err);
-    return st == AH_OK ? ah_binding_read(d->binding, &shown, ah_buf_slice(key), out, err) : st;
+    return ah_buf_ok(key) ? read_path(d, call->run, o, ah_buf_slice(key), out, err) : ah_err_nomem(err);
 }
 
 static void start(const ah_tool *tool, ah_call *call)
@@ -296,31 +395,41 @@ static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_secti
     return st;
 }
 
-/* What is open now and what the reading opens. */
-typedef struct opening {
-    ah_disclosure *d;
-    const ah_section_reading *r;
-} opening;
-
-static bool find_opening(void *ud, ah_slice path, ah_visibility *out)
+/* What the conversation has, and what the changes at hand will have done. */
+static bool find_asked(void *ud, ah_slice path, ah_visibility *out)
 {
-    const opening *o = ud;
+    const ah_disclosure *d = ud;
 
-    *out = AH_FULL;
-    for (size_t i = 0; i < o->r->n_open; i++)
-        if (ah_slice_eq(path, o->r->open[i]))
+    for (size_t i = d->n_asked; i > 0; i--)
+        if (ah_slice_eq(path, d->asked[i - 1].path)) {
+            *out = d->asked[i - 1].visibility;
             return true;
-    return ah_overridden_find(&o->d->now, path, out);
+        }
+    return find_here(ud, path, out);
 }
 
-/* The system text as it is once the sections are open. */
-static ah_status set_prompt(ah_disclosure *d, const ah_section_reading *r, ah_changes *out, ah_err *err)
+/* Has a strategy said the last word on it? That is kept: the model was told of the section by the
+ * tool's result. */
+static bool is_replaced(const ah_transcript *t)
 {
-    opening o = {d, r};
-    ah_shown shown = {.find = find_opening, .ud = &o};
-    ah_rendered *rendered = NULL;
-    ah_status st = ah_binding_render(d->binding, &shown, &rendered, err);
+    ah_slice last = ah_transcript_last(t, AH_ENTRY_PROMPT);
 
+    for (size_t i = 0; i < t->n_staged; i++)
+        if (t->staged[i].kind == AH_ENTRY_PROMPT)
+            last = ah_text_slice(t->staged[i].json);
+    return ah_json_member(last, "by").p != NULL;
+}
+
+/* Not as the session has it: what is open there alone has no tools here. */
+ah_status ah_disclosure_retell(ah_disclosure *d, ah_run *run, ah_changes *out, ah_err *err)
+{
+    ah_shown shown = {.find = find_asked, .ud = d};
+    ah_rendered *rendered = NULL;
+    ah_status st;
+
+    if (is_replaced(ah_run_transcript(run)))
+        return AH_OK;
+    st = ah_binding_render(d->binding, &shown, &rendered, err);
     if (st == AH_OK)
         st = ah_disclosure_set_prompt(d, rendered, out, err);
     ah_rendered_unref(rendered);
@@ -328,57 +437,158 @@ static ah_status set_prompt(ah_disclosure *d, const ah_section_reading *r, ah_ch
     return st;
 }
 
-static ah_status show(const ah_disclosure *d, const ah_section_reading *r, ah_changes *out, ah_err *err)
+static ah_status show(ah_disclosure *d, const ah_section_reading *r, ah_changes *out, ah_err *err)
 {
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < r->n_open && st == AH_OK; i++) {
         ah_visibility v = AH_SUMMARY;
 
-        if (!ah_overridden_find((void *)&d->now, r->open[i], &v) || v != AH_FULL)
+        if (!ah_overridden_find(&d->now, r->open[i], &v) || v != AH_FULL)
             st = ah_changes_show(out, r->open[i], err);
+        if (st == AH_OK)
+            st = ask(d, r->open[i], AH_FULL, err);
     }
     return st;
 }
 
-/* Where the run's adapter takes no tools in mid-conversation, a new system text tells of them. */
-static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key, const ah_section_reading *r,
-                        ah_changes *out, ah_err *err)
+static ah_status expand(ah_disclosure *d, ah_slice key, const ah_section_reading *r, ah_changes *out,
+                        ah_err *err)
 {
-    bool restarts = ah_run_adapter(run)->tool_change_mode == AH_TOOLS_RESTART;
     ah_text *by = NULL;
     ah_status st = provenance(d, key, r, &by, err);
 
     for (size_t i = 0; i < r->n_tools && st == AH_OK; i++)
         st = ah_changes_add(out, r->tool[i].tool, by, err);
     ah_text_unref(by);
-    if (st == AH_OK)
-        st = show(d, r, out, err);
-    return st == AH_OK && restarts ? set_prompt(d, r, out, err) : st;
+    return st == AH_OK ? show(d, r, out, err) : st;
 }
 
+static bool restarts(const ah_run *run)
+{
+    return ah_run_adapter(run)->tool_change_mode == AH_TOOLS_RESTART;
+}
+
+static const ah_overlay *around(const ah_run *run)
+{
+    const ah_anchor *caller = ah_run_caller(run);
+
+    return caller ? caller->overlay : NULL;
+}
+
+/* Where the run's adapter takes no tools in mid-conversation, a new system text tells of them. */
 static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
 {
     ah_disclosure *d = ud;
-    ah_anchor *caller = ah_run_caller(run);
     ah_section_reading r = {0};
     ah_status st;
     ah_buf key;
 
+    d->n_asked = 0;
     if (!call->success || !ah_slice_is(ah_text_slice(call->slot->name), AH_READ_SECTION))
         return AH_OK;
     ah_buf_init(&key, d->mem, MAX_ANSWER);
-    st = read_key(d, call, caller ? caller->overlay : NULL, &key, &r, err);
+    st = read_key(d, call, around(run), &key, &r, err);
     if (st == AH_OK && r.n_open)
-        st = expand(d, run, ah_buf_slice(&key), &r, out, err);
+        st = expand(d, ah_buf_slice(&key), &r, out, err);
+    if (st == AH_OK && r.n_tools && restarts(run))
+        st = ah_disclosure_retell(d, run, out, err);
     ah_section_reading_clear(&r);
     ah_buf_clear(&key);
     return st;
 }
 
+static void made(void *ud)
+{
+    ah_disclosure_made(ud);
+}
+
 ah_strategy ah_disclosure_strategy(ah_disclosure *d)
 {
-    static const struct ah_strategy_vt strategy_vt = {.after = after};
+    static const struct ah_strategy_vt strategy_vt = {.after = after, .made = made};
 
     return (ah_strategy){.name = AH_READ_SECTION, .vt = &strategy_vt, .ud = d};
+}
+
+/* -- what a tool asks for -------------------------------------------------------------------- */
+
+static void put_words(const ah_section_reading *r, ah_slice path, ah_buf *words)
+{
+    if (r->kind == AH_READ_EXPANDED)
+        return;
+    ah_buf_str(words, "\n\n");
+    put_message(r->kind, path, words);
+    if (r->kind == AH_READ_CONTENT)
+        put_block(words, ah_buf_slice(&r->content));
+}
+
+/* The session is told of the path itself, whatever there is to be read. */
+static ah_status open_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_changes *out, ah_buf *words,
+                          ah_err *err)
+{
+    ah_slice own = ah_prompt_path(ah_binding_prompt(d->binding), path);
+    ah_section_reading r = {0};
+    ah_status st = read_path(d, run, around(run), path, &r, err);
+
+    if (st == AH_OK)
+        put_words(&r, path, words);
+    if (st == AH_OK && r.n_open)
+        st = expand(d, path, &r, out, err);
+    if (st == AH_OK && own.p)
+        st = ask(d, own, AH_FULL, err);
+    if (st == AH_OK)
+        st = ah_changes_show(out, path, err);
+    ah_section_reading_clear(&r);
+    return st;
+}
+
+static bool offers(const ah_rendered *r, const ah_tool *t)
+{
+    for (size_t i = 0; i < r->n_tools; i++)
+        if (r->tool[i].tool == t)
+            return true;
+    return false;
+}
+
+/* The tools that go where the conversation has what is `now` in the place of what was. */
+static ah_status remove_gone(ah_disclosure *d, const ah_run *run, const ah_rendered *was,
+                             const ah_rendered *now, ah_changes *out, ah_err *err)
+{
+    reader r = {d, ah_run_registry(run)};
+    ah_status st = AH_OK;
+
+    for (size_t i = 0; i < was->n_tools && st == AH_OK; i++)
+        if (!offers(now, was->tool[i].tool) && has_tool(&r, was->tool[i].tool))
+            st = ah_changes_remove(out, ah_text_slice(was->tool[i].tool->name), err);
+    return st;
+}
+
+static ah_status close_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_changes *out, ah_err *err)
+{
+    ah_shown before = {find_here, d}, then = {find_asked, d};
+    ah_slice own = ah_prompt_path(ah_binding_prompt(d->binding), path);
+    ah_rendered *was = NULL, *now = NULL;
+    ah_status st = ah_changes_hide(out, path, err);
+
+    if (st != AH_OK || !own.p)
+        return st;
+    if ((st = ah_binding_tools(d->binding, &before, &was, err)) == AH_OK &&
+        (st = ask(d, own, AH_SUMMARY, err)) == AH_OK &&
+        (st = ah_binding_tools(d->binding, &then, &now, err)) == AH_OK)
+        st = remove_gone(d, run, was, now, out, err);
+    ah_rendered_unref(was);
+    ah_rendered_unref(now);
+    return st;
+}
+
+ah_status ah_disclosure_request(ah_disclosure *d, ah_run *run, ah_slice path, ah_visibility v,
+                                ah_changes *out, ah_buf *words, ah_err *err)
+{
+    if (d)
+        d->n_asked = 0;
+    if (d && v == AH_FULL)
+        return open_for(d, run, path, out, words, err);
+    if (d)
+        return close_for(d, run, path, out, err);
+    return v == AH_FULL ? ah_changes_show(out, path, err) : ah_changes_hide(out, path, err);
 }

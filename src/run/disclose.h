@@ -10,12 +10,18 @@
 
 #define AH_READ_SECTION "read_section"
 
-/* A prompt in one conversation. What is open is in the session (prompt/visibility.h). */
+/* A prompt in one conversation. What is open in the session is there (prompt/visibility.h); that is
+ * not what this conversation has: others may share the session. What it has is the prompt as it was
+ * when its run began, and what was opened in it since. */
 typedef struct ah_disclosure {
     const ah_mem *mem;
     ah_binding *binding;
     ah_session *session;
-    ah_overridden now;       /* the session's overrides as last looked at */
+    ah_overridden now;   /* the session's overrides as last looked at */
+    ah_rendered *here;   /* the prompt as the conversation had it then; NULL: before its first run */
+    ah_overridden since; /* what it was given and taken since */
+    ah_override *asked;  /* the same of the changes at hand, which are not made yet */
+    size_t n_asked, cap_asked;
     ah_text *before, *after; /* what stands around the prompt's text in the system text */
     bool rewrote;            /* a new system text told of tools; set back by whoever compares texts */
 } ah_disclosure;
@@ -25,8 +31,13 @@ void ah_disclosure_init(ah_disclosure *d, ah_binding *binding, ah_session *sessi
 void ah_disclosure_clear(ah_disclosure *d);
 /* Another binding of the same prompt from here on. */
 void ah_disclosure_bind(ah_disclosure *d, ah_binding *binding);
+/* A run begins, and this is what the conversation has of the prompt. */
+void ah_disclosure_begin(ah_disclosure *d, ah_rendered *now);
 /* What is open as it is seen from the overlay (NULL: none), until it is looked at again. */
 ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_shown *out, ah_err *err);
+/* One more than where the prompt's own system text stands, which is not one that a strategy set in
+ * its place; 0: there is none. */
+size_t ah_disclosure_text_at(const ah_transcript *t);
 /* The paths that read_section opened in the entries from `since` on (`by` of tools_added), into
  * *v, which is initialised and borrows them from the transcript. */
 ah_status ah_disclosure_opened(ah_overridden *v, const ah_transcript *t, size_t since, ah_err *err);
@@ -48,5 +59,14 @@ ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered *r,
 ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err);
 /* The strategy that gives the model the tools of the sections it reads. */
 ah_strategy ah_disclosure_strategy(ah_disclosure *d);
+
+/* For the run: a tool asks that the session show a section so. What follows from it in this
+ * conversation (d NULL: it has no prompt) is put into *out, as if the model had read the section, and
+ * what the model is to be told of it into *words. After the changes are made: ah_disclosure_made. */
+ah_status ah_disclosure_request(ah_disclosure *d, struct ah_run *run, ah_slice path, ah_visibility v,
+                                ah_changes *out, ah_buf *words, ah_err *err);
+void ah_disclosure_made(ah_disclosure *d);
+/* The system text anew, for an adapter that restarts, where it is the prompt's own. */
+ah_status ah_disclosure_retell(ah_disclosure *d, struct ah_run *run, ah_changes *out, ah_err *err);
 
 #endif

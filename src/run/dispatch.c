@@ -7,6 +7,7 @@
 
 #include "base/near.h"
 #include "run/drift.h"
+#include "run/gate.h"
 #include "wire/dispatcher.h"
 
 enum {
@@ -23,6 +24,8 @@ void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_sl
     *c = (ah_call){.run = run, .slot = slot, .at = at};
     ah_overlay_init(&c->overlay, mem, below);
     c->overlay.owner = c;
+    if (below && below->overlay && below->overlay->owner)
+        c->parent_call = ah_text_ref(((const ah_call *)below->overlay->owner)->slot->id);
     ah_changes_init(&c->changes, mem);
 }
 
@@ -33,10 +36,16 @@ void ah_call_clear(ah_call *c)
     ah_value_release(&c->live);
     ah_text_unref(c->args);
     ah_text_unref(c->coerced);
+    ah_text_unref(c->approved);
+    ah_text_unref(c->parent_call);
+    ah_text_unref(c->value);
+    ah_text_unref(c->error);
     ah_text_unref(c->images);
     ah_text_unref(c->content);
     ah_text_unref(c->warning);
     ah_text_unref(c->leave_why);
+    ah_text_unref(c->leave_details);
+    ah_text_unref(c->asked);
     ah_text_unref(c->reason);
     ah_tool_unref(c->tool);
     *c = (ah_call){.overlay.mem = c->overlay.mem};
@@ -84,6 +93,7 @@ static void answer(ah_call *c, bool success, const ah_buf *content)
 /* What is said in place of a result is held to the same limit. */
 static void answer_in_words(ah_call *c, ah_buf *words)
 {
+    ah_text_set(&c->value, NULL);
     cut(words, c->tool && c->tool->max_result ? c->tool->max_result : AH_TOOL_RESULT);
     answer(c, false, words);
 }
@@ -315,6 +325,7 @@ bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now)
 {
     begin_time(c, now);
     ah_text_set(&c->args, NULL);
+    ah_text_set(&c->coerced, NULL);
     c->state = AH_CALL_WAITING;
     check_args(c, args);
     if (c->state == AH_CALL_ANSWERED)
@@ -391,8 +402,7 @@ static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
     return c->state != AH_CALL_ANSWERED;
 }
 
-/* A string as it is, anything else as JSON; after the author's message, if there is one. */
-static void render(const ah_call *c, const ah_outcome *o, ah_buf *b)
+void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b)
 {
     ah_slice value = o->exclude_value ? (ah_slice){NULL, 0} : o->value;
 
@@ -409,7 +419,7 @@ static void render(const ah_call *c, const ah_outcome *o, ah_buf *b)
     else if (value.p && !ah_json_string(value, b))
         ah_buf_put(b, value);
     if (!o->message.p && !value.p)
-        ah_buf_str(b, "OK");
+        ah_buf_str(b, o->nil ? "null" : "OK");
 }
 
 /* To the slices of its type (seed 002, Session and Telemetry). Else the call has failed. */
@@ -418,39 +428,74 @@ static bool give_to_session(ah_call *c, const ah_outcome *o, ah_session *session
     ah_slice type = o->type.p ? o->type : ah_text_slice(c->tool->result_type);
     ah_err err;
 
-    if (!session || ah_session_take(session, &c->overlay, type, o->value, &err) == AH_OK)
+    if (!session || o->untyped || ah_session_take(session, &c->overlay, type, o->value, &err) == AH_OK)
         return true;
     ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err.message);
     return false;
 }
 
+/* A copy of a text of the outcome; false where there was no memory for it. */
+static bool keep(ah_call *c, ah_text **text, ah_slice s)
+{
+    ah_text_set(text, s.p ? ah_text_new(c->overlay.mem, s) : NULL);
+    return !s.p || *text;
+}
+
+/* What is told of it beside its words. */
+static bool keep_told(ah_call *c, const ah_outcome *o)
+{
+    bool shown = o->success && !o->exclude_value;
+    bool kept = keep(c, &c->value, o->value) && keep(c, &c->error, o->error) &&
+                keep(c, &c->images, shown ? o->images : (ah_slice){NULL, 0});
+
+    if (!kept)
+        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+    return kept;
+}
+
+/* The words of the refusal that the call has got go on as those of a failure. */
+static ah_outcome refused(ah_call *c, ah_buf *words)
+{
+    ah_buf_put(words, ah_text_slice(c->content));
+    c->state = AH_CALL_RUNNING;
+    return (ah_outcome){.failure = AH_FAILED_SAID, .whole = true};
+}
+
+/* As it left the policies. */
+static void take_outcome(ah_call *c, const ah_outcome *o, ah_buf *words, ah_session *session)
+{
+    if (o->success && !give_to_session(c, o, session))
+        return;
+    if (!o->whole)
+        cut(words, c->tool->max_result);
+    if (keep_told(c, o))
+        answer(c, o->success, words);
+}
+
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
 {
-    ah_outcome checked = *o;
-    ah_buf full, b;
+    ah_outcome now = *o;
+    ah_held held = {0};
+    ah_buf full, words;
 
     c->live = o->live;
-    ah_buf_init(&full, c->overlay.mem, MAX_VALUE);
-    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
-    if (o->success && !check_result(c, o->value, &full))
-        goto done;
-    if (o->value.p && full.len) /* defaults filled in, and {} that is a list */
-        checked.value = ah_buf_slice(&full);
-    if (o->success && !give_to_session(c, o, session))
-        goto done;
-    render(c, &checked, &b);
-    if (!o->whole)
-        cut(&b, c->tool->max_result);
     c->leave = o->leave;
-    if (o->leave != AH_OK)
-        ah_text_from_buf(&b, "reason", &c->leave_why, NULL); /* without memory: none */
-    if (o->success && o->images.p && !o->exclude_value &&
-        !(c->images = ah_text_new(c->overlay.mem, o->images))) {
-        ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
-        goto done;
+    ah_buf_init(&full, c->overlay.mem, MAX_VALUE);
+    ah_buf_init(&words, c->overlay.mem, MAX_VALUE);
+    if (o->leave == AH_VISIBILITY_EXPANSION && o->asked.p)
+        c->asked = ah_text_new(c->overlay.mem, o->asked);
+    if (o->success && !check_result(c, o->value, &full)) {
+        now = refused(c, &words);
+    } else {
+        if (o->value.p && full.len) /* defaults filled in, and {} that is a list */
+            now.value = ah_buf_slice(&full);
+        ah_call_render(c, &now, &words);
     }
-    answer(c, o->success, &b);
-done:
+    if (ah_gate_after(c, &now, &words, &held))
+        take_outcome(c, &now, &words, session);
+    if (c->leave != AH_OK)
+        c->leave_why = ah_text_ref(c->content); /* without memory: none */
+    ah_held_clear(&held);
     ah_buf_clear(&full);
-    ah_buf_clear(&b);
+    ah_buf_clear(&words);
 }

@@ -25,12 +25,17 @@ typedef struct ah_call {
     uint32_t need;       /* id of its need while it runs */
     ah_want want[AH_NEEDS];
     ah_call_state state;
-    bool unknown;     /* no such tool */
-    bool refused;     /* a strategy has answered it */
-    bool asking;      /* an approval is at work */
-    bool strict;      /* null where nothing was meant counts as absent (wire/strict.h) */
-    ah_text *reason;  /* why one is asked for */
-    ah_text *warning; /* to stand before its answer; NULL: none */
+    bool unknown;                    /* no such tool */
+    bool refused;                    /* a strategy has answered it */
+    bool asking;                     /* an approval is at work */
+    const struct ah_hooks *approver; /* whose */
+    ah_text *approved;               /* the arguments that an approval gave; NULL: none */
+    int asks;                        /* how often one was asked for */
+    ah_text *parent_call;            /* id of the call in which this one is made; NULL: the model's */
+    unsigned within;                 /* calls made in this one so far, for their ids */
+    bool strict;                     /* null where nothing was meant counts as absent (wire/strict.h) */
+    ah_text *reason;                 /* why one is asked for */
+    ah_text *warning;                /* to stand before its answer; NULL: none */
     ah_tool *tool;
     ah_text *args;    /* checked, with defaults: what the handler gets */
     ah_text *coerced; /* what was taken as something else, in words; NULL: nothing */
@@ -41,11 +46,15 @@ typedef struct ah_call {
     int64_t deadline;       /* 0: none */
     ah_interrupt interrupt; /* of checks of its arguments and its result: its time is over */
     bool success;
+    ah_text *value;   /* of the result, JSON, as policies left it, until it was told of; NULL: none */
+    ah_text *error;   /* what its handler raised, with the traceback: never for the model; likewise */
     ah_text *images;  /* beside the content, a JSON list; NULL: none */
     ah_text *content; /* NULL when there was no memory for it */
     ah_status leave;  /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
-    void *task; /* the tool owner's */
+    ah_text *leave_details; /* a JSON object for the error's; NULL: none */
+    ah_text *asked; /* the sections that it leaves for, as ah_outcome has them; NULL: none are named */
+    void *task;     /* the tool owner's */
 } ah_call;
 
 /* How a handler failed decides the words (seed 002, Exception Handling). */
@@ -61,13 +70,19 @@ typedef struct ah_outcome {
     ah_failure failure;
     ah_slice message; /* .p NULL: none */
     ah_slice value;   /* checked JSON; .p NULL: none */
+    bool nil;         /* there is none since a nil was given: shown as null */
     ah_slice images;  /* shown beside it: a checked JSON list; .p NULL: none */
     ah_slice type;    /* of the value; .p NULL: that of the tool, if it declares one */
+    ah_slice error;   /* what was raised, with the traceback; .p NULL: nothing was */
     ah_slice render;  /* what the model is shown of the value; .p NULL: as it is, or as JSON */
     bool exclude_value;
+    bool untyped;    /* of no type, whatever the tool declares */
     bool whole;      /* shown as it is, however long */
     ah_value live;   /* the value as it was returned; taken. .vt NULL: none, or nobody looks at it */
     ah_status leave; /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
+    /* With AH_VISIBILITY_EXPANSION, {"reason":..,"requested_overrides":{path:"full"|"summary"},
+     * "section_keys":[..]}, checked, the first may be absent; .p NULL: it names no section. */
+    ah_slice asked;
 } ah_outcome;
 
 /* below: the overlay of the call in which the run was started, or NULL. The caller may set
@@ -94,8 +109,11 @@ bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now);
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* What a strategy says in the place of its handler. */
 void ah_call_stand_in(ah_call *c, const ah_buf *answer);
-/* Step 7's outcome becomes the answer: checked against the tool's result schema, dispatched to
- * the session (NULL: none) in the call's overlay, rendered, cut. */
+/* Step 7's outcome becomes the answer: checked against the tool's result schema, shown to policies
+ * (run/gate.h), dispatched to the session (NULL: none) in the call's overlay, rendered, cut. */
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session);
+/* As the model reads it: a string as it is, anything else as JSON; after the author's message, if
+ * there is one. */
+void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b);
 
 #endif

@@ -179,10 +179,8 @@ static void stop_exchange(ah_driven *d)
  * it waits for: those lie upon it. One that has succeeded meanwhile stands. */
 static void stop_call(ah_call *c)
 {
-    const ah_hooks *hooks = ah_run_hooks(c->run);
-
     if (c->asking) {
-        hooks->stop_asking(hooks->ud, c);
+        c->approver->stop_asking(c->approver->ud, c);
         return;
     }
     if (c->state == AH_CALL_ANSWERED && c->success)
@@ -209,7 +207,8 @@ static void serve(ah_driven *d, const ah_need *need)
         need->call->tool->vt->start(need->call->tool, need->call);
         break;
     case AH_NEED_ASK:
-        hooks->ask(hooks->ud, need->call, ah_text_slice(need->call->reason));
+        need->call->approver->ask(need->call->approver->ud, need->call,
+                                  ah_text_slice(need->call->reason));
         break;
     case AH_NEED_CHECK:
         hooks->check(hooks->ud, d->run);
@@ -286,6 +285,7 @@ ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn
         .host = h, .run = run, .parent = parent, .done = done, .ud = ud, .timer.fn = on_timer};
     d->depth = ah_driven_depth(parent) + 1;
     ah_run_set_owner(run, d);
+    ah_run_set_around(run, parent ? parent->run : NULL);
     d->job = (ah_job){.fn = pump, .of = d};
     d->next = h->runs;
     d->link = &h->runs;
@@ -300,8 +300,10 @@ ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn
 static void orphan_children(ah_driven *d)
 {
     for (ah_driven *c = d->host->runs; c; c = c->next)
-        if (c->parent == d)
+        if (c->parent == d) {
             c->parent = d->parent;
+            ah_run_set_around(c->run, d->parent ? d->parent->run : NULL);
+        }
 }
 
 void ah_driven_free(ah_driven *d)
@@ -339,6 +341,11 @@ ah_run *ah_driven_run(const ah_driven *d)
 int64_t ah_driven_id(const ah_driven *d)
 {
     return d ? ah_run_id(d->run) : 0;
+}
+
+const ah_driven *ah_driven_parent(const ah_driven *d)
+{
+    return d->parent;
 }
 
 int ah_driven_depth(const ah_driven *d)

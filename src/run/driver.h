@@ -18,6 +18,7 @@ void ah_driven_free(ah_driven *d);
 ah_run *ah_driven_run(const ah_driven *d);
 /* The ud given to ah_driven_new with this function; NULL where it was another one. */
 void *ah_driven_ud(const ah_driven *d, ah_driven_fn done);
+const ah_driven *ah_driven_parent(const ah_driven *d); /* NULL: it is in no other run */
 /* In how many runs it is, itself included; 0 for NULL. */
 int ah_driven_depth(const ah_driven *d);
 /* The number of its run, which no other run of the host ever has; 0 for NULL. */

@@ -3,6 +3,7 @@
 #include "run/inject.h"
 
 #include "prompt/visibility.h"
+#include "run/expand.h"
 #include "run/pick.h"
 #include "run/run_state.h"
 
@@ -163,6 +164,7 @@ static ah_status make(ah_injection *in, ah_change *c, ah_err *err)
     case AH_CHANGE_PROMPT:
     case AH_CHANGE_STATE:
     case AH_CHANGE_SHOW:
+    case AH_CHANGE_HIDE:
         c->made = true;
         return AH_OK;
     case AH_CHANGE_PICK:
@@ -259,11 +261,20 @@ static ah_status file_group(ah_injection *in, const ah_changes *c, size_t *i, ah
 
 static ah_status file_text(ah_injection *in, const ah_change *c, ah_err *err)
 {
-    ah_entry_kind kind = c->kind == AH_CHANGE_NOTE ? AH_ENTRY_NOTE : AH_ENTRY_PROMPT;
+    ah_slice text = ah_text_slice(c->text);
 
     if (c->kind == AH_CHANGE_STATE)
         return file(in, AH_ENTRY_STRATEGY, ah_text_ref(c->text), err);
-    return file(in, kind, ah_entry_text(in->mem, kind, ah_text_slice(c->text), in->time), err);
+    if (c->kind == AH_CHANGE_NOTE)
+        return file(in, AH_ENTRY_NOTE, ah_entry_text(in->mem, AH_ENTRY_NOTE, text, in->time), err);
+    return file(in, AH_ENTRY_PROMPT, ah_entry_prompt(in->mem, text, ah_text_slice(c->by), in->time),
+                err);
+}
+
+/* What it changes is in the session. */
+static bool is_shown(const ah_change *c)
+{
+    return c->kind == AH_CHANGE_SHOW || c->kind == AH_CHANGE_HIDE;
 }
 
 static ah_status file_all(ah_injection *in, const ah_changes *c, ah_err *err)
@@ -276,7 +287,7 @@ static ah_status file_all(ah_injection *in, const ah_changes *c, ah_err *err)
 
         if (it->made && (it->tool || it->kind == AH_CHANGE_REMOVE))
             st = file_group(in, c, &i, err);
-        else if (it->made && it->kind != AH_CHANGE_SHOW)
+        else if (it->made && !is_shown(it))
             st = file_text(in, &c->item[i++], err);
         else
             i++;
@@ -294,8 +305,9 @@ static ah_status show_all(ah_injection *in, const ah_changes *c, ah_err *err)
 
     ah_overlay_init(&o, in->mem, in->caller);
     for (size_t i = 0; i < c->n && st == AH_OK; i++)
-        if (c->item[i].kind == AH_CHANGE_SHOW)
-            st = ah_visibility_set(in->session, &o, ah_text_slice(c->item[i].text), AH_FULL, err);
+        if (is_shown(&c->item[i]))
+            st = ah_visibility_set(in->session, &o, ah_text_slice(c->item[i].text),
+                                   c->item[i].kind == AH_CHANGE_SHOW ? AH_FULL : AH_SUMMARY, err);
     if (st == AH_OK)
         return ah_overlay_commit(&o, in->transcript, err);
     ah_overlay_drop(&o);
@@ -527,6 +539,12 @@ ah_status ah_inject_found(ah_run *run, ah_changes *c, ah_slice after, ah_err *er
     return apply(run, c, "search", after, NULL, err);
 }
 
+ah_status ah_inject_for(ah_run *run, ah_changes *c, const char *who, ah_slice after, ah_buf *hint,
+                        ah_err *err)
+{
+    return apply(run, c, who, after, hint, err);
+}
+
 ah_status ah_inject_between(ah_run *run, ah_changes *c, ah_err *err)
 {
     ah_injection in = injection(run, false);
@@ -613,6 +631,17 @@ bool ah_inject_before(ah_run *run, ah_call *call)
     return passes;
 }
 
+/* What the call has left for is done instead, if it can be. */
+static ah_status expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
+{
+    ah_status st = ah_expands(run, call) ? ah_expand(run, call, hint, err) : AH_OK;
+
+    if (st == AH_OK || st == AH_PROMPT_VALIDATION)
+        return st;
+    ah_run_warn(run, ah_slice_of(err->message)); /* the run ends by the call */
+    return AH_OK;
+}
+
 static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)
 {
     ah_text *content = NULL;
@@ -634,11 +663,13 @@ ah_status ah_inject_after(ah_run *run, ah_call *call, bool strategies, ah_err *e
     ah_status st = ah_picks_note(call, err);
     ah_buf hint;
 
-    if (st != AH_OK || (!call->changes.n && !n))
+    if (st != AH_OK || (!call->changes.n && !n && !call->asked))
         return st;
     ah_buf_init(&hint, run->cfg.mem, MAX_NAMES);
     if (call->success && call->changes.n)
         st = apply(run, &call->changes, "tool", ah_text_slice(call->slot->name), &hint, err);
+    if (st == AH_OK && strategies)
+        st = expand(run, call, &hint, err);
     for (size_t i = 0; i < n && st == AH_OK; i++)
         st = consult(run, &run->cfg.strategy[i], call, &hint, err);
     append_hint(run, call, &hint);

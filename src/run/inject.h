@@ -34,7 +34,7 @@ typedef struct ah_injection {
     ah_registry *registry;
     ah_transcript *transcript;
     ah_inject_rules *rules;
-    ah_session *session; /* for AH_CHANGE_SHOW; NULL: there is none of those */
+    ah_session *session; /* for AH_CHANGE_SHOW and HIDE; NULL: there is none of those */
     ah_anchor *caller;   /* what the session is changed in; NULL: at once */
     bool at_work;        /* a run is at work: entries are staged for its next commit */
     int64_t time;        /* ms since the epoch */
@@ -107,6 +107,11 @@ ah_status ah_inject_between(struct ah_run *run, ah_changes *c, ah_err *err);
 
 /* For the search: tools that were found by themselves, in an answer or by a call, `after` what. */
 ah_status ah_inject_found(struct ah_run *run, ah_changes *c, ah_slice after, ah_err *err);
+
+/* For what follows from a call by other ways: told as done by `who`; *hint (NULL: none) gets the names
+ * of new tools. */
+ah_status ah_inject_for(struct ah_run *run, ah_changes *c, const char *who, ah_slice after, ah_buf *hint,
+                        ah_err *err);
 
 /* For the script: changes from outside of calls, while the run is at work. */
 ah_status ah_inject_from_outside(struct ah_run *run, ah_changes *c, ah_err *err);

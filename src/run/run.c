@@ -141,6 +141,45 @@ static void check(ah_run *run)
     ah_run_raise(run, (ah_need){.kind = AH_NEED_CHECK});
 }
 
+static void empty_fails(ah_run *run)
+{
+    ah_err *err = &run->result.err;
+
+    ah_err_set(err, AH_PROVIDER, "the answer is empty: it has neither text nor calls (stop: %s)%s",
+               ah_stop_name(run->result.stop), run->empties > 1 ? ", and so were those before it" : "");
+    err->phase = AH_PHASE_RESPONSE;
+    err->retryable = true;
+    ah_run_fail(run);
+}
+
+static void empty_again(ah_run *run)
+{
+    static const ah_slice words = AH_LIT("Your answer was empty. Answer, or call a tool.");
+    ah_text *json = ah_entry_text(run->cfg.mem, AH_ENTRY_USER, words, ah_run_wall(run));
+
+    ah_run_warn(run, ah_slice_of("the answer is empty, asking again (on_empty = \"retry\")"));
+    if (ah_transcript_add(run->cfg.transcript, AH_ENTRY_USER, json, &run->result.err) == AH_OK)
+        run->state = RUN_NEXT;
+    else
+        ah_run_fail(run);
+}
+
+/* True: the last answer is empty and may not stand; what follows is begun. */
+static bool refuse_empty(ah_run *run)
+{
+    bool empty = ah_slice_trim(ah_buf_slice(&run->text)).n == 0;
+
+    if (!empty || run->cfg.on_empty == AH_EMPTY_STANDS) {
+        run->empties = 0;
+        return false;
+    }
+    if (run->cfg.on_empty == AH_EMPTY_RETRY && run->empties++ < run->cfg.retries)
+        empty_again(run);
+    else
+        empty_fails(run);
+    return true;
+}
+
 static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
@@ -151,6 +190,8 @@ static void no_calls(ah_run *run)
         ah_run_fail(run);
     else if (queued && !run->last_round)
         run->state = RUN_NEXT;
+    else if (refuse_empty(run))
+        return;
     else if (run->cfg.output)
         ah_run_take_output(run);
     else
@@ -187,6 +228,41 @@ void ah_run_checked(ah_run *run, ah_slice message)
         ah_run_fail(run);
 }
 
+bool ah_run_check_failed(ah_run *run, const ah_err *err)
+{
+    if (run->state != RUN_CHECKING || ah_run_is_over(run)) /* it says itself why it ends */
+        return false;
+    run->result.err = *err;
+    run->result.err.phase = AH_PHASE_RESPONSE;
+    run->state = RUN_NEXT;
+    ah_run_fail(run);
+    return true;
+}
+
+/* What the guards of the answer let through, before it is in the conversation. Without an answer that is
+ * what `output` asks for there is no final one yet. */
+static bool pass_guards(ah_run *run)
+{
+    const ah_hooks *h = run->cfg.hooks;
+    ah_slice text = ah_buf_slice(run->msg.text.len ? &run->msg.text : &run->msg.refusal), value = {0};
+    ah_status st = AH_OK;
+    ah_buf b;
+
+    if (!h || !h->guard)
+        return true;
+    ah_buf_init(&b, run->cfg.mem, AH_MAX_TEXT);
+    if (run->cfg.output && ah_run_read_output(run, text, &b))
+        value = ah_buf_slice(&b);
+    if (value.p || !run->cfg.output)
+        st = h->guard(h->ud, run, text, value, &run->result.err);
+    ah_buf_clear(&b);
+    if (st == AH_OK)
+        return true;
+    run->result.err.phase = AH_PHASE_RESPONSE;
+    ah_buf_reset(&run->text, 0);
+    return false;
+}
+
 /* The message becomes the pending turn. */
 static ah_status begin_turn(ah_run *run)
 {
@@ -205,20 +281,45 @@ static ah_status begin_turn(ah_run *run)
 
 void ah_run_answered(ah_run *run)
 {
-    if (ah_run_learn(run, &run->result.err) != AH_OK || begin_turn(run) != AH_OK) {
+    if (ah_run_learn(run, &run->result.err) != AH_OK) {
+        ah_run_fail(run);
+        return;
+    }
+    if (!run->msg.n && !pass_guards(run)) {
+        run->result.iterations++;
+        ah_run_settle_exchange(run);
+        ah_run_fail(run);
+        return;
+    }
+    if (begin_turn(run) != AH_OK) {
         ah_run_fail(run);
         return;
     }
     ah_err_clear(&run->result.err);
     run->result.iterations++;
     ah_run_settle_exchange(run);
-    if (run->n_calls)
+    if (run->n_calls) {
+        run->empties = 0;
         ah_turn_begin(run);
-    else
+    } else
         no_calls(run);
 }
 
 /* -- iterations ------------------------------------------------------------------------------ */
+
+/* By the clock, and not by the last tick: observers and strategies may have taken their time since. */
+static bool time_is_over(const ah_run *run)
+{
+    const ah_run_config *cfg = &run->cfg;
+
+    return cfg->deadline && (run->now >= cfg->deadline ||
+                             (cfg->over && cfg->over(cfg->ud, cfg->deadline) && !cfg->over(cfg->ud, 0)));
+}
+
+bool ah_run_must_end(const ah_run *run)
+{
+    return run->cancel || time_is_over(run);
+}
 
 static bool past_deadline(ah_run *run)
 {
@@ -228,46 +329,18 @@ static bool past_deadline(ah_run *run)
         [RUN_CHECKING] = AH_PHASE_RESPONSE, [RUN_SETTLING] = AH_PHASE_NONE,
         [RUN_ENDED] = AH_PHASE_NONE};
 
-    if (!run->cfg.deadline || run->now < run->cfg.deadline)
+    if (!time_is_over(run))
         return false;
     ah_err_set(&run->result.err, AH_DEADLINE, "the run's deadline passed (set by timeout or deadline)");
     run->result.err.phase = phase[run->state];
     return true;
 }
 
-/* The options in force, but with tool_choice none. */
-static void put_no_choice(ah_buf *b, ah_slice options)
-{
-    ah_json_reader r = ah_json_read(options);
-    ah_json_token key = ah_json_next(&r);
-
-    ah_buf_str(b, "{\"tool_choice\":\"none\"");
-    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
-        ah_json_token t = ah_json_next(&r);
-        ah_slice value = ah_json_skip(&r, t);
-
-        if (!ah_json_token_is(key, "tool_choice"))
-            ah_buf_fmt(b, ",\"%.*s\":%.*s", AH_FMT(key.raw), AH_FMT(value));
-    }
-    ah_buf_char(b, '}');
-}
-
 /* on_max = "answer": one more model call, tools declared but not to be chosen. */
 static ah_status ask_for_answer(ah_run *run)
 {
-    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
-    ah_setting options = {"options", {NULL, 0}};
-    ah_err *err = &run->result.err;
-    ah_status st;
-    ah_buf b;
-
-    ah_buf_init(&b, run->cfg.mem, 4 << 20);
-    put_no_choice(&b, ah_json_member(settings, "options"));
-    options.value = ah_buf_slice(&b);
-    st = ah_buf_ok(&b) ? ah_run_set(run, &options, 1, err) : ah_buf_error(&b, "settings", err);
-    ah_buf_clear(&b);
     run->last_round = true;
-    return st;
+    return ah_run_choose(run, "none", &run->result.err);
 }
 
 static void too_many_iterations(ah_run *run)
@@ -319,6 +392,10 @@ static void next_iteration(ah_run *run)
     run->attempt = 0;
     if (run->result.iterations >= run->cfg.max_iterations) {
         too_many_iterations(run);
+        return;
+    }
+    if (run->result.iterations == 1 && ah_run_free_choice(run, &run->result.err) != AH_OK) {
+        ah_run_fail(run);
         return;
     }
     EMIT(run, AH_EVENT_TOOL_LOOP_ITERATION, AH_F_INT("iteration", run->result.iterations + 1),
@@ -421,6 +498,22 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     return AH_OK;
 }
 
+void ah_run_set_around(ah_run *run, ah_run *around)
+{
+    run->cfg.around = around;
+}
+
+ah_run *ah_run_around(const ah_run *run)
+{
+    return run->cfg.around;
+}
+
+void ah_run_relay(ah_run *run, const ah_notice *e)
+{
+    if (run->cfg.on)
+        ah_event_tell(run->cfg.on, run->cfg.on_ud, e);
+}
+
 void ah_run_mute(ah_run *run)
 {
     run->cfg.on = NULL;
@@ -474,6 +567,8 @@ void ah_run_cancel(ah_run *run, ah_status status, const char *why)
         return;
     run->cancel = true;
     ah_err_set(&run->cancel_err, status, "%s", why);
+    if (status == AH_GUARD)
+        run->cancel_err.phase = AH_PHASE_REQUEST;
 }
 
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err)
@@ -489,6 +584,11 @@ ah_adapter *ah_run_adapter(const ah_run *run)
 const ah_hooks *ah_run_hooks(const ah_run *run)
 {
     return run->cfg.hooks;
+}
+
+const ah_log *ah_run_log(const ah_run *run)
+{
+    return run->cfg.log;
 }
 
 const ah_spending *ah_run_spending(const ah_run *run)

@@ -22,6 +22,13 @@
 
 typedef struct ah_run ah_run;
 
+/* What becomes of an answer without calls that has no text but white space. */
+typedef enum ah_on_empty {
+    AH_EMPTY_STANDS, /* it is the answer */
+    AH_EMPTY_RETRY,  /* the model is asked again, `retries` times in a row at most */
+    AH_EMPTY_FAILS   /* AH_PROVIDER */
+} ah_on_empty;
+
 typedef struct ah_run_config {
     const ah_mem *mem;
     const ah_log *log;
@@ -40,18 +47,24 @@ typedef struct ah_run_config {
     ah_untold *untold;            /* told as the run starts; NULL: nothing */
     const ah_strategy *strategy;  /* in the order in which they see each call */
     size_t n_strategies;
-    const size_t *discovered; /* how many entities are at hand, for events; NULL: none ever */
-    const ah_hooks *hooks;    /* NULL: none */
-    ah_binding *prompt;       /* NULL: none */
-    const ah_schema *output;  /* what the last answer must be; NULL: anything */
-    ah_session *session;      /* referenced; NULL: values of tools go nowhere */
-    ah_anchor *caller;        /* referenced; the overlay of the call in which the run was
+    const size_t *discovered;   /* how many entities are at hand, for events; NULL: none ever */
+    const ah_hooks *hooks;      /* NULL: none */
+    const ah_hooks *host_hooks; /* of all runs of the host; NULL: none */
+    struct ah_run *around; /* the run in which this one was started, whose policies hold here, too; NULL:
+                                   none. ah_run_set_around tells when it goes */
+    bool made_by_code;     /* its one call is not a model's: it is paid by the run around */
+    ah_binding *prompt;    /* NULL: none */
+    struct ah_disclosure *disclosure; /* the prompt in this conversation; NULL: there is none */
+    const ah_schema *output;          /* what the last answer must be; NULL: anything */
+    ah_session *session;              /* referenced; NULL: values of tools go nowhere */
+    ah_anchor *caller;                /* referenced; the overlay of the call in which the run was
                                 started: its own calls commit into it; NULL: none */
-    ah_spending spending;     /* what it may use; taken by ah_run_new, also on failure */
-    ah_metrics *metrics;      /* NULL: nothing is counted */
-    int max_iterations;       /* model calls */
-    bool answer_on_max;       /* one last call without tools instead of the error */
-    bool throw_on_unknown;    /* an unknown tool ends the run (seed 001) */
+    ah_spending spending;             /* what it may use; taken by ah_run_new, also on failure */
+    ah_metrics *metrics;              /* NULL: nothing is counted */
+    int max_iterations;               /* model calls */
+    bool answer_on_max;               /* one last call without tools instead of the error */
+    bool throw_on_unknown;            /* an unknown tool ends the run (seed 001) */
+    ah_on_empty on_empty;
     int retries;
     ah_loop_rules loop;         /* its list is borrowed until the run is freed */
     int64_t deadline;           /* loop clock, ms; 0: none */
@@ -71,6 +84,10 @@ typedef struct ah_run_config {
 /* `now` is the loop's clock. */
 ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err);
 void ah_run_mute(ah_run *run); /* no events from now on */
+void ah_run_set_around(ah_run *run, ah_run *around);
+ah_run *ah_run_around(const ah_run *run); /* NULL: none */
+/* An event of a run within this one, to whoever listens to this one. */
+void ah_run_relay(ah_run *run, const ah_notice *e);
 void ah_run_free(ah_run *run); /* settles and commits a pending turn first; NULL is fine */
 
 /* False with AH_NEED_WAIT and AH_NEED_DONE. */
@@ -88,14 +105,18 @@ void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why,
 /* The checks that hooks->check began are done: .p NULL where the answer stands, else what the
  * model is told so that it goes on. */
 void ah_run_checked(ah_run *run, ah_slice message);
+/* They could not be made, which ends the run with the error; false where it ends already. */
+bool ah_run_check_failed(ah_run *run, const ah_err *err);
 void ah_run_tick(ah_run *run, int64_t now);
-/* Takes note; the next ah_run_next acts on it. status AH_CANCELLED, AH_NOMEM or AH_INTERNAL. */
+/* Takes note; the next ah_run_next acts on it. status AH_CANCELLED, AH_NOMEM, AH_INTERNAL, or AH_GUARD of what
+ * it was to be asked. */
 void ah_run_cancel(ah_run *run, ah_status status, const char *why);
 /* A user message queued to the next commit; takes json (also on failure). The run goes on
  * after an answer as long as messages were queued. */
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err);
 
 const ah_hooks *ah_run_hooks(const ah_run *run);
+const ah_log *ah_run_log(const ah_run *run);
 const ah_spending *ah_run_spending(const ah_run *run);
 ah_slice ah_run_text(const ah_run *run); /* of the last answer */
 ah_adapter *ah_run_adapter(const ah_run *run);

@@ -92,8 +92,14 @@ void ah_run_start_exchange(ah_run *run)
     ah_slice body[3];
     size_t bytes = 0, n;
 
+    if (ah_run_must_end(run))
+        return;
     if (ah_run_check_budget(run, false) != AH_OK || open_exchange(run) != AH_OK) {
         ah_run_fail(run);
+        return;
+    }
+    if (ah_run_must_end(run)) { /* a long conversation takes its time, and so do observers */
+        ah_run_close_exchange(run);
         return;
     }
     n = ah_lowered_body(run->cfg.wire, body);

@@ -66,6 +66,20 @@ static void give_up(ah_run *run, ah_slice words)
     run->state = RUN_NEXT;
 }
 
+bool ah_run_read_output(ah_run *run, ah_slice text, ah_buf *value)
+{
+    const ah_interrupt interrupt = {ah_run_is_over, run};
+    ah_buf words;
+    ah_err err;
+    bool is;
+
+    ah_buf_init(&words, run->cfg.mem, MAX_WORDS);
+    is = ah_output_check(run->cfg.output, text, &interrupt, value, &words, &err) == AH_OK &&
+         !words.len && ah_buf_ok(value);
+    ah_buf_clear(&words);
+    return is;
+}
+
 void ah_run_take_output(ah_run *run)
 {
     const ah_interrupt interrupt = {ah_run_is_over, run};

@@ -51,3 +51,53 @@ ah_status ah_run_set(ah_run *run, const ah_setting *set, size_t n, ah_err *err)
     ah_buf_clear(&b);
     return st;
 }
+
+static void put_choice(ah_buf *b, ah_slice options, const char *choice)
+{
+    ah_json_reader r = ah_json_read(options);
+    ah_json_token key = ah_json_next(&r);
+
+    ah_buf_fmt(b, "{\"tool_choice\":\"%s\"", choice);
+    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
+        ah_slice value = ah_json_skip(&r, ah_json_next(&r));
+
+        if (!ah_json_token_is(key, "tool_choice"))
+            ah_buf_fmt(b, ",\"%.*s\":%.*s", AH_FMT(key.raw), AH_FMT(value));
+    }
+    ah_buf_char(b, '}');
+}
+
+ah_status ah_run_choose(ah_run *run, const char *choice, ah_err *err)
+{
+    ah_slice now = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS), options, given;
+    const ah_json_wanted want[] = {{"options", &options}, {"given", &given}};
+    ah_setting set[2];
+    ah_status st;
+    ah_buf b;
+
+    ah_json_members(now, want, 2);
+    ah_buf_init(&b, run->cfg.mem, MAX_SETTINGS);
+    put_choice(&b, options, choice);
+    set[0] = (ah_setting){"options", ah_buf_slice(&b)};
+    set[1] = (ah_setting){"given", given.p ? given : options};
+    st = ah_buf_ok(&b) ? ah_run_set(run, set, 2, err) : ah_buf_error(&b, "settings", err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+static bool is_forced(ah_slice options)
+{
+    ah_slice choice, always;
+    const ah_json_wanted want[] = {{"tool_choice", &choice}, {"tool_choice_every_turn", &always}};
+
+    ah_json_members(options, want, 2);
+    return !ah_slice_is(always, "true") &&
+           (ah_json_kind_of(choice) == AH_JSON_OBJECT || ah_json_string_is(choice, "required"));
+}
+
+ah_status ah_run_free_choice(ah_run *run, ah_err *err)
+{
+    ah_slice now = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
+
+    return is_forced(ah_json_member(now, "options")) ? ah_run_choose(run, "auto", err) : AH_OK;
+}

@@ -41,9 +41,11 @@ struct ah_run {
 
     bool started, cancel, last_round;
     bool restart; /* the turn injected tools that the adapter cannot take in mid-conversation */
+    bool asked;   /* a handler of the turn left for sections, which were opened: counts as a restart */
     int restarts;
     ah_buf restart_keys; /* of sections, as JSON strings with commas between them */
     int check_rounds;
+    int empties;    /* answers in a row that were empty */
     int repairs;    /* how often an answer was not what `output` asks for */
     ah_text *value; /* that is */
     ah_err cancel_err;
@@ -86,7 +88,11 @@ void ah_run_accept(ah_run *run);
 /* The exchange has ended, and its reader has a message. */
 void ah_run_answered(ah_run *run);
 
-/* run_exchange.c: what the transcript makes for the model goes out, or the run fails. */
+/* It is cancelled, or its time is over: nothing more is begun, and its next step says so. */
+bool ah_run_must_end(const ah_run *run);
+
+/* run_exchange.c: what the transcript makes for the model goes out, or the run fails. Where it must
+ * end anyway nothing goes out, and the request is neither counted nor told. */
 void ah_run_start_exchange(ah_run *run);
 /* Closes it, and has the driver stop it where it is at work. */
 void ah_run_stop_exchange(ah_run *run);
@@ -105,6 +111,12 @@ typedef struct ah_setting {
     ah_slice value; /* JSON */
 } ah_setting;
 ah_status ah_run_set(ah_run *run, const ah_setting *set, size_t n, ah_err *err);
+/* From here on the model is told so in `tool_choice`, to the end of the run; the settings say what the
+ * script gave (`given`). */
+ah_status ah_run_choose(ah_run *run, const char *choice, ah_err *err);
+/* The first request is answered: a choice that forced it (`required`, or one tool) would force every
+ * other one, too, and the model would never come to an answer. */
+ah_status ah_run_free_choice(ah_run *run, ah_err *err);
 
 /* run_fallback.c: goes on with the next adapter there is, where the error in result.err is of a
  * kind that allows it. False: it stands, or another one does now. */
@@ -115,7 +127,9 @@ bool ah_run_fall_back(ah_run *run);
 bool ah_run_try_less(ah_run *run);                /* the error is in result.err; true: it is tried */
 ah_status ah_run_learn(ah_run *run, ah_err *err); /* an answer has come */
 
-/* run_output.c: the last answer is in run->text and committed. Ends the run or goes on. */
+/* run_output.c: the value of an answer is appended where it is what `output` asks for; else false. */
+bool ah_run_read_output(ah_run *run, ah_slice text, ah_buf *value);
+/* The last answer is in run->text and committed. Ends the run or goes on. */
 void ah_run_take_output(ah_run *run);
 
 /* run_turn.c. The transcript has a pending turn with calls, which becomes run->call. */
@@ -127,6 +141,7 @@ void ah_turn_stop(ah_run *run);  /* has the driver stop what is at work */
 void ah_turn_settle(ah_run *run, ah_status why);
 void ah_turn_clear(ah_run *run);
 int64_t ah_turn_deadline(const ah_run *run);
-void ah_turn_tick(ah_run *run, int64_t now); /* ends calls whose time is over */
+void ah_turn_ask(ah_call *c, const ah_buf *why); /* the call waits for an approval */
+void ah_turn_tick(ah_run *run, int64_t now);     /* ends calls whose time is over */
 
 #endif

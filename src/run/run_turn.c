@@ -2,13 +2,13 @@
  * order of the request; and what becomes of them when the run ends before they do. */
 #include <stdio.h>
 
+#include "run/gate.h"
 #include "run/run_state.h"
 #include "run/search.h"
 
 enum {
-    MAX_WHY = 16 << 20, /* bytes of all policies' reasons */
-    MAX_UNKNOWN = 4,    /* that many calls of unknown tools in a row end the run */
-    MAX_WARNING = 1024  /* bytes of the words about a loop */
+    MAX_UNKNOWN = 4,   /* that many calls of unknown tools in a row end the run */
+    MAX_WARNING = 1024 /* bytes of the words about a loop */
 };
 
 /* Seconds its handler had; 0 where none was started. */
@@ -19,15 +19,36 @@ static double duration(const ah_run *run, const ah_call *c)
     return c->need && end > c->started ? (double)(end - c->started) / 1000 : 0.0;
 }
 
-static void invoked(ah_run *run, const ah_call *c, bool success, ah_slice content)
+/* Value and error go with it: they may be large, and nobody else is told of them. */
+static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
 {
+    ah_field field[10] = {AH_F_STR("name", ah_text_slice(c->slot->name)),
+                         AH_F_STR("id", ah_text_slice(c->slot->id)),
+                         AH_F_BOOL("success", success),
+                         AH_F_NUM("duration", duration(run, c)),
+                         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
+                         AH_F_STR("coerced", ah_text_slice(c->coerced)),
+                         AH_F_STR("content", content)};
+    size_t n = 7;
+
+    if (c->value)
+        field[n++] = (ah_field)AH_F_JSON("value", ah_text_slice(c->value));
+    if (c->error)
+        field[n++] = (ah_field)AH_F_STR("error", ah_text_slice(c->error));
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_CALLS, 1);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_FAILURES, success ? 0 : 1);
-    EMIT(run, AH_EVENT_TOOL_INVOKED, AH_F_STR("name", ah_text_slice(c->slot->name)),
-         AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_BOOL("success", success),
-         AH_F_NUM("duration", duration(run, c)),
-         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
-         AH_F_STR("coerced", ah_text_slice(c->coerced)), AH_F_STR("content", content));
+    if (c->parent_call)
+        field[n++] = (ah_field)AH_F_STR("parent_call", ah_text_slice(c->parent_call));
+    ah_run_emit(run, AH_EVENT_TOOL_INVOKED, field, n);
+    ah_text_set(&c->value, NULL);
+    ah_text_set(&c->error, NULL);
+}
+
+/* A handler may have come across a key. */
+static void redact(const ah_run *run, ah_text *text)
+{
+    if (text)
+        text->len = ah_secrets_redact(run->cfg.secrets, text->data, text->len);
 }
 
 /* The model reads the warning before the result. Without memory it goes without. */
@@ -61,10 +82,10 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
     if (c->content && c->warning)
         put_warning(run, c);
     st = ah_inject_after(run, c, strategies && !c->refused, err);
-    if (c->content) /* a handler may have come across a key */
-        c->content->len = ah_secrets_redact(run->cfg.secrets, c->content->data, c->content->len);
-    if (c->images)
-        c->images->len = ah_secrets_redact(run->cfg.secrets, c->images->data, c->images->len);
+    redact(run, c->content);
+    redact(run, c->images);
+    redact(run, c->value);
+    redact(run, c->error);
     if (c->content)
         entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, c->refused,
                                      ah_text_slice(c->content),
@@ -202,18 +223,13 @@ void ah_turn_begin(ah_run *run)
     run->state = RUN_CALLING;
 }
 
-static void refuse_for(ah_call *c, const ah_buf *why)
-{
-    ah_slice words = ah_buf_ok(why) ? ah_buf_slice(why) : ah_slice_of("out of memory");
-
-    ah_call_refuse(c, "Tool '%s' was not run: %.*s", c->tool->name->data, AH_FMT(words));
-}
-
 /* Nobody is asked without being told why. */
-static void ask_for(ah_run *run, ah_call *c, const ah_buf *why)
+void ah_turn_ask(ah_call *c, const ah_buf *why)
 {
+    ah_run *run = c->run;
     ah_err err;
 
+    ah_text_set(&c->reason, NULL);
     if (ah_text_from_buf(why, "reason", &c->reason, &err) != AH_OK) {
         ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
         return;
@@ -225,35 +241,20 @@ static void ask_for(ah_run *run, ah_call *c, const ah_buf *why)
     ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
 }
 
-/* What the hooks say of a call whose arguments are checked; true: its handler may start. */
-static bool pass_policy(ah_run *run, ah_call *c)
-{
-    const ah_hooks *h = run->cfg.hooks;
-    ah_verdict verdict;
-    ah_buf why;
-
-    if (!h || !h->before)
-        return true;
-    ah_buf_init(&why, run->cfg.mem, MAX_WHY);
-    verdict = h->before(h->ud, run, c, &why);
-    if (!ah_buf_cut_short(&why) || verdict == AH_VERDICT_DENY || (verdict == AH_VERDICT_ASK && !h->ask))
-        refuse_for(c, &why);
-    else if (verdict == AH_VERDICT_ASK)
-        ask_for(run, c, &why);
-    ah_buf_clear(&why);
-    return c->state == AH_CALL_RUNNING;
-}
-
-/* Calls are counted exactly: one too many is refused and ends the run after the batch. */
+/* Where more was used than there is, no call is begun, be it by the answer that asks for it. Calls are
+ * counted exactly: one too many is refused. Either ends the run after the batch. */
 static bool within_budget(ah_run *run, ah_call *c)
 {
+    ah_run *payer = run->cfg.made_by_code && run->cfg.around ? run->cfg.around : run;
     ah_err err;
 
-    if (ah_spending_call(&run->cfg.spending, &err) == AH_OK)
+    if (ah_spending_check(&payer->cfg.spending, true, &err) == AH_OK &&
+        ah_spending_call(&payer->cfg.spending, &err) == AH_OK)
         return true;
     ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
     c->leave = AH_BUDGET;
     c->leave_why = ah_text_new(run->cfg.mem, ah_slice_of(err.message));
+    c->leave_details = ah_text_new(run->cfg.mem, ah_slice_of(err.details));
     return false;
 }
 
@@ -302,8 +303,9 @@ static void start_handler(ah_run *run, ah_call *c)
     c->need = ++run->last_id;
     run->running++;
     ah_run_raise(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
-    EMIT(run, AH_EVENT_TOOL_STARTED, AH_F_STR("name", ah_text_slice(c->slot->name)),
-         AH_F_STR("id", ah_text_slice(c->slot->id)));
+    EMIT_SOME(run, AH_EVENT_TOOL_STARTED, 2 + (size_t)(c->parent_call != NULL),
+              AH_F_STR("name", ah_text_slice(c->slot->name)), AH_F_STR("id", ah_text_slice(c->slot->id)),
+              AH_F_STR("parent_call", ah_text_slice(c->parent_call)));
 }
 
 static void begin_call(ah_run *run, ah_call *c)
@@ -315,8 +317,17 @@ static void begin_call(ah_run *run, ah_call *c)
 
     if (c->state == AH_CALL_WAITING && ah_inject_before(run, c) && pass_guard(run, c) &&
         ah_search_called(run, c) && ah_call_prepare(c, &who, run->now, run->cfg.deadline) &&
-        pass_policy(run, c))
+        ah_gate_before(c))
         start_handler(run, c);
+}
+
+/* The arguments of an approval go through what the model's went through. */
+static bool pass_changed(ah_call *c, ah_slice args)
+{
+    if (!ah_call_change_args(c, args, c->run->now))
+        return false;
+    ah_text_set(&c->approved, ah_text_ref(c->args));
+    return ah_gate_before(c);
 }
 
 void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why, int64_t now)
@@ -333,7 +344,7 @@ void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why,
     if (!approved)
         ah_call_refuse(call, "Tool '%s' was not run: not approved%s%.*s", call->tool->name->data,
                        why.n ? ": " : "", AH_FMT(why));
-    else if (!args.p || ah_call_change_args(call, args, run->now))
+    else if (!args.p || pass_changed(call, args))
         start_handler(run, call);
 }
 
@@ -390,6 +401,8 @@ static void keep_details(ah_err *err, const ah_buf *b)
 
 static void leave(ah_run *run, const ah_call *c)
 {
+    ah_slice details = ah_text_slice(c->leave_details);
+    ah_slice more = details.n > 2 ? ah_json_inside(details) : (ah_slice){"", 0};
     ah_err *err = &run->result.err;
     ah_buf b;
 
@@ -398,8 +411,13 @@ static void leave(ah_run *run, const ah_call *c)
     ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
     ah_buf_str(&b, "{\"tool\":");
     ah_json_put_string(&b, ah_text_slice(c->slot->name));
-    ah_buf_char(&b, '}');
+    ah_buf_fmt(&b, "%s%.*s}", more.n ? "," : "", AH_FMT(more));
     keep_details(err, &b);
+    if (c->asked) { /* where they fit: */
+        b.len--;
+        ah_buf_fmt(&b, ",%.*s", (int)c->asked->len - 1, c->asked->data + 1);
+        keep_details(err, &b);
+    }
     ah_buf_clear(&b);
 }
 
@@ -485,22 +503,38 @@ static void put_restart_details(ah_run *run)
     ah_buf_clear(&list);
 }
 
+/* One more than there may be is none: it is neither made nor counted. */
+static void refuse_restart(ah_run *run)
+{
+    ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
+               "Section expansion requires restart, and this run has had its most (max_restarts = %d)",
+               run->cfg.rules->max_restarts);
+    run->result.err.phase = AH_PHASE_TOOL;
+    put_restart_details(run);
+    ah_run_fail(run);
+}
+
+static void tell_restart(ah_run *run)
+{
+    if (!run->restart)
+        return;
+    if (run->restart_keys.len)
+        ah_metric_add(run->cfg.metrics, AH_METRIC_DISCLOSURE_RESTARTS, 1);
+    ah_log_put(run->cfg.log, AH_LOG_INFO, "restart %d: Adapter does not support dynamic tools",
+               run->restarts);
+}
+
 /* The adapter cannot take tools in mid-conversation: the same transcript goes on in a new
- * session of the wire. Counted apart from iterations. */
+ * session of the wire. Counted apart from iterations, as is what handlers have opened. */
 static void restart(ah_run *run)
 {
-    run->restart = false;
-    ah_metric_add(run->cfg.metrics, AH_METRIC_DISCLOSURE_RESTARTS, 1);
-    ah_log_put(run->cfg.log, AH_LOG_INFO, "restart %d: Adapter does not support dynamic tools",
-               run->restarts + 1);
-    if (++run->restarts > run->cfg.rules->max_restarts) {
-        ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
-                   "Section expansion requires restart, and this run has had its most (max_restarts = "
-                   "%d)",
-                   run->cfg.rules->max_restarts);
-        put_restart_details(run);
-        ah_run_fail(run);
+    if (run->restarts >= run->cfg.rules->max_restarts) {
+        refuse_restart(run);
+    } else {
+        run->restarts++;
+        tell_restart(run);
     }
+    run->restart = run->asked = false;
     (void)ah_buf_ok(&run->restart_keys); /* only named in the details of an error */
     ah_buf_reset(&run->restart_keys, 0);
 }
@@ -515,7 +549,7 @@ static void end_turn(ah_run *run)
     ah_run_commit(run);
     ah_turn_clear(run);
     run->state = RUN_NEXT;
-    if (run->restart)
+    if (run->restart || run->asked)
         restart(run);
 }
 
@@ -565,7 +599,7 @@ void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
 
 void ah_call_progress(ah_call *call, ah_slice message, double fraction)
 {
-    ah_field field[4] = {AH_F_STR("name", ah_text_slice(call->slot->name)),
+    ah_field field[5] = {AH_F_STR("name", ah_text_slice(call->slot->name)),
                          AH_F_STR("id", ah_text_slice(call->slot->id))};
     size_t n = 2;
 
@@ -573,6 +607,8 @@ void ah_call_progress(ah_call *call, ah_slice message, double fraction)
         field[n++] = (ah_field)AH_F_STR("message", message);
     if (fraction >= 0)
         field[n++] = (ah_field)AH_F_NUM("fraction", fraction);
+    if (call->parent_call)
+        field[n++] = (ah_field)AH_F_STR("parent_call", ah_text_slice(call->parent_call));
     ah_run_emit(call->run, AH_EVENT_TOOL_PROGRESS, field, n);
 }
 

@@ -350,12 +350,21 @@ static void put_calls(ah_lowered *w, ah_json_reader *calls, size_t *at, size_t n
 }
 
 /* What the provider's search said is sent back only where it searches still. */
+static const char *const searches[] = {"server_tool_use", "tool_search_tool_result", NULL};
+
 static bool is_sent_back(const ah_adapter *a, const ah_lowered *w, ah_slice part, ah_slice *data,
                          size_t *before)
 {
-    static const char *const searches[] = {"server_tool_use", "tool_search_tool_result", NULL};
-
     return ah_part_of_ours(a, part, data, before) && !ah_lowered_left_out(w, *data, searches);
+}
+
+/* A message must not end with what was thought. */
+static bool stands(const ah_lowered *w, ah_slice data)
+{
+    ah_slice type = ah_json_member(data, "type");
+
+    return !ah_json_string_is(type, "thinking") && !ah_json_string_is(type, "redacted_thinking") &&
+           !ah_lowered_left_out(w, data, searches);
 }
 
 /* Content and calls in the order in which they came, where this very adapter had them. */
@@ -636,6 +645,7 @@ static const ah_adapter_vt vt = {
     .name = "anthropic",
     .head = head,
     .entry = entry,
+    .stands = stands,
     .tail = "]}",
     .tail_open = "]}]}",
     .request = request,

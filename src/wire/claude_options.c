@@ -43,7 +43,8 @@ static ah_status take(ah_json_token key, ah_slice value, ah_claude_options *out,
         return take_reasoning(value, out, err);
     if (ah_json_token_is(key, "max_tokens"))
         return take_max_tokens(value, out, err);
-    if (ah_json_token_is(key, "cache") || ah_json_token_is(key, "cache_key"))
+    if (ah_json_token_is(key, "cache") || ah_json_token_is(key, "cache_key") ||
+        ah_json_token_is(key, "tool_choice_every_turn"))
         return AH_OK;
     if (!ah_json_token_is(key, "tool_choice"))
         return refuse(key.raw,

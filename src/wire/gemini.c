@@ -211,6 +211,36 @@ static void put_calls(const ah_adapter *a, const ah_lowered *w, ah_buf *b, size_
     }
 }
 
+/* Is there more to a part than what was thought, and signatures? */
+static bool part_stands(ah_slice part)
+{
+    ah_json_reader r = ah_json_read(part);
+    ah_json_token key = ah_json_next(&r);
+    bool thought = ah_json_kind_of(ah_json_member(part, "thought")) == AH_JSON_TRUE, more = false;
+
+    for (key = ah_json_next(&r); !more && key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
+        ah_slice value = ah_json_skip(&r, ah_json_next(&r));
+
+        more = ah_json_token_is(key, "text")
+                   ? !thought && ah_has_text(value)
+                   : !ah_json_token_is(key, "thought") && !ah_json_token_is(key, "thoughtSignature");
+    }
+    return more;
+}
+
+/* Code that was run, say; a message of thoughts alone, or of none, has no part that says anything. */
+static bool stands(const ah_lowered *w, ah_slice data)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(data, "parts"));
+    ah_json_token t = ah_json_next(&r);
+    bool any = false;
+
+    (void)w;
+    for (t = ah_json_next(&r); !any && t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
+        any = part_stands(ah_json_skip(&r, t));
+    return any;
+}
+
 static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
 {
     ah_slice content = ah_json_member(json, "content");
@@ -229,7 +259,7 @@ static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, a
             put_kept(w, b, ah_json_skip(&r, t), &calls);
         }
     put_calls(a, w, b, &n, &calls, !kept.p);
-    ah_buf_str(b, n ? "]}" : "{\"text\":\"\"}]}"); /* a message has parts */
+    ah_buf_str(b, "]}");
 }
 
 static bool is_result(const ah_lowered *w, size_t at)
@@ -347,6 +377,7 @@ static const ah_adapter_vt vt = {
     .name = "gemini",
     .head = head,
     .entry = entry,
+    .stands = stands,
     .tail = "]}",
     .request = request,
     .open = ah_gemini_open,

@@ -89,6 +89,38 @@ static bool dispatches(const ah_lowered *w)
     return w->mode == AH_TOOLS_DISPATCHER;
 }
 
+static bool is_empty_list(ah_slice list)
+{
+    ah_json_reader r = ah_json_read(list);
+
+    return ah_json_next(&r).kind != AH_JSON_ARRAY || ah_json_next(&r).kind == AH_JSON_ARRAY_END;
+}
+
+/* Has the model said nothing that the wire could hold? What it only thought does not stand alone. */
+static bool says_nothing(const ah_lowered *w, ah_slice message)
+{
+    ah_slice calls, content, data;
+    const ah_json_wanted want[] = {{"tool_calls", &calls}, {"content", &content}};
+    ah_json_reader r;
+    ah_json_token t;
+    bool none;
+    size_t before;
+
+    ah_json_members(message, want, 2);
+    none = is_empty_list(calls) && !ah_has_text(content);
+    r = ah_json_read(content);
+    t = ah_json_next(&r);
+    for (t = ah_json_next(&r); none && t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice part = ah_json_skip(&r, t);
+
+        if (ah_part_of_ours(w->adapter, part, &data, &before))
+            none = !w->adapter->vt->stands(w, data);
+        else
+            none = !ah_has_text(ah_json_member(part, "text"));
+    }
+    return none;
+}
+
 /* A message; through the dispatcher where it speaks of tools the head does not hold. */
 static void lower_message(ah_lowered *w, const ah_entry *e)
 {
@@ -272,6 +304,11 @@ static ah_break take(ah_lowered *w, size_t i)
         w->system_entry = i;
         return AH_BREAK_PROMPT;
     case AH_ENTRY_ASSISTANT:
+        if (w->adapter->vt->stands && says_nothing(w, json))
+            w->offers.conversing = true;
+        else
+            lower_message(w, e);
+        return AH_BREAK_NONE;
     case AH_ENTRY_TOOL_RESULT:
     case AH_ENTRY_NOTE:
     case AH_ENTRY_USER:

@@ -190,6 +190,7 @@ static const ah_adapter_vt vt = {
     .name = "ollama",
     .head = head,
     .entry = entry,
+    .stands = ah_thoughts_alone,
     .tail = "]}",
     .request = request,
     .open = ah_ollama_open,

@@ -356,6 +356,7 @@ static const ah_adapter_vt vt = {
     .name = "openai",
     .head = head,
     .entry = entry,
+    .stands = ah_thoughts_alone,
     .tail = "]}",
     .request = ah_openai_post,
     .open = ah_openai_open,

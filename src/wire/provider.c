@@ -502,6 +502,13 @@ bool ah_parts_say(ah_slice parts)
     return find_part(NULL, parts, text_of).p != NULL;
 }
 
+bool ah_thoughts_alone(const ah_lowered *w, ah_slice data)
+{
+    (void)w;
+    (void)data;
+    return false;
+}
+
 ah_slice ah_opaque_of_ours(const ah_adapter *a, ah_slice parts)
 {
     return find_part(a, parts, ours_of);

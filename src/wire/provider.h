@@ -117,6 +117,8 @@ bool ah_parts_say(ah_slice parts);
 /* Is the part an opaque one that came from this very adapter? Then *data is what it holds, and
  * *calls how many of the message's calls stand before it. */
 bool ah_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, size_t *calls);
+/* Of wires that keep beside a message what the model thought, and nothing else (ah_adapter_vt.stands). */
+bool ah_thoughts_alone(const ah_lowered *w, ah_slice data);
 /* What the first such part of a message holds, .p NULL where there is none: for wires on which
  * it belongs to the message as a whole. */
 ah_slice ah_opaque_of_ours(const ah_adapter *a, ah_slice parts);

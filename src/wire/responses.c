@@ -273,9 +273,18 @@ static void put_opaque(walk *k, ah_slice data, size_t before)
 }
 
 /* What the service's own search said is sent back only where it searches still. */
+static const char *const searches[] = {"tool_search_call", "tool_search_output", NULL};
+
+/* Reasoning is refused without the item that it led to; a mark is none. */
+static bool stands(const ah_lowered *w, ah_slice data)
+{
+    ah_slice type = ah_json_member(data, "type");
+
+    return type.p && !ah_json_string_is(type, "reasoning") && !ah_lowered_left_out(w, data, searches);
+}
+
 static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
 {
-    static const char *const searches[] = {"tool_search_call", "tool_search_output", NULL};
     walk k = {.w = w, .b = &w->body, .calls = ah_json_read(ah_json_member(json, "tool_calls"))};
     ah_json_reader parts = ah_json_read(ah_json_member(json, "content"));
     ah_json_token t = ah_json_next(&parts);
@@ -392,6 +401,7 @@ static const ah_adapter_vt vt = {
     .name = "openai",
     .head = head,
     .entry = entry,
+    .stands = stands,
     .tail = "]}",
     .request = ah_openai_post,
     .open = ah_responses_open,

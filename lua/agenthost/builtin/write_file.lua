@@ -9,7 +9,7 @@ local KNOWS = { read_file = true, write_file = true, edit_file = true }
 local function is_known(ctx, path)
   local plain = files.plain_path(path)
   for _, call in ipairs(ctx.calls) do
-    local of = KNOWS[call.tool] and call.success and call.arguments and call.arguments.path
+    local of = KNOWS[call.name] and call.success and call.arguments and call.arguments.path
     if type(of) == "string" and files.plain_path(of) == plain then
       return true
     end

@@ -25,6 +25,7 @@ local ah = {}
 ---| "tool_calls"
 ---| "tool_started"
 ---| "tool_progress"
+---| "policy"
 ---| "tool_invoked"
 ---| "tools_injected"
 ---| "tool_provider_discovered"
@@ -55,6 +56,7 @@ local ah = {}
 ---@field stop? string|string[]
 ---@field seed? integer
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string }
+---@field tool_choice_every_turn? boolean a forced choice is not for the first request of a run alone
 ---@field reasoning? string effort, such as "low"
 ---@field cache? "5m"|"1h"|"off" of anthropic
 ---@field cache_key? string of openai
@@ -107,6 +109,7 @@ local ah = {}
 ---@field log? fun(level: string, line: string)
 ---@field max_iterations? integer
 ---@field on_max? "error"|"answer"
+---@field on_empty? "answer"|"retry"|"error"
 ---@field on_unknown_tool? "answer"|"throw"
 ---@field strategies? ah.Strategy[]
 ---@field max_tools? integer
@@ -119,7 +122,8 @@ local ah = {}
 ---@field policies? ah.Policy[]
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
 ---@field feedback? ah.Feedback[]
----@field checks? (fun(answer: { text: string, run: integer, iteration: integer }): string?)[]
+---@field guards? ah.Guards
+---@field checks? (fun(answer: ah.Answer): string?)[]
 ---@field budget? ah.Budget|ah.BudgetLimits
 ---@field timeout? number seconds
 ---@field deadline? number by ah.now()
@@ -236,13 +240,14 @@ function ah.load(path, config) end
 -- -- what looks on, decides and limits --------------------------------------------------
 
 ---@class ah.Answered a call that was answered earlier
----@field tool string
+---@field name string
 ---@field arguments? table
 ---@field success boolean
 
 ---@class ah.Call what a policy looks at
----@field tool string
----@field call_id string
+---@field name string
+---@field id string
+---@field parent_call? string
 ---@field arguments? table
 ---@field annotations ah.Annotations of its tool
 ---@field version? string of its tool
@@ -253,8 +258,9 @@ function ah.load(path, config) end
 ---@field history ah.Message[]
 
 ---@class ah.Outcome what a strategy looks at, and what it may do
----@field tool string
----@field call_id string
+---@field name string
+---@field id string
+---@field parent_call? string
 ---@field arguments? table
 ---@field result? string
 ---@field value? any
@@ -284,16 +290,38 @@ function ah.load(path, config) end
 
 ---@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.StrategyObject
 
----@alias ah.Verdict nil|"allow"|"deny"|"ask"
----@alias ah.BeforeObject { before: fun(self: table, call: ah.Call): ah.Verdict, string? }
----@alias ah.Policy fun(call: ah.Call): ah.Verdict, string?|ah.BeforeObject
+---@alias ah.Verdict nil|"allow"|"deny"|"ask"|"rewrite"
+---@alias ah.ResultVerdict nil|"keep"|"replace"|"redact"|"block"
+---@alias ah.SeenResult { success: boolean, content: string, value: any }
+
+---@class ah.PolicyObject
+---@field name? string
+---@field before? fun(call: ah.Call): ah.Verdict, (string|table)?
+---@field after? fun(call: ah.Call, result: ah.SeenResult): ah.ResultVerdict, any
+---@field shadow? boolean it is told of, and not obeyed
+
+---@alias ah.Policy fun(call: ah.Call): ah.Verdict, (string|table)?|ah.PolicyObject
+
+---@alias ah.Guard fun(text: string, value: any): (boolean|string)?, string?
+
+---@class ah.Guards
+---@field input? ah.Guard|ah.Guard[]
+---@field output? ah.Guard|ah.Guard[]
 
 ---@class ah.Asked what `approve` decides on
----@field tool string
+---@field name string
+---@field id string
 ---@field arguments table
+---@field parent_call? string
 ---@field reason? string
----@field call_id string
 ---@field run integer
+
+---@class ah.Answer what a check looks at
+---@field text string
+---@field value any where the run has `output`
+---@field reply ah.Reply so far
+---@field run integer
+---@field iteration integer
 
 ---@class ah.Feedback
 ---@field every? integer calls
@@ -327,6 +355,13 @@ function ah.policies.ask(rule) end
 ---@param rule ah.Annotations at least one
 ---@return ah.BeforeObject
 function ah.policies.deny(rule) end
+
+---@class ah.GateConfig
+---@field policies? ah.Policy[]
+---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+
+---@param config ah.GateConfig
+function ah.gate(config) end
 
 ---@param rule { tool: string|string[], after: string|string[] }
 ---@return ah.BeforeObject
@@ -505,6 +540,7 @@ function ah.prompt(config) end
 ---@class ah.ResultConfig
 ---@field message? string
 ---@field value? any
+---@field payload? any another name of `value`
 ---@field success? boolean
 ---@field exclude_value_from_context? boolean
 
@@ -592,6 +628,7 @@ function ah.retract(instance) end
 ---| "deadline_exceeded"
 ---| "budget_exceeded"
 ---| "loop_detected"
+---| "guard_tripped"
 ---| "provider"
 ---| "http"
 ---| "cancelled"
@@ -615,6 +652,8 @@ function ah.retract(instance) end
 ---@field params_type? string
 ---@field provider_class? string
 ---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
+---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
+---@field section_keys? string[] likewise
 
 ---An error object to raise or return.
 ---@param what string|{ code: ah.Code?, message: string, [string]: any }

@@ -1,0 +1,63 @@
+/* ah.gate: policies and approvals of the whole program, for every call of every run and for calls outside
+ * of runs (ah_call_tool, registry:execute at the top of a script). */
+#include "lua/lua_gate.h"
+
+#include "lua/lua_hooks.h"
+
+static const char GATE[] = "agenthost.gate", THE_GATE[] = "agenthost.the_gate";
+
+static int gate_gc(lua_State *L)
+{
+    ah_lua_hooks *s = luaL_checkudata(L, 1, GATE);
+
+    if (s->lua->gate == s)
+        s->lua->gate = NULL;
+    ah_lua_hooks_clear(s);
+    return ah_lua_retire(L);
+}
+
+static ah_lua_hooks *push_gate(lua_State *L)
+{
+    ah_lua *h = ah_lua_of(L);
+    ah_lua_hooks *s = lua_newuserdatauv(L, sizeof *s, 0);
+
+    ah_lua_hooks_init(s, h);
+    luaL_setmetatable(L, GATE);
+    return s;
+}
+
+/* ah.gate { policies, approve }: takes the place of what was said before. It never moves: runs at work have
+ * its address. */
+static int set_gate(lua_State *L)
+{
+    static const char *const known[] = {"policies", "approve", NULL};
+    ah_lua *h = ah_lua_of(L);
+    ah_lua_hooks *given;
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, "ah.gate", known, false);
+    given = push_gate(L);
+    ah_lua_hooks_read(L, 1, "ah.gate", given);
+    if (!h->gate) {
+        h->gate = push_gate(L);
+        lua_setfield(L, LUA_REGISTRYINDEX, THE_GATE);
+    }
+    ah_lua_hooks_swap(h->gate, given); /* the collector clears what was said before */
+    return 0;
+}
+
+const ah_hooks *ah_lua_gate(const ah_lua *h)
+{
+    return h->gate ? &h->gate->core : NULL;
+}
+
+void ah_lua_open_gate(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__gc", gate_gc}, {NULL, NULL}};
+
+    luaL_newmetatable(L, GATE);
+    luaL_setfuncs(L, meta, 0);
+    lua_pop(L, 1);
+    lua_pushcfunction(L, set_gate);
+    lua_setfield(L, -2, "gate");
+}

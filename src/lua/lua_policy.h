@@ -1,0 +1,17 @@
+/* Policies written in Lua, as a run asks them (run/hooks.h: before, after). */
+#ifndef AH_LUA_POLICY_H
+#define AH_LUA_POLICY_H
+
+#include "lua/lua_host.h"
+#include "run/run.h"
+
+/* The list on top of L, each a function or a table { before, after, shadow, name }, is replaced by the form
+ * in which it is kept: nobody changes it behind the run's back. Raises, `what` and the field in front. */
+void ah_lua_read_policies(lua_State *L, const char *what);
+
+/* ud: the ah_lua_hooks of the run. */
+bool ah_lua_policy_before(void *ud, ah_run *of, const ah_call *call, size_t i, ah_ruling *out);
+bool ah_lua_policy_after(void *ud, ah_run *of, const ah_call *call, size_t i, const ah_outcome *o,
+                         ah_slice words, ah_ruling *out);
+
+#endif

@@ -1,0 +1,17 @@
+/* A handler that cannot do its work before sections are open raises visibility_expansion_required
+ * with what it asks for (seed 000, MainLoop; seed 002, Adapter Behavior): the session shows them so,
+ * this conversation gets their tools in its adapter's way, and the run goes on. */
+#ifndef AH_RUN_EXPAND_H
+#define AH_RUN_EXPAND_H
+
+#include "run/run.h"
+
+/* Does the call ask for sections, and may the run still open some? It counts as a restart, and says
+ * so in leave_why where there were too many. */
+bool ah_expands(ah_run *run, ah_call *call);
+/* Opens and closes what the call asks for; what the model is to know of that is put behind its answer,
+ * and the names of new tools into *hint. The run does not end by the call any more. AH_OK, or why it
+ * must end. */
+ah_status ah_expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err);
+
+#endif

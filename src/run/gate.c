@@ -1,0 +1,345 @@
+/* Policies are asked in the order of their list; first those of the run that makes the call, then those of the
+ * runs around it, then the host's. All of them must let it pass: one that denies decides, one that asks
+ * leaves it to those behind it to deny. Arguments that one rewrites are checked like the model's, and
+ * all are asked again about them, as those before it have seen others.
+ *
+ * The rule: what is to keep something back fails closed. A policy that raises, or returns what is no verdict,
+ * denies the call or blocks the result; the script is warned with its place, and the model is told no more
+ * than that. */
+#include "run/gate.h"
+
+#include "run/run_state.h"
+
+enum {
+    MAX_REWRITES = 8, /* rounds */
+    MAX_ASKS = 4,     /* approvals of one call, each with other arguments */
+    MAX_WHY = 16 << 20
+};
+
+const char *ah_verdict_name(ah_verdict v)
+{
+    static const char *const names[] = {
+        [AH_VERDICT_NONE] = "none",       [AH_VERDICT_ALLOW] = "allow",
+        [AH_VERDICT_ASK] = "ask",         [AH_VERDICT_DENY] = "deny",
+        [AH_VERDICT_REWRITE] = "rewrite", [AH_VERDICT_REPLACE] = "replace",
+        [AH_VERDICT_REDACT] = "redact",   [AH_VERDICT_BLOCK] = "block"};
+
+    return names[v];
+}
+
+void ah_ruling_init(ah_ruling *r, const ah_mem *mem)
+{
+    *r = (ah_ruling){.verdict = AH_VERDICT_NONE};
+    ah_buf_init(&r->why, mem, AH_MAX_REASON + AH_MAX_MESSAGE);
+}
+
+void ah_ruling_clear(ah_ruling *r)
+{
+    ah_buf_clear(&r->why);
+    ah_text_set(&r->json, NULL);
+    ah_text_set(&r->message, NULL);
+    ah_text_set(&r->images, NULL);
+    ah_text_set(&r->type, NULL);
+}
+
+void ah_held_clear(ah_held *h)
+{
+    ah_text_unref(h->value);
+    ah_text_unref(h->message);
+    ah_text_unref(h->images);
+    ah_text_unref(h->type);
+    *h = (ah_held){0};
+}
+
+/* -- whose policies ----------------------------------------------------------------------- */
+
+typedef struct levels {
+    ah_run *next;
+    ah_run *of; /* NULL: the host */
+    const ah_hooks *hooks, *host;
+} levels;
+
+static levels levels_of(const ah_call *c)
+{
+    return (levels){.next = c->run, .host = c->run->cfg.host_hooks};
+}
+
+static bool next_level(levels *l)
+{
+    while (l->next) {
+        l->of = l->next;
+        l->hooks = l->next->cfg.hooks;
+        l->next = l->next->cfg.around;
+        if (l->hooks)
+            return true;
+    }
+    l->of = NULL;
+    l->hooks = l->host;
+    l->host = NULL;
+    return l->hooks != NULL;
+}
+
+/* Who is asked for the approval that a policy of `from` wants: its own run, else the next one around it
+ * that can, else the first one within it. NULL: nobody. */
+static const ah_hooks *who_approves(const ah_call *c, const ah_hooks *from)
+{
+    const ah_hooks *within = NULL;
+    levels l = levels_of(c);
+    bool reached = false;
+
+    while (next_level(&l)) {
+        reached = reached || l.hooks == from;
+        if (l.hooks->ask && reached)
+            return l.hooks;
+        if (l.hooks->ask && !within)
+            within = l.hooks;
+    }
+    return within;
+}
+
+/* -- telling ---------------------------------------------------------------------------------- */
+
+static void warn_of(const ah_call *c, const ah_ruling *r)
+{
+    char words[2 * AH_MAX_MESSAGE];
+
+    ah_print(words, sizeof words, "policy %s failed at a call of '%s'%s: %s", r->policy,
+             c->slot->name->data,
+             r->shadow                       ? ", as a shadow"
+             : r->verdict == AH_VERDICT_DENY ? ", which was not run"
+                                             : ", whose result was withheld",
+             r->failure);
+    ah_run_warn(c->run, ah_slice_of(words));
+}
+
+/* The ruling as one that counts: a shadow's allows. */
+static ah_verdict obey(const ah_call *c, const ah_ruling *r)
+{
+    if (r->verdict <= AH_VERDICT_ALLOW)
+        return AH_VERDICT_ALLOW;
+    if (r->failed)
+        warn_of(c, r);
+    EMIT_SOME(c->run, AH_EVENT_POLICY, 6 + (size_t)(c->parent_call != NULL),
+              AH_F_STR("name", ah_text_slice(c->slot->name)), AH_F_STR("id", ah_text_slice(c->slot->id)),
+              AH_F_STR("policy", ah_slice_of(r->policy)),
+              AH_F_STR("verdict", ah_slice_of(ah_verdict_name(r->verdict))),
+              AH_F_STR("reason", ah_buf_slice(&r->why)), AH_F_BOOL("shadow", r->shadow),
+              AH_F_STR("parent_call", ah_text_slice(c->parent_call)));
+    return r->shadow ? AH_VERDICT_ALLOW : r->verdict;
+}
+
+/* -- before the handler -------------------------------------------------------------------------- */
+
+typedef enum passage { PASSES, ASKED, ANSWERED, AGAIN } passage;
+
+typedef struct judging {
+    ah_call *call;
+    ah_buf why;
+    const ah_hooks *asked; /* whose policy asks first */
+} judging;
+
+static passage refuse_for(ah_call *c, const ah_buf *why)
+{
+    ah_slice words = ah_buf_ok(why) ? ah_buf_slice(why) : ah_slice_of("out of memory");
+
+    ah_call_refuse(c, "Tool '%s' was not run: %.*s", c->tool->name->data, AH_FMT(words));
+    return ANSWERED;
+}
+
+static bool same_json(const ah_mem *mem, const ah_text *a, const ah_text *b)
+{
+    bool same = false;
+    ah_buf x, y;
+
+    if (!a || !b)
+        return false;
+    ah_buf_init(&x, mem, MAX_WHY * 4);
+    ah_buf_init(&y, mem, MAX_WHY * 4);
+    if (ah_json_canon(mem, ah_text_slice(a), &x) == AH_OK &&
+        ah_json_canon(mem, ah_text_slice(b), &y) == AH_OK && ah_buf_ok(&x) && ah_buf_ok(&y))
+        same = x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
+    ah_buf_clear(&x);
+    ah_buf_clear(&y);
+    return same;
+}
+
+static passage rewrite(ah_call *c, const ah_ruling *r)
+{
+    ah_text *before = ah_text_ref(c->args);
+    passage then = ANSWERED;
+
+    if (ah_call_change_args(c, ah_text_slice(r->json), c->started)) {
+        then = same_json(c->overlay.mem, before, c->args) ? PASSES : AGAIN;
+    } else {
+        ah_call_refuse(c,
+                       "Tool '%s' was not run: a policy changed its arguments to what the tool does "
+                       "not take",
+                       c->tool->name->data);
+        ah_run_warn(c->run, ah_text_slice(c->content));
+    }
+    ah_text_unref(before);
+    return then;
+}
+
+/* One policy has spoken: what becomes of the call by that. */
+static passage take_ruling(judging *j, const levels *l, const ah_ruling *r)
+{
+    switch (obey(j->call, r)) {
+    case AH_VERDICT_DENY:
+        return refuse_for(j->call, &r->why);
+    case AH_VERDICT_REWRITE:
+        return rewrite(j->call, r);
+    case AH_VERDICT_ASK:
+        ah_buf_str(&j->why, j->why.len ? "; " : "");
+        ah_buf_put(&j->why, ah_buf_slice(&r->why));
+        j->asked = j->asked ? j->asked : l->hooks;
+        return ASKED;
+    default:
+        return PASSES;
+    }
+}
+
+/* False: there is no such policy. */
+static bool ask_policy(judging *j, const levels *l, size_t i, passage *then)
+{
+    ah_ruling r;
+    bool there;
+
+    ah_ruling_init(&r, j->call->overlay.mem);
+    there = l->hooks->before(l->hooks->ud, l->of, j->call, i, &r);
+    *then = there ? take_ruling(j, l, &r) : PASSES;
+    ah_ruling_clear(&r);
+    return there;
+}
+
+static passage judge(judging *j)
+{
+    levels l = levels_of(j->call);
+    passage then;
+
+    while (next_level(&l))
+        for (size_t i = 0; l.hooks->before && ask_policy(j, &l, i, &then); i++)
+            if (then >= ANSWERED)
+                return then;
+    return j->asked ? ASKED : PASSES;
+}
+
+static passage ask(judging *j)
+{
+    ah_call *c = j->call;
+    const ah_hooks *by = who_approves(c, j->asked);
+
+    if (same_json(c->overlay.mem, c->approved, c->args))
+        return PASSES;
+    if (!by)
+        ah_buf_str(&j->why, " (it needs an approval, and there is nobody to give one)");
+    if (!ah_buf_cut_short(&j->why) || !by)
+        return refuse_for(c, &j->why);
+    if (++c->asks > MAX_ASKS) {
+        ah_buf_reset(&j->why, 0);
+        ah_buf_str(&j->why, "its arguments were changed at each approval, and need another one");
+        return refuse_for(c, &j->why);
+    }
+    c->approver = by;
+    ah_turn_ask(c, &j->why);
+    return ANSWERED;
+}
+
+bool ah_gate_before(ah_call *c)
+{
+    judging j = {.call = c};
+    passage then = AGAIN;
+
+    ah_buf_init(&j.why, c->overlay.mem, MAX_WHY);
+    for (int round = 0; round < MAX_REWRITES && then == AGAIN; round++) {
+        ah_buf_reset(&j.why, 0);
+        j.asked = NULL;
+        then = judge(&j);
+    }
+    if (then == ASKED)
+        then = ask(&j);
+    ah_buf_clear(&j.why);
+    if (then == AGAIN) {
+        ah_call_refuse(c, "Tool '%s' was not run: the policies do not agree on its arguments",
+                       c->tool->name->data);
+        ah_run_warn(c->run, ah_text_slice(c->content));
+    }
+    return then == PASSES;
+}
+
+/* -- of the result ---------------------------------------------------------------------------------- */
+
+/* The parts that it has take the place of those held. */
+static void hold(ah_text **held, ah_text **given, ah_slice *shown)
+{
+    ah_text_set(held, *given);
+    *given = NULL;
+    *shown = ah_text_slice(*held);
+}
+
+/* What the handler meant beside the value is gone: it may say what the value does not any more. */
+static void change(ah_call *c, ah_outcome *o, ah_ruling *r, ah_held *held)
+{
+    bool replaced = r->verdict == AH_VERDICT_REPLACE;
+
+    hold(&held->value, &r->json, &o->value);
+    hold(&held->message, &r->message, &o->message);
+    o->render = o->error = (ah_slice){NULL, 0};
+    o->nil = false;
+    o->failure = AH_FAILED_SAID;
+    if (!replaced)
+        return;
+    hold(&held->images, &r->images, &o->images);
+    hold(&held->type, &r->type, &o->type);
+    o->untyped = !o->type.p;
+    o->success = r->success;
+    o->exclude_value = r->exclude;
+    o->whole = false;
+    ah_value_release(&c->live);
+    c->live = (ah_value){0};
+}
+
+static void block(ah_call *c, const ah_ruling *r)
+{
+    ah_slice words = ah_buf_ok(&r->why) ? ah_buf_slice(&r->why) : ah_slice_of("out of memory");
+
+    ah_value_release(&c->live);
+    c->live = (ah_value){0};
+    ah_call_refuse(c, "Tool '%s' was run, and its result was withheld: %.*s", c->tool->name->data,
+                   AH_FMT(words));
+}
+
+/* False: it is blocked. */
+static bool obey_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_held *held, ah_ruling *r)
+{
+    switch (obey(c, r)) {
+    case AH_VERDICT_BLOCK:
+        block(c, r);
+        return false;
+    case AH_VERDICT_REPLACE:
+    case AH_VERDICT_REDACT:
+        change(c, o, r, held);
+        ah_buf_reset(words, 0);
+        ah_call_render(c, o, words);
+        return true;
+    default:
+        return true;
+    }
+}
+
+bool ah_gate_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_held *held)
+{
+    levels l = levels_of(c);
+    bool passes = true, there;
+    ah_ruling r;
+
+    while (passes && next_level(&l))
+        for (size_t i = 0, more = l.hooks->after != NULL; more && passes; i++) {
+            ah_ruling_init(&r, c->overlay.mem);
+            there = l.hooks->after(l.hooks->ud, l.of, c, i, o, ah_buf_slice(words), &r);
+            passes = !there || obey_after(c, o, words, held, &r);
+            ah_ruling_clear(&r);
+            more = there;
+        }
+    return passes;
+}

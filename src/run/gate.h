@@ -1,0 +1,21 @@
+/* The gate: every call passes the policies of its run and of the runs around it, and those of the
+ * host, whoever makes it. What fails here keeps the call, or its result, back. */
+#ifndef AH_RUN_GATE_H
+#define AH_RUN_GATE_H
+
+#include "run/dispatch.h"
+
+/* The arguments are checked. True: the handler may start; false: the call is answered, or waits for
+ * an approval (AH_CALL_ASKING). */
+bool ah_gate_before(ah_call *c);
+
+/* A result, before anybody else sees it. The outcome becomes what the policies let through; what it
+ * borrows from then on is held by *held, which the caller clears. `words` is what the model would
+ * read, and is made anew. False: the result is blocked, and the call is answered so. */
+typedef struct ah_held {
+    ah_text *value, *message, *images, *type;
+} ah_held;
+bool ah_gate_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_held *held);
+void ah_held_clear(ah_held *h);
+
+#endif
