@@ -379,11 +379,15 @@ AH_API const ah_event *ah_next_event(ah_host *host);
  * one for each such wait. To be called where ah_cancel may be on the host's own thread: a second
  * Ctrl-C while the number is the same finds what the first has cancelled still at work.
  *
+ * ah_interactive: true once a script of the host has called ah.interactive(), which says that it is a
+ * chat: then a Ctrl-C is for the answer that is waited for (ah_cancel), else for the script (ah_terminate).
+ *
  * ah_wake: a call that waits (ah_step, ah_agent_run, ...) calls `woken` of the config, and
  * ah_step returns; calls in a row may be told as one. */
 AH_API void ah_cancel(ah_host *host);
 AH_API void ah_terminate(ah_host *host);
 AH_API unsigned ah_waiting(const ah_host *host);
+AH_API bool ah_interactive(const ah_host *host);
 AH_API void ah_wake(ah_host *host);
 
 /* -- feeding a transport's responses -------------------------------------------------------- */

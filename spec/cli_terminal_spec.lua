@@ -1,5 +1,6 @@
 -- The command under a terminal: colours, the line of progress, the closing lines, Ctrl-C once
 -- and twice, a terminal that is resized, narrow or dumb.
+local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
 local screen = require "support.screen"
@@ -196,6 +197,88 @@ describe("Ctrl-C", function()
     local code, _, shown = finish(t)
     assert.equal(130, code)
     has_not(shown, "hold at work")
+  end)
+
+  it_if("ends a loop of runs: none after the first asks the model", function()
+    local t = read(script([[
+      local ah = require "agenthost"
+      local asked = 0
+      local model = ah.scripted(function() asked = asked + 1 return { text = "x", delay = 20 } end)
+      for i = 1, 5 do
+        print(i, select(2, ah.run { model = model, "Item " .. i }).code)
+      end
+      print("asked", asked)]]), "waiting for")
+    t.pty:write("\3")
+    local code, _, shown = finish(t)
+    assert.equal(130, code)
+    for i = 1, 5 do
+      has(shown, i .. "\tcancelled")
+    end
+    has(shown, "asked\t1")
+  end)
+
+  -- Each line is answered slowly; `first` is the script's first line.
+  local function chat(first)
+    local t = script(first .. [[
+      local ah = require "agenthost"
+      io.stdout:setvbuf "no"
+      local hold = ah.tool { name = "hold", description = "Holds on.", handler = function()
+        while true do pcall(ah.sleep, 20) end
+      end }
+      for line in function() io.write "> " return io.read "l" end do
+        local reply, err = ah.run { tools = { hold }, line, model = ah.scripted {
+          line == "hold" and { calls = { { name = "hold" } } } or { text = line, delay = 20 } } }
+        print(reply or err.code)
+      end
+      print "end of the chat"]], nil, { "-q" })
+    return read(t, "> ")
+  end
+
+  -- Asks, lets the answer begin, presses Ctrl-C.
+  local function ask_and_press(t, line)
+    t.pty:write(line .. "\n")
+    ah.sleep(0.5)
+    t.pty:write("\3")
+  end
+
+  local CHAT = 'require("agenthost").interactive()\n'
+
+  it_if("in a chat cancels the answer each time; a chat that then ends well gives 0", function()
+    local t = chat(CHAT)
+    for _ = 1, 3 do
+      t.all = ""
+      ask_and_press(t, "hello")
+      read(t, "cancelled\r\n> ")
+    end
+    t.pty:write("\4")
+    local code, all = finish(t)
+    assert.equal(0, code)
+    has(all, "end of the chat")
+  end)
+
+  it_if("in a chat ends it where nothing is waited for", function()
+    local t = chat(CHAT)
+    ask_and_press(t, "hello")
+    t.all = ""
+    read(t, "> ")
+    t.pty:write("\3")
+    assert.equal(130, (finish(t)))
+  end)
+
+  it_if("in a chat ends the process where the first is still being settled", function()
+    local t = chat(CHAT)
+    ask_and_press(t, "hold")
+    ah.sleep(0.3)
+    t.pty:write("\3")
+    local code, all = finish(t)
+    assert.equal(130, code)
+    has_not(all, "end of the chat")
+  end)
+
+  it_if("ends what reads lines and did not say that it is a chat", function()
+    local t = chat ""
+    ask_and_press(t, "hello")
+    assert.equal(130, (finish(t)))
   end)
 
   it_if("ends a script that only computes, with one line", function()

@@ -358,9 +358,10 @@ describe("agent:use", function()
         end),
       },
     }
+    for _, wrong in ipairs { "nobody/x", "demo/none" } do
+      assert.is_nil((agent:use(wrong)))
+    end
     for _, wrong in ipairs {
-      "nobody/x",
-      "demo/none",
       { model = "demo/echo", options = { sed = 1 } },
       7,
     } do

@@ -415,6 +415,7 @@ describe("Ctrl-C in a chat", function()
   local CHAT = [[
     io.stdout:setvbuf "no"
     local ah = require "agenthost"
+    ah.interactive()
     for line in function() io.write "> " return io.read "l" end do
       local model = ah.scripted { { text = { "one ", "two ", "three" }, delay = 5 } }
       local reply, err = ah.run { model = model,

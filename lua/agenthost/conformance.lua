@@ -406,6 +406,7 @@ local function declared(list)
   for _, name in ipairs(CAPABILITIES) do
     known[name] = true
   end
+  ah._check_list(list or {}, "ah.conformance: capabilities")
   for _, name in ipairs(list or {}) do
     if not known[name] then
       error(

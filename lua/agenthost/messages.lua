@@ -109,17 +109,12 @@ local function part_of(at, i, part, kinds)
   return ok and sealed or fail(at, "content[%d]: %s", i, sealed.message)
 end
 
--- An ah.image that failed gives nil and an error: a hole, which must not end the list unseen.
-local function check_whole(at, content)
-  local n = 0
-  for key in pairs(content) do
-    n = n + (math.type(key) == "integer" and 1 or 0)
-  end
-  for i = 1, n do
-    if content[i] == nil then
-      fail(at, "content[%d] is nil (%s)", i,
-        content[i + 1] and tostring(content[i + 1]) or "assert(ah.image(...)) says why")
-    end
+-- Names among the values and holes must not end the list unseen: an ah.image that failed gives
+-- nil and an error.
+local function check_list(at, name, list)
+  local wrong = ah._list_fault(list)
+  if wrong then
+    fail(at, "%s%s", name, wrong)
   end
 end
 
@@ -129,7 +124,7 @@ local function parts_of(at, content, kinds)
   elseif type(content) ~= "table" then
     fail(at, "content must be a string or a list of parts, found %s", type(content))
   end
-  check_whole(at, content)
+  check_list(at, "content", content)
   local parts = ah.array {}
   for i, part in ipairs(content) do
     parts[i] = part_of(at, i, part, kinds)
@@ -173,6 +168,7 @@ end
 
 function to.assistant(at, m)
   local calls
+  check_list(at, "tool_calls", m.tool_calls or {})
   for i, call in ipairs(m.tool_calls or {}) do
     calls = calls or ah.array {}
     calls[i] = call_of(at, call)

@@ -11,7 +11,8 @@ local function as_set(list)
 end
 
 local function check_names(what, field, value)
-  local ok = type(value) == "string" or (type(value) == "table" and #value > 0)
+  local ok = type(value) == "string"
+    or (type(value) == "table" and ah._check_list(value, ("%s: %s"):format(what, field)) > 0)
   for _, name in ipairs(type(value) == "table" and value or {}) do
     ok = ok and type(name) == "string"
   end

@@ -83,6 +83,10 @@ local function check_fields(t, known, what)
   end
 end
 
+local function check_list(list, what)
+  return list == nil or ah._check_list(list, "ah.scripted: " .. what)
+end
+
 local function both(set, more)
   local all = {}
   for _, each in ipairs { set, more } do
@@ -98,6 +102,10 @@ local function check_turn(turn, at, more)
   local kind = type(turn)
   if kind == "table" then
     check_fields(turn, both(FIELDS, more), ("turn %d"):format(at))
+    check_list(turn.calls, ("turn %d: calls"):format(at))
+    if type(turn.text) == "table" then
+      check_list(turn.text, ("turn %d: text"):format(at))
+    end
     for i, call in ipairs(turn.calls or {}) do
       check_fields(call, CALL_FIELDS, ("turn %d, call %d"):format(at, i))
     end
@@ -141,6 +149,7 @@ local function check_expect(expect, request, at)
   for key, wanted in pairs(expect) do
     local found
     if key == "tools" then
+      check_list(wanted, "expect: tools")
       for _, name in ipairs(wanted) do
         if not has_tool(request, name) then
           refuse("request %d does not offer the tool '%s'", at, name)
@@ -203,9 +212,11 @@ end
 --- Rules as a function of the request; a rule is given without its `when`.
 local function answer_by(rules, more)
   local turns = {}
+  check_list(rules, "rules")
   for i, rule in ipairs(rules) do
-    local turn = {}
-    check_fields(rule.when or {}, WHEN_FIELDS, ("when of rule %d"):format(i))
+    local turn, when = {}, rule.when or {}
+    check_fields(when, WHEN_FIELDS, ("when of rule %d"):format(i))
+    check_list(when.tools, ("when of rule %d: tools"):format(i))
     for key, value in pairs(rule) do
       turn[key] = key ~= "when" and value or nil
     end
@@ -326,13 +337,17 @@ local function as_table(turn, request, at, more)
 end
 
 local function check_spec(spec)
-  for key in pairs(spec) do
-    if type(key) ~= "number" and not SPEC_FIELDS[key] then
+  local turns = {}
+  for key, value in pairs(spec) do
+    if type(key) == "number" then
+      turns[key] = value
+    elseif not SPEC_FIELDS[key] then
       local near = ah._nearest(tostring(key), names_of(SPEC_FIELDS))
       ah._raise(("ah.scripted: unknown field '%s' (%s)"):format(tostring(key), near
         and ("did you mean '%s'?"):format(near) or "a turn is a table in the list: { { ... } }"))
     end
   end
+  check_list(turns, "turns")
   if spec.answer ~= nil and (type(spec.answer) ~= "function" or #spec > 0) then
     ah._raise "ah.scripted: answer is a function and takes the place of turns"
   end

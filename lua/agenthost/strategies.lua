@@ -3,7 +3,7 @@
 -- nothing themselves: what they know of a conversation is in `m.state`. docs/strategies.md.
 local ah = ...
 
-local MAX_DEPTH = 16 -- of facades in facades
+local MAX_DEPTH = 16 -- of facades in facades, and of lists in lists
 
 -- -- what is given ------------------------------------------------------------------------
 
@@ -31,13 +31,34 @@ local function is_tool(value)
   return type(value) == "userdata" and (getmetatable(value) or {}).__name == "agenthost.tool"
 end
 
+-- Strategies of unfold -> their facade, so that one may stand among the tools of another.
+local FACADES = setmetatable({}, { __mode = "k" })
+
+-- The values of a list, of the lists and tool groups in it, and of those in these, appended to
+-- `list`; `what` is where it stands.
+local function flatten(what, value, list, depth)
+  if type(value) ~= "table" or FACADES[value] then
+    list[#list + 1] = value
+    return list
+  elseif depth > MAX_DEPTH then
+    refuse("%s...: more than %d lists within each other", what:sub(1, 100), MAX_DEPTH)
+  end
+  if (getmetatable(value) or {}).__name == "agenthost.tool_group" then
+    value = value.tools
+  end
+  for i = 1, ah._check_list(value, what) do
+    flatten(("%s[%d]"):format(what, i), value[i], list, depth + 1)
+  end
+  return list
+end
+
 -- A name, a tool, or a list of them, as a list of names; nil is an empty one.
 local function names_of(what, field, value)
   if value == nil then
     return {}
   end
   local names = {}
-  for i, v in ipairs(type(value) == "table" and value or { value }) do
+  for i, v in ipairs(flatten(("%s: %s"):format(what, field), value, {}, 1)) do
     if type(v) ~= "string" and not is_tool(v) then
       refuse("%s: %s[%d] must be a tool or a tool's name, found a %s", what, field, i, type(v))
     end
@@ -51,7 +72,7 @@ end
 
 local function tools_among(value)
   local tools = {}
-  for _, v in ipairs(type(value) == "table" and value or { value }) do
+  for _, v in ipairs(flatten("tools", value, {}, 1)) do
     tools[#tools + 1] = is_tool(v) and v or nil
   end
   return tools
@@ -271,7 +292,7 @@ local function check_phases(t)
   check_type(what, t, "name", "string")
   check_type(what, t, "start", "string")
   check_type(what, t, "hide", "boolean")
-  if type(t.phases) ~= "table" or #t.phases == 0 then
+  if type(t.phases) ~= "table" or ah._check_list(t.phases, what .. ": phases") == 0 then
     refuse("%s: field 'phases' must be a list of { name, tools, next }", what)
   end
 end
@@ -333,18 +354,19 @@ end
 
 -- -- unfold -------------------------------------------------------------------------------
 
--- Strategies of unfold -> their facade, so that one may stand among the tools of another.
-local FACADES = setmetatable({}, { __mode = "k" })
-
 -- What a facade without categories opens.
 local ALL = ""
 
 -- Tools and facades of one group, as given; facades as what they are inside.
 local function read_items(facade, group, list)
-  if type(list) ~= "table" or #list == 0 then
+  if type(list) ~= "table" then
     refuse("ah.unfold: %s: %s must be a list of tools", facade.name, group)
   end
   local items = {}
+  list = flatten(("ah.unfold: %s: %s"):format(facade.name, group), list, {}, 1)
+  if #list == 0 then
+    refuse("ah.unfold: %s: %s must be a list of tools", facade.name, group)
+  end
   for i, v in ipairs(list) do
     if not is_tool(v) and not FACADES[v] then
       refuse("ah.unfold: %s: %s[%d] must be made by ah.tool or ah.unfold, found a %s",

@@ -65,6 +65,7 @@ end
 ---@param expected table[]
 ---@return true
 function M.expect_calls(reply, expected)
+  ah._check_list(expected, "testing.expect_calls: the calls")
   local wrong = ah._calls.differ(expected, M.calls(reply))
   if wrong then
     error(wrong, 2)

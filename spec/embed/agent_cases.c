@@ -37,6 +37,16 @@ static void opened_wrongly(void)
            AH_TOOL_NOT_FOUND);
     HAS(ah_errmsg(host), "did you mean 'add'");
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":[7]}", &agent), AH_USAGE);
+    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":{\"add\":\"add\"}}", &agent),
+           AH_USAGE);
+    HAS(ah_errmsg(host), "unexpected name 'add'");
+    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":{}}", &agent), AH_USAGE);
+    HAS(ah_errmsg(host), "found an object");
+    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"messages\":{}}", &agent), AH_USAGE);
+    STATUS(host,
+           ah_agent_open(host, "{\"model\":\"demo/echo\",\"options\":{\"stop\":{\"a\":\"b\"}}}", &agent),
+           AH_USAGE);
+    HAS(ah_errmsg(host), "options: stop: unexpected name 'a'");
     STATUS(host, ah_agent_open(host, "{\"model\":\"openai/gpt-4o\"}", &agent), AH_PROVIDER);
     HAS(ah_errmsg(host), "OPENAI_API_KEY");
     HAS(ah_last_error(host)->json, "\"code\":\"provider\"");

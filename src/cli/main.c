@@ -245,7 +245,7 @@ static int run_in(session *s, ah_host *host)
 
     if (st != AH_OK && !ah_signals_reader_gone()) /* nobody reads on: that is no failure of the script */
         return explain(s, st, host);
-    if (ah_signals_caught())
+    if (ah_signals_ending())
         report(s, "cancelled", "interrupted");
     report(s, "ok", "");
     return EXIT_OK;
@@ -436,7 +436,8 @@ static int serve(session *s, int argc, char **argv)
 /* An answer that did not get out is a failure, but for a reader who had enough. */
 static int finish(session *s, int code)
 {
-    int lost = ah_terminal_finish(&s->terminal), sig = ah_signals_caught();
+    int lost = ah_terminal_finish(&s->terminal);
+    int sig = code ? ah_signals_caught() : ah_signals_ending();
     char text[256];
 
     if (sig)

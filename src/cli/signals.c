@@ -1,7 +1,8 @@
 /* Handlers do what is async-signal-safe: note the signal, ah_cancel, ah_terminate, poll, _exit. They
- * keep errno. A signal ends the script; but the Ctrl-C of a terminal, while an answer is waited
- * for, ends that alone: the person who pressed it may ask something else. SIGINT is taken even where it was ignored at the start (a shell does so
- * for its background jobs), so that kill -INT always ends a script in an orderly way. */
+ * keep errno. A signal ends the script; but the Ctrl-C of a terminal, while a script that said it is
+ * a chat waits for an answer, ends that answer alone: the person who pressed it may ask something
+ * else. SIGINT is taken even where it was ignored at the start (a shell does so for its background
+ * jobs), so that kill -INT always ends a script in an orderly way. */
 #include "cli/signals.h"
 
 #include <errno.h>
@@ -11,12 +12,14 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+enum { WAKE_SECONDS = 1 };
+
 /* The one writable state at file scope: a signal handler is given nothing else. */
 static struct {
     pthread_t main;
     _Atomic(ah_host *) host;
     volatile sig_atomic_t caught;
-    volatile sig_atomic_t ending; /* the script was told to end */
+    volatile sig_atomic_t ending; /* the script was told to end, by this signal */
     volatile sig_atomic_t by_key; /* a SIGINT came from the terminal, in whichever thread */
     volatile unsigned cancelled;  /* the wait that a Ctrl-C has cancelled; 0: none */
     volatile sig_atomic_t reader_gone;
@@ -53,7 +56,7 @@ static void leave(int sig)
 static void stop(int sig, bool by_key)
 {
     ah_host *host = atomic_load(&state.host);
-    unsigned waiting = by_key ? ah_waiting(host) : 0;
+    unsigned waiting = by_key && ah_interactive(host) ? ah_waiting(host) : 0;
 
     if (state.ending || (waiting && waiting == state.cancelled))
         leave(sig);
@@ -62,9 +65,18 @@ static void stop(int sig, bool by_key)
     if (waiting) {
         ah_cancel(host);
     } else {
-        state.ending = 1;
+        state.ending = sig;
         ah_terminate(host);
+        alarm(WAKE_SECONDS);
     }
+}
+
+/* A script that was told to end and reads on from a terminal or a pipe is woken until it does. */
+static void on_alarm(int sig)
+{
+    (void)sig;
+    if (atomic_load(&state.host))
+        alarm(WAKE_SECONDS);
 }
 
 static void on_stop(int sig, siginfo_t *info, void *context)
@@ -116,6 +128,7 @@ void ah_signals_watch(ah_host *host)
     atomic_store(&state.host, host);
     handle(SIGINT, (struct sigaction){.sa_sigaction = on_stop, .sa_flags = SA_SIGINFO});
     handle(SIGTERM, (struct sigaction){.sa_sigaction = on_stop, .sa_flags = SA_SIGINFO});
+    handle(SIGALRM, (struct sigaction){.sa_handler = on_alarm});
 }
 
 void ah_signals_drawn(void)
@@ -131,11 +144,17 @@ void ah_signals_output(int fd)
 void ah_signals_forget(void)
 {
     atomic_store(&state.host, NULL);
+    alarm(0);
 }
 
 int ah_signals_caught(void)
 {
     return (int)state.caught;
+}
+
+int ah_signals_ending(void)
+{
+    return (int)state.ending;
 }
 
 bool ah_signals_reader_gone(void)

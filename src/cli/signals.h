@@ -1,5 +1,6 @@
-/* What the process does about signals. The first SIGINT or SIGTERM cancels the host, so
- * that its runs settle and the script may finish; the second ends the process at once.
+/* What the process does about signals. The first SIGINT or SIGTERM ends the script: its runs settle,
+ * none begins any more; the second ends the process at once. In a script that said it is a chat the
+ * Ctrl-C of a terminal cancels the answer that is waited for, and no more.
  * SIGPIPE is only a failed write (EPIPE), but where the reader of our stdout is gone,
  * nobody is left to work for, and the host is cancelled as well. Children inherit none
  * of it. */
@@ -21,7 +22,8 @@ void ah_signals_output(int fd); /* the descriptor whose reader matters, in place
 void ah_signals_watch(ah_host *host); /* from now on SIGINT and SIGTERM cancel this host */
 void ah_signals_forget(void);         /* before the host is closed */
 
-int ah_signals_caught(void);       /* SIGINT, SIGTERM, or 0 */
+int ah_signals_caught(void);       /* the last one, SIGINT or SIGTERM, or 0 */
+int ah_signals_ending(void);       /* the one that ended the script, or 0 */
 bool ah_signals_reader_gone(void); /* a write to stdout met a closed pipe */
 
 #endif

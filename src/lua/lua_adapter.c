@@ -378,8 +378,14 @@ static void push_model(lua_State *L, int idx)
 static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah_adapter **out,
                             ah_err *err)
 {
-    const char *slash = memchr(s.p, '/', s.n);
+    const char *slash = memchr(s.p, '/', s.n), *meant = slash ? NULL : ah_provider_of_model(s);
 
+    if (!ah_utf8_valid(s))
+        return ah_err_set(err, AH_USAGE, "model: the name is not UTF-8");
+    if (meant && !memchr(s.p, '\0', s.n))
+        return ah_err_set(err, AH_USAGE,
+                          "model: '%.*s' is not of the form provider/model (did you mean '%s/%.*s'?)",
+                          AH_FMT(s), meant, AH_FMT(s));
     if (!slash || slash == s.p || slash + 1 == s.p + s.n || memchr(s.p, '\0', s.n))
         return ah_err_set(err, AH_USAGE,
                           "model: '%.*s' is not of the form provider/model, such as openai/gpt-4o, "

@@ -561,7 +561,8 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     ah_status st;
     run *r;
 
-    ah_lua_read_said(L, at + 1, "ah.run", &said);
+    if (ah_lua_read_said(L, at + 1, "ah.run", &said, err) != AH_OK)
+        return NULL;
     check_idle(L, a);
     ah_lua_deliver(L, at);
     ah_book_deliver(L, at);
@@ -692,7 +693,7 @@ static int agent_run(lua_State *L)
 }
 
 /* agent:send(text or parts): during a run, queued to the next commit; else said in the next run. In a
- * call, once that is committed. */
+ * call, once that is committed. True, or nil and an error. */
 static int agent_send(lua_State *L)
 {
     ah_lua_said said;
@@ -700,7 +701,8 @@ static int agent_send(lua_State *L)
 
     ah_lua_check_agent(L);
     check_said(L, 2, "agent:send");
-    ah_lua_read_said(L, 2, "agent:send", &said);
+    if (ah_lua_read_said(L, 2, "agent:send", &said, &err) != AH_OK)
+        return ah_lua_fail(L, &err);
     if (!ah_lua_says(&said))
         return ah_lua_raise(L, AH_USAGE, "agent:send: there is nothing to say: give a text");
     if (ah_lua_guard_said(ah_lua_to_agent(L, 1), &said, &err) != AH_OK)

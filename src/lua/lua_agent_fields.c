@@ -157,7 +157,8 @@ static void push_model(lua_State *L, const ah_lua_agent *a)
                      "(demo/echo needs no key and no network)");
 }
 
-/* A wrong name is the script's mistake and raised; what the world lacks (a key) is not. */
+/* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake or
+ * a person's. */
 static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     ah_adapter *now = NULL;
@@ -176,7 +177,7 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
         ah_adapter_unref(a->adapter);
         a->adapter = now;
     }
-    if (st != AH_OK && st != AH_PROVIDER)
+    if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || lua_type(L, -1) != LUA_TSTRING))
         ah_lua_raise_err(L, err);
     lua_pop(L, 1);
     return st;
@@ -219,6 +220,9 @@ static void check_options(lua_State *L)
     ah_field_choice(L, -1, WHAT, "cache", words, 0);
     ah_field_bool(L, -1, WHAT, "strict", &yes); /* null counts as absent with it */
     ah_field_bool(L, -1, WHAT, "tool_choice_every_turn", &yes);
+    if (lua_getfield(L, -1, "stop") == LUA_TTABLE)
+        ah_list_check(L, -1, "ah.run: options: stop");
+    lua_pop(L, 1);
 }
 
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
@@ -567,9 +571,10 @@ static void add_entry(lua_State *L, ah_lua_agent *a, ah_entry_kind kind, ah_slic
 static void read_messages(lua_State *L, ah_lua_agent *a)
 {
     int top = lua_gettop(L);
+    lua_Integer given;
     ah_err err;
 
-    if (!ah_field_push(L, 1, "ah.run", "messages", LUA_TTABLE))
+    if (!ah_field_list(L, 1, "ah.run", "messages", &given))
         return;
     if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
         ah_lua_raise_err(L, &err);
@@ -634,7 +639,9 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
     ah_lua_push_bound(L, a->prompt.binding);
     lua_setiuservalue(L, top, AH_AGENT_RESOURCES);
-    if ((st = ah_lua_read_model(L, a, err)) != AH_OK) {
+    if ((st = ah_lua_read_model(L, a, err)) == AH_USAGE)
+        ah_lua_raise_err(L, err);
+    if (st != AH_OK) {
         lua_settop(L, top);
         return st;
     }

@@ -34,9 +34,8 @@ static void resolve_tools(lua_State *L, ah_embed *e)
 {
     lua_Integer n;
 
-    if (!ah_field_push(L, 1, "ah_agent_open", "tools", LUA_TTABLE))
+    if (!ah_field_list(L, 1, "ah_agent_open", "tools", &n))
         return;
-    n = luaL_len(L, -1);
     for (lua_Integer i = 1; i <= n; i++) {
         if (lua_geti(L, -1, i) != LUA_TSTRING)
             ah_lua_raise(L, AH_USAGE, "ah_agent_open: tools must be names, found %s",
@@ -423,17 +422,13 @@ AH_API ah_status ah_agent_start(ah_agent *agent, const char *text)
 static int send(lua_State *L)
 {
     const beginning *b = lua_touserdata(L, 1);
-    ah_err err;
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, b->agent->ref);
     lua_getfield(L, -1, "send");
     lua_insert(L, -2);
     lua_pushstring(L, b->text);
     lua_call(L, 2, 2);
-    if (!lua_isnil(L, -2))
-        return 0;
-    ah_lua_read_error(L, -1, &err);
-    return ah_lua_raise_err(L, &err);
+    return lua_toboolean(L, -2) ? 0 : lua_error(L);
 }
 
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text)

@@ -92,6 +92,11 @@ AH_API unsigned ah_waiting(const ah_host *host)
     return host && host->depth ? host->waits : 0;
 }
 
+AH_API bool ah_interactive(const ah_host *host)
+{
+    return host && atomic_load(&host->interactive);
+}
+
 AH_API void ah_wake(ah_host *host)
 {
     if (host)

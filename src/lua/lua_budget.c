@@ -1,8 +1,12 @@
 /* ah.budget: what runs may use, shared by those that are given it. */
+#include <stdio.h>
+
 #include "lua/lua_hooks.h"
 #include "run/budget.h"
 
 static const char BUDGET[] = "agenthost.budget";
+
+enum { MAX_WHAT = 160 }; /* bytes of the name of a price */
 
 static const double MAX_LIMIT = 9e15;
 
@@ -44,17 +48,21 @@ static int64_t read_part(lua_State *L, const char *name, int64_t otherwise)
 /* -- ... model price */
 static void read_price(lua_State *L, ah_budget *b)
 {
-    static const char *const known[] = {"input", "cached_read", "cached_write", "output", NULL};
+    static const char *const known[] = {"input", "output", "cached_read", "cached_write", NULL};
     ah_price p = {0};
+    char what[MAX_WHAT];
     ah_slice model;
     ah_err err;
 
     if (lua_type(L, -2) != LUA_TSTRING || !lua_istable(L, -1))
-        ah_lua_raise(L, AH_USAGE,
-                     "budget: prices are { [\"provider/model\"] = { input, output, cached_read, "
-                     "cached_write } }, for a million tokens");
+        ah_lua_raise(
+            L, AH_USAGE,
+            "budget: prices are { [\"provider/model\"] = { input = 1.25, output = 10 } }, in US "
+            "dollars for a million tokens");
     model.p = lua_tolstring(L, -2, &model.n);
-    ah_fields_check(L, -1, "budget: prices", known, false);
+    snprintf(what, sizeof what, "budget: prices[\"%.*s\"]", (int)(model.n < 100 ? model.n : 100),
+             model.p);
+    ah_fields_check(L, -1, what, known, false);
     p.input = read_part(L, "input", 0);
     p.output = read_part(L, "output", 0);
     p.cached_read = read_part(L, "cached_read", p.input);

@@ -1,6 +1,6 @@
-/* What the built-in tools (lua/agenthost/builtin) need of the core: ah._raise, ah._check_fields,
- * so that a mistake in their options is told at the script's line and with the nearest name.
- * What a single one of them needs is in a file of its own. */
+/* What the Lua of the library (lua/agenthost) needs of the core: ah._raise, ah._check_fields,
+ * ah._check_list and ah._list_fault, so that a mistake in what it is given is told at the script's line and with the nearest name.
+ * What a single built-in tool needs is in a file of its own. */
 #include "lua/lua_host.h"
 
 enum { MAX_KNOWN = 64 };
@@ -29,10 +29,29 @@ static int check_fields(lua_State *L)
     return 0;
 }
 
+/* ah._check_list(value, what): how many values the list has; raises for what is none. */
+static int check_list(lua_State *L)
+{
+    lua_pushinteger(L, ah_list_check(L, 1, luaL_checkstring(L, 2)));
+    return 1;
+}
+
+/* ah._list_fault(value): what is wrong with the list, to be put behind its name, or nil. */
+static int list_fault(lua_State *L)
+{
+    luaL_checkany(L, 1);
+    if (!ah_list_fault(L, 1))
+        lua_pushnil(L);
+    return 1;
+}
+
 void ah_lua_open_builtin(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"_raise", raise_usage}, {"_check_fields", check_fields}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"_raise", raise_usage},
+                                         {"_check_fields", check_fields},
+                                         {"_check_list", check_list},
+                                         {"_list_fault", list_fault},
+                                         {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }

@@ -263,7 +263,8 @@ static void keep_model(lua_State *L, ah_lua_agent *a)
 }
 
 /* agent:use("provider/model" | adapter | { model, base_url, api_key, stream, http, options,
- * tool_change_mode }): the conversation goes on with another model. The agent, or nil and an error. */
+ * tool_change_mode }): the conversation goes on with another model. The agent, or nil and an error:
+ * people type names into chats, so a wrong one is an error to return, too. */
 int ah_lua_agent_use(lua_State *L)
 {
     static const char *const known[] = {"model", "base_url", "api_key",          "stream",

@@ -453,9 +453,8 @@ static void read_fields(lua_State *L)
 {
     lua_Integer n;
 
-    if (!ah_field_push(L, 1, "ah.entity", "fields", LUA_TTABLE))
+    if (!ah_field_list(L, 1, "ah.entity", "fields", &n))
         return;
-    n = luaL_len(L, -1);
     if (n > MAX_FIELDS)
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.entity: at most %d fields", MAX_FIELDS);
     lua_createtable(L, (int)n, 0);

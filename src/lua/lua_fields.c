@@ -6,6 +6,7 @@
 #include "base/lent.h"
 #include "base/near.h"
 #include "lua/lua_host.h"
+#include "lua/lua_value.h"
 
 static bool is_known(const char *const *known, ah_slice key)
 {
@@ -15,7 +16,10 @@ static bool is_known(const char *const *known, ah_slice key)
     return false;
 }
 
-enum { FEW_FIELDS = 16 }; /* so many are listed where nothing is near */
+enum {
+    FEW_FIELDS = 16, /* so many are listed where nothing is near */
+    SHOWN_FIELDS = 2 /* so many show the form of a table */
+};
 
 /* What a table is given that has it in a table of its own, and words that other libraries
  * have for a field. The first may be nearer to another field by letters, so they go first. */
@@ -110,6 +114,23 @@ static const char *push_few(lua_State *L, const char *const *known)
     return lua_tostring(L, -1);
 }
 
+/* "{ input = ..., output = ... }", of the first fields, on the stack. */
+static const char *push_form(lua_State *L, const char *const *known)
+{
+    luaL_Buffer b;
+
+    luaL_checkstack(L, 4, "fields");
+    luaL_buffinit(L, &b);
+    for (int i = 0; known[i] && i < SHOWN_FIELDS; i++) {
+        luaL_addstring(&b, i ? ", " : "{ ");
+        luaL_addstring(&b, known[i]);
+        luaL_addstring(&b, " = ...");
+    }
+    luaL_addstring(&b, known[0] && known[1] && known[2] ? ", ... }" : " }");
+    luaL_pushresult(&b);
+    return lua_tostring(L, -1);
+}
+
 static void refuse(lua_State *L, const char *what, const char *const *known, ah_slice key)
 {
     const char *in = meant_by(inside, known, key);
@@ -144,6 +165,9 @@ static void check_key(lua_State *L, int idx, const char *what, const char *const
         key.p = lua_tolstring(L, idx, &key.n);
         if (!is_known(known, key))
             refuse(L, what, known, key);
+    } else if (!list && lua_isinteger(L, idx)) {
+        ah_lua_raise(L, AH_USAGE, "%s: found a value without a name; write %s", what,
+                     push_form(L, known));
     } else if (!list || !lua_isinteger(L, idx)) {
         ah_lua_raise(L, AH_USAGE, "%s: unexpected %s as key", what, luaL_typename(L, idx));
     }
@@ -166,6 +190,100 @@ static void add_inherited(lua_State *L, int idx, const char *const *known, bool 
     }
 }
 
+/* -- lists ------------------------------------------------------------------------------- */
+
+/* The key on top is none of a list. */
+static const char *push_wrong_key(lua_State *L)
+{
+    if (lua_type(L, -1) == LUA_TSTRING)
+        return lua_pushfstring(L, ": unexpected name '%s'; this is a list, { value, ... }",
+                               lua_tostring(L, -1));
+    if (lua_isinteger(L, -1))
+        return lua_pushfstring(L, ": unexpected key %I; a list begins at 1",
+                               (LUAI_UACINT)lua_tointeger(L, -1));
+    return lua_pushfstring(L, ": unexpected %s as key; this is a list, { value, ... }",
+                           luaL_typename(L, -1));
+}
+
+/* What failed often stands behind its nil: a constructor gives nil, err. */
+static const char *push_hole(lua_State *L, int idx, lua_Integer at)
+{
+    lua_pushfstring(L, "[%I] is nil", (LUAI_UACINT)at);
+    lua_geti(L, idx, at + 1);
+    if (ah_lua_push_message(L, lua_gettop(L))) {
+        lua_pushfstring(L, "%s: %s", lua_tostring(L, -3), lua_tostring(L, -1));
+        return lua_tostring(L, -1);
+    }
+    lua_pushfstring(L, "%s; a list has no holes", lua_tostring(L, -2));
+    return lua_tostring(L, -1);
+}
+
+/* The largest integer key of the table at idx; 0 and text on top where one is no key of a list.
+ * Names are passed over where they are `named`. */
+static lua_Integer last_key(lua_State *L, int idx, bool named)
+{
+    lua_Integer n = luaL_len(L, idx);
+
+    for (lua_pushnil(L); lua_next(L, idx);) {
+        lua_pop(L, 1); /* -- key */
+        if (named && lua_type(L, -1) == LUA_TSTRING)
+            continue;
+        if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < 1) {
+            push_wrong_key(L);
+            return -1;
+        }
+        n = lua_tointeger(L, -1) > n ? lua_tointeger(L, -1) : n;
+    }
+    return n;
+}
+
+/* The number of values, or -1 and what is wrong on top. */
+static lua_Integer measure(lua_State *L, int idx, bool named)
+{
+    lua_Integer n;
+
+    luaL_checkstack(L, 8, "a list");
+    if (!lua_istable(L, idx) || (!named && ah_lua_is_object(L, idx))) {
+        lua_pushfstring(L, ": expected a list, { value, ... }, found %s",
+                        lua_istable(L, idx) ? "an object" : luaL_typename(L, idx));
+        return -1;
+    }
+    n = last_key(L, idx, named);
+    for (lua_Integer i = 1; i <= n; i++, lua_pop(L, 1)) {
+        if (lua_geti(L, idx, i) != LUA_TNIL)
+            continue;
+        push_hole(L, idx, i);
+        return -1;
+    }
+    return n;
+}
+
+lua_Integer ah_list_check(lua_State *L, int idx, const char *what)
+{
+    lua_Integer n = measure(L, lua_absindex(L, idx), false);
+
+    if (n < 0)
+        ah_lua_raise(L, AH_USAGE, "%s%s", what, lua_tostring(L, -1));
+    return n;
+}
+
+bool ah_field_list(lua_State *L, int idx, const char *what, const char *name, lua_Integer *n)
+{
+    if (!ah_field_push(L, idx, what, name, LUA_TTABLE))
+        return false;
+    lua_pushfstring(L, "%s: %s", what, name);
+    *n = ah_list_check(L, -2, lua_tostring(L, -1));
+    lua_pop(L, 1);
+    return true;
+}
+
+const char *ah_list_fault(lua_State *L, int idx)
+{
+    return measure(L, lua_absindex(L, idx), false) < 0 ? lua_tostring(L, -1) : NULL;
+}
+
+/* -- tables ------------------------------------------------------------------------------ */
+
 void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list)
 {
     idx = lua_absindex(L, idx);
@@ -185,6 +303,8 @@ void ah_fields_check(lua_State *L, int idx, const char *what, const char *const 
         add_inherited(L, idx, known, list);
     }
     lua_replace(L, idx);
+    if (list && measure(L, idx, true) < 0)
+        ah_lua_raise(L, AH_USAGE, "%s%s", what, lua_tostring(L, -1));
 }
 
 /* Of the value on top: "agenthost.tool" rather than "userdata". May push. */

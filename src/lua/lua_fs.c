@@ -547,11 +547,14 @@ static void refuse_name(lua_State *L, ah_slice name)
 /* -- names: of `allow`, in a buffer that Lua frees; nil: none */
 static void read_allow(lua_State *L, ah_buf *names)
 {
-    if (!ah_field_push(L, 1, "ah.filesystem", "allow", LUA_TTABLE))
+    lua_Integer n;
+
+    if (!ah_field_list(L, 1, "ah.filesystem", "allow", &n))
         return;
-    for (lua_Integer i = 1; lua_geti(L, -1, i) != LUA_TNIL; i++) {
+    for (lua_Integer i = 1; i <= n; i++) {
         ah_slice name;
 
+        lua_geti(L, -1, i);
         if (lua_type(L, -1) != LUA_TSTRING)
             ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow must be a list of strings");
         name.p = lua_tolstring(L, -1, &name.n);
@@ -561,7 +564,7 @@ static void read_allow(lua_State *L, ah_buf *names)
         ah_buf_char(names, '/');
         lua_pop(L, 1);
     }
-    lua_pop(L, 2);
+    lua_pop(L, 1);
     if (names->status == AH_NOMEM)
         ah_lua_raise_nomem(L);
     if (!ah_buf_ok(names))

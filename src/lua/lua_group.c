@@ -8,7 +8,7 @@
 static const char GROUP[] = "agenthost.tool_group";
 static const char GROUPS[] = "agenthost.tool_groups"; /* in the registry: groups by name */
 
-enum { MAX_GROUP_NAME = 64 };
+enum { MAX_GROUP_NAME = 64, MAX_LISTS = 16 }; /* lists within each other */
 
 static bool is_group(lua_State *L, int idx)
 {
@@ -19,6 +19,17 @@ static bool is_group(lua_State *L, int idx)
     luaL_getmetatable(L, GROUP);
     is = lua_rawequal(L, -1, -2);
     lua_pop(L, 2);
+    return is;
+}
+
+/* True for a table that is not a tool only because ah.tool was not called with it. */
+static bool is_declaration(lua_State *L, int idx)
+{
+    bool is;
+
+    lua_pushliteral(L, "name");
+    is = lua_rawget(L, idx) == LUA_TSTRING;
+    lua_pop(L, 1);
     return is;
 }
 
@@ -38,21 +49,20 @@ static ah_slice nearest(lua_State *L, ah_slice name)
     return near.best;
 }
 
-static void refuse(lua_State *L, const char *what, int at, int idx)
+static void refuse(lua_State *L, const char *what, lua_Integer at, int idx)
 {
     ah_slice name = {NULL, 0}, near;
 
     if (lua_type(L, idx) != LUA_TSTRING)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: tools[%d] must be made by ah.tool, found %s", what,
-                     at, luaL_typename(L, idx));
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s[%d] must be made by ah.tool, found %s", what, (int)at,
+                     luaL_typename(L, idx));
     name.p = lua_tolstring(L, idx, &name.n);
     near = nearest(L, name);
-    ah_lua_raise(
-        L, AH_PROMPT_VALIDATION,
-        "%s: tools[%d] must be made by ah.tool, found string '%.*s', and there is no tool group "
-        "of that name%s%.*s%s",
-        what, at, (int)(name.n > MAX_GROUP_NAME ? MAX_GROUP_NAME : name.n), name.p,
-        near.p ? " (did you mean '" : "", AH_FMT(near), near.p ? "'?)" : "");
+    ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                 "%s[%d] must be made by ah.tool, found string '%.*s', and there is no tool group "
+                 "of that name%s%.*s%s",
+                 what, (int)at, (int)(name.n > MAX_GROUP_NAME ? MAX_GROUP_NAME : name.n), name.p,
+                 near.p ? " (did you mean '" : "", AH_FMT(near), near.p ? "'?)" : "");
 }
 
 /* Appends the tool at idx to the list, unless it is there and either came by a group: what a script
@@ -75,24 +85,31 @@ static void append(lua_State *L, int list, int idx, bool by_group)
 static void append_group(lua_State *L, int list, int group)
 {
     lua_getfield(L, group, "tools");
-    luaL_checktype(L, -1, LUA_TTABLE);
-    for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
+    for (lua_Integer i = 1, n = ah_list_check(L, -1, "a tool group: tools"); i <= n; i++) {
         lua_geti(L, -1, i);
         if (!ah_lua_to_tool(L, -1))
-            refuse(L, GROUP, (int)i, -1);
+            refuse(L, "a tool group: tools", i, -1);
         append(L, list, lua_gettop(L), true);
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
 }
 
+static void append_list(lua_State *L, int list, int idx, const char *what, int depth);
+
 /* One element, on top of the stack. */
-static void append_element(lua_State *L, int list, const char *what, int at)
+static void append_element(lua_State *L, int list, const char *what, lua_Integer at, int depth)
 {
     int element = lua_gettop(L);
 
     if (ah_lua_to_tool(L, element)) {
         append(L, list, element, false);
+        return;
+    }
+    if (lua_istable(L, element) && !is_group(L, element) && !is_declaration(L, element)) {
+        lua_pushfstring(L, "%s[%I]", what, (LUAI_UACINT)at);
+        append_list(L, list, element, lua_tostring(L, -1), depth + 1);
+        lua_settop(L, element);
         return;
     }
     if (lua_type(L, element) == LUA_TSTRING) {
@@ -106,23 +123,35 @@ static void append_element(lua_State *L, int list, const char *what, int at)
     lua_settop(L, element);
 }
 
+/* The list at idx, and the lists in it: ah.builtin gives one, and so may a module of tools. */
+static void append_list(lua_State *L, int list, int idx, const char *what, int depth)
+{
+    luaL_checkstack(L, 16, "tools");
+    if (depth > MAX_LISTS)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%.100s...: more than %d lists within each other", what,
+                     MAX_LISTS);
+    for (lua_Integer i = 1, n = ah_list_check(L, idx, what); i <= n; i++) {
+        lua_geti(L, idx, i);
+        append_element(L, list, what, i, depth);
+        lua_pop(L, 1);
+    }
+}
+
 void ah_lua_push_flat_tools(lua_State *L, int idx, const char *what)
 {
-    bool is_list = lua_istable(L, idx) && !is_group(L, idx);
     int list;
 
     idx = lua_absindex(L, idx);
     luaL_checkstack(L, 16, "tools");
     lua_newtable(L);
     list = lua_gettop(L);
-    lua_newtable(L); /* -- list seen */
-    for (lua_Integer i = 1, n = is_list ? luaL_len(L, idx) : 1; i <= n; i++) {
-        if (is_list)
-            lua_geti(L, idx, i);
-        else
-            lua_pushvalue(L, idx);
-        append_element(L, list, what, (int)i);
-        lua_pop(L, 1);
+    lua_newtable(L); /* -- list seen what */
+    lua_pushfstring(L, "%s: tools", what);
+    if (lua_istable(L, idx) && !is_group(L, idx)) {
+        append_list(L, list, idx, lua_tostring(L, -1), 1);
+    } else {
+        lua_pushvalue(L, idx);
+        append_element(L, list, lua_tostring(L, -2), 1, 1);
     }
     lua_settop(L, list);
 }

@@ -271,6 +271,8 @@ ah_status ah_lua_guard_input(ah_lua_hooks *s, ah_slice text, ah_err *err)
 /* -- what: a function, or a list of them, replaced by a list of our own. */
 static void keep_guards(lua_State *L, const char *field)
 {
+    lua_Integer n;
+
     if (lua_isfunction(L, -1)) {
         lua_createtable(L, 1, 0);
         lua_insert(L, -2);
@@ -281,8 +283,11 @@ static void keep_guards(lua_State *L, const char *field)
         ah_lua_raise(L, AH_USAGE,
                      "ah.run: guards: `%s` must be a function or a list of them, found a %s", field,
                      luaL_typename(L, -1));
+    lua_pushfstring(L, "ah.run: guards: %s", field);
+    n = ah_list_check(L, -2, lua_tostring(L, -1));
+    lua_pop(L, 1);
     lua_newtable(L);
-    for (lua_Integer i = 1, n = luaL_len(L, -2); i <= n; i++) {
+    for (lua_Integer i = 1; i <= n; i++) {
         if (lua_geti(L, -2, i) != LUA_TFUNCTION)
             ah_lua_raise(L, AH_USAGE, "ah.run: guards: %s[%d] must be a function, found a %s", field,
                          (int)i, luaL_typename(L, -1));
@@ -457,9 +462,8 @@ static void read_list(lua_State *L, int idx, const char *field, const char *memb
 {
     lua_Integer n;
 
-    if (!ah_field_push(L, idx, "ah.run", field, LUA_TTABLE))
+    if (!ah_field_list(L, idx, "ah.run", field, &n))
         return;
-    n = luaL_len(L, -1);
     lua_createtable(L, (int)n, 0);
     for (lua_Integer i = 1; i <= n; i++) {
         lua_geti(L, -2, i);
@@ -500,9 +504,11 @@ static void read_feedback(lua_State *L, ah_lua_hooks *s)
 
 static void read_policies(lua_State *L, int idx, const char *what, ah_lua_hooks *s)
 {
-    if (!ah_field_push(L, idx, what, "policies", LUA_TTABLE))
+    lua_Integer n;
+
+    if (!ah_field_list(L, idx, what, "policies", &n))
         return;
-    ah_lua_read_policies(L, what);
+    ah_lua_read_policies(L, what, n);
     s->policies = ah_lua_ref(L);
 }
 

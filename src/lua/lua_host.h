@@ -132,7 +132,7 @@ void ah_lua_open_error(lua_State *L);  /* error */
 /* -- strict tables (lua_fields.c) ------------------------------------------------ */
 
 /* Raises for a key that is not in `known` (ends with NULL), with the nearest one;
- * positive integers are allowed where `list` says so. From here on the table at idx is one of our
+ * 1..n are allowed where `list` says so. From here on the table at idx is one of our
  * own with the same fields: code of the script, which may be called while it is read, cannot
  * reach it, and its fields are all there when reading begins. */
 void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list);
@@ -151,8 +151,17 @@ int ah_field_choice(lua_State *L, int idx, const char *what, const char *name, c
 /* Pushes the field if it is of the type, else pushes nothing. */
 bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type);
 
+/* Every list that a script or a C program gives is read through one of these: names among its
+ * values and nil between them would be passed over by a loop. The first raises "what: ..." for
+ * the value at idx; the others are for a field (the list pushed, if it is there), and
+ * for those who raise themselves: what is wrong (pushed, and to be put behind the list's name), or NULL.
+ * The number of values is what the list had then; whoever runs code of the script reads on with care. */
+lua_Integer ah_list_check(lua_State *L, int idx, const char *what);
+bool ah_field_list(lua_State *L, int idx, const char *what, const char *name, lua_Integer *n);
+const char *ah_list_fault(lua_State *L, int idx);
+
 /* Each sets its functions in the module's table, which is on top of the stack. */
-void ah_lua_open_task(lua_State *L);    /* sleep, now */
+void ah_lua_open_task(lua_State *L);    /* sleep, now, interactive */
 void ah_lua_open_tool(lua_State *L);    /* tool, ok, fail, result */
 void ah_lua_open_section(lua_State *L); /* section, tools_section */
 void ah_lua_open_prompt(lua_State *L);  /* prompt */

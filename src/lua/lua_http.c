@@ -79,12 +79,15 @@ static void read_headers(lua_State *L, request *q)
 /* addresses = { "public", "10.0.0.0/8" }: nothing else is connected to. False: any is. */
 static bool read_addresses(lua_State *L, request *q)
 {
-    if (!ah_field_push(L, 1, "ah.http", "addresses", LUA_TTABLE))
+    lua_Integer n;
+
+    if (!ah_field_list(L, 1, "ah.http", "addresses", &n))
         return false;
     q->only.network = q->network;
-    for (lua_Integer i = 1; lua_geti(L, -1, i) != LUA_TNIL; i++, lua_pop(L, 1)) {
+    for (lua_Integer i = 1; i <= n; i++, lua_pop(L, 1)) {
         ah_slice s;
 
+        lua_geti(L, -1, i);
         if (lua_type(L, -1) != LUA_TSTRING)
             ah_lua_raise(L, AH_USAGE, "ah.http: addresses must be a list of strings");
         s.p = lua_tolstring(L, -1, &s.n);
@@ -97,7 +100,7 @@ static bool read_addresses(lua_State *L, request *q)
                 L, AH_USAGE,
                 "ah.http: addresses: '%s' is neither \"public\" nor a network such as 10.0.0.0/8", s.p);
     }
-    lua_pop(L, 2);
+    lua_pop(L, 1);
     return true;
 }
 

@@ -222,20 +222,53 @@ static void read_parts(lua_State *L, int idx, const char *what)
     lua_pop(L, 1);
 }
 
-void ah_lua_read_said(lua_State *L, int idx, const char *what, ah_lua_said *out)
+/* Of the value on top. */
+static bool is_text(lua_State *L)
 {
-    bool parts = lua_istable(L, idx);
+    ah_slice s;
+
+    if (lua_type(L, -1) != LUA_TSTRING)
+        return true;
+    s.p = lua_tolstring(L, -1, &s.n);
+    return ah_utf8_valid(s);
+}
+
+/* True if all texts of the list at idx are UTF-8: strings, and those of { type = "text", text }. */
+static bool are_texts(lua_State *L, int idx)
+{
+    bool are = true;
+
+    for (lua_Unsigned i = 1, n = lua_rawlen(L, idx); i <= n && are; i++, lua_pop(L, 1)) {
+        lua_rawgeti(L, idx, (lua_Integer)i);
+        are = is_text(L);
+        if (!lua_istable(L, -1))
+            continue;
+        lua_pushliteral(L, "text");
+        lua_rawget(L, -2);
+        are = is_text(L);
+        lua_pop(L, 1);
+    }
+    return are;
+}
+
+ah_status ah_lua_read_said(lua_State *L, int idx, const char *what, ah_lua_said *out, ah_err *err)
+{
+    bool parts = lua_istable(L, idx), sound;
     ah_slice s;
 
     *out = (ah_lua_said){{NULL, 0}, {NULL, 0}};
+    if (!parts && lua_type(L, idx) != LUA_TSTRING)
+        return AH_OK;
+    lua_pushvalue(L, idx);
+    sound = parts ? are_texts(L, lua_gettop(L)) : is_text(L);
+    lua_pop(L, 1);
+    if (!sound)
+        return ah_err_set(err, AH_USAGE, "%s: the text for the model is not UTF-8", what);
     if (parts)
         read_parts(L, idx, what);
-    else if (lua_type(L, idx) != LUA_TSTRING)
-        return;
     s.p = lua_tolstring(L, idx, &s.n);
-    if (!parts && !ah_utf8_valid(s))
-        ah_lua_raise(L, AH_USAGE, "%s: the text for the model is not UTF-8", what);
     *(parts ? &out->parts : &out->text) = s;
+    return AH_OK;
 }
 
 ah_text *ah_lua_said_entry(const ah_mem *mem, const ah_lua_said *s, int64_t time)

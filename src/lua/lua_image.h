@@ -18,9 +18,10 @@ static inline bool ah_lua_says(const ah_lua_said *s)
     return s->text.p || s->parts.p;
 }
 
-/* The text, or list of texts and images, at idx; raises, `what` in front, where it is unsound.
+/* The text, or list of texts and images, at idx; raises, `what` in front, where it is unsound; but
+ * bytes that are not UTF-8 are an error to return: people type and paste them.
  * What is read is held by the stack: a list is replaced by its JSON. */
-void ah_lua_read_said(lua_State *L, int idx, const char *what, ah_lua_said *out);
+ah_status ah_lua_read_said(lua_State *L, int idx, const char *what, ah_lua_said *out, ah_err *err);
 /* The user's entry; NULL when out of memory. */
 ah_text *ah_lua_said_entry(const ah_mem *mem, const ah_lua_said *s, int64_t time);
 

@@ -76,7 +76,7 @@ void ah_lua_remove_tools(lua_State *L, int idx, const char *what, ah_changes *c)
         lua_pop(L, 1);
         return;
     }
-    for (lua_Integer i = 1, n = luaL_len(L, idx); i <= n; i++) {
+    for (lua_Integer i = 1, n = ah_list_check(L, idx, what); i <= n; i++) {
         lua_geti(L, idx, i);
         remove_one(L, what, (int)i, c);
         lua_pop(L, 1);
@@ -258,9 +258,8 @@ void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s)
 {
     lua_Integer n;
 
-    if (!ah_field_push(L, idx, "ah.run", "strategies", LUA_TTABLE))
+    if (!ah_field_list(L, idx, "ah.run", "strategies", &n))
         return;
-    n = luaL_len(L, -1);
     if (n > MAX_STRATEGIES)
         ah_lua_raise(L, AH_USAGE, "ah.run: at most %d strategies, found %d", MAX_STRATEGIES, (int)n);
     if (n > 0)

@@ -32,7 +32,7 @@ static ah_text *read_names(lua_State *L, const ah_mem *mem)
     ah_text *names = NULL;
     ah_err err;
 
-    for (lua_Integer i = 1, n = luaL_len(L, -2); i <= n; i++) {
+    for (lua_Integer i = 1, n = ah_list_check(L, -2, "ah.run: loop_detector: exempt"); i <= n; i++) {
         if (lua_geti(L, -2, i) != LUA_TSTRING)
             ah_lua_raise(L, AH_USAGE, "%s: exempt[%d] must be the name of a tool, found %s", LOOP,
                          (int)i, luaL_typename(L, -1));

@@ -56,10 +56,8 @@ static void keep_table(lua_State *L, const char *what, int at)
     lua_setfield(L, -2, "self");
 }
 
-void ah_lua_read_policies(lua_State *L, const char *what)
+void ah_lua_read_policies(lua_State *L, const char *what, lua_Integer n)
 {
-    lua_Integer n = luaL_len(L, -1);
-
     lua_createtable(L, (int)n, 0);
     for (lua_Integer i = 1; i <= n; i++) {
         int type = lua_geti(L, -2, i); /* -- list kept item */
@@ -259,7 +257,7 @@ static void redact(lua_State *L, int idx, const asked *a)
         return;
     ah_lua_push_json(L, a->o->value);
     value = lua_gettop(L);
-    for (lua_Integer i = 1, n = luaL_len(L, idx); i <= n; i++) {
+    for (lua_Integer i = 1, n = ah_list_check(L, idx, "\"redact\""); i <= n; i++) {
         ah_slice pointer;
 
         if (lua_geti(L, idx, i) != LUA_TSTRING)

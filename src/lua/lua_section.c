@@ -181,14 +181,14 @@ ah_section **ah_lua_section_list(lua_State *L, int idx, const char *what, size_t
 
 size_t ah_lua_push_sections(lua_State *L, int idx, const char *what, const char *name)
 {
-    lua_Integer n = luaL_len(L, idx);
+    lua_Integer own = luaL_len(L, idx), n = own;
 
-    if (!ah_field_push(L, idx, what, name, LUA_TTABLE))
+    if (!ah_field_list(L, idx, what, name, &n))
         lua_pushvalue(L, idx);
-    else if (n)
+    else if (own)
         ah_lua_raise(L, AH_USAGE, "%s: sections in the array part and in '%s': give one of them", what,
                      name);
-    return (size_t)luaL_len(L, -1);
+    return (size_t)n;
 }
 
 /* -- declaring --------------------------------------------------------------------------- */

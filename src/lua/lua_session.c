@@ -559,8 +559,7 @@ static void read_types(lua_State *L)
 {
     lua_Integer n = 0;
 
-    if (ah_field_push(L, 1, "ah.session", "types", LUA_TTABLE))
-        n = luaL_len(L, -1);
+    ah_field_list(L, 1, "ah.session", "types", &n);
     for (lua_Integer i = 1; i <= n; i++) { /* -- def session types */
         lua_pushcfunction(L, session_register);
         lua_pushvalue(L, 2);

@@ -624,9 +624,17 @@ static int ah_now(lua_State *L)
     return 1;
 }
 
+/* ah.interactive(): the script is a chat. What becomes of it is up to the program (ah_interactive). */
+static int interactive(lua_State *L)
+{
+    atomic_store(&ah_lua_of(L)->host->interactive, true);
+    return 0;
+}
+
 void ah_lua_open_task(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"sleep", ah_sleep}, {"now", ah_now}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"sleep", ah_sleep}, {"now", ah_now}, {"interactive", interactive}, {NULL, NULL}};
     static const luaL_Reg task_meta[] = {{"__gc", task_gc}, {NULL, NULL}};
     static const luaL_Reg sleep_meta[] = {{"__gc", sleep_gc}, {NULL, NULL}};
 

@@ -147,6 +147,11 @@ static bool is_marked(lua_State *L, int idx, const char *marker)
     return same;
 }
 
+bool ah_lua_is_object(lua_State *L, int idx)
+{
+    return is_marked(L, idx, &object_key);
+}
+
 /* Of the table on top. */
 static shape measure(lua_State *L)
 {

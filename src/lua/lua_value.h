@@ -14,6 +14,9 @@
  * cycles, depth over AH_JSON_MAX_DEPTH. {} without a marker is an object ({}). */
 ah_status ah_lua_to_json(lua_State *L, int idx, const ah_mem *mem, ah_buf *out, ah_err *err);
 
+/* True if the value at idx is marked as an object: made by ah.object, or decoded from `{}`. */
+bool ah_lua_is_object(lua_State *L, int idx);
+
 /* Pushes the value of checked JSON text. Arrays and empty objects carry their
  * marker. Raises only when Lua is out of memory or stack. */
 void ah_lua_push_json(lua_State *L, ah_slice checked);

@@ -45,11 +45,12 @@ typedef struct ah_host {
     int looking;   /* of them, those that only look on */
     bool logging;  /* in that of the log */
     atomic_bool cancel, wake;
-    atomic_bool stop; /* for good: nothing new begins */
-    unsigned cancels; /* how often it was acted upon */
-    unsigned waits;   /* outermost drives so far */
-    int64_t serving;  /* number of the run whose job is being done; 0: of none. It may be gone */
-    void *owner;      /* the Lua side */
+    atomic_bool stop;        /* for good: nothing new begins */
+    atomic_bool interactive; /* a script said that it is a chat */
+    unsigned cancels;        /* how often it was acted upon */
+    unsigned waits;          /* outermost drives so far */
+    int64_t serving;         /* number of the run whose job is being done; 0: of none. It may be gone */
+    void *owner;             /* the Lua side */
 } ah_host;
 
 enum {

@@ -100,6 +100,8 @@ static const struct {
     {"ollama_chat", &ah_ollama_service, ah_ollama_new}, /* LiteLLM's name for the same */
 };
 
+enum { MAX_SHOWN = 100 }; /* bytes of a model's name in an error */
+
 enum { PROVIDERS = sizeof providers / sizeof *providers };
 
 const char *ah_provider_at(size_t i, const ah_service **service)
@@ -116,10 +118,61 @@ const char *ah_provider_at(size_t i, const ah_service **service)
     return s->at.name;
 }
 
-static ah_status unknown_provider(ah_slice provider, ah_err *err)
+/* Names that others have for a provider. */
+static const struct {
+    const char *found, *meant;
+} called[] = {{"google", "gemini"},
+              {"google_genai", "gemini"},
+              {"google-gla", "gemini"},
+              {"google-vertex", "gemini"},
+              {"vertex_ai", "gemini"},
+              {"vertex", "gemini"},
+              {"claude", "anthropic"},
+              {"chatgpt", "openai"},
+              {"gpt", "openai"},
+              {"grok", "xai"},
+              {"x-ai", "xai"},
+              {"together", "together_ai"},
+              {"fireworks", "fireworks_ai"},
+              {"vllm", "hosted_vllm"},
+              {"hf", "huggingface"},
+              {"local", "ollama"}};
+
+/* How names of models begin that their provider alone has, and those that are mostly run at home. */
+static const struct {
+    const char *begin, *provider;
+} begins[] = {{"claude", "anthropic"},    {"gpt-", "openai"},      {"chatgpt", "openai"},
+              {"o1", "openai"},           {"o3", "openai"},        {"o4", "openai"},
+              {"gemini", "gemini"},       {"grok", "xai"},         {"deepseek-chat", "deepseek"},
+              {"deepseek-r", "deepseek"}, {"mistral-", "mistral"}, {"codestral", "mistral"},
+              {"magistral", "mistral"},   {"devstral", "mistral"}, {"sonar", "perplexity"},
+              {"kimi", "moonshot"},       {"glm", "zai"},          {"llama", "ollama"},
+              {"qwen", "ollama"},         {"gemma", "ollama"},     {"phi", "ollama"}};
+
+const char *ah_provider_of_model(ah_slice model)
+{
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        size_t n = strlen(begins[i].begin);
+
+        if (model.n >= n && memcmp(model.p, begins[i].begin, n) == 0)
+            return begins[i].provider;
+    }
+    return NULL;
+}
+
+static ah_slice meant_by(ah_slice provider)
+{
+    for (size_t i = 0; i < sizeof called / sizeof *called; i++)
+        if (ah_slice_is(provider, called[i].found))
+            return ah_slice_of(called[i].meant);
+    return (ah_slice){NULL, 0};
+}
+
+static ah_status unknown_provider(ah_slice provider, ah_slice model, ah_err *err)
 {
     ah_near near = {.to = provider};
-    char names[600] = "";
+    ah_slice meant = meant_by(provider);
+    char names[600] = "", hint[MAX_SHOWN + 64] = "";
     size_t n = 0;
 
     for (const ah_server *s = ah_servers; s->at.name; s++) {
@@ -132,10 +185,15 @@ static ah_status unknown_provider(ah_slice provider, ah_err *err)
                       i + 1 < PROVIDERS ? ", " : "");
     }
     ah_near_offer(&near, ah_slice_of(AH_CLAUDE));
+    if (model.n > MAX_SHOWN)
+        model.n = ah_utf8_cut(model.p, MAX_SHOWN);
+    if (meant.p)
+        snprintf(hint, sizeof hint, " (did you mean '%.*s/%.*s'?)", AH_FMT(meant), AH_FMT(model));
+    else if (near.best.p)
+        snprintf(hint, sizeof hint, " (did you mean '%.*s'?)", AH_FMT(near.best));
     return ah_err_set(err, AH_USAGE,
-                      "model: unknown provider '%.*s'%s%.*s%s; known are %s, " AH_CLAUDE " and demo",
-                      AH_FMT(provider), near.best.p ? " (did you mean '" : "", AH_FMT(near.best),
-                      near.best.p ? "'?)" : "", names);
+                      "model: unknown provider '%.*s'%s; known are %s, " AH_CLAUDE " and demo",
+                      AH_FMT(provider), hint, names);
 }
 
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
@@ -146,5 +204,5 @@ ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_
     for (size_t i = 0; i < PROVIDERS; i++)
         if (ah_slice_is(provider, providers[i].name))
             return providers[i].open(model, o, out, err);
-    return server ? ah_openai_new(server, model, o, out, err) : unknown_provider(provider, err);
+    return server ? ah_openai_new(server, model, o, out, err) : unknown_provider(provider, model, err);
 }

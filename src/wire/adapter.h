@@ -168,6 +168,9 @@ typedef struct ah_provider_options {
     ah_http_limits limits;
 } ah_provider_options;
 
+/* The provider whose models are called so, or NULL: for advice where a name has no provider. */
+const char *ah_provider_of_model(ah_slice model);
+
 /* AH_USAGE for an unknown provider (with the known ones), AH_PROVIDER where the key is missing. */
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
                            ah_adapter **out, ah_err *err);

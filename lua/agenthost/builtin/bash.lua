@@ -115,6 +115,7 @@ end
 -- place; true, or nil and an error.
 local function open_folders(o)
   o.folders = {}
+  ah._check_list(o.writable or {}, WHAT .. ": writable")
   for i, path in ipairs(o.writable or {}) do
     if type(path) ~= "string" or path:sub(1, 1) ~= "/" then
       ah._raise(("%s: writable: '%s' is no absolute path"):format(WHAT, tostring(path)))

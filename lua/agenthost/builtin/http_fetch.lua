@@ -33,7 +33,7 @@ end
 local function read_allow(allow)
   if allow == "public" then
     return { { host = "*", text = "public" } }
-  elseif type(allow) ~= "table" or #allow == 0 then
+  elseif type(allow) ~= "table" or ah._check_list(allow, "ah.builtin: http_fetch: allow") == 0 then
     ah._raise("ah.builtin: http_fetch needs the option allow: a list of hosts, or \"public\"")
   end
   local patterns = {}
@@ -236,6 +236,7 @@ end
 
 local function addresses_of(private)
   local list = { "public" }
+  ah._check_list(private or {}, "ah.builtin: http_fetch: private")
   for i, network in ipairs(private or {}) do
     if type(network) ~= "string" or not ah._is_network(network) then
       ah._raise(("ah.builtin: http_fetch: '%s' in private is no network such as 10.0.0.0/8"):format(

@@ -56,7 +56,7 @@ local ah = {}
 ---@field stop? string|string[]
 ---@field seed? integer
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string }
----@field tool_choice_every_turn? boolean a forced choice is not for the first request of a run alone
+---@field tool_choice_every_turn? boolean a forced choice holds for every request of a run
 ---@field reasoning? string effort, such as "low"
 ---@field cache? "5m"|"1h"|"off" of anthropic
 ---@field cache_key? string of openai
@@ -93,7 +93,7 @@ local ah = {}
 ---@field params? table<string, any> of the prompt
 ---@field overrides? table|string or the file they are in
 ---@field output? table|string|ah.Schema of the answer, which is then reply.value
----@field tools? (ah.Tool|ah.ToolGroup|string)[] strings are names of groups
+---@field tools? ah.ToolList
 ---@field registry? ah.Registry
 ---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
 ---@field brief? boolean
@@ -186,8 +186,8 @@ function ah.image(from) end
 
 ---@class ah.Agent a conversation
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
----@field send fun(self: ah.Agent, text: string|ah.Parts)
----@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.Tool[])
+---@field send fun(self: ah.Agent, text: string|ah.Parts): true?, ah.Error?
+---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
@@ -328,6 +328,12 @@ function ah.load(path, config) end
 ---@field seconds? number
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
 
+---@class ah.Price US dollars for a million tokens
+---@field input? number
+---@field output? number
+---@field cached_read? number
+---@field cached_write? number
+
 ---@class ah.BudgetLimits
 ---@field requests? integer
 ---@field tool_calls? integer
@@ -335,7 +341,7 @@ function ah.load(path, config) end
 ---@field output_tokens? integer
 ---@field total_tokens? integer
 ---@field cost? number US dollars
----@field prices? table<string, table<string, number>>
+---@field prices? table<string, ah.Price>
 
 ---@class ah.Budget
 ---@field used fun(self: ah.Budget): table
@@ -466,7 +472,7 @@ function ah.prompt(config) end
 ---@field resources ah.Resources
 ---@field filesystem? ah.Filesystem
 ---@field cancelled fun(self: ah.Ctx): boolean
----@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.Tool[])
+---@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Ctx, tools: string|(string|ah.Tool)[])
 ---@field note fun(self: ah.Ctx, text: string)
 ---@field publish fun(self: ah.Ctx, value: table)
@@ -907,7 +913,7 @@ function ah.phases(config) end
 function ah.unfold(config) end
 
 ---@class ah.SearchConfig
----@field tools (ah.Tool|ah.ToolGroup|string)[]
+---@field tools ah.ToolList
 ---@field max? integer
 ---@field by? "provider"|"here"
 ---@field method? "bm25"|"regex"
@@ -1034,11 +1040,13 @@ function ah.filesystem(config) end
 
 -- -- tools by name ------------------------------------------------------------------------
 
+---@alias ah.ToolList (ah.Tool|ah.ToolGroup|string|ah.ToolList)[] strings are names of groups
+
 ---@class ah.ToolGroup
 ---@field name string
 ---@field tools ah.Tool[]
 
----@param config { name: string, tools: (ah.Tool|ah.ToolGroup|string)[] }
+---@param config { name: string, tools: ah.ToolList }
 ---@return ah.ToolGroup
 function ah.tool_group(config) end
 
@@ -1052,7 +1060,7 @@ function ah.tool_group(config) end
 
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
----@field register_all fun(self, tools: (ah.Tool|ah.ToolGroup|string)[]): ah.Registry
+---@field register_all fun(self, tools: ah.ToolList): ah.Registry
 ---@field register_all_builtin fun(self, which?: string|table): ah.Registry?, ah.Error?
 ---@field replace fun(self, tool: ah.Tool|ah.Tool[]): ah.Registry
 ---@field remove fun(self, name: string): boolean
@@ -1064,7 +1072,7 @@ function ah.tool_group(config) end
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry
 
----@param tools? (ah.Tool|ah.ToolGroup|string)[]
+---@param tools? ah.ToolList
 ---@return ah.Registry
 function ah.registry(tools) end
 
@@ -1101,6 +1109,9 @@ function ah.sleep(seconds) end
 
 ---@return number seconds
 function ah.now() end
+
+--- The script is a chat: Ctrl-C cancels the answer at work, and not the script.
+function ah.interactive() end
 
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param message string
