@@ -173,7 +173,7 @@ describe("a tool that is defined otherwise", function()
     write()
     local other = pay { description = "Pays more." }
     local seen = go_on { tools = { other }, on_drift = "refuse" }
-    local fork = seen.agent:fork()
+    local fork = seen.agent:fork() -- the warning was told already
     fork:use(ah.scripted { call("pay", { sum = 3 }), "ok" })
     local reply = assert(fork:run "in the fork")
     assert.matches("its definition has changed", reply.messages[#reply.messages - 1].content)
@@ -183,6 +183,16 @@ describe("a tool that is defined otherwise", function()
     assert(seen.agent:save(path))
     seen = go_on { tools = { pay() }, on_drift = "refuse" }
     assert.equal("paid 2", seen.results[#seen.results])
+  end)
+
+  it("is told by a fork that runs before it, too", function()
+    write()
+    local n = 0
+    local agent = assert(ah.load(path, { tools = { pay { version = "2" } }, log = function() end,
+      model = ah.scripted { "ok", "ok", "ok" }, on = { warning = function() n = n + 1 end } }))
+    local fork = agent:fork()
+    assert(fork:run "y" and agent:run "y" and fork:run "z")
+    assert.equal(2, n)
   end)
 
   it("is refused without a word about it where it comes from outside", function()
@@ -221,6 +231,86 @@ describe("a tool that is defined otherwise", function()
         n = n + (e.type == "tools_added" and 1 or 0)
       end
       assert.equal(0, n, mode)
+    end
+  end)
+end)
+
+-- DRIFT_CASES=100000 says how many; 300 are looked at without it.
+describe("any two definitions of a tool", function()
+  local FIELDS = {
+    description = { "Pays.", "Pays more.", "Pays!" },
+    full_description = { false, "Pays at length.", "Pays, é." },
+    params = { { sum = "integer" }, { sum = "integer", to = "string?" }, { sum = "integer 1.." } },
+    examples = { false, { { input = { sum = 1 } } }, { { input = { sum = 2 }, description = "x" } } },
+    annotations = { false, { destructive = true }, { destructive = false, read_only = true },
+      { untrusted = true } },
+    version = { false, "1", "2" },
+    strict = { false, true },
+    parallel = { false, true }, -- no part of what a conversation keeps
+  }
+  local TOLD = { description = "description", full_description = "description",
+    params = "parameters", examples = "examples", annotations = "annotations",
+    version = "version", strict = "strict" }
+
+  local function draw(random)
+    local choice, t = {}, { name = "pay", handler = function() ran = ran + 1 return "paid" end }
+    for field, values in pairs(FIELDS) do
+      choice[field] = random(#values)
+      t[field] = values[choice[field]] or nil
+    end
+    return choice, ah.tool(t), t
+  end
+
+  -- What is another, by what was chosen.
+  local function changed(a, b)
+    local set = {}
+    for field, name in pairs(TOLD) do
+      set[name] = set[name] or a[field] ~= b[field] or nil
+    end
+    -- the full description stands for the brief one
+    if a.full_description > 1 and a.full_description == b.full_description then
+      set.description = nil
+    end
+    return set
+  end
+
+  it("are told by what they differ in, and run or refused as the script says", function()
+    local seed = 4711
+    local function random(n)
+      seed = (seed * 1103515245 + 12345) % 2147483648
+      return seed // 65536 % n + 1
+    end
+    for case = 1, tonumber(os.getenv "DRIFT_CASES") or 300 do
+      local before, tool, was = draw(random)
+      local after, other, is = draw(random)
+      if random(4) == 1 then
+        after, other, is = before, tool, was
+      end
+      local brief, rule = random(2) == 1, ({ nil, "tell", "refuse" })[random(3)]
+      local agent = ah.agent { brief = brief, model = ah.scripted { "ok" }, tools = { tool } }
+      assert(agent:run "x")
+      assert(agent:save(path))
+      local warned = {}
+      ran = 0
+      agent = assert(ah.load(path, { brief = brief, tools = { other }, on_drift = rule,
+        log = function() end, on = { warning = function(e) warned[#warned + 1] = e end },
+        model = ah.scripted { call("pay", { sum = 1 }), "ok" } }))
+      local reply = assert(agent:run "y")
+      local text = reply.messages[#reply.messages - 1].content
+      local set, told = changed(before, after), {}
+      for _, name in ipairs(warned[1] and warned[1].changed or {}) do
+        told[name] = true
+      end
+      if brief and before.description ~= after.description then
+        set.description = true -- in brief the brief one is what is declared
+      end
+      assert.same(set, told, "case " .. case)
+      assert.equal(next(set) and 1 or 0, #warned)
+      local outside = rule == nil and ((was.annotations or {}).untrusted
+        or (is.annotations or {}).untrusted)
+      local refused = next(set) ~= nil and (rule == "refuse" or outside or false)
+      assert.equal(refused and 0 or 1, ran, "case " .. case)
+      assert.equal(refused, text:find("its definition has changed", 1, true) ~= nil)
     end
   end)
 end)

@@ -335,6 +335,11 @@ describe("a tool object", function()
     assert.same({ type = "object", properties = { a = { type = "integer" } }, required = { "a" },
       additionalProperties = false }, t.params)
     assert.same({ type = "integer" }, t.result)
+    t = ah.tool { name = "t", description = "Brief.", params = ah.type { name = "Asked",
+      fields = { a = "integer" } }, result = ah.type { name = "Given", fields = { b = "string" } } }
+    assert.same({ "Asked", "Given" }, { t.params_type, t.result_type })
+    assert.same({ { type = "integer" }, { type = "string" } },
+      { t.params.properties.a, t.result.properties.b })
   end)
 
   it("gives nothing for what it was not given", function()

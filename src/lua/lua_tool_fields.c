@@ -105,6 +105,16 @@ static void push_result(lua_State *L, const ah_tool *t)
     push_schema(L, t->result);
 }
 
+static void push_params_type(lua_State *L, const ah_tool *t)
+{
+    push_text(L, t->params_type);
+}
+
+static void push_result_type(lua_State *L, const ah_tool *t)
+{
+    push_text(L, t->result_type);
+}
+
 static void push_examples(lua_State *L, const ah_tool *t)
 {
     ah_lua_push_json(L, t->examples ? ah_text_slice(t->examples) : ah_slice_of("[]"));
@@ -160,6 +170,8 @@ static const struct {
               {"spec", push_told}, /* what a model is told */
               {"params", push_params},
               {"result", push_result},
+              {"params_type", push_params_type},
+              {"result_type", push_result_type},
               {"handler", ah_lua_push_handler},
               {"render", ah_lua_push_renderer},
               {"examples", push_examples},

@@ -159,7 +159,7 @@ void ah_spec_put_told_list(ah_slice specs, ah_buf *out)
 
 /* -- comparing ----------------------------------------------------------------------- */
 
-/* Those that a model is told come first. */
+/* Those that a model is told come first; the very first is AH_SPEC_DESCRIPTION. */
 static const char *const members[] = {"description", "parameters",  "examples",
                                       "strict",      "annotations", "version"};
 

@@ -19,6 +19,8 @@ void ah_spec_put_told_list(ah_slice specs, ah_buf *out); /* the same of a JSON l
  * nothing: there is no description. */
 bool ah_spec_put_description(const char *before, ah_slice spec, ah_buf *out);
 
+enum { AH_SPEC_DESCRIPTION = 1 }; /* in the sets of ah_spec_differences */
+
 /* The members in which two specifications differ, as a set; 0: they are the same. */
 unsigned ah_spec_differences(ah_slice was, ah_slice now);
 /* True if a model is told the same of both. */

@@ -15,9 +15,19 @@ static ah_slice definition(const ah_tool *t)
     return full.p ? full : spec;
 }
 
+/* What was declared in brief had words of its own. */
+static bool brief_differs(const ah_tool *stale, const ah_tool *now)
+{
+    ah_slice spec = ah_text_slice(stale->spec);
+
+    return ah_json_member(spec, "full").p &&
+           !ah_json_string_is(ah_json_member(spec, "description"), now->brief->data);
+}
+
 unsigned ah_drift_of(const ah_tool *stale, const ah_tool *now)
 {
-    return ah_spec_differences(definition(stale), definition(now));
+    return ah_spec_differences(definition(stale), definition(now)) |
+           (brief_differs(stale, now) ? AH_SPEC_DESCRIPTION : 0);
 }
 
 static bool was_untrusted(const ah_tool *stale)
@@ -94,6 +104,13 @@ void ah_untold_add(ah_untold *u, ah_slice message, ah_slice tool_name, ah_slice 
         u->item[u->n++] = it;
     else
         clear_item(&it);
+}
+
+void ah_untold_copy(ah_untold *u, const ah_untold *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        ah_untold_add(u, ah_text_slice(from->item[i].message), ah_text_slice(from->item[i].tool_name),
+                      ah_text_slice(from->item[i].changed));
 }
 
 void ah_untold_clear(ah_untold *u)

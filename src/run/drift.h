@@ -36,6 +36,7 @@ typedef struct ah_untold {
 
 /* Left out where memory does not reach: they are in the log, too. changed .p NULL: does not say. */
 void ah_untold_add(ah_untold *u, ah_slice message, ah_slice tool_name, ah_slice changed);
+void ah_untold_copy(ah_untold *u, const ah_untold *from); /* adds those of `from` */
 void ah_untold_clear(ah_untold *u);
 /* Tells them as events of the run, and clears them. */
 void ah_untold_tell(ah_untold *u, struct ah_run *run);

@@ -530,6 +530,8 @@ function ah.prompt(config) end
 ---@field spec { name: string, description: string, parameters: table }
 ---@field params table JSON Schema
 ---@field result? table JSON Schema
+---@field params_type? string
+---@field result_type? string
 ---@field handler? fun(args: table, ctx: ah.Ctx): any, string?
 ---@field render? fun(value: any): string
 ---@field examples ah.Example[]
