@@ -83,6 +83,7 @@ static const flow flows[] = {
     {"doubles of tools", IN_SCRIPT, false},
     {"a section is read", IN_SCRIPT, false},
     {"a conversation that lasts", IN_SCRIPT, false},
+    {"a tool that has changed", IN_SCRIPT, false},
     {"a conversation and its session", IN_SCRIPT, false},
     {"hooks and a budget", IN_SCRIPT, false},
     {"schemas", IN_SCRIPT, false},

@@ -9,27 +9,16 @@ const char *const ah_annotation_names[] = {"destructive", "idempotent", "open_wo
 
 /* -- making ----------------------------------------------------------------------- */
 
-bool ah_spec_put_annotations(const ah_tool *t, ah_buf *out)
+/* Those that are said; nothing where none is. */
+static void put_annotations(const ah_tool *t, ah_buf *b)
 {
     size_t n = 0;
 
     for (int i = 0; i < AH_ANNOTATIONS; i++)
         if (t->says[i] != AH_UNSAID)
-            ah_buf_fmt(out, "%s\"%s\":%s", n++ ? "," : "{", ah_annotation_names[i],
+            ah_buf_fmt(b, "%s\"%s\":%s", n++ ? "," : "\"annotations\":{", ah_annotation_names[i],
                        t->says[i] == AH_YES ? "true" : "false");
-    ah_buf_str(out, n ? "}" : "");
-    return n > 0;
-}
-
-static void put_annotations(const ah_tool *t, ah_buf *b)
-{
-    size_t before = b->len;
-
-    ah_buf_str(b, "\"annotations\":");
-    if (ah_spec_put_annotations(t, b))
-        ah_buf_char(b, ',');
-    else
-        ah_buf_reset(b, before);
+    ah_buf_str(b, n ? "}," : "");
 }
 
 /* The full specification stays in the transcript, so that a change of it is known later. */

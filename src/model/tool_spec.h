@@ -28,7 +28,4 @@ bool ah_spec_tells_alike(ah_slice a, ah_slice b);
 /* Appends the names of the members in the set: "description, parameters". */
 void ah_spec_put_differences(unsigned set, ah_buf *out);
 
-/* Appends {"read_only":true, ..}: the annotations that are said. False, and nothing: there are none. */
-bool ah_spec_put_annotations(const ah_tool *t, ah_buf *out);
-
 #endif
