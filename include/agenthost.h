@@ -16,8 +16,8 @@
  *                      ah_agent_at_work, ah_agent_user, ah_agent_set_user, ah_next_event,
  *                      ah_pollfd, ah_timeout
  *     in those of tools (call, cancel), of the transport, and in `woken`, besides:
- *                      ah_answer, ah_refuse, ah_transport_*, ah_agent_start, ah_agent_send,
- *                      ah_agent_cancel
+ *                      ah_answer, ah_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
+ *                      ah_agent_start, ah_agent_send, ah_agent_cancel
  *     never            what waits, steps, opens, closes or declares: ah_close, ah_script, ah_load,
  *                      ah_add_tool, ah_remove_tool, ah_call_tool, ah_agent_open, ah_agent_find,
  *                      ah_agent_close, ah_agent_run, ah_step
@@ -76,7 +76,8 @@ typedef enum ah_status {
     AH_PROVIDER = -15,
     AH_HTTP = -16,
     AH_CANCELLED = -17,
-    AH_GUARD = -18 /* a guard of the input or of the answer ended the run */
+    AH_GUARD = -18,  /* a guard of the input or of the answer ended the run */
+    AH_WAITING = -19 /* a person is to respond, and nobody is there */
 } ah_status;
 
 typedef struct ah_host ah_host;
@@ -176,6 +177,9 @@ typedef struct ah_config {
      * each, secrets taken out; or answers come from such a file, `replay`, without a network
      * (docs/recording.md). A file that cannot be used fails the first request, with AH_USAGE. */
     const char *record, *replay;
+    /* True if the program responds to asks, which ah_ask_next gives it: then it must, as who asks waits
+     * for it. False: what needs a person fails at once where no front end of a script is there. */
+    bool asks;
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */
@@ -218,9 +222,9 @@ AH_API const char *ah_about(ah_host *host);
  * status of an agenthost error it raised; AH_INTERNAL for any other error (a wrong use of the
  * library in the script included).
  *
- * What a script returns is handed to the program: a tool, or a table in which there are
- * tools, agents and adapters (ah.scripted). Tools go by their own names, agents and adapters by the keys of the table; what else
- * is in it is left alone. A name that another tool has is AH_PROMPT_VALIDATION, and then
+ * What a script returns is handed to the program: a tool, an agent (under the name "agent"), or a
+ * table in which there are tools, agents and adapters (ah.scripted). Tools go by their own names,
+ * agents and adapters by the keys of the table; what else is in it is left alone. A name that another tool has is AH_PROMPT_VALIDATION, and then
  * nothing is handed over; agents and adapters of the same key take the place of earlier ones. */
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv);
 /* The same for text in memory; `name` stands in messages and tracebacks, and in arg[0]. */
@@ -253,7 +257,8 @@ typedef struct ah_tool_config {
     double timeout;               /* seconds for one call; 0: those of the run */
     const char *full_description; /* what the model is told instead: UTF-8, up to 16 KiB; NULL */
     bool coerce;                  /* arguments of a wrong type are taken as they were surely meant */
-    size_t max_result;            /* bytes of a result that the model sees; 0: 64 KiB */
+    size_t max_result;            /* bytes of a result that the model sees (docs/lua.md); 0: 64 KiB */
+    bool return_direct;           /* its result is the run's answer (docs/lua.md, ah.tool) */
     /* What policies may know of it: a JSON object of true and false under read_only, destructive,
      * idempotent, open_world and untrusted (docs/lua.md). NULL: nothing is said */
     const char *annotations;
@@ -295,9 +300,15 @@ AH_API const char *ah_tools(ah_host *host);
 
 /* An agent of the program. `config` is a JSON object with the fields of ah.run (docs/lua.md),
  * checked by the same code, but for: `tools` is a list of names; `model` without a slash
- * names an adapter that a script handed over; `on`, `log` and a text are refused. */
+ * names an adapter that a script handed over; `on`, `log`, `asks` and a text are refused.
+ *
+ * With a field `agent`, the name of an agent that a script handed over, it is another conversation
+ * of that: the other fields are those of agent:open (docs/lua.md) that JSON can say: `id`, `params`
+ * and `messages`. It lives as long as its handle, whatever becomes of the script's own agent.
+ * AH_USAGE where there is none of that name, or the script has closed it. */
 AH_API ah_status ah_agent_open(ah_host *host, const char *config, ah_agent **out);
-/* An agent that a script handed over; one handle for each call. AH_USAGE: there is none. */
+/* An agent that a script handed over, with the conversation of its own that the script has, too; one
+ * handle for each call. AH_USAGE: there is none. */
 AH_API ah_status ah_agent_find(ah_host *host, const char *name, ah_agent **out);
 /* A run still at work is dropped: settled, without an event; what the model keeps for an agent
  * of the program (a process) goes. NULL is fine. */
@@ -348,6 +359,44 @@ AH_API const ah_reply *ah_agent_reply(const ah_agent *agent); /* NULL before and
 AH_API const char *ah_agent_reply_json(ah_agent *agent);
 AH_API const char *ah_agent_messages(ah_agent *agent);
 AH_API const char *ah_agent_transcript(ah_agent *agent);
+
+/* -- asks ----------------------------------------------------------------------------------- */
+
+/* What needs a person (docs/asks.md): an approval of a call, or a question of a handler. */
+typedef struct ah_ask {
+    const char *id;   /* "ask_7": of which there is one in this host */
+    const char *kind; /* "approval" or "question" */
+    ah_agent *agent;  /* of the program, in whose run it is asked, however deep; NULL: a script's */
+    int64_t run;      /* as in its events */
+    const char *question;
+    size_t question_len;
+    const char *schema;        /* JSON Schema of the response */
+    const char *default_value; /* JSON, the response where nobody gives one; NULL: there is none */
+    double seconds_left;       /* until its time is over; below 0: no limit */
+    bool secret;               /* do not show the response, and do not log it */
+    const char *call;          /* that waits: its id, its tool, */
+    const char *tool;
+    const char *args; /* and what its handler has, or would have: a JSON object */
+    size_t args_len;
+    const char *parent_call; /* the call in whose handler its run was started; NULL: none */
+} ah_ask;
+
+/* The next ask that the program has not seen, in the order of opening, or NULL: there is none, or (the
+ * error is kept) `asks` of ah_config is false (AH_USAGE), or AH_NOMEM: it is given the next time. Valid
+ * until the next call of it, also where the ask is over by then, which the event `ask_closed` tells.
+ * Front ends of scripts come first: an ask is given here when none of them has responded.
+ * Look after each ah_step. Who waits in a call looks in `woken`: its watcher is told the event
+ * `ask`, and calls ah_wake. */
+AH_API const ah_ask *ah_ask_next(ah_host *host);
+
+/* Responds with a JSON value: of an approval true, false, or { "approved", "why", "arguments" }. The
+ * first response that fits counts. principal: who it was, for the event; NULL: "front end". Copied.
+ * AH_TOOL_VALIDATION: it is no JSON or does not match the schema, ah_errmsg says where, and the ask stays
+ * open. AH_USAGE: the ask was closed before (ah_errmsg says how), there is none of this id, id or
+ * response is NULL, or the principal is no UTF-8 of 1 to 256 bytes. AH_NOMEM: it stays open.
+ * What waited for it goes on in ah_step. On the host's thread; from others, ah_wake, and in `woken`. */
+AH_API ah_status ah_ask_close(ah_host *host, const char *id, const char *response,
+                              const char *principal);
 
 /* -- the loop ------------------------------------------------------------------------------- */
 

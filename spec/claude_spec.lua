@@ -440,6 +440,18 @@ describe("claude_agent_sdk", function()
       error(ah.error { code = "deadline_exceeded", message = "no more" })
     end },
   }
+  it("hears the next question from the user after a run that tools have answered", function()
+    local log = fake(SCRIPT)
+    agent = ah.agent { model = "claude_agent_sdk/sonnet", log = function() end,
+      tools = { slow(function() return "done" end, { return_direct = true }) } }
+    local reply = assert(agent:run "First")
+    assert.same({ "done\n\ndone", "tool" }, { reply.text, reply.stop })
+    sound.check(agent:transcript())
+    assert.equal("right", assert(agent:run "Second").text)
+    assert.same({}, logged(log).results)
+    agent:close()
+  end)
+
   for how, o in pairs(open_ends) do
     it("hears the next question from the user after a run that was " .. how, function()
       local log = fake(SCRIPT)

@@ -103,7 +103,7 @@ describe("agenthost check", function()
 
   it("lists every fault of a declaration, at its line", function()
     assert.same({
-      "3: tool: name 'Find it' must be 1 to 64 of a-z, 0-9, _ and -",
+      "3: tool: name 'Find it' must be 1 to 64 of a-z, 0-9, _ and -; write 'find_it'",
       "3: ah.tool: field 'description' is missing",
       "3: ah.tool: unknown field 'desc' (did you mean 'description'?)",
       "3: ah.tool: handlers are function(args, ctx); this one has 3 parameters",

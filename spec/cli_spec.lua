@@ -299,7 +299,7 @@ describe("the exit code of an agenthost error", function()
     usage = 1, -- of the library by the script; 2 is about the command line
     provider = 3, http = 3,
     max_iterations_exceeded = 4, deadline_exceeded = 4, budget_exceeded = 4, loop_detected = 4,
-    visibility_expansion_required = 4,
+    visibility_expansion_required = 4, waiting = 5,
   }
   for code, expected in pairs(codes) do
     it(("%s is %d"):format(code, expected), function()

@@ -41,6 +41,140 @@ after_each(function()
   os.remove(path)
 end)
 
+describe("ah.load", function()
+  local function section(more)
+    local def = {
+      key = "context",
+      template = "All.",
+      summary = "S.",
+      visibility = "summary",
+      tools = { tool "s1", tool "s2", tool "s3" },
+    }
+    for k, v in pairs(more or {}) do
+      def[k] = v
+    end
+    return ah.section(def)
+  end
+
+  local READ = call("read_section", { section_key = "context" })
+
+  it("takes sections in its array part, and no text", function()
+    local agent = ah.agent { model = ah.scripted { READ, "one" }, section(), log = quiet }
+    assert(agent:run "a")
+    assert(agent:save(path))
+    local breaks = 0
+    local later = assert(ah.load(path, {
+      section(),
+      model = ah.scripted { call "s2", "two" },
+      log = quiet,
+      on = {
+        cache_break = function()
+          breaks = breaks + 1
+        end,
+      },
+    }))
+    local said = assert(later:run "b").messages
+    assert.equal("s2", said[#said - 1].content)
+    assert.equal(0, breaks)
+    for _, wrong in ipairs { { section(), "b" }, { "b" }, { messages = {} } } do
+      wrong.model = "demo/echo"
+      local ok, err = pcall(ah.load, path, wrong)
+      assert.is_false(ok)
+      assert.matches("the conversation is in the file", err.message, 1, true)
+    end
+  end)
+
+  it("gives an error where the file, or the script, names a model that is none here", function()
+    local agent = ah.agent { model = ah.scripted { "one", "two" } }
+    assert(agent:run "a")
+    assert(agent:save(path))
+    for _, fields in ipairs { {}, { tools = { tool "t" } } } do
+      local later, err = ah.load(path, fields)
+      assert.is_nil(later)
+      assert.equal("usage", err.code)
+      assert.matches("held with 'scripted/script', which is no model here: give model", err.message)
+    end
+    assert.equal("usage", select(2, ah.load(path, { model = "nobody/x" })).code)
+    assert(ah.load(path, { model = "demo/echo" }))
+    assert(ah.agent({ model = "openai/x", api_key = "key" }):save(path))
+    local ok, err = pcall(ah.load, path, { api_key = "key", tool_change_mode = "no such" })
+    assert.is_false(ok) -- the model is known: the field is the script's mistake
+    assert.matches("tool_change_mode", err.message)
+  end)
+
+  it("goes on with a conversation that met max_tools by the tools of a section", function()
+    for _, mode in ipairs { "inline", "append", "reference", "dispatcher", "restart" } do
+      local requests = {}
+      local function fields(turns, more)
+        local t = {
+          model = ah.scripted {
+            tool_change_mode = mode,
+            answer = function(r)
+              requests[#requests + 1] = r
+              return table.remove(turns, 1) or "done"
+            end,
+          },
+          tools = { tool "mine" },
+          max_tools = 3,
+          log = quiet,
+          section(),
+        }
+        for k, v in pairs(more or {}) do
+          t[k] = v
+        end
+        return t
+      end
+      local agent = ah.agent(fields { READ })
+      assert(agent:run "a")
+      assert(agent:run "b")
+      assert.matches("3 tools", tostring(agent))
+      assert(agent:save(path))
+      local warnings = {}
+      local later = assert(ah.load(path, fields({ READ, "two" }, {
+        log = function(level, line)
+          warnings[#warnings + 1] = level == "warning" and line or nil
+        end,
+      })))
+      assert.matches("3 tools", tostring(later))
+      assert.matches("left out: max_tools", warnings[1])
+      local before = requests[#requests]
+      assert(later:run "c")
+      assert.same(before.tools, requests[#requests].tools)
+      assert.equal(before.system, requests[#requests].system)
+      assert.matches("3 tools", tostring(later))
+      assert.matches("3 tools", tostring(later:fork()))
+      assert.equal(1, #warnings)
+      assert.matches("5 tools", tostring(assert(ah.load(path, fields({}, { max_tools = 5 })))))
+      assert.is_false((pcall(ah.load, path, fields({}, {
+        tools = { tool "mine", tool "t2", tool "t3" },
+      }))))
+      sound.check(later:transcript())
+    end
+  end)
+
+  it("counts so for an agent whose session was opened by another", function()
+    local session = ah.session()
+    session:dispatch(ah.set_visibility_override { path = "context", visibility = "full" })
+    local agent = assert(ah.agent {
+      model = "demo/echo",
+      session = session,
+      max_tools = 2,
+      tools = { tool "mine" },
+      log = quiet,
+      section(),
+    })
+    assert.matches("2 tools", tostring(agent))
+    local ok, err = pcall(ah.agent, {
+      model = "demo/echo",
+      max_tools = 2,
+      tools = { tool "mine" },
+      section { visibility = "full" },
+    })
+    assert.is_false(ok)
+    assert.matches("4 tools are more than max_tools", err.message)
+  end)
+end)
+
 describe("agent:save and ah.load", function()
   it("go on with the same bytes: the next request extends the last one", function()
     local requests = {}

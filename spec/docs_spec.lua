@@ -18,7 +18,7 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
-  "adapters", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
+  "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "recipes", "registry",
   "scripted", "search", "sessions", "strategies", "testing", "transcript", MOCK,
 } do
@@ -149,6 +149,9 @@ local function flows(on)
     policies = { { shadow = true, before = function() return "deny", "no" end } },
     tools = { ah.tool { name = "outer", description = "Calls another.",
       handler = function() return registry:execute("t").content end } } }
+  local wonder = function(_, ctx) return ctx:ask { question = "?", default = "d", timeout = 9 } end
+  run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(wonder) }, on = on,
+    asks = function() return "r" end, "x" }
   local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
   run { model = ah.scripted {}, on = on, "x" }
@@ -202,7 +205,8 @@ describe("docs/events.md", function()
       for name, value in pairs(e) do
         local told = COMMON[name] or documented[e.type][name]
         local kind = kind_of(value)
-        assert(told == kind or told == "any" or (told == "number" and kind == "integer"),
+        assert(told == kind or told == "any" or (told == "table" and kind == "list")
+          or (told == "number" and kind == "integer"),
           ("%s.%s: the page says %s, found %s"):format(e.type, name, told, kind))
         seen[e.type][name] = not COMMON[name] or nil
       end
@@ -460,6 +464,14 @@ describe("docs/lua.md", function()
         fields[name] = 1
       end
     end
+    local asker = echo_tool(function(_, ctx)
+      local _, err = ctx:ask { question = "?" }
+      for name in pairs(err) do
+        assert.truthy(fields[name], name)
+        fields[name] = 1
+      end
+    end)
+    run { model = ah.scripted { CALL, "done" }, tools = { asker }, "x" }
     fields.is = nil
     for name, found in pairs(fields) do
       assert.equal(1, found, name .. " was never seen")
@@ -636,7 +648,7 @@ local IN_CODE = {
   ["faults that are told"] = "src/model/schema.h AH_MAX_FAULTS",
   ["name of a tool"] = "src/model/tool.c MAX_NAME",
   ["description of a tool"] = "src/model/tool.c MAX_DESCRIPTION",
-  ["full description of a tool"] = "src/model/tool.c MAX_FULL",
+  ["full description of a tool"] = "src/model/tool.h AH_TOOL_MAX_DESCRIPTION",
 }
 
 local UNITS = { s = 1000, KiB = 1 << 10, MiB = 1 << 20, GiB = 1 << 30 }

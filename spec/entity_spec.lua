@@ -726,15 +726,15 @@ describe("the life of instances", function()
   end)
 
   it("ends with ah.run, whose conversation is over", function()
-    local Customer, held = customer_class(), setmetatable({}, { __mode = "k" })
+    local Customer, alive = customer_class(), setmetatable({}, { __mode = "k" })
     local reply = assert(ah.run { discover = true, tools = { giving("find_customer", function()
       local c = Customer { id = "c-1", spend = 5 }
-      held[c] = true
+      alive[c] = true
       return c
     end) }, model = ah.scripted { turn(call "find_customer"), "ok" }, "x" })
     collectgarbage()
     collectgarbage()
-    assert.is_nil(next(held))
+    assert.is_nil(next(alive))
     assert.equal("ok", tostring(reply))
   end)
 

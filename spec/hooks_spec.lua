@@ -207,12 +207,12 @@ describe("an approval", function()
         return false, "too late"
       end)
     )
-    assert.same({ "Tool 'a' was not run: not approved" }, asking(function() end))
-    assert.matches(
-      "not approved: .*oh",
+    assert.same({ "Tool 'a' was not run: not approved" }, asking(function() return false end))
+    assert.same(
+      { "Tool 'a' was not run: not approved: what decides on it has failed" },
       asking(function()
         error "oh"
-      end)[1]
+      end)
     )
   end)
 
@@ -230,7 +230,7 @@ describe("an approval", function()
       end)[1]
     )
     assert.matches(
-      "not approved: .*function",
+      "not approved: what decides on it has failed",
       asking(function()
         return true, { n = print }
       end)[1]
@@ -239,8 +239,9 @@ describe("an approval", function()
 
   it("is needed: without one the call is denied", function()
     assert.same(
-      { "Tool 'a' was not run: it matters "
-        .. "(it needs an approval, and there is nobody to give one)" },
+      { "Tool 'a' was not run: not approved: it matters (it needs an approval, and there is nobody "
+        .. "to give one: the script's `approve`, or a front end of agent:on_ask, does that; do "
+        .. "without this call)" },
       asking(nil)
     )
   end)

@@ -357,7 +357,8 @@ describe("a strategy", function()
     assert.equal('{"id":"c1"}', seen.result)
     assert.is_true(rawequal(customer, seen.value))
     assert.is_true(seen.success)
-    assert.same({ "find", "other" }, seen.tools)
+    assert.same({ "find", "other" }, { seen.tools[1].name, seen.tools[2].name })
+    assert.equal(find, seen.tools[1])
     assert.equal(1, seen.iteration)
     assert.equal("integer", seen.run)
     assert.equal(1, #seen.history)
@@ -445,7 +446,7 @@ describe("a strategy", function()
             return { tool "a" }
           end,
           function(m)
-            seen = table.concat(m.tools, " ")
+            seen = m.tools[1].name .. " " .. m.tools[2].name
           end,
         },
         "x",

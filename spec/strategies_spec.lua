@@ -437,6 +437,22 @@ local function giving(name)
   end)
 end
 
+describe("what a strategy says of tools", function()
+  it("is a table of words by tool; those that are not there do not matter", function()
+    local seen
+    run { model = ah.scripted(function(request)
+      seen = request.tools[1].description
+      return "done"
+    end), tools = { tool "a" }, strategies = { { name = "s", before = function() end,
+      describe = { a = "More of it.", b = "Nothing." } } } }
+    assert.equal(tool("a").spec.description .. "\n\nMore of it.", seen)
+    local _, err = pcall(ah.run, { model = "demo/echo", strategies = { { name = "s",
+      before = function() end, describe = "words" } }, "x" })
+    assert.equal("usage", err.code)
+    assert.matches("strategy 's': field 'describe' must be { tool = words }", err.message, 1, true)
+  end)
+end)
+
 describe("ah.unlock", function()
   it("answers until the tools it waits for have succeeded", function()
     local fails = true
@@ -538,6 +554,73 @@ describe("ah.unlock", function()
     assert.same({ NOT_YET .. "Ask the owner." }, told)
   end)
 
+  it("says in the description what is missing, from the first request to the last", function()
+    local at_once = "\n\nNot available at once. "
+    for words, fields in pairs {
+      ["Call `a` first."] = { after = "a" },
+      ["Call `a` and `b` first."] = { after = { "a", "b" } },
+      ["Call `a` or `b` first."] = { after = { "a", "b" }, any = true },
+      ["Call `a` first; its result must allow this."] = { after = "a", on = function() end },
+      ["The result of an earlier call must allow it."] = { on = function() end },
+      ["Its condition must hold."] = { when = function() end },
+      ["Call `a` first. Or its condition must hold."] = { after = "a", any = true,
+        when = function() end },
+      ["Ask the owner."] = { after = "a", missing = "Ask the owner." },
+    } do
+      for _, by_name in ipairs { true, false } do
+        fields.tools = by_name and "buy" or tool "buy"
+        local seen, breaks = {}, 0
+        local function look(request)
+          for _, t in ipairs(request.tools) do
+            if t.name == "buy" then
+              seen[#seen + 1] = t.description
+            end
+          end
+          return #seen == 1 and calls "a" or "done"
+        end
+        run { model = ah.scripted(look), strategies = { ah.unlock(fields) },
+          tools = { tool "a", tool "b", by_name and tool "buy" or nil },
+          on = { cache_break = function() breaks = breaks + 1 end } }
+        local want = tool("buy").spec.description .. at_once .. words
+        assert.same({ want, want, 0 }, { seen[1], seen[2], breaks })
+      end
+    end
+  end)
+
+  it("says so behind a full description, in sections, and for each lock", function()
+    local full = ah.tool { name = "buy", description = "Buys.", handler = function() end,
+      full_description = "Buys it, \u{2713}." }
+    local model = ah.scripted { { expect = { tools = { "buy" } }, text = "done" } }
+    local agent = ah.agent { model = model, log = function() end,
+      prompt = ah.prompt { ah.section { key = "s", template = "T", tools = { full } } },
+      strategies = { ah.unlock { tools = "buy", after = "a" },
+        ah.unlock { tools = "buy", after = "b", name = "second" } } }
+    assert(agent:run "go")
+    local said = agent:transcript()
+    assert.truthy(said:find("Buys it, \u{2713}.\\n\\nNot available at once. Call `a` first.\\n\\n"
+      .. "Not available at once. Call `b` first.", 1, true))
+    local path = os.tmpname()
+    assert(agent:save(path))
+    local loaded = assert(ah.load(path, { model = ah.scripted { calls "buy", "done" },
+      tools = { full }, log = function() end, strategies = { ah.unlock { tools = "buy",
+        after = "a" }, ah.unlock { tools = "buy", after = "b", name = "second" } } }))
+    assert.matches("^" .. NOT_YET .. "Call `a` first", loaded:run("go").messages[6].content)
+    assert.equal(select(2, said:gsub("tools_added", "")),
+      select(2, loaded:transcript():gsub("tools_added", "")))
+    os.remove(path)
+  end)
+
+  it("leaves a description as it is that would be too long", function()
+    local long = ("x"):rep(16 * 1024 - 10)
+    local seen
+    run { model = ah.scripted(function(request)
+      seen = request.tools[1].description
+      return "done"
+    end), strategies = { ah.unlock { after = "a", tools = ah.tool { name = "buy",
+      description = "Buys.", full_description = long, handler = function() end } } } }
+    assert.equal(long, seen)
+  end)
+
   it("stands beside others for the same tool: all of them must be content", function()
     local told = run {
       model = ah.scripted { calls("buy", "a", "buy", "b", "buy"), "done" },
@@ -547,6 +630,190 @@ describe("ah.unlock", function()
     }
     assert.same({ NOT_YET .. "Call `a` first.", "a", NOT_YET .. "Call `b` first.", "b", "buy" },
       told)
+  end)
+end)
+
+describe("tools that come and go in one turn", function()
+  local function names(request)
+    local list = {}
+    for i, t in ipairs(request.tools) do
+      list[i] = t.name
+    end
+    return table.concat(list, " ")
+  end
+
+  local old, new = tool "old", tool "new"
+  local ORDERS = {
+    ["add, then remove"] = { function(m) m:add(new) m:remove "old" end },
+    ["remove, then add"] = { function(m) m:remove "old" m:add(new) end },
+    ["two strategies"] = { function(m) m:add(new) end, function(m) m:remove "old" end },
+    ["of two calls"] = { function(m)
+      if m.name == "keep" then m:remove "old" else m:add(new) end
+    end },
+  }
+
+  -- A conversation whose first two calls make tools come and go.
+  local function converse(mode, strategies, turns, more)
+    local requests, breaks, done = {}, {}, 0
+    local list = {}
+    for i, f in ipairs(strategies) do
+      list[i] = function(m)
+        done = done + 1
+        if done <= 2 * #strategies then
+          f(m)
+        end
+      end
+    end
+    local fields = { model = ah.scripted { tool_change_mode = mode, answer = function(r)
+      requests[#requests + 1] = r
+      local turn = table.remove(turns, 1) or "done"
+      return turn
+    end }, tools = { old, tool "go", tool "keep" }, strategies = list, retries = 0,
+      log = function() end,
+      on = { cache_break = function(e) breaks[#breaks + 1] = e.reason end } }
+    for k, v in pairs(more or {}) do
+      fields[k] = v
+    end
+    return fields, requests, breaks
+  end
+
+  it("are declared as they are then, by the very request that breaks the cache", function()
+    for what, strategies in pairs(ORDERS) do
+      for mode, reason in pairs { append = "tools_changed", restart = "restart" } do
+        local fields, requests, breaks = converse(mode, strategies, { calls("go", "keep") })
+        local agent = ah.agent(fields)
+        assert(agent:run "x")
+        assert.equal("old go keep", names(requests[1]))
+        assert.equal("go keep new", names(requests[2]), what .. " " .. mode)
+        assert.same({ reason }, breaks)
+        assert(agent:run "y")
+        assert.same(requests[2].tools, requests[3].tools)
+        assert.same({ reason }, breaks)
+        sound.check(agent:transcript())
+      end
+    end
+  end)
+
+  it("are declared so by a conversation that is loaded, which sends the same bytes", function()
+    local path = os.tmpname()
+    for what, strategies in pairs(ORDERS) do
+      for _, mode in ipairs { "append", "restart", "inline", "dispatcher", "list_changed" } do
+        local fields, requests = converse(mode, strategies, { calls("go", "keep") })
+        local agent = ah.agent(fields)
+        assert(agent:run "x")
+        assert(agent:save(path))
+        local again, later = converse(mode, {}, {})
+        again.tools = { tool "go", tool "keep", new }
+        assert(assert(ah.load(path, again)):run "y")
+        local n = #requests
+        assert.same(requests[n].tools, later[1].tools, what .. " " .. mode)
+        for i, e in ipairs(requests[n].entries) do
+          assert.same(e, later[1].entries[i])
+        end
+      end
+    end
+    os.remove(path)
+  end)
+
+  it("leave a tombstone where no request breaks the cache for them", function()
+    local fields, requests, breaks = converse("append", { function(m) m:remove "old" end },
+      { calls "go" })
+    local agent = ah.agent(fields)
+    assert(agent:run "x")
+    assert.equal("old go keep", names(requests[2]))
+    assert.same({}, breaks)
+    agent:add_tools(new)
+    assert(agent:run "y")
+    assert.equal("go keep new", names(requests[3]))
+    assert.same({ "tools_changed" }, breaks)
+  end)
+
+  it("are told of as a break where the request that broke the cache has failed", function()
+    local fields, requests, breaks = converse("append", { function(m) m:add(new) end },
+      { calls "go", { fail = { message = "no", status = 400 } } })
+    local agent = ah.agent(fields)
+    assert.is_nil((agent:run "x"))
+    assert.equal("old go keep new", names(requests[2]))
+    agent:remove_tools "old"
+    assert(agent:run "y")
+    assert.equal("go keep new", names(requests[3]))
+    assert.same({ "tools_changed", "tools_changed" }, breaks)
+  end)
+end)
+
+describe("what a strategy sees", function()
+  it("is the text of the arguments, as the model wrote it, whatever became of them", function()
+    local add = ah.tool { name = "add", description = "Adds.", params = { n = "integer" },
+      handler = function(args) return args.n end }
+    local refused = ah.tool { name = "refused", description = "R.", handler = function() end }
+    local texts = { '{"n": 1}', '{"n":"one"}', "{n=1}", "", '{"x":1}', '{ "n" : 2 }' }
+    local raw, early, tables, turns = {}, {}, {}, {}
+    for i, text in ipairs(texts) do
+      turns[i] = { calls = { { name = i == 6 and "refused" or "add", arguments = text } } }
+    end
+    turns[#turns + 1] = { calls = { { name = "nobody", arguments = "{]" } } }
+    turns[#turns + 1] = "done"
+    run { model = ah.scripted(turns), tools = { add, refused },
+      policies = { function(c) return c.name == "refused" and "deny" or nil, "no" end },
+      strategies = { { before = function(_, m) early[#early + 1] = m.raw_arguments end,
+        after = function(_, m)
+          raw[#raw + 1] = m.raw_arguments
+          tables[#raw] = m.arguments and ah.json.encode(m.arguments) or "none"
+        end } } }
+    texts[#texts + 1] = "{]"
+    assert.same(texts, raw)
+    assert.same(texts, early)
+    assert.equal('{"n":1}', tables[1])
+    assert.equal("none", tables[2])
+    assert.equal("none", tables[3])
+  end)
+
+  it("are the tools there are, with their specifications, to take and to put back", function()
+    local away, seen
+    local deep = ah.tool { name = "deep", description = "Deep.", params = { where = "string" },
+      handler = function() return "deep" end }
+    local _, reply = run { model = ah.scripted { calls "go", calls "go", calls "deep", "done" },
+      tools = { tool "go", deep }, strategies = { function(m)
+        if m.name == "go" and not away then
+          seen = m.tools[2]
+          away = { m.tools[2] }
+          m:remove(away)
+        elseif m.name == "go" then
+          m:add(away)
+        end
+      end } }
+    assert.equal("deep", seen.name)
+    assert.equal("Deep.", seen.description)
+    assert.equal("string", seen.parameters.properties.where.type)
+    assert.same(seen.spec, { name = seen.name, description = seen.description,
+      parameters = seen.parameters })
+    assert.equal(deep, seen)
+    assert.same({ "deep" }, reply.injected_tools)
+    assert.same({ "deep" }, reply.removed_tools)
+  end)
+
+  it("are tools of entities, of sections and of the library, too, in every mode", function()
+    for _, mode in ipairs { "inline", "append", "dispatcher", "restart" } do
+      local Thing = ah.entity { name = "Thing" }
+      Thing:tool { name = "look", description = "Looks.", handler = function() return "seen" end }
+      local last
+      assert(ah.run { model = ah.scripted { tool_change_mode = mode, calls "find",
+        { calls = { { name = "read_section", arguments = { section_key = "more" } } } }, "done" },
+        discover = true, log = function() end,
+        ah.section { key = "more", template = "M.", summary = "S.", visibility = "summary",
+          tools = { tool "inside" } },
+        tools = { ah.tool { name = "find", description = "F.", handler = function()
+          return Thing { id = 1 }
+        end } },
+        strategies = { function(m) last = m.tools end }, "x" })
+      local names = {}
+      for i, t in ipairs(last) do
+        names[i] = t.name
+        assert.equal("object", t.parameters.type, mode)
+        assert.equal("string", type(t.description))
+      end
+      assert.equal("find read_section thing_1_look inside", table.concat(names, " "))
+    end
   end)
 end)
 
@@ -586,7 +853,11 @@ describe("ah.phases", function()
     local model = ah.scripted(SCRIPT)
     local told, reply = run { model = model, tools = { tool "always" },
       strategies = { phases { hide = true }, function(m)
-        seen[#seen + 1] = table.concat(m.tools, " ")
+        local names = {}
+        for i, t in ipairs(m.tools) do
+          names[i] = t.name
+        end
+        seen[#seen + 1] = table.concat(names, " ")
       end } }
     assert.equal("always note plan_done", seen[1])
     assert.equal("always write check", seen[2])

@@ -327,11 +327,12 @@ describe("a tool object", function()
     local t = ah.tool { name = "t", description = "Brief.", full_description = "In full: é.",
       params = { a = "integer" }, result = { type = "integer" }, handler = handler, render = render,
       timeout = 2.5, memory = 1 << 20, max_result = 2048, parallel = true, coerce = true,
-      strict = false, accepts_overrides = false, version = "1" }
-    assert.same({ "t", "Brief.", "In full: é.", handler, render, 2.5, 1 << 20, 2048, true, true,
-      false, false, "1" }, { t.name, t.description, t.full_description, t.handler, t.render,
-      t.timeout, t.memory, t.max_result, t.parallel, t.coerce, t.strict, t.accepts_overrides,
-      t.version })
+      strict = false, accepts_overrides = false, version = "1", return_direct = true }
+    assert.same({ "t", "In full: é.", "Brief.", "In full: é.", handler, render, 2.5, 1 << 20, 2048,
+      true, true, false, false, "1", true }, { t.name, t.description, t.brief, t.full_description,
+      t.handler, t.render, t.timeout, t.memory, t.max_result, t.parallel, t.coerce, t.strict,
+      t.accepts_overrides, t.version, t.return_direct })
+    assert.same(t.params, t.parameters)
     assert.same({ type = "object", properties = { a = { type = "integer" } }, required = { "a" },
       additionalProperties = false }, t.params)
     assert.same({ type = "integer" }, t.result)

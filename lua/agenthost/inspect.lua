@@ -1,11 +1,11 @@
---- agenthost tools and agenthost check: what a script would run, without running it.
+--- agenthost tools and agenthost check: what a script would run, without asking a model.
 --
--- The script is run in a coroutine, with ah.tool, ah.agent, ah.run and os.exit replaced. Its
--- first ah.run, agent:run or registry:execute ends it there: the coroutine yields, which no pcall
--- of the script's can catch (where it cannot yield, an error is raised). So nothing behind that is
--- looked at, no handler is called and no model is asked; what the script does before it is done.
--- What a model would see is taken from a real request: each agent and run that was met is run
--- once with a scripted model in place of its own.
+-- The script's top level is run, in a coroutine, with ah.tool, ah.agent, ah.run and os.exit
+-- replaced. Its first ah.run, agent:run or registry:execute ends it there: the coroutine yields,
+-- which no pcall of the script's can catch (where it cannot yield, an error is raised). So nothing
+-- behind that is looked at, no handler is called and no model is asked; what the script does before
+-- it is done. What a model would see is taken from a real request: each agent and run that was met
+-- is run once with a scripted model in place of its own, which calls its `setup`, too.
 -- A faulty declaration is put together again field by field, so that each faulty field is told
 -- and the script goes on with the rest.
 --
@@ -13,7 +13,9 @@
 local ah = ...
 
 local real = { run = ah.run, agent = ah.agent, tool = ah.tool, exit = os.exit }
-local STOP = setmetatable({}, { __tostring = function() return "stopped by agenthost check" end })
+local STOP = setmetatable({ message = "stopped by agenthost check" }, {
+  __tostring = function(stop) return stop.message end,
+})
 
 -- What providers refuse, by what they document and answer, in characters and items; `unsent` are
 -- options that their wire has no word for.
@@ -233,6 +235,17 @@ local function add_met(kind, fields, model)
   return one
 end
 
+--- What the script gives back when it has come to its end: an agent script's is its agent.
+local function note_returned(value)
+  local plain = type(value) == "table" and not getmetatable(value)
+  for _, one in ipairs(seen.met) do
+    one.returned = one.agent == value or plain and one.agent == value.agent or nil
+  end
+  if value == nil and #seen.met > 0 then
+    note(nil, "the script neither runs its agent nor returns it: return ah.agent { ... }")
+  end
+end
+
 --- Ends the script here.
 local function stop(script)
   seen.stopped = true
@@ -280,8 +293,11 @@ local function probe(one, run)
   end)
   local ok, agent, err = pcall(real.agent, fields)
   local answer = ok and agent and { pcall(run, agent, one.fields[1] or "Hello") }
-  if not request then
-    fault(answer and (answer[3] or answer[2]) or err or agent, one.at)
+  local why = answer and (answer[3] or answer[2]) or err or agent
+  if not request and one.fields.setup and words(why) == STOP.message then
+    note(one.at, "`setup` begins a run: what it adds is not looked at")
+  elseif not request then
+    fault(why, one.at)
   end
   note_entries(one, ok and agent)
   one.request = request or { tools = {}, system = "", options = ah.object {} }
@@ -347,9 +363,10 @@ local function replace(script, model)
   local methods = getmetatable(real.agent { model = "demo/echo" }).__index
   local run = methods.run
   ah.tool = declare_tool
-  ah.agent = function(fields)
+  -- A function of C: `return ah.agent { ... }`, a tail call, leaves the script's line to be found.
+  ah.agent = ah._fenced(function(fields)
     return add_met("ah.agent", fields, model).agent
-  end
+  end)
   ah.run = function(fields)
     add_met("ah.run", fields, model)
     stop(script())
@@ -377,6 +394,8 @@ local function run_script(path, chunk, ...)
   local ok, err = coroutine.resume(co, ...)
   if not ok and err ~= STOP and not seen.stopped then
     fault(err, type(err) == "table" and path .. ":1" or nil)
+  elseif ok and not seen.stopped then
+    note_returned(err)
   end
   coroutine.close(co)
 end
@@ -452,7 +471,8 @@ end
 
 local function met_text(one)
   local texts, bytes = texts_of(one, one.request.tools)
-  return ("%s: %s asks %s, %s of %d bytes\n\n%s%s"):format(one.at, one.kind, one.model,
+  return ("%s: %s%s asks %s, %s of %d bytes\n\n%s%s"):format(one.at, one.kind,
+    one.returned and ", which is returned," or "", one.model,
     counted(#one.request.tools, "tool"), bytes, texts, deferred_text(one))
 end
 
@@ -481,6 +501,7 @@ end
 local function met_json(one, exact)
   local at = remark("", one.at)
   return { kind = one.kind, file = at.file, line = at.line, model = one.model,
+    returned = one.returned,
     system = one.request.system, options = one.request.options,
     tools = exact and specs_of(one, one.request.tools) or names_of(one.request.tools),
     deferred = #one.deferred > 0 and (exact and one.deferred or names_of(one.deferred)) or nil }

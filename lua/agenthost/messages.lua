@@ -141,7 +141,17 @@ function M.parts(content)
   return ah.json.encode(parts)
 end
 
-local function call_of(at, call)
+-- Raises for a field that is none of these, as in every other table that a run is given.
+local function check(at, what, t, fields)
+  ah._check_fields(t, ("messages[%d]%s"):format(at, what), fields)
+end
+
+local CALL = { "id", "name", "arguments" }
+
+local function call_of(at, i, call)
+  if type(call) == "table" then
+    check(at, (": tool_calls[%d]"):format(i), call, CALL)
+  end
   if type(call) ~= "table" or type(call.id) ~= "string" or type(call.name) ~= "string" then
     fail(at, "a tool call needs id and name")
   end
@@ -171,7 +181,7 @@ function to.assistant(at, m)
   check_list(at, "tool_calls", m.tool_calls or {})
   for i, call in ipairs(m.tool_calls or {}) do
     calls = calls or ah.array {}
-    calls[i] = call_of(at, call)
+    calls[i] = call_of(at, i, call)
   end
   local content = m.content == nil and ah.array {} or parts_of(at, m.content, ASSISTANT)
   return { type = "assistant", content = content, tool_calls = calls }
@@ -195,6 +205,8 @@ function to.tool(at, m)
   }
 end
 
+local MESSAGE = { "role", "content", "tool_calls", "tool_call_id", "name", "success", "timestamp" }
+
 --- Entries (type name and JSON text, alternating) of a list of messages.
 function M.to_entries(messages)
   local out, prompted = {}, false
@@ -203,6 +215,7 @@ function M.to_entries(messages)
     if not convert then
       fail(i, "role must be system, user, assistant or tool")
     end
+    check(i, "", m, MESSAGE)
     local entry = convert(i, m, prompted)
     prompted = prompted or m.role == "system"
     entry.time = m.timestamp and math.floor(m.timestamp * 1000) or nil

@@ -183,12 +183,16 @@ end
 
 local M = {}
 
+local function put(defs, key, value)
+  if type(key) ~= "string" and class_of(key) ~= "agenthost.type" then
+    fail("prompt_validation", "they are bound by a name or a type, found a %s", type(key))
+  end
+  defs[key] = value
+end
+
 local function put_all(defs, from)
   for key, value in pairs(from or {}) do
-    if type(key) ~= "string" and class_of(key) ~= "agenthost.type" then
-      fail("prompt_validation", "they are bound by a name or a type, found a %s", type(key))
-    end
-    defs[key] = value
+    put(defs, key, value)
   end
 end
 
@@ -206,26 +210,63 @@ function M.open(defs)
   return container
 end
 
+local OWN = { __name = VIEW.__name, __index = VIEW.__index }
+
+function OWN.__newindex(view, key, value)
+  put(views[view].container.defs, key, value)
+end
+
+--- For `setup`: a view of the container in which more can be bound, for it alone.
+function M.own(container)
+  container.defs = M.bind(container.defs) or {}
+  return setmetatable(new_view(container), OWN)
+end
+
+--- What is bound in it by now; nil where nothing is.
+function M.bound(container)
+  return next(container.defs) ~= nil and container.defs or nil
+end
+
 --- container nil: there are none.
 function M.view(container, ctx)
   return new_view(container or M.open {}, ctx)
 end
 
---- ctx.filesystem: what is called so, else the only file system; nil where there is none.
-function M.filesystem(view)
-  local defs, found = views[view].container.defs, nil
+--- The key of what is called `filesystem`, else of the only file system; nil where there is none;
+-- second, true where there are several.
+local function key_of_files(defs)
   if defs.filesystem ~= nil then
-    return view:get "filesystem"
+    return "filesystem"
   end
+  local found
   for key, def in pairs(defs) do
     if class_of(def) == "agenthost.filesystem" then
       if found then
-        fail("usage", "several are file systems; ctx.filesystem is the one named 'filesystem'")
+        return nil, true
       end
       found = key
     end
   end
-  return found and view:get(found)
+  return found
+end
+
+--- ctx.filesystem
+function M.filesystem(view)
+  local key, several = key_of_files(views[view].container.defs)
+  if several then
+    fail("usage", "several are file systems; ctx.filesystem is the one named 'filesystem'")
+  end
+  return key and view:get(key)
+end
+
+--- The same for what is no call: nil also for one that is yet to be made, or made for each call.
+function M.files(container)
+  local key = key_of_files(container.defs)
+  local def = container.defs[key or "filesystem"]
+  if is_resource(def) then
+    def = container.values[key]
+  end
+  return class_of(def) == "agenthost.filesystem" and def or nil
 end
 
 function M.leave(view)

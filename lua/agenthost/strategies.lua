@@ -146,6 +146,20 @@ local function say_missing(missing, t)
   return table.concat(words, " ")
 end
 
+-- What stands in the description of a locked tool. It is true before and after, so that nothing has
+-- to be told anew.
+local function say_lock(keys, t)
+  local words = {}
+  if #keys > 0 then
+    words[1] = say_calls(keys, t.any, t.on)
+  end
+  if t.when then
+    words[#words + 1] = #keys > 0 and t.any and "Or its condition must hold."
+      or "Its condition must hold."
+  end
+  return "Not available at once. " .. (t.missing or table.concat(words, " "))
+end
+
 -- Words about what keeps the tool shut, or nil where it is open.
 local function shut(keys, t, m)
   local missing = keys_missing(keys, m.state or {})
@@ -195,7 +209,10 @@ local function unlock(t)
   end
   local wanted = set_of(keys)
 
-  local S = { name = t.name or "unlock", tools = tools_among(t.tools) }
+  local S = { name = t.name or "unlock", tools = tools_among(t.tools), describe = {} }
+  for name in pairs(locked) do
+    S.describe[name] = say_lock(keys, given)
+  end
   function S.before(_, m)
     local why = locked[m.name] and shut(keys, given, m)
     return why and "This tool is not yet available. " .. (given.missing or why) or nil
@@ -496,7 +513,10 @@ local function is_open(facade, m)
 end
 
 local function say_open(facade, group, m)
-  local there, names = set_of(m.tools), {}
+  local there, names = {}, {}
+  for _, tool in ipairs(m.tools) do
+    there[tool.name] = true
+  end
   for _, tool in ipairs(tools_in(facade, m.state, {})) do
     names[#names + 1] = tool ~= facade.tool and there[tool.name] and tool.name or nil
   end

@@ -401,6 +401,105 @@ static void are_many(void)
     shut(host);
 }
 
+/* -- conversations of an agent that a script returned -- */
+
+static const char script[] =
+    "local ah = require 'agenthost'\n"
+    "local n = 0\n"
+    "return ah.agent { model = 'demo/tools', system = 'S', setup = function(c)\n"
+    "  n = n + 1\n"
+    "  local mine = n .. ' ' .. c.id .. ' ' .. tostring(c.params.user)\n"
+    "  ah.sleep(c.params.wait or 0)\n"
+    "  assert(c.params.user ~= 'nobody', 'nobody is refused')\n"
+    "  c:add_tools(ah.tool { name = 'own', description = 'Own.',\n"
+    "    handler = function() return mine end })\n"
+    "end }\n";
+
+static void opens_conversations(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *a, *b, *own;
+
+    load(host, script);
+    a = agent_of(host, "{\"agent\":\"agent\",\"id\":\"one\",\"params\":{\"user\":\"Ann\"}}");
+    b = agent_of(host, "{\"agent\":\"agent\",\"id\":\"two\"}");
+    STATUS(host, ah_agent_find(host, "agent", &own), AH_OK);
+    STATUS(host, ah_agent_run(b, "x"), AH_OK);
+    HAS(ah_agent_reply(b)->text, "own: 1 two nil");
+    STATUS(host, ah_agent_run(a, "x"), AH_OK);
+    HAS(ah_agent_reply(a)->text, "own: 2 one Ann");
+    STATUS(host, ah_agent_run(a, "y"), AH_OK);
+    HAS(ah_agent_reply(a)->text, "own: 2 one Ann");
+    CHECK(!strstr(ah_agent_messages(own), "user"));
+    ah_agent_close(own);
+    ah_agent_close(a);
+    load(host, "return require('agenthost').agent { model = 'demo/echo' }"); /* takes its name */
+    STATUS(host, ah_agent_run(b, "z"), AH_OK);
+    HAS(ah_agent_reply(b)->text, "own: 1 two nil");
+    a = agent_of(host, "{\"agent\":\"agent\"}");
+    STATUS(host, ah_agent_run(a, "echoed"), AH_OK);
+    CHECK(strcmp(ah_agent_reply(a)->text, "echoed") == 0);
+    shut(host);
+}
+
+static void opens_no_conversation(void)
+{
+    static const struct {
+        const char *config, *words;
+    } wrong[] = {
+        {"{\"agent\":\"other\"}", "no script has returned an agent 'other'"},
+        {"{\"agent\":7}", "'agent' must be a string"},
+        {"{\"agent\":\"agent\",\"model\":\"demo/echo\"}", "unknown field 'model'"},
+        {"{\"agent\":\"agent\",\"session\":{}}", "must be made by ah.session"},
+        {"{\"agent\":\"agent\",\"store\":\"x\"}", "no store"},
+        {"{\"agent\":\"agent\",\"id\":\"\"}", "id must be a text"},
+        {"{\"agent\":\"closed\"}", "closed"},
+    };
+    ah_host *host = open_plain();
+    ah_agent *agent = NULL;
+
+    STATUS(host, ah_agent_open(host, "{\"agent\":\"agent\"}", &agent), AH_USAGE);
+    load(host, script);
+    load(host, "local ah = require 'agenthost'\n"
+               "local closed = ah.agent { model = 'demo/echo' }\n"
+               "closed:close()\n"
+               "return { closed = closed }");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        STATUS(host, ah_agent_open(host, wrong[i].config, &agent), AH_USAGE);
+        HAS(ah_errmsg(host), wrong[i].words);
+    }
+    CHECK(agent == NULL);
+    shut(host);
+}
+
+static void sets_up_in_a_loop(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *a, *b, *c, *d;
+
+    load(host, script);
+    a = agent_of(host, "{\"agent\":\"agent\",\"id\":\"a\",\"params\":{\"wait\":0.02}}");
+    b = agent_of(host, "{\"agent\":\"agent\",\"params\":{\"user\":\"nobody\"}}");
+    c = agent_of(host, "{\"agent\":\"agent\",\"params\":{\"wait\":60}}");
+    d = agent_of(host, "{\"agent\":\"agent\",\"params\":{\"wait\":60}}");
+    STATUS(host, ah_agent_start(a, "x"), AH_OK);
+    STATUS(host, ah_agent_start(b, "x"), AH_OK);
+    STATUS(host, ah_agent_start(c, "x"), AH_OK);
+    STATUS(host, ah_agent_start(d, "x"), AH_OK);
+    STATUS(host, ah_agent_start(a, "x"), AH_USAGE); /* it is at work */
+    while (ah_step(host, 1000) > 2)
+        ;
+    HAS(ah_agent_reply(a)->text, "own: 1 a nil");
+    CHECK(ah_agent_reply(b)->status == AH_INTERNAL);
+    HAS(ah_agent_reply(b)->error.message, "case.lua:7: nobody is refused");
+    CHECK(ah_agent_at_work(c) && ah_agent_reply(c) == NULL);
+    ah_agent_cancel(c);
+    while (ah_step(host, 1000) > 1)
+        ;
+    CHECK(ah_agent_reply(c)->status == AH_CANCELLED);
+    shut(host); /* while d is being set up */
+}
+
 const a_case agent_cases[] = {
     {"an agent that is opened wrongly is refused", opened_wrongly},
     {"an agent replies, and goes on", replies},
@@ -416,5 +515,8 @@ const a_case agent_cases[] = {
     {"an agent is sent more", is_sent_more},
     {"a host is waited for in another loop", is_waited_for_elsewhere},
     {"agents are many", are_many},
+    {"a returned agent has other conversations", opens_conversations},
+    {"a conversation that cannot be opened is refused", opens_no_conversation},
+    {"conversations are set up beside each other, and closed meanwhile", sets_up_in_a_loop},
     {NULL, NULL},
 };

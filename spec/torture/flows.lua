@@ -727,6 +727,43 @@ flows["entities"] = {
   end,
 }
 
+flows["conversations of one agent"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local Note = ah.type { name = "Note", fields = { text = "string" } }
+    local session = ah.session()
+    session:register(Note)
+    local agent = ah.agent { model = calling({ call "own" }, "done"), system = "S",
+      params = { user = "x" }, session = session, tools = { plain_tool "all" },
+      log = function() end,
+      setup = function(conversation)
+        local mine = conversation.id .. conversation.params.user
+        conversation:set_system(mine)
+        conversation.session:dispatch(Note { text = mine })
+        conversation.resources.box = mine
+        ah.sleep(0)
+        conversation:add_tools(ah.tool { name = "own", description = "Own.",
+          handler = function(_, ctx) return mine .. ctx.resources:get "box" end })
+      end }
+    s.agent, s.err = agent:open { id = "a", params = { user = "y" }, resources = { other = 1 } }
+    if s.agent then
+      s.reply, s.err = s.agent:run("go")
+    end
+    if s.reply then
+      s.fork = s.agent:fork()
+      s.reply, s.err = s.fork:run("on")
+    end
+    agent:close()
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.agent:transcript():find('"ayay"', 1, true), "the tool")
+      assert(s.agent:transcript():find('"text":"ay"', 1, true), "the system text")
+    end
+  end,
+}
+
 flows["a registry"] = {
   text = "done",
   attempt = function(s)

@@ -29,6 +29,7 @@ static const struct {
     {AH_HTTP, "http"},
     {AH_CANCELLED, "cancelled"},
     {AH_GUARD, "guard_tripped"},
+    {AH_WAITING, "waiting"},
 };
 
 const char *ah_status_name(ah_status st)

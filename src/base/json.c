@@ -313,14 +313,15 @@ bool ah_json_spells(ah_slice raw, const char *lit)
     return c < 0 && !*lit;
 }
 
-/* Most comparisons fail at the first byte. No NUL is in what is checked. */
+/* Most comparisons fail at the first byte. */
 static inline bool key_is(ah_json_token t, const char *key)
 {
     if (t.escaped)
         return ah_json_spells(t.raw, key);
     if (!t.raw.n)
         return !*key;
-    return *t.raw.p == *key && strncmp(t.raw.p, key, t.raw.n) == 0 && !key[t.raw.n];
+    return *t.raw.p == *key && strncmp(t.raw.p, key, t.raw.n) == 0 &&
+           strlen(key) == t.raw.n; /* what is not checked may have a NUL */
 }
 
 ah_slice ah_json_member(ah_slice checked_object, const char *key)

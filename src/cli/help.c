@@ -41,8 +41,8 @@ static void help_all(FILE *out)
     for (int i = AH_COMMAND_RUN + 1; i < AH_COMMANDS; i++)
         fprintf(out, "  %-20s%s\n", ah_command_table[i].name, ah_command_table[i].help);
     help_options(out, AH_COMMAND_RUN);
-    fputs("Words behind the script are its own (`...`, `arg`); one named as a command is\n"
-          "./tools. Prints go to stdout, messages to stderr; with --json(l) prints, too.\n\n"
+    fputs("Words behind a script are its own (`...`) or for the agent that it returns; one\n"
+          "named as a command is ./tools. Messages go to stderr; with --json(l) prints do.\n\n"
           "Environment:\n"
           "  AGENTHOST_MODEL   the model where neither --model nor the script names one\n"
           "  OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys\n"
@@ -55,6 +55,7 @@ static void help_all(FILE *out)
           "  2         wrong usage, or a file that was named cannot be read\n"
           "  3         the provider or the network failed\n"
           "  4         a limit was reached: iterations, deadline, budget, loop\n"
+          "  5         a person was to respond to an ask, and nobody was there\n"
           "  130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once\n\n"
           "Examples:\n"
           "    agenthost -e 'print(ah.run { model = \"demo/echo\", \"Hello\" })'\n"

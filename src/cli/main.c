@@ -13,6 +13,7 @@
 
 #include "agenthost.h"
 #include "cli/advice.h"
+#include "cli/agent.h"
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/mock.h"
@@ -40,6 +41,7 @@ enum {
     EXIT_USAGE = 2,
     EXIT_NETWORK = 3,
     EXIT_LIMIT = 4,
+    EXIT_WAITING = 5,
     EXIT_SIGNAL = 128
 };
 
@@ -61,6 +63,8 @@ static int exit_of(ah_status st)
     case AH_LOOP:
     case AH_VISIBILITY_EXPANSION:
         return EXIT_LIMIT;
+    case AH_WAITING:
+        return EXIT_WAITING;
     case AH_INTERNAL:
     case AH_NOMEM:
     case AH_PROMPT_VALIDATION:
@@ -238,6 +242,67 @@ static ah_status run_code(const session *s, ah_host *host)
     return st;
 }
 
+/* The script as messages name it. */
+static const char *name_of(const ah_options *o)
+{
+    return o->eval ? "-e" : strcmp(o->script, "-") == 0 ? "the script" : o->script;
+}
+
+static int no_words(session *s)
+{
+    const ah_options *o = &s->options;
+    char text[1400];
+
+    ah_print(text, sizeof text,
+             "%.500s returned an agent: say what it is to answer\nTry:  agenthost %s%.500s \"Hello\"",
+             name_of(o), o->eval ? "-e CODE" : "", o->eval ? "" : o->script);
+    return fail(s, EXIT_USAGE, "usage", text);
+}
+
+/* The returned agent answers the words behind the script. */
+static int answer(session *s, ah_host *host)
+{
+    bool machine = given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL);
+    ah_status st = AH_NOMEM;
+    ah_buf words;
+
+    ah_buf_init(&words, &ah_mem_libc, MAX_CODE);
+    ah_agent_words(&s->options, &words);
+    if (ah_buf_ok(&words) && words.len == 1)
+        return no_words(s);
+    if (ah_buf_ok(&words))
+        st = ah_agent_answer(host, words.data, machine ? NULL : s->terminal.out);
+    ah_buf_clear(&words);
+    if (st != AH_OK)
+        return explain(s, st, host);
+    report(s, "ok", "");
+    return EXIT_OK;
+}
+
+/* A script that began no run and printed nothing may have been meant to do something. */
+static int did_nothing(session *s)
+{
+    const ah_options *o = &s->options;
+    const char *name = name_of(o);
+    char text[1400];
+
+    if (o->argc && !ah_agent_reads_words(o)) {
+        ah_print(text, sizeof text,
+                 "%.500s did not use \"%.100s\": it reads neither `...` nor `arg`, began no run and "
+                 "returned no agent\nAn agent script ends with: return ah.agent { ... }",
+                 name, o->argv[0]);
+        return fail(s, EXIT_USAGE, "usage", text);
+    }
+    ah_print(text, sizeof text,
+             "%.500s printed nothing, began no run and returned no agent; an agent script ends with: "
+             "return ah.agent { ... }",
+             name);
+    if (!is_quiet(s))
+        ah_terminal_log(&s->terminal, AH_LOG_WARNING, text);
+    report(s, "ok", "");
+    return EXIT_OK;
+}
+
 static int run_in(session *s, ah_host *host)
 {
     const ah_options *o = &s->options;
@@ -247,6 +312,10 @@ static int run_in(session *s, ah_host *host)
         return explain(s, st, host);
     if (ah_signals_ending())
         report(s, "cancelled", "interrupted");
+    else if (st == AH_OK && ah_agent_returned(host))
+        return answer(s, host);
+    else if (st == AH_OK && !ah_terminal_wrote(&s->terminal) && ah_agent_idle(host))
+        return did_nothing(s);
     report(s, "ok", "");
     return EXIT_OK;
 }

@@ -29,13 +29,14 @@ const ah_command_row ah_command_table[AH_COMMANDS] = {
                         ""},
     [AH_COMMAND_TOOLS] =
         {"tools", "script.lua [args...]", "show the tools that a model would see, and run none",
-         "The script runs up to its first ah.run or agent:run; there it is stopped, and\n"
-         "no model is asked. For each agent and run that was met: the model, the tools\n"
-         "with their parameters in short form. --json has the exact specifications.\n"
-         "What the script prints until then goes to stderr.\n"},
+         "The script's top level runs, up to its first ah.run or agent:run, and `setup` of\n"
+         "its agents; no model is asked. For each agent and run that was met: the model,\n"
+         "the tools with their parameters in short form. --json has the exact\n"
+         "specifications. What the script prints until then goes to stderr.\n"},
     [AH_COMMAND_CHECK] =
         {"check", "script.lua [args...]", "find faults in a script without asking a model",
-         "The script runs up to its first ah.run or agent:run, as for agenthost tools.\n"
+         "The script's top level runs, up to its first ah.run or agent:run, and `setup` of\n"
+         "its agents, as for agenthost tools: what they do is done.\n"
          "All faults that can be seen so are told with their line, not only the first:\n"
          "syntax, fields, names, schemas and their examples, tools declared twice, the\n"
          "limits of the model's provider. What stands behind that run, and what handlers\n"

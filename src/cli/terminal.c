@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "cli/signals.h"
 
+enum { UNTOUCHED = 0xff };        /* in no text */
 enum { NARROW = 20, WIDE = 200 }; /* columns: no line of progress below, none longer */
 
 /* A record is put together here, so that stderr, which has no buffer, gets it in one
@@ -150,6 +151,17 @@ void ah_terminal_init(ah_terminal *t)
     *t = (ah_terminal){.people = isatty(STDERR_FILENO), .out = stdout};
     t->cursor = t->people && !is_dumb() && !is_set("CI");
     ah_terminal_colour(t, NULL);
+    memset(t->buffer, UNTOUCHED, sizeof t->buffer);
+    setvbuf(stdout, t->buffer, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, sizeof t->buffer);
+}
+
+bool ah_terminal_wrote(const ah_terminal *t)
+{
+    size_t i = 0;
+
+    while (i < sizeof t->buffer && (unsigned char)t->buffer[i] == UNTOUCHED)
+        i++;
+    return i < sizeof t->buffer;
 }
 
 /* no-color.org: set and not empty means none, but a flag or the configuration overrides it. */

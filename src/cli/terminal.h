@@ -9,17 +9,26 @@
 
 #include "agenthost.h"
 
+/* No multiple of a block: what is written in whole blocks goes around the buffer. */
+enum { AH_STDOUT_BUFFER = 8191 };
+
+/* Stays where it is: stdout has its buffer in it. */
 typedef struct ah_terminal {
     bool colour;
-    bool people; /* stderr is a terminal: somebody reads along */
-    bool cursor; /* that obeys commands, so that a line may be shown and taken away */
-    bool drawn;  /* one is shown */
-    FILE *out;   /* the command's own output: stdout, or what stdout was before it was taken */
+    bool people;                   /* stderr is a terminal: somebody reads along */
+    bool cursor;                   /* that obeys commands, so that a line may be shown and taken away */
+    bool drawn;                    /* one is shown */
+    char buffer[AH_STDOUT_BUFFER]; /* of stdout */
+    FILE *out; /* the command's own output: stdout, or what stdout was before it was taken */
 } ah_terminal;
 
 /* Also gives the process a descriptor for each of 0, 1 and 2 that was closed, so that
  * no socket of ours ever answers to the name of stdout. */
 void ah_terminal_init(ah_terminal *t);
+
+/* True if anything was written to stdout by this process. Where a script has taken the buffer away
+ * from its stdout, this is not known, and false. */
+bool ah_terminal_wrote(const ah_terminal *t);
 
 /* "always" or "never"; NULL and "auto" leave it to the terminal, TERM and NO_COLOR. */
 void ah_terminal_colour(ah_terminal *t, const char *when);

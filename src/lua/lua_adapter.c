@@ -273,11 +273,18 @@ static int lua_new_adapter(lua_State *L)
     return 1;
 }
 
-/* Methods of the one who made it. */
+static void push_capabilities(lua_State *L, const ah_adapter *a);
+
+/* Methods of the one who made it, else what it can do. */
 static int adapter_index(lua_State *L)
 {
-    luaL_checkudata(L, 1, ADAPTER);
+    const ah_adapter *a = *(ah_adapter **)luaL_checkudata(L, 1, ADAPTER);
+
     lua_getiuservalue(L, 1, 1);
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, -2) != LUA_TNIL)
+        return 1;
+    push_capabilities(L, a);
     lua_pushvalue(L, 2);
     lua_rawget(L, -2);
     return 1;

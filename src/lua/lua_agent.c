@@ -4,12 +4,16 @@
 #include "lua/lua_agent.h"
 #include "lua/lua_book.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_definition.h"
+#include "lua/lua_front.h"
 #include "lua/lua_gate.h"
 #include "lua/lua_image.h"
 #include "lua/lua_post.h"
 #include "lua/lua_reply.h"
+#include "lua/lua_keep.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
+#include "lua/lua_setup.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
 
@@ -22,6 +26,7 @@ typedef struct ah_lua_run {
     ah_waiter waiter;
     size_t first;      /* the transcript's length before it */
     int resources;     /* reference, lua_resources.h */
+    ah_text *said;     /* the user's entry, which waits for `setup`; NULL: none does */
     const ah_tap *tap; /* NULL: a script's run */
 } run;
 
@@ -105,19 +110,20 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L)
 {
     ah_lua_agent *a = lua_newuserdatauv(L, sizeof *a, AH_AGENT_VALUES);
 
-    *a = (ah_lua_agent){.lua = ah_lua_of(L)};
+    *a = (ah_lua_agent){.lua = ah_lua_of(L), .fronts = LUA_NOREF};
     a->untold.mem = &a->lua->mem;
     ah_observer_init(&a->observer, a->lua);
     ah_registry_init(&a->registry, &a->lua->mem);
     ah_registry_init(&a->executors, &a->lua->mem);
     ah_lua_strategies_init(&a->strategies, a->lua);
     ah_lua_hooks_init(&a->hooks, a->lua);
+    ah_lua_setup_init(a);
     luaL_setmetatable(L, AH_AGENT);
     return a;
 }
 
-/* Table at 1 -> agent on top, or a failure: nil err. A raise leaves it to the collector. */
-static bool new_agent(lua_State *L, const char *what)
+/* A raise leaves it to the collector. */
+bool ah_lua_new_agent(lua_State *L, const char *what)
 {
     ah_lua_agent *a = ah_lua_push_agent(L);
     ah_err err;
@@ -147,6 +153,7 @@ static void drop_driven(run *r)
     host->depth = AH_MAX_DEPTH;
     free_driven(r);
     host->depth = depth;
+    ah_text_set(&r->said, NULL);
 }
 
 void ah_lua_agent_close(ah_lua_agent *a)
@@ -162,6 +169,8 @@ void ah_lua_agent_close(ah_lua_agent *a)
     ah_lua_strategies_clear(&a->strategies);
     ah_lua_discovery_clear(&a->discovery);
     ah_lua_hooks_clear(&a->hooks);
+    ah_lua_setup_clear(a);
+    ah_lua_unref(a->lua, &a->fronts);
     ah_budget_unref(a->budget);
     a->budget = NULL;
     ah_prompt_fields_clear(&a->prompt);
@@ -262,6 +271,37 @@ int ah_lua_run_resources(const ah_driven *d)
     return r ? r->resources : LUA_NOREF;
 }
 
+static ah_status keep(void *ud, const ah_call *call, ah_overlay *o, ah_slice whole, ah_buf *path,
+                      ah_err *err)
+{
+    const run *r = ud;
+
+    return ah_lua_keep(r->agent->lua, r->resources, call, o, whole, path, err);
+}
+
+ah_lua_agent *ah_lua_agent_of(const ah_driven *d)
+{
+    const run *r = ah_driven_ud(d, on_done);
+
+    return r ? r->agent : NULL;
+}
+
+ah_agent *ah_lua_program_agent(const ah_driven *d)
+{
+    for (; d; d = ah_driven_parent(d)) {
+        const run *r = ah_driven_ud(d, on_done);
+
+        if (r && r->tap)
+            return r->tap->agent;
+    }
+    return NULL;
+}
+
+ah_driven *ah_lua_agent_at_work(const ah_lua_agent *a)
+{
+    return a->current ? a->current->driven : NULL;
+}
+
 void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d)
 {
     const run *r = ah_driven_ud(d, on_done);
@@ -272,16 +312,74 @@ void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d)
         lua_pushnil(L);
 }
 
-/* Says what is not yet said: settings (a last call without tools changed them), the user's text. */
-static ah_status open_turn(ah_lua_agent *a, const ah_lua_said *said, ah_err *err)
+/* The texts of a user's message, a line each. */
+static void put_texts(ah_slice parts, ah_buf *out)
 {
-    ah_transcript *t = a->transcript;
-    ah_status st = ah_lua_say_settings(a, err);
+    ah_json_reader r = ah_json_read(parts);
+    ah_json_token t = ah_json_next(&r);
 
-    if (!ah_lua_says(said) || st != AH_OK)
-        return st;
-    return ah_transcript_add(t, AH_ENTRY_USER,
-                             ah_lua_said_entry(t->mem, said, ah_host_wall(a->lua->host)), err);
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice text = ah_json_member(ah_json_skip(&r, t), "text");
+
+        if (text.p && out->len)
+            ah_buf_char(out, '\n');
+        ah_json_string(text, out);
+    }
+}
+
+/* parts .p NULL: what was said last. */
+static ah_status guard_parts(ah_lua_agent *a, ah_slice parts, ah_err *err)
+{
+    ah_status st;
+    ah_buf b;
+
+    if (a->hooks.guards[0] == LUA_NOREF)
+        return AH_OK;
+    if (!parts.p)
+        parts = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_USER), "content");
+    ah_buf_init(&b, &a->lua->mem, AH_LUA_PARTS_MAX);
+    if (parts.p)
+        put_texts(parts, &b);
+    st = ah_buf_ok(&b) ? ah_lua_guard_input(&a->hooks, ah_buf_slice(&b), err) : ah_err_nomem(err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+static ah_status guard_said(ah_lua_agent *a, const ah_lua_said *said, ah_err *err)
+{
+    return said->text.p ? ah_lua_guard_input(&a->hooks, said->text, err)
+                        : guard_parts(a, said->parts, err);
+}
+
+/* Says what is not yet said: settings (a last call without tools changed them), the user's text. AH_GUARD:
+ * that must not reach the model, and is not said. */
+static ah_status open_turn(run *r, ah_err *err)
+{
+    ah_lua_agent *a = r->agent;
+    ah_status st = guard_parts(a, ah_json_member(ah_text_slice(r->said), "content"), err);
+
+    r->first = a->transcript->n;
+    if (st == AH_OK)
+        st = ah_lua_say_settings(a, err);
+    if (st == AH_OK && r->said)
+        st = ah_transcript_add(a->transcript, AH_ENTRY_USER, ah_text_ref(r->said), err);
+    ah_text_set(&r->said, NULL);
+    return st;
+}
+
+static void tell_tripped(ah_run *core, const ah_err *tripped)
+{
+    ah_run_warn(core, ah_slice_of(tripped->message));
+}
+
+/* A run whose input a guard keeps back is begun all the same, and ends before its first request. */
+static ah_status begin_turn(run *r, ah_err *tripped, ah_err *err)
+{
+    ah_status st = open_turn(r, err);
+
+    if (st == AH_GUARD)
+        *tripped = *err;
+    return st == AH_GUARD ? AH_OK : st;
 }
 
 int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around)
@@ -303,6 +401,62 @@ int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent, co
     if (a->limits.timeout > 0 && (!at || now + (int64_t)(a->limits.timeout * 1000) < at))
         at = now + (int64_t)(a->limits.timeout * 1000);
     return at;
+}
+
+/* The prompt as it is now: its functions, parameters and the session may have changed. */
+static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
+{
+    ah_prompt_look look;
+    ah_changes c;
+    ah_status st;
+
+    if (a->closed) /* by a finalizer, since it was asked to run */
+        return ah_err_set(err, AH_USAGE, "the agent is closed");
+    a->looking = true;
+    ah_changes_init(&c, &a->lua->mem);
+    st = ah_prompt_fields_look(&a->prompt, a->transcript, &a->registry, around, &look, &c, err);
+    if (st == AH_OK && c.n)
+        st = ah_lua_change_idle(a, &a->rules, &c, err);
+    ah_prompt_fields_settle(&a->prompt, &look, a->transcript, st == AH_OK);
+    ah_changes_clear(&c);
+    a->looking = false;
+    return st;
+}
+
+/* -- `setup`, within the run and before all that it says -- */
+
+static ah_status be_ready(void *ud, ah_overlay *o, ah_err *err)
+{
+    run *r = ud;
+    ah_status st = look_again(r->agent, o, err);
+
+    if (st == AH_OK)
+        st = open_turn(r, err);
+    if (st == AH_GUARD) {
+        tell_tripped(ah_driven_run(r->driven), err);
+        err->phase = AH_PHASE_REQUEST;
+    }
+    return st;
+}
+
+static void set_up(void *ud, ah_run *core)
+{
+    run *r = ud;
+
+    ah_lua_setup_begin(r->agent, core, be_ready, r);
+}
+
+static void stop_setup(void *ud, ah_run *core)
+{
+    (void)core;
+    ah_lua_setup_stop(((run *)ud)->agent);
+}
+
+void ah_lua_push_run(lua_State *L, const ah_driven *d)
+{
+    const run *r = ah_driven_ud(d, on_done);
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, r->waiter.ref);
 }
 
 static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overlay *around,
@@ -349,6 +503,9 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .over = ah_host_over,
         .ud = host,
         .on = on_event,
+        .setup = ah_lua_setup_due(a) ? set_up : NULL,
+        .stop_setup = stop_setup,
+        .keep = r->resources != LUA_NOREF ? keep : NULL,
         .on_ud = r,
         .wants_content =
             ah_observer_wants(&a->observer, AH_EVENT_CONTENT) || (tapped && a->adapter->stream),
@@ -395,91 +552,21 @@ static ah_status draw_on(const ah_lua_agent *a, ah_driven *parent, ah_spending *
     return st == AH_OK ? know_prices(a, s, err) : st;
 }
 
-/* The prompt as it is now: its functions, parameters and the session may have changed. */
-static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
-{
-    ah_prompt_look look;
-    ah_changes c;
-    ah_status st;
-
-    if (a->closed) /* by a finalizer, since it was asked to run */
-        return ah_err_set(err, AH_USAGE, "the agent is closed");
-    a->looking = true;
-    ah_changes_init(&c, &a->lua->mem);
-    st = ah_prompt_fields_look(&a->prompt, a->transcript, &a->registry, around, &look, &c, err);
-    if (st == AH_OK && c.n)
-        st = ah_lua_change_idle(a, &a->rules, &c, err);
-    ah_prompt_fields_settle(&a->prompt, &look, a->transcript, st == AH_OK);
-    ah_changes_clear(&c);
-    a->looking = false;
-    return st;
-}
-
-/* The texts of a user's message, a line each. */
-static void put_texts(ah_slice parts, ah_buf *out)
-{
-    ah_json_reader r = ah_json_read(parts);
-    ah_json_token t = ah_json_next(&r);
-
-    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
-        ah_slice text = ah_json_member(ah_json_skip(&r, t), "text");
-
-        if (text.p && out->len)
-            ah_buf_char(out, '\n');
-        ah_json_string(text, out);
-    }
-}
-
-/* What the guards of the input are asked about: what is said now, else what was said last. */
-ah_status ah_lua_guard_said(ah_lua_agent *a, const ah_lua_said *said, ah_err *err)
-{
-    ah_slice parts = said->parts;
-    ah_status st;
-    ah_buf b;
-
-    if (a->hooks.guards[0] == LUA_NOREF)
-        return AH_OK;
-    if (said->text.p)
-        return ah_lua_guard_input(&a->hooks, said->text, err);
-    if (!parts.p)
-        parts = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_USER), "content");
-    ah_buf_init(&b, &a->lua->mem, AH_LUA_PARTS_MAX);
-    if (parts.p)
-        put_texts(parts, &b);
-    st = ah_buf_ok(&b) ? ah_lua_guard_input(&a->hooks, ah_buf_slice(&b), err) : ah_err_nomem(err);
-    ah_buf_clear(&b);
-    return st;
-}
-
-/* A run whose input must not reach the model ends before its first request, and says nothing. */
-static ah_status say(ah_lua_agent *a, const ah_lua_said *said, ah_err *tripped, ah_err *err)
-{
-    static const ah_lua_said nothing = {{NULL, 0}, {NULL, 0}};
-    ah_status st;
-
-    ah_err_clear(tripped);
-    st = ah_lua_guard_said(a, said, tripped);
-    if (st != AH_OK && st != AH_GUARD) {
-        *err = *tripped;
-        return st;
-    }
-    return open_turn(a, st == AH_OK ? said : &nothing, err);
-}
-
 /* around: the overlay of the call in whose handler it begins, or NULL. */
-static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_overlay *around, ah_err *err)
+static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
 {
     ah_host *host = a->lua->host;
     ah_driven *parent = a->lua->running ? a->lua->running->job.of : NULL;
+    bool setup = ah_lua_setup_due(a);
     ah_run_config cfg;
     ah_run *core;
     ah_status st;
-    ah_err tripped;
+    ah_err tripped = {.status = AH_OK};
 
     if (atomic_load(&host->stop))
         return ah_err_set(err, AH_CANCELLED, "the program is being ended: no run begins any more");
     a->lua->until = ah_lua_agent_deadline(a, parent, around);
-    st = look_again(a, around, err);
+    st = setup ? AH_OK : look_again(a, around, err);
     a->lua->until = 0;
     if (st != AH_OK)
         return st;
@@ -489,7 +576,7 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
     configure(a, r, parent, around, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
-        (st = say(a, said, &tripped, err)) != AH_OK) {
+        (st = setup ? AH_OK : begin_turn(r, &tripped, err)) != AH_OK) {
         ah_anchor_unref(cfg.caller);
         ah_spending_clear(&cfg.spending);
         return st;
@@ -500,7 +587,7 @@ static ah_status begin(ah_lua_agent *a, run *r, const ah_lua_said *said, ah_over
         return st;
     st = ah_driven_new(host, core, parent, on_done, r, &r->driven, err);
     if (st == AH_OK && tripped.status == AH_GUARD) {
-        ah_run_warn(core, ah_slice_of(tripped.message));
+        tell_tripped(core, &tripped);
         ah_run_cancel(core, AH_GUARD, tripped.message);
     }
     if (st == AH_OK) {
@@ -552,6 +639,24 @@ static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_said *
     ah_lua_can_run(L, waits);
 }
 
+/* What they are opened from; with `setup`, which may bind some, there always are any. */
+static void push_resources(lua_State *L, int at, const ah_lua_agent *a)
+{
+    if (lua_getiuservalue(L, at, AH_AGENT_RESOURCES) != LUA_TNIL || !ah_lua_setup_due(a))
+        return;
+    lua_pop(L, 1);
+    lua_newtable(L);
+}
+
+/* The user's entry of the run on top; raises. */
+static void keep_said(lua_State *L, run *r, const ah_lua_said *said)
+{
+    const ah_lua *h = r->agent->lua;
+
+    if (ah_lua_says(said) && !(r->said = ah_lua_said_entry(&h->mem, said, ah_host_wall(h->host))))
+        ah_lua_raise_nomem(L);
+}
+
 ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
 {
     ah_lua_agent *a = check_open(L, at);
@@ -572,11 +677,12 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     luaL_setmetatable(L, RUN);
     lua_pushvalue(L, at);
     lua_setiuservalue(L, -2, 1);
-    lua_getiuservalue(L, at, AH_AGENT_RESOURCES);
+    keep_said(L, r, &said);
+    push_resources(L, at, a);
     r->resources = ah_lua_open_resources_of(L);
     ah_waiter_keep(L, &r->waiter); /* until it is done, whoever stops waiting */
     a->busy++;
-    st = begin(a, r, &said, around, err);
+    st = begin(a, r, around, err);
     a->busy--;
     if (st == AH_OK)
         return r;
@@ -626,8 +732,8 @@ void ah_lua_run_drop(ah_lua_run *r)
 static int ah_run_call(lua_State *L)
 {
     lua_settop(L, 1);
-    ah_lua_can_run(L, true);     /* before anything is begun */
-    if (!new_agent(L, "ah.run")) /* -- t ah_lua_agent */
+    ah_lua_can_run(L, true);            /* before anything is begun */
+    if (!ah_lua_new_agent(L, "ah.run")) /* -- t ah_lua_agent */
         return 2;
     ((ah_lua_agent *)lua_touserdata(L, 2))->once = true;
     push_text(L); /* -- t agent text */
@@ -638,8 +744,9 @@ static int ah_run_call(lua_State *L)
 int ah_lua_agent_open(lua_State *L)
 {
     lua_settop(L, 1);
-    if (!new_agent(L, "ah.agent"))
+    if (!ah_lua_new_agent(L, "ah.agent"))
         return 2;
+    ah_lua_keep_definition(L);
     if (luaL_len(L, 1) > (lua_Integer)((ah_lua_agent *)lua_touserdata(L, 2))->prompt.n_sections)
         return ah_lua_raise(L, AH_USAGE, "ah.agent: the text goes to agent:run(text)");
     return 1;
@@ -673,9 +780,11 @@ static void read_run_fields(lua_State *L, int idx, ah_lua_agent *a)
     ah_fields_check(L, idx, "agent:run", known, false);
     if (lua_getfield(L, idx, "params") == LUA_TNIL)
         return;
-    if (!a->prompt.binding)
+    if (!a->prompt.binding && !ah_lua_setup_due(a))
         ah_lua_raise(L, AH_USAGE, "agent:run: field 'params' without a prompt");
-    set_params(L, a, lua_gettop(L));
+    if (a->prompt.binding)
+        set_params(L, a, lua_gettop(L));
+    lua_setiuservalue(L, 1, AH_AGENT_PARAMS);
 }
 
 /* agent:run(text or parts, { params }): continues its conversation. */
@@ -705,7 +814,7 @@ static int agent_send(lua_State *L)
         return ah_lua_fail(L, &err);
     if (!ah_lua_says(&said))
         return ah_lua_raise(L, AH_USAGE, "agent:send: there is nothing to say: give a text");
-    if (ah_lua_guard_said(ah_lua_to_agent(L, 1), &said, &err) != AH_OK)
+    if (guard_said(ah_lua_to_agent(L, 1), &said, &err) != AH_OK)
         return push_failure(L, &err, 0);
     ah_lua_send(L, 1, &said);
     lua_pushboolean(L, true);
@@ -781,8 +890,11 @@ void ah_lua_open_agent(lua_State *L)
                                        {"add_tools", agent_add_tools},
                                        {"remove_tools", agent_remove_tools},
                                        {"transcript", agent_transcript},
+                                       {"on_ask", ah_lua_agent_on_ask},
+                                       {"respond", ah_lua_agent_respond},
                                        {"save", ah_lua_agent_save},
                                        {"fork", ah_lua_agent_fork},
+                                       {"open", ah_lua_open_conversation},
                                        {"use", ah_lua_agent_use},
                                        {NULL, NULL}};
     static const luaL_Reg run_meta[] = {{"__gc", run_gc}, {NULL, NULL}};
@@ -790,6 +902,7 @@ void ah_lua_open_agent(lua_State *L)
         {"run", ah_run_call}, {"agent", ah_lua_agent_open}, {"load", ah_lua_load}, {NULL, NULL}};
 
     ah_lua_open_reply(L);
+    ah_lua_open_setup(L);
     luaL_newmetatable(L, AH_AGENT);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);

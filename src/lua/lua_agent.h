@@ -7,7 +7,6 @@
 #include "lua/lua_discover.h"
 #include "lua/lua_fallback.h"
 #include "lua/lua_hooks.h"
-#include "lua/lua_image.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_observe.h"
 #include "lua/lua_prompt_fields.h"
@@ -16,8 +15,25 @@
 #define AH_AGENT "agenthost.agent"
 
 /* User values of its object. */
-enum { AH_AGENT_SESSION = 1, AH_AGENT_RESOURCES = 2, AH_AGENT_REGISTRY = 3, AH_AGENT_VALUES = 3 };
+enum {
+    AH_AGENT_SESSION = 1,
+    AH_AGENT_RESOURCES,
+    AH_AGENT_REGISTRY,
+    AH_AGENT_DEFINITION, /* the fields that agent:open begins other conversations with */
+    AH_AGENT_PARAMS,     /* those that `setup` sees */
+    AH_AGENT_VALUES = AH_AGENT_PARAMS
+};
 typedef struct ah_lua_run ah_lua_run; /* one run; lives in a userdata */
+
+/* `setup` of a conversation, zero but for `fn` where there is none (lua_setup.h). */
+typedef struct ah_lua_setup {
+    int fn;                        /* reference; LUA_NOREF: none */
+    bool done;                     /* once for the conversation */
+    ah_text *id;                   /* of the conversation; NULL: not yet asked for */
+    ah_text *system;               /* the field, to be said when it is done; NULL: none */
+    ah_changes added;              /* tools that it has added, for when it adds them again */
+    struct ah_setting_up *at_work; /* NULL: it is not */
+} ah_lua_setup;
 
 /* A conversation and how it is to be run. */
 typedef struct ah_lua_agent {
@@ -33,6 +49,7 @@ typedef struct ah_lua_agent {
     ah_lua_strategies strategies;
     ah_lua_discovery discovery;
     ah_lua_hooks hooks;
+    ah_lua_setup setup;
     ah_budget *budget; /* NULL: none of its own */
     ah_transcript *transcript;
     ah_session *session; /* borrowed from the object in AH_AGENT_SESSION */
@@ -48,6 +65,7 @@ typedef struct ah_lua_agent {
     } limits;
     ah_text *exempt; /* what limits.loop.exempt borrows from */
     ah_observer observer;
+    int fronts; /* reference: list of functions that asks go to (lua_front.c); LUA_NOREF: none */
     ah_lua_run *current;
     int runs;     /* that begun and whose replies are not given out */
     int busy;     /* changes under way that may call the log: it is neither closed nor run meanwhile */
@@ -66,6 +84,12 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L);
 /* Reads the fields of the table at 1 into it; it may hold a transcript already, of a
  * conversation that goes on. Raises for the script's mistakes; AH_PROVIDER for what the world lacks. */
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err);
+/* The system text: `text` (.p NULL: none) and the prompt. Raises. */
+void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text);
+/* Declares tools while no run is at work. What the conversation offers already, the same as it
+ * was, only gets its handlers; what is defined otherwise now has drifted (run/drift.h); the rest
+ * stays stale. Raises. */
+void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c);
 /* The fields about the model and its options only; what is not given stays as it was. */
 ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err);
 /* Its settings into the transcript, where they are not in force already. */
@@ -75,15 +99,21 @@ ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules);
 ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err);
 /* What a file had as its session, into the agent's (lua_conversation.c). Table at 1. */
 ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
+/* Whose run it is; NULL: no agent's. */
+ah_lua_agent *ah_lua_agent_of(const ah_driven *d);
+/* The program's agent in whose run it is, however deep; NULL: in none. */
+ah_agent *ah_lua_program_agent(const ah_driven *d);
+/* The run of the agent that is at work; NULL: none. */
+ah_driven *ah_lua_agent_at_work(const ah_lua_agent *a);
 /* When a run that begins in a call must end at the latest, by the loop clock: with the run and the
  * call around it; 0: no limit. Each may be NULL. */
 int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around);
-/* AH_GUARD: a guard of the input keeps it from the model. */
-ah_status ah_lua_guard_said(ah_lua_agent *a, const ah_lua_said *said, ah_err *err);
 /* Pushes the reply of the run at work, as far as it is; nil where it is none of an agent. */
 void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
+/* Pushes the userdata of a run that is at work, whose first user value is its agent. */
+void ah_lua_push_run(lua_State *L, const ah_driven *d);
 /* When a run that begins now is to end (loop clock): by its own limits and those of what is around it
  * (each may be NULL); 0: never. */
 int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent, const ah_overlay *around);
@@ -111,6 +141,9 @@ ah_driven *ah_lua_run_driven(const ah_lua_run *r); /* NULL once it is dropped */
 size_t ah_lua_run_first(const ah_lua_run *r);      /* the transcript's length before it */
 /* Ends it where it is, settled, without telling; harmless when done or dropped. */
 void ah_lua_run_drop(ah_lua_run *r);
+
+/* Table at 1 -> the agent on top, or nil and an error; true where it is the agent. */
+bool ah_lua_new_agent(lua_State *L, const char *what);
 
 /* -- functions and methods for Lua -- */
 int ah_lua_agent_open(lua_State *L); /* ah.agent */

@@ -5,11 +5,13 @@
 
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_front.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
+#include "lua/lua_setup.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_watch.h"
 #include "lua/lua_value.h"
@@ -47,6 +49,7 @@ static const char *const fields[] = {"model",
                                      "max_restarts",
                                      "policies",
                                      "approve",
+                                     "asks",
                                      "feedback",
                                      "checks",
                                      "guards",
@@ -62,6 +65,7 @@ static const char *const fields[] = {"model",
                                      "executors",
                                      "brief",
                                      "keep_picked",
+                                     "setup",
                                      NULL};
 
 /* One of two words; true when it is the second. */
@@ -134,18 +138,19 @@ static void read_http(lua_State *L, ah_http_limits *limits)
     lua_pop(L, 1);
 }
 
-/* Pushes the model: from outside, the script, the conversation, the environment, in this order. */
-static void push_model(lua_State *L, const ah_lua_agent *a)
+/* Pushes the model: from outside, the script, the conversation, the environment, in this order. True:
+ * it is the conversation's. */
+static bool push_model(lua_State *L, const ah_lua_agent *a)
 {
     const char *env = getenv("AGENTHOST_MODEL");
     ah_slice saved = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "model");
 
     if (a->lua->model) {
         lua_pushstring(L, a->lua->model->data);
-        return;
+        return false;
     }
     if (lua_getfield(L, 1, "model") != LUA_TNIL)
-        return;
+        return false;
     lua_pop(L, 1);
     if (saved.p)
         ah_lua_push_json(L, saved);
@@ -155,6 +160,31 @@ static void push_model(lua_State *L, const ah_lua_agent *a)
         ah_lua_raise(L, AH_USAGE,
                      "ah.run: no model: give model = \"provider/model\", --model or AGENTHOST_MODEL "
                      "(demo/echo needs no key and no network)");
+    return saved.p != NULL;
+}
+
+/* True if the name on top of the stack is no model's here, whatever else the script says of it. */
+static bool is_unknown(lua_State *L, const ah_lua_agent *a)
+{
+    ah_provider_options plain = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
+    ah_adapter *there = NULL;
+    ah_err ignored;
+    bool unknown =
+        lua_type(L, -1) == LUA_TSTRING && ah_lua_to_adapter(L, -1, &plain, &there, &ignored) == AH_USAGE;
+
+    ah_adapter_unref(there);
+    return unknown;
+}
+
+/* The conversation was held with a model of a script, or of another machine. */
+static void tell_foreign(lua_State *L, ah_err *err)
+{
+    char why[sizeof err->message];
+
+    memcpy(why, err->message, sizeof why);
+    ah_err_set(err, AH_USAGE,
+               "the conversation was held with '%s', which is no model here: give model = ... (%s)",
+               lua_tostring(L, -1), why);
 }
 
 /* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake or
@@ -164,6 +194,7 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     ah_adapter *now = NULL;
     ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
     ah_status st;
+    bool saved;
 
     o.stream = ah_observer_wants(&a->observer, AH_EVENT_CONTENT);
     ah_field_bool(L, 1, "ah.run", "stream", &o.stream);
@@ -171,14 +202,16 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     ah_field_string(L, 1, "ah.run", "api_key", &o.api_key);
     ah_field_string(L, 1, "ah.run", "tool_change_mode", &o.tool_change_mode);
     read_http(L, &o.limits);
-    push_model(L, a);
+    saved = push_model(L, a);
     st = ah_lua_to_adapter(L, -1, &o, &now, err);
     if (st == AH_OK) {
         ah_adapter_unref(a->adapter);
         a->adapter = now;
     }
-    if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || lua_type(L, -1) != LUA_TSTRING))
+    if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || !is_unknown(L, a)))
         ah_lua_raise_err(L, err);
+    if (st == AH_USAGE && saved)
+        tell_foreign(L, err);
     lua_pop(L, 1);
     return st;
 }
@@ -351,23 +384,20 @@ static bool says_again(const ah_transcript *t, const ah_text *entry)
                              ah_json_member(ah_text_slice(entry), "text"));
 }
 
-/* `system`, then the prompt. */
-static void read_system(lua_State *L, ah_lua_agent *a)
+void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_SYSTEM);
-    ah_slice text = {NULL, 0};
     ah_text *entry;
     ah_err err;
 
-    ah_field_string(L, 1, "ah.run", "system", &text);
-    if (!ah_utf8_valid(text))
-        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
     ah_prompt_fields_text(L, &a->prompt, has_native_output(a), text.p ? text : ah_slice_of(""),
                           a->transcript, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
-    if (!text.p && !b->len)
+    if (!text.p && !b->len) {
+        lua_pop(L, 1);
         return;
+    }
     entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
     if (entry && says_again(a->transcript, entry))
         ah_text_unref(entry);
@@ -375,6 +405,20 @@ static void read_system(lua_State *L, ah_lua_agent *a)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);
     lua_pop(L, 1);
+}
+
+/* `system`, then the prompt; with `setup`, which may say another, this waits for it. */
+static void read_system(lua_State *L, ah_lua_agent *a)
+{
+    ah_slice text = {NULL, 0};
+
+    ah_field_string(L, 1, "ah.run", "system", &text);
+    if (!ah_utf8_valid(text))
+        ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
+    if (ah_lua_setup_due(a))
+        ah_lua_setup_system(L, a, text);
+    else
+        ah_lua_say_system(L, a, text);
 }
 
 static void warn(void *ud, ah_slice message, ah_slice tool_name, ah_slice changed)
@@ -470,9 +514,7 @@ static void read_executors(lua_State *L, ah_lua_agent *a)
     lua_pop(L, 1);
 }
 
-/* Declares what is given at the start. What the conversation offers already, the same as it
- * was, only gets its handlers; what is defined otherwise now has drifted; the rest stays stale. */
-static void declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
+void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
 {
     ah_inject_rules rules = {.max_tools = INT_MAX,
                              .on_conflict = on_conflict,
@@ -517,16 +559,32 @@ static void add_brought(lua_State *L, ah_lua_agent *a, const char *field,
     lua_pop(L, 1);
 }
 
+/* What the script declares must fit. The tools of sections that were opened take the room that is left,
+ * as they did when they were opened: a conversation that met max_tools by them goes on. */
+static void fit(lua_State *L, ah_lua_agent *a, ah_changes *c)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        n += !c->item[i].yields;
+    if (n > a->rules.max_tools)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
+                     "and choose badly among many, but max_tools = %d allows them",
+                     n, a->rules.max_tools, n);
+    if (!ah_changes_fit(c, &a->registry, (size_t)a->rules.max_tools))
+        return;
+    a->rules.warned_full = true;
+    ah_log_put(&a->observer.records, AH_LOG_WARNING,
+               "Tools of open sections are left out: max_tools are declared (raise it, or remove some)");
+}
+
 /* What is declared at the start knows no second tool of a name. agent: where its object lies. */
 static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
 {
     ah_changes *c, *later;
-    bool offered;
-    ah_err err;
+    bool offered = ah_registry_find(&a->registry, ah_slice_of(AH_READ_SECTION)) != NULL;
 
-    if (reopen(a, &err) != AH_OK || ah_lua_discovery_replay(a, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
-    offered = ah_registry_find(&a->registry, ah_slice_of(AH_READ_SECTION)) != NULL;
     if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
         lua_newtable(L);
     c = ah_lua_push_changes(L, &a->lua->mem);
@@ -534,17 +592,15 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     ah_lua_read_registry(L, agent, c);
     ah_prompt_fields_tools(L, &a->prompt, offered, c);
     add_brought(L, a, "tools", was_not_withdrawn, c);
-    if (c->n > (size_t)a->rules.max_tools)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
-                     "and choose badly among many, but max_tools = %d allows them",
-                     (int)c->n, a->rules.max_tools, (int)c->n);
+    ah_lua_strategies_describe(L, &a->strategies, c);
+    fit(L, a, c);
     add_pick_tools(L, a, c);
-    declare(L, a, AH_CONFLICT_ERROR, c);
+    ah_lua_declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
     ah_lua_discovery_redeclare(L, a, later);
-    declare(L, a, AH_CONFLICT_SKIP, later);
+    ah_lua_strategies_describe(L, &a->strategies, later);
+    ah_lua_declare(L, a, AH_CONFLICT_SKIP, later);
     ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
     ah_picks_replay(&a->registry, a->transcript);
     lua_pop(L, 3);
@@ -632,7 +688,9 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
+    ah_lua_fronts_read(L, 1, a);
     a->budget = ah_lua_budget_read(L, 1);
+    ah_lua_setup_read(L, top, a);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
     if (a->prompt.binding)
@@ -647,6 +705,10 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     }
     read_fallbacks(L, a);
     read_system(L, a);
+    if ((st = reopen(a, err)) != AH_OK || (st = ah_lua_discovery_replay(a, err)) != AH_OK) {
+        lua_settop(L, top);
+        return st;
+    }
     read_tools(L, top, a);
     read_executors(L, a);
     read_messages(L, a);

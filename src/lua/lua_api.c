@@ -171,7 +171,8 @@ ah_status ah_embed_call(ah_embed *e, lua_CFunction f, void *arg)
 
 static bool known_size(const ah_config *cfg)
 {
-    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, user);
+    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, asks) ||
+           cfg->size == offsetof(ah_config, user);
 }
 
 /* A whole one from what a program of some version gave; NULL: none. False: no known version. */
@@ -212,6 +213,7 @@ void ah_embed_free(ah_embed *e)
         return;
     ah_agents_close(e, true);
     ah_events_forget(e, NULL);
+    ah_asks_forget(e);
     ah_buf_clear(&e->scratch);
     ah_text_unref(e->words);
     ah_text_unref(e->err_json);
@@ -360,7 +362,7 @@ static const char *wrong_copy(const ah_lua_copy *copy, const ah_config *cfg)
         return "the program has a Lua of its own, agenthost uses another: link both to the same";
     if (cfg && !known_size(cfg))
         return "the config's size is of no version of agenthost.h known here";
-    if (cfg && cfg->size == sizeof *cfg && cfg->max_memory)
+    if (cfg && cfg->size > offsetof(ah_config, user) && cfg->max_memory)
         return "max_memory is for a Lua state of the host's own";
     return NULL;
 }

@@ -4,6 +4,7 @@
  *   lua_api_tool.c   tools written in C, and their answers
  *   lua_api_call.c   tools called by name (lua_direct.h)
  *   lua_api_agent.c  agents, their runs and replies
+ *   lua_api_ask.c    asks that the program responds to
  *   lua_api_loop.c   steps, events, cancel and wake
  * Nobody else includes it. */
 #ifndef AH_LUA_LUA_API_H
@@ -12,9 +13,12 @@
 #include <pthread.h>
 
 #include "lua/lua_agent.h"
+#include "run/ask.h"
 
 typedef struct ah_event_node ah_event_node;
 typedef struct ah_pending ah_pending;
+
+enum { AH_ASK_TEXTS = 8 };
 
 typedef struct ah_embed {
     ah_lua *lua;
@@ -33,6 +37,10 @@ typedef struct ah_embed {
     ah_event_node *first, **last, *shown;
     size_t n_events, n_done, max_events, event_bytes, lost;
     ah_buf scratch; /* the last event that was shown */
+
+    ah_ask ask; /* the last one that was shown, and what it shows */
+    char ask_id[AH_ASK_ID];
+    ah_text *ask_text[AH_ASK_TEXTS];
 
     ah_err err; /* of the last call that failed */
     ah_text *words, *err_json;
@@ -60,6 +68,7 @@ void ah_embed_error(const ah_mem *mem, const ah_err *err, ah_error *out, ah_text
 void ah_err_json(const ah_err *err, ah_buf *out);
 
 /* -- lua_api_given.c -- */
+#define AH_GIVEN_AGENT "agent" /* the name of the agent that is all that a script returned */
 typedef enum ah_given { AH_GIVEN_TOOLS, AH_GIVEN_AGENTS, AH_GIVEN_MODELS } ah_given;
 void ah_given_open(lua_State *L, ah_embed *e);
 void ah_given_take(lua_State *L, ah_embed *e, int idx); /* what a script returned; raises */
@@ -69,7 +78,8 @@ void ah_given_tool(lua_State *L, ah_embed *e, int idx); /* the tool at idx; rais
 /* Raises tool_not_found, with the nearest name. */
 int ah_given_no_tool(lua_State *L, ah_embed *e, const char *name);
 
-/* -- lua_api_agent.c, lua_api_loop.c -- */
+/* -- lua_api_agent.c, lua_api_ask.c, lua_api_loop.c -- */
+void ah_asks_forget(ah_embed *e);                  /* what ah_ask_next has shown */
 void ah_agents_close(ah_embed *e, bool finalized); /* finalized: Lua has let go of all of it */
 ah_event_node *ah_event_new(ah_embed *e, ah_agent *agent, const ah_notice *n); /* NULL: no room */
 /* One that says no more than that a run has ended, for when there is no memory for more. */

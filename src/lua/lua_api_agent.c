@@ -3,6 +3,7 @@
 #include "base/lent.h"
 #include "lua/lua_adapter.h"
 #include "lua/lua_api.h"
+#include "lua/lua_definition.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_value.h"
 
@@ -63,13 +64,13 @@ static void resolve_model(lua_State *L, ah_embed *e)
 
 static void refuse_functions(lua_State *L)
 {
-    static const char *const not_here[] = {"on", "log", NULL};
+    static const char *const not_here[] = {"on", "log", "asks", NULL};
 
     for (const char *const *field = not_here; *field; field++)
         if (lua_getfield(L, 1, *field) != LUA_TNIL)
             ah_lua_raise(L, AH_USAGE,
                          "ah_agent_open: field '%s' is for functions of scripts; ah_next_event gives "
-                         "the events, the log of ah_config the records",
+                         "the events, ah_ask_next the asks, the log of ah_config the records",
                          *field);
     lua_settop(L, 1);
 }
@@ -106,18 +107,50 @@ static void keep_agent(lua_State *L, ah_agent *a)
     a->conversation = ah_transcript_ref(t);
 }
 
+/* Pushes an agent that a script handed over; raises. */
+static void push_given(lua_State *L, ah_embed *e, const char *name)
+{
+    ah_given_push(L, e, AH_GIVEN_AGENTS, name);
+    if (lua_isnil(L, -1))
+        ah_lua_raise(L, AH_USAGE, "no script has returned an agent '%s'", name);
+}
+
+/* Config at 1 -> agent nil, or nil err */
+static void open_new(lua_State *L, ah_embed *e)
+{
+    refuse_functions(L);
+    resolve_tools(L, e);
+    resolve_model(L, e);
+    lua_pushcfunction(L, ah_lua_agent_open);
+    lua_insert(L, 1);
+    lua_call(L, 1, 2);
+}
+
+/* The same for another conversation of the agent whose name is on top: agent:open. */
+static void open_another(lua_State *L, ah_embed *e)
+{
+    if (lua_type(L, -1) != LUA_TSTRING)
+        ah_lua_raise(L, AH_USAGE, "ah_agent_open: field 'agent' must be a string, found %s",
+                     luaL_typename(L, -1));
+    push_given(L, e, lua_tostring(L, -1));
+    lua_pushnil(L);
+    lua_setfield(L, 1, "agent");
+    lua_pushcfunction(L, ah_lua_open_conversation);
+    lua_insert(L, -2); /* -- config name open agent */
+    lua_pushvalue(L, 1);
+    lua_call(L, 2, 2);
+}
+
 static int open_agent(lua_State *L)
 {
     opening *o = lua_touserdata(L, 1);
     ah_embed *e = ah_lua_of(L)->embed;
 
     push_config(L, e, o->config);
-    refuse_functions(L);
-    resolve_tools(L, e);
-    resolve_model(L, e);
-    lua_pushcfunction(L, ah_lua_agent_open);
-    lua_insert(L, 1);
-    lua_call(L, 1, 2); /* -- agent nil, or nil err */
+    if (lua_getfield(L, 1, "agent") == LUA_TNIL)
+        open_new(L, e);
+    else
+        open_another(L, e);
     if (lua_isnil(L, -2))
         return lua_error(L);
     lua_pop(L, 1);
@@ -131,9 +164,7 @@ static int find_agent(lua_State *L)
     opening *o = lua_touserdata(L, 1);
     ah_embed *e = ah_lua_of(L)->embed;
 
-    ah_given_push(L, e, AH_GIVEN_AGENTS, o->name ? o->name : "");
-    if (lua_isnil(L, -1))
-        return ah_lua_raise(L, AH_USAGE, "no script has returned an agent '%s'", o->name ? o->name : "");
+    push_given(L, e, o->name ? o->name : "");
     keep_agent(L, o->agent);
     return 0;
 }

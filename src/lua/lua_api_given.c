@@ -104,6 +104,15 @@ static void check_known(lua_State *L, const ah_embed *e, int fresh)
     lua_pop(L, 1);
 }
 
+/* The agent at idx goes by the name that an agent script's has. */
+static void take_agent(lua_State *L, const ah_embed *e, int idx)
+{
+    push_kind(L, e, AH_GIVEN_AGENTS);
+    lua_pushvalue(L, idx);
+    lua_setfield(L, -2, AH_GIVEN_AGENT);
+    lua_pop(L, 1);
+}
+
 /* First all is looked at, then all is taken. */
 void ah_given_take(lua_State *L, ah_embed *e, int idx)
 {
@@ -113,6 +122,10 @@ void ah_given_take(lua_State *L, ah_embed *e, int idx)
     luaL_checkstack(L, 12, "what a script returned");
     if (ah_lua_to_tool(L, idx)) {
         ah_given_tool(L, e, idx);
+        return;
+    }
+    if (ah_lua_to_agent(L, idx)) {
+        take_agent(L, e, idx);
         return;
     }
     if (!lua_istable(L, idx))

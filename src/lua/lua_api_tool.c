@@ -312,6 +312,7 @@ static int make_tool(lua_State *L)
     def.full_description = ah_slice_of(c->full_description ? c->full_description : "");
     def.parallel = c->parallel;
     def.coerce = c->coerce;
+    def.direct = c->return_direct;
     def.max_result = c->max_result;
     def.timeout_ms = (int64_t)(c->timeout * 1000);
     def.handler = (ah_value){&handler_vt, d->native};

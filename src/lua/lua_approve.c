@@ -1,113 +1,260 @@
-/* Approvals: a call that a policy wants approved waits for `approve`, which is a task. */
+/* An approval is an ask: `approve` of the script has the first word, then front ends have it. What
+ * it comes to is told to the run in a job of its own, so that whoever responds is in the midst of
+ * nothing of that run. */
 #include "lua/lua_approve.h"
 
+#include "lua/lua_ask.h"
+#include "lua/lua_front.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_value.h"
 
-enum { MAX_CHANGED = 16 << 20 };
+enum { MAX_RESPONSE = 16 << 20 };
 
-static void end_asking(ah_task *t, bool approved, ah_slice args, ah_slice why)
+/* One call that waits for an approval. */
+typedef struct approval {
+    ah_lua *lua;
+    ah_call *call;
+    ah_ask_item *ask; /* NULL: closed */
+    ah_task *task;    /* `approve` at work */
+    ah_text *said;    /* the response; NULL: there is none */
+    ah_text *words;   /* why not, then */
+    ah_job job;
+    char where[AH_PLACE]; /* `approve` begins there */
+} approval;
+
+static void free_approval(approval *a)
 {
-    ah_call *call = t->ud;
-
-    call->task = NULL;
-    ah_call_approved(call, approved, args, why, ah_host_now(t->lua->host));
-    ah_driven_wake(t->job.of);
+    a->call->task = NULL;
+    ah_job_cancel(&a->job);
+    ah_text_unref(a->said);
+    ah_text_unref(a->words);
+    ah_free(&a->lua->mem, a);
 }
 
-/* true[, arguments] or false[, why] */
-static void approved(ah_task *t, int nresults)
+static void stop_task(approval *a)
+{
+    ah_task *t = a->task;
+
+    a->task = NULL;
+    if (t)
+        ah_task_stop(t);
+}
+
+/* -- what it comes to ----------------------------------------------------------------------- */
+
+/* A text of a checked response, or nothing. */
+static void unquote(ah_slice value, ah_buf *out)
+{
+    if (value.p)
+        ah_json_string(value, out);
+}
+
+static void tell_run(ah_job *job)
+{
+    approval *a = (approval *)(void *)((char *)job - offsetof(approval, job));
+    ah_slice said = ah_text_slice(a->said), args = ah_json_member(said, "arguments");
+    bool yes = ah_slice_is(ah_json_member(said, "approved"), "true");
+    ah_lua *h = a->lua;
+    ah_call *call = a->call;
+    ah_text *kept = a->said, *words = a->words;
+    ah_buf why;
+
+    a->said = a->words = NULL;
+    free_approval(a);
+    ah_buf_init(&why, &h->mem, MAX_RESPONSE);
+    unquote(ah_json_member(said, "why"), &why);
+    ah_call_approved(call, yes, args,
+                     said.p  ? (ah_buf_ok(&why) ? ah_buf_slice(&why) : ah_slice_of("out of memory"))
+                     : words ? ah_text_slice(words)
+                             : ah_slice_of("out of memory"),
+                     ah_host_now(h->host));
+    ah_driven_wake(ah_run_owner(call->run));
+    ah_buf_clear(&why);
+    ah_text_unref(kept);
+    ah_text_unref(words);
+}
+
+/* For the model: it can do without, or tell whoever can help. */
+static ah_text *nobody(const approval *a)
+{
+    ah_slice reason = ah_text_slice(a->ask->question);
+    ah_text *t = NULL;
+    ah_buf b;
+
+    ah_buf_init(&b, &a->lua->mem, reason.n + 1024);
+    ah_buf_put(&b, reason);
+    ah_buf_str(&b,
+               " (it needs an approval, and there is nobody to give one: the script's `approve`, or a "
+               "front end of agent:on_ask, does that; do without this call)");
+    ah_text_from_buf(&b, "why", &t, NULL);
+    ah_buf_clear(&b);
+    return t;
+}
+
+static void closed(void *ud, const ah_ask_end *end)
+{
+    approval *a = ud;
+
+    if (end->how == AH_ASK_ANSWERED)
+        a->said = ah_text_new(&a->lua->mem, end->value); /* without memory: not approved */
+    else if (end->how != AH_ASK_CANCELLED)
+        a->words = end->why.p ? ah_text_new(&a->lua->mem, end->why) : nobody(a);
+    a->ask = NULL;
+    stop_task(a);
+    if (end->how != AH_ASK_CANCELLED)
+        ah_job_post(a->lua->host, &a->job);
+}
+
+/* -- `approve` --------------------------------------------------------------------------------- */
+
+/* It has not decided: nobody has approved. */
+static void refuse(approval *a, const char *where, const ah_err *err)
+{
+    ah_ask_end end = {.how = AH_ASK_DENIED,
+                      .why = AH_LIT("what decides on it has failed"),
+                      .by = AH_LIT(AH_BY_SCRIPT)};
+    char words[AH_MAX_MESSAGE + AH_PLACE + 64];
+
+    ah_print(words, sizeof words, "%s: `approve` failed, and the call is not approved: %s", where,
+             err->message);
+    ah_run_warn(a->call->run, ah_slice_of(words));
+    if (a->ask)
+        ah_ask_close_as(a->ask, &end);
+}
+
+/* true[, arguments or words], false[, why], nil: others are asked. A table alone is no decision. */
+static void decided(ah_task *t, int nresults)
 {
     lua_State *L = t->lua->caller;
     int first = lua_gettop(L) - nresults + 1;
-    bool yes = nresults > 0 && lua_toboolean(L, first);
-    ah_slice why = {NULL, 0}, args = {NULL, 0};
-    ah_buf *b = ah_lua_push_buf(L, MAX_CHANGED);
+    approval *a = t->ud;
+    ah_status st;
+    ah_buf *b;
     ah_err err;
 
-    luaL_checkstack(L, 8, "an approval");
-    if (!yes && nresults > 1 && ah_lua_put_reason(L, first + 1, b)) {
-        if (!ah_buf_ok(b))
-            ah_lua_raise_nomem(L);
-        why = ah_buf_slice(b);
+    if (nresults == 0 || lua_isnil(L, first)) {
+        t->told = true;
+        a->task = NULL;
+        ah_lua_offer(a->lua, a->ask);
+        return;
     }
-    if (yes && nresults > 1 && !lua_isnil(L, first + 1)) {
-        if (ah_lua_to_json(L, first + 1, b->mem, b, &err) != AH_OK) {
-            end_asking(t, false, args, ah_slice_of(err.message));
-            return;
-        }
-        args = ah_buf_slice(b);
-    }
-    end_asking(t, yes, args, why);
+    b = ah_lua_push_buf(L, MAX_RESPONSE);
+    lua_insert(L, first);
+    if (lua_istable(L, first + 1))
+        st = ah_err_set(&err, AH_USAGE,
+                        "it returns true and a table of other arguments, found a table alone");
+    else
+        st = ah_lua_read_response(L, AH_ASK_APPROVAL, first + 1, b, &err);
+    t->told = true; /* nothing raises from here on */
+    a->task = NULL;
+    if (st == AH_OK)
+        st = ah_ask_respond(a->ask, ah_buf_slice(b), ah_slice_of(AH_BY_SCRIPT), &err);
     ah_buf_clear(b);
+    if (st != AH_OK)
+        refuse(a, a->where, &err);
 }
 
-static void not_approved(ah_task *t, const ah_err *err)
+static void failed(ah_task *t, const ah_err *err)
 {
-    ah_slice why = ah_slice_of(err->message);
+    approval *a = t->ud;
+    char where[AH_PLACE];
 
-    end_asking(t, false, (ah_slice){NULL, 0}, ah_utf8_valid(why) ? why : ah_slice_of("it failed"));
+    memcpy(where, a->where, sizeof where);
+    ah_lua_where(t->co, where, sizeof where);
+    a->task = NULL;
+    refuse(a, where, err);
 }
 
-typedef struct asking {
-    ah_lua_hooks *hooks;
-    ah_call *call;
-    ah_slice why;
-} asking;
-
-/* (asking): a task for approve { name, id, arguments, parent_call, reason, run } */
-static int make_asking(lua_State *L)
+/* (approval, approve): a task for approve { id, name, arguments, parent_call, reason, run } */
+static int make_task(lua_State *L)
 {
-    const asking *a = lua_touserdata(L, 1);
-    const ah_slot *slot = a->call->slot;
+    approval *a = lua_touserdata(L, 1);
     ah_task *t;
 
-    lua_rawgeti(L, LUA_REGISTRYINDEX, a->hooks->approve);
-    lua_createtable(L, 0, 6);
-    lua_pushlstring(L, slot->name->data, slot->name->len);
-    lua_setfield(L, -2, "name");
-    lua_pushlstring(L, slot->id->data, slot->id->len);
-    lua_setfield(L, -2, "id");
-    if (a->call->parent_call) {
-        lua_pushlstring(L, a->call->parent_call->data, a->call->parent_call->len);
-        lua_setfield(L, -2, "parent_call");
-    }
-    ah_lua_push_json(L, ah_text_slice(a->call->args));
-    lua_setfield(L, -2, "arguments");
-    lua_pushlstring(L, a->why.p, a->why.n);
+    ah_lua_defined(L, 2, a->where, sizeof a->where);
+    ah_lua_push_call(L, a->call, ah_text_slice(a->call->args));
+    lua_pushlstring(L, a->ask->question->data, a->ask->question->len);
     lua_setfield(L, -2, "reason");
     lua_pushinteger(L, ah_run_id(a->call->run));
     lua_setfield(L, -2, "run");
-    t = ah_task_new(a->hooks->lua, L, 1, ah_run_owner(a->call->run));
-    t->settled = approved;
-    t->failed = not_approved;
-    t->ud = a->call;
-    a->call->task = t;
+    t = ah_task_new(a->lua, L, 1, ah_run_owner(a->call->run));
+    t->settled = decided;
+    t->failed = failed;
+    t->ud = a;
+    a->task = t;
     return 0;
+}
+
+static void begin(approval *a, int approve)
+{
+    lua_State *L = a->lua->caller;
+    ah_err err;
+
+    ah_err_nomem(&err);
+    if (lua_checkstack(L, 4)) {
+        lua_pushcfunction(L, make_task);
+        lua_pushlightuserdata(L, a);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, approve);
+        ah_lua_call(a->lua, L, 2, 0, &err);
+    }
+    if (a->task) /* made, if late */
+        ah_task_begin(a->task);
+    else
+        refuse(a, "approve", &err);
+}
+
+/* -- the face ------------------------------------------------------------------------------------ */
+
+static ah_status open_ask(ah_lua *h, ah_call *call, ah_slice why, approval **out, ah_err *err)
+{
+    ah_ask_def def = {.kind = AH_ASK_APPROVAL,
+                      .call = call,
+                      .of = ah_run_owner(call->run),
+                      .question = why,
+                      .closed = closed};
+    approval *a = ah_alloc(&h->mem, sizeof *a);
+    ah_status st;
+
+    if (!a)
+        return ah_err_nomem(err);
+    *a = (approval){.lua = h, .call = call, .job = {.fn = tell_run, .of = def.of}};
+    def.ud = a;
+    if ((st = ah_ask_open(h->host, &def, &a->ask, err)) != AH_OK) {
+        ah_free(&h->mem, a);
+        return st;
+    }
+    call->task = a;
+    *out = a;
+    return AH_OK;
 }
 
 void ah_lua_approve(void *ud, ah_call *call, ah_slice why)
 {
-    ah_lua_hooks *s = ud;
-    asking a = {s, call, why};
-    lua_State *L = s->lua->caller;
+    const ah_lua_hooks *s = ud;
+    approval *a = NULL;
     ah_err err;
 
-    lua_pushcfunction(L, make_asking);
-    lua_pushlightuserdata(L, &a);
-    if (ah_lua_call(s->lua, L, 1, 0, &err) == AH_OK || call->task) /* made, if late */
-        ah_task_begin(call->task);
-    else
+    if (open_ask(s->lua, call, why, &a, &err) != AH_OK) {
         ah_call_approved(call, false, (ah_slice){NULL, 0}, ah_slice_of(err.message),
                          ah_host_now(s->lua->host));
+        return;
+    }
+    ah_ask_tell(a->ask);
+    if (a->ask && s->approve != LUA_NOREF)
+        begin(a, s->approve);
+    else if (a->ask)
+        ah_lua_offer(a->lua, a->ask);
 }
 
 void ah_lua_stop_approving(void *ud, ah_call *call)
 {
-    ah_task *t = call->task;
+    ah_ask_end end = {.how = AH_ASK_CANCELLED};
+    approval *a = call->task;
 
     (void)ud;
-    call->task = NULL;
-    if (t)
-        ah_task_stop(t);
+    if (!a)
+        return;
+    if (a->ask)
+        ah_ask_close_as(a->ask, &end);
+    free_approval(a);
 }

@@ -2,8 +2,11 @@
 #include "base/file.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_definition.h"
+#include "lua/lua_front.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_session.h"
+#include "lua/lua_setup.h"
 #include "lua/lua_value.h"
 #include "prompt/visibility.h"
 #include "run/pick.h"
@@ -96,7 +99,14 @@ static ah_status read_file(ah_lua_agent *a, const char *path, ah_buf *b, ah_err 
     return ah_err_set(err, AH_USAGE, "cannot load '%.200s': %s", path, why);
 }
 
-/* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. */
+static int refuse_words(lua_State *L)
+{
+    return ah_lua_raise(L, AH_USAGE,
+                        "ah.load: the conversation is in the file; agent:run(text) goes on with it");
+}
+
+/* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. What is wrong with the fields
+ * is the script's mistake and raised; what the file says is not. */
 int ah_lua_load(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -114,12 +124,14 @@ int ah_lua_load(lua_State *L)
     if (read_file(a, path, ah_lua_push_buf(L, MAX_FILE), &err) != AH_OK)
         return ah_lua_fail(L, &err);
     lua_pop(L, 1); /* -- fields path agent */
-    if (lua_getfield(L, 1, "messages") != LUA_TNIL || luaL_len(L, 1) > 0)
-        return ah_lua_raise(L, AH_USAGE,
-                            "ah.load: the conversation is in the file; agent:run(text) goes on with it");
+    if (lua_getfield(L, 1, "messages") != LUA_TNIL)
+        return refuse_words(L);
     lua_pop(L, 1);
     if (ah_lua_read_agent(L, a, "ah.load", &err) != AH_OK)
         return ah_lua_fail(L, &err);
+    if (luaL_len(L, 1) > (lua_Integer)a->prompt.n_sections)
+        return refuse_words(L);
+    ah_lua_keep_definition(L);
     return 1;
 }
 
@@ -159,7 +171,13 @@ int ah_lua_agent_fork(lua_State *L)
     ah_lua_discovery_copy(L, b, a);
     ah_picks_replay(&b->registry, b->transcript);
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
+    ah_lua_fronts_copy(L, b, a);
     b->budget = ah_budget_ref(a->budget);
+    ah_lua_setup_copy(L, b, a);
+    for (int i = AH_AGENT_DEFINITION; i <= AH_AGENT_PARAMS; i++) {
+        lua_getiuservalue(L, 1, i);
+        lua_setiuservalue(L, -2, i);
+    }
     return 1;
 }
 

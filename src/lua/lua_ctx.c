@@ -2,6 +2,7 @@
  * afterwards its fields raise. */
 #include "lua/lua_ctx.h"
 
+#include "lua/lua_ask.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_moment.h"
@@ -240,6 +241,27 @@ static bool push_member(lua_State *L, const ah_call *call, const char *key)
 
 static int ctx_index(lua_State *L)
 {
+    static const char *const known[] = {"call_id",
+                                        "tool_name",
+                                        "run",
+                                        "coerced",
+                                        "session",
+                                        "resources",
+                                        "filesystem",
+                                        "calls",
+                                        "prompt",
+                                        "deadline",
+                                        "rendered_prompt",
+                                        "adapter",
+                                        "budget_tracker",
+                                        "cancelled",
+                                        "add_tools",
+                                        "remove_tools",
+                                        "note",
+                                        "publish",
+                                        "progress",
+                                        "enlist",
+                                        NULL};
     const char *key = luaL_checkstring(L, 2);
     ah_call *call;
 
@@ -261,7 +283,7 @@ static int ctx_index(lua_State *L)
     else if (strcmp(key, "filesystem") == 0)
         ah_lua_push_filesystem(L, lua_touserdata(L, 1));
     else if (!push_member(L, call, key))
-        return ah_lua_raise(L, AH_USAGE, "ctx: unknown field '%s'", key);
+        return ah_lua_unknown(L, "ctx", known, ah_slice_of(key));
     return 1;
 }
 
@@ -298,6 +320,7 @@ void ah_lua_open_ctx(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"cancelled", ctx_cancelled},
+                                       {"ask", ah_lua_ctx_ask},
                                        {"note", ctx_note},
                                        {"publish", ctx_publish},
                                        {"progress", ctx_progress},
@@ -306,6 +329,7 @@ void ah_lua_open_ctx(lua_State *L)
                                        {"remove_tools", ctx_remove_tools},
                                        {NULL, NULL}};
 
+    ah_lua_open_ask(L);
     luaL_newmetatable(L, CTX);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);

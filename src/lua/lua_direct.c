@@ -152,7 +152,8 @@ static direct *push_direct(lua_State *L)
 static bool about_tool(ah_event_type type)
 {
     return type == AH_EVENT_TOOL_STARTED || type == AH_EVENT_TOOL_PROGRESS ||
-           type == AH_EVENT_TOOL_INVOKED || type == AH_EVENT_POLICY || type == AH_EVENT_WARNING;
+           type == AH_EVENT_TOOL_INVOKED || type == AH_EVENT_POLICY || type == AH_EVENT_ASK ||
+           type == AH_EVENT_ASK_CLOSED || type == AH_EVENT_WARNING;
 }
 
 /* To those who listen to the run around it, else to the program's watcher. */

@@ -183,6 +183,32 @@ static size_t number_in(lua_State *L, const ah_entity_class *c, const ah_tool *m
     return i;
 }
 
+static bool is_callable(lua_State *L, int idx)
+{
+    return lua_isfunction(L, idx) || luaL_getmetafield(L, idx, "__call") != LUA_TNIL;
+}
+
+/* self at 3, class at 4, name on top: pushes the method in its place. Data that the instance has
+ * under the name of a method does not hide it. */
+static void push_method(lua_State *L, const ah_call *call)
+{
+    int name = lua_gettop(L);
+
+    lua_pushvalue(L, name);
+    lua_gettable(L, 3);
+    if (!is_callable(L, name + 1)) {
+        lua_getiuservalue(L, 4, AH_ENTITY_MEMBERS);
+        lua_pushvalue(L, name);
+        lua_rawget(L, -2);
+        lua_replace(L, name + 1);
+        if (!is_callable(L, name + 1))
+            ah_lua_raise(L, AH_USAGE, "the entity has no method any more for '%s'",
+                         call->tool->name->data);
+    }
+    lua_settop(L, name + 1);
+    lua_replace(L, name);
+}
+
 /* args ctx self class */
 static int call_method(lua_State *L)
 {
@@ -196,9 +222,7 @@ static int call_method(lua_State *L)
     if (!e->core->method[n]->stateless)
         ah_lua_enlist(L, &call->overlay, 3);
     lua_rawgeti(L, 5, (lua_Integer)n + 1);
-    lua_gettable(L, 3);
-    if (lua_isnil(L, -1))
-        ah_lua_raise(L, AH_USAGE, "the entity has no method any more for '%s'", call->tool->name->data);
+    push_method(L, call);
     lua_replace(L, 4);
     lua_settop(L, 4);
     lua_rotate(L, 3, 1); /* -- args ctx f self */

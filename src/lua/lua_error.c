@@ -63,6 +63,31 @@ bool ah_lua_push_message(lua_State *L, int idx)
     return false;
 }
 
+void ah_lua_where(lua_State *co, char *out, size_t size)
+{
+    lua_Debug ar;
+
+    for (int level = 0; lua_getstack(co, level, &ar); level++) {
+        lua_getinfo(co, "Sl", &ar);
+        if (ar.currentline > 0 && strncmp(ar.source, "=agenthost", 10) != 0) {
+            ah_print(out, size, "%s:%d", ar.short_src, ar.currentline);
+            return;
+        }
+    }
+}
+
+void ah_lua_defined(lua_State *L, int idx, char *out, size_t size)
+{
+    lua_Debug ar;
+
+    lua_pushvalue(L, idx);
+    lua_getinfo(L, ">S", &ar);
+    if (ar.linedefined > 0)
+        ah_print(out, size, "%s:%d", ar.short_src, ar.linedefined);
+    else
+        ah_print(out, size, "%s", ar.short_src);
+}
+
 bool ah_lua_push_place(lua_State *L)
 {
     lua_Debug ar;
@@ -192,14 +217,16 @@ static ah_phase phase_of(const char *name)
     return (ah_phase)p;
 }
 
-static void read_object(lua_State *L, int idx, ah_err *err)
+static void read_object(lua_State *L, int idx, bool placed, ah_err *err)
 {
     const char *code = raw_string(L, idx, "code"), *message = raw_string(L, idx, "message");
     ah_status st = ah_status_from_code(ah_slice_of(code));
     const char *reason;
 
     ah_err_set(err, st == AH_OK ? AH_INTERNAL : st, "%s",
-               message ? past_position(message) : "error object without a message");
+               !message ? "error object without a message"
+               : placed ? message
+                        : past_position(message));
     err->phase = phase_of(raw_string(L, idx, "phase"));
     if ((reason = raw_string(L, idx, "reason")) && ah_utf8_valid(ah_slice_of(reason)))
         ah_json_detail(err, "reason", ah_slice_of(reason));
@@ -213,16 +240,27 @@ static void read_object(lua_State *L, int idx, ah_err *err)
     }
 }
 
-void ah_lua_read_error(lua_State *L, int idx, ah_err *err)
+static void read_error(lua_State *L, int idx, bool placed, ah_err *err)
 {
     int type = lua_type(L, idx);
 
     if (type == LUA_TSTRING)
-        ah_err_set(err, AH_INTERNAL, "%s", past_position(lua_tostring(L, idx)));
+        ah_err_set(err, AH_INTERNAL, "%s",
+                   placed ? lua_tostring(L, idx) : past_position(lua_tostring(L, idx)));
     else if (type == LUA_TTABLE)
-        read_object(L, idx, err);
+        read_object(L, idx, placed, err);
     else
         ah_err_set(err, AH_INTERNAL, "a %s was raised as error", lua_typename(L, type));
+}
+
+void ah_lua_read_error(lua_State *L, int idx, ah_err *err)
+{
+    read_error(L, idx, false, err);
+}
+
+void ah_lua_read_placed(lua_State *L, int idx, ah_err *err)
+{
+    read_error(L, idx, true, err);
 }
 
 /* -- ah.error ------------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 #include "base/near.h"
 #include "lua/lua_host.h"
 #include "lua/lua_value.h"
+#include "lua/lua_words.h"
 
 static bool is_known(const char *const *known, ah_slice key)
 {
@@ -21,77 +22,13 @@ enum {
     SHOWN_FIELDS = 2 /* so many show the form of a table */
 };
 
-/* What a table is given that has it in a table of its own, and words that other libraries
- * have for a field. The first may be nearer to another field by letters, so they go first. */
-typedef struct hint {
-    const char *found, *meant;
-} hint;
-
-static const hint inside[] = {{"temperature", "options"},
-                              {"max_tokens", "options"},
-                              {"top_p", "options"},
-                              {"stop", "options"},
-                              {"seed", "options"},
-                              {"tool_choice", "options"},
-                              {"tool_choice_every_turn", "options"},
-                              {"reasoning", "options"},
-                              {"cache", "options"},
-                              {"cache_key", "options"},
-                              {"connect_timeout", "http"},
-                              {"idle_timeout", "http"},
-                              {"total_timeout", "http"},
-                              {"tool_calls", "budget"},
-                              {"input_tokens", "budget"},
-                              {"output_tokens", "budget"},
-                              {"requests", "budget"},
-                              {"total_tokens", "budget"},
-                              {"cost", "budget"},
-                              {NULL, NULL}};
-
-static const hint called[] = {{"parameters", "params"},
-                              {"args", "params"},
-                              {"arguments", "params"},
-                              {"input_schema", "schema"},
-                              {"inputSchema", "schema"},
-                              {"execute", "handler"},
-                              {"func", "handler"},
-                              {"fn", "handler"},
-                              {"callback", "handler"},
-                              {"call", "handler"},
-                              {"instructions", "system"},
-                              {"system_prompt", "system"},
-                              {"instruction", "system"},
-                              {"max_steps", "max_iterations"},
-                              {"max_turns", "max_iterations"},
-                              {"history", "messages"},
-                              {"output_schema", "output"},
-                              {"output_type", "output"},
-                              {"response_format", "output"},
-                              {"text", "template"},
-                              {"content", "template"},
-                              {"variables", "params"},
-                              {"returns", "result"},
-                              {"desc", "description"},
-                              {"key", "api_key"},
-                              {"url", "base_url"},
-                              {"path", "root"},
-                              {NULL, NULL}};
-
-static const char *meant_by(const hint *h, const char *const *known, ah_slice key)
-{
-    for (; h->found; h++)
-        if (ah_slice_is(key, h->found) && is_known(known, ah_slice_of(h->meant)))
-            return h->meant;
-    return NULL;
-}
-
 static ah_slice nearest(const char *const *known, ah_slice key)
 {
-    const char *meant = meant_by(called, known, key);
     ah_near near = {.to = key};
 
-    if (meant)
-        return ah_slice_of(meant);
+    for (const char *const *k = known; *k; k++)
+        if (ah_word_means(key, ah_slice_of(*k)))
+            return ah_slice_of(*k);
     for (; *known; known++)
         ah_near_offer(&near, ah_slice_of(*known));
     return near.best;
@@ -131,19 +68,20 @@ static const char *push_form(lua_State *L, const char *const *known)
     return lua_tostring(L, -1);
 }
 
-static void refuse(lua_State *L, const char *what, const char *const *known, ah_slice key)
+int ah_lua_unknown(lua_State *L, const char *what, const char *const *known, ah_slice key)
 {
-    const char *in = meant_by(inside, known, key);
+    const char *field, *in = ah_word_inside(known, key, &field);
     ah_slice near = nearest(known, key);
 
     if (in)
-        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it stands in '%s': %s = { %.*s = ... }",
-                     what, AH_FMT(key), in, in, AH_FMT(key));
+        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it stands in '%s': %s = { %s = ... }", what,
+                     AH_FMT(key), in, in, field);
     if (near.p)
         ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s' (did you mean '%.*s'?)", what, AH_FMT(key),
                      AH_FMT(near));
     luaL_checkstack(L, 4, what);
-    ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'%s", what, AH_FMT(key), push_few(L, known));
+    return ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'%s", what, AH_FMT(key),
+                        push_few(L, known));
 }
 
 static void refuse_table(lua_State *L, int idx, const char *what)
@@ -164,7 +102,7 @@ static void check_key(lua_State *L, int idx, const char *what, const char *const
     if (lua_type(L, idx) == LUA_TSTRING) {
         key.p = lua_tolstring(L, idx, &key.n);
         if (!is_known(known, key))
-            refuse(L, what, known, key);
+            ah_lua_unknown(L, what, known, key);
     } else if (!list && lua_isinteger(L, idx)) {
         ah_lua_raise(L, AH_USAGE, "%s: found a value without a name; write %s", what,
                      push_form(L, known));

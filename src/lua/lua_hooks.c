@@ -433,7 +433,8 @@ static void set_core(ah_lua_hooks *s)
     s->core.before = s->policies == LUA_NOREF ? NULL : ah_lua_policy_before;
     s->core.after = s->policies == LUA_NOREF ? NULL : ah_lua_policy_after;
     s->core.guard = s->guards[1] == LUA_NOREF ? NULL : guard;
-    s->core.ask = s->approve == LUA_NOREF ? NULL : ah_lua_approve;
+    s->core.ask = ah_lua_approve;
+    s->core.decides = s->approve != LUA_NOREF;
     s->core.stop_asking = ah_lua_stop_approving;
     s->core.feedback = s->feedback == LUA_NOREF ? NULL : feedback;
     s->core.check = s->checks == LUA_NOREF ? NULL : check;

@@ -116,9 +116,17 @@ bool ah_lua_push_place(lua_State *L);
 int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int ah_lua_raise_err(lua_State *L, const ah_err *err);
 int ah_lua_raise_nomem(lua_State *L); /* as Lua itself does it; ah_lua_raise_err does for AH_NOMEM */
+/* Where the code of the script in co is, or was when it raised: "script.lua:12", for a warning. out
+ * stays as it is where none of it is there. */
+enum { AH_PLACE = LUA_IDSIZE + 16 };
+void ah_lua_where(lua_State *co, char *out, size_t size);
+/* The same for where the function at idx begins. */
+void ah_lua_defined(lua_State *L, int idx, char *out, size_t size);
 /* What is at idx (an error object or anything else that was raised) as *err. Never
  * raises. Texts lose their position: it is for the log, not for a model. */
 void ah_lua_read_error(lua_State *L, int idx, ah_err *err);
+/* The same with the position, for the script's author. */
+void ah_lua_read_placed(lua_State *L, int idx, ah_err *err);
 /* Pushes the message of the error object at idx, without its code; false, and nothing, where
  * there is something else. */
 bool ah_lua_push_message(lua_State *L, int idx);
@@ -136,6 +144,8 @@ void ah_lua_open_error(lua_State *L);  /* error */
  * own with the same fields: code of the script, which may be called while it is read, cannot
  * reach it, and its fields are all there when reading begins. */
 void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list);
+/* Raises for such a key, of a table or of an object whose members are `known`. */
+int ah_lua_unknown(lua_State *L, const char *what, const char *const *known, ah_slice key);
 /* Each gives whether the field is there (not nil), and raises when it is of another type. */
 bool ah_field_string(lua_State *L, int idx, const char *what, const char *name,
                      ah_slice *out); /* lent by the table */

@@ -10,6 +10,7 @@
 #include "lua/lua_moment.h"
 #include "lua/lua_search.h"
 #include "lua/lua_tool.h"
+#include "lua/lua_value.h"
 
 static const char CHANGES[] = "agenthost.changes";
 
@@ -282,6 +283,58 @@ void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const cha
         if (lua_rawgeti(L, LUA_REGISTRYINDEX, s->own[i].ref) == LUA_TTABLE &&
             lua_getfield(L, -1, field) != LUA_TNIL)
             ah_lua_add_tools(L, -1, what, c, NULL);
+        lua_settop(L, top);
+    }
+}
+
+/* The tool with the words on top behind its description; as it is where that would be too long. */
+static void add_words(lua_State *L, ah_tool **tool)
+{
+    ah_buf *b = ah_lua_push_buf(L, AH_TOOL_MAX_DESCRIPTION);
+    ah_tool *told = NULL;
+    ah_err err;
+
+    ah_json_string(ah_json_member(ah_text_slice((*tool)->spec), "description"), b);
+    ah_buf_str(b, "\n\n");
+    ah_buf_str(b, lua_tostring(L, -2));
+    if (!ah_buf_ok(b) && b->status != AH_BUDGET)
+        ah_lua_raise_nomem(L);
+    if (ah_buf_ok(b) && ah_tool_describe(*tool, ah_buf_slice(b), &told, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    if (told) {
+        ah_tool_unref(*tool);
+        *tool = told;
+    }
+    lua_pop(L, 1);
+}
+
+/* `describe` on top */
+static void describe(lua_State *L, const char *what, ah_changes *c)
+{
+    if (!lua_istable(L, -1))
+        ah_lua_raise(L, AH_USAGE, "%s: field 'describe' must be { tool = words }, found a %s", what,
+                     luaL_typename(L, -1));
+    for (size_t i = 0; i < c->n; i++) {
+        const ah_text *name = c->item[i].tool->name;
+
+        lua_pushlstring(L, name->data, name->len);
+        if (lua_gettable(L, -2) == LUA_TSTRING)
+            add_words(L, &c->item[i].tool);
+        lua_pop(L, 1);
+    }
+}
+
+void ah_lua_strategies_describe(lua_State *L, const ah_lua_strategies *s, ah_changes *c)
+{
+    char what[MAX_NAME + 48];
+
+    for (size_t i = 0; i < s->n - s->led; i++) {
+        int top = lua_gettop(L);
+
+        snprintf(what, sizeof what, "strategy '%s'", s->own[i].name);
+        if (lua_rawgeti(L, LUA_REGISTRYINDEX, s->own[i].ref) == LUA_TTABLE &&
+            lua_getfield(L, -1, "describe") != LUA_TNIL)
+            describe(L, what, c);
         lua_settop(L, top);
     }
 }

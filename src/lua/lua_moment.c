@@ -135,14 +135,15 @@ static int moment_newindex(lua_State *L)
     return 0;
 }
 
-static void push_names(lua_State *L, const ah_registry *r)
+/* Each as it is declared, with its specification (seed 001, ToolInjectionContext). */
+static void push_tools(lua_State *L, const ah_registry *r)
 {
     lua_Integer n = 0;
-    const ah_tool *t;
+    ah_tool *t;
 
     lua_createtable(L, (int)r->live, 0);
     for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;) {
-        lua_pushlstring(L, t->name->data, t->name->len);
+        ah_lua_push_tool(L, t);
         lua_rawseti(L, -2, ++n);
     }
 }
@@ -230,13 +231,19 @@ static const ah_tool *tool_of(const ah_moment *m)
 
 static void no_field(lua_State *L, const ah_moment *m, const char *key)
 {
-    const char *who = m->strategy ? "strategy" : "policy", *hint = "";
+    static const char *const known[] = {
+        "name",   "id",        "arguments", "result",      "value",       "success", "state",
+        "tools",  "iteration", "run",       "calls",       "history",     "add",     "replace",
+        "remove", "note",      "prompt",    "parent_call", "annotations", "version", NULL};
+    const char *who = m->strategy ? "strategy" : "policy", *hint = NULL;
 
     if (strcmp(key, "tool") == 0)
-        hint = "; the tool's name is `name`";
+        hint = "the tool's name is `name`";
     else if (strcmp(key, "call_id") == 0)
-        hint = "; the call's id is `id`";
-    ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.100s'%s", who, key, hint);
+        hint = "the call's id is `id`";
+    if (hint)
+        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%s'; %s", who, key, hint);
+    ah_lua_unknown(L, who, known, ah_slice_of(key));
 }
 
 static void push_field(lua_State *L, const ah_moment *m, const char *key)
@@ -253,6 +260,8 @@ static void push_field(lua_State *L, const ah_moment *m, const char *key)
         lua_pushnil(L);
     else if (strcmp(key, "arguments") == 0)
         push_arguments(L, m);
+    else if (strcmp(key, "raw_arguments") == 0)
+        lua_pushlstring(L, c->slot->arguments->data, c->slot->arguments->len);
     else if (strcmp(key, "result") == 0 && c->content)
         lua_pushlstring(L, c->content->data, c->content->len);
     else if (strcmp(key, "result") == 0)
@@ -264,7 +273,7 @@ static void push_field(lua_State *L, const ah_moment *m, const char *key)
     else if (strcmp(key, "state") == 0)
         push_state(L, m);
     else if (strcmp(key, "tools") == 0)
-        push_names(L, ah_run_registry(m->run));
+        push_tools(L, ah_run_registry(m->run));
     else if (strcmp(key, "annotations") == 0)
         ah_lua_push_annotations(L, tool_of(m));
     else if (strcmp(key, "version") == 0)

@@ -19,6 +19,7 @@
 #include "lua/lua_sources.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
+#include "lua/lua_words.h"
 
 static const char MODULE[] = "agenthost.module"; /* registry: the module's table */
 
@@ -110,6 +111,15 @@ static const struct {
 
 enum { LAZY = sizeof lazy / sizeof *lazy };
 
+/* A word that means something here is no field that may be absent: it raises, so that the call
+ * of a nil is not all that is told. */
+static int refuse_word(lua_State *L, const char *key)
+{
+    const char *meant = ah_word_function(ah_slice_of(key));
+
+    return meant ? ah_lua_raise(L, AH_USAGE, "agenthost has no '%s'; here it is %s", key, meant) : 0;
+}
+
 static int lazy_field(lua_State *L)
 {
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
@@ -118,7 +128,7 @@ static int lazy_field(lua_State *L)
     while (i < LAZY && strcmp(key, lazy[i].key) != 0)
         i++;
     if (i == LAZY)
-        return 0;
+        return refuse_word(L, key);
     lua_pushcfunction(L, load_once);
     lua_pushstring(L, lazy[i].module);
     lua_call(L, 1, 1);

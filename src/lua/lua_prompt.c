@@ -337,6 +337,7 @@ static int push_list(lua_State *L, const ah_rendered *r, int slot,
 
 static int rendered_index(lua_State *L)
 {
+    static const char *const known[] = {"text", "tools", "summarized", "output", NULL};
     const ah_rendered *r = check_rendered(L);
     const char *key = luaL_checkstring(L, 2);
 
@@ -347,7 +348,7 @@ static int rendered_index(lua_State *L)
     if (strcmp(key, "summarized") == 0)
         return push_list(L, r, 2, push_summarized);
     if (strcmp(key, "output") != 0)
-        return ah_lua_raise(L, AH_USAGE, "rendered: unknown field '%s'", key);
+        return ah_lua_unknown(L, "rendered", known, ah_slice_of(key));
     if (ah_prompt_output(r->prompt))
         ah_lua_push_schema(L, ah_prompt_output(r->prompt));
     else
@@ -463,6 +464,8 @@ static int push_resources(lua_State *L, const ah_value *v)
 
 static int prompt_index(lua_State *L)
 {
+    static const char *const known[] = {"id",    "resources", "output", "render",
+                                        "tools", "section",   "hashes", NULL};
     const ah_prompt *p = check_prompt(L)->prompt;
     const char *key = luaL_checkstring(L, 2);
     ah_slice id = ah_prompt_id(p);
@@ -474,7 +477,7 @@ static int prompt_index(lua_State *L)
     else if (strcmp(key, "resources") == 0)
         return push_resources(L, ah_prompt_resources(p));
     else if (strcmp(key, "output") != 0)
-        return ah_lua_raise(L, AH_USAGE, "prompt: unknown field '%s'", key);
+        return ah_lua_unknown(L, "prompt", known, ah_slice_of(key));
     else if (ah_prompt_output(p))
         ah_lua_push_schema(L, ah_prompt_output(p));
     else

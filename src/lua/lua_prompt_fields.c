@@ -93,7 +93,8 @@ void ah_prompt_fields_read(lua_State *L, const ah_log *log, const ah_transcript 
 
     out->n_sections = count_sections(L);
     p = push_prompt(L, out->n_sections);
-    need_prompt(L, p, "params");
+    if (lua_getfield(L, 1, "setup") == LUA_TNIL) /* which has them, too */
+        need_prompt(L, p, "params");
     need_prompt(L, p, "overrides");
     if (p && lua_getfield(L, 1, "overrides") != LUA_TNIL)
         p = ah_lua_override_prompt(L, p, lua_gettop(L), "ah.run", log);
@@ -140,6 +141,28 @@ static ah_status add_read_section(ah_prompt_fields *p, ah_changes *tools, ah_err
     return st;
 }
 
+/* Is the section there because the session opens it, or one around it? */
+static bool was_opened(const ah_disclosure *d, ah_slice path)
+{
+    ah_visibility v = AH_SUMMARY;
+
+    for (size_t n = 1; n <= path.n; n++)
+        if ((n == path.n || path.p[n] == '.') &&
+            ah_overridden_find((void *)&d->now, (ah_slice){path.p, n}, &v) && v == AH_FULL)
+            return true;
+    return false;
+}
+
+static ah_status add_tool(const ah_prompt_fields *p, const ah_placed_tool *t, ah_changes *tools,
+                          ah_err *err)
+{
+    ah_status st = ah_changes_add(tools, t->tool, NULL, err);
+
+    if (st == AH_OK)
+        tools->item[tools->n - 1].yields = was_opened(&p->disclosure, t->section);
+    return st;
+}
+
 void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, bool offered, ah_changes *tools)
 {
     ah_status st = AH_OK;
@@ -149,7 +172,7 @@ void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, bool offered, ah_
         return;
     check_names(L, ah_binding_prompt(p->binding), tools);
     for (size_t i = 0; st == AH_OK && i < p->rendered->n_tools; i++)
-        st = ah_changes_add(tools, p->rendered->tool[i].tool, NULL, &err);
+        st = add_tool(p, &p->rendered->tool[i], tools, &err);
     if (st == AH_OK && (offered || p->told->n_summarized || p->rendered->n_summarized))
         st = add_read_section(p, tools, &err);
     if (st != AH_OK)

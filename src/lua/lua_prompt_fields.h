@@ -28,7 +28,7 @@ void ah_prompt_fields_copy(lua_State *L, ah_prompt_fields *p, const ah_prompt_fi
                            ah_session *session, ah_registry *tools);
 void ah_prompt_fields_clear(ah_prompt_fields *p);
 
-/* Adds the prompt's tools, and read_section where something is summarised or `offered` says
+/* Adds the prompt's tools (those of sections that the session opens yield), and read_section where something is summarised or `offered` says
  * that it was offered before. Raises AH_PROMPT_VALIDATION where a tool of one of their names
  * is there. */
 void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, bool offered, ah_changes *tools);

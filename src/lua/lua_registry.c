@@ -49,6 +49,7 @@ static void no_tool(const ah_registry *r, ah_slice name, ah_err *err)
     ah_err_set(err, AH_TOOL_NOT_FOUND, "the registry has no tool '%.*s'%s%.*s%s",
                (int)(name.n > 64 ? ah_utf8_cut(name.p, 64) : name.n), name.p,
                near.best.p ? "; did you mean '" : "", AH_FMT(near.best), near.best.p ? "'?" : "");
+    ah_registry_detail(r, name, err);
 }
 
 /* -- registering ------------------------------------------------------------------------------- */
@@ -267,14 +268,33 @@ static ah_slice push_args(lua_State *L, int idx, ah_lua *h)
     return ah_buf_slice(b);
 }
 
-/* registry:execute(name, arguments): the reply of the call, or nil and an error. */
+/* registry call -- registry name arguments: a call as messages and events have it. */
+static void read_call(lua_State *L)
+{
+    static const char *const known[] = {"id", "name", "arguments", "parent_call", NULL};
+    ah_slice name;
+
+    lua_settop(L, 2);
+    ah_fields_check(L, 2, "registry:execute", known, false);
+    if (!ah_field_keep(L, 2, "registry:execute", "name", &name))
+        ah_lua_raise(L, AH_USAGE, "registry:execute: field 'name' is missing");
+    lua_getfield(L, 2, "arguments");
+    lua_remove(L, 2);
+}
+
+/* registry:execute(name, arguments), or of a call { name, arguments }: the reply of the call, or nil
+ * and an error. */
 static int registry_execute(lua_State *L)
 {
     ah_lua *h = check(L)->lua;
-    ah_slice name = check_name(L, 2), args;
-    ah_tool *tool = given(ah_registry_find(tools_of(L), name));
+    ah_slice name, args;
+    ah_tool *tool;
     ah_err err;
 
+    if (lua_istable(L, 2))
+        read_call(L);
+    name = check_name(L, 2);
+    tool = given(ah_registry_find(tools_of(L), name));
     lua_settop(L, 3);
     if (!tool) {
         no_tool(tools_of(L), name, &err);
@@ -362,6 +382,17 @@ static int registry_gc(lua_State *L)
     return ah_lua_retire(L);
 }
 
+/* What no method is called by. */
+static int unknown_method(lua_State *L)
+{
+    static const char *const known[] = {
+        "register", "register_all", "register_all_builtin", "replace", "remove",       "has", "get",
+        "names",    "execute",      "tools_for_llm",        "pick",    "clear_picked", NULL};
+    const char *key = luaL_checkstring(L, 2);
+
+    return ah_lua_unknown(L, "registry", known, ah_slice_of(key));
+}
+
 void ah_lua_open_registry(lua_State *L)
 {
     static const luaL_Reg meta[] = {
@@ -384,6 +415,10 @@ void ah_lua_open_registry(lua_State *L)
     luaL_newmetatable(L, AH_BOOK);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, unknown_method);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
     lua_pushcfunction(L, new_registry);

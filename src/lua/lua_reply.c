@@ -156,6 +156,37 @@ static int push_changed(lua_State *L, const reply *r, ah_entry_kind kind)
     return 1;
 }
 
+/* The calls of one entry, with commas between them. */
+static void put_calls(ah_slice json, bool *first, ah_buf *out)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(json, "tool_calls"));
+    ah_json_token t = ah_json_next(&r);
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_buf_str(out, *first ? "" : ",");
+        ah_buf_put(out, ah_json_skip(&r, t));
+        *first = false;
+    }
+}
+
+/* The calls that the model made in the run, as its messages have them. */
+static int push_calls(lua_State *L, const reply *r)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_PRINT);
+    bool first = true;
+
+    ah_buf_char(b, '[');
+    for (size_t i = r->first; i < r->last; i++)
+        if (r->transcript->entry[i].kind == AH_ENTRY_ASSISTANT)
+            put_calls(ah_text_slice(r->transcript->entry[i].json), &first, b);
+    ah_buf_char(b, ']');
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    ah_lua_push_json(L, ah_buf_slice(b));
+    ah_buf_clear(b);
+    return 1;
+}
+
 /* The whole conversation up to this reply, as messages. Made once. */
 static int push_messages(lua_State *L, const reply *r)
 {
@@ -208,6 +239,19 @@ static int push_value(lua_State *L, const reply *r)
 
 static int reply_index(lua_State *L)
 {
+    static const char *const known[] = {"text",
+                                        "value",
+                                        "messages",
+                                        "iterations",
+                                        "rounds",
+                                        "tool_calls",
+                                        "all_tool_calls",
+                                        "injected_tools",
+                                        "removed_tools",
+                                        "usage",
+                                        "stop",
+                                        "transcript",
+                                        NULL};
     const reply *r = luaL_checkudata(L, 1, REPLY);
     const char *key = luaL_checkstring(L, 2);
 
@@ -227,6 +271,8 @@ static int reply_index(lua_State *L)
         lua_pushinteger(L, r->rounds);
     else if (strcmp(key, "tool_calls") == 0)
         lua_pushinteger(L, (lua_Integer)r->tool_calls);
+    else if (strcmp(key, "all_tool_calls") == 0)
+        return push_calls(L, r);
     else if (strcmp(key, "injected_tools") == 0)
         return push_changed(L, r, AH_ENTRY_TOOLS_ADDED);
     else if (strcmp(key, "removed_tools") == 0)
@@ -234,7 +280,7 @@ static int reply_index(lua_State *L)
     else if (strcmp(key, "transcript") == 0)
         lua_pushcfunction(L, reply_transcript);
     else
-        return ah_lua_raise(L, AH_USAGE, "reply: unknown field '%s'", key);
+        return ah_lua_unknown(L, "reply", known, ah_slice_of(key));
     return 1;
 }
 

@@ -50,6 +50,24 @@ int ah_lua_open_resources_of(lua_State *L)
     return ah_lua_ref(L);
 }
 
+/* The value on top is replaced by what the module's function makes of it. */
+static void convert(lua_State *L, const char *name)
+{
+    push_function(L, name);
+    lua_insert(L, -2);
+    lua_call(L, 1, 1);
+}
+
+void ah_lua_push_own_resources(lua_State *L)
+{
+    convert(L, "own");
+}
+
+void ah_lua_push_bound_of(lua_State *L)
+{
+    convert(L, "bound");
+}
+
 /* -- what a call has of them -------------------------------------------------------------- */
 
 void ah_lua_push_resources(lua_State *L, ah_ctx *c)
@@ -73,6 +91,17 @@ void ah_lua_push_filesystem(lua_State *L, ah_ctx *c)
 {
     push_function(L, "filesystem");
     ah_lua_push_resources(L, c);
+    lua_call(L, 1, 1);
+}
+
+void ah_lua_push_files(lua_State *L, int container)
+{
+    if (container == LUA_NOREF) {
+        lua_pushnil(L);
+        return;
+    }
+    push_function(L, "files");
+    lua_rawgeti(L, LUA_REGISTRYINDEX, container);
     lua_call(L, 1, 1);
 }
 

@@ -9,6 +9,11 @@
 void ah_lua_push_bound(lua_State *L, ah_binding *b);
 /* A reference to what one run has of the definitions on top (popped); LUA_NOREF for nil. Raises. */
 int ah_lua_open_resources_of(lua_State *L);
+/* For `setup`, with what one run has of them on top (popped). Pushes the resources as it sees them:
+ * what it binds there takes part from now on, in that run. Raises. */
+void ah_lua_push_own_resources(lua_State *L);
+/* Pushes the definitions with what was bound; nil where there are none. Raises. */
+void ah_lua_push_bound_of(lua_State *L);
 /* Closes them, the newest first, and releases the reference. Never raises. */
 void ah_lua_close_resources(ah_lua *h, int *ref);
 
@@ -16,6 +21,9 @@ void ah_lua_close_resources(ah_lua *h, int *ref);
 void ah_lua_push_resources(lua_State *L, ah_ctx *c);
 /* Pushes ctx.filesystem, or nil; ctx is at 1. */
 void ah_lua_push_filesystem(lua_State *L, ah_ctx *c);
+/* Pushes the file system of a run (its reference), or nil: also where it is made when it is first
+ * asked for, and was not yet. Raises. */
+void ah_lua_push_files(lua_State *L, int container);
 /* The handler is over: closes what is of the call alone. Never raises. */
 void ah_lua_leave_resources(ah_lua *h, ah_ctx *c);
 

@@ -10,6 +10,7 @@
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
 #include "lua/lua_watch.h"
+#include "lua/lua_words.h"
 
 #define SCHEMA  "agenthost.schema"
 #define SCRATCH "agenthost.schema.scratch"
@@ -105,7 +106,7 @@ ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **ou
 
 /* Short forms */
 
-/* nearest(word, names) -> name or nil */
+/* nearest(word, names) -> name or nil; the name that the word is known to mean goes first */
 static int core_nearest(lua_State *L)
 {
     ah_near near = {0};
@@ -116,6 +117,8 @@ static int core_nearest(lua_State *L)
         ah_slice name;
 
         name.p = lua_tolstring(L, -1, &name.n);
+        if (ah_word_means(near.to, name))
+            return 1;
         ah_near_offer(&near, name);
         lua_pop(L, 1); /* the table keeps it */
     }

@@ -316,6 +316,8 @@ static int push_tools(lua_State *L, const ah_section *s)
 
 static int section_index(lua_State *L)
 {
+    static const char *const known[] = {"key",   "title",    "template", "summary",
+                                        "tools", "children", NULL};
     const ah_section *s = check_section(L);
     const char *key = luaL_checkstring(L, 2);
 
@@ -332,7 +334,7 @@ static int section_index(lua_State *L)
     else if (strcmp(key, "children") == 0)
         return push_children(L, s);
     else
-        return ah_lua_raise(L, AH_USAGE, "section: unknown field '%s'", key);
+        return ah_lua_unknown(L, "section", known, ah_slice_of(key));
     return 1;
 }
 

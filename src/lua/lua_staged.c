@@ -84,7 +84,7 @@ static staged *join(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_fs *over, ah
 }
 
 /* As deep as runs inside runs and overlays on overlays are. o NULL: the file system itself. */
-static ah_fs *find_or_make(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_err *err)
+ah_fs *ah_lua_staged_in(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_err *err)
 {
     staged *s = (staged *)(void *)ah_overlay_find(o, fs);
     ah_fs *around, *base = NULL, *over;
@@ -92,8 +92,8 @@ static ah_fs *find_or_make(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_err *
 
     if (!o || s)
         return s ? s->fs : fs;
-    if (!(around = find_or_make(mem, ah_overlay_below(o), fs, err)) ||
-        (ah_fs_below(fs) && !(base = find_or_make(mem, o, ah_fs_below(fs), err))))
+    if (!(around = ah_lua_staged_in(mem, ah_overlay_below(o), fs, err)) ||
+        (ah_fs_below(fs) && !(base = ah_lua_staged_in(mem, o, ah_fs_below(fs), err))))
         return NULL;
     st = base ? ah_fs_view_new(around, base, &over, err) : ah_fs_overlay_new(around, &over, err);
     s = st == AH_OK ? join(mem, o, fs, over, err) : NULL;
@@ -106,7 +106,7 @@ ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs)
     ah_err err;
 
     ah_lua_no_reducer(L);
-    if (!(fs = find_or_make(&ah_lua_of(L)->mem, o, fs, &err)))
+    if (!(fs = ah_lua_staged_in(&ah_lua_of(L)->mem, o, fs, &err)))
         ah_lua_raise_err(L, &err);
     return fs;
 }

@@ -10,5 +10,7 @@
  * or a view that is the call's own, where it is the code of a handler; else fs itself. Borrowed
  * from the call. Raises where the call is over, in reducers, and when out of memory. */
 ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs);
+/* The same for what is done in `o` by no handler; NULL with *err set: failed. Never raises. */
+ah_fs *ah_lua_staged_in(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_err *err);
 
 #endif

@@ -374,13 +374,13 @@ static bool interrupted(ah_lua *h, lua_State *L)
     return true;
 }
 
-/* In a drive, only what is waited for and its descendants run; h itself stands for
- * "no run at all" (it is nobody's ancestor). */
+/* In a drive, only what is waited for and its descendants run, or whatever brings what is waited for;
+ * h itself stands for "no run at all" (it is nobody's ancestor). */
 static ah_driven *scope_of(ah_lua *h, const ah_waiter *w)
 {
     if (h->host->depth == 0)
         return NULL;
-    return w->scope ? w->scope : (ah_driven *)(void *)h;
+    return w->scope ? w->scope : w->within ? w->within : (ah_driven *)(void *)h;
 }
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED } drive_end;

@@ -13,6 +13,7 @@ typedef struct ah_waiter {
     bool done;
     ah_task *task;    /* who yielded for it; NULL: nobody */
     ah_driven *scope; /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
+    ah_driven *within; /* without a scope: whose work brings what it waits for; NULL: no run's */
     void (*leave)(struct ah_waiter *w); /* without a scope: nobody waits any more, stop what comes */
     ah_lua *keeper;                     /* ah_waiter_keep */
     int ref;                            /* likewise: in the registry */

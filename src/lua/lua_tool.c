@@ -335,6 +335,18 @@ static int draft_gc(lua_State *L)
     return 0;
 }
 
+/* Raises; the error says which tool it is about, where that has a name. */
+static void refuse_tool(lua_State *L, ah_err *err)
+{
+    ah_slice name = {0};
+
+    if (lua_getfield(L, 1, "name") == LUA_TSTRING)
+        name.p = lua_tolstring(L, -1, &name.n);
+    if (name.p && err->status == AH_PROMPT_VALIDATION && !ah_json_detail_of(err, "tool").p)
+        ah_json_detail(err, "tool", name);
+    ah_lua_raise_err(L, err);
+}
+
 static void read_schemas(lua_State *L, ah_lua *h, draft *d)
 {
     int top = lua_gettop(L);
@@ -343,22 +355,25 @@ static void read_schemas(lua_State *L, ah_lua *h, draft *d)
     ah_lua_read_params(L, 1, d->what, &h->mem, &d->params);
     if (lua_getfield(L, 1, "result") != LUA_TNIL &&
         ah_lua_schema(L, -1, &h->mem, &d->result, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
+        refuse_tool(L, &err);
     lua_settop(L, top);
 }
 
 static void read_handler(lua_State *L, ah_lua *h, draft *d)
 {
     lua_Debug ar;
+    ah_err err;
 
     if (!ah_field_push(L, 1, d->what, "handler", LUA_TFUNCTION))
         return;
     lua_pushvalue(L, -1);
     lua_getinfo(L, ">u", &ar);
-    if (ar.nparams > (d->method ? 3 : 2))
-        ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "%s: handlers are function(%sargs, ctx); this one has %d parameters", d->what,
-                     d->method ? "self, " : "", ar.nparams);
+    if (ar.nparams > (d->method ? 3 : 2)) {
+        ah_err_set(&err, AH_PROMPT_VALIDATION,
+                   "%s: handlers are function(%sargs, ctx); this one has %d parameters", d->what,
+                   d->method ? "self, " : "", ar.nparams);
+        refuse_tool(L, &err);
+    }
     if (!(d->handler = ah_alloc(&h->mem, sizeof *d->handler)))
         ah_lua_raise_nomem(L);
     *d->handler = (handler){h, LUA_NOREF, AH_NO_FORMS};
@@ -382,6 +397,7 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
     ah_field_keep(L, 1, what, "full_description", &def->full_description);
     ah_field_bool(L, 1, what, "parallel", &def->parallel);
     ah_field_bool(L, 1, what, "coerce", &def->coerce);
+    ah_field_bool(L, 1, what, "return_direct", &def->direct);
     if (ah_field_bool(L, 1, what, "strict", &strict))
         def->strict = strict ? AH_YES : AH_NO;
     ah_field_number(L, 1, what, "timeout", 0.001, &timeout);
@@ -430,7 +446,7 @@ static ah_tool *make_tool(lua_State *L, draft kind)
     *box = NULL;
     luaL_setmetatable(L, TOOL);
     if (ah_tool_new(&h->mem, &def, box, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
+        refuse_tool(L, &err);
     d->handler = NULL; /* the tool's now */
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
@@ -439,25 +455,12 @@ static ah_tool *make_tool(lua_State *L, draft kind)
 
 static int declare(lua_State *L, bool ours)
 {
-    static const char *const known[] = {"name",
-                                        "description",
-                                        "full_description",
-                                        "params",
-                                        "schema",
-                                        "result",
-                                        "examples",
-                                        "render",
-                                        "annotations",
-                                        "version",
-                                        "handler",
-                                        "parallel",
-                                        "timeout",
-                                        "memory",
-                                        "max_result",
-                                        "accepts_overrides",
-                                        "coerce",
-                                        "strict",
-                                        NULL};
+    static const char *const known[] = {
+        "name",        "description", "full_description", "params",
+        "schema",      "result",      "examples",         "render",
+        "annotations", "version",     "handler",          "parallel",
+        "timeout",     "memory",      "max_result",       "accepts_overrides",
+        "coerce",      "strict",      "return_direct",    NULL};
 
     lua_settop(L, 1);
     ah_fields_check(L, 1, "ah.tool", known, false);
@@ -467,7 +470,7 @@ static int declare(lua_State *L, bool ours)
 
 /* ah.tool { name, description, full_description, params | schema, result, examples, render,
  * handler, parallel, timeout, memory, max_result, accepts_overrides, coerce, strict, annotations,
- * version }: raises prompt_validation at the script's line. */
+ * version, return_direct }: raises prompt_validation at the script's line. */
 static int new_tool(lua_State *L)
 {
     return declare(L, false);

@@ -62,10 +62,20 @@ static void push_brief(lua_State *L, const ah_tool *t)
     push_text(L, t->brief);
 }
 
+static void push_description(lua_State *L, const ah_tool *t)
+{
+    ah_lua_push_json(L, ah_json_member(ah_text_slice(t->spec), "description"));
+}
+
+static void push_parameters(lua_State *L, const ah_tool *t)
+{
+    ah_lua_push_json(L, ah_json_member(ah_text_slice(t->spec), "parameters"));
+}
+
 /* Nil where the brief one is all there is. */
 static void push_full_description(lua_State *L, const ah_tool *t)
 {
-    ah_lua_push_json(L, ah_json_member(ah_text_slice(t->spec), "description"));
+    push_description(L, t);
     push_text(L, t->brief);
     if (lua_rawequal(L, -1, -2))
         lua_pushnil(L);
@@ -135,6 +145,11 @@ static void push_coerce(lua_State *L, const ah_tool *t)
     lua_pushboolean(L, t->coerce);
 }
 
+static void push_return_direct(lua_State *L, const ah_tool *t)
+{
+    lua_pushboolean(L, t->direct);
+}
+
 static void push_strict(lua_State *L, const ah_tool *t)
 {
     if (t->strict == AH_UNSAID)
@@ -165,9 +180,11 @@ static const struct {
     const char *name;
     void (*push)(lua_State *L, const ah_tool *t);
 } fields[] = {{"name", push_name},
-              {"description", push_brief},
+              {"description", push_description},
+              {"brief", push_brief},
               {"full_description", push_full_description},
               {"spec", push_told}, /* what a model is told */
+              {"parameters", push_parameters},
               {"params", push_params},
               {"result", push_result},
               {"params_type", push_params_type},
@@ -183,6 +200,7 @@ static const struct {
               {"max_result", push_max_result},
               {"coerce", push_coerce},
               {"strict", push_strict},
+              {"return_direct", push_return_direct},
               {"accepts_overrides", push_accepts_overrides}};
 
 enum { FIELDS = sizeof fields / sizeof *fields };

@@ -226,3 +226,30 @@ ah_tool *ah_registry_next(const ah_registry *r, size_t *at)
     }
     return NULL;
 }
+
+/* One more name, and the end of the list. */
+static bool fits(const ah_buf *b, const ah_text *name)
+{
+    return b->len + name->len + sizeof "\"\",]}" <= b->max;
+}
+
+void ah_registry_detail(const ah_registry *r, ah_slice requested, ah_err *err)
+{
+    const ah_tool *t;
+    ah_buf b;
+
+    ah_buf_init(&b, r->mem, sizeof err->details - 1);
+    ah_buf_str(&b, "{\"requested_tool\":");
+    ah_json_put_string(&b, requested);
+    ah_buf_str(&b, ",\"available_tools\":[");
+    for (size_t at = 0, n = 0; (t = ah_registry_next(r, &at)) != NULL && fits(&b, t->name); n++) {
+        ah_buf_str(&b, n ? "," : "");
+        ah_json_put_string(&b, ah_text_slice(t->name));
+    }
+    ah_buf_str(&b, "]}");
+    if (ah_buf_ok(&b)) { /* details are left out where they do not fit */
+        memcpy(err->details, b.data, b.len);
+        err->details[b.len] = '\0';
+    }
+    ah_buf_clear(&b);
+}

@@ -54,5 +54,7 @@ bool ah_registry_unpick(ah_registry *r, ah_slice name);
 
 /* The tools in order: for (size_t at = 0; (t = ah_registry_next(r, &at));) */
 ah_tool *ah_registry_next(const ah_registry *r, size_t *at);
+/* The error's details: `requested_tool`, and of `available_tools` as many as there is room for. */
+void ah_registry_detail(const ah_registry *r, ah_slice requested, ah_err *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include "model/tool_examples.h"
 #include "model/tool_spec.h"
 
-enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_FULL = 16 << 10, MAX_WORDS = 1 << 20 };
+enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_WORDS = 1 << 20 };
 
 bool ah_tool_name_is_ours(ah_slice name)
 {
@@ -37,17 +37,44 @@ static bool name_char(char c, bool any_case)
            (any_case && c >= 'A' && c <= 'Z');
 }
 
-static ah_status check_name(ah_slice name, bool any_case, ah_err *err)
+static bool is_name(ah_slice name, bool any_case)
 {
     bool ok = name.n >= 1 && name.n <= MAX_NAME;
 
     for (size_t i = 0; ok && i < name.n; i++)
         ok = name_char(name.p[i], any_case);
-    if (ok)
+    return ok;
+}
+
+/* searchCustomer as search_customer, "Find it" as find_it; false where that is no name either. */
+static bool suggest(ah_slice name, char out[MAX_NAME + 1])
+{
+    ah_slice made = {.p = out};
+
+    for (size_t i = 0; i < name.n && made.n + 2 <= MAX_NAME; i++) {
+        char c = name.p[i];
+        bool upper = c >= 'A' && c <= 'Z', low = i && name.p[i - 1] >= 'a' && name.p[i - 1] <= 'z';
+
+        if (upper && low)
+            out[made.n++] = '_';
+        out[made.n++] = upper ? (char)(c - 'A' + 'a') : c == ' ' || c == '.' ? '_' : c;
+    }
+    out[made.n] = 0;
+    return is_name(made, false);
+}
+
+static ah_status check_name(ah_slice name, bool any_case, ah_err *err)
+{
+    char other[MAX_NAME + 1];
+    bool meant;
+
+    if (is_name(name, any_case))
         return AH_OK;
+    meant = name.n < MAX_NAME && suggest(name, other);
     return ah_err_set(err, AH_PROMPT_VALIDATION,
-                      "tool: name '%.*s' must be 1 to 64 of a-z, %s0-9, _ and -", AH_FMT(name),
-                      any_case ? "A-Z, " : "");
+                      "tool: name '%.*s' must be 1 to 64 of a-z, %s0-9, _ and -%s%s%s", AH_FMT(name),
+                      any_case ? "A-Z, " : "", meant ? "; write '" : "", meant ? other : "",
+                      meant ? "'" : "");
 }
 
 static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_err *err)
@@ -64,10 +91,10 @@ static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_e
                               "tool '%.*s': description must be printable ASCII, byte %zu is not (other "
                               "characters: full_description)",
                               AH_FMT(def->name), i + 1);
-    if (def->full_description.n > MAX_FULL || !ah_utf8_valid(def->full_description))
+    if (def->full_description.n > AH_TOOL_MAX_DESCRIPTION || !ah_utf8_valid(def->full_description))
         return ah_err_set(err, AH_PROMPT_VALIDATION,
                           "tool '%.*s': full_description must be UTF-8 of at most %d bytes",
-                          AH_FMT(def->name), MAX_FULL);
+                          AH_FMT(def->name), AH_TOOL_MAX_DESCRIPTION);
     if (def->version.p &&
         (def->version.n < 1 || def->version.n > AH_TOOL_VERSION || !ah_utf8_valid(def->version)))
         return ah_err_set(err, AH_PROMPT_VALIDATION,
@@ -136,6 +163,7 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
                    .parallel = def->parallel,
                    .coerce = def->coerce,
                    .no_handler = def->no_handler,
+                   .direct = def->direct,
                    .keeps_words = def->keeps_words,
                    .keeps_full = def->keeps_full,
                    .strict = def->strict,
@@ -284,10 +312,10 @@ ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_e
     ah_tool *copy;
     ah_text *brief;
 
-    if (description.n < 1 || description.n > MAX_FULL || !ah_utf8_valid(description))
+    if (description.n < 1 || description.n > AH_TOOL_MAX_DESCRIPTION || !ah_utf8_valid(description))
         return ah_err_set(err, AH_PROMPT_VALIDATION,
                           "tool '%s': a description must be UTF-8 of 1 to %d bytes", t->name->data,
-                          MAX_FULL);
+                          AH_TOOL_MAX_DESCRIPTION);
     if (!(copy = copy_of(t, t)))
         return ah_err_nomem(err);
     if (description.n <= MAX_DESCRIPTION) {

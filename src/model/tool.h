@@ -44,6 +44,8 @@ typedef struct ah_tool_vt {
     const void *(*alone)(const ah_tool *tool);
 } ah_tool_vt;
 
+enum { AH_TOOL_MAX_DESCRIPTION = 16 << 10 }; /* bytes of a full one */
+
 typedef enum ah_say { AH_UNSAID, AH_NO, AH_YES } ah_say;
 
 /* What a tool's author says of it, for policies and for wires that have a place for it. Nothing here
@@ -77,6 +79,7 @@ typedef struct ah_tool_def {
     bool parallel;
     bool coerce;      /* arguments as they were surely meant: see ah_check_options */
     bool no_handler;  /* listed; a call is answered with an error */
+    bool direct;      /* its result is the run's answer */
     bool keeps_words; /* its description is not to be overridden */
     bool keeps_full;  /* never declared by its brief description (ah_tool_brief) */
     ah_say strict;    /* is the provider to be strict with it? */
@@ -102,7 +105,7 @@ struct ah_tool {
     ah_text *place;       /* NULL: not known */
     ah_text *version;     /* NULL: none */
     ah_say says[AH_ANNOTATIONS];
-    bool parallel, coerce, no_handler, keeps_words, keeps_full;
+    bool parallel, coerce, no_handler, direct, keeps_words, keeps_full;
     ah_say strict;
     bool stateless; /* of an entity's method: it leaves its instance as it is */
     bool stale;     /* of an earlier session of a loaded conversation */

@@ -18,7 +18,8 @@
 /* Only what is read by type; other members and other entries may be there. */
 static const char *const shapes[AH_ENTRY_KINDS] = {
     [AH_ENTRY_SETTINGS] =
-        OBJECT("\"model\",\"options\"", "\"model\":" STRING ",\"options\":{\"type\":\"object\"}"),
+        OBJECT("\"model\",\"options\"", "\"model\":" STRING ",\"options\":{\"type\":\"object\"},"
+                                        "\"given\":{\"type\":\"object\"}"),
     [AH_ENTRY_ASSISTANT] = OBJECT(
         "\"content\"", "\"content\":" PARTS ",\"tool_calls\":{\"type\":\"array\",\"items\":" OBJECT(
                            "\"id\",\"name\",\"arguments\"",

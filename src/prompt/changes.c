@@ -123,6 +123,33 @@ ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err
     return st;
 }
 
+static bool is_new(const ah_change *item, const ah_registry *r)
+{
+    return !ah_registry_find(r, ah_text_slice(item->tool->name));
+}
+
+bool ah_changes_fit(ah_changes *c, const ah_registry *r, size_t most)
+{
+    size_t taken = r->live, n = 0, before = c->n;
+
+    for (size_t i = 0; i < c->n; i++)
+        taken += !c->item[i].yields && is_new(&c->item[i], r);
+    for (size_t i = 0; i < before; i++) {
+        ah_change item = c->item[i];
+        bool wants = item.yields && is_new(&item, r);
+
+        if (!wants || taken < most) {
+            taken += wants;
+            c->item[n++] = item;
+            continue;
+        }
+        ah_tool_unref(item.tool);
+        ah_text_unref(item.by);
+    }
+    c->n = n;
+    return n < before;
+}
+
 ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, bool brief, ah_err *err)
 {
     ah_status st = AH_OK;

@@ -28,6 +28,7 @@ typedef struct ah_change {
     ah_text *by;         /* ADD, REPLACE, PROMPT: provenance, a JSON object, as in docs/transcript.md;
                         NULL: none */
     bool full;           /* ADD: declared in full where others are in brief */
+    bool yields;         /* ADD: left out where there is no room, though others must be there */
     bool made;           /* it had an effect (run/inject.c) */
     ah_tool *before;     /* the tool that was under its name, as it is declared unless picked */
     bool was_picked;     /* and it was */
@@ -61,5 +62,8 @@ ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err
  * puts them there: a conversation that goes on gets its handlers back. `brief`: a tool may be
  * there by its brief specification. */
 ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, bool brief, ah_err *err);
+/* Leaves out the additions that yield, are not in the registry, and find no room beside all others
+ * among the `most` tools that it may have. True: there were such. */
+bool ah_changes_fit(ah_changes *c, const ah_registry *r, size_t most);
 
 #endif

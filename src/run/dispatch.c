@@ -15,7 +15,7 @@ enum {
     MAX_VALUE = 256 << 20,  /* and of a result as JSON, or of words, before they are cut */
     MAX_COERCED = 64 << 10, /* bytes of words about what was coerced */
     MAX_SHOWN = 100,        /* bytes of a name in them */
-    MAX_MARK = 192          /* bytes that stand for what was left out of a result */
+    MAX_MARK = 384          /* bytes that stand for what was left out of a result, a path included */
 };
 
 void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at,
@@ -40,6 +40,7 @@ void ah_call_clear(ah_call *c)
     ah_text_unref(c->parent_call);
     ah_text_unref(c->value);
     ah_text_unref(c->error);
+    ah_text_unref(c->whole);
     ah_text_unref(c->images);
     ah_text_unref(c->content);
     ah_text_unref(c->warning);
@@ -54,24 +55,27 @@ void ah_call_clear(ah_call *c)
 /* -- answers --------------------------------------------------------------------- */
 
 /* Over the limit: head and tail, and between them how much is missing. What is left out is
- * longer than the mark, which therefore overwrites nothing that is kept. */
-static void cut(ah_buf *b, size_t most)
+ * longer than the mark, which therefore overwrites nothing that is kept. Returns where in the mark
+ * a path may be named. */
+static size_t cut(ah_buf *b, size_t most)
 {
+    static const char end[] = " ...]\n";
     size_t half = (most - MAX_MARK) / 2, head, tail, n;
     char mark[MAX_MARK];
 
     if (!ah_buf_ok(b) || b->len <= most)
-        return;
+        return 0;
     head = ah_utf8_cut(b->data, half);
     tail = b->len - half;
     while (tail < b->len && ((unsigned char)b->data[tail] & 0xc0) == 0x80)
         tail++;
     n = ah_print(mark, sizeof mark,
-                 "\n[... %zu of %zu bytes left out; the limit is %zu (max_result of the tool) ...]\n",
-                 tail - head, b->len, most);
+                 "\n[... %zu of %zu bytes left out; the limit is %zu (max_result of the tool)%s",
+                 tail - head, b->len, most, end);
     memcpy(b->data + head, mark, n);
     memmove(b->data + head + n, b->data + tail, b->len - tail);
     b->len = head + n + b->len - tail;
+    return head + n - (sizeof end - 1);
 }
 
 /* Without memory there is no content. An answer that is too large for its buffer must not become
@@ -108,6 +112,21 @@ void ah_call_refuse(ah_call *c, const char *fmt, ...)
     ah_buf_vfmt(&b, fmt, ap);
     va_end(ap);
     answer_in_words(c, &b);
+    ah_buf_clear(&b);
+}
+
+void ah_call_name_file(ah_call *c, ah_slice path)
+{
+    ah_slice content = ah_text_slice(c->content);
+    ah_text *text = NULL;
+    ah_buf b;
+
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
+    ah_buf_add(&b, content.p, c->gap);
+    ah_buf_fmt(&b, "; all of it is in the file '%.*s'", AH_FMT(path));
+    ah_buf_add(&b, content.p + c->gap, content.n - c->gap);
+    if (ah_text_from_buf(&b, "tool result", &text, NULL) == AH_OK)
+        ah_text_set(&c->content, text);
     ah_buf_clear(&b);
 }
 
@@ -402,7 +421,30 @@ static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
     return c->state != AH_CALL_ANSWERED;
 }
 
-void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b)
+/* With `lines`, one a member or element. */
+static void put_json(ah_buf *b, ah_slice json, bool lines)
+{
+    bool text = false, escaped = false;
+    size_t from = 0;
+
+    for (size_t i = 0; lines && i < json.n; i++) {
+        char ch = json.p[i];
+
+        text ^= ch == '"' && !escaped;
+        escaped = text && ch == '\\' && !escaped;
+        if (text || ch != ',')
+            continue;
+        ah_buf_add(b, json.p + from, i + 1 - from);
+        ah_buf_char(b, '\n');
+        from = i + 1;
+    }
+    ah_buf_add(b, json.p + from, json.n - from);
+}
+
+/* A string as it is, anything else as JSON; after the author's message, if there is one. Nothing is a
+ * success without a value, a nil is a value: of who looks for something, that it is not there.
+ * `lines`: for a reader of lines. */
+static void render(const ah_call *c, const ah_outcome *o, bool lines, ah_buf *b)
 {
     ah_slice value = o->exclude_value ? (ah_slice){NULL, 0} : o->value;
 
@@ -417,7 +459,7 @@ void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b)
     if (value.p && o->render.p)
         ah_buf_put(b, o->render);
     else if (value.p && !ah_json_string(value, b))
-        ah_buf_put(b, value);
+        put_json(b, value, lines);
     if (!o->message.p && !value.p)
         ah_buf_str(b, o->nil ? "null" : "OK");
 }
@@ -461,15 +503,36 @@ static ah_outcome refused(ah_call *c, ah_buf *words)
     return (ah_outcome){.failure = AH_FAILED_SAID, .whole = true};
 }
 
+/* Of what is shown in part the whole, until it is known where it goes; without memory it goes nowhere. */
+static void shorten(ah_call *c, const ah_outcome *o, ah_buf *b)
+{
+    ah_buf whole;
+
+    if (o->whole || !ah_buf_ok(b) || b->len <= c->tool->max_result)
+        return;
+    ah_buf_init(&whole, c->overlay.mem, MAX_VALUE);
+    if (c->keeps && o->success) {
+        render(c, o, true, &whole);
+        ah_text_from_buf(&whole, "the whole result", &c->whole, NULL);
+    }
+    ah_buf_clear(&whole);
+    c->gap = cut(b, c->tool->max_result);
+}
+
 /* As it left the policies. */
 static void take_outcome(ah_call *c, const ah_outcome *o, ah_buf *words, ah_session *session)
 {
     if (o->success && !give_to_session(c, o, session))
         return;
-    if (!o->whole)
-        cut(words, c->tool->max_result);
+    shorten(c, o, words);
     if (keep_told(c, o))
         answer(c, o->success, words);
+    c->part = c->content;
+}
+
+void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b)
+{
+    render(c, o, false, b);
 }
 
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)

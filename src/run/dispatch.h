@@ -46,11 +46,15 @@ typedef struct ah_call {
     int64_t deadline;       /* 0: none */
     ah_interrupt interrupt; /* of checks of its arguments and its result: its time is over */
     bool success;
-    ah_text *value;   /* of the result, JSON, as policies left it, until it was told of; NULL: none */
-    ah_text *error;   /* what its handler raised, with the traceback: never for the model; likewise */
-    ah_text *images;  /* beside the content, a JSON list; NULL: none */
-    ah_text *content; /* NULL when there was no memory for it */
-    ah_status leave;  /* a status that ends the run once the batch is settled */
+    ah_text *value; /* of the result, JSON, as policies left it, until it was told of; NULL: none */
+    ah_text *error; /* what its handler raised, with the traceback: never for the model; likewise */
+    bool keeps;     /* its run may keep a long result; set after ah_call_init */
+    ah_text *whole; /* of which `part` shows head and tail; NULL: it shows all, or that is not kept */
+    const ah_text *part; /* the content while nobody has replaced it */
+    size_t gap;          /* where in it a path may be named */
+    ah_text *images;     /* beside the content, a JSON list; NULL: none */
+    ah_text *content;    /* NULL when there was no memory for it */
+    ah_status leave;     /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
     ah_text *leave_details; /* a JSON object for the error's; NULL: none */
     ah_text *asked; /* the sections that it leaves for, as ah_outcome has them; NULL: none are named */
@@ -109,6 +113,8 @@ bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now);
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* What a strategy says in the place of its handler. */
 void ah_call_stand_in(ah_call *c, const ah_buf *answer);
+/* Says in the content, which shows head and tail of c->whole, where that is. */
+void ah_call_name_file(ah_call *c, ah_slice path);
 /* Step 7's outcome becomes the answer: checked against the tool's result schema, shown to policies
  * (run/gate.h), dispatched to the session (NULL: none) in the call's overlay, rendered, cut. */
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session);

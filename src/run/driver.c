@@ -197,6 +197,12 @@ static void serve(ah_driven *d, const ah_need *need)
     const ah_hooks *hooks = ah_run_hooks(d->run);
 
     switch (need->kind) {
+    case AH_NEED_SETUP:
+        ah_run_begin_setup(d->run);
+        break;
+    case AH_NEED_STOP_SETUP:
+        ah_run_stop_setup(d->run);
+        break;
     case AH_NEED_EXCHANGE:
         start_exchange(d, need->id);
         break;
@@ -343,11 +349,6 @@ int64_t ah_driven_id(const ah_driven *d)
     return d ? ah_run_id(d->run) : 0;
 }
 
-const ah_driven *ah_driven_parent(const ah_driven *d)
-{
-    return d->parent;
-}
-
 int ah_driven_depth(const ah_driven *d)
 {
     return d ? d->depth : 0;
@@ -356,6 +357,11 @@ int ah_driven_depth(const ah_driven *d)
 ah_driven *ah_driven_next(const ah_driven *d)
 {
     return d->next;
+}
+
+ah_driven *ah_driven_parent(const ah_driven *d)
+{
+    return d->parent;
 }
 
 /* And those within it: one of them may be what the host is driving, so that it must notice. */

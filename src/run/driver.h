@@ -18,12 +18,13 @@ void ah_driven_free(ah_driven *d);
 ah_run *ah_driven_run(const ah_driven *d);
 /* The ud given to ah_driven_new with this function; NULL where it was another one. */
 void *ah_driven_ud(const ah_driven *d, ah_driven_fn done);
-const ah_driven *ah_driven_parent(const ah_driven *d); /* NULL: it is in no other run */
 /* In how many runs it is, itself included; 0 for NULL. */
 int ah_driven_depth(const ah_driven *d);
 /* The number of its run, which no other run of the host ever has; 0 for NULL. */
 int64_t ah_driven_id(const ah_driven *d);
 ah_driven *ah_driven_next(const ah_driven *d);
+/* The run in whose tool it was started; NULL: none. */
+ah_driven *ah_driven_parent(const ah_driven *d);
 /* The run and those within it end, soon. */
 void ah_driven_cancel(ah_driven *d, ah_status status, const char *why);
 /* Since when (loop clock) the run of this number is past its time, or was seen to be cancelled, itself or

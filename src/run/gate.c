@@ -79,8 +79,8 @@ static bool next_level(levels *l)
     return l->hooks != NULL;
 }
 
-/* Who is asked for the approval that a policy of `from` wants: its own run, else the next one around it
- * that can, else the first one within it. NULL: nobody. */
+/* Who is asked for the approval that a policy of `from` wants: where scripts decide, its own run, else the
+ * next one around it, else the first one within it; else its own run asks others. */
 static const ah_hooks *who_approves(const ah_call *c, const ah_hooks *from)
 {
     const ah_hooks *within = NULL;
@@ -89,12 +89,12 @@ static const ah_hooks *who_approves(const ah_call *c, const ah_hooks *from)
 
     while (next_level(&l)) {
         reached = reached || l.hooks == from;
-        if (l.hooks->ask && reached)
+        if (l.hooks->decides && reached)
             return l.hooks;
-        if (l.hooks->ask && !within)
+        if (l.hooks->decides && !within)
             within = l.hooks;
     }
-    return within;
+    return within ? within : from;
 }
 
 /* -- telling ---------------------------------------------------------------------------------- */
@@ -231,9 +231,7 @@ static passage ask(judging *j)
 
     if (same_json(c->overlay.mem, c->approved, c->args))
         return PASSES;
-    if (!by)
-        ah_buf_str(&j->why, " (it needs an approval, and there is nobody to give one)");
-    if (!ah_buf_cut_short(&j->why) || !by)
+    if (!ah_buf_cut_short(&j->why))
         return refuse_for(c, &j->why);
     if (++c->asks > MAX_ASKS) {
         ah_buf_reset(&j->why, 0);

@@ -57,6 +57,7 @@ typedef struct ah_hooks {
     /* The same of its result: the outcome as it is now, and the words that the model would read. */
     bool (*after)(void *ud, struct ah_run *of, const struct ah_call *call, size_t i,
                   const struct ah_outcome *o, ah_slice words, ah_ruling *out);
+    bool decides; /* `ask` begins with a function of the script, which may decide */
     /* Starts an approval; ah_call_approved ends it, once, unless stop_asking was called. */
     void (*ask)(void *ud, struct ah_call *call, ah_slice why);
     void (*stop_asking)(void *ud, struct ah_call *call);

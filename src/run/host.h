@@ -24,6 +24,15 @@ struct ah_job {
     struct ah_host *host; /* NULL: not posted */
 };
 
+enum { AH_ASKS_KNOWN = 64 }; /* of so many, the last ones, it is known how they were closed */
+
+/* The open asks of a host (run/ask.h), in the order of their opening. */
+typedef struct ah_ask_book {
+    struct ah_ask_item *first, **last;
+    int64_t opened; /* so far; the last one's number */
+    unsigned char how[AH_ASKS_KNOWN];
+} ah_ask_book;
+
 typedef struct ah_host {
     const ah_mem *mem;
     ah_config cfg; /* clock, wall, random, transport, woken, watcher; the rest is not used here */
@@ -36,9 +45,10 @@ typedef struct ah_host {
     ah_job *first, *last;     /* in the order of their numbers */
     uint64_t posted;          /* the number given last */
     ah_driven *runs;          /* all that are served */
-    int64_t last_run;         /* ids */
-    int depth;                /* drives inside drives */
-    int64_t work_ms; /* processor time of one call into Lua, of a tool where it has no timeout */
+    ah_ask_book asks;
+    int64_t last_run; /* ids */
+    int depth;        /* drives inside drives */
+    int64_t work_ms;  /* processor time of one call into Lua, of a tool where it has no timeout */
     uint64_t random;
     ah_metrics metrics;
     int callbacks; /* functions of the program that we are inside of */

@@ -117,10 +117,34 @@ void ah_run_fail(ah_run *run)
     ah_secrets_redact_err(run->cfg.secrets, err);
     run->cfg.wire->trying = false;
     ah_run_stop_exchange(run);
+    if (run->state == RUN_PREPARING)
+        ah_run_end_need(run, AH_NEED_SETUP, (ah_need){.kind = AH_NEED_STOP_SETUP});
     if (run->state == RUN_CHECKING)
         ah_run_end_need(run, AH_NEED_CHECK, (ah_need){.kind = AH_NEED_STOP_CHECK});
     ah_turn_stop(run);
     run->state = RUN_SETTLING;
+}
+
+void ah_run_begin_setup(ah_run *run)
+{
+    run->cfg.setup(run->cfg.on_ud, run);
+}
+
+void ah_run_stop_setup(ah_run *run)
+{
+    run->cfg.stop_setup(run->cfg.on_ud, run);
+}
+
+void ah_run_ready(ah_run *run, const ah_err *err)
+{
+    if (run->state != RUN_PREPARING)
+        return;
+    if (err) {
+        run->result.err = *err;
+        ah_run_fail(run);
+    } else {
+        run->state = RUN_NEXT;
+    }
 }
 
 /* -- the answer ------------------------------------------------------------------------- */
@@ -180,6 +204,30 @@ static bool refuse_empty(ah_run *run)
     return true;
 }
 
+/* The answer is committed. */
+static void take_answer(ah_run *run)
+{
+    if (run->cfg.output)
+        ah_run_take_output(run);
+    else
+        ah_run_accept(run);
+}
+
+void ah_run_answer_direct(ah_run *run, bool queued)
+{
+    ah_buf_reset(&run->text, 0);
+    ah_buf_put(&run->text, ah_buf_slice(&run->direct));
+    run->result.stop = AH_STOP_TOOL;
+    if (!ah_buf_ok(&run->text)) {
+        ah_buf_error(&run->text, "the results", &run->result.err);
+        ah_run_fail(run);
+    } else if (queued) {
+        run->state = RUN_NEXT;
+    } else {
+        take_answer(run);
+    }
+}
+
 static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
@@ -190,12 +238,8 @@ static void no_calls(ah_run *run)
         ah_run_fail(run);
     else if (queued && !run->last_round)
         run->state = RUN_NEXT;
-    else if (refuse_empty(run))
-        return;
-    else if (run->cfg.output)
-        ah_run_take_output(run);
-    else
-        ah_run_accept(run);
+    else if (!refuse_empty(run))
+        take_answer(run);
 }
 
 void ah_run_accept(ah_run *run)
@@ -324,10 +368,10 @@ bool ah_run_must_end(const ah_run *run)
 static bool past_deadline(ah_run *run)
 {
     static const ah_phase phase[] = {
-        [RUN_NEXT] = AH_PHASE_REQUEST,      [RUN_EXCHANGING] = AH_PHASE_RESPONSE,
-        [RUN_BACKOFF] = AH_PHASE_REQUEST,   [RUN_CALLING] = AH_PHASE_TOOL,
-        [RUN_CHECKING] = AH_PHASE_RESPONSE, [RUN_SETTLING] = AH_PHASE_NONE,
-        [RUN_ENDED] = AH_PHASE_NONE};
+        [RUN_PREPARING] = AH_PHASE_NONE,      [RUN_NEXT] = AH_PHASE_REQUEST,
+        [RUN_EXCHANGING] = AH_PHASE_RESPONSE, [RUN_BACKOFF] = AH_PHASE_REQUEST,
+        [RUN_CALLING] = AH_PHASE_TOOL,        [RUN_CHECKING] = AH_PHASE_RESPONSE,
+        [RUN_SETTLING] = AH_PHASE_NONE,       [RUN_ENDED] = AH_PHASE_NONE};
 
     if (!time_is_over(run))
         return false;
@@ -437,6 +481,7 @@ static bool advance(ah_run *run)
             return false;
         ah_turn_go_on(run);
         return true;
+    case RUN_PREPARING:
     case RUN_EXCHANGING:
     case RUN_CHECKING:
     case RUN_SETTLING:
@@ -486,13 +531,16 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     }
     run->cfg = *cfg;
     run->now = now;
-    run->state = RUN_NEXT;
+    run->state = cfg->setup ? RUN_PREPARING : RUN_NEXT;
+    if (cfg->setup)
+        ah_run_raise(run, (ah_need){.kind = AH_NEED_SETUP});
     run->guard.rules = cfg->loop;
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);
     ah_session_ref(cfg->session);
     ah_anchor_ref(cfg->caller);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
+    ah_buf_init(&run->direct, cfg->mem, AH_MAX_TEXT);
     ah_buf_init(&run->restart_keys, cfg->mem, 16 << 20);
     *out = run;
     return AH_OK;
@@ -517,6 +565,7 @@ void ah_run_relay(ah_run *run, const ah_notice *e)
 void ah_run_mute(ah_run *run)
 {
     run->cfg.on = NULL;
+    run->cfg.keep = NULL;
     run->cfg.wants_content = false;
 }
 
@@ -530,6 +579,7 @@ void ah_run_free(ah_run *run)
     ah_run_close_exchange(run);
     ah_turn_clear(run);
     ah_buf_clear(&run->text);
+    ah_buf_clear(&run->direct);
     ah_buf_clear(&run->restart_keys);
     ah_spending_clear(&run->cfg.spending);
     ah_text_unref(run->value);
@@ -678,6 +728,11 @@ ah_anchor *ah_run_caller(const ah_run *run)
 bool ah_run_cancelling(const ah_run *run)
 {
     return run->cancel;
+}
+
+bool ah_run_preparing(const ah_run *run)
+{
+    return run->state == RUN_PREPARING;
 }
 
 ah_binding *ah_run_prompt(const ah_run *run)

@@ -77,7 +77,15 @@ typedef struct ah_run_config {
     ah_event_fn on; /* NULL: nobody listens */
     /* Told what each handler gave, once it is judged and before it is words; NULL: nobody. */
     void (*answered)(void *ud, const ah_call *call, const ah_outcome *o);
-    void *on_ud;        /* of both */
+    /* Begins what makes the run ready, before its first request, which may change transcript and
+     * registry; ah_run_ready ends it, once, unless stop_setup was called. NULL: the run is ready. */
+    void (*setup)(void *ud, ah_run *run);
+    void (*stop_setup)(void *ud, ah_run *run);
+    /* Writes the whole of a result that a model is shown in part into a file, in `o`, which is
+     * committed then. `path` gets where; nothing: there is no place for it. NULL: there never is. */
+    ah_status (*keep)(void *ud, const ah_call *call, ah_overlay *o, ah_slice whole, ah_buf *path,
+                      ah_err *err);
+    void *on_ud;        /* of `on` and all above */
     bool wants_content; /* a listener is shown content as it comes: no retry after that */
 } ah_run_config;
 
@@ -99,6 +107,11 @@ void ah_run_end(ah_run *run, uint32_t id, const ah_err *err); /* err NULL or AH_
 /* Once the message is complete: how long the rest of the response is worth waiting for, ms; else -1. */
 int64_t ah_run_linger(const ah_run *run, uint32_t id);
 void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now);
+/* For AH_NEED_SETUP and AH_NEED_STOP_SETUP: calls the functions of the config. */
+void ah_run_begin_setup(ah_run *run);
+void ah_run_stop_setup(ah_run *run);
+/* What setup began is done: the run goes on (err NULL), or ends with the error. */
+void ah_run_ready(ah_run *run, const ah_err *err);
 /* The approval that hooks->ask began has come. `args` .p NULL: unchanged; else the arguments to
  * use instead, checked JSON. `why` is for the model where it was not approved. */
 void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why, int64_t now);
@@ -130,6 +143,7 @@ void ah_run_set_owner(ah_run *run, void *owner); /* whoever serves it */
 void *ah_run_owner(const ah_run *run);
 int64_t ah_run_deadline(const ah_run *run);
 bool ah_run_cancelling(const ah_run *run);
+bool ah_run_preparing(const ah_run *run);     /* setup is at work: nothing is said yet */
 ah_binding *ah_run_prompt(const ah_run *run); /* NULL: none */
 ah_session *ah_run_session(const ah_run *run);
 ah_anchor *ah_run_caller(const ah_run *run);     /* NULL: none */

@@ -6,6 +6,7 @@
 #include "run/run.h"
 
 typedef enum run_state {
+    RUN_PREPARING, /* what `setup` of the config began is at work */
     RUN_NEXT,
     RUN_EXCHANGING,
     RUN_BACKOFF,
@@ -51,6 +52,8 @@ struct ah_run {
     ah_err cancel_err;
     ah_run_result result;
     ah_buf text;
+    ah_buf direct;   /* of the turn: results that are to be the run's answer */
+    size_t n_direct; /* so many */
 };
 
 int64_t ah_run_wall(const ah_run *run);
@@ -82,6 +85,8 @@ void ah_run_commit(ah_run *run);
 /* Ends the run with the error already in result.err, once what is at work is stopped: nothing of
  * it is told before what was done in it has been taken back. */
 void ah_run_fail(ah_run *run);
+/* The turn is committed, and its results, in `direct`, are the answer. `queued`: the user has said more. */
+void ah_run_answer_direct(ah_run *run, bool queued);
 /* The answer is what it must be: the checks look at it, then the run is done. */
 void ah_run_accept(ah_run *run);
 

@@ -7,8 +7,9 @@
 #include "run/search.h"
 
 enum {
-    MAX_UNKNOWN = 4,   /* that many calls of unknown tools in a row end the run */
-    MAX_WARNING = 1024 /* bytes of the words about a loop */
+    MAX_UNKNOWN = 4,    /* that many calls of unknown tools in a row end the run */
+    MAX_WARNING = 1024, /* bytes of the words about a loop */
+    MAX_PATH = 256      /* bytes of a file's that keeps a result */
 };
 
 /* Seconds its handler had; 0 where none was started. */
@@ -23,12 +24,12 @@ static double duration(const ah_run *run, const ah_call *c)
 static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
 {
     ah_field field[10] = {AH_F_STR("name", ah_text_slice(c->slot->name)),
-                         AH_F_STR("id", ah_text_slice(c->slot->id)),
-                         AH_F_BOOL("success", success),
-                         AH_F_NUM("duration", duration(run, c)),
-                         AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
-                         AH_F_STR("coerced", ah_text_slice(c->coerced)),
-                         AH_F_STR("content", content)};
+                          AH_F_STR("id", ah_text_slice(c->slot->id)),
+                          AH_F_BOOL("success", success),
+                          AH_F_NUM("duration", duration(run, c)),
+                          AH_F_STR("arguments", ah_text_slice(c->slot->arguments)),
+                          AH_F_STR("coerced", ah_text_slice(c->coerced)),
+                          AH_F_STR("content", content)};
     size_t n = 7;
 
     if (c->value)
@@ -67,6 +68,44 @@ static void put_warning(ah_run *run, ah_call *c)
     ah_buf_clear(&b);
 }
 
+/* The run's answer, if all calls of the turn are such. */
+static void keep_direct(ah_run *run, const ah_call *c)
+{
+    ah_buf *b = &run->direct;
+
+    if (!c->success || c->refused || !c->tool->direct || !c->content)
+        return;
+    ah_buf_str(b, run->n_direct++ ? "\n\n" : "");
+    ah_buf_put(b, ah_text_slice(c->content));
+    if (ah_buf_ok(b))
+        b->len = ah_secrets_redact(run->cfg.secrets, b->data, b->len);
+}
+
+/* After the call: where the file cannot be written, that is no fault of the call. What somebody has put
+ * in the place of the result, or blocked, is not to be found in a file. */
+static void keep_whole(ah_run *run, ah_call *c)
+{
+    ah_err err = {.status = AH_OK};
+    ah_overlay o;
+    ah_status st;
+    ah_buf path;
+
+    if (!c->whole || !c->success || c->content != c->part || !run->cfg.keep)
+        return;
+    redact(run, c->whole);
+    ah_overlay_init(&o, run->cfg.mem, run->cfg.caller);
+    ah_buf_init(&path, run->cfg.mem, MAX_PATH);
+    st = run->cfg.keep(run->cfg.on_ud, c, &o, ah_text_slice(c->whole), &path, &err);
+    if (st == AH_OK && path.len && (st = ah_overlay_commit(&o, run->cfg.transcript, &err)) == AH_OK)
+        ah_call_name_file(c, ah_buf_slice(&path));
+    ah_overlay_drop(&o);
+    if (st != AH_OK)
+        ah_log_put(run->cfg.log, AH_LOG_INFO, "the whole result of '%s' is in no file: %s",
+                   c->tool->name->data, err.message);
+    ah_buf_clear(&path);
+    ah_text_set(&c->whole, NULL);
+}
+
 /* Moves an answered call into its slot: overlay first, since its failure is the call's; then
  * what is injected by it. AH_OK, or why the run must end. */
 static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *err)
@@ -79,6 +118,8 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
         ah_overlay_drop(&c->overlay);
     else if (ah_overlay_commit(&c->overlay, t, err) != AH_OK)
         ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err->message);
+    keep_whole(run, c);
+    keep_direct(run, c);
     if (c->content && c->warning)
         put_warning(run, c);
     st = ah_inject_after(run, c, strategies && !c->refused, err);
@@ -197,6 +238,7 @@ bool ah_turn_new(ah_run *run)
     for (size_t i = 0; i < t->n_slots; i++) {
         ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i, run->cfg.caller);
         run->call[i].interrupt = (ah_interrupt){is_over, &run->call[i]};
+        run->call[i].keeps = run->cfg.keep != NULL;
     }
     return true;
 }
@@ -213,6 +255,8 @@ static void refuse_cut(ah_run *run)
 
 void ah_turn_begin(ah_run *run)
 {
+    ah_buf_reset(&run->direct, 0);
+    run->n_direct = 0;
     run->result.rounds++;
     run->result.tool_calls += run->n_calls;
     refuse_cut(run);
@@ -421,33 +465,14 @@ static void leave(ah_run *run, const ah_call *c)
     ah_buf_clear(&b);
 }
 
-/* One more name, and the end of the list. */
-static bool fits(const ah_buf *b, const ah_text *name)
-{
-    return b->len + name->len + sizeof "\"\",]}" <= b->max;
-}
-
 /* The names of the tools as far as there is room: the message says how many bytes it leaves out. */
 static void too_many_unknown(ah_run *run, const ah_call *c)
 {
-    const ah_registry *r = run->cfg.registry;
     ah_err *err = &run->result.err;
-    const ah_tool *t;
-    ah_buf b;
 
     ah_err_set(err, AH_TOOL_NOT_FOUND, "%.*s", AH_FMT(ah_text_slice(c->content)));
     err->phase = AH_PHASE_TOOL;
-    ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
-    ah_buf_str(&b, "{\"requested_tool\":");
-    ah_json_put_string(&b, ah_text_slice(c->slot->name));
-    ah_buf_str(&b, ",\"available_tools\":[");
-    for (size_t at = 0, n = 0; (t = ah_registry_next(r, &at)) != NULL && fits(&b, t->name); n++) {
-        ah_buf_str(&b, n ? "," : "");
-        ah_json_put_string(&b, ah_text_slice(t->name));
-    }
-    ah_buf_str(&b, "]}");
-    keep_details(err, &b);
-    ah_buf_clear(&b);
+    ah_registry_detail(run->cfg.registry, ah_text_slice(c->slot->name), err);
 }
 
 /* Files the batch's answers in request order; true when the run must end. */
@@ -539,17 +564,30 @@ static void restart(ah_run *run)
     ah_buf_reset(&run->restart_keys, 0);
 }
 
+/* Has the user said something during the turn? */
+static bool has_queued(const ah_transcript *t)
+{
+    size_t i = 0;
+
+    while (i < t->n_staged && t->staged[i].kind != AH_ENTRY_USER)
+        i++;
+    return i < t->n_staged;
+}
+
 /* A slot that got no answer for want of memory is settled from its reserve. */
 static void end_turn(ah_run *run)
 {
     ah_transcript *t = run->cfg.transcript;
+    bool direct = run->n_direct == run->n_calls, queued = has_queued(t);
 
     for (size_t i = 0; i < t->n_slots; i++)
         ah_transcript_settle(t, i, settle_words(AH_INTERNAL, true), ah_run_wall(run));
     ah_run_commit(run);
     ah_turn_clear(run);
     run->state = RUN_NEXT;
-    if (run->restart || run->asked)
+    if (direct)
+        ah_run_answer_direct(run, queued);
+    else if (run->restart || run->asked)
         restart(run);
 }
 

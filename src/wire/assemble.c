@@ -18,7 +18,7 @@ enum {
 const char *ah_stop_name(ah_stop stop)
 {
     static const char *const names[] = {
-        "end", "end", "tool_calls", "length", "stop_sequence", "content_filter", "refusal"};
+        "end", "end", "tool_calls", "length", "stop_sequence", "content_filter", "refusal", "tool"};
 
     return names[stop];
 }

@@ -14,7 +14,8 @@ typedef enum ah_stop {
     AH_STOP_LENGTH,
     AH_STOP_SEQUENCE,
     AH_STOP_FILTER,
-    AH_STOP_REFUSAL
+    AH_STOP_REFUSAL,
+    AH_STOP_TOOL /* of a run: results of tools are its answer; the model never says so */
 } ah_stop;
 
 const char *ah_stop_name(ah_stop stop); /* "end", "tool_calls", "length", ... */

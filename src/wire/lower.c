@@ -338,6 +338,7 @@ static void begin_anew(ah_lowered *w)
     w->done = w->n_head = w->n_body = 0;
     w->settings = w->system = w->deferral = (ah_slice){NULL, 0};
     w->redo_head = true;
+    w->sweeping = false;
     ah_offers_clear(&w->offers);
     ah_buf_reset(&w->head, 0);
     ah_buf_reset(&w->body, 0);
@@ -471,6 +472,28 @@ static ah_status check_images(ah_lowered *w, ah_err *err)
     return st;
 }
 
+/* True: something was declared no more. */
+static bool sweep(ah_lowered *w)
+{
+    size_t before = w->offers.n;
+
+    if (w->sweeping)
+        ah_offers_sweep(&w->offers, w->mode);
+    return w->offers.n < before;
+}
+
+/* The entries up to here were, or are, sent in one request. */
+static void end_request(ah_lowered *w, ah_break *brk, size_t *entry)
+{
+    if (!sweep(w))
+        return;
+    w->redo_head = true;
+    if (w->requests == 0 || w->done <= w->told || *brk != AH_BREAK_NONE)
+        return;
+    *brk = AH_BREAK_TOOLS; /* one like it went out before, and failed */
+    *entry = w->done - 1;
+}
+
 static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)
 {
     *brk = w->anew;
@@ -478,20 +501,26 @@ static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *e
     w->redo_head = w->redo_head || w->requests == 0;
     for (; w->done < w->transcript->n; w->done++) {
         ah_status st = check_images(w, err);
-        ah_break b = st == AH_OK ? take(w, w->done) : AH_BREAK_NONE;
+        ah_break b;
 
+        if (st == AH_OK && w->transcript->entry[w->done].kind == AH_ENTRY_ASSISTANT) {
+            end_request(w, brk, entry);
+            w->sweeping = false;
+        }
+        b = st == AH_OK ? take(w, w->done) : AH_BREAK_NONE;
         if (st != AH_OK)
             return st;
         if (b == AH_BREAK_NONE)
             continue;
         w->redo_head = true;
-        if (!w->offers.conversing || !ah_mode_names_tools(w->mode))
-            ah_offers_sweep(&w->offers, w->mode);
+        w->sweeping = w->sweeping || !w->offers.conversing || !ah_mode_names_tools(w->mode);
+        sweep(w);
         if (w->requests == 0 || w->done < w->told || (*brk != AH_BREAK_NONE && b != AH_BREAK_RESTART))
             continue;
         *brk = b;
         *entry = w->done;
     }
+    end_request(w, brk, entry);
     if (w->redo_head)
         make_head(w);
     if (w->status != AH_OK)

@@ -64,6 +64,8 @@ struct ah_lowered {
     unsigned extras; /* what the body holds that the request must announce */
     ah_buf held;     /* blocks that must not stand where their entry does, but further down */
     bool redo_head;
+    bool sweeping; /* the request that these entries make breaks the cache: it declares nothing that is
+                      withdrawn in them, in whatever order; until the next answer */
     ah_break anew; /* lowered from the beginning again, for this reason; none where nothing changed */
     size_t told;   /* entries whose breaks were told before that */
     size_t requests;

@@ -27,6 +27,8 @@ local ah = {}
 ---| "tool_progress"
 ---| "policy"
 ---| "tool_invoked"
+---| "ask"
+---| "ask_closed"
 ---| "tools_injected"
 ---| "tool_provider_discovered"
 ---| "tools_removed"
@@ -90,7 +92,7 @@ local ah = {}
 ---@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
 ---@field system? string
 ---@field prompt? ah.Prompt
----@field params? table<string, any> of the prompt
+---@field params? table<string, any> of the prompt, and for `setup`
 ---@field overrides? table|string or the file they are in
 ---@field output? table|string|ah.Schema of the answer, which is then reply.value
 ---@field tools? ah.ToolList
@@ -121,6 +123,7 @@ local ah = {}
 ---@field max_depth? integer
 ---@field policies? ah.Policy[]
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+---@field asks? ah.Front
 ---@field feedback? ah.Feedback[]
 ---@field guards? ah.Guards
 ---@field checks? (fun(answer: ah.Answer): string?)[]
@@ -133,6 +136,7 @@ local ah = {}
 ---@field [integer] ah.Section
 ---@field session? ah.Session
 ---@field resources? table<string|ah.Type, any>
+---@field setup? fun(conversation: ah.Conversation): nil?, any before the first run; may wait
 
 ---@class ah.Image of ah.image: either mime and data, or url
 ---@field type "image"
@@ -176,13 +180,29 @@ function ah.image(from) end
 ---@field iterations integer
 ---@field rounds integer
 ---@field tool_calls integer
+---@field all_tool_calls { id: string, name: string, arguments: string }[]
 ---@field injected_tools string[]
 ---@field removed_tools string[]
 ---@field usage ah.Usage
----@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"
+---@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"|"tool"
 ---@field transcript fun(self: ah.Reply): string
 
 ---@alias ah.RunWith { params?: table }
+
+---@class ah.Open another conversation of an agent
+---@field id? string 1 to 200 bytes
+---@field params? table<string, any> in place of the definition's
+---@field session? ah.Session in place of one of its own
+---@field resources? table<string|ah.Type, any> beside the definition's
+---@field messages? ah.Message[] in place of the definition's
+
+---@class ah.Conversation what `setup` is given
+---@field id string
+---@field session ah.Session
+---@field resources ah.Resources more are bound by assignment
+---@field params table<string, any>
+---@field add_tools fun(self: ah.Conversation, tools: ah.Tool|ah.Tool[])
+---@field set_system fun(self: ah.Conversation, text: string)
 
 ---@class ah.Agent a conversation
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
@@ -191,7 +211,10 @@ function ah.image(from) end
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
+---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
+---@field on_ask fun(self: ah.Agent, front: ah.Front)
+---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
 ---@field close fun(self: ah.Agent)
 ---@field transcript fun(self: ah.Agent): string
@@ -251,7 +274,8 @@ function ah.load(path, config) end
 ---@field arguments? table
 ---@field annotations ah.Annotations of its tool
 ---@field version? string of its tool
----@field tools string[]
+---@field raw_arguments string as the model wrote them
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
@@ -262,12 +286,13 @@ function ah.load(path, config) end
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
+---@field raw_arguments string as the model wrote them
 ---@field result? string
 ---@field value? any
 ---@field success boolean
 ---@field annotations ah.Annotations of its tool
 ---@field version? string of its tool
----@field tools string[]
+---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
 ---@field run integer
@@ -285,6 +310,7 @@ function ah.load(path, config) end
 ---@field name? string
 ---@field tools? ah.Tool[] declared at the start
 ---@field later? ah.Tool[] that may come: a loaded conversation binds them again
+---@field describe? table<string, string> by tool: words behind its description
 ---@field before? fun(self: table, m: ah.Outcome): string? the result, in the handler's place
 ---@field after? fun(self: table, m: ah.Outcome): ah.Changes
 
@@ -309,12 +335,40 @@ function ah.load(path, config) end
 ---@field output? ah.Guard|ah.Guard[]
 
 ---@class ah.Asked what `approve` decides on
----@field name string
 ---@field id string
+---@field name string
 ---@field arguments table
 ---@field parent_call? string
----@field reason? string
+---@field reason string
 ---@field run integer
+
+---@class ah.AskedCall the call that waits for a response
+---@field id string
+---@field name string
+---@field arguments table
+---@field parent_call? string
+
+---@class ah.Ask what a person is to respond to
+---@field id string
+---@field kind "approval"|"question"
+---@field question string
+---@field schema table|boolean
+---@field default? any
+---@field timeout? number seconds
+---@field secret? boolean
+---@field call ah.AskedCall
+---@field run integer
+---@field respond fun(self: ah.Ask, value: any, more?: any): true?, ah.Error?
+
+---@alias ah.Front fun(ask: ah.Ask): any, any
+
+---@class ah.AskConfig
+---@field question string
+---@field schema? table|string|ah.Schema of the response; a string without it
+---@field params? table<string, any> the same in the short form
+---@field default? any
+---@field timeout? number seconds
+---@field secret? boolean
 
 ---@class ah.Answer what a check looks at
 ---@field text string
@@ -471,6 +525,7 @@ function ah.prompt(config) end
 ---@field budget_tracker? ah.Budget
 ---@field resources ah.Resources
 ---@field filesystem? ah.Filesystem
+---@field ask fun(self: ah.Ctx, ask: ah.AskConfig): any, ah.Error?
 ---@field cancelled fun(self: ah.Ctx): boolean
 ---@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Ctx, tools: string|(string|ah.Tool)[])
@@ -504,6 +559,7 @@ function ah.prompt(config) end
 ---@field memory? number bytes
 ---@field coerce? boolean
 ---@field strict? boolean
+---@field return_direct? boolean its result is the run's answer
 ---@field max_result? integer bytes
 ---@field accepts_overrides? boolean
 ---@field render? fun(value: any): string
@@ -525,7 +581,9 @@ function ah.prompt(config) end
 
 ---@class ah.Tool
 ---@field name string
----@field description string
+---@field description string the full one, where it was given
+---@field parameters table as a model is told: JSON Schema
+---@field brief string
 ---@field full_description? string
 ---@field spec { name: string, description: string, parameters: table }
 ---@field params table JSON Schema
@@ -543,6 +601,7 @@ function ah.prompt(config) end
 ---@field max_result integer
 ---@field coerce boolean
 ---@field strict? boolean
+---@field return_direct boolean
 ---@field accepts_overrides boolean
 
 ---@class ah.ResultConfig
@@ -633,6 +692,7 @@ function ah.retract(instance) end
 ---| "max_iterations_exceeded"
 ---| "invalid_tool_provider"
 ---| "visibility_expansion_required"
+---| "waiting"
 ---| "deadline_exceeded"
 ---| "budget_exceeded"
 ---| "loop_detected"
@@ -659,6 +719,7 @@ function ah.retract(instance) end
 ---@field param? string
 ---@field params_type? string
 ---@field provider_class? string
+---@field asks? string[] with `waiting`: their ids
 ---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
 ---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
 ---@field section_keys? string[] likewise
@@ -670,7 +731,7 @@ function ah.error(what) end
 
 -- -- models for tests --------------------------------------------------------------------------
 
----@class ah.Adapter a model that is no name
+---@class ah.Adapter: ah.Capabilities a model that is no name
 ---@field done fun() raises unless every turn was taken
 ---@field requests fun(): (table|false)[]
 
@@ -1060,6 +1121,12 @@ function ah.tool_group(config) end
 ---@field value any
 ---@field code? ah.Code of a failed call
 
+---@alias ah.Arguments table|string a table or JSON text
+
+---@class ah.Called a call, as events have it
+---@field name string
+---@field arguments? ah.Arguments
+
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
 ---@field register_all fun(self, tools: ah.ToolList): ah.Registry
@@ -1069,7 +1136,7 @@ function ah.tool_group(config) end
 ---@field has fun(self, name: string): boolean
 ---@field get fun(self, name: string): ah.Tool?
 ---@field names fun(self): string[]
----@field execute fun(self, name: string, arguments?: table|string): ah.CallReply?, ah.Error?
+---@field execute fun(self, name: string|ah.Called, args?: ah.Arguments): ah.CallReply?, ah.Error?
 ---@field tools_for_llm fun(self): ah.ToolSpec[]
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry

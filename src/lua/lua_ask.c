@@ -1,0 +1,295 @@
+/* A handler waits for its ask as for anything else: it is gone with its call, and what comes later
+ * is told that it is over. */
+#include "lua/lua_ask.h"
+
+#include "lua/lua_ctx.h"
+#include "lua/lua_front.h"
+#include "lua/lua_hooks.h"
+#include "lua/lua_schema.h"
+#include "lua/lua_value.h"
+
+static const char ASKER[] = "agenthost.asker", CALL[] = "agenthost.call";
+
+enum { MAX_RESPONSE = 16 << 20, MOST_SECONDS = 1000000000 };
+
+/* What waits for one response; lives in a userdata. */
+typedef struct asker {
+    ah_waiter waiter;
+    ah_host *host;
+    ah_ask_item *ask; /* NULL: not yet open, or over */
+    ah_schema *schema;
+    ah_text *value; /* the response, or the default */
+    ah_ask_how how;
+    double timeout;
+    char id[AH_ASK_ID];
+} asker;
+
+/* -- calls ------------------------------------------------------------------------------- */
+
+void ah_lua_push_call(lua_State *L, const ah_call *call, ah_slice args)
+{
+    ah_slice parent = ah_ask_parent(call);
+
+    lua_createtable(L, 0, 6);
+    lua_pushlstring(L, call->slot->id->data, call->slot->id->len);
+    lua_setfield(L, -2, "id");
+    lua_pushlstring(L, call->slot->name->data, call->slot->name->len);
+    lua_setfield(L, -2, "name");
+    ah_lua_push_json(L, args);
+    lua_setfield(L, -2, "arguments");
+    if (parent.p) {
+        lua_pushlstring(L, parent.p, parent.n);
+        lua_setfield(L, -2, "parent_call");
+    }
+    luaL_setmetatable(L, CALL);
+}
+
+static int call_index(lua_State *L)
+{
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+
+    if (strcmp(key, "tool") == 0)
+        return ah_lua_raise(L, AH_USAGE, "a call's tool is call.name");
+    if (strcmp(key, "call_id") == 0)
+        return ah_lua_raise(L, AH_USAGE, "a call's id is call.id");
+    lua_pushnil(L);
+    return 1;
+}
+
+/* -- responses ------------------------------------------------------------------------------ */
+
+static ah_status refuse(lua_State *L, int idx, const char *before, ah_err *err)
+{
+    return ah_err_set(err, AH_USAGE,
+                      "an approval is true, or true and a table of other arguments; false, or false and "
+                      "why; found %s%s",
+                      before, luaL_typename(L, idx));
+}
+
+static void put_text(lua_State *L, int idx, ah_buf *out)
+{
+    ah_buf *why = ah_lua_push_buf(L, AH_MAX_REASON + 128);
+
+    luaL_checkstack(L, 8, "a response");
+    if (ah_lua_put_reason(L, idx, why)) {
+        ah_buf_str(out, ",\"why\":");
+        if (!ah_buf_ok(why))
+            ah_lua_raise_nomem(L);
+        ah_json_put_string(out, ah_buf_slice(why));
+    }
+    ah_buf_clear(why);
+}
+
+/* The first value is a boolean; what stands behind it never makes a no a yes. */
+static ah_status read_approval(lua_State *L, int first, ah_buf *out, ah_err *err)
+{
+    bool yes = lua_toboolean(L, first);
+    int second = lua_gettop(L) > first ? lua_type(L, first + 1) : LUA_TNIL;
+    ah_status st = AH_OK;
+
+    ah_buf_str(out, yes ? "{\"approved\":true" : "{\"approved\":false");
+    if (yes && second == LUA_TTABLE) {
+        ah_buf_str(out, ",\"arguments\":");
+        st = ah_lua_to_json(L, first + 1, out->mem, out, err);
+    } else if (!yes || second == LUA_TSTRING) {
+        if (second != LUA_TNIL)
+            put_text(L, first + 1, out);
+    } else if (second != LUA_TNIL) {
+        st = refuse(L, first + 1, "true and a ", err);
+    }
+    ah_buf_char(out, '}');
+    return st;
+}
+
+ah_status ah_lua_read_response(lua_State *L, ah_ask_kind kind, int first, ah_buf *out, ah_err *err)
+{
+    int type = lua_type(L, first);
+    ah_status st;
+
+    if (kind == AH_ASK_APPROVAL && type == LUA_TBOOLEAN)
+        st = read_approval(L, first, out, err);
+    else if (kind == AH_ASK_APPROVAL && type != LUA_TTABLE)
+        st = refuse(L, first, "a ", err);
+    else
+        st = ah_lua_to_json(L, first, out->mem, out, err);
+    if (st == AH_OK && !ah_buf_ok(out))
+        st = ah_buf_error(out, "the response", err);
+    return st;
+}
+
+/* -- ctx:ask --------------------------------------------------------------------------------- */
+
+static void closed(void *ud, const ah_ask_end *end)
+{
+    asker *w = ud;
+
+    w->ask = NULL;
+    w->how = end->how;
+    if (end->value.p)
+        w->value = ah_text_new(w->host->mem, end->value); /* without memory: none, which is told */
+    ah_waiter_done(&w->waiter);
+}
+
+/* Its call is over. */
+static void leave(ah_waiter *waiter)
+{
+    asker *w = (asker *)(void *)((char *)waiter - offsetof(asker, waiter));
+    ah_ask_end end = {.how = AH_ASK_CANCELLED};
+
+    if (w->ask)
+        ah_ask_close_as(w->ask, &end);
+}
+
+static int asker_gc(lua_State *L)
+{
+    asker *w = luaL_checkudata(L, 1, ASKER);
+
+    if (w->ask) /* only where the state is being closed: somebody keeps it otherwise */
+        ah_ask_drop(w->ask);
+    w->ask = NULL;
+    ah_schema_unref(w->schema);
+    w->schema = NULL;
+    ah_text_set(&w->value, NULL);
+    return 0;
+}
+
+static void read_schema(lua_State *L, asker *w)
+{
+    ah_schema_options options = {.cache = &w->host->schemas};
+    ah_err err;
+
+    ah_lua_read_params(L, 2, "ctx:ask", w->host->mem, &w->schema);
+    if (!w->schema && ah_schema_compile_with(w->host->mem, ah_slice_of("{\"type\":\"string\"}"),
+                                             &options, &w->schema, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+/* The default as the schema has it; .p NULL: none. Pushed. */
+static ah_slice read_default(lua_State *L, asker *w)
+{
+    const ah_check_options options = {.extra = AH_EXTRA_FORBID, .empty_lists = true};
+    ah_buf *json = ah_lua_push_buf(L, MAX_RESPONSE), *full = ah_lua_push_buf(L, MAX_RESPONSE),
+           *words = ah_lua_push_buf(L, AH_MAX_MESSAGE / 2);
+    ah_faults faults;
+    ah_status st;
+    ah_err err;
+
+    if (lua_getfield(L, 2, "default") == LUA_TNIL)
+        return (ah_slice){NULL, 0};
+    if (ah_lua_to_json(L, -1, json->mem, json, &err) != AH_OK)
+        ah_lua_raise(L, AH_USAGE, "ctx:ask: default: %s", err.message);
+    if (!ah_buf_ok(json))
+        ah_lua_raise_nomem(L);
+    ah_faults_init(&faults, json->mem);
+    st = ah_schema_check_with(w->schema, ah_buf_slice(json), &options, &faults, full);
+    if (st == AH_OK && faults.n)
+        ah_faults_print(&faults, words);
+    ah_faults_clear(&faults);
+    if (st != AH_OK || !ah_buf_cut_short(words))
+        ah_lua_raise_nomem(L);
+    if (words->len)
+        ah_lua_raise(L, AH_USAGE, "ctx:ask: the default does not match the schema: %.*s",
+                     AH_FMT(ah_buf_slice(words)));
+    return ah_buf_slice(full->len ? full : json);
+}
+
+static void read_ask(lua_State *L, asker *w, ah_ask_def *def)
+{
+    static const char *const known[] = {"question", "schema", "params", "default",
+                                        "timeout",  "secret", NULL};
+
+    ah_fields_check(L, 2, "ctx:ask", known, false);
+    if (!ah_field_keep(L, 2, "ctx:ask", "question", &def->question) || !def->question.n)
+        ah_lua_raise(L, AH_USAGE,
+                     "ctx:ask: field 'question' is missing: it says what a person is asked");
+    if (!ah_utf8_valid(def->question))
+        ah_lua_raise(L, AH_USAGE, "ctx:ask: field 'question' is not UTF-8");
+    ah_field_number(L, 2, "ctx:ask", "timeout", 0.001, &w->timeout);
+    if (w->timeout > MOST_SECONDS)
+        ah_lua_raise(L, AH_USAGE, "ctx:ask: timeout must be at most 1e9 seconds");
+    ah_field_bool(L, 2, "ctx:ask", "secret", &def->secret);
+    read_schema(L, w);
+    def->otherwise = read_default(L, w);
+    def->schema = w->schema;
+    def->timeout_ms = (int64_t)(w->timeout * 1000);
+}
+
+/* -- nil err */
+static int fail(lua_State *L, const asker *w)
+{
+    ah_err err;
+
+    if (w->how == AH_ASK_TIMEOUT)
+        ah_err_set(&err, AH_DEADLINE, "nobody responded to %s within %g seconds", w->id, w->timeout);
+    else if (w->how == AH_ASK_DENIED)
+        ah_err_set(
+            &err, AH_WAITING,
+            "nobody is there to respond to %s: give the run `asks = function(ask)`, attach a front "
+            "end with agent:on_ask, or give the ask a default",
+            w->id);
+    else
+        ah_err_set(&err, AH_CANCELLED, "%s was cancelled", w->id);
+    err.phase = AH_PHASE_TOOL;
+    if (w->how == AH_ASK_DENIED)
+        ah_print(err.details, sizeof err.details, "{\"asks\":[\"%s\"]}", w->id);
+    lua_pushnil(L);
+    ah_lua_push_error(L, &err);
+    return 2;
+}
+
+static int finish(lua_State *L, int status, lua_KContext ctx)
+{
+    asker *w = luaL_checkudata(L, (int)ctx, ASKER);
+
+    (void)status;
+    if (w->how != AH_ASK_ANSWERED && w->how != AH_ASK_DEFAULTED)
+        return fail(L, w);
+    if (!w->value)
+        return ah_lua_raise_nomem(L);
+    ah_lua_push_json(L, ah_text_slice(w->value));
+    ah_text_set(&w->value, NULL);
+    return 1;
+}
+
+int ah_lua_ctx_ask(lua_State *L)
+{
+    ah_call *call = ah_lua_check_call(L, 1);
+    ah_lua *h = ah_lua_of(L);
+    ah_ask_def def = {.kind = AH_ASK_QUESTION, .call = call, .closed = closed};
+    asker *w;
+    ah_err err;
+
+    lua_settop(L, 2);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    w = lua_newuserdatauv(L, sizeof *w, 0);
+    *w = (asker){.waiter.leave = leave, .host = h->host};
+    luaL_setmetatable(L, ASKER);
+    read_ask(L, w, &def);
+    ah_lua_can_await(L);
+    def.of = h->running ? h->running->job.of : ah_run_owner(call->run);
+    def.ud = w;
+    w->waiter.within = def.of;
+    lua_pushvalue(L, 3);
+    ah_waiter_keep(L, &w->waiter);
+    if (ah_ask_open(h->host, &def, &w->ask, &err) != AH_OK) {
+        ah_waiter_done(&w->waiter);
+        return ah_lua_raise_err(L, &err);
+    }
+    memcpy(w->id, w->ask->id, sizeof w->id);
+    ah_ask_tell(w->ask);
+    if (w->ask)
+        ah_lua_offer(h, w->ask);
+    return ah_lua_await(L, &w->waiter, 3, finish);
+}
+
+void ah_lua_open_ask(lua_State *L)
+{
+    static const luaL_Reg asker_meta[] = {{"__gc", asker_gc}, {NULL, NULL}};
+    static const luaL_Reg call_meta[] = {{"__index", call_index}, {NULL, NULL}};
+
+    luaL_newmetatable(L, ASKER);
+    luaL_setfuncs(L, asker_meta, 0);
+    luaL_newmetatable(L, CALL);
+    luaL_setfuncs(L, call_meta, 0);
+    lua_pop(L, 2);
+}

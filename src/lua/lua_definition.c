@@ -1,0 +1,148 @@
+/* agent:open: the fields of an agent, kept as they were, are read again for each conversation, by the
+ * code that reads those of ah.agent. So what a table of the script says (a budget) is made anew for
+ * each, and what is an object (ah.budget, a registry, ah.scripted) is shared by all. */
+#include "lua/lua_definition.h"
+
+#include "lua/lua_agent.h"
+#include "lua/lua_session.h"
+#include "lua/lua_setup.h"
+
+enum { MAX_DEPTH = 64 };
+
+/* Fields that are data through and through. Of others the list is copied, and what stands in it is
+ * the script's own: a policy is called as a method of its table. */
+static const char *const data[] = {"tools", "messages",      "options",  "output",   "budget",
+                                   "http",  "loop_detector", "discover", "fallback", NULL};
+
+static bool is_data(lua_State *L, int key)
+{
+    bool is = false;
+
+    for (const char *const *d = data; *d && !is; d++)
+        is = lua_type(L, key) == LUA_TSTRING && strcmp(lua_tostring(L, key), *d) == 0;
+    return is;
+}
+
+/* The value on top, where it is a plain table, is replaced by a copy of so many levels. */
+static void copy_plain(lua_State *L, int levels)
+{
+    if (!lua_istable(L, -1) || levels <= 0)
+        return;
+    if (lua_getmetatable(L, -1)) {
+        lua_pop(L, 1);
+        return;
+    }
+    luaL_checkstack(L, 6, "the fields of an agent");
+    lua_newtable(L); /* -- t copy */
+    for (lua_pushnil(L); lua_next(L, -3);) {
+        copy_plain(L, levels - 1);
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
+    }
+    lua_remove(L, -2);
+}
+
+/* Pushes the fields at idx. */
+static void push_fields(lua_State *L, int idx)
+{
+    idx = lua_absindex(L, idx);
+    lua_newtable(L);
+    for (lua_pushnil(L); lua_next(L, idx);) { /* -- copy key value */
+        copy_plain(L, is_data(L, -2) ? MAX_DEPTH : 1);
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
+    }
+}
+
+/* Conversations begin with what the session of the table on top holds now. */
+static void copy_session(lua_State *L)
+{
+    if (lua_getfield(L, -1, "session") != LUA_TNIL) {
+        ah_lua_push_session_copy(L, -1);
+        lua_setfield(L, -3, "session");
+    }
+    lua_pop(L, 1);
+}
+
+void ah_lua_keep_definition(lua_State *L)
+{
+    push_fields(L, 1);
+    copy_session(L);
+    lua_setiuservalue(L, -2, AH_AGENT_DEFINITION);
+}
+
+/* -- agent:open ---------------------------------------------------------------------------------- */
+
+/* The resources at `given` beside those of the fields on top, whose place they take. */
+static void put_resources(lua_State *L, int given)
+{
+    if (lua_getfield(L, given, "resources") == LUA_TTABLE) {
+        if (lua_getfield(L, -2, "resources") != LUA_TTABLE) {
+            lua_pop(L, 1);
+            lua_newtable(L);
+        }
+        for (lua_pushnil(L); lua_next(L, -3);) { /* -- fields given all key value */
+            lua_pushvalue(L, -2);
+            lua_insert(L, -2);
+            lua_rawset(L, -4);
+        }
+        lua_replace(L, -2);
+        lua_setfield(L, -2, "resources");
+        return;
+    }
+    if (!lua_isnil(L, -1))
+        ah_lua_raise(L, AH_USAGE, "agent:open: field 'resources' must be a table, { ... }, found a %s",
+                     luaL_typename(L, -1));
+    lua_pop(L, 1);
+}
+
+/* -- fields: those of the agent at 1, with what is given at 2 */
+static void push_merged(lua_State *L)
+{
+    static const char *const taken[] = {"params", "session", "messages", NULL};
+
+    lua_getiuservalue(L, 1, AH_AGENT_DEFINITION);
+    push_fields(L, -1);
+    copy_session(L);
+    for (const char *const *f = taken; *f; f++)
+        if (lua_getfield(L, 2, *f) != LUA_TNIL)
+            lua_setfield(L, -2, *f);
+        else
+            lua_pop(L, 1);
+    put_resources(L, 2);
+    lua_remove(L, -2);
+}
+
+static void check_given(lua_State *L)
+{
+    static const char *const known[] = {"id", "params", "session", "resources", "messages", NULL};
+
+    if (lua_isnoneornil(L, 2)) {
+        lua_settop(L, 1);
+        lua_newtable(L);
+    }
+    if (lua_istable(L, 2) && lua_getfield(L, 2, "store") != LUA_TNIL)
+        ah_lua_raise(L, AH_USAGE,
+                     "agent:open: there is no store of conversations to open one from; agent:save(path) "
+                     "writes one to a file, and ah.load(path, fields) goes on with it");
+    lua_settop(L, 2);
+    ah_fields_check(L, 2, "agent:open", known, false);
+}
+
+int ah_lua_open_conversation(lua_State *L)
+{
+    ah_lua_check_agent(L);
+    check_given(L);
+    push_merged(L);
+    lua_insert(L, 1); /* -- fields agent given */
+    if (!ah_lua_new_agent(L, "agent:open"))
+        return 2;
+    if (lua_getfield(L, 3, "id") != LUA_TNIL)
+        ah_lua_setup_id(L, ah_lua_to_agent(L, 4), -1);
+    lua_pop(L, 1);
+    lua_getiuservalue(L, 2, AH_AGENT_DEFINITION);
+    lua_setiuservalue(L, 4, AH_AGENT_DEFINITION);
+    return 1;
+}

@@ -1,0 +1,350 @@
+/* A front end is a function that gets an ask, as a task of the run that asks: it may wait, and it is
+ * stopped once the ask is closed. What it returns is its response; one that returns nothing may
+ * respond later, one that fails is as if it were not there. */
+#include "lua/lua_front.h"
+
+#include "lua/lua_ask.h"
+#include "lua/lua_value.h"
+
+enum { MAX_RESPONSE = 16 << 20, MAX_WORDS = AH_MAX_MESSAGE + 256 };
+
+typedef struct offer offer;
+
+typedef struct front {
+    offer *of;
+    ah_task *task;        /* NULL: it has ended */
+    char where[AH_PLACE]; /* it begins there */
+} front;
+
+/* An ask that goes to front ends; gone with it. */
+struct offer {
+    ah_lua *lua;
+    ah_ask_item *ask;
+    int passed;   /* so many runs were asked, from the inside out */
+    bool program; /* it was its turn */
+    bool held;    /* somebody may respond later */
+    front *item;  /* of the run that is asked now */
+    size_t n, working;
+};
+
+static void ask_next(offer *o);
+
+/* -- what a front end gets ----------------------------------------------------------------- */
+
+/* values from `first` on -- true, or nil err */
+static int respond(lua_State *L, ah_ask_item *ask, int first)
+{
+    ah_status st;
+    ah_err err;
+    ah_buf *b;
+
+    if (lua_isnoneornil(L, first))
+        return ah_lua_raise(L, AH_USAGE, "a response is missing (null is ah.null)");
+    b = ah_lua_push_buf(L, MAX_RESPONSE);
+    lua_insert(L, 1);
+    st = ah_lua_read_response(L, ask->def.kind, first + 1, b, &err);
+    if (st == AH_OK)
+        st = ah_ask_respond(ask, ah_buf_slice(b), ah_slice_of(AH_BY_FRONT), &err);
+    ah_buf_clear(b);
+    if (st == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    if (st == AH_OK) {
+        lua_pushboolean(L, true);
+        return 1;
+    }
+    lua_pushnil(L);
+    ah_lua_push_error(L, &err);
+    return 2;
+}
+
+static int not_open(lua_State *L, const ah_err *err)
+{
+    lua_pushnil(L);
+    ah_lua_push_error(L, err);
+    return 2;
+}
+
+/* ask:respond(value); its id is the upvalue */
+static int ask_respond(lua_State *L)
+{
+    ah_ask_item *ask;
+    ah_slice id;
+    ah_err err;
+
+    id.p = lua_tolstring(L, lua_upvalueindex(1), &id.n);
+    if (lua_type(L, 1) != LUA_TTABLE)
+        return ah_lua_raise(L, AH_USAGE, "call it as ask:respond(value)");
+    ask = ah_ask_find(ah_lua_of(L)->host, id, &err);
+    return ask ? respond(L, ask, 2) : not_open(L, &err);
+}
+
+/* A secret has no default to be shown, as it is no more than the response. */
+static void push_ask(lua_State *L, const ah_ask_item *ask)
+{
+    lua_createtable(L, 0, 10);
+    lua_pushstring(L, ask->id);
+    lua_setfield(L, -2, "id");
+    lua_pushstring(L, ah_ask_kind_name(ask->def.kind));
+    lua_setfield(L, -2, "kind");
+    lua_pushlstring(L, ask->question->data, ask->question->len);
+    lua_setfield(L, -2, "question");
+    ah_lua_push_json(L, ah_text_slice(ask->schema));
+    lua_setfield(L, -2, "schema");
+    ah_lua_push_call(L, ask->def.call, ah_text_slice(ask->args));
+    lua_setfield(L, -2, "call");
+    lua_pushinteger(L, ah_run_id(ask->def.call->run));
+    lua_setfield(L, -2, "run");
+    if (ask->otherwise && !ask->def.secret) {
+        ah_lua_push_json(L, ah_text_slice(ask->otherwise));
+        lua_setfield(L, -2, "default");
+    }
+    if (ask->def.timeout_ms) {
+        lua_pushnumber(L, (double)ask->def.timeout_ms / 1000);
+        lua_setfield(L, -2, "timeout");
+    }
+    if (ask->def.secret) {
+        lua_pushboolean(L, true);
+        lua_setfield(L, -2, "secret");
+    }
+    lua_pushstring(L, ask->id);
+    lua_pushcclosure(L, ask_respond, 1);
+    lua_setfield(L, -2, "respond");
+}
+
+/* -- asking them ------------------------------------------------------------------------------ */
+
+static void stop_fronts(offer *o)
+{
+    front *item = o->item;
+    size_t n = o->n;
+
+    o->item = NULL;
+    o->n = o->working = 0;
+    for (size_t i = 0; i < n; i++) {
+        ah_task *t = item[i].task;
+
+        item[i].task = NULL;
+        if (t)
+            ah_task_stop(t);
+    }
+    ah_free(&o->lua->mem, item);
+}
+
+static void left(void *ud)
+{
+    offer *o = ud;
+
+    stop_fronts(o);
+    ah_free(&o->lua->mem, o);
+}
+
+static void ended(front *f)
+{
+    offer *o = f->of;
+
+    f->task = NULL;
+    if (--o->working == 0)
+        ask_next(o);
+}
+
+static void warn(const front *f, const char *where, const ah_err *err)
+{
+    char words[MAX_WORDS];
+
+    ah_print(words, sizeof words, "%s: a front end did not respond: %s", where, err->message);
+    ah_run_warn(f->of->ask->def.call->run, ah_slice_of(words));
+}
+
+/* Results of the front end are on top. */
+static void settled(ah_task *t, int nresults)
+{
+    lua_State *L = t->lua->caller;
+    int first = lua_gettop(L) - nresults + 1;
+    front *f = t->ud;
+    ah_ask_item *ask = f->of->ask;
+    ah_status st;
+    ah_buf *b;
+    ah_err err;
+
+    if (nresults == 0 || lua_isnil(L, first)) {
+        f->of->held = true;
+        t->told = true;
+        ended(f);
+        return;
+    }
+    b = ah_lua_push_buf(L, MAX_RESPONSE);
+    lua_insert(L, first);
+    st = ah_lua_read_response(L, ask->def.kind, first + 1, b, &err);
+    t->told = true; /* nothing raises from here on */
+    f->task = NULL;
+    if (st == AH_OK)
+        st = ah_ask_respond(ask, ah_buf_slice(b), ah_slice_of(AH_BY_FRONT), &err);
+    ah_buf_clear(b);
+    if (st == AH_OK)
+        return;
+    warn(f, f->where, &err);
+    ended(f);
+}
+
+static void failed(ah_task *t, const ah_err *err)
+{
+    front *f = t->ud;
+    char where[AH_PLACE];
+
+    memcpy(where, f->where, sizeof where);
+    ah_lua_where(t->co, where, sizeof where);
+    warn(f, where, err);
+    ended(f);
+}
+
+/* (offer, list): a task for each */
+static int make_fronts(lua_State *L)
+{
+    offer *o = lua_touserdata(L, 1);
+    size_t n = (size_t)luaL_len(L, 2);
+
+    if (!(o->item = ah_alloc(&o->lua->mem, n * sizeof *o->item)))
+        return ah_lua_raise_nomem(L);
+    for (; o->n < n; o->n++) {
+        front *f = &o->item[o->n];
+        ah_task *t;
+
+        lua_geti(L, 2, (lua_Integer)o->n + 1);
+        f->of = o;
+        ah_lua_defined(L, -1, f->where, sizeof f->where);
+        push_ask(L, o->ask);
+        t = ah_task_new(o->lua, L, 1, o->ask->def.of);
+        t->settled = settled;
+        t->failed = failed;
+        t->ud = f;
+        f->task = t;
+    }
+    return 0;
+}
+
+/* False: they cannot be asked. They begin in jobs, in their order: none of them is done here. */
+static bool begin_fronts(offer *o, int list)
+{
+    lua_State *L = o->lua->caller;
+    ah_status st = AH_NOMEM;
+
+    stop_fronts(o);
+    if (lua_checkstack(L, 4)) {
+        lua_pushcfunction(L, make_fronts);
+        lua_pushlightuserdata(L, o);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, list);
+        st = ah_lua_call(o->lua, L, 2, 0, NULL);
+    }
+    if (st != AH_OK) {
+        ah_run_warn(o->ask->def.call->run, ah_slice_of("the front ends cannot be asked: out of memory"));
+        stop_fronts(o);
+        return false;
+    }
+    o->working = o->n;
+    for (size_t i = 0; i < o->n; i++)
+        ah_job_post(o->lua->host, &o->item[i].task->job);
+    return o->n > 0;
+}
+
+static void ask_next(offer *o)
+{
+    ah_driven *of = o->ask->def.of;
+
+    for (int i = 0; of && i < o->passed; i++)
+        of = ah_driven_parent(of);
+    for (; of; of = ah_driven_parent(of)) {
+        const ah_lua_agent *a = ah_lua_agent_of(of);
+
+        o->passed++;
+        if (a && a->fronts != LUA_NOREF && begin_fronts(o, a->fronts))
+            return;
+    }
+    if (o->lua->host->cfg.asks && !o->program) {
+        o->program = o->ask->offered = o->held = true;
+        return;
+    }
+    if (!o->held)
+        ah_ask_give_up(o->ask);
+}
+
+void ah_lua_offer(ah_lua *h, ah_ask_item *ask)
+{
+    offer *o = ah_alloc(&h->mem, sizeof *o);
+
+    if (!o) {
+        ah_run_warn(ask->def.call->run, ah_slice_of("the front ends cannot be asked: out of memory"));
+        ah_ask_give_up(ask);
+        return;
+    }
+    *o = (offer){.lua = h, .ask = ask};
+    ask->offer = o;
+    ask->left = left;
+    ask_next(o);
+}
+
+/* -- attaching them ------------------------------------------------------------------------------- */
+
+/* The function on top of L (popped) is one of the agent's front ends. */
+static void add_front(lua_State *L, ah_lua_agent *a)
+{
+    if (a->fronts == LUA_NOREF) {
+        lua_newtable(L);
+        a->fronts = ah_lua_ref(L);
+    }
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->fronts);
+    lua_insert(L, -2);
+    lua_seti(L, -2, luaL_len(L, -2) + 1);
+    lua_pop(L, 1);
+}
+
+void ah_lua_fronts_read(lua_State *L, int idx, ah_lua_agent *a)
+{
+    if (ah_field_push(L, idx, "ah.run", "asks", LUA_TFUNCTION))
+        add_front(L, a);
+}
+
+void ah_lua_fronts_copy(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from)
+{
+    if (from->fronts == LUA_NOREF)
+        return;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, from->fronts);
+    for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
+        lua_geti(L, -1, i);
+        add_front(L, a);
+    }
+    lua_pop(L, 1);
+}
+
+/* agent:on_ask(function(ask)): asks of its runs, and of those within them that have no front end of
+ * their own, go to it from now on. */
+int ah_lua_agent_on_ask(lua_State *L)
+{
+    ah_lua_agent *a = ah_lua_check_agent(L);
+
+    if (lua_type(L, 2) != LUA_TFUNCTION)
+        return ah_lua_raise(L, AH_USAGE, "agent:on_ask: a front end is a function of an ask, found %s",
+                            luaL_typename(L, 2));
+    lua_settop(L, 2);
+    add_front(L, a);
+    return 0;
+}
+
+/* agent:respond(id, value): true, or nil and an error. */
+int ah_lua_agent_respond(lua_State *L)
+{
+    const ah_lua_agent *a = ah_lua_check_agent(L);
+    ah_driven *at_work = ah_lua_agent_at_work(a);
+    ah_ask_item *ask;
+    ah_slice id;
+    ah_err err;
+
+    id.p = luaL_checklstring(L, 2, &id.n);
+    ask = ah_ask_find(a->lua->host, id, &err);
+    if (!ask)
+        return not_open(L, &err);
+    if (!at_work || !ah_driven_within(ask->def.of, at_work)) {
+        ah_err_set(&err, AH_USAGE, "%.*s is not asked in a run of this agent", AH_FMT(id));
+        return not_open(L, &err);
+    }
+    return respond(L, ask, 3);
+}
