@@ -181,7 +181,7 @@ static const word called[] = {{"parameters", "params", NULL},
                               {"tool_input", "raw_arguments", NULL},
                               {"tool_call_id", "call_id", NULL},
                               {"dispatcher", "session", NULL},
-                              /* of runs and registries */
+                              /* of runs */
                               {"on_event", "on", NULL},
                               {"callbacks", "on", NULL},
                               {"functions", "tools", NULL},
@@ -195,8 +195,7 @@ static const word called[] = {{"parameters", "params", NULL},
                               {"add", "register", NULL},
                               {"get_tools_for_llm", "tools_for_llm", NULL},
                               {"register_builtin", "register_all_builtin", NULL},
-                              {"tools", "names", NULL},
-                              /* of runs */};
+                              {"tools", "names", NULL}};
 
 /* Classes and functions, and how they are written here. */
 static const word function[] = {{"tools_section", "ah.tools_section", NULL},
