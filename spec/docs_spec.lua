@@ -631,6 +631,7 @@ local IN_CODE = {
   ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",
   ["result that the model sees"] = "src/model/tool.h AH_TOOL_RESULT",
   ["result as JSON"] = "src/lua/lua_result.c MAX_VALUE",
+  ["response to an ask"] = "src/run/ask.c MAX_RESPONSE",
   ["why a policy denies or asks, and why an approval refuses"] = "src/run/hooks.h AH_MAX_REASON",
   ["message of an error"] = "src/base/err.h AH_MAX_MESSAGE",
   ["time to close its variables when it was stopped"] = "src/lua/lua_watch.c CLOSE_GRACE_MS",
