@@ -548,3 +548,17 @@ describe("agenthost check", function()
     has(check("print(1)").out, "neither ah.run nor ah.agent was met: the script ended before one")
   end)
 end)
+
+describe("the pages", function()
+  it("never write fields of a table as if they were values of a list", function()
+    local pipe <close> = assert(io.popen "ls docs/*.md README.md")
+    for path in pipe:lines() do
+      local f <close> = assert(io.open(path))
+      local text = f:read "a":gsub("```.-\n```", "")
+      local own = path:find "transcript" and "" or text -- that page shows JSON
+      for braces in own:gmatch "`[^`\n]*{ ([a-z_]+, [a-z_, ]+) }" do
+        assert.equal("", path .. ": " .. braces)
+      end
+    end
+  end)
+end)
