@@ -41,6 +41,13 @@ local LISTS = {
   ["ah.run: tools"] = { field "tools", find, read },
   ["ah.run: policies"] = { field "policies", nothing, nothing },
   ["ah.run: checks"] = { field "checks", nothing, nothing },
+  ["ah.run: guards: input"] = { function(list) return run { "guards", { input = list } } end,
+    nothing, nothing },
+  ["ah.gate: policies"] = { function(list)
+    local set = ah.gate { policies = list }
+    ah.gate { policies = {} }
+    return set
+  end, nothing, nothing },
   ["ah.run: feedback"] = { field "feedback", { every = 1, text = nothing },
     { every = 2, text = nothing } },
   ["ah.run: strategies"] = { field "strategies", { name = "a", after = nothing },
