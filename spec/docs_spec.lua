@@ -603,7 +603,7 @@ end)
 
 -- Where the code has the value of each row, in the order of the page; nil: it has none.
 local IN_CODE = {
-  ["answers of the model"] = "src/lua/lua_agent_fields.c DEFAULT_ITERATIONS",
+  ["iterations: answers of the model"] = "src/lua/lua_agent_fields.c DEFAULT_ITERATIONS",
   ["tries of a request after the first"] = "src/lua/lua_agent_fields.c DEFAULT_RETRIES",
   ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
   ["strategies"] = "src/lua/lua_inject.c MAX_STRATEGIES",
