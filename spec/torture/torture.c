@@ -86,6 +86,7 @@ static const flow flows[] = {
     {"a conversation that lasts", IN_SCRIPT, false},
     {"a conversation and its session", IN_SCRIPT, false},
     {"hooks and a budget", IN_SCRIPT, false},
+    {"asks", IN_SCRIPT, false},
     {"schemas", IN_SCRIPT, false},
     {"observers", IN_SCRIPT, false},
     {"prompts", IN_SCRIPT, false},

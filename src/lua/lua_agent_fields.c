@@ -181,7 +181,7 @@ static void tell_foreign(lua_State *L, ah_err *err)
     char why[sizeof err->message];
 
     memcpy(why, err->message, sizeof why);
-    ah_err_set(err, AH_USAGE,
+    ah_err_set(err, AH_PROVIDER,
                "the conversation was held with '%s', which is no model here: give model = ... (%s)",
                lua_tostring(L, -1), why);
 }
@@ -209,8 +209,10 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     }
     if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || !is_unknown(L, a)))
         ah_lua_raise_err(L, err);
-    if (st == AH_USAGE && saved)
+    if (st == AH_USAGE && saved) {
         tell_foreign(L, err);
+        st = err->status;
+    }
     lua_pop(L, 1);
     return st;
 }
@@ -588,13 +590,13 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     ah_lua_read_registry(L, agent, c);
     ah_prompt_fields_tools(L, &a->prompt, offered, c);
     add_brought(L, a, "tools", was_not_withdrawn, c);
-    ah_lua_strategies_describe(L, &a->strategies, c);
+    ah_lua_strategies_describe(L, &a->strategies, &a->registry, c);
     fit(L, a, c);
     add_pick_tools(L, a, c);
     ah_lua_declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
-    ah_lua_strategies_describe(L, &a->strategies, later);
+    ah_lua_strategies_describe(L, &a->strategies, &a->registry, later);
     ah_lua_declare(L, a, AH_CONFLICT_SKIP, later);
     ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
     ah_picks_replay(&a->registry, a->transcript);

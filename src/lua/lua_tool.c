@@ -98,7 +98,9 @@ static void failed(ah_task *t, const ah_err *err)
     if (leaves(err->status))
         o.leave = err->status;
     o.error = t->failure ? ah_text_slice(t->failure) : o.message;
+    o.mistake = t->mistake;
     end_call(t, &o);
+    ah_text_set(&t->failure, NULL);
 }
 
 /* -- starting a handler ------------------------------------------------------------------- */
@@ -528,6 +530,7 @@ static int tool_eq(lua_State *L)
 
 static int tool_index(lua_State *L)
 {
+    static const char *const known[] = {"name", "spec", "examples", "accepts_overrides", NULL};
     ah_tool *t = *(ah_tool **)luaL_checkudata(L, 1, TOOL);
     const char *key = luaL_checkstring(L, 2);
 
@@ -542,7 +545,7 @@ static int tool_index(lua_State *L)
     else if (strcmp(key, "accepts_overrides") == 0)
         lua_pushboolean(L, !t->keeps_words);
     else
-        return ah_lua_raise(L, AH_USAGE, "tool: unknown field '%s'", key);
+        return ah_lua_unknown(L, "tool", known, ah_slice_of(key));
     return 1;
 }
 
