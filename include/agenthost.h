@@ -259,6 +259,10 @@ typedef struct ah_tool_config {
     bool coerce;                  /* arguments of a wrong type are taken as they were surely meant */
     size_t max_result;            /* bytes of a result that the model sees (docs/lua.md); 0: 64 KiB */
     bool return_direct;           /* its result is the run's answer (docs/lua.md, ah.tool) */
+    /* What policies may know of it: a JSON object of true and false under read_only, destructive,
+     * idempotent, open_world and untrusted (docs/lua.md). NULL: nothing is said */
+    const char *annotations;
+    const char *version; /* UTF-8, up to 64 bytes: told where a conversation goes on; NULL: none */
     /* Begins a call. Answered once, with ah_answer or ah_refuse, in it or later. */
     void (*call)(void *ud, ah_host *host, const ah_tool_call *call);
     /* The call is over unanswered (cancelled, out of time, host closed). May be NULL. */
@@ -287,8 +291,9 @@ AH_API ah_status ah_refuse(ah_host *host, uint64_t call, const char *message);
  * policy refuses it; AH_DEADLINE; AH_CANCELLED; AH_INTERNAL where it failed, ah_errmsg with what a model would be told. */
 AH_API ah_status ah_call_tool(ah_host *host, const char *name, const char *args, const char **result);
 
-/* The tools known by name: JSON, { NAME: { "name", "description", "parameters" } }, sorted. Valid
- * until the next call of it; NULL: no memory. */
+/* The tools known by name: JSON, { NAME: { "name", "description", "parameters" } }, sorted, with
+ * "annotations", "examples" and "version" where a tool has them. Valid until the next call of it; NULL:
+ * no memory. */
 AH_API const char *ah_tools(ah_host *host);
 
 /* -- agents -------------------------------------------------------------------------------- */
@@ -377,7 +382,7 @@ typedef struct ah_ask {
 } ah_ask;
 
 /* The next ask that the program has not seen, in the order of opening, or NULL: there is none, or (the
- * error is kept) `asks` of ah_config is false (AH_USAGE), or AH_NOMEM: it is given the next time. Valid
+ * error is kept) `asks` of ah_config is false: AH_USAGE. Valid
  * until the next call of it, also where the ask is over by then, which the event `ask_closed` tells.
  * Front ends of scripts come first: an ask is given here when none of them has responded.
  * Look after each ah_step. Who waits in a call looks in `woken`: its watcher is told the event

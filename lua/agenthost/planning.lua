@@ -1,7 +1,7 @@
 --- Planning tools (seed 002, Planning Tool Suite): a todo list that the model keeps in a
 -- session. ah.planning_section { session, strategy, accepts_overrides } gives the section with
 -- the four tools; ah.planning has the types, for session[ah.planning.Plan]:latest().
-local ah = ...
+local ah, own_tool = ...
 
 local MAX_TEXT, MAX_STEPS = 500, 1000
 local STATUS = "pending|in_progress|done"
@@ -158,13 +158,19 @@ end
 
 local function tools_for(session, accepts_overrides)
   local function tool(name, description, params, handler, result)
-    return ah.tool {
+    return own_tool {
       name = name,
       description = description,
       params = params,
       result = result,
       handler = handler,
       accepts_overrides = accepts_overrides,
+      annotations = {
+        read_only = result ~= nil,
+        destructive = name == "planning_setup_plan",
+        idempotent = result ~= nil,
+        open_world = false,
+      },
     }
   end
   return {

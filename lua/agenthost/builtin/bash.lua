@@ -316,6 +316,7 @@ return function(options)
       ["cwd?"] = "string 1..: the folder to begin in, absolute or below the working directory",
       ["stdin?"] = "string: what it reads from its standard input; nothing without",
     },
+    annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
     render = render,
     handler = function(args, ctx)
       return run(o, args, ctx)
