@@ -382,7 +382,7 @@ typedef struct ah_ask {
 } ah_ask;
 
 /* The next ask that the program has not seen, in the order of opening, or NULL: there is none, or (the
- * error is kept) `asks` of ah_config is false (AH_USAGE), or AH_NOMEM: it is given the next time. Valid
+ * error is kept) `asks` of ah_config is false: AH_USAGE. Valid
  * until the next call of it, also where the ask is over by then, which the event `ask_closed` tells.
  * Front ends of scripts come first: an ask is given here when none of them has responded.
  * Look after each ah_step. Who waits in a call looks in `woken`: its watcher is told the event

@@ -195,8 +195,10 @@ describe("agenthost check", function()
     end
     assert.equal(3, #notes)
     assert.truthy(notes[1]:find("^3: openai: no key"))
-    assert.equal("4: no model is named: --model or AGENTHOST_MODEL must", notes[2])
-    assert.equal("2: tool 'a' is offered by nothing that was met", notes[3])
+    assert.equal('4: no model is named: give model = "provider/model", --model or '
+      .. "AGENTHOST_MODEL", notes[2])
+    assert.equal("2: tool 'a' is offered by nothing that was met: name it in a list of tools",
+      notes[3])
   end)
 
   it("stops at the first run, whatever the script does about it", function()

@@ -263,6 +263,10 @@ kind["checks"] = function(f, limit)
   return run(limit, { checks = { f }, model = calls() })
 end
 
+kind["setup"] = function(f, limit)
+  return run(limit, { setup = f, model = calls() })
+end
+
 kind["feedback"] = function(f, limit)
   return run(limit, { feedback = { { every = 1, text = f } }, tools = { tool {} },
     model = calls "t" })

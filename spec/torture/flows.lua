@@ -1073,6 +1073,45 @@ flows["hooks and a budget"] = {
   end,
 }
 
+flows["asks"] = {
+  text = "asked",
+  attempt = function(s)
+    ah = require "agenthost"
+    local wonder = ah.tool { name = "wonder", description = "Asks.", parallel = true,
+      params = { n = "integer" },
+      handler = function(args, ctx)
+        return ctx:ask { question = "How many?", params = { cups = "integer", why = "string?" },
+          default = { cups = args.n }, timeout = 60 }.cups
+      end }
+    s.agent = ah.agent {
+      model = script("append", { { calls = { call("wonder", { n = 1 }), call("wonder", { n = 2 }),
+        call "act" } }, "asked" }),
+      tools = { wonder, plain_tool "act" },
+      policies = { function(c) return c.name == "act" and "ask" or nil, "it acts" end },
+      approve = function() ah.sleep(0) end,
+      on = { ask_closed = function(e) s.closed = (s.closed or "") .. e.how .. " " end },
+      asks = function(ask)
+        ah.sleep(0)
+        if ask.kind == "approval" then return true, {} end
+        if ask.call.arguments.n == 2 then return { cups = "2" } end
+      end,
+    }
+    s.agent:on_ask(function(ask)
+      ah.sleep(0)
+      if ask.kind == "approval" then return false, "the first has failed" end
+      assert(not ask:respond "none")
+      ask:respond { cups = 3 }
+    end)
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.closed == "answered answered answered ", s.closed)
+      assert(s.agent:transcript():find('"3"', 1, true), "the second front end")
+    end
+  end,
+}
+
 flows["schemas"] = {
   attempt = function(s)
     ah = require "agenthost"

@@ -906,6 +906,7 @@ void ah_lua_open_agent(lua_State *L)
     luaL_newmetatable(L, AH_AGENT);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
+    ah_lua_methods_only(L, "agent");
     lua_setfield(L, -2, "__index");
     luaL_newmetatable(L, RUN);
     luaL_setfuncs(L, run_meta, 0);

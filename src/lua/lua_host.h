@@ -161,6 +161,9 @@ int ah_field_choice(lua_State *L, int idx, const char *what, const char *name, c
 /* Pushes the field if it is of the type, else pushes nothing. */
 bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type);
 
+/* The table of methods on top, which is the __index of a `what`, raises so for what it has not. */
+void ah_lua_methods_only(lua_State *L, const char *what);
+
 /* Every list that a script or a C program gives is read through one of these: names among its
  * values and nil between them would be passed over by a loop. The first raises "what: ..." for
  * the value at idx; the others are for a field (the list pushed, if it is there), and

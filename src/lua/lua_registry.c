@@ -382,17 +382,6 @@ static int registry_gc(lua_State *L)
     return ah_lua_retire(L);
 }
 
-/* What no method is called by. */
-static int unknown_method(lua_State *L)
-{
-    static const char *const known[] = {
-        "register", "register_all", "register_all_builtin", "replace", "remove",       "has", "get",
-        "names",    "execute",      "tools_for_llm",        "pick",    "clear_picked", NULL};
-    const char *key = luaL_checkstring(L, 2);
-
-    return ah_lua_unknown(L, "registry", known, ah_slice_of(key));
-}
-
 void ah_lua_open_registry(lua_State *L)
 {
     static const luaL_Reg meta[] = {
@@ -415,10 +404,7 @@ void ah_lua_open_registry(lua_State *L)
     luaL_newmetatable(L, AH_BOOK);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, unknown_method);
-    lua_setfield(L, -2, "__index");
-    lua_setmetatable(L, -2);
+    ah_lua_methods_only(L, "registry");
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
     lua_pushcfunction(L, new_registry);

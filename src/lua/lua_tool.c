@@ -99,7 +99,9 @@ static void failed(ah_task *t, const ah_err *err)
     if (leaves(err->status))
         o.leave = err->status;
     o.error = t->failure ? ah_text_slice(t->failure) : o.message;
+    o.mistake = t->mistake;
     end_call(t, &o);
+    ah_text_set(&t->failure, NULL);
 }
 
 /* -- starting a handler ------------------------------------------------------------------- */

@@ -2,7 +2,6 @@
  * tables, texts as they count. What is pushed is a copy, so that nothing changes a tool. */
 #include "lua/lua_tool_fields.h"
 
-#include "base/near.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 #include "model/tool_spec.h"
@@ -217,11 +216,10 @@ bool ah_lua_push_tool_field(lua_State *L, const ah_tool *t, const char *key)
 
 int ah_lua_no_tool_field(lua_State *L, const char *key)
 {
-    ah_near near = {.to = ah_slice_of(key)};
+    const char *known[FIELDS + 1];
 
     for (size_t i = 0; i < FIELDS; i++)
-        ah_near_offer(&near, ah_slice_of(fields[i].name));
-    return ah_lua_raise(L, AH_USAGE, "tool: unknown field '%.100s'%s%.*s%s", key,
-                        near.best.p ? " (did you mean '" : "", AH_FMT(near.best),
-                        near.best.p ? "'?)" : "");
+        known[i] = fields[i].name;
+    known[FIELDS] = NULL;
+    return ah_lua_unknown(L, "tool", known, ah_slice_of(key));
 }

@@ -490,6 +490,7 @@ static bool keep_told(ah_call *c, const ah_outcome *o)
     bool kept = keep(c, &c->value, o->value) && keep(c, &c->error, o->error) &&
                 keep(c, &c->images, shown ? o->images : (ah_slice){NULL, 0});
 
+    c->mistake = o->mistake;
     if (!kept)
         ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
     return kept;

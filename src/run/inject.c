@@ -59,10 +59,12 @@ static bool has_room(ah_injection *in, ah_change *c)
     return true;
 }
 
-/* Is it that tool, as it was given or declared in brief? */
+/* Is it that tool, as it was given, described in more words, or declared in brief? */
 static bool is_tool(const ah_tool *there, const ah_tool *given)
 {
-    return there && (there == given || there->full == given);
+    const ah_tool *whole = there && there->full ? there->full : there;
+
+    return there && (there == given || whole == given || whole->of == given);
 }
 
 /* The tool as this conversation declares it. */
