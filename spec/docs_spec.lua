@@ -603,7 +603,7 @@ end)
 
 -- Where the code has the value of each row, in the order of the page; nil: it has none.
 local IN_CODE = {
-  ["answers of the model"] = "src/lua/lua_agent_fields.c DEFAULT_ITERATIONS",
+  ["iterations: answers of the model"] = "src/lua/lua_agent_fields.c DEFAULT_ITERATIONS",
   ["tries of a request after the first"] = "src/lua/lua_agent_fields.c DEFAULT_RETRIES",
   ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
   ["strategies"] = "src/lua/lua_inject.c MAX_STRATEGIES",
@@ -631,6 +631,7 @@ local IN_CODE = {
   ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",
   ["result that the model sees"] = "src/model/tool.h AH_TOOL_RESULT",
   ["result as JSON"] = "src/lua/lua_result.c MAX_VALUE",
+  ["response to an ask"] = "src/run/ask.c MAX_RESPONSE",
   ["why a policy denies or asks, and why an approval refuses"] = "src/run/hooks.h AH_MAX_REASON",
   ["message of an error"] = "src/base/err.h AH_MAX_MESSAGE",
   ["time to close its variables when it was stopped"] = "src/lua/lua_watch.c CLOSE_GRACE_MS",

@@ -216,10 +216,9 @@ bool ah_lua_push_tool_field(lua_State *L, const ah_tool *t, const char *key)
 
 int ah_lua_no_tool_field(lua_State *L, const char *key)
 {
-    const char *known[FIELDS + 1];
+    const char *known[FIELDS + 1] = {NULL};
 
     for (size_t i = 0; i < FIELDS; i++)
         known[i] = fields[i].name;
-    known[FIELDS] = NULL;
     return ah_lua_unknown(L, "tool", known, ah_slice_of(key));
 }
