@@ -41,6 +41,13 @@ local LISTS = {
   ["ah.run: tools"] = { field "tools", find, read },
   ["ah.run: policies"] = { field "policies", nothing, nothing },
   ["ah.run: checks"] = { field "checks", nothing, nothing },
+  ["ah.run: guards: input"] = { function(list) return run { "guards", { input = list } } end,
+    nothing, nothing },
+  ["ah.gate: policies"] = { function(list)
+    local set = ah.gate { policies = list }
+    ah.gate { policies = {} }
+    return set
+  end, nothing, nothing },
   ["ah.run: feedback"] = { field "feedback", { every = 1, text = nothing },
     { every = 2, text = nothing } },
   ["ah.run: strategies"] = { field "strategies", { name = "a", after = nothing },
@@ -546,5 +553,19 @@ describe("agenthost check", function()
 
   it("tells of a script that comes to no run that this is so", function()
     has(check("print(1)").out, "neither ah.run nor ah.agent was met: the script ended before one")
+  end)
+end)
+
+describe("the pages", function()
+  it("never write fields of a table as if they were values of a list", function()
+    local pipe <close> = assert(io.popen "ls docs/*.md README.md")
+    for path in pipe:lines() do
+      local f <close> = assert(io.open(path))
+      local text = f:read "a":gsub("```.-\n```", "")
+      local own = path:find "transcript" and "" or text -- that page shows JSON
+      for braces in own:gmatch "`[^`\n]*{ ([a-z_]+, [a-z_, ]+) }" do
+        assert.equal("", path .. ": " .. braces)
+      end
+    end
   end)
 end)

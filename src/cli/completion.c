@@ -64,8 +64,8 @@ static void bash_values(FILE *out)
         fprintf(out, "--%s) ", opt->name);
         if (opt->words)
             fprintf(out, "COMPREPLY=($(compgen -W '%s' -- \"$cur\"));", opt->words);
-        else if (opt->some)
-            bash_models(out, opt->some);
+        else if (ah_option_some(opt))
+            bash_models(out, ah_option_some(opt));
         else if (file)
             fputs("compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\"));", out);
         fputs(" return ;;\n", out);
@@ -162,8 +162,8 @@ static void zsh_option(FILE *out, const ah_option_row *opt)
         fprintf(out, " \\\n      '--%s%s[", opt->name, form);
     zsh_text(out, opt->help);
     fputc(']', out);
-    if (opt->words || opt->some)
-        fprintf(out, ":%s:(%s)", opt->value, opt->words ? opt->words : opt->some);
+    if (opt->words || ah_option_some(opt))
+        fprintf(out, ":%s:(%s)", opt->value, opt->words ? opt->words : ah_option_some(opt));
     else if (opt->value)
         fprintf(out, ":%s:%s", opt->value, strcmp(opt->value, "FILE") == 0 ? "_files" : " ");
     fputc('\'', out);
@@ -234,8 +234,8 @@ static void fish_option(FILE *out, const ah_option_row *opt, ah_command command)
     if (opt->letter)
         fprintf(out, " -s %c", opt->letter);
     fprintf(out, " -l %s", opt->name);
-    if (opt->words || opt->some)
-        fprintf(out, " -x -a '%s'", opt->words ? opt->words : opt->some);
+    if (opt->words || ah_option_some(opt))
+        fprintf(out, " -x -a '%s'", opt->words ? opt->words : ah_option_some(opt));
     else if (opt->value)
         fputs(strcmp(opt->value, "FILE") == 0 ? " -r -F" : " -x", out);
     fprintf(out, " -d '%s'\n", opt->help);

@@ -70,7 +70,7 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
     [AH_OPTION_EVAL] = {'e', "eval", "CODE", NULL, RUN | MODELS,
                         "run CODE, in which `ah` is the library"},
     [AH_OPTION_MODEL] = {0, "model", "NAME", NULL, RUN | INSPECT | CONFIG,
-                         "use this model (provider/model), whatever the script names", AH_SOME_MODELS},
+                         "use this model (provider/model), whatever the script names"},
     [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, RUN | INSPECT | MODELS | CONFIG,
                             "set variables from lines NAME=VALUE where they are not set"},
     [AH_OPTION_JSON] = {0, "json", NULL, NULL, RUN | INSPECT | MODELS | CONFIG,

@@ -69,11 +69,16 @@ typedef struct ah_option_row {
     const char *words; /* the values there are, blanks between; NULL: any */
     unsigned commands; /* bits of the ah_commands that take it */
     const char *help;
-    const char *some; /* values that shells complete, though there are others; NULL: none */
 } ah_option_row;
 
 extern const ah_command_row ah_command_table[AH_COMMANDS];
 extern const ah_option_row ah_option_table[AH_OPTIONS];
+
+/* Values that shells complete, though there are others; NULL: none. */
+static inline const char *ah_option_some(const ah_option_row *opt)
+{
+    return opt == &ah_option_table[AH_OPTION_MODEL] ? AH_SOME_MODELS : NULL;
+}
 
 static inline bool ah_command_takes(ah_command command, ah_option_id option)
 {
