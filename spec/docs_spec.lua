@@ -174,6 +174,12 @@ local function flows(on)
     tools = { echo_tool(function() return Thing { id = 1 } end) } }
   run { model = ah.scripted { CALL, "done" }, on = on, "x",
     tools = { echo_tool(come_and_go), ah.tool { name = "late", description = "Another." } } }
+  local path = os.tmpname()
+  local agent = ah.agent { model = "demo/echo", tools = { echo_tool() } }
+  assert(agent:run "x" and agent:save(path))
+  assert(ah.load(path, { tools = { ah.tool { name = "t", description = "Else." } }, on = on,
+    log = function() end })):run "y"
+  os.remove(path)
 end
 
 local function kind_of(value)
@@ -443,7 +449,8 @@ describe("docs/lua.md", function()
     for _, wrong in ipairs {
       function()
         ah.prompt { ah.section { key = "a", tools = { echo_tool() } },
-          ah.section { key = "b", tools = { echo_tool() } } }
+          ah.section { key = "b", tools = { ah.tool { name = "t", description = "A tool.",
+            params = ah.type { name = "Typed", fields = {} } } } } }
       end,
       function()
         ah.prompt { ah.section { key = "a", template = "${x}" } }
@@ -624,6 +631,7 @@ local IN_CODE = {
   ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",
   ["result that the model sees"] = "src/model/tool.h AH_TOOL_RESULT",
   ["result as JSON"] = "src/lua/lua_result.c MAX_VALUE",
+  ["response to an ask"] = "src/run/ask.c MAX_RESPONSE",
   ["why a policy denies or asks, and why an approval refuses"] = "src/run/hooks.h AH_MAX_REASON",
   ["message of an error"] = "src/base/err.h AH_MAX_MESSAGE",
   ["time to close its variables when it was stopped"] = "src/lua/lua_watch.c CLOSE_GRACE_MS",

@@ -650,12 +650,34 @@ describe("a provider's life", function()
 end)
 
 describe("a strategy", function()
+  it("sees the context of the document", function()
+    local S, seen = shop(), {}
+    discovered({ FIND_JOHN, turn(call("customer_c123_getRecentOrders", '{"limit": 1 }')), "done" },
+      { tools = { S.search }, strategies = { function(m)
+        seen[#seen + 1] = { name = m.name, input = m.raw_arguments, result = m.result,
+          value = m.value,
+          success = m.success,
+          iteration = m.iteration, history = #m.history, tools = #m.tools, id = m.id }
+      end }, "What?" })
+    assert.equal("search_customer", seen[1].name)
+    assert.equal(1, seen[1].iteration)
+    assert.equal(2, seen[2].iteration)
+    assert.is_true(ah.is_provider(seen[1].value))
+    assert.matches('^{"email"', seen[1].result)
+    assert.equal(1, seen[1].history)
+    assert.equal(3, seen[2].history)
+    assert.is_true(seen[1].success)
+    assert.equal('{"limit": 1 }', seen[2].input)
+  end)
+
   it("is given tools to look at, not names alone", function()
     local S, seen = shop(), nil
     D.run({ FIND_JOHN, "done" }, { tools = { S.search }, strategies = { function(m)
       seen = m.tools[1]
     end } })
-    assert.equal("search_customer", type(seen) == "string" and seen or seen.name)
+    assert.equal("search_customer", seen.name)
+    assert.same({ "name" }, seen.parameters.required)
+    assert.equal("Search for a customer by name", seen.description)
   end)
 
   it("adds what it returns: a tool, a list, nothing", function()

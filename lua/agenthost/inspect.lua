@@ -280,12 +280,16 @@ local UNTOLD = {
   "fallback",
 }
 
---- What waits to be found (docs/search.md): the model is not shown it.
-local function note_deferred(one, agent)
-  one.deferred = ah.array {}
+--- What the transcript has beside the request: tools that wait to be found (docs/search.md), which
+-- the model is not shown, and what each tool says of itself, which is for policies.
+local function note_entries(one, agent)
+  one.deferred, one.said = ah.array {}, {}
   for _, entry in ipairs(agent and ah.json.decode(agent:transcript()).entries or {}) do
-    for _, spec in ipairs(entry.type == "tools_deferred" and entry.tools or {}) do
-      table.insert(one.deferred, spec)
+    for _, spec in ipairs(entry.tools or {}) do
+      one.said[spec.name] = { annotations = spec.annotations, version = spec.version }
+      if entry.type == "tools_deferred" then
+        table.insert(one.deferred, spec)
+      end
     end
   end
 end
@@ -314,7 +318,7 @@ local function probe(one, run)
   elseif not request then
     fault(why, one.at)
   end
-  note_deferred(one, ok and agent)
+  note_entries(one, ok and agent)
   one.request = request or { tools = {}, system = "", options = ah.object {} }
 end
 
@@ -450,31 +454,45 @@ local function lines_of(remarks, kind)
   return table.concat(lines)
 end
 
+local ANNOTATIONS = { "read_only", "destructive", "idempotent", "open_world", "untrusted" }
+
+--- "  (read_only, not destructive, version 2)" of what a tool says of itself; "" of nothing.
+local function said_text(said)
+  local list = {}
+  for _, name in ipairs(ANNOTATIONS) do
+    local value = (said.annotations or {})[name]
+    list[#list + 1] = value ~= nil and (value and name or "not " .. name) or nil
+  end
+  list[#list + 1] = said.version and "version " .. said.version
+  return #list > 0 and ("  (%s)\n"):format(table.concat(list, ", ")) or ""
+end
+
 --- A tool as the list has it: its parameters without the braces around them.
-local function tool_text(spec)
+local function tool_text(spec, said)
   local form = ah.schema.describe(spec.parameters)
   local inside = form:match("^{\n(.*)\n}$") or (form ~= "{}" and "  " .. form)
-  return ("%s: %s\n%s"):format(spec.name, spec.description, inside and inside .. "\n" or "")
+  return ("%s: %s\n%s%s"):format(spec.name, spec.description, said_text(said),
+    inside and inside .. "\n" or "")
 end
 
 -- Their texts, and how many bytes they have as JSON.
-local function texts_of(tools)
+local function texts_of(one, tools)
   local specs, bytes = {}, 0
   for i, spec in ipairs(tools) do
-    specs[i] = tool_text(spec)
+    specs[i] = tool_text(spec, one.said[spec.name] or {})
     bytes = bytes + #ah.json.encode(spec)
   end
   return table.concat(specs, "\n"), bytes
 end
 
 local function deferred_text(one)
-  local texts, bytes = texts_of(one.deferred)
+  local texts, bytes = texts_of(one, one.deferred)
   return #one.deferred > 0 and ("\nto be found: %s of %d bytes\n\n%s"):format(
     counted(#one.deferred, "tool"), bytes, texts) or ""
 end
 
 local function met_text(one)
-  local texts, bytes = texts_of(one.request.tools)
+  local texts, bytes = texts_of(one, one.request.tools)
   return ("%s: %s%s asks %s, %s of %d bytes\n\n%s%s"):format(one.at, one.kind,
     one.returned and ", which is returned," or "", one.model,
     counted(#one.request.tools, "tool"), bytes, texts, deferred_text(one))
@@ -488,12 +506,26 @@ local function names_of(tools)
   return names
 end
 
+--- What a model is told of each, with what it says of itself.
+local function specs_of(one, tools)
+  local specs = ah.array {}
+  for i, spec in ipairs(tools) do
+    local whole, said = {}, one.said[spec.name] or {}
+    for key, value in pairs(spec) do
+      whole[key] = value
+    end
+    whole.annotations, whole.version = said.annotations, said.version
+    specs[i] = whole
+  end
+  return specs
+end
+
 local function met_json(one, exact)
   local at = remark("", one.at)
   return { kind = one.kind, file = at.file, line = at.line, model = one.model,
     returned = one.returned,
     system = one.request.system, options = one.request.options,
-    tools = exact and ah.array(one.request.tools) or names_of(one.request.tools),
+    tools = exact and specs_of(one, one.request.tools) or names_of(one.request.tools),
     deferred = #one.deferred > 0 and (exact and one.deferred or names_of(one.deferred)) or nil }
 end
 

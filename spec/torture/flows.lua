@@ -959,6 +959,49 @@ flows["a conversation that lasts"] = {
   end,
 }
 
+flows["a tool that has changed"] = {
+  text = "two",
+  attempt = function(s)
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local turns = { { calls = { call "pay" } }, "one", "two" }
+    local function pay(version)
+      return ah.tool { name = "pay", description = "Pays.", version = version,
+        annotations = { destructive = true }, examples = { { description = "x" } },
+        handler = function() return version end }
+    end
+    local function fields(rule)
+      return { tools = { pay "2" }, on_drift = rule, brief = true, model = script("inline", turns),
+        on = { warning = function() end } }
+    end
+    local first = ah.agent { model = script("inline", turns), tools = { pay "1" }, brief = true }
+    local ok, err = first:run("go")
+    if ok then
+      ok, err = first:save(path)
+    end
+    local refused
+    if ok then
+      refused, err = ah.load(path, fields "refuse")
+    end
+    if refused then
+      s.agent, err = ah.load(path, fields "tell")
+      os.remove(path)
+      s.refused = refused:fork():run("on")
+    end
+    os.remove(path)
+    if s.agent then
+      s.reply, err = s.agent:run("on")
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(tostring(s.refused) == "two", "refused")
+      assert(s.agent:transcript():find('"version":"2"', 1, true), "declared anew")
+    end
+  end,
+}
+
 flows["a conversation and its session"] = {
   text = "two",
   attempt = function(s)
@@ -1009,7 +1052,7 @@ flows["hooks and a budget"] = {
     s.agent = ah.agent {
       model = script("append", { { calls = { call "act", call "act" } }, "well", "better" }),
       tools = { plain_tool "act" },
-      policies = { function(c) return "ask", "it acts: " .. c.tool end,
+      policies = { function(c) return "ask", "it acts: " .. c.name end,
         ah.policies.requires { tool = "other", after = "act" } },
       approve = function(c)
         ah.sleep(0)

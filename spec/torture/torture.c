@@ -84,6 +84,7 @@ static const flow flows[] = {
     {"a section is read", IN_SCRIPT, false},
     {"conversations of one agent", IN_SCRIPT, false},
     {"a conversation that lasts", IN_SCRIPT, false},
+    {"a tool that has changed", IN_SCRIPT, false},
     {"a conversation and its session", IN_SCRIPT, false},
     {"hooks and a budget", IN_SCRIPT, false},
     {"asks", IN_SCRIPT, false},

@@ -111,6 +111,7 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L)
     ah_lua_agent *a = lua_newuserdatauv(L, sizeof *a, AH_AGENT_VALUES);
 
     *a = (ah_lua_agent){.lua = ah_lua_of(L), .fronts = LUA_NOREF};
+    a->untold.mem = &a->lua->mem;
     ah_observer_init(&a->observer, a->lua);
     ah_registry_init(&a->registry, &a->lua->mem);
     ah_registry_init(&a->executors, &a->lua->mem);
@@ -182,6 +183,7 @@ void ah_lua_agent_close(ah_lua_agent *a)
     ah_text_set(&a->settings, NULL);
     ah_text_set(&a->exempt, NULL);
     ah_text_set(&a->kept, NULL);
+    ah_untold_clear(&a->untold);
 }
 
 static int agent_gc(lua_State *L)
@@ -478,6 +480,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .registry = &a->registry,
         .executors = &a->executors,
         .rules = &a->rules,
+        .untold = &a->untold,
         .strategy = a->strategies.item,
         .n_strategies = a->strategies.n,
         .discovered = a->discovery.on ? &a->discovery.core.at_hand : NULL,

@@ -44,6 +44,7 @@ static const char *const fields[] = {"model",
                                      "strategies",
                                      "max_tools",
                                      "on_conflict",
+                                     "on_drift",
                                      "hint",
                                      "max_restarts",
                                      "policies",
@@ -181,19 +182,19 @@ static void tell_foreign(lua_State *L, ah_err *err)
     char why[sizeof err->message];
 
     memcpy(why, err->message, sizeof why);
-    ah_err_set(err, AH_USAGE,
+    ah_err_set(err, AH_PROVIDER,
                "the conversation was held with '%s', which is no model here: give model = ... (%s)",
                lua_tostring(L, -1), why);
 }
 
 /* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake or
  * a person's. */
-/* *saved: the model is the one of the conversation. */
-static ah_status read_model(lua_State *L, ah_lua_agent *a, bool *saved, ah_err *err)
+static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     ah_adapter *now = NULL;
     ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
     ah_status st;
+    bool saved;
 
     o.stream = ah_observer_wants(&a->observer, AH_EVENT_CONTENT);
     ah_field_bool(L, 1, "ah.run", "stream", &o.stream);
@@ -201,7 +202,7 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, bool *saved, ah_err *
     ah_field_string(L, 1, "ah.run", "api_key", &o.api_key);
     ah_field_string(L, 1, "ah.run", "tool_change_mode", &o.tool_change_mode);
     read_http(L, &o.limits);
-    *saved = push_model(L, a);
+    saved = push_model(L, a);
     st = ah_lua_to_adapter(L, -1, &o, &now, err);
     if (st == AH_OK) {
         ah_adapter_unref(a->adapter);
@@ -209,8 +210,10 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, bool *saved, ah_err *
     }
     if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || !is_unknown(L, a)))
         ah_lua_raise_err(L, err);
-    if (st == AH_USAGE && *saved)
+    if (st == AH_USAGE && saved) {
         tell_foreign(L, err);
+        st = err->status;
+    }
     lua_pop(L, 1);
     return st;
 }
@@ -420,11 +423,13 @@ static void read_system(lua_State *L, ah_lua_agent *a)
         ah_lua_say_system(L, a, text);
 }
 
-static void warn(void *ud, const char *message, ah_slice tool_name)
+static void warn(void *ud, ah_slice message, ah_slice tool_name, ah_slice changed)
 {
-    const ah_lua_agent *a = ud;
+    ah_lua_agent *a = ud;
 
-    ah_log_put(&a->observer.records, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
+    ah_log_put(&a->observer.records, AH_LOG_WARNING, "%.*s: tool_name=%.*s", AH_FMT(message),
+               AH_FMT(tool_name));
+    ah_untold_add(&a->untold, message, tool_name, changed);
 }
 
 ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules)
@@ -515,6 +520,7 @@ void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_c
 {
     ah_inject_rules rules = {.max_tools = INT_MAX,
                              .on_conflict = on_conflict,
+                             .on_drift = a->rules.on_drift,
                              .brief = a->rules.brief,
                              .warned_many = true,
                              .warned_full = true};
@@ -594,6 +600,7 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     ah_lua_declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
+    ah_lua_discovery_redeclare(L, a, later);
     ah_lua_strategies_describe(L, &a->strategies, &a->registry, later);
     ah_lua_declare(L, a, AH_CONFLICT_SKIP, later);
     ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
@@ -650,7 +657,7 @@ static void read_messages(lua_State *L, ah_lua_agent *a)
 
 /* -- the whole ------------------------------------------------------------------------------ */
 
-static ah_status read_new_model(lua_State *L, ah_lua_agent *a, bool *saved, ah_err *err)
+ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     int top = lua_gettop(L);
     ah_buf *options = ah_lua_push_buf(L, MAX_SETTINGS);
@@ -659,24 +666,16 @@ static ah_status read_new_model(lua_State *L, ah_lua_agent *a, bool *saved, ah_e
     put_options(L, a, options); /* first: what is wrong with them must change nothing */
     if (!ah_buf_ok(options))
         ah_lua_raise_nomem(L);
-    st = read_model(L, a, saved, err);
+    st = read_model(L, a, err);
     if (st == AH_OK)
         read_settings(L, a, options);
     lua_settop(L, top);
     return st;
 }
 
-ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
-{
-    bool saved;
-
-    return read_new_model(L, a, &saved, err);
-}
-
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err)
 {
     int top = lua_gettop(L);
-    bool saved;
     ah_status st;
 
     ah_fields_check(L, 1, what, fields, true);
@@ -700,7 +699,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
     ah_lua_push_bound(L, a->prompt.binding);
     lua_setiuservalue(L, top, AH_AGENT_RESOURCES);
-    if ((st = read_new_model(L, a, &saved, err)) == AH_USAGE && !saved)
+    if ((st = ah_lua_read_model(L, a, err)) == AH_USAGE)
         ah_lua_raise_err(L, err);
     if (st != AH_OK) {
         lua_settop(L, top);

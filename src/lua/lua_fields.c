@@ -24,31 +24,30 @@ enum {
     MAX_METHODS = 64
 };
 
-/* " (did you mean 'a' or 'b'?)" on the stack; NULL, and nothing, where none is near. */
+/* " (did you mean 'a' or 'b'?)" on the stack, the words for a name before the nearest by letters;
+ * NULL, and nothing, where none is near. */
 static const char *push_meant(lua_State *L, const char *const *known, ah_slice key)
 {
-    const char *between = " (did you mean '";
+    const char *between = " (did you mean '", *meant;
     ah_near near = {.to = key};
+    bool word = false;
+    size_t at = 0;
     luaL_Buffer b;
 
     luaL_buffinit(L, &b);
-    for (const char *const *k = known; *k; k++) {
-        if (!ah_word_means(key, ah_slice_of(*k)))
-            continue;
+    for (; (meant = ah_word_next(key, known, &at)) != NULL; word = true, between = "' or '") {
         luaL_addstring(&b, between);
-        luaL_addstring(&b, *k);
-        between = "' or '";
-        near.best = key;
+        luaL_addstring(&b, meant);
     }
-    for (; !near.best.p && *known; known++)
+    for (; !word && *known; known++)
         ah_near_offer(&near, ah_slice_of(*known));
-    if (near.best.p && near.best.p != key.p) {
+    if (near.best.p) {
         luaL_addstring(&b, between);
         luaL_addlstring(&b, near.best.p, near.best.n);
     }
-    luaL_addstring(&b, near.best.p ? "'?)" : "");
+    luaL_addstring(&b, word || near.best.p ? "'?)" : "");
     luaL_pushresult(&b);
-    if (near.best.p)
+    if (word || near.best.p)
         return lua_tostring(L, -1);
     lua_pop(L, 1);
     return NULL;

@@ -394,6 +394,7 @@ void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_str
 void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules)
 {
     static const char *const words[] = {"skip", "replace", "error"};
+    static const char *const drifts[] = {"tell", "refuse", NULL};
     ah_slice s;
     size_t i = 0;
 
@@ -403,6 +404,7 @@ void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules)
     ah_field_bool(L, idx, "ah.run", "hint", &rules->hint);
     ah_field_bool(L, idx, "ah.run", "brief", &rules->brief);
     ah_field_bool(L, idx, "ah.run", "keep_picked", &rules->keep_picked);
+    rules->on_drift = (ah_on_drift)(ah_field_choice(L, idx, "ah.run", "on_drift", drifts, -1) + 1);
     if (!ah_field_string(L, idx, "ah.run", "on_conflict", &s))
         return;
     while (i < 3 && !ah_slice_is(s, words[i]))

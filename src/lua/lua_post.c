@@ -334,12 +334,15 @@ static ah_status change_now(ah_lua_agent *a, ah_changes *c, ah_err *err)
 /* What is wrong already is told at the script's line; what is wrong by then fails the call. */
 static void check_names(lua_State *L, const ah_lua_agent *a, const ah_changes *c)
 {
+    ah_err err;
+
     for (size_t i = 0; a->rules.on_conflict == AH_CONFLICT_ERROR && i < c->n; i++) {
         const ah_tool *tool = c->item[i].kind == AH_CHANGE_ADD ? c->item[i].tool : NULL, *there;
 
         there = tool ? ah_registry_find(&a->registry, ah_text_slice(tool->name)) : NULL;
-        if (there && there != tool && there->full != tool)
-            ah_lua_raise(L, AH_PROMPT_VALIDATION, "tool '%s' is declared twice", tool->name->data);
+        if (there && !there->stale && there != tool && there->full != tool)
+            if (ah_tool_twice(there, tool, &err) != AH_OK)
+                ah_lua_raise_err(L, &err);
     }
 }
 

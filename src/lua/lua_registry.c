@@ -8,6 +8,7 @@
 #include "lua/lua_direct.h"
 #include "lua/lua_group.h"
 #include "lua/lua_tool.h"
+#include "lua/lua_tool_fields.h"
 #include "lua/lua_value.h"
 
 enum { MAX_ARGS = 32 << 20 };
@@ -161,7 +162,7 @@ static int registry_tools_for_llm(lua_State *L)
 
     lua_createtable(L, (int)r->live, 0);
     for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;) {
-        ah_lua_push_json(L, ah_text_slice(t->spec));
+        ah_lua_push_tool_field(L, t, "spec");
         lua_rawseti(L, -2, ++n);
     }
     return 1;

@@ -76,6 +76,9 @@ static const word called[] = {{"parameters", "params", NULL},
                               {"returns", "result", NULL},
                               {"result_type", "result", NULL},
                               {"expected_return_type", "result", NULL},
+                              {"on_ask", "asks", NULL},
+                              {"prompt", "question", NULL},
+                              {"message", "question", NULL},
                               {"desc", "description", NULL},
                               {"brief", "description", NULL},
                               {"full", "full_description", NULL},
@@ -151,27 +154,23 @@ static const word called[] = {{"parameters", "params", NULL},
                               {"error", "success", NULL},
                               {"exclude_from_context", "exclude_value_from_context", NULL},
                               /* of replies */
-                              {"content", "text", NULL},
-                              {"output", "value", NULL},
                               {"output", "text", NULL},
-                              {"output_text", "text", NULL},
+                              {"output", "value", NULL},
+                              {"content", "text", NULL},
+                              {"message", "text", NULL},
                               {"answer", "text", NULL},
+                              {"output_text", "text", NULL},
                               {"object", "value", NULL},
                               {"parsed", "value", NULL},
-                              {"steps", "iterations", NULL},
-                              {"all_messages", "messages", NULL},
                               {"result", "value", NULL},
+                              {"finish_reason", "stop", NULL},
+                              {"stop_reason", "stop", NULL},
+                              {"steps", "iterations", NULL},
+                              {"turns", "iterations", NULL},
                               {"total_iterations", "iterations", NULL},
                               {"total_rounds", "rounds", NULL},
                               {"total_usage", "usage", NULL},
-                              {"stop_reason", "stop", NULL},
-                              {"finish_reason", "stop", NULL},
-                              /* of strategies' moments and of contexts */
-                              {"iteration_count", "iteration", NULL},
-                              {"tool_input", "input", NULL},
-                              {"tool_input", "arguments", NULL},
-                              {"tool_call_id", "call_id", NULL},
-                              {"dispatcher", "session", NULL},
+                              {"all_messages", "messages", NULL},
                               /* of agents */
                               {"messages", "transcript", NULL},
                               {"history", "transcript", NULL},
@@ -180,6 +179,12 @@ static const word called[] = {{"parameters", "params", NULL},
                               {"ask", "run", NULL},
                               {"prompt", "run", NULL},
                               {"generate", "run", NULL},
+                              /* of strategies' moments and of contexts */
+                              {"iteration_count", "iteration", NULL},
+                              {"tool_input", "raw_arguments", NULL},
+                              {"tool_call_id", "call_id", NULL},
+                              {"dispatcher", "session", NULL},
+                              /* of runs */
                               {"on_event", "on", NULL},
                               {"callbacks", "on", NULL},
                               {"functions", "tools", NULL},
@@ -192,7 +197,8 @@ static const word called[] = {{"parameters", "params", NULL},
                               {"unregister", "remove", NULL},
                               {"add", "register", NULL},
                               {"get_tools_for_llm", "tools_for_llm", NULL},
-                              {"register_builtin", "register_all_builtin", NULL}};
+                              {"register_builtin", "register_all_builtin", NULL},
+                              {"tools", "names", NULL}};
 
 /* Classes and functions, and how they are written here. */
 static const word function[] = {{"tools_section", "ah.tools_section", NULL},
@@ -264,6 +270,20 @@ bool ah_word_means(ah_slice found, ah_slice name)
         if (ah_slice_is(name, called[i].meant) && ah_word_eq(found, ah_slice_of(called[i].found)))
             return true;
     return false;
+}
+
+const char *ah_word_next(ah_slice found, const char *const *known, size_t *at)
+{
+    while (*at < sizeof called / sizeof *called) {
+        const word *w = &called[(*at)++];
+
+        if (!ah_word_eq(found, ah_slice_of(w->found)))
+            continue;
+        for (const char *const *k = known; *k; k++)
+            if (strcmp(*k, w->meant) == 0)
+                return *k;
+    }
+    return NULL;
 }
 
 const char *ah_word_inside(const char *const *known, ah_slice found, const char **field)

@@ -33,6 +33,8 @@ typedef struct ah_change {
     ah_tool *before;     /* the tool that was under its name, as it is declared unless picked */
     bool was_picked;     /* and it was */
     const char *warning; /* what is to be told of it, static; NULL: nothing */
+    unsigned drift;      /* in what it differs from the stale tool of its name; 0: in nothing */
+    bool ours;           /* REMOVE: agenthost itself asks for it */
 } ah_change;
 
 typedef struct ah_changes {
@@ -47,6 +49,8 @@ void ah_changes_clear(ah_changes *c);
 /* Each takes references of its own. AH_NOMEM is the only failure. */
 ah_status ah_changes_add(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err);
 ah_status ah_changes_replace(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err);
+/* The one or the other: of the name there may be a stale tool, which has only waited for this one. */
+ah_status ah_changes_bring(ah_changes *c, const ah_registry *r, ah_tool *tool, ah_text *by, ah_err *err);
 ah_status ah_changes_remove(ah_changes *c, ah_slice name, ah_err *err);
 ah_status ah_changes_note(ah_changes *c, ah_slice text, ah_err *err);
 ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_text *by, ah_err *err);

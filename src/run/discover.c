@@ -28,7 +28,6 @@ static ah_status add_tools(ah_found *f, const ah_registry *r, ah_changes *out, a
 
     for (size_t i = 0; i < f->of->n && st == AH_OK; i++) {
         ah_slice name = ah_entity_tool_name(f->of, i, ah_text_slice(f->stem), buf);
-        const ah_tool *there = ah_registry_find(r, name);
         ah_tool *tool = NULL;
 
         if (ah_found_has_tool(f, i, name, r))
@@ -38,8 +37,7 @@ static ah_status add_tools(ah_found *f, const ah_registry *r, ah_changes *out, a
         if (st == AH_OK)
             st = ah_found_make_tool(f, i, name, &tool, err);
         if (st == AH_OK)
-            st = there && there->stale ? ah_changes_replace(out, tool, by, err)
-                                       : ah_changes_add(out, tool, by, err);
+            st = ah_changes_bring(out, r, tool, by, err);
         ah_tool_unref(tool);
     }
     if (by && st == AH_OK)

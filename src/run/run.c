@@ -46,6 +46,12 @@ void ah_run_warn(ah_run *run, ah_slice message)
     EMIT(run, AH_EVENT_WARNING, AH_F_STR("message", message));
 }
 
+void ah_run_warn_of_tool(ah_run *run, ah_slice message, ah_slice tool_name, ah_slice changed)
+{
+    EMIT_SOME(run, AH_EVENT_WARNING, changed.p ? 3 : 2, AH_F_STR("message", message),
+              AH_F_STR("tool_name", tool_name), AH_F_JSON("changed", changed));
+}
+
 void ah_run_commit(ah_run *run)
 {
     ah_transcript_commit(run->cfg.transcript);
@@ -416,6 +422,8 @@ static void tell_start(ah_run *run)
     run->started = true;
     EMIT(run, AH_EVENT_START, AH_F_STR("provider", ah_text_slice(a->provider)),
          AH_F_STR("model", ah_text_slice(a->model)));
+    if (run->cfg.untold)
+        ah_untold_tell(run->cfg.untold, run);
 }
 
 static void wait_for_room(ah_run *run)
