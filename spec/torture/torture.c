@@ -70,6 +70,8 @@ static const flow flows[] = {
     {"a loop", IN_SCRIPT, false},
     {"fenced in", IN_SCRIPT, false},
     {"last answer", IN_SCRIPT, false},
+    {"long results", IN_SCRIPT, false},
+    {"direct answers", IN_SCRIPT, false},
     {"messages", IN_SCRIPT, false},
     {"demo models", IN_SCRIPT, false},
     {"declarations", IN_SCRIPT, false},
