@@ -72,15 +72,25 @@ ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_shown *ou
 
 /* -- what the conversation has ------------------------------------------------------------- */
 
+/* Would a section that stood in a closed one be in full, now that this is open? As far as the session
+ * does not say otherwise meanwhile. */
+static bool opens_with(const ah_disclosure *d, ah_slice path)
+{
+    ah_visibility v = AH_FULL;
+
+    ah_overridden_find((void *)&d->now, path, &v);
+    return v == AH_FULL && ah_rendered_opens(d->here, path);
+}
+
 /* For an ah_shown: ud is an ah_disclosure. Off counts as summarised. */
 static bool find_here(void *ud, ah_slice path, ah_visibility *out)
 {
     const ah_disclosure *d = ud;
 
-    if (ah_overridden_find((void *)&d->since, path, out))
-        return true;
-    *out = d->here && ah_rendered_opens(d->here, path) ? AH_FULL : AH_SUMMARY;
-    return d->here != NULL;
+    if (ah_overridden_find((void *)&d->since, path, out) || !d->here)
+        return d->here != NULL;
+    *out = ah_rendered_shows(d->here, path) || opens_with(d, path) ? AH_FULL : AH_SUMMARY;
+    return true;
 }
 
 ah_status ah_disclosure_given(ah_disclosure *d, ah_rendered *begun, ah_rendered **out, ah_err *err)
