@@ -992,6 +992,47 @@ flows["a section is read"] = {
   end,
 }
 
+flows["a handler that asks for sections"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local asked = 0
+    local wants = { a = "full", b = "summary" }
+    s.session = ah.session()
+    s.agent = ah.agent {
+      model = script("restart", {
+        { calls = { call "ask" } },
+        { calls = { call "late" } },
+        "done",
+      }),
+      session = s.session,
+      options = { tool_choice = "required" },
+      max_tools = 4,
+      tools = { ah.tool { name = "ask", description = "Asks.", handler = function()
+        asked = asked + 1
+        error(ah.error { code = "visibility_expansion_required", message = "more",
+          requested_overrides = wants, reason = "why" })
+      end } },
+      strategies = { function(m)
+        if m.name == "late" then
+          m:prompt(m.tools[1].description .. m.raw_arguments)
+        end
+      end },
+      ah.section { key = "a", template = "A", summary = "s", visibility = "summary",
+        tools = { plain_tool "late", plain_tool "later" } },
+      ah.section { key = "b", template = "B", summary = "s", tools = { plain_tool "early" } },
+    }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.reply.injected_tools[1] == "late", "injected")
+      assert(s.reply.removed_tools[1] == "early", "removed")
+      assert(#s.session.visibility_overrides == 2, "stored")
+    end
+  end,
+}
+
 flows["a conversation that lasts"] = {
   text = "two",
   attempt = function(s)

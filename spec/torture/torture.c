@@ -85,6 +85,7 @@ static const flow flows[] = {
     {"doubles of tools", IN_SCRIPT, false},
     {"a section is read", IN_SCRIPT, false},
     {"conversations of one agent", IN_SCRIPT, false},
+    {"a handler that asks for sections", IN_SCRIPT, false},
     {"a conversation that lasts", IN_SCRIPT, false},
     {"a tool that has changed", IN_SCRIPT, false},
     {"a conversation and its session", IN_SCRIPT, false},

@@ -536,6 +536,16 @@ void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b)
     render(c, o, false, b);
 }
 
+/* The sections that the handler asks for; without memory it has only failed. */
+static void keep_asked(ah_call *c, const ah_outcome *o)
+{
+    if (o->leave != AH_VISIBILITY_EXPANSION || !o->asked.p ||
+        (c->asked = ah_text_new(c->overlay.mem, o->asked)) != NULL)
+        return;
+    c->leave = AH_OK;
+    ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+}
+
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
 {
     ah_outcome now = *o;
@@ -546,8 +556,6 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     c->leave = o->leave;
     ah_buf_init(&full, c->overlay.mem, MAX_VALUE);
     ah_buf_init(&words, c->overlay.mem, MAX_VALUE);
-    if (o->leave == AH_VISIBILITY_EXPANSION && o->asked.p)
-        c->asked = ah_text_new(c->overlay.mem, o->asked);
     if (o->success && !check_result(c, o->value, &full)) {
         now = refused(c, &words);
     } else {
@@ -557,6 +565,7 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     }
     if (ah_gate_after(c, &now, &words, &held))
         take_outcome(c, &now, &words, session);
+    keep_asked(c, o);
     if (c->leave != AH_OK)
         c->leave_why = ah_text_ref(c->content); /* without memory: none */
     ah_held_clear(&held);
