@@ -153,6 +153,20 @@ describe("a tool's result", function()
     assert.falsy(ah.json.encode(s.requests[2].entries):find("s3cret", 1, true))
   end)
 
+  it("that failed without a word does not read as if it had succeeded", function()
+    for _, f in ipairs { function() return ah.result { success = false } end,
+      function() return nil, "" end, function() return ah.fail "" end,
+      function() return ah.result { success = false, message = "" } end } do
+      local text, s = answer(f)
+      assert.equal("Tool 't' failed and did not say why.", text)
+      assert.same({ false }, s:successes())
+    end
+    assert.equal("", (answer(function() return "" end)))
+    assert.equal('{"why":1}', (answer(function()
+      return ah.result { success = false, value = { why = 1 } }
+    end)))
+  end)
+
   it("is refused with fields that it does not have", function()
     for word, ours in pairs { mesage = "message", is_error = "success", isError = "success",
       excludeValueFromContext = "exclude_value_from_context" } do
@@ -339,6 +353,14 @@ describe("an example", function()
   it("has a description of at most 200 characters", function()
     assert.truthy(ah.tool(declared { examples = { { description = ("x"):rep(200), input = {} } } }))
     refused { examples = { { description = ("x"):rep(201), input = {} } } }
+  end)
+
+  it("is told to the model with its tool", function()
+    local s = D.run({ "done" }, { tools = { lookup_tool() } })
+    local declared = D.declared(s.requests[1], "lookup_entity")
+    assert.truthy(declared.description:find("Fetch information for an entity ID.", 1, true))
+    assert.truthy(declared.description:find("Basic lookup", 1, true), declared.description)
+    assert.truthy(declared.description:find("abc-123", 1, true))
   end)
 
   it("is refused with other members, or as something else", function()
