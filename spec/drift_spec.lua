@@ -240,8 +240,10 @@ describe("any two definitions of a tool", function()
   local FIELDS = {
     description = { "Pays.", "Pays more.", "Pays!" },
     full_description = { false, "Pays at length.", "Pays, é." },
-    params = { { sum = "integer" }, { sum = "integer", to = "string?" }, { sum = "integer 1.." } },
-    examples = { false, { { input = { sum = 1 } } }, { { input = { sum = 2 }, description = "x" } } },
+    params = { { sum = "integer" }, { sum = "integer", to = "string?" },
+      { sum = "integer 1.." } },
+    examples = { false, { { input = { sum = 1 } } },
+      { { input = { sum = 2 }, description = "x" } } },
     annotations = { false, { destructive = true }, { destructive = false, read_only = true },
       { untrusted = true } },
     version = { false, "1", "2" },
@@ -297,14 +299,14 @@ describe("any two definitions of a tool", function()
         model = ah.scripted { call("pay", { sum = 1 }), "ok" } }))
       local reply = assert(agent:run "y")
       local text = reply.messages[#reply.messages - 1].content
-      local set, told = changed(before, after), {}
+      local set, names = changed(before, after), {}
       for _, name in ipairs(warned[1] and warned[1].changed or {}) do
-        told[name] = true
+        names[name] = true
       end
       if brief and before.description ~= after.description then
         set.description = true -- in brief the brief one is what is declared
       end
-      assert.same(set, told, "case " .. case)
+      assert.same(set, names, "case " .. case)
       assert.equal(next(set) and 1 or 0, #warned)
       local outside = rule == nil and ((was.annotations or {}).untrusted
         or (is.annotations or {}).untrusted)
