@@ -357,10 +357,10 @@ describe("an example", function()
 
   it("is told to the model with its tool", function()
     local s = D.run({ "done" }, { tools = { lookup_tool() } })
-    local declared = D.declared(s.requests[1], "lookup_entity")
-    assert.truthy(declared.description:find("Fetch information for an entity ID.", 1, true))
-    assert.truthy(declared.description:find("Basic lookup", 1, true), declared.description)
-    assert.truthy(declared.description:find("abc-123", 1, true))
+    local told = D.declared(s.requests[1], "lookup_entity").description
+    assert.truthy(told:find("Fetch information for an entity ID.", 1, true))
+    assert.truthy(told:find("Basic lookup", 1, true), told)
+    assert.truthy(told:find("abc-123", 1, true))
   end)
 
   it("is refused with other members, or as something else", function()
