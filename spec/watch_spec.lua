@@ -31,7 +31,8 @@ describe("the functions of a script", function()
 
   it("are those that cannot wait, and tasks", function()
     local as = { on = "OBSERVER", subscribe = "SUBSCRIBER", log = "LOG", reduce = "REDUCER",
-      policies = "POLICY", strategies = "STRATEGY", feedback = "FEEDBACK", enabled = "SWITCH",
+      policies = "POLICY", guards = "GUARD", strategies = "STRATEGY", feedback = "FEEDBACK",
+      enabled = "SWITCH",
       render = "RENDERER", id = "ID", snapshot = "SNAPSHOT" }
     local file <close> = assert(io.open "src/lua/lua_host.h")
     local known = {}
@@ -165,18 +166,21 @@ describe("past its limit", function()
   local WORK = "its code was at work for more than 0%.03 seconds and was stopped"
 
   it("a policy denies, also where it catches what stops it", function()
-    for _, way in ipairs { "loops", "loops_under_pcall" } do
-      local ran = false
-      local reply = assert(run { tools = { tool("t", function() ran = true end) },
-        policies = { hostile.bodies[way] }, model = calling "t" })
-      assert.is_false(ran)
-      assert.matches(WORK, content(reply))
-    end
-    local reply = assert(run { tools = { tool "t" }, model = calling "t", policies = { function()
+    local function catches()
       pcall(forever)
       return "allow"
-    end } })
-    assert.matches(WORK, content(reply))
+    end
+    for _, policy in ipairs { hostile.bodies.loops, hostile.bodies.loops_under_pcall, catches } do
+      local ran, warnings = false, {}
+      local reply = assert(run { tools = { tool("t", function() ran = true end) },
+        policies = { policy }, model = calling "t", on = { warning = function(e)
+          warnings[#warnings + 1] = e.message
+        end } })
+      assert.is_false(ran)
+      assert.equal("Tool 't' was not run: a policy failed", content(reply))
+      assert.equal(1, #warnings)
+      assert.matches(WORK, warnings[1])
+    end
   end)
 
   it("observers, strategies and renderers are warnings", function()

@@ -372,11 +372,16 @@ static void tell_tripped(ah_run *core, const ah_err *tripped)
     ah_run_warn(core, ah_slice_of(tripped->message));
 }
 
-/* A run whose input a guard keeps back is begun all the same, and ends before its first request. */
-static ah_status begin_turn(run *r, ah_err *tripped, ah_err *err)
+/* A run whose input a guard keeps back is begun all the same, and ends before its first request. What
+ * the script does in it ends with the time of the run, though that is not at work yet. */
+static ah_status begin_turn(run *r, int64_t deadline, ah_err *tripped, ah_err *err)
 {
-    ah_status st = open_turn(r, err);
+    ah_lua *h = r->agent->lua;
+    ah_status st;
 
+    h->until = deadline;
+    st = open_turn(r, err);
+    h->until = 0;
     if (st == AH_GUARD)
         *tripped = *err;
     return st == AH_GUARD ? AH_OK : st;
@@ -557,6 +562,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
 {
     ah_host *host = a->lua->host;
     ah_driven *parent = a->lua->running ? a->lua->running->job.of : NULL;
+    int64_t deadline = ah_lua_agent_deadline(a, parent, around);
     bool setup = ah_lua_setup_due(a);
     ah_run_config cfg;
     ah_run *core;
@@ -565,7 +571,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
 
     if (atomic_load(&host->stop))
         return ah_err_set(err, AH_CANCELLED, "the program is being ended: no run begins any more");
-    a->lua->until = ah_lua_agent_deadline(a, parent, around);
+    a->lua->until = deadline;
     st = setup ? AH_OK : look_again(a, around, err);
     a->lua->until = 0;
     if (st != AH_OK)
@@ -576,7 +582,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
     configure(a, r, parent, around, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
-        (st = setup ? AH_OK : begin_turn(r, &tripped, err)) != AH_OK) {
+        (st = setup ? AH_OK : begin_turn(r, deadline, &tripped, err)) != AH_OK) {
         ah_anchor_unref(cfg.caller);
         ah_spending_clear(&cfg.spending);
         return st;
