@@ -219,8 +219,9 @@ AH_API const char *ah_about(ah_host *host);
 /* Runs a script: a file, or standard input for path "-". The script gets argv[0..argc-1]
  * as `...` and in the global `arg` (arg[0] is the path). Text only: bytecode is refused.
  * AH_USAGE only where the file cannot be read, or a script of this host is at work; the
- * status of an agenthost error it raised; AH_INTERNAL for any other error (a wrong use of the
- * library in the script included).
+ * status of an agenthost error it raised, or returned behind nil (as `return ah.agent { ... }` does
+ * where there is no key); AH_INTERNAL for any other error (a wrong use of the library in the script
+ * included).
  *
  * What a script returns is handed to the program: a tool, an agent (under the name "agent"), or a
  * table in which there are tools, agents and adapters (ah.scripted). Tools go by their own names,

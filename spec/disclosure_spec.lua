@@ -1059,6 +1059,189 @@ describe("random disclosure", function()
   end)
 end)
 
+-- Sessions that others change while a conversation is at work: what it is told is open has its
+-- tools, whoever opened or closed what, and no text of a section is shown whose tools never came.
+-- AGENTHOST_ROUNDS counts the conversations, AGENTHOST_SEED is the first.
+describe("random disclosure in a session that others change", function()
+  local MODES = { "append", "inline", "reference", "search_pair", "dispatcher", "restart" }
+  local random
+
+  local function make(depth, known, prefix)
+    local n = #known + 1
+    local path = prefix .. "k" .. n
+    local own, children = {}, {}
+    known[n] = { path = path, tools = own }
+    for i = 1, random(0, 2) do
+      own[i] = tool(("s%d_%d"):format(n, i))
+    end
+    for i = 1, random(0, depth > 2 and 0 or 2) do
+      children[i] = make(depth + 1, known, path .. ".")
+    end
+    return ah.section {
+      key = "k" .. n,
+      template = ("Text %d."):format(n),
+      summary = ("Summary %d."):format(n),
+      tools = own,
+      visibility = random(10) <= 7 and "summary" or "full",
+      table.unpack(children),
+    }
+  end
+
+  local function any(known)
+    return known[random(#known)].path
+  end
+
+  local function some(known)
+    local list = {}
+    for _ = 1, random(3) do
+      list[any(known)] = random(4) == 1 and "summary" or "full"
+    end
+    return list
+  end
+
+  -- A tool that changes what is open: by itself, by another conversation, or by asking for it.
+  local function meddler(known, prompt)
+    return ah.tool {
+      name = "meddle",
+      description = "M.",
+      handler = function(_, ctx)
+        local how = random(4)
+        if how == 1 then
+          for path, visibility in pairs(some(known)) do
+            ctx.session:dispatch(ah.set_visibility_override {
+              path = path,
+              visibility = visibility,
+            })
+          end
+        elseif how == 2 then
+          local inner = { model = ah.scripted { read(any(known)), "read" }, log = quiet, "go" }
+          inner.session, inner.prompt = ctx.session, prompt
+          assert(ah.run(inner))
+        elseif how == 3 then
+          error(ah.error {
+            code = "visibility_expansion_required",
+            message = "more",
+            requested_overrides = some(known),
+          })
+        else
+          error "and nothing of it stays"
+        end
+        return "done"
+      end,
+    }
+  end
+
+  -- Goes through the entries: what was ever offered, and whether each word of read_section is true.
+  local function judge(entries, known, where)
+    local live, ever, keys, said = {}, {}, {}, {}
+    local function check_said()
+      for _, path in ipairs(said) do
+        for _, s in ipairs(known) do
+          for _, t in ipairs(s.path == path and s.tools or {}) do
+            local words = "%s: %s is said to be open without %s"
+            assert(live[t.name], words:format(where, path, t.name))
+          end
+        end
+      end
+      said = {}
+    end
+    for _, e in ipairs(entries) do
+      if e.type == "assistant" or e.type == "user" then
+        check_said()
+      end
+      for _, c in ipairs(e.type == "assistant" and e.tool_calls or {}) do
+        keys[c.id] = ah.json.decode(c.arguments).section_key
+      end
+      if e.type == "tool_result" and e.content:find("^Section is already expanded") then
+        said[#said + 1] = keys[e.id]
+      end
+      for _, t in ipairs(e.type == "tools_added" and e.tools or {}) do
+        live[t.name], ever[t.name] = true, true
+      end
+      for _, name in ipairs(e.type == "tools_removed" and e.names or {}) do
+        live[name] = nil
+      end
+    end
+    check_said()
+    return ever
+  end
+
+  local function check_request(request, entries, known, where)
+    local ever = judge(entries, known, where)
+    for n, s in ipairs(known) do
+      for _, t in ipairs(request.system:find(("Text %d."):format(n), 1, true) and s.tools or {}) do
+        local words = "%s: the text of %s stands there without %s"
+        assert(ever[t.name], words:format(where, s.path, t.name))
+      end
+    end
+  end
+
+  local function one(seed)
+    local state = seed
+    random = function(a, b) -- the handlers draw, too: a generator of its own
+      state = (state * 1103515245 + 12345) % 2147483648
+      local low, high = b and a or 1, b or a
+      return low + (state >> 8) % (high - low + 1)
+    end
+    local known, sections = {}, {}
+    for i = 1, random(3) do
+      sections[i] = make(1, known, "")
+    end
+    local prompt, mode = ah.prompt(sections), MODES[random(#MODES)]
+    local where = ("seed %d, %s"):format(seed, mode)
+    local agent, turns
+    local path = os.tmpname()
+    local function model()
+      return ah.scripted {
+        tool_change_mode = mode,
+        answer = function(r)
+          if agent then
+            check_request(r, sound.entries(agent:transcript()), known, where)
+          end
+          return table.remove(turns, 1) or "done"
+        end,
+      }
+    end
+    local fields = {
+      model = model(),
+      prompt = prompt,
+      session = ah.session(),
+      tools = { meddler(known, prompt) },
+      log = quiet,
+      loop_detector = false,
+      max_iterations = 100,
+      max_restarts = 100,
+      on_conflict = random(2) == 1 and "error" or nil,
+    }
+    agent = ah.agent(fields)
+    for _ = 1, random(2, 4) do
+      turns = {}
+      for i = 1, random(2, 5) do
+        turns[i] = random(3) == 1 and call "meddle" or read(any(known))
+      end
+      local what = random(4)
+      if what == 1 then
+        agent = agent:fork()
+      elseif what == 2 then
+        assert(agent:save(path))
+        fields.model, fields.session = model(), nil
+        agent = assert(ah.load(path, fields))
+      end
+      local reply, err = agent:run "x" -- where nothing is summarised, there is no read_section
+      assert(reply or err.code == "tool_not_found", where .. ": " .. tostring(err))
+      judge(sound.check(agent:transcript()), known, where)
+    end
+    os.remove(path)
+  end
+
+  it("says that a section is open only where its tools are, and shows none without", function()
+    local first = tonumber(os.getenv "AGENTHOST_SEED") or 1
+    for seed = first, first + (tonumber(os.getenv "AGENTHOST_ROUNDS") or 150) do
+      one(seed)
+    end
+  end)
+end)
+
 describe("examples/research.lua", function()
   local function example(question)
     local binary = (os.getenv "AGENTHOST_BUILD" or "./build") .. "/agenthost"

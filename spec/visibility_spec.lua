@@ -373,6 +373,36 @@ describe("a conversation and its overrides", function()
     end
   end)
 
+  it("has a section that was closed and loaded open again with tools that work", function()
+    for _, mode in ipairs { "inline", "append", "reference", "restart" } do
+      for _, how in ipairs { "read", "shown" } do
+        local prompt = ah.prompt { context() }
+        local agent = agent_of({ prompt = prompt }, { read "context" }, mode)
+        assert(agent:run "1")
+        local text = agent:transcript()
+        local f <close> = assert(io.open(path, "w"))
+        f:write((text:gsub("}%s*$", ',"session":{"agenthost_session":1,"slices":{'
+          .. '"visibility_overrides":[{"path":"context","visibility":"summary"}]}}}')))
+        f:close()
+        local session = ah.session()
+        local turns = { how == "read" and read "context" or "ready",
+          { calls = { { name = "search" } } } }
+        local later = assert(ah.load(path, { prompt = prompt, session = session, log = quiet,
+          on_conflict = "error", model = ah.scripted { tool_change_mode = mode, answer = function()
+            return table.remove(turns, 1) or "done"
+          end } }))
+        assert.equal("context=summary", overrides(session))
+        if how == "shown" then
+          assert(later:run "2")
+          session:dispatch(show "context")
+        end
+        local messages = assert(later:run "3").messages
+        assert.equal("search", messages[#messages - 1].content, mode .. " " .. how)
+        sound.check(later:transcript())
+      end
+    end
+  end)
+
   it("are a fork's own", function()
     local session = ah.session()
     local agent, log = agent_of({ prompt = ah.prompt { context() }, session = session }, {})

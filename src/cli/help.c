@@ -41,11 +41,11 @@ static void help_all(FILE *out)
     for (int i = AH_COMMAND_RUN + 1; i < AH_COMMANDS; i++)
         fprintf(out, "  %-20s%s\n", ah_command_table[i].name, ah_command_table[i].help);
     help_options(out, AH_COMMAND_RUN);
-    fputs("Words behind a script are its own (`...`) or for the agent that it returns; one\n"
-          "named as a command is ./tools. Messages go to stderr; with --json(l) prints do.\n\n"
+    fputs("Words behind a script are its own or its agent's. Messages go to stderr.\n\n"
           "Environment:\n"
           "  AGENTHOST_MODEL   the model where neither --model nor the script names one\n"
-          "  OPENAI_API_KEY, OPENAI_BASE_URL, ...  a provider's key; a server like its own\n"
+          "  OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys\n"
+          "  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  servers that speak as theirs do\n"
           "  AGENTHOST_CLAUDE  the claude command, where it is not the one in PATH\n"
           "  XDG_CONFIG_HOME, NO_COLOR  holds agenthost/config (~/.config); no colours\n\n"
           "Exit codes:\n"

@@ -282,12 +282,10 @@ static ah_status begin(direct *d, ah_tool *tool, ah_overlay *around, ah_err *err
 
 /* -- what came of it ------------------------------------------------------------------------------ */
 
-static void read_status(const direct *d, ah_direct_reply *r)
+static void read_status(const direct *d, const ah_err *end, ah_direct_reply *r)
 {
-    ah_run_result result;
-
-    ah_run_result_of(ah_driven_run(d->driven), &result);
-    r->status = result.err.status;
+    r->status = end->status;
+    r->details = ah_slice_of(end->details);
     r->ended = d->leave != AH_OK || r->status == AH_CANCELLED || r->status == AH_DEADLINE ||
                r->status == AH_BUDGET || r->status == AH_NOMEM;
     if (d->answered && d->success) {
@@ -306,16 +304,20 @@ void ah_direct_error(const ah_direct_reply *r, ah_err *err)
         ah_err_nomem(err);
     else
         ah_err_set(err, r->status, "%s", r->words ? r->words->data : ah_status_name(r->status));
+    if (r->ended && r->details.n < sizeof err->details) /* who raises it again loses nothing */
+        memcpy(err->details, r->details.p, r->details.n + 1);
 }
 
 static int finish(lua_State *L, int status, lua_KContext ctx)
 {
     direct *d = luaL_checkudata(L, (int)ctx, DIRECT);
     ah_direct_reply r = {.words = d->words, .value = d->value, .live = &d->live};
+    ah_run_result result;
     int n;
 
     (void)status;
-    read_status(d, &r);
+    ah_run_result_of(ah_driven_run(d->driven), &result);
+    read_status(d, &result.err, &r);
     n = d->take(L, &r);
     clear(d); /* now, not when the collector comes */
     return n;

@@ -49,6 +49,7 @@ bool ah_lua_push_message(lua_State *L, int idx)
 {
     bool is;
 
+    idx = lua_absindex(L, idx);
     if (!lua_istable(L, idx) || !lua_getmetatable(L, idx))
         return false;
     luaL_getmetatable(L, ERROR);

@@ -326,7 +326,7 @@ static ah_status add_new(ah_prompt_fields *p, const ah_rendered *now, const ah_r
         ah_tool *t = now->tool[i].tool;
 
         if (!has_tool(p->rendered, t) && !offers(tools, t))
-            st = ah_changes_add(out, t, by, err);
+            st = ah_changes_bring(out, tools, t, by, err);
     }
     if (st == AH_OK && now->n_summarized && !ah_registry_find(tools, ah_slice_of(AH_READ_SECTION)))
         st = add_read_section(p, out, err);

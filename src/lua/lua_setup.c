@@ -251,8 +251,9 @@ static int conversation_index(lua_State *L)
 static int conversation_newindex(lua_State *L)
 {
     return ah_lua_raise(L, AH_USAGE,
-                        "conversation: its fields cannot be set; conversation.resources takes more of "
-                        "them: conversation.resources.name = value");
+                        "conversation: its fields cannot be set; what it has of its own is made by "
+                        "conversation:set_system(text), conversation:add_tools(tools) and "
+                        "conversation.resources.name = value");
 }
 
 static void clear(setting_up *s)

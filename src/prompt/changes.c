@@ -67,6 +67,13 @@ ah_status ah_changes_replace(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *
     return put_tool(c, AH_CHANGE_REPLACE, tool, by, err);
 }
 
+ah_status ah_changes_bring(ah_changes *c, const ah_registry *r, ah_tool *tool, ah_text *by, ah_err *err)
+{
+    const ah_tool *there = ah_registry_find(r, ah_text_slice(tool->name));
+
+    return put_tool(c, there && there->stale ? AH_CHANGE_REPLACE : AH_CHANGE_ADD, tool, by, err);
+}
+
 ah_status ah_changes_remove(ah_changes *c, ah_slice name, ah_err *err)
 {
     return put_text(c, AH_CHANGE_REMOVE, name, err);

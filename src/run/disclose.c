@@ -452,14 +452,14 @@ static ah_status show(ah_disclosure *d, const ah_section_reading *r, ah_changes 
     return st;
 }
 
-static ah_status expand(ah_disclosure *d, ah_slice key, const ah_section_reading *r, ah_changes *out,
-                        ah_err *err)
+static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key, const ah_section_reading *r,
+                        ah_changes *out, ah_err *err)
 {
     ah_text *by = NULL;
     ah_status st = provenance(d, key, r, &by, err);
 
     for (size_t i = 0; i < r->n_tools && st == AH_OK; i++)
-        st = ah_changes_add(out, r->tool[i].tool, by, err);
+        st = ah_changes_bring(out, ah_run_registry(run), r->tool[i].tool, by, err);
     ah_text_unref(by);
     return st == AH_OK ? show(d, r, out, err) : st;
 }
@@ -490,7 +490,7 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
     ah_buf_init(&key, d->mem, MAX_ANSWER);
     st = read_key(d, call, around(run), &key, &r, err);
     if (st == AH_OK && r.n_open)
-        st = expand(d, ah_buf_slice(&key), &r, out, err);
+        st = expand(d, run, ah_buf_slice(&key), &r, out, err);
     if (st == AH_OK && r.n_tools && restarts(run))
         st = ah_disclosure_retell(d, run, out, err);
     ah_section_reading_clear(&r);
@@ -533,7 +533,7 @@ static ah_status open_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_chang
     if (st == AH_OK)
         put_words(&r, path, words);
     if (st == AH_OK && r.n_open)
-        st = expand(d, path, &r, out, err);
+        st = expand(d, run, path, &r, out, err);
     if (st == AH_OK && own.p)
         st = ask(d, own, AH_FULL, err);
     if (st == AH_OK)

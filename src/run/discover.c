@@ -37,7 +37,7 @@ static ah_status add_tools(ah_found *f, const ah_registry *r, ah_changes *out, a
         if (st == AH_OK)
             st = ah_found_make_tool(f, i, name, &tool, err);
         if (st == AH_OK)
-            st = ah_changes_add(out, tool, by, err);
+            st = ah_changes_bring(out, r, tool, by, err);
         ah_tool_unref(tool);
     }
     if (by && st == AH_OK)
