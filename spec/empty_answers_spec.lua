@@ -110,6 +110,16 @@ describe("a message of the model that says nothing", function()
     end)
   end
 
+  it("is told as empty where it is the user's, whom Anthropic and Gemini must answer", function()
+    for at = 6, 7 do
+      for _, words in ipairs { "", " \n" } do
+        local messages = lowered(WIRES[at], user(words))
+        assert.equal(1, #messages)
+        assert.truthy(encode(messages):find("(empty message)", 1, true))
+      end
+    end
+  end)
+
   it("is sent to Anthropic and Gemini where it holds what is neither text nor thought", function()
     local search = { type = "server_tool_use", id = "s1", name = "web_search",
       input = ah.object {} }

@@ -121,7 +121,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
 
 static void put_text(ah_buf *b, size_t *n, ah_slice text)
 {
-    if (ah_json_kind_of(text) == AH_JSON_STRING)
+    if (ah_has_text(text)) /* a part of blanks is refused */
         ah_buf_fmt(b, (*n)++ ? ",{\"text\":%.*s}" : "{\"text\":%.*s}", AH_FMT(text));
 }
 
@@ -299,7 +299,7 @@ static void put_user(ah_buf *b, ah_slice content)
 
     ah_buf_str(b, ",{\"role\":\"user\",\"parts\":[");
     put_parts(b, &n, content);
-    ah_buf_str(b, n ? "]}" : "{\"text\":\"\"}]}");
+    ah_buf_str(b, n ? "]}" : "{\"text\":\"(empty message)\"}]}"); /* one without text is refused */
 }
 
 /* System text stands at the front only; what comes later is the user's, marked. */
