@@ -529,6 +529,24 @@ describe("setup", function()
     assert.equal("user assistant tool_result assistant", table.concat(kinds, " "))
   end)
 
+  it("is told of its tools that have changed since the conversation was written", function()
+    local path, warnings = os.tmpname(), {}
+    local function fields(words)
+      return { model = "demo/echo", log = quiet,
+        on = { warning = function(e) warnings[#warnings + 1] = e.message end },
+        setup = function(c) c:add_tools(ah.tool { name = "own", description = words }) end }
+    end
+    local agent = ah.agent(fields "One.")
+    assert(agent:run "x")
+    assert(agent:save(path))
+    local loaded = assert(ah.load(path, fields "Two."))
+    assert(loaded:run "y")
+    os.remove(path)
+    assert(loaded:fork():run "z")
+    assert.equal(1, #warnings)
+    has(warnings[1], "The definition of tool 'own' has changed")
+  end)
+
   it("runs for a fork, and what it adds there is the fork's", function()
     local n = 0
     local agent = ah.agent { model = calls "own",

@@ -1234,6 +1234,23 @@ describe("random disclosure in a session that others change", function()
     os.remove(path)
   end
 
+  it("would see a section that is said to be open without its tools", function()
+    local entries = {
+      { type = "assistant", tool_calls = { { id = "1", arguments = '{"section_key":"k1"}' } } },
+      { type = "tool_result", id = "1", content = "Section is already expanded.\n\nText 1." },
+    }
+    local known = { { path = "k1", tools = { tool "s1_1" } } }
+    assert.has_error(function()
+      judge(entries, known, "planted")
+    end)
+    table.insert(entries, 1, { type = "tools_added", tools = { { name = "s1_1" } } })
+    judge(entries, known, "sound")
+    assert.has_error(function()
+      local request = { system = "Text 1." }
+      check_request(request, { table.unpack(entries, 2, 2) }, known, "planted")
+    end)
+  end)
+
   it("says that a section is open only where its tools are, and shows none without", function()
     local first = tonumber(os.getenv "AGENTHOST_SEED") or 1
     for seed = first, first + (tonumber(os.getenv "AGENTHOST_ROUNDS") or 150) do

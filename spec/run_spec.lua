@@ -602,6 +602,47 @@ describe("limits", function()
     assert.same({ "auto", "auto", "none", "auto", "auto", "none" }, choices)
   end)
 
+  it("that fail say in which phase they did", function()
+    local function adding(_, ctx)
+      ctx:add_tools(add_tool())
+    end
+    local function grow(name, handler)
+      return ah.tool { name = name, description = "G.", handler = handler }
+    end
+    local agent
+    local cases = {
+      { "max_iterations_exceeded", "request", max_iterations = 1, tools = { add_tool() } },
+      { "prompt_validation", "tool", on_conflict = "error", tools = { add_tool(),
+        grow("grow", function(_, ctx)
+          ctx:add_tools(ah.tool { name = "add", description = "Another.", handler = adding })
+        end) } },
+      { "tool_not_found", "tool", on_unknown_tool = "throw" },
+      { "cancelled", "tool", tools = { grow("grow", function()
+        agent:cancel()
+        ah.sleep(0.001)
+      end) } },
+      { "visibility_expansion_required", "tool", max_restarts = 0, tools = {
+        grow("grow", adding) }, mode = "restart" },
+    }
+    for _, case in ipairs(cases) do
+      local name = case.tools and #case.tools == 1 and case.tools[1].name or "grow"
+      local fields = { log = function() end, model = ah.scripted {
+        tool_change_mode = case.mode,
+        answer = function()
+          return call(name, name == "add" and { a = 1, b = 1 } or nil)
+        end,
+      } }
+      for _, k in ipairs { "max_iterations", "on_conflict", "tools", "on_unknown_tool",
+        "max_restarts" } do
+        fields[k] = case[k]
+      end
+      agent = ah.agent(fields)
+      local reply, err = agent:run "go"
+      assert.is_nil(reply)
+      assert.same({ case[1], case[2] }, { err.code, err.phase })
+    end
+  end)
+
   describe("a forced tool_choice", function()
     local FORCED = { "required", { name = "add" } }
 

@@ -271,6 +271,10 @@ kind["on_ask"] = function(f, limit)
   return agent:run "go"
 end
 
+kind["guards"] = function(f, limit)
+  return run(limit, { guards = { input = f }, model = calls() })
+end
+
 kind["checks"] = function(f, limit)
   return run(limit, { checks = { f }, model = calls() })
 end

@@ -373,10 +373,14 @@ static void tell_tripped(ah_run *core, const ah_err *tripped)
 }
 
 /* A run whose input a guard keeps back is begun all the same, and ends before its first request. */
-static ah_status begin_turn(run *r, ah_err *tripped, ah_err *err)
+static ah_status begin_turn(run *r, int64_t deadline, ah_err *tripped, ah_err *err)
 {
-    ah_status st = open_turn(r, err);
+    ah_lua *h = r->agent->lua;
+    ah_status st;
 
+    h->until = deadline;
+    st = open_turn(r, err);
+    h->until = 0;
     if (st == AH_GUARD)
         *tripped = *err;
     return st == AH_GUARD ? AH_OK : st;
@@ -576,7 +580,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
     configure(a, r, parent, around, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
-        (st = setup ? AH_OK : begin_turn(r, &tripped, err)) != AH_OK) {
+        (st = setup ? AH_OK : begin_turn(r, cfg.deadline, &tripped, err)) != AH_OK) {
         ah_anchor_unref(cfg.caller);
         ah_spending_clear(&cfg.spending);
         return st;

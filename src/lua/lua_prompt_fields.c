@@ -254,7 +254,6 @@ void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, bool native, ah_sl
 void ah_prompt_fields_copy(lua_State *L, ah_prompt_fields *p, const ah_prompt_fields *from,
                            ah_session *session, ah_registry *tools)
 {
-    const ah_disclosure *d = &from->disclosure;
     ah_tool *own = NULL;
     ah_err err;
 
@@ -267,9 +266,8 @@ void ah_prompt_fields_copy(lua_State *L, ah_prompt_fields *p, const ah_prompt_fi
     p->told = from->told ? ah_rendered_ref(from->told) : NULL;
     p->rendered = ah_rendered_ref(from->rendered);
     ah_disclosure_init(&p->disclosure, p->binding, session);
-    p->disclosure.before = ah_text_ref(d->before);
-    p->disclosure.after = ah_text_ref(d->after);
-    p->disclosure.rewrote = d->rewrote;
+    if (ah_disclosure_copy(&p->disclosure, &from->disclosure, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
     if (!ah_registry_find(tools, ah_slice_of(AH_READ_SECTION)))
         return;
     if (ah_read_section_tool(&p->disclosure, &own, &err) != AH_OK)
@@ -315,9 +313,18 @@ static bool offers(const ah_registry *tools, const ah_tool *t)
     return ah_registry_find(tools, ah_text_slice(t->name)) == t;
 }
 
+/* Was there never a tool of its name? There may have been no room, or it came in a turn of which a
+ * fork knows nothing. */
+static bool is_unknown(const ah_registry *tools, const ah_tool *t)
+{
+    ah_slice name = ah_text_slice(t->name);
+
+    return !ah_registry_find(tools, name) && !ah_registry_had(tools, name, NULL);
+}
+
 /* Tools that the prompt has now and has not offered. */
-static ah_status add_new(ah_prompt_fields *p, const ah_rendered *now, const ah_registry *tools,
-                         ah_changes *out, ah_err *err)
+static ah_status add_new(ah_prompt_fields *p, const ah_rendered *had, const ah_rendered *now,
+                         const ah_registry *tools, ah_changes *out, ah_err *err)
 {
     ah_text *by = ah_text_new(out->mem, ah_slice_of("{\"script\":\"prompt\"}"));
     ah_status st = by ? AH_OK : ah_err_nomem(err);
@@ -325,7 +332,7 @@ static ah_status add_new(ah_prompt_fields *p, const ah_rendered *now, const ah_r
     for (size_t i = 0; i < now->n_tools && st == AH_OK; i++) {
         ah_tool *t = now->tool[i].tool;
 
-        if (!has_tool(p->rendered, t) && !offers(tools, t))
+        if ((!has_tool(had, t) || is_unknown(tools, t)) && !offers(tools, t))
             st = ah_changes_bring(out, tools, t, by, err);
     }
     if (st == AH_OK && now->n_summarized && !ah_registry_find(tools, ah_slice_of(AH_READ_SECTION)))
@@ -346,8 +353,9 @@ static ah_status remove_tool(ah_tool *t, const ah_rendered *now, const ah_regist
 }
 
 /* Those of sections that were read and are not open any more. */
-static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered *now,
-                             const ah_registry *tools, ah_changes *out, ah_err *err)
+static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered *had,
+                             const ah_rendered *now, const ah_registry *tools, ah_changes *out,
+                             ah_err *err)
 {
     const ah_prompt *prompt = ah_binding_prompt(p->binding);
     ah_overridden opened;
@@ -361,7 +369,7 @@ static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t, const 
         for (size_t k = 0; s && k < s->n_tools && st == AH_OK; k++) {
             ah_tool *tool = ah_prompt_tool(prompt, ah_text_slice(s->tool[k]->name));
 
-            if (!has_tool(p->rendered, tool))
+            if (!has_tool(had, tool))
                 st = remove_tool(tool, now, tools, out, err);
         }
     }
@@ -369,16 +377,17 @@ static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t, const 
     return st;
 }
 
-static ah_status change_tools(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered *now,
-                              const ah_registry *tools, ah_changes *out, ah_err *err)
+static ah_status change_tools(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered *had,
+                              const ah_rendered *now, const ah_registry *tools, ah_changes *out,
+                              ah_err *err)
 {
     ah_status st = AH_OK;
 
-    for (size_t i = 0; i < p->rendered->n_tools && st == AH_OK; i++)
-        st = remove_tool(p->rendered->tool[i].tool, now, tools, out, err);
+    for (size_t i = 0; i < had->n_tools && st == AH_OK; i++)
+        st = remove_tool(had->tool[i].tool, now, tools, out, err);
     if (st == AH_OK)
-        st = remove_read(p, t, now, tools, out, err);
-    return st == AH_OK ? add_new(p, now, tools, out, err) : st;
+        st = remove_read(p, t, had, now, tools, out, err);
+    return st == AH_OK ? add_new(p, had, now, tools, out, err) : st;
 }
 
 /* Is the system text, which was this rendering (NULL: not known), still right for that one? */
@@ -413,6 +422,7 @@ static void after_restart(ah_prompt_fields *p, const ah_transcript *t)
 ah_status ah_prompt_fields_look(ah_prompt_fields *p, const ah_transcript *t, const ah_registry *tools,
                                 const ah_overlay *o, ah_prompt_look *look, ah_changes *out, ah_err *err)
 {
+    ah_rendered *had = NULL;
     ah_shown shown;
     ah_status st;
 
@@ -424,11 +434,13 @@ ah_status ah_prompt_fields_look(ah_prompt_fields *p, const ah_transcript *t, con
     if ((st = ah_disclosure_look(&p->disclosure, o, &shown, err)) != AH_OK ||
         (st = ah_binding_render_again(p->binding, &shown, p->rendered, &look->rendered, err)) != AH_OK ||
         (st = ah_disclosure_told(&p->disclosure, t, p->since, look->rendered, p->told, &look->told,
-                                 err)) != AH_OK)
+                                 err)) != AH_OK ||
+        (st = ah_disclosure_given(&p->disclosure, p->rendered, &had, err)) != AH_OK)
         return st;
     look->rewritten = !still_told(p, t, look->told, err);
-    if ((st = err->status) == AH_OK && look->rendered != p->rendered)
-        st = change_tools(p, t, look->rendered, tools, out, err);
+    if ((st = err->status) == AH_OK && look->rendered != had)
+        st = change_tools(p, t, had, look->rendered, tools, out, err);
+    ah_rendered_unref(had);
     if (st == AH_OK && look->rewritten) /* behind the tools: it breaks the cache for them, too */
         st = ah_disclosure_set_prompt(&p->disclosure, look->rendered, out, err);
     return st;

@@ -94,8 +94,9 @@ ah_status ah_binding_render_again(ah_binding *b, const ah_shown *shown, ah_rende
 /* The same without a text: values are only asked for by switches. */
 ah_status ah_binding_tools(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err);
 
-/* Did this rendering show the section itself in full, whatever is around it? */
+/* Was the section itself to be shown in full, whatever is around it? And was it: all around it, too? */
 bool ah_rendered_opens(const ah_rendered *r, ah_slice path);
+bool ah_rendered_shows(const ah_rendered *r, ah_slice path);
 
 typedef enum ah_read_kind {
     AH_READ_UNKNOWN,  /* there is no such section, or it is disabled */

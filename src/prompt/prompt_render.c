@@ -485,6 +485,13 @@ ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, const ah_had *ha
     return st;
 }
 
+bool ah_rendered_shows(const ah_rendered *r, ah_slice path)
+{
+    uint32_t i = prompt_find(r->prompt, path);
+
+    return i != NO_NODE && is_open(r->prompt, r->state, i);
+}
+
 bool ah_rendered_opens(const ah_rendered *r, ah_slice path)
 {
     uint32_t i = prompt_find(r->prompt, path);

@@ -47,6 +47,21 @@ void ah_disclosure_begin(ah_disclosure *d, ah_rendered *now)
     ah_rendered_unref(before);
     ah_overridden_clear(&d->since);
     ah_overridden_init(&d->since, d->mem);
+    d->closed = false;
+}
+
+ah_status ah_disclosure_copy(ah_disclosure *d, const ah_disclosure *from, ah_err *err)
+{
+    ah_status st = AH_OK;
+
+    d->before = ah_text_ref(from->before);
+    d->after = ah_text_ref(from->after);
+    d->rewrote = from->rewrote;
+    d->closed = from->closed;
+    d->here = from->here ? ah_rendered_ref(from->here) : NULL;
+    for (size_t i = 0; i < from->since.n && st == AH_OK; i++)
+        st = ah_overridden_put(&d->since, from->since.item[i].path, from->since.item[i].visibility, err);
+    return st;
 }
 
 ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_shown *out, ah_err *err)
@@ -57,15 +72,35 @@ ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_shown *ou
 
 /* -- what the conversation has ------------------------------------------------------------- */
 
+/* Would a section that stood in a closed one be in full, now that this is open? As far as the session
+ * does not say otherwise meanwhile. */
+static bool opens_with(const ah_disclosure *d, ah_slice path)
+{
+    ah_visibility v = AH_FULL;
+
+    ah_overridden_find((void *)&d->now, path, &v);
+    return v == AH_FULL && ah_rendered_opens(d->here, path);
+}
+
 /* For an ah_shown: ud is an ah_disclosure. Off counts as summarised. */
 static bool find_here(void *ud, ah_slice path, ah_visibility *out)
 {
     const ah_disclosure *d = ud;
 
-    if (ah_overridden_find((void *)&d->since, path, out))
-        return true;
-    *out = d->here && ah_rendered_opens(d->here, path) ? AH_FULL : AH_SUMMARY;
-    return d->here != NULL;
+    if (ah_overridden_find((void *)&d->since, path, out) || !d->here)
+        return d->here != NULL;
+    *out = ah_rendered_shows(d->here, path) || opens_with(d, path) ? AH_FULL : AH_SUMMARY;
+    return true;
+}
+
+ah_status ah_disclosure_given(ah_disclosure *d, ah_rendered *begun, ah_rendered **out, ah_err *err)
+{
+    ah_shown shown = {find_here, d};
+
+    if (d->closed)
+        return ah_binding_tools(d->binding, &shown, out, err);
+    *out = ah_rendered_ref(begun);
+    return AH_OK;
 }
 
 /* A conversation, and its tools. */
@@ -130,8 +165,10 @@ static ah_status ask(ah_disclosure *d, ah_slice path, ah_visibility v, ah_err *e
 /* Without memory a section may be read once more as if it had not been: that does no harm. */
 void ah_disclosure_made(ah_disclosure *d)
 {
-    for (size_t i = 0; i < d->n_asked; i++)
+    for (size_t i = 0; i < d->n_asked; i++) {
         ah_overridden_put(&d->since, d->asked[i].path, d->asked[i].visibility, NULL);
+        d->closed = d->closed || d->asked[i].visibility == AH_SUMMARY;
+    }
     d->n_asked = 0;
 }
 

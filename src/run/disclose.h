@@ -22,6 +22,7 @@ typedef struct ah_disclosure {
     ah_overridden since; /* what it was given and taken since */
     ah_override *asked;  /* the same of the changes at hand, which are not made yet */
     size_t n_asked, cap_asked;
+    bool closed;             /* something was taken since, with its tools */
     ah_text *before, *after; /* what stands around the prompt's text in the system text */
     bool rewrote;            /* a new system text told of tools; set back by whoever compares texts */
 } ah_disclosure;
@@ -31,8 +32,13 @@ void ah_disclosure_init(ah_disclosure *d, ah_binding *binding, ah_session *sessi
 void ah_disclosure_clear(ah_disclosure *d);
 /* Another binding of the same prompt from here on. */
 void ah_disclosure_bind(ah_disclosure *d, ah_binding *binding);
+/* For a conversation that goes on from another one: it has what that has. */
+ah_status ah_disclosure_copy(ah_disclosure *d, const ah_disclosure *from, ah_err *err);
 /* A run begins, and this is what the conversation has of the prompt. */
 void ah_disclosure_begin(ah_disclosure *d, ah_rendered *now);
+/* The prompt as to the tools that it has given by now: `begun`, which was there when the run began,
+ * unless something was closed since. A new reference. */
+ah_status ah_disclosure_given(ah_disclosure *d, ah_rendered *begun, ah_rendered **out, ah_err *err);
 /* What is open as it is seen from the overlay (NULL: none), until it is looked at again. */
 ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_shown *out, ah_err *err);
 /* One more than where the prompt's own system text stands, which is not one that a strategy set in

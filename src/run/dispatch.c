@@ -447,6 +447,7 @@ static void put_json(ah_buf *b, ah_slice json, bool lines)
 static void render(const ah_call *c, const ah_outcome *o, bool lines, ah_buf *b)
 {
     ah_slice value = o->exclude_value ? (ah_slice){NULL, 0} : o->value;
+    size_t before = b->len;
 
     if (!o->success && o->failure == AH_FAILED_RAISED)
         ah_buf_fmt(b, "Tool '%s' execution failed: ", c->tool->name->data);
@@ -460,8 +461,10 @@ static void render(const ah_call *c, const ah_outcome *o, bool lines, ah_buf *b)
         ah_buf_put(b, o->render);
     else if (value.p && !ah_json_string(value, b))
         put_json(b, value, lines);
-    if (!o->message.p && !value.p)
+    if (o->success && !o->message.p && !value.p)
         ah_buf_str(b, o->nil ? "null" : "OK");
+    if (!o->success && b->len == before)
+        ah_buf_fmt(b, "Tool '%s' failed and did not say why.", c->tool->name->data);
 }
 
 /* To the slices of its type (seed 002, Session and Telemetry). Else the call has failed. */
@@ -536,6 +539,16 @@ void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b)
     render(c, o, false, b);
 }
 
+/* The sections that the handler asks for; without memory it has only failed. */
+static void keep_asked(ah_call *c, const ah_outcome *o)
+{
+    if (o->leave != AH_VISIBILITY_EXPANSION || !o->asked.p ||
+        (c->asked = ah_text_new(c->overlay.mem, o->asked)) != NULL)
+        return;
+    c->leave = AH_OK;
+    ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
+}
+
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
 {
     ah_outcome now = *o;
@@ -546,8 +559,6 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     c->leave = o->leave;
     ah_buf_init(&full, c->overlay.mem, MAX_VALUE);
     ah_buf_init(&words, c->overlay.mem, MAX_VALUE);
-    if (o->leave == AH_VISIBILITY_EXPANSION && o->asked.p)
-        c->asked = ah_text_new(c->overlay.mem, o->asked);
     if (o->success && !check_result(c, o->value, &full)) {
         now = refused(c, &words);
     } else {
@@ -557,6 +568,7 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     }
     if (ah_gate_after(c, &now, &words, &held))
         take_outcome(c, &now, &words, session);
+    keep_asked(c, o);
     if (c->leave != AH_OK)
         c->leave_why = ah_text_ref(c->content); /* without memory: none */
     ah_held_clear(&held);

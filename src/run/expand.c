@@ -120,10 +120,7 @@ ah_status ah_expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
         st = ah_buf_error(&words, "tool result", err);
     if (st == AH_OK)
         st = put_answer(call, &words, err);
-    if (st == AH_OK) {
-        call->leave = AH_OK;
-        run->asked = true;
-    }
+    run->asked = st == AH_OK || run->asked;
     ah_buf_clear(&words);
     return st;
 }

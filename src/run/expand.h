@@ -10,8 +10,7 @@
  * so in leave_why where there were too many. */
 bool ah_expands(ah_run *run, ah_call *call);
 /* Opens and closes what the call asks for; what the model is to know of that is put behind its answer,
- * and the names of new tools into *hint. The run does not end by the call any more. AH_OK, or why it
- * must end. */
+ * and the names of new tools into *hint. AH_OK, or why the run must end. */
 ah_status ah_expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err);
 
 #endif

@@ -636,12 +636,10 @@ bool ah_inject_before(ah_run *run, ah_call *call)
 /* What the call has left for is done instead, if it can be. */
 static ah_status expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
 {
-    ah_status st = ah_expands(run, call) ? ah_expand(run, call, hint, err) : AH_OK;
-
-    if (st == AH_OK || st == AH_PROMPT_VALIDATION)
-        return st;
-    ah_run_warn(run, ah_slice_of(err->message)); /* the run ends by the call */
-    return AH_OK;
+    if (!ah_expands(run, call))
+        return AH_OK;
+    call->leave = AH_OK; /* the run ends only where this fails, and by that */
+    return ah_expand(run, call, hint, err);
 }
 
 static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)

@@ -118,10 +118,24 @@ static void finish(ah_run *run)
     emit_done(run);
 }
 
+/* What it was at. */
+static ah_phase phase_of(const ah_run *run)
+{
+    static const ah_phase phase[] = {
+        [RUN_PREPARING] = AH_PHASE_NONE,      [RUN_NEXT] = AH_PHASE_REQUEST,
+        [RUN_EXCHANGING] = AH_PHASE_RESPONSE, [RUN_BACKOFF] = AH_PHASE_REQUEST,
+        [RUN_CALLING] = AH_PHASE_TOOL,        [RUN_CHECKING] = AH_PHASE_RESPONSE,
+        [RUN_SETTLING] = AH_PHASE_NONE,       [RUN_ENDED] = AH_PHASE_NONE};
+
+    return phase[run->state];
+}
+
 void ah_run_fail(ah_run *run)
 {
     ah_err *err = &run->result.err;
 
+    if (err->phase == AH_PHASE_NONE) /* whoever knows better has said it */
+        err->phase = phase_of(run);
     ah_secrets_redact_err(run->cfg.secrets, err);
     run->cfg.wire->trying = false;
     ah_run_stop_exchange(run);
@@ -223,11 +237,14 @@ static void take_answer(ah_run *run)
 
 void ah_run_answer_direct(ah_run *run, bool queued)
 {
+    bool whole = ah_buf_ok(&run->direct);
+
     ah_buf_reset(&run->text, 0);
-    ah_buf_put(&run->text, ah_buf_slice(&run->direct));
+    if (whole)
+        ah_buf_put(&run->text, ah_buf_slice(&run->direct));
     run->result.stop = AH_STOP_TOOL;
-    if (!ah_buf_ok(&run->text)) {
-        ah_buf_error(&run->text, "the results", &run->result.err);
+    if (!whole || !ah_buf_ok(&run->text)) {
+        ah_buf_error(whole ? &run->text : &run->direct, "the results", &run->result.err);
         ah_run_fail(run);
     } else if (queued) {
         run->state = RUN_NEXT;
@@ -375,16 +392,9 @@ bool ah_run_must_end(const ah_run *run)
 
 static bool past_deadline(ah_run *run)
 {
-    static const ah_phase phase[] = {
-        [RUN_PREPARING] = AH_PHASE_NONE,      [RUN_NEXT] = AH_PHASE_REQUEST,
-        [RUN_EXCHANGING] = AH_PHASE_RESPONSE, [RUN_BACKOFF] = AH_PHASE_REQUEST,
-        [RUN_CALLING] = AH_PHASE_TOOL,        [RUN_CHECKING] = AH_PHASE_RESPONSE,
-        [RUN_SETTLING] = AH_PHASE_NONE,       [RUN_ENDED] = AH_PHASE_NONE};
-
     if (!time_is_over(run))
         return false;
     ah_err_set(&run->result.err, AH_DEADLINE, "the run's deadline passed (set by timeout or deadline)");
-    run->result.err.phase = phase[run->state];
     return true;
 }
 
