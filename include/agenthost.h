@@ -219,8 +219,9 @@ AH_API const char *ah_about(ah_host *host);
 /* Runs a script: a file, or standard input for path "-". The script gets argv[0..argc-1]
  * as `...` and in the global `arg` (arg[0] is the path). Text only: bytecode is refused.
  * AH_USAGE only where the file cannot be read, or a script of this host is at work; the
- * status of an agenthost error it raised; AH_INTERNAL for any other error (a wrong use of the
- * library in the script included).
+ * status of an agenthost error it raised, or returned behind nil (as `return ah.agent { ... }` does
+ * where there is no key); AH_INTERNAL for any other error (a wrong use of the library in the script
+ * included).
  *
  * What a script returns is handed to the program: a tool, an agent (under the name "agent"), or a
  * table in which there are tools, agents and adapters (ah.scripted). Tools go by their own names,
@@ -259,6 +260,10 @@ typedef struct ah_tool_config {
     bool coerce;                  /* arguments of a wrong type are taken as they were surely meant */
     size_t max_result;            /* bytes of a result that the model sees (docs/lua.md); 0: 64 KiB */
     bool return_direct;           /* its result is the run's answer (docs/lua.md, ah.tool) */
+    /* What policies may know of it: a JSON object of true and false under read_only, destructive,
+     * idempotent, open_world and untrusted (docs/lua.md). NULL: nothing is said */
+    const char *annotations;
+    const char *version; /* UTF-8, up to 64 bytes: told where a conversation goes on; NULL: none */
     /* Begins a call. Answered once, with ah_answer or ah_refuse, in it or later. */
     void (*call)(void *ud, ah_host *host, const ah_tool_call *call);
     /* The call is over unanswered (cancelled, out of time, host closed). May be NULL. */
@@ -287,8 +292,9 @@ AH_API ah_status ah_refuse(ah_host *host, uint64_t call, const char *message);
  * policy refuses it; AH_DEADLINE; AH_CANCELLED; AH_INTERNAL where it failed, ah_errmsg with what a model would be told. */
 AH_API ah_status ah_call_tool(ah_host *host, const char *name, const char *args, const char **result);
 
-/* The tools known by name: JSON, { NAME: { "name", "description", "parameters" } }, sorted. Valid
- * until the next call of it; NULL: no memory. */
+/* The tools known by name: JSON, { NAME: { "name", "description", "parameters" } }, sorted, with
+ * "annotations", "examples" and "version" where a tool has them. Valid until the next call of it; NULL:
+ * no memory. */
 AH_API const char *ah_tools(ah_host *host);
 
 /* -- agents -------------------------------------------------------------------------------- */
@@ -377,7 +383,7 @@ typedef struct ah_ask {
 } ah_ask;
 
 /* The next ask that the program has not seen, in the order of opening, or NULL: there is none, or (the
- * error is kept) `asks` of ah_config is false (AH_USAGE), or AH_NOMEM: it is given the next time. Valid
+ * error is kept) `asks` of ah_config is false: AH_USAGE. Valid
  * until the next call of it, also where the ask is over by then, which the event `ask_closed` tells.
  * Front ends of scripts come first: an ask is given here when none of them has responded.
  * Look after each ah_step. Who waits in a call looks in `woken`: its watcher is told the event

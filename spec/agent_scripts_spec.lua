@@ -487,6 +487,22 @@ describe("setup", function()
     assert.equal("x and this", texts(agent))
   end)
 
+  it("may add to its agent as well, also where the run is in a handler", function()
+    local seen = {}
+    local agent
+    agent = ah.agent { model = mirror(seen), setup = function()
+      agent:add_tools(tool "late")
+      ah.sleep(0)
+    end }
+    assert.equal(1, assert(agent:run "x").iterations)
+    local other
+    other = ah.agent { model = mirror(seen), setup = function() other:add_tools(tool "late") end }
+    local ask = tool("ask", function() return assert(other:run "y").iterations end)
+    local reply = assert(ah.run { model = ah.scripted { call "ask", "ok" }, tools = { ask }, "x" })
+    assert.equal("1", reply.messages[3].content)
+    assert.same({ "late", "late" }, { seen[1].tools, seen[2].tools })
+  end)
+
   it("runs again for a conversation from a file, whose tools it binds without a word", function()
     local path, n = os.tmpname(), 0
     local function fields()
@@ -511,6 +527,24 @@ describe("setup", function()
     end
     os.remove(path)
     assert.equal("user assistant tool_result assistant", table.concat(kinds, " "))
+  end)
+
+  it("is told of its tools that have changed since the conversation was written", function()
+    local path, warnings = os.tmpname(), {}
+    local function fields(words)
+      return { model = "demo/echo", log = quiet,
+        on = { warning = function(e) warnings[#warnings + 1] = e.message end },
+        setup = function(c) c:add_tools(ah.tool { name = "own", description = words }) end }
+    end
+    local agent = ah.agent(fields "One.")
+    assert(agent:run "x")
+    assert(agent:save(path))
+    local loaded = assert(ah.load(path, fields "Two."))
+    assert(loaded:run "y")
+    os.remove(path)
+    assert(loaded:fork():run "z")
+    assert.equal(1, #warnings)
+    has(warnings[1], "The definition of tool 'own' has changed")
   end)
 
   it("runs for a fork, and what it adds there is the fork's", function()

@@ -615,6 +615,85 @@ describe("an approval", function()
   end)
 end)
 
+-- Whatever is asked while an ask is being told, answered or given up may close it.
+describe("an ask that is closed in the midst of something", function()
+  local function with(fields, respond)
+    local agent, kept, ran = nil, nil, {}
+    fields.model = ah.scripted { calls { "risky", "r1", { n = 1 } }, "done" }
+    fields.tools, fields.policies, fields.log = { risky(ran) }, { ask_for_risky }, quiet
+    local on = fields.on or {}
+    on.ask = on.ask or function(e) kept = e.id end
+    fields.on = on
+    function respond.now(value)
+      collectgarbage()
+      return agent:respond(kept, value)
+    end
+    agent = assert(ah.agent(fields))
+    local reply = assert(agent:run "x")
+    return reply.messages[3].content, ran.n
+  end
+
+  it("by a metamethod of a response has the first one", function()
+    for _, who in ipairs { "approve", "asks" } do
+      for _, fails in ipairs { false, true } do
+        local r = {}
+        local why = setmetatable({}, { __tostring = function()
+          assert.is_true(r.now(true))
+          if fails then
+            error "oh"
+          end
+          return "no"
+        end })
+        local said, ran = with({ [who] = function() return false, why end }, r)
+        assert.equal("did 1", said)
+        assert.equal(1, ran)
+      end
+    end
+    local r = {}
+    local said = with({ asks = function(ask)
+      local ok, err = ask:respond(false, setmetatable({}, { __tostring = function()
+        return tostring(r.now(true))
+      end }))
+      assert.is_nil(ok)
+      assert.matches("already answered", err.message)
+      ah.sleep(30)
+    end }, r)
+    assert.equal("did 1", said)
+  end)
+
+  it("by an observer of the warning about a front end", function()
+    local r = {}
+    local said, ran = with({ asks = function() error "oh" end,
+      on = { warning = function() assert.is_true(r.now(true)) end } }, r)
+    assert.equal("did 1", said)
+    assert.equal(1, ran)
+    r = {}
+    said = with({ approve = function() error "oh" end,
+      on = { warning = function() assert.is_true(r.now(false)) end } }, r)
+    assert.equal("Tool 'risky' was not run: not approved", said)
+  end)
+
+  it("by approve itself, a front end's last words, and what both close", function()
+    local r = {}
+    assert.equal("did 1", (with({ approve = function()
+      assert.is_true(r.now(true))
+      return false
+    end }, r)))
+    r = {}
+    local late
+    local closing = setmetatable({}, { __close = function()
+      local ok, err = r.now(false)
+      late = ok == nil and err.message
+    end })
+    assert.equal("did 1", (with({ asks = function(ask)
+      local me <close> = closing
+      assert.is_true(ask:respond(true) and me ~= nil)
+      ah.sleep(30)
+    end }, r)))
+    assert.matches("already answered", late)
+  end)
+end)
+
 describe("what is told of an ask", function()
   local KEY = "sk-very-secret-key-0123456789"
 

@@ -75,6 +75,53 @@ describe("bash", function()
     assert.truthy(shown[5]:find "^%[exit code 0 after", shown[5])
   end)
 
+  it("tells stdout from stderr in its value, and shows the model both as they came", function()
+    local calls = {
+      { command = "echo err >&2; echo out" },
+      { command = "echo 1; sleep 0.2; echo 2 >&2; sleep 0.2; echo 3" },
+      { command = "echo 1; echo 2 >&2; echo 3; echo 4 2>&1" },
+      { command = "true" },
+      { command = "exec >&-; echo late >&2" },
+    }
+    local shown = run(NONE, calls)
+    has(shown[2], "1\n2\n3\n[exit code 0")
+    local list = values(NONE, calls)
+    assert.same({ "err\nout\n", "out\n", "err\n" },
+      { list[1].output, list[1].stdout, list[1].stderr })
+    assert.same({ "1\n2\n3\n", "1\n3\n", "2\n" },
+      { list[2].output, list[2].stdout, list[2].stderr })
+    assert.same({ "1\n3\n4\n", "2\n", 8 }, { list[3].stdout, list[3].stderr, list[3].bytes })
+    assert.same({ "", "", "" }, { list[4].output, list[4].stdout, list[4].stderr })
+    assert.same({ "late\n", "", "late\n" }, { list[5].output, list[5].stdout, list[5].stderr })
+  end)
+
+  it("keeps everything in its very place where both are merged", function()
+    local command = "for i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done"
+    local expected = {}
+    for i = 1, 9 do
+      expected[i] = ("o%d\ne%d\n"):format(i, i)
+    end
+    local v = values({ sandbox = "none", cwd = "/", merge = true }, { { command = command } })[1]
+    assert.equal(table.concat(expected), v.output)
+    assert.same({}, { v.stdout, v.stderr })
+    assert.equal(v.output,
+      values(NONE, { { command = ("exec 2>&1; %s"):format(command) } })[1].stdout)
+  end)
+
+  it("cuts each stream for itself, and loses nothing of either", function()
+    local options = { sandbox = "none", cwd = "/", max_output = 2000, keep = 10000 }
+    local v = values(options, { {
+      command = "for i in $(seq 3000); do echo o$i; echo e$i >&2; done" } })[1]
+    assert.equal(2 * 16893, v.bytes)
+    for letter, text in pairs { o = v.stdout, e = v.stderr } do
+      has(text, letter .. "1\n" .. letter .. "2\n")
+      has(text, "left out")
+      has(text, letter .. "2999\n" .. letter .. "3000\n")
+      hasnt(text, letter == "o" and "e1" or "o1")
+      assert.is_true(#text < 2100)
+    end
+  end)
+
   it("says what is wrong with a call", function()
     local shown = run(NONE, { {}, { command = "true", argv = { "true" } }, { argv = { "" } },
       { argv = { "no-such-program" } }, { argv = { "a\0b" } }, { command = "true", timeout = 1e6 },

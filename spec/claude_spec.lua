@@ -526,6 +526,18 @@ describe("claude_agent_sdk", function()
     agent:close()
   end)
 
+  it("tells the command of examples, and what a tool says of itself in its words", function()
+    local log = fake [[{ { { text = "ok" } } }]]
+    assert(ah.run { model = "claude_agent_sdk/sonnet", tools = { ah.tool { name = "wipe",
+      description = "Wipes.", params = { disk = "string" }, version = "3",
+      annotations = { destructive = true, read_only = false, untrusted = false },
+      examples = { { description = "A disk", input = { disk = "a" } } } } }, "x" })
+    local text = command.contents(log)
+    command.has(text, '"annotations":{"destructiveHint":true,"readOnlyHint":false}')
+    command.has(text, [["description":"Wipes.\n\nExamples:\n- A disk: {\"disk\":\"a\"}"]])
+    assert.is_nil(text:find("untrusted", 1, true))
+  end)
+
   it("has one run of an agent at a time, and conversations beside each other", function()
     local log = fake [[{ { { calls = { { name = "other" } } }, { text = "outer" } },
       { { text = "inner" } } }]]

@@ -73,6 +73,18 @@ describe("agenthost agent.lua", function()
     assert.same({ 1, 4, 4, 1, 3 }, codes)
   end)
 
+  it("fails with the error that a script returns in place of an agent", function()
+    local r = command.shell('unset OPENAI_API_KEY; "$A" -e '
+      .. command.quote 'return ah.agent { model = "openai/x" }' .. " hello")
+    assert.same({ 3, "" }, { r.code, r.out })
+    has(r.err, "OPENAI_API_KEY")
+    r = command.script 'return nil, "words of its own"'
+    assert.equal(0, r.code)
+    r = command.script('return require "agenthost".agent { modle = "x" }', "hello")
+    assert.equal(1, r.code)
+    has(r.err, ":1: ah.agent: unknown field 'modle' (did you mean 'model'?)")
+  end)
+
   it("lets a script that runs by itself be, words or none", function()
     local r = command.script('local ah = require "agenthost"\n'
       .. 'print(#arg, ..., ah.run { model = "demo/echo", "ran" })', "a", "b")

@@ -21,7 +21,7 @@ local function faults(text)
   local found, code = check(text)
   local list = {}
   for i, f in ipairs(found.faults) do
-    list[i] = ("%d: %s"):format(f.line or 0, f.message)
+    list[i] = ("%d: %s"):format(f.line or 0, f.message:gsub("[^%s(]*/lua_%w+:", "SCRIPT:"))
   end
   assert.equal(#list > 0 and 1 or 0, code)
   return list
@@ -64,6 +64,19 @@ describe("agenthost tools", function()
       params = { name = "string: of the thing", limit = "integer 1..9 = 3" } }
     assert.equal(ah.json.encode(find.spec), ah.json.encode(one.tools[1]))
     assert.equal("now", one.tools[2].name)
+  end)
+
+  it("shows what tools say of themselves", function()
+    local script = HEAD .. [[
+      local drop = ah.tool { name = "drop", description = "Drops it.", version = "2",
+        annotations = { read_only = false, destructive = true } }
+      ah.run { model = "demo/echo", tools = { drop }, "x" }]]
+    local r = inspect("tools", script)
+    has(r.out, "drop: Drops it.\n  (not read_only, destructive, version 2)\n")
+    r = agenthost("tools", "--json", (select(2, inspect("tools", script))))
+    local one = ah.json.decode(r.out).met[1].tools[1]
+    assert.same({ "2", { read_only = false, destructive = true }, "Drops it." },
+      { one.version, one.annotations, one.description })
   end)
 
   it("takes --model, standard input and the script's arguments", function()
@@ -121,7 +134,7 @@ describe("agenthost check", function()
       "4: ah.run: options: unknown field 'temprature' (did you mean 'temperature'?)",
       "4: ah.run: tools[2] must be made by ah.tool, found string 'b', and there is no tool group "
         .. "of that name",
-      "4: tool 'a' is declared twice",
+      "4: tool 'a' is declared twice (SCRIPT:2, parameters none; and SCRIPT:2, parameters none)",
     }, faults(HEAD .. [[
       local a = ah.tool { name = "a", description = "A." }
       local b = ah.tool { name = "b", description = "B." }
@@ -182,8 +195,10 @@ describe("agenthost check", function()
     end
     assert.equal(3, #notes)
     assert.truthy(notes[1]:find("^3: openai: no key"))
-    assert.equal("4: no model is named: --model or AGENTHOST_MODEL must", notes[2])
-    assert.equal("2: tool 'a' is offered by nothing that was met", notes[3])
+    assert.equal('4: no model is named: give model = "provider/model", --model or '
+      .. "AGENTHOST_MODEL", notes[2])
+    assert.equal("2: tool 'a' is offered by nothing that was met: name it in a list of tools",
+      notes[3])
   end)
 
   it("stops at the first run, whatever the script does about it", function()

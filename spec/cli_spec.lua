@@ -164,7 +164,7 @@ describe("the options", function()
     usage_error(agenthost("--Verson"), "unknown option '--Verson' (did you mean --version?)")
     usage_error(agenthost("--quite=1"), "unknown option '--quite' (did you mean --quiet?)")
     usage_error(agenthost("-model", "x"), "unknown option '-model' (did you mean --model?)")
-    usage_error(agenthost("-V"), "unknown option '-V' (did you mean -v?)")
+    usage_error(agenthost("-Q"), "unknown option '-Q' (did you mean -q?)")
   end)
 
   it("unknown ones near nothing name nothing", function()
@@ -225,7 +225,7 @@ describe("wrong usage exits 2:", function()
   end)
 
   it("an option without its dashes", function()
-    has(agenthost("help").err, "Did you mean agenthost --help?")
+    has(agenthost("record").err, "Did you mean agenthost --record?")
   end)
 
   it("a folder, and an empty name", function()

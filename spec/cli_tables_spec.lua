@@ -183,8 +183,22 @@ describe("completion", function()
     assert.same({ bash = true, zsh = true, fish = true }, bash("completion", ""))
     assert.same({ ["examples/quickstart.lua"] = true }, bash("check", "--json", "examples/quick"))
     assert.same({ ["examples/moons.csv"] = true }, bash("examples/quickstart.lua", "examples/mo"))
-    assert.same({}, bash("--model", ""))
+    assert.is_true(bash("--model", "")["demo/echo"])
+    assert.same({ ["anthropic/claude-sonnet-4-5"] = true }, bash("--model", "anthropic/claude-s"))
+    assert.same({ ["gemini/gemini-3-pro"] = true }, bash("models", "gemini/gemini-3"))
     assert.same({ tools = true, ["tools.lua"] = nil }, bash("--model", "demo/echo", "too"))
+  end)
+
+  it("of --model has names of every provider, and no others", function()
+    local offered, there = {}, {}
+    for name in pairs(bash("--model", "")) do
+      offered[name:match "^[^/]+"] = true
+    end
+    for name in agenthost("models").out:match("\n(.-)\n\n"):gmatch "\n?([%l_]+)[^\n]*" do
+      there[name] = true
+    end
+    there.demo, there.claude_agent_sdk = true, true
+    assert.same(there, offered)
   end)
 
   for _, shell in ipairs { "bash", "zsh", "fish" } do

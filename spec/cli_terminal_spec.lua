@@ -132,12 +132,32 @@ describe("the line of progress", function()
     read(t, "1,234 tokens so far\0278")
     local during = screen.new(80):feed((t.all:match("^.*so far\0278"))):text()
     assert.truthy(during:find("^half a\nslow at work, %d s, 1,234 tokens so far$"), during)
-    assert.truthy(t.all:find("waiting for scripted/script, %d s, 0 tokens so far\0278"))
+    assert.truthy(t.all:find("waiting for scripted/script, %d s\0278"))
+    has_not(t.all, " 0 tokens")
     local code, all, shown = finish(t)
     assert.equal(0, code)
     has_not(all, "\27[2m")
     assert.truthy(shown:find("^half a line\nFine%.\n" .. CLOSING), shown)
     has(shown, "tokens  1,000 in (0 cached), 234 out, $0.001250")
+  end)
+
+  it_if("has what a handler says of how far it is", function()
+    local t = script [[
+      local ah = require "agenthost"
+      local index = ah.tool { name = "index", description = "Indexes.", handler = function(_, ctx)
+        ctx:progress(0.3, "file 3 of 10")
+        ah.sleep(0.9)
+        ctx:progress("file 9 of 10")
+        ah.sleep(0.9)
+        ctx:progress(1)
+        ah.sleep(0.9)
+        return "x"
+      end }
+      print(ah.run { model = "demo/tools", tools = { index }, "Go" })]]
+    read(t, "index: file 3 of 10, 30 %, ")
+    read(t, "index: file 9 of 10, ")
+    read(t, "index: 100 %, ")
+    assert.equal(0, (finish(t)))
   end)
 
   it_if("stays below what is written at the foot of the screen", function()

@@ -155,6 +155,8 @@ local function flows(on)
   local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
   run { model = ah.scripted {}, on = on, "x" }
+  run { model = ah.scripted { '{"n":1}' }, on = on, "x", output = ah.schema { type = "object",
+    properties = { n = { type = "integer" } } } }
   local late = ah.tool { name = "late", description = "Late." }
   local function come_and_go(_, ctx)
     ctx:add_tools { late }
@@ -172,6 +174,12 @@ local function flows(on)
     tools = { echo_tool(function() return Thing { id = 1 } end) } }
   run { model = ah.scripted { CALL, "done" }, on = on, "x",
     tools = { echo_tool(come_and_go), ah.tool { name = "late", description = "Another." } } }
+  local path = os.tmpname()
+  local agent = ah.agent { model = "demo/echo", tools = { echo_tool() } }
+  assert(agent:run "x" and agent:save(path))
+  assert(ah.load(path, { tools = { ah.tool { name = "t", description = "Else." } }, on = on,
+    log = function() end })):run "y"
+  os.remove(path)
 end
 
 local function kind_of(value)
@@ -441,7 +449,8 @@ describe("docs/lua.md", function()
     for _, wrong in ipairs {
       function()
         ah.prompt { ah.section { key = "a", tools = { echo_tool() } },
-          ah.section { key = "b", tools = { echo_tool() } } }
+          ah.section { key = "b", tools = { ah.tool { name = "t", description = "A tool.",
+            params = ah.type { name = "Typed", fields = {} } } } } }
       end,
       function()
         ah.prompt { ah.section { key = "a", template = "${x}" } }
@@ -594,7 +603,7 @@ end)
 
 -- Where the code has the value of each row, in the order of the page; nil: it has none.
 local IN_CODE = {
-  ["answers of the model"] = "src/lua/lua_agent_fields.c DEFAULT_ITERATIONS",
+  ["iterations: answers of the model"] = "src/lua/lua_agent_fields.c DEFAULT_ITERATIONS",
   ["tries of a request after the first"] = "src/lua/lua_agent_fields.c DEFAULT_RETRIES",
   ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
   ["strategies"] = "src/lua/lua_inject.c MAX_STRATEGIES",
@@ -622,6 +631,7 @@ local IN_CODE = {
   ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",
   ["result that the model sees"] = "src/model/tool.h AH_TOOL_RESULT",
   ["result as JSON"] = "src/lua/lua_result.c MAX_VALUE",
+  ["response to an ask"] = "src/run/ask.c MAX_RESPONSE",
   ["why a policy denies or asks, and why an approval refuses"] = "src/run/hooks.h AH_MAX_REASON",
   ["message of an error"] = "src/base/err.h AH_MAX_MESSAGE",
   ["time to close its variables when it was stopped"] = "src/lua/lua_watch.c CLOSE_GRACE_MS",

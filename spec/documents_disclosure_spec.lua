@@ -207,11 +207,15 @@ describe("the tool read_section", function()
   end)
 
   it("cannot be declared by anybody else", function()
-    assert.equal("prompt_validation",
-      D.raised(ah.prompt, { summarised("a", { tool "read_section" }) }).code)
-    local err = D.raised(ah.run, { model = D.model {}, prompt = research(),
-      tools = { tool "read_section" }, "Go." })
-    assert.equal("prompt_validation", err.code)
+    local function in_section()
+      return ah.prompt { summarised("a", { tool "read_section" }) }
+    end
+    local function beside()
+      return ah.run { model = D.model {}, prompt = research(), tools = { tool "read_section" },
+        "Go." }
+    end
+    assert.equal("prompt_validation", D.raised(in_section).code)
+    assert.equal("prompt_validation", D.raised(beside).code)
   end)
 
   it("does not reach what is disabled, nor what is below it", function()
@@ -574,6 +578,32 @@ describe("a section that is open in the session alone", function()
     end
   end)
 
+  it("is opened here when a nested run had read it first", function()
+    for _, mode in ipairs { "append", "inline", "restart" } do
+      local nested = tool("nested", { handler = function(_, ctx)
+        return D.run({ read "context", calls "search", "inner" },
+          { mode = mode, session = ctx.session, prompt = research() }).reply
+      end })
+      local s = D.run({ calls "nested", read "context", calls "cite", "done" },
+        { mode = mode, prompt = research(), tools = { nested } })
+      assert.matches("^Content of section 'context':", s:results(2))
+      assert.equal("cite", s:results(3))
+      assert.same({ "search", "cite" }, s.reply.injected_tools)
+    end
+  end)
+
+  it("is opened here when a handler had opened it", function()
+    for _, mode in ipairs { "append", "restart" } do
+      local open = tool("open", { handler = function(_, ctx)
+        ctx.session:dispatch(ah.set_visibility_override { path = "context", visibility = "full" })
+      end })
+      local s = D.run({ calls "open", read "context", calls "search", "done" },
+        { mode = mode, prompt = research(), tools = { open } })
+      assert.matches("^Content of section 'context':", s:results(2))
+      assert.equal("search", s:results(3))
+    end
+  end)
+
   it("is opened here when another agent of the session had", function()
     local session = ah.session()
     local turns = { "hello", read "context", calls "search", "done" }
@@ -589,5 +619,68 @@ describe("a section that is open in the session alone", function()
     reply = assert(agent:run "Read it.")
     assert.equal("done", reply.text)
     assert.equal("search", reply.messages[#reply.messages - 1].content)
+  end)
+end)
+
+describe("a handler that raises visibility_expansion_required", function()
+  local function opener(extra)
+    return tool("open", { handler = function()
+      local e = { code = "visibility_expansion_required", message = "Open it.",
+        requested_overrides = { context = "full" }, reason = "asked for",
+          section_keys = { "context" } }
+      for k, v in pairs(extra or {}) do
+        e[k] = v
+      end
+      error(ah.error(e))
+    end })
+  end
+
+  it("has its overrides stored, the section opened and the run gone on", function()
+    for _, mode in ipairs { "append", "inline", "restart" } do
+      local session = ah.session()
+      local s = D.run({ calls "open", calls "search", "done" },
+        { mode = mode, session = session, prompt = research(), tools = { opener() } })
+      assert.equal("done", s.reply and s.reply.text or tostring(s.err))
+      assert.equal("search", s:results(2))
+      assert.same({ path = "context", visibility = "full" }, session.visibility_overrides:latest())
+      sound.check(s.reply:transcript())
+    end
+  end)
+
+  it("may close one as well", function()
+    local session = ah.session()
+    local s = D.run({ calls "open", "done" }, { mode = "restart", session = session,
+      prompt = ah.prompt { research { visibility = "full" }:section "context", summarised "other" },
+      tools = { opener { requested_overrides = { context = "summary" } } } })
+    assert.equal("done", s.reply and s.reply.text or tostring(s.err))
+    assert.equal("summary", session.visibility_overrides:latest().visibility)
+  end)
+
+  it("ends the run at max_restarts, its fields kept", function()
+    local s = D.run({ calls "open" },
+      { mode = "restart", max_restarts = 0, prompt = research(), tools = { opener() } })
+    assert.equal("visibility_expansion_required", s.err.code)
+    assert.same({ context = "full" }, s.err.requested_overrides)
+    assert.same({ "context" }, s.err.section_keys)
+    assert.equal("asked for", s.err.reason)
+  end)
+end)
+
+describe("the 11th restart", function()
+  it("ends the run, after exactly ten that are counted", function()
+    local sections, turns = {}, {}
+    for i = 1, 11 do
+      sections[i] = summarised("s" .. i, { tool("t" .. i) })
+      turns[i] = read("s" .. i)
+    end
+    local s
+    local grown = D.grown(function()
+      s = D.run(turns, { mode = "restart", table.unpack(sections) })
+    end)
+    assert.equal("visibility_expansion_required", s.err.code)
+    assert.equal(10, grown["disclosure.restarts"])
+    assert.truthy(s.err.phase)
+    assert.same({ "s11" }, s.err.section_keys)
+    assert.same({ s11 = "full" }, s.err.requested_overrides)
   end)
 end)

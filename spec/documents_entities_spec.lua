@@ -595,6 +595,17 @@ describe("a stateful provider", function()
 end)
 
 describe("a provider's life", function()
+  it("is that of the conversation: its tools work in the agent's later runs", function()
+    local S = shop()
+    local turns = { FIND_JOHN, "Found." }
+    local agent = D.agent(turns, { discover = true, tools = { S.search } })
+    assert(agent:run "Find John Smith.")
+    collectgarbage()
+    turns[1], turns[2] = calls "customer_c123_getAverageSpend", "$450"
+    local reply = assert(agent:run "His spend?")
+    assert.equal('{"amount":450,"currency":"USD"}', reply.messages[#reply.messages - 1].content)
+  end)
+
   it("ends with the run where that is said: discover = { keep = false }", function()
     local S = shop()
     local turns = { FIND_JOHN, "Found." }
@@ -639,12 +650,34 @@ describe("a provider's life", function()
 end)
 
 describe("a strategy", function()
+  it("sees the context of the document", function()
+    local S, seen = shop(), {}
+    discovered({ FIND_JOHN, turn(call("customer_c123_getRecentOrders", '{"limit": 1 }')), "done" },
+      { tools = { S.search }, strategies = { function(m)
+        seen[#seen + 1] = { name = m.name, input = m.raw_arguments, result = m.result,
+          value = m.value,
+          success = m.success,
+          iteration = m.iteration, history = #m.history, tools = #m.tools, id = m.id }
+      end }, "What?" })
+    assert.equal("search_customer", seen[1].name)
+    assert.equal(1, seen[1].iteration)
+    assert.equal(2, seen[2].iteration)
+    assert.is_true(ah.is_provider(seen[1].value))
+    assert.matches('^{"email"', seen[1].result)
+    assert.equal(1, seen[1].history)
+    assert.equal(3, seen[2].history)
+    assert.is_true(seen[1].success)
+    assert.equal('{"limit": 1 }', seen[2].input)
+  end)
+
   it("is given tools to look at, not names alone", function()
     local S, seen = shop(), nil
     D.run({ FIND_JOHN, "done" }, { tools = { S.search }, strategies = { function(m)
       seen = m.tools[1]
     end } })
-    assert.equal("search_customer", type(seen) == "string" and seen or seen.name)
+    assert.equal("search_customer", seen.name)
+    assert.same({ "name" }, seen.parameters.required)
+    assert.equal("Search for a customer by name", seen.description)
   end)
 
   it("adds what it returns: a tool, a list, nothing", function()

@@ -306,8 +306,9 @@ describe("pick_tools", function()
   end)
 
   it("cannot be declared by anybody else", function()
-    local err = D.raised(ah.run, { model = D.model {}, brief = true, tools = { tool "pick_tools" },
-      "Go." })
+    local err = D.raised(function()
+      return ah.run { model = D.model {}, brief = true, tools = { tool "pick_tools" }, "Go." }
+    end)
     assert.equal("prompt_validation", err.code)
   end)
 

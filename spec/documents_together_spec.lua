@@ -267,6 +267,26 @@ describe("a nested run", function()
     assert.equal("t", s:results(3))
   end)
 
+  it("that raises visibility_expansion_required opens in the run whose handler it is", function()
+    local prompt = ah.prompt { summarised("a", { tool "t" }) }
+    local opener = tool("opener", { handler = function()
+      error(ah.error { code = "visibility_expansion_required", message = "open it",
+        requested_overrides = { a = "full" }, section_keys = { "a" }, reason = "r" })
+    end })
+    for _, mode in ipairs { "append", "restart" } do
+      local inner
+      local nested = tool("nested", { handler = function()
+        inner = D.run({ calls "opener", calls "t", "inner" },
+          { mode = mode, tools = { opener }, prompt = prompt })
+        return inner.reply
+      end })
+      local s = D.run({ calls "nested", "done" }, { mode = mode, tools = { nested } })
+      assert.equal("inner", inner.reply and inner.reply.text or tostring(inner.err))
+      assert.equal("t", inner:results(2))
+      assert.equal("done", s.reply.text)
+    end
+  end)
+
   it("passes on the limit that it ran into, if its handler does", function()
     local nested = tool("nested", { handler = function()
       return ah.run { model = D.model { calls "x", calls "y", calls "z", calls "w" },
@@ -532,6 +552,28 @@ describe("strategies with the rest", function()
     assert.same({ "customer_x_spend" }, s.reply.removed_tools)
   end)
 
+  it("that add and remove a tool in one answer never offer it", function()
+    for _, order in ipairs { "add first", "remove first" } do
+      for _, mode in ipairs { "append", "inline", "restart" } do
+        local s = D.run({ calls "go", "done" }, { mode = mode, tools = { tool "go", tool "old" },
+          strategies = { function(m)
+            if order == "add first" then
+              m:add(tool "new")
+              m:remove "old"
+            else
+              m:remove "old"
+              m:add(tool "new")
+            end
+          end } })
+        assert.same({ "new" }, s.reply.injected_tools)
+        assert.same({ "old" }, s.reply.removed_tools)
+        if mode == "append" or mode == "restart" then
+          assert.equal("go new", s:offered(2), order .. " " .. mode)
+        end
+      end
+    end
+  end)
+
   it("see the readings of sections and may add to them", function()
     local s = D.run({ read "a", calls "extra", "done" },
       { prompt = ah.prompt { summarised("a", { tool "t" }) },
@@ -653,6 +695,41 @@ describe("limits with the rest", function()
     end
   end)
 
+  it("a conversation that met max_tools can be saved and loaded", function()
+    local turns = { read "a", "one" }
+    local function prompt()
+      return ah.prompt { summarised("a", { tool "t1", tool "t2", tool "t3" }) }
+    end
+    for _, mode in ipairs { "append", "restart" } do
+      turns[1], turns[2] = read "a", "one"
+      local agent, _, fields = D.agent(turns, { mode = mode, max_tools = 3, prompt = prompt() })
+      assert(agent:run "First.")
+      local path = os.tmpname()
+      assert(agent:save(path))
+      local loaded = assert(ah.load(path,
+        { model = fields.model, max_tools = 3, prompt = prompt(), log = D.nothing }))
+      os.remove(path)
+      turns[1], turns[2] = calls "t1", "two"
+      local reply = assert(loaded:run "Again.")
+      assert.equal("t1", reply.messages[#reply.messages - 1].content)
+    end
+  end)
+
+  it("a forced choice of tools holds for the first request", function()
+    for _, choice in ipairs { "required", { name = "t" } } do
+      local chosen = {}
+      local function note(r)
+        chosen[#chosen + 1] = r.options.tool_choice == nil and "auto" or r.options.tool_choice
+      end
+      local s = D.run({ function(r) note(r) return calls "t" end,
+        function(r) note(r) return "done" end },
+        { tools = { tool "t" }, options = { tool_choice = choice } })
+      assert.equal("done", s.reply.text)
+      assert.same(choice, chosen[1])
+      assert.equal("auto", chosen[2])
+    end
+  end)
+
   it("eleven restarts in two runs are no failure: each run counts anew", function()
     local sections = {}
     for i = 1, 12 do
@@ -698,6 +775,34 @@ describe("an empty answer", function()
 end)
 
 describe("loading", function()
+  it("takes sections in the array part, as ah.agent does", function()
+    local turns = { read "a", "one" }
+    local agent, _, fields = D.agent(turns, { summarised("a", { tool "t" }) })
+    assert(agent:run "First.")
+    local path = os.tmpname()
+    assert(agent:save(path))
+    local loaded = assert(ah.load(path, { model = fields.model, log = D.nothing,
+      summarised("a", { tool "t" }) }))
+    os.remove(path)
+    turns[1], turns[2] = calls "t", "two"
+    assert.equal("two", assert(loaded:run "Again.").text)
+  end)
+
+  it("of a scripted conversation says that a model is to be given", function()
+    local turns = { "one" }
+    local agent = D.agent(turns, {})
+    assert(agent:run "First.")
+    local path = os.tmpname()
+    assert(agent:save(path))
+    local nothing, err = ah.load(path)
+    local loaded = assert(ah.load(path, { model = D.model { "two" }, log = D.nothing }))
+    os.remove(path)
+    assert.is_nil(nothing)
+    assert.equal("provider", err.code)
+    assert.matches("give model = ", err.message)
+    assert.equal("two", assert(loaded:run "Again.").text)
+  end)
+
   it("of what is no conversation gives nil and an error", function()
     local path = os.tmpname()
     for _, text in ipairs { "", "{", "[]", "{}", '{"agenthost_transcript":99}', "\xff" } do
@@ -713,5 +818,56 @@ describe("loading", function()
     local loaded, err = ah.load("/nonexistent/file", { model = D.model {} })
     assert.is_nil(loaded)
     assert.equal("usage", err.code)
+  end)
+end)
+
+describe("a system text that a strategy has set", function()
+  it("stays when a section is opened, on both kinds of adapters", function()
+    for _, mode in ipairs { "append", "inline", "restart" } do
+      local s = D.run({ calls "go", read "a", "done" }, { mode = mode, tools = { tool "go" },
+        prompt = ah.prompt { summarised("a", { tool "t" }) }, strategies = { function(m)
+          if m.iteration == 1 then
+            m:prompt "Set by the strategy."
+          end
+        end } })
+      assert.equal("done", s.reply.text)
+      assert.truthy(ah.json.encode(s.requests[3]):find("Set by the strategy.", 1, true), mode)
+    end
+  end)
+end)
+
+describe("long results", function()
+  it("are told by head and tail, and kept in a file where there is a file system", function()
+    local fs = ah.filesystem { memory = true }
+    local long = ("line\n"):rep(20000)
+    local s = D.run({ calls "t", "done" }, { resources = { filesystem = fs },
+      tools = { tool("t", { handler = function() return long end }) } })
+    assert.is_true(#s:results(1) <= 66000)
+    local path = s:results(1):match "([%w%./_%-]+%.txt)"
+    assert.truthy(path, s:results(1):match "%[[^\n]*%]")
+    assert.equal(long, (fs:read(path)))
+  end)
+end)
+
+describe("a tool whose result is the answer", function()
+  local function direct(name, handler)
+    return tool(name, { return_direct = true, handler = handler })
+  end
+
+  it("ends the run with its own text", function()
+    local t = direct("t", function() return "the answer" end)
+    local s = D.run({ calls "t", "never" }, { tools = { t } })
+    assert.equal("the answer", s.reply and s.reply.text or tostring(s.err))
+    assert.equal(1, s.reply.iterations)
+    sound.check(s.reply:transcript())
+  end)
+
+  it("lets the model go on where it fails, or stands beside another call", function()
+    local fails = direct("fails", function() return nil, "not now" end)
+    local t = direct("t", function() return "the answer" end)
+    local s = D.run({ calls "fails", "done" }, { tools = { fails } })
+    assert.equal("done", s.reply.text)
+    s = D.run({ turn(call "t", call "other"), "done" }, { tools = { t, tool "other" } })
+    assert.equal("done", s.reply.text)
   end)
 end)

@@ -773,12 +773,54 @@ describe("the life of instances", function()
     for _, case in ipairs {
       { function() end, "stale entity" },
       { function() return Customer { id = "c-2" } end, "stale" },
-      { function() return { id = "c-1" } end, "stale" }, { function() error "gone" end, "gone" },
+      { function() error "gone" end, "gone" },
     } do
       gives = case[1]
       local a = agent(Customer, TURNS, { discover = { keep = false } })
       assert(a:run "x")
       assert.matches(case[2], results(a:run "y")[1])
+    end
+  end)
+
+  it("begins anew where the class finds a plain table, which becomes an instance", function()
+    local found
+    local Customer = customer_class { find = function(id)
+      found = { id = id, spend = 78 }
+      return found
+    end }
+    local a = agent(Customer, TURNS, { discover = { keep = false } })
+    assert(a:run "x")
+    assert.same({ '{"amount":78}' }, results(a:run "y"))
+    assert.is_true(ah.is_provider(found))
+  end)
+
+  it("is not begun anew by something else, which is told with the line of find", function()
+    local Other = ah.entity { name = "Other" }
+    local gives, Customer
+    local line = debug.getinfo(1, "l").currentline + 1
+    Customer = customer_class { find = function() return gives() end }
+    for _, case in ipairs {
+      { function() return "c-1" end, "must return nil, a table or an instance, found a string" },
+      { function() return false end, "found a boolean" },
+      { function() return setmetatable({ id = "c-1" }, {}) end,
+        "found a table with a metatable of its own" },
+      { function() return Customer { id = "c-2" } end, "returned another entity than c%-1" },
+      { function() return { id = "c-2" } end, "returned another entity than c%-1" },
+      { function() return Other { id = "c-1" } end, "returned another entity than c%-1" },
+      { function() return nil end, nil }, { function() end, nil },
+    } do
+      gives = case[1]
+      local warned = {}
+      local a = agent(Customer, TURNS, { discover = { keep = false }, on = { warning = function(e)
+        warned[#warned + 1] = e.message
+      end } })
+      assert(a:run "x")
+      assert.matches("stale entity", results(a:run "y")[1])
+      assert.equal(case[2] and 1 or 0, #warned)
+      if case[2] then
+        assert.matches("entity_spec.lua:" .. line .. ": find of entity '.*' .*" .. case[2],
+          warned[1])
+      end
     end
   end)
 

@@ -242,7 +242,8 @@ describe("a strict agenthost mock", function()
         { '{"type":"assistant","content":[{"type":"text","text":"ho"}]}',
           '{"type":"tools_added","tools":[{"name":"g","description":"G.","parameters":'
           .. '{"type":"object"}}]}', user },
-        { '{"type":"tools_removed","names":["f"]}' })
+        { '{"type":"assistant","content":[{"type":"text","text":"well"}]}',
+          '{"type":"tools_removed","names":["f"]}', user })
       local body = server.decode(hidden.body)
       assert.equal("allowed_tools", body.tool_choice.type)
       local status, bytes = answer(name, body)

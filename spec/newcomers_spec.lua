@@ -41,6 +41,13 @@ local LISTS = {
   ["ah.run: tools"] = { field "tools", find, read },
   ["ah.run: policies"] = { field "policies", nothing, nothing },
   ["ah.run: checks"] = { field "checks", nothing, nothing },
+  ["ah.run: guards: input"] = { function(list) return run { "guards", { input = list } } end,
+    nothing, nothing },
+  ["ah.gate: policies"] = { function(list)
+    local set = ah.gate { policies = list }
+    ah.gate { policies = {} }
+    return set
+  end, nothing, nothing },
   ["ah.run: feedback"] = { field "feedback", { every = 1, text = nothing },
     { every = 2, text = nothing } },
   ["ah.run: strategies"] = { field "strategies", { name = "a", after = nothing },
@@ -334,5 +341,231 @@ describe("prices", function()
     assert.matches('{ ["provider/model"] = { input = 1.25, output = 10 } }', raised(priced, 5), 1,
       true)
     assert.matches("did you mean 'cached_read'?", raised(priced, { cache_read = 1 }), 1, true)
+  end)
+end)
+
+-- -- objects ---------------------------------------------------------------------------------
+
+describe("a field that an object has not", function()
+  local agent = assert(ah.agent { model = "demo/echo" })
+  local session = ah.session { types = { Note } }
+  local prompt = ah.prompt { ns = "newcomers", key = "fields", section }
+  local OBJECTS = {
+    agent = agent, reply = assert(agent:run "x"), tool = find, section = section,
+    session = session, slice = session[Note], dispatcher = session.dispatcher,
+    registry = ah.registry {}, budget = ah.budget { requests = 1 }, prompt = prompt,
+    rendered = prompt:render(), schema = ah.schema { type = "string" }, type = Note,
+    filesystem = ah.filesystem { memory = true }, adapter = ah.scripted {},
+  }
+
+  for name, object in pairs(OBJECTS) do
+    it("raises: " .. name, function()
+      local text = raised(function() return object.qqqqqqqq end)
+      assert.matches("qqqqqqqq", text, 1, true)
+      assert.matches("newcomers_spec.lua:%d+", text)
+    end)
+  end
+
+  it("raises for ctx", function()
+    local said
+    local peek = ah.tool { name = "peek", description = "Peeks.", handler = function(_, ctx)
+      said = raised(function() return ctx.sesion end)
+      return "x"
+    end }
+    assert(ah.run { model = ah.scripted { { calls = { { name = "peek" } } }, "ok" },
+      tools = { peek }, "x" })
+    assert.matches("ctx: unknown field 'sesion' (did you mean 'session'?)", said, 1, true)
+  end)
+
+  it("is told with the nearest, or with what others call it", function()
+    for said, f in pairs {
+      ["agent: unknown field 'messages' (did you mean 'transcript'?)"] = function()
+        return agent.messages
+      end,
+      ["agent: unknown field 'trancript' (did you mean 'transcript'?)"] = function()
+        return agent:trancript()
+      end,
+      ["reply: unknown field 'output' (did you mean 'text' or 'value'?)"] = function()
+        return OBJECTS.reply.output
+      end,
+      ["reply: unknown field 'finish_reason' (did you mean 'stop'?)"] = function()
+        return OBJECTS.reply.finish_reason
+      end,
+      ["there is no slice 'dispach' (did you mean 'dispatch'?)"] = function()
+        return session:dispach {}
+      end,
+      ["registry: unknown field 'regster' (did you mean 'register'?)"] = function()
+        return OBJECTS.registry:regster(find)
+      end,
+    } do
+      assert.matches(said, raised(f), 1, true)
+    end
+  end)
+end)
+
+describe("a word of another library", function()
+  local function declare(fields)
+    fields.name, fields.description = "t", "T."
+    return ah.tool(fields)
+  end
+
+  for said, f in pairs {
+    ["'execute' (did you mean 'handler'?)"] = function() declare { execute = nothing } end,
+    ["'parameters' (did you mean 'params'?)"] = function() declare { parameters = {} } end,
+    ["'inputSchema' (did you mean 'schema'?)"] = function() declare { inputSchema = {} } end,
+    ["'input_schema' (did you mean 'schema'?)"] = function() declare { input_schema = {} } end,
+    ["'instructions' (did you mean 'system'?)"] = function() run { "instructions", "x" } end,
+    ["'max_steps' (did you mean 'max_iterations'?)"] = function() run { "max_steps", 3 } end,
+    ["there is no event 'text' (did you mean 'content'?)"] = function()
+      run { "on", { text = nothing } }
+    end,
+    ["there is no event 'tool_call' (did you mean 'tool_started'?)"] = function()
+      run { "on", { tool_call = nothing } }
+    end,
+    ["on: found a value without a name; write on = function(event)"] = function()
+      run { "on", { nothing } }
+    end,
+  } do
+    it("is answered with ours: " .. said, function()
+      assert.matches(said, raised(f), 1, true)
+    end)
+  end
+end)
+
+-- -- the command -----------------------------------------------------------------------------
+
+describe("agenthost", function()
+  local agenthost, has, has_not = command.agenthost, command.has, command.has_not
+
+  it("knows help and version as words", function()
+    assert.equal(agenthost("--help").out, agenthost("help").out)
+    assert.equal(agenthost("tools", "--help").out, agenthost("help", "tools").out)
+    assert.equal(agenthost("--version").out, agenthost("version").out)
+    assert.equal(agenthost("--version").out, agenthost("-V").out)
+    assert.equal(agenthost("--version", "-v").out, agenthost("version", "-v").out)
+    assert.equal(0, agenthost("help").code)
+    local r = agenthost("help", "tols")
+    assert.equal(2, r.code)
+    has(r.err, "there is no command 'tols'")
+  end)
+
+  local CALLS = [[
+    local ah = require "agenthost"
+    local add = ah.tool { name = "add", description = "Adds.",
+      params = { a = "integer", b = "integer" },
+      handler = function(args) return args.a + args.b end }
+    local bad = ah.tool { name = "bad", description = "Fails.", params = { why = "string" },
+      handler = function(args) return nil, "no such\nthing: " .. args.why end }
+    print(ah.run { model = ah.scripted { { calls = { { name = "add", arguments = { a = 1, b = 2 } },
+      { name = "bad", arguments = { why = ("x"):rep(500) } } } }, "Fine." },
+      tools = { add, bad }, "Go" })]]
+
+  it("-v prints one readable line a call", function()
+    local r = command.agenthost("-v", command.temp(CALLS))
+    assert.equal("Fine.\n", r.out)
+    assert.matches('info: add {"a":1,"b":2} ok in 0%.%d+ s: 3\n', r.err)
+    local bad = 'info: bad {"why":"x+%.%.%. failed in 0%.%d+ s: no such thing: x+%.%.%.\n'
+    assert.matches(bad, r.err)
+    assert.equal(3, select(2, r.err:gsub("\n", "")))
+    has_not(r.err, '"type"')
+  end)
+
+  it("-vv prints events as lines of JSON, and without -v there is nothing", function()
+    local r = command.agenthost("-vv", command.temp(CALLS))
+    has(r.err, 'debug: event {"type":"tool_invoked"')
+    has_not(r.err, "ok in")
+    assert.equal("", command.agenthost(command.temp(CALLS)).err)
+  end)
+
+  it("--json has the value of a run with an output schema", function()
+    local code = [[ah.run { model = ah.scripted { '{"city":"Paris","n":[1,2]}' }, "x",
+      output = ah.schema { type = "object", properties = { city = { type = "string" },
+        n = { type = "array", items = { type = "integer" } } } } }]]
+    local reply = ah.json.decode(agenthost("--json", "-e", code).out).reply
+    assert.same({ city = "Paris", n = { 1, 2 } }, reply.value)
+    has(agenthost("--jsonl", "-e", code).out, '"value":{"city":"Paris","n":[1,2]}')
+    code = 'ah.run { model = "demo/echo", "x" }'
+    reply = ah.json.decode(agenthost("--json", "-e", code).out).reply
+    assert.is_nil(reply.value)
+    assert.equal("x", reply.text)
+  end)
+
+  it("takes files of variables that a shell can read as well", function()
+    local path = command.temp 'export A_KEY="one"\n  export\tB_KEY=two\nC_KEY=three\nexport=4\n'
+    local r = agenthost("--env-file", path, "-e",
+      'print(os.getenv "A_KEY", os.getenv "B_KEY", os.getenv "C_KEY", os.getenv "export")')
+    assert.same({ code = 0, out = "one\ttwo\tthree\t4\n", err = "" }, r)
+    assert.equal(2, agenthost("--env-file", command.temp "export A B=1\n", "-e", "").code)
+  end)
+end)
+
+describe("a path that begins with /", function()
+  it("is answered with the path below the root", function()
+    local root = command.temp()
+    os.remove(root)
+    assert(os.execute(("mkdir -p %s/src && ln -s %s %s.link"):format(root, root, root)))
+    finally(function() os.execute(("rm -rf %s %s.link"):format(root, root)) end)
+    for _, fs in ipairs { ah.filesystem { root = root }, ah.filesystem { root = root .. ".link" },
+      ah.filesystem { root = root }:overlay(), ah.filesystem { memory = true } } do
+      for given, meant in pairs { ["/src/a.txt"] = "src/a.txt", ["//src"] = "src", ["/"] = "." } do
+        local none, err = fs:read(given)
+        assert.is_nil(none)
+        assert.matches(("relative to the root: write '%s'"):format(meant), err.message, 1, true)
+      end
+    end
+    for _, fs in ipairs { ah.filesystem { root = root }, ah.filesystem { root = root .. ".link" },
+      ah.filesystem { root = root .. "/" }:overlay() } do
+      local message = select(2, fs:read(root .. "/src/a.txt")).message
+      assert.matches("write 'src/a.txt'", message, 1, true)
+      assert.matches("write '.'", select(2, fs:list(root)).message, 1, true)
+      assert.not_matches("write 'src", select(2, fs:read(root .. "x/src/a.txt")).message, 1, true)
+    end
+  end)
+end)
+
+describe("agenthost check", function()
+  local agenthost, has = command.agenthost, command.has
+
+  local function check(text)
+    return agenthost("check", command.temp('local ah = require "agenthost"\n' .. text))
+  end
+
+  it("sees sections and lists of texts in front of a run", function()
+    local r = check [[
+      local s = ah.section { key = "a", template = "A", tools = { ah.tool { name = "t",
+        description = "T.", handler = print } } }
+      ah.run { model = "demo/echo", s, { "two", "texts" } }]]
+    assert.equal(0, r.code, r.out)
+    has(r.out, "no faults (0 agents, 1 run, 1 tool)")
+  end)
+
+  it("tells each mistake once, in the words of the function that was called", function()
+    local r = check [[
+      local t = ah.tool { name = "t", description = "T.", handler = print }
+      ah.run { model = "gpt-4o", tools = { add = t }, max_steps = 3, "x" }]]
+    assert.equal(1, r.code)
+    has(r.out, ":3: ah.run: tools: unexpected name 'add'")
+    has(r.out, ":3: ah.run: unknown field 'max_steps' (did you mean 'max_iterations'?)")
+    has(r.out, "(did you mean 'openai/gpt-4o'?)")
+    assert.equal(1, select(2, r.out:gsub("unexpected name", "")))
+    has(r.out, "3 faults (0 agents, 1 run")
+  end)
+
+  it("tells of a script that comes to no run that this is so", function()
+    has(check("print(1)").out, "neither ah.run nor ah.agent was met: the script ended before one")
+  end)
+end)
+
+describe("the pages", function()
+  it("never write fields of a table as if they were values of a list", function()
+    local pipe <close> = assert(io.popen "ls docs/*.md README.md")
+    for path in pipe:lines() do
+      local f <close> = assert(io.open(path))
+      local text = f:read "a":gsub("```.-\n```", "")
+      local own = path:find "transcript" and "" or text -- that page shows JSON
+      for braces in own:gmatch "`[^`\n]*{ ([a-z_]+, [a-z_, ]+) }" do
+        assert.equal("", path .. ": " .. braces)
+      end
+    end
   end)
 end)

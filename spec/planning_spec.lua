@@ -52,6 +52,18 @@ describe("a plan", function()
     assert.same({ step_id = 3, title = "C", status = "in_progress" }, plan.steps[3])
   end)
 
+  it("counts one step as one", function()
+    local results = run {
+      call("setup_plan", { objective = "O", initial_steps = { "a" } }),
+      call("update_step", { step_id = 2, status = "done" }),
+      call("update_step", { step_id = 1, status = "in_progress" }),
+      call("setup_plan", { objective = "O" }),
+    }
+    assert.same({ "The plan has 1 step, numbered from 1.",
+      "Tool validation failed: there is no step 2; the plan has 1 step",
+      "Step 1 is updated. 0 of 1 step done.", "The plan has 0 steps, numbered from 1." }, results)
+  end)
+
   it("is completed by its last step, and only another plan goes on from there", function()
     local results, plan = run {
       SETUP,

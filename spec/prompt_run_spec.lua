@@ -123,7 +123,6 @@ Research context available.
         { s, params = "x" } },
       prompt_validation = { { s, s }, { s, tools = { tool "t" }, params = { x = "" } },
         { s, params = { x = "" }, overrides = {} }, { output = { type = "strin" } },
-        { context(), tools = { tool "read_section" } },
         { ah.section { key = "a", enabled = false, tools = { tool "t" } }, tools = { tool "t" } } },
     } do
       for i, fields in ipairs(cases) do

@@ -338,10 +338,6 @@ Some y
       end)
       assert.same({ "b", "same" }, { err.section_path, err.tool })
     end
-    err = invalid(function()
-      ah.prompt { ah.section { key = "a", tools = { tool "read_section" } } }
-    end)
-    assert.equal("read_section", err.tool)
   end)
 
   it("refuses a placeholder that no parameter has, with its place", function()

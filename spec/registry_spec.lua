@@ -509,11 +509,6 @@ describe("a run with brief", function()
     assert.equal("Brief of inner.", told(requests[2], "inner").description)
   end)
 
-  it("refuses a tool of the name pick_tools", function()
-    assert.matches("tool 'pick_tools' is declared twice",
-      raised(ah.run, { model = "demo/echo", brief = true, tools = { tool "pick_tools" }, "x" }))
-  end)
-
   it("lets parallel calls of one tool pick it once", function()
     local model = player("inline", { { calls = { call("a", { text = "1" }), call("a",
       { text = "2" }) } } })

@@ -1337,6 +1337,31 @@ describe("observers", function()
     assert.matches(index .. ".*stack traceback:", table.concat(records, "\n"))
   end)
 
+  it("get neither a value nor what was raised where a policy keeps the result back", function()
+    for _, after in ipairs {
+      function() return "block", "no" end,
+      function() return "replace", "other" end,
+      function() error "broken" end,
+    } do
+      for _, handler in ipairs {
+        function() return { k = "canary" } end,
+        function() error "canary" end,
+        function(args) return args.canary.canary end,
+        function() return ("canary "):rep(20000) end,
+      } do
+        local told, fs = {}, ah.filesystem { memory = true }
+        local function keep(...) told[#told + 1] = table.concat({ ... }, " ") end
+        local reply = assert(ah.run { model = ah.scripted { call("t", {}), "ok" }, "go",
+          tools = { ah.tool { name = "t", description = "T.", handler = handler } },
+          policies = { { after = after } }, log = keep, resources = { filesystem = fs },
+          on = function(e) keep(ah.json.encode(e)) end })
+        keep(reply:transcript())
+        assert.is_nil(table.concat(told, "\n"):find("canary", 1, true))
+        assert.is_false(fs:exists "tool-output")
+      end
+    end
+  end)
+
   it("never change an outcome: their error is one warning", function()
     local warnings = {}
     local reply = assert(ah.run {

@@ -125,7 +125,9 @@ describe("the types", function()
   end)
 
   it("of tools have the fields of a tool", function()
-    local tool = ah.tool { name = "t", description = "A tool." }
+    local tool = ah.tool { name = "t", description = "A tool.", full_description = "A.",
+      params = ah.type { name = "P", fields = {} }, result = ah.type { name = "R", fields = {} },
+      handler = print, render = print, version = "1", timeout = 1, strict = true }
     for name in pairs(fields_of("ah.Tool")) do
       assert.is_not_nil(tool[name], name)
     end

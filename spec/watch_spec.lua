@@ -31,7 +31,8 @@ describe("the functions of a script", function()
 
   it("are those that cannot wait, and tasks", function()
     local as = { on = "OBSERVER", subscribe = "SUBSCRIBER", log = "LOG", reduce = "REDUCER",
-      policies = "POLICY", strategies = "STRATEGY", feedback = "FEEDBACK", enabled = "SWITCH",
+      policies = "POLICY", guards = "GUARD",
+      strategies = "STRATEGY", feedback = "FEEDBACK", enabled = "SWITCH",
       render = "RENDERER", id = "ID", snapshot = "SNAPSHOT" }
     local file <close> = assert(io.open "src/lua/lua_host.h")
     local known = {}
@@ -165,18 +166,28 @@ describe("past its limit", function()
   local WORK = "its code was at work for more than 0%.03 seconds and was stopped"
 
   it("a policy denies, also where it catches what stops it", function()
-    for _, way in ipairs { "loops", "loops_under_pcall" } do
-      local ran = false
+    local function late() pcall(forever) return "allow" end
+    for _, policy in ipairs { hostile.bodies.loops, hostile.bodies.loops_under_pcall, late } do
+      local ran, warned = false, nil
       local reply = assert(run { tools = { tool("t", function() ran = true end) },
-        policies = { hostile.bodies[way] }, model = calling "t" })
+        policies = { policy }, model = calling "t",
+        on = { warning = function(e) warned = e.message end } })
       assert.is_false(ran)
-      assert.matches(WORK, content(reply))
+      assert.equal("Tool 't' was not run: a policy failed", content(reply))
+      assert.matches(WORK, warned)
     end
-    local reply = assert(run { tools = { tool "t" }, model = calling "t", policies = { function()
-      pcall(forever)
-      return "allow"
-    end } })
-    assert.matches(WORK, content(reply))
+  end)
+
+  it("what looks at a result, an input or an answer keeps it back", function()
+    local reply = assert(run { tools = { tool("t", function() return "secret" end) },
+      policies = { { after = forever } }, model = calling "t" })
+    assert.equal("Tool 't' was run, and its result was withheld: a policy failed", content(reply))
+    for _, which in ipairs { "input", "output" } do
+      local nothing, err = run { guards = { [which] = forever }, model = calling() }
+      assert.is_nil(nothing)
+      assert.equal("guard_tripped", err.code)
+      assert.matches(WORK, err.message)
+    end
   end)
 
   it("observers, strategies and renderers are warnings", function()

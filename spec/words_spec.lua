@@ -118,7 +118,7 @@ describe("another library's word for a member", function()
     local section = ah.section { key = "a", template = "A" }
     member(section, { markdown = "template" })
     member(ah.prompt { section }, { name = "id", key = "id", output_schema = "output" })
-    member(ah.prompt({ section }):render(), { markdown_text = "text" })
+    member(ah.prompt({ section }):render(), { markdown = "text" })
     local ok, err
     D.run({ D.calls "look", "done" }, { tools = { D.tool("look", { handler = function(_, ctx)
       ok, err = pcall(function() return ctx.tool_call_id end)

@@ -113,7 +113,7 @@ local function mend_members(make, sound, key, members)
     local ok, err = pcall(make, sound)
     if not ok then
       fault(err)
-      part[name] = key == "tools" and stand_in() or nil
+      part[name] = key == "tools" and math.type(name) and stand_in() or nil
     end
   end
   return #seen.faults > faults
@@ -131,8 +131,11 @@ local function mend(make, fields, good, first)
     sound[key] = value
     local ok, err = pcall(make, sound)
     local members = MEMBERS[key] and type(value) == "table" and not getmetatable(value)
-    if not ok and not (members and mend_members(make, sound, key, value)) then
+    local mended = not ok and members and mend_members(make, sound, key, value)
+    if not ok and not mended then
       fault(err)
+    end
+    if not ok and not (mended and pcall(make, sound)) then
       sound[key] = before
     end
   end
@@ -187,16 +190,34 @@ local function with_model(fields, model, at)
   end
   given.model = model ~= "" and model or fields.model
   if given.model == nil and (os.getenv("AGENTHOST_MODEL") or "") == "" then
-    note(at, "no model is named: --model or AGENTHOST_MODEL must")
+    note(at, "no model is named: give model = \"provider/model\", --model or AGENTHOST_MODEL")
     given.model = "demo/echo"
   end
   return given
 end
 
+local function is_section(value)
+  return type(value) == "userdata" and (getmetatable(value) or {}).__name == "agenthost.section"
+end
+
+--- What is said to the model, behind the sections, and where it stands.
+local function text_of(fields)
+  local at = 1
+  while is_section(fields[at]) do
+    at = at + 1
+  end
+  return fields[at], at
+end
+
 --- The agent. What the world lacks (a key) is a note; what it refuses otherwise is raised.
 local function make_agent(fields)
-  local text = fields[1]
-  fields[1] = nil
+  local text, place_of_text = text_of(fields)
+  if text ~= nil and type(text) ~= "string" and type(text) ~= "table" then
+    error("the text for the model must be a string, found " .. type(text), 0)
+  elseif text ~= nil and fields[place_of_text + 1] ~= nil then
+    error('one text stands behind the sections (several are a list: { "...", "..." })', 0)
+  end
+  fields[place_of_text] = nil
   local ok, agent, err = pcall(real.agent, fields)
   if ok and agent == nil and not fields.api_key then
     fields.api_key = "none"
@@ -204,10 +225,7 @@ local function make_agent(fields)
     fields.api_key = nil
     seen.lacking = words(err)
   end
-  fields[1] = text
-  if ok and text ~= nil and type(text) ~= "string" then
-    error("the text for the model must be a string, found " .. type(text), 0)
-  end
+  fields[place_of_text] = text
   return ok and agent or error(agent or err, 0)
 end
 
@@ -223,7 +241,7 @@ local function add_met(kind, fields, model)
     agent, given = mend(make_agent, given, { model = "demo/echo" }, { "model" })
   end
   for i = before + 1, #seen.faults do
-    seen.faults[i].message = seen.faults[i].message:gsub("^ah%.agent:", kind .. ":")
+    seen.faults[i].message = seen.faults[i].message:gsub("^ah%.agent%f[:[]", kind)
   end
   if seen.lacking then
     note(at, "%s", seen.lacking)
@@ -262,12 +280,16 @@ local UNTOLD = {
   "fallback",
 }
 
---- What waits to be found (docs/search.md): the model is not shown it.
-local function note_deferred(one, agent)
-  one.deferred = ah.array {}
+--- What the transcript has beside the request: tools that wait to be found (docs/search.md), which
+-- the model is not shown, and what each tool says of itself, which is for policies.
+local function note_entries(one, agent)
+  one.deferred, one.said = ah.array {}, {}
   for _, entry in ipairs(agent and ah.json.decode(agent:transcript()).entries or {}) do
-    for _, spec in ipairs(entry.type == "tools_deferred" and entry.tools or {}) do
-      table.insert(one.deferred, spec)
+    for _, spec in ipairs(entry.tools or {}) do
+      one.said[spec.name] = { annotations = spec.annotations, version = spec.version }
+      if entry.type == "tools_deferred" then
+        table.insert(one.deferred, spec)
+      end
     end
   end
 end
@@ -281,21 +303,22 @@ local function probe(one, run)
   for _, key in ipairs(UNTOLD) do
     fields[key] = nil
   end
-  fields[1] = nil
+  local text, place_of_text = text_of(fields)
+  fields[place_of_text] = nil
   fields.log = function() end
   fields.model = ah.scripted(function(asked)
     request = asked
     return "seen"
   end)
   local ok, agent, err = pcall(real.agent, fields)
-  local answer = ok and agent and { pcall(run, agent, one.fields[1] or "Hello") }
+  local answer = ok and agent and { pcall(run, agent, text or "Hello") }
   local why = answer and (answer[3] or answer[2]) or err or agent
   if not request and one.fields.setup and words(why) == STOP.message then
     note(one.at, "`setup` begins a run: what it adds is not looked at")
   elseif not request then
     fault(why, one.at)
   end
-  note_deferred(one, ok and agent)
+  note_entries(one, ok and agent)
   one.request = request or { tools = {}, system = "", options = ah.object {} }
 end
 
@@ -335,9 +358,11 @@ local function note_unoffered()
       offered[spec.name] = true
     end
   end
-  for _, declared in ipairs(#seen.met > 0 and seen.declared or {}) do
+  local sound = #seen.met > 0 and #seen.faults == 0 -- else lists are not what they were meant to be
+  for _, declared in ipairs(sound and seen.declared or {}) do
     if not offered[declared.tool.name] then
-      note(declared.at, "tool '%s' is offered by nothing that was met", declared.tool.name)
+      note(declared.at, "tool '%s' is offered by nothing that was met: name it in a list of tools",
+        declared.tool.name)
     end
   end
 end
@@ -409,7 +434,8 @@ local function inspect(path, model, ...)
   end
   note_unoffered()
   if #seen.met == 0 and not seen.stopped then
-    note(nil, "neither ah.run nor ah.agent was met")
+    note(nil, "neither ah.run nor ah.agent was met: the script ended before%s",
+      #seen.faults > 0 and "; mend the faults above, then check again" or " one")
   end
 end
 
@@ -428,31 +454,45 @@ local function lines_of(remarks, kind)
   return table.concat(lines)
 end
 
+local ANNOTATIONS = { "read_only", "destructive", "idempotent", "open_world", "untrusted" }
+
+--- "  (read_only, not destructive, version 2)" of what a tool says of itself; "" of nothing.
+local function said_text(said)
+  local list = {}
+  for _, name in ipairs(ANNOTATIONS) do
+    local value = (said.annotations or {})[name]
+    list[#list + 1] = value ~= nil and (value and name or "not " .. name) or nil
+  end
+  list[#list + 1] = said.version and "version " .. said.version
+  return #list > 0 and ("  (%s)\n"):format(table.concat(list, ", ")) or ""
+end
+
 --- A tool as the list has it: its parameters without the braces around them.
-local function tool_text(spec)
+local function tool_text(spec, said)
   local form = ah.schema.describe(spec.parameters)
   local inside = form:match("^{\n(.*)\n}$") or (form ~= "{}" and "  " .. form)
-  return ("%s: %s\n%s"):format(spec.name, spec.description, inside and inside .. "\n" or "")
+  return ("%s: %s\n%s%s"):format(spec.name, spec.description, said_text(said),
+    inside and inside .. "\n" or "")
 end
 
 -- Their texts, and how many bytes they have as JSON.
-local function texts_of(tools)
+local function texts_of(one, tools)
   local specs, bytes = {}, 0
   for i, spec in ipairs(tools) do
-    specs[i] = tool_text(spec)
+    specs[i] = tool_text(spec, one.said[spec.name] or {})
     bytes = bytes + #ah.json.encode(spec)
   end
   return table.concat(specs, "\n"), bytes
 end
 
 local function deferred_text(one)
-  local texts, bytes = texts_of(one.deferred)
+  local texts, bytes = texts_of(one, one.deferred)
   return #one.deferred > 0 and ("\nto be found: %s of %d bytes\n\n%s"):format(
     counted(#one.deferred, "tool"), bytes, texts) or ""
 end
 
 local function met_text(one)
-  local texts, bytes = texts_of(one.request.tools)
+  local texts, bytes = texts_of(one, one.request.tools)
   return ("%s: %s%s asks %s, %s of %d bytes\n\n%s%s"):format(one.at, one.kind,
     one.returned and ", which is returned," or "", one.model,
     counted(#one.request.tools, "tool"), bytes, texts, deferred_text(one))
@@ -466,12 +506,26 @@ local function names_of(tools)
   return names
 end
 
+--- What a model is told of each, with what it says of itself.
+local function specs_of(one, tools)
+  local specs = ah.array {}
+  for i, spec in ipairs(tools) do
+    local whole, said = {}, one.said[spec.name] or {}
+    for key, value in pairs(spec) do
+      whole[key] = value
+    end
+    whole.annotations, whole.version = said.annotations, said.version
+    specs[i] = whole
+  end
+  return specs
+end
+
 local function met_json(one, exact)
   local at = remark("", one.at)
   return { kind = one.kind, file = at.file, line = at.line, model = one.model,
     returned = one.returned,
     system = one.request.system, options = one.request.options,
-    tools = exact and ah.array(one.request.tools) or names_of(one.request.tools),
+    tools = exact and specs_of(one, one.request.tools) or names_of(one.request.tools),
     deferred = #one.deferred > 0 and (exact and one.deferred or names_of(one.deferred)) or nil }
 end
 

@@ -1,7 +1,7 @@
 --- Planning tools (seed 002, Planning Tool Suite): a todo list that the model keeps in a
 -- session. ah.planning_section { session, strategy, accepts_overrides } gives the section with
 -- the four tools; ah.planning has the types, for session[ah.planning.Plan]:latest().
-local ah = ...
+local ah, own_tool = ...
 
 local MAX_TEXT, MAX_STEPS = 500, 1000
 local STATUS = "pending|in_progress|done"
@@ -79,6 +79,10 @@ local function append(plan, titles)
   return plan
 end
 
+local function count_steps(plan)
+  return ("%d step%s"):format(#plan.steps, #plan.steps == 1 and "" or "s")
+end
+
 local function count_done(plan)
   local n = 0
   for _, step in ipairs(plan.steps) do
@@ -104,7 +108,7 @@ local function update(plan, event)
   active(plan)
   local step = plan.steps[event.step_id]
   if not step then
-    refuse("there is no step %d; the plan has %d steps", event.step_id, #plan.steps)
+    refuse("there is no step %d; the plan has %s", event.step_id, count_steps(plan))
   end
   if not (event.title or event.status or event.note) then
     refuse "there is nothing to change: give title, status or note"
@@ -139,7 +143,7 @@ end
 -- -- the tools ----------------------------------------------------------------------------------
 
 local function progress(plan)
-  return ("%d of %d steps done"):format(count_done(plan), #plan.steps)
+  return ("%d of %s done"):format(count_done(plan), count_steps(plan))
 end
 
 -- A handler that dispatches the event and says what came of it. The change is tried on a copy
@@ -154,13 +158,19 @@ end
 
 local function tools_for(session, accepts_overrides)
   local function tool(name, description, params, handler, result)
-    return ah.tool {
+    return own_tool {
       name = name,
       description = description,
       params = params,
       result = result,
       handler = handler,
       accepts_overrides = accepts_overrides,
+      annotations = {
+        read_only = result ~= nil,
+        destructive = name == "planning_setup_plan",
+        idempotent = result ~= nil,
+        open_world = false,
+      },
     }
   end
   return {
@@ -169,7 +179,7 @@ local function tools_for(session, accepts_overrides)
       "Create the plan, or replace it: the objective and the first steps.",
       types.SetupPlan,
       dispatching(session, set_up, function(plan)
-        return ("The plan has %d steps, numbered from 1."):format(#plan.steps)
+        return ("The plan has %s, numbered from 1."):format(count_steps(plan))
       end)
     ),
     tool(

@@ -30,7 +30,56 @@ local function names(set)
   return table.concat(list, ", ")
 end
 
+-- -- by what a tool says of itself ----------------------------------------------------------
+
+local ANNOTATIONS = { "read_only", "destructive", "idempotent", "open_world", "untrusted" }
+
+local function check_annotations(t, what)
+  ah._check_fields(t, what, ANNOTATIONS)
+  if next(t) == nil then
+    ah._raise(what .. ": give at least one annotation, such as destructive = true")
+  end
+  for name, value in pairs(t) do
+    if type(value) ~= "boolean" then
+      ah._raise(("%s: field '%s' must be a boolean, found a %s"):format(what, name, type(value)))
+    end
+  end
+end
+
+--- What of the tool is as the rule has it, in words; nil: nothing. What a tool does not say of
+-- itself counts as false.
+local function matching(t, annotations)
+  for _, name in ipairs(ANNOTATIONS) do
+    if t[name] ~= nil and (annotations[name] or false) == t[name] then
+      return (t[name] and "the tool is %s" or "the tool is not %s"):format(name)
+    end
+  end
+end
+
+local function by_annotations(verdict, t)
+  check_annotations(t, "ah.policies." .. verdict)
+  return {
+    name = verdict,
+    before = function(_, m)
+      local why = matching(t, m.annotations)
+      if why then
+        return verdict, why
+      end
+    end,
+  }
+end
+
 local M = {}
+
+--- Calls of tools with one of these annotations need an approval.
+function M.ask(t)
+  return by_annotations("ask", t)
+end
+
+--- Calls of tools with one of these annotations are not run.
+function M.deny(t)
+  return by_annotations("deny", t)
+end
 
 --- `tool` runs only after each of `after` has succeeded in this conversation.
 function M.requires(t)

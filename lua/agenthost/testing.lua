@@ -41,8 +41,9 @@ function M.run(fields)
     error(err, 0)
   end
   local model = fields.model
-  if type(model) == "userdata" and model.done then
-    model.done()
+  local scripted, done = pcall(function() return type(model) == "userdata" and model.done end)
+  if scripted and done then
+    done()
   end
   return reply
 end

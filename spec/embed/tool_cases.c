@@ -198,8 +198,12 @@ static void described_and_coerced(void)
 
     cfg.full_description = "Counts, and says so at length.";
     cfg.coerce = true;
+    cfg.annotations = "{\"read_only\":true,\"destructive\":false}";
+    cfg.version = "1.5";
     STATUS(host, ah_add_tool(host, &cfg), AH_OK);
     HAS(ah_tools(host), "at length");
+    HAS(ah_tools(host), "\"annotations\":{\"destructive\":false,\"read_only\":true}");
+    HAS(ah_tools(host), "\"version\":\"1.5\"");
     STATUS(host, ah_call_tool(host, "native", "{\"n\":\"12\"}", NULL), AH_OK);
     CHECK(strcmp(n.args, "native {\"n\":12}") == 0);
     shut(host);
@@ -230,6 +234,22 @@ static void declared_wrongly(void)
     cfg = good, cfg.timeout = -1;
     STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
     cfg = good, cfg.max_result = 1;
+    STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
+    cfg = good, cfg.name = "planning_mine";
+    STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
+    HAS(ah_errmsg(host), "one of agenthost's own");
+    cfg = good, cfg.annotations = "{\"read_onyl\":true}";
+    STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
+    HAS(ah_errmsg(host), "did you mean 'read_only'?");
+    cfg = good, cfg.annotations = "{\"read_only\":1}";
+    STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
+    HAS(ah_errmsg(host), "'read_only' must be true or false");
+    cfg = good, cfg.annotations = "[]";
+    STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
+    HAS(ah_errmsg(host), "must be a JSON object");
+    cfg = good, cfg.annotations = "{";
+    STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
+    cfg = good, cfg.version = "";
     STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
     STATUS(host, ah_add_tool(host, &good), AH_OK);
     STATUS(host, ah_add_tool(host, &good), AH_PROMPT_VALIDATION);

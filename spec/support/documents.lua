@@ -141,7 +141,8 @@ local function observed(fields)
 end
 
 --- Runs the turns: { reply, err, requests, events, lines }. `fields` are those of ah.run, and
---- `mode`, the model's tool_change_mode. The user says "Go." unless the array part says it all.
+--- `mode`, the model's tool_change_mode; a `model` is a scripted one. The user says "Go." unless
+--- the array part says it all.
 function M.run(turns, fields)
   fields = fields or {}
   local model = fields.model or M.model(turns, fields.mode)
@@ -151,7 +152,7 @@ function M.run(turns, fields)
     fields[#fields + 1] = "Go."
   end
   seen.reply, seen.err = ah.run(fields)
-  seen.requests = model.requests and model.requests() or {}
+  seen.requests = model.requests()
   return seen
 end
 

@@ -259,8 +259,28 @@ kind["approve"] = function(f, limit)
     tools = { tool {} }, model = calls "t" })
 end
 
+kind["asks"] = function(f, limit)
+  return run(limit, { policies = { function() return "ask" end }, asks = f,
+    tools = { tool {} }, model = calls "t" })
+end
+
+kind["on_ask"] = function(f, limit)
+  local agent <close> = assert(ah.agent { log = quiet, timeout = limit, model = calls "t",
+    tools = { tool { handler = function(_, ctx) return ctx:ask { question = "?" } end } } })
+  agent:on_ask(f)
+  return agent:run "go"
+end
+
+kind["guards"] = function(f, limit)
+  return run(limit, { guards = { input = f }, model = calls() })
+end
+
 kind["checks"] = function(f, limit)
   return run(limit, { checks = { f }, model = calls() })
+end
+
+kind["setup"] = function(f, limit)
+  return run(limit, { setup = f, model = calls() })
 end
 
 kind["feedback"] = function(f, limit)

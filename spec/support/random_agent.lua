@@ -55,7 +55,7 @@ World.__index = World
 local function new_world(seed)
   local roll = dice(seed)
   return setmetatable({ seed = seed, roll = roll, deeds = 120, runs = 8, depth = 0, active = {},
-    calls = {}, ended = {}, agents = {}, faults = {}, paths = {} }, World)
+    calls = {}, ended = {}, asks = {}, agents = {}, faults = {}, paths = {} }, World)
 end
 
 --- One time in n.
@@ -233,8 +233,11 @@ deed(3, function(w)
 end)
 deed(3, function(w, _, ctx)
   if type(ctx) == "table" or type(ctx) == "userdata" then
-    local k = w.roll(8)
-    if k == 1 then
+    local k = w.roll(10)
+    if k >= 9 then
+      ctx:ask { question = "Sure?", schema = { type = w:pick { "boolean", "integer", "string" } },
+        timeout = 0.005 * w.roll(4), secret = w:one_in(3) }
+    elseif k == 1 then
       ctx:add_tools { w:tool("given" .. w.roll(4)), w:tool("t" .. w.roll(5)) }
     elseif k == 2 then
       ctx:remove_tools("t" .. w.roll(5))
@@ -430,7 +433,8 @@ local function observers_of(w)
   if w:one_in(3) then
     local by_type = {}
     for _, kind in ipairs { "start", "tool_calls", "tool_started", "tool_invoked", "content",
-      "done", "warning", "usage", "retry", "cache_break", "tools_injected", "tool_progress" } do
+      "done", "warning", "usage", "retry", "cache_break", "tools_injected", "tool_progress", "ask",
+      "ask_closed" } do
       by_type[kind] = watch
     end
     return by_type
@@ -449,6 +453,18 @@ function World:saw(e)
     end
   elseif e.type == "done" then
     self.ended[e.run] = e.code
+    for id, run in pairs(self.asks) do
+      if run == e.run then
+        self:fault("%s is open behind the end of run %d", id, run)
+      end
+    end
+  elseif e.type == "ask" then
+    self.asks[e.id] = e.run
+  elseif e.type == "ask_closed" then
+    if self.asks[e.id] ~= e.run then
+      self:fault("%s was closed twice, or never opened", e.id)
+    end
+    self.asks[e.id] = nil
   elseif e.type == "tool_calls" then
     for _, c in ipairs(e.calls) do
       self.calls[#self.calls + 1] = { run = e.run, id = c.id, name = c.name, started = 0,
@@ -571,6 +587,10 @@ function World:fields()
     f.policies = { gives(w, "call", false, "allow", { "ask", "sure?" }, { "deny", "no" }) }
     f.approve = gives(w, "task", true, true, { false, "not so" }, { true, { n = 3 } },
       { true, { n = "x" } })
+  end
+  if w:one_in(3) then
+    f.asks = gives(w, "task", true, false, 7, "some words", { true, { n = 3 } }, { false, "no" })
+    f.policies = f.policies or w:one_in(2) and { gives(w, "call", { "ask", "sure?" }) } or nil
   end
   if w:one_in(3) then
     f.checks = { gives(w, "task", false, false, "Again, please.") }

@@ -727,6 +727,43 @@ flows["entities"] = {
   end,
 }
 
+flows["conversations of one agent"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local Note = ah.type { name = "Note", fields = { text = "string" } }
+    local session = ah.session()
+    session:register(Note)
+    local agent = ah.agent { model = calling({ call "own" }, "done"), system = "S",
+      params = { user = "x" }, session = session, tools = { plain_tool "all" },
+      log = function() end,
+      setup = function(conversation)
+        local mine = conversation.id .. conversation.params.user
+        conversation:set_system(mine)
+        conversation.session:dispatch(Note { text = mine })
+        conversation.resources.box = mine
+        ah.sleep(0)
+        conversation:add_tools(ah.tool { name = "own", description = "Own.",
+          handler = function(_, ctx) return mine .. ctx.resources:get "box" end })
+      end }
+    s.agent, s.err = agent:open { id = "a", params = { user = "y" }, resources = { other = 1 } }
+    if s.agent then
+      s.reply, s.err = s.agent:run("go")
+    end
+    if s.reply then
+      s.fork = s.agent:fork()
+      s.reply, s.err = s.fork:run("on")
+    end
+    agent:close()
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.agent:transcript():find('"ayay"', 1, true), "the tool")
+      assert(s.agent:transcript():find('"text":"ay"', 1, true), "the system text")
+    end
+  end,
+}
+
 flows["a registry"] = {
   text = "done",
   attempt = function(s)
@@ -963,6 +1000,49 @@ flows["a conversation that lasts"] = {
   end,
 }
 
+flows["a tool that has changed"] = {
+  text = "two",
+  attempt = function(s)
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local turns = { { calls = { call "pay" } }, "one", "two" }
+    local function pay(version)
+      return ah.tool { name = "pay", description = "Pays.", version = version,
+        annotations = { destructive = true }, examples = { { description = "x" } },
+        handler = function() return version end }
+    end
+    local function fields(rule)
+      return { tools = { pay "2" }, on_drift = rule, brief = true, model = script("inline", turns),
+        on = { warning = function() end } }
+    end
+    local first = ah.agent { model = script("inline", turns), tools = { pay "1" }, brief = true }
+    local ok, err = first:run("go")
+    if ok then
+      ok, err = first:save(path)
+    end
+    local refused
+    if ok then
+      refused, err = ah.load(path, fields "refuse")
+    end
+    if refused then
+      s.agent, err = ah.load(path, fields "tell")
+      os.remove(path)
+      s.refused = refused:fork():run("on")
+    end
+    os.remove(path)
+    if s.agent then
+      s.reply, err = s.agent:run("on")
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(tostring(s.refused) == "two", "refused")
+      assert(s.agent:transcript():find('"version":"2"', 1, true), "declared anew")
+    end
+  end,
+}
+
 flows["a conversation and its session"] = {
   text = "two",
   attempt = function(s)
@@ -1030,6 +1110,45 @@ flows["hooks and a budget"] = {
     if exact then
       local text = s.agent:transcript()
       assert(text:find("1 calls", 1, true) and text:find("2 calls", 1, true), "feedback")
+    end
+  end,
+}
+
+flows["asks"] = {
+  text = "asked",
+  attempt = function(s)
+    ah = require "agenthost"
+    local wonder = ah.tool { name = "wonder", description = "Asks.", parallel = true,
+      params = { n = "integer" },
+      handler = function(args, ctx)
+        return ctx:ask { question = "How many?", params = { cups = "integer", why = "string?" },
+          default = { cups = args.n }, timeout = 60 }.cups
+      end }
+    s.agent = ah.agent {
+      model = script("append", { { calls = { call("wonder", { n = 1 }), call("wonder", { n = 2 }),
+        call "act" } }, "asked" }),
+      tools = { wonder, plain_tool "act" },
+      policies = { function(c) return c.name == "act" and "ask" or nil, "it acts" end },
+      approve = function() ah.sleep(0) end,
+      on = { ask_closed = function(e) s.closed = (s.closed or "") .. e.how .. " " end },
+      asks = function(ask)
+        ah.sleep(0)
+        if ask.kind == "approval" then return true, {} end
+        if ask.call.arguments.n == 2 then return { cups = "2" } end
+      end,
+    }
+    s.agent:on_ask(function(ask)
+      ah.sleep(0)
+      if ask.kind == "approval" then return false, "the first has failed" end
+      assert(not ask:respond "none")
+      ask:respond { cups = 3 }
+    end)
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.closed == "answered answered answered ", s.closed)
+      assert(s.agent:transcript():find('"3"', 1, true), "the second front end")
     end
   end,
 }

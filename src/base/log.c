@@ -12,6 +12,15 @@ const char *ah_log_level_name(ah_log_level level)
     return names[level];
 }
 
+void ah_log_raised(const ah_log *log, bool mistake, ah_slice raised)
+{
+    const char *trace = ah_slice_find(raised, (ah_slice)AH_LIT("\nstack traceback:\n"));
+
+    if (trace && log->level > AH_LOG_INFO)
+        raised.n = (size_t)(trace - raised.p);
+    ah_log_put(log, mistake ? AH_LOG_WARNING : AH_LOG_INFO, "%.*s", AH_FMT(raised));
+}
+
 void ah_log_put(const ah_log *log, ah_log_level level, const char *fmt, ...)
 {
     char line[4096];

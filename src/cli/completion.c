@@ -40,6 +40,15 @@ static void command_names(FILE *out)
 
 /* -- bash --------------------------------------------------------------------------------- */
 
+/* A provider alone is not the end of a name. */
+static void bash_models(FILE *out, const char *names)
+{
+    fprintf(out,
+            "COMPREPLY=($(compgen -W '%s' -- \"$cur\"));"
+            " [[ $COMPREPLY == */ ]] && compopt -o nospace 2>/dev/null;",
+            names);
+}
+
 /* What stands behind an option that wants a value. */
 static void bash_values(FILE *out)
 {
@@ -55,6 +64,8 @@ static void bash_values(FILE *out)
         fprintf(out, "--%s) ", opt->name);
         if (opt->words)
             fprintf(out, "COMPREPLY=($(compgen -W '%s' -- \"$cur\"));", opt->words);
+        else if (ah_option_some(opt))
+            bash_models(out, ah_option_some(opt));
         else if (file)
             fputs("compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\"));", out);
         fputs(" return ;;\n", out);
@@ -110,7 +121,11 @@ static void bash(FILE *out)
         fputs("' -- \"$cur\")) ;;\n", out);
     }
     fputs("    completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$cur\")) ;;\n"
-          "    config:*|models:*) ;;\n"
+          "    config:*) ;;\n"
+          "    models:*) ",
+          out);
+    bash_models(out, AH_SOME_MODELS);
+    fputs(" ;;\n"
           "    mock:*) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
           "    *) compopt -o filenames 2>/dev/null\n"
           "      COMPREPLY=($(compgen -f -X '!*.lua' -- \"$cur\") $(compgen -d -- \"$cur\"))\n"
@@ -147,8 +162,8 @@ static void zsh_option(FILE *out, const ah_option_row *opt)
         fprintf(out, " \\\n      '--%s%s[", opt->name, form);
     zsh_text(out, opt->help);
     fputc(']', out);
-    if (opt->words)
-        fprintf(out, ":%s:(%s)", opt->value, opt->words);
+    if (opt->words || ah_option_some(opt))
+        fprintf(out, ":%s:(%s)", opt->value, opt->words ? opt->words : ah_option_some(opt));
     else if (opt->value)
         fprintf(out, ":%s:%s", opt->value, strcmp(opt->value, "FILE") == 0 ? "_files" : " ");
     fputc('\'', out);
@@ -189,7 +204,7 @@ static void zsh(FILE *out)
     zsh_command(out, AH_COMMAND_TOOLS, ZSH_SCRIPT);
     zsh_command(out, AH_COMMAND_CHECK, ZSH_SCRIPT);
     zsh_command(out, AH_COMMAND_MOCK, ZSH_MOCK);
-    zsh_command(out, AH_COMMAND_MODELS, " \\\n      '1:provider/model: '");
+    zsh_command(out, AH_COMMAND_MODELS, " \\\n      '1:provider/model:(" AH_SOME_MODELS ")'");
     zsh_command(out, AH_COMMAND_CONFIG, "");
     zsh_command(out, AH_COMMAND_COMPLETION, " \\\n      '1:shell:(bash zsh fish)'");
     zsh_command(out, AH_COMMAND_RUN,
@@ -219,8 +234,8 @@ static void fish_option(FILE *out, const ah_option_row *opt, ah_command command)
     if (opt->letter)
         fprintf(out, " -s %c", opt->letter);
     fprintf(out, " -l %s", opt->name);
-    if (opt->words)
-        fprintf(out, " -x -a '%s'", opt->words);
+    if (opt->words || ah_option_some(opt))
+        fprintf(out, " -x -a '%s'", opt->words ? opt->words : ah_option_some(opt));
     else if (opt->value)
         fputs(strcmp(opt->value, "FILE") == 0 ? " -r -F" : " -x", out);
     fprintf(out, " -d '%s'\n", opt->help);
@@ -232,7 +247,8 @@ static void fish(FILE *out)
     for (int i = AH_COMMAND_RUN + 1; i < AH_COMMANDS; i++)
         fprintf(out, "complete -c agenthost -n __fish_is_first_token -a %s -d '%s'\n",
                 ah_command_table[i].name, ah_command_table[i].help);
-    fputs("complete -c agenthost -n '__fish_seen_subcommand_from completion' -x -a 'bash zsh fish'\n",
+    fputs("complete -c agenthost -n '__fish_seen_subcommand_from completion' -x -a 'bash zsh fish'\n"
+          "complete -c agenthost -n '__fish_seen_subcommand_from models' -x -a '" AH_SOME_MODELS "'\n",
           out);
     for (int c = 0; c < AH_COMMANDS; c++)
         for (int i = 0; i < AH_OPTIONS; i++)

@@ -41,8 +41,7 @@ static void help_all(FILE *out)
     for (int i = AH_COMMAND_RUN + 1; i < AH_COMMANDS; i++)
         fprintf(out, "  %-20s%s\n", ah_command_table[i].name, ah_command_table[i].help);
     help_options(out, AH_COMMAND_RUN);
-    fputs("Words behind a script are its own (`...`) or for the agent that it returns; one\n"
-          "named as a command is ./tools. Messages go to stderr; with --json(l) prints do.\n\n"
+    fputs("Words behind a script are its own or its agent's. Messages go to stderr.\n\n"
           "Environment:\n"
           "  AGENTHOST_MODEL   the model where neither --model nor the script names one\n"
           "  OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys\n"
@@ -50,8 +49,7 @@ static void help_all(FILE *out)
           "  AGENTHOST_CLAUDE  the claude command, where it is not the one in PATH\n"
           "  XDG_CONFIG_HOME, NO_COLOR  holds agenthost/config (~/.config); no colours\n\n"
           "Exit codes:\n"
-          "  0         the script ended well\n"
-          "  1         the script failed, or standard output could not be written\n"
+          "  0, 1      the script ended well; it failed, or its output could not be written\n"
           "  2         wrong usage, or a file that was named cannot be read\n"
           "  3         the provider or the network failed\n"
           "  4         a limit was reached: iterations, deadline, budget, loop\n"

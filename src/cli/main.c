@@ -172,6 +172,8 @@ static void on_event(void *ud, const ah_event *event)
         return;
     ah_terminal_erase(&s->terminal);
     ah_tally_event(&s->tally, (ah_slice){event->json, event->json_len});
+    if (s->level == AH_LOG_INFO)
+        ah_report_call(&s->terminal, (ah_slice){event->json, event->json_len});
     if (!given(s, AH_OPTION_JSONL))
         return;
     ah_report_json(s->terminal.out, (ah_slice){event->json, event->json_len});
@@ -203,7 +205,7 @@ static ah_watcher watcher_of(session *s)
 
     if (s->options.command != AH_COMMAND_RUN)
         return (ah_watcher){.ud = s};
-    if (machine || people)
+    if (machine || people || s->level == AH_LOG_INFO)
         w.event = on_event;
     if (people && s->terminal.cursor)
         w.idle = on_idle;

@@ -96,10 +96,10 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
                          "colour messages: auto, always or never"},
     [AH_OPTION_QUIET] = {'q', "quiet", NULL, NULL, ALL, "say errors only, show no progress"},
     [AH_OPTION_VERBOSE] = {'v', "verbose", NULL, NULL, ALL,
-                           "say more: -v what happens, -vv every detail"},
+                           "say more: -v a line for each call, -vv every detail"},
     [AH_OPTION_HELP] = {'h', "help", NULL, NULL, ALL,
-                        "show this text; of a command where one stands before"},
-    [AH_OPTION_VERSION] = {0, "version", NULL, NULL, RUN,
+                        "show this text; of a command where one stands before it"},
+    [AH_OPTION_VERSION] = {'V', "version", NULL, NULL, RUN,
                            "show the version; with -v libraries and features too"},
     [AH_OPTION_END] = {0, "", NULL, NULL, ALL, "end the options: the next word is the script"},
 };
@@ -391,6 +391,26 @@ static bool read_options(ah_options *o, words *w)
     return true;
 }
 
+/* `agenthost help [command]` and `agenthost version` are what people type first. False where the word
+ * is neither; else it, and the command, are taken. */
+static bool take_word(ah_options *o, words *w)
+{
+    ah_option_id id = strcmp(w->at[0], "help") == 0      ? AH_OPTION_HELP
+                      : strcmp(w->at[0], "version") == 0 ? AH_OPTION_VERSION
+                                                         : AH_OPTIONS;
+
+    if (id == AH_OPTIONS)
+        return false;
+    take(w);
+    set(o, w, id, NULL);
+    if (id != AH_OPTION_HELP || w->left <= 0)
+        return true;
+    o->command = command_of(w->at[0]);
+    if (o->command == AH_COMMAND_RUN)
+        fail(o, "there is no command '%.*s'", AH_FMT(shown(w->at[0], strlen(w->at[0]))));
+    return true;
+}
+
 /* -- the whole --------------------------------------------------------------------------- */
 
 static bool check_operand(ah_options *o)
@@ -443,9 +463,13 @@ bool ah_options_parse(ah_options *o, int argc, char **argv)
     take(&w); /* our own name */
     if (!read_options(o, &w))
         return false;
-    if (!o->eval && w.left > 0 && !ah_options_given(o, AH_OPTION_END))
+    if (!o->eval && w.left > 0 && !ah_options_given(o, AH_OPTION_END) && take_word(o, &w)) {
+        if (*o->fault || !read_options(o, &w))
+            return false;
+    } else if (!o->eval && w.left > 0 && !ah_options_given(o, AH_OPTION_END)) {
         o->command = command_of(w.at[0]);
-    if (o->command != AH_COMMAND_RUN) {
+    }
+    if (o->command != AH_COMMAND_RUN && !ah_options_given(o, AH_OPTION_HELP)) {
         take(&w);
         if (!read_options(o, &w))
             return false;

@@ -52,6 +52,16 @@ typedef enum ah_option_id {
     AH_OPTIONS
 } ah_option_id;
 
+/* Names of models to complete: one or more of each provider that is asked by itself, the demos, and
+ * the providers whose models only their server knows. */
+#define AH_SOME_MODELS                                                                                  \
+    "demo/echo demo/tools demo/quickstart openai/gpt-5.4 openai/gpt-4o openai/responses/gpt-5.4 "       \
+    "anthropic/claude-opus-4-8 anthropic/claude-sonnet-4-5 anthropic/claude-haiku-4-5 "                 \
+    "gemini/gemini-3-pro gemini/gemini-2.5-flash ollama/ ollama_chat/ openrouter/ deepseek/ groq/ "     \
+    "mistral/ xai/ cerebras/ together_ai/ fireworks_ai/ perplexity/ nvidia_nim/ sambanova/ moonshot/ "  \
+    "zai/ huggingface/ azure/ hosted_vllm/ lm_studio/ llama_cpp/ llamafile/ litellm_proxy/ "            \
+    "compatible/ claude_agent_sdk/"
+
 typedef struct ah_option_row {
     char letter;       /* 0: none */
     const char *name;  /* without its dashes */
@@ -63,6 +73,12 @@ typedef struct ah_option_row {
 
 extern const ah_command_row ah_command_table[AH_COMMANDS];
 extern const ah_option_row ah_option_table[AH_OPTIONS];
+
+/* Values that shells complete, though there are others; NULL: none. */
+static inline const char *ah_option_some(const ah_option_row *opt)
+{
+    return opt == &ah_option_table[AH_OPTION_MODEL] ? AH_SOME_MODELS : NULL;
+}
 
 static inline bool ah_command_takes(ah_command command, ah_option_id option)
 {

@@ -77,6 +77,15 @@ static char *strip(char *s)
     return s;
 }
 
+/* A file that a shell can read as well has `export` before its names. */
+static char *past_export(char *s)
+{
+    static const char word[] = "export";
+    size_t n = sizeof word - 1;
+
+    return strncmp(s, word, n) == 0 && (s[n] == ' ' || s[n] == '\t') ? strip(s + n) : s;
+}
+
 static bool is_name(const char *s)
 {
     static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
@@ -123,7 +132,7 @@ ah_pairs_end ah_pairs_next(ah_pairs *p, const char **name, const char **value, c
     if (!(equals = strchr(line, '=')))
         return wrong(p, "expected NAME=VALUE, found no '='", fault, size);
     *equals = '\0';
-    *name = strip(line);
+    *name = past_export(strip(line));
     if (!is_name(*name))
         return wrong(p, "what stands before '=' is no name (letters, digits, _)", fault, size);
     if (!(*value = unquote(strip(equals + 1))))

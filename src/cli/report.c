@@ -6,6 +6,7 @@
 #include <time.h>
 
 enum { MAX_REPORT = 1 << 30, PATIENCE_MS = 500, TICK_MS = 250 };
+enum { SHORT = 80, SHORT_NAME = 64 }; /* bytes of a text in the line of a call */
 
 /* -- for programs ------------------------------------------------------------------------ */
 
@@ -37,6 +38,10 @@ static void put_reply(ah_buf *b, const ah_tally *t)
     }
     ah_buf_str(b, "\"usage\":");
     put_usage(b, &t->root_usage);
+    if (ah_tally_done(t, "value").p) {
+        ah_buf_str(b, ",\"value\":");
+        ah_buf_put(b, ah_tally_done(t, "value"));
+    }
     ah_buf_str(b, "}}");
 }
 
@@ -176,6 +181,18 @@ void ah_report_closing(ah_terminal *terminal, const ah_tally *t)
     ah_terminal_say(terminal, line);
 }
 
+static void describe_tools(const ah_tally *t, char *out, size_t size)
+{
+    char more[40] = "";
+
+    if (t->tools > 1)
+        snprintf(more, sizeof more, " and %lld more", (long long)t->tools - 1);
+    if (*t->progress)
+        snprintf(out, size, "%s: %s%s", t->tool, t->progress, more);
+    else
+        snprintf(out, size, "%s%s at work", t->tool, more);
+}
+
 static void describe(const ah_tally *t, char *out, size_t size)
 {
     switch (t->doing) {
@@ -183,10 +200,7 @@ static void describe(const ah_tally *t, char *out, size_t size)
         snprintf(out, size, "waiting for %s", t->model);
         break;
     case AH_DOING_TOOLS:
-        if (t->tools > 1)
-            snprintf(out, size, "%s and %lld more at work", t->tool, (long long)t->tools - 1);
-        else
-            snprintf(out, size, "%s at work", t->tool);
+        describe_tools(t, out, size);
         break;
     case AH_DOING_RETRY:
         snprintf(out, size, "%s failed, retry %lld follows", t->model, (long long)t->retry);
@@ -195,6 +209,50 @@ static void describe(const ah_tally *t, char *out, size_t size)
         *out = '\0';
         break;
     }
+}
+
+/* Text of a model or a tool on one line, cut to `most` characters' worth of bytes. */
+static void put_short(ah_buf *line, ah_slice text, size_t most)
+{
+    bool cut = text.n > most;
+    size_t n = cut ? ah_utf8_cut(text.p, most) : text.n;
+
+    for (size_t i = 0; i < n; i++)
+        ah_buf_char(line, strchr("\n\r\t", text.p[i]) && text.p[i] ? ' ' : text.p[i]);
+    ah_buf_str(line, cut ? "..." : "");
+}
+
+static void put_member(ah_buf *line, ah_slice event, const char *name, size_t most)
+{
+    ah_buf text;
+
+    ah_buf_init(&text, &ah_mem_libc, MAX_REPORT);
+    ah_json_string(ah_json_member(event, name), &text);
+    if (ah_buf_ok(&text))
+        put_short(line, ah_buf_slice(&text), most);
+    ah_buf_clear(&text);
+}
+
+void ah_report_call(ah_terminal *terminal, ah_slice event)
+{
+    bool well = ah_slice_is(ah_json_member(event, "success"), "true");
+    ah_json_num duration = {.d = 0};
+    ah_buf line;
+
+    if (!ah_json_string_is(ah_json_member(event, "type"), "tool_invoked"))
+        return;
+    ah_json_number(ah_json_member(event, "duration"), &duration);
+    ah_buf_init(&line, &ah_mem_libc, MAX_REPORT);
+    ah_buf_str(&line, ah_json_member(event, "parent").p ? "  " : ""); /* of a run within a call */
+    put_member(&line, event, "name", SHORT_NAME);
+    ah_buf_char(&line, ' ');
+    put_member(&line, event, "arguments", SHORT);
+    ah_buf_fmt(&line, " %s in %.*f s: ", well ? "ok" : "failed", duration.d < 1 ? 3 : 1, duration.d);
+    put_member(&line, event, "content", SHORT);
+    ah_buf_char(&line, '\0');
+    if (ah_buf_ok(&line))
+        ah_terminal_log(terminal, AH_LOG_INFO, line.data);
+    ah_buf_clear(&line);
 }
 
 /* How long until it is worth looking again. */
@@ -206,7 +264,8 @@ static int sooner(int timeout_ms, int64_t ms)
 int ah_report_progress(ah_terminal *terminal, const ah_tally *t, int timeout_ms)
 {
     int64_t waited = ah_tally_now() - t->since;
-    char what[160], line[256], tokens[32];
+    int64_t spent = t->usage.input + t->usage.output;
+    char what[220], line[320], tokens[32];
 
     if (timeout_ms == 0 || !t->at_work || t->doing == AH_DOING_NOTHING) {
         ah_terminal_erase(terminal);
@@ -215,8 +274,8 @@ int ah_report_progress(ah_terminal *terminal, const ah_tally *t, int timeout_ms)
     if (waited < PATIENCE_MS)
         return sooner(timeout_ms, PATIENCE_MS - waited);
     describe(t, what, sizeof what);
-    snprintf(line, sizeof line, "%s, %lld s, %s tokens so far", what, (long long)waited / 1000,
-             grouped(t->usage.input + t->usage.output, tokens));
+    snprintf(line, sizeof line, "%s, %lld s%s%s%s", what, (long long)waited / 1000, spent ? ", " : "",
+             spent ? grouped(spent, tokens) : "", spent ? " tokens so far" : "");
     ah_terminal_draw(terminal, line);
     return sooner(timeout_ms, TICK_MS);
 }

@@ -26,6 +26,10 @@ void ah_report_last_line(FILE *out, const ah_tally *t, const ah_ending *e);
 /* Turns and time, tools, tokens. Nothing where no run was begun. */
 void ah_report_closing(ah_terminal *terminal, const ah_tally *t);
 
+/* One line for a person about a call that was answered: its name, its arguments, how it ended and how
+ * long it took. Nothing for other events. */
+void ah_report_call(ah_terminal *terminal, ah_slice event);
+
 /* ah_watcher.idle: shows what is waited for once that takes half a second, and takes it away
  * before the host works on. Returns how long the host may wait. */
 int ah_report_progress(ah_terminal *terminal, const ah_tally *t, int timeout_ms);

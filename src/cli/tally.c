@@ -3,6 +3,7 @@
 #include "cli/tally.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 enum { MAX_KEPT = 1 << 30 }; /* bytes of one event */
@@ -103,8 +104,22 @@ static void usage(ah_tally *t, ah_slice event)
 static void tool_started(ah_tally *t, ah_slice event)
 {
     t->tools++;
+    *t->progress = '\0';
     ascii(t, event, "name", t->tool, sizeof t->tool);
     do_now(t, AH_DOING_TOOLS);
+}
+
+/* Of the handler that told last: "indexing, 40 %". */
+static void tool_progress(ah_tally *t, ah_slice event)
+{
+    ah_json_num fraction;
+    size_t n;
+
+    ascii(t, event, "name", t->tool, sizeof t->tool);
+    ascii(t, event, "message", t->progress, sizeof t->progress);
+    n = strlen(t->progress);
+    if (ah_json_number(ah_json_member(event, "fraction"), &fraction))
+        snprintf(t->progress + n, sizeof t->progress - n, "%s%.0f %%", n ? ", " : "", 100 * fraction.d);
 }
 
 /* A refused call was never started: beside handlers at work it makes their number one too low. */
@@ -112,6 +127,7 @@ static void tool_invoked(ah_tally *t, ah_slice event)
 {
     t->calls++;
     t->failed += !truth(event, "success");
+    *t->progress = '\0';
     if (t->tools > 0 && --t->tools == 0)
         do_now(t, AH_DOING_NOTHING);
 }
@@ -144,8 +160,13 @@ void ah_tally_event(ah_tally *t, ah_slice event)
     static const struct {
         const char *type;
         void (*fn)(ah_tally *t, ah_slice event);
-    } counted[] = {{"start", start}, {"request", request},           {"retry", retry},
-                   {"usage", usage}, {"tool_started", tool_started}, {"tool_invoked", tool_invoked},
+    } counted[] = {{"start", start},
+                   {"request", request},
+                   {"retry", retry},
+                   {"usage", usage},
+                   {"tool_started", tool_started},
+                   {"tool_progress", tool_progress},
+                   {"tool_invoked", tool_invoked},
                    {"done", done}};
     ah_slice type = ah_json_member(event, "type");
 

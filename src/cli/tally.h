@@ -26,7 +26,9 @@ typedef struct ah_tally {
     int64_t tools;   /* handlers at work */
     char model[128]; /* provider/model of the run that began last, printable ASCII */
     char tool[65];   /* the handler that began last */
-    int64_t retry;   /* which */
+    char progress
+        [96];      /* what that one, or another, said of how far it is, printable ASCII; "": nothing */
+    int64_t retry; /* which */
 
     /* The last run that no tool's handler began. */
     int64_t root;

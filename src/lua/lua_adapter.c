@@ -278,6 +278,18 @@ static void push_capabilities(lua_State *L, const ah_adapter *a);
 /* Methods of the one who made it, else what it can do. */
 static int adapter_index(lua_State *L)
 {
+    static const char *const known[] = {"done",
+                                        "requests",
+                                        "provider",
+                                        "model",
+                                        "supports_dynamic_tools",
+                                        "tool_change_mode",
+                                        "native_output",
+                                        "reasoning_back",
+                                        "tool_search",
+                                        "images",
+                                        "strict_tools",
+                                        NULL};
     const ah_adapter *a = *(ah_adapter **)luaL_checkudata(L, 1, ADAPTER);
 
     lua_getiuservalue(L, 1, 1);
@@ -286,7 +298,8 @@ static int adapter_index(lua_State *L)
         return 1;
     push_capabilities(L, a);
     lua_pushvalue(L, 2);
-    lua_rawget(L, -2);
+    if (lua_rawget(L, -2) == LUA_TNIL)
+        return ah_lua_unknown(L, "adapter", known, ah_slice_of(luaL_checkstring(L, 2)));
     return 1;
 }
 

@@ -111,6 +111,7 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L)
     ah_lua_agent *a = lua_newuserdatauv(L, sizeof *a, AH_AGENT_VALUES);
 
     *a = (ah_lua_agent){.lua = ah_lua_of(L), .fronts = LUA_NOREF};
+    a->untold.mem = &a->lua->mem;
     ah_observer_init(&a->observer, a->lua);
     ah_registry_init(&a->registry, &a->lua->mem);
     ah_registry_init(&a->executors, &a->lua->mem);
@@ -182,6 +183,7 @@ void ah_lua_agent_close(ah_lua_agent *a)
     ah_text_set(&a->settings, NULL);
     ah_text_set(&a->exempt, NULL);
     ah_text_set(&a->kept, NULL);
+    ah_untold_clear(&a->untold);
 }
 
 static int agent_gc(lua_State *L)
@@ -371,10 +373,14 @@ static void tell_tripped(ah_run *core, const ah_err *tripped)
 }
 
 /* A run whose input a guard keeps back is begun all the same, and ends before its first request. */
-static ah_status begin_turn(run *r, ah_err *tripped, ah_err *err)
+static ah_status begin_turn(run *r, int64_t deadline, ah_err *tripped, ah_err *err)
 {
-    ah_status st = open_turn(r, err);
+    ah_lua *h = r->agent->lua;
+    ah_status st;
 
+    h->until = deadline;
+    st = open_turn(r, err);
+    h->until = 0;
     if (st == AH_GUARD)
         *tripped = *err;
     return st == AH_GUARD ? AH_OK : st;
@@ -478,6 +484,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .registry = &a->registry,
         .executors = &a->executors,
         .rules = &a->rules,
+        .untold = &a->untold,
         .strategy = a->strategies.item,
         .n_strategies = a->strategies.n,
         .discovered = a->discovery.on ? &a->discovery.core.at_hand : NULL,
@@ -573,7 +580,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
     configure(a, r, parent, around, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
-        (st = setup ? AH_OK : begin_turn(r, &tripped, err)) != AH_OK) {
+        (st = setup ? AH_OK : begin_turn(r, cfg.deadline, &tripped, err)) != AH_OK) {
         ah_anchor_unref(cfg.caller);
         ah_spending_clear(&cfg.spending);
         return st;
@@ -903,6 +910,7 @@ void ah_lua_open_agent(lua_State *L)
     luaL_newmetatable(L, AH_AGENT);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
+    ah_lua_methods_only(L, "agent");
     lua_setfield(L, -2, "__index");
     luaL_newmetatable(L, RUN);
     luaL_setfuncs(L, run_meta, 0);

@@ -44,6 +44,7 @@ typedef struct ah_lua_agent {
     ah_registry registry;
     ah_registry executors; /* run calls that it cannot (seed 004) */
     ah_inject_rules rules;
+    ah_untold untold;
     ah_prompt_fields prompt;
     ah_lua_strategies strategies;
     ah_lua_discovery discovery;
@@ -86,7 +87,8 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
 /* The system text: `text` (.p NULL: none) and the prompt. Raises. */
 void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text);
 /* Declares tools while no run is at work. What the conversation offers already, the same as it
- * was, only gets its handlers; the rest of that stays stale. Raises. */
+ * was, only gets its handlers; what is defined otherwise now has drifted (run/drift.h); the rest
+ * stays stale. Raises. */
 void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c);
 /* The fields about the model and its options only; what is not given stays as it was. */
 ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err);

@@ -44,6 +44,7 @@ static const char *const fields[] = {"model",
                                      "strategies",
                                      "max_tools",
                                      "on_conflict",
+                                     "on_drift",
                                      "hint",
                                      "max_restarts",
                                      "policies",
@@ -162,24 +163,28 @@ static bool push_model(lua_State *L, const ah_lua_agent *a)
     return saved.p != NULL;
 }
 
-/* The conversation was held with a model of a script, or of another machine: the name on top of the
- * stack is none here, whatever the script says of it. */
-static ah_status tell_foreign(lua_State *L, const ah_lua_agent *a, ah_err *err)
+/* True if the name on top of the stack is no model's here, whatever else the script says of it. */
+static bool is_unknown(lua_State *L, const ah_lua_agent *a)
 {
     ah_provider_options plain = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
-    char why[sizeof err->message];
     ah_adapter *there = NULL;
     ah_err ignored;
-    bool foreign = ah_lua_to_adapter(L, -1, &plain, &there, &ignored) == AH_USAGE;
+    bool unknown =
+        lua_type(L, -1) == LUA_TSTRING && ah_lua_to_adapter(L, -1, &plain, &there, &ignored) == AH_USAGE;
 
     ah_adapter_unref(there);
+    return unknown;
+}
+
+/* The conversation was held with a model of a script, or of another machine. */
+static void tell_foreign(lua_State *L, ah_err *err)
+{
+    char why[sizeof err->message];
+
     memcpy(why, err->message, sizeof why);
-    if (!foreign)
-        return AH_USAGE;
-    return ah_err_set(
-        err, AH_PROVIDER,
-        "the conversation was held with '%s', which is no model here: give model = ... (%s)",
-        lua_tostring(L, -1), why);
+    ah_err_set(err, AH_PROVIDER,
+               "the conversation was held with '%s', which is no model here: give model = ... (%s)",
+               lua_tostring(L, -1), why);
 }
 
 /* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake or
@@ -203,10 +208,12 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
         ah_adapter_unref(a->adapter);
         a->adapter = now;
     }
-    if (saved && st == AH_USAGE)
-        st = tell_foreign(L, a, err);
-    if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || lua_type(L, -1) != LUA_TSTRING))
+    if (st != AH_OK && st != AH_PROVIDER && (st != AH_USAGE || !is_unknown(L, a)))
         ah_lua_raise_err(L, err);
+    if (st == AH_USAGE && saved) {
+        tell_foreign(L, err);
+        st = err->status;
+    }
     lua_pop(L, 1);
     return st;
 }
@@ -416,11 +423,13 @@ static void read_system(lua_State *L, ah_lua_agent *a)
         ah_lua_say_system(L, a, text);
 }
 
-static void warn(void *ud, const char *message, ah_slice tool_name)
+static void warn(void *ud, ah_slice message, ah_slice tool_name, ah_slice changed)
 {
-    const ah_lua_agent *a = ud;
+    ah_lua_agent *a = ud;
 
-    ah_log_put(&a->observer.records, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
+    ah_log_put(&a->observer.records, AH_LOG_WARNING, "%.*s: tool_name=%.*s", AH_FMT(message),
+               AH_FMT(tool_name));
+    ah_untold_add(&a->untold, message, tool_name, changed);
 }
 
 ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules)
@@ -511,6 +520,7 @@ void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_c
 {
     ah_inject_rules rules = {.max_tools = INT_MAX,
                              .on_conflict = on_conflict,
+                             .on_drift = a->rules.on_drift,
                              .brief = a->rules.brief,
                              .warned_many = true,
                              .warned_full = true};
@@ -584,13 +594,14 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     ah_lua_read_registry(L, agent, c);
     ah_prompt_fields_tools(L, &a->prompt, offered, c);
     add_brought(L, a, "tools", was_not_withdrawn, c);
-    ah_lua_strategies_describe(L, &a->strategies, c);
+    ah_lua_strategies_describe(L, &a->strategies, &a->registry, c);
     fit(L, a, c);
     add_pick_tools(L, a, c);
     ah_lua_declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);
     add_brought(L, a, "later", is_stale, later);
-    ah_lua_strategies_describe(L, &a->strategies, later);
+    ah_lua_discovery_redeclare(L, a, later);
+    ah_lua_strategies_describe(L, &a->strategies, &a->registry, later);
     ah_lua_declare(L, a, AH_CONFLICT_SKIP, later);
     ah_lua_strategies_defer(L, &a->strategies, &a->registry, a->transcript);
     ah_picks_replay(&a->registry, a->transcript);

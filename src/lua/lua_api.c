@@ -538,6 +538,17 @@ static void take_result(lua_State *L, ah_embed *e)
     ah_text_set(&e->returned, t);
 }
 
+/* `return ah.agent { ... }`, where there is no agent, ends with nil and the error: so the script has
+ * failed. Two results on top -> the first. */
+static void raise_returned(lua_State *L)
+{
+    if (lua_isnil(L, -2) && ah_lua_push_message(L, -1)) {
+        lua_pop(L, 1);
+        lua_error(L);
+    }
+    lua_pop(L, 1);
+}
+
 static int run_script(lua_State *L)
 {
     const script *s = lua_touserdata(L, 1);
@@ -552,7 +563,8 @@ static int run_script(lua_State *L)
     luaL_checkstack(L, s->argc, "too many arguments to the script");
     for (int i = 0; i < s->argc; i++)
         lua_pushstring(L, s->argv[i]);
-    lua_call(L, s->argc, 1);
+    lua_call(L, s->argc, 2);
+    raise_returned(L);
     take_result(L, ah_lua_of(L)->embed);
     return 0;
 }

@@ -22,11 +22,9 @@ static const char *chars(const ah_embed *e, int which)
     return e->ask_text[which] ? e->ask_text[which]->data : NULL;
 }
 
-/* False: no memory. */
-static bool keep(ah_embed *e, const ah_ask_item *a)
+static void keep(ah_embed *e, const ah_ask_item *a)
 {
     const ah_slot *slot = a->def.call->slot;
-    ah_slice parent = ah_ask_parent(a->def.call);
 
     e->ask_text[QUESTION] = ah_text_ref(a->question);
     e->ask_text[SCHEMA] = ah_text_ref(a->schema);
@@ -34,8 +32,8 @@ static bool keep(ah_embed *e, const ah_ask_item *a)
     e->ask_text[CALL] = ah_text_ref(slot->id);
     e->ask_text[TOOL] = ah_text_ref(slot->name);
     e->ask_text[ARGS] = ah_text_ref(a->args);
+    e->ask_text[PARENT] = ah_text_ref(a->def.call->parent_call);
     memcpy(e->ask_id, a->id, sizeof e->ask_id);
-    return !parent.p || (e->ask_text[PARENT] = ah_text_new(&e->lua->mem, parent));
 }
 
 static void show(ah_embed *e, const ah_ask_item *a)
@@ -74,7 +72,6 @@ AH_API const ah_ask *ah_ask_next(ah_host *host)
 {
     ah_embed *e = ah_embed_of(host);
     ah_ask_item *a = host->asks.first;
-    ah_err err;
 
     if (ah_embed_may(e, "ah_ask_next") != AH_OK)
         return NULL;
@@ -85,11 +82,7 @@ AH_API const ah_ask *ah_ask_next(ah_host *host)
         a = a->next;
     if (!a)
         return NULL;
-    if (!keep(e, a)) {
-        ah_asks_forget(e);
-        ah_embed_fail(e, (ah_err_nomem(&err), &err));
-        return NULL;
-    }
+    keep(e, a);
     a->offered = false;
     show(e, a);
     return &e->ask;

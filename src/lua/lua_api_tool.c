@@ -1,6 +1,7 @@
 /* Tools written in C. A call of one is pending under a number until the program answers,
  * or until the core stops it; what comes for a number that is over does no harm. */
 #include "base/lent.h"
+#include "base/near.h"
 #include "lua/lua_api.h"
 #include "lua/lua_tool.h"
 
@@ -245,17 +246,62 @@ static void check_config(lua_State *L, const ah_tool_config *c)
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah_add_tool: the timeout must be from 0 to 1e9 seconds");
 }
 
+static int refuse_annotation(lua_State *L, ah_slice name)
+{
+    ah_near near = {.to = name};
+
+    for (int i = 0; i < AH_ANNOTATIONS; i++)
+        ah_near_offer(&near, ah_slice_of(ah_annotation_names[i]));
+    return ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah_add_tool: annotations: unknown name '%.*s'%s%.*s%s",
+                        AH_FMT(name), near.best.p ? " (did you mean '" : "", AH_FMT(near.best),
+                        near.best.p ? "'?)" : "");
+}
+
+static void read_annotation(lua_State *L, ah_json_token key, ah_json_token value, ah_tool_def *def)
+{
+    int i = 0;
+
+    while (i < AH_ANNOTATIONS && !ah_json_token_is(key, ah_annotation_names[i]))
+        i++;
+    if (i == AH_ANNOTATIONS)
+        refuse_annotation(L, key.raw);
+    if (value.kind != AH_JSON_TRUE && value.kind != AH_JSON_FALSE)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah_add_tool: annotations: '%s' must be true or false",
+                     ah_annotation_names[i]);
+    def->says[i] = value.kind == AH_JSON_TRUE ? AH_YES : AH_NO;
+}
+
+static void read_annotations(lua_State *L, const char *json, ah_tool_def *def)
+{
+    ah_slice text = ah_slice_of(json ? json : "{}");
+    ah_json_reader r;
+    ah_json_token key;
+    ah_err err;
+
+    if (ah_json_check_err(&ah_lua_of(L)->mem, text, "annotations", &err) != AH_OK)
+        ah_lua_raise(L, err.status == AH_NOMEM ? AH_NOMEM : AH_PROMPT_VALIDATION, "ah_add_tool: %s",
+                     err.message);
+    r = ah_json_read(text);
+    if (ah_json_next(&r).kind != AH_JSON_OBJECT)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah_add_tool: annotations must be a JSON object");
+    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r))
+        read_annotation(L, key, ah_json_next(&r), def);
+}
+
 static int make_tool(lua_State *L)
 {
     draft *d = lua_touserdata(L, 1);
     const ah_tool_config *c = d->cfg;
     ah_lua *h = ah_lua_of(L);
-    ah_tool_def def = {.vt = &native_vt};
+    ah_tool_def def = {.vt = &native_vt, .place = AH_LIT("the program")};
     ah_err err;
 
     check_config(L, c);
     compile(L, "params", c->params, &d->params);
     compile(L, "result", c->result, &d->result);
+    read_annotations(L, c->annotations, &def);
+    if (c->version)
+        def.version = ah_slice_of(c->version);
     if (!(d->native = ah_alloc(&h->mem, sizeof *d->native)))
         return ah_lua_raise_nomem(L);
     *d->native = (native){.embed = h->embed, .cfg = {.call = c->call, .cancel = c->cancel, .ud = c->ud}};

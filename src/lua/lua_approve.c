@@ -31,15 +31,6 @@ static void free_approval(approval *a)
     ah_free(&a->lua->mem, a);
 }
 
-static void stop_task(approval *a)
-{
-    ah_task *t = a->task;
-
-    a->task = NULL;
-    if (t)
-        ah_task_stop(t);
-}
-
 /* -- what it comes to ----------------------------------------------------------------------- */
 
 /* A text of a checked response, or nothing. */
@@ -52,6 +43,7 @@ static void unquote(ah_slice value, ah_buf *out)
 static void tell_run(ah_job *job)
 {
     approval *a = (approval *)(void *)((char *)job - offsetof(approval, job));
+    ah_task *late = a->task; /* somebody else has responded */
     ah_slice said = ah_text_slice(a->said), args = ah_json_member(said, "arguments");
     bool yes = ah_slice_is(ah_json_member(said, "approved"), "true");
     ah_lua *h = a->lua;
@@ -61,6 +53,8 @@ static void tell_run(ah_job *job)
 
     a->said = a->words = NULL;
     free_approval(a);
+    if (late)
+        ah_task_stop(late);
     ah_buf_init(&why, &h->mem, MAX_RESPONSE);
     unquote(ah_json_member(said, "why"), &why);
     ah_call_approved(call, yes, args,
@@ -100,7 +94,6 @@ static void closed(void *ud, const ah_ask_end *end)
     else if (end->how != AH_ASK_CANCELLED)
         a->words = end->why.p ? ah_text_new(&a->lua->mem, end->why) : nobody(a);
     a->ask = NULL;
-    stop_task(a);
     if (end->how != AH_ASK_CANCELLED)
         ah_job_post(a->lua->host, &a->job);
 }
@@ -132,10 +125,11 @@ static void decided(ah_task *t, int nresults)
     ah_buf *b;
     ah_err err;
 
+    a->task = NULL;
     if (nresults == 0 || lua_isnil(L, first)) {
         t->told = true;
-        a->task = NULL;
-        ah_lua_offer(a->lua, a->ask);
+        if (a->ask)
+            ah_lua_offer(a->lua, a->ask);
         return;
     }
     b = ah_lua_push_buf(L, MAX_RESPONSE);
@@ -146,8 +140,9 @@ static void decided(ah_task *t, int nresults)
     else
         st = ah_lua_read_response(L, AH_ASK_APPROVAL, first + 1, b, &err);
     t->told = true; /* nothing raises from here on */
-    a->task = NULL;
-    if (st == AH_OK)
+    if (!a->ask)    /* a metamethod has had somebody else respond */
+        st = AH_OK;
+    else if (st == AH_OK)
         st = ah_ask_respond(a->ask, ah_buf_slice(b), ah_slice_of(AH_BY_SCRIPT), &err);
     ah_buf_clear(b);
     if (st != AH_OK)
@@ -162,7 +157,8 @@ static void failed(ah_task *t, const ah_err *err)
     memcpy(where, a->where, sizeof where);
     ah_lua_where(t->co, where, sizeof where);
     a->task = NULL;
-    refuse(a, where, err);
+    if (a->ask)
+        refuse(a, where, err);
 }
 
 /* (approval, approve): a task for approve { id, name, arguments, parent_call, reason, run } */
@@ -172,8 +168,11 @@ static int make_task(lua_State *L)
     ah_task *t;
 
     ah_lua_defined(L, 2, a->where, sizeof a->where);
+    lua_pushlstring(L, a->ask->question->data,
+                    a->ask->question->len); /* first: a finalizer may close it */
+    lua_insert(L, 2);
     ah_lua_push_call(L, a->call, ah_text_slice(a->call->args));
-    lua_pushlstring(L, a->ask->question->data, a->ask->question->len);
+    lua_pushvalue(L, 2);
     lua_setfield(L, -2, "reason");
     lua_pushinteger(L, ah_run_id(a->call->run));
     lua_setfield(L, -2, "run");
@@ -197,9 +196,9 @@ static void begin(approval *a, int approve)
         lua_rawgeti(L, LUA_REGISTRYINDEX, approve);
         ah_lua_call(a->lua, L, 2, 0, &err);
     }
-    if (a->task) /* made, if late */
+    if (a->task && a->ask) /* made, if late */
         ah_task_begin(a->task);
-    else
+    else if (a->ask)
         refuse(a, "approve", &err);
 }
 
@@ -250,11 +249,15 @@ void ah_lua_stop_approving(void *ud, ah_call *call)
 {
     ah_ask_end end = {.how = AH_ASK_CANCELLED};
     approval *a = call->task;
+    ah_task *late;
 
     (void)ud;
     if (!a)
         return;
     if (a->ask)
         ah_ask_close_as(a->ask, &end);
+    late = a->task;
     free_approval(a);
+    if (late)
+        ah_task_stop(late);
 }

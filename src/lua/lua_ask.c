@@ -28,7 +28,7 @@ typedef struct asker {
 
 void ah_lua_push_call(lua_State *L, const ah_call *call, ah_slice args)
 {
-    ah_slice parent = ah_ask_parent(call);
+    ah_slice parent = ah_text_slice(call->parent_call);
 
     lua_createtable(L, 0, 6);
     lua_pushlstring(L, call->slot->id->data, call->slot->id->len);

@@ -106,19 +106,28 @@ static ah_slice name_of(const op *p)
     return ah_text_slice(p->name ? p->name : p->tool->name);
 }
 
+static ah_status refuse_second(const ah_tool *there, const ah_tool *tool, ah_err *err)
+{
+    char words[sizeof err->message];
+
+    if (!err)
+        return AH_PROMPT_VALIDATION;
+    ah_tool_twice(there, tool, err);
+    ah_print(words, sizeof words, "registry: %s; registry:replace takes its place", err->message);
+    memcpy(err->message, words, sizeof words);
+    return AH_PROMPT_VALIDATION;
+}
+
 static ah_status apply(ah_registry *r, op *p, ah_err *err)
 {
     ah_slice name = p->what == CLEAR_PICKED ? (ah_slice){NULL, 0} : name_of(p);
+    const ah_tool *there;
     ah_status st = AH_OK;
 
     switch (p->what) {
     case PUT:
-        if (ah_registry_find(r, name))
-            return ah_err_set(
-                err, AH_PROMPT_VALIDATION,
-                "registry: tool '%.*s' is declared twice (registry:replace takes its place)",
-                AH_FMT(name));
-        st = ah_registry_put(r, p->brief, err);
+        there = ah_registry_find(r, name);
+        st = there ? refuse_second(there, p->brief, err) : ah_registry_put(r, p->brief, err);
         break;
     case REPLACE:
         st = ah_registry_put(r, p->brief, err);

@@ -214,6 +214,7 @@ void ah_lua_open_budget(lua_State *L)
     luaL_newmetatable(L, BUDGET);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
+    ah_lua_methods_only(L, "budget");
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
     lua_pushcfunction(L, budget);

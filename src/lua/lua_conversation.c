@@ -154,6 +154,7 @@ int ah_lua_agent_fork(lua_State *L)
     ah_lua_fallbacks_copy(&b->fallback, &a->fallback);
     b->settings = ah_text_ref(a->settings);
     b->rules = a->rules;
+    ah_untold_copy(&b->untold, &a->untold);
     b->limits = a->limits;
     b->exempt = ah_text_ref(a->exempt);
     if (ah_transcript_copy(a->transcript, &b->transcript, &err) != AH_OK ||

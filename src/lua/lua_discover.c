@@ -61,6 +61,14 @@ ah_status ah_lua_discovery_replay(ah_lua_agent *a, ah_err *err)
     return ah_discovery_replay(&a->discovery.core, a->transcript, &a->registry, find_class, a->lua, err);
 }
 
+void ah_lua_discovery_redeclare(lua_State *L, const ah_lua_agent *a, ah_changes *out)
+{
+    ah_err err;
+
+    if (a->discovery.on && ah_discovery_redeclare(&a->discovery.core, &a->registry, out, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
 void ah_lua_discovery_copy(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from)
 {
     ah_err err;

@@ -18,6 +18,8 @@ typedef struct ah_lua_discovery {
 void ah_lua_discovery_read(lua_State *L, int idx, struct ah_lua_agent *a);
 /* For an agent that has the transcript and the registry of another: loaded, or forked. */
 ah_status ah_lua_discovery_replay(struct ah_lua_agent *a, ah_err *err);
+/* Its tools that stay stale, as they are defined now, as additions. Raises when out of memory. */
+void ah_lua_discovery_redeclare(lua_State *L, const struct ah_lua_agent *a, ah_changes *out);
 /* The same discovery for the forked agent on top; its transcript and registry are there. Raises. */
 void ah_lua_discovery_copy(lua_State *L, struct ah_lua_agent *a, const struct ah_lua_agent *from);
 /* A run of the agent has ended: with ah.run, so has its conversation. */

@@ -331,6 +331,7 @@ void ah_lua_open_dispatcher(lua_State *L)
 
     luaL_newmetatable(L, AH_DISPATCHER);
     luaL_newlib(L, methods);
+    ah_lua_methods_only(L, "dispatcher");
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
 }

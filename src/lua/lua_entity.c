@@ -273,9 +273,10 @@ static ah_tool *push_tool(lua_State *L)
 static int entity_tool(lua_State *L)
 {
     static const char *const known[] = {
-        "name",     "method",    "description", "full_description", "params",  "schema", "result",
-        "examples", "render",    "handler",     "parallel",         "timeout", "memory", "max_result",
-        "coerce",   "stateless", "strict",      "return_direct",    NULL};
+        "name",        "method",     "description", "full_description", "params",   "schema",
+        "result",      "examples",   "render",      "handler",          "parallel", "timeout",
+        "memory",      "max_result", "coerce",      "stateless",        "strict",   "return_direct",
+        "annotations", "version",    NULL};
     ah_lua_entity *e = luaL_checkudata(L, 1, ENTITY);
     bool stateless;
     ah_tool *t;

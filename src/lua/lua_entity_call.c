@@ -5,6 +5,7 @@
 #include "lua/lua_tool.h"
 #include "lua/lua_undo.h"
 #include "run/discover.h"
+#include "run/run.h"
 
 enum {
     MAX_NODES = 10000, /* tables and members that are copied for each call */
@@ -247,6 +248,62 @@ static bool is_the_one(lua_State *L, const ah_found *f)
     return same;
 }
 
+/* "x.lua:3: find of entity 'X' ...", as a warning of the run: the model is told that the entity is gone,
+ * which is not what went wrong. */
+static void warn_of_find(lua_State *L, const ah_found *f, const char *what)
+{
+    const char *name = f->of->name->data;
+    char words[600];
+    lua_Debug ar;
+
+    if (!ah_lua_push_entity_named(L, ah_text_slice(f->of->name)))
+        return;
+    if (lua_getiuservalue(L, -1, AH_ENTITY_FIND) == LUA_TFUNCTION) {
+        lua_getinfo(L, ">S", &ar);
+        ah_print(words, sizeof words, "%s:%d: find of entity '%s' %s", ar.short_src, ar.linedefined,
+                 name, what);
+        ah_run_warn(check_call(L)->run, ah_slice_of(words));
+    }
+    lua_settop(L, 3);
+}
+
+/* args ctx result: a plain table becomes an instance, as Class(table) makes it. */
+static void make_found(lua_State *L, const ah_found *f)
+{
+    if (!lua_istable(L, 3) || lua_getmetatable(L, 3) ||
+        !ah_lua_push_entity_named(L, ah_text_slice(f->of->name))) {
+        lua_settop(L, 3);
+        return;
+    }
+    lua_pushvalue(L, 3);
+    lua_call(L, 1, 1);
+    lua_replace(L, 3);
+}
+
+/* args ctx result: what find gave, if it is the entity; else a warning says what it is. */
+static bool take_found(lua_State *L, const ah_found *f)
+{
+    char what[200];
+    bool instance;
+
+    if (lua_isnil(L, 3))
+        return false;
+    make_found(L, f);
+    if (is_the_one(L, f)) {
+        lua_settop(L, 4);
+        return true;
+    }
+    instance = ah_lua_push_entity_of(L, 3) != NULL;
+    lua_settop(L, 3);
+    if (instance)
+        ah_print(what, sizeof what, "returned another entity than %.100s", f->id->data);
+    else
+        ah_print(what, sizeof what, "must return nil, a table or an instance, found a %s%s",
+                 luaL_typename(L, 3), lua_istable(L, 3) ? " with a metatable of its own" : "");
+    warn_of_find(L, f, what);
+    return false;
+}
+
 /* args ctx result: of the class's find. */
 static int found_again(lua_State *L, int status, lua_KContext ctx)
 {
@@ -256,7 +313,7 @@ static int found_again(lua_State *L, int status, lua_KContext ctx)
     (void)status;
     (void)ctx;
     lua_settop(L, 3);
-    if (!is_the_one(L, f)) {
+    if (!take_found(L, f)) {
         lua_pushnil(L);
         lua_pushfstring(L, "Tool '%s' was not run: %s", check_call(L)->tool->name->data, f->gone->data);
         return 2;

@@ -49,6 +49,7 @@ bool ah_lua_push_message(lua_State *L, int idx)
 {
     bool is;
 
+    idx = lua_absindex(L, idx);
     if (!lua_istable(L, idx) || !lua_getmetatable(L, idx))
         return false;
     luaL_getmetatable(L, ERROR);
@@ -88,19 +89,29 @@ void ah_lua_defined(lua_State *L, int idx, char *out, size_t size)
         ah_print(out, size, "%s", ar.short_src);
 }
 
-/* "script.lua:12: " of the innermost function that is no part of agenthost; "" if none. */
-static void push_where(lua_State *L)
+bool ah_lua_push_place(lua_State *L)
 {
     lua_Debug ar;
 
     for (int level = 1; lua_getstack(L, level, &ar); level++) {
         lua_getinfo(L, "Sl", &ar);
         if (ar.currentline > 0 && strncmp(ar.source, "=agenthost", 10) != 0) {
-            lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
-            return;
+            lua_pushfstring(L, "%s:%d", ar.short_src, ar.currentline);
+            return true;
         }
     }
-    lua_pushliteral(L, "");
+    return false;
+}
+
+/* "script.lua:12: ", or "" where no script is at work. */
+static void push_where(lua_State *L)
+{
+    if (!ah_lua_push_place(L)) {
+        lua_pushliteral(L, "");
+        return;
+    }
+    lua_pushliteral(L, ": ");
+    lua_concat(L, 2);
 }
 
 /* Lua makes a memory error of the string it keeps for one: what is caught is LUA_ERRMEM,

@@ -1,6 +1,7 @@
 /* Tables with named fields, read strictly: a typo in a declaration must never
  * become a silent default. */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/lent.h"
@@ -18,20 +19,38 @@ static bool is_known(const char *const *known, ah_slice key)
 }
 
 enum {
-    FEW_FIELDS = 16, /* so many are listed where nothing is near */
-    SHOWN_FIELDS = 2 /* so many show the form of a table */
+    FEW_FIELDS = 16,  /* so many are listed where nothing is near */
+    SHOWN_FIELDS = 2, /* so many show the form of a table */
+    MAX_METHODS = 64
 };
 
-static ah_slice nearest(const char *const *known, ah_slice key)
+/* " (did you mean 'a' or 'b'?)" on the stack, the words for a name before the nearest by letters;
+ * NULL, and nothing, where none is near. */
+static const char *push_meant(lua_State *L, const char *const *known, ah_slice key)
 {
+    const char *between = " (did you mean '", *meant;
     ah_near near = {.to = key};
+    bool word = false;
+    size_t at = 0;
+    luaL_Buffer b;
 
-    for (const char *const *k = known; *k; k++)
-        if (ah_word_means(key, ah_slice_of(*k)))
-            return ah_slice_of(*k);
-    for (; *known; known++)
+    luaL_buffinit(L, &b);
+    for (; (meant = ah_word_next(key, known, &at)) != NULL; word = true, between = "' or '") {
+        luaL_addstring(&b, between);
+        luaL_addstring(&b, meant);
+    }
+    for (; !word && *known; known++)
         ah_near_offer(&near, ah_slice_of(*known));
-    return near.best;
+    if (near.best.p) {
+        luaL_addstring(&b, between);
+        luaL_addlstring(&b, near.best.p, near.best.n);
+    }
+    luaL_addstring(&b, word || near.best.p ? "'?)" : "");
+    luaL_pushresult(&b);
+    if (word || near.best.p)
+        return lua_tostring(L, -1);
+    lua_pop(L, 1);
+    return NULL;
 }
 
 /* "; there are a, b", on the stack; "" where they are many. */
@@ -70,18 +89,44 @@ static const char *push_form(lua_State *L, const char *const *known)
 
 int ah_lua_unknown(lua_State *L, const char *what, const char *const *known, ah_slice key)
 {
-    const char *field, *in = ah_word_inside(known, key, &field);
-    ah_slice near = nearest(known, key);
+    const char *field, *in = ah_word_inside(known, key, &field), *meant;
 
+    luaL_checkstack(L, 6, what);
     if (in)
         ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it stands in '%s': %s = { %s = ... }", what,
                      AH_FMT(key), in, in, field);
-    if (near.p)
-        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s' (did you mean '%.*s'?)", what, AH_FMT(key),
-                     AH_FMT(near));
-    luaL_checkstack(L, 4, what);
-    return ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'%s", what, AH_FMT(key),
-                        push_few(L, known));
+    if (!(meant = push_meant(L, known, key)))
+        meant = push_few(L, known);
+    return ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'%s", what, AH_FMT(key), meant);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* (methods, key), with the name of the class */
+static int missing_method(lua_State *L)
+{
+    const char *known[MAX_METHODS + 1];
+    size_t n = 0;
+    ah_slice key;
+
+    for (lua_pushnil(L); lua_next(L, 1) && n < MAX_METHODS; lua_pop(L, 1))
+        known[n++] = lua_tostring(L, -2); /* held by the table */
+    known[n] = NULL;
+    qsort(known, n, sizeof *known, compare_names);
+    key.p = luaL_checklstring(L, 2, &key.n);
+    return ah_lua_unknown(L, lua_tostring(L, lua_upvalueindex(1)), known, key);
+}
+
+void ah_lua_methods_only(lua_State *L, const char *what)
+{
+    lua_createtable(L, 0, 1);
+    lua_pushstring(L, what);
+    lua_pushcclosure(L, missing_method, 1);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
 }
 
 static void refuse_table(lua_State *L, int idx, const char *what)

@@ -23,6 +23,8 @@ struct offer {
     int passed;   /* so many runs were asked, from the inside out */
     bool program; /* it was its turn */
     bool held;    /* somebody may respond later */
+    bool busy;    /* code of the script may be at work: what is left is freed behind it */
+    bool gone;    /* it was left meanwhile */
     front *item;  /* of the run that is asked now */
     size_t n, working;
 };
@@ -31,9 +33,12 @@ static void ask_next(offer *o);
 
 /* -- what a front end gets ----------------------------------------------------------------- */
 
-/* values from `first` on -- true, or nil err */
-static int respond(lua_State *L, ah_ask_item *ask, int first)
+/* The values from `first` on respond to the ask, if it is still open when they are read: reading them may
+ * run code of the script. -- true, or nil err */
+static int respond(lua_State *L, ah_ask_kind kind, ah_slice id, int first)
 {
+    ah_host *h = ah_lua_of(L)->host;
+    ah_ask_item *ask;
     ah_status st;
     ah_err err;
     ah_buf *b;
@@ -41,9 +46,11 @@ static int respond(lua_State *L, ah_ask_item *ask, int first)
     if (lua_isnoneornil(L, first))
         return ah_lua_raise(L, AH_USAGE, "a response is missing (null is ah.null)");
     b = ah_lua_push_buf(L, MAX_RESPONSE);
-    lua_insert(L, 1);
-    st = ah_lua_read_response(L, ask->def.kind, first + 1, b, &err);
-    if (st == AH_OK)
+    lua_insert(L, first);
+    st = ah_lua_read_response(L, kind, first + 1, b, &err);
+    if (st == AH_OK && !(ask = ah_ask_find(h, id, &err)))
+        st = err.status;
+    else if (st == AH_OK)
         st = ah_ask_respond(ask, ah_buf_slice(b), ah_slice_of(AH_BY_FRONT), &err);
     ah_buf_clear(b);
     if (st == AH_NOMEM)
@@ -75,7 +82,7 @@ static int ask_respond(lua_State *L)
     if (lua_type(L, 1) != LUA_TTABLE)
         return ah_lua_raise(L, AH_USAGE, "call it as ask:respond(value)");
     ask = ah_ask_find(ah_lua_of(L)->host, id, &err);
-    return ask ? respond(L, ask, 2) : not_open(L, &err);
+    return ask ? respond(L, ask->def.kind, id, 2) : not_open(L, &err);
 }
 
 /* A secret has no default to be shown, as it is no more than the response. */
@@ -130,29 +137,55 @@ static void stop_fronts(offer *o)
     ah_free(&o->lua->mem, item);
 }
 
-static void left(void *ud)
+static void free_offer(offer *o)
 {
-    offer *o = ud;
-
     stop_fronts(o);
     ah_free(&o->lua->mem, o);
 }
 
-static void ended(front *f)
+static void left(void *ud)
 {
-    offer *o = f->of;
+    offer *o = ud;
 
-    f->task = NULL;
+    o->gone = true;
+    if (!o->busy)
+        free_offer(o);
+}
+
+/* Before what may run code of the script, which may close the ask. */
+static void enter(offer *o)
+{
+    o->busy = true;
+    ah_ask_pin(o->ask);
+}
+
+/* After it. False: the ask is over, and the offer is gone. */
+static bool go_on(offer *o)
+{
+    o->busy = false;
+    if (ah_ask_unpin(o->ask))
+        return true;
+    free_offer(o);
+    return false;
+}
+
+static void ended(offer *o)
+{
     if (--o->working == 0)
         ask_next(o);
 }
 
-static void warn(const front *f, const char *where, const ah_err *err)
+/* As if it were not there. The offer was entered. */
+static void fails(front *f, const char *where, const ah_err *err)
 {
+    offer *o = f->of;
     char words[MAX_WORDS];
 
     ah_print(words, sizeof words, "%s: a front end did not respond: %s", where, err->message);
-    ah_run_warn(f->of->ask->def.call->run, ah_slice_of(words));
+    if (!o->gone)
+        ah_run_warn(o->ask->def.call->run, ah_slice_of(words));
+    if (go_on(o))
+        ended(o);
 }
 
 /* Results of the front end are on top. */
@@ -161,29 +194,30 @@ static void settled(ah_task *t, int nresults)
     lua_State *L = t->lua->caller;
     int first = lua_gettop(L) - nresults + 1;
     front *f = t->ud;
-    ah_ask_item *ask = f->of->ask;
+    offer *o = f->of;
     ah_status st;
     ah_buf *b;
     ah_err err;
 
+    f->task = NULL;
     if (nresults == 0 || lua_isnil(L, first)) {
-        f->of->held = true;
+        o->held = true;
         t->told = true;
-        ended(f);
+        ended(o);
         return;
     }
+    enter(o);
     b = ah_lua_push_buf(L, MAX_RESPONSE);
     lua_insert(L, first);
-    st = ah_lua_read_response(L, ask->def.kind, first + 1, b, &err);
+    st = ah_lua_read_response(L, o->ask->def.kind, first + 1, b, &err);
     t->told = true; /* nothing raises from here on */
-    f->task = NULL;
-    if (st == AH_OK)
-        st = ah_ask_respond(ask, ah_buf_slice(b), ah_slice_of(AH_BY_FRONT), &err);
+    if (st == AH_OK && !o->gone)
+        st = ah_ask_respond(o->ask, ah_buf_slice(b), ah_slice_of(AH_BY_FRONT), &err);
     ah_buf_clear(b);
     if (st == AH_OK)
-        return;
-    warn(f, f->where, &err);
-    ended(f);
+        go_on(o);
+    else
+        fails(f, f->where, &err);
 }
 
 static void failed(ah_task *t, const ah_err *err)
@@ -193,8 +227,10 @@ static void failed(ah_task *t, const ah_err *err)
 
     memcpy(where, f->where, sizeof where);
     ah_lua_where(t->co, where, sizeof where);
-    warn(f, where, err);
-    ended(f);
+    f->task = NULL;
+    if (!f->of->busy) /* else what it returned could not be read */
+        enter(f->of);
+    fails(f, where, err);
 }
 
 /* (offer, list): a task for each */
@@ -222,21 +258,26 @@ static int make_fronts(lua_State *L)
     return 0;
 }
 
-/* False: they cannot be asked. They begin in jobs, in their order: none of them is done here. */
+/* False: they cannot be asked, and others are; else the offer may be gone. They begin in jobs, in their
+ * order: none of them is done here. */
 static bool begin_fronts(offer *o, int list)
 {
     lua_State *L = o->lua->caller;
     ah_status st = AH_NOMEM;
 
     stop_fronts(o);
+    enter(o);
     if (lua_checkstack(L, 4)) {
         lua_pushcfunction(L, make_fronts);
         lua_pushlightuserdata(L, o);
         lua_rawgeti(L, LUA_REGISTRYINDEX, list);
         st = ah_lua_call(o->lua, L, 2, 0, NULL);
     }
-    if (st != AH_OK) {
+    if (st != AH_OK && !o->gone)
         ah_run_warn(o->ask->def.call->run, ah_slice_of("the front ends cannot be asked: out of memory"));
+    if (!go_on(o))
+        return true;
+    if (st != AH_OK) {
         stop_fronts(o);
         return false;
     }
@@ -248,7 +289,7 @@ static bool begin_fronts(offer *o, int list)
 
 static void ask_next(offer *o)
 {
-    ah_driven *of = o->ask->def.of;
+    const ah_driven *of = o->ask->def.of;
 
     for (int i = 0; of && i < o->passed; i++)
         of = ah_driven_parent(of);
@@ -272,8 +313,10 @@ void ah_lua_offer(ah_lua *h, ah_ask_item *ask)
     offer *o = ah_alloc(&h->mem, sizeof *o);
 
     if (!o) {
+        ah_ask_pin(ask);
         ah_run_warn(ask->def.call->run, ah_slice_of("the front ends cannot be asked: out of memory"));
-        ah_ask_give_up(ask);
+        if (ah_ask_unpin(ask))
+            ah_ask_give_up(ask);
         return;
     }
     *o = (offer){.lua = h, .ask = ask};
@@ -346,5 +389,5 @@ int ah_lua_agent_respond(lua_State *L)
         ah_err_set(&err, AH_USAGE, "%.*s is not asked in a run of this agent", AH_FMT(id));
         return not_open(L, &err);
     }
-    return respond(L, ask, 3);
+    return respond(L, ask->def.kind, id, 3);
 }

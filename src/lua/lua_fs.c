@@ -692,6 +692,7 @@ void ah_lua_open_fs(lua_State *L)
     luaL_newmetatable(L, FS); /* -- ah meta */
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
+    ah_lua_methods_only(L, "filesystem");
     lua_setfield(L, -2, "__index");
     lua_pushliteral(L, FS);
     lua_setfield(L, -2, "__metatable");

@@ -116,12 +116,26 @@ int ah_lua_retire(lua_State *L)
 
 /* -- the door for calls ------------------------------------------------------------- */
 
-/* Keeps the error as it is and tells the log where it came from. */
+/* True if code of a script, or of the library's Lua, is at work in L. */
+static bool in_lua(lua_State *L)
+{
+    lua_Debug ar;
+
+    for (int level = 0; lua_getstack(L, level, &ar); level++)
+        if (lua_getinfo(L, "S", &ar) && *ar.what != 'C')
+            return true;
+    return false;
+}
+
+/* Keeps the error as it is and tells the log where it came from; what C raises with no Lua around it
+ * comes from no place that a script's author could look at. */
 static int on_error(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);
     const char *text = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "error object";
 
+    if (!in_lua(L))
+        return 1;
     luaL_traceback(L, L, text, 1);
     ah_log_put(&h->host->log, AH_LOG_INFO, "%s", lua_tostring(L, -1));
     lua_settop(L, 1);

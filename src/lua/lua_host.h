@@ -109,6 +109,9 @@ void ah_lua_unref(ah_lua *h, int *ref);
 /* Pushes an error object: { code, message, phase, retryable, status, ... } that prints
  * as one line and knows err:is(code). Raises only when out of memory. */
 void ah_lua_push_error(lua_State *L, const ah_err *err);
+/* Pushes "script.lua:12", the line of the innermost function that is no part of agenthost. False, and
+ * nothing: there is none. */
+bool ah_lua_push_place(lua_State *L);
 /* Raises one with the position of the script's line in front of its message. */
 int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int ah_lua_raise_err(lua_State *L, const ah_err *err);
@@ -157,6 +160,9 @@ int ah_field_choice(lua_State *L, int idx, const char *what, const char *name, c
                     int otherwise);
 /* Pushes the field if it is of the type, else pushes nothing. */
 bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type);
+
+/* The table of methods on top, which is the __index of a `what`, raises so for what it has not. */
+void ah_lua_methods_only(lua_State *L, const char *what);
 
 /* Every list that a script or a C program gives is read through one of these: names among its
  * values and nil between them would be passed over by a loop. The first raises "what: ..." for

@@ -308,35 +308,49 @@ static void add_words(lua_State *L, ah_tool **tool)
     lua_pop(L, 1);
 }
 
-/* `describe` on top */
-static void describe(lua_State *L, const char *what, ah_changes *c)
+/* Field `describe` of the strategy, pushed; false, and nothing, where there is none. */
+static bool push_described(lua_State *L, const struct ah_lua_strategy *s)
 {
+    if (lua_rawgeti(L, LUA_REGISTRYINDEX, s->ref) != LUA_TTABLE ||
+        lua_getfield(L, -1, "describe") == LUA_TNIL)
+        return false;
     if (!lua_istable(L, -1))
-        ah_lua_raise(L, AH_USAGE, "%s: field 'describe' must be { tool = words }, found a %s", what,
-                     luaL_typename(L, -1));
-    for (size_t i = 0; i < c->n; i++) {
-        const ah_text *name = c->item[i].tool->name;
-
-        lua_pushlstring(L, name->data, name->len);
-        if (lua_gettable(L, -2) == LUA_TSTRING)
-            add_words(L, &c->item[i].tool);
-        lua_pop(L, 1);
-    }
+        ah_lua_raise(L, AH_USAGE, "strategy '%s': field 'describe' must be { tool = words }, found a %s",
+                     s->name, luaL_typename(L, -1));
+    return true;
 }
 
-void ah_lua_strategies_describe(lua_State *L, const ah_lua_strategies *s, ah_changes *c)
+/* Came it in mid-conversation, where nobody describes it, to a conversation that goes on? */
+static bool is_there_as_it_is(lua_State *L, const ah_registry *r, ah_tool *tool)
 {
-    char what[MAX_NAME + 48];
+    const ah_tool *there = ah_registry_find(r, ah_text_slice(tool->name));
+    ah_tool *brief = NULL;
+    bool same;
+    ah_err err;
 
-    for (size_t i = 0; i < s->n - s->led; i++) {
-        int top = lua_gettop(L);
+    if (!there || !there->stale)
+        return false;
+    if (ah_tool_brief(tool, &brief, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    same = ah_slice_eq(ah_text_slice(there->spec), ah_text_slice(tool->spec)) ||
+           ah_slice_eq(ah_text_slice(there->spec), ah_text_slice(brief->spec));
+    ah_tool_unref(brief);
+    return same;
+}
 
-        snprintf(what, sizeof what, "strategy '%s'", s->own[i].name);
-        if (lua_rawgeti(L, LUA_REGISTRYINDEX, s->own[i].ref) == LUA_TTABLE &&
-            lua_getfield(L, -1, "describe") != LUA_TNIL)
-            describe(L, what, c);
-        lua_settop(L, top);
-    }
+void ah_lua_strategies_describe(lua_State *L, const ah_lua_strategies *s, const ah_registry *r,
+                                ah_changes *c)
+{
+    int top = lua_gettop(L);
+
+    for (size_t i = 0; i < s->n - s->led; i++, lua_settop(L, top))
+        for (size_t k = 0; push_described(L, &s->own[i]) && k < c->n; k++, lua_settop(L, top)) {
+            const ah_text *name = c->item[k].tool->name;
+
+            lua_pushlstring(L, name->data, name->len);
+            if (lua_gettable(L, -2) == LUA_TSTRING && !is_there_as_it_is(L, r, c->item[k].tool))
+                add_words(L, &c->item[k].tool);
+        }
 }
 
 void ah_lua_strategies_defer(lua_State *L, const ah_lua_strategies *s, const ah_registry *r,
@@ -380,6 +394,7 @@ void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_str
 void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules)
 {
     static const char *const words[] = {"skip", "replace", "error"};
+    static const char *const drifts[] = {"tell", "refuse", NULL};
     ah_slice s;
     size_t i = 0;
 
@@ -389,6 +404,7 @@ void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules)
     ah_field_bool(L, idx, "ah.run", "hint", &rules->hint);
     ah_field_bool(L, idx, "ah.run", "brief", &rules->brief);
     ah_field_bool(L, idx, "ah.run", "keep_picked", &rules->keep_picked);
+    rules->on_drift = (ah_on_drift)(ah_field_choice(L, idx, "ah.run", "on_drift", drifts, -1) + 1);
     if (!ah_field_string(L, idx, "ah.run", "on_conflict", &s))
         return;
     while (i < 3 && !ah_slice_is(s, words[i]))

@@ -30,8 +30,9 @@ void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s);
  * additions. Raises where there is something else. */
 void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const char *field, ah_changes *c);
 /* Puts behind the descriptions of the additions what the field `describe` of each, { tool = words },
- * says of them. Raises where it is something else. */
-void ah_lua_strategies_describe(lua_State *L, const ah_lua_strategies *s, ah_changes *c);
+ * says of them, unless the conversation in `r` has the tool without. Raises where it is something else. */
+void ah_lua_strategies_describe(lua_State *L, const ah_lua_strategies *s, const ah_registry *r,
+                                ah_changes *c);
 /* Says in the agent's transcript what is to be found by them (run/search.h). Raises for a tool's name
  * that is taken. */
 void ah_lua_strategies_defer(lua_State *L, const ah_lua_strategies *s, const ah_registry *r,

@@ -6,6 +6,7 @@
 #include "lua/lua_inject.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_tool.h"
+#include "lua/lua_tool_fields.h"
 #include "lua/lua_value.h"
 #include "run/run.h"
 
@@ -220,12 +221,20 @@ void ah_lua_push_calls(lua_State *L, const ah_transcript *t)
         push_turn(L, t, ah_text_slice(t->assistant), t->n);
 }
 
+/* The tool that the call is of, also before it was looked up; NULL: there is none. */
+static const ah_tool *tool_of(const ah_moment *m)
+{
+    const ah_call *c = m->call;
+
+    return c->tool ? c->tool : ah_registry_find(ah_run_registry(m->run), ah_text_slice(c->slot->name));
+}
+
 static void no_field(lua_State *L, const ah_moment *m, const char *key)
 {
-    static const char *const known[] = {"name",    "id",      "arguments",   "result",    "value",
-                                        "success", "state",   "tools",       "iteration", "run",
-                                        "calls",   "history", "add",         "replace",   "remove",
-                                        "note",    "prompt",  "parent_call", NULL};
+    static const char *const known[] = {
+        "name",   "id",        "arguments", "result",      "value",       "success", "state",
+        "tools",  "iteration", "run",       "calls",       "history",     "add",     "replace",
+        "remove", "note",      "prompt",    "parent_call", "annotations", "version", NULL};
     const char *who = m->strategy ? "strategy" : "policy", *hint = NULL;
 
     if (strcmp(key, "tool") == 0)
@@ -265,6 +274,10 @@ static void push_field(lua_State *L, const ah_moment *m, const char *key)
         push_state(L, m);
     else if (strcmp(key, "tools") == 0)
         push_tools(L, ah_run_registry(m->run));
+    else if (strcmp(key, "annotations") == 0)
+        ah_lua_push_annotations(L, tool_of(m));
+    else if (strcmp(key, "version") == 0)
+        ah_lua_push_version(L, tool_of(m));
     else if (strcmp(key, "iteration") == 0)
         lua_pushinteger(L, ah_run_iterations(m->run));
     else if (strcmp(key, "run") == 0)

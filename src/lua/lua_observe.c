@@ -130,11 +130,40 @@ static void on_record(void *ud, ah_log_level level, const char *line)
 
 /* -- reading the fields ------------------------------------------------------------------------ */
 
+/* Words that others have for events. */
+static const struct {
+    const char *found, *meant;
+} called[] = {{"text", "content"},
+              {"delta", "content"},
+              {"token", "content"},
+              {"text_delta", "content"},
+              {"message", "content"},
+              {"tool_call", "tool_started"},
+              {"tool_start", "tool_started"},
+              {"tool_use", "tool_started"},
+              {"tool_end", "tool_invoked"},
+              {"tool_result", "tool_invoked"},
+              {"tool_output", "tool_invoked"},
+              {"end", "done"},
+              {"finish", "done"},
+              {"complete", "done"},
+              {"error", "done"},
+              {"step", "tool_loop_iteration"},
+              {"iteration", "tool_loop_iteration"}};
+
+static ah_slice meant_by(ah_slice key)
+{
+    for (size_t i = 0; i < sizeof called / sizeof *called; i++)
+        if (ah_slice_is(key, called[i].found))
+            return ah_slice_of(called[i].meant);
+    return (ah_slice){NULL, 0};
+}
+
 static void refuse_event(lua_State *L, ah_slice key)
 {
-    ah_near near = {.to = key};
+    ah_near near = {.to = key, .best = meant_by(key)};
 
-    for (int i = 0; i < AH_EVENT_TYPES; i++)
+    for (int i = 0; i < AH_EVENT_TYPES && !meant_by(key).p; i++)
         ah_near_offer(&near, ah_slice_of(ah_event_name((ah_event_type)i)));
     ah_lua_raise(L, AH_USAGE, "on: there is no event '%.*s'%s%.*s%s", AH_FMT(key),
                  near.best.p ? " (did you mean '" : "; docs/events.md lists them", AH_FMT(near.best),
@@ -145,11 +174,14 @@ static void read_table(lua_State *L, ah_observer *o)
 {
     lua_pushnil(L);
     while (lua_next(L, -2)) { /* -- on key value */
-        ah_slice key = ah_slice_of("?");
+        ah_slice key;
         ah_event_type type;
 
-        if (lua_type(L, -2) == LUA_TSTRING)
-            key.p = lua_tolstring(L, -2, &key.n);
+        if (lua_type(L, -2) != LUA_TSTRING)
+            ah_lua_raise(L, AH_USAGE,
+                         "on: found a value without a name; write on = function(event) ... end for all "
+                         "events, or on = { content = function(event) ... end } for some");
+        key.p = lua_tolstring(L, -2, &key.n);
         type = ah_event_type_of(key);
         if (type == AH_EVENT_TYPES)
             refuse_event(L, key);

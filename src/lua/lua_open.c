@@ -17,6 +17,7 @@
 #include "lua/lua_schema.h"
 #include "lua/lua_search.h"
 #include "lua/lua_sources.h"
+#include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 #include "lua/lua_words.h"
 
@@ -43,13 +44,14 @@ void ah_lua_push_chunk(lua_State *L, const char *name)
     lua_remove(L, -2); /* -- function */
 }
 
-/* Name -> the module. Its chunk is given the table of
- * agenthost, so that it needs no require. */
+/* Name -> the module. Its chunk is given the table of agenthost, so that it needs no require, and
+ * what makes a tool of agenthost's own: that is in no table, so no script has it. */
 static int load_source(lua_State *L)
 {
     ah_lua_push_chunk(L, luaL_checkstring(L, 1));
     lua_getfield(L, LUA_REGISTRYINDEX, MODULE);
-    lua_call(L, 1, 1);
+    lua_pushcfunction(L, ah_lua_own_tool);
+    lua_call(L, 2, 1);
     return 1;
 }
 

@@ -243,33 +243,40 @@ static bool redact_one(lua_State *L, int idx, ah_slice pointer)
     return found;
 }
 
+/* Pointer number i of the list at idx, pushed. */
+static ah_slice push_pointer(lua_State *L, int idx, lua_Integer i)
+{
+    ah_slice p;
+
+    if (lua_geti(L, idx, i) != LUA_TSTRING)
+        ah_lua_raise(L, AH_USAGE, "\"redact\": pointer %d is a %s", (int)i, luaL_typename(L, -1));
+    p.p = lua_tolstring(L, -1, &p.n);
+    if (p.n > MAX_POINTER || (p.n && p.p[0] != '/'))
+        ah_lua_raise(L, AH_USAGE,
+                     "\"redact\" needs JSON pointers (\"/customer/name\"), found \"%.100s\"", p.p);
+    return p;
+}
+
 /* The list of pointers at idx. What none of them finds stays as it is. */
 static void redact(lua_State *L, int idx, const asked *a)
 {
     bool found = false;
+    lua_Integer n;
     int value;
 
     if (!lua_istable(L, idx))
         ah_lua_raise(L, AH_USAGE, "\"redact\" needs a list of JSON pointers, found a %s",
                      luaL_typename(L, idx));
-    a->out->verdict = AH_VERDICT_ALLOW;
-    if (!a->o->value.p)
-        return;
-    ah_lua_push_json(L, a->o->value);
+    n = ah_list_check(L, idx, "\"redact\"");
+    ah_lua_push_json(L, a->o->value.p ? a->o->value : ah_slice_of("null"));
     value = lua_gettop(L);
-    for (lua_Integer i = 1, n = ah_list_check(L, idx, "\"redact\""); i <= n; i++) {
-        ah_slice pointer;
-
-        if (lua_geti(L, idx, i) != LUA_TSTRING)
-            ah_lua_raise(L, AH_USAGE, "\"redact\": pointer %d is a %s", (int)i, luaL_typename(L, -1));
-        pointer.p = lua_tolstring(L, -1, &pointer.n);
-        found |= redact_one(L, value, pointer);
+    for (lua_Integer i = 1; i <= n; i++) {
+        found |= redact_one(L, value, push_pointer(L, idx, i)) && a->o->value.p;
         lua_settop(L, value);
     }
-    if (!found)
-        return;
-    a->out->json = to_json(L, value, "the redacted value");
-    a->out->verdict = AH_VERDICT_REDACT;
+    a->out->verdict = found ? AH_VERDICT_REDACT : AH_VERDICT_ALLOW;
+    if (found)
+        a->out->json = to_json(L, value, "the redacted value");
 }
 
 static void read_after(lua_State *L, const asked *a)

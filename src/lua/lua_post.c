@@ -75,6 +75,14 @@ static bool takes_posts(const ah_lua_agent *a)
     return a->transcript && !a->closed && (a->current || !a->once);
 }
 
+/* The run in which the agent's tools change; NULL: between runs, or before one has said anything. */
+static ah_run *run_of(const ah_lua_agent *a)
+{
+    ah_run *run = a->current ? ah_driven_run(ah_lua_run_driven(a->current)) : NULL;
+
+    return run && !ah_run_preparing(run) ? run : NULL;
+}
+
 static ah_status try_one(ah_post *p, ah_err *err)
 {
     ah_lua_agent *a = p->agent;
@@ -82,7 +90,10 @@ static ah_status try_one(ah_post *p, ah_err *err)
 
     if (p->ref == LUA_NOREF || !takes_posts(a))
         return AH_OK;
-    p->run = a->current ? ah_driven_run(ah_lua_run_driven(a->current)) : NULL;
+    if (p->entry)
+        p->run = a->current ? ah_driven_run(ah_lua_run_driven(a->current)) : NULL;
+    else
+        p->run = run_of(a);
     st = p->entry ? try_message(p, err) : try_changes(p, err);
     p->made = st == AH_OK;
     return st;
@@ -312,8 +323,8 @@ static ah_status change_now(ah_lua_agent *a, ah_changes *c, ah_err *err)
         return is_looking(err);
     if (!takes_posts(a))
         return AH_OK;
-    if (a->current)
-        return ah_inject_from_outside(ah_driven_run(ah_lua_run_driven(a->current)), c, err);
+    if (run_of(a))
+        return ah_inject_from_outside(run_of(a), c, err);
     a->busy++;
     st = ah_lua_change_idle(a, &a->rules, c, err);
     a->busy--;
@@ -323,12 +334,15 @@ static ah_status change_now(ah_lua_agent *a, ah_changes *c, ah_err *err)
 /* What is wrong already is told at the script's line; what is wrong by then fails the call. */
 static void check_names(lua_State *L, const ah_lua_agent *a, const ah_changes *c)
 {
+    ah_err err;
+
     for (size_t i = 0; a->rules.on_conflict == AH_CONFLICT_ERROR && i < c->n; i++) {
         const ah_tool *tool = c->item[i].kind == AH_CHANGE_ADD ? c->item[i].tool : NULL, *there;
 
         there = tool ? ah_registry_find(&a->registry, ah_text_slice(tool->name)) : NULL;
-        if (there && there != tool && there->full != tool)
-            ah_lua_raise(L, AH_PROMPT_VALIDATION, "tool '%s' is declared twice", tool->name->data);
+        if (there && !there->stale && there != tool && there->full != tool)
+            if (ah_tool_twice(there, tool, &err) != AH_OK)
+                ah_lua_raise_err(L, &err);
     }
 }
 
@@ -394,4 +408,9 @@ static void deliver_all(lua_State *L, ah_overlay *o, const ah_lua_agent *a)
 void ah_lua_deliver(lua_State *L, int idx)
 {
     deliver_all(L, ah_lua_overlay(L), ah_lua_to_agent(L, idx));
+}
+
+void ah_lua_deliver_in(lua_State *L, ah_overlay *o, const ah_lua_agent *a)
+{
+    deliver_all(L, o, a);
 }

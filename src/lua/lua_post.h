@@ -13,6 +13,8 @@ void ah_lua_change(lua_State *L, int idx, ah_changes *c);
 /* The agent at idx is about to run: what the call in which the code runs, and those around it, have
  * for it is made now. Raises. */
 void ah_lua_deliver(lua_State *L, int idx);
+/* The same of what is in that overlay and those below it. */
+void ah_lua_deliver_in(lua_State *L, ah_overlay *o, const ah_lua_agent *a);
 
 /* One of them, for who stages more than that: made, and then undone or told. */
 typedef struct ah_post ah_post;

@@ -22,7 +22,20 @@ static const char PROCESS[] = "agenthost.process";
 static const char FOLDER[] = "agenthost.folder";
 static const char WHAT[] = "ah._process";
 
-enum { MAX_WORDS = 4096, MAX_PATH_BYTES = 4096 };
+enum { MAX_WORDS = 4096, MAX_PATH_BYTES = 4096, STREAMS = 2, MAX_PIECES = 16 };
+
+/* Of some output the beginning, and of what came behind it the end. */
+typedef struct kept {
+    ah_buf head, tail;
+    size_t tail_bytes;
+    int64_t bytes;
+} kept;
+
+/* Bytes of a stream that came, and wait to be taken. */
+typedef struct piece {
+    ah_process_stream of;
+    size_t n;
+} piece;
 
 typedef struct command {
     ah_waiter waiter;
@@ -30,9 +43,11 @@ typedef struct command {
     ah_process *p;
     ah_job job;
     ah_sandbox sandbox;
-    ah_buf kept, tail; /* the beginning; what came behind it, of that the end */
-    size_t tail_bytes;
-    int64_t bytes;
+    bool merged;       /* by the system: there is one stream */
+    kept all;          /* both streams, in the order in which they came */
+    kept own[STREAMS]; /* each of them; empty where they are merged */
+    piece piece[MAX_PIECES];
+    size_t n_pieces, seen[STREAMS]; /* seen: bytes of a stream in the pieces */
 } command;
 
 /* -- its life -------------------------------------------------------------------------------- */
@@ -47,36 +62,83 @@ static void stop_command(ah_waiter *w)
     ah_sandbox_close(&c->sandbox);
 }
 
+static void clear_kept(kept *k)
+{
+    ah_buf_clear(&k->head);
+    ah_buf_clear(&k->tail);
+}
+
 static int command_gc(lua_State *L)
 {
     command *c = luaL_checkudata(L, 1, PROCESS);
 
     stop_command(&c->waiter);
-    ah_buf_clear(&c->kept);
-    ah_buf_clear(&c->tail);
+    clear_kept(&c->all);
+    clear_kept(&c->own[AH_STDOUT]);
+    clear_kept(&c->own[AH_STDERR]);
     return 0;
 }
 
+/* -- its output --------------------------------------------------------------------------------- */
+
 /* Of what is behind the beginning the last bytes are kept, and are moved only now and then. */
-static void add_tail(command *c, ah_slice s)
+static void add_tail(kept *k, ah_slice s)
 {
-    if (s.n > c->tail_bytes)
-        s = (ah_slice){s.p + (s.n - c->tail_bytes), c->tail_bytes};
-    ah_buf_put(&c->tail, s);
-    if (c->tail.len > 2 * c->tail_bytes)
-        ah_buf_drop(&c->tail, c->tail.len - c->tail_bytes);
+    if (s.n > k->tail_bytes)
+        s = (ah_slice){s.p + (s.n - k->tail_bytes), k->tail_bytes};
+    ah_buf_put(&k->tail, s);
+    if (k->tail.len > 2 * k->tail_bytes)
+        ah_buf_drop(&k->tail, k->tail.len - k->tail_bytes);
 }
 
+static void keep(kept *k, ah_slice s)
+{
+    size_t room = k->head.max - k->head.len, first = s.n < room ? s.n : room;
+
+    ah_buf_add(&k->head, s.p, first);
+    if (s.n > first)
+        add_tail(k, (ah_slice){s.p + first, s.n - first});
+    k->bytes += (int64_t)s.n;
+}
+
+static void take(command *c, ah_process_stream of, size_t n)
+{
+    ah_slice s = {ah_process_output(c->p, of).p, n};
+
+    keep(&c->all, s);
+    if (!c->merged)
+        keep(&c->own[of], s);
+    ah_process_take(c->p, of, n);
+}
+
+/* What no piece tells of has come with the end. */
 static void take_output(command *c)
 {
-    ah_slice s = ah_process_output(c->p, AH_STDOUT);
-    size_t room = c->kept.max - c->kept.len, first = s.n < room ? s.n : room;
+    for (size_t i = 0; i < c->n_pieces; i++)
+        take(c, c->piece[i].of, c->piece[i].n);
+    for (int of = AH_STDOUT; of <= AH_STDERR; of++) {
+        take(c, (ah_process_stream)of, ah_process_output(c->p, (ah_process_stream)of).n);
+        c->seen[of] = 0;
+    }
+    c->n_pieces = 0;
+}
 
-    ah_buf_add(&c->kept, s.p, first);
-    if (s.n > first)
-        add_tail(c, (ah_slice){s.p + first, s.n - first});
-    c->bytes += (int64_t)s.n;
-    ah_process_take(c->p, AH_STDOUT, s.n);
+/* Which stream has something new: those that became ready first are told of first. More changes from
+ * one to the other than there is room for lose their order. */
+static void note_piece(command *c, ah_process_stream of)
+{
+    size_t n = ah_process_output(c->p, of).n - c->seen[of], i = c->n_pieces;
+
+    if (n == 0)
+        return;
+    c->seen[of] += n;
+    if (i == MAX_PIECES || (i > 0 && c->piece[i - 1].of == of)) {
+        while (c->piece[--i].of != of)
+            ;
+        c->piece[i].n += n;
+    } else {
+        c->piece[c->n_pieces++] = (piece){of, n};
+    }
 }
 
 static void on_job(ah_job *job)
@@ -93,6 +155,8 @@ static void on_news(void *ud, ah_process *p)
     command *c = ud;
 
     (void)p;
+    note_piece(c, AH_STDOUT);
+    note_piece(c, AH_STDERR);
     ah_job_post(c->lua->host, &c->job);
 }
 
@@ -116,12 +180,29 @@ static void set_text(lua_State *L, const char *name, ah_slice s)
     lua_setfield(L, -2, name);
 }
 
+/* -- t    t gets { bytes, output, tail } */
+static void set_kept(lua_State *L, const kept *k)
+{
+    size_t n = k->tail.len < k->tail_bytes ? k->tail.len : k->tail_bytes;
+
+    set_integer(L, "bytes", k->bytes);
+    set_text(L, "output", ah_buf_slice(&k->head));
+    set_text(L, "tail", (ah_slice){n ? k->tail.data + (k->tail.len - n) : "", n});
+}
+
+static void set_own(lua_State *L, const char *name, const kept *k)
+{
+    lua_createtable(L, 0, 3);
+    set_kept(L, k);
+    lua_setfield(L, -2, name);
+}
+
 /* -- { ... } */
 static void push_result(lua_State *L, const command *c, const ah_process_result *r)
 {
     static const char *const how[] = {"exited", "stopped", "timed_out", "failed"};
 
-    lua_createtable(L, 0, 12);
+    lua_createtable(L, 0, 14);
     set_text(L, "how", ah_slice_of(how[r->how]));
     if (r->signal)
         set_integer(L, "signal", r->signal);
@@ -133,12 +214,11 @@ static void push_result(lua_State *L, const command *c, const ah_process_result 
     set_seconds(L, "cpu", r->cpu_ms);
     if (r->peak_bytes)
         set_integer(L, "peak", r->peak_bytes);
-    set_integer(L, "bytes", c->bytes);
-    set_text(L, "output", ah_buf_slice(&c->kept));
-    if (c->tail.len > c->tail_bytes)
-        set_text(L, "tail", (ah_slice){c->tail.data + (c->tail.len - c->tail_bytes), c->tail_bytes});
-    else
-        set_text(L, "tail", ah_buf_slice(&c->tail));
+    set_kept(L, &c->all);
+    if (!c->merged) {
+        set_own(L, "stdout", &c->own[AH_STDOUT]);
+        set_own(L, "stderr", &c->own[AH_STDERR]);
+    }
     set_text(L, "sandbox", ah_slice_of(c->sandbox.text));
 }
 
@@ -151,6 +231,11 @@ static int fails(lua_State *L, const ah_err *err)
     return 2;
 }
 
+static bool is_whole(const kept *k)
+{
+    return ah_buf_ok(&k->head) && ah_buf_ok(&k->tail);
+}
+
 static int finish(lua_State *L, int status, lua_KContext ctx)
 {
     command *c = luaL_checkudata(L, (int)ctx, PROCESS);
@@ -158,7 +243,7 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
 
     (void)status;
     ah_process_ended(c->p, &r);
-    if (!ah_buf_ok(&c->kept) || !ah_buf_ok(&c->tail))
+    if (!is_whole(&c->all) || !is_whole(&c->own[AH_STDOUT]) || !is_whole(&c->own[AH_STDERR]))
         return ah_lua_raise_nomem(L);
     stop_command(&c->waiter);
     if (r.err.status != AH_OK)
@@ -330,11 +415,12 @@ static given *read_given(lua_State *L)
     given *g = lua_newuserdatauv(L, sizeof *g, 1);
     int at = lua_gettop(L);
 
-    g->cfg = (ah_process_config){
-        .merge = true, .news = on_news, .confine = ah_sandbox_enter, .clean = ah_sandbox_clean};
+    g->cfg =
+        (ah_process_config){.news = on_news, .confine = ah_sandbox_enter, .clean = ah_sandbox_clean};
     g->sandbox = (ah_sandbox_config){0};
     g->input = (ah_slice){NULL, 0};
     g->cfg.cwd = string_of(L, "start_in");
+    ah_field_bool(L, 1, WHAT, "merge", &g->cfg.merge);
     g->cfg.input = ah_field_string(L, 1, WHAT, "stdin", &g->input);
     read_limits(L, &g->cfg);
     read_sandbox(L, &g->sandbox);
@@ -373,32 +459,42 @@ static ah_status start(command *c, given *g, ah_err *err)
     return st;
 }
 
+static void init_kept(lua_State *L, const ah_lua *h, kept *k)
+{
+    k->tail_bytes = (size_t)number_of(L, "tail", 1);
+    ah_buf_init(&k->head, &h->mem, (size_t)number_of(L, "keep", 1));
+    ah_buf_init(&k->tail, &h->mem, 3 * k->tail_bytes + 1);
+}
+
 static command *push_command(lua_State *L)
 {
     command *c = lua_newuserdatauv(L, sizeof *c, 0);
 
     *c = (command){.waiter.leave = stop_command, .lua = ah_lua_of(L), .job.fn = on_job};
-    c->tail_bytes = (size_t)number_of(L, "tail", 1);
-    ah_buf_init(&c->kept, &c->lua->mem, (size_t)number_of(L, "keep", 1));
-    ah_buf_init(&c->tail, &c->lua->mem, 3 * c->tail_bytes + 1);
+    ah_field_bool(L, 1, WHAT, "merge", &c->merged);
+    init_kept(L, c->lua, &c->all);
+    init_kept(L, c->lua, &c->own[AH_STDOUT]);
+    init_kept(L, c->lua, &c->own[AH_STDERR]);
     luaL_setmetatable(L, PROCESS);
     return c;
 }
 
 /* ah._process { argv, env, folders, start, start_in, stdin, timeout, grace, memory, file_size, cpu,
- *               processes, keep, tail, sandbox, network, owners }
+ *               processes, keep, tail, merge, sandbox, network, owners }
  * argv: list of words; env: list of "NAME=value", all there is; folders: list of folders
  * (ah._folder), which may be written to in a sandbox; start: the folder where it begins, start_in: a
  * path below that, or an absolute one. Times in seconds, sizes in bytes; 0 or nil: no limit. keep,
- * tail: how much of the output's beginning, and of what follows it.
+ * tail: how much of the output's beginning, and of what follows it. merge: both streams are one, in
+ * which what was written has its very order.
  * -> { how = "exited" | "timed_out", code | signal, seconds, cpu, peak, bytes, output, tail,
- *      sandbox, left }, or nil and an error where the command could not be run. Without left: not
+ *      stdout, stderr = { bytes, output, tail } (not with merge), sandbox, left }, or nil and an error where the command could not be run. Without left: not
  * known how many processes could not be ended. */
 static int run_process(lua_State *L)
 {
-    static const char *const known[] = {
-        "argv",      "env", "folders",   "start", "start_in", "stdin",   "timeout", "grace",  "memory",
-        "file_size", "cpu", "processes", "keep",  "tail",     "sandbox", "network", "owners", NULL};
+    static const char *const known[] = {"argv",    "env",       "folders", "start",  "start_in",
+                                        "stdin",   "timeout",   "grace",   "memory", "file_size",
+                                        "cpu",     "processes", "keep",    "tail",   "merge",
+                                        "sandbox", "network",   "owners",  NULL};
     command *c;
     given *g;
     ah_err err;

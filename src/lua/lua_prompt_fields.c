@@ -116,24 +116,16 @@ void ah_prompt_fields_clear(ah_prompt_fields *p)
 
 /* -- what follows from it ----------------------------------------------------------- */
 
-static int raise_taken(lua_State *L, ah_slice name)
-{
-    ah_err err;
-
-    ah_err_set(&err, AH_PROMPT_VALIDATION, "ah.run: tool '%.*s' is in `tools` and in the prompt",
-               AH_FMT(name));
-    ah_json_detail(&err, "tool", name);
-    return ah_lua_raise_err(L, &err);
-}
-
 /* Those of disabled and summarised sections, too: they may come later. */
 static void check_names(lua_State *L, const ah_prompt *p, const ah_changes *tools)
 {
-    for (size_t i = 0; i < tools->n; i++) {
-        ah_slice name = ah_text_slice(tools->item[i].tool->name);
+    ah_err err;
 
-        if (ah_prompt_tool(p, name))
-            raise_taken(L, name);
+    for (size_t i = 0; i < tools->n; i++) {
+        const ah_tool *tool = tools->item[i].tool, *there = ah_prompt_tool(p, ah_text_slice(tool->name));
+
+        if (there && ah_tool_twice(tool, there, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
     }
 }
 
@@ -354,7 +346,10 @@ static ah_status remove_tool(ah_tool *t, const ah_rendered *now, const ah_regist
 {
     if (!t || has_tool(now, t) || !offers(tools, t))
         return AH_OK;
-    return ah_changes_remove(out, ah_text_slice(t->name), err);
+    if (ah_changes_remove(out, ah_text_slice(t->name), err) != AH_OK)
+        return err->status;
+    out->item[out->n - 1].ours = true;
+    return AH_OK;
 }
 
 /* Those of sections that were read and are not open any more. */

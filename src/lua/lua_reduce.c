@@ -340,6 +340,7 @@ void ah_lua_open_reduce(lua_State *L)
 
     luaL_newmetatable(L, VIEW);
     luaL_newlib(L, methods);
+    ah_lua_methods_only(L, "view");
     lua_setfield(L, -2, "__index");
     luaL_newmetatable(L, LIST);
     luaL_setfuncs(L, list_meta, 0);

@@ -8,6 +8,7 @@
 #include "lua/lua_direct.h"
 #include "lua/lua_group.h"
 #include "lua/lua_tool.h"
+#include "lua/lua_tool_fields.h"
 #include "lua/lua_value.h"
 
 enum { MAX_ARGS = 32 << 20 };
@@ -161,7 +162,7 @@ static int registry_tools_for_llm(lua_State *L)
 
     lua_createtable(L, (int)r->live, 0);
     for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;) {
-        ah_lua_push_json(L, ah_text_slice(t->spec));
+        ah_lua_push_tool_field(L, t, "spec");
         lua_rawseti(L, -2, ++n);
     }
     return 1;
@@ -381,17 +382,6 @@ static int registry_gc(lua_State *L)
     return ah_lua_retire(L);
 }
 
-/* What no method is called by. */
-static int unknown_method(lua_State *L)
-{
-    static const char *const known[] = {
-        "register", "register_all", "register_all_builtin", "replace", "remove",       "has", "get",
-        "names",    "execute",      "tools_for_llm",        "pick",    "clear_picked", NULL};
-    const char *key = luaL_checkstring(L, 2);
-
-    return ah_lua_unknown(L, "registry", known, ah_slice_of(key));
-}
-
 void ah_lua_open_registry(lua_State *L)
 {
     static const luaL_Reg meta[] = {
@@ -414,10 +404,7 @@ void ah_lua_open_registry(lua_State *L)
     luaL_newmetatable(L, AH_BOOK);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, unknown_method);
-    lua_setfield(L, -2, "__index");
-    lua_setmetatable(L, -2);
+    ah_lua_methods_only(L, "registry");
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
     lua_pushcfunction(L, new_registry);

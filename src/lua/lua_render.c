@@ -28,11 +28,11 @@ void ah_lua_read_forms(lua_State *L, int idx, ah_lua_forms *f)
         f->render = ah_lua_ref(L);
 }
 
-ah_slice ah_lua_result_type(lua_State *L, int idx)
+ah_slice ah_lua_field_type(lua_State *L, int idx, const char *field)
 {
     const ah_lua_type *t;
 
-    lua_getfield(L, idx, "result");
+    lua_getfield(L, idx, field);
     t = ah_lua_to_type(L, -1);
     lua_pop(L, 1);
     return t ? ah_text_slice(t->name) : (ah_slice){NULL, 0};

@@ -15,8 +15,8 @@ typedef struct ah_lua_forms {
 
 /* From the fields of ah.tool's table at idx. */
 void ah_lua_read_forms(lua_State *L, int idx, ah_lua_forms *f);
-/* The name of the type that `result` is; .p NULL where it is none. Held by the table. */
-ah_slice ah_lua_result_type(lua_State *L, int idx);
+/* The name of the type that the field is; .p NULL where it is none. Held by the table. */
+ah_slice ah_lua_field_type(lua_State *L, int idx, const char *field);
 /* Pushes a buffer and returns `examples` as JSON in it; pushes nil, and .p is NULL, where there
  * are none. */
 ah_slice ah_lua_push_examples(lua_State *L, int idx);

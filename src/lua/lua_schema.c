@@ -609,6 +609,7 @@ static void make_metatables(lua_State *L)
     luaL_newmetatable(L, SCHEMA);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
+    ah_lua_methods_only(L, "schema");
     lua_setfield(L, -2, "__index");
     lua_pushliteral(L, SCHEMA);
     lua_setfield(L, -2, "__metatable");

@@ -193,8 +193,12 @@ static int session_view(lua_State *L)
 
 static int unknown_type(lua_State *L, const ah_session *s, ah_slice name, const char *what)
 {
+    static const char *const methods[] = {"register", "reduce", "dispatch", "snapshot",   "restore",
+                                          "child",    "view",   "parent",   "dispatcher", NULL};
     ah_near near = {.to = name};
 
+    for (int i = 0; methods[i] && strcmp(what, "slice") == 0; i++)
+        ah_near_offer(&near, ah_slice_of(methods[i]));
     for (int i = 0; i < ah_session_types(s); i++)
         ah_near_offer(&near, ah_session_name(s, i));
     if (near.best.p)
@@ -615,6 +619,8 @@ static void new_class(lua_State *L, const char *name, const luaL_Reg *meta, cons
     luaL_setfuncs(L, meta, 0);
     lua_newtable(L);
     luaL_setfuncs(L, methods, 0);
+    if (strcmp(as, "__index") == 0)
+        ah_lua_methods_only(L, "slice");
     lua_setfield(L, -2, as);
     lua_pop(L, 1);
 }

@@ -8,6 +8,7 @@
 
 #include "base/near.h"
 #include "lua/lua_ctx.h"
+#include "lua/lua_post.h"
 #include "lua/lua_resources.h"
 
 static const char CONVERSATION[] = "agenthost.conversation";
@@ -144,25 +145,28 @@ static bool is_added(const ah_lua_agent *a, const ah_tool *there)
     return is;
 }
 
-static bool is_staged(const setting_up *s, const ah_tool *tool)
+/* True if one of the first n changes is a tool of that name. */
+static bool has_tool(const ah_changes *c, size_t n, const ah_tool *tool)
 {
-    bool is = false;
+    bool has = false;
 
-    for (size_t i = 0; i < s->tools.n && !is; i++)
-        is = ah_slice_eq(ah_text_slice(s->tools.item[i].tool->name), ah_text_slice(tool->name));
-    return is;
+    for (size_t i = 0; i < n && !has; i++)
+        has = ah_slice_eq(ah_text_slice(c->item[i].tool->name), ah_text_slice(tool->name));
+    return has;
 }
 
 /* What would be refused when all is applied is refused at the line that asks for it. */
-static void check_tool(lua_State *L, const setting_up *s, const ah_tool *tool)
+static void check_tool(lua_State *L, const setting_up *s, const ah_changes *read, size_t i)
 {
     const ah_lua_agent *a = s->agent;
+    const ah_tool *tool = read->item[i].tool;
     const ah_tool *there = ah_registry_find(&a->registry, ah_text_slice(tool->name));
 
-    if (is_staged(s, tool) || (there && !there->stale && !is_added(a, there)))
+    if (has_tool(&s->tools, s->tools.n, tool) || has_tool(read, i, tool) ||
+        (there && !there->stale && !is_added(a, there)))
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "conversation:add_tools: tool '%s' is declared twice",
                      tool->name->data);
-    if (!there && a->registry.live + s->tools.n >= (size_t)a->rules.max_tools)
+    if (!there && a->registry.live + s->tools.n + i >= (size_t)a->rules.max_tools)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
                      "conversation:add_tools: with '%s' there are more tools than max_tools (%d)",
                      tool->name->data, a->rules.max_tools);
@@ -173,17 +177,18 @@ static int add_tools(lua_State *L)
 {
     setting_up *s = check_open(L);
     ah_changes *read = ah_lua_push_changes(L, s->tools.mem);
-    ah_text *by = ah_text_new(s->tools.mem, ah_slice_of("{\"script\":\"setup\"}"));
-    ah_status st = by ? AH_OK : AH_NOMEM;
+    ah_status st = AH_OK;
+    ah_text *by;
     ah_err err;
 
-    ah_lua_add_tools(L, 2, "conversation:add_tools", read, by);
+    ah_lua_add_tools(L, 2, "conversation:add_tools", read, NULL);
+    for (size_t i = 0; i < read->n; i++)
+        check_tool(L, s, read, i);
+    by = ah_text_new(s->tools.mem, ah_slice_of("{\"script\":\"setup\"}"));
+    for (size_t i = 0; by && i < read->n && st == AH_OK; i++)
+        st = ah_changes_add(&s->tools, read->item[i].tool, by, &err);
     ah_text_unref(by);
-    for (size_t i = 0; i < read->n && st == AH_OK; i++) {
-        check_tool(L, s, read->item[i].tool);
-        st = ah_changes_add(&s->tools, read->item[i].tool, read->item[i].by, &err);
-    }
-    return st == AH_OK ? 0 : ah_lua_raise_nomem(L);
+    return by && st == AH_OK ? 0 : ah_lua_raise_nomem(L);
 }
 
 /* conversation:set_system(text): in the place of the field `system`. */
@@ -246,8 +251,9 @@ static int conversation_index(lua_State *L)
 static int conversation_newindex(lua_State *L)
 {
     return ah_lua_raise(L, AH_USAGE,
-                        "conversation: its fields cannot be set; conversation.resources takes more of "
-                        "them: conversation.resources.name = value");
+                        "conversation: its fields cannot be set; what it has of its own is made by "
+                        "conversation:set_system(text), conversation:add_tools(tools) and "
+                        "conversation.resources.name = value");
 }
 
 static void clear(setting_up *s)
@@ -322,6 +328,7 @@ static ah_status apply(lua_State *L, setting_up *s, ah_err *err)
     *added = before;
     ah_lua_say_system(L, a, ah_text_slice(system));
     ah_lua_declare(L, a, AH_CONFLICT_ERROR, &s->tools);
+    ah_lua_deliver_in(L, &s->overlay, a); /* what the script's own functions have added */
     if ((st = s->rest(s->ud, &s->overlay, err)) == AH_OK)
         st = ah_overlay_commit(&s->overlay, a->transcript, err);
     if (st == AH_OK) {

@@ -172,21 +172,16 @@ static ah_buf *push_raised(lua_State *L, lua_State *co)
     return b;
 }
 
-/* The log gets it, and `failed` may tell it to whom it is not the model. */
 static void note_failure(lua_State *L, ah_task *t)
 {
-    ah_log_level level = is_meant(t->co) ? AH_LOG_INFO : AH_LOG_WARNING;
-    const ah_log *log = log_of(t);
     ah_buf *b = push_raised(L, t->co);
-    size_t words = b->len;
 
     luaL_traceback(L, t->co, NULL, 0);
     ah_buf_char(b, '\n');
     ah_utf8_repair(ah_slice_of(lua_tostring(L, -1)), b);
-    if (!ah_buf_ok(b))
-        return;
-    t->failure = ah_text_new(&t->lua->mem, ah_buf_slice(b));
-    ah_log_put(log, level, "%.*s", (int)(log->level <= AH_LOG_INFO ? b->len : words), b->data);
+    t->mistake = !is_meant(t->co);
+    if (ah_buf_ok(b))
+        t->failure = ah_text_new(&t->lua->mem, ah_buf_slice(b));
 }
 
 static int noted(lua_State *L)
@@ -214,6 +209,8 @@ static void fail(ah_task *t, int status)
     ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
     read_failure(t, status, &err);
     t->failed(t, &err);
+    if (t->failure)
+        ah_log_raised(log_of(t), t->mistake, ah_text_slice(t->failure));
     ah_text_set(&t->failure, NULL);
     bury(t);
 }

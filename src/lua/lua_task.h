@@ -54,7 +54,10 @@ struct ah_task {
     void (*settled)(ah_task *t, int nresults);
     void (*failed)(ah_task *t, const ah_err *err);
     void *ud;
-    ah_text *failure; /* during `failed`: what was raised, with the traceback; NULL: no memory for it */
+    /* During `failed`: what was raised, with the traceback; NULL: no memory for it. Whoever tells it
+     * to the log takes it away. */
+    ah_text *failure;
+    bool mistake; /* it was not raised by error() or assert() */
 };
 
 /* A task of the run `of` for the function below nargs arguments on L (popped). Raises

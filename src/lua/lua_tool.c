@@ -10,6 +10,7 @@
 #include "lua/lua_resources.h"
 #include "lua/lua_result.h"
 #include "lua/lua_schema.h"
+#include "lua/lua_tool_fields.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
 
@@ -98,7 +99,9 @@ static void failed(ah_task *t, const ah_err *err)
     if (leaves(err->status))
         o.leave = err->status;
     o.error = t->failure ? ah_text_slice(t->failure) : o.message;
+    o.mistake = t->mistake;
     end_call(t, &o);
+    ah_text_set(&t->failure, NULL);
 }
 
 /* -- starting a handler ------------------------------------------------------------------- */
@@ -317,6 +320,7 @@ ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n)
 typedef struct draft {
     const char *what;
     bool method; /* of an entity: function(self, args, ctx), found by its name when it is called */
+    bool ours;
     ah_schema *params, *result;
     handler *handler;
 } draft;
@@ -402,23 +406,30 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
     ah_field_number(L, 1, what, "memory", AH_TOOL_LEAST_MEMORY, &memory);
     ah_field_count(L, 1, what, "max_result", AH_TOOL_LEAST_RESULT, &most);
     ah_field_bool(L, 1, what, "accepts_overrides", &accepts);
+    ah_lua_read_annotations(L, what, def);
     def->timeout_ms = (int64_t)(timeout * 1000);
     def->memory = (size_t)memory;
     def->max_result = (size_t)most;
     def->keeps_words = !accepts;
     def->examples = ah_lua_push_examples(L, 1);
-    def->result_type = ah_lua_result_type(L, 1);
+    def->result_type = ah_lua_field_type(L, 1, "result");
+    def->params_type = ah_lua_field_type(L, 1, "params");
+    if (!def->params_type.p)
+        def->params_type = ah_lua_field_type(L, 1, "schema");
+    if (!d->ours && ah_lua_push_place(L))
+        def->place.p = lua_tolstring(L, -1, &def->place.n);
     def->params = d->params;
     def->result = d->result;
     def->no_handler = d->handler == NULL;
     def->any_case = d->method;
+    def->ours = d->ours;
     def->vt = &lua_tool_vt;
     if (d->handler)
         def->handler = (ah_value){&handler_vt, d->handler};
 }
 
 /* The table at 1, whose fields are known, as a tool, which is pushed. */
-static ah_tool *make_tool(lua_State *L, const char *what, bool method)
+static ah_tool *make_tool(lua_State *L, draft kind)
 {
     ah_lua *h = ah_lua_of(L);
     ah_tool_def def = {0};
@@ -428,7 +439,7 @@ static ah_tool *make_tool(lua_State *L, const char *what, bool method)
     draft *d;
 
     d = lua_newuserdatauv(L, sizeof *d, 0); /* -- t .. draft */
-    *d = (draft){.what = what, .method = method};
+    *d = kind;
     luaL_setmetatable(L, "agenthost.draft");
     read_schemas(L, h, d);
     read_handler(L, h, d);
@@ -444,39 +455,37 @@ static ah_tool *make_tool(lua_State *L, const char *what, bool method)
     return *box;
 }
 
-/* ah.tool { name, description, full_description, params | schema, result, examples, render,
- * handler, parallel, timeout, memory, max_result, accepts_overrides, coerce, strict,
- * return_direct }: raises prompt_validation at the script's line. */
-static int new_tool(lua_State *L)
+static int declare(lua_State *L, bool ours)
 {
-    static const char *const known[] = {"name",
-                                        "description",
-                                        "full_description",
-                                        "params",
-                                        "schema",
-                                        "result",
-                                        "examples",
-                                        "render",
-                                        "handler",
-                                        "parallel",
-                                        "timeout",
-                                        "memory",
-                                        "max_result",
-                                        "accepts_overrides",
-                                        "coerce",
-                                        "strict",
-                                        "return_direct",
-                                        NULL};
+    static const char *const known[] = {
+        "name",        "description", "full_description", "params",
+        "schema",      "result",      "examples",         "render",
+        "annotations", "version",     "handler",          "parallel",
+        "timeout",     "memory",      "max_result",       "accepts_overrides",
+        "coerce",      "strict",      "return_direct",    NULL};
 
     lua_settop(L, 1);
     ah_fields_check(L, 1, "ah.tool", known, false);
-    make_tool(L, "ah.tool", false);
+    make_tool(L, (draft){.what = "ah.tool", .ours = ours});
     return 1;
+}
+
+/* ah.tool { name, description, full_description, params | schema, result, examples, render,
+ * handler, parallel, timeout, memory, max_result, accepts_overrides, coerce, strict, annotations,
+ * version, return_direct }: raises prompt_validation at the script's line. */
+static int new_tool(lua_State *L)
+{
+    return declare(L, false);
+}
+
+int ah_lua_own_tool(lua_State *L)
+{
+    return declare(L, true);
 }
 
 ah_tool *ah_lua_push_method(lua_State *L, const char *what)
 {
-    return make_tool(L, what, true);
+    return make_tool(L, (draft){.what = what, .method = true});
 }
 
 const ah_lua_handler *ah_lua_handler_of(const ah_tool *t)
@@ -499,6 +508,34 @@ void ah_lua_push_executor(lua_State *L, int name, int function)
     lua_pushvalue(L, function);
     lua_setfield(L, -2, "handler");
     lua_call(L, 1, 1);
+}
+
+/* Of a tool whose handler is a Lua function that it holds; NULL: of another one. */
+static const handler *own_handler(const ah_tool *t)
+{
+    return t->vt == &lua_tool_vt ? t->handler.p : NULL;
+}
+
+static void push_ref(lua_State *L, int ref)
+{
+    if (ref == LUA_NOREF)
+        lua_pushnil(L);
+    else
+        lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
+}
+
+void ah_lua_push_handler(lua_State *L, const ah_tool *t)
+{
+    const handler *hd = own_handler(t);
+
+    push_ref(L, hd ? hd->ref : LUA_NOREF);
+}
+
+void ah_lua_push_renderer(lua_State *L, const ah_tool *t)
+{
+    const handler *hd = own_handler(t);
+
+    push_ref(L, hd ? hd->forms.render : LUA_NOREF);
 }
 
 static int tool_gc(lua_State *L)
@@ -531,19 +568,7 @@ static int tool_index(lua_State *L)
     ah_tool *t = *(ah_tool **)luaL_checkudata(L, 1, TOOL);
     const char *key = luaL_checkstring(L, 2);
 
-    if (strcmp(key, "name") == 0)
-        lua_pushstring(L, t->name->data);
-    else if (strcmp(key, "spec") == 0) /* what a model is told, decoded */
-        ah_lua_push_json(L, ah_text_slice(t->spec));
-    else if (strcmp(key, "description") == 0 || strcmp(key, "parameters") == 0)
-        ah_lua_push_json(L, ah_json_member(ah_text_slice(t->spec), key));
-    else if (strcmp(key, "examples") == 0)
-        ah_lua_push_json(L, t->examples ? ah_text_slice(t->examples) : ah_slice_of("[]"));
-    else if (strcmp(key, "accepts_overrides") == 0)
-        lua_pushboolean(L, !t->keeps_words);
-    else
-        return ah_lua_raise(L, AH_USAGE, "tool: unknown field '%s'", key);
-    return 1;
+    return ah_lua_push_tool_field(L, t, key) ? 1 : ah_lua_no_tool_field(L, key);
 }
 
 static void new_class(lua_State *L, const char *name, const luaL_Reg *meta)

@@ -19,6 +19,8 @@ void ah_lua_stop_call(ah_call *call);
 /* The continuation behind a handler, whose results are all that is on the stack. */
 int ah_lua_handled(lua_State *L, int status, lua_KContext ctx);
 
+/* ah.tool for tools of agenthost's own, whose names nobody else may take. For bundled modules alone. */
+int ah_lua_own_tool(lua_State *L);
 /* Pushes the tool that the table at 1 declares for `what`, with the fields of ah.tool: a method of
  * an entity, function(self, args, ctx), which nobody calls as a tool. Raises prompt_validation. */
 ah_tool *ah_lua_push_method(lua_State *L, const char *what);
@@ -29,6 +31,9 @@ const ah_lua_handler *ah_lua_handler_of(const ah_tool *t);
 ah_tool *ah_lua_to_tool(lua_State *L, int idx);
 /* Pushes an object for the tool; two objects of one tool are equal. */
 void ah_lua_push_tool(lua_State *L, ah_tool *tool);
+/* Pushes the function that ah.tool was given as handler, or as render; nil where there is none. */
+void ah_lua_push_handler(lua_State *L, const ah_tool *t);
+void ah_lua_push_renderer(lua_State *L, const ah_tool *t);
 /* Pushes a tool that takes any arguments, of the name and the function at the two indexes. Raises
  * prompt_validation for a name that no tool can have. */
 void ah_lua_push_executor(lua_State *L, int name, int function);

@@ -224,6 +224,7 @@ static int type_gc(lua_State *L)
 
 static int type_index(lua_State *L)
 {
+    static const char *const known[] = {"name", "schema", NULL};
     const ah_lua_type *t = luaL_checkudata(L, 1, TYPE);
     const char *key = luaL_checkstring(L, 2);
 
@@ -232,7 +233,7 @@ static int type_index(lua_State *L)
     else if (strcmp(key, "schema") == 0)
         ah_lua_push_schema(L, t->schema);
     else
-        return ah_lua_raise(L, AH_USAGE, "type %s: unknown field '%s'", t->name->data, key);
+        return ah_lua_unknown(L, "type", known, ah_slice_of(key));
     return 1;
 }
 

@@ -71,10 +71,14 @@ static const word called[] = {{"parameters", "params", NULL},
                               {"text", "template", NULL},
                               {"content", "template", NULL},
                               {"markdown", "template", NULL},
+                              {"markdown", "text", NULL},
                               {"variables", "params", NULL},
                               {"returns", "result", NULL},
                               {"result_type", "result", NULL},
                               {"expected_return_type", "result", NULL},
+                              {"on_ask", "asks", NULL},
+                              {"prompt", "question", NULL},
+                              {"message", "question", NULL},
                               {"desc", "description", NULL},
                               {"brief", "description", NULL},
                               {"full", "full_description", NULL},
@@ -150,23 +154,51 @@ static const word called[] = {{"parameters", "params", NULL},
                               {"error", "success", NULL},
                               {"exclude_from_context", "exclude_value_from_context", NULL},
                               /* of replies */
-                              {"content", "text", NULL},
+                              {"output", "text", NULL},
                               {"output", "value", NULL},
+                              {"content", "text", NULL},
+                              {"message", "text", NULL},
+                              {"answer", "text", NULL},
+                              {"output_text", "text", NULL},
+                              {"object", "value", NULL},
+                              {"parsed", "value", NULL},
                               {"result", "value", NULL},
+                              {"finish_reason", "stop", NULL},
+                              {"stop_reason", "stop", NULL},
+                              {"steps", "iterations", NULL},
+                              {"turns", "iterations", NULL},
                               {"total_iterations", "iterations", NULL},
                               {"total_rounds", "rounds", NULL},
                               {"total_usage", "usage", NULL},
-                              {"stop_reason", "stop", NULL},
-                              {"finish_reason", "stop", NULL},
+                              {"all_messages", "messages", NULL},
+                              /* of agents */
+                              {"messages", "transcript", NULL},
+                              {"history", "transcript", NULL},
+                              {"model", "use", NULL},
+                              {"chat", "run", NULL},
+                              {"ask", "run", NULL},
+                              {"prompt", "run", NULL},
+                              {"generate", "run", NULL},
                               /* of strategies' moments and of contexts */
                               {"iteration_count", "iteration", NULL},
-                              {"tool_input", "input", NULL},
-                              {"tool_input", "arguments", NULL},
+                              {"tool_input", "raw_arguments", NULL},
                               {"tool_call_id", "call_id", NULL},
                               {"dispatcher", "session", NULL},
+                              /* of runs */
+                              {"on_event", "on", NULL},
+                              {"callbacks", "on", NULL},
+                              {"functions", "tools", NULL},
+                              {"max_retries", "retries", NULL},
+                              {"model_name", "model", NULL},
+                              {"llm", "model", NULL},
                               /* of registries */
+                              {"call", "execute", NULL},
+                              {"invoke", "execute", NULL},
+                              {"unregister", "remove", NULL},
+                              {"add", "register", NULL},
                               {"get_tools_for_llm", "tools_for_llm", NULL},
-                              {"register_builtin", "register_all_builtin", NULL}};
+                              {"register_builtin", "register_all_builtin", NULL},
+                              {"tools", "names", NULL}};
 
 /* Classes and functions, and how they are written here. */
 static const word function[] = {{"tools_section", "ah.tools_section", NULL},
@@ -238,6 +270,20 @@ bool ah_word_means(ah_slice found, ah_slice name)
         if (ah_slice_is(name, called[i].meant) && ah_word_eq(found, ah_slice_of(called[i].found)))
             return true;
     return false;
+}
+
+const char *ah_word_next(ah_slice found, const char *const *known, size_t *at)
+{
+    while (*at < sizeof called / sizeof *called) {
+        const word *w = &called[(*at)++];
+
+        if (!ah_word_eq(found, ah_slice_of(w->found)))
+            continue;
+        for (const char *const *k = known; *k; k++)
+            if (strcmp(*k, w->meant) == 0)
+                return *k;
+    }
+    return NULL;
 }
 
 const char *ah_word_inside(const char *const *known, ah_slice found, const char **field)

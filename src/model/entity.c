@@ -27,6 +27,12 @@ static ah_status check_prefix(ah_slice name, ah_slice prefix, ah_err *err)
 
     for (size_t i = 0; ok && i < prefix.n; i++)
         ok = is_letter_or_digit(prefix.p[i]) || prefix.p[i] == '_' || prefix.p[i] == '-';
+    if (ok && (ah_slice_is(prefix, "planning") || ah_tool_name_is_ours(prefix)))
+        return ah_err_set(
+            err, AH_PROMPT_VALIDATION,
+            "entity '%.*s': its tools would have names of agenthost's own, '%.*s_...': give "
+            "it another prefix",
+            AH_FMT(name), AH_FMT(prefix));
     if (ok)
         return AH_OK;
     return ah_err_set(err, AH_PROMPT_VALIDATION,

@@ -2,6 +2,8 @@
  * marked in place, so that taking it back and settling need no second list. */
 #include "model/registry.h"
 
+#include "model/tool_spec.h"
+
 static ah_slice name_of(const void *registry, size_t at)
 {
     return ah_text_slice(((const ah_registry *)registry)->slot[at].name);
@@ -121,16 +123,14 @@ ah_status ah_registry_put(ah_registry *r, ah_tool *tool, ah_err *err)
 
 ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err)
 {
-    ah_slice name = ah_text_slice(tool->name);
+    const ah_tool *there = ah_registry_find(r, ah_text_slice(tool->name));
 
-    if (ah_registry_find(r, name))
-        return ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%.*s' is declared twice", AH_FMT(name));
-    return ah_registry_put(r, tool, err);
+    return there ? ah_tool_twice(there, tool, err) : ah_registry_put(r, tool, err);
 }
 
 static bool same_spec(const ah_tool *a, const ah_tool *b)
 {
-    return ah_slice_eq(ah_text_slice(a->spec), ah_text_slice(b->spec));
+    return ah_spec_differences(ah_text_slice(a->spec), ah_text_slice(b->spec)) == 0;
 }
 
 ah_status ah_registry_rebind(ah_registry *r, ah_tool *tool, bool brief, bool *bound, ah_err *err)

@@ -4,8 +4,32 @@
 #include "model/tool.h"
 
 #include "model/tool_examples.h"
+#include "model/tool_spec.h"
 
-enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_SPEC = 8 << 20 };
+enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_WORDS = 1 << 20 };
+
+bool ah_tool_name_is_ours(ah_slice name)
+{
+    static const char *const ours[] = {"read_section", "pick_tools", "search_tools", "call_tool"};
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (ah_slice_is(name, ours[i]))
+            return true;
+    return ah_slice_begins(name, "planning_");
+}
+
+static ah_status check_owner(ah_slice name, bool ours, ah_err *err)
+{
+    if (ours || !ah_tool_name_is_ours(name))
+        return AH_OK;
+    ah_err_set(err, AH_PROMPT_VALIDATION,
+               "tool: the name '%.*s' is one of agenthost's own (read_section, pick_tools, "
+               "search_tools, call_tool and all that begin with planning_): give it another one",
+               AH_FMT(name));
+    if (err)
+        ah_json_detail(err, "tool", name);
+    return AH_PROMPT_VALIDATION;
+}
 
 static bool name_char(char c, bool any_case)
 {
@@ -71,27 +95,12 @@ static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_e
         return ah_err_set(err, AH_PROMPT_VALIDATION,
                           "tool '%.*s': full_description must be UTF-8 of at most %d bytes",
                           AH_FMT(def->name), AH_TOOL_MAX_DESCRIPTION);
+    if (def->version.p &&
+        (def->version.n < 1 || def->version.n > AH_TOOL_VERSION || !ah_utf8_valid(def->version)))
+        return ah_err_set(err, AH_PROMPT_VALIDATION,
+                          "tool '%.*s': version must be UTF-8 of 1 to %d bytes, found %zu",
+                          AH_FMT(def->name), AH_TOOL_VERSION, def->version.n);
     return AH_OK;
-}
-
-static ah_status make_spec(ah_tool *t, ah_slice description, ah_slice params, ah_err *err)
-{
-    ah_buf b;
-    ah_status st;
-
-    ah_buf_init(&b, t->mem, MAX_SPEC);
-    ah_buf_str(&b, "{\"description\":");
-    ah_json_put_string(&b, description);
-    ah_buf_str(&b, ",\"name\":");
-    ah_json_put_string(&b, ah_text_slice(t->name));
-    ah_buf_str(&b, ",\"parameters\":");
-    ah_buf_put(&b, params);
-    if (t->strict != AH_UNSAID)
-        ah_buf_fmt(&b, ",\"strict\":%s", t->strict == AH_YES ? "true" : "false");
-    ah_buf_char(&b, '}');
-    st = ah_text_from_buf(&b, "tool specification", &t->spec, err);
-    ah_buf_clear(&b);
-    return st;
 }
 
 static ah_status no_params(const ah_mem *mem, ah_schema **out, ah_err *err)
@@ -99,6 +108,17 @@ static ah_status no_params(const ah_mem *mem, ah_schema **out, ah_err *err)
     return ah_schema_compile(
         mem, ah_slice_of("{\"additionalProperties\":false,\"properties\":{},\"type\":\"object\"}"), out,
         err);
+}
+
+static ah_status make_spec(ah_tool *t, ah_slice description, ah_err *err)
+{
+    return ah_spec_make(t, description, ah_text_slice(ah_schema_text(t->params)), &t->spec, err);
+}
+
+/* False: out of memory. */
+static bool keep(const ah_tool *t, ah_slice given, ah_text **out)
+{
+    return !given.p || (*out = ah_text_new(t->mem, given)) != NULL;
 }
 
 static ah_status fill(ah_tool *t, const ah_tool_def *def, ah_slice brief, ah_err *err)
@@ -113,16 +133,13 @@ static ah_status fill(ah_tool *t, const ah_tool_def *def, ah_slice brief, ah_err
         st = no_params(t->mem, &t->params, err);
     if (def->result)
         t->result = ah_schema_ref(def->result);
-    if (def->result_type.p && !(t->result_type = ah_text_new(t->mem, def->result_type)))
+    if (!keep(t, def->result_type, &t->result_type) || !keep(t, def->params_type, &t->params_type) ||
+        !keep(t, def->place, &t->place) || !keep(t, def->version, &t->version) ||
+        !keep(t, def->examples, &t->examples))
         return ah_err_nomem(err);
-    if (st == AH_OK)
-        st = make_spec(t, def->full_description.n ? def->full_description : brief,
-                       ah_text_slice(ah_schema_text(t->params)), err);
-    if (st != AH_OK || !def->examples.p)
-        return st;
-    if (!(t->examples = ah_text_new(t->mem, def->examples)))
-        return ah_err_nomem(err);
-    return ah_tool_check_examples(t, def->examples, err);
+    if (st == AH_OK && t->examples)
+        st = ah_tool_check_examples(t, def->examples, err);
+    return st == AH_OK ? make_spec(t, def->full_description.n ? def->full_description : brief, err) : st;
 }
 
 ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, ah_err *err)
@@ -132,6 +149,7 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
     ah_tool *t;
 
     if ((st = check_name(def->name, def->any_case, err)) != AH_OK ||
+        (st = check_owner(def->name, def->ours || def->any_case, err)) != AH_OK ||
         (st = check_descriptions(def, brief, err)) != AH_OK)
         return st;
     if (def->params && !ah_schema_is_object(def->params))
@@ -153,6 +171,7 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
                    .memory = def->memory ? def->memory : AH_TOOL_MEMORY,
                    .max_result = def->max_result ? def->max_result : AH_TOOL_RESULT,
                    .vt = def->vt};
+    memcpy(t->says, def->says, sizeof t->says);
     if ((st = fill(t, def, brief, err)) != AH_OK) {
         ah_tool_unref(t);
         return st;
@@ -204,6 +223,9 @@ static ah_tool *share(const ah_tool *t)
     copy->brief = ah_text_ref(t->brief);
     copy->examples = ah_text_ref(t->examples);
     copy->result_type = ah_text_ref(t->result_type);
+    copy->params_type = ah_text_ref(t->params_type);
+    copy->place = ah_text_ref(t->place);
+    copy->version = ah_text_ref(t->version);
     copy->params = ah_schema_ref(t->params);
     copy->result = t->result ? ah_schema_ref(t->result) : NULL;
     return copy;
@@ -230,7 +252,7 @@ static ah_status make_spec_as(ah_tool *t, ah_slice spec, ah_slice aside, ah_err 
     ah_status st;
     ah_buf b;
 
-    ah_buf_init(&b, t->mem, MAX_SPEC);
+    ah_buf_init(&b, t->mem, MAX_WORDS);
     ah_buf_put(&b, ah_text_slice(t->brief));
     ah_buf_put(&b, aside);
     if ((st = ah_text_from_buf(&b, "description", &brief, err)) == AH_OK) {
@@ -238,9 +260,7 @@ static ah_status make_spec_as(ah_tool *t, ah_slice spec, ah_slice aside, ah_err 
         ah_buf_reset(&b, 0);
         ah_json_string(ah_json_member(spec, "description"), &b);
         ah_buf_put(&b, aside);
-        st = ah_buf_ok(&b)
-                 ? make_spec(t, ah_buf_slice(&b), ah_text_slice(ah_schema_text(t->params)), err)
-                 : ah_buf_error(&b, "description", err);
+        st = ah_buf_ok(&b) ? make_spec(t, ah_buf_slice(&b), err) : ah_buf_error(&b, "description", err);
     }
     ah_buf_clear(&b);
     return st;
@@ -251,7 +271,7 @@ ah_status ah_tool_derive(ah_tool *t, const ah_tool_as *as, ah_tool **out, ah_err
     ah_status st = check_name(as->name, true, err);
     ah_tool *made;
 
-    if (st != AH_OK)
+    if (st != AH_OK || (st = check_owner(as->name, false, err)) != AH_OK)
         return st;
     if (!(made = share(t)))
         return ah_err_nomem(err);
@@ -305,7 +325,7 @@ ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_e
             ah_text_set(&copy->brief, brief);
     }
     if (st == AH_OK)
-        st = make_spec(copy, description, ah_text_slice(ah_schema_text(t->params)), err);
+        st = make_spec(copy, description, err);
     if (st == AH_OK)
         *out = copy;
     else
@@ -325,8 +345,8 @@ ah_status ah_tool_brief(ah_tool *t, ah_tool **out, ah_err *err)
     if (!(copy = copy_of(t, t)))
         return ah_err_nomem(err);
     copy->full = ah_tool_ref(t);
-    st = make_spec(copy, ah_text_slice(t->brief), ah_slice_of("{\"properties\":{},\"type\":\"object\"}"),
-                   err);
+    st = ah_spec_make(copy, ah_text_slice(t->brief),
+                      ah_slice_of("{\"properties\":{},\"type\":\"object\"}"), &copy->spec, err);
     if (st == AH_OK)
         *out = copy;
     else
@@ -367,6 +387,9 @@ void ah_tool_unref(ah_tool *t)
     ah_schema_unref(t->params);
     ah_schema_unref(t->result);
     ah_text_unref(t->result_type);
+    ah_text_unref(t->params_type);
+    ah_text_unref(t->place);
+    ah_text_unref(t->version);
     ah_text_unref(t->name);
     ah_text_unref(t->brief);
     ah_text_unref(t->spec);

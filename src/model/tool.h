@@ -48,22 +48,43 @@ enum { AH_TOOL_MAX_DESCRIPTION = 16 << 10 }; /* bytes of a full one */
 
 typedef enum ah_say { AH_UNSAID, AH_NO, AH_YES } ah_say;
 
+/* What a tool's author says of it, for policies and for wires that have a place for it. Nothing here
+ * is checked, and nothing follows from it but in ah_drift (untrusted). */
+typedef enum ah_annotation {
+    AH_DESTRUCTIVE, /* it may delete or overwrite */
+    AH_IDEMPOTENT,  /* the same call made twice has no further effect */
+    AH_OPEN_WORLD,  /* it reaches what is outside the program: the network, other processes */
+    AH_READ_ONLY,   /* it changes nothing */
+    AH_UNTRUSTED,   /* it comes from outside the program: its words are somebody else's */
+    AH_ANNOTATIONS
+} ah_annotation;
+
+extern const char *const ah_annotation_names[]; /* in that order; ends with NULL (tool_spec.c) */
+
+enum { AH_TOOL_VERSION = 64 /* bytes of a version */ };
+
 typedef struct ah_tool_def {
     ah_slice name;        /* ^[a-z0-9_-]{1,64}$ */
-    bool any_case;        /* capital letters are allowed: methods of entities */
+    bool ours;            /* the name may be one of agenthost's own (ah_tool_name_is_ours) */
+    bool any_case;        /* capital letters are allowed: methods of entities, whose tools have longer
+                             names */
     ah_slice description; /* 1-200 ASCII after stripping (seeds 002, 003) */
     ah_slice full_description;
     ah_schema *params;    /* borrowed; object schema; NULL: no parameters */
     ah_schema *result;    /* borrowed; NULL: anything */
     ah_slice result_type; /* the name of its type; .p NULL: it is of none */
+    ah_slice params_type; /* likewise */
+    ah_slice place;       /* where it is declared, for people: "x.lua:4"; .p NULL: agenthost itself */
     ah_slice examples;    /* checked JSON: a list of { description, input, output }; .p NULL: none */
     bool parallel;
-    bool coerce;        /* arguments as they were surely meant: see ah_check_options */
-    bool no_handler;    /* listed; a call is answered with an error */
-    bool direct;        /* its result is the run's answer */
-    bool keeps_words;   /* its description is not to be overridden */
-    bool keeps_full;    /* never declared by its brief description (ah_tool_brief) */
-    ah_say strict;      /* is the provider to be strict with it? */
+    bool coerce;      /* arguments as they were surely meant: see ah_check_options */
+    bool no_handler;  /* listed; a call is answered with an error */
+    bool direct;      /* its result is the run's answer */
+    bool keeps_words; /* its description is not to be overridden */
+    bool keeps_full;  /* never declared by its brief description (ah_tool_brief) */
+    ah_say strict;    /* is the provider to be strict with it? */
+    ah_say says[AH_ANNOTATIONS];
+    ah_slice version;   /* UTF-8, 1 to AH_TOOL_VERSION bytes; .n 0: none */
     int64_t timeout_ms; /* 0: none of its own */
     size_t memory;      /* bytes; 0: the usual */
     size_t max_result;  /* bytes; 0: the usual */
@@ -76,15 +97,20 @@ struct ah_tool {
     size_t refs;
     ah_text *name;
     ah_text *brief;    /* the description in at most 200 characters; NULL: stale */
-    ah_text *spec;     /* {"description":..,"name":..,"parameters":{..}}, canonical, and `strict`
-                          where it is said */
+    ah_text *spec;     /* canonical: see ah_spec_make (tool_spec.h) */
     ah_text *examples; /* as given; NULL: none */
     ah_schema *params, *result;
     ah_text *result_type; /* NULL: none */
+    ah_text *params_type; /* NULL: none */
+    ah_text *place;       /* NULL: not known */
+    ah_text *version;     /* NULL: none */
+    ah_say says[AH_ANNOTATIONS];
     bool parallel, coerce, no_handler, direct, keeps_words, keeps_full;
     ah_say strict;
     bool stateless; /* of an entity's method: it leaves its instance as it is */
     bool stale;     /* of an earlier session of a loaded conversation */
+    unsigned drift; /* and stays so: it is defined otherwise now (ah_spec_differences), which was
+                       refused; 0: no */
     int64_t timeout_ms;
     size_t memory, max_result;
     const ah_tool_vt *vt;
@@ -93,6 +119,10 @@ struct ah_tool {
     ah_tool *of;   /* the tool whose handler it borrows; NULL: it is its own */
     ah_tool *full; /* it is declared in brief: the same tool, declared in full; else NULL */
 };
+
+/* The names of agenthost's own tools: nobody else's tool has one, so that a call of one of them never
+ * reaches a stranger. */
+bool ah_tool_name_is_ours(ah_slice name);
 
 /* AH_PROMPT_VALIDATION names the field that is wrong. */
 ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, ah_err *err);
@@ -116,6 +146,8 @@ typedef struct ah_tool_as {
     ah_value handler; /* taken on success */
 } ah_tool_as;
 ah_status ah_tool_derive(ah_tool *t, const ah_tool_as *as, ah_tool **out, ah_err *err);
+/* AH_PROMPT_VALIDATION: both have one name. Says where each is declared, and what it takes. */
+ah_status ah_tool_twice(const ah_tool *first, const ah_tool *second, ah_err *err);
 ah_tool *ah_tool_ref(ah_tool *t);
 void ah_tool_unref(ah_tool *t);
 

@@ -167,10 +167,8 @@ ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, bool brief, ah_err *e
         const ah_tool *there = item.tool ? ah_registry_find(r, ah_text_slice(item.tool->name)) : NULL;
         bool bound = false;
 
-        if (there && there->stale && st == AH_OK) {
-            item.kind = AH_CHANGE_REPLACE; /* declared anew, where it has another definition */
+        if (there && there->stale && st == AH_OK)
             st = ah_registry_rebind(r, item.tool, brief, &bound, err);
-        }
         if (!bound) {
             c->item[n++] = item;
             continue;

@@ -33,6 +33,8 @@ typedef struct ah_change {
     ah_tool *before;     /* the tool that was under its name, as it is declared unless picked */
     bool was_picked;     /* and it was */
     const char *warning; /* what is to be told of it, static; NULL: nothing */
+    unsigned drift;      /* in what it differs from the stale tool of its name; 0: in nothing */
+    bool ours;           /* REMOVE: agenthost itself asks for it */
 } ah_change;
 
 typedef struct ah_changes {

@@ -38,6 +38,8 @@ void ah_fs_unref(ah_fs *fs)
     if (!fs || --fs->refs)
         return;
     ah_text_unref(fs->o.allow);
+    ah_text_unref(fs->folder[0]);
+    ah_text_unref(fs->folder[1]);
     fs->store->free(fs);
 }
 

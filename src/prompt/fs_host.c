@@ -258,6 +258,19 @@ int ah_fs_folder(const ah_fs *fs, bool *read_only)
     return ((const ah_fs_host *)(const void *)fs)->root.root;
 }
 
+/* For advice alone: without memory, or where the system does not say it, there is less of it. */
+static void name_folder(ah_fs_host *h, const char *root)
+{
+    char link[64], real[AH_FS_MAX_PATH];
+    ssize_t n;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", h->root.root);
+    n = readlink(link, real, sizeof real);
+    h->fs.folder[0] = ah_text_new(h->fs.mem, ah_slice_of(root));
+    if (n > 0 && (size_t)n < sizeof real)
+        h->fs.folder[1] = ah_text_new(h->fs.mem, (ah_slice){real, (size_t)n});
+}
+
 ah_status ah_fs_host_new(const ah_mem *mem, const char *root, const ah_fs_options *o, ah_fs **out,
                          ah_err *err)
 {
@@ -274,6 +287,7 @@ ah_status ah_fs_host_new(const ah_mem *mem, const char *root, const ah_fs_option
     if ((h->root.root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0 &&
         fstat(h->root.root, &s) == 0) {
         h->id = (uint64_t)s.st_ino;
+        name_folder(h, root);
         ah_fs_recover(h);
         *out = &h->fs;
         return AH_OK;

@@ -517,12 +517,37 @@ static ah_status check_letters(ah_slice given, ah_err *err)
     if (!ah_utf8_valid(given) || has_control(given))
         return ah_fs_err(err, AH_FS_BAD_PATH,
                          "a path is UTF-8 text without control characters; this one is not");
-    if (given.n && given.p[0] == '/')
-        return ah_fs_err(err, AH_FS_BAD_PATH,
-                         "'%.*s' is an absolute path; paths are relative to the root: leave out the "
-                         "first '/'",
-                         AH_FMT(given));
     return AH_OK;
+}
+
+/* What an absolute path is below `root`; .p NULL where it is not below. */
+static ah_slice below(ah_slice root, ah_slice given)
+{
+    while (root.n && root.p[root.n - 1] == '/')
+        root.n--;
+    if (!root.n || root.p[0] != '/' || given.n < root.n || memcmp(given.p, root.p, root.n) != 0 ||
+        (given.n > root.n && given.p[root.n] != '/'))
+        return (ah_slice){NULL, 0};
+    return (ah_slice){given.p + root.n, given.n - root.n};
+}
+
+static ah_status refuse_absolute(const ah_fs *fs, ah_slice given, ah_err *err)
+{
+    ah_slice meant = {NULL, 0};
+
+    while (fs->below)
+        fs = fs->below;
+    for (size_t i = 0; i < 2 && !meant.p; i++)
+        meant = below(ah_text_slice(fs->folder[i]), given);
+    if (!meant.p)
+        meant = given;
+    while (meant.n && meant.p[0] == '/')
+        meant = (ah_slice){meant.p + 1, meant.n - 1};
+    if (!meant.n)
+        meant = ah_slice_of(".");
+    return ah_fs_err(err, AH_FS_BAD_PATH,
+                     "'%.*s' is an absolute path; paths are relative to the root: write '%.*s'",
+                     AH_FMT(given), AH_FMT(meant));
 }
 
 /* One level up; false where that leads out. */
@@ -565,6 +590,8 @@ ah_status ah_fs_path_check(const ah_fs *fs, ah_slice given, ah_fs_path *out, ah_
     ah_status st = check_letters(given, err);
     int depth = 0;
 
+    if (st == AH_OK && rest.n && rest.p[0] == '/')
+        st = refuse_absolute(fs, given, err);
     out->n = 0;
     out->s[0] = '\0';
     while (st == AH_OK && rest.n) {

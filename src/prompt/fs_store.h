@@ -126,10 +126,11 @@ struct ah_fs {
     size_t refs;
     ah_fs *below; /* of an overlay */
     ah_fs_options o;
-    bool guarded;     /* some names are refused */
-    bool over;        /* ah_fs_end: nothing is committed into it any more */
-    uint64_t serial;  /* of the lowest: the last number given to a version */
-    uint64_t commits; /* so many; tells whether another came between */
+    ah_text *folder[2]; /* of the machine, as it was named and as it is; NULL: in memory, or not known */
+    bool guarded;       /* some names are refused */
+    bool over;          /* ah_fs_end: nothing is committed into it any more */
+    uint64_t serial;    /* of the lowest: the last number given to a version */
+    uint64_t commits;   /* so many; tells whether another came between */
 };
 
 /* The head of a store; `o` may be NULL. */

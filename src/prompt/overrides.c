@@ -53,6 +53,31 @@ static bool hash_section(const ah_section *s, char out[HASH_DIGITS + 1])
     return ok;
 }
 
+/* What a description is written for: what only programs read may change under an override. */
+static bool hash_tool(const ah_tool *t, char out[HASH_DIGITS + 1])
+{
+    ah_slice description, name, parameters, strict;
+    const ah_json_wanted want[] = {{"description", &description},
+                                   {"name", &name},
+                                   {"parameters", &parameters},
+                                   {"strict", &strict}};
+    ah_buf b;
+    bool ok;
+
+    ah_json_members(ah_text_slice(t->of ? t->of->spec : t->spec), want, 4);
+    ah_buf_init(&b, t->mem, MAX_DEFINITION);
+    ah_buf_fmt(&b, "{\"description\":%.*s,\"name\":%.*s,\"parameters\":", AH_FMT(description),
+               AH_FMT(name));
+    ah_buf_put(&b, parameters);
+    if (strict.p)
+        ah_buf_fmt(&b, ",\"strict\":%.*s", AH_FMT(strict));
+    ah_buf_char(&b, '}');
+    put_hash(ah_buf_slice(&b), out);
+    ok = ah_buf_ok(&b);
+    ah_buf_clear(&b);
+    return ok;
+}
+
 static void put_member(ah_buf *out, bool first, ah_slice name, const char *hash)
 {
     ah_buf_str(out, first ? "" : ",");
@@ -73,7 +98,8 @@ void ah_prompt_hashes(const ah_prompt *p, ah_buf *out)
     }
     ah_buf_str(out, "},\"tools\":{");
     for (size_t at = 0, n = 0; (t = ah_registry_next(&p->tools, &at)) != NULL; n++) {
-        put_hash(ah_text_slice(t->of ? t->of->spec : t->spec), hash);
+        if (!hash_tool(t, hash))
+            out->status = AH_NOMEM;
         put_member(out, n == 0, ah_text_slice(t->name), hash);
     }
     ah_buf_str(out, "}}");
@@ -241,7 +267,8 @@ static ah_status override_tool(reading *r, ah_slice name, ah_slice object)
         warn(r, "tool", name, slot ? "it does not accept overrides" : "there is no such tool");
         return AH_OK;
     }
-    put_hash(ah_text_slice((*slot)->spec), hash);
+    if (!hash_tool(*slot, hash))
+        return ah_err_nomem(r->err);
     if (!value.p || !is_current(r, "tool", name, object, hash))
         return AH_OK;
     return describe(r, slot, value);

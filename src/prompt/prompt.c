@@ -149,14 +149,29 @@ static void drop_own(ah_prompt *p)
     p->own = NULL;
 }
 
-static ah_status refuse_tool(const ah_prompt *p, uint32_t i, const ah_tool *t, ah_err *err)
+/* The section that has the tool. */
+static uint32_t section_of(const ah_prompt *p, const ah_tool *t)
 {
-    bool reserved = ah_slice_is(ah_text_slice(t->name), "read_section");
+    for (uint32_t i = 0; i < p->n; i++)
+        for (size_t k = 0; k < p->node[i].section->n_tools; k++)
+            if (p->own[p->node[i].first_tool + k] == t)
+                return i;
+    return 0;
+}
 
-    prompt_refuse(p, i, AH_PROMPT_VALIDATION, err, "tool '%s' %s", t->name->data,
-                  reserved ? "has a name that agenthost keeps for itself" : "is declared twice");
-    if (err)
+static ah_status refuse_tool(const ah_prompt *p, uint32_t i, const ah_tool *first, const ah_tool *t,
+                             ah_err *err)
+{
+    ah_err twice;
+
+    ah_tool_twice(first, t, &twice);
+    prompt_refuse(p, i, AH_PROMPT_VALIDATION, err, "%s; the first is in section '%.*s'", twice.message,
+                  AH_FMT(node_path(p, section_of(p, first))));
+    if (err) {
         ah_json_detail(err, "tool", ah_text_slice(t->name));
+        if (t->params_type)
+            ah_json_detail(err, "params_type", ah_text_slice(t->params_type));
+    }
     return AH_PROMPT_VALIDATION;
 }
 
@@ -168,9 +183,10 @@ static ah_status register_tools(ah_prompt *p, uint32_t i, ah_err *err)
     for (size_t k = 0; k < node->section->n_tools; k++) {
         ah_tool *t = p->own[node->first_tool + k];
 
-        if (ah_registry_find(&p->tools, ah_text_slice(t->name)) ||
-            ah_slice_is(ah_text_slice(t->name), "read_section"))
-            return refuse_tool(p, i, t, err);
+        const ah_tool *first = ah_registry_find(&p->tools, ah_text_slice(t->name));
+
+        if (first)
+            return refuse_tool(p, i, first, t, err);
         if (ah_registry_add(&p->tools, t, err) != AH_OK)
             return ah_err_nomem(err);
     }

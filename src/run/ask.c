@@ -39,12 +39,30 @@ static const char *how_name(ah_ask_how how)
 
 static void free_item(ah_ask_item *a)
 {
+    a->over = true;
+    if (a->pins)
+        return;
     ah_schema_unref(a->def.schema);
     ah_text_unref(a->question);
     ah_text_unref(a->otherwise);
     ah_text_unref(a->args);
     ah_text_unref(a->schema);
     ah_free(a->host->mem, a);
+}
+
+void ah_ask_pin(ah_ask_item *a)
+{
+    a->pins++;
+}
+
+bool ah_ask_unpin(ah_ask_item *a)
+{
+    bool over = a->over;
+
+    a->pins--;
+    if (over)
+        free_item(a);
+    return !over;
 }
 
 /* Out of the book: it can be found no more, and nothing comes of it by itself. */
@@ -171,18 +189,10 @@ ah_status ah_ask_open(ah_host *h, const ah_ask_def *def, ah_ask_item **out, ah_e
 
 /* -- telling --------------------------------------------------------------------------------- */
 
-ah_slice ah_ask_parent(const ah_call *call)
-{
-    const ah_anchor *around = ah_run_caller(call->run);
-    const ah_call *parent = around && around->overlay ? around->overlay->owner : NULL;
-
-    return parent ? ah_text_slice(parent->slot->id) : (ah_slice){NULL, 0};
-}
-
 void ah_ask_put_call(const ah_ask_item *a, bool as_text, ah_buf *out)
 {
     const ah_slot *slot = a->def.call->slot;
-    ah_slice parent = ah_ask_parent(a->def.call);
+    ah_slice parent = ah_text_slice(a->def.call->parent_call);
 
     ah_buf_str(out, "{\"id\":");
     ah_json_put_string(out, ah_text_slice(slot->id));
@@ -200,30 +210,37 @@ void ah_ask_put_call(const ah_ask_item *a, bool as_text, ah_buf *out)
     ah_buf_char(out, '}');
 }
 
-/* The default may be what the response would be: it is told where that is. */
+/* An observer may close the ask: what is told outlives it. The default of one that is secret may be
+ * what the response would be. */
 void ah_ask_tell(const ah_ask_item *a)
 {
-    ah_text *otherwise =
-        a->def.secret ? NULL : keep_json(a, ah_text_slice(a->otherwise), "\"[secret]\"");
+    ah_text *otherwise = a->otherwise && !a->def.secret
+                             ? keep_json(a, ah_text_slice(a->otherwise), "\"[secret]\"")
+                             : NULL;
+    ah_text *question = ah_text_ref(a->question), *schema = ah_text_ref(a->schema);
+    char id[AH_ASK_ID];
     ah_buf call;
 
+    memcpy(id, a->id, sizeof id);
     ah_buf_init(&call, a->host->mem, MAX_TOLD);
     ah_ask_put_call(a, true, &call);
     if (ah_buf_ok(&call)) {
-        ah_field field[7] = {AH_F_STR("id", ah_slice_of(a->id)),
+        ah_field field[7] = {AH_F_STR("id", ah_slice_of(id)),
                              AH_F_STR("kind", ah_slice_of(ah_ask_kind_name(a->def.kind))),
-                             AH_F_STR("question", ah_text_slice(a->question)),
-                             AH_F_JSON("schema", ah_text_slice(a->schema)),
+                             AH_F_STR("question", ah_text_slice(question)),
+                             AH_F_JSON("schema", ah_text_slice(schema)),
                              AH_F_JSON("call", ah_buf_slice(&call))};
         size_t n = 5;
 
-        if (otherwise && a->otherwise)
+        if (otherwise)
             field[n++] = (ah_field)AH_F_JSON("default", ah_text_slice(otherwise));
         if (a->def.timeout_ms)
             field[n++] = (ah_field)AH_F_NUM("timeout", (double)a->def.timeout_ms / 1000);
         ah_run_emit(a->def.call->run, AH_EVENT_ASK, field, n);
     }
     ah_buf_clear(&call);
+    ah_text_unref(question);
+    ah_text_unref(schema);
     ah_text_unref(otherwise);
 }
 
@@ -244,13 +261,15 @@ static void tell_end(const ah_ask_item *a, const ah_ask_end *end)
 
 /* -- closing ----------------------------------------------------------------------------------- */
 
+/* Nobody knows it any more when code of the script is called: that of front ends which are stopped, and
+ * observers. */
 void ah_ask_close_as(ah_ask_item *a, const ah_ask_end *end)
 {
     a->host->asks.how[a->number % AH_ASKS_KNOWN] = (unsigned char)end->how;
     leave_book(a);
+    a->def.closed(a->def.ud, end);
     let_go(a);
     tell_end(a, end);
-    a->def.closed(a->def.ud, end);
     free_item(a);
 }
 

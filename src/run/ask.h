@@ -37,7 +37,8 @@ typedef struct ah_ask_def {
     ah_slice otherwise; /* the default, checked JSON that the schema accepts; .p NULL: none */
     int64_t timeout_ms; /* 0: none */
     bool secret;        /* its response is told to nobody but who asked */
-    /* Called once, unless the ask is dropped; it is over then, and gone when this returns. */
+    /* Called once, unless the ask is dropped; it is over then, and soon gone. Calls no code of the
+     * script. */
     void (*closed)(void *ud, const ah_ask_end *end);
     void *ud;
 } ah_ask_def;
@@ -56,7 +57,9 @@ typedef struct ah_ask_item {
     ah_text *otherwise;
     int64_t until; /* loop clock; 0: no end */
     bool offered;  /* to the program, which has not seen it yet; whoever asks it sets this */
-    void *offer;   /* of those who are asked; `left` is told when nobody needs to respond any more */
+    bool over;     /* it is pinned only */
+    int pins;
+    void *offer; /* of those who are asked; `left` is told when nobody needs to respond any more */
     void (*left)(void *offer);
     ah_timer timer;
     ah_job job;
@@ -77,12 +80,15 @@ void ah_ask_give_up(ah_ask_item *a);
 /* It is gone, and nobody is told: the state is being closed. */
 void ah_ask_drop(ah_ask_item *a);
 
+/* Around what may run code of the script, which may close it: it stays readable. False: it is over, and
+ * gone with the last pin. */
+void ah_ask_pin(ah_ask_item *a);
+bool ah_ask_unpin(ah_ask_item *a);
+
 /* The open ask of an id such as "ask_7", or NULL: *err, AH_USAGE, says what became of it. */
 ah_ask_item *ah_ask_find(ah_host *h, ah_slice id, ah_err *err);
 const char *ah_ask_kind_name(ah_ask_kind kind);
 /* Its call as {id, name, arguments, parent_call}; arguments as text, or as they are. */
 void ah_ask_put_call(const ah_ask_item *a, bool as_text, ah_buf *out);
-/* The id of the call in whose handler the call's run was started; .p NULL: none. */
-ah_slice ah_ask_parent(const ah_call *call);
 
 #endif

@@ -396,6 +396,7 @@ ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err)
         "{\"additionalProperties\":false,\"properties\":{\"section_key\":{\"description\":\"The key that "
         "the summary names.\",\"type\":\"string\"}},\"required\":[\"section_key\"],\"type\":\"object\"}";
     ah_tool_def def = {.name = AH_LIT(AH_READ_SECTION),
+                       .ours = true,
                        .description = AH_LIT("Read the full content of a summarized section."),
                        .keeps_full = true,
                        .vt = &vt,

@@ -68,6 +68,11 @@ ah_status ah_discovery_retract(const ah_discovery *d, const ah_entity_class *of,
 ah_status ah_discovery_replay(ah_discovery *d, const ah_transcript *t, ah_registry *r,
                               ah_entity_class *(*find)(void *ud, ah_slice name), void *ud, ah_err *err);
 
+/* Of what is known of classes that are defined: the tools that stay stale in the registry, as they are
+ * defined now, as additions. */
+ah_status ah_discovery_redeclare(const ah_discovery *d, const ah_registry *r, ah_changes *out,
+                                 ah_err *err);
+
 /* -- for the worlds' own start ---------------------------------------------------------- */
 
 /* Of a call of an entity's tool: what was found, and the number of the method. */

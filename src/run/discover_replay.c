@@ -140,6 +140,39 @@ static ah_status replay_entry(ah_discovery *d, const told *t, ah_entity_class *o
     return st;
 }
 
+static ah_status redeclare(ah_found *f, const ah_registry *r, ah_changes *out, ah_err *err)
+{
+    char buf[AH_ENTITY_TOOL_NAME];
+    ah_text *by = NULL;
+    ah_status st = ah_found_provenance(f, &by, err);
+
+    for (size_t i = 0; i < f->of->n && st == AH_OK; i++) {
+        ah_slice name = ah_entity_tool_name(f->of, i, ah_text_slice(f->stem), buf);
+        const ah_tool *there = ah_registry_find(r, name);
+        ah_tool *tool = NULL;
+
+        if (!there || !there->stale)
+            continue;
+        st = ah_found_make_tool(f, i, name, &tool, err);
+        if (st == AH_OK)
+            st = ah_changes_add(out, tool, by, err);
+        ah_tool_unref(tool);
+    }
+    ah_text_unref(by);
+    return st;
+}
+
+ah_status ah_discovery_redeclare(const ah_discovery *d, const ah_registry *r, ah_changes *out,
+                                 ah_err *err)
+{
+    ah_status st = AH_OK;
+
+    for (size_t i = 0; i < d->n && st == AH_OK; i++)
+        if (d->found[i]->of->vt) /* else its class is known by its name alone */
+            st = redeclare(d->found[i], r, out, err);
+    return st;
+}
+
 ah_status ah_discovery_replay(ah_discovery *d, const ah_transcript *t, ah_registry *r,
                               ah_entity_class *(*find)(void *ud, ah_slice name), void *ud, ah_err *err)
 {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/near.h"
+#include "run/drift.h"
 #include "run/gate.h"
 #include "wire/dispatcher.h"
 
@@ -197,6 +198,16 @@ static ah_status find_tool(ah_call *c, const ah_callees *who, ah_err *err)
     return st;
 }
 
+static void refuse_drifted(ah_call *c)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
+    ah_drift_put_answer(c->tool, &b);
+    answer_in_words(c, &b);
+    ah_buf_clear(&b);
+}
+
 static bool look_up(ah_call *c, const ah_callees *who)
 {
     ah_err err;
@@ -209,6 +220,8 @@ static bool look_up(ah_call *c, const ah_callees *who)
                           "{\"name\": \"...\", \"arguments\": {...}}");
     else if (!c->tool)
         refuse_unknown(c, who->registry);
+    else if (c->tool->drift)
+        refuse_drifted(c);
     else if (c->tool->stale && c->tool->gone)
         ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, c->tool->gone->data);
     else if (c->tool->stale)
@@ -477,6 +490,7 @@ static bool keep_told(ah_call *c, const ah_outcome *o)
     bool kept = keep(c, &c->value, o->value) && keep(c, &c->error, o->error) &&
                 keep(c, &c->images, shown ? o->images : (ah_slice){NULL, 0});
 
+    c->mistake = o->mistake;
     if (!kept)
         ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
     return kept;

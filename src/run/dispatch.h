@@ -48,6 +48,7 @@ typedef struct ah_call {
     bool success;
     ah_text *value; /* of the result, JSON, as policies left it, until it was told of; NULL: none */
     ah_text *error; /* what its handler raised, with the traceback: never for the model; likewise */
+    bool mistake;   /* and not on purpose */
     bool keeps;     /* its run may keep a long result; set after ah_call_init */
     ah_text *whole; /* of which `part` shows head and tail; NULL: it shows all, or that is not kept */
     const ah_text *part; /* the content while nobody has replaced it */
@@ -78,6 +79,7 @@ typedef struct ah_outcome {
     ah_slice images;  /* shown beside it: a checked JSON list; .p NULL: none */
     ah_slice type;    /* of the value; .p NULL: that of the tool, if it declares one */
     ah_slice error;   /* what was raised, with the traceback; .p NULL: nothing was */
+    bool mistake;     /* not on purpose */
     ah_slice render;  /* what the model is shown of the value; .p NULL: as it is, or as JSON */
     bool exclude_value;
     bool untyped;    /* of no type, whatever the tool declares */

@@ -19,11 +19,31 @@ static void warn_once(ah_change *c, bool *warned, const char *message)
     *warned = true;
 }
 
+static void tell_drift(const ah_injection *in, const ah_change *c)
+{
+    ah_buf words, list;
+
+    ah_buf_init(&words, in->mem, MAX_ANSWER);
+    ah_buf_init(&list, in->mem, MAX_ANSWER);
+    ah_drift_put_warning(c->tool, c->drift, !c->made, &words);
+    ah_drift_put_list(c->drift, &list);
+    if (ah_buf_ok(&words) && ah_buf_ok(&list))
+        in->warn(in->ud, ah_buf_slice(&words), ah_text_slice(c->tool->name), ah_buf_slice(&list));
+    ah_buf_clear(&words);
+    ah_buf_clear(&list);
+}
+
 static void tell_warnings(const ah_injection *in, const ah_changes *c)
 {
-    for (size_t i = 0; i < c->n; i++)
-        if (c->item[i].warning)
-            in->warn(in->ud, c->item[i].warning, ah_text_slice(c->item[i].tool->name));
+    for (size_t i = 0; i < c->n; i++) {
+        const ah_change *it = &c->item[i];
+
+        if (it->drift)
+            tell_drift(in, it);
+        if (it->warning)
+            in->warn(in->ud, ah_slice_of(it->warning),
+                     ah_text_slice(it->tool ? it->tool->name : it->text), (ah_slice){NULL, 0});
+    }
 }
 
 static bool has_room(ah_injection *in, ah_change *c)
@@ -39,10 +59,12 @@ static bool has_room(ah_injection *in, ah_change *c)
     return true;
 }
 
-/* Is it that tool, as it was given or declared in brief? */
+/* Is it that tool, as it was given, described in more words, or declared in brief? */
 static bool is_tool(const ah_tool *there, const ah_tool *given)
 {
-    return there && (there == given || there->full == given);
+    const ah_tool *whole = there && there->full ? there->full : there;
+
+    return there && (there == given || whole == given || whole->of == given);
 }
 
 /* The tool as this conversation declares it. */
@@ -66,6 +88,19 @@ static void keep_before(ah_injection *in, ah_change *c, ah_slice name)
     c->before = ah_tool_ref(ah_registry_find(in->registry, name));
 }
 
+/* The place of a stale tool is free for the one that it was, and for another one unless its drift is
+ * refused. What the script replaces in so many words is no drift, nor is another version of agenthost. */
+static bool may_take_stale(const ah_injection *in, ah_change *c, ah_tool *stale)
+{
+    if (c->kind == AH_CHANGE_REPLACE || ah_tool_name_is_ours(ah_text_slice(stale->name)) ||
+        !(c->drift = ah_drift_of(stale, c->tool)))
+        return true;
+    if (!ah_drift_is_refused(in->rules->on_drift, stale, c->tool))
+        return true;
+    stale->drift = c->drift;
+    return false;
+}
+
 /* A tool under a name that may be taken. */
 static ah_status put_tool(ah_injection *in, ah_change *c, ah_err *err)
 {
@@ -73,8 +108,13 @@ static ah_status put_tool(ah_injection *in, ah_change *c, ah_err *err)
     ah_tool *there = ah_registry_find(in->registry, name);
     bool replace = c->kind == AH_CHANGE_REPLACE || in->rules->on_conflict == AH_CONFLICT_REPLACE;
 
+    if (there && there->stale) {
+        if (!may_take_stale(in, c, there))
+            return AH_OK;
+        replace = true;
+    }
     if (there && !replace && in->rules->on_conflict == AH_CONFLICT_ERROR)
-        return ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%.*s' is declared twice", AH_FMT(name));
+        return ah_tool_twice(there, c->tool, err);
     if (is_tool(there, c->tool))
         return AH_OK;
     if (there && !replace) {
@@ -90,10 +130,15 @@ static ah_status put_tool(ah_injection *in, ah_change *c, ah_err *err)
     return c->made ? AH_OK : err->status;
 }
 
+/* Agenthost's own tools go when the prompt no longer has them, not because a script says so. */
 static void remove_tool(ah_injection *in, ah_change *c)
 {
     ah_slice name = ah_text_slice(c->text);
 
+    if (!c->ours && ah_tool_name_is_ours(name) && ah_registry_find(in->registry, name)) {
+        c->warning = "Skipping the removal of a tool that is agenthost's own";
+        return;
+    }
     keep_before(in, c, name);
     c->made = c->before && ah_registry_remove(in->registry, name);
 }
@@ -325,13 +370,12 @@ ah_status ah_inject(ah_injection *in, ah_changes *c, ah_err *err)
 
 /* -- for a run ------------------------------------------------------------------------------ */
 
-static void warn(void *ud, const char *message, ah_slice tool_name)
+static void warn(void *ud, ah_slice message, ah_slice tool_name, ah_slice changed)
 {
     ah_run *run = ud;
 
-    ah_log_put(run->cfg.log, AH_LOG_WARNING, "%s: tool_name=%.*s", message, AH_FMT(tool_name));
-    EMIT(run, AH_EVENT_WARNING, AH_F_STR("message", ah_slice_of(message)),
-         AH_F_STR("tool_name", tool_name));
+    ah_log_put(run->cfg.log, AH_LOG_WARNING, "%.*s: tool_name=%.*s", AH_FMT(message), AH_FMT(tool_name));
+    ah_run_warn_of_tool(run, message, tool_name, changed);
 }
 
 static bool restarts(const ah_run *run)

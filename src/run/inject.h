@@ -6,6 +6,7 @@
 
 #include "prompt/changes.h"
 #include "prompt/session.h"
+#include "run/drift.h"
 
 struct ah_run;
 struct ah_call;
@@ -19,6 +20,7 @@ enum { AH_MANY_TOOLS = 64, AH_MAX_TOOLS = 128, AH_MAX_RESTARTS = 10 };
 typedef struct ah_inject_rules {
     int max_tools;
     ah_conflict on_conflict;
+    ah_on_drift on_drift;
     bool hint;        /* a line after the result names the new tools */
     bool brief;       /* tools are declared by their brief descriptions (seed 004) ... */
     bool keep_picked; /* ... and those that were picked stay so from run to run */
@@ -36,7 +38,8 @@ typedef struct ah_injection {
     ah_anchor *caller;   /* what the session is changed in; NULL: at once */
     bool at_work;        /* a run is at work: entries are staged for its next commit */
     int64_t time;        /* ms since the epoch */
-    void (*warn)(void *ud, const char *message, ah_slice tool_name);
+    /* changed: a JSON list of what drift has changed of the tool; .p NULL: it is about something else */
+    void (*warn)(void *ud, ah_slice message, ah_slice tool_name, ah_slice changed);
     void *ud;
     /* filled in */
     size_t mark;                   /* the transcript's, before */

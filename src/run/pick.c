@@ -3,6 +3,7 @@
 #include "run/pick.h"
 
 #include "base/near.h"
+#include "model/tool_spec.h"
 #include "run/run_state.h"
 
 enum { MAX_ANSWER = 64 << 20, MAX_NAMES = 16 << 20, MAX_SHOWN = 100 };
@@ -54,7 +55,7 @@ static bool picked_now(const ah_changes *c, ah_slice name)
 static void put_spec(answer *a, const ah_tool *t)
 {
     ah_buf_str(&a->specs, a->specs.len ? "," : "");
-    ah_buf_put(&a->specs, ah_text_slice(t->full ? t->full->spec : t->spec));
+    ah_spec_put_told(ah_text_slice(t->full ? t->full->spec : t->spec), &a->specs);
 }
 
 static void take_name(answer *a, ah_slice name)
@@ -156,6 +157,7 @@ ah_status ah_pick_tool(const ah_mem *mem, ah_tool **out, ah_err *err)
         "{\"properties\":{\"tools\":{\"description\":\"Tool names to select\",\"items\":{\"type\":"
         "\"string\"},\"type\":\"array\"}},\"required\":[\"tools\"],\"type\":\"object\"}";
     ah_tool_def def = {.name = AH_LIT(AH_PICK_TOOLS),
+                       .ours = true,
                        .description = AH_LIT("Select tools to get their full specifications"),
                        .keeps_full = true,
                        .vt = &vt};

@@ -46,6 +46,12 @@ void ah_run_warn(ah_run *run, ah_slice message)
     EMIT(run, AH_EVENT_WARNING, AH_F_STR("message", message));
 }
 
+void ah_run_warn_of_tool(ah_run *run, ah_slice message, ah_slice tool_name, ah_slice changed)
+{
+    EMIT_SOME(run, AH_EVENT_WARNING, changed.p ? 3 : 2, AH_F_STR("message", message),
+              AH_F_STR("tool_name", tool_name), AH_F_JSON("changed", changed));
+}
+
 void ah_run_commit(ah_run *run)
 {
     ah_transcript_commit(run->cfg.transcript);
@@ -79,21 +85,29 @@ static void emit_done(ah_run *run)
 {
     const ah_run_result *r = &run->result;
     const ah_slice why = ah_json_detail_of(&r->err, "reason");
-    const ah_field cost = AH_F_NUM("cost", ah_run_dollars(&r->usage)), reason = AH_F_STR("reason", why);
-    const size_t n = 7 + (size_t)(why.p != NULL) + (size_t)r->usage.priced;
+    const ah_slice value = r->err.status == AH_OK ? ah_text_slice(run->value) : (ah_slice){NULL, 0};
+    ah_field field[10] = {AH_F_BOOL("success", r->err.status == AH_OK),
+                          AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
+                          AH_F_STR("message", ah_slice_of(r->err.message)),
+                          AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))),
+                          AH_F_INT("iterations", r->iterations),
+                          AH_F_INT("tool_calls", r->tool_calls),
+                          AH_F_STR("text", ah_buf_slice(&run->text))};
+    size_t n = 7;
 
+    if (value.p)
+        field[n++] = (ah_field)AH_F_JSON("value", value);
+    if (why.p)
+        field[n++] = (ah_field)AH_F_STR("reason", why);
+    if (r->usage.priced)
+        field[n++] = (ah_field)AH_F_NUM("cost", ah_run_dollars(&r->usage));
     ah_metric_add(run->cfg.metrics, AH_METRIC_RUNS, 1);
 
     ah_log_put(run->cfg.log, AH_LOG_INFO, "run %lld %s after %d model calls, %zu tool calls%s%s",
                (long long)run->cfg.id, r->err.status == AH_OK ? "done" : "failed", r->iterations,
                r->tool_calls, r->err.status == AH_OK ? "" : ": ",
                r->err.status == AH_OK ? "" : r->err.message);
-    EMIT_SOME(run, AH_EVENT_DONE, n, AH_F_BOOL("success", r->err.status == AH_OK),
-              AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
-              AH_F_STR("message", ah_slice_of(r->err.message)),
-              AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))),
-              AH_F_INT("iterations", r->iterations), AH_F_INT("tool_calls", r->tool_calls),
-              AH_F_STR("text", ah_buf_slice(&run->text)), why.p ? reason : cost, cost);
+    ah_run_emit(run, AH_EVENT_DONE, field, n);
 }
 
 static void finish(ah_run *run)
@@ -415,6 +429,8 @@ static void tell_start(ah_run *run)
     run->started = true;
     EMIT(run, AH_EVENT_START, AH_F_STR("provider", ah_text_slice(a->provider)),
          AH_F_STR("model", ah_text_slice(a->model)));
+    if (run->cfg.untold)
+        ah_untold_tell(run->cfg.untold, run);
 }
 
 static void wait_for_room(ah_run *run)
@@ -727,6 +743,11 @@ ah_anchor *ah_run_caller(const ah_run *run)
 bool ah_run_cancelling(const ah_run *run)
 {
     return run->cancel;
+}
+
+bool ah_run_preparing(const ah_run *run)
+{
+    return run->state == RUN_PREPARING;
 }
 
 ah_binding *ah_run_prompt(const ah_run *run)

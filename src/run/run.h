@@ -44,6 +44,7 @@ typedef struct ah_run_config {
     ah_registry *registry;        /* borrowed until the run is freed, like all that follows */
     const ah_registry *executors; /* run calls that it cannot; NULL: none */
     ah_inject_rules *rules;       /* how tools are injected */
+    ah_untold *untold;            /* told as the run starts; NULL: nothing */
     const ah_strategy *strategy;  /* in the order in which they see each call */
     size_t n_strategies;
     const size_t *discovered;   /* how many entities are at hand, for events; NULL: none ever */
@@ -142,10 +143,13 @@ void ah_run_set_owner(ah_run *run, void *owner); /* whoever serves it */
 void *ah_run_owner(const ah_run *run);
 int64_t ah_run_deadline(const ah_run *run);
 bool ah_run_cancelling(const ah_run *run);
+bool ah_run_preparing(const ah_run *run);     /* setup is at work: nothing is said yet */
 ah_binding *ah_run_prompt(const ah_run *run); /* NULL: none */
 ah_session *ah_run_session(const ah_run *run);
 ah_anchor *ah_run_caller(const ah_run *run);     /* NULL: none */
 void ah_run_warn(ah_run *run, ah_slice message); /* one `warning` event and log line */
+/* The event alone, about a tool. changed: JSON, what differs of it; .p NULL: does not say. */
+void ah_run_warn_of_tool(ah_run *run, ah_slice message, ah_slice tool_name, ah_slice changed);
 /* A `tool_progress` event of a call at work. message.p NULL and fraction < 0: not said. */
 void ah_call_progress(ah_call *call, ah_slice message, double fraction);
 

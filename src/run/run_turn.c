@@ -20,7 +20,16 @@ static double duration(const ah_run *run, const ah_call *c)
     return c->need && end > c->started ? (double)(end - c->started) / 1000 : 0.0;
 }
 
-/* Value and error go with it: they may be large, and nobody else is told of them. */
+/* A call that code makes has no log of its own: that of the run around it. */
+static const ah_log *log_of(const ah_run *run)
+{
+    while (!run->cfg.log->fn && run->cfg.around)
+        run = run->cfg.around;
+    return run->cfg.log;
+}
+
+/* Value and error go with it: they may be large, and nobody else is told of them. Not before: a policy
+ * may keep them back. */
 static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
 {
     ah_field field[10] = {AH_F_STR("name", ah_text_slice(c->slot->name)),
@@ -38,6 +47,8 @@ static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
         field[n++] = (ah_field)AH_F_STR("error", ah_text_slice(c->error));
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_CALLS, 1);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOOL_FAILURES, success ? 0 : 1);
+    if (c->error)
+        ah_log_raised(log_of(run), c->mistake, ah_text_slice(c->error));
     if (c->parent_call)
         field[n++] = (ah_field)AH_F_STR("parent_call", ah_text_slice(c->parent_call));
     ah_run_emit(run, AH_EVENT_TOOL_INVOKED, field, n);

@@ -136,8 +136,10 @@ static ah_status add_tool(ah_search *s, ah_tool *t, ah_err *err)
 {
     ah_slice name = ah_text_slice(t->name);
 
-    if (ah_slice_is(name, AH_SEARCH_TOOLS) || ah_search_find(s, name))
-        return ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%.*s' is declared twice", AH_FMT(name));
+    const ah_tool *there = ah_search_find(s, name);
+
+    if (there)
+        return ah_tool_twice(there, t, err);
     s->tool[s->n] = ah_tool_ref(t);
     ah_index_put(&s->by_name, name, s->n++);
     return add_words(&s->words, t, err);
@@ -342,6 +344,7 @@ ah_status ah_search_tool(ah_search *s, ah_tool **out, ah_err *err)
         "tool should do, or its name\",\"maxLength\":1000,\"minLength\":1,\"type\":\"string\"}},"
         "\"required\":[\"query\"],\"type\":\"object\"}";
     ah_tool_def def = {.name = AH_LIT(AH_SEARCH_TOOLS),
+                       .ours = true,
                        .description =
                            AH_LIT("Finds more tools: there are many that are not listed. What "
                                   "it finds can be called from then on."),
@@ -366,7 +369,7 @@ static ah_status check_name(const ah_tool *t, const ah_registry *r, ah_err *err)
 
     if (!there || there == t || there->full == t || there->stale)
         return AH_OK;
-    return ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%.*s' is declared twice", AH_FMT(name));
+    return ah_tool_twice(there, t, err);
 }
 
 static ah_status known_of(const ah_transcript *t, ah_offers *known, ah_err *err)

@@ -178,19 +178,41 @@ static void put_options(const anthropic *a, ah_lowered *w)
 }
 
 /* An object's schema says so on this wire. */
+/* What may be sent, as it may be sent: without descriptions and outputs, which have no place here. */
+static void put_input_examples(ah_buf *b, ah_slice examples, bool wraps)
+{
+    ah_json_reader r = ah_json_read(examples);
+    ah_json_token t = ah_json_next(&r);
+    size_t n = 0;
+
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice input = ah_json_member(ah_json_skip(&r, t), "input");
+
+        ah_buf_str(b, n++ ? "," : ",\"input_examples\":[");
+        ah_buf_str(b, wraps ? "{\"" AH_WRAPPED "\":" : "");
+        ah_buf_put(b, input.p ? input : ah_slice_of("{}"));
+        ah_buf_str(b, wraps ? "}" : "");
+    }
+    ah_buf_str(b, n ? "]" : "");
+}
+
 static void put_definition(const ah_lowered *w, ah_buf *b, ah_slice spec)
 {
-    ah_slice name, description, parameters;
-    const ah_json_wanted want[] = {
-        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+    ah_slice name, description, parameters, examples;
+    const ah_json_wanted want[] = {{"name", &name},
+                                   {"description", &description},
+                                   {"parameters", &parameters},
+                                   {"examples", &examples}};
 
-    ah_json_members(spec, want, 3);
+    ah_json_members(spec, want, 4);
     ah_buf_fmt(b, "{\"name\":%.*s,\"description\":%.*s,\"input_schema\":", AH_FMT(name),
                AH_FMT(description));
     if (!ah_json_member(parameters, "type").p && !ah_dialect_wraps(parameters))
         ah_buf_str(b, "{\"properties\":{},\"type\":\"object\"}");
     else if (ah_strict_put_parameters(w, spec, b) == AH_STRICT_ON)
         ah_buf_str(b, ",\"strict\":true");
+    if (examples.p)
+        put_input_examples(b, examples, ah_dialect_wraps(parameters));
 }
 
 static void put_tool(ah_lowered *w, ah_slice spec, ah_segment_kind kind, size_t entry)

@@ -1,6 +1,7 @@
 /* The lines of the `claude` command: its requests are answered, the model's message is given on,
  * errors are told as such. A failed turn is known by is_error: its subtype may be "success". Only
  * our own tools run: any other one is refused. */
+#include "model/tool_spec.h"
 #include "wire/claude_talk.h"
 
 #include "wire/shape.h"
@@ -140,19 +141,43 @@ void ah_claude_flush(ah_claude *c)
 
 /* -- requests ------------------------------------------------------------------------------------- */
 
+/* In the words of the protocol; that a tool comes from outside has none there. */
+static void put_annotations(ah_buf *b, ah_slice said)
+{
+    static const struct {
+        const char *name, *hint;
+    } hints[] = {{"destructive", "destructiveHint"},
+                 {"idempotent", "idempotentHint"},
+                 {"open_world", "openWorldHint"},
+                 {"read_only", "readOnlyHint"}};
+    size_t n = 0;
+
+    for (size_t i = 0; said.p && i < sizeof hints / sizeof *hints; i++) {
+        ah_slice value = ah_json_member(said, hints[i].name);
+        ah_json_kind kind = ah_json_kind_of(value);
+
+        if (kind == AH_JSON_TRUE || kind == AH_JSON_FALSE)
+            ah_buf_fmt(b, "%s\"%s\":%.*s", n++ ? "," : ",\"annotations\":{", hints[i].hint,
+                       AH_FMT(value));
+    }
+    ah_buf_str(b, n ? "}" : "");
+}
+
 static void put_tool(ah_buf *b, ah_slice spec)
 {
-    ah_slice name, description, parameters;
+    ah_slice name, annotations, parameters;
     const ah_json_wanted want[] = {
-        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+        {"name", &name}, {"annotations", &annotations}, {"parameters", &parameters}};
 
     ah_json_members(spec, want, 3);
-    ah_buf_fmt(b, "{\"name\":%.*s,\"description\":%.*s,\"inputSchema\":", AH_FMT(name),
-               AH_FMT(description));
+    ah_buf_fmt(b, "{\"name\":%.*s", AH_FMT(name));
+    ah_spec_put_description(",\"description\":", spec, b);
+    ah_buf_str(b, ",\"inputSchema\":");
     if (ah_json_member(parameters, "type").p)
         ah_buf_put(b, parameters);
     else
         ah_buf_str(b, "{\"properties\":{},\"type\":\"object\"}");
+    put_annotations(b, annotations);
     ah_buf_char(b, '}');
 }
 

@@ -2,12 +2,20 @@
  * taken is lower.c's. */
 #include "wire/dispatcher.h"
 
+#include "model/tool_spec.h"
+
 const char ah_dispatcher_spec[] =
     "{\"description\":\"Calls a tool that was announced during the conversation, by its name.\","
     "\"name\":\"" AH_DISPATCHER "\",\"parameters\":{\"additionalProperties\":false,\"properties\":{"
     "\"arguments\":{\"description\":\"The tool's own arguments.\",\"type\":\"object\"},"
     "\"name\":{\"description\":\"The tool's name.\",\"type\":\"string\"}},"
     "\"required\":[\"name\"],\"type\":\"object\"}}";
+
+static void put_tools(ah_slice tools, ah_buf *text)
+{
+    ah_buf_str(text, "New tools. Call them through " AH_DISPATCHER ", by their names: ");
+    ah_spec_put_told_list(tools, text);
+}
 
 void ah_dispatcher_note(ah_slice json, ah_buf *out)
 {
@@ -16,8 +24,7 @@ void ah_dispatcher_note(ah_slice json, ah_buf *out)
 
     ah_buf_init(&text, out->mem, out->max);
     if (tools.p)
-        ah_buf_fmt(&text, "New tools. Call them through " AH_DISPATCHER ", by their names: %.*s",
-                   AH_FMT(tools));
+        put_tools(tools, &text);
     else
         ah_buf_fmt(&text, "These tools are no longer available: %.*s", AH_FMT(names));
     ah_buf_str(out, "{\"type\":\"note\",\"text\":");

@@ -4,6 +4,7 @@
  *
  * The parts of a message that came with thought signatures go back as they came
  * (gemini_read.c keeps them); its calls are those of the transcript, with their ids. */
+#include "model/tool_spec.h"
 #include "wire/dialect.h"
 #include "wire/gemini_read.h"
 #include "wire/reading.h"
@@ -87,16 +88,14 @@ static void put_tool_choice(ah_buf *b, ah_slice choice)
 
 static void put_declaration(const ah_lowered *w, ah_slice spec, ah_buf *b)
 {
-    ah_slice name, description, parameters;
-    const ah_json_wanted want[] = {
-        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+    ah_slice name, parameters;
+    const ah_json_wanted want[] = {{"name", &name}, {"parameters", &parameters}};
 
     (void)w;
-    ah_json_members(spec, want, 3);
+    ah_json_members(spec, want, 2);
     ah_buf_str(b, "{\"name\":");
     ah_put_led_name(b, name);
-    if (description.p)
-        ah_buf_fmt(b, ",\"description\":%.*s", AH_FMT(description));
+    ah_spec_put_description(",\"description\":", spec, b);
     ah_buf_str(b, ",\"parametersJsonSchema\":");
     ah_dialect_put(AH_SCHEMA_GEMINI, parameters.p ? parameters : ah_slice_of("{\"type\":\"object\"}"),
                    b);

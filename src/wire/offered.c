@@ -2,6 +2,7 @@
  * cannot take a declaration back. How they are declared is the adapter's. */
 #include "wire/offered.h"
 
+#include "model/tool_spec.h"
 #include "wire/dialect.h"
 
 static ah_slice name_of(const void *offers, size_t at)
@@ -91,10 +92,12 @@ static bool offer(ah_offers *o, const ah_offered *now)
 }
 
 /* The definition that was there comes back, or was never gone. */
-static unsigned offer_back(ah_offered *t, unsigned late)
+static unsigned offer_back(ah_offered *t, const ah_offered *now, unsigned late)
 {
     bool was_gone = t->gone;
 
+    t->spec = now->spec; /* annotations may be others */
+    t->name = now->name;
     t->gone = false;
     if (!was_gone || late & AH_OFFER_HEAD) /* a tombstone is still declared */
         return 0;
@@ -143,7 +146,7 @@ bool ah_offers_defer(ah_offers *o, ah_slice json, size_t entry)
  * of it in its place; else it is declared like others. */
 static void reveal(ah_offered *t, const ah_offered *now, bool shown, unsigned *e)
 {
-    if (ah_slice_eq(t->spec, now->spec) && (shown || *e & AH_OFFER_ENTRY)) {
+    if (ah_spec_tells_alike(t->spec, now->spec) && (shown || *e & AH_OFFER_ENTRY)) {
         t->gone = false;
         *e = shown ? 0 : AH_OFFER_ENTRY;
         return;
@@ -163,8 +166,8 @@ static bool add_one(ah_offers *o, const ah_offered *now, bool shown, unsigned *e
         reveal(there, now, shown, e);
     else if (!there)
         ok = offer(o, now);
-    else if (o->conversing && ah_slice_eq(there->spec, now->spec))
-        *e = offer_back(there, *e);
+    else if (o->conversing && ah_spec_tells_alike(there->spec, now->spec))
+        *e = offer_back(there, now, *e);
     else
         ok = redefine(o, there, now, e);
     if (ok && *e & AH_OFFER_ENTRY)

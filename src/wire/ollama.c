@@ -1,6 +1,7 @@
 /* Ollama's own interface: the requests, from the transcript (POST {base}/api/chat), and the
  * adapter itself. What comes back is read in ollama_read.c. The size of a model's context
  * is the server's to set (OLLAMA_CONTEXT_LENGTH there): it cuts longer prompts silently. */
+#include "model/tool_spec.h"
 #include "wire/dialect.h"
 #include "wire/ollama_read.h"
 #include "wire/reading.h"
@@ -43,15 +44,13 @@ static void put_think(ah_buf *b, ah_slice effort)
 
 static void put_function(const ah_lowered *w, ah_slice spec, ah_buf *b)
 {
-    ah_slice name, description, parameters;
-    const ah_json_wanted want[] = {
-        {"name", &name}, {"description", &description}, {"parameters", &parameters}};
+    ah_slice name, parameters;
+    const ah_json_wanted want[] = {{"name", &name}, {"parameters", &parameters}};
 
     (void)w;
-    ah_json_members(spec, want, 3);
+    ah_json_members(spec, want, 2);
     ah_buf_fmt(b, "{\"type\":\"function\",\"function\":{\"name\":%.*s", AH_FMT(name));
-    if (description.p)
-        ah_buf_fmt(b, ",\"description\":%.*s", AH_FMT(description));
+    ah_spec_put_description(",\"description\":", spec, b);
     ah_buf_str(b, ",\"parameters\":");
     ah_dialect_put(AH_SCHEMA_PLAIN,
                    parameters.p ? parameters : ah_slice_of("{\"properties\":{},\"type\":\"object\"}"),

@@ -3,6 +3,7 @@
  * read in openai_read.c. */
 #include "wire/openai.h"
 
+#include "model/tool_spec.h"
 #include "wire/dialect.h"
 #include "wire/openai_read.h"
 #include "wire/reading.h"
@@ -106,12 +107,11 @@ static void put_output(ah_lowered *w)
 static void put_tool(const ah_lowered *w, ah_slice spec, ah_buf *b)
 {
     ah_strictness strict;
-    size_t n = 0;
 
     ah_buf_str(b, "{\"type\":\"function\",\"function\":{");
-    ah_put_member(b, &n, "description", ah_json_member(spec, "description"));
-    ah_put_member(b, &n, "name", ah_json_member(spec, "name"));
-    ah_buf_str(b, ",\"parameters\":");
+    if (ah_spec_put_description("\"description\":", spec, b))
+        ah_buf_char(b, ',');
+    ah_buf_fmt(b, "\"name\":%.*s,\"parameters\":", AH_FMT(ah_json_member(spec, "name")));
     strict = ah_strict_put_parameters(w, spec, b);
     if (strict != AH_STRICT_UNASKED) /* not said is false, and not known to all servers */
         ah_buf_fmt(b, ",\"strict\":%s", strict == AH_STRICT_ON ? "true" : "false");

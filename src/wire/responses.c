@@ -1,6 +1,7 @@
 /* OpenAI Responses: the requests, from the transcript (POST {base}/responses), and the adapter
  * itself. What comes back is read in responses_read.c. Nothing is stored there: each request
  * holds the whole conversation, reasoning in its encrypted form included. */
+#include "model/tool_spec.h"
 #include "wire/dialect.h"
 #include "wire/openai.h"
 #include "wire/reading.h"
@@ -66,14 +67,11 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
 /* Without `strict` the service would try it, and lay the schema out by its own rules. */
 static void put_definition(const ah_lowered *w, ah_buf *b, ah_slice spec, bool deferred)
 {
-    ah_slice name, description;
-    const ah_json_wanted want[] = {{"name", &name}, {"description", &description}};
     bool strict;
 
-    ah_json_members(spec, want, 2);
-    ah_buf_fmt(b,
-               "{\"type\":\"function\",\"name\":%.*s,\"description\":%.*s,\"parameters\":", AH_FMT(name),
-               AH_FMT(description));
+    ah_buf_fmt(b, "{\"type\":\"function\",\"name\":%.*s", AH_FMT(ah_json_member(spec, "name")));
+    ah_spec_put_description(",\"description\":", spec, b);
+    ah_buf_str(b, ",\"parameters\":");
     strict = ah_strict_put_parameters(w, spec, b) == AH_STRICT_ON;
     ah_buf_fmt(b, ",\"strict\":%s%s}", strict ? "true" : "false",
                deferred ? ",\"defer_loading\":true" : "");

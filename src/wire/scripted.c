@@ -8,13 +8,15 @@
  *   {"error":{"message":"...","status":429,"retryable":true,"retry_after":1.5}}
  * The stop line must come; a response without one was cut. The form is ours, so what is none of it is
  * an error wherever it stands: nothing is passed over. */
+#include "model/tool_spec.h"
 #include "wire/adapter.h"
 #include "wire/lower.h"
 #include "wire/shape.h"
 
 enum { MAX_LINE = 64 << 20, MAX_SAID = 4 << 10 };
 
-static void put_tools(ah_lowered *w)
+/* A wire that stands on this one (claude.c) reads the specifications itself. */
+static void put_tools(const ah_adapter *a, ah_lowered *w)
 {
     ah_buf *b = &w->head;
     ah_segment_kind kind;
@@ -24,7 +26,10 @@ static void put_tools(ah_lowered *w)
     while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
         ah_buf_str(b, n++ ? "," : "");
         start = ah_segment_begin(b);
-        ah_buf_put(b, spec);
+        if (a->vt == &ah_scripted_vt)
+            ah_spec_put_told(spec, b);
+        else
+            ah_buf_put(b, spec);
         ah_segment_end(w, kind, entry, b, start);
     }
 }
@@ -40,12 +45,29 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_buf_str(b, ",\"options\":");
     ah_buf_put(b, options.p ? options : ah_slice_of("{}"));
     ah_buf_str(b, ",\"tools\":[");
-    put_tools(w);
+    put_tools(a, w);
     ah_buf_str(b, "],\"system\":");
     at = ah_segment_begin(b);
     ah_buf_put(b, w->system.p ? w->system : ah_slice_of("\"\""));
     ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
     ah_buf_str(b, ",\"entries\":[");
+}
+
+/* The entry, with what a model is told of its tools. */
+static void put_added(ah_buf *b, ah_slice json)
+{
+    ah_json_reader r = ah_json_read(json);
+    ah_json_token key = ah_json_next(&r);
+
+    ah_buf_str(b, "{\"type\":\"tools_added\",\"tools\":");
+    ah_spec_put_told_list(ah_json_member(json, "tools"), b);
+    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
+        ah_slice value = ah_json_skip(&r, ah_json_next(&r));
+
+        if (!ah_json_token_is(key, "type") && !ah_json_token_is(key, "tools"))
+            ah_buf_fmt(b, ",\"%.*s\":%.*s", AH_FMT(key.raw), AH_FMT(value));
+    }
+    ah_buf_char(b, '}');
 }
 
 static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
@@ -54,7 +76,10 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
 
     (void)a;
     ah_buf_char(&w->body, ',');
-    ah_buf_put(&w->body, ah_text_slice(e->json));
+    if (e->kind == AH_ENTRY_TOOLS_ADDED)
+        put_added(&w->body, ah_text_slice(e->json));
+    else
+        ah_buf_put(&w->body, ah_text_slice(e->json));
     ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, &w->body, at);
 }
 

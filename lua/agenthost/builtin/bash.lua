@@ -20,7 +20,7 @@ local KIND = {
   timeout = "number", max_timeout = "number", grace = "number", max_output = "number",
   keep = "number", memory = "number", file_size = "number", cpu = "number", processes = "number",
   cwd = "string", shell = "string", sandbox = "string", env = "table", writable = "table",
-  network = "boolean", owners = "boolean",
+  network = "boolean", owners = "boolean", merge = "boolean",
 }
 local NAMES = { "output_folder" }
 for name in pairs(KIND) do
@@ -215,8 +215,11 @@ end
 local function value_of(o, ctx, r)
   local file = r.bytes > o.max_output and write_file(o, ctx, r) or nil
   return {
-    output = shorten(o, r, file), outcome = outcome(o, r), file = file, bytes = r.bytes,
-    exit_code = r.code, signal = r.signal and (SIGNALS[r.signal] or tostring(r.signal)),
+    output = shorten(o, r, file), file = file, bytes = r.bytes,
+    stdout = r.stdout and shorten(o, r.stdout, file),
+    stderr = r.stderr and shorten(o, r.stderr, file),
+    outcome = outcome(o, r), exit_code = r.code,
+    signal = r.signal and (SIGNALS[r.signal] or tostring(r.signal)),
     timed_out = r.how == "timed_out", seconds = r.seconds, cpu_seconds = r.cpu,
     memory = r.peak, sandbox = r.sandbox, left = r.left,
   }
@@ -260,7 +263,7 @@ local function run(o, args, ctx)
   local r, err = ah._process {
     argv = argv, env = o.environment, folders = writable(o, root, read_only), start = root,
     start_in = args.cwd, stdin = args.stdin, timeout = args.timeout or o.timeout,
-    grace = o.grace, memory = o.memory, file_size = o.file_size, cpu = o.cpu,
+    grace = o.grace, merge = o.merge, memory = o.memory, file_size = o.file_size, cpu = o.cpu,
     processes = o.processes, keep = o.keep, tail = TAIL, sandbox = o.kind,
     network = o.network, owners = o.owners,
   }
@@ -313,6 +316,7 @@ return function(options)
       ["cwd?"] = "string 1..: the folder to begin in, absolute or below the working directory",
       ["stdin?"] = "string: what it reads from its standard input; nothing without",
     },
+    annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
     render = render,
     handler = function(args, ctx)
       return run(o, args, ctx)

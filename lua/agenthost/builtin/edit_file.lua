@@ -135,6 +135,7 @@ return function(options)
       ["edits?"] = { {
         old = "string 1..", new = "string", all = "boolean?" } },
     },
+    annotations = { read_only = false, destructive = true, idempotent = false, open_world = false },
     handler = function(args, ctx)
       local fs, why = files.filesystem(ctx)
       if not fs then

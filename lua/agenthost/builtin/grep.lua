@@ -75,6 +75,7 @@ return function(options)
       plain = "boolean?: the pattern is the text itself",
       count = "boolean?: only how many lines match, by file",
     },
+    annotations = { read_only = true, destructive = false, idempotent = true, open_world = false },
     handler = function(args, ctx)
       local fs, why = files.filesystem(ctx)
       if not fs then

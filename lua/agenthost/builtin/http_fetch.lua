@@ -275,6 +275,8 @@ return function(options)
     name = "http_fetch",
     description = "Fetches a text from the web by its URL; HTML is reduced to what a reader sees.",
     params = params_of(options),
+    annotations = { read_only = not options.post, destructive = options.post == true,
+      idempotent = not options.post, open_world = true },
     parallel = true,
     handler = function(args)
       local response, url = request(settings, args)

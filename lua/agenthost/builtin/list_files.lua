@@ -67,6 +67,7 @@ return function(options)
       path = "string?: the folder; the root where absent",
       glob = "string 1..1024?: * and ? within a name, ** for any folders, {a,b} for either",
     },
+    annotations = { read_only = true, destructive = false, idempotent = true, open_world = false },
     handler = function(args, ctx)
       local fs, why = files.filesystem(ctx)
       if not fs then

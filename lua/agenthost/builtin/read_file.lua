@@ -123,6 +123,7 @@ return function(options)
       pattern = "string 1..1024?: a regular expression: only lines that match it",
       context = "integer 0..20?: with pattern: lines before and after each; 2 where absent",
     },
+    annotations = { read_only = true, destructive = false, idempotent = true, open_world = false },
     handler = function(args, ctx)
       local fs, why = files.filesystem(ctx)
       if not fs then

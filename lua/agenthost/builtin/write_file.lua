@@ -50,6 +50,7 @@ return function(options)
       content = "string: the whole text",
       overwrite = "boolean?: replace a file that was not read before",
     },
+    annotations = { read_only = false, destructive = true, idempotent = true, open_world = false },
     handler = function(args, ctx)
       local fs, why = files.filesystem(ctx)
       if not fs then

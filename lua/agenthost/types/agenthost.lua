@@ -58,7 +58,7 @@ local ah = {}
 ---@field stop? string|string[]
 ---@field seed? integer
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string }
----@field tool_choice_every_turn? boolean a forced choice holds for all requests of a run
+---@field tool_choice_every_turn? boolean a forced choice holds for every request of a run
 ---@field reasoning? string effort, such as "low"
 ---@field cache? "5m"|"1h"|"off" of anthropic
 ---@field cache_key? string of openai
@@ -116,6 +116,7 @@ local ah = {}
 ---@field strategies? ah.Strategy[]
 ---@field max_tools? integer
 ---@field on_conflict? "skip"|"replace"|"error"
+---@field on_drift? "tell"|"refuse"
 ---@field hint? boolean
 ---@field max_restarts? integer
 ---@field discover? boolean|{ keep: boolean? }
@@ -271,6 +272,8 @@ function ah.load(path, config) end
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
+---@field annotations ah.Annotations of its tool
+---@field version? string of its tool
 ---@field raw_arguments string as the model wrote them
 ---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
@@ -287,6 +290,8 @@ function ah.load(path, config) end
 ---@field result? string
 ---@field value? any
 ---@field success boolean
+---@field annotations ah.Annotations of its tool
+---@field version? string of its tool
 ---@field tools ah.Tool[]
 ---@field calls ah.Answered[]
 ---@field iteration integer
@@ -402,6 +407,14 @@ function ah.load(path, config) end
 function ah.budget(limits) end
 
 ah.policies = {}
+
+---@param rule ah.Annotations at least one
+---@return ah.BeforeObject
+function ah.policies.ask(rule) end
+
+---@param rule ah.Annotations at least one
+---@return ah.BeforeObject
+function ah.policies.deny(rule) end
 
 ---@class ah.GateConfig
 ---@field policies? ah.Policy[]
@@ -550,6 +563,16 @@ function ah.prompt(config) end
 ---@field max_result? integer bytes
 ---@field accepts_overrides? boolean
 ---@field render? fun(value: any): string
+---@field annotations? ah.Annotations
+---@field version? string 1 to 64 bytes
+
+---What a tool does, for policies; what is left out is not said.
+---@class ah.Annotations
+---@field read_only? boolean
+---@field destructive? boolean
+---@field idempotent? boolean
+---@field open_world? boolean
+---@field untrusted? boolean
 
 ---@class ah.Example
 ---@field description? string
@@ -558,10 +581,28 @@ function ah.prompt(config) end
 
 ---@class ah.Tool
 ---@field name string
----@field description string as a model is told
----@field parameters table likewise: JSON Schema
+---@field description string the full one, where it was given
+---@field parameters table as a model is told: JSON Schema
+---@field brief string
+---@field full_description? string
 ---@field spec { name: string, description: string, parameters: table }
+---@field params table JSON Schema
+---@field result? table JSON Schema
+---@field params_type? string
+---@field result_type? string
+---@field handler? fun(args: table, ctx: ah.Ctx): any, string?
+---@field render? fun(value: any): string
 ---@field examples ah.Example[]
+---@field annotations ah.Annotations
+---@field version? string
+---@field parallel boolean
+---@field timeout? number
+---@field memory integer
+---@field max_result integer
+---@field coerce boolean
+---@field strict? boolean
+---@field return_direct boolean
+---@field accepts_overrides boolean
 
 ---@class ah.ResultConfig
 ---@field message? string
@@ -605,7 +646,7 @@ function ah.result(config) end
 ---@field id? string|fun(self: table): string|number a field, a method, or a function
 ---@field fields? string[] what a model sees
 ---@field stateless? boolean
----@field find? fun(id: string): table?
+---@field find? fun(id: string): table? an instance, or a plain table that becomes one
 
 ---@class ah.MethodConfig also has the fields of ah.ToolConfig about parameters, results and limits
 ---@field name? string
@@ -676,6 +717,7 @@ function ah.retract(instance) end
 ---@field section_path? string
 ---@field tool? string
 ---@field param? string
+---@field params_type? string
 ---@field provider_class? string
 ---@field asks? string[] with `waiting`: their ids
 ---@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
@@ -1079,6 +1121,12 @@ function ah.tool_group(config) end
 ---@field value any
 ---@field code? ah.Code of a failed call
 
+---@alias ah.Arguments table|string a table or JSON text
+
+---@class ah.Called a call, as events have it
+---@field name string
+---@field arguments? ah.Arguments
+
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
 ---@field register_all fun(self, tools: ah.ToolList): ah.Registry
@@ -1088,7 +1136,7 @@ function ah.tool_group(config) end
 ---@field has fun(self, name: string): boolean
 ---@field get fun(self, name: string): ah.Tool?
 ---@field names fun(self): string[]
----@field execute fun(self, name: string|{ name: string, arguments?: table|string }, arguments?: table|string): ah.CallReply?, ah.Error?
+---@field execute fun(self, name: string|ah.Called, args?: ah.Arguments): ah.CallReply?, ah.Error?
 ---@field tools_for_llm fun(self): ah.ToolSpec[]
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry

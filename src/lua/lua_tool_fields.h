@@ -1,0 +1,23 @@
+/* What a tool says of itself: annotations and version as a script gives them, and the fields of a
+ * tool object. */
+#ifndef AH_LUA_TOOL_FIELDS_H
+#define AH_LUA_TOOL_FIELDS_H
+
+#include "lua/lua_host.h"
+#include "model/tool.h"
+
+/* Reads `annotations` and `version` of the table at 1 into def; the version's text stays on the
+ * stack. Raises for an unknown name, and for what is no boolean. */
+void ah_lua_read_annotations(lua_State *L, const char *what, ah_tool_def *def);
+
+/* Pushes a new table with the annotations that are said; an empty one for NULL. */
+void ah_lua_push_annotations(lua_State *L, const ah_tool *t);
+/* Pushes the version, or nil; also nil for NULL. */
+void ah_lua_push_version(lua_State *L, const ah_tool *t);
+
+/* Pushes one field of the tool. False, and nothing: a tool has no such field. */
+bool ah_lua_push_tool_field(lua_State *L, const ah_tool *t, const char *key);
+/* Raises for a field that no tool has, with the nearest one. */
+int ah_lua_no_tool_field(lua_State *L, const char *key);
+
+#endif

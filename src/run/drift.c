@@ -1,0 +1,135 @@
+/* What differs is said by the specifications alone, so that the tools of a conversation that was
+ * loaded need nothing else. Where a definition meets a stale one is run/inject.c's. */
+#include "run/drift.h"
+
+#include "model/tool_spec.h"
+#include "run/run_state.h"
+
+enum { MAX_LIST = 1 << 10 };
+
+/* The full one of a tool that is declared in brief. */
+static ah_slice definition(const ah_tool *t)
+{
+    ah_slice spec = ah_text_slice(t->spec), full = ah_json_member(spec, "full");
+
+    return full.p ? full : spec;
+}
+
+/* What was declared in brief had words of its own. */
+static bool brief_differs(const ah_tool *stale, const ah_tool *now)
+{
+    ah_slice spec = ah_text_slice(stale->spec);
+
+    return ah_json_member(spec, "full").p &&
+           !ah_json_string_is(ah_json_member(spec, "description"), now->brief->data);
+}
+
+unsigned ah_drift_of(const ah_tool *stale, const ah_tool *now)
+{
+    return ah_spec_differences(definition(stale), definition(now)) |
+           (brief_differs(stale, now) ? AH_SPEC_DESCRIPTION : 0);
+}
+
+static bool was_untrusted(const ah_tool *stale)
+{
+    ah_slice said = ah_json_member(definition(stale), "annotations");
+
+    return said.p && ah_slice_is(ah_json_member(said, "untrusted"), "true");
+}
+
+bool ah_drift_is_refused(ah_on_drift rule, const ah_tool *stale, const ah_tool *now)
+{
+    if (rule == AH_DRIFT_BY_ORIGIN)
+        return now->says[AH_UNTRUSTED] == AH_YES || was_untrusted(stale);
+    return rule == AH_DRIFT_REFUSE;
+}
+
+void ah_drift_put_warning(const ah_tool *now, unsigned set, bool refused, ah_buf *out)
+{
+    ah_buf_fmt(out, "The definition of tool '%s' has changed since this conversation was written (",
+               now->name->data);
+    ah_spec_put_differences(set, out);
+    ah_buf_str(out, refused ? "): the old one stays declared, and a call of it runs nothing"
+                            : "): the new one is declared from here on");
+}
+
+void ah_drift_put_list(unsigned set, ah_buf *out)
+{
+    ah_buf names;
+
+    ah_buf_init(&names, out->mem, MAX_LIST);
+    ah_spec_put_differences(set, &names);
+    ah_buf_str(out, "[\"");
+    for (size_t i = 0; i < names.len; i++) {
+        if (names.data[i] == ',')
+            ah_buf_str(out, "\",\"");
+        else if (names.data[i] != ' ')
+            ah_buf_char(out, names.data[i]);
+    }
+    ah_buf_str(out, "\"]");
+    if (!ah_buf_ok(&names))
+        out->status = names.status;
+    ah_buf_clear(&names);
+}
+
+void ah_drift_put_answer(const ah_tool *stale, ah_buf *out)
+{
+    ah_buf_fmt(out, "Tool '%s' was not run: its definition has changed since it was declared here (",
+               stale->name->data);
+    ah_spec_put_differences(stale->drift, out);
+    ah_buf_str(out, "), so it may not do what you were told of it. Nothing was run.");
+}
+
+/* -- warnings that wait for a run -------------------------------------------------------- */
+
+static void clear_item(struct ah_untold_item *it)
+{
+    ah_text_unref(it->message);
+    ah_text_unref(it->tool_name);
+    ah_text_unref(it->changed);
+}
+
+void ah_untold_add(ah_untold *u, ah_slice message, ah_slice tool_name, ah_slice changed)
+{
+    struct ah_untold_item *grown = ah_grow(u->mem, u->item, &u->cap, u->n + 1, sizeof *grown);
+    struct ah_untold_item it = {0};
+
+    if (!grown)
+        return;
+    u->item = grown;
+    it.message = ah_text_new(u->mem, message);
+    it.tool_name = ah_text_new(u->mem, tool_name);
+    it.changed = changed.p ? ah_text_new(u->mem, changed) : NULL;
+    if (it.message && it.tool_name)
+        u->item[u->n++] = it;
+    else
+        clear_item(&it);
+}
+
+void ah_untold_copy(ah_untold *u, const ah_untold *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        ah_untold_add(u, ah_text_slice(from->item[i].message), ah_text_slice(from->item[i].tool_name),
+                      ah_text_slice(from->item[i].changed));
+}
+
+void ah_untold_clear(ah_untold *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        clear_item(&u->item[i]);
+    if (u->mem)
+        ah_free(u->mem, u->item);
+    *u = (ah_untold){.mem = u->mem};
+}
+
+/* The list is taken first: an observer may do what adds to it. */
+void ah_untold_tell(ah_untold *u, ah_run *run)
+{
+    ah_untold mine = *u;
+
+    *u = (ah_untold){.mem = u->mem};
+    for (size_t i = 0; i < mine.n; i++)
+        ah_run_warn_of_tool(run, ah_text_slice(mine.item[i].message),
+                            ah_text_slice(mine.item[i].tool_name), ah_text_slice(mine.item[i].changed));
+    ah_untold_clear(&mine);
+}
