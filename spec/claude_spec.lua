@@ -538,6 +538,21 @@ describe("claude_agent_sdk", function()
     assert.is_nil(text:find("untrusted", 1, true))
   end)
 
+  it("tells the command anew of a tool that says something else of itself", function()
+    local log = fake [[{ { { calls = { { name = "mark" } } }, { calls = { { name = "wipe" } } },
+      { text = "ok" } } }]]
+    local function wipe(annotations)
+      return ah.tool { name = "wipe", description = "Wipes.", annotations = annotations,
+        handler = function() end }
+    end
+    assert(ah.run { model = "claude_agent_sdk/sonnet", tool_change_mode = "list_changed",
+      on_conflict = "replace", tools = { wipe(), ah.tool { name = "mark", description = "Marks it.",
+        handler = function(_, ctx) ctx:add_tools(wipe { destructive = true }) end } }, "x" })
+    local text = command.contents(log)
+    local told = assert(text:find("notifications/tools/list_changed", 1, true))
+    assert.truthy(text:find('"annotations":{"destructiveHint":true}', told, true))
+  end)
+
   it("has one run of an agent at a time, and conversations beside each other", function()
     local log = fake [[{ { { calls = { { name = "other" } } }, { text = "outer" } },
       { { text = "inner" } } }]]

@@ -317,6 +317,15 @@ describe("what is wrong with a prompt", function()
     assert.matches("two%.in", err.message)
   end)
 
+  it("names the types of the parameters of a duplicate", function()
+    local A = ah.type { name = "LookupParams", fields = { id = "string" } }
+    local B = ah.type { name = "SearchParams", fields = { text = "string" } }
+    local err = refused(ah.section { key = "one", tools = { tool("dup", { params = A }) } },
+      ah.section { key = "two", tools = { tool("dup", { params = B }) } })
+    assert.truthy((err.message .. tostring(err.params_type)):find("SearchParams", 1, true),
+      err.message)
+  end)
+
   it("is a duplicate of a disabled section, too", function()
     assert.equal("dup", refused(ah.section { key = "one", tools = { tool "dup" }, enabled = false },
       ah.section { key = "two", tools = { tool "dup" } }).tool)

@@ -81,6 +81,24 @@ describe("sections and entities in one conversation", function()
 end)
 
 describe("names of ours", function()
+  it("cannot be replaced by an injection, whatever on_conflict says", function()
+    local function injected(name, how)
+      local go = tool("go", { handler = function(_, ctx) ctx:add_tools(tool(name)) end })
+      return D.run({ calls "go", read "a", turn(pick "u"), "done" },
+        { on_conflict = how, brief = true,
+        mode = "inline", tools = { go, tool "u" },
+          prompt = ah.prompt { summarised("a", { tool "t" }) } })
+    end
+    for _, name in ipairs { "read_section", "pick_tools" } do
+      for _, how in ipairs { "skip", "replace" } do
+        local s = injected(name, how)
+        local told = s.reply and table.concat(s:results(), "\n") or ""
+        assert.truthy(told:find("Content of section 'a':", 1, true), name .. " " .. how)
+        assert.truthy(told:find("Selected u%."), name .. " " .. how)
+      end
+    end
+  end)
+
   it("cannot be taken away from under the model", function()
     local go = tool("go", { handler = function(_, ctx) ctx:remove_tools "read_section" end })
     local s = D.run({ calls "go", read "a", "done" },
@@ -794,10 +812,10 @@ describe("loading", function()
     assert(agent:run "First.")
     local path = os.tmpname()
     assert(agent:save(path))
-    local nothing, err = ah.load(path)
+    local none, err = ah.load(path)
     local loaded = assert(ah.load(path, { model = D.model { "two" }, log = D.nothing }))
     os.remove(path)
-    assert.is_nil(nothing)
+    assert.is_nil(none)
     assert.equal("provider", err.code)
     assert.matches("give model = ", err.message)
     assert.equal("two", assert(loaded:run "Again.").text)

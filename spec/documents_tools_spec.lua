@@ -89,6 +89,19 @@ describe("a tool's declaration", function()
     assert.is_false(ah.tool(declared { accepts_overrides = false }).accepts_overrides)
   end)
 
+  it("can be asked for what it was made of", function()
+    local Params = ah.type { name = "LookupParams", fields = { entity_id = "string: ID to fetch" } }
+    local Result = ah.type { name = "LookupResult",
+      fields = { entity_id = "string", url = "string" } }
+    local t = lookup_tool { params = Params, result = Result, examples = {} }
+    assert.equal("function", type(t.handler))
+    local params = t.params == Params and Params.schema or t.params
+    local result = t.result == Result and Result.schema or t.result
+    assert.truthy(ah.schema(params):text():find('"entity_id"', 1, true))
+    assert.truthy(ah.schema(result):text():find('"url"', 1, true))
+    assert.equal("Fetch information for an entity ID.", t.description)
+  end)
+
   it("knows the document's words, or names ours", function()
     for word, ours in pairs { params_type = "params", paramsType = "params", result_type = "result",
       input_schema = "schema", acceptsOverrides = "accepts_overrides", example = "examples" } do
@@ -138,6 +151,20 @@ describe("a tool's result", function()
     assert.equal("Kept.", text)
     assert.same({ secret = "s3cret" }, value)
     assert.falsy(ah.json.encode(s.requests[2].entries):find("s3cret", 1, true))
+  end)
+
+  it("that failed without a word does not read as if it had succeeded", function()
+    for _, f in ipairs { function() return ah.result { success = false } end,
+      function() return nil, "" end, function() return ah.fail "" end,
+      function() return ah.result { success = false, message = "" } end } do
+      local text, s = answer(f)
+      assert.equal("Tool 't' failed and did not say why.", text)
+      assert.same({ false }, s:successes())
+    end
+    assert.equal("", (answer(function() return "" end)))
+    assert.equal('{"why":1}', (answer(function()
+      return ah.result { success = false, value = { why = 1 } }
+    end)))
   end)
 
   it("is refused with fields that it does not have", function()
@@ -326,6 +353,14 @@ describe("an example", function()
   it("has a description of at most 200 characters", function()
     assert.truthy(ah.tool(declared { examples = { { description = ("x"):rep(200), input = {} } } }))
     refused { examples = { { description = ("x"):rep(201), input = {} } } }
+  end)
+
+  it("is told to the model with its tool", function()
+    local s = D.run({ "done" }, { tools = { lookup_tool() } })
+    local told = D.declared(s.requests[1], "lookup_entity").description
+    assert.truthy(told:find("Fetch information for an entity ID.", 1, true))
+    assert.truthy(told:find("Basic lookup", 1, true), told)
+    assert.truthy(told:find("abc-123", 1, true))
   end)
 
   it("is refused with other members, or as something else", function()
@@ -752,6 +787,18 @@ describe("planning", function()
     local plan = plan_of { turn(SETUP, p("update_step",
       { step_id = 1, note = "The kettle is slow." })), "done" }
     assert.same({ "The kettle is slow." }, plan.steps[1].notes)
+  end)
+
+  it("says one step of one", function()
+    local _, s = plan_of { turn(p("setup_plan", { objective = "Tea", initial_steps = { "Boil" } }),
+      p("update_step", { step_id = 2, status = "done" }),
+      p("update_step", { step_id = 1, status = "done" })), "done" }
+    assert.equal("The plan has 1 step, numbered from 1.", s:results(1))
+    assert.matches("the plan has 1 step$", s:results(2))
+    assert.equal("Step 1 is updated. The plan is completed: 1 of 1 step done.", s:results(3))
+    _, s = plan_of { turn(p("setup_plan", { objective = "Tea" }), p "read_plan"), "done" }
+    assert.equal("The plan has 0 steps, numbered from 1.", s:results(1))
+    assert.matches("^0 of 0 steps done", s:results(2))
   end)
 
   it("lasts from run to run and through a snapshot", function()

@@ -179,6 +179,8 @@ local function ran(world, id, n)
     world.faults[#world.faults + 1] = ("%s ran with %d, which was denied"):format(id, n)
   elseif c.asked[n] and not c.approved[n] then
     world.faults[#world.faults + 1] = ("%s ran with %d, which nobody approved"):format(id, n)
+  elseif not (c.seen and c.seen[n]) then
+    world.faults[#world.faults + 1] = ("%s ran with %d, and went round a policy"):format(id, n)
   elseif c.ran then
     world.faults[#world.faults + 1] = ("%s ran twice"):format(id)
   end
@@ -245,6 +247,17 @@ run_within = function(world, random, depth)
     :transcript()
 end
 
+-- The first policy of the outermost run, which looks on: every call, whoever makes it, passes it.
+local function witness(world)
+  return { before = function(c)
+    local call = call_of(world, c.id)
+    call.seen = call.seen or {}
+    call.seen[c.arguments.n] = true
+  end, after = function(c)
+    call_of(world, c.id).ended = true
+  end }
+end
+
 -- -- guards and checks -------------------------------------------------------------------------
 
 local function guarded(world, random, f)
@@ -282,6 +295,9 @@ local function judge(world, path, reply, err)
   file:close()
   for _, id in ipairs(world.made) do
     local c = call_of(world, id)
+    if not (c.ended or c.hidden) then
+      fault("the result of %s went round a policy", id)
+    end
     for _, part in ipairs(c.hidden and { "value", "text", "failure", "error", "message" } or {}) do
       if all:find(mark(id, part), 1, true) then
         fault("the %s of %s was kept back, and is there", part, id)
@@ -306,6 +322,7 @@ local function one(seed)
   world.registry = registry
   local f = fields(world, random, 1)
   guarded(world, random, f)
+  table.insert(f.policies, 1, witness(world))
   local agent = assert(ah.agent(f))
   local reply, err = agent:run "<the question>"
   local path = os.tmpname()

@@ -128,6 +128,11 @@ local LISTS = {
     return ah.unfold { name = "more", description = "More.", categories = { x = list } }
   end, find, read },
   ["ah.search: tools"] = { function(list) return ah.search { tools = list } end, find, read },
+  ["ah.tool: examples"] = { function(list)
+    return ah.tool { name = "t", description = "T.", params = { a = "integer" }, handler = nothing,
+      examples = list }
+  end, { description = "One.", input = { a = 1 }, output = 1 },
+    { description = "Two.", input = { a = 2 }, output = 2 } },
   ["ah.policies.requires: after"] = { function(list)
     return ah.policies.requires { tool = "x", after = list }
   end, "find", "read" },
@@ -204,6 +209,12 @@ describe("a list", function()
     assert.matches("ah.run: tools[1] is nil; a list has no holes", text, 1, true)
     text = raised(run, { "tools", { find, ah.filesystem { root = "/nowhere/at/all" } } })
     assert.matches("ah%.run: tools%[2%] is nil: .*/nowhere/at/all", text)
+  end)
+
+  it("of built-in tools may have names with options, and no holes", function()
+    assert.equal(2, #assert(ah.builtin { "grep", read_file = true }))
+    assert.matches("ah.builtin[1] is nil", raised(ah.builtin, { nil, "grep" }), 1, true)
+    assert.matches("ah.builtin: unexpected key 0", raised(ah.builtin, { [0] = "grep" }), 1, true)
   end)
 
   it("has no holes among the texts and sections of ah.run either", function()

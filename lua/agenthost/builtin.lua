@@ -53,6 +53,13 @@ return function(which)
   elseif type(which) ~= "table" then
     ah._raise(("ah.builtin: expected names of tools, found a %s"):format(type(which)))
   end
+  local listed = {}
+  for key, value in pairs(which) do
+    if type(key) ~= "string" then
+      listed[key] = value
+    end
+  end
+  ah._check_list(listed, "ah.builtin")
   for key, value in pairs(which) do
     want(wanted, key, value)
   end

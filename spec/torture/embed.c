@@ -244,6 +244,72 @@ static const char *flow_replay(ah_host *host, bool exact)
     return odd;
 }
 
+/* -- asks, in a host of its own --------------------------------------------------------------------- */
+
+static const char asking[] =
+    "local ah = require 'agenthost'\n"
+    "local wonder = ah.tool { name = 'wonder', description = 'Asks.', params = { n = 'integer' },\n"
+    "  parallel = true, handler = function(args, ctx)\n"
+    "    return ctx:ask { question = 'How many?', schema = { type = 'integer' }, default = 1 }\n"
+    "  end }\n"
+    "local function call(n) return { name = 'wonder', arguments = { n = n } } end\n"
+    "return { clerk = ah.agent { tools = { wonder }, log = function() end,\n"
+    "  model = ah.scripted(function(r)\n"
+    "    local last = r.entries[#r.entries]\n"
+    "    return last.type == 'user' and { calls = { call(1), call(2) } } or 'Done.'\n"
+    "  end),\n"
+    "  policies = { function(c) if c.arguments.n == 2 then return 'ask', 'two' end end } } }\n";
+
+/* The program says what it can: where memory was out it says it again. */
+static const char *respond(ah_host *host)
+{
+    for (int i = 0; ah_step(host, 1000) > 0; i++) {
+        if (i > 10000)
+            return "the steps do not end";
+        for (const ah_ask *ask; (ask = ah_ask_next(host));) {
+            const char *response = strcmp(ask->kind, "approval") == 0 ? "true" : "\"7\"";
+            ah_status st = ah_ask_close(host, ask->id, "[]", NULL);
+
+            if (st == AH_OK)
+                return "a response that does not fit counts";
+            for (int n = 0; (st = ah_ask_close(host, ask->id, response, "ann")) != AH_OK; n++)
+                if (st != AH_NOMEM || n > 3)
+                    return n > 3 ? NULL : "an odd response";
+        }
+    }
+    return NULL;
+}
+
+static const char *ask_and_respond(ah_host *host, bool exact)
+{
+    ah_agent *agent = NULL;
+    const char *odd;
+
+    CLEAN(host, ah_load(host, "asking.lua", asking, strlen(asking), 0, NULL));
+    CLEAN(host, ah_agent_find(host, "clerk", &agent));
+    CLEAN(host, ah_agent_start(agent, "go"));
+    odd = respond(host);
+    if (exact && !odd && !strstr(ah_agent_messages(agent), "\"content\":\"7\""))
+        return "an odd result";
+    return odd;
+}
+
+static const char *flow_asks(ah_host *host, bool exact)
+{
+    ah_config cfg = {.size = sizeof cfg, .alloc = embed_memory, .asks = true};
+    ah_host *own = NULL;
+    const char *odd;
+
+    (void)host;
+    if (ah_open(&cfg, &own) != AH_OK)
+        return exact ? "ah_open" : NULL;
+    embed_watch_host(own);
+    odd = ask_and_respond(own, exact);
+    embed_disarm();
+    ah_close(own);
+    return odd;
+}
+
 /* -- a Lua state of the program's own ---------------------------------------------------------------- */
 
 static void *lua_memory(void *ud, void *p, size_t old, size_t size)
@@ -298,6 +364,7 @@ embed_flow embed_flow_of(const char *name)
         {"embed: events", flow_events},       {"embed: cancel and close", flow_cancel},
         {"embed: transport", flow_transport}, {"embed: attach", flow_attach},
         {"embed: recording", flow_recording}, {"embed: replay", flow_replay},
+        {"embed: asks", flow_asks},
     };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -480,6 +480,70 @@ flows["fenced in"] = {
   end,
 }
 
+flows["long results"] = {
+  text = "all of it",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.fs = ah.filesystem { memory = true }
+    s.agent = ah.agent {
+      model = calling({ call "rows", call "raise", call "none", call "again" }, "all of it"),
+      resources = { filesystem = s.fs }, budget = { total_tokens = 100000, tool_calls = 9 },
+      tools = {
+        ah.tool { name = "rows", description = "Many rows.", max_result = 1024, handler = function()
+          local rows = {}
+          for i = 1, 200 do
+            rows[i] = { id = i, text = "a, b" }
+          end
+          return ah.result { message = "Found.", payload = rows }
+        end },
+        ah.tool { name = "raise", description = "Fails.",
+          handler = function(args) return args.none.there end },
+        ah.tool { name = "none", description = "Nobody.", handler = function() return nil end },
+        ah.tool { name = "again", description = "Text.", max_result = 1024,
+          handler = function() return ("line\n"):rep(1000) end },
+      },
+      on = { tool_invoked = function(e) s[e.name] = e end },
+    }
+    s.reply, s.err = s.agent:run("all")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(#s.rows.value == 200 and s.raise.error:find("traceback", 1, true), "what is told")
+      assert(s.none.content == "null" and s.rows.content:find("tool%-output/"), "what is shown")
+      assert(#assert(s.fs:list "tool-output") == 2, "what is kept")
+    end
+    for _, path in ipairs(s.fs and assert(s.fs:glob("**")) or {}) do
+      assert(#assert(s.fs:read(path)) > 1024, "a part of a file")
+    end
+  end,
+}
+
+flows["direct answers"] = {
+  text = "shown\n\nshown",
+  attempt = function(s)
+    ah = require "agenthost"
+    local show = ah.tool { name = "show", description = "Shows.", return_direct = true,
+      handler = function() return "shown" end }
+    local look = ah.tool { name = "look", description = "Looks.",
+      handler = function() return "seen" end }
+    local asked = 0
+    s.agent = ah.agent {
+      model = model(function()
+        asked = asked + 1
+        return asked == 1 and "" or asked == 2 and { calls = { call "show", call "look" } }
+          or asked == 3 and { calls = { call "show", call "show" } } or "shown\n\nshown"
+      end),
+      on_empty = "retry", tools = { show, look },
+      strategies = { ah.unlock { tools = "show", after = "look" },
+        ah.unlock { tools = "look", when = function() return true end, name = "second" } },
+    }
+    s.reply, s.err = s.agent:run("show it")
+  end,
+  judge = function(s, exact)
+    assert(not exact or s.reply.stop == "tool", "why it ended")
+  end,
+}
+
 flows["last answer"] = {
   text = "enough",
   attempt = function(s)

@@ -33,6 +33,14 @@ static void ask_next(offer *o);
 
 /* -- what a front end gets ----------------------------------------------------------------- */
 
+/* -- nil err */
+static int refused(lua_State *L, const ah_err *err)
+{
+    lua_pushnil(L);
+    ah_lua_push_error(L, err);
+    return 2;
+}
+
 /* The values from `first` on respond to the ask, if it is still open when they are read: reading them may
  * run code of the script. -- true, or nil err */
 static int respond(lua_State *L, ah_ask_kind kind, ah_slice id, int first)
@@ -55,20 +63,10 @@ static int respond(lua_State *L, ah_ask_kind kind, ah_slice id, int first)
     ah_buf_clear(b);
     if (st == AH_NOMEM)
         return ah_lua_raise_nomem(L);
-    if (st == AH_OK) {
-        lua_pushboolean(L, true);
-        return 1;
-    }
-    lua_pushnil(L);
-    ah_lua_push_error(L, &err);
-    return 2;
-}
-
-static int not_open(lua_State *L, const ah_err *err)
-{
-    lua_pushnil(L);
-    ah_lua_push_error(L, err);
-    return 2;
+    if (st != AH_OK)
+        return refused(L, &err);
+    lua_pushboolean(L, true);
+    return 1;
 }
 
 /* ask:respond(value); its id is the upvalue */
@@ -82,7 +80,7 @@ static int ask_respond(lua_State *L)
     if (lua_type(L, 1) != LUA_TTABLE)
         return ah_lua_raise(L, AH_USAGE, "call it as ask:respond(value)");
     ask = ah_ask_find(ah_lua_of(L)->host, id, &err);
-    return ask ? respond(L, ask->def.kind, id, 2) : not_open(L, &err);
+    return ask ? respond(L, ask->def.kind, id, 2) : refused(L, &err);
 }
 
 /* A secret has no default to be shown, as it is no more than the response. */
@@ -258,23 +256,33 @@ static int make_fronts(lua_State *L)
     return 0;
 }
 
+static void warn(const ah_ask_item *ask, const ah_err *err)
+{
+    char words[MAX_WORDS];
+
+    ah_print(words, sizeof words, "the front ends cannot be asked: %s", err->message);
+    ah_run_warn(ask->def.call->run, ah_slice_of(words));
+}
+
 /* False: they cannot be asked, and others are; else the offer may be gone. They begin in jobs, in their
  * order: none of them is done here. */
 static bool begin_fronts(offer *o, int list)
 {
     lua_State *L = o->lua->caller;
     ah_status st = AH_NOMEM;
+    ah_err err;
 
+    ah_err_nomem(&err);
     stop_fronts(o);
     enter(o);
     if (lua_checkstack(L, 4)) {
         lua_pushcfunction(L, make_fronts);
         lua_pushlightuserdata(L, o);
         lua_rawgeti(L, LUA_REGISTRYINDEX, list);
-        st = ah_lua_call(o->lua, L, 2, 0, NULL);
+        st = ah_lua_call(o->lua, L, 2, 0, &err);
     }
     if (st != AH_OK && !o->gone)
-        ah_run_warn(o->ask->def.call->run, ah_slice_of("the front ends cannot be asked: out of memory"));
+        warn(o->ask, &err);
     if (!go_on(o))
         return true;
     if (st != AH_OK) {
@@ -311,10 +319,12 @@ static void ask_next(offer *o)
 void ah_lua_offer(ah_lua *h, ah_ask_item *ask)
 {
     offer *o = ah_alloc(&h->mem, sizeof *o);
+    ah_err err;
 
     if (!o) {
         ah_ask_pin(ask);
-        ah_run_warn(ask->def.call->run, ah_slice_of("the front ends cannot be asked: out of memory"));
+        ah_err_nomem(&err);
+        warn(ask, &err);
         if (ah_ask_unpin(ask))
             ah_ask_give_up(ask);
         return;
@@ -384,10 +394,10 @@ int ah_lua_agent_respond(lua_State *L)
     id.p = luaL_checklstring(L, 2, &id.n);
     ask = ah_ask_find(a->lua->host, id, &err);
     if (!ask)
-        return not_open(L, &err);
+        return refused(L, &err);
     if (!at_work || !ah_driven_within(ask->def.of, at_work)) {
         ah_err_set(&err, AH_USAGE, "%.*s is not asked in a run of this agent", AH_FMT(id));
-        return not_open(L, &err);
+        return refused(L, &err);
     }
     return respond(L, ask->def.kind, id, 3);
 }

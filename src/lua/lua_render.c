@@ -40,6 +40,7 @@ ah_slice ah_lua_field_type(lua_State *L, int idx, const char *field)
 
 ah_slice ah_lua_push_examples(lua_State *L, int idx)
 {
+    const char *fault;
     ah_buf *b;
     ah_err err;
 
@@ -47,6 +48,8 @@ ah_slice ah_lua_push_examples(lua_State *L, int idx)
         lua_pushnil(L);
         return (ah_slice){NULL, 0};
     }
+    if ((fault = ah_list_fault(L, -1)) != NULL)
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: examples%s", fault);
     b = ah_lua_push_buf(L, MAX_EXAMPLES);
     if (ah_lua_to_json(L, -2, b->mem, b, &err) != AH_OK)
         ah_lua_raise(L, err.status == AH_NOMEM ? AH_NOMEM : AH_PROMPT_VALIDATION,

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#include "base/lent.h"
 #include "run/run_state.h"
 
 enum {

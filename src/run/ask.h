@@ -33,7 +33,7 @@ typedef struct ah_ask_def {
     ah_call *call; /* that waits for the response */
     ah_driven *of; /* in which run what is done for the ask is done: call's, or one within it */
     ah_slice question;
-    ah_schema *schema;  /* of a response; NULL with APPROVAL: ah_approval_schema */
+    ah_schema *schema;  /* of a response; NULL: { approved, why, arguments }, for APPROVAL */
     ah_slice otherwise; /* the default, checked JSON that the schema accepts; .p NULL: none */
     int64_t timeout_ms; /* 0: none */
     bool secret;        /* its response is told to nobody but who asked */

@@ -447,6 +447,7 @@ static void put_json(ah_buf *b, ah_slice json, bool lines)
 static void render(const ah_call *c, const ah_outcome *o, bool lines, ah_buf *b)
 {
     ah_slice value = o->exclude_value ? (ah_slice){NULL, 0} : o->value;
+    size_t before = b->len;
 
     if (!o->success && o->failure == AH_FAILED_RAISED)
         ah_buf_fmt(b, "Tool '%s' execution failed: ", c->tool->name->data);
@@ -460,8 +461,10 @@ static void render(const ah_call *c, const ah_outcome *o, bool lines, ah_buf *b)
         ah_buf_put(b, o->render);
     else if (value.p && !ah_json_string(value, b))
         put_json(b, value, lines);
-    if (!o->message.p && !value.p)
+    if (o->success && !o->message.p && !value.p)
         ah_buf_str(b, o->nil ? "null" : "OK");
+    if (!o->success && b->len == before)
+        ah_buf_fmt(b, "Tool '%s' failed and did not say why.", c->tool->name->data);
 }
 
 /* To the slices of its type (seed 002, Session and Telemetry). Else the call has failed. */

@@ -237,11 +237,14 @@ static void take_answer(ah_run *run)
 
 void ah_run_answer_direct(ah_run *run, bool queued)
 {
+    bool whole = ah_buf_ok(&run->direct);
+
     ah_buf_reset(&run->text, 0);
-    ah_buf_put(&run->text, ah_buf_slice(&run->direct));
+    if (whole)
+        ah_buf_put(&run->text, ah_buf_slice(&run->direct));
     run->result.stop = AH_STOP_TOOL;
-    if (!ah_buf_ok(&run->text)) {
-        ah_buf_error(&run->text, "the results", &run->result.err);
+    if (!whole || !ah_buf_ok(&run->text)) {
+        ah_buf_error(whole ? &run->text : &run->direct, "the results", &run->result.err);
         ah_run_fail(run);
     } else if (queued) {
         run->state = RUN_NEXT;

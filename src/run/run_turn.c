@@ -101,7 +101,7 @@ static void keep_whole(ah_run *run, ah_call *c)
     ah_status st;
     ah_buf path;
 
-    if (!c->whole || !c->success || c->content != c->part || !run->cfg.keep)
+    if (!c->whole || !c->success || !c->content || c->content != c->part || !run->cfg.keep)
         return;
     redact(run, c->whole);
     ah_overlay_init(&o, run->cfg.mem, run->cfg.caller);

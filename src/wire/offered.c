@@ -156,8 +156,15 @@ static void reveal(ah_offered *t, const ah_offered *now, bool shown, unsigned *e
     t->late = false;
 }
 
+/* A process that lists our tools is told of annotations, too. */
+static bool tells_alike(ah_tool_change_mode mode, ah_slice a, ah_slice b)
+{
+    return mode == AH_TOOLS_LIST_CHANGED ? ah_slice_eq(a, b) : ah_spec_tells_alike(a, b);
+}
+
 /* Takes in one tool; *e is what it means. */
-static bool add_one(ah_offers *o, const ah_offered *now, bool shown, unsigned *e)
+static bool add_one(ah_offers *o, ah_tool_change_mode mode, const ah_offered *now, bool shown,
+                    unsigned *e)
 {
     ah_offered *there = find(o, now->name);
     bool ok = true;
@@ -166,7 +173,7 @@ static bool add_one(ah_offers *o, const ah_offered *now, bool shown, unsigned *e
         reveal(there, now, shown, e);
     else if (!there)
         ok = offer(o, now);
-    else if (o->conversing && ah_spec_tells_alike(there->spec, now->spec))
+    else if (o->conversing && tells_alike(mode, there->spec, now->spec))
         *e = offer_back(there, now, *e);
     else
         ok = redefine(o, there, now, e);
@@ -196,7 +203,7 @@ bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t
                           .late = !(late & AH_OFFER_HEAD)};
         unsigned e = late;
 
-        if (!add_one(o, &now, shown, &e))
+        if (!add_one(o, mode, &now, shown, &e))
             return false;
         *effect |= e;
     }
