@@ -667,7 +667,7 @@ flows["tools that come and go"] = {
         plain_tool("first", function(_, ctx) ctx:add_tools { late } end),
         plain_tool("drop", function(_, ctx) ctx:remove_tools "first" end),
       },
-      strategies = { function(m) return m.tool == "first" and m.value == nil and other or nil end },
+      strategies = { function(m) return m.name == "first" and m.value == nil and other or nil end },
       on = { tools_injected = function(e) s.told = #e.tool_names end },
     }
     s.reply, s.err = s.agent:run("go")
@@ -692,12 +692,12 @@ flows["strategies"] = {
     local start, come = plain_tool "start", plain_tool "come"
     local gate = { name = "gate", tools = { start }, later = { come } }
     function gate.before(_, m)
-      return m.tool == "come" and not m.state and "Not yet." or nil
+      return m.name == "come" and not m.state and "Not yet." or nil
     end
     function gate.after(_, m)
-      m.state = { tool = m.tool, before = m.state }
-      m:remove(m.tool)
-      return m.tool == "start" and come or nil
+      m.state = { tool = m.name, before = m.state }
+      m:remove(m.name)
+      return m.name == "start" and come or nil
     end
     local turns = { { calls = { call "come", call "start" } }, "one", { calls = { call "come" } },
       "done" }
