@@ -64,7 +64,7 @@ local KINDS = {
   empty = function() return measure(nothing, {}) end,
   full = function()
     return measure(nothing, { session = none, policies = { function(call)
-      return call.tool == "t" and "allow" or "deny"
+      return call.name == "t" and "allow" or "deny"
     end }, on = { tool_invoked = function(e)
       seen = seen + (e.success and 1 or 0)
     end } })
