@@ -1178,6 +1178,47 @@ flows["hooks and a budget"] = {
   end,
 }
 
+-- Whatever memory is missing: what is blocked or redacted is not in the conversation.
+flows["the gate"] = {
+  text = "through",
+  attempt = function(s)
+    ah = require "agenthost"
+    local registry = ah.registry { plain_tool "inner" }
+    local give = ah.tool { name = "give", description = "Gives.", params = { n = "integer?" },
+      handler = function(args)
+        local r = registry:execute("inner")
+        return ah.ok({ secret = "hidden words", n = args.n, inner = r and r.content },
+          "hidden words")
+      end }
+    ah.gate { policies = { { shadow = true, before = function() return "deny", "a shadow" end } } }
+    s.agent = ah.agent {
+      model = script("append", { { calls = { call("give", { n = 1 }), call("give", { n = 3 }) } },
+        "through" }),
+      tools = { give },
+      policies = {
+        function(c) if c.arguments.n == 1 then return "rewrite", { n = 2 } end end,
+        { after = function(c, result)
+          if c.name ~= "give" then return "replace", "another" end
+          if c.arguments.n == 3 then return "block", "too much" end
+          return "redact", { result.value.secret and "/secret" or "" }
+        end },
+      },
+      guards = { input = function(text) return text == "forbidden" and "no" or nil end,
+        output = { function(text) return text ~= "forbidden", "no" end } },
+    }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    local text = s.agent and s.agent:transcript() or ""
+    assert(not text:find("hidden words", 1, true), "what is kept back is there")
+    if exact then
+      assert(text:find("[redacted]", 1, true) and text:find("too much", 1, true), text)
+      assert(text:find("another", 1, true), text)
+    end
+    ah.gate {}
+  end,
+}
+
 flows["asks"] = {
   text = "asked",
   attempt = function(s)
