@@ -65,7 +65,7 @@ end
 -- its own; `log` is called for each record.
 local function check(place, way, limit, timeout)
   local seconds, called, came = hostile.carry_out(place, way, timeout and limit)
-  local most = 2 * limit * (timeout and 1 or called) + (way == "loops_in_close" and 1.6 or 0.6)
+  local most = 2 * limit * (timeout and 1 or called) + (way == "loops_in_close" and 2.2 or 1.2)
   assert.is_true(called > 0, place .. " was not called")
   assert.is_true(seconds < most, ("%s %s: %.2f s of at most %.2f: %s"):format(place, way, seconds,
     most, tostring(came)))

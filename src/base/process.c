@@ -69,6 +69,7 @@ struct ah_process {
     int64_t limit;       /* when all must begin to end; 0: no such time */
     ah_process_end over; /* that is what the end is called then */
     int64_t grace_ms;
+    bool struck;         /* what is below the supervisors was killed from here */
     bool pushed, killed; /* the outer supervisor was sent TERM; KILL */
     char *program;       /* for messages */
     ah_process_result result;
@@ -363,7 +364,8 @@ static void set_how(ah_process *p, ah_process_end how)
 {
     if (p->result.how == AH_PROCESS_FAILED)
         return;
-    if (how == AH_PROCESS_FAILED && (p->ending || p->pushed || p->killed))
+    if ((how == AH_PROCESS_FAILED && (p->ending || p->pushed || p->killed)) ||
+        (how == AH_PROCESS_EXITED && p->struck)) /* it did not exit by itself */
         how = p->over;
     if (how == AH_PROCESS_FAILED || (how == AH_PROCESS_EXITED && !p->told))
         set_lost(p);
@@ -461,7 +463,7 @@ static void set_watch(ah_process *p)
 static void begin_ending(ah_process *p, ah_process_end how)
 {
     p->limit = ah_loop_now(p->loop);
-    if (!p->pushed && !p->killed)
+    if (!p->struck && !p->pushed && !p->killed)
         p->over = how;
     set_watch(p);
 }
@@ -547,12 +549,13 @@ static void abandon(ah_process *p)
 }
 
 /* One round of it: what is forked meanwhile is found by the next. */
-static void kill_below(const ah_process *p)
+static void kill_below(ah_process *p)
 {
     ah_descent below;
 
     if (p->inner <= 1 || !is_ours(p))
         return;
+    p->struck = true;
     ah_descent_open_of(&below, p->pid);
     below.spared = p->inner;
     ah_descent_signal(&below, SIGKILL);
