@@ -175,7 +175,7 @@ static ah_status refuse_tool(const ah_prompt *p, uint32_t i, const ah_tool *firs
     return AH_PROMPT_VALIDATION;
 }
 
-/* Of all sections, disabled and summarised ones too (DESIGN.md, duplicate names). */
+/* Of all sections, disabled and summarised ones too. */
 static ah_status register_tools(ah_prompt *p, uint32_t i, ah_err *err)
 {
     const prompt_node *node = &p->node[i];
