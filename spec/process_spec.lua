@@ -167,7 +167,7 @@ describe("the end of a process", function()
 
   it("leaves time for an answer to TERM, and none for ignoring it", function()
     local r = run("trap 'echo bye; exit 7' TERM; while :; do sleep 0.01; done",
-      { timeout_ms = 150, grace_ms = 5000 })
+      { timeout_ms = 1500, grace_ms = 5000 })
     assert.same({ "timed out", 7, "bye\n" }, { r.how, r.code, r.stdout })
     r = run([[trap '' TERM INT HUP; (setsid sleep 100 & sleep 100) &
       while :; do sleep 1; done]], { timeout_ms = 150, grace_ms = 150 })

@@ -206,7 +206,7 @@ describe("past its limit", function()
   end)
 
   it("the memory of a function is bounded, too", function()
-    ahtest.work_limit(10)
+    ahtest.work_limit(100)
     local warning
     assert(run { tools = { tool "t" }, model = calling "t", on = { tool_invoked = function()
       local t = {}

@@ -59,9 +59,10 @@ typedef struct levels {
     const ah_hooks *hooks, *host;
 } levels;
 
+/* A call that is in no run has none. */
 static levels levels_of(const ah_call *c)
 {
-    return (levels){.next = c->run, .host = c->run->cfg.host_hooks};
+    return (levels){.next = c->run, .host = c->run ? c->run->cfg.host_hooks : NULL};
 }
 
 static bool next_level(levels *l)
