@@ -123,7 +123,7 @@ static void try_read(ah_binding *b, const char *path, size_t n_tools)
     ah_shown shown = {is_open, &r};
     ah_rendered *after = NULL;
 
-    must(ah_binding_read(b, NULL, ah_slice_of(path), &r, NULL) == AH_OK);
+    must(ah_binding_read(b, NULL, NULL, ah_slice_of(path), &r, NULL) == AH_OK);
     must(r.kind != AH_READ_UNKNOWN);
     must(ah_binding_render(b, &shown, &after, NULL) == AH_OK);
     must(after->n_tools == n_tools + r.n_tools);
