@@ -77,7 +77,7 @@ typedef enum ah_status {
     AH_HTTP = -16,
     AH_CANCELLED = -17,
     AH_GUARD = -18,  /* a guard of the input or of the answer ended the run */
-    AH_WAITING = -19 /* a person is to respond, and nobody is there */
+    AH_WAITING = -19 /* an ask has no front end that could respond */
 } ah_status;
 
 typedef struct ah_host ah_host;
@@ -177,8 +177,8 @@ typedef struct ah_config {
      * each, secrets taken out; or answers come from such a file, `replay`, without a network
      * (docs/recording.md). A file that cannot be used fails the first request, with AH_USAGE. */
     const char *record, *replay;
-    /* True if the program responds to asks, which ah_ask_next gives it: then it must, as who asks waits
-     * for it. False: what needs a person fails at once where no front end of a script is there. */
+    /* True if the program takes asks from ah_ask_next and closes each with ah_ask_close: calls wait
+     * until it does. False: an ask without a front end in the script fails at once. */
     bool asks;
 } ah_config;
 
@@ -260,8 +260,8 @@ typedef struct ah_tool_config {
     bool coerce;                  /* arguments of a wrong type are taken as they were surely meant */
     size_t max_result;            /* bytes of a result that the model sees (docs/lua.md); 0: 64 KiB */
     bool return_direct;           /* its result is the run's answer (docs/lua.md, ah.tool) */
-    /* What policies may know of it: a JSON object of true and false under read_only, destructive,
-     * idempotent, open_world and untrusted (docs/lua.md). NULL: nothing is said */
+    /* Properties for policies: a JSON object with booleans under read_only, destructive, idempotent,
+     * open_world and untrusted (docs/lua.md). NULL: none is declared */
     const char *annotations;
     const char *version; /* UTF-8, up to 64 bytes: told where a conversation goes on; NULL: none */
     /* Begins a call. Answered once, with ah_answer or ah_refuse, in it or later. */
@@ -363,19 +363,19 @@ AH_API const char *ah_agent_transcript(ah_agent *agent);
 
 /* -- asks ----------------------------------------------------------------------------------- */
 
-/* What needs a person (docs/asks.md): an approval of a call, or a question of a handler. */
+/* A question for a person (docs/asks.md): the approval of a call, or a question of a handler. */
 typedef struct ah_ask {
-    const char *id;   /* "ask_7": of which there is one in this host */
+    const char *id;   /* "ask_7", unique in this host */
     const char *kind; /* "approval" or "question" */
     ah_agent *agent;  /* of the program, in whose run it is asked, however deep; NULL: a script's */
     int64_t run;      /* as in its events */
     const char *question;
     size_t question_len;
     const char *schema;        /* JSON Schema of the response */
-    const char *default_value; /* JSON, the response where nobody gives one; NULL: there is none */
+    const char *default_value; /* JSON: the response where no front end gives one; NULL: none */
     double seconds_left;       /* until its time is over; below 0: no limit */
     bool secret;               /* do not show the response, and do not log it */
-    const char *call;          /* that waits: its id, its tool, */
+    const char *call;          /* id of the call that waits */
     const char *tool;
     const char *args; /* and what its handler has, or would have: a JSON object */
     size_t args_len;
@@ -391,7 +391,7 @@ typedef struct ah_ask {
 AH_API const ah_ask *ah_ask_next(ah_host *host);
 
 /* Responds with a JSON value: of an approval true, false, or { "approved", "why", "arguments" }. The
- * first response that fits counts. principal: who it was, for the event; NULL: "front end". Copied.
+ * first valid response counts. `principal` names the responder in the event; NULL: "front end". Copied.
  * AH_TOOL_VALIDATION: it is no JSON or does not match the schema, ah_errmsg says where, and the ask stays
  * open. AH_USAGE: the ask was closed before (ah_errmsg says how), there is none of this id, id or
  * response is NULL, or the principal is no UTF-8 of 1 to 256 bytes. AH_NOMEM: it stays open.

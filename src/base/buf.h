@@ -1,9 +1,9 @@
 /* A growing buffer with a maximum. Failure sticks: after the first one every
  * add does nothing, so a sequence of adds is checked once, with ah_buf_ok.
  *
- * A buffer that failed holds only a part, or nothing: whoever reads it, empties it or gives it back
- * has asked whether it is whole before. Where it was full and nobody has, the checking build
- * (AH_CHECKING) ends the program; that memory fails is what make check-torture tries. */
+ * A buffer that failed holds only a part, or nothing. Its users ask whether it is whole (ah_buf_ok and
+ * its like) before they read, reset or clear it. The checking build (AH_CHECKING) ends the program
+ * where a full buffer was not asked; failing memory is the subject of make check-torture. */
 #ifndef AH_BASE_BUF_H
 #define AH_BASE_BUF_H
 
@@ -19,7 +19,7 @@ typedef struct ah_buf {
     size_t max;       /* most bytes it may hold */
     ah_status status; /* AH_OK, AH_NOMEM, or AH_BUDGET when `max` was reached */
 #ifdef AH_CHECKING
-    bool unasked; /* it was full, and nobody knows */
+    bool unasked; /* it was full, and no user has asked since */
 #endif
 } ah_buf;
 

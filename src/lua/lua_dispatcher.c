@@ -86,19 +86,13 @@ static const ah_participant_vt outbox_vt;
 
 static outbox *join(ah_lua *h, ah_overlay *o, ah_err *err)
 {
-    outbox *b = (outbox *)(void *)ah_overlay_find(o, &outbox_key);
+    outbox *b = (outbox *)(void *)ah_overlay_part(o, &outbox_vt, &outbox_key, sizeof *b, err);
 
+    if (b && !b->last)
+        b->last = &b->first;
     if (b)
-        return b;
-    if (!(b = ah_alloc(&h->mem, sizeof *b))) {
-        ah_err_nomem(err);
-        return NULL;
-    }
-    *b = (outbox){.part = {.vt = &outbox_vt, .key = &outbox_key}, .lua = h, .last = &b->first};
-    if (ah_overlay_join(o, &b->part, err) == AH_OK)
-        return b;
-    ah_free(&h->mem, b);
-    return NULL;
+        b->lua = h;
+    return b;
 }
 
 static void drop_outbox(ah_participant *p)

@@ -77,16 +77,6 @@ static void check_failed(ah_task *t, const ah_err *err)
     ah_driven_wake(of);
 }
 
-/* -- function */
-static void name_function(lua_State *L, char out[AH_MAX_POLICY])
-{
-    lua_Debug at;
-
-    lua_pushvalue(L, -1);
-    lua_getinfo(L, ">S", &at);
-    ah_print(out, AH_MAX_POLICY, "%s:%d", at.short_src, at.linedefined);
-}
-
 /* In the task: (checks, what, hooks) -- the first message a check returns */
 static int check_next(lua_State *L, int status, lua_KContext at)
 {
@@ -97,7 +87,7 @@ static int check_next(lua_State *L, int status, lua_KContext at)
         lua_settop(L, 3);
         if (lua_geti(L, 1, i + 1) == LUA_TNIL)
             return 0;
-        name_function(L, ((ah_lua_hooks *)lua_touserdata(L, 3))->check);
+        ah_lua_defined(L, -1, ((ah_lua_hooks *)lua_touserdata(L, 3))->check, AH_MAX_POLICY);
         lua_pushvalue(L, 2);
         lua_callk(L, 1, 1, (lua_KContext)(i + 1), check_next);
     }
@@ -214,7 +204,7 @@ static int run_guards(lua_State *L)
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, g->hooks->guards[g->which]);
     for (lua_Integer i = 1; !g->tripped && lua_rawgeti(L, 2, i) == LUA_TFUNCTION; i++) {
-        name_function(L, g->guard);
+        ah_lua_defined(L, -1, g->guard, sizeof g->guard);
         lua_pushlstring(L, g->text.p ? g->text.p : "", g->text.n);
         if (g->value.p)
             ah_lua_push_json(L, g->value);

@@ -321,20 +321,13 @@ static void push_result(lua_State *L, const asked *a)
 /* -- ... policy function: how it is called in warnings and events. */
 static void name_policy(lua_State *L, ah_ruling *r)
 {
-    lua_Debug at;
+    bool named = lua_getfield(L, -2, "name") == LUA_TSTRING;
 
-    if (lua_getfield(L, -2, "name") == LUA_TSTRING) {
+    if (named)
         ah_print(r->policy, sizeof r->policy, "%s", lua_tostring(L, -1));
-        lua_pop(L, 1);
-        return;
-    }
     lua_pop(L, 1);
-    lua_pushvalue(L, -1);
-    lua_getinfo(L, ">S", &at);
-    if (at.linedefined > 0)
-        ah_print(r->policy, sizeof r->policy, "%s:%d", at.short_src, at.linedefined);
-    else
-        ah_print(r->policy, sizeof r->policy, "%s", at.short_src);
+    if (!named)
+        ah_lua_defined(L, -1, r->policy, sizeof r->policy);
 }
 
 /* -- ... policy function: of a table, it takes that first where it has a parameter for it, as methods do.

@@ -209,19 +209,11 @@ static const ah_participant_vt posts_vt;
 
 static posts *join(ah_lua *h, ah_overlay *o, ah_err *err)
 {
-    posts *b = (posts *)(void *)ah_overlay_find(o, &posts_key);
+    posts *b = (posts *)(void *)ah_overlay_part(o, &posts_vt, &posts_key, sizeof *b, err);
 
     if (b)
-        return b;
-    if (!(b = ah_alloc(&h->mem, sizeof *b))) {
-        ah_err_nomem(err);
-        return NULL;
-    }
-    *b = (posts){.part = {.vt = &posts_vt, .key = &posts_key}, .lua = h};
-    if (ah_overlay_join(o, &b->part, err) == AH_OK)
-        return b;
-    ah_free(&h->mem, b);
-    return NULL;
+        b->lua = h;
+    return b;
 }
 
 static ah_status prepare(ah_participant *part, ah_overlay *below, ah_err *err)

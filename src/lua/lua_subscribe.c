@@ -161,19 +161,11 @@ static const ah_participant_vt changes_vt = {
 
 static changes *join(ah_lua *h, ah_overlay *o, ah_err *err)
 {
-    changes *s = (changes *)(void *)ah_overlay_find(o, &changes_key);
+    changes *s = (changes *)(void *)ah_overlay_part(o, &changes_vt, &changes_key, sizeof *s, err);
 
     if (s)
-        return s;
-    if (!(s = ah_alloc(&h->mem, sizeof *s))) {
-        ah_err_nomem(err);
-        return NULL;
-    }
-    *s = (changes){.part = {.vt = &changes_vt, .key = &changes_key}, .lua = h};
-    if (ah_overlay_join(o, &s->part, err) == AH_OK)
-        return s;
-    ah_free(&h->mem, s);
-    return NULL;
+        s->lua = h;
+    return s;
 }
 
 /* The call keeps that the subscription at idx begins or ends. Raises; then nothing has changed. */

@@ -2,7 +2,7 @@
  * arguments is in lua_ctx.c, what they may give back in lua_result.c. */
 #include "lua/lua_tool.h"
 
-#include "lua/lua_asked.h"
+#include "lua/lua_expansion.h"
 #include "lua/lua_ctx.h"
 #include "lua/lua_entity.h"
 #include "lua/lua_group.h"
@@ -68,12 +68,12 @@ static void leave_for_sections(ah_task *t, ah_outcome *o)
     ah_buf b;
 
     ah_buf_init(&b, &t->lua->mem, MAX_ASKED);
-    if (ah_lua_asked(t->lua->caller, t->co, &b, &err) != AH_OK)
+    if (ah_lua_expansion(t->lua->caller, t->co, &b, &err) != AH_OK)
         o->message = ah_slice_of(err.message);
     else
         o->leave = AH_VISIBILITY_EXPANSION;
     if (o->leave != AH_OK && b.len)
-        o->asked = ah_buf_slice(&b);
+        o->expansion = ah_buf_slice(&b);
     end_call(t, o);
     ah_buf_clear(&b);
 }

@@ -32,19 +32,12 @@ static void free_undo(ah_undo *u)
 /* Finds or makes the one of this object in the overlay. */
 static ah_undo *join(ah_lua *h, ah_overlay *o, const void *object, ah_err *err)
 {
-    ah_undo *u = (ah_undo *)(void *)ah_overlay_find(o, object);
+    ah_undo *u = (ah_undo *)(void *)ah_overlay_part(o, &undo_vt, object, sizeof *u, err);
 
-    if (u)
+    if (!u || u->lua)
         return u;
-    if (!(u = ah_alloc(&h->mem, sizeof *u))) {
-        ah_err_nomem(err);
-        return NULL;
-    }
-    *u = (ah_undo){.part = {.vt = &undo_vt, .key = object}, .lua = h, .ref = LUA_NOREF};
-    if (ah_overlay_join(o, &u->part, err) != AH_OK) {
-        ah_free(&h->mem, u);
-        return NULL;
-    }
+    u->lua = h;
+    u->ref = LUA_NOREF;
     u->next = h->undos;
     u->link = &h->undos;
     if (u->next)

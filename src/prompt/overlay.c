@@ -58,6 +58,25 @@ ah_status ah_overlay_join(ah_overlay *o, ah_participant *p, ah_err *err)
     return AH_OK;
 }
 
+ah_participant *ah_overlay_part(ah_overlay *o, const ah_participant_vt *vt, const void *key, size_t size,
+                                ah_err *err)
+{
+    ah_participant *p = ah_overlay_find(o, key);
+
+    if (p)
+        return p;
+    if (!(p = ah_alloc(o->mem, size))) {
+        ah_err_nomem(err);
+        return NULL;
+    }
+    p->vt = vt;
+    p->key = key;
+    if (ah_overlay_join(o, p, err) == AH_OK)
+        return p;
+    ah_free(o->mem, p);
+    return NULL;
+}
+
 ah_status ah_overlay_anchor(ah_overlay *o, ah_anchor **out, ah_err *err)
 {
     ah_status st = check_open(o, err);

@@ -67,12 +67,16 @@ struct ah_overlay {
 /* below: referenced; NULL: the world. */
 void ah_overlay_init(ah_overlay *o, const ah_mem *mem, ah_anchor *below);
 
-/* The next three fail with AH_USAGE where the call is over, and with AH_NOMEM. */
+/* The next four fail with AH_USAGE where the call is over, and with AH_NOMEM. */
 
 /* Takes json (also on failure). */
 ah_status ah_overlay_stage(ah_overlay *o, ah_entry_kind kind, ah_text *json, ah_err *err);
 /* p, with vt and key set, is the overlay's from now on; on failure it stays the caller's. */
 ah_status ah_overlay_join(ah_overlay *o, ah_participant *p, ah_err *err);
+/* The participant of this key in o; where there is none, a new one of `size` bytes joins, zero but for its
+ * first member. NULL: *err says why. */
+ah_participant *ah_overlay_part(ah_overlay *o, const ah_participant_vt *vt, const void *key, size_t size,
+                                ah_err *err);
 /* A new reference, for what is to have o below it. */
 ah_status ah_overlay_anchor(ah_overlay *o, ah_anchor **out, ah_err *err);
 

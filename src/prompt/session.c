@@ -116,19 +116,13 @@ static const ah_participant_vt layer_vt;
 
 static layer *join(ah_session *s, ah_overlay *o, ah_err *err)
 {
-    layer *l = find_layer(s, o);
+    layer *l = (layer *)(void *)ah_overlay_part(o, &layer_vt, s->types, sizeof *l, err);
 
-    if (l)
-        return l;
-    if (!(l = ah_alloc(s->mem, sizeof *l))) {
-        ah_err_nomem(err);
-        return NULL;
+    if (l && !l->last) {
+        l->mem = o->mem;
+        l->last = &l->first;
     }
-    *l = (layer){.part = {.vt = &layer_vt, .key = s->types}, .mem = s->mem, .last = &l->first};
-    if (ah_overlay_join(o, &l->part, err) == AH_OK)
-        return l;
-    ah_free(s->mem, l);
-    return NULL;
+    return l;
 }
 
 /* After it the next n slices can be touched without failing. */

@@ -46,7 +46,7 @@ void ah_call_clear(ah_call *c)
     ah_text_unref(c->warning);
     ah_text_unref(c->leave_why);
     ah_text_unref(c->leave_details);
-    ah_text_unref(c->asked);
+    ah_text_unref(c->expansion);
     ah_text_unref(c->reason);
     ah_tool_unref(c->tool);
     *c = (ah_call){.overlay.mem = c->overlay.mem};
@@ -540,10 +540,10 @@ void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b)
 }
 
 /* The sections that the handler asks for; without memory it has only failed. */
-static void keep_asked(ah_call *c, const ah_outcome *o)
+static void keep_expansion(ah_call *c, const ah_outcome *o)
 {
-    if (o->leave != AH_VISIBILITY_EXPANSION || !o->asked.p ||
-        (c->asked = ah_text_new(c->overlay.mem, o->asked)) != NULL)
+    if (o->leave != AH_VISIBILITY_EXPANSION || !o->expansion.p ||
+        (c->expansion = ah_text_new(c->overlay.mem, o->expansion)) != NULL)
         return;
     c->leave = AH_OK;
     ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
@@ -568,7 +568,7 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     }
     if (ah_gate_after(c, &now, &words, &held))
         take_outcome(c, &now, &words, session);
-    keep_asked(c, o);
+    keep_expansion(c, o);
     if (c->leave != AH_OK)
         c->leave_why = ah_text_ref(c->content); /* without memory: none */
     ah_held_clear(&held);

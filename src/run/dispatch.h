@@ -58,7 +58,8 @@ typedef struct ah_call {
     ah_status leave;     /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
     ah_text *leave_details; /* a JSON object for the error's; NULL: none */
-    ah_text *asked; /* the sections that it leaves for, as ah_outcome has them; NULL: none are named */
+    ah_text
+        *expansion; /* the sections that it leaves for, as ah_outcome has them; NULL: none are named */
     void *task;     /* the tool owner's */
 } ah_call;
 
@@ -88,7 +89,7 @@ typedef struct ah_outcome {
     ah_status leave; /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
     /* With AH_VISIBILITY_EXPANSION, {"reason":..,"requested_overrides":{path:"full"|"summary"},
      * "section_keys":[..]}, checked, the first may be absent; .p NULL: it names no section. */
-    ah_slice asked;
+    ah_slice expansion;
 } ah_outcome;
 
 /* below: the overlay of the call in which the run was started, or NULL. The caller may set

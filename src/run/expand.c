@@ -23,7 +23,7 @@ static void tell_bound(ah_run *run, ah_call *call)
 
 bool ah_expands(ah_run *run, ah_call *call)
 {
-    bool asks = call->leave == AH_VISIBILITY_EXPANSION && call->asked && run->cfg.session;
+    bool asks = call->leave == AH_VISIBILITY_EXPANSION && call->expansion && run->cfg.session;
     bool may = run->restarts < run->cfg.rules->max_restarts;
 
     if (asks && !may)
@@ -50,7 +50,8 @@ static ah_status show(ah_run *run, ah_call *call, ah_slice path, ah_visibility v
 
 static ah_status show_all(ah_run *run, ah_call *call, ah_buf *words, ah_buf *hint, ah_err *err)
 {
-    ah_json_reader r = ah_json_read(ah_json_member(ah_text_slice(call->asked), "requested_overrides"));
+    ah_json_reader r =
+        ah_json_read(ah_json_member(ah_text_slice(call->expansion), "requested_overrides"));
     ah_json_token key = ah_json_next(&r);
     ah_status st = ah_visibility_register(run->cfg.session, err);
     ah_buf path;
@@ -111,7 +112,7 @@ ah_status ah_expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
     ah_buf words;
 
     ah_log_put(run->cfg.log, AH_LOG_INFO, "Tool '%s' asks for sections: %.*s", call->slot->name->data,
-               AH_FMT(ah_text_slice(call->asked)));
+               AH_FMT(ah_text_slice(call->expansion)));
     ah_buf_init(&words, run->cfg.mem, MAX_WORDS);
     st = show_all(run, call, &words, hint, err);
     if (st == AH_OK)
@@ -120,7 +121,7 @@ ah_status ah_expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
         st = ah_buf_error(&words, "tool result", err);
     if (st == AH_OK)
         st = put_answer(call, &words, err);
-    run->asked = st == AH_OK || run->asked;
+    run->expanded = st == AH_OK || run->expanded;
     ah_buf_clear(&words);
     return st;
 }

@@ -663,7 +663,7 @@ ah_status ah_inject_after(ah_run *run, ah_call *call, bool strategies, ah_err *e
     ah_status st = ah_picks_note(call, err);
     ah_buf hint;
 
-    if (st != AH_OK || (!call->changes.n && !n && !call->asked))
+    if (st != AH_OK || (!call->changes.n && !n && !call->expansion))
         return st;
     ah_buf_init(&hint, run->cfg.mem, MAX_NAMES);
     if (call->success && call->changes.n)

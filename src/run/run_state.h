@@ -41,8 +41,8 @@ struct ah_run {
     ah_guard guard;
 
     bool started, cancel, last_round;
-    bool restart; /* the turn injected tools that the adapter cannot take in mid-conversation */
-    bool asked;   /* a handler of the turn left for sections, which were opened: counts as a restart */
+    bool restart;  /* the turn injected tools that the adapter cannot take in mid-conversation */
+    bool expanded; /* a handler of the turn left for sections, which were opened: counts as a restart */
     int restarts;
     ah_buf restart_keys; /* of sections, as JSON strings with commas between them */
     int check_rounds;

@@ -468,9 +468,9 @@ static void leave(ah_run *run, const ah_call *c)
     ah_json_put_string(&b, ah_text_slice(c->slot->name));
     ah_buf_fmt(&b, "%s%.*s}", more.n ? "," : "", AH_FMT(more));
     keep_details(err, &b);
-    if (c->asked) { /* where they fit: */
+    if (c->expansion) { /* where they fit: */
         b.len--;
-        ah_buf_fmt(&b, ",%.*s", (int)c->asked->len - 1, c->asked->data + 1);
+        ah_buf_fmt(&b, ",%.*s", (int)c->expansion->len - 1, c->expansion->data + 1);
         keep_details(err, &b);
     }
     ah_buf_clear(&b);
@@ -570,7 +570,7 @@ static void restart(ah_run *run)
         run->restarts++;
         tell_restart(run);
     }
-    run->restart = run->asked = false;
+    run->restart = run->expanded = false;
     (void)ah_buf_ok(&run->restart_keys); /* only named in the details of an error */
     ah_buf_reset(&run->restart_keys, 0);
 }
@@ -598,7 +598,7 @@ static void end_turn(ah_run *run)
     run->state = RUN_NEXT;
     if (direct)
         ah_run_answer_direct(run, queued);
-    else if (run->restart || run->asked)
+    else if (run->restart || run->expanded)
         restart(run);
 }
 

@@ -1,5 +1,5 @@
 /* The object is read by raw access and by what runs no script: it may be anybody's. */
-#include "lua/lua_asked.h"
+#include "lua/lua_expansion.h"
 
 #include "lua/lua_host.h"
 #include "lua/lua_value.h"
@@ -88,7 +88,7 @@ typedef struct fields {
     bool has_overrides, has_keys, has_reason;
 } fields;
 
-static ah_status put_asked(const fields *f, ah_buf *out, ah_err *err)
+static ah_status put_expansion(const fields *f, ah_buf *out, ah_err *err)
 {
     ah_slice overrides = ah_buf_slice(f->overrides), keys = ah_buf_slice(f->keys);
     ah_status st = f->has_overrides ? check_overrides(overrides, err) : AH_OK;
@@ -144,11 +144,11 @@ static int read_object(lua_State *L)
     if (r->st == AH_OK)
         f.has_keys = put_field(L, 2, "section_keys", f.keys, &r->st, r->err) && !is_empty(f.keys);
     if (r->st == AH_OK)
-        r->st = put_asked(&f, r->out, r->err);
+        r->st = put_expansion(&f, r->out, r->err);
     return 0;
 }
 
-ah_status ah_lua_asked(lua_State *L, lua_State *from, ah_buf *out, ah_err *err)
+ah_status ah_lua_expansion(lua_State *L, lua_State *from, ah_buf *out, ah_err *err)
 {
     reading r = {out, AH_OK, err};
     ah_status st;

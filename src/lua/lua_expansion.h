@@ -1,14 +1,14 @@
 /* What a handler that raises visibility_expansion_required asks for. */
-#ifndef AH_LUA_ASKED_H
-#define AH_LUA_ASKED_H
+#ifndef AH_LUA_EXPANSION_H
+#define AH_LUA_EXPANSION_H
 
 #include <lua.h>
 
 #include "base/json.h"
 
 /* The fields requested_overrides, section_keys and reason of the error object on top of `from` as the
- * JSON object that ah_outcome.asked is, appended to *out: nothing where it names no section. L has room
+ * JSON object that ah_outcome.expansion is, appended to *out: nothing where it names no section. L has room
  * for a call. AH_TOOL_VALIDATION says which of them is wrong. */
-ah_status ah_lua_asked(lua_State *L, lua_State *from, ah_buf *out, ah_err *err);
+ah_status ah_lua_expansion(lua_State *L, lua_State *from, ah_buf *out, ah_err *err);
 
 #endif
