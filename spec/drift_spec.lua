@@ -1,6 +1,7 @@
 -- Tools that are defined otherwise than when the conversation that goes on was written: what is
 -- told, what is declared and what is run. docs/lua.md, "Conversations that last".
 local ah = require "agenthost"
+local told = require "support.told"
 local sound = require "support.sound"
 
 local MODES = { "append", "inline", "additional_tools", "search_pair", "list_changed", "reference",
@@ -69,22 +70,6 @@ local function go_on(fields)
   return seen
 end
 
--- What the model knows of `pay` by a request: the latest definition.
-local function told(request)
-  local spec
-  local function look(list)
-    for _, t in ipairs(list) do
-      spec = t.name == "pay" and t or spec
-    end
-  end
-  look(request.tools)
-  for _, e in ipairs(request.entries) do
-    local noted = e.type == "note" and e.text:match "through call_tool.-(%b[])"
-    look(e.type == "tools_added" and e.tools or noted and ah.json.decode(noted) or {})
-  end
-  return spec
-end
-
 describe("a tool that is defined as it was", function()
   it("is no drift", function()
     write()
@@ -122,7 +107,7 @@ describe("a tool that is defined otherwise", function()
       assert.matches("The definition of tool 'pay' has changed .* %(" .. what .. "%)",
         seen.events[1].message)
       assert.truthy(seen.log[1]:find("^warning The definition of tool 'pay' has changed"))
-      assert.same(pay(fields).spec, told(seen.requests[1]))
+      assert.same(pay(fields).spec, told(seen.requests[1], "pay"))
     end)
   end
 
@@ -146,7 +131,7 @@ describe("a tool that is defined otherwise", function()
     for _, mode in ipairs(MODES) do
       write()
       local seen = go_on { mode = mode, tools = { pay { description = "Pays more." } } }
-      assert.equal("Pays more.", told(seen.requests[1]).description, mode)
+      assert.equal("Pays more.", told(seen.requests[1], "pay").description, mode)
       assert.equal("paid 2", seen.results[2], mode)
       assert.same({ "description" }, seen.events[1].changed, mode)
     end
@@ -159,7 +144,7 @@ describe("a tool that is defined otherwise", function()
       local before = ran
       local seen = go_on { mode = mode, on_drift = "refuse",
         tools = { pay { description = "Pays more." } } }
-      assert.equal("Pays.", told(seen.requests[1]).description, mode)
+      assert.equal("Pays.", told(seen.requests[1], "pay").description, mode)
       assert.equal("Tool 'pay' was not run: its definition has changed since it was declared here "
         .. "(description), so it may not do what you were told of it. Nothing was run.",
         seen.results[2], mode)

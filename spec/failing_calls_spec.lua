@@ -7,6 +7,7 @@
 --   AGENTHOST_FAILING=100000   calls in all (fewer by default)
 --   AGENTHOST_SEED=7           the first program; a failure names its own
 local ah = require "agenthost"
+local generator = require "support.random"
 
 local CALLS = tonumber(os.getenv("AGENTHOST_FAILING") or 1200)
 local SEED = tonumber(os.getenv("AGENTHOST_SEED") or 1)
@@ -16,16 +17,6 @@ local LONG = 30    -- and that nothing here waits for
 local FOLDER = os.tmpname()
 os.remove(FOLDER)
 assert(os.execute("mkdir " .. FOLDER))
-
-local function generator(seed)
-  local x = seed * 0x9E3779B97F4A7C15 | 1
-  return function(n)
-    x = x ~ (x << 13)
-    x = x ~ (x >> 7)
-    x = x ~ (x << 17)
-    return (x >> 11) % n + 1
-  end
-end
 
 -- -- worlds -----------------------------------------------------------------------------------
 

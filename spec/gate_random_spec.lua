@@ -6,20 +6,12 @@
 --   AGENTHOST_GATE_CALLS=100000    so many calls (1500)
 --   AGENTHOST_GATE_SEED=7          the first seed (1)
 local ah = require "agenthost"
+local generator = require "support.random"
 local sound = require "support.sound"
 
 local CALLS = tonumber(os.getenv "AGENTHOST_GATE_CALLS" or "1500")
 local SEED = tonumber(os.getenv "AGENTHOST_GATE_SEED" or "1")
 local NAMES = { "alpha", "beta", "gamma" }
-
--- A generator of its own for each run, so that one seed gives one run.
-local function generator(seed)
-  local state = seed * 2654435761 % 2 ^ 32
-  return function(n)
-    state = (state * 1103515245 + 12345) % 2 ^ 31
-    return math.floor(state / 65536) % n + 1
-  end
-end
 
 -- What a policy of this number does about such a call is always the same: it may be asked again.
 local function fate(world, number, kind, name, n)

@@ -5,6 +5,7 @@
 --   AGENTHOST_OVERLAYS=10000   calls in all (fewer by default)
 --   AGENTHOST_SEED=7           the first program; a failure names its own
 local ah = require "agenthost"
+local generator = require "support.random"
 
 local CALLS = tonumber(os.getenv("AGENTHOST_OVERLAYS") or 1500)
 local SEED = tonumber(os.getenv("AGENTHOST_SEED") or 1)
@@ -301,16 +302,6 @@ describe("an overlay of the script, in a call", function()
 end)
 
 -- -- random programs ------------------------------------------------------------------------
-
-local function generator(seed)
-  local x = seed * 0x9E3779B97F4A7C15 | 1
-  return function(n)
-    x = x ~ (x << 13)
-    x = x ~ (x >> 7)
-    x = x ~ (x << 17)
-    return (x >> 11) % n + 1
-  end
-end
 
 local PATHS = { "a", "b", "d/a", "d/b" }
 local WHAT = { "write", "write", "append", "append", "edit", "delete", "read", "stat", "list",

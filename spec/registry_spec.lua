@@ -1,5 +1,6 @@
 -- ah.registry, ah.tool_group, executors, and brief declarations with pick_tools (seed 004).
 local ah = require "agenthost"
+local told = require "support.told"
 local sound = require "support.sound"
 
 local function tool(name, handler, more)
@@ -379,22 +380,6 @@ local function player(mode, turns)
     requests[n] = request
     return turns[n] or "done"
   end }, requests
-end
-
--- What the model knows of a tool by its request: the latest definition.
-local function told(request, name)
-  local spec
-  local function look(list)
-    for _, t in ipairs(list) do
-      spec = t.name == name and t or spec
-    end
-  end
-  look(request.tools)
-  for _, e in ipairs(request.entries) do
-    local noted = e.type == "note" and e.text:match "through call_tool.-(%b[])"
-    look(e.type == "tools_added" and e.tools or noted and ah.json.decode(noted) or {})
-  end
-  return spec
 end
 
 describe("a run with brief", function()

@@ -6,22 +6,11 @@
 --   AGENTHOST_HANDLERS=10000   handlers in all (fewer by default)
 --   AGENTHOST_SEED=7           the first program; a failure names its own
 local ah = require "agenthost"
+local generator = require "support.random"
 local ahtest = require "ahtest"
 
 local HANDLERS = tonumber(os.getenv("AGENTHOST_HANDLERS") or 1500)
 local SEED = tonumber(os.getenv("AGENTHOST_SEED") or 1)
-
--- -- random numbers, the same everywhere ----------------------------------------------------
-
-local function generator(seed)
-  local x = seed * 0x9E3779B97F4A7C15 | 1
-  return function(n)
-    x = x ~ (x << 13)
-    x = x ~ (x >> 7)
-    x = x ~ (x << 17)
-    return (x >> 11) % n + 1
-  end
-end
 
 -- -- types: the slices and what is dispatched to them ----------------------------------------
 

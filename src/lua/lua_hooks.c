@@ -87,7 +87,7 @@ static int check_next(lua_State *L, int status, lua_KContext at)
         lua_settop(L, 3);
         if (lua_geti(L, 1, i + 1) == LUA_TNIL)
             return 0;
-        ah_lua_defined(L, -1, ((ah_lua_hooks *)lua_touserdata(L, 3))->check, AH_MAX_POLICY);
+        ah_lua_defined(L, -1, ((ah_lua_hooks *)lua_touserdata(L, 3))->check, AH_PLACE);
         lua_pushvalue(L, 2);
         lua_callk(L, 1, 1, (lua_KContext)(i + 1), check_next);
     }
@@ -178,7 +178,7 @@ typedef struct guarding {
     int which; /* of GUARDED */
     ah_slice text, value;
     bool tripped;
-    char guard[AH_MAX_POLICY]; /* where the one at work stands */
+    char guard[AH_PLACE]; /* where the one at work stands */
     char why[AH_MAX_MESSAGE];
 } guarding;
 

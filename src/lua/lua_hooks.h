@@ -11,7 +11,7 @@ typedef struct ah_lua_hooks {
     int policies, approve, feedback, checks; /* references; LUA_NOREF: none */
     int guards[2];                           /* of the input, of the output; likewise */
     ah_task *checking;                       /* the checks at work */
-    char check[AH_MAX_POLICY];               /* where the one that was called last stands */
+    char check[AH_PLACE];                    /* where the one that was called last stands */
     size_t calls;                            /* answered in this run, for feedback */
 } ah_lua_hooks;
 

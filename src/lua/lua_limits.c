@@ -1,5 +1,5 @@
 /* The fields of loop_detector become ah_loop_rules, each within its range. What the detector does
- * is run/guard.c's, and the other limits are read in lua_agent_fields.c. */
+ * is run/loop_detector.c's, and the other limits are read in lua_agent_fields.c. */
 #include "lua/lua_limits.h"
 
 #include "lua/lua_value.h"

@@ -3,7 +3,7 @@
 #define AH_LUA_LIMITS_H
 
 #include "lua/lua_host.h"
-#include "run/guard.h"
+#include "run/loop_detector.h"
 
 /* The field `loop_detector` of the table at idx: false, or { warn, stop, window,
  * pattern_window, exempt = { names } }. The windows grow with `stop` where they are not

@@ -29,11 +29,6 @@ static inline bool ah_observer_wants(const ah_observer *o, ah_event_type type)
     return ((o->types | o->watched) >> type & 1) != 0;
 }
 
-static inline bool ah_observer_any(const ah_observer *o)
-{
-    return (o->types | o->watched) != 0;
-}
-
 /* Pushes an event as the table that observers get. */
 void ah_lua_push_event(lua_State *L, const ah_notice *e);
 

@@ -552,7 +552,7 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     run->state = cfg->setup ? RUN_PREPARING : RUN_NEXT;
     if (cfg->setup)
         ah_run_raise(run, (ah_need){.kind = AH_NEED_SETUP});
-    run->guard.rules = cfg->loop;
+    run->loop.rules = cfg->loop;
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);
     ah_session_ref(cfg->session);
@@ -662,11 +662,6 @@ const ah_log *ah_run_log(const ah_run *run)
 const ah_spending *ah_run_spending(const ah_run *run)
 {
     return &run->cfg.spending;
-}
-
-ah_slice ah_run_text(const ah_run *run)
-{
-    return ah_buf_slice(&run->text);
 }
 
 const ah_registry *ah_run_registry(const ah_run *run)

@@ -16,7 +16,7 @@
 #include "run/inject.h"
 #include "run/metrics.h"
 #include "run/dispatch.h"
-#include "run/guard.h"
+#include "run/loop_detector.h"
 #include "run/need.h"
 #include "wire/lower.h"
 
@@ -131,7 +131,6 @@ ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err);
 const ah_hooks *ah_run_hooks(const ah_run *run);
 const ah_log *ah_run_log(const ah_run *run);
 const ah_spending *ah_run_spending(const ah_run *run);
-ah_slice ah_run_text(const ah_run *run); /* of the last answer */
 ah_adapter *ah_run_adapter(const ah_run *run);
 const ah_registry *ah_run_registry(const ah_run *run);
 const ah_transcript *ah_run_transcript(const ah_run *run);

@@ -38,7 +38,7 @@ struct ah_run {
     size_t n_calls, batch, next; /* calls [batch, next) are at work or answered */
     size_t running;
     int unknown_in_row;
-    ah_guard guard;
+    ah_loop_detector loop;
 
     bool started, cancel, last_round;
     bool restart;  /* the turn injected tools that the adapter cannot take in mid-conversation */

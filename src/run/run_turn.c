@@ -71,7 +71,7 @@ static void put_warning(ah_run *run, ah_call *c)
 
     ah_buf_init(&b, run->cfg.mem, c->content->len + MAX_WARNING);
     ah_buf_fmt(&b, "Warning: %s; time %d ends the run. Use the results there are, or do something else.",
-               c->warning->data, run->guard.rules.stop);
+               c->warning->data, run->loop.rules.stop);
     ah_buf_str(&b, "\n\n");
     ah_buf_put(&b, ah_text_slice(c->content));
     if (ah_text_from_buf(&b, "tool result", &text, NULL) == AH_OK)
@@ -320,23 +320,24 @@ static void stop_loop(ah_run *run, ah_call *c, ah_slice words)
     ah_call_refuse(c, "Not run: %.*s. The run ends here.", AH_FMT(words));
     ah_buf_init(&b, run->cfg.mem, MAX_WARNING);
     ah_buf_fmt(&b, "loop detected: %.*s; the limit is %d (loop_detector: stop, exempt, or false)",
-               AH_FMT(words), run->guard.rules.stop);
+               AH_FMT(words), run->loop.rules.stop);
     ah_text_from_buf(&b, "reason", &c->leave_why, NULL);
     ah_buf_clear(&b);
     c->leave = AH_LOOP;
 }
 
 /* False: the call is one too many of its kind, and answered. */
-static bool pass_guard(ah_run *run, ah_call *c)
+static bool pass_loop_detector(ah_run *run, ah_call *c)
 {
     ah_slice name = ah_text_slice(c->slot->name);
-    ah_repeat r = ah_guard_note(&run->guard, run->cfg.mem, name, ah_text_slice(c->slot->arguments));
+    ah_repeat r =
+        ah_loop_detector_note(&run->loop, run->cfg.mem, name, ah_text_slice(c->slot->arguments));
     ah_buf words;
 
     if (!r.warn && !r.stop)
         return true;
     ah_buf_init(&words, run->cfg.mem, MAX_WARNING / 2);
-    ah_guard_say(&run->guard, &r, name, &words);
+    ah_loop_detector_say(&run->loop, &r, name, &words);
     if (r.stop) {
         stop_loop(run, c, ah_buf_slice(&words));
     } else {
@@ -370,7 +371,7 @@ static void begin_call(ah_run *run, ah_call *c)
     const ah_callees who = {run->cfg.registry, run->cfg.executors, run->cfg.adapter,
                             ah_json_kind_of(strict) == AH_JSON_TRUE};
 
-    if (c->state == AH_CALL_WAITING && ah_inject_before(run, c) && pass_guard(run, c) &&
+    if (c->state == AH_CALL_WAITING && ah_inject_before(run, c) && pass_loop_detector(run, c) &&
         ah_search_called(run, c) && ah_call_prepare(c, &who, run->now, run->cfg.deadline) &&
         ah_gate_before(c))
         start_handler(run, c);

@@ -54,11 +54,6 @@ size_t ah_search_count(const ah_search *s)
     return s->n;
 }
 
-ah_tool *ah_search_at(const ah_search *s, size_t i)
-{
-    return s->tool[i];
-}
-
 ah_tool *ah_search_find(const ah_search *s, ah_slice name)
 {
     uint32_t at = ah_index_find(&s->by_name, name);

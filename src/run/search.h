@@ -36,7 +36,6 @@ void ah_search_unref(ah_search *s);
 ah_status ah_search_tool(ah_search *s, ah_tool **out, ah_err *err);
 
 size_t ah_search_count(const ah_search *s);
-ah_tool *ah_search_at(const ah_search *s, size_t i);        /* borrowed */
 ah_tool *ah_search_find(const ah_search *s, ah_slice name); /* borrowed, or NULL */
 
 /* Says in the transcript which of its tools are not yet known there as waiting (docs/transcript.md,

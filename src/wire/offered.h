@@ -58,12 +58,6 @@ const ah_offered *ah_offers_find(const ah_offers *o, ah_slice name);
  * schema is asked once, when the answer is first needed. */
 bool ah_offers_wrap(const ah_offers *o, ah_slice name);
 
-/* Is a tool that comes in mid-conversation kept out of the cached head? */
-static inline bool ah_mode_keeps_cache(ah_tool_change_mode m)
-{
-    return m != AH_TOOLS_RESTART && m != AH_TOOLS_APPEND;
-}
-
 /* Does another definition of a declared tool leave the cached head as it is? Later ones win there. */
 static inline bool ah_mode_redefines(ah_tool_change_mode m)
 {

@@ -2,19 +2,19 @@
  * (seed 004, LoopDetector). It counts what is asked for, successful or not; what becomes
  * of a call that is warned about or stopped is the turn's business. Needs no memory of
  * its own. */
-#ifndef AH_RUN_GUARD_H
-#define AH_RUN_GUARD_H
+#ifndef AH_RUN_LOOP_DETECTOR_H
+#define AH_RUN_LOOP_DETECTOR_H
 
 #include "base/json.h"
 
 enum {
     AH_LOOP_WARN = 4,   /* from this time on a call is answered with a warning before its result */
     AH_LOOP_STOP = 6,   /* this time it is not run, and the run ends */
-    AH_LOOP_MOST = 100, /* most calls that a guard remembers */
+    AH_LOOP_MOST = 100, /* most calls that it remembers */
     AH_LOOP_PATTERN = 3 /* calls in the longest pattern */
 };
 
-/* Zero `stop` is a guard that is off. */
+/* Zero `stop` is one that is off. */
 typedef struct ah_loop_rules {
     int warn, stop;
     int window;         /* how many calls before it a call is compared with */
@@ -27,11 +27,11 @@ extern const ah_loop_rules ah_loop_rules_default;
 int ah_loop_least_window(int stop);
 int ah_loop_least_pattern_window(int stop);
 
-typedef struct ah_guard {
+typedef struct ah_loop_detector {
     ah_loop_rules rules;
     uint64_t seen[AH_LOOP_MOST]; /* hashes of name and arguments, the latest last */
     size_t n;
-} ah_guard;
+} ah_loop_detector;
 
 /* What is to be said of a call. Zero: nothing. */
 typedef struct ah_repeat {
@@ -42,9 +42,10 @@ typedef struct ah_repeat {
 
 /* Takes note of a call. Arguments are compared in their canonical form; those that are no
  * JSON, or for whose canonical form memory is short, by their bytes. */
-ah_repeat ah_guard_note(ah_guard *g, const ah_mem *mem, ah_slice name, ah_slice arguments);
+ah_repeat ah_loop_detector_note(ah_loop_detector *g, const ah_mem *mem, ah_slice name,
+                                ah_slice arguments);
 
 /* "tool 'x' was called with the same arguments for the 4th time within 11 calls" */
-void ah_guard_say(const ah_guard *g, const ah_repeat *r, ah_slice name, ah_buf *out);
+void ah_loop_detector_say(const ah_loop_detector *g, const ah_repeat *r, ah_slice name, ah_buf *out);
 
 #endif

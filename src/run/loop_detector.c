@@ -1,6 +1,6 @@
 /* Calls are kept as numbers, a hash of name and canonical arguments, in a ring; what each was is
  * not kept. */
-#include "run/guard.h"
+#include "run/loop_detector.h"
 
 enum { MAX_SHOWN = 100 }; /* bytes of a name in a message */
 
@@ -26,7 +26,7 @@ static uint64_t hash(const ah_mem *mem, ah_slice name, ah_slice arguments)
     return ah_slice_hash(name) * 31 + (json ? ah_json_hash(arguments) : ah_slice_hash(arguments));
 }
 
-static bool is_exempt(const ah_guard *g, ah_slice name)
+static bool is_exempt(const ah_loop_detector *g, ah_slice name)
 {
     ah_json_reader r = ah_json_read(g->rules.exempt);
     ah_json_token t = {0};
@@ -41,7 +41,7 @@ static bool is_exempt(const ah_guard *g, ah_slice name)
 
 /* -- counting ----------------------------------------------------------------------- */
 
-static void remember(ah_guard *g, uint64_t h)
+static void remember(ah_loop_detector *g, uint64_t h)
 {
     if (g->n == AH_LOOP_MOST) {
         memmove(g->seen, g->seen + 1, (AH_LOOP_MOST - 1) * sizeof *g->seen);
@@ -51,7 +51,7 @@ static void remember(ah_guard *g, uint64_t h)
 }
 
 /* How often the last call has come, within the window before it. */
-static int count_same(const ah_guard *g)
+static int count_same(const ah_loop_detector *g)
 {
     size_t last = g->n - 1, window = (size_t)g->rules.window;
     size_t from = last > window ? last - window : 0;
@@ -63,7 +63,7 @@ static int count_same(const ah_guard *g)
 }
 
 /* How often the last `length` calls have come in turn, the one that has only begun included. */
-static int count_pattern(const ah_guard *g, size_t length)
+static int count_pattern(const ah_loop_detector *g, size_t length)
 {
     size_t window = (size_t)g->rules.pattern_window, most = g->n < window ? g->n : window;
     size_t run = length; /* calls at the end that go on with the pattern */
@@ -75,7 +75,8 @@ static int count_pattern(const ah_guard *g, size_t length)
     return (int)((run + length - 1) / length);
 }
 
-ah_repeat ah_guard_note(ah_guard *g, const ah_mem *mem, ah_slice name, ah_slice arguments)
+ah_repeat ah_loop_detector_note(ah_loop_detector *g, const ah_mem *mem, ah_slice name,
+                                ah_slice arguments)
 {
     ah_repeat r = {.length = 1};
 
@@ -105,7 +106,7 @@ static const char *suffix(int n)
     return n / 10 % 10 == 1 || n % 10 > 3 ? "th" : endings[n % 10];
 }
 
-void ah_guard_say(const ah_guard *g, const ah_repeat *r, ah_slice name, ah_buf *out)
+void ah_loop_detector_say(const ah_loop_detector *g, const ah_repeat *r, ah_slice name, ah_buf *out)
 {
     int shown = (int)(name.n > MAX_SHOWN ? ah_utf8_cut(name.p, MAX_SHOWN) : name.n);
 
