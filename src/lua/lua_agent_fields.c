@@ -376,8 +376,8 @@ static bool has_native_output(const ah_lua_agent *a)
     return all;
 }
 
-/* Does the script have the system text be what it was? A strategy may have set another since: that
- * stays. */
+/* True if the script says the system text that it said before. A strategy may have set another since:
+ * that one stays. */
 static bool says_again(const ah_transcript *t, const ah_text *entry)
 {
     size_t at = ah_disclosure_text_at(t);

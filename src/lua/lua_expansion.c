@@ -114,7 +114,7 @@ static ah_status put_expansion(const fields *f, ah_buf *out, ah_err *err)
     return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "requested_overrides", err);
 }
 
-/* Is there nothing in it? An empty table may be either. */
+/* True if the table is empty; an empty one may be a list or an object. */
 static bool is_empty(const ah_buf *b)
 {
     return ah_slice_is(ah_buf_slice(b), "{}") || ah_slice_is(ah_buf_slice(b), "[]");

@@ -5,7 +5,7 @@
 #include "lua/lua_host.h"
 #include "run/hooks.h"
 
-/* What ah.gate said; NULL: nothing was. Good as long as the state. */
+/* The hooks of ah.gate, valid as long as the state; NULL: ah.gate was not called. */
 const ah_hooks *ah_lua_gate(const ah_lua *h);
 
 void ah_lua_open_gate(lua_State *L); /* gate: into the table on top */

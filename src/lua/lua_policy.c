@@ -151,7 +151,7 @@ static ah_text *text_of(lua_State *L, ah_slice s)
     return t;
 }
 
-/* What a handler could have returned in its place. */
+/* Reads the result at idx as a handler's return value. */
 static void read_replacement(lua_State *L, int idx, ah_ruling *r)
 {
     const ah_lua_type *type;
@@ -374,7 +374,7 @@ static int ask(lua_State *L)
     return 0;
 }
 
-/* What fails keeps back what it was to judge. */
+/* A policy that fails denies the call, or blocks the result. */
 static void fail_closed(const asked *a, const ah_err *err)
 {
     ah_ruling *r = a->out;

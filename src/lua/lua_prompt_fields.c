@@ -141,7 +141,7 @@ static ah_status add_read_section(ah_prompt_fields *p, ah_changes *tools, ah_err
     return st;
 }
 
-/* Is the section there because the session opens it, or one around it? */
+/* True if the session opens the section, or a section around it. */
 static bool was_opened(const ah_disclosure *d, ah_slice path)
 {
     ah_visibility v = AH_SUMMARY;
@@ -193,7 +193,7 @@ static void set_around(lua_State *L, ah_prompt_fields *p, ah_slice system, ah_bu
         ah_lua_raise_err(L, &err);
 }
 
-/* Is this what the script last had the system text be, whatever a strategy has made of it since? */
+/* True if the script last said this system text, whatever a strategy has set since. */
 static bool in_force(const ah_transcript *t, const ah_buf *text, ah_err *err)
 {
     size_t at = ah_disclosure_text_at(t);

@@ -48,7 +48,8 @@ static ah_fs_kind kind_at(int folder, const char *name)
     return info.kind;
 }
 
-/* May the step replace what it found? Another file than was seen, yes: the last who writes wins. */
+/* True if the step may replace what it found. It may replace a file that was not seen: the last writer
+ * wins. */
 static bool may_replace(const ah_fs_step *s, ah_fs_kind found)
 {
     return found == s->was.kind || (s->act == AH_FS_PUT && found == AH_FS_FILE);

@@ -62,7 +62,7 @@ static long find_step(const ah_fs_ticket *t, const ah_fs_step *const *sorted, ah
     return AH_FS_NO_STEP;
 }
 
-/* Does what is done to the folder bring or take along what is done in it? */
+/* True if the change of the folder includes the changes within it. */
 static bool carries(const ah_fs_step *folder, const ah_fs_step *s)
 {
     if (s->act == AH_FS_REMOVE)

@@ -120,8 +120,8 @@ static ah_status check_emptied(settling *s, ah_slice folder, ah_err *err)
     return st;
 }
 
-/* May the change take the place of what is there now? What was removed here, to make room, must be
- * what is still there, and a folder must have nothing in it that was not removed as well. */
+/* Returns AH_OK if the change may replace what is there now: what was removed here to make room must be
+ * unchanged below, and a folder must hold nothing that was not removed as well. */
 static ah_status check_room(settling *s, const ah_fs_change *c, ah_fs_kind own, const ah_fs_info *now,
                             ah_err *err)
 {

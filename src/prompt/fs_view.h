@@ -7,11 +7,11 @@
 /* Where the call's own changes of what is below the overlay go, if `was` is one of them; else NULL.
  * Borrowed from the view. */
 ah_fs *ah_fs_view_saw(const ah_fs_tree *view, ah_slice path, const ah_fs_info *was);
-/* Is what the overlay's base has at the path of the call itself? */
+/* True if the call itself made what the overlay's base has at the path. */
 bool ah_fs_view_put_below(const ah_fs_tree *view, ah_slice path);
-/* Is it in the overlay itself? */
+/* True if it is in the overlay itself. */
 bool ah_fs_view_shows(const ah_fs_tree *view, ah_slice path);
-/* Has the path been what that has there, ever since the view was made? */
+/* True if the path has not changed there since the view was made. */
 bool ah_fs_view_is_below(const ah_fs_tree *view, ah_slice path);
 /* Was the overlay committed or dropped in the call? Then what the view has takes the place of
  * all that is in the overlay. */

@@ -378,7 +378,7 @@ static void keep_had(const ah_prompt *p, const ah_had *had, uint8_t *state)
             state[i] = NODE_SUMMARY;
 }
 
-/* Does `after` show anything of the node that is not open before? */
+/* True if `after` shows a part of the node that was not open before. */
 static bool shows_more(const ah_prompt *p, const uint8_t *before, const uint8_t *after, uint32_t i)
 {
     uint32_t end = p->node[i].end;

@@ -445,8 +445,8 @@ static bool find_asked(void *ud, ah_slice path, ah_visibility *out)
     return find_here(ud, path, out);
 }
 
-/* Has a strategy said the last word on it? That is kept: the model was told of the section by the
- * tool's result. */
+/* True if a strategy set the system text last. Its text is kept: the tool's result has told the model
+ * of the section. */
 static bool is_replaced(const ah_transcript *t)
 {
     ah_slice last = ah_transcript_last(t, AH_ENTRY_PROMPT);

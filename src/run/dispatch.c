@@ -523,7 +523,7 @@ static void shorten(ah_call *c, const ah_outcome *o, ah_buf *b)
     c->gap = cut(b, c->tool->max_result);
 }
 
-/* As it left the policies. */
+/* Takes the outcome as the policies left it. */
 static void take_outcome(ah_call *c, const ah_outcome *o, ah_buf *words, ah_session *session)
 {
     if (o->success && !give_to_session(c, o, session))

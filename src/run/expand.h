@@ -6,8 +6,8 @@
 
 #include "run/run.h"
 
-/* Does the call ask for sections, and may the run still open some? It counts as a restart, and says
- * so in leave_why where there were too many. */
+/* True if the call asks for sections and the run may still restart; beyond max_restarts false, and
+ * leave_why says so. */
 bool ah_expands(ah_run *run, ah_call *call);
 /* Opens and closes what the call asks for; what the model is to know of that is put behind its answer,
  * and the names of new tools into *hint. AH_OK, or why the run must end. */

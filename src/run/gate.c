@@ -182,7 +182,7 @@ static passage rewrite(ah_call *c, const ah_ruling *r)
     return then;
 }
 
-/* One policy has spoken: what becomes of the call by that. */
+/* Applies one ruling to the call. */
 static passage take_ruling(judging *j, const levels *l, const ah_ruling *r)
 {
     switch (obey(j->call, r)) {
@@ -268,7 +268,7 @@ bool ah_gate_before(ah_call *c)
 
 /* -- of the result ---------------------------------------------------------------------------------- */
 
-/* The parts that it has take the place of those held. */
+/* Replaces a held text by the given one. */
 static void hold(ah_text **held, ah_text **given, ah_slice *shown)
 {
     ah_text_set(held, *given);
@@ -276,7 +276,7 @@ static void hold(ah_text **held, ah_text **given, ah_slice *shown)
     *shown = ah_text_slice(*held);
 }
 
-/* What the handler meant beside the value is gone: it may say what the value does not any more. */
+/* Drops the message and the rendering, which may repeat what was taken out of the value. */
 static void change(ah_call *c, ah_outcome *o, ah_ruling *r, ah_held *held)
 {
     bool replaced = r->verdict == AH_VERDICT_REPLACE;
@@ -308,7 +308,7 @@ static void block(ah_call *c, const ah_ruling *r)
                    AH_FMT(words));
 }
 
-/* False: it is blocked. */
+/* Returns false if the result is blocked. */
 static bool obey_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_held *held, ah_ruling *r)
 {
     switch (obey(c, r)) {

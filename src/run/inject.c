@@ -59,7 +59,7 @@ static bool has_room(ah_injection *in, ah_change *c)
     return true;
 }
 
-/* Is it that tool, as it was given, described in more words, or declared in brief? */
+/* True if it is that tool: as given, with more words in its description, or declared in brief. */
 static bool is_tool(const ah_tool *there, const ah_tool *given)
 {
     const ah_tool *whole = there && there->full ? there->full : there;

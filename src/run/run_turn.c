@@ -229,7 +229,7 @@ void ah_turn_clear(ah_run *run)
     run->n_calls = run->batch = run->next = run->running = 0;
 }
 
-/* Is the time of the call over, or its run? */
+/* True if the call is past its time, or its run is over. */
 static bool is_over(void *call)
 {
     const ah_call *c = call;
@@ -576,7 +576,7 @@ static void restart(ah_run *run)
     ah_buf_reset(&run->restart_keys, 0);
 }
 
-/* Has the user said something during the turn? */
+/* True if the user has said something during the turn. */
 static bool has_queued(const ah_transcript *t)
 {
     size_t i = 0;

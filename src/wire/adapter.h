@@ -75,8 +75,8 @@ typedef struct ah_adapter_vt {
      * only where the mode lowers it in its place (wire/offered.h). */
     void (*head)(const ah_adapter *a, ah_lowered *w);                     /* settings, tools, system */
     void (*entry)(const ah_adapter *a, ah_lowered *w, const ah_entry *e); /* one entry's bytes */
-    /* May a message that has neither text nor calls be sent for this opaque part of its own (its data)?
-     * One for which nothing speaks is left out: servers refuse it. NULL: the wire takes any message. */
+    /* True if this opaque part (its data) is reason enough to send a message without text and calls. A
+     * message without such a part is left out: servers refuse it. NULL: the wire takes any message. */
     bool (*stands)(const ah_lowered *w, ah_slice data);
     const char *tail;
     const char *tail_open; /* where `w->group` is not 0; NULL: the same */

@@ -211,7 +211,7 @@ static void put_calls(const ah_adapter *a, const ah_lowered *w, ah_buf *b, size_
     }
 }
 
-/* Is there more to a part than what was thought, and signatures? */
+/* True if a part holds more than thoughts and signatures. */
 static bool part_stands(ah_slice part)
 {
     ah_json_reader r = ah_json_read(part);

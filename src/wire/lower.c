@@ -96,7 +96,7 @@ static bool is_empty_list(ah_slice list)
     return ah_json_next(&r).kind != AH_JSON_ARRAY || ah_json_next(&r).kind == AH_JSON_ARRAY_END;
 }
 
-/* Has the model said nothing that the wire could hold? What it only thought does not stand alone. */
+/* True if the message has nothing that the wire can send: thoughts do not stand alone. */
 static bool says_nothing(const ah_lowered *w, ah_slice message)
 {
     ah_slice calls, content, data;

@@ -262,7 +262,7 @@ static bool fits_object(check *c, const ah_shape *s, const place *at, ah_json_re
     return fits_members(c, s, at, r);
 }
 
-/* Does the text of a value that may be of these kinds say what s wants? */
+/* True if the text of a value of one of these kinds satisfies s. */
 static bool fits_text(check *c, const ah_shape *s, unsigned kinds, ah_slice value)
 {
     if (kinds & AH_IS_COUNT)
