@@ -169,9 +169,13 @@ describe("the end of a process", function()
     local r = run("trap 'echo bye; exit 7' TERM; while :; do sleep 0.01; done",
       { timeout_ms = 1500, grace_ms = 5000 })
     assert.same({ "timed out", 7, "bye\n" }, { r.how, r.code, r.stdout })
-    r = run([[trap '' TERM INT HUP; (setsid sleep 100 & sleep 100) &
-      while :; do sleep 1; done]], { timeout_ms = 150, grace_ms = 150 })
-    assert.same({ "timed out", 9 }, { r.how, r.signal })
+    -- told to end only when it says that it ignores it
+    local p, mark = sh([[trap '' TERM INT HUP; (setsid sleep 100 & sleep 100) & echo on
+      while :; do sleep 1; done]], { grace_ms = 150 })
+    assert.equal("on", (p:line(30)))
+    p:stop()
+    r = finish(p, mark)
+    assert.same({ "stopped", 9 }, { r.how, r.signal })
     assert.truthy(r.wall_ms < 50000, r.wall_ms)
   end)
 
