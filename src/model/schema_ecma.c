@@ -412,7 +412,7 @@ static bool take_member(regex *x, uint32_t *c, bool *set)
 /* `a`, `a-z`, or what a set makes of it: \w-z is a set, a hyphen and a z. */
 static bool put_members(regex *x)
 {
-    uint32_t low, high;
+    uint32_t low, high = 0;
     bool set;
 
     if (!take_member(x, &low, &set))
