@@ -49,8 +49,9 @@ end
 local Stream = {}
 Stream.__index = Stream
 
-function plan.stream()
-  return setmetatable({ steps = {} }, Stream)
+---@param line_end? string of its events; nil: "\n"
+function plan.stream(line_end)
+  return setmetatable({ steps = {}, line_end = line_end or "\n" }, Stream)
 end
 
 function Stream:put(bytes)
@@ -60,7 +61,8 @@ end
 --- A named server-sent event, or one without a name.
 function Stream:event(name, data)
   local text = type(data) == "string" and data or ah.json.encode(data)
-  self:put((name and "event: " .. name .. "\n" or "") .. "data: " .. text .. "\n\n")
+  local ends = self.line_end
+  self:put((name and "event: " .. name .. ends or "") .. "data: " .. text .. ends .. ends)
 end
 
 --- A line of JSON.

@@ -5,6 +5,8 @@ local ah = ...
 local check = ah._module "agenthost.mock.check"
 local plan = ah._module "agenthost.mock.plan"
 local openai = ah._module "agenthost.mock.openai"
+local custom = ah._module "agenthost.mock.custom"
+local signed = ah._module "agenthost.mock.signed"
 
 local responses = { api = "responses", error = openai.error, models = openai.models,
   call_id = openai.call_id }
@@ -68,6 +70,8 @@ local function check_tool(tool, place, names)
   check.one_of(tool.type, TOOL_TYPES, place .. ".type")
   if tool.type == "function" then
     names[#names + 1] = openai.check_function(tool, place, 128)
+  elseif tool.type == "custom" then
+    names[#names + 1] = custom.check(tool, place, function(format, here) return format, here end)
   end
   for i, inner in ipairs(tool.type == "namespace" and check.given(tool.tools) or {}) do
     check_tool(inner, at(place .. ".tools", i - 1), names)
@@ -131,6 +135,14 @@ function CHECK.function_call_output(item, place, pairing)
     }
   end
 end
+
+function CHECK.custom_tool_call(item, place, pairing)
+  check.required(item, "name", "string", place .. ".name")
+  check.required(item, "input", "string", place .. ".input")
+  pairing.call(check.required(item, "call_id", "string", place .. ".call_id"))
+end
+
+CHECK.custom_tool_call_output = CHECK.function_call_output
 
 function CHECK.reasoning(item, place)
   check.required(item, "summary", "array", place .. ".summary")
@@ -199,7 +211,7 @@ function responses.check(body, context)
   end
   check_input(all_items(body, context.memory), names, context.memory)
   openai.check_choice(body, #names > 0 or check.given(body.tools))
-  openai.check_allowed(body, names, false)
+  openai.check_named(body, names, false)
 end
 
 -- -- what the model is asked -----------------------------------------------------------------
@@ -220,7 +232,8 @@ function TAKE.message(item, request)
 end
 
 function TAKE.function_call(item, request, names)
-  local call = { id = item.call_id, name = item.name, arguments = item.arguments }
+  local call = { id = item.call_id, name = item.name,
+    arguments = item.arguments or custom.arguments_of(item.input) }
   local last = request.entries[#request.entries]
   names[item.call_id] = item.name
   if last and last.type == "assistant" then -- one message, as far as a script is concerned
@@ -236,10 +249,15 @@ function TAKE.function_call_output(item, _, names)
     content = openai.text_of(item.output), images = openai.add_images({}, item.output, url_of) }
 end
 
+TAKE.custom_tool_call = TAKE.function_call
+TAKE.custom_tool_call_output = TAKE.function_call_output
+
 local function take_tools(tools, into)
   for _, tool in ipairs(tools or {}) do
     if tool.type == "function" and not tool.defer_loading then
       into[#into + 1] = openai.tool_of(tool)
+    elseif tool.type == "custom" then
+      into[#into + 1] = custom.tool_of(tool)
     end
     take_tools(tool.type == "namespace" and check.given(tool.tools), into)
   end
@@ -320,7 +338,7 @@ local function reasoning_item(a, index)
     summary[1] = { type = "summary_text", text = plan.joined(a.reasoning) }
   end
   return { id = ("rs_mock%d_%d"):format(a.n, index), type = "reasoning", summary = summary,
-    encrypted_content = a.wants_encrypted and (a.signature or "mock-encrypted-" .. a.n) or nil }
+    encrypted_content = a.wants_encrypted and (a.signature or signed.made_up(a.n)) or nil }
 end
 
 -- A search by the service itself: what was asked, then the tools as they were declared.
@@ -349,7 +367,21 @@ local function namespace_of(a, name)
   end
 end
 
+local function is_custom(tools, name)
+  for _, tool in ipairs(check.given(tools) or {}) do
+    if tool.type == "custom" and tool.name == name
+      or tool.type == "namespace" and is_custom(tool.tools, name) then
+      return true
+    end
+  end
+end
+
 local function call_item(a, call, index)
+  if is_custom(a.body.tools, call.name) then
+    return { id = ("ctc_mock%d_%d"):format(a.n, index), type = "custom_tool_call",
+      status = "completed", call_id = call.id, name = call.name,
+      input = custom.input_of(call.arguments) }
+  end
   local namespace = namespace_of(a, call.name)
   if namespace then
     a.memory.namespaces[call.id] = namespace
@@ -464,12 +496,19 @@ function PLAY.message(a, item, say, out)
   say("response.content_part.done", with(where, { part = final }))
 end
 
-function PLAY.function_call(_, item, say)
-  for _, piece in ipairs(plan.pieces(item.arguments)) do
-    say("response.function_call_arguments.delta", { item_id = item.id, delta = piece })
+local function play_call(item, say, event, member)
+  for _, piece in ipairs(plan.pieces(item[member])) do
+    say(event .. ".delta", { item_id = item.id, delta = piece })
   end
-  say("response.function_call_arguments.done", { item_id = item.id,
-    arguments = item.arguments })
+  say(event .. ".done", { item_id = item.id, [member] = item[member] })
+end
+
+function PLAY.function_call(_, item, say)
+  play_call(item, say, "response.function_call_arguments", "arguments")
+end
+
+function PLAY.custom_tool_call(_, item, say)
+  play_call(item, say, "response.custom_tool_call_input", "input")
 end
 
 function PLAY.reasoning(a, item, say, out)
@@ -488,7 +527,7 @@ function PLAY.reasoning(a, item, say, out)
 end
 
 -- The item as it stands when it begins.
-local BEGUN = { content = ah.array {}, arguments = "", summary = ah.array {},
+local BEGUN = { content = ah.array {}, arguments = "", input = "", summary = ah.array {},
   status = "in_progress" }
 
 local function begun(item)
