@@ -443,7 +443,7 @@ local function stream_calls(a, delta)
     local kind, member, said = said_by(call, kinds)
     delta { tool_calls = { { index = i - 1, id = call.id, type = kind,
       [kind] = { name = call.name, [member] = "" } } } }
-    for _, piece in ipairs(plan.pieces(said)) do
+    for _, piece in plan.pieces(said) do
       delta { tool_calls = { { index = i - 1, [kind] = { [member] = piece } } } }
     end
   end

@@ -7,18 +7,26 @@ local plan = {}
 
 local PIECE = 12 -- bytes of a text that the script did not cut itself
 
---- A text in pieces, cut between characters; an empty text has none.
-function plan.pieces(text)
-  local pieces, at = {}, 1
-  while at <= #text do
-    local to = math.min(at + PIECE - 1, #text)
-    while to < #text and (text:byte(to + 1) & 0xC0) == 0x80 do
-      to = to + 1
-    end
-    pieces[#pieces + 1] = text:sub(at, to)
-    at = to + 1
+-- The end of the piece that begins at `at`: after PIECE bytes, or where their last character ends.
+local function end_of(text, at)
+  local to = math.min(at + PIECE - 1, #text)
+  while to < #text and (text:byte(to + 1) & 0xC0) == 0x80 do
+    to = to + 1
   end
-  return pieces
+  return to
+end
+
+local function next_piece(text, at)
+  if at < #text then
+    local to = end_of(text, at + 1)
+    return to, text:sub(at + 1, to)
+  end
+end
+
+--- Iterates over a text in pieces, cut between characters; an empty text has none. They are
+-- made one by one: `for _, piece in plan.pieces(text) do`.
+function plan.pieces(text)
+  return next_piece, text, 0
 end
 
 --- Words from outside, fit for JSON: where they are no UTF-8, each byte that is no ASCII is "?".
@@ -33,10 +41,10 @@ function plan.object_of(arguments)
   return type(object) == "table" and not is_array and object or ah.object {}
 end
 
---- The pieces of a turn's text: its own list, or one that is made.
-function plan.pieces_of(text)
+-- Iterates over the pieces of a turn's text: its own list, or those that are made.
+local function pieces_of(text)
   if type(text) == "table" then
-    return text
+    return ipairs(text)
   end
   return plan.pieces(text or "")
 end
@@ -72,9 +80,10 @@ end
 
 --- Calls put_piece(piece) for each; a list of the script's own has its delay between them.
 function Stream:each(text, delay, put_piece)
-  for i, piece in ipairs(plan.pieces_of(text)) do
-    if i > 1 and delay and type(text) == "table" then
-      self.steps[#self.steps + 1] = { wait = math.floor(delay * 1000) }
+  local pause = type(text) == "table" and delay and math.floor(delay * 1000)
+  for at, piece in pieces_of(text) do
+    if pause and at > 1 then
+      self.steps[#self.steps + 1] = { wait = pause }
     end
     put_piece(piece)
   end

@@ -497,7 +497,7 @@ function PLAY.message(a, item, say, out)
 end
 
 local function play_call(item, say, event, member)
-  for _, piece in ipairs(plan.pieces(item[member])) do
+  for _, piece in plan.pieces(item[member]) do
     say(event .. ".delta", { item_id = item.id, delta = piece })
   end
   say(event .. ".done", { item_id = item.id, [member] = item[member] })
