@@ -146,6 +146,25 @@ describe("agenthost mock, asked by Google's clients", function()
     taken(gemini(m, user "either", unsigned(second), result()))
   end)
 
+  it("asks for no signatures as an older model", function()
+    local m <close> = started()
+    local call = unsigned(said(m, user "signed"))
+    for model, status in pairs { ["gemini-2.5-flash"] = 200, ["gemini-1.5-pro"] = 200,
+      ["gemini-3-pro"] = 400, ["gemini-12"] = 400 } do
+      local r = m:ask(("/v1beta/models/%s:generateContent"):format(model),
+        { contents = { user "signed", call, result() } })
+      assert.equal(status, r.status, model)
+    end
+  end)
+
+  it("separates the elements of a stream that is no event stream as the service does", function()
+    local m <close> = started()
+    local body = m:ask("/v1beta/models/m:streamGenerateContent", { contents = { user "go" } }).body
+    assert.equal(2, #server.decode(body))
+    has(body, "}\n,\r\n{")
+    assert.truthy(body:find "}\n]\n$")
+  end)
+
   it("asks for signatures behind the last thing that the user said", function()
     local m <close> = started()
     local call, answer = unsigned(said(m, user "signed")), { role = "model",

@@ -179,9 +179,14 @@ local function last_said(turns)
   return 0
 end
 
-local function check_turns(body, memory)
-  local turns, waiting = turns_of(body.contents), 0
-  local now = last_said(turns)
+-- Models before Gemini 3 take calls without their signatures.
+local function wants_signatures(model)
+  return not model:find "gemini%-[12]%f[%D]"
+end
+
+local function check_turns(body, context)
+  local turns, waiting, memory = turns_of(body.contents), 0, context.memory
+  local now = wants_signatures(context.model) and last_said(turns) or #turns
   for i, turn in ipairs(turns) do
     turn.calls, turn.results, turn.is_now = 0, 0, i > now
     turn.memory, turn.conversation = memory, conversation_of(body)
@@ -205,7 +210,7 @@ function gemini.check(body, context)
   for i, content in ipairs(body.contents) do
     check_content(content, at("contents", i - 1))
   end
-  check_turns(body, context.memory)
+  check_turns(body, context)
 end
 
 -- -- what the model is asked -----------------------------------------------------------------
@@ -383,7 +388,7 @@ function gemini.stream(a, out)
     if sse then
       out:event(nil, doc)
     else
-      out:put((n == 1 and "[" or ",\r\n") .. ah.json.encode(doc))
+      out:put((n == 1 and "[" or "\n,\r\n") .. ah.json.encode(doc))
     end
   end
   if wants_thoughts(a.body) then
@@ -402,7 +407,7 @@ function gemini.stream(a, out)
     say(fragment(a, { { text = "" } }, STOPS[a.stop]))
   end
   if not sse then
-    out:put("]")
+    out:put("\n]\n")
   end
 end
 
