@@ -146,6 +146,22 @@ describe("agenthost mock, asked by Google's clients", function()
     taken(gemini(m, user "either", unsigned(second), result()))
   end)
 
+  it("takes a call that comes again and again, each time with a signature of its own", function()
+    local m <close> = mock.start [[return function()
+      return { reasoning = "Hm.", calls = { { name = "f", arguments = { a = 1 } } } }
+    end]]
+    local contents = { user "poll" }
+    for _ = 1, 3 do
+      contents[#contents + 1] = said(m, table.unpack(contents))
+      contents[#contents + 1] = result()
+    end
+    local first, last = contents[2].parts[1], contents[6].parts[1]
+    assert.not_equal(first.thoughtSignature, last.thoughtSignature)
+    taken(gemini(m, table.unpack(contents)))
+    contents[2] = unsigned(contents[2])
+    refused(gemini(m, table.unpack(contents)), "contents[1].parts[0]")
+  end)
+
   it("asks for no signatures as an older model", function()
     local m <close> = started()
     local call = unsigned(said(m, user "signed"))
@@ -307,6 +323,18 @@ describe("agenthost mock, asked by Anthropic's clients", function()
     same(messages(m, { says("user", "named_busy") }), "mine")
   end)
 
+  it("tells no thoughts to who wants their signature alone, and takes that back", function()
+    local m <close> = started()
+    local thinking, ask = { type = "adaptive", display = "omitted" }, says("user", "signed")
+    local blocks = taken(messages(m, { ask }, { thinking = thinking })).content
+    assert.same({ "", true }, { blocks[1].thinking, #blocks[1].signature > 0 })
+    taken(messages(m, { ask, assistant(blocks), says("user", result_of(blocks[2])) }))
+    for _, event in ipairs(events_of(messages(m, { ask },
+      { thinking = thinking, stream = true }).body)) do
+      assert.not_equal("thinking_delta", (event.delta or {}).type)
+    end
+  end)
+
   it("takes sets of tools, which have no name", function()
     local m <close> = started()
     taken(messages(m, { says("user", "x") }, { tools = { TOOLS[1],
@@ -361,7 +389,8 @@ describe("a thread of agenthost mock", function()
     taken(go_on(m, first.id, again))
     assert.equal("thread_already_continued",
       code_of(go_on(m, first.id, again), "already been continued"))
-    refused(messages(m, again, { thread = { type = "create" } }), "Extra inputs")
+    assert.equal("thread_unsupported_request",
+      code_of(messages(m, again, { thread = { type = "create" } }), "Extra inputs"))
     refused(messages(m, again, { thread = { type = "begin" } }, THREADS), "'create' or 'continue'")
   end)
 
@@ -402,6 +431,25 @@ local function chat(m, list, more)
   end
   return m:ask(TARGET.openai, body)
 end
+
+describe("agenthost mock, asked by clients of Responses", function()
+  it("refuses encrypted thoughts that were changed in this conversation", function()
+    local m <close> = started()
+    local tools = { { type = "function", name = "f", parameters = { type = "object" } } }
+    local function ask(...)
+      return m:ask(TARGET.responses, { model = "m", input = { ... }, tools = tools, store = false,
+        include = { "reasoning.encrypted_content" } })
+    end
+    local first = says("user", "signed")
+    local thoughts, call = table.unpack(taken(ask(first)).output)
+    local output = { type = "function_call_output", call_id = call.call_id, output = "r" }
+    taken(ask(first, thoughts, call, output))
+    thoughts.encrypted_content = "b3RoZXI="
+    local e = refused(ask(first, thoughts, call, output), "could not be verified")
+    assert.equal("invalid_encrypted_content", e.code)
+    taken(ask(says("user", "from elsewhere"), thoughts, call, output))
+  end)
+end)
 
 describe("custom tools of agenthost mock", function()
   it("are called and answered in Chat Completions, whole and streamed", function()

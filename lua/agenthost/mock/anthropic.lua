@@ -33,7 +33,8 @@ end
 
 -- The text that a conversation began with, by which it is known.
 local function conversation_of(body)
-  return text_of(body.messages[1].content)
+  local first = (check.given(body.messages) or {})[1] or {}
+  return text_of(first.content)
 end
 
 -- -- checking ------------------------------------------------------------------------------
@@ -559,11 +560,17 @@ end
 
 -- -- answering ----------------------------------------------------------------------------
 
+-- What the client is told of the thoughts; it may want their signature alone.
+local function thought_of(a)
+  local thinking = check.given(a.body.thinking) or {}
+  return thinking.display == "omitted" and "" or plan.joined(a.reasoning)
+end
+
 -- Keeps what the client must send back later.
 local function remember(a, signature)
   local conversation = conversation_of(a.body)
   if signature then
-    signed.bind(a.memory, conversation, signature, plan.joined(a.reasoning))
+    signed.bind(a.memory, conversation, signature, thought_of(a))
   end
   for _, call in ipairs(a.calls) do
     signed.say(a.memory, conversation, call.id, signature)
@@ -592,7 +599,7 @@ local function blocks_of(a)
   local signature = a.reasoning and (a.signature or signed.made_up(a.n))
   remember(a, signature)
   if signature then
-    blocks[1] = { type = "thinking", thinking = plan.joined(a.reasoning), signature = signature }
+    blocks[1] = { type = "thinking", thinking = thought_of(a), signature = signature }
   end
   for i, s in ipairs(a.searches or {}) do
     add_search(blocks, a, s, i)
@@ -670,7 +677,8 @@ function PLAY.text(a, _, delta, out)
 end
 
 function PLAY.thinking(a, block, delta, out)
-  out:each(a.reasoning, a.delay, function(piece) delta("thinking_delta", "thinking", piece) end)
+  local told = block.thinking ~= "" and a.reasoning or nil
+  out:each(told, a.delay, function(piece) delta("thinking_delta", "thinking", piece) end)
   delta("signature_delta", "signature", block.signature)
 end
 

@@ -55,7 +55,8 @@ end
 
 -- The text that a conversation began with, by which it is known.
 local function conversation_of(body)
-  return text_of(check.given(body.contents[1].parts))
+  local first = (check.given(body.contents) or {})[1] or {}
+  return text_of(check.given(first.parts))
 end
 
 -- A call as it is known again; clients may add an id to it, or say its members in another order.
@@ -102,7 +103,7 @@ local function check_signature(part, name, place, turn)
   local args = either(part, "functionCall", "function_call").args
   local wanted = signed.wanted(turn.memory, turn.conversation,
     call_key(name, check.given(args) or ah.object {}))
-  if signature == wanted or NO_SIGNATURE[signature] then
+  if signature and (wanted and wanted[signature] or NO_SIGNATURE[signature]) then
     return
   elseif signature and not signed.is_base64(signature) then
     refuse("Invalid value at '%s.thought_signature' (TYPE_BYTES), Base64 decoding failed for "

@@ -23,7 +23,7 @@ function openai.text_of(content)
   end
   local texts = {}
   for _, part in ipairs(content) do
-    texts[#texts + 1] = check.given(part.text)
+    texts[#texts + 1] = check.is_object(part) and check.given(part.text) or nil
   end
   return table.concat(texts)
 end

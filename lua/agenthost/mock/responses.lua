@@ -144,9 +144,17 @@ end
 
 CHECK.custom_tool_call_output = CHECK.function_call_output
 
-function CHECK.reasoning(item, place)
+function CHECK.reasoning(item, place, _, _, memory, conversation)
   check.required(item, "summary", "array", place .. ".summary")
-  check.required(item, "id", "string", place .. ".id")
+  local id = check.required(item, "id", "string", place .. ".id")
+  local content = check.optional(item, "encrypted_content", "string", place .. ".encrypted_content")
+  if content and signed.fault(memory, conversation, content, "") then
+    check.refuse {
+      message = ("The encrypted content for item %s could not be verified. Reason: Encrypted "
+        .. "content could not be decrypted or parsed."):format(id),
+      code = "invalid_encrypted_content",
+    }
+  end
 end
 
 function CHECK.additional_tools(item, place, _, names)
@@ -175,8 +183,18 @@ local function check_answered(pairing)
   end
 end
 
+-- The text that a conversation began with, by which it is known.
+local function conversation_of(items)
+  for _, item in ipairs(items) do
+    if type(item) == "table" and item.role == "user" then
+      return openai.text_of(check.given(item.content))
+    end
+  end
+  return ""
+end
+
 local function check_input(input, names, memory)
-  local pairing = check.pairing()
+  local pairing, conversation = check.pairing(), conversation_of(input)
   for i, item in ipairs(input) do
     local place = at("input", i - 1)
     if not check.is_object(item) then
@@ -188,7 +206,7 @@ local function check_input(input, names, memory)
       check_answered(pairing)
     end
     if CHECK[kind] then
-      CHECK[kind](item, place, pairing, names, memory)
+      CHECK[kind](item, place, pairing, names, memory, conversation)
     end
   end
   check_answered(pairing)
@@ -332,13 +350,21 @@ local function message_item(a, index)
     status = a.stop == "length" and "incomplete" or "completed", content = ah.array { part } }
 end
 
+local function encrypted_of(a)
+  local content = a.wants_encrypted and (a.signature or signed.made_up(a.n)) or nil
+  if content then
+    signed.bind(a.memory, conversation_of(all_items(a.body, a.memory)), content, "")
+  end
+  return content
+end
+
 local function reasoning_item(a, index)
   local summary = ah.array {}
   if plan.joined(a.reasoning) ~= "" then
     summary[1] = { type = "summary_text", text = plan.joined(a.reasoning) }
   end
   return { id = ("rs_mock%d_%d"):format(a.n, index), type = "reasoning", summary = summary,
-    encrypted_content = a.wants_encrypted and (a.signature or signed.made_up(a.n)) or nil }
+    encrypted_content = encrypted_of(a) }
 end
 
 -- A search by the service itself: what was asked, then the tools as they were declared.

@@ -12,8 +12,8 @@ function signed.made_up(n)
   return ("mockSignature%011d"):format(n)
 end
 
--- What was said in a conversation: `signatures` of each thing, false where it was said without,
--- and `signs`, true if a text was signed in it.
+-- What was said in a conversation: the set of `signatures` of each thing, false where it was said
+-- without, and `signs`, true if a text was signed in it.
 local function said_in(memory, conversation)
   return (memory.said or {})[conversation:sub(1, KEY_BYTES)] or { signatures = {} }
 end
@@ -39,12 +39,17 @@ end
 function signed.say(memory, conversation, what, signature)
   count(memory)
   local signatures = say_in(memory, conversation).signatures
-  if signatures[what] ~= false then
-    signatures[what] = signature or false
+  local known = signatures[what]
+  if not signature or known == false then
+    signatures[what] = false
+  else
+    signatures[what] = known or {}
+    signatures[what][signature] = true
   end
 end
 
---- Returns the signature that must come back with `what`, or nil where none is asked for.
+--- Returns the set of signatures of which one must come back with `what`, or nil where none is
+-- asked for.
 function signed.wanted(memory, conversation, what)
   return said_in(memory, conversation).signatures[what] or nil
 end

@@ -80,7 +80,8 @@ function threads.resume(body, context)
   if thread == nil then
     return body
   elseif not (context.headers["anthropic-beta"] or ""):find(BETA, 1, true) then
-    check.refuse "thread: Extra inputs are not permitted"
+    refuse("thread_unsupported_request", 400, "thread: Extra inputs are not permitted (is the beta "
+      .. "header %s missing?)", BETA)
   elseif not check.is_object(thread) then
     check.refuse "thread: Input should be a valid dictionary or object"
   elseif thread.type == "create" then
@@ -105,7 +106,7 @@ function threads.keep(a, id, content)
   memory.threads = memory.threads_n > 1 and memory.threads or {}
   local before = memory.threads[thread.previous_message_id]
   if before then
-    before.continued = true
+    before.continued, before.body = true, nil
   end
   local body = {}
   for key, value in pairs(a.body) do
