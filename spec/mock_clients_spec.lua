@@ -335,6 +335,19 @@ describe("agenthost mock, asked by Anthropic's clients", function()
     end
   end)
 
+  it("takes what the service's own tools say, files, and thoughts between calls", function()
+    local m <close> = started()
+    taken(messages(m, { says("user", { type = "image", source = { type = "file",
+      file_id = "file_1" } }), assistant { { type = "server_tool_use", id = "srvtoolu_1",
+      name = "bash_code_execution", input = { command = "ls" } } }, says("user", "x") },
+      { tools = { TOOLS[1], { type = "code_execution_20250825", name = "code_execution" } } }))
+    local thinking = { type = "enabled", budget_tokens = 8000 }
+    refused(messages(m, { says("user", "x") }, { thinking = thinking }), "must be greater than")
+    taken(messages(m, { says("user", "x") }, { thinking = thinking }, {
+      ["anthropic-version"] = "2023-06-01",
+      ["anthropic-beta"] = "interleaved-thinking-2025-05-14" }))
+  end)
+
   it("takes sets of tools, which have no name", function()
     local m <close> = started()
     taken(messages(m, { says("user", "x") }, { tools = { TOOLS[1],
@@ -448,6 +461,38 @@ describe("agenthost mock, asked by clients of Responses", function()
     local e = refused(ask(first, thoughts, call, output), "could not be verified")
     assert.equal("invalid_encrypted_content", e.code)
     taken(ask(says("user", "from elsewhere"), thoughts, call, output))
+  end)
+end)
+
+describe("agenthost mock, asked by clients of Responses with references", function()
+  it("knows the items that it kept, and no others", function()
+    local m <close> = started()
+    local tools = { { type = "function", name = "f", parameters = { type = "object" } } }
+    local function ask(store, ...)
+      return m:ask(TARGET.responses, { model = "m", input = { ... }, tools = tools, store = store })
+    end
+    local function references(answer)
+      return { type = "item_reference", id = answer.output[1].id },
+        { type = "item_reference", id = answer.output[2].id },
+        { type = "function_call_output", call_id = answer.output[2].call_id, output = "r" }
+    end
+    local first = says("user", "signed")
+    local answer = taken(ask(true, first))
+    assert.equal("done", taken(ask(true, first, references(answer))).output[1].content[1].text)
+    refused(ask(true, first, references(taken(ask(false, first)))), "not found", 404)
+  end)
+
+  it("takes every kind of item and tool that there is", function()
+    local m <close> = started()
+    local input = { says("user", "x"), { type = "reasoning", summary = server.array {},
+      encrypted_content = "b3RoZXI=" } }
+    for _, kind in ipairs { "shell_call", "shell_call_output", "local_shell_call", "mcp_call",
+      "mcp_list_tools", "apply_patch_call", "computer_call", "file_search_call",
+      "code_interpreter_call", "image_generation_call", "compaction" } do
+      input[#input + 1] = { type = kind, id = "x" }
+    end
+    taken(m:ask(TARGET.responses, { model = "m", input = input, tools = { { type = "computer" },
+      { type = "web_search_2025_08_26" }, { type = "shell" } } }))
   end)
 end)
 

@@ -111,7 +111,8 @@ local function check_choice(body, declared)
   end
 end
 
-local function check_thinking(body)
+-- Thoughts between calls may come to more than one answer has room for.
+local function check_thinking(body, beta)
   local thinking = check.given(body.thinking)
   if not thinking or thinking.type ~= "enabled" then
     return
@@ -119,7 +120,7 @@ local function check_thinking(body)
   local budget = field(thinking, "budget_tokens", "integer", "thinking.enabled.budget_tokens")
   if budget < 1024 then
     refuse("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
-  elseif budget >= body.max_tokens then
+  elseif budget >= body.max_tokens and not beta:find("interleaved-thinking", 1, true) then
     refuse("`max_tokens` must be greater than `thinking.budget_tokens`.")
   elseif check.given(body.temperature) and body.temperature ~= 1 then
     refuse("`temperature` may only be set to 1 when thinking is enabled.")
@@ -143,8 +144,9 @@ function BLOCKS.image(block, place, turn)
   local kind = field(source, "type", "string", at(place, "image", "source", "type"))
   if turn.role ~= "user" then
     refuse("%s: `image` blocks are not permitted within %s turns", place, turn.role)
-  elseif kind == "url" then
-    field(source, "url", "string", at(place, "image", "source", "url"))
+  elseif kind == "url" or kind == "file" then
+    local member = kind == "url" and "url" or "file_id"
+    field(source, member, "string", at(place, "image", "source", member))
   elseif not field(source, "media_type", "string", at(place, "image", "source")):find "^image/"
     or not field(source, "data", "string", at(place, "image", "source")):find "^[%w+/]+=?=?$" then
     refuse("%s: invalid base64 data", at(place, "image", "source", "base64"))
@@ -219,7 +221,7 @@ end
 -- What the service's own search said comes back as it was, and with what it refers to.
 function BLOCKS.server_tool_use(block, place, turn)
   local name = field(block, "name", "string", at(place, "server_tool_use", "name"))
-  if not turn.declared[name] then
+  if name:find "^tool_search_tool_" and not turn.declared[name] then
     refuse("%s: Server tool '%s' is not in tools", place, name)
   end
   turn.searched = field(block, "id", "string", at(place, "server_tool_use", "id"))
@@ -376,7 +378,7 @@ function anthropic.check(body, context)
     if max < 0 then
       refuse("max_tokens: Input should be greater than or equal to 0")
     end
-    check_thinking(body)
+    check_thinking(body, context.headers["anthropic-beta"] or "")
   end
   if #field(body, "messages", "array", "messages") == 0 then
     refuse("messages: at least one message is required")

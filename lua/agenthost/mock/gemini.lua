@@ -68,10 +68,10 @@ end
 
 local function check_declaration(fn, place)
   local name = check.required(fn, "name", "string", place .. ".name")
-  if not name:find("^[%a_][%w_.:-]*$") or #name > 64 then
+  if not name:find("^[%a_][%w_.:-]*$") or #name > 128 then
     refuse("* GenerateContentRequest.%s.name: [FIELD_INVALID] Invalid function name. Must start "
       .. "with a letter or an underscore. Must be alphanumeric, underscores, dots, colons or "
-      .. "dashes, with a maximum length of 64, found '%s'.", place, name)
+      .. "dashes, with a maximum length of 128, found '%s'.", place, name)
   end
   local parameters, json = check.given(fn.parameters), either(fn, "parametersJsonSchema",
     "parameters_json_schema")

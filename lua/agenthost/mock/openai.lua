@@ -121,7 +121,8 @@ local CHECK = {}
 
 function CHECK.assistant(message, place, pairing)
   local calls = check.list(message, "tool_calls", place .. ".tool_calls")
-  check_content(message, place .. ".content", calls or check.given(message.refusal))
+  check_content(message, place .. ".content",
+    calls or check.given(message.refusal) or check.given(message.audio))
   for i, call in ipairs(calls or {}) do
     check_call(call, at(place .. ".tool_calls", i - 1))
     pairing.call(call.id)

@@ -14,7 +14,8 @@ local responses = { api = "responses", error = openai.error, models = openai.mod
 local ROLES = { "system", "developer", "user", "assistant" }
 local TOOL_TYPES = { "function", "custom", "namespace", "tool_search", "web_search", "mcp",
   "file_search", "code_interpreter", "image_generation", "local_shell", "shell",
-  "programmatic_tool_calling", "apply_patch", "computer_use_preview", "web_search_preview" }
+  "programmatic_tool_calling", "apply_patch", "computer", "computer_use_preview",
+  "web_search_preview", "web_search_2025_08_26", "web_search_preview_2025_03_11" }
 local MAX_KEPT = 10000 -- responses; then all are forgotten
 local at = check.brackets
 
@@ -27,7 +28,13 @@ local function own_items(body)
   return body.input
 end
 
--- All items: those of the responses before, and the request's own.
+-- The item that a reference means, where it was kept; else the item itself.
+local function meant(item, memory)
+  local is_reference = type(item) == "table" and item.type == "item_reference"
+  return is_reference and (memory.items or {})[item.id] or item
+end
+
+-- All items: those of the responses before, and the request's own, references resolved.
 local function all_items(body, memory)
   local chain, items, id = {}, ah.array {}, check.given(body.previous_response_id)
   while id do
@@ -44,7 +51,9 @@ local function all_items(body, memory)
   end
   chain[#chain + 1] = own_items(body)
   for _, some in ipairs(chain) do
-    table.move(some, 1, #some, #items + 1, items)
+    for _, item in ipairs(some) do
+      items[#items + 1] = meant(item, memory)
+    end
   end
   return items
 end
@@ -56,8 +65,12 @@ local function keep(a, id, output)
   local memory = a.memory
   memory.n = (memory.n or 0) % MAX_KEPT + 1
   memory.kept = memory.n > 1 and memory.kept or {}
+  memory.items = memory.n > 1 and memory.items or {}
   local items = table.move(own_items(a.body), 1, #own_items(a.body), 1, {})
   table.move(output, 1, #output, #items + 1, items)
+  for _, item in ipairs(output) do
+    memory.items[item.id] = item
+  end
   memory.kept[id] = { items = items, before = check.given(a.body.previous_response_id) }
 end
 
@@ -144,14 +157,22 @@ end
 
 CHECK.custom_tool_call_output = CHECK.function_call_output
 
+-- What was kept is none any more.
+function CHECK.item_reference(item)
+  check.refuse { status = 404, param = "input", code = ah.null,
+    message = ("Item with id '%s' not found. Items are not persisted when `store` is set to false.")
+      :format(tostring(item.id)) }
+end
+
+-- Its id may be left out where its content comes back.
 function CHECK.reasoning(item, place, _, _, memory, conversation)
   check.required(item, "summary", "array", place .. ".summary")
-  local id = check.required(item, "id", "string", place .. ".id")
   local content = check.optional(item, "encrypted_content", "string", place .. ".encrypted_content")
+  local id = (content and check.optional or check.required)(item, "id", "string", place .. ".id")
   if content and signed.fault(memory, conversation, content, "") then
     check.refuse {
       message = ("The encrypted content for item %s could not be verified. Reason: Encrypted "
-        .. "content could not be decrypted or parsed."):format(id),
+        .. "content could not be decrypted or parsed."):format(id or place),
       code = "invalid_encrypted_content",
     }
   end
@@ -166,7 +187,11 @@ end
 local ITEMS = { "message", "function_call", "function_call_output", "reasoning",
   "additional_tools", "tool_search_call", "tool_search_output", "item_reference",
   "custom_tool_call", "custom_tool_call_output", "configuration_update", "program",
-  "program_output", "web_search_call", "compaction" }
+  "program_output", "web_search_call", "compaction", "compaction_trigger", "file_search_call",
+  "computer_call", "computer_call_output", "image_generation_call", "code_interpreter_call",
+  "local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output",
+  "apply_patch_call", "apply_patch_call_output", "mcp_list_tools", "mcp_approval_request",
+  "mcp_approval_response", "mcp_call" }
 
 -- Does an item end the time in which results may come?
 local function is_said(kind)
