@@ -339,6 +339,32 @@ local function decoded(body)
   return value
 end
 
+local function refuse_unreadable()
+  check.refuse "The request cannot be read: a member of it is of another type than expected."
+end
+
+-- Refuses what the service would, and what not even the check can read.
+local function check_request(provider, body, context)
+  local ok, raised = pcall(provider.check, body, context)
+  if not ok and type(raised) ~= "table" then
+    refuse_unreadable()
+  elseif not ok then
+    error(raised, 0)
+  end
+end
+
+-- What is asked. What cannot be read is refused in the words of the check, which knows why.
+local function read(provider, body, context)
+  local ok, found = pcall(provider.read, body, context)
+  if not ok and type(found) ~= "table" then
+    check_request(provider, body, context)
+    refuse_unreadable()
+  elseif not ok then
+    error(found, 0)
+  end
+  return found
+end
+
 -- The plan for a request; raises what is wrong with it.
 local function respond(q, route)
   local provider = route.provider
@@ -360,9 +386,9 @@ local function respond(q, route)
   body = provider.expand and provider.expand(body, context) or body
   q.asked = body
   if server.strict then
-    provider.check(body, context)
+    check_request(provider, body, context)
   end
-  q.read = provider.read(body, context)
+  q.read = read(provider, body, context)
   if route.kind == "count" then
     return json_plan(provider.count(new_cache():look("", q.read.segments).input))
   end

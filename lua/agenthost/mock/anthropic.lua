@@ -20,7 +20,7 @@ local STOPS = { ["end"] = "end_turn", tool_calls = "tool_use", length = "max_tok
 
 local function text_of(content)
   if type(content) ~= "table" then
-    return check.given(content) or ""
+    return type(content) == "string" and content or ""
   end
   local texts = {}
   for _, block in ipairs(content) do
@@ -41,6 +41,9 @@ end
 
 -- A member in this service's words.
 local function field(object, key, kind, place)
+  if not check.is_object(object) then
+    refuse("%s: Input should be a valid dictionary or object", place:match "^(.*)%." or place)
+  end
   local v = object[key]
   if v == nil then
     refuse("%s: Field required", place)
@@ -62,7 +65,7 @@ end
 
 -- A set of tools has no name of its own: "mcp_toolset", "browser_toolset_20260801".
 local function is_toolset(tool)
-  return (check.given(tool.type) or ""):find "toolset" ~= nil
+  return check.is_object(tool) and tostring(tool.type):find "toolset" ~= nil
 end
 
 local function check_tool(tool, place)
@@ -79,7 +82,7 @@ end
 -- The names that are declared: { [name] = "now"|"deferred" }.
 local function check_tools(body)
   local declared, names, at_once = {}, {}, 0
-  local tools = check.given(body.tools) or {}
+  local tools = check.given(body.tools) and field(body, "tools", "array", "tools") or {}
   for i, tool in ipairs(tools) do
     if not is_toolset(tool) then
       local name = check_tool(tool, at("tools", i - 1))
@@ -114,7 +117,7 @@ end
 -- Thoughts between calls may come to more than one answer has room for.
 local function check_thinking(body, beta)
   local thinking = check.given(body.thinking)
-  if not thinking or thinking.type ~= "enabled" then
+  if not thinking or field(thinking, "type", "string", "thinking.type") ~= "enabled" then
     return
   end
   local budget = field(thinking, "budget_tokens", "integer", "thinking.enabled.budget_tokens")
@@ -182,6 +185,7 @@ function BLOCKS.tool_result(block, place, turn)
       .. "block must have a corresponding `tool_use` block in the previous message.", place, id)
   end
   for i, part in ipairs(check.is_array(block.content) and block.content or {}) do
+    field(part, "type", "string", at(place, "tool_result", "content", i - 1, "type"))
     if part.type == "image" then
       BLOCKS.image(part, at(place, "tool_result", "content", i - 1), turn)
     end
@@ -296,6 +300,8 @@ local function add_blocks(message, place, role, blocks)
     refuse("%s: %s messages must have non-empty content", place, role)
   elseif type(content) == "string" then
     content = { { type = "said" } }
+  elseif not check.is_array(content) then
+    refuse("%s.content: Input should be a valid string or list", place)
   end
   for i, block in ipairs(content) do
     blocks[#blocks + 1] = { block = block, place = at(place, "content", i - 1) }
@@ -308,9 +314,6 @@ local function turns_of(messages)
   local turns = {}
   for i, message in ipairs(messages) do
     local place = at("messages", i - 1)
-    if not check.is_object(message) then
-      refuse("%s: Input should be a valid dictionary or object", place)
-    end
     local role = field(message, "role", "string", at(place, "role"))
     if not pcall(check.one_of, role, { "user", "assistant", "system" }, place) then
       refuse("%s.role: Input should be 'user', 'assistant' or 'system'", place)
@@ -564,7 +567,7 @@ end
 
 -- What the client is told of the thoughts; it may want their signature alone.
 local function thought_of(a)
-  local thinking = check.given(a.body.thinking) or {}
+  local thinking = check.is_object(a.body.thinking) and a.body.thinking or {}
   return thinking.display == "omitted" and "" or plan.joined(a.reasoning)
 end
 

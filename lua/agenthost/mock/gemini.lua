@@ -28,7 +28,7 @@ end
 local function text_of(parts)
   local texts = {}
   for _, part in ipairs(parts or {}) do
-    texts[#texts + 1] = not part.thought and check.given(part.text) or nil
+    texts[#texts + 1] = not part.thought and type(part.text) == "string" and part.text or nil
   end
   return table.concat(texts)
 end
@@ -87,13 +87,18 @@ local function declarations_of(tool)
   return either(tool, "functionDeclarations", "function_declarations") or {}
 end
 
+local function check_declarations(tool, place, names)
+  for _, name in ipairs { "functionDeclarations", "function_declarations" } do
+    for k, fn in ipairs(check.optional(tool, name, "array", place) or {}) do
+      names[#names + 1] = check_declaration(fn, at(place, k - 1))
+    end
+  end
+end
+
 local function check_tools(body)
   local names = {}
   for i, tool in ipairs(check.list(body, "tools", "tools") or {}) do
-    local place = at("tools", i - 1, "function_declarations")
-    for k, fn in ipairs(declarations_of(tool)) do
-      names[#names + 1] = check_declaration(fn, at(place, k - 1))
-    end
+    check_declarations(tool, at("tools", i - 1, "function_declarations"), names)
   end
   check.unique(names, "Duplicate function declaration found: %s")
 end
@@ -116,9 +121,16 @@ local function check_signature(part, name, place, turn)
   end
 end
 
+-- A member of a part, written either way.
+local function object_in(part, camel, snake, place)
+  return check.optional(part, camel, "object", at(place, snake))
+    or check.optional(part, snake, "object", at(place, snake))
+end
+
 local function check_part(part, place, turn)
-  local call = either(part, "functionCall", "function_call")
-  local result = either(part, "functionResponse", "function_response")
+  local call = object_in(part, "functionCall", "function_call", place)
+  local result = object_in(part, "functionResponse", "function_response", place)
+  check.optional(part, "text", "string", at(place, "text"))
   check.optional(part, "thoughtSignature", "string", place .. ".thought_signature")
   if call then
     local name = check.required(call, "name", "string", place .. ".function_call.name")

@@ -19,7 +19,7 @@ local STOPS = { ["end"] = "stop", tool_calls = "tool_calls", length = "length",
 --- The text of a content: a string, or the text parts of a list.
 function openai.text_of(content)
   if type(content) ~= "table" then
-    return content or ""
+    return type(content) == "string" and content or ""
   end
   local texts = {}
   for _, part in ipairs(content) do
@@ -64,12 +64,9 @@ local function check_parts(parts, place)
   if #parts == 0 then
     check.refuse { message = ("Invalid '%s': empty array."):format(place), param = place }
   end
+  check.objects(parts, function(i) return at(place, i - 1) end)
   for i, part in ipairs(parts) do
-    local here = ("%s[%d]"):format(place, i - 1)
-    if not check.is_object(part) then
-      check.refuse("Invalid type for '%s': expected an object, but got %s instead.", here,
-        check.kind_of(part))
-    end
+    local here = at(place, i - 1)
     check.one_of(part.type, { "text", "image_url", "input_audio", "file", "refusal" },
       here .. ".type")
     if part.type == "text" then
@@ -145,10 +142,6 @@ local function check_messages(messages)
   local pairing = check.pairing()
   for i, message in ipairs(messages) do
     local place = at("messages", i - 1)
-    if not check.is_object(message) then
-      check.refuse("Invalid type for '%s': expected an object, but got %s instead.", place,
-        check.kind_of(message))
-    end
     check.one_of(check.required(message, "role", "string", place .. ".role"), ROLES,
       place .. ".role")
     if message.role ~= "tool" then
@@ -181,10 +174,8 @@ local function grammar_of(format, place)
 end
 
 local function check_tool(tool, place)
-  if not check.is_object(tool) then
-    check.refuse("Invalid type for '%s': expected an object.", place)
-  end
-  check.one_of(tool.type, { "function", "custom" }, place .. ".type")
+  check.one_of(check.required(tool, "type", "string", place .. ".type"), { "function", "custom" },
+    place .. ".type")
   local said, here = check.required(tool, tool.type, "object", at(place, tool.type)),
     at(place, tool.type)
   if tool.type == "custom" then
@@ -213,9 +204,6 @@ end
 
 -- The name that a member of tool_choice says, or nil where it is a tool of another kind.
 local function chosen_name(tool, place, chat)
-  if not check.is_object(tool) then
-    check.refuse("Invalid type for '%s': expected an object.", place)
-  end
   local kind = check.required(tool, "type", "string", place .. ".type")
   if kind ~= "function" and kind ~= "custom" then
     return nil

@@ -77,10 +77,8 @@ end
 -- -- reading -----------------------------------------------------------------------------
 
 local function check_tool(tool, place, names)
-  if not check.is_object(tool) then
-    check.refuse("Invalid type for '%s': expected an object.", place)
-  end
-  check.one_of(tool.type, TOOL_TYPES, place .. ".type")
+  check.one_of(check.required(tool, "type", "string", place .. ".type"), TOOL_TYPES,
+    place .. ".type")
   if tool.type == "function" then
     names[#names + 1] = openai.check_function(tool, place, 128)
   elseif tool.type == "custom" then
@@ -102,6 +100,7 @@ local function url_of(part)
 end
 
 local function check_images(parts, place)
+  check.objects(parts, function(i) return at(place, i - 1) end)
   for i, part in ipairs(parts) do
     if url_of(part) then
       openai.check_image(part.image_url, at(place, i - 1, "image_url"))
@@ -117,13 +116,13 @@ function CHECK.message(item, place)
   if type(content) ~= "string" then
     content = check.required(item, "content", "array", place .. ".content")
   end
-  local assistant = item.role == "assistant"
-  for i, part in ipairs(type(content) == "table" and content or {}) do
+  local assistant, parts = item.role == "assistant", type(content) == "table" and content or {}
+  check_images(parts, place .. ".content")
+  for i, part in ipairs(parts) do
     check.one_of(part.type, assistant and { "output_text", "refusal" }
       or { "input_text", "input_image", "input_file", "input_audio" },
       at(place .. ".content", i - 1, "type"))
   end
-  check_images(type(content) == "table" and content or {}, place .. ".content")
 end
 
 function CHECK.function_call(item, place, pairing, _, memory)
@@ -222,10 +221,7 @@ local function check_input(input, names, memory)
   local pairing, conversation = check.pairing(), conversation_of(input)
   for i, item in ipairs(input) do
     local place = at("input", i - 1)
-    if not check.is_object(item) then
-      check.refuse("Invalid type for '%s': expected an object.", place)
-    end
-    local kind = item.type or "message"
+    local kind = check.optional(item, "type", "string", place .. ".type") or "message"
     check.one_of(kind, ITEMS, place .. ".type")
     if is_said(kind) and item.role == "user" then
       check_answered(pairing)
@@ -340,7 +336,7 @@ local function segments_of(body, input)
     segments[#segments + 1] = { kind = "tools", text = ah.json.encode(tool) }
   end
   if check.given(body.instructions) then
-    segments[#segments + 1] = { kind = "system", text = body.instructions }
+    segments[#segments + 1] = { kind = "system", text = openai.text_of(body.instructions) }
   end
   for _, item in ipairs(input) do
     segments[#segments + 1] = { kind = "messages", text = ah.json.encode(item) }
@@ -350,7 +346,7 @@ end
 
 --- The request in the form of scripted models, its segments, and whether it is streamed.
 function responses.read(body, context)
-  local request = { model = body.model, system = check.given(body.instructions) or "",
+  local request = { model = body.model, system = openai.text_of(check.given(body.instructions)),
     tools = ah.array(take_tools(check.given(body.tools), {})), entries = ah.array {},
     options = openai.options_of(body, NO_OPTION) }
   local input, names = all_items(body, context.memory), {}

@@ -27,7 +27,7 @@ local function unmarked(list)
   local copies = ah.array {}
   for i, item in ipairs(list) do
     copies[i] = {}
-    for key, value in pairs(item) do
+    for key, value in pairs(check.is_object(item) and item or {}) do
       value = key == "content" and unmarked(value) or value
       copies[i][key] = key ~= "cache_control" and value or nil
     end
@@ -99,7 +99,7 @@ end
 ---@param a table the answer; `body` as resume() gave it
 function threads.keep(a, id, content)
   local thread, memory = check.given(a.body.thread), a.memory
-  if not thread or a.refusal or a.cut then
+  if not thread or a.refusal or a.cut or not check.is_array(a.body.messages) then
     return
   end
   memory.threads_n = (memory.threads_n or 0) % MAX_KEPT + 1
