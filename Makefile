@@ -56,7 +56,7 @@ CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua lua/agenthost/builtin/*.lua lua/agenthost/mock/*.lua))
 TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lua_sources.o
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/mock_fields.o
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 SHARED := libagenthost.so.$(VERSION)
 SONAME := libagenthost.so.$(SOVERSION)
@@ -82,6 +82,17 @@ $(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
 	  for f in $(LUA_SRC); do f=$${f%.lua}; n=$$(echo $$f | tr / _); \
 	    echo "    {\"$$(echo $${f#lua/} | tr / .)\", src_$$n, sizeof src_$$n - 1},"; done; \
 	  echo '    {0, 0, 0}};'; } > $@
+
+# What --help tells of the mock's turns, from the table with which they are checked.
+$(BUILD)/mock_fields.o: $(BUILD)/mock_fields.c
+	@$(CC) $(ALL_CFLAGS) -c $< -o $@
+
+$(BUILD)/mock_fields.c: lua/agenthost/mock/fields.lua Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "cli/mock_fields.h"'; echo 'const ah_mock_defect ah_mock_defects[] = {'; \
+	  sed -n -e '/{ name =/{h;s/.*{ name = "\([^"]*\)".*/\1/;x;}' \
+	    -e '/defect = /{s/.*defect = \("[^"]*"\).*/\1/;G;s/^\(.*\)\n\(.*\)/    {"\2", \1},/p;}' $<; \
+	  echo '    {0, 0}};'; } > $@
 
 # One object whose hidden names are local: the archive, too, shows only ah_* and luaopen_*.
 $(BUILD)/libagenthost.a: $(LIB_OBJ)
@@ -129,6 +140,11 @@ $(BUILD)/lent-faults: spec/support/lent_faults.c $(LIB_OBJ)
 $(BUILD)/attack: spec/support/attack.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra -pthread $< -o $@
+
+# Many clients at once; plain, so that it is never the slow one.
+$(BUILD)/crowd: spec/support/crowd.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) -std=gnu11 -O2 -Wall -Wextra $< -o $@
 
 $(BUILD)/older_kernel.so: spec/support/older_kernel.c
 	@mkdir -p $(@D)
@@ -192,7 +208,7 @@ EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c)
   $(if $(shell command -v $(CXX)),$(BUILD)/examples/embed_cpp)
 examples: $(EXAMPLES)
 
-SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/embed-cases \
+SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/crowd $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/embed-cases \
   $(BUILD)/lent-faults $(BUILD)/stack $(EXAMPLES)
 RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(BUSTED)
 
