@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { ANSWER, QUESTIONS, collect, failure, load, run } from "./harness.mjs";
 
-const { HumanMessage, ToolMessage } = load("@langchain/core/messages");
+const { AIMessage, HumanMessage, SystemMessage, ToolMessage } = load("@langchain/core/messages");
 const { tool } = load("@langchain/core/tools");
 const { concat } = load("@langchain/core/utils/stream");
 const { ChatOpenAI } = load("@langchain/openai");
@@ -43,6 +43,18 @@ const failures = (model) => async () => {
   assert.ok(await failure(collect(model.stream("cut"))));
 };
 
+// A history that no model said: calls of the client's own, and messages of one role in a row.
+const histories = (model) => async () => {
+  const id = "call_of_mine";
+  const call = new AIMessage({ content: "", tool_calls: [{ id, name: "weather", args: {} }] });
+  const result = new ToolMessage({ content: "21", tool_call_id: id, name: "weather" });
+  const messages = [new SystemMessage("S"), new HumanMessage("How warm is Paris?"), call, result];
+  assert.equal((await model.bindTools([weather]).invoke(messages)).text, ANSWER);
+  const [first, second] = [new HumanMessage("One"), new AIMessage("Two")];
+  const rows = [first, first, second, second, new HumanMessage("Three")];
+  assert.match((await model.invoke(rows)).text, /Hello there/);
+};
+
 await run(({ url }) => {
   const openai = { apiKey: "any", configuration: { baseURL: url + "/v1" }, maxRetries: 1 };
   const responses = { ...openai, model: "gpt-5", useResponsesApi: true, reasoning: { summary: "auto" } };
@@ -67,6 +79,7 @@ await run(({ url }) => {
       }
     }
     cases[`${name}: failures`] = failures(model);
+    cases[`${name}: histories of the client's own`] = histories(model);
   }
   for (const name of ["openai chat", "openai responses", "google", "ollama"]) {
     cases[`${name}: structured output`] = async () => {
