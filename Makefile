@@ -363,14 +363,14 @@ bench-ajv: $(BUILD)/schema
 	  echo "bench-ajv: skipped, npm could not install ajv"; \
 	else node bench/ajv.js $(BUILD)/ajv $(BUILD)/schema; fi
 
-# The official clients against `agenthost mock`, where node and npm are; into $(BUILD) only.
+# The official clients against `agenthost mock`, where node and npm are; into $(BUILD) only. Each
+# name is a file of spec/clients; fewer: CLIENTS="openai codex".
+CLIENTS ?= openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli
+
 check-clients: $(BUILD)/agenthost
 	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
 	  echo "check-clients: skipped, needs node and npm"; \
-	elif ! npm install --silent --no-audit --no-fund --no-save --prefix $(BUILD)/clients \
-	    openai @anthropic-ai/sdk ollama; then \
-	  echo "check-clients: skipped, npm could not install the clients"; \
-	else node spec/clients/clients.mjs $(BUILD)/clients $(BUILD)/agenthost spec/clients/turns.json && \
+	else node spec/clients/run.mjs $(BUILD)/clients $(BUILD)/agenthost $(CLIENTS) && \
 	  sh spec/clients/claude.sh $(abspath $(BUILD)/claude-command) $(abspath $(BUILD)/agenthost); fi
 
 # One short run at each provider whose key is set; asks real servers, never part of the tests.
@@ -478,7 +478,7 @@ help:
 	@echo "make fuzz         each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
-	@echo "make check-clients the npm clients of providers and the claude command against agenthost mock (where node and npm are)"
+	@echo "make check-clients the npm clients of providers, agents among them, against agenthost mock (where node and npm are)"
 	@echo "make check-live    a short run at each provider whose key is set (asks real servers, which may cost)"
 	@echo "make dist         the sources of the last commit and the manual page as a tar file in $(BUILD)/"
 	@echo "make lint, format, man, install (PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR), uninstall, clean"
