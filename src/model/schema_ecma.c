@@ -2,8 +2,9 @@
  * so that each means what it means there: \s with all Unicode spaces and U+FEFF, \d and \w
  * in ASCII, `.` without the four line terminators, $ only at the very end. What only PCRE2
  * knows ((?R), \A, a++, [[:alpha:]], (*VERB)) is refused or the text that it is there; so
- * is what both write alike and mean differently. Lenient where nothing is in doubt, as
- * browsers are: \- and \@ are - and @, a { that counts nothing is itself.
+ * is what both write alike and mean differently. The rule: what ECMAScript refuses under that
+ * flag is refused. Who asks for a lenient reading gets that of browsers without it, where nothing
+ * is in doubt: \- and \@ are - and @, a { that counts nothing is itself.
  *
  * One pass over the text without recursion; PCRE2 judges what is left (schema_pattern.c). */
 #include "model/schema_pattern.h"
@@ -19,6 +20,7 @@ enum {
 /* Tells the matcher how far it has come (schema_pattern.c). */
 #define LOOK "(?C" AH_PATTERN_MOVED ")"
 
+#define EVERY     "\\x{0}-\\x{10ffff}"
 #define DIGITS    "0-9"
 #define NO_DIGITS "\\x{0}-\\x{2f}\\x{3a}-\\x{10ffff}"
 #define WORDS     "0-9A-Za-z_"
@@ -36,12 +38,14 @@ typedef struct group {
     size_t parent, turn; /* the turn is which alternative of the parent it stands in */
     size_t alternatives; /* so far */
     bool closed, repeated, optional;
+    bool repeatable; /* behind its end */
 } group;
 
 /* \1 and \k<name> */
 typedef struct reference {
     size_t capture, in, turn, at;
-    bool behind; /* its group was closed before */
+    bool behind; /* its group was closed before; neither: it stands within it */
+    bool before; /* its group is yet to be opened */
 } reference;
 
 typedef struct regex {
@@ -51,7 +55,8 @@ typedef struct regex {
     size_t n_names, n_groups, n_captures, n_refs, n_seen; /* seen: captures opened so far */
     size_t here, depth, last; /* the innermost open group; how deep; the one just closed, or 0 */
     bool repeatable;          /* what stands before may be repeated */
-    ah_pattern_cost *cost;    /* written with looks; NULL: without */
+    bool lenient;
+    ah_pattern_cost *cost; /* written with looks; NULL: without */
     struct {
         ah_slice text;
         size_t capture;
@@ -94,6 +99,12 @@ static void put_char(regex *x, uint32_t c)
         ah_buf_char(x->out, (char)c);
     else
         ah_buf_fmt(x->out, "\\x{%x}", (unsigned)c);
+}
+
+/* Of a surrogate pair? */
+static bool is_half(uint32_t c)
+{
+    return (c & ~0x7ffu) == 0xd800;
 }
 
 /* The character here, which is well-formed UTF-8, passed over. */
@@ -159,7 +170,7 @@ static bool take_unicode(regex *x, uint32_t *c)
             x->at += 6;
         }
     }
-    return (*c & ~0x7ffu) != 0xd800 || fail(x, "half of a surrogate pair, which no text holds");
+    return true;
 }
 
 static bool take_control(regex *x, uint32_t *c)
@@ -182,8 +193,14 @@ static bool take_byte(regex *x, uint32_t *c)
     return true;
 }
 
+/* May a backslash before it be left out of what it means? */
+static bool is_itself(const regex *x, int c, bool in_class)
+{
+    return c < 0x80 && (x->lenient || strchr("^$\\.*+?()[]{}|/", c) || (in_class && c == '-'));
+}
+
 /* The escape of one character whose backslash was passed. */
-static bool take_escaped(regex *x, uint32_t *c)
+static bool take_escaped(regex *x, bool in_class, uint32_t *c)
 {
     static const char from[] = "tnvfr", to[] = "\t\n\v\f\r";
     int letter = peek(x, 0);
@@ -191,7 +208,9 @@ static bool take_escaped(regex *x, uint32_t *c)
 
     if (letter < 0)
         return fail(x, "\\ at the end");
-    if (letter >= 0x80 || (!is_letter(letter) && !is_digit(letter))) {
+    if (!is_letter(letter) && !is_digit(letter)) {
+        if (!is_itself(x, letter, in_class))
+            return fail(x, "a \\ before a character that needs none");
         *c = take_char(x);
         return true;
     }
@@ -223,100 +242,6 @@ static const struct {
     {'d', DIGITS}, {'D', NO_DIGITS}, {'w', WORDS}, {'W', NO_WORDS}, {'s', SPACES}, {'S', NO_SPACES},
 };
 
-/* General categories, by their long names and aliases. */
-static const char *const categories[][2] = {
-    {"Cased_Letter", "L&"},
-    {"Close_Punctuation", "Pe"},
-    {"Connector_Punctuation", "Pc"},
-    {"Control", "Cc"},
-    {"Currency_Symbol", "Sc"},
-    {"Dash_Punctuation", "Pd"},
-    {"Decimal_Number", "Nd"},
-    {"Enclosing_Mark", "Me"},
-    {"Final_Punctuation", "Pf"},
-    {"Format", "Cf"},
-    {"Initial_Punctuation", "Pi"},
-    {"LC", "L&"},
-    {"Letter", "L"},
-    {"Letter_Number", "Nl"},
-    {"Line_Separator", "Zl"},
-    {"Lowercase_Letter", "Ll"},
-    {"Mark", "M"},
-    {"Math_Symbol", "Sm"},
-    {"Modifier_Letter", "Lm"},
-    {"Modifier_Symbol", "Sk"},
-    {"Nonspacing_Mark", "Mn"},
-    {"Number", "N"},
-    {"Open_Punctuation", "Ps"},
-    {"Other", "C"},
-    {"Other_Letter", "Lo"},
-    {"Other_Number", "No"},
-    {"Other_Punctuation", "Po"},
-    {"Other_Symbol", "So"},
-    {"Paragraph_Separator", "Zp"},
-    {"Private_Use", "Co"},
-    {"Punctuation", "P"},
-    {"Separator", "Z"},
-    {"Space_Separator", "Zs"},
-    {"Spacing_Mark", "Mc"},
-    {"Surrogate", "Cs"},
-    {"Symbol", "S"},
-    {"Titlecase_Letter", "Lt"},
-    {"Unassigned", "Cn"},
-    {"Uppercase_Letter", "Lu"},
-    {"Combining_Mark", "M"},
-    {"cntrl", "Cc"},
-    {"digit", "Nd"},
-    {"punct", "P"},
-};
-static const char short_categories[] =
-    " C Cc Cf Cn Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl "
-    "Zp Zs ";
-/* Binary properties that both have; ECMA-262, table 68. */
-static const char binaries[] =
-    " ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Any Bidi_Control Bidi_C Bidi_Mirrored Bidi_M "
-    "Case_Ignorable CI Cased Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM "
-    "Changes_When_Lowercased CWL Changes_When_Titlecased CWT Changes_When_Uppercased CWU Dash "
-    "Default_Ignorable_Code_Point DI Deprecated Dep Diacritic Dia Emoji Emoji_Component EComp "
-    "Emoji_Modifier EMod Emoji_Modifier_Base EBase Emoji_Presentation EPres Extended_Pictographic ExtPict "
-    "Extender Ext Grapheme_Base Gr_Base Grapheme_Extend Gr_Ext Hex_Digit Hex IDS_Binary_Operator IDSB "
-    "IDS_Trinary_Operator IDST ID_Continue IDC ID_Start IDS Ideographic Ideo Join_Control Join_C "
-    "Logical_Order_Exception LOE Lowercase Lower Math Noncharacter_Code_Point NChar Pattern_Syntax Pat_Syn "
-    "Pattern_White_Space Pat_WS Quotation_Mark QMark Radical Regional_Indicator RI Sentence_Terminal STerm "
-    "Soft_Dotted SD Terminal_Punctuation Term Unified_Ideograph UIdeo Uppercase Upper Variation_Selector "
-    "VS White_Space space XID_Continue XIDC XID_Start XIDS ";
-
-static bool is_listed(const char *list, ah_slice name)
-{
-    const char *found;
-    ah_slice in = ah_slice_of(list);
-
-    while (name.n && (found = ah_slice_find(in, name))) {
-        if (found[-1] == ' ' && found[name.n] == ' ')
-            return true;
-        in = (ah_slice){found + 1, (size_t)(in.p + in.n - found - 1)};
-    }
-    return false;
-}
-
-static const char *category(ah_slice name)
-{
-    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
-        if (ah_slice_is(name, categories[i][0]))
-            return categories[i][1];
-    return NULL;
-}
-
-static bool cut_prefix(ah_slice *s, const char *prefix)
-{
-    size_t n = strlen(prefix);
-
-    if (s->n < n || memcmp(s->p, prefix, n) != 0)
-        return false;
-    *s = (ah_slice){s->p + n, s->n - n};
-    return true;
-}
-
 /* The property's name, its braces passed over; .p NULL where there is none. */
 static ah_slice take_property(regex *x)
 {
@@ -337,30 +262,12 @@ static ah_slice take_property(regex *x)
 static bool put_property(regex *x, bool inverse)
 {
     size_t start = x->at;
-    ah_slice name = take_property(x), whole = name;
-    const char *kind = "";
+    ah_slice name = take_property(x);
 
-    if (ah_slice_is(name, "Assigned")) {
-        ah_buf_fmt(x->out, "\\%c{Cn}", inverse ? 'p' : 'P');
+    if (name.p && ah_pattern_property(name, inverse, x->out))
         return true;
-    }
-    if (cut_prefix(&name, "Script_Extensions=") || cut_prefix(&name, "scx="))
-        kind = "scx:";
-    else if (cut_prefix(&name, "Script=") || cut_prefix(&name, "sc="))
-        kind = "sc:";
-    else if (!cut_prefix(&name, "General_Category="))
-        cut_prefix(&name, "gc=");
-    if (!*kind && category(name))
-        name = ah_slice_of(category(name));
-    else if (!*kind && !is_listed(short_categories, name) &&
-             (name.n != whole.n || !is_listed(binaries, name)))
-        name.n = 0;
-    if (!name.n) {
-        x->at = start;
-        return fail(x, "\\p without the name of a property of Unicode");
-    }
-    ah_buf_fmt(x->out, "\\%c{%s%.*s}", inverse ? 'P' : 'p', kind, AH_FMT(name));
-    return true;
+    x->at = start;
+    return fail(x, "\\p without the name of a property of Unicode");
 }
 
 /* A set's escape here: put between [ and ] where it is in no class. -1: none, 0: refused. */
@@ -406,54 +313,83 @@ static bool take_member(regex *x, uint32_t *c, bool *set)
         *c = '\b';
         return true;
     }
-    return take_escaped(x, c);
+    return take_escaped(x, true, c);
 }
 
-/* `a`, `a-z`, or what a set makes of it: \w-z is a set, a hyphen and a z. */
-static bool put_members(regex *x)
+/* Halves of surrogate pairs, which no text holds, are left out. */
+static void put_range(regex *x, uint32_t low, uint32_t high)
 {
-    uint32_t low, high;
-    bool set;
+    low = is_half(low) ? 0xe000 : low;
+    high = is_half(high) ? 0xd7ff : high;
+    if (low > high)
+        return;
+    put_char(x, low);
+    if (low < high) {
+        ah_buf_char(x->out, '-');
+        put_char(x, high);
+    }
+}
 
-    if (!take_member(x, &low, &set))
-        return false;
-    if (!set)
-        put_char(x, low);
-    if (peek(x, 0) != '-' || peek(x, 1) < 0 || peek(x, 1) == ']')
-        return true;
-    x->at++;
-    if (set) {
-        put_char(x, '-');
-        return true;
+/* A set beside a hyphen makes no range: \w-z is refused, or the set, a hyphen and the z. What is
+ * not put yet of the two is no set. */
+static bool put_no_range(regex *x, size_t hyphen, const uint32_t *low, const uint32_t *high)
+{
+    if (!x->lenient) {
+        x->at = hyphen;
+        return fail(x, "a - beside a set of characters (write \\-)");
     }
-    if (peek(x, 0) == '\\' && strchr("dDwWsSpP", peek(x, 1) > 0 ? peek(x, 1) : 'x')) {
-        put_char(x, '-');
-        return put_set(x, true) > 0;
-    }
-    if (!take_member(x, &high, &set))
-        return false;
-    if (high < low)
-        return fail(x, "a range that ends before it begins");
-    ah_buf_char(x->out, '-');
-    put_char(x, high);
+    if (low)
+        put_range(x, *low, *low);
+    put_char(x, '-');
+    if (high)
+        put_range(x, *high, *high);
     return true;
 }
 
-/* [] has no character and [^] every one. */
+/* `a` or `a-z` */
+static bool put_members(regex *x)
+{
+    uint32_t low = 0, high;
+    bool set, to_set;
+    size_t hyphen;
+
+    if (!take_member(x, &low, &set))
+        return false;
+    if (peek(x, 0) != '-' || peek(x, 1) < 0 || peek(x, 1) == ']') {
+        if (!set)
+            put_range(x, low, low);
+        return true;
+    }
+    hyphen = x->at++;
+    if (!take_member(x, &high, &to_set))
+        return false;
+    if (set || to_set)
+        return put_no_range(x, hyphen, set ? NULL : &low, to_set ? NULL : &high);
+    if (high < low)
+        return fail(x, "a range that ends before it begins");
+    put_range(x, low, high);
+    return true;
+}
+
+/* One without members has no character, and every one behind ^. PCRE2 has no such classes: the
+ * opposite of the other is put. */
 static bool put_class(regex *x)
 {
-    size_t start = x->out->len;
+    size_t start = x->out->len, members;
     bool inverse = peek(x, 1) == '^';
 
     x->at += inverse ? 2 : 1;
-    ah_buf_str(x->out, (peek(x, 0) == ']') != inverse ? "[^" : "[");
-    if (peek(x, 0) == ']')
-        ah_buf_str(x->out, "\\x{0}-\\x{10ffff}");
+    ah_buf_str(x->out, inverse ? "[^" : "[");
+    members = x->out->len;
     while (peek(x, 0) >= 0 && peek(x, 0) != ']')
         if (!put_members(x))
             return false;
     if (peek(x, 0) < 0)
         return fail(x, "missing ] of a class");
+    if (x->out->len == members) {
+        ah_buf_reset(x->out, start);
+        ah_buf_str(x->out, inverse ? "[" EVERY : "[^" EVERY);
+    }
     x->at++;
     ah_buf_char(x->out, ']');
     if (x->cost && x->cost->widest < x->out->len - start)
@@ -532,17 +468,18 @@ static bool note_captures(regex *x)
 static bool open_group(regex *x)
 {
     static const char *const known[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!"};
-    bool capture = is_capture(x);
+    bool capture = is_capture(x), repeatable;
     ah_slice name, rest = {x->text.p + x->at, x->text.n - x->at};
     size_t n = 0;
 
     for (size_t i = 0; i < sizeof known / sizeof *known && !n; i++)
-        if (cut_prefix(&rest, known[i]))
+        if (ah_slice_begins(rest, known[i]))
             n = strlen(known[i]);
     if (!capture && !n)
         return fail(x, "a group that ECMAScript does not know");
     if (x->n_groups > MAX_GROUPS || ++x->depth > MAX_OPEN)
         return fail(x, "more groups than can be kept book of (1000, 200 deep)");
+    repeatable = capture || peek(x, 2) == ':' || (x->lenient && peek(x, 2) != '<');
     ah_buf_put(x->out, capture ? (ah_slice)AH_LIT("(") : (ah_slice){x->text.p + x->at, n});
     if (capture && peek(x, 1) == '?') {
         x->at += 3;
@@ -552,7 +489,8 @@ static bool open_group(regex *x)
     }
     if (capture)
         x->captures[++x->n_seen] = x->n_groups;
-    x->groups[x->n_groups] = (group){.parent = x->here, .turn = x->groups[x->here].alternatives};
+    x->groups[x->n_groups] =
+        (group){.parent = x->here, .turn = x->groups[x->here].alternatives, .repeatable = repeatable};
     x->here = x->n_groups++;
     x->repeatable = false;
     return true;
@@ -568,7 +506,8 @@ static bool close_group(regex *x)
     x->groups[x->here].closed = true;
     x->last = x->here;
     x->here = x->groups[x->here].parent;
-    return x->repeatable = true;
+    x->repeatable = x->groups[x->last].repeatable;
+    return true;
 }
 
 static bool put_reference(regex *x, size_t capture, size_t at)
@@ -584,6 +523,7 @@ static bool put_reference(regex *x, size_t capture, size_t at)
         .in = x->here,
         .turn = x->groups[x->here].alternatives,
         .at = at,
+        .before = capture > x->n_seen,
         .behind = capture <= x->n_seen && x->groups[x->captures[capture]].closed,
     };
     ah_buf_fmt(x->out, "\\g{%zu}", capture);
@@ -610,7 +550,7 @@ static bool judge_references(regex *x)
         const reference *r = &x->refs[i];
         size_t at = x->captures[r->capture];
         const group *g = &x->groups[at];
-        bool repeated = g->repeated && !r->behind;
+        bool repeated = g->repeated && !r->behind && !r->before;
 
         while ((at = x->groups[at].parent))
             repeated |= x->groups[at].repeated;
@@ -665,6 +605,8 @@ static bool put_quantifier(regex *x)
     size_t start = x->at, least, most;
 
     if (!take_quantifier(x, &least, &most)) {
+        if (!x->lenient)
+            return fail(x, "a { that counts nothing (write \\{)");
         x->at++;
         put_char(x, '{');
         x->last = 0;
@@ -714,9 +656,12 @@ static bool put_escape(regex *x)
         x->at += 2;
         return take_name(x, &name) && put_reference(x, find_name(x, name), start);
     }
-    if (!take_escaped(x, &c))
+    if (!take_escaped(x, false, &c))
         return false;
-    put_char(x, c);
+    if (is_half(c))
+        ah_buf_str(x->out, "[^" EVERY "]");
+    else
+        put_char(x, c);
     return true;
 }
 
@@ -724,6 +669,9 @@ static bool put_simple(regex *x)
 {
     int c = peek(x, 0);
 
+    if (!x->lenient && (c == ']' || c == '}'))
+        return fail(x, c == ']' ? "a ] that closes nothing (write \\])"
+                                : "a } that closes nothing (write \\})");
     if (c == '|')
         x->groups[x->here].alternatives++;
     x->repeatable = c != '|' && c != '^' && c != '$';
@@ -768,8 +716,8 @@ static bool translate(regex *x)
     return judge_references(x);
 }
 
-ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, ah_pattern_cost *cost, ah_buf *out,
-                               ah_buf *why)
+ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, bool lenient, ah_pattern_cost *cost,
+                               ah_buf *out, ah_buf *why)
 {
     regex *x = ah_alloc(mem, sizeof *x);
     ah_status st;
@@ -780,6 +728,7 @@ ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, ah_pattern_cost
     x->out = out;
     x->why = why;
     x->cost = cost;
+    x->lenient = lenient;
     x->n_groups = 1;
     st = translate(x) ? out->status : AH_PROMPT_VALIDATION;
     ah_free(mem, x);

@@ -323,7 +323,7 @@ static bool is_regex(const ah_mem *mem, ah_slice s)
     bool is;
 
     ah_buf_init(&why, mem, 256);
-    is = ah_pattern_new(mem, s, false, &p, &why) == AH_OK;
+    is = ah_pattern_new(mem, s, 0, &p, &why) == AH_OK;
     ah_pattern_free(p);
     (void)ah_buf_ok(&why); /* nobody reads it */
     ah_buf_clear(&why);
