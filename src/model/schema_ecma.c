@@ -55,7 +55,7 @@ typedef struct regex {
     size_t n_names, n_groups, n_captures, n_refs, n_seen; /* seen: captures opened so far */
     size_t here, depth, last; /* the innermost open group; how deep; the one just closed, or 0 */
     bool repeatable;          /* what stands before may be repeated */
-    bool lenient;
+    bool lenient, syntax_only;
     ah_pattern_cost *cost; /* written with looks; NULL: without */
     struct {
         ah_slice text;
@@ -600,9 +600,21 @@ static bool take_quantifier(regex *x, size_t *least, size_t *most)
     return false;
 }
 
+/* Why what stands before cannot be repeated so often, or NULL. */
+static const char *wrong_times(const regex *x, size_t least, size_t most)
+{
+    bool many = least > MAX_TIMES || (most > MAX_TIMES && most != SIZE_MAX);
+
+    return !x->repeatable            ? "nothing to repeat"
+           : most < least            ? "a quantifier that ends before it begins"
+           : many && !x->syntax_only ? "a quantifier of more than 65535"
+                                     : NULL;
+}
+
 static bool put_quantifier(regex *x)
 {
     size_t start = x->at, least, most;
+    const char *why;
 
     if (!take_quantifier(x, &least, &most)) {
         if (!x->lenient)
@@ -612,11 +624,9 @@ static bool put_quantifier(regex *x)
         x->last = 0;
         return x->repeatable = true;
     }
-    if (!x->repeatable || most < least || least > MAX_TIMES || (most > MAX_TIMES && most != SIZE_MAX)) {
+    if ((why = wrong_times(x, least, most))) {
         x->at = start;
-        return fail(x, !x->repeatable ? "nothing to repeat"
-                       : most < least ? "a quantifier that ends before it begins"
-                                      : "a quantifier of more than 65535");
+        return fail(x, why);
     }
     if (peek(x, 0) == '?')
         x->at++;
@@ -713,10 +723,10 @@ static bool translate(regex *x)
             return false;
     if (x->depth)
         return fail(x, "missing )");
-    return judge_references(x);
+    return x->syntax_only || judge_references(x);
 }
 
-ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, bool lenient, ah_pattern_cost *cost,
+ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern_cost *cost,
                                ah_buf *out, ah_buf *why)
 {
     regex *x = ah_alloc(mem, sizeof *x);
@@ -728,7 +738,8 @@ ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, bool lenient, a
     x->out = out;
     x->why = why;
     x->cost = cost;
-    x->lenient = lenient;
+    x->lenient = how & AH_PATTERN_LENIENT;
+    x->syntax_only = how & AH_PATTERN_SYNTAX;
     x->n_groups = 1;
     st = translate(x) ? out->status : AH_PROMPT_VALIDATION;
     ah_free(mem, x);

@@ -151,8 +151,7 @@ static ah_status compile(ah_pattern *p, ah_buf *why)
     ah_buf words;
 
     ah_buf_init(&words, p->mem, MAX_WORDS);
-    st = ah_pattern_translate(p->mem, ah_text_slice(p->text), p->how & AH_PATTERN_LENIENT, NULL, &words,
-                              why);
+    st = ah_pattern_translate(p->mem, ah_text_slice(p->text), p->how, NULL, &words, why);
     if (st == AH_OK)
         st = compile_words(p, ah_buf_slice(&words), &p->code, why);
     ah_buf_clear(&words);
@@ -172,8 +171,7 @@ static ah_status compile_counted(ah_pattern *p)
     ah_buf_init(&why, p->mem, 256);
     ah_buf_str(&words, "(?C1)(?:");
     p->cost = (ah_pattern_cost){0};
-    st = ah_pattern_translate(p->mem, ah_text_slice(p->text), p->how & AH_PATTERN_LENIENT, &p->cost,
-                              &words, &why);
+    st = ah_pattern_translate(p->mem, ah_text_slice(p->text), p->how, &p->cost, &words, &why);
     ah_buf_char(&words, ')');
     if (st == AH_OK)
         st = words.status == AH_OK ? compile_words(p, ah_buf_slice(&words), &p->counted, &why)

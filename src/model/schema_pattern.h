@@ -16,7 +16,8 @@ typedef enum ah_match {
 
 enum {
     AH_PATTERN_ANY_CASE = 1,
-    AH_PATTERN_LENIENT = 2 /* as browsers read it without the flag u: \\-, a { alone */
+    AH_PATTERN_LENIENT = 2, /* as browsers read it without the flag u: \-, a { alone */
+    AH_PATTERN_SYNTAX = 4 /* translated only to see if it is one: what PCRE2 cannot do alike is taken */
 };
 
 /* With ECMAScript's meaning under its flag u; what that refuses, and what PCRE2 cannot say alike, is
@@ -38,7 +39,7 @@ typedef struct ah_pattern_cost {
 
 /* ECMAScript's expression (UTF-8) in the words of PCRE2, appended to `out` (schema_ecma.c); with
  * `cost`, which was zeroed, with callouts in it. Fails as ah_pattern_new does. */
-ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, bool lenient, ah_pattern_cost *cost,
+ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern_cost *cost,
                                ah_buf *out, ah_buf *why);
 /* Appends \p{...}, or \P{...} where inverse, for the property of this name; false: there is none. */
 bool ah_pattern_property(ah_slice name, bool inverse, ah_buf *out);
