@@ -92,6 +92,7 @@ bool schema_is_one_of(checker *c, const subject *v, range values)
 void schema_check_values(checker *c, const op *o, subject *v)
 {
     bool one = o->code == OP_CONST;
+    guess g = {.looks = 0};
     size_t listed = 0;
     ah_buf *b;
 
@@ -103,7 +104,9 @@ void schema_check_values(checker *c, const op *o, subject *v)
     ah_buf_str(b, one ? "must be " : "must be one of ");
     schema_put_values(c->s, b, o->list, &listed);
     schema_end_list(b, listed);
-    schema_end_found(c, b, v);
+    if (o->list.n > 1)
+        schema_guess(c, &g, v, o->list);
+    schema_end_guessed(c, b, v, &g);
 }
 
 void schema_check_bound(checker *c, const op *o, subject *v)
