@@ -120,6 +120,7 @@ struct checker {
     uint64_t ranks[AH_MAX_FAULTS]; /* of the faults: what comes first when they are told */
     table fills;                   /* fill, by offset, then by name */
     size_t filled, fill_max;       /* bytes */
+    ah_pattern *names;             /* of hosts, in other scripts; NULL until it is needed */
     ah_buf scratch;                /* an unescaped string, or a canonical value: never both in use */
     ah_status status;
 };

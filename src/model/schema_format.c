@@ -241,10 +241,11 @@ uint32_t schema_find_format(ah_slice name)
     return NONE;
 }
 
-ah_match schema_has_format(const ah_mem *mem, uint32_t format, ah_slice text, ah_work *work)
+ah_match schema_has_format(const ah_mem *mem, uint32_t format, ah_slice text, ah_work *work,
+                           ah_pattern **names)
 {
     enum { BYTES = 64, EXPRESSION_BYTES = 4 }; /* that are read in a step */
-    const format_asker a = {mem, work};
+    const format_asker a = {mem, work, names};
 
     text.p = text.p ? text.p : "";
     if (!ah_work_do(work, text.n / (formats[format].has ? BYTES : EXPRESSION_BYTES)))

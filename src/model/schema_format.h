@@ -62,6 +62,7 @@ bool schema_is_uri_template(ah_slice s);
 typedef struct format_asker {
     const ah_mem *mem;
     ah_work *work;
+    ah_pattern **names; /* the expression, made when it is first needed; the caller frees it */
 } format_asker;
 
 ah_match schema_is_hostname(const format_asker *a, ah_slice s);

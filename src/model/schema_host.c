@@ -328,23 +328,31 @@ static bool add_labels(name *x, ah_slice s, unsigned how)
     return add_label(x, schema_from(s, start), how) && x->ascii <= MAX_NAME;
 }
 
-static ah_match judge_characters(const format_asker *a, ah_slice text)
+/* Where it cannot be compiled, there is no PCRE2. */
+static ah_status prepare(const format_asker *a)
 {
-    ah_pattern *p = NULL;
-    ah_match m = AH_MATCH_YES;
-    ah_buf why;
     ah_status st;
+    ah_buf why;
 
-    if (!ah_work_do(a->work, NAME_STEPS))
-        return AH_MATCH_ENDED;
     ah_buf_init(&why, a->mem, 256);
-    st = ah_pattern_new(a->mem, ah_slice_of(name_expression), 0, &p, &why);
-    if (st == AH_OK)
-        m = ah_pattern_match(p, text, a->work);
-    ah_pattern_free(p);
+    st = ah_pattern_new(a->mem, ah_slice_of(name_expression), 0, a->names, &why);
     (void)ah_buf_ok(&why); /* nobody reads it */
     ah_buf_clear(&why);
-    return st == AH_NOMEM ? AH_MATCH_NOMEM : m == AH_MATCH_LIMIT ? AH_MATCH_NO : m;
+    return st == AH_NOMEM ? AH_NOMEM : AH_OK;
+}
+
+static ah_match judge_characters(const format_asker *a, ah_slice text)
+{
+    ah_match m;
+
+    if (!*a->names && !ah_work_do(a->work, NAME_STEPS))
+        return AH_MATCH_ENDED;
+    if (!*a->names && prepare(a) != AH_OK)
+        return AH_MATCH_NOMEM;
+    if (!*a->names)
+        return AH_MATCH_YES;
+    m = ah_pattern_match(*a->names, text, a->work);
+    return m == AH_MATCH_LIMIT ? AH_MATCH_NO : m;
 }
 
 static ah_match is_name(const format_asker *a, ah_slice s, unsigned how)

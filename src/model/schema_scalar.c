@@ -230,8 +230,8 @@ void schema_check_pattern(checker *c, const op *o, subject *v)
 
 void schema_check_format(checker *c, const op *o, subject *v)
 {
-    ah_match found =
-        schema_has_format(c->s->mem, o->rest, schema_plain(c, v->t.raw, v->t.escaped), c->work);
+    ah_match found = schema_has_format(c->s->mem, o->rest, schema_plain(c, v->t.raw, v->t.escaped),
+                                       c->work, &c->names);
     ah_buf *b;
 
     if (found == AH_MATCH_ENDED)
