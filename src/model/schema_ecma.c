@@ -399,17 +399,42 @@ static bool put_class(regex *x)
 
 /* Groups and references */
 
+/* Beyond ASCII all may stand in a name but signs, and of these the common blocks are known. */
+static bool is_sign(uint32_t c)
+{
+    static const uint32_t signs[][2] = {
+        {0x80, 0xa9},     {0xab, 0xb4},     {0xb6, 0xb6},     {0xb8, 0xb9},       {0xbb, 0xbf},
+        {0xd7, 0xd7},     {0xf7, 0xf7},     {0x2c2, 0x2c5},   {0x2d2, 0x2df},     {0x1ffd, 0x200b},
+        {0x200e, 0x203e}, {0x2041, 0x2053}, {0x2055, 0x2070}, {0x2074, 0x207e},   {0x2080, 0x208e},
+        {0x20a0, 0x20c1}, {0x2189, 0x2bff}, {0x2e00, 0x3004}, {0x3008, 0x3020},   {0x3200, 0x33ff},
+        {0x4dc0, 0x4dff}, {0xe000, 0xf8ff}, {0xfe50, 0xfe6b}, {0xfeff, 0xff0f},   {0xff1a, 0xff20},
+        {0xff3b, 0xff3e}, {0xff5b, 0xff64}, {0xffe0, 0xffff}, {0x1f000, 0x1fbef}, {0xf0000, 0x10ffff}};
+
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (c >= signs[i][0] && c <= signs[i][1])
+            return true;
+    return false;
+}
+
 /* The name of the group whose "(?<" ends before x->at, passed over with its ">". */
 static bool take_name(regex *x, ah_slice *name)
 {
-    int c;
+    size_t start = x->at;
+    uint32_t c = 0;
 
-    *name = (ah_slice){x->text.p + x->at, 0};
-    while ((c = peek(x, name->n)) >= 0x80 || is_letter(c) || is_digit(c) || c == '_' || c == '$')
-        name->n++;
-    if (c != '>' || !name->n || is_digit(name->p[0]))
+    while (peek(x, 0) >= 0) {
+        size_t before = x->at;
+
+        c = take_char(x);
+        if (c >= 0x80 ? is_sign(c) : !is_letter((int)c) && !is_digit((int)c) && c != '_' && c != '$') {
+            *name = (ah_slice){x->text.p + start, before - start};
+            break;
+        }
+    }
+    if (c != '>' || !name->n || is_digit(name->p[0])) {
+        x->at = start;
         return fail(x, "a group without a name between < and >");
-    x->at += name->n + 1;
+    }
     return true;
 }
 
