@@ -117,7 +117,7 @@ always:
 
 # -- programs of the specs and the benchmark ----------------------------------------
 
-$(BUILD)/httpd: spec/support/httpd.c
+$(BUILD)/httpd $(BUILD)/tlsd: $(BUILD)/%: spec/support/%.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS)
 
@@ -192,7 +192,7 @@ EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c)
   $(if $(shell command -v $(CXX)),$(BUILD)/examples/embed_cpp)
 examples: $(EXAMPLES)
 
-SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/embed-cases \
+SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/tlsd $(BUILD)/embed-cases \
   $(BUILD)/lent-faults $(BUILD)/stack $(EXAMPLES)
 RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(BUSTED)
 

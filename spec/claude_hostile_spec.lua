@@ -140,7 +140,8 @@ describe("a claude command that", function()
 
   it("says that the context is full", function()
     local api = [[API Error: 400 {\"type\":\"error\",\"error\":{]]
-      .. [[\"type\":\"invalid_request_error\",\"message\":\"prompt is too long: 9 tokens > 5 maximum\"}}]]
+      .. [[\"type\":\"invalid_request_error\",]]
+      .. [[\"message\":\"prompt is too long: 9 tokens > 5 maximum\"}}]]
     for words, window in pairs { ["Prompt is too long"] = false, [api] = 5 } do
       local _, err = run(ends_with(words))
       assert.equal("context_full", err.code, err.message)

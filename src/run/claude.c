@@ -375,10 +375,19 @@ static bool begins(const char *s, const char *with)
 /* Variables of the host that the command is given. The two that the adapter sets are not. */
 static bool passes(const char *var)
 {
-    static const char *const whole[] = {
-        "HOME=",        "PATH=",        "TMPDIR=",        "LANG=",
-        "http_proxy=",  "https_proxy=", "no_proxy=",      "HTTP_PROXY=",
-        "HTTPS_PROXY=", "NO_PROXY=",    "SSL_CERT_FILE=", "NODE_EXTRA_CA_CERTS="};
+    static const char *const whole[] = {"HOME=",
+                                        "PATH=",
+                                        "TMPDIR=",
+                                        "LANG=",
+                                        "http_proxy=",
+                                        "https_proxy=",
+                                        "no_proxy=",
+                                        "HTTP_PROXY=",
+                                        "HTTPS_PROXY=",
+                                        "NO_PROXY=",
+                                        "SSL_CERT_FILE=",
+                                        "SSL_CERT_DIR=",
+                                        "NODE_EXTRA_CA_CERTS="};
 
     if (begins(var, "ANTHROPIC_API_KEY=") || begins(var, "ANTHROPIC_BASE_URL="))
         return false;
