@@ -56,7 +56,7 @@ CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua lua/agenthost/builtin/*.lua lua/agenthost/mock/*.lua))
 TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lua_sources.o
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/mock_fields.o
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 SHARED := libagenthost.so.$(VERSION)
 SONAME := libagenthost.so.$(SOVERSION)
@@ -82,6 +82,17 @@ $(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
 	  for f in $(LUA_SRC); do f=$${f%.lua}; n=$$(echo $$f | tr / _); \
 	    echo "    {\"$$(echo $${f#lua/} | tr / .)\", src_$$n, sizeof src_$$n - 1},"; done; \
 	  echo '    {0, 0, 0}};'; } > $@
+
+# What --help tells of the mock's turns, from the table with which they are checked.
+$(BUILD)/mock_fields.o: $(BUILD)/mock_fields.c
+	@$(CC) $(ALL_CFLAGS) -c $< -o $@
+
+$(BUILD)/mock_fields.c: lua/agenthost/mock/fields.lua Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "cli/mock_fields.h"'; echo 'const ah_mock_defect ah_mock_defects[] = {'; \
+	  sed -n -e '/{ name =/{h;s/.*{ name = "\([^"]*\)".*/\1/;x;}' \
+	    -e '/defect = /{s/.*defect = \("[^"]*"\).*/\1/;G;s/^\(.*\)\n\(.*\)/    {"\2", \1},/p;}' $<; \
+	  echo '    {0, 0}};'; } > $@
 
 # One object whose hidden names are local: the archive, too, shows only ah_* and luaopen_*.
 $(BUILD)/libagenthost.a: $(LIB_OBJ)
@@ -130,6 +141,11 @@ $(BUILD)/attack: spec/support/attack.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra -pthread $< -o $@
 
+# Many clients at once; plain, so that it is never the slow one.
+$(BUILD)/crowd: spec/support/crowd.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) -std=gnu11 -O2 -Wall -Wextra $< -o $@
+
 $(BUILD)/older_kernel.so: spec/support/older_kernel.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra -fPIC -shared $< -o $@ -ldl
@@ -172,15 +188,6 @@ FUZZERS := $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 10
 # Per cent of the lines of the C core; it may only rise.
 LEAST_COVERAGE := 94
-# What needs neither Lua nor libcurl nor a descriptor.
-FUZZED_SRC := $(filter-out src/lua/% src/wire/http%.c src/run/driver.c src/run/host.c src/run/ask.c src/run/claude.c src/base/loop.c src/base/process.c,$(LIB_SRC))
-FUZZED_LIBS := $(shell $(PKG_CONFIG) --libs libcjson) $(PCRE2_LIBS)
-# Lua values need all of it.
-fuzz-value: FUZZED_SRC := $(LIB_SRC) $(BUILD)/lua_sources.c
-fuzz-value: FUZZED_LIBS := $(LUA_LIBS) $(DEP_LIBS)
-fuzz-value: $(BUILD)/lua_sources.c
-FUZZ_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -pthread -Isrc -Iinclude $(LUA_CFLAGS) $(DEP_CFLAGS)
-
 # libFuzzer where clang has it, else the cases kept in fuzz/seeds are replayed.
 HAS_FUZZER = $(shell echo 'int LLVMFuzzerTestOneInput(const char *p, long n){(void)p;return n<0;}' | \
   clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null 2>/dev/null && echo yes)
@@ -192,36 +199,41 @@ EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c)
   $(if $(shell command -v $(CXX)),$(BUILD)/examples/embed_cpp)
 examples: $(EXAMPLES)
 
-SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/tlsd $(BUILD)/embed-cases \
+SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/crowd $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/tlsd $(BUILD)/embed-cases \
   $(BUILD)/lent-faults $(BUILD)/stack $(EXAMPLES)
-RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(BUSTED)
+SPECS ?= $(sort $(wildcard spec/*_spec.lua))
+RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/each.lua "$(BUSTED)"
 
 test: $(SPEC_NEEDS)
 	@$(RUN_SPECS) $(SPECS)
 
 check: lint test
 
+# A build beside the first one, on all processors unless make was told how many.
+SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 1))
+
 # ASan and UBSan: the command and the torture program with leak checking; the module in
 # the interpreter without (it is not ours to balance).
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 # What is lent is poisoned at each call out (base/lent.h).
 LENT := -DAH_LENT
-check-asan:
-	@$(MAKE) --no-print-directory BUILD=build/asan CFLAGS="-O1 -g -DAH_CHECKING" EXTRA="$(ASAN) $(LENT)" asan-specs
+check-asan: ; +@$(WITH_ASAN) asan-specs
+
+WITH_ASAN = $(SUBMAKE) BUILD=build/asan CFLAGS="-O1 -g -DAH_CHECKING" EXTRA="$(ASAN) $(LENT)"
 
 asan-specs: $(SPEC_NEEDS)
-	@ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	  AGENTHOST_ASAN=$$($(CC) -print-file-name=libasan.so) AGENTHOST_BUILD=$(BUILD) \
-	  LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) $(BUSTED) $(SPECS)
+	@export AGENTHOST_ASAN=$$($(CC) -print-file-name=libasan.so) AGENTHOST_BUILD=$(BUILD) \
+	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1; \
+	  $(LUA) spec/support/each.lua "env LD_PRELOAD=$$AGENTHOST_ASAN $(BUSTED)" $(SPECS)
 
 # The loop of systems without epoll.
 check-poll:
-	@$(MAKE) --no-print-directory BUILD=build/poll CPPFLAGS="$(CPPFLAGS) -DAH_POLLER_POLL" \
+	+@$(SUBMAKE) BUILD=build/poll CPPFLAGS="$(CPPFLAGS) -DAH_POLLER_POLL" \
 	  SPECS="spec/loop_spec.lua spec/http_spec.lua spec/wait_spec.lua" test
 
 # Hosts in threads under ThreadSanitizer: the example, and the cases with threads in them.
 check-tsan:
-	@$(MAKE) --no-print-directory BUILD=build/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread $(LENT)" run-tsan
+	+@$(SUBMAKE) BUILD=build/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread $(LENT)" run-tsan
 
 run-tsan: $(BUILD)/examples/embed_threads $(BUILD)/examples/embed_poll $(BUILD)/embed-cases
 	@export TSAN_OPTIONS=halt_on_error=1; $(BUILD)/examples/embed_threads && $(BUILD)/examples/embed_poll && \
@@ -229,13 +241,12 @@ run-tsan: $(BUILD)/examples/embed_threads $(BUILD)/examples/embed_poll $(BUILD)/
 	@echo "tsan: no finding"
 
 # Every allocation fails once, and from there on.
-check-torture:
-	@$(MAKE) --no-print-directory BUILD=build/torture CFLAGS="-O1 -g" EXTRA="$(ASAN) $(LENT)" run-torture
+check-torture: ; +@$(WITH_ASAN) run-torture
 
 # Lines that the specs run; those of the README build programs of their own.
 coverage:
 	@rm -rf build/coverage/src
-	@$(MAKE) --no-print-directory BUILD=build/coverage CFLAGS="-O0 -g" EXTRA=--coverage \
+	+@$(SUBMAKE) BUILD=build/coverage CFLAGS="-O0 -g" EXTRA=--coverage \
 	  SPECS="$(filter-out spec/readme_spec.lua,$(wildcard spec/*_spec.lua))" test
 	@$(LUA) spec/support/coverage.lua build/coverage $(LEAST_COVERAGE)
 
@@ -246,21 +257,28 @@ soak: $(SPEC_NEEDS)
 run-torture: $(BUILD)/torture
 	@$(BUILD)/torture
 
-fuzz: $(FUZZERS:%=fuzz-%)
+# The sources are compiled once for all fuzzers; the linker takes what each needs.
+fuzz: ; +@$(FUZZ) $(FUZZERS:%=run-fuzz-%)
+fuzz-%: fuzz/fuzz_%.c ; +@$(FUZZ) run-fuzz-$*
 
-fuzz-%: fuzz/fuzz_%.c fuzz/reader.h
-	@mkdir -p build/fuzz/$*.new
-ifeq ($(HAS_FUZZER),yes)
-	@clang $(FUZZ_CFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	  $< $(FUZZED_SRC) $(FUZZED_LIBS) -o build/fuzz/$*
-	@echo "  FUZZ $* for $(FUZZ_SECONDS) s"
-	@build/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -artifact_prefix=build/fuzz/$*- \
-	  build/fuzz/$*.new $(wildcard fuzz/seeds/$*) > build/fuzz/$*.log 2>&1 || { tail -40 build/fuzz/$*.log; exit 1; }
-	@grep -o 'Done [0-9]* runs in [0-9]* second' build/fuzz/$*.log | sed 's/^/  fuzz $*: no finding, /'
+FUZZ = $(SUBMAKE) BUILD=build/fuzz CFLAGS="-O1 -g" $(if $(HAS_FUZZER),\
+  CC=clang EXTRA="-fsanitize=fuzzer-no-link $(ASAN)" FUZZ_MAIN=-fsanitize=fuzzer,EXTRA="$(ASAN)" FUZZ_MAIN=fuzz/replay.c)
 
+$(BUILD)/fuzzed.a: $(LIB_OBJ)
+	@rm -f $@; $(AR) rcs $@ $(LIB_OBJ)
+
+$(BUILD)/fuzz_%: fuzz/fuzz_%.c fuzz/reader.h fuzz/replay.c $(BUILD)/fuzzed.a
+	@$(CC) $(ALL_CFLAGS) $(FUZZ_MAIN) $< -o $@ $(BUILD)/fuzzed.a $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
+
+run-fuzz-%: $(BUILD)/fuzz_%
+ifeq ($(FUZZ_MAIN),fuzz/replay.c)
+	@$< $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
 else
-	@$(CC) $(FUZZ_CFLAGS) $(ASAN) $< fuzz/replay.c $(FUZZED_SRC) $(FUZZED_LIBS) -o build/fuzz/$*
-	@build/fuzz/$* $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
+	@mkdir -p $(BUILD)/$*.new
+	@echo "  FUZZ $* for $(FUZZ_SECONDS) s"
+	@$< -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -artifact_prefix=$(BUILD)/$*- \
+	  $(BUILD)/$*.new $(wildcard fuzz/seeds/$*) > $(BUILD)/$*.log 2>&1 || { tail -40 $(BUILD)/$*.log; exit 1; }
+	@grep -o 'Done [0-9]* runs in [0-9]* second' $(BUILD)/$*.log | sed 's/^/  fuzz $*: no finding, /'
 endif
 
 bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw $(BUILD)/many $(BUILD)/schema

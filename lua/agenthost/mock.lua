@@ -6,13 +6,10 @@ local ah = ...
 local check = ah._module "agenthost.mock.check"
 local plan = ah._module "agenthost.mock.plan"
 local search = ah._module "agenthost.mock.search"
+local turns = ah._module "agenthost.mock.turn"
 local new_cache = ah._module "agenthost.mock.cache"
 
 local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
-
--- Fields of a turn beside those of ah.scripted: what only a wire has.
-local WIRE_FIELDS = { status = true, retry_after = true, message = true, type = true, code = true,
-  close = true, garbage = true, reasoning = true, signature = true, headers = true }
 
 -- Which requests are whose; `kind` says what is wanted. The first that fits is taken.
 local ROUTES = {
@@ -69,20 +66,28 @@ local function value_of(path)
   return chunk(path)
 end
 
+-- The scripted model of the script's value; nil where it is none.
+local function scripted_of(value)
+  if type(value) == "userdata" then
+    local ok, spec = pcall(function() return value._spec end)
+    if ok and spec then
+      turns.check_all(spec)
+      return value
+    end
+  elseif type(value) == "table" or type(value) == "function" then
+    turns.check_all(value)
+    return ah.scripted(value, nil, nil, turns.fields)
+  end
+end
+
 -- request -> turn
 local function turns_of(path)
   local value = value_of(path)
-  if type(value) == "userdata" then
-    local ok, turn = pcall(function() return value._turn end)
-    if ok and turn then
-      return turn
-    end
-  elseif type(value) == "table" or type(value) == "function" then
-    local ok, adapter = pcall(ah.scripted, value, nil, nil, WIRE_FIELDS)
-    if ok then
-      return adapter._turn
-    end
+  local ok, adapter = pcall(scripted_of, value)
+  if not ok then
     refuse("%s: %s", path, adapter.message or adapter)
+  elseif adapter then
+    return adapter._turn
   end
   local found = value == nil and "nothing" or type(value)
   refuse("%s: expected it to return turns, a function or ah.scripted { ... }, found %s", path,
@@ -129,7 +134,8 @@ local function failure_of(turn)
   end
   local fail = turn.fail or turn
   local status = fail.status or (fail.retryable and 503 or 400)
-  return { status = status, type = fail.type, code = fail.code, retry_after = fail.retry_after,
+  return { status = math.tointeger(status), type = fail.type, code = fail.code,
+    retry_after = fail.retry_after,
     retryable = fail.retryable, in_stream = fail.in_stream,
     message = fail.message or ("the script answers with status %d"):format(status) }
 end
@@ -137,7 +143,7 @@ end
 local function failure_plan(route, fault)
   local headers = {}
   if fault.retry_after then
-    headers[1] = { "retry-after", ("%g"):format(fault.retry_after) }
+    headers[1] = { "retry-after", (("%.3f"):format(fault.retry_after):gsub("%.?0+$", "")) }
   end
   if fault.retryable ~= nil then
     headers[#headers + 1] = { "x-should-retry", tostring(fault.retryable) }
@@ -158,8 +164,19 @@ end
 
 -- -- answers -----------------------------------------------------------------------------
 
-local function tokens_of(text)
-  return (#text + 3) // 4
+local function tokens_of(bytes)
+  return (bytes + 3) // 4
+end
+
+local function length_of(text)
+  if type(text) ~= "table" then
+    return #(text or "")
+  end
+  local n = 0
+  for _, piece in ipairs(text) do
+    n = n + #piece
+  end
+  return n
 end
 
 local function calls_of(turn, provider, n)
@@ -182,26 +199,18 @@ local function usage_of(turn, taken, a)
     return { input = told.input or 0, output = told.output or 0, reasoning = told.reasoning or 0,
       cached_read = told.cached_read or 0, cached_write = told.cached_write or 0 }
   end
-  local thought = tokens_of(plan.joined(a.reasoning))
-  local said = plan.joined(a.text) .. (a.refusal or "")
+  local thought = tokens_of(length_of(a.reasoning))
+  local said = length_of(a.text) + length_of(a.refusal)
   for _, call in ipairs(a.calls) do
-    said = said .. call.name .. call.arguments
+    said = said + #call.name + #call.arguments
   end
   return { input = taken.input, cached_read = taken.read, cached_write = taken.write,
     output = tokens_of(said) + thought, reasoning = thought }
 end
 
-local STOPS = { ["end"] = true, tool_calls = true, length = true, stop_sequence = true,
-  content_filter = true, refusal = true }
-
 local function stop_of(turn)
-  local stop = turn.stop or (turn.calls and turn.calls[1] and "tool_calls")
+  return turn.stop or (turn.calls and turn.calls[1] and "tool_calls")
     or (turn.refusal and "refusal") or "end"
-  if not STOPS[stop] then
-    error(("turn: stop '%s' is none of end, tool_calls, length, stop_sequence, content_filter, "
-      .. "refusal"):format(tostring(stop)), 0)
-  end
-  return stop
 end
 
 -- All that a provider needs to say a turn.
@@ -214,50 +223,60 @@ local function answer_of(turn, q, route, taken)
   return a
 end
 
-local function headers_for(turn, route, n)
-  local name = route.format == "anthropic" and "request-id" or "x-request-id"
-  local headers = { { name, "req_mock" .. n } }
-  for key, value in pairs(turn.headers or {}) do
-    headers[#headers + 1] = { key, tostring(value) }
+-- Adds the headers of every answer, and the turn's own; a content type of its own is the answer's.
+local function add_headers(p, turn, route, n)
+  local id_name = route.format == "anthropic" and "request-id" or "x-request-id"
+  local own = { { id_name, "req_mock" .. n } }
+  for name, value in pairs(turn.headers or {}) do
+    if name:lower() == "content-type" then
+      p.type = tostring(value)
+    else
+      own[#own + 1] = { name, tostring(value) }
+    end
   end
-  table.sort(headers, function(x, y) return x[1] < y[1] end)
-  return headers
+  table.sort(own, function(x, y) return x[1] < y[1] end)
+  p.headers = table.move(own, 1, #own, #(p.headers or {}) + 1, p.headers or {})
 end
 
+-- What is said only to be counted leaves nothing behind in the provider's memory.
+local function forgetful(a)
+  local memory = setmetatable({}, { __index = a.memory })
+  return setmetatable({ memory = memory }, { __index = a })
+end
+
+-- The first step is made here, so that a stream that cannot be said is a failure like any other.
 local function stream_plan(turn, q, route, a, fault)
-  local provider, out = route.provider, plan.stream()
+  local provider = route.provider
   a.fault = fault
-  provider.stream(a, out)
+  local stream = plan.stream(turn, function(out, counts)
+    provider.stream(counts and forgetful(a) or a, out)
+  end)
+  local steps, going = plan.pull(stream)
+  server.streams[q.n] = going and stream or nil
   local type_of = provider.stream_type
   return { status = 200, type = type_of and type_of(q.query) or "text/event-stream",
-    steps = plan.broken(turn, out.steps, true), streamed = true }
+    steps = steps, streamed = true, more = going or nil }
 end
 
 local function whole_plan(turn, route, a)
-  local steps = { { bytes = ah.json.encode(route.provider.whole(a)) } }
-  local complete = plan.broken({ raw = turn.raw, garbage = turn.garbage }, steps, false)
-  return { status = 200, type = "application/json", length = #complete[1].bytes,
-    steps = plan.broken(turn, steps, false) }
+  local steps, length = plan.whole(turn, ah.json.encode(route.provider.whole(a)))
+  return { status = 200, type = "application/json", length = length, steps = steps }
 end
 
-local CLOSES = { before = true, ["mid-stream"] = true }
-
 local function turn_plan(turn, q, route)
+  turns.check(turn)
   local fault = failure_of(turn)
-  if turn.close and not CLOSES[turn.close] then
-    error(("turn: close is 'before' or 'mid-stream', found '%s'"):format(tostring(turn.close)), 0)
-  end
   local p
-  if fault and not (fault.in_stream and q.read.stream) then
+  if turn.close == "before" then
+    p = { status = fault and fault.status or 200, type = "", drop = true }
+  elseif fault and not (fault.in_stream and q.read.stream) then
     p = failure_plan(route, fault)
   else
     local a = answer_of(turn, q, route, q.taken)
     p = q.read.stream and stream_plan(turn, q, route, a, fault) or whole_plan(turn, route, a)
   end
-  p.headers = table.move(headers_for(turn, route, q.n), 1, 16, #(p.headers or {}) + 1,
-    p.headers or {})
+  add_headers(p, turn, route, q.n)
   p.wait = turn.delay and math.floor(turn.delay * 1000) or nil
-  p.drop = turn.close == "before" or nil
   return p
 end
 
@@ -360,8 +379,34 @@ local function answer(method, target, lines, body)
     p = failure_plan(route, fault)
   end
   log(q, route, p, fault)
-  p.say, p.warn = plan.legible(words(q, p, fault)), fault ~= nil
+  p.n, p.say, p.warn = q.n, plan.legible(words(q, p, fault)), fault ~= nil
   return plan.encode(p)
+end
+
+--- The next steps of the answer to request n, as JSON; one that cannot be said on breaks off.
+---@param n string
+---@return string
+local function go_on(n)
+  local id, p = tonumber(n), {}
+  local ok, steps, going = pcall(plan.pull, server.streams[id])
+  if ok then
+    p.steps, p.more = steps, going or nil
+  else
+    p.steps, p.warn = { { close = true } }, true
+    p.say = plan.legible(("%d: the stream broke off, %s"):format(id, fault_of(steps).message))
+  end
+  server.streams[id] = going and server.streams[id] or nil
+  return plan.encode(p)
+end
+
+--- Nobody wants the rest of the answer to request n.
+---@param n string
+local function forget(n)
+  local stream = server.streams[tonumber(n)]
+  server.streams[tonumber(n)] = nil
+  if stream then
+    coroutine.close(stream.made)
+  end
 end
 
 -- -- starting ----------------------------------------------------------------------------
@@ -381,7 +426,7 @@ end
 ---@param log_path string where requests are kept; "": nowhere
 local function start(script, format, strict, log_path)
   server = { n = 0, turn = turns_of(script), serves = formats_of(format), cache = new_cache(),
-    strict = strict == "strict", memory = {} }
+    strict = strict == "strict", memory = {}, streams = {} }
   for _, name in ipairs(FORMATS) do
     server.memory[name] = {}
   end
@@ -390,4 +435,4 @@ local function start(script, format, strict, log_path)
   end
 end
 
-return { start = start, answer = answer }
+return { start = start, answer = answer, go_on = go_on, forget = forget }

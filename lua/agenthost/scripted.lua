@@ -424,6 +424,8 @@ local function scripted(spec, name, provider, more)
     requests = function()
       return requests
     end,
+    --- What it was made from, for those who look at its turns before they are asked for.
+    _spec = spec,
     --- The turn that answers a request, for those who say it on a wire of their own.
     _turn = function(request)
       return next_turn(function() return request end)

@@ -617,8 +617,7 @@ end
 
 function PLAY.tool_use(_, block, delta)
   delta("input_json_delta", "partial_json", "")
-  local pieces = plan.pieces(block.arguments)
-  for _, piece in ipairs(block.arguments == "{}" and {} or pieces) do
+  for _, piece in plan.pieces(block.arguments == "{}" and "" or block.arguments) do
     delta("input_json_delta", "partial_json", piece)
   end
 end

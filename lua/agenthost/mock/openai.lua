@@ -395,7 +395,7 @@ local function stream_calls(a, delta)
   for i, call in ipairs(a.calls) do
     delta { tool_calls = { { index = i - 1, id = call.id, type = "function",
       ["function"] = { name = call.name, arguments = "" } } } }
-    for _, piece in ipairs(plan.pieces(call.arguments)) do
+    for _, piece in plan.pieces(call.arguments) do
       delta { tool_calls = { { index = i - 1, ["function"] = { arguments = piece } } } }
     end
   end

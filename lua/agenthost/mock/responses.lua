@@ -465,7 +465,7 @@ function PLAY.message(a, item, say, out)
 end
 
 function PLAY.function_call(_, item, say)
-  for _, piece in ipairs(plan.pieces(item.arguments)) do
+  for _, piece in plan.pieces(item.arguments) do
     say("response.function_call_arguments.delta", { item_id = item.id, delta = piece })
   end
   say("response.function_call_arguments.done", { item_id = item.id,
