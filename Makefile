@@ -168,7 +168,7 @@ always:
 
 # -- programs of the specs and the benchmark ----------------------------------------
 
-$(BUILD)/httpd: spec/support/httpd.c $(BUILT_WITH)
+$(BUILD)/httpd $(BUILD)/tlsd: $(BUILD)/%: spec/support/%.c $(BUILT_WITH)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS)
 
@@ -239,7 +239,7 @@ EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c)
   $(if $(shell command -v $(CXX)),$(BUILD)/examples/embed_cpp)
 examples: $(EXAMPLES)
 
-SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/crowd $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/embed-cases \
+SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/crowd $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/tlsd $(BUILD)/embed-cases \
   $(BUILD)/lent-faults $(BUILD)/stack $(EXAMPLES)
 SPECS ?= $(sort $(wildcard spec/*_spec.lua))
 RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/each.lua "$(BUSTED)"
