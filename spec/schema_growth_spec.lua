@@ -1,5 +1,5 @@
--- Compiling a schema and checking a value take time in their size, whatever is in them: shapes that are
--- made to be costly (support.hostile_schemas) at sizes of which each is twice the one before.
+-- Compiling a schema and checking a value take time in their size, whatever is in them: shapes that
+-- are made to be costly (support.hostile_schemas) at a size and at four times that.
 --
 -- Work is CPU time, or, in the build of `make check-schema-growth`, basic blocks that are run,
 -- which nothing else on the machine changes. AGENTHOST_GROWTH is the smallest size.

@@ -178,7 +178,8 @@ end)
 
 add("$dynamicRef in resources that take turns", function(n)
   return '{"$id":"http://e.com/a","$dynamicAnchor":"T","items":{"$ref":"b"},'
-    .. '"$defs":{"b":{"$id":"b","$dynamicAnchor":"T","items":{"$dynamicRef":"#T"}}}}', "[" .. list(n, "[[@]]") .. "]"
+    .. '"$defs":{"b":{"$id":"b","$dynamicAnchor":"T","items":{"$dynamicRef":"#T"}}}}',
+    "[" .. list(n, "[[@]]") .. "]"
 end)
 
 add("$recursiveRef behind many resources", function(n)
