@@ -333,6 +333,18 @@ describe("a run whose context is full", function()
     end
   end)
 
+  it("has it told as the end of an answer on other wires, too", function()
+    local choice = encode { choices = server.array { { message = { content = "a" },
+      finish_reason = "model_context_window_exceeded" } } }
+    local cut = encode { status = "incomplete", output = server.array {},
+      incomplete_details = { reason = "model_context_window_exceeded" } }
+    for model, body in pairs { ["m"] = choice, ["responses/m"] = cut } do
+      local r = ahtest.wire_read { provider = "openai", model = model, base_url = "http://x",
+        status = 200, headers = { ["content-type"] = "application/json" }, body = body }
+      assert.equal("context_full", server.decode(r.entry).stop)
+    end
+  end)
+
   it("can be written for tests", function()
     local model = ah.scripted { { fail = { message = "too long", code = "context_full", status = 400,
       window = 8, used = 9 } }, { text = "And", stop = "context_full" } }

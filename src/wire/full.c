@@ -20,14 +20,14 @@ enum {
 
 /* -- what is known ------------------------------------------------------------------------------ */
 
-/* Codes and types of errors. */
+/* Codes and types of errors, and why answers ended. */
 static const char *const words[] = {
     "context_length_exceeded",       /* OpenAI, Azure, Groq */
     "exceed_context_size_error",     /* llama.cpp, tools/server */
     "tokens_limit_reached",          /* GitHub Models */
     "context_window_exceeded",       /* LiteLLM */
     "ContextWindowExceededError",    /* LiteLLM */
-    "model_context_window_exceeded", /* Z.ai */
+    "model_context_window_exceeded", /* Anthropic, Z.ai */
     "prompt_too_long",               /* Claude CLI */
 };
 
@@ -340,7 +340,7 @@ static int64_t count(ah_slice error, const char *name)
     return ah_json_number(ah_json_member(error, name), &n) && n.is_int && n.i > 0 ? n.i : 0;
 }
 
-static bool is_known(ah_slice word)
+bool ah_full_word(ah_slice word)
 {
     return ah_json_kind_of(word) == AH_JSON_STRING && is_known_word(ah_json_inside(word));
 }
@@ -348,7 +348,7 @@ static bool is_known(ah_slice word)
 static void judge(const ah_mem *mem, const ah_told_error *told, int depth, ah_full *out)
 {
     numbers n = {.window = count(told->error, "n_ctx"), .used = count(told->error, "n_prompt_tokens")};
-    bool known = is_known(told->word) || is_known(told->type);
+    bool known = ah_full_word(told->word) || ah_full_word(told->type);
 
     judge_string(mem, told->status, told->message, depth, out);
     if (!out->is) /* OpenRouter: what the provider said */
