@@ -107,6 +107,10 @@ local function check_turn(turn, at, more)
       check_list(turn.text, ("turn %d: text"):format(at))
     end
     for i, call in ipairs(turn.calls or {}) do
+      if type(call) ~= "table" then
+        ah._raise(("ah.scripted: turn %d, call %d of calls must be a table, found %s"):format(at, i,
+          type(call)))
+      end
       check_fields(call, CALL_FIELDS, ("turn %d, call %d"):format(at, i))
     end
   elseif kind ~= "string" and kind ~= "function" then

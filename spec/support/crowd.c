@@ -9,6 +9,9 @@
  *                                        A line when all are connected; ends after SECONDS. A last
  *                                        line: how many the server has closed
  *
+ *   crowd flood PORT FILE                sends the head that is in FILE, then chunks without an end, until
+ *                                        it is answered. A line: bytes sent, the answer's first line
+ *
  * An answer has ended well where its last bytes are those of a chunked body's end. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -176,7 +179,7 @@ static bool drip(client *c)
 
 static int hold(int port, size_t n, int every, int seconds)
 {
-    int64_t end = now_ms() + seconds * (int64_t)1000;
+    int64_t end = now_ms() + seconds * (int64_t)1000, left;
     size_t closed = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -189,9 +192,41 @@ static int hold(int port, size_t n, int every, int seconds)
             if (all[i].fd >= 0 && !drip(&all[i]))
                 closed++;
         }
-        poll(NULL, 0, every);
+        left = end - now_ms();
+        poll(NULL, 0, left < 0 ? 0 : left < every ? (int)left : every);
     }
     printf("%zu\n", closed);
+    return 0;
+}
+
+/* -- flooding -------------------------------------------------------------------------------- */
+
+static int flood(int port)
+{
+    enum { CHUNK = 0x10000 };
+    static char chunk[CHUNK + 16], answer[4096];
+    int64_t end = now_ms() + LIMIT_MS;
+    struct pollfd p = {.fd = connect_to(port, 0), .events = POLLIN | POLLOUT};
+    size_t sent = 0, at = 0, len = (size_t)sprintf(chunk, "%x\r\n", CHUNK);
+    ssize_t n = 0;
+
+    memset(chunk + len, 'x', CHUNK);
+    memcpy(chunk + len + CHUNK, "\r\n", 2);
+    len += CHUNK + 2;
+    poll(&p, 1, 1000);
+    if (send(p.fd, request, request_len, MSG_NOSIGNAL) != (ssize_t)request_len)
+        fail("send");
+    while (now_ms() < end && poll(&p, 1, 1000) >= 0 && !(p.revents & POLLIN)) {
+        n = p.revents & POLLOUT ? send(p.fd, chunk + at, len - at, MSG_NOSIGNAL) : 0;
+        if (n < 0 && errno != EAGAIN)
+            break;
+        sent += n > 0 ? (size_t)n : 0;
+        at = (at + (n > 0 ? (size_t)n : 0)) % len;
+    }
+    n = recv(p.fd, answer, sizeof answer - 1, 0);
+    answer[n > 0 ? n : 0] = '\0';
+    answer[strcspn(answer, "\r")] = '\0';
+    printf("%zu %s\n", sent, answer);
     return 0;
 }
 
@@ -202,6 +237,10 @@ int main(int argc, char **argv)
     if (argc == 6 && strcmp(argv[1], "ask") == 0 && n <= MAX) {
         read_request(argv[5]);
         return ask(atoi(argv[2]), n, (size_t)atoi(argv[4]));
+    }
+    if (argc == 4 && strcmp(argv[1], "flood") == 0) {
+        read_request(argv[3]);
+        return flood(atoi(argv[2]));
     }
     if (argc == 7 && strcmp(argv[1], "hold") == 0 && n <= MAX) {
         read_request(argv[4]);
