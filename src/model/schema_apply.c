@@ -178,13 +178,14 @@ static void step_if(checker *c, frame *f)
     subject *v = w->v;
     bool holds = schema_end_trial(c, &w->trial) == 0;
     uint32_t then = holds ? w->o->yes : w->o->no;
+    reason why = {.kind = holds ? WHY_THEN : WHY_ELSE, .node = w->o->rest};
 
     if (holds && v->marks)
         schema_marks_add(c, v->marks, &w->own);
     schema_marks_clear(c, &w->own);
     schema_pop(c);
     if (then != NONE && !c->stopped)
-        schema_check_in_place(c, then, v, v->marks);
+        schema_check_because(c, then, v, v->marks, &why);
 }
 
 void schema_check_if(checker *c, const op *o, subject *v)
@@ -228,7 +229,8 @@ void schema_check_depend_names(checker *c, const op *o, subject *v)
 void schema_check_depend_schema(checker *c, const op *o, subject *v)
 {
     if (has_member(c, v, o->literal))
-        schema_check_in_place(c, o->rest, v, v->marks);
+        schema_check_because(c, o->rest, v, v->marks,
+                             &(reason){.kind = WHY_MEMBER, .member = o->literal});
 }
 
 /* Parts of the value */

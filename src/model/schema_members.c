@@ -15,7 +15,7 @@ static uint32_t add_pattern(compiler *c, const clause *q, ah_slice text, ah_stat
     ah_buf why, *b;
 
     ah_buf_init(&why, c->s->mem, 256);
-    *st = i == NONE ? AH_NOMEM : ah_pattern_new(c->s->mem, text, false, &p, &why);
+    *st = i == NONE ? AH_NOMEM : ah_pattern_new(c->s->mem, text, 0, &p, &why);
     if (*st == AH_OK) {
         ((ah_pattern **)c->s->patterns.at)[i] = p;
     } else if (*st == AH_NOMEM) {
