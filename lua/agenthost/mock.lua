@@ -62,8 +62,12 @@ local function read_file(path)
   if path == "-" then
     return io.read("a")
   end
-  local f <close> = assert(io.open(path, "rb"))
-  return f:read("a")
+  local f <close>, why = io.open(path, "rb")
+  local text
+  if f then
+    text, why = f:read("a")
+  end
+  return text or refuse("cannot read %s", why)
 end
 
 -- What the script says: its value, or what its JSON holds.
