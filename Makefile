@@ -373,6 +373,11 @@ check-clients: $(BUILD)/agenthost
 	else node spec/clients/run.mjs $(BUILD)/clients $(BUILD)/agenthost $(CLIENTS) && \
 	  sh spec/clients/claude.sh $(abspath $(BUILD)/claude-command) $(abspath $(BUILD)/agenthost); fi
 
+# The official JSON-Schema-Test-Suite, of which a copy is at SUITE.
+check-schema-suite: $(BUILD)/agenthost.so
+	@if [ -z "$(SUITE)" ]; then echo "check-schema-suite: say where the suite is: SUITE=path" >&2; exit 1; fi
+	@AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/schema_suite.lua $(SUITE)
+
 # One short run at each provider whose key is set; asks real servers, never part of the tests.
 # More models: LIVE_MODELS="groq/NAME mistral/NAME".
 check-live: $(BUILD)/agenthost
@@ -479,11 +484,12 @@ help:
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
 	@echo "make check-clients the npm clients of providers, agents among them, against agenthost mock (where node and npm are)"
+	@echo "make check-schema-suite SUITE=path  JSON-Schema-Test-Suite, required part, of which a copy is at path"
 	@echo "make check-live    a short run at each provider whose key is set (asks real servers, which may cost)"
 	@echo "make dist         the sources of the last commit and the manual page as a tar file in $(BUILD)/"
 	@echo "make lint, format, man, install (PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR), uninstall, clean"
 	@echo "make ci           check, check-compilers, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-live lint format ci man install uninstall dist rock install-rock clean help
+.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-live lint format ci man install uninstall dist rock install-rock clean help
 .SECONDARY:

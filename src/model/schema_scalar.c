@@ -101,7 +101,7 @@ void schema_check_values(checker *c, const op *o, subject *v)
     schema_weigh_constant(c, v);
     if (!(b = schema_begin_fault(c, v->at, one ? "const" : "enum")))
         return;
-    ah_buf_str(b, one ? "must be " : "must be one of ");
+    ah_buf_str(b, one ? "must be " : o->list.n ? "must be one of " : "must be one of no values");
     schema_put_values(c->s, b, o->list, &listed);
     schema_end_list(b, listed);
     if (o->list.n > 1)
