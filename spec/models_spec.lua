@@ -1,10 +1,11 @@
--- What is known of models: by family and version, for names that nobody has seen yet, in the words of
--- those who serve them, from what a program says, and from what a server refuses.
+-- What is known of models: by family and version, for names that nobody has seen yet, in the words
+-- of those who serve them, from what a program says, and from what a server refuses.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
 local random = require "support.random"
-local server = require "support.server"
+local mock = require "support.mock"
+local sound = require "support.sound"
 
 local function known(model)
   return assert(ah.capabilities(model, { base_url = "http://localhost", api_key = "none" }))
@@ -154,7 +155,7 @@ describe("the table of models", function()
   end)
 end)
 
--- -- properties ------------------------------------------------------------------------------------
+-- -- properties -----------------------------------------------------------------------------------
 
 -- Numbers from lo to hi, or from 1 to lo.
 local function numbers(seed)
@@ -250,7 +251,8 @@ describe("versions", function()
     local next = numbers(11)
     local newest = {}
     for _, r in ipairs(ahtest.model_rows()) do
-      if r.since and (not newest[r.pattern] or ahtest.model_order(r.since, newest[r.pattern]) > 0) then
+      local before = newest[r.pattern]
+      if r.since and (not before or ahtest.model_order(r.since, before) > 0) then
         newest[r.pattern] = r.since
       end
     end
@@ -267,6 +269,262 @@ describe("versions", function()
         assert.equal("newest", told.known.abilities.from, name)
       end
     end
+  end)
+end)
+
+-- -- what a program says --------------------------------------------------------------------------
+
+describe("what a program says of a model", function()
+  it("wins over the table, in part or as a whole", function()
+    ah.alias { ["models-spec"] = { model = "openai/spec-tune", like = "gpt-6.1-sol",
+      context_window = 5000, prices = { input = 1, output = 2 }, strict_tools = false },
+      ["anthropic/spec-tune"] = { like = "claude-opus-5-5" },
+      ["anthropic/spec-plain"] = { tool_changes = true, reasoning = "effort", efforts = { "low",
+        "max" } } }
+    local tune, opus = known "models-spec", known "anthropic/spec-tune"
+    assert.same({ "alias", "openai", "spec-tune", 5000, 128000, false, true },
+      { tune.known.abilities.from, tune.provider, tune.model, tune.context_window,
+        tune.max_output, tune.strict_tools, tune.native_output })
+    assert.same({ input = 1.0, cached_read = 1.0, cached_write = 1.0, output = 2.0 }, tune.prices)
+    assert.same({ "reference", "provider", "alias" }, { opus.tool_change_mode, opus.tool_search,
+      opus.known.figures.from })
+    local plain = known "anthropic/spec-plain"
+    assert.same({ "reference", false, { "low", "max" } }, { plain.tool_change_mode,
+      plain.strict_tools, plain.efforts })
+    assert.equal("additional_tools", known("openai/responses/spec-tune").tool_change_mode)
+    assert.equal("default", known("openai/spec-tune2").known.abilities.from)
+  end)
+
+  it("may be said again", function()
+    ah.alias { ["openai/spec-again"] = { context_window = 1 } }
+    ah.alias { ["openai/spec-again"] = { context_window = 2 } }
+    assert.equal(2, known("openai/spec-again").context_window)
+  end)
+
+  it("is refused where it is wrong, with what it must be", function()
+    for _, case in ipairs {
+      { { context = 5 }, "has no field 'context'" },
+      { { strict_tool = true }, "did you mean 'strict_tools'?" },
+      { { context_window = 0 }, "a number of tokens above 0" },
+      { { max_output = "many" }, "a number of tokens above 0" },
+      { { like = "nobody-knows" }, "whose family is known" },
+      { { tool_search = "provider" }, "true or false" },
+      { { reasoning = "much" }, '"none", "budget" or "effort"' },
+      { { efforts = {} }, "a list of none, minimal" },
+      { { efforts = { "low", "huge" } }, "a list of none, minimal" },
+      { { prices = { input = -1 } }, "for a million tokens" },
+      { { prices = { entry = 1 } }, "for a million tokens" },
+      { { prices = {} }, "for a million tokens" },
+    } do
+      local ok, err = pcall(ah.alias, { ["openai/spec-wrong"] = case[1] })
+      assert.is_false(ok)
+      assert.truthy(tostring(err):find(case[2], 1, true), tostring(err))
+    end
+    for _, bad in ipairs { 5, "no-slash", { context_window = 5 } } do
+      local _, err = pcall(ah.alias, { specbad = bad })
+      assert.truthy(tostring(err):find("field 'specbad' must be", 1, true), tostring(err))
+    end
+  end)
+
+  it("stands in the configuration, too", function()
+    local folder = os.tmpname()
+    os.remove(folder)
+    os.execute(("mkdir -p %s/agenthost"):format(folder))
+    local path = folder .. "/agenthost/config"
+    local function models(text, words)
+      local f = assert(io.open(path, "w"))
+      f:write(text)
+      f:close()
+      return command.shell(('env -i PATH="$PATH" XDG_CONFIG_HOME=%s "$A" %s')
+        :format(folder, words))
+    end
+    local text = 'models.fast = groq/some\nmodels.openai/my-tune:8b = '
+      .. '{"like": "gpt-6.1-sol", "context_window": 5000}\n'
+    local told = models(text, "models openai/my-tune:8b").out
+    assert.matches("what it can do  the configuration (gpt-# from 6.1 on, ", told, 1, true)
+    assert.matches("holds           5000 tokens", told, 1, true)
+    assert.matches("alias  model\nfast   groq/some", told, 1, true)
+    assert.equal("groq/some", ah.json.decode(models(text, "models --json fast").out)
+      .providers[1].models[1].model)
+    local config = ah.json.decode(models(text, "config --json").out)
+    assert.equal("groq/some", config.models.fast)
+    for line, words in pairs { ['models.a = {"like"}'] = ":1: what is said of the model is no JSON",
+      ['models.openai/a = {"lik":"x"}'] = "did you mean 'like'?", ["models. = a"] = ":1:",
+      ["models.a = b"] = "must be", ["model.a = openai/b"] = "no such setting" } do
+      local r = models(line .. "\n", "models")
+      assert.equal(2, r.code, line)
+      assert.truthy(r.err:find(words, 1, true), r.err)
+      assert.truthy(r.err:find("agenthost/config", 1, true), r.err)
+    end
+    os.execute("rm -r " .. folder)
+  end)
+end)
+
+describe("agenthost models", function()
+  it("tells where each answer comes from", function()
+    local function told(model)
+      return command.shell(('env -i PATH="$PATH" XDG_CONFIG_HOME=/nonexistent "$A" models %s')
+        :format(model)).out
+    end
+    assert.matches("what it can do  the table of models (claude-opus-# from 4.8 on, "
+      .. "@earendil-works/pi-ai 1.5.2, 2026-11-10)", told "anthropic/claude-opus-4-8", 1, true)
+    assert.matches("newer than the table of models: as the newest of its family "
+      .. "(claude-opus-# from 5.5 on,", told "anthropic/claude-opus-7", 1, true)
+    assert.matches("no family is known: careful defaults", told "anthropic/what-is-it", 1, true)
+    assert.matches("input costs     2, cached 0.1, to the cache 2.5; output 10 US dollars",
+      told "anthropic/claude-sonnet-5-5", 1, true)
+  end)
+end)
+
+-- -- what a server refuses ------------------------------------------------------------------------
+
+local OUTPUT = { type = "object", properties = { n = { type = "integer" } }, required = { "n" },
+  additionalProperties = false }
+
+-- One wire and what one of its servers refuses, in its words; what the body holds before.
+local REFUSED = {
+  { "anthropic/claude-sonnet-8", "tools.0.custom.strict: Extra inputs are not permitted",
+    "strict_tools", '"strict":true' },
+  { "openai/gpt-7", "Unknown parameter: 'tools[0].function.strict'.", "strict_tools",
+    '"strict":true' },
+  { "openai/responses/gpt-7", "Unsupported parameter: 'tools[0].strict' with this model.",
+    "strict_tools", '"strict":true' },
+  { "anthropic/claude-sonnet-8", "output_config.format: Extra inputs are not permitted",
+    "native_output", '"json_schema"' },
+  { "openai/gpt-7", "Invalid parameter: 'response_format' of type 'json_schema' is not supported "
+    .. "with this model.", "native_output", '"json_schema"' },
+  { "openai/responses/gpt-7", "Invalid parameter: 'text.format' of type 'json_schema' is not "
+    .. "supported with model version `gpt-7`.", "native_output", '"json_schema"' },
+  { "gemini/gemini-5-pro", "Function calling with a response mime type: 'application/json' is "
+    .. "unsupported", "native_output", "responseJsonSchema" },
+  { "openai/responses/gpt-7", "Encrypted content is not supported with this model.",
+    "encrypted_reasoning", "encrypted_content" },
+  { "anthropic/claude-sonnet-8", "adaptive thinking is not supported on this model", "reasoning",
+    '"adaptive"' },
+  { "openai/gpt-7", "Unsupported parameter: 'reasoning_effort' is not supported with this model.",
+    "reasoning", "reasoning_effort" },
+  { "openai/responses/gpt-7", "Unsupported parameter: 'reasoning.effort' is not supported.",
+    "reasoning", '"effort"' },
+  { "gemini/gemini-5-pro", "Thinking level is not supported for this model.", "reasoning",
+    "thinkingLevel" },
+  { "ollama/new", '"new" does not support thinking', "reasoning", '"think"' },
+}
+
+describe("what a server refuses by name", function()
+  local add = ah.tool { name = "add", description = "Adds.",
+    params = { a = "integer" },
+    handler = function() return 1 end }
+
+  local function start(message, times)
+    return mock.start(([[local list = {}
+      for i = 1, %d do list[i] = { status = 400, message = %q } end
+      for i = 1, 6 do list[#list + 1] = '{"n":1}' end
+      return list]]):format(times or 1, message), "--lenient")
+  end
+
+  local function fields(m, case, warned)
+    local url = m.url .. (case[1]:find "^openai" and "/v1" or "")
+    -- OpenAI's schemas of answers are strict, too
+    local output = case[3] ~= "strict_tools" and OUTPUT or nil
+    return { model = case[1], base_url = url, api_key = "any", tools = { add }, output = output,
+      retries = 0, options = { strict = true, reasoning = "high" }, log = function() end,
+      on = { warning = function(e) warned[#warned + 1] = e.message end } }
+  end
+
+  local function bodies(m)
+    local list = {}
+    for _, r in ipairs(m:log()) do
+      list[#list + 1] = ah.json.encode(r.body)
+    end
+    return list
+  end
+
+  for _, case in ipairs(REFUSED) do
+    it(("is left out once, told and remembered: %s, %s"):format(case[1], case[3]), function()
+      local m <close> = start(case[2])
+      local warned = {}
+      local agent = assert(ah.agent(fields(m, case, warned)))
+      assert.equal('{"n":1}', assert(agent:run("one")).text)
+      assert.equal('{"n":1}', assert(agent:run("two")).text)
+      local path = os.tmpname()
+      assert(agent:save(path))
+      local loaded = assert(ah.load(path, fields(m, case, warned)))
+      os.remove(path)
+      assert.equal('{"n":1}', assert(loaded:run("three")).text)
+      local sent = bodies(m)
+      assert.equal(4, #sent)
+      local seen = {}
+      for i, body in ipairs(sent) do
+        seen[i] = body:find(case[4], 1, true) ~= nil
+      end
+      assert.same({ true, false, false, false }, seen)
+      assert.equal(1, #warned, table.concat(warned, "\n"))
+      assert.truthy(warned[1]:find("trying without: ", 1, true), warned[1])
+      local settings = sound.of(sound.check(agent:transcript()), "settings")
+      assert.same({ [case[3]] = false }, settings[#settings].learned)
+    end)
+  end
+
+  it("is told in words where it was the schema of the answer", function()
+    local case = REFUSED[4]
+    local m <close> = start(case[2])
+    local agent = assert(ah.agent(fields(m, case, {})))
+    assert(agent:run "one")
+    local sent = bodies(m)
+    assert.falsy(sent[1]:find("JSON Schema", 1, true))
+    assert.truthy(sent[2]:find("JSON Schema", 1, true))
+  end)
+
+  it("is each left out once where a server refuses one after the other, and then is an error",
+    function()
+      local m <close> = mock.start([[local function no(message)
+          return { status = 400, message = message }
+        end
+        return { no "'tools[0].strict' is not supported", no "'reasoning.effort' is not supported",
+          no "'tools[0].strict' is not supported", "{}" }]], "--lenient")
+      local warned = {}
+      local o = fields(m, REFUSED[3], warned)
+      o[1] = "go"
+      local _, err = ah.run(o)
+      assert.same({ 400, 2, 3 }, { err.status, #warned, #m:log() })
+    end)
+
+  it("is an error where nothing of the kind was asked, or it is no refusal of it", function()
+    for _, message in ipairs { "messages.0.strict_mode is not supported here",
+      "thinking.budget_tokens must be less than max_tokens", "the prompt is too strict" } do
+      local m <close> = start(message)
+      local warned = {}
+      local o = fields(m, REFUSED[1], warned)
+      o.options, o.output, o[1] = nil, nil, "go"
+      o.tool_change_mode = "append"
+      local _, err = ah.run(o)
+      assert.same({ 400, 0, 1 }, { err and err.status, #warned, #m:log() }, message)
+    end
+  end)
+end)
+
+-- -- prices ---------------------------------------------------------------------------------------
+
+describe("a limit on money", function()
+  local function spend(model, prices)
+    local m <close> = mock.start(
+      [[return { { text = "x", usage = { input = 1000, output = 100 } } }]])
+    local budget = ah.budget { cost = 5, prices = prices }
+    local _, err = ah.run { model = model, base_url = m.url .. "/v1", api_key = "any",
+      budget = budget, log = function() end, "go" }
+    return budget:used().cost, err
+  end
+
+  it("goes by the table where the script names no price", function()
+    local cost = assert(spend "openai/gpt-6-sol")
+    assert.is_true(math.abs(cost - (1000 * 2 + 100 * 10) / 1e6) < 1e-9, tostring(cost))
+    cost = spend("openai/gpt-6-sol", { ["openai/gpt-6-sol"] = { input = 100, output = 0 } })
+    assert.is_true(math.abs(cost - 0.1) < 1e-9, tostring(cost))
+  end)
+
+  it("needs one for a model of which none is known", function()
+    local ok, err, told = pcall(spend, "openai/nobody-knows")
+    assert.matches('prices has no "openai/nobody%-knows"', tostring(ok and told or err))
   end)
 end)
 

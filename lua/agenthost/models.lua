@@ -138,8 +138,8 @@ local function origin(said)
 end
 
 local function price_words(p)
-  return ("%g, cached %g, to the cache %g; output %g US dollars for a million tokens"):format(p.input,
-    p.cached_read, p.cached_write, p.output)
+  return ("%g, cached %g, to the cache %g; output %g US dollars for a million tokens")
+    :format(p.input, p.cached_read, p.cached_write, p.output)
 end
 
 --- What is known of one model beside the columns: lines, each with where it comes from.

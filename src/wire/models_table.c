@@ -63,7 +63,8 @@ static const ah_model_kind GEMINI_3 = {AH_MODEL_OUTPUT | AH_MODEL_RESULT_IMAGES 
                                        AH_THINKS_BY_EFFORT, LOW_TO_HIGH};
 
 static const ah_model_kind KIMI_2 = {AH_MODEL_OUTPUT, AH_THINKS_UNKNOWN, 0};
-static const ah_model_kind KIMI_3 = {AH_MODEL_OUTPUT | AH_MODEL_TOOL_MESSAGES, AH_THINKS_BY_EFFORT, LOW_HIGH_MAX};
+static const ah_model_kind KIMI_3 = {AH_MODEL_OUTPUT | AH_MODEL_TOOL_MESSAGES, AH_THINKS_BY_EFFORT,
+                                     LOW_HIGH_MAX};
 
 /* -- rows --------------------------------------------------------------------------------------- */
 
