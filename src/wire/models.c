@@ -178,6 +178,11 @@ static bool says_figures(const ah_model_row *r)
     return r->window > 0 || r->output > 0;
 }
 
+static bool says_source(const ah_model_row *r)
+{
+    return r->source != NULL;
+}
+
 static bool says_home(const ah_model_row *r)
 {
     return r->home != NULL;
@@ -254,6 +259,8 @@ static void from_table(ah_slice provider, ah_slice name, ah_model *m)
     const ah_model_row *efforts = find(known, says_efforts);
 
     *m = (ah_model){.row = find(known, says_kind), .figures = find(known, says_figures)};
+    m->named = find(known, says_source);
+    m->named_from = from_of(m->named, known);
     m->from = from_of(m->row, known);
     m->figures_from = from_of(m->figures, known);
     if (m->row) {
@@ -625,5 +632,7 @@ void ah_model_put_known(const ah_model *m, ah_buf *out)
     put_row(m->row, m->from, out);
     ah_buf_str(out, "},\"figures\":{");
     put_row(m->figures, m->figures_from, out);
+    ah_buf_str(out, "},\"name\":{");
+    put_row(m->named, m->named_from, out);
     ah_buf_str(out, "}}");
 }

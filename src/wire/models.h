@@ -89,9 +89,11 @@ extern const char *const ah_model_from_names[];
 
 /* What is known of one model. The texts of rows live as long as the program. */
 typedef struct ah_model {
-    ah_model_from from;         /* of what it can do */
-    ah_model_from figures_from; /* of window, output and prices */
-    const ah_model_row *row, *figures;
+    ah_model_from from;                /* of what it can do */
+    ah_model_from figures_from;        /* of window, output and prices */
+    ah_model_from named_from;          /* of the name itself */
+    const ah_model_row *named;         /* of the most specific pattern that has a source; NULL: none */
+    const ah_model_row *row, *figures; /* that says what it can do, and its figures */
     unsigned can, efforts;
     ah_thinking thinking;
     int64_t window, output; /* 0: not known */
