@@ -1,13 +1,14 @@
 // Fails where the table of models (src/wire/models_table.c) is older than the types of the providers'
-// packages: where these name a model of a family that it does not know, or newer than the newest of its
-// family there. Run by `make check-clients`:
-//   node spec/clients/models.mjs FOLDER-OF-PACKAGES agenthost
-// With names behind it, those are asked about instead: PROVIDER/NAME each.
+// packages: where these name a model of a family that it does not know, or newer than the newest of
+// its family there. Names given behind it are asked about instead, PROVIDER/NAME each.
+//
+// npm: openai @anthropic-ai/sdk @google/genai
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import path from "node:path";
 
-const [folder, agenthost, ...asked] = process.argv.slice(2);
+const { AGENTHOST, CLIENT_FOLDER } = process.env;
+const asked = process.argv.slice(2);
 
 // The types that list names of models, and the provider that serves them. A type is a union of texts.
 const SOURCES = [
@@ -27,9 +28,9 @@ function namesOf(text, type) {
 function namesIn(source) {
   const names = new Set();
   for (const file of source.files) {
-    const path = join(folder, "node_modules", source.package, file);
-    if (!existsSync(path)) return { faults: [`${source.package}: ${file} is not there any more`] };
-    const text = readFileSync(path, "utf8");
+    const where = path.join(CLIENT_FOLDER, "node_modules", source.package, file);
+    if (!existsSync(where)) return { faults: [`${source.package}: ${file} is not there any more`] };
+    const text = readFileSync(where, "utf8");
     for (const type of source.types) namesOf(text, type).forEach((name) => names.add(name));
   }
   if (names.size < 10) return { faults: [`${source.package}: its types list no models any more`] };
@@ -44,7 +45,7 @@ function tableOf(names) {
       list[i] = { name = name, from = said.known.name.from, family = said.known.name.family }
     end
     print(ah.json.encode(ah.array(list)))`;
-  return JSON.parse(execFileSync(agenthost, ["-q", "-e", code, ...names], { encoding: "utf8" }));
+  return JSON.parse(execFileSync(AGENTHOST, ["-q", "-e", code, ...names], { encoding: "utf8" }));
 }
 
 function faultOf(said) {
@@ -54,17 +55,9 @@ function faultOf(said) {
   return null;
 }
 
-const faults = [];
-let names = asked;
-if (!names.length) {
-  names = [];
-  for (const source of SOURCES) {
-    const found = namesIn(source);
-    faults.push(...found.faults);
-    names.push(...(found.names ?? []));
-  }
-}
-faults.push(...tableOf(names).map(faultOf).filter(Boolean));
-faults.forEach((fault) => console.error(`check-clients: src/wire/models_table.c: ${fault}`));
-if (!faults.length) console.log(`models: ${names.length} names of the packages' types are known`);
-process.exit(faults.length ? 1 : 0);
+const listed = asked.length ? [{ names: asked, faults: [] }] : SOURCES.map(namesIn);
+const names = listed.flatMap((source) => source.names ?? []);
+const faults = [...listed.flatMap((source) => source.faults), ...tableOf(names).map(faultOf)];
+const found = faults.filter(Boolean);
+found.forEach((fault) => console.log(`  failed src/wire/models_table.c: ${fault}`));
+if (!found.length) console.log(`  ok the table knows the ${names.length} names of models in the types`);

@@ -131,9 +131,10 @@ static bool try_append(ah_run *run)
 
 bool ah_run_try_less(ah_run *run)
 {
-    int status = run->result.err.http_status;
+    const ah_err *err = &run->result.err;
+    int status = err->http_status;
 
-    if (status != REFUSED && status != UNPROCESSABLE)
+    if ((status != REFUSED && status != UNPROCESSABLE) || err->status == AH_CONTEXT_FULL)
         return false;
     return try_without(run) || (status == REFUSED && (try_search_here(run) || try_append(run)));
 }
