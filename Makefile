@@ -365,7 +365,7 @@ bench-ajv: $(BUILD)/schema
 
 # The official clients against `agenthost mock`, where node and npm are; into $(BUILD) only. Each
 # name is a file of spec/clients; fewer: CLIENTS="openai codex".
-CLIENTS ?= openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli
+CLIENTS ?= models openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli
 
 check-clients: $(BUILD)/agenthost
 	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
