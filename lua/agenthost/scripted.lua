@@ -23,7 +23,8 @@
 --   refusal = "...", stop = "end"|"length"|..., usage = { input, output, ... }
 --   delay = seconds           before the answer, and between its pieces
 --   cut = true                the answer ends before it is complete
---   fail = { message, status, retryable, retry_after }    instead of an answer
+--   fail = { message, code, status, retryable, retry_after, window, used }    instead of an answer;
+--     code is "context_full", or it is `provider`
 --   raw = "bytes"             instead of everything else
 --   expect = { ... }          what the request must hold (see `check_expect`)
 --   check = function(request) ... end     raises or returns false, message to refuse

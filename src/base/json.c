@@ -426,8 +426,8 @@ void ah_json_put_string(ah_buf *b, ah_slice s)
     ah_buf_char(b, '"');
 }
 
-/* Written into the error itself, so that it needs no memory. */
-void ah_json_detail(ah_err *err, const char *name, ah_slice value)
+/* Written into the error itself, so that it needs no memory. `value` is JSON where it is not a text. */
+static void put_detail(ah_err *err, const char *name, ah_slice value, bool is_text)
 {
     size_t n = strlen(err->details);
     ah_buf b = {.mem = &ah_mem_libc,
@@ -439,7 +439,10 @@ void ah_json_detail(ah_err *err, const char *name, ah_slice value)
     ah_buf_char(&b, n ? ',' : '{');
     ah_json_put_string(&b, ah_slice_of(name));
     ah_buf_char(&b, ':');
-    ah_json_put_string(&b, value);
+    if (is_text)
+        ah_json_put_string(&b, value);
+    else
+        ah_buf_put(&b, value);
     ah_buf_char(&b, '}');
     if (ah_buf_ok(&b)) {
         err->details[b.len] = '\0';
@@ -448,6 +451,19 @@ void ah_json_detail(ah_err *err, const char *name, ah_slice value)
     err->details[n] = '\0';
     if (n)
         err->details[n - 1] = '}';
+}
+
+void ah_json_detail(ah_err *err, const char *name, ah_slice value)
+{
+    put_detail(err, name, value, true);
+}
+
+void ah_json_detail_int(ah_err *err, const char *name, int64_t value)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof digits, "%lld", (long long)value);
+    put_detail(err, name, ah_slice_of(digits), false);
 }
 
 ah_slice ah_json_detail_of(const ah_err *err, const char *name)

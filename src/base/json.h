@@ -53,6 +53,7 @@ ah_status ah_json_check_piece_err(const ah_mem *mem, ah_slice text, size_t *halv
 
 /* One more member, a string, in the error's details; left out where it does not fit. */
 void ah_json_detail(ah_err *err, const char *name, ah_slice value);
+void ah_json_detail_int(ah_err *err, const char *name, int64_t value);
 /* What ah_json_detail put there, still with its escapes; .p NULL: nothing. */
 ah_slice ah_json_detail_of(const ah_err *err, const char *name);
 

@@ -349,7 +349,7 @@ static bool put_no_range(regex *x, size_t hyphen, const uint32_t *low, const uin
 /* `a` or `a-z` */
 static bool put_members(regex *x)
 {
-    uint32_t low = 0, high;
+    uint32_t low = 0, high = 0;
     bool set, to_set;
     size_t hyphen;
 

@@ -154,7 +154,7 @@ struct ah_schema {
     size_t refs;
     ah_schema_cache *cache; /* that knows it, or NULL */
     ah_schema *same_row;
-    size_t hash;
+    uint64_t hash;
     bool formats;
     ah_buf names; /* those with escapes, unescaped; room is made once, so it never moves */
     table documents, nodes, ops, props, values, links, resources, anchors;

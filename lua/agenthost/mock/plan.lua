@@ -63,8 +63,8 @@ local Stream = {}
 Stream.__index = Stream
 
 -- `counts`: the steps are only counted, so nothing is put into words.
-local function new_stream(give, counts)
-  return setmetatable({ give = give, counts = counts }, Stream)
+local function new_stream(give, line_end, counts)
+  return setmetatable({ give = give, line_end = line_end, counts = counts }, Stream)
 end
 
 function Stream:put(bytes)
@@ -77,7 +77,8 @@ function Stream:event(name, data)
     return self.give {}
   end
   local text = type(data) == "string" and data or ah.json.encode(data)
-  self:put((name and "event: " .. name .. "\n" or "") .. "data: " .. text .. "\n\n")
+  local ends = self.line_end
+  self:put((name and "event: " .. name .. ends or "") .. "data: " .. text .. ends .. ends)
 end
 
 --- A line of JSON.
@@ -136,7 +137,7 @@ local function count(write, give)
     if n % COUNTED == 0 then
       give {}
     end
-  end, true), true)
+  end, "", true), true)
   return n
 end
 
@@ -146,7 +147,7 @@ end
 
 -- Writes the body as the turn breaks it. The middle of a body is known when all of it has been
 -- counted, so what breaks there is written twice; nothing of it is kept.
-local function write_broken(turn, write, give)
+local function write_broken(turn, write, line_end, give)
   if turn.raw then
     write = function(out) out:put(turn.raw) end
   end
@@ -157,14 +158,15 @@ local function write_broken(turn, write, give)
     give = cuts and cutting(n + (mixes and 1 or 0), give) or give
     give = mixes and mixing(n, turn.garbage, give) or give
   end
-  write(new_stream(give), false)
+  write(new_stream(give, line_end), false)
 end
 
 --- A streamed body, made as it is asked for. `write(out, counts)` says all of it; where `counts` is
 -- true, only to count its steps.
-function plan.stream(turn, write)
+---@param line_end? string of its events; nil: "\n"
+function plan.stream(turn, write, line_end)
   return { room = 0, made = coroutine.create(function()
-    write_broken(turn, write, coroutine.yield)
+    write_broken(turn, write, line_end or "\n", coroutine.yield)
   end) }
 end
 
