@@ -257,6 +257,7 @@ function ah.agent(config) end
 ---@field abilities ah.ModelSource
 ---@field figures ah.ModelSource
 ---@field name ah.ModelSource
+---@field learned? table<string, boolean|string> what a server has refused
 
 ---@class ah.ModelSource
 ---@field from "table"|"newest"|"alias"|"settings"|"default"
