@@ -26,10 +26,28 @@ local ROUTES = {
   { "GET", "/v1beta/models$", "gemini", "models" },
   { "GET", "/v1/models$", "anthropic", "models", header = "anthropic-version" },
   { "GET", "/models$", "openai", "models" },
+  { "GET", "/v1beta/models/([^/]+)$", "gemini", "model" },
+  { "GET", "/v1/models/([^/]+)$", "anthropic", "model", header = "anthropic-version" },
+  { "GET", "/models/(.+)$", "openai", "model" },
+}
+
+-- Who asks for what is no route, by what only its clients send.
+local ASKERS = {
+  { "anthropic", header = "anthropic-version" },
+  { "anthropic", header = "x-api-key" },
+  { "gemini", header = "x-goog-api-key" },
+  { "anthropic", path = "/v1/messages" },
+  { "gemini", path = "/v1beta" },
+  { "gemini", path = "/v1alpha" },
+  { "gemini", path = "/models/[^/]+:%a+$" },
+  { "ollama", path = "^/api/" },
+  { "openai", path = "" },
 }
 
 local SECRET = { authorization = true, ["x-api-key"] = true, ["x-goog-api-key"] = true,
   ["api-key"] = true, cookie = true }
+
+local GC_PAUSE = 110 -- texts of many answers are large, and what is left of them is to go soon
 
 local server -- what was started: one a process
 
@@ -44,8 +62,12 @@ local function read_file(path)
   if path == "-" then
     return io.read("a")
   end
-  local f <close> = assert(io.open(path, "rb"))
-  return f:read("a")
+  local f <close>, why = io.open(path, "rb")
+  local text
+  if f then
+    text, why = f:read("a")
+  end
+  return text or refuse("cannot read %s", why)
 end
 
 -- What the script says: its value, or what its JSON holds.
@@ -96,25 +118,46 @@ end
 
 -- -- routing -----------------------------------------------------------------------------
 
+local function provider_of(format)
+  return ah._module("agenthost.mock." .. format)
+end
+
 local function route_of(method, path, headers)
   for _, r in ipairs(ROUTES) do
     local found = path:match(r[2])
     if r[1] == method and found and server.serves[r[3]] and (not r.header or headers[r.header]) then
-      return { format = r[3], kind = r[4] or "answer", model = found,
-        provider = ah._module("agenthost.mock." .. r[3]) }
+      return { format = r[3], kind = r[4] or "answer", model = found, provider = provider_of(r[3]) }
     end
   end
 end
 
-local function not_found(q)
+-- In whose form a request is answered that has no route.
+local function asker_of(path, headers)
+  for _, asker in ipairs(ASKERS) do
+    if asker.header and headers[asker.header] or asker.path and path:find(asker.path) then
+      return { format = asker[1], provider = provider_of(asker[1]) }
+    end
+  end
+end
+
+-- The paths that are answered, those of a format alone where there is one.
+local function paths_of(format)
   local paths = {}
   for _, r in ipairs(ROUTES) do
     local path = r[2]:gsub("%$$", ""):gsub("%(.-%)", "MODEL")
-    paths[#paths + 1] = server.serves[r[3]] and r[1] .. " " .. path or nil
+    local is_told = not format or provider_of(r[3]).error == provider_of(format).error
+    paths[#paths + 1] = server.serves[r[3]] and is_told and r[1] .. " " .. path or nil
   end
-  local text = "agenthost mock has no %s %s; it answers: %s"
-  return { mock_fault = true, status = 404,
-    message = text:format(q.method, q.path, table.concat(paths, ", ")) }
+  return paths
+end
+
+-- Tells of the paths in the asker's own form; where none of them is served, of all that are.
+local function refuse_path(q, route)
+  local paths = paths_of(route.format)
+  paths = paths[1] and paths or paths_of(nil)
+  check.refuse { status = 404, code = ah.null,
+    message = ("agenthost mock has no %s %s; it answers: %s"):format(q.method, q.path,
+      table.concat(paths, ", ")) }
 end
 
 local function headers_of(lines)
@@ -140,7 +183,7 @@ local function failure_of(turn)
     message = fail.message or ("the script answers with status %d"):format(status) }
 end
 
-local function failure_plan(route, fault)
+local function failure_plan(q, route, fault)
   local headers = {}
   if fault.retry_after then
     headers[1] = { "retry-after", (("%.3f"):format(fault.retry_after):gsub("%.?0+$", "")) }
@@ -148,9 +191,9 @@ local function failure_plan(route, fault)
   if fault.retryable ~= nil then
     headers[#headers + 1] = { "x-should-retry", tostring(fault.retryable) }
   end
-  local provider = route and route.provider or ah._module "agenthost.mock.openai"
+  fault.request_id = q.id
   return { status = fault.status, type = "application/json", headers = headers,
-    steps = { { bytes = ah.json.encode(provider.error(fault)) } } }
+    steps = { { bytes = ah.json.encode(route.provider.error(fault)) } } }
 end
 
 -- What was raised, as a fault: ours, one of the script, or a mistake.
@@ -215,27 +258,41 @@ end
 
 -- All that a provider needs to say a turn.
 local function answer_of(turn, q, route, taken)
-  local a = { n = q.n, model = q.read.request.model, body = q.decoded, query = q.query,
+  local a = { n = q.n, model = q.read.request.model, body = q.asked, query = q.query,
     text = turn.text, reasoning = turn.reasoning, signature = turn.signature,
-    refusal = turn.refusal, delay = turn.delay, stop = stop_of(turn), searches = q.searches,
+    refusal = turn.refusal, delay = turn.delay, cut = turn.cut or turn.close, stop = stop_of(turn),
+    searches = q.searches,
     calls = calls_of(turn, route.provider, q.n), memory = server.memory[route.format] }
   a.usage = usage_of(turn, taken, a)
   return a
 end
 
--- Adds the headers of every answer, and the turn's own; a content type of its own is the answer's.
-local function add_headers(p, turn, route, n)
-  local id_name = route.format == "anthropic" and "request-id" or "x-request-id"
-  local own = { { id_name, "req_mock" .. n } }
+local function id_header(route)
+  return route.format == "anthropic" and "request-id" or "x-request-id"
+end
+
+-- The headers that the turn says: one of them may be the id of the request, a content type is the
+-- answer's.
+local function take_headers(turn, q, route)
+  q.said = {}
   for name, value in pairs(turn.headers or {}) do
     if name:lower() == "content-type" then
-      p.type = tostring(value)
+      q.type = tostring(value)
+    elseif name:lower() == id_header(route) then
+      q.id = tostring(value)
     else
-      own[#own + 1] = { name, tostring(value) }
+      table.insert(q.said, { name, tostring(value) })
     end
   end
-  table.sort(own, function(x, y) return x[1] < y[1] end)
-  p.headers = table.move(own, 1, #own, #(p.headers or {}) + 1, p.headers or {})
+  table.sort(q.said, function(x, y) return x[1] < y[1] end)
+end
+
+-- Adds what stands in the head of every answer: the id of the request, the same in all of it, and
+-- what the turn says.
+local function add_headers(p, q, route)
+  p.headers, p.type = p.headers or {}, q.type or p.type
+  table.insert(p.headers, { id_header(route), q.id })
+  table.move(q.said or {}, 1, #(q.said or {}), #p.headers + 1, p.headers)
 end
 
 -- What is said only to be counted leaves nothing behind in the provider's memory.
@@ -244,38 +301,57 @@ local function forgetful(a)
   return setmetatable({ memory = memory }, { __index = a })
 end
 
--- The first step is made here, so that a stream that cannot be said is a failure like any other.
+-- Adds the first steps of a body to its head. They are made here, so that a stream that cannot be
+-- said is a failure like any other.
+local function begin(p, stream, n)
+  local going
+  p.steps, going = plan.pull(stream)
+  server.streams[n] = going and stream or nil
+  p.more = going or nil
+  return p
+end
+
 local function stream_plan(turn, q, route, a, fault)
   local provider = route.provider
   a.fault = fault
+  if fault then
+    fault.request_id = q.id
+  end
   local stream = plan.stream(turn, function(out, counts)
     provider.stream(counts and forgetful(a) or a, out)
-  end)
-  local steps, going = plan.pull(stream)
-  server.streams[q.n] = going and stream or nil
+  end, provider.line_end)
   local type_of = provider.stream_type
-  return { status = 200, type = type_of and type_of(q.query) or "text/event-stream",
-    steps = steps, streamed = true, more = going or nil }
+  return begin({ status = 200, type = type_of and type_of(q.query) or "text/event-stream",
+    streamed = true }, stream, q.n)
 end
 
-local function whole_plan(turn, route, a)
+local function whole_plan(turn, q, route, a)
   local steps, length = plan.whole(turn, ah.json.encode(route.provider.whole(a)))
-  return { status = 200, type = "application/json", length = length, steps = steps }
+  return begin({ status = 200, type = "application/json", length = length }, plan.stream_of(steps),
+    q.n)
+end
+
+-- What the cache has of a request. Only one that is answered counts for those after it.
+local function taken_of(q, route)
+  local key, r = route.format .. " " .. tostring(q.read.request.model), q.read
+  q.taken = server.cache:look(key, r.segments, r.marks)
+  server.cache:keep(key, r.segments, r.marks)
+  return q.taken
 end
 
 local function turn_plan(turn, q, route)
   turns.check(turn)
   local fault = failure_of(turn)
+  take_headers(turn, q, route)
   local p
   if turn.close == "before" then
     p = { status = fault and fault.status or 200, type = "", drop = true }
   elseif fault and not (fault.in_stream and q.read.stream) then
-    p = failure_plan(route, fault)
+    p = failure_plan(q, route, fault)
   else
-    local a = answer_of(turn, q, route, q.taken)
-    p = q.read.stream and stream_plan(turn, q, route, a, fault) or whole_plan(turn, route, a)
+    local a = answer_of(turn, q, route, taken_of(q, route))
+    p = q.read.stream and stream_plan(turn, q, route, a, fault) or whole_plan(turn, q, route, a)
   end
-  add_headers(p, turn, route, q.n)
   p.wait = turn.delay and math.floor(turn.delay * 1000) or nil
   return p
 end
@@ -293,28 +369,59 @@ local function decoded(body)
   return value
 end
 
+local function refuse_unreadable()
+  check.refuse "The request cannot be read: a member of it is of another type than expected."
+end
+
+-- Refuses what the service would, and what not even the check can read.
+local function check_request(provider, body, context)
+  local ok, raised = pcall(provider.check, body, context)
+  if not ok and type(raised) ~= "table" then
+    refuse_unreadable()
+  elseif not ok then
+    error(raised, 0)
+  end
+end
+
+-- What is asked. What cannot be read is refused in the words of the check, which knows why.
+local function read(provider, body, context)
+  local ok, found = pcall(provider.read, body, context)
+  if not ok and type(found) ~= "table" then
+    check_request(provider, body, context)
+    refuse_unreadable()
+  elseif not ok then
+    error(found, 0)
+  end
+  return found
+end
+
 -- The plan for a request; raises what is wrong with it.
 local function respond(q, route)
   local provider = route.provider
+  if not route.kind then
+    refuse_path(q, route)
+  end
   local context = { headers = q.headers, kind = route.kind, model = route.model,
     memory = server.memory[route.format] }
   if route.kind == "models" then
     return json_plan(provider.models { "script" })
+  elseif route.kind == "model" then
+    return json_plan(provider.model(route.model))
   end
   local body = decoded(q.body)
   if route.kind == "count" then
     body = check.given(body.generateContentRequest) or body
   end
   q.decoded = body
+  body = provider.expand and provider.expand(body, context) or body
+  q.asked = body
   if server.strict then
-    provider.check(body, context)
+    check_request(provider, body, context)
   end
-  q.read = provider.read(body, context)
+  q.read = read(provider, body, context)
   if route.kind == "count" then
-    return json_plan(provider.count(new_cache():take("", q.read.segments).input))
+    return json_plan(provider.count(new_cache():look("", q.read.segments).input))
   end
-  q.taken = server.cache:take(route.format .. " " .. tostring(q.read.request.model),
-    q.read.segments, q.read.marks)
   local turn
   turn, q.searches = search.carry_out(server.turn, q.read.request, q.read.deferred, ah.json.encode)
   return turn_plan(turn, q, route)
@@ -338,7 +445,7 @@ local function log(q, route, p, fault)
   local path = q.path .. q.query:gsub("([?&]key=)[^&]*", "%1[secret]")
   server.log:write(ah.json.encode { n = q.n, time = os.time(), method = q.method,
     path = plan.legible(path), headers = hidden(q.headers),
-    format = route and route.format, status = p.status, stream = q.read and q.read.stream,
+    format = route.kind and route.format, status = p.status, stream = q.read and q.read.stream,
     body = q.decoded or plan.legible(q.body),
     input = taken.input, cached_read = taken.read, cached_write = taken.write,
     cache_break = taken.broke, fault = fault and fault.message }, "\n")
@@ -366,18 +473,16 @@ local function answer(method, target, lines, body)
   local path, query = target:match("^([^?]*)(.*)$")
   path = path:gsub("%%(%x%x)", function(code) return string.char(tonumber(code, 16)) end)
   server.n = server.n + 1
-  local q = { n = server.n, method = method, path = path, query = query, body = body,
-    headers = headers_of(lines) }
-  local route = route_of(method, path, q.headers)
-  local ok, p = false, not_found(q)
-  if route then
-    ok, p = pcall(respond, q, route)
-  end
+  local q = { n = server.n, id = "req_mock" .. server.n, method = method, path = path,
+    query = query, body = body, headers = headers_of(lines) }
+  local route = route_of(method, path, q.headers) or asker_of(path, q.headers)
+  local ok, p = pcall(respond, q, route)
   local fault = not ok and fault_of(p) or nil
   if fault then
     fault.message = plan.legible(fault.message)
-    p = failure_plan(route, fault)
+    p = failure_plan(q, route, fault)
   end
+  add_headers(p, q, route)
   log(q, route, p, fault)
   p.n, p.say, p.warn = q.n, plan.legible(words(q, p, fault)), fault ~= nil
   return plan.encode(p)
@@ -425,6 +530,7 @@ end
 ---@param strict string "strict" or "lenient"
 ---@param log_path string where requests are kept; "": nowhere
 local function start(script, format, strict, log_path)
+  collectgarbage("incremental", GC_PAUSE)
   server = { n = 0, turn = turns_of(script), serves = formats_of(format), cache = new_cache(),
     strict = strict == "strict", memory = {}, streams = {} }
   for _, name in ipairs(FORMATS) do

@@ -35,7 +35,7 @@ size_t ah_utf8_len(const char *s, const char *end)
     return n;
 }
 
-static size_t utf8_put(unsigned c, char out[4])
+size_t ah_utf8_put(unsigned c, char out[4])
 {
     static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
     size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -153,7 +153,7 @@ size_t ah_json_unescape_one(const char **pp, const char *end, char out[4])
     }
     if ((u = ah_json_hex4(p, end)) < 0) { /* not in checked text */
         *pp = end;
-        return utf8_put(0xfffd, out);
+        return ah_utf8_put(0xfffd, out);
     }
     p += 4;
     if (is_high_surrogate(u) && (low = ah_json_low_surrogate(p, end)) >= 0) {
@@ -161,7 +161,7 @@ size_t ah_json_unescape_one(const char **pp, const char *end, char out[4])
         p += 6;
     }
     *pp = p;
-    return utf8_put((unsigned)u, out);
+    return ah_utf8_put((unsigned)u, out);
 }
 
 const char *ah_json_far_string_end(const char *p, const char *near, const char *end, bool *escaped)

@@ -127,6 +127,7 @@ void ah_json_put_string(ah_buf *b, ah_slice s); /* quotes and escapes; s must be
 void ah_json_put_double(ah_buf *b, double d);   /* shortest that reads back the same, always with
                                                    '.' or exponent; d must be finite */
 bool ah_utf8_valid(ah_slice s);
+size_t ah_utf8_put(unsigned c, char out[4]); /* a character of Unicode; its length */
 /* Appends s with every malformed byte replaced by U+FFFD (bytes from processes and files). */
 void ah_utf8_repair(ah_slice s, ah_buf *out);
 

@@ -4,7 +4,6 @@
  * schema_branch.c, and how faults are told in schema_fault.c.
  *
  * A new rule is a line in `checks`. */
-#include "base/near.h"
 #include "model/schema_checker.h"
 
 enum {
@@ -204,8 +203,10 @@ static void add_names(names *k, const ah_schema *s, uint32_t i, int depth)
         if (p->code == OP_ALL_OF || p->code == OP_ANY_OF || p->code == OP_ONE_OF)
             for (size_t n = 0; n < p->list.n && k->left; n++)
                 add_names(k, s, link_at(s, p->list.first + n), depth + 1);
-        if (p->code == OP_REF || p->code == OP_DYNAMIC_REF || p->code == OP_DEPEND_SCHEMA)
+        if (p->code == OP_REF || p->code == OP_DYNAMIC_REF)
             add_names(k, s, p->rest, depth + 1);
+        for (size_t n = 0; p->code == OP_DEPEND_SCHEMAS && n < p->patterns.n && k->left; n++)
+            add_names(k, s, link_at(s, p->patterns.first + n), depth + 1);
         if (p->code == OP_IF && p->yes != NONE)
             add_names(k, s, p->yes, depth + 1);
         if (p->code == OP_IF && p->no != NONE)
@@ -366,9 +367,12 @@ static inline void check_member(checker *c, object_walk *w)
 }
 
 /* What the absent members bring: a fault, or a default before the closing brace. */
-static void check_absent(checker *c, const op *o, const uint64_t *seen, const subject *v,
-                         const char *brace)
+static void check_absent(checker *c, const object_walk *w, const char *brace)
 {
+    const op *o = w->o;
+    const uint64_t *seen = w->seen;
+    const subject *v = w->v;
+
     for (size_t i = 0; i < o->list.n; i++) {
         const prop *p = prop_at(c->s, o->list.first + i);
         place at = {.up = v->at, .key = p->name};
@@ -380,6 +384,8 @@ static void check_absent(checker *c, const op *o, const uint64_t *seen, const su
         text = p->node == NONE ? (ah_slice){NULL, 0} : node_at(c->s, p->node)->fallback;
         if (p->required && (b = schema_begin_fault(c, &at, "required"))) {
             ah_buf_str(b, "is required");
+            if (!w->closed) /* else that one is told as unknown */
+                schema_put_misspelt(c, b, v, o->list, p->name);
             schema_end_fault(c);
         } else if (!p->required && text.p && c->filling && c->status == AH_OK) {
             schema_add_fill(
@@ -448,7 +454,7 @@ static void end_object(checker *c, object_walk *w, ah_json_token brace)
     w->v->ended = true;
     if (w->o->list.n >= STEP_ITEMS)
         schema_spend(c, w->v->at, w->o->list.n / STEP_ITEMS);
-    check_absent(c, w->o, w->seen, w->v, brace.raw.p);
+    check_absent(c, w, brace.raw.p);
     if (w->n - w->gone < w->o->min || w->n - w->gone > w->o->max)
         schema_check_limits(c, w->o, w->v, w->n - w->gone);
 }
@@ -542,7 +548,7 @@ static const struct {
     [OP_OBJECT] = {T_OBJECT, check_object},
     [OP_NAMES] = {T_OBJECT, schema_check_names},
     [OP_DEPEND_NAMES] = {T_OBJECT, schema_check_depend_names},
-    [OP_DEPEND_SCHEMA] = {T_OBJECT, schema_check_depend_schema},
+    [OP_DEPEND_SCHEMAS] = {T_OBJECT, schema_check_depend_schemas},
     [OP_REF] = {T_ANY, schema_check_ref},
     [OP_DYNAMIC_REF] = {T_ANY, schema_check_dynamic_ref},
     [OP_ALL_OF] = {T_ANY, schema_check_all_of},
@@ -581,7 +587,7 @@ static inline __attribute__((always_inline)) bool enter(checker *c, uint32_t i, 
     if (!schema_step(c, v->at))
         return false;
     if (c->depth == CHECK_DEPTH) {
-        schema_stop(c, v->at, "$ref", "cannot be checked: the schema leads too deep (2048 schemas)",
+        schema_stop(c, v->at, "$ref", "cannot be checked: the schema leads too deep (32768 schemas)",
                     (ah_slice){NULL, 0});
         return false;
     }
@@ -648,7 +654,7 @@ static void leave(checker *c, visit *w)
     }
     c->depth--;
     if (c->scope == &w->here)
-        c->scope = w->here.up;
+        schema_leave_scope(c);
     end_visit(c, w);
 }
 
@@ -697,13 +703,25 @@ static inline bool begin_visit(checker *c, uint32_t i, visit *w)
         end_visit(c, w);
         return false;
     }
-    w->here = (scope){.up = c->scope, .resource = n->resource};
-    if (!c->scope || c->scope->resource != n->resource)
-        c->scope = &w->here;
+    if (c->entered)
+        schema_enter_scope(c, n->resource, &w->here);
     c->depth++;
     if (w->v.marks || n->others || n->composed)
         keep_book(c, n, w);
     return true;
+}
+
+uint32_t schema_outermost(const checker *c, const place *at)
+{
+    uint32_t found = NONE;
+
+    for (const frame *f = c->top; f; f = f->below) {
+        const visit *w = (const visit *)(const void *)f;
+
+        if (f->step == step_visit && w->v.at == at)
+            found = w->v.node;
+    }
+    return found;
 }
 
 static void begin_subject(subject *v, ah_json_token t, const ah_json_reader *r, const place *at)
@@ -727,7 +745,7 @@ void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader 
     subject v;
     visit *w;
 
-    if (kind == NODE_ALIAS) { /* once only: aliases may lead in circles */
+    if (kind == NODE_ALIAS) {
         i = target_of(c, i);
         kind = node_at(c->s, i)->kind;
     }
@@ -783,6 +801,8 @@ static ah_status finish(checker *c, ah_buf *with_defaults)
     if (c->status == AH_OK && c->edits.n == 0 && with_defaults && !c->faults->n)
         c->status = put_result(c, with_defaults);
     ah_free(c->s->mem, c->fills.at);
+    ah_pattern_free(c->names);
+    ah_free(c->s->mem, c->recalled.at);
     ah_buf_clear(&c->scratch);
     return c->status;
 }
@@ -802,8 +822,10 @@ static ah_status pass(checker *c, uint32_t i, ah_slice text, ah_buf *with_defaul
     /* canonical text is longer than its source only in numbers (1e20) */
     ah_buf_init(&c->scratch, c->s->mem, text.n > SIZE_MAX / 64 ? SIZE_MAX : text.n * 32 + 64);
     schema_first_block(c, first, sizeof first);
-    schema_check_value(c, i, ah_json_next(&r), &r, NULL);
+    if (schema_begin_scopes(c))
+        schema_check_value(c, i, ah_json_next(&r), &r, NULL);
     schema_drain(c);
+    schema_end_scopes(c);
     schema_free_frames(c);
     return finish(c, with_defaults);
 }

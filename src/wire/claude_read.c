@@ -72,7 +72,7 @@ static ah_status find_call(ah_claude *c, ah_slice id, ah_claude_call **out, ah_e
 
 ah_status ah_claude_asked(ah_claude *c, ah_slice id, ah_slice ask, ah_slice rpc, ah_err *err)
 {
-    ah_claude_call *k;
+    ah_claude_call *k = NULL;
     ah_status st = find_call(c, id, &k, err);
 
     if (st != AH_OK)
@@ -96,7 +96,7 @@ void ah_claude_withdrawn(ah_claude *c, ah_slice ask)
 
 ah_status ah_claude_give(ah_claude *c, ah_slice id, ah_slice result, ah_err *err)
 {
-    ah_claude_call *k;
+    ah_claude_call *k = NULL;
     ah_status st = find_call(c, id, &k, err);
 
     if (st != AH_OK)

@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum { CURL_LINE_BYTES = 100 * 1024 }; /* libcurl's own limit of one header line */
+enum {
+    CURL_LINE_BYTES = 100 * 1024, /* libcurl's own limit of one header line */
+    CURL_TOO_LARGE = 100          /* CURLE_TOO_LARGE, which headers older than 8.6 do not have */
+};
 
 static const char *words_for_size(size_t n, char *out, size_t size)
 {
@@ -51,6 +54,13 @@ static ah_status say_time(const ah_transfer *t, const char *what, int64_t limit,
     return st;
 }
 
+/* Found by us or, in a transfer encoding, by libcurl from 8.7 on. */
+static ah_status say_coding(const ah_transfer *t, ah_err *err)
+{
+    return ah_err_set(err, AH_HTTP, "%s: the response is compressed, though that was not asked for",
+                      t->host);
+}
+
 static ah_status say_fault(const ah_transfer *t, ah_err *err)
 {
     switch (t->fault) {
@@ -65,8 +75,7 @@ static ah_status say_fault(const ah_transfer *t, ah_err *err)
     case FAULT_BODY:
         return say_size(t, "response body", t->limits.body_bytes, "http.max_body", err);
     case FAULT_CODING:
-        return ah_err_set(err, AH_HTTP, "%s: the response is compressed, though that was not asked for",
-                          t->host);
+        return say_coding(t, err);
     case FAULT_IDLE:
         return say_time(t, "no data for", t->limits.idle_ms, "http.idle_timeout", err);
     case FAULT_TOTAL:
@@ -302,11 +311,11 @@ static ah_status say_broken(const ah_transfer *t, ah_err *err)
                       t->answered ? " in the middle of the response" : "");
 }
 
-/* curl keeps a header line in a buffer of its own; one that outgrows it is told
- * as being out of memory. */
-static ah_status say_memory(const ah_transfer *t, ah_err *err)
+/* curl keeps a header line in a buffer of its own; one that outgrows it is told as too large
+ * or, before 8.6, as being out of memory. */
+static ah_status say_line(const ah_transfer *t, ah_err *err)
 {
-    if (!t->answered || t->head_done)
+    if (t->result == CURLE_OUT_OF_MEMORY && (!t->answered || t->head_done))
         return ah_err_nomem(err);
     if (t->limits.header_bytes <= CURL_LINE_BYTES)
         return say_size(t, "response header", t->limits.header_bytes, "http.max_header", err);
@@ -353,7 +362,10 @@ static ah_status say_code(const ah_transfer *t, ah_err *err)
         return say_proxy(t, err);
     switch ((int)t->result) {
     case CURLE_OUT_OF_MEMORY:
-        return say_memory(t, err);
+    case CURL_TOO_LARGE:
+        return say_line(t, err);
+    case CURLE_BAD_CONTENT_ENCODING:
+        return say_coding(t, err);
     case CURLE_COULDNT_RESOLVE_HOST:
         return ah_err_set(err, AH_HTTP, "no such host: %s", t->host);
     case CURLE_COULDNT_CONNECT:
@@ -414,7 +426,8 @@ static const char *reason_of(const ah_transfer *t)
     if (is_of_proxy(t))
         return "proxy";
     switch ((int)t->result) {
-    case CURLE_OUT_OF_MEMORY: /* of a header, see say_memory */
+    case CURLE_OUT_OF_MEMORY: /* of a header, see say_line */
+    case CURL_TOO_LARGE:
         return "too_large";
     case CURLE_COULDNT_RESOLVE_HOST:
         return "dns";
