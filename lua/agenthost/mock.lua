@@ -350,8 +350,7 @@ local function turn_plan(turn, q, route)
     p = failure_plan(q, route, fault)
   else
     local a = answer_of(turn, q, route, taken_of(q, route))
-    p = q.read.stream and stream_plan(turn, q, route, a, fault)
-      or whole_plan(turn, q, route, a)
+    p = q.read.stream and stream_plan(turn, q, route, a, fault) or whole_plan(turn, q, route, a)
   end
   p.wait = turn.delay and math.floor(turn.delay * 1000) or nil
   return p
