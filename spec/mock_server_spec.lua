@@ -231,6 +231,16 @@ describe("the connections of agenthost mock", function()
     assert.equal("a", says(m, "quick"))
   end)
 
+  it("may say anything", function()
+    local m <close> = mock.start 'return function() return { text = { "a", "b" } } end'
+    for name, wire in pairs(WIRES) do
+      local n, seed = FULL and 20000 or 60, os.time() % 100000
+      local pipe <close> = crowd(m, "garble", n, request(nil, table.unpack(wire)), seed)
+      assert.is_true(tonumber(pipe:read("l")) > n // 10, ("%s, seed %d"):format(name, seed))
+    end
+    assert.equal("ab", says(m, "quick"))
+  end)
+
   it("are told that a head is too large", function()
     local m <close> = mock.start 'return { "a" }'
     assert.equal(200, m:ask("/v1/models", nil, { ["X-Long"] = ("x"):rep(32000) }).status)

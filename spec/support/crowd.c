@@ -12,6 +12,10 @@
  *   crowd flood PORT FILE                sends the head that is in FILE, then chunks without an end, until
  *                                        it is answered. A line: bytes sent, the answer's first line
  *
+ *   crowd garble PORT N FILE SEED        sends what is in FILE N times, one after the other, each time
+ *                                        with other bytes in it or without its end, reads for a moment
+ *                                        and closes or resets. A line: how many got an answer
+ *
  * An answer has ended well where its last bytes are those of a chunked body's end. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -230,6 +234,48 @@ static int flood(int port)
     return 0;
 }
 
+/* -- garbling -------------------------------------------------------------------------------- */
+
+static uint32_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % below;
+}
+
+static size_t garbled(char *out)
+{
+    static const char odd[] = "\r\n\0 :;,/%{}[]\"\\0123456789-";
+    size_t n = draw(3) ? request_len : draw((uint32_t)request_len) + 1;
+
+    memcpy(out, request, n);
+    for (uint32_t i = draw(8); i > 0; i--)
+        out[draw((uint32_t)n)] = draw(2) ? odd[draw(sizeof odd)] : (char)draw(256);
+    return n;
+}
+
+static int garble(int port, size_t n)
+{
+    static char text[sizeof request];
+    size_t answered = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        client c = {.fd = connect_to(port, 0)};
+        struct pollfd p = {c.fd, POLLOUT, 0};
+        char bytes[4096];
+
+        poll(&p, 1, 1000);
+        send(c.fd, text, garbled(text), MSG_NOSIGNAL);
+        p.events = POLLIN;
+        poll(&p, 1, 20);
+        answered += recv(c.fd, bytes, sizeof bytes, 0) > 0;
+        over(&c, draw(2));
+    }
+    printf("%zu\n", answered);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     size_t n = argc > 3 ? (size_t)atoi(argv[3]) : 0;
@@ -241,6 +287,11 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "flood") == 0) {
         read_request(argv[3]);
         return flood(atoi(argv[2]));
+    }
+    if (argc == 6 && strcmp(argv[1], "garble") == 0) {
+        read_request(argv[4]);
+        seed = (uint32_t)atoi(argv[5]);
+        return garble(atoi(argv[2]), n);
     }
     if (argc == 7 && strcmp(argv[1], "hold") == 0 && n <= MAX) {
         read_request(argv[4]);

@@ -802,6 +802,7 @@ static ah_status finish(checker *c, ah_buf *with_defaults)
         c->status = put_result(c, with_defaults);
     ah_free(c->s->mem, c->fills.at);
     ah_pattern_free(c->names);
+    ah_free(c->s->mem, c->recalled.at);
     ah_buf_clear(&c->scratch);
     return c->status;
 }

@@ -127,6 +127,8 @@ struct checker {
     size_t telling;                /* the fault under way, in faults->item */
     uint64_t ranks[AH_MAX_FAULTS]; /* of the faults: what comes first when they are told */
     table fills;                   /* fill, by offset, then by name */
+    table recalled;                /* of branches that were tried */
+    size_t sorted;                 /* of these; above 0 while their branches are told */
     size_t filled, fill_max;       /* bytes */
     ah_pattern *names;             /* of hosts, in other scripts; NULL until it is needed */
     ah_buf scratch;                /* an unescaped string, or a canonical value: never both in use */
@@ -284,6 +286,25 @@ check_fn schema_check_ref, schema_check_dynamic_ref, schema_check_all_of, schema
     schema_check_one_of, schema_check_not, schema_check_if, schema_check_depend_names,
     schema_check_depend_schemas, schema_check_contains, schema_check_names, schema_check_other_items,
     schema_check_other_properties;
+/* What the branches of an anyOf or oneOf came to. */
+typedef struct branches {
+    size_t best; /* distance of the nearest */
+    uint32_t nearest;
+    size_t fits, first, second; /* how many fit, and which */
+} branches;
+
+/* Branches that were tried (schema_recall.c): of an op without a fit in a branch of another one, so that they
+ * are not tried again where that is told. */
+typedef struct recalled recalled;
+
+/* Keeps what the branches of the op came to for this value. */
+void schema_keep_branches(checker *c, const op *o, const subject *v, const branches *b);
+/* Checks the value by the nearest branch, to tell its faults, with what was kept, and with the reason
+ * why it is the nearest, or NULL. */
+void schema_tell_branch(checker *c, uint32_t nearest, subject *v, const reason *why);
+/* True: *b is what they came to. */
+bool schema_recall_branches(const checker *c, const op *o, const subject *v, branches *b);
+
 /* A value is not the constant it must be: weighs more where that tells branches apart. */
 void schema_weigh_constant(checker *c, const subject *v);
 void schema_forbid_unknown(checker *c, uint32_t i, const subject *v);

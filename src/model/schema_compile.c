@@ -152,7 +152,7 @@ static ah_status compile_enum(compiler *c, const clause *q)
         if (!add_value(c, ah_json_skip(&r, t)))
             return ah_err_nomem(c->err);
     op_at(c->s, o)->list = (range){first, (uint32_t)c->s->values.n - first};
-    return AH_OK;
+    return schema_sort_values(c->s, op_at(c->s, o)->list) ? AH_OK : ah_err_nomem(c->err);
 }
 
 static ah_status compile_bound(compiler *c, const clause *q)

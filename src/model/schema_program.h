@@ -133,6 +133,7 @@ typedef struct value {
     ah_slice text; /* canonical */
     ah_json_token t;
     number num;
+    uint32_t sorted; /* of its list, from the first of that: the value that comes in this place */
 } value;
 
 /* Those that nothing leads to have no nodes. */
@@ -249,6 +250,13 @@ int schema_compare_numbers(number a, number b);
 /* Exact, by the digits. `of` is above 0 and has at most 18 significant digits. */
 bool schema_is_multiple(ah_slice literal, ah_slice of);
 bool schema_is_divisor(ah_slice literal);
+
+/* Lists of values (schema_values.c) */
+
+/* Both texts are canonical, so only numbers may be written in two ways. Any order, by kinds first. */
+int schema_compare_canonical(ah_slice a, ah_slice b);
+/* Sets `sorted` of the values. False: out of memory. */
+bool schema_sort_values(ah_schema *s, range values);
 
 /* Words (schema_words.c) */
 

@@ -91,6 +91,7 @@ static bool is_tag(const ah_schema *s, uint32_t i)
 
 static void tell_member(telling *t, const prop *p)
 {
+    bool any = p->node == NONE || node_at(t->c->s, p->node)->kind == NODE_ANYTHING;
     ah_slice text;
 
     if (t->tags && (p->node == NONE || !is_tag(t->c->s, p->node)))
@@ -100,10 +101,8 @@ static void tell_member(telling *t, const prop *p)
         return;
     ah_buf_str(t->b, t->told++ ? " and " : " (because ");
     schema_put_found(t->b, p->name);
-    ah_buf_str(t->b, !text.p ? " is missing"
-                     : p->node == NONE || node_at(t->c->s, p->node)->kind == NODE_ANYTHING ? " is there"
-                                                                                           : " is ");
-    if (text.p && p->node != NONE && node_at(t->c->s, p->node)->kind != NODE_ANYTHING)
+    ah_buf_str(t->b, !text.p ? " is missing" : any ? " is there" : " is ");
+    if (text.p && !any)
         schema_put_found(t->b, text);
 }
 
