@@ -8,17 +8,28 @@ VERSION := 0.1.0
 SOVERSION := 0
 
 BUILD ?= build
+ifneq ($(words $(BUILD)),1)
+  $(error BUILD=$(BUILD) must be one word; PREFIX and DESTDIR may have spaces)
+endif
 PREFIX ?= /usr/local
 DESTDIR ?=
-AR ?= ar
-LD ?= ld
-OBJCOPY ?= objcopy
 PKG_CONFIG ?= pkg-config
+# Those of the compiler's own target, so that CC= and PKG_CONFIG= are all that a cross build needs.
+ifeq ($(origin AR),default)
+  AR = $(shell $(CC) -print-prog-name=ar)
+endif
+OBJCOPY ?= $(shell $(CC) -print-prog-name=objcopy)
+# The built command or, where that is for another machine, one that runs here: it writes the completions.
+NATIVE ?= $(BUILD)/agenthost
 LUA ?= lua5.4
 BUSTED ?= $(LUA) $(firstword $(wildcard /usr/bin/busted) $(shell command -v busted))
 CFLAGS ?= -O2 -g
+# Warnings are errors in our own checks only (CHECKED): those of a compiler that we have not seen stop nobody.
+WERROR ?=
 
-ifneq ($(MAKECMDGOALS),help)
+# What needs no library.
+ALONE := help clean uninstall man dist format check-32 check-13
+ifneq ($(filter-out $(ALONE),$(or $(MAKECMDGOALS),all)),)
   ifneq ($(shell $(PKG_CONFIG) --exists lua5.4 libcurl libcjson && echo yes),yes)
     $(error needs the development files of lua5.4, libcurl and libcjson (see README.md); $(PKG_CONFIG) says: $(shell $(PKG_CONFIG) --print-errors --exists lua5.4 libcurl libcjson 2>&1))
   endif
@@ -43,11 +54,14 @@ LIBDIR ?= $(PREFIX)/lib
 DOCDIR ?= $(PREFIX)/share/doc/agenthost
 LUA_LMOD ?= $(PREFIX)/share/lua/5.4
 LUA_CMOD ?= $(PREFIX)/lib/lua/5.4
+MANDIR ?= $(PREFIX)/share/man
 
-WARN := -Wall -Wextra -Werror -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
-        -Wvla -Wwrite-strings -Wformat=2 -Wundef -Wpointer-arith
+WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+        -Wvla -Wwrite-strings -Wformat=2 -Wundef -Wpointer-arith $(WERROR)
+# Files and times beyond 2 GiB and 2038 on machines of 32 bits, too.
+SYSTEM := -D_POSIX_C_SOURCE=200809L -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
 # Never -flto, which distributions set: objcopy cannot make the archive's hidden names local then.
-ALL_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC -fvisibility=hidden -pthread $(WARN) \
+ALL_CFLAGS := -std=c11 $(SYSTEM) -fPIC -fvisibility=hidden -pthread $(WARN) \
         -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CLI_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -fno-lto
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
 
@@ -56,20 +70,37 @@ CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua lua/agenthost/builtin/*.lua lua/agenthost/mock/*.lua))
 TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lua_sources.o
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/mock_fields.o
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 SHARED := libagenthost.so.$(VERSION)
 SONAME := libagenthost.so.$(SOVERSION)
 
 # The command also at the top, where a person looks for it.
-all: $(BUILD)/agenthost $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(BUILD)/agenthost.so $(BUILD)/agenthost.pc
+all: $(BUILD)/agenthost $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(BUILD)/agenthost.so $(BUILD)/agenthost.pc $(BUILD)/agenthost-lua.pc
 	@if [ "$(BUILD)" = build ]; then ln -sf build/agenthost agenthost; fi
 
-$(BUILD)/%.o: %.c Makefile
+# A build with other flags begins anew: what it was made with stands in a file that all objects
+# depend on. `make install` takes what was built, whatever it was built with, and so does ANY_FLAGS=yes.
+FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS) $(CLI_LIBS)
+BUILT_WITH := $(BUILD)/flags
+ANY_FLAGS ?= $(if $(filter-out install install-rock,$(or $(MAKECMDGOALS),all)),,yes)
+ifeq ($(ANY_FLAGS),)
+  ifneq ($(file <$(BUILT_WITH)),$(FLAGS))
+    $(BUILT_WITH): always
+  endif
+endif
+$(BUILT_WITH):
+	@mkdir -p $(@D)
+	@printf '%s\n' $(call quoted,$(FLAGS)) > $@
+
+# For the shell, whatever is in it.
+quoted = '$(subst ','\'',$(1))'
+
+$(BUILD)/%.o: %.c Makefile $(BUILT_WITH)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/lua_sources.o: $(BUILD)/lua_sources.c
+$(BUILD)/lua_sources.o: $(BUILD)/lua_sources.c $(BUILT_WITH)
 	@$(CC) $(ALL_CFLAGS) -c $< -o $@
 
 # The Lua half, compiled in as bytes.
@@ -83,9 +114,20 @@ $(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
 	    echo "    {\"$$(echo $${f#lua/} | tr / .)\", src_$$n, sizeof src_$$n - 1},"; done; \
 	  echo '    {0, 0, 0}};'; } > $@
 
+# What --help tells of the mock's turns, from the table with which they are checked.
+$(BUILD)/mock_fields.o: $(BUILD)/mock_fields.c
+	@$(CC) $(ALL_CFLAGS) -c $< -o $@
+
+$(BUILD)/mock_fields.c: lua/agenthost/mock/fields.lua Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "cli/mock_fields.h"'; echo 'const ah_mock_defect ah_mock_defects[] = {'; \
+	  sed -n -e '/{ name =/{h;s/.*{ name = "\([^"]*\)".*/\1/;x;}' \
+	    -e '/defect = /{s/.*defect = \("[^"]*"\).*/\1/;G;s/^\(.*\)\n\(.*\)/    {"\2", \1},/p;}' $<; \
+	  echo '    {0, 0}};'; } > $@
+
 # One object whose hidden names are local: the archive, too, shows only ah_* and luaopen_*.
 $(BUILD)/libagenthost.a: $(LIB_OBJ)
-	@echo "  AR $@"; $(LD) -r -o $(BUILD)/agenthost-all.o $(LIB_OBJ)
+	@echo "  AR $@"; $(CC) -nostdlib -r -Wl,--force-group-allocation -o $(BUILD)/agenthost-all.o $(LIB_OBJ)
 	@$(OBJCOPY) --localize-hidden $(BUILD)/agenthost-all.o
 	@rm -f $@; $(AR) rcs $@ $(BUILD)/agenthost-all.o
 
@@ -106,18 +148,27 @@ WRAPPED := openat fstatat fstat pread write fsync fchmod close renameat linkat u
 $(BUILD)/ahtest.so: $(TEST_OBJ) $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(WRAPPED:%=-Wl,--wrap=%) $(ALL_LDFLAGS) -o $@ $(TEST_OBJ) $(LIB_OBJ) $(DEP_LIBS)
 
-# Made anew with each make, as PREFIX may be another one.
+# Made anew with each make, as PREFIX may be another one. A program that includes agenthost.h needs no
+# other library's development files, so none is required; an archive is linked with Libs.private.
+PC_FOLDERS = 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' \
+  'libdir=$(subst ^,,$(subst ^$(PREFIX)/,$${prefix}/,^$(LIBDIR)))'
 $(BUILD)/agenthost.pc: always
 	@mkdir -p $(@D)
-	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' '' \
+	@printf '%s\n' $(PC_FOLDERS) '' \
 	  'Name: agenthost' 'Description: runs LLM agents whose tools are written in Lua' \
-	  'Version: $(VERSION)' 'Requires: lua5.4' 'Requires.private: libcurl libcjson $(PCRE2)' \
-	  'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lagenthost' 'Libs.private: -pthread' > $@
+	  'Version: $(VERSION)' 'Cflags: -I"$${includedir}"' 'Libs: -L"$${libdir}" -lagenthost' \
+	  'Libs.private: $(strip $(LUA_LIBS) $(DEP_LIBS)) -pthread' > $@
+
+# For agenthost_lua.h, which includes lua.h.
+$(BUILD)/agenthost-lua.pc: always
+	@mkdir -p $(@D)
+	@printf '%s\n' 'Name: agenthost-lua' 'Description: agenthost in a Lua state of the program' \
+	  'Version: $(VERSION)' 'Requires: agenthost = $(VERSION) lua5.4' > $@
 always:
 
 # -- programs of the specs and the benchmark ----------------------------------------
 
-$(BUILD)/httpd: spec/support/httpd.c
+$(BUILD)/httpd $(BUILD)/tlsd: $(BUILD)/%: spec/support/%.c $(BUILT_WITH)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(ALL_LDFLAGS)
 
@@ -130,35 +181,40 @@ $(BUILD)/attack: spec/support/attack.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra -pthread $< -o $@
 
+# Many clients at once; plain, so that it is never the slow one.
+$(BUILD)/crowd: spec/support/crowd.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) -std=gnu11 -O2 -Wall -Wextra $< -o $@
+
 $(BUILD)/older_kernel.so: spec/support/older_kernel.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra -fPIC -shared $< -o $@ -ldl
 
 # The embedding interface from programs that know only its headers; they link the archive.
 ARCHIVE_LIBS = $(BUILD)/libagenthost.a $(LUA_LIBS) $(DEP_LIBS)
-PLAIN_CFLAGS := -Wall -Wextra -Werror -pedantic -Iinclude $(CPPFLAGS) $(CFLAGS) $(EXTRA)
+PLAIN_CFLAGS := -Wall -Wextra $(WERROR) -pedantic -Iinclude $(CPPFLAGS) $(CFLAGS) $(EXTRA)
 
 $(BUILD)/embed-cases: $(wildcard spec/embed/*.c) spec/embed/cases.h $(wildcard include/*.h) $(BUILD)/libagenthost.a
-	@echo "  CC spec/embed"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) -Wno-missing-field-initializers \
+	@echo "  CC spec/embed"; $(CC) -std=c11 $(SYSTEM) $(PLAIN_CFLAGS) -Wno-missing-field-initializers \
 	  $(LUA_CFLAGS) $(filter %.c,$^) -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
 
 $(BUILD)/stack: spec/stack/stack.c $(wildcard include/*.h) $(BUILD)/libagenthost.a
-	@echo "  CC $<"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+	@echo "  CC $<"; $(CC) -std=c11 $(SYSTEM) $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
 
 $(BUILD)/examples/%: examples/%.c $(wildcard include/*.h) $(BUILD)/libagenthost.a
 	@mkdir -p $(@D)
-	@echo "  CC $<"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+	@echo "  CC $<"; $(CC) -std=c11 $(SYSTEM) $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
 
 $(BUILD)/examples/embed_cpp: examples/embed.cpp $(wildcard include/*.h) $(BUILD)/libagenthost.a
 	@mkdir -p $(@D)
 	@echo "  CXX $<"; $(CXX) -std=c++17 $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
 
-$(BUILD)/raw: $(wildcard bench/raw*.c) bench/raw.h
+$(BUILD)/raw: $(wildcard bench/raw*.c) bench/raw.h $(BUILT_WITH)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $(filter %.c,$^) -o $@ $(ALL_LDFLAGS) $(DEP_LIBS)
 
 $(BUILD)/many: bench/many.c $(wildcard include/*.h) $(BUILD)/libagenthost.a
-	@echo "  CC $<"; $(CC) -std=c11 -D_POSIX_C_SOURCE=200809L $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
+	@echo "  CC $<"; $(CC) -std=c11 $(SYSTEM) $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
 
 $(BUILD)/schema: bench/schema.c $(LIB_OBJ)
 	@mkdir -p $(@D)
@@ -172,15 +228,6 @@ FUZZERS := $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 10
 # Per cent of the lines of the C core; it may only rise.
 LEAST_COVERAGE := 94
-# What needs neither Lua nor libcurl nor a descriptor.
-FUZZED_SRC := $(filter-out src/lua/% src/wire/http%.c src/run/driver.c src/run/host.c src/run/ask.c src/run/claude.c src/base/loop.c src/base/process.c,$(LIB_SRC))
-FUZZED_LIBS := $(shell $(PKG_CONFIG) --libs libcjson) $(PCRE2_LIBS)
-# Lua values need all of it.
-fuzz-value: FUZZED_SRC := $(LIB_SRC) $(BUILD)/lua_sources.c
-fuzz-value: FUZZED_LIBS := $(LUA_LIBS) $(DEP_LIBS)
-fuzz-value: $(BUILD)/lua_sources.c
-FUZZ_CFLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 -pthread -Isrc -Iinclude $(LUA_CFLAGS) $(DEP_CFLAGS)
-
 # libFuzzer where clang has it, else the cases kept in fuzz/seeds are replayed.
 HAS_FUZZER = $(shell echo 'int LLVMFuzzerTestOneInput(const char *p, long n){(void)p;return n<0;}' | \
   clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null 2>/dev/null && echo yes)
@@ -192,36 +239,51 @@ EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c)
   $(if $(shell command -v $(CXX)),$(BUILD)/examples/embed_cpp)
 examples: $(EXAMPLES)
 
-SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/embed-cases \
+SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/crowd $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/tlsd $(BUILD)/embed-cases \
   $(BUILD)/lent-faults $(BUILD)/stack $(EXAMPLES)
-RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(BUSTED)
+SPECS ?= $(sort $(wildcard spec/*_spec.lua))
+RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/each.lua "$(BUSTED)"
 
 test: $(SPEC_NEEDS)
 	@$(RUN_SPECS) $(SPECS)
 
-check: lint test
+# Our own builds, in which a warning is an error, on all processors unless make was told how many.
+CHECKED = $(MAKE) --no-print-directory WERROR=-Werror $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 1))
+
+check: lint
+	+@$(CHECKED) BUILD=$(BUILD)/checked test
 
 # ASan and UBSan: the command and the torture program with leak checking; the module in
 # the interpreter without (it is not ours to balance).
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 # What is lent is poisoned at each call out (base/lent.h).
 LENT := -DAH_LENT
-check-asan:
-	@$(MAKE) --no-print-directory BUILD=build/asan CFLAGS="-O1 -g -DAH_CHECKING" EXTRA="$(ASAN) $(LENT)" asan-specs
+check-asan: ; +@$(WITH_ASAN) asan-specs
+
+WITH_ASAN = $(CHECKED) BUILD=build/asan CFLAGS="-O1 -g -DAH_CHECKING" EXTRA="$(ASAN) $(LENT)"
 
 asan-specs: $(SPEC_NEEDS)
-	@ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	  AGENTHOST_ASAN=$$($(CC) -print-file-name=libasan.so) AGENTHOST_BUILD=$(BUILD) \
-	  LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) $(BUSTED) $(SPECS)
+	@export AGENTHOST_ASAN=$$($(CC) -print-file-name=libasan.so) AGENTHOST_BUILD=$(BUILD) \
+	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1; \
+	  $(LUA) spec/support/each.lua "env LD_PRELOAD=$$AGENTHOST_ASAN $(BUSTED)" $(SPECS)
 
 # The loop of systems without epoll.
 check-poll:
-	@$(MAKE) --no-print-directory BUILD=build/poll CPPFLAGS="$(CPPFLAGS) -DAH_POLLER_POLL" \
+	+@$(CHECKED) BUILD=build/poll CPPFLAGS="$(CPPFLAGS) -DAH_POLLER_POLL" \
 	  SPECS="spec/loop_spec.lua spec/http_spec.lua spec/wait_spec.lua" test
+
+# The two commands of README.md in other Debians, where a root of them can be made (.ci/in-root); there too,
+# warnings are errors.
+IN_README := 'export MAKEFLAGS="-- WERROR=-Werror"; set -e; eval "$$(.ci/run --commands)"'
+check-32:
+	@.ci/in-root debian-12-i386 bookworm i386 $(IN_README)
+
+check-13:
+	@.ci/in-root debian-13 trixie "$$(dpkg --print-architecture)" $(IN_README)
 
 # Hosts in threads under ThreadSanitizer: the example, and the cases with threads in them.
 check-tsan:
-	@$(MAKE) --no-print-directory BUILD=build/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread $(LENT)" run-tsan
+	+@$(CHECKED) BUILD=build/tsan CFLAGS="-O1 -g" EXTRA="-fsanitize=thread $(LENT)" run-tsan
 
 run-tsan: $(BUILD)/examples/embed_threads $(BUILD)/examples/embed_poll $(BUILD)/embed-cases
 	@export TSAN_OPTIONS=halt_on_error=1; $(BUILD)/examples/embed_threads && $(BUILD)/examples/embed_poll && \
@@ -229,13 +291,12 @@ run-tsan: $(BUILD)/examples/embed_threads $(BUILD)/examples/embed_poll $(BUILD)/
 	@echo "tsan: no finding"
 
 # Every allocation fails once, and from there on.
-check-torture:
-	@$(MAKE) --no-print-directory BUILD=build/torture CFLAGS="-O1 -g" EXTRA="$(ASAN) $(LENT)" run-torture
+check-torture: ; +@$(WITH_ASAN) run-torture
 
 # Lines that the specs run; those of the README build programs of their own.
 coverage:
 	@rm -rf build/coverage/src
-	@$(MAKE) --no-print-directory BUILD=build/coverage CFLAGS="-O0 -g" EXTRA=--coverage \
+	+@$(CHECKED) BUILD=build/coverage CFLAGS="-O0 -g" EXTRA=--coverage \
 	  SPECS="$(filter-out spec/readme_spec.lua,$(wildcard spec/*_spec.lua))" test
 	@$(LUA) spec/support/coverage.lua build/coverage $(LEAST_COVERAGE)
 
@@ -243,24 +304,50 @@ coverage:
 soak: $(SPEC_NEEDS)
 	@SOAK_TURNS=20000 $(RUN_SPECS) spec/soak_spec.lua
 
+# Optimisers and compilers see what others do not: all of our C with gcc at each of LEVELS, and with clang,
+# and each header alone in C and C++.
+LEVELS ?= -O3
+programs: $(SPEC_NEEDS) $(BUILD)/torture $(BUILD)/raw $(BUILD)/many $(BUILD)/schema \
+  $(patsubst %.c,$(BUILD)/%.o,$(wildcard fuzz/*.c))
+
+check-compilers: check-headers
+	+@for level in $(LEVELS); do $(CHECKED) BUILD=build/compilers/gcc$$level CC=gcc CXX=g++ \
+	  CFLAGS="$$level -Wpedantic" programs || exit 1; done
+	+@if command -v clang >/dev/null; then $(CHECKED) BUILD=build/compilers/clang CC=clang CXX=clang++ \
+	  CFLAGS="-O1 -Wpedantic" programs; else echo "check-compilers: no clang here"; fi
+
+HEADER_LANGUAGES := "c c99" "c c11" "c c17" "c++ c++11" "c++ c++17" "c++ c++20"
+check-headers:
+	@for header in include/*.h; do for language in $(HEADER_LANGUAGES); do set -- $$language; \
+	  for compiler in gcc g++ clang; do ! command -v $$compiler >/dev/null || \
+	    printf '#include "%s"\n' "$$header" | $$compiler -x $$1 -std=$$2 -I. $(LUA_CFLAGS) -Wall -Wextra -Wpedantic -Werror \
+	      -fsyntax-only - || exit 1; done; done; done
+
 run-torture: $(BUILD)/torture
 	@$(BUILD)/torture
 
-fuzz: $(FUZZERS:%=fuzz-%)
+# The sources are compiled once for all fuzzers; the linker takes what each needs.
+fuzz: ; +@$(FUZZ) $(FUZZERS:%=run-fuzz-%)
+fuzz-%: fuzz/fuzz_%.c ; +@$(FUZZ) run-fuzz-$*
 
-fuzz-%: fuzz/fuzz_%.c fuzz/reader.h
-	@mkdir -p build/fuzz/$*.new
-ifeq ($(HAS_FUZZER),yes)
-	@clang $(FUZZ_CFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	  $< $(FUZZED_SRC) $(FUZZED_LIBS) -o build/fuzz/$*
-	@echo "  FUZZ $* for $(FUZZ_SECONDS) s"
-	@build/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -artifact_prefix=build/fuzz/$*- \
-	  build/fuzz/$*.new $(wildcard fuzz/seeds/$*) > build/fuzz/$*.log 2>&1 || { tail -40 build/fuzz/$*.log; exit 1; }
-	@grep -o 'Done [0-9]* runs in [0-9]* second' build/fuzz/$*.log | sed 's/^/  fuzz $*: no finding, /'
+FUZZ = $(CHECKED) BUILD=build/fuzz CFLAGS="-O1 -g" $(if $(HAS_FUZZER),\
+  CC=clang EXTRA="-fsanitize=fuzzer-no-link $(ASAN)" FUZZ_MAIN=-fsanitize=fuzzer,EXTRA="$(ASAN)" FUZZ_MAIN=fuzz/replay.c)
 
+$(BUILD)/fuzzed.a: $(LIB_OBJ)
+	@rm -f $@; $(AR) rcs $@ $(LIB_OBJ)
+
+$(BUILD)/fuzz_%: fuzz/fuzz_%.c fuzz/reader.h fuzz/replay.c $(BUILD)/fuzzed.a
+	@$(CC) $(ALL_CFLAGS) $(FUZZ_MAIN) $< -o $@ $(BUILD)/fuzzed.a $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
+
+run-fuzz-%: $(BUILD)/fuzz_%
+ifeq ($(FUZZ_MAIN),fuzz/replay.c)
+	@$< $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
 else
-	@$(CC) $(FUZZ_CFLAGS) $(ASAN) $< fuzz/replay.c $(FUZZED_SRC) $(FUZZED_LIBS) -o build/fuzz/$*
-	@build/fuzz/$* $$(find fuzz/seeds/$* -type f 2>/dev/null) && echo "  fuzz $*: seeds replayed (no libFuzzer here)"
+	@mkdir -p $(BUILD)/$*.new
+	@echo "  FUZZ $* for $(FUZZ_SECONDS) s"
+	@$< -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -artifact_prefix=$(BUILD)/$*- \
+	  $(BUILD)/$*.new $(wildcard fuzz/seeds/$*) > $(BUILD)/$*.log 2>&1 || { tail -40 $(BUILD)/$*.log; exit 1; }
+	@grep -o 'Done [0-9]* runs in [0-9]* second' $(BUILD)/$*.log | sed 's/^/  fuzz $*: no finding, /'
 endif
 
 bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw $(BUILD)/many $(BUILD)/schema
@@ -276,14 +363,14 @@ bench-ajv: $(BUILD)/schema
 	  echo "bench-ajv: skipped, npm could not install ajv"; \
 	else node bench/ajv.js $(BUILD)/ajv $(BUILD)/schema; fi
 
-# The official clients against `agenthost mock`, where node and npm are; into $(BUILD) only.
+# The official clients against `agenthost mock`, where node and npm are; into $(BUILD) only. Each
+# name is a file of spec/clients; fewer: CLIENTS="openai codex".
+CLIENTS ?= openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli
+
 check-clients: $(BUILD)/agenthost
 	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
 	  echo "check-clients: skipped, needs node and npm"; \
-	elif ! npm install --silent --no-audit --no-fund --no-save --prefix $(BUILD)/clients \
-	    openai @anthropic-ai/sdk ollama; then \
-	  echo "check-clients: skipped, npm could not install the clients"; \
-	else node spec/clients/clients.mjs $(BUILD)/clients $(BUILD)/agenthost spec/clients/turns.json && \
+	else node spec/clients/run.mjs $(BUILD)/clients $(BUILD)/agenthost $(CLIENTS) && \
 	  sh spec/clients/claude.sh $(abspath $(BUILD)/claude-command) $(abspath $(BUILD)/agenthost); fi
 
 # The official JSON-Schema-Test-Suite, of which a copy is at SUITE.
@@ -313,7 +400,7 @@ lint:
 	@$(LUA) spec/support/floors.lua
 	@if command -v luacheck >/dev/null; then luacheck -q lua spec examples bench; else echo "lint: no luacheck here"; fi
 	@if command -v clang >/dev/null; then for f in $(LIB_SRC) $(CLI_SRC) $(TEST_SRC); do \
-	  clang -fsyntax-only $(ALL_CFLAGS) $$f || exit 1; done; else echo "lint: no clang here"; fi
+	  clang -fsyntax-only $(ALL_CFLAGS) -Werror $$f || exit 1; done; else echo "lint: no clang here"; fi
 	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $(FORMATTED); else echo "lint: no clang-format here"; fi
 
 FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c spec/embed/*.c \
@@ -322,57 +409,71 @@ format:
 	clang-format -i $(FORMATTED)
 
 # TESTED: the specs were just run on the very same tree (.ci/run), and are not run again.
-ci: $(if $(TESTED),lint,check) check-poll check-tsan check-asan check-torture fuzz
+ci: $(if $(TESTED),lint,check) check-compilers check-poll check-tsan check-asan check-torture fuzz
 	@$(MAKE) --no-print-directory bench BENCH=--quick
 
+# From scdoc, or as `make dist` has made it.
 man: $(BUILD)/agenthost.1
-$(BUILD)/agenthost.1: man/agenthost.1.scd
+$(BUILD)/agenthost.1: man/agenthost.1.scd $(wildcard man/agenthost.1)
 	@mkdir -p $(@D)
-	@if command -v scdoc >/dev/null; then scdoc < $< > $@; else echo "man: no scdoc here" >&2; fi
+	@if [ -f man/agenthost.1 ]; then cp man/agenthost.1 $@; \
+	elif command -v scdoc >/dev/null; then scdoc < $< > $@.new && mv $@.new $@; \
+	else rm -f $@; echo "man: no manual page, as there is no scdoc here" >&2; fi
+
+# A path below DESTDIR, for the shell.
+to = $(call quoted,$(DESTDIR)$(1))
 
 # Where the shells look, below PREFIX.
-BASH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-ZSH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
-FISH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+BASH_COMPLETION = $(call to,$(PREFIX)/share/bash-completion/completions/agenthost)
+ZSH_COMPLETION = $(call to,$(PREFIX)/share/zsh/site-functions/_agenthost)
+FISH_COMPLETION = $(call to,$(PREFIX)/share/fish/vendor_completions.d/agenthost.fish)
+
+# In the folders that they have here, so that links lead to the same files: a page may link to any of these.
+DOCUMENTS := LICENSE README.md CHANGELOG.md $(wildcard docs/*.md examples/* include/*.h bench/*.[ch] bench/*.lua) \
+  man/agenthost.1.scd lua/agenthost/types/agenthost.lua
 
 install: all man
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LUA_CMOD)
-	install $(BUILD)/agenthost $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 include/agenthost.h include/agenthost_lua.h $(DESTDIR)$(PREFIX)/include/
-	install -m 644 $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(DESTDIR)$(LIBDIR)/
-	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libagenthost.so
-	install -m 644 $(BUILD)/agenthost.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
-	install -m 644 $(BUILD)/agenthost.so $(DESTDIR)$(LUA_CMOD)/
-	install -d $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
-	$(BUILD)/agenthost completion bash > $(BASH_COMPLETIONS)/agenthost
-	$(BUILD)/agenthost completion zsh > $(ZSH_COMPLETIONS)/_agenthost
-	$(BUILD)/agenthost completion fish > $(FISH_COMPLETIONS)/agenthost.fish
-	install -d $(DESTDIR)$(PREFIX)/share/agenthost/types
-	install -m 644 lua/agenthost/types/agenthost.lua $(DESTDIR)$(PREFIX)/share/agenthost/types/
-	install -d $(DESTDIR)$(DOCDIR)
-	install -m 644 LICENSE README.md docs/*.md $(DESTDIR)$(DOCDIR)/
-	if [ -s $(BUILD)/agenthost.1 ]; then install -d $(DESTDIR)$(PREFIX)/share/man/man1 && \
-	  install -m 644 $(BUILD)/agenthost.1 $(DESTDIR)$(PREFIX)/share/man/man1/; fi
+	install -d $(call to,$(PREFIX)/bin) $(call to,$(LIBDIR)/pkgconfig) $(call to,$(PREFIX)/include) $(call to,$(LUA_CMOD))
+	install $(BUILD)/agenthost $(call to,$(PREFIX)/bin/)
+	install -m 644 include/agenthost.h include/agenthost_lua.h $(call to,$(PREFIX)/include/)
+	install -m 644 $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(call to,$(LIBDIR)/)
+	ln -sf $(SHARED) $(call to,$(LIBDIR)/$(SONAME))
+	ln -sf $(SONAME) $(call to,$(LIBDIR)/libagenthost.so)
+	install -m 644 $(BUILD)/agenthost.pc $(BUILD)/agenthost-lua.pc $(call to,$(LIBDIR)/pkgconfig/)
+	install -m 644 $(BUILD)/agenthost.so $(call to,$(LUA_CMOD)/)
+	@if $(NATIVE) --version >/dev/null 2>&1; then \
+	  for file in bash:$(BASH_COMPLETION) zsh:$(ZSH_COMPLETION) fish:$(FISH_COMPLETION); do \
+	    install -d "$$(dirname "$${file#*:}")" && $(NATIVE) completion "$${file%%:*}" > "$${file#*:}" || exit 1; done; \
+	else echo "install: no completions, as $(NATIVE) does not run here (NATIVE= names one that does)" >&2; fi
+	install -d $(call to,$(PREFIX)/share/agenthost/types)
+	install -m 644 lua/agenthost/types/agenthost.lua $(call to,$(PREFIX)/share/agenthost/types/)
+	@for file in $(DOCUMENTS); do install -D -m 644 $$file $(call to,$(DOCDIR))/$$file || exit 1; done
+	@if [ -f $(BUILD)/agenthost.1 ]; then install -D -m 644 $(BUILD)/agenthost.1 $(call to,$(MANDIR)/man1/agenthost.1); fi
 
 # What luarocks make calls (rockspecs/): the module and its types, and nothing else.
 rock: $(BUILD)/agenthost.so
 install-rock: rock
-	install -d $(DESTDIR)$(LUA_CMOD) $(DESTDIR)$(LUA_LMOD)/agenthost/types
-	install $(BUILD)/agenthost.so $(DESTDIR)$(LUA_CMOD)/
-	install -m 644 lua/agenthost/types/agenthost.lua $(DESTDIR)$(LUA_LMOD)/agenthost/types/
+	install -d $(call to,$(LUA_CMOD)) $(call to,$(LUA_LMOD)/agenthost/types)
+	install $(BUILD)/agenthost.so $(call to,$(LUA_CMOD)/)
+	install -m 644 lua/agenthost/types/agenthost.lua $(call to,$(LUA_LMOD)/agenthost/types/)
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/agenthost $(DESTDIR)$(PREFIX)/include/agenthost.h $(DESTDIR)$(PREFIX)/include/agenthost_lua.h \
-	  $(DESTDIR)$(LIBDIR)/libagenthost.a $(DESTDIR)$(LIBDIR)/libagenthost.so* $(DESTDIR)$(LIBDIR)/pkgconfig/agenthost.pc \
-	  $(DESTDIR)$(LUA_CMOD)/agenthost.so $(DESTDIR)$(PREFIX)/share/man/man1/agenthost.1 \
-	  $(BASH_COMPLETIONS)/agenthost $(ZSH_COMPLETIONS)/_agenthost $(FISH_COMPLETIONS)/agenthost.fish
-	rm -rf $(DESTDIR)$(PREFIX)/share/agenthost $(DESTDIR)$(DOCDIR)
+	rm -f $(call to,$(PREFIX)/bin/agenthost) $(call to,$(PREFIX)/include/agenthost.h) \
+	  $(call to,$(PREFIX)/include/agenthost_lua.h) $(call to,$(LIBDIR)/libagenthost.a) $(call to,$(LIBDIR)/libagenthost.so)* \
+	  $(call to,$(LIBDIR)/pkgconfig/agenthost.pc) $(call to,$(LIBDIR)/pkgconfig/agenthost-lua.pc) \
+	  $(call to,$(LUA_CMOD)/agenthost.so) $(call to,$(MANDIR)/man1/agenthost.1) \
+	  $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)
+	rm -rf $(call to,$(PREFIX)/share/agenthost) $(call to,$(DOCDIR))
 
-# The sources of the last commit, as a distribution gets them.
+# The sources of the last commit and the manual page, as a distribution gets them: it builds without git and scdoc.
+DIST := agenthost-$(VERSION)
 dist:
-	@mkdir -p $(BUILD)
-	git archive --prefix=agenthost-$(VERSION)/ -o $(BUILD)/agenthost-$(VERSION).tar.gz HEAD
+	@command -v scdoc >/dev/null || { echo "dist: needs scdoc, which makes the manual page" >&2; exit 1; }
+	@rm -rf $(BUILD)/dist && mkdir -p $(BUILD)/dist
+	@git archive --prefix=$(DIST)/ HEAD | tar -x -C $(BUILD)/dist
+	@cd $(BUILD)/dist/$(DIST)/man && scdoc < agenthost.1.scd > agenthost.1
+	tar -C $(BUILD)/dist -czf $(BUILD)/$(DIST).tar.gz --owner=0 --group=0 --numeric-owner $(DIST)
+	@rm -rf $(BUILD)/dist
 
 clean:
 	rm -rf build agenthost
@@ -380,7 +481,10 @@ clean:
 help:
 	@echo "make              build the command, the libraries and the Lua module in $(BUILD)/"
 	@echo "make test         pass all specs                    (SPECS=spec/x_spec.lua for some)"
-	@echo "make check        test and lint"
+	@echo "make check        test and lint; a warning of the compiler is an error"
+	@echo "make check-compilers no warning with gcc at LEVELS=$(LEVELS) and with clang, in the headers neither in C nor in C++"
+	@echo "make check-32     all specs in a Debian of 32 bits, in $(BUILD)/roots/ (as root, where debootstrap is)"
+	@echo "make check-13     likewise in Debian 13"
 	@echo "make check-asan   all specs under ASan and UBSan, lent bytes poisoned"
 	@echo "make check-poll   the specs of waiting with poll(2) in place of epoll"
 	@echo "make check-tsan   hosts in threads under ThreadSanitizer"
@@ -391,14 +495,14 @@ help:
 	@echo "make fuzz         each fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
-	@echo "make check-clients the npm clients of providers and the claude command against agenthost mock (where node and npm are)"
+	@echo "make check-clients the npm clients of providers, agents among them, against agenthost mock (where node and npm are)"
 	@echo "make check-schema-suite SUITE=path  JSON-Schema-Test-Suite, required part, of which a copy is at path"
 	@echo "make check-schema-growth  the work of hostile schemas, counted exactly   (GROWTH=$(GROWTH))"
 	@echo "make check-live    a short run at each provider whose key is set (asks real servers, which may cost)"
-	@echo "make dist         the sources of the last commit as a tar file in $(BUILD)/"
-	@echo "make lint, format, man, install (PREFIX, LIBDIR, DESTDIR), uninstall, clean"
-	@echo "make ci           check, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
+	@echo "make dist         the sources of the last commit and the manual page as a tar file in $(BUILD)/"
+	@echo "make lint, format, man, install (PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR), uninstall, clean"
+	@echo "make ci           check, check-compilers, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples test check check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-schema-growth run-schema-growth check-live lint format ci man install uninstall dist rock install-rock clean help
+.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-schema-growth run-schema-growth check-live lint format ci man install uninstall dist rock install-rock clean help
 .SECONDARY:

@@ -76,8 +76,9 @@ typedef enum ah_status {
     AH_PROVIDER = -15,
     AH_HTTP = -16,
     AH_CANCELLED = -17,
-    AH_GUARD = -18,  /* a guard of the input or of the answer ended the run */
-    AH_WAITING = -19 /* an ask has no front end that could respond */
+    AH_GUARD = -18,       /* a guard of the input or of the answer ended the run */
+    AH_WAITING = -19,     /* an ask has no front end that could respond */
+    AH_CONTEXT_FULL = -20 /* the conversation does not fit into the model's window */
 } ah_status;
 
 typedef struct ah_host ah_host;

@@ -132,6 +132,41 @@ describe("a claude command that", function()
     fails([[start() block '{"type":"text","text":{}}' result()]], "text must be a string")
   end)
 
+  --- A turn that ends with an error of these words (as in JSON), and what else its line holds.
+  local function ends_with(words, more)
+    return ([[start() say([==[{"type":"result","subtype":"success","is_error":true%s,]==]
+      .. [==["result":"%s"}]==])]]):format(more or "", words)
+  end
+
+  it("says that the context is full", function()
+    local api = [[API Error: 400 {\"type\":\"error\",\"error\":{]]
+      .. [[\"type\":\"invalid_request_error\",]]
+      .. [[\"message\":\"prompt is too long: 9 tokens > 5 maximum\"}}]]
+    for words, window in pairs { ["Prompt is too long"] = false, [api] = 5 } do
+      local _, err = run(ends_with(words))
+      assert.equal("context_full", err.code, err.message)
+      assert.is_false(err.retryable)
+      assert.equal(window or nil, err.window)
+    end
+    fails(ends_with "it said: prompt is too long")
+    fails(ends_with("Prompt is too long", ',"api_error_status":429'))
+  end)
+
+  it("writes pages, keys and what a terminal acts on into its failures", function()
+    local key = "sk-canary-1234567890"
+    local page = [[<html><title>Bad Gateway</title>\u001b[31m]] .. ("x "):rep(90) .. key
+    local stderr = [[io.stderr:write(("y "):rep(3000), "\27[31mred\27[0m ",
+      "sk-canary-1234567890", ("z"):rep(390)) os.exit(3)]]
+    for _, program in ipairs { stderr, ends_with(page) } do
+      local _, err = run(program, { api_key = key })
+      assert.equal("provider", err.code)
+      for _, part in ipairs { "%c", "\127", "canary", "1234567890", "%[31m" } do
+        assert.falsy(err.message:find(part), err.message)
+      end
+      assert.is_true(#err.message < 600)
+    end
+  end)
+
   it("sends messages and members of types that nobody knows", function()
     local reply = assert(run [[say '{"type":"news"}' say '{}' say '{"type":7,"subtype":[]}' say ""
       say '{"type":"system","subtype":"later","capabilities":7}'

@@ -432,7 +432,8 @@ describe("docs/lua.md", function()
     for _, case in ipairs {
       { model = ah.scripted { CALL, CALL }, max_iterations = 1 },
       { model = ah.scripted { unknown }, on_unknown_tool = "throw" },
-      { model = ah.scripted { { fail = { message = "m", status = 400 } } } },
+      { model = ah.scripted { { fail = { message = "m", status = 400, code = "context_full",
+        window = 1, used = 2 } } } },
       { model = ah.scripted { CALL, CALL, CALL, CALL, CALL, CALL } },
       { model = ah.scripted { CALL }, max_restarts = 0, tools = { echo_tool(function()
         error(ah.error { code = "visibility_expansion_required", message = "m",

@@ -303,6 +303,9 @@ for kind, make in pairs(KINDS) do
       fs:write("t", "Beta\nbeta\n" .. ("a"):rep(40) .. "b\n")
       assert.same({ 2 }, { fs:grep("^b")[1].line })
       assert.equal(2, #fs:grep("^[Bb]eta$"))
+      fs:write("u", "f(x) { a-b }")
+      assert.equal(1, #fs:grep("{ a\\-b }")) -- written as in other tools, where nothing is in doubt
+      assert.equal(1, #fs:grep("f\\(x\\) {"))
       assert.truthy(refused("bad_pattern", fs:grep("(")):find("'('", 1, true))
       local message = refused("bad_pattern", fs:grep("(a+)+(a+)+(a+)+$"))
       assert.truthy(message:find("too many steps on line 3", 1, true), message)

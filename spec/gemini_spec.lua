@@ -96,7 +96,7 @@ describe("an answer of gemini", function()
       ["empty"] = whole(""),
       ["expected a JSON object"] = whole("7"),
       ["no candidates"] = whole("{}"),
-      ["HTTP 502: <html>bad"] = whole("<html>bad", 502),
+      ["HTTP 502: a web page: bad"] = whole("<html>bad", 502),
       ["redirects are not followed"] = whole("moved", 301),
       ["check api_key or GEMINI_API_KEY"] = failure(400, "X", { { reason = "API_KEY_INVALID" } }),
       ["their words (RESOURCE_EXHAUSTED)"] = failure(429, "RESOURCE_EXHAUSTED"),

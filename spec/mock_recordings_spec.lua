@@ -47,10 +47,14 @@ local function answered(x, format)
   return server.decode(ah._mock.answer("POST", target, header_lines(x, format), body))
 end
 
+-- The whole body; of a stream the rest is asked for, as the server does.
 local function body_of(plan)
-  local parts = {}
-  for i, step in ipairs(plan.steps) do
-    parts[i] = step.bytes or ""
+  local parts, batch = {}, plan
+  while batch do
+    for _, step in ipairs(batch.steps) do
+      parts[#parts + 1] = step.bytes or ""
+    end
+    batch = batch.more and server.decode(ah._mock.go_on(tostring(plan.n))) or nil
   end
   return table.concat(parts)
 end

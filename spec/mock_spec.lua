@@ -377,13 +377,20 @@ end)
 
 describe("docs/mock.md", function()
   it("has the formats, the fields of a turn and the bounds of the code", function()
-    local source = markdown.read("lua/agenthost/mock.lua")
-    local known, told = {}, {}
-    for name in source:match("WIRE_FIELDS = (%b{})"):gmatch("([%a_]+) = true") do
-      known[name] = true
+    local known, told, shown = {}, {}, {}
+    local scripted = markdown.read("lua/agenthost/scripted.lua"):match("local FIELDS = (%b{})")
+    for line in agenthost("mock", "--help").out:match("Defects.-\n\n"):gmatch("\n  (%S+)  ") do
+      shown[#shown + 1] = line
     end
+    for _, row in ipairs(dofile "lua/agenthost/mock/fields.lua") do
+      local of_scripted = scripted:find("\n%s*" .. row.name .. " =")
+      known[row.name] = (row.defect or not of_scripted) and (row.defect and "defect" or "") or nil
+      assert.equal(row.name, row.defect and table.remove(shown, 1) or row.name)
+    end
+    assert.same({}, shown)
     for _, row in ipairs(markdown.tables(markdown.section(PAGE, "## The script"))[1]) do
-      told[markdown.names(row[1])[1]] = true
+      local name = markdown.names(row[1])[1]
+      told[name] = known[name]
     end
     assert.same(known, told)
     for i, row in ipairs(markdown.tables(markdown.section(PAGE, "## What it answers"))[1]) do
@@ -393,6 +400,8 @@ describe("docs/mock.md", function()
     has(header, "AH_MOCK_CONNECTIONS = 256")
     has(header, "AH_MOCK_BODY = 64 << 20")
     has(header, "AH_MOCK_IDLE_S = 60")
+    has(header, "AH_MOCK_BODIES = 256 << 20")
+    has(header, "AH_MOCK_HEAD_S = 10")
     has(markdown.read("lua/agenthost/mock/cache.lua"), "MAX_SEGMENTS = 50000")
     has(markdown.read("lua/agenthost/mock/responses.lua"), "MAX_KEPT = 10000")
   end)

@@ -366,3 +366,55 @@ describe("a lenient agenthost mock", function()
     end
   end)
 end)
+
+-- What may stand in place of any member, made anew each time.
+local function odd_values()
+  return { server.null, true, 5, 1.5, "x", "", server.array {}, {}, server.array { 5 },
+    server.array { "x" }, server.array { server.null }, server.array { server.array {} },
+    { type = "x" }, { type = 5 }, { role = 5 }, { type = "custom" },
+    server.array { { type = "text" } }, server.array { { type = "tool_result" } } }
+end
+
+-- Every place of a body, as { table, key }.
+local function places_of(value, list)
+  for key, inner in pairs(value) do
+    list[#list + 1] = { value, key }
+    if type(inner) == "table" and inner ~= server.null then
+      places_of(inner, list)
+    end
+  end
+  return list
+end
+
+-- Words of Lua's own, which no client can do anything with.
+local function of_lua(text)
+  return text:match "attempt to[^\"]*" or text:match "bad argument[^\"]*"
+    or text:match "[^\" ]+%.lua:%d+[^\"]*"
+end
+
+describe("agenthost mock, sent what is of no type that it expects", function()
+  local COUNT = tonumber(os.getenv "MOCK_ODD") or 150
+
+  for _, how in ipairs { "strict", "lenient" } do
+    it("refuses it in words of its own: " .. how, function()
+      started(how)
+      local random = require("support.random")(42)
+      for _ = 1, COUNT do
+        for name, make in pairs(FINE) do
+          local body = make()
+          body.thread = name == "anthropic" and random(2) == 1 and { type = "create" } or nil
+          for _ = 1, random(2) do
+            local places, odd = places_of(body, {}), odd_values()
+            local at = places[random(#places)]
+            at[1][at[2]] = odd[random(#odd)]
+          end
+          local text = server.encode(body)
+          local _, bytes = answer(name, body, "anthropic-version: x\n"
+            .. "anthropic-beta: message-threads-2026-08-12\n")
+          local bad = of_lua(bytes) or how == "strict" and bytes:match "cannot be read"
+          assert.is_nil(bad or nil, ("%s: %s: %s"):format(name, tostring(bad), text))
+        end
+      end
+    end)
+  end
+end)

@@ -471,7 +471,7 @@ describe("an answer", function()
     assert.equal("openai: HTTP 400: " .. ("é"):rep(200) .. " (too_long)", e.message)
     assert.equal(400, e.status)
     assert.equal("openai: HTTP 503: (no message)", failed(whole("", 503)).message)
-    assert.truthy(failed(whole("<p>" .. ("x"):rep(100000), 500)).message:find("<p>xxx", 1, true))
+    assert.truthy(failed(whole("<p>" .. ("x"):rep(100000), 500)).message:find("page: xxx", 1, true))
     assert.truthy(failed(whole("", 302)).message:find("HTTP 302.*redirects are not followed"))
   end)
 

@@ -17,14 +17,16 @@
 --   out:usage { input, output, cached_read, cached_write, reasoning, cost }
 --   out:refusal "..."                      the model refuses
 --   out:stop "length"                      why it ended; absent: "tool_calls" or "end"
---   out:fail { message, status, retryable, retry_after }   in place of an answer
+--   out:fail { message, status, retryable, retry_after }   in place of an answer; with
+--            { code = "context_full", window, used }       where it did not fit into the model
 local ah = ...
 
 local FIELDS =
   { name = "string", tool_change_mode = "string", images = "boolean", answer = "function" }
 local CALL = { id = "string", name = "string", arguments = "string or table" }
 local FAILURE =
-  { message = "string", status = "integer", retryable = "boolean", retry_after = "number" }
+  { message = "string", status = "integer", retryable = "boolean", retry_after = "number",
+    code = "string", window = "integer", used = "integer" }
 local USAGE = {
   input = "integer",
   output = "integer",

@@ -6,13 +6,10 @@ local ah = ...
 local check = ah._module "agenthost.mock.check"
 local plan = ah._module "agenthost.mock.plan"
 local search = ah._module "agenthost.mock.search"
+local turns = ah._module "agenthost.mock.turn"
 local new_cache = ah._module "agenthost.mock.cache"
 
 local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
-
--- Fields of a turn beside those of ah.scripted: what only a wire has.
-local WIRE_FIELDS = { status = true, retry_after = true, message = true, type = true, code = true,
-  close = true, garbage = true, reasoning = true, signature = true, headers = true }
 
 -- Which requests are whose; `kind` says what is wanted. The first that fits is taken.
 local ROUTES = {
@@ -29,6 +26,22 @@ local ROUTES = {
   { "GET", "/v1beta/models$", "gemini", "models" },
   { "GET", "/v1/models$", "anthropic", "models", header = "anthropic-version" },
   { "GET", "/models$", "openai", "models" },
+  { "GET", "/v1beta/models/([^/]+)$", "gemini", "model" },
+  { "GET", "/v1/models/([^/]+)$", "anthropic", "model", header = "anthropic-version" },
+  { "GET", "/models/(.+)$", "openai", "model" },
+}
+
+-- Who asks for what is no route, by what only its clients send.
+local ASKERS = {
+  { "anthropic", header = "anthropic-version" },
+  { "anthropic", header = "x-api-key" },
+  { "gemini", header = "x-goog-api-key" },
+  { "anthropic", path = "/v1/messages" },
+  { "gemini", path = "/v1beta" },
+  { "gemini", path = "/v1alpha" },
+  { "gemini", path = "/models/[^/]+:%a+$" },
+  { "ollama", path = "^/api/" },
+  { "openai", path = "" },
 }
 
 local SECRET = { authorization = true, ["x-api-key"] = true, ["x-goog-api-key"] = true,
@@ -69,20 +82,28 @@ local function value_of(path)
   return chunk(path)
 end
 
+-- The scripted model of the script's value; nil where it is none.
+local function scripted_of(value)
+  if type(value) == "userdata" then
+    local ok, spec = pcall(function() return value._spec end)
+    if ok and spec then
+      turns.check_all(spec)
+      return value
+    end
+  elseif type(value) == "table" or type(value) == "function" then
+    turns.check_all(value)
+    return ah.scripted(value, nil, nil, turns.fields)
+  end
+end
+
 -- request -> turn
 local function turns_of(path)
   local value = value_of(path)
-  if type(value) == "userdata" then
-    local ok, turn = pcall(function() return value._turn end)
-    if ok and turn then
-      return turn
-    end
-  elseif type(value) == "table" or type(value) == "function" then
-    local ok, adapter = pcall(ah.scripted, value, nil, nil, WIRE_FIELDS)
-    if ok then
-      return adapter._turn
-    end
+  local ok, adapter = pcall(scripted_of, value)
+  if not ok then
     refuse("%s: %s", path, adapter.message or adapter)
+  elseif adapter then
+    return adapter._turn
   end
   local found = value == nil and "nothing" or type(value)
   refuse("%s: expected it to return turns, a function or ah.scripted { ... }, found %s", path,
@@ -91,25 +112,46 @@ end
 
 -- -- routing -----------------------------------------------------------------------------
 
+local function provider_of(format)
+  return ah._module("agenthost.mock." .. format)
+end
+
 local function route_of(method, path, headers)
   for _, r in ipairs(ROUTES) do
     local found = path:match(r[2])
     if r[1] == method and found and server.serves[r[3]] and (not r.header or headers[r.header]) then
-      return { format = r[3], kind = r[4] or "answer", model = found,
-        provider = ah._module("agenthost.mock." .. r[3]) }
+      return { format = r[3], kind = r[4] or "answer", model = found, provider = provider_of(r[3]) }
     end
   end
 end
 
-local function not_found(q)
+-- In whose form a request is answered that has no route.
+local function asker_of(path, headers)
+  for _, asker in ipairs(ASKERS) do
+    if asker.header and headers[asker.header] or asker.path and path:find(asker.path) then
+      return { format = asker[1], provider = provider_of(asker[1]) }
+    end
+  end
+end
+
+-- The paths that are answered, those of a format alone where there is one.
+local function paths_of(format)
   local paths = {}
   for _, r in ipairs(ROUTES) do
     local path = r[2]:gsub("%$$", ""):gsub("%(.-%)", "MODEL")
-    paths[#paths + 1] = server.serves[r[3]] and r[1] .. " " .. path or nil
+    local is_told = not format or provider_of(r[3]).error == provider_of(format).error
+    paths[#paths + 1] = server.serves[r[3]] and is_told and r[1] .. " " .. path or nil
   end
-  local text = "agenthost mock has no %s %s; it answers: %s"
-  return { mock_fault = true, status = 404,
-    message = text:format(q.method, q.path, table.concat(paths, ", ")) }
+  return paths
+end
+
+-- Tells of the paths in the asker's own form; where none of them is served, of all that are.
+local function refuse_path(q, route)
+  local paths = paths_of(route.format)
+  paths = paths[1] and paths or paths_of(nil)
+  check.refuse { status = 404, code = ah.null,
+    message = ("agenthost mock has no %s %s; it answers: %s"):format(q.method, q.path,
+      table.concat(paths, ", ")) }
 end
 
 local function headers_of(lines)
@@ -129,22 +171,23 @@ local function failure_of(turn)
   end
   local fail = turn.fail or turn
   local status = fail.status or (fail.retryable and 503 or 400)
-  return { status = status, type = fail.type, code = fail.code, retry_after = fail.retry_after,
+  return { status = math.tointeger(status), type = fail.type, code = fail.code,
+    retry_after = fail.retry_after,
     retryable = fail.retryable, in_stream = fail.in_stream,
     message = fail.message or ("the script answers with status %d"):format(status) }
 end
 
-local function failure_plan(route, fault)
+local function failure_plan(q, route, fault)
   local headers = {}
   if fault.retry_after then
-    headers[1] = { "retry-after", ("%g"):format(fault.retry_after) }
+    headers[1] = { "retry-after", (("%.3f"):format(fault.retry_after):gsub("%.?0+$", "")) }
   end
   if fault.retryable ~= nil then
     headers[#headers + 1] = { "x-should-retry", tostring(fault.retryable) }
   end
-  local provider = route and route.provider or ah._module "agenthost.mock.openai"
+  fault.request_id = q.id
   return { status = fault.status, type = "application/json", headers = headers,
-    steps = { { bytes = ah.json.encode(provider.error(fault)) } } }
+    steps = { { bytes = ah.json.encode(route.provider.error(fault)) } } }
 end
 
 -- What was raised, as a fault: ours, one of the script, or a mistake.
@@ -158,8 +201,19 @@ end
 
 -- -- answers -----------------------------------------------------------------------------
 
-local function tokens_of(text)
-  return (#text + 3) // 4
+local function tokens_of(bytes)
+  return (bytes + 3) // 4
+end
+
+local function length_of(text)
+  if type(text) ~= "table" then
+    return #(text or "")
+  end
+  local n = 0
+  for _, piece in ipairs(text) do
+    n = n + #piece
+  end
+  return n
 end
 
 local function calls_of(turn, provider, n)
@@ -182,82 +236,109 @@ local function usage_of(turn, taken, a)
     return { input = told.input or 0, output = told.output or 0, reasoning = told.reasoning or 0,
       cached_read = told.cached_read or 0, cached_write = told.cached_write or 0 }
   end
-  local thought = tokens_of(plan.joined(a.reasoning))
-  local said = plan.joined(a.text) .. (a.refusal or "")
+  local thought = tokens_of(length_of(a.reasoning))
+  local said = length_of(a.text) + length_of(a.refusal)
   for _, call in ipairs(a.calls) do
-    said = said .. call.name .. call.arguments
+    said = said + #call.name + #call.arguments
   end
   return { input = taken.input, cached_read = taken.read, cached_write = taken.write,
     output = tokens_of(said) + thought, reasoning = thought }
 end
 
-local STOPS = { ["end"] = true, tool_calls = true, length = true, stop_sequence = true,
-  content_filter = true, refusal = true }
-
 local function stop_of(turn)
-  local stop = turn.stop or (turn.calls and turn.calls[1] and "tool_calls")
+  return turn.stop or (turn.calls and turn.calls[1] and "tool_calls")
     or (turn.refusal and "refusal") or "end"
-  if not STOPS[stop] then
-    error(("turn: stop '%s' is none of end, tool_calls, length, stop_sequence, content_filter, "
-      .. "refusal"):format(tostring(stop)), 0)
-  end
-  return stop
 end
 
 -- All that a provider needs to say a turn.
 local function answer_of(turn, q, route, taken)
-  local a = { n = q.n, model = q.read.request.model, body = q.decoded, query = q.query,
+  local a = { n = q.n, model = q.read.request.model, body = q.asked, query = q.query,
     text = turn.text, reasoning = turn.reasoning, signature = turn.signature,
-    refusal = turn.refusal, delay = turn.delay, stop = stop_of(turn), searches = q.searches,
+    refusal = turn.refusal, delay = turn.delay, cut = turn.cut or turn.close, stop = stop_of(turn),
+    searches = q.searches,
     calls = calls_of(turn, route.provider, q.n), memory = server.memory[route.format] }
   a.usage = usage_of(turn, taken, a)
   return a
 end
 
-local function headers_for(turn, route, n)
-  local name = route.format == "anthropic" and "request-id" or "x-request-id"
-  local headers = { { name, "req_mock" .. n } }
-  for key, value in pairs(turn.headers or {}) do
-    headers[#headers + 1] = { key, tostring(value) }
-  end
-  table.sort(headers, function(x, y) return x[1] < y[1] end)
-  return headers
+local function id_header(route)
+  return route.format == "anthropic" and "request-id" or "x-request-id"
 end
 
+-- The headers that the turn says: one of them may be the id of the request, a content type is the
+-- answer's.
+local function take_headers(turn, q, route)
+  q.said = {}
+  for name, value in pairs(turn.headers or {}) do
+    if name:lower() == "content-type" then
+      q.type = tostring(value)
+    elseif name:lower() == id_header(route) then
+      q.id = tostring(value)
+    else
+      table.insert(q.said, { name, tostring(value) })
+    end
+  end
+  table.sort(q.said, function(x, y) return x[1] < y[1] end)
+end
+
+-- Adds what stands in the head of every answer: the id of the request, the same in all of it, and
+-- what the turn says.
+local function add_headers(p, q, route)
+  p.headers, p.type = p.headers or {}, q.type or p.type
+  table.insert(p.headers, { id_header(route), q.id })
+  table.move(q.said or {}, 1, #(q.said or {}), #p.headers + 1, p.headers)
+end
+
+-- What is said only to be counted leaves nothing behind in the provider's memory.
+local function forgetful(a)
+  local memory = setmetatable({}, { __index = a.memory })
+  return setmetatable({ memory = memory }, { __index = a })
+end
+
+-- The first step is made here, so that a stream that cannot be said is a failure like any other.
 local function stream_plan(turn, q, route, a, fault)
-  local provider, out = route.provider, plan.stream()
+  local provider = route.provider
   a.fault = fault
-  provider.stream(a, out)
+  if fault then
+    fault.request_id = q.id
+  end
+  local stream = plan.stream(turn, function(out, counts)
+    provider.stream(counts and forgetful(a) or a, out)
+  end, provider.line_end)
+  local steps, going = plan.pull(stream)
+  server.streams[q.n] = going and stream or nil
   local type_of = provider.stream_type
   return { status = 200, type = type_of and type_of(q.query) or "text/event-stream",
-    steps = plan.broken(turn, out.steps, true), streamed = true }
+    steps = steps, streamed = true, more = going or nil }
 end
 
 local function whole_plan(turn, route, a)
-  local steps = { { bytes = ah.json.encode(route.provider.whole(a)) } }
-  local complete = plan.broken({ raw = turn.raw, garbage = turn.garbage }, steps, false)
-  return { status = 200, type = "application/json", length = #complete[1].bytes,
-    steps = plan.broken(turn, steps, false) }
+  local steps, length = plan.whole(turn, ah.json.encode(route.provider.whole(a)))
+  return { status = 200, type = "application/json", length = length, steps = steps }
 end
 
-local CLOSES = { before = true, ["mid-stream"] = true }
+-- What the cache has of a request. Only one that is answered counts for those after it.
+local function taken_of(q, route)
+  local key, r = route.format .. " " .. tostring(q.read.request.model), q.read
+  q.taken = server.cache:look(key, r.segments, r.marks)
+  server.cache:keep(key, r.segments, r.marks)
+  return q.taken
+end
 
 local function turn_plan(turn, q, route)
+  turns.check(turn)
   local fault = failure_of(turn)
-  if turn.close and not CLOSES[turn.close] then
-    error(("turn: close is 'before' or 'mid-stream', found '%s'"):format(tostring(turn.close)), 0)
-  end
+  take_headers(turn, q, route)
   local p
-  if fault and not (fault.in_stream and q.read.stream) then
-    p = failure_plan(route, fault)
+  if turn.close == "before" then
+    p = { status = fault and fault.status or 200, type = "", drop = true }
+  elseif fault and not (fault.in_stream and q.read.stream) then
+    p = failure_plan(q, route, fault)
   else
-    local a = answer_of(turn, q, route, q.taken)
+    local a = answer_of(turn, q, route, taken_of(q, route))
     p = q.read.stream and stream_plan(turn, q, route, a, fault) or whole_plan(turn, route, a)
   end
-  p.headers = table.move(headers_for(turn, route, q.n), 1, 16, #(p.headers or {}) + 1,
-    p.headers or {})
   p.wait = turn.delay and math.floor(turn.delay * 1000) or nil
-  p.drop = turn.close == "before" or nil
   return p
 end
 
@@ -274,28 +355,59 @@ local function decoded(body)
   return value
 end
 
+local function refuse_unreadable()
+  check.refuse "The request cannot be read: a member of it is of another type than expected."
+end
+
+-- Refuses what the service would, and what not even the check can read.
+local function check_request(provider, body, context)
+  local ok, raised = pcall(provider.check, body, context)
+  if not ok and type(raised) ~= "table" then
+    refuse_unreadable()
+  elseif not ok then
+    error(raised, 0)
+  end
+end
+
+-- What is asked. What cannot be read is refused in the words of the check, which knows why.
+local function read(provider, body, context)
+  local ok, found = pcall(provider.read, body, context)
+  if not ok and type(found) ~= "table" then
+    check_request(provider, body, context)
+    refuse_unreadable()
+  elseif not ok then
+    error(found, 0)
+  end
+  return found
+end
+
 -- The plan for a request; raises what is wrong with it.
 local function respond(q, route)
   local provider = route.provider
+  if not route.kind then
+    refuse_path(q, route)
+  end
   local context = { headers = q.headers, kind = route.kind, model = route.model,
     memory = server.memory[route.format] }
   if route.kind == "models" then
     return json_plan(provider.models { "script" })
+  elseif route.kind == "model" then
+    return json_plan(provider.model(route.model))
   end
   local body = decoded(q.body)
   if route.kind == "count" then
     body = check.given(body.generateContentRequest) or body
   end
   q.decoded = body
+  body = provider.expand and provider.expand(body, context) or body
+  q.asked = body
   if server.strict then
-    provider.check(body, context)
+    check_request(provider, body, context)
   end
-  q.read = provider.read(body, context)
+  q.read = read(provider, body, context)
   if route.kind == "count" then
-    return json_plan(provider.count(new_cache():take("", q.read.segments).input))
+    return json_plan(provider.count(new_cache():look("", q.read.segments).input))
   end
-  q.taken = server.cache:take(route.format .. " " .. tostring(q.read.request.model),
-    q.read.segments, q.read.marks)
   local turn
   turn, q.searches = search.carry_out(server.turn, q.read.request, q.read.deferred, ah.json.encode)
   return turn_plan(turn, q, route)
@@ -319,7 +431,7 @@ local function log(q, route, p, fault)
   local path = q.path .. q.query:gsub("([?&]key=)[^&]*", "%1[secret]")
   server.log:write(ah.json.encode { n = q.n, time = os.time(), method = q.method,
     path = plan.legible(path), headers = hidden(q.headers),
-    format = route and route.format, status = p.status, stream = q.read and q.read.stream,
+    format = route.kind and route.format, status = p.status, stream = q.read and q.read.stream,
     body = q.decoded or plan.legible(q.body),
     input = taken.input, cached_read = taken.read, cached_write = taken.write,
     cache_break = taken.broke, fault = fault and fault.message }, "\n")
@@ -347,21 +459,45 @@ local function answer(method, target, lines, body)
   local path, query = target:match("^([^?]*)(.*)$")
   path = path:gsub("%%(%x%x)", function(code) return string.char(tonumber(code, 16)) end)
   server.n = server.n + 1
-  local q = { n = server.n, method = method, path = path, query = query, body = body,
-    headers = headers_of(lines) }
-  local route = route_of(method, path, q.headers)
-  local ok, p = false, not_found(q)
-  if route then
-    ok, p = pcall(respond, q, route)
-  end
+  local q = { n = server.n, id = "req_mock" .. server.n, method = method, path = path,
+    query = query, body = body, headers = headers_of(lines) }
+  local route = route_of(method, path, q.headers) or asker_of(path, q.headers)
+  local ok, p = pcall(respond, q, route)
   local fault = not ok and fault_of(p) or nil
   if fault then
     fault.message = plan.legible(fault.message)
-    p = failure_plan(route, fault)
+    p = failure_plan(q, route, fault)
   end
+  add_headers(p, q, route)
   log(q, route, p, fault)
-  p.say, p.warn = plan.legible(words(q, p, fault)), fault ~= nil
+  p.n, p.say, p.warn = q.n, plan.legible(words(q, p, fault)), fault ~= nil
   return plan.encode(p)
+end
+
+--- The next steps of the answer to request n, as JSON; one that cannot be said on breaks off.
+---@param n string
+---@return string
+local function go_on(n)
+  local id, p = tonumber(n), {}
+  local ok, steps, going = pcall(plan.pull, server.streams[id])
+  if ok then
+    p.steps, p.more = steps, going or nil
+  else
+    p.steps, p.warn = { { close = true } }, true
+    p.say = plan.legible(("%d: the stream broke off, %s"):format(id, fault_of(steps).message))
+  end
+  server.streams[id] = going and server.streams[id] or nil
+  return plan.encode(p)
+end
+
+--- Nobody wants the rest of the answer to request n.
+---@param n string
+local function forget(n)
+  local stream = server.streams[tonumber(n)]
+  server.streams[tonumber(n)] = nil
+  if stream then
+    coroutine.close(stream.made)
+  end
 end
 
 -- -- starting ----------------------------------------------------------------------------
@@ -381,7 +517,7 @@ end
 ---@param log_path string where requests are kept; "": nowhere
 local function start(script, format, strict, log_path)
   server = { n = 0, turn = turns_of(script), serves = formats_of(format), cache = new_cache(),
-    strict = strict == "strict", memory = {} }
+    strict = strict == "strict", memory = {}, streams = {} }
   for _, name in ipairs(FORMATS) do
     server.memory[name] = {}
   end
@@ -390,4 +526,4 @@ local function start(script, format, strict, log_path)
   end
 end
 
-return { start = start, answer = answer }
+return { start = start, answer = answer, go_on = go_on, forget = forget }

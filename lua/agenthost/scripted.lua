@@ -23,7 +23,8 @@
 --   refusal = "...", stop = "end"|"length"|..., usage = { input, output, ... }
 --   delay = seconds           before the answer, and between its pieces
 --   cut = true                the answer ends before it is complete
---   fail = { message, status, retryable, retry_after }    instead of an answer
+--   fail = { message, code, status, retryable, retry_after, window, used }    instead of an answer;
+--     code is "context_full", or it is `provider`
 --   raw = "bytes"             instead of everything else
 --   expect = { ... }          what the request must hold (see `check_expect`)
 --   check = function(request) ... end     raises or returns false, message to refuse
@@ -423,6 +424,8 @@ local function scripted(spec, name, provider, more)
     requests = function()
       return requests
     end,
+    --- What it was made from, for those who look at its turns before they are asked for.
+    _spec = spec,
     --- The turn that answers a request, for those who say it on a wire of their own.
     _turn = function(request)
       return next_turn(function() return request end)

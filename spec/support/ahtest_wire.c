@@ -2,7 +2,7 @@
  * without a network, for the specs.
  *
  *   wire_read(o) -> { entry = JSON | nil, text = shown so far, deltas = n, error = { code,
- *     message, status, retryable } | nil, retry_after = ms }
+ *     message, status, retryable, details = JSON | "" } | nil, retry_after = ms }
  *   wire_lower(o, entries, ...) -> for each list of JSON entries, appended one after the
  *     other: { body = JSON, segments = { { kind, entry, bytes }, ... }, reason, at, url,
  *     headers = lines }
@@ -174,7 +174,9 @@ static ah_status read_answer(lua_State *L, probe *p, ah_err *err)
 
 static void push_error(lua_State *L, ah_status st, const ah_err *err)
 {
-    lua_createtable(L, 0, 4);
+    lua_createtable(L, 0, 5);
+    lua_pushstring(L, err->details);
+    lua_setfield(L, -2, "details");
     lua_pushstring(L, ah_status_name(st));
     lua_setfield(L, -2, "code");
     lua_pushstring(L, err->message);

@@ -701,7 +701,7 @@ static bool step_head(server *s, conn *c)
         send(c->fd, "HTTP/1.1 100 Continue\r\n\r\n", 25, MSG_NOSIGNAL);
     if ((v = header(c, "transfer-encoding")) && strncasecmp(v, "chunked", 7) == 0)
         c->phase = READ_CHUNK_SIZE;
-    else if ((v = header(c, "content-length")) && (c->left = strtoull(v, NULL, 10)) > 0)
+    else if ((v = header(c, "content-length")) && (c->left = strtoul(v, NULL, 10)) > 0)
         c->phase = READ_BODY;
     else
         request_done(s, c);
@@ -735,7 +735,7 @@ static bool step_chunk_size(server *s, conn *c)
     (void)s;
     if (!end)
         return false;
-    c->left = strtoull(c->in.p, NULL, 16);
+    c->left = strtoul(c->in.p, NULL, 16);
     c->phase = c->left ? READ_CHUNK : READ_TRAILER;
     drop(&c->in, (size_t)(end - c->in.p) + 2);
     return true;

@@ -25,7 +25,7 @@ local STATUS = {
 local STOPS = {
   end_turn = "end",
   max_tokens = "length",
-  model_context_window_exceeded = "length",
+  model_context_window_exceeded = "context_full",
   stop_sequence = "stop_sequence",
   refusal = "refusal",
 }

@@ -186,8 +186,9 @@ end
 --- A failure that the server tells, with the status it has or would have had.
 local function failure(x, status, error)
   error = type(error) == "table" and error or { message = error }
+  local words = of_type("string", error.message) or of_type("string", error.detail) or ""
   return {
-    error = of_type("string", error.message) or of_type("string", error.detail) or "",
+    error = words:find "^<" and words:gsub("<[^>]*>", "") or words, -- of a page what is read of it
     retryable = worth_retrying(status, x.headers, error),
   }
 end

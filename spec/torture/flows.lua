@@ -1275,6 +1275,12 @@ flows["schemas"] = {
     s.ok, s.value = schema:validate({ a = "aa", n_x = 0.3, l = { 1, "b" }, d = "2024-02-29" })
     s.bad, s.message = schema:validate({ a = "b", n_x = 0.35, l = { 1, 1 }, d = "x", z = 1,
       k = { t = "z" } })
+    s.hints = select(2, ah.schema({
+      properties = { kind = { enum = { "file", "link" } }, tags = { type = "array" },
+        n = { type = "integer" }, host = { format = "idn-hostname" }, re = { format = "regex" } },
+      ["if"] = { properties = { kind = { const = "file" } } }, ["then"] = { required = { "path" } },
+    }, { formats = true }):validate_text([[{"k\u0069nd":"file","tags":"[\"a\"]","n":null,
+      "host":"b\u00fccher.example","re":"(","Path":1}]]))
     local many = {}
     for i = 1, 20 do
       many[i] = ah.schema { minimum = i // 2, title = "shared" }
@@ -1287,6 +1293,10 @@ flows["schemas"] = {
   judge = function(s, exact)
     assert(s.ok ~= false and not s.bad, "validation")
     if exact then
+      assert(s.hints == "/path: is required; did you mean it by 'Path'? (because kind is "
+        .. '"file"); /tags: must be an array, found "[\\"a\\"]"; it is JSON in a string: leave the '
+        .. "quotes around it out; /n: must be an integer, found null; leave it out instead; "
+        .. '/re: must be a regular expression of ECMAScript, found "("', s.hints)
       assert(s.ok and s.value.e.f == 1 and s.number[1] == 7 and s.shared, "schemas")
       assert(s.message:find('/k/t: must be one of "x", "y", found "z"', 1, true), s.message)
       assert(s.text:find("n: integer 1..3", 1, true), s.text)

@@ -30,6 +30,7 @@ static const struct {
     {AH_CANCELLED, "cancelled"},
     {AH_GUARD, "guard_tripped"},
     {AH_WAITING, "waiting"},
+    {AH_CONTEXT_FULL, "context_full"},
 };
 
 const char *ah_status_name(ah_status st)

@@ -17,7 +17,7 @@ typedef struct ah_index {
     size_t used;    /* cells that are not free: at most half of them */
 } ah_index;
 
-enum { AH_INDEX_NONE = UINT32_MAX };
+#define AH_INDEX_NONE UINT32_MAX
 
 void ah_index_clear(ah_index *x);
 /* Room for `more` names beside those that are in; the first `items` of the array are put in anew

@@ -35,7 +35,7 @@ size_t ah_utf8_len(const char *s, const char *end)
     return n;
 }
 
-static size_t utf8_put(unsigned c, char out[4])
+size_t ah_utf8_put(unsigned c, char out[4])
 {
     static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
     size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -153,7 +153,7 @@ size_t ah_json_unescape_one(const char **pp, const char *end, char out[4])
     }
     if ((u = ah_json_hex4(p, end)) < 0) { /* not in checked text */
         *pp = end;
-        return utf8_put(0xfffd, out);
+        return ah_utf8_put(0xfffd, out);
     }
     p += 4;
     if (is_high_surrogate(u) && (low = ah_json_low_surrogate(p, end)) >= 0) {
@@ -161,7 +161,7 @@ size_t ah_json_unescape_one(const char **pp, const char *end, char out[4])
         p += 6;
     }
     *pp = p;
-    return utf8_put((unsigned)u, out);
+    return ah_utf8_put((unsigned)u, out);
 }
 
 const char *ah_json_far_string_end(const char *p, const char *near, const char *end, bool *escaped)
@@ -426,8 +426,8 @@ void ah_json_put_string(ah_buf *b, ah_slice s)
     ah_buf_char(b, '"');
 }
 
-/* Written into the error itself, so that it needs no memory. */
-void ah_json_detail(ah_err *err, const char *name, ah_slice value)
+/* Written into the error itself, so that it needs no memory. `value` is JSON where it is not a text. */
+static void put_detail(ah_err *err, const char *name, ah_slice value, bool is_text)
 {
     size_t n = strlen(err->details);
     ah_buf b = {.mem = &ah_mem_libc,
@@ -439,7 +439,10 @@ void ah_json_detail(ah_err *err, const char *name, ah_slice value)
     ah_buf_char(&b, n ? ',' : '{');
     ah_json_put_string(&b, ah_slice_of(name));
     ah_buf_char(&b, ':');
-    ah_json_put_string(&b, value);
+    if (is_text)
+        ah_json_put_string(&b, value);
+    else
+        ah_buf_put(&b, value);
     ah_buf_char(&b, '}');
     if (ah_buf_ok(&b)) {
         err->details[b.len] = '\0';
@@ -448,6 +451,19 @@ void ah_json_detail(ah_err *err, const char *name, ah_slice value)
     err->details[n] = '\0';
     if (n)
         err->details[n - 1] = '}';
+}
+
+void ah_json_detail(ah_err *err, const char *name, ah_slice value)
+{
+    put_detail(err, name, value, true);
+}
+
+void ah_json_detail_int(ah_err *err, const char *name, int64_t value)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof digits, "%lld", (long long)value);
+    put_detail(err, name, ah_slice_of(digits), false);
 }
 
 ah_slice ah_json_detail_of(const ah_err *err, const char *name)

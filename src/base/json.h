@@ -53,6 +53,7 @@ ah_status ah_json_check_piece_err(const ah_mem *mem, ah_slice text, size_t *halv
 
 /* One more member, a string, in the error's details; left out where it does not fit. */
 void ah_json_detail(ah_err *err, const char *name, ah_slice value);
+void ah_json_detail_int(ah_err *err, const char *name, int64_t value);
 /* What ah_json_detail put there, still with its escapes; .p NULL: nothing. */
 ah_slice ah_json_detail_of(const ah_err *err, const char *name);
 
@@ -126,6 +127,7 @@ void ah_json_put_string(ah_buf *b, ah_slice s); /* quotes and escapes; s must be
 void ah_json_put_double(ah_buf *b, double d);   /* shortest that reads back the same, always with
                                                    '.' or exponent; d must be finite */
 bool ah_utf8_valid(ah_slice s);
+size_t ah_utf8_put(unsigned c, char out[4]); /* a character of Unicode; its length */
 /* Appends s with every malformed byte replaced by U+FFFD (bytes from processes and files). */
 void ah_utf8_repair(ah_slice s, ah_buf *out);
 

@@ -96,9 +96,9 @@ enum {
     TERMINAL = 0x5400,
     CLONE_FILE = 0x40049409,
     CLONE_RANGE = 0x4020940d,
-    SAME_RANGE = 0xc0189436,
     BTRFS = 0x9400
 };
+#define SAME_RANGE 0xc0189436u /* no enumerator, which is an int */
 
 /* Other processes: limits, priorities, memory, places. Pid 0 is the caller. To read limits is allowed. */
 static const rule processes[] = {

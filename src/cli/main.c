@@ -62,6 +62,7 @@ static int exit_of(ah_status st)
     case AH_BUDGET:
     case AH_LOOP:
     case AH_VISIBILITY_EXPANSION:
+    case AH_CONTEXT_FULL:
         return EXIT_LIMIT;
     case AH_WAITING:
         return EXIT_WAITING;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,7 +12,11 @@
 #include "cli/mock_server.h"
 #include "cli/signals.h"
 
-enum { BACKLOG = 128, ROUND_MS = 1000 /* between looks at signals, where nothing wakes us */ };
+enum {
+    BACKLOG = 128,
+    ROUND_MS = 1000, /* between looks at signals, where nothing wakes us */
+    MAX_ARGS = 4
+};
 
 typedef struct serving {
     ah_host *host;
@@ -26,7 +31,7 @@ static char *loose(const char *s)
 
 static ah_status call(ah_host *host, const char *code, int argc, const char *const *args)
 {
-    char *argv[4];
+    char *argv[MAX_ARGS];
 
     for (int i = 0; i < argc; i++)
         argv[i] = loose(args[i]);
@@ -90,6 +95,20 @@ static void tell_address(int fd, FILE *out)
 
 /* -- serving --------------------------------------------------------------------------------------- */
 
+/* The words of the host's last failure, unless a signal is to blame. */
+static void say_failure(const serving *s)
+{
+    if (!ah_signals_caught())
+        s->mock->say(s->mock->ud, AH_LOG_ERROR, ah_errmsg(s->host));
+}
+
+/* Nothing is told of what a signal has broken off. */
+static void say(const serving *s, const ah_plan *p)
+{
+    if (*p->say && !ah_signals_caught())
+        s->mock->say(s->mock->ud, p->warn ? AH_LOG_WARNING : AH_LOG_INFO, p->say);
+}
+
 static ah_plan *ask(void *ud, const ah_mock_request *q)
 {
     static const char code[] = "return require('agenthost')._mock.answer(...)";
@@ -99,41 +118,61 @@ static ah_plan *ask(void *ud, const ah_mock_request *q)
 
     if (call(s->host, code, 4, args) == AH_OK && ah_returned(s->host))
         p = ah_plan_read(ah_returned(s->host));
-    else if (!ah_signals_caught())
-        s->mock->say(s->mock->ud, AH_LOG_ERROR, ah_errmsg(s->host));
     if (p)
-        s->mock->say(s->mock->ud, p->warn ? AH_LOG_WARNING : AH_LOG_INFO, p->say);
+        say(s, p);
+    else
+        say_failure(s);
     return p;
 }
 
-/* Waits for a request, a wait that is over, or a signal (which wakes the host). */
-static void wait_for(ah_host *host, ah_mock_server *server, ah_mock_fds *fds)
+static ah_status call_about(const serving *s, const ah_plan *p, const char *code)
 {
+    char number[32];
+    const char *args[] = {number};
+
+    snprintf(number, sizeof number, "%lld", (long long)p->number);
+    return call(s->host, code, 1, args);
+}
+
+static bool go_on(void *ud, ah_plan *p)
+{
+    const serving *s = ud;
+    bool ok = call_about(s, p, "return require('agenthost')._mock.go_on(...)") == AH_OK &&
+              ah_returned(s->host) && ah_plan_go_on(p, ah_returned(s->host));
+
+    if (ok)
+        say(s, p);
+    else
+        say_failure(s);
+    return ok;
+}
+
+static void forget(void *ud, const ah_plan *p)
+{
+    const serving *s = ud;
+
+    call_about(s, p, "require('agenthost')._mock.forget(...)");
+}
+
+/* Waits for a request, a wait that is over, or a signal (which wakes the host). */
+static void wait_for(ah_host *host, ah_mock_server *server)
+{
+    struct pollfd fds[AH_MOCK_FDS + 1];
     int ms = ah_mock_server_wants(server, fds), wake = ah_pollfd(host);
-    struct timeval t;
 
     if (ms < 0 || (wake < 0 && ms > ROUND_MS))
         ms = ROUND_MS;
-    if (wake >= 0 && wake < FD_SETSIZE) {
-        FD_SET(wake, &fds->in);
-        fds->max = wake > fds->max ? wake : fds->max;
-    }
-    t = (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    if (select(fds->max + 1, &fds->in, &fds->out, &fds->bad, &t) < 0) {
-        FD_ZERO(&fds->in);
-        FD_ZERO(&fds->out);
-        FD_ZERO(&fds->bad);
-    }
+    fds[AH_MOCK_FDS] = (struct pollfd){.fd = wake, .events = POLLIN};
+    poll(fds, AH_MOCK_FDS + 1, ms);
 }
 
 static void serve(ah_host *host, const ah_mock *m, ah_mock_server *server)
 {
-    ah_mock_fds fds;
-
     while (!ah_signals_caught() && (!m->once || ah_mock_server_answered(server) < m->once)) {
-        wait_for(host, server, &fds);
+        wait_for(host, server);
         ah_step(host, 0);
-        ah_mock_server_turn(server, &fds);
+        if (!ah_signals_caught())
+            ah_mock_server_turn(server);
     }
 }
 
@@ -149,6 +188,7 @@ static ah_status start(ah_host *host, const ah_mock *m)
 ah_status ah_mock_serve(ah_host *host, const ah_mock *m, char *fault, size_t size)
 {
     serving s = {host, m};
+    ah_mock_script script = {.ask = ask, .go_on = go_on, .forget = forget, .ud = &s};
     ah_mock_server *server;
     ah_status st;
     int fd = -1;
@@ -162,7 +202,7 @@ ah_status ah_mock_serve(ah_host *host, const ah_mock *m, char *fault, size_t siz
     }
     if ((st = start(host, m)) != AH_OK || (st = listen_on(m, &fd, fault, size)) != AH_OK)
         return st;
-    if (!(server = ah_mock_server_new(fd, ask, &s))) {
+    if (!(server = ah_mock_server_new(fd, &script))) {
         close(fd);
         return cannot(fault, size, m, "the HTTP server does not start");
     }

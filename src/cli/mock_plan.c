@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum {
-    MAX_BYTES = 256 << 20, /* of one answer */
+    MAX_BYTES = 256 << 20, /* of one answer, or of what goes out next of a stream */
+    MAX_HEADERS = 32 << 10,
     MAX_STEPS = 1 << 20,
     MAX_DEPTH = 8
 };
@@ -98,58 +99,101 @@ static bool read_steps(ah_plan *p, ah_slice steps)
     return ah_buf_ok(&p->bytes);
 }
 
-static void read_headers(ah_plan *p, ah_slice headers)
+/* A string and a NUL, which it does not hold itself. */
+static bool put_text(ah_slice value, ah_buf *out)
+{
+    size_t at = out->len;
+
+    if (!value.p || !ah_json_string(value, out) || !ah_buf_ok(out))
+        return false;
+    if (out->len > at && memchr(out->data + at, '\0', out->len - at))
+        return false;
+    ah_buf_char(out, '\0');
+    return ah_buf_ok(out);
+}
+
+static bool read_headers(ah_plan *p, ah_slice headers)
 {
     ah_json_reader r = in_array(headers);
     ah_slice pair;
 
-    while ((pair = next_element(&r)).p && p->n_headers < AH_PLAN_HEADERS) {
+    while ((pair = next_element(&r)).p) {
         ah_json_reader of = in_array(pair);
         ah_slice name = next_element(&of), value = next_element(&of);
 
-        text(name, p->header[p->n_headers].name, sizeof p->header->name);
-        text(value, p->header[p->n_headers].value, sizeof p->header->value);
-        p->n_headers++;
+        if (!put_text(name, &p->headers) || !put_text(value, &p->headers))
+            return false;
     }
+    return true;
+}
+
+/* What comes with the first steps and with further ones. */
+static bool read_batch(ah_plan *p, ah_slice json)
+{
+    p->more = is_true(json, "more");
+    p->warn = is_true(json, "warn");
+    *p->say = '\0';
+    text(ah_json_member(json, "say"), p->say, sizeof p->say);
+    return read_steps(p, ah_json_member(json, "steps"));
 }
 
 static bool read_plan(ah_plan *p, ah_slice json)
 {
+    p->number = integer(json, "n");
     p->status = (int)integer(json, "status");
     p->drop = is_true(json, "drop");
     p->streamed = is_true(json, "streamed");
     p->length = integer(json, "length");
     p->wait_ms = integer(json, "wait");
-    p->warn = is_true(json, "warn");
     text(ah_json_member(json, "type"), p->type, sizeof p->type);
-    text(ah_json_member(json, "say"), p->say, sizeof p->say);
-    read_headers(p, ah_json_member(json, "headers"));
-    return p->status >= 100 && p->status < 1000 && read_steps(p, ah_json_member(json, "steps"));
+    return p->status >= 100 && p->status < 1000 && read_headers(p, ah_json_member(json, "headers")) &&
+           read_batch(p, json);
+}
+
+static bool is_plan(const char *json)
+{
+    ah_json_fault fault;
+
+    return ah_json_check(&ah_mem_libc, ah_slice_of(json), MAX_DEPTH, &fault) == AH_OK;
 }
 
 ah_plan *ah_plan_read(const char *json)
 {
-    ah_slice s = ah_slice_of(json);
-    ah_json_fault fault;
-    ah_plan *p;
+    ah_plan *p = is_plan(json) ? ah_alloc(&ah_mem_libc, sizeof *p) : NULL;
 
-    if (ah_json_check(&ah_mem_libc, s, MAX_DEPTH, &fault) != AH_OK)
-        return NULL;
-    if (!(p = ah_alloc(&ah_mem_libc, sizeof *p)))
+    if (!p)
         return NULL;
     memset(p, 0, sizeof *p);
+    ah_buf_init(&p->headers, &ah_mem_libc, MAX_HEADERS);
     ah_buf_init(&p->bytes, &ah_mem_libc, MAX_BYTES);
-    if (read_plan(p, s))
+    if (read_plan(p, ah_slice_of(json)))
         return p;
     ah_plan_free(p);
     return NULL;
+}
+
+static void drop_steps(ah_plan *p)
+{
+    ah_buf_clear(&p->bytes);
+    ah_free(&ah_mem_libc, p->step);
+    p->step = NULL;
+    p->n_steps = 0;
+}
+
+bool ah_plan_go_on(ah_plan *p, const char *json)
+{
+    drop_steps(p);
+    if (is_plan(json) && read_batch(p, ah_slice_of(json)))
+        return true;
+    drop_steps(p);
+    return false;
 }
 
 void ah_plan_free(ah_plan *p)
 {
     if (!p)
         return;
-    ah_buf_clear(&p->bytes);
-    ah_free(&ah_mem_libc, p->step);
+    drop_steps(p);
+    ah_buf_clear(&p->headers);
     ah_free(&ah_mem_libc, p);
 }

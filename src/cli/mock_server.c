@@ -1,14 +1,18 @@
 /* libmicrohttpd without a thread of its own: it reads and writes when ah_mock_server_turn says
- * so. A wait of a plan suspends the connection; what is due is resumed before the next turn. */
+ * so, and waits with a descriptor of its own (epoll) in our poll. We accept, so that it is ours to
+ * say who is let in and who has to go. A connection that waits (for a time, or for the next piece of
+ * its stream to be made) is suspended; what is due is resumed before the next turn.
+ *
+ * Pieces are made outside of libmicrohttpd's round, first come, first served, for some milliseconds
+ * between two rounds: so who comes new waits for no stream, and none is made that nobody takes. */
 #include "cli/mock_server.h"
 
 #ifndef AH_WITH_MICROHTTPD
 
-ah_mock_server *ah_mock_server_new(int fd, ah_mock_ask ask, void *ud)
+ah_mock_server *ah_mock_server_new(int fd, const ah_mock_script *script)
 {
     (void)fd;
-    (void)ask;
-    (void)ud;
+    (void)script;
     return NULL;
 }
 
@@ -17,17 +21,16 @@ void ah_mock_server_free(ah_mock_server *s)
     (void)s;
 }
 
-int ah_mock_server_wants(ah_mock_server *s, ah_mock_fds *fds)
+int ah_mock_server_wants(ah_mock_server *s, struct pollfd fds[AH_MOCK_FDS])
 {
     (void)s;
     (void)fds;
     return -1;
 }
 
-void ah_mock_server_turn(ah_mock_server *s, const ah_mock_fds *fds)
+void ah_mock_server_turn(ah_mock_server *s)
 {
     (void)s;
-    (void)fds;
 }
 
 size_t ah_mock_server_answered(const ah_mock_server *s)
@@ -43,29 +46,57 @@ const char *ah_mock_server_version(void)
 
 #else
 
+#include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { MAX_HEAD = 64 << 10, MAX_WAIT_MS = 3600 * 1000 };
+#include "cli/mock_door.h"
+
+enum {
+    POOL = 64 << 10,     /* bytes of a connection: the head of a request, a piece of an answer */
+    MAX_HEAD = 32 << 10, /* so that the head of an answer finds room beside it */
+    MAX_WAIT_MS = 3600 * 1000,
+    MAKING_MS = 3,  /* spent on pieces of streams between two rounds */
+    SHUT_MS = 100,  /* nobody is accepted for so long where there is no room */
+    SWEEP_MS = 250, /* between looks for connections whose time is over */
+    ROUND_MS = 10,  /* between rounds where libmicrohttpd has no descriptor */
+    MOST_NEW = 64   /* that are let in between two rounds */
+};
 
 /* One request and its answer. */
 typedef struct exchange exchange;
 struct exchange {
     ah_mock_server *server;
     struct MHD_Connection *connection;
+    ah_visit *visit;
     ah_buf target, body;
+    size_t held; /* of the body, as the server counts it */
     ah_plan *plan;
     size_t step, sent; /* of the plan: which step, how many of its bytes */
     int64_t due;       /* suspended until then, ms; 0: it is not */
     bool waited;       /* the wait of this step (before the head: of the plan) is over */
+    bool broken;       /* the rest of the stream cannot be said */
+    bool queued;       /* suspended until its next piece is made */
+    exchange *behind;  /* in the queue */
     exchange *next, **link;
 };
 
 struct ah_mock_server {
     struct MHD_Daemon *daemon;
-    ah_mock_ask ask;
-    void *ud;
+    ah_mock_script script;
+    int fd; /* listens */
+    ah_door door;
+    int64_t shut;  /* nobody is accepted until then, ms */
+    int64_t swept; /* when it was last looked for those whose time is over */
     exchange *first;
+    exchange *queue, **last; /* whose next pieces are to be made */
+    size_t bodies;           /* bytes held of requests that are not whole */
     size_t answered;
 };
 
@@ -79,7 +110,7 @@ static int64_t now_ms(void)
 
 /* -- waits ----------------------------------------------------------------------------------- */
 
-/* Has the wait that stands here still to be waited for? Then the connection is suspended. */
+/* True if the wait that stands here has still to be waited for: the connection is suspended then. */
 static bool must_wait(exchange *x, int64_t ms)
 {
     if (x->waited || ms <= 0)
@@ -90,10 +121,71 @@ static bool must_wait(exchange *x, int64_t ms)
     return true;
 }
 
-static void resume(exchange *x)
+static void resume_due(exchange *x)
 {
     x->due = 0;
     MHD_resume_connection(x->connection);
+}
+
+static void enqueue(exchange *x)
+{
+    ah_mock_server *s = x->server;
+
+    x->queued = true;
+    x->behind = NULL;
+    *s->last = x;
+    s->last = &x->behind;
+}
+
+static exchange *dequeue(ah_mock_server *s)
+{
+    exchange *x = s->queue;
+
+    s->queue = x->behind;
+    if (!s->queue)
+        s->last = &s->queue;
+    x->queued = false;
+    return x;
+}
+
+/* -- words without libmicrohttpd ------------------------------------------------------------------- */
+
+/* An answer where libmicrohttpd takes none: in the middle of a body, before the end of a head. What
+ * does not fit into the socket at once is left unsaid. */
+static void tell(const ah_visit *v, const char *status, const char *words)
+{
+    char text[512];
+    int n = snprintf(text, sizeof text,
+                     "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+                     "Connection: close\r\n\r\n{\"error\":{\"message\":\"%s\"}}",
+                     status, strlen(words) + sizeof "{\"error\":{\"message\":\"\"}}" - 1, words);
+
+    send(v->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The rest of its request is read and dropped for a moment: with bytes unread, closing would take the
+ * answer away from a client that is still sending. */
+static void refuse(exchange *x, const char *status, const char *words)
+{
+    tell(x->visit, status, words);
+    shutdown(x->visit->fd, SHUT_WR);
+    ah_visit_begin(x->visit, AH_VISIT_REFUSED, now_ms());
+    x->server->bodies -= x->held;
+    x->held = 0;
+    ah_buf_clear(&x->body);
+}
+
+/* Lets a client go: libmicrohttpd finds the socket closed. */
+static void send_off(ah_visit *v)
+{
+    exchange *x = v->exchange;
+
+    if (v->phase == AH_VISIT_FRESH || v->phase == AH_VISIT_BODY)
+        tell(v, "408 Request Timeout", "the request did not come in time");
+    v->sent_off = true;
+    shutdown(v->fd, SHUT_RDWR);
+    if (x && x->due)
+        resume_due(x);
 }
 
 /* -- the answer -------------------------------------------------------------------------------- */
@@ -106,13 +198,11 @@ static void next_step(exchange *x)
 }
 
 /* A piece of the body: never of more than one step, so that each goes out by itself. */
-static ssize_t read_body(void *ud, uint64_t pos, char *out, size_t max)
+static ssize_t read_step(exchange *x, char *out, size_t max)
 {
-    exchange *x = ud;
     const ah_plan *p = x->plan;
 
-    (void)pos;
-    while (x->step < p->n_steps) {
+    for (; x->step < p->n_steps; next_step(x)) {
         const ah_plan_step *s = &p->step[x->step];
         size_t n = s->n - x->sent < max ? s->n - x->sent : max;
 
@@ -123,11 +213,41 @@ static ssize_t read_body(void *ud, uint64_t pos, char *out, size_t max)
         if (n) {
             memcpy(out, p->bytes.data + s->at + x->sent, n);
             x->sent += n;
+            ah_visit_hand(x->visit, now_ms());
             return (ssize_t)n;
         }
-        next_step(x);
     }
-    return MHD_CONTENT_READER_END_OF_STREAM;
+    if (!p->more)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    enqueue(x);
+    MHD_suspend_connection(x->connection);
+    return 0;
+}
+
+/* It comes when the client has taken what there was before. */
+static ssize_t read_body(void *ud, uint64_t pos, char *out, size_t max)
+{
+    exchange *x = ud;
+
+    (void)pos;
+    if (x->broken || x->visit->sent_off)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    ah_visit_taken(x->visit, now_ms());
+    return read_step(x, out, max);
+}
+
+static bool add_headers(struct MHD_Response *r, const ah_plan *p)
+{
+    const char *at = p->headers.data, *end = at + p->headers.len;
+    bool ok = MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, p->type) == MHD_YES;
+
+    while (ok && at < end) {
+        const char *value = at + strlen(at) + 1;
+
+        ok = MHD_add_response_header(r, at, value) == MHD_YES;
+        at = value + strlen(value) + 1;
+    }
+    return ok;
 }
 
 static enum MHD_Result send_answer(exchange *x)
@@ -135,31 +255,40 @@ static enum MHD_Result send_answer(exchange *x)
     const ah_plan *p = x->plan;
     uint64_t length = p->streamed ? MHD_SIZE_UNKNOWN : (uint64_t)p->length;
     struct MHD_Response *r = MHD_create_response_from_callback(length, 16 << 10, read_body, x, NULL);
-    enum MHD_Result done;
+    enum MHD_Result done = MHD_NO;
 
-    if (!r)
-        return MHD_NO;
+    if (r && add_headers(r, p))
+        done = MHD_queue_response(x->connection, (unsigned)p->status, r);
+    if (r)
+        MHD_destroy_response(r);
     x->waited = false;
-    MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, p->type);
-    for (size_t i = 0; i < p->n_headers; i++)
-        MHD_add_response_header(r, p->header[i].name, p->header[i].value);
-    done = MHD_queue_response(x->connection, (unsigned)p->status, r);
-    MHD_destroy_response(r);
+    if (done == MHD_NO)
+        tell(x->visit, "500 Internal Server Error", "agenthost mock cannot send this answer");
     return done;
 }
 
-static enum MHD_Result refuse_body(struct MHD_Connection *c)
+/* Makes the next piece of one stream, unless its client is gone. */
+static void make_piece(ah_mock_server *s)
 {
-    static const char text[] = "{\"error\":{\"message\":\"the request is larger than 64 MiB\"}}";
-    struct MHD_Response *r = MHD_create_response_from_buffer(sizeof text - 1, (void *)(uintptr_t)text,
-                                                             MHD_RESPMEM_PERSISTENT);
-    enum MHD_Result done;
+    exchange *x = dequeue(s);
 
-    if (!r)
-        return MHD_NO;
-    done = MHD_queue_response(c, MHD_HTTP_CONTENT_TOO_LARGE, r);
-    MHD_destroy_response(r);
-    return done;
+    if (ah_visit_gone(x->visit)) {
+        x->visit->sent_off = true;
+    } else {
+        x->broken = !s->script.go_on(s->script.ud, x->plan);
+        x->step = x->sent = 0;
+        x->waited = false;
+    }
+    if (!x->broken && !x->visit->sent_off && !x->plan->n_steps && x->plan->more)
+        enqueue(x);
+    else
+        MHD_resume_connection(x->connection);
+}
+
+static void make_pieces(ah_mock_server *s, int64_t now)
+{
+    while (s->queue && now_ms() - now < MAKING_MS)
+        make_piece(s);
 }
 
 /* -- the request -------------------------------------------------------------------------------- */
@@ -173,23 +302,77 @@ static enum MHD_Result put_header(void *ud, enum MHD_ValueKind kind, const char 
     return MHD_YES;
 }
 
-static void ask(exchange *x, const char *method)
+static void ask(exchange *x, const char *method, ah_buf *headers)
 {
+    const ah_mock_script *script = &x->server->script;
     ah_mock_request q = {.method = method};
-    ah_buf headers;
 
-    ah_buf_init(&headers, &ah_mem_libc, MAX_HEAD * 2);
-    MHD_get_connection_values(x->connection, MHD_HEADER_KIND, put_header, &headers);
-    ah_buf_char(&headers, '\0');
+    ah_buf_char(headers, '\0');
     ah_buf_char(&x->target, '\0');
     ah_buf_char(&x->body, '\0');
-    if (ah_buf_ok(&headers) && ah_buf_ok(&x->target) && ah_buf_ok(&x->body)) {
+    if (ah_buf_ok(headers) && ah_buf_ok(&x->target) && ah_buf_ok(&x->body)) {
         q.target = x->target.data;
-        q.headers = headers.data;
+        q.headers = headers->data;
         q.body = x->body.data;
-        x->plan = x->server->ask(x->server->ud, &q);
+        x->plan = script->ask(script->ud, &q);
     }
+    ah_buf_clear(&x->body);
+    x->server->bodies -= x->held;
+    x->held = 0;
+    if (!x->plan)
+        tell(x->visit, "500 Internal Server Error", "agenthost mock has no answer; its stderr says why");
+}
+
+static void take_request(exchange *x, const char *method)
+{
+    ah_buf headers;
+
+    ah_visit_begin(x->visit, AH_VISIT_ANSWER, now_ms());
+    ah_buf_init(&headers, &ah_mem_libc, POOL * 2);
+    MHD_get_connection_values(x->connection, MHD_HEADER_KIND, put_header, &headers);
+    ask(x, method, &headers);
     ah_buf_clear(&headers);
+}
+
+static enum MHD_Result count_header(void *ud, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    size_t *n = ud;
+
+    (void)kind;
+    *n += strlen(name) + (value ? strlen(value) : 0) + 4;
+    return MHD_YES;
+}
+
+/* The head is there: what can be refused by it alone is. */
+static void take_head(exchange *x, struct MHD_Connection *c)
+{
+    const char *length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    size_t n = x->target.len;
+
+    x->connection = c;
+    ah_visit_begin(x->visit, AH_VISIT_BODY, now_ms());
+    MHD_get_connection_values(c, MHD_HEADER_KIND, count_header, &n);
+    if (n > MAX_HEAD || !ah_buf_ok(&x->target))
+        refuse(x, "431 Request Header Fields Too Large", "the request's head is larger than 32 KiB");
+    else if (length && strtoull(length, NULL, 10) > AH_MOCK_BODY)
+        refuse(x, "413 Content Too Large", "the request is larger than 64 MiB");
+}
+
+/* A piece of the body. */
+static void take_bytes(exchange *x, const char *data, size_t n)
+{
+    ah_mock_server *s = x->server;
+
+    if (x->body.len + n > AH_MOCK_BODY) {
+        refuse(x, "413 Content Too Large", "the request is larger than 64 MiB");
+        return;
+    }
+    ah_buf_add(&x->body, data, n);
+    x->held += n;
+    s->bodies += n;
+    if (s->bodies > AH_MOCK_BODIES || !ah_buf_ok(&x->body))
+        refuse(x, "503 Service Unavailable", "the requests under way are larger than 256 MiB");
 }
 
 /* Called for the head, for each piece of the body, at its end, and after each wait before the
@@ -203,21 +386,22 @@ static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char
     (void)ud;
     (void)url;
     (void)version;
-    if (!x)
+    if (!x || x->visit->sent_off)
         return MHD_NO;
     if (!x->connection) {
-        x->connection = c;
+        take_head(x, c);
         return MHD_YES;
     }
     if (*n) {
-        ah_buf_add(&x->body, data, *n);
+        if (x->visit->phase == AH_VISIT_BODY)
+            take_bytes(x, data, *n);
         *n = 0;
         return MHD_YES;
     }
-    if (x->body.status == AH_BUDGET || (!x->plan && x->body.len > AH_MOCK_BODY))
-        return refuse_body(c);
+    if (x->visit->phase == AH_VISIT_REFUSED)
+        return MHD_NO;
     if (!x->plan)
-        ask(x, method);
+        take_request(x, method);
     if (!x->plan)
         return MHD_NO;
     if (must_wait(x, x->plan->wait_ms))
@@ -229,18 +413,19 @@ static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char
 static void *on_target(void *ud, const char *target, struct MHD_Connection *c)
 {
     ah_mock_server *s = ud;
-    exchange *x = ah_alloc(&ah_mem_libc, sizeof *x);
+    ah_visit *v = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    exchange *x = v ? ah_alloc(&ah_mem_libc, sizeof *x) : NULL;
 
-    (void)c;
     if (!x)
         return NULL;
-    *x = (exchange){.server = s, .next = s->first, .link = &s->first};
+    *x = (exchange){.server = s, .visit = v, .next = s->first, .link = &s->first};
     ah_buf_init(&x->target, &ah_mem_libc, MAX_HEAD + 1);
     ah_buf_init(&x->body, &ah_mem_libc, AH_MOCK_BODY + 1);
     ah_buf_str(&x->target, target);
     if (x->next)
         x->next->link = &x->next;
     s->first = x;
+    v->exchange = x;
     return x;
 }
 
@@ -248,39 +433,131 @@ static void on_over(void *ud, struct MHD_Connection *c, void **state,
                     enum MHD_RequestTerminationCode why)
 {
     exchange *x = *state;
+    ah_mock_server *s = ud;
 
-    (void)ud;
     (void)c;
     (void)why;
     if (!x)
         return;
     *state = NULL;
-    x->server->answered++;
+    s->answered += x->visit->phase == AH_VISIT_ANSWER || x->visit->phase == AH_VISIT_REFUSED;
+    s->bodies -= x->held;
+    if (x->plan && x->plan->more && !x->broken)
+        s->script.forget(s->script.ud, x->plan);
+    x->visit->exchange = NULL;
+    ah_visit_begin(x->visit, AH_VISIT_KEPT, now_ms());
     *x->link = x->next;
     if (x->next)
         x->next->link = x->link;
+    (void)ah_buf_ok(&x->target);
     ah_buf_clear(&x->target);
     ah_buf_clear(&x->body);
     ah_plan_free(x->plan);
     ah_free(&ah_mem_libc, x);
 }
 
+/* -- who is let in -------------------------------------------------------------------------------- */
+
+static void on_connection(void *ud, struct MHD_Connection *c, void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    ah_mock_server *s = ud;
+    ah_visit *v = *context;
+
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        if ((v = ah_alloc(&ah_mem_libc, sizeof *v)))
+            ah_door_enter(&s->door, v,
+                          MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+                          now_ms());
+        *context = v;
+    } else if (v) {
+        ah_door_leave(&s->door, v);
+        ah_free(&ah_mem_libc, v);
+        *context = NULL;
+        s->shut = 0;
+    }
+}
+
+static bool is_waiting_outside(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return poll(&p, 1, 0) == 1;
+}
+
+/* One has to go, or the others wait. */
+static void make_room(ah_mock_server *s, int64_t now)
+{
+    ah_visit *v = ah_door_slowest(&s->door, now);
+
+    s->shut = now + SHUT_MS;
+    if (v)
+        send_off(v);
+}
+
+/* False: nobody more can be let in now. */
+static bool let_one_in(ah_mock_server *s)
+{
+    struct sockaddr_storage a;
+    socklen_t n = sizeof a;
+    int fd = accept(s->fd, (struct sockaddr *)&a, &n);
+
+    if (fd < 0)
+        return errno == EINTR || errno == ECONNABORTED;
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    MHD_add_connection(s->daemon, fd, (struct sockaddr *)&a, n); /* closes it where it fails */
+    return true;
+}
+
+static void let_in(ah_mock_server *s, int64_t now)
+{
+    if (now < s->shut)
+        return;
+    for (int i = 0; i < MOST_NEW && is_waiting_outside(s->fd); i++)
+        if (s->door.n >= AH_MOCK_CONNECTIONS || !let_one_in(s)) {
+            make_room(s, now);
+            return;
+        }
+}
+
+/* Those whose time is over, and those that wait for an answer and are gone. */
+static void sweep(ah_mock_server *s, int64_t now)
+{
+    if (now - s->swept < SWEEP_MS)
+        return;
+    s->swept = now;
+    for (ah_visit *v = s->door.first; v; v = v->next) {
+        const exchange *x = v->exchange;
+
+        if (!v->sent_off && (ah_visit_overdue(v, now) || (x && x->due && ah_visit_gone(v))))
+            send_off(v);
+    }
+}
+
 /* -- the server ---------------------------------------------------------------------------------- */
 
-ah_mock_server *ah_mock_server_new(int fd, ah_mock_ask fn, void *ud)
+static struct MHD_Daemon *start(ah_mock_server *s)
+{
+    bool epoll = MHD_is_feature_supported(MHD_FEATURE_EPOLL) == MHD_YES;
+    unsigned flags = MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | (epoll ? MHD_USE_EPOLL : 0);
+
+    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_CONNECTION_LIMIT,
+                            (unsigned)AH_MOCK_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                            (unsigned)AH_MOCK_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL,
+                            MHD_OPTION_URI_LOG_CALLBACK, on_target, s, MHD_OPTION_NOTIFY_COMPLETED,
+                            on_over, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+}
+
+ah_mock_server *ah_mock_server_new(int fd, const ah_mock_script *script)
 {
     ah_mock_server *s = ah_alloc(&ah_mem_libc, sizeof *s);
 
     if (!s)
         return NULL;
-    *s = (ah_mock_server){.ask = fn, .ud = ud};
-    s->daemon = MHD_start_daemon(MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, s,
-                                 MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-                                 (unsigned)AH_MOCK_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-                                 (unsigned)AH_MOCK_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                                 (size_t)MAX_HEAD, MHD_OPTION_URI_LOG_CALLBACK, on_target, s,
-                                 MHD_OPTION_NOTIFY_COMPLETED, on_over, s, MHD_OPTION_END);
-    if (s->daemon)
+    *s = (ah_mock_server){.script = *script, .fd = fd};
+    s->last = &s->queue;
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0 && (s->daemon = start(s)))
         return s;
     ah_free(&ah_mem_libc, s);
     return NULL;
@@ -292,9 +569,10 @@ void ah_mock_server_free(ah_mock_server *s)
     if (!s)
         return;
     for (exchange *x = s->first; x; x = x->next)
-        if (x->due)
-            resume(x);
+        if (x->due || x->queued)
+            resume_due(x);
     MHD_stop_daemon(s->daemon);
+    close(s->fd);
     ah_free(&ah_mem_libc, s);
 }
 
@@ -303,32 +581,43 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < 0 || b < a ? b : a;
 }
 
-int ah_mock_server_wants(ah_mock_server *s, ah_mock_fds *fds)
+/* Until the next of our own times comes; -1: there is none. */
+static int64_t next_time(const ah_mock_server *s, int64_t now)
 {
-    int64_t now = now_ms(), least = -1;
-    MHD_UNSIGNED_LONG_LONG ms;
+    int64_t least = s->door.n ? SWEEP_MS : -1;
 
-    FD_ZERO(&fds->in);
-    FD_ZERO(&fds->out);
-    FD_ZERO(&fds->bad);
-    fds->max = -1;
-    MHD_get_fdset(s->daemon, &fds->in, &fds->out, &fds->bad, &fds->max);
-    if (MHD_get_timeout(s->daemon, &ms) == MHD_YES)
-        least = (int64_t)(ms > MAX_WAIT_MS ? MAX_WAIT_MS : ms);
+    if (s->shut > now)
+        least = earlier(least, s->shut - now);
     for (const exchange *x = s->first; x; x = x->next)
         if (x->due)
             least = earlier(least, x->due > now ? x->due - now : 0);
-    return (int)least;
+    return s->queue ? 0 : least;
 }
 
-void ah_mock_server_turn(ah_mock_server *s, const ah_mock_fds *fds)
+int ah_mock_server_wants(ah_mock_server *s, struct pollfd fds[AH_MOCK_FDS])
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    int64_t now = now_ms(), least = next_time(s, now);
+    MHD_UNSIGNED_LONG_LONG ms;
+
+    fds[0] = (struct pollfd){.fd = s->shut > now ? -1 : s->fd, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = info ? info->epoll_fd : -1, .events = POLLIN};
+    if (MHD_get_timeout(s->daemon, &ms) == MHD_YES)
+        least = earlier(least, (int64_t)(ms > MAX_WAIT_MS ? MAX_WAIT_MS : ms));
+    return (int)(fds[1].fd < 0 ? earlier(least, ROUND_MS) : least);
+}
+
+void ah_mock_server_turn(ah_mock_server *s)
 {
     int64_t now = now_ms();
 
     for (exchange *x = s->first; x; x = x->next)
         if (x->due && x->due <= now)
-            resume(x);
-    MHD_run_from_select(s->daemon, &fds->in, &fds->out, &fds->bad);
+            resume_due(x);
+    sweep(s, now);
+    let_in(s, now);
+    MHD_run(s->daemon);
+    make_pieces(s, now_ms());
 }
 
 size_t ah_mock_server_answered(const ah_mock_server *s)

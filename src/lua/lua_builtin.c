@@ -16,11 +16,11 @@ static int check_fields(lua_State *L)
 {
     const char *known[MAX_KNOWN + 1];
     const char *what = luaL_checkstring(L, 2);
-    size_t n = lua_rawlen(L, 3);
+    lua_Unsigned n = lua_rawlen(L, 3);
 
     luaL_argcheck(L, n <= MAX_KNOWN, 3, "too many names");
     luaL_checkstack(L, MAX_KNOWN + 4, what);
-    for (size_t i = 0; i < n; i++) {
+    for (lua_Unsigned i = 0; i < n; i++) {
         lua_rawgeti(L, 3, (lua_Integer)i + 1);
         known[i] = luaL_checkstring(L, -1); /* held by the list */
     }

@@ -65,9 +65,9 @@ static void read_headers(lua_State *L, request *q)
             ah_lua_raise(L, AH_USAGE, "ah.http: headers must be strings by name");
         if (q->n_lines == MAX_HEADERS)
             ah_lua_raise(L, AH_USAGE, "ah.http: more than %d headers", MAX_HEADERS);
-        ah_buf_add(&q->lines, lua_tostring(L, -2), lua_rawlen(L, -2));
+        ah_buf_add(&q->lines, lua_tostring(L, -2), (size_t)lua_rawlen(L, -2));
         ah_buf_str(&q->lines, ": ");
-        ah_buf_add(&q->lines, lua_tostring(L, -1), lua_rawlen(L, -1));
+        ah_buf_add(&q->lines, lua_tostring(L, -1), (size_t)lua_rawlen(L, -1));
         q->line[q->n_lines++] = (ah_slice){NULL, q->lines.len - at};
         lua_pop(L, 1);
     }

@@ -347,7 +347,7 @@ static void text_of_document(lua_State *L)
     if (box && *box) {
         push_slice(L, ah_text_slice(ah_schema_text(*box)));
     } else if (lua_type(L, -1) == LUA_TSTRING) {
-        ah_slice text = {.p = lua_tostring(L, -1), .n = lua_rawlen(L, -1)};
+        ah_slice text = {.p = lua_tostring(L, -1), .n = (size_t)lua_rawlen(L, -1)};
 
         if (ah_json_check_err(&ah_lua_of(L)->mem, text, "a document", &err) != AH_OK)
             raise(L, &err);

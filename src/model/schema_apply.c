@@ -164,13 +164,14 @@ static void step_if(checker *c, frame *f)
     subject *v = w->v;
     bool holds = schema_end_trial(c, &w->trial) == 0;
     uint32_t then = holds ? w->o->yes : w->o->no;
+    reason why = {.kind = holds ? WHY_THEN : WHY_ELSE, .node = w->o->rest};
 
     if (holds && v->marks)
         schema_marks_add(c, v->marks, &w->own);
     schema_marks_clear(c, &w->own);
     schema_pop(c);
     if (then != NONE && !c->stopped)
-        schema_check_in_place(c, then, v, v->marks);
+        schema_check_because(c, then, v, v->marks, &why);
 }
 
 void schema_check_if(checker *c, const op *o, subject *v)

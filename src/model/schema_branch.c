@@ -35,6 +35,7 @@ static bool only_values(const ah_schema *s, range list)
 static void fault_values(checker *c, const op *o, const subject *v, const char *rule)
 {
     ah_buf *b;
+    guess g = {.looks = 0};
     size_t listed = 0;
 
     schema_weigh_constant(c, v);
@@ -42,11 +43,13 @@ static void fault_values(checker *c, const op *o, const subject *v, const char *
         return;
     ah_buf_str(b, "must be one of ");
     for (size_t i = 0; i < o->list.n; i++) {
-        const node *n = node_at(c->s, link_at(c->s, o->list.first + i));
-        schema_put_values(c->s, b, op_at(c->s, n->first)->list, &listed);
+        range values = op_at(c->s, node_at(c->s, link_at(c->s, o->list.first + i))->first)->list;
+
+        schema_put_values(c->s, b, values, &listed);
+        schema_guess(c, &g, v, values);
     }
     schema_end_list(b, listed);
-    schema_end_found(c, b, v);
+    schema_end_guessed(c, b, v, &g);
 }
 
 /* An anyOf or oneOf under way. */
@@ -193,6 +196,7 @@ static bool is_wrong_tag(checker *c, const op *o, const subject *member, ah_slic
 static void fault_tag(checker *c, const op *o, const subject *member, ah_slice name)
 {
     ah_buf *b = schema_begin_fault(c, member->at, o->code == OP_ANY_OF ? "anyOf" : "oneOf");
+    guess g = {.looks = 0};
     size_t listed = 0;
 
     if (!b)
@@ -200,12 +204,15 @@ static void fault_tag(checker *c, const op *o, const subject *member, ah_slice n
     ah_buf_str(b, "must be one of ");
     for (size_t i = 0; i < o->list.n; i++) {
         uint32_t branch = link_at(c->s, o->list.first + i);
+        range values = {0, 0};
 
         if (node_at(c->s, branch)->accepts & T_OBJECT)
-            schema_put_values(c->s, b, tag_values(c, branch, name), &listed);
+            values = tag_values(c, branch, name);
+        schema_put_values(c->s, b, values, &listed);
+        schema_guess(c, &g, member, values);
     }
     schema_end_list(b, listed);
-    schema_end_found(c, b, member);
+    schema_end_guessed(c, b, member, &g);
 }
 
 /* Where every branch failed for its tag: tells all that the first such member may be. */
@@ -247,8 +254,10 @@ static void fault_branches(checker *c, const op *o, subject *v, const branches *
         schema_fault_type(c, v, types, rule);
     else if (c->silent)
         c->distance += b->best < MOST_WITHIN ? b->best : MOST_WITHIN;
-    else if ((b->best < TAG || !fault_tags(c, o, v)) && !c->stopped)
-        schema_tell_branch(c, b->nearest, v);
+    else if (b->best < TAG)
+        schema_tell_branch(c, b->nearest, v, &(reason){.kind = WHY_BRANCH, .node = b->nearest});
+    else if (!fault_tags(c, o, v) && !c->stopped)
+        schema_tell_branch(c, b->nearest, v, NULL);
 }
 
 /* Without a fit in a branch of another one, it may be told when that is. */

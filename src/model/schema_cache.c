@@ -20,9 +20,9 @@ void ah_schema_cache_clear(ah_schema_cache *cache)
     ah_schema_cache_init(cache, cache->mem);
 }
 
-static size_t hash_of(const ah_schema *s)
+static uint64_t hash_of(const ah_schema *s)
 {
-    size_t h = s->formats + 2 * (size_t)s->any_keywords;
+    uint64_t h = s->formats + 2 * (uint64_t)s->any_keywords;
 
     for (size_t i = 0; i < s->given; i++)
         h = h * 31 + ah_slice_hash(ah_text_slice(document_at(s, i)->text)) +

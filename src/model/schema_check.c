@@ -4,7 +4,6 @@
  * schema_branch.c, and how faults are told in schema_fault.c.
  *
  * A new rule is a line in `checks`. */
-#include "base/near.h"
 #include "model/schema_checker.h"
 
 enum {
@@ -368,9 +367,12 @@ static inline void check_member(checker *c, object_walk *w)
 }
 
 /* What the absent members bring: a fault, or a default before the closing brace. */
-static void check_absent(checker *c, const op *o, const uint64_t *seen, const subject *v,
-                         const char *brace)
+static void check_absent(checker *c, const object_walk *w, const char *brace)
 {
+    const op *o = w->o;
+    const uint64_t *seen = w->seen;
+    const subject *v = w->v;
+
     for (size_t i = 0; i < o->list.n; i++) {
         const prop *p = prop_at(c->s, o->list.first + i);
         place at = {.up = v->at, .key = p->name};
@@ -382,6 +384,8 @@ static void check_absent(checker *c, const op *o, const uint64_t *seen, const su
         text = p->node == NONE ? (ah_slice){NULL, 0} : node_at(c->s, p->node)->fallback;
         if (p->required && (b = schema_begin_fault(c, &at, "required"))) {
             ah_buf_str(b, "is required");
+            if (!w->closed) /* else that one is told as unknown */
+                schema_put_misspelt(c, b, v, o->list, p->name);
             schema_end_fault(c);
         } else if (!p->required && text.p && c->filling && c->status == AH_OK) {
             schema_add_fill(
@@ -450,7 +454,7 @@ static void end_object(checker *c, object_walk *w, ah_json_token brace)
     w->v->ended = true;
     if (w->o->list.n >= STEP_ITEMS)
         schema_spend(c, w->v->at, w->o->list.n / STEP_ITEMS);
-    check_absent(c, w->o, w->seen, w->v, brace.raw.p);
+    check_absent(c, w, brace.raw.p);
     if (w->n - w->gone < w->o->min || w->n - w->gone > w->o->max)
         schema_check_limits(c, w->o, w->v, w->n - w->gone);
 }
@@ -707,6 +711,19 @@ static inline bool begin_visit(checker *c, uint32_t i, visit *w)
     return true;
 }
 
+uint32_t schema_outermost(const checker *c, const place *at)
+{
+    uint32_t found = NONE;
+
+    for (const frame *f = c->top; f; f = f->below) {
+        const visit *w = (const visit *)(const void *)f;
+
+        if (f->step == step_visit && w->v.at == at)
+            found = w->v.node;
+    }
+    return found;
+}
+
 static void begin_subject(subject *v, ah_json_token t, const ah_json_reader *r, const place *at)
 {
     v->t = t; /* not all at once: most of it is set when it is needed */
@@ -785,6 +802,7 @@ static ah_status finish(checker *c, ah_buf *with_defaults)
         c->status = put_result(c, with_defaults);
     ah_free(c->s->mem, c->fills.at);
     ah_free(c->s->mem, c->recalled.at);
+    ah_pattern_free(c->names);
     ah_buf_clear(&c->scratch);
     return c->status;
 }

@@ -14,6 +14,7 @@
 
 #include <stdalign.h>
 
+#include "base/near.h"
 #include "base/work.h"
 #include "model/schema_program.h"
 
@@ -69,6 +70,20 @@ typedef struct edit { /* a coercion: value[offset, offset + n) between these two
 typedef struct subject subject;
 typedef struct checker checker;
 
+/* Why the rules of a schema hold for a value: told with faults of it and its members. */
+typedef struct reason {
+    enum {
+        WHY_THEN,   /* it fits the node, which is an `if`; */
+        WHY_ELSE,   /* it does not */
+        WHY_BRANCH, /* the node is the branch that it comes nearest to */
+        WHY_MEMBER  /* it has this member */
+    } kind;
+    uint32_t node;
+    ah_slice member;
+    const struct reason *up; /* both are set when it comes to hold */
+    const subject *v;
+} reason;
+
 /* The head of each frame. `step` does the next part of it, and pops it at its end; where the check
  * has stopped, it pops it soon. */
 typedef struct frame {
@@ -107,12 +122,15 @@ struct checker {
     uint64_t *entered;             /* bits: resources that are in the chain; NULL: nobody asks */
     answer *answers;               /* of the dynamic anchors' names */
     uint64_t scopes;               /* entered so far */
+    const reason *why;             /* the innermost, or NULL */
+    const place *told_at;          /* of the fault under way */
     size_t telling;                /* the fault under way, in faults->item */
     uint64_t ranks[AH_MAX_FAULTS]; /* of the faults: what comes first when they are told */
     table fills;                   /* fill, by offset, then by name */
     table recalled;                /* of branches that were tried */
     size_t sorted;                 /* of these; above 0 while their branches are told */
     size_t filled, fill_max;       /* bytes */
+    ah_pattern *names;             /* of hosts, in other scripts; NULL until it is needed */
     ah_buf scratch;                /* an unescaped string, or a canonical value: never both in use */
     ah_status status;
 };
@@ -217,6 +235,8 @@ ah_buf *schema_begin_fault(checker *c, const place *at, const char *rule);
 void schema_end_fault(checker *c);
 void schema_sort_faults(checker *c);
 void schema_end_found(checker *c, ah_buf *b, const subject *v); /* ", found ..." */
+/* The same, before more is added. */
+void schema_put_what(const checker *c, ah_buf *b, const subject *v);
 void schema_fault_found(checker *c, const subject *v, const char *rule, const char *words);
 void schema_fault_type(checker *c, const subject *v, unsigned types, const char *rule);
 void schema_put_values(const ah_schema *s, ah_buf *b, range list, size_t *listed);
@@ -233,6 +253,29 @@ void schema_end_scopes(const checker *c);
 /* Enters the resource, which is left when `here` is. */
 void schema_enter_scope(checker *c, uint32_t resource, scope *here);
 void schema_leave_scope(checker *c);
+
+/* Reasons and hints (schema_reason.c) */
+
+/* schema_check_in_place of node i, with its faults told with the reason why. */
+void schema_check_because(checker *c, uint32_t i, subject *v, marks *m, const reason *why);
+/* " (because kind is "file")", where there is a reason for faults at this place. */
+void schema_put_reason(checker *c, ah_buf *b, const place *at);
+/* "; leave the quotes out" and its like, where the string says a value of one of the types; else NULL. */
+const char *schema_string_hint(checker *c, const subject *v, unsigned types);
+/* "; leave it out instead", where the value is null and a member that nothing requires. */
+void schema_put_null_hint(const checker *c, ah_buf *b, const subject *v);
+/* "; did you mean it by 'Path'?", where a member that is not declared has a name near this one. */
+void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range declared, ah_slice name);
+/* The node by which the value at this place is checked, the one that leads to all others; or NONE. */
+uint32_t schema_outermost(const checker *c, const place *at);
+/* The constant that the value comes nearest to; zero it, offer all lists, end the fault. */
+typedef struct guess {
+    ah_near near;
+    ah_slice text; /* .p NULL: none is near */
+    size_t looks;
+} guess;
+void schema_guess(checker *c, guess *g, const subject *v, range list);
+void schema_end_guessed(checker *c, ah_buf *b, const subject *v, const guess *g);
 
 /* Marks (schema_apply.c) */
 void schema_mark(checker *c, subject *v, size_t i);
@@ -257,8 +300,8 @@ typedef struct recalled recalled;
 
 /* Keeps what the branches of the op came to for this value. */
 void schema_keep_branches(checker *c, const op *o, const subject *v, const branches *b);
-/* Checks the value by the nearest branch, to tell its faults, with what was kept. */
-void schema_tell_branch(checker *c, uint32_t nearest, subject *v);
+/* Checks the value by the nearest branch, to tell its faults, with what was kept; `why` may be NULL. */
+void schema_tell_branch(checker *c, uint32_t nearest, subject *v, const reason *why);
 /* True: *b is what they came to. */
 bool schema_recall_branches(const checker *c, const op *o, const subject *v, branches *b);
 

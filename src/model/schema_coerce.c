@@ -55,8 +55,8 @@ bool schema_coerce(checker *c, const subject *v, unsigned types)
     if (!schema_spend(c, v->at, text.n / STEP_BYTES))
         return true;
     by = meant(c, v, types);
-    if (!by.p && (c->only_lists || !(types & T_ARRAY)))
-        return false;
+    if (!by.p && (c->only_lists || !(types & T_ARRAY) || schema_string_hint(c, v, T_ARRAY)))
+        return false; /* a list in quotes is no item of one */
     offset = (size_t)(text.p - c->value.p);
     if (last && offset < last->offset + last->n) /* told twice, or within: the next pass sees */
         return true;

@@ -194,7 +194,7 @@ static ah_status compile_most(compiler *c, const clause *q)
 
 static ah_status set_rest(compiler *c, const clause *q, op_code code)
 {
-    uint32_t o = schema_op_of(c, q->node, code), rest;
+    uint32_t o = schema_op_of(c, q->node, code), rest = NONE;
     ah_status st;
 
     if (o == NONE)
@@ -289,7 +289,7 @@ static ah_status compile_unique(compiler *c, const clause *q)
 
 static ah_status compile_condition(compiler *c, const clause *q)
 {
-    uint32_t o = schema_op_of(c, q->node, OP_IF), n;
+    uint32_t o = schema_op_of(c, q->node, OP_IF), n = NONE;
     ah_status st = schema_compile_value(c, q, &n);
 
     if (o == NONE)

@@ -97,7 +97,9 @@ static void step_depend(checker *c, frame *f)
         if (!is_present(&w->present, i))
             continue;
         w->mid = c->fills.n;
-        schema_check_in_place(c, link_at(c->s, w->o->patterns.first + i), w->v, w->v->marks);
+        schema_check_because(
+            c, link_at(c->s, w->o->patterns.first + i), w->v, w->v->marks,
+            &(reason){.kind = WHY_MEMBER, .member = prop_at(c->s, w->o->list.first + i)->name});
         if (c->top != f)
             return;
         schema_merge_part(c, w->from, w->mid);

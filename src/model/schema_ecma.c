@@ -2,8 +2,9 @@
  * so that each means what it means there: \s with all Unicode spaces and U+FEFF, \d and \w
  * in ASCII, `.` without the four line terminators, $ only at the very end. What only PCRE2
  * knows ((?R), \A, a++, [[:alpha:]], (*VERB)) is refused or the text that it is there; so
- * is what both write alike and mean differently. Lenient where nothing is in doubt, as
- * browsers are: \- and \@ are - and @, a { that counts nothing is itself.
+ * is what both write alike and mean differently. The rule: what ECMAScript refuses under that
+ * flag is refused. Who asks for a lenient reading gets that of browsers without it, where nothing
+ * is in doubt: \- and \@ are - and @, a { that counts nothing is itself.
  *
  * One pass over the text without recursion; PCRE2 judges what is left (schema_pattern.c). */
 #include "model/schema_pattern.h"
@@ -19,6 +20,7 @@ enum {
 /* Tells the matcher how far it has come (schema_pattern.c). */
 #define LOOK "(?C" AH_PATTERN_MOVED ")"
 
+#define EVERY     "\\x{0}-\\x{10ffff}"
 #define DIGITS    "0-9"
 #define NO_DIGITS "\\x{0}-\\x{2f}\\x{3a}-\\x{10ffff}"
 #define WORDS     "0-9A-Za-z_"
@@ -36,12 +38,14 @@ typedef struct group {
     size_t parent, turn; /* the turn is which alternative of the parent it stands in */
     size_t alternatives; /* so far */
     bool closed, repeated, optional;
+    bool repeatable; /* behind its end */
 } group;
 
 /* \1 and \k<name> */
 typedef struct reference {
     size_t capture, in, turn, at;
-    bool behind; /* its group was closed before */
+    bool behind; /* its group was closed before; neither: it stands within it */
+    bool before; /* its group is yet to be opened */
 } reference;
 
 typedef struct regex {
@@ -51,7 +55,8 @@ typedef struct regex {
     size_t n_names, n_groups, n_captures, n_refs, n_seen; /* seen: captures opened so far */
     size_t here, depth, last; /* the innermost open group; how deep; the one just closed, or 0 */
     bool repeatable;          /* what stands before may be repeated */
-    ah_pattern_cost *cost;    /* written with looks; NULL: without */
+    bool lenient, syntax_only;
+    ah_pattern_cost *cost; /* written with looks; NULL: without */
     struct {
         ah_slice text;
         size_t capture;
@@ -94,6 +99,12 @@ static void put_char(regex *x, uint32_t c)
         ah_buf_char(x->out, (char)c);
     else
         ah_buf_fmt(x->out, "\\x{%x}", (unsigned)c);
+}
+
+/* Of a surrogate pair? */
+static bool is_half(uint32_t c)
+{
+    return (c & ~0x7ffu) == 0xd800;
 }
 
 /* The character here, which is well-formed UTF-8, passed over. */
@@ -159,7 +170,7 @@ static bool take_unicode(regex *x, uint32_t *c)
             x->at += 6;
         }
     }
-    return (*c & ~0x7ffu) != 0xd800 || fail(x, "half of a surrogate pair, which no text holds");
+    return true;
 }
 
 static bool take_control(regex *x, uint32_t *c)
@@ -182,8 +193,14 @@ static bool take_byte(regex *x, uint32_t *c)
     return true;
 }
 
+/* May a backslash before it be left out of what it means? */
+static bool is_itself(const regex *x, int c, bool in_class)
+{
+    return c < 0x80 && (x->lenient || strchr("^$\\.*+?()[]{}|/", c) || (in_class && c == '-'));
+}
+
 /* The escape of one character whose backslash was passed. */
-static bool take_escaped(regex *x, uint32_t *c)
+static bool take_escaped(regex *x, bool in_class, uint32_t *c)
 {
     static const char from[] = "tnvfr", to[] = "\t\n\v\f\r";
     int letter = peek(x, 0);
@@ -191,7 +208,9 @@ static bool take_escaped(regex *x, uint32_t *c)
 
     if (letter < 0)
         return fail(x, "\\ at the end");
-    if (letter >= 0x80 || (!is_letter(letter) && !is_digit(letter))) {
+    if (!is_letter(letter) && !is_digit(letter)) {
+        if (!is_itself(x, letter, in_class))
+            return fail(x, "a \\ before a character that needs none");
         *c = take_char(x);
         return true;
     }
@@ -223,100 +242,6 @@ static const struct {
     {'d', DIGITS}, {'D', NO_DIGITS}, {'w', WORDS}, {'W', NO_WORDS}, {'s', SPACES}, {'S', NO_SPACES},
 };
 
-/* General categories, by their long names and aliases. */
-static const char *const categories[][2] = {
-    {"Cased_Letter", "L&"},
-    {"Close_Punctuation", "Pe"},
-    {"Connector_Punctuation", "Pc"},
-    {"Control", "Cc"},
-    {"Currency_Symbol", "Sc"},
-    {"Dash_Punctuation", "Pd"},
-    {"Decimal_Number", "Nd"},
-    {"Enclosing_Mark", "Me"},
-    {"Final_Punctuation", "Pf"},
-    {"Format", "Cf"},
-    {"Initial_Punctuation", "Pi"},
-    {"LC", "L&"},
-    {"Letter", "L"},
-    {"Letter_Number", "Nl"},
-    {"Line_Separator", "Zl"},
-    {"Lowercase_Letter", "Ll"},
-    {"Mark", "M"},
-    {"Math_Symbol", "Sm"},
-    {"Modifier_Letter", "Lm"},
-    {"Modifier_Symbol", "Sk"},
-    {"Nonspacing_Mark", "Mn"},
-    {"Number", "N"},
-    {"Open_Punctuation", "Ps"},
-    {"Other", "C"},
-    {"Other_Letter", "Lo"},
-    {"Other_Number", "No"},
-    {"Other_Punctuation", "Po"},
-    {"Other_Symbol", "So"},
-    {"Paragraph_Separator", "Zp"},
-    {"Private_Use", "Co"},
-    {"Punctuation", "P"},
-    {"Separator", "Z"},
-    {"Space_Separator", "Zs"},
-    {"Spacing_Mark", "Mc"},
-    {"Surrogate", "Cs"},
-    {"Symbol", "S"},
-    {"Titlecase_Letter", "Lt"},
-    {"Unassigned", "Cn"},
-    {"Uppercase_Letter", "Lu"},
-    {"Combining_Mark", "M"},
-    {"cntrl", "Cc"},
-    {"digit", "Nd"},
-    {"punct", "P"},
-};
-static const char short_categories[] =
-    " C Cc Cf Cn Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl "
-    "Zp Zs ";
-/* Binary properties that both have; ECMA-262, table 68. */
-static const char binaries[] =
-    " ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Any Bidi_Control Bidi_C Bidi_Mirrored Bidi_M "
-    "Case_Ignorable CI Cased Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM "
-    "Changes_When_Lowercased CWL Changes_When_Titlecased CWT Changes_When_Uppercased CWU Dash "
-    "Default_Ignorable_Code_Point DI Deprecated Dep Diacritic Dia Emoji Emoji_Component EComp "
-    "Emoji_Modifier EMod Emoji_Modifier_Base EBase Emoji_Presentation EPres Extended_Pictographic ExtPict "
-    "Extender Ext Grapheme_Base Gr_Base Grapheme_Extend Gr_Ext Hex_Digit Hex IDS_Binary_Operator IDSB "
-    "IDS_Trinary_Operator IDST ID_Continue IDC ID_Start IDS Ideographic Ideo Join_Control Join_C "
-    "Logical_Order_Exception LOE Lowercase Lower Math Noncharacter_Code_Point NChar Pattern_Syntax Pat_Syn "
-    "Pattern_White_Space Pat_WS Quotation_Mark QMark Radical Regional_Indicator RI Sentence_Terminal STerm "
-    "Soft_Dotted SD Terminal_Punctuation Term Unified_Ideograph UIdeo Uppercase Upper Variation_Selector "
-    "VS White_Space space XID_Continue XIDC XID_Start XIDS ";
-
-static bool is_listed(const char *list, ah_slice name)
-{
-    const char *found;
-    ah_slice in = ah_slice_of(list);
-
-    while (name.n && (found = ah_slice_find(in, name))) {
-        if (found[-1] == ' ' && found[name.n] == ' ')
-            return true;
-        in = (ah_slice){found + 1, (size_t)(in.p + in.n - found - 1)};
-    }
-    return false;
-}
-
-static const char *category(ah_slice name)
-{
-    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
-        if (ah_slice_is(name, categories[i][0]))
-            return categories[i][1];
-    return NULL;
-}
-
-static bool cut_prefix(ah_slice *s, const char *prefix)
-{
-    size_t n = strlen(prefix);
-
-    if (s->n < n || memcmp(s->p, prefix, n) != 0)
-        return false;
-    *s = (ah_slice){s->p + n, s->n - n};
-    return true;
-}
-
 /* The property's name, its braces passed over; .p NULL where there is none. */
 static ah_slice take_property(regex *x)
 {
@@ -337,30 +262,12 @@ static ah_slice take_property(regex *x)
 static bool put_property(regex *x, bool inverse)
 {
     size_t start = x->at;
-    ah_slice name = take_property(x), whole = name;
-    const char *kind = "";
+    ah_slice name = take_property(x);
 
-    if (ah_slice_is(name, "Assigned")) {
-        ah_buf_fmt(x->out, "\\%c{Cn}", inverse ? 'p' : 'P');
+    if (name.p && ah_pattern_property(name, inverse, x->out))
         return true;
-    }
-    if (cut_prefix(&name, "Script_Extensions=") || cut_prefix(&name, "scx="))
-        kind = "scx:";
-    else if (cut_prefix(&name, "Script=") || cut_prefix(&name, "sc="))
-        kind = "sc:";
-    else if (!cut_prefix(&name, "General_Category="))
-        cut_prefix(&name, "gc=");
-    if (!*kind && category(name))
-        name = ah_slice_of(category(name));
-    else if (!*kind && !is_listed(short_categories, name) &&
-             (name.n != whole.n || !is_listed(binaries, name)))
-        name.n = 0;
-    if (!name.n) {
-        x->at = start;
-        return fail(x, "\\p without the name of a property of Unicode");
-    }
-    ah_buf_fmt(x->out, "\\%c{%s%.*s}", inverse ? 'P' : 'p', kind, AH_FMT(name));
-    return true;
+    x->at = start;
+    return fail(x, "\\p without the name of a property of Unicode");
 }
 
 /* A set's escape here: put between [ and ] where it is in no class. -1: none, 0: refused. */
@@ -406,54 +313,83 @@ static bool take_member(regex *x, uint32_t *c, bool *set)
         *c = '\b';
         return true;
     }
-    return take_escaped(x, c);
+    return take_escaped(x, true, c);
 }
 
-/* `a`, `a-z`, or what a set makes of it: \w-z is a set, a hyphen and a z. */
-static bool put_members(regex *x)
+/* Halves of surrogate pairs, which no text holds, are left out. */
+static void put_range(regex *x, uint32_t low, uint32_t high)
 {
-    uint32_t low, high;
-    bool set;
+    low = is_half(low) ? 0xe000 : low;
+    high = is_half(high) ? 0xd7ff : high;
+    if (low > high)
+        return;
+    put_char(x, low);
+    if (low < high) {
+        ah_buf_char(x->out, '-');
+        put_char(x, high);
+    }
+}
 
-    if (!take_member(x, &low, &set))
-        return false;
-    if (!set)
-        put_char(x, low);
-    if (peek(x, 0) != '-' || peek(x, 1) < 0 || peek(x, 1) == ']')
-        return true;
-    x->at++;
-    if (set) {
-        put_char(x, '-');
-        return true;
+/* A set beside a hyphen makes no range: \w-z is refused, or the set, a hyphen and the z. What is
+ * not put yet of the two is no set. */
+static bool put_no_range(regex *x, size_t hyphen, const uint32_t *low, const uint32_t *high)
+{
+    if (!x->lenient) {
+        x->at = hyphen;
+        return fail(x, "a - beside a set of characters (write \\-)");
     }
-    if (peek(x, 0) == '\\' && strchr("dDwWsSpP", peek(x, 1) > 0 ? peek(x, 1) : 'x')) {
-        put_char(x, '-');
-        return put_set(x, true) > 0;
-    }
-    if (!take_member(x, &high, &set))
-        return false;
-    if (high < low)
-        return fail(x, "a range that ends before it begins");
-    ah_buf_char(x->out, '-');
-    put_char(x, high);
+    if (low)
+        put_range(x, *low, *low);
+    put_char(x, '-');
+    if (high)
+        put_range(x, *high, *high);
     return true;
 }
 
-/* [] has no character and [^] every one. */
+/* `a` or `a-z` */
+static bool put_members(regex *x)
+{
+    uint32_t low = 0, high = 0;
+    bool set, to_set;
+    size_t hyphen;
+
+    if (!take_member(x, &low, &set))
+        return false;
+    if (peek(x, 0) != '-' || peek(x, 1) < 0 || peek(x, 1) == ']') {
+        if (!set)
+            put_range(x, low, low);
+        return true;
+    }
+    hyphen = x->at++;
+    if (!take_member(x, &high, &to_set))
+        return false;
+    if (set || to_set)
+        return put_no_range(x, hyphen, set ? NULL : &low, to_set ? NULL : &high);
+    if (high < low)
+        return fail(x, "a range that ends before it begins");
+    put_range(x, low, high);
+    return true;
+}
+
+/* One without members has no character, and every one behind ^. PCRE2 has no such classes: the
+ * opposite of the other is put. */
 static bool put_class(regex *x)
 {
-    size_t start = x->out->len;
+    size_t start = x->out->len, members;
     bool inverse = peek(x, 1) == '^';
 
     x->at += inverse ? 2 : 1;
-    ah_buf_str(x->out, (peek(x, 0) == ']') != inverse ? "[^" : "[");
-    if (peek(x, 0) == ']')
-        ah_buf_str(x->out, "\\x{0}-\\x{10ffff}");
+    ah_buf_str(x->out, inverse ? "[^" : "[");
+    members = x->out->len;
     while (peek(x, 0) >= 0 && peek(x, 0) != ']')
         if (!put_members(x))
             return false;
     if (peek(x, 0) < 0)
         return fail(x, "missing ] of a class");
+    if (x->out->len == members) {
+        ah_buf_reset(x->out, start);
+        ah_buf_str(x->out, inverse ? "[" EVERY : "[^" EVERY);
+    }
     x->at++;
     ah_buf_char(x->out, ']');
     if (x->cost && x->cost->widest < x->out->len - start)
@@ -463,17 +399,42 @@ static bool put_class(regex *x)
 
 /* Groups and references */
 
+/* Beyond ASCII all may stand in a name but signs, and of these the common blocks are known. */
+static bool is_sign(uint32_t c)
+{
+    static const uint32_t signs[][2] = {
+        {0x80, 0xa9},     {0xab, 0xb4},     {0xb6, 0xb6},     {0xb8, 0xb9},       {0xbb, 0xbf},
+        {0xd7, 0xd7},     {0xf7, 0xf7},     {0x2c2, 0x2c5},   {0x2d2, 0x2df},     {0x1ffd, 0x200b},
+        {0x200e, 0x203e}, {0x2041, 0x2053}, {0x2055, 0x2070}, {0x2074, 0x207e},   {0x2080, 0x208e},
+        {0x20a0, 0x20c1}, {0x2189, 0x2bff}, {0x2e00, 0x3004}, {0x3008, 0x3020},   {0x3200, 0x33ff},
+        {0x4dc0, 0x4dff}, {0xe000, 0xf8ff}, {0xfe50, 0xfe6b}, {0xfeff, 0xff0f},   {0xff1a, 0xff20},
+        {0xff3b, 0xff3e}, {0xff5b, 0xff64}, {0xffe0, 0xffff}, {0x1f000, 0x1fbef}, {0xf0000, 0x10ffff}};
+
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (c >= signs[i][0] && c <= signs[i][1])
+            return true;
+    return false;
+}
+
 /* The name of the group whose "(?<" ends before x->at, passed over with its ">". */
 static bool take_name(regex *x, ah_slice *name)
 {
-    int c;
+    size_t start = x->at;
+    uint32_t c = 0;
 
-    *name = (ah_slice){x->text.p + x->at, 0};
-    while ((c = peek(x, name->n)) >= 0x80 || is_letter(c) || is_digit(c) || c == '_' || c == '$')
-        name->n++;
-    if (c != '>' || !name->n || is_digit(name->p[0]))
+    while (peek(x, 0) >= 0) {
+        size_t before = x->at;
+
+        c = take_char(x);
+        if (c >= 0x80 ? is_sign(c) : !is_letter((int)c) && !is_digit((int)c) && c != '_' && c != '$') {
+            *name = (ah_slice){x->text.p + start, before - start};
+            break;
+        }
+    }
+    if (c != '>' || !name->n || is_digit(name->p[0])) {
+        x->at = start;
         return fail(x, "a group without a name between < and >");
-    x->at += name->n + 1;
+    }
     return true;
 }
 
@@ -532,17 +493,18 @@ static bool note_captures(regex *x)
 static bool open_group(regex *x)
 {
     static const char *const known[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!"};
-    bool capture = is_capture(x);
+    bool capture = is_capture(x), repeatable;
     ah_slice name, rest = {x->text.p + x->at, x->text.n - x->at};
     size_t n = 0;
 
     for (size_t i = 0; i < sizeof known / sizeof *known && !n; i++)
-        if (cut_prefix(&rest, known[i]))
+        if (ah_slice_begins(rest, known[i]))
             n = strlen(known[i]);
     if (!capture && !n)
         return fail(x, "a group that ECMAScript does not know");
     if (x->n_groups > MAX_GROUPS || ++x->depth > MAX_OPEN)
         return fail(x, "more groups than can be kept book of (1000, 200 deep)");
+    repeatable = capture || peek(x, 2) == ':' || (x->lenient && peek(x, 2) != '<');
     ah_buf_put(x->out, capture ? (ah_slice)AH_LIT("(") : (ah_slice){x->text.p + x->at, n});
     if (capture && peek(x, 1) == '?') {
         x->at += 3;
@@ -552,7 +514,8 @@ static bool open_group(regex *x)
     }
     if (capture)
         x->captures[++x->n_seen] = x->n_groups;
-    x->groups[x->n_groups] = (group){.parent = x->here, .turn = x->groups[x->here].alternatives};
+    x->groups[x->n_groups] =
+        (group){.parent = x->here, .turn = x->groups[x->here].alternatives, .repeatable = repeatable};
     x->here = x->n_groups++;
     x->repeatable = false;
     return true;
@@ -568,7 +531,8 @@ static bool close_group(regex *x)
     x->groups[x->here].closed = true;
     x->last = x->here;
     x->here = x->groups[x->here].parent;
-    return x->repeatable = true;
+    x->repeatable = x->groups[x->last].repeatable;
+    return true;
 }
 
 static bool put_reference(regex *x, size_t capture, size_t at)
@@ -584,6 +548,7 @@ static bool put_reference(regex *x, size_t capture, size_t at)
         .in = x->here,
         .turn = x->groups[x->here].alternatives,
         .at = at,
+        .before = capture > x->n_seen,
         .behind = capture <= x->n_seen && x->groups[x->captures[capture]].closed,
     };
     ah_buf_fmt(x->out, "\\g{%zu}", capture);
@@ -610,7 +575,7 @@ static bool judge_references(regex *x)
         const reference *r = &x->refs[i];
         size_t at = x->captures[r->capture];
         const group *g = &x->groups[at];
-        bool repeated = g->repeated && !r->behind;
+        bool repeated = g->repeated && !r->behind && !r->before;
 
         while ((at = x->groups[at].parent))
             repeated |= x->groups[at].repeated;
@@ -660,21 +625,33 @@ static bool take_quantifier(regex *x, size_t *least, size_t *most)
     return false;
 }
 
+/* Why what stands before cannot be repeated so often, or NULL. */
+static const char *wrong_times(const regex *x, size_t least, size_t most)
+{
+    bool many = least > MAX_TIMES || (most > MAX_TIMES && most != SIZE_MAX);
+
+    return !x->repeatable            ? "nothing to repeat"
+           : most < least            ? "a quantifier that ends before it begins"
+           : many && !x->syntax_only ? "a quantifier of more than 65535"
+                                     : NULL;
+}
+
 static bool put_quantifier(regex *x)
 {
     size_t start = x->at, least, most;
+    const char *why;
 
     if (!take_quantifier(x, &least, &most)) {
+        if (!x->lenient)
+            return fail(x, "a { that counts nothing (write \\{)");
         x->at++;
         put_char(x, '{');
         x->last = 0;
         return x->repeatable = true;
     }
-    if (!x->repeatable || most < least || least > MAX_TIMES || (most > MAX_TIMES && most != SIZE_MAX)) {
+    if ((why = wrong_times(x, least, most))) {
         x->at = start;
-        return fail(x, !x->repeatable ? "nothing to repeat"
-                       : most < least ? "a quantifier that ends before it begins"
-                                      : "a quantifier of more than 65535");
+        return fail(x, why);
     }
     if (peek(x, 0) == '?')
         x->at++;
@@ -714,9 +691,12 @@ static bool put_escape(regex *x)
         x->at += 2;
         return take_name(x, &name) && put_reference(x, find_name(x, name), start);
     }
-    if (!take_escaped(x, &c))
+    if (!take_escaped(x, false, &c))
         return false;
-    put_char(x, c);
+    if (is_half(c))
+        ah_buf_str(x->out, "[^" EVERY "]");
+    else
+        put_char(x, c);
     return true;
 }
 
@@ -724,6 +704,9 @@ static bool put_simple(regex *x)
 {
     int c = peek(x, 0);
 
+    if (!x->lenient && (c == ']' || c == '}'))
+        return fail(x, c == ']' ? "a ] that closes nothing (write \\])"
+                                : "a } that closes nothing (write \\})");
     if (c == '|')
         x->groups[x->here].alternatives++;
     x->repeatable = c != '|' && c != '^' && c != '$';
@@ -765,11 +748,11 @@ static bool translate(regex *x)
             return false;
     if (x->depth)
         return fail(x, "missing )");
-    return judge_references(x);
+    return x->syntax_only || judge_references(x);
 }
 
-ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, ah_pattern_cost *cost, ah_buf *out,
-                               ah_buf *why)
+ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern_cost *cost,
+                               ah_buf *out, ah_buf *why)
 {
     regex *x = ah_alloc(mem, sizeof *x);
     ah_status st;
@@ -780,6 +763,8 @@ ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, ah_pattern_cost
     x->out = out;
     x->why = why;
     x->cost = cost;
+    x->lenient = how & AH_PATTERN_LENIENT;
+    x->syntax_only = how & AH_PATTERN_SYNTAX;
     x->n_groups = 1;
     st = translate(x) ? out->status : AH_PROMPT_VALIDATION;
     ah_free(mem, x);

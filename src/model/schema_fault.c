@@ -118,6 +118,7 @@ ah_buf *schema_begin_fault(checker *c, const place *at, const char *rule)
     if (!take_place(c, rank) || !(b = begin_words(c)))
         return NULL;
     c->ranks[c->telling] = rank;
+    c->told_at = at;
     fault = c->faults->item + c->telling;
     start = schema_begin_part(b, SCHEMA_POINTER);
     schema_put_pointer(b, at);
@@ -133,6 +134,8 @@ void schema_end_fault(checker *c)
 {
     ah_fault *fault = c->faults->item + c->telling;
 
+    if (c->why)
+        schema_put_reason(c, &c->faults->texts, c->told_at);
     fault->message = schema_end_part(&c->faults->texts, fault->message.n);
     c->faults->n += c->telling == c->faults->n;
 }
@@ -154,10 +157,16 @@ void schema_sort_faults(checker *c)
     }
 }
 
-void schema_end_found(checker *c, ah_buf *b, const subject *v)
+void schema_put_what(const checker *c, ah_buf *b, const subject *v)
 {
     ah_buf_str(b, ", found ");
     schema_put_found(b, schema_value_text(v));
+    schema_put_null_hint(c, b, v);
+}
+
+void schema_end_found(checker *c, ah_buf *b, const subject *v)
+{
+    schema_put_what(c, b, v);
     schema_end_fault(c);
 }
 
@@ -175,6 +184,7 @@ void schema_fault_found(checker *c, const subject *v, const char *rule, const ch
 void schema_fault_type(checker *c, const subject *v, unsigned types, const char *rule)
 {
     bool whole = types & T_INTEGER && !(types & T_NUMBER);
+    const char *hint;
     ah_buf *b;
 
     if ((c->coercing && schema_coerce(c, v, types)) || !(b = schema_begin_fault(c, v->at, rule)))
@@ -185,5 +195,8 @@ void schema_fault_type(checker *c, const subject *v, unsigned types, const char 
         ah_buf_str(b, " of at most 64 bits");
     else if (types & T_NUMBER && v->type == T_HUGE)
         ah_buf_str(b, " within the range of a double");
-    schema_end_found(c, b, v);
+    schema_put_what(c, b, v);
+    if ((hint = schema_string_hint(c, v, types)))
+        ah_buf_str(b, hint);
+    schema_end_fault(c);
 }

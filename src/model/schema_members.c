@@ -15,7 +15,7 @@ static uint32_t add_pattern(compiler *c, const clause *q, ah_slice text, ah_stat
     ah_buf why, *b;
 
     ah_buf_init(&why, c->s->mem, 256);
-    *st = i == NONE ? AH_NOMEM : ah_pattern_new(c->s->mem, text, false, &p, &why);
+    *st = i == NONE ? AH_NOMEM : ah_pattern_new(c->s->mem, text, 0, &p, &why);
     if (*st == AH_OK) {
         ((ah_pattern **)c->s->patterns.at)[i] = p;
     } else if (*st == AH_NOMEM) {
@@ -254,11 +254,13 @@ static ah_status list_needed(compiler *c, const clause *q, uint32_t i)
     return AH_OK;
 }
 
-/* Pairs of the sorted names: one, and one that it needs. */
+/* Pairs of the sorted names: one, and one that it needs, which is marked then. */
 static void pair_needed(ah_schema *s, range listed, range sorted, uint32_t to)
 {
     uint32_t from = 0, *links = s->links.at;
 
+    for (uint32_t i = sorted.first; i < sorted.first + sorted.n; i++)
+        prop_at(s, i)->required = false;
     for (uint32_t i = listed.first; i < listed.first + listed.n; i++) {
         uint32_t p = schema_find_prop(s, sorted, prop_at(s, i)->name) - sorted.first;
 
@@ -266,6 +268,7 @@ static void pair_needed(ah_schema *s, range listed, range sorted, uint32_t to)
             from = p;
             continue;
         }
+        prop_at(s, sorted.first + p)->required = true;
         links[to++] = from;
         links[to++] = p;
     }

@@ -27,9 +27,17 @@ int schema_compare_numbers(number a, number b)
     return ah_decimal_cmp(ah_decimal_of(a.literal), ah_decimal_of(b.literal));
 }
 
+/* a * b % of, by four bits of b at a time, as no wider type is everywhere: a and the sum so
+ * far are below `of`, which is below 10^18, so sixteen times `of` has 64 bits. */
 static uint64_t times(uint64_t a, uint64_t b, uint64_t of)
 {
-    return (uint64_t)((unsigned __int128)a * b % of);
+    uint64_t sum = 0;
+
+    for (; b; b >>= 4) {
+        sum = (sum + a * (b & 15)) % of;
+        a = a * 16 % of;
+    }
+    return sum;
 }
 
 static uint64_t power_of_ten(uint64_t e, uint64_t of)
@@ -48,9 +56,12 @@ static uint64_t digits_of(ah_decimal d, uint64_t of) /* of 0: whole, where they 
 {
     uint64_t r = 0;
 
-    for (; d.p < d.end; d.p++)
+    for (; d.p < d.end; d.p++) {
         if (*d.p != '.')
-            r = of ? (times(r, 10, of) + (uint64_t)(*d.p - '0')) % of : r * 10 + (uint64_t)(*d.p - '0');
+            r = r * 10 + (uint64_t)(*d.p - '0');
+        if (of)
+            r %= of;
+    }
     return r;
 }
 

@@ -42,7 +42,8 @@ struct ah_pattern {
     pcre2_code *code;    /* without callouts */
     pcre2_code *counted; /* with them; made when it is first needed */
     ah_text *text;       /* ECMAScript's */
-    bool any_case, anchored;
+    unsigned how;        /* AH_PATTERN_* */
+    bool anchored;
     ah_pattern_cost cost;
     size_t frame; /* bytes that each step of backtracking copies */
 };
@@ -96,21 +97,47 @@ static bool prepare(ah_pattern *p)
     return true;
 }
 
+/* What PCRE2 may refuse of translated words. It has other numbers and other words for lookbehinds
+ * from release to release; in ours they are the same. */
 static ah_status say(ah_buf *why, int code)
 {
+    enum { LOOKBEHIND_VARIES_TOO_MUCH = 200 }; /* since 10.43 */
     PCRE2_UCHAR words[160];
 
-    if (code == PCRE2_ERROR_HEAP_FAILED)
+    switch (code) {
+    case PCRE2_ERROR_HEAP_FAILED:
         return AH_NOMEM;
-    pcre2_get_error_message(code, words, sizeof words);
-    ah_buf_str(why, (const char *)words);
+    case PCRE2_ERROR_LOOKBEHIND_NOT_FIXED_LENGTH:
+    case PCRE2_ERROR_LOOKBEHIND_TOO_COMPLICATED:
+    case PCRE2_ERROR_LOOKBEHIND_TOO_LONG:
+    case LOOKBEHIND_VARIES_TOO_MUCH:
+        ah_buf_str(why, "a lookbehind that may be of any length");
+        break;
+    default:
+        pcre2_get_error_message(code, words, sizeof words);
+        ah_buf_str(why, (const char *)words);
+    }
     return AH_PROMPT_VALIDATION;
+}
+
+/* PCRE2 (10.42) looks for what a match must begin with and how long it is at least, and is mistaken
+ * where the expression looks around or back: it must not, then. The words are translated ones, in
+ * which these are nothing else. */
+static uint32_t looks_option(ah_slice words)
+{
+    static const char *const looks[] = {"(?=", "(?!", "(?<", "\\g{"};
+
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+        if (ah_slice_find(words, ah_slice_of(looks[i])))
+            return PCRE2_NO_START_OPTIMIZE;
+    return 0;
 }
 
 static ah_status compile_words(ah_pattern *p, ah_slice words, pcre2_code **out, ah_buf *why)
 {
-    const uint32_t options = (p->any_case ? PCRE2_CASELESS : 0) | PCRE2_UTF | PCRE2_MATCH_UNSET_BACKREF |
-                             PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C;
+    const uint32_t options = (p->how & AH_PATTERN_ANY_CASE ? PCRE2_CASELESS : 0) | PCRE2_UTF |
+                             PCRE2_MATCH_UNSET_BACKREF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C |
+                             looks_option(words);
     PCRE2_SIZE at = 0;
     int code = 0;
 
@@ -124,7 +151,7 @@ static ah_status compile(ah_pattern *p, ah_buf *why)
     ah_buf words;
 
     ah_buf_init(&words, p->mem, MAX_WORDS);
-    st = ah_pattern_translate(p->mem, ah_text_slice(p->text), NULL, &words, why);
+    st = ah_pattern_translate(p->mem, ah_text_slice(p->text), p->how, NULL, &words, why);
     if (st == AH_OK)
         st = compile_words(p, ah_buf_slice(&words), &p->code, why);
     ah_buf_clear(&words);
@@ -144,7 +171,7 @@ static ah_status compile_counted(ah_pattern *p)
     ah_buf_init(&why, p->mem, 256);
     ah_buf_str(&words, "(?C1)(?:");
     p->cost = (ah_pattern_cost){0};
-    st = ah_pattern_translate(p->mem, ah_text_slice(p->text), &p->cost, &words, &why);
+    st = ah_pattern_translate(p->mem, ah_text_slice(p->text), p->how, &p->cost, &words, &why);
     ah_buf_char(&words, ')');
     if (st == AH_OK)
         st = words.status == AH_OK ? compile_words(p, ah_buf_slice(&words), &p->counted, &why)
@@ -163,7 +190,7 @@ static void ask_code(ah_pattern *p)
     p->anchored = options & PCRE2_ANCHORED;
 }
 
-ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, bool any_case, ah_pattern **out, ah_buf *why)
+ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern **out, ah_buf *why)
 {
     ah_pattern *p = ah_alloc(mem, sizeof *p);
     ah_status st = AH_NOMEM;
@@ -171,7 +198,7 @@ ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, bool any_case, ah_pat
     if (!p)
         return AH_NOMEM;
     p->mem = mem;
-    p->any_case = any_case;
+    p->how = how;
     if ((p->text = ah_text_new(mem, text)) && prepare(p))
         st = compile(p, why);
     if (st == AH_OK) {
@@ -268,11 +295,11 @@ const char *ah_pattern_version(char *out, size_t size)
 
 #else
 
-ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, bool any_case, ah_pattern **out, ah_buf *why)
+ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern **out, ah_buf *why)
 {
     (void)mem;
     (void)text;
-    (void)any_case;
+    (void)how;
     (void)out;
     ah_buf_str(why, "this build has no regular expressions (install libpcre2-dev and build again)");
     return AH_PROMPT_VALIDATION;

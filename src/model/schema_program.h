@@ -167,7 +167,7 @@ struct ah_schema {
     size_t refs;
     ah_schema_cache *cache; /* that knows it, or NULL */
     ah_schema *same_row;
-    size_t hash;
+    uint64_t hash;
     size_t given; /* documents; what follows them are metaschemas of our own */
     bool formats, any_keywords;
     ah_buf names; /* those with escapes, unescaped; room is made once, so it never moves */
@@ -389,8 +389,10 @@ ah_status schema_run(const ah_schema *s, uint32_t i, ah_slice text, ah_work *wor
 
 /* Index of a format that can be asserted, or NONE. */
 uint32_t schema_find_format(ah_slice name);
-bool schema_format_compiles(uint32_t format); /* is it one that compiles an expression? */
-bool schema_has_format(const ah_mem *mem, uint32_t format, ah_slice text);
+/* Does the text have it? The steps that takes are counted in the work. *names is kept from check to
+ * check; it begins as NULL, and the caller frees it. */
+ah_match schema_has_format(const ah_mem *mem, uint32_t format, ah_slice text, ah_work *work,
+                           ah_pattern **names);
 const char *schema_format_words(uint32_t format); /* "an email address" */
 
 #endif

@@ -63,7 +63,7 @@ static void end_tell(checker *c, frame *f)
     schema_pop(c);
 }
 
-void schema_tell_branch(checker *c, uint32_t nearest, subject *v)
+void schema_tell_branch(checker *c, uint32_t nearest, subject *v, const reason *why)
 {
     if (!c->sorted && c->recalled.n) {
         if (!schema_push(c, sizeof(tell_walk), end_tell))
@@ -71,5 +71,8 @@ void schema_tell_branch(checker *c, uint32_t nearest, subject *v)
         qsort(c->recalled.at, c->recalled.n, sizeof(recalled), compare);
         c->sorted = c->recalled.n;
     }
-    schema_check_in_place(c, nearest, v, NULL);
+    if (why)
+        schema_check_because(c, nearest, v, NULL, why);
+    else
+        schema_check_in_place(c, nearest, v, NULL);
 }

@@ -3,8 +3,7 @@
 #include "model/schema_checker.h"
 
 enum {
-    TREE_BYTES = 2,      /* brought into canonical form in a step */
-    EXPRESSION_BYTES = 4 /* compiled, likewise */
+    TREE_BYTES = 2 /* brought into canonical form in a step */
 };
 
 static int compare_tokens(ah_json_token x, ah_json_token y)
@@ -95,6 +94,7 @@ bool schema_is_one_of(checker *c, const subject *v, range values)
 void schema_check_values(checker *c, const op *o, subject *v)
 {
     bool one = o->code == OP_CONST;
+    guess g = {.looks = 0};
     size_t listed = 0;
     ah_buf *b;
 
@@ -106,7 +106,9 @@ void schema_check_values(checker *c, const op *o, subject *v)
     ah_buf_str(b, one ? "must be " : o->list.n ? "must be one of " : "must be one of no values");
     schema_put_values(c->s, b, o->list, &listed);
     schema_end_list(b, listed);
-    schema_end_found(c, b, v);
+    if (o->list.n > 1)
+        schema_guess(c, &g, v, o->list);
+    schema_end_guessed(c, b, v, &g);
 }
 
 void schema_check_bound(checker *c, const op *o, subject *v)
@@ -230,12 +232,15 @@ void schema_check_pattern(checker *c, const op *o, subject *v)
 
 void schema_check_format(checker *c, const op *o, subject *v)
 {
-    uint64_t price = v->t.raw.n / (schema_format_compiles(o->rest) ? EXPRESSION_BYTES : STEP_BYTES);
+    ah_match found = schema_has_format(c->s->mem, o->rest, schema_plain(c, v->t.raw, v->t.escaped),
+                                       c->work, &c->names);
     ah_buf *b;
 
-    if (!schema_spend(c, v->at, price) ||
-        schema_has_format(c->s->mem, o->rest, schema_plain(c, v->t.raw, v->t.escaped)) ||
-        !(b = schema_begin_fault(c, v->at, "format")))
+    if (found == AH_MATCH_ENDED)
+        schema_stop_work(c, v->at, "format", (ah_slice){NULL, 0});
+    if (found == AH_MATCH_NOMEM)
+        c->status = AH_NOMEM;
+    if (found != AH_MATCH_NO || !(b = schema_begin_fault(c, v->at, "format")))
         return;
     ah_buf_fmt(b, "must be %s", schema_format_words(o->rest));
     schema_end_found(c, b, v);

@@ -105,12 +105,23 @@ void ah_faults_clear(ah_faults *f)
     f->n = f->total = 0;
 }
 
+/* Names in it may hold anything: what would break the line is written as JSON writes it. */
+static void put_pointer(ah_buf *out, ah_slice pointer)
+{
+    for (size_t i = 0; i < pointer.n; i++) {
+        if ((unsigned char)pointer.p[i] < ' ' || pointer.p[i] == 0x7f)
+            ah_buf_fmt(out, "\\u%04x", pointer.p[i]);
+        else
+            ah_buf_char(out, pointer.p[i]);
+    }
+}
+
 void ah_faults_print(const ah_faults *f, ah_buf *out)
 {
     for (size_t i = 0; i < f->n; i++) {
         if (i)
             ah_buf_str(out, "; ");
-        ah_buf_put(out, f->item[i].pointer);
+        put_pointer(out, f->item[i].pointer);
         if (f->item[i].pointer.n)
             ah_buf_str(out, ": ");
         ah_buf_put(out, f->item[i].message);

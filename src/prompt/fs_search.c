@@ -319,7 +319,9 @@ static ah_status compile(hunt *h, const ah_fs_grep *what, ah_err *err)
         return AH_OK;
     }
     ah_buf_init(&why, h->fs->mem, MAX_WHY);
-    st = ah_pattern_new(h->fs->mem, what->pattern, what->ignore_case, &h->pattern, &why);
+    st = ah_pattern_new(h->fs->mem, what->pattern,
+                        AH_PATTERN_LENIENT | (what->ignore_case ? AH_PATTERN_ANY_CASE : 0), &h->pattern,
+                        &why);
     if (st == AH_NOMEM)
         ah_err_nomem(err);
     else if (st != AH_OK)

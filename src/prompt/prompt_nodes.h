@@ -9,7 +9,7 @@
 #include "model/registry.h"
 #include "prompt/prompt.h"
 
-enum { NO_NODE = UINT32_MAX };
+#define NO_NODE UINT32_MAX
 
 typedef struct prompt_node {
     ah_section *section; /* as declared */

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/excerpt.h"
 #include "base/process.h"
 #include "run/driver.h"
 
@@ -17,9 +18,10 @@ enum {
     MAX_LINE = 64 << 20,
     KEPT_LINE = 64 << 10, /* of memory, for the next one */
     MAX_REQUEST = 256 << 20,
-    MAX_STDERR = 400, /* of its end, in messages */
-    MAX_SESSIONS = 8, /* conversations on one adapter that keep a process */
-    PARTING_MS = 1000 /* between the interruption and TERM */
+    MAX_STDERR = 4 << 10, /* of its end, as it came */
+    MOST_TOLD = 400,      /* of that, in messages */
+    MAX_SESSIONS = 8,     /* conversations on one adapter that keep a process */
+    PARTING_MS = 1000     /* between the interruption and TERM */
 };
 
 typedef struct claude claude;
@@ -271,19 +273,40 @@ static void take_stderr(session *s)
     ah_process_take(s->p, AH_STDERR, more.n);
 }
 
+/* Its end, on one line. The keys are taken out while the beginning of one cannot have been cut off:
+ * much more is kept than is told. */
+static void put_said(const session *s, ah_buf *out)
+{
+    ah_buf b;
+    size_t at;
+
+    ah_buf_init(&b, out->mem, 8 * (size_t)MAX_STDERR);
+    ah_excerpt(ah_buf_slice(&s->said), s->talk.secrets, 4 * (size_t)MAX_STDERR, &b);
+    at = b.len > MOST_TOLD ? b.len - MOST_TOLD : 0;
+    while (at && at < b.len && ((unsigned char)b.data[at] & 0xc0) == 0x80)
+        at++;
+    if (b.len)
+        ah_buf_str(out, ": ");
+    ah_buf_put(out, (ah_slice){b.data ? b.data + at : "", b.len - at});
+    ah_buf_clear(&b);
+}
+
 static void tell_end(const session *s, const ah_process_result *r, ah_err *err)
 {
-    ah_slice said = ah_slice_trim(ah_buf_slice(&s->said));
+    ah_buf said;
 
+    ah_buf_init(&said, s->of->owner.native.base.mem, 2 * (size_t)MAX_STDERR);
+    put_said(s, &said);
     if (r->how == AH_PROCESS_FAILED)
         ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": %s; %s", r->err.message, ADVICE);
     else if (r->signal)
-        ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": the command was ended by signal %d%s%.*s", r->signal,
-                   said.n ? ": " : "", AH_FMT(said));
+        ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": the command was ended by signal %d%.*s", r->signal,
+                   AH_FMT(ah_buf_slice(&said)));
     else
         ah_err_set(err, AH_PROVIDER,
-                   AH_CLAUDE ": the command ended (exit code %d) before its answer was complete%s%.*s",
-                   r->code, said.n ? ": " : "", AH_FMT(said));
+                   AH_CLAUDE ": the command ended (exit code %d) before its answer was complete%.*s",
+                   r->code, AH_FMT(ah_buf_slice(&said)));
+    ah_buf_clear(&said);
 }
 
 static void drain(session *s)
@@ -352,10 +375,19 @@ static bool begins(const char *s, const char *with)
 /* Variables of the host that the command is given. The two that the adapter sets are not. */
 static bool passes(const char *var)
 {
-    static const char *const whole[] = {
-        "HOME=",        "PATH=",        "TMPDIR=",        "LANG=",
-        "http_proxy=",  "https_proxy=", "no_proxy=",      "HTTP_PROXY=",
-        "HTTPS_PROXY=", "NO_PROXY=",    "SSL_CERT_FILE=", "NODE_EXTRA_CA_CERTS="};
+    static const char *const whole[] = {"HOME=",
+                                        "PATH=",
+                                        "TMPDIR=",
+                                        "LANG=",
+                                        "http_proxy=",
+                                        "https_proxy=",
+                                        "no_proxy=",
+                                        "HTTP_PROXY=",
+                                        "HTTPS_PROXY=",
+                                        "NO_PROXY=",
+                                        "SSL_CERT_FILE=",
+                                        "SSL_CERT_DIR=",
+                                        "NODE_EXTRA_CA_CERTS="};
 
     if (begins(var, "ANTHROPIC_API_KEY=") || begins(var, "ANTHROPIC_BASE_URL="))
         return false;
@@ -525,6 +557,7 @@ static ah_status new_session(claude *a, const ah_lowered *w, const ah_claude_opt
     *s = (session){.of = a, .wire = w, .job.fn = on_job, .timer.fn = timed_out, .next = a->first};
     ah_claude_init(&s->talk, mem, a->owner.native.base.tool_change_mode == AH_TOOLS_LIST_CHANGED);
     s->talk.options = *o;
+    s->talk.secrets = &a->host->secrets;
     ah_buf_init(&s->line, mem, MAX_LINE);
     ah_buf_init(&s->held, mem, MAX_LINE);
     ah_buf_init(&s->said, mem, MAX_STDERR * 4);

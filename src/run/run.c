@@ -5,6 +5,7 @@
 #include "run/pick.h"
 #include "run/run_state.h"
 #include "run/search.h"
+#include "wire/full.h"
 
 /* -- small things --------------------------------------------------------------- */
 
@@ -198,6 +199,18 @@ static void empty_fails(ah_run *run)
     ah_run_fail(run);
 }
 
+/* Asked again, it would be fuller still. */
+static void full_fails(ah_run *run)
+{
+    ah_err *err = &run->result.err;
+
+    ah_err_set(err, AH_CONTEXT_FULL,
+               "the answer is empty, since the model's context is full (stop: %s)" AH_FULL_ADVICE,
+               ah_stop_name(run->result.stop));
+    err->phase = AH_PHASE_RESPONSE;
+    ah_run_fail(run);
+}
+
 static void empty_again(ah_run *run)
 {
     static const ah_slice words = AH_LIT("Your answer was empty. Answer, or call a tool.");
@@ -215,6 +228,10 @@ static bool refuse_empty(ah_run *run)
 {
     bool empty = ah_slice_trim(ah_buf_slice(&run->text)).n == 0;
 
+    if (empty && run->result.stop == AH_STOP_FULL) {
+        full_fails(run);
+        return true;
+    }
     if (!empty || run->cfg.on_empty == AH_EMPTY_STANDS) {
         run->empties = 0;
         return false;

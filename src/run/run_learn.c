@@ -46,7 +46,10 @@ static bool try_append(ah_run *run)
 
 bool ah_run_try_less(ah_run *run)
 {
-    return run->result.err.http_status == REFUSED && (try_search_here(run) || try_append(run));
+    const ah_err *err = &run->result.err;
+
+    return err->http_status == REFUSED && err->status != AH_CONTEXT_FULL &&
+           (try_search_here(run) || try_append(run));
 }
 
 /* What was known, with what is sure now. */

@@ -259,7 +259,7 @@ static void refuse_cut(ah_run *run)
 {
     ah_call *last = &run->call[run->n_calls - 1];
 
-    if (run->result.stop == AH_STOP_LENGTH || run->result.stop == AH_STOP_FILTER)
+    if (ah_stop_is_cut(run->result.stop) || run->result.stop == AH_STOP_FILTER)
         ah_call_refuse(last, "The call was cut off (%s) and not run. Make it again, shorter.",
                        ah_stop_name(run->result.stop));
 }

@@ -157,7 +157,7 @@ static ah_stop stop_of(ah_slice reason)
         const char *word;
         ah_stop stop;
     } words[] = {{"end_turn", AH_STOP_END},           {"tool_use", AH_STOP_TOOL_CALLS},
-                 {"max_tokens", AH_STOP_LENGTH},      {"model_context_window_exceeded", AH_STOP_LENGTH},
+                 {"max_tokens", AH_STOP_LENGTH},      {"model_context_window_exceeded", AH_STOP_FULL},
                  {"stop_sequence", AH_STOP_SEQUENCE}, {"refusal", AH_STOP_REFUSAL}};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -169,7 +169,7 @@ static ah_stop stop_of(ah_slice reason)
 /* Only what was cut for its length may lack the end of a block. */
 static ah_status check_ended(reader *x, ah_err *err)
 {
-    if (!x->unended || message_of(x)->stop == AH_STOP_LENGTH)
+    if (!x->unended || ah_stop_is_cut(message_of(x)->stop))
         return AH_OK;
     return ah_reading_bad(&x->r, err, "the answer ended within a block (content[%lld])",
                           (long long)x->last);

@@ -17,8 +17,9 @@ enum {
 
 const char *ah_stop_name(ah_stop stop)
 {
-    static const char *const names[] = {
-        "end", "end", "tool_calls", "length", "stop_sequence", "content_filter", "refusal", "tool"};
+    static const char *const names[] = {"end",     "end",           "tool_calls",
+                                        "length",  "stop_sequence", "content_filter",
+                                        "refusal", "context_full",  "tool"};
 
     return names[stop];
 }
@@ -474,9 +475,9 @@ static void put_stop(const ah_assembly *a, ah_buf *b)
 /* What the provider said, unless the content says more (NOTES: decide by content). */
 static ah_stop final_stop(const ah_assembly *a)
 {
-    if (a->n && a->stop != AH_STOP_LENGTH && a->stop != AH_STOP_FILTER)
+    if (a->n && !ah_stop_is_cut(a->stop) && a->stop != AH_STOP_FILTER)
         return AH_STOP_TOOL_CALLS;
-    return a->refusal.len && a->stop != AH_STOP_LENGTH ? AH_STOP_REFUSAL : a->stop;
+    return a->refusal.len && !ah_stop_is_cut(a->stop) ? AH_STOP_REFUSAL : a->stop;
 }
 
 ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_origin *origin,

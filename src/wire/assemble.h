@@ -15,10 +15,17 @@ typedef enum ah_stop {
     AH_STOP_SEQUENCE,
     AH_STOP_FILTER,
     AH_STOP_REFUSAL,
-    AH_STOP_TOOL /* of a run: results of tools are its answer; the model never says so */
+    AH_STOP_FULL, /* the model's window was full: cut as with LENGTH */
+    AH_STOP_TOOL  /* of a run: results of tools are its answer; the model never says so */
 } ah_stop;
 
 const char *ah_stop_name(ah_stop stop); /* "end", "tool_calls", "length", ... */
+
+/* True if the answer was cut for its length: its last part may not be whole. */
+static inline bool ah_stop_is_cut(ah_stop stop)
+{
+    return stop == AH_STOP_LENGTH || stop == AH_STOP_FULL;
+}
 
 enum { AH_COST_UNIT = 1000000000 }; /* money is counted in billionths of a US dollar */
 

@@ -37,6 +37,7 @@ bool ah_claude_options_same(const ah_claude_options *a, const ah_claude_options 
 /* One process' side of the talk. */
 typedef struct ah_claude {
     const ah_mem *mem;
+    const ah_secrets *secrets; /* that are taken out of what it says of its failures; may be NULL */
     ah_claude_options options; /* that the process was started with: the owner sets them */
     bool relists;              /* new tools are told to a command that says it can take them */
     ah_buf out;                /* lines for the command: the owner writes and empties it */

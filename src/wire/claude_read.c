@@ -1,8 +1,10 @@
 /* The lines of the `claude` command: its requests are answered, the model's message is given on,
  * errors are told as such. A failed turn is known by is_error: its subtype may be "success". Only
  * our own tools run: any other one is refused. */
+#include "base/excerpt.h"
 #include "model/tool_spec.h"
 #include "wire/claude_talk.h"
+#include "wire/full.h"
 
 #include "wire/shape.h"
 
@@ -70,7 +72,7 @@ static ah_status find_call(ah_claude *c, ah_slice id, ah_claude_call **out, ah_e
 
 ah_status ah_claude_asked(ah_claude *c, ah_slice id, ah_slice ask, ah_slice rpc, ah_err *err)
 {
-    ah_claude_call *k;
+    ah_claude_call *k = NULL;
     ah_status st = find_call(c, id, &k, err);
 
     if (st != AH_OK)
@@ -94,7 +96,7 @@ void ah_claude_withdrawn(ah_claude *c, ah_slice ask)
 
 ah_status ah_claude_give(ah_claude *c, ah_slice id, ah_slice result, ah_err *err)
 {
-    ah_claude_call *k;
+    ah_claude_call *k = NULL;
     ah_status st = find_call(c, id, &k, err);
 
     if (st != AH_OK)
@@ -346,23 +348,29 @@ static int status_of(ah_slice line, const char *member)
 static ah_status fail(const ah_claude *c, ah_slice line, ah_slice said, ah_err *err)
 {
     int status = status_of(line, "api_error_status");
+    ah_full full = {.is = false};
     ah_buf b, words;
 
     ah_buf_init(&b, c->mem, AH_CLAUDE_MAX_OUT);
     ah_buf_init(&words, c->mem, AH_CLAUDE_MAX_OUT);
     if (!ah_json_string(said, &b))
         ah_json_string(ah_json_member(line, "subtype"), &b);
-    b.len = ah_flatten(b.data, b.len);
-    if (ah_buf_ok(&b))
-        ah_buf_put_most(&words, ah_buf_slice(&b), MAX_SAID);
+    if (ah_buf_ok(&b)) {
+        ah_excerpt(ah_buf_slice(&b), c->secrets, MAX_SAID, &words);
+        full = ah_full_judge_text(c->mem, status, ah_buf_slice(&b));
+    }
     ah_err_set(err, AH_PROVIDER, AH_CLAUDE ": %.*s%s",
                AH_FMT(ah_buf_ok(&words) ? ah_buf_slice(&words) : ah_slice_of("out of memory")),
-               status == 401 ? "; check api_key or ANTHROPIC_API_KEY, or log in with `claude`" : "");
+               full.is         ? AH_FULL_ADVICE
+               : status == 401 ? "; check api_key or ANTHROPIC_API_KEY, or log in with `claude`"
+                               : "");
     ah_buf_clear(&b);
     ah_buf_clear(&words);
     err->phase = AH_PHASE_RESPONSE;
     err->http_status = status;
-    return AH_PROVIDER;
+    if (full.is)
+        ah_full_tell(&full, err);
+    return err->status;
 }
 
 /* What the turn cost: the command counts all of its turns together. */

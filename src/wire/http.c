@@ -395,10 +395,22 @@ static bool renew_multi(ah_http *http)
     return !http->broken;
 }
 
+/* For servers, and for proxies that are spoken to over TLS. A libcurl that cannot take a folder for
+ * them goes on without it. */
+static bool set_authorities(ah_transfer *t)
+{
+    const char *file = t->http->ca_file, *dir = t->http->ca_dir;
+
+    if (file && (curl_easy_setopt(t->easy, CURLOPT_CAINFO, file) != CURLE_OK ||
+                 curl_easy_setopt(t->easy, CURLOPT_PROXY_CAINFO, file) == CURLE_OUT_OF_MEMORY))
+        return false;
+    return !dir || (curl_easy_setopt(t->easy, CURLOPT_CAPATH, dir) != CURLE_OUT_OF_MEMORY &&
+                    curl_easy_setopt(t->easy, CURLOPT_PROXY_CAPATH, dir) != CURLE_OUT_OF_MEMORY);
+}
+
 static bool set_always(ah_transfer *t)
 {
     CURL *e = t->easy;
-    const char *ca = t->http->ca_file;
 
     ah_request_attach(t);
     ah_response_attach(t);
@@ -417,7 +429,7 @@ static bool set_always(ah_transfer *t)
     curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, t);
     curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
     curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, t->http);
-    if (ca && curl_easy_setopt(e, CURLOPT_CAINFO, ca) != CURLE_OK)
+    if (!set_authorities(t))
         return false;
     return curl_easy_setopt(e, CURLOPT_USERAGENT, "agenthost/" AH_VERSION) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
@@ -545,19 +557,37 @@ static void start_curl(void)
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-static ah_status copy_ca_file(ah_http *http)
+static const char *variable(const char *name)
 {
-    const char *bundle = getenv("CURL_CA_BUNDLE"), *file = getenv("SSL_CERT_FILE");
-    const char *ca = bundle && *bundle ? bundle : file;
-    size_t n = ca ? strlen(ca) + 1 : 0;
+    const char *value = getenv(name);
 
-    if (n <= 1)
-        return AH_OK;
-    http->ca_file = ah_resize(http->mem, NULL, n);
-    if (!http->ca_file)
-        return AH_NOMEM;
-    memcpy(http->ca_file, ca, n);
-    return AH_OK;
+    return value && *value ? value : NULL;
+}
+
+static bool copy_path(const ah_http *http, const char *value, char **out)
+{
+    size_t n = value ? strlen(value) + 1 : 0;
+
+    *out = n ? ah_resize(http->mem, NULL, n) : NULL;
+    if (*out)
+        memcpy(*out, value, n);
+    return *out || !n;
+}
+
+/* As the curl command takes them: CURL_CA_BUNDLE alone where it is set, else SSL_CERT_FILE and
+ * SSL_CERT_DIR, one or both. */
+static bool note_authorities(ah_http *http)
+{
+    const char *bundle = variable("CURL_CA_BUNDLE");
+    const char *file = variable("SSL_CERT_FILE"), *dir = variable("SSL_CERT_DIR");
+
+    if (bundle) {
+        http->ca_from = "CURL_CA_BUNDLE";
+        http->ca_passed_over = dir || (file && strcmp(file, bundle) != 0);
+        return copy_path(http, bundle, &http->ca_file);
+    }
+    http->ca_from = file ? "SSL_CERT_FILE" : dir ? "SSL_CERT_DIR" : NULL;
+    return copy_path(http, file, &http->ca_file) && copy_path(http, dir, &http->ca_dir);
 }
 
 static bool set_up_curl(ah_http *http)
@@ -566,7 +596,7 @@ static bool set_up_curl(ah_http *http)
 
     pthread_once(&once, start_curl);
     http->timer.fn = on_curl_timer;
-    return copy_ca_file(http) == AH_OK && set_up_multi(http);
+    return note_authorities(http) && set_up_multi(http);
 }
 
 static void on_foreign_news(ah_timer *timer)
@@ -638,6 +668,7 @@ void ah_http_free(ah_http *http)
     ah_replay_free(http->replay);
     ah_free(http->mem, http->sockets);
     ah_free(http->mem, http->ca_file);
+    ah_free(http->mem, http->ca_dir);
     ah_free(http->mem, http);
 }
 

@@ -4,7 +4,8 @@
  * transfer until its owner takes it, so no caller's code runs inside a curl
  * callback. Redirects, compression, netrc and cookies are off; http and https only;
  * HTTP/2 where TLS negotiates it. The environment is obeyed: http_proxy, https_proxy,
- * no_proxy (by curl, at each request), CURL_CA_BUNDLE or SSL_CERT_FILE (at ah_http_new). */
+ * no_proxy (by curl, at each request); CURL_CA_BUNDLE, else SSL_CERT_FILE and SSL_CERT_DIR (at
+ * ah_http_new). */
 #ifndef AH_WIRE_HTTP_H
 #define AH_WIRE_HTTP_H
 

@@ -52,9 +52,11 @@ struct ah_http {
     ah_transport transport; /* start NULL: curl. Its ud is the host */
     uint64_t last_id;       /* of its requests */
     CURLM *multi;
-    char *ca_file;
-    ah_timer timer; /* curl's */
-    int64_t now;    /* of the batch in which curl is called */
+    char *ca_file, *ca_dir; /* that the environment names, or NULL */
+    const char *ca_from;    /* the variable that named them, or NULL; a literal */
+    bool ca_passed_over;    /* another one names some, too, and does not count */
+    ah_timer timer;         /* curl's */
+    int64_t now;            /* of the batch in which curl is called */
     socket_state *sockets;
     size_t n_sockets;
     bool broken; /* the multi: see give_up */

@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum { CURL_LINE_BYTES = 100 * 1024 }; /* libcurl's own limit of one header line */
+enum {
+    CURL_LINE_BYTES = 100 * 1024, /* libcurl's own limit of one header line */
+    CURL_TOO_LARGE = 100          /* CURLE_TOO_LARGE, which headers older than 8.6 do not have */
+};
 
 static const char *words_for_size(size_t n, char *out, size_t size)
 {
@@ -51,6 +54,13 @@ static ah_status say_time(const ah_transfer *t, const char *what, int64_t limit,
     return st;
 }
 
+/* Found by us or, in a transfer encoding, by libcurl from 8.7 on. */
+static ah_status say_coding(const ah_transfer *t, ah_err *err)
+{
+    return ah_err_set(err, AH_HTTP, "%s: the response is compressed, though that was not asked for",
+                      t->host);
+}
+
 static ah_status say_fault(const ah_transfer *t, ah_err *err)
 {
     switch (t->fault) {
@@ -65,8 +75,7 @@ static ah_status say_fault(const ah_transfer *t, ah_err *err)
     case FAULT_BODY:
         return say_size(t, "response body", t->limits.body_bytes, "http.max_body", err);
     case FAULT_CODING:
-        return ah_err_set(err, AH_HTTP, "%s: the response is compressed, though that was not asked for",
-                          t->host);
+        return say_coding(t, err);
     case FAULT_IDLE:
         return say_time(t, "no data for", t->limits.idle_ms, "http.idle_timeout", err);
     case FAULT_TOTAL:
@@ -98,6 +107,134 @@ static const char *words_of_curl(const ah_transfer *t, char out[CURL_ERROR_SIZE]
     return out;
 }
 
+/* -- TLS ------------------------------------------------------------------------------------ */
+
+typedef enum distrust {
+    DISTRUST_OTHER,
+    DISTRUST_ISSUER,
+    DISTRUST_EXPIRED,
+    DISTRUST_EARLY,
+    DISTRUST_NAME,
+    DISTRUST_REVOKED
+} distrust;
+
+/* What OpenSSL and its kin found, by the numbers of X509_V_ERR_ (which are theirs for ever). A name
+ * that does not fit is looked at after these, and leaves no number or the first one. */
+static distrust by_openssl(long found)
+{
+    static const struct {
+        long number;
+        distrust why;
+    } known[] = {{0, DISTRUST_NAME},    {1, DISTRUST_NAME},    {62, DISTRUST_NAME},
+                 {64, DISTRUST_NAME},   {2, DISTRUST_ISSUER},  {18, DISTRUST_ISSUER},
+                 {19, DISTRUST_ISSUER}, {20, DISTRUST_ISSUER}, {21, DISTRUST_ISSUER},
+                 {27, DISTRUST_ISSUER}, {9, DISTRUST_EARLY},   {10, DISTRUST_EXPIRED},
+                 {23, DISTRUST_REVOKED}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].number == found)
+            return known[i].why;
+    return DISTRUST_OTHER;
+}
+
+/* GnuTLS tells bits: gnutls_certificate_status_t. */
+static distrust by_gnutls(long found)
+{
+    if (found & 1 << 5)
+        return DISTRUST_REVOKED;
+    if (found & (1 << 6 | 1 << 7))
+        return DISTRUST_ISSUER;
+    if (found & 1 << 9)
+        return DISTRUST_EARLY;
+    if (found & 1 << 10)
+        return DISTRUST_EXPIRED;
+    return found <= 1 ? DISTRUST_NAME : DISTRUST_OTHER;
+}
+
+/* curl tells the reason as a number of the library that it stands on. */
+static distrust distrust_of(const ah_transfer *t, bool of_proxy)
+{
+    const char *library = curl_version_info(CURLVERSION_NOW)->ssl_version;
+    long found = 0;
+
+    if (t->result != CURLE_PEER_FAILED_VERIFICATION || !library ||
+        curl_easy_getinfo(t->easy,
+                          of_proxy ? CURLINFO_PROXY_SSL_VERIFYRESULT : CURLINFO_SSL_VERIFYRESULT,
+                          &found) != CURLE_OK)
+        return DISTRUST_OTHER;
+    if (strstr(library, "OpenSSL") || strstr(library, "LibreSSL") || strstr(library, "BoringSSL"))
+        return by_openssl(found);
+    return strstr(library, "GnuTLS") ? by_gnutls(found) : DISTRUST_OTHER;
+}
+
+static const char *authorities(const ah_http *http)
+{
+    return http->ca_file ? http->ca_file : http->ca_dir;
+}
+
+/* Whose word is taken, for one who must add an issuer to them. */
+static const char *words_for_authorities(const ah_http *http, char *out, size_t size)
+{
+    if (!http->ca_from)
+        return "are ca-certificates installed? SSL_CERT_FILE names others";
+    ah_print(out, size, "known are those in '%.300s', which %s names%s", authorities(http),
+             http->ca_from,
+             http->ca_passed_over ? "; SSL_CERT_FILE and SSL_CERT_DIR do not count beside it" : "");
+    return out;
+}
+
+static ah_status say_bad_file(const ah_transfer *t, ah_err *err)
+{
+    const ah_http *http = t->http;
+
+    if (!http->ca_from)
+        return ah_err_set(err, AH_HTTP,
+                          "TLS with %s failed: there are no certificates of issuers here (are "
+                          "ca-certificates installed? SSL_CERT_FILE names others)",
+                          t->host);
+    return ah_err_set(err, AH_HTTP,
+                      "TLS with %s failed: '%.300s', which %s names, holds no certificates of issuers "
+                      "or cannot be read",
+                      t->host, authorities(http), http->ca_from);
+}
+
+/* `with` is the server, or a proxy. Each fault has words of its own: only an issuer that is not known
+ * has to do with the certificates of this machine. */
+static ah_status say_tls_with(const ah_transfer *t, const char *with, bool of_proxy, ah_err *err)
+{
+    char words[CURL_ERROR_SIZE + 400];
+
+    if (t->result == CURLE_SSL_CACERT_BADFILE)
+        return say_bad_file(t, err);
+    switch (distrust_of(t, of_proxy)) {
+    case DISTRUST_ISSUER:
+        return ah_err_set(err, AH_HTTP,
+                          "TLS with %s failed: the issuer of its certificate is not known (%s)", with,
+                          words_for_authorities(t->http, words, sizeof words));
+    case DISTRUST_EXPIRED:
+        return ah_err_set(
+            err, AH_HTTP,
+            "TLS with %s failed: its certificate has expired, or this machine's clock is wrong", with);
+    case DISTRUST_EARLY:
+        return ah_err_set(
+            err, AH_HTTP,
+            "TLS with %s failed: its certificate is not valid yet, or this machine's clock is wrong",
+            with);
+    case DISTRUST_NAME:
+        return ah_err_set(err, AH_HTTP, "TLS with %s failed: its certificate is for another name", with);
+    case DISTRUST_REVOKED:
+        return ah_err_set(err, AH_HTTP, "TLS with %s failed: its certificate was revoked", with);
+    case DISTRUST_OTHER:
+        break;
+    }
+    return ah_err_set(err, AH_HTTP, "TLS with %s failed: %s", with, words_of_curl(t, words));
+}
+
+static ah_status say_tls(const ah_transfer *t, ah_err *err)
+{
+    return say_tls_with(t, t->host, false, err);
+}
+
 /* -- proxies -------------------------------------------------------------------------------- */
 
 /* Did it fail on the way to the proxy, or there, before the server was reached? */
@@ -119,9 +256,10 @@ static bool is_of_proxy(const ah_transfer *t)
     case CURLE_GOT_NOTHING:
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_WEIRD_SERVER_REPLY:
+        return t->tls; /* the tunnel never stood */
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
-        return t->tls; /* the tunnel never stood */
+        return true; /* nor was there TLS with anybody else */
     default:
         return false;
     }
@@ -135,7 +273,7 @@ static const char *advice_of_tunnel(int status)
 static ah_status say_proxy(const ah_transfer *t, ah_err *err)
 {
     static const char hint[] = "(a proxy is set in the environment)";
-    char words[CURL_ERROR_SIZE];
+    char words[CURL_ERROR_SIZE], with[HOST_SIZE + 16];
 
     if (t->tunnel >= 300)
         return ah_err_set(err, AH_HTTP, "the proxy %s does not connect to %s: HTTP %d%s %s", t->proxy,
@@ -145,6 +283,10 @@ static ah_status say_proxy(const ah_transfer *t, ah_err *err)
     if (t->result == CURLE_COULDNT_CONNECT && t->os_error == ECONNREFUSED)
         return ah_err_set(err, AH_HTTP, "connection refused by the proxy %s for %s %s", t->proxy,
                           t->host, hint);
+    if (t->result == CURLE_PEER_FAILED_VERIFICATION) {
+        snprintf(with, sizeof with, "the proxy %s", t->proxy);
+        return say_tls_with(t, with, true, err);
+    }
     return ah_err_set(err, AH_HTTP, "no connection to %s through the proxy %s: %s %s", t->host, t->proxy,
                       words_of_curl(t, words), hint);
 }
@@ -169,26 +311,15 @@ static ah_status say_broken(const ah_transfer *t, ah_err *err)
                       t->answered ? " in the middle of the response" : "");
 }
 
-/* curl keeps a header line in a buffer of its own; one that outgrows it is told
- * as being out of memory. */
-static ah_status say_memory(const ah_transfer *t, ah_err *err)
+/* curl keeps a header line in a buffer of its own; one that outgrows it is told as too large
+ * or, before 8.6, as being out of memory. */
+static ah_status say_line(const ah_transfer *t, ah_err *err)
 {
-    if (!t->answered || t->head_done)
+    if (t->result == CURLE_OUT_OF_MEMORY && (!t->answered || t->head_done))
         return ah_err_nomem(err);
     if (t->limits.header_bytes <= CURL_LINE_BYTES)
         return say_size(t, "response header", t->limits.header_bytes, "http.max_header", err);
     return say_size(t, "response header line", CURL_LINE_BYTES, "of libcurl", err);
-}
-
-static ah_status say_tls(const ah_transfer *t, ah_err *err)
-{
-    char words[CURL_ERROR_SIZE];
-
-    return ah_err_set(err, AH_HTTP, "TLS with %s failed: %s%s", t->host, words_of_curl(t, words),
-                      t->result == CURLE_PEER_FAILED_VERIFICATION ||
-                              t->result == CURLE_SSL_CACERT_BADFILE
-                          ? " (are ca-certificates installed? SSL_CERT_FILE names others)"
-                          : "");
 }
 
 /* Of a proxy's refusals those that pass: it is busy, or what stands behind it is. */
@@ -231,7 +362,10 @@ static ah_status say_code(const ah_transfer *t, ah_err *err)
         return say_proxy(t, err);
     switch ((int)t->result) {
     case CURLE_OUT_OF_MEMORY:
-        return say_memory(t, err);
+    case CURL_TOO_LARGE:
+        return say_line(t, err);
+    case CURLE_BAD_CONTENT_ENCODING:
+        return say_coding(t, err);
     case CURLE_COULDNT_RESOLVE_HOST:
         return ah_err_set(err, AH_HTTP, "no such host: %s", t->host);
     case CURLE_COULDNT_CONNECT:
@@ -292,7 +426,8 @@ static const char *reason_of(const ah_transfer *t)
     if (is_of_proxy(t))
         return "proxy";
     switch ((int)t->result) {
-    case CURLE_OUT_OF_MEMORY: /* of a header, see say_memory */
+    case CURLE_OUT_OF_MEMORY: /* of a header, see say_line */
+    case CURL_TOO_LARGE:
         return "too_large";
     case CURLE_COULDNT_RESOLVE_HOST:
         return "dns";

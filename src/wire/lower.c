@@ -1,8 +1,9 @@
-/* Which entries are new, what the head is made of, which mode tools change in, and what breaks the
- * cache. How an entry looks on a wire is the adapter's, through its vtable. */
+/* Which entries are new, what the head is made of, which mode tools change in, and which entries may
+ * break the cache (breaks.c says which do). How an entry looks on a wire is the adapter's, through its vtable. */
 #include "wire/lower.h"
 
 #include "model/image.h"
+#include "wire/breaks.h"
 #include "wire/dispatcher.h"
 #include "wire/provider.h"
 
@@ -282,7 +283,7 @@ static ah_break settings_change(const ah_lowered *w, ah_slice now)
     return is_same(w, now, "options") && is_same(w, now, "output") ? AH_BREAK_NONE : AH_BREAK_SETTINGS;
 }
 
-/* Takes one entry in; says whether and why the head changes by it. */
+/* Takes one entry in; says why the head may change by it. */
 static ah_break take(ah_lowered *w, size_t i)
 {
     const ah_entry *e = &w->transcript->entry[i];
@@ -331,10 +332,11 @@ static void make_head(ah_lowered *w)
     w->adapter->vt->head(w->adapter, w);
 }
 
-/* Forgets what was lowered, but not which breaks were told. */
+/* Forgets what was lowered, but not what was sent. */
 static void begin_anew(ah_lowered *w)
 {
-    w->told = w->told > w->done ? w->told : w->done;
+    if (w->requests > 0)
+        ah_break_forget_body(w);
     w->done = w->n_head = w->n_body = 0;
     w->settings = w->system = w->deferral = (ah_slice){NULL, 0};
     w->redo_head = true;
@@ -472,39 +474,25 @@ static ah_status check_images(ah_lowered *w, ah_err *err)
     return st;
 }
 
-/* True: something was declared no more. */
-static bool sweep(ah_lowered *w)
+/* What is withdrawn is declared no more where the head changes anyway. */
+static void sweep(ah_lowered *w)
 {
     size_t before = w->offers.n;
 
     if (w->sweeping)
         ah_offers_sweep(&w->offers, w->mode);
-    return w->offers.n < before;
+    w->redo_head = w->redo_head || w->offers.n < before;
 }
 
-/* The entries up to here were, or are, sent in one request. */
-static void end_request(ah_lowered *w, ah_break *brk, size_t *entry)
+static ah_status take_all(ah_lowered *w, ah_break_causes *causes, ah_err *err)
 {
-    if (!sweep(w))
-        return;
-    w->redo_head = true;
-    if (w->requests == 0 || w->done <= w->told || *brk != AH_BREAK_NONE)
-        return;
-    *brk = AH_BREAK_TOOLS; /* one like it went out before, and failed */
-    *entry = w->done - 1;
-}
-
-static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)
-{
-    *brk = w->anew;
-    *entry = w->told;
     w->redo_head = w->redo_head || w->requests == 0;
     for (; w->done < w->transcript->n; w->done++) {
         ah_status st = check_images(w, err);
         ah_break b;
 
         if (st == AH_OK && w->transcript->entry[w->done].kind == AH_ENTRY_ASSISTANT) {
-            end_request(w, brk, entry);
+            sweep(w); /* the entries up to here were sent in one request */
             w->sweeping = false;
         }
         b = st == AH_OK ? take(w, w->done) : AH_BREAK_NONE;
@@ -515,12 +503,9 @@ static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *e
         w->redo_head = true;
         w->sweeping = w->sweeping || !w->offers.conversing || !ah_mode_names_tools(w->mode);
         sweep(w);
-        if (w->requests == 0 || w->done < w->told || (*brk != AH_BREAK_NONE && b != AH_BREAK_RESTART))
-            continue;
-        *brk = b;
-        *entry = w->done;
+        ah_break_cause(w, causes, b, w->done);
     }
-    end_request(w, brk, entry);
+    sweep(w);
     if (w->redo_head)
         make_head(w);
     if (w->status != AH_OK)
@@ -534,18 +519,19 @@ static ah_status take_all(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *e
 
 ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)
 {
+    ah_break_causes causes = {.by = {{0}}};
     ah_status st;
 
     w->status = AH_OK;
     settle_mode(w);
-    st = take_all(w, brk, entry, err);
+    st = take_all(w, &causes, err);
     if (st != AH_OK) { /* half of it may be there */
         begin_anew(w);
         return st;
     }
+    *brk = ah_break_judge(w, &causes, entry);
     w->redo_head = false;
     w->anew = AH_BREAK_NONE;
-    w->told = 0;
     w->requests++;
     return AH_OK;
 }

@@ -40,6 +40,15 @@ typedef enum ah_break {
 
 const char *ah_break_name(ah_break b); /* "tools_changed" */
 
+/* What was sent last, as far as the next request is compared with it (wire/breaks.h). */
+typedef struct ah_sent {
+    uint64_t tools, system, model, settings; /* hashes */
+    size_t entries;                          /* of the transcript that it held */
+    size_t n_body;                           /* segments of its body */
+    bool body_gone;                          /* they are no longer there: */
+    uint64_t body;                           /* their hash */
+} ah_sent;
+
 struct ah_lowered {
     const ah_mem *mem;
     const ah_adapter *adapter;
@@ -67,7 +76,7 @@ struct ah_lowered {
     bool sweeping; /* the request that these entries make breaks the cache: it declares nothing that is
                       withdrawn in them, in whatever order; until the next answer */
     ah_break anew; /* lowered from the beginning again, for this reason; none where nothing changed */
-    size_t told;   /* entries whose breaks were told before that */
+    ah_sent sent;
     size_t requests;
     ah_status status; /* of this update */
 };

@@ -175,6 +175,7 @@ static ah_stop stop_of(ah_slice reason)
                  {"length", AH_STOP_LENGTH},
                  {"tool_calls", AH_STOP_TOOL_CALLS},
                  {"function_call", AH_STOP_TOOL_CALLS},
+                 {"model_context_window_exceeded", AH_STOP_FULL}, /* Z.ai */
                  {"content_filter", AH_STOP_FILTER}};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -381,7 +382,7 @@ static bool may_say_nothing(const reader *x)
 {
     ah_stop stop = x->r.base.msg->stop;
 
-    return x->said || x->r.pieces || stop == AH_STOP_LENGTH || stop == AH_STOP_FILTER;
+    return x->said || x->r.pieces || ah_stop_is_cut(stop) || stop == AH_STOP_FILTER;
 }
 
 static ah_status complete(ah_reading *r, ah_err *err)

@@ -2,6 +2,9 @@
  * tried again (wire/NOTES.md 0.1, 0.3). What an answer's documents mean is said elsewhere. */
 #include "wire/reading.h"
 
+#include "base/excerpt.h"
+#include "wire/full.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <strings.h>
@@ -10,7 +13,6 @@ enum {
     MAX_EVENT = 16 << 20,
     MAX_WHOLE = 64 << 20,
     MAX_ERROR_BODY = 64 << 10,
-    MOST_QUOTED = 400,
     LINGER_MS = 5000,    /* after the answer, for usage and the end of the stream */
     LINGER_DONE_MS = 250 /* after the end of the stream, for the end of the response */
 };
@@ -102,22 +104,24 @@ bool ah_reading_says(ah_slice value)
 
 /* -- errors ------------------------------------------------------------------------ */
 
-/* A string for people out of foreign JSON: unescaped, made valid, one line, cut; the keys are
- * taken out before the cut could halve one. */
+/* A string for people out of foreign JSON, or what is quoted where it is none, as one line. */
 static void put_excerpt(const ah_reading *r, ah_buf *out, ah_slice value, ah_slice fallback)
 {
-    if (!ah_json_string(value, out))
-        ah_utf8_repair(fallback, out);
-    if (out->len)
-        out->len = ah_flatten(out->data, ah_secrets_redact(r->base.msg->secrets, out->data, out->len));
-    if (out->len > MOST_QUOTED)
-        out->len = ah_utf8_cut(out->data, MOST_QUOTED);
+    ah_buf b;
+
+    ah_buf_init(&b, out->mem, MAX_WHOLE);
+    if (ah_json_string(value, &b))
+        fallback = ah_buf_ok(&b) ? ah_buf_slice(&b) : (ah_slice){"", 0};
+    if (!ah_buf_ok(&b))
+        out->status = b.status;
+    else
+        ah_excerpt(fallback, r->base.msg->secrets, AH_EXCERPT, out);
+    ah_buf_clear(&b);
 }
 
 static const ah_error_word shared_words[] = {
     {"insufficient_quota", AH_ERROR_NEVER},
     {"budget_exceeded", AH_ERROR_NEVER},
-    {"context_length_exceeded", AH_ERROR_NEVER},
     {"invalid_api_key", AH_ERROR_NEVER},
     {NULL, 0},
 };
@@ -179,6 +183,7 @@ static void put_hint(const ah_reading *r, ah_buf *b)
 /* What is told of a failure: JSON values, and what is quoted where there is no message. */
 typedef struct failure {
     ah_slice error, message, word, fallback;
+    ah_full full;
 } failure;
 
 /* "provider: HTTP status: message (word)hints" */
@@ -196,16 +201,36 @@ static void put_failure(ah_reading *r, const failure *f, ah_buf *b)
         ah_buf_str(b, "(no message)");
     if (w.len)
         ah_buf_fmt(b, " (%.*s)", AH_FMT(ah_buf_slice(&w)));
-    put_hint(r, b);
+    if (f->full.is)
+        ah_buf_str(b, AH_FULL_ADVICE);
+    else
+        put_hint(r, b);
     ah_buf_put(b, ah_buf_slice(&more));
     ah_buf_clear(&w);
     ah_buf_clear(&more);
 }
 
-static ah_status fail(ah_reading *r, const failure *f, ah_err *err)
+/* Plain text may say it, too. */
+static ah_full judge_full(const ah_reading *r, const failure *f)
+{
+    ah_told_error told = {.status = r->base.status,
+                          .error = f->error,
+                          .message = f->message,
+                          .word = f->word,
+                          .type = ah_json_member(f->error, "type")};
+
+    if (ah_json_kind_of(f->message) == AH_JSON_STRING || f->error.p)
+        return ah_full_judge(r->base.adapter->mem, &told);
+    return ah_full_judge_text(r->base.adapter->mem, r->base.status, f->fallback);
+}
+
+static ah_status fail(ah_reading *r, failure *f, ah_err *err)
 {
     ah_buf b;
 
+    f->full = judge_full(r, f);
+    if (f->full.status != AH_OK)
+        return ah_err_nomem(err);
     r->never = r->never || word_says(r, f->word, AH_ERROR_NEVER);
     r->wrong_key = r->wrong_key || word_says(r, f->word, AH_ERROR_KEY);
     ah_buf_init(&b, r->base.adapter->mem, MAX_WHOLE);
@@ -214,8 +239,10 @@ static ah_status fail(ah_reading *r, const failure *f, ah_err *err)
                AH_FMT(ah_buf_slice(&b)));
     ah_reader_judge(&r->base, err, r->never || r->wrong_key || is_spent(r));
     err->retryable = err->retryable || word_says(r, f->word, AH_ERROR_AGAIN);
+    if (f->full.is)
+        ah_full_tell(&f->full, err);
     ah_buf_clear(&b);
-    return AH_PROVIDER;
+    return err->status;
 }
 
 ah_status ah_reading_fault(ah_reading *r, ah_slice message, ah_slice word, ah_err *err)
@@ -515,6 +542,22 @@ static ah_status end_error(ah_reading *r, ah_err *err)
     return ah_reading_error(r, error, err);
 }
 
+static ah_status say_page(ah_reading *r, ah_err *err)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, r->base.adapter->mem, MAX_ERROR_BODY);
+    put_excerpt(r, &b, (ah_slice){NULL, 0}, ah_buf_slice(&r->body));
+    if (ah_buf_ok(&b))
+        ah_reading_bad(r, err, "the answer is a web page, no JSON; check base_url (%.*s)",
+                       AH_FMT(ah_buf_slice(&b)));
+    else
+        ah_err_nomem(err);
+    ah_buf_clear(&b);
+    err->retryable = false;
+    return err->status;
+}
+
 ah_status ah_reading_end(ah_reader *base, ah_err *err)
 {
     ah_reading *r = (ah_reading *)base;
@@ -526,11 +569,8 @@ ah_status ah_reading_end(ah_reader *base, ah_err *err)
         return end_error(r, err);
     if (!r->body.len)
         return ah_reading_bad(r, err, "the answer is empty");
-    if (r->body.data[0] == '<') {
-        ah_reading_bad(r, err, "the answer is a web page, no JSON; check base_url");
-        err->retryable = false;
-        return AH_PROVIDER;
-    }
+    if (ah_is_page(ah_buf_slice(&r->body)))
+        return say_page(r, err);
     st = read_whole(r, err);
     if (st == AH_OK && r->pieces && !r->finished && r->begun)
         return say_cut(r, err);

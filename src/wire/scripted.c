@@ -10,6 +10,7 @@
  * an error wherever it stands: nothing is passed over. */
 #include "model/tool_spec.h"
 #include "wire/adapter.h"
+#include "wire/full.h"
 #include "wire/lower.h"
 #include "wire/shape.h"
 
@@ -85,8 +86,9 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
 
 /* -- the answer ----------------------------------------------------------------------- */
 
-static const char *const stops[] = {"end",     "tool_calls", "length", "stop_sequence", "content_filter",
-                                    "refusal", NULL}; /* in the order of ah_stop, from AH_STOP_END on */
+static const char *const stops[] = {
+    "end",     "tool_calls",   "length", "stop_sequence", "content_filter",
+    "refusal", "context_full", NULL}; /* in the order of ah_stop, from AH_STOP_END on */
 static const ah_shape stop_word = {.kinds = AH_IS_STRING, .words = stops};
 static const ah_shape string = {.kinds = AH_IS_STRING};
 static const ah_shape piece = {.kinds = AH_IS_PIECE};
@@ -101,10 +103,11 @@ static const ah_shape usage = {
     .member = AH_MEMBERS(AH_MAY_HAVE("input", &count), AH_MAY_HAVE("output", &count),
                          AH_MAY_HAVE("cached_read", &count), AH_MAY_HAVE("cached_write", &count),
                          AH_MAY_HAVE("reasoning", &count))};
-static const ah_shape failure = {.kinds = AH_IS_OBJECT,
-                                 .member = AH_MEMBERS(AH_MAY_HAVE("message", &string),
-                                                      AH_MAY_HAVE("status", &count),
-                                                      AH_MAY_HAVE("retryable", &boolean))};
+static const ah_shape failure = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("message", &string), AH_MAY_HAVE("code", &string),
+                         AH_MAY_HAVE("window", &count), AH_MAY_HAVE("used", &count),
+                         AH_MAY_HAVE("status", &count), AH_MAY_HAVE("retryable", &boolean))};
 static const ah_shape line_shape = {
     .kinds = AH_IS_OBJECT,
     .member = AH_MEMBERS(AH_MAY_HAVE("text", &piece), AH_MAY_HAVE("refusal", &piece),
@@ -181,7 +184,10 @@ static ah_status read_error(reader *r, ah_slice error, ah_err *err)
     err->phase = AH_PHASE_RESPONSE;
     err->http_status = (int)integer(error, "status");
     err->retryable = ah_json_kind_of(ah_json_member(error, "retryable")) == AH_JSON_TRUE;
-    return AH_PROVIDER;
+    if (ah_json_string_is(ah_json_member(error, "code"), "context_full"))
+        ah_full_tell(&(ah_full){.window = integer(error, "window"), .used = integer(error, "used")},
+                     err);
+    return err->status;
 }
 
 static void read_usage(reader *r, ah_slice u)

@@ -3,6 +3,8 @@
 local ah = ...
 local check = ah._module "agenthost.mock.check"
 local plan = ah._module "agenthost.mock.plan"
+local signed = ah._module "agenthost.mock.signed"
+local threads = ah._module "agenthost.mock.threads"
 
 local anthropic = { api = "v1/messages" }
 
@@ -14,10 +16,34 @@ local refuse = check.refuse
 local STOPS = { ["end"] = "end_turn", tool_calls = "tool_use", length = "max_tokens",
   stop_sequence = "stop_sequence", content_filter = "refusal", refusal = "refusal" }
 
+-- -- what both sides need -----------------------------------------------------------------------
+
+local function text_of(content)
+  if type(content) ~= "table" then
+    return type(content) == "string" and content or ""
+  end
+  local texts = {}
+  for _, block in ipairs(content) do
+    block = type(block) == "table" and block or {}
+    texts[#texts + 1] = check.given(block.text)
+      or (block.type == "tool_reference" and block.tool_name) or nil
+  end
+  return table.concat(texts)
+end
+
+-- The text that a conversation began with, by which it is known.
+local function conversation_of(body)
+  local first = (check.given(body.messages) or {})[1] or {}
+  return text_of(first.content)
+end
+
 -- -- checking ------------------------------------------------------------------------------
 
 -- A member in this service's words.
 local function field(object, key, kind, place)
+  if not check.is_object(object) then
+    refuse("%s: Input should be a valid dictionary or object", place:match "^(.*)%." or place)
+  end
   local v = object[key]
   if v == nil then
     refuse("%s: Field required", place)
@@ -37,24 +63,35 @@ local function check_schema(tool, place)
   end
 end
 
--- The names that are declared: { [name] = "now"|"deferred" }, and how many there are at once.
+-- A set of tools has no name of its own: "mcp_toolset", "browser_toolset_20260801".
+local function is_toolset(tool)
+  return check.is_object(tool) and tostring(tool.type):find "toolset" ~= nil
+end
+
+local function check_tool(tool, place)
+  local name = field(tool, "name", "string", at(place, "custom", "name"))
+  if not name:find(NAME) or #name > 128 then
+    refuse("%s.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", place)
+  end
+  if not check.given(tool.type) or tool.type == "custom" then
+    check_schema(tool, at(place, "custom", "input_schema"))
+  end
+  return name
+end
+
+-- The names that are declared: { [name] = "now"|"deferred" }.
 local function check_tools(body)
   local declared, names, at_once = {}, {}, 0
-  local tools = check.given(body.tools) or {}
+  local tools = check.given(body.tools) and field(body, "tools", "array", "tools") or {}
   for i, tool in ipairs(tools) do
-    local place = at("tools", i - 1)
-    local name = field(tool, "name", "string", at(place, "custom", "name"))
-    if not name:find(NAME) or #name > 128 then
-      refuse("%s.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", place)
+    if not is_toolset(tool) then
+      local name = check_tool(tool, at("tools", i - 1))
+      names[#names + 1], declared[name] = name, tool.defer_loading == true and "deferred" or "now"
     end
-    if not check.given(tool.type) or tool.type == "custom" then
-      check_schema(tool, at(place, "custom", "input_schema"))
-    end
-    names[i], declared[name] = name, tool.defer_loading == true and "deferred" or "now"
     at_once = at_once + (tool.defer_loading == true and 0 or 1)
   end
   check.unique(names, "tools: Tool names must be unique.")
-  if #names > 0 and at_once == 0 then
+  if #tools > 0 and at_once == 0 then
     refuse("tools: At least one tool must have defer_loading=false.")
   end
   return declared
@@ -77,15 +114,16 @@ local function check_choice(body, declared)
   end
 end
 
-local function check_thinking(body)
+-- Thoughts between calls may come to more than one answer has room for.
+local function check_thinking(body, beta)
   local thinking = check.given(body.thinking)
-  if not thinking or thinking.type ~= "enabled" then
+  if not thinking or field(thinking, "type", "string", "thinking.type") ~= "enabled" then
     return
   end
   local budget = field(thinking, "budget_tokens", "integer", "thinking.enabled.budget_tokens")
   if budget < 1024 then
     refuse("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
-  elseif budget >= body.max_tokens then
+  elseif budget >= body.max_tokens and not beta:find("interleaved-thinking", 1, true) then
     refuse("`max_tokens` must be greater than `thinking.budget_tokens`.")
   elseif check.given(body.temperature) and body.temperature ~= 1 then
     refuse("`temperature` may only be set to 1 when thinking is enabled.")
@@ -109,8 +147,9 @@ function BLOCKS.image(block, place, turn)
   local kind = field(source, "type", "string", at(place, "image", "source", "type"))
   if turn.role ~= "user" then
     refuse("%s: `image` blocks are not permitted within %s turns", place, turn.role)
-  elseif kind == "url" then
-    field(source, "url", "string", at(place, "image", "source", "url"))
+  elseif kind == "url" or kind == "file" then
+    local member = kind == "url" and "url" or "file_id"
+    field(source, member, "string", at(place, "image", "source", member))
   elseif not field(source, "media_type", "string", at(place, "image", "source")):find "^image/"
     or not field(source, "data", "string", at(place, "image", "source")):find "^[%w+/]+=?=?$" then
     refuse("%s: invalid base64 data", at(place, "image", "source", "base64"))
@@ -129,7 +168,8 @@ function BLOCKS.tool_use(block, place, turn)
   if not turn.pairing.call(id) then
     refuse("%s: `tool_use` ids must be unique", place)
   end
-  if turn.thinks[id] and not turn.thought and turn.thinking then
+  if turn.last and turn.thinking and not turn.thought
+    and signed.wanted(turn.memory, turn.conversation, id) then
     refuse("%s: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When "
       .. "`thinking` is enabled, a final `assistant` message must start with a thinking block",
       place)
@@ -145,6 +185,7 @@ function BLOCKS.tool_result(block, place, turn)
       .. "block must have a corresponding `tool_use` block in the previous message.", place, id)
   end
   for i, part in ipairs(check.is_array(block.content) and block.content or {}) do
+    field(part, "type", "string", at(place, "tool_result", "content", i - 1, "type"))
     if part.type == "image" then
       BLOCKS.image(part, at(place, "tool_result", "content", i - 1), turn)
     end
@@ -156,9 +197,13 @@ function BLOCKS.tool_result(block, place, turn)
 end
 
 function BLOCKS.thinking(block, place, turn)
-  field(block, "thinking", "string", at(place, "thinking", "thinking"))
-  field(block, "signature", "string", at(place, "thinking", "signature"))
-  if turn.signatures[1] and not turn.signatures[block.signature] then
+  local text = field(block, "thinking", "string", at(place, "thinking", "thinking"))
+  local signature = field(block, "signature", "string", at(place, "thinking", "signature"))
+  local fault = signed.fault(turn.memory, turn.conversation, signature, text)
+  if fault == "changed" and turn.last then
+    refuse("%s: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
+      .. "modified. These blocks must remain as they were in the original response.", place)
+  elseif fault then
     refuse("%s: Invalid `signature` in `thinking` block", place)
   end
   turn.thought = true
@@ -180,7 +225,7 @@ end
 -- What the service's own search said comes back as it was, and with what it refers to.
 function BLOCKS.server_tool_use(block, place, turn)
   local name = field(block, "name", "string", at(place, "server_tool_use", "name"))
-  if not turn.declared[name] then
+  if name:find "^tool_search_tool_" and not turn.declared[name] then
     refuse("%s: Server tool '%s' is not in tools", place, name)
   end
   turn.searched = field(block, "id", "string", at(place, "server_tool_use", "id"))
@@ -230,48 +275,57 @@ local function check_answered(turn, place)
   end
 end
 
-local function check_blocks(content, place, turn)
+local function check_blocks(blocks, turn)
   local waits, others = turn.role == "user" and turn.pairing.missing()[1], false
-  for i, block in ipairs(content) do
-    local here = at(place, "content", i - 1)
-    local kind = check.is_object(block) and block.type
+  for _, b in ipairs(blocks) do
+    local kind = check.is_object(b.block) and b.block.type
     if type(kind) ~= "string" then
-      refuse("%s.type: Field required", here)
+      refuse("%s.type: Field required", b.place)
     elseif kind == "tool_result" and others and waits then
-      refuse("%s: `tool_result` blocks must come before other content", here)
+      refuse("%s: `tool_result` blocks must come before other content", b.place)
     end
     others = others or kind ~= "tool_result"
     if BLOCKS[kind] then
-      BLOCKS[kind](block, here, turn)
+      BLOCKS[kind](b.block, b.place, turn)
     end
   end
 end
 
-local function check_message(message, i, turn)
-  local place = at("messages", i - 1)
-  turn.role, turn.thought = field(message, "role", "string", at(place, "role")), false
-  if not pcall(check.one_of, turn.role, { "user", "assistant", "system" }, place) then
-    refuse("%s.role: Input should be 'user', 'assistant' or 'system'", place)
-  elseif i == 1 and turn.role ~= "user" then
-    refuse("messages: first message must use the \"user\" role")
-  end
+-- Adds the blocks of a message, each with its place; a text is one that was checked here.
+local function add_blocks(message, place, role, blocks)
   local content = check.given(message.content)
   if content == nil then
     refuse("%s.content: Field required", place)
+  elseif content == "" and role ~= "assistant" then
+    refuse("%s: %s messages must have non-empty content", place, role)
   elseif type(content) == "string" then
-    check_answered(turn, place)
-    if content == "" and turn.role ~= "assistant" then
-      refuse("%s: %s messages must have non-empty content", place, turn.role)
+    content = { { type = "said" } }
+  elseif not check.is_array(content) then
+    refuse("%s.content: Input should be a valid string or list", place)
+  end
+  for i, block in ipairs(content) do
+    blocks[#blocks + 1] = { block = block, place = at(place, "content", i - 1) }
+  end
+end
+
+-- The turns of a conversation, { role, place, blocks }: messages in a row that have one role are
+-- one turn, as the service joins them.
+local function turns_of(messages)
+  local turns = {}
+  for i, message in ipairs(messages) do
+    local place = at("messages", i - 1)
+    local role = field(message, "role", "string", at(place, "role"))
+    if not pcall(check.one_of, role, { "user", "assistant", "system" }, place) then
+      refuse("%s.role: Input should be 'user', 'assistant' or 'system'", place)
+    elseif i == 1 and role ~= "user" then
+      refuse("messages: first message must use the \"user\" role")
+    elseif #turns == 0 or turns[#turns].role ~= role then
+      turns[#turns + 1] = { role = role, place = place, blocks = {} }
     end
-    return
+    turns.said = role == "assistant" and turns[#turns] or turns.said
+    add_blocks(message, place, role, turns[#turns].blocks)
   end
-  if turn.role ~= "user" then
-    check_answered(turn, place)
-  end
-  check_blocks(content, place, turn)
-  if turn.role == "user" then
-    check_answered(turn, place)
-  end
+  return turns
 end
 
 -- How often cache_control stands in a value, at most 8 levels deep.
@@ -296,15 +350,25 @@ end
 
 local function check_messages(body, declared, context)
   local thinking = check.given(body.thinking) or {}
-  local turn = { pairing = check.pairing(), declared = declared,
-    beta = context.headers["anthropic-beta"] or "", thinks = context.memory.thinks or {},
-    signatures = context.memory.signatures or {},
+  local turns = turns_of(body.messages)
+  local state = { pairing = check.pairing(), declared = declared, memory = context.memory,
+    beta = context.headers["anthropic-beta"] or "", conversation = conversation_of(body),
     thinking = thinking.type == "enabled" or thinking.type == "adaptive" }
-  for i, message in ipairs(body.messages) do
-    check_message(message, i, turn)
+  for _, turn in ipairs(turns) do
+    if turn.role ~= "user" then
+      check_answered(state, turn.place)
+    end
+    state.role, state.thought, state.last = turn.role, false, turn == turns.said
+    check_blocks(turn.blocks, state)
+    if turn.role == "user" then
+      check_answered(state, turn.place)
+    end
   end
-  check_answered(turn, at("messages", #body.messages - 1))
+  check_answered(state, at("messages", #body.messages - 1))
 end
+
+--- Returns the request with what the server holds of its conversation.
+anthropic.expand = threads.resume
 
 --- Raises a fault where the service would refuse the request.
 function anthropic.check(body, context)
@@ -317,7 +381,7 @@ function anthropic.check(body, context)
     if max < 0 then
       refuse("max_tokens: Input should be greater than or equal to 0")
     end
-    check_thinking(body)
+    check_thinking(body, context.headers["anthropic-beta"] or "")
   end
   if #field(body, "messages", "array", "messages") == 0 then
     refuse("messages: at least one message is required")
@@ -329,18 +393,6 @@ function anthropic.check(body, context)
 end
 
 -- -- what the model is asked -----------------------------------------------------------------
-
-local function text_of(content)
-  if type(content) ~= "table" then
-    return check.given(content) or ""
-  end
-  local texts = {}
-  for _, block in ipairs(content) do
-    texts[#texts + 1] = check.given(block.text)
-      or (block.type == "tool_reference" and block.tool_name) or nil
-  end
-  return table.concat(texts)
-end
 
 local function tool_of(tool)
   return { name = tool.name, description = check.given(tool.description) or "",
@@ -434,7 +486,7 @@ function TAKE.system(message, taking)
 end
 
 local NO_OPTION = { model = true, messages = true, tools = true, system = true, stream = true,
-  cache_control = true }
+  cache_control = true, thread = true }
 
 -- Everything but cache_control, which is no part of what is cached.
 local function unmarked(value)
@@ -495,7 +547,7 @@ function anthropic.read(body)
     if tool.defer_loading == true then
       taking.deferred[tool.name] = tool_of(tool)
       deferred[#deferred + 1] = taking.deferred[tool.name]
-    elseif not search_of(tool) then
+    elseif tool.name and not search_of(tool) then
       table.insert(request.tools, tool_of(tool))
     end
   end
@@ -513,14 +565,20 @@ end
 
 -- -- answering ----------------------------------------------------------------------------
 
--- What the client must send back later.
+-- What the client is told of the thoughts; it may want their signature alone.
+local function thought_of(a)
+  local thinking = check.is_object(a.body.thinking) and a.body.thinking or {}
+  return thinking.display == "omitted" and "" or plan.joined(a.reasoning)
+end
+
+-- Keeps what the client must send back later.
 local function remember(a, signature)
-  a.memory.thinks, a.memory.signatures = a.memory.thinks or {}, a.memory.signatures or {}
+  local conversation = conversation_of(a.body)
   if signature then
-    a.memory.signatures[1], a.memory.signatures[signature] = true, true
-    for _, call in ipairs(a.calls) do
-      a.memory.thinks[call.id] = true
-    end
+    signed.bind(a.memory, conversation, signature, thought_of(a))
+  end
+  for _, call in ipairs(a.calls) do
+    signed.say(a.memory, conversation, call.id, signature)
   end
 end
 
@@ -543,10 +601,10 @@ end
 
 local function blocks_of(a)
   local blocks = ah.array {}
-  if a.reasoning then
-    local signature = a.signature or "mock-signature-" .. a.n
-    remember(a, signature)
-    blocks[1] = { type = "thinking", thinking = plan.joined(a.reasoning), signature = signature }
+  local signature = a.reasoning and (a.signature or signed.made_up(a.n))
+  remember(a, signature)
+  if signature then
+    blocks[1] = { type = "thinking", thinking = thought_of(a), signature = signature }
   end
   for i, s in ipairs(a.searches or {}) do
     add_search(blocks, a, s, i)
@@ -592,13 +650,26 @@ local function merged(into, from)
   return into
 end
 
+-- A block as it stands in a message: what streams say of it alone is no part of it.
+local function bare(block)
+  local copy = merged({}, block)
+  copy.arguments = nil
+  return copy
+end
+
+local function bare_blocks(blocks)
+  local copies = ah.array {}
+  for i, block in ipairs(blocks) do
+    copies[i] = bare(block)
+  end
+  return copies
+end
+
 --- The whole answer.
 function anthropic.whole(a)
-  local blocks = blocks_of(a)
-  for _, block in ipairs(blocks) do
-    block.arguments = nil
-  end
+  local blocks = bare_blocks(blocks_of(a))
   local message = merged(message_of(a, blocks), stop_of(a))
+  threads.keep(a, message.id, blocks)
   message.usage = usage_of(a.usage, a.usage.output, true)
   return message
 end
@@ -611,14 +682,14 @@ function PLAY.text(a, _, delta, out)
 end
 
 function PLAY.thinking(a, block, delta, out)
-  out:each(a.reasoning, a.delay, function(piece) delta("thinking_delta", "thinking", piece) end)
+  local told = block.thinking ~= "" and a.reasoning or nil
+  out:each(told, a.delay, function(piece) delta("thinking_delta", "thinking", piece) end)
   delta("signature_delta", "signature", block.signature)
 end
 
 function PLAY.tool_use(_, block, delta)
   delta("input_json_delta", "partial_json", "")
-  local pieces = plan.pieces(block.arguments)
-  for _, piece in ipairs(block.arguments == "{}" and {} or pieces) do
+  for _, piece in plan.pieces(block.arguments == "{}" and "" or block.arguments) do
     delta("input_json_delta", "partial_json", piece)
   end
 end
@@ -630,8 +701,7 @@ function PLAY.tool_search_tool_result() end -- it comes whole
 local BEGUN = { text = { "text" }, thinking = { "thinking", "signature" } }
 
 local function begun(block)
-  local first = merged({}, block)
-  first.arguments = nil
+  local first = bare(block)
   for _, key in ipairs(BEGUN[block.type] or {}) do
     first[key] = ""
   end
@@ -650,7 +720,8 @@ function anthropic.stream(a, out)
   local start = merged(message_of(a, ah.array {}), { stop_reason = ah.null,
     stop_sequence = ah.null, stop_details = ah.null, usage = usage_of(a.usage, 1, true) })
   say("message_start", { message = start })
-  for i, block in ipairs(blocks_of(a)) do
+  local blocks = blocks_of(a)
+  for i, block in ipairs(blocks) do
     say("content_block_start", { index = i - 1, content_block = begun(block) })
     if i == 1 then
       say("ping", {})
@@ -668,6 +739,7 @@ function anthropic.stream(a, out)
   end
   say("message_delta", { delta = stop_of(a), usage = usage_of(a.usage, a.usage.output) })
   say("message_stop", {})
+  threads.keep(a, start.id, bare_blocks(blocks))
 end
 
 --- POST /v1/messages/count_tokens
@@ -685,16 +757,22 @@ local TYPES = { [400] = "invalid_request_error", [401] = "authentication_error",
 --- The body of a failure.
 function anthropic.error(fault)
   local kind = TYPES[fault.status] or (fault.status < 500 and "invalid_request_error")
-  return { type = "error", request_id = "req_mock",
-    error = { type = fault.type or kind or "api_error", message = fault.message } }
+  return { type = "error", request_id = fault.request_id,
+    error = { type = fault.type or kind or "api_error", message = fault.message,
+      details = fault.details } }
+end
+
+--- GET /v1/models/NAME, asked with anthropic-version
+function anthropic.model(name)
+  return { type = "model", id = name, display_name = name, max_input_tokens = 200000,
+    created_at = "2026-01-01T00:00:00Z", max_tokens = 64000 }
 end
 
 --- GET /v1/models, asked with anthropic-version
 function anthropic.models(names)
   local data = {}
   for i, name in ipairs(names) do
-    data[i] = { type = "model", id = name, display_name = name, max_input_tokens = 200000,
-      created_at = "2026-01-01T00:00:00Z", max_tokens = 64000 }
+    data[i] = anthropic.model(name)
   end
   return { data = data, has_more = false, first_id = names[1], last_id = names[#names] }
 end

@@ -34,19 +34,6 @@ local function find(node, segments, marks)
   return read
 end
 
-function Cache:keep(node, segments, marks)
-  for i, segment in ipairs(segments) do
-    local after = node.next[segment.text]
-    if not after then
-      after = { next = {} }
-      node.next[segment.text] = after
-      self.kept = self.kept + 1
-    end
-    after.marked = after.marked or not marks or marks[i]
-    node = after
-  end
-end
-
 local ORDER = { tools = 1, system = 2, messages = 3 }
 
 -- What two different segments at the same place are about: of two kinds the one that comes first.
@@ -63,42 +50,63 @@ local function first_message(segments)
   return ""
 end
 
--- Where this request departs from the one before it of the same conversation (the one that
--- began with the same message): "tools", "system" or "messages"; nil where it repeats all of it.
+-- The conversation of a request: those that began with the same message are one.
+local function conversation_of(key, segments)
+  return key .. "\0" .. first_message(segments)
+end
+
+-- Where this request departs from the one before it of the same conversation: "tools", "system" or
+-- "messages"; nil where it repeats all of it.
 function Cache:break_of(key, segments)
-  local name = key .. "\0" .. first_message(segments)
-  local before = self.before[name]
-  self.before[name] = segments
-  for i, segment in ipairs(before or {}) do
+  for i, segment in ipairs(self.before[conversation_of(key, segments)] or {}) do
     if not segments[i] or segments[i].text ~= segment.text then
       return what_differs(segment, segments[i])
     end
   end
 end
 
---- Takes a request: { input, read, write, broke }: tokens of it in all, read from the cache,
--- newly kept at marks; and the kind of segment with which it departs from the request before.
----@param key string what has a cache of its own: the format and the model
----@param segments table list of { kind = "tools"|"system"|"messages", text = string }
----@param marks? table set of indexes behind which the client asks for caching; nil: everywhere
-function Cache:take(key, segments, marks)
-  if self.kept > MAX_SEGMENTS then
-    self.roots, self.before, self.kept = {}, {}, 0
-  end
-  local root = self.roots[key] or { next = {} }
-  self.roots[key] = root
-  local read, last = find(root, segments, marks), 0
+local function last_of(marks)
+  local last = 0
   for i in pairs(marks or {}) do
     last = math.max(last, i)
   end
-  self:keep(root, segments, marks)
+  return last
+end
+
+--- Looks a request up: { input, read, write, broke }: tokens of it in all, read from the cache,
+-- newly kept at marks once it is answered; and the kind of segment with which it departs from the
+-- request before. Changes nothing: a request that fails has read nothing and left nothing.
+---@param key string what has a cache of its own: the format and the model
+---@param segments table list of { kind = "tools"|"system"|"messages", text = string }
+---@param marks? table set of indexes behind which the client asks for caching; nil: everywhere
+function Cache:look(key, segments, marks)
+  local read = find(self.roots[key] or { next = {} }, segments, marks)
   local read_tokens = tokens_of(bytes_of(segments, read))
   return {
     input = tokens_of(bytes_of(segments, #segments)),
     read = read_tokens,
-    write = math.max(0, tokens_of(bytes_of(segments, last)) - read_tokens),
+    write = math.max(0, tokens_of(bytes_of(segments, last_of(marks))) - read_tokens),
     broke = self:break_of(key, segments),
   }
+end
+
+--- Keeps a request that is answered; parameters as look() has them.
+function Cache:keep(key, segments, marks)
+  if self.kept > MAX_SEGMENTS then
+    self.roots, self.before, self.kept = {}, {}, 0
+  end
+  local node = self.roots[key] or { next = {} }
+  self.roots[key], self.before[conversation_of(key, segments)] = node, segments
+  for i, segment in ipairs(segments) do
+    local after = node.next[segment.text]
+    if not after then
+      after = { next = {} }
+      node.next[segment.text] = after
+      self.kept = self.kept + 1
+    end
+    after.marked = after.marked or not marks or marks[i]
+    node = after
+  end
 end
 
 return function()

@@ -71,19 +71,33 @@ local KINDS = {
   object = check.is_object,
 }
 
---- A member of the kind, or nil where it is absent or null; anything else is refused.
+local function refuse_kind(value, kind, place)
+  check.refuse {
+    message = ("Invalid type for '%s': expected %s, but got %s instead."):format(place, kind,
+      check.kind_of(value)),
+    param = place,
+    code = "invalid_type",
+  }
+end
+
+--- Refuses elements of a list that are no objects; `place_of(i)` says where each is.
+function check.objects(list, place_of)
+  for i, value in ipairs(list) do
+    if not check.is_object(value) then
+      refuse_kind(value, "an object", place_of(i))
+    end
+  end
+end
+
+--- A member of the kind, or nil where it is absent or null; anything else is refused, and so is
+-- what is no object.
 function check.optional(object, key, kind, place)
+  if not check.is_object(object) then
+    refuse_kind(object, "an object", place:match "^(.*)[.%[]" or place)
+  end
   local v = check.given(object[key])
   if v ~= nil and not KINDS[kind](v) then
-    check.refuse({
-      message = ("Invalid type for '%s': expected %s, but got %s instead."):format(
-        place,
-        kind,
-        check.kind_of(v)
-      ),
-      param = place,
-      code = "invalid_type",
-    })
+    refuse_kind(v, kind, place)
   end
   return v
 end
@@ -235,6 +249,9 @@ end
 --- The schema of a tool's arguments: an object's. `strict`: true as OpenAI has it, "closed" as
 -- Anthropic. `upper`: type names in capitals are fine, too.
 function check.parameters(schema, place, strict, upper)
+  if not check.is_object(schema) then
+    bad_schema(place, "a schema of parameters is an object, found %s.", check.kind_of(schema))
+  end
   local kind = schema.type
   kind = upper and type(kind) == "string" and kind:lower() or kind
   if kind ~= "object" then

@@ -4,8 +4,9 @@
 local ah = ...
 local check = ah._module "agenthost.mock.check"
 local plan = ah._module "agenthost.mock.plan"
+local signed = ah._module "agenthost.mock.signed"
 
-local gemini = { api = "generateContent" }
+local gemini = { api = "generateContent", line_end = "\r\n" }
 
 local at = check.brackets
 local refuse = check.refuse
@@ -15,19 +16,62 @@ local STOPS = { ["end"] = "STOP", tool_calls = "STOP", length = "MAX_TOKENS",
 
 local CALLED = "Model generated function call(s)."
 
+-- What clients may say in place of a signature that they never had.
+local NO_SIGNATURE = { skip_thought_signature_validator = true,
+  context_engineering_is_the_way_to_go = true }
+
 -- Members that may be written both ways, the canonical one first.
 local function either(object, camel, snake)
   return check.given(object[camel]) or check.given(object[snake])
+end
+
+local function text_of(parts)
+  local texts = {}
+  for _, part in ipairs(parts or {}) do
+    texts[#texts + 1] = not part.thought and type(part.text) == "string" and part.text or nil
+  end
+  return table.concat(texts)
+end
+
+-- The contents as the service takes them, { role, parts, places, place, contents }: those in a row
+-- that have one role are one turn, as when a client sends back each piece of a stream by itself.
+local function turns_of(contents)
+  local turns = {}
+  for i, content in ipairs(contents) do
+    local role = check.given(content.role) == "model" and "model" or "user"
+    if #turns == 0 or turns[#turns].role ~= role then
+      turns[#turns + 1] = { role = role, parts = {}, places = {}, place = at("contents", i - 1),
+        contents = {} }
+    end
+    local turn = turns[#turns]
+    table.insert(turn.contents, content)
+    for k, part in ipairs(check.given(content.parts) or {}) do
+      table.insert(turn.parts, part)
+      table.insert(turn.places, at("contents", i - 1, "parts", k - 1))
+    end
+  end
+  return turns
+end
+
+-- The text that a conversation began with, by which it is known.
+local function conversation_of(body)
+  local first = (check.given(body.contents) or {})[1] or {}
+  return text_of(check.given(first.parts))
+end
+
+-- A call as it is known again; clients may add an id to it, or say its members in another order.
+local function call_key(name, args)
+  return name .. ah.json.encode(args)
 end
 
 -- -- checking ------------------------------------------------------------------------------
 
 local function check_declaration(fn, place)
   local name = check.required(fn, "name", "string", place .. ".name")
-  if not name:find("^[%a_][%w_.:-]*$") or #name > 64 then
+  if not name:find("^[%a_][%w_.:-]*$") or #name > 128 then
     refuse("* GenerateContentRequest.%s.name: [FIELD_INVALID] Invalid function name. Must start "
       .. "with a letter or an underscore. Must be alphanumeric, underscores, dots, colons or "
-      .. "dashes, with a maximum length of 64, found '%s'.", place, name)
+      .. "dashes, with a maximum length of 128, found '%s'.", place, name)
   end
   local parameters, json = check.given(fn.parameters), either(fn, "parametersJsonSchema",
     "parameters_json_schema")
@@ -43,31 +87,58 @@ local function declarations_of(tool)
   return either(tool, "functionDeclarations", "function_declarations") or {}
 end
 
+local function check_declarations(tool, place, names)
+  for _, name in ipairs { "functionDeclarations", "function_declarations" } do
+    for k, fn in ipairs(check.optional(tool, name, "array", place) or {}) do
+      names[#names + 1] = check_declaration(fn, at(place, k - 1))
+    end
+  end
+end
+
 local function check_tools(body)
   local names = {}
   for i, tool in ipairs(check.list(body, "tools", "tools") or {}) do
-    local place = at("tools", i - 1, "function_declarations")
-    for k, fn in ipairs(declarations_of(tool)) do
-      names[#names + 1] = check_declaration(fn, at(place, k - 1))
-    end
+    check_declarations(tool, at("tools", i - 1, "function_declarations"), names)
   end
   check.unique(names, "Duplicate function declaration found: %s")
 end
 
+local function check_signature(part, name, place, turn)
+  local signature = either(part, "thoughtSignature", "thought_signature")
+  local args = either(part, "functionCall", "function_call").args
+  local wanted = signed.wanted(turn.memory, turn.conversation,
+    call_key(name, check.given(args) or ah.object {}))
+  if signature and (wanted and wanted[signature] or NO_SIGNATURE[signature]) then
+    return
+  elseif signature and not signed.is_base64(signature) then
+    refuse("Invalid value at '%s.thought_signature' (TYPE_BYTES), Base64 decoding failed for "
+      .. "\"%s\"", place, signature)
+  elseif signature and wanted and turn.is_now then
+    refuse("Corrupted thought signature. (%s)", place)
+  elseif wanted and turn.is_now then
+    refuse("Function call is missing a thought_signature in functionCall parts (%s). This is "
+      .. "required for tools to work correctly.", place)
+  end
+end
+
+-- A member of a part, written either way.
+local function object_in(part, camel, snake, place)
+  return check.optional(part, camel, "object", at(place, snake))
+    or check.optional(part, snake, "object", at(place, snake))
+end
+
 local function check_part(part, place, turn)
-  local call = either(part, "functionCall", "function_call")
-  local result = either(part, "functionResponse", "function_response")
+  local call = object_in(part, "functionCall", "function_call", place)
+  local result = object_in(part, "functionResponse", "function_response", place)
+  check.optional(part, "text", "string", at(place, "text"))
+  check.optional(part, "thoughtSignature", "string", place .. ".thought_signature")
   if call then
     local name = check.required(call, "name", "string", place .. ".function_call.name")
     check.optional(call, "args", "object", place .. ".function_call.args")
     if turn.role ~= "model" then
       refuse("Please ensure that function call turns are of role 'model' (%s).", place)
     end
-    if turn.signed[name .. ah.json.encode(call.args or ah.object {})]
-      and not either(part, "thoughtSignature", "thought_signature") then
-      refuse("Function call is missing a thought_signature in functionCall parts (%s). This is "
-        .. "required for tools to work correctly.", place)
-    end
+    check_signature(part, name, place, turn)
     turn.calls = turn.calls + 1
   elseif result then
     check.required(result, "name", "string", place .. ".function_response.name")
@@ -79,7 +150,7 @@ local function check_part(part, place, turn)
   end
 end
 
--- All results of a turn come in the content right behind it.
+-- All results of a turn come in the turn right behind it.
 local function check_pairs(turn, waiting, place)
   if turn.results ~= waiting then
     refuse("Please ensure that the number of function response parts is equal to the number of "
@@ -88,22 +159,54 @@ local function check_pairs(turn, waiting, place)
   end
 end
 
-local function check_contents(body, memory)
-  local waiting = 0
-  for i, content in ipairs(body.contents) do
-    local place = at("contents", i - 1)
-    local role = check.given(content.role) or "user"
-    if role ~= "user" and role ~= "model" and role ~= "function" then
-      refuse("Please use a valid role: user, model.")
+local function check_content(content, place)
+  local role = check.is_object(content) and (check.given(content.role) or "user")
+  if not role then
+    refuse("Invalid value at '%s': expected an object.", place)
+  elseif role ~= "user" and role ~= "model" and role ~= "function" then
+    refuse("Please use a valid role: user, model.")
+  end
+  local parts = check.required(content, "parts", "array", place .. ".parts")
+  if #parts == 0 then
+    refuse("* GenerateContentRequest.%s.parts: contents.parts must not be empty.", place)
+  end
+  for k, part in ipairs(parts) do
+    if not check.is_object(part) then
+      refuse("Invalid value at '%s': expected an object.", at(place .. ".parts", k - 1))
     end
-    local turn = { role = role, calls = 0, results = 0, signed = memory.signed or {} }
-    if #check.required(content, "parts", "array", place .. ".parts") == 0 then
-      refuse("* GenerateContentRequest.%s.parts: contents.parts must not be empty.", place)
+  end
+end
+
+-- The last turn in which the user says something that is no result: signatures are asked for
+-- behind it only.
+local function last_said(turns)
+  for i = #turns, 1, -1 do
+    local results = turns[i].role == "model"
+    for _, part in ipairs(turns[i].parts) do
+      results = results or either(part, "functionResponse", "function_response") ~= nil
     end
-    for k, part in ipairs(content.parts) do
-      check_part(part, at(place .. ".parts", k - 1), turn)
+    if not results then
+      return i
     end
-    check_pairs(turn, waiting, place)
+  end
+  return 0
+end
+
+-- Models before Gemini 3 take calls without their signatures.
+local function wants_signatures(model)
+  return not model:find "gemini%-[12]%f[%D]"
+end
+
+local function check_turns(body, context)
+  local turns, waiting, memory = turns_of(body.contents), 0, context.memory
+  local now = wants_signatures(context.model) and last_said(turns) or #turns
+  for i, turn in ipairs(turns) do
+    turn.calls, turn.results, turn.is_now = 0, 0, i > now
+    turn.memory, turn.conversation = memory, conversation_of(body)
+    for k, part in ipairs(turn.parts) do
+      check_part(part, turn.places[k], turn)
+    end
+    check_pairs(turn, waiting, turn.place)
     waiting = turn.calls
   end
   if waiting > 0 then
@@ -117,18 +220,13 @@ function gemini.check(body, context)
     refuse("* GenerateContentRequest.contents: contents is not specified")
   end
   check_tools(body)
-  check_contents(body, context.memory)
+  for i, content in ipairs(body.contents) do
+    check_content(content, at("contents", i - 1))
+  end
+  check_turns(body, context)
 end
 
 -- -- what the model is asked -----------------------------------------------------------------
-
-local function text_of(parts)
-  local texts = {}
-  for _, part in ipairs(parts or {}) do
-    texts[#texts + 1] = not part.thought and check.given(part.text) or nil
-  end
-  return table.concat(texts)
-end
 
 -- The images of a list of parts, after what is in `into`; nil where there is nothing.
 local function add_images(into, parts)
@@ -223,9 +321,15 @@ function gemini.read(body, context)
   if system then
     segments[#segments + 1] = { kind = "system", text = ah.json.encode(system) }
   end
+  for _, turn in ipairs(turns_of(body.contents)) do
+    if turn.role == "model" then
+      take_model(turn, taking)
+    end
+    for _, content in ipairs(turn.role == "user" and turn.contents or {}) do
+      take_user(content, taking)
+    end
+  end
   for _, content in ipairs(body.contents) do
-    local take = check.given(content.role) == "model" and take_model or take_user
-    take(content, taking)
     segments[#segments + 1] = { kind = "messages", text = ah.json.encode(content) }
   end
   return { request = request, segments = segments, stream = context.kind == "stream" }
@@ -257,15 +361,14 @@ end
 
 -- The first call of an answer with reasoning is signed; the client must send that back.
 local function call_parts(a)
-  local parts = {}
+  local parts, conversation = {}, conversation_of(a.body)
+  local signature = a.signature or a.reasoning and signed.made_up(a.n) or nil
   for i, call in ipairs(a.calls) do
     local args = plan.object_of(call.arguments)
-    parts[i] = { functionCall = { name = call.name, args = args, id = call.given_id } }
-    if i == 1 and (a.reasoning or a.signature) then
-      parts[i].thoughtSignature = a.signature or "mock-signature-" .. a.n
-      a.memory.signed = a.memory.signed or {}
-      a.memory.signed[call.name .. ah.json.encode(args)] = true
-    end
+    local own = i == 1 and signature or nil
+    parts[i] = { functionCall = { name = call.name, args = args, id = call.given_id },
+      thoughtSignature = own }
+    signed.say(a.memory, conversation, call_key(call.name, args), own)
   end
   return parts
 end
@@ -298,7 +401,7 @@ function gemini.stream(a, out)
     if sse then
       out:event(nil, doc)
     else
-      out:put((n == 1 and "[" or ",\r\n") .. ah.json.encode(doc))
+      out:put((n == 1 and "[" or "\n,\r\n") .. ah.json.encode(doc))
     end
   end
   if wants_thoughts(a.body) then
@@ -317,7 +420,7 @@ function gemini.stream(a, out)
     say(fragment(a, { { text = "" } }, STOPS[a.stop]))
   end
   if not sse then
-    out:put("]")
+    out:put("\n]\n")
   end
 end
 
@@ -346,13 +449,18 @@ function gemini.error(fault)
     status = fault.type or WORDS[fault.status] or "UNKNOWN", details = details } }
 end
 
+--- GET /v1beta/models/NAME
+function gemini.model(name)
+  return { name = "models/" .. name, version = "001", displayName = name,
+    description = "A scripted model.", inputTokenLimit = 1048576, outputTokenLimit = 65536,
+    supportedGenerationMethods = { "generateContent", "countTokens" } }
+end
+
 --- GET /v1beta/models
 function gemini.models(names)
   local models = {}
   for i, name in ipairs(names) do
-    models[i] = { name = "models/" .. name, version = "001", displayName = name,
-      description = "A scripted model.", inputTokenLimit = 1048576, outputTokenLimit = 65536,
-      supportedGenerationMethods = { "generateContent", "countTokens" } }
+    models[i] = gemini.model(name)
   end
   return { models = models }
 end

@@ -3,6 +3,7 @@
 local ah = ...
 local check = ah._module "agenthost.mock.check"
 local plan = ah._module "agenthost.mock.plan"
+local custom = ah._module "agenthost.mock.custom"
 
 local openai = { api = "chat/completions" }
 
@@ -18,11 +19,11 @@ local STOPS = { ["end"] = "stop", tool_calls = "tool_calls", length = "length",
 --- The text of a content: a string, or the text parts of a list.
 function openai.text_of(content)
   if type(content) ~= "table" then
-    return content or ""
+    return type(content) == "string" and content or ""
   end
   local texts = {}
   for _, part in ipairs(content) do
-    texts[#texts + 1] = check.given(part.text)
+    texts[#texts + 1] = check.is_object(part) and check.given(part.text) or nil
   end
   return table.concat(texts)
 end
@@ -63,12 +64,9 @@ local function check_parts(parts, place)
   if #parts == 0 then
     check.refuse { message = ("Invalid '%s': empty array."):format(place), param = place }
   end
+  check.objects(parts, function(i) return at(place, i - 1) end)
   for i, part in ipairs(parts) do
-    local here = ("%s[%d]"):format(place, i - 1)
-    if not check.is_object(part) then
-      check.refuse("Invalid type for '%s': expected an object, but got %s instead.", here,
-        check.kind_of(part))
-    end
+    local here = at(place, i - 1)
     check.one_of(part.type, { "text", "image_url", "input_audio", "file", "refusal" },
       here .. ".type")
     if part.type == "text" then
@@ -97,12 +95,11 @@ end
 
 local function check_call(call, place)
   check.required(call, "id", "string", place .. ".id")
-  if call.type ~= "function" then
-    check.one_of(call.type, { "function" }, place .. ".type")
-  end
-  local fn = check.required(call, "function", "object", place .. ".function")
-  check.required(fn, "name", "string", place .. ".function.name")
-  check.required(fn, "arguments", "string", place .. ".function.arguments")
+  check.one_of(call.type, { "function", "custom" }, place .. ".type")
+  local said = check.required(call, call.type, "object", at(place, call.type))
+  check.required(said, "name", "string", at(place, call.type, "name"))
+  local member = call.type == "custom" and "input" or "arguments"
+  check.required(said, member, "string", at(place, call.type, member))
 end
 
 local function check_answered(pairing, place)
@@ -121,7 +118,8 @@ local CHECK = {}
 
 function CHECK.assistant(message, place, pairing)
   local calls = check.list(message, "tool_calls", place .. ".tool_calls")
-  check_content(message, place .. ".content", calls or check.given(message.refusal))
+  check_content(message, place .. ".content",
+    calls or check.given(message.refusal) or check.given(message.audio))
   for i, call in ipairs(calls or {}) do
     check_call(call, at(place .. ".tool_calls", i - 1))
     pairing.call(call.id)
@@ -144,10 +142,6 @@ local function check_messages(messages)
   local pairing = check.pairing()
   for i, message in ipairs(messages) do
     local place = at("messages", i - 1)
-    if not check.is_object(message) then
-      check.refuse("Invalid type for '%s': expected an object, but got %s instead.", place,
-        check.kind_of(message))
-    end
     check.one_of(check.required(message, "role", "string", place .. ".role"), ROLES,
       place .. ".role")
     if message.role ~= "tool" then
@@ -175,13 +169,25 @@ function openai.check_function(fn, place, max)
   return fn.name
 end
 
+local function grammar_of(format, place)
+  return check.required(format, "grammar", "object", place .. ".grammar"), place .. ".grammar"
+end
+
+local function check_tool(tool, place)
+  check.one_of(check.required(tool, "type", "string", place .. ".type"), { "function", "custom" },
+    place .. ".type")
+  local said, here = check.required(tool, tool.type, "object", at(place, tool.type)),
+    at(place, tool.type)
+  if tool.type == "custom" then
+    return custom.check(said, here, grammar_of)
+  end
+  return openai.check_function(said, here, 64)
+end
+
 local function check_tools(body)
   local tools, names = check.list(body, "tools", "tools"), {}
   for i, tool in ipairs(tools or {}) do
-    local place = at("tools", i - 1)
-    check.one_of(tool.type, { "function" }, place .. ".type")
-    names[i] = openai.check_function(check.required(tool, "function", "object",
-      place .. ".function"), place .. ".function", 64)
+    names[i] = check_tool(tool, at("tools", i - 1))
   end
   if #names > 128 then
     check.refuse {
@@ -193,39 +199,49 @@ local function check_tools(body)
   end
   check.unique(names, "Tool names must be unique: '%s' comes twice.")
   openai.check_choice(body, tools)
-  openai.check_allowed(body, names, true)
+  openai.check_named(body, names, true)
 end
 
--- The function that a member of allowed_tools names, or nil where it is a tool of another kind.
-local function allowed_name(tool, place, chat)
-  if not check.is_object(tool) then
-    check.refuse("Invalid type for '%s': expected an object.", place)
-  end
-  if check.required(tool, "type", "string", place .. ".type") ~= "function" then
+-- The name that a member of tool_choice says, or nil where it is a tool of another kind.
+local function chosen_name(tool, place, chat)
+  local kind = check.required(tool, "type", "string", place .. ".type")
+  if kind ~= "function" and kind ~= "custom" then
     return nil
   end
-  local inner = chat and place .. ".function" or place
-  local fn = chat and check.required(tool, "function", "object", inner) or tool
-  return check.required(fn, "name", "string", inner .. ".name")
+  local inner = chat and at(place, kind) or place
+  local said = chat and check.required(tool, kind, "object", inner) or tool
+  return check.required(said, "name", "string", inner .. ".name")
 end
 
---- Checks a tool_choice of the type allowed_tools; Chat Completions (`chat`) has one more layer
--- around the list and each name. `names`: of the functions that are declared.
-function openai.check_allowed(body, names, chat)
-  local list, place, declared = check.given(body.tool_choice), "tool_choice", {}
-  if not check.is_object(list) or list.type ~= "allowed_tools" then
-    return
+-- The tools that a tool_choice names, and where; Chat Completions (`chat`) has one more layer
+-- around a list of allowed tools and each name.
+local function chosen_tools(choice, chat)
+  local place = "tool_choice"
+  if choice.type ~= "allowed_tools" then
+    return { choice }, function() return place end
   elseif chat then
     place = "tool_choice.allowed_tools"
-    list = check.required(list, "allowed_tools", "object", place)
+    choice = check.required(choice, "allowed_tools", "object", place)
   end
-  check.one_of(list.mode, { "auto", "required" }, place .. ".mode")
-  check.required(list, "tools", "array", place .. ".tools")
+  check.one_of(choice.mode, { "auto", "required" }, place .. ".mode")
+  check.required(choice, "tools", "array", place .. ".tools")
+  return check.list(choice, "tools", place .. ".tools"), function(i)
+    return at(place .. ".tools", i - 1)
+  end
+end
+
+--- Checks a tool_choice that names tools. `names`: of those that are declared.
+function openai.check_named(body, names, chat)
+  local choice, declared = check.given(body.tool_choice), {}
+  if not check.is_object(choice) then
+    return
+  end
   for _, name in ipairs(names) do
     declared[name] = true
   end
-  for i, tool in ipairs(check.list(list, "tools", place .. ".tools")) do
-    local name = allowed_name(tool, at(place .. ".tools", i - 1), chat)
+  local tools, place_of = chosen_tools(choice, chat)
+  for i, tool in ipairs(tools) do
+    local name = chosen_name(tool, place_of(i), chat)
     if name and not declared[name] then
       check.refuse {
         message = ("Tool choice '%s' not found in 'tools' parameter."):format(name),
@@ -280,10 +296,11 @@ function TAKE.assistant(message, names)
     entry.content[1] = { type = "text", text = text }
   end
   for i, call in ipairs(check.given(message.tool_calls) or {}) do
-    local fn = call["function"]
+    local said = call.custom or call["function"]
     entry.tool_calls = entry.tool_calls or {}
-    entry.tool_calls[i] = { id = call.id, name = fn.name, arguments = fn.arguments }
-    names[call.id] = fn.name
+    entry.tool_calls[i] = { id = call.id, name = said.name,
+      arguments = call.custom and custom.arguments_of(said.input) or said.arguments }
+    names[call.id] = said.name
   end
   return entry
 end
@@ -337,7 +354,8 @@ function openai.read(body)
     options = openai.options_of(body, NO_OPTION) }
   local segments = {}
   for i, tool in ipairs(check.given(body.tools) or {}) do
-    request.tools[i] = openai.tool_of(tool["function"])
+    request.tools[i] = tool.custom and custom.tool_of(tool.custom)
+      or openai.tool_of(tool["function"])
     segments[#segments + 1] = { kind = "tools", text = ah.json.encode(tool) }
   end
   entries_of(body.messages, request)
@@ -367,11 +385,28 @@ local function base_of(a, object)
     service_tier = "default", system_fingerprint = "fp_mock" }
 end
 
+-- The kinds of the tools that the request declares, by name.
+local function kinds_of(body)
+  local kinds = {}
+  for _, tool in ipairs(check.given(body.tools) or {}) do
+    kinds[(tool[tool.type] or {}).name or ""] = tool.type
+  end
+  return kinds
+end
+
+-- The kind of a call, the member that has what it says, and that.
+local function said_by(call, kinds)
+  if kinds[call.name] == "custom" then
+    return "custom", "input", custom.input_of(call.arguments)
+  end
+  return "function", "arguments", call.arguments
+end
+
 local function tool_calls_of(a)
-  local calls = {}
+  local calls, kinds = {}, kinds_of(a.body)
   for i, call in ipairs(a.calls) do
-    calls[i] = { id = call.id, type = "function",
-      ["function"] = { name = call.name, arguments = call.arguments } }
+    local kind, member, said = said_by(call, kinds)
+    calls[i] = { id = call.id, type = kind, [kind] = { name = call.name, [member] = said } }
   end
   return calls[1] and calls or nil
 end
@@ -392,11 +427,13 @@ function openai.whole(a)
 end
 
 local function stream_calls(a, delta)
+  local kinds = kinds_of(a.body)
   for i, call in ipairs(a.calls) do
-    delta { tool_calls = { { index = i - 1, id = call.id, type = "function",
-      ["function"] = { name = call.name, arguments = "" } } } }
-    for _, piece in ipairs(plan.pieces(call.arguments)) do
-      delta { tool_calls = { { index = i - 1, ["function"] = { arguments = piece } } } }
+    local kind, member, said = said_by(call, kinds)
+    delta { tool_calls = { { index = i - 1, id = call.id, type = kind,
+      [kind] = { name = call.name, [member] = "" } } } }
+    for _, piece in plan.pieces(said) do
+      delta { tool_calls = { { index = i - 1, [kind] = { [member] = piece } } } }
     end
   end
 end
@@ -446,11 +483,16 @@ function openai.error(fault)
     param = fault.param or ah.null, code = fault.code or CODES[fault.status] or ah.null } }
 end
 
+--- GET /v1/models/NAME
+function openai.model(name)
+  return { id = name, object = "model", created = 1700000000, owned_by = "mock" }
+end
+
 --- GET /v1/models
 function openai.models(names)
   local data = {}
   for i, name in ipairs(names) do
-    data[i] = { id = name, object = "model", created = 1700000000, owned_by = "mock" }
+    data[i] = openai.model(name)
   end
   return { object = "list", data = data }
 end

@@ -1,24 +1,35 @@
 --- What the server sends in answer to one request, in steps: bytes, waits, and how it ends.
 -- The C side plays it; this file makes it, cuts texts into pieces, and breaks answers as a
--- script asks for it. It knows no provider.
+-- script asks for it. A stream is made piece by piece, when the client takes it: no more of it is
+-- ever there than what is on its way. It knows no provider.
 local ah = ...
 
 local plan = {}
 
 local PIECE = 12 -- bytes of a text that the script did not cut itself
+local COUNTED = 64 -- steps between two turns for others
+local LEAST_ROOM, MOST_ROOM = 256, 8192 -- bytes that are made together, after the first event
 
---- A text in pieces, cut between characters; an empty text has none.
-function plan.pieces(text)
-  local pieces, at = {}, 1
-  while at <= #text do
-    local to = math.min(at + PIECE - 1, #text)
-    while to < #text and (text:byte(to + 1) & 0xC0) == 0x80 do
-      to = to + 1
-    end
-    pieces[#pieces + 1] = text:sub(at, to)
-    at = to + 1
+-- The end of the piece that begins at `at`: after PIECE bytes, or where their last character ends.
+local function end_of(text, at)
+  local to = math.min(at + PIECE - 1, #text)
+  while to < #text and (text:byte(to + 1) & 0xC0) == 0x80 do
+    to = to + 1
   end
-  return pieces
+  return to
+end
+
+local function next_piece(text, at)
+  if at < #text then
+    local to = end_of(text, at + 1)
+    return to, text:sub(at + 1, to)
+  end
+end
+
+--- Iterates over a text in pieces, cut between characters; an empty text has none. They are
+-- made one by one: `for _, piece in plan.pieces(text) do`.
+function plan.pieces(text)
+  return next_piece, text, 0
 end
 
 --- Words from outside, fit for JSON: where they are no UTF-8, each byte that is no ASCII is "?".
@@ -33,10 +44,10 @@ function plan.object_of(arguments)
   return type(object) == "table" and not is_array and object or ah.object {}
 end
 
---- The pieces of a turn's text: its own list, or one that is made.
-function plan.pieces_of(text)
+-- Iterates over the pieces of a turn's text: its own list, or those that are made.
+local function pieces_of(text)
   if type(text) == "table" then
-    return text
+    return ipairs(text)
   end
   return plan.pieces(text or "")
 end
@@ -45,34 +56,45 @@ function plan.joined(text)
   return type(text) == "table" and table.concat(text) or text or ""
 end
 
---- A body being written, event by event.
+-- -- a streamed body ------------------------------------------------------------------------
+
+--- A body being written, event by event: `give` gets each step before the next one is made.
 local Stream = {}
 Stream.__index = Stream
 
-function plan.stream()
-  return setmetatable({ steps = {} }, Stream)
+-- `counts`: the steps are only counted, so nothing is put into words.
+local function new_stream(give, line_end, counts)
+  return setmetatable({ give = give, line_end = line_end, counts = counts }, Stream)
 end
 
 function Stream:put(bytes)
-  self.steps[#self.steps + 1] = { bytes = bytes }
+  self.give { bytes = bytes }
 end
 
 --- A named server-sent event, or one without a name.
 function Stream:event(name, data)
+  if self.counts then
+    return self.give {}
+  end
   local text = type(data) == "string" and data or ah.json.encode(data)
-  self:put((name and "event: " .. name .. "\n" or "") .. "data: " .. text .. "\n\n")
+  local ends = self.line_end
+  self:put((name and "event: " .. name .. ends or "") .. "data: " .. text .. ends .. ends)
 end
 
 --- A line of JSON.
 function Stream:line(value)
+  if self.counts then
+    return self.give {}
+  end
   self:put(ah.json.encode(value) .. "\n")
 end
 
 --- Calls put_piece(piece) for each; a list of the script's own has its delay between them.
 function Stream:each(text, delay, put_piece)
-  for i, piece in ipairs(plan.pieces_of(text)) do
-    if i > 1 and delay and type(text) == "table" then
-      self.steps[#self.steps + 1] = { wait = math.floor(delay * 1000) }
+  local pause = type(text) == "table" and delay and math.floor(delay * 1000)
+  for at, piece in pieces_of(text) do
+    if pause and at > 1 then
+      self.give { wait = pause }
     end
     put_piece(piece)
   end
@@ -80,36 +102,110 @@ end
 
 -- -- breaking it ----------------------------------------------------------------------------
 
--- The steps up to the middle, the last of them half.
-local function cut(steps)
-  local kept = table.move(steps, 1, (#steps + 1) // 2, 1, {})
-  local last = kept[#kept]
-  if last and last.bytes then
-    kept[#kept] = { bytes = last.bytes:sub(1, #last.bytes // 2) }
+-- Lets garbage stand in the middle of n steps.
+local function mixing(n, garbage, give)
+  local at = 0
+  return function(step)
+    give(step)
+    at = at + 1
+    if at == (n + 1) // 2 then
+      give { bytes = garbage }
+    end
   end
-  kept[#kept + 1] = { close = true }
-  return kept
 end
 
-local function with_garbage(steps, garbage)
-  local half = (#steps + 1) // 2
-  local mixed = table.move(steps, 1, half, 1, {})
-  mixed[#mixed + 1] = { bytes = garbage }
-  return table.move(steps, half + 1, #steps, #mixed + 1, mixed)
+-- Lets n steps through up to the middle, the last of them half; then the connection breaks.
+local function cutting(n, give)
+  local left = (n + 1) // 2
+  return function(step)
+    left = left - 1
+    if left == 0 and step.bytes then
+      step = { bytes = step.bytes:sub(1, #step.bytes // 2) }
+    end
+    give(step)
+    if left == 0 then
+      give { close = true }
+    end
+  end
 end
 
---- The steps of an answer as the turn breaks them.
-function plan.broken(turn, steps, streamed)
-  if turn.garbage then
-    steps = streamed and with_garbage(steps, turn.garbage) or { { bytes = turn.garbage } }
-  end
+-- The steps that `write` has; every now and then give {} lets others have a turn.
+local function count(write, give)
+  local n = 0
+  write(new_stream(function()
+    n = n + 1
+    if n % COUNTED == 0 then
+      give {}
+    end
+  end, "", true), true)
+  return n
+end
+
+local function breaks_off(turn)
+  return turn.cut or turn.close == "mid-stream"
+end
+
+-- Writes the body as the turn breaks it. The middle of a body is known when all of it has been
+-- counted, so what breaks there is written twice; nothing of it is kept.
+local function write_broken(turn, write, line_end, give)
   if turn.raw then
-    steps = { { bytes = turn.raw } }
+    write = function(out) out:put(turn.raw) end
   end
-  if turn.cut or turn.close == "mid-stream" then
-    steps = cut(steps)
+  if breaks_off(turn) or (turn.garbage and not turn.raw) then
+    local n = count(write, give)
+    local cuts = breaks_off(turn)
+    local mixes = turn.garbage and not turn.raw
+    give = cuts and cutting(n + (mixes and 1 or 0), give) or give
+    give = mixes and mixing(n, turn.garbage, give) or give
   end
-  return steps
+  write(new_stream(give, line_end), false)
+end
+
+--- A streamed body, made as it is asked for. `write(out, counts)` says all of it; where `counts` is
+-- true, only to count its steps.
+---@param line_end? string of its events; nil: "\n"
+function plan.stream(turn, write, line_end)
+  return { room = 0, made = coroutine.create(function()
+    write_broken(turn, write, line_end or "\n", coroutine.yield)
+  end) }
+end
+
+-- The next step; nil: there is none.
+local function next_step(stream)
+  local ok, step = coroutine.resume(stream.made)
+  if not ok then
+    error(step, 0)
+  end
+  return coroutine.status(stream.made) ~= "dead" and step or nil
+end
+
+--- The next steps of a stream, and true if there may be more. What is said at once comes together,
+-- up to a size that begins with a single event and grows: so the first is out soon, and many cost
+-- little. May have no steps. Raises what the writer raised.
+function plan.pull(stream)
+  local bytes, size = {}, 0
+  local step
+  repeat
+    step = next_step(stream)
+    bytes[#bytes + 1] = step and step.bytes
+    size = size + (step and step.bytes and #step.bytes or 0)
+  until not (step and step.bytes) or size >= stream.room
+  stream.room = math.min(math.max(stream.room * 2, LEAST_ROOM), MOST_ROOM)
+  local steps = { size > 0 and { bytes = table.concat(bytes) } or nil }
+  if step and (step.wait or step.close) then
+    steps[#steps + 1] = step
+  end
+  return steps, step ~= nil and not step.close
+end
+
+--- The steps of a body that is there at once, as the turn breaks it, and the length that its head
+-- tells.
+function plan.whole(turn, bytes)
+  bytes = turn.raw or turn.garbage or bytes
+  if breaks_off(turn) then
+    return { { bytes = bytes:sub(1, #bytes // 2) }, { close = true } }, #bytes
+  end
+  return { { bytes = bytes } }, #bytes
 end
 
 -- -- handing it over ----------------------------------------------------------------------

@@ -5,6 +5,8 @@ local ah = ...
 local check = ah._module "agenthost.mock.check"
 local plan = ah._module "agenthost.mock.plan"
 local openai = ah._module "agenthost.mock.openai"
+local custom = ah._module "agenthost.mock.custom"
+local signed = ah._module "agenthost.mock.signed"
 
 local responses = { api = "responses", error = openai.error, models = openai.models,
   call_id = openai.call_id }
@@ -12,7 +14,8 @@ local responses = { api = "responses", error = openai.error, models = openai.mod
 local ROLES = { "system", "developer", "user", "assistant" }
 local TOOL_TYPES = { "function", "custom", "namespace", "tool_search", "web_search", "mcp",
   "file_search", "code_interpreter", "image_generation", "local_shell", "shell",
-  "programmatic_tool_calling", "apply_patch", "computer_use_preview", "web_search_preview" }
+  "programmatic_tool_calling", "apply_patch", "computer", "computer_use_preview",
+  "web_search_preview", "web_search_2025_08_26", "web_search_preview_2025_03_11" }
 local MAX_KEPT = 10000 -- responses; then all are forgotten
 local at = check.brackets
 
@@ -25,7 +28,13 @@ local function own_items(body)
   return body.input
 end
 
--- All items: those of the responses before, and the request's own.
+-- The item that a reference means, where it was kept; else the item itself.
+local function meant(item, memory)
+  local is_reference = type(item) == "table" and item.type == "item_reference"
+  return is_reference and (memory.items or {})[item.id] or item
+end
+
+-- All items: those of the responses before, and the request's own, references resolved.
 local function all_items(body, memory)
   local chain, items, id = {}, ah.array {}, check.given(body.previous_response_id)
   while id do
@@ -42,7 +51,9 @@ local function all_items(body, memory)
   end
   chain[#chain + 1] = own_items(body)
   for _, some in ipairs(chain) do
-    table.move(some, 1, #some, #items + 1, items)
+    for _, item in ipairs(some) do
+      items[#items + 1] = meant(item, memory)
+    end
   end
   return items
 end
@@ -54,20 +65,24 @@ local function keep(a, id, output)
   local memory = a.memory
   memory.n = (memory.n or 0) % MAX_KEPT + 1
   memory.kept = memory.n > 1 and memory.kept or {}
+  memory.items = memory.n > 1 and memory.items or {}
   local items = table.move(own_items(a.body), 1, #own_items(a.body), 1, {})
   table.move(output, 1, #output, #items + 1, items)
+  for _, item in ipairs(output) do
+    memory.items[item.id] = item
+  end
   memory.kept[id] = { items = items, before = check.given(a.body.previous_response_id) }
 end
 
 -- -- reading -----------------------------------------------------------------------------
 
 local function check_tool(tool, place, names)
-  if not check.is_object(tool) then
-    check.refuse("Invalid type for '%s': expected an object.", place)
-  end
-  check.one_of(tool.type, TOOL_TYPES, place .. ".type")
+  check.one_of(check.required(tool, "type", "string", place .. ".type"), TOOL_TYPES,
+    place .. ".type")
   if tool.type == "function" then
     names[#names + 1] = openai.check_function(tool, place, 128)
+  elseif tool.type == "custom" then
+    names[#names + 1] = custom.check(tool, place, function(format, here) return format, here end)
   end
   for i, inner in ipairs(tool.type == "namespace" and check.given(tool.tools) or {}) do
     check_tool(inner, at(place .. ".tools", i - 1), names)
@@ -85,6 +100,7 @@ local function url_of(part)
 end
 
 local function check_images(parts, place)
+  check.objects(parts, function(i) return at(place, i - 1) end)
   for i, part in ipairs(parts) do
     if url_of(part) then
       openai.check_image(part.image_url, at(place, i - 1, "image_url"))
@@ -100,13 +116,13 @@ function CHECK.message(item, place)
   if type(content) ~= "string" then
     content = check.required(item, "content", "array", place .. ".content")
   end
-  local assistant = item.role == "assistant"
-  for i, part in ipairs(type(content) == "table" and content or {}) do
+  local assistant, parts = item.role == "assistant", type(content) == "table" and content or {}
+  check_images(parts, place .. ".content")
+  for i, part in ipairs(parts) do
     check.one_of(part.type, assistant and { "output_text", "refusal" }
       or { "input_text", "input_image", "input_file", "input_audio" },
       at(place .. ".content", i - 1, "type"))
   end
-  check_images(type(content) == "table" and content or {}, place .. ".content")
 end
 
 function CHECK.function_call(item, place, pairing, _, memory)
@@ -132,9 +148,33 @@ function CHECK.function_call_output(item, place, pairing)
   end
 end
 
-function CHECK.reasoning(item, place)
+function CHECK.custom_tool_call(item, place, pairing)
+  check.required(item, "name", "string", place .. ".name")
+  check.required(item, "input", "string", place .. ".input")
+  pairing.call(check.required(item, "call_id", "string", place .. ".call_id"))
+end
+
+CHECK.custom_tool_call_output = CHECK.function_call_output
+
+-- What was kept is none any more.
+function CHECK.item_reference(item)
+  check.refuse { status = 404, param = "input", code = ah.null,
+    message = ("Item with id '%s' not found. Items are not persisted when `store` is set to false.")
+      :format(tostring(item.id)) }
+end
+
+-- Its id may be left out where its content comes back.
+function CHECK.reasoning(item, place, _, _, memory, conversation)
   check.required(item, "summary", "array", place .. ".summary")
-  check.required(item, "id", "string", place .. ".id")
+  local content = check.optional(item, "encrypted_content", "string", place .. ".encrypted_content")
+  local id = (content and check.optional or check.required)(item, "id", "string", place .. ".id")
+  if content and signed.fault(memory, conversation, content, "") then
+    check.refuse {
+      message = ("The encrypted content for item %s could not be verified. Reason: Encrypted "
+        .. "content could not be decrypted or parsed."):format(id or place),
+      code = "invalid_encrypted_content",
+    }
+  end
 end
 
 function CHECK.additional_tools(item, place, _, names)
@@ -146,7 +186,11 @@ end
 local ITEMS = { "message", "function_call", "function_call_output", "reasoning",
   "additional_tools", "tool_search_call", "tool_search_output", "item_reference",
   "custom_tool_call", "custom_tool_call_output", "configuration_update", "program",
-  "program_output", "web_search_call", "compaction" }
+  "program_output", "web_search_call", "compaction", "compaction_trigger", "file_search_call",
+  "computer_call", "computer_call_output", "image_generation_call", "code_interpreter_call",
+  "local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output",
+  "apply_patch_call", "apply_patch_call_output", "mcp_list_tools", "mcp_approval_request",
+  "mcp_approval_response", "mcp_call" }
 
 -- Does an item end the time in which results may come?
 local function is_said(kind)
@@ -163,20 +207,27 @@ local function check_answered(pairing)
   end
 end
 
+-- The text that a conversation began with, by which it is known.
+local function conversation_of(items)
+  for _, item in ipairs(items) do
+    if type(item) == "table" and item.role == "user" then
+      return openai.text_of(check.given(item.content))
+    end
+  end
+  return ""
+end
+
 local function check_input(input, names, memory)
-  local pairing = check.pairing()
+  local pairing, conversation = check.pairing(), conversation_of(input)
   for i, item in ipairs(input) do
     local place = at("input", i - 1)
-    if not check.is_object(item) then
-      check.refuse("Invalid type for '%s': expected an object.", place)
-    end
-    local kind = item.type or "message"
+    local kind = check.optional(item, "type", "string", place .. ".type") or "message"
     check.one_of(kind, ITEMS, place .. ".type")
     if is_said(kind) and item.role == "user" then
       check_answered(pairing)
     end
     if CHECK[kind] then
-      CHECK[kind](item, place, pairing, names, memory)
+      CHECK[kind](item, place, pairing, names, memory, conversation)
     end
   end
   check_answered(pairing)
@@ -199,7 +250,7 @@ function responses.check(body, context)
   end
   check_input(all_items(body, context.memory), names, context.memory)
   openai.check_choice(body, #names > 0 or check.given(body.tools))
-  openai.check_allowed(body, names, false)
+  openai.check_named(body, names, false)
 end
 
 -- -- what the model is asked -----------------------------------------------------------------
@@ -220,7 +271,8 @@ function TAKE.message(item, request)
 end
 
 function TAKE.function_call(item, request, names)
-  local call = { id = item.call_id, name = item.name, arguments = item.arguments }
+  local call = { id = item.call_id, name = item.name,
+    arguments = item.arguments or custom.arguments_of(item.input) }
   local last = request.entries[#request.entries]
   names[item.call_id] = item.name
   if last and last.type == "assistant" then -- one message, as far as a script is concerned
@@ -236,10 +288,15 @@ function TAKE.function_call_output(item, _, names)
     content = openai.text_of(item.output), images = openai.add_images({}, item.output, url_of) }
 end
 
+TAKE.custom_tool_call = TAKE.function_call
+TAKE.custom_tool_call_output = TAKE.function_call_output
+
 local function take_tools(tools, into)
   for _, tool in ipairs(tools or {}) do
     if tool.type == "function" and not tool.defer_loading then
       into[#into + 1] = openai.tool_of(tool)
+    elseif tool.type == "custom" then
+      into[#into + 1] = custom.tool_of(tool)
     end
     take_tools(tool.type == "namespace" and check.given(tool.tools), into)
   end
@@ -279,7 +336,7 @@ local function segments_of(body, input)
     segments[#segments + 1] = { kind = "tools", text = ah.json.encode(tool) }
   end
   if check.given(body.instructions) then
-    segments[#segments + 1] = { kind = "system", text = body.instructions }
+    segments[#segments + 1] = { kind = "system", text = openai.text_of(body.instructions) }
   end
   for _, item in ipairs(input) do
     segments[#segments + 1] = { kind = "messages", text = ah.json.encode(item) }
@@ -289,7 +346,7 @@ end
 
 --- The request in the form of scripted models, its segments, and whether it is streamed.
 function responses.read(body, context)
-  local request = { model = body.model, system = check.given(body.instructions) or "",
+  local request = { model = body.model, system = openai.text_of(check.given(body.instructions)),
     tools = ah.array(take_tools(check.given(body.tools), {})), entries = ah.array {},
     options = openai.options_of(body, NO_OPTION) }
   local input, names = all_items(body, context.memory), {}
@@ -314,13 +371,21 @@ local function message_item(a, index)
     status = a.stop == "length" and "incomplete" or "completed", content = ah.array { part } }
 end
 
+local function encrypted_of(a)
+  local content = a.wants_encrypted and (a.signature or signed.made_up(a.n)) or nil
+  if content then
+    signed.bind(a.memory, conversation_of(all_items(a.body, a.memory)), content, "")
+  end
+  return content
+end
+
 local function reasoning_item(a, index)
   local summary = ah.array {}
   if plan.joined(a.reasoning) ~= "" then
     summary[1] = { type = "summary_text", text = plan.joined(a.reasoning) }
   end
   return { id = ("rs_mock%d_%d"):format(a.n, index), type = "reasoning", summary = summary,
-    encrypted_content = a.wants_encrypted and (a.signature or "mock-encrypted-" .. a.n) or nil }
+    encrypted_content = encrypted_of(a) }
 end
 
 -- A search by the service itself: what was asked, then the tools as they were declared.
@@ -349,7 +414,21 @@ local function namespace_of(a, name)
   end
 end
 
+local function is_custom(tools, name)
+  for _, tool in ipairs(check.given(tools) or {}) do
+    if tool.type == "custom" and tool.name == name
+      or tool.type == "namespace" and is_custom(tool.tools, name) then
+      return true
+    end
+  end
+end
+
 local function call_item(a, call, index)
+  if is_custom(a.body.tools, call.name) then
+    return { id = ("ctc_mock%d_%d"):format(a.n, index), type = "custom_tool_call",
+      status = "completed", call_id = call.id, name = call.name,
+      input = custom.input_of(call.arguments) }
+  end
   local namespace = namespace_of(a, call.name)
   if namespace then
     a.memory.namespaces[call.id] = namespace
@@ -464,12 +543,19 @@ function PLAY.message(a, item, say, out)
   say("response.content_part.done", with(where, { part = final }))
 end
 
-function PLAY.function_call(_, item, say)
-  for _, piece in ipairs(plan.pieces(item.arguments)) do
-    say("response.function_call_arguments.delta", { item_id = item.id, delta = piece })
+local function play_call(item, say, event, member)
+  for _, piece in plan.pieces(item[member]) do
+    say(event .. ".delta", { item_id = item.id, delta = piece })
   end
-  say("response.function_call_arguments.done", { item_id = item.id,
-    arguments = item.arguments })
+  say(event .. ".done", { item_id = item.id, [member] = item[member] })
+end
+
+function PLAY.function_call(_, item, say)
+  play_call(item, say, "response.function_call_arguments", "arguments")
+end
+
+function PLAY.custom_tool_call(_, item, say)
+  play_call(item, say, "response.custom_tool_call_input", "input")
 end
 
 function PLAY.reasoning(a, item, say, out)
@@ -488,7 +574,7 @@ function PLAY.reasoning(a, item, say, out)
 end
 
 -- The item as it stands when it begins.
-local BEGUN = { content = ah.array {}, arguments = "", summary = ah.array {},
+local BEGUN = { content = ah.array {}, arguments = "", input = "", summary = ah.array {},
   status = "in_progress" }
 
 local function begun(item)

@@ -184,7 +184,7 @@ function ah.image(from) end
 ---@field injected_tools string[]
 ---@field removed_tools string[]
 ---@field usage ah.Usage
----@field stop "end"|"tool_calls"|"length"|"stop_sequence"|"content_filter"|"refusal"|"tool"
+---@field stop ah.Stop|"tool"
 ---@field transcript fun(self: ah.Reply): string
 
 ---@alias ah.RunWith { params?: table }
@@ -695,6 +695,7 @@ function ah.retract(instance) end
 ---| "waiting"
 ---| "deadline_exceeded"
 ---| "budget_exceeded"
+---| "context_full"
 ---| "loop_detected"
 ---| "guard_tripped"
 ---| "provider"
@@ -702,6 +703,24 @@ function ah.retract(instance) end
 ---| "cancelled"
 ---| "usage"
 ---| "internal"
+
+---@alias ah.Stop
+---| "end"
+---| "tool_calls"
+---| "length"
+---| "stop_sequence"
+---| "content_filter"
+---| "refusal"
+---| "context_full"
+
+---@class ah.Failure of a model, in place of an answer
+---@field message string
+---@field code? "context_full" else it is `provider`
+---@field status? integer of HTTP
+---@field retryable? boolean
+---@field retry_after? number seconds
+---@field window? integer with `context_full`: tokens that the model takes
+---@field used? integer with `context_full`: tokens of the conversation
 
 ---@class ah.Error prints as "code: message"
 ---@field code ah.Code
@@ -712,6 +731,8 @@ function ah.retract(instance) end
 ---@field status? integer of HTTP
 ---@field reply? ah.Reply what there was until then
 ---@field max_iterations? integer
+---@field window? integer with `context_full`: tokens that the model takes
+---@field used? integer with `context_full`: tokens of the conversation
 ---@field requested_tool? string
 ---@field available_tools? string[]
 ---@field section_path? string
@@ -764,7 +785,7 @@ function ah.error(what) end
 ---@field usage? table<string, number>
 ---@field delay? number seconds
 ---@field cut? boolean
----@field fail? { message: string, status: integer?, retryable: boolean?, retry_after: number? }
+---@field fail? ah.Failure
 ---@field raw? string
 ---@field expect? ah.Expect
 ---@field check? fun(request: table): boolean?, string?

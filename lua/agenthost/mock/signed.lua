@@ -1,0 +1,82 @@
+--- What the mock signed: thoughts and calls that a client must send back as they were said. A
+-- signature is asked for only where this conversation was given one: a like call of another
+-- conversation, or of a client's own making, needs none. A conversation is known by the text
+-- that it began with.
+local signed = {}
+
+local MAX_KEPT = 10000 -- of things signed; then all are forgotten
+local KEY_BYTES = 4096 -- of a conversation's first text
+
+--- A made-up signature. Providers' are base64; so is this one.
+function signed.made_up(n)
+  return ("mockSignature%011d"):format(n)
+end
+
+-- What was said in a conversation: the set of `signatures` of each thing, false where it was said
+-- without, and `signs`, true if a text was signed in it.
+local function said_in(memory, conversation)
+  return (memory.said or {})[conversation:sub(1, KEY_BYTES)] or { signatures = {} }
+end
+
+local function say_in(memory, conversation)
+  local said = said_in(memory, conversation)
+  memory.said = memory.said or {}
+  memory.said[conversation:sub(1, KEY_BYTES)] = said
+  return said
+end
+
+local function count(memory)
+  memory.signed_n = (memory.signed_n or 0) + 1
+  if memory.signed_n > MAX_KEPT then
+    memory.said, memory.texts, memory.signed_n = {}, {}, 1
+  end
+end
+
+--- Keeps that `what` (a call) was said in a conversation. One that was said without a signature
+-- even once needs none: nobody can tell which of the two comes back.
+---@param memory table of the format
+---@param signature string? nil: it was said without one
+function signed.say(memory, conversation, what, signature)
+  count(memory)
+  local signatures = say_in(memory, conversation).signatures
+  local known = signatures[what]
+  if not signature or known == false then
+    signatures[what] = false
+  else
+    signatures[what] = known or {}
+    signatures[what][signature] = true
+  end
+end
+
+--- Returns the set of signatures of which one must come back with `what`, or nil where none is
+-- asked for.
+function signed.wanted(memory, conversation, what)
+  return said_in(memory, conversation).signatures[what] or nil
+end
+
+--- Keeps the text that a signature stands for.
+function signed.bind(memory, conversation, signature, text)
+  count(memory)
+  memory.texts = memory.texts or {}
+  memory.texts[signature] = memory.texts[signature] or {}
+  memory.texts[signature][text] = true
+  say_in(memory, conversation).signs = true
+end
+
+--- Returns "changed" where the signature is ours and the text is not what it stands for, "unknown"
+-- where we signed in this conversation and not with that, else nil.
+function signed.fault(memory, conversation, signature, text)
+  local texts = (memory.texts or {})[signature]
+  if texts then
+    return not texts[text] and "changed" or nil
+  end
+  return said_in(memory, conversation).signs and "unknown" or nil
+end
+
+--- True if a text is base64, of either alphabet.
+function signed.is_base64(text)
+  local bare = text:gsub("=?=$", "")
+  return text ~= "" and #bare % 4 ~= 1 and not bare:find "[^%w+/_-]"
+end
+
+return signed

@@ -1,0 +1,140 @@
+// What the client files of `make check-clients` share: the client's modules, a mock that is started
+// and ended, what the model says in turns.lua, and the cases with their results. run.mjs says in the
+// environment where all is.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { createInterface } from "node:readline";
+
+const { AGENTHOST, CLIENT_FOLDER, CLIENT_FENCED, HOME } = process.env;
+// What clients warn of is not about the mock.
+console.warn = () => {};
+
+const TIMEOUT = 120_000; // of a command, in ms
+
+/** The CommonJS form of a module of the client. */
+export const load = createRequire(path.join(CLIENT_FOLDER, "x.js"));
+
+/** What turns.lua has the model say. */
+export const ANSWER = "It is 21 degrees in Paris.";
+export const ARGUMENTS = { city: "Paris", unit: "celsius" };
+export const PARAMETERS = {
+  type: "object",
+  properties: { city: { type: "string" }, unit: { type: "string" } },
+  required: ["city"],
+};
+/** Questions that lead to calls, and to how many: with thoughts, in parallel, without thoughts. */
+export const QUESTIONS = { "How warm is Paris?": 1, "Which of two is warmer?": 2, "A plain call.": 1 };
+
+/** What a promise was rejected with; it must be. */
+export async function failure(promise) {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  assert.fail("it went well");
+}
+
+/** All that an asynchronous iterator gives. */
+export async function collect(stream) {
+  const list = [];
+  for await (const item of await stream) list.push(item);
+  return list;
+}
+
+/** A mock that plays a script: `url`, and `faults()`, what it refused so far. */
+async function start(script) {
+  const log = path.join(mkdtempSync(path.join(HOME, "mock-")), "log");
+  const words = ["mock", "-q", "--strict", "--log", log, path.join(import.meta.dirname, script)];
+  const server = spawn(AGENTHOST, words, { stdio: ["ignore", "pipe", "ignore"] });
+  process.on("exit", () => server.kill());
+  const lines = createInterface(server.stdout);
+  const [url] = await Promise.race([
+    once(lines, "line"),
+    once(server, "exit").then(() => assert.fail("agenthost mock did not start")),
+  ]);
+  const requests = () => readFileSync(log, "utf8").split("\n").filter(Boolean).map(JSON.parse);
+  return {
+    url,
+    requests,
+    // But for HEAD, by which the claude command sees that there is a server.
+    faults: () => requests().filter((r) => r.fault && r.method !== "HEAD").map((r) => r.fault),
+    stop: () => server.kill(),
+  };
+}
+
+// A case is a function, or [a function, how many requests it has refused].
+async function runCase(mock, what) {
+  const [body, expected = 0] = Array.isArray(what) ? what : [what];
+  const before = mock.faults().length;
+  await body();
+  const faults = mock.faults().slice(before);
+  assert.equal(faults.length, expected, `the mock refused: ${faults.join("; ")}`);
+}
+
+/** Runs the cases that `cases(mock)` gives, one line each; ends the mock and this process. */
+export async function run(cases, script = "turns.lua") {
+  const mock = await start(script);
+  let failed = 0;
+  for (const [name, what] of Object.entries(await cases(mock))) {
+    try {
+      await runCase(mock, what);
+      console.log(`  ok ${name}`);
+    } catch (error) {
+      failed += 1;
+      console.log(`  failed ${name}: ${error.stack}`);
+    }
+  }
+  mock.stop();
+  process.exit(0);
+}
+
+/** Runs a command of the client in an empty folder: { code, text }. */
+export async function command(name, words, env) {
+  const cwd = mkdtempSync(path.join(HOME, "work-"));
+  const child = spawn(path.join(CLIENT_FOLDER, "node_modules/.bin", name), words, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: TIMEOUT,
+  });
+  let text = "";
+  child.stdout.on("data", (data) => (text += data));
+  child.stderr.on("data", (data) => (text += data));
+  const [code] = await once(child, "close");
+  return { code, text };
+}
+
+/** A folder below HOME, made where it is not there. */
+export function folder(name) {
+  const where = path.join(HOME, name);
+  mkdirSync(where, { recursive: true });
+  return where;
+}
+
+/**
+ * Runs the cases of a command-line agent: two commands called at once with thoughts, then an answer.
+ * `cases(mock)` gives a function a case that runs the agent with the prompt, and returns what
+ * command() does. Agents are run only where they cannot ask anything outside.
+ */
+export async function runAgent(cases) {
+  if (!CLIENT_FENCED) {
+    console.log("  skipped the agent: it needs a network of its own (unshare -rn and ip)");
+    process.exit(0);
+  }
+  const talk = (mock, ask) => async () => {
+    const before = mock.requests().length;
+    const { code, text } = await ask("Run both.");
+    assert.ok(text.includes("Both were run."), `exit code ${code}: ${text}`);
+    const last = JSON.stringify(mock.requests().slice(before).map((r) => r.body));
+    assert.ok(last.includes("first-1") && last.includes("second-2"), "no results were sent");
+  };
+  await run(async (mock) => {
+    const named = Object.entries(await cases(mock));
+    return Object.fromEntries(named.map(([name, ask]) => [name, talk(mock, ask)]));
+  }, "agent_turns.lua");
+}

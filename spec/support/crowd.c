@@ -1,0 +1,212 @@
+/* Many clients of one server at once, in one process, for spec/mock_server_spec.lua.
+ *
+ *   crowd ask PORT N RESET FILE          N connections send what is in FILE, a request; the first RESET
+ *                                        of them are reset after their first bytes, the others read on
+ *                                        to the end. A line: ms until the last of all had its first
+ *                                        bytes, how many ended well, bytes read, ms in all
+ *   crowd hold PORT N FILE EVERY SECONDS N connections send what is in FILE byte by byte, one each
+ *                                        EVERY ms; when all is sent they read a byte each EVERY ms.
+ *                                        A line when all are connected; ends after SECONDS. A last
+ *                                        line: how many the server has closed
+ *
+ * An answer has ended well where its last bytes are those of a chunked body's end. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX = 2000, TAIL = 5, LIMIT_MS = 300000 };
+
+typedef struct client {
+    int fd;          /* -1: over */
+    size_t sent;     /* of the request */
+    int64_t first;   /* when its first bytes came; 0: they have not */
+    char tail[TAIL]; /* the last bytes that came */
+} client;
+
+static client all[MAX];
+static struct pollfd polled[MAX];
+static char request[1 << 20];
+static size_t request_len;
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "crowd: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static int connect_to(int port, int receives)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd < 0)
+        fail("socket");
+    if (receives)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receives, sizeof receives);
+    if (connect(fd, (struct sockaddr *)&a, sizeof a) != 0 && errno != EINPROGRESS)
+        fail("connect");
+    return fd;
+}
+
+static void read_request(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+
+    if (!f)
+        fail(path);
+    request_len = fread(request, 1, sizeof request, f);
+    fclose(f);
+}
+
+static void over(client *c, bool reset)
+{
+    struct linger at_once = {1, 0};
+
+    if (reset)
+        setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(c->fd);
+    c->fd = -1;
+}
+
+static void keep_tail(client *c, const char *bytes, size_t n)
+{
+    size_t kept = n < TAIL ? TAIL - n : 0;
+
+    memmove(c->tail, c->tail + TAIL - kept, kept);
+    memcpy(c->tail + kept, bytes + n - (TAIL - kept), TAIL - kept);
+}
+
+static void send_more(client *c, size_t most)
+{
+    size_t left = request_len - c->sent;
+    ssize_t n = send(c->fd, request + c->sent, left < most ? left : most, MSG_NOSIGNAL);
+
+    if (n > 0)
+        c->sent += (size_t)n;
+    else if (errno != EAGAIN)
+        over(c, false);
+}
+
+/* -- asking ---------------------------------------------------------------------------------- */
+
+typedef struct sums {
+    int64_t start, first;
+    size_t over, well, bytes;
+} sums;
+
+static void take(client *c, bool reset, sums *s)
+{
+    static char bytes[256 << 10];
+    ssize_t n = recv(c->fd, bytes, sizeof bytes, 0);
+
+    if (n < 0 && errno == EAGAIN)
+        return;
+    if (n > 0 && !c->first) {
+        c->first = now_ms();
+        s->first = c->first - s->start;
+    }
+    if (n > 0) {
+        s->bytes += (size_t)n;
+        keep_tail(c, bytes, (size_t)n);
+    }
+    if (n > 0 && !reset && memcmp(c->tail, "0\r\n\r\n", TAIL) != 0)
+        return;
+    s->over++;
+    s->well += n > 0 && !reset;
+    over(c, reset);
+}
+
+static void serve(client *c, short got, bool reset, sums *s)
+{
+    if (got & POLLOUT)
+        send_more(c, request_len);
+    else if (got)
+        take(c, reset, s);
+    if (got && c->fd < 0 && c->sent < request_len)
+        s->over++;
+}
+
+static int ask(int port, size_t n, size_t resets)
+{
+    sums s = {.start = now_ms()};
+
+    for (size_t i = 0; i < n; i++)
+        all[i].fd = connect_to(port, 0);
+    while (s.over < n && now_ms() - s.start < LIMIT_MS) {
+        for (size_t i = 0; i < n; i++)
+            polled[i] = (struct pollfd){all[i].fd, all[i].sent < request_len ? POLLOUT : POLLIN, 0};
+        poll(polled, n, 1000);
+        for (size_t i = 0; i < n; i++)
+            serve(&all[i], polled[i].revents, i < resets, &s);
+    }
+    printf("%lld %zu %zu %lld\n", (long long)s.first, s.well, s.bytes, (long long)(now_ms() - s.start));
+    return 0;
+}
+
+/* -- holding --------------------------------------------------------------------------------- */
+
+static bool drip(client *c)
+{
+    char byte;
+
+    if (c->sent < request_len)
+        send_more(c, 1);
+    else if (recv(c->fd, &byte, 1, 0) == 0 || (errno != EAGAIN && errno != 0))
+        over(c, false);
+    return c->fd >= 0;
+}
+
+static int hold(int port, size_t n, int every, int seconds)
+{
+    int64_t end = now_ms() + seconds * (int64_t)1000;
+    size_t closed = 0;
+
+    for (size_t i = 0; i < n; i++)
+        all[i].fd = connect_to(port, 2048);
+    puts("held");
+    fflush(stdout);
+    while (now_ms() < end && closed < n) {
+        for (size_t i = 0; i < n; i++) {
+            errno = 0;
+            if (all[i].fd >= 0 && !drip(&all[i]))
+                closed++;
+        }
+        poll(NULL, 0, every);
+    }
+    printf("%zu\n", closed);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    size_t n = argc > 3 ? (size_t)atoi(argv[3]) : 0;
+
+    if (argc == 6 && strcmp(argv[1], "ask") == 0 && n <= MAX) {
+        read_request(argv[5]);
+        return ask(atoi(argv[2]), n, (size_t)atoi(argv[4]));
+    }
+    if (argc == 7 && strcmp(argv[1], "hold") == 0 && n <= MAX) {
+        read_request(argv[4]);
+        return hold(atoi(argv[2]), n, atoi(argv[5]), atoi(argv[6]));
+    }
+    fputs("usage: see the top of spec/support/crowd.c\n", stderr);
+    return 2;
+}

@@ -1,0 +1,52 @@
+/* Who is connected to the mock, and who is let go when there is no room for others: those that
+ * keep us waiting, never those that wait for us. Nothing of HTTP is known here, and nothing is closed. */
+#ifndef AH_CLI_MOCK_DOOR_H
+#define AH_CLI_MOCK_DOOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* In the order in which they are let go. */
+typedef enum ah_visit_phase {
+    AH_VISIT_REFUSED, /* what it still sends is not read */
+    AH_VISIT_KEPT,    /* between two requests, or its next head is not whole */
+    AH_VISIT_FRESH,   /* its first head is not whole */
+    AH_VISIT_BODY,    /* a head is there, its body is not */
+    AH_VISIT_ANSWER   /* a request is there */
+} ah_visit_phase;
+
+/* A connection. All times are milliseconds of one clock. */
+typedef struct ah_visit ah_visit;
+struct ah_visit {
+    int fd;
+    ah_visit_phase phase;
+    int64_t since;  /* when the phase began */
+    int64_t handed; /* when it was handed bytes that it has not taken; 0: it waits for us */
+    int64_t behind; /* since when it does not keep up; 0: it does */
+    bool sent_off;  /* it is closed as soon as the server comes to it */
+    void *exchange; /* its request; NULL: none has begun */
+    ah_visit *next, **link;
+};
+
+typedef struct ah_door {
+    ah_visit *first;
+    size_t n;
+} ah_door;
+
+void ah_door_enter(ah_door *d, ah_visit *v, int fd, int64_t now);
+void ah_door_leave(ah_door *d, ah_visit *v);
+
+void ah_visit_begin(ah_visit *v, ah_visit_phase phase, int64_t now);
+void ah_visit_taken(ah_visit *v, int64_t now); /* all that it was handed is on its way */
+void ah_visit_hand(ah_visit *v, int64_t now);
+
+/* True if its time for this phase is over. */
+bool ah_visit_overdue(const ah_visit *v, int64_t now);
+/* True if it was reset: whatever is sent reaches nobody. */
+bool ah_visit_gone(const ah_visit *v);
+/* The one to let go for somebody else. NULL: one is going already, or none has kept us waiting
+ * long enough. */
+ah_visit *ah_door_slowest(const ah_door *d, int64_t now);
+
+#endif

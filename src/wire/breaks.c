@@ -1,0 +1,153 @@
+/* Comparing the segments of two requests by hashes; see breaks.h. */
+#include "wire/breaks.h"
+
+static uint64_t hash_segments(const ah_segment *s, size_t n, const ah_buf *in, uint64_t h)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t len = s[i].n;
+
+        h = ah_slice_hash_on(h, (ah_slice){(const char *)&len, sizeof len});
+        h = ah_slice_hash_on(h, (ah_slice){in->data + s[i].at, s[i].n});
+    }
+    return h;
+}
+
+/* Those of one kind: deferred tools, which stand between them, are no part of what is cached. */
+static uint64_t hash_head(const ah_lowered *w, ah_segment_kind kind)
+{
+    uint64_t h = AH_HASH_BEGIN;
+
+    for (size_t i = 0; i < w->n_head; i++)
+        if (w->segment[i].kind == kind)
+            h = hash_segments(&w->segment[i], 1, &w->head, h);
+    return h;
+}
+
+static uint64_t hash_body(const ah_lowered *w, size_t n)
+{
+    return hash_segments(w->segment + w->n_head, n, &w->body, AH_HASH_BEGIN);
+}
+
+static uint64_t hash_member(uint64_t h, ah_slice object, const char *name)
+{
+    ah_slice value = ah_json_member(object, name);
+
+    return ah_slice_hash_on(ah_slice_hash_on(h, ah_slice_of(value.p ? "+" : "-")), value);
+}
+
+/* Whose cache it is. Adapters of a program are told apart by more than their names. */
+static uint64_t hash_model(const ah_lowered *w)
+{
+    const ah_adapter *a = w->adapter;
+    const ah_text *of[] = {a->provider, a->model, a->endpoint};
+    uint64_t h = AH_HASH_BEGIN;
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        h = ah_slice_hash_on(ah_slice_hash_on(h, ah_text_slice(of[i])), ah_slice_of("/"));
+    if (a->vt->exchange)
+        h = ah_slice_hash_on(h, (ah_slice){(const char *)&a, sizeof(const ah_adapter *)});
+    return hash_member(h, w->settings, "model");
+}
+
+static ah_sent sent_now(const ah_lowered *w)
+{
+    ah_sent now = w->sent;
+
+    now.entries = w->done;
+    now.n_body = w->n_body;
+    now.body_gone = false;
+    if (w->redo_head) {
+        now.tools = hash_head(w, AH_SEGMENT_TOOL);
+        now.system = hash_head(w, AH_SEGMENT_SYSTEM);
+        now.model = hash_model(w);
+        now.settings = hash_member(AH_HASH_BEGIN, w->settings, "options");
+        now.settings = hash_member(now.settings, w->settings, "output");
+    }
+    return now;
+}
+
+void ah_break_forget_body(ah_lowered *w)
+{
+    if (w->sent.body_gone)
+        return;
+    w->sent.body = hash_body(w, w->sent.n_body);
+    w->sent.body_gone = true;
+}
+
+static bool begins_alike(const ah_lowered *w)
+{
+    const ah_sent *was = &w->sent;
+
+    return !was->body_gone || (w->n_body >= was->n_body && hash_body(w, was->n_body) == was->body);
+}
+
+void ah_break_cause(const ah_lowered *w, ah_break_causes *c, ah_break why, size_t entry)
+{
+    if (why == AH_BREAK_NONE || entry < w->sent.entries || (c->by[why].is && why != AH_BREAK_RESTART))
+        return;
+    c->by[why].is = true;
+    c->by[why].entry = entry;
+}
+
+static size_t first_cause(const ah_lowered *w, const ah_break_causes *c)
+{
+    size_t entry = w->done ? w->done - 1 : 0;
+
+    for (ah_break b = AH_BREAK_TOOLS; b <= AH_BREAK_SETTINGS; b++)
+        if (c->by[b].is && c->by[b].entry < entry)
+            entry = c->by[b].entry;
+    return entry;
+}
+
+/* Of what differs the reason that came first. No entry may tell of it: a change that was put back has
+ * made tools go that were withdrawn before. */
+static ah_break reason_of(const ah_lowered *w, const ah_break_causes *c, const bool differs[],
+                          size_t *entry)
+{
+    ah_break found = AH_BREAK_NONE;
+
+    for (ah_break b = AH_BREAK_TOOLS; b <= AH_BREAK_SETTINGS; b++)
+        if (differs[b] && c->by[b].is && (found == AH_BREAK_NONE || c->by[b].entry < *entry)) {
+            found = b;
+            *entry = c->by[b].entry;
+        }
+    if (found != AH_BREAK_NONE)
+        return found;
+    *entry = first_cause(w, c);
+    for (found = AH_BREAK_TOOLS; found < AH_BREAK_SETTINGS && !differs[found]; found++)
+        continue;
+    return found;
+}
+
+/* One of these was told to begin anew, and needs no entry. */
+static bool is_anew(const ah_lowered *w, const bool differs[])
+{
+    bool bytes = differs[AH_BREAK_TOOLS] || differs[AH_BREAK_PROMPT];
+
+    return w->anew == AH_BREAK_FALLBACK || (w->anew == AH_BREAK_TOOLS && differs[AH_BREAK_TOOLS]) ||
+           (w->anew == AH_BREAK_MODEL && (bytes || differs[AH_BREAK_MODEL]));
+}
+
+ah_break ah_break_judge(ah_lowered *w, const ah_break_causes *c, size_t *entry)
+{
+    const ah_sent was = w->sent, now = sent_now(w);
+    bool differs[AH_BREAK_SETTINGS + 1] = {
+        [AH_BREAK_TOOLS] = was.tools != now.tools || !begins_alike(w),
+        [AH_BREAK_PROMPT] = was.system != now.system,
+        [AH_BREAK_MODEL] = was.model != now.model,
+        [AH_BREAK_SETTINGS] = was.settings != now.settings,
+    };
+    bool any = false;
+
+    w->sent = now;
+    *entry = was.entries;
+    for (ah_break b = AH_BREAK_TOOLS; b <= AH_BREAK_SETTINGS; b++)
+        any = any || differs[b];
+    if (w->requests == 0 || (!any && w->anew != AH_BREAK_FALLBACK))
+        return AH_BREAK_NONE;
+    if (c->by[AH_BREAK_RESTART].is && (differs[AH_BREAK_TOOLS] || differs[AH_BREAK_PROMPT])) {
+        *entry = c->by[AH_BREAK_RESTART].entry;
+        return AH_BREAK_RESTART;
+    }
+    return is_anew(w, differs) ? w->anew : reason_of(w, c, differs, entry);
+}

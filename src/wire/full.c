@@ -1,0 +1,388 @@
+/* The words for a full context. An error is one where its code is in the first table, or where its
+ * message begins with a form of the second, whatever stands behind it. Messages are compared from their
+ * beginning, past what proxies put in front: what an error quotes of a conversation, or of a tool's
+ * result, stands further down. A status that speaks of something else (a rate, a key, a load) holds
+ * whatever the words; so does an answer that was asked to be longer than the whole window, which no
+ * shorter conversation would mend. A limit on a request's bytes (413 request_too_large) is none on
+ * its tokens, and not meant here. */
+#include "wire/full.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <strings.h>
+
+enum {
+    MOST_LOOKED_AT = 2048, /* bytes of a message */
+    MOST_TEXT = 1 << 20,   /* of one with another server's error in it */
+    MOST_NESTED = 4,       /* errors within errors */
+    MOST_PREFIXES = 8
+};
+
+/* -- what is known ------------------------------------------------------------------------------ */
+
+/* Codes and types of errors. */
+static const char *const words[] = {
+    "context_length_exceeded",       /* OpenAI, Azure, Groq */
+    "exceed_context_size_error",     /* llama.cpp, tools/server */
+    "tokens_limit_reached",          /* GitHub Models */
+    "context_window_exceeded",       /* LiteLLM */
+    "ContextWindowExceededError",    /* LiteLLM */
+    "model_context_window_exceeded", /* Z.ai */
+    "prompt_too_long",               /* Claude CLI */
+};
+
+/* Statuses that are about something else. */
+static const int others[] = {401, 402, 403, 404, 405, 407, 408, 409, 425, 429, 451, 503, 504, 529};
+
+/* Forms of messages; the first that fits decides. Letters in either case; #w is the window, #u what is
+ * used of it, #a what the answer was asked to be at most, #- another number, * any text. Behind each,
+ * whose words they are: as they were recorded (spec/full_spec.lua has them whole), as the server's own
+ * source or documentation has them, or as their users report them. */
+#define OPENAI_MAX "this model's maximum context length is #w tokens"
+static const char *const forms[] = {
+    "prompt is too long: #u tokens > #w maximum",                                  /* Anthropic */
+    "prompt is too long",                                                          /* Claude CLI */
+    "input length and *max_tokens* exceed context limit: #u + #a > #w",            /* Anthropic */
+    "prompt too long",                                                             /* Ollama, Z.ai */
+    "the prompt exceeds the context length",                                       /* Ollama */
+    "the input length exceeds the context length",                                 /* Ollama */
+    "input length exceeds the context length",                                     /* Ollama */
+    "input exceeds maximum context length",                                        /* Ollama */
+    "prompt exceeds max length",                                                   /* Z.ai */
+    "your input exceeds the context window of this model",                         /* OpenAI */
+    "input tokens exceed the configured limit of #w tokens*resulted in #u tokens", /* OpenAI */
+    "input tokens exceed the configured limit of #w tokens",                       /* OpenAI */
+    OPENAI_MAX ". however, your messages resulted in #u tokens",                   /* OpenAI */
+    OPENAI_MAX ". however, you requested #- tokens (#u in the messages, #a in the completion)",
+    OPENAI_MAX ", however you requested #- tokens (#u in your prompt; #a for the completion)",
+    OPENAI_MAX ". however, your request has #u input tokens", /* vLLM */
+    OPENAI_MAX ". however, you requested #a output tokens and your prompt contains at least #u input",
+    OPENAI_MAX ". however, you requested #u tokens in the", /* vLLM */
+    OPENAI_MAX,
+    "'max_tokens' or 'max_completion_tokens' is too large: #a. " OPENAI_MAX
+    " and your request has #u input tokens", /* vLLM */
+    "you passed #u input tokens and requested #a output tokens. however, the model's context length is "
+    "only #w tokens",                                                   /* vLLM */
+    "the * (*length #u) is longer than the maximum model length of #w", /* vLLM */
+    "this endpoint's maximum context length is #w tokens*(#u of text input, #a in the output)",
+    "this endpoint's maximum context length is #w tokens*(#u of text input",        /* OpenRouter */
+    "this endpoint's maximum context length is #w tokens",                          /* OpenRouter */
+    "the input token count (#u) exceeds the maximum number of tokens allowed (#w)", /* Gemini */
+    "the input token count exceeds the maximum number of tokens allowed (#w)",      /* Gemini */
+    "unable to submit request because the input token count is #u but *model only supports up to #w",
+    "input is too long for requested model",                                       /* Bedrock */
+    "this model's maximum prompt length is #w but the request contains #u tokens", /* xAI */
+    "please reduce the length of the messages or completion. current length is #u while limit is #w",
+    "please reduce the length of the messages or completion",                       /* Groq */
+    "prompt contains #u tokens*too large for model with #w maximum context length", /* Mistral */
+    "request (#u tokens) exceeds the available context size (#w tokens)",           /* llama.cpp */
+    "the request exceeds the available context size",                               /* llama.cpp */
+    "request exceeds the available context size",                                   /* llama.cpp */
+    "requested tokens (#u) exceed context window of #w", /* llama-cpp-python */
+    "the number of tokens to keep from the initial prompt is greater than the context length",
+    "trying to keep the first #u tokens when*context length of only #w tokens",    /* LM Studio */
+    "reached context length of #w tokens with model",                              /* LM Studio */
+    "the input (#u tokens) is longer than the model's context length (#w tokens)", /* SGLang, Together */
+    "requested token count exceeds the model's maximum context length of #w tokens*: #u tokens from the "
+    "input messages and #a tokens for the completion", /* SGLang */
+    "requested token count exceeds the model's maximum context length of #w tokens",
+    "input length (#u) exceeds *maximum context length (#w)",
+    "input length #u exceeds the maximum allowed input length of #w tokens",
+    "input length (#u tokens) exceeds the maximum allowed *length (#w tokens)",            /* SGLang */
+    "`inputs` tokens + `max_new_tokens` must be <= #w. given: #u `inputs` tokens and #a",  /* TGI */
+    "`inputs` must have less than #w tokens. given: #u",                                   /* TGI */
+    "too many tokens: size limit exceeded by #- tokens*limit for this model is #w tokens", /* Cohere */
+    "too many tokens: size limit exceeded by #- tokens",                                   /* Cohere */
+    "too many tokens: total number of tokens * cannot exceed #w - received #u",            /* Cohere */
+    "request body too large for * model. max size: #w tokens",            /* GitHub Models */
+    "prompt token count of #u exceeds the limit of #w",                   /* GitHub Copilot */
+    "invalid params, context window exceeds limit",                       /* MiniMax */
+    "your request exceeded model token limit: #w (requested: #u)",        /* Moonshot */
+    "your request exceeded model token limit",                            /* Moonshot */
+    "range of input length should be [#-, #w]",                           /* DashScope */
+    "total tokens of image and text exceed max message tokens",           /* Volcengine */
+    "prompt has #u tokens, but the configured context size is #w tokens", /* DS4 */
+    "the prompt size exceeds the context window size",                    /* GPT4All */
+    "context window exceeded",                                            /* LiteLLM */
+};
+
+/* What proxies and libraries put in front of another's words. */
+static const char *const prefixes[] = {"error code: #- - ",
+                                       "api error: #- ",
+                                       "http #-: ",
+                                       "#- ",
+                                       "error: ",
+                                       "upstream error from *: ",
+                                       "error from *): ",
+                                       "provider returned error: ",
+                                       "openai error: ",
+                                       "bedrock error message: ",
+                                       "context window error - ",
+                                       "invalid request: ",
+                                       "<#-> ",
+                                       "internalerror.algo.invalidparameter: "};
+
+/* -- forms -------------------------------------------------------------------------------------- */
+
+typedef struct numbers {
+    int64_t window, used, asked;
+} numbers;
+
+/* Digits, with signs between groups of them: "1,048,576". Moves *s behind them. */
+static bool take_number(const char **s, int64_t *out)
+{
+    const char *p = *s;
+    int64_t n = 0;
+
+    if (!isdigit((unsigned char)*p))
+        return false;
+    for (; isdigit((unsigned char)*p) || ((*p == ',' || *p == '_') && isdigit((unsigned char)p[1])); p++)
+        if (isdigit((unsigned char)*p) && n < INT64_MAX / 10 - 10)
+            n = n * 10 + (*p - '0');
+    *s = p;
+    *out = n;
+    return true;
+}
+
+static bool keep_number(char what, const char **s, numbers *to)
+{
+    int64_t n;
+
+    if (!take_number(s, &n))
+        return false;
+    if (what == 'w')
+        to->window = n;
+    else if (what == 'u')
+        to->used = n;
+    else if (what == 'a')
+        to->asked = n;
+    return true;
+}
+
+/* The bytes of an apostrophe as some write it, or 0. */
+static size_t curled(const char *s)
+{
+    return strncmp(s, "\xe2\x80\x99", 3) == 0 ? 3 : 0;
+}
+
+/* Where `s` goes on behind the form, or NULL. `left` bounds the work that stars make. */
+static const char *match(const char *form, const char *s, numbers *to, int *left)
+{
+    for (; *form; form++) {
+        if (--*left < 0)
+            return NULL;
+        if (*form == '*') {
+            const char *end = NULL;
+
+            for (; *s && !(end = match(form + 1, s, to, left)); s++)
+                continue;
+            return end;
+        }
+        if (*form == '#' && keep_number(form[1], &s, to))
+            form++;
+        else if (*form == '\'' && curled(s))
+            s += 3;
+        else if (*form != '#' && tolower((unsigned char)*s) == *form)
+            s++;
+        else
+            return NULL;
+    }
+    return s;
+}
+
+static const char *fits(const char *form, const char *s, numbers *to)
+{
+    int left = 64 << 10;
+
+    *to = (numbers){0};
+    return match(form, s, to, &left);
+}
+
+/* -- in front of the words ---------------------------------------------------------------------- */
+
+/* "litellm.BadRequestError: ", "ValidationException - ": behind it, or NULL. */
+static const char *past_class(const char *s)
+{
+    size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");
+    bool is = (n >= 5 && memcmp(s + n - 5, "Error", 5) == 0) ||
+              (n >= 9 && memcmp(s + n - 9, "Exception", 9) == 0);
+
+    if (!is || !strchr(": ", s[n]) || !s[n])
+        return NULL;
+    return s + n + strspn(s + n, ": -");
+}
+
+static const char *past_prefix(const char *s)
+{
+    const char *next = NULL;
+    numbers none;
+
+    for (size_t i = 0; !next && i < sizeof prefixes / sizeof *prefixes; i++)
+        next = fits(prefixes[i], s, &none);
+    return next ? next : past_class(s);
+}
+
+static bool is_known_word(ah_slice s)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (ah_slice_is(s, words[i]))
+            return true;
+    return false;
+}
+
+/* "litellm.ContextWindowExceededError: ..." */
+static bool is_named(const char *s)
+{
+    static const char class[] = "ContextWindowExceededError";
+    size_t n = strcspn(s, ": ");
+
+    return n >= sizeof class - 1 && memcmp(s + n - (sizeof class - 1), class, sizeof class - 1) == 0;
+}
+
+/* -- judging ------------------------------------------------------------------------------------ */
+
+static bool may_be(int status)
+{
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (status == others[i])
+            return false;
+    return true;
+}
+
+static void judge(const ah_mem *mem, const ah_told_error *told, int depth, ah_full *out);
+
+/* An error in the words of another server: the JSON at the end of these. */
+static void judge_nested(const ah_mem *mem, int status, ah_slice text, int depth, ah_full *out)
+{
+    ah_told_error told = {.status = status};
+    ah_slice in;
+
+    while (text.n && text.p[text.n - 1] != '}')
+        text.n--;
+    if (depth >= MOST_NESTED || ah_json_check(mem, text, AH_JSON_MAX_DEPTH, NULL) != AH_OK)
+        return;
+    in = ah_json_member(text, "error");
+    told.error = ah_json_kind_of(in) == AH_JSON_OBJECT ? in : text;
+    told.message = ah_json_kind_of(in) == AH_JSON_STRING ? in : ah_json_member(told.error, "message");
+    told.word = ah_json_member(told.error, "code");
+    told.type = ah_json_member(told.error, "type");
+    judge(mem, &told, depth + 1, out);
+}
+
+/* An answer that is to be longer than the window is what is wrong then. */
+static void take_numbers(const numbers *n, ah_full *out)
+{
+    out->is = out->is || !n->window || n->asked < n->window;
+    out->window = n->window ? n->window : out->window;
+    out->used = n->used ? n->used : out->used;
+}
+
+/* `s` ends with a NUL, `text` is the whole of it. */
+static void judge_words(const ah_mem *mem, int status, const char *s, size_t n, int depth, ah_full *out)
+{
+    const char *end = s + n, *next = s;
+    numbers found;
+
+    for (int i = 0; next && i < MOST_PREFIXES; i++, next = past_prefix(s)) {
+        s = next;
+        out->is = out->is || is_named(s);
+        if (*s == '{' || strncmp(s, "b'{", 3) == 0) {
+            s = strchr(s, '{');
+            judge_nested(mem, status, (ah_slice){s, (size_t)(end - s)}, depth, out);
+            return;
+        }
+        for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+            if (fits(forms[f], s, &found)) {
+                take_numbers(&found, out);
+                return;
+            }
+    }
+}
+
+static void judge_text(const ah_mem *mem, int status, ah_slice text, int depth, ah_full *out)
+{
+    ah_buf b;
+
+    text = ah_slice_trim(text);
+    if (text.n > MOST_TEXT || !text.n)
+        return;
+    if (text.n > MOST_LOOKED_AT && !memchr(text.p, '{', MOST_LOOKED_AT))
+        text.n = MOST_LOOKED_AT;
+    ah_buf_init(&b, mem, MOST_TEXT + 1);
+    ah_buf_put(&b, text);
+    ah_buf_char(&b, '\0');
+    if (ah_buf_ok(&b))
+        judge_words(mem, status, b.data, text.n, depth, out);
+    else
+        out->status = AH_NOMEM;
+    ah_buf_clear(&b);
+}
+
+/* A JSON string. */
+static void judge_string(const ah_mem *mem, int status, ah_slice value, int depth, ah_full *out)
+{
+    ah_buf b;
+
+    if (ah_json_kind_of(value) != AH_JSON_STRING || value.n > MOST_TEXT)
+        return;
+    ah_buf_init(&b, mem, MOST_TEXT);
+    if (ah_json_string(value, &b) && ah_buf_ok(&b))
+        judge_text(mem, status, ah_buf_slice(&b), depth, out);
+    else if (!ah_buf_ok(&b))
+        out->status = AH_NOMEM;
+    ah_buf_clear(&b);
+}
+
+static int64_t count(ah_slice error, const char *name)
+{
+    ah_json_num n;
+
+    return ah_json_number(ah_json_member(error, name), &n) && n.is_int && n.i > 0 ? n.i : 0;
+}
+
+static bool is_known(ah_slice word)
+{
+    return ah_json_kind_of(word) == AH_JSON_STRING && is_known_word(ah_json_inside(word));
+}
+
+static void judge(const ah_mem *mem, const ah_told_error *told, int depth, ah_full *out)
+{
+    numbers n = {.window = count(told->error, "n_ctx"), .used = count(told->error, "n_prompt_tokens")};
+    bool known = is_known(told->word) || is_known(told->type);
+
+    judge_string(mem, told->status, told->message, depth, out);
+    if (!out->is) /* OpenRouter: what the provider said */
+        judge_string(mem, told->status, ah_json_member(ah_json_member(told->error, "metadata"), "raw"),
+                     depth, out);
+    out->is = out->is || known;
+    if (known) /* llama.cpp counts in members of their own */
+        take_numbers(&n, out);
+}
+
+ah_full ah_full_judge(const ah_mem *mem, const ah_told_error *told)
+{
+    ah_full full = {.status = AH_OK};
+
+    if (may_be(told->status))
+        judge(mem, told, 0, &full);
+    return full;
+}
+
+ah_full ah_full_judge_text(const ah_mem *mem, int status, ah_slice text)
+{
+    ah_full full = {.status = AH_OK};
+
+    if (may_be(status))
+        judge_text(mem, status, text, 0, &full);
+    return full;
+}
+
+void ah_full_tell(const ah_full *full, ah_err *err)
+{
+    err->status = AH_CONTEXT_FULL;
+    err->retryable = false;
+    if (full->window)
+        ah_json_detail_int(err, "window", full->window);
+    if (full->used)
+        ah_json_detail_int(err, "used", full->used);
+}
