@@ -365,7 +365,7 @@ bench-ajv: $(BUILD)/schema
 
 # The official clients against `agenthost mock`, where node and npm are; into $(BUILD) only. Each
 # name is a file of spec/clients; fewer: CLIENTS="openai codex".
-CLIENTS ?= openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli
+CLIENTS ?= models openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli
 
 check-clients: $(BUILD)/agenthost
 	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
@@ -381,7 +381,7 @@ check-schema-suite: $(BUILD)/agenthost.so
 # The work of compiling and checking, counted in basic blocks, at sizes up to 4 * GROWTH.
 GROWTH ?= 1000
 check-schema-growth:
-	@$(MAKE) --no-print-directory BUILD=build/counted CFLAGS="-O1 -g" EXTRA=-fsanitize-coverage=trace-pc run-schema-growth
+	+@$(CHECKED) BUILD=build/counted CFLAGS="-O1 -g" EXTRA=-fsanitize-coverage=trace-pc run-schema-growth
 
 $(BUILD)/counted.so: spec/support/counted.c
 	@mkdir -p $(@D); $(CC) -std=c11 -Wall -Wextra -O2 -fPIC -shared $(LUA_CFLAGS) -o $@ $<

@@ -73,7 +73,7 @@ typedef struct ah_faults {
 } ah_faults;
 
 /* How to check. With `coerce`, where a type is wrong and the value as it was surely meant
- * is of it: "3" becomes 3, "true" true, and a value alone a list of it. Each is told in
+ * is of it: "3" becomes 3, "true" true, and a value alone a list of it (a list in quotes does not). Each is told in
  * `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. With
  * `empty_lists`, {} where a list is wanted is an empty one, untold: for values from Lua, whose
  * empty table says neither. With `null_absent`, a member that is null, need not be there and by its

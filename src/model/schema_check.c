@@ -801,8 +801,8 @@ static ah_status finish(checker *c, ah_buf *with_defaults)
     if (c->status == AH_OK && c->edits.n == 0 && with_defaults && !c->faults->n)
         c->status = put_result(c, with_defaults);
     ah_free(c->s->mem, c->fills.at);
-    ah_free(c->s->mem, c->recalled.at);
     ah_pattern_free(c->names);
+    ah_free(c->s->mem, c->recalled.at);
     ah_buf_clear(&c->scratch);
     return c->status;
 }

@@ -245,15 +245,6 @@ void schema_end_list(ah_buf *b, size_t listed);
  * in its place name. */
 void schema_fault_unknown(checker *c, uint32_t i, ah_slice name, const place *at, const char *rule);
 
-/* Scopes (schema_scope.c) */
-
-/* Room for them, where the schema asks for them. False: out of memory. */
-bool schema_begin_scopes(checker *c);
-void schema_end_scopes(const checker *c);
-/* Enters the resource, which is left when `here` is. */
-void schema_enter_scope(checker *c, uint32_t resource, scope *here);
-void schema_leave_scope(checker *c);
-
 /* Reasons and hints (schema_reason.c) */
 
 /* schema_check_in_place of node i, with its faults told with the reason why. */
@@ -276,6 +267,14 @@ typedef struct guess {
 } guess;
 void schema_guess(checker *c, guess *g, const subject *v, range list);
 void schema_end_guessed(checker *c, ah_buf *b, const subject *v, const guess *g);
+/* Scopes (schema_scope.c) */
+
+/* Room for them, where the schema asks for them. False: out of memory. */
+bool schema_begin_scopes(checker *c);
+void schema_end_scopes(const checker *c);
+/* Enters the resource, which is left when `here` is. */
+void schema_enter_scope(checker *c, uint32_t resource, scope *here);
+void schema_leave_scope(checker *c);
 
 /* Marks (schema_apply.c) */
 void schema_mark(checker *c, subject *v, size_t i);
@@ -300,7 +299,8 @@ typedef struct recalled recalled;
 
 /* Keeps what the branches of the op came to for this value. */
 void schema_keep_branches(checker *c, const op *o, const subject *v, const branches *b);
-/* Checks the value by the nearest branch, to tell its faults, with what was kept; `why` may be NULL. */
+/* Checks the value by the nearest branch, to tell its faults, with what was kept, and with the reason
+ * why it is the nearest, or NULL. */
 void schema_tell_branch(checker *c, uint32_t nearest, subject *v, const reason *why);
 /* True: *b is what they came to. */
 bool schema_recall_branches(const checker *c, const op *o, const subject *v, branches *b);

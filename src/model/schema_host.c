@@ -78,8 +78,9 @@ enum {
     "[^." LEFT DIGITS NEITHER "\\p{Mn}](?:[^." LEFT "]*[^." LEFT NEITHER "\\p{Mn}])?\\p{Mn}*"
 #define DIRECTED "(?:" LEFT_LABEL "|" RIGHT_LABEL ")"
 
+/* Each part once: a compiler need not take literals of more than 4095 bytes. */
 static const char name_expression[] =
-    "^(?:(?!.*(?!\\p{Mn})[" LEFT "])|(?=" DIRECTED "(?:\\." DIRECTED ")*$))" LABEL "(?:\\." LABEL ")*$";
+    "^(?:(?!.*(?!\\p{Mn})[" LEFT "])|(?=(?:" DIRECTED "(?:\\.|$))+$))(?:" LABEL "(?:\\.|$))+$";
 
 /* Punycode (RFC 3492) */
 

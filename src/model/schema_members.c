@@ -254,13 +254,13 @@ static ah_status list_needed(compiler *c, const clause *q, uint32_t i)
     return AH_OK;
 }
 
-/* Pairs of the sorted names: one, and one that it needs, which is marked then. */
+/* Pairs of the sorted names: one, and one that it needs. */
 static void pair_needed(ah_schema *s, range listed, range sorted, uint32_t to)
 {
     uint32_t from = 0, *links = s->links.at;
 
     for (uint32_t i = sorted.first; i < sorted.first + sorted.n; i++)
-        prop_at(s, i)->required = false;
+        prop_at(s, i)->required = false; /* the mark of those that need others is only in the list */
     for (uint32_t i = listed.first; i < listed.first + listed.n; i++) {
         uint32_t p = schema_find_prop(s, sorted, prop_at(s, i)->name) - sorted.first;
 
@@ -268,7 +268,6 @@ static void pair_needed(ah_schema *s, range listed, range sorted, uint32_t to)
             from = p;
             continue;
         }
-        prop_at(s, sorted.first + p)->required = true;
         links[to++] = from;
         links[to++] = p;
     }

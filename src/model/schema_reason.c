@@ -91,6 +91,7 @@ static bool is_tag(const ah_schema *s, uint32_t i)
 
 static void tell_member(telling *t, const prop *p)
 {
+    bool any = p->node == NONE || node_at(t->c->s, p->node)->kind == NODE_ANYTHING;
     ah_slice text;
 
     if (t->tags && (p->node == NONE || !is_tag(t->c->s, p->node)))
@@ -100,10 +101,8 @@ static void tell_member(telling *t, const prop *p)
         return;
     ah_buf_str(t->b, t->told++ ? " and " : " (because ");
     schema_put_found(t->b, p->name);
-    ah_buf_str(t->b, !text.p ? " is missing"
-                     : p->node == NONE || node_at(t->c->s, p->node)->kind == NODE_ANYTHING ? " is there"
-                                                                                           : " is ");
-    if (text.p && p->node != NONE && node_at(t->c->s, p->node)->kind != NODE_ANYTHING)
+    ah_buf_str(t->b, !text.p ? " is missing" : any ? " is there" : " is ");
+    if (text.p && !any)
         schema_put_found(t->b, text);
 }
 
@@ -214,7 +213,18 @@ const char *schema_string_hint(checker *c, const subject *v, unsigned types)
     return hint;
 }
 
-/* Does node i, or a schema in its place, require the member in any case that it knows? */
+static bool is_needed(const ah_schema *s, const op *o, ah_slice name)
+{
+    uint32_t p =
+        o->code == OP_OBJECT || o->code == OP_DEPEND_NAMES ? schema_find_prop(s, o->list, name) : NONE;
+    bool found = p != NONE && prop_at(s, p)->required;
+
+    for (size_t i = 0; o->code == OP_DEPEND_NAMES && p != NONE && !found && i < o->patterns.n; i++)
+        found = link_at(s, o->patterns.first + 2 * i + 1) == p - o->list.first;
+    return found;
+}
+
+/* True if node i, or a schema in its place, requires the member in any case that it knows. */
 static bool requires(const ah_schema *s, uint32_t i, ah_slice name, int depth, size_t *left)
 {
     const op *o;
@@ -222,24 +232,24 @@ static bool requires(const ah_schema *s, uint32_t i, ah_slice name, int depth, s
 
     for (uint32_t k = depth < DEEP_IN_PLACE ? node_at(s, i)->first : NONE; k != NONE && !found && *left;
          k = o->next) {
-        uint32_t to[] = {NONE, NONE, NONE}, p;
+        uint32_t to[] = {NONE, NONE, NONE};
+        range all = {0};
 
         o = op_at(s, k);
         --*left;
-        p = o->code == OP_OBJECT || o->code == OP_DEPEND_NAMES ? schema_find_prop(s, o->list, name)
-                                                               : NONE;
-        found = p != NONE && prop_at(s, p)->required;
+        found = is_needed(s, o, name);
         if (o->code == OP_REF || o->code == OP_DYNAMIC_REF)
             to[0] = o->rest;
-        for (size_t n = 0; o->code == OP_DEPEND_SCHEMAS && n < o->patterns.n && !found && *left; n++)
-        found = requires(s, link_at(s, o->patterns.first + n), name, depth + 1, left);
         if (o->code == OP_IF)
             to[1] = o->yes, to[2] = o->no;
+        if (o->code == OP_ALL_OF || o->code == OP_ANY_OF || o->code == OP_ONE_OF)
+            all = o->list;
+        if (o->code == OP_DEPEND_SCHEMAS)
+            all = o->patterns;
         for (size_t n = 0; n < 3 && !found; n++)
         found = to[n] != NONE && requires(s, to[n], name, depth + 1, left);
-        if (o->code == OP_ALL_OF || o->code == OP_ANY_OF || o->code == OP_ONE_OF)
-            for (size_t n = 0; n < o->list.n && !found && *left; n++)
-        found = requires(s, link_at(s, o->list.first + n), name, depth + 1, left);
+        for (size_t n = 0; n < all.n && !found && *left; n++)
+        found = requires(s, link_at(s, all.first + n), name, depth + 1, left);
     }
     return found;
 }
