@@ -365,13 +365,30 @@ bench-ajv: $(BUILD)/schema
 
 # The official clients against `agenthost mock`, where node and npm are; into $(BUILD) only. Each
 # name is a file of spec/clients; fewer: CLIENTS="openai codex".
-CLIENTS ?= openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli
+CLIENTS ?= models openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli
 
 check-clients: $(BUILD)/agenthost
 	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
 	  echo "check-clients: skipped, needs node and npm"; \
 	else node spec/clients/run.mjs $(BUILD)/clients $(BUILD)/agenthost $(CLIENTS) && \
 	  sh spec/clients/claude.sh $(abspath $(BUILD)/claude-command) $(abspath $(BUILD)/agenthost); fi
+
+# The official JSON-Schema-Test-Suite, of which a copy is at SUITE.
+check-schema-suite: $(BUILD)/agenthost.so
+	@if [ -z "$(SUITE)" ]; then echo "check-schema-suite: say where the suite is: SUITE=path" >&2; exit 1; fi
+	@AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/schema_suite.lua $(SUITE)
+
+# The work of compiling and checking, counted in basic blocks, at sizes up to 4 * GROWTH.
+GROWTH ?= 1000
+check-schema-growth:
+	+@$(CHECKED) BUILD=build/counted CFLAGS="-O1 -g" EXTRA=-fsanitize-coverage=trace-pc run-schema-growth
+
+$(BUILD)/counted.so: spec/support/counted.c
+	@mkdir -p $(@D); $(CC) -std=c11 -Wall -Wextra -O2 -fPIC -shared $(LUA_CFLAGS) -o $@ $<
+
+run-schema-growth: $(BUILD)/agenthost.so $(BUILD)/counted.so
+	@AGENTHOST_GROWTH=$(GROWTH) AGENTHOST_BUILD=$(BUILD) LD_PRELOAD=$(abspath $(BUILD)/counted.so) \
+	  $(BUSTED) spec/schema_growth_spec.lua
 
 # One short run at each provider whose key is set; asks real servers, never part of the tests.
 # More models: LIVE_MODELS="groq/NAME mistral/NAME".
@@ -479,11 +496,13 @@ help:
 	@echo "make bench        ratios to a bare libcurl + cJSON loop   (BENCH=--quick)"
 	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
 	@echo "make check-clients the npm clients of providers, agents among them, against agenthost mock (where node and npm are)"
+	@echo "make check-schema-suite SUITE=path  JSON-Schema-Test-Suite, required part, of which a copy is at path"
+	@echo "make check-schema-growth  the work of hostile schemas, counted exactly   (GROWTH=$(GROWTH))"
 	@echo "make check-live    a short run at each provider whose key is set (asks real servers, which may cost)"
 	@echo "make dist         the sources of the last commit and the manual page as a tar file in $(BUILD)/"
 	@echo "make lint, format, man, install (PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR), uninstall, clean"
 	@echo "make ci           check, check-compilers, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-live lint format ci man install uninstall dist rock install-rock clean help
+.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-schema-growth run-schema-growth check-live lint format ci man install uninstall dist rock install-rock clean help
 .SECONDARY:

@@ -236,6 +236,12 @@ AH_API ah_status ah_load(ah_host *host, const char *name, const char *text, size
  * the next of them. */
 AH_API const char *ah_returned(const ah_host *host);
 
+/* Names and rows of models, as the settings' `models.NAME` have them: a JSON object of "provider/model"
+ * or of what is known of one, by name (docs/models.md). They hold for this host; those of scripts
+ * (ah.alias) take their place. AH_USAGE, and ah_errmsg, where one is wrong: those before it may have
+ * been taken. */
+AH_API ah_status ah_alias(ah_host *host, const char *json);
+
 /* -- tools --------------------------------------------------------------------------------- */
 
 /* One call of a tool of the program. Valid during the call of the function. */

@@ -263,7 +263,7 @@ describe("a request to Anthropic", function()
 
   it("says how much may be written where nobody did", function()
     for model, most in pairs { [OLD] = 32000, ["claude-3-haiku-20240307"] = 4096,
-      ["glm-5"] = 8192 } do
+      ["nobody-knows-5"] = 8192 } do
       assert.equal(most, body_of({ model = model }, settings(), user "hi").max_tokens)
     end
   end)

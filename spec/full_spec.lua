@@ -106,6 +106,17 @@ local FULL = {
       code = "invalid_parameter_error" },
     { "Prompt exceeds max length", code = "1261" },
     { "prompt too long; exceeded max context length by 1119046 tokens (ref: 96164522)" },
+    { "The model returned the following errors: Input is too long for requested model." },
+    { "An error occurred (ValidationException) when calling the InvokeModel operation: Input is too long "
+      .. "for requested model." },
+    { "Too many input tokens. Max input tokens: 8192, request input token count: 9500", 8192, 9500 },
+    { "The prompt is too long: 140000, model maximum context length: 131072", 131072, 140000 },
+    { "The estimated number of input and maximum output tokens (32000) exceeded this model context window "
+      .. "limit (24000).", 24000, 32000 },
+    { "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000", 4096, 5000,
+      type = "validation" },
+    { "The number of tokens to keep from the initial prompt is greater than the context length "
+      .. "(n_keep: 4520>= n_ctx: 4096). Try to load the model with a larger context length", 4096, 4520 },
     { "Error code: 400 - Input is too long for requested model." },
     { "ValidationException: Input is too long for requested model." },
   },
@@ -244,6 +255,44 @@ describe("a full context", function()
     end)
   end)
 
+  it("is told by every form of the table, and by none that stands further down", function()
+    local f <close> = assert(io.open "src/wire/full.c")
+    local source = f:read "a"
+    local max = source:match '#define OPENAI_MAX%s+"(.-)"'
+    local list = source:match "forms%[%] = (%b{})"
+    assert.is_string(list)
+    local n = 0
+    for row in list:gmatch 'SAID(%b())' do
+      local form = {}
+      for part in row:gsub('^%("[^"]*"', ""):gsub("OPENAI_MAX", function()
+        return '"' .. max .. '"'
+      end):gmatch '"([^"]*)"' do
+        form[#form + 1] = part
+      end
+      form = table.concat(form)
+      local numbers = { w = 5000, u = 6000, a = 10, ["-"] = 7 }
+      local words = form:gsub("#(.)", numbers):gsub("%*", " x y ")
+      for _, said in ipairs { words, words:upper(), "litellm.BadRequestError: " .. words,
+        "Error code: 400 - " .. words, '{"error":{"message":"' .. words .. '"}}' } do
+        local e, details = read("openai", 400, encode { error = { message = said } })
+        assert.equal("context_full", e.code, said)
+        if said == words and not form:find("OPENAI", 1, true) then
+          assert.equal(form:find("#u", 1, true) and 6000 or nil, details.used, said)
+          assert.equal(form:find("#w", 1, true) and 5000 or nil, details.window, said)
+        end
+      end
+      for _, other in ipairs { "messages.3: " .. words, 'the result "' .. words .. '" is no JSON',
+        "x" .. words, '{"error":{"message":"it said: ' .. words .. '"}}' } do
+        assert.equal("provider", read("openai", 400, encode { error = { message = other } }).code, other)
+      end
+      for _, status in ipairs { 401, 402, 403, 404, 408, 409, 429, 503, 529 } do
+        assert.equal("provider", read("openai", status, encode { error = { message = words } }).code)
+      end
+      n = n + 1
+    end
+    assert.is_true(n > 60)
+  end)
+
   it("is told by Responses in a failed answer, whole and streamed", function()
     local e = { code = "context_length_exceeded",
       message = "Your input exceeds the context window of this model. Please adjust your input." }
@@ -330,6 +379,18 @@ describe("a run whose context is full", function()
       local _, err, requests = run({ model = o.model, stream = false, on_empty = on_empty }, message "")
       assert.equal("context_full", err.code)
       assert.equal(1, #requests)
+    end
+  end)
+
+  it("has it told as the end of an answer on other wires, too", function()
+    local choice = encode { choices = server.array { { message = { content = "a" },
+      finish_reason = "model_context_window_exceeded" } } }
+    local cut = encode { status = "incomplete", output = server.array {},
+      incomplete_details = { reason = "model_context_window_exceeded" } }
+    for model, body in pairs { ["m"] = choice, ["responses/m"] = cut } do
+      local r = ahtest.wire_read { provider = "openai", model = model, base_url = "http://x",
+        status = 200, headers = { ["content-type"] = "application/json" }, body = body }
+      assert.equal("context_full", server.decode(r.entry).stop)
     end
   end)
 

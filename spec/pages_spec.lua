@@ -103,6 +103,50 @@ describe("a page in place of an error", function()
     end
   end)
 
+  it("is no answer that speaks of HTML, whole or streamed", function()
+    local words = "<html><title>x</title> &amp; </html>"
+    local function choice(of)
+      return server.encode { choices = server.array { { index = 0, [of] = { content = words },
+        finish_reason = "stop" } } }
+    end
+    for body, type in pairs { [" \n" .. choice "message"] = "application/json",
+      [choice "message"] = "text/html",
+      ["data: " .. choice "delta" .. "\n\n"] = "text/event-stream" } do
+      local r = ahtest.wire_read { provider = "openai", model = "m", base_url = "http://x",
+        status = 200, headers = { ["content-type"] = type }, body = body }
+      assert.equal(words, r.text, r.error and r.error.message)
+    end
+    local said_so = said(400, server.encode { error = { message = "a < b && c > d &amp;" } })
+    assert.equal("a < b && c > d &amp;", said_so)
+  end)
+
+  it("is what an error of another form says, however deep that stands", function()
+    for _, doc in ipairs { { detail = "Why" }, { message = { detail = server.array { { msg = "Why" } } } },
+      { detail = server.array { { loc = server.array { "body" }, msg = "Why" } } },
+      { errors = server.array { { message = "Why" } } }, { title = "Why", status = 500 },
+      { error = { error = { message = "Why" } } }, { error = "x", error_description = "Why" } } do
+      assert.truthy(({ Why = true, x = true })[said(500, server.encode(doc))], server.encode(doc))
+    end
+    assert.is_true(#said(500, '{"a":[' .. ("1,"):rep(20000) .. "1]}") <= 400)
+  end)
+
+  it("is one line in whatever place it is told", function()
+    local function check(e)
+      assert.falsy(e.message:find "[%c\127]", e.message)
+      assert.falsy(e.message:find "\u{202e}", e.message)
+    end
+    local bad = "\27[31mtc\u{202e}"
+    check(read(200, server.encode { choices = server.array { { message = { content = "x" },
+      finish_reason = "tool_calls", native_finish_reason = bad } } }, "application/json"))
+    check(read(200, "upstream " .. bad, "text/plain"))
+    check(read(200, "data: " .. bad .. "\n\n", "text/event-stream"))
+    check(read(400, server.encode { error = { message = bad, code = bad } }))
+    local e = assert(ahtest.wire_read { provider = "litellm_proxy", model = "m", base_url = "http://x",
+      status = 400, headers = { ["x-litellm-call-id"] = "a" .. bad }, body = "{}" }.error)
+    check(e)
+    assert.truthy(e.message:find("litellm call a", 1, true))
+  end)
+
   it("costs time linear in it", function()
     local began = ah.now()
     for _, piece in ipairs { "<", "<p ", "<script>", "<title>", "&#", "<!--", "\27[", "<a b='" } do

@@ -47,6 +47,8 @@ local ASKERS = {
 local SECRET = { authorization = true, ["x-api-key"] = true, ["x-goog-api-key"] = true,
   ["api-key"] = true, cookie = true }
 
+local GC_PAUSE = 110 -- texts of many answers are large, and what is left of them is to go soon
+
 local server -- what was started: one a process
 
 -- -- the script ----------------------------------------------------------------------------
@@ -60,8 +62,12 @@ local function read_file(path)
   if path == "-" then
     return io.read("a")
   end
-  local f <close> = assert(io.open(path, "rb"))
-  return f:read("a")
+  local f <close>, why = io.open(path, "rb")
+  local text
+  if f then
+    text, why = f:read("a")
+  end
+  return text or refuse("cannot read %s", why)
 end
 
 -- What the script says: its value, or what its JSON holds.
@@ -295,7 +301,16 @@ local function forgetful(a)
   return setmetatable({ memory = memory }, { __index = a })
 end
 
--- The first step is made here, so that a stream that cannot be said is a failure like any other.
+-- Adds the first steps of a body to its head. They are made here, so that a stream that cannot be
+-- said is a failure like any other.
+local function begin(p, stream, n)
+  local going
+  p.steps, going = plan.pull(stream)
+  server.streams[n] = going and stream or nil
+  p.more = going or nil
+  return p
+end
+
 local function stream_plan(turn, q, route, a, fault)
   local provider = route.provider
   a.fault = fault
@@ -305,16 +320,15 @@ local function stream_plan(turn, q, route, a, fault)
   local stream = plan.stream(turn, function(out, counts)
     provider.stream(counts and forgetful(a) or a, out)
   end, provider.line_end)
-  local steps, going = plan.pull(stream)
-  server.streams[q.n] = going and stream or nil
   local type_of = provider.stream_type
-  return { status = 200, type = type_of and type_of(q.query) or "text/event-stream",
-    steps = steps, streamed = true, more = going or nil }
+  return begin({ status = 200, type = type_of and type_of(q.query) or "text/event-stream",
+    streamed = true }, stream, q.n)
 end
 
-local function whole_plan(turn, route, a)
+local function whole_plan(turn, q, route, a)
   local steps, length = plan.whole(turn, ah.json.encode(route.provider.whole(a)))
-  return { status = 200, type = "application/json", length = length, steps = steps }
+  return begin({ status = 200, type = "application/json", length = length }, plan.stream_of(steps),
+    q.n)
 end
 
 -- What the cache has of a request. Only one that is answered counts for those after it.
@@ -336,7 +350,7 @@ local function turn_plan(turn, q, route)
     p = failure_plan(q, route, fault)
   else
     local a = answer_of(turn, q, route, taken_of(q, route))
-    p = q.read.stream and stream_plan(turn, q, route, a, fault) or whole_plan(turn, route, a)
+    p = q.read.stream and stream_plan(turn, q, route, a, fault) or whole_plan(turn, q, route, a)
   end
   p.wait = turn.delay and math.floor(turn.delay * 1000) or nil
   return p
@@ -516,6 +530,7 @@ end
 ---@param strict string "strict" or "lenient"
 ---@param log_path string where requests are kept; "": nowhere
 local function start(script, format, strict, log_path)
+  collectgarbage("incremental", GC_PAUSE)
   server = { n = 0, turn = turns_of(script), serves = formats_of(format), cache = new_cache(),
     strict = strict == "strict", memory = {}, streams = {} }
   for _, name in ipairs(FORMATS) do

@@ -10,10 +10,11 @@ local ah = ...
 
 -- One model for each way in which adapters of a provider differ; where none stands, they do not.
 local EXAMPLES = {
-  openai = { "gpt-5.4", "responses/gpt-5.4", "responses/gpt-4o" },
-  anthropic = { "claude-opus-4-8", "claude-sonnet-4-5", "claude-haiku-4-5",
+  openai = { "gpt-6.1-sol", "responses/gpt-6.1-sol", "responses/gpt-5.4", "responses/gpt-4o" },
+  anthropic = { "claude-opus-5-5", "claude-sonnet-5-5", "claude-sonnet-4-5", "claude-haiku-4-5",
     "claude-3-haiku-20240307" },
-  gemini = { "gemini-3-pro", "gemini-2.5-flash" },
+  gemini = { "gemini-3.8-flash", "gemini-2.5-flash" },
+  moonshot = { "kimi-k3", "kimi-k2.6" },
 }
 
 --- The first of these variables that is set.
@@ -41,7 +42,9 @@ local function capable(model)
   return { model = model, tool_change_mode = told.tool_change_mode,
     supports_dynamic_tools = told.supports_dynamic_tools, native_output = told.native_output,
     reasoning_back = told.reasoning_back, tool_search = told.tool_search, images = told.images,
-    strict_tools = told.strict_tools, streaming = true }
+    strict_tools = told.strict_tools, streaming = true, known = told.known,
+    context_window = told.context_window, max_output = told.max_output, prices = told.prices,
+    efforts = told.efforts and ah.array(told.efforts) }
 end
 
 local function all()
@@ -119,6 +122,47 @@ local function alias_lines(aliases)
   return rows[2] and "\n" .. columns(rows) or ""
 end
 
+-- Where an answer comes from, in words.
+local FROM = {
+  table = "the table of models",
+  newest = "newer than the table of models: as the newest of its family",
+  alias = "ah.alias",
+  settings = "the configuration",
+  default = "no family is known: careful defaults",
+}
+
+local function origin(said)
+  local row = said.family and ("%s%s, %s, %s"):format(said.family,
+    said.since and " from " .. said.since .. " on" or "", said.source, said.date)
+  return FROM[said.from] .. (row and " (" .. row .. ")" or "")
+end
+
+local function price_words(p)
+  return ("%g, cached %g, to the cache %g; output %g US dollars for a million tokens")
+    :format(p.input, p.cached_read, p.cached_write, p.output)
+end
+
+--- What is known of one model beside the columns: lines, each with where it comes from.
+local function known_lines(m)
+  local rows = { { "what it can do", origin(m.known.abilities) } }
+  if m.efforts then
+    rows[#rows + 1] = { "efforts", table.concat(m.efforts, ", ") }
+  end
+  if m.context_window then
+    rows[#rows + 1] = { "holds", ("%d tokens"):format(m.context_window) }
+  end
+  if m.max_output then
+    rows[#rows + 1] = { "answers with", ("%d tokens at most"):format(m.max_output) }
+  end
+  if m.prices then
+    rows[#rows + 1] = { "input costs", price_words(m.prices) }
+  end
+  if #rows > 1 then
+    rows[#rows + 1] = { "these figures", origin(m.known.figures) }
+  end
+  return "\n" .. columns(rows)
+end
+
 local function text_of(list)
   local where = { { "provider", "ready", "key", "address" } }
   local can = { { "model", "tools come later", "are found", "strict", "schema", "images",
@@ -145,5 +189,6 @@ return function(_, format, _, model)
     local told = { providers = list, aliases = ah._aliases() }
     return "0\n" .. ah.json.encode(told) .. "\n"
   end
-  return "0\n" .. text_of(list) .. alias_lines(ah._aliases())
+  local known = model ~= "" and known_lines(list[1].models[1]) or ""
+  return "0\n" .. text_of(list) .. known .. alias_lines(ah._aliases())
 end

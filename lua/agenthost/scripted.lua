@@ -108,6 +108,10 @@ local function check_turn(turn, at, more)
       check_list(turn.text, ("turn %d: text"):format(at))
     end
     for i, call in ipairs(turn.calls or {}) do
+      if type(call) ~= "table" then
+        ah._raise(("ah.scripted: turn %d, call %d of calls must be a table, found %s"):format(at, i,
+          type(call)))
+      end
       check_fields(call, CALL_FIELDS, ("turn %d, call %d"):format(at, i))
     end
   elseif kind ~= "string" and kind ~= "function" then
@@ -386,7 +390,8 @@ local function scripted(spec, name, provider, more)
   local doubles = new_doubles(beside.returns)
 
   -- The next turn, as a table; ask() gives the request, and is called only where it matters.
-  local function next_turn(ask)
+  -- `keeps`: adapter:requests() tells of it.
+  local function next_turn(ask, keeps)
     taken = taken + 1
     local at = taken
     local turn = turns
@@ -398,7 +403,7 @@ local function scripted(spec, name, provider, more)
     end
     local needs_request = type(turn) ~= "string"
     local request = needs_request and ask() or nil
-    requests[at] = request or false
+    requests[at] = keeps and request or false
     turn = as_table(turn, request, at, more)
     check_request(turn, request, at)
     local drift = beside.strict and request and ah._calls.drift(turn, request)
@@ -409,7 +414,7 @@ local function scripted(spec, name, provider, more)
   end
 
   local function exchange(x)
-    play(x, next_turn(function() return x:request() end), doubles)
+    play(x, next_turn(function() return x:request() end, true), doubles)
   end
 
   return ah._adapter(provider or "scripted", name or "script", exchange, {
@@ -426,9 +431,10 @@ local function scripted(spec, name, provider, more)
     end,
     --- What it was made from, for those who look at its turns before they are asked for.
     _spec = spec,
-    --- The turn that answers a request, for those who say it on a wire of their own.
+    --- The turn that answers a request, for those who say it on a wire of their own. They serve for
+    -- as long as they like, so their requests are not kept.
     _turn = function(request)
-      return next_turn(function() return request end)
+      return next_turn(function() return request end, false)
     end,
   }, beside.tool_change_mode, beside.begins_only, true, function(...)
     return doubles:ask(...)

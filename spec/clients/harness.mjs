@@ -1,6 +1,5 @@
 // What the client files of `make check-clients` share: the client's modules, a mock that is started
-// and ended, what the model says in turns.lua, and the cases with their results. run.mjs says in the
-// environment where all is.
+// and ended, what the model says in turns.lua, and the cases with their results.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,15 +7,20 @@ import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 
-const { AGENTHOST, CLIENT_FOLDER, CLIENT_FENCED, HOME } = process.env;
+const here = fileURLToPath(new URL(".", import.meta.url));
+
+// As run.mjs says them.
+const [modules, agenthost] = process.argv.slice(2);
+const { CLIENT_FENCED, HOME } = process.env;
 // What clients warn of is not about the mock.
 console.warn = () => {};
 
 const TIMEOUT = 120_000; // of a command, in ms
 
 /** The CommonJS form of a module of the client. */
-export const load = createRequire(path.join(CLIENT_FOLDER, "x.js"));
+export const load = createRequire(path.join(modules, "x.js"));
 
 /** What turns.lua has the model say. */
 export const ANSWER = "It is 21 degrees in Paris.";
@@ -49,8 +53,8 @@ export async function collect(stream) {
 /** A mock that plays a script: `url`, and `faults()`, what it refused so far. */
 async function start(script) {
   const log = path.join(mkdtempSync(path.join(HOME, "mock-")), "log");
-  const words = ["mock", "-q", "--strict", "--log", log, path.join(import.meta.dirname, script)];
-  const server = spawn(AGENTHOST, words, { stdio: ["ignore", "pipe", "ignore"] });
+  const words = ["mock", "-q", "--strict", "--log", log, path.join(here, script)];
+  const server = spawn(agenthost, words, { stdio: ["ignore", "pipe", "ignore"] });
   process.on("exit", () => server.kill());
   const lines = createInterface(server.stdout);
   const [url] = await Promise.race([
@@ -96,7 +100,7 @@ export async function run(cases, script = "turns.lua") {
 /** Runs a command of the client in an empty folder: { code, text }. */
 export async function command(name, words, env) {
   const cwd = mkdtempSync(path.join(HOME, "work-"));
-  const child = spawn(path.join(CLIENT_FOLDER, "node_modules/.bin", name), words, {
+  const child = spawn(path.join(modules, "node_modules/.bin", name), words, {
     cwd,
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],

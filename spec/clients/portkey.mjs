@@ -7,7 +7,10 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { ANSWER, PARAMETERS, QUESTIONS, failure, load, run } from "./harness.mjs";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
 
 const OpenAI = load("openai").default;
 const Anthropic = load("@anthropic-ai/sdk").default;
@@ -34,7 +37,7 @@ async function freePort() {
 async function startGateway() {
   const port = await freePort();
   const script = load.resolve("@portkey-ai/gateway/build/start-server.js");
-  const fetch_first = ["--import", path.join(import.meta.dirname, "portkey_fetch.mjs")];
+  const fetch_first = ["--import", path.join(here, "portkey_fetch.mjs")];
   const words = [...fetch_first, script, "--headless", `--port=${port}`];
   const gateway = spawn(process.execPath, words, { stdio: "ignore" });
   process.on("exit", () => gateway.kill());

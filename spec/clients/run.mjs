@@ -2,8 +2,9 @@
 //
 //   node run.mjs FOLDER AGENTHOST NAME...
 //
-// A file NAME.mjs says in a line `// npm: ...` what it needs, and runs its cases with harness.mjs.
-// Packages go to FOLDER/NAME and nowhere else, newest versions, which are printed. Clients run in a
+// A file NAME.mjs says in a line `// npm: ...` what it needs. It is given FOLDER/NAME, where that is
+// and nowhere else, newest versions, which are printed, and AGENTHOST; it runs its cases with
+// harness.mjs, or prints lines of their form ("  ok", "  failed") by itself. Clients run in a
 // network of their own that has loopback alone, where `unshare` can make one, with an empty HOME.
 // One line a case, one at the end; a client that npm cannot install is skipped with a word.
 import { spawn, spawnSync } from "node:child_process";
@@ -11,9 +12,10 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 
 const [folder, agenthost, ...names] = process.argv.slice(2);
-const here = import.meta.dirname;
+const here = fileURLToPath(new URL(".", import.meta.url));
 const LOOPBACK = ["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"];
 const fenced = spawnSync(LOOPBACK[0], [...LOOPBACK.slice(1), "true"]).status === 0;
 const sums = { ok: 0, failed: 0, skipped: 0 };
@@ -43,14 +45,12 @@ function versions(where, packages) {
 }
 
 // Only what a client needs: no key and no proxy of whoever runs this.
-function environment(where, home) {
+function environment(home) {
   return {
     PATH: process.env.PATH,
     LANG: "C.UTF-8",
     HOME: home,
     TMPDIR: home,
-    AGENTHOST: path.resolve(agenthost),
-    CLIENT_FOLDER: path.resolve(where),
     CLIENT_FENCED: fenced ? "yes" : "",
     DO_NOT_TRACK: "1",
     NO_UPDATE_NOTIFIER: "1",
@@ -60,9 +60,10 @@ function environment(where, home) {
 // Prints what the cases say, and counts them by the first word of their lines.
 async function cases(file, where) {
   const home = mkdtempSync(path.join(path.resolve(where), "home-"));
-  const words = [...(fenced ? LOOPBACK : []), process.execPath, file];
+  const asked = [file, path.resolve(where), path.resolve(agenthost)];
+  const words = [...(fenced ? LOOPBACK : []), process.execPath, ...asked];
   const child = spawn(words[0], words.slice(1), {
-    env: environment(where, home),
+    env: environment(home),
     stdio: ["ignore", "pipe", "inherit"],
   });
   const closed = once(child, "close");

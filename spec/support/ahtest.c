@@ -11,6 +11,7 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_sse(L);
     ahtest_open_http(L);
     ahtest_open_wire(L);
+    ahtest_open_models(L);
     ahtest_open_fs(L);
     ahtest_open_pty(L);
     ahtest_open_limits(L);

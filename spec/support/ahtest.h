@@ -11,6 +11,7 @@ void ahtest_open_sse(lua_State *L);     /* sse_feed */
 void ahtest_open_http(lua_State *L);    /* http */
 void ahtest_open_fs(lua_State *L);      /* fs_fail, fs_calls, fs_names, fs_open, fs_swap */
 void ahtest_open_wire(lua_State *L);    /* wire_read, wire_lower */
+void ahtest_open_models(lua_State *L);  /* model_order, model_rows */
 void ahtest_open_pty(lua_State *L);     /* pty */
 void ahtest_open_limits(lua_State *L);  /* work_limit */
 void ahtest_open_prompt(lua_State *L);  /* prompt_shown, prompt_read, output_find */

@@ -9,6 +9,13 @@
  *                                        A line when all are connected; ends after SECONDS. A last
  *                                        line: how many the server has closed
  *
+ *   crowd flood PORT FILE                sends the head that is in FILE, then chunks without an end, until
+ *                                        it is answered. A line: bytes sent, the answer's first line
+ *
+ *   crowd garble PORT N FILE SEED        sends what is in FILE N times, one after the other, each time
+ *                                        with other bytes in it or without its end, reads for a moment
+ *                                        and closes or resets. A line: how many got an answer
+ *
  * An answer has ended well where its last bytes are those of a chunked body's end. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -176,7 +183,7 @@ static bool drip(client *c)
 
 static int hold(int port, size_t n, int every, int seconds)
 {
-    int64_t end = now_ms() + seconds * (int64_t)1000;
+    int64_t end = now_ms() + seconds * (int64_t)1000, left;
     size_t closed = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -189,9 +196,83 @@ static int hold(int port, size_t n, int every, int seconds)
             if (all[i].fd >= 0 && !drip(&all[i]))
                 closed++;
         }
-        poll(NULL, 0, every);
+        left = end - now_ms();
+        poll(NULL, 0, left < 0 ? 0 : left < every ? (int)left : every);
     }
     printf("%zu\n", closed);
+    return 0;
+}
+
+/* -- flooding -------------------------------------------------------------------------------- */
+
+static int flood(int port)
+{
+    enum { CHUNK = 0x10000 };
+    static char chunk[CHUNK + 16], answer[4096];
+    int64_t end = now_ms() + LIMIT_MS;
+    struct pollfd p = {.fd = connect_to(port, 0), .events = POLLIN | POLLOUT};
+    size_t sent = 0, at = 0, len = (size_t)sprintf(chunk, "%x\r\n", CHUNK);
+    ssize_t n = 0;
+
+    memset(chunk + len, 'x', CHUNK);
+    memcpy(chunk + len + CHUNK, "\r\n", 2);
+    len += CHUNK + 2;
+    poll(&p, 1, 1000);
+    if (send(p.fd, request, request_len, MSG_NOSIGNAL) != (ssize_t)request_len)
+        fail("send");
+    while (now_ms() < end && poll(&p, 1, 1000) >= 0 && !(p.revents & POLLIN)) {
+        n = p.revents & POLLOUT ? send(p.fd, chunk + at, len - at, MSG_NOSIGNAL) : 0;
+        if (n < 0 && errno != EAGAIN)
+            break;
+        sent += n > 0 ? (size_t)n : 0;
+        at = (at + (n > 0 ? (size_t)n : 0)) % len;
+    }
+    n = recv(p.fd, answer, sizeof answer - 1, 0);
+    answer[n > 0 ? n : 0] = '\0';
+    answer[strcspn(answer, "\r")] = '\0';
+    printf("%zu %s\n", sent, answer);
+    return 0;
+}
+
+/* -- garbling -------------------------------------------------------------------------------- */
+
+static uint32_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % below;
+}
+
+static size_t garbled(char *out)
+{
+    static const char odd[] = "\r\n\0 :;,/%{}[]\"\\0123456789-";
+    size_t n = draw(3) ? request_len : draw((uint32_t)request_len) + 1;
+
+    memcpy(out, request, n);
+    for (uint32_t i = draw(8); i > 0; i--)
+        out[draw((uint32_t)n)] = draw(2) ? odd[draw(sizeof odd)] : (char)draw(256);
+    return n;
+}
+
+static int garble(int port, size_t n)
+{
+    static char text[sizeof request];
+    size_t answered = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        client c = {.fd = connect_to(port, 0)};
+        struct pollfd p = {c.fd, POLLOUT, 0};
+        char bytes[4096];
+
+        poll(&p, 1, 1000);
+        send(c.fd, text, garbled(text), MSG_NOSIGNAL);
+        p.events = POLLIN;
+        poll(&p, 1, 20);
+        answered += recv(c.fd, bytes, sizeof bytes, 0) > 0;
+        over(&c, draw(2));
+    }
+    printf("%zu\n", answered);
     return 0;
 }
 
@@ -202,6 +283,15 @@ int main(int argc, char **argv)
     if (argc == 6 && strcmp(argv[1], "ask") == 0 && n <= MAX) {
         read_request(argv[5]);
         return ask(atoi(argv[2]), n, (size_t)atoi(argv[4]));
+    }
+    if (argc == 4 && strcmp(argv[1], "flood") == 0) {
+        read_request(argv[3]);
+        return flood(atoi(argv[2]));
+    }
+    if (argc == 6 && strcmp(argv[1], "garble") == 0) {
+        read_request(argv[4]);
+        seed = (uint32_t)atoi(argv[5]);
+        return garble(atoi(argv[2]), n);
     }
     if (argc == 7 && strcmp(argv[1], "hold") == 0 && n <= MAX) {
         read_request(argv[4]);

@@ -28,6 +28,11 @@ end
 
 --- Starts one with this script and further words of the command line.
 function mock.start(script, ...)
+  return mock.start_after("", script, ...)
+end
+
+--- The same after a command of the shell, such as "ulimit -n 30;".
+function mock.start_after(before, script, ...)
   local self = setmetatable({ script = file_with(script), log_path = os.tmpname(),
     err_path = os.tmpname() }, Mock)
   local words = { "mock", "--log", self.log_path, ... }
@@ -36,9 +41,9 @@ function mock.start(script, ...)
     words[i] = command.quote(word)
   end
   -- `exec`, so that the shell's number is the server's.
-  self.pipe = assert(io.popen(("echo $$; XDG_CONFIG_HOME=/nonexistent exec %s %s </dev/null 2>%s")
-    :format(command.quote(command.BINARY), table.concat(words, " "),
-      command.quote(self.err_path))))
+  self.pipe = assert(io.popen((
+    "echo $$; %s XDG_CONFIG_HOME=/nonexistent exec %s %s </dev/null 2>%s"):format(before,
+      command.quote(command.BINARY), table.concat(words, " "), command.quote(self.err_path))))
   self.pid, self.url = self.pipe:read("l"), self.pipe:read("l")
   if not self.url then
     local told = self:errors()

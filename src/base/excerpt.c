@@ -31,12 +31,21 @@ static ah_slice past_mark(ah_slice s)
 
 /* -- pages -------------------------------------------------------------------------------------- */
 
-bool ah_is_page(ah_slice text)
+bool ah_begins_page(ah_slice text)
+{
+    text = ah_slice_trim(past_mark(text));
+    return text.n && text.p[0] == '<';
+}
+
+/* JSON that quotes a page is none, nor is text that has a sign for "less than". */
+static bool holds_page(ah_slice text)
 {
     static const char *const tags[] = {"<!doctype", "<html", "<head", "<body", "<title", "<?xml"};
     size_t most;
 
     text = ah_slice_trim(past_mark(text));
+    if (text.n && strchr("{[", text.p[0]))
+        return false;
     if (text.n > 2 && text.p[0] == '<' && (isalpha((unsigned char)text.p[1]) || text.p[1] == '!'))
         return true;
     most = text.n < PAGE_WITHIN ? text.n : PAGE_WITHIN;
@@ -240,7 +249,7 @@ void ah_excerpt(ah_slice text, const ah_secrets *secrets, size_t most, ah_buf *o
         out->status = b.status;
     } else if (b.len) {
         b.len = ah_secrets_redact(secrets, b.data, b.len);
-        if (ah_is_page(ah_buf_slice(&b)))
+        if (holds_page(ah_buf_slice(&b)))
             put_page(b.data, b.len, secrets, out);
         else
             put_cut(out, (ah_slice){b.data, flatten(b.data, b.len)}, most);

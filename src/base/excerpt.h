@@ -7,8 +7,8 @@
 
 enum { AH_EXCERPT = 400, AH_EXCERPT_PAGE = 200 }; /* bytes at most, of text and of a page */
 
-/* True if it is, or holds, a page of HTML or XML rather than text. */
-bool ah_is_page(ah_slice text);
+/* True if it begins as HTML and XML do, and no JSON does. */
+bool ah_begins_page(ah_slice text);
 
 /* Appends it: valid UTF-8, without controls and sequences for a terminal, the secrets taken out before
  * anything is cut. `most` is for text; a page has AH_EXCERPT_PAGE at most. */

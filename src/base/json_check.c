@@ -448,6 +448,16 @@ ah_status ah_json_check_piece(const ah_mem *mem, ah_slice text, size_t *halves, 
 
 enum { BEFORE = 24, AFTER = 16, LONGEST_SHOWN = 6 };
 
+/* Of a character of two or three bytes. */
+static unsigned number_of(const char *p, size_t n)
+{
+    unsigned number = (unsigned char)*p & (n == 2 ? 0x1f : 0x0f);
+
+    for (size_t i = 1; i < n; i++)
+        number = number << 6 | ((unsigned char)p[i] & 0x3f);
+    return number & 0xffff;
+}
+
 /* One character made safe for a terminal and a log; returns its length in the text. */
 static size_t show_char(const char *p, const char *end, char shown[LONGEST_SHOWN + 1])
 {
@@ -456,8 +466,8 @@ static size_t show_char(const char *p, const char *end, char shown[LONGEST_SHOWN
 
     if (n == 0 || c < 0x20 || c == 0x7f)
         snprintf(shown, LONGEST_SHOWN + 1, "\\x%02x", c);
-    else if (c == 0xc2 && (unsigned char)p[1] < 0xa0) /* C1 controls */
-        snprintf(shown, LONGEST_SHOWN + 1, "\\u%04x", (unsigned char)p[1]);
+    else if (ah_control_len((ah_slice){p, n})) /* of two or three bytes */
+        snprintf(shown, LONGEST_SHOWN + 1, "\\u%04x", number_of(p, n));
     else
         snprintf(shown, LONGEST_SHOWN + 1, "%.*s", (int)n, p);
     return n ? n : 1;

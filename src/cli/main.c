@@ -420,6 +420,15 @@ static int work_in(session *s, ah_host *host)
     return inspect_in(s, host, "return require('agenthost')._inspect(...)");
 }
 
+/* What the configuration says of models is wrong. */
+static int wrong_models(session *s, ah_host *host)
+{
+    char text[1400];
+
+    ah_print(text, sizeof text, "%.300s: %.1000s", s->settings.path, ah_errmsg(host));
+    return fail(s, EXIT_USAGE, "usage", text);
+}
+
 static int run(session *s)
 {
     const ah_options *o = &s->options;
@@ -437,7 +446,9 @@ static int run(session *s)
     if ((st = open_host(s, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    code = work_in(s, host);
+    code = s->settings.models.len && ah_alias(host, s->settings.models.data) != AH_OK
+               ? wrong_models(s, host)
+               : work_in(s, host);
     ah_signals_forget();
     ah_close(host);
     return code;

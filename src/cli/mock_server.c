@@ -96,6 +96,7 @@ struct ah_mock_server {
     int64_t swept; /* when it was last looked for those whose time is over */
     exchange *first;
     exchange *queue, **last; /* whose next pieces are to be made */
+    bool resumed;            /* a round is due: libmicrohttpd does not say so itself */
     size_t bodies;           /* bytes held of requests that are not whole */
     size_t answered;
 };
@@ -121,9 +122,10 @@ static bool must_wait(exchange *x, int64_t ms)
     return true;
 }
 
-static void resume_due(exchange *x)
+static void resume(exchange *x)
 {
     x->due = 0;
+    x->server->resumed = true;
     MHD_resume_connection(x->connection);
 }
 
@@ -185,7 +187,7 @@ static void send_off(ah_visit *v)
     v->sent_off = true;
     shutdown(v->fd, SHUT_RDWR);
     if (x && x->due)
-        resume_due(x);
+        resume(x);
 }
 
 /* -- the answer -------------------------------------------------------------------------------- */
@@ -282,7 +284,7 @@ static void make_piece(ah_mock_server *s)
     if (!x->broken && !x->visit->sent_off && !x->plan->n_steps && x->plan->more)
         enqueue(x);
     else
-        MHD_resume_connection(x->connection);
+        resume(x);
 }
 
 static void make_pieces(ah_mock_server *s, int64_t now)
@@ -570,7 +572,7 @@ void ah_mock_server_free(ah_mock_server *s)
         return;
     for (exchange *x = s->first; x; x = x->next)
         if (x->due || x->queued)
-            resume_due(x);
+            resume(x);
     MHD_stop_daemon(s->daemon);
     close(s->fd);
     ah_free(&ah_mem_libc, s);
@@ -591,7 +593,7 @@ static int64_t next_time(const ah_mock_server *s, int64_t now)
     for (const exchange *x = s->first; x; x = x->next)
         if (x->due)
             least = earlier(least, x->due > now ? x->due - now : 0);
-    return s->queue ? 0 : least;
+    return s->queue || s->resumed ? 0 : least;
 }
 
 int ah_mock_server_wants(ah_mock_server *s, struct pollfd fds[AH_MOCK_FDS])
@@ -613,9 +615,10 @@ void ah_mock_server_turn(ah_mock_server *s)
 
     for (exchange *x = s->first; x; x = x->next)
         if (x->due && x->due <= now)
-            resume_due(x);
+            resume(x);
     sweep(s, now);
     let_in(s, now);
+    s->resumed = false;
     MHD_run(s->daemon);
     make_pieces(s, now_ms());
 }

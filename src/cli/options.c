@@ -52,13 +52,16 @@ const ah_command_row ah_command_table[AH_COMMANDS] = {
          "For each provider: whether a model of it can be asked, the variable that its\n"
          "key comes from, its address or the variable that has it; keys are never shown.\n"
          "Then what the adapters can do, or that of the model that is named. No provider\n"
-         "is asked. Names that CODE gives with ah.alias are listed.\n"},
+         "is asked. Names that CODE gives with ah.alias, and the configuration, are\n"
+         "listed. Of a model that is named it is told what it holds and costs, and\n"
+         "where each answer comes from.\n"},
     [AH_COMMAND_CONFIG] =
         {"config", "", "show each setting and where it comes from",
          "A flag wins over the script, the script over AGENTHOST_MODEL, that over the\n"
          "configuration: lines NAME = VALUE in $XDG_CONFIG_HOME/agenthost/config (or\n"
          "~/.config/agenthost/config). Names: model, color, env-file, log (error,\n"
-         "warning, info or debug). Secrets are never shown.\n"},
+         "warning, info or debug), models.NAME (a model, or what is known of one, as a\n"
+         "JSON object). Secrets are never shown.\n"},
     [AH_COMMAND_COMPLETION] =
         {"completion", "bash|zsh|fish", "print what completes words in that shell",
          "bash:  source <(agenthost completion bash)\n"

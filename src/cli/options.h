@@ -54,12 +54,12 @@ typedef enum ah_option_id {
 
 /* Names of models to complete: one or more of each provider that is asked by itself, the demos, and
  * the providers whose models only their server knows. */
-#define AH_SOME_MODELS                                                                                  \
-    "demo/echo demo/tools demo/quickstart openai/gpt-5.4 openai/gpt-4o openai/responses/gpt-5.4 "       \
-    "anthropic/claude-opus-4-8 anthropic/claude-sonnet-4-5 anthropic/claude-haiku-4-5 "                 \
-    "gemini/gemini-3-pro gemini/gemini-2.5-flash ollama/ ollama_chat/ openrouter/ deepseek/ groq/ "     \
-    "mistral/ xai/ cerebras/ together_ai/ fireworks_ai/ perplexity/ nvidia_nim/ sambanova/ moonshot/ "  \
-    "zai/ huggingface/ azure/ hosted_vllm/ lm_studio/ llama_cpp/ llamafile/ litellm_proxy/ "            \
+#define AH_SOME_MODELS                                                                                    \
+    "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gpt-4o openai/responses/gpt-6.1-sol " \
+    "anthropic/claude-opus-5-5 anthropic/claude-sonnet-5-5 anthropic/claude-haiku-5-5 "                   \
+    "gemini/gemini-3.8-flash gemini/gemini-2.5-flash ollama/ ollama_chat/ openrouter/ deepseek/ groq/ "   \
+    "mistral/ xai/ cerebras/ together_ai/ fireworks_ai/ perplexity/ nvidia_nim/ sambanova/ moonshot/ "    \
+    "zai/ huggingface/ azure/ hosted_vllm/ lm_studio/ llama_cpp/ llamafile/ litellm_proxy/ "              \
     "compatible/ claude_agent_sdk/"
 
 typedef struct ah_option_row {

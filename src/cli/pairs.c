@@ -89,7 +89,8 @@ static char *past_export(char *s)
 static bool is_name(const char *s)
 {
     static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-    size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789-");
+    size_t n =
+        strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789" AH_PAIRS_MORE);
 
     return *s && strchr(first, *s) && s[n] == '\0';
 }

@@ -8,6 +8,9 @@
 
 #include "base/buf.h"
 
+/* What names may hold beside letters, digits and _; those of variables may not. */
+#define AH_PAIRS_MORE "-./:@"
+
 typedef struct ah_pairs {
     const char *path; /* borrowed */
     ah_buf text;      /* the file; names and values are parts of it, each ended by NUL */

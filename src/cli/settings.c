@@ -93,6 +93,7 @@ static bool unknown(ah_settings *s, const char *name)
 
     for (int i = 0; i < AH_SETTINGS; i++)
         ah_near_offer(&near, ah_slice_of(rows[i].name));
+    ah_near_offer(&near, ah_slice_of("models.NAME"));
     if (near.best.p)
         snprintf(hint, sizeof hint, " (did you mean '%.*s'?)", AH_FMT(near.best));
     snprintf(s->fault, sizeof s->fault,
@@ -101,10 +102,35 @@ static bool unknown(ah_settings *s, const char *name)
     return false;
 }
 
+/* models.NAME = provider/model, or a JSON object of what is known of one. What it says is for the
+ * library to judge, which knows models. */
+static bool take_model(ah_settings *s, const char *name, const char *value)
+{
+    ah_buf *b = &s->models;
+
+    if (*value == '{' &&
+        ah_json_check(&ah_mem_libc, ah_slice_of(value), AH_JSON_MAX_DEPTH, NULL) != AH_OK) {
+        snprintf(s->fault, sizeof s->fault, "%.300s:%u: what is said of the model is no JSON object",
+                 s->path, s->file.line);
+        return false;
+    }
+    ah_buf_str(b, b->len ? "," : "{");
+    ah_json_put_string(b, ah_slice_of(name));
+    ah_buf_char(b, ':');
+    if (*value == '{')
+        ah_buf_str(b, value);
+    else
+        ah_json_put_string(b, ah_slice_of(value));
+    return ah_buf_ok(b) || cannot_read(s, "configuration", s->path, ENOMEM);
+}
+
 static bool take(ah_settings *s, const char *name, const char *value)
 {
+    static const char models[] = "models.";
     ah_setting_id id = find(name);
 
+    if (strncmp(name, models, sizeof models - 1) == 0 && name[sizeof models - 1])
+        return take_model(s, name + sizeof models - 1, value);
     if (id == AH_SETTINGS)
         return unknown(s, name);
     if (s->setting[id].value || (rows[id].words && place_in(rows[id].words, value) < 0)) {
@@ -131,6 +157,10 @@ static bool load_file(ah_settings *s)
     while ((end = ah_pairs_next(&s->file, &name, &value, s->fault, sizeof s->fault)) == AH_PAIR)
         if (!take(s, name, value))
             return false;
+    if (s->models.len) /* a text of C's */
+        ah_buf_add(&s->models, "}", 2);
+    if (!ah_buf_ok(&s->models))
+        return cannot_read(s, "configuration", s->path, ENOMEM);
     return end == AH_PAIRS_END;
 }
 
@@ -191,9 +221,11 @@ static bool load_variables(ah_settings *s)
     if (!ah_pairs_open(&s->env_file, path, &why))
         return cannot_read(s, "variables' file", path, why);
     while ((end = ah_pairs_next(&s->env_file, &name, &value, s->fault, sizeof s->fault)) == AH_PAIR) {
-        if (strchr(name, '-')) {
-            snprintf(s->fault, sizeof s->fault, "%.300s:%u: a variable's name has no '-'", path,
-                     s->env_file.line);
+        size_t plain = strcspn(name, AH_PAIRS_MORE);
+
+        if (name[plain]) {
+            snprintf(s->fault, sizeof s->fault, "%.300s:%u: a variable's name has no '%c'", path,
+                     s->env_file.line, name[plain]);
             return false;
         }
         if (setenv(name, value, 0) != 0)
@@ -220,6 +252,7 @@ static bool settle_model(ah_settings *s)
 bool ah_settings_load(ah_settings *s, const ah_options *o)
 {
     *s = (ah_settings){.found = false};
+    ah_buf_init(&s->models, &ah_mem_libc, MAX_SHOW);
     find_file(s);
     if (!load_file(s))
         return false;
@@ -233,6 +266,7 @@ bool ah_settings_load(ah_settings *s, const ah_options *o)
 
 void ah_settings_clear(ah_settings *s)
 {
+    ah_buf_clear(&s->models);
     ah_pairs_close(&s->file);
     ah_pairs_close(&s->env_file);
 }
@@ -351,6 +385,8 @@ static void show_text(const ah_settings *s, ah_buf *b)
 
         show_line(&v, b);
     }
+    if (s->models.len)
+        ah_buf_str(b, "models.NAME            as agenthost models tells  file\n");
     ah_buf_fmt(b, "\nconfiguration file: %s%s\n", *s->path ? s->path : "none (HOME is not set)",
                s->found || !*s->path ? "" : " (not there)");
     ah_buf_str(b, "A script's own model wins over environment and configuration, a flag over all.\n");
@@ -363,7 +399,9 @@ static void show_json(const ah_settings *s, ah_buf *b, ah_buf *scratch)
     ah_buf_str(b, ",\"path\":");
     ah_utf8_repair(ah_slice_of(s->path), scratch);
     ah_json_put_string(b, ah_buf_slice(scratch));
-    ah_buf_str(b, "},\"settings\":{");
+    ah_buf_str(b, "},\"models\":");
+    ah_buf_str(b, s->models.len ? s->models.data : "{}");
+    ah_buf_str(b, ",\"settings\":{");
     for (int i = 0; i < AH_SETTINGS; i++) {
         shown v = setting_at(s, i);
 

@@ -39,6 +39,8 @@ typedef struct ah_settings {
     bool found;                              /* there is a configuration file */
     char path[1024];                         /* of it; "" where there can be none (no HOME) */
     char env_path[1024];                     /* of the variables' file that the configuration names */
+    ah_buf
+        models; /* the lines models.NAME as one JSON object, for ah_alias, ended by NUL; empty: none */
     ah_pairs file, env_file;
     char fault[800]; /* what is wrong with a file, and what to do */
 } ah_settings;

@@ -13,7 +13,7 @@
 static const char ADAPTER[] = "agenthost.adapter";
 static const char EXCHANGE[] = "agenthost.exchange";
 
-enum { MAX_PIECE = 64 << 20 };
+enum { MAX_PIECE = 64 << 20, MAX_KNOWN = 2 << 10 };
 
 typedef struct lua_adapter {
     ah_scripted scripted;
@@ -352,53 +352,12 @@ static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err
     return box ? AH_OK : ah_err_set(err, AH_USAGE, "model: there is no demo/%.*s", AH_FMT(name));
 }
 
-/* -- aliases ------------------------------------------------------------------------- */
-
-static const char ALIASES[] = "agenthost.aliases"; /* in the registry: names of models by alias */
-
-/* ah.alias { fast = "groq/llama-3.3-70b-versatile", ... } */
-static int lua_alias(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES); /* -- map aliases */
-    lua_pushnil(L);
-    while (lua_next(L, 1)) { /* -- map aliases name model */
-        if (lua_type(L, -2) != LUA_TSTRING)
-            return luaL_error(L, "ah.alias: expected names of models as keys, found %s",
-                              luaL_typename(L, -2));
-        if (lua_type(L, -1) != LUA_TSTRING || !strchr(lua_tostring(L, -1), '/'))
-            return luaL_error(L, "ah.alias: field '%s' must be \"provider/model\"", lua_tostring(L, -2));
-        lua_pushvalue(L, -2);
-        lua_insert(L, -2);
-        lua_rawset(L, 2); /* -- map aliases name */
-    }
-    return 0;
-}
-
-/* ah._aliases(): the table of them, which is not the caller's to change. */
-static int known_aliases(lua_State *L)
-{
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES);
-    return 1;
-}
-
-/* Puts what stands for the name at idx on the stack, or the name itself. */
-static void push_model(lua_State *L, int idx)
-{
-    lua_pushvalue(L, idx);
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES);
-    lua_pushvalue(L, -2);
-    if (lua_rawget(L, -2) == LUA_TSTRING)
-        lua_replace(L, -3);
-    else
-        lua_pop(L, 1);
-    lua_pop(L, 1);
-}
+/* -- names --------------------------------------------------------------------------- */
 
 static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah_adapter **out,
                             ah_err *err)
 {
-    const char *slash = memchr(s.p, '/', s.n), *meant = slash ? NULL : ah_provider_of_model(s);
+    const char *slash = memchr(s.p, '/', s.n), *meant = slash ? NULL : ah_model_home(s);
 
     if (!ah_utf8_valid(s))
         return ah_err_set(err, AH_USAGE, "model: the name is not UTF-8");
@@ -415,6 +374,7 @@ static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah
         return open_demo(L, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, out, err);
     o->getenv = environment;
     o->ud = ah_lua_of(L);
+    o->models = ah_lua_of(L)->models;
     if (ah_slice_is((ah_slice){s.p, (size_t)(slash - s.p)}, AH_CLAUDE))
         return ah_claude_new(ah_lua_of(L)->host, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)},
                              o, out, err);
@@ -442,16 +402,70 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
     if (lua_type(L, idx) != LUA_TSTRING)
         return ah_err_set(err, AH_USAGE, "model: expected \"provider/model\" or an adapter, found %s",
                           luaL_typename(L, idx));
-    push_model(L, idx); /* -- name */
+    ah_lua_push_model(L, idx); /* -- name */
     s.p = lua_tolstring(L, -1, &s.n);
     st = open_named(L, s, o, out, err);
     lua_pop(L, 1);
     return st;
 }
 
+/* Fields of the table on top. */
+static void set_count(lua_State *L, const char *name, int64_t n)
+{
+    if (!n)
+        return;
+    lua_pushinteger(L, n);
+    lua_setfield(L, -2, name);
+}
+
+static void set_efforts(lua_State *L, unsigned efforts)
+{
+    lua_createtable(L, AH_EFFORTS, 0);
+    for (int i = 0, n = 0; i < AH_EFFORTS; i++)
+        if (efforts & 1u << i) {
+            lua_pushstring(L, ah_effort_names[i]);
+            lua_rawseti(L, -2, ++n);
+        }
+    lua_setfield(L, -2, "efforts");
+}
+
+static void set_prices(lua_State *L, const ah_model_prices *p)
+{
+    lua_createtable(L, 0, 4);
+    lua_pushnumber(L, p->input);
+    lua_setfield(L, -2, "input");
+    lua_pushnumber(L, p->cached_read);
+    lua_setfield(L, -2, "cached_read");
+    lua_pushnumber(L, p->cached_write);
+    lua_setfield(L, -2, "cached_write");
+    lua_pushnumber(L, p->output);
+    lua_setfield(L, -2, "output");
+    lua_setfield(L, -2, "prices");
+}
+
+/* What is known of the model, into the table on top; a field that is not known is absent. */
+static void push_known(lua_State *L, const ah_model *m)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_KNOWN); /* -- t buf */
+
+    ah_model_put_known(m, b);
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    ah_lua_push_json(L, ah_buf_slice(b));
+    lua_setfield(L, -3, "known");
+    lua_pop(L, 1);
+    set_count(L, "context_window", m->window);
+    set_count(L, "max_output", m->output);
+    if (m->priced)
+        set_prices(L, &m->prices);
+    if (m->efforts)
+        set_efforts(L, m->efforts);
+}
+
 static void push_capabilities(lua_State *L, const ah_adapter *a)
 {
-    lua_createtable(L, 0, 9);
+    lua_createtable(L, 0, 14);
+    push_known(L, &a->known);
     lua_pushstring(L, a->provider->data);
     lua_setfield(L, -2, "provider");
     lua_pushstring(L, a->model->data);
@@ -560,8 +574,4 @@ void ah_lua_open_adapter(lua_State *L)
     lua_setfield(L, -2, "capabilities");
     lua_pushcfunction(L, known_providers);
     lua_setfield(L, -2, "_providers");
-    lua_pushcfunction(L, lua_alias);
-    lua_setfield(L, -2, "alias");
-    lua_pushcfunction(L, known_aliases);
-    lua_setfield(L, -2, "_aliases");
 }

@@ -7,6 +7,9 @@
 
 bool ah_lua_is_adapter(lua_State *L, int idx);
 
+/* Pushes what the alias at idx stands for, or the name itself. */
+void ah_lua_push_model(lua_State *L, int idx);
+
 /* What is at idx as a new reference: an adapter object, or "provider/model" opened with
  * the given options. AH_USAGE where it is neither. Raises only when out of memory. */
 ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_adapter **out,

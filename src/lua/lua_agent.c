@@ -534,12 +534,12 @@ static ah_status know_prices(const ah_lua_agent *a, const ah_spending *s, ah_err
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < s->n && st == AH_OK; i++) {
-        st = ah_budget_knows(s->budget[i], ah_json_inside(model), a->adapter->cost_told, err);
+        st = ah_budget_knows(s->budget[i], ah_json_inside(model), a->adapter, err);
         for (size_t k = 0; k < a->fallback.n && st == AH_OK; k++) {
             const ah_adapter *f = a->fallback.item[k];
 
             snprintf(name, sizeof name, "%s/%s", f->provider->data, f->model->data);
-            st = ah_budget_knows(s->budget[i], ah_slice_of(name), f->cost_told, err);
+            st = ah_budget_knows(s->budget[i], ah_slice_of(name), f, err);
         }
     }
     return st;

@@ -369,7 +369,9 @@ static bool has_native_output(const ah_lua_agent *a)
 {
     ah_slice schema =
         a->prompt.output ? ah_text_slice(ah_schema_text(a->prompt.output)) : ah_slice_of("{}");
-    bool all = ah_adapter_shows(a->adapter, schema);
+    ah_slice settings = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
+    bool all = ah_adapter_shows(a->adapter, schema) &&
+               !(ah_learned_lacking(ah_json_member(settings, "learned")) & AH_MODEL_OUTPUT);
 
     for (size_t i = 0; i < a->fallback.n; i++)
         all = all && ah_adapter_shows(a->fallback.item[i], schema);

@@ -19,6 +19,8 @@ static int host_gc(lua_State *L)
     ah_host_free(h->host);
     h->host = NULL;
     ah_text_set(&h->model, NULL);
+    ah_models_free(h->models);
+    h->models = NULL;
     return 0;
 }
 

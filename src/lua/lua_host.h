@@ -55,6 +55,7 @@ typedef struct ah_lua {
     int closes;                     /* coroutine.close in coroutine.close */
     bool guarded;                   /* ah_lua_guard_threads was tried */
     ah_text *model;                 /* given from outside: wins over what scripts name */
+    struct ah_models *models;       /* what the program says of models; NULL: nothing */
     struct ah_undo *undos;          /* objects with an undo copy in open overlays (lua_undo.c) */
     int64_t reducing;               /* number of the reducer at work, while sessions must not change by
                                other ways; 0: none */
@@ -183,6 +184,7 @@ void ah_lua_open_session(lua_State *L); /* session */
 void ah_lua_open_agent(lua_State *L);   /* run, agent */
 void ah_lua_open_http(lua_State *L);    /* http */
 void ah_lua_open_fs(lua_State *L);      /* filesystem */
+void ah_lua_open_models(lua_State *L);
 void ah_lua_open_adapter(lua_State *L); /* _adapter, for scripted.lua */
 void ah_lua_open_log(lua_State *L);     /* log */
 void ah_lua_open_embed(lua_State *L);   /* host_tool */

@@ -188,6 +188,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_tool(L);
     ah_lua_open_section(L);
     ah_lua_open_prompt(L);
+    ah_lua_open_models(L);
     ah_lua_open_adapter(L);
     ah_lua_open_inject(L);
     ah_lua_open_moment(L);

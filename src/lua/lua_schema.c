@@ -79,7 +79,7 @@ static ah_status compile_any(lua_State *L, int idx, const ah_mem *mem, const ah_
     case LUA_TUSERDATA:
         if (!(s = schema_at(L, idx)))
             break;
-        if (o->n || o->formats)
+        if (o->n || o->formats || o->any_keywords)
             return compile(mem, ah_text_slice(ah_schema_text(s)), o, out, err);
         *out = ah_schema_ref(s);
         return AH_OK;
@@ -396,6 +396,21 @@ static void read_documents(lua_State *L, ah_schema_options *o)
     o->documents = list;
 }
 
+/* The option unknown_keywords: "refuse", which is the default, or "allow". */
+static bool allows_unknown(lua_State *L, int arg)
+{
+    bool allow;
+
+    lua_getfield(L, arg, "unknown_keywords");
+    allow = lua_type(L, -1) == LUA_TSTRING && strcmp(lua_tostring(L, -1), "allow") == 0;
+    if (!allow && !lua_isnil(L, -1) &&
+        (lua_type(L, -1) != LUA_TSTRING || strcmp(lua_tostring(L, -1), "refuse") != 0))
+        luaL_error(L, "ah.schema: unknown_keywords: expected \"allow\" or \"refuse\", got %s",
+                   luaL_tolstring(L, -1, NULL));
+    lua_pop(L, 1);
+    return allow;
+}
+
 /* Leaves on the stack what the options point into. */
 static void read_options(lua_State *L, int arg, ah_schema_options *o)
 {
@@ -405,9 +420,13 @@ static void read_options(lua_State *L, int arg, ah_schema_options *o)
     for (lua_pushnil(L); lua_next(L, arg); lua_pop(L, 1)) {
         const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
 
-        if (strcmp(name, "documents") != 0 && strcmp(name, "formats") != 0)
-            luaL_error(L, "ah.schema: unknown option '%s'; there are documents and formats", name);
+        if (strcmp(name, "documents") != 0 && strcmp(name, "formats") != 0 &&
+            strcmp(name, "unknown_keywords") != 0)
+            luaL_error(
+                L, "ah.schema: unknown option '%s'; there are documents, formats and unknown_keywords",
+                name);
     }
+    o->any_keywords = allows_unknown(L, arg);
     lua_getfield(L, arg, "formats");
     o->formats = lua_toboolean(L, -1);
     if (lua_getfield(L, arg, "documents") == LUA_TTABLE)

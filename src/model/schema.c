@@ -1,4 +1,4 @@
-/* JSON Schema, drafts 2020-12 and 07: a schema from its text to its end. Documents are
+/* JSON Schema, drafts 2020-12, 2019-09 and 07: a schema from its text to its end. Documents are
  * kept in canonical form, compiled into one program (schema_compile.c), its references
  * led to their nodes and its defaults filled in (schema_link.c). Immutable then.
  * Checking is schema_check.c; what the program looks like, schema_program.h. */
@@ -61,22 +61,11 @@ uint32_t schema_find_op(const ah_schema *s, uint32_t i, op_code code)
     return o;
 }
 
-int schema_compare_anchors(const void *a, const void *b)
-{
-    const anchor *x = a, *y = b;
-
-    if (x->resource != y->resource)
-        return x->resource < y->resource ? -1 : 1;
-    return ah_slice_cmp(x->name, y->name);
-}
-
 const anchor *schema_find_anchor(const ah_schema *s, uint32_t in, ah_slice name)
 {
-    anchor wanted = {.resource = in, .name = name};
+    uint32_t i = schema_index_find(&s->anchor_index, (schema_key){{in}, name});
 
-    return s->anchors.n
-               ? bsearch(&wanted, s->anchors.at, s->anchors.n, sizeof(anchor), schema_compare_anchors)
-               : NULL;
+    return i == NONE ? NULL : anchor_at(s, i);
 }
 
 ah_slice schema_keep(ah_schema *s, ah_slice text)
@@ -131,42 +120,95 @@ static ah_status keep_documents(ah_schema *s, ah_slice text, const ah_schema_opt
     for (size_t i = 0; i < s->documents.n && st == AH_OK; i++)
         names += document_at(s, i)->text->len;
     ah_buf_init(&s->names, s->mem, names);
+    s->given = s->documents.n;
     return st;
 }
 
-static ah_status compile_all(ah_schema *s, ah_err *err)
+void schema_begin_compiler(compiler *c, ah_schema *s, shelf *documents, ah_err *err)
 {
-    compiler c = {.s = s, .work = ah_work_of(SCHEMA_STEPS, NULL), .err = err};
-    ah_status st = AH_OK;
+    ah_buf *all[] = {&c->uri, &c->segment, &c->address, &c->to};
 
-    ah_buf_init(&c.message, s->mem, SCHEMA_MESSAGE);
-    ah_buf_init(&c.uri, s->mem, SCHEMA_TEXT);
-    ah_buf_init(&c.segment, s->mem, SCHEMA_TEXT);
-    for (uint32_t i = 0; i < s->documents.n && st == AH_OK; i++)
-        st = schema_compile_document(&c, i);
+    *c = (compiler){.s = s,
+                    .of_root = {DRAFT_2020, VOCABULARY_ALL},
+                    .shelf = documents,
+                    .work = ah_work_of(SCHEMA_STEPS, NULL),
+                    .err = err};
+    ah_buf_init(&c->message, s->mem, SCHEMA_MESSAGE);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        ah_buf_init(all[i], s->mem, 2 * (size_t)SCHEMA_TEXT);
+}
+
+void schema_end_compiler(compiler *c)
+{
+    ah_buf *all[] = {&c->message, &c->uri, &c->segment, &c->address, &c->to};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        ah_buf_clear(all[i]);
+    schema_index_clear(c->s->mem, &c->resources);
+    schema_index_clear(c->s->mem, &c->places);
+    schema_index_clear(c->s->mem, &c->names);
+    ah_free(c->s->mem, c->refs.at);
+    ah_free(c->s->mem, c->origins.at);
+}
+
+ah_status schema_compile_all(ah_schema *s, ah_err *err)
+{
+    shelf documents = {.s = s};
+    compiler c;
+    ah_status st;
+
+    schema_begin_compiler(&c, s, &documents, err);
+    st = schema_shelf_fill(&c);
+    if (st == AH_OK)
+        st = schema_compile_document(&c, 0);
     if (st == AH_OK)
         st = schema_link(&c);
-    ah_buf_clear(&c.message);
-    ah_buf_clear(&c.uri);
-    ah_buf_clear(&c.segment);
-    ah_free(s->mem, c.refs.at);
+    schema_end_compiler(&c);
+    schema_shelf_clear(&documents);
     return st;
+}
+
+static ah_schema *new_schema(const ah_mem *mem)
+{
+    ah_schema *s = ah_alloc(mem, sizeof *s);
+
+    if (s) {
+        s->mem = mem;
+        s->refs = 1;
+    }
+    return s;
+}
+
+ah_status schema_of_document(const ah_schema *like, const document *d, ah_schema **out)
+{
+    ah_schema *s = new_schema(like->mem);
+
+    if (!s || schema_extend(s->mem, &s->documents, 1, sizeof(document)) == NONE) {
+        ah_schema_unref(s);
+        return AH_NOMEM;
+    }
+    s->given = 1;
+    s->formats = like->formats;
+    s->any_keywords = like->any_keywords;
+    *document_at(s, 0) = (document){.text = ah_text_ref(d->text), .uri = d->uri};
+    ah_buf_init(&s->names, s->mem, d->text->len);
+    *out = s;
+    return AH_OK;
 }
 
 ah_status ah_schema_compile_with(const ah_mem *mem, ah_slice text, const ah_schema_options *options,
                                  ah_schema **out, ah_err *err)
 {
-    ah_schema *s = ah_alloc(mem, sizeof *s), *shared = NULL;
+    ah_schema *s = new_schema(mem), *shared = NULL;
     ah_status st;
 
     if (!s)
         return ah_err_nomem(err);
-    s->mem = mem;
-    s->refs = 1;
     s->formats = options->formats;
+    s->any_keywords = options->any_keywords;
     if ((st = keep_documents(s, text, options, err)) == AH_OK && options->cache)
         shared = schema_shared(options->cache, s);
-    if (st == AH_OK && !shared && (st = compile_all(s, err)) == AH_OK && options->cache)
+    if (st == AH_OK && !shared && (st = schema_compile_all(s, err)) == AH_OK && options->cache)
         schema_share(options->cache, s);
     if (st == AH_OK && !shared)
         *out = s;
@@ -212,6 +254,7 @@ void ah_schema_unref(ah_schema *s)
     for (size_t i = 0; i < s->made.n; i++)
         ah_text_unref(((ah_text **)s->made.at)[i]);
     ah_buf_clear(&s->names);
+    schema_index_clear(s->mem, &s->anchor_index);
     free_tables(s);
     ah_free(s->mem, s);
 }

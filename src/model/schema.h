@@ -35,6 +35,8 @@ typedef struct ah_schema_options {
     const ah_schema_document *documents; /* their order says nothing */
     size_t n;
     bool formats;           /* "format" is a rule, not an annotation */
+    bool any_keywords;      /* keywords that the dialect does not have, and a default that does not
+                               conform, are passed over, not refused */
     ah_schema_cache *cache; /* NULL: compiled anew */
 } ah_schema_options;
 

@@ -75,20 +75,6 @@ void schema_check_ref(checker *c, const op *o, subject *v)
     schema_check_in_place(c, o->rest, v, v->marks);
 }
 
-/* The outermost schema on the way that has this dynamic anchor. */
-void schema_check_dynamic_ref(checker *c, const op *o, subject *v)
-{
-    uint32_t to = o->rest;
-
-    for (const scope *s = o->literal.p ? c->scope : NULL; s && schema_step(c, v->at); s = s->up) {
-        const anchor *a = schema_find_anchor(c->s, s->resource, o->literal);
-
-        if (a && a->dynamic)
-            to = a->node;
-    }
-    schema_check_in_place(c, to, v, v->marks);
-}
-
 typedef struct all_walk {
     frame f;
     const op *o;
@@ -194,45 +180,6 @@ void schema_check_if(checker *c, const op *o, subject *v)
         begin_try(c, o, v, v->marks != NULL, step_if);
 }
 
-/* Dependencies */
-
-static bool has_member(checker *c, const subject *v, ah_slice name)
-{
-    ah_json_reader r = v->inside;
-    ah_json_token key;
-
-    while ((key = ah_json_next(&r)).kind == AH_JSON_KEY && schema_step(c, v->at)) {
-        if (ah_slice_eq(schema_plain(c, key.raw, key.escaped), name))
-            return true;
-        schema_skip(c, &r, ah_json_next(&r));
-    }
-    return false;
-}
-
-void schema_check_depend_names(checker *c, const op *o, subject *v)
-{
-    if (!has_member(c, v, o->literal))
-        return;
-    for (size_t i = o->list.first; i < (size_t)o->list.first + o->list.n; i++) {
-        place at = {.up = v->at, .key = prop_at(c->s, i)->name};
-        ah_buf *b;
-
-        if (has_member(c, v, at.key) || !(b = schema_begin_fault(c, &at, "dependentRequired")))
-            continue;
-        ah_buf_str(b, "is required beside '");
-        schema_put_found(b, o->literal);
-        ah_buf_char(b, '\'');
-        schema_end_fault(c);
-    }
-}
-
-void schema_check_depend_schema(checker *c, const op *o, subject *v)
-{
-    if (has_member(c, v, o->literal))
-        schema_check_because(c, o->rest, v, v->marks,
-                             &(reason){.kind = WHY_MEMBER, .member = o->literal});
-}
-
 /* Parts of the value */
 
 static void fault_contains(checker *c, const op *o, const subject *v, size_t n)
@@ -266,7 +213,7 @@ static void end_item(checker *c, contains_walk *w)
     bool holds = schema_end_trial(c, &w->trial) == 0;
 
     w->fits += holds;
-    if (holds)
+    if (holds && w->o->evaluates)
         schema_mark(c, w->v, w->at.index);
     if (w->item.ended)
         w->r = w->item.end;

@@ -20,10 +20,10 @@ void schema_weigh_constant(checker *c, const subject *v)
 }
 
 /* Do all branches only list values? Then they are one list, for the words. */
-static bool only_values(const ah_schema *s, range branches)
+static bool only_values(const ah_schema *s, range list)
 {
-    for (size_t i = 0; i < branches.n; i++) {
-        const node *n = node_at(s, link_at(s, branches.first + i));
+    for (size_t i = 0; i < list.n; i++) {
+        const node *n = node_at(s, link_at(s, list.first + i));
 
         if (n->first == NONE || n->first != n->last || op_at(s, n->first)->code > OP_ENUM ||
             op_at(s, n->first)->code == OP_FALSE)
@@ -52,22 +52,16 @@ static void fault_values(checker *c, const op *o, const subject *v, const char *
     schema_end_guessed(c, b, v, &g);
 }
 
-/* What the branches of an anyOf or oneOf came to. */
-typedef struct branches {
-    size_t best; /* distance of the nearest */
-    uint32_t nearest;
-    size_t fits, first, second; /* how many fit, and which */
-} branches;
-
 /* An anyOf or oneOf under way. */
 typedef struct branch_walk {
     frame f;
     const op *o;
     subject *v;
     branches b;
-    size_t i;           /* the branch that is tried, or the next one */
-    bool trying;        /* what follows is of the one that is */
-    size_t mark, bytes; /* fills before it */
+    size_t i;            /* the branch that is tried, or the next one */
+    bool trying;         /* what follows is of the one that is */
+    size_t mark, bytes;  /* fills before it */
+    size_t kept, before; /* what is recalled: before all branches, and before this one */
     const subject *outer;
     trial trial;
     marks own;
@@ -94,6 +88,8 @@ static void end_branch(checker *c, branch_walk *w)
     } else if (d < b->best) {
         b->best = d;
         b->nearest = link_at(c->s, w->o->list.first + w->i);
+    } else if (!c->sorted) {
+        c->recalled.n = w->before;
     }
     w->trying = false;
     w->i++;
@@ -108,6 +104,7 @@ static void begin_branch(checker *c, branch_walk *w)
         return;
     }
     w->trying = true;
+    w->before = c->recalled.n;
     w->mark = c->fills.n;
     w->bytes = c->filled;
     w->outer = c->branch;
@@ -135,10 +132,13 @@ static void begin_branches(checker *c, const op *o, subject *v, void (*step)(che
 
     if (!w)
         return;
+    if (!c->silent && !c->sorted)
+        c->recalled.n = 0;
     w->o = o;
     w->v = v;
     w->b = (branches){.best = SIZE_MAX, .nearest = NONE};
-    w->i = 0;
+    w->i = schema_recall_branches(c, o, v, &w->b) ? o->list.n : 0;
+    w->kept = c->recalled.n;
     w->trying = false;
     w->own = (marks){0};
 }
@@ -255,9 +255,21 @@ static void fault_branches(checker *c, const op *o, subject *v, const branches *
     else if (c->silent)
         c->distance += b->best < MOST_WITHIN ? b->best : MOST_WITHIN;
     else if (b->best < TAG)
-        schema_check_because(c, b->nearest, v, NULL, &(reason){.kind = WHY_BRANCH, .node = b->nearest});
+        schema_tell_branch(c, b->nearest, v, &(reason){.kind = WHY_BRANCH, .node = b->nearest});
     else if (!fault_tags(c, o, v) && !c->stopped)
-        schema_check_in_place(c, b->nearest, v, NULL);
+        schema_tell_branch(c, b->nearest, v, NULL);
+}
+
+/* Without a fit in a branch of another one, it may be told when that is. */
+static void end_branches(checker *c, const branch_walk *w)
+{
+    bool told = w->b.fits == 0 && (c->branch || !c->silent);
+
+    if (!told && !c->sorted)
+        c->recalled.n = w->kept;
+    else if (told && c->branch && w->b.nearest != NONE)
+        schema_keep_branches(c, w->o, w->v, &w->b);
+    schema_pop(c);
 }
 
 static void step_any_of(checker *c, frame *f)
@@ -271,7 +283,7 @@ static void step_any_of(checker *c, frame *f)
     if (!try_branches(c, w, enough))
         return;
     b = w->b;
-    schema_pop(c);
+    end_branches(c, w);
     if (b.fits == 0 && !c->stopped)
         fault_branches(c, o, v, &b);
 }
@@ -302,7 +314,7 @@ static void step_one_of(checker *c, frame *f)
     if (!try_branches(c, w, 2))
         return;
     b = w->b;
-    schema_pop(c);
+    end_branches(c, w);
     if (c->stopped || b.fits == 1)
         return;
     if (b.fits == 0)

@@ -203,8 +203,10 @@ static void add_names(names *k, const ah_schema *s, uint32_t i, int depth)
         if (p->code == OP_ALL_OF || p->code == OP_ANY_OF || p->code == OP_ONE_OF)
             for (size_t n = 0; n < p->list.n && k->left; n++)
                 add_names(k, s, link_at(s, p->list.first + n), depth + 1);
-        if (p->code == OP_REF || p->code == OP_DYNAMIC_REF || p->code == OP_DEPEND_SCHEMA)
+        if (p->code == OP_REF || p->code == OP_DYNAMIC_REF)
             add_names(k, s, p->rest, depth + 1);
+        for (size_t n = 0; p->code == OP_DEPEND_SCHEMAS && n < p->patterns.n && k->left; n++)
+            add_names(k, s, link_at(s, p->patterns.first + n), depth + 1);
         if (p->code == OP_IF && p->yes != NONE)
             add_names(k, s, p->yes, depth + 1);
         if (p->code == OP_IF && p->no != NONE)
@@ -546,7 +548,7 @@ static const struct {
     [OP_OBJECT] = {T_OBJECT, check_object},
     [OP_NAMES] = {T_OBJECT, schema_check_names},
     [OP_DEPEND_NAMES] = {T_OBJECT, schema_check_depend_names},
-    [OP_DEPEND_SCHEMA] = {T_OBJECT, schema_check_depend_schema},
+    [OP_DEPEND_SCHEMAS] = {T_OBJECT, schema_check_depend_schemas},
     [OP_REF] = {T_ANY, schema_check_ref},
     [OP_DYNAMIC_REF] = {T_ANY, schema_check_dynamic_ref},
     [OP_ALL_OF] = {T_ANY, schema_check_all_of},
@@ -585,7 +587,7 @@ static inline __attribute__((always_inline)) bool enter(checker *c, uint32_t i, 
     if (!schema_step(c, v->at))
         return false;
     if (c->depth == CHECK_DEPTH) {
-        schema_stop(c, v->at, "$ref", "cannot be checked: the schema leads too deep (2048 schemas)",
+        schema_stop(c, v->at, "$ref", "cannot be checked: the schema leads too deep (32768 schemas)",
                     (ah_slice){NULL, 0});
         return false;
     }
@@ -652,7 +654,7 @@ static void leave(checker *c, visit *w)
     }
     c->depth--;
     if (c->scope == &w->here)
-        c->scope = w->here.up;
+        schema_leave_scope(c);
     end_visit(c, w);
 }
 
@@ -701,9 +703,8 @@ static inline bool begin_visit(checker *c, uint32_t i, visit *w)
         end_visit(c, w);
         return false;
     }
-    w->here = (scope){.up = c->scope, .resource = n->resource};
-    if (!c->scope || c->scope->resource != n->resource)
-        c->scope = &w->here;
+    if (c->entered)
+        schema_enter_scope(c, n->resource, &w->here);
     c->depth++;
     if (w->v.marks || n->others || n->composed)
         keep_book(c, n, w);
@@ -744,7 +745,7 @@ void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader 
     subject v;
     visit *w;
 
-    if (kind == NODE_ALIAS) { /* once only: aliases may lead in circles */
+    if (kind == NODE_ALIAS) {
         i = target_of(c, i);
         kind = node_at(c->s, i)->kind;
     }
@@ -801,6 +802,7 @@ static ah_status finish(checker *c, ah_buf *with_defaults)
         c->status = put_result(c, with_defaults);
     ah_free(c->s->mem, c->fills.at);
     ah_pattern_free(c->names);
+    ah_free(c->s->mem, c->recalled.at);
     ah_buf_clear(&c->scratch);
     return c->status;
 }
@@ -820,8 +822,10 @@ static ah_status pass(checker *c, uint32_t i, ah_slice text, ah_buf *with_defaul
     /* canonical text is longer than its source only in numbers (1e20) */
     ah_buf_init(&c->scratch, c->s->mem, text.n > SIZE_MAX / 64 ? SIZE_MAX : text.n * 32 + 64);
     schema_first_block(c, first, sizeof first);
-    schema_check_value(c, i, ah_json_next(&r), &r, NULL);
+    if (schema_begin_scopes(c))
+        schema_check_value(c, i, ah_json_next(&r), &r, NULL);
     schema_drain(c);
+    schema_end_scopes(c);
     schema_free_frames(c);
     return finish(c, with_defaults);
 }

@@ -19,12 +19,12 @@
 #include "model/schema_program.h"
 
 enum {
-    CHECK_DEPTH = 2048, /* schemas within schemas, references followed included */
-    STEP_BYTES = 64,    /* read again, in a step */
-    STEP_TOKENS = 16,   /* bytes likewise, token by token */
-    STEP_DIGITS = 8,    /* of a number, or bytes of a string that are unescaped */
-    STEP_ITEMS = 8,     /* looked at in a table, in a step */
-    STEP_FAULT = 16,    /* to tell one */
+    CHECK_DEPTH = 32768, /* schemas within schemas, references followed included */
+    STEP_BYTES = 64,     /* read again, in a step */
+    STEP_TOKENS = 16,    /* bytes likewise, token by token */
+    STEP_DIGITS = 8,     /* of a number, or bytes of a string that are unescaped */
+    STEP_ITEMS = 8,      /* looked at in a table, in a step */
+    STEP_FAULT = 16,     /* to tell one */
     MARKS_INLINE = 2
 };
 
@@ -43,11 +43,16 @@ typedef struct place {
     size_t index;
 } place;
 
-/* The resources entered on the way, for $dynamicRef: a chain through the frames. */
+/* The resources entered on the way, for $dynamicRef, each once, since the outermost counts: a chain
+ * through the frames (schema_scope.c). */
 typedef struct scope {
-    const struct scope *up;
+    struct scope *up;
     uint32_t resource;
+    uint32_t found;  /* of the dynamic anchors' names, the first that was found in it, or NONE */
+    uint64_t number; /* of all that were entered, from 1 */
 } scope;
+
+typedef struct answer answer;
 
 /* Which members or items of a value were evaluated, by their index. */
 typedef struct marks {
@@ -113,12 +118,17 @@ struct checker {
     ah_buf *coerced; /* what to tell of it; may be NULL */
     table edits;     /* edit, by offset */
     bool naming;     /* the value is a property's name */
-    const scope *scope;
+    scope *scope;
+    uint64_t *entered;             /* bits: resources that are in the chain; NULL: nobody asks */
+    answer *answers;               /* of the dynamic anchors' names */
+    uint64_t scopes;               /* entered so far */
     const reason *why;             /* the innermost, or NULL */
     const place *told_at;          /* of the fault under way */
     size_t telling;                /* the fault under way, in faults->item */
     uint64_t ranks[AH_MAX_FAULTS]; /* of the faults: what comes first when they are told */
     table fills;                   /* fill, by offset, then by name */
+    table recalled;                /* of branches that were tried */
+    size_t sorted;                 /* of these; above 0 while their branches are told */
     size_t filled, fill_max;       /* bytes */
     ah_pattern *names;             /* of hosts, in other scripts; NULL until it is needed */
     ah_buf scratch;                /* an unescaped string, or a canonical value: never both in use */
@@ -257,17 +267,44 @@ typedef struct guess {
 } guess;
 void schema_guess(checker *c, guess *g, const subject *v, range list);
 void schema_end_guessed(checker *c, ah_buf *b, const subject *v, const guess *g);
+/* Scopes (schema_scope.c) */
+
+/* Room for them, where the schema asks for them. False: out of memory. */
+bool schema_begin_scopes(checker *c);
+void schema_end_scopes(const checker *c);
+/* Enters the resource, which is left when `here` is. */
+void schema_enter_scope(checker *c, uint32_t resource, scope *here);
+void schema_leave_scope(checker *c);
 
 /* Marks (schema_apply.c) */
 void schema_mark(checker *c, subject *v, size_t i);
 void schema_marks_add(checker *c, marks *to, const marks *from);
 void schema_marks_clear(const checker *c, marks *m);
 
-/* Rules of in-place schemas (schema_apply.c, schema_branch.c) */
+/* Rules of in-place schemas (schema_apply.c, schema_branch.c, schema_depend.c) */
 check_fn schema_check_ref, schema_check_dynamic_ref, schema_check_all_of, schema_check_any_of,
     schema_check_one_of, schema_check_not, schema_check_if, schema_check_depend_names,
-    schema_check_depend_schema, schema_check_contains, schema_check_names, schema_check_other_items,
+    schema_check_depend_schemas, schema_check_contains, schema_check_names, schema_check_other_items,
     schema_check_other_properties;
+/* What the branches of an anyOf or oneOf came to. */
+typedef struct branches {
+    size_t best; /* distance of the nearest */
+    uint32_t nearest;
+    size_t fits, first, second; /* how many fit, and which */
+} branches;
+
+/* Branches that were tried (schema_recall.c): of an op without a fit in a branch of another one, so that they
+ * are not tried again where that is told. */
+typedef struct recalled recalled;
+
+/* Keeps what the branches of the op came to for this value. */
+void schema_keep_branches(checker *c, const op *o, const subject *v, const branches *b);
+/* Checks the value by the nearest branch, to tell its faults, with what was kept, and with the reason
+ * why it is the nearest, or NULL. */
+void schema_tell_branch(checker *c, uint32_t nearest, subject *v, const reason *why);
+/* True: *b is what they came to. */
+bool schema_recall_branches(const checker *c, const op *o, const subject *v, branches *b);
+
 /* A value is not the constant it must be: weighs more where that tells branches apart. */
 void schema_weigh_constant(checker *c, const subject *v);
 void schema_forbid_unknown(checker *c, uint32_t i, const subject *v);

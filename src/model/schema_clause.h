@@ -19,12 +19,21 @@ struct keyword {
     unsigned shape;                                     /* types its value may have */
     ah_status (*compile)(compiler *c, const clause *q); /* NULL: an annotation */
     op_code code;                                       /* for functions that serve several */
+    unsigned drafts;                                    /* that have it */
+    unsigned vocabulary;
+    const char *instead; /* in drafts that do not have it; may be NULL */
 };
 
 typedef ah_status compile_fn(compiler *c, const clause *q);
 
-/* A schema into nodes; *out is its own. */
-ah_status schema_compile_node(compiler *c, ah_slice text, uint32_t *out);
+/* The schema that is the keyword's value, or, by name or by index, a part of it, into nodes; *out is its
+ * own. */
+ah_status schema_compile_value(compiler *c, const clause *q, uint32_t *out);
+ah_status schema_compile_member(compiler *c, const clause *q, ah_slice name, ah_slice text,
+                                uint32_t *out);
+ah_status schema_compile_item(compiler *c, const clause *q, uint32_t i, ah_slice text, uint32_t *out);
+/* The value of another keyword in the same schema; .p NULL where it is not there, or is none here. */
+ah_slice schema_beside(const compiler *c, const clause *q, const char *name);
 ah_status schema_refuse_clause(compiler *c, const clause *q, const char *want);
 /* A new op of the node; NONE when out of memory. */
 uint32_t schema_new_op(compiler *c, uint32_t i, op_code code);

@@ -151,10 +151,8 @@ static ah_status compile_enum(compiler *c, const clause *q)
     while ((t = ah_json_next(&r)).kind != AH_JSON_ARRAY_END)
         if (!add_value(c, ah_json_skip(&r, t)))
             return ah_err_nomem(c->err);
-    if (c->s->values.n == first)
-        return schema_refuse_clause(c, q, "must list at least one value");
     op_at(c->s, o)->list = (range){first, (uint32_t)c->s->values.n - first};
-    return AH_OK;
+    return schema_sort_values(c->s, op_at(c->s, o)->list) ? AH_OK : ah_err_nomem(c->err);
 }
 
 static ah_status compile_bound(compiler *c, const clause *q)
@@ -201,7 +199,7 @@ static ah_status set_rest(compiler *c, const clause *q, op_code code)
 
     if (o == NONE)
         return ah_err_nomem(c->err);
-    if ((st = schema_compile_node(c, q->value, &rest)) == AH_OK)
+    if ((st = schema_compile_value(c, q, &rest)) == AH_OK)
         op_at(c->s, o)->rest = rest;
     return st;
 }
@@ -217,9 +215,13 @@ static ah_status compile_rest(compiler *c, const clause *q)
 static ah_status compile_contains(compiler *c, const clause *q)
 {
     ah_status st = set_rest(c, q, OP_CONTAINS);
+    op *o = st == AH_OK ? op_at(c->s, schema_find_op(c->s, q->node, OP_CONTAINS)) : NULL;
 
-    if (st == AH_OK && !ah_json_member(q->schema, "minContains").p)
-        op_at(c->s, schema_find_op(c->s, q->node, OP_CONTAINS))->min = 1;
+    if (!o)
+        return st;
+    o->evaluates = c->dialect.draft == DRAFT_2020;
+    if (!schema_beside(c, q, "minContains").p)
+        o->min = 1;
     return st;
 }
 
@@ -238,7 +240,8 @@ static ah_status compile_list(compiler *c, const clause *q, op_code code)
     ah_json_next(&r);
     for (size_t i = 0; i < n; i++) {
         uint32_t branch;
-        ah_status st = schema_compile_node(c, ah_json_skip(&r, ah_json_next(&r)), &branch);
+        ah_status st =
+            schema_compile_item(c, q, (uint32_t)i, ah_json_skip(&r, ah_json_next(&r)), &branch);
 
         if (st != AH_OK)
             return st;
@@ -253,30 +256,26 @@ static ah_status compile_branches(compiler *c, const clause *q)
     return compile_list(c, q, q->keyword->code);
 }
 
-/* A list of schemas only in draft-07, as prefixItems is otherwise. */
+/* A list of schemas only before draft 2020-12, as prefixItems is since then. */
 static ah_status compile_items(compiler *c, const clause *q)
 {
     if (ah_json_kind_of(q->value) != AH_JSON_ARRAY)
         return set_rest(c, q, OP_ARRAY);
-    if (!c->draft7)
+    if (c->dialect.draft == DRAFT_2020)
         return schema_refuse_clause(c, q, "must be a boolean or an object (a list is prefixItems)");
-    return ah_json_kind_of(q->value) == AH_JSON_ARRAY && schema_count_children(q->value) == 0
-               ? AH_OK
-               : compile_list(c, q, OP_ARRAY);
+    return schema_count_children(q->value) == 0 ? AH_OK : compile_list(c, q, OP_ARRAY);
 }
 
 static ah_status compile_unused(compiler *c, const clause *q)
 {
     uint32_t unused;
 
-    return schema_compile_node(c, q->value, &unused);
+    return schema_compile_value(c, q, &unused);
 }
 
 static ah_status compile_additional_items(compiler *c, const clause *q)
 {
-    if (!c->draft7)
-        return schema_refuse_clause(c, q, "is of draft-07, which \"$schema\" does not name; say items");
-    if (ah_json_kind_of(ah_json_member(q->schema, "items")) == AH_JSON_ARRAY)
+    if (ah_json_kind_of(schema_beside(c, q, "items")) == AH_JSON_ARRAY)
         return set_rest(c, q, OP_ARRAY);
     return compile_unused(c, q);
 }
@@ -291,7 +290,7 @@ static ah_status compile_unique(compiler *c, const clause *q)
 static ah_status compile_condition(compiler *c, const clause *q)
 {
     uint32_t o = schema_op_of(c, q->node, OP_IF), n = NONE;
-    ah_status st = schema_compile_node(c, q->value, &n);
+    ah_status st = schema_compile_value(c, q, &n);
 
     if (o == NONE)
         return ah_err_nomem(c->err);
@@ -315,31 +314,29 @@ bool schema_clause_text(compiler *c, const clause *q, ah_slice *text)
 static ah_status compile_defs(compiler *c, const clause *q)
 {
     ah_json_reader r = ah_json_read(q->value);
+    ah_json_token key = ah_json_next(&r);
     ah_status st = AH_OK;
     uint32_t unused;
 
-    ah_json_next(&r);
-    while (st == AH_OK && ah_json_next(&r).kind == AH_JSON_KEY)
-        st = schema_compile_node(c, ah_json_skip(&r, ah_json_next(&r)), &unused);
+    while (st == AH_OK && (key = ah_json_next(&r)).kind == AH_JSON_KEY) {
+        ah_slice name;
+
+        if (!schema_name_of(c, key, &name))
+            return ah_err_nomem(c->err);
+        st = schema_compile_member(c, q, name, ah_json_skip(&r, ah_json_next(&r)), &unused);
+    }
     return st;
 }
 
-static ah_status add_anchor(compiler *c, uint32_t i, ah_slice name, bool dynamic)
+static bool is_anchor(ah_slice name, unsigned draft)
 {
-    uint32_t a = schema_extend(c->s->mem, &c->s->anchors, 1, sizeof(anchor));
-
-    if (a == NONE)
-        return ah_err_nomem(c->err);
-    *anchor_at(c->s, a) = (anchor){c->resource, name, i, dynamic};
-    return AH_OK;
-}
-
-static bool is_anchor(ah_slice name)
-{
-    bool ok = name.n && (name.p[0] == '_' || ((name.p[0] | 32) >= 'a' && (name.p[0] | 32) <= 'z'));
+    bool ok = name.n && ((name.p[0] == '_' && draft == DRAFT_2020) ||
+                         ((name.p[0] | 32) >= 'a' && (name.p[0] | 32) <= 'z'));
 
     for (size_t i = 0; i < name.n && ok; i++)
-        ok = strchr("-._0123456789", name.p[i]) || ((name.p[i] | 32) >= 'a' && (name.p[i] | 32) <= 'z');
+        ok = (name.p[i] && strchr("-._0123456789", name.p[i])) ||
+             (name.p[i] == ':' && draft == DRAFT_2019) ||
+             ((name.p[i] | 32) >= 'a' && (name.p[i] | 32) <= 'z');
     return ok;
 }
 
@@ -349,9 +346,19 @@ static ah_status compile_anchor(compiler *c, const clause *q)
 
     if (!schema_clause_text(c, q, &name))
         return ah_err_nomem(c->err);
-    if (!is_anchor(name))
+    if (!is_anchor(name, c->dialect.draft))
         return schema_refuse_clause(c, q, "must be a name of letters, digits, '-', '_' and '.'");
-    return add_anchor(c, q->node, name, q->keyword->name[1] == 'd');
+    return schema_add_anchor(c, q->node, q->keyword->name, name, q->keyword->name[1] == 'd');
+}
+
+/* A dynamic anchor without a name, of which a schema with an address has one at most. */
+static ah_status compile_recursive_anchor(compiler *c, const clause *q)
+{
+    if (ah_json_kind_of(q->value) == AH_JSON_FALSE)
+        return AH_OK;
+    if (resource_at(c->s, c->resource)->node != q->node)
+        return schema_refuse_clause(c, q, "stands only at the root of a document, or beside $id");
+    return schema_add_anchor(c, q->node, q->keyword->name, (ah_slice)AH_LIT(""), true);
 }
 
 static ah_status compile_ref(compiler *c, const clause *q)
@@ -361,112 +368,107 @@ static ah_status compile_ref(compiler *c, const clause *q)
 
     if (o == NONE || r == NONE)
         return ah_err_nomem(c->err);
-    ((reference *)c->refs.at)[r] = (reference){o, q->node, q->value};
+    ((reference *)c->refs.at)[r] = (reference){o, q->node, q->keyword->name, q->value};
     return AH_OK;
 }
 
-/* Other dialects would be half-checked. What draft-04 and 06 say otherwise than 07, and
- * 2019-09 than 2020-12, is refused where it stands. */
-static ah_status compile_dialect(compiler *c, const clause *q)
+static ah_status compile_recursive_ref(compiler *c, const clause *q)
 {
-    static const char *const known[] = {"draft/2020-12/schema", "draft-07/schema",
-                                        "draft/2019-09/schema", "draft-06/schema",
-                                        "draft-04/schema",      "json-schema.org/schema"};
-    ah_slice name;
-
-    if (!schema_clause_text(c, q, &name))
-        return ah_err_nomem(c->err);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (ah_slice_find(name, ah_slice_of(known[i])))
-            return AH_OK;
-    for (size_t i = 1; i < c->s->documents.n; i++)
-        if (ah_slice_eq(name, document_at(c->s, i)->uri))
-            return AH_OK;
-    return schema_refuse_clause(c, q, "names no known dialect (draft 2020-12 or draft-07)");
+    return ah_json_string_is(q->value, "#") ? compile_ref(c, q)
+                                            : schema_refuse_clause(c, q, "must be \"#\"");
 }
 
-static ah_status refuse_id(compiler *c, const clause *q)
+static ah_status compile_default(compiler *c, const clause *q)
 {
-    return schema_refuse_clause(c, q, "is of draft-04; say $id");
-}
+    node *n = node_at(c->s, q->node);
 
-static ah_status refuse_nullable(compiler *c, const clause *q)
-{
-    return schema_refuse_clause(c, q, "is of OpenAPI; say null among the types");
-}
-
-static ah_status refuse_recursive(compiler *c, const clause *q)
-{
-    return schema_refuse_clause(c, q, "is of draft 2019-09; say $dynamicRef");
+    n->fallback = q->value;
+    n->own_default = true;
+    return AH_OK;
 }
 
 #define SCHEMA (T_BOOLEAN | T_OBJECT)
 
+#define CORE        VOCABULARY_CORE
+#define APPLICATOR  VOCABULARY_APPLICATOR
+#define UNEVALUATED VOCABULARY_UNEVALUATED
+#define VALIDATION  VOCABULARY_VALIDATION
+#define META        VOCABULARY_META
+#define FORMAT      VOCABULARY_FORMAT
+#define CONTENT     VOCABULARY_CONTENT
+
+/* $schema and $id come before the others, see compile_object. Of no draft that is spoken: `id` is of
+ * draft-04, `nullable` of OpenAPI. */
 static const keyword keywords[] = {
-    {"$anchor", T_STRING, compile_anchor, 0},
-    {"$comment", T_STRING, NULL, 0},
-    {"$defs", T_OBJECT, compile_defs, 0},
-    {"$dynamicAnchor", T_STRING, compile_anchor, 0},
-    {"$dynamicRef", T_STRING, compile_ref, OP_DYNAMIC_REF},
-    {"$id", T_STRING, NULL, 0}, /* see open_resource: it comes before the others */
-    {"$recursiveAnchor", T_ANY, refuse_recursive, 0},
-    {"$recursiveRef", T_ANY, refuse_recursive, 0},
-    {"$ref", T_STRING, compile_ref, OP_REF},
-    {"$schema", T_STRING, compile_dialect, 0},
-    {"$vocabulary", T_OBJECT, NULL, 0},
-    {"additionalItems", SCHEMA, compile_additional_items, OP_ARRAY},
-    {"additionalProperties", SCHEMA, compile_rest, OP_OBJECT},
-    {"allOf", T_ARRAY, compile_branches, OP_ALL_OF},
-    {"anyOf", T_ARRAY, compile_branches, OP_ANY_OF},
-    {"const", T_ANY, compile_const, OP_CONST},
-    {"contains", SCHEMA, compile_contains, OP_CONTAINS},
-    {"contentEncoding", T_STRING, NULL, 0},
-    {"contentMediaType", T_STRING, NULL, 0},
-    {"contentSchema", SCHEMA, compile_unused, 0},
-    {"default", T_ANY, NULL, 0}, /* see schema_link: it needs the other rules */
-    {"definitions", T_OBJECT, compile_defs, 0},
-    {"dependencies", T_OBJECT, schema_compile_dependencies, 0},
-    {"dependentRequired", T_OBJECT, schema_compile_dependencies, OP_DEPEND_NAMES},
-    {"dependentSchemas", T_OBJECT, schema_compile_dependencies, OP_DEPEND_SCHEMA},
-    {"deprecated", T_BOOLEAN, NULL, 0},
-    {"description", T_STRING, NULL, 0},
-    {"else", SCHEMA, compile_condition, OP_IF},
-    {"enum", T_ARRAY, compile_enum, OP_ENUM},
-    {"examples", T_ARRAY, NULL, 0},
-    {"exclusiveMaximum", T_NUMERIC, compile_bound, OP_BELOW},
-    {"exclusiveMinimum", T_NUMERIC, compile_bound, OP_ABOVE},
-    {"format", T_STRING, schema_compile_format, OP_FORMAT},
-    {"id", T_STRING, refuse_id, 0},
-    {"if", SCHEMA, compile_condition, OP_IF},
-    {"items", T_BOOLEAN | T_OBJECT | T_ARRAY, compile_items, OP_ARRAY},
-    {"maxContains", T_NUMERIC, compile_most, OP_CONTAINS},
-    {"maxItems", T_NUMERIC, compile_most, OP_ARRAY},
-    {"maxLength", T_NUMERIC, compile_most, OP_STRING},
-    {"maxProperties", T_NUMERIC, compile_most, OP_OBJECT},
-    {"maximum", T_NUMERIC, compile_bound, OP_MAXIMUM},
-    {"minContains", T_NUMERIC, compile_least, OP_CONTAINS},
-    {"minItems", T_NUMERIC, compile_least, OP_ARRAY},
-    {"minLength", T_NUMERIC, compile_least, OP_STRING},
-    {"minProperties", T_NUMERIC, compile_least, OP_OBJECT},
-    {"minimum", T_NUMERIC, compile_bound, OP_MINIMUM},
-    {"multipleOf", T_NUMERIC, compile_bound, OP_MULTIPLE},
-    {"not", SCHEMA, compile_rest, OP_NOT},
-    {"nullable", T_ANY, refuse_nullable, 0},
-    {"oneOf", T_ARRAY, compile_branches, OP_ONE_OF},
-    {"pattern", T_STRING, schema_compile_pattern, OP_PATTERN},
-    {"patternProperties", T_OBJECT, schema_compile_pattern_properties, OP_OBJECT},
-    {"prefixItems", T_ARRAY, compile_branches, OP_ARRAY},
-    {"properties", T_OBJECT, schema_compile_props, OP_OBJECT},
-    {"propertyNames", SCHEMA, compile_rest, OP_NAMES},
-    {"readOnly", T_BOOLEAN, NULL, 0},
-    {"required", T_ARRAY, schema_compile_props, OP_OBJECT},
-    {"then", SCHEMA, compile_condition, OP_IF},
-    {"title", T_STRING, NULL, 0},
-    {"type", T_STRING | T_ARRAY, compile_type, 0},
-    {"unevaluatedItems", SCHEMA, compile_rest, OP_OTHER_ITEMS},
-    {"unevaluatedProperties", SCHEMA, compile_rest, OP_OTHER_PROPERTIES},
-    {"uniqueItems", T_BOOLEAN, compile_unique, OP_UNIQUE},
-    {"writeOnly", T_BOOLEAN, NULL, 0},
+    {"$anchor", T_STRING, compile_anchor, 0, DRAFT_2019_ON, CORE, NULL},
+    {"$comment", T_STRING, NULL, 0, DRAFT_ANY, CORE, NULL},
+    {"$defs", T_OBJECT, compile_defs, 0, DRAFT_ANY, CORE, NULL},
+    {"$dynamicAnchor", T_STRING, compile_anchor, 0, DRAFT_2020, CORE, "$recursiveAnchor"},
+    {"$dynamicRef", T_STRING, compile_ref, OP_DYNAMIC_REF, DRAFT_2020, CORE, "$recursiveRef"},
+    {"$id", T_STRING, NULL, 0, DRAFT_ANY, CORE, NULL},
+    {"$recursiveAnchor", T_BOOLEAN, compile_recursive_anchor, 0, DRAFT_2019, CORE, "$dynamicAnchor"},
+    {"$recursiveRef", T_STRING, compile_recursive_ref, OP_DYNAMIC_REF, DRAFT_2019, CORE, "$dynamicRef"},
+    {"$ref", T_STRING, compile_ref, OP_REF, DRAFT_ANY, CORE, NULL},
+    {"$schema", T_STRING, NULL, 0, DRAFT_ANY, CORE, NULL},
+    {"$vocabulary", T_OBJECT, NULL, 0, DRAFT_2019_ON, CORE, NULL},
+    {"additionalItems", SCHEMA, compile_additional_items, OP_ARRAY, DRAFT_7 | DRAFT_2019, APPLICATOR,
+     "items"},
+    {"additionalProperties", SCHEMA, compile_rest, OP_OBJECT, DRAFT_ANY, APPLICATOR, NULL},
+    {"allOf", T_ARRAY, compile_branches, OP_ALL_OF, DRAFT_ANY, APPLICATOR, NULL},
+    {"anyOf", T_ARRAY, compile_branches, OP_ANY_OF, DRAFT_ANY, APPLICATOR, NULL},
+    {"const", T_ANY, compile_const, OP_CONST, DRAFT_ANY, VALIDATION, NULL},
+    {"contains", SCHEMA, compile_contains, OP_CONTAINS, DRAFT_ANY, APPLICATOR, NULL},
+    {"contentEncoding", T_STRING, NULL, 0, DRAFT_ANY, CONTENT, NULL},
+    {"contentMediaType", T_STRING, NULL, 0, DRAFT_ANY, CONTENT, NULL},
+    {"contentSchema", SCHEMA, compile_unused, 0, DRAFT_2019_ON, CONTENT, NULL},
+    {"default", T_ANY, compile_default, 0, DRAFT_ANY, META, NULL},
+    {"definitions", T_OBJECT, compile_defs, 0, DRAFT_ANY, CORE, NULL},
+    {"dependencies", T_OBJECT, schema_compile_dependencies, 0, DRAFT_ANY, APPLICATOR, NULL},
+    {"dependentRequired", T_OBJECT, schema_compile_dependencies, OP_DEPEND_NAMES, DRAFT_2019_ON,
+     VALIDATION, "dependencies"},
+    {"dependentSchemas", T_OBJECT, schema_compile_dependencies, OP_DEPEND_SCHEMAS, DRAFT_2019_ON,
+     APPLICATOR, "dependencies"},
+    {"deprecated", T_BOOLEAN, NULL, 0, DRAFT_2019_ON, META, NULL},
+    {"description", T_STRING, NULL, 0, DRAFT_ANY, META, NULL},
+    {"else", SCHEMA, compile_condition, OP_IF, DRAFT_ANY, APPLICATOR, NULL},
+    {"enum", T_ARRAY, compile_enum, OP_ENUM, DRAFT_ANY, VALIDATION, NULL},
+    {"examples", T_ARRAY, NULL, 0, DRAFT_ANY, META, NULL},
+    {"exclusiveMaximum", T_NUMERIC, compile_bound, OP_BELOW, DRAFT_ANY, VALIDATION, NULL},
+    {"exclusiveMinimum", T_NUMERIC, compile_bound, OP_ABOVE, DRAFT_ANY, VALIDATION, NULL},
+    {"format", T_STRING, schema_compile_format, OP_FORMAT, DRAFT_ANY, FORMAT, NULL},
+    {"id", T_ANY, NULL, 0, 0, CORE, "$id"},
+    {"if", SCHEMA, compile_condition, OP_IF, DRAFT_ANY, APPLICATOR, NULL},
+    {"items", T_BOOLEAN | T_OBJECT | T_ARRAY, compile_items, OP_ARRAY, DRAFT_ANY, APPLICATOR, NULL},
+    {"maxContains", T_NUMERIC, compile_most, OP_CONTAINS, DRAFT_2019_ON, VALIDATION, NULL},
+    {"maxItems", T_NUMERIC, compile_most, OP_ARRAY, DRAFT_ANY, VALIDATION, NULL},
+    {"maxLength", T_NUMERIC, compile_most, OP_STRING, DRAFT_ANY, VALIDATION, NULL},
+    {"maxProperties", T_NUMERIC, compile_most, OP_OBJECT, DRAFT_ANY, VALIDATION, NULL},
+    {"maximum", T_NUMERIC, compile_bound, OP_MAXIMUM, DRAFT_ANY, VALIDATION, NULL},
+    {"minContains", T_NUMERIC, compile_least, OP_CONTAINS, DRAFT_2019_ON, VALIDATION, NULL},
+    {"minItems", T_NUMERIC, compile_least, OP_ARRAY, DRAFT_ANY, VALIDATION, NULL},
+    {"minLength", T_NUMERIC, compile_least, OP_STRING, DRAFT_ANY, VALIDATION, NULL},
+    {"minProperties", T_NUMERIC, compile_least, OP_OBJECT, DRAFT_ANY, VALIDATION, NULL},
+    {"minimum", T_NUMERIC, compile_bound, OP_MINIMUM, DRAFT_ANY, VALIDATION, NULL},
+    {"multipleOf", T_NUMERIC, compile_bound, OP_MULTIPLE, DRAFT_ANY, VALIDATION, NULL},
+    {"not", SCHEMA, compile_rest, OP_NOT, DRAFT_ANY, APPLICATOR, NULL},
+    {"nullable", T_ANY, NULL, 0, 0, CORE, "null among the types"},
+    {"oneOf", T_ARRAY, compile_branches, OP_ONE_OF, DRAFT_ANY, APPLICATOR, NULL},
+    {"pattern", T_STRING, schema_compile_pattern, OP_PATTERN, DRAFT_ANY, VALIDATION, NULL},
+    {"patternProperties", T_OBJECT, schema_compile_pattern_properties, OP_OBJECT, DRAFT_ANY, APPLICATOR,
+     NULL},
+    {"prefixItems", T_ARRAY, compile_branches, OP_ARRAY, DRAFT_2020, APPLICATOR, "items"},
+    {"properties", T_OBJECT, schema_compile_props, OP_OBJECT, DRAFT_ANY, APPLICATOR, NULL},
+    {"propertyNames", SCHEMA, compile_rest, OP_NAMES, DRAFT_ANY, APPLICATOR, NULL},
+    {"readOnly", T_BOOLEAN, NULL, 0, DRAFT_ANY, META, NULL},
+    {"required", T_ARRAY, schema_compile_props, OP_OBJECT, DRAFT_ANY, VALIDATION, NULL},
+    {"then", SCHEMA, compile_condition, OP_IF, DRAFT_ANY, APPLICATOR, NULL},
+    {"title", T_STRING, NULL, 0, DRAFT_ANY, META, NULL},
+    {"type", T_STRING | T_ARRAY, compile_type, 0, DRAFT_ANY, VALIDATION, NULL},
+    {"unevaluatedItems", SCHEMA, compile_rest, OP_OTHER_ITEMS, DRAFT_2019_ON, UNEVALUATED, NULL},
+    {"unevaluatedProperties", SCHEMA, compile_rest, OP_OTHER_PROPERTIES, DRAFT_2019_ON, UNEVALUATED,
+     NULL},
+    {"uniqueItems", T_BOOLEAN, compile_unique, OP_UNIQUE, DRAFT_ANY, VALIDATION, NULL},
+    {"writeOnly", T_BOOLEAN, NULL, 0, DRAFT_ANY, META, NULL},
 };
 enum { KEYWORDS = sizeof keywords / sizeof *keywords };
 
@@ -478,17 +480,62 @@ static const keyword *find_keyword(ah_json_token key)
     return NULL;
 }
 
-static ah_status unknown_keyword(compiler *c, ah_slice schema, ah_slice name)
+uint32_t schema_keyword_named(ah_slice name)
+{
+    for (uint32_t i = 0; i < KEYWORDS; i++)
+        if (ah_slice_is(name, keywords[i].name))
+            return i;
+    return NONE;
+}
+
+/* Is it a keyword of the dialect at hand? */
+static bool is_spoken(const compiler *c, const keyword *k)
+{
+    return k->drafts & c->dialect.draft && k->vocabulary & c->dialect.vocabularies;
+}
+
+ah_slice schema_beside(const compiler *c, const clause *q, const char *name)
+{
+    uint32_t i = schema_keyword_named(ah_slice_of(name));
+
+    return is_spoken(c, &keywords[i]) ? ah_json_member(q->schema, name) : (ah_slice){NULL, 0};
+}
+
+static ah_status refuse_unknown(compiler *c, ah_slice schema, ah_slice name)
 {
     ah_near near = {.to = name};
     ah_buf *b = schema_refusal(c, schema.p, name);
 
     for (size_t i = 0; i < KEYWORDS; i++)
-        ah_near_offer(&near, ah_slice_of(keywords[i].name));
+        if (keywords[i].drafts & c->dialect.draft)
+            ah_near_offer(&near, ah_slice_of(keywords[i].name));
     ah_buf_str(b, "is not supported");
     put_near(b, &near);
     if (!near.best.p)
         ah_buf_str(b, "; the names of members stand in 'properties'");
+    return schema_refused(c);
+}
+
+/* One that only others have. */
+static ah_status refuse_of_others(compiler *c, const clause *q)
+{
+    static const unsigned drafts[] = {DRAFT_2020, DRAFT_2019, DRAFT_7};
+    const keyword *k = q->keyword;
+    ah_buf *b = schema_refusal(c, q->schema.p, ah_slice_of(k->name));
+    size_t n = 0;
+
+    ah_buf_str(b, "is of ");
+    for (size_t i = 0; i < sizeof drafts / sizeof *drafts; i++)
+        if (k->drafts & drafts[i])
+            ah_buf_fmt(b, "%s%s", n++ ? " and " : "", schema_draft_name(drafts[i]));
+    if (k->drafts)
+        ah_buf_str(b, ", which \"$schema\" does not name");
+    else
+        ah_buf_str(b, k->name[0] == 'i' ? "draft-04" : "OpenAPI");
+    if (k->instead)
+        ah_buf_fmt(b, "; say %s", k->instead);
+    ah_buf_str(b, ", found ");
+    schema_put_found(b, q->value);
     return schema_refused(c);
 }
 
@@ -507,38 +554,44 @@ static ah_status compile_clause(compiler *c, const clause *q, ah_json_kind kind)
     return schema_refused(c);
 }
 
-/* Names that begin with "x-" are extensions that only people read. */
 static bool is_extension(ah_json_token key)
 {
     return key.raw.n > 2 && key.raw.p[0] == 'x' && key.raw.p[1] == '-';
 }
 
 /* In draft-07 a $ref stands alone; what is beside it may be referred to all the same. */
-static bool is_beside_ref(const compiler *c, const clause *q)
+static bool is_silenced(bool beside_ref, const keyword *k)
 {
-    return c->draft7 && q->keyword->compile && q->keyword->compile != compile_ref &&
-           q->keyword->compile != compile_defs && ah_json_member(q->schema, "$ref").p;
+    return beside_ref && k->compile && k->compile != compile_ref && k->compile != compile_defs;
 }
 
-static ah_status compile_clauses(compiler *c, uint32_t i, ah_slice text)
+/* Names that begin with "x-" are extensions that only people read, and so are the notes of other drafts. */
+static ah_status compile_unspoken(compiler *c, const clause *q, ah_json_token key)
+{
+    const keyword *k = q->keyword;
+
+    if (c->s->any_keywords || is_extension(key) || (k && k->drafts && !k->compile))
+        return AH_OK;
+    return k ? refuse_of_others(c, q) : refuse_unknown(c, q->schema, key.raw);
+}
+
+static ah_status compile_clauses(compiler *c, uint32_t i, ah_slice text, bool beside_ref)
 {
     ah_json_reader r = ah_json_read(text);
     ah_json_token key = ah_json_next(&r);
+    ah_status st = AH_OK;
 
-    while ((key = ah_json_next(&r)).kind == AH_JSON_KEY) {
+    while (st == AH_OK && (key = ah_json_next(&r)).kind == AH_JSON_KEY) {
         ah_json_token t = ah_json_next(&r);
         clause q = {.node = i, .keyword = find_keyword(key), .schema = text};
-        ah_status st;
 
         q.value = ah_json_skip(&r, t);
-        if (!q.keyword && is_extension(key))
-            continue;
-        if (!q.keyword)
-            return unknown_keyword(c, text, key.raw);
-        if (!is_beside_ref(c, &q) && (st = compile_clause(c, &q, t.kind)) != AH_OK)
-            return st;
+        if (!q.keyword || !(q.keyword->drafts & c->dialect.draft))
+            st = compile_unspoken(c, &q, key);
+        else if (is_spoken(c, q.keyword) && !is_silenced(beside_ref, q.keyword))
+            st = compile_clause(c, &q, t.kind);
     }
-    return AH_OK;
+    return st;
 }
 
 /* Do several schemas in place say together what members there are? Not where one alone
@@ -555,7 +608,7 @@ static bool is_composed(const ah_schema *s, const node *n)
             in_place++;
         else if (p->code == OP_ALL_OF)
             in_place += p->list.n;
-        else if (p->code == OP_IF || p->code == OP_DEPEND_SCHEMA)
+        else if (p->code == OP_IF || p->code == OP_DEPEND_SCHEMAS)
             in_place += 2;
         else if (p->code == OP_OBJECT && (p->named || p->rest != NONE))
             named++;
@@ -563,59 +616,52 @@ static bool is_composed(const ah_schema *s, const node *n)
     return in_place > 1 || (in_place && named);
 }
 
-/* An $id begins a resource, one that is only a fragment (draft-07) is an anchor. */
-static ah_status compile_id(compiler *c, uint32_t i, ah_slice text)
+/* An $id begins a resource; in draft-07, one that is only a fragment is an anchor. */
+static ah_status compile_id(compiler *c, uint32_t i, ah_slice text, bool beside_ref)
 {
     ah_slice id = ah_json_member(text, "$id"), name;
     ah_json_reader r = ah_json_read(id);
 
-    if (!id.p || ah_json_kind_of(id) != AH_JSON_STRING || (c->draft7 && ah_json_member(text, "$ref").p))
+    if (!id.p || ah_json_kind_of(id) != AH_JSON_STRING || beside_ref)
         return AH_OK;
     if (!schema_name_of(c, ah_json_next(&r), &name))
         return ah_err_nomem(c->err);
-    if (name.n > 1 && name.p[0] == '#')
-        return add_anchor(c, i, (ah_slice){name.p + 1, name.n - 1}, false);
+    if (c->dialect.draft == DRAFT_7 && name.n > 1 && name.p[0] == '#')
+        return schema_add_anchor(c, i, "$id", (ah_slice){name.p + 1, name.n - 1}, false);
     if (name.n > 1 && memchr(name.p, '#', name.n - 1))
         return schema_refuse(c, text.p, "$id", id, "must have no fragment; say $anchor");
     return schema_open_resource(c, i, text, name, resource_at(c->s, c->resource)->uri);
 }
 
-static void choose_draft(compiler *c, ah_slice text)
-{
-    ah_slice draft = ah_json_member(text, "$schema");
-
-    if (ah_json_kind_of(draft) == AH_JSON_STRING)
-        c->draft7 = ah_slice_find(draft, (ah_slice)AH_LIT("draft-0")) != NULL;
-}
-
 static ah_status compile_object(compiler *c, uint32_t i, ah_slice text)
 {
     uint32_t outer = c->resource;
-    bool draft7 = c->draft7;
-    ah_status st;
+    dialect around = c->dialect;
+    ah_status st = schema_choose_dialect(c, text);
+    bool beside_ref = c->dialect.draft == DRAFT_7 && ah_json_member(text, "$ref").p;
 
-    choose_draft(c, text);
-    if ((st = compile_id(c, i, text)) == AH_OK) {
-        node_at(c->s, i)->resource = c->resource;
-        st = compile_clauses(c, i, text);
-    }
+    if (st == AH_OK)
+        st = compile_id(c, i, text, beside_ref);
     if (st == AH_OK) {
-        node_at(c->s, i)->fallback = ah_json_member(text, "default");
-        node_at(c->s, i)->composed = is_composed(c->s, node_at(c->s, i));
+        node_at(c->s, i)->resource = c->resource;
+        st = compile_clauses(c, i, text, beside_ref);
     }
+    if (st == AH_OK)
+        node_at(c->s, i)->composed = is_composed(c->s, node_at(c->s, i));
     c->resource = outer;
-    c->draft7 = draft7;
+    c->dialect = around;
     return st;
 }
 
-ah_status schema_compile_node(compiler *c, ah_slice text, uint32_t *out)
+static ah_status compile_node(compiler *c, origin from, ah_slice text, uint32_t *out)
 {
     ah_json_kind kind = ah_json_kind_of(text);
     uint32_t i = schema_extend(c->s->mem, &c->s->nodes, 1, sizeof(node));
     ah_status st = AH_OK;
 
-    if (i == NONE)
+    if (i == NONE || schema_extend(c->s->mem, &c->origins, 1, sizeof(origin)) == NONE)
         return ah_err_nomem(c->err);
+    ((origin *)c->origins.at)[i] = from;
     if (c->depth == SCHEMA_DEPTH)
         return schema_refuse(c, text.p, NULL, text, "is more than 64 schemas deep");
     *node_at(c->s, i) = (node){.text = text,
@@ -637,18 +683,43 @@ ah_status schema_compile_node(compiler *c, ah_slice text, uint32_t *out)
     return st;
 }
 
+static origin origin_of(const clause *q, uint32_t item, ah_slice name)
+{
+    return (origin){q->node, (uint32_t)(q->keyword - keywords), item, name};
+}
+
+ah_status schema_compile_value(compiler *c, const clause *q, uint32_t *out)
+{
+    return compile_node(c, origin_of(q, NONE, (ah_slice){NULL, 0}), q->value, out);
+}
+
+ah_status schema_compile_member(compiler *c, const clause *q, ah_slice name, ah_slice text,
+                                uint32_t *out)
+{
+    return compile_node(c, origin_of(q, NONE, name), text, out);
+}
+
+ah_status schema_compile_item(compiler *c, const clause *q, uint32_t i, ah_slice text, uint32_t *out)
+{
+    return compile_node(c, origin_of(q, i, (ah_slice){NULL, 0}), text, out);
+}
+
+/* A document that says no dialect is of that of the schema which it was given with. */
 ah_status schema_compile_document(compiler *c, uint32_t i)
 {
     ah_schema *s = c->s;
-    document *d = document_at(s, i);
-    ah_slice text = ah_text_slice(d->text);
-    uint32_t root;
+    uint32_t first = (uint32_t)s->nodes.n, root;
+    ah_slice text = ah_text_slice(document_at(s, i)->text);
     ah_status st;
 
-    d->nodes.first = (uint32_t)s->nodes.n;
-    c->draft7 = false;
-    if ((st = schema_open_resource(c, d->nodes.first, text, d->uri, (ah_slice)AH_LIT(""))) == AH_OK)
-        st = schema_compile_node(c, text, &root);
-    d->nodes.n = (uint32_t)s->nodes.n - d->nodes.first;
+    c->document = i;
+    c->dialect = c->of_root;
+    document_at(s, i)->nodes.first = first;
+    st = schema_open_resource(c, first, text, document_at(s, i)->uri, (ah_slice)AH_LIT(""));
+    if (st == AH_OK && i == 0 && (st = schema_choose_dialect(c, text)) == AH_OK)
+        c->of_root = c->dialect;
+    if (st == AH_OK)
+        st = compile_node(c, (origin){.parent = NONE}, text, &root);
+    document_at(s, i)->nodes.n = (uint32_t)s->nodes.n - first;
     return st;
 }

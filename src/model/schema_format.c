@@ -1,6 +1,6 @@
 /* Formats that can be asserted: syntax only, nothing is looked up. Here are dates and times (RFC 3339),
  * pointers (RFC 6901), UUIDs and the table of all; names of hosts and email are in schema_host.c,
- * addresses of the web in schema_uri.c. */
+ * addresses of the web in schema_web.c. */
 #include "model/schema_format.h"
 
 /* n digits at the beginning, or -1. */

@@ -1,5 +1,5 @@
 /* What the formats share: schema_format.c, schema_host.c (names and addresses of hosts, email) and
- * schema_uri.c. Texts are UTF-8, checked before. */
+ * schema_web.c. Texts are UTF-8, checked before. */
 #ifndef AH_MODEL_SCHEMA_FORMAT_H
 #define AH_MODEL_SCHEMA_FORMAT_H
 

@@ -4,9 +4,8 @@
 #include "model/schema_program.h"
 
 enum {
-    MAX_CHAIN = 512, /* schemas in one place, each leading to the next; bounds the recursion */
-    MAX_NAMED = 8,   /* of a circle's places, in its refusal */
-    MAX_PASSES = 7   /* each doubles the levels of defaults within defaults */
+    MAX_NAMED = 8, /* of a circle's places, in its refusal */
+    MAX_PASSES = 7 /* each doubles the levels of defaults within defaults */
 };
 
 /* Circles, and defaults behind references */
@@ -19,42 +18,56 @@ static size_t in_place(const ah_schema *s, const op *o, uint32_t few[3], const u
         *list = (const uint32_t *)s->links.at + o->list.first;
         return o->list.n;
     }
+    if (o->code == OP_DEPEND_SCHEMAS) {
+        *list = (const uint32_t *)s->links.at + o->patterns.first;
+        return o->patterns.n;
+    }
     few[0] = o->rest;
     few[1] = o->yes;
     few[2] = o->no;
     if (o->code == OP_IF && o->rest != NONE)
         return 3;
-    return o->code == OP_REF || o->code == OP_DYNAMIC_REF || o->code == OP_NOT ||
-           o->code == OP_DEPEND_SCHEMA;
+    return o->code == OP_REF || o->code == OP_DYNAMIC_REF || o->code == OP_NOT;
 }
 
 typedef enum visit { UNSEEN, OPEN, DONE } visit;
 
+/* A node under way: its op at hand, and which of the schemas of that comes next. */
+typedef struct stop {
+    uint32_t node, op;
+    size_t next;
+} stop;
+
 typedef struct walk {
     compiler *c;
     unsigned char *state; /* visit, of each node */
-    uint32_t path[MAX_CHAIN];
-    size_t depth;
+    table path;           /* stop */
 } walk;
+
+static stop *stop_at(const walk *w, size_t i)
+{
+    return (stop *)w->path.at + i;
+}
 
 static ah_status refuse_circle(walk *w, uint32_t to)
 {
-    ah_buf *b = schema_refusal(w->c, node_at(w->c->s, to)->text.p, (ah_slice){NULL, 0});
-    size_t from = w->depth, n;
+    const char *where = node_at(w->c->s, to)->text.p;
+    ah_buf *b = schema_refusal(w->c, where, (ah_slice){NULL, 0});
+    size_t from = w->path.n, n;
 
-    while (w->path[from - 1] != to)
+    while (stop_at(w, from - 1)->node != to)
         from--;
-    n = w->depth - from;
+    n = w->path.n - from;
     ah_buf_str(b, "leads back to itself without a step into the value: ");
-    schema_put_place(w->c, b, to);
+    schema_put_place(w->c, b, where);
     for (size_t i = 0; i < n && i < MAX_NAMED; i++) {
         ah_buf_str(b, " -> ");
-        schema_put_place(w->c, b, w->path[from + i]);
+        schema_put_place(w->c, b, node_at(w->c->s, stop_at(w, from + i)->node)->text.p);
     }
     if (n > MAX_NAMED)
         ah_buf_fmt(b, " -> %zu more", n - MAX_NAMED);
     ah_buf_str(b, " -> ");
-    schema_put_place(w->c, b, to);
+    schema_put_place(w->c, b, where);
     return schema_refused(w->c);
 }
 
@@ -74,49 +87,8 @@ static ah_slice default_of(const ah_schema *s, const node *n)
     return text;
 }
 
-static ah_status follow_places(walk *w, uint32_t i)
-{
-    const ah_schema *s = w->c->s;
-    ah_status st = AH_OK;
-
-    if (w->state[i] == DONE)
-        return AH_OK;
-    if (w->state[i] == OPEN)
-        return refuse_circle(w, i);
-    if (w->depth == MAX_CHAIN)
-        return schema_refuse(w->c, node_at(s, i)->text.p, NULL, node_at(s, i)->text,
-                             "is the end of a chain of more than 512 schemas in one place");
-    w->state[i] = OPEN;
-    w->path[w->depth++] = i;
-    for (uint32_t o = node_at(s, i)->first; o != NONE && st == AH_OK; o = op_at(s, o)->next) {
-        uint32_t few[3];
-        const uint32_t *list;
-        size_t n = in_place(s, op_at(s, o), few, &list);
-
-        for (size_t k = 0; k < n && st == AH_OK; k++)
-            if (list[k] != NONE)
-                st = follow_places(w, list[k]);
-    }
-    if (st == AH_OK)
-        node_at(s, i)->fallback = default_of(s, node_at(s, i));
-    w->depth--;
-    w->state[i] = DONE;
-    return st;
-}
-
-/* A schema that leads back to itself in the same place would be checked without end. */
-static ah_status follow_all(compiler *c)
-{
-    walk w = {.c = c, .state = ah_alloc(c->s->mem, c->s->nodes.n)};
-    ah_status st = w.state ? AH_OK : ah_err_nomem(c->err);
-
-    for (size_t i = 0; i < c->s->nodes.n && st == AH_OK; i++)
-        st = follow_places(&w, (uint32_t)i);
-    ah_free(c->s->mem, w.state);
-    return st;
-}
-
-/* What types a node's in-place schemas leave. Never fewer than it takes in truth. */
+/* What types a node's in-place schemas leave: those have theirs by now. Never fewer than it takes in
+ * truth. */
 
 static unsigned accepted_by_any(const ah_schema *s, range branches)
 {
@@ -153,35 +125,126 @@ static unsigned accepted(const ah_schema *s, const node *n)
     return types;
 }
 
-static void accept_types(ah_schema *s)
+static bool is_alias(const ah_schema *s, const node *n)
 {
-    enum { PASSES = 3 }; /* chains of references longer than that lose only words */
+    return n->types == T_ANY && n->first != NONE && n->first == n->last &&
+           op_at(s, n->first)->code == OP_REF && !n->others && !n->composed &&
+           node_at(s, op_at(s, n->first)->rest)->resource == n->resource;
+}
 
-    for (int pass = 0; pass < PASSES; pass++)
-        for (size_t i = s->nodes.n; i-- > 0;)
-            node_at(s, i)->accepts = accepted(s, node_at(s, i));
+static node_kind kind_of(const ah_schema *s, const node *n)
+{
+    if (n->types == T_ANY && n->first == NONE)
+        return NODE_ANYTHING;
+    if (is_alias(s, n))
+        return NODE_ALIAS;
+    for (uint32_t i = n->first; i != NONE; i = op_at(s, i)->next) {
+        op_code code = op_at(s, i)->code;
+
+        if (code > OP_FORMAT && code != OP_UNIQUE && code != OP_DEPEND_NAMES)
+            return NODE_VISITED;
+    }
+    return n->others || n->composed ? NODE_VISITED : NODE_PLAIN;
+}
+
+/* The next schema in the place of the node, or NONE. */
+static uint32_t next_in_place(const ah_schema *s, stop *at)
+{
+    for (; at->op != NONE; at->op = op_at(s, at->op)->next, at->next = 0) {
+        uint32_t few[3];
+        const uint32_t *list;
+        size_t n = in_place(s, op_at(s, at->op), few, &list);
+
+        while (at->next < n)
+            if (list[at->next++] != NONE)
+                return list[at->next - 1];
+    }
+    return NONE;
+}
+
+/* What is known of a node once all schemas in its place are. */
+static void settle(ah_schema *s, node *n)
+{
+    const node *to;
+    op *o;
+
+    n->fallback = default_of(s, n);
+    n->accepts = accepted(s, n);
+    n->kind = kind_of(s, n);
+    if (n->kind != NODE_ALIAS)
+        return;
+    o = op_at(s, n->first);
+    to = node_at(s, o->rest);
+    if (to->kind == NODE_ALIAS && !to->own_default)
+        o->rest = op_at(s, to->first)->rest;
+}
+
+static ah_status enter_place(walk *w, uint32_t i)
+{
+    uint32_t at;
+
+    if (w->state[i] == DONE)
+        return AH_OK;
+    if (w->state[i] == OPEN)
+        return refuse_circle(w, i);
+    if ((at = schema_extend(w->c->s->mem, &w->path, 1, sizeof(stop))) == NONE)
+        return ah_err_nomem(w->c->err);
+    *stop_at(w, at) = (stop){i, node_at(w->c->s, i)->first, 0};
+    w->state[i] = OPEN;
+    return AH_OK;
+}
+
+static ah_status follow_places(walk *w, uint32_t i)
+{
+    ah_status st = enter_place(w, i);
+
+    while (w->path.n && st == AH_OK) {
+        stop *at = stop_at(w, w->path.n - 1);
+        uint32_t next = next_in_place(w->c->s, at);
+
+        if (next != NONE) {
+            st = enter_place(w, next);
+        } else {
+            settle(w->c->s, node_at(w->c->s, at->node));
+            w->state[at->node] = DONE;
+            w->path.n--;
+        }
+    }
+    return st;
+}
+
+/* A schema that leads back to itself in the same place would be checked without end. */
+static ah_status follow_all(compiler *c)
+{
+    walk w = {.c = c, .state = ah_alloc(c->s->mem, c->s->nodes.n)};
+    ah_status st = w.state ? AH_OK : ah_err_nomem(c->err);
+
+    for (size_t i = 0; i < c->s->nodes.n && st == AH_OK; i++)
+        st = follow_places(&w, (uint32_t)i);
+    ah_free(c->s->mem, w.state);
+    ah_free(c->s->mem, w.path.at);
+    return st;
 }
 
 /* Defaults */
 
 /* Keeps the default as it will be inserted, and tells where it has grown. */
-static bool keep_default(ah_schema *s, uint32_t i, const ah_buf *filled, bool *grown)
+static ah_status keep_default(compiler *c, uint32_t i, const ah_buf *filled, bool *grown)
 {
-    ah_slice kept;
+    node *n = node_at(c->s, i);
 
-    if (ah_slice_eq(ah_buf_slice(filled), node_at(s, i)->fallback))
-        return true;
+    if (ah_slice_eq(ah_buf_slice(filled), n->fallback))
+        return AH_OK;
     *grown = true;
-    kept = schema_keep(s, ah_buf_slice(filled));
-    node_at(s, i)->fallback = kept;
-    return kept.p != NULL;
+    return schema_make(c, n->text.p, ah_buf_slice(filled), &n->fallback);
 }
 
 static ah_status refuse_default(compiler *c, uint32_t i, const ah_faults *faults)
 {
     ah_buf *b;
 
-    if (!ah_json_member(node_at(c->s, i)->text, "default").p) { /* another's, which does not fit here */
+    /* another's, which does not fit here; or one that is a note like any other */
+    if (!node_at(c->s, i)->own_default || c->s->any_keywords) {
         node_at(c->s, i)->fallback = (ah_slice){NULL, 0};
         return AH_OK;
     }
@@ -208,11 +271,24 @@ static ah_status fill_default(compiler *c, uint32_t i, bool *grown)
                            "grows over 1 MiB or 512 levels with its own defaults");
     else if (st == AH_OK && faults.n)
         st = refuse_default(c, i, &faults);
-    else if (st != AH_OK || !keep_default(s, i, &filled, grown))
-        st = ah_err_nomem(c->err);
+    else
+        st = st == AH_OK ? keep_default(c, i, &filled, grown) : ah_err_nomem(c->err);
     ah_buf_clear(&filled);
     ah_faults_clear(&faults);
     return st;
+}
+
+static bool has_default_of_target(const node *n)
+{
+    return n->kind == NODE_ALIAS && !n->own_default;
+}
+
+/* An alias without a default of its own has what its target has, filled or dropped. */
+static void share_defaults(ah_schema *s)
+{
+    for (size_t i = 0; i < s->nodes.n; i++)
+        if (has_default_of_target(node_at(s, i)))
+            node_at(s, i)->fallback = node_at(s, op_at(s, node_at(s, i)->first)->rest)->fallback;
 }
 
 /* Until none has grown: a default may hold what another one fills. */
@@ -224,10 +300,11 @@ static ah_status fill_defaults(compiler *c)
 
     for (int pass = 0; grown && st == AH_OK; pass++) {
         grown = false;
+        share_defaults(s);
         for (size_t i = s->nodes.n; i-- > 0 && st == AH_OK;) {
             bool more = false;
 
-            if (node_at(s, i)->fallback.p)
+            if (node_at(s, i)->fallback.p && !has_default_of_target(node_at(s, i)))
                 st = fill_default(c, (uint32_t)i, &more);
             grown |= more;
             if (more && pass == MAX_PASSES && st == AH_OK)
@@ -235,29 +312,8 @@ static ah_status fill_defaults(compiler *c)
                                      "holds itself without end, or is more than 64 defaults deep");
         }
     }
+    share_defaults(s);
     return st;
-}
-
-static bool is_alias(const ah_schema *s, const node *n)
-{
-    return n->types == T_ANY && n->first != NONE && n->first == n->last &&
-           op_at(s, n->first)->code == OP_REF && !n->others && !n->composed &&
-           node_at(s, op_at(s, n->first)->rest)->resource == n->resource;
-}
-
-static node_kind kind_of(const ah_schema *s, const node *n)
-{
-    if (n->types == T_ANY && n->first == NONE)
-        return NODE_ANYTHING;
-    if (is_alias(s, n))
-        return NODE_ALIAS;
-    for (uint32_t i = n->first; i != NONE; i = op_at(s, i)->next) {
-        op_code code = op_at(s, i)->code;
-
-        if (code > OP_FORMAT && code != OP_UNIQUE && code != OP_DEPEND_NAMES)
-            return NODE_VISITED;
-    }
-    return n->others || n->composed ? NODE_VISITED : NODE_PLAIN;
 }
 
 ah_status schema_link(compiler *c)
@@ -266,10 +322,5 @@ ah_status schema_link(compiler *c)
 
     if (st == AH_OK)
         st = follow_all(c);
-    if (st != AH_OK)
-        return st;
-    accept_types(c->s);
-    for (size_t i = 0; i < c->s->nodes.n; i++)
-        node_at(c->s, i)->kind = kind_of(c->s, node_at(c->s, i));
-    return fill_defaults(c);
+    return st == AH_OK ? fill_defaults(c) : st;
 }

@@ -53,12 +53,15 @@ ah_status schema_compile_format(compiler *c, const clause *q)
     uint32_t format, o;
     ah_slice text;
 
-    if (!c->s->formats)
+    bool asserted = c->dialect.vocabularies & VOCABULARY_ASSERTION;
+
+    if (!c->s->formats && !asserted)
         return AH_OK;
     if (!schema_clause_text(c, q, &text))
         return ah_err_nomem(c->err);
     if ((format = schema_find_format(text)) == NONE)
-        return AH_OK;
+        return asserted ? schema_refuse_clause(c, q, "is none that can be asserted, as $schema wants it")
+                        : AH_OK;
     if ((o = schema_op_of(c, q->node, OP_FORMAT)) == NONE)
         return ah_err_nomem(c->err);
     op_at(c->s, o)->rest = format;
@@ -84,7 +87,7 @@ ah_status schema_compile_pattern_properties(compiler *c, const clause *q)
         if (!schema_name_of(c, key, &name))
             return ah_err_nomem(c->err);
         if ((p = add_pattern(c, q, name, &st)) == NONE ||
-            (st = schema_compile_node(c, text, &to)) != AH_OK)
+            (st = schema_compile_member(c, q, name, text, &to)) != AH_OK)
             return st;
         ((uint32_t *)s->links.at)[first + 2 * i] = p;
         ((uint32_t *)s->links.at)[first + 2 * i + 1] = to;
@@ -122,7 +125,7 @@ static range drop_doubles(ah_schema *s, range in)
     return (range){in.first, (uint32_t)n};
 }
 
-static ah_status compile_members(compiler *c, ah_slice properties, range *props)
+static ah_status compile_members(compiler *c, const clause *q, ah_slice properties, range *props)
 {
     ah_json_reader r = ah_json_read(properties);
     ah_json_token key = ah_json_next(&r);
@@ -134,7 +137,7 @@ static ah_status compile_members(compiler *c, ah_slice properties, range *props)
 
         if (!schema_name_of(c, key, &name))
             return ah_err_nomem(c->err);
-        if ((st = schema_compile_node(c, text, &n)) != AH_OK)
+        if ((st = schema_compile_member(c, q, name, text, &n)) != AH_OK)
             return st;
         *prop_at(c->s, props->first + props->n++) = (prop){.name = name, .node = n};
     }
@@ -142,12 +145,7 @@ static ah_status compile_members(compiler *c, ah_slice properties, range *props)
     return AH_OK;
 }
 
-static bool in_properties(const clause *q)
-{
-    return q->keyword->code == OP_OBJECT;
-}
-
-static ah_status compile_names(compiler *c, const clause *q, ah_slice required, range *props)
+static ah_status compile_required(compiler *c, const clause *q, ah_slice required, range *props)
 {
     range declared = *props;
     ah_json_reader r = ah_json_read(required);
@@ -166,8 +164,7 @@ static ah_status compile_names(compiler *c, const clause *q, ah_slice required, 
         prop_at(c->s, i)->required = true;
     }
     if (t.kind != AH_JSON_ARRAY_END)
-        return schema_refuse(c, q->schema.p, in_properties(q) ? "required" : q->keyword->name, required,
-                             "must hold names of properties");
+        return schema_refuse(c, q->schema.p, "required", required, "must hold names of properties");
     sort_props(c->s, *props);
     *props = drop_doubles(c->s, *props);
     return AH_OK;
@@ -178,8 +175,8 @@ static ah_status compile_names(compiler *c, const clause *q, ah_slice required, 
 ah_status schema_compile_props(compiler *c, const clause *q)
 {
     ah_schema *s = c->s;
-    ah_slice properties = ah_json_member(q->schema, "properties");
-    ah_slice required = ah_json_member(q->schema, "required");
+    ah_slice properties = schema_beside(c, q, "properties");
+    ah_slice required = schema_beside(c, q, "required");
     bool named = properties.p != NULL;
     range props = {0};
     uint32_t o;
@@ -197,67 +194,156 @@ ah_status schema_compile_props(compiler *c, const clause *q)
                       schema_count_children(properties) + schema_count_children(required), sizeof(prop));
     if (o == NONE || props.first == NONE)
         return ah_err_nomem(c->err);
-    if ((st = compile_members(c, properties, &props)) != AH_OK ||
-        (st = compile_names(c, q, required, &props)) != AH_OK)
+    if ((st = compile_members(c, q, properties, &props)) != AH_OK ||
+        (st = compile_required(c, q, required, &props)) != AH_OK)
         return st;
     op_at(s, o)->named |= named;
     op_at(s, o)->list = props;
     return AH_OK;
 }
 
-/* Dependencies: one op for each property that others depend on. */
+/* Dependencies: members that need others, and members that bring schemas, one op each. */
 
-static ah_status depend_on_names(compiler *c, const clause *q, ah_slice name, ah_slice names)
+/* Is it a list of names? In dependentSchemas a list is a schema that is none. */
+static bool is_list(const clause *q, ah_json_kind kind)
 {
-    ah_schema *s = c->s;
-    size_t n = schema_count_children(names);
-    range props = {.first = schema_extend(s->mem, &s->props, n, sizeof(prop))};
-    uint32_t o = schema_new_op(c, q->node, OP_DEPEND_NAMES);
-    clause inner = *q;
-    ah_status st;
-
-    if (o == NONE || props.first == NONE)
-        return ah_err_nomem(c->err);
-    inner.value = names;
-    if ((st = compile_names(c, &inner, names, &props)) != AH_OK)
-        return st;
-    op_at(s, o)->literal = name;
-    op_at(s, o)->list = props;
-    return AH_OK;
+    return kind == AH_JSON_ARRAY && q->keyword->code != OP_DEPEND_SCHEMAS;
 }
 
-static ah_status depend_on_schema(compiler *c, const clause *q, ah_slice name, ah_slice schema)
-{
-    uint32_t o = schema_new_op(c, q->node, OP_DEPEND_SCHEMA), n;
-    ah_status st = schema_compile_node(c, schema, &n);
-
-    if (o == NONE)
-        return ah_err_nomem(c->err);
-    if (st != AH_OK)
-        return st;
-    op_at(c->s, o)->literal = name;
-    op_at(c->s, o)->rest = n;
-    return AH_OK;
-}
-
-/* dependentRequired holds lists, dependentSchemas schemas, draft-07's dependencies both. */
-ah_status schema_compile_dependencies(compiler *c, const clause *q)
+static size_t count_dependencies(const clause *q, bool lists)
 {
     ah_json_reader r = ah_json_read(q->value);
     ah_json_token key = ah_json_next(&r);
-    op_code code = q->keyword->code;
-    ah_status st = AH_OK;
+    size_t n = 0;
 
-    while (st == AH_OK && (key = ah_json_next(&r)).kind == AH_JSON_KEY) {
+    while ((key = ah_json_next(&r)).kind == AH_JSON_KEY) {
+        ah_slice text = ah_json_skip(&r, ah_json_next(&r));
+        bool list = is_list(q, ah_json_kind_of(text));
+
+        if (list == lists)
+            n += list ? 1 + schema_count_children(text) : 1;
+    }
+    return n;
+}
+
+/* One name behind the other: a member, marked `required`, then those it needs. */
+static ah_status list_needed(compiler *c, const clause *q, uint32_t i)
+{
+    ah_json_reader r = ah_json_read(q->value);
+    ah_json_token key = ah_json_next(&r), t;
+
+    while ((key = ah_json_next(&r)).kind == AH_JSON_KEY) {
+        ah_json_reader inside;
+        ah_slice list;
+
+        t = ah_json_next(&r);
+        inside = r;
+        list = ah_json_skip(&r, t);
+        if (!is_list(q, t.kind))
+            continue;
+        prop_at(c->s, i)->required = true;
+        if (!schema_name_of(c, key, &prop_at(c->s, i++)->name))
+            return ah_err_nomem(c->err);
+        while ((t = ah_json_next(&inside)).kind == AH_JSON_STRING)
+            if (!schema_name_of(c, t, &prop_at(c->s, i++)->name))
+                return ah_err_nomem(c->err);
+        if (t.kind != AH_JSON_ARRAY_END)
+            return schema_refuse(c, q->schema.p, q->keyword->name, list,
+                                 "must hold names of properties");
+    }
+    return AH_OK;
+}
+
+/* Pairs of the sorted names: one, and one that it needs. */
+static void pair_needed(ah_schema *s, range listed, range sorted, uint32_t to)
+{
+    uint32_t from = 0, *links = s->links.at;
+
+    for (uint32_t i = listed.first; i < listed.first + listed.n; i++) {
+        uint32_t p = schema_find_prop(s, sorted, prop_at(s, i)->name) - sorted.first;
+
+        if (prop_at(s, i)->required) {
+            from = p;
+            continue;
+        }
+        links[to++] = from;
+        links[to++] = p;
+    }
+}
+
+static ah_status depend_on_names(compiler *c, const clause *q)
+{
+    ah_schema *s = c->s;
+    uint32_t n = (uint32_t)count_dependencies(q, true), members = 0;
+    uint32_t o = n ? schema_new_op(c, q->node, OP_DEPEND_NAMES) : NONE;
+    range sorted = {schema_extend(s->mem, &s->props, n, sizeof(prop)), n};
+    range listed = {schema_extend(s->mem, &s->props, n, sizeof(prop)), n};
+    range pairs = {0};
+    ah_status st;
+
+    if (!n)
+        return AH_OK;
+    if (o == NONE || sorted.first == NONE || listed.first == NONE)
+        return ah_err_nomem(c->err);
+    if ((st = list_needed(c, q, listed.first)) != AH_OK)
+        return st;
+    memcpy(prop_at(s, sorted.first), prop_at(s, listed.first), n * sizeof(prop));
+    sort_props(s, sorted);
+    sorted = drop_doubles(s, sorted);
+    for (uint32_t i = listed.first; i < listed.first + n; i++)
+        members += prop_at(s, i)->required;
+    pairs.n = n - members;
+    if ((pairs.first = schema_extend(s->mem, &s->links, 2 * (size_t)pairs.n, sizeof(uint32_t))) == NONE)
+        return ah_err_nomem(c->err);
+    pair_needed(s, listed, sorted, pairs.first);
+    s->props.n -= n;
+    op_at(s, o)->list = sorted;
+    op_at(s, o)->patterns = pairs;
+    return AH_OK;
+}
+
+static ah_status depend_on_schemas(compiler *c, const clause *q)
+{
+    ah_schema *s = c->s;
+    uint32_t n = (uint32_t)count_dependencies(q, false);
+    uint32_t o = n ? schema_new_op(c, q->node, OP_DEPEND_SCHEMAS) : NONE;
+    range props = {schema_extend(s->mem, &s->props, n, sizeof(prop)), 0};
+    range nodes = {schema_extend(s->mem, &s->links, n, sizeof(uint32_t)), n};
+    ah_json_reader r = ah_json_read(q->value);
+    ah_json_token key = ah_json_next(&r);
+
+    if (!n)
+        return AH_OK;
+    if (o == NONE || props.first == NONE || nodes.first == NONE)
+        return ah_err_nomem(c->err);
+    while ((key = ah_json_next(&r)).kind == AH_JSON_KEY) {
         ah_slice name, text = ah_json_skip(&r, ah_json_next(&r));
-        bool list = ah_json_kind_of(text) == AH_JSON_ARRAY;
+        uint32_t to;
+        ah_status st;
 
+        if (is_list(q, ah_json_kind_of(text)))
+            continue;
         if (!schema_name_of(c, key, &name))
             return ah_err_nomem(c->err);
-        if (code == OP_DEPEND_NAMES && !list)
-            return schema_refuse_clause(c, q, "must hold lists of names");
-        st = list && code != OP_DEPEND_SCHEMA ? depend_on_names(c, q, name, text)
-                                              : depend_on_schema(c, q, name, text);
+        if ((st = schema_compile_member(c, q, name, text, &to)) != AH_OK)
+            return st;
+        *prop_at(s, props.first + props.n++) = (prop){.name = name, .node = to};
     }
-    return st;
+    sort_props(s, props);
+    for (uint32_t i = 0; i < n; i++)
+        ((uint32_t *)s->links.at)[nodes.first + i] = prop_at(s, props.first + i)->node;
+    op_at(s, o)->list = props;
+    op_at(s, o)->patterns = nodes;
+    return AH_OK;
+}
+
+/* dependentRequired holds lists, dependentSchemas schemas, dependencies both. */
+ah_status schema_compile_dependencies(compiler *c, const clause *q)
+{
+    ah_status st;
+
+    if (q->keyword->code == OP_DEPEND_NAMES && count_dependencies(q, false))
+        return schema_refuse_clause(c, q, "must hold lists of names");
+    st = depend_on_names(c, q);
+    return st == AH_OK ? depend_on_schemas(c, q) : st;
 }

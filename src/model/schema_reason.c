@@ -213,7 +213,18 @@ const char *schema_string_hint(checker *c, const subject *v, unsigned types)
     return hint;
 }
 
-/* Does node i, or a schema in its place, require the member in any case that it knows? */
+static bool is_needed(const ah_schema *s, const op *o, ah_slice name)
+{
+    uint32_t p =
+        o->code == OP_OBJECT || o->code == OP_DEPEND_NAMES ? schema_find_prop(s, o->list, name) : NONE;
+    bool found = p != NONE && prop_at(s, p)->required;
+
+    for (size_t i = 0; o->code == OP_DEPEND_NAMES && p != NONE && !found && i < o->patterns.n; i++)
+        found = link_at(s, o->patterns.first + 2 * i + 1) == p - o->list.first;
+    return found;
+}
+
+/* True if node i, or a schema in its place, requires the member in any case that it knows. */
 static bool requires(const ah_schema *s, uint32_t i, ah_slice name, int depth, size_t *left)
 {
     const op *o;
@@ -221,22 +232,24 @@ static bool requires(const ah_schema *s, uint32_t i, ah_slice name, int depth, s
 
     for (uint32_t k = depth < DEEP_IN_PLACE ? node_at(s, i)->first : NONE; k != NONE && !found && *left;
          k = o->next) {
-        uint32_t to[] = {NONE, NONE, NONE}, p;
+        uint32_t to[] = {NONE, NONE, NONE};
+        range all = {0};
 
         o = op_at(s, k);
         --*left;
-        p = o->code == OP_OBJECT || o->code == OP_DEPEND_NAMES ? schema_find_prop(s, o->list, name)
-                                                               : NONE;
-        found = p != NONE && prop_at(s, p)->required;
-        if (o->code == OP_REF || o->code == OP_DYNAMIC_REF || o->code == OP_DEPEND_SCHEMA)
+        found = is_needed(s, o, name);
+        if (o->code == OP_REF || o->code == OP_DYNAMIC_REF)
             to[0] = o->rest;
         if (o->code == OP_IF)
             to[1] = o->yes, to[2] = o->no;
+        if (o->code == OP_ALL_OF || o->code == OP_ANY_OF || o->code == OP_ONE_OF)
+            all = o->list;
+        if (o->code == OP_DEPEND_SCHEMAS)
+            all = o->patterns;
         for (size_t n = 0; n < 3 && !found; n++)
         found = to[n] != NONE && requires(s, to[n], name, depth + 1, left);
-        if (o->code == OP_ALL_OF || o->code == OP_ANY_OF || o->code == OP_ONE_OF)
-            for (size_t n = 0; n < o->list.n && !found && *left; n++)
-        found = requires(s, link_at(s, o->list.first + n), name, depth + 1, left);
+        for (size_t n = 0; n < all.n && !found && *left; n++)
+        found = requires(s, link_at(s, all.first + n), name, depth + 1, left);
     }
     return found;
 }

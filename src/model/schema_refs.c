@@ -1,10 +1,9 @@
-/* Where things are: refusals that name the place, addresses of schemas, and references
- * that are led to them.
+/* Where things are: refusals that name the place, schemas that have an address, and references that are
+ * led to them.
  *
- * Addresses follow RFC 3986 without ever being opened: a reference leads to a document
- * that was given, to an $id in one, or nowhere, which is an error. */
-#include <stdlib.h>
-
+ * A reference leads to a document that was given, to an $id in one, to a metaschema, or nowhere, which is
+ * an error. Documents are compiled when the first reference leads to them. Everything that a reference
+ * names is found by an index, so that references take time in their own length. */
 #include "model/schema_program.h"
 
 /* Places */
@@ -63,9 +62,9 @@ static bool put_place(compiler *c, ah_buf *b, const char *where)
     return b->len > start;
 }
 
-void schema_put_place(compiler *c, ah_buf *b, uint32_t i)
+void schema_put_place(compiler *c, ah_buf *b, const char *where)
 {
-    if (!put_place(c, b, node_at(c->s, i)->text.p))
+    if (!put_place(c, b, where))
         ah_buf_str(b, "the root");
 }
 
@@ -105,128 +104,10 @@ ah_status schema_refuse(compiler *c, const char *where, const char *name, ah_sli
     return schema_refused(c);
 }
 
-/* Addresses */
+/* Schemas with addresses */
 
-typedef struct uri {
-    ah_slice scheme, authority, path, query; /* .p NULL: absent */
-} uri;
-
-static ah_slice cut(ah_slice *rest, const char *stops)
-{
-    ah_slice head = {rest->p, 0};
-
-    while (head.n < rest->n && !strchr(stops, rest->p[head.n]))
-        head.n++;
-    rest->p += head.n;
-    rest->n -= head.n;
-    return head;
-}
-
-static uri uri_of(ah_slice s)
-{
-    ah_slice rest = {s.p ? s.p : "", s.n}, head;
-    uri u = {0};
-
-    head = cut(&rest, ":/?#");
-    if (rest.n && rest.p[0] == ':' && head.n) {
-        u.scheme = head;
-        rest = (ah_slice){rest.p + 1, rest.n - 1};
-    } else {
-        rest = (ah_slice){s.p ? s.p : "", s.n};
-    }
-    if (rest.n >= 2 && rest.p[0] == '/' && rest.p[1] == '/') {
-        rest = (ah_slice){rest.p + 2, rest.n - 2};
-        u.authority = cut(&rest, "/?#");
-    }
-    u.path = cut(&rest, "?#");
-    if (rest.n && rest.p[0] == '?') {
-        rest = (ah_slice){rest.p + 1, rest.n - 1};
-        u.query = cut(&rest, "#");
-    }
-    return u;
-}
-
-/* RFC 3986, 5.2.4, in place behind `start`. */
-static void remove_dots(ah_buf *b, size_t start)
-{
-    size_t to = start, i = start;
-
-    while (i < b->len) {
-        size_t end = i + 1, n;
-
-        while (end < b->len && b->data[end] != '/')
-            end++;
-        n = end - i;
-        if ((n == 2 && memcmp(b->data + i, "/.", 2) == 0) ||
-            (n == 3 && memcmp(b->data + i, "/..", 3) == 0)) {
-            while (n == 3 && to > start && b->data[--to] != '/')
-                ;
-            if (end == b->len)
-                b->data[to++] = '/';
-        } else {
-            memmove(b->data + to, b->data + i, n);
-            to += n;
-        }
-        i = end;
-    }
-    b->len = to;
-}
-
-static void put_path(ah_buf *out, uri base, uri ref)
-{
-    size_t start = out->len, keep = base.path.n;
-
-    if (ref.path.n && ref.path.p[0] != '/' && !ref.scheme.p && !ref.authority.p) {
-        while (keep && base.path.p[keep - 1] != '/')
-            keep--;
-        if (!keep && base.authority.p)
-            ah_buf_char(out, '/');
-        ah_buf_add(out, base.path.p, keep);
-    }
-    ah_buf_put(out, ref.path);
-    if (ah_buf_ok(out) && out->len > start && out->data[start] == '/')
-        remove_dots(out, start);
-}
-
-/* Reference resolution of RFC 3986, section 5.2, appended to out. */
-static void resolve_uri(ah_slice base_text, ah_slice ref_text, ah_buf *out)
-{
-    uri base = uri_of(base_text), ref = uri_of(ref_text);
-    bool own = ref.scheme.p || ref.authority.p;
-    ah_slice scheme = ref.scheme.p ? ref.scheme : base.scheme;
-    ah_slice authority = own ? ref.authority : base.authority;
-    ah_slice query = own || ref.path.n || ref.query.p ? ref.query : base.query;
-
-    if (scheme.p) {
-        ah_buf_put(out, scheme);
-        ah_buf_char(out, ':');
-    }
-    if (authority.p) {
-        ah_buf_str(out, "//");
-        ah_buf_put(out, authority);
-    }
-    if (own || ref.path.n)
-        put_path(out, base, ref);
-    else
-        ah_buf_put(out, base.path);
-    if (query.p) {
-        ah_buf_char(out, '?');
-        ah_buf_put(out, query);
-    }
-}
-
-/* The resource of this address, or NONE. */
-static uint32_t find_resource(const ah_schema *s, ah_slice address)
-{
-    for (size_t i = s->resources.n; i-- > 0;)
-        if (ah_slice_eq(resource_at(s, i)->uri, address))
-            return (uint32_t)i;
-    return NONE;
-}
-
-/* `where` is the beginning of the schema that has it second. */
-static ah_status refuse_twice(compiler *c, const char *where, const char *keyword, ah_slice name,
-                              uint32_t other)
+ah_status schema_refuse_twice(compiler *c, const char *where, const char *keyword, ah_slice name,
+                              const char *other)
 {
     ah_buf *b = schema_refusal(c, where, ah_slice_of(keyword));
 
@@ -237,30 +118,132 @@ static ah_status refuse_twice(compiler *c, const char *where, const char *keywor
     return schema_refused(c);
 }
 
-/* An address may be given twice only to the same text: as a document's and by its $id, or
- * where a schema is among its own documents. */
-ah_status schema_open_resource(compiler *c, uint32_t root, ah_slice text, ah_slice id, ah_slice base)
+ah_status schema_make(compiler *c, const char *where, ah_slice text, ah_slice *kept)
 {
-    ah_schema *s = c->s;
-    uint32_t same, i;
-    ah_slice kept;
+    c->made += text.n;
+    if (c->made > SCHEMA_MADE)
+        return schema_refuse(c, where, NULL, text,
+                             "makes the addresses or the defaults of the schema longer than 16 MiB");
+    *kept = schema_keep(c->s, text);
+    return kept->p ? AH_OK : ah_err_nomem(c->err);
+}
 
-    ah_buf_reset(&c->uri, 0);
-    resolve_uri(base, id, &c->uri);
-    if (!ah_buf_ok(&c->uri))
+/* An address may be given twice only to the same text in two documents: a schema may be among its own
+ * ones. `text` is that of the schema that is to have the one in c->uri. */
+static ah_status check_address(compiler *c, ah_slice text)
+{
+    const shelf *f = c->shelf;
+    ah_slice address = ah_buf_slice(&c->uri), other;
+    uint32_t i = schema_index_find(&c->resources, (schema_key){.text = address});
+
+    if (i != NONE) {
+        const resource *same = resource_at(c->s, i);
+
+        other = node_at(c->s, same->node)->text;
+        return other.p == text.p || (same->document != c->document && ah_slice_eq(other, text))
+                   ? AH_OK
+                   : schema_refuse_twice(c, text.p, "$id", address, other.p);
+    }
+    if (f->s != c->s || (i = schema_shelf_root(c, address)) == NONE)
+        return AH_OK;
+    other = ah_text_slice(document_at(f->s, i)->text);
+    return ah_slice_eq(other, text) ? AH_OK : schema_refuse_twice(c, other.p, "$id", address, text.p);
+}
+
+static ah_status enter_resource(compiler *c, uint32_t root, ah_slice kept)
+{
+    schema_key key = {.text = kept};
+    ah_schema *s = c->s;
+    uint32_t i = schema_extend(s->mem, &s->resources, 1, sizeof(resource));
+
+    if (i == NONE || (kept.n && schema_index_find(&c->resources, key) == NONE &&
+                      !schema_index_put(s->mem, &c->resources, key, i)))
         return ah_err_nomem(c->err);
-    same = c->uri.len ? find_resource(s, ah_buf_slice(&c->uri)) : NONE;
-    if (same != NONE && !ah_slice_eq(node_at(s, resource_at(s, same)->node)->text, text))
-        return refuse_twice(c, text.p, "$id", resource_at(s, same)->uri, resource_at(s, same)->node);
-    i = schema_extend(s->mem, &s->resources, 1, sizeof(resource));
-    if (i == NONE || !(kept = schema_keep(s, ah_buf_slice(&c->uri))).p)
-        return ah_err_nomem(c->err);
-    *resource_at(s, i) = (resource){.uri = kept, .node = root};
+    *resource_at(s, i) = (resource){.uri = kept, .node = root, .document = c->document};
     c->resource = i;
     return AH_OK;
 }
 
-/* References */
+ah_status schema_open_resource(compiler *c, uint32_t root, ah_slice text, ah_slice id, ah_slice base)
+{
+    ah_slice kept;
+    ah_status st;
+
+    ah_buf_reset(&c->uri, 0);
+    schema_resolve_uri(base, id, &c->uri);
+    if (!ah_buf_ok(&c->uri))
+        return ah_err_nomem(c->err);
+    if (c->uri.len > SCHEMA_ADDRESS)
+        return schema_refuse(c, text.p, "$id", id, "makes an address of more than 4096 bytes");
+    if (c->uri.len && (st = check_address(c, text)) != AH_OK)
+        return st;
+    if ((st = schema_make(c, text.p, ah_buf_slice(&c->uri), &kept)) != AH_OK)
+        return st;
+    return enter_resource(c, root, kept);
+}
+
+ah_status schema_add_anchor(compiler *c, uint32_t i, const char *keyword, ah_slice name, bool dynamic)
+{
+    ah_schema *s = c->s;
+    const anchor *same = schema_find_anchor(s, c->resource, name);
+    uint32_t a;
+
+    if (same)
+        return schema_refuse_twice(c, node_at(s, i)->text.p, keyword, name,
+                                   node_at(s, same->node)->text.p);
+    a = schema_extend(s->mem, &s->anchors, 1, sizeof(anchor));
+    if (a == NONE || !schema_index_put(s->mem, &s->anchor_index, (schema_key){{c->resource}, name}, a))
+        return ah_err_nomem(c->err);
+    *anchor_at(s, a) = (anchor){c->resource, name, i, dynamic};
+    return AH_OK;
+}
+
+static ah_status compile_found(compiler *c, uint32_t i)
+{
+    return i == NONE || document_at(c->s, i)->nodes.n ? AH_OK : schema_compile_document(c, i);
+}
+
+/* The resource with the address in c->to, or NONE. */
+static ah_status find_resource(compiler *c, uint32_t *out)
+{
+    ah_slice address = ah_buf_slice(&c->to);
+    uint32_t found;
+    ah_status st = AH_OK;
+
+    *out = schema_index_find(&c->resources, (schema_key){.text = address});
+    for (int deep = 0; deep < 2 && *out == NONE && st == AH_OK; deep++) {
+        if ((st = schema_shelf_find(c, address, deep, &found)) == AH_OK)
+            st = compile_found(c, found);
+        *out = schema_index_find(&c->resources, (schema_key){.text = address});
+    }
+    return st;
+}
+
+/* Places */
+
+enum { PLACE_ALONE, PLACE_NAMED, PLACE_LISTED, PLACE_KINDS };
+
+static schema_key place_key(uint32_t parent, uint32_t keyword, uint32_t item, ah_slice name)
+{
+    uint32_t kind = item != NONE ? PLACE_LISTED : name.p ? PLACE_NAMED : PLACE_ALONE;
+
+    return (schema_key){{parent, keyword * PLACE_KINDS + kind, item}, name};
+}
+
+/* Pointers are followed from node to node by where each comes from. */
+static bool enter_places(compiler *c, document *d)
+{
+    for (uint32_t i = d->nodes.first; i < d->nodes.first + d->nodes.n && !d->placed; i++) {
+        const origin *o = (const origin *)c->origins.at + i;
+
+        if (o->parent != NONE &&
+            !schema_index_put(c->s->mem, &c->places, place_key(o->parent, o->keyword, o->item, o->name),
+                              i))
+            return false;
+    }
+    d->placed = true;
+    return true;
+}
 
 static int hex(char c)
 {
@@ -269,11 +252,14 @@ static int hex(char c)
                                                 : -1;
 }
 
-/* One segment of a pointer into c->segment, NUL-terminated, without %xx, ~0 and ~1. */
+/* The first segment of a pointer into c->segment, NUL-terminated, without %xx, ~0 and ~1. */
 static const char *take_segment(compiler *c, ah_slice *rest)
 {
     ah_buf *b = &c->segment;
-    ah_slice s = cut(rest, "/");
+    ah_slice s;
+
+    *rest = (ah_slice){rest->p + 1, rest->n - 1};
+    s = schema_cut(rest, "/");
 
     ah_buf_reset(b, 0);
     for (size_t i = 0; i < s.n; i++) {
@@ -291,135 +277,138 @@ static const char *take_segment(compiler *c, ah_slice *rest)
     return ah_buf_ok(b) ? b->data : NULL;
 }
 
-static ah_slice item_at(ah_slice array, const char *index)
+/* A list's index as pointers have it, or NONE. */
+static uint32_t item_of(const char *segment)
 {
-    ah_json_reader r = ah_json_read(array);
-    ah_json_token t = ah_json_next(&r);
-    size_t n = strlen(index);
-    uint64_t left = 0;
+    size_t n = strlen(segment);
+    uint32_t i = 0;
 
-    if (n == 0 || n > 9 || strspn(index, "0123456789") != n || (n > 1 && index[0] == '0'))
-        return (ah_slice){0};
-    for (size_t i = 0; i < n; i++)
-        left = left * 10 + (uint64_t)(index[i] - '0');
-    while ((t = ah_json_next(&r)).kind != AH_JSON_ARRAY_END) {
-        ah_slice item = ah_json_skip(&r, t);
-
-        if (left-- == 0)
-            return item;
-    }
-    return (ah_slice){0};
+    if (n == 0 || n > 9 || strspn(segment, "0123456789") != n || (n > 1 && segment[0] == '0'))
+        return NONE;
+    for (size_t k = 0; k < n; k++)
+        i = i * 10 + (uint32_t)(segment[k] - '0');
+    return i;
 }
 
-/* The node whose text begins at p, or NONE: nodes stand in the order of their document. */
-static uint32_t find_node(const ah_schema *s, const char *p)
+/* The node that the head of *pointer leads to from node i, or NONE: a keyword, and for most of them a
+ * name or an index. */
+static uint32_t follow_step(compiler *c, uint32_t i, ah_slice *pointer)
 {
-    range in = document_of(s, p)->nodes;
-    size_t low = in.first, high = (size_t)in.first + in.n;
+    const char *segment = take_segment(c, pointer);
+    uint32_t keyword = segment ? schema_keyword_named(ah_slice_of(segment)) : NONE, to, item;
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (node_at(s, mid)->text.p == p)
-            return (uint32_t)mid;
-        if (p < node_at(s, mid)->text.p)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return NONE;
+    if (keyword == NONE)
+        return NONE;
+    to = schema_index_find(&c->places, place_key(i, keyword, NONE, (ah_slice){NULL, 0}));
+    if (to != NONE || !pointer->n || !(segment = take_segment(c, pointer)))
+        return to;
+    to = schema_index_find(&c->places,
+                           place_key(i, keyword, NONE, (ah_slice){segment, c->segment.len - 1}));
+    if (to == NONE && (item = item_of(segment)) != NONE)
+        to = schema_index_find(&c->places, place_key(i, keyword, item, (ah_slice){NULL, 0}));
+    return to;
 }
 
 static uint32_t follow_pointer(compiler *c, uint32_t from, ah_slice pointer)
 {
-    ah_slice at = node_at(c->s, resource_at(c->s, from)->node)->text;
+    const resource *r = resource_at(c->s, from);
+    uint32_t at = r->node;
 
-    while (at.p && pointer.n) {
-        const char *segment;
-
-        pointer = (ah_slice){pointer.p + 1, pointer.n - 1};
-        if (!(segment = take_segment(c, &pointer)))
-            return NONE;
-        at = ah_json_kind_of(at) == AH_JSON_ARRAY ? item_at(at, segment) : ah_json_member(at, segment);
+    if (pointer.n && !enter_places(c, document_at(c->s, r->document))) {
+        c->segment.status = AH_NOMEM;
+        return NONE;
     }
-    return at.p ? find_node(c->s, at.p) : NONE;
+    while (at != NONE && pointer.n)
+        at = follow_step(c, at, &pointer);
+    return at;
 }
 
-/* Where the reference leads, or NONE. */
-static uint32_t follow(compiler *c, const reference *r, ah_slice text)
+/* References */
+
+/* The resource that a reference from this node is about, whose address it may say. */
+static ah_status follow_address(compiler *c, uint32_t i, ah_slice address, uint32_t *in)
 {
-    ah_slice fragment = text, address = cut(&fragment, "#");
-    uint32_t in = node_at(c->s, r->node)->resource;
+    *in = node_at(c->s, i)->resource;
+    if (!address.n)
+        return AH_OK;
+    ah_buf_reset(&c->to, 0);
+    schema_resolve_uri(resource_at(c->s, *in)->uri, address, &c->to);
+    return ah_buf_ok(&c->to) ? find_resource(c, in) : ah_err_nomem(c->err);
+}
+
+/* The op asks for the outermost anchor of this name, by the number of that. */
+static void ask_for(compiler *c, op *o, ah_slice name)
+{
+    schema_key key = {.text = name};
+
+    o->literal = name;
+    o->name = schema_index_find(&c->names, key);
+    if (o->name != NONE)
+        return;
+    o->name = c->s->dynamic_names++;
+    if (!schema_index_put(c->s->mem, &c->names, key, o->name))
+        c->segment.status = AH_NOMEM;
+}
+
+/* Where the reference leads in the resource, or NONE. */
+static uint32_t follow_fragment(compiler *c, const reference *r, uint32_t in, ah_slice fragment)
+{
+    bool recursive = strcmp(r->keyword, "$recursiveRef") == 0;
+    op *o = op_at(c->s, r->op);
     const anchor *a;
 
-    if (fragment.n)
-        fragment = (ah_slice){fragment.p + 1, fragment.n - 1};
-    if (address.n) {
-        ah_buf_reset(&c->uri, 0);
-        resolve_uri(resource_at(c->s, in)->uri, address, &c->uri);
-        in = find_resource(c->s, ah_buf_slice(&c->uri));
-    }
-    if (in == NONE)
-        return NONE;
-    if (fragment.n == 0 || fragment.p[0] == '/')
+    if ((fragment.n == 0 && !recursive) || (fragment.n && fragment.p[0] == '/'))
         return follow_pointer(c, in, fragment);
+    in = node_at(c->s, resource_at(c->s, in)->node)->resource; /* a document's root may have two */
     if (!(a = schema_find_anchor(c->s, in, fragment)))
-        return NONE;
-    if (a->dynamic && op_at(c->s, r->op)->code == OP_DYNAMIC_REF)
-        op_at(c->s, r->op)->literal = a->name;
+        return recursive ? resource_at(c->s, in)->node : NONE;
+    if (a->dynamic && o->code == OP_DYNAMIC_REF)
+        ask_for(c, o, a->name);
     return a->node;
 }
 
-static ah_status link_reference(compiler *c, const reference *r)
+static ah_status refuse_reference(compiler *c, const reference *r, ah_slice text)
 {
-    bool dynamic = op_at(c->s, r->op)->code == OP_DYNAMIC_REF;
-    ah_json_reader reader = ah_json_read(r->value);
-    ah_json_token t = ah_json_next(&reader);
-    ah_slice text = t.raw;
-    uint32_t to;
-    ah_buf *b;
+    ah_buf *b = schema_refusal(c, node_at(c->s, r->node)->text.p, ah_slice_of(r->keyword));
 
-    if (t.escaped) {
-        ah_buf_reset(&c->segment, 0);
-        ah_json_unescape(t.raw, &c->segment);
-        text = schema_keep(c->s, ah_buf_slice(&c->segment));
-        if (!text.p || !ah_buf_ok(&c->segment))
-            return ah_err_nomem(c->err);
-    }
-    to = follow(c, r, text);
-    if (!ah_buf_ok(&c->uri) || !ah_buf_ok(&c->segment))
-        return ah_err_nomem(c->err);
-    if (to != NONE) {
-        op_at(c->s, r->op)->rest = to;
-        return AH_OK;
-    }
-    b = schema_refusal(c, node_at(c->s, r->node)->text.p, ah_slice_of(dynamic ? "$dynamicRef" : "$ref"));
     ah_buf_str(b, "leads to no schema: ");
     schema_put_found(b, text);
     return schema_refused(c);
 }
 
-static ah_status sort_anchors(compiler *c)
+static ah_status link_reference(compiler *c, reference r)
 {
-    ah_schema *s = c->s;
+    ah_json_reader reader = ah_json_read(r.value);
+    ah_json_token t = ah_json_next(&reader);
+    ah_slice fragment = t.raw, address;
+    uint32_t in, to;
+    ah_status st;
 
-    if (s->anchors.n)
-        qsort(s->anchors.at, s->anchors.n, sizeof(anchor), schema_compare_anchors);
-    for (size_t i = 1; i < s->anchors.n; i++) {
-        const anchor *a = anchor_at(s, i - 1), *b = anchor_at(s, i);
-
-        if (schema_compare_anchors(a, b) == 0)
-            return refuse_twice(c, node_at(s, b->node)->text.p,
-                                b->dynamic ? "$dynamicAnchor" : "$anchor", b->name, a->node);
+    if (t.escaped) {
+        ah_buf_reset(&c->segment, 0);
+        ah_json_unescape(t.raw, &c->segment);
+        if (!ah_buf_ok(&c->segment) || !(fragment = schema_keep(c->s, ah_buf_slice(&c->segment))).p)
+            return ah_err_nomem(c->err);
     }
-    return AH_OK;
+    t.raw = fragment;
+    address = schema_cut(&fragment, "#");
+    if (fragment.n)
+        fragment = (ah_slice){fragment.p + 1, fragment.n - 1};
+    if ((st = follow_address(c, r.node, address, &in)) != AH_OK)
+        return st;
+    to = in == NONE ? NONE : follow_fragment(c, &r, in, fragment);
+    if (!ah_buf_ok(&c->segment))
+        return ah_err_nomem(c->err);
+    op_at(c->s, r.op)->rest = to;
+    return to == NONE ? refuse_reference(c, &r, t.raw) : AH_OK;
 }
 
+/* What they lead to may bring more of them. */
 ah_status schema_lead_references(compiler *c)
 {
-    ah_status st = sort_anchors(c);
+    ah_status st = AH_OK;
 
     for (size_t i = 0; i < c->refs.n && st == AH_OK; i++)
-        st = link_reference(c, (reference *)c->refs.at + i);
+        st = link_reference(c, ((reference *)c->refs.at)[i]);
     return st;
 }

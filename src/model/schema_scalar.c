@@ -19,8 +19,7 @@ static int compare_tokens(ah_json_token x, ah_json_token y)
     return schema_compare_numbers(m, n);
 }
 
-/* Both texts are canonical, so only numbers may be written in two ways. Any order. */
-static int compare_canonical(ah_slice a, ah_slice b)
+int schema_compare_canonical(ah_slice a, ah_slice b)
 {
     ah_json_reader ra = ah_json_read(a), rb = ah_json_read(b);
 
@@ -50,41 +49,44 @@ static ah_slice canonical(checker *c, const subject *v, ah_slice *canon)
     return *canon = ah_buf_slice(&c->scratch);
 }
 
-static bool equals(checker *c, const subject *v, const value *to, ah_slice *canon)
+/* As schema_compare_values orders the value and the other one. */
+static int compare_with(checker *c, const subject *v, const value *to, ah_slice *canon)
 {
     if (v->t.kind != to->t.kind)
-        return false;
+        return v->t.kind < to->t.kind ? -1 : 1;
     if (v->t.kind == AH_JSON_NUMBER)
-        return schema_compare_numbers(v->num, to->num) == 0;
-    if (v->t.kind == AH_JSON_STRING && !v->t.escaped && !to->t.escaped)
-        return ah_slice_eq(v->t.raw, to->t.raw);
+        return schema_compare_numbers(v->num, to->num);
+    if (v->t.kind == AH_JSON_STRING && !v->t.escaped)
+        return ah_slice_cmp(v->t.raw, to->t.raw);
     if (v->t.kind == AH_JSON_STRING || v->t.kind == AH_JSON_ARRAY || v->t.kind == AH_JSON_OBJECT)
-        return compare_canonical(canonical(c, v, canon), to->text) == 0;
-    return true; /* null, false, true */
+        return schema_compare_canonical(canonical(c, v, canon), to->text);
+    return 0; /* null, false, true */
 }
 
-/* What comparing it with so many values costs, in steps. Long numbers are read again for each. */
-static uint64_t price_of_list(const subject *v, size_t n)
+/* What a comparison with it costs, in steps. Long numbers are read again. */
+static bool spend_comparison(checker *c, const subject *v, const value *to, ah_slice canon)
 {
-    uint64_t each = v->t.kind == AH_JSON_NUMBER ? 1 + v->t.raw.n / STEP_DIGITS : 1;
+    size_t n = canon.n < to->text.n ? canon.n : to->text.n;
 
-    return n * each / STEP_ITEMS;
+    return schema_spend(
+        c, v->at, 1 + n / STEP_TOKENS + (v->t.kind == AH_JSON_NUMBER ? v->t.raw.n / STEP_DIGITS : 0));
 }
 
 bool schema_is_one_of(checker *c, const subject *v, range values)
 {
     ah_slice canon = {NULL, 0};
+    size_t low = 0, high = values.n;
 
-    if (!schema_spend(c, v->at, price_of_list(v, values.n)))
-        return false;
-    for (size_t i = 0; i < values.n; i++) {
-        const value *to = value_at(c->s, values.first + i);
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        const value *to = value_at(c->s, values.first + value_at(c->s, values.first + mid)->sorted);
+        int order = compare_with(c, v, to, &canon);
 
-        if (equals(c, v, to, &canon))
+        if (order == 0 && c->status == AH_OK)
             return true;
-        if (canon.n &&
-            !schema_spend(c, v->at, (canon.n < to->text.n ? canon.n : to->text.n) / STEP_TOKENS))
+        if (!spend_comparison(c, v, to, canon))
             return false;
+        *(order < 0 ? &high : &low) = order < 0 ? mid : mid + 1;
     }
     return false;
 }
@@ -101,7 +103,7 @@ void schema_check_values(checker *c, const op *o, subject *v)
     schema_weigh_constant(c, v);
     if (!(b = schema_begin_fault(c, v->at, one ? "const" : "enum")))
         return;
-    ah_buf_str(b, one ? "must be " : "must be one of ");
+    ah_buf_str(b, one ? "must be " : o->list.n ? "must be one of " : "must be one of no values");
     schema_put_values(c->s, b, o->list, &listed);
     schema_end_list(b, listed);
     if (o->list.n > 1)
@@ -256,7 +258,7 @@ static int compare_items(checker *c, const subject *v, const item *a, const item
 {
     size_t n = a->text.n < b->text.n ? a->text.n : b->text.n;
 
-    return schema_spend(c, v->at, 1 + n / STEP_BYTES) ? compare_canonical(a->text, b->text) : 0;
+    return schema_spend(c, v->at, 1 + n / STEP_BYTES) ? schema_compare_canonical(a->text, b->text) : 0;
 }
 
 /* [low, mid) and [mid, high) into `to`; of equal ones the first of the list comes first. */

@@ -1,246 +1,110 @@
-/* Formats of addresses on the web: URIs and IRIs (RFC 3986, RFC 3987), their references, and
- * templates of them (RFC 6570). Each is taken apart as its grammar says; nothing is looked up. A
- * host that is no address in brackets may be any name that the grammar lets through. */
-#include "model/schema_format.h"
+/* Addresses of schemas follow RFC 3986; none is ever opened. */
+#include "model/schema_program.h"
 
-/* Where a character may stand. */
-enum {
-    IN_NAME = 1,     /* a host, and everywhere below */
-    IN_USER = 2,     /* with : */
-    IN_PATH = 4,     /* with @, too */
-    IN_QUERY = 8,    /* with / and ?, too */
-    ANY_SCRIPT = 16, /* IRIs */
-    PRIVATE = 32     /* what Unicode leaves to those who agree on it: queries of IRIs */
-};
+typedef struct uri {
+    ah_slice scheme, authority, path, query; /* .p NULL: absent */
+} uri;
 
-static bool is_plain(char c, unsigned where)
+ah_slice schema_cut(ah_slice *rest, const char *stops)
 {
-    return schema_is_alpha(c) || schema_is_digit(c) || schema_is_in(c, "-._~!$&'()*+,;=") ||
-           (c == ':' && where & (IN_USER | IN_PATH | IN_QUERY)) ||
-           (c == '@' && where & (IN_PATH | IN_QUERY)) || ((c == '/' || c == '?') && where & IN_QUERY);
+    ah_slice head = {rest->p, 0};
+
+    while (head.n < rest->n && !strchr(stops, rest->p[head.n]))
+        head.n++;
+    rest->p += head.n;
+    rest->n -= head.n;
+    return head;
 }
 
-static bool is_foreign(uint32_t c, unsigned where)
+static uri uri_of(ah_slice s)
 {
-    if ((c >= 0xe000 && c <= 0xf8ff) || c >= 0xf0000)
-        return where & PRIVATE && (c & 0xfffe) != 0xfffe;
-    return where & ANY_SCRIPT && c >= 0xa0 && !(c >= 0xfdd0 && c <= 0xfdef) &&
-           !(c >= 0xfff0 && c <= 0xffff) && (c & 0xfffe) != 0xfffe && !(c >= 0xe0000 && c <= 0xe0fff);
-}
+    ah_slice rest = {s.p ? s.p : "", s.n}, head;
+    uri u = {0};
 
-static bool is_percent(ah_slice s, size_t i)
-{
-    return s.n - i >= 3 && s.p[i] == '%' && schema_is_hex(s.p[i + 1]) && schema_is_hex(s.p[i + 2]);
-}
-
-static bool holds_only(ah_slice s, unsigned where)
-{
-    for (size_t i = 0; i < s.n;) {
-        size_t n = schema_char_length(s, i);
-
-        if (s.p[i] == '%' ? !is_percent(s, i)
-            : n == 1      ? !is_plain(s.p[i], where)
-                          : !is_foreign(schema_char_at(s, i), where))
-            return false;
-        i += n;
+    head = schema_cut(&rest, ":/?#");
+    if (rest.n && rest.p[0] == ':' && head.n) {
+        u.scheme = head;
+        rest = (ah_slice){rest.p + 1, rest.n - 1};
+    } else {
+        rest = (ah_slice){s.p ? s.p : "", s.n};
     }
-    return true;
-}
-
-/* What stands before the first of these characters is cut off and returned. */
-static ah_slice cut_at(ah_slice *s, const char *set)
-{
-    ah_slice before = {s->p, 0};
-
-    while (before.n < s->n && !schema_is_in(s->p[before.n], set))
-        before.n++;
-    *s = schema_from(*s, before.n);
-    return before;
-}
-
-/* v1.something: an address of a kind yet to come. */
-static bool is_future(ah_slice s)
-{
-    size_t n = 1;
-
-    if (s.n < 4 || (s.p[0] | 32) != 'v')
-        return false;
-    while (n < s.n && schema_is_hex(s.p[n]))
-        n++;
-    return n > 1 && n + 1 < s.n && s.p[n] == '.' && !memchr(s.p, '%', s.n) &&
-           holds_only(schema_from(s, n + 1), IN_USER);
-}
-
-static bool is_port(ah_slice s)
-{
-    if (s.n && s.p[0] != ':')
-        return false;
-    for (size_t i = 1; i < s.n; i++)
-        if (!schema_is_digit(s.p[i]))
-            return false;
-    return true;
-}
-
-static bool is_authority(ah_slice s, unsigned script)
-{
-    ah_slice rest = s, user = cut_at(&rest, "@"), host;
-
-    if (rest.n) {
-        if (!holds_only(user, IN_USER | script))
-            return false;
-        s = schema_from(rest, 1);
+    if (rest.n >= 2 && rest.p[0] == '/' && rest.p[1] == '/') {
+        rest = (ah_slice){rest.p + 2, rest.n - 2};
+        u.authority = schema_cut(&rest, "/?#");
     }
-    if (s.n && s.p[0] == '[') {
-        s = schema_from(s, 1);
-        host = cut_at(&s, "]");
-        return s.n && (schema_is_ipv6(host) || is_future(host)) && is_port(schema_from(s, 1));
+    u.path = schema_cut(&rest, "?#");
+    if (rest.n && rest.p[0] == '?') {
+        rest = (ah_slice){rest.p + 1, rest.n - 1};
+        u.query = schema_cut(&rest, "#");
     }
-    host = cut_at(&s, ":");
-    return holds_only(host, IN_NAME | script) && is_port(s);
+    return u;
 }
 
-/* Length of the scheme, or 0. */
-static size_t scheme_of(ah_slice s)
+/* RFC 3986, 5.2.4, in place behind `start`. */
+static void remove_dots(ah_buf *b, size_t start)
 {
-    size_t n = 0;
+    size_t to = start, i = start;
 
-    while (n < s.n &&
-           (schema_is_alpha(s.p[n]) || (n && (schema_is_digit(s.p[n]) || schema_is_in(s.p[n], "+-.")))))
-        n++;
-    return n < s.n && s.p[n] == ':' ? n : 0;
-}
+    while (i < b->len) {
+        size_t end = i + 1, n;
 
-/* Path, query and fragment behind an authority, or without one. */
-static bool is_path(ah_slice s, unsigned script)
-{
-    ah_slice path = cut_at(&s, "?#"), query;
-
-    for (size_t i = 0; i < path.n; i++) {
-        ah_slice rest = schema_from(path, i), segment = cut_at(&rest, "/");
-
-        if (!holds_only(segment, IN_PATH | script))
-            return false;
-        i += segment.n;
-    }
-    if (s.n && s.p[0] == '?') {
-        s = schema_from(s, 1);
-        query = cut_at(&s, "#");
-        if (!holds_only(query, IN_QUERY | script | (script ? PRIVATE : 0)))
-            return false;
-    }
-    return s.n == 0 || holds_only(schema_from(s, 1), IN_QUERY | script);
-}
-
-static bool is_address(ah_slice s, unsigned script, bool relative)
-{
-    size_t scheme = scheme_of(s);
-    ah_slice rest = s, first = cut_at(&rest, "/?#");
-
-    if (scheme)
-        s = schema_from(s, scheme + 1);
-    else if (!relative || (first.n && memchr(first.p, ':', first.n)))
-        return false;
-    if (ah_slice_begins(s, "//")) {
-        s = schema_from(s, 2);
-        if (!is_authority(cut_at(&s, "/?#"), script))
-            return false;
-    }
-    return is_path(s, script);
-}
-
-bool schema_is_uri(ah_slice s)
-{
-    return is_address(s, 0, false);
-}
-
-bool schema_is_uri_reference(ah_slice s)
-{
-    return is_address(s, 0, true);
-}
-
-bool schema_is_iri(ah_slice s)
-{
-    return is_address(s, ANY_SCRIPT, false);
-}
-
-bool schema_is_iri_reference(ah_slice s)
-{
-    return is_address(s, ANY_SCRIPT, true);
-}
-
-/* Templates */
-
-/* a, a.b, %41: letters, digits and _ in parts. */
-static bool is_variable(ah_slice s)
-{
-    bool part = false;
-
-    for (size_t i = 0; i < s.n; i++) {
-        bool percent = is_percent(s, i);
-
-        if (s.p[i] == '.'
-                ? !part
-                : !(percent || s.p[i] == '_' || schema_is_alpha(s.p[i]) || schema_is_digit(s.p[i])))
-            return false;
-        part = s.p[i] != '.';
-        i += percent ? 2 : 0;
-    }
-    return part;
-}
-
-/* A variable with :n, of 1 to 9999, or a star. */
-static bool is_varspec(ah_slice s)
-{
-    ah_slice name = cut_at(&s, ":*");
-
-    if (!is_variable(name))
-        return false;
-    if (s.n <= 1)
-        return s.n == 0 || s.p[0] == '*';
-    if (s.p[0] != ':' || s.n > 5 || s.p[1] == '0')
-        return false;
-    return is_port(s);
-}
-
-/* What stands between braces. The operators = , ! @ | are kept for later: they mean nothing yet. */
-static bool is_expression(ah_slice s)
-{
-    if (s.n && schema_is_in(s.p[0], "+#./;?&=,!@|"))
-        s = schema_from(s, 1);
-    for (;;) {
-        if (!is_varspec(cut_at(&s, ",")))
-            return false;
-        if (s.n == 0)
-            return true;
-        s = schema_from(s, 1);
-    }
-}
-
-static bool is_literal(ah_slice s, size_t i)
-{
-    unsigned char c = (unsigned char)s.p[i];
-
-    if (c >= 0x80)
-        return is_foreign(schema_char_at(s, i), ANY_SCRIPT | PRIVATE);
-    return c == '%' ? is_percent(s, i) : c > ' ' && c != 0x7f && !strchr("\"<>\\^`{|}", c);
-}
-
-bool schema_is_uri_template(ah_slice s)
-{
-    while (s.n) {
-        if (s.p[0] == '{') {
-            ah_slice inside;
-
-            s = schema_from(s, 1);
-            inside = cut_at(&s, "}");
-            if (s.n == 0 || !is_expression(inside))
-                return false;
-            s = schema_from(s, 1);
-        } else if (is_literal(s, 0)) {
-            s = schema_from(s, schema_char_length(s, 0));
+        while (end < b->len && b->data[end] != '/')
+            end++;
+        n = end - i;
+        if ((n == 2 && memcmp(b->data + i, "/.", 2) == 0) ||
+            (n == 3 && memcmp(b->data + i, "/..", 3) == 0)) {
+            while (n == 3 && to > start && b->data[--to] != '/')
+                ;
+            if (end == b->len)
+                b->data[to++] = '/';
         } else {
-            return false;
+            memmove(b->data + to, b->data + i, n);
+            to += n;
         }
+        i = end;
     }
-    return true;
+    b->len = to;
+}
+
+static void put_path(ah_buf *out, uri base, uri ref)
+{
+    size_t start = out->len, keep = base.path.n;
+
+    if (ref.path.n && ref.path.p[0] != '/' && !ref.scheme.p && !ref.authority.p) {
+        while (keep && base.path.p[keep - 1] != '/')
+            keep--;
+        if (!keep && base.authority.p)
+            ah_buf_char(out, '/');
+        ah_buf_add(out, base.path.p, keep);
+    }
+    ah_buf_put(out, ref.path);
+    if (ah_buf_ok(out) && out->len > start && out->data[start] == '/')
+        remove_dots(out, start);
+}
+
+/* Reference resolution of RFC 3986, section 5.2, appended to out. */
+void schema_resolve_uri(ah_slice base_text, ah_slice ref_text, ah_buf *out)
+{
+    uri base = uri_of(base_text), ref = uri_of(ref_text);
+    bool own = ref.scheme.p || ref.authority.p;
+    ah_slice scheme = ref.scheme.p ? ref.scheme : base.scheme;
+    ah_slice authority = own ? ref.authority : base.authority;
+    ah_slice query = own || ref.path.n || ref.query.p ? ref.query : base.query;
+
+    if (scheme.p) {
+        ah_buf_put(out, scheme);
+        ah_buf_char(out, ':');
+    }
+    if (authority.p) {
+        ah_buf_str(out, "//");
+        ah_buf_put(out, authority);
+    }
+    if (own || ref.path.n)
+        put_path(out, base, ref);
+    else
+        ah_buf_put(out, base.path);
+    if (query.p) {
+        ah_buf_char(out, '?');
+        ah_buf_put(out, query);
+    }
 }

@@ -71,12 +71,15 @@ ah_status ah_budget_price(ah_budget *b, ah_slice model, const ah_price *price, a
     return AH_OK;
 }
 
-ah_status ah_budget_knows(const ah_budget *b, ah_slice model, ah_cost_told told, ah_err *err)
+ah_status ah_budget_knows(const ah_budget *b, ah_slice model, const ah_adapter *a, ah_err *err)
 {
-    if (b->limit[AH_BUDGET_COST] < 0 || told != AH_COST_UNTOLD || price_of(b, model))
+    if (b->limit[AH_BUDGET_COST] < 0 || a->cost_told != AH_COST_UNTOLD || a->known.priced ||
+        price_of(b, model))
         return AH_OK;
-    return ah_err_set(err, AH_USAGE, "budget: the cost is limited, but prices has no \"%.*s\"",
-                      AH_FMT(model));
+    return ah_err_set(
+        err, AH_USAGE,
+        "budget: the cost is limited, but prices has no \"%.*s\", and none are known of it",
+        AH_FMT(model));
 }
 
 /* Saturates: an absurd price must not wrap. */
@@ -87,13 +90,23 @@ static int64_t times(int64_t tokens, int64_t per_million)
     return cost >= 9e18 ? INT64_MAX / 4 : (int64_t)(cost + 0.5);
 }
 
-static int64_t cost_of(const ah_budget *b, ah_slice model, const ah_usage *u)
+/* A dollar for a million tokens is AH_COST_UNIT for as many. */
+static ah_price listed(const ah_model_prices *p)
 {
-    const ah_price *p = price_of(b, model);
+    return (ah_price){.input = (int64_t)(p->input * AH_COST_UNIT + 0.5),
+                      .cached_read = (int64_t)(p->cached_read * AH_COST_UNIT + 0.5),
+                      .cached_write = (int64_t)(p->cached_write * AH_COST_UNIT + 0.5),
+                      .output = (int64_t)(p->output * AH_COST_UNIT + 0.5)};
+}
+
+/* By the budget's price, else by what is known of the model. */
+static int64_t cost_of(const ah_budget *b, ah_slice model, const ah_adapter *a, const ah_usage *u)
+{
+    const ah_price *p = price_of(b, model), known = listed(&a->known.prices);
     int64_t fresh = u->input - u->cached_read - u->cached_write;
 
     if (!p)
-        return 0;
+        p = &known;
     return times(fresh > 0 ? fresh : 0, p->input) + times(u->cached_read, p->cached_read) +
            times(u->cached_write, p->cached_write) + times(u->output, p->output);
 }
@@ -184,14 +197,15 @@ void ah_spending_forget(ah_spending *s)
     memset(s->guessed, 0, sizeof s->guessed);
 }
 
-void ah_spending_begin(ah_spending *s, ah_slice model, int64_t input, int64_t output)
+void ah_spending_begin(ah_spending *s, ah_slice model, const ah_adapter *a, int64_t input,
+                       int64_t output)
 {
     ah_usage guess = {.input = input, .output = output};
 
     s->reserved[AH_BUDGET_INPUT] = input;
     s->reserved[AH_BUDGET_OUTPUT] = output;
     s->reserved[AH_BUDGET_TOTAL] = input + output;
-    s->reserved[AH_BUDGET_COST] = s->n ? cost_of(s->budget[0], model, &guess) : 0;
+    s->reserved[AH_BUDGET_COST] = s->n ? cost_of(s->budget[0], model, a, &guess) : 0;
     for (size_t i = 0; i < s->n; i++) {
         s->budget[i]->used[AH_BUDGET_REQUESTS]++;
         for (int k = AH_BUDGET_INPUT; k < AH_BUDGET_KINDS; k++)
@@ -200,19 +214,19 @@ void ah_spending_begin(ah_spending *s, ah_slice model, int64_t input, int64_t ou
 }
 
 /* What budget i is to be charged. */
-static int64_t money_of(ah_spending *s, size_t i, ah_slice model, const ah_usage *u, ah_cost_told told)
+static int64_t money_of(ah_spending *s, size_t i, ah_slice model, const ah_adapter *a, const ah_usage *u)
 {
-    int64_t money = u->priced ? u->cost - s->guessed[i] : cost_of(s->budget[i], model, u);
+    int64_t money = u->priced ? u->cost - s->guessed[i] : cost_of(s->budget[i], model, a, u);
 
     if (u->priced)
         s->guessed[i] = 0;
-    else if (told == AH_COST_AT_LAST)
+    else if (a->cost_told == AH_COST_AT_LAST)
         s->guessed[i] += money;
     return money;
 }
 
-void ah_spending_end(ah_spending *s, ah_slice model, const ah_usage *usage, int64_t output,
-                     ah_cost_told told)
+void ah_spending_end(ah_spending *s, ah_slice model, const ah_adapter *a, const ah_usage *usage,
+                     int64_t output)
 {
     ah_usage u = usage ? *usage : (ah_usage){.known = true};
 
@@ -227,7 +241,7 @@ void ah_spending_end(ah_spending *s, ah_slice model, const ah_usage *usage, int6
         b->used[AH_BUDGET_INPUT] += u.input;
         b->used[AH_BUDGET_OUTPUT] += u.output;
         b->used[AH_BUDGET_TOTAL] += u.input + u.output;
-        b->used[AH_BUDGET_COST] += money_of(s, i, model, &u, told);
+        b->used[AH_BUDGET_COST] += money_of(s, i, model, a, &u);
         b->estimated = b->estimated || !u.known;
     }
 }

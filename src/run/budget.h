@@ -18,7 +18,7 @@ typedef enum ah_budget_kind {
     AH_BUDGET_KINDS
 } ah_budget_kind;
 
-/* What a million tokens cost, in 1 / AH_COST_UNIT. */
+/* What a million tokens cost, in 1 / AH_COST_UNIT, as the script says. */
 typedef struct ah_price {
     ah_text *model; /* "provider/model" */
     int64_t input, cached_read, cached_write, output;
@@ -39,8 +39,9 @@ ah_budget *ah_budget_ref(ah_budget *b);
 void ah_budget_unref(ah_budget *b);
 /* Adds a price; the model's name is copied. */
 ah_status ah_budget_price(ah_budget *b, ah_slice model, const ah_price *price, ah_err *err);
-/* AH_USAGE where money is limited, the model has no price, and its answers do not tell. */
-ah_status ah_budget_knows(const ah_budget *b, ah_slice model, ah_cost_told told, ah_err *err);
+/* AH_USAGE where money is limited, the model has no price (the budget's, else what is known of it),
+ * and its answers do not tell. */
+ah_status ah_budget_knows(const ah_budget *b, ah_slice model, const ah_adapter *a, ah_err *err);
 
 const char *ah_budget_kind_name(ah_budget_kind kind); /* "total_tokens": the field of a script */
 
@@ -65,11 +66,12 @@ ah_status ah_spending_check(const ah_spending *s, bool over, ah_err *err);
 /* No answer to come tells what those before it cost. */
 void ah_spending_forget(ah_spending *s);
 /* A request of about so many tokens is sent. */
-void ah_spending_begin(ah_spending *s, ah_slice model, int64_t input, int64_t output);
+void ah_spending_begin(ah_spending *s, ah_slice model, const ah_adapter *a, int64_t input,
+                       int64_t output);
 /* It has ended: usage NULL where nothing was used. Unknown usage is estimated from what was
  * reserved and from `output` tokens; money is what the answer tells, else it goes by prices. */
-void ah_spending_end(ah_spending *s, ah_slice model, const ah_usage *usage, int64_t output,
-                     ah_cost_told told);
+void ah_spending_end(ah_spending *s, ah_slice model, const ah_adapter *a, const ah_usage *usage,
+                     int64_t output);
 /* Takes one tool call; AH_BUDGET where there is none left. */
 ah_status ah_spending_call(ah_spending *s, ah_err *err);
 

@@ -139,6 +139,7 @@ void ah_run_fail(ah_run *run)
         err->phase = phase_of(run);
     ah_secrets_redact_err(run->cfg.secrets, err);
     run->cfg.wire->trying = false;
+    run->cfg.wire->trying_without = 0;
     ah_run_stop_exchange(run);
     if (run->state == RUN_PREPARING)
         ah_run_end_need(run, AH_NEED_SETUP, (ah_need){.kind = AH_NEED_STOP_SETUP});

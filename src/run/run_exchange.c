@@ -15,8 +15,8 @@ static ah_slice model_name(const ah_run *run)
 
 void ah_run_close_exchange(ah_run *run)
 {
-    ah_spending_end(&run->cfg.spending, model_name(run), NULL, 0,
-                    AH_COST_UNTOLD); /* nothing, if it was settled */
+    ah_spending_end(&run->cfg.spending, model_name(run), run->cfg.adapter, NULL,
+                    0); /* nothing, if it was settled */
     if (run->reader)
         run->cfg.adapter->vt->close(run->reader);
     run->reader = NULL;
@@ -73,8 +73,8 @@ static void reserve_tokens(ah_run *run, size_t bytes)
     ah_json_num most = {0};
 
     ah_json_number(ah_json_member(options, "max_tokens"), &most);
-    ah_spending_begin(&run->cfg.spending, model_name(run), (int64_t)(bytes / BYTES_PER_TOKEN),
-                      most.is_int && most.i > 0 ? most.i : 0);
+    ah_spending_begin(&run->cfg.spending, model_name(run), run->cfg.adapter,
+                      (int64_t)(bytes / BYTES_PER_TOKEN), most.is_int && most.i > 0 ? most.i : 0);
 }
 
 ah_status ah_run_check_budget(ah_run *run, bool over)
@@ -195,8 +195,8 @@ void ah_run_settle_exchange(ah_run *run)
     note_limit(run);
     run->result.stop = run->msg.stop;
     add_usage(run, &run->msg.usage);
-    ah_spending_end(&run->cfg.spending, model_name(run), &run->msg.usage,
-                    (int64_t)(run->text.len / BYTES_PER_TOKEN), run->cfg.adapter->cost_told);
+    ah_spending_end(&run->cfg.spending, model_name(run), run->cfg.adapter, &run->msg.usage,
+                    (int64_t)(run->text.len / BYTES_PER_TOKEN));
     ah_run_close_exchange(run);
 }
 

@@ -1,9 +1,11 @@
-/* What a run learns of a model that does less than its name says: tools that change in
- * mid-conversation, and a search of its own among deferred ones. Only an answer makes it sure;
- * until then it is tried. */
+/* What a run learns of a model that does less than is thought of it: tools that change in
+ * mid-conversation, a search of its own among deferred ones, and what a refusal names: strict tools,
+ * the schema of the answer, reasoning and its encrypted form. Only an answer makes it sure; until then
+ * it is tried, and told by a warning. */
+#include "prompt/output.h"
 #include "run/run_state.h"
 
-enum { REFUSED = 400, MAX_LEARNED = 512 };
+enum { REFUSED = 400, UNPROCESSABLE = 422, MAX_LEARNED = 512, MAX_NOTE = 4 << 20 };
 
 /* The warning: what the model may not do (the error is the reason), and what is tried instead. */
 static void warn_trying(ah_run *run, const char *what, const char *way, const char *instead)
@@ -18,6 +20,89 @@ static void warn_trying(ah_run *run, const char *what, const char *way, const ch
         ah_run_warn(run, ah_buf_slice(&b));
     ah_buf_clear(&b);
 }
+
+/* -- what a refusal names --------------------------------------------------------------------- */
+
+/* Words by which servers name what they refuse, and those by which they refuse it. */
+static const struct refusal {
+    unsigned what;       /* AH_MODEL_ */
+    const char *told;    /* in the warning */
+    const char *word[8]; /* in small letters; the last is NULL */
+} refusals[] = {
+    {AH_MODEL_ENCRYPTED, "encrypted reasoning", {"encrypted content", "encrypted_content", "include"}},
+    {AH_MODEL_OUTPUT,
+     "the schema of its answer",
+     {"response_format", "text.format", "json_schema", "output_config.format", "output format",
+      "responsejsonschema", "response mime type"}},
+    {AH_MODEL_STRICT, "strict tools", {"strict"}},
+    {AH_MODEL_THINKS, "how much it is to think", {"reasoning", "effort", "thinking"}},
+};
+enum { REFUSALS = sizeof refusals / sizeof *refusals };
+
+static const char *const refuses[] = {
+    "not support", "unsupported",   "not permitted",  "not allowed", "unknown",        "unrecognized",
+    "unexpected",  "not available", "cannot be used", "no such",     "not recognized", NULL};
+
+/* The words with small letters alone, cut to fit. */
+static void in_small(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+
+    for (; text[n] && n + 1 < size; n++)
+        out[n] = text[n] >= 'A' && text[n] <= 'Z' ? (char)(text[n] - 'A' + 'a') : text[n];
+    out[n] = '\0';
+}
+
+static bool has_one(const char *text, const char *const *words)
+{
+    while (*words && !strstr(text, *words))
+        words++;
+    return *words != NULL;
+}
+
+/* What the request asked and the server refuses by name; NULL: something else. */
+static const struct refusal *named_by(const ah_run *run)
+{
+    char text[sizeof run->result.err.message];
+    unsigned asks = ah_lowered_asks(run->cfg.wire);
+
+    in_small(run->result.err.message, text, sizeof text);
+    if (!has_one(text, refuses))
+        return NULL;
+    for (int i = 0; i < REFUSALS; i++)
+        if (asks & refusals[i].what && has_one(text, refusals[i].word))
+            return &refusals[i];
+    return NULL;
+}
+
+/* The model is told of the schema in words, since its wire does not any more. */
+static bool tell_schema(ah_run *run)
+{
+    ah_text *entry = NULL;
+    ah_buf b;
+
+    if (!run->cfg.output)
+        return true;
+    ah_buf_init(&b, run->cfg.mem, MAX_NOTE);
+    ah_output_ask(run->cfg.output, &b);
+    if (ah_buf_ok(&b))
+        entry = ah_entry_text(run->cfg.mem, AH_ENTRY_NOTE, ah_buf_slice(&b), ah_run_wall(run));
+    ah_buf_clear(&b);
+    return ah_transcript_add(run->cfg.transcript, AH_ENTRY_NOTE, entry, NULL) == AH_OK;
+}
+
+static bool try_without(ah_run *run)
+{
+    const struct refusal *r = named_by(run);
+
+    if (!r || (r->what == AH_MODEL_OUTPUT && !tell_schema(run)))
+        return false;
+    warn_trying(run, "be asked for it", r->told, "without");
+    ah_lowered_try_without(run->cfg.wire, r->what);
+    return true;
+}
+
+/* -- ways of telling of tools ------------------------------------------------------------------- */
 
 /* Where the model has answered while it searched, it is not that. */
 static bool try_search_here(ah_run *run)
@@ -47,19 +132,34 @@ static bool try_append(ah_run *run)
 bool ah_run_try_less(ah_run *run)
 {
     const ah_err *err = &run->result.err;
+    int status = err->http_status;
 
-    return err->http_status == REFUSED && err->status != AH_CONTEXT_FULL &&
-           (try_search_here(run) || try_append(run));
+    if ((status != REFUSED && status != UNPROCESSABLE) || err->status == AH_CONTEXT_FULL)
+        return false;
+    return try_without(run) || (status == REFUSED && (try_search_here(run) || try_append(run)));
 }
 
-/* What was known, with what is sure now. */
+/* -- what is sure ----------------------------------------------------------------------------- */
+
+static void put_member(ah_buf *b, const char *name, const char *value)
+{
+    ah_buf_fmt(b, b->len > 1 ? ",\"%s\":%s" : "\"%s\":%s", name, value);
+}
+
+/* What was known, with what is sure now; members in order. */
 static void put_learned(const ah_lowered *w, ah_slice known, ah_buf *b)
 {
-    bool append = w->trying || ah_json_member(known, "tool_change_mode").p;
-    bool here = w->searching_here || ah_json_member(known, "tool_search").p;
+    unsigned lacking = w->trying_without | ah_learned_lacking(known);
 
-    ah_buf_fmt(b, "{%s%s%s}", append ? "\"tool_change_mode\":\"append\"" : "", append && here ? "," : "",
-               here ? "\"tool_search\":\"here\"" : "");
+    ah_buf_char(b, '{');
+    for (int i = 0; i < AH_LACKS; i++)
+        if (lacking & ah_lacks[i].what)
+            put_member(b, ah_lacks[i].name, "false");
+    if (w->trying || ah_json_member(known, "tool_change_mode").p)
+        put_member(b, "tool_change_mode", "\"append\"");
+    if (w->searching_here || ah_json_member(known, "tool_search").p)
+        put_member(b, "tool_search", "\"here\"");
+    ah_buf_char(b, '}');
 }
 
 ah_status ah_run_learn(ah_run *run, ah_err *err)
@@ -72,14 +172,16 @@ ah_status ah_run_learn(ah_run *run, ah_err *err)
     ah_buf b;
 
     w->searched = w->searched || ah_lowered_defers(w);
-    if (!w->trying && !w->searching_here)
+    if (!w->trying && !w->searching_here && !w->trying_without)
         return AH_OK;
     ah_buf_init(&b, run->cfg.mem, MAX_LEARNED);
     put_learned(w, known, &b);
     learned.value = ah_buf_slice(&b);
     st = ah_buf_ok(&b) ? ah_run_set(run, &learned, 1, err) : ah_err_nomem(err);
     ah_buf_clear(&b);
-    if (st == AH_OK)
-        w->trying = w->searching_here = false;
-    return st;
+    if (st != AH_OK)
+        return st;
+    w->trying = w->searching_here = false;
+    w->trying_without = 0;
+    return AH_OK;
 }

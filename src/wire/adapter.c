@@ -138,28 +138,6 @@ static const struct {
               {"hf", "huggingface"},
               {"local", "ollama"}};
 
-/* How names of models begin that their provider alone has, and those that are mostly run at home. */
-static const struct {
-    const char *begin, *provider;
-} begins[] = {{"claude", "anthropic"},    {"gpt-", "openai"},      {"chatgpt", "openai"},
-              {"o1", "openai"},           {"o3", "openai"},        {"o4", "openai"},
-              {"gemini", "gemini"},       {"grok", "xai"},         {"deepseek-chat", "deepseek"},
-              {"deepseek-r", "deepseek"}, {"mistral-", "mistral"}, {"codestral", "mistral"},
-              {"magistral", "mistral"},   {"devstral", "mistral"}, {"sonar", "perplexity"},
-              {"kimi", "moonshot"},       {"glm", "zai"},          {"llama", "ollama"},
-              {"qwen", "ollama"},         {"gemma", "ollama"},     {"phi", "ollama"}};
-
-const char *ah_provider_of_model(ah_slice model)
-{
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-        size_t n = strlen(begins[i].begin);
-
-        if (model.n >= n && memcmp(model.p, begins[i].begin, n) == 0)
-            return begins[i].provider;
-    }
-    return NULL;
-}
-
 static ah_slice meant_by(ah_slice provider)
 {
     for (size_t i = 0; i < sizeof called / sizeof *called; i++)

@@ -8,6 +8,7 @@
 #include "model/tool.h"
 #include "wire/assemble.h"
 #include "wire/http.h"
+#include "wire/models.h"
 #include "wire/strict_subset.h"
 
 /* In the order of the enum: "restart", "append", ... */
@@ -113,6 +114,7 @@ struct ah_adapter {
     ah_text *provider;                    /* "openai" */
     ah_text *model;                       /* "gpt-4o" */
     ah_text *endpoint;                    /* base URL, or "" */
+    ah_model known;                       /* of the model; zero where nothing is */
     ah_tool_change_mode tool_change_mode; /* an adapter that declares nothing restarts */
     bool native_output;                   /* the wire carries an output schema of type object */
     ah_strict_rules output_rules;         /* but only one that fits these; NONE: any */
@@ -120,6 +122,7 @@ struct ah_adapter {
                            tools, and told in words as well */
     ah_strict_rules strict_tools; /* the subset in which its tools may be strict; NONE: they are not */
     unsigned search;    /* AH_SEARCH_; an adapter that declares nothing has no way of its own */
+    unsigned asks;      /* AH_MODEL_: what requests ask of a model beside what is above */
     unsigned images;    /* AH_IMAGES_; an adapter that declares nothing takes none */
     bool lists_allowed; /* requests may list which of the declared tools may be called */
     ah_cost_told cost_told;
@@ -164,12 +167,10 @@ typedef struct ah_provider_options {
     void *ud;
     ah_slice base_url, api_key; /* .p NULL: from the environment, or the provider's own */
     ah_slice tool_change_mode;  /* .p NULL: the model's own */
+    const ah_models *models;    /* what the program says of models; may be NULL */
     bool stream;
     ah_http_limits limits;
 } ah_provider_options;
-
-/* The provider whose models are called so, or NULL: for advice where a name has no provider. */
-const char *ah_provider_of_model(ah_slice model);
 
 /* AH_USAGE for an unknown provider (with the known ones), AH_PROVIDER where the key is missing. */
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,

@@ -1,7 +1,6 @@
 /* Anthropic Messages: the requests, from the transcript (POST {base}/v1/messages), and the
  * adapter itself. What comes back is read in anthropic_read.c. Neighbours of one role make one
- * message here, so the body's last message stays open for more blocks. What a model can do is in
- * the table below; a name that is not in it is taken for a plain one. */
+ * message here, so the body's last message stays open for more blocks. */
 #include "wire/anthropic_read.h"
 #include "wire/dialect.h"
 #include "wire/provider.h"
@@ -19,56 +18,13 @@ static const char BETA_REFERENCE[] = "mid-conversation-tool-changes-2026-07-01";
 static const char BETA_INLINE[] = "inline-tools-2026-09-15";
 
 enum { GROUP_NONE, GROUP_USER, GROUP_ASSISTANT, GROUP_SYSTEM };
-enum { EXTRA_CHANGES = 1 }; /* the body holds tool changes */
-
-typedef enum thinking { THINKS_NOT, THINKS_BY_BUDGET, THINKS_BY_EFFORT } thinking;
-
-/* What the models of a name can do (wire/NOTES.md 3 and 8); the first that fits counts. */
-typedef struct model_kind {
-    const char *prefix;
-    thinking thinking;
-    bool changes;   /* takes system messages and tool changes in mid-conversation */
-    bool output;    /* takes a schema of its answer, and strict tools */
-    bool search;    /* takes deferred tools: looks for them itself, or is shown them by a result */
-    int max_tokens; /* what is asked for where the options say nothing: this wire wants a number */
-} model_kind;
-
-static const model_kind kinds[] = {
-    {"claude-opus-4-8", THINKS_BY_EFFORT, true, true, true, 32000},
-    {"claude-opus-5", THINKS_BY_EFFORT, true, true, true, 32000},
-    {"claude-fable-5", THINKS_BY_EFFORT, true, true, true, 32000},
-    {"claude-mythos-5", THINKS_BY_EFFORT, true, true, true, 32000},
-    {"claude-opus-4-7", THINKS_BY_EFFORT, false, true, true, 32000},
-    {"claude-opus-4-6", THINKS_BY_EFFORT, false, true, true, 32000},
-    {"claude-sonnet-4-6", THINKS_BY_EFFORT, false, true, true, 32000},
-    {"claude-opus-4-5", THINKS_BY_BUDGET, false, true, true, 32000},
-    {"claude-sonnet-4-5", THINKS_BY_BUDGET, false, true, true, 32000},
-    {"claude-haiku-4-5", THINKS_BY_BUDGET, false, true, false, 32000},
-    {"claude-opus-4", THINKS_BY_BUDGET, false, false, false, 32000},
-    {"claude-sonnet-4", THINKS_BY_BUDGET, false, false, false, 32000},
-    {"claude-haiku-4", THINKS_BY_BUDGET, false, false, false, 32000},
-    {"claude-3-7", THINKS_BY_BUDGET, false, false, false, 8192},
-    {"claude-3-5", THINKS_NOT, false, false, false, 8192},
-    {"claude-3", THINKS_NOT, false, false, false, 4096},
-    {"claude-2", THINKS_NOT, false, false, false, 4096},
-    {"claude-", THINKS_BY_EFFORT, false, false, false, 32000},
-    {"", THINKS_BY_BUDGET, false, false, false, 8192},
-};
+enum { USUAL_TOKENS = 32000, FEWEST_TOKENS = 8192 }; /* of an answer */
+enum { EXTRA_CHANGES = 1 };                          /* the body holds tool changes */
 
 typedef struct anthropic {
     ah_native native;
-    const model_kind *kind;
     bool bearer; /* the key is a token for Authorization */
 } anthropic;
-
-static const model_kind *kind_of(ah_slice model)
-{
-    const model_kind *k = kinds;
-
-    while (strlen(k->prefix) > model.n || memcmp(model.p, k->prefix, strlen(k->prefix)) != 0)
-        k++;
-    return k;
-}
 
 /* -- the head ------------------------------------------------------------------------------- */
 
@@ -109,18 +65,36 @@ static int64_t budget_of(ah_slice effort)
     return 0;
 }
 
-static bool thinks_by_effort(const model_kind *kind, ah_slice effort)
+/* A model of which nothing is known thinks as the longest-lived of them do. */
+static ah_thinking thinking_of(const ah_lowered *w)
 {
-    return kind->thinking == THINKS_BY_EFFORT && effort.p && !ah_json_string_is(effort, "none");
+    ah_thinking thinking = w->adapter->known.thinking;
+
+    if (ah_lowered_lacks(w, AH_MODEL_THINKS))
+        return AH_THINKS_NOT;
+    return thinking == AH_THINKS_UNKNOWN ? AH_THINKS_BY_BUDGET : thinking;
+}
+
+static bool thinks_by_effort(const ah_lowered *w, ah_slice effort)
+{
+    return thinking_of(w) == AH_THINKS_BY_EFFORT && effort.p && !ah_json_string_is(effort, "none");
+}
+
+/* This wire wants a number, also where the options say none. */
+static int64_t usual_length(const ah_model *m)
+{
+    if (!m->output)
+        return FEWEST_TOKENS;
+    return m->output < USUAL_TOKENS ? m->output : USUAL_TOKENS;
 }
 
 /* max_tokens counts what is thought, too, and must be more than that. */
-static void put_length(const model_kind *kind, ah_buf *b, ah_slice options)
+static void put_length(const ah_lowered *w, ah_buf *b, ah_slice options)
 {
     ah_slice effort = ah_json_member(options, "reasoning");
-    int64_t budget = kind->thinking == THINKS_BY_BUDGET ? budget_of(effort) : 0;
+    int64_t budget = thinking_of(w) == AH_THINKS_BY_BUDGET ? budget_of(effort) : 0;
     ah_json_num asked = {0};
-    int64_t most = kind->max_tokens;
+    int64_t most = usual_length(&w->adapter->known);
 
     if (ah_json_number(ah_json_member(options, "max_tokens"), &asked) && asked.is_int)
         most = asked.i;
@@ -129,23 +103,22 @@ static void put_length(const model_kind *kind, ah_buf *b, ah_slice options)
     ah_buf_fmt(b, ",\"max_tokens\":%lld", (long long)most);
     if (budget)
         ah_buf_fmt(b, ",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":%lld}", (long long)budget);
-    else if (thinks_by_effort(kind, effort))
+    else if (thinks_by_effort(w, effort))
         ah_buf_str(b, ",\"thinking\":{\"type\":\"adaptive\"}");
 }
 
 /* ,"output_config":{..}: the effort, and the schema of the answer where the wire carries it. */
-static void put_output(const anthropic *a, const ah_lowered *w, ah_buf *b)
+static void put_output(const ah_lowered *w, ah_buf *b)
 {
     ah_slice effort = ah_json_member(ah_json_member(w->settings, "options"), "reasoning");
     ah_slice schema = ah_lowered_output(w);
-    bool thinks = thinks_by_effort(a->kind, effort);
+    bool thinks = thinks_by_effort(w, effort);
 
     if (!thinks && !schema.p)
         return;
     ah_buf_str(b, ",\"output_config\":{");
     if (thinks)
-        ah_buf_fmt(b, "\"effort\":%.*s%s",
-                   AH_FMT(ah_json_string_is(effort, "minimal") ? ah_slice_of("\"low\"") : effort),
+        ah_buf_fmt(b, "\"effort\":%.*s%s", AH_FMT(ah_model_effort(&w->adapter->known, effort)),
                    schema.p ? "," : "");
     if (schema.p)
         ah_buf_fmt(b, "\"format\":{\"type\":\"json_schema\",\"schema\":%.*s}", AH_FMT(schema));
@@ -162,13 +135,13 @@ static void put_cache(ah_buf *b, ah_slice options)
                    ah_json_string_is(v, "1h") ? ",\"ttl\":\"1h\"" : "");
 }
 
-static void put_options(const anthropic *a, ah_lowered *w)
+static void put_options(ah_lowered *w)
 {
     ah_slice options = ah_json_member(w->settings, "options");
     ah_buf *b = &w->head;
 
-    put_length(a->kind, b, options);
-    put_output(a, w, b);
+    put_length(w, b, options);
+    put_output(w, b);
     put_stop(b, options);
     ah_put_option(b, options, "temperature", "temperature");
     ah_put_option(b, options, "top_p", "top_p");
@@ -281,7 +254,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
 
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
-    put_options((const anthropic *)a, w);
+    put_options(w);
     if (a->stream)
         ah_buf_str(b, ",\"stream\":true");
     put_tools(w);
@@ -513,13 +486,13 @@ static void put_system_block(ah_lowered *w, ah_slice block)
 }
 
 /* Models that take no system messages there are told as the user, in tags. */
-static void put_note(const anthropic *a, ah_lowered *w, ah_slice value)
+static void put_note(const ah_adapter *a, ah_lowered *w, ah_slice value)
 {
     ah_buf block;
 
     if (!ah_has_text(value))
         return;
-    if (!a->kind->changes) {
+    if (!ah_model_can(&a->known, AH_MODEL_NOTES, false)) {
         begin_block(w, GROUP_USER);
         ah_buf_fmt(&w->body, "{\"type\":\"text\",\"text\":\"<system>%.*s</system>\"}",
                    AH_FMT(ah_json_inside(value)));
@@ -606,7 +579,7 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     else if (e->kind == AH_ENTRY_TOOLS_REMOVED)
         put_removed(w, ah_json_member(json, "names"));
     else
-        put_note((const anthropic *)a, w, ah_json_member(json, "text"));
+        put_note(a, w, ah_json_member(json, "text"));
     if (w->body.len > at)
         ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, &w->body, at);
 }
@@ -660,17 +633,20 @@ static const ah_adapter_vt vt = {
 static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o, ah_err *err)
 {
     enum { SPOKEN = AH_TOOLS_ANYWHERE | 1 << AH_TOOLS_REFERENCE | 1 << AH_TOOLS_INLINE };
+    ah_adapter *base = &a->native.base;
+    const ah_model *m = &base->known;
     ah_status st;
 
-    a->kind = kind_of(model);
-    a->native.base.search = a->kind->search ? AH_SEARCH_ALL : AH_SEARCH_WIRE;
-    a->native.base.native_output = a->kind->output;
-    a->native.base.output_rules = a->native.base.strict_tools =
-        a->kind->output ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE;
+    ah_model_find(o->models, ah_slice_of(ah_anthropic_service.name), model, &base->known);
+    base->search = ah_model_can(m, AH_MODEL_SEARCH, false) ? AH_SEARCH_ALL : AH_SEARCH_WIRE;
+    base->native_output = ah_model_can(m, AH_MODEL_OUTPUT, false);
+    base->output_rules = AH_STRICT_ANTHROPIC;
+    base->strict_tools = ah_model_can(m, AH_MODEL_STRICT, false) ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE;
     a->bearer = !o->api_key.p && !ah_provider_env(o, ah_anthropic_service.key_env[0]).p;
     st = ah_provider_mode(o, ah_anthropic_service.name, SPOKEN,
-                          a->kind->changes ? AH_TOOLS_REFERENCE : AH_TOOLS_APPEND,
-                          &a->native.base.tool_change_mode, err);
+                          ah_model_can(m, AH_MODEL_TOOL_CHANGES, false) ? AH_TOOLS_REFERENCE
+                                                                        : AH_TOOLS_APPEND,
+                          &base->tool_change_mode, err);
     return st == AH_OK ? ah_native_fill(&a->native, &ah_anthropic_service, model, o, err) : st;
 }
 
@@ -685,6 +661,7 @@ ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adap
                                   .mem = o->mem,
                                   .refs = 1,
                                   .images = AH_IMAGES_ALL,
+                                  .asks = AH_MODEL_THINKS,
                                   .stream = o->stream,
                                   .reasoning_back = true};
     if ((st = fill(a, model, o, err)) == AH_OK)

@@ -3,6 +3,7 @@
  * are kept whole, put together from their pieces byte by byte. */
 #include "wire/anthropic_read.h"
 
+#include "wire/full.h"
 #include "wire/reading.h"
 
 /* OTHER: of a type that is not known here; it is kept whole, too. */
@@ -156,14 +157,16 @@ static ah_stop stop_of(ah_slice reason)
     static const struct {
         const char *word;
         ah_stop stop;
-    } words[] = {{"end_turn", AH_STOP_END},           {"tool_use", AH_STOP_TOOL_CALLS},
-                 {"max_tokens", AH_STOP_LENGTH},      {"model_context_window_exceeded", AH_STOP_FULL},
-                 {"stop_sequence", AH_STOP_SEQUENCE}, {"refusal", AH_STOP_REFUSAL}};
+    } words[] = {{"end_turn", AH_STOP_END},
+                 {"tool_use", AH_STOP_TOOL_CALLS},
+                 {"max_tokens", AH_STOP_LENGTH},
+                 {"stop_sequence", AH_STOP_SEQUENCE},
+                 {"refusal", AH_STOP_REFUSAL}};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (ah_json_string_is(reason, words[i].word))
             return words[i].stop;
-    return AH_STOP_END;
+    return ah_full_word(reason) ? AH_STOP_FULL : AH_STOP_END;
 }
 
 /* Only what was cut for its length may lack the end of a block. */

@@ -20,14 +20,14 @@ enum {
 
 /* -- what is known ------------------------------------------------------------------------------ */
 
-/* Codes and types of errors. */
+/* Codes and types of errors, and why answers ended. */
 static const char *const words[] = {
     "context_length_exceeded",       /* OpenAI, Azure, Groq */
     "exceed_context_size_error",     /* llama.cpp, tools/server */
     "tokens_limit_reached",          /* GitHub Models */
     "context_window_exceeded",       /* LiteLLM */
     "ContextWindowExceededError",    /* LiteLLM */
-    "model_context_window_exceeded", /* Z.ai */
+    "model_context_window_exceeded", /* Anthropic, Z.ai */
     "prompt_too_long",               /* Claude CLI */
 };
 
@@ -35,92 +35,118 @@ static const char *const words[] = {
 static const int others[] = {401, 402, 403, 404, 405, 407, 408, 409, 425, 429, 451, 503, 504, 529};
 
 /* Forms of messages; the first that fits decides. Letters in either case; #w is the window, #u what is
- * used of it, #a what the answer was asked to be at most, #- another number, * any text. Behind each,
- * whose words they are: as they were recorded (spec/full_spec.lua has them whole), as the server's own
- * source or documentation has them, or as their users report them. */
-#define OPENAI_MAX "this model's maximum context length is #w tokens"
+ * used of it, #a what the answer was asked to be at most, #- another number, * any text. In front of
+ * each, whose words they are: as they were recorded (spec/full_spec.lua has them whole), as the server's
+ * own source or documentation has them, or as their users report them. */
+#define SAID(by, form) form
+#define OPENAI_MAX     "this model's maximum context length is #w tokens"
 static const char *const forms[] = {
-    "prompt is too long: #u tokens > #w maximum",                                  /* Anthropic */
-    "prompt is too long",                                                          /* Claude CLI */
-    "input length and *max_tokens* exceed context limit: #u + #a > #w",            /* Anthropic */
-    "prompt too long",                                                             /* Ollama, Z.ai */
-    "the prompt exceeds the context length",                                       /* Ollama */
-    "the input length exceeds the context length",                                 /* Ollama */
-    "input length exceeds the context length",                                     /* Ollama */
-    "input exceeds maximum context length",                                        /* Ollama */
-    "prompt exceeds max length",                                                   /* Z.ai */
-    "your input exceeds the context window of this model",                         /* OpenAI */
-    "input tokens exceed the configured limit of #w tokens*resulted in #u tokens", /* OpenAI */
-    "input tokens exceed the configured limit of #w tokens",                       /* OpenAI */
-    OPENAI_MAX ". however, your messages resulted in #u tokens",                   /* OpenAI */
-    OPENAI_MAX ". however, you requested #- tokens (#u in the messages, #a in the completion)",
-    OPENAI_MAX ", however you requested #- tokens (#u in your prompt; #a for the completion)",
-    OPENAI_MAX ". however, your request has #u input tokens", /* vLLM */
-    OPENAI_MAX ". however, you requested #a output tokens and your prompt contains at least #u input",
-    OPENAI_MAX ". however, you requested #u tokens in the", /* vLLM */
-    OPENAI_MAX,
-    "'max_tokens' or 'max_completion_tokens' is too large: #a. " OPENAI_MAX
-    " and your request has #u input tokens", /* vLLM */
-    "you passed #u input tokens and requested #a output tokens. however, the model's context length is "
-    "only #w tokens",                                                   /* vLLM */
-    "the * (*length #u) is longer than the maximum model length of #w", /* vLLM */
-    "this endpoint's maximum context length is #w tokens*(#u of text input, #a in the output)",
-    "this endpoint's maximum context length is #w tokens*(#u of text input",        /* OpenRouter */
-    "this endpoint's maximum context length is #w tokens",                          /* OpenRouter */
-    "the input token count (#u) exceeds the maximum number of tokens allowed (#w)", /* Gemini */
-    "the input token count exceeds the maximum number of tokens allowed (#w)",      /* Gemini */
-    "unable to submit request because the input token count is #u but *model only supports up to #w",
-    "input is too long for requested model",                                       /* Bedrock */
-    "this model's maximum prompt length is #w but the request contains #u tokens", /* xAI */
-    "please reduce the length of the messages or completion. current length is #u while limit is #w",
-    "please reduce the length of the messages or completion",                       /* Groq */
-    "prompt contains #u tokens*too large for model with #w maximum context length", /* Mistral */
-    "request (#u tokens) exceeds the available context size (#w tokens)",           /* llama.cpp */
-    "the request exceeds the available context size",                               /* llama.cpp */
-    "request exceeds the available context size",                                   /* llama.cpp */
-    "requested tokens (#u) exceed context window of #w", /* llama-cpp-python */
-    "the number of tokens to keep from the initial prompt is greater than the context length",
-    "trying to keep the first #u tokens when*context length of only #w tokens",    /* LM Studio */
-    "reached context length of #w tokens with model",                              /* LM Studio */
-    "the input (#u tokens) is longer than the model's context length (#w tokens)", /* SGLang, Together */
-    "requested token count exceeds the model's maximum context length of #w tokens*: #u tokens from the "
-    "input messages and #a tokens for the completion", /* SGLang */
-    "requested token count exceeds the model's maximum context length of #w tokens",
-    "input length (#u) exceeds *maximum context length (#w)",
-    "input length #u exceeds the maximum allowed input length of #w tokens",
-    "input length (#u tokens) exceeds the maximum allowed *length (#w tokens)",            /* SGLang */
-    "`inputs` tokens + `max_new_tokens` must be <= #w. given: #u `inputs` tokens and #a",  /* TGI */
-    "`inputs` must have less than #w tokens. given: #u",                                   /* TGI */
-    "too many tokens: size limit exceeded by #- tokens*limit for this model is #w tokens", /* Cohere */
-    "too many tokens: size limit exceeded by #- tokens",                                   /* Cohere */
-    "too many tokens: total number of tokens * cannot exceed #w - received #u",            /* Cohere */
-    "request body too large for * model. max size: #w tokens",            /* GitHub Models */
-    "prompt token count of #u exceeds the limit of #w",                   /* GitHub Copilot */
-    "invalid params, context window exceeds limit",                       /* MiniMax */
-    "your request exceeded model token limit: #w (requested: #u)",        /* Moonshot */
-    "your request exceeded model token limit",                            /* Moonshot */
-    "range of input length should be [#-, #w]",                           /* DashScope */
-    "total tokens of image and text exceed max message tokens",           /* Volcengine */
-    "prompt has #u tokens, but the configured context size is #w tokens", /* DS4 */
-    "the prompt size exceeds the context window size",                    /* GPT4All */
-    "context window exceeded",                                            /* LiteLLM */
+    SAID("Anthropic", "prompt is too long: #u tokens > #w maximum"),
+    SAID("Claude CLI", "prompt is too long"),
+    SAID("Anthropic", "input length and *max_tokens* exceed context limit: #u + #a > #w"),
+    SAID("Ollama, Z.ai", "prompt too long"),
+    SAID("Ollama", "the input length exceeds the context length"),
+    SAID("Ollama", "input length exceeds the context length"),
+    SAID("Ollama", "input length exceeds maximum context length"),
+    SAID("Ollama", "input exceeds maximum context length"),
+    SAID("Z.ai", "prompt exceeds max length"),
+    SAID("OpenAI", "your input exceeds the context window of this model"),
+    SAID("OpenAI", "input tokens exceed the configured limit of #w tokens*resulted in #u tokens"),
+    SAID("OpenAI", "input tokens exceed the configured limit of #w tokens"),
+    SAID("OpenAI", OPENAI_MAX ". however, your messages resulted in #u tokens"),
+    SAID("OpenAI, DeepSeek, Mistral",
+         OPENAI_MAX ". however, you requested #- tokens (#u in the messages, #a in the completion)"),
+    SAID("OpenAI, llama-cpp-python",
+         OPENAI_MAX ", however you requested #- tokens (#u in your prompt; #a for the completion)"),
+    SAID("vLLM", OPENAI_MAX ". however, your request has #u input tokens"),
+    SAID("vLLM", OPENAI_MAX
+         ". however, you requested #a output tokens and your prompt contains at least #u input"),
+    SAID("vLLM", OPENAI_MAX ". however, you requested #u tokens in the"),
+    SAID("OpenAI, and who follows it", OPENAI_MAX),
+    SAID("vLLM", "'max_tokens' or 'max_completion_tokens' is too large: #a. " OPENAI_MAX
+                 " and your request has #u input tokens"),
+    SAID("vLLM", "you passed #u input tokens and requested #a output tokens. however, the model's "
+                 "context length is only #w tokens"),
+    SAID("vLLM", "the prompt (total length #u) is longer than the maximum model length of #w"),
+    SAID("vLLM", "the decoder prompt (length #u) is longer than the maximum model length of #w"),
+    SAID("vLLM", "the encoder prompt (length #u) is longer than the maximum model length of #w"),
+    SAID("OpenRouter",
+         "this endpoint's maximum context length is #w tokens*(#u of text input, #a in the "
+         "output)"),
+    SAID("OpenRouter", "this endpoint's maximum context length is #w tokens*(#u of text input"),
+    SAID("OpenRouter", "this endpoint's maximum context length is #w tokens"),
+    SAID("Gemini", "the input token count (#u) exceeds the maximum number of tokens allowed (#w)"),
+    SAID("Gemini", "the input token count exceeds the maximum number of tokens allowed (#w)"),
+    SAID("Vertex AI", "unable to submit request because the input token count is #u but *model only "
+                      "supports up to #w"),
+    SAID("Bedrock", "input is too long for requested model"),
+    SAID("Bedrock", "too many input tokens. max input tokens: #w, request input token count: #u"),
+    SAID("xAI", "this model's maximum prompt length is #w but the request contains #u tokens"),
+    SAID("Cerebras",
+         "please reduce the length of the messages or completion. current length is #u while "
+         "limit is #w"),
+    SAID("Groq", "please reduce the length of the messages or completion"),
+    SAID("Mistral", "prompt contains #u tokens*too large for model with #w maximum context length"),
+    SAID("llama.cpp", "request (#u tokens) exceeds the available context size (#w tokens)"),
+    SAID("llama.cpp", "the request exceeds the available context size"),
+    SAID("llama.cpp", "request exceeds the available context size"),
+    SAID("llama-cpp-python", "requested tokens (#u) exceed context window of #w"),
+    SAID("LM Studio", "the number of tokens to keep from the initial prompt is greater than the context "
+                      "length (n_keep: #u>= n_ctx: #w)"),
+    SAID("LM Studio", "the number of tokens to keep from the initial prompt is greater than the context "
+                      "length"),
+    SAID("LM Studio", "trying to keep the first #u tokens when*context length of only #w tokens"),
+    SAID("LM Studio", "reached context length of #w tokens with model"),
+    SAID("SGLang, Together",
+         "the input (#u tokens) is longer than the model's context length (#w tokens)"),
+    SAID("SGLang", "requested token count exceeds the model's maximum context length of #w tokens*: #u "
+                   "tokens from the input messages and #a tokens for the completion"),
+    SAID("SGLang", "requested token count exceeds the model's maximum context length of #w tokens"),
+    SAID("SGLang", "input length (#u) exceeds *maximum context length (#w)"),
+    SAID("Poolside", "input length #u exceeds the maximum allowed input length of #w tokens"),
+    SAID("SGLang", "input length (#u tokens) exceeds the maximum allowed *length (#w tokens)"),
+    SAID("TGI, Together",
+         "`inputs` tokens + `max_new_tokens` must be <= #w. given: #u `inputs` tokens and #a"),
+    SAID("TGI", "`inputs` must have less than #w tokens. given: #u"),
+    SAID("Fireworks", "the prompt is too long: #u, model maximum context length: #w"),
+    SAID("Cloudflare",
+         "the estimated number of input and maximum output tokens (#u) exceeded this model "
+         "context window limit (#w)"),
+    SAID("Cohere",
+         "too many tokens: size limit exceeded by #- tokens*limit for this model is #w tokens"),
+    SAID("Cohere", "too many tokens: size limit exceeded by #- tokens"),
+    SAID("Cohere", "too many tokens: total number of tokens * cannot exceed #w - received #u"),
+    SAID("GitHub Models", "request body too large for * model. max size: #w tokens"),
+    SAID("GitHub Copilot", "prompt token count of #u exceeds the limit of #w"),
+    SAID("MiniMax", "invalid params, context window exceeds limit"),
+    SAID("Moonshot", "your request exceeded model token limit: #w (requested: #u)"),
+    SAID("Moonshot", "your request exceeded model token limit"),
+    SAID("DashScope", "range of input length should be [#-, #w]"),
+    SAID("Volcengine", "total tokens of image and text exceed max message tokens"),
+    SAID("DS4", "prompt has #u tokens, but the configured context size is #w tokens"),
+    SAID("GPT4All", "the prompt size exceeds the context window size"),
+    SAID("LiteLLM", "context window exceeded"),
 };
 
 /* What proxies and libraries put in front of another's words. */
-static const char *const prefixes[] = {"error code: #- - ",
-                                       "api error: #- ",
-                                       "http #-: ",
-                                       "#- ",
-                                       "error: ",
-                                       "upstream error from *: ",
-                                       "error from *): ",
-                                       "provider returned error: ",
-                                       "openai error: ",
-                                       "bedrock error message: ",
-                                       "context window error - ",
-                                       "invalid request: ",
-                                       "<#-> ",
-                                       "internalerror.algo.invalidparameter: "};
+static const char *const prefixes[] = {
+    "error code: #- - ",
+    "api error: #- ",
+    "http #-: ",
+    "#- ",
+    "error: ",
+    "<#-> ",
+    SAID("OpenRouter", "upstream error from *: "),
+    SAID("OpenRouter", "error from *): "),
+    SAID("OpenRouter", "provider returned error: "),
+    SAID("LiteLLM", "context window error - "),
+    SAID("Bedrock", "bedrock error message: "),
+    SAID("Bedrock", "the model returned the following errors: "),
+    SAID("Bedrock", "an error occurred (*) when calling the * operation: "),
+    SAID("Moonshot", "invalid request: "),
+    SAID("TGI", "input validation error: "),
+    SAID("DashScope", "internalerror.algo.invalidparameter: "),
+};
 
 /* -- forms -------------------------------------------------------------------------------------- */
 
@@ -340,7 +366,7 @@ static int64_t count(ah_slice error, const char *name)
     return ah_json_number(ah_json_member(error, name), &n) && n.is_int && n.i > 0 ? n.i : 0;
 }
 
-static bool is_known(ah_slice word)
+bool ah_full_word(ah_slice word)
 {
     return ah_json_kind_of(word) == AH_JSON_STRING && is_known_word(ah_json_inside(word));
 }
@@ -348,7 +374,7 @@ static bool is_known(ah_slice word)
 static void judge(const ah_mem *mem, const ah_told_error *told, int depth, ah_full *out)
 {
     numbers n = {.window = count(told->error, "n_ctx"), .used = count(told->error, "n_prompt_tokens")};
-    bool known = is_known(told->word) || is_known(told->type);
+    bool known = ah_full_word(told->word) || ah_full_word(told->type);
 
     judge_string(mem, told->status, told->message, depth, out);
     if (!out->is) /* OpenRouter: what the provider said */

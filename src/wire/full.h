@@ -22,6 +22,9 @@ ah_full ah_full_judge(const ah_mem *mem, const ah_told_error *told);
 /* The same of plain text. */
 ah_full ah_full_judge_text(const ah_mem *mem, int status, ah_slice text);
 
+/* True if the word (a JSON string) is one by which a wire says so: of an error, or why an answer ended. */
+bool ah_full_word(ah_slice word);
+
 /* Makes an error of it, whose message is there already: its code, no other try, its numbers. */
 void ah_full_tell(const ah_full *full, ah_err *err);
 

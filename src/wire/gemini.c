@@ -27,16 +27,15 @@ typedef struct gemini {
 
 /* An effort: levels from Gemini 3 on, tokens before (those of Google's own translation of
  * OpenAI's reasoning_effort). */
-static void put_thinking(const ah_adapter *a, ah_buf *b, size_t *n, ah_slice effort)
+static void put_thinking(const ah_adapter *a, const ah_lowered *w, ah_buf *b, size_t *n, ah_slice effort)
 {
     static const struct {
         const char *effort, *budget;
     } budgets[] = {
         {"none", "0"}, {"minimal", "1024"}, {"low", "1024"}, {"medium", "8192"}, {"high", "24576"}};
-    bool old = ah_slice_begins(ah_text_slice(a->model), "gemini-2") ||
-               ah_slice_begins(ah_text_slice(a->model), "gemini-1");
+    bool old = a->known.thinking == AH_THINKS_BY_BUDGET;
 
-    if (ah_json_kind_of(effort) != AH_JSON_STRING)
+    if (ah_json_kind_of(effort) != AH_JSON_STRING || ah_lowered_lacks(w, AH_MODEL_THINKS))
         return;
     ah_buf_str(b, (*n)++ ? "," : "");
     for (size_t i = 0; old && i < sizeof budgets / sizeof *budgets; i++)
@@ -44,7 +43,8 @@ static void put_thinking(const ah_adapter *a, ah_buf *b, size_t *n, ah_slice eff
             ah_buf_fmt(b, "\"thinkingConfig\":{\"thinkingBudget\":%s}", budgets[i].budget);
             return;
         }
-    ah_buf_fmt(b, "\"thinkingConfig\":{\"thinkingLevel\":%.*s}", AH_FMT(effort));
+    ah_buf_fmt(b, "\"thinkingConfig\":{\"thinkingLevel\":%.*s}",
+               AH_FMT(ah_model_effort(&a->known, effort)));
 }
 
 static void put_config(const ah_adapter *a, const ah_lowered *w, ah_buf *b)
@@ -62,7 +62,7 @@ static void put_config(const ah_adapter *a, const ah_lowered *w, ah_buf *b)
     ah_put_member(b, &n, "seed", ah_json_member(options, "seed"));
     ah_put_list(b, &n, "stopSequences", ah_json_member(options, "stop"));
     ah_put_member(b, &n, "temperature", ah_json_member(options, "temperature"));
-    put_thinking(a, b, &n, ah_json_member(options, "reasoning"));
+    put_thinking(a, w, b, &n, ah_json_member(options, "reasoning"));
     ah_put_member(b, &n, "topP", ah_json_member(options, "top_p"));
     ah_buf_char(b, '}');
 }
@@ -192,7 +192,7 @@ static void put_kept(const ah_lowered *w, ah_buf *b, ah_slice part, ah_json_read
  * Google documents this word in place of a signature. */
 static void put_signature(const ah_adapter *a, ah_buf *b, bool first)
 {
-    if (first && ah_slice_begins(ah_text_slice(a->model), "gemini-3"))
+    if (first && ah_model_can(&a->known, AH_MODEL_SIGNED, false))
         ah_buf_str(b, ",\"thoughtSignature\":\"skip_thought_signature_validator\"");
 }
 
@@ -390,21 +390,22 @@ static const ah_adapter_vt vt = {
 
 static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, ah_err *err)
 {
+    ah_adapter *base = &g->native.base;
     ah_status st = ah_provider_mode(o, ah_gemini_service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
-                                    &g->native.base.tool_change_mode, err);
+                                    &base->tool_change_mode, err);
     ah_buf b;
 
     if (st == AH_OK)
         st = ah_native_fill(&g->native, &ah_gemini_service, model, o, err);
     if (st != AH_OK)
         return st;
+    ah_model_find(o->models, ah_slice_of(ah_gemini_service.name), model, &base->known);
+    base->native_output = ah_model_can(&base->known, AH_MODEL_OUTPUT, false);
+    base->images =
+        AH_IMAGES_USER |
+        (ah_model_can(&base->known, AH_MODEL_RESULT_IMAGES, false) ? AH_IMAGES_RESULT_DATA : 0u);
     ah_buf_init(&b, o->mem, MAX_PATH);
-    /* older ones refuse it beside tools */
-    g->native.base.native_output = ah_slice_begins(model, "gemini-3");
-    /* before that, what a function answers is JSON alone */
-    g->native.base.images =
-        AH_IMAGES_USER | (ah_slice_begins(model, "gemini-3") ? AH_IMAGES_RESULT_DATA : 0);
-    put_method(&g->native.base, &b);
+    put_method(base, &b);
     st = ah_text_from_buf(&b, "the model's name", &g->path, err);
     ah_buf_clear(&b);
     return st;
@@ -417,8 +418,12 @@ ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter
 
     if (!g)
         return ah_err_nomem(err);
-    g->native.base =
-        (ah_adapter){.vt = &vt, .mem = o->mem, .refs = 1, .stream = o->stream, .reasoning_back = true};
+    g->native.base = (ah_adapter){.vt = &vt,
+                                  .mem = o->mem,
+                                  .refs = 1,
+                                  .stream = o->stream,
+                                  .asks = AH_MODEL_THINKS,
+                                  .reasoning_back = true};
     if ((st = fill(g, model, o, err)) == AH_OK)
         *out = &g->native.base;
     else

@@ -6,6 +6,7 @@
 #include "wire/breaks.h"
 #include "wire/dispatcher.h"
 #include "wire/provider.h"
+#include "wire/strict.h"
 
 enum { MAX_BODY = 256 << 20 };
 
@@ -355,9 +356,51 @@ void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter, ah_break why)
     w->adapter = adapter;
     w->mode = adapter->tool_change_mode;
     w->trying = w->searching_here = w->searched = false;
+    w->trying_without = 0;
     begin_anew(w);
     if (w->requests > 0)
         w->anew = why;
+}
+
+/* -- what the model is not asked for ------------------------------------------------ */
+
+const ah_lack ah_lacks[AH_LACKS] = {{AH_MODEL_ENCRYPTED, "encrypted_reasoning"},
+                                    {AH_MODEL_OUTPUT, "native_output"},
+                                    {AH_MODEL_THINKS, "reasoning"},
+                                    {AH_MODEL_STRICT, "strict_tools"}};
+
+unsigned ah_learned_lacking(ah_slice learned)
+{
+    unsigned all = 0;
+
+    for (int i = 0; learned.p && i < AH_LACKS; i++)
+        if (ah_json_kind_of(ah_json_member(learned, ah_lacks[i].name)) == AH_JSON_FALSE)
+            all |= ah_lacks[i].what;
+    return all;
+}
+
+bool ah_lowered_lacks(const ah_lowered *w, unsigned what)
+{
+    return (w->lacking & what) != 0;
+}
+
+ah_strict_rules ah_lowered_strict(const ah_lowered *w)
+{
+    return ah_lowered_lacks(w, AH_MODEL_STRICT) ? AH_STRICT_NONE : w->adapter->strict_tools;
+}
+
+unsigned ah_lowered_asks(const ah_lowered *w)
+{
+    ah_slice options = ah_json_member(w->settings, "options");
+    unsigned all = w->adapter->asks & AH_MODEL_ENCRYPTED;
+
+    if (ah_lowered_output(w).p)
+        all |= AH_MODEL_OUTPUT;
+    if (w->adapter->asks & AH_MODEL_THINKS && ah_json_member(options, "reasoning").p)
+        all |= AH_MODEL_THINKS;
+    if (ah_strict_asked(w))
+        all |= AH_MODEL_STRICT;
+    return all & ~w->lacking;
 }
 
 /* -- the mode in which tools change ------------------------------------------------ */
@@ -370,32 +413,41 @@ static ah_tool_change_mode mode_named(ah_slice word, ah_tool_change_mode otherwi
     return otherwise;
 }
 
-static ah_tool_change_mode mode_of(const ah_lowered *w)
+static ah_tool_change_mode mode_of(const ah_lowered *w, ah_slice learned)
 {
     ah_tool_change_mode mode = w->adapter->tool_change_mode;
-    ah_slice learned;
 
     if (w->trying)
         return w->mode;
     if (mode == AH_TOOLS_RESTART)
         return mode;
-    learned = ah_json_member(latest(w, AH_ENTRY_SETTINGS, w->settings), "learned");
     return mode_named(ah_json_member(learned, "tool_change_mode"), mode);
 }
 
+/* What is left out changes the head, and tools that are defined in the body. */
 static void settle_mode(ah_lowered *w)
 {
-    ah_tool_change_mode mode = mode_of(w), before = w->mode;
+    ah_slice learned = ah_json_member(latest(w, AH_ENTRY_SETTINGS, w->settings), "learned");
+    ah_tool_change_mode mode = mode_of(w, learned), before = w->mode;
+    unsigned lacking = w->trying_without | ah_learned_lacking(learned);
     ah_searching searching;
+    bool same;
 
     w->mode = mode;
     searching = searching_of(w);
-    if (mode == before && searching == w->searching)
+    same = mode == before && searching == w->searching;
+    if (same && lacking == w->lacking)
         return;
     w->searching = searching;
+    w->lacking = lacking;
     begin_anew(w);
     if (w->requests > 0 && w->anew == AH_BREAK_NONE)
-        w->anew = AH_BREAK_TOOLS;
+        w->anew = same ? AH_BREAK_SETTINGS : AH_BREAK_TOOLS;
+}
+
+void ah_lowered_try_without(ah_lowered *w, unsigned what)
+{
+    w->trying_without |= what;
 }
 
 void ah_lowered_try(ah_lowered *w, bool trying, ah_tool_change_mode mode)
@@ -608,7 +660,8 @@ ah_slice ah_lowered_allowed(const ah_lowered *w, size_t *at)
 ah_slice ah_lowered_output(const ah_lowered *w)
 {
     ah_slice schema = ah_json_member(w->settings, "output");
-    bool carried = schema.p && ah_adapter_carries(w->adapter, schema) &&
+    bool carried = schema.p && !ah_lowered_lacks(w, AH_MODEL_OUTPUT) &&
+                   ah_adapter_carries(w->adapter, schema) &&
                    !(w->adapter->output_unseen && ah_lowered_has_tools(w));
 
     return carried ? schema : (ah_slice){NULL, 0};

@@ -62,6 +62,8 @@ struct ah_lowered {
     ah_searching searching;   /* in force, where tools are deferred */
     bool searching_here;      /* the wire's own ways of that are not used, whatever is known */
     bool searched;            /* they were, and the model has answered */
+    unsigned lacking;         /* AH_MODEL_: what the model is not asked for, as was learned of it, and */
+    unsigned trying_without;  /* what is left out to try it */
     ah_slice deferral;        /* the latest tools_deferred entry, .p NULL: none */
     ah_slice settings;        /* the latest entry, .p NULL: none */
     ah_slice system;          /* the latest prompt's text value, with its quotes */
@@ -95,6 +97,24 @@ bool ah_lowered_is_native(const ah_lowered *w);
 /* In another mode from the next update on; false: as the settings and the adapter say. What the
  * settings in force have under learned.tool_change_mode holds for their model. */
 void ah_lowered_try(ah_lowered *w, bool trying, ah_tool_change_mode mode);
+
+/* What requests ask of the model, of STRICT, OUTPUT, ENCRYPTED and THINKS, as AH_MODEL_ bits. */
+unsigned ah_lowered_asks(const ah_lowered *w);
+/* From the next update on it is not asked for that. What the settings in force have under `learned` of
+ * strict_tools, native_output, encrypted_reasoning and reasoning (false) holds for their model. */
+void ah_lowered_try_without(ah_lowered *w, unsigned what);
+/* Is the model not to be asked for that? */
+bool ah_lowered_lacks(const ah_lowered *w, unsigned what);
+/* The rules in which tools may be strict now. */
+ah_strict_rules ah_lowered_strict(const ah_lowered *w);
+/* The bits that a `learned` object says the model lacks, and their names there, in order. */
+unsigned ah_learned_lacking(ah_slice learned);
+typedef struct ah_lack {
+    unsigned what; /* one bit of AH_MODEL_ */
+    const char *name;
+} ah_lack;
+enum { AH_LACKS = 4 };
+extern const ah_lack ah_lacks[AH_LACKS];
 
 /* Does the next request declare deferred tools? */
 bool ah_lowered_defers(const ah_lowered *w);

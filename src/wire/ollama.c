@@ -67,7 +67,8 @@ static void head(const ah_adapter *a, ah_lowered *w)
     ah_json_put_string(b, ah_text_slice(a->model));
     ah_buf_str(b, a->stream ? ",\"stream\":true" : ",\"stream\":false"); /* its default is true */
     put_options(b, options);
-    put_think(b, ah_json_member(options, "reasoning"));
+    if (!ah_lowered_lacks(w, AH_MODEL_THINKS))
+        put_think(b, ah_json_member(options, "reasoning"));
     if (output.p)
         ah_buf_fmt(b, ",\"format\":%.*s", AH_FMT(output));
     if (ah_put_tools(w, ",\"tools\":[", put_function))
@@ -230,6 +231,7 @@ static ah_status fill(ah_native *a, ah_slice model, const ah_provider_options *o
     ah_status st = ah_provider_mode(o, ah_ollama_service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
                                     &a->base.tool_change_mode, err);
 
+    ah_model_find(o->models, ah_slice_of(ah_ollama_service.name), model, &a->base.known);
     if (st == AH_OK)
         st = ah_native_fill(a, &ah_ollama_service, model, o, err);
     return st == AH_OK && !settle_url(&a->base) ? ah_err_nomem(err) : st;
@@ -248,6 +250,7 @@ ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter
                            .mem = o->mem,
                            .refs = 1,
                            .images = AH_IMAGES_DATA | AH_IMAGES_RESULT_DATA,
+                           .asks = AH_MODEL_THINKS,
                            .stream = o->stream,
                            .native_output = true,
                            .output_rules = AH_STRICT_ANTHROPIC,

@@ -61,14 +61,16 @@ void ah_openai_put_choice(const ah_adapter *a, ah_lowered *w, const ah_choice_wo
         ah_buf_fmt(b, ",\"tool_choice\":%.*s", AH_FMT(v));
 }
 
-static void put_reasoning(const ah_adapter *a, ah_buf *b, ah_slice options)
+static void put_reasoning(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice options)
 {
     ah_slice effort = ah_json_member(options, "reasoning");
 
-    if (effort.p && is(a, AH_SERVER_REASONING_OBJECT))
-        ah_buf_fmt(b, ",\"reasoning\":{\"effort\":%.*s}", AH_FMT(effort));
-    else
-        ah_put_option(b, options, "reasoning", "reasoning_effort");
+    if (!effort.p || ah_lowered_lacks(w, AH_MODEL_THINKS))
+        return;
+    ah_buf_fmt(b,
+               is(a, AH_SERVER_REASONING_OBJECT) ? ",\"reasoning\":{\"effort\":%.*s}"
+                                                 : ",\"reasoning_effort\":%.*s",
+               AH_FMT(ah_model_effort(&a->known, effort)));
 }
 
 static void put_options(const ah_adapter *a, ah_lowered *w)
@@ -82,7 +84,7 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
     if (is(a, AH_SERVER_CACHE_KEY))
         ah_put_option(b, options, "cache_key", "prompt_cache_key");
     ah_put_option(b, options, "max_tokens", completion ? "max_completion_tokens" : "max_tokens");
-    put_reasoning(a, b, options);
+    put_reasoning(a, w, b, options);
     ah_put_option(b, options, "seed", "seed");
     ah_put_option(b, options, "stop", "stop");
     ah_put_option(b, options, "temperature", "temperature");
@@ -213,6 +215,27 @@ static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
     ah_buf_char(b, '}');
 }
 
+/* New tools where they come in: a system message of nothing else. */
+static void put_added(ah_lowered *w, ah_slice json)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(json, "tools"));
+    ah_json_token t = ah_json_next(&r);
+    ah_buf *b = &w->body;
+    size_t n = 0;
+
+    ah_buf_str(b, ",{\"role\":\"system\",\"tools\":[");
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice spec = ah_json_skip(&r, t);
+        const ah_offered *offered = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
+
+        if (!offered || offered->told != w->done)
+            continue;
+        ah_buf_str(b, n++ ? "," : "");
+        put_tool(w, spec, b);
+    }
+    ah_buf_str(b, "]}");
+}
+
 static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
 {
     static const ah_part_words words = {
@@ -227,6 +250,8 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
         put_result(a, b, json);
     else if (e->kind == AH_ENTRY_USER)
         ah_put_user(b, &words, ah_json_member(json, "content"));
+    else if (e->kind == AH_ENTRY_TOOLS_ADDED)
+        put_added(w, json);
     else
         ah_put_message(b, "system", ah_json_member(json, "text"));
     ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
@@ -321,6 +346,7 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                          ah_err *err)
 {
     bool alone = (server->quirks & AH_SERVER_OUTPUT_ALONE) != 0;
+    bool strict = server->quirks & AH_SERVER_STRICT && ah_model_can(&wire->known, AH_MODEL_STRICT, true);
     ah_openai *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
 
@@ -331,14 +357,16 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                                   .mem = o->mem,
                                   .refs = 1,
                                   .stream = o->stream,
-                                  .native_output = wire->native_output,
+                                  .known = wire->known,
+                                  .asks = AH_MODEL_THINKS | wire->asks,
+                                  .native_output = wire->native_output &&
+                                                   ah_model_can(&wire->known, AH_MODEL_OUTPUT, true),
                                   .output_rules = alone ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE,
                                   .output_unseen = alone,
                                   .reasoning_back = wire->reasoning_back,
                                   .cost_told = wire->cost_told,
                                   .images = wire->images,
-                                  .strict_tools = server->quirks & AH_SERVER_STRICT ? AH_STRICT_OPENAI
-                                                                                    : AH_STRICT_NONE,
+                                  .strict_tools = strict ? AH_STRICT_OPENAI : AH_STRICT_NONE,
                                   .tool_change_mode = mode};
     st = ah_native_fill(&a->native, &server->at, model, o, err);
     a->native.base.lists_allowed =
@@ -375,6 +403,13 @@ static bool asks_responses(const ah_server *s, ah_slice model)
            memcmp(model.p, prefix, sizeof prefix - 1) == 0;
 }
 
+/* Both must know them: the server passes them on, or somebody has said so of the model. */
+static bool takes_tool_messages(const ah_server *s, const ah_model *known)
+{
+    return ah_model_can(known, AH_MODEL_TOOL_MESSAGES, false) &&
+           (s->quirks & AH_SERVER_TOOL_MESSAGES || known->from >= AH_MODEL_SCRIPT);
+}
+
 ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provider_options *o,
                         ah_adapter **out, ah_err *err)
 {
@@ -382,17 +417,21 @@ ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provid
         THOUGHTS = AH_SERVER_REASONING_CONTENT | AH_SERVER_REASONING_DETAILS | AH_SERVER_THINKING_BLOCKS,
         OUTPUT = AH_SERVER_OUTPUT | AH_SERVER_OUTPUT_ALONE
     };
-    const ah_openai_wire chat = {.vt = &vt,
-                                 .native_output = (server->quirks & OUTPUT) != 0,
-                                 .reasoning_back = (server->quirks & THOUGHTS) != 0,
-                                 .images = AH_IMAGES_USER,
-                                 .cost_told =
-                                     server->quirks & AH_SERVER_COST ? AH_COST_TOLD : AH_COST_UNTOLD};
+    ah_openai_wire chat = {.vt = &vt,
+                           .native_output = (server->quirks & OUTPUT) != 0,
+                           .reasoning_back = (server->quirks & THOUGHTS) != 0,
+                           .images = AH_IMAGES_USER,
+                           .cost_told = server->quirks & AH_SERVER_COST ? AH_COST_TOLD : AH_COST_UNTOLD};
     ah_tool_change_mode mode;
     ah_status st;
+    bool messages;
 
     if (asks_responses(server, model))
         return ah_responses_new(server, model, o, out, err);
-    st = ah_provider_mode(o, server->at.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND, &mode, err);
+    ah_model_find(o->models, ah_slice_of(server->at.name), model, &chat.known);
+    messages = takes_tool_messages(server, &chat.known);
+    st = ah_provider_mode(o, server->at.name,
+                          AH_TOOLS_ANYWHERE | (messages ? 1u << AH_TOOLS_ADDITIONAL : 0u),
+                          messages ? AH_TOOLS_ADDITIONAL : AH_TOOLS_APPEND, &mode, err);
     return st == AH_OK ? ah_openai_make(&chat, server, model, mode, o, out, err) : st;
 }

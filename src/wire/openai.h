@@ -19,6 +19,8 @@ typedef struct ah_openai_wire {
     bool native_output;
     bool reasoning_back;
     unsigned images; /* AH_IMAGES_ */
+    unsigned asks;   /* AH_MODEL_: what else requests may ask of a model (ah_adapter.asks) */
+    ah_model known;
     ah_cost_told cost_told;
 } ah_openai_wire;
 

@@ -2,7 +2,9 @@
  * servers send that is not quite OpenAI's form is taken where its meaning is plain. */
 #include "wire/openai_read.h"
 
+#include "base/excerpt.h"
 #include "base/json_walk.h"
+#include "wire/full.h"
 #include "wire/openai.h"
 #include "wire/reading.h"
 #include "wire/thoughts.h"
@@ -139,8 +141,10 @@ static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
     const ah_buf *id = &((reader *)r)->call_id;
 
     (void)error;
-    if (id->len)
-        ah_buf_fmt(more, "; litellm call %.*s", AH_FMT(ah_buf_slice(id)));
+    if (!id->len)
+        return;
+    ah_buf_str(more, "; litellm call ");
+    ah_excerpt(ah_buf_slice(id), r->base.msg->secrets, MAX_CALL_ID, more);
 }
 
 static void read_usage(ah_assembly *msg, ah_slice usage)
@@ -175,13 +179,12 @@ static ah_stop stop_of(ah_slice reason)
                  {"length", AH_STOP_LENGTH},
                  {"tool_calls", AH_STOP_TOOL_CALLS},
                  {"function_call", AH_STOP_TOOL_CALLS},
-                 {"model_context_window_exceeded", AH_STOP_FULL}, /* Z.ai */
                  {"content_filter", AH_STOP_FILTER}};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (ah_json_string_is(reason, words[i].word))
             return words[i].stop;
-    return AH_STOP_END;
+    return ah_full_word(reason) ? AH_STOP_FULL : AH_STOP_END;
 }
 
 static ah_status read_arguments(ah_draft_call *c, ah_slice value, ah_err *err)

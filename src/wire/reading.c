@@ -13,6 +13,7 @@ enum {
     MAX_EVENT = 16 << 20,
     MAX_WHOLE = 64 << 20,
     MAX_ERROR_BODY = 64 << 10,
+    MOST_NESTED = 4,     /* objects around what an error says */
     LINGER_MS = 5000,    /* after the answer, for usage and the end of the stream */
     LINGER_DONE_MS = 250 /* after the end of the stream, for the end of the response */
 };
@@ -122,6 +123,7 @@ static void put_excerpt(const ah_reading *r, ah_buf *out, ah_slice value, ah_sli
 static const ah_error_word shared_words[] = {
     {"insufficient_quota", AH_ERROR_NEVER},
     {"budget_exceeded", AH_ERROR_NEVER},
+    {"context_length_exceeded", AH_ERROR_NEVER},
     {"invalid_api_key", AH_ERROR_NEVER},
     {NULL, 0},
 };
@@ -262,16 +264,40 @@ static ah_slice word_of(ah_slice error)
     return type.p ? type : ah_json_member(error, "status");
 }
 
+/* A list of errors, as Gemini sends for a stream, stands for its first. */
+static ah_slice first_of(ah_slice doc)
+{
+    ah_json_reader it = ah_json_read(doc);
+    ah_json_token t;
+
+    if (ah_json_next(&it).kind != AH_JSON_ARRAY || (t = ah_json_next(&it)).kind != AH_JSON_OBJECT)
+        return doc;
+    return ah_json_skip(&it, t);
+}
+
+/* What an error of no form that is known says, some objects down; .p NULL: nothing. */
+static ah_slice message_in(ah_slice doc, int depth)
+{
+    static const char *const names[] = {"message", "detail", "msg",         "error",
+                                        "errors",  "title",  "description", "error_description"};
+    ah_slice found = {NULL, 0};
+
+    doc = first_of(doc);
+    if (ah_json_kind_of(doc) == AH_JSON_STRING)
+        return doc;
+    for (size_t i = 0; ah_json_kind_of(doc) == AH_JSON_OBJECT && depth > 0 && !found.p &&
+                       i < sizeof names / sizeof *names;
+         i++)
+        found = message_in(ah_json_member(doc, names[i]), depth - 1);
+    return found;
+}
+
 ah_status ah_reading_error(ah_reading *r, ah_slice error, ah_err *err)
 {
-    failure f = {.error = error, .word = word_of(error), .message = error};
+    failure f = {.error = error, .word = word_of(error), .message = message_in(error, MOST_NESTED)};
     ah_slice type = ah_json_member(error, "type");
 
     f.fallback = error.p ? error : ah_buf_slice(&r->body);
-    if (ah_json_kind_of(error) != AH_JSON_STRING)
-        f.message = ah_json_member(error, "message");
-    if (!f.message.p)
-        f.message = ah_json_member(error, "detail");
     if (r->base.status < 300 && named_status(r, error, f.word))
         r->base.status = named_status(r, error, f.word);
     r->never = r->never || word_says(r, type, AH_ERROR_NEVER);
@@ -487,6 +513,21 @@ ah_status ah_reading_feed(ah_reader *base, ah_slice bytes, ah_err *err)
 
 /* -- the end ------------------------------------------------------------------------- */
 
+static ah_status say_no_call(ah_reading *r, ah_err *err)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, r->base.adapter->mem, MAX_ERROR_BODY);
+    ah_excerpt(ah_buf_slice(&r->base.msg->stop_word), r->base.msg->secrets, AH_EXCERPT, &b);
+    if (ah_buf_ok(&b))
+        ah_reading_bad(r, err, "the answer's %s is '%.*s', and it holds no call", r->vt->stop,
+                       AH_FMT(ah_buf_slice(&b)));
+    else
+        ah_err_nomem(err);
+    ah_buf_clear(&b);
+    return err->status;
+}
+
 static ah_status complete(ah_reading *r, ah_err *err)
 {
     ah_err fault;
@@ -494,8 +535,7 @@ static ah_status complete(ah_reading *r, ah_err *err)
     if (!r->begun)
         return ah_reading_bad(r, err, "%s", r->vt->no_answer);
     if (!r->base.msg->n && r->base.msg->stop == AH_STOP_TOOL_CALLS)
-        return ah_reading_bad(r, err, "the answer's %s is '%.*s', and it holds no call", r->vt->stop,
-                              AH_FMT(ah_buf_slice(&r->base.msg->stop_word)));
+        return say_no_call(r, err);
     if (ah_assembly_check(r->base.msg, &fault) != AH_OK)
         return ah_reading_bad(r, err, "%s", fault.message);
     return r->vt->complete ? r->vt->complete(r, err) : AH_OK;
@@ -516,17 +556,6 @@ static ah_status end_pieces(ah_reading *r, ah_err *err)
     if (st != AH_OK)
         return st;
     return r->finished ? complete(r, err) : say_cut(r, err);
-}
-
-/* A list of errors, as Gemini sends for a stream, stands for its first. */
-static ah_slice first_of(ah_slice doc)
-{
-    ah_json_reader it = ah_json_read(doc);
-    ah_json_token t;
-
-    if (ah_json_next(&it).kind != AH_JSON_ARRAY || (t = ah_json_next(&it)).kind != AH_JSON_OBJECT)
-        return doc;
-    return ah_json_skip(&it, t);
 }
 
 static ah_status end_error(ah_reading *r, ah_err *err)
@@ -569,7 +598,7 @@ ah_status ah_reading_end(ah_reader *base, ah_err *err)
         return end_error(r, err);
     if (!r->body.len)
         return ah_reading_bad(r, err, "the answer is empty");
-    if (ah_is_page(ah_buf_slice(&r->body)))
+    if (ah_begins_page(ah_buf_slice(&r->body)))
         return say_page(r, err);
     st = read_whole(r, err);
     if (st == AH_OK && r->pieces && !r->finished && r->begun)

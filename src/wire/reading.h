@@ -69,7 +69,7 @@ ah_status ah_reading_end(ah_reader *r, ah_err *err);
 void ah_reading_close(ah_reader *r);
 
 /* For `document`. `error` is the provider's error object (or a string), or absent: then the
- * body is quoted. Returns AH_PROVIDER. */
+ * body is quoted. Returns AH_PROVIDER, or AH_CONTEXT_FULL where its words say so (wire/full.h). */
 ah_status ah_reading_error(ah_reading *r, ah_slice error, ah_err *err);
 /* The same where its parts stand elsewhere: the message and a short word for it, JSON values. */
 ah_status ah_reading_fault(ah_reading *r, ah_slice message, ah_slice word, ah_err *err);

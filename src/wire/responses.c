@@ -12,34 +12,9 @@
 
 enum { PREFIX = sizeof "responses/" - 1 }; /* of the model, as conversations name it */
 
-/* What the models of a name can do (wire/NOTES.md 2 and 8); the first that fits counts. */
-typedef struct model_kind {
-    const char *prefix;
-    bool reasons; /* others refuse to give encrypted reasoning */
-    bool search;  /* looks for deferred tools itself */
-    ah_tool_change_mode mode;
-} model_kind;
-
-static const model_kind kinds[] = {
-    {"gpt-5-chat", false, false, AH_TOOLS_APPEND}, {"gpt-5.1", true, false, AH_TOOLS_APPEND},
-    {"gpt-5.2", true, false, AH_TOOLS_APPEND},     {"gpt-5.3", true, false, AH_TOOLS_APPEND},
-    {"gpt-5.", true, true, AH_TOOLS_ADDITIONAL},   {"gpt-5", true, false, AH_TOOLS_APPEND},
-    {"o1", true, false, AH_TOOLS_APPEND},          {"o3", true, false, AH_TOOLS_APPEND},
-    {"o4", true, false, AH_TOOLS_APPEND},          {"", false, false, AH_TOOLS_APPEND},
-};
-
 static ah_slice wire_model(ah_slice model)
 {
     return (ah_slice){model.p + PREFIX, model.n - PREFIX};
-}
-
-static const model_kind *kind_of(ah_slice model)
-{
-    const model_kind *k = kinds;
-
-    while (strlen(k->prefix) > model.n || memcmp(model.p, k->prefix, strlen(k->prefix)) != 0)
-        k++;
-    return k;
 }
 
 /* -- the head ---------------------------------------------------------------------------------- */
@@ -50,15 +25,17 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
     static const ah_choice_words words = {"{\"type\":\"function\",\"name\":", "}", "", ""};
     ah_slice options = ah_json_member(w->settings, "options");
     ah_slice effort = ah_json_member(options, "reasoning");
+    bool thinks = effort.p && !ah_lowered_lacks(w, AH_MODEL_THINKS);
     ah_buf *b = &w->head;
 
     ah_put_option(b, options, "cache_key", "prompt_cache_key");
     ah_put_option(b, options, "max_tokens", "max_output_tokens");
     ah_put_option(b, options, "temperature", "temperature");
     ah_put_option(b, options, "top_p", "top_p");
-    if (effort.p)
-        ah_buf_fmt(b, ",\"reasoning\":{\"effort\":%.*s}", AH_FMT(effort));
-    if (effort.p || kind_of(wire_model(ah_text_slice(a->model)))->reasons)
+    if (thinks)
+        ah_buf_fmt(b, ",\"reasoning\":{\"effort\":%.*s}", AH_FMT(ah_model_effort(&a->known, effort)));
+    if ((thinks || ah_model_can(&a->known, AH_MODEL_ENCRYPTED, false)) &&
+        !ah_lowered_lacks(w, AH_MODEL_ENCRYPTED))
         ah_buf_str(b, ",\"include\":[\"reasoning.encrypted_content\"]");
     ah_buf_str(b, ",\"store\":false");
     ah_openai_put_choice(a, w, &words);
@@ -416,18 +393,24 @@ ah_status ah_responses_new(const ah_server *server, ah_slice model, const ah_pro
                            ah_adapter **out, ah_err *err)
 {
     enum { SPOKEN = AH_TOOLS_ANYWHERE | 1 << AH_TOOLS_ADDITIONAL | 1 << AH_TOOLS_SEARCH_PAIR };
-    static const ah_openai_wire wire = {.vt = &vt,
-                                        .path = "/responses",
-                                        .native_output = true,
-                                        .reasoning_back = true,
-                                        .images = AH_IMAGES_ALL};
+    ah_openai_wire wire = {.vt = &vt,
+                           .path = "/responses",
+                           .native_output = true,
+                           .reasoning_back = true,
+                           .asks = AH_MODEL_ENCRYPTED,
+                           .images = AH_IMAGES_ALL};
     ah_tool_change_mode mode;
-    ah_status st =
-        ah_provider_mode(o, "openai/responses", SPOKEN, kind_of(wire_model(model))->mode, &mode, err);
+    ah_status st;
 
+    ah_model_find(o->models, ah_slice_of(server->at.name), wire_model(model), &wire.known);
+    st = ah_provider_mode(o, "openai/responses", SPOKEN,
+                          ah_model_can(&wire.known, AH_MODEL_TOOL_ITEMS, false) ? AH_TOOLS_ADDITIONAL
+                                                                                : AH_TOOLS_APPEND,
+                          &mode, err);
     if (st == AH_OK)
         st = ah_openai_make(&wire, server, model, mode, o, out, err);
     if (st == AH_OK)
-        (*out)->search = AH_SEARCH_WIRE | (kind_of(wire_model(model))->search ? AH_SEARCH_OWN : 0);
+        (*out)->search =
+            AH_SEARCH_WIRE | (ah_model_can(&wire.known, AH_MODEL_SEARCH, false) ? AH_SEARCH_OWN : 0);
     return st;
 }

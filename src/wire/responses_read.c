@@ -3,6 +3,7 @@
  * where it can be sent back, which takes its encrypted content: nothing is stored there. */
 #include "wire/responses_read.h"
 
+#include "wire/full.h"
 #include "wire/reading.h"
 
 typedef struct reader {
@@ -238,7 +239,9 @@ static ah_status read_status(reader *x, ah_slice response, ah_err *err)
     if (ah_json_string_is(status, "failed"))
         return ah_reading_bad(&x->r, err, "the answer failed and does not say why");
     if (ah_json_string_is(status, "incomplete"))
-        stop = ah_json_string_is(reason, "content_filter") ? AH_STOP_FILTER : AH_STOP_LENGTH;
+        stop = ah_json_string_is(reason, "content_filter") ? AH_STOP_FILTER
+               : ah_full_word(reason)                      ? AH_STOP_FULL
+                                                           : AH_STOP_LENGTH;
     else if (ah_reading_says(status) && !ah_json_string_is(status, "completed"))
         return ah_reading_bad(&x->r, err, "the answer is not complete (its status is not 'completed')");
     ah_assembly_stop(message_of(x), stop, ah_reading_says(reason) ? reason : status);

@@ -27,7 +27,8 @@ typedef enum ah_server_quirk {
     AH_SERVER_ALLOWED = 1 << 16,   /* tool_choice allowed_tools at its own address */
     /* As OUTPUT, but it binds calls, too, or the model does not see it: in requests without tools,
      * schemas that any server can bind to, told in words as well. */
-    AH_SERVER_OUTPUT_ALONE = 1 << 17
+    AH_SERVER_OUTPUT_ALONE = 1 << 17,
+    AH_SERVER_TOOL_MESSAGES = 1 << 18 /* takes tools in system messages, where its model does */
 } ah_server_quirk;
 
 typedef struct ah_server {

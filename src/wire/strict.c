@@ -255,6 +255,17 @@ static bool is_asked(const ah_lowered *w, ah_slice spec, bool *on)
     return v.p != NULL;
 }
 
+bool ah_strict_asked(const ah_lowered *w)
+{
+    bool on = false;
+
+    if (ah_lowered_strict(w) == AH_STRICT_NONE)
+        return false;
+    for (size_t i = 0; i < w->offers.n && !on; i++)
+        is_asked(w, w->offers.tool[i].spec, &on);
+    return on;
+}
+
 /* The parameters as strict ones. Roots that are wrapped are not: the wrapping is a way around them. */
 static bool put_alone(ah_strict_rules rules, ah_slice parameters, ah_strict_weight *weight, ah_buf *out)
 {
@@ -270,7 +281,7 @@ static bool weigh(const ah_lowered *w, ah_offered *t, ah_buf *out)
     if (!t->weighed) {
         ah_buf_init(&b, out->mem, out->max);
         t->strict =
-            put_alone(w->adapter->strict_tools, ah_json_member(t->spec, "parameters"), &t->weight, &b);
+            put_alone(ah_lowered_strict(w), ah_json_member(t->spec, "parameters"), &t->weight, &b);
         t->weighed = ah_buf_ok(&b);
         if (!ah_buf_ok(&b))
             out->status = b.status;
@@ -292,12 +303,12 @@ static bool has_room(const ah_lowered *w, ah_slice spec, ah_buf *out)
     for (ah_offered *t = w->offers.tool; t <= last; t++) {
         ah_strict_weight with;
 
-        if (!ah_strict_allows(w->adapter->strict_tools, tools + 1, &sum))
+        if (!ah_strict_allows(ah_lowered_strict(w), tools + 1, &sum))
             return false; /* for any tool */
         if (!is_asked(w, t->spec, &on) || !on || !weigh(w, t, out))
             continue;
         with = (ah_strict_weight){sum.optional + t->weight.optional, sum.unions + t->weight.unions};
-        if (ah_strict_allows(w->adapter->strict_tools, tools + 1, &with)) {
+        if (ah_strict_allows(ah_lowered_strict(w), tools + 1, &with)) {
             fits = t == last;
             tools++;
             sum = with;
@@ -308,7 +319,7 @@ static bool has_room(const ah_lowered *w, ah_slice spec, ah_buf *out)
 
 ah_strictness ah_strict_put_parameters(const ah_lowered *w, ah_slice spec, ah_buf *out)
 {
-    ah_strict_rules rules = w->adapter->strict_tools;
+    ah_strict_rules rules = ah_lowered_strict(w);
     ah_slice given = ah_json_member(spec, "parameters");
     ah_slice parameters = given.p ? given : ah_slice_of("{\"properties\":{},\"type\":\"object\"}");
     bool on, asked = is_asked(w, spec, &on) && rules != AH_STRICT_NONE;

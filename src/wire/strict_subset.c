@@ -94,6 +94,8 @@ static bool values_fit(judge *j, ah_slice list)
         j->text += list.n;
         return is_scalar(t.kind);
     }
+    if (list.n == 2)
+        return false; /* what nothing conforms to cannot be asked for */
     for (t = ah_json_next(&r); is_scalar(t.kind); t = ah_json_next(&r)) {
         j->values++;
         j->text += t.raw.n;

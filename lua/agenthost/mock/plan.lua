@@ -8,6 +8,8 @@ local plan = {}
 
 local PIECE = 12 -- bytes of a text that the script did not cut itself
 local COUNTED = 64 -- steps between two turns for others
+local SLICE = 32768 -- bytes of a step that are handed over together
+local LARGE = 1 << 18 -- bytes of a step that leaves much behind
 local LEAST_ROOM, MOST_ROOM = 256, 8192 -- bytes that are made together, after the first event
 
 -- The end of the piece that begins at `at`: after PIECE bytes, or where their last character ends.
@@ -67,8 +69,9 @@ local function new_stream(give, line_end, counts)
   return setmetatable({ give = give, line_end = line_end, counts = counts }, Stream)
 end
 
+-- Here and below in tail calls: what a large step was made from is not to wait with it.
 function Stream:put(bytes)
-  self.give { bytes = bytes }
+  return self.give { bytes = bytes }
 end
 
 --- A named server-sent event, or one without a name.
@@ -78,7 +81,7 @@ function Stream:event(name, data)
   end
   local text = type(data) == "string" and data or ah.json.encode(data)
   local ends = self.line_end
-  self:put((name and "event: " .. name .. ends or "") .. "data: " .. text .. ends .. ends)
+  return self:put((name and "event: " .. name .. ends or "") .. "data: " .. text .. ends .. ends)
 end
 
 --- A line of JSON.
@@ -86,7 +89,7 @@ function Stream:line(value)
   if self.counts then
     return self.give {}
   end
-  self:put(ah.json.encode(value) .. "\n")
+  return self:put(ah.json.encode(value) .. "\n")
 end
 
 --- Calls put_piece(piece) for each; a list of the script's own has its delay between them.
@@ -170,13 +173,41 @@ function plan.stream(turn, write, line_end)
   end) }
 end
 
--- The next step; nil: there is none.
+--- A body that is there at once, and still goes out piece by piece.
+---@param steps table list of steps
+function plan.stream_of(steps)
+  return { room = 0, made = coroutine.create(function()
+    for _, step in ipairs(steps) do
+      coroutine.yield(step)
+    end
+  end) }
+end
+
+local function sliced(stream)
+  local bytes, at = stream.rest, stream.at
+  stream.at = at + SLICE
+  stream.rest = stream.at <= #bytes and bytes or nil
+  return { bytes = bytes:sub(at, at + SLICE - 1) }
+end
+
+-- The next step, or a slice of one that is large; nil: there is none.
 local function next_step(stream)
+  if stream.rest then
+    return sliced(stream)
+  end
   local ok, step = coroutine.resume(stream.made)
   if not ok then
     error(step, 0)
+  elseif coroutine.status(stream.made) == "dead" then
+    return nil
+  elseif step.bytes and #step.bytes > SLICE then
+    if #step.bytes > LARGE then
+      collectgarbage() -- what it was made from is as large
+    end
+    stream.rest, stream.at = step.bytes, 1
+    return sliced(stream)
   end
-  return coroutine.status(stream.made) ~= "dead" and step or nil
+  return step
 end
 
 --- The next steps of a stream, and true if there may be more. What is said at once comes together,

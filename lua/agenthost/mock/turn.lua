@@ -28,7 +28,10 @@ local function found(value)
   if type(value) == "string" then
     return #value <= 40 and ("'%s'"):format(value) or ("a text of %d bytes"):format(#value)
   end
-  return type(value) == "number" and tostring(value) or value == ah.null and "null" or type(value)
+  if type(value) == "number" then
+    return value == value and tostring(value) or "NaN"
+  end
+  return value == ah.null and "null" or type(value)
 end
 
 local function expect(ok, place, wanted, value)

@@ -838,6 +838,7 @@ function ah.conformance(spec) end
 ---@class ah.SchemaOptions
 ---@field documents? table<string, any> schemas by URI
 ---@field formats? boolean
+---@field unknown_keywords? "refuse"|"allow"
 
 ---@class ah.Schema
 ---@field validate fun(self: ah.Schema, value: any, extra?: string|table): true?, any, any

@@ -1,0 +1,113 @@
+-- The official JSON-Schema-Test-Suite, a copy of which is at the path that is given:
+--
+--   lua5.4 spec/support/schema_suite.lua PATH [-v] [draft ...]
+--
+-- The required part of each draft: how many cases come out as the suite says, with the options as
+-- they are and with `unknown_keywords = "allow"`. A schema without $schema is of the draft whose
+-- tests it stands in; the suite's remote documents are preloaded, at the addresses that its server
+-- would have. Fails where a draft has fewer than WANTED. With -v each miss is printed.
+package.cpath = (os.getenv("AGENTHOST_BUILD") or "build") .. "/?.so;" .. package.cpath
+local ah = require "agenthost"
+
+local SERVER = "http://localhost:1234/"
+local DRAFTS = { "draft2020-12", "draft2019-09", "draft7" }
+-- Of the cases there are, all but those of a default that does not conform: such a schema is
+-- refused (docs/lua.md), unless unknown keywords are allowed.
+local WANTED = { ["draft2020-12"] = { 1292, 1299 }, ["draft2019-09"] = { 1252, 1259 },
+  draft7 = { 920, 927 } }
+local DIALECT = { ["draft2020-12"] = "https://json-schema.org/draft/2020-12/schema",
+  ["draft2019-09"] = "https://json-schema.org/draft/2019-09/schema",
+  draft7 = "http://json-schema.org/draft-07/schema#" }
+
+local function read(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return assert(f:read("a"))
+end
+
+--- Paths of the JSON files in a directory, as `find` gives them, sorted.
+local function files(directory, depth)
+  local list = {}
+  local pipe <close> = assert(io.popen(("find '%s' -maxdepth %d -name '*.json' | sort")
+    :format(directory:gsub("'", "'\\''"), depth)))
+  for path in pipe:lines() do
+    list[#list + 1] = path
+  end
+  return list
+end
+
+--- The remote documents, by their address.
+local function remotes(suite)
+  local root, documents = suite .. "/remotes/", {}
+  for _, path in ipairs(files(root, 9)) do
+    documents[SERVER .. path:sub(#root + 1)] = read(path)
+  end
+  return documents
+end
+
+--- The text of a test's schema, of the draft where it names none.
+local function text_of(schema, draft)
+  if type(schema) == "table" and schema["$schema"] == nil then
+    schema["$schema"] = DIALECT[draft]
+  end
+  return ah.json.encode(schema)
+end
+
+--- What went wrong with one case, or nil.
+local function miss(schema, why, test)
+  if not schema then
+    return "refused: " .. tostring(why)
+  end
+  local ok, message = schema:validate_text(ah.json.encode(test.data))
+  if (ok == true) ~= test.valid then
+    return test.valid and "invalid: " .. tostring(message) or "valid"
+  end
+end
+
+--- How many cases pass, and how many there are.
+local function run(suite, draft, options, verbose)
+  local passed, total = 0, 0
+  for _, path in ipairs(files(suite .. "/tests/" .. draft, 1)) do
+    for _, group in ipairs(assert(ah.json.decode(read(path)))) do
+      local ok, schema = pcall(ah.schema, text_of(group.schema, draft), options)
+      for _, test in ipairs(group.tests) do
+        local wrong = miss(ok and schema, schema, test)
+        total, passed = total + 1, passed + (wrong and 0 or 1)
+        if wrong and verbose then
+          print(("%s: %s: %s: %s"):format(path:sub(#suite + 8), group.description, test.description,
+            wrong))
+        end
+      end
+    end
+  end
+  return passed, total
+end
+
+local MODES = { "as they are", "unknown keywords allowed" }
+
+local function run_both(suite, draft, documents, verbose)
+  local good = true
+  for mode, words in ipairs(MODES) do
+    local passed, total = run(suite, draft,
+      { documents = documents, unknown_keywords = mode == 2 and "allow" or nil }, verbose)
+    print(("%s, %s: %d of %d"):format(draft, words, passed, total))
+    good = good and passed >= WANTED[draft][mode]
+  end
+  return good
+end
+
+local suite, chosen, verbose, good = nil, {}, false, true
+for _, word in ipairs(arg) do
+  if word == "-v" then
+    verbose = true
+  elseif not suite then
+    suite = word
+  else
+    chosen[#chosen + 1] = word
+  end
+end
+assert(suite, "say where the suite is: lua5.4 spec/support/schema_suite.lua PATH")
+local documents = remotes(suite)
+for _, draft in ipairs(#chosen > 0 and chosen or DRAFTS) do
+  good = run_both(suite, draft, documents, verbose) and good
+end
+os.exit(good)

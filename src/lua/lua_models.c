@@ -1,0 +1,152 @@
+/* What a program says of models: ah.alias, and ah_alias of agenthost.h. Names of its own for them, and
+ * rows beside the table of models (wire/models.h). */
+#include "agenthost.h"
+#include "base/lent.h"
+#include "lua/lua_adapter.h"
+#include "lua/lua_api.h"
+#include "lua/lua_value.h"
+
+static const char ALIASES[] = "agenthost.aliases"; /* in the registry: names of models by alias */
+
+enum { MAX_ROW = 64 << 10 };
+
+/* Whose words they are. */
+typedef struct speaker {
+    ah_model_from from;
+    const char *what; /* in errors */
+} speaker;
+
+static const speaker by_script = {AH_MODEL_SCRIPT, "ah.alias"};
+static const speaker by_settings = {AH_MODEL_SETTINGS, "models of the settings"};
+
+/* -- ... name row: the row of the model as it is given on top */
+static void add_row(lua_State *L, const speaker *who, ah_slice model, int row)
+{
+    ah_lua *h = ah_lua_of(L);
+    ah_buf *b = ah_lua_push_buf(L, MAX_ROW); /* -- ... name row buf */
+    ah_err err;
+
+    if (!h->models && !(h->models = ah_models_new(&h->mem)))
+        ah_lua_raise_nomem(L);
+    if (ah_lua_to_json(L, row, &h->mem, b, &err) != AH_OK ||
+        ah_models_add(h->models, model, ah_buf_slice(b), who->from, who->what, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_pop(L, 1);
+}
+
+/* The model that a row is of, pushed: its field `model`, else the name. */
+static bool push_model_of(lua_State *L, int name, int value)
+{
+    if (lua_type(L, value) == LUA_TSTRING) {
+        lua_pushvalue(L, value);
+        return strchr(lua_tostring(L, -1), '/') != NULL;
+    }
+    if (lua_getfield(L, value, "model") == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_pushvalue(L, name);
+    }
+    return lua_type(L, -1) == LUA_TSTRING && strchr(lua_tostring(L, -1), '/');
+}
+
+/* -- ... aliases name value: takes in one */
+static void take_one(lua_State *L, const speaker *who)
+{
+    int value = lua_gettop(L), name = value - 1, aliases = value - 2;
+    ah_slice model;
+
+    if (lua_type(L, name) != LUA_TSTRING)
+        luaL_error(L, "%s: expected names of models as keys, found %s", who->what,
+                   luaL_typename(L, name));
+    if ((lua_type(L, value) != LUA_TSTRING && !lua_istable(L, value)) || !push_model_of(L, name, value))
+        luaL_error(L,
+                   "%s: field '%s' must be \"provider/model\", or a table with model = "
+                   "\"provider/model\" and what is known of it",
+                   who->what, lua_tostring(L, name));
+    model.p = lua_tolstring(L, -1, &model.n); /* -- ... aliases name value model */
+    if (lua_istable(L, value))
+        add_row(L, who, model, value);
+    if (!lua_rawequal(L, -1, name)) {
+        lua_pushvalue(L, name);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, aliases);
+    }
+    lua_settop(L, value);
+}
+
+/* The table at 1 holds them by name. */
+static void take_all(lua_State *L, const speaker *who)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES); /* -- map aliases */
+    lua_pushnil(L);
+    while (lua_next(L, 1)) { /* -- map aliases name value */
+        take_one(L, who);
+        lua_pop(L, 1);
+    }
+}
+
+/* ah.alias { fast = "groq/llama-3.3-70b-versatile", new = { model = "openai/gpt-9", ... } } */
+static int lua_alias(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    take_all(L, &by_script);
+    return 0;
+}
+
+/* ah._aliases(): the table of them, which is not the caller's to change. */
+static int known_aliases(lua_State *L)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES);
+    return 1;
+}
+
+void ah_lua_push_model(lua_State *L, int idx)
+{
+    lua_pushvalue(L, idx);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES);
+    lua_pushvalue(L, -2);
+    if (lua_rawget(L, -2) == LUA_TSTRING)
+        lua_replace(L, -3);
+    else
+        lua_pop(L, 1);
+    lua_pop(L, 1);
+}
+
+/* -- from C ---------------------------------------------------------------------------------------- */
+
+static int take_settings(lua_State *L)
+{
+    ah_slice json = ah_slice_of(lua_touserdata(L, 1));
+    ah_lua *h = ah_lua_of(L);
+    ah_err err;
+
+    if (ah_json_check_err(&h->mem, json, by_settings.what, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    if (ah_json_kind_of(json) != AH_JSON_OBJECT)
+        return ah_lua_raise(L, AH_USAGE, "%s: expected a JSON object", by_settings.what);
+    lua_settop(L, 0);
+    ah_lua_push_json(L, json);
+    take_all(L, &by_settings);
+    return 0;
+}
+
+AH_API ah_status ah_alias(ah_host *host, const char *json)
+{
+    ah_embed *e = ah_embed_of(host);
+    ah_status st = ah_embed_enter(e, "ah_alias");
+    ah_err err;
+
+    if (st != AH_OK)
+        return st;
+    if (!json)
+        return ah_embed_fail(e, (ah_err_set(&err, AH_USAGE, "ah_alias: json must not be NULL"), &err));
+    return ah_embed_call(e, take_settings, (void *)(uintptr_t)ah_lend_text(json));
+}
+
+void ah_lua_open_models(lua_State *L)
+{
+    lua_pushcfunction(L, lua_alias);
+    lua_setfield(L, -2, "alias");
+    lua_pushcfunction(L, known_aliases);
+    lua_setfield(L, -2, "_aliases");
+}

@@ -1,0 +1,638 @@
+/* From a name to what is known of the model; see models.h. The rows are few and looked through one by
+ * one, once an adapter. */
+#include "wire/models.h"
+
+#include "base/json.h"
+#include "base/near.h"
+
+#include <stdio.h>
+
+enum { MAX_PART = 3, MAX_PART_BEHIND = 2, MAX_SAID = 4096 };
+
+const char *const ah_effort_names[AH_EFFORTS] = {"none", "minimal", "low", "medium",
+                                                 "high", "xhigh",   "max"};
+
+const char *const ah_model_from_names[] = {
+    [AH_MODEL_DEFAULT] = "default", [AH_MODEL_TABLE] = "table",       [AH_MODEL_NEWEST] = "newest",
+    [AH_MODEL_SCRIPT] = "alias",    [AH_MODEL_SETTINGS] = "settings", NULL};
+
+/* -- versions ------------------------------------------------------------------------------------ */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_letter(char c)
+{
+    return lower(c) >= 'a' && lower(c) <= 'z';
+}
+
+static char at(ah_slice s, size_t i)
+{
+    return i < s.n ? s.p[i] : '\0';
+}
+
+/* The part at i: how many digits it has, 0 where they are no part: those of a date, of a size (70b) or
+ * of another word (4o). */
+static size_t part_length(ah_slice s, size_t i, char before)
+{
+    size_t n = 0;
+
+    while (is_digit(at(s, i + n)))
+        n++;
+    if (before == '-' && (n > MAX_PART_BEHIND || (n > 1 && s.p[i] == '0')))
+        return 0;
+    if (n > MAX_PART || (before != '.' && is_letter(at(s, i + n)) &&
+                         !(lower(at(s, i + n)) == 'p' && is_digit(at(s, i + n + 1)))))
+        return 0;
+    return n;
+}
+
+static int value_of(ah_slice digits)
+{
+    int v = 0;
+
+    for (size_t i = 0; i < digits.n; i++)
+        v = v * 10 + (digits.p[i] - '0');
+    return v;
+}
+
+bool ah_model_version_read(ah_slice text, ah_model_version *out, size_t *used)
+{
+    enum { PARTS = sizeof out->part / sizeof *out->part };
+    size_t i = 0, n = part_length(text, 0, '\0');
+
+    *out = (ah_model_version){0};
+    *used = 0;
+    while (n && out->n < PARTS) {
+        out->part[out->n++] = value_of((ah_slice){text.p + i, n});
+        *used = i += n;
+        n = at(text, i) && strchr(".-pP", at(text, i)) ? part_length(text, i + 1, at(text, i)) : 0;
+        i++;
+    }
+    return out->n > 0;
+}
+
+int ah_model_version_cmp(const ah_model_version *a, const ah_model_version *b)
+{
+    for (size_t i = 0; i < sizeof a->part / sizeof *a->part; i++)
+        if (a->part[i] != b->part[i])
+            return a->part[i] < b->part[i] ? -1 : 1;
+    return 0;
+}
+
+static ah_model_version version_of(const char *text)
+{
+    ah_model_version v = {0};
+    size_t used;
+
+    if (text)
+        ah_model_version_read(ah_slice_of(text), &v, &used);
+    return v;
+}
+
+/* -- names --------------------------------------------------------------------------------------- */
+
+/* True if the name begins as the pattern does, up to the end of a word. The version is 0 where the
+ * pattern has none. */
+static bool matches(const char *pattern, ah_slice name, ah_model_version *version)
+{
+    size_t i = 0, used;
+    char last = '\0';
+
+    *version = (ah_model_version){0};
+    for (; *pattern; last = *pattern++) {
+        if (*pattern != '#' && lower(at(name, i)) != *pattern)
+            return false;
+        used = 1;
+        if (*pattern == '#' &&
+            !ah_model_version_read((ah_slice){name.p + i, name.n - i}, version, &used))
+            return false;
+        i += used;
+    }
+    return last == '#' || !(is_letter(at(name, i)) || is_digit(at(name, i)));
+}
+
+/* How much of a name it says. */
+static size_t weight_of(const char *pattern)
+{
+    return strlen(pattern);
+}
+
+static bool is_known(ah_slice name)
+{
+    ah_model_version version;
+
+    for (size_t i = 0; i < ah_model_rows_n; i++)
+        if (matches(ah_model_rows[i].pattern, name, &version))
+            return true;
+    return false;
+}
+
+/* Where the name goes on behind what says who serves the model: "us.anthropic.", "ft:", "openai/". */
+static size_t lead_of(ah_slice name)
+{
+    size_t i = 0;
+
+    while (is_letter(at(name, i)) || at(name, i) == '-' || at(name, i) == '_')
+        i++;
+    return at(name, i) == '.' || at(name, i) == ':' ? i + 1 : 0;
+}
+
+/* The name as its maker gave it. What is of no known family stays as it is. */
+static ah_slice bare(ah_slice name)
+{
+    ah_slice s = name;
+    size_t n;
+
+    for (size_t i = 0; i < name.n; i++)
+        if (name.p[i] == '/')
+            s = (ah_slice){name.p + i + 1, name.n - i - 1};
+    while (!is_known(s) && (n = lead_of(s)) > 0)
+        s = (ah_slice){s.p + n, s.n - n};
+    return is_known(s) ? s : name;
+}
+
+/* -- rows ---------------------------------------------------------------------------------------- */
+
+typedef bool says(const ah_model_row *r);
+
+static bool says_kind(const ah_model_row *r)
+{
+    return r->kind != NULL;
+}
+
+static bool says_efforts(const ah_model_row *r)
+{
+    return r->efforts || (r->kind && r->kind->efforts);
+}
+
+static bool says_figures(const ah_model_row *r)
+{
+    return r->window > 0 || r->output > 0;
+}
+
+static bool says_source(const ah_model_row *r)
+{
+    return r->source != NULL;
+}
+
+static bool says_home(const ah_model_row *r)
+{
+    return r->home != NULL;
+}
+
+/* The row of the most specific pattern that says it, and of these the newest that the name is not
+ * older than; NULL: none. */
+static const ah_model_row *find(ah_slice name, says *what)
+{
+    const ah_model_row *best = NULL;
+    ah_model_version version, since, newest = {0};
+
+    for (size_t i = 0; i < ah_model_rows_n; i++) {
+        const ah_model_row *r = &ah_model_rows[i];
+
+        if (!what(r) || !matches(r->pattern, name, &version))
+            continue;
+        since = version_of(r->since);
+        if (ah_model_version_cmp(&version, &since) < 0 ||
+            (best && weight_of(r->pattern) < weight_of(best->pattern)) ||
+            (best && weight_of(r->pattern) == weight_of(best->pattern) &&
+             ah_model_version_cmp(&since, &newest) < 0))
+            continue;
+        best = r;
+        newest = since;
+    }
+    return best;
+}
+
+/* A name that is newer than each row of its pattern is taken for the newest. */
+static ah_model_from from_of(const ah_model_row *row, ah_slice name)
+{
+    ah_model_version version, since;
+
+    if (!row || !row->source)
+        return AH_MODEL_DEFAULT;
+    if (!row->since || !matches(row->pattern, name, &version))
+        return AH_MODEL_TABLE;
+    for (size_t i = 0; i < ah_model_rows_n; i++) {
+        since = version_of(ah_model_rows[i].since);
+        if (strcmp(ah_model_rows[i].pattern, row->pattern) == 0 &&
+            ah_model_version_cmp(&version, &since) <= 0)
+            return AH_MODEL_TABLE;
+    }
+    return AH_MODEL_NEWEST;
+}
+
+const char *ah_model_home(ah_slice name)
+{
+    const ah_model_row *r = find(bare(name), says_home);
+
+    return r ? r->home : NULL;
+}
+
+static bool is_priced(const ah_model_prices *p)
+{
+    return p->input > 0 || p->output > 0;
+}
+
+static void take_prices(ah_model *m, ah_model_prices p)
+{
+    m->priced = is_priced(&p);
+    m->prices = p;
+    if (!(p.cached_read > 0))
+        m->prices.cached_read = p.input;
+    if (!(p.cached_write > 0))
+        m->prices.cached_write = p.input;
+}
+
+/* What the table says of the name; prices are those of the model's own provider. */
+static void from_table(ah_slice provider, ah_slice name, ah_model *m)
+{
+    ah_slice known = bare(name);
+    const ah_model_row *efforts = find(known, says_efforts);
+
+    *m = (ah_model){.row = find(known, says_kind), .figures = find(known, says_figures)};
+    m->named = find(known, says_source);
+    m->named_from = from_of(m->named, known);
+    m->from = from_of(m->row, known);
+    m->figures_from = from_of(m->figures, known);
+    if (m->row) {
+        m->can = m->row->kind->can;
+        m->thinking = m->row->kind->thinking;
+    }
+    if (efforts)
+        m->efforts = efforts->efforts ? efforts->efforts : efforts->kind->efforts;
+    if (!m->figures)
+        return;
+    m->window = m->figures->window;
+    m->output = m->figures->output;
+    if (ah_slice_is(provider, m->figures->home))
+        take_prices(m, m->figures->prices);
+}
+
+/* -- what a program says -------------------------------------------------------------------------- */
+
+typedef struct said {
+    ah_text *name, *row;
+    ah_model_from from;
+} said;
+
+struct ah_models {
+    const ah_mem *mem;
+    said *one;
+    size_t n, cap;
+};
+
+/* What a row may hold that is true or false, and the bits that it stands for. */
+static const struct switch_row {
+    const char *name;
+    unsigned bits;
+} switches[] = {
+    {"tool_changes",
+     AH_MODEL_TOOL_CHANGES | AH_MODEL_TOOL_ITEMS | AH_MODEL_TOOL_MESSAGES | AH_MODEL_NOTES},
+    {"tool_search", AH_MODEL_SEARCH},
+    {"strict_tools", AH_MODEL_STRICT},
+    {"native_output", AH_MODEL_OUTPUT},
+};
+enum { SWITCHES = sizeof switches / sizeof *switches };
+
+static const struct reasoning_row {
+    const char *name;
+    ah_thinking thinking;
+} reasonings[] = {
+    {"none", AH_THINKS_NOT}, {"budget", AH_THINKS_BY_BUDGET}, {"effort", AH_THINKS_BY_EFFORT}};
+enum { REASONINGS = sizeof reasonings / sizeof *reasonings };
+
+static const char *const price_names[] = {"input", "cached_read", "cached_write", "output"};
+enum { PRICES = sizeof price_names / sizeof *price_names };
+
+ah_models *ah_models_new(const ah_mem *mem)
+{
+    ah_models *m = ah_alloc(mem, sizeof *m);
+
+    if (m)
+        m->mem = mem;
+    return m;
+}
+
+static void clear_said(said *s)
+{
+    ah_text_unref(s->name);
+    ah_text_unref(s->row);
+}
+
+void ah_models_free(ah_models *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->n; i++)
+        clear_said(&m->one[i]);
+    ah_free(m->mem, m->one);
+    ah_free(m->mem, m);
+}
+
+/* -- the fields of a row */
+
+static int switch_of(ah_json_token key)
+{
+    int i = 0;
+
+    while (i < SWITCHES && !ah_json_token_is(key, switches[i].name))
+        i++;
+    return i;
+}
+
+static bool is_count(ah_slice value)
+{
+    ah_json_num n = {0};
+
+    return ah_json_number(value, &n) && n.is_int && n.i > 0;
+}
+
+static unsigned effort_of(ah_slice word)
+{
+    for (int i = 0; i < AH_EFFORTS; i++)
+        if (ah_json_string_is(word, ah_effort_names[i]))
+            return 1u << i;
+    return 0;
+}
+
+/* The efforts of a list; 0 where it is none, is empty or holds something else. */
+static unsigned efforts_of(ah_slice list)
+{
+    ah_json_reader r = ah_json_read(list);
+    ah_json_token t = ah_json_next(&r);
+    unsigned all = 0, one;
+
+    if (t.kind != AH_JSON_ARRAY)
+        return 0;
+    for (t = ah_json_next(&r); t.kind != AH_JSON_ARRAY_END; t = ah_json_next(&r)) {
+        if (!(one = effort_of(ah_json_skip(&r, t))))
+            return 0;
+        all |= one;
+    }
+    return all;
+}
+
+static const struct reasoning_row *reasoning_of(ah_slice word)
+{
+    for (int i = 0; i < REASONINGS; i++)
+        if (ah_json_string_is(word, reasonings[i].name))
+            return &reasonings[i];
+    return NULL;
+}
+
+static bool read_prices(ah_slice value, ah_model_prices *out)
+{
+    double *const into[PRICES] = {&out->input, &out->cached_read, &out->cached_write, &out->output};
+    ah_json_reader r = ah_json_read(value);
+    ah_json_token key = ah_json_next(&r);
+
+    *out = (ah_model_prices){0};
+    if (key.kind != AH_JSON_OBJECT)
+        return false;
+    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
+        ah_json_num n = {0};
+        int i = 0;
+
+        while (i < PRICES && !ah_json_token_is(key, price_names[i]))
+            i++;
+        if (i == PRICES || !ah_json_number(ah_json_skip(&r, ah_json_next(&r)), &n) ||
+            !((n.is_int ? (double)n.i : n.d) >= 0))
+            return false;
+        *into[i] = n.is_int ? (double)n.i : n.d;
+    }
+    return is_priced(out);
+}
+
+/* NULL where the field is sound; else what it must be, "" where there is no such field. */
+static const char *fault_of(ah_json_token key, ah_slice value)
+{
+    ah_json_kind kind = ah_json_kind_of(value);
+    ah_model_prices prices;
+
+    if (switch_of(key) < SWITCHES)
+        return kind == AH_JSON_TRUE || kind == AH_JSON_FALSE ? NULL : "true or false";
+    if (ah_json_token_is(key, "model")) /* whose row it is: said with it */
+        return kind == AH_JSON_STRING ? NULL : "\"provider/model\"";
+    if (ah_json_token_is(key, "like"))
+        return kind == AH_JSON_STRING && is_known(bare(ah_json_inside(value)))
+                   ? NULL
+                   : "the name of a model whose family is known (agenthost models tells)";
+    if (ah_json_token_is(key, "context_window") || ah_json_token_is(key, "max_output"))
+        return is_count(value) ? NULL : "a number of tokens above 0";
+    if (ah_json_token_is(key, "reasoning"))
+        return reasoning_of(value) ? NULL : "\"none\", \"budget\" or \"effort\"";
+    if (ah_json_token_is(key, "efforts"))
+        return efforts_of(value)
+                   ? NULL
+                   : "a list of none, minimal, low, medium, high, xhigh and max, at least one of them";
+    if (ah_json_token_is(key, "prices"))
+        return read_prices(value, &prices) ? NULL
+                                           : "{ input, cached_read, cached_write, output }, in US "
+                                             "dollars for a million tokens, one of them above 0";
+    return "";
+}
+
+static ah_status unknown_field(ah_slice name, ah_slice field, const char *what, ah_err *err)
+{
+    static const char *const others[] = {"like",      "context_window", "max_output",
+                                         "reasoning", "efforts",        "prices"};
+    ah_near near = {.to = field};
+    char hint[64] = "";
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ah_near_offer(&near, ah_slice_of(others[i]));
+    for (int i = 0; i < SWITCHES; i++)
+        ah_near_offer(&near, ah_slice_of(switches[i].name));
+    if (near.best.p)
+        snprintf(hint, sizeof hint, " (did you mean '%.*s'?)", AH_FMT(near.best));
+    return ah_err_set(err, AH_USAGE, "%s: '%.*s' has no field '%.*s'%s", what, AH_FMT(name),
+                      AH_FMT(field), hint);
+}
+
+static ah_status check_row(ah_slice name, ah_slice row, const char *what, ah_err *err)
+{
+    ah_json_reader r = ah_json_read(row);
+    ah_json_token key = ah_json_next(&r);
+
+    if (key.kind != AH_JSON_OBJECT || row.n > MAX_SAID)
+        return ah_err_set(err, AH_USAGE,
+                          "%s: what is said of '%.*s' must be an object of at most %d bytes", what,
+                          AH_FMT(name), MAX_SAID);
+    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
+        const char *fault = fault_of(key, ah_json_skip(&r, ah_json_next(&r)));
+
+        if (fault && !*fault)
+            return unknown_field(name, key.raw, what, err);
+        if (fault)
+            return ah_err_set(err, AH_USAGE, "%s: field '%.*s' of '%.*s' must be %s", what,
+                              AH_FMT(key.raw), AH_FMT(name), fault);
+    }
+    return AH_OK;
+}
+
+static said *place_of(ah_models *m, ah_slice name)
+{
+    said *s;
+
+    for (size_t i = 0; i < m->n; i++)
+        if (ah_slice_eq(ah_text_slice(m->one[i].name), name))
+            return &m->one[i];
+    if (!(s = ah_grow(m->mem, m->one, &m->cap, m->n + 1, sizeof *s)))
+        return NULL;
+    m->one = s;
+    m->one[m->n] = (said){.name = NULL};
+    return &m->one[m->n];
+}
+
+ah_status ah_models_add(ah_models *m, ah_slice name, ah_slice row, ah_model_from from, const char *what,
+                        ah_err *err)
+{
+    const char *slash = memchr(name.p, '/', name.n);
+    said now = {.from = from}, *place;
+    ah_status st;
+
+    if (!slash || slash == name.p || slash + 1 == name.p + name.n)
+        return ah_err_set(err, AH_USAGE, "%s: '%.*s' is not of the form provider/model", what,
+                          AH_FMT(name));
+    if ((st = check_row(name, row, what, err)) != AH_OK)
+        return st;
+    now.name = ah_text_new(m->mem, name);
+    now.row = ah_text_new(m->mem, row);
+    place = now.name && now.row ? place_of(m, name) : NULL;
+    if (!place) {
+        clear_said(&now);
+        return ah_err_nomem(err);
+    }
+    m->n += place == &m->one[m->n];
+    clear_said(place);
+    *place = now;
+    return AH_OK;
+}
+
+static const said *said_of(const ah_models *m, ah_slice provider, ah_slice name)
+{
+    for (size_t i = 0; m && i < m->n; i++) {
+        ah_slice full = ah_text_slice(m->one[i].name);
+
+        if (full.n == provider.n + 1 + name.n && full.p[provider.n] == '/' &&
+            memcmp(full.p, provider.p, provider.n) == 0 &&
+            memcmp(full.p + provider.n + 1, name.p, name.n) == 0)
+            return &m->one[i];
+    }
+    return NULL;
+}
+
+static void take_reasoning(ah_model *m, ah_slice word)
+{
+    m->thinking = reasoning_of(word)->thinking;
+    if (m->thinking == AH_THINKS_BY_EFFORT)
+        m->can |= AH_MODEL_ENCRYPTED;
+    else
+        m->can &= ~(unsigned)AH_MODEL_ENCRYPTED;
+}
+
+static void take_field(ah_model *m, ah_json_token key, ah_slice value)
+{
+    int i = switch_of(key);
+    ah_json_num n = {0};
+    ah_model_prices prices;
+
+    ah_json_number(value, &n);
+    if (i < SWITCHES && ah_json_kind_of(value) == AH_JSON_TRUE)
+        m->can |= switches[i].bits;
+    else if (i < SWITCHES)
+        m->can &= ~switches[i].bits;
+    else if (ah_json_token_is(key, "context_window"))
+        m->window = n.i;
+    else if (ah_json_token_is(key, "max_output"))
+        m->output = n.i;
+    else if (ah_json_token_is(key, "reasoning"))
+        take_reasoning(m, value);
+    else if (ah_json_token_is(key, "efforts"))
+        m->efforts = efforts_of(value);
+    else if (ah_json_token_is(key, "prices") && read_prices(value, &prices))
+        take_prices(m, prices);
+}
+
+/* On top of what the table says of the model, or of the one that it is like. */
+static void from_said(const said *s, ah_slice provider, ah_slice name, ah_model *m)
+{
+    ah_slice row = ah_text_slice(s->row), like = ah_json_member(row, "like");
+    ah_json_reader r = ah_json_read(row);
+    ah_json_token key = ah_json_next(&r);
+
+    from_table(provider, like.p ? ah_json_inside(like) : name, m);
+    m->from = m->figures_from = s->from;
+    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r))
+        take_field(m, key, ah_json_skip(&r, ah_json_next(&r)));
+}
+
+void ah_model_find(const ah_models *models, ah_slice provider, ah_slice name, ah_model *out)
+{
+    const said *s = said_of(models, provider, name);
+
+    if (s)
+        from_said(s, provider, name, out);
+    else
+        from_table(provider, name, out);
+}
+
+/* -- questions ------------------------------------------------------------------------------------ */
+
+bool ah_model_can(const ah_model *m, unsigned what, bool otherwise)
+{
+    bool known = m->row || m->from >= AH_MODEL_SCRIPT;
+
+    return known ? (m->can & what) != 0 : otherwise;
+}
+
+ah_slice ah_model_effort(const ah_model *m, ah_slice asked)
+{
+    static const char *const words[AH_EFFORTS] = {"\"none\"", "\"minimal\"", "\"low\"", "\"medium\"",
+                                                  "\"high\"", "\"xhigh\"",   "\"max\""};
+    unsigned is = asked.p ? effort_of(asked) : 0, near = is;
+
+    if (!is || !m->efforts || is & m->efforts)
+        return asked;
+    while (near > AH_EFFORT_MINIMAL && !(near & m->efforts)) /* no effort at all is another thing */
+        near >>= 1;
+    if (!(near & m->efforts))
+        near = is;
+    while (near < 1u << AH_EFFORTS && !(near & m->efforts))
+        near <<= 1;
+    for (int i = 0; i < AH_EFFORTS; i++)
+        if (near == 1u << i)
+            return ah_slice_of(words[i]);
+    return asked;
+}
+
+static void put_row(const ah_model_row *row, ah_model_from from, ah_buf *out)
+{
+    ah_buf_fmt(out, "\"from\":\"%s\"", ah_model_from_names[from]);
+    if (!row || !row->source)
+        return;
+    ah_buf_fmt(out, ",\"family\":\"%s\"", row->pattern);
+    if (row->since)
+        ah_buf_fmt(out, ",\"since\":\"%s\"", row->since);
+    ah_buf_fmt(out, ",\"source\":\"%s\",\"date\":\"%s\"", row->source->name, row->source->date);
+}
+
+void ah_model_put_known(const ah_model *m, ah_buf *out)
+{
+    ah_buf_str(out, "{\"abilities\":{");
+    put_row(m->row, m->from, out);
+    ah_buf_str(out, "},\"figures\":{");
+    put_row(m->figures, m->figures_from, out);
+    ah_buf_str(out, "},\"name\":{");
+    put_row(m->named, m->named_from, out);
+    ah_buf_str(out, "}}");
+}
