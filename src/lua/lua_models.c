@@ -63,7 +63,7 @@ static void take_one(lua_State *L, const speaker *who)
     model.p = lua_tolstring(L, -1, &model.n); /* -- ... aliases name value model */
     if (lua_istable(L, value))
         add_row(L, who, model, value);
-    if (!lua_rawequal(L, -1, name)) {
+    if (!lua_istable(L, value) || !lua_rawequal(L, -1, name)) { /* a row of its own name is no alias */
         lua_pushvalue(L, name);
         lua_pushvalue(L, -2);
         lua_rawset(L, aliases);
