@@ -481,6 +481,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .fallback_after_output = a->fallback.after_output,
         .transcript = a->transcript,
         .wire = &a->wire,
+        .models = a->lua->models,
         .registry = &a->registry,
         .executors = &a->executors,
         .rules = &a->rules,
