@@ -138,8 +138,8 @@ local function offered(kind)
   return v and v.exit_code == 0 and not v.sandbox:find("no filter of calls", 1, true)
 end
 
--- Sandboxes of this machine that keep all promises (Landlock where calls are filtered, too), and how
--- older kernels would make them.
+-- Sandboxes of this machine that keep all promises (Landlock where calls are filtered, too), and
+-- how older kernels would make them.
 local function kinds()
   local list = {}
   if offered "landlock" then
