@@ -34,8 +34,8 @@ end
 setup(function()
   folder = os.tmpname()
   os.remove(folder)
-  env = ("unset LD_PRELOAD MAKEFLAGS MAKELEVEL DESTDIR PREFIX CFLAGS WERROR\nW=%s B=%s\n"):format(
-    command.quote(folder .. "/a folder"), command.quote(BUILD))
+  env = "unset LD_PRELOAD MAKEFLAGS MAKELEVEL BUILD DESTDIR PREFIX CFLAGS EXTRA WERROR\n"
+    .. ("W=%s B=%s\n"):format(command.quote(folder .. "/a folder"), command.quote(BUILD))
   check 'mkdir -p "$W"'
 end)
 
