@@ -1213,6 +1213,22 @@ describe("numbers", function()
     end
     assert.is_true(yes > 300 and yes < 1700)
   end)
+
+  it("are multiples of divisors of up to 18 digits", function()
+    state = 12
+    local longest = 0
+    for _ = 1, 500 do
+      local n, twos, fives = 7 * random(32768) * random(32768), random(9), random(9)
+      local of = n * (1 << twos) * math.tointeger(5 ^ fives)
+      if of < 10 ^ 18 then
+        local zeros = math.max(twos, fives) + random(3) * 50
+        assert.is_true(takes("multipleOf", of, ("%de%d"):format(n, zeros)), of)
+        assert.is_false(takes("multipleOf", of, ("%de%d"):format(n + 1, zeros)), of)
+        longest = math.max(longest, #tostring(of))
+      end
+    end
+    assert.equal(18, longest)
+  end)
 end)
 describe("the time of a check", function()
   local SIZES = { 1000, 10000, 100000 }
