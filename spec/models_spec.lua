@@ -465,6 +465,19 @@ describe("what a server refuses by name", function()
     end)
   end
 
+  it("is told by agenthost models of the same program", function()
+    local m <close> = start(REFUSED[1][2])
+    local told = command.shell(
+      ('env -i PATH="$PATH" XDG_CONFIG_HOME=/nonexistent "$A" models -e %s %s')
+      :format(command.quote(([[ah.run { model = "anthropic/claude-sonnet-8", base_url = %q,
+        api_key = "any", options = { strict = true }, log = function() end, "go",
+        tools = { ah.tool { name = "f", description = "F.", handler = print } } }]]):format(m.url)),
+        "anthropic/claude-sonnet-8"))
+    assert.truthy(told.out:find('learned         {"strict_tools":false}', 1, true),
+      told.out .. told.err)
+    assert.is_nil(known("anthropic/claude-sonnet-77").known.learned)
+  end)
+
   it("is told in words where it was the schema of the answer", function()
     local case = REFUSED[4]
     local m <close> = start(case[2])

@@ -160,6 +160,9 @@ local function known_lines(m)
   if #rows > 1 then
     rows[#rows + 1] = { "these figures", origin(m.known.figures) }
   end
+  if m.known.learned then
+    rows[#rows + 1] = { "learned", ah.json.encode(m.known.learned) .. ": a server has refused it" }
+  end
   return "\n" .. columns(rows)
 end
 

@@ -444,11 +444,14 @@ static void set_prices(lua_State *L, const ah_model_prices *p)
 }
 
 /* What is known of the model, into the table on top; a field that is not known is absent. */
-static void push_known(lua_State *L, const ah_model *m)
+static void push_known(lua_State *L, const ah_adapter *a)
 {
+    const ah_model *m = &a->known;
+    ah_slice learned =
+        ah_models_learned(ah_lua_of(L)->models, ah_text_slice(a->provider), ah_text_slice(a->model));
     ah_buf *b = ah_lua_push_buf(L, MAX_KNOWN); /* -- t buf */
 
-    ah_model_put_known(m, b);
+    ah_model_put_known(m, learned, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
     ah_lua_push_json(L, ah_buf_slice(b));
@@ -465,7 +468,7 @@ static void push_known(lua_State *L, const ah_model *m)
 static void push_capabilities(lua_State *L, const ah_adapter *a)
 {
     lua_createtable(L, 0, 14);
-    push_known(L, &a->known);
+    push_known(L, a);
     lua_pushstring(L, a->provider->data);
     lua_setfield(L, -2, "provider");
     lua_pushstring(L, a->model->data);

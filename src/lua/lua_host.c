@@ -48,6 +48,8 @@ static ah_lua *new_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
     lua_setmetatable(L, -2);
     h->caller = lua_newthread(L); /* -- h caller */
     lua_setiuservalue(L, -2, 1);
+    if (!(h->models = ah_models_new(&h->mem)))
+        ah_lua_raise_nomem(L);
     if (ah_host_new(&h->mem, cfg, &h->host, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     h->host->owner = h;

@@ -55,7 +55,7 @@ typedef struct ah_lua {
     int closes;                     /* coroutine.close in coroutine.close */
     bool guarded;                   /* ah_lua_guard_threads was tried */
     ah_text *model;                 /* given from outside: wins over what scripts name */
-    struct ah_models *models;       /* what the program says of models; NULL: nothing */
+    struct ah_models *models;       /* what the program says of models, and has learned */
     struct ah_undo *undos;          /* objects with an undo copy in open overlays (lua_undo.c) */
     int64_t reducing;               /* number of the reducer at work, while sessions must not change by
                                other ways; 0: none */

@@ -26,8 +26,6 @@ static void add_row(lua_State *L, const speaker *who, ah_slice model, int row)
     ah_buf *b = ah_lua_push_buf(L, MAX_ROW); /* -- ... name row buf */
     ah_err err;
 
-    if (!h->models && !(h->models = ah_models_new(&h->mem)))
-        ah_lua_raise_nomem(L);
     if (ah_lua_to_json(L, row, &h->mem, b, &err) != AH_OK ||
         ah_models_add(h->models, model, ah_buf_slice(b), who->from, who->what, &err) != AH_OK)
         ah_lua_raise_err(L, &err);

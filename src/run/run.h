@@ -61,6 +61,7 @@ typedef struct ah_run_config {
                                 started: its own calls commit into it; NULL: none */
     ah_spending spending;             /* what it may use; taken by ah_run_new, also on failure */
     ah_metrics *metrics;              /* NULL: nothing is counted */
+    ah_models *models;                /* told what is learned; NULL: nobody is */
     int max_iterations;               /* model calls */
     bool answer_on_max;               /* one last call without tools instead of the error */
     bool throw_on_unknown;            /* an unknown tool ends the run (seed 001) */

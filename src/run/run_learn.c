@@ -178,6 +178,9 @@ ah_status ah_run_learn(ah_run *run, ah_err *err)
     put_learned(w, known, &b);
     learned.value = ah_buf_slice(&b);
     st = ah_buf_ok(&b) ? ah_run_set(run, &learned, 1, err) : ah_err_nomem(err);
+    if (st == AH_OK && run->cfg.models)
+        ah_models_learn(run->cfg.models, ah_text_slice(run->cfg.adapter->provider),
+                        ah_text_slice(run->cfg.adapter->model), ah_buf_slice(&b));
     ah_buf_clear(&b);
     if (st != AH_OK)
         return st;

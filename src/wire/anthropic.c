@@ -638,6 +638,7 @@ static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o
     ah_status st;
 
     ah_model_find(o->models, ah_slice_of(ah_anthropic_service.name), model, &base->known);
+    base->asks = m->thinking == AH_THINKS_NOT ? 0 : AH_MODEL_THINKS;
     base->search = ah_model_can(m, AH_MODEL_SEARCH, false) ? AH_SEARCH_ALL : AH_SEARCH_WIRE;
     base->native_output = ah_model_can(m, AH_MODEL_OUTPUT, false);
     base->output_rules = AH_STRICT_ANTHROPIC;
@@ -661,7 +662,6 @@ ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adap
                                   .mem = o->mem,
                                   .refs = 1,
                                   .images = AH_IMAGES_ALL,
-                                  .asks = AH_MODEL_THINKS,
                                   .stream = o->stream,
                                   .reasoning_back = true};
     if ((st = fill(a, model, o, err)) == AH_OK)

@@ -392,11 +392,15 @@ ah_strict_rules ah_lowered_strict(const ah_lowered *w)
 unsigned ah_lowered_asks(const ah_lowered *w)
 {
     ah_slice options = ah_json_member(w->settings, "options");
-    unsigned all = w->adapter->asks & AH_MODEL_ENCRYPTED;
+    unsigned can = w->adapter->asks, all = 0;
+    bool thinks = can & AH_MODEL_THINKS && ah_json_member(options, "reasoning").p;
 
+    if (can & AH_MODEL_ENCRYPTED &&
+        (thinks || ah_model_can(&w->adapter->known, AH_MODEL_ENCRYPTED, false)))
+        all |= AH_MODEL_ENCRYPTED;
     if (ah_lowered_output(w).p)
         all |= AH_MODEL_OUTPUT;
-    if (w->adapter->asks & AH_MODEL_THINKS && ah_json_member(options, "reasoning").p)
+    if (thinks)
         all |= AH_MODEL_THINKS;
     if (ah_strict_asked(w))
         all |= AH_MODEL_STRICT;
@@ -604,7 +608,8 @@ ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind,
 {
     const ah_offered *t = next_declared(w, at);
 
-    *kind = t && (t->late || t->deferred) ? AH_SEGMENT_DEFERRED : AH_SEGMENT_TOOL;
+    *kind = t && (t->late || t->deferred || w->mode == AH_TOOLS_LIST_CHANGED) ? AH_SEGMENT_DEFERRED
+                                                                              : AH_SEGMENT_TOOL;
     *entry = t ? t->entry : 0;
     if (t)
         return t->spec;

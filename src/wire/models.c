@@ -12,9 +12,13 @@ enum { MAX_PART = 3, MAX_PART_BEHIND = 2, MAX_SAID = 4096 };
 const char *const ah_effort_names[AH_EFFORTS] = {"none", "minimal", "low", "medium",
                                                  "high", "xhigh",   "max"};
 
-const char *const ah_model_from_names[] = {
-    [AH_MODEL_DEFAULT] = "default", [AH_MODEL_TABLE] = "table",       [AH_MODEL_NEWEST] = "newest",
-    [AH_MODEL_SCRIPT] = "alias",    [AH_MODEL_SETTINGS] = "settings", NULL};
+const char *const ah_model_from_names[] = {[AH_MODEL_DEFAULT] = "default",
+                                           [AH_MODEL_TABLE] = "table",
+                                           [AH_MODEL_NEWEST] = "newest",
+                                           [AH_MODEL_SCRIPT] = "alias",
+                                           [AH_MODEL_SETTINGS] = "settings",
+                                           [AH_MODEL_LEARNED] = "learned",
+                                           NULL};
 
 /* -- versions ------------------------------------------------------------------------------------ */
 
@@ -479,12 +483,17 @@ static ah_status check_row(ah_slice name, ah_slice row, const char *what, ah_err
     return AH_OK;
 }
 
-static said *place_of(ah_models *m, ah_slice name)
+static bool is_learned(const said *s)
+{
+    return s->from == AH_MODEL_LEARNED;
+}
+
+static said *place_of(ah_models *m, ah_slice name, bool learned)
 {
     said *s;
 
     for (size_t i = 0; i < m->n; i++)
-        if (ah_slice_eq(ah_text_slice(m->one[i].name), name))
+        if (is_learned(&m->one[i]) == learned && ah_slice_eq(ah_text_slice(m->one[i].name), name))
             return &m->one[i];
     if (!(s = ah_grow(m->mem, m->one, &m->cap, m->n + 1, sizeof *s)))
         return NULL;
@@ -493,11 +502,25 @@ static said *place_of(ah_models *m, ah_slice name)
     return &m->one[m->n];
 }
 
+static bool put_said(ah_models *m, ah_slice name, ah_slice row, ah_model_from from)
+{
+    said now = {.name = ah_text_new(m->mem, name), .row = ah_text_new(m->mem, row), .from = from};
+    said *place = now.name && now.row ? place_of(m, name, is_learned(&now)) : NULL;
+
+    if (!place) {
+        clear_said(&now);
+        return false;
+    }
+    m->n += place == &m->one[m->n];
+    clear_said(place);
+    *place = now;
+    return true;
+}
+
 ah_status ah_models_add(ah_models *m, ah_slice name, ah_slice row, ah_model_from from, const char *what,
                         ah_err *err)
 {
     const char *slash = memchr(name.p, '/', name.n);
-    said now = {.from = from}, *place;
     ah_status st;
 
     if (!slash || slash == name.p || slash + 1 == name.p + name.n)
@@ -505,30 +528,40 @@ ah_status ah_models_add(ah_models *m, ah_slice name, ah_slice row, ah_model_from
                           AH_FMT(name));
     if ((st = check_row(name, row, what, err)) != AH_OK)
         return st;
-    now.name = ah_text_new(m->mem, name);
-    now.row = ah_text_new(m->mem, row);
-    place = now.name && now.row ? place_of(m, name) : NULL;
-    if (!place) {
-        clear_said(&now);
-        return ah_err_nomem(err);
-    }
-    m->n += place == &m->one[m->n];
-    clear_said(place);
-    *place = now;
-    return AH_OK;
+    return put_said(m, name, row, from) ? AH_OK : ah_err_nomem(err);
 }
 
-static const said *said_of(const ah_models *m, ah_slice provider, ah_slice name)
+static const said *said_of(const ah_models *m, ah_slice provider, ah_slice name, bool learned)
 {
     for (size_t i = 0; m && i < m->n; i++) {
         ah_slice full = ah_text_slice(m->one[i].name);
 
-        if (full.n == provider.n + 1 + name.n && full.p[provider.n] == '/' &&
-            memcmp(full.p, provider.p, provider.n) == 0 &&
+        if (is_learned(&m->one[i]) == learned && full.n == provider.n + 1 + name.n &&
+            full.p[provider.n] == '/' && memcmp(full.p, provider.p, provider.n) == 0 &&
             memcmp(full.p + provider.n + 1, name.p, name.n) == 0)
             return &m->one[i];
     }
     return NULL;
+}
+
+void ah_models_learn(ah_models *m, ah_slice provider, ah_slice name, ah_slice learned)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, m->mem, MAX_SAID);
+    ah_buf_put(&b, provider);
+    ah_buf_char(&b, '/');
+    ah_buf_put(&b, name);
+    if (ah_buf_ok(&b))
+        put_said(m, ah_buf_slice(&b), learned, AH_MODEL_LEARNED);
+    ah_buf_clear(&b);
+}
+
+ah_slice ah_models_learned(const ah_models *m, ah_slice provider, ah_slice name)
+{
+    const said *s = said_of(m, provider, name, true);
+
+    return s ? ah_text_slice(s->row) : (ah_slice){NULL, 0};
 }
 
 static void take_reasoning(ah_model *m, ah_slice word)
@@ -578,7 +611,7 @@ static void from_said(const said *s, ah_slice provider, ah_slice name, ah_model 
 
 void ah_model_find(const ah_models *models, ah_slice provider, ah_slice name, ah_model *out)
 {
-    const said *s = said_of(models, provider, name);
+    const said *s = said_of(models, provider, name, false);
 
     if (s)
         from_said(s, provider, name, out);
@@ -626,7 +659,7 @@ static void put_row(const ah_model_row *row, ah_model_from from, ah_buf *out)
     ah_buf_fmt(out, ",\"source\":\"%s\",\"date\":\"%s\"", row->source->name, row->source->date);
 }
 
-void ah_model_put_known(const ah_model *m, ah_buf *out)
+void ah_model_put_known(const ah_model *m, ah_slice learned, ah_buf *out)
 {
     ah_buf_str(out, "{\"abilities\":{");
     put_row(m->row, m->from, out);
@@ -634,5 +667,8 @@ void ah_model_put_known(const ah_model *m, ah_buf *out)
     put_row(m->figures, m->figures_from, out);
     ah_buf_str(out, "},\"name\":{");
     put_row(m->named, m->named_from, out);
-    ah_buf_str(out, "}}");
+    ah_buf_char(out, '}');
+    if (learned.p)
+        ah_buf_fmt(out, ",\"learned\":%.*s", AH_FMT(learned));
+    ah_buf_char(out, '}');
 }

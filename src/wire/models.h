@@ -79,11 +79,12 @@ extern const size_t ah_model_rows_n;
 
 /* Where an answer comes from. */
 typedef enum ah_model_from {
-    AH_MODEL_DEFAULT, /* no family is known */
-    AH_MODEL_TABLE,   /* a row */
-    AH_MODEL_NEWEST,  /* newer than all rows of its family: as the newest of them */
-    AH_MODEL_SCRIPT,  /* ah.alias */
-    AH_MODEL_SETTINGS /* the program's configuration */
+    AH_MODEL_DEFAULT,  /* no family is known */
+    AH_MODEL_TABLE,    /* a row */
+    AH_MODEL_NEWEST,   /* newer than all rows of its family: as the newest of them */
+    AH_MODEL_SCRIPT,   /* ah.alias */
+    AH_MODEL_SETTINGS, /* the program's configuration */
+    AH_MODEL_LEARNED   /* of verdicts alone: a server's refusal */
 } ah_model_from;
 extern const char *const ah_model_from_names[];
 
@@ -123,6 +124,12 @@ void ah_models_free(ah_models *m);           /* NULL is fine */
 ah_status ah_models_add(ah_models *m, ah_slice name, ah_slice row, ah_model_from from, const char *what,
                         ah_err *err);
 
+/* What a conversation has learned of a model (`learned` of its settings, JSON), for those who ask where
+ * answers come from: other conversations try for themselves. Out of memory it is not kept. */
+void ah_models_learn(ah_models *m, ah_slice provider, ah_slice name, ah_slice learned);
+/* The last of it, .p NULL: nothing. Valid until the next is kept. `m` may be NULL. */
+ah_slice ah_models_learned(const ah_models *m, ah_slice provider, ah_slice name);
+
 /* What is known of a provider's model. `said` may be NULL. */
 void ah_model_find(const ah_models *said, ah_slice provider, ah_slice name, ah_model *out);
 /* Can it? Where nothing is known of it, `otherwise`. */
@@ -130,8 +137,8 @@ bool ah_model_can(const ah_model *m, unsigned what, bool otherwise);
 /* The effort it takes that is nearest to the one asked, both JSON strings; words that are none of
  * ours, and all where nothing is known, stay as they are. */
 ah_slice ah_model_effort(const ah_model *m, ah_slice asked);
-/* Where that comes from, as docs/models.md has it under `known`: JSON. */
-void ah_model_put_known(const ah_model *m, ah_buf *out);
+/* Where that comes from, as docs/lua.md has it under `known`: JSON. `learned` as above. */
+void ah_model_put_known(const ah_model *m, ah_slice learned, ah_buf *out);
 
 /* The provider whose models are called so, or NULL: for advice where a name has no provider. */
 const char *ah_model_home(ah_slice name);

@@ -241,6 +241,44 @@ function ah.agent(config) end
 ---@field tool_search "provider"|"here"
 ---@field images boolean
 ---@field strict_tools boolean
+---@field context_window? integer tokens
+---@field max_output? integer tokens
+---@field prices? ah.ModelPrices
+---@field efforts? string[]
+---@field known ah.ModelKnown where that comes from
+
+---@class ah.ModelPrices US dollars for a million tokens
+---@field input? number
+---@field cached_read? number
+---@field cached_write? number
+---@field output? number
+
+---@class ah.ModelKnown
+---@field abilities ah.ModelSource
+---@field figures ah.ModelSource
+---@field name ah.ModelSource
+---@field learned? table<string, boolean|string> what a server has refused
+
+---@class ah.ModelSource
+---@field from "table"|"newest"|"alias"|"settings"|"default"
+---@field family? string
+---@field since? string
+---@field source? string
+---@field date? string
+
+---What is known of a model: wins over the table of models.
+---@class ah.ModelRow
+---@field model? string "provider/model", where the key is not that
+---@field like? string another model, whose row counts
+---@field context_window? integer
+---@field max_output? integer
+---@field prices? ah.ModelPrices
+---@field tool_changes? boolean
+---@field tool_search? boolean
+---@field strict_tools? boolean
+---@field native_output? boolean
+---@field reasoning? "none"|"budget"|"effort"
+---@field efforts? string[]
 
 ---What the adapter of a model can do.
 ---@param model string|ah.Adapter
@@ -249,8 +287,9 @@ function ah.agent(config) end
 ---@return ah.Error? err
 function ah.capabilities(model, given) end
 
----Gives models names of one's own, for this host: `ah.alias { fast = "groq/..." }`.
----@param names table<string, string>
+---Gives models names of one's own, for this host, and says what is known of them:
+---`ah.alias { fast = "groq/...", tuned = { model = "openai/ft:...", like = "gpt-6.1-sol" } }`.
+---@param names table<string, string|ah.ModelRow>
 function ah.alias(names) end
 
 ---An agent whose conversation goes on from a file of agent:save.
