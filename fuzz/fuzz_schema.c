@@ -21,11 +21,16 @@ static bool is_json(ah_slice text)
     return ah_json_check(&ah_mem_libc, text, AH_JSON_MAX_DEPTH, &fault) == AH_OK;
 }
 
-static ah_schema *compile(ah_slice text)
+static ah_schema *compile(ah_slice text, bool any_keywords)
 {
-    ah_schema_document document = {AH_LIT("http://e.com/d"),
-                                   AH_LIT("{\"$dynamicAnchor\":\"T\",\"type\":\"string\"}")};
-    ah_schema_options options = {.documents = &document, .n = 1, .formats = true};
+    ah_schema_document documents[] = {
+        {AH_LIT("http://e.com/d"), AH_LIT("{\"$dynamicAnchor\":\"T\",\"type\":\"string\"}")},
+        {AH_LIT("http://e.com/broken"), AH_LIT("{\"$defs\":{\"a\":{\"$id\":\"in\"}},\"type\":\"\"}")},
+        {AH_LIT("http://e.com/m"),
+         AH_LIT("{\"$vocabulary\":{\"https://json-schema.org/draft/2020-12/vocab/core\":true,"
+                "\"https://json-schema.org/draft/2020-12/vocab/applicator\":true}}")}};
+    ah_schema_options options = {
+        .documents = documents, .n = 3, .formats = true, .any_keywords = any_keywords};
     ah_err err = {0};
     ah_schema *s = NULL;
 
@@ -36,10 +41,10 @@ static ah_schema *compile(ah_slice text)
     return s;
 }
 
-static void compile_again(const ah_schema *s)
+static void compile_again(const ah_schema *s, bool any_keywords)
 {
     ah_slice text = ah_text_slice(ah_schema_text(s));
-    ah_schema *again = compile(text);
+    ah_schema *again = compile(text, any_keywords);
 
     require_that(again && ah_slice_eq(text, ah_text_slice(ah_schema_text(again))));
     ah_schema_unref(again);
@@ -102,14 +107,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     ah_slice in = {(const char *)data, size}, value;
     const char *line = size ? memchr(in.p, '\n', in.n) : NULL;
+    bool any_keywords;
     ah_schema *s;
 
     if (!line)
         return 0;
+    any_keywords = (line - in.p) % 2;
     value = (ah_slice){line + 1, (size_t)(in.p + in.n - line - 1)};
-    if (!(s = compile((ah_slice){in.p, (size_t)(line - in.p)})))
+    if (!(s = compile((ah_slice){in.p, (size_t)(line - in.p)}, any_keywords)))
         return 0;
-    compile_again(s);
+    compile_again(s, any_keywords);
     if (is_json(value)) {
         check(s, value, AH_EXTRA_SCHEMA);
         check(s, value, AH_EXTRA_FORBID);

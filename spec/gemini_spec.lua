@@ -277,6 +277,18 @@ describe("a schema for gemini", function()
     assert.equal('It must fit {"minLength":1}.', got["$defs"].x.description)
   end)
 
+  it("says lists of items as the newest draft does, and the rules of others in words", function()
+    local got = parameters_of { ["$schema"] = "https://json-schema.org/draft/2019-09/schema",
+      type = "object", properties = { a = { type = "array", additionalItems = false,
+        items = server.array { { type = "string", minLength = 1 }, { type = "integer" } } },
+        b = { ["$recursiveRef"] = "#" } } }
+    assert.same({ { type = "string", description = 'It must fit {"minLength":1}.' },
+      { type = "integer" } }, got.properties.a.prefixItems)
+    assert.is_nil(got.properties.a.items)
+    assert.equal('It must fit {"additionalItems":false}.', got.properties.a.description)
+    assert.equal('It must fit {"$recursiveRef":"#"}.', got.properties.b.description)
+  end)
+
   it("wraps a root that is more than an object, in the request and back", function()
     local schema = { type = "object", ["$defs"] = { x = { type = "string" } },
       anyOf = { { required = { "a" } }, { required = { "b" } } },

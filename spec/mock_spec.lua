@@ -379,8 +379,8 @@ describe("docs/mock.md", function()
   it("has the formats, the fields of a turn and the bounds of the code", function()
     local known, told, shown = {}, {}, {}
     local scripted = markdown.read("lua/agenthost/scripted.lua"):match("local FIELDS = (%b{})")
-    for line in agenthost("mock", "--help").out:match("Defects.-\n\n"):gmatch("\n  (%S+)  ") do
-      shown[#shown + 1] = line
+    for name in agenthost("mock", "--help").out:match("break by\n(.-)\n"):gmatch("%S+") do
+      shown[#shown + 1] = name
     end
     for _, row in ipairs(dofile "lua/agenthost/mock/fields.lua") do
       local of_scripted = scripted:find("\n%s*" .. row.name .. " =")

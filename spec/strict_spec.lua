@@ -101,6 +101,10 @@ describe("a strict tool", function()
         { required = server.array { "a" } }, { properties = { a = { const = "x" } } } } }),
       elsewhere = object({ a = { ["$ref"] = "#/properties/b" }, b = { type = "string" } }),
       deep = deep, many = object { a = { enum = server.array(many) } },
+      nothing = object { a = { enum = server.array {}, type = "string" } },
+      old_pair = object { a = { type = "array", items = server.array { { type = "string" } } } },
+      recursive = object { a = { ["$recursiveRef"] = "#" } },
+      dependent = object({ a = { type = "string" } }, { "a" }, { dependencies = { a = { "b" } } }),
     } do
       local p, strict = told(schema)
       assert.is_false(strict, name)

@@ -14,10 +14,10 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 // As run.mjs says them.
 const [modules, agenthost] = process.argv.slice(2);
 const { CLIENT_FENCED, HOME } = process.env;
+const TIMEOUT = 120_000; // of a command, in ms
+
 // What clients warn of is not about the mock.
 console.warn = () => {};
-
-const TIMEOUT = 120_000; // of a command, in ms
 
 /** The CommonJS form of a module of the client. */
 export const load = createRequire(path.join(modules, "x.js"));

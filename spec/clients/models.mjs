@@ -7,8 +7,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 
-const { AGENTHOST, CLIENT_FOLDER } = process.env;
-const asked = process.argv.slice(2);
+const [modules, agenthost, ...asked] = process.argv.slice(2); // as run.mjs says them
 
 // The types that list names of models, and the provider that serves them. A type is a union of texts.
 const SOURCES = [
@@ -28,7 +27,7 @@ function namesOf(text, type) {
 function namesIn(source) {
   const names = new Set();
   for (const file of source.files) {
-    const where = path.join(CLIENT_FOLDER, "node_modules", source.package, file);
+    const where = path.join(modules, "node_modules", source.package, file);
     if (!existsSync(where)) return { faults: [`${source.package}: ${file} is not there any more`] };
     const text = readFileSync(where, "utf8");
     for (const type of source.types) namesOf(text, type).forEach((name) => names.add(name));
@@ -45,7 +44,7 @@ function tableOf(names) {
       list[i] = { name = name, from = said.known.name.from, family = said.known.name.family }
     end
     print(ah.json.encode(ah.array(list)))`;
-  return JSON.parse(execFileSync(AGENTHOST, ["-q", "-e", code, ...names], { encoding: "utf8" }));
+  return JSON.parse(execFileSync(agenthost, ["-q", "-e", code, ...names], { encoding: "utf8" }));
 }
 
 function faultOf(said) {

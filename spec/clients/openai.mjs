@@ -56,8 +56,11 @@ const responds = (client, question, count, tools, store) => async () => {
   const first = await client.responses.stream({ ...ask, input }).finalResponse();
   const calls = first.output.filter((item) => item.call_id);
   assert.equal(calls.length, count);
-  assert.deepEqual((await client.responses.create({ ...ask, input })).output.length, first.output.length);
-  const results = calls.map(({ type, call_id }) => ({ type: type + "_output", call_id, output: "21" }));
+  if (tools === TOOLS) assert.deepEqual(JSON.parse(calls[0].arguments), ARGUMENTS);
+  const whole = await client.responses.create({ ...ask, input });
+  assert.equal(whole.output.length, first.output.length);
+  const answerTo = ({ type, call_id }) => ({ type: type + "_output", call_id, output: "21" });
+  const results = calls.map(answerTo);
   const all = [...input, ...first.output, ...results];
   assert.equal((await client.responses.create({ ...ask, input: all })).output_text, ANSWER);
   if (store) {

@@ -625,8 +625,9 @@ flows["declarations"] = {
       select(2, pcall(ah.resource, { provide = print, scop = 1 })) }
   end,
   judge = function(s, exact)
-    assert(s.ok ~= false and not s.bad, "validation")
+    assert(s.ok ~= false and not s.bad and not s.undone and not s.told, "validation")
     if exact then
+      assert(s.dialect, "dialects")
       assert(s.spec.parameters.properties.deep and s.ok and s.value.age == 36, "schema")
       assert(#s.faults == 2 and #s.refused == 7, "faults")
     end
@@ -1270,8 +1271,26 @@ flows["schemas"] = {
           { properties = { t = { const = "y" } } } } } },
       ["$defs"] = { inner = { default = {}, properties = { f = { default = 1 } } } },
       unevaluatedProperties = false,
-    }, { formats = true,
-      documents = { names = { items = { type = "string", pattern = "^(?<a>a)\\k<a>*$" } } } })
+    }, { formats = true, unknown_keywords = "allow",
+      documents = { names = { items = { type = "string", pattern = "^(?<a>a)\\k<a>*$" } },
+        broken = { type = "strng" }, within = { ["$defs"] = { d = { ["$id"] = "deep" } } } } })
+    local dialect = ah.schema({ ["$schema"] = "http://e.com/m", ["$id"] = "http://e.com/s",
+      ["$dynamicAnchor"] = "T", dependentRequired = { a = { "b", "a~" } },
+      dependentSchemas = { a = { minProperties = 1 }, b = true }, ["$ref"] = "http://e.com/deep",
+      properties = { a = { ["$dynamicRef"] = "o#T" }, b = { ["$ref"] = "#/properties/b~1~0" },
+        ["b/~"] = { enum = { 1, "1", { 1 } } }, c = { ["$ref"] = "#here" },
+        m = { ["$ref"] = "https://json-schema.org/draft/2019-09/schema" } },
+      ["$defs"] = { o = { ["$id"] = "o", ["$dynamicAnchor"] = "T" }, h = { ["$anchor"] = "here" },
+        c = { anyOf = { { const = 1 }, { oneOf = { { minimum = 2 }, { minimum = 3 } } } } } },
+    }, { documents = { ["http://e.com/m"] = { ["$vocabulary"] = {
+        ["https://json-schema.org/draft/2020-12/vocab/core"] = true,
+        ["https://json-schema.org/draft/2020-12/vocab/applicator"] = true,
+        ["https://json-schema.org/draft/2020-12/vocab/validation"] = true } },
+      ["http://e.com/d"] = { ["$defs"] = { d = { ["$id"] = "deep" } } } } })
+    s.dialect = dialect:validate { a = {}, b = { 1 }, ["a~"] = 1, m = { minimum = 1 } }
+    s.undone = dialect:validate { a = 1, m = { minimum = "1" } }
+    s.told = ah.schema({ ["$ref"] = "#/$defs/c", ["$defs"] = { c = { anyOf = { { const = "x" },
+      { oneOf = { { minimum = 2 }, { minimum = 3 } } } } } } }):validate(1)
     s.ok, s.value = schema:validate({ a = "aa", n_x = 0.3, l = { 1, "b" }, d = "2024-02-29" })
     s.bad, s.message = schema:validate({ a = "b", n_x = 0.35, l = { 1, 1 }, d = "x", z = 1,
       k = { t = "z" } })
@@ -1291,8 +1310,9 @@ flows["schemas"] = {
     s.text = ah.schema.describe(ah.schema.short { n = "integer 1..3", s = "string?" })
   end,
   judge = function(s, exact)
-    assert(s.ok ~= false and not s.bad, "validation")
+    assert(s.ok ~= false and not s.bad and not s.undone and not s.told, "validation")
     if exact then
+      assert(s.dialect, "dialects")
       assert(s.hints == "/path: is required; did you mean it by 'Path'? (because kind is "
         .. '"file"); /tags: must be an array, found "[\\"a\\"]"; it is JSON in a string: leave the '
         .. "quotes around it out; /n: must be an integer, found null; leave it out instead; "

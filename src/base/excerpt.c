@@ -163,22 +163,31 @@ static size_t strip(char *p, size_t n, size_t *title)
 
 /* -- lines -------------------------------------------------------------------------------------- */
 
-/* The length of a sequence for a terminal at the front: "ESC [ 31 m", "ESC ] title BEL"; else 0. */
+static bool is_within(const ah_slice *s, size_t i, unsigned char low, unsigned char high)
+{
+    return i < s->n && (unsigned char)s->p[i] >= low && (unsigned char)s->p[i] <= high;
+}
+
+/* The length of a sequence for a terminal at the front: "ESC [ 31 m", "ESC ] title BEL" (or ESC and a
+ * backslash at its end), ESC and a letter; else 0. One that does not end goes as far as it may. */
 static size_t sequence_len(ah_slice s)
 {
     size_t i = 2;
 
-    if (s.n < 2 || s.p[0] != 0x1b)
+    if (s.n < 1 || s.p[0] != 0x1b)
         return 0;
-    if (s.p[1] == '[')
-        while (i < s.n && s.p[i] >= 0x20 && s.p[i] < 0x40)
+    if (is_within(&s, 1, '[', '[')) {
+        while (is_within(&s, i, 0x20, 0x3f))
             i++;
-    else if (s.p[1] == ']')
-        while (i < s.n && s.p[i] != 0x07 && s.p[i] != 0x1b)
-            i++;
-    else
-        return 2;
-    return i < s.n ? i + 1 : s.n;
+        return i + is_within(&s, i, 0x40, 0x7e);
+    }
+    if (!is_within(&s, 1, ']', ']'))
+        return 1 + is_within(&s, 1, 0x20, 0x7e);
+    while (i < s.n && s.p[i] != 0x07 && s.p[i] != 0x1b)
+        i++;
+    if (is_within(&s, i, 0x1b, 0x1b) && is_within(&s, i + 1, '\\', '\\'))
+        return i + 2;
+    return i + is_within(&s, i, 0x07, 0x07);
 }
 
 /* One line, in place: a control is a blank, and a sequence nothing. */

@@ -20,6 +20,12 @@ void ah_loop_free(ah_loop *loop); /* watches and timers must be gone; NULL is fi
 
 int64_t ah_loop_now(ah_loop *loop); /* ms, read from the clock at each call */
 
+/* Rounded: 0.03 s are 30 ms also where products have more digits than a double, and are just below. */
+static inline int64_t ah_ms_of(double seconds)
+{
+    return (int64_t)(seconds * 1000 + (seconds < 0 ? -0.5 : 0.5));
+}
+
 enum { AH_IN = 1, AH_OUT = 2 };
 
 /* Watches fd for AH_IN | AH_OUT; events 0 ends it (harmless when there is none, cannot

@@ -22,22 +22,15 @@ static void help_options(FILE *out, ah_command command)
             help_option(out, &ah_option_table[i]);
 }
 
-static void help_defects(FILE *out)
-{
-    fputs("\nDefects that a turn may have, as fields:\n", out);
-    for (const ah_mock_defect *d = ah_mock_defects; d->name; d++)
-        fprintf(out, "  %-20s%s\n", d->name, d->help);
-}
-
 static void help_command(FILE *out, ah_command command)
 {
     const ah_command_row *c = &ah_command_table[command];
 
     fprintf(out, "agenthost %s: %s.\n\nUsage: agenthost %s [options]%s%s\n\n%s", c->name, c->help,
             c->name, *c->operands ? " " : "", c->operands, c->more);
-    help_options(out, command);
     if (command == AH_COMMAND_MOCK)
-        help_defects(out);
+        fprintf(out, " %s\n", ah_mock_defects);
+    help_options(out, command);
     fputs("\nExit codes: 0 ok, 1 faults or a failure, 2 wrong usage.\n", out);
 }
 

@@ -1,12 +1,8 @@
-/* The defects that a turn of the mock's script may have, for --help. The rows come from
+/* The defects that a turn of the mock's script may have, for --help. The names come from
  * lua/agenthost/mock/fields.lua (see the Makefile), with which scripts are checked. */
 #ifndef AH_CLI_MOCK_FIELDS_H
 #define AH_CLI_MOCK_FIELDS_H
 
-typedef struct ah_mock_defect {
-    const char *name, *help;
-} ah_mock_defect;
-
-extern const ah_mock_defect ah_mock_defects[]; /* up to a row without a name */
+extern const char ah_mock_defects[]; /* their names, a space before each */
 
 #endif

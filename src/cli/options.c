@@ -43,10 +43,9 @@ const ah_command_row ah_command_table[AH_COMMANDS] = {
          "do, is not looked at. The exit code is 1 when there are faults.\n"},
     [AH_COMMAND_MOCK] =
         {"mock", "script.lua", "be a model server that says what a script tells it to",
-         "Speaks OpenAI Chat Completions and Responses, Anthropic Messages, Gemini and\n"
-         "Ollama, streamed and not. The script returns turns, as for ah.scripted, or is\n"
-         "such a list as JSON. Requests are checked as strict providers check them. The\n"
-         "address is printed as one line; a signal or --once ends it.\n"},
+         "Speaks as OpenAI, Anthropic, Gemini and Ollama do, refuses what strict providers\n"
+         "refuse, prints its address as one line; a signal or --once ends it. The script\n"
+         "returns turns as for ah.scripted, or as JSON; they may fail, wait or break by\n"},
     [AH_COMMAND_MODELS] =
         {"models", "[provider/model]", "show who has a key, and what the models can do",
          "For each provider: whether a model of it can be asked, the variable that its\n"

@@ -400,10 +400,10 @@ int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent, co
 {
     int64_t at = ah_lua_deadline_around(parent, around), now = ah_host_now(a->lua->host);
 
-    if (a->limits.deadline > 0 && (!at || (int64_t)(a->limits.deadline * 1000) < at))
-        at = (int64_t)(a->limits.deadline * 1000);
-    if (a->limits.timeout > 0 && (!at || now + (int64_t)(a->limits.timeout * 1000) < at))
-        at = now + (int64_t)(a->limits.timeout * 1000);
+    if (a->limits.deadline > 0 && (!at || ah_ms_of(a->limits.deadline) < at))
+        at = ah_ms_of(a->limits.deadline);
+    if (a->limits.timeout > 0 && (!at || now + ah_ms_of(a->limits.timeout) < at))
+        at = now + ah_ms_of(a->limits.timeout);
     return at;
 }
 

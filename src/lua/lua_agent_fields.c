@@ -115,7 +115,7 @@ static void seconds(lua_State *L, const char *name, int64_t *ms)
     double s;
 
     if (ah_field_number(L, -1, "ah.run: http", name, 0.001, &s))
-        *ms = (int64_t)(s * 1000);
+        *ms = ah_ms_of(s);
 }
 
 static void read_http(lua_State *L, ah_http_limits *limits)

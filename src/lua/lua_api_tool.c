@@ -314,7 +314,7 @@ static int make_tool(lua_State *L)
     def.coerce = c->coerce;
     def.direct = c->return_direct;
     def.max_result = c->max_result;
-    def.timeout_ms = (int64_t)(c->timeout * 1000);
+    def.timeout_ms = ah_ms_of(c->timeout);
     def.handler = (ah_value){&handler_vt, d->native};
     if (ah_tool_new(&h->mem, &def, &d->tool, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);

@@ -211,7 +211,7 @@ static void read_ask(lua_State *L, asker *w, ah_ask_def *def)
     read_schema(L, w);
     def->otherwise = read_default(L, w);
     def->schema = w->schema;
-    def->timeout_ms = (int64_t)(w->timeout * 1000);
+    def->timeout_ms = ah_ms_of(w->timeout);
 }
 
 /* -- nil err */

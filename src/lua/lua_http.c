@@ -110,7 +110,7 @@ static void read_limits(lua_State *L, ah_http_limits *limits)
 
     *limits = ah_http_limits_default;
     if (ah_field_number(L, 1, "ah.http", "timeout", 0.001, &v))
-        limits->total_ms = (int64_t)(v * 1000);
+        limits->total_ms = ah_ms_of(v);
     if (ah_field_number(L, 1, "ah.http", "max_body", 1, &v))
         limits->body_bytes = (size_t)v;
 }

@@ -610,7 +610,7 @@ static int ah_sleep(lua_State *L)
     *s = (sleeper){.waiter.leave = stop_sleep, .timer.fn = slept};
     luaL_setmetatable(L, SLEEP);
     ah_waiter_keep(L, &s->waiter);
-    ah_timer_set(h->host->loop, &s->timer, ah_host_now(h->host) + (int64_t)(seconds * 1000 + 0.5));
+    ah_timer_set(h->host->loop, &s->timer, ah_host_now(h->host) + ah_ms_of(seconds));
     return ah_lua_await(L, &s->waiter, 0, sleep_end);
 }
 

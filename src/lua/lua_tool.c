@@ -407,7 +407,7 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
     ah_field_count(L, 1, what, "max_result", AH_TOOL_LEAST_RESULT, &most);
     ah_field_bool(L, 1, what, "accepts_overrides", &accepts);
     ah_lua_read_annotations(L, what, def);
-    def->timeout_ms = (int64_t)(timeout * 1000);
+    def->timeout_ms = ah_ms_of(timeout);
     def->memory = (size_t)memory;
     def->max_result = (size_t)most;
     def->keeps_words = !accepts;

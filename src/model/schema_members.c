@@ -259,6 +259,8 @@ static void pair_needed(ah_schema *s, range listed, range sorted, uint32_t to)
 {
     uint32_t from = 0, *links = s->links.at;
 
+    for (uint32_t i = sorted.first; i < sorted.first + sorted.n; i++)
+        prop_at(s, i)->required = false; /* the mark of those that need others is only in the list */
     for (uint32_t i = listed.first; i < listed.first + listed.n; i++) {
         uint32_t p = schema_find_prop(s, sorted, prop_at(s, i)->name) - sorted.first;
 

@@ -48,18 +48,59 @@ void schema_put_key(ah_buf *b, ah_slice key)
     }
 }
 
+/* Bytes of a character that would break the line or turn its direction where it is shown; 0: it is
+ * none. Of more than one byte these are U+0080 to U+009F, U+200E, U+200F, U+2028 to U+202E and U+2066
+ * to U+2069. */
+static size_t odd_length(const char *p, size_t n)
+{
+    const unsigned char *c = (const unsigned char *)p;
+
+    if (c[0] < ' ' || c[0] == 0x7f)
+        return 1;
+    if (n >= 2 && c[0] == 0xc2 && c[1] < 0xa0)
+        return 2;
+    if (n < 3 || c[0] != 0xe2)
+        return 0;
+    return (c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
+                   (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9)
+               ? 3
+               : 0;
+}
+
+/* On one line: such characters are written as JSON writes them. */
+static void put_line(ah_buf *b, ah_slice text)
+{
+    size_t odd;
+
+    for (size_t i = 0; i < text.n; i += odd ? odd : 1) {
+        const unsigned char *c = (const unsigned char *)text.p + i;
+
+        odd = odd_length(text.p + i, text.n - i);
+        if (!odd)
+            ah_buf_char(b, text.p[i]);
+        else
+            ah_buf_fmt(b, "\\u%04x",
+                       odd == 1   ? c[0]
+                       : odd == 2 ? (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu)
+                                  : 0x2000u | (c[1] & 0x3fu) << 6 | (c[2] & 0x3fu));
+    }
+}
+
+/* White space, of values that are written on several lines, is spaces. */
 void schema_put_found(ah_buf *b, ah_slice text)
 {
-    char line[MAX_FOUND + 4];
-    size_t n = text.n > MAX_FOUND ? ah_utf8_cut(text.p, MAX_FOUND) : text.n;
+    size_t n = text.n > MAX_FOUND ? ah_utf8_cut(text.p, MAX_FOUND) : text.n, start = 0;
 
-    for (size_t i = 0; i < n; i++)
-        line[i] = (unsigned char)text.p[i] < ' ' ? ' ' : text.p[i];
-    if (n < text.n) {
-        memcpy(line + n, "...\"", 4);
-        n += text.p[0] == '"' ? 4 : 3;
+    for (size_t i = 0; i <= n; i++) {
+        if (i < n && !ah_is_blank(text.p[i]))
+            continue;
+        put_line(b, (ah_slice){text.p + start, i - start});
+        if (i < n)
+            ah_buf_char(b, ' ');
+        start = i + 1;
     }
-    ah_buf_add(b, line, n);
+    if (n < text.n)
+        ah_buf_str(b, text.p[0] == '"' ? "...\"" : "...");
 }
 
 void schema_put_types(ah_buf *b, unsigned types)
@@ -105,23 +146,12 @@ void ah_faults_clear(ah_faults *f)
     f->n = f->total = 0;
 }
 
-/* Names in it may hold anything: what would break the line is written as JSON writes it. */
-static void put_pointer(ah_buf *out, ah_slice pointer)
-{
-    for (size_t i = 0; i < pointer.n; i++) {
-        if ((unsigned char)pointer.p[i] < ' ' || pointer.p[i] == 0x7f)
-            ah_buf_fmt(out, "\\u%04x", pointer.p[i]);
-        else
-            ah_buf_char(out, pointer.p[i]);
-    }
-}
-
 void ah_faults_print(const ah_faults *f, ah_buf *out)
 {
     for (size_t i = 0; i < f->n; i++) {
         if (i)
             ah_buf_str(out, "; ");
-        put_pointer(out, f->item[i].pointer);
+        put_line(out, f->item[i].pointer);
         if (f->item[i].pointer.n)
             ah_buf_str(out, ": ");
         ah_buf_put(out, f->item[i].message);

@@ -117,6 +117,11 @@ static void lower_member(ah_telling *l, ah_json_token key, ah_slice value)
         ah_buf_fmt(l->out, "[%.*s]", AH_FMT(value));
         return;
     }
+    if (ah_json_token_is(key, "items") && ah_json_kind_of(value) == AH_JSON_ARRAY) {
+        ah_telling_key(l, ah_slice_of("prefixItems")); /* its name before draft 2020-12 */
+        put_schemas(value, l->out);
+        return;
+    }
     if (!among(key, plain) && !among(key, nested) && !among(key, single) &&
         !(ah_json_token_is(key, "enum") && all_plain(value))) {
         ah_telling_tell(l, key, value);

@@ -608,7 +608,8 @@ ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind,
 {
     const ah_offered *t = next_declared(w, at);
 
-    *kind = t && (t->late || t->deferred) ? AH_SEGMENT_DEFERRED : AH_SEGMENT_TOOL;
+    *kind = t && (t->late || t->deferred || w->mode == AH_TOOLS_LIST_CHANGED) ? AH_SEGMENT_DEFERRED
+                                                                              : AH_SEGMENT_TOOL;
     *entry = t ? t->entry : 0;
     if (t)
         return t->spec;

@@ -180,7 +180,7 @@ static ah_status read_error(reader *r, ah_slice error, ah_err *err)
     ah_err_set(err, AH_PROVIDER, "%.*s", AH_FMT(ah_buf_slice(&b)));
     ah_buf_clear(&b);
     if (ah_json_number(ah_json_member(error, "retry_after"), &after) && after.d > 0 && after.d < 3600)
-        r->base.retry_after_ms = (int64_t)(after.d * 1000);
+        r->base.retry_after_ms = ah_ms_of(after.d);
     err->phase = AH_PHASE_RESPONSE;
     err->http_status = (int)integer(error, "status");
     err->retryable = ah_json_kind_of(ah_json_member(error, "retryable")) == AH_JSON_TRUE;
