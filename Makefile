@@ -177,7 +177,7 @@ $(BUILD)/lent-faults: spec/support/lent_faults.c $(LIB_OBJ)
 # What commands try against others, and a machine that looks older; plain, whatever the build.
 $(BUILD)/attack: spec/support/attack.c
 	@mkdir -p $(@D)
-	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra -pthread $< -o $@
+	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra -pthread $(CPPFLAGS) $< -o $@
 
 # Many clients at once; plain, so that it is never the slow one.
 $(BUILD)/crowd: spec/support/crowd.c
@@ -278,6 +278,20 @@ check-32:
 
 check-13:
 	@.ci/in-root debian-13 trixie "$$(dpkg --print-architecture)" $(IN_README)
+
+# The command and programs with the archive as static programs with musl, which libraries are made for first
+# (.ci/musl; no TLS). busted and its module are the machine's own.
+MUSL := $(CURDIR)/build/musl
+MUSL_BUILD := build/musl/build
+MUSL_SPECS := cli cli_output cli_tables cli_models cli_settings stack
+check-musl: all $(BUILD)/ahtest.so $(BUILD)/older_kernel.so $(BUILD)/httpd
+	+@.ci/musl; made=$$?; [ $$made = 77 ] && exit 0; [ $$made = 0 ] && $(CHECKED) musl-programs BUILD=$(MUSL_BUILD) CC=musl-gcc \
+	  CXX=no-compiler-of-cpp CPPFLAGS="-idirafter '$(MUSL)/kernel'" LDFLAGS=-static EXTRA= \
+	  PKG_CONFIG="env PKG_CONFIG_LIBDIR='$(MUSL)/usr/lib/pkgconfig' pkg-config --static" && \
+	  for file in ahtest.so agenthost.so older_kernel.so httpd; do cp -f $(BUILD)/$$file $(MUSL_BUILD)/ || exit 1; done && \
+	  env -u SSL_CERT_FILE -u CURL_CA_BUNDLE AGENTHOST_BUILD=$(MUSL_BUILD) $(BUSTED) $(MUSL_SPECS:%=spec/%_spec.lua)
+
+musl-programs: $(BUILD)/agenthost $(BUILD)/embed-cases $(BUILD)/stack $(EXAMPLES) $(TEST_OBJ)
 
 # Hosts in threads under ThreadSanitizer: the example, and the cases with threads in them.
 check-tsan:
@@ -483,6 +497,7 @@ help:
 	@echo "make check-compilers no warning with gcc at LEVELS=$(LEVELS) and with clang, in the headers neither in C nor in C++"
 	@echo "make check-32     all specs in a Debian of 32 bits, in $(BUILD)/roots/ (as root, where debootstrap is)"
 	@echo "make check-13     likewise in Debian 13"
+	@echo "make check-musl   the command and embedding programs, static with musl (where musl-gcc is)"
 	@echo "make check-asan   all specs under ASan and UBSan, lent bytes poisoned"
 	@echo "make check-poll   the specs of waiting with poll(2) in place of epoll"
 	@echo "make check-tsan   hosts in threads under ThreadSanitizer"
@@ -502,5 +517,5 @@ help:
 	@echo "make ci           check, check-compilers, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-schema-growth run-schema-growth check-live lint format ci man install uninstall dist rock install-rock clean help
+.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-musl musl-programs check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-schema-growth run-schema-growth check-live lint format ci man install uninstall dist rock install-rock clean help
 .SECONDARY:

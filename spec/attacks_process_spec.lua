@@ -134,10 +134,12 @@ end
 
 local function offered(kind)
   local r = host { options = { sandbox = kind, cwd = "/" }, calls = { { command = "true" } } }
-  return r.values[1] and r.values[1].exit_code == 0
+  local v = r.values[1]
+  return v and v.exit_code == 0 and not v.sandbox:find("no filter of calls", 1, true)
 end
 
--- Sandboxes of this machine, and how older kernels would make them.
+-- Sandboxes of this machine that keep all promises (Landlock where calls are filtered, too), and
+-- how older kernels would make them.
 local function kinds()
   local list = {}
   if offered "landlock" then

@@ -46,7 +46,8 @@ end)
 
 describe("make install", function()
   local ROOT = "/dest/opt/our tools"
-  local INSTALL = [[make -s BUILD="$B" DESTDIR="$W/dest" PREFIX="/opt/our tools" LIBDIR="/opt/our tools/lib64" ]]
+  local INSTALL = [[make -s BUILD="$B" DESTDIR="$W/dest" PREFIX="/opt/our tools" ]]
+    .. [[LIBDIR="/opt/our tools/lib64" ]]
 
   setup(function() check(INSTALL .. "install") end)
 
@@ -97,13 +98,13 @@ describe("make install", function()
   end)
 
   it("runs its examples from where they are", function()
-    local out = check(('cd "$W%s/share/doc/agenthost/examples" && ../../../../bin/agenthost -q quickstart.lua')
-      :format(ROOT))
+    local out = check(('cd "$W%s/share/doc/agenthost/examples"\n'):format(ROOT)
+      .. "../../../../bin/agenthost -q quickstart.lua")
     assert.matches("Titan", out)
   end)
 
   it("does without completions where the command is another machine's", function()
-    local out = check [[make -s BUILD="$B" DESTDIR="$W/cross" NATIVE=/nonexistent/agenthost install]]
+    local out = check [[make -s BUILD="$B" DESTDIR="$W/cross" NATIVE=/nonexistent install]]
     assert.matches("no completions", out)
     assert.equal("", check 'find "$W/cross" -name "_agenthost"; rm -rf "$W/cross"')
   end)
@@ -118,12 +119,14 @@ describe("make install", function()
   local PKG_CONFIG = ('P="$W%s/lib64/pkgconfig"; pc() { PKG_CONFIG_LIBDIR="$P" \z
     PKG_CONFIG_SYSROOT_DIR="$W/dest" pkg-config "$@"; }\n'):format(ROOT)
   local PROGRAM = PKG_CONFIG .. [[cp examples/embed.c "$W/program.c"; cd "$W"
-    eval "cc -std=c11 -Wall -Wextra -Werror %s program.c $(pc --cflags --libs %s agenthost) %s -o program"
+    flags="$(pc --cflags --libs %s agenthost)"
+    eval "cc -std=c11 -Wall -Wextra -Werror %s program.c $flags -o program"
     LD_LIBRARY_PATH="$W]] .. ROOT .. [[/lib64" ./program]]
 
   it("asks a program that includes agenthost.h for no other library's development files", function()
-    assert.matches("%- stock:", check(PROGRAM:format(SANITIZE, "", "")))
-    local headers = check(PKG_CONFIG .. [[cd "$W"; eval "cc -M program.c $(pc --cflags agenthost)"]])
+    assert.matches("%- stock:", check(PROGRAM:format("", SANITIZE)))
+    local headers = check(PKG_CONFIG .. [[cd "$W"
+      eval "cc -M program.c $(pc --cflags agenthost)"]])
     for _, other in ipairs { "lua", "lauxlib", "curl", "cJSON", "pcre2" } do
       assert.is_nil(headers:find("/" .. other .. "[^/ ]*%.h"), other)
     end
@@ -132,7 +135,7 @@ describe("make install", function()
 
   it("says what the archive is linked with", function()
     check(('mkdir "$W/aside"; mv "$W%s/lib64/"*.so* "$W/aside/"'):format(ROOT))
-    local out, code = run(PROGRAM:format(SANITIZE, "--static", ""))
+    local out, code = run(PROGRAM:format("--static", SANITIZE))
     check(('mv "$W/aside/"* "$W%s/lib64/"'):format(ROOT))
     assert(code == 0, out)
     assert.matches("%- stock:", out)
@@ -162,7 +165,8 @@ describe("the user's own build", function()
     assert.matches("warning:", check(warn))
     local _, code = run(warn .. "WERROR=-Werror")
     assert.not_equal(0, code)
-    local asked = [[ BUILD="$B/spec" CFLAGS="-O3 -Wpedantic" CC=clang | grep -c -- " -Werror " || :]]
+    local asked = [[ BUILD="$B/spec" CFLAGS="-O3 -Wpedantic" CC=clang |
+      grep -c -- " -Werror " || :]]
     for _, goal in ipairs { "all", "test", "install", "examples", "rock" } do
       assert.equal("0\n", check("make -n " .. goal .. asked), goal)
     end

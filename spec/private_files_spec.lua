@@ -159,7 +159,7 @@ describe("overrides in a .lua file", function()
     ["takes longer than 2 seconds   "] = "for i = 1, math and 1 or 1e18 do end",
     ["bytes of memory"] = "local s = 'x' while true do s = s .. s end",
     ["bytes of memory "] = "local t = {} for i = 1, 1e9 do t[i] = {} end",
-    ["bytes of memory  "] = "local function f() return 1 + f() end f()",
+    ["bytes of memory  "] = "local function f(t) return 1 + f { t, { 1, 2 }, { 3 } } end f()",
     ["nil value"] = "return os.exit()",
     ["string value"] = "return ('x'):rep(1e10)",
     ["nil value "] = "setmetatable({}, { __gc = 1 })",

@@ -9,7 +9,7 @@ static int work_limit(lua_State *L)
     ah_host *h = ah_lua_of(L)->host;
     int64_t before = h->work_ms;
 
-    h->work_ms = (int64_t)(luaL_checknumber(L, 1) * 1000);
+    h->work_ms = ah_ms_of(luaL_checknumber(L, 1));
     lua_pushnumber(L, (double)before / 1000);
     return 1;
 }

@@ -117,7 +117,7 @@ static process *check(lua_State *L)
 
 static int64_t until(lua_State *L, process *p)
 {
-    return ah_loop_now(p->loop) + (int64_t)(luaL_checknumber(L, 2) * 1000);
+    return ah_loop_now(p->loop) + ah_ms_of(luaL_checknumber(L, 2));
 }
 
 static void take_all(process *p)

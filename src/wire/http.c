@@ -401,7 +401,7 @@ static bool set_authorities(ah_transfer *t)
 {
     const char *file = t->http->ca_file, *dir = t->http->ca_dir;
 
-    if (file && (curl_easy_setopt(t->easy, CURLOPT_CAINFO, file) != CURLE_OK ||
+    if (file && (curl_easy_setopt(t->easy, CURLOPT_CAINFO, file) == CURLE_OUT_OF_MEMORY ||
                  curl_easy_setopt(t->easy, CURLOPT_PROXY_CAINFO, file) == CURLE_OUT_OF_MEMORY))
         return false;
     return !dir || (curl_easy_setopt(t->easy, CURLOPT_CAPATH, dir) != CURLE_OUT_OF_MEMORY &&
@@ -432,7 +432,8 @@ static bool set_always(ah_transfer *t)
     if (!set_authorities(t))
         return false;
     return curl_easy_setopt(e, CURLOPT_USERAGENT, "agenthost/" AH_VERSION) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
+           (curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK ||
+            curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http") == CURLE_OK); /* built without TLS */
 }
 
 static void destroy(ah_transfer *t)
