@@ -75,7 +75,7 @@ describe("the types", function()
     ["ah.Message"] = { "### Messages", 1 }, ["ah.Agent"] = { "## ah.agent", 1 },
     ["ah.ToolConfig"] = { "## ah.tool", 1 }, ["ah.Ctx"] = { "### What a handler may do", 1 },
     ["ah.ResultConfig"] = { "### What a handler gives back", 2 },
-    ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 4 },
+    ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 3 },
     ["ah.HttpRequest"] = { "## ah.http", 1 }, ["ah.Error"] = { "## Errors", 1 },
     ["ah.LoopDetector"] = { "## ah.run", 4 }, ["ah.Outcome"] = { "## Tools that come and go", 1 },
     ["ah.BudgetLimits"] = { "## Budgets", 1 }, ["ah.Budget"] = { "## Budgets", 2 },

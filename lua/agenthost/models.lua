@@ -192,6 +192,7 @@ return function(_, format, _, model)
     local told = { providers = list, aliases = ah._aliases() }
     return "0\n" .. ah.json.encode(told) .. "\n"
   end
-  local known = model ~= "" and known_lines(list[1].models[1]) or ""
+  local one = model ~= "" and list[1].models[1]
+  local known = one and one.known and known_lines(one) or ""
   return "0\n" .. text_of(list) .. known .. alias_lines(ah._aliases())
 end

@@ -468,7 +468,8 @@ static void push_known(lua_State *L, const ah_adapter *a)
 static void push_capabilities(lua_State *L, const ah_adapter *a)
 {
     lua_createtable(L, 0, 14);
-    push_known(L, a);
+    if (a->known.asked)
+        push_known(L, a);
     lua_pushstring(L, a->provider->data);
     lua_setfield(L, -2, "provider");
     lua_pushstring(L, a->model->data);

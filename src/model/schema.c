@@ -190,6 +190,7 @@ ah_status schema_of_document(const ah_schema *like, const document *d, ah_schema
     s->given = 1;
     s->formats = like->formats;
     s->any_keywords = like->any_keywords;
+    s->any_defaults = like->any_defaults;
     *document_at(s, 0) = (document){.text = ah_text_ref(d->text), .uri = d->uri};
     ah_buf_init(&s->names, s->mem, d->text->len);
     *out = s;
@@ -206,6 +207,7 @@ ah_status ah_schema_compile_with(const ah_mem *mem, ah_slice text, const ah_sche
         return ah_err_nomem(err);
     s->formats = options->formats;
     s->any_keywords = options->any_keywords;
+    s->any_defaults = options->any_defaults;
     if ((st = keep_documents(s, text, options, err)) == AH_OK && options->cache)
         shared = schema_shared(options->cache, s);
     if (st == AH_OK && !shared && (st = schema_compile_all(s, err)) == AH_OK && options->cache)

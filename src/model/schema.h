@@ -35,8 +35,8 @@ typedef struct ah_schema_options {
     const ah_schema_document *documents; /* their order says nothing */
     size_t n;
     bool formats;           /* "format" is a rule, not an annotation */
-    bool any_keywords;      /* keywords that the dialect does not have, and a default that does not
-                               conform, are passed over, not refused */
+    bool any_keywords;      /* keywords that the dialect does not have are passed over, not refused */
+    bool any_defaults;      /* a default that does not conform is not filled in, and not refused */
     ah_schema_cache *cache; /* NULL: compiled anew */
 } ah_schema_options;
 

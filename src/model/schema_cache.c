@@ -22,7 +22,7 @@ void ah_schema_cache_clear(ah_schema_cache *cache)
 
 static uint64_t hash_of(const ah_schema *s)
 {
-    uint64_t h = s->formats + 2 * (uint64_t)s->any_keywords;
+    uint64_t h = s->formats + 2 * (uint64_t)s->any_keywords + 4 * (uint64_t)s->any_defaults;
 
     for (size_t i = 0; i < s->given; i++)
         h = h * 31 + ah_slice_hash(ah_text_slice(document_at(s, i)->text)) +
@@ -33,7 +33,7 @@ static uint64_t hash_of(const ah_schema *s)
 static bool is_made_alike(const ah_schema *a, const ah_schema *b)
 {
     bool alike = a->hash == b->hash && a->formats == b->formats && a->any_keywords == b->any_keywords &&
-                 a->given == b->given;
+                 a->any_defaults == b->any_defaults && a->given == b->given;
 
     for (size_t i = 0; i < a->given && alike; i++) {
         const document *x = document_at(a, i), *y = document_at(b, i);

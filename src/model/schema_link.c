@@ -244,7 +244,7 @@ static ah_status refuse_default(compiler *c, uint32_t i, const ah_faults *faults
     ah_buf *b;
 
     /* another's, which does not fit here; or one that is a note like any other */
-    if (!node_at(c->s, i)->own_default || c->s->any_keywords) {
+    if (!node_at(c->s, i)->own_default || c->s->any_defaults) {
         node_at(c->s, i)->fallback = (ah_slice){NULL, 0};
         return AH_OK;
     }

@@ -169,7 +169,7 @@ struct ah_schema {
     ah_schema *same_row;
     uint64_t hash;
     size_t given; /* documents; what follows them are metaschemas of our own */
-    bool formats, any_keywords;
+    bool formats, any_keywords, any_defaults;
     ah_buf names; /* those with escapes, unescaped; room is made once, so it never moves */
     table documents, nodes, ops, props, values, links, resources, anchors;
     table patterns;            /* ah_pattern * */

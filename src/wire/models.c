@@ -617,6 +617,7 @@ void ah_model_find(const ah_models *models, ah_slice provider, ah_slice name, ah
         from_said(s, provider, name, out);
     else
         from_table(provider, name, out);
+    out->asked = true;
 }
 
 /* -- questions ------------------------------------------------------------------------------------ */

@@ -90,6 +90,7 @@ extern const char *const ah_model_from_names[];
 
 /* What is known of one model. The texts of rows live as long as the program. */
 typedef struct ah_model {
+    bool asked;                        /* ah_model_find was; adapters of scripts have no such model */
     ah_model_from from;                /* of what it can do */
     ah_model_from figures_from;        /* of window, output and prices */
     ah_model_from named_from;          /* of the name itself */

@@ -245,7 +245,7 @@ function ah.agent(config) end
 ---@field max_output? integer tokens
 ---@field prices? ah.ModelPrices
 ---@field efforts? string[]
----@field known ah.ModelKnown where that comes from
+---@field known? ah.ModelKnown where that comes from; absent of models that scripts play
 
 ---@class ah.ModelPrices US dollars for a million tokens
 ---@field input? number
