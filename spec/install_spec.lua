@@ -76,7 +76,7 @@ describe("make install", function()
 
   it("puts the manual page there, or says why there is none", function()
     local page = ('"$W%s/share/man/man1/agenthost.1"'):format(ROOT)
-    if run "command -v scdoc || ls man/agenthost.1" == "" then
+    if select(2, run "command -v scdoc || ls man/agenthost.1") ~= 0 then
       assert.matches("no manual page", check(INSTALL .. "man"))
       return pending "there is no scdoc here"
     end
@@ -165,7 +165,7 @@ describe("the user's own build", function()
     assert.matches("warning:", check(warn))
     local _, code = run(warn .. "WERROR=-Werror")
     assert.not_equal(0, code)
-    local asked = [[ BUILD="$B/spec" CFLAGS="-O3 -Wpedantic" CC=clang |
+    local asked = [[ BUILD="$B/spec" CFLAGS="-O3 -Wpedantic" |
       grep -c -- " -Werror " || :]]
     for _, goal in ipairs { "all", "test", "install", "examples", "rock" } do
       assert.equal("0\n", check("make -n " .. goal .. asked), goal)

@@ -395,6 +395,20 @@ static bool renew_multi(ah_http *http)
     return !http->broken;
 }
 
+/* A folder alone: libcurl's own file beside it counts where there is one, and where there is none it
+ * would fail for that. */
+static bool set_folder(ah_transfer *t, const char *dir, bool alone)
+{
+    const char *own = curl_version_info(CURLVERSION_NOW)->cainfo;
+
+    if (alone && own && access(own, R_OK) != 0 &&
+        (curl_easy_setopt(t->easy, CURLOPT_CAINFO, NULL) == CURLE_OUT_OF_MEMORY ||
+         curl_easy_setopt(t->easy, CURLOPT_PROXY_CAINFO, NULL) == CURLE_OUT_OF_MEMORY))
+        return false;
+    return curl_easy_setopt(t->easy, CURLOPT_CAPATH, dir) != CURLE_OUT_OF_MEMORY &&
+           curl_easy_setopt(t->easy, CURLOPT_PROXY_CAPATH, dir) != CURLE_OUT_OF_MEMORY;
+}
+
 /* For servers, and for proxies that are spoken to over TLS. A libcurl that cannot take a folder for
  * them goes on without it. */
 static bool set_authorities(ah_transfer *t)
@@ -404,8 +418,7 @@ static bool set_authorities(ah_transfer *t)
     if (file && (curl_easy_setopt(t->easy, CURLOPT_CAINFO, file) == CURLE_OUT_OF_MEMORY ||
                  curl_easy_setopt(t->easy, CURLOPT_PROXY_CAINFO, file) == CURLE_OUT_OF_MEMORY))
         return false;
-    return !dir || (curl_easy_setopt(t->easy, CURLOPT_CAPATH, dir) != CURLE_OUT_OF_MEMORY &&
-                    curl_easy_setopt(t->easy, CURLOPT_PROXY_CAPATH, dir) != CURLE_OUT_OF_MEMORY);
+    return !dir || set_folder(t, dir, file == NULL);
 }
 
 static bool set_always(ah_transfer *t)
