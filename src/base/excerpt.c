@@ -85,7 +85,7 @@ static bool is_tag(ah_slice s, const char *name)
            !isalnum((unsigned char)s.p[n + 1]);
 }
 
-/* Behind the element at the front where nobody reads what is in it; else 0. */
+/* Returns the length of the element at the front where a reader sees nothing of it; else 0. */
 static size_t unread_len(ah_slice s)
 {
     static const char *const names[] = {"script", "style", "noscript", "template", "svg"};

@@ -1,5 +1,5 @@
-/* What others wrote, made fit to stand in an error's message or a log's line: one short line of text,
- * whatever came. A page of HTML is its title and what a reader sees first of it. */
+/* Excerpts of text from outside (servers, proxies, programs) for error messages and log lines: one short
+ * line, whatever came. A page of HTML is its title and what a reader sees first of it. */
 #ifndef AH_BASE_EXCERPT_H
 #define AH_BASE_EXCERPT_H
 

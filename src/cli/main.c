@@ -420,7 +420,7 @@ static int work_in(session *s, ah_host *host)
     return inspect_in(s, host, "return require('agenthost')._inspect(...)");
 }
 
-/* What the configuration says of models is wrong. */
+/* Tells that a `models.` line of the settings file is wrong, and returns the exit code. */
 static int wrong_models(session *s, ah_host *host)
 {
     char text[1400];

@@ -13,14 +13,14 @@
 
 enum { STALL_MS = 100 }; /* a piece that is not taken for so long is not taken at once */
 
-/* How long each is waited for while others stand outside. */
+/* The time that each kind of visit has while other clients wait to connect. */
 static const int64_t patience_ms[] = {[AH_VISIT_REFUSED] = 0,
                                       [AH_VISIT_KEPT] = 200,
                                       [AH_VISIT_FRESH] = 1000,
                                       [AH_VISIT_BODY] = 3000,
                                       [AH_VISIT_ANSWER] = 3000};
 
-/* The same where nobody does; 0: no limit of ours. */
+/* The time that each has while nobody waits to connect; 0: no limit of ours. */
 static const int64_t limit_ms[] = {[AH_VISIT_REFUSED] = 2000,
                                    [AH_VISIT_KEPT] = AH_MOCK_IDLE_S * 1000,
                                    [AH_VISIT_FRESH] = AH_MOCK_HEAD_S * 1000,

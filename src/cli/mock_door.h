@@ -1,5 +1,5 @@
-/* Who is connected to the mock, and who is let go when there is no room for others: those that
- * keep us waiting, never those that wait for us. Nothing of HTTP is known here, and nothing is closed. */
+/* The connections of the mock. When there is no room for another, one that keeps us waiting is
+ * closed, never one that waits for us. Nothing of HTTP is known here, and nothing is closed. */
 #ifndef AH_CLI_MOCK_DOOR_H
 #define AH_CLI_MOCK_DOOR_H
 
@@ -43,10 +43,10 @@ void ah_visit_hand(ah_visit *v, int64_t now);
 
 /* True if its time for this phase is over. */
 bool ah_visit_overdue(const ah_visit *v, int64_t now);
-/* True if it was reset: whatever is sent reaches nobody. */
+/* True if the client has reset the connection. */
 bool ah_visit_gone(const ah_visit *v);
-/* The one to let go for somebody else. NULL: one is going already, or none has kept us waiting
- * long enough. */
+/* Returns the connection to close for another one, or NULL: one is closing already, or none has
+ * kept us waiting long enough. */
 ah_visit *ah_door_slowest(const ah_door *d, int64_t now);
 
 #endif

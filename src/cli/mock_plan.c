@@ -127,7 +127,7 @@ static bool read_headers(ah_plan *p, ah_slice headers)
     return true;
 }
 
-/* What comes with the first steps and with further ones. */
+/* Reads a batch of steps, the first ones or further ones. */
 static bool read_batch(ah_plan *p, ah_slice json)
 {
     p->more = is_true(json, "more");

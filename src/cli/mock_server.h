@@ -24,7 +24,7 @@ typedef struct ah_mock_request {
     const char *body;
 } ah_mock_request;
 
-/* What answers. */
+/* The source of answers: a script, through the host. */
 typedef struct ah_mock_script {
     ah_plan *(*ask)(void *ud, const ah_mock_request *q); /* the server's then; NULL: it failed */
     bool (*go_on)(void *ud, ah_plan *p);                 /* gets the next steps; false: it failed */

@@ -488,7 +488,7 @@ uint32_t schema_keyword_named(ah_slice name)
     return NONE;
 }
 
-/* Is it a keyword of the dialect at hand? */
+/* True if it is a keyword of the dialect at hand. */
 static bool is_spoken(const compiler *c, const keyword *k)
 {
     return k->drafts & c->dialect.draft && k->vocabulary & c->dialect.vocabularies;

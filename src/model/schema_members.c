@@ -204,7 +204,7 @@ ah_status schema_compile_props(compiler *c, const clause *q)
 
 /* Dependencies: members that need others, and members that bring schemas, one op each. */
 
-/* Is it a list of names? In dependentSchemas a list is a schema that is none. */
+/* True for a list of names. In dependentSchemas a list is refused as a schema. */
 static bool is_list(const clause *q, ah_json_kind kind)
 {
     return kind == AH_JSON_ARRAY && q->keyword->code != OP_DEPEND_SCHEMAS;

@@ -389,7 +389,7 @@ ah_status schema_run(const ah_schema *s, uint32_t i, ah_slice text, ah_work *wor
 
 /* Index of a format that can be asserted, or NONE. */
 uint32_t schema_find_format(ah_slice name);
-/* Does the text have it? The steps that takes are counted in the work. *names is kept from check to
+/* Says if the text has the format. The steps that this takes are counted in the work. *names is kept from check to
  * check; it begins as NULL, and the caller frees it. */
 ah_match schema_has_format(const ah_mem *mem, uint32_t format, ah_slice text, ah_work *work,
                            ah_pattern **names);

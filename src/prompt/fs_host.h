@@ -43,7 +43,7 @@ void ah_fs_temp_old(const char temp[AH_FS_TEMP], char out[AH_FS_TEMP]);
  * with the descriptor, or with the process. */
 void ah_fs_hold(int folder);
 typedef enum ah_fs_holding { AH_FS_UNASKED, AH_FS_FREE, AH_FS_HELD, AH_FS_UNKNOWN } ah_fs_holding;
-/* Whether a process works in it. FREE: none does, nor will while the descriptor is open. */
+/* Says if a process works in the folder. FREE: none does, nor will while the descriptor is open. */
 ah_fs_holding ah_fs_held(int folder);
 
 /* A look through a folder, which removes the temporaries of processes that are gone. */

@@ -1,5 +1,5 @@
-/* Does a request begin with the segments of the one before, so that a provider's cache serves it? What
- * was sent is known by hashes, taken when a head is made and when a body is lowered anew: a turn that
+/* Finds out if a request begins with the segments of the one before, so that a provider's cache serves
+ * it. The request before is known by hashes, taken when a head is made and when a body is lowered anew: a turn that
  * only adds entries costs nothing here. Entries of the transcript say why, never whether: what one of
  * them changes another may put back before anything is sent, and much of it stands where no cache
  * reaches. */

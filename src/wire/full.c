@@ -191,7 +191,7 @@ static size_t curled(const char *s)
     return strncmp(s, "\xe2\x80\x99", 3) == 0 ? 3 : 0;
 }
 
-/* Where `s` goes on behind the form, or NULL. `left` bounds the work that stars make. */
+/* Returns the rest of `s` behind the form, or NULL. `left` bounds the work that stars make. */
 static const char *match(const char *form, const char *s, numbers *to, int *left)
 {
     for (; *form; form++) {

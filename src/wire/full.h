@@ -1,5 +1,5 @@
-/* Is an error that a model's server, or a program between, told one of a full context: the
- * conversation, with what was to be answered, does not fit into the model's window? Each wire says so in
+/* Recognises the errors of a full context, as a model's server or a program between tells them: the
+ * conversation, with room for the answer, does not fit into the model's window. Each wire says so in
  * its own words; the table of them is in full.c. */
 #ifndef AH_WIRE_FULL_H
 #define AH_WIRE_FULL_H

@@ -103,7 +103,7 @@ unsigned ah_lowered_asks(const ah_lowered *w);
 /* From the next update on it is not asked for that. What the settings in force have under `learned` of
  * strict_tools, native_output, encrypted_reasoning and reasoning (false) holds for their model. */
 void ah_lowered_try_without(ah_lowered *w, unsigned what);
-/* Is the model not to be asked for that? */
+/* True if the model is not to be asked for that ability. */
 bool ah_lowered_lacks(const ah_lowered *w, unsigned what);
 /* The rules in which tools may be strict now. */
 ah_strict_rules ah_lowered_strict(const ah_lowered *w);

@@ -218,22 +218,9 @@ static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
 /* New tools where they come in: a system message of nothing else. */
 static void put_added(ah_lowered *w, ah_slice json)
 {
-    ah_json_reader r = ah_json_read(ah_json_member(json, "tools"));
-    ah_json_token t = ah_json_next(&r);
-    ah_buf *b = &w->body;
-    size_t n = 0;
-
-    ah_buf_str(b, ",{\"role\":\"system\",\"tools\":[");
-    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
-        ah_slice spec = ah_json_skip(&r, t);
-        const ah_offered *offered = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
-
-        if (!offered || offered->told != w->done)
-            continue;
-        ah_buf_str(b, n++ ? "," : "");
-        put_tool(w, spec, b);
-    }
-    ah_buf_str(b, "]}");
+    ah_buf_str(&w->body, ",{\"role\":\"system\",\"tools\":[");
+    ah_put_added(w, json, w->done, &w->body, put_tool);
+    ah_buf_str(&w->body, "]}");
 }
 
 static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)

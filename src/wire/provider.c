@@ -177,6 +177,23 @@ size_t ah_put_tools(ah_lowered *w, const char *open, ah_put_tool *put)
     return n;
 }
 
+void ah_put_added(const ah_lowered *w, ah_slice json, size_t told, ah_buf *b, ah_put_tool *put)
+{
+    ah_json_reader r = ah_json_read(ah_json_member(json, "tools"));
+    ah_json_token t = ah_json_next(&r);
+    size_t n = 0;
+
+    for (t = ah_json_next(&r); json.p && t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice spec = ah_json_skip(&r, t);
+        const ah_offered *offered = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
+
+        if (told && (!offered || offered->told != told))
+            continue;
+        ah_buf_str(b, n++ ? "," : "");
+        put(w, spec, b);
+    }
+}
+
 void ah_put_system(ah_lowered *w, const char *open, const char *close)
 {
     ah_buf *b = &w->head;

@@ -68,6 +68,8 @@ ah_status ah_native_post(const ah_native *a, const char *path, const ah_header *
  * in front of the others; returns how many. */
 typedef void ah_put_tool(const ah_lowered *w, ah_slice spec, ah_buf *out);
 size_t ah_put_tools(ah_lowered *w, const char *open, ah_put_tool *put);
+/* The tools of a tools_added entry that were told in entry `told` (0: all of them), with commas. */
+void ah_put_added(const ah_lowered *w, ah_slice json, size_t told, ah_buf *b, ah_put_tool *put);
 /* The system text between these two, one segment; nothing where there is none. */
 void ah_put_system(ah_lowered *w, const char *open, const char *close);
 /* "name":value as the n-th member of an object; nothing where it is absent. */

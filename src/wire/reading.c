@@ -275,7 +275,7 @@ static ah_slice first_of(ah_slice doc)
     return ah_json_skip(&it, t);
 }
 
-/* What an error of no form that is known says, some objects down; .p NULL: nothing. */
+/* Returns the message of an error of no known form, some objects down; .p NULL: there is none. */
 static ah_slice message_in(ah_slice doc, int depth)
 {
     static const char *const names[] = {"message", "detail", "msg",         "error",

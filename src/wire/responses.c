@@ -54,6 +54,16 @@ static void put_definition(const ah_lowered *w, ah_buf *b, ah_slice spec, bool d
                deferred ? ",\"defer_loading\":true" : "");
 }
 
+static void put_tool(const ah_lowered *w, ah_slice spec, ah_buf *b)
+{
+    put_definition(w, b, spec, false);
+}
+
+static void put_deferred(const ah_lowered *w, ah_slice spec, ah_buf *b)
+{
+    put_definition(w, b, spec, true);
+}
+
 static size_t begin_tool(ah_buf *b, size_t *n)
 {
     ah_buf_str(b, (*n)++ ? "," : ",\"tools\":[");
@@ -159,22 +169,10 @@ static void put_search(const ah_lowered *w, ah_buf *b, ah_slice id, ah_slice arg
 /* Its output: of a tools_added entry the tools that were told in that one, .p NULL for none. */
 static void put_found(const ah_lowered *w, ah_buf *b, ah_slice id, ah_slice added, size_t entry)
 {
-    ah_json_reader r = ah_json_read(ah_json_member(added, "tools"));
-    ah_json_token t = ah_json_next(&r);
-    size_t n = 0;
-
     ah_buf_str(b, ",{\"type\":\"tool_search_output\",\"call_id\":");
     ah_put_wire_id(b, id);
     ah_buf_str(b, ",\"execution\":\"client\",\"status\":\"completed\",\"tools\":[");
-    for (t = ah_json_next(&r); added.p && t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
-        ah_slice spec = ah_json_skip(&r, t);
-        const ah_offered *offered = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
-
-        if (entry && (!offered || offered->told != entry))
-            continue;
-        ah_buf_str(b, n++ ? "," : "");
-        put_definition(w, b, spec, true);
-    }
+    ah_put_added(w, added, entry, b, put_deferred);
     ah_buf_str(b, "]}");
 }
 
@@ -329,11 +327,8 @@ static void put_result(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_s
 /* New tools where they come in: as an item of their own, or as what a search has found. */
 static void put_added(ah_lowered *w, ah_slice json)
 {
-    ah_json_reader r = ah_json_read(ah_json_member(json, "tools"));
-    ah_json_token t = ah_json_next(&r);
     ah_buf *b = &w->body;
     char id[48];
-    size_t n = 0;
 
     if (w->mode == AH_TOOLS_SEARCH_PAIR) {
         snprintf(id, sizeof id, "\"found_%zu\"", w->done);
@@ -342,15 +337,7 @@ static void put_added(ah_lowered *w, ah_slice json)
         return;
     }
     ah_buf_str(b, ",{\"type\":\"additional_tools\",\"role\":\"developer\",\"tools\":[");
-    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
-        ah_slice spec = ah_json_skip(&r, t);
-        const ah_offered *offered = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
-
-        if (!offered || offered->told != w->done)
-            continue;
-        ah_buf_str(b, n++ ? "," : "");
-        put_definition(w, b, spec, false);
-    }
+    ah_put_added(w, json, w->done, b, put_tool);
     ah_buf_str(b, "]}");
 }
 

@@ -22,7 +22,7 @@ typedef enum ah_strictness {
  * after it: where a request may hold so much only, the first ones have it. */
 ah_strictness ah_strict_put_parameters(const ah_lowered *w, ah_slice spec, ah_buf *out);
 
-/* Is one of the tools offered asked to be strict, on a wire and of a model that may be? */
+/* True if one of the offered tools asks to be strict, and the wire and the model can. */
 bool ah_strict_asked(const ah_lowered *w);
 
 /* A schema put into the subset, appended to `out`. False, and nothing: it cannot be said, or `out`
