@@ -1,6 +1,7 @@
 -- Runs spec files, each in a process of its own: what one leaves behind (memory, descriptors,
 -- loaded modules) neither slows the next nor hides its faults. Shows a line for each, with all
--- that it printed where a case failed or was skipped, and closes with the sums.
+-- that it printed where a case was skipped, and closes with what failed and with the sums: the
+-- end of the output says all that is wrong.
 --   lua5.4 spec/support/each.lua "COMMAND" FILE...
 local RESULT = "^(%d+) passed, (%d+) failed, (%d+) skipped$"
 
@@ -27,15 +28,17 @@ local function run(command)
   return lines, counts
 end
 
+-- Shows the file's line, and what was skipped; what failed comes at the end.
 local function show(file, lines, counts, seconds)
-  print(("%s  %d passed  %d s"):format(file, counts[1], seconds))
-  if counts[2] + counts[3] > 0 then
+  local failed = counts[2] > 0 and (", %d failed"):format(counts[2]) or ""
+  print(("%s  %d passed%s  %d s"):format(file, counts[1], failed, seconds))
+  if counts[3] > 0 then
     print(table.concat(lines, "\n"))
   end
   io.flush()
 end
 
-local command, sums = arg[1], { 0, 0, 0 }
+local command, sums, failures = arg[1], { 0, 0, 0 }, {}
 for i = 2, #arg do
   local begun = os.time()
   local lines, counts = run(command .. " " .. arg[i])
@@ -43,6 +46,12 @@ for i = 2, #arg do
     sums[k] = sums[k] + counts[k]
   end
   show(arg[i], lines, counts, os.time() - begun)
+  if counts[2] > 0 then
+    table.insert(failures, ("\n%s failed:\n%s"):format(arg[i], table.concat(lines, "\n")))
+  end
+end
+for _, failure in ipairs(failures) do
+  print(failure)
 end
 print(("%d passed, %d failed, %d skipped"):format(table.unpack(sums)))
 os.exit(sums[2] == 0)
