@@ -47,8 +47,6 @@ local LEFT = {
   "src/io/disk.h state/fs_store.h",
   "src/io/disk_beneath.c state/fs.h",
   "src/state/fs_search.c time.h",
-  "src/state/visibility.h prompt/prompt.h",
-  "src/wire/adapter.h io/http.h",
 }
 
 local LONGEST = 70

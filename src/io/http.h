@@ -9,6 +9,7 @@
 #ifndef AH_IO_HTTP_H
 #define AH_IO_HTTP_H
 
+#include "base/request.h"
 #include "base/secret.h"
 #include "io/address.h"
 #include "io/loop.h"
@@ -18,31 +19,7 @@ enum { AH_URL_HOST = 256 };
 typedef struct ah_http ah_http;         /* one a host; made on first use */
 typedef struct ah_transfer ah_transfer; /* one request and its response */
 
-/* 0 stands for the default. Each has a name in messages. */
-typedef struct ah_http_limits {
-    int64_t connect_ms;  /* http.connect_timeout: until the connection (TLS included) stands */
-    int64_t idle_ms;     /* http.idle_timeout: without a byte sent or received once it stands */
-    int64_t total_ms;    /* http.total_timeout: the whole transfer */
-    size_t header_bytes; /* http.max_header: all response header lines together */
-    size_t body_bytes;   /* http.max_body: response body as counted by us */
-} ah_http_limits;
-
 extern const ah_http_limits ah_http_limits_default;
-
-typedef struct ah_http_request {
-    const char *method;      /* "POST"; static or valid during ah_http_start */
-    const char *url;         /* likewise */
-    const ah_slice *headers; /* "Name: value" lines, n_headers of them; copied. Not Content-Length
-                                and Transfer-Encoding: they follow from the body */
-    size_t n_headers;
-    ah_slice body[4]; /* sent one after the other; borrowed until the transfer has ended */
-    size_t n_body;
-    ah_http_limits limits;
-    /* Where given, borrowed until the transfer has ended: no other address is connected to,
-     * whatever names and redirects say; proxies of the environment are not used, and the
-     * connection is neither shared nor kept. Not with a transport of the program's (AH_USAGE). */
-    const ah_addresses *only;
-} ah_http_request;
 
 /* A URL as curl reads it, so that whoever judges it and whoever requests it agree. */
 typedef struct ah_url {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/seconds.h"
 
 typedef struct ah_loop ah_loop;
 
@@ -19,12 +20,6 @@ ah_status ah_loop_new(const ah_mem *mem, ah_clock_fn clock, void *ud, ah_loop **
 void ah_loop_free(ah_loop *loop); /* watches and timers must be gone; NULL is fine */
 
 int64_t ah_loop_now(ah_loop *loop); /* ms, read from the clock at each call */
-
-/* Rounded: 0.03 s are 30 ms also where products have more digits than a double, and are just below. */
-static inline int64_t ah_ms_of(double seconds)
-{
-    return (int64_t)(seconds * 1000 + (seconds < 0 ? -0.5 : 0.5));
-}
 
 enum { AH_IN = 1, AH_OUT = 2 };
 

@@ -4,9 +4,9 @@
 #ifndef AH_RUN_DISCLOSE_H
 #define AH_RUN_DISCLOSE_H
 
+#include "prompt/prompt.h"
 #include "run/dispatch.h"
 #include "run/inject.h"
-#include "state/visibility.h"
 
 #define AH_READ_SECTION "read_section"
 

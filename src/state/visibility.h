@@ -10,8 +10,9 @@
 #define AH_STATE_VISIBILITY_H
 
 #include "base/index.h"
-#include "prompt/prompt.h"
 #include "state/session.h"
+
+typedef enum ah_visibility { AH_FULL, AH_SUMMARY } ah_visibility;
 
 #define AH_VISIBILITY_SLICE "visibility_overrides"
 #define AH_VISIBILITY_EVENT "set_visibility_override"

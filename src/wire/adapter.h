@@ -5,7 +5,7 @@
 #ifndef AH_WIRE_ADAPTER_H
 #define AH_WIRE_ADAPTER_H
 
-#include "io/http.h"
+#include "base/request.h"
 #include "model/tool.h"
 #include "wire/assemble.h"
 #include "wire/models.h"
