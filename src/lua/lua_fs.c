@@ -5,6 +5,7 @@
 
 #include "base/near.h"
 #include "io/clock.h"
+#include "io/disk.h"
 #include "lua/lua_staged.h"
 #include "lua/lua_value.h"
 

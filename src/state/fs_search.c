@@ -19,47 +19,7 @@ ah_status ah_fs_stopped(ah_err *err)
     return ah_err_set(err, AH_CANCELLED, "stopped: the time for this call is over");
 }
 
-/* -- what was found ------------------------------------------------------------------------- */
-
-void ah_fs_found_init(ah_fs_found *f, const ah_mem *mem, size_t max)
-{
-    *f = (ah_fs_found){.mem = mem, .max = max};
-}
-
-static void clear_item(ah_fs_item *item)
-{
-    ah_text_unref(item->name);
-    ah_text_unref(item->text);
-}
-
-void ah_fs_found_clear(ah_fs_found *f)
-{
-    for (size_t i = 0; i < f->n; i++)
-        clear_item(&f->item[i]);
-    if (f->mem)
-        ah_free(f->mem, f->item);
-    ah_fs_found_init(f, f->mem, f->max);
-}
-
-ah_status ah_fs_found_add(ah_fs_found *f, ah_slice name, const ah_fs_item *as)
-{
-    ah_fs_item *item;
-
-    if (f->n == f->max) {
-        f->truncated = true;
-        return AH_OK;
-    }
-    if (!(item = ah_grow(f->mem, f->item, &f->cap, f->n + 1, sizeof *item)))
-        return AH_NOMEM;
-    f->item = item;
-    item += f->n;
-    *item = *as;
-    if (!(item->name = ah_text_new(f->mem, name)))
-        return AH_NOMEM;
-    ah_text_ref(item->text);
-    f->n++;
-    return AH_OK;
-}
+/* -- listing ------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
