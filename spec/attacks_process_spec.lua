@@ -447,8 +447,8 @@ describe("what a command leaves", function()
     "exec 1>&- 2>&-", "yes > /dev/null &", "trap '' TERM HUP INT CONT",
     "kill -CONT -- -1",
   }
-  -- Without a sandbox, on processors for which there is no filter of calls: what kills one of them ends
-  -- the call as failed, what kills both at once escapes.
+  -- Without a sandbox, on processors for which there is no filter of calls: what kills one of them
+  -- ends the call as failed, what kills both at once escapes.
   local KILLS_ONE = { ["kill -9 $I"] = true, ["kill -9 $O"] = true }
   local KILLS_BOTH = { ["kill -9 $O $I"] = true, ["kill -9 -- -$I -$O"] = true }
 
