@@ -1,4 +1,4 @@
-/* ahtest.process: a child process (base/process.h) in a loop of its own, for the specs.
+/* ahtest.process: a child process (io/process.h) in a loop of its own, for the specs.
  *
  *   p = process({ word, ... }, { env = { "NAME=value", ... }, cwd, input, merge, timeout_ms,
  *                                grace_ms, max_pending })         | nil, message
@@ -10,9 +10,9 @@
  * result: { how, code, signal, left, wall_ms, cpu_ms, peak, error, stdout, stderr, bytes }; the
  * streams hold the first 1 MiB of what was taken by wait. At most 64 words and variables.
  *
- *   filters_calls    true where commands are kept from calls of the system (base/refuse.h) */
-#include "base/process.h"
-#include "base/refuse.h"
+ *   filters_calls    true where commands are kept from calls of the system (io/refuse.h) */
+#include "io/process.h"
+#include "io/refuse.h"
 #include "support/ahtest.h"
 
 #define PROCESS "ahtest.process"
