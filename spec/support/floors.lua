@@ -46,7 +46,6 @@ local LEFT = {
   "src/cli/terminal.c base/err.h",
   "src/io/disk.h state/fs_store.h",
   "src/io/disk_beneath.c state/fs.h",
-  "src/state/fs_search.c time.h",
 }
 
 local LONGEST = 70

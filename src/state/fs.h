@@ -66,6 +66,8 @@ typedef struct ah_fs_options {
     int max_depth;    /* names in a path; 32 */
     const ah_interrupt *interrupt; /* of walks, searches and reading lines, which then fail with
                                       AH_CANCELLED; NULL: nobody ends them early */
+    int64_t (*clock_ns)(void);     /* goes forward only; by it walks and searches end, truncated.
+                                  NULL: they have all the time */
 } ah_fs_options;
 
 /* Names refused for writing in a folder of the machine, since what they name runs code or

@@ -152,7 +152,9 @@ ah_status ah_fs_content(ah_fs *fs, ah_slice path, ah_text **out, ah_fs_info *inf
 ah_status ah_fs_note(ah_fs *fs, ah_slice path, const ah_fs_info *was, ah_err *err);
 /* Adds to a not_found which path may have been meant (fs_near.c). Returns st, or AH_NOMEM. */
 ah_status ah_fs_advise(ah_fs *fs, ah_slice path, ah_status st, ah_err *err);
-int64_t ah_fs_seconds(void); /* of a clock that only goes forward */
+/* When a walk or a search that begins now has to end. */
+int64_t ah_fs_until(const ah_fs *fs);
+bool ah_fs_is_late(const ah_fs *fs, int64_t until);
 
 /* Adds an item whose name and text are copied. AH_NOMEM, else AH_OK. */
 ah_status ah_fs_found_add(ah_fs_found *f, ah_slice name, const ah_fs_item *as);
@@ -168,7 +170,7 @@ typedef struct ah_fs_walk {
     bool strict;     /* a folder that cannot be listed is an error */
     size_t seen;     /* entries; at options.max_files the walk ends, truncated */
     size_t left_out; /* entries */
-    int64_t until;   /* of ah_fs_seconds: it ends then, truncated */
+    int64_t until;   /* of ah_fs_until: it ends then, truncated */
     bool stop, truncated;
     ah_fs_path at; /* where it is */
     size_t root;   /* bytes of it that are the folder from which it began */
