@@ -290,7 +290,7 @@ local WRONG = {
   calls = { "'a'", "{ 'a' }", "{ {} }", "{ { name = 1 } }", "{ { name = 'a', arguments = 7 } }",
     "{ { name = 'a', id = 7 } }", "{ { nmae = 'a' } }" },
   fail = { "'a'", "{ status = 99 }", "{ status = 'x' }", "{ retry_after = -1 }", "{ statsu = 1 }",
-    "{ in_stream = 1 }", "{ message = 1 }" },
+    "{ in_stream = 1 }", "{ message = 1 }", "{ window = 0 }", "{ used = 1.5 }", "{ used = 'x' }" },
   any = {},
 }
 

@@ -170,17 +170,25 @@ end
 
 -- -- failures ----------------------------------------------------------------------------
 
+-- A full context as the provider tells it. Where the script has one of the two numbers alone, the
+-- other is made up.
+local function full_of(fail, provider)
+  local used = fail.used or fail.window and fail.window + 1
+  return provider.full(used, fail.window or used and used - 1)
+end
+
 -- A failure that the turn asks for: in scripted models' words, or by its status.
-local function failure_of(turn)
+local function failure_of(turn, provider)
   if not turn.fail and not turn.status then
     return nil
   end
   local fail = turn.fail or turn
   local status = fail.status or (fail.retryable and 503 or 400)
-  return { status = math.tointeger(status), type = fail.type, code = fail.code,
-    retry_after = fail.retry_after,
+  local own = fail.code == "context_full" and full_of(fail, provider) or { code = fail.code }
+  return { status = math.tointeger(status), type = fail.type or own.type, code = own.code,
+    param = own.param, retry_after = fail.retry_after,
     retryable = fail.retryable, in_stream = fail.in_stream,
-    message = fail.message or ("the script answers with status %d"):format(status) }
+    message = fail.message or own.message or ("the script answers with status %d"):format(status) }
 end
 
 local function failure_plan(q, route, fault)
@@ -341,7 +349,7 @@ end
 
 local function turn_plan(turn, q, route)
   turns.check(turn)
-  local fault = failure_of(turn)
+  local fault = failure_of(turn, route.provider)
   take_headers(turn, q, route)
   local p
   if turn.close == "before" then

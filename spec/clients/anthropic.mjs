@@ -89,6 +89,10 @@ async function failures(client) {
   assert.match(half.message, /Overloaded/);
   assert.equal((await say("refuse")).stop_reason, "refusal");
   assert.equal((await say("long")).stop_reason, "max_tokens");
+  assert.equal((await say("outgrown")).stop_reason, "model_context_window_exceeded");
+  const full = await failure(say("full"));
+  assert.ok(full instanceof Anthropic.BadRequestError);
+  assert.equal(full.error.error.message, "prompt is too long: 6000 tokens > 5000 maximum");
   assert.match((await say("Hello"))._request_id, /^req_/);
 }
 

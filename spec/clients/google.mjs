@@ -77,6 +77,9 @@ async function failures(ai) {
   assert.equal((await failure(ai.models.generateContent(ask("broken")))).status, 500);
   assert.ok(await failure(collect(ai.models.generateContentStream(ask("cut")))));
   assert.match((await failure(collect(ai.models.generateContentStream(ask("half"))))).message, /Overloaded/);
+  const full = await failure(ai.models.generateContent(ask("full")));
+  assert.ok(full instanceof ApiError && full.status === 400, full.message);
+  assert.match(full.message, /token count \(6000\) exceeds .* allowed \(5000\)/);
   const long = await ai.models.generateContent(ask("long"));
   assert.equal(long.candidates[0].finishReason, "MAX_TOKENS");
 }

@@ -38,6 +38,9 @@ const chats = (client, question, count, stream) => async () => {
 async function failures(client) {
   const ask = (content, more) => client.chat({ model: "m", messages: user(content), ...more });
   assert.match((await failure(ask("busy"))).message, /slow down/);
+  const full = await failure(ask("full"));
+  assert.deepEqual([full.name, full.status_code], ["ResponseError", 400]);
+  assert.match(full.message, /prompt too long/);
   assert.ok(await failure(collect(ask("cut", { stream: true }))));
   assert.match((await failure(collect(ask("half", { stream: true })))).message, /Overloaded/);
   const schema = await ask("structured", { format: PARAMETERS });

@@ -90,6 +90,13 @@ async function failures(client) {
   assert.match((await failure(collect(say("half", { stream: true })))).message, /Overloaded/);
   assert.equal((await say("refuse")).choices[0].message.refusal, "I will not.");
   assert.equal((await say("long")).choices[0].finish_reason, "length");
+  assert.equal((await say("outgrown")).choices[0].finish_reason, "length");
+  for (const ask of [say("full"), client.responses.create({ model: "m", input: "full" })]) {
+    const full = await failure(ask);
+    assert.ok(full instanceof OpenAI.BadRequestError);
+    assert.equal(full.code, "context_length_exceeded");
+    assert.match(full.message, /5000 tokens.* 6000 tokens/);
+  }
   const stream = client.responses.stream({ model: "m", input: "half" });
   assert.match((await failure(stream.finalResponse())).message, /Overloaded/);
 }

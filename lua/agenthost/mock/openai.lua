@@ -12,7 +12,8 @@ local NAME = "^[a-zA-Z0-9_-]+$"
 local at = check.brackets
 
 local STOPS = { ["end"] = "stop", tool_calls = "tool_calls", length = "length",
-  stop_sequence = "stop", content_filter = "content_filter", refusal = "stop" }
+  stop_sequence = "stop", content_filter = "content_filter", refusal = "stop",
+  context_full = "length" }
 
 -- -- reading -----------------------------------------------------------------------------
 
@@ -481,6 +482,20 @@ function openai.error(fault)
   local kind = fault.status >= 500 and "server_error" or TYPES[fault.status]
   return { error = { message = fault.message, type = fault.type or kind or "invalid_request_error",
     param = fault.param or ah.null, code = fault.code or CODES[fault.status] or ah.null } }
+end
+
+--- A full context, `param` too long, in words that may have numbers; nil: in those that have none.
+function openai.full_of(param, message)
+  return { code = "context_length_exceeded", param = param, message = message
+    or "Your input exceeds the context window of this model. Please adjust your input and try "
+      .. "again." }
+end
+
+--- A full context in its words.
+function openai.full(used, window)
+  return openai.full_of("messages", used and ("This model's maximum context length is %d tokens. "
+    .. "However, your messages resulted in %d tokens. Please reduce the length of the messages.")
+    :format(window, used))
 end
 
 --- GET /v1/models/NAME

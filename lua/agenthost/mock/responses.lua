@@ -460,7 +460,8 @@ local function usage_of(u)
     total_tokens = u.input + u.output }
 end
 
-local WHY = { length = "max_output_tokens", content_filter = "content_filter" }
+local WHY = { length = "max_output_tokens", context_full = "max_output_tokens",
+  content_filter = "content_filter" }
 
 -- Members that say again what the request said, or their defaults.
 local ECHOED = {
@@ -622,6 +623,13 @@ function responses.stream(a, out)
   local last = document(a, status, items)
   keep(a, last.id, items)
   say("response." .. status, { response = last })
+end
+
+--- A full context in its words.
+function responses.full(used, window)
+  return openai.full_of("input", used and ("Input tokens exceed the configured limit of %d tokens. "
+    .. "Your messages resulted in %d tokens. Please reduce the length of the messages.")
+    :format(window, used))
 end
 
 --- POST /v1/responses/input_tokens
