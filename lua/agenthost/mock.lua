@@ -406,6 +406,9 @@ end
 -- The plan for a request; raises what is wrong with it.
 local function respond(q, route)
   local provider = route.provider
+  if q.refused then
+    check.refuse(q.refused)
+  end
   if not route.kind then
     refuse_path(q, route)
   end
@@ -476,13 +479,16 @@ end
 ---@param target string path and query
 ---@param lines string "Name: value" lines
 ---@param body string
+---@param status? string the server itself refuses the request with it
+---@param why? string what it says then
 ---@return string
-local function answer(method, target, lines, body)
+local function answer(method, target, lines, body, status, why)
   local path, query = target:match("^([^?]*)(.*)$")
   path = path:gsub("%%(%x%x)", function(code) return string.char(tonumber(code, 16)) end)
   server.n = server.n + 1
   local q = { n = server.n, id = "req_mock" .. server.n, method = method, path = path,
-    query = query, body = body, headers = headers_of(lines) }
+    query = query, body = body, headers = headers_of(lines),
+    refused = status and { status = tonumber(status), message = why } }
   local route = route_of(method, path, q.headers) or asker_of(path, q.headers)
   local ok, p = pcall(respond, q, route)
   local fault = not ok and fault_of(p) or nil

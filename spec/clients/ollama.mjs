@@ -2,7 +2,7 @@
 // does not have.
 // npm: ollama
 import assert from "node:assert/strict";
-import { ANSWER, PARAMETERS, QUESTIONS, collect, failure, load, run } from "./harness.mjs";
+import { ANSWER, PARAMETERS, QUESTIONS, TOO_LARGE, collect, failure, load, run } from "./harness.mjs";
 
 const { Ollama } = load("ollama");
 
@@ -47,6 +47,12 @@ async function failures(client) {
   assert.deepEqual(JSON.parse(schema.message.content), { city: "Paris" });
 }
 
+async function large(client) {
+  const error = await failure(client.chat({ model: "m", messages: user(TOO_LARGE) }));
+  assert.deepEqual([error.name, error.status_code], ["ResponseError", 413]);
+  assert.match(error.message, /larger than 64 MiB/);
+}
+
 async function absent(client) {
   const asked = [
     () => client.embed({ model: "m", input: "x" }),
@@ -69,6 +75,7 @@ await run(({ url }) => {
   return {
     ...cases,
     "failures, and structured output": () => failures(client),
+    "what is too large": [() => large(client), 1],
     "what there is not": [() => absent(client), 3],
     models: async () => assert.equal((await client.list()).models[0].name, "script"),
   };

@@ -2,7 +2,7 @@
 // failures, and what the mock does not have.
 // npm: openai zod
 import assert from "node:assert/strict";
-import { ANSWER, ARGUMENTS, PARAMETERS, QUESTIONS, collect, failure, load, run } from "./harness.mjs";
+import { ANSWER, ARGUMENTS, PARAMETERS, QUESTIONS, TOO_LARGE, collect, failure, load, run } from "./harness.mjs";
 
 const OpenAI = load("openai").default;
 const { zodResponseFormat } = load("openai/helpers/zod");
@@ -109,6 +109,11 @@ async function refused(client) {
   assert.equal(bad.param, "tools");
   const missing = client.responses.create({ model: "m", input: "x", previous_response_id: "resp_x" });
   assert.equal((await failure(missing)).code, "previous_response_not_found");
+  const large = await failure(
+    client.chat.completions.create({ model: "m", messages: user(TOO_LARGE) }),
+  );
+  assert.deepEqual([large.status, large.type], [413, "invalid_request_error"]);
+  assert.ok(large.requestID.startsWith("req_"));
 }
 
 // What there is not is said so, in this client's own form.
@@ -152,7 +157,7 @@ await run(({ url }) => {
     "responses: custom tools": responds(client, "custom", 1, CUSTOM, true),
     "structured output": () => structured(client),
     failures: () => failures(client),
-    refusals: [() => refused(client), 2],
+    refusals: [() => refused(client), 3],
     "what there is not": [() => absent(client), 5],
     models: () => models(client),
   };
