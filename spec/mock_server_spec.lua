@@ -301,7 +301,7 @@ describe("the connections of agenthost mock", function()
     local source = markdown.read "src/cli/mock_server.c"
     for status in source:gmatch "static const refusal [%w_]+ = {(%d+)" do
       for name, wire in pairs(WIRES) do
-        local p = server.decode(ah._mock.answer("POST", wire[1], "", "", status, "It is so."))
+        local p = mock.plan(ah._mock.answer("POST", wire[1], "", "", status, "It is so."))
         assert.equal(tonumber(status), p.status)
         local headers = {}
         for i, pair in ipairs(p.headers) do
@@ -422,7 +422,7 @@ describe("a turn that no server can say", function()
   it("is refused when a function gives it, with its reason as the answer", function()
     for _, wrong in ipairs(wrong_turns()) do
       assert.is_true(begin("return function() return " .. wrong[2] .. " end"))
-      local p = ah.json.decode(ah._mock.answer("POST", PATH, "", BODY:format "Hi"))
+      local p = mock.plan(ah._mock.answer("POST", PATH, "", BODY:format "Hi"))
       if not wrong[2]:find "xff" or p.status ~= 200 then
         assert.equal(400, p.status, wrong[2])
       end
@@ -448,7 +448,7 @@ describe("a turn that no server can say", function()
       "{ text = '' }", "{ calls = {} }", "{ garbage = '\\xff\\0' }", "{ raw = '' }", "{}" } do
       local ok, err = begin("return { " .. turn .. " }")
       assert.is_true(ok, ok or err.message)
-      local p = ah.json.decode(ah._mock.answer("POST", PATH, "", BODY:format "Hi"))
+      local p = mock.plan(ah._mock.answer("POST", PATH, "", BODY:format "Hi"))
       assert.is_true(p.status == 599 or p.status ~= 400 or turn:find "retry" ~= nil, turn)
     end
   end)

@@ -474,7 +474,7 @@ local function words(q, p, fault)
   return text
 end
 
---- The plan, as JSON, for a request. Never raises for what a client or the script does wrong.
+--- The plan (plan.encode) for a request. Never raises for what a client or the script does wrong.
 ---@param method string
 ---@param target string path and query
 ---@param lines string "Name: value" lines
@@ -502,7 +502,7 @@ local function answer(method, target, lines, body, status, why)
   return plan.encode(p)
 end
 
---- The next steps of the answer to request n, as JSON; one that cannot be said on breaks off.
+--- The next steps of the answer to request n, as a plan; one that cannot be said on breaks off.
 ---@param n string
 ---@return string
 local function go_on(n)

@@ -1,5 +1,5 @@
 /* Requests and their plans go through ah_load and ah_returned: a line of Lua with the request
- * as its arguments, the plan as JSON in its result. */
+ * as its arguments, the plan (cli/mock_plan.h) in its result. */
 #include "cli/mock.h"
 
 #include <errno.h>

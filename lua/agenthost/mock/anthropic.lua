@@ -680,7 +680,6 @@ local PLAY = {}
 
 function PLAY.text(a, _, delta, out)
   out:each(a.text, a.delay, function(piece) delta("text_delta", "text", piece) end)
-
 end
 
 function PLAY.thinking(a, block, delta, out)
@@ -689,11 +688,11 @@ function PLAY.thinking(a, block, delta, out)
   delta("signature_delta", "signature", block.signature)
 end
 
-function PLAY.tool_use(_, block, delta)
+function PLAY.tool_use(_, block, delta, out)
   delta("input_json_delta", "partial_json", "")
-  for _, piece in plan.pieces(block.arguments == "{}" and "" or block.arguments) do
+  out:each(block.arguments == "{}" and "" or block.arguments, nil, function(piece)
     delta("input_json_delta", "partial_json", piece)
-  end
+  end)
 end
 
 PLAY.server_tool_use = PLAY.tool_use

@@ -427,15 +427,15 @@ function openai.whole(a)
   return doc
 end
 
-local function stream_calls(a, delta)
+local function stream_calls(a, delta, out)
   local kinds = kinds_of(a.body)
   for i, call in ipairs(a.calls) do
     local kind, member, said = said_by(call, kinds)
     delta { tool_calls = { { index = i - 1, id = call.id, type = kind,
       [kind] = { name = call.name, [member] = "" } } } }
-    for _, piece in plan.pieces(said) do
+    out:each(said, nil, function(piece)
       delta { tool_calls = { { index = i - 1, [kind] = { [member] = piece } } } }
-    end
+    end)
   end
 end
 
@@ -459,7 +459,7 @@ function openai.stream(a, out)
   out:each(a.reasoning, a.delay, function(piece) delta { reasoning_content = piece } end)
   out:each(a.text, a.delay, function(piece) delta { content = piece } end)
   out:each(a.refusal, a.delay, function(piece) delta { refusal = piece } end)
-  stream_calls(a, delta)
+  stream_calls(a, delta, out)
   if a.fault then
     out:event(nil, openai.error(a.fault))
     return
