@@ -172,6 +172,20 @@ describe("the streams of agenthost mock", function()
     slow:close()
   end)
 
+  it("are not kept by the system for those that do not read", function()
+    local m <close> = mock.start(BIG:format(1 << 23))
+    local slow = hold(m, 3, request(), 1, 2)
+    local seen, most = ":" .. ("%04X"):format(m.url:match "%d+$") .. " %x+:%x+ 01 (%x+):", 0
+    for _ = 1, 16 do
+      ah.sleep(0.1)
+      for unsent in command.contents("/proc/net/tcp"):gmatch(seen) do
+        most = math.max(most, tonumber(unsent, 16))
+      end
+    end
+    slow:close()
+    assert.is_true(most > 0 and most < 1 << 19, most .. " bytes")
+  end)
+
   it("keep nobody waiting", function()
     local m <close> = mock.start(BIG:format(1 << 24))
     local slow = crowd(m, "ask", 5, 0, request())

@@ -61,6 +61,7 @@ const char *ah_mock_server_version(void)
 enum {
     POOL = 64 << 10,     /* bytes of a connection: the head of a request, a piece of an answer */
     MAX_HEAD = 32 << 10, /* so that the head of an answer finds room beside it */
+    UNSENT = 64 << 10,   /* that the system takes of a connection and keeps, about */
     MAX_WAIT_MS = 3600 * 1000,
     MAKING_MS = 3,  /* spent on pieces of streams between two rounds */
     SHUT_MS = 100,  /* nobody is accepted for so long where there is no room */
@@ -560,6 +561,15 @@ static void make_room(ah_mock_server *s, int64_t now)
         send_off(v);
 }
 
+/* The system would take some MiB for a client that does not read: all of it made for nobody, and each
+ * connection would seem to keep up for as long as it is made. */
+static void bound_unsent(int fd)
+{
+    int most = UNSENT;
+
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &most, sizeof most);
+}
+
 /* False: nobody more can be let in now. */
 static bool let_one_in(ah_mock_server *s)
 {
@@ -571,6 +581,7 @@ static bool let_one_in(ah_mock_server *s)
         return errno == EINTR || errno == ECONNABORTED;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, O_NONBLOCK);
+    bound_unsent(fd);
     MHD_add_connection(s->daemon, fd, (struct sockaddr *)&a, n); /* closes it where it fails */
     return true;
 }
