@@ -144,7 +144,7 @@ describe("agenthost mock", function()
       body.generationConfig = name == "gemini" and { thinkingConfig = { includeThoughts = true } }
       local r = m:ask(f.stream:gsub("%?.*", query or "%0"), body, f.headers)
       assert.equal(200, r.status, r.body)
-      return (r.body:gsub('("created_?a?t?":)[^,}]+', "%10"))
+      return (r.body:gsub('("%a+ed_?a?t?":)[^,}]+', "%10")) -- times: created, completed_at
     end
     local pieces = {}
     for _, chunk in ipairs(events_of(streamed("openai", ("%q"):format(TEXT)))) do
