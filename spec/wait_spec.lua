@@ -23,7 +23,7 @@ describe("ah.sleep", function()
       ah.sleep(0.02)
     end)
     local took = ah.now() - began
-    assert.is_true(took >= 0.039 and took < 0.5, tostring(took))
+    assert.is_true(took >= 0.039 and took < 10, tostring(took))
   end)
 
   it("refuses what is no time", function()
@@ -113,7 +113,7 @@ describe("ah.http", function()
       ah.http { url = s.url }
     end, { timeout = 0.05 })
     assert.equal("deadline_exceeded", err.code)
-    assert.is_true(ah.now() - began < 1)
+    assert.is_true(ah.now() - began < 20)
   end)
 
   it("refuses bad addresses and fields", function()
@@ -137,7 +137,7 @@ describe("a run that a stopped call waited for", function()
 
   local function inner()
     return ah.run {
-      model = ah.scripted { { text = "late", delay = 5 } },
+      model = ah.scripted { { text = "late", delay = 60 } },
       on = {
         done = function(e)
           inner_done = e.code
@@ -178,19 +178,19 @@ describe("a run that a stopped call waited for", function()
     )
     assert.equal("deadline_exceeded", err.code)
     assert.equal("deadline_exceeded", inner_done)
-    assert.is_true(ah.now() - began < 1)
+    assert.is_true(ah.now() - began < 20)
   end)
 
   it("does not keep a sleep that drives beyond the run's end", function()
     local began = ah.now()
     local _, err = handler_result(
       coroutine.wrap(function()
-        ah.sleep(5)
+        ah.sleep(60)
       end),
       { timeout = 0.05 }
     )
     assert.equal("deadline_exceeded", err.code)
-    assert.is_true(ah.now() - began < 1)
+    assert.is_true(ah.now() - began < 20)
   end)
 end)
 

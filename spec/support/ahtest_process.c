@@ -1,4 +1,4 @@
-/* ahtest.process: a child process (base/process.h) in a loop of its own, for the specs.
+/* ahtest.process: a child process (io/process.h) in a loop of its own, for the specs.
  *
  *   p = process({ word, ... }, { env = { "NAME=value", ... }, cwd, input, merge, timeout_ms,
  *                                grace_ms, max_pending })         | nil, message
@@ -9,7 +9,7 @@
  *   p:stop()   p:close()
  * result: { how, code, signal, left, wall_ms, cpu_ms, peak, error, stdout, stderr, bytes }; the
  * streams hold the first 1 MiB of what was taken by wait. At most 64 words and variables. */
-#include "base/process.h"
+#include "io/process.h"
 #include "support/ahtest.h"
 
 #define PROCESS "ahtest.process"

@@ -9,11 +9,11 @@
 
 #include "agenthost_lua.h"
 #include "base/lent.h"
-#include "base/sandbox.h"
+#include "io/sandbox.h"
 #include "base/json.h"
 #include "lua/lua_fence.h"
 #include "lua/lua_watch.h"
-#include "model/schema.h"
+#include "schema/schema.h"
 #include "wire/claude.h"
 #include "wire/provider.h"
 

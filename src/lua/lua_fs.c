@@ -1,5 +1,5 @@
 /* ah.filesystem: files under a root, for handlers. An object owns one reference to an ah_fs
- * (prompt/fs.h says what each operation does); an overlay is such an object, too. What the
+ * (state/fs.h says what each operation does); an overlay is such an object, too. What the
  * world refuses comes back as nil, err with err.reason; wrong types are raised. */
 #include "lua/lua_fs.h"
 
