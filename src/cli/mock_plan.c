@@ -58,7 +58,7 @@ static bool read_step(ah_plan *p, ah_slice step, ah_slice *behind, ah_plan_step 
 
     *out = (ah_plan_step){
         .at = p->bytes.len, .wait_ms = integer(step, "wait"), .close = is_true(step, "close")};
-    if (n < 0 || (size_t)n > behind->n)
+    if (n < 0 || (uint64_t)n > behind->n)
         return false;
     ah_buf_add(&p->bytes, behind->p, (size_t)n);
     *behind = (ah_slice){behind->p + n, behind->n - (size_t)n};
