@@ -131,6 +131,38 @@ describe("agenthost mock", function()
       table.concat(kinds, " "))
   end)
 
+  -- Where it cuts a text itself, it puts the events into words once; a list's are made one by one.
+  it("says a text that it cuts in the same events as one that was cut before", function()
+    local TEXT = ('a "quoted" \\ \u{20AC}\u{1F600} %s\t\1\n'):rep(9)
+    local function streamed(name, text, query)
+      local m <close> = mock.start(("local text = %s return { { reasoning = text, text = text, "
+        .. "calls = { { name = 'f', arguments = { a = 'many letters, cut' } } } } }"):format(text))
+      local f = FORMATS[name]
+      local body = f.body()
+      body.stream = name ~= "gemini" or nil
+      body.think = name == "ollama" or nil
+      body.generationConfig = name == "gemini" and { thinkingConfig = { includeThoughts = true } }
+      local r = m:ask(f.stream:gsub("%?.*", query or "%0"), body, f.headers)
+      assert.equal(200, r.status, r.body)
+      return (r.body:gsub('("%a+ed_?a?t?":)[^,}]+', "%10")) -- times: created, completed_at
+    end
+    local pieces = {}
+    for _, chunk in ipairs(events_of(streamed("openai", ("%q"):format(TEXT)))) do
+      local piece = chunk ~= "[DONE]" and chunk.choices[1].delta.content
+      pieces[#pieces + 1] = type(piece) == "string" and piece ~= "" and piece or nil
+    end
+    assert.equal(TEXT, table.concat(pieces))
+    for i, piece in ipairs(pieces) do
+      assert.is_true(#piece <= 15 and utf8.len(piece) ~= nil, piece)
+      pieces[i] = ("%q"):format(piece)
+    end
+    local list = "{ " .. table.concat(pieces, ", ") .. " }"
+    for _, name in ipairs(NAMES) do
+      assert.equal(streamed(name, list), streamed(name, ("%q"):format(TEXT)))
+    end
+    assert.equal(streamed("gemini", list, ""), streamed("gemini", ("%q"):format(TEXT), ""))
+  end)
+
   it("numbers the events of a Responses stream, and ends it with what it said", function()
     local m <close> = mock.start 'return { { reasoning = "Hm.", text = "Some words here." } }'
     local events = events_of(ask(m, "responses", nil, true).body)
