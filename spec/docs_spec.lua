@@ -310,7 +310,6 @@ describe("docs/lua.md", function()
     local source = "src/lua/lua_agent_fields.c"
     assert.same(c_list(source, "fields%[%]"), names_in(LUA, "## ah.run", 1))
     assert.same(fields_of(source, "ah.run: options"), names_in(LUA, "## ah.run", 2))
-    assert.same(fields_of(source, "ah.run: http"), names_in(LUA, "## ah.run", 3))
     assert.same(c_list("src/lua/lua_limits.c", "known%[%]"), names_in(LUA, "## ah.run", 4))
   end)
 

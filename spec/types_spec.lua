@@ -19,7 +19,7 @@ local function fields_of(class)
   local names, inside, found = {}, false, false
   for line in TYPES:gmatch("[^\n]*") do
     local name = line:match("^%-%-%-@class ([%w_.]+)")
-    inside = name and name == class or (inside and line:match("^%-%-%-@") ~= nil)
+    inside = name and name == class or (inside and line:match("^%-%-%-") ~= nil)
     found = found or inside
     local field = inside and line:match("^%-%-%-@field ([%a_]+)")
     if field then

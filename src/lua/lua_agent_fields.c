@@ -7,6 +7,7 @@
 #include "lua/lua_agent.h"
 #include "lua/lua_front.h"
 #include "lua/lua_limits.h"
+#include "lua/lua_options.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_resources.h"
@@ -110,32 +111,12 @@ static void read_session(lua_State *L, ah_lua_agent *a)
     lua_setiuservalue(L, -2, AH_AGENT_SESSION);
 }
 
-static void seconds(lua_State *L, const char *name, int64_t *ms)
-{
-    double s;
-
-    if (ah_field_number(L, -1, "ah.run: http", name, 0.001, &s))
-        *ms = ah_ms_of(s);
-}
-
 static void read_http(lua_State *L, ah_http_limits *limits)
 {
-    static const char *const known[] = {"connect_timeout", "idle_timeout", "total_timeout",
-                                        "max_header",      "max_body",     NULL};
-    double bytes;
-
     *limits = ah_http_limits_default;
-    if (!ah_field_push(L, 1, "ah.run", "http", LUA_TTABLE))
-        return;
-    ah_fields_check(L, -1, "ah.run: http", known, false);
-    seconds(L, "connect_timeout", &limits->connect_ms);
-    seconds(L, "idle_timeout", &limits->idle_ms);
-    seconds(L, "total_timeout", &limits->total_ms);
-    if (ah_field_number(L, -1, "ah.run: http", "max_header", 1, &bytes))
-        limits->header_bytes = (size_t)bytes;
-    if (ah_field_number(L, -1, "ah.run: http", "max_body", 1, &bytes))
-        limits->body_bytes = (size_t)bytes;
-    lua_pop(L, 1);
+    if (lua_getfield(L, 1, "http") != LUA_TNIL)
+        ah_options_read(L, -1, &ah_subject_http_limits, limits);
+    lua_setfield(L, 1, "http"); /* our own table by now: it is read again for fallbacks */
 }
 
 /* Pushes the model: from outside, the script, the conversation, the environment, in this order. True:

@@ -12,6 +12,7 @@
 #include "lua/lua_inject.h"
 #include "lua/lua_moment.h"
 #include "lua/lua_observe.h"
+#include "lua/lua_options.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
@@ -205,6 +206,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);
     ah_lua_open_builtin(L);
+    ah_lua_open_options(L);
     ah_lua_open_file(L);
     ah_lua_open_process(L);
     ah_lua_open_image(L);

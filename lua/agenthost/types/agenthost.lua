@@ -64,12 +64,14 @@ local ah = {}
 ---@field cache_key? string of openai
 ---@field strict? boolean tools, where the provider can be
 
----@class ah.HttpLimits seconds and bytes
----@field connect_timeout? number
----@field idle_timeout? number
----@field total_timeout? number
----@field max_header? number
----@field max_body? number
+-- fields of ah.HttpLimits (make generate)
+---@class ah.HttpLimits limits of a request
+---@field connect_timeout? number seconds: until the connection stands, TLS included
+---@field idle_timeout? number seconds: without a byte sent or received
+---@field total_timeout? number seconds: for the whole request
+---@field max_header? number bytes: of the response's headers
+---@field max_body? number bytes: of the response's body
+-- end of ah.HttpLimits
 
 ---@class ah.LoopDetector
 ---@field warn? integer

@@ -1,0 +1,276 @@
+/* The one reader of tables whose fields are rows, and ah._options, which shows the rows to those who
+ * write annotations and docs of them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/lent.h"
+#include "base/seconds.h"
+#include "lua/lua_options.h"
+
+#define AH_SUBJECT_OF(name) &ah_subject_##name,
+static const ah_subject *const subjects[] = {AH_SUBJECTS(AH_SUBJECT_OF) NULL};
+
+static const char *const kind_name[AH_OPT_KINDS] = {"boolean", "integer",  "number", "string", "list",
+                                                    "table",   "function", "object", "any"};
+
+/* -- reading ----------------------------------------------------------------------------- */
+
+static bool is_of(lua_State *L, unsigned kinds)
+{
+    switch (lua_type(L, -1)) {
+    case LUA_TBOOLEAN:
+        return kinds & AH_OPT_BOOLEAN;
+    case LUA_TNUMBER:
+        return kinds & AH_OPT_NUMBER || (kinds & AH_OPT_INTEGER && lua_isinteger(L, -1));
+    case LUA_TSTRING:
+        return kinds & AH_OPT_STRING;
+    case LUA_TTABLE:
+        return kinds & (AH_OPT_LIST | AH_OPT_TABLE);
+    case LUA_TFUNCTION:
+        return kinds & AH_OPT_FUNCTION;
+    default:
+        return false;
+    }
+}
+
+/* "a string or a list, { ... }", pushed. */
+static const char *push_wanted(lua_State *L, unsigned kinds)
+{
+    luaL_Buffer b;
+
+    luaL_buffinit(L, &b);
+    for (int i = 0, left = (int)kinds; i < AH_OPT_KINDS; i++) {
+        if (!(kinds >> i & 1))
+            continue;
+        left &= ~(1 << i);
+        luaL_addstring(&b, 1 << i == AH_OPT_INTEGER ? "an " : "a ");
+        luaL_addstring(&b, kind_name[i]);
+        if (1 << i == AH_OPT_LIST || 1 << i == AH_OPT_TABLE)
+            luaL_addstring(&b, ", { ... }");
+        if (left)
+            luaL_addstring(&b, left & (left - 1) ? ", " : " or ");
+    }
+    luaL_pushresult(&b);
+    return lua_tostring(L, -1);
+}
+
+/* Of the value on top: a number where one is wanted, "agenthost.tool" rather than "userdata". */
+static const char *push_found(lua_State *L, unsigned kinds)
+{
+    if (lua_type(L, -1) == LUA_TNUMBER && kinds & (AH_OPT_NUMBER | AH_OPT_INTEGER))
+        return luaL_tolstring(L, -1, NULL);
+    if (lua_type(L, -1) == LUA_TUSERDATA && luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
+        return lua_tostring(L, -1);
+    return luaL_typename(L, -1);
+}
+
+static double most_of(const ah_option *o)
+{
+    bool is_int = (o->to & ((1U << AH_STORE_BITS) - 1)) == AH_STORE_INT;
+
+    return o->most != 0 ? o->most : is_int ? INT_MAX : AH_OPT_MOST;
+}
+
+static bool is_in_range(lua_State *L, const ah_option *o)
+{
+    double v = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : o->least;
+
+    return (o->least == 0 && o->most == 0) || (v >= o->least && v <= most_of(o));
+}
+
+/* " of at least 1", pushed; "" where there is no range, or another kind than numbers may be there. */
+static const char *push_range(lua_State *L, const ah_option *o)
+{
+    bool over = lua_type(L, -1) == LUA_TNUMBER && lua_tonumber(L, -1) > most_of(o);
+    bool alone = o->kinds == AH_OPT_INTEGER || o->kinds == AH_OPT_NUMBER;
+    char text[64] = "";
+
+    if ((o->least != 0 || o->most != 0) && (alone || !is_in_range(L, o)))
+        snprintf(text, sizeof text, " of at %s %.10g", over ? "most" : "least",
+                 over ? most_of(o) : o->least);
+    lua_pushstring(L, text);
+    return lua_tostring(L, -1);
+}
+
+static void refuse(lua_State *L, const char *what, const ah_option *o)
+{
+    const char *range, *found;
+    int value = lua_gettop(L);
+
+    luaL_checkstack(L, 8, what);
+    range = push_range(L, o);
+    lua_pushvalue(L, value);
+    found = push_found(L, o->kinds);
+    ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be %s%s, found %s", what, o->name,
+                 push_wanted(L, o->kinds), range, found);
+}
+
+/* Which of the words the string on top is; -1: none. */
+static int word_at(lua_State *L, const char *words)
+{
+    ah_slice found;
+    size_t n;
+
+    found.p = lua_tolstring(L, -1, &found.n);
+    for (int i = 0; *words; i++, words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        if (found.n == n && memcmp(found.p, words, n) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static void refuse_word(lua_State *L, const char *what, const ah_option *o)
+{
+    const char *found = lua_tostring(L, -1);
+
+    luaL_checkstack(L, 4, what);
+    ah_lua_raise(L, AH_USAGE, "%s: field '%s': there is no '%s'; there are %s", what, o->name, found,
+                 luaL_gsub(L, o->words, " ", ", "));
+}
+
+static void check(lua_State *L, const char *what, const ah_option *o)
+{
+    if (o->kinds & (AH_OPT_OBJECT | AH_OPT_ANY))
+        return;
+    if (!is_of(L, o->kinds) || !is_in_range(L, o))
+        refuse(L, what, o);
+    if (o->words && lua_type(L, -1) == LUA_TSTRING && word_at(L, o->words) < 0)
+        refuse_word(L, what, o);
+    if (lua_istable(L, -1) && !(o->kinds & AH_OPT_TABLE)) {
+        lua_pushfstring(L, "%s: %s", what, o->name);
+        ah_list_check(L, -2, lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
+}
+
+/* Of a union only the kind that is stored is. */
+static void store(lua_State *L, const ah_option *o, void *to)
+{
+    char *at = (char *)to + (o->to >> AH_STORE_BITS);
+    unsigned how = o->to & ((1U << AH_STORE_BITS) - 1);
+
+    if (how == AH_STORE_BOOL && lua_isboolean(L, -1)) {
+        *(bool *)at = lua_toboolean(L, -1);
+    } else if (how == AH_STORE_SLICE && lua_type(L, -1) == LUA_TSTRING) {
+        ah_slice s;
+
+        s.p = lua_tolstring(L, -1, &s.n);
+        *(ah_slice *)at = ah_lend(s);
+    } else if (how == AH_STORE_WORD && lua_type(L, -1) == LUA_TSTRING) {
+        int word = word_at(L, o->words);
+
+        memcpy(at, &word, sizeof word);
+    } else if (lua_type(L, -1) == LUA_TNUMBER) {
+        if (how == AH_STORE_INT)
+            *(int *)at = (int)lua_tointeger(L, -1);
+        else if (how == AH_STORE_SIZE)
+            *(size_t *)at = (size_t)lua_tonumber(L, -1);
+        else if (how == AH_STORE_DOUBLE)
+            *(double *)at = lua_tonumber(L, -1);
+        else if (how == AH_STORE_MS)
+            *(int64_t *)at = ah_ms_of(lua_tonumber(L, -1));
+    }
+}
+
+void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to)
+{
+    const char *known[AH_MOST_OPTIONS + 1];
+    uint64_t there;
+    size_t n = 0;
+
+    do
+        known[n] = s->row[n].name;
+    while (known[n++]);
+    idx = lua_absindex(L, idx);
+    there = ah_fields_check(L, idx, what, known, s->list != NULL);
+    luaL_checkstack(L, 4, what);
+    for (const ah_option *o = s->row; there; o++, there >>= 1) {
+        if (!(there & 1))
+            continue;
+        lua_getfield(L, idx, o->name);
+        check(L, what, o);
+        if (to && o->to)
+            store(L, o, to);
+        lua_pop(L, 1);
+    }
+}
+
+void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to)
+{
+    ah_options_read_as(L, idx, s, s->what, to);
+}
+
+/* -- showing ----------------------------------------------------------------------------- */
+
+static void set_text(lua_State *L, const char *name, const char *text)
+{
+    if (!text)
+        return;
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, name);
+}
+
+static void push_kinds(lua_State *L, unsigned kinds)
+{
+    lua_newtable(L);
+    for (int i = 0, n = 0; i < AH_OPT_KINDS; i++) {
+        if (!(kinds >> i & 1))
+            continue;
+        lua_pushstring(L, kind_name[i]);
+        lua_rawseti(L, -2, ++n);
+    }
+}
+
+static void push_row(lua_State *L, const ah_option *o)
+{
+    lua_newtable(L);
+    set_text(L, "name", o->name);
+    push_kinds(L, o->kinds);
+    lua_setfield(L, -2, "kinds");
+    if (o->least != 0 || o->most != 0) {
+        lua_pushnumber(L, o->least);
+        lua_setfield(L, -2, "least");
+        lua_pushnumber(L, most_of(o));
+        lua_setfield(L, -2, "most");
+    }
+    set_text(L, "words", o->words);
+    set_text(L, "otherwise", o->otherwise);
+    set_text(L, "unit", o->unit);
+    set_text(L, "is", o->is);
+    set_text(L, "type", o->type);
+    set_text(L, "doc", o->doc);
+    lua_pushboolean(L, o->needed);
+    lua_setfield(L, -2, "needed");
+    lua_pushboolean(L, o->where & AH_IN_JSON);
+    lua_setfield(L, -2, "json");
+}
+
+/* ah._options(): the subjects, { what, type, doc, list, rows = { { name, kinds, ... } } } each. */
+static int show(lua_State *L)
+{
+    lua_newtable(L);
+    for (int i = 0; subjects[i]; i++) {
+        const ah_subject *s = subjects[i];
+
+        lua_newtable(L);
+        set_text(L, "what", s->what);
+        set_text(L, "type", s->type);
+        set_text(L, "doc", s->doc);
+        set_text(L, "list", s->list);
+        lua_newtable(L);
+        for (int k = 0; s->row[k].name; k++) {
+            push_row(L, &s->row[k]);
+            lua_rawseti(L, -2, k + 1);
+        }
+        lua_setfield(L, -2, "rows");
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+void ah_lua_open_options(lua_State *L)
+{
+    lua_pushcfunction(L, show);
+    lua_setfield(L, -2, "_options");
+}

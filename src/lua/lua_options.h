@@ -1,0 +1,25 @@
+/* The reader of tables whose fields are rows (base/option.h), and all subjects that there are. */
+#ifndef AH_LUA_OPTIONS_H
+#define AH_LUA_OPTIONS_H
+
+#include "base/option.h"
+#include "lua/lua_host.h"
+
+/* Each is defined by the file that owns what it configures. */
+#define AH_SUBJECTS(X) X(http_limits)
+
+#define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;
+AH_SUBJECTS(AH_DECLARE_SUBJECT)
+#undef AH_DECLARE_SUBJECT
+
+/* Raises unless the value at idx is a table with fields of the subject alone, each of a kind and in a
+ * range that its row allows, and stores those that rows store in *to (NULL: none); what is absent
+ * stays as it is there. From here on the table at idx is one of our own, as of ah_fields_check, and
+ * what was stored of it is lent by it. */
+void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to);
+/* The same under another name in messages. */
+void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to);
+
+void ah_lua_open_options(lua_State *L); /* _options */
+
+#endif
