@@ -7,6 +7,7 @@
 #include "lua/lua_ctx.h"
 #include "lua/lua_gate.h"
 #include "lua/lua_tool.h"
+#include "wire/scripted.h"
 
 enum { MAX_LINE = 64 << 20 };
 
