@@ -306,11 +306,9 @@ describe("docs/lua.md", function()
     assert.same(there, listed)
   end)
 
-  it("has the fields of ah.run, its options and its limits", function()
+  it("has the fields of ah.run", function()
     local source = "src/lua/lua_agent_fields.c"
     assert.same(c_list(source, "fields%[%]"), names_in(LUA, "## ah.run", 1))
-    assert.same(fields_of(source, "ah.run: options"), names_in(LUA, "## ah.run", 2))
-    assert.same(c_list("src/lua/lua_limits.c", "known%[%]"), names_in(LUA, "## ah.run", 4))
   end)
 
   it("has no field of ah.run that is refused as unknown", function()
@@ -333,11 +331,10 @@ describe("docs/lua.md", function()
     end
   end)
 
-  it("has the fields of ah.tool, ah.result and ah.http", function()
+  it("has the fields of ah.tool and ah.result", function()
     assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), names_in(LUA, "## ah.tool", 1))
     assert.same(fields_of("src/lua/lua_result.c", "ah.result"),
       names_in(LUA, "### What a handler gives back", 2))
-    assert.same(fields_of("src/lua/lua_http.c", "ah.http"), names_in(LUA, "## ah.http", 1))
   end)
 
   it("has the methods of agents and schemas", function()

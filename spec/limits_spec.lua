@@ -214,7 +214,7 @@ describe("the loop detector", function()
     assert.matches("must be false or a table", message(true and 1))
     assert.matches("unknown field 'stopp' %(did you mean 'stop'%?%)", message { stopp = 1 })
     assert.matches("'stop' must be an integer of at least 2, found 1", message { stop = 1 })
-    assert.matches("of at most 2147483647, found 9223372036854775807$",
+    assert.matches("of at most 33, found 9223372036854775807$",
       message { stop = math.maxinteger })
     assert.matches("'stop' must be from 2 to 33, found 34", message { stop = 34 })
     assert.matches("'window' must be from 5 to 100, found 4", message { window = 4 })

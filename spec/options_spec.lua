@@ -1,5 +1,5 @@
--- Options as rows (ah._options): the rows are sound, every table that they describe is read by them,
--- and the annotations and pages say what they say.
+-- Options as rows (ah._options): the rows are sound, every table that they describe is read by
+-- them, and the annotations and pages say what they say.
 local ah = require "agenthost"
 
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"

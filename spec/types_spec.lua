@@ -70,15 +70,13 @@ describe("the types", function()
   end)
 
   for class, place in pairs {
-    ["ah.Config"] = { "## ah.run", 1 }, ["ah.Options"] = { "## ah.run", 2 },
-    ["ah.HttpLimits"] = { "## ah.run", 3 }, ["ah.Reply"] = { "### The reply", 1 },
+    ["ah.Config"] = { "## ah.run", 1 }, ["ah.Reply"] = { "### The reply", 1 },
     ["ah.Message"] = { "### Messages", 1 }, ["ah.Agent"] = { "## ah.agent", 1 },
     ["ah.ToolConfig"] = { "## ah.tool", 1 }, ["ah.Ctx"] = { "### What a handler may do", 1 },
     ["ah.ResultConfig"] = { "### What a handler gives back", 2 },
     ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 3 },
-    ["ah.HttpRequest"] = { "## ah.http", 1 }, ["ah.Error"] = { "## Errors", 1 },
-    ["ah.LoopDetector"] = { "## ah.run", 4 }, ["ah.Outcome"] = { "## Tools that come and go", 1 },
-    ["ah.BudgetLimits"] = { "## Budgets", 1 }, ["ah.Budget"] = { "## Budgets", 2 },
+    ["ah.Error"] = { "## Errors", 1 },
+    ["ah.Outcome"] = { "## Tools that come and go", 1 }, ["ah.Budget"] = { "## Budgets", 2 },
     ["ah.SectionConfig"] = { "## Sections", 1, PROMPTS },
     ["ah.Section"] = { "## Sections", 2, PROMPTS },
     ["ah.PromptConfig"] = { "## Prompts", 1, PROMPTS },

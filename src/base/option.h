@@ -41,6 +41,7 @@ enum {
     AH_STORE_MS,    /* seconds as milliseconds */
     AH_STORE_WORD,  /* the index of the word, in an enum or an int */
     AH_STORE_SLICE, /* lent by the table */
+    AH_STORE_HELD,  /* a slice, too, for as long as the table that was read stays on the stack */
     AH_STORE_BITS = 4
 };
 
@@ -55,6 +56,7 @@ enum {
 #define AH_TO_MS(s, m)     AH_TO(AH_STORE_MS, s, m, AH_IS(s, m, int64_t))
 #define AH_TO_WORD(s, m)   AH_TO(AH_STORE_WORD, s, m, sizeof(((s *)0)->m) == sizeof(int))
 #define AH_TO_SLICE(s, m)  AH_TO(AH_STORE_SLICE, s, m, AH_IS(s, m, ah_slice))
+#define AH_TO_HELD(s, m)   AH_TO(AH_STORE_HELD, s, m, AH_IS(s, m, ah_slice))
 
 typedef struct ah_option {
     const char *name;
@@ -68,7 +70,7 @@ typedef struct ah_option {
     const char *type;      /* as annotations say them; NULL: likewise */
     const char *doc;       /* one line of Markdown */
     unsigned where;        /* AH_IN_... */
-    bool needed;           /* never absent */
+    bool needed;           /* the reader raises where it is absent */
 } ah_option;
 
 typedef struct ah_subject {

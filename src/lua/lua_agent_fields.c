@@ -209,64 +209,20 @@ static void read_fallbacks(lua_State *L, ah_lua_agent *a)
     ah_lua_read_fallbacks(L, &a->observer.records, &o, &a->fallback);
 }
 
-static void refuse_option(lua_State *L, const char *name, const char *wanted)
-{
-    ah_lua_raise(L, AH_USAGE, "ah.run: options: field '%s' must be %s, found %s", name, wanted,
-                 lua_isnumber(L, -1) ? luaL_tolstring(L, -1, NULL) : luaL_typename(L, -1));
-}
-
-/* What they are; whether a model takes them, and in which range, only its provider knows. */
-static void check_options(lua_State *L)
-{
-    static const char *const integers[] = {"max_tokens", "seed", NULL};
-    static const char *const numbers[] = {"temperature", "top_p", NULL};
-    static const char *const words[] = {"5m", "1h", "off", NULL};
-    static const char WHAT[] = "ah.run: options";
-    ah_slice text;
-    bool yes;
-
-    for (int i = 0; integers[i]; i++, lua_pop(L, 1))
-        if (lua_getfield(L, -1, integers[i]) != LUA_TNIL && !lua_isinteger(L, -1))
-            refuse_option(L, integers[i], "an integer");
-    for (int i = 0; numbers[i]; i++, lua_pop(L, 1))
-        if (lua_getfield(L, -1, numbers[i]) != LUA_TNIL && lua_type(L, -1) != LUA_TNUMBER)
-            refuse_option(L, numbers[i], "a number");
-    ah_field_string(L, -1, WHAT, "reasoning", &text);
-    ah_field_string(L, -1, WHAT, "cache_key", &text);
-    ah_field_choice(L, -1, WHAT, "cache", words, 0);
-    ah_field_bool(L, -1, WHAT, "strict", &yes); /* null counts as absent with it */
-    ah_field_bool(L, -1, WHAT, "tool_choice_every_turn", &yes);
-    if (lua_getfield(L, -1, "stop") == LUA_TTABLE)
-        ah_list_check(L, -1, "ah.run: options: stop");
-    lua_pop(L, 1);
-}
-
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
-    static const char *const known[] = {"temperature",
-                                        "max_tokens",
-                                        "top_p",
-                                        "stop",
-                                        "seed",
-                                        "tool_choice",
-                                        "tool_choice_every_turn",
-                                        "reasoning",
-                                        "cache",
-                                        "cache_key",
-                                        "strict",
-                                        NULL};
     ah_err err;
 
-    if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
+    if (lua_getfield(L, 1, "options") == LUA_TNIL) {
         ah_slice settings = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
         ah_slice given = ah_json_member(settings, "given"); /* before a run changed them for itself */
         ah_slice before = given.p ? given : ah_json_member(settings, "options");
 
         ah_buf_put(b, before.p ? before : ah_slice_of("{}"));
+        lua_pop(L, 1);
         return;
     }
-    ah_fields_check(L, -1, "ah.run: options", known, false);
-    check_options(L);
+    ah_options_read(L, -1, &ah_subject_options, NULL);
     if (ah_lua_to_json(L, -1, &a->lua->mem, b, &err) != AH_OK)
         ah_lua_raise(L, AH_USAGE, "ah.run: options: %s", err.message);
     lua_pop(L, 1);

@@ -152,11 +152,11 @@ static void store(lua_State *L, const ah_option *o, void *to)
 
     if (how == AH_STORE_BOOL && lua_isboolean(L, -1)) {
         *(bool *)at = lua_toboolean(L, -1);
-    } else if (how == AH_STORE_SLICE && lua_type(L, -1) == LUA_TSTRING) {
+    } else if ((how == AH_STORE_SLICE || how == AH_STORE_HELD) && lua_type(L, -1) == LUA_TSTRING) {
         ah_slice s;
 
         s.p = lua_tolstring(L, -1, &s.n);
-        *(ah_slice *)at = ah_lend(s);
+        *(ah_slice *)at = how == AH_STORE_SLICE ? ah_lend(s) : s;
     } else if (how == AH_STORE_WORD && lua_type(L, -1) == LUA_TSTRING) {
         int word = word_at(L, o->words);
 
@@ -173,6 +173,15 @@ static void store(lua_State *L, const ah_option *o, void *to)
     }
 }
 
+static void read_row(lua_State *L, int idx, const char *what, const ah_option *o, void *to)
+{
+    lua_getfield(L, idx, o->name);
+    check(L, what, o);
+    if (to && o->to)
+        store(L, o, to);
+    lua_pop(L, 1);
+}
+
 void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to)
 {
     const char *known[AH_MOST_OPTIONS + 1];
@@ -185,14 +194,11 @@ void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *
     idx = lua_absindex(L, idx);
     there = ah_fields_check(L, idx, what, known, s->list != NULL);
     luaL_checkstack(L, 4, what);
-    for (const ah_option *o = s->row; there; o++, there >>= 1) {
-        if (!(there & 1))
-            continue;
-        lua_getfield(L, idx, o->name);
-        check(L, what, o);
-        if (to && o->to)
-            store(L, o, to);
-        lua_pop(L, 1);
+    for (const ah_option *o = s->row; o->name; o++, there >>= 1) {
+        if (there & 1)
+            read_row(L, idx, what, o, to);
+        else if (o->needed)
+            ah_lua_raise(L, AH_USAGE, "%s: field '%s' is missing", what, o->name);
     }
 }
 

@@ -6,7 +6,8 @@
 #include "lua/lua_host.h"
 
 /* Each is defined by the file that owns what it configures. */
-#define AH_SUBJECTS(X) X(http_limits)
+#define AH_SUBJECTS(X)                                                                                  \
+    X(http_limits) X(options) X(loop_detector) X(fallback) X(fallback_model) X(budget) X(price) X(http)
 
 #define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;
 AH_SUBJECTS(AH_DECLARE_SUBJECT)

@@ -51,18 +51,25 @@ local ah = {}
 ---@field time number seconds since 1970
 ---@field [string] any
 
+-- fields of ah.Options (make generate)
 ---@class ah.Options for the model; passed on as they are
 ---@field temperature? number
----@field max_tokens? integer
+---@field max_tokens? integer of the answer
 ---@field top_p? number
----@field stop? string|string[]
+---@field stop? string|string[] texts that end the answer
 ---@field seed? integer
----@field tool_choice? "auto"|"none"|"required"|{ name: string }
----@field tool_choice_every_turn? boolean a forced choice holds for every request of a run
----@field reasoning? string effort, such as "low"
----@field cache? "5m"|"1h"|"off" of anthropic
----@field cache_key? string of openai
----@field strict? boolean tools, where the provider can be
+---@field tool_choice? "auto"|"none"|"required"|{ name: string } left out where there are no tools
+---a choice that is forced holds for every request of a run (default false), which then ends by a
+---limit or by a tool
+---@field tool_choice_every_turn? boolean
+---effort, such as `"low"`; to Gemini before 3 as a number of tokens, to Ollama as `think` (`"true"`
+---and `"none"` are yes and no)
+---@field reasoning? string
+---how long `anthropic` keeps what it has read (default `"5m"`); other providers cache by themselves
+---@field cache? "5m"|"1h"|"off"
+---@field cache_key? string `prompt_cache_key` of `openai`: the same for requests that begin alike
+---@field strict? boolean the provider is to be strict with the tools, where it can (default false)
+-- end of ah.Options
 
 -- fields of ah.HttpLimits (make generate)
 ---@class ah.HttpLimits limits of a request
@@ -73,22 +80,30 @@ local ah = {}
 ---@field max_body? number bytes: of the response's body
 -- end of ah.HttpLimits
 
+-- fields of ah.LoopDetector (make generate)
 ---@class ah.LoopDetector
----@field warn? integer
----@field stop? integer
----@field window? integer
+---@field warn? integer the time from which on there is a warning
+---@field stop? integer the time that ends the run
+---@field window? integer the calls before it with which a call is compared; at least `stop` - 1
+---the calls in which patterns are looked for; at least 3 * `stop` - 2
 ---@field pattern_window? integer
+---tools whose calls are not counted, such as one that asks whether something is ready
 ---@field exempt? string[]
+-- end of ah.LoopDetector
 
+-- fields of ah.FallbackModel (make generate)
 ---@class ah.FallbackModel
----@field model string|ah.Adapter
----@field base_url? string
+---@field model string|ah.Adapter `provider/model`, or what `ah.scripted` returns
+---@field base_url? string the server's address
 ---@field api_key? string
 ---@field tool_change_mode? ah.ToolChangeMode
+-- end of ah.FallbackModel
 
+-- fields of ah.Fallback (make generate)
 ---@class ah.Fallback models that go on where the one before is overloaded or out
----@field [integer] string|ah.Adapter|ah.FallbackModel
 ---@field after_output? boolean even where a piece of the answer was shown
+---@field [integer] string|ah.Adapter|ah.FallbackModel
+-- end of ah.Fallback
 
 ---@class ah.Config
 ---@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
@@ -423,20 +438,29 @@ function ah.load(path, config) end
 ---@field seconds? number
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
 
+-- fields of ah.Price (make generate)
 ---@class ah.Price US dollars for a million tokens
----@field input? number
----@field output? number
----@field cached_read? number
----@field cached_write? number
+---@field input? number US dollars for a million tokens that the model reads
+---@field output? number for a million tokens that it writes
+---@field cached_read? number for a million that it reads from its provider's cache
+---@field cached_write? number for a million that it reads and its provider keeps in the cache
+-- end of ah.Price
 
----@class ah.BudgetLimits
----@field requests? integer
----@field tool_calls? integer
+-- fields of ah.BudgetLimits (make generate)
+---@class ah.BudgetLimits limits of a budget
+---@field requests? integer requests to models, retries included; exact
+---@field tool_calls? integer handlers started; exact
+---as the providers say; where one does not, an estimate of four bytes a token
 ---@field input_tokens? integer
+---as the providers say; where one does not, an estimate of four bytes a token
 ---@field output_tokens? integer
+---as the providers say; where one does not, an estimate of four bytes a token
 ---@field total_tokens? integer
----@field cost? number US dollars
+---US dollars: what the provider says an answer cost, else by `prices`, else by those that are known
+---@field cost? number
+---prices by the names of models; needed with `cost`, but for models whose price is known or told
 ---@field prices? table<string, ah.Price>
+-- end of ah.BudgetLimits
 
 ---@class ah.Budget
 ---@field used fun(self: ah.Budget): table
@@ -1210,14 +1234,16 @@ function ah.registry(tools) end
 
 -- -- HTTP, time, log ---------------------------------------------------------------------------
 
+-- fields of ah.HttpRequest (make generate)
 ---@class ah.HttpRequest
----@field url string
+---@field url string `http://` or `https://`
 ---@field method? string
----@field headers? table<string, string>
+---@field headers? table<string, string> strings by name, 100 at most
 ---@field body? string
----@field timeout? number
----@field max_body? number
----@field addresses? string[] "public" and networks: nothing else is connected to
+---@field timeout? number seconds
+---@field max_body? number bytes
+---@field addresses? string[] nothing else is connected to
+-- end of ah.HttpRequest
 
 ---@class ah.HttpResponse
 ---@field status integer
