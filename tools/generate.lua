@@ -10,6 +10,8 @@ local WIDTH, LONGEST_CELL = 100, 200
 local SOME_TIME = 0.001 -- the least of seconds: any but none
 local NO_LIMIT = { [1e15] = true, [2147483647] = true }
 
+local subjects = {} -- by type
+
 local function words_of(row)
   local words = {}
   for word in (row.words or ""):gmatch "%S+" do
@@ -97,7 +99,8 @@ local function put_field(lines, row)
 end
 
 local function annotations(subject)
-  local class = ("---@class %s %s"):format(subject.type, plain(subject.doc or ""))
+  local name = subject.type .. (subject.base and ": " .. subject.base or "")
+  local class = ("---@class %s %s"):format(name, plain(subject.doc or ""))
   local lines = { (class:gsub(" $", "")) }
   for _, row in ipairs(subject.rows) do
     put_field(lines, row)
@@ -117,14 +120,21 @@ local function cell(text, subject, row)
   return text
 end
 
+-- Those of its base behind its own.
+local function all_rows(subject)
+  local rows = table.move(subject.rows, 1, #subject.rows, 1, {})
+  local base = subjects[subject.base]
+  return base and table.move(all_rows(base), 1, #base.rows, #rows + 1, rows) or rows
+end
+
 local function page_table(subject)
   local defaults = false
-  for _, row in ipairs(subject.rows) do
+  for _, row in ipairs(all_rows(subject)) do
     defaults = defaults or row.otherwise ~= nil
   end
   local lines = defaults and { "| field | is | default | |", "|---|---|---|---|" }
     or { "| field | is | |", "|---|---|---|" }
-  for _, row in ipairs(subject.rows) do
+  for _, row in ipairs(all_rows(subject)) do
     local cells = { "`" .. row.name .. "`", said(row) }
     if defaults then
       cells[3] = row.otherwise or row.needed and "must be given" or "none"
@@ -150,7 +160,7 @@ local function write(path, text)
   assert(f:write(text))
 end
 
-local subjects, placed = {}, {}
+local placed = {}
 for _, subject in ipairs(ah._options()) do
   assert(not subjects[subject.type], "two subjects of the type " .. subject.type)
   subjects[subject.type] = subject

@@ -73,12 +73,15 @@ typedef struct ah_option {
     bool needed;           /* the reader raises where it is absent */
 } ah_option;
 
-typedef struct ah_subject {
-    const char *what;     /* as messages name the table: "ah.run: http" */
-    const char *type;     /* the class of the annotations: "ah.HttpLimits" */
-    const char *doc;      /* one line; NULL: none */
-    const char *list;     /* the type of the values without a name; NULL: it takes none */
-    const ah_option *row; /* the last one has no name */
-} ah_subject;
+typedef struct ah_subject ah_subject;
+struct ah_subject {
+    const char *what;       /* as messages name the table: "ah.run: http" */
+    const char *type;       /* the class of the annotations: "ah.HttpLimits" */
+    const char *doc;        /* one line; NULL: none */
+    const char *list;       /* the type of the values without a name; NULL: it takes none */
+    const ah_option *row;   /* the last one has no name */
+    const ah_subject *base; /* whose rows it has, too; what they store begins where this one's does */
+    bool declares;          /* a missing field is `prompt_validation`, as all mistakes in declarations */
+};
 
 #endif

@@ -78,14 +78,20 @@ static bool is_in_range(lua_State *L, const ah_option *o)
     return (o->least == 0 && o->most == 0) || (v >= o->least && v <= most_of(o));
 }
 
-/* " of at least 1", pushed; "" where there is no range, or another kind than numbers may be there. */
+/* " of at least 1", " from 2 to 33", pushed; "" where there is no range, or another kind than numbers
+ * may be there. */
 static const char *push_range(lua_State *L, const ah_option *o)
 {
     bool over = lua_type(L, -1) == LUA_TNUMBER && lua_tonumber(L, -1) > most_of(o);
     bool alone = o->kinds == AH_OPT_INTEGER || o->kinds == AH_OPT_NUMBER;
+    bool both = o->most != 0 && o->most < INT_MAX;
     char text[64] = "";
 
-    if ((o->least != 0 || o->most != 0) && (alone || !is_in_range(L, o)))
+    if ((o->least == 0 && o->most == 0) || (!alone && is_in_range(L, o)))
+        ;
+    else if (both)
+        snprintf(text, sizeof text, " from %.10g to %.10g", o->least, o->most);
+    else
         snprintf(text, sizeof text, " of at %s %.10g", over ? "most" : "least",
                  over ? most_of(o) : o->least);
     lua_pushstring(L, text);
@@ -173,6 +179,16 @@ static void store(lua_State *L, const ah_option *o, void *to)
     }
 }
 
+static void list_names(const ah_subject *s, const char **known)
+{
+    size_t n = 0;
+
+    for (; s; s = s->base)
+        for (const ah_option *o = s->row; o->name; o++)
+            known[n++] = o->name;
+    known[n] = NULL;
+}
+
 static void read_row(lua_State *L, int idx, const char *what, const ah_option *o, void *to)
 {
     lua_getfield(L, idx, o->name);
@@ -182,24 +198,28 @@ static void read_row(lua_State *L, int idx, const char *what, const ah_option *o
     lua_pop(L, 1);
 }
 
+static void check_there(lua_State *L, const ah_subject *s, const char *what, const ah_option *o)
+{
+    if (o->needed)
+        ah_lua_raise(L, s->declares ? AH_PROMPT_VALIDATION : AH_USAGE, "%s: field '%s' is missing%s%s",
+                     what, o->name, o->doc ? ": " : "", o->doc ? o->doc : "");
+}
+
 void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to)
 {
     const char *known[AH_MOST_OPTIONS + 1];
     uint64_t there;
-    size_t n = 0;
 
-    do
-        known[n] = s->row[n].name;
-    while (known[n++]);
+    list_names(s, known);
     idx = lua_absindex(L, idx);
     there = ah_fields_check(L, idx, what, known, s->list != NULL);
     luaL_checkstack(L, 4, what);
-    for (const ah_option *o = s->row; o->name; o++, there >>= 1) {
-        if (there & 1)
-            read_row(L, idx, what, o, to);
-        else if (o->needed)
-            ah_lua_raise(L, AH_USAGE, "%s: field '%s' is missing", what, o->name);
-    }
+    for (const ah_subject *part = s; part; part = part->base)
+        for (const ah_option *o = part->row; o->name; o++, there >>= 1)
+            if (there & 1)
+                read_row(L, idx, what, o, to);
+            else
+                check_there(L, s, what, o);
 }
 
 void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to)
@@ -264,6 +284,7 @@ static int show(lua_State *L)
         set_text(L, "type", s->type);
         set_text(L, "doc", s->doc);
         set_text(L, "list", s->list);
+        set_text(L, "base", s->base ? s->base->type : NULL);
         lua_newtable(L);
         for (int k = 0; s->row[k].name; k++) {
             push_row(L, &s->row[k]);
