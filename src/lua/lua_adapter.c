@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "host/claude_process.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"

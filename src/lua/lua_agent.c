@@ -3,7 +3,6 @@
 
 #include "lua/lua_agent.h"
 #include "lua/lua_book.h"
-#include "lua/lua_ctx.h"
 #include "lua/lua_definition.h"
 #include "lua/lua_front.h"
 #include "lua/lua_gate.h"
@@ -11,6 +10,7 @@
 #include "lua/lua_post.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_keep.h"
+#include "lua/lua_now.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"

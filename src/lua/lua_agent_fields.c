@@ -7,6 +7,7 @@
 #include "lua/lua_agent.h"
 #include "lua/lua_front.h"
 #include "lua/lua_limits.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_resources.h"

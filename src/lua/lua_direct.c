@@ -4,8 +4,8 @@
 
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
-#include "lua/lua_ctx.h"
 #include "lua/lua_gate.h"
+#include "lua/lua_now.h"
 #include "lua/lua_tool.h"
 
 enum { MAX_LINE = 64 << 20 };

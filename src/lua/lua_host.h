@@ -67,6 +67,7 @@ typedef struct ah_lua {
     ah_mem *own; /* set by ah_open: the state is ours to close, and this to free after it */
     struct ah_lua_hooks *gate; /* ah.gate; NULL: nothing was said */
     struct ah_embed *embed;    /* lua_api.h; NULL: no C program uses the host */
+    lua_CFunction own_tool;    /* makes a tool of agenthost's own; in no table, so no script has it */
 } ah_lua;
 
 /* Makes the host of a Lua state, once; later calls give the same. Raises on failure, and where
@@ -90,15 +91,6 @@ int ah_lua_retire(lua_State *L);
 ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *err);
 /* The same for code of the script: what waits in it raises, and says what to do instead. */
 ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int nresults, ah_err *err);
-
-/* Pushes a compiled-in module ("agenthost.demo"), loading it when it is first needed.
- * On failure nothing is pushed. */
-ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
-
-/* Pushes the table of agenthost. */
-void ah_lua_push_library(lua_State *L);
-/* Pushes the function of a compiled-in source ("agenthost.short"). Raises when out of memory. */
-void ah_lua_push_chunk(lua_State *L, const char *name);
 
 /* A registry reference; each is released exactly once and then LUA_NOREF. */
 int ah_lua_ref(lua_State *L);               /* pops the value; raises when out of memory */

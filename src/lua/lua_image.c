@@ -5,6 +5,7 @@
 
 #include "base/base64.h"
 #include "io/file.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_value.h"
 #include "model/image.h"
 

@@ -7,6 +7,7 @@
 #include "lua/lua_book.h"
 #include "lua/lua_direct.h"
 #include "lua/lua_group.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_tool_fields.h"
 #include "lua/lua_value.h"

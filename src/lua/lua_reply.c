@@ -1,6 +1,7 @@
 /* The reply object: text, messages, counts, usage. It prints as its text. */
 #include "lua/lua_reply.h"
 
+#include "lua/lua_modules.h"
 #include "lua/lua_value.h"
 
 static const char REPLY[] = "agenthost.reply";

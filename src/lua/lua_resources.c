@@ -3,6 +3,7 @@
 #include "lua/lua_resources.h"
 
 #include "lua/lua_agent.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_prompt.h"
 
 /* Pushes a function of the module. Raises. */

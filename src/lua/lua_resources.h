@@ -2,7 +2,7 @@
 #ifndef AH_LUA_RESOURCES_H
 #define AH_LUA_RESOURCES_H
 
-#include "lua/lua_ctx.h"
+#include "lua/lua_now.h"
 
 /* Pushes the definitions of `resources` in the table at 1 and of the prompt of `b` (NULL: none);
  * nil where there are none. Raises. */

@@ -7,6 +7,7 @@
 #include "lua/lua_schema.h"
 
 #include "base/near.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
 #include "lua/lua_watch.h"

@@ -18,8 +18,6 @@ ah_session *ah_lua_to_session(lua_State *L, int idx);
 void ah_lua_push_session(lua_State *L, const ah_session *s);
 /* Pushes the table of its types, which it shares with its parents and children. */
 void ah_lua_push_family(lua_State *L, int session);
-/* Raises inside reducers, which must change nothing but their slice. */
-void ah_lua_no_reducer(lua_State *L);
 
 /* -- values and reducers (lua_reduce.c) ----------------------------------------------- */
 

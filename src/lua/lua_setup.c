@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/near.h"
-#include "lua/lua_ctx.h"
+#include "lua/lua_now.h"
 #include "lua/lua_post.h"
 #include "lua/lua_resources.h"
 

@@ -5,8 +5,7 @@
  * around them. What happens where others changed a file meanwhile is in state/fs.h. */
 #include "lua/lua_staged.h"
 
-#include "lua/lua_ctx.h"
-#include "lua/lua_session.h"
+#include "lua/lua_now.h"
 
 typedef struct staged {
     ah_participant part; /* key: the file system */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "lua/lua_entity.h"
-#include "lua/lua_session.h"
 
 typedef struct ah_undo ah_undo;
 struct ah_undo {
