@@ -152,4 +152,6 @@ int ah_lua_agent_save(lua_State *L);
 int ah_lua_agent_fork(lua_State *L);
 int ah_lua_agent_use(lua_State *L);
 
+void ah_lua_open_agent(lua_State *L); /* run, agent */
+
 #endif

@@ -89,4 +89,6 @@ void ah_event_free(ah_embed *e, ah_event_node *node); /* one not yet queued; NUL
 void ah_event_queue(ah_embed *e, ah_event_node *node, bool done);
 void ah_events_forget(ah_embed *e, const ah_agent *agent); /* NULL: all */
 
+void ah_lua_open_embed(lua_State *L); /* host_tool */
+
 #endif

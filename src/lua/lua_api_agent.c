@@ -4,6 +4,8 @@
 #include "lua/lua_adapter.h"
 #include "lua/lua_api.h"
 #include "lua/lua_definition.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_value.h"
 

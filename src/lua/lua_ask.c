@@ -2,6 +2,8 @@
  * is told that it is over. */
 #include "lua/lua_ask.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_front.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_now.h"

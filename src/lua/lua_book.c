@@ -3,6 +3,8 @@
  * call. The agents that use the registry are told with the call's commit. */
 #include "lua/lua_book.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_host.h"
 #include "lua/lua_now.h"
 #include "lua/lua_post.h"
 #include "lua/lua_session.h"

@@ -2,6 +2,8 @@
 #include "io/file.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_definition.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_front.h"
 #include "lua/lua_now.h"
 #include "lua/lua_registry.h"

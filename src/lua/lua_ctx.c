@@ -1,12 +1,14 @@
 /* ctx: what a handler may know and do beside its arguments. It lives as long as its call;
  * afterwards its fields raise. */
-#include "lua/lua_ctx.h"
-
 #include "lua/lua_ask.h"
+#include "lua/lua_budget.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_moment.h"
 #include "lua/lua_now.h"
+#include "lua/lua_open.h"
 #include "lua/lua_prompt.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"

@@ -4,7 +4,9 @@
 
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_error.h"
 #include "lua/lua_gate.h"
+#include "lua/lua_host.h"
 #include "lua/lua_now.h"
 #include "lua/lua_tool.h"
 

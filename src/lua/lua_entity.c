@@ -4,6 +4,9 @@
  * do with a call is in lua_entity_call.c. */
 #include "lua/lua_entity.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"

@@ -3,7 +3,7 @@
 #ifndef AH_LUA_ENTITY_H
 #define AH_LUA_ENTITY_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "model/entity.h"
 
 /* A class: a userdata. */

@@ -4,6 +4,8 @@
 #include "lua/lua_fs.h"
 
 #include "base/near.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_staged.h"
 #include "lua/lua_value.h"
 

@@ -3,6 +3,9 @@
 #include "lua/lua_hooks.h"
 
 #include "lua/lua_approve.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_policy.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_agent.h"

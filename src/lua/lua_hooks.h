@@ -1,7 +1,8 @@
-/* Policies, approvals, guards, feedback and completion checks written in Lua (run/hooks.h), and budgets. */
+/* Policies, approvals, guards, feedback and completion checks written in Lua (run/hooks.h). */
 #ifndef AH_LUA_HOOKS_H
 #define AH_LUA_HOOKS_H
 
+#include "lua/lua_error.h"
 #include "lua/lua_task.h"
 #include "run/hooks.h"
 
@@ -31,11 +32,5 @@ ah_status ah_lua_guard_input(ah_lua_hooks *s, ah_slice text, ah_err *err);
 /* The reason at idx, whatever it is, in words: of a long one as much as there may be, and how much
  * is left out. False: there is none. May raise where the value cannot be made a string. */
 bool ah_lua_put_reason(lua_State *L, int idx, ah_buf *why);
-
-/* `budget` of the table at idx: an object of ah.budget, or its fields. A new reference, or NULL. */
-ah_budget *ah_lua_budget_read(lua_State *L, int idx);
-/* Pushes the object of a budget. */
-void ah_lua_push_budget(lua_State *L, ah_budget *b);
-void ah_lua_open_budget(lua_State *L); /* budget */
 
 #endif

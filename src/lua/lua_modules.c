@@ -3,6 +3,7 @@
 
 #include "lua/lua_host.h"
 #include "lua/lua_sources.h"
+#include "lua/lua_state.h"
 
 static const ah_lua_source *find_source(const char *name)
 {

@@ -1,6 +1,8 @@
 /* The call is that of the task whose own code runs, or of the task in which its run was started. */
 #include "lua/lua_now.h"
 
+#include "lua/lua_error.h"
+
 ah_call *ah_lua_check_call(lua_State *L, int idx)
 {
     ah_ctx *c = luaL_checkudata(L, idx, AH_CTX);

@@ -6,6 +6,7 @@
 #include "base/near.h"
 #include "lua/lua_book.h"
 #include "lua/lua_direct.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_group.h"
 #include "lua/lua_modules.h"
 #include "lua/lua_tool.h"

@@ -1,6 +1,8 @@
 /* The reply object: text, messages, counts, usage. It prints as its text. */
 #include "lua/lua_reply.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_modules.h"
 #include "lua/lua_value.h"
 

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_REPLY_H
 #define AH_LUA_REPLY_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/run.h"
 
 /* Pushes the reply of a run that has ended; `first` is the transcript's length before it. */

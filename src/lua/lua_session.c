@@ -4,6 +4,8 @@
 #include "lua/lua_session.h"
 
 #include "base/near.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_now.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"

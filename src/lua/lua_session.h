@@ -50,4 +50,6 @@ void ah_lua_publish_event(ah_lua *h, ah_run *run, const ah_notice *e);
 void ah_lua_push_dispatcher_of(lua_State *L, int session);
 void ah_lua_open_dispatcher(lua_State *L);
 
+void ah_lua_open_session(lua_State *L); /* session */
+
 #endif

@@ -2,6 +2,8 @@
  * are taken back if the call fails. So one that several calls have ended counts how many. */
 #include "lua/lua_subscribe.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_host.h"
 #include "lua/lua_now.h"
 #include "lua/lua_type.h"
 

@@ -6,6 +6,8 @@
 #include <limits.h>
 
 #include "base/lent.h"
+#include "lua/lua_error.h"
+#include "lua/lua_host.h"
 #include "lua/lua_value.h"
 
 static const char TASK[] = "agenthost.task";

@@ -2,12 +2,15 @@
  * arguments is in lua_ctx.c, what they may give back in lua_result.c. */
 #include "lua/lua_tool.h"
 
+#include "lua/lua_error.h"
 #include "lua/lua_expansion.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_group.h"
+#include "lua/lua_host.h"
 #include "lua/lua_now.h"
 #include "lua/lua_render.h"
-#include "lua/lua_resources.h"
+#include "lua/lua_resource_end.h"
 #include "lua/lua_result.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_tool_fields.h"

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "lua/lua_entity.h"
-#include "lua/lua_host.h"
 #include "lua/lua_reply.h"
 
 /* Their addresses are the registry keys of the markers: a look-up by name may allocate. */
