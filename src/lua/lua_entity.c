@@ -434,6 +434,7 @@ static void set_metatable_of_instances(lua_State *L, const ah_lua_entity *e)
     lua_setiuservalue(L, 2, AH_ENTITY_MEMBERS);
     lua_pushvalue(L, 2);
     lua_rawsetp(L, -2, &class_key);
+    ah_lua_set_json(L, ah_lua_put_entity);
     lua_setiuservalue(L, 2, AH_ENTITY_META);
 }
 
