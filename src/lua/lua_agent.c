@@ -2,6 +2,7 @@
  * a reply. */
 
 #include "lua/lua_agent.h"
+#include "lua/lua_approve.h"
 #include "lua/lua_book.h"
 #include "lua/lua_definition.h"
 #include "lua/lua_error.h"
@@ -305,7 +306,7 @@ ah_driven *ah_lua_agent_at_work(const ah_lua_agent *a)
     return a->current ? a->current->driven : NULL;
 }
 
-void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d)
+static void push_reply_so_far(lua_State *L, const ah_driven *d)
 {
     const run *r = ah_driven_ud(d, on_done);
 
@@ -889,6 +890,8 @@ static int agent_tostring(lua_State *L)
 
 void ah_lua_open_agent(lua_State *L)
 {
+    static const ah_lua_runs runs = {
+        .ask = ah_lua_approve, .stop_asking = ah_lua_stop_approving, .push_reply = push_reply_so_far};
     static const luaL_Reg meta[] = {
         {"__gc", agent_gc}, {"__close", agent_close}, {"__tostring", agent_tostring}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"run", agent_run},
@@ -909,6 +912,7 @@ void ah_lua_open_agent(lua_State *L)
     static const luaL_Reg functions[] = {
         {"run", ah_run_call}, {"agent", ah_lua_agent_open}, {"load", ah_lua_load}, {NULL, NULL}};
 
+    ah_lua_of(L)->runs = &runs;
     ah_lua_open_reply(L);
     ah_lua_open_setup(L);
     luaL_newmetatable(L, AH_AGENT);

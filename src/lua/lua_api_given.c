@@ -7,6 +7,7 @@
 #include "lua/lua_api.h"
 #include "lua/lua_error.h"
 #include "lua/lua_models.h"
+#include "lua/lua_open.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 

@@ -3,7 +3,6 @@
  * place in it, taken when the run begins. */
 #include "base/lent.h"
 #include "lua/lua_api.h"
-#include "lua/lua_host.h"
 #include "lua/lua_watch.h"
 
 enum {

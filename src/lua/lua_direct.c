@@ -166,7 +166,7 @@ static void tell(const direct *d, const ah_notice *n)
     if (around)
         ah_run_relay(around, n);
     else if (d->lua->host->cfg.watcher.event)
-        ah_embed_watch(d->lua->embed, NULL, n);
+        d->lua->program->watch(d->lua->embed, NULL, n);
 }
 
 static void on_event(void *ud, const ah_notice *n)

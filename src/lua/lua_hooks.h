@@ -6,6 +6,15 @@
 #include "lua/lua_task.h"
 #include "run/hooks.h"
 
+/* What the hooks of a run need of those who run it. */
+typedef struct ah_lua_runs {
+    /* As ah_hooks has them; ud: the ah_lua_hooks. */
+    void (*ask)(void *ud, ah_call *call, ah_slice why);
+    void (*stop_asking)(void *ud, ah_call *call);
+    /* Pushes the reply of the run at work, as far as it is; nil where it is none of an agent. */
+    void (*push_reply)(lua_State *L, const ah_driven *d);
+} ah_lua_runs;
+
 typedef struct ah_lua_hooks {
     ah_lua *lua;
     ah_hooks core;                           /* what a run is given; ud is this */

@@ -14,7 +14,8 @@ static int host_gc(lua_State *L)
 {
     ah_lua *h = luaL_checkudata(L, 1, HOST);
 
-    ah_embed_free(h->embed);
+    if (h->embed)
+        h->program->free(h->embed);
     h->embed = NULL;
     ah_host_free(h->host);
     h->host = NULL;

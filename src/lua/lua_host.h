@@ -4,7 +4,6 @@
 #define AH_LUA_HOST_H
 
 #include "lua/lua_state.h"
-#include "model/event.h"
 
 /* Makes the host of a Lua state, once; later calls give the same. Raises on failure, and where
  * another copy of this library has made one. cfg: as ah_host_new has it. */
@@ -18,9 +17,5 @@ ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *
 ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int nresults, ah_err *err);
 
 void ah_lua_open_log(lua_State *L); /* log */
-
-void ah_embed_free(struct ah_embed *e); /* lua_api.c; NULL is fine */
-/* lua_api_loop.c: tells the watcher of the config, which there is. */
-void ah_embed_watch(struct ah_embed *e, ah_agent *agent, const ah_notice *n);
 
 #endif

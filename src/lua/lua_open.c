@@ -3,7 +3,6 @@
 #include <lua.h>
 
 #include "agenthost_lua.h"
-#include "lua/lua_api.h"
 #include "lua/lua_budget.h"
 #include "lua/lua_discover.h"
 #include "lua/lua_entity.h"

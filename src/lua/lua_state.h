@@ -7,9 +7,11 @@
 #include <lua.h>
 
 #include "host/host.h"
+#include "model/event.h"
 
 typedef struct ah_task ah_task;
 typedef struct ah_watch ah_watch;
+typedef struct ah_embed ah_embed;
 
 /* What a function of the script is called as, where it is called and not resumed. It returns
  * before anything else goes on: it cannot wait. */
@@ -39,6 +41,14 @@ typedef struct ah_lua_memory {
     struct ah_fence *fence; /* the innermost; NULL: none */
     struct ah_lua *lua;     /* whose watches are told of large blocks; NULL: nobody's */
 } ah_lua_memory;
+
+/* What is told to the C program that uses the host (lua_api.h). */
+typedef struct ah_program {
+    void (*free)(ah_embed *e);
+    /* Tells the watcher of the config, which there is. agent: of the program; NULL: a script's. */
+    void (*watch)(ah_embed *e, ah_agent *agent, const ah_notice *n);
+    void (*cancel)(ah_host *host);
+} ah_program;
 
 typedef struct ah_lua {
     ah_mem mem;
@@ -72,9 +82,11 @@ typedef struct ah_lua {
     bool loaded;                    /* ah_script: past compiling the script */
     ah_lua_memory memory;           /* of a state whose allocator is another's */
     ah_mem *own; /* set by ah_open: the state is ours to close, and this to free after it */
-    struct ah_lua_hooks *gate; /* ah.gate; NULL: nothing was said */
-    struct ah_embed *embed;    /* lua_api.h; NULL: no C program uses the host */
-    lua_CFunction own_tool;    /* makes a tool of agenthost's own; in no table, so no script has it */
+    struct ah_lua_hooks *gate;      /* ah.gate; NULL: nothing was said */
+    ah_embed *embed;                /* lua_api.h; NULL: no C program uses the host */
+    const ah_program *program;      /* likewise */
+    const struct ah_lua_runs *runs; /* lua_hooks.h */
+    lua_CFunction own_tool; /* makes a tool of agenthost's own; in no table, so no script has it */
 } ah_lua;
 
 /* Makes the userdata on top (popped), which is an ah_lua, the host of this state. Raises when out of
