@@ -126,7 +126,7 @@ local function flows(on)
     tools = { echo_tool() }, max_iterations = 2, on_max = "answer", on = on, "x" }
   local spent = server.chat_call("t", "{}", "c")
   spent.headers["x-ratelimit-remaining-requests"] = "0"
-  spent.headers["x-ratelimit-reset-requests"] = "2ms"
+  spent.headers["x-ratelimit-reset-requests"] = "250ms"
   local s <close> = server.start { responses = { spent, server.chat_text("done") } }
   run { model = "openai/m", base_url = s.url, tools = { echo_tool() }, on = on, "x" }
   run { model = ah.scripted { { fail = failing } }, retries = 0, fallback = { "demo/echo" },
@@ -559,7 +559,7 @@ end)
 describe("docs/filesystem.md", function()
   it("has the fields of ah.filesystem, and the defaults of its limits", function()
     assert.same(fields_of("src/lua/lua_fs.c", "ah.filesystem"), names_in(FILES, "## ah.filesystem"))
-    local source = markdown.read("src/state/fs.c"):match("enum { DEFAULT_FILE.-}")
+    local source = markdown.read("src/base/backing.c"):match("enum { DEFAULT_FILE.-}")
     local words = { max_file = "FILE = 8 << 20", max_total = "TOTAL = 64 << 20",
       max_files = "FILES = 10000", max_depth = "DEPTH = 32" }
     local number = { max_file = 8 << 20, max_total = 64 << 20, max_files = 10000, max_depth = 32 }
@@ -591,12 +591,12 @@ describe("docs/filesystem.md", function()
 
   it("has the reasons of errors, and the names that are refused", function()
     local reasons = set {}
-    for name in markdown.read("src/state/fs_change.c"):gmatch('%[AH_FS_[%u_]+%] = "([%l_]+)"') do
+    for name in markdown.read("src/base/backing.c"):gmatch('%[AH_FS_[%u_]+%] = "([%l_]+)"') do
       reasons[name] = true
     end
     assert.same(reasons, names_in(FILES, "## Errors"))
     local told = markdown.section(FILES, "### Names that are refused"):match("\n\n(`%.git` .-)\n\n")
-    assert.same(c_list("src/state/fs_path.c", "refused%[%]"), set(markdown.names(told)))
+    assert.same(c_list("src/base/path.c", "refused%[%]"), set(markdown.names(told)))
   end)
 end)
 

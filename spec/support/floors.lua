@@ -47,9 +47,6 @@ local LEFT = {
   "src/cli/settings.c base/near.h",
   "src/cli/tally.h base/json.h",
   "src/cli/terminal.c base/err.h",
-  "src/io/disk.h state/fs_store.h",
-  "src/io/disk_beneath.c state/fs.h",
-  "src/state/fs_search.c time.h",
 }
 
 local LONGEST = 70

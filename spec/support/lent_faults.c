@@ -186,7 +186,7 @@ static void on_call(void *ud, ah_host *host, const ah_tool_call *call)
 {
     (void)ud;
     remembered = take((ah_slice){call->args, call->args_len});
-    ah_answer(host, call->id, "1");
+    ah_tool_done(host, call->id, "1");
 }
 
 static void arguments_of_a_tool(void)

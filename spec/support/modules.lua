@@ -4,6 +4,26 @@
 --
 -- Each is { its name, its files without `prefix` }: `x` is x.c and x.h, `x.h` that header alone.
 return {
+  wire = {
+    { "known", "advice full models models_table servers service shape sse strict_subset" },
+    { "lower", "adapter assemble breaks dialect dispatcher lower offered provider strict" },
+    { "reading", "reading thoughts" },
+    -- the providers
+    { "anthropic", "anthropic anthropic_read" },
+    { "gemini", "gemini gemini_read" },
+    { "ollama", "ollama ollama_read" },
+    { "openai", "openai openai_read responses responses_read" },
+    { "scripted", "scripted" },
+    { "claude", "claude claude_options claude_read claude_talk" },
+    { "providers", "providers" },
+  },
+  run = {
+    { "need", "budget config hooks loop_detector metrics need search_index tell" },
+    { "gate", "dispatch drift gate" },
+    { "inject", "disclose expand inject pick" },
+    { "strategies", "discover discover_replay found search" },
+    { "run", "run run_exchange run_fallback run_learn run_output run_settings run_state run_turn" },
+  },
   lua = {
     prefix = "lua_",
     -- values and texts of a Lua state: conversion, errors, strict tables

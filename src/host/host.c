@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/lent.h"
+#include "io/clock.h"
 #include "host/driver.h"
 
 /* -- functions of the program ----------------------------------------------------------- */
@@ -63,11 +64,8 @@ static uint64_t program_random(ah_host *h)
 
 static int64_t monotonic_ms(void *ud)
 {
-    struct timespec t;
-
     (void)ud;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return ah_clock_ms();
 }
 
 static bool copy_path(const ah_mem *mem, const char *path, ah_text **out)

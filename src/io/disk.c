@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "io/disk_store.h"
+
 enum { WORDS = 128 };
 
 ah_status ah_fs_host_err(int e, const char *what, ah_slice path, ah_err *err)

@@ -13,7 +13,7 @@
 #endif
 #endif
 
-#include "state/fs.h"
+#include "base/backing.h"
 
 _Static_assert(AH_BENEATH_PATH >= AH_FS_MAX_PATH + 128, "a user's path and a temporary name");
 

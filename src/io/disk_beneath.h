@@ -1,5 +1,5 @@
 /* Opening folders beneath a root without ever following a symbolic link: by openat2 where
- * the kernel has it and lets us, else name by name. Paths are checked ones (fs_path.c), so
+ * the kernel has it and lets us, else name by name. Paths are checked ones (base/path.c), so
  * that `..` never comes here; what is opened is always below the root, whatever others do
  * to the tree meanwhile. Files are opened by disk.c, one name under such a folder. */
 #ifndef AH_IO_DISK_BENEATH_H

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #endif
 
-#include "io/disk.h"
+#include "io/disk_store.h"
 
 enum { EXCHANGE = 2, NO_REPLACE = 1 }; /* of Linux, for renameat2 */
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/disk.h"
+#include "io/disk_store.h"
 
 /* Behind HEAD stands what it is: t alone, s of a set, o what one of a set replaced. */
 static const char HEAD[] = ".agenthost-";

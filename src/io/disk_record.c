@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "io/disk.h"
+#include "io/disk_store.h"
 
 enum { SLOTS = 4, NAME = 40, END_LINE = 40 };
 static const size_t MAX_RECORD = (size_t)64 << 20;

@@ -2,7 +2,7 @@
  * refs, or with commondir, and runs what its config and hooks say as soon as it is started there.
  * Such a folder is as much refused as .git is: neither is what git reads written in it, nor is it
  * completed, in whatever order and by however many changes of one commit. */
-#include "io/disk.h"
+#include "io/disk_store.h"
 
 /* What makes one, and what in one leads to code. */
 static const char *const names[] = {"head",      "objects",         "refs",  "commondir",

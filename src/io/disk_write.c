@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "io/disk.h"
+#include "io/disk_store.h"
 
 enum { TRIES = 16 };
 

@@ -690,3 +690,10 @@ const char *ah_http_version(void)
 {
     return curl_version_info(CURLVERSION_NOW)->version;
 }
+
+const char *ah_http_tls(void)
+{
+    const char *tls = curl_version_info(CURLVERSION_NOW)->ssl_version;
+
+    return tls && *tls ? tls : "none";
+}

@@ -80,7 +80,8 @@ void ah_transfer_give_back(ah_transfer *t, ah_buf *b);
  * size). http_status is what the head said, if it came. */
 bool ah_transfer_ended(const ah_transfer *t, ah_err *err);
 
-/* "7.88.1": of the libcurl in use, for --version. */
+/* "7.88.1", "OpenSSL/3.0.17" or "none": of the libcurl in use, for --version. */
 const char *ah_http_version(void);
+const char *ah_http_tls(void);
 
 #endif

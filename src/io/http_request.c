@@ -177,84 +177,103 @@ static ah_status say_url(const char *url, const char *what, ah_err *err)
                       AH_FMT(shown_url(url)), what);
 }
 
+static bool is_tls(const char *url)
+{
+    return strncasecmp(url, "https://", 8) == 0;
+}
+
+static bool is_web(const char *url)
+{
+    return is_tls(url) || strncasecmp(url, "http://", 7) == 0;
+}
+
 static ah_status say_code(const char *url, CURLUcode code, ah_err *err)
 {
     if (code == CURLUE_OUT_OF_MEMORY)
         return ah_err_nomem(err);
     if (code == CURLUE_USER_NOT_ALLOWED)
         return say_url(url, "it holds a user name; send credentials in a header", err);
+    if (code == CURLUE_UNSUPPORTED_SCHEME && is_tls(url))
+        return say_url(url, "this libcurl was built without TLS", err);
     if (code == CURLUE_BAD_SCHEME || code == CURLUE_UNSUPPORTED_SCHEME)
         return say_url(url, "it does not begin with http:// or https://", err);
     return say_url(url, curl_url_strerror(code), err);
 }
 
-static bool is_web(const char *url)
+/* The port that is said, else the usual one, which a libcurl without TLS does not know of https. */
+static CURLUcode read_port(CURLU *u, bool tls, int *out)
 {
-    return strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
+    char *said = NULL;
+    CURLUcode code = curl_url_get(u, CURLUPART_PORT, &said, 0);
+
+    *out = said ? atoi(said) : tls ? 443 : 80;
+    curl_free(said);
+    return code == CURLUE_NO_PORT ? CURLUE_OK : code;
 }
 
+/* A transport of the program's may have TLS where libcurl has none. */
 static ah_status read_url(ah_transfer *t, CURLU *u, const char *url, ah_err *err)
 {
-    CURLUcode code = curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER);
-    char *name = NULL, *port = NULL;
+    unsigned any = t->http->transport.start ? CURLU_NON_SUPPORT_SCHEME : 0;
+    CURLUcode code = curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER | any);
+    char *name = NULL;
+    int port = 0;
     ah_status st = AH_OK;
 
     if (code == CURLUE_OK)
         code = curl_url_get(u, CURLUPART_HOST, &name, 0);
     if (code == CURLUE_OK)
-        code = curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+        code = read_port(u, is_tls(url), &port);
     if (code != CURLUE_OUT_OF_MEMORY && code != CURLUE_USER_NOT_ALLOWED && !is_web(url))
         st = say_url(url, "it does not begin with http:// or https://", err);
     else if (code != CURLUE_OK)
         st = say_code(url, code, err);
     if (st == AH_OK) {
-        snprintf(t->host, sizeof t->host, "%.*s:%s", HOST_SIZE - 10, name, port);
-        t->tls = url[4] != ':';
+        snprintf(t->host, sizeof t->host, "%.*s:%d", HOST_SIZE - 10, name, port);
+        t->tls = is_tls(url);
     }
     curl_free(name);
-    curl_free(port);
     return st;
 }
 
 /* What was parsed, copied. */
 static CURLUcode take_url(CURLU *u, ah_url *out)
 {
-    char *whole = NULL, *host = NULL, *port = NULL;
+    char *whole = NULL, *host = NULL;
     CURLUcode code = curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0);
 
     if (code == CURLUE_OK)
         code = curl_url_get(u, CURLUPART_URL, &whole, 0);
     if (code == CURLUE_OK)
         code = curl_url_get(u, CURLUPART_HOST, &host, 0);
-    if (code == CURLUE_OK)
-        code = curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
     if (code == CURLUE_OK && !is_web(whole))
         code = CURLUE_UNSUPPORTED_SCHEME;
+    if (code == CURLUE_OK)
+        code = read_port(u, is_tls(whole), &out->port);
     if (code == CURLUE_OK && strlen(host) >= sizeof out->host)
         code = CURLUE_BAD_HOSTNAME;
     if (code == CURLUE_OK) {
         ah_buf_str(&out->whole, whole);
-        out->port = atoi(port);
-        out->tls = strncasecmp(whole, "https:", 6) == 0;
+        out->tls = is_tls(whole);
         for (size_t i = 0; i <= strlen(host); i++)
             out->host[i] = (char)(host[i] >= 'A' && host[i] <= 'Z' ? host[i] + 32 : host[i]);
     }
     curl_free(whole);
     curl_free(host);
-    curl_free(port);
     return code;
 }
 
 ah_status ah_http_read_url(const char *url, const char *base, ah_url *out, ah_err *err)
 {
+    const unsigned any = CURLU_DISALLOW_USER | CURLU_NON_SUPPORT_SCHEME;
     CURLU *u = curl_url();
     CURLUcode code = u ? CURLUE_OK : CURLUE_OUT_OF_MEMORY;
     ah_status st = AH_OK;
 
     if (code == CURLUE_OK && base)
-        code = curl_url_set(u, CURLUPART_URL, base, CURLU_DISALLOW_USER);
+        code = curl_url_set(u, CURLUPART_URL, base, any);
     if (code == CURLUE_OK)
-        code = curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER | CURLU_URLENCODE);
+        code = curl_url_set(u, CURLUPART_URL, url, any | CURLU_URLENCODE);
     if (code == CURLUE_OK)
         code = take_url(u, out);
     if (code == CURLUE_OK && !ah_buf_ok(&out->whole))

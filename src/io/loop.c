@@ -26,6 +26,8 @@
 #include <poll.h>
 #endif
 
+#include "io/clock.h"
+
 enum { MAX_FD = 1 << 24, BATCH = 64, MAX_SKIPPED = 4 };
 
 typedef struct watch {
@@ -62,11 +64,8 @@ struct ah_loop {
 
 static int64_t monotonic(void *ud)
 {
-    struct timespec ts;
-
     (void)ud;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return ah_clock_ms();
 }
 
 static ah_status failed(const char *what, ah_err *err)

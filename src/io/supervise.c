@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "io/clock.h"
 #include "io/descent.h"
 
 #if AH_HAS_DESCENT
@@ -60,14 +61,6 @@ typedef struct supervisor {
     ah_process_end how;
     int64_t deadline, kill_at, give_up; /* 0: none */
 } supervisor;
-
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static void pause_ms(long ms)
 {
@@ -292,7 +285,7 @@ static void signal_all(const supervisor *s, int sig)
 
 static void begin_ending(supervisor *s, ah_process_end how, bool kill_now)
 {
-    int64_t now = now_ms();
+    int64_t now = ah_clock_ms();
 
     if (!s->ending) {
         s->ending = true;
@@ -344,7 +337,7 @@ static int64_t wake_at(const supervisor *s)
 /* Until a child ends, the host says something, who is above dies, or it is time. */
 static void wait_for_news(supervisor *s)
 {
-    int64_t at = wake_at(s), left = at ? at - now_ms() : -1;
+    int64_t at = wake_at(s), left = at ? at - ah_clock_ms() : -1;
     const sigset_t mask = all_but(SIGCHLD, SIGCONT);
     struct timespec ts = {0};
     fd_set readable;
@@ -364,7 +357,7 @@ static void wait_for_news(supervisor *s)
 static void watch(supervisor *s)
 {
     while (reap(s)) {
-        int64_t now = now_ms();
+        int64_t now = ah_clock_ms();
 
         if (!s->ending && s->above && getppid() != s->above)
             begin_ending(s, AH_PROCESS_FAILED, true);
@@ -423,7 +416,7 @@ static void supervise(const ah_supervised *s, const pid_t *above, size_t n)
     become_reaper();
     ah_descent_open(&me.below);
     if (s->cfg->timeout_ms > 0)
-        me.deadline = now_ms() + s->cfg->timeout_ms;
+        me.deadline = ah_clock_ms() + s->cfg->timeout_ms;
     me.command = fork();
     if (me.command == 0)
         become_command(s, over, n + 1);
@@ -499,14 +492,14 @@ static void wait_for_inner(guard *g)
     struct pollfd host = {.fd =
                               g->deaf ? -1 : CONTROL}; /* its end alone: the bytes are the inner one's */
     const sigset_t mask = all_but(SIGCHLD, SIGCONT);
-    int64_t left = g->kill_at ? g->kill_at - now_ms() : 0;
+    int64_t left = g->kill_at ? g->kill_at - ah_clock_ms() : 0;
     struct timespec ts = {0};
 
     left = left > 0 ? left : 0;
     ts.tv_sec = (time_t)(left / 1000);
     ts.tv_nsec = (long)(left % 1000) * 1000000L;
     if (ppoll(&host, 1, g->kill_at ? &ts : NULL, &mask) > 0) {
-        int64_t at = now_ms() + patience(g);
+        int64_t at = ah_clock_ms() + patience(g);
 
         g->deaf = true;
         g->kill_at = !g->kill_at || at < g->kill_at ? at : g->kill_at;
@@ -516,18 +509,18 @@ static void wait_for_inner(guard *g)
 /* True if the inner one does nothing, or nothing that helps. */
 static bool is_time(const guard *g)
 {
-    return told_to_end() || (g->kill_at && now_ms() >= g->kill_at);
+    return told_to_end() || (g->kill_at && ah_clock_ms() >= g->kill_at);
 }
 
 /* Whatever is left when the inner one has ended, and the inner one itself where it has not: who traces it
  * is told of its end first, and must be ended for this one to hear of it. */
 static void end_all(guard *g)
 {
-    int64_t give_up = now_ms() + (g->gave_up ? SLACK_MS : AH_KILL_MS);
+    int64_t give_up = ah_clock_ms() + (g->gave_up ? SLACK_MS : AH_KILL_MS);
 
     if (g->inner)
         tell(&(ah_report){.kind = AH_REPORT_ENDING, .how = AH_PROCESS_FAILED});
-    while (tend(g) && now_ms() < give_up) {
+    while (tend(g) && ah_clock_ms() < give_up) {
         ah_descent_signal(&g->below, SIGKILL);
         pause_ms(PAUSE_MS);
     }
@@ -542,7 +535,7 @@ static void stand_guard(const ah_supervised *s, const pid_t *above)
     become_reaper();
     ah_descent_open(&g.below);
     if (s->cfg->timeout_ms > 0)
-        g.kill_at = now_ms() + s->cfg->timeout_ms + patience(&g);
+        g.kill_at = ah_clock_ms() + s->cfg->timeout_ms + patience(&g);
     g.inner = fork();
     if (g.inner < 0)
         give_up(AH_STEP_FORK, errno);

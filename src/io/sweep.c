@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifdef __linux__
 #include <sys/syscall.h>
+
+#include "io/clock.h"
 
 enum { CHUNK = 8192, MAX_NUMBER = 24, TRIES = 16 };
 
@@ -25,14 +26,6 @@ typedef struct sweeper {
     bool late;
     int64_t until; /* ms; -1: for ever */
 } sweeper;
-
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* prefix and the number behind it. */
 static void number(char *to, const char *prefix, unsigned long n)
@@ -134,7 +127,7 @@ static void each(sweeper *s, int dir, void (*visit)(sweeper *, int, const char *
             if (!is_dots(e->name))
                 visit(s, dir, e->name);
             at += e->size;
-            s->late = s->until >= 0 && now_ms() >= s->until;
+            s->late = s->until >= 0 && ah_clock_ms() >= s->until;
         }
 }
 
@@ -155,7 +148,7 @@ static void sweep_one(sweeper *s, int top, const char *name)
 
 bool ah_sweep(const char *path, long for_ms)
 {
-    sweeper s = {.progress = true, .until = for_ms < 0 ? -1 : now_ms() + for_ms};
+    sweeper s = {.progress = true, .until = for_ms < 0 ? -1 : ah_clock_ms() + for_ms};
 
     if (rmdir(path) == 0 || (s.top = open_folder(AT_FDCWD, path)) < 0)
         return true;

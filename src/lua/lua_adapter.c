@@ -13,7 +13,8 @@
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
-#include "wire/provider.h"
+#include "wire/providers.h"
+#include "wire/scripted.h"
 
 static const char ADAPTER[] = "agenthost.adapter";
 static const char EXCHANGE[] = "agenthost.exchange";

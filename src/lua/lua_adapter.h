@@ -3,7 +3,7 @@
 #define AH_LUA_ADAPTER_H
 
 #include "lua/lua_state.h"
-#include "wire/adapter.h"
+#include "wire/provider.h"
 
 bool ah_lua_is_adapter(lua_State *L, int idx);
 

@@ -9,6 +9,7 @@
 #include "lua/lua_host.h"
 #include "lua/lua_now.h"
 #include "lua/lua_tool.h"
+#include "wire/scripted.h"
 
 enum { MAX_LINE = 64 << 20 };
 

@@ -5,6 +5,7 @@
  * Folders are objects that hold a descriptor: where a command works and may write is opened once, and
  * a link that a command puts in its place leads nowhere. */
 #define _GNU_SOURCE /* O_PATH */
+#include "io/disk.h"
 #include "io/process.h"
 #include "io/sandbox.h"
 #include "lua/lua_error.h"

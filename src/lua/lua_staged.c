@@ -5,6 +5,7 @@
  * around them. What happens where others changed a file meanwhile is in state/fs.h. */
 #include "lua/lua_staged.h"
 
+#include "io/disk.h"
 #include "lua/lua_error.h"
 #include "lua/lua_now.h"
 

@@ -4,27 +4,7 @@
 
 #include "state/fs_store.h"
 
-enum { DEFAULT_FILE = 8 << 20, DEFAULT_TOTAL = 64 << 20, DEFAULT_FILES = 10000, DEFAULT_DEPTH = 32 };
-
 /* -- life --------------------------------------------------------------------------------- */
-
-void ah_fs_init(ah_fs *fs, const ah_fs_store *store, const ah_mem *mem, const ah_fs_options *o)
-{
-    *fs = (ah_fs){.store = store, .mem = mem, .refs = 1};
-    if (o)
-        fs->o = *o;
-    ah_text_ref(fs->o.allow);
-    if (!fs->o.max_file)
-        fs->o.max_file = DEFAULT_FILE;
-    if (!fs->o.max_total)
-        fs->o.max_total = DEFAULT_TOTAL;
-    if (!fs->o.max_files)
-        fs->o.max_files = DEFAULT_FILES;
-    if (fs->o.max_depth <= 0)
-        fs->o.max_depth = DEFAULT_DEPTH;
-    if (fs->o.max_depth > AH_FS_MAX_DEPTH)
-        fs->o.max_depth = AH_FS_MAX_DEPTH;
-}
 
 ah_fs *ah_fs_ref(ah_fs *fs)
 {
@@ -53,40 +33,11 @@ void ah_fs_seal(ah_fs *fs)
     fs->o.read_only = true;
 }
 
-const char *ah_fs_kind_name(ah_fs_kind kind)
-{
-    static const char *const names[] = {"absent", "file", "folder", "link", "other"};
-
-    return names[kind];
-}
-
 /* -- checks --------------------------------------------------------------------------------- */
-
-static ah_status absent(ah_slice path, ah_err *err)
-{
-    return ah_fs_err(err, AH_FS_NOT_FOUND, "there is no '%.*s'", AH_FMT(path));
-}
 
 ah_status ah_fs_absent(ah_fs *fs, ah_slice path, ah_err *err)
 {
-    return ah_fs_advise(fs, path, absent(path, err), err);
-}
-
-static ah_status not_a_file(ah_slice path, const ah_fs_info *info, ah_err *err)
-{
-    if (info->kind == AH_FS_LINK)
-        return ah_fs_err(err, AH_FS_NOT_A_FILE,
-                         "'%.*s' is a symbolic link; links are not followed: name the file itself",
-                         AH_FMT(path));
-    return ah_fs_err(err, AH_FS_NOT_A_FILE, "'%.*s' is %s, not a file", AH_FMT(path),
-                     info->kind == AH_FS_FOLDER ? "a folder" : "a device, pipe or socket");
-}
-
-ah_status ah_fs_need_file(ah_slice path, const ah_fs_info *info, ah_err *err)
-{
-    if (info->kind == AH_FS_FILE)
-        return AH_OK;
-    return info->kind == AH_FS_ABSENT ? absent(path, err) : not_a_file(path, info, err);
+    return ah_fs_advise(fs, path, ah_fs_need_file(path, &(ah_fs_info){.kind = AH_FS_ABSENT}, err), err);
 }
 
 ah_status ah_fs_need_place(ah_slice path, const ah_fs_info *info, ah_err *err)

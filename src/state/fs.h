@@ -14,70 +14,17 @@
 #ifndef AH_STATE_FS_H
 #define AH_STATE_FS_H
 
-#include "base/buf.h"
-#include "base/text.h"
-#include "base/work.h"
+#include "base/backing.h"
 
 enum {
-    AH_FS_MAX_PATH = 1024,    /* bytes of a path */
-    AH_FS_MAX_NAME = 255,     /* bytes of one name in it */
-    AH_FS_MAX_DEPTH = 64,     /* most that max_depth may be: walks recurse so deep */
     AH_FS_MAX_PATTERN = 1024, /* bytes of a glob */
     AH_FS_MAX_CONTEXT = 20,   /* lines around one that matches */
     AH_FS_SECONDS = 10,       /* a walk, a search, and a reading of lines, ends after so many */
     AH_FS_STEPS = 100000000 /* a walk, with what paths are compared with, after so many (base/work.h) */
 };
 
-typedef struct ah_fs ah_fs;
-
-typedef enum ah_fs_kind { AH_FS_ABSENT, AH_FS_FILE, AH_FS_FOLDER, AH_FS_LINK, AH_FS_OTHER } ah_fs_kind;
-
-const char *ah_fs_kind_name(ah_fs_kind kind); /* "file" */
-
-/* Equal where the content is. Of a folder of the machine: inode, size, times. */
-typedef struct ah_fs_version {
-    uint64_t part[4];
-} ah_fs_version;
-
-/* Permission bits, where they are known: none of them set is a mode like any other. */
-typedef struct ah_fs_mode {
-    bool known;
-    unsigned bits;
-} ah_fs_mode;
-
-#define AH_FS_NO_TIME INT64_MIN
-
-typedef struct ah_fs_info {
-    ah_fs_kind kind;
-    ah_fs_mode mode;
-    uint64_t size;
-    int64_t modified_ms; /* since 1970, or before; AH_FS_NO_TIME: in memory or staged */
-    ah_fs_version version;
-} ah_fs_info;
-
-/* Zero is a good default for each. */
-typedef struct ah_fs_options {
-    bool read_only;
-    bool no_sync;     /* files are not forced to the disk before they take their place */
-    ah_text *allow;   /* names that are not refused, a `/` behind each; borrowed, a reference is kept */
-    size_t max_file;  /* bytes of a file read whole or written; 8 MiB */
-    size_t max_total; /* bytes in memory or staged; 64 MiB */
-    size_t max_files; /* entries of a folder, a walk, memory, a transaction; 10000 */
-    int max_depth;    /* names in a path; 32 */
-    const ah_interrupt *interrupt; /* of walks, searches and reading lines, which then fail with
-                                      AH_CANCELLED; NULL: nobody ends them early */
-} ah_fs_options;
-
-/* Names refused for writing in a folder of the machine, since what they name runs code or
- * sets up what does: names, and kinds (".env*"). True for a kind as it is listed, too. */
-bool ah_fs_is_refused(ah_slice name);
-const char *ah_fs_refused_name(size_t i); /* the kinds; NULL behind the last */
-
 /* -- life ------------------------------------------------------------------------------- */
 
-/* A folder of the machine. `root` is followed, links included: it is the author's. */
-ah_status ah_fs_host_new(const ah_mem *mem, const char *root, const ah_fs_options *o, ah_fs **out,
-                         ah_err *err);
 ah_status ah_fs_memory_new(const ah_mem *mem, const ah_fs_options *o, ah_fs **out, ah_err *err);
 void ah_fs_seal(ah_fs *fs); /* from now on it is read-only; overlays made before are not */
 /* Reads through to `below` (a reference is kept) and keeps all changes to itself until they
@@ -86,9 +33,6 @@ ah_status ah_fs_overlay_new(ah_fs *below, ah_fs **out, ah_err *err);
 ah_fs *ah_fs_ref(ah_fs *fs);   /* NULL gives NULL */
 void ah_fs_unref(ah_fs *fs);   /* NULL is fine; staged changes are dropped */
 ah_fs *ah_fs_below(ah_fs *fs); /* of an overlay; else NULL. Borrowed */
-/* A descriptor of its folder of the machine, borrowed; -1: it is memory, or an overlay. read_only
- * may be NULL. */
-int ah_fs_folder(const ah_fs *fs, bool *read_only);
 
 /* -- transactions (overlays only) -------------------------------------------------------- */
 
@@ -156,30 +100,6 @@ ah_status ah_fs_delete(ah_fs *fs, ah_slice path, bool tree, ah_err *err);
 ah_status ah_fs_rename(ah_fs *fs, ah_slice from, ah_slice to, bool over, ah_err *err);
 
 /* -- looking for files --------------------------------------------------------------------- */
-
-typedef struct ah_fs_item {
-    ah_text *name; /* list: in the folder; else the path */
-    ah_fs_kind kind;
-    uint64_t size;
-    size_t line;   /* grep: from 1; counting: how many match */
-    bool beside;   /* grep: stands around one that matches */
-    ah_text *text; /* grep: the line, cut at 500 bytes, malformed bytes as U+FFFD */
-} ah_fs_item;
-
-/* In byte order of the names, folder by folder. What no path can name (no UTF-8, control characters,
- * too long or too deep) is left out, and so are folders below the first that cannot be listed. */
-typedef struct ah_fs_found {
-    const ah_mem *mem;
-    ah_fs_item *item;
-    size_t n, cap;
-    size_t max;      /* most items; set by the caller */
-    bool truncated;  /* there are more, or a limit stopped the search */
-    size_t skipped;  /* grep: files left out, binary or larger than max_file */
-    size_t left_out; /* so many entries */
-} ah_fs_found;
-
-void ah_fs_found_init(ah_fs_found *f, const ah_mem *mem, size_t max);
-void ah_fs_found_clear(ah_fs_found *f);
 
 ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err *err);
 

@@ -2,42 +2,6 @@
  * be done again upon another content. Says nothing of where files are kept. */
 #include "state/fs_store.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-static const char *const reasons[] = {
-    [AH_FS_BAD_PATH] = "bad_path",
-    [AH_FS_NOT_FOUND] = "not_found",
-    [AH_FS_NOT_A_FILE] = "not_a_file",
-    [AH_FS_NOT_A_FOLDER] = "not_a_folder",
-    [AH_FS_EXISTS] = "exists",
-    [AH_FS_REFUSED] = "refused",
-    [AH_FS_READ_ONLY] = "read_only",
-    [AH_FS_TOO_LARGE] = "too_large",
-    [AH_FS_TOO_MANY] = "too_many",
-    [AH_FS_NO_MATCH] = "no_match",
-    [AH_FS_SEVERAL_MATCHES] = "several_matches",
-    [AH_FS_BAD_PATTERN] = "bad_pattern",
-    [AH_FS_CONFLICT] = "conflict",
-    [AH_FS_SYSTEM] = "system",
-};
-
-ah_status ah_fs_err(ah_err *err, ah_fs_reason reason, const char *fmt, ...)
-{
-    ah_status st = reason == AH_FS_SYSTEM ? AH_INTERNAL : AH_TOOL_VALIDATION;
-    ah_err own; /* the words may be made of those of *err */
-    va_list ap;
-
-    if (!err)
-        return st;
-    va_start(ap, fmt);
-    ah_err_vset(&own, st, fmt, ap);
-    va_end(ap);
-    *err = own;
-    snprintf(err->details, sizeof err->details, "{\"reason\":\"%s\"}", reasons[reason]);
-    return st;
-}
-
 /* -- lists ------------------------------------------------------------------------------ */
 
 void ah_fs_change_clear(const ah_mem *mem, ah_fs_change *c)

@@ -135,7 +135,7 @@ static ah_status read_piece(scan *s, uint64_t offset, ah_buf *b, ah_fs_info *fir
 /* Once through the file. */
 static ah_status scan_file(scan *s, ah_fs_info *info, ah_err *err)
 {
-    int64_t until = ah_fs_seconds() + AH_FS_SECONDS;
+    int64_t until = ah_fs_until(s->fs);
     ah_status st = AH_OK;
     uint64_t offset = 0;
     ah_buf b;
@@ -150,7 +150,7 @@ static ah_status scan_file(scan *s, ah_fs_info *info, ah_err *err)
         if (!s->want->binary)
             st = take_piece(s, ah_buf_slice(&b), err);
         offset += b.len;
-        s->want->stopped = ah_fs_seconds() >= until;
+        s->want->stopped = ah_fs_is_late(s->fs, until);
         if (ah_interrupted(s->fs->o.interrupt))
             st = ah_fs_stopped(err);
     }

@@ -1,7 +1,6 @@
 /* Looking for files: listing, walking, globs, and searching in contents. All of it goes
  * through a store's `list` and `read`, so that overlays are searched like what is below. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/json.h" /* UTF-8 */
 #include "base/pattern.h"
@@ -20,47 +19,7 @@ ah_status ah_fs_stopped(ah_err *err)
     return ah_err_set(err, AH_CANCELLED, "stopped: the time for this call is over");
 }
 
-/* -- what was found ------------------------------------------------------------------------- */
-
-void ah_fs_found_init(ah_fs_found *f, const ah_mem *mem, size_t max)
-{
-    *f = (ah_fs_found){.mem = mem, .max = max};
-}
-
-static void clear_item(ah_fs_item *item)
-{
-    ah_text_unref(item->name);
-    ah_text_unref(item->text);
-}
-
-void ah_fs_found_clear(ah_fs_found *f)
-{
-    for (size_t i = 0; i < f->n; i++)
-        clear_item(&f->item[i]);
-    if (f->mem)
-        ah_free(f->mem, f->item);
-    ah_fs_found_init(f, f->mem, f->max);
-}
-
-ah_status ah_fs_found_add(ah_fs_found *f, ah_slice name, const ah_fs_item *as)
-{
-    ah_fs_item *item;
-
-    if (f->n == f->max) {
-        f->truncated = true;
-        return AH_OK;
-    }
-    if (!(item = ah_grow(f->mem, f->item, &f->cap, f->n + 1, sizeof *item)))
-        return AH_NOMEM;
-    f->item = item;
-    item += f->n;
-    *item = *as;
-    if (!(item->name = ah_text_new(f->mem, name)))
-        return AH_NOMEM;
-    ah_text_ref(item->text);
-    f->n++;
-    return AH_OK;
-}
+/* -- listing ------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -142,7 +101,7 @@ static ah_status walk_entry(ah_fs *fs, int depth, ah_fs_walk *w, const ah_fs_ite
 
     if (!ah_work_do(&w->work, ENTRY_STEPS))
         return stop_walk(w, err);
-    if (w->seen++ >= fs->o.max_files || ah_fs_seconds() >= w->until) {
+    if (w->seen++ >= fs->o.max_files || ah_fs_is_late(fs, w->until)) {
         w->stop = w->truncated = true;
         return AH_OK;
     }
@@ -188,7 +147,7 @@ ah_status ah_fs_walk_run(ah_fs *fs, ah_slice folder, ah_fs_walk *w, ah_err *err)
 {
     int left = fs->o.max_depth - depth_of(folder);
 
-    w->until = ah_fs_seconds() + AH_FS_SECONDS;
+    w->until = ah_fs_until(fs);
     w->work = ah_work_of(AH_FS_STEPS, fs->o.interrupt);
     w->root = folder.n;
     if (left > 0 && ah_fs_join(ah_slice_of(""), folder, &w->at))
@@ -262,12 +221,14 @@ ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_found *
 
 /* -- searching -------------------------------------------------------------------------------- */
 
-int64_t ah_fs_seconds(void)
+int64_t ah_fs_until(const ah_fs *fs)
 {
-    struct timespec t;
+    return fs->o.clock_ns ? fs->o.clock_ns() + AH_FS_SECONDS * (int64_t)1000000000 : INT64_MAX;
+}
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec;
+bool ah_fs_is_late(const ah_fs *fs, int64_t until)
+{
+    return fs->o.clock_ns && fs->o.clock_ns() >= until;
 }
 
 /* A pattern without any sign that means more is the text itself, in every build. */
@@ -472,7 +433,7 @@ static ah_status search_text(hunt *h, ah_slice path, ah_slice text, ah_err *err)
 
         st = ah_work_do(&h->work, 1 + line.n / LINE_BYTES) ? search_line(h, path, n, line, err)
                                                            : end_work(h, err);
-        if (ah_fs_seconds() >= h->until)
+        if (ah_fs_is_late(h->fs, h->until))
             h->out->truncated = true;
     }
     if (st != AH_OK || !h->what->count || h->counted == 0)
@@ -561,7 +522,7 @@ ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_found *out, ah_e
               .what = what,
               .any = !what->glob.p,
               .work = ah_work_of(AH_FS_STEPS, fs->o.interrupt),
-              .until = ah_fs_seconds() + AH_FS_SECONDS};
+              .until = ah_fs_until(fs)};
     ah_fs_path p;
     ah_status st = ah_fs_path_check(fs, what->in, &p, err);
 

@@ -1,13 +1,13 @@
 /* Anthropic Messages: the requests, from the transcript (POST {base}/v1/messages), and the
  * adapter itself. What comes back is read in anthropic_read.c. Neighbours of one role make one
  * message here, so the body's last message stays open for more blocks. */
-#include "wire/anthropic_read.h"
+#include "wire/anthropic.h"
 #include "wire/dialect.h"
 #include "wire/provider.h"
 #include "wire/reading.h"
 #include "wire/strict.h"
 
-const ah_service ah_anthropic_service = {
+static const ah_service service = {
     .name = "anthropic",
     .url = "https://api.anthropic.com",
     .url_env = {"ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"},
@@ -637,21 +637,22 @@ static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o
     const ah_model *m = &base->known;
     ah_status st;
 
-    ah_model_find(o->models, ah_slice_of(ah_anthropic_service.name), model, &base->known);
+    ah_model_find(o->models, ah_slice_of(service.name), model, &base->known);
     base->asks = m->thinking == AH_THINKS_NOT ? 0 : AH_MODEL_THINKS;
     base->search = ah_model_can(m, AH_MODEL_SEARCH, false) ? AH_SEARCH_ALL : AH_SEARCH_WIRE;
     base->native_output = ah_model_can(m, AH_MODEL_OUTPUT, false);
     base->output_rules = AH_STRICT_ANTHROPIC;
     base->strict_tools = ah_model_can(m, AH_MODEL_STRICT, false) ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE;
-    a->bearer = !o->api_key.p && !ah_provider_env(o, ah_anthropic_service.key_env[0]).p;
-    st = ah_provider_mode(o, ah_anthropic_service.name, SPOKEN,
+    a->bearer = !o->api_key.p && !ah_provider_env(o, service.key_env[0]).p;
+    st = ah_provider_mode(o, service.name, SPOKEN,
                           ah_model_can(m, AH_MODEL_TOOL_CHANGES, false) ? AH_TOOLS_REFERENCE
                                                                         : AH_TOOLS_APPEND,
                           &base->tool_change_mode, err);
-    return st == AH_OK ? ah_native_fill(&a->native, &ah_anthropic_service, model, o, err) : st;
+    return st == AH_OK ? ah_native_fill(&a->native, &service, model, o, err) : st;
 }
 
-ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+static ah_status open_anthropic(ah_slice model, const ah_provider_options *o, ah_adapter **out,
+                                ah_err *err)
 {
     anthropic *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
@@ -670,3 +671,5 @@ ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adap
         ah_adapter_unref(&a->native.base);
     return st;
 }
+
+const ah_provider ah_anthropic = {&service, open_anthropic};

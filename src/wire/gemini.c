@@ -11,7 +11,7 @@
 
 enum { MAX_PATH = 4 << 10 };
 
-const ah_service ah_gemini_service = {
+static const ah_service service = {
     .name = "gemini",
     .url = "https://generativelanguage.googleapis.com",
     .url_env = {"GEMINI_API_BASE", "GOOGLE_GEMINI_BASE_URL"},
@@ -391,15 +391,15 @@ static const ah_adapter_vt vt = {
 static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, ah_err *err)
 {
     ah_adapter *base = &g->native.base;
-    ah_status st = ah_provider_mode(o, ah_gemini_service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
+    ah_status st = ah_provider_mode(o, service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
                                     &base->tool_change_mode, err);
     ah_buf b;
 
     if (st == AH_OK)
-        st = ah_native_fill(&g->native, &ah_gemini_service, model, o, err);
+        st = ah_native_fill(&g->native, &service, model, o, err);
     if (st != AH_OK)
         return st;
-    ah_model_find(o->models, ah_slice_of(ah_gemini_service.name), model, &base->known);
+    ah_model_find(o->models, ah_slice_of(service.name), model, &base->known);
     base->native_output = ah_model_can(&base->known, AH_MODEL_OUTPUT, false);
     base->images =
         AH_IMAGES_USER |
@@ -411,7 +411,7 @@ static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, a
     return st;
 }
 
-ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+static ah_status open_gemini(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
     gemini *g = ah_alloc(o->mem, sizeof *g);
     ah_status st;
@@ -430,3 +430,5 @@ ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter
         ah_adapter_unref(&g->native.base);
     return st;
 }
+
+const ah_provider ah_gemini = {&service, open_gemini};

@@ -6,7 +6,7 @@
 #include "wire/ollama_read.h"
 #include "wire/reading.h"
 
-const ah_service ah_ollama_service = {
+static const ah_service service = {
     .name = "ollama",
     .url = "http://localhost:11434",
     .url_env = {"OLLAMA_API_BASE", "OLLAMA_HOST"},
@@ -228,16 +228,16 @@ static bool settle_url(ah_adapter *a)
 
 static ah_status fill(ah_native *a, ah_slice model, const ah_provider_options *o, ah_err *err)
 {
-    ah_status st = ah_provider_mode(o, ah_ollama_service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
+    ah_status st = ah_provider_mode(o, service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
                                     &a->base.tool_change_mode, err);
 
-    ah_model_find(o->models, ah_slice_of(ah_ollama_service.name), model, &a->base.known);
+    ah_model_find(o->models, ah_slice_of(service.name), model, &a->base.known);
     if (st == AH_OK)
-        st = ah_native_fill(a, &ah_ollama_service, model, o, err);
+        st = ah_native_fill(a, &service, model, o, err);
     return st == AH_OK && !settle_url(&a->base) ? ah_err_nomem(err) : st;
 }
 
-ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+static ah_status open_ollama(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
     ah_native *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
@@ -262,3 +262,5 @@ ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter
         ah_adapter_unref(&a->base);
     return st;
 }
+
+const ah_provider ah_ollama = {&service, open_ollama};

@@ -1,7 +1,7 @@
 /* The one place where paths are checked: their form, their depth, and the names that are
  * refused for writing. By the letters only; what is on the disk is disk_beneath.c's matter. */
+#include "base/backing.h"
 #include "base/json.h"
-#include "state/fs_store.h"
 
 /* What programs run or obey without being asked to, or by being started in a folder. A folder's
  * name covers all that is in it; a `*` at the end stands for whatever follows, so that a file of the
