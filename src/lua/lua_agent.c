@@ -19,7 +19,6 @@
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
 #include "lua/lua_task.h"
-#include "lua/lua_value.h"
 
 static const char RUN[] = "agenthost.run";
 

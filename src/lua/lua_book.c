@@ -7,7 +7,6 @@
 #include "lua/lua_host.h"
 #include "lua/lua_now.h"
 #include "lua/lua_post.h"
-#include "lua/lua_session.h"
 
 typedef enum act { PUT, REPLACE, REMOVE, PICK, CLEAR_PICKED } act;
 

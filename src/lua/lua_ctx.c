@@ -4,7 +4,6 @@
 #include "lua/lua_budget.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
-#include "lua/lua_hooks.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_moment.h"
 #include "lua/lua_now.h"

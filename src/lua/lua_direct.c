@@ -2,7 +2,6 @@
  * taken before it is made into words for a model. */
 #include "lua/lua_direct.h"
 
-#include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_error.h"
 #include "lua/lua_gate.h"

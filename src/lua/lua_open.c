@@ -8,7 +8,6 @@
 #include "lua/lua_entity.h"
 #include "lua/lua_fs.h"
 #include "lua/lua_gate.h"
-#include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
 #include "lua/lua_image.h"
 #include "lua/lua_inject.h"

@@ -1,4 +1,4 @@
-/* How resources are made, kept and closed is in lua/agenthost/resources.lua. */
+/* Resources are closed by lua/agenthost/resources.lua; here is who says when. */
 #include "lua/lua_resource_end.h"
 
 #include "lua/lua_error.h"

@@ -1,11 +1,9 @@
-/* Resources: which a run has, and when they are closed. How they are made, kept and closed is
- * in lua/agenthost/resources.lua; here are its doors. */
+/* Resources: which a run has, and what a call sees of them. How they are made and kept is in
+ * lua/agenthost/resources.lua; here are its doors. When they are closed: lua_resource_end.c. */
 #include "lua/lua_resources.h"
 
 #include "lua/lua_agent.h"
 #include "lua/lua_fields.h"
-#include "lua/lua_host.h"
-#include "lua/lua_modules.h"
 #include "lua/lua_prompt.h"
 #include "lua/lua_resource_end.h"
 

@@ -9,7 +9,6 @@
 #include "base/near.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_host.h"
-#include "lua/lua_now.h"
 #include "lua/lua_post.h"
 #include "lua/lua_resources.h"
 

@@ -14,7 +14,6 @@
 #include "lua/lua_result.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_tool_fields.h"
-#include "lua/lua_type.h"
 #include "lua/lua_value.h"
 
 static const char TOOL[] = "agenthost.tool";

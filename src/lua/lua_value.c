@@ -36,7 +36,8 @@ typedef struct level {
     enum { WHOLE, ITEM, MEMBER } where;
     lua_Integer index; /* ITEM */
     ah_slice key;      /* MEMBER: the Lua string's own bytes */
-    int kind;          /* of a thing with a class: ah_lua_json_begin; 0: plain */
+    ah_lua_put put;    /* of a thing with a class; NULL: it is none */
+    int kind;          /* likewise: ah_lua_json_begin */
 } level;
 
 /* A written member: its key and where its text lies in the output. */
@@ -344,8 +345,10 @@ void ah_lua_set_json(lua_State *L, ah_lua_put put)
 static ah_status put_thing(writer *w, level *at, ah_lua_put put)
 {
     ah_lua_json j = {.w = w, .at = at};
-    ah_status st = put(w->L, &j);
+    ah_status st;
 
+    at->put = put;
+    st = put(w->L, &j);
     return st == AH_NOMEM ? ah_err_nomem(w->err) : st;
 }
 
@@ -364,7 +367,7 @@ int ah_lua_json_around(const ah_lua_json *j, int kind)
     int n = 0;
 
     for (const level *l = j->at->up; l; l = l->up)
-        n += l->kind == kind;
+        n += l->put == j->at->put && l->kind == kind;
     return n;
 }
 
