@@ -5,8 +5,13 @@
 
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_budget.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_front.h"
+#include "lua/lua_host.h"
 #include "lua/lua_limits.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_resources.h"
