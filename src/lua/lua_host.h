@@ -185,12 +185,13 @@ void ah_lua_open_agent(lua_State *L);   /* run, agent */
 void ah_lua_open_http(lua_State *L);    /* http */
 void ah_lua_open_fs(lua_State *L);      /* filesystem */
 void ah_lua_open_models(lua_State *L);
-void ah_lua_open_adapter(lua_State *L); /* _adapter, for scripted.lua */
-void ah_lua_open_log(lua_State *L);     /* log */
-void ah_lua_open_embed(lua_State *L);   /* host_tool */
-void ah_lua_open_builtin(lua_State *L); /* _raise, _check_fields */
-void ah_lua_open_file(lua_State *L);    /* _append_private */
-void ah_lua_open_process(lua_State *L); /* _process, _sandbox, _folder, _repair */
+void ah_lua_open_adapter(lua_State *L);  /* _adapter, for scripted.lua */
+void ah_lua_open_log(lua_State *L);      /* log */
+void ah_lua_open_embed(lua_State *L);    /* host_tool */
+void ah_lua_open_builtin(lua_State *L);  /* _raise, _check_fields */
+void ah_lua_open_file(lua_State *L);     /* _append_private */
+void ah_lua_open_process(lua_State *L);  /* _process, _sandbox, _folder, _repair */
+void ah_lua_open_terminal(lua_State *L); /* terminal */
 
 void ah_embed_free(struct ah_embed *e); /* lua_api.c; NULL is fine */
 /* lua_api_loop.c: tells the watcher of the config, which there is. */
