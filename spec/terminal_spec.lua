@@ -228,11 +228,13 @@ describe("ah.terminal", function()
       assert(ah.terminal { signals = false, escape = 0.1, max_paste = 10 }):close()
       print(pcall(ah.terminal, { excape = 1 }))
       print(pcall(ah.terminal, { escape = 100 }))
+      print(pcall(ah.terminal, { distinct = true }))
       print(tostring(getmetatable(t)))
       print(t == nil, "fine")]]))
     has(all, "the terminal is open already")
     has(all, "did you mean 'escape'?")
     has(all, "escape is at most 10 seconds")
+    has(all, "say `signals = false`, too")
     has(all, "agenthost.terminal")
     has(all, "fine")
   end)
@@ -426,7 +428,12 @@ describe("the terminal's state", function()
     ["q"] = { HOLD .. "t:key()", "q" },
     ["Ctrl-C"] = { HOLD .. "t:key()", "\3" },
     ["Ctrl-C in a loop"] = { HOLD .. "while true do end", "\3" },
-    ["Ctrl-C twice"] = { HOLD .. "while true do pcall(ah.sleep, 20) end", "\3", "\3" },
+    ["Ctrl-C twice"] = { HOLD .. [[
+      local hold = ah.tool { name = "hold", description = "Holds on.", handler = function()
+        t:print_above "holding"
+        while true do pcall(ah.sleep, 20) end
+      end }
+      ah.run { model = "demo/tools", tools = { hold }, "Go" }]], "\3", "\3" },
     ["Ctrl-\\"] = { HOLD .. "t:key()", "\28" },
     ["SIGTERM"] = { HOLD .. "t:key()", "TERM" },
     ["SIGHUP"] = { HOLD .. "t:key()", "HUP" },
@@ -438,6 +445,9 @@ describe("the terminal's state", function()
   for name, case in pairs(ENDS) do
     it_if("is after " .. name .. " as it was before", function()
       local t = under_shell(case[1])
+      if name == "Ctrl-C twice" then
+        read(t, "holding")
+      end
       for i = 2, #case do
         ah.sleep(0.2)
         press(t, case[i])
@@ -452,6 +462,44 @@ describe("the terminal's state", function()
       has_not(shown:text(), "live area")
     end)
   end
+
+  it_if("is set again where somebody else has changed it behind a SIGSTOP", function()
+    local t = under_shell(HOLD .. [[
+      repeat
+        local event = t:key()
+        t:print_above("<" .. shown(event) .. ">")
+      until event.key == "q"]], "set -m;", "stty sane; " .. STTY .. "fg\n")
+    press(t, "STOP")
+    read(t, "END")
+    t.all = t.all:gsub("^.-pid", "pid")
+    ah.sleep(0.3)
+    typed(t, "b", "b <b>")
+    t.pty:write "q"
+    has(select(2, finish(t)), "<q <q>>")
+  end)
+
+  it_if("is given back by a key of the script's own that suspends it", function()
+    local t = under_shell(OPEN .. [[
+      local t <close> = assert(ah.terminal { signals = false, distinct = true })
+      t:live({ "live area" }, { line = 1 })
+      t:print_above "ready"
+      repeat
+        local event = t:key()
+        t:print_above("<" .. shown(event) .. ">")
+        if event.ctrl and event.key == "z" then t:suspend() t:print_above "again" end
+      until event.key == "q"]], "set -m;", STTY .. "fg\n")
+    has(t.all, "\27[>1u")
+    typed(t, "\3", "ctrl+c")
+    t.pty:write "\26"
+    read(t, "END")
+    has(t.all, "\27[<u")
+    read(t, "again")
+    typed(t, "\27[13;2u", "shift+enter")
+    t.pty:write "q"
+    local _, all = finish(t)
+    has(all, "<q <q>>")
+    has(all, "\27[<u")
+  end)
 
   it_if("is the shell's while the script is stopped, and the script's again behind that", function()
     for _, stop in ipairs { "\26", "TSTP" } do

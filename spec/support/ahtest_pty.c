@@ -62,6 +62,8 @@ static void become(const char *name, char **argv, char **env)
 {
     int fd;
 
+    for (int sig = 1; sig < 32; sig++) /* what a shell has ignored for its background is heard here */
+        signal(sig, SIG_DFL);
     setsid();
     if ((fd = open(name, O_RDWR)) == -1 || ioctl(fd, TIOCSCTTY, 0) == -1)
         _exit(126);

@@ -92,6 +92,8 @@ local SEQUENCES = {
   ["[C"] = function(self, n) self.column = math.min(self.columns, self.column + n) end,
   ["[?25h"] = function(self) self.cursor = true end,
   ["[?25l"] = function(self) self.cursor = false end,
+  ["[>1u"] = function(self) self.modes.keys = true end,
+  ["[<u"] = function(self) self.modes.keys = false end,
   ["[?2004h"] = function(self) self.modes.paste = true end,
   ["[?2004l"] = function(self) self.modes.paste = false end,
 }
@@ -111,7 +113,7 @@ function Screen:feed(bytes)
   while at <= #bytes do
     local char = bytes:match("^[\xc2-\xf4][\x80-\xbf]+", at) or bytes:sub(at, at)
     if char == "\27" then
-      local sequence = bytes:match("^[78DM]", at + 1) or bytes:match("^%[%??[%d;]*%a", at + 1)
+      local sequence = bytes:match("^[78DM]", at + 1) or bytes:match("^%[[?<>]?[%d;]*%a", at + 1)
       assert(sequence, "a sequence was cut")
       obey(self, sequence)
       at = at + #sequence

@@ -13,9 +13,11 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Pastes come in brackets, and the cursor is shown. */
-#define HELLO "\033[?2004h"
-#define BYE   "\033[?2004l\033[?25h"
+/* Pastes come in brackets; behind it all the cursor is shown. Keys are told apart by kitty's protocol. */
+#define HELLO     "\033[?2004h"
+#define BYE       "\033[?2004l\033[?25h"
+#define DISTINCT  "\033[>1u"
+#define AS_BEFORE "\033[<u"
 
 enum { ON_RESIZE, ON_STOP, ON_CONTINUE, ON_END };
 
@@ -40,7 +42,8 @@ static struct {
     volatile sig_atomic_t n_away, kept; /* kept: nobody else has written since it was told */
     char away[AH_TTY_AWAY];
     int fd, news[2];
-    bool sequences, signals, at_exit;
+    unsigned mode;
+    bool sequences, at_exit;
     pid_t owner; /* children have the handlers until they become another program */
     pthread_t main;
     struct termios found;
@@ -76,15 +79,25 @@ static int set_mode(const struct termios *mode)
     return failed;
 }
 
+static void write_hello(void)
+{
+    if (state.sequences)
+        write_all(HELLO, sizeof HELLO - 1);
+    if (state.sequences && (state.mode & AH_TTY_DISTINCT))
+        write_all(DISTINCT, sizeof DISTINCT - 1);
+}
+
+/* Where it is entered already, somebody else may have changed it since. */
 static int enter_mode(void)
 {
+    bool again = state.raw;
     struct termios mode;
 
-    if (tcgetattr(state.fd, &state.found) != 0)
+    if (!again && tcgetattr(state.fd, &state.found) != 0)
         return errno;
     mode = state.found;
     mode.c_iflag &= ~(tcflag_t)(BRKINT | ICRNL | IGNCR | INLCR | INPCK | ISTRIP | IXON);
-    mode.c_lflag &= ~(tcflag_t)(ECHO | ICANON | IEXTEN | (state.signals ? 0 : ISIG));
+    mode.c_lflag &= ~(tcflag_t)(ECHO | ICANON | IEXTEN | (state.mode & AH_TTY_SIGNALS ? 0 : ISIG));
     mode.c_cflag = (mode.c_cflag & ~(tcflag_t)CSIZE) | CS8;
     mode.c_cc[VMIN] = 1;
     mode.c_cc[VTIME] = 0;
@@ -93,8 +106,8 @@ static int enter_mode(void)
         state.raw = 0;
         return errno;
     }
-    if (state.sequences)
-        write_all(HELLO, sizeof HELLO - 1);
+    if (!again)
+        write_hello();
     return 0;
 }
 
@@ -113,6 +126,8 @@ static void leave_mode(void)
         return;
     if (in_foreground()) {
         ah_tty_hide();
+        if (state.sequences && (state.mode & AH_TTY_DISTINCT))
+            write_all(AS_BEFORE, sizeof AS_BEFORE - 1);
         if (state.sequences)
             write_all(BYE, sizeof BYE - 1);
         set_mode(&state.found);
@@ -174,9 +189,8 @@ static void on_resize(int sig)
 
 static void come_back(void)
 {
-    if (state.open && !state.raw && state.owner == getpid() && in_foreground())
-        enter_mode();
-    ah_tty_show();
+    if (state.open && state.owner == getpid() && in_foreground() && enter_mode() == 0)
+        ah_tty_show();
 }
 
 static void on_continue(int sig)
@@ -305,14 +319,14 @@ static int begin(void)
     return failed;
 }
 
-static int enter(void *ud, bool signals, int *fd, int *news)
+static int enter(void *ud, unsigned mode, int *fd, int *news)
 {
     int failed;
 
     (void)ud;
     if (state.open)
         return EBUSY;
-    state.signals = signals;
+    state.mode = mode;
     if (!state.at_exit && atexit(ah_tty_restore) != 0)
         return ENOMEM;
     state.at_exit = true;
@@ -321,6 +335,13 @@ static int enter(void *ud, bool signals, int *fd, int *news)
     *fd = state.fd;
     *news = state.news[0];
     return 0;
+}
+
+/* The whole job, as a Ctrl-Z of the terminal does it. */
+static void suspend(void *ud)
+{
+    (void)ud;
+    kill(0, SIGTSTP);
 }
 
 static bool kept(void *ud)
@@ -351,6 +372,7 @@ ah_tty ah_tty_of(bool sequences)
     state.sequences = sequences;
     return (ah_tty){.enter = enter,
                     .leave = leave,
+                    .suspend = suspend,
                     .kept = kept,
                     .shown = shown,
                     .sequences = sequences,

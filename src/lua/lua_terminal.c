@@ -357,6 +357,16 @@ static int terminal_close(lua_State *L)
     return 0;
 }
 
+/* Where it goes on, the area is drawn again as whatever the program tells in `news`. */
+static int suspend(lua_State *L)
+{
+    ah_lua_terminal *t = ah_terminal_check(L);
+
+    t->tty.suspend(t->tty.ud);
+    ah_terminal_look(t);
+    return 0;
+}
+
 static int terminal_gc(lua_State *L)
 {
     close_terminal(luaL_checkudata(L, 1, AH_TERMINAL));
@@ -390,33 +400,41 @@ static int cannot_open(lua_State *L, int why)
     return push_error(L, &err);
 }
 
-static void read_options(lua_State *L, ah_lua_terminal *t, bool *signals)
+/* The mode of enter. */
+static unsigned read_options(lua_State *L, ah_lua_terminal *t)
 {
-    static const char *const known[] = {"signals", "escape", "max_paste", NULL};
+    static const char *const known[] = {"signals", "distinct", "escape", "max_paste", NULL};
     double escape = ESCAPE_SECONDS, most = MAX_PASTE;
+    bool signals = true, distinct = false;
 
     if (lua_isnil(L, 1)) {
         lua_newtable(L);
         lua_replace(L, 1);
     }
     ah_fields_check(L, 1, "ah.terminal", known, false);
-    ah_field_bool(L, 1, "ah.terminal", "signals", signals);
+    ah_field_bool(L, 1, "ah.terminal", "signals", &signals);
+    ah_field_bool(L, 1, "ah.terminal", "distinct", &distinct);
     ah_field_number(L, 1, "ah.terminal", "escape", 0.001, &escape);
     ah_field_number(L, 1, "ah.terminal", "max_paste", 1, &most);
     if (escape > 10 || most > MOST_PASTE)
         ah_lua_raise(L, AH_USAGE,
                      "ah.terminal: escape is at most 10 seconds, max_paste at most %d bytes",
                      MOST_PASTE);
+    if (signals && distinct)
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.terminal: with `distinct` Ctrl-C is a key like others and no signal: "
+                     "say `signals = false`, too");
     t->escape_ms = ah_ms_of(escape);
     t->keys.paste.max = (size_t)most;
+    return (signals ? AH_TTY_SIGNALS : 0u) | (distinct ? AH_TTY_DISTINCT : 0u);
 }
 
 /* The object is there before the terminal is changed, so that nothing that fails leaves it changed. */
 static int open_terminal(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);
-    bool signals = true;
     ah_lua_terminal *t;
+    unsigned mode;
     int failed;
     ah_err err;
 
@@ -434,9 +452,9 @@ static int open_terminal(lua_State *L)
     ah_buf_init(&t->line, &h->mem, MAX_OUT);
     ah_buf_init(&t->out, &h->mem, MAX_OUT);
     luaL_setmetatable(L, AH_TERMINAL);
-    read_options(L, t, &signals);
+    mode = read_options(L, t);
     t->tty.writing(t->tty.ud);
-    if ((failed = t->tty.enter(t->tty.ud, signals, &t->fd, &t->news)) != 0)
+    if ((failed = t->tty.enter(t->tty.ud, mode, &t->fd, &t->news)) != 0)
         return cannot_open(L, failed);
     t->open = true;
     if (ah_loop_watch(h->host->loop, t->news, AH_IN, on_news, t, &err) != AH_OK) {
@@ -470,6 +488,7 @@ static void push_class(lua_State *L)
                                        {"write", ah_terminal_write},
                                        {"print_above", ah_terminal_print_above},
                                        {"live", ah_terminal_live},
+                                       {"suspend", suspend},
                                        {"close", terminal_close},
                                        {NULL, NULL}};
 

@@ -1245,6 +1245,7 @@ function ah.interactive() end
 
 ---@class ah.TerminalOptions
 ---@field signals? boolean
+---@field distinct? boolean
 ---@field escape? number
 ---@field max_paste? number
 
@@ -1277,6 +1278,7 @@ function ah.interactive() end
 ---@field write fun(self, text: ah.Shown)
 ---@field print_above fun(self, text: ah.Shown)
 ---@field live fun(self, lines: ah.Shown[], cursor?: { line?: integer, column?: integer }): boolean
+---@field suspend fun(self)
 ---@field close fun(self)
 
 ---The terminal of the command (docs/terminal.md).
