@@ -492,13 +492,14 @@ static size_t passed_over(ah_slice rest)
 
 bool ah_keys_pasted(ah_keys *k, ah_buf *out)
 {
-    ah_slice all = {k->paste.data, k->paste.len};
     size_t from = 0, n;
+    ah_slice all;
 
     if (!ah_buf_ok(&k->paste)) {
         out->status = k->paste.status;
         return true;
     }
+    all = ah_buf_slice(&k->paste);
     all.n = k->cut ? ah_utf8_cut(all.p, all.n) : all.n;
     for (size_t i = 0; i < all.n; i += n ? n : 1) {
         ah_slice rest = {all.p + i, all.n - i};
