@@ -202,6 +202,31 @@ describe("terminal:key", function()
     has(all, "did you mean 'key'?")
   end)
 
+  it_if("ends with the script at Ctrl-C, and raises in a chat", function()
+    local t = read(script(OPEN .. [[
+      ah.interactive()
+      local t <close> = assert(ah.terminal())
+      print "ready"
+      print("raised", select(2, pcall(t.key, t)).code)
+      print(shown(t:key()))]]), "ready")
+    ah.sleep(0.5) -- for the key to be waited for
+    t.pty:write "\3"
+    read(t, "raised\tcancelled")
+    t.pty:write "x"
+    local code, all = finish(t)
+    assert.equal(0, code)
+    has(all, "x <x>")
+    t = read(script(OPEN .. [[
+      local t <close> = assert(ah.terminal())
+      print "ready"
+      t:key()
+      print "went on"]]), "ready")
+    t.pty:write "\3"
+    code, all = finish(t)
+    assert.equal(130, code)
+    has_not(all, "went on")
+  end)
+
   it_if("is nil for a task that waits when the terminal is closed", function()
     local code, all = finish(script(OPEN .. [[
       local t = assert(ah.terminal())
@@ -413,6 +438,16 @@ local function press(t, key)
   end
 end
 
+-- Waits until no signal is on its way to the script.
+local function heard(t)
+  local path, until_ = ("/proc/%s/status"):format(t.all:match "pid (%d+);"),
+    os.time() + typing.SECONDS
+  repeat
+    ah.sleep(0.05)
+    local pending = command.contents(path):match "ShdPnd:%s*(%x+)"
+  until tonumber(pending, 16) == 0 or os.time() > until_
+end
+
 describe("the terminal's state", function()
   local HOLD = OPEN .. [[
     local t = assert(ah.terminal())
@@ -428,12 +463,8 @@ describe("the terminal's state", function()
     ["q"] = { HOLD .. "t:key()", "q" },
     ["Ctrl-C"] = { HOLD .. "t:key()", "\3" },
     ["Ctrl-C in a loop"] = { HOLD .. "while true do end", "\3" },
-    ["Ctrl-C twice"] = { HOLD .. [[
-      local hold = ah.tool { name = "hold", description = "Holds on.", handler = function()
-        t:print_above "holding"
-        while true do pcall(ah.sleep, 20) end
-      end }
-      ah.run { model = "demo/tools", tools = { hold }, "Go" }]], "\3", "\3" },
+    ["SIGINT twice"] = { HOLD .. 'string.find(("a"):rep(500), (".-"):rep(6) .. "b")', "INT",
+    "INT" },
     ["Ctrl-\\"] = { HOLD .. "t:key()", "\28" },
     ["SIGTERM"] = { HOLD .. "t:key()", "TERM" },
     ["SIGHUP"] = { HOLD .. "t:key()", "HUP" },
@@ -445,12 +476,12 @@ describe("the terminal's state", function()
   for name, case in pairs(ENDS) do
     it_if("is after " .. name .. " as it was before", function()
       local t = under_shell(case[1])
-      if name == "Ctrl-C twice" then
-        read(t, "holding")
-      end
       for i = 2, #case do
         ah.sleep(0.2)
         press(t, case[i])
+        if i < #case then
+          heard(t)
+        end
       end
       local _, all = finish(t)
       local found = states(all)
