@@ -188,4 +188,30 @@ describe("random texts and areas", function()
       end
     end
   end)
+
+  it("are the same after resizes of a terminal that reflows", function()
+    math.randomseed(13)
+    for _ = 1, tonumber(os.getenv "AREA_ROUNDS") or 300 do
+      local columns, rows = math.random(5, 30), 24
+      local t, all, lines, at, column = new(columns, rows), "", {}, nil, 0
+      for _ = 1, math.random(1, 8) do
+        local what = math.random(3)
+        if what == 1 then
+          local text = ("0123456789"):sub(1, math.random(0, 10)):rep(math.random(3)) .. "\n"
+          all = all .. text
+          t:print(text)
+        elseif what == 2 then
+          lines = { ("abcdefghij"):rep(2):sub(1, math.random(20)), "status" }
+          at, column = math.random(3), math.random(0, 20)
+          at = at < 3 and at or nil
+          t:live(lines, at, column)
+        else
+          columns = math.random(5, 30)
+          t:resize(columns, true)
+        end
+        local area = new(columns, rows):live(lines, at, column)
+        assert.equal(trimmed(rows_of(all, columns) .. area), trimmed(t.screen:all()))
+      end
+    end
+  end)
 end)

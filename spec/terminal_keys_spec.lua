@@ -197,7 +197,7 @@ describe("ah.terminal.width", function()
       ["12345678\t"] = 16,
       ["a\nlonger\nb"] = 6, ["\n"] = 0, ["…"] = 1, ["─"] = 1, ["█"] = 1,
       ["\u{1f9d1}\u{200d}\u{1f4bb}"] = 2,
-      ["\u{20000}"] = 2, ["\u{e0001}"] = 0, ["\u{fe0f}"] = 0,
+      ["\u{20000}"] = 2, ["\u{600}"] = 1, ["\u{e0001}"] = 0, ["\u{fe0f}"] = 0,
     } do
       assert.equal(columns, width(text), ("%q"):format(text))
     end

@@ -18,6 +18,14 @@ end
 -- The general categories that are marks on the character before, or format it; all but the soft hyphen.
 local NONE = { Mn = true, Me = true, Cf = true, Zl = true, Zp = true }
 
+-- Signs of Arabic and its like that stand in front of what they are about: formats, but shown.
+local shown = {}
+each("PropList.txt", function(first, last, value)
+  for c = first, value == "Prepended_Concatenation_Mark" and last or first - 1 do
+    shown[c] = true
+  end
+end)
+
 local zero, wide, pictures = {}, {}, {}
 local began
 for line in io.lines(folder .. "/UnicodeData.txt") do
@@ -26,7 +34,7 @@ for line in io.lines(folder .. "/UnicodeData.txt") do
   began = name:find ", First>$" and code or began
   if NONE[category] and code ~= 0xad then
     for c = name:find ", Last>$" and began or code, code do
-      zero[c] = true
+      zero[c] = not shown[c] or nil
     end
   end
 end

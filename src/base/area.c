@@ -143,10 +143,12 @@ static void walk(layout *l)
 
 /* -- on the screen ---------------------------------------------------------------------------- */
 
-/* The rows above the cursor, as a terminal of `columns` shows them that has broken them anew. */
+/* The rows above the cursor, as a terminal of `columns` shows them that has broken them anew. Behind the end
+ * of a row the cursor stays with its last character: better too few, a rest of it, than a line of others. */
 static unsigned rows_above(const ah_area *a, unsigned columns)
 {
-    unsigned n = a->at_column / columns;
+    bool behind = a->at_column && a->at < a->n_rows && a->at_column >= a->width[a->at];
+    unsigned n = (a->at_column - behind) / columns;
 
     for (size_t i = 0; i < a->at && i < a->n_rows; i++)
         n += a->width[i] > columns ? (a->width[i] + columns - 1) / columns : 1;
@@ -242,11 +244,9 @@ static void go_to_cursor(ah_area *a, const layout *l, ah_buf *out)
     unsigned bottom = (unsigned)a->n_rows - 1, at = l->cursor_row - l->first;
 
     a->at = a->cursor ? at : bottom;
-    a->at_column = a->cursor ? l->cursor_column : a->width[bottom];
-    if (!a->cursor)
-        return;
+    a->at_column = a->cursor ? l->cursor_column : 0;
     ah_buf_char(out, '\r');
-    if (bottom > at)
+    if (a->cursor && bottom > at)
         ah_buf_fmt(out, "\033[%uA", bottom - at);
     if (a->at_column)
         ah_buf_fmt(out, "\033[%uC", a->at_column);

@@ -65,7 +65,7 @@ static void end(lua_State *L, ah_lua_terminal *t)
                          (int)(t->out.max >> 20));
         return;
     }
-    t->tty.shown(t->tty.ud, away, 0); /* a signal may come in between */
+    t->tty.shown(t->tty.ud, "", 0); /* a signal may come in between */
     write_out(t);
     t->tty.shown(t->tty.ud, away, ah_area_away(&t->area, away));
 }
