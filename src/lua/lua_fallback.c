@@ -3,6 +3,9 @@
 #include "lua/lua_fallback.h"
 #include "lua/lua_options.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+
 void ah_lua_fallbacks_clear(ah_fallbacks *f)
 {
     for (size_t i = 0; i < f->n; i++)

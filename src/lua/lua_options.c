@@ -1,11 +1,14 @@
 /* The one reader of tables whose fields are rows, and ah._options, which shows the rows to those who
  * write annotations and docs of them. */
+#include "lua/lua_options.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/lent.h"
 #include "base/seconds.h"
-#include "lua/lua_options.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 
 #define AH_SUBJECT_OF(name) &ah_subject_##name,
 static const ah_subject *const subjects[] = {AH_SUBJECTS(AH_SUBJECT_OF) NULL};

@@ -2,8 +2,9 @@
 #ifndef AH_LUA_OPTIONS_H
 #define AH_LUA_OPTIONS_H
 
+#include <lua.h>
+
 #include "base/option.h"
-#include "lua/lua_host.h"
 
 /* Each is defined by the file that owns what it configures. */
 #define AH_SUBJECTS(X)                                                                                  \
