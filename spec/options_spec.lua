@@ -23,7 +23,7 @@ describe("the rows of options", function()
         end
         assert.is_nil((row.doc or ""):find "\n", name)
         assert.is_true(not row.words or table.concat(row.kinds, " "):find "string" ~= nil, name)
-        assert.is_true(not row.least or row.least <= row.most, name)
+        assert.is_true(not row.most or row.least <= row.most, name)
       end
     end
   end)

@@ -27,7 +27,7 @@ return {
   lua = {
     prefix = "lua_",
     -- values and texts of a Lua state: conversion, errors, strict tables
-    { "value", "data error fields open.h sources state value words" },
+    { "value", "data error fields open.h options sources state value words" },
     -- the two ways into Lua, and what watches over them
     { "door", "coroutine fence host memory modules task watch" },
     -- in which call code works, and what ends with it
@@ -43,10 +43,11 @@ return {
     { "hooks", "gate hooks inject moment policy search" },
     { "adapter", "adapter fallback" },
     { "agent", "agent agent_fields approve ask book conversation definition direct discover front "
-      .. "keep post registry resources setup" },
+      .. "keep post registry resources run_options setup" },
     -- the members of ctx
     { "ctx", "ctx" },
     -- what puts all of it together, and the door of C programs
-    { "embed", "api api_agent api_ask api_call api_given api_loop api_tool open" },
+    { "embed", "api api_agent api_ask api_call api_given api_loop api_tool open "
+      .. "subjects" },
   },
 }

@@ -16,7 +16,6 @@
 #include "lua/lua_moment.h"
 #include "lua/lua_observe.h"
 #include "lua/lua_open.h"
-#include "lua/lua_options.h"
 #include "lua/lua_prompt.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_resources.h"
@@ -152,7 +151,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);
     ah_lua_open_builtin(L);
-    ah_lua_open_options(L);
+    ah_lua_open_subjects(L);
     ah_lua_open_file(L);
     ah_lua_open_process(L);
     ah_lua_open_terminal(L);

@@ -1,5 +1,4 @@
-/* The one reader of tables whose fields are rows, and ah._options, which shows the rows to those who
- * write annotations and docs of them. */
+/* The one reader of tables whose fields are rows. */
 #include "lua/lua_options.h"
 
 #include <stdio.h>
@@ -10,11 +9,8 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 
-#define AH_SUBJECT_OF(name) &ah_subject_##name,
-static const ah_subject *const subjects[] = {AH_SUBJECTS(AH_SUBJECT_OF) NULL};
-
-static const char *const kind_name[AH_OPT_KINDS] = {"boolean", "integer",  "number", "string", "list",
-                                                    "table",   "function", "object", "any"};
+const char *const ah_option_kind_name[AH_OPT_KINDS] = {"boolean", "integer",  "number", "string", "list",
+                                                       "table",   "function", "object", "any"};
 
 /* -- reading ----------------------------------------------------------------------------- */
 
@@ -47,7 +43,7 @@ static const char *push_wanted(lua_State *L, unsigned kinds)
             continue;
         left &= ~(1 << i);
         luaL_addstring(&b, 1 << i == AH_OPT_INTEGER ? "an " : "a ");
-        luaL_addstring(&b, kind_name[i]);
+        luaL_addstring(&b, ah_option_kind_name[i]);
         if (1 << i == AH_OPT_LIST || 1 << i == AH_OPT_TABLE)
             luaL_addstring(&b, ", { ... }");
         if (left)
@@ -228,79 +224,4 @@ void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *
 void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to)
 {
     ah_options_read_as(L, idx, s, s->what, to);
-}
-
-/* -- showing ----------------------------------------------------------------------------- */
-
-static void set_text(lua_State *L, const char *name, const char *text)
-{
-    if (!text)
-        return;
-    lua_pushstring(L, text);
-    lua_setfield(L, -2, name);
-}
-
-static void push_kinds(lua_State *L, unsigned kinds)
-{
-    lua_newtable(L);
-    for (int i = 0, n = 0; i < AH_OPT_KINDS; i++) {
-        if (!(kinds >> i & 1))
-            continue;
-        lua_pushstring(L, kind_name[i]);
-        lua_rawseti(L, -2, ++n);
-    }
-}
-
-static void push_row(lua_State *L, const ah_option *o)
-{
-    lua_newtable(L);
-    set_text(L, "name", o->name);
-    push_kinds(L, o->kinds);
-    lua_setfield(L, -2, "kinds");
-    if (o->least != 0 || o->most != 0) {
-        lua_pushnumber(L, o->least);
-        lua_setfield(L, -2, "least");
-        lua_pushnumber(L, most_of(o));
-        lua_setfield(L, -2, "most");
-    }
-    set_text(L, "words", o->words);
-    set_text(L, "otherwise", o->otherwise);
-    set_text(L, "unit", o->unit);
-    set_text(L, "is", o->is);
-    set_text(L, "type", o->type);
-    set_text(L, "doc", o->doc);
-    lua_pushboolean(L, o->needed);
-    lua_setfield(L, -2, "needed");
-    lua_pushboolean(L, o->where & AH_IN_JSON);
-    lua_setfield(L, -2, "json");
-}
-
-/* ah._options(): the subjects, { what, type, doc, list, rows = { { name, kinds, ... } } } each. */
-static int show(lua_State *L)
-{
-    lua_newtable(L);
-    for (int i = 0; subjects[i]; i++) {
-        const ah_subject *s = subjects[i];
-
-        lua_newtable(L);
-        set_text(L, "what", s->what);
-        set_text(L, "type", s->type);
-        set_text(L, "doc", s->doc);
-        set_text(L, "list", s->list);
-        set_text(L, "base", s->base ? s->base->type : NULL);
-        lua_newtable(L);
-        for (int k = 0; s->row[k].name; k++) {
-            push_row(L, &s->row[k]);
-            lua_rawseti(L, -2, k + 1);
-        }
-        lua_setfield(L, -2, "rows");
-        lua_rawseti(L, -2, i + 1);
-    }
-    return 1;
-}
-
-void ah_lua_open_options(lua_State *L)
-{
-    lua_pushcfunction(L, show);
-    lua_setfield(L, -2, "_options");
 }

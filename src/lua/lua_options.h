@@ -14,6 +14,9 @@
 AH_SUBJECTS(AH_DECLARE_SUBJECT)
 #undef AH_DECLARE_SUBJECT
 
+/* "boolean" and so on, by the bits of the kinds. */
+extern const char *const ah_option_kind_name[AH_OPT_KINDS];
+
 /* Raises unless the value at idx is a table with fields of the subject alone, each of a kind and in a
  * range that its row allows, and none that is needed missing, and stores those that rows store in *to (NULL: none); what is absent
  * stays as it is there. From here on the table at idx is one of our own, as of ah_fields_check, and
@@ -21,7 +24,5 @@ AH_SUBJECTS(AH_DECLARE_SUBJECT)
 void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to);
 /* The same under another name in messages. */
 void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to);
-
-void ah_lua_open_options(lua_State *L); /* _options */
 
 #endif
