@@ -276,10 +276,6 @@ describe("docs/registry.md", function()
     end
     assert.same(seen, names_in(PAGE, "## ah.registry", 2))
   end)
-
-  it("has the fields of ah.tool_group", function()
-    assert.same(fields_of("src/lua/lua_group.c", "ah.tool_group"), names_in(PAGE, "## Groups"))
-  end)
 end)
 
 -- -- the Lua API -------------------------------------------------------------------------
@@ -331,10 +327,8 @@ describe("docs/lua.md", function()
     end
   end)
 
-  it("has the fields of ah.tool and ah.result", function()
+  it("has the fields of ah.tool and ah.terminal", function()
     assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), names_in(LUA, "## ah.tool", 1))
-    assert.same(fields_of("src/lua/lua_result.c", "ah.result"),
-      names_in(LUA, "### What a handler gives back", 2))
     assert.same(fields_of("src/lua/lua_terminal.c", "ah.terminal"),
       names_in(markdown.read "docs/terminal.md", "## ah.terminal", 1))
   end)

@@ -130,7 +130,7 @@ end
 local function page_table(subject)
   local defaults = false
   for _, row in ipairs(all_rows(subject)) do
-    defaults = defaults or row.otherwise ~= nil
+    defaults = defaults or row.otherwise ~= nil or row.needed
   end
   local lines = defaults and { "| field | is | default | |", "|---|---|---|---|" }
     or { "| field | is | |", "|---|---|---|" }

@@ -32,33 +32,67 @@ static bool is_of(lua_State *L, unsigned kinds)
     }
 }
 
+/* What stands between two of several: there are `left` behind it. */
+static const char *between(unsigned left)
+{
+    return left > 1 ? ", " : left ? " or " : "";
+}
+
+/* "skip", "replace": each between quotes; `left` kinds follow. */
+static void add_words(luaL_Buffer *b, const char *words, unsigned left)
+{
+    for (const char *p = words; *p; p++)
+        left += *p == ' ';
+    luaL_addchar(b, '"');
+    for (; *words; words++) {
+        if (*words != ' ') {
+            luaL_addchar(b, *words);
+            continue;
+        }
+        luaL_addchar(b, '"');
+        luaL_addstring(b, between(left--));
+        luaL_addchar(b, '"');
+    }
+    luaL_addchar(b, '"');
+    luaL_addstring(b, between(left));
+}
+
 /* "a string or a list, { ... }", pushed. */
-static const char *push_wanted(lua_State *L, unsigned kinds)
+static const char *push_wanted(lua_State *L, const ah_option *o)
 {
     luaL_Buffer b;
 
     luaL_buffinit(L, &b);
-    for (int i = 0, left = (int)kinds; i < AH_OPT_KINDS; i++) {
-        if (!(kinds >> i & 1))
-            continue;
-        left &= ~(1 << i);
-        luaL_addstring(&b, 1 << i == AH_OPT_INTEGER ? "an " : "a ");
-        luaL_addstring(&b, ah_option_kind_name[i]);
-        if (1 << i == AH_OPT_LIST || 1 << i == AH_OPT_TABLE)
-            luaL_addstring(&b, ", { ... }");
-        if (left)
-            luaL_addstring(&b, left & (left - 1) ? ", " : " or ");
+    for (unsigned i = 0, left; i < AH_OPT_KINDS; i++) {
+        unsigned kind = o->kinds & (1U << i);
+
+        left = 0;
+        for (unsigned k = i + 1; k < AH_OPT_KINDS; k++)
+            left += o->kinds >> k & 1;
+        if (kind == AH_OPT_STRING && o->words) {
+            add_words(&b, o->words, left);
+        } else if (kind) {
+            luaL_addstring(&b, kind == AH_OPT_INTEGER ? "an " : "a ");
+            luaL_addstring(&b, ah_option_kind_name[i]);
+            luaL_addstring(&b, kind & (AH_OPT_LIST | AH_OPT_TABLE) ? ", { ... }" : "");
+            luaL_addstring(&b, between(left));
+        }
     }
     luaL_pushresult(&b);
     return lua_tostring(L, -1);
 }
 
-/* Of the value on top: a number where one is wanted, "agenthost.tool" rather than "userdata". */
-static const char *push_found(lua_State *L, unsigned kinds)
+/* Of the value on top: a number where one is wanted, a string where words are, "agenthost.tool" rather
+ * than "userdata". */
+static const char *push_found(lua_State *L, const ah_option *o)
 {
-    if (lua_type(L, -1) == LUA_TNUMBER && kinds & (AH_OPT_NUMBER | AH_OPT_INTEGER))
+    int type = lua_type(L, -1);
+
+    if (type == LUA_TNUMBER && o->kinds & (AH_OPT_NUMBER | AH_OPT_INTEGER))
         return luaL_tolstring(L, -1, NULL);
-    if (lua_type(L, -1) == LUA_TUSERDATA && luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
+    if (type == LUA_TSTRING && o->words)
+        return lua_pushfstring(L, "\"%s\"", lua_tostring(L, -1));
+    if (type == LUA_TUSERDATA && luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
         return lua_tostring(L, -1);
     return luaL_typename(L, -1);
 }
@@ -105,9 +139,9 @@ static void refuse(lua_State *L, const char *what, const ah_option *o)
     luaL_checkstack(L, 8, what);
     range = push_range(L, o);
     lua_pushvalue(L, value);
-    found = push_found(L, o->kinds);
-    ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be %s%s, found %s", what, o->name,
-                 push_wanted(L, o->kinds), range, found);
+    found = push_found(L, o);
+    ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be %s%s, found %s", what, o->name, push_wanted(L, o),
+                 range, found);
 }
 
 /* Which of the words the string on top is; -1: none. */
@@ -125,23 +159,17 @@ static int word_at(lua_State *L, const char *words)
     return -1;
 }
 
-static void refuse_word(lua_State *L, const char *what, const ah_option *o)
+static bool is_word(lua_State *L, const ah_option *o)
 {
-    const char *found = lua_tostring(L, -1);
-
-    luaL_checkstack(L, 4, what);
-    ah_lua_raise(L, AH_USAGE, "%s: field '%s': there is no '%s'; there are %s", what, o->name, found,
-                 luaL_gsub(L, o->words, " ", ", "));
+    return !o->words || lua_type(L, -1) != LUA_TSTRING || word_at(L, o->words) >= 0;
 }
 
 static void check(lua_State *L, const char *what, const ah_option *o)
 {
     if (o->kinds & (AH_OPT_OBJECT | AH_OPT_ANY))
         return;
-    if (!is_of(L, o->kinds) || !is_in_range(L, o))
+    if (!is_of(L, o->kinds) || !is_in_range(L, o) || !is_word(L, o))
         refuse(L, what, o);
-    if (o->words && lua_type(L, -1) == LUA_TSTRING && word_at(L, o->words) < 0)
-        refuse_word(L, what, o);
     if (lua_istable(L, -1) && !(o->kinds & AH_OPT_TABLE)) {
         lua_pushfstring(L, "%s: %s", what, o->name);
         ah_list_check(L, -2, lua_tostring(L, -1));

@@ -105,6 +105,11 @@ local ah = {}
 ---@field [integer] string|ah.Adapter|ah.FallbackModel
 -- end of ah.Fallback
 
+-- fields of ah.Discover (make generate)
+---@class ah.Discover of entities
+---@field keep? boolean false: each run of an agent lets go of them when it ends
+-- end of ah.Discover
+
 ---@class ah.Config
 ---@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
 ---@field system? string
@@ -136,7 +141,7 @@ local ah = {}
 ---@field on_drift? "tell"|"refuse"
 ---@field hint? boolean
 ---@field max_restarts? integer
----@field discover? boolean|{ keep: boolean? }
+---@field discover? boolean|ah.Discover
 ---@field max_depth? integer
 ---@field policies? ah.Policy[]
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
@@ -163,8 +168,16 @@ local ah = {}
 
 ---@alias ah.Parts (string|ah.Image)[] what a user says with images in it
 
+-- fields of ah.ImageConfig (make generate)
+---@class ah.ImageConfig either `data` or `url`
+---@field type? string of an image that is one already
+---@field data? string its bytes
+---@field mime? string `image/png`, `image/jpeg`, `image/gif` or `image/webp`
+---@field url? string in place of its bytes: the provider fetches it
+-- end of ah.ImageConfig
+
 ---An image from a file, from its bytes, or at an address.
----@param from string|{ data: string?, mime: string?, url: string? }
+---@param from string|ah.ImageConfig
 ---@return ah.Image?
 ---@return ah.Error? err
 function ah.image(from) end
@@ -204,14 +217,19 @@ function ah.image(from) end
 ---@field stop ah.Stop|"tool"
 ---@field transcript fun(self: ah.Reply): string
 
----@alias ah.RunWith { params?: table }
+-- fields of ah.RunWith (make generate)
+---@class ah.RunWith what `agent:run` is told beside the text
+---@field params? table<string, any> of the prompt, from now on
+-- end of ah.RunWith
 
+-- fields of ah.Open (make generate)
 ---@class ah.Open another conversation of an agent
 ---@field id? string 1 to 200 bytes
 ---@field params? table<string, any> in place of the definition's
 ---@field session? ah.Session in place of one of its own
 ---@field resources? table<string|ah.Type, any> beside the definition's
 ---@field messages? ah.Message[] in place of the definition's
+-- end of ah.Open
 
 ---@class ah.Conversation what `setup` is given
 ---@field id string
@@ -297,9 +315,15 @@ function ah.agent(config) end
 ---@field reasoning? "none"|"budget"|"effort"
 ---@field efforts? string[]
 
+-- fields of ah.CapabilitiesOf (make generate)
+---@class ah.CapabilitiesOf
+---@field base_url? string the server's address
+---@field api_key? string
+-- end of ah.CapabilitiesOf
+
 ---What the adapter of a model can do.
 ---@param model string|ah.Adapter
----@param given? { base_url?: string, api_key?: string }
+---@param given? ah.CapabilitiesOf
 ---@return ah.Capabilities?
 ---@return ah.Error? err
 function ah.capabilities(model, given) end
@@ -386,9 +410,11 @@ function ah.load(path, config) end
 
 ---@alias ah.Guard fun(text: string, value: any): (boolean|string)?, string?
 
----@class ah.Guards
----@field input? ah.Guard|ah.Guard[]
----@field output? ah.Guard|ah.Guard[]
+-- fields of ah.Guards (make generate)
+---@class ah.Guards what looks at texts and may end the run
+---@field input? ah.Guard|ah.Guard[] what is said, before the model sees it
+---@field output? ah.Guard|ah.Guard[] the answer, before the run gives it back
+-- end of ah.Guards
 
 ---@class ah.Asked what `approve` decides on
 ---@field id string
@@ -418,13 +444,17 @@ function ah.load(path, config) end
 
 ---@alias ah.Front fun(ask: ah.Ask): any, any
 
----@class ah.AskConfig
----@field question string
----@field schema? table|string|ah.Schema of the response; a string without it
----@field params? table<string, any> the same in the short form
----@field default? any
----@field timeout? number seconds
+-- fields of ah.AskConfig (make generate)
+---@class ah.AskConfig of a person
+---@field question string what a person is asked
+---@field schema? table|string|ah.Schema JSON Schema of the response; without it a string
+---@field params? table<string, any> the same in the short form, for several values at once
+---@field default? any the response where nobody gives one; it must match the schema
+---seconds: then the default is taken, or it fails. The `timeout` of the tool holds on meanwhile
+---@field timeout? number
+---the response, such as a password, is in no event and in no log, and neither is the default
 ---@field secret? boolean
+-- end of ah.AskConfig
 
 ---@class ah.Answer what a check looks at
 ---@field text string
@@ -433,10 +463,13 @@ function ah.load(path, config) end
 ---@field run integer
 ---@field iteration integer
 
----@class ah.Feedback
----@field every? integer calls
----@field seconds? number
+-- fields of ah.Feedback (make generate)
+---@class ah.Feedback what the model is told every so many calls or seconds
+---@field every? number so many calls
+---@field seconds? number so many seconds
+---what the model is told, or nil
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
+-- end of ah.Feedback
 
 -- fields of ah.Price (make generate)
 ---@class ah.Price US dollars for a million tokens
@@ -481,9 +514,12 @@ function ah.policies.ask(rule) end
 ---@return ah.BeforeObject
 function ah.policies.deny(rule) end
 
+-- fields of ah.GateConfig (make generate)
 ---@class ah.GateConfig
----@field policies? ah.Policy[]
+---@field policies? ah.Policy[] look at each call before its handler
+---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+-- end of ah.GateConfig
 
 ---@param config ah.GateConfig
 function ah.gate(config) end
@@ -669,12 +705,16 @@ function ah.prompt(config) end
 ---@field return_direct boolean
 ---@field accepts_overrides boolean
 
+-- fields of ah.ResultConfig (make generate)
 ---@class ah.ResultConfig
 ---@field message? string
 ---@field value? any
 ---@field payload? any another name of `value`
----@field success? boolean
+---@field success? boolean false: an error
+---true: the model sees the message only. To keep it short, not secret: sessions get the value, and
+---a message may quote it
 ---@field exclude_value_from_context? boolean
+-- end of ah.ResultConfig
 
 ---@class ah.Result what a handler may return
 
@@ -1062,12 +1102,14 @@ function ah.phases(config) end
 ---@return ah.StrategyObject
 function ah.unfold(config) end
 
+-- fields of ah.SearchConfig (make generate)
 ---@class ah.SearchConfig
----@field tools ah.ToolList
----@field max? integer
----@field by? "provider"|"here"
----@field method? "bm25"|"regex"
----@field name? string
+---@field tools ah.ToolList tools and groups, 1 to 20,000 tools; no two of a name
+---@field max? integer tools that one answer of `search_tools` gives
+---@field by? "provider"|"here" who searches; `here` is `search_tools`
+---@field method? "regex"|"bm25" how the provider is to search where it has two ways (`anthropic`)
+---@field name? string as of any strategy
+-- end of ah.SearchConfig
 
 ---@param config ah.SearchConfig
 ---@return ah.StrategyObject
@@ -1192,15 +1234,29 @@ function ah.filesystem(config) end
 
 ---@alias ah.ToolList (ah.Tool|ah.ToolGroup|string|ah.ToolList)[] strings are names of groups
 
+-- fields of ah.ToolGroupConfig (make generate)
+---@class ah.ToolGroupConfig
+---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
+---@field tools ah.ToolList tools, other groups and their names
+-- end of ah.ToolGroupConfig
+
 ---@class ah.ToolGroup
 ---@field name string
 ---@field tools ah.Tool[]
 
----@param config { name: string, tools: ah.ToolList }
+---@param config ah.ToolGroupConfig
 ---@return ah.ToolGroup
 function ah.tool_group(config) end
 
 ---@alias ah.ToolSpec { name: string, description: string, parameters: table }
+
+-- fields of ah.Call (make generate)
+---@class ah.Call a call as messages and events have it
+---@field id? any as events have it; passed over
+---@field name string
+---@field arguments? table|string
+---@field parent_call? any as events have it; passed over
+-- end of ah.Call
 
 ---@class ah.CallReply
 ---@field success boolean
