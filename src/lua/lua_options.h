@@ -15,8 +15,20 @@
     X(fallback_model)                                                                                   \
     X(budget)                                                                                           \
     X(price)                                                                                            \
-    X(http) X(discover) X(gate) X(tool_group) X(guards) X(feedback) X(image) X(call) X(result)          \
-        X(search) X(ask) X(run_with) X(open) X(capabilities)
+    X(http)                                                                                             \
+    X(discover)                                                                                         \
+    X(gate)                                                                                             \
+    X(tool_group)                                                                                       \
+    X(guards)                                                                                           \
+    X(feedback)                                                                                         \
+    X(image)                                                                                            \
+    X(call)                                                                                             \
+    X(result)                                                                                           \
+    X(search)                                                                                           \
+    X(ask)                                                                                              \
+    X(run_with)                                                                                         \
+    X(open)                                                                                             \
+    X(capabilities)
 
 #define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;
 AH_SUBJECTS(AH_DECLARE_SUBJECT)
