@@ -4,7 +4,6 @@ local ah = require "agenthost"
 local markdown = require "support.markdown"
 local server = require "support.server"
 
-local ENTITIES = markdown.read("docs/entities.md")
 local names_in = markdown.names_in
 
 local EVENTS = markdown.read("docs/events.md")
@@ -243,20 +242,6 @@ describe("docs/events.md", function()
   end)
 end)
 
-describe("docs/entities.md", function()
-  it("has the fields of classes and of their tools", function()
-    assert.same(fields_of("src/lua/lua_entity.c", "ah.entity"),
-      names_in(ENTITIES, "## ah.entity", 1))
-    local told = names_in(ENTITIES, "## Tools of a class", 1)
-    local shared = markdown.section(ENTITIES, "## Tools of a class")
-      :match("these fields of.-and these:")
-    for name in shared:gmatch("`([%l_]+)`") do
-      told[name] = true
-    end
-    assert.same(fields_of("src/lua/lua_entity.c", "entity:tool"), told)
-  end)
-end)
-
 describe("docs/testing.md", function()
   it("has what agenthost.testing has", function()
     assert.same(keys(require "agenthost.testing"),
@@ -327,8 +312,7 @@ describe("docs/lua.md", function()
     end
   end)
 
-  it("has the fields of ah.tool and ah.terminal", function()
-    assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), names_in(LUA, "## ah.tool", 1))
+  it("has the fields of ah.terminal", function()
     assert.same(fields_of("src/lua/lua_terminal.c", "ah.terminal"),
       names_in(markdown.read "docs/terminal.md", "## ah.terminal", 1))
   end)
@@ -726,14 +710,6 @@ end)
 -- -- prompts -----------------------------------------------------------------------------
 
 describe("docs/prompts.md", function()
-  it("has the fields of ah.section, ah.tools_section and ah.prompt", function()
-    local section = names_in(PROMPTS, "## Sections", 1)
-    assert.same(fields_of("src/lua/lua_section.c", "ah.section"), section)
-    section.body, section.description = nil, true
-    assert.same(fields_of("src/lua/lua_section.c", "ah.tools_section"), section)
-    assert.same(fields_of("src/lua/lua_prompt.c", "ah.prompt"), names_in(PROMPTS, "## Prompts", 1))
-  end)
-
   it("has the members of sections, prompts and of what is rendered", function()
     local function members(from)
       local names = {}

@@ -10,7 +10,6 @@ local EVENTS = markdown.read("docs/events.md")
 local PROMPTS = markdown.read("docs/prompts.md")
 local SESSIONS = markdown.read("docs/sessions.md")
 local STRATEGIES = markdown.read("docs/strategies.md")
-local ENTITIES = markdown.read("docs/entities.md")
 local REGISTRY = markdown.read("docs/registry.md")
 local FILES = markdown.read("docs/filesystem.md")
 local TERMINAL = markdown.read("docs/terminal.md")
@@ -73,13 +72,11 @@ describe("the types", function()
   for class, place in pairs {
     ["ah.Config"] = { "## ah.run", 1 }, ["ah.Reply"] = { "### The reply", 1 },
     ["ah.Message"] = { "### Messages", 1 }, ["ah.Agent"] = { "## ah.agent", 1 },
-    ["ah.ToolConfig"] = { "## ah.tool", 1 }, ["ah.Ctx"] = { "### What a handler may do", 1 },
+    ["ah.Ctx"] = { "### What a handler may do", 1 },
     ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 3 },
     ["ah.Error"] = { "## Errors", 1 },
     ["ah.Outcome"] = { "## Tools that come and go", 1 }, ["ah.Budget"] = { "## Budgets", 2 },
-    ["ah.SectionConfig"] = { "## Sections", 1, PROMPTS },
     ["ah.Section"] = { "## Sections", 2, PROMPTS },
-    ["ah.PromptConfig"] = { "## Prompts", 1, PROMPTS },
     ["ah.Prompt"] = { "## Prompts", 2, PROMPTS }, ["ah.Rendered"] = { "## Rendering", 1, PROMPTS },
     ["ah.UnlockConfig"] = { "## ah.unlock", 1, STRATEGIES },
     ["ah.PhasesConfig"] = { "## ah.phases", 1, STRATEGIES },
@@ -91,7 +88,6 @@ describe("the types", function()
     ["ah.SliceOptions"] = { "## Sessions", 3, SESSIONS },
     ["ah.ResourceConfig"] = { "## Resources", 1, SESSIONS },
     ["ah.Resources"] = { "## Resources", 2, SESSIONS },
-    ["ah.EntityConfig"] = { "## ah.entity", 1, ENTITIES },
     ["ah.FilesystemConfig"] = { "## ah.filesystem", 1, FILES },
     ["ah.Filesystem"] = { "## Methods", 1, FILES },
     ["ah.TerminalOptions"] = { "## ah.terminal", 1, TERMINAL },

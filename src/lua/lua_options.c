@@ -249,6 +249,20 @@ void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *
                 check_there(L, s, what, o);
 }
 
+void ah_options_take(lua_State *L, int idx, const ah_subject *s, void *to)
+{
+    idx = lua_absindex(L, idx);
+    luaL_checkstack(L, 4, s->what);
+    for (; s; s = s->base)
+        for (const ah_option *o = s->row; o->name; o++) {
+            if (!o->to)
+                continue;
+            lua_getfield(L, idx, o->name);
+            store(L, o, to);
+            lua_pop(L, 1);
+        }
+}
+
 void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to)
 {
     ah_options_read_as(L, idx, s, s->what, to);

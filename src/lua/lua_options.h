@@ -28,7 +28,16 @@
     X(ask)                                                                                              \
     X(run_with)                                                                                         \
     X(open)                                                                                             \
-    X(capabilities)
+    X(capabilities)                                                                                     \
+    X(annotations)                                                                                      \
+    X(tool_common)                                                                                      \
+    X(tool)                                                                                             \
+    X(method)                                                                                           \
+    X(entity)                                                                                           \
+    X(section_common)                                                                                   \
+    X(section)                                                                                          \
+    X(tools_section)                                                                                    \
+    X(prompt)
 
 #define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;
 AH_SUBJECTS(AH_DECLARE_SUBJECT)
@@ -44,5 +53,7 @@ extern const char *const ah_option_kind_name[AH_OPT_KINDS];
 void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to);
 /* The same under another name in messages. */
 void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to);
+/* Stores what rows store of a table that was read, or of a plain copy of it. */
+void ah_options_take(lua_State *L, int idx, const ah_subject *s, void *to);
 
 #endif

@@ -544,20 +544,32 @@ function ah.metrics() end
 
 -- -- prompts ------------------------------------------------------------------------------
 
----@class ah.SectionConfig with its children in the array part
----@field key? string
----@field title? string
----@field template? string
----@field body? string another name for template
----@field params? table<string, any> short form
+-- fields of ah.SectionCommon (make generate)
+---@class ah.SectionCommon what all sections have
+---@field params? table<string, any> the parameters of its texts, in short form
+---the same as JSON Schema of type `object`; parameters are what its `properties` name
 ---@field schema? table|string|ah.Schema
+---false: the section gives neither text nor tools, nor do those below it
 ---@field enabled? boolean|fun(params: table): boolean
+---`"summary"`: its summary stands for it, see Summaries
 ---@field visibility? "full"|"summary"|fun(params: table): "full"|"summary"
----@field summary? string
----@field tools? ah.Tool[]
----@field children? ah.Section[]
----@field accepts_overrides? boolean
+---@field summary? string a template, required where `visibility` is not `"full"`
+---@field tools? ah.Tool[] offered while the section is shown in full
+---@field children? ah.Section[] another way to give the array part
+---@field accepts_overrides? boolean false: overrides of it are not applied
+-- end of ah.SectionCommon
+
+-- fields of ah.SectionConfig (make generate)
+---@class ah.SectionConfig: ah.SectionCommon with its children in the array part
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
+---with `-` for every run of other characters
+---@field key? string
+---one line; the heading. Without a title there is no heading, and `key` is required
+---@field title? string
+---@field template? string the text, see Templates
+---@field body? string another name of `template`
 ---@field [integer] ah.Section
+-- end of ah.SectionConfig
 
 ---@class ah.Section
 ---@field key string
@@ -571,23 +583,36 @@ function ah.metrics() end
 ---@return ah.Section
 function ah.section(config) end
 
----@class ah.ToolsSectionConfig: ah.SectionConfig
+-- fields of ah.ToolsSectionConfig (make generate)
+---@class ah.ToolsSectionConfig: ah.SectionCommon with its children in the array part
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
+---with `-` for every run of other characters
+---@field key? string
+---one line; the heading. Without a title there is no heading, and `key` is required
+---@field title? string
 ---@field description? string its text
+---@field template? string another name of `description`
+---@field [integer] ah.Section
+-- end of ah.ToolsSectionConfig
 
 ---The same, with its text called description.
 ---@param config ah.ToolsSectionConfig
 ---@return ah.Section
 function ah.tools_section(config) end
 
+-- fields of ah.PromptConfig (make generate)
 ---@class ah.PromptConfig with its sections in the array part
----@field key? string
----@field name? string another name for key
+---@field key? string of 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`
+---@field name? string another name of `key`
+---the namespace of the key: such a name, or several with `/` between them, such as
+---`examples/tooling`, of 128 characters in all
 ---@field ns? string
----@field sections? ah.Section[]
----@field output? table|string|ah.Schema
----@field resources? any
----@field overrides? table|string
+---@field sections? ah.Section[] another way to give the array part
+---@field output? table|string|ah.Schema JSON Schema of what the answers must be
+---@field resources? any what handlers find as `ctx.resources`; also `prompt.resources`
+---@field overrides? table|string see Overrides
 ---@field [integer] ah.Section
+-- end of ah.PromptConfig
 
 ---@class ah.Rendered prints as its text
 ---@field text string
@@ -646,34 +671,57 @@ function ah.prompt(config) end
 ---@field tool_change_mode string
 ---@field supports_dynamic_tools boolean
 
----@class ah.ToolConfig
----@field name string 1 to 64 of a-z, 0-9, _ and -
----@field description string 1 to 200 ASCII characters
+-- fields of ah.ToolCommon (make generate)
+---@class ah.ToolCommon what tools and methods have in common
+---what the model is told instead, but where tools are declared in brief; UTF-8, up to 16 KiB
 ---@field full_description? string
----@field params? table<string, any> short form
----@field schema? table|string|ah.Schema JSON Schema; not beside params
+---@field params? table<string, any> in short form, or a type: then `args` is an instance
+---@field schema? table|string|ah.Schema as JSON Schema of type `object`; not beside `params`
+---JSON Schema of the value, or its type; defaults are filled in, and a value that does not match is
+---a failed call
 ---@field result? table|string|ah.Schema
+---calls that show how it is used, 32 at most: of `{ description = ..., input = ..., output = ... }`
 ---@field examples? ah.Example[]
----@field handler? fun(args: table, ctx: ah.Ctx): any, string?
----@field parallel? boolean
----@field timeout? number seconds
----@field memory? number bytes
----@field coerce? boolean
----@field strict? boolean
----@field return_direct? boolean its result is the run's answer
----@field max_result? integer bytes
----@field accepts_overrides? boolean
+---@field annotations? ah.Annotations what the tool does, for policies: below
+---of the definition, 1 to 64 bytes. Another one is told where a saved conversation goes on; no
+---model sees it
+---@field version? string
+---`function(value)`: the text that the model is shown of the value. Where it fails or returns no
+---text, a `warning` says so and the value is shown as JSON
 ---@field render? fun(value: any): string
----@field annotations? ah.Annotations
----@field version? string 1 to 64 bytes
+---@field parallel? boolean neighbouring calls of such tools are at work at the same time
+---seconds: of one call; then it is stopped and answered with an error. Without one, its code may be
+---at work for 10 seconds
+---@field timeout? number
+---@field memory? number bytes: of memory that one call may take
+---bytes: of its result that the model sees; of a longer one, head and tail, and a file with all of
+---it
+---@field max_result? integer
+---arguments of a wrong type are taken as they were surely meant, see `validate`; `ctx.coerced` and
+---the event `tool_invoked` tell which
+---@field coerce? boolean
+---@field strict? boolean the provider is to be strict with it
+---@field return_direct? boolean its result is the answer of the run, which ends behind it
+-- end of ah.ToolCommon
 
----What a tool does, for policies; what is left out is not said.
----@class ah.Annotations
----@field read_only? boolean
----@field destructive? boolean
----@field idempotent? boolean
----@field open_world? boolean
+-- fields of ah.ToolConfig (make generate)
+---@class ah.ToolConfig: ah.ToolCommon
+---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
+---@field description string 1 to 200 printable ASCII characters, blanks around it removed
+---`function(args, ctx)`; without one a call is answered with an error
+---@field handler? fun(args: table, ctx: ah.Ctx): any, string?
+---@field accepts_overrides? boolean false: overrides of its description are not applied
+-- end of ah.ToolConfig
+
+-- fields of ah.Annotations (make generate)
+---@class ah.Annotations what a tool does, for policies; what is left out is not said
+---@field read_only? boolean changes nothing
+---@field destructive? boolean may delete or overwrite
+---@field idempotent? boolean does no more if the same call is made twice
+---@field open_world? boolean reaches what is outside of the program: the network, other processes
+---comes from outside of the program: its definition and its results are somebody else's words
 ---@field untrusted? boolean
+-- end of ah.Annotations
 
 ---@class ah.Example
 ---@field description? string
@@ -745,21 +793,33 @@ function ah.result(config) end
 
 -- -- entities ---------------------------------------------------------------------------------
 
+-- fields of ah.EntityConfig (make generate)
 ---@class ah.EntityConfig
----@field name? string
----@field prefix? string of the tools' names
----@field id? string|fun(self: table): string|number a field, a method, or a function
----@field fields? string[] what a model sees
----@field stateless? boolean
----@field find? fun(id: string): table? an instance, or a plain table that becomes one
+---@field name? string 1 to 64 letters, digits and `_`; for events, errors and saved conversations
+---1 to 24 letters, digits, `_` and `-`: what the tools' names begin with; neither `planning` nor
+---what begins with `planning_`
+---@field prefix? string
+---what tells instances apart: the name of a field or method, or `function(self)`, which cannot
+---wait. A string of 1 to 512 bytes or a number
+---@field id? string|fun(self: table): string|number
+---@field fields? string[] what a model sees of an instance
+---@field stateless? boolean no method changes an instance: it is not locked, copied and set back
+---`function(id)`: the instance of that id, a plain table, which becomes one as by `Class(table)`,
+---or nil. May wait
+---@field find? fun(id: string): table?
+-- end of ah.EntityConfig
 
----@class ah.MethodConfig also has the fields of ah.ToolConfig about parameters, results and limits
----@field name? string
----@field method? string of the class, in place of a handler
----@field description string
+-- fields of ah.MethodConfig (make generate)
+---@class ah.MethodConfig: ah.ToolCommon
+---@field name? string letters, digits, `_` and `-`; with the prefix at most 48 characters
+---@field description string as of `ah.tool`
+---`function(self, args, ctx)`; a method of the instances by that name, for the script as well
 ---@field handler? fun(self: table, args: table, ctx: ah.Ctx?): any, string?
----@field stateless? boolean
----@field [string] any
+---in place of a handler: the name of a method that the class has already. It is the `name`, too,
+---where none is given
+---@field method? string
+---@field stateless? boolean this method leaves the instance as it is
+-- end of ah.MethodConfig
 
 ---@class ah.Entity a class: calling it makes the table an instance
 ---@field name string
