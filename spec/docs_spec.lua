@@ -85,18 +85,13 @@ local function c_list(path, before)
   return set(list)
 end
 
--- What a function calls its known fields, from the list that stands before its check.
-local function fields_of(path, what, check)
-  local source = markdown.read(path)
-  local call = (check or "ah_fields_check") .. '%(L, %-?%d, "' .. what:gsub("%p", "%%%0") .. '"'
-  local at = assert(source:find(call))
-  local body
-  for list in source:sub(1, at):gmatch("known%[%] = (%b{})") do
-    body = list
-  end
+-- The fields of a table that is read by rows; none where there is no such table.
+local function options_of(what)
   local names = {}
-  for word in assert(body):gmatch('"([^"]+)"') do
-    names[word] = true
+  for _, subject in ipairs(ah._options()) do
+    for _, row in ipairs(subject.what == what and subject.rows or {}) do
+      names[row.name] = true
+    end
   end
   return names
 end
@@ -310,11 +305,6 @@ describe("docs/lua.md", function()
     for _, words in ipairs { "10 * 1000", "300 * 1000", "600 * 1000", "64 << 10", "64 << 20" } do
       assert.truthy(limits:find(words, 1, true), words)
     end
-  end)
-
-  it("has the fields of ah.terminal", function()
-    assert.same(fields_of("src/lua/lua_terminal.c", "ah.terminal"),
-      names_in(markdown.read "docs/terminal.md", "## ah.terminal", 1))
   end)
 
   it("has the methods of agents and schemas", function()
@@ -533,8 +523,7 @@ describe("docs/models.md", function()
 end)
 
 describe("docs/filesystem.md", function()
-  it("has the fields of ah.filesystem, and the defaults of its limits", function()
-    assert.same(fields_of("src/lua/lua_fs.c", "ah.filesystem"), names_in(FILES, "## ah.filesystem"))
+  it("has the defaults of its limits", function()
     local source = markdown.read("src/base/backing.c"):match("enum { DEFAULT_FILE.-}")
     local words = { max_file = "FILE = 8 << 20", max_total = "TOTAL = 64 << 20",
       max_files = "FILES = 10000", max_depth = "DEPTH = 32" }
@@ -558,10 +547,7 @@ describe("docs/filesystem.md", function()
       for word in (row[3]:match("^`fs:%l+%(.-{ (.-) }%)") or ""):gmatch("[%l_]+") do
         told[word] = true
       end
-      local takes = source:find('"filesystem:' .. name .. '"', 1, true)
-      local fields = takes
-        and fields_of("src/lua/lua_fs.c", "filesystem:" .. name, "check_options")
-      assert.same(fields or {}, told, name)
+      assert.same(options_of("filesystem:" .. name), told, name)
     end
   end)
 
@@ -744,18 +730,6 @@ describe("docs/sessions.md", function()
     names.__len, names.__tostring = nil, nil
     return names
   end
-
-  it("has the fields of types and sessions, and the options of slices", function()
-    assert.same(fields_of("src/lua/lua_type.c", "ah.type"), names_in(SESSIONS, "## Types"))
-    assert.same(fields_of("src/lua/lua_session.c", "ah.session"),
-      names_in(SESSIONS, "## Sessions", 1))
-    local source = markdown.read("src/lua/lua_session.c")
-    local options = {}
-    for name in source:match("read_options.-known%[%] = (%b{})"):gmatch('"([^"]+)"') do
-      options[name] = true
-    end
-    assert.same(options, names_in(SESSIONS, "## Sessions", 3))
-  end)
 
   it("has the fields of resources and the methods of ctx.resources", function()
     local function keys_in(path, list)

@@ -126,7 +126,7 @@ local MISTAKES = {
   ["session:register: key: Item has no field 'nme'"] = function()
     ah.session():register(Item, { key = "nme" })
   end,
-  ["session:register: field 'keep': there is no 'last'; there are append, latest"] = function()
+  ["session:register: field 'keep' must be \"append\" or \"latest\""] = function()
     ah.session():register(Item, { keep = "last" })
   end,
 }

@@ -62,7 +62,7 @@ local function said(row)
         kinds[#kinds + 1] = "`" .. word .. "`"
       end
     else
-      kinds[#kinds + 1] = kind
+      kinds[#kinds + 1] = kind == "integer" and row.unit and "whole number" or kind
     end
   end
   local unit = row.unit and " of " .. row.unit or ""
@@ -113,8 +113,9 @@ end
 
 -- -- pages -----------------------------------------------------------------------------------
 
-local function cell(text, subject, row)
-  text = text:gsub("|", "\\|")
+-- Links name their page; within it they need not.
+local function cell(text, subject, row, page)
+  text = text:gsub("|", "\\|"):gsub("%]%(" .. page:gsub("%p", "%%%0") .. "#", "](#")
   assert(#text <= LONGEST_CELL, ("%s: the text of '%s' has %d bytes, %d are the most"):format(
     subject.what, row.name, #text, LONGEST_CELL))
   return text
@@ -127,7 +128,8 @@ local function all_rows(subject)
   return base and table.move(all_rows(base), 1, #base.rows, #rows + 1, rows) or rows
 end
 
-local function page_table(subject)
+local function page_table(subject, path)
+  local page = path:match "[^/]+$"
   local defaults = false
   for _, row in ipairs(all_rows(subject)) do
     defaults = defaults or row.otherwise ~= nil or row.needed
@@ -141,7 +143,7 @@ local function page_table(subject)
     end
     cells[#cells + 1] = row.doc or ""
     for i, text in ipairs(cells) do
-      cells[i] = cell(text, subject, row)
+      cells[i] = cell(text, subject, row, page)
     end
     lines[#lines + 1] = ("| " .. table.concat(cells, " | ") .. " |"):gsub("|  |$", "| |")
   end
@@ -172,7 +174,7 @@ local function fill(text, open, close, make, path)
     local name = before:match "fields of (%S+)"
     local subject = assert(subjects[name], path .. ": there are no fields of " .. name)
     placed[path == TYPES and name or name .. " in pages"] = true
-    return before .. make(subject) .. after
+    return before .. make(subject, path) .. after
   end))
 end
 

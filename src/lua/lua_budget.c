@@ -170,7 +170,7 @@ static const ah_option budget_rows[] = {
 };
 const ah_subject ah_subject_budget = {.what = "budget",
                                       .type = "ah.BudgetLimits",
-                                      .doc = "limits of [a budget](#budgets)",
+                                      .doc = "limits of [a budget](lua.md#budgets)",
                                       .row = budget_rows};
 
 /* The table at idx -> a budget object on top. */

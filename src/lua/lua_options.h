@@ -37,7 +37,22 @@
     X(section_common)                                                                                   \
     X(section)                                                                                          \
     X(tools_section)                                                                                    \
-    X(prompt)
+    X(prompt)                                                                                           \
+    X(type)                                                                                             \
+    X(slice)                                                                                            \
+    X(session)                                                                                          \
+    X(filesystem)                                                                                       \
+    X(fs_read)                                                                                          \
+    X(fs_edit)                                                                                          \
+    X(fs_delete)                                                                                        \
+    X(fs_rename)                                                                                        \
+    X(fs_list)                                                                                          \
+    X(fs_glob)                                                                                          \
+    X(fs_grep)                                                                                          \
+    X(fs_lines)                                                                                         \
+    X(terminal)                                                                                         \
+    X(styled)                                                                                           \
+    X(cursor)
 
 #define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;
 AH_SUBJECTS(AH_DECLARE_SUBJECT)

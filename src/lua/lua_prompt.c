@@ -281,7 +281,7 @@ static const ah_option prompt_rows[] = {
      .kinds = AH_OPT_ANY,
      .is = "table or string",
      .type = "table|string",
-     .doc = "see [Overrides](#overrides)"},
+     .doc = "see [Overrides](prompts.md#overrides)"},
     {0},
 };
 const ah_subject ah_subject_prompt = {.what = "ah.prompt",

@@ -279,7 +279,7 @@ static const ah_option call_rows[] = {
     {0},
 };
 const ah_subject ah_subject_call = {.what = "registry:execute",
-                                    .type = "ah.Call",
+                                    .type = "ah.Called",
                                     .doc = "a call as messages and events have it",
                                     .row = call_rows};
 

@@ -1052,11 +1052,14 @@ function ah.object(t) end
 
 -- -- types, sessions, resources ----------------------------------------------------------------
 
+-- fields of ah.TypeConfig (make generate)
 ---@class ah.TypeConfig
----@field name string
----@field fields? table<string, any> short form
----@field schema? table|string|ah.Schema
+---@field name string 1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, no digit first
+---@field fields? table<string, any> in short form; this or `schema`
+---@field schema? table|string|ah.Schema JSON Schema of type `object`
+---`function(value)`: the text that a model is shown of a tool's value
 ---@field render? fun(value: table): string
+-- end of ah.TypeConfig
 
 ---@class ah.Type calling it checks a table and makes an instance
 ---@field name string
@@ -1067,15 +1070,19 @@ function ah.object(t) end
 ---@return ah.Type
 function ah.type(config) end
 
+-- fields of ah.SessionConfig (make generate)
 ---@class ah.SessionConfig
----@field types? ah.Type[]
----@field bus? ah.Dispatcher
----@field parent? ah.Session
+---@field types? ah.Type[] each gets a slice, with the defaults of `register`
+---@field bus? ah.Dispatcher of another session, to share
+---@field parent? ah.Session as `parent:child()`
+-- end of ah.SessionConfig
 
+-- fields of ah.SliceOptions (make generate)
 ---@class ah.SliceOptions
----@field policy? "state"|"log"
----@field keep? "append"|"latest"
----@field key? string
+---@field policy? "state"|"log" `log`: outside of transactions
+---@field keep? "append"|"latest" of the values of its own type: all, or only the last
+---@field key? string a field: a value replaces the one that has the same there
+-- end of ah.SliceOptions
 
 ---@class ah.Slice
 ---@field latest fun(self: ah.Slice): table?
@@ -1217,40 +1224,77 @@ function ah.planning_section(config) end
 ---@return table
 function ah.resource(config) end
 
+-- fields of ah.FilesystemConfig (make generate)
 ---@class ah.FilesystemConfig
----@field root? string a folder of the machine
----@field memory? boolean
----@field files? table<string, string>
----@field read_only? boolean
----@field allow? string[]
+---@field root? string a folder of the machine; it must be there, and may be named by a link
+---@field memory? boolean files in memory, gone with the object
+---@field files? table<string, string> files in memory: their texts by their path
+---@field read_only? boolean nothing can be changed
+---@field allow? string[] names that may be written although they are refused
+---each file is forced to the disk before it takes its place. Without, a failure of power may lose
+---or empty what was written last
 ---@field sync? boolean
----@field max_file? number bytes
----@field max_total? number bytes
----@field max_files? number
----@field max_depth? integer
+---@field max_file? number bytes: of a file that is written, or read whole
+---@field max_total? number bytes: in memory, or waiting in an overlay
+---@field max_files? number entries of a folder, of a walk, of memory, of an overlay
+---@field max_depth? integer names in a path
+-- end of ah.FilesystemConfig
 
 ---@alias ah.Stat { type: "file"|"folder"|"link"|"other", size: integer?, modified: number? }
----@alias ah.ReadPart { offset: integer?, limit: integer? }
----@alias ah.DeleteOptions { recursive: boolean? }
----@alias ah.RenameOptions { replace: boolean? }
----@alias ah.ListOptions { max: integer? }
----@alias ah.GlobOptions { path: string?, max: integer? }
----@alias ah.Found { path: string, line: integer, text: string, beside: true?, count: integer? }
----@class ah.GrepOptions
----@field path? string
----@field glob? string
----@field plain? boolean
----@field ignore_case? boolean
----@field context? integer lines before and after, to 20
----@field count? boolean how many lines match, by file
----@field max? integer
 
+-- fields of ah.EditOptions (make generate)
+---@class ah.EditOptions
+---@field all? boolean every place, and not the only one
+-- end of ah.EditOptions
+
+-- fields of ah.ReadPart (make generate)
+---@class ah.ReadPart part of a file
+---@field offset? number bytes: before it
+---@field limit? number bytes: of it
+-- end of ah.ReadPart
+
+-- fields of ah.DeleteOptions (make generate)
+---@class ah.DeleteOptions
+---@field recursive? boolean with what is in the folder
+-- end of ah.DeleteOptions
+
+-- fields of ah.RenameOptions (make generate)
+---@class ah.RenameOptions
+---@field replace? boolean a file may take the place of a file
+-- end of ah.RenameOptions
+
+-- fields of ah.ListOptions (make generate)
+---@class ah.ListOptions
+---@field max? integer how many are given
+-- end of ah.ListOptions
+
+-- fields of ah.GlobOptions (make generate)
+---@class ah.GlobOptions
+---@field path? string the folder to look in
+---@field max? integer how many are given
+-- end of ah.GlobOptions
+
+---@alias ah.Found { path: string, line: integer, text: string, beside: true?, count: integer? }
+
+-- fields of ah.GrepOptions (make generate)
+---@class ah.GrepOptions
+---@field path? string a file or folder
+---@field glob? string of the files
+---@field plain? boolean the pattern is the text itself
+---@field ignore_case? boolean of ASCII letters of a plain text
+---@field context? integer lines before and after each
+---@field count? boolean how many a file has, in place of the lines
+---@field max? integer how many are given
+-- end of ah.GrepOptions
+
+-- fields of ah.LinesOptions (make generate)
 ---@class ah.LinesOptions
----@field first? integer default 1
----@field last? boolean the last ones
----@field max? integer default 1000
----@field max_bytes? integer
----@field width? integer bytes shown of a line
+---@field first? number number of the first line
+---@field last? boolean the last lines
+---@field max? integer how many are given
+---@field max_bytes? number bytes: after which they end
+---@field width? number bytes: of a line
+-- end of ah.LinesOptions
 
 ---@class ah.Line
 ---@field line integer
@@ -1270,7 +1314,7 @@ function ah.resource(config) end
 ---@field lines fun(self, path: string, options?: ah.LinesOptions): ah.Lines?, ah.Error?
 ---@field write fun(self, path: string, text: string): true?, ah.Error?
 ---@field append fun(self, path: string, text: string): true?, ah.Error?
----@field edit fun(self, path: string, old: string, new: string, o?: table): integer?, ah.Error?
+---@field edit fun(self, path: string, old: string, by: string, o?: ah.EditOptions): integer?, ah.Error?
 ---@field mkdir fun(self, path: string): true?, ah.Error?
 ---@field delete fun(self, path: string, options?: ah.DeleteOptions): true?, ah.Error?
 ---@field rename fun(self, from: string, to: string, options?: ah.RenameOptions): true?, ah.Error?
@@ -1310,14 +1354,6 @@ function ah.tool_group(config) end
 
 ---@alias ah.ToolSpec { name: string, description: string, parameters: table }
 
--- fields of ah.Call (make generate)
----@class ah.Call a call as messages and events have it
----@field id? any as events have it; passed over
----@field name string
----@field arguments? table|string
----@field parent_call? any as events have it; passed over
--- end of ah.Call
-
 ---@class ah.CallReply
 ---@field success boolean
 ---@field content string what a model is told
@@ -1326,9 +1362,13 @@ function ah.tool_group(config) end
 
 ---@alias ah.Arguments table|string a table or JSON text
 
----@class ah.Called a call, as events have it
+-- fields of ah.Called (make generate)
+---@class ah.Called a call as messages and events have it
+---@field id? any as events have it; passed over
 ---@field name string
----@field arguments? ah.Arguments
+---@field arguments? table|string
+---@field parent_call? any as events have it; passed over
+-- end of ah.Called
 
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
@@ -1387,11 +1427,16 @@ function ah.now() end
 --- The script is a chat: Ctrl-C cancels the answer at work, and not the script.
 function ah.interactive() end
 
+-- fields of ah.TerminalOptions (make generate)
 ---@class ah.TerminalOptions
+---Ctrl-C, Ctrl-Z and Ctrl-\ do as they do everywhere; with `false` they are keys
 ---@field signals? boolean
+---keys that look alike are told apart where the terminal knows kitty's keyboard protocol:
+---Shift-Enter, Ctrl-I, Escape at once. Needs `signals = false`
 ---@field distinct? boolean
----@field escape? number
----@field max_paste? number
+---@field escape? number seconds: after which an Escape that nothing follows is the key
+---@field max_paste? number bytes: of a paste
+-- end of ah.TerminalOptions
 
 ---@class ah.Key what terminal:key gives: a key, a paste or a resize
 ---@field key? string
@@ -1404,8 +1449,8 @@ function ah.interactive() end
 ---@field truncated? boolean
 ---@field resize? { columns: integer, rows: integer }
 
+-- fields of ah.Styled (make generate)
 ---@class ah.Styled a list of texts, and a style for all of them
----@field [integer] ah.Shown
 ---@field bold? boolean
 ---@field faint? boolean
 ---@field italic? boolean
@@ -1413,15 +1458,23 @@ function ah.interactive() end
 ---@field reverse? boolean
 ---@field color? string|integer
 ---@field background? string|integer
+---@field [integer] ah.Shown
+-- end of ah.Styled
 
 ---@alias ah.Shown string|number|ah.Styled
+
+-- fields of ah.Cursor (make generate)
+---@class ah.Cursor
+---@field line? integer
+---@field column? integer
+-- end of ah.Cursor
 
 ---@class ah.Terminal
 ---@field key fun(self, seconds?: number): ah.Key?, ah.Error?
 ---@field size fun(self): integer, integer
 ---@field write fun(self, text: ah.Shown)
 ---@field print_above fun(self, text: ah.Shown)
----@field live fun(self, lines: ah.Shown[], cursor?: { line?: integer, column?: integer }): boolean
+---@field live fun(self, lines: ah.Shown[], cursor?: ah.Cursor): boolean
 ---@field suspend fun(self)
 ---@field close fun(self)
 
