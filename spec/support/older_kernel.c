@@ -1,11 +1,13 @@
 /* For LD_PRELOAD, with a program under test: the machine as an older kernel, or one without bwrap, would
- * show it. LANDLOCK_ABI: what Landlock says it is (0: not there). NO_BWRAP: bwrap is not found. */
+ * show it. LANDLOCK_ABI: what Landlock says it is (0: not there). NO_BWRAP: bwrap is not found. NO_RANDOM:
+ * the kernel has no random bytes to give. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,4 +54,17 @@ int access(const char *path, int mode)
         return -1;
     }
     return real(path, mode);
+}
+
+ssize_t getrandom(void *out, size_t n, unsigned flags)
+{
+    static ssize_t (*real)(void *, size_t, unsigned);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "getrandom");
+    if (getenv("NO_RANDOM")) {
+        errno = ENOSYS;
+        return -1;
+    }
+    return real(out, n, flags);
 }

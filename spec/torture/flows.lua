@@ -1582,6 +1582,17 @@ flows["transactions"] = {
   end,
 }
 
+flows["bytes"] = {
+  attempt = function()
+    ah = require "agenthost"
+    local bytes = ah.random_bytes(3000)
+    local text = ah.base64url.encode(bytes)
+    assert(ah.base64url.decode(text) == bytes and ah.base64.decode(ah.base64.encode(bytes)) == bytes)
+    assert(not ah.base64.decode("not of it"))
+    assert(#ah.hmac(bytes, text) == 64 and #ah.sha256(text, "bytes") == 32)
+  end,
+}
+
 flows["json"] = {
   attempt = function(s)
     ah = require "agenthost"

@@ -100,6 +100,7 @@ static const flow flows[] = {
     {"transactions", IN_SCRIPT, false},
     {"resources", IN_SCRIPT, false},
     {"json", IN_SCRIPT, false},
+    {"bytes", IN_SCRIPT, false},
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},
     {"a command", IN_SCRIPT, true},

@@ -922,6 +922,48 @@ function ah.array(t) end
 ---@return T
 function ah.object(t) end
 
+-- -- bytes --------------------------------------------------------------------------------
+
+---@alias ah.HashForm "hex"|"bytes"
+
+---@param text string
+---@param form? ah.HashForm hex in lower case, unless it says otherwise
+---@return string
+function ah.sha256(text, form) end
+
+---With SHA-256.
+---@param key string
+---@param text string
+---@param form? ah.HashForm
+---@return string
+function ah.hmac(key, text, form) end
+
+---@param n integer 1 to 65536
+---@return string bytes
+function ah.random_bytes(n) end
+
+ah.base64 = {}
+
+---@param bytes string
+---@return string
+function ah.base64.encode(bytes) end
+
+---@param text string
+---@return string? bytes
+---@return string? message
+function ah.base64.decode(text) end
+
+ah.base64url = {}
+
+---@param bytes string
+---@return string
+function ah.base64url.encode(bytes) end
+
+---@param text string
+---@return string? bytes
+---@return string? message
+function ah.base64url.decode(text) end
+
 -- -- files --------------------------------------------------------------------------------
 
 -- -- types, sessions, resources ----------------------------------------------------------------
