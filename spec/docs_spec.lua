@@ -15,13 +15,15 @@ local PROMPTS = markdown.read("docs/prompts.md")
 local SESSIONS = markdown.read("docs/sessions.md")
 local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
-local MOCK = require("support.mock").is_built() and "mock" or nil
-
-for _, name in ipairs {
+local PAGES = {
   "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "recipes", "registry",
-  "scripted", "search", "sessions", "strategies", "testing", "transcript", MOCK,
-} do
+  "scripted", "search", "sessions", "strategies", "testing", "transcript",
+}
+PAGES[#PAGES + 1] = require("support.mock").is_built() and "mock" or nil
+PAGES[#PAGES + 1] = ah.yaml.decode "here" and "yaml" or nil
+
+for _, name in ipairs(PAGES) do
   markdown.describe("docs/" .. name .. ".md")
 end
 

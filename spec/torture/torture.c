@@ -101,6 +101,7 @@ static const flow flows[] = {
     {"resources", IN_SCRIPT, false},
     {"json", IN_SCRIPT, false},
     {"bytes", IN_SCRIPT, false},
+    {"yaml", IN_SCRIPT, false},
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},
     {"a command", IN_SCRIPT, true},

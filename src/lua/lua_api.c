@@ -10,6 +10,7 @@
 #include "agenthost_lua.h"
 #include "base/lent.h"
 #include "base/sandbox.h"
+#include "base/yaml.h"
 #include "base/json.h"
 #include "lua/lua_fence.h"
 #include "lua/lua_watch.h"
@@ -705,7 +706,7 @@ AH_API const char *ah_about(ah_host *host)
 {
     ah_embed *e = ah_embed_of(host);
     ah_lua *h = e->lua;
-    char pcre2[64];
+    char pcre2[64], yaml[32];
     ah_text *t = NULL;
     ah_buf b;
 
@@ -713,6 +714,7 @@ AH_API const char *ah_about(ah_host *host)
     ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE,
                ah_http_version(), ah_json_version());
     ah_buf_fmt(&b, "pcre2 %s\n", ah_schema_regex_version(pcre2, sizeof pcre2));
+    ah_buf_fmt(&b, "libyaml %s\n", ah_yaml_version(yaml, sizeof yaml));
     ah_buf_str(&b, "providers");
     put_providers(&b);
     ah_buf_fmt(&b, "\nevents %s\n", ah_loop_kind());

@@ -912,6 +912,13 @@ function ah.json.encode(value) end
 ---@return string? message
 function ah.json.decode(text) end
 
+ah.yaml = {}
+
+---@param text string
+---@return any value
+---@return string? message
+function ah.yaml.decode(text) end
+
 ---@generic T: table
 ---@param t T
 ---@return T
