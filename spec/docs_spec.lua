@@ -18,7 +18,7 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 local PAGES = {
   "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "recipes", "registry",
-  "scripted", "search", "sessions", "strategies", "testing", "transcript",
+  "scripted", "search", "sessions", "strategies", "testing", "transcript", "watch",
 }
 PAGES[#PAGES + 1] = require("support.mock").is_built() and "mock" or nil
 PAGES[#PAGES + 1] = ah.yaml.decode "here" and "yaml" or nil
@@ -651,6 +651,7 @@ local IN_CODE = {
   ["anchors in YAML"] = "src/base/yaml.h AH_YAML_ANCHORS",
   ["aliases in YAML"] = "src/base/yaml.h AH_YAML_ALIASES",
   ["JSON that aliases of YAML repeat"] = "src/base/yaml.h AH_YAML_REPEATED",
+  ["files and folders of `ah.watch`"] = "src/base/file_watch.h AH_FILE_WATCH_MAX",
   ["bytes of `ah.random_bytes`"] = "src/lua/lua_bytes.c MAX_RANDOM",
   ["text of a schema"] = "src/model/schema_program.h SCHEMA_TEXT",
   ["levels of a schema"] = "src/model/schema_program.h SCHEMA_DEPTH",

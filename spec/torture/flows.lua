@@ -1596,6 +1596,31 @@ flows["yaml"] = {
   end,
 }
 
+flows["watching files"] = {
+  network = true,
+  attempt = function()
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local remove <close> = setmetatable({}, { __close = function() os.remove(path) end })
+    local function write()
+      local file <close> = assert(io.open(path, "w"))
+      file:write "text"
+    end
+    local told
+    local w <close> = assert(ah.watch(path, nil, { quiet = 0.001 }))
+    local f <close> = assert(ah.watch(path, function(c) told = c[1].kind end, { quiet = 0.001 }))
+    write()
+    local list = assert(w:next(5))
+    assert(list[1].kind == "changed" or list[1].kind == "overflow", list[1].kind)
+    for _ = 1, 100 do
+      if told then break end
+      ah.sleep(0.001)
+    end
+    assert(f and remove)
+    assert(w:next(0.001) == nil)
+  end,
+}
+
 flows["bytes"] = {
   attempt = function()
     ah = require "agenthost"

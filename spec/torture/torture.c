@@ -102,6 +102,7 @@ static const flow flows[] = {
     {"json", IN_SCRIPT, false},
     {"bytes", IN_SCRIPT, false},
     {"yaml", IN_SCRIPT, false},
+    {"watching files", IN_SCRIPT, true},
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},
     {"a command", IN_SCRIPT, true},

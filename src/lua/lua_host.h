@@ -189,6 +189,7 @@ void ah_lua_open_adapter(lua_State *L); /* _adapter, for scripted.lua */
 void ah_lua_open_log(lua_State *L);     /* log */
 void ah_lua_open_bytes(lua_State *L);   /* sha256, hmac, base64, base64url, random_bytes */
 void ah_lua_open_yaml(lua_State *L);    /* yaml */
+void ah_lua_open_changes(lua_State *L); /* watch */
 void ah_lua_open_embed(lua_State *L);   /* host_tool */
 void ah_lua_open_builtin(lua_State *L); /* _raise, _check_fields */
 void ah_lua_open_file(lua_State *L);    /* _append_private */

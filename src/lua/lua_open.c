@@ -210,6 +210,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_image(L);
     ah_lua_open_bytes(L);
     ah_lua_open_yaml(L);
+    ah_lua_open_changes(L);
     lua_pushcfunction(L, load_once); /* for modules that are made of others */
     lua_setfield(L, -2, "_module");
     lua_pushliteral(L, AH_VERSION);

@@ -973,6 +973,28 @@ function ah.base64url.decode(text) end
 
 -- -- files --------------------------------------------------------------------------------
 
+---@class ah.WatchOptions
+---@field recursive? boolean
+---@field quiet? number seconds
+---@field max? integer
+
+---@class ah.Change
+---@field kind "created"|"changed"|"removed"|"moved"|"overflow"
+---@field path string
+---@field from? string of what was moved
+
+---@class ah.Watch
+---@field next fun(self: ah.Watch, timeout?: number): ah.Change[]?
+---@field changes fun(self: ah.Watch): fun(): ah.Change[]?
+---@field close fun(self: ah.Watch)
+
+---@param path string
+---@param fn? fun(changes: ah.Change[])
+---@param options? ah.WatchOptions
+---@return ah.Watch?
+---@return ah.Error?
+function ah.watch(path, fn, options) end
+
 -- -- types, sessions, resources ----------------------------------------------------------------
 
 ---@class ah.TypeConfig
