@@ -1,5 +1,5 @@
 -- ah.watch: what is told of files that come, change, go and move, in what batches; watches of one
--- file; waiting, functions that fail, closing, limits. Batches are waited for, never a time.
+-- file; waiting, functions that fail, closing, limits. What precedes the first wait is one batch.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
@@ -50,7 +50,7 @@ describe("ah.watch", function()
 
   it("tells what is created, changed and removed in a folder", function()
     write "old"
-    local w <close> = assert(ah.watch(root, nil, { quiet = 0.3 }))
+    local w <close> = assert(ah.watch(root, nil, { quiet = 0.01 }))
     write "new"
     write("old", "other")
     sh "mkdir folder && ln -s old link"
@@ -78,7 +78,7 @@ describe("ah.watch", function()
 
   it("tells the outcome, not the steps", function()
     write "kept"
-    local w <close> = assert(ah.watch(root, nil, { quiet = 0.3 }))
+    local w <close> = assert(ah.watch(root, nil, { quiet = 0.01 }))
     write "passing"
     os.remove(root .. "/passing")
     write "temporary"
@@ -90,17 +90,17 @@ describe("ah.watch", function()
   end)
 
   it("tells nothing where nothing has become of it", function()
-    local w <close> = assert(ah.watch(root, nil, { quiet = 0.2 }))
+    local w <close> = assert(ah.watch(root, nil, { quiet = 0.01 }))
     write "passing"
     os.remove(root .. "/passing")
-    assert.is_nil(w:next(0.6))
+    assert.is_nil(w:next(0.2))
   end)
 
   it("tells of a move onto another, and of what was written to on the way, as no move", function()
     write "a"
     write "b"
     write "c"
-    local w <close> = assert(ah.watch(root, nil, { quiet = 0.3 }))
+    local w <close> = assert(ah.watch(root, nil, { quiet = 0.01 }))
     sh "mv a b; mv c d; echo 2 > d"
     assert.equal("changed b, created d, removed a, removed c", told(w:next(PATIENCE)))
   end)
@@ -110,7 +110,7 @@ describe("ah.watch", function()
     write "b"
     write "c"
     local outside = os.tmpname()
-    local w <close> = assert(ah.watch(root, nil, { quiet = 0.3 }))
+    local w <close> = assert(ah.watch(root, nil, { quiet = 0.01 }))
     sh("mv a a2; mv b b2; mv b2 b3; mv %s in; mv c %s", outside, outside)
     assert.equal("created in, moved a2 < a, moved b3 < b, removed c", told(w:next(PATIENCE)))
     os.remove(outside)
@@ -118,7 +118,7 @@ describe("ah.watch", function()
 
   describe("of a folder with all below", function()
     local function watch()
-      return assert(ah.watch(root, nil, { recursive = true, quiet = 0.3 }))
+      return assert(ah.watch(root, nil, { recursive = true, quiet = 0.01 }))
     end
 
     it("knows what is there, and what is in folders that come", function()
@@ -163,7 +163,7 @@ describe("ah.watch", function()
       sh("mv a %s", outside)
       assert.equal("removed a, removed a/b, removed a/b/f", told(w:next(PATIENCE)))
       sh("echo 2 > %s/b/f", outside)
-      assert.is_nil(w:next(0.5))
+      assert.is_nil(w:next(0.2))
       sh("mv %s z", outside)
       assert.equal("created z, created z/b, created z/b/f", told(w:next(PATIENCE)))
       sh "echo 3 > z/b/f"
@@ -182,7 +182,7 @@ describe("ah.watch", function()
 
     it("ends with it", function()
       sh "mkdir -p top/a; echo 1 > top/a/f"
-      local w <close> = assert(ah.watch(root .. "/top", nil, { recursive = true, quiet = 0.3 }))
+      local w <close> = assert(ah.watch(root .. "/top", nil, { recursive = true, quiet = 0.01 }))
       sh "rm -r top"
       assert.equal("removed top, removed top/a, removed top/a/f", told(w:next(PATIENCE)))
       assert.is_nil(w:next())
@@ -230,7 +230,7 @@ describe("ah.watch", function()
           known[path] = true
         end
       end
-      for round = 1, tonumber(os.getenv "WATCH_ROUNDS" or 40) do
+      for round = 1, tonumber(os.getenv "WATCH_ROUNDS" or 25) do
         local steps = {}
         for i = 1, random(4) do
           local name, other = names[random(#names)], names[random(#names)]
@@ -256,7 +256,7 @@ describe("ah.watch", function()
     local w
     before_each(function()
       write "f"
-      w = assert(ah.watch(root .. "/f", nil, { quiet = 0.2 }))
+      w = assert(ah.watch(root .. "/f", nil, { quiet = 0.01 }))
     end)
     after_each(function() w:close() end)
 
@@ -282,7 +282,7 @@ describe("ah.watch", function()
 
     it("tells nothing of others", function()
       sh "echo 1 > g; rm g; mkdir h; echo 1 > ff"
-      assert.is_nil(w:next(0.6))
+      assert.is_nil(w:next(0.2))
     end)
 
     it("ends with its folder", function()
@@ -412,13 +412,13 @@ describe("ah.watch", function()
   end)
 
   it("tells that more has happened than it could tell, and goes on", function()
-    local w <close> = assert(ah.watch(root, nil, { max = 20, quiet = 0.3, recursive = true }))
+    local w <close> = assert(ah.watch(root, nil, { max = 20, quiet = 0.01, recursive = true }))
     sh "mkdir d; for i in $(seq 40); do echo 1 > f$i; done"
     local changes = w:next(PATIENCE)
     assert.equal("overflow", changes[1].kind)
     assert.equal(root, changes[1].path)
     sh "rm -f f*"
-    while w:next(1) do end
+    while w:next(0.2) do end
     write "after"
     assert.equal("created after", told(w:next(PATIENCE)))
   end)
@@ -436,7 +436,7 @@ describe("ah.watch", function()
     end
     sh "mkdir -p late; echo 1 > late/f"
     assert.equal("overflow", w:next(PATIENCE)[1].kind)
-    while w:next(0.5) do end
+    while w:next(0.2) do end
     sh "echo 2 > late/f"
     assert.equal("changed late/f", told(w:next(PATIENCE)))
   end)
