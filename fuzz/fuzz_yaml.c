@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "base/yaml.h"
+#include "io/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,11 @@
 #include <stdint.h>
 
 #include "base/base64.h"
-#include "base/random.h"
+#include "io/random.h"
 #include "base/sha256.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_open.h"
 #include "lua/lua_value.h"
 #include "lua/lua_watch.h"
 

@@ -2,8 +2,12 @@
  * it is closed, held or not; one that is waited for lasts as long as it is held. */
 #include <math.h>
 
-#include "base/file_watch.h"
+#include "io/file_watch.h"
 #include "lua/lua_task.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
+#include "lua/lua_open.h"
 #include "lua/lua_value.h"
 
 static const char WATCH[] = "agenthost.watch", WAIT[] = "agenthost.watch_wait", WHAT[] = "ah.watch";

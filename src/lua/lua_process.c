@@ -1,14 +1,18 @@
 /* ah._process, for built-in tools: a command, waited for by a handler. It is below supervisors
- * (base/process.h) and, where that is wanted, in a sandbox. A call that is stopped, and a host
+ * (io/process.h) and, where that is wanted, in a sandbox. A call that is stopped, and a host
  * that is closed, kill it. Beside it: ah._sandbox, ah._folder, ah._warn, ah._repair.
  *
  * Folders are objects that hold a descriptor: where a command works and may write is opened once, and
  * a link that a command puts in its place leads nowhere. */
 #define _GNU_SOURCE /* O_PATH */
-#include "base/process.h"
-#include "base/sandbox.h"
-#include "lua/lua_ctx.h"
+#include "io/disk.h"
+#include "io/process.h"
+#include "io/sandbox.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_fs.h"
+#include "lua/lua_now.h"
+#include "lua/lua_open.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
 

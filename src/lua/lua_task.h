@@ -4,9 +4,9 @@
 #ifndef AH_LUA_TASK_H
 #define AH_LUA_TASK_H
 
+#include "host/driver.h"
 #include "lua/lua_fence.h"
 #include "lua/lua_watch.h"
-#include "run/driver.h"
 
 /* What something waits for; lives in a userdata on the waiting thread's stack. */
 typedef struct ah_waiter {
@@ -68,5 +68,7 @@ void ah_task_keep(lua_State *L, ah_task *t);
 void ah_task_begin(ah_task *t);
 /* Ends it wherever it is: its pending closes run, nothing is told. */
 void ah_task_stop(ah_task *t);
+
+void ah_lua_open_task(lua_State *L); /* sleep, now, interactive */
 
 #endif

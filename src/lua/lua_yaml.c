@@ -1,6 +1,9 @@
 /* ah.yaml.decode: front matter and settings that people write. */
-#include "base/yaml.h"
+#include "io/yaml.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_open.h"
 #include "lua/lua_value.h"
 #include "lua/lua_watch.h"
 

@@ -1,6 +1,6 @@
 /* Lowering into the strict subset; see strict.h. What this does not know is left as it is, and
  * the subset's judge then refuses the whole. The recursion follows the schema, which is at most 64
- * deep once it was compiled (model/schema.h). */
+ * deep once it was compiled (schema/schema.h). */
 #include "wire/strict.h"
 
 #include "wire/dialect.h"
@@ -250,7 +250,7 @@ static bool is_asked(const ah_lowered *w, ah_slice spec, bool *on)
     ah_slice v = ah_json_member(spec, "strict");
 
     if (!v.p)
-        v = ah_json_member(ah_json_member(w->settings, "options"), "strict");
+        v = w->settings.options.strict;
     *on = ah_json_kind_of(v) == AH_JSON_TRUE;
     return v.p != NULL;
 }
