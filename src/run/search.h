@@ -44,10 +44,8 @@ ah_tool *ah_search_find(const ah_search *s, ah_slice name); /* borrowed, or NULL
 ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_registry *r,
                             ah_transcript *t, ah_err *err);
 
-/* For the run: an answer has come, in which the provider may tell what it has found. */
-void ah_search_found(struct ah_run *run);
-/* A call is about to be prepared: one of a tool that nobody has found yet finds it. False: there is
- * no room for it, and the call is answered. */
-bool ah_search_called(struct ah_run *run, struct ah_call *call);
+/* The strategy over this set, which it borrows, as the name is: what the provider has found in it is
+ * added, and a tool of it that is called is found by that. */
+ah_strategy ah_search_strategy(ah_search *s, const char *name);
 
 #endif
