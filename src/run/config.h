@@ -1,5 +1,6 @@
-/* What a run is given. Whoever starts a run fills it in (the Lua floor); all parts of the run read
- * it (ah_run_cfg of run/tell.h), and only the state machine changes its copy. */
+/* The config of a run: all that it is given. Whoever starts a run fills it in (the Lua floor); the
+ * run copies it, all of its parts read the copy (ah_run_cfg of run/tell.h), and the state machine
+ * alone changes it. */
 #ifndef AH_RUN_CONFIG_H
 #define AH_RUN_CONFIG_H
 

@@ -1,6 +1,8 @@
-/* Progressive disclosure (seed 000): the tool `read_section`, with which the model reads
- * what a prompt shows as a summary, and the strategy that opens the section then: its tools
- * are injected, and where the adapter cannot take them, the prompt is set anew. */
+/* Progressive disclosure (seed 000): the tool `read_section`, with which the model reads what a
+ * prompt shows as a summary, and the strategy that opens the section then: its tools are injected,
+ * and where the adapter cannot take them, the prompt is set anew. It owns what a conversation has of
+ * its prompt. The Lua floor makes one a conversation and asks it for system texts; expand.c has it
+ * open what a handler asks for. */
 #ifndef AH_RUN_DISCLOSE_H
 #define AH_RUN_DISCLOSE_H
 

@@ -1,6 +1,7 @@
-/* Dispatch of one tool call (seed 002, Runtime Dispatch), a function a step:
- * look up, parse, deadline, context, overlay, handler, commit or drop, event,
- * answer. The run decides when; this file decides how. */
+/* Dispatch of one tool call (seed 002, Runtime Dispatch), a function a step: look up, parse,
+ * deadline, context, overlay, handler, commit or drop, event, answer. It owns the call from its slot
+ * to its answer. The state machine decides when a step is taken, and takes it; whoever serves a
+ * handler ends it with ah_call_done. */
 #ifndef AH_RUN_DISPATCH_H
 #define AH_RUN_DISPATCH_H
 

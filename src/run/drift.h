@@ -1,7 +1,8 @@
-/* Drift: a tool is defined otherwise than when the conversation that goes on was written. A model that
- * learned what a tool does from its old definition is told nothing of a new one, and whoever defines
- * the tool may have changed it on purpose; so the script is told, or nothing is run. What the script
- * itself changes while the conversation is open is no drift. */
+/* Drift: a tool is defined otherwise than when the conversation that goes on was written. A model
+ * that learned what a tool does from its old definition is told nothing of a new one, and whoever
+ * defines the tool may have changed it on purpose; so the script is told, or nothing is run. What the
+ * script itself changes while the conversation is open is no drift. Injection compares, dispatch
+ * answers calls of refused ones, and the Lua floor keeps the warnings that no run is there to tell. */
 #ifndef AH_RUN_DRIFT_H
 #define AH_RUN_DRIFT_H
 

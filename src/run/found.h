@@ -1,5 +1,5 @@
-/* What one conversation has found, for discovery: discover.c, discover_replay.c. The structs, and
- * what others may ask, are in discover.h. */
+/* The entities that one conversation has found: the half of discovery that keeps them, for discover.c
+ * and discover_replay.c alone. The structs, and what others may ask, are in discover.h. */
 #ifndef AH_RUN_FOUND_H
 #define AH_RUN_FOUND_H
 

@@ -1,7 +1,8 @@
-/* Hooks: what may look at a call before its handler and at its result after it, and at a run where
- * it begins, between its turns and before its answer (seed 002: policies, approvals, feedback,
+/* Hooks: what may look at a call before its handler and at its result after it, and at a run where it
+ * begins, between its turns and before its answer (seed 002: policies, approvals, feedback,
  * completion checks). Those that may take time are started here and answer later; the others never
- * wait. Any of them may be NULL. The order in which they are asked about a call is gate.c's. */
+ * wait. Any of them may be NULL. The Lua floor fills them in. The order in which they are asked about
+ * a call is gate.c's; injection asks for feedback, the state machine for guards and checks. */
 #ifndef AH_RUN_HOOKS_H
 #define AH_RUN_HOOKS_H
 

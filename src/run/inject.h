@@ -1,6 +1,8 @@
-/* Injection: tools that appear, change and go in mid-conversation, and the contract of
- * the strategies that decide it (seeds 000 and 001). A change is made in one place and
- * as a whole: registry and transcript stay in step, whoever asked for it. */
+/* Injection: tools that appear, change and go in mid-conversation, and the contract of the strategies
+ * that decide it (seeds 000 and 001). A change is made in one place and as a whole: registry and
+ * transcript stay in step, whoever asked for it. The state machine calls what is "for the run";
+ * strategies are called from here and only say what is to change; the Lua floor changes the tools of
+ * a conversation by it, with a run at work and without. */
 #ifndef AH_RUN_INJECT_H
 #define AH_RUN_INJECT_H
 

@@ -1,6 +1,6 @@
-/* Loops of a model: the same call again and again, or the same two or three in turn
- * (seed 004, LoopDetector). It counts what is asked for, successful or not; what becomes
- * of a call that is warned about or stopped is the turn's business. Needs no memory of
+/* Loops of a model: the same call again and again, or the same two or three in turn (seed 004,
+ * LoopDetector). It counts what is asked for, successful or not; what becomes of a call that is
+ * warned about or stopped is decided by the state machine, which owns one a run. Needs no memory of
  * its own. */
 #ifndef AH_RUN_LOOP_DETECTOR_H
 #define AH_RUN_LOOP_DETECTOR_H

@@ -2,7 +2,8 @@
  * declares its tools by their brief descriptions, without parameters; the model picks those it
  * wants to know in full. What is picked stands in the transcript (docs/transcript.md): the
  * tools_added entries with `picked` in their `by`. Which tools are declared in brief is not
- * decided here but where they are declared (run/inject.c). */
+ * decided here but where they are declared (run/inject.c). The Lua floor gives tool and strategy to
+ * conversations that are brief; nobody else calls it. */
 #ifndef AH_RUN_PICK_H
 #define AH_RUN_PICK_H
 

@@ -1,10 +1,11 @@
-/* One run: a model called until it answers without calls. The state machine does
- * no I/O and knows no clock: it yields needs, and is given what came of them.
+/* One run: a model called until it answers without calls. The state machine does no I/O and knows no
+ * clock: it yields needs, and is given what came of them.
  *
  *     while (ah_run_next(run, &need)) serve(need);   until AH_NEED_WAIT or AH_NEED_DONE
  *     ah_run_head / feed / end, ah_call_done, ah_run_tick, ah_run_cancel
  *
- * Whatever happens, the transcript is sound when AH_NEED_DONE is reached. */
+ * Whatever happens, the transcript is sound when AH_NEED_DONE is reached. The face of the floor, for
+ * those above it: the host's driver serves runs, the Lua floor starts and asks them. */
 #ifndef AH_RUN_RUN_H
 #define AH_RUN_RUN_H
 

@@ -1,5 +1,5 @@
-/* The state of a run, for the files of the state machine: run.c (iterations, answers, time), run_turn.c
- * (the calls of a turn) and the other run_*.c. Nobody else includes it. */
+/* The state of a run, for the files of the state machine: run.c (iterations, answers, time),
+ * run_turn.c (the calls of a turn) and the other run_*.c. Nobody else includes it. */
 #ifndef AH_RUN_RUN_STATE_H
 #define AH_RUN_RUN_STATE_H
 

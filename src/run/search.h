@@ -1,10 +1,10 @@
 /* Tools that wait to be found: a set of hundreds of which the model is told nothing at first but how
  * to look for them. Either the provider looks among them (wire/lower.h), or the model calls
  * search_tools, which ranks them by the words of their names, descriptions and arguments. What is
- * found is added to the conversation like any other tool (run/inject.h).
+ * found is added to the conversation like any other tool (run/inject.h). The Lua floor makes sets,
+ * and gives tool and strategy to conversations.
  *
- * A set is immutable and may serve many conversations. Which wires do what stands in
- * docs/search.md. */
+ * A set is immutable and may serve many conversations. Which wires do what stands in docs/search.md. */
 #ifndef AH_RUN_SEARCH_H
 #define AH_RUN_SEARCH_H
 

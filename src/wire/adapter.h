@@ -1,7 +1,7 @@
-/* Adapters: how one provider speaks. An adapter lowers the transcript to the
- * provider's request bytes and reads its response into an assembly. It does no
- * I/O: the driver carries the bytes, or, where `exchange` is set, the adapter's
- * owner does (scripted models, adapters written in Lua, processes). */
+/* Adapters: how one provider speaks. An adapter lowers the transcript to the provider's request bytes
+ * and reads its response into an assembly. It does no I/O: the driver carries the bytes, or, where
+ * `exchange` is set, the adapter's owner does (scripted models, adapters written in Lua, processes).
+ * The contract, which each provider's file keeps: the run and the driver call its slots. */
 #ifndef AH_WIRE_ADAPTER_H
 #define AH_WIRE_ADAPTER_H
 

@@ -1,6 +1,6 @@
-/* An assistant message being put together from what an adapter's reader finds,
- * streamed or not: text, refusal, calls, stop, usage. Shared by all adapters.
- * Secrets a server echoes are taken out here, before anyone sees them. */
+/* An assistant message being put together from what an adapter's reader finds, streamed or not: text,
+ * refusal, calls, stop, usage. Secrets a server echoes are taken out here, before anyone sees them.
+ * The run owns one an exchange and makes its entry; readers fill it. */
 #ifndef AH_WIRE_ASSEMBLE_H
 #define AH_WIRE_ASSEMBLE_H
 

@@ -1,6 +1,7 @@
-/* What several wires ask of schemas: parameters whose root is a plain object, and schemas in
- * the words a provider knows. What cannot be said there is told in words, in the description;
- * arguments are always checked against the tool's own schema, so nothing is lost by it. */
+/* The words in which providers know schemas, as several wires ask for them: parameters whose root is
+ * a plain object, and no rule that they refuse. What cannot be said there is told in words, in the
+ * description; arguments are always checked against the tool's own schema, so nothing is lost by it.
+ * Wires call it while they lower, and assemble.c to undo it. */
 #ifndef AH_WIRE_DIALECT_H
 #define AH_WIRE_DIALECT_H
 

@@ -1,6 +1,6 @@
 /* Recognises the errors of a full context, as a model's server or a program between tells them: the
  * conversation, with room for the answer, does not fit into the model's window. Each wire says so in
- * its own words; the table of them is in full.c. */
+ * its own words; the table of them is in full.c. Readers ask it about errors. */
 #ifndef AH_WIRE_FULL_H
 #define AH_WIRE_FULL_H
 

@@ -1,7 +1,7 @@
-/* Lowering: the transcript as one provider's request bytes, kept from request to
- * request so that a turn costs what is new in it. The body is head (settings,
- * tools, system) + one piece an entry + tail; the bytes are a pure function of
- * transcript and adapter. */
+/* Lowering: the transcript as one provider's request bytes, kept from request to request so that a
+ * turn costs what is new in it. The body is head (settings, tools, system) + one piece an entry +
+ * tail; the bytes are a pure function of transcript and adapter. A conversation owns one; the run
+ * asks it for requests, adapters write into it. */
 #ifndef AH_WIRE_LOWER_H
 #define AH_WIRE_LOWER_H
 

@@ -1,11 +1,12 @@
-/* What is known of models, as data: by family and version, what each can do on its wires, how much it
- * holds and what it costs, with the source of that (models_table.c), and what a program says of more
- * of them. No other file compares names of models. Nothing is asked of a server here: what one
- * refuses is learned by the run (run/run_learn.c).
+/* All that is known of models, as data: by family and version, what each can do on its wires, how
+ * much it holds and what it costs, with the source of that (models_table.c), and what a program says
+ * of more of them. No other file compares names of models. Nothing is asked of a server here: what
+ * one refuses is learned by the run (run/run_learn.c). Providers ask it when an adapter is opened;
+ * the Lua floor owns the table of a program, and adds to it.
  *
- * A row holds for its version and later ones, up to the next row of the same family. So a name that is
- * newer than all known ones counts as the newest of its family, and one of no known family is careful:
- * it is asked for nothing that older models refuse, but where a wire says otherwise. */
+ * A row holds for its version and later ones, up to the next row of the same family. So a name that
+ * is newer than all known ones counts as the newest of its family, and one of no known family is
+ * careful: it is asked for nothing that older models refuse, but where a wire says otherwise. */
 #ifndef AH_WIRE_MODELS_H
 #define AH_WIRE_MODELS_H
 

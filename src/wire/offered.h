@@ -1,5 +1,6 @@
 /* The tools a model may see at one point of a conversation, as replaying the transcript
- * gives them, and what a change of them costs on a wire of a given kind. */
+ * gives them, and what a change of them costs on a wire of a given kind. Lowering owns one a
+ * conversation; the search, and whoever opens a saved conversation, replays into one of its own. */
 #ifndef AH_WIRE_OFFERED_H
 #define AH_WIRE_OFFERED_H
 

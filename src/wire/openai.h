@@ -1,5 +1,5 @@
-/* What the two wires that OpenAI has made share, Chat Completions and Responses: the server, its
- * address, the keys, the headers. */
+/* The parts that the two wires of OpenAI share, Chat Completions and Responses: the server, its
+ * address, the keys, the headers. For their files, and for providers.c, which opens them. */
 #ifndef AH_WIRE_OPENAI_H
 #define AH_WIRE_OPENAI_H
 

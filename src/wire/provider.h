@@ -1,6 +1,6 @@
-/* What the adapters of HTTP providers share in making requests: where address, key and mode
- * come from, the request around the body, and the small parts of lowering. Which services
- * there are is for the adapters to know (wire/providers.h); nothing is sent here. */
+/* The parts that adapters of HTTP providers share in making requests: where address, key and mode
+ * come from, the request around the body, and the small parts of lowering. Each provider's file calls
+ * it; which providers there are is said in wire/providers.h. Nothing is sent here. */
 #ifndef AH_WIRE_PROVIDER_H
 #define AH_WIRE_PROVIDER_H
 

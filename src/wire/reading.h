@@ -1,4 +1,4 @@
-/* What the readers of HTTP providers share: a response as a stream of events or as one
+/* The parts that readers of HTTP providers share: a response as a stream of events or as one
  * document, errors in the provider's words, and when it is over. A provider's reader begins
  * with ah_reading, brings its ah_reading_vt, and reads documents; four slots of its ah_adapter_vt
  * are the functions here. The adapter begins with ah_native. */

@@ -1,6 +1,7 @@
-/* The servers that speak OpenAI's chat format, as data: where each is, where its key is
- * found, and in what it differs. What is not said here is not sent to a server that is not
- * known, since several refuse members they do not know. */
+/* The servers that speak OpenAI's chat format, as data: where each is, where its key is found, and in
+ * what it differs. What is not said here is not sent to a server that is not known, since several
+ * refuse members they do not know. For openai.h's wires, and for providers.c, which lists their
+ * names. */
 #ifndef AH_WIRE_SERVERS_H
 #define AH_WIRE_SERVERS_H
 

@@ -1,6 +1,6 @@
-/* Which schemas providers take where strict is asked for: those they can make sure of while
+/* The schemas that providers take where strict is asked for: those they can make sure of while
  * the model writes. A request with a schema that strict refuses fails as a whole, so what is
- * not surely supported does not fit. Nothing is changed here; see strict.h. */
+ * not surely supported does not fit. Nothing is changed here; strict.c and adapter.c ask it. */
 #ifndef AH_WIRE_STRICT_SUBSET_H
 #define AH_WIRE_STRICT_SUBSET_H
 
