@@ -18,7 +18,7 @@ typedef enum ah_budget_kind {
     AH_BUDGET_KINDS
 } ah_budget_kind;
 
-/* What a million tokens cost, in 1 / AH_COST_UNIT, as the script says. */
+/* The price of a million tokens, in 1 / AH_COST_UNIT, as the script says. */
 typedef struct ah_price {
     ah_text *model; /* "provider/model" */
     int64_t input, cached_read, cached_write, output;

@@ -17,7 +17,7 @@ typedef struct ah_run ah_run;
 struct ah_call;
 struct ah_outcome;
 
-/* What becomes of an answer without calls that has no text but white space. */
+/* The fate of an answer without calls that has no text but white space. */
 typedef enum ah_on_empty {
     AH_EMPTY_STANDS, /* it is the answer */
     AH_EMPTY_RETRY,  /* the model is asked again, `retries` times in a row at most */

@@ -23,7 +23,7 @@ bool ah_drift_is_refused(ah_on_drift rule, const ah_tool *stale, const ah_tool *
 /* The message of the warning, and a JSON list of what differs. */
 void ah_drift_put_warning(const ah_tool *now, unsigned set, bool refused, ah_buf *out);
 void ah_drift_put_list(unsigned set, ah_buf *out);
-/* What a call of a tool is answered whose drift was refused (ah_tool.drift). */
+/* The answer to a call of a tool whose drift was refused (ah_tool.drift). */
 void ah_drift_put_answer(const ah_tool *stale, ah_buf *out);
 
 /* Warnings of changes that were made while no run was at work, for the events of the next one. */

@@ -621,7 +621,7 @@ static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *
     return false;
 }
 
-/* What is to be there for the call is made; false: its tool is not there all the same. */
+/* Makes what is to be there for the call; false: its tool is not there all the same. */
 static bool bring(ah_run *run, ah_call *call, ah_changes *c)
 {
     ah_slice name = ah_text_slice(call->slot->name);
@@ -706,7 +706,7 @@ ah_status ah_inject_after(ah_run *run, ah_call *call, bool fails, ah_err *err)
 
 typedef ah_status slot(void *ud, ah_run *run, ah_changes *out, ah_err *err);
 
-/* What one strategy says there is made, or it is warned of. */
+/* Makes what one strategy says there; a failure is a warning. */
 static void consult_about(ah_run *run, const ah_strategy *s, slot *says, bool at_work)
 {
     static const ah_slice by_provider = AH_LIT("the provider's search");

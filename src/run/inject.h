@@ -13,11 +13,11 @@
 struct ah_run;
 struct ah_call;
 
-/* What becomes of a tool that is injected under a taken name. */
+/* The fate of a tool that is injected under a taken name. */
 typedef enum ah_conflict { AH_CONFLICT_SKIP, AH_CONFLICT_REPLACE, AH_CONFLICT_ERROR } ah_conflict;
 
-/* What the calls of a turn have done that the adapter cannot take in mid-conversation: the run goes on
- * in a new session of the wire. */
+/* The calls of a turn have done what the adapter cannot take in mid-conversation: the run goes on in a
+ * new session of the wire. */
 typedef struct ah_restarts {
     bool due;      /* tools were injected */
     bool expanded; /* a handler left for sections, which were opened: counts as one */
@@ -27,7 +27,7 @@ typedef struct ah_restarts {
 
 enum { AH_MANY_TOOLS = 64, AH_MAX_TOOLS = 128, AH_MAX_RESTARTS = 10 };
 
-/* How a conversation takes injections; kept from run to run. */
+/* The rules by which a conversation takes injections; kept from run to run. */
 typedef struct ah_inject_rules {
     int max_tools;
     ah_conflict on_conflict;
@@ -39,7 +39,7 @@ typedef struct ah_inject_rules {
     bool warned_many, warned_full; /* each warning is given once */
 } ah_inject_rules;
 
-/* Where changes are made, and what came of them. */
+/* The place in which changes are made, and what came of them. */
 typedef struct ah_injection {
     const ah_mem *mem;
     ah_registry *registry;
@@ -90,7 +90,7 @@ typedef struct ah_strategy {
          * the transcript reaches up to before the assistant message, which is pending. */
         ah_status (*after)(void *ud, struct ah_run *run, const struct ah_call *call, ah_changes *out,
                            ah_err *err);
-        /* What it asked for is made. */
+        /* The changes that it asked for are made. */
         void (*made)(void *ud);
         /* The model's message has come and is the pending turn, none of its calls is begun: which tools
          * the provider has found for the model. */
@@ -103,12 +103,12 @@ typedef struct ah_strategy {
     void *ud;
 } ah_strategy;
 
-/* How far the transcript was read for what a strategy keeps; zero it. */
+/* The transcript was read so far for what a strategy keeps; zero it. */
 typedef struct ah_kept {
     size_t seen, last; /* entries; `last` 0: none yet, else 1 more than where it is */
 } ah_kept;
 
-/* What the strategy kept last, as JSON, the turn at work included; .p NULL: nothing yet. Reads
+/* Returns what the strategy kept last, as JSON, the turn at work included; .p NULL: nothing yet. Reads
  * only what is new since it was asked last. */
 ah_slice ah_strategy_state(ah_kept *k, const ah_transcript *t, const char *strategy);
 

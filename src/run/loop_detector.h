@@ -33,7 +33,7 @@ typedef struct ah_loop_detector {
     size_t n;
 } ah_loop_detector;
 
-/* What is to be said of a call. Zero: nothing. */
+/* The finding about a call. Zero: there is nothing to be said. */
 typedef struct ah_repeat {
     int times;  /* how often it has come, this time included */
     int length; /* 1: the call itself; 2, 3: the pattern that it goes on with */

@@ -45,7 +45,7 @@ typedef struct ah_wants {
     ah_want *first, *last;
 } ah_wants;
 
-/* What is raised again before it was taken keeps its turn. */
+/* A need that is raised again before it was taken keeps its turn. */
 void ah_want_raise(ah_wants *all, ah_want *w, ah_need need);
 /* False: it was not raised, or was taken already. */
 bool ah_want_drop(ah_wants *all, ah_want *w);

@@ -468,7 +468,7 @@ static ah_status collect(const ah_run *run, const ah_search *s, ah_slice list, c
     return st;
 }
 
-/* What the provider says that it has found. */
+/* Adds what the provider says that it has found. */
 static ah_status answered(void *ud, ah_run *run, ah_changes *out, ah_err *err)
 {
     const ah_run_config *cfg = ah_run_cfg(run);

@@ -17,7 +17,7 @@ enum {
     AH_SEARCH_TOOLS_MOST = 20000 /* in a set */
 };
 
-/* What is said of a set; all of it may be 0. */
+/* The rules of a set; all of it may be 0. */
 typedef struct ah_search_rules {
     int max;            /* tools in an answer; 0: AH_SEARCH_MAX */
     const char *who;    /* "provider", "here"; NULL: the provider where the model does that */

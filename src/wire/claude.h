@@ -62,7 +62,7 @@ enum {
     AH_CLAUDE_MAX_CALLS = 1024     /* that wait for a result, or results for their request */
 };
 
-/* What a line means for the exchange; all slices are parts of the line, or of `cost`. */
+/* The meaning of a line for the exchange; all slices are parts of the line, or of `cost`. */
 typedef struct ah_claude_news {
     ah_slice event[2]; /* of the model's message, one line without its end; .p NULL: none */
     char cost[96];     /* an event of our own */
@@ -74,7 +74,7 @@ typedef struct ah_claude_news {
 void ah_claude_init(ah_claude *c, const ah_mem *mem, bool relists);
 void ah_claude_clear(ah_claude *c);
 
-/* Can the process go on with this request: does it know the beginning, and nothing else? */
+/* True if the process can go on with this request: it knows the beginning, and nothing else. */
 bool ah_claude_fits(const ah_claude *c, ah_slice request);
 /* Asks for the next message: of a process that fits, or of a fresh one, which is told the
  * conversation so far as text (docs/claude.md). */

@@ -31,7 +31,7 @@ void ah_telling_tell(ah_telling *t, ah_json_token key, ah_slice value);
 /* With the author's description, a JSON string or absent. A failure is that of `out`. */
 void ah_telling_end(ah_telling *t, ah_slice description);
 
-/* How many members a schema has. */
+/* The number of members that a schema has. */
 size_t ah_dialect_members(ah_slice schema);
 
 #define AH_WRAPPED "wrapped_arguments"

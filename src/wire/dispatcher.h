@@ -15,8 +15,8 @@ extern const char ah_dispatcher_spec[]; /* its declaration */
  * ones from theirs. */
 void ah_dispatcher_note(ah_slice json, ah_buf *out);
 
-/* Is the assistant or tool_result entry one about late tools? Then *out is it as the wire
- * is to show it, and true is returned. */
+/* True if the assistant or tool_result entry is one about late tools; *out is it then as the wire is to
+ * show it. */
 bool ah_dispatcher_wrap(const ah_offers *o, const ah_entry *e, ah_buf *out);
 
 /* The call a model made through the dispatcher: name and arguments become the inner ones.

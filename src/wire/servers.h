@@ -17,7 +17,7 @@ typedef enum ah_server_quirk {
     AH_SERVER_AZURE = 1 << 5,             /* header api-key; with a version, deployments in the path */
     AH_SERVER_SITE = 1 << 6,              /* told who calls: HTTP-Referer, X-Title */
     AH_SERVER_PROXY = 1 << 7,             /* LiteLLM's: retries by itself, numbers its calls */
-    /* What it thought is sent back, in these members of the message: */
+    /* Its thoughts are sent back, in these members of the message: */
     AH_SERVER_REASONING_CONTENT = 1 << 8,
     AH_SERVER_REASONING_DETAILS = 1 << 9,
     AH_SERVER_THINKING_BLOCKS = 1 << 10,
