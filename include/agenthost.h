@@ -16,7 +16,7 @@
  *                      ah_agent_at_work, ah_agent_user, ah_agent_set_user, ah_next_event,
  *                      ah_pollfd, ah_timeout
  *     in those of tools (call, cancel), of the transport, and in `woken`, besides:
- *                      ah_answer, ah_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
+ *                      ah_tool_done, ah_tool_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
  *                      ah_agent_start, ah_agent_send, ah_agent_cancel
  *     never            what waits, steps, opens, closes or declares: ah_close, ah_script, ah_load,
  *                      ah_add_tool, ah_remove_tool, ah_call_tool, ah_agent_open, ah_agent_find,
@@ -273,7 +273,7 @@ AH_API ah_status ah_alias(ah_host *host, const char *json);
 
 /* One call of a tool of the program. Valid during the call of the function. */
 typedef struct ah_tool_call {
-    uint64_t id; /* for ah_answer; never 0, never used again in this host */
+    uint64_t id; /* for ah_tool_done; never 0, never used again in this host */
     const char *tool;
     const char *args; /* JSON object: checked against the parameters, defaults filled in */
     size_t args_len;
@@ -298,7 +298,7 @@ typedef struct ah_tool_config {
      * open_world and untrusted (docs/lua.md). NULL: none is declared */
     const char *annotations;
     const char *version; /* UTF-8, up to 64 bytes: told where a conversation goes on; NULL: none */
-    /* Begins a call. Answered once, with ah_answer or ah_refuse, in it or later. */
+    /* Begins a call. Answered once, with ah_tool_done or ah_tool_refuse, in it or later. */
     void (*call)(void *ud, ah_host *host, const ah_tool_call *call);
     /* The call is over unanswered (cancelled, out of time, host closed). May be NULL. */
     void (*cancel)(void *ud, ah_host *host, uint64_t call);
@@ -316,8 +316,8 @@ AH_API ah_status ah_remove_tool(ah_host *host, const char *name);
  * or as failed, with words for the model. The call is over in any case: AH_USAGE where it
  * already was, AH_TOOL_VALIDATION where `json` is none (the model is told of a failure),
  * AH_NOMEM. On the host's thread; from others, take note, ah_wake, and answer in `woken`. */
-AH_API ah_status ah_answer(ah_host *host, uint64_t call, const char *json);
-AH_API ah_status ah_refuse(ah_host *host, uint64_t call, const char *message);
+AH_API ah_status ah_tool_done(ah_host *host, uint64_t call, const char *json);
+AH_API ah_status ah_tool_refuse(ah_host *host, uint64_t call, const char *message);
 
 /* Calls a tool by name, of a script or of the program, as a model would: arguments are checked,
  * the policies of the script's ah.gate and its time limit hold, handlers may wait. Does the work of

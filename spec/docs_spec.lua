@@ -126,7 +126,7 @@ local function flows(on)
     tools = { echo_tool() }, max_iterations = 2, on_max = "answer", on = on, "x" }
   local spent = server.chat_call("t", "{}", "c")
   spent.headers["x-ratelimit-remaining-requests"] = "0"
-  spent.headers["x-ratelimit-reset-requests"] = "2ms"
+  spent.headers["x-ratelimit-reset-requests"] = "250ms"
   local s <close> = server.start { responses = { spent, server.chat_text("done") } }
   run { model = "openai/m", base_url = s.url, tools = { echo_tool() }, on = on, "x" }
   run { model = ah.scripted { { fail = failing } }, retries = 0, fallback = { "demo/echo" },

@@ -43,7 +43,7 @@ static bool clean(ah_host *host, ah_status st)
 static void on_call(void *ud, ah_host *host, const ah_tool_call *call)
 {
     (void)ud;
-    ah_answer(host, call->id, "{\"b\":[1,2],\"a\":\"x\"}");
+    ah_tool_done(host, call->id, "{\"b\":[1,2],\"a\":\"x\"}");
 }
 
 static ah_status add(ah_host *host)

@@ -26,7 +26,7 @@
 #include <curl/curl.h>
 
 #include "embed.h"
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "server.h"
 
 enum {

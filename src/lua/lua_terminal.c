@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "base/width.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_open.h"
 #include "lua/lua_value.h"
 
 static const char WAIT[] = "agenthost.key_wait";

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/harmless.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_terminal.h"
 #include "lua/lua_value.h"
 
