@@ -10,9 +10,6 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
 #include "lua/lua_value.h"
-#include "lua/lua_error.h"
-#include "lua/lua_fields.h"
-#include "lua/lua_open.h"
 
 static const char WAIT[] = "agenthost.key_wait";
 

@@ -11,8 +11,6 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_terminal.h"
 #include "lua/lua_value.h"
-#include "lua/lua_error.h"
-#include "lua/lua_fields.h"
 
 _Static_assert((int)AH_AREA_AWAY <= (int)AH_TTY_AWAY, "what takes an area away has room");
 
