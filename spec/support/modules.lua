@@ -34,7 +34,7 @@ return {
     { "call", "now resource_end staged" },
     -- objects that scripts hold and that know no agent
     { "handle", "budget builtin bytes file file_watch fs http image limits models observe process "
-      .. "reply schema type yaml" },
+      .. "reply schema terminal terminal_show type yaml" },
     { "tool", "entity entity_call entity_json expansion group render result tool tool_fields "
       .. "undo" },
     { "session", "dispatcher reduce session subscribe" },

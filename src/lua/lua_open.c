@@ -153,6 +153,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_builtin(L);
     ah_lua_open_file(L);
     ah_lua_open_process(L);
+    ah_lua_open_terminal(L);
     ah_lua_open_image(L);
     ah_lua_open_bytes(L);
     ah_lua_open_yaml(L);
