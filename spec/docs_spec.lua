@@ -18,7 +18,8 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 local PAGES = {
   "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "recipes", "registry",
-  "scripted", "search", "sessions", "strategies", "terminal", "testing", "transcript", "watch",
+  "scripted", "search", "sessions", "strategies", "terminal", "testing", "transcript",
+  "watch",
 }
 PAGES[#PAGES + 1] = require("support.mock").is_built() and "mock" or nil
 PAGES[#PAGES + 1] = ah.yaml.decode "here" and "yaml" or nil

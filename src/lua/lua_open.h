@@ -13,7 +13,7 @@ void ah_lua_open_embed(lua_State *L);    /* host_tool */
 void ah_lua_open_file(lua_State *L);     /* _append_private */
 void ah_lua_open_http(lua_State *L);     /* http */
 void ah_lua_open_process(lua_State *L);  /* _process, _sandbox, _folder, _repair */
-void ah_lua_open_yaml(lua_State *L);     /* yaml */
 void ah_lua_open_terminal(lua_State *L); /* terminal */
+void ah_lua_open_yaml(lua_State *L);     /* yaml */
 
 #endif
