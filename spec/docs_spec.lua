@@ -19,8 +19,8 @@ local MOCK = require("support.mock").is_built() and "mock" or nil
 
 for _, name in ipairs {
   "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
-  "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "recipes", "registry",
-  "scripted", "search", "sessions", "strategies", "testing", "transcript", MOCK,
+  "filesystem", "images", "limits", "lua", "models", "planning", "processes", "prompts", "recipes",
+  "registry", "scripted", "search", "sessions", "strategies", "testing", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -334,11 +334,13 @@ describe("docs/lua.md", function()
     end
   end)
 
-  it("has the fields of ah.tool, ah.result and ah.http", function()
+  it("has the fields of ah.tool, ah.result, ah.http and ah.process", function()
     assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), names_in(LUA, "## ah.tool", 1))
     assert.same(fields_of("src/lua/lua_result.c", "ah.result"),
       names_in(LUA, "### What a handler gives back", 2))
     assert.same(fields_of("src/lua/lua_http.c", "ah.http"), names_in(LUA, "## ah.http", 1))
+    assert.same(fields_of("src/lua/lua_process.c", "ah.process"),
+      names_in(markdown.read("docs/processes.md"), "## ah.process", 1))
   end)
 
   it("has the methods of agents and schemas", function()

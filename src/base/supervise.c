@@ -324,6 +324,14 @@ static bool reap(supervisor *s)
     return pid == 0;
 }
 
+/* Its number is its own while it has not been waited for. Where it has no group yet, it has blocked all
+ * signals, and takes this one before it is the command. */
+static void pass_on(const supervisor *s, int sig)
+{
+    if (!s->ended && kill(-s->command, sig) != 0)
+        kill(s->command, sig);
+}
+
 /* Nothing, a byte, or the end, which is the death of the host. */
 static void read_control(supervisor *s)
 {
@@ -332,6 +340,10 @@ static void read_control(supervisor *s)
 
     if (n < 0)
         return;
+    if (n == 1 && c > 0 && c <= AH_MOST_SIGNAL) {
+        pass_on(s, c);
+        return;
+    }
     begin_ending(s, AH_PROCESS_STOPPED, n == 1 && c == AH_CONTROL_KILL);
     s->deaf = n == 0; /* it would be readable for ever */
 }

@@ -16,6 +16,7 @@ static int host_gc(lua_State *L)
 
     ah_embed_free(h->embed);
     h->embed = NULL;
+    ah_lua_free_children(h);
     ah_host_free(h->host);
     h->host = NULL;
     ah_text_set(&h->model, NULL);

@@ -67,6 +67,7 @@ typedef struct ah_lua {
     ah_mem *own; /* set by ah_open: the state is ours to close, and this to free after it */
     struct ah_lua_hooks *gate; /* ah.gate; NULL: nothing was said */
     struct ah_embed *embed;    /* lua_api.h; NULL: no C program uses the host */
+    struct ah_child *children; /* lua_process.c: processes of scripts */
 } ah_lua;
 
 /* Makes the host of a Lua state, once; later calls give the same. Raises on failure, and where
@@ -190,8 +191,11 @@ void ah_lua_open_log(lua_State *L);     /* log */
 void ah_lua_open_embed(lua_State *L);   /* host_tool */
 void ah_lua_open_builtin(lua_State *L); /* _raise, _check_fields */
 void ah_lua_open_file(lua_State *L);    /* _append_private */
-void ah_lua_open_process(lua_State *L); /* _process, _sandbox, _folder, _repair */
+void ah_lua_open_launch(lua_State *L);  /* _folder, _environment */
+void ah_lua_open_command(lua_State *L); /* _command, _sandbox, _warn, _repair */
+void ah_lua_open_process(lua_State *L); /* process */
 
+void ah_lua_free_children(ah_lua *h);   /* lua_process.c: ends them all */
 void ah_embed_free(struct ah_embed *e); /* lua_api.c; NULL is fine */
 /* lua_api_loop.c: tells the watcher of the config, which there is. */
 void ah_embed_watch(struct ah_embed *e, ah_agent *agent, const ah_notice *n);
