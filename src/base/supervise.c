@@ -299,8 +299,10 @@ static void begin_ending(supervisor *s, ah_process_end how, bool kill_now)
         s->how = how;
         s->kill_at = now + grace_of(s->cfg);
         tell(&(ah_report){.kind = AH_REPORT_ENDING, .how = how});
-        signal_all(s, SIGTERM);
-        signal_all(s, SIGCONT); /* one that is stopped cannot end */
+        if (!kill_now) {
+            signal_all(s, SIGTERM);
+            signal_all(s, SIGCONT); /* one that is stopped cannot end */
+        }
     }
     if (kill_now)
         s->kill_at = now;

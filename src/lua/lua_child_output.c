@@ -5,6 +5,8 @@
 #include "lua/lua_child.h"
 #include "lua/lua_value.h"
 
+static const char LINES[] = "process:lines";
+
 enum { BEGINNING = 120 };
 
 static ah_slice rest_of(const ah_child *c)
@@ -203,6 +205,16 @@ static int take_bytes(lua_State *L, ah_child *c, const ah_child_wait *w)
     }
 }
 
+static void refuse_second(lua_State *L, const ah_child *c)
+{
+    if (ah_child_is_read(c))
+        ah_lua_raise(
+            L, AH_USAGE,
+            "the output of '%s' is being read by another task: let one read, and give the others what "
+            "is theirs",
+            c->name);
+}
+
 static int read_on(lua_State *L, int status, lua_KContext ctx)
 {
     ah_child_wait *w = lua_touserdata(L, (int)ctx);
@@ -219,17 +231,8 @@ static int read_on(lua_State *L, int status, lua_KContext ctx)
         return ah_child_push_late(
             L, c, w->form == AH_FORM_LINE ? "written a line" : "written what is to be read");
     }
+    refuse_second(L, c);
     return ah_child_await(L, (int)ctx, w, read_on);
-}
-
-static void refuse_second(lua_State *L, const ah_child *c)
-{
-    if (ah_child_is_read(c))
-        ah_lua_raise(
-            L, AH_USAGE,
-            "the output of '%s' is being read by another task: let one read, and give the others what "
-            "is theirs",
-            c->name);
 }
 
 static void read_line_options(lua_State *L, const char *what, ah_child_wait *w)
@@ -261,19 +264,24 @@ int ah_child_line(lua_State *L)
     return read_on(L, LUA_OK, 3);
 }
 
-/* (state, last) with the object, the options and the waiting userdata as upvalues */
+/* (state, last) with the object, the options and a wait that has read them as upvalues. Each call has a
+ * wait of its own: another task may call meanwhile. */
 static int next_line(lua_State *L)
 {
+    const ah_child_wait *as = lua_touserdata(L, lua_upvalueindex(3));
     ah_child_wait *w;
+    ah_child *c;
 
     lua_settop(L, 0);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_pushvalue(L, lua_upvalueindex(2));
-    lua_pushvalue(L, lua_upvalueindex(3)); /* -- p options w */
-    w = lua_touserdata(L, 3);
-    refuse_second(L, ah_child_check(L));
+    c = ah_child_check(L);
+    refuse_second(L, c);
+    w = ah_child_push_wait(L, c, AH_CHILD_OUTPUT); /* -- p options w */
+    w->json = as->json;
+    w->bytes = as->bytes;
     if (!lua_isnil(L, 2))
-        ah_child_set_time(L, 2, "process:lines", w);
+        ah_child_set_time(L, 2, LINES, w);
     return read_on(L, LUA_OK, 3);
 }
 
@@ -284,7 +292,7 @@ int ah_child_lines(lua_State *L)
 
     lua_settop(L, 2);
     w = ah_child_push_wait(L, c, AH_CHILD_OUTPUT); /* -- p options w */
-    read_line_options(L, "process:lines", w);
+    read_line_options(L, LINES, w);
     lua_pushcclosure(L, next_line, 3);
     return 1;
 }

@@ -105,22 +105,30 @@ void ah_launch_env(lua_State *L, ah_launch *g, int idx, const char *what)
 
 /* -- limits ------------------------------------------------------------------------------------------ */
 
-static uint64_t number_of(lua_State *L, const char *what, const char *name, double factor)
+static int64_t ms_of(lua_State *L, const char *what, const char *name)
 {
     double v = 0;
 
-    ah_field_number(L, 1, what, name, 0, &v);
-    return (uint64_t)(v * factor);
+    ah_field_number(L, 1, what, name, 0.001, &v);
+    return ah_ms_of(v);
+}
+
+/* A part of one is one. */
+static uint64_t count_of(lua_State *L, const char *what, const char *name)
+{
+    double v = 0;
+
+    return ah_field_number(L, 1, what, name, 0, &v) && v < 1 ? 1 : (uint64_t)v;
 }
 
 void ah_launch_limits(lua_State *L, ah_launch *g, const char *what)
 {
-    g->cfg.timeout_ms = (int64_t)number_of(L, what, "timeout", 1000);
-    g->cfg.grace_ms = (int64_t)number_of(L, what, "grace", 1000);
-    g->cfg.limits.memory_bytes = number_of(L, what, "memory", 1);
-    g->cfg.limits.file_bytes = number_of(L, what, "file_size", 1);
-    g->cfg.limits.cpu_s = number_of(L, what, "cpu", 1);
-    g->cfg.limits.processes = number_of(L, what, "processes", 1);
+    g->cfg.timeout_ms = ms_of(L, what, "timeout");
+    g->cfg.grace_ms = ms_of(L, what, "grace");
+    g->cfg.limits.memory_bytes = count_of(L, what, "memory");
+    g->cfg.limits.file_bytes = count_of(L, what, "file_size");
+    g->cfg.limits.cpu_s = count_of(L, what, "cpu");
+    g->cfg.limits.processes = count_of(L, what, "processes");
 }
 
 /* True, and the kind, where it is there. */

@@ -95,6 +95,15 @@ static int fails_stalled(lua_State *L, const ah_child *c)
 
 /* -- input ------------------------------------------------------------------------------------------------ */
 
+/* -- nil err */
+static int fails_ended(lua_State *L, const ah_child *c)
+{
+    ah_err err;
+
+    ah_err_set(&err, AH_INTERNAL, "'%s' has ended already", c->name);
+    return ah_child_fails(L, &err);
+}
+
 static int write_on(lua_State *L, int status, lua_KContext ctx)
 {
     ah_child_wait *w = lua_touserdata(L, (int)ctx);
@@ -142,7 +151,9 @@ static int process_write(lua_State *L)
     if (!c->p || c->closing)
         return ah_child_is_closed(L, c);
     if (c->input_closed) {
-        ah_err_set(&err, AH_USAGE, "the input of '%s' was closed (process:close_input)", c->name);
+        ah_err_set(&err, AH_USAGE,
+                   "'%s' takes no more input: process:close_input has ended it, or `stdin` was all",
+                   c->name);
         return ah_child_fails(L, &err);
     }
     w->end = c->given + (int64_t)text.n;
@@ -322,7 +333,7 @@ static int process_kill(lua_State *L)
     if (!c->p)
         return ah_child_is_closed(L, c);
     if (c->ended)
-        return fails_gone(L, c);
+        return fails_ended(L, c);
     if (sig == ah_signal_of("KILL"))
         ah_process_kill(c->p);
     else
@@ -522,8 +533,10 @@ static int start_process(lua_State *L)
     g->cfg.news = ah_child_news;
     g->cfg.ud = c;
     g->cfg.max_pending = AH_CHILD_PENDING;
-    if (start(c, g, input, &err) != AH_OK)
+    if (start(c, g, input, &err) != AH_OK) {
+        ah_child_let_go(c);
         return ah_child_fails(L, &err);
+    }
     lua_settop(L, 3);
     return 1;
 }
