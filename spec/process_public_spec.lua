@@ -66,8 +66,9 @@ local function code_of(p)
 end
 
 local function in_handler(handler, more)
-  local options = { model = ah.scripted { { calls = { { name = "t" } } }, "done" }, log = function() end,
-    tools = { ah.tool { name = "t", description = "T.", handler = handler } }, "go" }
+  local options = { model = ah.scripted { { calls = { { name = "t" } } }, "done" },
+    tools = { ah.tool { name = "t", description = "T.", handler = handler } },
+    log = function() end, "go" }
   for key, value in pairs(more or {}) do
     options[key] = value
   end
@@ -131,7 +132,8 @@ describe("a process of a script", function()
   end)
 
   it("gives lines of JSON as values, and errors for those that are none", function()
-    local p <close> = sh [[printf '{"a":[1,2.5,null]}\r\n\n  \n"s"\nfalse\nnull\n{oops\n[1\n1e999\n\377\n{"b":1}']]
+    local p <close> = sh [[printf '{"a":[1,2.5,null]}\r\n\n  \n"s"\nfalse\nnull\n{oops\n[1\n'
+      printf '1e999\n\377\n{"b":1}']]
     local got = {}
     for value, err in p:lines { json = true } do
       got[#got + 1] = err or value
@@ -175,7 +177,8 @@ describe("a process of a script", function()
   end)
 
   it("passes over lines that are too long, whatever is behind them", function()
-    local p <close> = sh [[echo ok; head -c 3000000 /dev/zero | tr '\0' x; echo; echo '{"a":1}'; printf 12345678901]]
+    local p <close> = sh [[echo ok; head -c 3000000 /dev/zero | tr '\0' x; echo
+      echo '{"a":1}'; printf 12345678901]]
     assert.equal("ok", p:line { max = 10 })
     local line, err = p:line { max = 10 }
     assert.is_false(line)
@@ -518,7 +521,8 @@ describe("the end of a process", function()
       end]]
     local r = command.shell("trap '' CHLD; $A " .. path)
     assert.equal(("hello\t3\n"):rep(3), r.out, r.err)
-    r = command.shell("python3 -c 'import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+    r = command.shell("python3 -c 'import os, signal, sys; "
+      .. "signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
       .. "os.execvp(sys.argv[1], sys.argv[1:])' $A " .. path)
     if r.code ~= 127 then
       assert.equal(("hello\t3\n"):rep(3), r.out, r.err)
@@ -556,15 +560,16 @@ describe("what a process is given", function()
   end)
 
   it("is a folder, and arguments that no shell reads", function()
-    local p <close> = start("sh", { "-c", 'pwd; printf "%s\n" "$@"', "sh", "a b", "$HOME", "*", "" },
-      { cwd = "/usr" })
+    local p <close> = start("sh",
+      { "-c", 'pwd; printf "%s\n" "$@"', "sh", "a b", "$HOME", "*", "" }, { cwd = "/usr" })
     assert.equal("/usr\na b\n$HOME\n*\n\n", p:read "all")
   end)
 
   it("is refused at its line where it is a mistake", function()
     for said, config in pairs {
       ["field 'command' is missing"] = {}, ["arguments go into `args`"] = { command = { "ls" } },
-      ["did you mean 'command'"] = { cmd = "ls" }, ["did you mean 'args'"] = { command = "a", argv = {} },
+      ["did you mean 'command'"] = { cmd = "ls" },
+      ["did you mean 'args'"] = { command = "a", argv = {} },
       ["args must be a string, found a number"] = { command = "ls", args = { 1 } },
       ["args holds a NUL byte"] = { command = "ls", args = { "a\0b" } },
       ["command holds a NUL byte"] = { command = "ls\0" },
@@ -579,7 +584,8 @@ describe("what a process is given", function()
       ["sandbox must be \"none\""] = { command = "ls", sandbox = "jail" },
       ["field 'sandbox' must be a string or a table"] = { command = "ls", sandbox = true },
       ["sandbox: unknown field 'reads'"] = { command = "ls", sandbox = { reads = {} } },
-      ["nothing holds `read` and `write`"] = { command = "ls", sandbox = { kind = "none", read = {} } },
+      ["nothing holds `read` and `write`"] =
+        { command = "ls", sandbox = { kind = "none", read = {} } },
       ["max_errors must be at most"] = { command = "ls", max_errors = 1e12 },
     } do
       local ok, err = pcall(ah.process, config)
@@ -677,8 +683,9 @@ describe("the sandbox of a process", function()
     if not offered "require" then
       return pending "no sandbox is to be had here"
     end
-    assert(os.execute(("printf '#!/bin/sh\\necho ran' > %s/prog && chmod +x %s/prog"):format(other, other)))
-    local p <close> = start(other .. "/prog", {}, { sandbox = { read = {} } })
+    local prog = other .. "/prog"
+    assert(os.execute(("printf '#!/bin/sh\\necho ran' > %s; chmod +x %s"):format(prog, prog)))
+    local p <close> = start(prog, {}, { sandbox = { read = {} } })
     assert.equal("ran\n", p:read "all", p:errors())
   end)
 
@@ -695,8 +702,8 @@ describe("the sandbox of a process", function()
     local reply = assert(ah.run {
       model = ah.scripted { { calls = { { name = "bash",
         arguments = { command = ("cat file; cat %s/file"):format(other) } } } }, "done" },
-      tools = assert(ah.builtin { bash = { sandbox = "require", cwd = folder, readable = { "/usr" } } }),
-      "go" })
+      tools = assert(ah.builtin { bash = { sandbox = "require", cwd = folder,
+        readable = { "/usr" } } }), "go" })
     local said = reply.messages[#reply.messages - 1].content
     has(said, "secret\n")
     assert.falsy(said:find "secret.*secret", said)
