@@ -131,6 +131,34 @@ describe("a process of a script", function()
     end)())
   end)
 
+  it("is waited for where nothing can be yielded, too", function()
+    local lines = {}
+    assert(in_handler(function()
+      local p <close> = start "cat"
+      table.sort({ 1, 2 }, function(a, b)
+        assert(p:write "x\n")
+        lines[#lines + 1] = p:line()
+        return a < b
+      end)
+      lines[#lines + 1] = p:close().exit_code
+    end))
+    assert.same({ "x", 0 }, { lines[1], lines[#lines] })
+  end)
+
+  it("outlives the call that started it, as long as the script has it", function()
+    local kept
+    assert(in_handler(function()
+      kept = start "cat"
+      assert(kept:write "first\n")
+    end))
+    assert(in_handler(function()
+      assert.equal("first", kept:line())
+      assert(kept:write "second\n")
+    end))
+    assert.equal("second", kept:line())
+    assert.equal(0, code_of(kept))
+  end)
+
   it("gives lines of JSON as values, and errors for those that are none", function()
     local p <close> = sh [[printf '{"a":[1,2.5,null]}\r\n\n  \n"s"\nfalse\nnull\n{oops\n[1\n'
       printf '1e999\n\377\n{"b":1}']]
@@ -622,6 +650,33 @@ describe("what a process is given", function()
     end
     local folder <close> = start("./env", {}, { cwd = "/usr/bin" }) -- below cwd
     has(folder:read "all", "PATH=")
+  end)
+
+  it("is told when it comes to be run where it shows only then", function()
+    local path = command.temp "neither a script nor a program"
+    assert(os.execute("chmod +x " .. path))
+    local p <close> = start(path)
+    local r, err = p:wait()
+    assert.is_nil(r)
+    has(err.message, "cannot run '" .. path)
+    has(select(2, p:write "x").message, "cannot run")
+    assert.is_nil(p:line())
+    command.tidy()
+  end)
+
+  it("is a list that code of the script cannot take away while it is read", function()
+    local args = { ("-"):rep(3) .. "x" }
+    local env = { A = ("b"):rep(2) }
+    local write = setmetatable({}, { __len = function()
+      args[1], env.A = nil, nil
+      for _ = 1, 10 do
+        collectgarbage()
+      end
+      return 0
+    end })
+    local p <close> = start("sh", { "-c", 'echo "$0 $A"', args[1] },
+      { env = env, sandbox = { kind = "auto", write = write } })
+    assert.equal("---x bb\n", p:read "all")
   end)
 
   it("is limits, which hold for all below it", function()

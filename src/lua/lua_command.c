@@ -227,7 +227,7 @@ static ah_launch *read_given(lua_State *L)
         return NULL;
     if (lua_getfield(L, 1, "start") != LUA_TNIL)
         g->cfg.cwd_fd = ah_launch_folder_fd(L, -1, WHAT);
-    ah_launch_words(L, g, WHAT, "argv");
+    ah_launch_words(L, at, WHAT, "argv");
     if (ah_field_push(L, 1, WHAT, "env", LUA_TTABLE))
         ah_launch_env(L, g, lua_gettop(L), WHAT);
     lua_settop(L, at);

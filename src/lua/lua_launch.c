@@ -69,15 +69,20 @@ static void keep(lua_State *L, int at)
     lua_pop(L, 1);
 }
 
-void ah_launch_word(lua_State *L, ah_launch *g, int idx, const char *what, const char *name)
+/* Code of the script may be called before the start (metamethods of its lists), and take them away. */
+void ah_launch_word(lua_State *L, int at, int idx, const char *what, const char *name)
 {
+    ah_launch *g = lua_touserdata(L, at);
+
     if (g->n_words >= AH_LAUNCH_WORDS)
         ah_lua_raise(L, AH_USAGE, "%s: %s has more than %d words", what, name, AH_LAUNCH_WORDS);
     g->words[AH_SANDBOX_WORDS + g->n_words++] = ah_launch_text(L, idx, what, name);
     g->words[AH_SANDBOX_WORDS + g->n_words] = NULL;
+    lua_pushvalue(L, idx);
+    keep(L, at);
 }
 
-void ah_launch_words(lua_State *L, ah_launch *g, const char *what, const char *name)
+void ah_launch_words(lua_State *L, int at, const char *what, const char *name)
 {
     lua_Integer n;
 
@@ -85,7 +90,7 @@ void ah_launch_words(lua_State *L, ah_launch *g, const char *what, const char *n
         return;
     for (lua_Integer i = 1; i <= n; i++, lua_pop(L, 1)) {
         lua_rawgeti(L, -1, i);
-        ah_launch_word(L, g, -1, what, name);
+        ah_launch_word(L, at, -1, what, name);
     }
     lua_pop(L, 1);
 }

@@ -25,13 +25,13 @@ typedef struct ah_launch {
 
 /* All below raise for what is wrong; `what` stands before the message. */
 
-/* Pushes one, a userdata. What is read into it is kept by it, or by the table at 1. */
+/* Pushes one, a userdata. */
 ah_launch *ah_launch_push(lua_State *L);
 /* The string at idx, without a NUL. */
 const char *ah_launch_text(lua_State *L, int idx, const char *what, const char *name);
-/* A word, or the list in a field, appended to argv. */
-void ah_launch_word(lua_State *L, ah_launch *g, int idx, const char *what, const char *name);
-void ah_launch_words(lua_State *L, ah_launch *g, const char *what, const char *name);
+/* A word, or the list in a field, appended to the argv of the launch at `at`, which keeps them. */
+void ah_launch_word(lua_State *L, int at, int idx, const char *what, const char *name);
+void ah_launch_words(lua_State *L, int at, const char *what, const char *name);
 /* The list of "NAME=value" at idx, which whoever calls keeps. */
 void ah_launch_env(lua_State *L, ah_launch *g, int idx, const char *what);
 /* timeout, grace, memory, file_size, cpu, processes of the table at 1. */

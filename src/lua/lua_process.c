@@ -398,7 +398,7 @@ static bool read_sandbox(lua_State *L, int at, ah_sandbox_config *cfg)
            ah_launch_folders(L, at, idx, what, "read", cfg->readable, &cfg->n_readable);
 }
 
-static void read_command(lua_State *L, ah_launch *g)
+static void read_command(lua_State *L, int at)
 {
     int type = lua_getfield(L, 1, "command"); /* -- command, kept by the table */
 
@@ -411,8 +411,8 @@ static void read_command(lua_State *L, ah_launch *g)
             L, AH_USAGE,
             "%s: field 'command' is missing: the program, as in { command = \"npx\", args = { ... } }",
             WHAT);
-    ah_launch_word(L, g, -1, WHAT, "command");
-    ah_launch_words(L, g, WHAT, "args");
+    ah_launch_word(L, at, -1, WHAT, "command");
+    ah_launch_words(L, at, WHAT, "args");
 }
 
 /* False: -- nil err */
@@ -518,7 +518,7 @@ static int start_process(lua_State *L)
     ah_fields_check(L, 1, "ah.process", known, false);
     g = ah_launch_push(L); /* -- t launch */
     c = ah_child_new(L);   /* -- t launch process */
-    read_command(L, g);
+    read_command(L, 2);
     ah_launch_limits(L, g, WHAT);
     if (!g->cfg.grace_ms)
         g->cfg.grace_ms = GRACE_MS;
