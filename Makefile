@@ -28,7 +28,7 @@ CFLAGS ?= -O2 -g
 WERROR ?=
 
 # What needs no library.
-ALONE := help clean uninstall man dist format check-32 check-13
+ALONE := help clean distclean uninstall man dist format check-32 check-13
 ifneq ($(filter-out $(ALONE),$(or $(MAKECMDGOALS),all)),)
   ifneq ($(shell $(PKG_CONFIG) --exists lua5.4 libcurl libcjson && echo yes),yes)
     $(error needs the development files of lua5.4, libcurl and libcjson (see README.md); $(PKG_CONFIG) says: $(shell $(PKG_CONFIG) --print-errors --exists lua5.4 libcurl libcjson 2>&1))
@@ -65,7 +65,8 @@ ALL_CFLAGS := -std=c11 $(SYSTEM) -fPIC -fvisibility=hidden -pthread $(WARN) \
         -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CLI_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -fno-lto
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
 
-LIB_SRC := $(sort $(wildcard src/base/*.c src/model/*.c src/prompt/*.c src/wire/*.c src/run/*.c src/lua/*.c))
+LIB_FLOORS := base schema model state prompt wire run io host lua
+LIB_SRC := $(sort $(wildcard $(LIB_FLOORS:%=src/%/*.c)))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua lua/agenthost/builtin/*.lua lua/agenthost/mock/*.lua))
 TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
@@ -272,7 +273,7 @@ check-poll:
 
 # The two commands of README.md in other Debians, where a root of them can be made (.ci/in-root); there too,
 # warnings are errors.
-IN_README := 'export MAKEFLAGS="-- WERROR=-Werror"; set -e; eval "$$(.ci/run --commands)"'
+IN_README := 'export MAKEFLAGS="-j$$(nproc) -- WERROR=-Werror"; set -e; eval "$$(.ci/run --commands)"'
 check-32:
 	@.ci/in-root debian-12-i386 bookworm i386 $(IN_README)
 
@@ -283,7 +284,7 @@ check-13:
 # (.ci/musl; no TLS). busted and its module are the machine's own.
 MUSL := $(CURDIR)/build/musl
 MUSL_BUILD := build/musl/build
-MUSL_SPECS := cli cli_output cli_tables cli_models cli_settings stack
+MUSL_SPECS := cli cli_output cli_tables cli_models cli_settings embed stack
 check-musl: all $(BUILD)/ahtest.so $(BUILD)/older_kernel.so $(BUILD)/httpd
 	+@.ci/musl; made=$$?; [ $$made = 77 ] && exit 0; [ $$made = 0 ] && $(CHECKED) musl-programs BUILD=$(MUSL_BUILD) CC=musl-gcc \
 	  CXX=no-compiler-of-cpp CPPFLAGS="-idirafter '$(MUSL)/kernel'" LDFLAGS=-static EXTRA= \
@@ -487,7 +488,14 @@ dist:
 	tar -C $(BUILD)/dist -czf $(BUILD)/$(DIST).tar.gz --owner=0 --group=0 --numeric-owner $(DIST)
 	@rm -rf $(BUILD)/dist
 
+# The Debians of check-13 and check-32, and the libraries of check-musl, cost minutes and the network: they
+# stay, without what was built of ours there.
+KEPT := build/roots build/musl
 clean:
+	rm -rf $(filter-out $(KEPT),$(wildcard build/*)) build/roots/*/src $(MUSL_BUILD) agenthost
+	@rmdir build 2>/dev/null || true
+
+distclean:
 	rm -rf build agenthost
 
 help:
@@ -513,9 +521,10 @@ help:
 	@echo "make check-schema-growth  the work of hostile schemas, counted exactly   (GROWTH=$(GROWTH))"
 	@echo "make check-live    a short run at each provider whose key is set (asks real servers, which may cost)"
 	@echo "make dist         the sources of the last commit and the manual page as a tar file in $(BUILD)/"
-	@echo "make lint, format, man, install (PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR), uninstall, clean"
+	@echo "make lint, format, man, install (PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR), uninstall"
+	@echo "make clean        remove what was built; distclean: also the Debians and libraries of check-13, check-32, check-musl"
 	@echo "make ci           check, check-compilers, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-musl musl-programs check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-schema-growth run-schema-growth check-live lint format ci man install uninstall dist rock install-rock clean help
+.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-musl musl-programs check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-schema-growth run-schema-growth check-live lint format ci man install uninstall dist rock install-rock clean distclean help
 .SECONDARY:

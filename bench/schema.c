@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "model/schema.h"
+#include "schema/schema.h"
 
 static const char call_schema[] =
     "{\"type\":\"object\",\"properties\":{\"query\":{\"type\":\"string\",\"maxLength\":400},"

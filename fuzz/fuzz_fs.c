@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "prompt/fs_store.h"
+#include "state/fs_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

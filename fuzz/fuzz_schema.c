@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "model/schema.h"
+#include "schema/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -447,22 +447,42 @@ describe("what a command leaves", function()
     "exec 1>&- 2>&-", "yes > /dev/null &", "trap '' TERM HUP INT CONT",
     "kill -CONT -- -1",
   }
+  -- Without a sandbox, on processors for which there is no filter of calls: what kills one of them
+  -- ends the call as failed, what kills both at once escapes.
+  local KILLS_ONE = { ["kill -9 $I"] = true, ["kill -9 $O"] = true }
+  local KILLS_BOTH = { ["kill -9 $O $I"] = true, ["kill -9 -- -$I -$O"] = true }
+
+  local function attacks_on(kind)
+    if kind ~= "none" or ahtest.filters_calls then
+      return ATTACKS, {}
+    end
+    local list = {}
+    for _, attack in ipairs(ATTACKS) do
+      list[#list + 1] = not KILLS_BOTH[attack] and attack or nil
+    end
+    return list, KILLS_ONE
+  end
 
   -- A host for each, at the same time.
   local function attacked(where, kind)
     local jobs, names, began = {}, {}, os.time()
-    for i, attack in ipairs(ATTACKS) do
+    local attacks, may_fail = attacks_on(kind)
+    for i, attack in ipairs(attacks) do
       names[i] = new_mark()
       jobs[i] = { options = { sandbox = kind, cwd = "/", timeout = 1, grace = 0.3,
         env = { AH_MARK = names[i] } }, calls = { { command = (CHAIN .. DAEMON .. attack
           .. "\nsleep 100"):gsub("ATTACK", scratch .. "/attack") }, { command = "echo next" } } }
     end
     for i, r in ipairs(hosts(jobs, where)) do
-      local what = ("%s %s as %s: %s: "):format(kind, where.abi or "", where.user, ATTACKS[i])
+      local what = ("%s %s as %s: %s: "):format(kind, where.abi or "", where.user, attacks[i])
       local v = r.values[1]
-      assert.truthy(v, what .. tostring(r.error))
-      assert.truthy(v.timed_out or v.signal, what .. v.outcome)
-      assert.equal(0, v.left, what)
+      if v or not may_fail[attacks[i]] then
+        assert.truthy(v, what .. tostring(r.error or r.shown[1]))
+        assert.truthy(v.timed_out or v.signal, what .. v.outcome)
+        assert.equal(0, v.left, what)
+      else
+        assert.truthy(r.shown[1]:find "the supervisor of '.*' was killed", what .. r.shown[1])
+      end
       assert.equal(0, marked(names[i]), what)
       assert.truthy(r.shown[2]:find "next", what)
     end

@@ -329,6 +329,15 @@ describe("the exit code of an agenthost error", function()
     has(r.err, "agenthost: ")
     has_not(r.err, "none-such-key")
   end)
+
+  it("is 1 where libcurl has no TLS and is asked for it, with a word", function()
+    local tls = agenthost("-v", "--version").out:match("\ntls (%S+)\n")
+    assert.truthy(tls)
+    local r = shell('OPENAI_API_KEY=k OPENAI_BASE_URL=https://127.0.0.1:1/v1 timeout 20 "$A" '
+      .. temp [[assert(require("agenthost").run { model = "openai/x", retries = 0, "Hello" })]])
+    assert.equal(tls == "none" and 1 or 3, r.code, r.err)
+    has(r.err, tls == "none" and "this libcurl was built without TLS" or "127.0.0.1:1")
+  end)
 end)
 
 describe("signals", function()
@@ -400,8 +409,11 @@ describe("signals", function()
 
   it("the second one ends what the first could not", function()
     local stubborn = 'print("ready") string.find(("a"):rep(500), (".-"):rep(6) .. "b")'
-    ends(signalled(stubborn, "kill -INT $p; sleep 0.3; kill -INT $p"), 130)
-    ends(signalled(stubborn, "kill -INT $p; sleep 0.3; kill -TERM $p"), 143)
+    -- Behind that line nothing but the search takes 0.2 s of a processor.
+    local searching = [[used() { awk '{ print $14 }' /proc/$p/stat; }; ready=$(used)
+      for i in $(seq 400); do [ $(used) -ge $((ready + 20)) ] && break; sleep 0.05; done; ]]
+    ends(signalled(stubborn, searching .. "kill -INT $p; sleep 0.3; kill -INT $p"), 130)
+    ends(signalled(stubborn, searching .. "kill -INT $p; sleep 0.3; kill -TERM $p"), 143)
   end)
 
   it("give 130 also where the script ends well after one", function()

@@ -126,7 +126,7 @@ local function flows(on)
     tools = { echo_tool() }, max_iterations = 2, on_max = "answer", on = on, "x" }
   local spent = server.chat_call("t", "{}", "c")
   spent.headers["x-ratelimit-remaining-requests"] = "0"
-  spent.headers["x-ratelimit-reset-requests"] = "2ms"
+  spent.headers["x-ratelimit-reset-requests"] = "250ms"
   local s <close> = server.start { responses = { spent, server.chat_text("done") } }
   run { model = "openai/m", base_url = s.url, tools = { echo_tool() }, on = on, "x" }
   run { model = ah.scripted { { fail = failing } }, retries = 0, fallback = { "demo/echo" },
@@ -322,7 +322,7 @@ describe("docs/lua.md", function()
   end)
 
   it("has the defaults of the requests' limits", function()
-    local source = markdown.read("src/wire/http.c")
+    local source = markdown.read("src/io/http.c")
     local limits = source:match("ah_http_limits_default = (%b{})")
     local number = { connect_timeout = 10, idle_timeout = 300, total_timeout = 600,
       max_header = 64 << 10, max_body = 64 << 20 }
@@ -361,7 +361,7 @@ describe("docs/lua.md", function()
         named[word] = true
       end
     end
-    local source = markdown.read("src/model/schema_compile.c")
+    local source = markdown.read("src/schema/compile.c")
     local n = 0
     for word in source:gmatch('\n    {"([%a$]+)", [%u_ |]+,') do
       assert.truthy(named[word], word)
@@ -561,7 +561,7 @@ end)
 describe("docs/filesystem.md", function()
   it("has the fields of ah.filesystem, and the defaults of its limits", function()
     assert.same(fields_of("src/lua/lua_fs.c", "ah.filesystem"), names_in(FILES, "## ah.filesystem"))
-    local source = markdown.read("src/prompt/fs.c"):match("enum { DEFAULT_FILE.-}")
+    local source = markdown.read("src/base/backing.c"):match("enum { DEFAULT_FILE.-}")
     local words = { max_file = "FILE = 8 << 20", max_total = "TOTAL = 64 << 20",
       max_files = "FILES = 10000", max_depth = "DEPTH = 32" }
     local number = { max_file = 8 << 20, max_total = 64 << 20, max_files = 10000, max_depth = 32 }
@@ -593,12 +593,12 @@ describe("docs/filesystem.md", function()
 
   it("has the reasons of errors, and the names that are refused", function()
     local reasons = set {}
-    for name in markdown.read("src/prompt/fs_change.c"):gmatch('%[AH_FS_[%u_]+%] = "([%l_]+)"') do
+    for name in markdown.read("src/base/backing.c"):gmatch('%[AH_FS_[%u_]+%] = "([%l_]+)"') do
       reasons[name] = true
     end
     assert.same(reasons, names_in(FILES, "## Errors"))
     local told = markdown.section(FILES, "### Names that are refused"):match("\n\n(`%.git` .-)\n\n")
-    assert.same(c_list("src/prompt/fs_path.c", "refused%[%]"), set(markdown.names(told)))
+    assert.same(c_list("src/base/path.c", "refused%[%]"), set(markdown.names(told)))
   end)
 end)
 
@@ -629,29 +629,29 @@ local IN_CODE = {
   ["text of one message of the model"] = "src/wire/assemble.h AH_MAX_TEXT",
   ["one entry of the conversation"] = "src/model/transcript.c MAX_ENTRY",
   ["one request"] = "src/wire/lower.c MAX_BODY",
-  ["runs inside runs"] = "src/run/host.h AH_MAX_DEPTH",
-  ["time at work, where it has no `timeout`"] = "src/run/host.h AH_WORK_MS",
+  ["runs inside runs"] = "src/host/host.h AH_MAX_DEPTH",
+  ["time at work, where it has no `timeout`"] = "src/host/host.h AH_WORK_MS",
   ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",
   ["result that the model sees"] = "src/model/tool.h AH_TOOL_RESULT",
   ["result as JSON"] = "src/lua/lua_result.c MAX_VALUE",
-  ["response to an ask"] = "src/run/ask.c MAX_RESPONSE",
+  ["response to an ask"] = "src/host/ask.c MAX_RESPONSE",
   ["why a policy denies or asks, and why an approval refuses"] = "src/run/hooks.h AH_MAX_REASON",
   ["message of an error"] = "src/base/err.h AH_MAX_MESSAGE",
   ["time to close its variables when it was stopped"] = "src/lua/lua_watch.c CLOSE_GRACE_MS",
   ["memory to close its variables"] = "src/lua/lua_fence.c CLOSE_GRACE_BYTES",
-  ["time to connect"] = "src/wire/http.c connect_ms",
-  ["time without a byte"] = "src/wire/http.c idle_ms",
-  ["time in all"] = "src/wire/http.c total_ms",
-  ["bytes of headers"] = "src/wire/http.c header_bytes",
-  ["bytes of body"] = "src/wire/http.c body_bytes",
+  ["time to connect"] = "src/io/http.c connect_ms",
+  ["time without a byte"] = "src/io/http.c idle_ms",
+  ["time in all"] = "src/io/http.c total_ms",
+  ["bytes of headers"] = "src/io/http.c header_bytes",
+  ["bytes of body"] = "src/io/http.c body_bytes",
   ["levels of JSON"] = "src/base/json.h AH_JSON_MAX_DEPTH",
   ["text that `ah.json.encode` makes"] = "src/lua/lua_value.c MAX_TEXT",
-  ["text of a schema"] = "src/model/schema_program.h SCHEMA_TEXT",
-  ["levels of a schema"] = "src/model/schema_program.h SCHEMA_DEPTH",
-  ["steps of a check"] = "src/model/schema_program.h SCHEMA_STEPS",
-  ["backtracking of one match of a pattern"] = "src/model/schema_pattern.c LAST_LIMIT",
-  ["steps of a search in files (`glob`, `grep`)"] = "src/prompt/fs.h AH_FS_STEPS",
-  ["faults that are told"] = "src/model/schema.h AH_MAX_FAULTS",
+  ["text of a schema"] = "src/schema/program.h SCHEMA_TEXT",
+  ["levels of a schema"] = "src/schema/program.h SCHEMA_DEPTH",
+  ["steps of a check"] = "src/schema/program.h SCHEMA_STEPS",
+  ["backtracking of one match of a pattern"] = "src/base/pattern.c LAST_LIMIT",
+  ["steps of a search in files (`glob`, `grep`)"] = "src/state/fs.h AH_FS_STEPS",
+  ["faults that are told"] = "src/schema/schema.h AH_MAX_FAULTS",
   ["name of a tool"] = "src/model/tool.c MAX_NAME",
   ["description of a tool"] = "src/model/tool.c MAX_DESCRIPTION",
   ["full description of a tool"] = "src/model/tool.h AH_TOOL_MAX_DESCRIPTION",

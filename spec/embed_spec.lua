@@ -117,7 +117,8 @@ local function exported(command)
   return names
 end
 
-describe("the libraries", function()
+-- A build that is static (make check-musl) has none that are shared.
+describe("the libraries", io.open(BUILD .. "/libagenthost.so") and function()
   it("show what the headers promise, ah_* and luaopen_*, and nothing else", function()
     local names = promised()
     assert.is_true(names.ah_open and names.ah_attach_copy and names.luaopen_agenthost)
@@ -148,4 +149,4 @@ describe("the libraries", function()
     assert.truthy(out:find("- stock:", 1, true), out)
     assert.equal(require("agenthost").version, out:match("([^\n]+)\n$"), out)
   end)
-end)
+end or function() end)

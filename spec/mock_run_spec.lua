@@ -100,6 +100,13 @@ local function seen_by(m)
   return breaks, read
 end
 
+-- One question: the reply or nil, the error, and how many requests it took.
+local function ask(adapter, m, stream)
+  local reply, err = ah.run { model = adapter.model, base_url = m.url .. adapter.path,
+    api_key = "key-of-a-spec", stream = stream, "Hello?", log = function() end }
+  return reply, err, #m:log()
+end
+
 describe("agenthost mock and the adapters", function()
   for _, stream in ipairs { true, false } do
     local how = stream and "streamed" or "whole"
@@ -144,6 +151,51 @@ describe("agenthost mock and the adapters", function()
       assert.truthy(err.message:find("who are you?", 1, true), err.message)
       assert.equal(2, #retried, adapter.model)
       assert.equal(3, #m:log())
+    end
+  end)
+
+  -- Ollama's words have no numbers; where a service's have, they are the script's.
+  it("tell a full context in each wire's own words, before an answer and in it", function()
+    for _, adapter in ipairs(ADAPTERS) do
+      for _, in_stream in ipairs { false, true } do
+        local m <close> = mock.start(([[return function() return { text = "Half",
+          fail = { code = "context_full", window = 5000, used = 6000, in_stream = %s } } end]])
+          :format(in_stream))
+        local reply, err, requests = ask(adapter, m, in_stream)
+        assert.is_nil(reply)
+        assert.equal("context_full", err.code, err.message)
+        assert.is_false(err.retryable)
+        local told = not adapter.model:find "^ollama" and { 5000, 6000 } or {}
+        assert.same(told, { err.window, err.used }, adapter.model)
+        assert.equal(in_stream and 200 or 400, m:log()[1].status)
+        assert.equal(1, requests)
+      end
+    end
+  end)
+
+  it("tell a full context that the script has no numbers for, or one alone", function()
+    for _, adapter in ipairs(ADAPTERS) do
+      for _, fields in ipairs { "", "window = 70,", "used = 71,", "message = 'prompt is too long',",
+        "retryable = true, status = 400, retry_after = 1," } do
+        local m <close> = mock.start(("return { { fail = { %s code = 'context_full' } } }")
+          :format(fields))
+        local _, err = ask(adapter, m, false)
+        assert.equal("context_full", err.code, err.message)
+        if fields:find "7" and not adapter.model:find "^ollama" then
+          assert.same({ 70, 71 }, { err.window, err.used })
+        end
+      end
+    end
+  end)
+
+  it("tell an answer that was cut for a full window, where there is a word for it", function()
+    for _, adapter in ipairs(ADAPTERS) do
+      for _, stream in ipairs { true, false } do
+        local m <close> = mock.start [[return { { text = "Some words", stop = "context_full" } }]]
+        local reply = assert(ask(adapter, m, stream))
+        assert.equal("Some words", reply.text)
+        assert.equal(adapter.model:find "^anthropic" and "context_full" or "length", reply.stop)
+      end
     end
   end)
 end)

@@ -4,7 +4,9 @@
 -- AGENTHOST_MOCK_CROWD=1.
 local ah = require "agenthost"
 local command = require "support.command"
+local markdown = require "support.markdown"
 local mock = require "support.mock"
+local server = require "support.server"
 
 local it = mock.is_built() and it or pending
 local has, has_not = command.has, command.has_not
@@ -74,6 +76,11 @@ local function says(m, text, path)
   return r and r:json().choices[1].message.content or err
 end
 
+-- Starts the mock of this process with a script, as the command does.
+local function begin(script)
+  return pcall(ah._mock.start, command.temp(script), "all", "strict", "")
+end
+
 local BIG = [[local text = ("x"):rep(%d)
   return { rules = { { when = { user = "quick" }, text = "here" }, { text = text } } }]]
 
@@ -86,6 +93,32 @@ local WIRES = {
     '{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}' },
   ollama = { "/api/chat", BODY:format "Hi" },
 }
+
+-- What a failure is like in each, with this status and these words.
+local FAILURES = {}
+
+function FAILURES.openai(doc, status, words)
+  assert.same({ message = words, param = server.null, code = server.null,
+    type = status < 500 and "invalid_request_error" or "server_error" }, doc.error)
+end
+
+FAILURES.responses = FAILURES.openai
+
+function FAILURES.anthropic(doc, status, words, head)
+  local kinds = { [413] = "request_too_large" }
+  assert.same({ "error", words, kinds[status] or status < 500 and "invalid_request_error"
+    or "api_error" }, { doc.type, doc.error.message, doc.error.type })
+  has(head, "request-id: " .. doc.request_id)
+end
+
+function FAILURES.gemini(doc, status, words)
+  assert.same({ status, words, "string" },
+    { doc.error.code, doc.error.message, type(doc.error.status) })
+end
+
+function FAILURES.ollama(doc, _, words)
+  assert.same({ error = words }, doc)
+end
 
 -- -- streams -------------------------------------------------------------------------------------
 
@@ -137,6 +170,20 @@ describe("the streams of agenthost mock", function()
       assert.is_true(peak(m) < 100, peak(m) .. " MiB")
     end
     slow:close()
+  end)
+
+  it("are not kept by the system for those that do not read", function()
+    local m <close> = mock.start(BIG:format(1 << 23))
+    local slow = hold(m, 3, request(), 1, 2)
+    local seen, most = ":" .. ("%04X"):format(m.url:match "%d+$") .. " %x+:%x+ 01 (%x+):", 0
+    for _ = 1, 16 do
+      ah.sleep(0.1)
+      for unsent in command.contents("/proc/net/tcp"):gmatch(seen) do
+        most = math.max(most, tonumber(unsent, 16))
+      end
+    end
+    slow:close()
+    assert.is_true(most > 0 and most < 1 << 19, most .. " bytes")
   end)
 
   it("keep nobody waiting", function()
@@ -229,6 +276,59 @@ describe("the connections of agenthost mock", function()
     assert.equal("a", says(m, "quick"))
   end)
 
+  -- A request's beginning; 64 MiB and more are refused by the head alone.
+  local function half(path, headers, length)
+    return command.temp(("POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n{")
+      :format(path, headers or "", length))
+  end
+
+  it("are refused in the words of the protocol that they speak", function()
+    local m <close> = mock.start 'return { "a" }'
+    for name, wire in pairs(WIRES) do
+      for _, before in ipairs { "", "/api/v1", "/proxy" } do
+        local pipe <close> = crowd(m, "say", half(before .. wire[1], wire[3], 1 << 27))
+        local head, body = pipe:read("a"):match("^(HTTP/1.1 413 .-)\r\n\r\n(.*)$")
+        has(head, "Content-Length: " .. #body)
+        FAILURES[name](server.decode(body), 413, "the request is larger than 64 MiB", head)
+      end
+    end
+    has(m:errors(), ": 413, the request is larger than 64 MiB")
+    assert.equal("the request is larger than 64 MiB", m:log()[1].fault)
+    assert.equal("a", says(m, "quick"))
+  end)
+
+  it("are told so when they are let go for the next one", function()
+    local m <close> = mock.start_after("ulimit -n 24;", 'return { "a" }')
+    local file = half("/v1/messages", nil, 9)
+    local pipe <close> = crowd(m, "say", file)
+    ah.sleep(0.2)
+    local others = crowd(m, "ask", 40, 0, file)
+    local head, body = pipe:read("a"):match("^(HTTP/1.1 408 .-)\r\n\r\n(.*)$")
+    FAILURES.anthropic(server.decode(body), 408, "the request did not come in time", head)
+    m:close()
+    others:close()
+  end)
+
+  it("are refused so with every status that the server has of its own", function()
+    assert.is_true(begin 'return { "a" }')
+    local n = 0
+    local source = markdown.read "src/cli/mock_server.c"
+    for status in source:gmatch "static const refusal [%w_]+ = {(%d+)" do
+      for name, wire in pairs(WIRES) do
+        local p = mock.plan(ah._mock.answer("POST", wire[1], "", "", status, "It is so."))
+        assert.equal(tonumber(status), p.status)
+        local headers = {}
+        for i, pair in ipairs(p.headers) do
+          headers[i] = pair[1] .. ": " .. pair[2]
+        end
+        FAILURES[name](server.decode(p.steps[1].bytes), p.status, "It is so.",
+          table.concat(headers, "\r\n"))
+      end
+      n = n + 1
+    end
+    assert.is_true(n >= 4)
+  end)
+
   it("may say anything", function()
     local m <close> = mock.start 'return function() return { text = { "a", "b" } } end'
     for name, wire in pairs(WIRES) do
@@ -243,6 +343,8 @@ describe("the connections of agenthost mock", function()
     local m <close> = mock.start 'return { "a" }'
     assert.equal(200, m:ask("/v1/models", nil, { ["X-Long"] = ("x"):rep(32000) }).status)
     assert.equal(431, m:ask(PATH, BODY, { ["X-Long"] = ("x"):rep(33000) }).status)
+    local r = m:ask("/v1/messages", BODY, { ["X-Long"] = ("x"):rep(33000) })
+    assert.same({ 431, "error" }, { r.status, r:json().type })
     assert.equal(431, m:ask(PATH .. "?" .. ("x"):rep(33000), BODY).status)
     assert.equal("a", says(m, "quick"))
   end)
@@ -290,7 +392,7 @@ local WRONG = {
   calls = { "'a'", "{ 'a' }", "{ {} }", "{ { name = 1 } }", "{ { name = 'a', arguments = 7 } }",
     "{ { name = 'a', id = 7 } }", "{ { nmae = 'a' } }" },
   fail = { "'a'", "{ status = 99 }", "{ status = 'x' }", "{ retry_after = -1 }", "{ statsu = 1 }",
-    "{ in_stream = 1 }", "{ message = 1 }" },
+    "{ in_stream = 1 }", "{ message = 1 }", "{ window = 0 }", "{ used = 1.5 }", "{ used = 'x' }" },
   any = {},
 }
 
@@ -315,17 +417,12 @@ local function wrong_turns()
   return list
 end
 
--- Starts the mock of this process with a script, as the command does.
-local function start(script)
-  return pcall(ah._mock.start, command.temp(script), "all", "strict", "")
-end
-
 describe("a turn that no server can say", function()
   it("is refused with the script, by its field", function()
     for _, form in ipairs { "return { 'a', %s }", "return { rules = { %s } }",
       "local ah = require 'agenthost' return ah.scripted { 'a', %s }" } do
       for _, wrong in ipairs(wrong_turns()) do
-        local ok, err = start(form:format(wrong[2]))
+        local ok, err = begin(form:format(wrong[2]))
         local text = ok and "it was taken" or err.message or err
         assert.is_false(ok, wrong[2])
         if not form:find "ah.scripted" then -- which has some words of its own
@@ -338,8 +435,8 @@ describe("a turn that no server can say", function()
 
   it("is refused when a function gives it, with its reason as the answer", function()
     for _, wrong in ipairs(wrong_turns()) do
-      assert.is_true(start("return function() return " .. wrong[2] .. " end"))
-      local p = ah.json.decode(ah._mock.answer("POST", PATH, "", BODY:format "Hi"))
+      assert.is_true(begin("return function() return " .. wrong[2] .. " end"))
+      local p = mock.plan(ah._mock.answer("POST", PATH, "", BODY:format "Hi"))
       if not wrong[2]:find "xff" or p.status ~= 200 then
         assert.equal(400, p.status, wrong[2])
       end
@@ -363,9 +460,9 @@ describe("a turn that no server can say", function()
     for _, turn in ipairs { "{ status = 200 }", "{ status = 599.0 }", "{ retry_after = 0.5 }",
       "{ delay = 0 }", "{ headers = { ['X-Number'] = 7, ['x-empty'] = '' } }", "{ text = {} }",
       "{ text = '' }", "{ calls = {} }", "{ garbage = '\\xff\\0' }", "{ raw = '' }", "{}" } do
-      local ok, err = start("return { " .. turn .. " }")
+      local ok, err = begin("return { " .. turn .. " }")
       assert.is_true(ok, ok or err.message)
-      local p = ah.json.decode(ah._mock.answer("POST", PATH, "", BODY:format "Hi"))
+      local p = mock.plan(ah._mock.answer("POST", PATH, "", BODY:format "Hi"))
       assert.is_true(p.status == 599 or p.status ~= 400 or turn:find "retry" ~= nil, turn)
     end
   end)

@@ -2,6 +2,7 @@
 -- one fault put into it. With --lenient the same are answered.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
+local mock = require "support.mock"
 local server = require "support.server"
 
 local NIL = {}
@@ -198,7 +199,7 @@ end
 
 local function answer(name, body, headers)
   local lines = name == "anthropic" and (headers or "anthropic-version: 2023-06-01\n") or ""
-  local p = server.decode(ah._mock.answer("POST", TARGET[name], lines, server.encode(body)))
+  local p = mock.plan(ah._mock.answer("POST", TARGET[name], lines, server.encode(body)))
   return p.status, p.steps[1].bytes
 end
 

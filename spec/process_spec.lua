@@ -1,4 +1,4 @@
--- Child processes (src/base/process.h): streams, limits, and that nothing of one is left running.
+-- Child processes (src/io/process.h): streams, limits, and that nothing of one is left running.
 local ahtest = require "ahtest"
 
 local PATH = "PATH=/usr/bin:/bin"

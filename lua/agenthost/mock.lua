@@ -170,17 +170,25 @@ end
 
 -- -- failures ----------------------------------------------------------------------------
 
+-- A full context as the provider tells it. Where the script has one of the two numbers alone, the
+-- other is made up.
+local function full_of(fail, provider)
+  local used = fail.used or fail.window and fail.window + 1
+  return provider.full(used, fail.window or used and used - 1)
+end
+
 -- A failure that the turn asks for: in scripted models' words, or by its status.
-local function failure_of(turn)
+local function failure_of(turn, provider)
   if not turn.fail and not turn.status then
     return nil
   end
   local fail = turn.fail or turn
   local status = fail.status or (fail.retryable and 503 or 400)
-  return { status = math.tointeger(status), type = fail.type, code = fail.code,
-    retry_after = fail.retry_after,
+  local own = fail.code == "context_full" and full_of(fail, provider) or { code = fail.code }
+  return { status = math.tointeger(status), type = fail.type or own.type, code = own.code,
+    param = own.param, retry_after = fail.retry_after,
     retryable = fail.retryable, in_stream = fail.in_stream,
-    message = fail.message or ("the script answers with status %d"):format(status) }
+    message = fail.message or own.message or ("the script answers with status %d"):format(status) }
 end
 
 local function failure_plan(q, route, fault)
@@ -341,7 +349,7 @@ end
 
 local function turn_plan(turn, q, route)
   turns.check(turn)
-  local fault = failure_of(turn)
+  local fault = failure_of(turn, route.provider)
   take_headers(turn, q, route)
   local p
   if turn.close == "before" then
@@ -398,6 +406,9 @@ end
 -- The plan for a request; raises what is wrong with it.
 local function respond(q, route)
   local provider = route.provider
+  if q.refused then
+    check.refuse(q.refused)
+  end
   if not route.kind then
     refuse_path(q, route)
   end
@@ -463,18 +474,21 @@ local function words(q, p, fault)
   return text
 end
 
---- The plan, as JSON, for a request. Never raises for what a client or the script does wrong.
+--- The plan (plan.encode) for a request. Never raises for what a client or the script does wrong.
 ---@param method string
 ---@param target string path and query
 ---@param lines string "Name: value" lines
 ---@param body string
+---@param status? string the server itself refuses the request with it
+---@param why? string what it says then
 ---@return string
-local function answer(method, target, lines, body)
+local function answer(method, target, lines, body, status, why)
   local path, query = target:match("^([^?]*)(.*)$")
   path = path:gsub("%%(%x%x)", function(code) return string.char(tonumber(code, 16)) end)
   server.n = server.n + 1
   local q = { n = server.n, id = "req_mock" .. server.n, method = method, path = path,
-    query = query, body = body, headers = headers_of(lines) }
+    query = query, body = body, headers = headers_of(lines),
+    refused = status and { status = tonumber(status), message = why } }
   local route = route_of(method, path, q.headers) or asker_of(path, q.headers)
   local ok, p = pcall(respond, q, route)
   local fault = not ok and fault_of(p) or nil
@@ -488,7 +502,7 @@ local function answer(method, target, lines, body)
   return plan.encode(p)
 end
 
---- The next steps of the answer to request n, as JSON; one that cannot be said on breaks off.
+--- The next steps of the answer to request n, as a plan; one that cannot be said on breaks off.
 ---@param n string
 ---@return string
 local function go_on(n)

@@ -2,7 +2,7 @@
 // parallel results, failures, and what the mock does not have.
 // npm: @anthropic-ai/sdk
 import assert from "node:assert/strict";
-import { ANSWER, PARAMETERS, QUESTIONS, collect, failure, load, run } from "./harness.mjs";
+import { ANSWER, PARAMETERS, QUESTIONS, TOO_LARGE, collect, failure, load, run } from "./harness.mjs";
 
 const Anthropic = load("@anthropic-ai/sdk").default;
 
@@ -89,6 +89,10 @@ async function failures(client) {
   assert.match(half.message, /Overloaded/);
   assert.equal((await say("refuse")).stop_reason, "refusal");
   assert.equal((await say("long")).stop_reason, "max_tokens");
+  assert.equal((await say("outgrown")).stop_reason, "model_context_window_exceeded");
+  const full = await failure(say("full"));
+  assert.ok(full instanceof Anthropic.BadRequestError);
+  assert.equal(full.error.error.message, "prompt is too long: 6000 tokens > 5000 maximum");
   assert.match((await say("Hello"))._request_id, /^req_/);
 }
 
@@ -98,6 +102,16 @@ async function refused(client) {
   assert.ok(bad instanceof Anthropic.BadRequestError);
   assert.equal(bad.error.error.type, "invalid_request_error");
   assert.equal(bad.error.request_id, bad.requestID);
+  const large = await failure(
+    client.messages.create({ model: "m", max_tokens: 99, messages: [user(TOO_LARGE)] }),
+  );
+  assert.ok(large instanceof Anthropic.ContentTooLargeError, large.message);
+  assert.equal(large.error.error.type, "request_too_large");
+  assert.equal(large.error.request_id, large.requestID);
+  const headers = { "x-long": "x".repeat(33000) };
+  const head = await failure(client.models.list({}, { headers }));
+  assert.ok(head instanceof Anthropic.RequestHeaderFieldsTooLargeError, head.message);
+  assert.equal(head.error.request_id, head.requestID);
 }
 
 async function absent(client) {
@@ -131,7 +145,7 @@ await run(({ url }) => {
     "thoughts and parallel results": [() => thoughts(client), 3],
     "structured output": () => structured(client),
     failures: () => failures(client),
-    refusals: [() => refused(client), 1],
+    refusals: [() => refused(client), 3],
     "what there is not": [() => absent(client), 2],
     models: () => models(client),
   };

@@ -2,7 +2,7 @@
 // failures, and what the mock does not have.
 // npm: @google/genai
 import assert from "node:assert/strict";
-import { ANSWER, PARAMETERS, QUESTIONS, collect, failure, load, run } from "./harness.mjs";
+import { ANSWER, PARAMETERS, QUESTIONS, TOO_LARGE, collect, failure, load, run } from "./harness.mjs";
 
 const { ApiError, GoogleGenAI } = load("@google/genai");
 
@@ -77,6 +77,9 @@ async function failures(ai) {
   assert.equal((await failure(ai.models.generateContent(ask("broken")))).status, 500);
   assert.ok(await failure(collect(ai.models.generateContentStream(ask("cut")))));
   assert.match((await failure(collect(ai.models.generateContentStream(ask("half"))))).message, /Overloaded/);
+  const full = await failure(ai.models.generateContent(ask("full")));
+  assert.ok(full instanceof ApiError && full.status === 400, full.message);
+  assert.match(full.message, /token count \(6000\) exceeds .* allowed \(5000\)/);
   const long = await ai.models.generateContent(ask("long"));
   assert.equal(long.candidates[0].finishReason, "MAX_TOKENS");
 }
@@ -86,6 +89,9 @@ async function refused(ai) {
   const bad = await failure(ai.models.generateContent({ model: "m", contents: "x", config }));
   assert.equal(bad.status, 400);
   assert.equal(JSON.parse(bad.message).error.status, "INVALID_ARGUMENT");
+  const large = await failure(ai.models.generateContent({ model: "m", contents: TOO_LARGE }));
+  assert.ok(large instanceof ApiError && large.status === 413, large.message);
+  assert.match(JSON.parse(large.message).error.message, /larger than 64 MiB/);
 }
 
 async function absent(ai) {
@@ -125,7 +131,7 @@ await run(({ url }) => {
     signatures: [() => signatures(ai), 1],
     "structured output": () => structured(ai),
     failures: () => failures(ai),
-    refusals: [() => refused(ai), 1],
+    refusals: [() => refused(ai), 2],
     "what there is not": [() => absent(ai), 3],
     models: () => models(ai),
   };

@@ -33,6 +33,9 @@ export const PARAMETERS = {
 /** Questions that lead to calls, and to how many: with thoughts, in parallel, without thoughts. */
 export const QUESTIONS = { "How warm is Paris?": 1, "Which of two is warmer?": 2, "A plain call.": 1 };
 
+/** A text that makes a request too large for the mock; the client says so as its service would. */
+export const TOO_LARGE = "x".repeat(64 << 20);
+
 /** What a promise was rejected with; it must be. */
 export async function failure(promise) {
   try {

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { ANSWER, QUESTIONS, collect, failure, load, run } from "./harness.mjs";
 
+const { ContextOverflowError } = load("@langchain/core/errors");
 const { AIMessage, HumanMessage, SystemMessage, ToolMessage } = load("@langchain/core/messages");
 const { tool } = load("@langchain/core/tools");
 const { concat } = load("@langchain/core/utils/stream");
@@ -43,6 +44,14 @@ const failures = (model) => async () => {
   assert.ok(await failure(collect(model.stream("cut"))));
 };
 
+// It knows the words of two services for a full context.
+const fills = (model) => async () => {
+  for (const asked of [model.invoke("full"), collect(model.stream("full"))]) {
+    const full = await failure(asked);
+    assert.ok(ContextOverflowError.isInstance(full), full.stack);
+  }
+};
+
 // A history that no model said: calls of the client's own, and messages of one role in a row.
 const histories = (model) => async () => {
   const id = "call_of_mine";
@@ -80,6 +89,9 @@ await run(({ url }) => {
     }
     cases[`${name}: failures`] = failures(model);
     cases[`${name}: histories of the client's own`] = histories(model);
+  }
+  for (const name of ["openai chat", "openai responses", "anthropic"]) {
+    cases[`${name}: a full context`] = fills(models[name]);
   }
   for (const name of ["openai chat", "openai responses", "google", "ollama"]) {
     cases[`${name}: structured output`] = async () => {

@@ -2,7 +2,7 @@
 // does not have.
 // npm: ollama
 import assert from "node:assert/strict";
-import { ANSWER, PARAMETERS, QUESTIONS, collect, failure, load, run } from "./harness.mjs";
+import { ANSWER, PARAMETERS, QUESTIONS, TOO_LARGE, collect, failure, load, run } from "./harness.mjs";
 
 const { Ollama } = load("ollama");
 
@@ -38,10 +38,19 @@ const chats = (client, question, count, stream) => async () => {
 async function failures(client) {
   const ask = (content, more) => client.chat({ model: "m", messages: user(content), ...more });
   assert.match((await failure(ask("busy"))).message, /slow down/);
+  const full = await failure(ask("full"));
+  assert.deepEqual([full.name, full.status_code], ["ResponseError", 400]);
+  assert.match(full.message, /prompt too long/);
   assert.ok(await failure(collect(ask("cut", { stream: true }))));
   assert.match((await failure(collect(ask("half", { stream: true })))).message, /Overloaded/);
   const schema = await ask("structured", { format: PARAMETERS });
   assert.deepEqual(JSON.parse(schema.message.content), { city: "Paris" });
+}
+
+async function large(client) {
+  const error = await failure(client.chat({ model: "m", messages: user(TOO_LARGE) }));
+  assert.deepEqual([error.name, error.status_code], ["ResponseError", 413]);
+  assert.match(error.message, /larger than 64 MiB/);
 }
 
 async function absent(client) {
@@ -66,6 +75,7 @@ await run(({ url }) => {
   return {
     ...cases,
     "failures, and structured output": () => failures(client),
+    "what is too large": [() => large(client), 1],
     "what there is not": [() => absent(client), 3],
     models: async () => assert.equal((await client.list()).models[0].name, "script"),
   };

@@ -2,7 +2,7 @@
 // failures, and what the mock does not have.
 // npm: openai zod
 import assert from "node:assert/strict";
-import { ANSWER, ARGUMENTS, PARAMETERS, QUESTIONS, collect, failure, load, run } from "./harness.mjs";
+import { ANSWER, ARGUMENTS, PARAMETERS, QUESTIONS, TOO_LARGE, collect, failure, load, run } from "./harness.mjs";
 
 const OpenAI = load("openai").default;
 const { zodResponseFormat } = load("openai/helpers/zod");
@@ -90,6 +90,13 @@ async function failures(client) {
   assert.match((await failure(collect(say("half", { stream: true })))).message, /Overloaded/);
   assert.equal((await say("refuse")).choices[0].message.refusal, "I will not.");
   assert.equal((await say("long")).choices[0].finish_reason, "length");
+  assert.equal((await say("outgrown")).choices[0].finish_reason, "length");
+  for (const ask of [say("full"), client.responses.create({ model: "m", input: "full" })]) {
+    const full = await failure(ask);
+    assert.ok(full instanceof OpenAI.BadRequestError);
+    assert.equal(full.code, "context_length_exceeded");
+    assert.match(full.message, /5000 tokens.* 6000 tokens/);
+  }
   const stream = client.responses.stream({ model: "m", input: "half" });
   assert.match((await failure(stream.finalResponse())).message, /Overloaded/);
 }
@@ -102,6 +109,11 @@ async function refused(client) {
   assert.equal(bad.param, "tools");
   const missing = client.responses.create({ model: "m", input: "x", previous_response_id: "resp_x" });
   assert.equal((await failure(missing)).code, "previous_response_not_found");
+  const large = await failure(
+    client.chat.completions.create({ model: "m", messages: user(TOO_LARGE) }),
+  );
+  assert.deepEqual([large.status, large.type], [413, "invalid_request_error"]);
+  assert.ok(large.requestID.startsWith("req_"));
 }
 
 // What there is not is said so, in this client's own form.
@@ -145,7 +157,7 @@ await run(({ url }) => {
     "responses: custom tools": responds(client, "custom", 1, CUSTOM, true),
     "structured output": () => structured(client),
     failures: () => failures(client),
-    refusals: [() => refused(client), 2],
+    refusals: [() => refused(client), 3],
     "what there is not": [() => absent(client), 5],
     models: () => models(client),
   };

@@ -20,6 +20,8 @@ return { rules = {
   { when = { user = "half" }, text = "Half",
     fail = { status = 529, message = "Overloaded", in_stream = true } },
   { when = { user = "refuse" }, refusal = "I will not." },
+  { when = { user = "full" }, fail = { code = "context_full", window = 5000, used = 6000 } },
+  { when = { user = "outgrown" }, text = "It is too", stop = "context_full" },
   { when = { user = "long" }, text = "It is too", stop = "length" },
   { text = "Hello there, who asks?" },
 } }

@@ -3,6 +3,10 @@
  * embed_spec.lua runs each in a process of its own. */
 #include "cases.h"
 
+#include <unistd.h>
+
+enum { LIMIT_S = 300 }; /* of a case: one that hangs is ended by SIGALRM */
+
 static long blocks;
 
 void fail(const char *file, int line, const char *what, const char *found)
@@ -83,6 +87,7 @@ int main(int argc, char **argv)
             if (argc < 2)
                 puts(c->name);
             else if (strcmp(argv[1], c->name) == 0) {
+                alarm(LIMIT_S);
                 c->run();
                 return 0;
             }

@@ -98,7 +98,7 @@ static void carries_it_later(void)
 
     STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
     while (!s.id)
-        ah_step(host, 100);
+        CHECK(ah_step(host, 100) > 0);
     CHECK(ah_step(host, 0) == 1);
     give(&s);
     CHECK(ah_timeout(host) == 0);
@@ -153,7 +153,7 @@ static void ends_without_a_response(void)
 
     STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
     while (!s.id)
-        ah_step(host, 100);
+        CHECK(ah_step(host, 100) > 0);
     ah_transport_body(host, s.id, "before a head", 13);
     ah_transport_end(host, s.id, NULL);
     step_until_done(host);
@@ -170,7 +170,7 @@ static void is_tried_again(void)
 
     STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
     while (s.requests < 1)
-        ah_step(host, 100);
+        CHECK(ah_step(host, 100) > 0);
     s.status = 0;
     step_until_done(host);
     CHECK(s.requests == 2 && ah_agent_reply(agent)->status == AH_OK);
@@ -191,14 +191,14 @@ static void is_cancelled(void)
     s.id = 0;
     STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
     while (!s.id)
-        ah_step(host, 100);
+        CHECK(ah_step(host, 100) > 0);
     ah_agent_cancel(agent);
     step_until_done(host);
     CHECK(s.cancelled == s.id);
     s.id = 0;
     STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
     while (!s.id)
-        ah_step(host, 100);
+        CHECK(ah_step(host, 100) > 0);
     shut(host);
     CHECK(s.cancelled == s.id);
 }

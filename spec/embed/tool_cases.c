@@ -291,7 +291,7 @@ static void out_of_time(void)
     cfg.timeout = 0.02;
     STATUS(host, ah_add_tool(host, &cfg), AH_OK);
     STATUS(host, ah_call_tool(host, "native", "{}", NULL), AH_DEADLINE);
-    CHECK(n.left > 0 && n.left <= 0.02 && n.cancelled == n.call);
+    CHECK(n.left > 0 && n.left <= cfg.timeout && n.cancelled == n.call);
     STATUS(host, ah_answer(host, n.call, "1"), AH_USAGE);
     shut(host);
 }
@@ -307,7 +307,7 @@ static void cancelled_with_the_run(void)
     agent = agent_of(host, "{\"model\":\"demo/tools\",\"tools\":[\"native\"]}");
     STATUS(host, ah_agent_start(agent, "go"), AH_OK);
     while (!n.call)
-        ah_step(host, 100);
+        CHECK(ah_step(host, 100) > 0);
     ah_agent_cancel(agent);
     step_until_done(host);
     CHECK(n.cancelled == n.call && ah_agent_reply(agent)->status == AH_CANCELLED);
@@ -315,7 +315,7 @@ static void cancelled_with_the_run(void)
     n.call = 0;
     STATUS(host, ah_agent_start(agent, "again"), AH_OK);
     while (!n.call)
-        ah_step(host, 100);
+        CHECK(ah_step(host, 100) > 0);
     shut(host); /* with the call open */
     CHECK(n.cancelled == n.call && n.released == 1);
 }

@@ -32,8 +32,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/loop.h"
-#include "wire/http_transfer.h"
+#include "io/http_transfer.h"
+#include "io/loop.h"
 
 #define CLIENT   "ahtest.http_client"
 #define TRANSFER "ahtest.http_transfer"

@@ -1,4 +1,4 @@
-/* ahtest.process: a child process (base/process.h) in a loop of its own, for the specs.
+/* ahtest.process: a child process (io/process.h) in a loop of its own, for the specs.
  *
  *   p = process({ word, ... }, { env = { "NAME=value", ... }, cwd, input, merge, timeout_ms,
  *                                grace_ms, max_pending })         | nil, message
@@ -8,8 +8,11 @@
  *   p:write(text) -> true | nil, message       p:unwritten()      p:close_input()
  *   p:stop()   p:close()
  * result: { how, code, signal, left, wall_ms, cpu_ms, peak, error, stdout, stderr, bytes }; the
- * streams hold the first 1 MiB of what was taken by wait. At most 64 words and variables. */
-#include "base/process.h"
+ * streams hold the first 1 MiB of what was taken by wait. At most 64 words and variables.
+ *
+ *   filters_calls    true where commands are kept from calls of the system (io/refuse.h) */
+#include "io/process.h"
+#include "io/refuse.h"
 #include "support/ahtest.h"
 
 #define PROCESS "ahtest.process"
@@ -263,4 +266,6 @@ void ahtest_open_process(lua_State *L)
     lua_pop(L, 1);
     lua_pushcfunction(L, start);
     lua_setfield(L, -2, "process");
+    lua_pushboolean(L, AH_HAS_REFUSE);
+    lua_setfield(L, -2, "filters_calls");
 }

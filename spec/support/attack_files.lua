@@ -247,7 +247,7 @@ local function try_name(name)
 end
 local listed = {}
 do
-  local f <close> = assert(io.open "src/prompt/fs_path.c")
+  local f <close> = assert(io.open "src/base/path.c")
   for name in f:read("a"):match("refused%[%] = (%b{})"):gmatch '"([^"]+)"' do
     listed[#listed + 1] = name
   end

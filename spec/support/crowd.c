@@ -12,6 +12,8 @@
  *   crowd flood PORT FILE                sends the head that is in FILE, then chunks without an end, until
  *                                        it is answered. A line: bytes sent, the answer's first line
  *
+ *   crowd say PORT FILE                  sends what is in FILE, and prints what comes until the server closes
+ *
  *   crowd garble PORT N FILE SEED        sends what is in FILE N times, one after the other, each time
  *                                        with other bytes in it or without its end, reads for a moment
  *                                        and closes or resets. A line: how many got an answer
@@ -234,6 +236,27 @@ static int flood(int port)
     return 0;
 }
 
+/* -- saying ---------------------------------------------------------------------------------- */
+
+static int say(int port)
+{
+    static char bytes[64 << 10];
+    client c = {.fd = connect_to(port, 0)};
+    struct pollfd p = {.fd = c.fd, .events = POLLIN | POLLOUT};
+    int64_t end = now_ms() + LIMIT_MS;
+    ssize_t n = 1;
+
+    while (n && c.fd >= 0 && now_ms() < end && poll(&p, 1, 1000) >= 0) {
+        if (p.revents & POLLOUT)
+            send_more(&c, request_len);
+        if (c.sent == request_len)
+            p.events = POLLIN;
+        n = p.revents & ~POLLOUT ? recv(p.fd, bytes, sizeof bytes, 0) : -1;
+        fwrite(bytes, 1, n > 0 ? (size_t)n : 0, stdout);
+    }
+    return 0;
+}
+
 /* -- garbling -------------------------------------------------------------------------------- */
 
 static uint32_t seed;
@@ -287,6 +310,10 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "flood") == 0) {
         read_request(argv[3]);
         return flood(atoi(argv[2]));
+    }
+    if (argc == 4 && strcmp(argv[1], "say") == 0) {
+        read_request(argv[3]);
+        return say(atoi(argv[2]));
     }
     if (argc == 6 && strcmp(argv[1], "garble") == 0) {
         read_request(argv[4]);

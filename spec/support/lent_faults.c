@@ -8,10 +8,10 @@
 
 #include "agenthost.h"
 #include "base/lent.h"
-#include "base/process.h"
+#include "io/http.h"
+#include "io/process.h"
 #include "lua/lua_task.h"
 #include "run/run.h"
-#include "wire/http.h"
 
 static bool kept; /* as it should be */
 static char own[256];

@@ -26,6 +26,19 @@ local function file_with(text)
   return path
 end
 
+--- What agenthost.mock hands over for a request, decoded: a table, its steps with their bytes.
+function mock.plan(text)
+  local json, behind = text:match("^([^\n]*)\n(.*)$")
+  local p, at = server.decode(json), 1
+  for _, step in ipairs(p.steps) do
+    if step.n then
+      step.bytes, at = behind:sub(at, at + step.n - 1), at + step.n
+    end
+  end
+  assert(at == #behind + 1, "bytes of no step")
+  return p
+end
+
 --- Starts one with this script and further words of the command line.
 function mock.start(script, ...)
   return mock.start_after("", script, ...)

@@ -287,10 +287,11 @@ typedef struct torture {
     char *code; /* flows.lua, compiled */
     size_t size;
     server server;
-    char warning[200]; /* of Lua, in the making */
-    bool lost;         /* a finalizer, in this point */
-    long losses;       /* points with one, in this flow */
-    char wrong[WORDS]; /* what the last point did wrong, or "" */
+    char warning[200];    /* of Lua, in the making */
+    bool lost;            /* a finalizer, in this point */
+    long losses;          /* points with one, in this flow */
+    char wrong[WORDS];    /* what the last point did wrong, or "" */
+    char said[2 * WORDS]; /* of it, and how to see it again */
 } torture;
 
 static void wrong(torture *t, const char *what, const char *detail)
@@ -545,8 +546,9 @@ static bool try_point(torture *t, const point *p)
     }
     if (!t->wrong[0])
         return true;
-    printf("%s: %s\n  again: torture --flow \"%s\" --mode %s --at %ld\n", words, t->wrong, p->flow->name,
-           mode_names[p->mode], p->n);
+    snprintf(t->said, sizeof t->said, "%s: %s\n  again: torture --flow \"%s\" --mode %s --at %ld\n",
+             words, t->wrong, p->flow->name, mode_names[p->mode], p->n);
+    fputs(t->said, stdout);
     return false;
 }
 
@@ -630,10 +632,16 @@ static bool try_flow(torture *t, const flow *f, const options *o)
     return true;
 }
 
-/* What the processes share. */
+/* Of one flow. A process that ends badly leaves it begun. */
+typedef struct outcome {
+    enum { NOT_TRIED, BEGUN, FINE, FAILED } state;
+    char said[2 * WORDS];
+} outcome;
+
+/* Between the processes. */
 typedef struct shared {
-    atomic_size_t next, done;
-    atomic_bool failed;
+    atomic_size_t next;
+    outcome flow[N_FLOWS];
 } shared;
 
 static bool wanted(const options *o, const flow *f)
@@ -641,8 +649,18 @@ static bool wanted(const options *o, const flow *f)
     return !o->flow || strcmp(o->flow, f->name) == 0;
 }
 
+static bool try_one(torture *t, const flow *f, const options *o, outcome *out)
+{
+    out->state = BEGUN;
+    t->said[0] = '\0';
+    out->state = try_flow(t, f, o) ? FINE : FAILED;
+    memcpy(out->said, t->said, sizeof out->said);
+    return out->state == FINE;
+}
+
 static int work(torture *t, const options *o, shared *sh)
 {
+    int rc = 0;
     size_t i;
 
     if (!start_server(&t->server))
@@ -650,12 +668,11 @@ static int work(torture *t, const options *o, shared *sh)
     while ((i = sh->next++) < N_FLOWS) { /* the others too, when one fails */
         if (!wanted(o, &flows[i]))
             continue;
-        if (!try_flow(t, &flows[i], o))
-            sh->failed = true;
-        sh->done++;
+        if (!try_one(t, &flows[i], o, &sh->flow[i]))
+            rc = 1;
     }
     stop_server(&t->server);
-    return sh->failed ? 1 : 0;
+    return rc;
 }
 
 /* Forks before there is a thread; the caller is one of them. */
@@ -676,20 +693,38 @@ static int share_work(torture *t, const options *o, shared *sh)
     return rc;
 }
 
+/* The end of the output says all that is wrong. Returns the number of flows that were tried. */
+static size_t sum_up(const shared *sh)
+{
+    size_t tried = 0;
+
+    for (size_t i = 0; i < N_FLOWS; i++) {
+        const outcome *out = &sh->flow[i];
+
+        tried += out->state != NOT_TRIED;
+        if (out->state == BEGUN || out->state == FAILED)
+            printf("torture: %s: %s\n%s", flows[i].name,
+                   out->state == BEGUN ? "ended badly, as said above" : "failed", out->said);
+    }
+    return tried;
+}
+
 static int try_all(torture *t, const options *o)
 {
+    size_t tried;
     shared *sh = mmap(NULL, sizeof *sh, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int rc;
 
     if (sh == MAP_FAILED)
         return 2;
     rc = share_work(t, o, sh);
-    if (rc == 0 && sh->done == 0) {
+    tried = sum_up(sh);
+    if (rc == 0 && tried == 0) {
         fprintf(stderr, "torture: there is no flow \"%s\"\n", o->flow);
         return 2;
     }
     if (rc == 0)
-        printf("torture: %zu flows: no crash, no leak, nothing odd\n", (size_t)sh->done);
+        printf("torture: %zu flows: no crash, no leak, nothing odd\n", tried);
     return rc;
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/file.h"
+#include "io/file.h"
 
 enum { MAX_SCRIPT = 64 << 20 };
 

@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "agenthost.h"
-#include "cli/advice.h"
 #include "cli/agent.h"
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/missing.h"
 #include "cli/mock.h"
 #include "cli/mock_server.h"
 #include "cli/options.h"

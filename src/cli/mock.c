@@ -1,5 +1,5 @@
 /* Requests and their plans go through ah_load and ah_returned: a line of Lua with the request
- * as its arguments, the plan as JSON in its result. */
+ * as its arguments, the plan (cli/mock_plan.h) in its result. */
 #include "cli/mock.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 enum {
     BACKLOG = 128,
     ROUND_MS = 1000, /* between looks at signals, where nothing wakes us */
-    MAX_ARGS = 4
+    MAX_ARGS = 6
 };
 
 typedef struct serving {
@@ -112,11 +112,13 @@ static void say(const serving *s, const ah_plan *p)
 static ah_plan *ask(void *ud, const ah_mock_request *q)
 {
     static const char code[] = "return require('agenthost')._mock.answer(...)";
-    const char *args[] = {q->method, q->target, q->headers, q->body};
+    char status[16];
+    const char *args[] = {q->method, q->target, q->headers, q->body, status, q->fault};
     const serving *s = ud;
     ah_plan *p = NULL;
 
-    if (call(s->host, code, 4, args) == AH_OK && ah_returned(s->host))
+    snprintf(status, sizeof status, "%d", q->status);
+    if (call(s->host, code, q->status ? 6 : 4, args) == AH_OK && ah_returned(s->host))
         p = ah_plan_read(ah_returned(s->host));
     if (p)
         say(s, p);

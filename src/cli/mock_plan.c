@@ -1,4 +1,4 @@
-/* The JSON comes from our own Lua, yet is checked as any other: a script has its share in it. */
+/* The text comes from our own Lua, yet is checked as any other: a script has its share in it. */
 #include "cli/mock_plan.h"
 
 #include <stdio.h>
@@ -50,17 +50,22 @@ static void put_hex(ah_slice value, ah_buf *out)
         ah_buf_char(out, (char)(digit(s.p[i]) << 4 | digit(s.p[i + 1])));
 }
 
-static void read_step(ah_plan *p, ah_slice step, ah_plan_step *out)
+/* Takes the step's bytes from those behind the JSON. False: there are not so many. */
+static bool read_step(ah_plan *p, ah_slice step, ah_slice *behind, ah_plan_step *out)
 {
-    ah_slice bytes = ah_json_member(step, "bytes"), hex = ah_json_member(step, "hex");
+    ah_slice hex = ah_json_member(step, "hex");
+    int64_t n = integer(step, "n");
 
     *out = (ah_plan_step){
         .at = p->bytes.len, .wait_ms = integer(step, "wait"), .close = is_true(step, "close")};
-    if (bytes.p)
-        ah_json_string(bytes, &p->bytes);
+    if (n < 0 || (uint64_t)n > behind->n)
+        return false;
+    ah_buf_add(&p->bytes, behind->p, (size_t)n);
+    *behind = (ah_slice){behind->p + n, behind->n - (size_t)n};
     if (hex.p)
         put_hex(hex, &p->bytes);
     out->n = p->bytes.len - out->at;
+    return true;
 }
 
 /* The text of the next element of an array that `r` is in; .p NULL at its end. */
@@ -81,9 +86,10 @@ static ah_json_reader in_array(ah_slice array)
     return r;
 }
 
-static bool read_steps(ah_plan *p, ah_slice steps)
+static bool read_steps(ah_plan *p, ah_slice steps, ah_slice behind)
 {
     ah_json_reader r = in_array(steps);
+    bool ok = true;
     size_t n = 0;
 
     while (next_element(&r).p && n < MAX_STEPS)
@@ -92,11 +98,11 @@ static bool read_steps(ah_plan *p, ah_slice steps)
     if (!p->step)
         return false;
     r = in_array(steps);
-    while (p->n_steps < n)
-        read_step(p, next_element(&r), &p->step[p->n_steps++]);
+    while (ok && p->n_steps < n)
+        ok = read_step(p, next_element(&r), &behind, &p->step[p->n_steps++]);
     if (!p->streamed && !p->length)
         p->length = (int64_t)p->bytes.len;
-    return ah_buf_ok(&p->bytes);
+    return ah_buf_ok(&p->bytes) && ok;
 }
 
 /* A string and a NUL, which it does not hold itself. */
@@ -128,16 +134,16 @@ static bool read_headers(ah_plan *p, ah_slice headers)
 }
 
 /* Reads a batch of steps, the first ones or further ones. */
-static bool read_batch(ah_plan *p, ah_slice json)
+static bool read_batch(ah_plan *p, ah_slice json, ah_slice behind)
 {
     p->more = is_true(json, "more");
     p->warn = is_true(json, "warn");
     *p->say = '\0';
     text(ah_json_member(json, "say"), p->say, sizeof p->say);
-    return read_steps(p, ah_json_member(json, "steps"));
+    return read_steps(p, ah_json_member(json, "steps"), behind);
 }
 
-static bool read_plan(ah_plan *p, ah_slice json)
+static bool read_plan(ah_plan *p, ah_slice json, ah_slice behind)
 {
     p->number = integer(json, "n");
     p->status = (int)integer(json, "status");
@@ -147,26 +153,31 @@ static bool read_plan(ah_plan *p, ah_slice json)
     p->wait_ms = integer(json, "wait");
     text(ah_json_member(json, "type"), p->type, sizeof p->type);
     return p->status >= 100 && p->status < 1000 && read_headers(p, ah_json_member(json, "headers")) &&
-           read_batch(p, json);
+           read_batch(p, json, behind);
 }
 
-static bool is_plan(const char *json)
+/* The line of JSON, and what stands behind it. */
+static bool split(const char *text, ah_slice *json, ah_slice *behind)
 {
+    size_t n = strcspn(text, "\n");
     ah_json_fault fault;
 
-    return ah_json_check(&ah_mem_libc, ah_slice_of(json), MAX_DEPTH, &fault) == AH_OK;
+    *json = (ah_slice){text, n};
+    *behind = ah_slice_of(text[n] ? text + n + 1 : "");
+    return ah_json_check(&ah_mem_libc, *json, MAX_DEPTH, &fault) == AH_OK;
 }
 
-ah_plan *ah_plan_read(const char *json)
+ah_plan *ah_plan_read(const char *text)
 {
-    ah_plan *p = is_plan(json) ? ah_alloc(&ah_mem_libc, sizeof *p) : NULL;
+    ah_slice json, behind;
+    ah_plan *p = split(text, &json, &behind) ? ah_alloc(&ah_mem_libc, sizeof *p) : NULL;
 
     if (!p)
         return NULL;
     memset(p, 0, sizeof *p);
     ah_buf_init(&p->headers, &ah_mem_libc, MAX_HEADERS);
     ah_buf_init(&p->bytes, &ah_mem_libc, MAX_BYTES);
-    if (read_plan(p, ah_slice_of(json)))
+    if (read_plan(p, json, behind))
         return p;
     ah_plan_free(p);
     return NULL;
@@ -180,10 +191,12 @@ static void drop_steps(ah_plan *p)
     p->n_steps = 0;
 }
 
-bool ah_plan_go_on(ah_plan *p, const char *json)
+bool ah_plan_go_on(ah_plan *p, const char *text)
 {
+    ah_slice json, behind;
+
     drop_steps(p);
-    if (is_plan(json) && read_batch(p, ah_slice_of(json)))
+    if (split(text, &json, &behind) && read_batch(p, json, behind))
         return true;
     drop_steps(p);
     return false;

@@ -1,5 +1,5 @@
-/* What the mock sends in answer to one request, read from the JSON that lua/agenthost/mock/plan.lua
- * makes: a head, then steps of bytes and waits. Of a stream only the steps that go out next are
+/* What the mock sends in answer to one request, read from what lua/agenthost/mock/plan.lua makes, a line
+ * of JSON and bytes behind it: a head, then steps of bytes and waits. Of a stream only the steps that go out next are
  * there. Nothing of HTTP is known here. */
 #ifndef AH_CLI_MOCK_PLAN_H
 #define AH_CLI_MOCK_PLAN_H
@@ -32,9 +32,9 @@ typedef struct ah_plan {
 } ah_plan;
 
 /* NULL: no memory, or no plan. To be freed with ah_plan_free. */
-ah_plan *ah_plan_read(const char *json);
+ah_plan *ah_plan_read(const char *text);
 /* Takes the next steps in place of those that it has. False as above: the plan has no steps then. */
-bool ah_plan_go_on(ah_plan *p, const char *json);
+bool ah_plan_go_on(ah_plan *p, const char *text);
 void ah_plan_free(ah_plan *p); /* NULL is fine */
 
 #endif

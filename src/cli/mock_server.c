@@ -61,6 +61,7 @@ const char *ah_mock_server_version(void)
 enum {
     POOL = 64 << 10,     /* bytes of a connection: the head of a request, a piece of an answer */
     MAX_HEAD = 32 << 10, /* so that the head of an answer finds room beside it */
+    UNSENT = 64 << 10,   /* that the system takes of a connection and keeps, about */
     MAX_WAIT_MS = 3600 * 1000,
     MAKING_MS = 3,  /* spent on pieces of streams between two rounds */
     SHUT_MS = 100,  /* nobody is accepted for so long where there is no room */
@@ -69,12 +70,30 @@ enum {
     MOST_NEW = 64   /* that are let in between two rounds */
 };
 
+/* An answer that the server gives by itself. */
+typedef struct refusal {
+    int status;
+    const char *reason, *words;
+} refusal;
+
+static const refusal late = {408, "Request Timeout", "the request did not come in time"};
+static const refusal large = {413, "Content Too Large", "the request is larger than 64 MiB"};
+static const refusal large_head = {431, "Request Header Fields Too Large",
+                                   "the request's head is larger than 32 KiB"};
+static const refusal silent = {500, "Internal Server Error",
+                               "agenthost mock has no answer; its stderr says why"};
+static const refusal unsendable = {500, "Internal Server Error",
+                                   "agenthost mock cannot send this answer"};
+static const refusal crowded = {503, "Service Unavailable",
+                                "the requests under way are larger than 256 MiB"};
+
 /* One request and its answer. */
 typedef struct exchange exchange;
 struct exchange {
     ah_mock_server *server;
-    struct MHD_Connection *connection;
+    struct MHD_Connection *connection; /* NULL: the head is not there */
     ah_visit *visit;
+    char method[16];
     ah_buf target, body;
     size_t held; /* of the body, as the server counts it */
     ah_plan *plan;
@@ -92,6 +111,7 @@ struct ah_mock_server {
     ah_mock_script script;
     int fd; /* listens */
     ah_door door;
+    size_t coming; /* handed to libmicrohttpd, which will say in its next round that they are there */
     int64_t shut;  /* nobody is accepted until then, ms */
     int64_t swept; /* when it was last looked for those whose time is over */
     exchange *first;
@@ -150,31 +170,105 @@ static exchange *dequeue(ah_mock_server *s)
     return x;
 }
 
+/* -- asking for a plan ----------------------------------------------------------------------- */
+
+static enum MHD_Result put_header(void *ud, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    ah_buf *b = ud;
+
+    (void)kind;
+    ah_buf_fmt(b, "%s: %s\n", name, value ? value : "");
+    return MHD_YES;
+}
+
+/* The script's plan for a request whose head is there, or for its refusal. To be asked for once. */
+static ah_plan *ask(exchange *x, const char *body, const refusal *r)
+{
+    const ah_mock_script *script = &x->server->script;
+    ah_mock_request q = {.method = x->method, .body = body};
+    ah_plan *p = NULL;
+    ah_buf headers;
+
+    if (r) {
+        q.status = r->status;
+        q.fault = r->words;
+    }
+    ah_buf_init(&headers, &ah_mem_libc, POOL * 2);
+    MHD_get_connection_values(x->connection, MHD_HEADER_KIND, put_header, &headers);
+    ah_buf_char(&headers, '\0');
+    ah_buf_char(&x->target, '\0');
+    if (ah_buf_ok(&headers) && ah_buf_ok(&x->target)) {
+        q.target = x->target.data;
+        q.headers = headers.data;
+        p = script->ask(script->ud, &q);
+    }
+    ah_buf_clear(&headers);
+    return p;
+}
+
 /* -- words without libmicrohttpd ------------------------------------------------------------------- */
 
-/* An answer where libmicrohttpd takes none: in the middle of a body, before the end of a head. What
- * does not fit into the socket at once is left unsaid. */
-static void tell(const ah_visit *v, const char *status, const char *words)
+static void put_headers(ah_buf *out, const ah_plan *p)
 {
-    char text[512];
-    int n = snprintf(text, sizeof text,
-                     "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-                     "Connection: close\r\n\r\n{\"error\":{\"message\":\"%s\"}}",
-                     status, strlen(words) + sizeof "{\"error\":{\"message\":\"\"}}" - 1, words);
+    const char *at = p->headers.data, *end = at + p->headers.len;
 
-    send(v->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (at < end) {
+        const char *value = at + strlen(at) + 1;
+
+        ah_buf_fmt(out, "%s: %s\r\n", at, value);
+        at = value + strlen(value) + 1;
+    }
+}
+
+/* An answer where libmicrohttpd takes none: in the middle of a body, before the end of a head. What
+ * does not fit into the socket at once is left unsaid. `p`: in the words of a protocol; NULL: in ours. */
+static void tell(const ah_visit *v, const refusal *r, const ah_plan *p)
+{
+    ah_buf text, body;
+
+    ah_buf_init(&text, &ah_mem_libc, MAX_HEAD);
+    ah_buf_init(&body, &ah_mem_libc, MAX_HEAD);
+    ah_buf_fmt(&text, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nConnection: close\r\n",
+               r->status, r->reason);
+    if (p) {
+        put_headers(&text, p);
+        ah_buf_put(&body, ah_buf_slice(&p->bytes));
+    } else {
+        ah_buf_fmt(&body, "{\"error\":{\"message\":\"%s\"}}", r->words);
+    }
+    ah_buf_fmt(&text, "Content-Length: %zu\r\n\r\n", body.len);
+    ah_buf_put(&text, ah_buf_slice(&body));
+    if (ah_buf_ok(&text) && ah_buf_ok(&body))
+        send(v->fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ah_buf_clear(&text);
+    ah_buf_clear(&body);
+}
+
+/* In the words of the protocol that the request is of, where its head tells which one that is. */
+static void tell_asker(const ah_visit *v, const refusal *r)
+{
+    exchange *x = v->exchange;
+    ah_plan *p = x && x->connection ? ask(x, "", r) : NULL;
+
+    tell(v, r, p);
+    ah_plan_free(p);
+}
+
+static void drop_body(exchange *x)
+{
+    x->server->bodies -= x->held;
+    x->held = 0;
+    ah_buf_clear(&x->body);
 }
 
 /* The rest of its request is read and dropped for a moment: with bytes unread, closing would take the
  * answer away from a client that is still sending. */
-static void refuse(exchange *x, const char *status, const char *words)
+static void refuse(exchange *x, const refusal *r)
 {
-    tell(x->visit, status, words);
+    tell_asker(x->visit, r);
     shutdown(x->visit->fd, SHUT_WR);
     ah_visit_begin(x->visit, AH_VISIT_REFUSED, now_ms());
-    x->server->bodies -= x->held;
-    x->held = 0;
-    ah_buf_clear(&x->body);
+    drop_body(x);
 }
 
 /* Lets a client go: libmicrohttpd finds the socket closed. */
@@ -183,7 +277,7 @@ static void send_off(ah_visit *v)
     exchange *x = v->exchange;
 
     if (v->phase == AH_VISIT_FRESH || v->phase == AH_VISIT_BODY)
-        tell(v, "408 Request Timeout", "the request did not come in time");
+        tell_asker(v, &late);
     v->sent_off = true;
     shutdown(v->fd, SHUT_RDWR);
     if (x && x->due)
@@ -265,7 +359,7 @@ static enum MHD_Result send_answer(exchange *x)
         MHD_destroy_response(r);
     x->waited = false;
     if (done == MHD_NO)
-        tell(x->visit, "500 Internal Server Error", "agenthost mock cannot send this answer");
+        tell(x->visit, &unsendable, NULL);
     return done;
 }
 
@@ -295,45 +389,15 @@ static void make_pieces(ah_mock_server *s, int64_t now)
 
 /* -- the request -------------------------------------------------------------------------------- */
 
-static enum MHD_Result put_header(void *ud, enum MHD_ValueKind kind, const char *name, const char *value)
+static void take_request(exchange *x)
 {
-    ah_buf *b = ud;
-
-    (void)kind;
-    ah_buf_fmt(b, "%s: %s\n", name, value ? value : "");
-    return MHD_YES;
-}
-
-static void ask(exchange *x, const char *method, ah_buf *headers)
-{
-    const ah_mock_script *script = &x->server->script;
-    ah_mock_request q = {.method = method};
-
-    ah_buf_char(headers, '\0');
-    ah_buf_char(&x->target, '\0');
-    ah_buf_char(&x->body, '\0');
-    if (ah_buf_ok(headers) && ah_buf_ok(&x->target) && ah_buf_ok(&x->body)) {
-        q.target = x->target.data;
-        q.headers = headers->data;
-        q.body = x->body.data;
-        x->plan = script->ask(script->ud, &q);
-    }
-    ah_buf_clear(&x->body);
-    x->server->bodies -= x->held;
-    x->held = 0;
-    if (!x->plan)
-        tell(x->visit, "500 Internal Server Error", "agenthost mock has no answer; its stderr says why");
-}
-
-static void take_request(exchange *x, const char *method)
-{
-    ah_buf headers;
-
     ah_visit_begin(x->visit, AH_VISIT_ANSWER, now_ms());
-    ah_buf_init(&headers, &ah_mem_libc, POOL * 2);
-    MHD_get_connection_values(x->connection, MHD_HEADER_KIND, put_header, &headers);
-    ask(x, method, &headers);
-    ah_buf_clear(&headers);
+    ah_buf_char(&x->body, '\0');
+    if (ah_buf_ok(&x->body))
+        x->plan = ask(x, x->body.data, NULL);
+    drop_body(x);
+    if (!x->plan)
+        tell(x->visit, &silent, NULL);
 }
 
 static enum MHD_Result count_header(void *ud, enum MHD_ValueKind kind, const char *name,
@@ -347,18 +411,19 @@ static enum MHD_Result count_header(void *ud, enum MHD_ValueKind kind, const cha
 }
 
 /* The head is there: what can be refused by it alone is. */
-static void take_head(exchange *x, struct MHD_Connection *c)
+static void take_head(exchange *x, struct MHD_Connection *c, const char *method)
 {
     const char *length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     size_t n = x->target.len;
 
     x->connection = c;
+    snprintf(x->method, sizeof x->method, "%s", method);
     ah_visit_begin(x->visit, AH_VISIT_BODY, now_ms());
     MHD_get_connection_values(c, MHD_HEADER_KIND, count_header, &n);
     if (n > MAX_HEAD || !ah_buf_ok(&x->target))
-        refuse(x, "431 Request Header Fields Too Large", "the request's head is larger than 32 KiB");
+        refuse(x, &large_head);
     else if (length && strtoull(length, NULL, 10) > AH_MOCK_BODY)
-        refuse(x, "413 Content Too Large", "the request is larger than 64 MiB");
+        refuse(x, &large);
 }
 
 /* A piece of the body. */
@@ -367,14 +432,14 @@ static void take_bytes(exchange *x, const char *data, size_t n)
     ah_mock_server *s = x->server;
 
     if (x->body.len + n > AH_MOCK_BODY) {
-        refuse(x, "413 Content Too Large", "the request is larger than 64 MiB");
+        refuse(x, &large);
         return;
     }
     ah_buf_add(&x->body, data, n);
     x->held += n;
     s->bodies += n;
     if (s->bodies > AH_MOCK_BODIES || !ah_buf_ok(&x->body))
-        refuse(x, "503 Service Unavailable", "the requests under way are larger than 256 MiB");
+        refuse(x, &crowded);
 }
 
 /* Called for the head, for each piece of the body, at its end, and after each wait before the
@@ -391,7 +456,7 @@ static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char
     if (!x || x->visit->sent_off)
         return MHD_NO;
     if (!x->connection) {
-        take_head(x, c);
+        take_head(x, c, method);
         return MHD_YES;
     }
     if (*n) {
@@ -403,7 +468,7 @@ static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char
     if (x->visit->phase == AH_VISIT_REFUSED)
         return MHD_NO;
     if (!x->plan)
-        take_request(x, method);
+        take_request(x);
     if (!x->plan)
         return MHD_NO;
     if (must_wait(x, x->plan->wait_ms))
@@ -467,6 +532,7 @@ static void on_connection(void *ud, struct MHD_Connection *c, void **context,
     ah_visit *v = *context;
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        s->coming -= s->coming > 0;
         if ((v = ah_alloc(&ah_mem_libc, sizeof *v)))
             ah_door_enter(&s->door, v,
                           MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
@@ -497,6 +563,15 @@ static void make_room(ah_mock_server *s, int64_t now)
         send_off(v);
 }
 
+/* The system would take some MiB for a client that does not read: all of it made for nobody, and each
+ * connection would seem to keep up for as long as it is made. */
+static void bound_unsent(int fd)
+{
+    int most = UNSENT;
+
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &most, sizeof most);
+}
+
 /* False: nobody more can be let in now. */
 static bool let_one_in(ah_mock_server *s)
 {
@@ -508,16 +583,19 @@ static bool let_one_in(ah_mock_server *s)
         return errno == EINTR || errno == ECONNABORTED;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, O_NONBLOCK);
+    bound_unsent(fd);
+    s->coming++; /* first: some versions say at once that it is there */
     MHD_add_connection(s->daemon, fd, (struct sockaddr *)&a, n); /* closes it where it fails */
     return true;
 }
 
+/* Never more than libmicrohttpd takes: it would close those that are too many. */
 static void let_in(ah_mock_server *s, int64_t now)
 {
     if (now < s->shut)
         return;
     for (int i = 0; i < MOST_NEW && is_waiting_outside(s->fd); i++)
-        if (s->door.n >= AH_MOCK_CONNECTIONS || !let_one_in(s)) {
+        if (s->door.n + s->coming >= AH_MOCK_CONNECTIONS || !let_one_in(s)) {
             make_room(s, now);
             return;
         }
@@ -620,6 +698,7 @@ void ah_mock_server_turn(ah_mock_server *s)
     let_in(s, now);
     s->resumed = false;
     MHD_run(s->daemon);
+    s->coming = 0;
     make_pieces(s, now_ms());
 }
 

@@ -22,6 +22,8 @@ typedef struct ah_mock_request {
     const char *method, *target; /* target: path and query, as they came */
     const char *headers;         /* "Name: value" lines */
     const char *body;
+    int status; /* with which the server refuses it, and `fault` why; 0: it does not */
+    const char *fault;
 } ah_mock_request;
 
 /* The source of answers: a script, through the host. */

@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
+#include "host/claude_process.h"
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
-#include "run/claude.h"
 #include "wire/provider.h"
 
 static const char ADAPTER[] = "agenthost.adapter";

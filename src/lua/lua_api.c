@@ -9,11 +9,11 @@
 
 #include "agenthost_lua.h"
 #include "base/lent.h"
-#include "base/sandbox.h"
+#include "io/sandbox.h"
 #include "base/json.h"
 #include "lua/lua_fence.h"
 #include "lua/lua_watch.h"
-#include "model/schema.h"
+#include "schema/schema.h"
 #include "wire/claude.h"
 #include "wire/provider.h"
 
@@ -710,8 +710,8 @@ AH_API const char *ah_about(ah_host *host)
     ah_buf b;
 
     ah_buf_init(&b, &h->mem, MAX_WORDS);
-    ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE,
-               ah_http_version(), ah_json_version());
+    ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ntls %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE,
+               ah_http_version(), ah_http_tls(), ah_json_version());
     ah_buf_fmt(&b, "pcre2 %s\n", ah_schema_regex_version(pcre2, sizeof pcre2));
     ah_buf_str(&b, "providers");
     put_providers(&b);

@@ -12,8 +12,8 @@
 
 #include <pthread.h>
 
+#include "host/ask.h"
 #include "lua/lua_agent.h"
-#include "run/ask.h"
 
 typedef struct ah_event_node ah_event_node;
 typedef struct ah_pending ah_pending;

@@ -2,8 +2,8 @@
 #ifndef AH_LUA_ASK_H
 #define AH_LUA_ASK_H
 
+#include "host/ask.h"
 #include "lua/lua_task.h"
-#include "run/ask.h"
 
 /* Who responded, in `ask_closed`. */
 #define AH_BY_SCRIPT "script"

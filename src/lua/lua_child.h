@@ -1,5 +1,5 @@
 /* A child process of a script, beneath the object of ah.process: its life, who waits for what of it,
- * and its output. What starts and ends it is base/process.h; its other methods are lua_process.c's.
+ * and its output. What starts and ends it is io/process.h; its other methods are lua_process.c's.
  *
  * The struct is not the object's: it hangs at the host, which ends what the collector has not.
  * Bytes of the output move from the process to `part` when somebody reads, so that a slow reader
@@ -8,8 +8,8 @@
 #define AH_LUA_CHILD_H
 
 #include "base/ends.h"
-#include "base/process.h"
-#include "base/sandbox.h"
+#include "io/process.h"
+#include "io/sandbox.h"
 #include "lua/lua_task.h"
 
 #define AH_CHILD_OBJECT "agenthost.process"

@@ -1,5 +1,5 @@
 /* ah._command, for built-in tools: a command, waited for by a handler. It is below supervisors
- * (base/process.h) and, where that is wanted, in a sandbox. A call that is stopped, and a host
+ * (io/process.h) and, where that is wanted, in a sandbox. A call that is stopped, and a host
  * that is closed, kill it. Beside it: ah._sandbox, ah._warn, ah._repair. */
 #include <stdio.h>
 

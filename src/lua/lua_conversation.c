@@ -1,5 +1,5 @@
 /* Conversations that last: agent:save, ah.load, agent:fork, agent:use. */
-#include "base/file.h"
+#include "io/file.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_ctx.h"
 #include "lua/lua_definition.h"
@@ -8,8 +8,8 @@
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
 #include "lua/lua_value.h"
-#include "prompt/visibility.h"
 #include "run/pick.h"
+#include "state/visibility.h"
 
 enum { MAX_FILE = 1 << 30 };
 

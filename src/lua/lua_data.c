@@ -4,8 +4,7 @@
  * the two doors into Lua leads here, and nothing here leads to a script's state. */
 #include "lua/lua_data.h"
 
-#include <time.h>
-
+#include "io/clock.h"
 #include "lua/lua_value.h"
 
 enum {
@@ -18,7 +17,7 @@ typedef struct bounds {
     const ah_mem *mem;
     size_t used;
     bool refused; /* more than MAX_MEMORY was asked for */
-    struct timespec until;
+    int64_t until;
 } bounds;
 
 static void *allocate(void *ud, void *block, size_t old, size_t size)
@@ -49,12 +48,9 @@ static bounds *bounds_of(lua_State *L)
 static void look_at_clock(lua_State *L, lua_Debug *ar)
 {
     const bounds *b = bounds_of(L);
-    struct timespec now;
 
     (void)ar;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec > b->until.tv_sec ||
-        (now.tv_sec == b->until.tv_sec && now.tv_nsec >= b->until.tv_nsec))
+    if (ah_clock_ns() >= b->until)
         luaL_error(L, "takes longer than %d seconds", SECONDS);
 }
 
@@ -116,8 +112,7 @@ ah_status ah_lua_data(const ah_mem *mem, const char *name, ah_slice text, ah_buf
 
     if (!L)
         return ah_err_nomem(err);
-    clock_gettime(CLOCK_MONOTONIC, &b.until);
-    b.until.tv_sec += SECONDS;
+    b.until = ah_clock_ns() + SECONDS * (int64_t)1000000000;
     lua_pushcfunction(L, run);
     lua_pushlightuserdata(L, &c);
     rc = lua_pcall(L, 1, 1, 0);

@@ -1,10 +1,10 @@
 /* ah._append_private(path): a file of Lua's io that is appended to and readable by its owner only
- * (base/file.h has the rule), for what the Lua half keeps: the log of the mock server. */
+ * (io/file.h has the rule), for what the Lua half keeps: the log of the mock server. */
 #define _GNU_SOURCE /* fdopen */
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "io/file.h"
 #include "lua/lua_host.h"
 
 static int close_file(lua_State *L)

@@ -2,8 +2,8 @@
 #ifndef AH_LUA_FRONT_H
 #define AH_LUA_FRONT_H
 
+#include "host/ask.h"
 #include "lua/lua_agent.h"
-#include "run/ask.h"
 
 /* Asks the front ends of the run of the ask, all at once; where it has none, or each has ended without
  * a response, those of the run around it, and so on; then the program, where it takes asks

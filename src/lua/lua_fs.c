@@ -1,9 +1,11 @@
 /* ah.filesystem: files under a root, for handlers. An object owns one reference to an ah_fs
- * (prompt/fs.h says what each operation does); an overlay is such an object, too. What the
+ * (state/fs.h says what each operation does); an overlay is such an object, too. What the
  * world refuses comes back as nil, err with err.reason; wrong types are raised. */
 #include "lua/lua_fs.h"
 
 #include "base/near.h"
+#include "io/clock.h"
+#include "io/disk.h"
 #include "lua/lua_staged.h"
 #include "lua/lua_value.h"
 
@@ -651,7 +653,7 @@ static int new_filesystem(lua_State *L)
     static const char *const known[] = {"root",      "memory",    "files",    "read_only",
                                         "allow",     "sync",      "max_file", "max_total",
                                         "max_files", "max_depth", NULL};
-    ah_fs_options o = {.interrupt = &ah_lua_of(L)->interrupt};
+    ah_fs_options o = {.interrupt = &ah_lua_of(L)->interrupt, .clock_ns = ah_clock_ns};
     ah_slice root = {NULL, 0};
     bool memory = false;
     ah_buf *allowed;

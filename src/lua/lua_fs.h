@@ -5,7 +5,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 
-#include "prompt/fs.h"
+#include "state/fs.h"
 
 /* The file system of the object at idx, borrowed; raises for what is none, or is closed. */
 ah_fs *ah_lua_check_fs(lua_State *L, int idx);

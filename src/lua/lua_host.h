@@ -7,9 +7,9 @@
 #include <lauxlib.h>
 #include <lua.h>
 
+#include "host/host.h"
 #include "lua/lua_memory.h"
 #include "model/event.h"
-#include "run/host.h"
 
 typedef struct ah_task ah_task;
 typedef struct ah_watch ah_watch;

@@ -4,7 +4,7 @@
 #include "lua/lua_image.h"
 
 #include "base/base64.h"
-#include "base/file.h"
+#include "io/file.h"
 #include "lua/lua_value.h"
 #include "model/image.h"
 

@@ -1,4 +1,4 @@
-/* What a script says of the child process it wants, as what base/process.h and base/sandbox.h take. */
+/* What a script says of the child process it wants, as what io/process.h and io/sandbox.h take. */
 #define _GNU_SOURCE /* O_PATH */
 #include "lua/lua_launch.h"
 
@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/disk.h"
 #include "lua/lua_fs.h"
 #include "lua/lua_value.h"
 

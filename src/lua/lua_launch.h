@@ -7,8 +7,8 @@
 #ifndef AH_LUA_LAUNCH_H
 #define AH_LUA_LAUNCH_H
 
-#include "base/process.h"
-#include "base/sandbox.h"
+#include "io/process.h"
+#include "io/sandbox.h"
 #include "lua/lua_host.h"
 
 enum { AH_LAUNCH_WORDS = 4096 };

@@ -4,7 +4,7 @@
  * rendered last, so that rendering the same again costs a comparison. */
 #include "lua/lua_prompt.h"
 
-#include "base/file.h"
+#include "io/file.h"
 #include "lua/lua_data.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_section.h"

@@ -4,9 +4,9 @@
 #define AH_LUA_PROMPT_FIELDS_H
 
 #include "lua/lua_host.h"
-#include "prompt/changes.h"
 #include "prompt/prompt.h"
 #include "run/disclose.h"
+#include "state/changes.h"
 
 typedef struct ah_prompt_fields {
     size_t n_sections;        /* in the array part; the text is behind them */

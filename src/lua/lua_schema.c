@@ -3,7 +3,7 @@
  * An object (metatable "agenthost.schema") is a userdata that owns one reference
  * to an ah_schema. Short forms are expanded by lua/agenthost/short.lua, which is
  * loaded when first needed and kept in the registry. Values cross as JSON text;
- * the rules themselves are in model/schema.c. */
+ * the rules themselves are in schema/schema.c. */
 #include "lua/lua_schema.h"
 
 #include "base/near.h"

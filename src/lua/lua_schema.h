@@ -5,7 +5,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 
-#include "model/schema.h"
+#include "schema/schema.h"
 
 /* Compiles what is at idx: a JSON Schema as Lua table or boolean, or as string of
  * JSON, a schema made by ah.schema, or a type made by ah.type. Neither raises (apart from Lua being out of

@@ -1,5 +1,5 @@
 /* ah.session, and what scripts see of a session: the object itself and its slices. The state
- * is the core's (prompt/session.h); here are the classes of its values, the functions that
+ * is the core's (state/session.h); here are the classes of its values, the functions that
  * reduce, and the choice of the overlay: what a handler does goes through its call's. */
 #include "lua/lua_session.h"
 
@@ -7,7 +7,7 @@
 #include "lua/lua_ctx.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
-#include "prompt/visibility.h"
+#include "state/visibility.h"
 
 static const char SESSION[] = "agenthost.session";
 static const char SLICE[] = "agenthost.slice";

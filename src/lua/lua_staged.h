@@ -3,8 +3,8 @@
 #define AH_LUA_STAGED_H
 
 #include "lua/lua_host.h"
-#include "prompt/fs.h"
-#include "prompt/overlay.h"
+#include "state/fs.h"
+#include "state/overlay.h"
 
 /* In which code that runs now is to work with `fs`, an overlay of the script's as well: an overlay
  * or a view that is the call's own, where it is the code of a handler; else fs itself. Borrowed

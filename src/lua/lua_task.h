@@ -4,9 +4,9 @@
 #ifndef AH_LUA_TASK_H
 #define AH_LUA_TASK_H
 
+#include "host/driver.h"
 #include "lua/lua_fence.h"
 #include "lua/lua_watch.h"
-#include "run/driver.h"
 
 /* What something waits for; lives in a userdata on the waiting thread's stack. */
 typedef struct ah_waiter {

@@ -3,7 +3,7 @@
 #define AH_LUA_TYPE_H
 
 #include "lua/lua_host.h"
-#include "model/schema.h"
+#include "schema/schema.h"
 
 /* A class: a userdata. Its instances are plain tables with the class's metatable. */
 typedef struct ah_lua_type {

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "io/clock.h"
 #include "lua/lua_task.h"
 
 /* Instructions between two looks: so few at first that costly calls are noticed early, and at
@@ -20,14 +21,6 @@ enum {
 enum { MOST_THREADS = 256 }; /* that have resumed one another: more than Lua allows */
 
 enum { COUNTED_CALLS = 100000 }; /* before which the clock is looked at, once there is a large block */
-
-static int64_t clock_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* -- the processor's clock ------------------------------------------------------------------ */
 
@@ -148,7 +141,7 @@ static ah_over look(ah_lua *h, int64_t now)
 
 ah_over ah_watch_look(ah_lua *h)
 {
-    return look(h, clock_ns());
+    return look(h, ah_clock_ns());
 }
 
 bool ah_watch_interrupts(void *lua)
@@ -161,7 +154,7 @@ bool ah_watch_interrupts(void *lua)
 
 bool ah_watch_late(ah_lua *h, ah_watch *w)
 {
-    int64_t now = clock_ns();
+    int64_t now = ah_clock_ns();
 
     if (!w->over && now - w->entered >= INTERVAL_NS)
         w->over = judge(h, w, now);
@@ -273,7 +266,7 @@ static void hurry(lua_State *L)
 static void set_count(ah_lua *h, lua_State *L, int64_t count)
 {
     lua_sethook(L, hook, LUA_MASKCOUNT | (h->calls > 0 ? LUA_MASKCALL : 0), count > 0 ? (int)count : 1);
-    h->looked = clock_ns();
+    h->looked = ah_clock_ns();
 }
 
 static void adapt(ah_lua *h, lua_State *L, int64_t took)
@@ -394,7 +387,7 @@ static void hook(lua_State *L, lua_Debug *ar)
     }
     if (w->pause)
         return;
-    now = clock_ns();
+    now = ah_clock_ns();
     if (!w->entered)
         begin(h, w, now);
     took = now - h->looked;
@@ -435,7 +428,7 @@ void ah_watch_enter(ah_lua *h, ah_watch *w, lua_State *L)
     if (!is_watched(h))
         h->calls = 0;
     if (w->task)
-        begin(h, w, clock_ns());
+        begin(h, w, ah_clock_ns());
     h->watch = w;
     h->thread = L;
     lua_sethook(L, hook, LUA_MASKCOUNT, FIRST_COUNT);
@@ -454,7 +447,7 @@ static void go_back(ah_lua *h, const ah_watch *w)
 void ah_watch_leave(ah_lua *h, ah_watch *w)
 {
     if (w->since)
-        stop_work(h, w, clock_ns());
+        stop_work(h, w, ah_clock_ns());
     if (w->thread != h->caller && lua_gethook(w->thread) == hook)
         lua_sethook(w->thread, w->hook, w->mask, w->count);
     go_back(h, w);
@@ -462,7 +455,7 @@ void ah_watch_leave(ah_lua *h, ah_watch *w)
 
 void ah_watch_pause(ah_lua *h, ah_watch *mark)
 {
-    int64_t now = clock_ns();
+    int64_t now = ah_clock_ns();
 
     *mark = (ah_watch){.pause = true, .outer = h->watch, .back = h->thread};
     for (ah_watch *w = h->watch; w && !w->pause; w = w->outer)
@@ -472,7 +465,7 @@ void ah_watch_pause(ah_lua *h, ah_watch *mark)
 
 void ah_watch_go_on(ah_lua *h, ah_watch *mark)
 {
-    int64_t now = clock_ns();
+    int64_t now = ah_clock_ns();
 
     for (ah_watch *w = mark->outer; w && !w->pause; w = w->outer)
         if (w->entered)
@@ -487,7 +480,7 @@ void ah_watch_go_on(ah_lua *h, ah_watch *mark)
 void ah_watch_into(ah_lua *h, lua_State *L, lua_State *co)
 {
     if (is_watched(h)) {
-        int64_t now = clock_ns();
+        int64_t now = ah_clock_ns();
 
         if (h->watch->over || (now - h->checked >= INTERVAL_NS && look(h, now))) {
             hurry_all(h->watch, L);

@@ -3,7 +3,7 @@
 #ifndef AH_MODEL_TOOL_H
 #define AH_MODEL_TOOL_H
 
-#include "model/schema.h"
+#include "schema/schema.h"
 
 struct ah_entity; /* model/entity.h */
 

@@ -1,8 +1,8 @@
 /* A transcript from its JSON text (docs/transcript.md). What a file says is checked against
  * a schema first, so that everything behind it may rely on an entry's members. */
 #include "model/image.h"
-#include "model/schema.h"
 #include "model/transcript.h"
+#include "schema/schema.h"
 
 #define STRING "{\"type\":\"string\"}"
 #define OBJECT(required, members)                                                                       \

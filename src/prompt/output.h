@@ -4,7 +4,7 @@
 #ifndef AH_PROMPT_OUTPUT_H
 #define AH_PROMPT_OUTPUT_H
 
-#include "model/schema.h"
+#include "schema/schema.h"
 
 /* The JSON of an answer: the whole text, or where that is none what stands in its one
  * code fence (``` or ~~~, marked json or not at all). White space around it is left out.

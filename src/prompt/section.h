@@ -6,6 +6,7 @@
 
 #include "model/tool.h"
 #include "prompt/template.h"
+#include "state/visibility.h"
 
 enum {
     AH_MAX_SECTION_DEPTH = 32,
@@ -13,8 +14,6 @@ enum {
     AH_MAX_KEY = 64,
     AH_MAX_TITLE = 200
 };
-
-typedef enum ah_visibility { AH_FULL, AH_SUMMARY } ah_visibility;
 
 /* A yes or no that is fixed, or asked for at each rendering. */
 typedef struct ah_switch {

@@ -4,13 +4,13 @@
 #ifndef AH_RUN_DISCLOSE_H
 #define AH_RUN_DISCLOSE_H
 
-#include "prompt/visibility.h"
+#include "prompt/prompt.h"
 #include "run/dispatch.h"
 #include "run/inject.h"
 
 #define AH_READ_SECTION "read_section"
 
-/* A prompt in one conversation. What is open in the session is there (prompt/visibility.h); that is
+/* A prompt in one conversation. What is open in the session is there (state/visibility.h); that is
  * not what this conversation has: others may share the session. What it has is the prompt as it was
  * when its run began, and what was opened in it since. */
 typedef struct ah_disclosure {

@@ -4,9 +4,9 @@
 #ifndef AH_RUN_DISPATCH_H
 #define AH_RUN_DISPATCH_H
 
-#include "prompt/changes.h"
-#include "prompt/session.h"
 #include "run/need.h"
+#include "state/changes.h"
+#include "state/session.h"
 #include "wire/adapter.h"
 
 struct ah_run;

@@ -2,9 +2,9 @@
  * from one is in disclose.c, making it in inject.c. */
 #include "run/expand.h"
 
-#include "prompt/visibility.h"
 #include "run/disclose.h"
 #include "run/run_state.h"
+#include "state/visibility.h"
 
 enum { MAX_WORDS = 64 << 20, MAX_PATH = 4096, MAX_WHY = 16 << 20 };
 

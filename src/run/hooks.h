@@ -5,7 +5,7 @@
 #ifndef AH_RUN_HOOKS_H
 #define AH_RUN_HOOKS_H
 
-#include "prompt/changes.h"
+#include "state/changes.h"
 
 struct ah_run;
 struct ah_call;

@@ -2,10 +2,10 @@
  * Which changes there are to make, strategies and handlers say. */
 #include "run/inject.h"
 
-#include "prompt/visibility.h"
 #include "run/expand.h"
 #include "run/pick.h"
 #include "run/run_state.h"
+#include "state/visibility.h"
 
 enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20, MAX_ANSWER = 64 << 10 };
 

@@ -4,9 +4,9 @@
 #ifndef AH_RUN_INJECT_H
 #define AH_RUN_INJECT_H
 
-#include "prompt/changes.h"
-#include "prompt/session.h"
 #include "run/drift.h"
+#include "state/changes.h"
+#include "state/session.h"
 
 struct ah_run;
 struct ah_call;

@@ -10,7 +10,7 @@ enum {
     MAX_ANSWER = 64 << 10,
     MAX_BY = 16 << 10,
     MAX_ENTRY = 256 << 20,
-    SCHEMA_DEPTH = 64 /* as deep as a schema goes (model/schema.h) */
+    SCHEMA_DEPTH = 64 /* as deep as a schema goes (schema/schema.h) */
 };
 
 struct ah_search {

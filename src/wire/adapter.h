@@ -5,9 +5,9 @@
 #ifndef AH_WIRE_ADAPTER_H
 #define AH_WIRE_ADAPTER_H
 
+#include "base/request.h"
 #include "model/tool.h"
 #include "wire/assemble.h"
-#include "wire/http.h"
 #include "wire/models.h"
 #include "wire/strict_subset.h"
 
@@ -59,7 +59,7 @@ typedef enum ah_cost_told {
 typedef struct ah_adapter ah_adapter;
 typedef struct ah_lowered ah_lowered; /* wire/lower.h */
 typedef struct ah_reader ah_reader;
-struct ah_exchange; /* run/driver.h */
+struct ah_exchange; /* host/driver.h */
 
 /* The head of a response, as far as adapters look at it. */
 typedef struct ah_response_head {

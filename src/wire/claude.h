@@ -1,6 +1,6 @@
 /* The protocol of the `claude` command (Claude Code, stream-json both ways) as our side of it
  * speaks: what is to be written to the command, and what its lines mean. It does no I/O; the
- * process is owned in run/claude.c. The command believes that it owns the loop: it asks for each
+ * process is owned in host/claude_process.c. The command believes that it owns the loop: it asks for each
  * call of a tool, and is answered when the run has made the call.
  *
  * Requests come in the form of scripted.c, {"system","tools","entries",...}; what the command says

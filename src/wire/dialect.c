@@ -1,5 +1,5 @@
 /* Schemas as wires want them; see dialect.h. The recursion follows the schema,
- * which is at most 64 deep once it was compiled (model/schema.h). */
+ * which is at most 64 deep once it was compiled (schema/schema.h). */
 #include "wire/dialect.h"
 
 enum {

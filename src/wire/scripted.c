@@ -8,6 +8,7 @@
  *   {"error":{"message":"...","status":429,"retryable":true,"retry_after":1.5}}
  * The stop line must come; a response without one was cut. The form is ours, so what is none of it is
  * an error wherever it stands: nothing is passed over. */
+#include "base/seconds.h"
 #include "model/tool_spec.h"
 #include "wire/adapter.h"
 #include "wire/full.h"

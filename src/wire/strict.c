@@ -1,6 +1,6 @@
 /* Lowering into the strict subset; see strict.h. What this does not know is left as it is, and
  * the subset's judge then refuses the whole. The recursion follows the schema, which is at most 64
- * deep once it was compiled (model/schema.h). */
+ * deep once it was compiled (schema/schema.h). */
 #include "wire/strict.h"
 
 #include "wire/dialect.h"

@@ -9,12 +9,14 @@ local threads = ah._module "agenthost.mock.threads"
 local anthropic = { api = "v1/messages" }
 
 local NAME = "^[a-zA-Z0-9_-]+$"
+local WINDOW = 200000 -- tokens of a model
 local MAX_MARKS = 4 -- of cache_control in a request
 local at = check.dots
 local refuse = check.refuse
 
 local STOPS = { ["end"] = "end_turn", tool_calls = "tool_use", length = "max_tokens",
-  stop_sequence = "stop_sequence", content_filter = "refusal", refusal = "refusal" }
+  stop_sequence = "stop_sequence", content_filter = "refusal", refusal = "refusal",
+  context_full = "model_context_window_exceeded" }
 
 -- -- what both sides need -----------------------------------------------------------------------
 
@@ -678,7 +680,6 @@ local PLAY = {}
 
 function PLAY.text(a, _, delta, out)
   out:each(a.text, a.delay, function(piece) delta("text_delta", "text", piece) end)
-
 end
 
 function PLAY.thinking(a, block, delta, out)
@@ -687,11 +688,11 @@ function PLAY.thinking(a, block, delta, out)
   delta("signature_delta", "signature", block.signature)
 end
 
-function PLAY.tool_use(_, block, delta)
+function PLAY.tool_use(_, block, delta, out)
   delta("input_json_delta", "partial_json", "")
-  for _, piece in plan.pieces(block.arguments == "{}" and "" or block.arguments) do
+  out:each(block.arguments == "{}" and "" or block.arguments, nil, function(piece)
     delta("input_json_delta", "partial_json", piece)
-  end
+  end)
 end
 
 PLAY.server_tool_use = PLAY.tool_use
@@ -762,9 +763,15 @@ function anthropic.error(fault)
       details = fault.details } }
 end
 
+--- A full context in its words, which always have numbers.
+function anthropic.full(used, window)
+  return { message = ("prompt is too long: %d tokens > %d maximum"):format(used or WINDOW + 1,
+    window or WINDOW) }
+end
+
 --- GET /v1/models/NAME, asked with anthropic-version
 function anthropic.model(name)
-  return { type = "model", id = name, display_name = name, max_input_tokens = 200000,
+  return { type = "model", id = name, display_name = name, max_input_tokens = WINDOW,
     created_at = "2026-01-01T00:00:00Z", max_tokens = 64000 }
 end
 

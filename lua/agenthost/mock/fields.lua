@@ -10,7 +10,7 @@ return {
   { name = "calls", kind = "calls" },
   { name = "refusal", kind = "text" },
   { name = "stop", kind = "word",
-    of = "end tool_calls length stop_sequence content_filter refusal" },
+    of = "end tool_calls length stop_sequence content_filter refusal context_full" },
   { name = "usage", kind = "usage" },
   { name = "expect", kind = "any" },
   { name = "check", kind = "any" },

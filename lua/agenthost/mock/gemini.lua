@@ -8,11 +8,13 @@ local signed = ah._module "agenthost.mock.signed"
 
 local gemini = { api = "generateContent", line_end = "\r\n" }
 
+local WINDOW = 1048576 -- tokens of a model
 local at = check.brackets
 local refuse = check.refuse
 
 local STOPS = { ["end"] = "STOP", tool_calls = "STOP", length = "MAX_TOKENS",
-  stop_sequence = "STOP", content_filter = "SAFETY", refusal = "PROHIBITED_CONTENT" }
+  stop_sequence = "STOP", content_filter = "SAFETY", refusal = "PROHIBITED_CONTENT",
+  context_full = "MAX_TOKENS" }
 
 local CALLED = "Model generated function call(s)."
 
@@ -449,10 +451,17 @@ function gemini.error(fault)
     status = fault.type or WORDS[fault.status] or "UNKNOWN", details = details } }
 end
 
+--- A full context in its words.
+function gemini.full(used, window)
+  local number = used and (" (%d)"):format(used) or ""
+  return { message = ("The input token count%s exceeds the maximum number of tokens allowed (%d).")
+    :format(number, window or WINDOW) }
+end
+
 --- GET /v1beta/models/NAME
 function gemini.model(name)
   return { name = "models/" .. name, version = "001", displayName = name,
-    description = "A scripted model.", inputTokenLimit = 1048576, outputTokenLimit = 65536,
+    description = "A scripted model.", inputTokenLimit = WINDOW, outputTokenLimit = 65536,
     supportedGenerationMethods = { "generateContent", "countTokens" } }
 end
 

@@ -8,6 +8,7 @@ local openai = ah._module "agenthost.mock.openai"
 
 local ollama = { api = "api/chat" }
 
+local STOPS = { length = "length", context_full = "length" }
 local ROLES = { "system", "user", "assistant", "tool" }
 local at = check.brackets
 
@@ -151,7 +152,7 @@ end
 
 -- The counts of the last line. A cached prompt is not counted again, as by the real server.
 local function finished(a, line)
-  line.done, line.done_reason = true, a.stop == "length" and "length" or "stop"
+  line.done, line.done_reason = true, STOPS[a.stop] or "stop"
   line.total_duration, line.load_duration = 2000000, 1000000
   line.prompt_eval_count = a.usage.input - a.usage.cached_read
   line.prompt_eval_duration, line.eval_duration = 500000, 500000
@@ -208,6 +209,12 @@ end
 --- The body of a failure.
 function ollama.error(fault)
   return { error = fault.message }
+end
+
+--- A full context in its words, which tell by how much alone.
+function ollama.full(used, window)
+  return { message = used and ("prompt too long; exceeded max context length by %d tokens")
+    :format(used - window) or "the input length exceeds the context length" }
 end
 
 --- GET /api/tags

@@ -12,7 +12,8 @@ local NAME = "^[a-zA-Z0-9_-]+$"
 local at = check.brackets
 
 local STOPS = { ["end"] = "stop", tool_calls = "tool_calls", length = "length",
-  stop_sequence = "stop", content_filter = "content_filter", refusal = "stop" }
+  stop_sequence = "stop", content_filter = "content_filter", refusal = "stop",
+  context_full = "length" }
 
 -- -- reading -----------------------------------------------------------------------------
 
@@ -426,15 +427,15 @@ function openai.whole(a)
   return doc
 end
 
-local function stream_calls(a, delta)
+local function stream_calls(a, delta, out)
   local kinds = kinds_of(a.body)
   for i, call in ipairs(a.calls) do
     local kind, member, said = said_by(call, kinds)
     delta { tool_calls = { { index = i - 1, id = call.id, type = kind,
       [kind] = { name = call.name, [member] = "" } } } }
-    for _, piece in plan.pieces(said) do
+    out:each(said, nil, function(piece)
       delta { tool_calls = { { index = i - 1, [kind] = { [member] = piece } } } }
-    end
+    end)
   end
 end
 
@@ -458,7 +459,7 @@ function openai.stream(a, out)
   out:each(a.reasoning, a.delay, function(piece) delta { reasoning_content = piece } end)
   out:each(a.text, a.delay, function(piece) delta { content = piece } end)
   out:each(a.refusal, a.delay, function(piece) delta { refusal = piece } end)
-  stream_calls(a, delta)
+  stream_calls(a, delta, out)
   if a.fault then
     out:event(nil, openai.error(a.fault))
     return
@@ -481,6 +482,20 @@ function openai.error(fault)
   local kind = fault.status >= 500 and "server_error" or TYPES[fault.status]
   return { error = { message = fault.message, type = fault.type or kind or "invalid_request_error",
     param = fault.param or ah.null, code = fault.code or CODES[fault.status] or ah.null } }
+end
+
+--- A full context, `param` too long, in words that may have numbers; nil: in those that have none.
+function openai.full_of(param, message)
+  return { code = "context_length_exceeded", param = param, message = message
+    or "Your input exceeds the context window of this model. Please adjust your input and try "
+      .. "again." }
+end
+
+--- A full context in its words.
+function openai.full(used, window)
+  return openai.full_of("messages", used and ("This model's maximum context length is %d tokens. "
+    .. "However, your messages resulted in %d tokens. Please reduce the length of the messages.")
+    :format(window, used))
 end
 
 --- GET /v1/models/NAME

@@ -10,7 +10,8 @@ local PIECE = 12 -- bytes of a text that the script did not cut itself
 local COUNTED = 64 -- steps between two turns for others
 local SLICE = 32768 -- bytes of a step that are handed over together
 local LARGE = 1 << 18 -- bytes of a step that leaves much behind
-local LEAST_ROOM, MOST_ROOM = 256, 8192 -- bytes that are made together, after the first event
+local HOLE = ("%%s %p"):format(plan) -- what stands for a piece, and in no text of others
+local LEAST_ROOM, MOST_ROOM = 256, 32768 -- bytes that are made together, after the first event
 
 -- The end of the piece that begins at `at`: after PIECE bytes, or where their last character ends.
 local function end_of(text, at)
@@ -19,19 +20,6 @@ local function end_of(text, at)
     to = to + 1
   end
   return to
-end
-
-local function next_piece(text, at)
-  if at < #text then
-    local to = end_of(text, at + 1)
-    return to, text:sub(at + 1, to)
-  end
-end
-
---- Iterates over a text in pieces, cut between characters; an empty text has none. They are
--- made one by one: `for _, piece in plan.pieces(text) do`.
-function plan.pieces(text)
-  return next_piece, text, 0
 end
 
 --- Words from outside, fit for JSON: where they are no UTF-8, each byte that is no ASCII is "?".
@@ -46,14 +34,6 @@ function plan.object_of(arguments)
   return type(object) == "table" and not is_array and object or ah.object {}
 end
 
--- Iterates over the pieces of a turn's text: its own list, or those that are made.
-local function pieces_of(text)
-  if type(text) == "table" then
-    return ipairs(text)
-  end
-  return plan.pieces(text or "")
-end
-
 function plan.joined(text)
   return type(text) == "table" and table.concat(text) or text or ""
 end
@@ -66,7 +46,7 @@ Stream.__index = Stream
 
 -- `counts`: the steps are only counted, so nothing is put into words.
 local function new_stream(give, line_end, counts)
-  return setmetatable({ give = give, line_end = line_end, counts = counts }, Stream)
+  return setmetatable({ give = give, line_end = line_end, counts = counts, events = 0 }, Stream)
 end
 
 -- Here and below in tail calls: what a large step was made from is not to wait with it.
@@ -92,10 +72,65 @@ function Stream:line(value)
   return self:put(ah.json.encode(value) .. "\n")
 end
 
---- Calls put_piece(piece) for each; a list of the script's own has its delay between them.
+--- The number of the next event, for who numbers them: from 0 on.
+function Stream:number()
+  if self.form then
+    return HOLE:format "number"
+  end
+  self.events = self.events + 1
+  return self.events - 1
+end
+
+-- What put_piece puts for any piece, encoded once: a list of texts. At `piece`, and at `number`
+-- where it numbers its events, those are to stand.
+function Stream:form_of(put_piece)
+  local form, give, at = {}, self.give, 1
+  self.form, self.give = form, function(step) form.bytes = step.bytes end
+  put_piece(HOLE:format "piece")
+  self.form, self.give = nil, give
+  for from, name, to in form.bytes:gmatch('()"' .. HOLE:format "(%a+)" .. '"()') do
+    form[#form + 1], form[#form + 2] = form.bytes:sub(at, from - 1), ""
+    form[name], at = #form, to
+  end
+  form[#form + 1] = form.bytes:sub(at)
+  return form
+end
+
+function Stream:put_form(form, piece)
+  form[form.piece] = ah.json.encode(piece)
+  if form.number then
+    form[form.number] = self:number()
+  end
+  return self:put(table.concat(form))
+end
+
+-- In pieces of ours. The first one may differ from those behind it in what stands around it.
+function Stream:each_of(text, put_piece)
+  local at, form = 0, nil
+  while at < #text do
+    local to = end_of(text, at + 1)
+    local piece = text:sub(at + 1, to)
+    if self.counts then
+      self.give {}
+    elseif at == 0 then
+      put_piece(piece)
+    else
+      form = form or self:form_of(put_piece)
+      self:put_form(form, piece)
+    end
+    at = to
+  end
+end
+
+--- Calls put_piece(piece), which puts one event, for the pieces of a text, cut between characters;
+-- an empty text has none. The pieces of a list are the script's own, with its delay between them.
+-- All events of a text that is cut here are alike but for the piece and number().
 function Stream:each(text, delay, put_piece)
-  local pause = type(text) == "table" and delay and math.floor(delay * 1000)
-  for at, piece in pieces_of(text) do
+  if type(text) ~= "table" then
+    return self:each_of(text or "", put_piece)
+  end
+  local pause = delay and math.floor(delay * 1000)
+  for at, piece in ipairs(text) do
     if pause and at > 1 then
       self.give { wait = pause }
     end
@@ -245,18 +280,23 @@ local function hex(bytes)
   return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
 end
 
---- The plan as JSON; bytes that are no UTF-8 as hex.
+--- The plan as a line of JSON, in which steps have the number of their bytes, and behind it all of
+-- their bytes. The whole is handed over as a C string: bytes with a NUL stand in the JSON, as hex.
 ---@param p table { status, type, headers = list of { name, value }, wait, steps, streamed, drop }
 function plan.encode(p)
-  local steps = ah.array {}
+  local steps, behind = ah.array {}, {}
   for i, step in ipairs(p.steps or {}) do
-    if step.bytes and not utf8.len(step.bytes) then
-      step = { hex = hex(step.bytes) }
+    local bytes = step.bytes
+    if bytes and bytes:find("\0", 1, true) then
+      step = { hex = hex(bytes) }
+    elseif bytes then
+      step = { n = #bytes }
+      behind[#behind + 1] = bytes
     end
     steps[i] = step
   end
   p.steps, p.headers = steps, ah.array(p.headers or {})
-  return ah.json.encode(p)
+  return ah.json.encode(p) .. "\n" .. table.concat(behind)
 end
 
 return plan

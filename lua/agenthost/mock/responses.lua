@@ -460,7 +460,8 @@ local function usage_of(u)
     total_tokens = u.input + u.output }
 end
 
-local WHY = { length = "max_output_tokens", content_filter = "content_filter" }
+local WHY = { length = "max_output_tokens", context_full = "max_output_tokens",
+  content_filter = "content_filter" }
 
 -- Members that say again what the request said, or their defaults.
 local ECHOED = {
@@ -543,19 +544,19 @@ function PLAY.message(a, item, say, out)
   say("response.content_part.done", with(where, { part = final }))
 end
 
-local function play_call(item, say, event, member)
-  for _, piece in plan.pieces(item[member]) do
+local function play_call(item, say, event, member, out)
+  out:each(item[member], nil, function(piece)
     say(event .. ".delta", { item_id = item.id, delta = piece })
-  end
+  end)
   say(event .. ".done", { item_id = item.id, [member] = item[member] })
 end
 
-function PLAY.function_call(_, item, say)
-  play_call(item, say, "response.function_call_arguments", "arguments")
+function PLAY.function_call(_, item, say, out)
+  play_call(item, say, "response.function_call_arguments", "arguments", out)
 end
 
-function PLAY.custom_tool_call(_, item, say)
-  play_call(item, say, "response.custom_tool_call_input", "input")
+function PLAY.custom_tool_call(_, item, say, out)
+  play_call(item, say, "response.custom_tool_call_input", "input", out)
 end
 
 function PLAY.reasoning(a, item, say, out)
@@ -595,9 +596,8 @@ end
 
 --- The answer as events.
 function responses.stream(a, out)
-  local number = 0
   local function say(kind, event)
-    event.type, event.sequence_number, number = kind, number, number + 1
+    event.type, event.sequence_number = kind, out:number()
     out:event(kind, event)
   end
   a.wants_encrypted = wants_encrypted(a.body)
@@ -622,6 +622,13 @@ function responses.stream(a, out)
   local last = document(a, status, items)
   keep(a, last.id, items)
   say("response." .. status, { response = last })
+end
+
+--- A full context in its words.
+function responses.full(used, window)
+  return openai.full_of("input", used and ("Input tokens exceed the configured limit of %d tokens. "
+    .. "Your messages resulted in %d tokens. Please reduce the length of the messages.")
+    :format(window, used))
 end
 
 --- POST /v1/responses/input_tokens

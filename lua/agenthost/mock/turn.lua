@@ -16,9 +16,11 @@ local TOKEN = "^[%w!#$%%&'*+.^_`|~-]+$" -- a header's name
 local SERVERS_OWN = { ["content-length"] = true, ["transfer-encoding"] = true, connection = true }
 local CALL_FIELDS = { "id", "name", "arguments", "returns", "wrong" }
 local USAGE_FIELDS = { "input", "output", "reasoning", "cached_read", "cached_write" }
-local FAIL_FIELDS = { "message", "status", "retryable", "retry_after", "in_stream", "type", "code" }
+local FAIL_FIELDS = { "message", "status", "retryable", "retry_after", "in_stream", "type", "code",
+  "window", "used" }
 local thorough = true -- a function's turns are not: to look at each byte takes as long as to say it
 local FLAG, COUNT = { kind = "flag" }, { kind = "integer", least = 0, most = 1 << 53 }
+local TOKENS = { kind = "integer", least = 1, most = COUNT.most }
 
 local function refuse(text, ...)
   error(ah.error { code = "usage", message = text:format(...) }, 0)
@@ -163,7 +165,7 @@ function KINDS.calls(value, _, place)
 end
 
 -- Fields of `fail` that a turn does not have.
-local FAIL_ROWS = { retryable = FLAG, in_stream = FLAG }
+local FAIL_ROWS = { retryable = FLAG, in_stream = FLAG, window = TOKENS, used = TOKENS }
 
 function KINDS.fail(value, _, place)
   expect(type(value) == "table", place, "a table", value)

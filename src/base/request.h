@@ -1,0 +1,36 @@
+/* A request over HTTP as data: what is sent, and within which limits. Who sends it, and what the
+ * limits are where nothing is said, is io/http.h's. */
+#ifndef AH_BASE_REQUEST_H
+#define AH_BASE_REQUEST_H
+
+#include <stdint.h>
+
+#include "base/slice.h"
+
+struct ah_addresses; /* io/address.h */
+
+/* 0 stands for the default. Each has a name in messages. */
+typedef struct ah_http_limits {
+    int64_t connect_ms;  /* http.connect_timeout: until the connection (TLS included) stands */
+    int64_t idle_ms;     /* http.idle_timeout: without a byte sent or received once it stands */
+    int64_t total_ms;    /* http.total_timeout: the whole transfer */
+    size_t header_bytes; /* http.max_header: all response header lines together */
+    size_t body_bytes;   /* http.max_body: response body as counted by us */
+} ah_http_limits;
+
+typedef struct ah_http_request {
+    const char *method;      /* "POST"; static or valid during ah_http_start */
+    const char *url;         /* likewise */
+    const ah_slice *headers; /* "Name: value" lines, n_headers of them; copied. Not Content-Length
+                                and Transfer-Encoding: they follow from the body */
+    size_t n_headers;
+    ah_slice body[4]; /* sent one after the other; borrowed until the transfer has ended */
+    size_t n_body;
+    ah_http_limits limits;
+    /* Where given, borrowed until the transfer has ended: no other address is connected to,
+     * whatever names and redirects say; proxies of the environment are not used, and the
+     * connection is neither shared nor kept. Not with a transport of the program's (AH_USAGE). */
+    const struct ah_addresses *only;
+} ah_http_request;
+
+#endif

@@ -1,0 +1,410 @@
+/* The book is a list: what is open is what people are asked at a time. What is told of an ask never
+ * holds a key of the host, and never the response to one that is secret. */
+#include "host/ask.h"
+
+#include <stdio.h>
+
+#include "run/run_state.h"
+
+enum {
+    MAX_RESPONSE = 16 << 20,
+    MAX_TOLD = 64 << 20, /* bytes of a call or a response in an event */
+    MAX_FAULTS = 900     /* bytes of what is wrong with a response */
+};
+
+#define FROM(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+static const char approval_schema[] =
+    "{\"properties\":{\"approved\":{\"type\":\"boolean\"},\"arguments\":{\"type\":\"object\"},"
+    "\"why\":{\"type\":\"string\"}},\"required\":[\"approved\"],\"type\":\"object\"}";
+
+/* -- names ------------------------------------------------------------------------------- */
+
+const char *ah_ask_kind_name(ah_ask_kind kind)
+{
+    return kind == AH_ASK_APPROVAL ? "approval" : "question";
+}
+
+static const char *how_name(ah_ask_how how)
+{
+    static const char *const names[] = {
+        [AH_ASK_OPEN] = "open",       [AH_ASK_ANSWERED] = "answered",   [AH_ASK_DEFAULTED] = "default",
+        [AH_ASK_TIMEOUT] = "timeout", [AH_ASK_CANCELLED] = "cancelled", [AH_ASK_DENIED] = "denied"};
+
+    return names[how];
+}
+
+/* -- life ---------------------------------------------------------------------------------- */
+
+static void free_item(ah_ask_item *a)
+{
+    a->over = true;
+    if (a->pins)
+        return;
+    ah_schema_unref(a->def.schema);
+    ah_text_unref(a->question);
+    ah_text_unref(a->otherwise);
+    ah_text_unref(a->args);
+    ah_text_unref(a->schema);
+    ah_free(a->host->mem, a);
+}
+
+void ah_ask_pin(ah_ask_item *a)
+{
+    a->pins++;
+}
+
+bool ah_ask_unpin(ah_ask_item *a)
+{
+    bool over = a->over;
+
+    a->pins--;
+    if (over)
+        free_item(a);
+    return !over;
+}
+
+/* Out of the book: it can be found no more, and nothing comes of it by itself. */
+static void leave_book(ah_ask_item *a)
+{
+    ah_ask_book *book = &a->host->asks;
+
+    ah_timer_unset(&a->timer);
+    ah_job_cancel(&a->job);
+    *a->link = a->next;
+    if (a->next)
+        a->next->link = a->link;
+    else
+        book->last = a->link;
+}
+
+static void enter_book(ah_ask_item *a)
+{
+    ah_ask_book *book = &a->host->asks;
+
+    if (!book->last)
+        book->last = &book->first;
+    a->number = ++book->opened;
+    snprintf(a->id, sizeof a->id, "ask_%lld", (long long)a->number);
+    book->how[a->number % AH_ASKS_KNOWN] = AH_ASK_OPEN;
+    a->link = book->last;
+    *a->link = a;
+    book->last = &a->next;
+}
+
+static void let_go(ah_ask_item *a)
+{
+    void *offer = a->offer;
+
+    a->offer = NULL;
+    if (offer)
+        a->left(offer);
+}
+
+static void expire(ah_job *job)
+{
+    ah_ask_item *a = FROM(job, ah_ask_item, job);
+    ah_ask_end end = {.how = AH_ASK_TIMEOUT};
+
+    if (a->otherwise)
+        ah_ask_give_up(a);
+    else
+        ah_ask_close_as(a, &end);
+}
+
+static void on_timer(ah_timer *t)
+{
+    ah_ask_item *a = FROM(t, ah_ask_item, timer);
+
+    ah_job_post(a->host, &a->job);
+}
+
+/* A copy without keys. */
+static ah_text *keep(const ah_ask_item *a, ah_slice s)
+{
+    ah_text *t = ah_text_new(a->host->mem, s);
+
+    if (t) {
+        t->len = ah_secrets_redact(&a->host->secrets, t->data, t->len);
+        t->data[t->len] = '\0';
+    }
+    return t;
+}
+
+/* The same of JSON; where a key is no part of a string of it, `instead`. */
+static ah_text *keep_json(const ah_ask_item *a, ah_slice json, const char *instead)
+{
+    ah_text *t = keep(a, json);
+
+    if (t && t->len != json.n &&
+        ah_json_check(a->host->mem, ah_text_slice(t), AH_JSON_MAX_DEPTH, NULL) != AH_OK) {
+        ah_text_unref(t);
+        t = ah_text_new(a->host->mem, ah_slice_of(instead));
+    }
+    return t;
+}
+
+static ah_status fill(ah_ask_item *a, ah_err *err)
+{
+    ah_schema_options options = {.cache = &a->host->schemas};
+    const ah_call *call = a->def.call;
+    ah_status st = AH_OK;
+
+    if (!a->def.schema)
+        st = ah_schema_compile_with(a->host->mem, ah_slice_of(approval_schema), &options, &a->def.schema,
+                                    err);
+    if (st != AH_OK)
+        return st;
+    if (!(a->question = keep(a, a->def.question)) ||
+        !(a->args = keep_json(a, call->args ? ah_text_slice(call->args) : ah_slice_of("{}"), "{}")) ||
+        !(a->schema = keep_json(a, ah_text_slice(ah_schema_text(a->def.schema)), "true")) ||
+        (a->def.otherwise.p && !(a->otherwise = ah_text_new(a->host->mem, a->def.otherwise))))
+        return ah_err_nomem(err);
+    return AH_OK;
+}
+
+ah_status ah_ask_open(ah_host *h, const ah_ask_def *def, ah_ask_item **out, ah_err *err)
+{
+    ah_ask_item *a = ah_alloc(h->mem, sizeof *a);
+    ah_status st;
+
+    if (!a)
+        return ah_err_nomem(err);
+    *a = (ah_ask_item){.host = h, .def = *def, .timer.fn = on_timer};
+    a->job = (ah_job){.fn = expire, .of = def->of};
+    a->def.schema = ah_schema_ref(def->schema);
+    if ((st = fill(a, err)) != AH_OK) {
+        free_item(a);
+        return st;
+    }
+    enter_book(a);
+    if (def->timeout_ms) {
+        a->until = ah_host_now(h) + def->timeout_ms;
+        ah_timer_set(h->loop, &a->timer, a->until);
+    }
+    *out = a;
+    return AH_OK;
+}
+
+/* -- telling --------------------------------------------------------------------------------- */
+
+void ah_ask_put_call(const ah_ask_item *a, bool as_text, ah_buf *out)
+{
+    const ah_slot *slot = a->def.call->slot;
+    ah_slice parent = ah_text_slice(a->def.call->parent_call);
+
+    ah_buf_str(out, "{\"id\":");
+    ah_json_put_string(out, ah_text_slice(slot->id));
+    ah_buf_str(out, ",\"name\":");
+    ah_json_put_string(out, ah_text_slice(slot->name));
+    ah_buf_str(out, ",\"arguments\":");
+    if (as_text)
+        ah_json_put_string(out, ah_text_slice(a->args));
+    else
+        ah_buf_put(out, ah_text_slice(a->args));
+    if (parent.p) {
+        ah_buf_str(out, ",\"parent_call\":");
+        ah_json_put_string(out, parent);
+    }
+    ah_buf_char(out, '}');
+}
+
+/* An observer may close the ask: what is told outlives it. The default of one that is secret may be
+ * what the response would be. */
+void ah_ask_tell(const ah_ask_item *a)
+{
+    ah_text *otherwise = a->otherwise && !a->def.secret
+                             ? keep_json(a, ah_text_slice(a->otherwise), "\"[secret]\"")
+                             : NULL;
+    ah_text *question = ah_text_ref(a->question), *schema = ah_text_ref(a->schema);
+    char id[AH_ASK_ID];
+    ah_buf call;
+
+    memcpy(id, a->id, sizeof id);
+    ah_buf_init(&call, a->host->mem, MAX_TOLD);
+    ah_ask_put_call(a, true, &call);
+    if (ah_buf_ok(&call)) {
+        ah_field field[7] = {AH_F_STR("id", ah_slice_of(id)),
+                             AH_F_STR("kind", ah_slice_of(ah_ask_kind_name(a->def.kind))),
+                             AH_F_STR("question", ah_text_slice(question)),
+                             AH_F_JSON("schema", ah_text_slice(schema)),
+                             AH_F_JSON("call", ah_buf_slice(&call))};
+        size_t n = 5;
+
+        if (otherwise)
+            field[n++] = (ah_field)AH_F_JSON("default", ah_text_slice(otherwise));
+        if (a->def.timeout_ms)
+            field[n++] = (ah_field)AH_F_NUM("timeout", (double)a->def.timeout_ms / 1000);
+        ah_run_emit(a->def.call->run, AH_EVENT_ASK, field, n);
+    }
+    ah_buf_clear(&call);
+    ah_text_unref(question);
+    ah_text_unref(schema);
+    ah_text_unref(otherwise);
+}
+
+static void tell_end(const ah_ask_item *a, const ah_ask_end *end)
+{
+    ah_text *value = end->value.p && !a->def.secret ? keep_json(a, end->value, "\"[secret]\"") : NULL;
+    ah_field field[4] = {AH_F_STR("id", ah_slice_of(a->id)),
+                         AH_F_STR("how", ah_slice_of(how_name(end->how)))};
+    size_t n = 2;
+
+    if (end->by.p)
+        field[n++] = (ah_field)AH_F_STR("by", end->by);
+    if (value)
+        field[n++] = (ah_field)AH_F_JSON("value", ah_text_slice(value));
+    ah_run_emit(a->def.call->run, AH_EVENT_ASK_CLOSED, field, n);
+    ah_text_unref(value);
+}
+
+/* -- closing ----------------------------------------------------------------------------------- */
+
+/* Nobody knows it any more when code of the script is called: that of front ends which are stopped, and
+ * observers. */
+void ah_ask_close_as(ah_ask_item *a, const ah_ask_end *end)
+{
+    a->host->asks.how[a->number % AH_ASKS_KNOWN] = (unsigned char)end->how;
+    leave_book(a);
+    a->def.closed(a->def.ud, end);
+    let_go(a);
+    tell_end(a, end);
+    free_item(a);
+}
+
+void ah_ask_give_up(ah_ask_item *a)
+{
+    ah_text *otherwise = ah_text_ref(a->otherwise);
+    ah_ask_end end = {.how = otherwise ? AH_ASK_DEFAULTED : AH_ASK_DENIED,
+                      .value = ah_text_slice(otherwise)};
+
+    ah_ask_close_as(a, &end);
+    ah_text_unref(otherwise);
+}
+
+void ah_ask_drop(ah_ask_item *a)
+{
+    leave_book(a);
+    let_go(a);
+    free_item(a);
+}
+
+static void say_faults(const ah_ask_item *a, const ah_faults *faults, ah_err *err)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, a->host->mem, MAX_FAULTS);
+    ah_faults_print(faults, &b);
+    if (ah_buf_cut_short(&b))
+        ah_err_set(err, AH_TOOL_VALIDATION, "the response to %s does not match its schema: %.*s", a->id,
+                   AH_FMT(ah_buf_slice(&b)));
+    else
+        ah_err_nomem(err);
+    ah_buf_clear(&b);
+}
+
+/* {} from Lua where a list is wanted is an empty one; only then what was surely meant is taken, as a
+ * list with {} in it would be. */
+static ah_status check(const ah_ask_item *a, ah_slice response, ah_buf *full, ah_err *err)
+{
+    ah_check_options options = {.extra = AH_EXTRA_FORBID, .empty_lists = true};
+    ah_faults faults;
+    ah_status st;
+
+    ah_faults_init(&faults, a->host->mem);
+    st = ah_schema_check_with(a->def.schema, response, &options, &faults, full);
+    if (st == AH_OK && faults.n) {
+        options.coerce = true;
+        ah_buf_reset(full, 0);
+        st = ah_schema_check_with(a->def.schema, response, &options, &faults, full);
+    }
+    if (st == AH_OK && faults.n) {
+        say_faults(a, &faults, err);
+        st = err->status;
+    } else if (st == AH_BUDGET) {
+        st = ah_err_set(err, AH_TOOL_VALIDATION, "the response is larger than %d bytes", MAX_RESPONSE);
+    } else if (st != AH_OK) {
+        st = ah_err_nomem(err);
+    }
+    ah_faults_clear(&faults);
+    return st;
+}
+
+static ah_slice as_approval(ah_slice response)
+{
+    switch (ah_json_kind_of(response)) {
+    case AH_JSON_TRUE:
+        return ah_slice_of("{\"approved\":true}");
+    case AH_JSON_FALSE:
+        return ah_slice_of("{\"approved\":false}");
+    default:
+        return response;
+    }
+}
+
+ah_status ah_ask_respond(ah_ask_item *a, ah_slice response, ah_slice by, ah_err *err)
+{
+    ah_ask_end end = {.how = AH_ASK_ANSWERED, .by = by};
+    ah_status st;
+    ah_buf full;
+
+    if (a->def.kind == AH_ASK_APPROVAL)
+        response = as_approval(response);
+    ah_buf_init(&full, a->host->mem, MAX_RESPONSE);
+    st = check(a, response, &full, err);
+    if (st == AH_OK) {
+        end.value = full.len ? ah_buf_slice(&full) : response;
+        ah_ask_close_as(a, &end);
+    }
+    ah_buf_clear(&full);
+    return st;
+}
+
+/* -- finding ------------------------------------------------------------------------------------- */
+
+/* The number in "ask_7"; 0: it is none. */
+static int64_t number_of(ah_slice id)
+{
+    int64_t number = 0;
+
+    if (id.n < 5 || id.n > 20 || memcmp(id.p, "ask_", 4) != 0 || id.p[4] == '0')
+        return 0;
+    for (size_t i = 4; i < id.n; i++) {
+        if (id.p[i] < '0' || id.p[i] > '9')
+            return 0;
+        number = number * 10 + (id.p[i] - '0');
+    }
+    return number;
+}
+
+static void say_closed(const ah_ask_book *book, int64_t number, ah_err *err)
+{
+    static const char *const words[] = {
+        [AH_ASK_OPEN] = "is closed",
+        [AH_ASK_ANSWERED] = "is already answered: the first response counts",
+        [AH_ASK_DEFAULTED] = "is closed: its default was taken",
+        [AH_ASK_TIMEOUT] = "is closed: its time is over",
+        [AH_ASK_CANCELLED] = "is closed: the call that asked is over",
+        [AH_ASK_DENIED] = "is closed: nobody was there to respond, or what decides failed"};
+    bool known = book->opened - number < AH_ASKS_KNOWN;
+
+    ah_err_set(err, AH_USAGE, "ask_%lld %s", (long long)number,
+               words[known ? book->how[number % AH_ASKS_KNOWN] : AH_ASK_OPEN]);
+}
+
+ah_ask_item *ah_ask_find(ah_host *h, ah_slice id, ah_err *err)
+{
+    int64_t number = number_of(id);
+    ah_ask_item *a = h->asks.first;
+
+    while (a && a->number != number)
+        a = a->next;
+    if (a)
+        return a;
+    if (number > 0 && number <= h->asks.opened)
+        say_closed(&h->asks, number, err);
+    else
+        ah_err_set(err, AH_USAGE, "there is no ask '%.*s'; the events `ask` tell their ids",
+                   (int)(id.n > 40 ? ah_utf8_cut(id.p, 40) : id.n), id.p ? id.p : "");
+    return NULL;
+}

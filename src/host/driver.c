@@ -1,0 +1,416 @@
+/* Each driven run has its exchanges and calls here, by the ids of its needs. It decides nothing:
+ * what a run needs next is the run's (run.c), when to wait is the host's (host.c). */
+#include "host/driver.h"
+
+struct ah_driven {
+    ah_host *host;
+    ah_run *run;
+    ah_driven *parent, *next, **link; /* next, link: in host->runs */
+    ah_driven_fn done;
+    void *ud;
+    int depth;         /* 1: in no other run */
+    int64_t cancelled; /* when that was first seen; 0: it is not */
+    bool told;         /* of its end */
+    bool at_work;      /* its needs are being served, below us on the C stack */
+    ah_job job;
+    ah_timer timer;
+    ah_exchange *x; /* a run has one exchange at a time */
+};
+
+enum { MAX_SCRATCH = 1 << 20 };
+
+#define FROM(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+/* -- exchanges -------------------------------------------------------------------- */
+
+static void free_exchange(ah_exchange *x)
+{
+    ah_host *h = x->of->host;
+
+    if (x->of->x == x)
+        x->of->x = NULL;
+    ah_job_cancel(&x->job);
+    ah_timer_unset(&x->linger);
+    ah_http_free_transfer(x->transfer);
+    ah_adapter_unref(x->adapter);
+    ah_buf_clear(&x->scratch);
+    ah_free(h->mem, x);
+}
+
+void ah_exchange_feed(ah_exchange *x, ah_slice bytes)
+{
+    ah_run_feed(x->of->run, x->id, bytes);
+    ah_driven_wake(x->of);
+}
+
+void ah_exchange_end(ah_exchange *x, const ah_err *err)
+{
+    ah_driven *d = x->of;
+
+    ah_run_end(d->run, x->id, err);
+    free_exchange(x);
+    ah_driven_wake(d);
+}
+
+static ah_slice header(const void *ud, const char *name)
+{
+    return ah_transfer_header(ud, name);
+}
+
+static void tell_head(ah_exchange *x)
+{
+    ah_response_head head = {.status = ah_transfer_status(x->transfer),
+                             .header = header,
+                             .ud = x->transfer,
+                             .wall_ms = ah_host_wall(x->of->host)};
+
+    x->head_told = true;
+    ah_run_head(x->of->run, x->id, &head);
+}
+
+static void lingered(ah_timer *t)
+{
+    ah_exchange *x = FROM(t, ah_exchange, linger);
+
+    x->over = true;
+    ah_job_post(x->of->host, &x->job);
+}
+
+/* The message is complete, the response has not ended: it gets a little time to, so that
+ * the connection can be used again. */
+static void linger(ah_exchange *x)
+{
+    int64_t ms = ah_run_linger(x->of->run, x->id);
+
+    if (ms >= 0)
+        ah_timer_set(x->of->host->loop, &x->linger, ah_host_now(x->of->host) + ms);
+}
+
+/* Whoever feeds owns what is fed: it calls out into observers, while more may come. */
+static void feed_body(ah_exchange *x)
+{
+    ah_buf body = ah_transfer_take(x->transfer);
+
+    if (body.len)
+        ah_run_feed(x->of->run, x->id, ah_buf_slice(&body));
+    ah_transfer_give_back(x->transfer, &body);
+}
+
+/* Passes on what the transfer has. */
+static void on_news(ah_job *job)
+{
+    ah_exchange *x = FROM(job, ah_exchange, job);
+    ah_err err;
+
+    ah_run_tick(x->of->run, ah_host_now(x->of->host));
+    if (!x->head_told && ah_transfer_status(x->transfer))
+        tell_head(x);
+    feed_body(x);
+    ah_driven_wake(x->of);
+    if (ah_transfer_ended(x->transfer, &err)) {
+        if (err.status != AH_OK)
+            err.phase = x->head_told ? AH_PHASE_RESPONSE : AH_PHASE_REQUEST;
+        ah_exchange_end(x, &err);
+    } else if (x->over) {
+        ah_exchange_end(x, NULL);
+    } else {
+        linger(x);
+    }
+}
+
+static void note_news(void *ud, ah_transfer *t)
+{
+    ah_exchange *x = ud;
+
+    (void)t;
+    ah_job_post(x->of->host, &x->job);
+}
+
+static ah_status start_http(ah_exchange *x, ah_err *err)
+{
+    ah_run *run = x->of->run;
+    const ah_adapter *a = ah_run_adapter(run);
+    ah_http_request req = {0};
+    ah_http *http = NULL;
+    ah_status st = ah_host_http(x->of->host, &http, err);
+
+    if (st == AH_OK)
+        st = a->vt->request(a, ah_run_lowered(run), &x->scratch, &req, err);
+    if (st != AH_OK)
+        return st;
+    req.n_body = ah_lowered_body(ah_run_lowered(run), req.body);
+    return ah_http_start(http, &req, note_news, x, &x->transfer, err);
+}
+
+static void start_exchange(ah_driven *d, uint32_t id)
+{
+    ah_adapter *a = ah_run_adapter(d->run);
+    ah_exchange *x = ah_alloc(d->host->mem, sizeof *x);
+    ah_err err;
+
+    if (!x) {
+        ah_err_nomem(&err);
+        ah_run_end(d->run, id, &err);
+        return;
+    }
+    *x = (ah_exchange){.of = d,
+                       .adapter = ah_adapter_ref(a),
+                       .id = id,
+                       .job = {.fn = on_news, .of = d},
+                       .linger.fn = lingered};
+    ah_buf_init(&x->scratch, d->host->mem, MAX_SCRATCH);
+    d->x = x;
+    if (a->vt->exchange)
+        a->vt->exchange(a, x);
+    else if (start_http(x, &err) != AH_OK)
+        ah_exchange_end(x, &err);
+}
+
+static void stop_exchange(ah_driven *d)
+{
+    if (!d->x)
+        return;
+    if (d->x->adapter->vt->stop)
+        d->x->adapter->vt->stop(d->x->adapter, d->x);
+    free_exchange(d->x);
+}
+
+/* What its handler had changed is taken back once it is at work no more, and neither is any run that
+ * it waits for: those lie upon it. One that has succeeded meanwhile stands. */
+static void stop_call(ah_call *c)
+{
+    if (c->asking) {
+        c->approver->stop_asking(c->approver->ud, c);
+        return;
+    }
+    if (c->state == AH_CALL_ANSWERED && c->success)
+        return;
+    if (c->tool->vt->stop)
+        c->tool->vt->stop(c->tool, c);
+    ah_overlay_drop(&c->overlay);
+}
+
+/* -- needs -------------------------------------------------------------------------- */
+
+static void serve(ah_driven *d, const ah_need *need)
+{
+    const ah_hooks *hooks = ah_run_hooks(d->run);
+
+    switch (need->kind) {
+    case AH_NEED_SETUP:
+        ah_run_begin_setup(d->run);
+        break;
+    case AH_NEED_STOP_SETUP:
+        ah_run_stop_setup(d->run);
+        break;
+    case AH_NEED_EXCHANGE:
+        start_exchange(d, need->id);
+        break;
+    case AH_NEED_STOP_EXCHANGE:
+        stop_exchange(d);
+        break;
+    case AH_NEED_TOOL:
+        need->call->tool->vt->start(need->call->tool, need->call);
+        break;
+    case AH_NEED_ASK:
+        need->call->approver->ask(need->call->approver->ud, need->call,
+                                  ah_text_slice(need->call->reason));
+        break;
+    case AH_NEED_CHECK:
+        hooks->check(hooks->ud, d->run);
+        break;
+    case AH_NEED_STOP_CHECK:
+        hooks->stop_checking(hooks->ud, d->run);
+        break;
+    case AH_NEED_STOP_CALL:
+        stop_call(need->call);
+        break;
+    case AH_NEED_TIMER:
+        ah_timer_set(d->host->loop, &d->timer, need->at);
+        break;
+    case AH_NEED_WAIT:
+    case AH_NEED_DONE:
+    case AH_NEEDS:
+        break;
+    }
+}
+
+/* Serves what it needs, up to its end where that comes. */
+static void work(ah_driven *d)
+{
+    ah_need need;
+
+    d->at_work = true;
+    ah_run_tick(d->run, ah_host_now(d->host));
+    while (ah_run_next(d->run, &need)) {
+        serve(d, &need);
+        ah_run_tick(d->run, ah_host_now(d->host)); /* a handler may have taken its time */
+    }
+    d->at_work = false;
+    if (need.kind != AH_NEED_DONE || d->told)
+        return;
+    d->told = true;
+    ah_timer_unset(&d->timer);
+    d->done(d->ud, d);
+}
+
+static void pump(ah_job *job)
+{
+    work(FROM(job, ah_driven, job));
+}
+
+void ah_driven_settle(ah_driven *d, ah_status status, const char *why)
+{
+    ah_driven_cancel(d, status, why);
+    if (!d->at_work)
+        work(d);
+}
+
+static void on_timer(ah_timer *t)
+{
+    ah_driven_wake(FROM(t, ah_driven, timer));
+}
+
+void ah_driven_wake(ah_driven *d)
+{
+    ah_job_post(d->host, &d->job);
+}
+
+/* -- the face ------------------------------------------------------------------------- */
+
+ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn done, void *ud,
+                        ah_driven **out, ah_err *err)
+{
+    ah_driven *d = ah_alloc(h->mem, sizeof *d);
+
+    if (!d) {
+        ah_run_free(run);
+        return ah_err_nomem(err);
+    }
+    *d = (ah_driven){
+        .host = h, .run = run, .parent = parent, .done = done, .ud = ud, .timer.fn = on_timer};
+    d->depth = ah_driven_depth(parent) + 1;
+    ah_run_set_owner(run, d);
+    ah_run_set_around(run, parent ? parent->run : NULL);
+    d->job = (ah_job){.fn = pump, .of = d};
+    d->next = h->runs;
+    d->link = &h->runs;
+    if (d->next)
+        d->next->link = &d->next;
+    h->runs = d;
+    ah_driven_wake(d);
+    *out = d;
+    return AH_OK;
+}
+
+static void orphan_children(ah_driven *d)
+{
+    for (ah_driven *c = d->host->runs; c; c = c->next)
+        if (c->parent == d) {
+            c->parent = d->parent;
+            ah_run_set_around(c->run, d->parent ? d->parent->run : NULL);
+        }
+}
+
+void ah_driven_free(ah_driven *d)
+{
+    ah_need need;
+
+    if (!d)
+        return;
+    d->told = true;
+    ah_run_mute(d->run);
+    ah_run_cancel(d->run, AH_CANCELLED, "the run was dropped");
+    while (ah_run_next(d->run, &need))
+        serve(d, &need);
+    stop_exchange(d);
+    orphan_children(d);
+    ah_job_cancel(&d->job);
+    ah_timer_unset(&d->timer);
+    *d->link = d->next;
+    if (d->next)
+        d->next->link = d->link;
+    ah_run_free(d->run);
+    ah_free(d->host->mem, d);
+}
+
+void *ah_driven_ud(const ah_driven *d, ah_driven_fn done)
+{
+    return d->done == done ? d->ud : NULL;
+}
+
+ah_run *ah_driven_run(const ah_driven *d)
+{
+    return d->run;
+}
+
+int64_t ah_driven_id(const ah_driven *d)
+{
+    return d ? ah_run_id(d->run) : 0;
+}
+
+int ah_driven_depth(const ah_driven *d)
+{
+    return d ? d->depth : 0;
+}
+
+ah_driven *ah_driven_next(const ah_driven *d)
+{
+    return d->next;
+}
+
+ah_driven *ah_driven_parent(const ah_driven *d)
+{
+    return d->parent;
+}
+
+/* And those within it: one of them may be what the host is driving, so that it must notice. */
+void ah_driven_cancel(ah_driven *d, ah_status status, const char *why)
+{
+    ah_run_cancel(d->run, status, why);
+    ah_driven_wake(d);
+    for (ah_driven *c = d->host->runs; c; c = c->next)
+        if (c != d && ah_driven_within(c, d)) {
+            ah_run_cancel(c->run, status, "the run around this one was cancelled");
+            ah_driven_wake(c);
+        }
+}
+
+static ah_driven *find(const ah_host *h, int64_t id)
+{
+    ah_driven *at = id ? h->runs : NULL;
+
+    while (at && ah_run_id(at->run) != id)
+        at = at->next;
+    return at;
+}
+
+int64_t ah_driven_ended(ah_host *h, int64_t id, int64_t now, ah_status *why)
+{
+    int64_t since = 0, at;
+
+    for (ah_driven *of = find(h, id); of; of = of->parent) {
+        if (ah_run_cancelling(of->run) && !of->cancelled)
+            of->cancelled = now;
+        at = of->cancelled;
+        if (at && (!since || at < since)) {
+            since = at;
+            *why = AH_CANCELLED;
+        }
+        at = ah_run_deadline(of->run);
+        if (at && now >= at && (!since || at < since)) {
+            since = at;
+            *why = AH_DEADLINE;
+        }
+    }
+    return since;
+}
+
+bool ah_driven_within(const ah_driven *d, const ah_driven *scope)
+{
+    if (!scope || !d)
+        return true;
+    while (d && d != scope)
+        d = d->parent;
+    return d != NULL;
+}

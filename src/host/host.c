@@ -1,0 +1,359 @@
+/* Making and closing a host, its clocks, its queue of jobs and the step that does them. Which runs
+ * there are is the driver's. */
+#include "host/host.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "base/lent.h"
+#include "io/clock.h"
+#include "host/driver.h"
+
+/* -- functions of the program ----------------------------------------------------------- */
+
+static void leave(ah_host *h, int n, bool looks)
+{
+    h->callbacks += n;
+    h->looking += looks ? n : 0;
+}
+
+void ah_host_call_out(ah_host *h, bool looks)
+{
+    leave(h, 1, looks);
+}
+
+void ah_host_came_back(ah_host *h, bool looks)
+{
+    leave(h, -1, looks);
+    ah_calling_out();
+}
+
+/* Those of clocks and of random lend nothing and let go of nothing: they are asked anywhere. */
+static int64_t program_clock(void *host)
+{
+    ah_host *h = host;
+    int64_t now;
+
+    leave(h, 1, true);
+    now = h->cfg.clock(h->cfg.clock_ud);
+    leave(h, -1, true);
+    return now;
+}
+
+static int64_t program_wall(ah_host *h)
+{
+    int64_t now;
+
+    leave(h, 1, true);
+    now = h->cfg.wall(h->cfg.clock_ud);
+    leave(h, -1, true);
+    return now;
+}
+
+static uint64_t program_random(ah_host *h)
+{
+    uint64_t bits;
+
+    leave(h, 1, true);
+    bits = h->cfg.random(h->cfg.random_ud);
+    leave(h, -1, true);
+    return bits;
+}
+
+/* -- life -------------------------------------------------------------------------------- */
+
+static int64_t monotonic_ms(void *ud)
+{
+    (void)ud;
+    return ah_clock_ms();
+}
+
+static bool copy_path(const ah_mem *mem, const char *path, ah_text **out)
+{
+    return !path || (*out = ah_text_new(mem, ah_slice_of(path)));
+}
+
+static void free_paths(ah_host *h)
+{
+    ah_text_unref(h->record);
+    ah_text_unref(h->replay);
+}
+
+/* A replay that was not played to its end shows that fewer requests were made. */
+static void tell_unused(ah_host *h)
+{
+    const char *path = "";
+    size_t line = 0, n = ah_http_unused(h->http, &path, &line);
+
+    if (n)
+        ah_log_put(
+            &h->log, AH_LOG_WARNING,
+            "replay: %zu recorded exchanges of '%.300s' were not asked for, the first in line %zu", n,
+            path, line);
+}
+
+ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah_err *err)
+{
+    ah_host *h = ah_alloc(mem, sizeof *h);
+    ah_status st;
+
+    if (!h)
+        return ah_err_nomem(err);
+    h->mem = mem;
+    h->work_ms = AH_WORK_MS;
+    if (cfg)
+        h->cfg = *cfg;
+    if (!copy_path(mem, h->cfg.record, &h->record) || !copy_path(mem, h->cfg.replay, &h->replay)) {
+        free_paths(h);
+        ah_free(mem, h);
+        return ah_err_nomem(err);
+    }
+    h->secrets.mem = mem;
+    ah_schema_cache_init(&h->schemas, mem);
+    h->log = (ah_log){.level = AH_LOG_OFF, .secrets = &h->secrets};
+    h->random = (uint64_t)ah_host_wall(h) * 6364136223846793005u + (uint64_t)getpid();
+    st = ah_loop_new(mem, h->cfg.clock ? program_clock : monotonic_ms, h, &h->loop, err);
+    if (st != AH_OK) {
+        free_paths(h);
+        ah_free(mem, h);
+        return st;
+    }
+    *out = h;
+    return AH_OK;
+}
+
+void ah_host_free(ah_host *h)
+{
+    if (!h)
+        return;
+    tell_unused(h);
+    ah_calling_out();
+    ah_http_free(h->http);
+    free_paths(h);
+    ah_loop_free(h->loop);
+    ah_secrets_clear(&h->secrets);
+    ah_schema_cache_clear(&h->schemas);
+    ah_free(h->mem, h);
+}
+
+int64_t ah_host_now(ah_host *h)
+{
+    return ah_loop_now(h->loop);
+}
+
+int64_t ah_host_wall(void *host)
+{
+    ah_host *h = host;
+    struct timespec t;
+
+    if (h->cfg.wall)
+        return program_wall(h);
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+bool ah_host_over(void *host, int64_t deadline)
+{
+    ah_host *h = host;
+
+    return atomic_load(&h->cancel) || atomic_load(&h->stop) || (deadline && ah_host_now(h) >= deadline);
+}
+
+static uint64_t splitmix64(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* For the jitter of retries only. */
+double ah_host_random(void *host)
+{
+    ah_host *h = host;
+    uint64_t bits = h->cfg.random ? program_random(h) : splitmix64(&h->random);
+
+    return (double)(bits >> 11) / 9007199254740992.0;
+}
+
+/* The program's transport, with the host standing between. */
+static ah_status start_foreign(void *ud, ah_host *h, const ah_transport_request *request)
+{
+    ah_status st;
+
+    (void)ud;
+    ah_host_call_out(h, false);
+    st = h->cfg.transport.start(h->cfg.transport.ud, h, request);
+    ah_host_came_back(h, false);
+    return st;
+}
+
+static void cancel_foreign(void *ud, ah_host *h, uint64_t id)
+{
+    (void)ud;
+    if (!h->cfg.transport.cancel)
+        return;
+    ah_host_call_out(h, false);
+    h->cfg.transport.cancel(h->cfg.transport.ud, h, id);
+    ah_host_came_back(h, false);
+}
+
+static ah_status open_http(ah_host *h, ah_err *err)
+{
+    ah_transport foreign = {start_foreign, cancel_foreign, h};
+    ah_status st;
+
+    if (h->replay)
+        return ah_http_new_replay(h->mem, h->loop, h->replay->data, &h->http, err);
+    st = ah_http_new(h->mem, h->loop, h->cfg.transport.start ? &foreign : NULL, &h->http, err);
+    if (st == AH_OK && h->record)
+        st = ah_http_record(h->http, h->record->data, &h->secrets, err);
+    if (st != AH_OK) {
+        ah_http_free(h->http);
+        h->http = NULL;
+    }
+    return st;
+}
+
+ah_status ah_host_http(ah_host *h, ah_http **out, ah_err *err)
+{
+    ah_status st = h->http ? AH_OK : open_http(h, err);
+
+    if (st == AH_OK)
+        *out = h->http;
+    return st;
+}
+
+/* -- jobs ---------------------------------------------------------------------- */
+
+void ah_job_post(ah_host *h, ah_job *job)
+{
+    if (job->host)
+        return;
+    job->host = h;
+    job->number = ++h->posted;
+    job->next = NULL;
+    job->prev = h->last;
+    if (h->last)
+        h->last->next = job;
+    else
+        h->first = job;
+    h->last = job;
+}
+
+void ah_job_cancel(ah_job *job)
+{
+    ah_host *h = job->host;
+
+    if (!h)
+        return;
+    if (job->prev)
+        job->prev->next = job->next;
+    else
+        h->first = job->next;
+    if (job->next)
+        job->next->prev = job->prev;
+    else
+        h->last = job->prev;
+    job->host = NULL;
+}
+
+/* A job may post, cancel and run others (a drive inside a drive): so each search begins anew. */
+static ah_job *next_job(const ah_host *h, const ah_driven *scope)
+{
+    ah_job *job = h->first;
+
+    while (job && !ah_driven_within(job->of, scope))
+        job = job->next;
+    return job;
+}
+
+static void do_job(ah_host *h, ah_job *job)
+{
+    int64_t outer = h->serving;
+
+    h->serving = ah_driven_id(job->of);
+    job->fn(job);
+    h->serving = outer;
+}
+
+/* A round is what was posted before it began. Its end is a number: the job that was last then may
+ * be out of scope, cancelled, or posted anew, and a job that posts itself again would never end a
+ * round that waits for it. Descriptors and timers have their turn behind each round. */
+static bool do_jobs(ah_host *h, const ah_driven *scope)
+{
+    const uint64_t last = h->posted;
+    ah_job *job;
+    bool any = false;
+
+    while ((job = next_job(h, scope)) && job->number <= last) {
+        ah_job_cancel(job);
+        do_job(h, job);
+        any = true;
+    }
+    return any;
+}
+
+static void take_cancel(ah_host *h)
+{
+    if (!atomic_exchange(&h->cancel, false))
+        return;
+    h->cancels++;
+    for (ah_driven *d = h->runs; d; d = ah_driven_next(d))
+        ah_driven_cancel(d, AH_CANCELLED, "cancelled");
+}
+
+static int idle(ah_host *h, int timeout_ms)
+{
+    const ah_watcher *w = &h->cfg.watcher;
+
+    if (!w->idle)
+        return timeout_ms;
+    ah_host_call_out(h, true);
+    timeout_ms = w->idle(w->ud, timeout_ms);
+    ah_host_came_back(h, true);
+    return timeout_ms;
+}
+
+/* What other threads have done is taken over here, between jobs. */
+static void take_wake(ah_host *h)
+{
+    if (!atomic_exchange(&h->wake, false) || !h->cfg.woken)
+        return;
+    ah_host_call_out(h, false);
+    h->cfg.woken(h->cfg.woken_ud);
+    ah_host_came_back(h, false);
+}
+
+void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms)
+{
+    bool any;
+
+    take_cancel(h);
+    take_wake(h);
+    if (h->first)
+        idle(h, 0);
+    any = do_jobs(h, scope);
+    ah_loop_wait(h->loop, any ? 0 : idle(h, timeout_ms));
+    take_cancel(h);
+    take_wake(h);
+}
+
+void ah_host_cancel(ah_host *h)
+{
+    atomic_store(&h->cancel, true);
+    ah_loop_wake(h->loop);
+}
+
+void ah_host_stop(ah_host *h)
+{
+    atomic_store(&h->stop, true);
+    ah_host_cancel(h);
+}
+
+void ah_host_wake(ah_host *h)
+{
+    atomic_store(&h->wake, true);
+    ah_loop_wake(h->loop);
+}

@@ -1,0 +1,241 @@
+/* Each process has in /proc the lists of its threads' children. A walk sees a moment: what forks
+ * meanwhile is found by the next one.
+ *
+ * The rule: a watch must not need what the watched can take away. This process's own list is open
+ * from the start, and all below come to be in it once their parents are gone; so rounds of KILL end
+ * everything even where no other file can be opened (RLIMIT_NOFILE lowered to 0), where /proc was
+ * mounted over, or where it hides processes of others. */
+#define _GNU_SOURCE /* syscall, getdents64 */
+#include "io/descent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#if AH_HAS_DESCENT
+#include <sys/syscall.h>
+
+enum {
+    MAX_NAME = 64,
+    CHUNK = 2048,
+    MAX_TREE = 2048 /* descendants of one walk; the next one finds others */
+};
+
+typedef struct tree {
+    const ah_descent *at;
+    pid_t pid[MAX_TREE]; /* parents before their children */
+    size_t n;
+    bool whole; /* nothing was left out */
+} tree;
+
+/* n in decimal, what behind it. */
+static void name_of(char out[MAX_NAME], long n, const char *what)
+{
+    char digits[24];
+    size_t k = 0, at = 0;
+
+    do
+        digits[k++] = (char)('0' + n % 10);
+    while ((n /= 10) > 0);
+    while (k)
+        out[at++] = digits[--k];
+    strcpy(out + at, what);
+}
+
+static void add(tree *t, long pid)
+{
+    if (t->n < MAX_TREE)
+        t->pid[t->n++] = (pid_t)pid;
+    else
+        t->whole = false;
+}
+
+static void add_numbers(tree *t, const char *p, const char *end, long *partial)
+{
+    for (; p < end; p++) {
+        if (*p >= '0' && *p <= '9') {
+            *partial = (*partial < 0 ? 0 : *partial) * 10 + (*p - '0');
+            continue;
+        }
+        if (*partial > 0)
+            add(t, *partial);
+        *partial = -1;
+    }
+}
+
+/* The children of one thread: numbers with blanks behind them. */
+static void add_list(tree *t, int fd)
+{
+    char chunk[CHUNK];
+    long partial = -1;
+    ssize_t n;
+
+    if (fd < 0 || lseek(fd, 0, SEEK_SET) != 0) {
+        t->whole = false;
+        return;
+    }
+    while ((n = read(fd, chunk, sizeof chunk)) > 0)
+        add_numbers(t, chunk, chunk + n, &partial);
+    if (n < 0 && errno != ESRCH)
+        t->whole = false;
+}
+
+/* What is gone by now has no children any more. */
+static int open_at(tree *t, int dir, const char *name, int flags)
+{
+    int fd = openat(dir, name, flags | O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 && errno != ENOENT && errno != ESRCH)
+        t->whole = false;
+    return fd;
+}
+
+struct entry { /* of getdents64; the kernel's, which no header has */
+    uint64_t inode;
+    int64_t offset;
+    unsigned short size;
+    unsigned char type;
+    char name[];
+};
+
+static void add_thread(tree *t, int folder, const char *name)
+{
+    char path[MAX_NAME];
+    int fd;
+
+    if (*name < '0' || *name > '9' || strlen(name) > MAX_NAME / 2)
+        return;
+    strcpy(path, name);
+    strcat(path, "/children");
+    if ((fd = open_at(t, folder, path, 0)) < 0)
+        return;
+    add_list(t, fd);
+    close(fd);
+}
+
+/* Those of all its threads. */
+static void add_children_of(tree *t, pid_t pid)
+{
+    _Alignas(8) char entries[CHUNK];
+    char folder[MAX_NAME];
+    long n;
+    int fd;
+
+    name_of(folder, pid, "/task");
+    if ((fd = open_at(t, t->at->proc, folder, O_DIRECTORY)) < 0)
+        return;
+    while ((n = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
+        for (long at = 0; at < n;) {
+            const struct entry *e = (const struct entry *)(const void *)(entries + at);
+
+            add_thread(t, fd, e->name);
+            at += e->size;
+        }
+    close(fd);
+}
+
+static void walk(tree *t, const ah_descent *d)
+{
+    t->at = d;
+    t->n = 0;
+    t->whole = true;
+    add_list(t, d->children);
+    for (size_t i = 0; i < t->n; i++)
+        add_children_of(t, t->pid[i]);
+}
+
+/* All groups in it. Not ours, in which a child of the tree is for a moment. */
+static void kill_groups(const tree *t)
+{
+    pid_t ours = getpgrp(), last = 0, spared = t->at->spared ? getpgid(t->at->spared) : 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        pid_t group = getpgid(t->pid[i]);
+
+        if (group > 1 && group != ours && group != last && group != spared)
+            kill(-group, SIGKILL);
+        last = group;
+    }
+}
+
+void ah_descent_open(ah_descent *d)
+{
+    ah_descent_open_of(d, getpid());
+}
+
+void ah_descent_open_of(ah_descent *d, pid_t child)
+{
+    char path[MAX_NAME];
+
+    d->spared = 0;
+    d->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    name_of(path, child, "/task/");
+    name_of(path + strlen(path), child, "/children");
+    d->children = d->proc < 0 ? -1 : openat(d->proc, path, O_RDONLY | O_CLOEXEC);
+}
+
+void ah_descent_close(ah_descent *d)
+{
+    if (d->proc >= 0)
+        close(d->proc);
+    if (d->children >= 0)
+        close(d->children);
+    d->proc = d->children = -1;
+}
+
+/* A number could only be another's by now if its process had ended, and all others had been handed
+ * out, since the walk; those of our children are theirs until we wait for them. */
+void ah_descent_signal(const ah_descent *d, int sig)
+{
+    tree t;
+
+    walk(&t, d);
+    if (sig == SIGKILL)
+        kill_groups(&t);
+    for (size_t i = 0; i < t.n; i++)
+        if (t.pid[i] != d->spared)
+            kill(t.pid[i], sig);
+}
+
+int ah_descent_count(const ah_descent *d)
+{
+    tree t;
+
+    walk(&t, d);
+    return t.whole ? (int)t.n : AH_LEFT_UNKNOWN;
+}
+
+#else
+
+void ah_descent_open(ah_descent *d)
+{
+    ah_descent_open_of(d, 0);
+}
+
+void ah_descent_open_of(ah_descent *d, pid_t child)
+{
+    (void)child;
+    d->proc = d->children = -1;
+    d->spared = 0;
+}
+
+void ah_descent_close(ah_descent *d)
+{
+    (void)d;
+}
+
+void ah_descent_signal(const ah_descent *d, int sig)
+{
+    (void)d;
+    (void)sig;
+}
+
+int ah_descent_count(const ah_descent *d)
+{
+    (void)d;
+    return AH_LEFT_UNKNOWN;
+}
+#endif

@@ -1,0 +1,115 @@
+/* See disk_beneath.h. Systems without openat2 (Linux before 5.6, all others) have the walk. */
+#define _GNU_SOURCE /* O_PATH, syscall */
+#include "io/disk_beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#if defined(__linux__) && defined(__has_include)
+#if __has_include(<linux/openat2.h>)
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#endif
+#endif
+
+#include "base/backing.h"
+
+_Static_assert(AH_BENEATH_PATH >= AH_FS_MAX_PATH + 128, "a user's path and a temporary name");
+
+#ifndef O_PATH /* of Linux: opens a folder that may be passed through but not read */
+#define O_PATH O_RDONLY
+#endif
+
+enum { FOLDER = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, TRIES = 16 };
+
+#if defined(SYS_openat2) && defined(RESOLVE_NO_SYMLINKS)
+
+/* -1 with errno ENOSYS: to be done by name. */
+static int at_once(ah_beneath *b, const char *path, int flags)
+{
+    struct open_how how = {.flags = (unsigned)flags,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    int fd = -1;
+
+    /* EAGAIN: something was renamed meanwhile, and the kernel is not sure */
+    for (int i = 0; i < TRIES; i++) {
+        fd = (int)syscall(SYS_openat2, b->root, path, &how, sizeof how);
+        if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+            break;
+    }
+    if (fd < 0 && errno == EAGAIN)
+        errno = ENOSYS;
+    else if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == E2BIG)) {
+        b->by_name = true; /* too old, or a filter of system calls refuses it */
+        errno = ENOSYS;
+    }
+    return fd;
+}
+
+#else
+
+static int at_once(ah_beneath *b, const char *path, int flags)
+{
+    (void)path;
+    (void)flags;
+    b->by_name = true;
+    errno = ENOSYS;
+    return -1;
+}
+
+#endif
+
+static void close_quietly(int fd)
+{
+    int e = errno;
+
+    close(fd);
+    errno = e;
+}
+
+/* One folder after the other; never more than two descriptors. */
+static int by_name(int root, ah_slice path, int flags)
+{
+    char name[AH_FS_MAX_NAME + 1];
+    int at = root, next;
+
+    while (path.n) {
+        const char *slash = memchr(path.p, '/', path.n);
+        size_t n = slash ? (size_t)(slash - path.p) : path.n, used = n + (slash != NULL);
+
+        if (n < sizeof name) {
+            memcpy(name, path.p, n);
+            name[n] = '\0';
+            next = openat(at, name, (slash ? O_PATH : flags) | FOLDER);
+        } else {
+            errno = ENAMETOOLONG;
+            next = -1;
+        }
+        if (at != root)
+            close_quietly(at);
+        if ((at = next) < 0)
+            break;
+        path.p += used;
+        path.n -= used;
+    }
+    return at;
+}
+
+int ah_beneath_folder(ah_beneath *b, ah_slice path, bool to_read)
+{
+    int flags = to_read ? O_RDONLY : O_PATH, fd = -1;
+    char text[AH_BENEATH_PATH + 1];
+
+    if (path.n == 0)
+        return openat(b->root, ".", flags | FOLDER);
+    if (path.n > AH_BENEATH_PATH) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(text, path.p, path.n);
+    text[path.n] = '\0';
+    if (!b->by_name && ((fd = at_once(b, text, flags | FOLDER)) >= 0 || errno != ENOSYS))
+        return fd;
+    return by_name(b->root, path, flags);
+}

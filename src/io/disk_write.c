@@ -1,0 +1,330 @@
+/* A folder of the machine: preparing changes. Each content is written to a temporary file in the
+ * folder where it belongs and forced to the disk; a new folder is made as a temporary one, with all
+ * that is to be in it. Nothing of it is seen before disk_commit.c renames it into place: so each
+ * step is as before or as wished, whenever the process ends, and disk_leftover.c knows what to do
+ * with what it leaves. Hard links are never written through: the name gets a new file. */
+#define _DEFAULT_SOURCE /* fchown */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "io/disk_store.h"
+
+enum { TRIES = 16 };
+
+/* -- tickets ------------------------------------------------------------------------------ */
+
+ah_fs_ticket *ah_fs_ticket_new(const ah_mem *mem, size_t n)
+{
+    ah_fs_ticket *t = ah_alloc(mem, sizeof *t + n * sizeof *t->item);
+
+    if (t)
+        t->record = -1;
+    return t;
+}
+
+void ah_fs_ticket_free(const ah_mem *mem, ah_fs_ticket *t)
+{
+    for (size_t i = 0; i < t->holds; i++)
+        close(t->hold[i].fd);
+    for (size_t i = 0; i < t->n; i++)
+        ah_text_unref(t->item[i].path);
+    if (t->record >= 0)
+        close(t->record);
+    ah_free(mem, t);
+}
+
+/* -- what belongs to what ---------------------------------------------------------------------- */
+
+static int by_path(const void *a, const void *b)
+{
+    const ah_fs_step *const *x = a, *const *y = b;
+
+    return ah_slice_cmp(ah_text_slice((*x)->path), ah_text_slice((*y)->path));
+}
+
+static long find_step(const ah_fs_ticket *t, const ah_fs_step *const *sorted, ah_slice path)
+{
+    size_t low = 0, high = t->n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int c = ah_slice_cmp(ah_text_slice(sorted[mid]->path), path);
+
+        if (c == 0)
+            return sorted[mid] - t->item;
+        if (c < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return AH_FS_NO_STEP;
+}
+
+/* True if the change of the folder includes the changes within it. */
+static bool carries(const ah_fs_step *folder, const ah_fs_step *s)
+{
+    if (s->act == AH_FS_REMOVE)
+        return folder->was.kind == AH_FS_FOLDER && folder->act != AH_FS_MAKE_FOLDER;
+    return folder->was.kind != AH_FS_FOLDER && folder->act == AH_FS_MAKE_FOLDER;
+}
+
+static bool is_of_a_kind(const ah_fs_step *s)
+{
+    if (s->act == AH_FS_REMOVE || s->was.kind == AH_FS_ABSENT)
+        return true;
+    return s->was.kind == (s->act == AH_FS_PUT ? AH_FS_FILE : AH_FS_FOLDER);
+}
+
+bool ah_fs_ticket_plan(ah_fs_host *h, ah_fs_ticket *t)
+{
+    const ah_fs_step **sorted = ah_alloc(h->fs.mem, t->n * sizeof *sorted);
+
+    if (!sorted)
+        return false;
+    for (size_t i = 0; i < t->n; i++)
+        sorted[i] = &t->item[i];
+    qsort(sorted, t->n, sizeof *sorted, by_path);
+    for (size_t i = 0; i < t->n; i++) {
+        ah_fs_step *s = &t->item[i];
+        ah_slice folder = ah_fs_parent(ah_text_slice(s->path));
+
+        s->top = i;
+        s->parent = folder.n ? find_step(t, sorted, folder) : AH_FS_NO_STEP;
+        if (s->parent >= (long)i || (s->parent >= 0 && !carries(&t->item[s->parent], s)))
+            s->parent = AH_FS_NO_STEP;
+        if (s->parent >= 0) {
+            s->top = t->item[s->parent].top;
+            t->item[s->parent].children++;
+        }
+        t->tops += s->top == i;
+        t->set = t->set || t->tops > 1 || !is_of_a_kind(s);
+    }
+    ah_free(h->fs.mem, sorted);
+    return true;
+}
+
+ah_slice ah_fs_waiting(const ah_fs_ticket *t, const ah_fs_step *s, char out[AH_BENEATH_PATH + 1])
+{
+    const ah_fs_step *top = &t->item[s->top];
+    ah_slice folder = ah_fs_parent(ah_text_slice(top->path)), temp = ah_slice_of(top->temp);
+    ah_slice rest = {s->path->data + top->path->len, s->path->len - top->path->len};
+    size_t n = 0;
+
+    if (folder.n + 1 + temp.n + rest.n > AH_BENEATH_PATH)
+        return (ah_slice){"", 0};
+    if (folder.n) {
+        memcpy(out, folder.p, folder.n);
+        n = folder.n;
+        out[n++] = '/';
+    }
+    memcpy(out + n, temp.p, temp.n);
+    memcpy(out + n + temp.n, rest.p, rest.n);
+    n += temp.n + rest.n;
+    out[n] = '\0';
+    return (ah_slice){out, n};
+}
+
+/* -- writing --------------------------------------------------------------------------------- */
+
+static int new_file(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *at, unsigned mode,
+                    ah_fs_step *s)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = -1;
+
+    if (t->set || t->item[s->top].act == AH_FS_MAKE_FOLDER)
+        return openat(at->fd, at->name, flags, (mode_t)mode);
+    for (int i = 0; i < TRIES; i++) {
+        if ((fd = openat(at->fd, s->temp, flags, (mode_t)mode)) >= 0 || errno != EEXIST)
+            break;
+        ah_fs_temp_name(h, false, s->temp);
+    }
+    return fd;
+}
+
+static int write_all(int fd, ah_slice s)
+{
+    while (s.n) {
+        ssize_t n = write(fd, s.p, s.n);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        s.p += n;
+        s.n -= (size_t)n;
+    }
+    return 0;
+}
+
+/* The bits and the owner of the file that is replaced, as far as we are allowed to: another owner
+ * is kept where we are root. */
+static int keep_mode(int fd, int folder, const ah_fs_change *c)
+{
+    struct stat old, own;
+
+    if (fstat(fd, &own) != 0)
+        return -1;
+    if (fstatat(folder, ah_fs_name(ah_text_slice(c->path)).p, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (old.st_uid != own.st_uid || old.st_gid != own.st_gid) &&
+        fchown(fd, old.st_uid, old.st_gid) == 0)
+        own.st_mode = 0; /* it may have lost bits */
+    if ((own.st_mode & 07777) == c->mode.bits)
+        return 0;
+    return fchmod(fd, (mode_t)c->mode.bits);
+}
+
+/* Never more open than the target: the mode is that of the file to be from the first. */
+static int write_file(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *at, const ah_fs_change *c,
+                      ah_fs_step *s)
+{
+    int fd = new_file(h, t, at, c->mode.known ? c->mode.bits : 0666, s), rc = -1, e;
+
+    if (fd < 0)
+        return -1;
+    s->ready = true;
+    if ((!c->mode.known || keep_mode(fd, at->fd, c) == 0) &&
+        write_all(fd, ah_text_slice(c->content)) == 0 && (h->fs.o.no_sync || fsync(fd) == 0))
+        rc = 0;
+    e = errno;
+    if (close(fd) != 0 && rc == 0) {
+        e = errno;
+        rc = -1;
+    }
+    errno = e;
+    return rc;
+}
+
+/* -- preparing --------------------------------------------------------------------------------- */
+
+/* Keeps the folder locked as long as the ticket is there, before anything is put in it. False: the
+ * descriptor is still the caller's, as the folder is held already, or too many are. */
+static bool hold_folder(ah_fs_ticket *t, const ah_fs_step *s, int fd)
+{
+    ah_slice folder = ah_fs_parent(ah_text_slice(s->path));
+
+    for (size_t i = t->holds; i-- > 0;)
+        if (ah_slice_eq(t->hold[i].folder, folder))
+            return false;
+    if (t->holds == AH_FS_HOLDS)
+        return false;
+    ah_fs_hold(fd);
+    t->hold[t->holds].folder = folder;
+    t->hold[t->holds++].fd = fd;
+    return true;
+}
+
+/* The open folder where the step waits, and the name there. */
+static ah_status enter_waiting(ah_fs_host *h, const ah_fs_ticket *t, size_t i, ah_fs_place *at,
+                               ah_err *err)
+{
+    const ah_fs_step *s = &t->item[i];
+    char room[AH_BENEATH_PATH + 1];
+    ah_status st;
+
+    if (s->top != i)
+        return ah_fs_host_enter(h, ah_fs_waiting(t, s, room), true, at, err);
+    st = ah_fs_host_enter(h, ah_text_slice(s->path), true, at, err);
+    memcpy(at->name, s->temp, sizeof s->temp);
+    return st;
+}
+
+static int make_ready(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *at, const ah_fs_change *c,
+                      ah_fs_step *s)
+{
+    if (s->act == AH_FS_PUT)
+        return write_file(h, t, at, c, s);
+    if (s->act == AH_FS_MAKE_FOLDER && mkdirat(at->fd, at->name, 0777) != 0)
+        return -1;
+    s->ready = s->act == AH_FS_MAKE_FOLDER;
+    return 0;
+}
+
+static ah_status prepare_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, const ah_fs_change *c,
+                              ah_err *err)
+{
+    ah_fs_step *s = &t->item[i];
+    ah_fs_place at;
+    ah_status st;
+    bool held;
+
+    if (s->act == AH_FS_REMOVE && (s->top != i || !s->temp[0]))
+        return AH_OK;
+    if ((st = enter_waiting(h, t, i, &at, err)) != AH_OK)
+        return st;
+    held = s->top == i && hold_folder(t, s, at.fd);
+    if (make_ready(h, t, &at, c, s) != 0)
+        st = ah_fs_host_err(errno, s->act == AH_FS_PUT ? "write" : "make the folder",
+                            ah_text_slice(s->path), err);
+    if (!held)
+        ah_fs_host_leave(&at);
+    return st;
+}
+
+/* What is in a new folder is on the disk before it takes its place. */
+static void sync_new_folders(ah_fs_host *h, const ah_fs_ticket *t)
+{
+    char room[AH_BENEATH_PATH + 1];
+
+    for (size_t i = 0; i < t->n && !h->fs.o.no_sync; i++) {
+        int fd = -1;
+
+        if (t->item[i].act == AH_FS_MAKE_FOLDER && t->item[i].ready)
+            fd = ah_beneath_folder(&h->root, ah_fs_waiting(t, &t->item[i], room), true);
+        if (fd < 0)
+            continue;
+        (void)fsync(fd); /* that this fails leaves what was true without it */
+        close(fd);
+    }
+}
+
+/* Everything but what is made on the disk. */
+static ah_status begin(ah_fs_host *h, ah_fs_ticket *t, const ah_fs_changes *list, ah_err *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const ah_fs_change *c = &list->item[i];
+
+        t->item[t->n++] = (ah_fs_step){.path = ah_text_ref(c->path), .act = c->act, .was = c->was};
+    }
+    if (!ah_fs_ticket_plan(h, t))
+        return ah_err_nomem(err);
+    for (size_t i = 0; i < t->n; i++) {
+        ah_fs_step *s = &t->item[i];
+
+        if (s->top == i && (t->set || s->act != AH_FS_REMOVE || s->was.kind == AH_FS_FOLDER))
+            ah_fs_temp_name(h, t->set, s->temp);
+        if (t->set && s->act == AH_FS_PUT)
+            s->hash = ah_slice_hash(ah_text_slice(list->item[i].content));
+    }
+    return ah_fs_check_repository(h, t, err);
+}
+
+ah_status ah_fs_host_prepare(ah_fs *fs, const ah_fs_changes *list, void **out, ah_err *err)
+{
+    ah_fs_host *h = (ah_fs_host *)fs;
+    ah_fs_ticket *t = ah_fs_ticket_new(fs->mem, list->n);
+    ah_status st = t ? begin(h, t, list, err) : ah_err_nomem(err);
+
+    if (st == AH_OK && t->set)
+        st = ah_fs_record_begin(h, t, err);
+    for (size_t i = 0; st == AH_OK && i < list->n; i++)
+        st = prepare_step(h, t, i, &list->item[i], err);
+    if (st == AH_OK)
+        sync_new_folders(h, t);
+    if (st == AH_OK)
+        *out = t;
+    else if (t)
+        ah_fs_host_drop(fs, t);
+    return st;
+}
+
+void ah_fs_host_drop(ah_fs *fs, void *ticket)
+{
+    ah_fs_host *h = (ah_fs_host *)fs;
+
+    ah_fs_forget(h, ticket);
+    ah_fs_record_end(h, ticket);
+    ah_fs_ticket_free(fs->mem, ticket);
+}

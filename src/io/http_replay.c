@@ -1,0 +1,396 @@
+/* Recorded exchanges (http_record.c) in place of a network. A request is answered by the
+ * first recorded one of the same method, URL and body that was not asked for yet; where
+ * there is none, the error shows where it parts from the one that was next. Header lines
+ * are not compared. */
+#include <stdio.h>
+
+#include "base/differ.h"
+#include "io/file.h"
+#include "io/http_transfer.h"
+
+enum { MAX_FILE = 1 << 30, MAX_BODY = 512 << 20, MAX_POINTER = 4 << 10, SHOWN = 160 };
+
+/* A line of the file; everything points into it. */
+typedef struct exchange {
+    size_t line; /* from 1 */
+    ah_slice request, method, url, json;
+    ah_slice response, error; /* .p NULL: none came */
+    ah_slice reason;          /* of the error */
+    bool final;               /* no other try goes better */
+    bool used;
+} exchange;
+
+struct ah_replay {
+    const ah_mem *mem;
+    ah_buf file;
+    exchange *item;
+    size_t n, cap;
+    char path[];
+};
+
+void ah_replay_free(ah_replay *r)
+{
+    if (!r)
+        return;
+    ah_buf_clear(&r->file);
+    ah_free(r->mem, r->item);
+    ah_free(r->mem, r);
+}
+
+/* -- reading the file --------------------------------------------------------------------------- */
+
+static ah_status refuse(const ah_replay *r, size_t line, const char *why, ah_err *err)
+{
+    return ah_err_set(err, AH_USAGE, "'%.300s' line %zu is no recorded exchange: %s", r->path, line,
+                      why);
+}
+
+static bool is_list_of_strings(ah_slice list)
+{
+    ah_json_reader r = ah_json_read(list);
+    ah_json_token t = ah_json_next(&r);
+
+    if (t.kind != AH_JSON_ARRAY)
+        return false;
+    while ((t = ah_json_next(&r)).kind == AH_JSON_STRING)
+        ;
+    return t.kind == AH_JSON_ARRAY_END;
+}
+
+static bool is_response(ah_slice response)
+{
+    ah_json_num status;
+    ah_slice body = ah_json_member(response, "body"), latin1 = ah_json_member(response, "latin1");
+
+    return ah_json_kind_of(ah_json_member(response, "status")) == AH_JSON_NUMBER &&
+           ah_json_number(ah_json_member(response, "status"), &status) && status.is_int &&
+           status.i >= 200 && status.i <= 999 &&
+           is_list_of_strings(ah_json_member(response, "headers")) &&
+           ah_json_kind_of(body.p ? body : latin1) == AH_JSON_STRING;
+}
+
+static ah_status check(const ah_replay *r, const exchange *e, ah_err *err)
+{
+    if (ah_json_kind_of(e->method) != AH_JSON_STRING || ah_json_kind_of(e->url) != AH_JSON_STRING)
+        return refuse(r, e->line, "it has no request with method and url", err);
+    if (!e->response.p && ah_json_kind_of(e->error) != AH_JSON_STRING)
+        return refuse(r, e->line, "it has no response and no error", err);
+    if (e->response.p && !is_response(e->response))
+        return refuse(r, e->line, "its response has no status, headers and body", err);
+    return AH_OK;
+}
+
+static ah_status read_line(ah_replay *r, ah_slice text, size_t line, ah_err *err)
+{
+    exchange *item = ah_grow(r->mem, r->item, &r->cap, r->n + 1, sizeof *item), *e;
+    ah_json_fault why;
+    ah_status st;
+
+    if (!item)
+        return ah_err_nomem(err);
+    r->item = item;
+    st = ah_json_check(r->mem, text, AH_JSON_MAX_DEPTH, &why);
+    if (st == AH_NOMEM)
+        return ah_err_nomem(err);
+    if (st != AH_OK)
+        return refuse(r, line, why.what, err);
+    e = &r->item[r->n++];
+    *e = (exchange){.line = line,
+                    .request = ah_json_member(text, "request"),
+                    .response = ah_json_member(text, "response"),
+                    .error = ah_json_member(text, "error"),
+                    .reason = ah_json_member(text, "reason"),
+                    .final = ah_json_kind_of(ah_json_member(text, "final")) == AH_JSON_TRUE};
+    e->method = ah_json_member(e->request, "method");
+    e->url = ah_json_member(e->request, "url");
+    e->json = ah_json_member(e->request, "json");
+    return check(r, e, err);
+}
+
+static ah_status read_all(ah_replay *r, ah_err *err)
+{
+    ah_slice left = ah_buf_slice(&r->file);
+    ah_status st = AH_OK;
+
+    for (size_t line = 1; left.n && st == AH_OK; line++) {
+        const char *end = memchr(left.p, '\n', left.n);
+        size_t n = end ? (size_t)(end - left.p) : left.n;
+        ah_slice text = trim((ah_slice){left.p, n});
+
+        if (text.n)
+            st = read_line(r, text, line, err);
+        n += end != NULL;
+        left = (ah_slice){left.p + n, left.n - n};
+    }
+    return st;
+}
+
+ah_status ah_replay_open(const ah_mem *mem, const char *path, ah_replay **out, ah_err *err)
+{
+    size_t n = strlen(path) + 1;
+    ah_replay *r = ah_alloc(mem, sizeof *r + n);
+    ah_status st;
+
+    if (!r)
+        return ah_err_nomem(err);
+    r->mem = mem;
+    memcpy(r->path, path, n);
+    ah_buf_init(&r->file, mem, MAX_FILE);
+    st = ah_file_read(path, &r->file, err);
+    if (st == AH_OK)
+        st = read_all(r, err);
+    if (st == AH_OK)
+        *out = r;
+    else
+        ah_replay_free(r);
+    return st;
+}
+
+/* -- finding the exchange ------------------------------------------------------------------------ */
+
+static bool same_place(const exchange *e, const ah_http_request *req)
+{
+    return ah_json_string_is(e->method, req->method) && ah_json_string_is(e->url, req->url);
+}
+
+static bool same_body(const ah_replay *r, const exchange *e, ah_slice body)
+{
+    ah_slice text = ah_json_member(e->request, "body");
+    ah_buf b;
+    bool same;
+
+    if (e->json.p || !text.p)
+        return ah_slice_eq(e->json, body);
+    ah_buf_init(&b, r->mem, MAX_BODY);
+    same = ah_json_string(text, &b) && ah_buf_ok(&b) && ah_slice_eq(ah_buf_slice(&b), body);
+    ah_buf_clear(&b);
+    return same;
+}
+
+static exchange *next_unused(const ah_replay *r, const ah_http_request *req)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (!r->item[i].used && (!req || same_place(&r->item[i], req)))
+            return &r->item[i];
+    return NULL;
+}
+
+static void put_shown(ah_buf *b, const char *word, ah_slice value)
+{
+    size_t n = value.n > SHOWN ? ah_utf8_cut(value.p, SHOWN) : value.n;
+
+    ah_buf_fmt(b, "%s ", word);
+    if (value.p)
+        ah_buf_fmt(b, "%.*s%s", (int)n, value.p, n < value.n ? "..." : "");
+    else
+        ah_buf_str(b, "nothing");
+}
+
+/* "at /messages/1/content: recorded "Hello", now "Hallo"". */
+static void put_difference(ah_buf *b, ah_slice path, const ah_difference *d)
+{
+    ah_buf_fmt(b, "at %.*s: ", AH_FMT(path.n ? path : ah_slice_of("its top")));
+    put_shown(b, "recorded", d->a);
+    put_shown(b, ", now", d->b);
+}
+
+/* AH_OK: the texts say the same in other bytes. */
+static ah_status compare(const ah_replay *r, const exchange *e, ah_slice body, ah_err *err)
+{
+    ah_buf a, b, path, words;
+    ah_difference d;
+    ah_status st = AH_OK;
+
+    ah_buf_init(&a, r->mem, MAX_BODY);
+    ah_buf_init(&b, r->mem, MAX_BODY);
+    ah_buf_init(&path, r->mem, MAX_POINTER);
+    ah_buf_init(&words, r->mem, MAX_POINTER);
+    if (ah_json_canon(r->mem, e->json, &a) != AH_OK || ah_json_canon(r->mem, body, &b) != AH_OK)
+        st = ah_err_nomem(err);
+    if (st == AH_OK && ah_json_differ(ah_buf_slice(&a), ah_buf_slice(&b), &path, &d)) {
+        put_difference(&words, ah_buf_slice(&path), &d);
+        st = ah_err_set(err, AH_HTTP, "replay: the request differs from '%.200s' line %zu %.*s", r->path,
+                        e->line, AH_FMT(ah_buf_slice(&words)));
+    }
+    ah_buf_clear(&a);
+    ah_buf_clear(&b);
+    ah_buf_clear(&path);
+    ah_buf_clear(&words);
+    return st;
+}
+
+static ah_status explain(const ah_replay *r, const ah_http_request *req, ah_slice body, exchange **out,
+                         ah_err *err)
+{
+    exchange *e = next_unused(r, req);
+    bool json = ah_json_check(r->mem, body, AH_JSON_MAX_DEPTH, NULL) == AH_OK;
+    ah_status st;
+
+    if (!e && (e = next_unused(r, NULL)))
+        return ah_err_set(err, AH_HTTP,
+                          "replay: %s %.200s is not what was recorded; '%.200s' line %zu has %.*s %.*s",
+                          req->method, req->url, r->path, e->line, AH_FMT(ah_json_inside(e->method)),
+                          AH_FMT(ah_json_inside(e->url)));
+    if (!e)
+        return ah_err_set(err, AH_HTTP,
+                          "replay: all %zu exchanges of '%.200s' were used, and here is "
+                          "one more: %s %.200s",
+                          r->n, r->path, req->method, req->url);
+    if (!e->json.p || !json)
+        return ah_err_set(err, AH_HTTP, "replay: the request's body is not that of '%.200s' line %zu",
+                          r->path, e->line);
+    if ((st = compare(r, e, body, err)) == AH_OK)
+        *out = e;
+    return st;
+}
+
+static ah_status find(const ah_replay *r, const ah_http_request *req, ah_slice body, exchange **out,
+                      ah_err *err)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        exchange *e = &r->item[i];
+
+        if (!e->used && same_place(e, req) && same_body(r, e, body)) {
+            *out = e;
+            return AH_OK;
+        }
+    }
+    return explain(r, req, body, out, err);
+}
+
+size_t ah_http_unused(const ah_http *http, const char **path, size_t *line)
+{
+    const ah_replay *r = http ? http->replay : NULL;
+    size_t n = 0;
+
+    for (size_t i = r ? r->n : 0; i-- > 0;) {
+        if (r->item[i].used)
+            continue;
+        *path = r->path;
+        *line = r->item[i].line;
+        n++;
+    }
+    return n;
+}
+
+/* -- the answer ------------------------------------------------------------------------------------ */
+
+static bool feed_headers(ah_transfer *t, ah_slice list, ah_buf *scratch)
+{
+    ah_json_reader r = ah_json_read(list);
+    ah_json_token token = ah_json_next(&r);
+
+    while ((token = ah_json_next(&r)).kind == AH_JSON_STRING) {
+        ah_buf_reset(scratch, 0);
+        ah_json_unescape(token.raw, scratch);
+        if (!ah_buf_ok(scratch) || !ah_response_line(t, ah_buf_slice(scratch)))
+            return false;
+    }
+    return true;
+}
+
+/* U+0000 to U+00FF back to bytes, in place. */
+static void narrow(ah_buf *b)
+{
+    size_t to = 0;
+
+    for (size_t i = 0; i < b->len; i++) {
+        unsigned char c = (unsigned char)b->data[i];
+
+        if (c >= 0xc0 && i + 1 < b->len)
+            c = (unsigned char)((c & 3) << 6 | ((unsigned char)b->data[++i] & 0x3f));
+        b->data[to++] = (char)c;
+    }
+    b->len = to;
+}
+
+static bool feed_response(ah_transfer *t, ah_slice response, ah_buf *scratch)
+{
+    ah_slice text = ah_json_member(response, "body");
+    ah_json_num status = {0};
+
+    ah_json_number(ah_json_member(response, "status"), &status);
+    if (!feed_headers(t, ah_json_member(response, "headers"), scratch) ||
+        !ah_response_head(t, (int)status.i))
+        return false;
+    ah_buf_reset(scratch, 0);
+    ah_json_string(text.p ? text : ah_json_member(response, "latin1"), scratch);
+    if (!text.p)
+        narrow(scratch);
+    return ah_buf_ok(scratch) && (scratch->len == 0 || ah_response_body(t, ah_buf_slice(scratch)));
+}
+
+/* The error's words without the host's name, which the transfer puts before them. */
+static char *words_of(const ah_transfer *t, ah_slice error)
+{
+    ah_buf b;
+    char *words = NULL;
+
+    ah_buf_init(&b, t->http->mem, MAX_POINTER);
+    ah_json_string(error, &b);
+    b.len = ah_flatten(b.data, b.len);
+    if (ah_buf_ok(&b) && (words = ah_alloc(t->http->mem, b.len + 1)))
+        memcpy(words, b.data ? b.data : "", b.len);
+    ah_buf_clear(&b);
+    return words;
+}
+
+static void answer(ah_transfer *t, const exchange *e)
+{
+    ah_buf scratch;
+
+    ah_buf_init(&scratch, t->http->mem, MAX_BODY);
+    if (e->response.p && !feed_response(t, e->response, &scratch) && t->fault == FAULT_NONE)
+        ah_transfer_set_fault(t, FAULT_NOMEM);
+    ah_buf_clear(&scratch);
+    if (e->error.p)
+        t->broke = words_of(t, e->error);
+    if (ah_json_kind_of(e->reason) == AH_JSON_STRING)
+        ah_transfer_reason(t, ah_json_inside(e->reason));
+    t->final = e->final;
+    ah_transfer_end(t, e->error.p ? CURLE_RECV_ERROR : CURLE_OK);
+}
+
+static ah_status find_and_answer(ah_transfer *t, const ah_http_request *req, ah_err *err)
+{
+    exchange *e = NULL;
+    ah_buf body;
+    ah_status st = AH_OK;
+
+    ah_buf_init(&body, t->http->mem, MAX_BODY);
+    for (size_t i = 0; i < req->n_body; i++)
+        ah_buf_put(&body, req->body[i]);
+    if (!ah_buf_ok(&body))
+        st = ah_err_nomem(err);
+    if (st == AH_OK)
+        st = find(t->http->replay, req, ah_buf_slice(&body), &e, err);
+    ah_buf_clear(&body);
+    if (st != AH_OK)
+        return st;
+    e->used = true;
+    ah_transfer_enter(t);
+    answer(t, e);
+    return AH_OK;
+}
+
+ah_status ah_replay_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
+                          ah_transfer **out, ah_err *err)
+{
+    ah_transfer *t = ah_transfer_make(http);
+    ah_status st;
+
+    if (!t)
+        return ah_err_nomem(err);
+    t->news = news;
+    t->ud = ud;
+    st = ah_request_check(t, req, err);
+    if (st == AH_OK)
+        st = find_and_answer(t, req, err);
+    if (st == AH_OK)
+        *out = t;
+    else
+        ah_http_free_transfer(t);
+    if (st == AH_OK)
+        ah_timer_set(http->loop, &http->timer, ah_loop_now(http->loop));
+    return st;
+}

@@ -1,0 +1,596 @@
+/* Everything here runs behind a fork of a process that may have had threads: only calls that are
+ * async-signal-safe, no memory but the stack, no file of ours left open.
+ *
+ * There are two processes between the host and the command, both small, both subreapers. The inner
+ * one supervises: it waits for its children, for a word from the host, and for the time to be over,
+ * and ends all that is below (io/descent.h). The outer one supervises the inner one, as a command
+ * without a sandbox may do to its parent what it likes:
+ *
+ *   the inner one is stopped          the outer one lets it go on, at once
+ *   the inner one is killed           the outer one has adopted what was below, and ends it
+ *   the outer one is killed           the inner one is told by the kernel, and ends all
+ *   both are stopped                  the host, which knows the time, lets them go on
+ *   the inner one does nothing        the host tells the outer one (TERM, CONT), which kills it
+ *
+ * The rule: whoever watches is watched by who does not need its help to act. Only who kills both at
+ * once escapes. Elsewhere than on Linux (or built with AH_PROCESS_GROUP) there is the inner one
+ * alone, and what it ends is the group of the command. */
+#define _GNU_SOURCE /* syscall, ppoll */
+#include "io/supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/clock.h"
+#include "io/descent.h"
+
+#if AH_HAS_DESCENT
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+enum {
+    CONTROL = 3, /* where the descriptors are put */
+    REPORT = 4,
+    FENCE = AH_PROCESS_FENCE,
+    FOLDER = 6,
+    FIRST_OTHER = 7,
+    SAFE = 12,         /* above all of these */
+    MOST_FD = 1 << 16, /* closed one by one where the system has no way for all */
+    PAUSE_MS = 2,      /* between two rounds of KILL */
+    SLACK_MS = 1000,   /* that the inner one may be late */
+    CLEAN_MS = 2000    /* of cleaning up before the end is told */
+};
+
+typedef struct supervisor {
+    const ah_process_config *cfg;
+    ah_descent below;
+    pid_t above; /* who supervises this one; 0: nobody but the host */
+    pid_t command;
+    int status;         /* of the command, once it is known */
+    bool ended, ending; /* the command; everything */
+    bool deaf;          /* the host is gone */
+    bool none;          /* waitpid said that there is no child: nothing is below */
+    ah_process_end how;
+    int64_t deadline, kill_at, give_up; /* 0: none */
+} supervisor;
+
+static void pause_ms(long ms)
+{
+    struct timespec ts = {0, ms * 1000000L};
+
+    nanosleep(&ts, NULL);
+}
+
+static int64_t grace_of(const ah_process_config *cfg)
+{
+    return cfg->grace_ms > 0 ? cfg->grace_ms : AH_GRACE_MS;
+}
+
+static void tell(const ah_report *r)
+{
+    while (write(REPORT, r, sizeof *r) < 0 && errno == EINTR)
+        ;
+}
+
+#if AH_HAS_DESCENT
+/* CONT when who is above dies: one that was stopped sees it. */
+static void become_reaper(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L);
+    prctl(PR_SET_PDEATHSIG, (long)SIGCONT, 0L, 0L, 0L);
+    prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L); /* its memory is a copy of the host's */
+    prctl(PR_SET_NAME, "agenthost-watch", 0L, 0L, 0L);
+}
+
+/* Whoever kills the supervisor ends the command, too. */
+static bool tie_to(pid_t parent)
+{
+    return prctl(PR_SET_PDEATHSIG, (long)SIGKILL, 0L, 0L, 0L) == 0 && getppid() == parent &&
+           prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0;
+}
+
+static bool close_range_of_all(void)
+{
+#ifdef SYS_close_range
+    return syscall(SYS_close_range, (unsigned)FIRST_OTHER, ~0U, 0U) == 0;
+#else
+    return false;
+#endif
+}
+
+#else
+
+static void become_reaper(void) {}
+
+static bool tie_to(pid_t parent)
+{
+    return getppid() == parent;
+}
+
+static bool close_range_of_all(void)
+{
+    return false;
+}
+#endif
+
+/* -- the command's process -------------------------------------------------------------------- */
+
+#ifdef __GLIBC__
+typedef __rlimit_resource_t resource;
+#else
+typedef int resource;
+#endif
+
+static bool limit(resource what, uint64_t most)
+{
+    struct rlimit r;
+
+    if (!most)
+        return true;
+    if (getrlimit(what, &r) != 0)
+        return false;
+    if (r.rlim_max == RLIM_INFINITY || r.rlim_max > most)
+        r.rlim_max = most;
+    r.rlim_cur = r.rlim_max;
+    return setrlimit(what, &r) == 0;
+}
+
+static bool set_limits(const ah_process_limits *l)
+{
+    const struct rlimit none = {0, 0};
+
+    setrlimit(RLIMIT_CORE, &none);
+    return limit(RLIMIT_AS, l->memory_bytes) && limit(RLIMIT_FSIZE, l->file_bytes) &&
+           limit(RLIMIT_CPU, l->cpu_s) && limit(RLIMIT_NPROC, l->processes);
+}
+
+static _Noreturn void give_up(ah_launch_step step, int e)
+{
+    const ah_report r = {.kind = AH_REPORT_FAILED, .failed = step, .error = e};
+
+    tell(&r);
+    _exit(127);
+}
+
+static bool enter_folder(const ah_process_config *cfg)
+{
+    return (!cfg->cwd_fd || fchdir(FOLDER) == 0) && (!cfg->cwd || chdir(cfg->cwd) == 0);
+}
+
+/* above: the processes that are over it, its parent first. */
+static _Noreturn void become_command(const ah_supervised *s, const pid_t *above, size_t n)
+{
+    const ah_process_config *cfg = s->cfg;
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    int e;
+
+    setsid();
+    if (!tie_to(above[0]))
+        _exit(127);
+    if (!enter_folder(cfg))
+        give_up(AH_STEP_CWD, errno);
+    if (!set_limits(&cfg->limits))
+        give_up(AH_STEP_LIMITS, errno);
+    if (cfg->confine && (e = cfg->confine(cfg->confine_ud, above, n)) != 0)
+        give_up(AH_STEP_CONFINE, e);
+    sigaction(SIGCHLD, &usual, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    /* POSIX's prototype: neither the strings nor the lists are written to */
+    execve(s->path, (char *const *)(uintptr_t)cfg->argv, (char *const *)(uintptr_t)cfg->env);
+    give_up(AH_STEP_EXEC, errno);
+}
+
+/* -- setting up --------------------------------------------------------------------------------- */
+
+static void on_signal(int sig)
+{
+    (void)sig; /* its coming ends a wait */
+}
+
+/* What the host has set must not run here, nor be ignored by the command. */
+static void reset_signals(void)
+{
+    struct sigaction usual = {.sa_handler = SIG_DFL}, ours = {.sa_handler = on_signal};
+
+    for (int sig = 1; sig < 65; sig++)
+        sigaction(sig, &usual, NULL);
+    sigaction(SIGCHLD, &ours, NULL);
+    sigaction(SIGCONT, &ours, NULL);
+}
+
+static sigset_t all_but(int one, int other)
+{
+    sigset_t set;
+
+    sigfillset(&set);
+    sigdelset(&set, one);
+    sigdelset(&set, other);
+    return set;
+}
+
+static void close_others(void)
+{
+    if (!close_range_of_all())
+        for (int fd = FIRST_OTHER; fd < MOST_FD; fd++)
+            close(fd);
+}
+
+/* The descriptors given go to 0 to 6, whatever numbers they have; all others are closed. */
+static bool place(const ah_supervised *s)
+{
+    const int from[] = {s->in, s->out, s->err, s->control, s->report, s->cfg->fence_fd, s->cfg->cwd_fd};
+    int safe[FIRST_OTHER];
+
+    for (int i = 0; i < FIRST_OTHER; i++) {
+        bool none = i >= FENCE && !from[i];
+
+        safe[i] = none ? -1 : fcntl(from[i], F_DUPFD, SAFE);
+        if (safe[i] < 0 && !none)
+            return false;
+    }
+    for (int i = 0; i < FIRST_OTHER; i++)
+        if (safe[i] < 0)
+            close(i);
+        else if (dup2(safe[i], i) < 0 || (i >= CONTROL && fcntl(i, F_SETFD, FD_CLOEXEC) != 0))
+            return false;
+    close_others();
+    return true;
+}
+
+/* What was the command's; its streams end when it ends them. */
+static void close_its(const ah_process_config *cfg)
+{
+    for (int fd = 0; fd < CONTROL; fd++)
+        close(fd);
+    if (cfg->fence_fd)
+        close(FENCE);
+    if (cfg->cwd_fd)
+        close(FOLDER);
+}
+
+/* Of what has been waited for. */
+static int64_t cpu_of_children(void)
+{
+    struct rusage used = {0};
+
+    getrusage(RUSAGE_CHILDREN, &used);
+    return ((int64_t)used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 + used.ru_utime.tv_usec +
+           used.ru_stime.tv_usec;
+}
+
+/* Nothing is left only where the kernel says so; a number only where all were looked at. */
+static int count_left(const ah_descent *below, bool none)
+{
+    return none ? 0 : ah_descent_count(below);
+}
+
+/* -- the inner supervisor ------------------------------------------------------------------------- */
+
+static void signal_all(const supervisor *s, int sig)
+{
+    if (!AH_HAS_DESCENT || s->below.children < 0) /* the group is all that is known */
+        kill(-s->command, sig);
+    ah_descent_signal(&s->below, sig);
+}
+
+static void begin_ending(supervisor *s, ah_process_end how, bool kill_now)
+{
+    int64_t now = ah_clock_ms();
+
+    if (!s->ending) {
+        s->ending = true;
+        s->how = how;
+        s->kill_at = now + grace_of(s->cfg);
+        tell(&(ah_report){.kind = AH_REPORT_ENDING, .how = how});
+        if (!kill_now) {
+            signal_all(s, SIGTERM);
+            signal_all(s, SIGCONT); /* one that is stopped cannot end */
+        }
+    }
+    if (kill_now)
+        s->kill_at = now;
+    s->give_up = s->kill_at + AH_KILL_MS;
+}
+
+/* Takes what has ended; false when there is no child any more. A command may have made this process
+ * its tracer: then its stops are told here, too, and are no end. */
+static bool reap(supervisor *s)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0 || (pid < 0 && errno == EINTR)) {
+        if (pid != s->command || !(WIFEXITED(status) || WIFSIGNALED(status)))
+            continue;
+        s->status = status;
+        s->ended = true;
+    }
+    s->none = pid != 0;
+    return pid == 0;
+}
+
+/* Its number is its own while it has not been waited for. Where it has no group yet, it has blocked all
+ * signals, and takes this one before it is the command. */
+static void pass_on(const supervisor *s, int sig)
+{
+    if (!s->ended && kill(-s->command, sig) != 0)
+        kill(s->command, sig);
+}
+
+/* Nothing, a byte, or the end, which is the death of the host. */
+static void read_control(supervisor *s)
+{
+    char c = 0;
+    ssize_t n = read(CONTROL, &c, 1);
+
+    if (n < 0)
+        return;
+    if (n == 1 && c > 0 && c <= AH_MOST_SIGNAL) {
+        pass_on(s, c);
+        return;
+    }
+    begin_ending(s, AH_PROCESS_STOPPED, n == 1 && c == AH_CONTROL_KILL);
+    s->deaf = n == 0; /* it would be readable for ever */
+}
+
+static int64_t wake_at(const supervisor *s)
+{
+    return s->ending ? s->kill_at : s->deadline;
+}
+
+/* Until a child ends, the host says something, who is above dies, or it is time. */
+static void wait_for_news(supervisor *s)
+{
+    int64_t at = wake_at(s), left = at ? at - ah_clock_ms() : -1;
+    const sigset_t mask = all_but(SIGCHLD, SIGCONT);
+    struct timespec ts = {0};
+    fd_set readable;
+
+    if (at && left < 0)
+        left = 0;
+    ts.tv_sec = (time_t)(left / 1000);
+    ts.tv_nsec = (long)(left % 1000) * 1000000L;
+    FD_ZERO(&readable);
+    if (!s->deaf)
+        FD_SET(CONTROL, &readable);
+    if (pselect(CONTROL + 1, &readable, NULL, NULL, at ? &ts : NULL, &mask) > 0)
+        read_control(s);
+}
+
+/* Until nobody is left. The kill rounds do not wait for children one by one: thousands end. */
+static void watch(supervisor *s)
+{
+    while (reap(s)) {
+        int64_t now = ah_clock_ms();
+
+        if (!s->ending && s->above && getppid() != s->above)
+            begin_ending(s, AH_PROCESS_FAILED, true);
+        else if (!s->ending && s->ended)
+            begin_ending(s, AH_PROCESS_EXITED, false);
+        else if (!s->ending && s->deadline && now >= s->deadline)
+            begin_ending(s, AH_PROCESS_TIMED_OUT, false);
+        if (!s->ending || now < s->kill_at) {
+            wait_for_news(s);
+            continue;
+        }
+        if (now >= s->give_up)
+            return;
+        signal_all(s, SIGKILL);
+        pause_ms(PAUSE_MS);
+    }
+}
+
+/* Bytes. Until it is the command, its process counts with the memory of the host, which this one
+ * has, too: what is no more than that says nothing. */
+static int64_t peak_of_children(void)
+{
+    const int64_t margin = 1 << 20;
+#ifdef __APPLE__
+    const int64_t unit = 1;
+#else
+    const int64_t unit = 1024;
+#endif
+    struct rusage own = {0}, used = {0};
+
+    getrusage(RUSAGE_SELF, &own);
+    getrusage(RUSAGE_CHILDREN, &used);
+    if (used.ru_maxrss * unit <= own.ru_maxrss * unit + margin)
+        return 0;
+    return used.ru_maxrss * unit;
+}
+
+static void report_end(const supervisor *s)
+{
+    tell(&(ah_report){.kind = AH_REPORT_ENDED,
+                      .how = s->how,
+                      .status = s->status,
+                      .left = count_left(&s->below, s->none),
+                      .cpu_us = cpu_of_children(),
+                      .peak_bytes = peak_of_children()});
+}
+
+/* above: the outer supervisor and the host, or the host alone. */
+static void supervise(const ah_supervised *s, const pid_t *above, size_t n)
+{
+    supervisor me = {.cfg = s->cfg, .how = AH_PROCESS_EXITED, .above = n > 1 ? above[0] : 0};
+    pid_t over[3] = {getpid()};
+
+    for (size_t i = 0; i < n; i++)
+        over[i + 1] = above[i];
+    become_reaper();
+    ah_descent_open(&me.below);
+    if (s->cfg->timeout_ms > 0)
+        me.deadline = ah_clock_ms() + s->cfg->timeout_ms;
+    me.command = fork();
+    if (me.command == 0)
+        become_command(s, over, n + 1);
+    if (me.command < 0)
+        give_up(AH_STEP_FORK, errno);
+    tell(&(ah_report){.kind = AH_REPORT_STARTED, .group = me.command, .inner = over[0]});
+    close_its(s->cfg);
+    watch(&me);
+    report_end(&me);
+}
+
+static void clean_up(const ah_process_config *cfg)
+{
+    if (!cfg->clean || cfg->clean(cfg->confine_ud, CLEAN_MS) || fork() != 0)
+        return;
+    close(CONTROL); /* the end is told meanwhile */
+    close(REPORT);
+    cfg->clean(cfg->confine_ud, -1);
+    _exit(0);
+}
+
+/* -- the outer supervisor --------------------------------------------------------------------------- */
+
+#if AH_HAS_DESCENT
+
+typedef struct guard {
+    const ah_process_config *cfg;
+    ah_descent below;
+    pid_t inner; /* 0: it has ended */
+    bool deaf, none;
+    bool gave_up;    /* the inner one has ended by itself: it has done what it could */
+    int64_t kill_at; /* when the inner one must have ended long ago; 0: no such time */
+} guard;
+
+/* TERM is never taken: it is seen to be pending, whenever the CONT that comes with it ends a wait. */
+static bool told_to_end(void)
+{
+    sigset_t pending;
+
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
+}
+
+/* Takes what has ended, and lets the inner one go on where it was stopped. False when there is no
+ * child any more. */
+static bool tend(guard *g)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0 || (pid < 0 && errno == EINTR)) {
+        if (pid != g->inner)
+            continue;
+        if (WIFSTOPPED(status)) {
+            kill(pid, SIGCONT);
+            continue;
+        }
+        g->inner = 0;
+        g->gave_up = WIFEXITED(status);
+    }
+    g->none = pid != 0;
+    return pid == 0;
+}
+
+/* How long the inner one may take once it has begun to end all. */
+static int64_t patience(const guard *g)
+{
+    return grace_of(g->cfg) + AH_KILL_MS + SLACK_MS;
+}
+
+/* Until the inner one ends or is stopped, the host dies or says CONT, or it is time. */
+static void wait_for_inner(guard *g)
+{
+    struct pollfd host = {.fd =
+                              g->deaf ? -1 : CONTROL}; /* its end alone: the bytes are the inner one's */
+    const sigset_t mask = all_but(SIGCHLD, SIGCONT);
+    int64_t left = g->kill_at ? g->kill_at - ah_clock_ms() : 0;
+    struct timespec ts = {0};
+
+    left = left > 0 ? left : 0;
+    ts.tv_sec = (time_t)(left / 1000);
+    ts.tv_nsec = (long)(left % 1000) * 1000000L;
+    if (ppoll(&host, 1, g->kill_at ? &ts : NULL, &mask) > 0) {
+        int64_t at = ah_clock_ms() + patience(g);
+
+        g->deaf = true;
+        g->kill_at = !g->kill_at || at < g->kill_at ? at : g->kill_at;
+    }
+}
+
+/* True if the inner one does nothing, or nothing that helps. */
+static bool is_time(const guard *g)
+{
+    return told_to_end() || (g->kill_at && ah_clock_ms() >= g->kill_at);
+}
+
+/* Whatever is left when the inner one has ended, and the inner one itself where it has not: who traces it
+ * is told of its end first, and must be ended for this one to hear of it. */
+static void end_all(guard *g)
+{
+    int64_t give_up = ah_clock_ms() + (g->gave_up ? SLACK_MS : AH_KILL_MS);
+
+    if (g->inner)
+        tell(&(ah_report){.kind = AH_REPORT_ENDING, .how = AH_PROCESS_FAILED});
+    while (tend(g) && ah_clock_ms() < give_up) {
+        ah_descent_signal(&g->below, SIGKILL);
+        pause_ms(PAUSE_MS);
+    }
+}
+
+/* -- this process is the inner one, or the end of it */
+static void stand_guard(const ah_supervised *s, const pid_t *above)
+{
+    guard g = {.cfg = s->cfg};
+    int left;
+
+    become_reaper();
+    ah_descent_open(&g.below);
+    if (s->cfg->timeout_ms > 0)
+        g.kill_at = ah_clock_ms() + s->cfg->timeout_ms + patience(&g);
+    g.inner = fork();
+    if (g.inner < 0)
+        give_up(AH_STEP_FORK, errno);
+    if (g.inner == 0) {
+        setsid(); /* not in one group with this one, which may be signalled at once */
+        ah_descent_close(&g.below);
+        supervise(s, above, 2);
+        return;
+    }
+    close_its(s->cfg);
+    while (tend(&g) && g.inner && !is_time(&g))
+        wait_for_inner(&g);
+    end_all(&g);
+    left = count_left(&g.below, g.none);
+    clean_up(s->cfg);
+    tell(&(ah_report){.kind = AH_REPORT_GONE, .left = left, .cpu_us = cpu_of_children()});
+}
+
+_Noreturn void ah_supervise(const ah_supervised *s)
+{
+    const pid_t above[] = {getpid(), s->host}; /* of the inner one */
+
+    setsid();
+    reset_signals();
+    if (!place(s))
+        _exit(1);
+    stand_guard(s, above);
+    _exit(0);
+}
+
+#else
+
+_Noreturn void ah_supervise(const ah_supervised *s)
+{
+    setsid();
+    reset_signals();
+    if (!place(s))
+        _exit(1);
+    supervise(s, &s->host, 1);
+    clean_up(s->cfg);
+    tell(&(ah_report){.kind = AH_REPORT_GONE, .left = AH_LEFT_UNKNOWN});
+    _exit(0);
+}
+#endif

@@ -1,0 +1,23 @@
+/* Views of overlays (fs_view.c), for fs_overlay.c, which hands down what is in them. */
+#ifndef AH_STATE_FS_VIEW_H
+#define AH_STATE_FS_VIEW_H
+
+#include "state/fs_tree.h"
+
+/* Where the call's own changes of what is below the overlay go, if `was` is one of them; else NULL.
+ * Borrowed from the view. */
+ah_fs *ah_fs_view_saw(const ah_fs_tree *view, ah_slice path, const ah_fs_info *was);
+/* True if the call itself made what the overlay's base has at the path. */
+bool ah_fs_view_put_below(const ah_fs_tree *view, ah_slice path);
+/* True if it is in the overlay itself. */
+bool ah_fs_view_shows(const ah_fs_tree *view, ah_slice path);
+/* True if the path has not changed there since the view was made. */
+bool ah_fs_view_is_below(const ah_fs_tree *view, ah_slice path);
+/* Was the overlay committed or dropped in the call? Then what the view has takes the place of
+ * all that is in the overlay. */
+bool ah_fs_view_emptied(const ah_fs_tree *view);
+/* Of an emptied one: does the overlay still hold what was committed? */
+ah_status ah_fs_view_check(const ah_fs_tree *view, ah_err *err);
+void ah_fs_view_replace(ah_fs_tree *view); /* after it; cannot fail */
+
+#endif

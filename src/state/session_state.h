@@ -1,0 +1,71 @@
+/* The inside of a session, for session.c (reading and writing) and session_types.c (types
+ * and reducers). Nobody else includes it. */
+#ifndef AH_STATE_SESSION_STATE_H
+#define AH_STATE_SESSION_STATE_H
+
+#include "state/session.h"
+
+/* A reducer of the event's type it is listed under. */
+typedef struct rule {
+    int slice;
+    ah_reduce_fn fn;
+    ah_value ud;
+} rule;
+
+typedef struct kind {
+    ah_text *name;
+    ah_schema *schema;
+    bool slice;
+    ah_policy policy;
+    rule *rule; /* for events of this type */
+    size_t n, cap;
+} kind;
+
+/* Of a session and its children. */
+typedef struct catalog {
+    const ah_mem *mem;
+    size_t refs;
+    kind *kind;
+    size_t n, cap;
+} catalog;
+
+/* A slice that a layer has changed. */
+typedef struct touched {
+    ah_session *session; /* a reference, but in a session's own layer */
+    int slice;
+    ah_cell *base; /* what it was outside of the overlay; not kept in a session's own layer */
+    ah_cell *head;
+} touched;
+
+/* What was done in an overlay, to be done again on a conflict. */
+typedef struct change {
+    struct change *next;
+    ah_session *session; /* a reference */
+    enum { CHANGE_EVENT, CHANGE_APPEND, CHANGE_SET } what;
+    int id;         /* EVENT: a type; else a slice */
+    ah_text *value; /* EVENT (NULL: none), APPEND */
+    ah_cell *head;  /* SET */
+} change;
+
+/* The changes of a session and its parents and children in one overlay: together, since a
+ * child reads through, so that the order of their changes matters. Or a session's own state. */
+typedef struct layer {
+    ah_participant part; /* first: overlays know it by this; key: the catalog */
+    const ah_mem *mem;
+    touched *touched;
+    size_t n, cap;
+    change *first, **last; /* in an overlay only */
+} layer;
+
+struct ah_session {
+    const ah_mem *mem;
+    size_t refs;
+    ah_session *parent;
+    catalog *types;
+    layer own; /* the state itself; no participant */
+};
+
+catalog *ah_catalog_new(const ah_mem *mem);
+void ah_catalog_unref(catalog *c);
+
+#endif
