@@ -270,6 +270,9 @@ describe("a process of a script", function()
     assert.is_nil(ok)
     has(err.message, "ended with exit code 7")
     has(err.message, "the reason")
+    local killed <close> = sh "kill -KILL $$"
+    killed:wait()
+    has(select(2, killed:write "x").message, "was ended by signal KILL")
     -- in the midst of a write
     local q <close> = sh "read x; echo bye >&2; exit 4"
     ok, err = q:write("x\n" .. ("y"):rep(5000000))

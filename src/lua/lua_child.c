@@ -214,7 +214,6 @@ ah_child_wait *ah_child_push_wait(lua_State *L, ah_child *c, ah_child_need need)
     return w;
 }
 
-/* Waits with the userdata at `at`, then goes on with k. */
 int ah_child_await(lua_State *L, int at, ah_child_wait *w, lua_KFunction k)
 {
     ah_child *c = w->of;
@@ -283,6 +282,7 @@ void ah_child_news(void *ud, ah_process *p)
     ah_child_wake(c);
 }
 
+/* 0 seconds are over at once; 0 as `until` would be none. */
 void ah_child_set_time(lua_State *L, int idx, const char *what, ah_child_wait *w)
 {
     double v;
@@ -293,7 +293,6 @@ void ah_child_set_time(lua_State *L, int idx, const char *what, ah_child_wait *w
         w->until = ah_host_now(w->of->lua->host) + ah_ms_of(v) + (v > 0 ? 0 : -1);
 }
 
-/* The table of options at idx, or nothing. */
 bool ah_child_options(lua_State *L, int idx, const char *what, const char *const *known)
 {
     if (lua_isnoneornil(L, idx))

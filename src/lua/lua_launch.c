@@ -468,14 +468,22 @@ static const struct {
 
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
-void ah_signal_push(lua_State *L, int sig)
+const char *ah_signal_name(int sig)
 {
     for (size_t i = 0; i < SIGNALS; i++)
-        if (signals[i].number == sig) {
-            lua_pushstring(L, signals[i].name);
-            return;
-        }
-    lua_pushfstring(L, "%d", sig);
+        if (signals[i].number == sig)
+            return signals[i].name;
+    return NULL;
+}
+
+void ah_signal_push(lua_State *L, int sig)
+{
+    const char *name = ah_signal_name(sig);
+
+    if (name)
+        lua_pushstring(L, name);
+    else
+        lua_pushfstring(L, "%d", sig);
 }
 
 int ah_signal_of(const char *name)

@@ -24,7 +24,7 @@ enum {
     TOLD = 400, /* bytes of the errors' end in a message */
     GRACE_MS = 2000,
     STALL_MS = 10 * 1000,
-    LAST_WORDS_MS = 250 /* for its end to be told, where it has closed its input */
+    LAST_WORDS_MS = 1000 /* for its end to be told, where it has closed its input */
 };
 
 /* -- words --------------------------------------------------------------------------------------------- */
@@ -33,6 +33,7 @@ enum {
 static void put_end(const ah_child *c, ah_buf *out)
 {
     const ah_process_result *r = &c->result;
+    const char *name = r->signal ? ah_signal_name(r->signal) : NULL;
 
     if (r->how == AH_PROCESS_TIMED_OUT)
         ah_buf_str(out, "was ended: its time was over (timeout)");
@@ -40,6 +41,8 @@ static void put_end(const ah_child *c, ah_buf *out)
         ah_buf_str(out, "was ended by the script");
     else if (r->how == AH_PROCESS_FAILED)
         ah_buf_str(out, r->err.message);
+    else if (name)
+        ah_buf_fmt(out, "was ended by signal %s", name);
     else if (r->signal)
         ah_buf_fmt(out, "was ended by signal %d", r->signal);
     else
@@ -93,8 +96,6 @@ static int fails_stalled(lua_State *L, const ah_child *c)
     return ah_child_fails(L, &err);
 }
 
-/* -- input ------------------------------------------------------------------------------------------------ */
-
 /* -- nil err */
 static int fails_ended(lua_State *L, const ah_child *c)
 {
@@ -103,6 +104,8 @@ static int fails_ended(lua_State *L, const ah_child *c)
     ah_err_set(&err, AH_INTERNAL, "'%s' has ended already", c->name);
     return ah_child_fails(L, &err);
 }
+
+/* -- input ------------------------------------------------------------------------------------------------ */
 
 static int write_on(lua_State *L, int status, lua_KContext ctx)
 {
