@@ -94,6 +94,8 @@ end
 describe("processes that several tasks use at once", function()
   it("raise nothing, and leave nothing", function()
     local fds = "ls /proc/$PPID/fd | wc -l"
+    collectgarbage()
+    collectgarbage()
     local before, kids = count(fds), children()
     for seed = 1, ROUNDS do
       round(seed)
