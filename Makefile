@@ -410,7 +410,7 @@ check-live: $(BUILD)/agenthost
 
 # Each tool where it is present; the floors of the house always.
 lint:
-	@$(LUA) spec/support/floors.lua
+	@$(LUA) spec/support/floors.lua $(BUILD)
 	@if command -v luacheck >/dev/null; then luacheck -q lua spec examples bench; else echo "lint: no luacheck here"; fi
 	@if command -v clang >/dev/null; then for f in $(LIB_SRC) $(CLI_SRC) $(TEST_SRC); do \
 	  clang -fsyntax-only $(ALL_CFLAGS) -Werror $$f || exit 1; done; else echo "lint: no clang here"; fi

@@ -94,6 +94,7 @@ end
 describe("processes that several tasks use at once", function()
   it("raise nothing, and leave nothing", function()
     local fds = "ls /proc/$PPID/fd | wc -l"
+    round(0)
     collectgarbage()
     collectgarbage()
     local before, kids = count(fds), children()
@@ -102,7 +103,7 @@ describe("processes that several tasks use at once", function()
     end
     collectgarbage()
     collectgarbage()
-    assert.equal(before, count(fds))
+    assert.is_true(count(fds) <= before)
     assert.equal(kids, children())
   end)
 end)

@@ -26,7 +26,7 @@
 #include <curl/curl.h>
 
 #include "embed.h"
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "server.h"
 
 enum {
@@ -128,6 +128,7 @@ static const flow flows[] = {
     {"embed: cancel and close", IN_SCRIPT | IN_CLOSE, false},
     {"embed: transport", IN_SCRIPT, false},
     {"embed: asks", IN_SCRIPT, false},
+    {"embed: a terminal", IN_SCRIPT, false},
     {"embed: recording", IN_SCRIPT, false},
     {"embed: replay", IN_SCRIPT, false},
     {"embed: attach", IN_OPEN | IN_SCRIPT, false},

@@ -1,6 +1,9 @@
 /* A child's life, and who waits: each wait hangs at the child, which looks through them at each news. */
 #include "lua/lua_child.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+
 static const char WAITING[] = "agenthost.process.wait";
 
 typedef struct object {
@@ -40,7 +43,7 @@ static void free_child(ah_child *c)
     ah_free(&c->lua->mem, c);
 }
 
-void ah_lua_free_children(ah_lua *h)
+static void free_children(ah_lua *h)
 {
     while (h->children)
         free_child(h->children);
@@ -65,6 +68,7 @@ ah_child *ah_child_new(lua_State *L)
     if (c->next)
         c->next->link = &c->next;
     h->children = c;
+    h->end_children = free_children;
     ah_ends_init(&c->errors, &h->mem, 0, 0);
     ah_buf_init(&c->part, &h->mem, AH_CHILD_MOST_READ + 4 * AH_CHILD_PENDING);
     o->child = c;

@@ -3,6 +3,8 @@
 
 #include "base/excerpt.h"
 #include "lua/lua_child.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_value.h"
 
 static const char LINES[] = "process:lines";

@@ -4,8 +4,11 @@
 #include <stdio.h>
 
 #include "base/ends.h"
-#include "lua/lua_ctx.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_launch.h"
+#include "lua/lua_now.h"
+#include "lua/lua_open.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
 

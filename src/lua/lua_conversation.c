@@ -1,9 +1,11 @@
 /* Conversations that last: agent:save, ah.load, agent:fork, agent:use. */
 #include "io/file.h"
 #include "lua/lua_agent.h"
-#include "lua/lua_ctx.h"
 #include "lua/lua_definition.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_front.h"
+#include "lua/lua_now.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"

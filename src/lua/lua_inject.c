@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_group.h"
 #include "lua/lua_moment.h"
 #include "lua/lua_search.h"

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_INJECT_H
 #define AH_LUA_INJECT_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/inject.h"
 
 /* The tool, or list of tools, at idx as additions; raises where it is something else. `by` is

@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include "io/disk.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_fs.h"
+#include "lua/lua_open.h"
 #include "lua/lua_value.h"
 
 static const char FOLDER[] = "agenthost.folder";

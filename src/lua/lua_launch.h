@@ -9,7 +9,7 @@
 
 #include "io/process.h"
 #include "io/sandbox.h"
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 
 enum { AH_LAUNCH_WORDS = 4096 };
 

@@ -9,7 +9,10 @@
 
 #include "base/excerpt.h"
 #include "lua/lua_child.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_launch.h"
+#include "lua/lua_open.h"
 #include "lua/lua_value.h"
 
 #ifndef O_PATH

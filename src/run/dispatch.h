@@ -22,6 +22,7 @@ typedef struct ah_call {
     struct ah_run *run;
     const ah_slot *slot; /* id, name, arguments as the model wrote them */
     size_t at;           /* its number in the turn */
+    size_t *at_work;     /* how many calls of its run are; set after ah_call_init */
     uint32_t need;       /* id of its need while it runs */
     ah_want want[AH_NEEDS];
     ah_call_state state;
@@ -114,6 +115,8 @@ bool ah_call_prepare(ah_call *c, const ah_callees *who, int64_t now, int64_t run
 bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now);
 /* An answer that no handler gave. */
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* An approval is to be asked for before its handler is started (AH_CALL_ASKING). */
+void ah_call_ask(ah_call *c, const ah_buf *why);
 /* What a strategy says in the place of its handler. */
 void ah_call_stand_in(ah_call *c, const ah_buf *answer);
 /* Says in the content, which shows head and tail of c->whole, where that is. */
@@ -121,6 +124,10 @@ void ah_call_name_file(ah_call *c, ah_slice path);
 /* Step 7's outcome becomes the answer: checked against the tool's result schema, shown to policies
  * (run/gate.h), dispatched to the session (NULL: none) in the call's overlay, rendered, cut. */
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session);
+/* The outcome of a handler that is at work has come. */
+void ah_call_done(ah_call *c, const ah_outcome *o, int64_t now);
+/* Its time is over. */
+void ah_call_refuse_late(ah_call *c);
 /* As the model reads it: a string as it is, anything else as JSON; after the author's message, if
  * there is one. */
 void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b);

@@ -3,7 +3,7 @@
 #include "run/drift.h"
 
 #include "model/tool_spec.h"
-#include "run/run_state.h"
+#include "run/tell.h"
 
 enum { MAX_LIST = 1 << 10 };
 

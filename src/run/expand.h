@@ -4,7 +4,8 @@
 #ifndef AH_RUN_EXPAND_H
 #define AH_RUN_EXPAND_H
 
-#include "run/run.h"
+#include "run/config.h"
+#include "run/dispatch.h"
 
 /* True if the call asks for sections and the run may still restart; beyond max_restarts false, and
  * leave_why says so. */

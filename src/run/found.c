@@ -3,8 +3,6 @@
  * (model/entity.h); when there is something to find, discover.c says. */
 #include "run/found.h"
 
-#include "run/run.h"
-
 enum { MAX_WORDS = 8 << 10 };
 
 /* What a tool of an entity has for a handler. */

@@ -6,7 +6,7 @@
 #include "run/dispatch.h"
 
 /* The arguments are checked. True: the handler may start; false: the call is answered, or waits for
- * an approval (AH_CALL_ASKING). */
+ * an approval, which the caller begins (AH_CALL_ASKING). */
 bool ah_gate_before(ah_call *c);
 
 /* A result, before anybody else sees it. The outcome becomes what the policies let through; what it

@@ -3,8 +3,9 @@
 #include "run/inject.h"
 
 #include "run/expand.h"
+#include "run/hooks.h"
 #include "run/pick.h"
-#include "run/run_state.h"
+#include "run/tell.h"
 #include "state/visibility.h"
 
 enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20, MAX_ANSWER = 64 << 10 };
@@ -374,13 +375,14 @@ static void warn(void *ud, ah_slice message, ah_slice tool_name, ah_slice change
 {
     ah_run *run = ud;
 
-    ah_log_put(run->cfg.log, AH_LOG_WARNING, "%.*s: tool_name=%.*s", AH_FMT(message), AH_FMT(tool_name));
+    ah_log_put(ah_run_cfg(run)->log, AH_LOG_WARNING, "%.*s: tool_name=%.*s", AH_FMT(message),
+               AH_FMT(tool_name));
     ah_run_warn_of_tool(run, message, tool_name, changed);
 }
 
 static bool restarts(const ah_run *run)
 {
-    return run->cfg.adapter->tool_change_mode == AH_TOOLS_RESTART;
+    return ah_run_cfg(run)->adapter->tool_change_mode == AH_TOOLS_RESTART;
 }
 
 /* "a","b" as a JSON list, in the event's scratch. */
@@ -405,8 +407,8 @@ static ah_slice origin_of(const ah_changes *c, const char *kind)
 static void tell_section(ah_run *run, const ah_injection *in, ah_slice key, ah_slice list)
 {
     if (!restarts(run))
-        ah_metric_add(run->cfg.metrics, AH_METRIC_DISCLOSURE_DYNAMIC, 1);
-    ah_log_put(run->cfg.log, AH_LOG_INFO,
+        ah_metric_add(ah_run_cfg(run)->metrics, AH_METRIC_DISCLOSURE_DYNAMIC, 1);
+    ah_log_put(ah_run_cfg(run)->log, AH_LOG_INFO,
                "Injected tools from section expansion: section_key=%.*s tool_count=%zu tool_names=%.*s",
                AH_FMT(key), in->n_added, AH_FMT(list));
     EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list),
@@ -431,10 +433,10 @@ static void tell_injected(ah_run *run, const ah_injection *in, ah_slice strategy
 {
     ah_buf plain;
 
-    ah_buf_init(&plain, run->cfg.mem, MAX_NAMES);
+    ah_buf_init(&plain, ah_run_cfg(run)->mem, MAX_NAMES);
     put_plain(&plain, &in->added);
-    ah_log_put(run->cfg.log, AH_LOG_INFO, "Strategy injected %zu tools after %.*s: [%.*s]", in->n_added,
-               AH_FMT(after), AH_FMT(ah_buf_slice(&plain)));
+    ah_log_put(ah_run_cfg(run)->log, AH_LOG_INFO, "Strategy injected %zu tools after %.*s: [%.*s]",
+               in->n_added, AH_FMT(after), AH_FMT(ah_buf_slice(&plain)));
     ah_buf_clear(&plain);
     EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list), AH_F_STR("strategy", strategy),
          AH_F_NUM("timestamp", (double)in->time / 1000));
@@ -449,11 +451,11 @@ static void tell(ah_run *run, const ah_injection *in, const ah_changes *c, const
 
     if (!strategy.p)
         strategy = ah_slice_of(who);
-    ah_buf_init(&names, run->cfg.mem, MAX_NAMES);
+    ah_buf_init(&names, ah_run_cfg(run)->mem, MAX_NAMES);
     if (in->n_added) {
         ah_slice list = list_of(&names, &in->added);
 
-        ah_metric_add(run->cfg.metrics, AH_METRIC_TOOLS_INJECTED, (int64_t)in->n_added);
+        ah_metric_add(ah_run_cfg(run)->metrics, AH_METRIC_TOOLS_INJECTED, (int64_t)in->n_added);
         if (key.p)
             tell_section(run, in, key, list);
         else
@@ -468,7 +470,7 @@ static void tell(ah_run *run, const ah_injection *in, const ah_changes *c, const
 /* The line after the result that tells the model what it can use now. */
 static void put_hint(ah_run *run, ah_buf *hint, const ah_injection *in)
 {
-    if (!run->cfg.rules->hint || !in->n_added)
+    if (!ah_run_cfg(run)->rules->hint || !in->n_added)
         return;
     if (hint->len)
         ah_buf_str(hint, ", ");
@@ -478,24 +480,27 @@ static void put_hint(ah_run *run, ah_buf *hint, const ah_injection *in)
 /* The sections for whose sake the turn restarts, for the error when there are too many. */
 static void note_restart(ah_run *run, const ah_changes *c, size_t n_added)
 {
+    ah_restarts *r = ah_run_cfg(run)->restarts;
     ah_slice key = origin_of(c, "section");
 
     if (!n_added || !restarts(run))
         return;
-    run->restart = true;
+    r->due = true;
     if (key.p)
-        put_name(&run->restart_keys, key);
+        put_name(&r->keys, key);
 }
 
 static ah_injection injection(ah_run *run, bool at_work)
 {
+    const ah_run_config *cfg = ah_run_cfg(run);
+
     return (ah_injection){
-        .mem = run->cfg.mem,
-        .registry = run->cfg.registry,
-        .transcript = run->cfg.transcript,
-        .rules = run->cfg.rules,
-        .session = run->cfg.session,
-        .caller = run->cfg.caller,
+        .mem = cfg->mem,
+        .registry = cfg->registry,
+        .transcript = cfg->transcript,
+        .rules = cfg->rules,
+        .session = cfg->session,
+        .caller = cfg->caller,
         .at_work = at_work,
         .time = ah_run_wall(run),
         .warn = warn,
@@ -566,7 +571,7 @@ static ah_status consult(ah_run *run, const ah_strategy *s, ah_call *call, ah_bu
 
     if (!s->vt->after)
         return AH_OK;
-    ah_changes_init(&c, run->cfg.mem);
+    ah_changes_init(&c, ah_run_cfg(run)->mem);
     st = s->vt->after(s->ud, run, call, &c, err);
     if (st == AH_OK && c.n) {
         st = apply(run, &c, s->name, ah_text_slice(call->slot->name), hint, err);
@@ -626,9 +631,9 @@ bool ah_inject_before(ah_run *run, ah_call *call)
     bool passes = true;
     ah_buf answer;
 
-    ah_buf_init(&answer, run->cfg.mem, MAX_ANSWER);
-    for (size_t i = 0; i < run->cfg.n_strategies && passes; i++)
-        passes = lets_pass(run, &run->cfg.strategy[i], call, &answer);
+    ah_buf_init(&answer, ah_run_cfg(run)->mem, MAX_ANSWER);
+    for (size_t i = 0; i < ah_run_cfg(run)->n_strategies && passes; i++)
+        passes = lets_pass(run, &ah_run_cfg(run)->strategy[i], call, &answer);
     ah_buf_clear(&answer);
     return passes;
 }
@@ -649,7 +654,7 @@ static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)
 
     if (!hint->len || !ah_buf_ok(hint) || !call->content)
         return;
-    ah_buf_init(&b, run->cfg.mem, MAX_ENTRY);
+    ah_buf_init(&b, ah_run_cfg(run)->mem, MAX_ENTRY);
     ah_buf_fmt(&b, "%.*s\n\nNew tools: %.*s.", AH_FMT(ah_text_slice(call->content)),
                AH_FMT(ah_buf_slice(hint)));
     if (ah_text_from_buf(&b, "tool result", &content, NULL) == AH_OK)
@@ -659,19 +664,19 @@ static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)
 
 ah_status ah_inject_after(ah_run *run, ah_call *call, bool strategies, ah_err *err)
 {
-    size_t n = strategies ? run->cfg.n_strategies : 0;
+    size_t n = strategies ? ah_run_cfg(run)->n_strategies : 0;
     ah_status st = ah_picks_note(call, err);
     ah_buf hint;
 
     if (st != AH_OK || (!call->changes.n && !n && !call->expansion))
         return st;
-    ah_buf_init(&hint, run->cfg.mem, MAX_NAMES);
+    ah_buf_init(&hint, ah_run_cfg(run)->mem, MAX_NAMES);
     if (call->success && call->changes.n)
         st = apply(run, &call->changes, "tool", ah_text_slice(call->slot->name), &hint, err);
     if (st == AH_OK && strategies)
         st = expand(run, call, &hint, err);
     for (size_t i = 0; i < n && st == AH_OK; i++)
-        st = consult(run, &run->cfg.strategy[i], call, &hint, err);
+        st = consult(run, &ah_run_cfg(run)->strategy[i], call, &hint, err);
     append_hint(run, call, &hint);
     ah_buf_clear(&hint);
     return st;
@@ -679,13 +684,13 @@ ah_status ah_inject_after(ah_run *run, ah_call *call, bool strategies, ah_err *e
 
 void ah_inject_feedback(ah_run *run, size_t calls)
 {
-    const ah_hooks *h = run->cfg.hooks;
+    const ah_hooks *h = ah_run_cfg(run)->hooks;
     ah_changes notes;
     ah_err err;
 
     if (!h || !h->feedback)
         return;
-    ah_changes_init(&notes, run->cfg.mem);
+    ah_changes_init(&notes, ah_run_cfg(run)->mem);
     if (h->feedback(h->ud, run, calls, &notes, &err) != AH_OK ||
         (notes.n && apply(run, &notes, "feedback", (ah_slice){NULL, 0}, NULL, &err) != AH_OK))
         ah_run_warn(run, ah_slice_of(err.message));

@@ -14,6 +14,15 @@ struct ah_call;
 /* What becomes of a tool that is injected under a taken name. */
 typedef enum ah_conflict { AH_CONFLICT_SKIP, AH_CONFLICT_REPLACE, AH_CONFLICT_ERROR } ah_conflict;
 
+/* What the calls of a turn have done that the adapter cannot take in mid-conversation: the run goes on
+ * in a new session of the wire. */
+typedef struct ah_restarts {
+    bool due;      /* tools were injected */
+    bool expanded; /* a handler left for sections, which were opened: counts as one */
+    int n;         /* there were so many */
+    ah_buf keys;   /* of sections, as JSON strings with commas between them */
+} ah_restarts;
+
 enum { AH_MANY_TOOLS = 64, AH_MAX_TOOLS = 128, AH_MAX_RESTARTS = 10 };
 
 /* How a conversation takes injections; kept from run to run. */

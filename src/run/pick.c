@@ -4,7 +4,9 @@
 
 #include "base/near.h"
 #include "model/tool_spec.h"
-#include "run/run_state.h"
+#include "run/inject.h"
+#include "run/tell.h"
+#include "wire/offered.h"
 
 enum { MAX_ANSWER = 64 << 20, MAX_NAMES = 16 << 20, MAX_SHOWN = 100 };
 
@@ -138,8 +140,8 @@ static void start(const ah_tool *tool, ah_call *call)
 {
     ah_run *run = call->run;
     answer a = {.call = call,
-                .registry = run->cfg.registry,
-                .in_text = !ah_mode_redefines(run->cfg.adapter->tool_change_mode)};
+                .registry = ah_run_cfg(run)->registry,
+                .in_text = !ah_mode_redefines(ah_run_cfg(run)->adapter->tool_change_mode)};
     ah_buf *const bufs[] = {&a.name, &a.selected, &a.already, &a.unknown, &a.specs};
 
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
@@ -218,10 +220,11 @@ void ah_picks_end(ah_run *run)
     ah_changes c;
     ah_err err;
 
-    if (!run->cfg.rules->brief || run->cfg.rules->keep_picked)
+    if (!ah_run_cfg(run)->rules->brief || ah_run_cfg(run)->rules->keep_picked)
         return;
-    ah_changes_init(&c, run->cfg.mem);
-    if (collect(run->cfg.registry, &c, &err) != AH_OK || ah_inject_between(run, &c, &err) != AH_OK)
+    ah_changes_init(&c, ah_run_cfg(run)->mem);
+    if (collect(ah_run_cfg(run)->registry, &c, &err) != AH_OK ||
+        ah_inject_between(run, &c, &err) != AH_OK)
         ah_run_warn(run, ah_slice_of(err.message));
     ah_changes_clear(&c);
 }

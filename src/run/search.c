@@ -1,7 +1,9 @@
 /* The handler of search_tools answers while it is being started: nothing is waited for. */
 #include "run/search.h"
 
-#include "run/run_state.h"
+#include "run/dispatch.h"
+#include "run/tell.h"
+#include "wire/offered.h"
 
 /* How much a word says by where it stands. */
 enum { OF_NAME = 12, OF_DESCRIPTION = 4, OF_ARGUMENT = 4, OF_ITS_DESCRIPTION = 1 };
@@ -169,9 +171,9 @@ ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool
 /* The strategy that has a set. There is one at most: search_tools is declared once. */
 static const ah_strategy *searcher(const ah_run *run)
 {
-    for (size_t i = 0; i < run->cfg.n_strategies; i++)
-        if (run->cfg.strategy[i].search)
-            return &run->cfg.strategy[i];
+    for (size_t i = 0; i < ah_run_cfg(run)->n_strategies; i++)
+        if (ah_run_cfg(run)->strategy[i].search)
+            return &ah_run_cfg(run)->strategy[i];
     return NULL;
 }
 
@@ -310,8 +312,8 @@ static void say(answer *a)
 
 static void start(const ah_tool *tool, ah_call *call)
 {
-    const ah_registry *r = call->run->cfg.registry;
-    size_t most = (size_t)call->run->cfg.rules->max_tools;
+    const ah_registry *r = ah_run_cfg(call->run)->registry;
+    size_t most = (size_t)ah_run_cfg(call->run)->rules->max_tools;
     answer a = {.call = call, .s = tool->handler.p, .registry = r};
     ah_buf *const bufs[] = {&a.query, &a.by, &a.lines};
 
@@ -438,7 +440,7 @@ ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_r
 /* The tool of that name that waits in the set; not one that is there, or was removed. */
 static ah_tool *waiting(const ah_run *run, const ah_strategy *of, ah_slice name)
 {
-    const ah_registry *r = run->cfg.registry;
+    const ah_registry *r = ah_run_cfg(run)->registry;
     ah_tool *t = ah_search_find(of->search, name);
 
     return t && !ah_registry_find(r, name) && !was_removed(r, name) ? t : NULL;
@@ -469,7 +471,7 @@ static ah_status add_all(ah_run *run, const ah_strategy *of, ah_buf *by, ah_slic
     ah_changes c;
     ah_status st = ah_text_from_buf(by, "provenance", &from, err);
 
-    ah_changes_init(&c, run->cfg.mem);
+    ah_changes_init(&c, ah_run_cfg(run)->mem);
     if (st == AH_OK)
         st = collect(run, of, list, from, &c, err);
     if (st == AH_OK && c.n)
@@ -487,10 +489,10 @@ void ah_search_found(ah_run *run)
     ah_err err;
     ah_buf by;
 
-    if (!of || !ah_json_members(ah_text_slice(run->cfg.transcript->assistant), want, 2) ||
+    if (!of || !ah_json_members(ah_text_slice(ah_run_cfg(run)->transcript->assistant), want, 2) ||
         ah_json_kind_of(found) != AH_JSON_ARRAY)
         return;
-    ah_buf_init(&by, run->cfg.mem, MAX_ENTRY);
+    ah_buf_init(&by, ah_run_cfg(run)->mem, MAX_ENTRY);
     ah_buf_fmt(&by, "{\"found\":%.*s,\"origin\":%.*s,\"strategy\":\"%s\"}", AH_FMT(found),
                AH_FMT(origin), of->name);
     if (add_all(run, of, &by, found, ah_slice_of("the provider's search"), &err) != AH_OK)
@@ -508,8 +510,8 @@ bool ah_search_called(ah_run *run, ah_call *call)
 
     if (!of || !waiting(run, of, name))
         return true;
-    ah_buf_init(&by, run->cfg.mem, MAX_BY);
-    ah_buf_init(&list, run->cfg.mem, MAX_BY);
+    ah_buf_init(&by, ah_run_cfg(run)->mem, MAX_BY);
+    ah_buf_init(&list, ah_run_cfg(run)->mem, MAX_BY);
     ah_buf_str(&by, "{\"called\":");
     ah_json_put_string(&by, ah_text_slice(call->slot->id));
     ah_buf_fmt(&by, ",\"strategy\":\"%s\"}", of->name);
@@ -518,7 +520,7 @@ bool ah_search_called(ah_run *run, ah_call *call)
         ah_run_warn(run, ah_slice_of(err.message));
     ah_buf_clear(&by);
     ah_buf_clear(&list);
-    there = ah_registry_find(run->cfg.registry, name) != NULL;
+    there = ah_registry_find(ah_run_cfg(run)->registry, name) != NULL;
     if (!there)
         ah_call_refuse(
             call,

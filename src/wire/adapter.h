@@ -7,6 +7,7 @@
 
 #include "base/request.h"
 #include "model/tool.h"
+#include "wire/advice.h"
 #include "wire/assemble.h"
 #include "wire/models.h"
 #include "wire/strict_subset.h"
@@ -60,14 +61,6 @@ typedef struct ah_adapter ah_adapter;
 typedef struct ah_lowered ah_lowered; /* wire/lower.h */
 typedef struct ah_reader ah_reader;
 struct ah_exchange; /* host/driver.h */
-
-/* The head of a response, as far as adapters look at it. */
-typedef struct ah_response_head {
-    int status;
-    ah_slice (*header)(const void *ud, const char *name); /* .p NULL when absent */
-    const void *ud;
-    int64_t wall_ms; /* now, for dates */
-} ah_response_head;
 
 typedef struct ah_adapter_vt {
     const char *name;
@@ -157,40 +150,5 @@ struct ah_reader {
 void ah_reader_note_head(ah_reader *r, const ah_response_head *head);
 /* Marks err as retryable or not by status, header and the error's own words. */
 void ah_reader_judge(const ah_reader *r, ah_err *err, bool never);
-
-/* Where an adapter comes from: "provider/model" and what a script, the command line
- * and the environment say about it. */
-typedef struct ah_provider_options {
-    const ah_mem *mem;
-    ah_secrets *secrets;
-    const char *(*getenv)(void *ud, const char *name);
-    void *ud;
-    ah_slice base_url, api_key; /* .p NULL: from the environment, or the provider's own */
-    ah_slice tool_change_mode;  /* .p NULL: the model's own */
-    const ah_models *models;    /* what the program says of models; may be NULL */
-    bool stream;
-    ah_http_limits limits;
-} ah_provider_options;
-
-/* AH_USAGE for an unknown provider (with the known ones), AH_PROVIDER where the key is missing. */
-ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
-                           ah_adapter **out, ah_err *err);
-ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
-ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
-ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
-
-/* The adapter whose wire is our own form: the request is the transcript's entries as
- * one JSON object, the response a line of JSON a piece (see scripted.c). Its answers
- * come from an owner, who gives the struct: `base` with vt = &ah_scripted_vt, and these. */
-typedef struct ah_scripted {
-    ah_adapter base;
-    void (*start)(struct ah_scripted *s, struct ah_exchange *x);
-    void (*stop)(struct ah_scripted *s, struct ah_exchange *x);
-    void (*release)(struct ah_scripted *s); /* frees the struct */
-    /* As in the vtable; NULL: never. */
-    ah_status (*stand_in)(struct ah_scripted *s, const struct ah_call *call, ah_tool **out, ah_err *err);
-} ah_scripted;
-
-extern const ah_adapter_vt ah_scripted_vt;
 
 #endif

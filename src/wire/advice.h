@@ -4,7 +4,15 @@
 #ifndef AH_WIRE_ADVICE_H
 #define AH_WIRE_ADVICE_H
 
-#include "wire/adapter.h"
+#include "base/slice.h"
+
+/* The head of a response, as far as adapters look at it. */
+typedef struct ah_response_head {
+    int status;
+    ah_slice (*header)(const void *ud, const char *name); /* .p NULL when absent */
+    const void *ud;
+    int64_t wall_ms; /* now, for dates */
+} ah_response_head;
 
 enum { AH_LONGEST_WAIT_MS = 60000 };
 

@@ -2,9 +2,10 @@
  * here: the process, waiting, and anything of the run. */
 #include <strings.h>
 
-#include "wire/anthropic_read.h"
+#include "wire/anthropic.h"
 #include "wire/claude_talk.h"
 #include "wire/reading.h"
+#include "wire/scripted.h"
 
 enum { MAX_TOOLS = 64 << 20 };
 

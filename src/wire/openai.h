@@ -3,6 +3,7 @@
 #ifndef AH_WIRE_OPENAI_H
 #define AH_WIRE_OPENAI_H
 
+#include "wire/provider.h"
 #include "wire/servers.h"
 
 typedef struct ah_openai {

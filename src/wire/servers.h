@@ -4,7 +4,8 @@
 #ifndef AH_WIRE_SERVERS_H
 #define AH_WIRE_SERVERS_H
 
-#include "wire/provider.h"
+#include "base/slice.h"
+#include "wire/service.h"
 
 typedef enum ah_server_quirk {
     AH_SERVER_STREAM_USAGE = 1 << 0,      /* takes stream_options */

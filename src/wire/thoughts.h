@@ -4,7 +4,8 @@
 #ifndef AH_WIRE_THOUGHTS_H
 #define AH_WIRE_THOUGHTS_H
 
-#include "wire/servers.h"
+#include "base/json.h"
+#include "wire/assemble.h"
 
 /* A list of blocks (OpenRouter's reasoning_details, LiteLLM's thinking_blocks). Blocks whose text
  * comes in pieces are one; signed or not, what stands beside the text is kept. */
@@ -15,7 +16,7 @@ typedef struct ah_thought_blocks {
 } ah_thought_blocks;
 
 typedef struct ah_thoughts {
-    unsigned quirks; /* of the server: which members it wants back */
+    unsigned quirks; /* of the server (wire/servers.h): which members it wants back */
     ah_buf content;  /* reasoning_content, as it stood between the quotes */
     ah_thought_blocks details, blocks;
 } ah_thoughts;
