@@ -12,6 +12,7 @@ local SESSIONS = markdown.read("docs/sessions.md")
 local STRATEGIES = markdown.read("docs/strategies.md")
 local REGISTRY = markdown.read("docs/registry.md")
 local FILES = markdown.read("docs/filesystem.md")
+local PROCESSES = markdown.read("docs/processes.md")
 local TERMINAL = markdown.read("docs/terminal.md")
 
 -- The fields of a class: { name = true }, those of its parents left out.
@@ -43,7 +44,8 @@ end
 describe("the types", function()
   it("are those of everything there is in agenthost, and of nothing else", function()
     local declared, there = {}, {}
-    local modules = { json = true, schema = true, policies = true, terminal = true }
+    local modules = { json = true, schema = true, policies = true, base64 = true,
+      base64url = true, terminal = true, yaml = true }
     for name in TYPES:gmatch("\nfunction ah%.([%w_.]+)%(") do
       declared[name] = true
     end
@@ -74,6 +76,9 @@ describe("the types", function()
     ["ah.Message"] = { "### Messages", 1 }, ["ah.Agent"] = { "## ah.agent", 1 },
     ["ah.Ctx"] = { "### What a handler may do", 1 },
     ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 3 },
+    ["ah.Process"] = { "## Methods", 1, PROCESSES },
+    ["ah.ProcessEnd"] = { "## Its end", 1, PROCESSES },
+    ["ah.ProcessSandbox"] = { "## Sandbox", 1, PROCESSES },
     ["ah.Error"] = { "## Errors", 1 },
     ["ah.Outcome"] = { "## Tools that come and go", 1 }, ["ah.Budget"] = { "## Budgets", 2 },
     ["ah.Section"] = { "## Sections", 2, PROMPTS },
