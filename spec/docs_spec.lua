@@ -285,11 +285,6 @@ describe("docs/lua.md", function()
     assert.same(there, listed)
   end)
 
-  it("has the fields of ah.run", function()
-    local source = "src/lua/lua_agent_fields.c"
-    assert.same(c_list(source, "fields%[%]"), names_in(LUA, "## ah.run", 1))
-  end)
-
   it("has no field of ah.run that is refused as unknown", function()
     for name in pairs(names_in(LUA, "## ah.run", 1)) do
       local ok, err = pcall(ah.run, { [name] = setmetatable({}, {}), "x" })

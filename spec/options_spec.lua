@@ -54,7 +54,7 @@ describe("a table that is read by rows", function()
       http { idle_timeot = 1 })
     assert.matches("ah.run: http: found a value without a name", http { 5 })
     assert.matches("ah.run: http: unexpected boolean as key", http { [true] = 5 })
-    assert.matches("ah.run: http: expected a table of fields, found number", http(5))
+    assert.matches("ah.run: field 'http' must be a table, { ... }, found number", http(5))
   end)
 
   it("tells a value of another kind, and one out of its range", function()

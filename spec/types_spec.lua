@@ -72,7 +72,7 @@ describe("the types", function()
   end)
 
   for class, place in pairs {
-    ["ah.Config"] = { "## ah.run", 1 }, ["ah.Reply"] = { "### The reply", 1 },
+    ["ah.Reply"] = { "### The reply", 1 },
     ["ah.Message"] = { "### Messages", 1 }, ["ah.Agent"] = { "## ah.agent", 1 },
     ["ah.Ctx"] = { "### What a handler may do", 1 },
     ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 3 },

@@ -38,10 +38,11 @@ enum {
     AH_STORE_INT,
     AH_STORE_SIZE,
     AH_STORE_DOUBLE,
-    AH_STORE_MS,    /* seconds as milliseconds */
-    AH_STORE_WORD,  /* the index of the word, in an enum or an int */
-    AH_STORE_SLICE, /* lent by the table */
-    AH_STORE_HELD,  /* a slice, too, for as long as the table that was read stays on the stack */
+    AH_STORE_MS,     /* seconds as milliseconds */
+    AH_STORE_WORD,   /* the index of the word, in an enum or an int */
+    AH_STORE_SECOND, /* a bool: true for the second of two words */
+    AH_STORE_SLICE,  /* lent by the table */
+    AH_STORE_HELD,   /* a slice, too, for as long as the table that was read stays on the stack */
     AH_STORE_BITS = 4
 };
 
@@ -57,6 +58,7 @@ enum {
 #define AH_TO_WORD(s, m)   AH_TO(AH_STORE_WORD, s, m, sizeof(((s *)0)->m) == sizeof(int))
 #define AH_TO_SLICE(s, m)  AH_TO(AH_STORE_SLICE, s, m, AH_IS(s, m, ah_slice))
 #define AH_TO_HELD(s, m)   AH_TO(AH_STORE_HELD, s, m, AH_IS(s, m, ah_slice))
+#define AH_TO_SECOND(s, m) AH_TO(AH_STORE_SECOND, s, m, AH_IS(s, m, bool))
 
 typedef struct ah_option {
     const char *name;

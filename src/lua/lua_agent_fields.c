@@ -16,6 +16,7 @@
 #include "lua/lua_registry.h"
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_resources.h"
+#include "lua/lua_run_options.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
 #include "lua/lua_tool.h"
@@ -25,82 +26,19 @@
 
 enum { MAX_SETTINGS = 4 << 20, MAX_SYSTEM = 64 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
 
-static const char *const fields[] = {"model",
-                                     "system",
-                                     "prompt",
-                                     "params",
-                                     "overrides",
-                                     "output",
-                                     "messages",
-                                     "tools",
-                                     "options",
-                                     "base_url",
-                                     "api_key",
-                                     "stream",
-                                     "http",
-                                     "on",
-                                     "log",
-                                     "max_iterations",
-                                     "on_max",
-                                     "on_empty",
-                                     "on_unknown_tool",
-                                     "timeout",
-                                     "deadline",
-                                     "retries",
-                                     "strategies",
-                                     "max_tools",
-                                     "on_conflict",
-                                     "on_drift",
-                                     "hint",
-                                     "max_restarts",
-                                     "policies",
-                                     "approve",
-                                     "asks",
-                                     "feedback",
-                                     "checks",
-                                     "guards",
-                                     "budget",
-                                     "tool_change_mode",
-                                     "loop_detector",
-                                     "session",
-                                     "resources",
-                                     "discover",
-                                     "max_depth",
-                                     "fallback",
-                                     "registry",
-                                     "executors",
-                                     "brief",
-                                     "keep_picked",
-                                     "setup",
-                                     NULL};
-
-/* One of two words; true when it is the second. */
-static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
+/* The fields at 1, all of which are checked, and what rows store of them. */
+static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
 {
-    ah_slice s;
+    ah_run_fields f = {
+        .limits = {.max_iterations = DEFAULT_ITERATIONS, .retries = DEFAULT_RETRIES},
+        .rules = {.max_tools = AH_MAX_TOOLS, .hint = true, .max_restarts = AH_MAX_RESTARTS},
+        .on_drift = -1,
+    };
 
-    if (!ah_field_string(L, 1, "ah.run", field, &s) || ah_slice_is(s, first))
-        return false;
-    if (!ah_slice_is(s, second))
-        ah_lua_raise(L, AH_USAGE, "ah.run: field '%s' must be \"%s\" or \"%s\", found \"%.*s\"", field,
-                     first, second, AH_FMT(s));
-    return true;
-}
-
-static void read_limits(lua_State *L, ah_lua_agent *a)
-{
-    static const char *const empties[] = {"answer", "retry", "error", NULL}; /* as in ah_on_empty */
-
-    a->limits.max_iterations = DEFAULT_ITERATIONS;
-    a->limits.retries = DEFAULT_RETRIES;
-    ah_field_count(L, 1, "ah.run", "max_iterations", 1, &a->limits.max_iterations);
-    ah_field_count(L, 1, "ah.run", "retries", 0, &a->limits.retries);
-    ah_field_number(L, 1, "ah.run", "timeout", 0.001, &a->limits.timeout);
-    ah_field_number(L, 1, "ah.run", "deadline", 0, &a->limits.deadline);
-    a->limits.answer_on_max = read_choice(L, "on_max", "error", "answer");
-    a->limits.on_empty = (ah_on_empty)ah_field_choice(L, 1, "ah.run", "on_empty", empties, 0);
-    a->limits.throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
-    ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
+    ah_options_read_as(L, 1, &ah_subject_run, what, &f);
+    a->limits = f.limits;
+    a->rules = f.rules;
+    a->rules.on_drift = (ah_on_drift)(f.on_drift + 1);
 }
 
 /* Agent on top. A session of its own where the script gives none. */
@@ -183,10 +121,7 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     bool saved;
 
     o.stream = ah_observer_wants(&a->observer, AH_EVENT_CONTENT);
-    ah_field_bool(L, 1, "ah.run", "stream", &o.stream);
-    ah_field_string(L, 1, "ah.run", "base_url", &o.base_url);
-    ah_field_string(L, 1, "ah.run", "api_key", &o.api_key);
-    ah_field_string(L, 1, "ah.run", "tool_change_mode", &o.tool_change_mode);
+    ah_options_take(L, 1, &ah_subject_connection, &o);
     read_http(L, &o.limits);
     saved = push_model(L, a);
     st = ah_lua_to_adapter(L, -1, &o, &now, err);
@@ -440,8 +375,10 @@ static void read_executors(lua_State *L, ah_lua_agent *a)
 {
     ah_err err;
 
-    if (!ah_field_push(L, 1, "ah.run", "executors", LUA_TTABLE))
+    if (lua_getfield(L, 1, "executors") == LUA_TNIL) {
+        lua_pop(L, 1);
         return;
+    }
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TFUNCTION)
             ah_lua_raise(L, AH_USAGE,
@@ -528,8 +465,10 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     ah_changes *c, *later;
     bool offered = ah_registry_find(&a->registry, ah_slice_of(AH_READ_SECTION)) != NULL;
 
-    if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
+    if (lua_getfield(L, 1, "tools") == LUA_TNIL) {
+        lua_pop(L, 1);
         lua_newtable(L);
+    }
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
     ah_lua_read_registry(L, agent, c);
@@ -570,11 +509,12 @@ static void add_entry(lua_State *L, ah_lua_agent *a, ah_entry_kind kind, ah_slic
 static void read_messages(lua_State *L, ah_lua_agent *a)
 {
     int top = lua_gettop(L);
-    lua_Integer given;
     ah_err err;
 
-    if (!ah_field_list(L, 1, "ah.run", "messages", &given))
+    if (lua_getfield(L, 1, "messages") == LUA_TNIL) {
+        lua_settop(L, top);
         return;
+    }
     if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     lua_getfield(L, -1, "to_entries");
@@ -619,15 +559,14 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     int top = lua_gettop(L);
     ah_status st;
 
-    ah_fields_check(L, 1, what, fields, true);
+    read_fields(L, what, a);
     if (!a->transcript && !(a->transcript = ah_transcript_new(&a->lua->mem)))
         ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
     read_session(L, a);
     if ((st = ah_lua_restore_kept(L, a, err)) != AH_OK)
         return st;
-    read_limits(L, a);
-    ah_lua_rules_read(L, 1, &a->rules);
+    ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);

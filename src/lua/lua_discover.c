@@ -8,7 +8,6 @@
 #include "lua/lua_post.h"
 #include "lua/lua_options.h"
 
-static const char WHAT[] = "ah.run";
 static const char ID[] = "agenthost.retracted";
 static const char OPEN[] = "agenthost.discoveries"; /* registry: agents by address, weak */
 
@@ -51,7 +50,9 @@ void ah_lua_discovery_read(lua_State *L, int idx, ah_lua_agent *a)
     discover_fields f = {.keep = true};
     bool on = lua_toboolean(L, -1);
 
-    ah_field_count(L, idx, WHAT, "max_depth", 0, &max_depth);
+    if (lua_getfield(L, idx, "max_depth") != LUA_TNIL)
+        max_depth = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
     if (type == LUA_TTABLE) {
         ah_options_read(L, -1, &ah_subject_discover, &f);
     } else if (type != LUA_TNIL && type != LUA_TBOOLEAN) {

@@ -190,6 +190,8 @@ static void store(lua_State *L, const ah_option *o, void *to)
 
         s.p = lua_tolstring(L, -1, &s.n);
         *(ah_slice *)at = how == AH_STORE_SLICE ? ah_lend(s) : s;
+    } else if (how == AH_STORE_SECOND && lua_type(L, -1) == LUA_TSTRING) {
+        *(bool *)at = word_at(L, o->words) == 1;
     } else if (how == AH_STORE_WORD && lua_type(L, -1) == LUA_TSTRING) {
         int word = word_at(L, o->words);
 
@@ -227,9 +229,11 @@ static void read_row(lua_State *L, int idx, const char *what, const ah_option *o
 
 static void check_there(lua_State *L, const ah_subject *s, const char *what, const ah_option *o)
 {
+    bool told = !s->declares && o->doc;
+
     if (o->needed)
         ah_lua_raise(L, s->declares ? AH_PROMPT_VALIDATION : AH_USAGE, "%s: field '%s' is missing%s%s",
-                     what, o->name, o->doc ? ": " : "", o->doc ? o->doc : "");
+                     what, o->name, told ? ": " : "", told ? o->doc : "");
 }
 
 void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to)

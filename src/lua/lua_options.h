@@ -52,7 +52,10 @@
     X(fs_lines)                                                                                         \
     X(terminal)                                                                                         \
     X(styled)                                                                                           \
-    X(cursor)
+    X(cursor)                                                                                           \
+    X(connection)                                                                                       \
+    X(use)                                                                                              \
+    X(run)
 
 #define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;
 AH_SUBJECTS(AH_DECLARE_SUBJECT)

@@ -110,55 +110,101 @@ local ah = {}
 ---@field keep? boolean false: each run of an agent lets go of them when it ends
 -- end of ah.Discover
 
----@class ah.Config
----@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
----@field system? string
----@field prompt? ah.Prompt
----@field params? table<string, any> of the prompt, and for `setup`
----@field overrides? table|string or the file they are in
----@field output? table|string|ah.Schema of the answer, which is then reply.value
----@field tools? ah.ToolList
----@field registry? ah.Registry
----@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
----@field brief? boolean
----@field keep_picked? boolean
----@field messages? ah.Message[]
----@field options? ah.Options
+-- fields of ah.Use (make generate)
+---@class ah.Use: ah.Connection the model with which a conversation goes on
+---@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns
+-- end of ah.Use
+
+-- fields of ah.Connection (make generate)
+---@class ah.Connection how a model is asked
+---the server's address; the wire's own path is added to it, such as `/chat/completions`
 ---@field base_url? string
 ---@field api_key? string
----@field tool_change_mode? ah.ToolChangeMode the model's own when absent
----@field stream? boolean
----@field http? ah.HttpLimits
+---how tools that come in mid-conversation reach the model, see Models; not beside an adapter object
+---@field tool_change_mode? ah.ToolChangeMode
+---@field stream? boolean whether the answer is asked for piece by piece
+---@field http? ah.HttpLimits limits of the requests
+---@field options? ah.Options for the model, see below
+-- end of ah.Connection
+
+-- fields of ah.Config (make generate)
+---@class ah.Config: ah.Connection
+---@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns; see Models
+---@field system? string the system text
+---made by `ah.prompt`: its text follows `system`, its tools follow `tools`; see prompts.md
+---@field prompt? ah.Prompt
+---the prompt's parameters, and what `setup` finds in `conversation.params`
+---@field params? table<string, any>
+---@field overrides? table|string of the prompt, or the file they are in; see prompts.md
+---JSON Schema of the answer, which is then `reply.value`; see prompts.md
+---@field output? table|string|ah.Schema
+---made by `ah.tool`, each name once, or groups and their names; lists in the list are taken as
+---their values; offered in this order
+---@field tools? ah.ToolList
+---@field registry? ah.Registry made by `ah.registry`: more tools, behind those of `tools`
+---by name: `function(args, ctx)` for calls that no handler answers, see Executors
+---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
+---tools are declared by their `description` alone, and the model picks those it wants to know in
+---full
+---@field brief? boolean
+---@field keep_picked? boolean what it picked stays so after the run
+---@field messages? ah.Message[] the conversation so far, see Messages
+---observers, see events.md
 ---@field on? fun(event: ah.Event)|table<ah.EventType, fun(event: ah.Event)>
+---`function(level, line)`: gets the records of this run, all levels. Where it fails, the log of the
+---host is told once
 ---@field log? fun(level: string, line: string)
+---iterations: answers of the model; the tools of the last one are still called
 ---@field max_iterations? integer
+---after `max_iterations`: fail with `max_iterations_exceeded`, or ask once more without tools
 ---@field on_max? "error"|"answer"
+---what becomes of an answer with neither calls nor text (white space is none): it stands; or the
+---model is asked again; or the run fails
 ---@field on_empty? "answer"|"retry"|"error"
+---a call of a tool that is not there gets an error result; or the run ends with `tool_not_found`
 ---@field on_unknown_tool? "answer"|"throw"
+---see each call and say which tools come and go, see Tools that come and go
 ---@field strategies? ah.Strategy[]
+---how many tools there may be; none are injected beyond so many (there is one warning at 64)
 ---@field max_tools? integer
+---what becomes of a tool that is injected under a taken name: left out with a warning, put in its
+---place, or the run ends with `prompt_validation`
 ---@field on_conflict? "skip"|"replace"|"error"
+---what becomes of a tool that is defined otherwise than when the conversation was written;
+---`"refuse"` for a tool that is `untrusted`, else `"tell"`
 ---@field on_drift? "tell"|"refuse"
----@field hint? boolean
+---@field hint? boolean a line after the result names the tools that it brought
+---how often injected tools may restart the model's session, where it cannot take them otherwise
 ---@field max_restarts? integer
+---the methods of entities that tools return become tools; for the rest of the conversation; `{ keep
+---= false }`: each run of an agent lets go of them when it ends
 ---@field discover? boolean|ah.Discover
----@field max_depth? integer
----@field policies? ah.Policy[]
+---@field max_depth? integer how deep entities that come from entities may be and still bring tools
+---@field policies? ah.Policy[] look at each call before its handler, see Policies
+---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
----@field asks? ah.Front
----@field feedback? ah.Feedback[]
+---`{ input = ..., output = ... }`: functions that look at what is said and at the answer, and may
+---end the run
 ---@field guards? ah.Guards
+---@field asks? ah.Front a front end: responds to asks, of handlers and for approvals
+---@field feedback? ah.Feedback[] what the model is told every so many calls or seconds
+---look at the final answer; may wait, and may let the model go on
 ---@field checks? (fun(answer: ah.Answer): string?)[]
----@field budget? ah.Budget|ah.BudgetLimits
----@field timeout? number seconds
----@field deadline? number by ah.now()
----@field retries? integer
----@field fallback? ah.Fallback
+---@field budget? ah.Budget|ah.BudgetLimits what it may use, see Budgets
+---@field timeout? number seconds: that this run may take
+---@field deadline? number when it must end, by the clock of `ah.now()`
+---@field session? ah.Session made by `ah.session`: what its tools know and change
+---what handlers find as `ctx.resources`, by name or type: see Resources
+---@field resources? table<string|ah.Type, any>
+---@field retries? integer how often one request is sent again after a failure that may pass
+---@field fallback? ah.Fallback each goes on where the one before is overloaded or out: models.md
+---`function(conversation)`: makes what belongs to one conversation, before its first run; may wait,
+---see Setting up a conversation
+---@field setup? fun(conversation: ah.Conversation): nil?, any
+---what becomes of calls that a model makes again and again
 ---@field loop_detector? ah.LoopDetector|false
 ---@field [integer] ah.Section
----@field session? ah.Session
----@field resources? table<string|ah.Type, any>
----@field setup? fun(conversation: ah.Conversation): nil?, any before the first run; may wait
+-- end of ah.Config
 
 ---@class ah.Image of ah.image: either mime and data, or url
 ---@field type "image"
@@ -247,7 +293,7 @@ function ah.image(from) end
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
 ---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
----@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
+---@field use fun(self: ah.Agent, model: string|ah.Adapter|ah.Use): ah.Agent?, ah.Error?
 ---@field on_ask fun(self: ah.Agent, front: ah.Front)
 ---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
