@@ -20,7 +20,7 @@ local MOCK = require("support.mock").is_built() and "mock" or nil
 for _, name in ipairs {
   "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "recipes", "registry",
-  "scripted", "search", "sessions", "strategies", "testing", "transcript", MOCK,
+  "scripted", "search", "sessions", "strategies", "terminal", "testing", "transcript", MOCK,
 } do
   markdown.describe("docs/" .. name .. ".md")
 end
@@ -293,7 +293,7 @@ describe("docs/lua.md", function()
       end
     end
     for name, value in pairs(ah) do
-      if name == "json" or name == "schema" then
+      if name == "json" or name == "schema" or name == "terminal" then
         for inner in pairs(value) do
           there["ah." .. name .. "." .. inner] = true
         end
@@ -339,6 +339,8 @@ describe("docs/lua.md", function()
     assert.same(fields_of("src/lua/lua_result.c", "ah.result"),
       names_in(LUA, "### What a handler gives back", 2))
     assert.same(fields_of("src/lua/lua_http.c", "ah.http"), names_in(LUA, "## ah.http", 1))
+    assert.same(fields_of("src/lua/lua_terminal.c", "ah.terminal"),
+      names_in(markdown.read "docs/terminal.md", "## ah.terminal", 1))
   end)
 
   it("has the methods of agents and schemas", function()

@@ -46,7 +46,7 @@ local LEFT = {
   "src/cli/settings.c base/json.h",
   "src/cli/settings.c base/near.h",
   "src/cli/tally.h base/json.h",
-  "src/cli/terminal.c base/err.h",
+  "src/cli/terminal.c base/harmless.h",
 }
 
 local LONGEST = 70

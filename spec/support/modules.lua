@@ -34,7 +34,7 @@ return {
     { "call", "now resource_end staged" },
     -- objects that scripts hold and that know no agent
     { "handle", "budget builtin file fs http image limits models observe process reply schema "
-      .. "type" },
+      .. "terminal terminal_show type" },
     { "tool", "entity entity_call entity_json expansion group render result tool tool_fields "
       .. "undo" },
     { "session", "dispatcher reduce session subscribe" },

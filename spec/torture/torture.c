@@ -126,6 +126,7 @@ static const flow flows[] = {
     {"embed: cancel and close", IN_SCRIPT | IN_CLOSE, false},
     {"embed: transport", IN_SCRIPT, false},
     {"embed: asks", IN_SCRIPT, false},
+    {"embed: a terminal", IN_SCRIPT, false},
     {"embed: recording", IN_SCRIPT, false},
     {"embed: replay", IN_SCRIPT, false},
     {"embed: attach", IN_OPEN | IN_SCRIPT, false},

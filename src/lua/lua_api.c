@@ -174,8 +174,8 @@ ah_status ah_embed_call(ah_embed *e, lua_CFunction f, void *arg)
 
 static bool known_size(const ah_config *cfg)
 {
-    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, asks) ||
-           cfg->size == offsetof(ah_config, user);
+    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, tty) ||
+           cfg->size == offsetof(ah_config, asks) || cfg->size == offsetof(ah_config, user);
 }
 
 /* A whole one from what a program of some version gave; NULL: none. False: no known version. */

@@ -153,6 +153,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_builtin(L);
     ah_lua_open_file(L);
     ah_lua_open_process(L);
+    ah_lua_open_terminal(L);
     ah_lua_open_image(L);
     lua_pushcfunction(L, ah_lua_load_module_once); /* for modules that are made of others */
     lua_setfield(L, -2, "_module");

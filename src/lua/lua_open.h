@@ -5,11 +5,12 @@
 
 #include <lua.h>
 
-void ah_lua_open_builtin(lua_State *L); /* _raise, _check_fields */
-void ah_lua_open_ctx(lua_State *L);     /* the metatable only */
-void ah_lua_open_embed(lua_State *L);   /* host_tool */
-void ah_lua_open_file(lua_State *L);    /* _append_private */
-void ah_lua_open_http(lua_State *L);    /* http */
-void ah_lua_open_process(lua_State *L); /* _process, _sandbox, _folder, _repair */
+void ah_lua_open_builtin(lua_State *L);  /* _raise, _check_fields */
+void ah_lua_open_ctx(lua_State *L);      /* the metatable only */
+void ah_lua_open_embed(lua_State *L);    /* host_tool */
+void ah_lua_open_file(lua_State *L);     /* _append_private */
+void ah_lua_open_http(lua_State *L);     /* http */
+void ah_lua_open_process(lua_State *L);  /* _process, _sandbox, _folder, _repair */
+void ah_lua_open_terminal(lua_State *L); /* terminal */
 
 #endif

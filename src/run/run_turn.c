@@ -365,8 +365,7 @@ static void pass_gate(ah_run *run, ah_call *c)
 
 static void begin_call(ah_run *run, ah_call *c)
 {
-    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
-    ah_slice strict = ah_json_member(ah_json_member(settings, "options"), "strict");
+    ah_slice strict = run->cfg.transcript->settings.options.strict;
     const ah_callees who = {run->cfg.registry, run->cfg.executors, run->cfg.adapter,
                             ah_json_kind_of(strict) == AH_JSON_TRUE};
 

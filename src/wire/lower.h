@@ -65,8 +65,8 @@ struct ah_lowered {
     unsigned lacking;         /* AH_MODEL_: what the model is not asked for, as was learned of it, and */
     unsigned trying_without;  /* what is left out to try it */
     ah_slice deferral;        /* the latest tools_deferred entry, .p NULL: none */
-    ah_slice settings;        /* the latest entry, .p NULL: none */
-    ah_slice system;          /* the latest prompt's text value, with its quotes */
+    ah_model_settings settings; /* of the latest entry that was taken in */
+    ah_slice system;            /* the latest prompt's text value, with its quotes */
     size_t system_entry;
     size_t done;   /* entries lowered so far */
     size_t images; /* bytes of those in them, as they stand in the transcript */

@@ -80,8 +80,8 @@ void ah_put_system(ah_lowered *w, const char *open, const char *close);
 void ah_put_member(ah_buf *b, size_t *n, const char *name, ah_slice value);
 /* The same with a list of texts, of which one alone may be given as a string. */
 void ah_put_list(ah_buf *b, size_t *n, const char *name, ah_slice value);
-/* ,"theirs":value of an option; nothing where it is absent. */
-void ah_put_option(ah_buf *b, ah_slice options, const char *ours, const char *theirs);
+/* ,"name":value of an option; nothing where it is absent. */
+void ah_put_option(ah_buf *b, const char *name, ah_slice value);
 /* All text of a message's parts as one JSON string; values are copied as they stand. */
 void ah_put_joined_text(ah_buf *b, ah_slice parts);
 /* ,{"role":role,"content":"..."} of a string or of parts. */

@@ -1243,6 +1243,53 @@ function ah.now() end
 --- The script is a chat: Ctrl-C cancels the answer at work, and not the script.
 function ah.interactive() end
 
+---@class ah.TerminalOptions
+---@field signals? boolean
+---@field distinct? boolean
+---@field escape? number
+---@field max_paste? number
+
+---@class ah.Key what terminal:key gives: a key, a paste or a resize
+---@field key? string
+---@field text? string
+---@field ctrl? boolean
+---@field alt? boolean
+---@field shift? boolean
+---@field super? boolean
+---@field paste? string
+---@field truncated? boolean
+---@field resize? { columns: integer, rows: integer }
+
+---@class ah.Styled a list of texts, and a style for all of them
+---@field [integer] ah.Shown
+---@field bold? boolean
+---@field faint? boolean
+---@field italic? boolean
+---@field underline? boolean
+---@field reverse? boolean
+---@field color? string|integer
+---@field background? string|integer
+
+---@alias ah.Shown string|number|ah.Styled
+
+---@class ah.Terminal
+---@field key fun(self, seconds?: number): ah.Key?, ah.Error?
+---@field size fun(self): integer, integer
+---@field write fun(self, text: ah.Shown)
+---@field print_above fun(self, text: ah.Shown)
+---@field live fun(self, lines: ah.Shown[], cursor?: { line?: integer, column?: integer }): boolean
+---@field suspend fun(self)
+---@field close fun(self)
+
+---The terminal of the command (docs/terminal.md).
+---@overload fun(options?: ah.TerminalOptions): ah.Terminal?, ah.Error?
+ah.terminal = {}
+
+---@param text string
+---@param column? integer where the text begins; 1
+---@return integer columns
+function ah.terminal.width(text, column) end
+
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param message string
 function ah.log(level, message) end
