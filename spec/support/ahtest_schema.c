@@ -5,7 +5,6 @@
 #include "lua/lua_state.h"
 #include "support/ahtest.h"
 
-
 static int schemas(lua_State *L)
 {
     lua_pushinteger(L, (lua_Integer)ah_lua_of(L)->host->schemas.n);
