@@ -6,6 +6,7 @@
 #include <lua.h>
 
 void ah_lua_open_builtin(lua_State *L);  /* _raise, _check_fields */
+void ah_lua_open_load(lua_State *L);     /* load; agent:save, fork, use. After ah_lua_open_agent. */
 void ah_lua_open_ctx(lua_State *L);      /* the metatable only */
 void ah_lua_open_embed(lua_State *L);    /* host_tool */
 void ah_lua_open_file(lua_State *L);     /* _append_private */
