@@ -21,7 +21,7 @@
  *     never            what waits, steps, opens, closes or declares: ah_close, ah_script, ah_load,
  *                      ah_add_tool, ah_remove_tool, ah_call_tool, ah_agent_open, ah_agent_find,
  *                      ah_agent_close, ah_agent_run, ah_step
- *   So those that only look on (of the watcher, log, clock, wall, random, a tool's release) may
+ *   So those that only look on (of the watcher, log, clock, wall, random, tty, a tool's release) may
  *   call the first kind alone, and `alloc` nothing at all. What may not be called is refused and
  *   not done: AH_USAGE (ah_step: below 0); what returns nothing logs an error. The last kind is
  *   refused as well inside observers of a script and what else of it cannot wait

@@ -44,7 +44,8 @@ end
 describe("the types", function()
   it("are those of everything there is in agenthost, and of nothing else", function()
     local declared, there = {}, {}
-    local modules = { json = true, schema = true, policies = true, terminal = true }
+    local modules = { json = true, schema = true, policies = true, base64 = true,
+      base64url = true, terminal = true, yaml = true }
     for name in TYPES:gmatch("\nfunction ah%.([%w_.]+)%(") do
       declared[name] = true
     end

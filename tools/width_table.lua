@@ -1,4 +1,5 @@
--- Writes src/base/width_table.h, the characters that a terminal gives no column or two, from the files of
+-- Writes src/base/width_table.h, the characters that a terminal gives no column or two, from the
+-- files of
 -- the Unicode Character Database (in Debian the package unicode-data):
 --   lua5.4 tools/width_table.lua /usr/share/unicode > src/base/width_table.h
 local folder = assert(arg[1], "which folder has UnicodeData.txt?")
@@ -15,7 +16,8 @@ local function each(name, f)
   end
 end
 
--- The general categories that are marks on the character before, or format it; all but the soft hyphen.
+-- The general categories that are marks on the character before, or format it; all but the soft
+-- hyphen.
 local NONE = { Mn = true, Me = true, Cf = true, Zl = true, Zp = true }
 
 -- Signs of Arabic and its like that stand in front of what they are about: formats, but shown.
@@ -74,12 +76,14 @@ local function print_ranges(name, about, set)
 end
 
 local version = io.open(folder .. "/EastAsianWidth.txt"):read "l":match "%d+%.%d+%.%d+"
-print("/* Made by tools/width_table.lua from the Unicode Character Database " .. version .. ": ranges of")
-print(" * characters, in their order. */")
+print("/* Made by tools/width_table.lua from the Unicode Character Database " .. version
+  .. ": ranges of\n * characters, in their order. */")
 print("#ifndef AH_BASE_WIDTH_TABLE_H\n#define AH_BASE_WIDTH_TABLE_H\n")
 print("/* clang-format off */")
 print("typedef struct ah_width_range {\n    uint32_t first, last;\n} ah_width_range;")
-print_ranges("zero", "Without a column of their own: marks, formats, the later letters of Hangul", zero)
+print_ranges("zero", "Without a column of their own: marks, formats, the later letters of Hangul",
+  zero)
 print_ranges("wide", "Two columns", wide)
-print_ranges("pictures", "What may be shown as an emoji, and be joined with others to one", pictures)
+print_ranges("pictures", "What may be shown as an emoji, and be joined with others to one",
+  pictures)
 print("/* clang-format on */\n\n#endif")

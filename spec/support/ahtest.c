@@ -8,6 +8,7 @@ AH_API int luaopen_ahtest(lua_State *L)
 {
     lua_newtable(L);
     ahtest_open_json(L);
+    ahtest_open_bytes(L);
     ahtest_open_sse(L);
     ahtest_open_http(L);
     ahtest_open_wire(L);

@@ -7,6 +7,7 @@
 
 int luaopen_ahtest(lua_State *L);
 void ahtest_open_json(lua_State *L);    /* canon, walk, member, members, path, repair, base64_ */
+void ahtest_open_bytes(lua_State *L);   /* sha256, hmac */
 void ahtest_open_sse(lua_State *L);     /* sse_feed */
 void ahtest_open_http(lua_State *L);    /* http */
 void ahtest_open_fs(lua_State *L);      /* fs_fail, fs_calls, fs_names, fs_open, fs_swap */

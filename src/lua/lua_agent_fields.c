@@ -721,6 +721,8 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
     if (a->prompt.binding)
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
+    if (a->rules.brief)
+        ah_lua_strategies_lead(L, &a->strategies, ah_pick_strategy());
     ah_lua_push_bound(L, a->prompt.binding);
     lua_setiuservalue(L, top, AH_AGENT_RESOURCES);
     if ((st = ah_lua_read_model(L, a, err)) == AH_USAGE)

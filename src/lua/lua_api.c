@@ -10,6 +10,7 @@
 #include "agenthost_lua.h"
 #include "base/lent.h"
 #include "io/sandbox.h"
+#include "io/yaml.h"
 #include "base/json.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fence.h"
@@ -709,7 +710,7 @@ AH_API const char *ah_about(ah_host *host)
 {
     ah_embed *e = ah_embed_of(host);
     ah_lua *h = e->lua;
-    char pcre2[64];
+    char pcre2[64], yaml[32];
     ah_text *t = NULL;
     ah_buf b;
 
@@ -717,6 +718,7 @@ AH_API const char *ah_about(ah_host *host)
     ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ntls %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE,
                ah_http_version(), ah_http_tls(), ah_json_version());
     ah_buf_fmt(&b, "pcre2 %s\n", ah_schema_regex_version(pcre2, sizeof pcre2));
+    ah_buf_fmt(&b, "libyaml %s\n", ah_yaml_version(yaml, sizeof yaml));
     ah_buf_str(&b, "providers");
     put_providers(&b);
     ah_buf_fmt(&b, "\nevents %s\n", ah_loop_kind());

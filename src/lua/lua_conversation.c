@@ -163,6 +163,8 @@ static int agent_fork(lua_State *L)
     if (b->prompt.binding)
         ah_lua_strategies_lead(L, &b->strategies, ah_disclosure_strategy(&b->prompt.disclosure));
     ah_lua_discovery_copy(L, b, a);
+    if (b->rules.brief)
+        ah_lua_strategies_lead(L, &b->strategies, ah_pick_strategy());
     ah_picks_replay(&b->registry, b->transcript);
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
     copy_fronts(L, b, a);

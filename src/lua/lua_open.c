@@ -160,6 +160,9 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_process(L);
     ah_lua_open_terminal(L);
     ah_lua_open_image(L);
+    ah_lua_open_bytes(L);
+    ah_lua_open_yaml(L);
+    ah_lua_open_changes(L);
     lua_pushcfunction(L, ah_lua_load_module_once); /* for modules that are made of others */
     lua_setfield(L, -2, "_module");
     lua_pushliteral(L, AH_VERSION);

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "base/width.h"
-#include "lua/lua_value.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
+#include "lua/lua_value.h"
 
 static const char WAIT[] = "agenthost.key_wait";
 
@@ -343,8 +343,10 @@ static void close_terminal(ah_lua_terminal *t)
         if (t->wait)
             came(t->wait, AH_CAME_END);
         ah_loop_watch(t->lua->host->loop, t->news, 0, NULL, NULL, NULL);
-        t->tty.writing(t->tty.ud);
+        ah_terminal_writing(t);
+        ah_host_call_out(t->lua->host, true);
         t->tty.leave(t->tty.ud);
+        ah_host_came_back(t->lua->host, true);
     }
     ah_keys_clear(&t->keys);
     ah_area_clear(&t->area);
@@ -365,7 +367,9 @@ static int suspend(lua_State *L)
 {
     ah_lua_terminal *t = ah_terminal_check(L);
 
+    ah_host_call_out(t->lua->host, true);
     t->tty.suspend(t->tty.ud);
+    ah_host_came_back(t->lua->host, true);
     ah_terminal_look(t);
     return 0;
 }
@@ -432,6 +436,17 @@ static unsigned read_options(lua_State *L, ah_lua_terminal *t)
     return (signals ? AH_TTY_SIGNALS : 0u) | (distinct ? AH_TTY_DISTINCT : 0u);
 }
 
+static int enter(ah_lua_terminal *t, unsigned mode)
+{
+    int failed;
+
+    ah_terminal_writing(t);
+    ah_host_call_out(t->lua->host, true);
+    failed = t->tty.enter(t->tty.ud, mode, &t->fd, &t->news);
+    ah_host_came_back(t->lua->host, true);
+    return failed;
+}
+
 /* The object is there before the terminal is changed, so that nothing that fails leaves it changed. */
 static int open_terminal(lua_State *L)
 {
@@ -456,8 +471,7 @@ static int open_terminal(lua_State *L)
     ah_buf_init(&t->out, &h->mem, MAX_OUT);
     luaL_setmetatable(L, AH_TERMINAL);
     mode = read_options(L, t);
-    t->tty.writing(t->tty.ud);
-    if ((failed = t->tty.enter(t->tty.ud, mode, &t->fd, &t->news)) != 0)
+    if ((failed = enter(t, mode)) != 0)
         return cannot_open(L, failed);
     t->open = true;
     if (ah_loop_watch(h->host->loop, t->news, AH_IN, on_news, t, &err) != AH_OK) {

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/harmless.h"
-#include "lua/lua_terminal.h"
-#include "lua/lua_value.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_terminal.h"
+#include "lua/lua_value.h"
 
 _Static_assert((int)AH_AREA_AWAY <= (int)AH_TTY_AWAY, "what takes an area away has room");
 
@@ -42,11 +42,35 @@ static void write_out(ah_lua_terminal *t)
     ah_buf_reset(&t->out, 0);
 }
 
+void ah_terminal_writing(const ah_lua_terminal *t)
+{
+    ah_host_call_out(t->lua->host, true);
+    t->tty.writing(t->tty.ud);
+    ah_host_came_back(t->lua->host, true);
+}
+
+bool ah_terminal_kept(const ah_lua_terminal *t)
+{
+    bool kept;
+
+    ah_host_call_out(t->lua->host, true);
+    kept = t->tty.kept(t->tty.ud);
+    ah_host_came_back(t->lua->host, true);
+    return kept;
+}
+
+static void tell_shown(const ah_lua_terminal *t, const char *away, size_t n)
+{
+    ah_host_call_out(t->lua->host, true);
+    t->tty.shown(t->tty.ud, away, n);
+    ah_host_came_back(t->lua->host, true);
+}
+
 /* Before what is to be written is put together: what others have written is known then. */
 static void begin(ah_lua_terminal *t)
 {
-    t->tty.writing(t->tty.ud);
-    if (!t->tty.kept(t->tty.ud))
+    ah_terminal_writing(t);
+    if (!ah_terminal_kept(t))
         ah_area_forget(&t->area);
     (void)ah_buf_ok(&t->out);
     ah_buf_reset(&t->out, 0);
@@ -67,9 +91,9 @@ static void end(lua_State *L, ah_lua_terminal *t)
                          (int)(t->out.max >> 20));
         return;
     }
-    t->tty.shown(t->tty.ud, "", 0); /* a signal may come in between */
+    tell_shown(t, "", 0); /* a signal may come in between */
     write_out(t);
-    t->tty.shown(t->tty.ud, away, ah_area_away(&t->area, away));
+    tell_shown(t, away, ah_area_away(&t->area, away));
 }
 
 static void read_size(const ah_lua_terminal *t, unsigned *columns, unsigned *rows)
@@ -89,7 +113,7 @@ void ah_terminal_look(ah_lua_terminal *t)
 
     read_size(t, &columns, &rows);
     other = columns != t->area.columns || rows != t->area.rows;
-    if (!other && (t->tty.kept(t->tty.ud) || !t->area.text.len))
+    if (!other && (!t->area.text.len || ah_terminal_kept(t)))
         return;
     begin(t);
     if (other)

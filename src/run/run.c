@@ -2,9 +2,7 @@
  * run_exchange.c, the calls of a turn in run_turn.c; nothing here waits or sends. */
 #include <stdio.h>
 
-#include "run/pick.h"
 #include "run/run_state.h"
-#include "run/search.h"
 #include "wire/full.h"
 
 _Static_assert(offsetof(struct ah_run, cfg) == 0, "tell.c finds it there");
@@ -73,7 +71,7 @@ static void finish(ah_run *run)
 {
     run->state = RUN_ENDED;
     run->timer = 0;
-    ah_picks_end(run);
+    ah_inject_ended(run);
     emit_done(run);
 }
 
@@ -233,7 +231,7 @@ static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
 
-    ah_search_found(run);
+    ah_inject_answered(run);
     ah_run_commit(run);
     if (ah_run_check_budget(run, true) != AH_OK)
         ah_run_fail(run);

@@ -1,4 +1,4 @@
-/* What a run learns of a model that does less than is thought of it: tools that change in
+/* A run learns that a model does less than is thought of it: tools that change in
  * mid-conversation, a search of its own among deferred ones, and what a refusal names: strict tools,
  * the schema of the answer, reasoning and its encrypted form. Only an answer makes it sure; until then
  * it is tried, and told by a warning. */

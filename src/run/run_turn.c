@@ -4,7 +4,6 @@
 
 #include "run/gate.h"
 #include "run/run_state.h"
-#include "run/search.h"
 
 enum {
     MAX_UNKNOWN = 4,    /* that many calls of unknown tools in a row end the run */
@@ -119,7 +118,7 @@ static void keep_whole(ah_run *run, ah_call *c)
 
 /* Moves an answered call into its slot: overlay first, since its failure is the call's; then
  * what is injected by it. AH_OK, or why the run must end. */
-static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *err)
+static ah_status file_answer(ah_run *run, ah_call *c, bool fails, ah_err *err)
 {
     ah_transcript *t = run->cfg.transcript;
     ah_text *entry = NULL;
@@ -133,7 +132,7 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
     keep_direct(run, c);
     if (c->content && c->warning)
         put_warning(run, c);
-    st = ah_inject_after(run, c, strategies && !c->refused, err);
+    st = ah_inject_after(run, c, fails, err);
     redact(run, c->content);
     redact(run, c->images);
     redact(run, c->value);
@@ -172,7 +171,7 @@ static void file_answered(ah_run *run)
 
     for (size_t i = run->batch; i < run->next; i++)
         if (run->call[i].state == AH_CALL_ANSWERED)
-            file_answer(run, &run->call[i], false, &ignored);
+            file_answer(run, &run->call[i], true, &ignored);
 }
 
 static const char *settle_words(ah_status st, bool begun)
@@ -272,7 +271,7 @@ void ah_turn_begin(ah_run *run)
     run->result.rounds++;
     run->result.tool_calls += run->n_calls;
     refuse_cut(run);
-    ah_search_found(run);
+    ah_inject_answered(run);
     EMIT(
         run, AH_EVENT_TOOL_CALLS,
         AH_F_JSON("calls", ah_json_member(ah_text_slice(run->cfg.transcript->assistant), "tool_calls")));
@@ -369,8 +368,13 @@ static void begin_call(ah_run *run, ah_call *c)
     const ah_callees who = {run->cfg.registry, run->cfg.executors, run->cfg.adapter,
                             ah_json_kind_of(strict) == AH_JSON_TRUE};
 
-    if (c->state == AH_CALL_WAITING && ah_inject_before(run, c) && pass_loop_detector(run, c) &&
-        ah_search_called(run, c) && ah_call_prepare(c, &who, run->now, run->cfg.deadline))
+    bool there;
+
+    if (c->state != AH_CALL_WAITING)
+        return;
+    there = ah_inject_before(run, c);
+    if (!c->refused && pass_loop_detector(run, c) && there &&
+        ah_call_prepare(c, &who, run->now, run->cfg.deadline))
         pass_gate(run, c);
 }
 
@@ -495,7 +499,7 @@ static bool end_batch(ah_run *run)
     for (size_t i = run->batch; i < run->next; i++) {
         ah_call *c = &run->call[i];
         ah_err err;
-        ah_status st = file_answer(run, c, true, &err);
+        ah_status st = file_answer(run, c, false, &err);
 
         invoked(run, c, c->success, ah_text_slice(c->content));
         if (!ends && c->leave != AH_OK)

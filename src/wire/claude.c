@@ -1,4 +1,4 @@
-/* What is written to the `claude` command; see claude.h. Its lines are read in claude_read.c. Not
+/* Writes to the `claude` command; see claude.h. Its lines are read in claude_read.c. Not
  * here: the process, waiting, and anything of the run. */
 #include <strings.h>
 

@@ -1,5 +1,6 @@
-/* Which entries are new, what the head is made of, which mode tools change in, and which entries may
- * break the cache (breaks.c says which do). How an entry looks on a wire is the adapter's, through its vtable. */
+/* Finds out which entries are new, what the head is made of, which mode tools change in, and which
+ * entries may break the cache (breaks.c says which do). The bytes of an entry are the adapter's, through
+ * its vtable. */
 #include "wire/lower.h"
 
 #include "model/image.h"

@@ -912,6 +912,13 @@ function ah.json.encode(value) end
 ---@return string? message
 function ah.json.decode(text) end
 
+ah.yaml = {}
+
+---@param text string
+---@return any value
+---@return string? message
+function ah.yaml.decode(text) end
+
 ---@generic T: table
 ---@param t T
 ---@return T
@@ -922,7 +929,71 @@ function ah.array(t) end
 ---@return T
 function ah.object(t) end
 
+-- -- bytes --------------------------------------------------------------------------------
+
+---@alias ah.HashForm "hex"|"bytes"
+
+---@param text string
+---@param form? ah.HashForm hex in lower case, unless it says otherwise
+---@return string
+function ah.sha256(text, form) end
+
+---With SHA-256.
+---@param key string
+---@param text string
+---@param form? ah.HashForm
+---@return string
+function ah.hmac(key, text, form) end
+
+---@param n integer 1 to 65536
+---@return string bytes
+function ah.random_bytes(n) end
+
+ah.base64 = {}
+
+---@param bytes string
+---@return string
+function ah.base64.encode(bytes) end
+
+---@param text string
+---@return string? bytes
+---@return string? message
+function ah.base64.decode(text) end
+
+ah.base64url = {}
+
+---@param bytes string
+---@return string
+function ah.base64url.encode(bytes) end
+
+---@param text string
+---@return string? bytes
+---@return string? message
+function ah.base64url.decode(text) end
+
 -- -- files --------------------------------------------------------------------------------
+
+---@class ah.WatchOptions
+---@field recursive? boolean
+---@field quiet? number seconds
+---@field max? integer
+
+---@class ah.Change
+---@field kind "created"|"changed"|"removed"|"moved"|"overflow"
+---@field path string
+---@field from? string of what was moved
+
+---@class ah.Watch
+---@field next fun(self: ah.Watch, timeout?: number): ah.Change[]?
+---@field changes fun(self: ah.Watch): fun(): ah.Change[]?
+---@field close fun(self: ah.Watch)
+
+---@param path string
+---@param fn? fun(changes: ah.Change[])
+---@param options? ah.WatchOptions
+---@return ah.Watch?
+---@return ah.Error?
+function ah.watch(path, fn, options) end
 
 -- -- types, sessions, resources ----------------------------------------------------------------
 
