@@ -335,7 +335,8 @@ AH_API const char *ah_tools(ah_host *host);
 
 /* An agent of the program. `config` is a JSON object with the fields of ah.run (docs/lua.md),
  * checked by the same code, but for: `tools` is a list of names; `model` without a slash
- * names an adapter that a script handed over; `on`, `log`, `asks` and a text are refused.
+ * names an adapter that a script handed over; `on`, `log`, `asks`, all else that takes functions or
+ * objects of scripts, and a text are refused.
  *
  * With a field `agent`, the name of an agent that a script handed over, it is another conversation
  * of that: the other fields are those of agent:open (docs/lua.md) that JSON can say: `id`, `params`

@@ -6,6 +6,7 @@ local server = require "support.server"
 
 local names_in = markdown.names_in
 
+local EMBEDDING = markdown.read("docs/embedding.md")
 local EVENTS = markdown.read("docs/events.md")
 local LIMITS = markdown.read("docs/limits.md")
 local LUA = markdown.read("docs/lua.md")
@@ -237,6 +238,23 @@ describe("docs/events.md", function()
     end
     expected.error = nil -- absent where nothing was raised
     assert.same(expected, keys(shown))
+  end)
+end)
+
+describe("docs/embedding.md", function()
+  it("names the fields of ah.run that JSON cannot say, and no others", function()
+    local told, refused = set { "text" }, set { "text" }
+    for _, row in ipairs(markdown.tables(markdown.section(EMBEDDING, "## Agents"))[1]) do
+      for _, name in ipairs(row[2]:find "^refused" and markdown.names(row[1]) or {}) do
+        told[name] = true
+      end
+    end
+    for _, subject in ipairs(ah._options()) do
+      for _, row in ipairs(subject.type == "ah.Config" and subject.rows or {}) do
+        refused[row.name] = not row.json or nil
+      end
+    end
+    assert.same(refused, told)
   end)
 end)
 

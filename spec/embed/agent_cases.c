@@ -31,6 +31,8 @@ static void opened_wrongly(void)
     STATUS(host, ah_agent_open(host, "{\"modle\":\"demo/echo\"}", &agent), AH_USAGE);
     HAS(ah_errmsg(host), "did you mean 'model'");
     STATUS(host, ah_agent_open(host, "{\"model\":\"nothing\"}", &agent), AH_USAGE);
+    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"policies\":[true]}", &agent), AH_USAGE);
+    HAS(ah_errmsg(host), "field 'policies' takes what only a script has");
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"on\":true}", &agent), AH_USAGE);
     HAS(ah_errmsg(host), "ah_next_event");
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":[\"ad\"]}", &agent),

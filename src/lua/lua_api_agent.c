@@ -7,6 +7,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
 enum { MAX_JSON = 1 << 30 };
 
@@ -63,17 +64,24 @@ static void resolve_model(lua_State *L, ah_embed *e)
     lua_pop(L, 1);
 }
 
-static void refuse_functions(lua_State *L)
+/* Functions and objects are in no JSON. */
+static void refuse_others(lua_State *L)
 {
-    static const char *const not_here[] = {"on", "log", "asks", NULL};
+    const char *field = ah_options_out_of(L, 1, &ah_subject_run, AH_IN_JSON);
 
-    for (const char *const *field = not_here; *field; field++)
-        if (lua_getfield(L, 1, *field) != LUA_TNIL)
-            ah_lua_raise(L, AH_USAGE,
-                         "ah_agent_open: field '%s' is for functions of scripts; ah_next_event gives "
-                         "the events, ah_ask_next the asks, the log of ah_config the records",
-                         *field);
-    lua_settop(L, 1);
+    lua_settop(L, 1); /* -- config */
+    if (!field)
+        return;
+    if (strcmp(field, "on") == 0 || strcmp(field, "log") == 0 || strcmp(field, "asks") == 0)
+        ah_lua_raise(L, AH_USAGE,
+                     "ah_agent_open: field '%s' is for functions of scripts; ah_next_event gives the "
+                     "events, ah_ask_next the asks, the log of ah_config the records",
+                     field);
+    ah_lua_raise(
+        L, AH_USAGE,
+        "ah_agent_open: field '%s' takes what only a script has, functions and objects: return an "
+        "agent with it from a script, and ask for that by its name",
+        field);
 }
 
 typedef struct opening {
@@ -119,7 +127,7 @@ static void push_given(lua_State *L, ah_embed *e, const char *name)
 /* Config at 1 -> agent nil, or nil err */
 static void open_new(lua_State *L, ah_embed *e)
 {
-    refuse_functions(L);
+    refuse_others(L);
     resolve_tools(L, e);
     resolve_model(L, e);
     lua_pushcfunction(L, ah_lua_agent_open);

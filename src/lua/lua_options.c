@@ -253,6 +253,21 @@ void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *
                 check_there(L, s, what, o);
 }
 
+const char *ah_options_out_of(lua_State *L, int idx, const ah_subject *s, unsigned where)
+{
+    idx = lua_absindex(L, idx);
+    for (; s; s = s->base)
+        for (const ah_option *o = s->row; o->name; o++) {
+            bool out = !(o->where & where) && lua_getfield(L, idx, o->name) != LUA_TNIL;
+
+            if (!(o->where & where))
+                lua_pop(L, 1);
+            if (out)
+                return o->name;
+        }
+    return NULL;
+}
+
 void ah_options_take(lua_State *L, int idx, const ah_subject *s, void *to)
 {
     idx = lua_absindex(L, idx);

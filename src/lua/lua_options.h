@@ -71,6 +71,8 @@ extern const char *const ah_option_kind_name[AH_OPT_KINDS];
 void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to);
 /* The same under another name in messages. */
 void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to);
+/* The first field of the table at idx that may not stand in that place (AH_IN_...); NULL: none. */
+const char *ah_options_out_of(lua_State *L, int idx, const ah_subject *s, unsigned where);
 /* Stores what rows store of a table that was read, or of a plain copy of it. */
 void ah_options_take(lua_State *L, int idx, const ah_subject *s, void *to);
 

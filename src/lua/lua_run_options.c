@@ -381,6 +381,7 @@ static const ah_option run_rows[] = {
      .kinds = AH_OPT_TABLE,
      .otherwise = "those of the prompt",
      .type = "table<string|ah.Type, any>",
+     .where = AH_IN_JSON,
      .doc =
          "what handlers find as `ctx.resources`, by name or type: see [Resources](sessions.md#resources)"},
     {.name = "retries",
