@@ -165,7 +165,7 @@ static const ah_option budget_rows[] = {
      .kinds = AH_OPT_TABLE,
      .type = "table<string, ah.Price>",
      .doc =
-         "[prices](#prices) by the names of models; needed with `cost`, but for models whose [price is known](models.md#what-is-known-of-models) or told"},
+         "[prices](lua.md#prices) by the names of models; needed with `cost`, but for models whose [price is known](models.md#what-is-known-of-models) or told"},
     {0},
 };
 const ah_subject ah_subject_budget = {.what = "budget",
