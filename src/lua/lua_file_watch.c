@@ -9,8 +9,9 @@
 #include "lua/lua_host.h"
 #include "lua/lua_open.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
-static const char WATCH[] = "agenthost.watch", WAIT[] = "agenthost.watch_wait", WHAT[] = "ah.watch";
+static const char WATCH[] = "agenthost.watch", WAIT[] = "agenthost.watch_wait";
 
 enum { MAX_PATH_BYTES = 4096, MAX_QUIET_S = 60, MAX_WATCHED = 1000000 };
 
@@ -285,29 +286,39 @@ static const char *path_at(lua_State *L, int idx)
     return s;
 }
 
+static const ah_option watch_rows[] = {
+    {.name = "recursive",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(ah_file_watch_config, recursive),
+     .doc =
+         "of a folder: all below it is watched, too, what comes later included. Links are not followed"},
+    {.name = "quiet",
+     .kinds = AH_OPT_NUMBER,
+     .most = MAX_QUIET_S,
+     .otherwise = "0.05",
+     .unit = "seconds",
+     .to = AH_TO_MS(ah_file_watch_config, quiet_ms),
+     .doc = "a batch is told once nothing has happened for so long, and after a second at the latest"},
+    {.name = "max",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .most = MAX_WATCHED,
+     .otherwise = "50000",
+     .to = AH_TO_SIZE(ah_file_watch_config, max),
+     .doc = "the files and folders that may be there"},
+    {0},
+};
+const ah_subject ah_subject_watch = {.what = "ah.watch", .type = "ah.WatchOptions", .row = watch_rows};
+
 static void read_options(lua_State *L, int idx, ah_file_watch_config *cfg)
 {
-    static const char *const known[] = {"recursive", "quiet", "max", NULL};
-    double quiet;
-    int max;
-
     if (lua_isnoneornil(L, idx))
         return;
     if (!lua_istable(L, idx))
         ah_lua_raise(L, AH_USAGE, "ah.watch: the options must be a table, found %s",
                      luaL_typename(L, idx));
-    ah_fields_check(L, idx, WHAT, known, false);
-    ah_field_bool(L, idx, WHAT, "recursive", &cfg->recursive);
-    if (ah_field_number(L, idx, WHAT, "quiet", 0, &quiet)) {
-        if (!(quiet <= MAX_QUIET_S))
-            ah_lua_raise(L, AH_USAGE, "ah.watch: quiet must be at most %d seconds", MAX_QUIET_S);
-        cfg->quiet_ms = ah_ms_of(quiet);
-    }
-    if (ah_field_count(L, idx, WHAT, "max", 1, &max)) {
-        if (max > MAX_WATCHED)
-            ah_lua_raise(L, AH_USAGE, "ah.watch: max must be at most %d", MAX_WATCHED);
-        cfg->max = (size_t)max;
-    }
+    ah_options_read(L, idx, &ah_subject_watch, cfg);
 }
 
 /* -- watch */

@@ -55,7 +55,8 @@
     X(cursor)                                                                                           \
     X(connection)                                                                                       \
     X(use)                                                                                              \
-    X(run)
+    X(run)                                                                                              \
+    X(watch)
 
 #define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;
 AH_SUBJECTS(AH_DECLARE_SUBJECT)

@@ -1145,10 +1145,14 @@ function ah.base64url.decode(text) end
 
 -- -- files --------------------------------------------------------------------------------
 
+-- fields of ah.WatchOptions (make generate)
 ---@class ah.WatchOptions
+---of a folder: all below it is watched, too, what comes later included. Links are not followed
 ---@field recursive? boolean
----@field quiet? number seconds
----@field max? integer
+---seconds: a batch is told once nothing has happened for so long, and after a second at the latest
+---@field quiet? number
+---@field max? integer the files and folders that may be there
+-- end of ah.WatchOptions
 
 ---@class ah.Change
 ---@field kind "created"|"changed"|"removed"|"moved"|"overflow"
