@@ -94,8 +94,8 @@ static void read_limits(lua_State *L, ah_lua_agent *a)
     a->limits.retries = DEFAULT_RETRIES;
     ah_field_count(L, 1, "ah.run", "max_iterations", 1, &a->limits.max_iterations);
     ah_field_count(L, 1, "ah.run", "retries", 0, &a->limits.retries);
-    ah_field_number(L, 1, "ah.run", "timeout", 0.001, &a->limits.timeout);
-    ah_field_number(L, 1, "ah.run", "deadline", 0, &a->limits.deadline);
+    ah_field_number(L, 1, "ah.run", "timeout", 0.001, &a->timeout);
+    ah_field_number(L, 1, "ah.run", "deadline", 0, &a->deadline);
     a->limits.answer_on_max = read_choice(L, "on_max", "error", "answer");
     a->limits.on_empty = (ah_on_empty)ah_field_choice(L, 1, "ah.run", "on_empty", empties, 0);
     a->limits.throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
