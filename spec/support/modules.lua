@@ -42,8 +42,10 @@ return {
     -- what a run asks of scripts while it is at work
     { "hooks", "gate hooks inject moment policy search" },
     { "adapter", "adapter fallback" },
-    { "agent", "agent agent_fields approve ask book conversation definition direct discover front "
-      .. "keep post registry resources setup" },
+    { "agent", "agent agent_fields book direct discover keep post registry resources setup" },
+    -- what is made of agents: conversations that last, and people who are asked
+    { "conversation", "conversation definition" },
+    { "ask", "approve ask front" },
     -- the members of ctx
     { "ctx", "ctx" },
     -- what puts all of it together, and the door of C programs

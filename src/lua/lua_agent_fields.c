@@ -8,7 +8,6 @@
 #include "lua/lua_budget.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
-#include "lua/lua_front.h"
 #include "lua/lua_host.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_modules.h"
@@ -21,6 +20,7 @@
 #include "lua/lua_watch.h"
 #include "lua/lua_value.h"
 #include "run/pick.h"
+#include "state/visibility.h"
 
 enum { MAX_SETTINGS = 4 << 20, MAX_SYSTEM = 64 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
 
@@ -677,6 +677,25 @@ ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     return st;
 }
 
+/* Into the session that the script gave. The agent's own knows no types: it gets what is open,
+ * and the rest is only kept. */
+static ah_status restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err)
+{
+    bool given;
+    ah_status st;
+
+    if (!a->kept)
+        return AH_OK;
+    given = lua_getfield(L, 1, "session") != LUA_TNIL;
+    lua_pop(L, 1);
+    if (!given && (st = ah_visibility_register(a->session, err)) != AH_OK)
+        return st;
+    st = ah_session_restore(a->session, ah_lua_overlay(L), ah_text_slice(a->kept), !given, err);
+    if (given)
+        ah_text_set(&a->kept, NULL);
+    return st;
+}
+
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err)
 {
     int top = lua_gettop(L);
@@ -687,14 +706,15 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
         ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
     read_session(L, a);
-    if ((st = ah_lua_restore_kept(L, a, err)) != AH_OK)
+    if ((st = restore_kept(L, a, err)) != AH_OK)
         return st;
     read_limits(L, a);
     ah_lua_rules_read(L, 1, &a->rules);
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
-    ah_lua_fronts_read(L, 1, a);
+    if (ah_field_push(L, 1, "ah.run", "asks", LUA_TFUNCTION))
+        ah_lua_add_front(L, a);
     a->budget = ah_lua_budget_read(L, 1);
     ah_lua_setup_read(L, top, a);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));

@@ -75,6 +75,18 @@ void ah_lua_keep_definition(lua_State *L)
     lua_setiuservalue(L, -2, AH_AGENT_DEFINITION);
 }
 
+/* ah.agent { ... }: the agent, or nil and an error. */
+int ah_lua_agent_open(lua_State *L)
+{
+    lua_settop(L, 1);
+    if (!ah_lua_new_agent(L, "ah.agent"))
+        return 2;
+    ah_lua_keep_definition(L);
+    if (luaL_len(L, 1) > (lua_Integer)((ah_lua_agent *)lua_touserdata(L, 2))->prompt.n_sections)
+        return ah_lua_raise(L, AH_USAGE, "ah.agent: the text goes to agent:run(text)");
+    return 1;
+}
+
 /* -- agent:open ---------------------------------------------------------------------------------- */
 
 /* The resources at `given` beside those of the fields on top, whose place they take. */
@@ -147,4 +159,13 @@ int ah_lua_open_conversation(lua_State *L)
     lua_getiuservalue(L, 2, AH_AGENT_DEFINITION);
     lua_setiuservalue(L, 4, AH_AGENT_DEFINITION);
     return 1;
+}
+
+void ah_lua_open_definition(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"open", ah_lua_open_conversation}, {NULL, NULL}};
+
+    lua_pushcfunction(L, ah_lua_agent_open);
+    lua_setfield(L, -2, "agent");
+    ah_lua_agent_methods(L, methods);
 }

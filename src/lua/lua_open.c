@@ -4,8 +4,10 @@
 
 #include "agenthost_lua.h"
 #include "lua/lua_budget.h"
+#include "lua/lua_definition.h"
 #include "lua/lua_discover.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_front.h"
 #include "lua/lua_fs.h"
 #include "lua/lua_gate.h"
 #include "lua/lua_host.h"
@@ -144,6 +146,9 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_budget(L);
     ah_lua_open_gate(L);
     ah_lua_open_agent(L);
+    ah_lua_open_front(L);
+    ah_lua_open_definition(L);
+    ah_lua_open_load(L);
     ah_lua_open_entity(L);
     ah_lua_open_discover(L);
     ah_lua_open_http(L);
