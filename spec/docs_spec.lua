@@ -17,9 +17,9 @@ local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 local PAGES = {
   "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
-  "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "recipes", "registry",
-  "scripted", "search", "sessions", "strategies", "terminal", "testing", "transcript",
-  "watch",
+  "filesystem", "images", "limits", "lua", "models", "planning", "processes", "prompts", "recipes",
+  "registry", "scripted", "search", "sessions", "strategies", "terminal", "testing",
+  "transcript", "watch",
 }
 PAGES[#PAGES + 1] = require("support.mock").is_built() and "mock" or nil
 PAGES[#PAGES + 1] = ah.yaml.decode "here" and "yaml" or nil
@@ -337,11 +337,13 @@ describe("docs/lua.md", function()
     end
   end)
 
-  it("has the fields of ah.tool, ah.result and ah.http", function()
+  it("has the fields of ah.tool, ah.result, ah.http and ah.process", function()
     assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), names_in(LUA, "## ah.tool", 1))
     assert.same(fields_of("src/lua/lua_result.c", "ah.result"),
       names_in(LUA, "### What a handler gives back", 2))
     assert.same(fields_of("src/lua/lua_http.c", "ah.http"), names_in(LUA, "## ah.http", 1))
+    assert.same(fields_of("src/lua/lua_process.c", "ah.process"),
+      names_in(markdown.read("docs/processes.md"), "## ah.process", 1))
     assert.same(fields_of("src/lua/lua_terminal.c", "ah.terminal"),
       names_in(markdown.read "docs/terminal.md", "## ah.terminal", 1))
   end)

@@ -13,6 +13,7 @@ local STRATEGIES = markdown.read("docs/strategies.md")
 local ENTITIES = markdown.read("docs/entities.md")
 local REGISTRY = markdown.read("docs/registry.md")
 local FILES = markdown.read("docs/filesystem.md")
+local PROCESSES = markdown.read("docs/processes.md")
 local TERMINAL = markdown.read("docs/terminal.md")
 
 -- The fields of a class: { name = true }, those of its parents left out.
@@ -78,7 +79,12 @@ describe("the types", function()
     ["ah.ToolConfig"] = { "## ah.tool", 1 }, ["ah.Ctx"] = { "### What a handler may do", 1 },
     ["ah.ResultConfig"] = { "### What a handler gives back", 2 },
     ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 3 },
-    ["ah.HttpRequest"] = { "## ah.http", 1 }, ["ah.Error"] = { "## Errors", 1 },
+    ["ah.HttpRequest"] = { "## ah.http", 1 },
+    ["ah.ProcessConfig"] = { "## ah.process", 1, PROCESSES },
+    ["ah.Process"] = { "## Methods", 1, PROCESSES },
+    ["ah.ProcessEnd"] = { "## Its end", 1, PROCESSES },
+    ["ah.ProcessSandbox"] = { "## Sandbox", 1, PROCESSES },
+    ["ah.Error"] = { "## Errors", 1 },
     ["ah.LoopDetector"] = { "## ah.run", 4 }, ["ah.Outcome"] = { "## Tools that come and go", 1 },
     ["ah.BudgetLimits"] = { "## Budgets", 1 }, ["ah.Budget"] = { "## Budgets", 2 },
     ["ah.SectionConfig"] = { "## Sections", 1, PROMPTS },

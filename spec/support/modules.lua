@@ -33,8 +33,8 @@ return {
     -- in which call code works, and what ends with it
     { "call", "now resource_end staged" },
     -- objects that scripts hold and that know no agent
-    { "handle", "budget builtin bytes file file_watch fs http image limits models observe process "
-      .. "reply schema terminal terminal_show type yaml" },
+    { "handle", "budget builtin bytes child child_output command file file_watch fs http image "
+      .. "launch limits models observe process reply schema terminal terminal_show type yaml" },
     { "tool", "entity entity_call entity_json expansion group render result tool tool_fields "
       .. "undo" },
     { "session", "dispatcher reduce session subscribe" },

@@ -663,24 +663,35 @@ static int encode(lua_State *L)
     return 1;
 }
 
+ah_status ah_lua_decode(lua_State *L, ah_slice text, const char *what, ah_err *err)
+{
+    ah_status st = ah_json_check_err(&ah_lua_of(L)->mem, text, what, err);
+    char said[80];
+    ah_slice huge;
+
+    if (st != AH_OK)
+        return st;
+    huge = push_value(L, text); /* -- v */
+    if (!huge.p)
+        return AH_OK;
+    lua_pop(L, 1);
+    ah_print(said, sizeof said, "%s cannot be decoded: number out of range", what);
+    return ah_json_err_at(text, (size_t)(huge.p - text.p), said, err);
+}
+
 /* ah.json.decode(text): the value, or nil and a message with the place. */
 static int decode(lua_State *L)
 {
-    ah_slice text, huge;
+    ah_slice text;
     ah_status st;
     ah_err err;
 
     luaL_checktype(L, 1, LUA_TSTRING);
     text.p = lua_tolstring(L, 1, &text.n);
-    if ((st = ah_json_check_err(&ah_lua_of(L)->mem, text, "the text", &err)) == AH_NOMEM)
+    if ((st = ah_lua_decode(L, text, "the text", &err)) == AH_OK)
+        return 1;
+    if (st == AH_NOMEM)
         return ah_lua_raise_nomem(L);
-    if (st == AH_OK) {
-        huge = push_value(L, text); /* -- text ... v */
-        if (!huge.p)
-            return 1;
-        ah_json_err_at(text, (size_t)(huge.p - text.p),
-                       "the text cannot be decoded: number out of range", &err);
-    }
     luaL_pushfail(L);
     lua_pushstring(L, err.message);
     return 2;

@@ -1298,6 +1298,69 @@ function ah.registry(tools) end
 ---@return ah.Error? err
 function ah.http(request) end
 
+---@class ah.ProcessSandbox
+---@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap"
+---@field read? string[] folders that may be read, beside the system's and those in `write`
+---@field write? string[] folders that may be written to
+---@field network? boolean
+---@field owners? boolean for root, with landlock: it keeps its rights over owners
+
+---@class ah.ProcessConfig
+---@field command string a name that is looked for in PATH, or a path
+---@field args? string[]
+---@field env? table<string, string|boolean> true: the host's value; false: none
+---@field cwd? string
+---@field sandbox? string|ah.ProcessSandbox
+---@field timeout? number
+---@field grace? number
+---@field stdin? string|false all that it reads; false: nothing
+---@field merge? boolean its errors go where its output goes
+---@field max_errors? integer
+---@field stall? number
+---@field memory? integer
+---@field file_size? integer
+---@field cpu? integer
+---@field processes? integer
+
+---@class ah.LineOptions
+---@field json? boolean
+---@field max? integer
+---@field timeout? number
+
+---@class ah.ProcessEnd
+---@field how "exited"|"stopped"|"timed_out"
+---@field exit_code? integer
+---@field signal? string
+---@field seconds number
+---@field cpu_seconds number
+---@field memory? integer
+---@field left? integer
+---@field sandbox string
+
+---@class ah.TimeOption
+---@field timeout? number
+
+---@class ah.WaitOptions: ah.TimeOption
+---@field discard? boolean its output is thrown away meanwhile
+
+---Of output: nil at the end; false and an error where a line cannot be given, or time is over.
+---@class ah.Process
+---@field write fun(self: ah.Process, text: string, options?: ah.TimeOption): true?, ah.Error?
+---@field close_input fun(self: ah.Process)
+---@field line fun(self: ah.Process, options?: ah.LineOptions): any, ah.Error?
+---@field lines fun(self: ah.Process, options?: ah.LineOptions): fun(): any, ah.Error?
+---@field read fun(self: ah.Process, n?: integer|"all", options?: ah.TimeOption): any, ah.Error?
+---@field errors fun(self: ah.Process): string
+---@field wait fun(self: ah.Process, options?: ah.WaitOptions): ah.ProcessEnd?, ah.Error?
+---@field kill fun(self: ah.Process, signal?: string|integer): true?, ah.Error?
+---@field close fun(self: ah.Process): ah.ProcessEnd?, ah.Error?
+
+---A child process with streams.
+---@param config ah.ProcessConfig
+---@return ah.Process? process
+---@return ah.Error? err
+function ah.process(config) end
+
 ---The tools that come with agenthost, in a list. Names, and options by name; all that need no
 ---options where there is no argument.
 ---@param which? string|ah.Builtins
