@@ -4,7 +4,7 @@ local markdown = require "support.markdown"
 local server = require "support.server"
 
 local PAGE = "docs/internals/adding.md"
-local SOURCES = "Makefile src include lua spec fuzz bench examples tools"
+local SOURCES = "Makefile src include lua spec fuzz bench examples tools docs"
 local BUILT = "src lua_sources.c lua_sources.o mock_fields.c mock_fields.o"
 
 local function run(command)
@@ -186,6 +186,13 @@ describe(PAGE, function()
 
   it("adds a limit that is met", function()
     prints "limit.lua"
+  end)
+
+  it("adds a limit to the page of fields and to the types", function()
+    check(("cd %s && %s/agenthost tools/generate.lua"):format(root, build))
+    for _, path in ipairs { "docs/lua.md", "lua/agenthost/types/agenthost.lua" } do
+      assert.truthy(markdown.read(root .. "/" .. path):find "max_calls", path)
+    end
   end)
 
   it("adds an event that is seen", function()

@@ -16,6 +16,7 @@
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
 #include "lua/lua_task.h"
+#include "lua/lua_options.h"
 
 static const char RUN[] = "agenthost.run";
 
@@ -771,13 +772,24 @@ static void set_params(lua_State *L, ah_lua_agent *a, int idx)
     }
 }
 
+static const ah_option run_with_rows[] = {
+    {.name = "params",
+     .kinds = AH_OPT_ANY,
+     .is = "table",
+     .type = "table<string, any>",
+     .doc = "of the prompt, from now on"},
+    {0},
+};
+const ah_subject ah_subject_run_with = {.what = "agent:run",
+                                        .type = "ah.RunWith",
+                                        .doc = "what `agent:run` is told beside the text",
+                                        .row = run_with_rows};
+
 /* What agent:run is told beside the text. */
 static void read_run_fields(lua_State *L, int idx, ah_lua_agent *a)
 {
-    static const char *const known[] = {"params", NULL};
-
     luaL_checktype(L, idx, LUA_TTABLE);
-    ah_fields_check(L, idx, "agent:run", known, false);
+    ah_options_read(L, idx, &ah_subject_run_with, NULL);
     if (lua_getfield(L, idx, "params") == LUA_TNIL)
         return;
     if (!a->prompt.binding && !ah_lua_setup_due(a))

@@ -11,6 +11,7 @@
 #include "lua/lua_setup.h"
 #include "lua/lua_value.h"
 #include "run/pick.h"
+#include "lua/lua_options.h"
 
 enum { MAX_FILE = 1 << 30 };
 
@@ -282,8 +283,6 @@ static void keep_model(lua_State *L, ah_lua_agent *a)
  * people type names into chats, so a wrong one is an error to return, too. */
 static int agent_use(lua_State *L)
 {
-    static const char *const known[] = {"model", "base_url", "api_key",          "stream",
-                                        "http",  "options",  "tool_change_mode", NULL};
     ah_lua_agent *a = ah_lua_check_agent(L);
     ah_err err;
 
@@ -296,7 +295,7 @@ static int agent_use(lua_State *L)
         lua_setfield(L, 2, "model");
     }
     lua_insert(L, 1); /* -- fields agent */
-    ah_fields_check(L, 1, "agent:use", known, false);
+    ah_options_read(L, 1, &ah_subject_use, NULL);
     if (!a->before) /* used twice without a run between: the wire borrows the first */
         a->before = ah_adapter_ref(a->adapter);
     if (ah_lua_read_model(L, a, &err) != AH_OK)
