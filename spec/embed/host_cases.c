@@ -39,6 +39,8 @@ static void gives_its_user_what_it_was_given(void)
     HAS(line, "told");
     HAS(ah_about(host), "agenthost " AH_VERSION);
     HAS(ah_about(host), "events ");
+    CHECK(ah_counter(host, "agenthost.runs") == 0);
+    CHECK(ah_counter(host, "agenthost.cats") == -1 && ah_counter(host, NULL) == -1);
     CHECK(strcmp(ah_version(), AH_VERSION) == 0);
     shut(host);
 }

@@ -6,6 +6,7 @@
 --   m:log()[1].body.model, m:errors()
 local ah = require "agenthost"
 local command = require "support.command"
+local programs = require "support.programs"
 local server = require "support.server"
 
 local mock = {}
@@ -26,7 +27,12 @@ local function file_with(text)
   return path
 end
 
---- What agenthost.mock hands over for a request, decoded: a table, its steps with their bytes.
+--- The program itself (lua/agenthost/command/mock.lua) in this process.
+function mock.program()
+  return programs "mock"
+end
+
+--- What the program hands over for a request, decoded: a table, its steps with their bytes.
 function mock.plan(text)
   local json, behind = text:match("^([^\n]*)\n(.*)$")
   local p, at = server.decode(json), 1

@@ -45,11 +45,7 @@ ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out)
 
 bool ah_agent_idle(ah_host *host)
 {
-    static const char ask[] = "return tostring(require('agenthost').metrics()['agenthost.runs'])";
-    const char *runs =
-        ah_load(host, "agenthost", ask, sizeof ask - 1, 0, NULL) == AH_OK ? ah_returned(host) : NULL;
-
-    return runs && strcmp(runs, "0") == 0;
+    return ah_counter(host, "agenthost.runs") == 0;
 }
 
 /* A word of its own, or at the end of one: that can only err on the side of the script. */

@@ -13,12 +13,12 @@
 
 #include "agenthost.h"
 #include "cli/agent.h"
-#include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/missing.h"
 #include "cli/mock.h"
 #include "cli/mock_server.h"
 #include "cli/options.h"
+#include "cli/programs.h"
 #include "cli/report.h"
 #include "cli/settings.h"
 #include "cli/signals.h"
@@ -323,31 +323,11 @@ static int run_in(session *s, ah_host *host)
     return EXIT_OK;
 }
 
-/* argv is not const, and nobody writes to it. */
-static char *loose(const char *s)
+/* What a program said: the exit code, a line end, and what to print. */
+static int tell(session *s, ah_host *host, ah_status st)
 {
-    return (char *)(uintptr_t)s;
-}
-
-/* The script's name (or a model's) and arguments behind what agenthost.inspect or
- * agenthost.models wants to know; the answer is the exit code, a line end, and what to print. */
-static int inspect_in(session *s, ah_host *host, const char *ask)
-{
-    const ah_options *o = &s->options;
-    char **argv = ah_alloc(&ah_mem_libc, ((size_t)o->argc + 4) * sizeof *argv);
     const char *said;
-    ah_status st;
 
-    if (!argv)
-        return cannot_start(s, AH_NOMEM);
-    argv[0] = loose(ah_command_table[o->command].name);
-    argv[1] = loose(given(s, AH_OPTION_JSON) ? "json" : "text");
-    argv[2] = loose(o->model ? o->model : "");
-    argv[3] = loose(o->script ? o->script : "");
-    if (o->argc)
-        memcpy(argv + 4, o->argv, (size_t)o->argc * sizeof *argv);
-    st = ah_load(host, "agenthost", ask, strlen(ask), o->argc + 4, argv);
-    ah_free(&ah_mem_libc, argv);
     if (ah_signals_caught()) /* whatever was found until then */
         return EXIT_SCRIPT;
     said = ah_returned(host);
@@ -355,6 +335,25 @@ static int inspect_in(session *s, ah_host *host, const char *ask)
         return explain(s, st, host);
     fputs(said + 2, s->terminal.out);
     return *said == '0' ? EXIT_OK : EXIT_SCRIPT;
+}
+
+static int inspect_in(session *s, ah_host *host)
+{
+    const ah_options *o = &s->options;
+    const char **argv = malloc(((size_t)o->argc + 4) * sizeof *argv);
+    ah_status st;
+
+    if (!argv)
+        return cannot_start(s, AH_NOMEM);
+    argv[0] = ah_command_table[o->command].name;
+    argv[1] = given(s, AH_OPTION_JSON) ? "json" : "text";
+    argv[2] = o->model ? o->model : "";
+    argv[3] = o->script;
+    for (int i = 0; i < o->argc; i++)
+        argv[i + 4] = o->argv[i];
+    st = ah_program_call(host, "inspect", "", o->argc + 4, argv);
+    free(argv);
+    return tell(s, host, st);
 }
 
 /* What the mock tells of a request, at the level that was asked for. */
@@ -391,33 +390,26 @@ static int mock_in(session *s, ah_host *host)
     return st == AH_OK ? EXIT_OK : explain(s, st, host);
 }
 
-/* The code of -e runs first: it may give models names. */
 static int models_in(session *s, ah_host *host)
 {
-    ah_status st = s->options.eval ? run_code(s, host) : AH_OK;
+    const ah_options *o = &s->options;
+    const char *argv[] = {given(s, AH_OPTION_JSON) ? "json" : "text", o->script ? o->script : "",
+                          o->eval ? o->eval : ""};
 
-    if (st != AH_OK)
-        return explain(s, st, host);
-    return inspect_in(s, host, "return require('agenthost')._models(...)");
+    return tell(s, host, ah_program_call(host, "models", "", 3, argv));
 }
 
 static int work_in(session *s, ah_host *host)
 {
-    switch (s->options.command) {
-    case AH_COMMAND_RUN:
+    ah_status st;
+
+    if (s->options.command == AH_COMMAND_RUN)
         return run_in(s, host);
-    case AH_COMMAND_MOCK:
+    if ((st = ah_program_open(host)) != AH_OK)
+        return explain(s, st, host);
+    if (s->options.command == AH_COMMAND_MOCK)
         return mock_in(s, host);
-    case AH_COMMAND_MODELS:
-        return models_in(s, host);
-    case AH_COMMAND_TOOLS:
-    case AH_COMMAND_CHECK:
-    case AH_COMMAND_CONFIG:
-    case AH_COMMAND_COMPLETION:
-    case AH_COMMANDS:
-        break;
-    }
-    return inspect_in(s, host, "return require('agenthost')._inspect(...)");
+    return s->options.command == AH_COMMAND_MODELS ? models_in(s, host) : inspect_in(s, host);
 }
 
 /* Tells that a `models.` line of the settings file is wrong, and returns the exit code. */
@@ -494,6 +486,34 @@ static int with_settings(session *s)
     return code;
 }
 
+/* A program about the tables: `word` is the shell that completes, or the command that is told of. */
+static int tell_tables(session *s, const char *program, const char *word)
+{
+    const char *argv[AH_TOLD + 1] = {word};
+    ah_host *host = NULL;
+    ah_told told;
+    ah_status st;
+    int code;
+
+    ah_options_tell(&told);
+    memcpy(argv + 1, told.word, sizeof told.word);
+    if ((st = open_host(s, &host)) != AH_OK)
+        return cannot_start(s, st);
+    if ((st = ah_program_open(host)) == AH_OK)
+        st = ah_program_call(host, program, "", AH_TOLD + 1, argv);
+    code = tell(s, host, st);
+    ah_close(host);
+    return code;
+}
+
+static int show_help(session *s)
+{
+    if (s->options.command != AH_COMMAND_RUN)
+        return tell_tables(s, "help", ah_command_table[s->options.command].name);
+    ah_help(stdout);
+    return EXIT_OK;
+}
+
 static int serve(session *s, int argc, char **argv)
 {
     ah_options *o = &s->options;
@@ -506,14 +526,12 @@ static int serve(session *s, int argc, char **argv)
         return EXIT_USAGE;
     }
     if (given(s, AH_OPTION_HELP))
-        ah_help(stdout, o->command);
-    else if (given(s, AH_OPTION_VERSION))
+        return show_help(s);
+    if (given(s, AH_OPTION_VERSION))
         return show_version(s);
-    else if (o->command == AH_COMMAND_COMPLETION)
-        ah_completion(stdout, o->script);
-    else
-        return with_settings(s);
-    return EXIT_OK;
+    if (o->command == AH_COMMAND_COMPLETION)
+        return tell_tables(s, "completion", o->script);
+    return with_settings(s);
 }
 
 /* An answer that did not get out is a failure, but for a reader who had enough. */

@@ -1,4 +1,4 @@
-/* What the mock sends in answer to one request, read from what lua/agenthost/mock/plan.lua makes, a line
+/* What the mock sends in answer to one request, read from what lua/agenthost/command/mock/plan.lua makes, a line
  * of JSON and bytes behind it: a head, then steps of bytes and waits. Of a stream only the steps that go out next are
  * there. Nothing of HTTP is known here. */
 #ifndef AH_CLI_MOCK_PLAN_H

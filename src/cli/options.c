@@ -25,47 +25,13 @@ enum { SHOWN_MAX = 60 }; /* bytes of an argument that a message repeats */
 #define ALL     ((1u << AH_COMMANDS) - 1)
 
 const ah_command_row ah_command_table[AH_COMMANDS] = {
-    [AH_COMMAND_RUN] = {"", "script.lua [args...]", "run the script (- reads it from standard input)",
-                        ""},
-    [AH_COMMAND_TOOLS] =
-        {"tools", "script.lua [args...]", "show the tools that a model would see, and run none",
-         "The script's top level runs, up to its first ah.run or agent:run, and `setup` of\n"
-         "its agents; no model is asked. For each agent and run that was met: the model,\n"
-         "the tools with their parameters in short form. --json has the exact\n"
-         "specifications. What the script prints until then goes to stderr.\n"},
-    [AH_COMMAND_CHECK] =
-        {"check", "script.lua [args...]", "find faults in a script without asking a model",
-         "The script's top level runs, up to its first ah.run or agent:run, and `setup` of\n"
-         "its agents, as for agenthost tools: what they do is done.\n"
-         "All faults that can be seen so are told with their line, not only the first:\n"
-         "syntax, fields, names, schemas and their examples, tools declared twice, the\n"
-         "limits of the model's provider. What stands behind that run, and what handlers\n"
-         "do, is not looked at. The exit code is 1 when there are faults.\n"},
-    [AH_COMMAND_MOCK] =
-        {"mock", "script.lua", "be a model server that says what a script tells it to",
-         "Speaks as OpenAI, Anthropic, Gemini and Ollama do, refuses what strict providers\n"
-         "refuse, prints its address as one line; a signal or --once ends it. The script\n"
-         "returns turns as for ah.scripted, or as JSON; they may fail, wait or break by\n"},
-    [AH_COMMAND_MODELS] =
-        {"models", "[provider/model]", "show who has a key, and what the models can do",
-         "For each provider: whether a model of it can be asked, the variable that its\n"
-         "key comes from, its address or the variable that has it; keys are never shown.\n"
-         "Then what the adapters can do, or that of the model that is named. No provider\n"
-         "is asked. Names that CODE gives with ah.alias, and the configuration, are\n"
-         "listed. Of a model that is named it is told what it holds and costs, and\n"
-         "where each answer comes from.\n"},
-    [AH_COMMAND_CONFIG] =
-        {"config", "", "show each setting and where it comes from",
-         "A flag wins over the script, the script over AGENTHOST_MODEL, that over the\n"
-         "configuration: lines NAME = VALUE in $XDG_CONFIG_HOME/agenthost/config (or\n"
-         "~/.config/agenthost/config). Names: model, color, env-file, log (error,\n"
-         "warning, info or debug), models.NAME (a model, or what is known of one, as a\n"
-         "JSON object). Secrets are never shown.\n"},
-    [AH_COMMAND_COMPLETION] =
-        {"completion", "bash|zsh|fish", "print what completes words in that shell",
-         "bash:  source <(agenthost completion bash)\n"
-         "zsh:   agenthost completion zsh >~/.zfunc/_agenthost  (a folder of $fpath)\n"
-         "fish:  agenthost completion fish | source\n"},
+    [AH_COMMAND_RUN] = {"", "run the script (- reads it from standard input)"},
+    [AH_COMMAND_TOOLS] = {"tools", "show the tools that a model would see, and run none"},
+    [AH_COMMAND_CHECK] = {"check", "find faults in a script without asking a model"},
+    [AH_COMMAND_MOCK] = {"mock", "be a model server that says what a script tells it to"},
+    [AH_COMMAND_MODELS] = {"models", "show who has a key, and what the models can do"},
+    [AH_COMMAND_CONFIG] = {"config", "show each setting and where it comes from"},
+    [AH_COMMAND_COMPLETION] = {"completion", "print what completes words in that shell"},
 };
 
 const ah_option_row ah_option_table[AH_OPTIONS] = {
@@ -483,4 +449,42 @@ bool ah_options_parse(ah_options *o, int argc, char **argv)
     o->argc = w.left;
     o->argv = w.at;
     return check(o);
+}
+
+/* -- for the programs in Lua --------------------------------------------------------------- */
+
+/* "run tools" */
+static void name_takers(ah_option_id id, char *out, size_t size)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < AH_COMMANDS && n < size; i++)
+        if (ah_command_takes((ah_command)i, id))
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "",
+                                  i == AH_COMMAND_RUN ? "run" : ah_command_table[i].name);
+}
+
+void ah_options_tell(ah_told *out)
+{
+    const char **at = out->word;
+
+    *out = (ah_told){.word = {NULL}};
+    snprintf(out->commands, sizeof out->commands, "%d", AH_COMMANDS);
+    *at++ = out->commands;
+    for (int i = 0; i < AH_COMMANDS; i++) {
+        *at++ = ah_command_table[i].name;
+        *at++ = ah_command_table[i].help;
+    }
+    for (int i = 0; i < AH_OPTIONS; i++) {
+        const ah_option_row *opt = &ah_option_table[i];
+
+        out->letter[i][0] = opt->letter;
+        name_takers((ah_option_id)i, out->takers[i], sizeof out->takers[i]);
+        *at++ = out->letter[i];
+        *at++ = opt->name;
+        *at++ = opt->value ? opt->value : "";
+        *at++ = opt->words ? opt->words : "";
+        *at++ = out->takers[i];
+        *at++ = opt->help;
+    }
 }

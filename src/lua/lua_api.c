@@ -294,6 +294,7 @@ static int open_own(lua_State *L)
     watch_exit(L);
     ah_lua_guard_exit(L);
     ah_lua_guard_threads(L);
+    ah_lua_keep_globals(L);
     return 0;
 }
 

@@ -91,12 +91,15 @@ ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *
 /* The same for code of the script: what waits in it raises, and says what to do instead. */
 ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int nresults, ah_err *err);
 
-/* Pushes a compiled-in module ("agenthost.demo"), loading it when it is first needed.
+/* Pushes a compiled-in module ("agenthost.providers.demo"), loading it when it is first needed.
  * On failure nothing is pushed. */
 ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
 
 /* Pushes the table of agenthost. */
 void ah_lua_push_library(lua_State *L);
+/* From now on the compiled-in Lua sees copies of the globals and standard libraries that there are: what a
+ * script does to its own is of no matter to it. Raises when out of memory. */
+void ah_lua_keep_globals(lua_State *L);
 /* Pushes the function of a compiled-in source ("agenthost.short"). Raises when out of memory. */
 void ah_lua_push_chunk(lua_State *L, const char *name);
 

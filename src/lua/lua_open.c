@@ -23,6 +23,8 @@
 
 static const char MODULE[] = "agenthost.module"; /* registry: the module's table */
 
+static const char GLOBALS[] = "agenthost.globals"; /* registry: what our Lua sees as its globals */
+
 static const ah_lua_source *find_source(const char *name)
 {
     const ah_lua_source *s = ah_lua_sources;
@@ -41,6 +43,8 @@ void ah_lua_push_chunk(lua_State *L, const char *name)
     lua_pushfstring(L, "=%s", name); /* -- chunk name */
     if (luaL_loadbufferx(L, s->text, s->len, lua_tostring(L, -1), "t") != LUA_OK)
         lua_error(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, GLOBALS);
+    lua_setupvalue(L, -2, 1);
     lua_remove(L, -2); /* -- function */
 }
 
@@ -91,22 +95,19 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
 static const struct {
     const char *key, *module, *member; /* member NULL: the module itself */
 } lazy[] = {
-    {"scripted", "agenthost.scripted", NULL},
-    {"adapter", "agenthost.adapter", NULL},
-    {"conformance", "agenthost.conformance", NULL},
-    {"policies", "agenthost.policies", NULL},
+    {"scripted", "agenthost.providers.scripted", NULL},
+    {"adapter", "agenthost.providers.adapter", NULL},
+    {"conformance", "agenthost.testing.conformance", NULL},
+    {"policies", "agenthost.strategies.policies", NULL},
     {"resource", "agenthost.resource", NULL},
-    {"builtin", "agenthost.builtin", NULL},
-    {"planning", "agenthost.planning", "types"},
-    {"planning_section", "agenthost.planning", "section"},
-    {"unlock", "agenthost.strategies", "unlock"},
-    {"phases", "agenthost.strategies", "phases"},
-    {"unfold", "agenthost.strategies", "unfold"},
+    {"builtin", "agenthost.tools.builtin", NULL},
+    {"planning", "agenthost.tools.planning", "types"},
+    {"planning_section", "agenthost.tools.planning", "section"},
+    {"unlock", "agenthost.strategies.ready", "unlock"},
+    {"phases", "agenthost.strategies.ready", "phases"},
+    {"unfold", "agenthost.strategies.ready", "unfold"},
     {"set_visibility_override", "agenthost.visibility", NULL},
-    {"_inspect", "agenthost.inspect", NULL},
-    {"_calls", "agenthost.calls", NULL},
-    {"_mock", "agenthost.mock", NULL},
-    {"_models", "agenthost.models", NULL},
+    {"_calls", "agenthost.testing.calls", NULL},
 };
 
 enum { LAZY = sizeof lazy / sizeof *lazy };
@@ -174,9 +175,41 @@ static int all_fields(lua_State *L)
     return 2;
 }
 
+/* The table on top -> one with the same fields. */
+static void copy_table(lua_State *L)
+{
+    lua_createtable(L, 0, 32);
+    lua_pushnil(L);
+    while (lua_next(L, -3)) { /* -- table copy key value */
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
+    }
+    lua_remove(L, -2);
+}
+
+void ah_lua_keep_globals(lua_State *L)
+{
+    static const char *const libraries[] = {"io", "math", "os", "string", "table", "utf8"};
+
+    luaL_checkstack(L, 8, "globals");
+    lua_pushglobaltable(L);
+    copy_table(L);
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        if (lua_getfield(L, -1, libraries[i]) != LUA_TTABLE) {
+            lua_pop(L, 1);
+            continue;
+        }
+        copy_table(L);
+        lua_setfield(L, -2, libraries[i]);
+    }
+    lua_setfield(L, LUA_REGISTRYINDEX, GLOBALS);
+}
+
 AH_API int luaopen_agenthost(lua_State *L)
 {
     ah_lua_host(L, &ah_mem_libc, NULL);
+    ah_lua_keep_globals(L);
     lua_newtable(L); /* -- ah */
     ah_lua_open_value(L);
     ah_lua_open_schema(L);

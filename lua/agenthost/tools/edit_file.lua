@@ -2,7 +2,7 @@
 -- all are meant. Several edits are made in their order, all of them or none: where one fails
 -- the call does, and its transaction leaves the file as it was.
 local ah = ...
-local files = ah._module "agenthost.files"
+local files = ah._module "agenthost.tools.files"
 
 local MAX_EDITS = 100
 -- A hint costs no more than a look at so many bytes and so many pairs of lines.

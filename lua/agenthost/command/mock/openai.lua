@@ -1,9 +1,9 @@
 --- OpenAI Chat Completions from the server's side: checks a request as that service does,
 -- gives it to a scripted model in that model's form, and says its turn as a body or as chunks.
-local ah = ...
-local check = ah._module "agenthost.mock.check"
-local plan = ah._module "agenthost.mock.plan"
-local custom = ah._module "agenthost.mock.custom"
+local ah, use = ...
+local check = use "mock.check"
+local plan = use "mock.plan"
+local custom = use "mock.custom"
 
 local openai = { api = "chat/completions" }
 

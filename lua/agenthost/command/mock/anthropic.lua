@@ -1,10 +1,10 @@
 --- Anthropic Messages from the server's side: blocks, thinking with its signature, prompt caching
 -- at the marks that the client sets, and tools that come in mid-conversation.
-local ah = ...
-local check = ah._module "agenthost.mock.check"
-local plan = ah._module "agenthost.mock.plan"
-local signed = ah._module "agenthost.mock.signed"
-local threads = ah._module "agenthost.mock.threads"
+local ah, use = ...
+local check = use "mock.check"
+local plan = use "mock.plan"
+local signed = use "mock.signed"
+local threads = use "mock.threads"
 
 local anthropic = { api = "v1/messages" }
 

@@ -1,8 +1,8 @@
 --- Message threads of Anthropic: a conversation that the server holds between requests, so that a
 -- client sends what is new and the id of the answer before it. The whole request is put together
 -- here; what checks, reads and answers it need not know of threads.
-local ah = ...
-local check = ah._module "agenthost.mock.check"
+local ah, use = ...
+local check = use "mock.check"
 
 local threads = {}
 

@@ -1,5 +1,5 @@
 --- The fields that a turn of the mock's script may have: the one table for what a script is checked
--- with (agenthost.mock.turn knows the kinds), for `agenthost mock --help`, whose list the Makefile
+-- with (mock/turn.lua knows the kinds), for `agenthost mock --help`, whose list the Makefile
 -- takes from here (so a defect is one line), and for docs/mock.md. Numbers have the range that a
 -- server can say, or that a client can be expected to wait.
 local HOUR <const> = 3600

@@ -1,7 +1,7 @@
 --- list_files: what is in a folder, or which files below it a glob names, with their sizes.
 -- At most `max`; what is left out is said.
 local ah = ...
-local files = ah._module "agenthost.files"
+local files = ah._module "agenthost.tools.files"
 
 local function entry(name, kind, size)
   if kind == "folder" then

@@ -2,12 +2,12 @@
 -- script tells it to. Each request is checked as a strict provider checks it, put into the form
 -- of scripted models, answered by the script's turn, and said in the provider's words. The
 -- command's C side owns the sockets; it asks here for the steps of each answer.
-local ah = ...
-local check = ah._module "agenthost.mock.check"
-local plan = ah._module "agenthost.mock.plan"
-local search = ah._module "agenthost.mock.search"
-local turns = ah._module "agenthost.mock.turn"
-local new_cache = ah._module "agenthost.mock.cache"
+local ah, use = ...
+local check = use "mock.check"
+local plan = use "mock.plan"
+local search = use "mock.search"
+local turns = use "mock.turn"
+local new_cache = use "mock.cache"
 
 local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
 
@@ -119,7 +119,7 @@ end
 -- -- routing -----------------------------------------------------------------------------
 
 local function provider_of(format)
-  return ah._module("agenthost.mock." .. format)
+  return use("mock." .. format)
 end
 
 local function route_of(method, path, headers)

@@ -6,7 +6,12 @@
 -- that ah.alias gave are told where the host has any.
 --
 -- The chunk gives one function; see the end of the file.
-local ah = ...
+local ah, use = ...
+local foreign = use "foreign"
+
+-- Held here, as CODE may take them out of the library's table.
+local aliases, capabilities, providers = ah._aliases, ah.capabilities, ah._providers
+local array, encode = ah.array, ah.json.encode
 
 -- One model for each way in which adapters of a provider differ; where none stands, they do not.
 local EXAMPLES = {
@@ -32,26 +37,26 @@ local function configured(provider)
   local key, address = first_set(provider.key_env), first_set(provider.url_env)
   return { provider = provider.name, key = key, address = address,
     url = not address and provider.url or nil,
-    key_variables = ah.array(provider.key_env), address_variables = ah.array(provider.url_env),
+    key_variables = array(provider.key_env), address_variables = array(provider.url_env),
     ready = address ~= nil or provider.url ~= nil and (key ~= nil or provider.keyless) }
 end
 
 --- What the adapter of "provider/model" can do, whether or not there is a key.
 local function capable(model)
-  local told = assert(ah.capabilities(model, { base_url = "http://localhost", api_key = "none" }))
+  local told = assert(capabilities(model, { base_url = "http://localhost", api_key = "none" }))
   return { model = model, tool_change_mode = told.tool_change_mode,
     supports_dynamic_tools = told.supports_dynamic_tools, native_output = told.native_output,
     reasoning_back = told.reasoning_back, tool_search = told.tool_search, images = told.images,
     strict_tools = told.strict_tools, streaming = true, known = told.known,
     context_window = told.context_window, max_output = told.max_output, prices = told.prices,
-    efforts = told.efforts and ah.array(told.efforts) }
+    efforts = told.efforts and array(told.efforts) }
 end
 
 local function all()
-  local list = ah.array {}
-  for i, provider in ipairs(ah._providers()) do
+  local list = array {}
+  for i, provider in ipairs(providers()) do
     local one = configured(provider)
-    one.models = ah.array {}
+    one.models = array {}
     for n, name in ipairs(EXAMPLES[provider.name] or { "MODEL" }) do
       one.models[n] = capable(provider.name .. "/" .. name)
     end
@@ -62,18 +67,18 @@ end
 
 --- The one provider of a model that is named, or of what an alias stands for.
 local function only(named)
-  local model = ah._aliases()[named] or named
+  local model = aliases()[named] or named
   local name = model:match("^[^/]*")
-  for _, provider in ipairs(ah._providers()) do
+  for _, provider in ipairs(providers()) do
     if provider.name == name then
       local one = configured(provider)
-      one.models = ah.array { capable(model) }
-      return ah.array { one }
+      one.models = array { capable(model) }
+      return array { one }
     end
   end
-  local told = assert(ah.capabilities(model)) -- demo, or the error that tells what is known
-  return ah.array { { provider = told.provider, ready = true, key_variables = ah.array {},
-    address_variables = ah.array {}, models = ah.array { capable(model) } } }
+  local told = assert(capabilities(model)) -- demo, or the error that tells what is known
+  return array { { provider = told.provider, ready = true, key_variables = array {},
+    address_variables = array {}, models = array { capable(model) } } }
 end
 
 -- -- telling --------------------------------------------------------------------------------
@@ -112,9 +117,9 @@ local function columns(rows)
 end
 
 --- The names that stand for models, in order; "" where there are none.
-local function alias_lines(aliases)
+local function alias_lines()
   local rows = {}
-  for name, model in pairs(aliases) do
+  for name, model in pairs(aliases()) do
     rows[#rows + 1] = { name, model }
   end
   table.sort(rows, function(a, b) return a[1] < b[1] end)
@@ -161,7 +166,7 @@ local function known_lines(m)
     rows[#rows + 1] = { "these figures", origin(m.known.figures) }
   end
   if m.known.learned then
-    rows[#rows + 1] = { "learned", ah.json.encode(m.known.learned) .. ": a server has refused it" }
+    rows[#rows + 1] = { "learned", encode(m.known.learned) .. ": a server has refused it" }
   end
   return "\n" .. columns(rows)
 end
@@ -182,17 +187,21 @@ local function text_of(list)
   return table_of_where .. legend .. "\n" .. columns(can)
 end
 
---- The exit code, a line end, and what to print, as agenthost.inspect gives them.
+--- The exit code, a line end, and what to print.
 ---@param format "text"|"json"
 ---@param model string "provider/model" or an alias; "": all providers
+---@param code string what -e gives: it runs first, as it may give models names; "": nothing
 ---@return string
-return function(_, format, _, model)
+return function(format, model, code)
+  if code ~= "" then
+    foreign.run_text("local ah = require 'agenthost' " .. code, "@-e")
+  end
   local list = model ~= "" and only(model) or all()
   if format == "json" then
-    local told = { providers = list, aliases = ah._aliases() }
-    return "0\n" .. ah.json.encode(told) .. "\n"
+    local told = { providers = list, aliases = aliases() }
+    return "0\n" .. encode(told) .. "\n"
   end
   local one = model ~= "" and list[1].models[1]
   local known = one and one.known and known_lines(one) or ""
-  return "0\n" .. text_of(list) .. known .. alias_lines(ah._aliases())
+  return "0\n" .. text_of(list) .. known .. alias_lines()
 end

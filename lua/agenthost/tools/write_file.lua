@@ -1,7 +1,7 @@
 --- write_file: makes a file, or replaces one as a whole. What is there already and was not
 -- looked at in this conversation is not overwritten by a model that may not know of it.
 local ah = ...
-local files = ah._module "agenthost.files"
+local files = ah._module "agenthost.tools.files"
 
 -- After these, with this path, the model knows what it replaces.
 local KNOWS = { read_file = true, write_file = true, edit_file = true }

@@ -1,4 +1,4 @@
---- What the built-in tools (lua/agenthost/builtin) share: options, the file system of a call,
+--- What the built-in tools (lua/agenthost/tools) share: options, the file system of a call,
 -- numbers and lines as a model is shown them. Holds no tool and keeps no state.
 local ah = ...
 

@@ -10,9 +10,13 @@
 -- and the script goes on with the rest.
 --
 -- The chunk gives one function; see the end of the file.
-local ah = ...
+local ah, use = ...
+local foreign = use "foreign"
 
-local real = { run = ah.run, agent = ah.agent, tool = ah.tool, exit = os.exit }
+-- Held here, as the script may take them out of the library's table.
+local real = { run = ah.run, agent = ah.agent, tool = ah.tool }
+local array, object, compile, scripted = ah.array, ah.object, ah.schema, ah.scripted
+local decode, encode, describe = ah.json.decode, ah.json.encode, ah.schema.describe
 local STOP = setmetatable({ message = "stopped by agenthost check" }, {
   __tostring = function(stop) return stop.message end,
 })
@@ -148,7 +152,7 @@ end
 local function check_examples(tool, at)
   local function check(schema, path)
     local examples = type(schema) == "table" and schema.examples
-    local ok, compiled = pcall(ah.schema, schema)
+    local ok, compiled = pcall(compile, schema)
     for i, example in ipairs(ok and type(examples) == "table" and examples or {}) do
       local fits, why = compiled:validate(example)
       if not fits then
@@ -283,8 +287,8 @@ local UNTOLD = {
 --- What the transcript has beside the request: tools that wait to be found (docs/search.md), which
 -- the model is not shown, and what each tool says of itself, which is for policies.
 local function note_entries(one, agent)
-  one.deferred, one.said = ah.array {}, {}
-  for _, entry in ipairs(agent and ah.json.decode(agent:transcript()).entries or {}) do
+  one.deferred, one.said = array {}, {}
+  for _, entry in ipairs(agent and decode(agent:transcript()).entries or {}) do
     for _, spec in ipairs(entry.tools or {}) do
       one.said[spec.name] = { annotations = spec.annotations, version = spec.version }
       if entry.type == "tools_deferred" then
@@ -306,7 +310,7 @@ local function probe(one, run)
   local text, place_of_text = text_of(fields)
   fields[place_of_text] = nil
   fields.log = function() end
-  fields.model = ah.scripted(function(asked)
+  fields.model = scripted(function(asked)
     request = asked
     return "seen"
   end)
@@ -319,7 +323,7 @@ local function probe(one, run)
     fault(why, one.at)
   end
   note_entries(one, ok and agent)
-  one.request = request or { tools = {}, system = "", options = ah.object {} }
+  one.request = request or { tools = {}, system = "", options = object {} }
 end
 
 local function check_limits(one)
@@ -383,28 +387,28 @@ end
 local function replace(script, model)
   local methods = getmetatable(real.agent { model = "demo/echo" }).__index
   local run = methods.run
-  ah.tool = declare_tool
+  ah.tool = foreign.door(declare_tool)
   -- A function of C: `return ah.agent { ... }`, a tail call, leaves the script's line to be found.
-  ah.agent = ah._fenced(function(fields)
+  ah.agent = ah._fenced(foreign.door(function(fields)
     return add_met("ah.agent", fields, model).agent
-  end)
-  ah.run = function(fields)
+  end))
+  ah.run = foreign.door(function(fields)
     add_met("ah.run", fields, model)
     stop(script())
-  end
+  end)
   methods.run = function()
     stop(script())
   end
-  getmetatable(ah.registry()).__index.execute = function(_, name)
+  getmetatable(ah.registry()).__index.execute = foreign.door(function(_, name)
     if #seen.met == 0 then
       note(place(), "registry:execute('%s') was called before any run", tostring(name))
     end
     stop(script())
-  end
-  rawset(os, "exit", function(code)
+  end)
+  rawset(_G.os, "exit", foreign.door(function(code)
     note(place(), "os.exit(%s) was called before any run", tostring(code == nil and 0 or code))
     stop(script())
-  end)
+  end))
   return run
 end
 
@@ -412,7 +416,7 @@ local function run_script(path, chunk, ...)
   local co = coroutine.create(chunk)
   rawset(_G, "arg", { [0] = path, ... })
   seen.script = co
-  local ok, err = coroutine.resume(co, ...)
+  local ok, err = foreign.resume(co, ...)
   if not ok and err ~= STOP and not seen.stopped then
     fault(err, type(err) == "table" and path .. ":1" or nil)
   elseif ok and not seen.stopped then
@@ -469,7 +473,7 @@ end
 
 --- A tool as the list has it: its parameters without the braces around them.
 local function tool_text(spec, said)
-  local form = ah.schema.describe(spec.parameters)
+  local form = describe(spec.parameters)
   local inside = form:match("^{\n(.*)\n}$") or (form ~= "{}" and "  " .. form)
   return ("%s: %s\n%s%s"):format(spec.name, spec.description, said_text(said),
     inside and inside .. "\n" or "")
@@ -480,7 +484,7 @@ local function texts_of(one, tools)
   local specs, bytes = {}, 0
   for i, spec in ipairs(tools) do
     specs[i] = tool_text(spec, one.said[spec.name] or {})
-    bytes = bytes + #ah.json.encode(spec)
+    bytes = bytes + #encode(spec)
   end
   return table.concat(specs, "\n"), bytes
 end
@@ -499,7 +503,7 @@ local function met_text(one)
 end
 
 local function names_of(tools)
-  local names = ah.array {}
+  local names = array {}
   for i, spec in ipairs(tools) do
     names[i] = spec.name
   end
@@ -508,7 +512,7 @@ end
 
 --- What a model is told of each, with what it says of itself.
 local function specs_of(one, tools)
-  local specs = ah.array {}
+  local specs = array {}
   for i, spec in ipairs(tools) do
     local whole, said = {}, one.said[spec.name] or {}
     for key, value in pairs(spec) do
@@ -530,11 +534,11 @@ local function met_json(one, exact)
 end
 
 local function as_json(exact)
-  local met = ah.array {}
+  local met = array {}
   for i, one in ipairs(seen.met) do
     met[i] = met_json(one, exact)
   end
-  return ah.json.encode { met = met, faults = ah.array(seen.faults), notes = ah.array(seen.notes) }
+  return encode { met = met, faults = array(seen.faults), notes = array(seen.notes) }
     .. "\n"
 end
 
@@ -565,6 +569,7 @@ end
 ---@param ... string its arguments
 ---@return string
 return function(command, format, model, path, ...)
+  package.loaded["agenthost.command"] = nil -- what the script finds is the same as when it is run
   seen = { faults = {}, notes = {}, met = {}, declared = {}, stand_ins = 0 }
   inspect(path, model, ...)
   local code = #seen.faults == 0 and "0\n" or "1\n"

@@ -2,8 +2,8 @@
 -- other tool, with that text or with { input = text } as the arguments, and is told of calls and
 -- parameters in the second form. Chat Completions and Responses write them differently; here is
 -- what they share.
-local ah = ...
-local check = ah._module "agenthost.mock.check"
+local ah, use = ...
+local check = use "mock.check"
 
 local custom = {}
 

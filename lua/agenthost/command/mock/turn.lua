@@ -2,12 +2,12 @@
 -- with a line break, a wait of NaN seconds) is refused here: with the script, or, where a function
 -- gives the turn, as an answer to its request. The fields are a table of their own; this file
 -- knows what their kinds mean.
-local ah = ...
+local ah, use = ...
 
 local turn = { fields = {} } -- fields: a set of their names
 
 local names, rows = {}, {}
-for i, row in ipairs(ah._module "agenthost.mock.fields") do
+for i, row in ipairs(use "mock.fields") do
   names[i], rows[row.name], turn.fields[row.name] = row.name, row, true
 end
 

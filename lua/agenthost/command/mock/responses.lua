@@ -1,12 +1,12 @@
 --- OpenAI Responses from the server's side: items instead of messages, and a stream of named,
 -- numbered events. What was said is kept for previous_response_id unless `store` is false;
 -- there are no conversations and no background.
-local ah = ...
-local check = ah._module "agenthost.mock.check"
-local plan = ah._module "agenthost.mock.plan"
-local openai = ah._module "agenthost.mock.openai"
-local custom = ah._module "agenthost.mock.custom"
-local signed = ah._module "agenthost.mock.signed"
+local ah, use = ...
+local check = use "mock.check"
+local plan = use "mock.plan"
+local openai = use "mock.openai"
+local custom = use "mock.custom"
+local signed = use "mock.signed"
 
 local responses = { api = "responses", error = openai.error, models = openai.models,
   call_id = openai.call_id }

@@ -1,10 +1,10 @@
 --- Google's generateContent from the server's side: contents of parts, whole function calls,
 -- thought signatures that must come back where they were. Its streams are server-sent events
 -- with alt=sse, else one JSON array.
-local ah = ...
-local check = ah._module "agenthost.mock.check"
-local plan = ah._module "agenthost.mock.plan"
-local signed = ah._module "agenthost.mock.signed"
+local ah, use = ...
+local check = use "mock.check"
+local plan = use "mock.plan"
+local signed = use "mock.signed"
 
 local gemini = { api = "generateContent", line_end = "\r\n" }
 

@@ -1,7 +1,7 @@
 --- grep: the lines of files that match a regular expression, with those around them, or how
 -- many there are in each file. Bounded in lines; says what was left out.
 local ah = ...
-local files = ah._module "agenthost.files"
+local files = ah._module "agenthost.tools.files"
 
 local function where(args)
   return (args.path and (" in '%s'"):format(args.path) or "")

@@ -3,8 +3,8 @@
 -- private network leads nowhere. No cookies, no credentials, no proxy. Where things stand
 -- outside of a transaction: what a POST did stays done.
 local ah = ...
-local files = ah._module "agenthost.files"
-local html = ah._module "agenthost.html"
+local files = ah._module "agenthost.tools.files"
+local html = ah._module "agenthost.tools.html"
 
 local OPTIONS = {
   allow = "any", private = "table", post = "boolean", timeout = "number", max_bytes = "integer",

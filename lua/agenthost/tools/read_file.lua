@@ -1,7 +1,7 @@
 --- read_file: a text file by its lines, with their numbers: a part, its end, or the lines that
 -- match. Bounded in lines and bytes; what is left out is said, with how to go on.
 local ah = ...
-local files = ah._module "agenthost.files"
+local files = ah._module "agenthost.tools.files"
 
 local MAX_LINES, MAX_BYTES = 2000, 48 * 1024 -- below what a model sees of one result
 

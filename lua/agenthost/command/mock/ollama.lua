@@ -1,10 +1,10 @@
 --- Ollama's /api/chat from the server's side: lines of JSON, arguments as objects, and streams
 -- unless the client says otherwise. The real server forgives much; what is refused here is
 -- what it cannot read, and results that answer no call.
-local ah = ...
-local check = ah._module "agenthost.mock.check"
-local plan = ah._module "agenthost.mock.plan"
-local openai = ah._module "agenthost.mock.openai"
+local ah, use = ...
+local check = use "mock.check"
+local plan = use "mock.plan"
+local openai = use "mock.openai"
 
 local ollama = { api = "api/chat" }
 

@@ -1,5 +1,5 @@
 --- ah.builtin: the tools that come with agenthost, by name. None is there unless it is asked for.
--- Each is a module of its own, lua/agenthost/builtin/NAME.lua, that returns
+-- Each is a module of its own, lua/agenthost/tools/NAME.lua, that returns
 -- function(options) -> tool, or nil, err; it checks its options itself (ah._check_fields).
 local ah = ...
 
@@ -65,7 +65,7 @@ return function(which)
   end
   for _, name in ipairs(NAMES) do
     if wanted[name] then
-      local tool, err = ah._module("agenthost.builtin." .. name)(wanted[name])
+      local tool, err = ah._module("agenthost.tools." .. name)(wanted[name])
       if not tool then
         return nil, err
       end
