@@ -13,11 +13,11 @@ static void stock(void *ud, ah_host *host, const ah_tool_call *call)
     char answer[64];
 
     if (!strstr(call->args, known)) {
-        ah_refuse(host, call->id, "That is not in the catalogue.");
+        ah_tool_refuse(host, call->id, "That is not in the catalogue.");
         return;
     }
     snprintf(answer, sizeof answer, "{\"item\":\"%s\",\"pieces\":%d}", known, 12);
-    ah_answer(host, call->id, answer);
+    ah_tool_done(host, call->id, answer);
 }
 
 static const ah_tool_config stock_tool = {

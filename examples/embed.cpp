@@ -30,9 +30,9 @@ using Tool = std::function<std::string(const std::string &)>;
 void call(void *ud, ah_host *host, const ah_tool_call *call)
 {
     try {
-        ah_answer(host, call->id, (*static_cast<Tool *>(ud))({call->args, call->args_len}).c_str());
+        ah_tool_done(host, call->id, (*static_cast<Tool *>(ud))({call->args, call->args_len}).c_str());
     } catch (const std::exception &e) {
-        ah_refuse(host, call->id, e.what());
+        ah_tool_refuse(host, call->id, e.what());
     }
 }
 

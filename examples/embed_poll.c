@@ -44,7 +44,7 @@ static void begin(void *ud, ah_host *host, const ah_tool_call *call)
     while (j < a->job + MOST_JOBS && j->open)
         j++;
     if (j == a->job + MOST_JOBS) {
-        ah_refuse(host, call->id, "Too much is being measured; try again later.");
+        ah_tool_refuse(host, call->id, "Too much is being measured; try again later.");
         return;
     }
     j->host = host;
@@ -52,7 +52,7 @@ static void begin(void *ud, ah_host *host, const ah_tool_call *call)
     j->ready = false;
     j->open = pthread_create(&j->thread, NULL, measure, j) == 0;
     if (!j->open)
-        ah_refuse(host, call->id, "The measurement cannot be begun.");
+        ah_tool_refuse(host, call->id, "The measurement cannot be begun.");
 }
 
 /* After a wake-up, on the host's own thread. A call that is over meanwhile is no harm. */
@@ -64,7 +64,7 @@ static void woken(void *ud)
         if (j->open && j->ready) {
             pthread_join(j->thread, NULL);
             j->open = false;
-            ah_answer(a->host, j->call, "{\"degrees\":21}");
+            ah_tool_done(a->host, j->call, "{\"degrees\":21}");
         }
 }
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "wire/lower.h"
+#include "wire/providers.h"
 
 typedef struct fuzzed {
     uint8_t mode;

@@ -16,12 +16,12 @@
  *                      ah_agent_at_work, ah_agent_user, ah_agent_set_user, ah_next_event,
  *                      ah_pollfd, ah_timeout
  *     in those of tools (call, cancel), of the transport, and in `woken`, besides:
- *                      ah_answer, ah_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
+ *                      ah_tool_done, ah_tool_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
  *                      ah_agent_start, ah_agent_send, ah_agent_cancel
  *     never            what waits, steps, opens, closes or declares: ah_close, ah_script, ah_load,
  *                      ah_add_tool, ah_remove_tool, ah_call_tool, ah_agent_open, ah_agent_find,
  *                      ah_agent_close, ah_agent_run, ah_step
- *   So those that only look on (of the watcher, log, clock, wall, random, a tool's release) may
+ *   So those that only look on (of the watcher, log, clock, wall, random, tty, a tool's release) may
  *   call the first kind alone, and `alloc` nothing at all. What may not be called is refused and
  *   not done: AH_USAGE (ah_step: below 0); what returns nothing logs an error. The last kind is
  *   refused as well inside observers of a script and what else of it cannot wait
@@ -151,6 +151,32 @@ typedef struct ah_transport {
     void *ud;
 } ah_transport;
 
+/* A terminal for scripts (ah.terminal, docs/terminal.md), of a program that owns one. The program switches
+ * modes and looks after signals, the host reads keys and writes. Called on the host's thread, from within
+ * functions of a script; all are given where `enter` is. */
+enum { AH_TTY_AWAY = 64 };
+enum {
+    AH_TTY_SIGNALS = 1, /* Ctrl-C and its like are signals, else keys */
+    AH_TTY_DISTINCT = 2 /* keys that look alike are told apart, by kitty's keyboard protocol */
+};
+typedef struct ah_tty {
+    /* A script opens it: keys are to come one by one, without being shown. mode: of AH_TTY_SIGNALS and the
+     * like. *fd is to read and write without blocking; *news has a byte to read whenever the size may have
+     * changed or `kept` may have become false. 0, or an errno (EBUSY: it is open). NULL: there is none. */
+    int (*enter)(void *ud, unsigned mode, int *fd, int *news);
+    void (*leave)(void *ud);   /* it is closed: both descriptors are the program's again */
+    void (*suspend)(void *ud); /* stops the program, as Ctrl-Z does, until it is continued */
+    void (*writing)(void *ud); /* the host is about to write: what waits in a buffer goes first */
+    /* What takes the script's live area off the screen, from now on; n is at most AH_TTY_AWAY, 0 where none
+     * is drawn. For a program that writes itself, or is being stopped. */
+    void (*shown)(void *ud, const char *away, size_t n);
+    bool (*kept)(void *ud); /* False: the program has written since `shown`; a new line has begun */
+    bool sequences;         /* it obeys escape sequences */
+    bool color;             /* and colors are welcome */
+    bool reflows;           /* made narrower, it breaks the lines that it shows anew */
+    void *ud;
+} ah_tty;
+
 /* Settings of a host. Zero is a good default for each; `size` lets a later library
  * serve a program built with an earlier header. Times of the clocks are milliseconds. */
 typedef struct ah_config {
@@ -181,6 +207,7 @@ typedef struct ah_config {
     /* True if the program takes asks from ah_ask_next and closes each with ah_ask_close: calls wait
      * until it does. False: an ask without a front end in the script fails at once. */
     bool asks;
+    ah_tty tty; /* zero: scripts have no ah.terminal */
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */
@@ -249,7 +276,7 @@ AH_API ah_status ah_alias(ah_host *host, const char *json);
 
 /* One call of a tool of the program. Valid during the call of the function. */
 typedef struct ah_tool_call {
-    uint64_t id; /* for ah_answer; never 0, never used again in this host */
+    uint64_t id; /* for ah_tool_done; never 0, never used again in this host */
     const char *tool;
     const char *args; /* JSON object: checked against the parameters, defaults filled in */
     size_t args_len;
@@ -274,7 +301,7 @@ typedef struct ah_tool_config {
      * open_world and untrusted (docs/lua.md). NULL: none is declared */
     const char *annotations;
     const char *version; /* UTF-8, up to 64 bytes: told where a conversation goes on; NULL: none */
-    /* Begins a call. Answered once, with ah_answer or ah_refuse, in it or later. */
+    /* Begins a call. Answered once, with ah_tool_done or ah_tool_refuse, in it or later. */
     void (*call)(void *ud, ah_host *host, const ah_tool_call *call);
     /* The call is over unanswered (cancelled, out of time, host closed). May be NULL. */
     void (*cancel)(void *ud, ah_host *host, uint64_t call);
@@ -292,8 +319,8 @@ AH_API ah_status ah_remove_tool(ah_host *host, const char *name);
  * or as failed, with words for the model. The call is over in any case: AH_USAGE where it
  * already was, AH_TOOL_VALIDATION where `json` is none (the model is told of a failure),
  * AH_NOMEM. On the host's thread; from others, take note, ah_wake, and answer in `woken`. */
-AH_API ah_status ah_answer(ah_host *host, uint64_t call, const char *json);
-AH_API ah_status ah_refuse(ah_host *host, uint64_t call, const char *message);
+AH_API ah_status ah_tool_done(ah_host *host, uint64_t call, const char *json);
+AH_API ah_status ah_tool_refuse(ah_host *host, uint64_t call, const char *message);
 
 /* Calls a tool by name, of a script or of the program, as a model would: arguments are checked,
  * the policies of the script's ah.gate and its time limit hold, handlers may wait. Does the work of

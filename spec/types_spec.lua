@@ -13,6 +13,7 @@ local STRATEGIES = markdown.read("docs/strategies.md")
 local ENTITIES = markdown.read("docs/entities.md")
 local REGISTRY = markdown.read("docs/registry.md")
 local FILES = markdown.read("docs/filesystem.md")
+local TERMINAL = markdown.read("docs/terminal.md")
 
 -- The fields of a class: { name = true }, those of its parents left out.
 local function fields_of(class)
@@ -43,7 +44,8 @@ end
 describe("the types", function()
   it("are those of everything there is in agenthost, and of nothing else", function()
     local declared, there = {}, {}
-    local modules = { json = true, schema = true, policies = true }
+    local modules = { json = true, schema = true, policies = true, base64 = true,
+      base64url = true, terminal = true, yaml = true }
     for name in TYPES:gmatch("\nfunction ah%.([%w_.]+)%(") do
       declared[name] = true
     end
@@ -97,6 +99,9 @@ describe("the types", function()
     ["ah.EntityConfig"] = { "## ah.entity", 1, ENTITIES },
     ["ah.FilesystemConfig"] = { "## ah.filesystem", 1, FILES },
     ["ah.Filesystem"] = { "## Methods", 1, FILES },
+    ["ah.TerminalOptions"] = { "## ah.terminal", 1, TERMINAL },
+    ["ah.Terminal"] = { "## Methods", 1, TERMINAL }, ["ah.Key"] = { "### Events", 1, TERMINAL },
+    ["ah.Styled"] = { "### Texts", 1, TERMINAL },
     ["ah.Registry"] = { "## ah.registry", 1, REGISTRY },
     ["ah.CallReply"] = { "## ah.registry", 2, REGISTRY },
   } do

@@ -54,9 +54,9 @@ static void acts(place *p)
     CHECK(ah_agent_at_work(p->other) == (wanted == AH_OK));
     ah_agent_cancel(p->other);
     if (p->call)
-        STATUS(host, ah_refuse(host, p->call, "no"), wanted);
+        STATUS(host, ah_tool_refuse(host, p->call, "no"), wanted);
     if (p->call) /* over, or not to be answered here */
-        STATUS(host, ah_answer(host, p->call, "1"), AH_USAGE);
+        STATUS(host, ah_tool_done(host, p->call, "1"), AH_USAGE);
     if (p->request) {
         ah_transport_head(host, p->request, 200, NULL, 0);
         ah_transport_body(host, p->request, "junk", 4);
@@ -151,7 +151,7 @@ static void on_call(void *ud, ah_host *host, const ah_tool_call *call)
         return;
     }
     came_to(p, TOOL);
-    STATUS(host, ah_answer(host, call->id, "1"), AH_OK);
+    STATUS(host, ah_tool_done(host, call->id, "1"), AH_OK);
 }
 
 static void on_release(void *ud)

@@ -128,9 +128,9 @@ static void on_call(void *ud, ah_host *host, const ah_tool_call *call)
     n->left = call->seconds_left;
     snprintf(n->args, sizeof n->args, "%s %s", call->tool, call->args);
     if (n->answer)
-        ah_answer(host, call->id, n->answer);
+        ah_tool_done(host, call->id, n->answer);
     if (n->refusal)
-        ah_refuse(host, call->id, n->refusal);
+        ah_tool_refuse(host, call->id, n->refusal);
 }
 
 static void on_cancel(void *ud, ah_host *host, uint64_t call)
@@ -139,7 +139,7 @@ static void on_cancel(void *ud, ah_host *host, uint64_t call)
 
     CHECK(call == n->call);
     n->cancelled = call;
-    STATUS(host, ah_answer(host, call, "1"), AH_USAGE); /* it is over */
+    STATUS(host, ah_tool_done(host, call, "1"), AH_USAGE); /* it is over */
 }
 
 static void on_release(void *ud)
@@ -182,8 +182,8 @@ static void of_the_program(void)
     n.refusal = "sold out";
     STATUS(host, ah_call_tool(host, "native", "{}", &got), AH_INTERNAL);
     CHECK(strcmp(ah_errmsg(host), "sold out") == 0);
-    STATUS(host, ah_answer(host, n.call, "1"), AH_USAGE);
-    STATUS(host, ah_refuse(host, 12345, "x"), AH_USAGE);
+    STATUS(host, ah_tool_done(host, n.call, "1"), AH_USAGE);
+    STATUS(host, ah_tool_refuse(host, 12345, "x"), AH_USAGE);
     STATUS(host, ah_call_tool(host, "native", "{\"n\":\"x\"}", &got), AH_TOOL_VALIDATION);
     CHECK(n.calls == 4);
     shut(host);
@@ -273,9 +273,9 @@ static void answered_later(void)
     while (!n.call)
         CHECK(ah_step(host, 100) == 1);
     CHECK(ah_step(host, 0) == 1);
-    STATUS(host, ah_answer(host, n.call, "\"late\""), AH_OK);
+    STATUS(host, ah_tool_done(host, n.call, "\"late\""), AH_OK);
     CHECK(ah_timeout(host) == 0);
-    STATUS(host, ah_answer(host, n.call, "2"), AH_USAGE);
+    STATUS(host, ah_tool_done(host, n.call, "2"), AH_USAGE);
     step_until_done(host);
     HAS(ah_agent_reply(agent)->text, "native: late");
     CHECK(n.cancelled == 0);
@@ -292,7 +292,7 @@ static void out_of_time(void)
     STATUS(host, ah_add_tool(host, &cfg), AH_OK);
     STATUS(host, ah_call_tool(host, "native", "{}", NULL), AH_DEADLINE);
     CHECK(n.left > 0 && n.left <= cfg.timeout && n.cancelled == n.call);
-    STATUS(host, ah_answer(host, n.call, "1"), AH_USAGE);
+    STATUS(host, ah_tool_done(host, n.call, "1"), AH_USAGE);
     shut(host);
 }
 
@@ -359,7 +359,7 @@ static void on_within(void *ud, ah_host *host, const ah_tool_call *call)
     ah_close(host);
     HAS(ah_errmsg(host), "ah_close: it cannot be called from a function that the host calls");
     STATUS(host, ah_agent_start(w->other, "from within"), AH_OK);
-    STATUS(host, ah_answer(host, call->id, "1"), AH_OK);
+    STATUS(host, ah_tool_done(host, call->id, "1"), AH_OK);
 }
 
 static void called_from_the_host(void)
@@ -414,7 +414,7 @@ static void on_woken(void *ud)
     if (b->woken++)
         return;
     pthread_join(b->thread, NULL);
-    STATUS(b->host, ah_answer(b->host, b->call, "\"from a thread\""), AH_OK);
+    STATUS(b->host, ah_tool_done(b->host, b->call, "\"from a thread\""), AH_OK);
 }
 
 static void answered_by_a_thread(void)

@@ -11,6 +11,7 @@
  * body, cut (the body in two pieces), step (in pieces of so many bytes), wall (ms). */
 #include "support/ahtest.h"
 #include "wire/lower.h"
+#include "wire/providers.h"
 
 #define PROBE "ahtest.wire"
 

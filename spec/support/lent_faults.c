@@ -10,6 +10,8 @@
 #include "base/lent.h"
 #include "io/http.h"
 #include "io/process.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_task.h"
 #include "run/run.h"
 
@@ -184,7 +186,7 @@ static void on_call(void *ud, ah_host *host, const ah_tool_call *call)
 {
     (void)ud;
     remembered = take((ah_slice){call->args, call->args_len});
-    ah_answer(host, call->id, "1");
+    ah_tool_done(host, call->id, "1");
 }
 
 static void arguments_of_a_tool(void)

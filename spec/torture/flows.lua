@@ -1581,6 +1581,57 @@ flows["transactions"] = {
   end,
 }
 
+flows["yaml"] = {
+  attempt = function(s)
+    ah = require "agenthost"
+    local value, message = ah.yaml.decode "a: &x [1, {b: c}]\nd: *x\n? e\n: \"f\"\n"
+    s.json = value and ah.json.encode(value)
+    assert(value or message:find "libyaml", message)
+    assert(not ah.yaml.decode "a: 1\nb: {c: [1, 2]}\na: 2" and not ah.yaml.decode "[&y 1, *z]")
+  end,
+  judge = function(s, exact)
+    assert(not s.json or s.json == '{"a":[1,{"b":"c"}],"d":[1,{"b":"c"}],"e":"f"}')
+    assert(not exact or s.json or not ah.yaml.decode "1")
+  end,
+}
+
+flows["watching files"] = {
+  network = true,
+  attempt = function()
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local remove <close> = setmetatable({}, { __close = function() os.remove(path) end })
+    local function write()
+      local file <close> = assert(io.open(path, "w"))
+      file:write "text"
+    end
+    local told
+    local w <close> = assert(ah.watch(path, nil, { quiet = 0.001 }))
+    local f <close> = assert(ah.watch(path, function(c) told = c[1].kind end, { quiet = 0.001 }))
+    write()
+    local list = assert(w:next(5))
+    assert(list[1].kind == "changed" or list[1].kind == "overflow", list[1].kind)
+    for _ = 1, 100 do
+      if told then break end
+      ah.sleep(0.001)
+    end
+    assert(f and remove)
+    assert(w:next(0.001) == nil)
+  end,
+}
+
+flows["bytes"] = {
+  attempt = function()
+    ah = require "agenthost"
+    local bytes = ah.random_bytes(3000)
+    local text = ah.base64url.encode(bytes)
+    assert(ah.base64url.decode(text) == bytes)
+    assert(ah.base64.decode(ah.base64.encode(bytes)) == bytes)
+    assert(not ah.base64.decode("not of it"))
+    assert(#ah.hmac(bytes, text) == 64 and #ah.sha256(text, "bytes") == 32)
+  end,
+}
+
 flows["json"] = {
   attempt = function(s)
     ah = require "agenthost"

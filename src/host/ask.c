@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "run/run_state.h"
+#include "run/tell.h"
 
 enum {
     MAX_RESPONSE = 16 << 20,

@@ -5,10 +5,16 @@
 #include <stdlib.h>
 
 #include "host/claude_process.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
+#include "lua/lua_models.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
-#include "wire/provider.h"
+#include "wire/providers.h"
+#include "wire/scripted.h"
 
 static const char ADAPTER[] = "agenthost.adapter";
 static const char EXCHANGE[] = "agenthost.exchange";

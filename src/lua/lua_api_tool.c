@@ -3,6 +3,7 @@
 #include "base/lent.h"
 #include "base/near.h"
 #include "lua/lua_api.h"
+#include "lua/lua_error.h"
 #include "lua/lua_tool.h"
 
 enum { MAX_ANSWER = 64 << 20 };
@@ -167,12 +168,12 @@ static ah_status read_value(ah_embed *e, ah_slice json, ah_buf *out, ah_err *err
     return st;
 }
 
-AH_API ah_status ah_answer(ah_host *host, uint64_t call, const char *json)
+AH_API ah_status ah_tool_done(ah_host *host, uint64_t call, const char *json)
 {
     ah_embed *e = ah_embed_of(host);
     ah_pending *p = find(e, call);
     ah_outcome o = {.success = true};
-    ah_status st = ah_embed_may(e, "ah_answer");
+    ah_status st = ah_embed_may(e, "ah_tool_done");
     ah_err err;
     ah_buf b;
 
@@ -188,13 +189,13 @@ AH_API ah_status ah_answer(ah_host *host, uint64_t call, const char *json)
     return st == AH_OK ? AH_OK : ah_embed_fail(e, &err);
 }
 
-AH_API ah_status ah_refuse(ah_host *host, uint64_t call, const char *message)
+AH_API ah_status ah_tool_refuse(ah_host *host, uint64_t call, const char *message)
 {
     ah_embed *e = ah_embed_of(host);
     ah_pending *p = find(e, call);
     ah_outcome o = {.message =
                         ah_slice_of(message && *message ? ah_lend_text(message) : "the tool failed")};
-    ah_status st = ah_embed_may(e, "ah_refuse");
+    ah_status st = ah_embed_may(e, "ah_tool_refuse");
 
     if (st != AH_OK || !p)
         return st != AH_OK ? st : no_call(e, call);

@@ -8,8 +8,11 @@
 #include "io/disk.h"
 #include "io/process.h"
 #include "io/sandbox.h"
-#include "lua/lua_ctx.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_fs.h"
+#include "lua/lua_now.h"
+#include "lua/lua_open.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
 

@@ -6,6 +6,8 @@
 #include <limits.h>
 
 #include "base/lent.h"
+#include "lua/lua_error.h"
+#include "lua/lua_host.h"
 #include "lua/lua_value.h"
 
 static const char TASK[] = "agenthost.task";
@@ -453,8 +455,8 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     ah_fence_put(h, fences);
     if (!h->watch)
         ah_watch_heed(h, L, true);
-    if (end == CAME && missed_cancel(h, w, cancels))
-        ah_cancel(h->host);
+    if (end == CAME && h->embed && missed_cancel(h, w, cancels))
+        h->program->cancel(h->host);
     return end;
 }
 

@@ -69,4 +69,6 @@ void ah_task_begin(ah_task *t);
 /* Ends it wherever it is: its pending closes run, nothing is told. */
 void ah_task_stop(ah_task *t);
 
+void ah_lua_open_task(lua_State *L); /* sleep, now, interactive */
+
 #endif

@@ -1,7 +1,7 @@
 /* The handler answers while it is being started: reading a section waits for nothing. */
 #include "run/disclose.h"
 
-#include "run/run.h"
+#include "run/tell.h"
 
 enum { MAX_ANSWER = 64 << 20 };
 
@@ -142,7 +142,7 @@ static bool has_tool(void *ud, const ah_tool *tool)
 static ah_status read_path(ah_disclosure *d, const ah_run *run, const ah_overlay *o, ah_slice path,
                            ah_section_reading *out, ah_err *err)
 {
-    reader r = {d, ah_run_registry(run)};
+    reader r = {d, ah_run_cfg(run)->registry};
     const ah_had had = {.open = has_open, .offers = has_tool, .ud = &r};
     ah_shown shown;
     ah_status st = ah_disclosure_look(d, o, &shown, err);
@@ -464,7 +464,7 @@ ah_status ah_disclosure_retell(ah_disclosure *d, ah_run *run, ah_changes *out, a
     ah_rendered *rendered = NULL;
     ah_status st;
 
-    if (is_replaced(ah_run_transcript(run)))
+    if (is_replaced(ah_run_cfg(run)->transcript))
         return AH_OK;
     st = ah_binding_render(d->binding, &shown, &rendered, err);
     if (st == AH_OK)
@@ -496,19 +496,19 @@ static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key, const
     ah_status st = provenance(d, key, r, &by, err);
 
     for (size_t i = 0; i < r->n_tools && st == AH_OK; i++)
-        st = ah_changes_bring(out, ah_run_registry(run), r->tool[i].tool, by, err);
+        st = ah_changes_bring(out, ah_run_cfg(run)->registry, r->tool[i].tool, by, err);
     ah_text_unref(by);
     return st == AH_OK ? show(d, r, out, err) : st;
 }
 
 static bool restarts(const ah_run *run)
 {
-    return ah_run_adapter(run)->tool_change_mode == AH_TOOLS_RESTART;
+    return ah_run_cfg(run)->adapter->tool_change_mode == AH_TOOLS_RESTART;
 }
 
 static const ah_overlay *around(const ah_run *run)
 {
-    const ah_anchor *caller = ah_run_caller(run);
+    const ah_anchor *caller = ah_run_cfg(run)->caller;
 
     return caller ? caller->overlay : NULL;
 }
@@ -591,7 +591,7 @@ static bool offers(const ah_rendered *r, const ah_tool *t)
 static ah_status remove_gone(ah_disclosure *d, const ah_run *run, const ah_rendered *was,
                              const ah_rendered *now, ah_changes *out, ah_err *err)
 {
-    reader r = {d, ah_run_registry(run)};
+    reader r = {d, ah_run_cfg(run)->registry};
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < was->n_tools && st == AH_OK; i++)

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "run/run_state.h"
+#include "run/tell.h"
 
 enum { MAX_WORDS = 8 << 10, MAX_LIST = 1 << 20 };
 
@@ -71,7 +71,9 @@ static bool too_deep(ah_discovery *d, const ah_entity *e, int depth)
 /* More additions would only be refused: one too many has been asked for, and is told. */
 static bool is_full(const ah_run *run, const ah_changes *out)
 {
-    return run->cfg.registry->live + out->n > (size_t)run->cfg.rules->max_tools;
+    const ah_run_config *cfg = ah_run_cfg(run);
+
+    return cfg->registry->live + out->n > (size_t)cfg->rules->max_tools;
 }
 
 /* One entity of the result; its instance is taken where it gets or has tools. */
@@ -94,9 +96,9 @@ static ah_status take(ah_discovery *d, const ah_call *call, ah_entity *e, ah_cha
         f->depth = depth;
     ah_found_hold(f, e->instance);
     e->instance = (ah_value){0};
-    st = ah_found_take_places(f, d->run->cfg.registry, err);
+    st = ah_found_take_places(f, ah_run_cfg(d->run)->registry, err);
     if (st == AH_OK && !is_full(d->run, out))
-        st = add_tools(f, d->run->cfg.registry, out, err);
+        st = add_tools(f, ah_run_cfg(d->run)->registry, out, err);
     if (!f->tools)
         ah_found_hold(f, (ah_value){0});
     return st;
@@ -165,7 +167,7 @@ static void tell(ah_run *run, const ah_found *f)
     for (size_t i = 0; i < f->of->n; i++) {
         ah_slice name = ah_entity_tool_name(f->of, i, ah_text_slice(f->stem), buf);
 
-        if (!ah_found_has_tool(f, i, name, run->cfg.registry))
+        if (!ah_found_has_tool(f, i, name, ah_run_cfg(run)->registry))
             continue;
         ah_buf_str(&names, n++ ? "," : "");
         ah_json_put_string(&names, name);

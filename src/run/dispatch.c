@@ -8,6 +8,7 @@
 #include "base/near.h"
 #include "run/drift.h"
 #include "run/gate.h"
+#include "run/tell.h"
 #include "wire/dispatcher.h"
 
 enum {
@@ -113,6 +114,18 @@ void ah_call_refuse(ah_call *c, const char *fmt, ...)
     va_end(ap);
     answer_in_words(c, &b);
     ah_buf_clear(&b);
+}
+
+/* Nobody is asked without being told why. */
+void ah_call_ask(ah_call *c, const ah_buf *why)
+{
+    ah_err err;
+
+    ah_text_set(&c->reason, NULL);
+    if (ah_text_from_buf(why, "reason", &c->reason, &err) == AH_OK)
+        c->state = AH_CALL_ASKING;
+    else
+        ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
 }
 
 void ah_call_name_file(ah_call *c, ah_slice path)
@@ -574,4 +587,38 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     ah_held_clear(&held);
     ah_buf_clear(&full);
     ah_buf_clear(&words);
+}
+
+void ah_call_refuse_late(ah_call *c)
+{
+    ah_call_refuse(c,
+                   "Tool '%s' execution failed: it did not finish within %g seconds, the timeout of the "
+                   "tool, and was stopped.",
+                   c->tool->name->data, (double)c->tool->timeout_ms / 1000);
+}
+
+/* What comes back after its time has failed, whatever it says: one that was interrupted says so in its
+ * own words, one long call into C may even have succeeded. */
+void ah_call_done(ah_call *c, const ah_outcome *o, int64_t now)
+{
+    const ah_run_config *cfg = ah_run_cfg(c->run);
+
+    if (c->state != AH_CALL_RUNNING) {
+        ah_value live = o->live;
+
+        ah_value_release(&live);
+        return;
+    }
+    --*c->at_work;
+    c->ended = now;
+    if (c->deadline && now >= c->deadline) {
+        ah_value live = o->live;
+
+        ah_value_release(&live);
+        ah_call_refuse_late(c);
+    } else {
+        ah_call_settle(c, o, cfg->session);
+    }
+    if (cfg->answered)
+        cfg->answered(cfg->on_ud, c, o);
 }

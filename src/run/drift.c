@@ -1,9 +1,9 @@
-/* What differs is said by the specifications alone, so that the tools of a conversation that was
+/* The specifications alone say what differs, so that the tools of a conversation that was
  * loaded need nothing else. Where a definition meets a stale one is run/inject.c's. */
 #include "run/drift.h"
 
 #include "model/tool_spec.h"
-#include "run/run_state.h"
+#include "run/tell.h"
 
 enum { MAX_LIST = 1 << 10 };
 

@@ -3,7 +3,7 @@
 #include "run/expand.h"
 
 #include "run/disclose.h"
-#include "run/run_state.h"
+#include "run/tell.h"
 #include "state/visibility.h"
 
 enum { MAX_WORDS = 64 << 20, MAX_PATH = 4096, MAX_WHY = 16 << 20 };
@@ -12,19 +12,20 @@ static void tell_bound(ah_run *run, ah_call *call)
 {
     ah_buf b;
 
-    ah_buf_init(&b, run->cfg.mem, MAX_WHY);
+    ah_buf_init(&b, ah_run_cfg(run)->mem, MAX_WHY);
     ah_buf_put(&b, ah_text_slice(call->leave_why));
     ah_buf_fmt(&b, "; this run has had its most restarts (max_restarts = %d)",
-               run->cfg.rules->max_restarts);
+               ah_run_cfg(run)->rules->max_restarts);
     if (ah_buf_cut_short(&b))
-        ah_text_set(&call->leave_why, ah_text_new(run->cfg.mem, ah_buf_slice(&b)));
+        ah_text_set(&call->leave_why, ah_text_new(ah_run_cfg(run)->mem, ah_buf_slice(&b)));
     ah_buf_clear(&b);
 }
 
 bool ah_expands(ah_run *run, ah_call *call)
 {
-    bool asks = call->leave == AH_VISIBILITY_EXPANSION && call->expansion && run->cfg.session;
-    bool may = run->restarts < run->cfg.rules->max_restarts;
+    const ah_run_config *cfg = ah_run_cfg(run);
+    bool asks = call->leave == AH_VISIBILITY_EXPANSION && call->expansion && cfg->session;
+    bool may = cfg->restarts->n < cfg->rules->max_restarts;
 
     if (asks && !may)
         tell_bound(run, call);
@@ -34,11 +35,11 @@ bool ah_expands(ah_run *run, ah_call *call)
 static ah_status show(ah_run *run, ah_call *call, ah_slice path, ah_visibility v, ah_buf *words,
                       ah_buf *hint, ah_err *err)
 {
-    ah_disclosure *d = run->cfg.disclosure;
+    ah_disclosure *d = ah_run_cfg(run)->disclosure;
     ah_changes c;
     ah_status st;
 
-    ah_changes_init(&c, run->cfg.mem);
+    ah_changes_init(&c, ah_run_cfg(run)->mem);
     st = ah_disclosure_request(d, run, path, v, &c, words, err);
     if (st == AH_OK)
         st = ah_inject_for(run, &c, AH_READ_SECTION, ah_text_slice(call->slot->name), hint, err);
@@ -53,10 +54,10 @@ static ah_status show_all(ah_run *run, ah_call *call, ah_buf *words, ah_buf *hin
     ah_json_reader r =
         ah_json_read(ah_json_member(ah_text_slice(call->expansion), "requested_overrides"));
     ah_json_token key = ah_json_next(&r);
-    ah_status st = ah_visibility_register(run->cfg.session, err);
+    ah_status st = ah_visibility_register(ah_run_cfg(run)->session, err);
     ah_buf path;
 
-    ah_buf_init(&path, run->cfg.mem, MAX_PATH);
+    ah_buf_init(&path, ah_run_cfg(run)->mem, MAX_PATH);
     for (key = ah_json_next(&r); key.kind == AH_JSON_KEY && st == AH_OK; key = ah_json_next(&r)) {
         ah_slice value = ah_json_skip(&r, ah_json_next(&r));
 
@@ -75,13 +76,14 @@ static ah_status show_all(ah_run *run, ah_call *call, ah_buf *words, ah_buf *hin
 /* A new wire session is told of the tools by a new system text. */
 static ah_status retell(ah_run *run, ah_err *err)
 {
+    const ah_run_config *cfg = ah_run_cfg(run);
     ah_changes c;
     ah_status st;
 
-    if (!run->cfg.disclosure || !run->restart)
+    if (!cfg->disclosure || !cfg->restarts->due)
         return AH_OK;
-    ah_changes_init(&c, run->cfg.mem);
-    st = ah_disclosure_retell(run->cfg.disclosure, run, &c, err);
+    ah_changes_init(&c, cfg->mem);
+    st = ah_disclosure_retell(cfg->disclosure, run, &c, err);
     if (st == AH_OK && c.n)
         st = ah_inject_for(run, &c, AH_READ_SECTION, (ah_slice){NULL, 0}, NULL, err);
     ah_changes_clear(&c);
@@ -111,9 +113,9 @@ ah_status ah_expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
     ah_status st;
     ah_buf words;
 
-    ah_log_put(run->cfg.log, AH_LOG_INFO, "Tool '%s' asks for sections: %.*s", call->slot->name->data,
-               AH_FMT(ah_text_slice(call->expansion)));
-    ah_buf_init(&words, run->cfg.mem, MAX_WORDS);
+    ah_log_put(ah_run_cfg(run)->log, AH_LOG_INFO, "Tool '%s' asks for sections: %.*s",
+               call->slot->name->data, AH_FMT(ah_text_slice(call->expansion)));
+    ah_buf_init(&words, ah_run_cfg(run)->mem, MAX_WORDS);
     st = show_all(run, call, &words, hint, err);
     if (st == AH_OK)
         st = retell(run, err);
@@ -121,7 +123,8 @@ ah_status ah_expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
         st = ah_buf_error(&words, "tool result", err);
     if (st == AH_OK)
         st = put_answer(call, &words, err);
-    run->expanded = st == AH_OK || run->expanded;
+    if (st == AH_OK)
+        ah_run_cfg(run)->restarts->expanded = true;
     ah_buf_clear(&words);
     return st;
 }

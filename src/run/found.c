@@ -1,9 +1,7 @@
-/* What one conversation has found: each entity with its key, its stem and its instance, and the
+/* The entities that one conversation has found: each with its key, its stem and its instance, and the
  * tools that are bound to it. How a call of such a tool begins is its world's, through the class
  * (model/entity.h); when there is something to find, discover.c says. */
 #include "run/found.h"
-
-#include "run/run.h"
 
 enum { MAX_WORDS = 8 << 10 };
 

@@ -8,7 +8,8 @@
  * than that. */
 #include "run/gate.h"
 
-#include "run/run_state.h"
+#include "run/hooks.h"
+#include "run/tell.h"
 
 enum {
     MAX_REWRITES = 8, /* rounds */
@@ -62,15 +63,17 @@ typedef struct levels {
 /* A call that is in no run has none. */
 static levels levels_of(const ah_call *c)
 {
-    return (levels){.next = c->run, .host = c->run ? c->run->cfg.host_hooks : NULL};
+    return (levels){.next = c->run, .host = c->run ? ah_run_cfg(c->run)->host_hooks : NULL};
 }
 
 static bool next_level(levels *l)
 {
     while (l->next) {
+        const ah_run_config *cfg = ah_run_cfg(l->next);
+
         l->of = l->next;
-        l->hooks = l->next->cfg.hooks;
-        l->next = l->next->cfg.around;
+        l->hooks = cfg->hooks;
+        l->next = cfg->around;
         if (l->hooks)
             return true;
     }
@@ -240,7 +243,7 @@ static passage ask(judging *j)
         return refuse_for(c, &j->why);
     }
     c->approver = by;
-    ah_turn_ask(c, &j->why);
+    ah_call_ask(c, &j->why);
     return ANSWERED;
 }
 

@@ -1,12 +1,13 @@
 /* The gate: every call passes the policies of its run and of the runs around it, and those of the
- * host, whoever makes it. What fails here keeps the call, or its result, back. */
+ * host, whoever makes it. What fails here keeps the call, or its result, back. The state machine asks
+ * it before a handler, dispatch after one; who the policies are is said in hooks.h. */
 #ifndef AH_RUN_GATE_H
 #define AH_RUN_GATE_H
 
 #include "run/dispatch.h"
 
 /* The arguments are checked. True: the handler may start; false: the call is answered, or waits for
- * an approval (AH_CALL_ASKING). */
+ * an approval, which the caller begins (AH_CALL_ASKING). */
 bool ah_gate_before(ah_call *c);
 
 /* A result, before anybody else sees it. The outcome becomes what the policies let through; what it

@@ -3,8 +3,8 @@
 #include "run/inject.h"
 
 #include "run/expand.h"
-#include "run/pick.h"
-#include "run/run_state.h"
+#include "run/hooks.h"
+#include "run/tell.h"
 #include "state/visibility.h"
 
 enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20, MAX_ANSWER = 64 << 10 };
@@ -374,13 +374,14 @@ static void warn(void *ud, ah_slice message, ah_slice tool_name, ah_slice change
 {
     ah_run *run = ud;
 
-    ah_log_put(run->cfg.log, AH_LOG_WARNING, "%.*s: tool_name=%.*s", AH_FMT(message), AH_FMT(tool_name));
+    ah_log_put(ah_run_cfg(run)->log, AH_LOG_WARNING, "%.*s: tool_name=%.*s", AH_FMT(message),
+               AH_FMT(tool_name));
     ah_run_warn_of_tool(run, message, tool_name, changed);
 }
 
 static bool restarts(const ah_run *run)
 {
-    return run->cfg.adapter->tool_change_mode == AH_TOOLS_RESTART;
+    return ah_run_cfg(run)->adapter->tool_change_mode == AH_TOOLS_RESTART;
 }
 
 /* "a","b" as a JSON list, in the event's scratch. */
@@ -405,8 +406,8 @@ static ah_slice origin_of(const ah_changes *c, const char *kind)
 static void tell_section(ah_run *run, const ah_injection *in, ah_slice key, ah_slice list)
 {
     if (!restarts(run))
-        ah_metric_add(run->cfg.metrics, AH_METRIC_DISCLOSURE_DYNAMIC, 1);
-    ah_log_put(run->cfg.log, AH_LOG_INFO,
+        ah_metric_add(ah_run_cfg(run)->metrics, AH_METRIC_DISCLOSURE_DYNAMIC, 1);
+    ah_log_put(ah_run_cfg(run)->log, AH_LOG_INFO,
                "Injected tools from section expansion: section_key=%.*s tool_count=%zu tool_names=%.*s",
                AH_FMT(key), in->n_added, AH_FMT(list));
     EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list),
@@ -431,10 +432,10 @@ static void tell_injected(ah_run *run, const ah_injection *in, ah_slice strategy
 {
     ah_buf plain;
 
-    ah_buf_init(&plain, run->cfg.mem, MAX_NAMES);
+    ah_buf_init(&plain, ah_run_cfg(run)->mem, MAX_NAMES);
     put_plain(&plain, &in->added);
-    ah_log_put(run->cfg.log, AH_LOG_INFO, "Strategy injected %zu tools after %.*s: [%.*s]", in->n_added,
-               AH_FMT(after), AH_FMT(ah_buf_slice(&plain)));
+    ah_log_put(ah_run_cfg(run)->log, AH_LOG_INFO, "Strategy injected %zu tools after %.*s: [%.*s]",
+               in->n_added, AH_FMT(after), AH_FMT(ah_buf_slice(&plain)));
     ah_buf_clear(&plain);
     EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list), AH_F_STR("strategy", strategy),
          AH_F_NUM("timestamp", (double)in->time / 1000));
@@ -449,11 +450,11 @@ static void tell(ah_run *run, const ah_injection *in, const ah_changes *c, const
 
     if (!strategy.p)
         strategy = ah_slice_of(who);
-    ah_buf_init(&names, run->cfg.mem, MAX_NAMES);
+    ah_buf_init(&names, ah_run_cfg(run)->mem, MAX_NAMES);
     if (in->n_added) {
         ah_slice list = list_of(&names, &in->added);
 
-        ah_metric_add(run->cfg.metrics, AH_METRIC_TOOLS_INJECTED, (int64_t)in->n_added);
+        ah_metric_add(ah_run_cfg(run)->metrics, AH_METRIC_TOOLS_INJECTED, (int64_t)in->n_added);
         if (key.p)
             tell_section(run, in, key, list);
         else
@@ -468,7 +469,7 @@ static void tell(ah_run *run, const ah_injection *in, const ah_changes *c, const
 /* The line after the result that tells the model what it can use now. */
 static void put_hint(ah_run *run, ah_buf *hint, const ah_injection *in)
 {
-    if (!run->cfg.rules->hint || !in->n_added)
+    if (!ah_run_cfg(run)->rules->hint || !in->n_added)
         return;
     if (hint->len)
         ah_buf_str(hint, ", ");
@@ -478,24 +479,27 @@ static void put_hint(ah_run *run, ah_buf *hint, const ah_injection *in)
 /* The sections for whose sake the turn restarts, for the error when there are too many. */
 static void note_restart(ah_run *run, const ah_changes *c, size_t n_added)
 {
+    ah_restarts *r = ah_run_cfg(run)->restarts;
     ah_slice key = origin_of(c, "section");
 
     if (!n_added || !restarts(run))
         return;
-    run->restart = true;
+    r->due = true;
     if (key.p)
-        put_name(&run->restart_keys, key);
+        put_name(&r->keys, key);
 }
 
 static ah_injection injection(ah_run *run, bool at_work)
 {
+    const ah_run_config *cfg = ah_run_cfg(run);
+
     return (ah_injection){
-        .mem = run->cfg.mem,
-        .registry = run->cfg.registry,
-        .transcript = run->cfg.transcript,
-        .rules = run->cfg.rules,
-        .session = run->cfg.session,
-        .caller = run->cfg.caller,
+        .mem = cfg->mem,
+        .registry = cfg->registry,
+        .transcript = cfg->transcript,
+        .rules = cfg->rules,
+        .session = cfg->session,
+        .caller = cfg->caller,
         .at_work = at_work,
         .time = ah_run_wall(run),
         .warn = warn,
@@ -536,18 +540,14 @@ void ah_inject_told(ah_run *run, const ah_injection *in, const ah_changes *c)
     note_restart(run, c, in->n_added);
 }
 
-ah_status ah_inject_found(ah_run *run, ah_changes *c, ah_slice after, ah_err *err)
-{
-    return apply(run, c, "search", after, NULL, err);
-}
-
 ah_status ah_inject_for(ah_run *run, ah_changes *c, const char *who, ah_slice after, ah_buf *hint,
                         ah_err *err)
 {
     return apply(run, c, who, after, hint, err);
 }
 
-ah_status ah_inject_between(ah_run *run, ah_changes *c, ah_err *err)
+/* Behind the last turn. */
+static ah_status apply_between(ah_run *run, ah_changes *c, ah_err *err)
 {
     ah_injection in = injection(run, false);
     ah_status st = ah_inject(&in, c, err);
@@ -566,7 +566,7 @@ static ah_status consult(ah_run *run, const ah_strategy *s, ah_call *call, ah_bu
 
     if (!s->vt->after)
         return AH_OK;
-    ah_changes_init(&c, run->cfg.mem);
+    ah_changes_init(&c, ah_run_cfg(run)->mem);
     st = s->vt->after(s->ud, run, call, &c, err);
     if (st == AH_OK && c.n) {
         st = apply(run, &c, s->name, ah_text_slice(call->slot->name), hint, err);
@@ -603,10 +603,10 @@ ah_slice ah_strategy_state(ah_kept *k, const ah_transcript *t, const char *strat
 /* -- around one call ------------------------------------------------------------------------- */
 
 /* False: the strategy has answered the call. One that fails lets nothing pass. */
-static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *answer)
+static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *answer, ah_changes *out)
 {
     ah_err err;
-    ah_status st = s->vt->before ? s->vt->before(s->ud, run, call, answer, &err) : AH_OK;
+    ah_status st = s->vt->before ? s->vt->before(s->ud, run, call, answer, out, &err) : AH_OK;
 
     if (st == AH_OK && !ah_buf_ok(answer))
         st = ah_buf_error(answer, "the answer of a strategy", &err);
@@ -621,14 +621,38 @@ static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *
     return false;
 }
 
+/* Makes what is to be there for the call; false: its tool is not there all the same. */
+static bool bring(ah_run *run, ah_call *call, ah_changes *c)
+{
+    ah_slice name = ah_text_slice(call->slot->name);
+    ah_err err;
+
+    if (!c->n)
+        return true;
+    if (apply(run, c, "strategy", name, NULL, &err) != AH_OK)
+        ah_run_warn(run, ah_slice_of(err.message));
+    if (ah_registry_find(ah_run_cfg(run)->registry, name))
+        return true;
+    ah_call_refuse(call,
+                   "Tool '%.*s' was not run: it could not be added to this conversation, which may have "
+                   "as many tools as it has.",
+                   AH_FMT(name));
+    return false;
+}
+
 bool ah_inject_before(ah_run *run, ah_call *call)
 {
+    const ah_run_config *cfg = ah_run_cfg(run);
     bool passes = true;
+    ah_changes needed;
     ah_buf answer;
 
-    ah_buf_init(&answer, run->cfg.mem, MAX_ANSWER);
-    for (size_t i = 0; i < run->cfg.n_strategies && passes; i++)
-        passes = lets_pass(run, &run->cfg.strategy[i], call, &answer);
+    ah_buf_init(&answer, cfg->mem, MAX_ANSWER);
+    ah_changes_init(&needed, cfg->mem);
+    for (size_t i = 0; i < cfg->n_strategies && passes; i++)
+        passes = lets_pass(run, &cfg->strategy[i], call, &answer, &needed);
+    passes = passes && bring(run, call, &needed);
+    ah_changes_clear(&needed);
     ah_buf_clear(&answer);
     return passes;
 }
@@ -649,7 +673,7 @@ static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)
 
     if (!hint->len || !ah_buf_ok(hint) || !call->content)
         return;
-    ah_buf_init(&b, run->cfg.mem, MAX_ENTRY);
+    ah_buf_init(&b, ah_run_cfg(run)->mem, MAX_ENTRY);
     ah_buf_fmt(&b, "%.*s\n\nNew tools: %.*s.", AH_FMT(ah_text_slice(call->content)),
                AH_FMT(ah_buf_slice(hint)));
     if (ah_text_from_buf(&b, "tool result", &content, NULL) == AH_OK)
@@ -657,35 +681,75 @@ static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)
     ah_buf_clear(&b);
 }
 
-ah_status ah_inject_after(ah_run *run, ah_call *call, bool strategies, ah_err *err)
+ah_status ah_inject_after(ah_run *run, ah_call *call, bool fails, ah_err *err)
 {
-    size_t n = strategies ? run->cfg.n_strategies : 0;
-    ah_status st = ah_picks_note(call, err);
+    const ah_run_config *cfg = ah_run_cfg(run);
+    ah_status st = AH_OK;
     ah_buf hint;
 
-    if (st != AH_OK || (!call->changes.n && !n && !call->expansion))
-        return st;
-    ah_buf_init(&hint, run->cfg.mem, MAX_NAMES);
+    if (!call->changes.n && !cfg->n_strategies && !call->expansion)
+        return AH_OK;
+    ah_buf_init(&hint, cfg->mem, MAX_NAMES);
     if (call->success && call->changes.n)
         st = apply(run, &call->changes, "tool", ah_text_slice(call->slot->name), &hint, err);
-    if (st == AH_OK && strategies)
+    if (st == AH_OK && !fails && !call->refused)
         st = expand(run, call, &hint, err);
-    for (size_t i = 0; i < n && st == AH_OK; i++)
-        st = consult(run, &run->cfg.strategy[i], call, &hint, err);
+    for (size_t i = 0; i < cfg->n_strategies && st == AH_OK && !call->refused; i++)
+        if (!fails || cfg->strategy[i].vt->to_the_end)
+            st = consult(run, &cfg->strategy[i], call, &hint, err);
     append_hint(run, call, &hint);
     ah_buf_clear(&hint);
     return st;
 }
 
+/* -- around an answer, and at the end --------------------------------------------------------- */
+
+typedef ah_status slot(void *ud, ah_run *run, ah_changes *out, ah_err *err);
+
+/* Makes what one strategy says there; a failure is a warning. */
+static void consult_about(ah_run *run, const ah_strategy *s, slot *says, bool at_work)
+{
+    static const ah_slice by_provider = AH_LIT("the provider's search");
+    ah_changes c;
+    ah_status st;
+    ah_err err;
+
+    if (!says)
+        return;
+    ah_changes_init(&c, ah_run_cfg(run)->mem);
+    st = says(s->ud, run, &c, &err);
+    if (st == AH_OK && c.n)
+        st = at_work ? apply(run, &c, s->name, by_provider, NULL, &err) : apply_between(run, &c, &err);
+    ah_changes_clear(&c);
+    if (st != AH_OK)
+        ah_run_warn(run, ah_slice_of(err.message));
+}
+
+void ah_inject_answered(ah_run *run)
+{
+    const ah_run_config *cfg = ah_run_cfg(run);
+
+    for (size_t i = 0; i < cfg->n_strategies; i++)
+        consult_about(run, &cfg->strategy[i], cfg->strategy[i].vt->answered, true);
+}
+
+void ah_inject_ended(ah_run *run)
+{
+    const ah_run_config *cfg = ah_run_cfg(run);
+
+    for (size_t i = 0; i < cfg->n_strategies; i++)
+        consult_about(run, &cfg->strategy[i], cfg->strategy[i].vt->ended, false);
+}
+
 void ah_inject_feedback(ah_run *run, size_t calls)
 {
-    const ah_hooks *h = run->cfg.hooks;
+    const ah_hooks *h = ah_run_cfg(run)->hooks;
     ah_changes notes;
     ah_err err;
 
     if (!h || !h->feedback)
         return;
-    ah_changes_init(&notes, run->cfg.mem);
+    ah_changes_init(&notes, ah_run_cfg(run)->mem);
     if (h->feedback(h->ud, run, calls, &notes, &err) != AH_OK ||
         (notes.n && apply(run, &notes, "feedback", (ah_slice){NULL, 0}, NULL, &err) != AH_OK))
         ah_run_warn(run, ah_slice_of(err.message));

@@ -2,56 +2,12 @@
  * run_exchange.c, the calls of a turn in run_turn.c; nothing here waits or sends. */
 #include <stdio.h>
 
-#include "run/pick.h"
 #include "run/run_state.h"
-#include "run/search.h"
 #include "wire/full.h"
 
+_Static_assert(offsetof(struct ah_run, cfg) == 0, "tell.c finds it there");
+
 /* -- small things --------------------------------------------------------------- */
-
-int64_t ah_run_wall(const ah_run *run)
-{
-    return run->cfg.wall(run->cfg.ud);
-}
-
-/* With -vv every event is in the log, in its JSON form. */
-static void log_event(const ah_run *run, const ah_notice *e)
-{
-    ah_buf b;
-
-    ah_buf_init(&b, run->cfg.mem,
-                8 << 10); /* more than a line of the log, which says what it leaves out */
-    ah_event_json(e, &b);
-    if (ah_buf_cut_short(&b))
-        ah_log_put(run->cfg.log, AH_LOG_DEBUG, "event %.*s", AH_FMT(ah_buf_slice(&b)));
-    ah_buf_clear(&b);
-}
-
-void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n)
-{
-    ah_notice e = {.type = type, .run = run->cfg.id, .parent = run->cfg.parent, .field = field, .n = n};
-    bool logged = run->cfg.log->fn && run->cfg.log->level == AH_LOG_DEBUG;
-
-    if (!run->cfg.on && !logged)
-        return;
-    e.time = ah_run_wall(run);
-    if (logged)
-        log_event(run, &e);
-    if (run->cfg.on)
-        ah_event_tell(run->cfg.on, run->cfg.on_ud, &e);
-}
-
-void ah_run_warn(ah_run *run, ah_slice message)
-{
-    ah_log_put(run->cfg.log, AH_LOG_WARNING, "%.*s", AH_FMT(message));
-    EMIT(run, AH_EVENT_WARNING, AH_F_STR("message", message));
-}
-
-void ah_run_warn_of_tool(ah_run *run, ah_slice message, ah_slice tool_name, ah_slice changed)
-{
-    EMIT_SOME(run, AH_EVENT_WARNING, changed.p ? 3 : 2, AH_F_STR("message", message),
-              AH_F_STR("tool_name", tool_name), AH_F_JSON("changed", changed));
-}
 
 void ah_run_commit(ah_run *run)
 {
@@ -115,7 +71,7 @@ static void finish(ah_run *run)
 {
     run->state = RUN_ENDED;
     run->timer = 0;
-    ah_picks_end(run);
+    ah_inject_ended(run);
     emit_done(run);
 }
 
@@ -275,7 +231,7 @@ static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
 
-    ah_search_found(run);
+    ah_inject_answered(run);
     ah_run_commit(run);
     if (ah_run_check_budget(run, true) != AH_OK)
         ah_run_fail(run);
@@ -577,7 +533,8 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     ah_anchor_ref(cfg->caller);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
     ah_buf_init(&run->direct, cfg->mem, AH_MAX_TEXT);
-    ah_buf_init(&run->restart_keys, cfg->mem, 16 << 20);
+    ah_buf_init(&run->restarts.keys, cfg->mem, 16 << 20);
+    run->cfg.restarts = &run->restarts;
     *out = run;
     return AH_OK;
 }
@@ -616,7 +573,7 @@ void ah_run_free(ah_run *run)
     ah_turn_clear(run);
     ah_buf_clear(&run->text);
     ah_buf_clear(&run->direct);
-    ah_buf_clear(&run->restart_keys);
+    ah_buf_clear(&run->restarts.keys);
     ah_spending_clear(&run->cfg.spending);
     ah_text_unref(run->value);
     ah_adapter_unref(run->cfg.adapter);

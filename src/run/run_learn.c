@@ -1,4 +1,4 @@
-/* What a run learns of a model that does less than is thought of it: tools that change in
+/* A run learns that a model does less than is thought of it: tools that change in
  * mid-conversation, a search of its own among deferred ones, and what a refusal names: strict tools,
  * the schema of the answer, reasoning and its encrypted form. Only an answer makes it sure; until then
  * it is tried, and told by a warning. */
@@ -165,8 +165,7 @@ static void put_learned(const ah_lowered *w, ah_slice known, ah_buf *b)
 ah_status ah_run_learn(ah_run *run, ah_err *err)
 {
     ah_lowered *w = run->cfg.wire;
-    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
-    ah_slice known = ah_json_member(settings, "learned");
+    ah_slice known = run->cfg.transcript->settings.learned;
     ah_setting learned = {"learned", {NULL, 0}};
     ah_status st;
     ah_buf b;

@@ -1,5 +1,5 @@
-/* The state of a run, for run.c (iterations, exchanges, time) and run_turn.c (the calls
- * of a turn). Nobody else includes it. */
+/* The state of a run, for the files of the state machine: run.c (iterations, answers, time),
+ * run_turn.c (the calls of a turn) and the other run_*.c. Nobody else includes it. */
 #ifndef AH_RUN_RUN_STATE_H
 #define AH_RUN_RUN_STATE_H
 
@@ -17,7 +17,7 @@ typedef enum run_state {
 } run_state;
 
 struct ah_run {
-    ah_run_config cfg;
+    ah_run_config cfg; /* first: see ah_run_cfg */
     void *owner;
     run_state state;
     int64_t now, timer; /* timer: what the driver was asked for last; 0: nothing */
@@ -41,10 +41,7 @@ struct ah_run {
     ah_loop_detector loop;
 
     bool started, cancel, last_round;
-    bool restart;  /* the turn injected tools that the adapter cannot take in mid-conversation */
-    bool expanded; /* a handler of the turn left for sections, which were opened: counts as a restart */
-    int restarts;
-    ah_buf restart_keys; /* of sections, as JSON strings with commas between them */
+    ah_restarts restarts;
     int check_rounds;
     int empties;    /* answers in a row that were empty */
     int repairs;    /* how often an answer was not what `output` asks for */
@@ -56,29 +53,13 @@ struct ah_run {
     size_t n_direct; /* so many */
 };
 
-int64_t ah_run_wall(const ah_run *run);
 /* Of checks that the run makes: it is cancelled, or its time is over, or that of a run or a call
  * around it. `ud` is the run. */
 bool ah_run_is_over(void *run);
 double ah_run_dollars(const ah_usage *u);
-void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n);
-
-/* The first n of the fields; those behind them are not known. */
-#define EMIT_SOME(run, type, n, ...)                                                                    \
-    do {                                                                                                \
-        const ah_field fields_[] = {__VA_ARGS__};                                                       \
-        ah_run_emit(run, type, fields_, n);                                                             \
-    } while (0)
-
-#define EMIT(run, type, ...)                                                                            \
-    do {                                                                                                \
-        const ah_field fields_[] = {__VA_ARGS__};                                                       \
-        ah_run_emit(run, type, fields_, sizeof fields_ / sizeof *fields_);                              \
-    } while (0)
-
 void ah_run_raise(ah_run *run, ah_need need); /* cannot fail */
-/* What was begun by the need `begun` is no longer wanted: where nobody has taken that need yet, it
- * is taken back; else `stop` is raised. */
+/* The work that the need `begun` stands for is no longer wanted: where nobody has taken that need yet,
+ * it is taken back; else `stop` is raised. */
 void ah_run_end_need(ah_run *run, ah_need_kind begun, ah_need stop);
 /* The pending turn, and what is staged, is in the conversation from here on. */
 void ah_run_commit(ah_run *run);
@@ -146,7 +127,6 @@ void ah_turn_stop(ah_run *run);  /* has the driver stop what is at work */
 void ah_turn_settle(ah_run *run, ah_status why);
 void ah_turn_clear(ah_run *run);
 int64_t ah_turn_deadline(const ah_run *run);
-void ah_turn_ask(ah_call *c, const ah_buf *why); /* the call waits for an approval */
-void ah_turn_tick(ah_run *run, int64_t now);     /* ends calls whose time is over */
+void ah_turn_tick(ah_run *run, int64_t now); /* ends calls whose time is over */
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "run/gate.h"
 #include "run/run_state.h"
-#include "run/search.h"
 
 enum {
     MAX_UNKNOWN = 4,    /* that many calls of unknown tools in a row end the run */
@@ -119,7 +118,7 @@ static void keep_whole(ah_run *run, ah_call *c)
 
 /* Moves an answered call into its slot: overlay first, since its failure is the call's; then
  * what is injected by it. AH_OK, or why the run must end. */
-static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *err)
+static ah_status file_answer(ah_run *run, ah_call *c, bool fails, ah_err *err)
 {
     ah_transcript *t = run->cfg.transcript;
     ah_text *entry = NULL;
@@ -133,7 +132,7 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
     keep_direct(run, c);
     if (c->content && c->warning)
         put_warning(run, c);
-    st = ah_inject_after(run, c, strategies && !c->refused, err);
+    st = ah_inject_after(run, c, fails, err);
     redact(run, c->content);
     redact(run, c->images);
     redact(run, c->value);
@@ -172,7 +171,7 @@ static void file_answered(ah_run *run)
 
     for (size_t i = run->batch; i < run->next; i++)
         if (run->call[i].state == AH_CALL_ANSWERED)
-            file_answer(run, &run->call[i], false, &ignored);
+            file_answer(run, &run->call[i], true, &ignored);
 }
 
 static const char *settle_words(ah_status st, bool begun)
@@ -250,6 +249,7 @@ bool ah_turn_new(ah_run *run)
         ah_call_init(&run->call[i], run, run->cfg.mem, &t->slot[i], i, run->cfg.caller);
         run->call[i].interrupt = (ah_interrupt){is_over, &run->call[i]};
         run->call[i].keeps = run->cfg.keep != NULL;
+        run->call[i].at_work = &run->running;
     }
     return true;
 }
@@ -271,29 +271,11 @@ void ah_turn_begin(ah_run *run)
     run->result.rounds++;
     run->result.tool_calls += run->n_calls;
     refuse_cut(run);
-    ah_search_found(run);
+    ah_inject_answered(run);
     EMIT(
         run, AH_EVENT_TOOL_CALLS,
         AH_F_JSON("calls", ah_json_member(ah_text_slice(run->cfg.transcript->assistant), "tool_calls")));
     run->state = RUN_CALLING;
-}
-
-/* Nobody is asked without being told why. */
-void ah_turn_ask(ah_call *c, const ah_buf *why)
-{
-    ah_run *run = c->run;
-    ah_err err;
-
-    ah_text_set(&c->reason, NULL);
-    if (ah_text_from_buf(why, "reason", &c->reason, &err) != AH_OK) {
-        ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
-        return;
-    }
-    c->state = AH_CALL_ASKING;
-    c->asking = true;
-    c->need = ++run->last_id;
-    run->running++;
-    ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
 }
 
 /* Where more was used than there is, no call is begun, be it by the answer that asks for it. Calls are
@@ -348,6 +330,14 @@ static bool pass_loop_detector(ah_run *run, ah_call *c)
     return !r.stop;
 }
 
+static void begin_approval(ah_run *run, ah_call *c)
+{
+    c->asking = true;
+    c->need = ++run->last_id;
+    run->running++;
+    ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
+}
+
 /* The call is ready: from here on its time counts. */
 static void start_handler(ah_run *run, ah_call *c)
 {
@@ -364,26 +354,37 @@ static void start_handler(ah_run *run, ah_call *c)
               AH_F_STR("parent_call", ah_text_slice(c->parent_call)));
 }
 
+static void pass_gate(ah_run *run, ah_call *c)
+{
+    if (ah_gate_before(c))
+        start_handler(run, c);
+    else if (c->state == AH_CALL_ASKING)
+        begin_approval(run, c);
+}
+
 static void begin_call(ah_run *run, ah_call *c)
 {
-    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
-    ah_slice strict = ah_json_member(ah_json_member(settings, "options"), "strict");
+    ah_slice strict = run->cfg.transcript->settings.options.strict;
     const ah_callees who = {run->cfg.registry, run->cfg.executors, run->cfg.adapter,
                             ah_json_kind_of(strict) == AH_JSON_TRUE};
 
-    if (c->state == AH_CALL_WAITING && ah_inject_before(run, c) && pass_loop_detector(run, c) &&
-        ah_search_called(run, c) && ah_call_prepare(c, &who, run->now, run->cfg.deadline) &&
-        ah_gate_before(c))
-        start_handler(run, c);
+    bool there;
+
+    if (c->state != AH_CALL_WAITING)
+        return;
+    there = ah_inject_before(run, c);
+    if (!c->refused && pass_loop_detector(run, c) && there &&
+        ah_call_prepare(c, &who, run->now, run->cfg.deadline))
+        pass_gate(run, c);
 }
 
 /* The arguments of an approval go through what the model's went through. */
-static bool pass_changed(ah_call *c, ah_slice args)
+static void pass_changed(ah_run *run, ah_call *c, ah_slice args)
 {
-    if (!ah_call_change_args(c, args, c->run->now))
-        return false;
+    if (!ah_call_change_args(c, args, run->now))
+        return;
     ah_text_set(&c->approved, ah_text_ref(c->args));
-    return ah_gate_before(c);
+    pass_gate(run, c);
 }
 
 void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why, int64_t now)
@@ -400,7 +401,9 @@ void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why,
     if (!approved)
         ah_call_refuse(call, "Tool '%s' was not run: not approved%s%.*s", call->tool->name->data,
                        why.n ? ": " : "", AH_FMT(why));
-    else if (!args.p || pass_changed(call, args))
+    else if (args.p)
+        pass_changed(run, call, args);
+    else
         start_handler(run, call);
 }
 
@@ -496,7 +499,7 @@ static bool end_batch(ah_run *run)
     for (size_t i = run->batch; i < run->next; i++) {
         ah_call *c = &run->call[i];
         ah_err err;
-        ah_status st = file_answer(run, c, true, &err);
+        ah_status st = file_answer(run, c, false, &err);
 
         invoked(run, c, c->success, ah_text_slice(c->content));
         if (!ends && c->leave != AH_OK)
@@ -523,8 +526,8 @@ static void put_restart_details(ah_run *run)
     size_t n = 0;
 
     ah_buf_init(&list, run->cfg.mem, 32 << 20);
-    if (ah_buf_ok(&run->restart_keys))
-        ah_buf_fmt(&list, "[%.*s]", AH_FMT(ah_buf_slice(&run->restart_keys)));
+    if (ah_buf_ok(&run->restarts.keys))
+        ah_buf_fmt(&list, "[%.*s]", AH_FMT(ah_buf_slice(&run->restarts.keys)));
     ah_buf_init(&b, run->cfg.mem, sizeof err->details - 1);
     ah_buf_fmt(&b,
                "{\"reason\":\"Adapter does not support dynamic tools\",\"section_keys\":%.*s,"
@@ -553,27 +556,27 @@ static void refuse_restart(ah_run *run)
 
 static void tell_restart(ah_run *run)
 {
-    if (!run->restart)
+    if (!run->restarts.due)
         return;
-    if (run->restart_keys.len)
+    if (run->restarts.keys.len)
         ah_metric_add(run->cfg.metrics, AH_METRIC_DISCLOSURE_RESTARTS, 1);
     ah_log_put(run->cfg.log, AH_LOG_INFO, "restart %d: Adapter does not support dynamic tools",
-               run->restarts);
+               run->restarts.n);
 }
 
 /* The adapter cannot take tools in mid-conversation: the same transcript goes on in a new
  * session of the wire. Counted apart from iterations, as is what handlers have opened. */
 static void restart(ah_run *run)
 {
-    if (run->restarts >= run->cfg.rules->max_restarts) {
+    if (run->restarts.n >= run->cfg.rules->max_restarts) {
         refuse_restart(run);
     } else {
-        run->restarts++;
+        run->restarts.n++;
         tell_restart(run);
     }
-    run->restart = run->expanded = false;
-    (void)ah_buf_ok(&run->restart_keys); /* only named in the details of an error */
-    ah_buf_reset(&run->restart_keys, 0);
+    run->restarts.due = run->restarts.expanded = false;
+    (void)ah_buf_ok(&run->restarts.keys); /* only named in the details of an error */
+    ah_buf_reset(&run->restarts.keys, 0);
 }
 
 /* True if the user has said something during the turn. */
@@ -599,7 +602,7 @@ static void end_turn(ah_run *run)
     run->state = RUN_NEXT;
     if (direct)
         ah_run_answer_direct(run, queued);
-    else if (run->restart || run->expanded)
+    else if (run->restarts.due || run->restarts.expanded)
         restart(run);
 }
 
@@ -611,40 +614,6 @@ void ah_turn_go_on(ah_run *run)
         begin_batch(run);
     else
         end_turn(run);
-}
-
-static void refuse_late(ah_call *c)
-{
-    ah_call_refuse(c,
-                   "Tool '%s' execution failed: it did not finish within %g seconds, the timeout of the "
-                   "tool, and was stopped.",
-                   c->tool->name->data, (double)c->tool->timeout_ms / 1000);
-}
-
-/* What comes back after its time has failed, whatever it says: one that was interrupted says so in its
- * own words, one long call into C may even have succeeded. */
-void ah_call_done(ah_call *call, const ah_outcome *outcome, int64_t now)
-{
-    ah_run *run = call->run;
-
-    if (call->state != AH_CALL_RUNNING) {
-        ah_value live = outcome->live;
-
-        ah_value_release(&live);
-        return;
-    }
-    run->running--;
-    call->ended = now;
-    if (call->deadline && now >= call->deadline) {
-        ah_value live = outcome->live;
-
-        ah_value_release(&live);
-        refuse_late(call);
-    } else {
-        ah_call_settle(call, outcome, run->cfg.session);
-    }
-    if (run->cfg.answered)
-        run->cfg.answered(run->cfg.on_ud, call, outcome);
 }
 
 void ah_call_progress(ah_call *call, ah_slice message, double fraction)
@@ -680,7 +649,7 @@ static void time_out(ah_run *run, ah_call *c)
 {
     stop_call(run, c);
     run->running--;
-    refuse_late(c);
+    ah_call_refuse_late(c);
 }
 
 void ah_turn_tick(ah_run *run, int64_t now)

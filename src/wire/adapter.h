@@ -1,12 +1,13 @@
-/* Adapters: how one provider speaks. An adapter lowers the transcript to the
- * provider's request bytes and reads its response into an assembly. It does no
- * I/O: the driver carries the bytes, or, where `exchange` is set, the adapter's
- * owner does (scripted models, adapters written in Lua, processes). */
+/* Adapters: how one provider speaks. An adapter lowers the transcript to the provider's request bytes
+ * and reads its response into an assembly. It does no I/O: the driver carries the bytes, or, where
+ * `exchange` is set, the adapter's owner does (scripted models, adapters written in Lua, processes).
+ * The contract, which each provider's file keeps: the run and the driver call its slots. */
 #ifndef AH_WIRE_ADAPTER_H
 #define AH_WIRE_ADAPTER_H
 
 #include "base/request.h"
 #include "model/tool.h"
+#include "wire/advice.h"
 #include "wire/assemble.h"
 #include "wire/models.h"
 #include "wire/strict_subset.h"
@@ -14,7 +15,7 @@
 /* In the order of the enum: "restart", "append", ... */
 extern const char *const ah_tool_change_mode_names[]; /* ends with NULL */
 
-/* How tools that appear in mid-conversation reach the model (seed 000's boolean is
+/* The ways in which tools that appear in mid-conversation reach the model (seed 000's boolean is
  * mode != AH_TOOLS_RESTART). */
 typedef enum ah_tool_change_mode {
     AH_TOOLS_RESTART,
@@ -27,8 +28,8 @@ typedef enum ah_tool_change_mode {
     AH_TOOLS_DISPATCHER
 } ah_tool_change_mode;
 
-/* Where a wire has images, as bits. What it has no place for in a user's message ends the
- * request before it is sent; in a tool's result words stand for it. */
+/* The places that a wire has for images, as bits. One that it has no place for in a user's message ends
+ * the request before it is sent; in a tool's result words stand for it. */
 enum {
     AH_IMAGES_DATA = 1, /* in a user's message, by value */
     AH_IMAGES_URL = 2,  /* and by address */
@@ -38,7 +39,7 @@ enum {
     AH_IMAGES_ALL = 15
 };
 
-/* How a wire deals with tools that are to be found first, as bits (docs/search.md). */
+/* The ways of a wire with tools that are to be found first, as bits (docs/search.md). */
 enum {
     AH_SEARCH_OWN = 1,   /* the model looks for them by itself */
     AH_SEARCH_WIRE = 2,  /* the wire has a way for that, whatever is known of the model */
@@ -49,7 +50,7 @@ enum {
 /* The tool that looks for others where the model does not do so by itself (run/search.h). */
 #define AH_SEARCH_TOOLS "search_tools"
 
-/* Whether answers say what they cost (ah_usage.priced). */
+/* The answers that say what they cost (ah_usage.priced). */
 typedef enum ah_cost_told {
     AH_COST_UNTOLD,  /* mostly not */
     AH_COST_TOLD,    /* each its own */
@@ -60,14 +61,6 @@ typedef struct ah_adapter ah_adapter;
 typedef struct ah_lowered ah_lowered; /* wire/lower.h */
 typedef struct ah_reader ah_reader;
 struct ah_exchange; /* host/driver.h */
-
-/* The head of a response, as far as adapters look at it. */
-typedef struct ah_response_head {
-    int status;
-    ah_slice (*header)(const void *ud, const char *name); /* .p NULL when absent */
-    const void *ud;
-    int64_t wall_ms; /* now, for dates */
-} ah_response_head;
 
 typedef struct ah_adapter_vt {
     const char *name;
@@ -94,8 +87,8 @@ typedef struct ah_adapter_vt {
     ah_status (*end)(ah_reader *r, ah_err *err);
     void (*close)(ah_reader *r);
 
-    /* Has the owner something to run this call with, in place of the tool's handler (a test's
-     * double)? *out is borrowed, NULL: no. May be NULL. */
+    /* The tool with which the owner runs this call, in place of the tool's handler (a test's
+     * double); *out is borrowed, NULL: it has none. May be NULL. */
     ah_status (*stand_in)(ah_adapter *a, const struct ah_call *call, ah_tool **out, ah_err *err);
 
     /* The owner's own exchange, started and stopped by the driver. */
@@ -131,9 +124,9 @@ struct ah_adapter {
     bool stream;
 };
 
-/* Does its wire carry this schema (checked JSON) of an answer? */
+/* True if its wire carries this schema (checked JSON) of an answer. */
 bool ah_adapter_carries(const ah_adapter *a, ah_slice schema);
-/* Does that tell the model of it, so that no words need to? */
+/* True if that tells the model of it, so that no words need to. */
 bool ah_adapter_shows(const ah_adapter *a, ah_slice schema);
 
 ah_adapter *ah_adapter_ref(ah_adapter *a);
@@ -157,40 +150,5 @@ struct ah_reader {
 void ah_reader_note_head(ah_reader *r, const ah_response_head *head);
 /* Marks err as retryable or not by status, header and the error's own words. */
 void ah_reader_judge(const ah_reader *r, ah_err *err, bool never);
-
-/* Where an adapter comes from: "provider/model" and what a script, the command line
- * and the environment say about it. */
-typedef struct ah_provider_options {
-    const ah_mem *mem;
-    ah_secrets *secrets;
-    const char *(*getenv)(void *ud, const char *name);
-    void *ud;
-    ah_slice base_url, api_key; /* .p NULL: from the environment, or the provider's own */
-    ah_slice tool_change_mode;  /* .p NULL: the model's own */
-    const ah_models *models;    /* what the program says of models; may be NULL */
-    bool stream;
-    ah_http_limits limits;
-} ah_provider_options;
-
-/* AH_USAGE for an unknown provider (with the known ones), AH_PROVIDER where the key is missing. */
-ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
-                           ah_adapter **out, ah_err *err);
-ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
-ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
-ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
-
-/* The adapter whose wire is our own form: the request is the transcript's entries as
- * one JSON object, the response a line of JSON a piece (see scripted.c). Its answers
- * come from an owner, who gives the struct: `base` with vt = &ah_scripted_vt, and these. */
-typedef struct ah_scripted {
-    ah_adapter base;
-    void (*start)(struct ah_scripted *s, struct ah_exchange *x);
-    void (*stop)(struct ah_scripted *s, struct ah_exchange *x);
-    void (*release)(struct ah_scripted *s); /* frees the struct */
-    /* As in the vtable; NULL: never. */
-    ah_status (*stand_in)(struct ah_scripted *s, const struct ah_call *call, ah_tool **out, ah_err *err);
-} ah_scripted;
-
-extern const ah_adapter_vt ah_scripted_vt;
 
 #endif

@@ -1,10 +1,19 @@
-/* How long a server wants us to wait, from the head of its response: Retry-After in its
- * spellings, and limits on requests and tokens that are used up. Both give milliseconds, or -1
- * where nothing is said (zero is no advice), or -2 where it is longer than we wait. */
+/* The time that a server wants us to wait, from the head of its response: Retry-After in its
+ * spellings, and limits on requests and tokens that are used up. Both give milliseconds, or -1 where
+ * nothing is said (zero is no advice), or -2 where it is longer than we wait. For readers: adapter.c
+ * asks for all of them, gemini_read.c for a length that its errors tell. */
 #ifndef AH_WIRE_ADVICE_H
 #define AH_WIRE_ADVICE_H
 
-#include "wire/adapter.h"
+#include "base/slice.h"
+
+/* The head of a response, as far as adapters look at it. */
+typedef struct ah_response_head {
+    int status;
+    ah_slice (*header)(const void *ud, const char *name); /* .p NULL when absent */
+    const void *ud;
+    int64_t wall_ms; /* now, for dates */
+} ah_response_head;
 
 enum { AH_LONGEST_WAIT_MS = 60000 };
 

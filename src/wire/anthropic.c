@@ -1,13 +1,13 @@
 /* Anthropic Messages: the requests, from the transcript (POST {base}/v1/messages), and the
  * adapter itself. What comes back is read in anthropic_read.c. Neighbours of one role make one
  * message here, so the body's last message stays open for more blocks. */
-#include "wire/anthropic_read.h"
+#include "wire/anthropic.h"
 #include "wire/dialect.h"
 #include "wire/provider.h"
 #include "wire/reading.h"
 #include "wire/strict.h"
 
-const ah_service ah_anthropic_service = {
+static const ah_service service = {
     .name = "anthropic",
     .url = "https://api.anthropic.com",
     .url_env = {"ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"},
@@ -28,9 +28,9 @@ typedef struct anthropic {
 
 /* -- the head ------------------------------------------------------------------------------- */
 
-static void put_tool_choice(ah_buf *b, ah_slice options)
+static void put_tool_choice(ah_buf *b, ah_slice v)
 {
-    ah_slice v = ah_json_member(options, "tool_choice"), name = ah_json_member(v, "name");
+    ah_slice name = ah_json_member(v, "name");
 
     if (name.p)
         ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"tool\",\"name\":%.*s}", AH_FMT(name));
@@ -40,10 +40,8 @@ static void put_tool_choice(ah_buf *b, ah_slice options)
         ah_buf_fmt(b, ",\"tool_choice\":{\"type\":%.*s}", AH_FMT(v));
 }
 
-static void put_stop(ah_buf *b, ah_slice options)
+static void put_stop(ah_buf *b, ah_slice v)
 {
-    ah_slice v = ah_json_member(options, "stop");
-
     if (ah_json_kind_of(v) == AH_JSON_STRING)
         ah_buf_fmt(b, ",\"stop_sequences\":[%.*s]", AH_FMT(v));
     else if (v.p)
@@ -89,14 +87,14 @@ static int64_t usual_length(const ah_model *m)
 }
 
 /* max_tokens counts what is thought, too, and must be more than that. */
-static void put_length(const ah_lowered *w, ah_buf *b, ah_slice options)
+static void put_length(const ah_lowered *w, ah_buf *b, const ah_model_options *o)
 {
-    ah_slice effort = ah_json_member(options, "reasoning");
+    ah_slice effort = o->reasoning;
     int64_t budget = thinking_of(w) == AH_THINKS_BY_BUDGET ? budget_of(effort) : 0;
     ah_json_num asked = {0};
     int64_t most = usual_length(&w->adapter->known);
 
-    if (ah_json_number(ah_json_member(options, "max_tokens"), &asked) && asked.is_int)
+    if (ah_json_number(o->max_tokens, &asked) && asked.is_int)
         most = asked.i;
     if (budget && most <= budget)
         most += budget;
@@ -110,7 +108,7 @@ static void put_length(const ah_lowered *w, ah_buf *b, ah_slice options)
 /* ,"output_config":{..}: the effort, and the schema of the answer where the wire carries it. */
 static void put_output(const ah_lowered *w, ah_buf *b)
 {
-    ah_slice effort = ah_json_member(ah_json_member(w->settings, "options"), "reasoning");
+    ah_slice effort = w->settings.options.reasoning;
     ah_slice schema = ah_lowered_output(w);
     bool thinks = thinks_by_effort(w, effort);
 
@@ -126,10 +124,8 @@ static void put_output(const ah_lowered *w, ah_buf *b)
 }
 
 /* ,"cache_control":{..} as the option says; no part of a segment. */
-static void put_cache(ah_buf *b, ah_slice options)
+static void put_cache(ah_buf *b, ah_slice v)
 {
-    ah_slice v = ah_json_member(options, "cache");
-
     if (!ah_json_string_is(v, "off"))
         ah_buf_fmt(b, ",\"cache_control\":{\"type\":\"ephemeral\"%s}",
                    ah_json_string_is(v, "1h") ? ",\"ttl\":\"1h\"" : "");
@@ -137,17 +133,17 @@ static void put_cache(ah_buf *b, ah_slice options)
 
 static void put_options(ah_lowered *w)
 {
-    ah_slice options = ah_json_member(w->settings, "options");
+    const ah_model_options *o = &w->settings.options;
     ah_buf *b = &w->head;
 
-    put_length(w, b, options);
+    put_length(w, b, o);
     put_output(w, b);
-    put_stop(b, options);
-    ah_put_option(b, options, "temperature", "temperature");
-    ah_put_option(b, options, "top_p", "top_p");
-    put_cache(b, options); /* of the last block: each request reads what the one before has written */
+    put_stop(b, o->stop);
+    ah_put_option(b, "temperature", o->temperature);
+    ah_put_option(b, "top_p", o->top_p);
+    put_cache(b, o->cache); /* of the last block: each request reads what the one before has written */
     if (ah_lowered_has_tools(w))
-        put_tool_choice(b, options);
+        put_tool_choice(b, o->tool_choice);
 }
 
 /* An object's schema says so on this wire. */
@@ -263,7 +259,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
         at = ah_segment_begin(b);
         ah_buf_fmt(b, "{\"type\":\"text\",\"text\":%.*s", AH_FMT(w->system));
         ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
-        put_cache(b, ah_json_member(w->settings, "options")); /* found however much a turn adds */
+        put_cache(b, w->settings.options.cache); /* found however much a turn adds */
         ah_buf_str(b, "}]");
     }
     ah_buf_str(b, ",\"messages\":[");
@@ -637,21 +633,22 @@ static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o
     const ah_model *m = &base->known;
     ah_status st;
 
-    ah_model_find(o->models, ah_slice_of(ah_anthropic_service.name), model, &base->known);
+    ah_model_find(o->models, ah_slice_of(service.name), model, &base->known);
     base->asks = m->thinking == AH_THINKS_NOT ? 0 : AH_MODEL_THINKS;
     base->search = ah_model_can(m, AH_MODEL_SEARCH, false) ? AH_SEARCH_ALL : AH_SEARCH_WIRE;
     base->native_output = ah_model_can(m, AH_MODEL_OUTPUT, false);
     base->output_rules = AH_STRICT_ANTHROPIC;
     base->strict_tools = ah_model_can(m, AH_MODEL_STRICT, false) ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE;
-    a->bearer = !o->api_key.p && !ah_provider_env(o, ah_anthropic_service.key_env[0]).p;
-    st = ah_provider_mode(o, ah_anthropic_service.name, SPOKEN,
+    a->bearer = !o->api_key.p && !ah_provider_env(o, service.key_env[0]).p;
+    st = ah_provider_mode(o, service.name, SPOKEN,
                           ah_model_can(m, AH_MODEL_TOOL_CHANGES, false) ? AH_TOOLS_REFERENCE
                                                                         : AH_TOOLS_APPEND,
                           &base->tool_change_mode, err);
-    return st == AH_OK ? ah_native_fill(&a->native, &ah_anthropic_service, model, o, err) : st;
+    return st == AH_OK ? ah_native_fill(&a->native, &service, model, o, err) : st;
 }
 
-ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+static ah_status open_anthropic(ah_slice model, const ah_provider_options *o, ah_adapter **out,
+                                ah_err *err)
 {
     anthropic *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
@@ -670,3 +667,5 @@ ah_status ah_anthropic_new(ah_slice model, const ah_provider_options *o, ah_adap
         ah_adapter_unref(&a->native.base);
     return st;
 }
+
+const ah_provider ah_anthropic = {&service, open_anthropic};

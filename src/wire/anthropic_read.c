@@ -1,7 +1,7 @@
 /* Reading Anthropic Messages: a stream of events or one document, into an assembly. Blocks that
  * must come back as they were (thinking with its signature, what the server's own tools said)
  * are kept whole, put together from their pieces byte by byte. */
-#include "wire/anthropic_read.h"
+#include "wire/anthropic.h"
 
 #include "wire/full.h"
 #include "wire/reading.h"

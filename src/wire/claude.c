@@ -1,10 +1,11 @@
-/* What is written to the `claude` command; see claude.h. Its lines are read in claude_read.c. Not
+/* Writes to the `claude` command; see claude.h. Its lines are read in claude_read.c. Not
  * here: the process, waiting, and anything of the run. */
 #include <strings.h>
 
-#include "wire/anthropic_read.h"
+#include "wire/anthropic.h"
 #include "wire/claude_talk.h"
 #include "wire/reading.h"
+#include "wire/scripted.h"
 
 enum { MAX_TOOLS = 64 << 20 };
 

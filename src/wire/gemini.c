@@ -11,7 +11,7 @@
 
 enum { MAX_PATH = 4 << 10 };
 
-const ah_service ah_gemini_service = {
+static const ah_service service = {
     .name = "gemini",
     .url = "https://generativelanguage.googleapis.com",
     .url_env = {"GEMINI_API_BASE", "GOOGLE_GEMINI_BASE_URL"},
@@ -49,21 +49,22 @@ static void put_thinking(const ah_adapter *a, const ah_lowered *w, ah_buf *b, si
 
 static void put_config(const ah_adapter *a, const ah_lowered *w, ah_buf *b)
 {
-    ah_slice options = ah_json_member(w->settings, "options"), schema = ah_lowered_output(w);
+    const ah_model_options *o = &w->settings.options;
+    ah_slice schema = ah_lowered_output(w);
     size_t n = 0;
 
     ah_buf_str(b, "\"generationConfig\":{");
-    ah_put_member(b, &n, "maxOutputTokens", ah_json_member(options, "max_tokens"));
+    ah_put_member(b, &n, "maxOutputTokens", o->max_tokens);
     if (schema.p) {
         ah_buf_str(b, n++ ? "," : "");
         ah_buf_str(b, "\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
         ah_dialect_put_schema(schema, b);
     }
-    ah_put_member(b, &n, "seed", ah_json_member(options, "seed"));
-    ah_put_list(b, &n, "stopSequences", ah_json_member(options, "stop"));
-    ah_put_member(b, &n, "temperature", ah_json_member(options, "temperature"));
-    put_thinking(a, w, b, &n, ah_json_member(options, "reasoning"));
-    ah_put_member(b, &n, "topP", ah_json_member(options, "top_p"));
+    ah_put_member(b, &n, "seed", o->seed);
+    ah_put_list(b, &n, "stopSequences", o->stop);
+    ah_put_member(b, &n, "temperature", o->temperature);
+    put_thinking(a, w, b, &n, o->reasoning);
+    ah_put_member(b, &n, "topP", o->top_p);
     ah_buf_char(b, '}');
 }
 
@@ -104,13 +105,12 @@ static void put_declaration(const ah_lowered *w, ah_slice spec, ah_buf *b)
 
 static void head(const ah_adapter *a, ah_lowered *w)
 {
-    ah_slice options = ah_json_member(w->settings, "options");
     ah_buf *b = &w->head;
 
     ah_buf_char(b, '{');
     if (ah_put_tools(w, "\"tools\":[{\"functionDeclarations\":[", put_declaration)) {
         ah_buf_str(b, "]}],");
-        put_tool_choice(b, ah_json_member(options, "tool_choice"));
+        put_tool_choice(b, w->settings.options.tool_choice);
     }
     ah_put_system(w, "\"systemInstruction\":{\"parts\":[{\"text\":", "}]},");
     put_config(a, w, b);
@@ -391,15 +391,15 @@ static const ah_adapter_vt vt = {
 static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, ah_err *err)
 {
     ah_adapter *base = &g->native.base;
-    ah_status st = ah_provider_mode(o, ah_gemini_service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
+    ah_status st = ah_provider_mode(o, service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
                                     &base->tool_change_mode, err);
     ah_buf b;
 
     if (st == AH_OK)
-        st = ah_native_fill(&g->native, &ah_gemini_service, model, o, err);
+        st = ah_native_fill(&g->native, &service, model, o, err);
     if (st != AH_OK)
         return st;
-    ah_model_find(o->models, ah_slice_of(ah_gemini_service.name), model, &base->known);
+    ah_model_find(o->models, ah_slice_of(service.name), model, &base->known);
     base->native_output = ah_model_can(&base->known, AH_MODEL_OUTPUT, false);
     base->images =
         AH_IMAGES_USER |
@@ -411,7 +411,7 @@ static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, a
     return st;
 }
 
-ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+static ah_status open_gemini(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
     gemini *g = ah_alloc(o->mem, sizeof *g);
     ah_status st;
@@ -430,3 +430,5 @@ ah_status ah_gemini_new(ah_slice model, const ah_provider_options *o, ah_adapter
         ah_adapter_unref(&g->native.base);
     return st;
 }
+
+const ah_provider ah_gemini = {&service, open_gemini};

@@ -6,7 +6,7 @@
 #include "wire/ollama_read.h"
 #include "wire/reading.h"
 
-const ah_service ah_ollama_service = {
+static const ah_service service = {
     .name = "ollama",
     .url = "http://localhost:11434",
     .url_env = {"OLLAMA_API_BASE", "OLLAMA_HOST"},
@@ -18,16 +18,16 @@ const ah_service ah_ollama_service = {
 /* -- lowering ---------------------------------------------------------------------------- */
 
 /* There is no tool_choice on this wire. */
-static void put_options(ah_buf *b, ah_slice options)
+static void put_options(ah_buf *b, const ah_model_options *o)
 {
     size_t n = 0;
 
     ah_buf_str(b, ",\"options\":{");
-    ah_put_member(b, &n, "num_predict", ah_json_member(options, "max_tokens"));
-    ah_put_member(b, &n, "seed", ah_json_member(options, "seed"));
-    ah_put_list(b, &n, "stop", ah_json_member(options, "stop"));
-    ah_put_member(b, &n, "temperature", ah_json_member(options, "temperature"));
-    ah_put_member(b, &n, "top_p", ah_json_member(options, "top_p"));
+    ah_put_member(b, &n, "num_predict", o->max_tokens);
+    ah_put_member(b, &n, "seed", o->seed);
+    ah_put_list(b, &n, "stop", o->stop);
+    ah_put_member(b, &n, "temperature", o->temperature);
+    ah_put_member(b, &n, "top_p", o->top_p);
     ah_buf_char(b, '}');
 }
 
@@ -60,15 +60,16 @@ static void put_function(const ah_lowered *w, ah_slice spec, ah_buf *b)
 
 static void head(const ah_adapter *a, ah_lowered *w)
 {
-    ah_slice options = ah_json_member(w->settings, "options"), output = ah_lowered_output(w);
+    const ah_model_options *o = &w->settings.options;
+    ah_slice output = ah_lowered_output(w);
     ah_buf *b = &w->head;
 
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
     ah_buf_str(b, a->stream ? ",\"stream\":true" : ",\"stream\":false"); /* its default is true */
-    put_options(b, options);
+    put_options(b, o);
     if (!ah_lowered_lacks(w, AH_MODEL_THINKS))
-        put_think(b, ah_json_member(options, "reasoning"));
+        put_think(b, o->reasoning);
     if (output.p)
         ah_buf_fmt(b, ",\"format\":%.*s", AH_FMT(output));
     if (ah_put_tools(w, ",\"tools\":[", put_function))
@@ -228,16 +229,16 @@ static bool settle_url(ah_adapter *a)
 
 static ah_status fill(ah_native *a, ah_slice model, const ah_provider_options *o, ah_err *err)
 {
-    ah_status st = ah_provider_mode(o, ah_ollama_service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
+    ah_status st = ah_provider_mode(o, service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
                                     &a->base.tool_change_mode, err);
 
-    ah_model_find(o->models, ah_slice_of(ah_ollama_service.name), model, &a->base.known);
+    ah_model_find(o->models, ah_slice_of(service.name), model, &a->base.known);
     if (st == AH_OK)
-        st = ah_native_fill(a, &ah_ollama_service, model, o, err);
+        st = ah_native_fill(a, &service, model, o, err);
     return st == AH_OK && !settle_url(&a->base) ? ah_err_nomem(err) : st;
 }
 
-ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+static ah_status open_ollama(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
     ah_native *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
@@ -262,3 +263,5 @@ ah_status ah_ollama_new(ah_slice model, const ah_provider_options *o, ah_adapter
         ah_adapter_unref(&a->base);
     return st;
 }
+
+const ah_provider ah_ollama = {&service, open_ollama};

@@ -221,12 +221,10 @@ void ah_put_list(ah_buf *b, size_t *n, const char *name, ah_slice value)
         ah_put_member(b, n, name, value);
 }
 
-void ah_put_option(ah_buf *b, ah_slice options, const char *ours, const char *theirs)
+void ah_put_option(ah_buf *b, const char *name, ah_slice value)
 {
-    ah_slice v = ah_json_member(options, ours);
-
-    if (v.p)
-        ah_buf_fmt(b, ",\"%s\":%.*s", theirs, AH_FMT(v));
+    if (value.p)
+        ah_buf_fmt(b, ",\"%s\":%.*s", name, AH_FMT(value));
 }
 
 void ah_put_joined_text(ah_buf *b, ah_slice parts)

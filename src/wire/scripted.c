@@ -8,9 +8,10 @@
  *   {"error":{"message":"...","status":429,"retryable":true,"retry_after":1.5}}
  * The stop line must come; a response without one was cut. The form is ours, so what is none of it is
  * an error wherever it stands: nothing is passed over. */
+#include "wire/scripted.h"
+
 #include "base/seconds.h"
 #include "model/tool_spec.h"
-#include "wire/adapter.h"
 #include "wire/full.h"
 #include "wire/lower.h"
 #include "wire/shape.h"
@@ -38,7 +39,7 @@ static void put_tools(const ah_adapter *a, ah_lowered *w)
 
 static void head(const ah_adapter *a, ah_lowered *w)
 {
-    ah_slice options = ah_json_member(w->settings, "options");
+    ah_slice options = w->settings.options.text;
     ah_buf *b = &w->head;
     size_t at;
 

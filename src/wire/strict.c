@@ -250,7 +250,7 @@ static bool is_asked(const ah_lowered *w, ah_slice spec, bool *on)
     ah_slice v = ah_json_member(spec, "strict");
 
     if (!v.p)
-        v = ah_json_member(ah_json_member(w->settings, "options"), "strict");
+        v = w->settings.options.strict;
     *on = ah_json_kind_of(v) == AH_JSON_TRUE;
     return v.p != NULL;
 }

@@ -2,6 +2,8 @@
  * the loop of tools that it belongs to (DeepSeek refuses it elsewhere); signed blocks always. */
 #include "wire/thoughts.h"
 
+#include "wire/servers.h"
+
 enum { MAX_LABEL = 4 << 10 };
 
 static void init_blocks(ah_thought_blocks *b, const ah_mem *mem)

@@ -1,10 +1,11 @@
-/* What a model thought, as servers of OpenAI's form send it beside the answer, kept so that
- * it can be sent back where a server wants it: its members of the message, as they came, the
- * pieces of a stream put together. Nothing of it is shown. */
+/* The thoughts of a model, as servers of OpenAI's form send them beside the answer, kept so that
+ * they can be sent back where a server wants it: its members of the message, as they came, the
+ * pieces of a stream put together. Nothing of it is shown. For openai_read.c alone. */
 #ifndef AH_WIRE_THOUGHTS_H
 #define AH_WIRE_THOUGHTS_H
 
-#include "wire/servers.h"
+#include "base/json.h"
+#include "wire/assemble.h"
 
 /* A list of blocks (OpenRouter's reasoning_details, LiteLLM's thinking_blocks). Blocks whose text
  * comes in pieces are one; signed or not, what stands beside the text is kept. */
@@ -15,7 +16,7 @@ typedef struct ah_thought_blocks {
 } ah_thought_blocks;
 
 typedef struct ah_thoughts {
-    unsigned quirks; /* of the server: which members it wants back */
+    unsigned quirks; /* of the server (wire/servers.h): which members it wants back */
     ah_buf content;  /* reasoning_content, as it stood between the quotes */
     ah_thought_blocks details, blocks;
 } ah_thoughts;

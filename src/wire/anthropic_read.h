@@ -1,9 +1,0 @@
-/* The reader of Anthropic Messages: the slot `open` of its vtable; the others are in reading.h. */
-#ifndef AH_WIRE_ANTHROPIC_READ_H
-#define AH_WIRE_ANTHROPIC_READ_H
-
-#include "wire/adapter.h"
-
-ah_status ah_anthropic_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err);
-
-#endif
