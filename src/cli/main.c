@@ -32,7 +32,8 @@ typedef struct session {
     ah_settings settings;
     ah_tally tally;
     ah_log_level level;
-    bool reported; /* programs and people were told how it ended */
+    ah_host *programs; /* the command's own; NULL: none was needed yet */
+    bool reported;     /* programs and people were told how it ended */
 } session;
 
 enum {
@@ -227,6 +228,19 @@ static ah_status open_host(session *s, ah_host **out)
     if (s->options.command == AH_COMMAND_RUN)
         cfg.tty = ah_terminal_tty(&s->terminal);
     return ah_open(&cfg, out);
+}
+
+/* A host for the command's programs, opened when one is first needed. */
+static ah_status programs_of(session *s, ah_host **out)
+{
+    ah_config cfg = {.size = sizeof cfg, .log = ah_terminal_log, .log_ud = &s->terminal};
+    ah_status st = AH_OK;
+
+    cfg.log_level = s->level;
+    if (!s->programs && (st = ah_open(&cfg, &s->programs)) == AH_OK)
+        st = ah_program_open(s->programs);
+    *out = s->programs;
+    return st;
 }
 
 /* -- running a script ------------------------------------------------------------------------ */
@@ -440,9 +454,8 @@ static int run(session *s)
     if ((st = open_host(s, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    code = s->settings.models.len && ah_alias(host, s->settings.models.data) != AH_OK
-               ? wrong_models(s, host)
-               : work_in(s, host);
+    code = s->settings.models && ah_alias(host, s->settings.models) != AH_OK ? wrong_models(s, host)
+                                                                             : work_in(s, host);
     ah_signals_forget();
     ah_close(host);
     return code;
@@ -468,19 +481,34 @@ static int show_version(session *s)
     return EXIT_OK;
 }
 
+/* AH_OK, and what of the settings is wrong in s->settings.fault. */
+static ah_status load_settings(session *s)
+{
+    ah_host *host;
+    ah_status st;
+
+    ah_settings_init(&s->settings, &s->options);
+    if (!ah_settings_needed(&s->settings, &s->options))
+        return AH_OK;
+    st = programs_of(s, &host);
+    return st == AH_OK ? ah_settings_load(&s->settings, &s->options, host) : st;
+}
+
 /* What needs the settings. */
 static int with_settings(session *s)
 {
-    ah_setting *colour = &s->settings.setting[AH_SET_COLOR];
+    ah_status st = load_settings(s);
     int code = EXIT_OK;
 
-    if (!ah_settings_load(&s->settings, &s->options)) {
+    if (st != AH_OK) {
+        code = cannot_start(s, st);
+    } else if (s->settings.fault) {
         code = fail(s, EXIT_USAGE, "usage", s->settings.fault);
     } else {
-        ah_terminal_colour(&s->terminal, colour->value);
-        s->level = ah_settings_log(&s->settings, &s->options);
-        if (s->options.command == AH_COMMAND_CONFIG)
-            ah_settings_show(&s->settings, stdout, given(s, AH_OPTION_JSON));
+        ah_terminal_colour(&s->terminal, s->settings.color);
+        s->level = s->settings.log;
+        if (s->settings.show)
+            fputs(s->settings.show, stdout);
         else
             code = run(s);
     }
@@ -492,20 +520,15 @@ static int with_settings(session *s)
 static int tell_tables(session *s, const char *program, const char *word)
 {
     const char *argv[AH_TOLD + 1] = {word};
-    ah_host *host = NULL;
+    ah_host *host;
     ah_told told;
     ah_status st;
-    int code;
 
     ah_options_tell(&told);
     memcpy(argv + 1, told.word, sizeof told.word);
-    if ((st = open_host(s, &host)) != AH_OK)
+    if ((st = programs_of(s, &host)) != AH_OK)
         return cannot_start(s, st);
-    if ((st = ah_program_open(host)) == AH_OK)
-        st = ah_program_call(host, program, "", AH_TOLD + 1, argv);
-    code = tell(s, host, st);
-    ah_close(host);
-    return code;
+    return tell(s, host, ah_program_call(host, program, "", AH_TOLD + 1, argv));
 }
 
 static int show_help(session *s)
@@ -563,5 +586,6 @@ int main(int argc, char **argv)
     ah_tally_init(&s.tally);
     code = finish(&s, serve(&s, argc, argv));
     ah_tally_clear(&s.tally);
+    ah_close(s.programs);
     return code;
 }
