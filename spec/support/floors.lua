@@ -43,7 +43,6 @@ local LEFT = {
   "src/cli/mock_plan.h base/json.h",
   "src/cli/options.c base/err.h",
   "src/cli/options.c base/near.h",
-  "src/cli/tally.h base/json.h",
   "src/cli/terminal.c base/harmless.h",
 }
 

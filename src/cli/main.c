@@ -22,7 +22,6 @@
 #include "cli/report.h"
 #include "cli/settings.h"
 #include "cli/signals.h"
-#include "cli/tally.h"
 #include "cli/terminal.h"
 
 /* All of one run of the command. */
@@ -30,7 +29,7 @@ typedef struct session {
     ah_terminal terminal;
     ah_options options;
     ah_settings settings;
-    ah_tally tally;
+    ah_report report;
     ah_log_level level;
     ah_host *programs; /* the command's own; NULL: none was needed yet */
     bool reported;     /* programs and people were told how it ended */
@@ -104,12 +103,12 @@ static void report(session *s, const char *code, const char *message)
     s->reported = true;
     ah_terminal_erase(&s->terminal);
     if (given(s, AH_OPTION_JSON))
-        ah_report_object(s->terminal.out, &s->tally, &e);
+        ah_report_object(&s->report, s->terminal.out, &e);
     if (given(s, AH_OPTION_JSONL))
-        ah_report_last_line(s->terminal.out, &s->tally, &e);
+        ah_report_last_line(&s->report, s->terminal.out, &e);
     if (s->terminal.people && !is_quiet(s)) {
         fflush(stdout);
-        ah_report_closing(&s->terminal, &s->tally);
+        ah_report_closing(&s->report, &s->terminal);
     }
 }
 
@@ -173,19 +172,18 @@ static void on_event(void *ud, const ah_event *event)
     if (s->reported) /* what the end of the host settles */
         return;
     ah_terminal_erase(&s->terminal);
-    ah_tally_event(&s->tally, (ah_slice){event->json, event->json_len});
+    ah_report_event(&s->report, event);
     if (s->level == AH_LOG_INFO)
-        ah_report_call(&s->terminal, (ah_slice){event->json, event->json_len});
-    if (!given(s, AH_OPTION_JSONL))
-        return;
-    ah_report_json(s->terminal.out, (ah_slice){event->json, event->json_len});
+        ah_report_call(&s->report, &s->terminal, event);
+    if (given(s, AH_OPTION_JSONL))
+        ah_report_json(s->terminal.out, event->json, event->json_len);
 }
 
 static int on_idle(void *ud, int timeout_ms)
 {
     session *s = ud;
 
-    return ah_report_progress(&s->terminal, &s->tally, timeout_ms);
+    return ah_report_progress(&s->report, &s->terminal, timeout_ms);
 }
 
 /* A program that reads --json is told in any case; the exit code is the script's own. */
@@ -241,6 +239,13 @@ static ah_status programs_of(session *s, ah_host **out)
         st = ah_program_open(s->programs);
     *out = s->programs;
     return st;
+}
+
+static ah_host *reporting_host(void *ud)
+{
+    ah_host *host;
+
+    return programs_of(ud, &host) == AH_OK ? host : NULL;
 }
 
 /* -- running a script ------------------------------------------------------------------------ */
@@ -583,9 +588,8 @@ int main(int argc, char **argv)
 
     ah_terminal_init(&s.terminal);
     ah_signals_init();
-    ah_tally_init(&s.tally);
+    s.report = (ah_report){.programs = reporting_host, .ud = &s};
     code = finish(&s, serve(&s, argc, argv));
-    ah_tally_clear(&s.tally);
     ah_close(s.programs);
     return code;
 }
