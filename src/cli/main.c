@@ -32,7 +32,8 @@ typedef struct session {
     ah_report report;
     ah_log_level level;
     ah_host *programs; /* the command's own; NULL: none was needed yet */
-    bool reported;     /* programs and people were told how it ended */
+    ah_program_door door;
+    bool reported; /* programs and people were told how it ended */
 } session;
 
 enum {
@@ -125,7 +126,7 @@ static int cannot_open(session *s, const char *path, int why)
     char advice[700] = "Give a file that --record has written.", text[1400];
 
     if (path != s->options.replay)
-        ah_advise(path, advice, sizeof advice);
+        ah_advise(path, &s->door, advice, sizeof advice);
     snprintf(text, sizeof text, "cannot open '%.500s': %s\n%s", path, strerror(why), advice);
     return fail(s, EXIT_USAGE, "usage", text);
 }
@@ -241,7 +242,7 @@ static ah_status programs_of(session *s, ah_host **out)
     return st;
 }
 
-static ah_host *reporting_host(void *ud)
+static ah_host *program_host(void *ud)
 {
     ah_host *host;
 
@@ -255,14 +256,14 @@ static ah_status run_code(const session *s, ah_host *host)
 {
     const ah_options *o = &s->options;
     ah_status st = AH_NOMEM;
-    ah_buf text;
+    ah_bytes text;
 
-    ah_buf_init(&text, &ah_mem_libc, MAX_CODE);
-    ah_buf_str(&text, "local ah = require 'agenthost' ");
-    ah_buf_str(&text, o->eval);
-    if (ah_buf_ok(&text))
+    ah_bytes_init(&text, MAX_CODE);
+    ah_bytes_str(&text, "local ah = require 'agenthost' ");
+    ah_bytes_str(&text, o->eval);
+    if (ah_bytes_ok(&text))
         st = ah_load(host, "-e", text.data, text.len, o->argc, o->argv);
-    ah_buf_clear(&text);
+    ah_bytes_clear(&text);
     return st;
 }
 
@@ -277,7 +278,7 @@ static int no_words(session *s)
     const ah_options *o = &s->options;
     char text[1400];
 
-    ah_print(text, sizeof text,
+    snprintf(text, sizeof text,
              "%.500s returned an agent: say what it is to answer\nTry:  agenthost %s%.500s \"Hello\"",
              name_of(o), o->eval ? "-e CODE" : "", o->eval ? "" : o->script);
     return fail(s, EXIT_USAGE, "usage", text);
@@ -288,15 +289,15 @@ static int answer(session *s, ah_host *host)
 {
     bool machine = given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL);
     ah_status st = AH_NOMEM;
-    ah_buf words;
+    ah_bytes words;
 
-    ah_buf_init(&words, &ah_mem_libc, MAX_CODE);
+    ah_bytes_init(&words, MAX_CODE);
     ah_agent_words(&s->options, &words);
-    if (ah_buf_ok(&words) && words.len == 1)
+    if (ah_bytes_ok(&words) && words.len == 1)
         return no_words(s);
-    if (ah_buf_ok(&words))
+    if (ah_bytes_ok(&words))
         st = ah_agent_answer(host, words.data, machine ? NULL : s->terminal.out);
-    ah_buf_clear(&words);
+    ah_bytes_clear(&words);
     if (st != AH_OK)
         return explain(s, st, host);
     report(s, "ok", "");
@@ -311,13 +312,13 @@ static int did_nothing(session *s)
     char text[1400];
 
     if (o->argc && !ah_agent_reads_words(o)) {
-        ah_print(text, sizeof text,
+        snprintf(text, sizeof text,
                  "%.500s did not use \"%.100s\": it reads neither `...` nor `arg`, began no run and "
                  "returned no agent\nAn agent script ends with: return ah.agent { ... }",
                  name, o->argv[0]);
         return fail(s, EXIT_USAGE, "usage", text);
     }
-    ah_print(text, sizeof text,
+    snprintf(text, sizeof text,
              "%.500s printed nothing, began no run and returned no agent; an agent script ends with: "
              "return ah.agent { ... }",
              name);
@@ -438,7 +439,7 @@ static int wrong_models(session *s, ah_host *host)
 {
     char text[1400];
 
-    ah_print(text, sizeof text, "%.300s: %.1000s", s->settings.path, ah_errmsg(host));
+    snprintf(text, sizeof text, "%.300s: %.1000s", s->settings.path, ah_errmsg(host));
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
@@ -547,7 +548,7 @@ static int show_help(session *s)
 static int serve(session *s, int argc, char **argv)
 {
     ah_options *o = &s->options;
-    bool fine = ah_options_parse(o, argc, argv);
+    bool fine = ah_options_parse(o, argc, argv, &s->door);
 
     ah_terminal_colour(&s->terminal, o->color);
     s->level = o->log_level;
@@ -588,7 +589,8 @@ int main(int argc, char **argv)
 
     ah_terminal_init(&s.terminal);
     ah_signals_init();
-    s.report = (ah_report){.programs = reporting_host, .ud = &s};
+    s.door = (ah_program_door){.host = program_host, .ud = &s};
+    s.report = (ah_report){.programs = &s.door};
     code = finish(&s, serve(&s, argc, argv));
     ah_close(s.programs);
     return code;

@@ -1,13 +1,14 @@
 /* The command line: which command, what was asked for, as a struct. The tables of options
  * and commands are here for all who tell of them: the help, the completions, the specs.
- * Nothing here prints, opens a file or ends the process. */
+ * Nothing here prints, opens a file or ends the process; what an unknown option may have meant is asked of a
+ * program in Lua. */
 #ifndef AH_CLI_OPTIONS_H
 #define AH_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agenthost.h"
+#include "cli/programs.h"
 
 typedef enum ah_command {
     AH_COMMAND_RUN, /* no word for it: a script is run */
@@ -69,6 +70,7 @@ static inline bool ah_command_takes(ah_command command, ah_option_id option)
 
 /* Strings are borrowed from argv. */
 typedef struct ah_options {
+    const ah_program_door *programs; /* who knows what is near */
     ah_command command;
     unsigned given; /* bits of the ah_option_ids that were there */
     bool ended;     /* no option follows */
@@ -98,11 +100,11 @@ static inline bool ah_options_given(const ah_options *o, ah_option_id id)
 }
 
 /* False where the command line makes no sense; `fault` then says why. */
-bool ah_options_parse(ah_options *o, int argc, char **argv);
+bool ah_options_parse(ah_options *o, int argc, char **argv, const ah_program_door *programs);
 
 /* The command or option (with its dashes) that a word that is neither may have meant, into
  * `out`; false where there is none near. */
-bool ah_options_near(const char *word, char *out, size_t size);
+bool ah_options_near(const char *word, const ah_program_door *programs, char *out, size_t size);
 
 /* The tables as strings, for the programs in Lua (lua/agenthost/command/tables.lua). */
 enum { AH_TOLD = 1 + 2 * AH_COMMANDS + 6 * AH_OPTIONS };

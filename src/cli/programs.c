@@ -57,3 +57,13 @@ ah_status ah_program_call(ah_host *host, const char *name, const char *member, i
     free(all);
     return st;
 }
+
+const char *ah_program_near(const ah_program_door *door, const char *word, const char *names)
+{
+    const char *argv[] = {word, names}, *near = NULL;
+    ah_host *host = door->host(door->ud);
+
+    if (host && ah_program_call(host, "near", "", 2, argv) == AH_OK)
+        near = ah_returned(host);
+    return near && *near ? near : NULL;
+}

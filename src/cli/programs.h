@@ -17,6 +17,12 @@ typedef struct ah_program {
 
 extern const ah_program ah_programs[];
 
+/* Where the programs are, for who needs one now and then. */
+typedef struct ah_program_door {
+    ah_host *(*host)(void *ud); /* NULL: there is no memory for one */
+    void *ud;
+} ah_program_door;
+
 /* Makes the programs known in a host. As ah_load. */
 ah_status ah_program_open(ah_host *host);
 
@@ -24,5 +30,9 @@ ah_status ah_program_open(ah_host *host);
  * As ah_load. */
 ah_status ah_program_call(ah_host *host, const char *name, const char *member, int argc,
                           const char *const *argv);
+
+/* The name of these (a line each) that the word may have been meant for; NULL: none is near. Valid until the
+ * programs are asked again. */
+const char *ah_program_near(const ah_program_door *door, const char *word, const char *names);
 
 #endif

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/programs.h"
-
 enum { PATIENCE_MS = 500, TICK_MS = 250 };
 
 static int64_t now_ms(void)
@@ -20,7 +18,7 @@ static int64_t now_ms(void)
 /* The program's words, valid until it is asked again; NULL: it has none. */
 static const char *ask(const ah_report *r, const char *member, int argc, const char *const *argv)
 {
-    ah_host *programs = r->programs(r->ud);
+    ah_host *programs = r->programs->host(r->programs->ud);
 
     if (!programs || ah_program_call(programs, "report", member, argc, argv) != AH_OK)
         return NULL;
@@ -91,19 +89,6 @@ int ah_report_progress(ah_report *r, ah_terminal *terminal, int timeout_ms)
 
 /* -- at the end ---------------------------------------------------------------------------- */
 
-/* The number of the character of n bytes. */
-static unsigned number_of(const char *p, size_t n)
-{
-    unsigned c = (unsigned char)*p;
-
-    if (n == 1)
-        return c;
-    c &= n == 2 ? 0x1f : 0x0f;
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | ((unsigned)p[i] & 0x3f);
-    return c;
-}
-
 void ah_report_json(FILE *out, const char *json, size_t size)
 {
     size_t from = 0, n;
@@ -115,7 +100,7 @@ void ah_report_json(FILE *out, const char *json, size_t size)
         if (!control)
             continue;
         fwrite(json + from, 1, i - from, out);
-        fprintf(out, "\\u%04x", number_of(json + i, n));
+        fprintf(out, "\\u%04x", ah_terminal_number(json + i, n));
         from = i + n;
     }
     fwrite(json + from, 1, size - from, out);

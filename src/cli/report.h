@@ -4,6 +4,7 @@
 #ifndef AH_CLI_REPORT_H
 #define AH_CLI_REPORT_H
 
+#include "cli/programs.h"
 #include "cli/terminal.h"
 
 /* How the command ended. */
@@ -13,9 +14,7 @@ typedef struct ah_ending {
 } ah_ending;
 
 typedef struct ah_report {
-    /* The host of the command's programs; NULL: there is no memory for it. */
-    ah_host *(*programs)(void *ud);
-    void *ud;
+    const ah_program_door *programs;
     int64_t begun; /* monotonic ms, of the first run; 0: none yet */
     int64_t since; /* the same, from when on something is waited for */
     bool waiting;

@@ -280,23 +280,48 @@ local function hex(bytes)
   return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
 end
 
---- The plan as a line of JSON, in which steps have the number of their bytes, and behind it all of
--- their bytes. The whole is handed over as a C string: bytes with a NUL stand in the JSON, as hex.
+-- Texts stand in a line: what would end it is %XX there.
+local function line_of(key, value)
+  return key .. " " .. (tostring(value):gsub("[%%\n%z]", function(c)
+    return ("%%%02X"):format(c:byte())
+  end))
+end
+
+local function whole_number(value)
+  return math.tointeger(value) or 0
+end
+
+-- "step WAIT CLOSE BYTES [HEX]"; HEX in place of bytes behind the head.
+local function step_line(step, behind)
+  local bytes = step.bytes or ""
+  local has_nul = bytes:find("\0", 1, true)
+  behind[#behind + 1] = not has_nul and bytes or nil
+  return ("step %d %d %d %s"):format(whole_number(step.wait), step.close and 1 or 0,
+    has_nul and 0 or #bytes, has_nul and hex(bytes) or "")
+end
+
+--- The plan as lines "KEY VALUE", an empty line, and behind it the bytes of all steps. The whole is
+-- handed over as a C string: bytes with a NUL stand in the line of their step, as hex.
 ---@param p table { status, type, headers = list of { name, value }, wait, steps, streamed, drop }
 function plan.encode(p)
-  local steps, behind = ah.array {}, {}
-  for i, step in ipairs(p.steps or {}) do
-    local bytes = step.bytes
-    if bytes and bytes:find("\0", 1, true) then
-      step = { hex = hex(bytes) }
-    elseif bytes then
-      step = { n = #bytes }
-      behind[#behind + 1] = bytes
-    end
-    steps[i] = step
+  local lines, behind = {}, {}
+  for _, key in ipairs { "n", "status", "length", "wait" } do
+    lines[#lines + 1] = ("%s %d"):format(key, whole_number(p[key]))
   end
-  p.steps, p.headers = steps, ah.array(p.headers or {})
-  return ah.json.encode(p) .. "\n" .. table.concat(behind)
+  for _, key in ipairs { "drop", "streamed", "more", "warn" } do
+    lines[#lines + 1] = p[key] and key .. " 1" or nil
+  end
+  for _, key in ipairs { "type", "say" } do
+    lines[#lines + 1] = p[key] and line_of(key, p[key]) or nil
+  end
+  for _, pair in ipairs(p.headers or {}) do
+    lines[#lines + 1] = line_of("name", pair[1])
+    lines[#lines + 1] = line_of("value", pair[2])
+  end
+  for _, step in ipairs(p.steps or {}) do
+    lines[#lines + 1] = step_line(step, behind)
+  end
+  return table.concat(lines, "\n") .. "\n\n" .. table.concat(behind)
 end
 
 return plan
