@@ -89,6 +89,17 @@ local agent = ah.agent { model = "demo/echo", tools = { tool } }
   end
 end)
 
+describe("agenthost check", function()
+  it("tells faults whose words are no UTF-8", function()
+    for _, words in ipairs { {}, { "--json" } } do
+      words[#words + 1] = script('error("a\\xffb\\x80", 0)')
+      local r = agenthost("check", table.unpack(words))
+      assert.equal(1, r.code)
+      has(r.out, "a\u{FFFD}b\u{FFFD}")
+    end
+  end)
+end)
+
 describe("a script that destroyed everything", function()
   it("has its answer and its report", function()
     local path = script([[

@@ -359,23 +359,35 @@ static int tell(session *s, ah_host *host, ah_status st)
     return *said == '0' ? EXIT_OK : EXIT_SCRIPT;
 }
 
+/* What was found in the script's state is told in another one. */
+static int tell_found(session *s, const char *found)
+{
+    const char *argv[] = {ah_command_table[s->options.command].name,
+                          given(s, AH_OPTION_JSON) ? "json" : "text", found};
+    ah_host *host;
+    ah_status st = programs_of(s, &host);
+
+    return st == AH_OK ? tell(s, host, ah_program_call(host, "inspected", "", 3, argv))
+                       : cannot_start(s, st);
+}
+
 static int inspect_in(session *s, ah_host *host)
 {
     const ah_options *o = &s->options;
-    const char **argv = malloc(((size_t)o->argc + 4) * sizeof *argv);
+    const char **argv = malloc(((size_t)o->argc + 2) * sizeof *argv);
     ah_status st;
 
     if (!argv)
         return cannot_start(s, AH_NOMEM);
-    argv[0] = ah_command_table[o->command].name;
-    argv[1] = given(s, AH_OPTION_JSON) ? "json" : "text";
-    argv[2] = o->model ? o->model : "";
-    argv[3] = o->script;
+    argv[0] = o->model ? o->model : "";
+    argv[1] = o->script;
     for (int i = 0; i < o->argc; i++)
-        argv[i + 4] = o->argv[i];
-    st = ah_program_call(host, "inspect", "", o->argc + 4, argv);
+        argv[i + 2] = o->argv[i];
+    st = ah_program_call(host, "inspect", "", o->argc + 2, argv);
     free(argv);
-    return tell(s, host, st);
+    if (ah_signals_caught()) /* whatever was found until then */
+        return EXIT_SCRIPT;
+    return st == AH_OK && ah_returned(host) ? tell_found(s, ah_returned(host)) : explain(s, st, host);
 }
 
 /* What the mock tells of a request, at the level that was asked for. */

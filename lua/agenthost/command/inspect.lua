@@ -9,14 +9,16 @@
 -- A faulty declaration is put together again field by field, so that each faulty field is told
 -- and the script goes on with the rest.
 --
--- The chunk gives one function; see the end of the file.
+-- What is found is told by inspected.lua, in a state that the script is not in. The chunk gives one
+-- function; see the end of the file.
 local ah, use = ...
 local foreign = use "foreign"
+local repaired = use "text".repaired
 
 -- Held here, as the script may take them out of the library's table.
 local real = { run = ah.run, agent = ah.agent, tool = ah.tool }
 local array, object, compile, scripted = ah.array, ah.object, ah.schema, ah.scripted
-local decode, encode, describe = ah.json.decode, ah.json.encode, ah.schema.describe
+local decode, encode = ah.json.decode, ah.json.encode
 local STOP = setmetatable({ message = "stopped by agenthost check" }, {
   __tostring = function(stop) return stop.message end,
 })
@@ -443,140 +445,37 @@ local function inspect(path, model, ...)
   end
 end
 
--- -- telling --------------------------------------------------------------------------------
+-- -- handing it over ------------------------------------------------------------------------
 
-local function counted(n, what)
-  return ("%d %s%s"):format(n, what, n == 1 and "" or "s")
-end
-
-local function lines_of(remarks, kind)
-  local lines = {}
-  for i, r in ipairs(remarks) do
-    local at = r.file and ("%s:%d: "):format(r.file, r.line) or ""
-    lines[i] = at .. kind .. r.message .. "\n"
+-- Words and names of files may be any bytes.
+local function remarks(list)
+  for i, r in ipairs(list) do
+    list[i] = { file = r.file and repaired(r.file), line = r.line, message = repaired(r.message) }
   end
-  return table.concat(lines)
+  return array(list)
 end
 
-local ANNOTATIONS = { "read_only", "destructive", "idempotent", "open_world", "untrusted" }
-
---- "  (read_only, not destructive, version 2)" of what a tool says of itself; "" of nothing.
-local function said_text(said)
-  local list = {}
-  for _, name in ipairs(ANNOTATIONS) do
-    local value = (said.annotations or {})[name]
-    list[#list + 1] = value ~= nil and (value and name or "not " .. name) or nil
+local function plain(met)
+  local list = array {}
+  for i, one in ipairs(met) do
+    local at = remark("", repaired(one.at))
+    list[i] = { kind = one.kind, at = repaired(one.at), file = at.file, line = at.line, model = one.model,
+      returned = one.returned, deferred = one.deferred, said = object(one.said),
+      request = { system = one.request.system, options = one.request.options,
+        tools = array(one.request.tools) } }
   end
-  list[#list + 1] = said.version and "version " .. said.version
-  return #list > 0 and ("  (%s)\n"):format(table.concat(list, ", ")) or ""
+  return list
 end
 
---- A tool as the list has it: its parameters without the braces around them.
-local function tool_text(spec, said)
-  local form = describe(spec.parameters)
-  local inside = form:match("^{\n(.*)\n}$") or (form ~= "{}" and "  " .. form)
-  return ("%s: %s\n%s%s"):format(spec.name, spec.description, said_text(said),
-    inside and inside .. "\n" or "")
-end
-
--- Their texts, and how many bytes they have as JSON.
-local function texts_of(one, tools)
-  local specs, bytes = {}, 0
-  for i, spec in ipairs(tools) do
-    specs[i] = tool_text(spec, one.said[spec.name] or {})
-    bytes = bytes + #encode(spec)
-  end
-  return table.concat(specs, "\n"), bytes
-end
-
-local function deferred_text(one)
-  local texts, bytes = texts_of(one, one.deferred)
-  return #one.deferred > 0 and ("\nto be found: %s of %d bytes\n\n%s"):format(
-    counted(#one.deferred, "tool"), bytes, texts) or ""
-end
-
-local function met_text(one)
-  local texts, bytes = texts_of(one, one.request.tools)
-  return ("%s: %s%s asks %s, %s of %d bytes\n\n%s%s"):format(one.at, one.kind,
-    one.returned and ", which is returned," or "", one.model,
-    counted(#one.request.tools, "tool"), bytes, texts, deferred_text(one))
-end
-
-local function names_of(tools)
-  local names = array {}
-  for i, spec in ipairs(tools) do
-    names[i] = spec.name
-  end
-  return names
-end
-
---- What a model is told of each, with what it says of itself.
-local function specs_of(one, tools)
-  local specs = array {}
-  for i, spec in ipairs(tools) do
-    local whole, said = {}, one.said[spec.name] or {}
-    for key, value in pairs(spec) do
-      whole[key] = value
-    end
-    whole.annotations, whole.version = said.annotations, said.version
-    specs[i] = whole
-  end
-  return specs
-end
-
-local function met_json(one, exact)
-  local at = remark("", one.at)
-  return { kind = one.kind, file = at.file, line = at.line, model = one.model,
-    returned = one.returned,
-    system = one.request.system, options = one.request.options,
-    tools = exact and specs_of(one, one.request.tools) or names_of(one.request.tools),
-    deferred = #one.deferred > 0 and (exact and one.deferred or names_of(one.deferred)) or nil }
-end
-
-local function as_json(exact)
-  local met = array {}
-  for i, one in ipairs(seen.met) do
-    met[i] = met_json(one, exact)
-  end
-  return encode { met = met, faults = array(seen.faults), notes = array(seen.notes) }
-    .. "\n"
-end
-
-local function check_text(path)
-  local kinds, tools = { ["ah.run"] = 0, ["ah.agent"] = 0 }, 0
-  for _, one in ipairs(seen.met) do
-    kinds[one.kind] = kinds[one.kind] + 1
-    tools = tools + #one.request.tools
-  end
-  return ("%s%s%s: %s (%s, %s, %s)\n"):format(lines_of(seen.faults, ""),
-    lines_of(seen.notes, "note: "), path, counted(#seen.faults, "fault"):gsub("^0", "no"),
-    counted(kinds["ah.agent"], "agent"), counted(kinds["ah.run"], "run"), counted(tools, "tool"))
-end
-
-local function tools_text()
-  local texts = {}
-  for i, one in ipairs(seen.met) do
-    texts[i] = met_text(one)
-  end
-  return table.concat(texts, "\n") .. lines_of(seen.notes, "note: ")
-end
-
---- Inspects a script and gives the exit code, a line end, and what to print.
----@param command "tools"|"check"
----@param format "text"|"json"
+--- Inspects a script and gives what was found, as JSON: inspected.lua tells it.
 ---@param model string what --model says; "" nothing
 ---@param path string the script, "-": standard input
 ---@param ... string its arguments
 ---@return string
-return function(command, format, model, path, ...)
+return function(model, path, ...)
   package.loaded["agenthost.command"] = nil -- what the script finds is the same as when it is run
   seen = { faults = {}, notes = {}, met = {}, declared = {}, stand_ins = 0 }
   inspect(path, model, ...)
-  local code = #seen.faults == 0 and "0\n" or "1\n"
-  if format == "json" then
-    return code .. as_json(command == "tools")
-  elseif command == "tools" and #seen.faults == 0 then
-    return code .. tools_text()
-  end
-  return code .. check_text(path)
+  return encode { path = repaired(path), met = plain(seen.met), faults = remarks(seen.faults),
+    notes = remarks(seen.notes) }
 end
