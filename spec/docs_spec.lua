@@ -783,7 +783,7 @@ end)
 
 describe("docs/scripted.md", function()
   it("has the fields of a turn and of what it expects", function()
-    local source = markdown.read("lua/agenthost/scripted.lua")
+    local source = markdown.read("lua/agenthost/providers/scripted.lua")
     local known = {}
     for name in source:match("\nlocal FIELDS = (%b{})"):gmatch("([%a_]+) = true") do
       known[name] = true
@@ -803,7 +803,7 @@ describe("docs/scripted.md", function()
 
   it("has the fields of a rule's `when`", function()
     local known = {}
-    for name in markdown.read("lua/agenthost/scripted.lua"):match("WHEN_FIELDS = (%b{})")
+    for name in markdown.read("lua/agenthost/providers/scripted.lua"):match("WHEN_FIELDS = (%b{})")
       :gmatch("([%a_]+) = true") do
       known[name] = true
     end
@@ -824,7 +824,7 @@ describe("docs/scripted.md", function()
     for name in pairs(names_in(SCRIPTED, "## Demo models")) do
       assert(run { model = name, "Hello" })
     end
-    local source = markdown.read("lua/agenthost/demo.lua"):match("local models = (%b{})")
+    local source = markdown.read("lua/agenthost/providers/demo.lua"):match("local models = (%b{})")
     for name in source:gmatch("(%a+) =") do
       assert.truthy(SCRIPTED:find("`demo/" .. name .. "`", 1, true), name)
     end

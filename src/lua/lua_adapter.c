@@ -340,14 +340,14 @@ static const char *environment(void *ud, const char *name)
     return value;
 }
 
-/* demo/NAME: require("agenthost.demo")(NAME) gives an adapter object. */
+/* demo/NAME: require("agenthost.providers.demo")(NAME) gives an adapter object. */
 static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err *err)
 {
     ah_lua *h = ah_lua_of(L);
     ah_adapter **box;
     ah_status st;
 
-    if ((st = ah_lua_module(L, "agenthost.demo", err)) != AH_OK)
+    if ((st = ah_lua_module(L, "agenthost.providers.demo", err)) != AH_OK)
         return st;
     lua_pushlstring(L, name.p, name.n);
     if ((st = ah_lua_call(h, L, 1, 1, err)) != AH_OK)
