@@ -5,7 +5,7 @@ local server = require "support.server"
 
 local PAGE = "docs/internals/adding.md"
 local SOURCES = "Makefile src include lua spec fuzz bench examples tools docs"
-local BUILT = "src lua_sources.c lua_sources.o mock_fields.c mock_fields.o"
+local BUILT = "src *_sources.*"
 
 local function run(command)
   local pipe <close> = assert(io.popen(("{ %s\n} 2>&1"):format(command)))
@@ -199,6 +199,27 @@ describe(PAGE, function()
     prints "event.lua"
   end)
 
+  it("adds a sub-command that runs, is helped with, and fails with its words", function()
+    for _, block in ipairs(blocks) do
+      if block.kind == "shell" then
+        local path = ("PATH=%s/%s:$PATH"):format(root, build)
+        local out = check(("cd %s && %s && set -e\n%s"):format(root, path, block.text))
+        assert.equal(block.output, out, block.at)
+      end
+    end
+    local function run_it(words)
+      return run(("cd %s && %s/agenthost %s"):format(root, build, words))
+    end
+    assert.matches("\n  count +count the words of files\n", select(2, run_it "--help"))
+    assert.matches("^agenthost count: count the words of files.\n\nUsage: .*%-%-json",
+      select(2, run_it "count --help"))
+    assert.matches("Did you mean agenthost count", select(2, run_it "cuont"))
+    assert.matches("%-%-model is not for agenthost count", select(2, run_it "count --model=x"))
+    assert.same({ 1, true }, (function(code, out)
+      return { code, out:find("none.txt", 1, true) ~= nil }
+    end)(run_it "count none.txt"))
+  end)
+
   it("counts the files of its recipes", function()
     local counted, current = {}, nil
     for line in io.lines(PAGE) do
@@ -213,7 +234,7 @@ describe(PAGE, function()
     local rows = markdown.tables(markdown.read(PAGE))[1]
     for heading, row in pairs { ["A provider"] = "a provider with a wire of its own",
       ["A built-in tool"] = "a built-in tool", ["A limit"] = "a limit of runs",
-      ["An event"] = "an event" } do
+      ["An event"] = "an event", ["A sub-command"] = "a sub-command" } do
       for _, cells in ipairs(rows) do
         if cells[1] == row then
           assert.equal(tonumber(cells[2]), counted[heading].n, heading)

@@ -371,20 +371,45 @@ static int tell_found(session *s, const char *found)
                        : cannot_start(s, st);
 }
 
-static int inspect_in(session *s, ah_host *host)
+/* Calls a program with this word and those that stand behind the command. */
+static ah_status call_with_words(const session *s, ah_host *host, const char *program, const char *word)
 {
     const ah_options *o = &s->options;
     const char **argv = malloc(((size_t)o->argc + 2) * sizeof *argv);
     ah_status st;
 
     if (!argv)
-        return cannot_start(s, AH_NOMEM);
-    argv[0] = o->model ? o->model : "";
+        return AH_NOMEM;
+    argv[0] = word;
     argv[1] = o->script;
     for (int i = 0; i < o->argc; i++)
         argv[i + 2] = o->argv[i];
-    st = ah_program_call(host, "inspect", "", o->argc + 2, argv);
+    st = ah_program_call(host, program, "", o->script ? o->argc + 2 : 1, argv);
     free(argv);
+    return st;
+}
+
+/* All of a command that is a program. */
+static int run_program(session *s)
+{
+    ah_host *host;
+    ah_status st = programs_of(s, &host);
+    int code;
+
+    if (st != AH_OK)
+        return cannot_start(s, st);
+    ah_signals_watch(host);
+    st = call_with_words(s, host, ah_command_table[s->options.command].name,
+                         given(s, AH_OPTION_JSON) ? "json" : "text");
+    code = tell(s, host, st);
+    ah_signals_forget();
+    return code;
+}
+
+static int inspect_in(session *s, ah_host *host)
+{
+    ah_status st = call_with_words(s, host, "inspect", s->options.model ? s->options.model : "");
+
     if (ah_signals_caught()) /* whatever was found until then */
         return EXIT_SCRIPT;
     return st == AH_OK && ah_returned(host) ? tell_found(s, ah_returned(host)) : explain(s, st, host);
@@ -574,6 +599,8 @@ static int serve(session *s, int argc, char **argv)
         return show_version(s);
     if (o->command == AH_COMMAND_COMPLETION)
         return tell_tables(s, "completion", o->script);
+    if (ah_command_table[o->command].program)
+        return run_program(s);
     return with_settings(s);
 }
 

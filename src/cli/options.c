@@ -27,13 +27,13 @@ enum {
 #define ALL     ((1u << AH_COMMANDS) - 1)
 
 const ah_command_row ah_command_table[AH_COMMANDS] = {
-    [AH_COMMAND_RUN] = {"", "run the script (- reads it from standard input)"},
-    [AH_COMMAND_TOOLS] = {"tools", "show the tools that a model would see, and run none"},
-    [AH_COMMAND_CHECK] = {"check", "find faults in a script without asking a model"},
-    [AH_COMMAND_MOCK] = {"mock", "be a model server that says what a script tells it to"},
-    [AH_COMMAND_MODELS] = {"models", "show who has a key, and what the models can do"},
-    [AH_COMMAND_CONFIG] = {"config", "show each setting and where it comes from"},
-    [AH_COMMAND_COMPLETION] = {"completion", "print what completes words in that shell"},
+    [AH_COMMAND_RUN] = {"", "run the script (- reads it from standard input)", false},
+    [AH_COMMAND_TOOLS] = {"tools", "show the tools that a model would see, and run none", false},
+    [AH_COMMAND_CHECK] = {"check", "find faults in a script without asking a model", false},
+    [AH_COMMAND_MOCK] = {"mock", "be a model server that says what a script tells it to", false},
+    [AH_COMMAND_MODELS] = {"models", "show who has a key, and what the models can do", false},
+    [AH_COMMAND_CONFIG] = {"config", "show each setting and where it comes from", false},
+    [AH_COMMAND_COMPLETION] = {"completion", "print what completes words in that shell", false},
 };
 
 const ah_option_row ah_option_table[AH_OPTIONS] = {
@@ -420,28 +420,22 @@ static bool take_word(ah_options *o, words *w)
 
 static bool check_operand(ah_options *o)
 {
-    switch (o->command) {
-    case AH_COMMAND_RUN:
-        if (o->script || o->eval)
-            return true;
+    const ah_command c = o->command;
+
+    if (c == AH_COMMAND_RUN && !o->script && !o->eval) {
         snprintf(o->fault, sizeof o->fault, "no script given\nTry:  " TRY "\nHelp: agenthost --help");
         return false;
-    case AH_COMMAND_TOOLS:
-    case AH_COMMAND_CHECK:
-    case AH_COMMAND_MOCK:
-        return o->script || fail(o, "no script given");
-    case AH_COMMAND_MODELS:
-        return !o->argc || fail(o, "agenthost models takes one model, found '%.*s' besides",
-                                shown(o->argv[0], strlen(o->argv[0])), o->argv[0]);
-    case AH_COMMAND_CONFIG:
-        return !o->script || fail(o, "agenthost config takes no operand, found '%.*s'",
-                                  shown(o->script, strlen(o->script)), o->script);
-    case AH_COMMAND_COMPLETION:
-        return (o->script && is_word("bash zsh fish", o->script)) ||
-               fail(o, "agenthost completion needs one of these shells: bash zsh fish");
-    case AH_COMMANDS:
-        break;
     }
+    if ((c == AH_COMMAND_TOOLS || c == AH_COMMAND_CHECK || c == AH_COMMAND_MOCK) && !o->script)
+        return fail(o, "no script given");
+    if (c == AH_COMMAND_MODELS && o->argc)
+        return fail(o, "agenthost models takes one model, found '%.*s' besides",
+                    shown(o->argv[0], strlen(o->argv[0])), o->argv[0]);
+    if (c == AH_COMMAND_CONFIG && o->script)
+        return fail(o, "agenthost config takes no operand, found '%.*s'",
+                    shown(o->script, strlen(o->script)), o->script);
+    if (c == AH_COMMAND_COMPLETION && !(o->script && is_word("bash zsh fish", o->script)))
+        return fail(o, "agenthost completion needs one of these shells: bash zsh fish");
     return true;
 }
 

@@ -24,6 +24,7 @@ typedef enum ah_command {
 typedef struct ah_command_row {
     const char *name; /* "": run */
     const char *help; /* one line */
+    bool program;     /* all of it is the program of its name, which gets the words behind it */
 } ah_command_row;
 
 typedef enum ah_option_id {

@@ -67,12 +67,13 @@ end
 ---@return string
 return function(name, ...)
   local commands, options = tables.read(...)
-  local more, parts = MORE[name], {}
+  local more, parts = MORE[name] or { operands = "[args...]", "" }, {}
   for _, command in ipairs(commands) do
     parts[1] = command.name == name and command.help or parts[1]
   end
-  parts[1] = ("agenthost %s: %s.\n\nUsage: agenthost %s [options]%s\n\n%s\nOptions:\n"):format(name,
-    parts[1], name, more.operands and " " .. more.operands or "", more[1])
+  parts[1] = ("agenthost %s: %s.\n\nUsage: agenthost %s [options]%s\n%s\nOptions:\n"):format(name,
+    parts[1], name, more.operands and " " .. more.operands or "",
+    more[1] ~= "" and "\n" .. more[1] or "")
   for _, option in ipairs(options) do
     parts[#parts + 1] = tables.takes(name, option) and option_line(option) or nil
   end
