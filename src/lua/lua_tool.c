@@ -376,7 +376,7 @@ static const ah_option tool_common_rows[] = {
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(tool_fields, def.version),
      .doc =
-         "of the definition, 1 to 64 bytes. Another one is [told](#tools-that-have-changed) where a saved conversation goes on; no model sees it"},
+         "of the definition, 1 to 64 bytes. Another one is [told](lua.md#tools-that-have-changed) where a saved conversation goes on; no model sees it"},
     {.name = "render",
      .kinds = AH_OPT_FUNCTION,
      .otherwise = "that of the type",
@@ -410,13 +410,13 @@ static const ah_option tool_common_rows[] = {
      .otherwise = "65536",
      .to = AH_TO_SIZE(tool_fields, def.max_result),
      .doc =
-         "of its result that the model sees; of a longer one, head and tail, and [a file](#what-a-handler-gives-back) with all of it"},
+         "of its result that the model sees; of a longer one, head and tail, and [a file](lua.md#what-a-handler-gives-back) with all of it"},
     {.name = "coerce",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(tool_fields, def.coerce),
      .doc =
-         "arguments of a wrong type are taken as they were surely meant, see [`validate`](#ahschema); `ctx.coerced` and the event `tool_invoked` tell which"},
+         "arguments of a wrong type are taken as they were surely meant, see [`validate`](lua.md#ahschema); `ctx.coerced` and the event `tool_invoked` tell which"},
     {.name = "strict",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "that of `options`",
