@@ -2,17 +2,26 @@
 -- line, the words of an option's value, commands and *.lua files elsewhere, and behind the script
 -- the shell's own files. Help texts hold no single quotes (bash and fish quote with them) and no
 -- brackets or colons in zsh's sense, which are escaped.
-local _, use = ...
+local ah, use = ...
 local tables = use "tables"
 
--- Names of models to complete: one or more of each provider that is asked by itself, the demos,
--- and the providers whose models only their server knows.
-local MODELS = "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gpt-4o "
+-- Models to complete by name: one or more of each provider that is asked by itself, and the demos.
+local NAMED = "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gpt-4o "
   .. "openai/responses/gpt-6.1-sol anthropic/claude-opus-5-5 anthropic/claude-sonnet-5-5 "
-  .. "anthropic/claude-haiku-5-5 gemini/gemini-3.8-flash gemini/gemini-2.5-flash ollama/ "
-  .. "ollama_chat/ openrouter/ deepseek/ groq/ mistral/ xai/ cerebras/ together_ai/ "
-  .. "fireworks_ai/ perplexity/ nvidia_nim/ sambanova/ moonshot/ zai/ huggingface/ azure/ "
-  .. "hosted_vllm/ lm_studio/ llama_cpp/ llamafile/ litellm_proxy/ compatible/ claude_agent_sdk/"
+  .. "anthropic/claude-haiku-5-5 gemini/gemini-3.8-flash gemini/gemini-2.5-flash "
+  .. "claude_agent_sdk/"
+
+--- With the providers whose models only their server knows.
+local function models_to_complete()
+  local names = { NAMED }
+  for _, provider in ipairs((ah.providers or ah._providers)()) do
+    local start = provider.name .. "/"
+    names[#names + 1] = not (" " .. NAMED):find(" " .. start, 1, true) and start or nil
+  end
+  return table.concat(names, " ")
+end
+
+local MODELS = models_to_complete()
 
 --- Those of a command, in the order of the table, without the one that ends the options.
 local function options_of(options, name)
