@@ -130,3 +130,49 @@ local agent = ah.agent { model = "demo/echo" }
     assert.equal(0, r.code)
   end)
 end)
+
+describe("what the programs stand on and scripts have, too:", function()
+  local ah = require "agenthost"
+
+  it("ah.nearest is the name that was meant, or none", function()
+    local names = { "temperature", "tools", "tool_choice", "on" }
+    assert.equal("tools", ah.nearest("tool", names))
+    assert.equal("tool_choice", ah.nearest("Tool-Choice", names))
+    assert.equal("temperature", ah.nearest("temprature", names))
+    assert.is_nil(ah.nearest("zebra", names))
+    assert.is_nil(ah.nearest("", {}))
+    assert.is_nil(ah.nearest(("tools"):rep(1000000), names))
+    assert.is_nil(ah.nearest("a\0b\xff", names))
+  end)
+
+  it("ah.nearest raises for what is no list of names", function()
+    for _, case in ipairs { { "x", { 1 } }, { "x", { "a", nil, "b" } }, { "x", { a = "b" } },
+      { "x", "y" }, { "x" }, { nil, {} }, { {}, {} } } do
+      assert.is_false((pcall(ah.nearest, case[1], case[2])))
+    end
+    local ok, why = pcall(ah.nearest, "x", { "a", true })
+    assert.is_false(ok)
+    has(tostring(why), "ah.nearest: names[2]: expected a string, found boolean")
+  end)
+
+  it("ah.aliases tells names, in a table that is the caller's own", function()
+    ah.alias { ["programs-spec"] = "demo/echo" }
+    local told = ah.aliases()
+    assert.equal("demo/echo", told["programs-spec"])
+    told["programs-spec"] = "demo/tools"
+    assert.equal("demo/echo", ah.aliases()["programs-spec"])
+  end)
+
+  it("ah.providers tells where addresses and keys come from, and no key", function()
+    local by_name = {}
+    for _, provider in ipairs(ah.providers()) do
+      by_name[provider.name] = provider
+      assert.equal("boolean", type(provider.keyless))
+    end
+    assert.same({ "OPENAI_BASE_URL", "OPENAI_API_BASE" }, by_name.openai.url_env)
+    assert.equal("OPENAI_API_KEY", by_name.openai.key_env[1])
+    assert.equal("https://api.openai.com/v1", by_name.openai.url)
+    ah.providers()[1].name = "mine"
+    assert.is_not.equal("mine", ah.providers()[1].name)
+  end)
+end)
