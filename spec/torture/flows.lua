@@ -1997,6 +1997,61 @@ flows["a command in a stopped call"] = {
   end,
 }
 
+flows["a process"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local talk = ah.tool {
+      name = "talk", description = "Talks with a process.",
+      handler = function()
+        local p <close> = assert(ah.process {
+          command = "sh", args = { "-c", "echo err >&2; cat; printf '%3000s' x; exit 3" },
+          env = { A = "1" }, cwd = "/", grace = 5, max_errors = 100,
+        })
+        assert(p:write '{"a":[1,"two"]}\nno JSON\n')
+        local value = assert(p:line { json = true })
+        assert(value.a[2] == "two", "a line")
+        local bad, err = p:line { json = true, timeout = 60 }
+        assert(bad == false, tostring(err))
+        p:close_input()
+        local rest = p:read "all"
+        assert(rest, "the rest")
+        local ended = assert(p:wait())
+        p:write "x"
+        return { bytes = #rest, code = ended.exit_code, said = p:errors(), kind = err.code }
+      end,
+    }
+    s.agent = ah.agent { model = calling({ call "talk" }, "done"), tools = { talk } }
+    s.reply, s.err = s.agent:run "go"
+  end,
+  judge = function(s, exact)
+    if exact then
+      local text = s.agent:transcript()
+      for _, part in ipairs { '3000', '\\"code\\":3', 'err', 'tool_validation' } do
+        assert(text:find(part, 1, true), part)
+      end
+    end
+  end,
+}
+
+flows["a process in a sandbox, forgotten"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local leave = ah.tool {
+      name = "leave", description = "Leaves processes.",
+      handler = function()
+        s.p = assert(ah.process { command = "cat", sandbox = { kind = "auto", read = { "/" } } })
+        local p <close> = assert(ah.process { command = "cat", stdin = "text\n" })
+        assert(p:line() == "text")
+        assert(s.p:kill "KILL")
+      end,
+    }
+    s.agent = ah.agent { model = calling({ call "leave" }, "done"), tools = { leave } }
+    s.reply, s.err = s.agent:run "go"
+  end,
+}
+
 -- -- judging -----------------------------------------------------------------------------------
 
 local function is_memory(message)

@@ -107,6 +107,8 @@ static const flow flows[] = {
     {"files on the disk", IN_SCRIPT, false},
     {"a command", IN_SCRIPT, true},
     {"a command in a stopped call", IN_SCRIPT, true},
+    {"a process", IN_SCRIPT, true},
+    {"a process in a sandbox, forgotten", IN_SCRIPT, true},
     {"looking at files", IN_SCRIPT, false},
     {"built-in tools for files", IN_SCRIPT, false},
     {"http_fetch", IN_SCRIPT, true},

@@ -17,6 +17,8 @@ static int host_gc(lua_State *L)
     if (h->embed)
         h->program->free(h->embed);
     h->embed = NULL;
+    if (h->children)
+        h->end_children(h);
     ah_host_free(h->host);
     h->host = NULL;
     ah_text_set(&h->model, NULL);

@@ -4,8 +4,10 @@
 
 #include "agenthost_lua.h"
 #include "lua/lua_budget.h"
+#include "lua/lua_definition.h"
 #include "lua/lua_discover.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_front.h"
 #include "lua/lua_fs.h"
 #include "lua/lua_gate.h"
 #include "lua/lua_host.h"
@@ -142,6 +144,9 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_budget(L);
     ah_lua_open_gate(L);
     ah_lua_open_agent(L);
+    ah_lua_open_front(L);
+    ah_lua_open_definition(L);
+    ah_lua_open_load(L);
     ah_lua_open_entity(L);
     ah_lua_open_discover(L);
     ah_lua_open_http(L);
@@ -149,7 +154,10 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);
     ah_lua_open_builtin(L);
+    ah_lua_open_subjects(L);
     ah_lua_open_file(L);
+    ah_lua_open_launch(L);
+    ah_lua_open_command(L);
     ah_lua_open_process(L);
     ah_lua_open_terminal(L);
     ah_lua_open_image(L);

@@ -86,6 +86,8 @@ typedef struct ah_lua {
     ah_embed *embed;                /* lua_api.h; NULL: no C program uses the host */
     const ah_program *program;      /* likewise */
     const struct ah_lua_runs *runs; /* lua_hooks.h */
+    struct ah_child *children;      /* lua_child.h: processes of scripts */
+    void (*end_children)(struct ah_lua *h);
     lua_CFunction own_tool; /* makes a tool of agenthost's own; in no table, so no script has it */
 } ah_lua;
 

@@ -21,6 +21,10 @@ bool ah_lua_is_object(lua_State *L, int idx);
  * marker. Raises only when Lua is out of memory or stack. */
 void ah_lua_push_json(lua_State *L, ah_slice checked);
 
+/* Pushes the value of any text; where it is no JSON nothing, and AH_TOOL_VALIDATION names the place. what:
+ * the text's name in it. Raises as above. */
+ah_status ah_lua_decode(lua_State *L, ah_slice text, const char *what, ah_err *err);
+
 /* Pushes a buffer of at most max bytes that Lua frees (and lua_toclose, where called, at
  * once), so that a raise loses nothing. Large ones are best cleared when done with. */
 ah_buf *ah_lua_push_buf(lua_State *L, size_t max);

@@ -15,7 +15,7 @@ static ah_slice definition(const ah_tool *t)
     return full.p ? full : spec;
 }
 
-/* What was declared in brief had words of its own. */
+/* A brief declaration had words of its own. */
 static bool brief_differs(const ah_tool *stale, const ah_tool *now)
 {
     ah_slice spec = ah_text_slice(stale->spec);

@@ -5,7 +5,7 @@
 
 enum { MAX_WORDS = 8 << 10 };
 
-/* What a tool of an entity has for a handler. */
+/* The handler of an entity's tool. */
 typedef struct bound {
     ah_found *found;
     size_t method;

@@ -11,7 +11,7 @@ enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20, MAX_ANSWER = 64 << 10 };
 
 /* -- the registry's half, which can be undone ------------------------------------- */
 
-/* What is told is told at the end: observers may make changes of their own. */
+/* Warnings are told at the end: observers may make changes of their own. */
 static void warn_once(ah_change *c, bool *warned, const char *message)
 {
     if (!*warned)
@@ -81,7 +81,7 @@ static ah_status declare(const ah_injection *in, ah_change *c, ah_err *err)
     return AH_OK;
 }
 
-/* What is under a name, to be put back. Picks are undone for it: it is about to go. */
+/* Keeps what is under a name, to be put back. Picks are undone for it: it is about to go. */
 static void keep_before(ah_injection *in, ah_change *c, ah_slice name)
 {
     c->was_picked = ah_registry_unpick(in->registry, name);
@@ -177,7 +177,7 @@ static ah_status make(ah_injection *in, ah_change *c, ah_err *err)
     return AH_OK;
 }
 
-/* What was there is put back: its slot is still there, so nothing can fail. */
+/* Puts back what was there: its slot is still there, so nothing can fail. */
 static void undo(ah_injection *in, ah_changes *c)
 {
     for (size_t i = c->n; i > 0; i--) {
@@ -273,7 +273,7 @@ static ah_status file_text(ah_injection *in, const ah_change *c, ah_err *err)
                 err);
 }
 
-/* What it changes is in the session. */
+/* True if what it changes is in the session. */
 static bool is_shown(const ah_change *c)
 {
     return c->kind == AH_CHANGE_SHOW || c->kind == AH_CHANGE_HIDE;
@@ -394,7 +394,7 @@ static ah_slice list_of(ah_buf *scratch, const ah_buf *names)
     return ah_buf_ok(scratch) ? ah_buf_slice(scratch) : ah_slice_of("[]");
 }
 
-/* What the first of the changes is from, by the name of its kind; .p NULL: from none of that. */
+/* The origin of the first of the changes, by the name of its kind; .p NULL: none of that. */
 static ah_slice origin_of(const ah_changes *c, const char *kind)
 {
     ah_slice name = ah_json_member(ah_text_slice(c->n ? c->item[0].by : NULL), kind);
@@ -657,7 +657,7 @@ bool ah_inject_before(ah_run *run, ah_call *call)
     return passes;
 }
 
-/* What the call has left for is done instead, if it can be. */
+/* Does what the call has left for instead, if it can be done. */
 static ah_status expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
 {
     if (!ah_expands(run, call))

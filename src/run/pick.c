@@ -45,7 +45,7 @@ static void put_unknown(answer *a, ah_slice name)
         ah_buf_fmt(&a->unknown, " (did you mean '%.*s'?)", AH_FMT(near.best));
 }
 
-/* Was it picked by a name before this one? */
+/* True if it was picked by a name before this one. */
 static bool picked_now(const ah_changes *c, ah_slice name)
 {
     for (size_t i = 0; i < c->n; i++)

@@ -75,7 +75,7 @@ static void finish(ah_run *run)
     emit_done(run);
 }
 
-/* What it was at. */
+/* The phase that it was in. */
 static ah_phase phase_of(const ah_run *run)
 {
     static const ah_phase phase[] = {
@@ -282,8 +282,8 @@ bool ah_run_check_failed(ah_run *run, const ah_err *err)
     return true;
 }
 
-/* What the guards of the answer let through, before it is in the conversation. Without an answer that is
- * what `output` asks for there is no final one yet. */
+/* True if the guards of the answer let it through, before it is in the conversation. Without an answer
+ * that is what `output` asks for there is no final one yet. */
 static bool pass_guards(ah_run *run)
 {
     const ah_hooks *h = run->cfg.hooks;

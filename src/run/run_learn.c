@@ -60,7 +60,7 @@ static bool has_one(const char *text, const char *const *words)
     return *words != NULL;
 }
 
-/* What the request asked and the server refuses by name; NULL: something else. */
+/* Returns what the request asked and the server refuses by name; NULL: something else. */
 static const struct refusal *named_by(const ah_run *run)
 {
     char text[sizeof run->result.err.message];
@@ -104,7 +104,7 @@ static bool try_without(ah_run *run)
 
 /* -- ways of telling of tools ------------------------------------------------------------------- */
 
-/* Where the model has answered while it searched, it is not that. */
+/* A model that has answered while it searched does not refuse the search. */
 static bool try_search_here(ah_run *run)
 {
     ah_lowered *w = run->cfg.wire;
@@ -146,7 +146,7 @@ static void put_member(ah_buf *b, const char *name, const char *value)
     ah_buf_fmt(b, b->len > 1 ? ",\"%s\":%s" : "\"%s\":%s", name, value);
 }
 
-/* What was known, with what is sure now; members in order. */
+/* Puts what was known, with what is sure now; members in order. */
 static void put_learned(const ah_lowered *w, ah_slice known, ah_buf *b)
 {
     unsigned lacking = w->trying_without | ah_learned_lacking(known);

@@ -278,7 +278,7 @@ void ah_turn_begin(ah_run *run)
     run->state = RUN_CALLING;
 }
 
-/* Where more was used than there is, no call is begun, be it by the answer that asks for it. Calls are
+/* No call is begun once more was used than there is, be it by the answer that asks for it. Calls are
  * counted exactly: one too many is refused. Either ends the run after the batch. */
 static bool within_budget(ah_run *run, ah_call *c)
 {
@@ -417,7 +417,7 @@ static const void *alone(const ah_tool *t)
     return t->vt && t->vt->alone ? t->vt->alone(t) : NULL;
 }
 
-/* May the next call be at work together with the batch, whose calls are all marked parallel? */
+/* True if the next call may be at work together with the batch, whose calls are all marked parallel. */
 static bool joins_batch(const ah_run *run)
 {
     const ah_tool *t = tool_of(run, run->next), *other;

@@ -5,7 +5,7 @@
 #include "run/tell.h"
 #include "wire/offered.h"
 
-/* How much a word says by where it stands. */
+/* The weight of a word, by where it stands. */
 enum { OF_NAME = 12, OF_DESCRIPTION = 4, OF_ARGUMENT = 4, OF_ITS_DESCRIPTION = 1 };
 
 enum {
@@ -211,7 +211,7 @@ static void take(answer *a, ah_tool *t, size_t max)
     a->found[a->n++] = t;
 }
 
-/* Who knows the name gets that tool first. */
+/* The tool whose name was asked for comes first. */
 static void look(answer *a)
 {
     size_t max = a->s->rules.max ? (size_t)a->s->rules.max : AH_SEARCH_MAX;
@@ -227,7 +227,7 @@ static void look(answer *a)
         take(a, a->s->tool[doc[i]], max);
 }
 
-/* What the additions are from: docs/transcript.md. */
+/* Says what the additions are from: docs/transcript.md. */
 static ah_text *provenance(answer *a)
 {
     ah_text *by = NULL;

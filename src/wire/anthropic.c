@@ -147,7 +147,7 @@ static void put_options(ah_lowered *w)
 }
 
 /* An object's schema says so on this wire. */
-/* What may be sent, as it may be sent: without descriptions and outputs, which have no place here. */
+/* Puts what may be sent: inputs without descriptions and outputs, which have no place here. */
 static void put_input_examples(ah_buf *b, ah_slice examples, bool wraps)
 {
     ah_json_reader r = ah_json_read(examples);
@@ -196,7 +196,7 @@ static void put_tool(ah_lowered *w, ah_slice spec, ah_segment_kind kind, size_t 
     ah_segment_end(w, kind, entry, b, at);
 }
 
-/* Where tools are to be revealed later, one deferred tool is there from the first request on: so
+/* If tools are to be revealed later, one deferred tool is there from the first request on: so
  * the first real one is no change of kind. It is never revealed, and not needed among others. */
 static void put_placeholder(ah_lowered *w)
 {
@@ -318,7 +318,7 @@ static void put_calls(ah_lowered *w, ah_json_reader *calls, size_t *at, size_t n
     }
 }
 
-/* What the provider's search said is sent back only where it searches still. */
+/* The words of the provider's search are sent back only where it searches still. */
 static const char *const searches[] = {"server_tool_use", "tool_search_tool_result", NULL};
 
 static bool is_sent_back(const ah_adapter *a, const ah_lowered *w, ah_slice part, ah_slice *data,
@@ -397,7 +397,7 @@ static void put_result_content(const ah_adapter *a, ah_buf *b, ah_slice json)
     ah_buf_char(b, ']');
 }
 
-/* What search_tools has found, in the words by which the wire reveals deferred tools: a list of
+/* Puts what search_tools has found, in the words by which the wire reveals deferred tools: a list of
  * references alone. False: none of it is declared so. */
 static bool put_references(const ah_lowered *w, ah_buf *b, ah_slice added)
 {
@@ -435,7 +435,7 @@ static void put_result(const ah_adapter *a, ah_lowered *w, ah_slice json)
     ah_buf_str(b, ah_json_kind_of(success) == AH_JSON_FALSE ? ",\"is_error\":true}" : "}");
 }
 
-/* What was held back until the user has spoken: see put_system_block. */
+/* Puts what was held back until the user has spoken: see put_system_block. */
 static void put_held(ah_lowered *w)
 {
     if (w->held.len == 0)
@@ -504,7 +504,7 @@ static void put_note(const ah_adapter *a, ah_lowered *w, ah_slice value)
 
 /* -- tools that come and go ------------------------------------------------------------------- */
 
-/* Is this the entry that is to tell of the tool? */
+/* The tool, if this is the entry that is to tell of it; else NULL. */
 static const ah_offered *told_here(const ah_lowered *w, ah_slice name)
 {
     const ah_offered *t = ah_offers_find(&w->offers, name);

@@ -188,7 +188,7 @@ bool ah_lowered_defers(const ah_lowered *w)
     return w->deferral.p && w->searching != AH_SEARCHING_HERE;
 }
 
-/* Does a result of search_tools tell the model in full what was found? */
+/* True if a result of search_tools tells the model in full what was found. */
 static bool shows_results(const ah_lowered *w)
 {
     if (w->searching == AH_SEARCHING_HERE)
@@ -196,7 +196,7 @@ static bool shows_results(const ah_lowered *w)
     return w->adapter->search & AH_SEARCH_SHOWS;
 }
 
-/* Has the wire revealed the tools of this tools_added entry by what it holds of the search? */
+/* True if the wire has revealed the tools of this tools_added entry by what it holds of the search. */
 static bool is_shown(const ah_lowered *w, ah_slice json)
 {
     ah_slice by = ah_json_member(json, "by"), call, found, origin;
@@ -274,7 +274,7 @@ static bool is_same(ah_slice was, ah_slice is)
     return was.p ? ah_slice_eq(was, is) : !is.p;
 }
 
-/* What was learned of a model is no part of the request's head. */
+/* The part that was learned of a model is no part of the request's head. */
 static ah_break take_settings(ah_lowered *w, ah_slice entry)
 {
     ah_model_settings was = w->settings, *now = &w->settings;
@@ -428,7 +428,7 @@ static ah_tool_change_mode mode_of(const ah_lowered *w, ah_slice learned)
     return mode_named(ah_json_member(learned, "tool_change_mode"), mode);
 }
 
-/* What is left out changes the head, and tools that are defined in the body. */
+/* The head changes by what is left out, and so do tools that are defined in the body. */
 static void settle_mode(ah_lowered *w)
 {
     ah_slice learned = w->transcript->settings.learned;
@@ -484,7 +484,7 @@ bool ah_lowered_is_native(const ah_lowered *w)
 
 /* -- images -------------------------------------------------------------------- */
 
-/* What the wire has no place for in a user's message is never left out in silence. */
+/* An image that the wire has no place for in a user's message is never left out in silence. */
 static ah_status check_image(const ah_lowered *w, const ah_image *image, size_t part, ah_err *err)
 {
     const ah_adapter *a = w->adapter;
@@ -530,7 +530,7 @@ static ah_status check_images(ah_lowered *w, ah_err *err)
     return st;
 }
 
-/* What is withdrawn is declared no more where the head changes anyway. */
+/* A tool that was withdrawn is declared no more where the head changes anyway. */
 static void sweep(ah_lowered *w)
 {
     size_t before = w->offers.n;

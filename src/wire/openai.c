@@ -16,7 +16,7 @@ static bool is(const ah_adapter *a, unsigned quirk)
     return (((const ah_openai *)a)->server->quirks & quirk) != 0;
 }
 
-/* Is it asked where it lives, not through another server that speaks as it does? */
+/* True if it is asked where it lives, not through another server that speaks as it does. */
 static bool official(const ah_adapter *a)
 {
     const char *own = ((const ah_openai *)a)->server->at.url;
@@ -290,7 +290,7 @@ void ah_openai_free(ah_adapter *a)
     ah_free(a->mem, o);
 }
 
-/* What the environment says under a name, where it says something. */
+/* Gets what the environment says under a name, if it says something. */
 static bool from_env(const ah_openai *a, const ah_provider_options *o, const char *name, ah_text **out)
 {
     ah_slice v = ah_provider_env(o, name);
@@ -298,7 +298,7 @@ static bool from_env(const ah_openai *a, const ah_provider_options *o, const cha
     return !v.p || (*out = ah_text_new(a->native.base.mem, v)) != NULL;
 }
 
-/* What the server asks for beside key and address. */
+/* Fills in what the server asks for beside key and address. */
 static bool fill_headers(ah_openai *a, const ah_provider_options *o)
 {
     const ah_server *s = a->server;

@@ -70,7 +70,7 @@ static size_t begin_tool(ah_buf *b, size_t *n)
     return ah_segment_begin(b);
 }
 
-/* What searches, where something does: the service itself, or the model asks us by it. Then it is
+/* Puts what searches, if something does: the service itself, or the model asks us by it. Then it is
  * search_tools in other words; without deferred tools nothing can be looked for. */
 static void put_search_tool(const ah_lowered *w, ah_buf *b)
 {
@@ -247,7 +247,7 @@ static void put_opaque(walk *k, ah_slice data, size_t before)
     ah_buf_put(k->b, data);
 }
 
-/* What the service's own search said is sent back only where it searches still. */
+/* The words of the service's own search are sent back only where it searches still. */
 static const char *const searches[] = {"tool_search_call", "tool_search_output", NULL};
 
 /* Reasoning is refused without the item that it led to; a mark is none. */
