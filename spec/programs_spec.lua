@@ -115,6 +115,14 @@ print(run { model = "demo/echo", "Hello" })
     has(lines.out, '"success":true')
   end)
 
+  it("has its report, too, where it left no file to open", function()
+    local path = script("held = {} repeat held[#held + 1] = io.open('/dev/null') until not "
+      .. "io.open('/dev/null') error('none left', 0)")
+    local r = command.shell(('ulimit -n 60; "$A" --json %s'):format(path))
+    has(r.out, '{"error":{"code":"internal","message":"none left')
+    assert.equal(1, r.code)
+  end)
+
   it("is told of as any other where it did nothing", function()
     local r = agenthost(script(ALL))
     has(r.err, "printed nothing, began no run and returned no agent")

@@ -383,8 +383,8 @@ function ah.alias(names) end
 ---@return table<string, string>
 function ah.aliases() end
 
----A provider of models. key_env, url_env: variables, of which the first that is set counts; url: the
----address of its own, where there is one; keyless: it needs no key.
+---A provider of models. key_env, url_env: variables, of which the first that is set counts; url:
+---the address of its own, where there is one; keyless: it needs no key.
 ---@class ah.Provider
 ---@field name string
 ---@field url? string
