@@ -139,6 +139,31 @@ local agent = ah.agent { model = "demo/echo" }
   end)
 end)
 
+describe("agenthost mock", function()
+  local mock = require "support.mock"
+  local with_mock = mock.is_built() and it or pending
+
+  with_mock("goes on where its script destroyed everything", function()
+    local m <close> = mock.start([[
+local ah = require "agenthost"
+return function()
+  local G = _G
+  if next(ah) then
+    (function()
+]] .. ALL .. [[
+    end)()
+  end
+  return { text = "Here." }
+end
+]])
+    for _ = 1, 3 do
+      local r = assert(m:ask("/v1/chat/completions", { model = "m",
+        messages = { { role = "user", content = "Hi" } } }))
+      assert.equal("Here.", r:json().choices[1].message.content, m:errors())
+    end
+  end)
+end)
+
 describe("what the programs stand on and scripts have, too:", function()
   local ah = require "agenthost"
 
