@@ -379,6 +379,29 @@ function ah.capabilities(model, given) end
 ---@param names table<string, string|ah.ModelRow>
 function ah.alias(names) end
 
+---The names that ah.alias and the configuration have given: name -> "provider/model".
+---@return table<string, string>
+function ah.aliases() end
+
+---A provider of models. key_env, url_env: variables, of which the first that is set counts; url:
+---the address of its own, where there is one; keyless: it needs no key.
+---@class ah.Provider
+---@field name string
+---@field url? string
+---@field url_env string[]
+---@field key_env string[]
+---@field keyless boolean
+
+---The providers that there are, without those written in Lua.
+---@return ah.Provider[]
+function ah.providers() end
+
+---The name that a mistyped word may have been meant for; nil where none is near.
+---@param word string
+---@param names string[]
+---@return string?
+function ah.nearest(word, names) end
+
 ---An agent whose conversation goes on from a file of agent:save.
 ---@param path string
 ---@param config? ah.Config
