@@ -1890,6 +1890,36 @@ flows["http"] = {
   end,
 }
 
+flows["streams of http"] = {
+  network = true,
+  attempt = function(s)
+    ah = require "agenthost"
+    s.lines, s.events = {}, 0
+    local function each(request, f)
+      local r <close>, err = ah.http(request)
+      for piece in (r and r:pieces() or function() end) do
+        f(piece)
+      end
+      s.err = s.err or err or r.err
+    end
+    each({ url = env.url .. "/x", stream = "lines" }, function(line)
+      s.lines[#s.lines + 1] = line
+    end)
+    each({ url = env.url .. "/chat/completions", stream = "sse", body = "{}",
+      addresses = { "127.0.0.1" } }, function(event)
+      s.events = s.events + (event.event == "message" and 1 or 0)
+    end)
+    local r, err = ah.http { url = env.url .. "/x", stream = "bytes" }
+    s.rest = r and r:read_all()
+    s.err = s.err or err or r.err
+  end,
+  judge = function(s, exact)
+    assert(not s.lines or not s.lines[1] or s.lines[1] == "plain", "a piece was cut")
+    assert(not exact or (s.lines[1] == "plain" and s.events > 3 and s.rest == "plain"), "pieces")
+    assert(not exact or not s.err, tostring(s.err))
+  end,
+}
+
 flows["http in a stopped call"] = {
   code = "cancelled", text = "not reached", network = true,
   attempt = function(s)

@@ -16,6 +16,8 @@ static int host_gc(lua_State *L)
 
     ah_embed_free(h->embed);
     h->embed = NULL;
+    while (h->held)
+        h->held->drop(h->held);
     ah_host_free(h->host);
     h->host = NULL;
     ah_text_set(&h->model, NULL);
@@ -116,6 +118,25 @@ int ah_lua_retire(lua_State *L)
     lua_pushnil(L);
     lua_setmetatable(L, 1);
     return 0;
+}
+
+void ah_lua_hold(ah_lua *h, ah_held *o)
+{
+    o->next = h->held;
+    o->link = &h->held;
+    if (o->next)
+        o->next->link = &o->next;
+    h->held = o;
+}
+
+void ah_lua_let_go(ah_held *o)
+{
+    if (!o->link)
+        return;
+    *o->link = o->next;
+    if (o->next)
+        o->next->link = o->link;
+    o->link = NULL;
 }
 
 /* -- the door for calls ------------------------------------------------------------- */

@@ -33,6 +33,13 @@ typedef enum ah_callee {
     AH_CALLEES
 } ah_callee;
 
+/* What C holds for an object of Lua that the loop knows by its address: in memory of ours, and in the
+ * host's list, as a finalizer cannot be relied on (Lua leaves it out when memory is out). */
+typedef struct ah_held {
+    void (*drop)(struct ah_held *o); /* with the host: ends and frees it */
+    struct ah_held *next, **link;
+} ah_held;
+
 typedef struct ah_lua {
     ah_mem mem;
     ah_host *host;
@@ -56,6 +63,7 @@ typedef struct ah_lua {
     bool guarded;                   /* ah_lua_guard_threads was tried */
     ah_text *model;                 /* given from outside: wins over what scripts name */
     struct ah_models *models;       /* what the program says of models, and has learned */
+    ah_held *held;                  /* ah_lua_hold */
     struct ah_undo *undos;          /* objects with an undo copy in open overlays (lua_undo.c) */
     int64_t reducing;               /* number of the reducer at work, while sessions must not change by
                                other ways; 0: none */
@@ -83,6 +91,9 @@ void ah_lua_push_host(lua_State *L); /* its userdata, or nil */
 /* The last step of a __gc: takes the metatable of the userdata at 1 away, as a finalizer of the
  * script that runs later may still hold it. It is then no object of ours. Gives 0. */
 int ah_lua_retire(lua_State *L);
+
+void ah_lua_hold(ah_lua *h, ah_held *o);
+void ah_lua_let_go(ah_held *o); /* before it is freed; harmless when it is not held */
 
 /* Calls the function below nargs arguments on L, protected and under a watch of its own: so long may
  * it be at work, and take so much memory, as a tool by default. On failure, which that is, too,

@@ -1,10 +1,20 @@
 /* ah.http: a request of the script's own, for handlers that wait for other servers. */
+#include "lua/lua_stream.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
 
 static const char HTTP[] = "agenthost.http";
 
-enum { MAX_HEADERS = 100, MAX_SCRATCH = 1 << 20, MAX_NETWORKS = 16, MAX_URL = 16 << 10 };
+enum {
+    MAX_HEADERS = 100,
+    MAX_SCRATCH = 1 << 20,
+    MAX_NETWORKS = 16,
+    MAX_URL = 16 << 10,
+    MAX_PIECE = 16 << 20,
+    WHOLE = -1 /* in place of a kind of stream */
+};
+
+static const int64_t NO_LIMIT_MS = INT64_C(1000) * 1000 * 1000 * 1000;
 
 typedef struct request {
     ah_waiter waiter;
@@ -104,18 +114,40 @@ static bool read_addresses(lua_State *L, request *q)
     return true;
 }
 
-static void read_limits(lua_State *L, ah_http_limits *limits)
+/* A stream may last, and what has come of it is bounded by what its reader takes. */
+static void read_limits(lua_State *L, bool streamed, ah_http_limits *limits)
 {
     double v;
 
     *limits = ah_http_limits_default;
+    if (streamed) {
+        limits->total_ms = NO_LIMIT_MS;
+        limits->body_bytes = SIZE_MAX / 4;
+    }
     if (ah_field_number(L, 1, "ah.http", "timeout", 0.001, &v))
         limits->total_ms = ah_ms_of(v);
+    if (ah_field_number(L, 1, "ah.http", "idle_timeout", 0.001, &v))
+        limits->idle_ms = ah_ms_of(v);
     if (ah_field_number(L, 1, "ah.http", "max_body", 1, &v))
         limits->body_bytes = (size_t)v;
 }
 
-static void push_headers(lua_State *L, const ah_transfer *t)
+/* Which ah_stream_kind, and how large a piece of it may be; WHOLE: no stream. */
+static int read_stream(lua_State *L, size_t *most)
+{
+    static const char *const kinds[] = {"bytes", "lines", "sse", NULL};
+    int kind = ah_field_choice(L, 1, "ah.http", "stream", kinds, WHOLE);
+    double v = MAX_PIECE;
+
+    if (ah_field_number(L, 1, "ah.http", "max_piece", 1, &v) && kind == WHOLE)
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.http: max_piece is for a response that is read in pieces: give "
+                     "stream = \"lines\" or \"sse\"");
+    *most = v < (double)(SIZE_MAX / 4) ? (size_t)v : SIZE_MAX / 4;
+    return kind;
+}
+
+void ah_lua_push_http_headers(lua_State *L, const ah_transfer *t)
 {
     ah_slice name, value;
 
@@ -151,7 +183,7 @@ static int push_response(lua_State *L, const request *q)
     lua_setfield(L, -2, "status");
     lua_pushlstring(L, body.p ? body.p : "", body.n);
     lua_setfield(L, -2, "body");
-    push_headers(L, q->transfer);
+    ah_lua_push_http_headers(L, q->transfer);
     lua_setfield(L, -2, "headers");
     return 1;
 }
@@ -182,18 +214,22 @@ static int impossible(lua_State *L, const char *why)
     return 2;
 }
 
-/* ah.http { url, method, headers, body, timeout, max_body }: { status, headers, body },
- * or nil and an error where no complete response came. No redirect is followed. */
+/* ah.http { url, method, headers, body, timeout, max_body, stream }: { status, headers, body }, or with
+ * `stream` what lua_stream.c makes; nil and an error where no complete response (of a stream: no head)
+ * came. No redirect is followed. */
 static int ah_http_call(lua_State *L)
 {
-    static const char *const known[] = {"url",     "method",   "headers",   "body",
-                                        "timeout", "max_body", "addresses", NULL};
+    static const char *const known[] = {"url",       "method",    "headers", "body",
+                                        "timeout",   "max_body",  "stream",  "idle_timeout",
+                                        "max_piece", "addresses", NULL};
     ah_lua *h = ah_lua_of(L);
     ah_slice url, body = {NULL, 0}, method = ah_slice_of("GET");
     ah_http_request req = {0};
     ah_http *http;
+    size_t most;
     request *q;
     ah_err err;
+    int kind;
 
     lua_settop(L, 1);
     ah_fields_check(L, 1, "ah.http", known, false);
@@ -212,7 +248,8 @@ static int ah_http_call(lua_State *L)
     read_headers(L, q);
     if (read_addresses(L, q))
         req.only = &q->only;
-    read_limits(L, &req.limits);
+    kind = read_stream(L, &most);
+    read_limits(L, kind != WHOLE, &req.limits);
     req.method = method.p;
     req.url = url.p;
     req.headers = q->line;
@@ -221,6 +258,8 @@ static int ah_http_call(lua_State *L)
     req.n_body = body.p != NULL;
     if (!ah_buf_ok(&q->lines))
         return ah_lua_raise_nomem(L);
+    if (kind != WHOLE)
+        return ah_lua_stream(L, &req, (ah_stream_kind)kind, most);
     ah_waiter_keep(L, &q->waiter);
     if (ah_host_http(h->host, &http, &err) != AH_OK ||
         ah_http_start(http, &req, on_news, q, &q->transfer, &err) != AH_OK) {
@@ -285,6 +324,7 @@ void ah_lua_open_http(lua_State *L)
     luaL_newmetatable(L, HTTP);
     luaL_setfuncs(L, meta, 0);
     lua_pop(L, 1);
+    ah_lua_stream_class(L);
     lua_pushcfunction(L, is_network);
     lua_setfield(L, -2, "_is_network");
     lua_pushcfunction(L, read_url);

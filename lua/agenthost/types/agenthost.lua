@@ -1214,16 +1214,36 @@ function ah.registry(tools) end
 ---@field headers? table<string, string>
 ---@field body? string
 ---@field timeout? number
+---@field idle_timeout? number seconds without a byte
 ---@field max_body? number
 ---@field addresses? string[] "public" and networks: nothing else is connected to
+---@field stream? "bytes"|"lines"|"sse" the body in pieces: the response is an ah.HttpStream
+---@field max_piece? number bytes of one line or event of a stream
 
 ---@class ah.HttpResponse
 ---@field status integer
 ---@field headers table<string, string> names in lower case
 ---@field body string
 
+---@class ah.HttpEvent
+---@field event string "message" where the server names none
+---@field data string
+---@field id? string the last that came
+---@field retry? integer ms, likewise
+
+---@class ah.HttpStream
+---@field status integer
+---@field headers table<string, string> names in lower case
+---@field err? ah.Error with which the pieces have ended
+---@field last_event_id? string
+---@field retry? integer ms
+---@field read fun(self): (string|ah.HttpEvent)?, ah.Error? waits for the next piece
+---@field pieces fun(self): fun(): (string|ah.HttpEvent)?, ah.Error?
+---@field read_all fun(self): string?, ah.Error? the whole body, in place of pieces
+---@field close fun(self)
+
 ---@param request ah.HttpRequest
----@return ah.HttpResponse? response
+---@return (ah.HttpResponse|ah.HttpStream)? response an ah.HttpStream where the request has `stream`
 ---@return ah.Error? err
 function ah.http(request) end
 
