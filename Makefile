@@ -42,11 +42,12 @@ PCRE2 ?= $(shell $(PKG_CONFIG) --exists libpcre2-8 && echo libpcre2-8)
 PCRE2 := $(PCRE2)
 PCRE2_CFLAGS := $(if $(PCRE2),-DAH_WITH_PCRE2 $(shell $(PKG_CONFIG) --cflags $(PCRE2)))
 PCRE2_LIBS := $(if $(PCRE2),$(shell $(PKG_CONFIG) --libs $(PCRE2)))
-# Without libmicrohttpd the command has no `agenthost mock`; the libraries never need it.
+# Without libmicrohttpd there is no `ah.serve` and no `agenthost mock`. The command is linked with it, all of it
+# where it is an archive; the libraries open it when it is needed.
 MICROHTTPD ?= $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo libmicrohttpd)
 MICROHTTPD := $(MICROHTTPD)
 CLI_CFLAGS := $(if $(MICROHTTPD),-DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags $(MICROHTTPD)))
-CLI_LIBS := $(if $(MICROHTTPD),$(shell $(PKG_CONFIG) --libs $(MICROHTTPD)))
+CLI_LIBS := $(if $(MICROHTTPD),-u MHD_start_daemon $(shell $(PKG_CONFIG) --libs $(MICROHTTPD)))
 DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS)
 DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS)
 # For distributions whose folders are others, such as lib64 or lib/x86_64-linux-gnu.

@@ -13,6 +13,7 @@ local STRATEGIES = markdown.read("docs/strategies.md")
 local ENTITIES = markdown.read("docs/entities.md")
 local REGISTRY = markdown.read("docs/registry.md")
 local FILES = markdown.read("docs/filesystem.md")
+local SERVING = markdown.read("docs/http.md")
 
 -- The fields of a class: { name = true }, those of its parents left out.
 local function fields_of(class)
@@ -98,6 +99,10 @@ describe("the types", function()
     ["ah.EntityConfig"] = { "## ah.entity", 1, ENTITIES },
     ["ah.FilesystemConfig"] = { "## ah.filesystem", 1, FILES },
     ["ah.Filesystem"] = { "## Methods", 1, FILES },
+    ["ah.ServerConfig"] = { "## ah.serve", 1, SERVING },
+    ["ah.Server"] = { "## ah.serve", 2, SERVING },
+    ["ah.ServerRequest"] = { "## Requests", 1, SERVING },
+    ["ah.ServerResponse"] = { "## Answers", 2, SERVING },
     ["ah.Registry"] = { "## ah.registry", 1, REGISTRY },
     ["ah.CallReply"] = { "## ah.registry", 2, REGISTRY },
   } do

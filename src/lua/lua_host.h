@@ -194,6 +194,7 @@ void ah_lua_open_type(lua_State *L);    /* type */
 void ah_lua_open_session(lua_State *L); /* session */
 void ah_lua_open_agent(lua_State *L);   /* run, agent */
 void ah_lua_open_http(lua_State *L);    /* http */
+void ah_lua_open_serve(lua_State *L);   /* serve */
 void ah_lua_open_fs(lua_State *L);      /* filesystem */
 void ah_lua_open_models(lua_State *L);
 void ah_lua_open_adapter(lua_State *L); /* _adapter, for scripted.lua */

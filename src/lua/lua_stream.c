@@ -283,6 +283,7 @@ static void on_news(void *ud, ah_transfer *t)
 
 static stream *check(lua_State *L)
 {
+    ah_lua_of(L); /* raises where the host has freed it */
     return ((box *)luaL_checkudata(L, 1, STREAM))->s;
 }
 

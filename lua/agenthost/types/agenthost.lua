@@ -1247,6 +1247,62 @@ function ah.registry(tools) end
 ---@return ah.Error? err
 function ah.http(request) end
 
+---@class ah.ServerConfig
+---@field on_request fun(request: ah.ServerRequest, response: ah.ServerResponse): any
+---@field listen? string "127.0.0.1:0" where it is not said; port 0: any that is free
+---@field hosts? string[] further names that the server answers to; "*": any
+---@field origins? string[] whose pages may ask; "*": anybody's
+---@field max_requests? integer handlers at work at once
+---@field max_connections? integer
+---@field max_header? integer bytes
+---@field max_body? integer bytes
+---@field header_timeout? number seconds
+---@field body_timeout? number seconds
+---@field idle_timeout? number seconds
+
+---@class ah.ServerRequest
+---@field method string
+---@field path string
+---@field query table<string, string[]>
+---@field target string path and query as they came
+---@field headers table<string, string[]> names in lower case
+---@field body string
+---@field remote string the client's address and port
+
+---@class ah.ServerAnswer
+---@field status? integer 200 where it is not said
+---@field headers? table<string, string|string[]>
+---@field body? string|table a table is sent as JSON
+
+---@class ah.ServerHead
+---@field status? integer
+---@field headers? table<string, string|string[]>
+
+---@class ah.ServerEvent
+---@field event? string
+---@field data? string
+---@field id? string
+---@field retry? integer ms
+
+---@class ah.ServerResponse
+---@field begin fun(self, head?: ah.ServerHead): true?, ah.Error?
+---@field write fun(self, piece: string): true?, ah.Error?
+---@field event fun(self, event: ah.ServerEvent): true?, ah.Error?
+---@field close fun(self)
+---@field abort fun(self)
+
+---@class ah.Server
+---@field url string
+---@field address? string nil once it is closed
+---@field port? integer likewise
+---@field wait fun(self, seconds?: number): boolean true once it is closed
+---@field close fun(self)
+
+---@param config ah.ServerConfig
+---@return ah.Server? server
+---@return ah.Error? err where it cannot be listened
+function ah.serve(config) end
+
 ---The tools that come with agenthost, in a list. Names, and options by name; all that need no
 ---options where there is no argument.
 ---@param which? string|ah.Builtins
