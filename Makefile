@@ -42,14 +42,23 @@ PCRE2 ?= $(shell $(PKG_CONFIG) --exists libpcre2-8 && echo libpcre2-8)
 PCRE2 := $(PCRE2)
 PCRE2_CFLAGS := $(if $(PCRE2),-DAH_WITH_PCRE2 $(shell $(PKG_CONFIG) --cflags $(PCRE2)))
 PCRE2_LIBS := $(if $(PCRE2),$(shell $(PKG_CONFIG) --libs $(PCRE2)))
+# Without libyaml there is no ah.yaml; YAML= leaves it out. It is opened at its first use, and linked
+# where nothing can be opened then, in static programs.
+YAML ?= $(shell $(PKG_CONFIG) --exists yaml-0.1 && echo yaml-0.1)
+YAML := $(YAML)
+YAML_CFLAGS := $(if $(YAML),-DAH_WITH_YAML $(shell $(PKG_CONFIG) --cflags $(YAML)))
+ifneq ($(and $(YAML),$(filter -static,$(LDFLAGS))),)
+  YAML_CFLAGS += -DAH_YAML_LINKED
+  YAML_LIBS := $(shell $(PKG_CONFIG) --libs $(YAML))
+endif
 # Without libmicrohttpd there is no `ah.serve` and no `agenthost mock`. The command is linked with it, all of it
 # where it is an archive; the libraries open it when it is needed.
 MICROHTTPD ?= $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo libmicrohttpd)
 MICROHTTPD := $(MICROHTTPD)
 CLI_CFLAGS := $(if $(MICROHTTPD),-DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags $(MICROHTTPD)))
 CLI_LIBS := $(if $(MICROHTTPD),-u MHD_start_daemon $(shell $(PKG_CONFIG) --libs $(MICROHTTPD)))
-DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS)
-DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS)
+DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS) $(YAML_CFLAGS)
+DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS) $(YAML_LIBS)
 # For distributions whose folders are others, such as lib64 or lib/x86_64-linux-gnu.
 LIBDIR ?= $(PREFIX)/lib
 DOCDIR ?= $(PREFIX)/share/doc/agenthost
@@ -411,7 +420,7 @@ check-live: $(BUILD)/agenthost
 
 # Each tool where it is present; the floors of the house always.
 lint:
-	@$(LUA) spec/support/floors.lua
+	@$(LUA) spec/support/floors.lua $(BUILD)
 	@if command -v luacheck >/dev/null; then luacheck -q lua spec examples bench; else echo "lint: no luacheck here"; fi
 	@if command -v clang >/dev/null; then for f in $(LIB_SRC) $(CLI_SRC) $(TEST_SRC); do \
 	  clang -fsyntax-only $(ALL_CFLAGS) -Werror $$f || exit 1; done; else echo "lint: no clang here"; fi

@@ -21,7 +21,7 @@
  *     never            what waits, steps, opens, closes or declares: ah_close, ah_script, ah_load,
  *                      ah_add_tool, ah_remove_tool, ah_call_tool, ah_agent_open, ah_agent_find,
  *                      ah_agent_close, ah_agent_run, ah_step
- *   So those that only look on (of the watcher, log, clock, wall, random, a tool's release) may
+ *   So those that only look on (of the watcher, log, clock, wall, random, tty, a tool's release) may
  *   call the first kind alone, and `alloc` nothing at all. What may not be called is refused and
  *   not done: AH_USAGE (ah_step: below 0); what returns nothing logs an error. The last kind is
  *   refused as well inside observers of a script and what else of it cannot wait
@@ -151,6 +151,32 @@ typedef struct ah_transport {
     void *ud;
 } ah_transport;
 
+/* A terminal for scripts (ah.terminal, docs/terminal.md), of a program that owns one. The program switches
+ * modes and looks after signals, the host reads keys and writes. Called on the host's thread, from within
+ * functions of a script; all are given where `enter` is. */
+enum { AH_TTY_AWAY = 64 };
+enum {
+    AH_TTY_SIGNALS = 1, /* Ctrl-C and its like are signals, else keys */
+    AH_TTY_DISTINCT = 2 /* keys that look alike are told apart, by kitty's keyboard protocol */
+};
+typedef struct ah_tty {
+    /* A script opens it: keys are to come one by one, without being shown. mode: of AH_TTY_SIGNALS and the
+     * like. *fd is to read and write without blocking; *news has a byte to read whenever the size may have
+     * changed or `kept` may have become false. 0, or an errno (EBUSY: it is open). NULL: there is none. */
+    int (*enter)(void *ud, unsigned mode, int *fd, int *news);
+    void (*leave)(void *ud);   /* it is closed: both descriptors are the program's again */
+    void (*suspend)(void *ud); /* stops the program, as Ctrl-Z does, until it is continued */
+    void (*writing)(void *ud); /* the host is about to write: what waits in a buffer goes first */
+    /* What takes the script's live area off the screen, from now on; n is at most AH_TTY_AWAY, 0 where none
+     * is drawn. For a program that writes itself, or is being stopped. */
+    void (*shown)(void *ud, const char *away, size_t n);
+    bool (*kept)(void *ud); /* False: the program has written since `shown`; a new line has begun */
+    bool sequences;         /* it obeys escape sequences */
+    bool color;             /* and colors are welcome */
+    bool reflows;           /* made narrower, it breaks the lines that it shows anew */
+    void *ud;
+} ah_tty;
+
 /* Settings of a host. Zero is a good default for each; `size` lets a later library
  * serve a program built with an earlier header. Times of the clocks are milliseconds. */
 typedef struct ah_config {
@@ -181,6 +207,7 @@ typedef struct ah_config {
     /* True if the program takes asks from ah_ask_next and closes each with ah_ask_close: calls wait
      * until it does. False: an ask without a front end in the script fails at once. */
     bool asks;
+    ah_tty tty; /* zero: scripts have no ah.terminal */
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */

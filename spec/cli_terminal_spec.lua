@@ -1,66 +1,16 @@
 -- The command under a terminal: colours, the line of progress, the closing lines, Ctrl-C once
 -- and twice, a terminal that is resized, narrow or dumb.
 local ah = require "agenthost"
-local ahtest = require "ahtest"
 local command = require "support.command"
 local screen = require "support.screen"
+local typing = require "support.typing"
 
 local has, has_not = command.has, command.has_not
 
 local CLOSING = "turns   %d in 1 run, %d+%.%d s\ntools   %d calls?, %d failed\ntokens  [^\n]+$"
 
--- A terminal can be made where there is /dev/ptmx; a bare root may have none.
-local probe = ahtest.pty({ "/bin/true" }, { env = {} })
-local function it_if(name, f)
-  if probe then
-    it(name, f)
-  else
-    pending(name .. " (no terminal can be made here)")
-  end
-end
-
--- Starts the command; options: env (a list in place of the usual), columns.
-local function start(words, options)
-  options = options or {}
-  local env = { "XDG_CONFIG_HOME=/nonexistent", "HOME=/", "PATH=/usr/bin:/bin" }
-  for _, pair in ipairs(options.env or { "TERM=xterm" }) do
-    env[#env + 1] = pair
-  end
-  local columns = options.columns or 80
-  local t = { all = "", screen = screen.new(columns) }
-  words = { command.BINARY, table.unpack(words) }
-  t.pty = assert(ahtest.pty(words, { env = env, columns = columns }))
-  return t
-end
-
--- Reads until the text holds `part`; to the end without one.
-local function read(t, part)
-  local until_ = os.time() + 15
-  while not (part and t.all:find(part, 1, true)) do
-    assert(os.time() < until_, ("waited too long for %q, found:\n%s"):format(tostring(part), t.all))
-    local bytes = t.pty:read(1)
-    if not bytes then
-      assert(not part, ("ended before %q:\n%s"):format(tostring(part), t.all))
-      break
-    end
-    t.all = t.all .. bytes
-  end
-  return t
-end
-
--- Runs to the end: the exit code, all that was written, and what the terminal then shows.
-local function finish(t)
-  read(t)
-  local code = t.pty:wait(5)
-  t.pty:close()
-  return code, t.all, t.screen:feed(t.all):text()
-end
-
-local function script(text, options, words)
-  words = words or {}
-  words[#words + 1] = command.temp(text)
-  return start(words, options)
-end
+local it_if, start, read, finish, script =
+  typing.it(it, pending), typing.command, typing.read, typing.finish, typing.script
 
 local ECHO = 'print(require("agenthost").run { model = "demo/echo", "Hello" })'
 

@@ -15,13 +15,16 @@ local PROMPTS = markdown.read("docs/prompts.md")
 local SESSIONS = markdown.read("docs/sessions.md")
 local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
-local MOCK = require("support.mock").is_built() and "mock" or nil
-
-for _, name in ipairs {
+local PAGES = {
   "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
-  "filesystem", "images", "limits", "lua", "models", "planning", "prompts", "recipes", "registry",
-  "scripted", "search", "sessions", "strategies", "testing", "transcript", MOCK,
-} do
+  "filesystem", "images", "limits", "lua", "models", "planning", "processes", "prompts", "recipes",
+  "registry", "scripted", "search", "sessions", "strategies", "terminal", "testing",
+  "transcript", "watch",
+}
+PAGES[#PAGES + 1] = require("support.mock").is_built() and "mock" or nil
+PAGES[#PAGES + 1] = ah.yaml.decode "here" and "yaml" or nil
+
+for _, name in ipairs(PAGES) do
   markdown.describe("docs/" .. name .. ".md")
 end
 
@@ -293,7 +296,7 @@ describe("docs/lua.md", function()
       end
     end
     for name, value in pairs(ah) do
-      if name == "json" or name == "schema" then
+      if name == "json" or name == "schema" or name == "terminal" then
         for inner in pairs(value) do
           there["ah." .. name .. "." .. inner] = true
         end
@@ -334,11 +337,15 @@ describe("docs/lua.md", function()
     end
   end)
 
-  it("has the fields of ah.tool, ah.result and ah.http", function()
+  it("has the fields of ah.tool, ah.result, ah.http and ah.process", function()
     assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), names_in(LUA, "## ah.tool", 1))
     assert.same(fields_of("src/lua/lua_result.c", "ah.result"),
       names_in(LUA, "### What a handler gives back", 2))
     assert.same(fields_of("src/lua/lua_http.c", "ah.http"), names_in(LUA, "## ah.http", 1))
+    assert.same(fields_of("src/lua/lua_process.c", "ah.process"),
+      names_in(markdown.read("docs/processes.md"), "## ah.process", 1))
+    assert.same(fields_of("src/lua/lua_terminal.c", "ah.terminal"),
+      names_in(markdown.read "docs/terminal.md", "## ah.terminal", 1))
   end)
 
   it("has the methods of agents and schemas", function()
@@ -644,6 +651,13 @@ local IN_CODE = {
   ["bytes of body"] = "src/io/http.c body_bytes",
   ["levels of JSON"] = "src/base/json.h AH_JSON_MAX_DEPTH",
   ["text that `ah.json.encode` makes"] = "src/lua/lua_value.c MAX_TEXT",
+  ["text of [YAML](yaml.md)"] = "src/io/yaml.h AH_YAML_MAX",
+  ["levels of YAML"] = "src/io/yaml.h AH_YAML_DEPTH",
+  ["anchors in YAML"] = "src/io/yaml.h AH_YAML_ANCHORS",
+  ["aliases in YAML"] = "src/io/yaml.h AH_YAML_ALIASES",
+  ["JSON that aliases of YAML repeat"] = "src/io/yaml.h AH_YAML_REPEATED",
+  ["files and folders of `ah.watch`"] = "src/io/file_watch.h AH_FILE_WATCH_MAX",
+  ["bytes of `ah.random_bytes`"] = "src/lua/lua_bytes.c MAX_RANDOM",
   ["text of a schema"] = "src/schema/program.h SCHEMA_TEXT",
   ["levels of a schema"] = "src/schema/program.h SCHEMA_DEPTH",
   ["steps of a check"] = "src/schema/program.h SCHEMA_STEPS",

@@ -502,6 +502,25 @@ describe("what a model sees of an entity", function()
     assert.equal('{"id":1,"next":{"id":2,"next":{"id":3,"next":{"id":4}}}}', shown(first))
   end)
 
+  it("are of instances alone, whatever scripts move from metatable to metatable", function()
+    local thing = ah.entity { name = "thing", fields = { "id" } } { id = "1", other = 2 }
+    local meta, addresses = getmetatable(thing), {}
+    for key, value in pairs(meta) do
+      if type(key) == "userdata" then
+        addresses[key] = value
+      end
+    end
+    assert.equal('{"id":"2"}', shown(setmetatable({ id = "2" }, meta)))
+    for key, value in pairs(addresses) do
+      for _, other in pairs { value, print, ah.null, ah.fail "x", thing, "x", 1 } do
+        local ok, said = pcall(shown, setmetatable({ id = "3", n = 1 }, { [key] = other }))
+        assert(ok and said == '{"id":"3","n":1}'
+          or said:find "whose class is no more cannot be JSON", said)
+      end
+    end
+    assert.equal('{"id":"1"}', shown(thing))
+  end)
+
   it("is checked against the tool's result", function()
     local Customer = customer_class { fields = { "id" } }
     local reply = run { model = ah.scripted { turn(call "find"), "ok" }, tools = { ah.tool {

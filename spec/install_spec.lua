@@ -127,7 +127,7 @@ describe("make install", function()
     assert.matches("%- stock:", check(PROGRAM:format("", SANITIZE)))
     local headers = check(PKG_CONFIG .. [[cd "$W"
       eval "cc -M program.c $(pc --cflags agenthost)"]])
-    for _, other in ipairs { "lua", "lauxlib", "curl", "cJSON", "pcre2" } do
+    for _, other in ipairs { "lua", "lauxlib", "curl", "cJSON", "pcre2", "yaml" } do
       assert.is_nil(headers:find("/" .. other .. "[^/ ]*%.h"), other)
     end
     assert.equal(VERSION .. "\n", check(PKG_CONFIG .. "pc --modversion agenthost"))
@@ -180,7 +180,7 @@ describe("the user's own build", function()
     check(ONE .. "CFLAGS=-O1")
     assert.equal("", check(ONE .. "CFLAGS=-O1"))
     for _, other in ipairs { "CFLAGS=-O0", "CFLAGS=-O0 CPPFLAGS=-DX=\\'a\\'", "LDFLAGS=-Wl,-O1",
-      "PCRE2=" } do
+      "PCRE2=", "YAML=" } do
       assert.matches("CC src/base/slice.c", check(ONE .. other), other)
       assert.equal("", check(ONE .. other), other)
     end

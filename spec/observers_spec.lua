@@ -33,7 +33,7 @@ local WAITS = {
   ["ah.run"] = function() ah.run { model = one_call "inner", "go" } end,
   ["agent:run"] = function() inner:run "go" end,
   ["registry:execute"] = function() registry:execute("t", {}) end,
-  ["a command"] = function() ah._process { argv = { "/bin/true" }, keep = 1, tail = 1 } end,
+  ["a command"] = function() ah._command { argv = { "/bin/true" }, keep = 1, tail = 1 } end,
   ["a coroutine"] = function() coroutine.wrap(function() ah.sleep(0.001) end)() end,
   ["a coroutine in a coroutine"] = function()
     coroutine.wrap(function() coroutine.wrap(function() ah.sleep(0.001) end)() end)()

@@ -58,7 +58,7 @@ describe("README.md", function()
   it("names each package of the build that the build asks pkg-config for", function()
     local named = table.concat(packages(block("command", "build").text), " ")
     for _, library in ipairs { "lua5.4", "libcurl", "libcjson", "libpcre2",
-      "libmicrohttpd" } do
+      "libmicrohttpd", "libyaml" } do
       assert.truthy(named:find(library, 1, true), library)
     end
   end)

@@ -503,6 +503,24 @@ describe("a run with brief", function()
     assert.equal(3, #entries) -- at the start, picked, not any more
     assert.same({ { picked = true }, { picked = false } }, { entries[2].by, entries[3].by })
   end)
+
+  it("keeps the pick of a call that was done when its run was cancelled", function()
+    local model = player("inline", { { calls = { call("a", { text = "1" }), call("b",
+      { text = "2" }) } } })
+    local agent
+    agent = ah.agent(quiet { model = model, brief = true, keep_picked = true, tools = {
+      tool("a", nil, { parallel = true }), tool("b", function()
+        agent:cancel()
+        ah.sleep(0.001)
+      end, { parallel = true }) } })
+    local _, err = agent:run "x"
+    assert.equal("cancelled", err.code)
+    local picked = {}
+    for _, e in ipairs(sound.of(sound.check(agent:transcript()), "tools_added")) do
+      picked[#picked + 1] = e.by and e.by.picked and e.tools[1].name or nil
+    end
+    assert.same({ "a" }, picked)
+  end)
 end)
 
 describe("entities in brief", function()

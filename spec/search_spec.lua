@@ -203,6 +203,38 @@ describe("a call of a tool that was not found yet", function()
         { expect = { tools = { "search_tools" } }, text = "done" } } })
     assert.truthy(reply.messages[3].content:find("not yet available", 1, true))
   end)
+
+  it("is counted by the loop detector where there is no room for it", function()
+    local calls = {}
+    for i = 1, 6 do
+      calls[i] = call "get_ticket"
+    end
+    local reply, err = ah.run { strategies = { ah.search { tools = shop() } }, max_tools = 1, "go",
+      model = ah.scripted { { calls = calls } } }
+    assert.is_nil(reply)
+    assert.equal("loop_detected", err.code)
+  end)
+
+  it("is found by a search that has methods of its own as well", function()
+    local search, seen = ah.search { tools = shop() }, {}
+    function search.before(_, m)
+      seen[#seen + 1] = "before " .. m.name
+      return m.name == "get_invoice" and "Not this one." or nil
+    end
+    function search.after(_, m)
+      seen[#seen + 1] = "after " .. m.name
+      m.state = #seen
+    end
+    local reply = assert(ah.run { strategies = { search }, "go",
+      model = ah.scripted { { calls = { call "get_invoice", call "get_ticket" } },
+        { expect = { tools = { "search_tools", "get_ticket" } }, text = "done" } } })
+    sound.check(reply:transcript())
+    assert.equal("Not this one.", reply.messages[3].content)
+    assert.equal("get_ticket 7", reply.messages[4].content)
+    assert.same({ "before get_invoice", "before get_ticket", "after get_ticket" }, seen)
+    assert.equal("search", entries_of(reply, "strategy")[1].name)
+    assert.equal("search", entries_of(reply, "tools_added")[2].by.strategy)
+  end)
 end)
 
 describe("what is declared", function()

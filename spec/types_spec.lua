@@ -14,6 +14,8 @@ local ENTITIES = markdown.read("docs/entities.md")
 local REGISTRY = markdown.read("docs/registry.md")
 local FILES = markdown.read("docs/filesystem.md")
 local SERVING = markdown.read("docs/http.md")
+local PROCESSES = markdown.read("docs/processes.md")
+local TERMINAL = markdown.read("docs/terminal.md")
 
 -- The fields of a class: { name = true }, those of its parents left out.
 local function fields_of(class)
@@ -44,7 +46,8 @@ end
 describe("the types", function()
   it("are those of everything there is in agenthost, and of nothing else", function()
     local declared, there = {}, {}
-    local modules = { json = true, schema = true, policies = true }
+    local modules = { json = true, schema = true, policies = true, base64 = true,
+      base64url = true, terminal = true, yaml = true }
     for name in TYPES:gmatch("\nfunction ah%.([%w_.]+)%(") do
       declared[name] = true
     end
@@ -78,7 +81,12 @@ describe("the types", function()
     ["ah.ResultConfig"] = { "### What a handler gives back", 2 },
     ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 3 },
     ["ah.HttpRequest"] = { "## ah.http", 1 },
-    ["ah.HttpStream"] = { "### A response in pieces", 1 }, ["ah.Error"] = { "## Errors", 1 },
+    ["ah.HttpStream"] = { "### A response in pieces", 1 },
+    ["ah.ProcessConfig"] = { "## ah.process", 1, PROCESSES },
+    ["ah.Process"] = { "## Methods", 1, PROCESSES },
+    ["ah.ProcessEnd"] = { "## Its end", 1, PROCESSES },
+    ["ah.ProcessSandbox"] = { "## Sandbox", 1, PROCESSES },
+    ["ah.Error"] = { "## Errors", 1 },
     ["ah.LoopDetector"] = { "## ah.run", 4 }, ["ah.Outcome"] = { "## Tools that come and go", 1 },
     ["ah.BudgetLimits"] = { "## Budgets", 1 }, ["ah.Budget"] = { "## Budgets", 2 },
     ["ah.SectionConfig"] = { "## Sections", 1, PROMPTS },
@@ -103,6 +111,9 @@ describe("the types", function()
     ["ah.Server"] = { "## ah.serve", 2, SERVING },
     ["ah.ServerRequest"] = { "## Requests", 1, SERVING },
     ["ah.ServerResponse"] = { "## Answers", 2, SERVING },
+    ["ah.TerminalOptions"] = { "## ah.terminal", 1, TERMINAL },
+    ["ah.Terminal"] = { "## Methods", 1, TERMINAL }, ["ah.Key"] = { "### Events", 1, TERMINAL },
+    ["ah.Styled"] = { "### Texts", 1, TERMINAL },
     ["ah.Registry"] = { "## ah.registry", 1, REGISTRY },
     ["ah.CallReply"] = { "## ah.registry", 2, REGISTRY },
   } do

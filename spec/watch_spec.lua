@@ -34,7 +34,7 @@ describe("the functions of a script", function()
       policies = "POLICY", guards = "GUARD",
       strategies = "STRATEGY", feedback = "FEEDBACK", enabled = "SWITCH",
       render = "RENDERER", id = "ID", snapshot = "SNAPSHOT" }
-    local file <close> = assert(io.open "src/lua/lua_host.h")
+    local file <close> = assert(io.open "src/lua/lua_state.h")
     local known = {}
     for name in file:read("a"):gmatch "    AH_CALLEE_(%u+)" do
       known[name] = true

@@ -8,6 +8,7 @@ AH_API int luaopen_ahtest(lua_State *L)
 {
     lua_newtable(L);
     ahtest_open_json(L);
+    ahtest_open_bytes(L);
     ahtest_open_sse(L);
     ahtest_open_http(L);
     ahtest_open_wire(L);
@@ -21,5 +22,6 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_process(L);
     ahtest_open_plant(L);
     ahtest_open_claude(L);
+    ahtest_open_terminal(L);
     return 1;
 }

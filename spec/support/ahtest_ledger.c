@@ -1,6 +1,6 @@
 /* A participant of overlays for the specs: a ledger that calls add to. What a call adds is
  * seen by others once it is committed; and prepare fails when it is told to. */
-#include "lua/lua_ctx.h"
+#include "lua/lua_now.h"
 #include "support/ahtest.h"
 
 static const char LEDGER[] = "ahtest.ledger";

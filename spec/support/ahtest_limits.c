@@ -1,6 +1,6 @@
 /* Limits of a host that are too long for a spec to meet. They belong to the host of the
  * agenthost that was opened in this state, whichever copy of the library that was. */
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "support/ahtest.h"
 
 /* work_limit(seconds): of processor time, for calls of tools without a timeout; gives the one before. */

@@ -3,7 +3,8 @@
  *   p = pty({ word, ... }, { env = { "NAME=VALUE", ... }, columns = 80 })
  *   p:read(seconds) -> what came | "" when nothing came in time | nil at the end
  *   p:write(text)       as typed: "\3" is Ctrl-C
- *   p:resize(columns)
+ *   p:resize(columns, rows = 24)
+ *   p:hang_up()         the terminal is gone, what ran under it goes on
  *   p:wait(seconds) -> exit code, 128 + signal | nil when it has not ended in time
  *   p:close()           kills what is still there
  *
@@ -49,9 +50,9 @@ static void read_list(lua_State *L, int idx, char *out[MAX_WORDS + 1])
     out[n] = NULL;
 }
 
-static void set_columns(int fd, int columns)
+static void set_size(int fd, int columns, int rows)
 {
-    struct winsize size = {.ws_row = ROWS, .ws_col = (unsigned short)columns};
+    struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
 
     ioctl(fd, TIOCSWINSZ, &size);
 }
@@ -61,6 +62,8 @@ static void become(const char *name, char **argv, char **env)
 {
     int fd;
 
+    for (int sig = 1; sig < 32; sig++) /* what a shell has ignored for its background is heard here */
+        signal(sig, SIG_DFL);
     setsid();
     if ((fd = open(name, O_RDWR)) == -1 || ioctl(fd, TIOCSCTTY, 0) == -1)
         _exit(126);
@@ -96,7 +99,7 @@ static int new_pty(lua_State *L)
     if ((p->fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) == -1 || grantpt(p->fd) != 0 ||
         unlockpt(p->fd) != 0 || !(name = ptsname(p->fd)))
         return give_up(L);
-    set_columns(p->fd, columns);
+    set_size(p->fd, columns, ROWS);
     if ((p->pid = fork()) == 0)
         become(name, argv, env);
     if (p->pid == -1)
@@ -140,7 +143,16 @@ static int write_pty(lua_State *L)
 
 static int resize(lua_State *L)
 {
-    set_columns(check(L)->fd, (int)luaL_checkinteger(L, 2));
+    set_size(check(L)->fd, (int)luaL_checkinteger(L, 2), (int)luaL_optinteger(L, 3, ROWS));
+    return 0;
+}
+
+static int hang_up(lua_State *L)
+{
+    pty *p = check(L);
+
+    close(p->fd);
+    p->fd = -1;
     return 0;
 }
 
@@ -176,9 +188,9 @@ static int close_pty(lua_State *L)
 
 void ahtest_open_pty(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"read", read_pty},     {"write", write_pty}, {"resize", resize},
-                                       {"wait", wait_pty},     {"close", close_pty}, {"__gc", close_pty},
-                                       {"__close", close_pty}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"read", read_pty},  {"write", write_pty},   {"resize", resize},
+                                       {"wait", wait_pty},  {"hang_up", hang_up},   {"close", close_pty},
+                                       {"__gc", close_pty}, {"__close", close_pty}, {NULL, NULL}};
 
     luaL_newmetatable(L, PTY);
     luaL_setfuncs(L, methods, 0);

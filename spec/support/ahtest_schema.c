@@ -2,9 +2,8 @@
  *
  *   schemas()   -> how many schemas live in the host, equal ones counted once
  */
+#include "lua/lua_state.h"
 #include "support/ahtest.h"
-
-#include "lua/lua_host.h"
 
 static int schemas(lua_State *L)
 {

@@ -1,7 +1,10 @@
 -- The floors of the house: which floor may use which, and what a pure one may not use at all.
--- lua.h, curl.h, cJSON.h, pcre2.h and microhttpd.h have one door each. Headers have no circles, and
--- no two files have one name. Every file opens with what it is for, and no function of the core is
--- longer than LONGEST lines. Run by `make lint`.
+-- Inside of a floor the modules of modules.lua stand upon each other in the same way. Includes show
+-- it, and symbols of what is built, where the first argument says in which folder that is.
+-- lua.h, curl.h, cJSON.h, pcre2.h, yaml.h and microhttpd.h have a door each. Headers have no
+-- circles, and no two files have one name. Every file opens with what it is for, and no function of
+-- the core is longer than LONGEST lines. Run by `make lint`.
+local MODULES = dofile((arg[0]:gsub("floors%.lua$", "modules.lua")))
 
 -- What a floor may use: itself, these, and what these may use.
 local ARROWS = {
@@ -29,7 +32,8 @@ end
 
 local DOORS = { ["lua.h"] = "^src/lua/", ["lauxlib.h"] = "^src/lua/", ["lualib.h"] = "^src/lua/",
   ["curl/curl.h"] = "^src/io/http", ["cjson/cJSON.h"] = "^src/base/json",
-  ["pcre2.h"] = "^src/base/pattern", ["microhttpd.h"] = "^src/%l+/%l+_server" }
+  ["pcre2.h"] = "^src/base/pattern", ["microhttpd.h"] = "^src/%l+/%l+_server",
+  ["yaml.h"] = "^src/io/yaml%.c$" }
 
 -- Includes that still break these rules: none may be added, and one that is gone is taken out.
 local LEFT = {
@@ -43,7 +47,7 @@ local LEFT = {
   "src/cli/settings.c base/json.h",
   "src/cli/settings.c base/near.h",
   "src/cli/tally.h base/json.h",
-  "src/cli/terminal.c base/err.h",
+  "src/cli/terminal.c base/harmless.h",
 }
 
 local LONGEST = 70
@@ -66,14 +70,57 @@ for floor in pairs(ARROWS) do
   reach(floor, floor)
 end
 
-local left = {}
+local left, ALL_LEFT = {}, {}
 for i, edge in ipairs(LEFT) do
-  left[edge] = i
+  left[edge], ALL_LEFT[i] = i, edge
+end
+
+-- -- modules ---------------------------------------------------------------------------------
+
+-- "lua/lua_x.h", and "lua/lua_x" for both files of a name -> { its name, its rank in its floor }
+local module_of = {}
+local table_of = "spec/support/modules.lua"
+
+for floor, row in pairs(MODULES) do
+  for rank, module in ipairs(row) do
+    for file in module[2]:gmatch "%S+" do
+      local name = floor .. "/" .. (row.prefix or "") .. file
+      if module_of[name] then
+        fault(table_of, 1, "in two modules: " .. name)
+      end
+      module_of[name] = { name = module[1], rank = rank }
+    end
+  end
+end
+
+-- Of "lua/lua_x.c"; nil: its floor has no row, or it stands in none.
+local function find_module(file)
+  return module_of[file] or module_of[file:match "^(.*)%.[ch]$"]
+end
+
+-- Both of one floor.
+local function goes_up(file, theirs)
+  local from, to = find_module(file), find_module(theirs)
+  return from and to and to.rank > from.rank
+    and ("module %s must not use %s of module %s, which stands above it"):format(from.name, theirs,
+      to.name)
+end
+
+local function check_module(path)
+  local file = path:sub(#"src/" + 1)
+  local name = module_of[file] and file or file:match "^(.*)%.[ch]$"
+  if module_of[name] then
+    module_of[name].there = true
+  elseif MODULES[file:match "^%l+"] then
+    fault(path, 1, "in no module: say in " .. table_of .. " to which one it belongs")
+  end
 end
 
 local function why_not(path, floor, name)
   local theirs = name:match("^(%l+)/.*%.h$")
-  if theirs and may[theirs] then
+  if theirs == floor then
+    return goes_up(path:sub(#"src/" + 1), name)
+  elseif theirs and may[theirs] then
     return not may[floor][theirs] and floor .. " must not use " .. name
   elseif DOORS[name] then
     return not path:match(DOORS[name]) and name .. " has another door"
@@ -147,6 +194,7 @@ each("find src -name '*.[ch]'", function(path)
     return fault(path, 1, "on no floor")
   end
   check_name(path)
+  check_module(path)
   local n, opened = 0, nil
   for line in io.lines(path) do
     n = n + 1
@@ -173,6 +221,89 @@ for header in pairs(includes) do
   check_circle(header, "")
 end
 
+-- -- symbols -----------------------------------------------------------------------------------
+
+-- Prints the object files that are as new as their sources.
+local OBJECTS = [[
+for object in $(find '%s/src' -name '*.o' 2>/dev/null | sort); do
+  source=src/${object#'%s/src/'}; source=${source%%.o}.c
+  if [ -f "$source" ] && ! [ "$source" -nt "$object" ]; then echo "$object"; fi
+done]]
+
+local function read_objects(build)
+  local list <close> = assert(io.popen(
+    ("command -v nm >/dev/null && { %s\n} | xargs -r nm -gA 2>/dev/null"):format(
+      OBJECTS:format(build, build))))
+  local defined, used, n = {}, {}, 0
+  for line in list:lines() do
+    local file, kind, symbol = line:sub(#build + #"/src/" + 1):match "^(.-)%.o:%x* *(%a) ([%w_]+)$"
+    if file and (symbol:find "^ah_" or symbol:find "^luaopen_") then
+      n = n + 1
+      if kind == "U" then
+        table.insert(used, { file = file .. ".c", symbol = symbol })
+      else
+        defined[symbol] = file .. ".c"
+      end
+    end
+  end
+  return defined, used, n
+end
+
+-- What the public headers declare is there for the command.
+local function read_public()
+  local public = {}
+  for _, header in ipairs { "include/agenthost.h", "include/agenthost_lua.h" } do
+    local file <close> = io.open(header)
+    for name in (file and file:read "a" or ""):gmatch "([%l_]+) ?%(" do
+      public[name] = true
+    end
+  end
+  return public
+end
+
+-- Floors whose includes still go where they must not: "cli base".
+local function read_left()
+  local pairs_left = {}
+  for _, edge in ipairs(ALL_LEFT) do
+    pairs_left[edge:match "^src/(%l+)" .. " " .. edge:match " (%l+)"] = true
+  end
+  return pairs_left
+end
+
+local function why_no_call(file, theirs, symbol, public, pairs_left)
+  local floor, other = file:match "^%l+", theirs:match "^%l+"
+  if floor == other then
+    return goes_up(file, theirs)
+  elseif not may[floor] or may[floor][other] or pairs_left[floor .. " " .. other] then
+    return false
+  end
+  return not (floor == "cli" and public[symbol]) and floor .. " must not use " .. theirs
+end
+
+local function check_symbols(build)
+  local public, pairs_left = read_public(), read_left()
+  local defined, used, n = read_objects(build)
+  if n == 0 then
+    print("floors: nothing is built in " .. build .. ", symbols are not looked at")
+  end
+  for _, use in ipairs(used) do
+    local theirs = defined[use.symbol]
+    local why = theirs and why_no_call(use.file, theirs, use.symbol, public, pairs_left)
+    if why then
+      fault("src/" .. use.file, 1, why .. ": " .. use.symbol)
+    end
+  end
+end
+
+if arg[1] then
+  check_symbols(arg[1])
+end
+
+for name, module in pairs(module_of) do
+  if not module.there then
+    fault(table_of, 1, "no such file, to be taken out of " .. module.name .. ": " .. name)
+  end
+end
 for _, edge in ipairs(LEFT) do
   if edge then
     fault("spec/support/floors.lua", 1, "no longer so, to be taken out of LEFT: " .. edge)

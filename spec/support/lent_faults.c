@@ -10,6 +10,8 @@
 #include "base/lent.h"
 #include "io/http.h"
 #include "io/process.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_task.h"
 #include "run/run.h"
 

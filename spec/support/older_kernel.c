@@ -1,11 +1,15 @@
 /* For LD_PRELOAD, with a program under test: the machine as an older kernel, or one without bwrap, would
- * show it. LANDLOCK_ABI: what Landlock says it is (0: not there). NO_BWRAP: bwrap is not found. */
+ * show it. LANDLOCK_ABI: what Landlock says it is (0: not there). NO_BWRAP: bwrap is not found. NO_RANDOM:
+ * the kernel has no random bytes to give. INOTIFY: no instance of it can be had (EMFILE), or no watch
+ * of a folder (ENOSPC). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,4 +56,45 @@ int access(const char *path, int mode)
         return -1;
     }
     return real(path, mode);
+}
+
+ssize_t getrandom(void *out, size_t n, unsigned flags)
+{
+    static ssize_t (*real)(void *, size_t, unsigned);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "getrandom");
+    if (getenv("NO_RANDOM")) {
+        errno = ENOSYS;
+        return -1;
+    }
+    return real(out, n, flags);
+}
+
+static int refused(const char *how, int code)
+{
+    const char *set = getenv("INOTIFY");
+
+    if (!set || strcmp(set, how) != 0)
+        return 0;
+    errno = code;
+    return -1;
+}
+
+int inotify_init1(int flags)
+{
+    static int (*real)(int);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "inotify_init1");
+    return refused("EMFILE", EMFILE) ? -1 : real(flags);
+}
+
+int inotify_add_watch(int fd, const char *path, uint32_t mask)
+{
+    static int (*real)(int, const char *, uint32_t);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "inotify_add_watch");
+    return refused("ENOSPC", ENOSPC) ? -1 : real(fd, path, mask);
 }

@@ -3,10 +3,12 @@
  * is said by `clean`; that nothing is lost and nothing crashes is torture.c's to find. */
 #include "embed.h"
 
+#include <fcntl.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agenthost_lua.h"
@@ -310,6 +312,102 @@ static const char *flow_asks(ah_host *host, bool exact)
     return odd;
 }
 
+/* -- a terminal, which is a pair of sockets ------------------------------------------------------------ */
+
+typedef struct tty {
+    int pair[2], news[2];
+    int entered, left;
+    bool kept;
+} tty;
+
+static int tty_enter(void *ud, unsigned mode, int *fd, int *news)
+{
+    tty *t = ud;
+
+    (void)mode;
+    t->entered++;
+    *fd = t->pair[1];
+    *news = t->news[0];
+    return 0;
+}
+
+static void tty_leave(void *ud)
+{
+    ((tty *)ud)->left++;
+}
+
+static void tty_nothing(void *ud)
+{
+    (void)ud;
+}
+
+static void tty_shown(void *ud, const char *away, size_t n)
+{
+    (void)away;
+    (void)n;
+    ((tty *)ud)->kept = true;
+}
+
+static bool tty_kept(void *ud)
+{
+    return ((tty *)ud)->kept;
+}
+
+static bool open_tty(tty *t)
+{
+    static const char typed[] = "a\033[A\303\251\033[200~pasted\r\033[1mtext\033[201~q";
+
+    *t = (tty){.kept = false};
+    return socketpair(AF_UNIX, SOCK_STREAM, 0, t->pair) == 0 && pipe(t->news) == 0 &&
+           fcntl(t->pair[1], F_SETFL, O_NONBLOCK) == 0 && fcntl(t->news[0], F_SETFL, O_NONBLOCK) == 0 &&
+           write(t->pair[0], typed, sizeof typed - 1) == (ssize_t)sizeof typed - 1;
+}
+
+static const char *use_terminal(ah_host *host, bool exact)
+{
+    static const char script[] =
+        "local ah = require 'agenthost'\n"
+        "local t <close> = assert(ah.terminal { max_paste = 100 })\n"
+        "t:live({ { '> ', { 'x', bold = true } }, 'status' }, { line = 1 })\n"
+        "t:write 'half ' t:print_above { 'a line', color = 'red' }\n"
+        "local seen = {}\n"
+        "repeat local e = assert(t:key(5)) seen[#seen + 1] = e.key or e.paste until e.key == 'q'\n"
+        "assert(select(2, t:key(0.001)).code == 'deadline_exceeded')\n"
+        "t:live {}\n"
+        "assert(table.concat(seen, ' ') == 'a up \303\251 pasted\\ntext q', table.concat(seen, ' '))\n";
+
+    CLEAN(host, ah_load(host, "terminal.lua", script, strlen(script), 0, NULL));
+    return NULL;
+}
+
+static const char *flow_terminal(ah_host *host, bool exact)
+{
+    tty t;
+    ah_config cfg = {.size = sizeof cfg,
+                     .alloc = embed_memory,
+                     .tty = {tty_enter, tty_leave, tty_nothing, tty_nothing, tty_shown, tty_kept, true,
+                             true, true, &t}};
+    ah_host *own = NULL;
+    const char *odd = NULL;
+
+    (void)host;
+    if (!open_tty(&t))
+        return "no sockets";
+    if (ah_open(&cfg, &own) == AH_OK) {
+        embed_watch_host(own);
+        odd = use_terminal(own, exact);
+        embed_disarm();
+        ah_close(own);
+    } else if (exact) {
+        odd = "ah_open";
+    }
+    for (int i = 0; i < 2; i++) {
+        close(t.pair[i]);
+        close(t.news[i]);
+    }
+    return odd ? odd : t.entered != t.left ? "the terminal is not left" : NULL;
+}
+
 /* -- a Lua state of the program's own ---------------------------------------------------------------- */
 
 static void *lua_memory(void *ud, void *p, size_t old, size_t size)
@@ -364,7 +462,7 @@ embed_flow embed_flow_of(const char *name)
         {"embed: events", flow_events},       {"embed: cancel and close", flow_cancel},
         {"embed: transport", flow_transport}, {"embed: attach", flow_attach},
         {"embed: recording", flow_recording}, {"embed: replay", flow_replay},
-        {"embed: asks", flow_asks},
+        {"embed: asks", flow_asks},           {"embed: a terminal", flow_terminal},
     };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -1581,6 +1581,57 @@ flows["transactions"] = {
   end,
 }
 
+flows["yaml"] = {
+  attempt = function(s)
+    ah = require "agenthost"
+    local value, message = ah.yaml.decode "a: &x [1, {b: c}]\nd: *x\n? e\n: \"f\"\n"
+    s.json = value and ah.json.encode(value)
+    assert(value or message:find "libyaml", message)
+    assert(not ah.yaml.decode "a: 1\nb: {c: [1, 2]}\na: 2" and not ah.yaml.decode "[&y 1, *z]")
+  end,
+  judge = function(s, exact)
+    assert(not s.json or s.json == '{"a":[1,{"b":"c"}],"d":[1,{"b":"c"}],"e":"f"}')
+    assert(not exact or s.json or not ah.yaml.decode "1")
+  end,
+}
+
+flows["watching files"] = {
+  network = true,
+  attempt = function()
+    ah = require "agenthost"
+    local path = os.tmpname()
+    local remove <close> = setmetatable({}, { __close = function() os.remove(path) end })
+    local function write()
+      local file <close> = assert(io.open(path, "w"))
+      file:write "text"
+    end
+    local told
+    local w <close> = assert(ah.watch(path, nil, { quiet = 0.001 }))
+    local f <close> = assert(ah.watch(path, function(c) told = c[1].kind end, { quiet = 0.001 }))
+    write()
+    local list = assert(w:next(5))
+    assert(list[1].kind == "changed" or list[1].kind == "overflow", list[1].kind)
+    for _ = 1, 100 do
+      if told then break end
+      ah.sleep(0.001)
+    end
+    assert(f and remove)
+    assert(w:next(0.001) == nil)
+  end,
+}
+
+flows["bytes"] = {
+  attempt = function()
+    ah = require "agenthost"
+    local bytes = ah.random_bytes(3000)
+    local text = ah.base64url.encode(bytes)
+    assert(ah.base64url.decode(text) == bytes)
+    assert(ah.base64.decode(ah.base64.encode(bytes)) == bytes)
+    assert(not ah.base64.decode("not of it"))
+    assert(#ah.hmac(bytes, text) == 64 and #ah.sha256(text, "bytes") == 32)
+  end,
+}
+
 flows["json"] = {
   attempt = function(s)
     ah = require "agenthost"
@@ -1973,6 +2024,61 @@ flows["a command in a stopped call"] = {
       model = calling({ call("bash", { command = "trap '' TERM; sleep 10" }) }, "not reached"),
       tools = assert(ah.builtin { bash = { sandbox = "none", cwd = "/" } }), timeout = 0.01, "go",
     }
+  end,
+}
+
+flows["a process"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local talk = ah.tool {
+      name = "talk", description = "Talks with a process.",
+      handler = function()
+        local p <close> = assert(ah.process {
+          command = "sh", args = { "-c", "echo err >&2; cat; printf '%3000s' x; exit 3" },
+          env = { A = "1" }, cwd = "/", grace = 5, max_errors = 100,
+        })
+        assert(p:write '{"a":[1,"two"]}\nno JSON\n')
+        local value = assert(p:line { json = true })
+        assert(value.a[2] == "two", "a line")
+        local bad, err = p:line { json = true, timeout = 60 }
+        assert(bad == false, tostring(err))
+        p:close_input()
+        local rest = p:read "all"
+        assert(rest, "the rest")
+        local ended = assert(p:wait())
+        p:write "x"
+        return { bytes = #rest, code = ended.exit_code, said = p:errors(), kind = err.code }
+      end,
+    }
+    s.agent = ah.agent { model = calling({ call "talk" }, "done"), tools = { talk } }
+    s.reply, s.err = s.agent:run "go"
+  end,
+  judge = function(s, exact)
+    if exact then
+      local text = s.agent:transcript()
+      for _, part in ipairs { '3000', '\\"code\\":3', 'err', 'tool_validation' } do
+        assert(text:find(part, 1, true), part)
+      end
+    end
+  end,
+}
+
+flows["a process in a sandbox, forgotten"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local leave = ah.tool {
+      name = "leave", description = "Leaves processes.",
+      handler = function()
+        s.p = assert(ah.process { command = "cat", sandbox = { kind = "auto", read = { "/" } } })
+        local p <close> = assert(ah.process { command = "cat", stdin = "text\n" })
+        assert(p:line() == "text")
+        assert(s.p:kill "KILL")
+      end,
+    }
+    s.agent = ah.agent { model = calling({ call "leave" }, "done"), tools = { leave } }
+    s.reply, s.err = s.agent:run "go"
   end,
 }
 

@@ -26,7 +26,7 @@
 #include <curl/curl.h>
 
 #include "embed.h"
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "server.h"
 
 enum {
@@ -100,10 +100,15 @@ static const flow flows[] = {
     {"transactions", IN_SCRIPT, false},
     {"resources", IN_SCRIPT, false},
     {"json", IN_SCRIPT, false},
+    {"bytes", IN_SCRIPT, false},
+    {"yaml", IN_SCRIPT, false},
+    {"watching files", IN_SCRIPT, true},
     {"files in memory", IN_SCRIPT, false},
     {"files on the disk", IN_SCRIPT, false},
     {"a command", IN_SCRIPT, true},
     {"a command in a stopped call", IN_SCRIPT, true},
+    {"a process", IN_SCRIPT, true},
+    {"a process in a sandbox, forgotten", IN_SCRIPT, true},
     {"looking at files", IN_SCRIPT, false},
     {"built-in tools for files", IN_SCRIPT, false},
     {"http_fetch", IN_SCRIPT, true},
@@ -127,6 +132,7 @@ static const flow flows[] = {
     {"embed: cancel and close", IN_SCRIPT | IN_CLOSE, false},
     {"embed: transport", IN_SCRIPT, false},
     {"embed: asks", IN_SCRIPT, false},
+    {"embed: a terminal", IN_SCRIPT, false},
     {"embed: recording", IN_SCRIPT, false},
     {"embed: replay", IN_SCRIPT, false},
     {"embed: attach", IN_OPEN | IN_SCRIPT, false},

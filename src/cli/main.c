@@ -224,6 +224,8 @@ static ah_status open_host(session *s, ah_host **out)
                      .record = s->options.record,
                      .replay = s->options.replay};
 
+    if (s->options.command == AH_COMMAND_RUN)
+        cfg.tty = ah_terminal_tty(&s->terminal);
     return ah_open(&cfg, out);
 }
 

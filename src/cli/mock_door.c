@@ -29,8 +29,8 @@ static const int64_t limit_ms[] = {[AH_MOCK_VISIT_REFUSED] = 2000,
 
 void ah_mock_door_enter(ah_mock_door *d, ah_mock_visit *v, int fd, int64_t now)
 {
-    *v =
-        (ah_mock_visit){.fd = fd, .phase = AH_MOCK_VISIT_FRESH, .since = now, .next = d->first, .link = &d->first};
+    *v = (ah_mock_visit){
+        .fd = fd, .phase = AH_MOCK_VISIT_FRESH, .since = now, .next = d->first, .link = &d->first};
     if (v->next)
         v->next->link = &v->next;
     d->first = v;

@@ -535,8 +535,8 @@ static void on_connection(void *ud, struct MHD_Connection *c, void **context,
         s->coming -= s->coming > 0;
         if ((v = ah_alloc(&ah_mem_libc, sizeof *v)))
             ah_mock_door_enter(&s->door, v,
-                          MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-                          now_ms());
+                               MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+                               now_ms());
         *context = v;
     } else if (v) {
         ah_mock_door_leave(&s->door, v);

@@ -12,9 +12,11 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "cli/tty.h"
+
 enum { WAKE_SECONDS = 1 };
 
-/* The one writable state at file scope: a signal handler is given nothing else. */
+/* Writable state at file scope (tty.c has the other): a signal handler is given nothing else. */
 static struct {
     pthread_t main;
     _Atomic(ah_host *) host;
@@ -49,6 +51,7 @@ static void leave(int sig)
 {
     if (state.drawn) /* a terminal may drop at a ^C what took it away */
         (void)!write(STDERR_FILENO, AH_ERASE_LINE, sizeof AH_ERASE_LINE - 1);
+    ah_tty_restore();
     _exit(128 + sig);
 }
 

@@ -11,8 +11,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/err.h"
+#include "base/harmless.h"
 #include "cli/signals.h"
+#include "cli/tty.h"
 
 enum { UNTOUCHED = 0xff };        /* in no text */
 enum { NARROW = 20, WIDE = 200 }; /* columns: no line of progress below, none longer */
@@ -30,6 +31,21 @@ static void flush(record *r)
     r->n = 0;
 }
 
+/* What stands below is taken away before a record, and what is a script's comes again behind it. */
+static void begin(ah_terminal *t)
+{
+    ah_terminal_erase(t);
+    if (t->people)
+        ah_tty_hide();
+}
+
+static void end(const ah_terminal *t, record *r)
+{
+    flush(r);
+    if (t->people)
+        ah_tty_show();
+}
+
 static void add_bytes(record *r, const char *p, size_t n)
 {
     if (n > sizeof r->data - r->n)
@@ -43,27 +59,13 @@ static void add(record *r, const char *s)
     add_bytes(r, s, strlen(s));
 }
 
-/* A character of n bytes that would be a command to a terminal, as its number. */
-static void add_code(record *r, const unsigned char *p, size_t n)
-{
-    char code[16];
-
-    if (n == 3)
-        snprintf(code, sizeof code, "\\u%04x",
-                 (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu));
-    else if (n == 2 && *p == 0xd8)
-        snprintf(code, sizeof code, "\\u%04x", (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu));
-    else
-        snprintf(code, sizeof code, "\\x%02x", p[n - 1]);
-    add(r, code);
-}
-
 /* Texts of models and servers come this way: what is no text is shown by its number, and no line but
  * the first can look like one of ours. */
 static void add_shown(record *r, const char *s)
 {
     static const char ours[] = "agenthost: ";
     size_t left = strlen(s), n;
+    char code[AH_CONTROL_CODE];
 
     for (const char *p = s; left; p += n, left -= n) {
         size_t control = *p == '\n' || *p == '\t' ? 0 : ah_control_len((ah_slice){p, left});
@@ -72,7 +74,7 @@ static void add_shown(record *r, const char *s)
             add(r, "  ");
         n = control ? control : 1;
         if (control)
-            add_code(r, (const unsigned char *)p, control);
+            add_bytes(r, code, ah_control_code(p, control, code));
         else
             add_bytes(r, p, 1);
     }
@@ -113,7 +115,7 @@ static void say(ah_terminal *t, ah_log_level level, const char *label, const cha
 {
     record r = {.n = 0};
 
-    ah_terminal_erase(t);
+    begin(t);
     if (t->colour)
         add(&r, colour_of(level));
     add(&r, "agenthost: ");
@@ -122,7 +124,7 @@ static void say(ah_terminal *t, ah_log_level level, const char *label, const cha
         add(&r, "\033[0m");
     add_shown(&r, text);
     add(&r, "\n");
-    flush(&r);
+    end(t, &r);
 }
 
 static bool is_set(const char *variable)
@@ -204,11 +206,11 @@ void ah_terminal_say(ah_terminal *t, const char *text)
 {
     record r = {.n = 0};
 
-    ah_terminal_erase(t);
+    begin(t);
     add(&r, t->colour ? "\033[2m" : "");
     add_shown(&r, text);
     add(&r, t->colour ? "\033[0m\n" : "\n");
-    flush(&r);
+    end(t, &r);
 }
 
 /* -- the line of progress ----------------------------------------------------------------- */
@@ -231,7 +233,7 @@ void ah_terminal_draw(ah_terminal *t, const char *line)
     char out[WIDE + 64];
     size_t n;
 
-    if (!t->cursor || width < NARROW) {
+    if (!t->cursor || width < NARROW || ah_tty_is_open()) {
         ah_terminal_erase(t);
         return;
     }
@@ -249,6 +251,25 @@ void ah_terminal_erase(ah_terminal *t)
         return;
     fputs(AH_ERASE_LINE, stderr);
     t->drawn = false;
+}
+
+/* -- for scripts --------------------------------------------------------------------------- */
+
+/* What was printed before comes before. */
+static void writing(void *terminal)
+{
+    ah_terminal_erase(terminal);
+    fflush(stdout);
+}
+
+ah_tty ah_terminal_tty(ah_terminal *t)
+{
+    ah_tty tty = ah_tty_of(!is_dumb());
+
+    tty.writing = writing;
+    tty.color = t->colour && !is_dumb();
+    tty.ud = t;
+    return tty;
 }
 
 static int finish(FILE *f)

@@ -52,6 +52,9 @@ void ah_terminal_say(ah_terminal *t, const char *text);
 void ah_terminal_draw(ah_terminal *t, const char *line);
 void ah_terminal_erase(ah_terminal *t); /* before anything else is written */
 
+/* The same terminal for scripts (ah_config.tty), in the same colours. */
+ah_tty ah_terminal_tty(ah_terminal *t);
+
 /* Writes out and closes stdout and t->out. 0, the errno of what could not be written, or -1
  * where an earlier write failed and its reason is no longer known. */
 int ah_terminal_finish(ah_terminal *t);

@@ -37,7 +37,7 @@ enum {
     LATE_MS = 1500,        /* past the grace: who has not begun to end all by then does nothing */
     PUSHED_MS = 2000,      /* past that: the outer one should have begun by then */
     GIVE_UP_MS = 5 * 1000, /* past all that a supervisor may take */
-    MAX_PATHS = 4096       /* bytes of a program's path */
+    MAX_PATHS = AH_PROCESS_PATH
 };
 
 typedef struct stream {
@@ -60,6 +60,8 @@ struct ah_process {
     stream out[2];
     int in; /* -1: closed */
     ah_buf input;
+    size_t passed;     /* of input, from its beginning, and of no use any more */
+    int64_t written;   /* bytes passed on in all */
     bool close_input;  /* when it is empty */
     bool told, ending; /* the reports ENDED; ENDING have come */
     bool stopping;     /* it was told to end */
@@ -275,25 +277,61 @@ ah_line ah_process_line(ah_process *p, ah_process_stream which, ah_slice *out)
 
 static void on_input(void *ud, int fd, int events);
 
+size_t ah_process_unwritten(const ah_process *p)
+{
+    return p->input.len - p->passed;
+}
+
+int64_t ah_process_written(const ah_process *p)
+{
+    return p->written;
+}
+
+bool ah_process_has_input(const ah_process *p)
+{
+    return p->in >= 0;
+}
+
+/* Moved only now and then, so that much input costs one copy of it. */
+static void drop_passed(ah_process *p)
+{
+    ah_buf_drop(&p->input, p->passed);
+    p->passed = 0;
+}
+
+static void drop_input(ah_process *p)
+{
+    ah_buf_reset(&p->input, 0);
+    p->passed = 0;
+}
+
+static void pass_on(ah_process *p, size_t n)
+{
+    p->written += (int64_t)n;
+    p->passed += n;
+    if (p->passed >= p->input.len / 2)
+        drop_passed(p);
+}
+
 /* What the command does not want any more is nobody's. */
 static void flush_input(ah_process *p)
 {
-    while (p->in >= 0 && p->input.len > 0) {
-        ssize_t n = quiet_write(p->in, p->input.data, p->input.len);
+    while (p->in >= 0 && ah_process_unwritten(p) > 0) {
+        ssize_t n = quiet_write(p->in, p->input.data + p->passed, ah_process_unwritten(p));
 
         if (n < 0 && errno == EAGAIN)
             break;
         if (n < 0)
             forget(p, &p->in);
         else
-            ah_buf_drop(&p->input, (size_t)n);
+            pass_on(p, (size_t)n);
     }
     if (p->in < 0)
-        ah_buf_reset(&p->input, 0);
-    if (p->in >= 0 && p->input.len == 0 && p->close_input)
+        drop_input(p);
+    if (p->in >= 0 && ah_process_unwritten(p) == 0 && p->close_input)
         forget(p, &p->in);
     if (p->in >= 0)
-        ah_loop_watch(p->loop, p->in, p->input.len ? AH_OUT : 0, on_input, p, NULL);
+        ah_loop_watch(p->loop, p->in, ah_process_unwritten(p) ? AH_OUT : 0, on_input, p, NULL);
 }
 
 static void on_input(void *ud, int fd, int events)
@@ -303,7 +341,7 @@ static void on_input(void *ud, int fd, int events)
     (void)fd;
     (void)events;
     flush_input(p);
-    if (p->input.len == 0)
+    if (ah_process_unwritten(p) == 0)
         p->news(p->ud, p);
 }
 
@@ -312,6 +350,8 @@ ah_status ah_process_write(ah_process *p, ah_slice bytes, ah_err *err)
     if (p->in < 0 || p->close_input)
         return ah_err_set(err, AH_INTERNAL, "'%s' takes no more input: it has closed it, or has ended",
                           p->program);
+    if (p->passed && bytes.n > p->input.max - p->input.len)
+        drop_passed(p);
     ah_buf_put(&p->input, bytes);
     if (!ah_buf_ok(&p->input)) {
         ah_status st = ah_buf_error(&p->input, "the input that a process has not yet read", err);
@@ -321,11 +361,6 @@ ah_status ah_process_write(ah_process *p, ah_slice bytes, ah_err *err)
     }
     flush_input(p);
     return AH_OK;
-}
-
-size_t ah_process_unwritten(const ah_process *p)
-{
-    return p->input.len;
 }
 
 void ah_process_close_input(ah_process *p)
@@ -435,7 +470,7 @@ static void settle(ah_process *p)
     ah_timer_unset(&p->timer);
     forget(p, &p->report);
     forget(p, &p->in);
-    ah_buf_reset(&p->input, 0);
+    drop_input(p);
     close_fd(&p->control);
     wait_for_supervisor(p);
     for (int i = 0; i < 2; i++)
@@ -628,6 +663,22 @@ void ah_process_stop(ah_process *p)
     tell(p, AH_CONTROL_STOP);
 }
 
+void ah_process_kill(ah_process *p)
+{
+    tell(p, AH_CONTROL_KILL);
+}
+
+void ah_process_signal(ah_process *p, int sig)
+{
+    const char c = (char)sig;
+
+    assert(sig > 0 && sig <= AH_MOST_SIGNAL);
+    if (p->control < 0 || p->ended)
+        return;
+    quiet_write(p->control, &c, 1);
+    go_on(p);
+}
+
 /* The last report, or the end; at most FREE_MS. */
 static void wait_for_end(ah_process *p)
 {
@@ -696,7 +747,7 @@ static bool find_in_path(const char *name, const char *path, char *out)
     return false;
 }
 
-static ah_status find_program(const ah_process_config *cfg, char *out, ah_err *err)
+ah_status ah_process_find(const ah_process_config *cfg, char *out, ah_err *err)
 {
     const char *name = cfg->argv[0], *path = path_of(cfg->env);
 
@@ -739,7 +790,8 @@ static bool open_pipes(const ah_process_config *cfg, pipes *p)
 {
     *p = (pipes){NO_PIPE, NO_PIPE, NO_PIPE, NO_PIPE, NO_PIPE};
     if (!make_pipe(&p->out) || !make_pipe(&p->control) || !make_pipe(&p->report) ||
-        (!cfg->merge && !make_pipe(&p->err)))
+        (!cfg->merge && !make_pipe(&p->err)) ||
+        !set_flag(p->control.write, F_GETFL, F_SETFL, O_NONBLOCK)) /* who reads it may be stopped */
         return false;
 #ifdef F_SETPIPE_SZ
     fcntl(p->out.read, F_SETPIPE_SZ, PIPE_BYTES); /* nice to have */
@@ -873,7 +925,7 @@ ah_status ah_process_start(const ah_mem *mem, ah_loop *loop, const ah_process_co
                            ah_process **out, ah_err *err)
 {
     char path[MAX_PATHS];
-    ah_status st = find_program(cfg, path, err);
+    ah_status st = ah_process_find(cfg, path, err);
     ah_process *p;
 
     if (st != AH_OK)

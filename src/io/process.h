@@ -28,7 +28,8 @@ typedef struct ah_process_limits {
 } ah_process_limits;
 
 /* Told from ah_loop_wait when something is new: bytes came, a stream ended, all that was written
- * has been passed on, the process has ended. Must only take note of it (post a job). */
+ * has been passed on, the process takes no more input, or has ended. May take what came, and must
+ * neither free the process nor run a script. */
 typedef void (*ah_process_news_fn)(void *ud, ah_process *p);
 
 enum { AH_PROCESS_FENCE = 5 };
@@ -61,6 +62,11 @@ typedef struct ah_process_config {
     void *ud;
 } ah_process_config;
 
+enum { AH_PROCESS_PATH = 4096 };
+/* The program of a config, as it would be started: out holds AH_PROCESS_PATH bytes. AH_USAGE: there is
+ * none in PATH; a path is taken as it is. */
+ah_status ah_process_find(const ah_process_config *cfg, char *out, ah_err *err);
+
 /* AH_USAGE: no such command. What only shows later (a folder that is not there, a file that is
  * no program) is in the result. No new privileges are gained below: setuid programs have none. */
 ah_status ah_process_start(const ah_mem *mem, ah_loop *loop, const ah_process_config *cfg,
@@ -71,6 +77,11 @@ void ah_process_free(ah_process *p);
 
 /* Ends it, with all its descendants: TERM, KILL after grace_ms. News follow. */
 void ah_process_stop(ah_process *p);
+/* The same with KILL, at once. */
+void ah_process_kill(ah_process *p);
+/* Sends a signal (1 to 64) to the command's process group; what it does with it is its own. Nothing
+ * where it has ended. */
+void ah_process_signal(ah_process *p, int sig);
 
 /* -- input: config.input ------------------------------------------------------------------- */
 
@@ -78,6 +89,10 @@ void ah_process_stop(ah_process *p);
  * command has closed its input, or ended. */
 ah_status ah_process_write(ah_process *p, ah_slice bytes, ah_err *err);
 size_t ah_process_unwritten(const ah_process *p);
+/* Of all that was written, in order, how many bytes the command's pipe has taken. */
+int64_t ah_process_written(const ah_process *p);
+/* False: its pipe is closed; what it has not taken it never will. */
+bool ah_process_has_input(const ah_process *p);
 void ah_process_close_input(ah_process *p); /* behind what waits; harmless when repeated */
 
 /* -- output --------------------------------------------------------------------------------- */

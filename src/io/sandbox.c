@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +41,14 @@ const char *ah_sandbox_name(ah_sandbox_kind kind)
 
     return kind < sizeof names / sizeof *names ? names[kind] : NULL;
 }
+
+/* Programs and libraries, settings, names of hosts, and what the kernel tells. Of /dev no disk. */
+const char *const ah_sandbox_system[] = {
+    "/usr",      "/bin",        "/sbin",        "/lib",
+    "/lib32",    "/lib64",      "/etc",         "/nix/store",
+    "/proc",     "/sys",        "/dev/null",    "/dev/zero",
+    "/dev/full", "/dev/random", "/dev/urandom", "/run/systemd/resolve",
+    NULL};
 
 enum { ABI_REFER = 2, ABI_TRUNCATE = 3, ABI_NETWORK = 4, ABI_DEVICES = 5, ABI_SCOPES = 6 };
 
@@ -89,6 +98,15 @@ static uint64_t writing(int abi)
            (abi >= ABI_TRUNCATE ? TRUNCATE : 0);
 }
 
+static const uint64_t READING_FILES = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE;
+static const uint64_t READING = READING_FILES | LANDLOCK_ACCESS_FS_READ_DIR;
+
+/* Rights to what may be written to. */
+static uint64_t all_rights(const ah_sandbox *s)
+{
+    return writing(s->abi) | (s->cfg.reads ? READING : 0);
+}
+
 static int allow_folder(int rules, int folder, uint64_t rights)
 {
     struct landlock_path_beneath_attr a = {.allowed_access = rights, .parent_fd = folder};
@@ -117,18 +135,43 @@ static void allow_devices(int rules, int abi)
         allow(rules, devices[i], rights);
 }
 
+/* Links in the names of the system (/bin) are followed; one that is missing is not missed. */
+static void allow_system(int rules)
+{
+    struct stat info;
+
+    for (const char *const *path = ah_sandbox_system; *path; path++) {
+        int fd = open(*path, O_PATH | O_CLOEXEC);
+
+        if (fd >= 0 && fstat(fd, &info) == 0)
+            allow_folder(rules, fd, S_ISDIR(info.st_mode) ? READING : READING_FILES);
+        if (fd >= 0)
+            close(fd);
+    }
+}
+
+static int allow_reading(const ah_sandbox *s, int rules)
+{
+    int e = s->cfg.program ? allow_folder(rules, s->cfg.program, READING_FILES) : 0;
+
+    allow_system(rules);
+    for (size_t i = 0; i < s->cfg.n_readable && e == 0; i++)
+        e = allow_folder(rules, s->cfg.readable[i].fd, READING);
+    return e;
+}
+
 static int allow_folders(const ah_sandbox *s, int rules)
 {
-    int e = allow(rules, s->temporary, writing(s->abi));
+    int e = allow(rules, s->temporary, all_rights(s));
 
     for (size_t i = 0; i < s->cfg.n_folders && e == 0; i++)
-        e = allow_folder(rules, s->cfg.folder[i].fd, writing(s->abi));
-    return e;
+        e = allow_folder(rules, s->cfg.folder[i].fd, all_rights(s));
+    return e == 0 && s->cfg.reads ? allow_reading(s, rules) : e;
 }
 
 static int make_rules(const ah_sandbox *s)
 {
-    struct rules r = {.files = writing(s->abi) | (s->abi >= ABI_DEVICES ? IOCTL_DEV : 0)};
+    struct rules r = {.files = all_rights(s) | (s->abi >= ABI_DEVICES ? IOCTL_DEV : 0)};
     size_t size = s->abi >= ABI_SCOPES ? 24 : s->abi >= ABI_NETWORK ? 16 : 8;
 
     if (s->abi >= ABI_NETWORK && !s->cfg.network)
@@ -279,6 +322,15 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
+static bool is_system(const char *path)
+{
+    const char *const *folder = ah_sandbox_system;
+
+    while (*folder && !is_below(path, *folder))
+        folder++;
+    return *folder != NULL;
+}
+
 /* True if a bind of another folder covers it. bwrap takes paths, not descriptors: what is below a
  * folder that may be written to can be another one by the time it looks, and needs no bind; who holds
  * the others may not be written to. */
@@ -291,23 +343,39 @@ static bool is_covered(const ah_sandbox_config *cfg, size_t i)
     return false;
 }
 
+/* Everything, or of it what may be read. Files of the program's own are bound by their path. */
+static size_t add_view(const ah_sandbox *s, const char **out, size_t n)
+{
+    static const char *const all[] = {"--ro-bind", "/", "/", NULL};
+
+    if (!s->cfg.reads)
+        return add_words(out, n, all);
+    for (const char *const *path = ah_sandbox_system; *path; path++)
+        if (strncmp(*path, "/dev/", 5) != 0 && strcmp(*path, "/proc") != 0)
+            n = add_words(out, n, (const char *const[]){"--ro-bind-try", *path, *path, NULL});
+    return n;
+}
+
+static size_t add_readable(const ah_sandbox *s, const char **out, size_t n)
+{
+    for (size_t i = 0; i < s->cfg.n_readable; i++) {
+        const char *path = s->cfg.readable[i].path;
+
+        n = add_words(out, n, (const char *const[]){"--ro-bind", path, path, NULL});
+    }
+    if (s->cfg.program_path && *s->cfg.program_path == '/' && !is_system(s->cfg.program_path))
+        n = add_words(
+            out, n, (const char *const[]){"--ro-bind", s->cfg.program_path, s->cfg.program_path, NULL});
+    return n;
+}
+
 /* /run holds the sockets of the machine's services; without the network they are out of reach. */
 size_t ah_sandbox_words(const ah_sandbox *s, const char *out[AH_SANDBOX_WORDS])
 {
-    static const char *const view[] = {"--ro-bind",
-                                       "/",
-                                       "/",
-                                       "--dev",
-                                       "/dev",
-                                       "--proc",
-                                       "/proc",
-                                       "--tmpfs",
-                                       "/tmp",
-                                       "--unshare-all",
-                                       "--cap-drop",
-                                       "ALL",
-                                       "--die-with-parent",
-                                       NULL};
+    static const char *const rest[] = {
+        "--dev", "/dev",          "--proc",     "/proc", "--tmpfs",
+        "/tmp",  "--unshare-all", "--cap-drop", "ALL",   "--die-with-parent",
+        NULL};
     static const char *const shared[] = {"--share-net", NULL}, *const closed[] = {"--tmpfs", "/run",
                                                                                   NULL};
     static const char *const filter[] = {"--seccomp", "5", NULL}; /* AH_PROCESS_FENCE */
@@ -317,10 +385,12 @@ size_t ah_sandbox_words(const ah_sandbox *s, const char *out[AH_SANDBOX_WORDS])
     if (s->cfg.kind != AH_SANDBOX_BUBBLEWRAP)
         return 0;
     n = add_words(out, n, program);
-    n = add_words(out, n, view);
+    n = add_view(s, out, n);
+    n = add_words(out, n, rest);
     n = add_words(out, n, s->cfg.network ? shared : closed);
     if (s->fence)
         n = add_words(out, n, filter);
+    n = add_readable(s, out, n);
     for (size_t i = 0; i < s->cfg.n_folders; i++) {
         const char *path = s->cfg.folder[i].path;
 

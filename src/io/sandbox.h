@@ -1,4 +1,4 @@
-/* A fence around a child process: what it may write to, whom it may reach. A second line of
+/* A fence around a child process: what it may read and write, whom it may reach. A second line of
  * defence for commands that a model has chosen, with what the machine offers:
  *
  *   landlock     the file system is read-only but for some folders; other processes' memory and
@@ -7,8 +7,9 @@
  *   bubblewrap   the program bwrap: the same by mounts, in namespaces of its own, and the same calls
  *                are refused
  *
- * Reading is not restricted: what the user may read the command may read. Not here: limits of
- * memory and time (io/process.h). Elsewhere than on Linux there is neither. */
+ * What the user may read the command may read, unless the folders are listed; then these, what it may
+ * write to, and the system's own (ah_sandbox_system) can be. Not here: limits of memory and time
+ * (io/process.h). Elsewhere than on Linux there is neither. */
 #ifndef AH_IO_SANDBOX_H
 #define AH_IO_SANDBOX_H
 
@@ -26,7 +27,10 @@ typedef enum ah_sandbox_kind {
 
 const char *ah_sandbox_name(ah_sandbox_kind kind); /* "landlock"; NULL behind the last */
 
-enum { AH_SANDBOX_WORDS = 80, AH_SANDBOX_FOLDERS = 16 };
+/* Folders and files that programs need to run at all; ends with NULL. */
+extern const char *const ah_sandbox_system[];
+
+enum { AH_SANDBOX_WORDS = 200, AH_SANDBOX_FOLDERS = 16 };
 
 /* A folder is a descriptor that was opened once, so that nobody can put another one in its place. */
 typedef struct ah_sandbox_folder {
@@ -39,6 +43,11 @@ typedef struct ah_sandbox_config {
     ah_sandbox_folder
         folder[AH_SANDBOX_FOLDERS]; /* may be written to. Borrowed as long as the sandbox */
     size_t n_folders;
+    bool reads; /* these alone can be read, beside the system's and those that can be written to */
+    ah_sandbox_folder readable[AH_SANDBOX_FOLDERS]; /* likewise borrowed */
+    size_t n_readable;
+    int program; /* likewise: a file that can be read and run, too; 0: none */
+    const char *program_path;
     bool network;
     bool owners; /* root keeps its rights over the owners of files and over what belongs to others */
 } ah_sandbox_config;

@@ -292,8 +292,10 @@ static void begin_ending(supervisor *s, ah_process_end how, bool kill_now)
         s->how = how;
         s->kill_at = now + grace_of(s->cfg);
         tell(&(ah_report){.kind = AH_REPORT_ENDING, .how = how});
-        signal_all(s, SIGTERM);
-        signal_all(s, SIGCONT); /* one that is stopped cannot end */
+        if (!kill_now) {
+            signal_all(s, SIGTERM);
+            signal_all(s, SIGCONT); /* one that is stopped cannot end */
+        }
     }
     if (kill_now)
         s->kill_at = now;
@@ -317,6 +319,14 @@ static bool reap(supervisor *s)
     return pid == 0;
 }
 
+/* Its number is its own while it has not been waited for. Where it has no group yet, it has blocked all
+ * signals, and takes this one before it is the command. */
+static void pass_on(const supervisor *s, int sig)
+{
+    if (!s->ended && kill(-s->command, sig) != 0)
+        kill(s->command, sig);
+}
+
 /* Nothing, a byte, or the end, which is the death of the host. */
 static void read_control(supervisor *s)
 {
@@ -325,6 +335,10 @@ static void read_control(supervisor *s)
 
     if (n < 0)
         return;
+    if (n == 1 && c > 0 && c <= AH_MOST_SIGNAL) {
+        pass_on(s, c);
+        return;
+    }
     begin_ending(s, AH_PROCESS_STOPPED, n == 1 && c == AH_CONTROL_KILL);
     s->deaf = n == 0; /* it would be readable for ever */
 }

@@ -15,7 +15,8 @@ typedef struct ah_supervised {
     int report;       /* ah_reports go out */
 } ah_supervised;
 
-typedef enum ah_control { AH_CONTROL_STOP = 'T', AH_CONTROL_KILL = 'K' } ah_control;
+/* A byte up to AH_MOST_SIGNAL is a signal for the command's process group. */
+typedef enum ah_control { AH_MOST_SIGNAL = 64, AH_CONTROL_STOP = 'T', AH_CONTROL_KILL = 'K' } ah_control;
 
 /* Times of a supervisor, ms. The host, which watches it, gives it these and some more. */
 enum {

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 
 #include "host/claude_process.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
+#include "lua/lua_models.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"

@@ -2,20 +2,23 @@
  * a reply. */
 
 #include "lua/lua_agent.h"
+#include "lua/lua_approve.h"
 #include "lua/lua_book.h"
-#include "lua/lua_ctx.h"
 #include "lua/lua_definition.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_front.h"
 #include "lua/lua_gate.h"
 #include "lua/lua_image.h"
 #include "lua/lua_post.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_keep.h"
+#include "lua/lua_now.h"
+#include "lua/lua_resource_end.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
 #include "lua/lua_task.h"
-#include "lua/lua_value.h"
 
 static const char RUN[] = "agenthost.run";
 
@@ -302,7 +305,7 @@ ah_driven *ah_lua_agent_at_work(const ah_lua_agent *a)
     return a->current ? a->current->driven : NULL;
 }
 
-void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d)
+static void push_reply_so_far(lua_State *L, const ah_driven *d)
 {
     const run *r = ah_driven_ud(d, on_done);
 
@@ -886,6 +889,8 @@ static int agent_tostring(lua_State *L)
 
 void ah_lua_open_agent(lua_State *L)
 {
+    static const ah_lua_runs runs = {
+        .ask = ah_lua_approve, .stop_asking = ah_lua_stop_approving, .push_reply = push_reply_so_far};
     static const luaL_Reg meta[] = {
         {"__gc", agent_gc}, {"__close", agent_close}, {"__tostring", agent_tostring}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"run", agent_run},
@@ -906,6 +911,7 @@ void ah_lua_open_agent(lua_State *L)
     static const luaL_Reg functions[] = {
         {"run", ah_run_call}, {"agent", ah_lua_agent_open}, {"load", ah_lua_load}, {NULL, NULL}};
 
+    ah_lua_of(L)->runs = &runs;
     ah_lua_open_reply(L);
     ah_lua_open_setup(L);
     luaL_newmetatable(L, AH_AGENT);

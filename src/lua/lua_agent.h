@@ -108,8 +108,6 @@ ah_driven *ah_lua_agent_at_work(const ah_lua_agent *a);
 /* When a run that begins in a call must end at the latest, by the loop clock: with the run and the
  * call around it; 0: no limit. Each may be NULL. */
 int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around);
-/* Pushes the reply of the run at work, as far as it is; nil where it is none of an agent. */
-void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
 /* Pushes the userdata of a run that is at work, whose first user value is its agent. */
@@ -151,5 +149,7 @@ int ah_lua_load(lua_State *L);
 int ah_lua_agent_save(lua_State *L);
 int ah_lua_agent_fork(lua_State *L);
 int ah_lua_agent_use(lua_State *L);
+
+void ah_lua_open_agent(lua_State *L); /* run, agent */
 
 #endif

@@ -5,8 +5,13 @@
 
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_budget.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_front.h"
+#include "lua/lua_host.h"
 #include "lua/lua_limits.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_resources.h"
@@ -143,7 +148,7 @@ static void read_http(lua_State *L, ah_http_limits *limits)
 static bool push_model(lua_State *L, const ah_lua_agent *a)
 {
     const char *env = getenv("AGENTHOST_MODEL");
-    ah_slice saved = ah_json_member(ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS), "model");
+    ah_slice saved = a->transcript->settings.model;
 
     if (a->lua->model) {
         lua_pushstring(L, a->lua->model->data);
@@ -277,9 +282,8 @@ static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
     ah_err err;
 
     if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
-        ah_slice settings = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
-        ah_slice given = ah_json_member(settings, "given"); /* before a run changed them for itself */
-        ah_slice before = given.p ? given : ah_json_member(settings, "options");
+        const ah_model_settings *s = &a->transcript->settings;
+        ah_slice before = s->given.p ? s->given : s->options.text;
 
         ah_buf_put(b, before.p ? before : ah_slice_of("{}"));
         return;
@@ -308,10 +312,10 @@ static void put_model(lua_State *L, const ah_lua_agent *a, ah_buf *b)
 }
 
 /* The settings, with what the conversation has learned of the same model. */
-static void put_learned(const ah_lua_agent *a, ah_slice before, ah_buf *b)
+static void put_learned(const ah_lua_agent *a, ah_buf *b)
 {
-    ah_slice settings = ah_text_slice(a->settings), learned = ah_json_member(before, "learned");
-    bool same = ah_slice_eq(ah_json_member(before, "model"), ah_json_member(settings, "model"));
+    ah_slice settings = ah_text_slice(a->settings), learned = a->transcript->settings.learned;
+    bool same = ah_slice_eq(a->transcript->settings.model, ah_json_member(settings, "model"));
 
     ah_buf_add(b, settings.p, settings.n - 1);
     if (same && learned.p)
@@ -321,14 +325,13 @@ static void put_learned(const ah_lua_agent *a, ah_slice before, ah_buf *b)
 
 ah_status ah_lua_say_settings(ah_lua_agent *a, ah_err *err)
 {
-    ah_slice before = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
     ah_text *now = NULL;
     ah_status st = AH_OK;
     ah_buf b;
 
     ah_buf_init(&b, &a->lua->mem, MAX_SETTINGS + 1024);
-    put_learned(a, before, &b);
-    if (!ah_buf_ok(&b) || !ah_slice_eq(before, ah_buf_slice(&b)))
+    put_learned(a, &b);
+    if (!ah_buf_ok(&b) || !ah_slice_eq(a->transcript->settings.text, ah_buf_slice(&b)))
         st = ah_text_from_buf(&b, "settings", &now, err);
     if (st == AH_OK && now)
         st = ah_transcript_add(a->transcript, AH_ENTRY_SETTINGS, now, err);
@@ -369,9 +372,8 @@ static bool has_native_output(const ah_lua_agent *a)
 {
     ah_slice schema =
         a->prompt.output ? ah_text_slice(ah_schema_text(a->prompt.output)) : ah_slice_of("{}");
-    ah_slice settings = ah_transcript_last(a->transcript, AH_ENTRY_SETTINGS);
     bool all = ah_adapter_shows(a->adapter, schema) &&
-               !(ah_learned_lacking(ah_json_member(settings, "learned")) & AH_MODEL_OUTPUT);
+               !(ah_learned_lacking(a->transcript->settings.learned) & AH_MODEL_OUTPUT);
 
     for (size_t i = 0; i < a->fallback.n; i++)
         all = all && ah_adapter_shows(a->fallback.item[i], schema);
@@ -699,6 +701,8 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
     if (a->prompt.binding)
         ah_lua_strategies_lead(L, &a->strategies, ah_disclosure_strategy(&a->prompt.disclosure));
+    if (a->rules.brief)
+        ah_lua_strategies_lead(L, &a->strategies, ah_pick_strategy());
     ah_lua_push_bound(L, a->prompt.binding);
     lua_setiuservalue(L, top, AH_AGENT_RESOURCES);
     if ((st = ah_lua_read_model(L, a, err)) == AH_USAGE)

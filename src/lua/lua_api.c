@@ -10,8 +10,12 @@
 #include "agenthost_lua.h"
 #include "base/lent.h"
 #include "io/sandbox.h"
+#include "io/yaml.h"
 #include "base/json.h"
+#include "lua/lua_error.h"
 #include "lua/lua_fence.h"
+#include "lua/lua_host.h"
+#include "lua/lua_memory.h"
 #include "lua/lua_watch.h"
 #include "schema/schema.h"
 #include "wire/claude.h"
@@ -171,8 +175,8 @@ ah_status ah_embed_call(ah_embed *e, lua_CFunction f, void *arg)
 
 static bool known_size(const ah_config *cfg)
 {
-    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, asks) ||
-           cfg->size == offsetof(ah_config, user);
+    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, tty) ||
+           cfg->size == offsetof(ah_config, asks) || cfg->size == offsetof(ah_config, user);
 }
 
 /* A whole one from what a program of some version gave; NULL: none. False: no known version. */
@@ -192,25 +196,10 @@ typedef struct opening {
     const ah_mem *mem;
 } opening;
 
-static void new_embed(lua_State *L, ah_lua *h, const ah_config *cfg)
+static void free_embed(ah_embed *e)
 {
-    ah_embed *e = ah_alloc(&h->mem, sizeof *e);
+    const ah_mem *mem = &e->lua->mem;
 
-    if (!e)
-        ah_lua_raise_nomem(L);
-    *e = (ah_embed){.lua = h, .user = cfg->user, .given = LUA_NOREF, .last = &e->first};
-    e->max_events = cfg->max_events ? cfg->max_events : MAX_EVENTS;
-    ah_buf_init(&e->scratch, &h->mem, MAX_EVENT);
-    h->embed = e;
-    ah_given_open(L, e);
-}
-
-void ah_embed_free(ah_embed *e)
-{
-    const ah_mem *mem = e ? &e->lua->mem : NULL;
-
-    if (!e)
-        return;
     ah_agents_close(e, true);
     ah_events_forget(e, NULL);
     ah_asks_forget(e);
@@ -222,6 +211,22 @@ void ah_embed_free(ah_embed *e)
     ah_text_unref(e->returned);
     ah_text_unref(e->tools);
     ah_free(mem, e);
+}
+
+static const ah_program program = {.free = free_embed, .watch = ah_embed_watch, .cancel = ah_cancel};
+
+static void new_embed(lua_State *L, ah_lua *h, const ah_config *cfg)
+{
+    ah_embed *e = ah_alloc(&h->mem, sizeof *e);
+
+    if (!e)
+        ah_lua_raise_nomem(L);
+    *e = (ah_embed){.lua = h, .user = cfg->user, .given = LUA_NOREF, .last = &e->first};
+    e->max_events = cfg->max_events ? cfg->max_events : MAX_EVENTS;
+    ah_buf_init(&e->scratch, &h->mem, MAX_EVENT);
+    h->embed = e;
+    h->program = &program;
+    ah_given_open(L, e);
 }
 
 /* A record for the program. What it is refused in there is not logged to it. */
@@ -705,7 +710,7 @@ AH_API const char *ah_about(ah_host *host)
 {
     ah_embed *e = ah_embed_of(host);
     ah_lua *h = e->lua;
-    char pcre2[64];
+    char pcre2[64], yaml[32];
     ah_text *t = NULL;
     ah_buf b;
 
@@ -713,6 +718,7 @@ AH_API const char *ah_about(ah_host *host)
     ah_buf_fmt(&b, "agenthost %s\n%s\nlibcurl %s\ntls %s\ncJSON %s\n", AH_VERSION, LUA_RELEASE,
                ah_http_version(), ah_http_tls(), ah_json_version());
     ah_buf_fmt(&b, "pcre2 %s\n", ah_schema_regex_version(pcre2, sizeof pcre2));
+    ah_buf_fmt(&b, "libyaml %s\n", ah_yaml_version(yaml, sizeof yaml));
     ah_buf_str(&b, "providers");
     put_providers(&b);
     ah_buf_fmt(&b, "\nevents %s\n", ah_loop_kind());

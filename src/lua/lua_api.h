@@ -20,7 +20,7 @@ typedef struct ah_pending ah_pending;
 
 enum { AH_ASK_TEXTS = 8 };
 
-typedef struct ah_embed {
+struct ah_embed {
     ah_lua *lua;
     void *user;
     bool attached; /* to a caller's state */
@@ -46,7 +46,7 @@ typedef struct ah_embed {
     ah_text *words, *err_json;
     ah_error error;
     ah_text *about, *result, *tools, *returned;
-} ah_embed;
+};
 
 /* -- lua_api.c -- */
 static inline ah_embed *ah_embed_of(const ah_host *host)
@@ -81,6 +81,7 @@ int ah_given_no_tool(lua_State *L, ah_embed *e, const char *name);
 /* -- lua_api_agent.c, lua_api_ask.c, lua_api_loop.c -- */
 void ah_asks_forget(ah_embed *e);                  /* what ah_ask_next has shown */
 void ah_agents_close(ah_embed *e, bool finalized); /* finalized: Lua has let go of all of it */
+void ah_embed_watch(ah_embed *e, ah_agent *agent, const ah_notice *n);         /* of ah_program */
 ah_event_node *ah_event_new(ah_embed *e, ah_agent *agent, const ah_notice *n); /* NULL: no room */
 /* One that says no more than that a run has ended, for when there is no memory for more. */
 ah_event_node *ah_event_new_done(ah_embed *e, ah_agent *agent);

@@ -1,9 +1,10 @@
 /* Agents as a C program has them: opened from JSON by the code that serves ah.agent, run
  * with or without waiting, and their replies. */
 #include "base/lent.h"
-#include "lua/lua_adapter.h"
 #include "lua/lua_api.h"
 #include "lua/lua_definition.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_value.h"
 

@@ -2,6 +2,7 @@
 #include "base/lent.h"
 #include "lua/lua_api.h"
 #include "lua/lua_direct.h"
+#include "lua/lua_error.h"
 #include "lua/lua_tool.h"
 
 static int take(lua_State *L, const ah_direct_reply *r)

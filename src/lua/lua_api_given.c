@@ -1,10 +1,13 @@
 /* What a program and its scripts hand each other, by name: tools that the program adds or
  * a script returns, agents and adapters that a script returns; ah.host_tool. All of it
- * lives in one Lua table of the host, so that it is collected as any other value. */
+ * lives in one Lua table of the host, so that it is collected as any other value. And ah_alias. */
 #include "base/lent.h"
 #include "base/near.h"
 #include "lua/lua_adapter.h"
 #include "lua/lua_api.h"
+#include "lua/lua_error.h"
+#include "lua/lua_models.h"
+#include "lua/lua_open.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 
@@ -217,6 +220,21 @@ AH_API const char *ah_tools(ah_host *host)
     ah_embed *e = ah_embed_of(host);
 
     return ah_embed_call(e, list_tools, NULL) == AH_OK ? e->tools->data : NULL;
+}
+
+/* -- names of models ------------------------------------------------------------------------- */
+
+AH_API ah_status ah_alias(ah_host *host, const char *json)
+{
+    ah_embed *e = ah_embed_of(host);
+    ah_status st = ah_embed_enter(e, "ah_alias");
+    ah_err err;
+
+    if (st != AH_OK)
+        return st;
+    if (!json)
+        return ah_embed_fail(e, (ah_err_set(&err, AH_USAGE, "ah_alias: json must not be NULL"), &err));
+    return ah_embed_call(e, ah_lua_set_models, (void *)(uintptr_t)ah_lend_text(json));
 }
 
 /* -- ah.host_tool ---------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "base/lent.h"
 #include "base/near.h"
 #include "lua/lua_api.h"
+#include "lua/lua_error.h"
 #include "lua/lua_tool.h"
 
 enum { MAX_ANSWER = 64 << 20 };

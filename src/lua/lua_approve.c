@@ -4,8 +4,10 @@
 #include "lua/lua_approve.h"
 
 #include "lua/lua_ask.h"
+#include "lua/lua_error.h"
 #include "lua/lua_front.h"
 #include "lua/lua_hooks.h"
+#include "lua/lua_host.h"
 #include "lua/lua_value.h"
 
 enum { MAX_RESPONSE = 16 << 20 };

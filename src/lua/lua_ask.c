@@ -2,9 +2,11 @@
  * is told that it is over. */
 #include "lua/lua_ask.h"
 
-#include "lua/lua_ctx.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_front.h"
 #include "lua/lua_hooks.h"
+#include "lua/lua_now.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_value.h"
 

@@ -3,9 +3,10 @@
  * call. The agents that use the registry are told with the call's commit. */
 #include "lua/lua_book.h"
 
-#include "lua/lua_ctx.h"
+#include "lua/lua_error.h"
+#include "lua/lua_host.h"
+#include "lua/lua_now.h"
 #include "lua/lua_post.h"
-#include "lua/lua_session.h"
 
 typedef enum act { PUT, REPLACE, REMOVE, PICK, CLEAR_PICKED } act;
 

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_BOOK_H
 #define AH_LUA_BOOK_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "model/registry.h"
 
 #define AH_BOOK "agenthost.registry"

@@ -1,8 +1,11 @@
 /* ah.budget: what runs may use, shared by those that are given it. */
+#include "lua/lua_budget.h"
+
 #include <stdio.h>
 
-#include "lua/lua_hooks.h"
-#include "run/budget.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_state.h"
 
 static const char BUDGET[] = "agenthost.budget";
 

@@ -1,7 +1,9 @@
 /* What the Lua of the library (lua/agenthost) needs of the core: ah._raise, ah._check_fields,
  * ah._check_list and ah._list_fault, so that a mistake in what it is given is told at the script's line and with the nearest name.
  * What a single built-in tool needs is in a file of its own. */
-#include "lua/lua_host.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_open.h"
 
 enum { MAX_KNOWN = 64 };
 

@@ -1,9 +1,11 @@
 /* Conversations that last: agent:save, ah.load, agent:fork, agent:use. */
 #include "io/file.h"
 #include "lua/lua_agent.h"
-#include "lua/lua_ctx.h"
 #include "lua/lua_definition.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_front.h"
+#include "lua/lua_now.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
@@ -169,6 +171,8 @@ int ah_lua_agent_fork(lua_State *L)
     if (b->prompt.binding)
         ah_lua_strategies_lead(L, &b->strategies, ah_disclosure_strategy(&b->prompt.disclosure));
     ah_lua_discovery_copy(L, b, a);
+    if (b->rules.brief)
+        ah_lua_strategies_lead(L, &b->strategies, ah_pick_strategy());
     ah_picks_replay(&b->registry, b->transcript);
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
     ah_lua_fronts_copy(L, b, a);

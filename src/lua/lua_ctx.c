@@ -1,27 +1,18 @@
 /* ctx: what a handler may know and do beside its arguments. It lives as long as its call;
  * afterwards its fields raise. */
-#include "lua/lua_ctx.h"
-
 #include "lua/lua_ask.h"
-#include "lua/lua_hooks.h"
+#include "lua/lua_budget.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_moment.h"
+#include "lua/lua_now.h"
+#include "lua/lua_open.h"
 #include "lua/lua_prompt.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
 #include "lua/lua_undo.h"
 #include "lua/lua_value.h"
-
-static const char CTX[] = "agenthost.ctx";
-
-ah_call *ah_lua_check_call(lua_State *L, int idx)
-{
-    ah_ctx *c = luaL_checkudata(L, idx, CTX);
-
-    if (!c->call)
-        ah_lua_raise(L, AH_USAGE, "ctx: the call is over");
-    return c->call;
-}
 
 static ah_call *check_call(lua_State *L)
 {
@@ -30,7 +21,7 @@ static ah_call *check_call(lua_State *L)
 
 static int ctx_cancelled(lua_State *L)
 {
-    ah_ctx *c = luaL_checkudata(L, 1, CTX);
+    ah_ctx *c = luaL_checkudata(L, 1, AH_CTX);
 
     lua_pushboolean(L, !c->call || ah_run_cancelling(c->call->run) ||
                            atomic_load(&ah_lua_of(L)->host->cancel));
@@ -292,30 +283,6 @@ static int ctx_newindex(lua_State *L)
     return ah_lua_raise(L, AH_USAGE, "ctx is read-only");
 }
 
-ah_overlay *ah_lua_overlay(lua_State *L)
-{
-    const ah_lua *h = ah_lua_of(L);
-    const ah_task *t = h->actor;
-    ah_anchor *caller = t && t->job.of ? ah_run_caller(ah_driven_run(t->job.of)) : NULL;
-
-    if (h->tool)
-        return h->tool;
-    if (t && (t->over || (!t->overlay && caller && !caller->overlay)))
-        ah_lua_raise(L, AH_USAGE, "the call is over: nothing can be changed in it");
-    if (t && t->overlay)
-        return t->overlay;
-    return caller ? caller->overlay : NULL;
-}
-
-ah_ctx *ah_lua_push_ctx(lua_State *L, ah_call *call)
-{
-    ah_ctx *c = lua_newuserdatauv(L, sizeof *c, 0);
-
-    *c = (ah_ctx){.call = call, .resources = LUA_NOREF};
-    luaL_setmetatable(L, CTX);
-    return c;
-}
-
 void ah_lua_open_ctx(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
@@ -330,7 +297,7 @@ void ah_lua_open_ctx(lua_State *L)
                                        {NULL, NULL}};
 
     ah_lua_open_ask(L);
-    luaL_newmetatable(L, CTX);
+    luaL_newmetatable(L, AH_CTX);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
     lua_setfield(L, -2, "methods");

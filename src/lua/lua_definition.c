@@ -4,6 +4,8 @@
 #include "lua/lua_definition.h"
 
 #include "lua/lua_agent.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
 

@@ -2,10 +2,11 @@
  * taken before it is made into words for a model. */
 #include "lua/lua_direct.h"
 
-#include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
-#include "lua/lua_ctx.h"
+#include "lua/lua_error.h"
 #include "lua/lua_gate.h"
+#include "lua/lua_host.h"
+#include "lua/lua_now.h"
 #include "lua/lua_tool.h"
 #include "wire/scripted.h"
 
@@ -165,7 +166,7 @@ static void tell(const direct *d, const ah_notice *n)
     if (around)
         ah_run_relay(around, n);
     else if (d->lua->host->cfg.watcher.event)
-        ah_embed_watch(d->lua->embed, NULL, n);
+        d->lua->program->watch(d->lua->embed, NULL, n);
 }
 
 static void on_event(void *ud, const ah_notice *n)

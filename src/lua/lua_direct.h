@@ -3,7 +3,7 @@
 #ifndef AH_LUA_DIRECT_H
 #define AH_LUA_DIRECT_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "model/tool.h"
 
 /* What came of it. Everything is borrowed until `take` returns. */

@@ -3,6 +3,8 @@
 
 #include "lua/lua_agent.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_post.h"
 
 static const char WHAT[] = "ah.run";

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_DISCOVER_H
 #define AH_LUA_DISCOVER_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/discover.h"
 
 struct ah_lua_agent; /* lua_agent.h */

@@ -3,7 +3,10 @@
  * at once. Subscribers observe: their error becomes a warning. */
 #include <stdio.h>
 
-#include "lua/lua_ctx.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
+#include "lua/lua_now.h"
 #include "lua/lua_observe.h"
 #include "lua/lua_session.h"
 #include "lua/lua_subscribe.h"

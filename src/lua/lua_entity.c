@@ -4,7 +4,9 @@
  * do with a call is in lua_entity_call.c. */
 #include "lua/lua_entity.h"
 
-#include "lua/lua_schema.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 
@@ -431,6 +433,7 @@ static void set_metatable_of_instances(lua_State *L, const ah_lua_entity *e)
     lua_setiuservalue(L, 2, AH_ENTITY_MEMBERS);
     lua_pushvalue(L, 2);
     lua_rawsetp(L, -2, &class_key);
+    ah_lua_set_json(L, ah_lua_put_entity);
     lua_setiuservalue(L, 2, AH_ENTITY_META);
 }
 

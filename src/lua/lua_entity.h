@@ -3,7 +3,8 @@
 #ifndef AH_LUA_ENTITY_H
 #define AH_LUA_ENTITY_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
+#include "lua/lua_value.h"
 #include "model/entity.h"
 
 /* A class: a userdata. */
@@ -41,6 +42,9 @@ extern const ah_entity_vt ah_lua_entity_vt;
 /* Pushes the functions that copy and set back the instance on top: its own snapshot and
  * restore, or ours, which know up to 10,000 values. False, and nothing, where it is none. */
 bool ah_lua_push_entity_undo(lua_State *L, int idx);
+
+/* How the instance on top becomes JSON (lua_entity_json.c). */
+ah_status ah_lua_put_entity(lua_State *L, ah_lua_json *j);
 
 void ah_lua_open_entity(lua_State *L); /* entity, is_provider, tools_of */
 

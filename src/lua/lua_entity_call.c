@@ -2,6 +2,7 @@
  * again; it has it alone, with the calls around it, and it is set back if the call fails
  * (entities live in place). What a method keeps elsewhere, upvalues too, is not set back. */
 #include "lua/lua_entity.h"
+#include "lua/lua_error.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_undo.h"
 #include "run/discover.h"

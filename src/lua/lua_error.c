@@ -1,9 +1,11 @@
 /* Error objects: what scripts get as `nil, err`, what declarations raise, and
  * what handlers may raise with error(ah.error { ... }). */
-#include "lua/lua_host.h"
-#include "lua/lua_value.h"
+#include "lua/lua_error.h"
 
 #include <stdarg.h>
+
+#include "lua/lua_state.h"
+#include "lua/lua_value.h"
 
 static const char ERROR[] = "agenthost.error";
 
@@ -116,12 +118,6 @@ static void push_where(lua_State *L)
 
 /* Lua makes a memory error of the string it keeps for one: what is caught is LUA_ERRMEM,
  * and raising it takes no memory. */
-int ah_lua_raise_nomem(lua_State *L)
-{
-    lua_pushliteral(L, "not enough memory");
-    return lua_error(L);
-}
-
 int ah_lua_raise_err(lua_State *L, const ah_err *err)
 {
     if (err->status == AH_NOMEM)

@@ -2,6 +2,7 @@
 #include "lua/lua_expansion.h"
 
 #include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "lua/lua_value.h"
 
 enum { MAX_ASKED = 1 << 20, MAX_KEY = 4096 /* bytes of a section's path */ };

@@ -2,6 +2,9 @@
  * after_output = false }. When which is taken is decided in run/run_fallback.c. */
 #include "lua/lua_fallback.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+
 void ah_lua_fallbacks_clear(ah_fallbacks *f)
 {
     for (size_t i = 0; i < f->n; i++)

@@ -4,6 +4,8 @@
 
 #include <lualib.h>
 
+#include "lua/lua_error.h"
+#include "lua/lua_memory.h"
 #include "lua/lua_task.h"
 
 enum { CLOSE_GRACE_BYTES = 1 << 20 };

@@ -9,7 +9,7 @@
 #ifndef AH_LUA_FENCE_H
 #define AH_LUA_FENCE_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 
 /* Zero: no fence. */
 typedef struct ah_fence {

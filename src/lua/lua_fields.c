@@ -1,12 +1,14 @@
 /* Tables with named fields, read strictly: a typo in a declaration must never
  * become a silent default. */
+#include "lua/lua_fields.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/lent.h"
 #include "base/near.h"
-#include "lua/lua_host.h"
+#include "lua/lua_error.h"
 #include "lua/lua_value.h"
 #include "lua/lua_words.h"
 

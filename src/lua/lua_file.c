@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "io/file.h"
-#include "lua/lua_host.h"
+#include "lua/lua_error.h"
+#include "lua/lua_open.h"
+#include "lua/lua_state.h"
 
 static int close_file(lua_State *L)
 {

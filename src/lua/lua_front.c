@@ -4,6 +4,9 @@
 #include "lua/lua_front.h"
 
 #include "lua/lua_ask.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_value.h"
 
 enum { MAX_RESPONSE = 16 << 20, MAX_WORDS = AH_MAX_MESSAGE + 256 };

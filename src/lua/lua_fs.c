@@ -6,6 +6,8 @@
 #include "base/near.h"
 #include "io/clock.h"
 #include "io/disk.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_staged.h"
 #include "lua/lua_value.h"
 

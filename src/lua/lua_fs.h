@@ -10,4 +10,6 @@
 /* The file system of the object at idx, borrowed; raises for what is none, or is closed. */
 ah_fs *ah_lua_check_fs(lua_State *L, int idx);
 
+void ah_lua_open_fs(lua_State *L); /* filesystem */
+
 #endif

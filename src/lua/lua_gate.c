@@ -2,6 +2,7 @@
  * of runs (ah_call_tool, registry:execute at the top of a script). */
 #include "lua/lua_gate.h"
 
+#include "lua/lua_fields.h"
 #include "lua/lua_hooks.h"
 
 static const char GATE[] = "agenthost.gate", THE_GATE[] = "agenthost.the_gate";

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_GATE_H
 #define AH_LUA_GATE_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/hooks.h"
 
 /* The hooks of ah.gate, valid as long as the state; NULL: ah.gate was not called. */

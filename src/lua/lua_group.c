@@ -3,6 +3,8 @@
 #include "lua/lua_group.h"
 
 #include "base/near.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_tool.h"
 
 static const char GROUP[] = "agenthost.tool_group";

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_GROUP_H
 #define AH_LUA_GROUP_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 
 /* Pushes a list of tools from what is at idx: a tool, a group, a group's name, or a list of those
  * and of such lists. A tool that comes more than once through groups stands in it once. Raises AH_PROMPT_VALIDATION

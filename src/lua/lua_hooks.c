@@ -2,10 +2,10 @@
  * lua_approve.c's. */
 #include "lua/lua_hooks.h"
 
-#include "lua/lua_approve.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_policy.h"
-#include "lua/lua_reply.h"
-#include "lua/lua_agent.h"
 #include "lua/lua_value.h"
 
 bool ah_lua_put_reason(lua_State *L, int idx, ah_buf *why)
@@ -104,7 +104,7 @@ typedef struct checking {
 } checking;
 
 /* { text, value, reply, run, iteration } */
-static void push_checked(lua_State *L, const ah_run *run)
+static void push_checked(lua_State *L, const ah_lua *h, const ah_run *run)
 {
     ah_run_result r;
 
@@ -117,7 +117,7 @@ static void push_checked(lua_State *L, const ah_run *run)
     else
         lua_pushnil(L);
     lua_setfield(L, -2, "value");
-    ah_lua_push_reply_so_far(L, ah_run_owner(run));
+    h->runs->push_reply(L, ah_run_owner(run));
     lua_setfield(L, -2, "reply");
     lua_pushinteger(L, ah_run_id(run));
     lua_setfield(L, -2, "run");
@@ -132,7 +132,7 @@ static int make_checking(lua_State *L)
 
     lua_pushcfunction(L, run_checks);
     lua_rawgeti(L, LUA_REGISTRYINDEX, c->hooks->checks);
-    push_checked(L, c->run);
+    push_checked(L, c->hooks->lua, c->run);
     lua_pushlightuserdata(L, c->hooks);
     t = ah_task_new(c->hooks->lua, L, 3, ah_run_owner(c->run));
     t->settled = checked;
@@ -423,9 +423,9 @@ static void set_core(ah_lua_hooks *s)
     s->core.before = s->policies == LUA_NOREF ? NULL : ah_lua_policy_before;
     s->core.after = s->policies == LUA_NOREF ? NULL : ah_lua_policy_after;
     s->core.guard = s->guards[1] == LUA_NOREF ? NULL : guard;
-    s->core.ask = ah_lua_approve;
+    s->core.ask = s->lua->runs->ask;
     s->core.decides = s->approve != LUA_NOREF;
-    s->core.stop_asking = ah_lua_stop_approving;
+    s->core.stop_asking = s->lua->runs->stop_asking;
     s->core.feedback = s->feedback == LUA_NOREF ? NULL : feedback;
     s->core.check = s->checks == LUA_NOREF ? NULL : check;
     s->core.stop_checking = stop_checking;

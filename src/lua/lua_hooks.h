@@ -1,9 +1,19 @@
-/* Policies, approvals, guards, feedback and completion checks written in Lua (run/hooks.h), and budgets. */
+/* Policies, approvals, guards, feedback and completion checks written in Lua (run/hooks.h). */
 #ifndef AH_LUA_HOOKS_H
 #define AH_LUA_HOOKS_H
 
+#include "lua/lua_error.h"
 #include "lua/lua_task.h"
 #include "run/hooks.h"
+
+/* What the hooks of a run need of those who run it. */
+typedef struct ah_lua_runs {
+    /* As ah_hooks has them; ud: the ah_lua_hooks. */
+    void (*ask)(void *ud, ah_call *call, ah_slice why);
+    void (*stop_asking)(void *ud, ah_call *call);
+    /* Pushes the reply of the run at work, as far as it is; nil where it is none of an agent. */
+    void (*push_reply)(lua_State *L, const ah_driven *d);
+} ah_lua_runs;
 
 typedef struct ah_lua_hooks {
     ah_lua *lua;
@@ -31,11 +41,5 @@ ah_status ah_lua_guard_input(ah_lua_hooks *s, ah_slice text, ah_err *err);
 /* The reason at idx, whatever it is, in words: of a long one as much as there may be, and how much
  * is left out. False: there is none. May raise where the value cannot be made a string. */
 bool ah_lua_put_reason(lua_State *L, int idx, ah_buf *why);
-
-/* `budget` of the table at idx: an object of ah.budget, or its fields. A new reference, or NULL. */
-ah_budget *ah_lua_budget_read(lua_State *L, int idx);
-/* Pushes the object of a budget. */
-void ah_lua_push_budget(lua_State *L, ah_budget *b);
-void ah_lua_open_budget(lua_State *L); /* budget */
 
 #endif

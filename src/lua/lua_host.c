@@ -1,21 +1,24 @@
-/* One host a main Lua state, found through the registry; the protected call with its traceback for
- * the log; references; ah.log. The library's table is put together in lua_open.c. */
+/* One host a main Lua state; the protected call with its traceback for the log; ah.log. The
+ * library's table is put together in lua_open.c. */
 #include "lua/lua_host.h"
 
 #include "base/lent.h"
+#include "lua/lua_error.h"
+#include "lua/lua_memory.h"
 #include "lua/lua_task.h"
 #include "lua/lua_watch.h"
 
 static const char HOST[] = "agenthost.host"; /* the metatable */
-static const char KEY[] = "agenthost.lua";   /* where in the registry the host is */
-static const char COPY[] = "agenthost.copy"; /* and whose it is: the address of this string */
 
 static int host_gc(lua_State *L)
 {
     ah_lua *h = luaL_checkudata(L, 1, HOST);
 
-    ah_embed_free(h->embed);
+    if (h->embed)
+        h->program->free(h->embed);
     h->embed = NULL;
+    if (h->children)
+        h->end_children(h);
     while (h->held)
         h->held->drop(h->held);
     ah_host_free(h->host);
@@ -57,18 +60,8 @@ static ah_lua *new_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
     h->host->owner = h;
     h->interrupt = (ah_interrupt){ah_watch_interrupts, h};
     ah_lua_error_class(L);
-    lua_pushlightuserdata(L, (void *)(uintptr_t)COPY);
-    lua_setfield(L, LUA_REGISTRYINDEX, COPY);
-    lua_setfield(L, LUA_REGISTRYINDEX, KEY);
+    ah_lua_set_host(L);
     return h;
-}
-
-bool ah_lua_foreign(lua_State *L)
-{
-    bool is = lua_getfield(L, LUA_REGISTRYINDEX, COPY) != LUA_TNIL && lua_touserdata(L, -1) != COPY;
-
-    lua_pop(L, 1);
-    return is;
 }
 
 /* The structs behind another copy's objects may be of another version. */
@@ -80,44 +73,6 @@ ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
         luaL_error(L, "another copy of agenthost is open in this Lua state; this one is " AH_VERSION);
     h = ah_lua_of(L);
     return h ? h : new_host(L, mem, cfg);
-}
-
-void ah_lua_push_host(lua_State *L)
-{
-    lua_getfield(L, LUA_REGISTRYINDEX, KEY);
-}
-
-static ah_lua *find(lua_State *L)
-{
-    ah_lua *h;
-
-    ah_lua_push_host(L);
-    h = lua_touserdata(L, -1);
-    lua_pop(L, 1);
-    return h;
-}
-
-ah_lua *ah_lua_known(lua_State *L)
-{
-    ah_lua *h = lua_checkstack(L, 1) ? find(L) : NULL;
-
-    return h && h->host ? h : NULL;
-}
-
-ah_lua *ah_lua_of(lua_State *L)
-{
-    ah_lua *h = find(L);
-
-    if (h && !h->host)
-        luaL_error(L, "agenthost: the Lua state is being closed, nothing of it can be used any more");
-    return h;
-}
-
-int ah_lua_retire(lua_State *L)
-{
-    lua_pushnil(L);
-    lua_setmetatable(L, 1);
-    return 0;
 }
 
 void ah_lua_hold(ah_lua *h, ah_held *o)
@@ -246,26 +201,6 @@ ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int n
     st = call(h, L, nargs, nresults, true, err);
     h->callee = outer;
     return st;
-}
-
-int ah_lua_ref(lua_State *L)
-{
-    return luaL_ref(L, LUA_REGISTRYINDEX);
-}
-
-int ah_lua_copy_ref(lua_State *L, int ref)
-{
-    if (ref == LUA_NOREF)
-        return ref;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
-    return ah_lua_ref(L);
-}
-
-void ah_lua_unref(ah_lua *h, int *ref)
-{
-    if (*ref > 0)
-        luaL_unref(h->main, LUA_REGISTRYINDEX, *ref);
-    *ref = LUA_NOREF;
 }
 
 /* -- ah.log ---------------------------------------------------------------------------- */

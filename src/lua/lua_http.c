@@ -1,4 +1,7 @@
 /* ah.http: a request of the script's own, for handlers that wait for other servers. */
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_open.h"
 #include "lua/lua_stream.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"

@@ -5,6 +5,10 @@
 
 #include "base/base64.h"
 #include "io/file.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_value.h"
 #include "model/image.h"
 

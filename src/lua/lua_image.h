@@ -3,7 +3,7 @@
 #ifndef AH_LUA_IMAGE_H
 #define AH_LUA_IMAGE_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "model/transcript.h"
 
 enum { AH_LUA_PARTS_MAX = 128 << 20 }; /* bytes of the JSON of a message, or of a result's images */

@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_group.h"
 #include "lua/lua_moment.h"
 #include "lua/lua_search.h"
@@ -16,7 +18,7 @@ static const char CHANGES[] = "agenthost.changes";
 
 enum {
     MAX_STRATEGIES = 64,
-    LEADERS = 2, /* of the core's, before those of the script: read_section, discover */
+    LEADERS = 3, /* of the core's, before those of the script: pick_tools, read_section, discover */
     MAX_NAME = 64,
     ROOM = 8
 };
@@ -91,7 +93,9 @@ struct ah_lua_strategy {
     int ref; /* the function, or the table */
     ah_text *by;
     ah_kept kept;
-    char name[MAX_NAME + 16]; /* with what tells it from others of the name */
+    const struct ah_strategy_vt *vt; /* NULL: it has no methods, only a set */
+    ah_search *search;               /* its set of tools that wait to be found; NULL: none */
+    char name[MAX_NAME + 16];        /* with what tells it from others of the name */
 };
 
 /* Asks it; what it gave lies in two values on top, also on failure (nils). */
@@ -141,12 +145,15 @@ static ah_status read_answer(lua_State *L, const struct ah_lua_strategy *s, ah_b
     return AH_OK;
 }
 
-static ah_status before(void *ud, ah_run *run, const ah_call *call, ah_buf *answer, ah_err *err)
+/* Nothing is changed in it. */
+static ah_status before(void *ud, ah_run *run, const ah_call *call, ah_buf *answer, ah_changes *out,
+                        ah_err *err)
 {
     struct ah_lua_strategy *s = ud;
     lua_State *L = s->lua->caller;
     ah_status st;
 
+    (void)out;
     if (!lua_checkstack(L, ROOM))
         return ah_err_nomem(err);
     if ((st = ask(s, "before", (ah_moment){.run = run, .call = call}, err)) == AH_OK)
@@ -156,8 +163,7 @@ static ah_status before(void *ud, ah_run *run, const ah_call *call, ah_buf *answ
 }
 
 static const struct ah_strategy_vt vt_before = {.before = before}, vt_after = {.after = after},
-                                   vt_both = {.before = before, .after = after},
-                                   vt_none = {.before = NULL};
+                                   vt_both = {.before = before, .after = after};
 
 void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h)
 {
@@ -168,10 +174,10 @@ void ah_lua_strategies_clear(ah_lua_strategies *s)
 {
     if (!s->lua)
         return;
-    for (size_t i = 0; i < s->n - s->led; i++) {
+    for (size_t i = 0; i < s->n_own; i++) {
         ah_lua_unref(s->lua, &s->own[i].ref);
         ah_text_unref(s->own[i].by);
-        ah_search_unref(s->item[s->led + i].search);
+        ah_search_unref(s->own[i].search);
     }
     ah_free(&s->lua->mem, s->own);
     ah_free(&s->lua->mem, s->item);
@@ -186,7 +192,7 @@ static bool has_method(lua_State *L, const char *name)
     return has;
 }
 
-/* When the strategy on top is to be asked. */
+/* When the strategy on top is to be asked; NULL: never. */
 static const struct ah_strategy_vt *read_methods(lua_State *L, int at)
 {
     bool table = lua_istable(L, -1), early = table && has_method(L, "before");
@@ -194,7 +200,7 @@ static const struct ah_strategy_vt *read_methods(lua_State *L, int at)
     if (lua_isfunction(L, -1) || (table && !early && has_method(L, "after")))
         return &vt_after;
     if (!early && table && ah_lua_search_of(L, -1))
-        return &vt_none;
+        return NULL;
     if (!early)
         ah_lua_raise(L, AH_USAGE,
                      "strategies[%d] must be a function or a table with a function `after` or `before`, "
@@ -207,9 +213,9 @@ static bool is_taken(const ah_lua_strategies *s, const char *name)
 {
     size_t i = 0;
 
-    while (i < s->n && strcmp(s->own[i].name, name) != 0)
+    while (i < s->n_own && strcmp(s->own[i].name, name) != 0)
         i++;
-    return i < s->n;
+    return i < s->n_own;
 }
 
 /* Its name, made fit for JSON and the log, and one that none before it has: `x`, `x_2` ... */
@@ -229,13 +235,22 @@ static void read_name(lua_State *L, const ah_lua_strategies *s, struct ah_lua_st
         snprintf(own->name, sizeof own->name, "%s_%d", given, i);
 }
 
+/* The run is told of one with methods and a set as of two with one name. */
+static void add_items(ah_lua_strategies *s, struct ah_lua_strategy *own)
+{
+    if (own->vt)
+        s->item[s->n++] = (ah_strategy){own->name, own->vt, own};
+    if (own->search)
+        s->item[s->n++] = ah_search_strategy(own->search, own->name);
+}
+
 /* The strategy on top of the stack (popped) as the next one. */
 static void read_strategy(lua_State *L, ah_lua_strategies *s, int at)
 {
-    struct ah_lua_strategy *own = &s->own[s->n];
-    const struct ah_strategy_vt *vt = read_methods(L, at);
+    struct ah_lua_strategy *own = &s->own[s->n_own];
     char by[MAX_NAME + 48];
 
+    own->vt = read_methods(L, at);
     read_name(L, s, own, at);
     own->kept = (ah_kept){0};
     snprintf(by, sizeof by, "{\"strategy\":\"%s\"}", own->name);
@@ -243,14 +258,16 @@ static void read_strategy(lua_State *L, ah_lua_strategies *s, int at)
     own->ref = LUA_NOREF;
     if (!(own->by = ah_text_new(&s->lua->mem, ah_slice_of(by))))
         ah_lua_raise_nomem(L);
-    s->item[s->n++] = (ah_strategy){own->name, vt, own, ah_search_ref(ah_lua_search_of(L, -1))};
+    own->search = ah_search_ref(ah_lua_search_of(L, -1));
+    s->n_own++;
+    add_items(s, own);
     own->ref = ah_lua_ref(L);
 }
 
 static void reserve_strategies(lua_State *L, ah_lua_strategies *s, size_t n)
 {
     s->own = ah_alloc(&s->lua->mem, n * sizeof *s->own);
-    s->item = ah_alloc(&s->lua->mem, (n + LEADERS) * sizeof *s->item);
+    s->item = ah_alloc(&s->lua->mem, (2 * n + LEADERS) * sizeof *s->item);
     if (!s->own || !s->item)
         ah_lua_raise_nomem(L);
 }
@@ -276,7 +293,7 @@ void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const cha
 {
     char what[MAX_NAME + 48];
 
-    for (size_t i = 0; i < s->n - s->led; i++) {
+    for (size_t i = 0; i < s->n_own; i++) {
         int top = lua_gettop(L);
 
         snprintf(what, sizeof what, "strategy '%s'", s->own[i].name);
@@ -343,7 +360,7 @@ void ah_lua_strategies_describe(lua_State *L, const ah_lua_strategies *s, const 
 {
     int top = lua_gettop(L);
 
-    for (size_t i = 0; i < s->n - s->led; i++, lua_settop(L, top))
+    for (size_t i = 0; i < s->n_own; i++, lua_settop(L, top))
         for (size_t k = 0; push_described(L, &s->own[i]) && k < c->n; k++, lua_settop(L, top)) {
             const ah_text *name = c->item[k].tool->name;
 
@@ -358,9 +375,8 @@ void ah_lua_strategies_defer(lua_State *L, const ah_lua_strategies *s, const ah_
 {
     ah_err err;
 
-    for (size_t i = 0; i < s->n; i++)
-        if (s->item[i].search &&
-            ah_search_declare(s->item[i].search, s->item[i].name, r, t, &err) != AH_OK)
+    for (size_t i = 0; i < s->n_own; i++)
+        if (s->own[i].search && ah_search_declare(s->own[i].search, s->own[i].name, r, t, &err) != AH_OK)
             ah_lua_raise_err(L, &err);
 }
 
@@ -370,23 +386,21 @@ void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy firs
         ah_lua_raise_nomem(L);
     memmove(s->item + 1, s->item, s->n++ * sizeof *s->item);
     s->item[0] = first;
-    s->led++;
 }
 
 void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_strategies *from)
 {
-    if (from->n == from->led)
+    if (!from->n_own)
         return;
-    reserve_strategies(L, s, from->n - from->led);
-    for (size_t i = 0; i < from->n - from->led; i++) {
+    reserve_strategies(L, s, from->n_own);
+    for (size_t i = 0; i < from->n_own; i++) {
         s->own[i] = from->own[i];
         s->own[i].by = ah_text_ref(from->own[i].by);
         s->own[i].ref = LUA_NOREF;
         s->own[i].kept = (ah_kept){0};
-        s->item[s->n++] = from->item[from->led + i];
-        s->item[i].name = s->own[i].name;
-        s->item[i].ud = &s->own[i];
-        ah_search_ref(s->item[i].search);
+        ah_search_ref(s->own[i].search);
+        s->n_own++;
+        add_items(s, &s->own[i]);
         s->own[i].ref = ah_lua_copy_ref(L, from->own[i].ref);
     }
 }

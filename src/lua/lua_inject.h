@@ -2,7 +2,7 @@
 #ifndef AH_LUA_INJECT_H
 #define AH_LUA_INJECT_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/inject.h"
 
 /* The tool, or list of tools, at idx as additions; raises where it is something else. `by` is
@@ -17,9 +17,8 @@ ah_changes *ah_lua_push_changes(lua_State *L, const ah_mem *mem);
 typedef struct ah_lua_strategies {
     ah_lua *lua;
     ah_strategy *item;
-    struct ah_lua_strategy *own; /* what the items' ud point to */
-    size_t n;
-    size_t led; /* of the items, how many are the core's: they have no own */
+    struct ah_lua_strategy *own; /* of the script, in order */
+    size_t n, n_own;             /* the core's have no own */
 } ah_lua_strategies;
 
 void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h);
@@ -37,7 +36,7 @@ void ah_lua_strategies_describe(lua_State *L, const ah_lua_strategies *s, const 
  * that is taken. */
 void ah_lua_strategies_defer(lua_State *L, const ah_lua_strategies *s, const ah_registry *r,
                              ah_transcript *t);
-/* A strategy of the core's before all of them, twice at most. Raises when out of memory. */
+/* A strategy of the core's before all of them, three times at most. Raises when out of memory. */
 void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy first);
 /* Makes s, which was initialised, hold the strategies of `from`. Raises when out of memory. */
 void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_strategies *from);

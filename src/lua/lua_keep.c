@@ -3,6 +3,7 @@
 #include "lua/lua_keep.h"
 
 #include "lua/lua_fs.h"
+#include "lua/lua_host.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_staged.h"
 

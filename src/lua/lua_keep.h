@@ -2,7 +2,7 @@
 #ifndef AH_LUA_KEEP_H
 #define AH_LUA_KEEP_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/run.h"
 
 /* Writes it into the run's file system, in `o`: `path` gets its path there, or nothing where there

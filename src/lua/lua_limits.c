@@ -2,6 +2,8 @@
  * is run/loop_detector.c's, and the other limits are read in lua_agent_fields.c. */
 #include "lua/lua_limits.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_value.h"
 
 static const char LOOP[] = "ah.run: loop_detector";

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_LIMITS_H
 #define AH_LUA_LIMITS_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/loop_detector.h"
 
 /* The field `loop_detector` of the table at idx: false, or { warn, stop, window,

@@ -5,18 +5,7 @@
 #ifndef AH_LUA_MEMORY_H
 #define AH_LUA_MEMORY_H
 
-#include <lua.h>
-#include <stddef.h>
-#include <stdint.h>
-
-typedef struct ah_lua_memory {
-    lua_Alloc alloc; /* who is asked, with ud */
-    void *ud;
-    size_t max;             /* bytes of the whole heap; 0: any */
-    int64_t used;           /* bytes of the whole heap */
-    struct ah_fence *fence; /* the innermost; NULL: none */
-    struct ah_lua *lua;     /* whose watches are told of large blocks; NULL: nobody's */
-} ah_lua_memory;
+#include "lua/lua_state.h"
 
 /* A lua_Alloc whose ud is an ah_lua_memory. */
 void *ah_lua_alloc(void *ud, void *ptr, size_t old, size_t size);
@@ -25,7 +14,7 @@ void *ah_lua_alloc(void *ud, void *ptr, size_t old, size_t size);
 ah_lua_memory *ah_lua_memory_of(lua_State *L);
 
 /* Puts the fence in place, inside those that are, and takes it away. */
-void ah_lua_memory_enter(struct ah_lua *h, struct ah_fence *f);
+void ah_lua_memory_enter(ah_lua *h, struct ah_fence *f);
 void ah_lua_memory_leave(lua_State *L, struct ah_fence *f);
 
 #endif

@@ -1,10 +1,11 @@
-/* What a program says of models: ah.alias, and ah_alias of agenthost.h. Names of its own for them, and
+/* What a program says of models: ah.alias, and ah_alias of agenthost.h (lua_api_given.c). Names of its own for them, and
  * rows beside the table of models (wire/models.h). */
-#include "agenthost.h"
-#include "base/lent.h"
-#include "lua/lua_adapter.h"
-#include "lua/lua_api.h"
+#include "lua/lua_models.h"
+
+#include "lua/lua_error.h"
+#include "lua/lua_state.h"
 #include "lua/lua_value.h"
+#include "wire/models.h"
 
 static const char ALIASES[] = "agenthost.aliases"; /* in the registry: names of models by alias */
 
@@ -112,7 +113,7 @@ void ah_lua_push_model(lua_State *L, int idx)
 
 /* -- from C ---------------------------------------------------------------------------------------- */
 
-static int take_settings(lua_State *L)
+int ah_lua_set_models(lua_State *L)
 {
     ah_slice json = ah_slice_of(lua_touserdata(L, 1));
     ah_lua *h = ah_lua_of(L);
@@ -126,19 +127,6 @@ static int take_settings(lua_State *L)
     ah_lua_push_json(L, json);
     take_all(L, &by_settings);
     return 0;
-}
-
-AH_API ah_status ah_alias(ah_host *host, const char *json)
-{
-    ah_embed *e = ah_embed_of(host);
-    ah_status st = ah_embed_enter(e, "ah_alias");
-    ah_err err;
-
-    if (st != AH_OK)
-        return st;
-    if (!json)
-        return ah_embed_fail(e, (ah_err_set(&err, AH_USAGE, "ah_alias: json must not be NULL"), &err));
-    return ah_embed_call(e, take_settings, (void *)(uintptr_t)ah_lend_text(json));
 }
 
 void ah_lua_open_models(lua_State *L)

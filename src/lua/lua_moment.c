@@ -3,6 +3,9 @@
  * and when, is in lua_inject.c and lua_hooks.c; what becomes of the changes in run/inject.c. */
 #include "lua/lua_moment.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_tool.h"

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_MOMENT_H
 #define AH_LUA_MOMENT_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/inject.h"
 
 typedef struct ah_moment {

@@ -5,6 +5,9 @@
 #include <stdio.h>
 
 #include "base/near.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_value.h"
 
 /* -- events as tables ------------------------------------------------------------------ */
@@ -76,7 +79,7 @@ void ah_observer_event(ah_observer *o, ah_run *run, ah_agent *agent, const ah_no
     ah_err err;
 
     if (o->watched >> e->type & 1)
-        ah_embed_watch(o->lua->embed, agent, e);
+        o->lua->program->watch(o->lua->embed, agent, e);
     if (!(o->types >> e->type & 1) || o->failing || !lua_checkstack(L, 4))
         return;
     lua_pushcfunction(L, call_on);

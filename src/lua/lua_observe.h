@@ -3,7 +3,7 @@
 #ifndef AH_LUA_OBSERVE_H
 #define AH_LUA_OBSERVE_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/run.h"
 
 typedef struct ah_observer {

@@ -3,88 +3,33 @@
 #include <lua.h>
 
 #include "agenthost_lua.h"
+#include "lua/lua_budget.h"
 #include "lua/lua_discover.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_fs.h"
 #include "lua/lua_gate.h"
-#include "lua/lua_hooks.h"
 #include "lua/lua_host.h"
 #include "lua/lua_image.h"
 #include "lua/lua_inject.h"
+#include "lua/lua_models.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_moment.h"
 #include "lua/lua_observe.h"
+#include "lua/lua_open.h"
+#include "lua/lua_prompt.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_search.h"
-#include "lua/lua_sources.h"
+#include "lua/lua_section.h"
+#include "lua/lua_session.h"
 #include "lua/lua_tool.h"
+#include "lua/lua_type.h"
 #include "lua/lua_value.h"
 #include "lua/lua_words.h"
 
-static const char MODULE[] = "agenthost.module"; /* registry: the module's table */
-
-static const ah_lua_source *find_source(const char *name)
-{
-    const ah_lua_source *s = ah_lua_sources;
-
-    while (s->name && strcmp(s->name, name) != 0)
-        s++;
-    return s->name ? s : NULL;
-}
-
-void ah_lua_push_chunk(lua_State *L, const char *name)
-{
-    const ah_lua_source *s = find_source(name);
-
-    if (!s)
-        luaL_error(L, "agenthost has no module '%s'", name);
-    lua_pushfstring(L, "=%s", name); /* -- chunk name */
-    if (luaL_loadbufferx(L, s->text, s->len, lua_tostring(L, -1), "t") != LUA_OK)
-        lua_error(L);
-    lua_remove(L, -2); /* -- function */
-}
-
-/* Name -> the module. Its chunk is given the table of agenthost, so that it needs no require, and
- * what makes a tool of agenthost's own: that is in no table, so no script has it. */
-static int load_source(lua_State *L)
-{
-    ah_lua_push_chunk(L, luaL_checkstring(L, 1));
-    lua_getfield(L, LUA_REGISTRYINDEX, MODULE);
-    lua_pushcfunction(L, ah_lua_own_tool);
-    lua_call(L, 2, 1);
-    return 1;
-}
-
-void ah_lua_push_library(lua_State *L)
-{
-    lua_getfield(L, LUA_REGISTRYINDEX, MODULE);
-}
-
 /* require "agenthost.testing" and no other: the rest is reached through agenthost. */
 static const char TESTING[] = "agenthost.testing";
-
-static int load_once(lua_State *L)
-{
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE); /* -- name loaded */
-    lua_pushvalue(L, 1);
-    if (lua_rawget(L, 2) != LUA_TNIL)
-        return 1;
-    lua_settop(L, 2);
-    lua_pushcfunction(L, load_source);
-    lua_pushvalue(L, 1);
-    lua_call(L, 1, 1); /* -- name loaded module */
-    lua_pushvalue(L, 1);
-    lua_pushvalue(L, 3);
-    lua_rawset(L, 2);
-    return 1;
-}
-
-ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
-{
-    lua_pushcfunction(L, load_once);
-    lua_pushstring(L, name);
-    return ah_lua_call(ah_lua_of(L), L, 1, 1, err);
-}
 
 /* Fields of the module that are Lua: loaded when they are first asked for. Those that begin
  * with `_` are for the command and for tests. */
@@ -129,7 +74,7 @@ static int lazy_field(lua_State *L)
         i++;
     if (i == LAZY)
         return refuse_word(L, key);
-    lua_pushcfunction(L, load_once);
+    lua_pushcfunction(L, ah_lua_load_module_once);
     lua_pushstring(L, lazy[i].module);
     lua_call(L, 1, 1);
     if (lazy[i].member)
@@ -141,7 +86,7 @@ static int lazy_field(lua_State *L)
 
 static int load_testing(lua_State *L)
 {
-    lua_pushcfunction(L, load_source);
+    lua_pushcfunction(L, ah_lua_load_module);
     lua_pushstring(L, TESTING);
     lua_call(L, 1, 1);
     return 1;
@@ -176,7 +121,7 @@ static int all_fields(lua_State *L)
 
 AH_API int luaopen_agenthost(lua_State *L)
 {
-    ah_lua_host(L, &ah_mem_libc, NULL);
+    ah_lua_host(L, &ah_mem_libc, NULL)->own_tool = ah_lua_own_tool;
     lua_newtable(L); /* -- ah */
     ah_lua_open_value(L);
     ah_lua_open_schema(L);
@@ -185,6 +130,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_task(L);
     ah_lua_open_type(L);
     ah_lua_open_session(L);
+    ah_lua_open_ctx(L);
     ah_lua_open_tool(L);
     ah_lua_open_section(L);
     ah_lua_open_prompt(L);
@@ -207,9 +153,15 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_embed(L);
     ah_lua_open_builtin(L);
     ah_lua_open_file(L);
+    ah_lua_open_launch(L);
+    ah_lua_open_command(L);
     ah_lua_open_process(L);
+    ah_lua_open_terminal(L);
     ah_lua_open_image(L);
-    lua_pushcfunction(L, load_once); /* for modules that are made of others */
+    ah_lua_open_bytes(L);
+    ah_lua_open_yaml(L);
+    ah_lua_open_changes(L);
+    lua_pushcfunction(L, ah_lua_load_module_once); /* for modules that are made of others */
     lua_setfield(L, -2, "_module");
     lua_pushliteral(L, AH_VERSION);
     lua_setfield(L, -2, "version");
@@ -220,7 +172,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     lua_setfield(L, -2, "__pairs");
     lua_setmetatable(L, -2);
     lua_pushvalue(L, -1);
-    lua_setfield(L, LUA_REGISTRYINDEX, MODULE);
+    lua_setfield(L, LUA_REGISTRYINDEX, AH_LUA_LIBRARY);
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     lua_pushcfunction(L, load_testing);
     lua_setfield(L, -2, TESTING);

@@ -3,7 +3,9 @@
  * they never wait. */
 #include "lua/lua_policy.h"
 
+#include "lua/lua_fields.h"
 #include "lua/lua_hooks.h"
+#include "lua/lua_host.h"
 #include "lua/lua_moment.h"
 #include "lua/lua_result.h"
 #include "lua/lua_type.h"

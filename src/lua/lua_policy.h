@@ -2,7 +2,7 @@
 #ifndef AH_LUA_POLICY_H
 #define AH_LUA_POLICY_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/run.h"
 
 /* The list of n on top of L, each a function or a table { before, after, shadow, name }, is replaced by the form

@@ -4,7 +4,7 @@
  * agent that the call itself runs gets its own before: a conversation only grows. */
 #include "lua/lua_post.h"
 
-#include "lua/lua_ctx.h"
+#include "lua/lua_now.h"
 
 static const char posts_key; /* the participant's key: one for all agents */
 

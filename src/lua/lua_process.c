@@ -1,167 +1,190 @@
-/* ah._process, for built-in tools: a command, waited for by a handler. It is below supervisors
- * (io/process.h) and, where that is wanted, in a sandbox. A call that is stopped, and a host
- * that is closed, kill it. Beside it: ah._sandbox, ah._folder, ah._warn, ah._repair.
- *
- * Folders are objects that hold a descriptor: where a command works and may write is opened once, and
- * a link that a command puts in its place leads nowhere. */
+/* ah.process { command, args, ... }: a child process with streams, for programs that talk with others
+ * (protocols over stdin and stdout). Here are its beginning, its input, and its end; the rest is
+ * lua_child.c's and lua_child_output.c's. */
 #define _GNU_SOURCE /* O_PATH */
-#include "io/disk.h"
-#include "io/process.h"
-#include "io/sandbox.h"
-#include "lua/lua_ctx.h"
-#include "lua/lua_fs.h"
-#include "lua/lua_task.h"
-#include "lua/lua_value.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-static const char PROCESS[] = "agenthost.process";
-static const char FOLDER[] = "agenthost.folder";
-static const char WHAT[] = "ah._process";
+#include "base/excerpt.h"
+#include "lua/lua_child.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_launch.h"
+#include "lua/lua_open.h"
+#include "lua/lua_value.h"
 
-enum { MAX_WORDS = 4096, MAX_PATH_BYTES = 4096, STREAMS = 2, MAX_PIECES = 16 };
+#ifndef O_PATH
+#define O_PATH O_RDONLY
+#endif
 
-/* Of some output the beginning, and of what came behind it the end. */
-typedef struct kept {
-    ah_buf head, tail;
-    size_t tail_bytes;
-    int64_t bytes;
-} kept;
+static const char WHAT[] = "ah.process";
 
-/* Bytes of a stream that came, and wait to be taken. */
-typedef struct piece {
-    ah_process_stream of;
-    size_t n;
-} piece;
+enum {
+    MAX_ERRORS = 64 << 10,
+    MOST_ERRORS = 16 << 20,
+    TOLD = 400, /* bytes of the errors' end in a message */
+    GRACE_MS = 2000,
+    STALL_MS = 10 * 1000,
+    LAST_WORDS_MS = 1000 /* for its end to be told, where it has closed its input */
+};
 
-typedef struct command {
-    ah_waiter waiter;
-    ah_lua *lua;
-    ah_process *p;
-    ah_job job;
-    ah_sandbox sandbox;
-    bool merged;       /* by the system: there is one stream */
-    kept all;          /* both streams, in the order in which they came */
-    kept own[STREAMS]; /* each of them; empty where they are merged */
-    piece piece[MAX_PIECES];
-    size_t n_pieces, seen[STREAMS]; /* seen: bytes of a stream in the pieces */
-} command;
+/* -- words --------------------------------------------------------------------------------------------- */
 
-/* -- its life -------------------------------------------------------------------------------- */
-
-static void stop_command(ah_waiter *w)
+/* Appends "ended with exit code 1". */
+static void put_end(const ah_child *c, ah_buf *out)
 {
-    command *c = (command *)(void *)((char *)w - offsetof(command, waiter));
+    const ah_process_result *r = &c->result;
+    const char *name = r->signal ? ah_signal_name(r->signal) : NULL;
 
-    ah_job_cancel(&c->job);
-    ah_process_free(c->p);
-    c->p = NULL;
-    ah_sandbox_close(&c->sandbox);
+    if (r->how == AH_PROCESS_TIMED_OUT)
+        ah_buf_str(out, "was ended: its time was over (timeout)");
+    else if (r->how == AH_PROCESS_STOPPED)
+        ah_buf_str(out, "was ended by the script");
+    else if (r->how == AH_PROCESS_FAILED)
+        ah_buf_str(out, r->err.message);
+    else if (name)
+        ah_buf_fmt(out, "was ended by signal %s", name);
+    else if (r->signal)
+        ah_buf_fmt(out, "was ended by signal %d", r->signal);
+    else
+        ah_buf_fmt(out, "ended with exit code %d", r->code);
 }
 
-static void clear_kept(kept *k)
+/* What it has written to its standard error last, as one line. */
+static void put_last_words(const ah_child *c, ah_buf *out)
 {
-    ah_buf_clear(&k->head);
-    ah_buf_clear(&k->tail);
+    ah_slice all = ah_ends_tail(&c->errors);
+
+    if (!ah_ends_whole(&c->errors) || c->errors.bytes == 0)
+        return;
+    if (all.n == 0)
+        all = ah_ends_head(&c->errors);
+    while (all.n > 0 && (all.p[all.n - 1] == '\n' || all.p[all.n - 1] == '\r'))
+        all.n--;
+    if (all.n > TOLD)
+        all = (ah_slice){all.p + (all.n - TOLD), TOLD};
+    ah_buf_str(out, "; the end of its standard error: ");
+    ah_excerpt(all, &c->lua->host->secrets, TOLD, out);
 }
 
-static int command_gc(lua_State *L)
+/* -- nil err    of a process that takes no more input */
+static int fails_gone(lua_State *L, const ah_child *c)
 {
-    command *c = luaL_checkudata(L, 1, PROCESS);
+    ah_buf *b = ah_lua_push_buf(L, AH_MAX_MESSAGE);
+    ah_err err;
 
-    stop_command(&c->waiter);
-    clear_kept(&c->all);
-    clear_kept(&c->own[AH_STDOUT]);
-    clear_kept(&c->own[AH_STDERR]);
+    if (c->ended)
+        put_end(c, b);
+    else
+        ah_buf_str(b, "has closed its standard input");
+    put_last_words(c, b);
+    if (!ah_buf_cut_short(b))
+        return ah_lua_raise_nomem(L);
+    ah_err_set(&err, AH_INTERNAL, "'%s' takes no more input: it %.*s", c->name, AH_FMT(ah_buf_slice(b)));
+    return ah_child_fails(L, &err);
+}
+
+/* -- nil err */
+static int fails_stalled(lua_State *L, const ah_child *c)
+{
+    ah_err err;
+
+    ah_err_set(
+        &err, AH_USAGE,
+        "'%s' has written %d bytes that nobody reads, and goes on when they are read: read them with "
+        "p:lines or p:read meanwhile, or wait with { discard = true }",
+        c->name, AH_CHILD_PENDING);
+    return ah_child_fails(L, &err);
+}
+
+/* -- nil err */
+static int fails_ended(lua_State *L, const ah_child *c)
+{
+    ah_err err;
+
+    ah_err_set(&err, AH_INTERNAL, "'%s' has ended already", c->name);
+    return ah_child_fails(L, &err);
+}
+
+/* -- input ------------------------------------------------------------------------------------------------ */
+
+static int write_on(lua_State *L, int status, lua_KContext ctx)
+{
+    ah_child_wait *w = lua_touserdata(L, (int)ctx);
+    ah_child *c = w->of;
+
+    (void)status;
+    if (!c->p)
+        return ah_child_is_closed(L, c);
+    if (ah_process_written(c->p) >= w->end) {
+        lua_pushboolean(L, true);
+        return 1;
+    }
+    if (w->stalled)
+        return fails_stalled(L, c);
+    if (w->late && w->need == AH_CHILD_WRITTEN) {
+        lua_pushnil(L);
+        return ah_child_push_late(L, c, "read what was written to it");
+    }
+    if (c->ended || w->late)
+        return fails_gone(L, c);
+    if (!ah_process_has_input(c->p) && w->need == AH_CHILD_WRITTEN) {
+        w->need = AH_CHILD_END; /* it is about to say how it ended, if it does */
+        w->until = ah_host_now(c->lua->host) + LAST_WORDS_MS;
+    }
+    return ah_child_await(L, (int)ctx, w, write_on);
+}
+
+/* p:write(text, { timeout }) -> true when the process's pipe has taken it; nil, err */
+static int process_write(lua_State *L)
+{
+    static const char *const known[] = {"timeout", NULL};
+    ah_child *c = ah_child_check(L);
+    ah_slice text;
+    ah_child_wait *w;
+    ah_err err;
+
+    lua_settop(L, 3);
+    if (lua_type(L, 2) != LUA_TSTRING)
+        return ah_lua_raise(L, AH_USAGE, "process:write: expected a string, found a %s",
+                            luaL_typename(L, 2));
+    text.p = lua_tolstring(L, 2, &text.n);
+    w = ah_child_push_wait(L, c, AH_CHILD_WRITTEN); /* -- p text options w */
+    if (ah_child_options(L, 3, "process:write", known))
+        ah_child_set_time(L, 3, "process:write", w);
+    if (!c->p || c->closing)
+        return ah_child_is_closed(L, c);
+    if (c->input_closed) {
+        ah_err_set(&err, AH_USAGE,
+                   "'%s' takes no more input: process:close_input has ended it, or `stdin` was all",
+                   c->name);
+        return ah_child_fails(L, &err);
+    }
+    w->end = c->given + (int64_t)text.n;
+    if (ah_process_has_input(c->p)) {
+        if (ah_process_write(c->p, text, &err) != AH_OK)
+            return ah_child_fails(L, &err);
+        c->given = w->end;
+    }
+    return write_on(L, LUA_OK, 4);
+}
+
+static void close_input(ah_child *c)
+{
+    c->input_closed = true;
+    if (c->p)
+        ah_process_close_input(c->p);
+}
+
+static int process_close_input(lua_State *L)
+{
+    close_input(ah_child_check(L));
     return 0;
 }
 
-/* -- its output --------------------------------------------------------------------------------- */
-
-/* Of what is behind the beginning the last bytes are kept, and are moved only now and then. */
-static void add_tail(kept *k, ah_slice s)
-{
-    if (s.n > k->tail_bytes)
-        s = (ah_slice){s.p + (s.n - k->tail_bytes), k->tail_bytes};
-    ah_buf_put(&k->tail, s);
-    if (k->tail.len > 2 * k->tail_bytes)
-        ah_buf_drop(&k->tail, k->tail.len - k->tail_bytes);
-}
-
-static void keep(kept *k, ah_slice s)
-{
-    size_t room = k->head.max - k->head.len, first = s.n < room ? s.n : room;
-
-    ah_buf_add(&k->head, s.p, first);
-    if (s.n > first)
-        add_tail(k, (ah_slice){s.p + first, s.n - first});
-    k->bytes += (int64_t)s.n;
-}
-
-static void take(command *c, ah_process_stream of, size_t n)
-{
-    ah_slice s = {ah_process_output(c->p, of).p, n};
-
-    keep(&c->all, s);
-    if (!c->merged)
-        keep(&c->own[of], s);
-    ah_process_take(c->p, of, n);
-}
-
-/* What no piece tells of has come with the end. */
-static void take_output(command *c)
-{
-    for (size_t i = 0; i < c->n_pieces; i++)
-        take(c, c->piece[i].of, c->piece[i].n);
-    for (int of = AH_STDOUT; of <= AH_STDERR; of++) {
-        take(c, (ah_process_stream)of, ah_process_output(c->p, (ah_process_stream)of).n);
-        c->seen[of] = 0;
-    }
-    c->n_pieces = 0;
-}
-
-/* Which stream has something new: those that became ready first are told of first. More changes from
- * one to the other than there is room for lose their order. */
-static void note_piece(command *c, ah_process_stream of)
-{
-    size_t n = ah_process_output(c->p, of).n - c->seen[of], i = c->n_pieces;
-
-    if (n == 0)
-        return;
-    c->seen[of] += n;
-    if (i == MAX_PIECES || (i > 0 && c->piece[i - 1].of == of)) {
-        while (c->piece[--i].of != of)
-            ;
-        c->piece[i].n += n;
-    } else {
-        c->piece[c->n_pieces++] = (piece){of, n};
-    }
-}
-
-static void on_job(ah_job *job)
-{
-    command *c = (command *)(void *)((char *)job - offsetof(command, job));
-
-    take_output(c);
-    if (ah_process_ended(c->p, NULL))
-        ah_waiter_done(&c->waiter);
-}
-
-static void on_news(void *ud, ah_process *p)
-{
-    command *c = ud;
-
-    (void)p;
-    note_piece(c, AH_STDOUT);
-    note_piece(c, AH_STDERR);
-    ah_job_post(c->lua->host, &c->job);
-}
-
-/* -- its end ---------------------------------------------------------------------------------- */
+/* -- its end ------------------------------------------------------------------------------------------------- */
 
 static void set_integer(lua_State *L, const char *name, int64_t n)
 {
@@ -175,430 +198,166 @@ static void set_seconds(lua_State *L, const char *name, int64_t ms)
     lua_setfield(L, -2, name);
 }
 
-static void set_text(lua_State *L, const char *name, ah_slice s)
-{
-    lua_pushlstring(L, s.p, s.n);
-    lua_setfield(L, -2, name);
-}
-
-/* -- t    t gets { bytes, output, tail } */
-static void set_kept(lua_State *L, const kept *k)
-{
-    size_t n = k->tail.len < k->tail_bytes ? k->tail.len : k->tail_bytes;
-
-    set_integer(L, "bytes", k->bytes);
-    set_text(L, "output", ah_buf_slice(&k->head));
-    set_text(L, "tail", (ah_slice){n ? k->tail.data + (k->tail.len - n) : "", n});
-}
-
-static void set_own(lua_State *L, const char *name, const kept *k)
-{
-    lua_createtable(L, 0, 3);
-    set_kept(L, k);
-    lua_setfield(L, -2, name);
-}
-
-/* -- { ... } */
-static void push_result(lua_State *L, const command *c, const ah_process_result *r)
+/* -- { how, exit_code, signal, seconds, ... }, or -- nil err */
+static int push_result(lua_State *L, const ah_child *c)
 {
     static const char *const how[] = {"exited", "stopped", "timed_out", "failed"};
+    const ah_process_result *r = &c->result;
 
-    lua_createtable(L, 0, 14);
-    set_text(L, "how", ah_slice_of(how[r->how]));
-    if (r->signal)
-        set_integer(L, "signal", r->signal);
-    else if (r->code >= 0)
-        set_integer(L, "code", r->code);
+    if (r->how == AH_PROCESS_FAILED)
+        return ah_child_fails(L, &r->err);
+    lua_createtable(L, 0, 8);
+    lua_pushstring(L, how[r->how]);
+    lua_setfield(L, -2, "how");
+    if (r->signal) {
+        ah_signal_push(L, r->signal);
+        lua_setfield(L, -2, "signal");
+    } else if (r->code >= 0) {
+        set_integer(L, "exit_code", r->code);
+    }
+    set_seconds(L, "seconds", r->wall_ms);
+    set_seconds(L, "cpu_seconds", r->cpu_ms);
+    if (r->peak_bytes)
+        set_integer(L, "memory", r->peak_bytes);
     if (r->left >= 0)
         set_integer(L, "left", r->left);
-    set_seconds(L, "seconds", r->wall_ms);
-    set_seconds(L, "cpu", r->cpu_ms);
-    if (r->peak_bytes)
-        set_integer(L, "peak", r->peak_bytes);
-    set_kept(L, &c->all);
-    if (!c->merged) {
-        set_own(L, "stdout", &c->own[AH_STDOUT]);
-        set_own(L, "stderr", &c->own[AH_STDERR]);
-    }
-    set_text(L, "sandbox", ah_slice_of(c->sandbox.text));
-}
-
-static int fails(lua_State *L, const ah_err *err)
-{
-    if (err->status == AH_NOMEM)
-        return ah_lua_raise_nomem(L);
-    lua_pushnil(L);
-    ah_lua_push_error(L, err);
-    return 2;
-}
-
-static bool is_whole(const kept *k)
-{
-    return ah_buf_ok(&k->head) && ah_buf_ok(&k->tail);
-}
-
-static int finish(lua_State *L, int status, lua_KContext ctx)
-{
-    command *c = luaL_checkudata(L, (int)ctx, PROCESS);
-    ah_process_result r;
-
-    (void)status;
-    ah_process_ended(c->p, &r);
-    if (!is_whole(&c->all) || !is_whole(&c->own[AH_STDOUT]) || !is_whole(&c->own[AH_STDERR]))
-        return ah_lua_raise_nomem(L);
-    stop_command(&c->waiter);
-    if (r.err.status != AH_OK)
-        return fails(L, &r.err);
-    push_result(L, c, &r);
+    lua_pushstring(L, c->sandbox_text);
+    lua_setfield(L, -2, "sandbox");
     return 1;
 }
 
-/* -- its beginning -------------------------------------------------------------------------------- */
-
-static const char *text_at(lua_State *L, int idx, const char *what)
+static int wait_end(lua_State *L, int status, lua_KContext ctx)
 {
-    size_t n;
-    const char *s;
+    ah_child_wait *w = lua_touserdata(L, (int)ctx);
+    ah_child *c = w->of;
 
-    if (lua_type(L, idx) != LUA_TSTRING)
-        ah_lua_raise(L, AH_USAGE, "%s must be a string, found a %s", what, luaL_typename(L, idx));
-    s = lua_tolstring(L, idx, &n);
-    if (memchr(s, '\0', n))
-        ah_lua_raise(L, AH_USAGE, "%s holds a NUL byte, which no program can be given", what);
-    return s;
-}
-
-/* The list in the field, with a NULL behind it; held by the list. Returns how many. */
-static size_t read_words(lua_State *L, const char *name, const char **out, size_t most)
-{
-    size_t n = 0;
-
-    out[0] = NULL;
-    if (!ah_field_push(L, 1, WHAT, name, LUA_TTABLE))
-        return 0;
-    for (; lua_rawgeti(L, -1, (lua_Integer)n + 1) != LUA_TNIL; lua_pop(L, 1)) {
-        if (n >= most)
-            ah_lua_raise(L, AH_USAGE, "%s has more than %d words", name, (int)most);
-        out[n++] = text_at(L, -1, name);
-    }
-    lua_pop(L, 2);
-    out[n] = NULL;
-    return n;
-}
-
-static uint64_t number_of(lua_State *L, const char *name, double factor)
-{
-    double v = 0;
-
-    ah_field_number(L, 1, WHAT, name, 0, &v);
-    return (uint64_t)(v * factor);
-}
-
-static const char *string_of(lua_State *L, const char *name)
-{
-    const char *s = NULL;
-
-    if (lua_getfield(L, 1, name) != LUA_TNIL)
-        s = text_at(L, -1, name);
-    lua_pop(L, 1); /* the table keeps it */
-    return s;
-}
-
-static void read_sandbox(lua_State *L, ah_sandbox_config *cfg)
-{
-    const char *name = string_of(L, "sandbox");
-    int kind = 0;
-
-    while (name && ah_sandbox_name((ah_sandbox_kind)kind) &&
-           strcmp(name, ah_sandbox_name((ah_sandbox_kind)kind)) != 0)
-        kind++;
-    if (!ah_sandbox_name((ah_sandbox_kind)kind))
-        ah_lua_raise(L, AH_USAGE,
-                     "sandbox must be \"none\", \"auto\", \"require\", \"landlock\" or "
-                     "\"bubblewrap\", found \"%s\"",
-                     name);
-    cfg->kind = (ah_sandbox_kind)kind;
-    ah_field_bool(L, 1, WHAT, "network", &cfg->network);
-    ah_field_bool(L, 1, WHAT, "owners", &cfg->owners);
-}
-
-static void read_limits(lua_State *L, ah_process_config *cfg)
-{
-    cfg->timeout_ms = (int64_t)number_of(L, "timeout", 1000);
-    cfg->grace_ms = (int64_t)number_of(L, "grace", 1000);
-    cfg->limits.memory_bytes = number_of(L, "memory", 1);
-    cfg->limits.file_bytes = number_of(L, "file_size", 1);
-    cfg->limits.cpu_s = number_of(L, "cpu", 1);
-    cfg->limits.processes = number_of(L, "processes", 1);
-}
-
-typedef struct folder {
-    int fd; /* -1: closed */
-} folder;
-
-static int folder_gc(lua_State *L)
-{
-    folder *f = luaL_checkudata(L, 1, FOLDER);
-
-    if (f->fd >= 0)
-        close(f->fd);
-    f->fd = -1;
-    return 0;
-}
-
-static int fd_at(lua_State *L, int idx)
-{
-    const folder *f = luaL_checkudata(L, idx, FOLDER);
-
-    if (f->fd < 0)
-        ah_lua_raise(L, AH_USAGE, "%s: a folder is closed", WHAT);
-    return f->fd;
-}
-
-/* Where the folder is now. -- path, or nil where the system does not say */
-static void push_path(lua_State *L, int fd)
-{
-    char link[64], path[MAX_PATH_BYTES];
-    ssize_t n;
-
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    n = readlink(link, path, sizeof path);
-    if (n <= 0 || n == (ssize_t)sizeof path)
+    (void)status;
+    if (c->ended)
+        return push_result(L, c);
+    if (!c->p)
+        return ah_child_is_closed(L, c);
+    if (w->stalled)
+        return fails_stalled(L, c);
+    if (w->late) {
         lua_pushnil(L);
-    else
-        lua_pushlstring(L, path, (size_t)n);
+        return ah_child_push_late(L, c, "ended");
+    }
+    return ah_child_await(L, (int)ctx, w, wait_end);
 }
 
-/* One that was removed meanwhile holds nothing that could be written to. */
-static bool is_removed(int fd)
+/* p:wait { timeout, discard } -> how it ended; nil, err where that has not come, or it never ran */
+static int process_wait(lua_State *L)
 {
-    struct stat info;
+    static const char *const known[] = {"timeout", "discard", NULL};
+    ah_child *c = ah_child_check(L);
+    ah_child_wait *w;
 
-    return fstat(fd, &info) != 0 || info.st_nlink == 0;
+    lua_settop(L, 2);
+    w = ah_child_push_wait(L, c, AH_CHILD_END); /* -- p options w */
+    if (ah_child_options(L, 2, "process:wait", known)) {
+        ah_field_bool(L, 2, "process:wait", "discard", &w->discard);
+        ah_child_set_time(L, 2, "process:wait", w);
+    }
+    if (w->discard && c->p && !c->ended)
+        ah_child_drop_output(c);
+    return wait_end(L, LUA_OK, 3);
 }
 
-/* (given) The paths are kept in the table of its user value. */
-static void read_folders(lua_State *L, int given_at, ah_sandbox_config *cfg)
+static int closed(lua_State *L, int status, lua_KContext ctx)
 {
-    if (!ah_field_push(L, 1, WHAT, "folders", LUA_TTABLE))
+    ah_child_wait *w = lua_touserdata(L, (int)ctx);
+    ah_child *c = w->of;
+
+    (void)status;
+    if (!c->ended && c->p)
+        return ah_child_await(L, (int)ctx, w, closed);
+    ah_child_let_go(c);
+    return c->ended ? push_result(L, c) : ah_child_is_closed(L, c);
+}
+
+/* What waits for its output hears of it now; what waits for its end waits on. */
+static void begin_closing(ah_child *c)
+{
+    if (c->closing || !c->p)
         return;
-    lua_newtable(L); /* -- folders paths */
-    for (lua_Integer i = 1; lua_rawgeti(L, -2, i) != LUA_TNIL; lua_pop(L, 1), i++) {
-        int fd = fd_at(L, -1);
-
-        if (cfg->n_folders == AH_SANDBOX_FOLDERS)
-            ah_lua_raise(L, AH_USAGE, "more than %d folders", AH_SANDBOX_FOLDERS);
-        if (is_removed(fd))
-            continue;
-        push_path(L, fd);
-        cfg->folder[cfg->n_folders++] = (ah_sandbox_folder){fd, luaL_optstring(L, -1, "")};
-        lua_rawseti(L, -3, i);
-    }
-    lua_pop(L, 1);
-    lua_setiuservalue(L, given_at, 1); /* -- folders */
-    lua_pop(L, 1);
+    c->closing = true;
+    close_input(c);
+    ah_child_drop_output(c);
+    ah_buf_clear(&c->part);
+    c->used = c->looked = 0;
+    if (!c->ended)
+        ah_timer_set(c->lua->host->loop, &c->patience, ah_host_now(c->lua->host) + c->grace_ms);
+    ah_child_wake(c);
 }
 
-/* What a command is given. Before argv there is room for the words of a sandbox, before env for
- * the temporary folder. */
-typedef struct given {
-    ah_process_config cfg;
-    ah_sandbox_config sandbox;
-    ah_slice input;
-    const char *words[AH_SANDBOX_WORDS + MAX_WORDS + 1]; /* argv from AH_SANDBOX_WORDS on */
-    const char *env[1 + MAX_WORDS + 1];                  /* likewise from 1 on */
-    char temporary[sizeof((ah_sandbox *)0)->temporary + sizeof "TMPDIR="];
-} given;
-
-/* -- given; raises */
-static given *read_given(lua_State *L)
+/* p:close() -> as wait: ends its input, and after `grace` the process, with all below */
+static int process_close(lua_State *L)
 {
-    given *g = lua_newuserdatauv(L, sizeof *g, 1);
-    int at = lua_gettop(L);
-
-    g->cfg =
-        (ah_process_config){.news = on_news, .confine = ah_sandbox_enter, .clean = ah_sandbox_clean};
-    g->sandbox = (ah_sandbox_config){0};
-    g->input = (ah_slice){NULL, 0};
-    g->cfg.cwd = string_of(L, "start_in");
-    ah_field_bool(L, 1, WHAT, "merge", &g->cfg.merge);
-    g->cfg.input = ah_field_string(L, 1, WHAT, "stdin", &g->input);
-    read_limits(L, &g->cfg);
-    read_sandbox(L, &g->sandbox);
-    read_folders(L, at, &g->sandbox);
-    if (lua_getfield(L, 1, "start") != LUA_TNIL)
-        g->cfg.cwd_fd = fd_at(L, -1);
-    lua_pop(L, 1);
-    read_words(L, "argv", g->words + AH_SANDBOX_WORDS, MAX_WORDS);
-    read_words(L, "env", g->env + 1, MAX_WORDS);
-    return g;
-}
-
-/* Never raises. */
-static ah_status start(command *c, given *g, ah_err *err)
-{
-    const char *words[AH_SANDBOX_WORDS];
-    ah_status st = ah_sandbox_open(&g->sandbox, &c->sandbox, err);
-    size_t n;
-
-    if (st != AH_OK)
-        return st;
-    n = ah_sandbox_words(&c->sandbox, words);
-    g->cfg.argv = g->words + (AH_SANDBOX_WORDS - n);
-    memcpy(g->words + (AH_SANDBOX_WORDS - n), words, n * sizeof *words);
-    snprintf(g->temporary, sizeof g->temporary, "TMPDIR=%s", n ? "/tmp" : c->sandbox.temporary);
-    g->env[0] = g->temporary;
-    g->cfg.env = n || c->sandbox.temporary[0] ? g->env : g->env + 1;
-    g->cfg.confine_ud = &c->sandbox;
-    g->cfg.fence_fd = c->sandbox.fence;
-    g->cfg.ud = c;
-    st = ah_process_start(&c->lua->mem, c->lua->host->loop, &g->cfg, &c->p, err);
-    if (st == AH_OK && g->input.n > 0)
-        st = ah_process_write(c->p, g->input, err);
-    if (st == AH_OK)
-        ah_process_close_input(c->p);
-    return st;
-}
-
-static void init_kept(lua_State *L, const ah_lua *h, kept *k)
-{
-    k->tail_bytes = (size_t)number_of(L, "tail", 1);
-    ah_buf_init(&k->head, &h->mem, (size_t)number_of(L, "keep", 1));
-    ah_buf_init(&k->tail, &h->mem, 3 * k->tail_bytes + 1);
-}
-
-static command *push_command(lua_State *L)
-{
-    command *c = lua_newuserdatauv(L, sizeof *c, 0);
-
-    *c = (command){.waiter.leave = stop_command, .lua = ah_lua_of(L), .job.fn = on_job};
-    ah_field_bool(L, 1, WHAT, "merge", &c->merged);
-    init_kept(L, c->lua, &c->all);
-    init_kept(L, c->lua, &c->own[AH_STDOUT]);
-    init_kept(L, c->lua, &c->own[AH_STDERR]);
-    luaL_setmetatable(L, PROCESS);
-    return c;
-}
-
-/* ah._process { argv, env, folders, start, start_in, stdin, timeout, grace, memory, file_size, cpu,
- *               processes, keep, tail, merge, sandbox, network, owners }
- * argv: list of words; env: list of "NAME=value", all there is; folders: list of folders
- * (ah._folder), which may be written to in a sandbox; start: the folder where it begins, start_in: a
- * path below that, or an absolute one. Times in seconds, sizes in bytes; 0 or nil: no limit. keep,
- * tail: how much of the output's beginning, and of what follows it. merge: both streams are one, in
- * which what was written has its very order.
- * -> { how = "exited" | "timed_out", code | signal, seconds, cpu, peak, bytes, output, tail,
- *      stdout, stderr = { bytes, output, tail } (not with merge), sandbox, left }, or nil and an error where the command could not be run. Without left: not
- * known how many processes could not be ended. */
-static int run_process(lua_State *L)
-{
-    static const char *const known[] = {"argv",    "env",       "folders", "start",  "start_in",
-                                        "stdin",   "timeout",   "grace",   "memory", "file_size",
-                                        "cpu",     "processes", "keep",    "tail",   "merge",
-                                        "sandbox", "network",   "owners",  NULL};
-    command *c;
-    given *g;
-    ah_err err;
+    ah_child *c = ah_child_check(L);
+    ah_child_wait *w;
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, WHAT, known, false);
-    ah_lua_can_await(L);
-    g = read_given(L);   /* -- t given */
-    c = push_command(L); /* -- t given c */
-    ah_waiter_keep(L, &c->waiter);
-    if (start(c, g, &err) != AH_OK) {
-        stop_command(&c->waiter);
-        ah_waiter_done(&c->waiter);
-        return fails(L, &err);
-    }
-    return ah_lua_await(L, &c->waiter, lua_gettop(L), finish);
+    if (c->p && !c->ended)
+        ah_lua_can_await(L);
+    w = ah_child_push_wait(L, c, AH_CHILD_END); /* -- p w */
+    w->discard = true;
+    begin_closing(c);
+    return closed(L, LUA_OK, 2);
 }
 
-/* -- beside it ---------------------------------------------------------------------------------------- */
-
-/* ah._sandbox { sandbox, network } -> what it comes to on this machine, in words, and the kind; or nil,
- * err */
-static int describe_sandbox(lua_State *L)
+/* A variable that goes out of scope: where no time may be taken, it ends at once. */
+static int process_leave(lua_State *L)
 {
-    ah_sandbox_config cfg = {0};
-    ah_sandbox s;
-    ah_err err;
-
-    read_sandbox(L, &cfg);
-    if (ah_sandbox_choose(&cfg, &s, &err) != AH_OK)
-        return fails(L, &err);
-    lua_pushstring(L, s.text);
-    lua_pushstring(L, ah_sandbox_name(s.cfg.kind));
-    return 2;
-}
-
-#ifndef O_PATH
-#define O_PATH O_RDONLY
-#endif
-
-/* fd is a copy that the object keeps. -- folder, or nil and why */
-static int push_folder(lua_State *L, folder *f, int fd, const char *path)
-{
-    int e = errno;
-    ah_err err;
-
-    if (fd < 0) {
-        ah_err_set(&err, AH_USAGE, "cannot open the folder '%.500s': %s", path, strerror(e));
-        return fails(L, &err);
-    }
-    f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* 0 is none for who takes it */
-    e = errno;
-    close(fd);
-    errno = e;
-    return f->fd < 0 ? push_folder(L, f, -1, path) : 1;
-}
-
-/* ah._folder(filesystem) -> folder, whether it is read-only; nil where it is no folder of the machine.
- * ah._folder(path) -> folder; nil, err. ah._folder() -> the folder that this process works in. */
-static int folder_of(lua_State *L)
-{
-    const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-    bool read_only = false;
-    const char *path = ".";
-    folder *f;
-    int fd;
+    ah_child *c = ah_child_of(L);
 
     lua_settop(L, 1);
-    f = lua_newuserdatauv(L, sizeof *f, 0);
-    f->fd = -1;
-    luaL_setmetatable(L, FOLDER);
-    if (lua_type(L, 1) == LUA_TUSERDATA) {
-        if ((fd = ah_fs_folder(ah_lua_check_fs(L, 1), &read_only)) < 0)
-            return 0;
-        if (push_folder(L, f, fcntl(fd, F_DUPFD_CLOEXEC, 3), "of the filesystem") != 1)
-            return 2;
-        lua_pushboolean(L, read_only);
-        return 2;
-    }
-    if (!lua_isnil(L, 1))
-        path = text_at(L, 1, "a folder");
-    return push_folder(L, f, open(path, flags), path);
-}
-
-/* ah._warn(ctx, text): a `warning` event of the call's run, and a line of its log */
-static int warn(lua_State *L)
-{
-    ah_slice text;
-
-    text.p = luaL_checklstring(L, 2, &text.n);
-    ah_run_warn(ah_lua_check_call(L, 1)->run, text);
+    if (!c || !c->p)
+        return 0;
+    if (c->ended || ah_lua_may_linger(L))
+        return process_close(L);
+    c->closing = true;
+    ah_child_let_go(c);
+    ah_child_wake(c);
     return 0;
 }
 
-/* ah._repair(bytes) -> the same as UTF-8, with U+FFFD for what is none */
-static int repair(lua_State *L)
+/* p:kill(signal) -> true; nil, err where it has ended */
+static int process_kill(lua_State *L)
 {
-    ah_slice s;
-    ah_buf *b;
+    ah_child *c = ah_child_check(L);
+    int sig = ah_signal_of("TERM");
 
-    s.p = luaL_checklstring(L, 1, &s.n);
-    b = ah_lua_push_buf(L, 3 * s.n + 4);
-    ah_utf8_repair(s, b);
+    if (lua_isinteger(L, 2))
+        sig = lua_tointeger(L, 2) >= 1 && lua_tointeger(L, 2) <= 64 ? (int)lua_tointeger(L, 2) : 0;
+    else if (!lua_isnoneornil(L, 2))
+        sig = lua_type(L, 2) == LUA_TSTRING ? ah_signal_of(lua_tostring(L, 2)) : 0;
+    if (!sig)
+        return ah_lua_raise(L, AH_USAGE,
+                            "process:kill: '%s' is no signal; give a name such as \"TERM\", \"INT\" or "
+                            "\"KILL\", or a number from 1 to 64",
+                            luaL_tolstring(L, 2, NULL));
+    if (!c->p)
+        return ah_child_is_closed(L, c);
+    if (c->ended)
+        return fails_ended(L, c);
+    if (sig == ah_signal_of("KILL"))
+        ah_process_kill(c->p);
+    else
+        ah_process_signal(c->p, sig);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* p:errors() -> what it has written to its standard error so far, as UTF-8 */
+static int process_errors(lua_State *L)
+{
+    ah_child *c = ah_child_check(L);
+    size_t kept = c->errors.head.len + c->errors.tail.len;
+    ah_buf *b = ah_lua_push_buf(L, 3 * kept + 128);
+
+    if (!ah_ends_whole(&c->errors))
+        return ah_lua_raise_nomem(L);
+    ah_ends_print(&c->errors, b);
     if (!ah_buf_ok(b))
         return ah_lua_raise_nomem(L);
     lua_pushlstring(L, ah_buf_slice(b).p, b->len);
@@ -606,18 +365,205 @@ static int repair(lua_State *L)
     return 1;
 }
 
+static int process_tostring(lua_State *L)
+{
+    const ah_child *c = ah_child_of(L);
+
+    lua_pushfstring(L, "process %s (%s)", c ? c->name : "",
+                    !c || !c->p ? "closed"
+                    : c->ended  ? "ended"
+                                : "running");
+    return 1;
+}
+
+/* -- its beginning ---------------------------------------------------------------------------------------- */
+
+/* False: -- nil err */
+static bool read_sandbox(lua_State *L, int at, ah_sandbox_config *cfg)
+{
+    static const char *const known[] = {"kind", "read", "write", "network", "owners", NULL};
+    static const char what[] = "ah.process: sandbox";
+    int type = lua_getfield(L, 1, "sandbox"), idx = lua_gettop(L);
+
+    if (type == LUA_TNIL)
+        return true;
+    if (type == LUA_TSTRING) {
+        ah_launch_sandbox(L, cfg, 1, WHAT, "sandbox");
+        return true;
+    }
+    if (type != LUA_TTABLE)
+        ah_lua_raise(L, AH_USAGE, "%s: field 'sandbox' must be a string or a table, found a %s", WHAT,
+                     luaL_typename(L, idx));
+    ah_fields_check(L, idx, what, known, false);
+    cfg->kind = AH_SANDBOX_REQUIRE;
+    ah_launch_sandbox(L, cfg, idx, what, "kind");
+    cfg->reads = lua_getfield(L, idx, "read") != LUA_TNIL;
+    if (cfg->kind == AH_SANDBOX_NONE && (cfg->reads || lua_getfield(L, idx, "write") != LUA_TNIL))
+        ah_lua_raise(L, AH_USAGE, "%s: with kind = \"none\" nothing holds `read` and `write`", what);
+    return ah_launch_folders(L, at, idx, what, "write", cfg->folder, &cfg->n_folders) &&
+           ah_launch_folders(L, at, idx, what, "read", cfg->readable, &cfg->n_readable);
+}
+
+static void read_command(lua_State *L, int at)
+{
+    int type = lua_getfield(L, 1, "command"); /* -- command, kept by the table */
+
+    if (type == LUA_TTABLE)
+        ah_lua_raise(L, AH_USAGE,
+                     "%s: field 'command' must be a string, the program; its arguments go into `args`",
+                     WHAT);
+    if (type != LUA_TSTRING || lua_rawlen(L, -1) == 0)
+        ah_lua_raise(
+            L, AH_USAGE,
+            "%s: field 'command' is missing: the program, as in { command = \"npx\", args = { ... } }",
+            WHAT);
+    ah_launch_word(L, at, -1, WHAT, "command");
+    ah_launch_words(L, at, WHAT, "args");
+}
+
+/* False: -- nil err */
+static bool read_folder(lua_State *L, ah_launch *g)
+{
+    if (lua_getfield(L, 1, "cwd") == LUA_TNIL)
+        return true;
+    if (!ah_launch_push_folder(L, ah_launch_text(L, -1, WHAT, "cwd")))
+        return false;
+    g->cfg.cwd_fd = ah_launch_folder_fd(L, -1, WHAT);
+    return true;
+}
+
+/* Strings and numbers by name, that are the child's own. */
+static void read_streams(lua_State *L, ah_launch *g, ah_child *c)
+{
+    double errors = MAX_ERRORS, stall = STALL_MS / 1000.0;
+    int type = lua_getfield(L, 1, "stdin");
+
+    if (type != LUA_TNIL && type != LUA_TSTRING && !(type == LUA_TBOOLEAN && !lua_toboolean(L, -1)))
+        ah_lua_raise(
+            L, AH_USAGE,
+            "%s: field 'stdin' must be a string, all that it reads, or false, nothing; without it "
+            "process:write writes. Found a %s",
+            WHAT, luaL_typename(L, -1));
+    g->cfg.input = type != LUA_TBOOLEAN;
+    c->input_closed = type == LUA_TBOOLEAN;
+    ah_field_bool(L, 1, WHAT, "merge", &g->cfg.merge);
+    ah_field_number(L, 1, WHAT, "stall", 0.001, &stall);
+    ah_field_number(L, 1, WHAT, "max_errors", 0, &errors);
+    if (errors > MOST_ERRORS)
+        ah_lua_raise(L, AH_USAGE, "%s: max_errors must be at most %d bytes", WHAT, MOST_ERRORS);
+    c->stall_ms = ah_ms_of(stall);
+    c->grace_ms = g->cfg.grace_ms;
+    ah_ends_clear(&c->errors);
+    ah_ends_init(&c->errors, &c->lua->mem, (size_t)errors / 4, (size_t)errors - (size_t)errors / 4);
+    ah_print(c->name, sizeof c->name, "%s", g->words[AH_SANDBOX_WORDS]);
+}
+
+static ah_status no_program(const ah_launch *g, ah_err *err)
+{
+    const char *command = *g->cfg.argv;
+    int e = errno;
+
+    return ah_err_set(err, AH_USAGE, "there is no program '%s'%s%s", command, e == ENOENT ? "" : ": ",
+                      e == ENOENT ? "" : strerror(e));
+}
+
+/* A program that is not there is told now. `file` stays open for the sandbox. */
+static ah_status find_command(ah_launch *g, char *path, int *file, ah_err *err)
+{
+    ah_status st;
+
+    g->cfg.argv = g->words + AH_SANDBOX_WORDS;
+    g->cfg.env = g->env + 1;
+    if ((st = ah_process_find(&g->cfg, path, err)) != AH_OK) {
+        if (strchr(*g->cfg.argv, ' '))
+            ah_err_set(err, AH_USAGE,
+                       "there is no program '%s': no shell reads it, its arguments go into `args`",
+                       *g->cfg.argv);
+        return st;
+    }
+    if (faccessat(g->cfg.cwd_fd ? g->cfg.cwd_fd : AT_FDCWD, path, X_OK, 0) != 0)
+        return no_program(g, err);
+    if (g->sandbox.reads)
+        *file = openat(g->cfg.cwd_fd ? g->cfg.cwd_fd : AT_FDCWD, path, O_PATH | O_CLOEXEC);
+    g->sandbox.program = *file > 0 ? *file : 0;
+    g->sandbox.program_path = path;
+    return AH_OK;
+}
+
+/* Never raises. */
+static ah_status start(ah_child *c, ah_launch *g, ah_slice input, ah_err *err)
+{
+    char path[AH_PROCESS_PATH];
+    int file = -1;
+    ah_status st = find_command(g, path, &file, err);
+
+    if (st == AH_OK)
+        st = ah_launch_start(c->lua, g, &c->sandbox, &c->p, err);
+    if (file >= 0)
+        close(file);
+    snprintf(c->sandbox_text, sizeof c->sandbox_text, "%s", c->sandbox.text);
+    if (st == AH_OK && input.p)
+        st = ah_process_write(c->p, input, err);
+    if (st == AH_OK && (input.p || c->input_closed))
+        close_input(c);
+    return st;
+}
+
+/* ah.process { command, args, env, cwd, sandbox, timeout, ... } -> process; nil, err */
+static int start_process(lua_State *L)
+{
+    static const char *const known[] = {
+        "command", "args",  "env",        "cwd",    "sandbox",   "timeout", "grace",     "stall",
+        "stdin",   "merge", "max_errors", "memory", "file_size", "cpu",     "processes", NULL};
+    ah_slice input = {NULL, 0};
+    ah_launch *g;
+    ah_child *c;
+    ah_err err;
+
+    lua_settop(L, 1);
+    ah_fields_check(L, 1, "ah.process", known, false);
+    g = ah_launch_push(L); /* -- t launch */
+    c = ah_child_new(L);   /* -- t launch process */
+    read_command(L, 2);
+    ah_launch_limits(L, g, WHAT);
+    if (!g->cfg.grace_ms)
+        g->cfg.grace_ms = GRACE_MS;
+    read_streams(L, g, c);
+    if (g->cfg.input)
+        ah_field_keep(L, 1, WHAT, "stdin", &input);
+    lua_getfield(L, 1, "env");
+    ah_launch_environment(L, WHAT);
+    ah_launch_env(L, g, lua_gettop(L), WHAT);
+    if (!read_sandbox(L, 2, &g->sandbox) || !read_folder(L, g))
+        return 2;
+    g->cfg.news = ah_child_news;
+    g->cfg.ud = c;
+    g->cfg.max_pending = AH_CHILD_PENDING;
+    if (start(c, g, input, &err) != AH_OK) {
+        ah_child_let_go(c);
+        return ah_child_fails(L, &err);
+    }
+    lua_settop(L, 3);
+    return 1;
+}
+
 void ah_lua_open_process(lua_State *L)
 {
-    static const luaL_Reg meta[] = {{"__gc", command_gc}, {NULL, NULL}};
-    static const luaL_Reg folder_meta[] = {{"__gc", folder_gc}, {"__close", folder_gc}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {{"_process", run_process}, {"_sandbox", describe_sandbox},
-                                         {"_folder", folder_of},    {"_warn", warn},
-                                         {"_repair", repair},       {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__close", process_leave}, {"__tostring", process_tostring}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"write", process_write}, {"close_input", process_close_input},
+                                       {"line", ah_child_line},  {"lines", ah_child_lines},
+                                       {"read", ah_child_read},  {"errors", process_errors},
+                                       {"wait", process_wait},   {"kill", process_kill},
+                                       {"close", process_close}, {NULL, NULL}};
 
-    luaL_newmetatable(L, PROCESS);
+    ah_lua_open_child(L);
+    luaL_getmetatable(L, AH_CHILD_OBJECT);
     luaL_setfuncs(L, meta, 0);
-    luaL_newmetatable(L, FOLDER);
-    luaL_setfuncs(L, folder_meta, 0);
-    lua_pop(L, 2);
-    luaL_setfuncs(L, functions, 0);
+    luaL_newlib(L, methods);
+    ah_lua_methods_only(L, "process");
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    lua_pushcfunction(L, start_process);
+    lua_setfield(L, -2, "process");
 }

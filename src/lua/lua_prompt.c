@@ -6,6 +6,8 @@
 
 #include "io/file.h"
 #include "lua/lua_data.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_section.h"
 #include "lua/lua_tool.h"

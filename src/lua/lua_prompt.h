@@ -2,7 +2,7 @@
 #ifndef AH_LUA_PROMPT_H
 #define AH_LUA_PROMPT_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "prompt/prompt.h"
 
 /* The prompt at idx, or NULL where there is something else. Borrowed. */
@@ -19,5 +19,7 @@ ah_prompt *ah_lua_override_prompt(lua_State *L, ah_prompt *p, int idx, const cha
 /* Pushes the value at idx (nil: an empty table) as the JSON text of parameters. Raises
  * AH_PROMPT_RENDER for what cannot be that. */
 ah_slice ah_lua_push_params(lua_State *L, int idx, const char *what);
+
+void ah_lua_open_prompt(lua_State *L); /* prompt */
 
 #endif

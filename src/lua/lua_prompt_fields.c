@@ -2,7 +2,8 @@
  * is raised at the script's line. */
 #include "lua/lua_prompt_fields.h"
 
-#include "lua/lua_ctx.h"
+#include "lua/lua_error.h"
+#include "lua/lua_now.h"
 #include "lua/lua_prompt.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_section.h"

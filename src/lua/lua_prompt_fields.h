@@ -3,7 +3,7 @@
 #ifndef AH_LUA_PROMPT_FIELDS_H
 #define AH_LUA_PROMPT_FIELDS_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "prompt/prompt.h"
 #include "run/disclose.h"
 #include "state/changes.h"

@@ -5,6 +5,9 @@
 
 #include <stdio.h>
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
 

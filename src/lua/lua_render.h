@@ -3,7 +3,7 @@
 #ifndef AH_LUA_RENDER_H
 #define AH_LUA_RENDER_H
 
-#include "lua/lua_ctx.h"
+#include "lua/lua_now.h"
 
 /* References; LUA_NOREF: none. */
 typedef struct ah_lua_forms {

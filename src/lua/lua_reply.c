@@ -1,6 +1,9 @@
 /* The reply object: text, messages, counts, usage. It prints as its text. */
 #include "lua/lua_reply.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_value.h"
 
 static const char REPLY[] = "agenthost.reply";
@@ -57,19 +60,18 @@ static int reply_tostring(lua_State *L)
     return 1;
 }
 
-bool ah_lua_is_reply(lua_State *L, int idx)
+/* Its value, or its text where it has none. */
+static ah_status put_reply(lua_State *L, ah_lua_json *j)
 {
-    return luaL_testudata(L, idx, REPLY) != NULL;
-}
+    const reply *r = luaL_testudata(L, -1, REPLY);
+    ah_buf *out = ah_lua_json_out(j);
 
-ah_status ah_lua_put_reply(lua_State *L, int idx, const ah_mem *mem, ah_buf *out)
-{
-    const reply *r = lua_touserdata(L, idx);
-
+    if (!r)
+        return ah_lua_json_refuse(j, "a userdata cannot be JSON");
     if (r->value) /* as the model wrote it, till now */
-        return ah_json_canon(mem, ah_text_slice(r->value), out);
+        return ah_json_canon(out->mem, ah_text_slice(r->value), out) == AH_NOMEM ? AH_NOMEM : AH_OK;
     ah_json_put_string(out, ah_text_slice(r->text));
-    return out->status;
+    return AH_OK;
 }
 
 void ah_lua_push_transcript(lua_State *L, const ah_transcript *t)
@@ -291,5 +293,6 @@ void ah_lua_open_reply(lua_State *L)
 
     luaL_newmetatable(L, REPLY);
     luaL_setfuncs(L, meta, 0);
+    ah_lua_set_json(L, put_reply);
     lua_pop(L, 1);
 }

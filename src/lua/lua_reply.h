@@ -2,15 +2,11 @@
 #ifndef AH_LUA_REPLY_H
 #define AH_LUA_REPLY_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/run.h"
 
 /* Pushes the reply of a run that has ended; `first` is the transcript's length before it. */
 void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t first);
-bool ah_lua_is_reply(lua_State *L, int idx); /* needs two slots of the stack */
-/* Writes the reply at idx as JSON: its value, or its text where it has none. AH_NOMEM, or the
- * failure of `out`. */
-ah_status ah_lua_put_reply(lua_State *L, int idx, const ah_mem *mem, ah_buf *out);
 /* The names of the tools that the entries [first, last) added in mid-conversation (kind
  * AH_ENTRY_TOOLS_ADDED) or removed (AH_ENTRY_TOOLS_REMOVED), as a JSON list. */
 void ah_put_changed_tools(const ah_transcript *t, size_t first, size_t last, ah_entry_kind kind,

@@ -1,20 +1,11 @@
-/* Resources: which a run has, and when they are closed. How they are made, kept and closed is
- * in lua/agenthost/resources.lua; here are its doors. */
+/* Resources: which a run has, and what a call sees of them. How they are made and kept is in
+ * lua/agenthost/resources.lua; here are its doors. When they are closed: lua_resource_end.c. */
 #include "lua/lua_resources.h"
 
 #include "lua/lua_agent.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_prompt.h"
-
-/* Pushes a function of the module. Raises. */
-static void push_function(lua_State *L, const char *name)
-{
-    ah_err err;
-
-    if (ah_lua_module(L, "agenthost.resources", &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
-    lua_getfield(L, -1, name);
-    lua_remove(L, -2);
-}
+#include "lua/lua_resource_end.h"
 
 void ah_lua_push_bound(lua_State *L, ah_binding *b)
 {
@@ -33,7 +24,7 @@ void ah_lua_push_bound(lua_State *L, ah_binding *b)
         lua_settop(L, top + 1);
         return;
     }
-    push_function(L, "bind");
+    ah_lua_push_resource_function(L, "bind");
     lua_insert(L, top + 1);
     lua_call(L, 2, 1);
 }
@@ -44,7 +35,7 @@ int ah_lua_open_resources_of(lua_State *L)
         lua_pop(L, 1);
         return LUA_NOREF;
     }
-    push_function(L, "open");
+    ah_lua_push_resource_function(L, "open");
     lua_insert(L, -2);
     lua_call(L, 1, 1);
     return ah_lua_ref(L);
@@ -53,7 +44,7 @@ int ah_lua_open_resources_of(lua_State *L)
 /* The value on top is replaced by what the module's function makes of it. */
 static void convert(lua_State *L, const char *name)
 {
-    push_function(L, name);
+    ah_lua_push_resource_function(L, name);
     lua_insert(L, -2);
     lua_call(L, 1, 1);
 }
@@ -75,7 +66,7 @@ void ah_lua_push_resources(lua_State *L, ah_ctx *c)
     int container = ah_lua_run_resources(ah_run_owner(c->call->run));
 
     if (c->resources == LUA_NOREF) {
-        push_function(L, "view");
+        ah_lua_push_resource_function(L, "view");
         if (container == LUA_NOREF)
             lua_pushnil(L);
         else
@@ -89,7 +80,7 @@ void ah_lua_push_resources(lua_State *L, ah_ctx *c)
 
 void ah_lua_push_filesystem(lua_State *L, ah_ctx *c)
 {
-    push_function(L, "filesystem");
+    ah_lua_push_resource_function(L, "filesystem");
     ah_lua_push_resources(L, c);
     lua_call(L, 1, 1);
 }
@@ -100,45 +91,9 @@ void ah_lua_push_files(lua_State *L, int container)
         lua_pushnil(L);
         return;
     }
-    push_function(L, "files");
+    ah_lua_push_resource_function(L, "files");
     lua_rawgeti(L, LUA_REGISTRYINDEX, container);
     lua_call(L, 1, 1);
-}
-
-/* -- their end ------------------------------------------------------------------------------ */
-
-/* name ref: the module's function, with what is referred to. */
-static int call_end(lua_State *L)
-{
-    push_function(L, lua_touserdata(L, 1));
-    lua_rawgeti(L, LUA_REGISTRYINDEX, *(int *)lua_touserdata(L, 2));
-    lua_call(L, 1, 0);
-    return 0;
-}
-
-static void end(ah_lua *h, const char *function, int *ref)
-{
-    lua_State *L = h->caller;
-    ah_err err;
-
-    if (*ref == LUA_NOREF || !lua_checkstack(L, 4))
-        return;
-    lua_pushcfunction(L, call_end);
-    lua_pushlightuserdata(L, (void *)(uintptr_t)function);
-    lua_pushlightuserdata(L, ref);
-    if (ah_lua_call(h, L, 2, 0, &err) != AH_OK)
-        ah_log_put(&h->host->log, AH_LOG_WARNING, "resources could not be closed: %s", err.message);
-    ah_lua_unref(h, ref);
-}
-
-void ah_lua_close_resources(ah_lua *h, int *ref)
-{
-    end(h, "close", ref);
-}
-
-void ah_lua_leave_resources(ah_lua *h, ah_ctx *c)
-{
-    end(h, "leave", &c->resources);
 }
 
 /* A function that calls that one, in which nothing yields: what waits in it drives. */

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_RESOURCES_H
 #define AH_LUA_RESOURCES_H
 
-#include "lua/lua_ctx.h"
+#include "lua/lua_now.h"
 
 /* Pushes the definitions of `resources` in the table at 1 and of the prompt of `b` (NULL: none);
  * nil where there are none. Raises. */
@@ -14,8 +14,6 @@ int ah_lua_open_resources_of(lua_State *L);
 void ah_lua_push_own_resources(lua_State *L);
 /* Pushes the definitions with what was bound; nil where there are none. Raises. */
 void ah_lua_push_bound_of(lua_State *L);
-/* Closes them, the newest first, and releases the reference. Never raises. */
-void ah_lua_close_resources(ah_lua *h, int *ref);
 
 /* Pushes ctx.resources, made when it is first asked for; ctx is at 1. */
 void ah_lua_push_resources(lua_State *L, ah_ctx *c);
@@ -24,8 +22,6 @@ void ah_lua_push_filesystem(lua_State *L, ah_ctx *c);
 /* Pushes the file system of a run (its reference), or nil: also where it is made when it is first
  * asked for, and was not yet. Raises. */
 void ah_lua_push_files(lua_State *L, int container);
-/* The handler is over: closes what is of the call alone. Never raises. */
-void ah_lua_leave_resources(ah_lua *h, ah_ctx *c);
 
 void ah_lua_open_resources(lua_State *L); /* _fenced */
 

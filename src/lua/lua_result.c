@@ -3,6 +3,8 @@
  * outcome, is lua_tool.c's; how the value is shown to the model lua_render.c's. */
 #include "lua/lua_result.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_image.h"
 #include "lua/lua_value.h"
 

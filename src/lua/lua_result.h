@@ -2,7 +2,7 @@
 #ifndef AH_LUA_RESULT_H
 #define AH_LUA_RESULT_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/run.h"
 
 typedef struct ah_lua_result {

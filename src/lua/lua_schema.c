@@ -7,6 +7,9 @@
 #include "lua/lua_schema.h"
 
 #include "base/near.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
 #include "lua/lua_watch.h"

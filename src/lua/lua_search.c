@@ -3,6 +3,8 @@
  * which the run looks into by itself. Nothing is searched here. */
 #include "lua/lua_search.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_tool.h"
 

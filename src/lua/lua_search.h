@@ -2,7 +2,7 @@
 #ifndef AH_LUA_SEARCH_H
 #define AH_LUA_SEARCH_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "run/search.h"
 
 /* The set in the field `search` of the strategy at idx, borrowed from it; NULL: it has none. */

@@ -3,6 +3,9 @@
  * calls, so they cannot wait. */
 #include "lua/lua_section.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"

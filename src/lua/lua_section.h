@@ -2,7 +2,7 @@
 #ifndef AH_LUA_SECTION_H
 #define AH_LUA_SECTION_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "prompt/section.h"
 
 /* The section at idx, or NULL where there is something else. Borrowed. */
@@ -15,5 +15,7 @@ ah_section **ah_lua_section_list(lua_State *L, int idx, const char *what, size_t
 /* Pushes what holds a declaration's sections, and gives how many: the table itself for its
  * array part, or its field `name`. Raises AH_USAGE where it has both. */
 size_t ah_lua_push_sections(lua_State *L, int idx, const char *what, const char *name);
+
+void ah_lua_open_section(lua_State *L); /* section, tools_section */
 
 #endif

@@ -4,6 +4,9 @@
 #include "lua/lua_serve.h"
 
 #include "io/http_names.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_open.h"
 #include "lua/lua_task.h"
 
 static const char SERVER[] = "agenthost.server";

@@ -1,6 +1,8 @@
 /* Requests as tables, and answers that handlers give, whole or in pieces. */
 #include "lua/lua_serve.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_value.h"
 
 enum { MAX_JSON = 64 << 20, MAX_EVENT = 64 << 20 };

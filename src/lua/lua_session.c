@@ -4,7 +4,9 @@
 #include "lua/lua_session.h"
 
 #include "base/near.h"
-#include "lua/lua_ctx.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_now.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
 #include "state/visibility.h"
@@ -42,12 +44,6 @@ static box *check_box(lua_State *L)
 static ah_session *check_session(lua_State *L)
 {
     return check_box(L)->s;
-}
-
-void ah_lua_no_reducer(lua_State *L)
-{
-    if (ah_lua_of(L)->reducing)
-        ah_lua_raise(L, AH_USAGE, "a reducer must change nothing but its slice, through its view");
 }
 
 static ah_session *check_writable(lua_State *L)

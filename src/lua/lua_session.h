@@ -18,8 +18,6 @@ ah_session *ah_lua_to_session(lua_State *L, int idx);
 void ah_lua_push_session(lua_State *L, const ah_session *s);
 /* Pushes the table of its types, which it shares with its parents and children. */
 void ah_lua_push_family(lua_State *L, int session);
-/* Raises inside reducers, which must change nothing but their slice. */
-void ah_lua_no_reducer(lua_State *L);
 
 /* -- values and reducers (lua_reduce.c) ----------------------------------------------- */
 
@@ -51,5 +49,7 @@ void ah_lua_publish_event(ah_lua *h, ah_run *run, const ah_notice *e);
 /* Pushes the dispatcher of a session's object. */
 void ah_lua_push_dispatcher_of(lua_State *L, int session);
 void ah_lua_open_dispatcher(lua_State *L);
+
+void ah_lua_open_session(lua_State *L); /* session */
 
 #endif

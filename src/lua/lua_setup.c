@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 #include "base/near.h"
-#include "lua/lua_ctx.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_host.h"
 #include "lua/lua_post.h"
 #include "lua/lua_resources.h"
 

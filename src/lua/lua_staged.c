@@ -6,8 +6,8 @@
 #include "lua/lua_staged.h"
 
 #include "io/disk.h"
-#include "lua/lua_ctx.h"
-#include "lua/lua_session.h"
+#include "lua/lua_error.h"
+#include "lua/lua_now.h"
 
 typedef struct staged {
     ah_participant part; /* key: the file system */

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_STAGED_H
 #define AH_LUA_STAGED_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "state/fs.h"
 #include "state/overlay.h"
 

@@ -5,6 +5,8 @@
 #include "lua/lua_stream.h"
 
 #include "io/address.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_task.h"
 #include "wire/sse.h"
 

@@ -2,7 +2,9 @@
  * are taken back if the call fails. So one that several calls have ended counts how many. */
 #include "lua/lua_subscribe.h"
 
-#include "lua/lua_ctx.h"
+#include "lua/lua_error.h"
+#include "lua/lua_host.h"
+#include "lua/lua_now.h"
 #include "lua/lua_type.h"
 
 /* A subscription is a table of: */

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_SUBSCRIBE_H
 #define AH_LUA_SUBSCRIBE_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 
 #define AH_DISPATCHER "agenthost.dispatcher"
 

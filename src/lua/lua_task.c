@@ -6,6 +6,8 @@
 #include <limits.h>
 
 #include "base/lent.h"
+#include "lua/lua_error.h"
+#include "lua/lua_host.h"
 #include "lua/lua_value.h"
 
 static const char TASK[] = "agenthost.task";
@@ -453,17 +455,14 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
     ah_fence_put(h, fences);
     if (!h->watch)
         ah_watch_heed(h, L, true);
-    if (end == CAME && missed_cancel(h, w, cancels))
-        ah_cancel(h->host);
+    if (end == CAME && h->embed && missed_cancel(h, w, cancels))
+        h->program->cancel(h->host);
     return end;
 }
 
-static int too_deep(lua_State *L)
-{
-    return ah_lua_raise(
-        L, AH_USAGE, "runs inside runs are more than %d deep (does a tool run an agent that calls it?)",
-        AH_MAX_DEPTH);
-}
+static const char TOO_DEEP[] =
+    "runs inside runs are more than 8 deep (does a tool run an agent that calls it?)";
+_Static_assert(AH_MAX_DEPTH == 8, "TOO_DEEP says so");
 
 /* Who cannot wait, and what to do instead. What waits where nothing can be yielded out of drives,
  * and must not do so below code that is in the midst of something. */
@@ -492,21 +491,27 @@ static bool collecting(lua_State *L)
     return lua_gc(L, LUA_GCISRUNNING, 0) < 0;
 }
 
-/* Where a wait in L cannot be a yield of its task. */
-static void can_drive(lua_State *L)
+/* Why a wait in L that cannot be a yield of its task must not be one that drives; NULL: it may. */
+static const char *no_drive(lua_State *L)
 {
     const ah_lua *h = ah_lua_of(L);
 
     if (h->callee != AH_CALLEE_NONE)
-        ah_lua_raise(L, AH_USAGE, "%s", cannot_wait[h->callee]);
+        return cannot_wait[h->callee];
     if (h->host->callbacks)
-        ah_lua_raise(L, AH_USAGE,
-                     "code that a function of the program calls cannot wait while the host calls that "
-                     "function: wait after it has returned");
+        return "code that a function of the program calls cannot wait while the host calls that "
+               "function: wait after it has returned";
     if (collecting(L))
-        ah_lua_raise(L, AH_USAGE, "a finalizer cannot wait: use a method or a variable marked <close>");
-    if (h->host->depth >= AH_MAX_DEPTH)
-        too_deep(L);
+        return "a finalizer cannot wait: use a method or a variable marked <close>";
+    return h->host->depth >= AH_MAX_DEPTH ? TOO_DEEP : NULL;
+}
+
+static void can_drive(lua_State *L)
+{
+    const char *why = no_drive(L);
+
+    if (why)
+        ah_lua_raise(L, AH_USAGE, "%s", why);
 }
 
 static void check_wait(lua_State *L)
@@ -523,13 +528,22 @@ void ah_lua_can_await(lua_State *L)
     check_wait(L);
 }
 
+bool ah_lua_may_linger(lua_State *L)
+{
+    const ah_lua *h = ah_lua_of(L);
+
+    if (atomic_load(&h->host->stop) || !lua_checkstack(L, 8))
+        return false;
+    return h->running ? task_of(L) && lua_isyieldable(L) : !no_drive(L);
+}
+
 /* After ah_terminate a run ends as it begins: that is an error to return. */
 void ah_lua_can_run(lua_State *L, bool waits)
 {
     ah_task *t = ah_lua_of(L)->running;
 
     if (t && ah_driven_depth(t->job.of) >= AH_MAX_DEPTH)
-        too_deep(L);
+        ah_lua_raise(L, AH_USAGE, "%s", TOO_DEEP);
     if (waits)
         check_wait(L);
 }

@@ -25,6 +25,9 @@ int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k);
  * (ah_callee), below a function of the program that the host calls, in finalizers, and where too
  * many drives are open. */
 void ah_lua_can_await(lua_State *L);
+/* True if it would not raise, and the wait would be a yield of a task or at the top of the script: what is
+ * left there, by a variable marked <close>, may take its time to end. */
+bool ah_lua_may_linger(lua_State *L);
 /* The same for a run, where it is waited for; also raises where it would be inside too many others. */
 void ah_lua_can_run(lua_State *L, bool waits);
 /* Keeps the userdata on top of L, which holds w, until w is done or left: C knows its
@@ -68,5 +71,7 @@ void ah_task_keep(lua_State *L, ah_task *t);
 void ah_task_begin(ah_task *t);
 /* Ends it wherever it is: its pending closes run, nothing is told. */
 void ah_task_stop(ah_task *t);
+
+void ah_lua_open_task(lua_State *L); /* sleep, now, interactive */
 
 #endif

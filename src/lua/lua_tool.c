@@ -2,16 +2,18 @@
  * arguments is in lua_ctx.c, what they may give back in lua_result.c. */
 #include "lua/lua_tool.h"
 
+#include "lua/lua_error.h"
 #include "lua/lua_expansion.h"
-#include "lua/lua_ctx.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_group.h"
+#include "lua/lua_host.h"
+#include "lua/lua_now.h"
 #include "lua/lua_render.h"
-#include "lua/lua_resources.h"
+#include "lua/lua_resource_end.h"
 #include "lua/lua_result.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_tool_fields.h"
-#include "lua/lua_type.h"
 #include "lua/lua_value.h"
 
 static const char TOOL[] = "agenthost.tool";
@@ -589,7 +591,6 @@ void ah_lua_open_tool(lua_State *L)
 
     new_class(L, TOOL, tool_meta);
     new_class(L, "agenthost.draft", draft_meta);
-    ah_lua_open_ctx(L);
     ah_lua_open_result(L);
     lua_pushcfunction(L, new_tool);
     lua_setfield(L, -2, "tool");

@@ -45,4 +45,6 @@ ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n);
 ah_value ah_lua_live(lua_State *L, int idx);            /* .vt NULL when out of memory */
 void ah_lua_push_live(lua_State *L, const ah_value *v); /* nil where there is none */
 
+void ah_lua_open_tool(lua_State *L); /* tool, ok, fail, result */
+
 #endif

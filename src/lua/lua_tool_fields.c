@@ -2,6 +2,7 @@
  * tables, texts as they count. What is pushed is a copy, so that nothing changes a tool. */
 #include "lua/lua_tool_fields.h"
 
+#include "lua/lua_fields.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 #include "model/tool_spec.h"

@@ -3,7 +3,7 @@
 #ifndef AH_LUA_TOOL_FIELDS_H
 #define AH_LUA_TOOL_FIELDS_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "model/tool.h"
 
 /* Reads `annotations` and `version` of the table at 1 into def; the version's text stays on the

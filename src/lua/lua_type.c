@@ -4,6 +4,8 @@
  * slice) they are checked again and kept as JSON. */
 #include "lua/lua_type.h"
 
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_value.h"
 #include "lua/lua_watch.h"

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_TYPE_H
 #define AH_LUA_TYPE_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 #include "schema/schema.h"
 
 /* A class: a userdata. Its instances are plain tables with the class's metatable. */
@@ -19,5 +19,7 @@ const ah_lua_type *ah_lua_push_type_of(lua_State *L, int idx);
 void ah_lua_make_instance(lua_State *L, int idx);
 /* Pushes the `render` of the class at idx; false, and nothing, where it has none. */
 bool ah_lua_push_type_render(lua_State *L, int idx);
+
+void ah_lua_open_type(lua_State *L); /* type */
 
 #endif

@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 #include "lua/lua_entity.h"
-#include "lua/lua_session.h"
+#include "lua/lua_error.h"
+#include "lua/lua_host.h"
 
 typedef struct ah_undo ah_undo;
 struct ah_undo {

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_UNDO_H
 #define AH_LUA_UNDO_H
 
-#include "lua/lua_ctx.h"
+#include "lua/lua_now.h"
 
 /* Takes the object at idx (an instance of an entity, or one with the methods snapshot() -> value
  * and restore(value)) into the call's transaction: its snapshot is made now, and given to restore if the call is dropped. Done

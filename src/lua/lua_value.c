@@ -7,25 +7,25 @@
  * straight from checked text and holds no C memory at all. */
 #include "lua/lua_value.h"
 
+#include "lua/lua_state.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "lua/lua_entity.h"
-#include "lua/lua_host.h"
-#include "lua/lua_reply.h"
-
-/* Their addresses are the registry keys of the markers: a look-up by name may allocate. */
-static const char array_key = 'a', object_key = 'o';
+/* Their addresses are the registry keys of the markers, and of the metatable of what a class puts
+ * into its own under the address of put_key: a look-up by name may allocate. */
+static const char array_key = 'a', object_key = 'o', put_key = 'p';
 
 static const char BUFFER[] = "agenthost.buffer"; /* metatable of an ah_buf that Lua frees */
 
 enum {
-    STACK_OF_LEVEL = 8, /* key, value, two metatables, fields and class, and some to spare */
-    ENTITY_LEVELS = 4,  /* entities within entities, where `fields` asks for them */
+    STACK_OF_LEVEL = 8, /* key, value, two metatables, what a class needs, and some to spare */
+    STACK_OF_THING = 4, /* of a userdata: metatables and what is in them */
     PATH_LEVELS = 8,    /* a message shows the innermost ones */
     PATH_KEY = 32,      /* and so many bytes of a key */
     PATH_BYTES = 400
 };
+static const char NO_USERDATA[] = "a userdata cannot be JSON";
 static const size_t MAX_TEXT = (size_t)1 << 30; /* of ah.json.encode */
 
 /* A table being written, and where in it. Lives on the C stack, AH_JSON_MAX_DEPTH at most. */
@@ -34,9 +34,10 @@ typedef struct level {
     const void *table;
     int depth;
     enum { WHOLE, ITEM, MEMBER } where;
-    lua_Integer index;                       /* ITEM */
-    ah_slice key;                            /* MEMBER: the Lua string's own bytes */
-    enum { PLAIN, SHOWN, BY_FIELDS } entity; /* an instance: all of it, or the fields of its class */
+    lua_Integer index; /* ITEM */
+    ah_slice key;      /* MEMBER: the Lua string's own bytes */
+    ah_lua_put put;    /* of a thing with a class; NULL: it is none */
+    int kind;          /* likewise: ah_lua_json_begin */
 } level;
 
 /* A written member: its key and where its text lies in the output. */
@@ -145,6 +146,12 @@ static bool is_marked(lua_State *L, int idx, const char *marker)
     same = lua_topointer(L, -1) == lua_topointer(L, -2);
     lua_pop(L, 2); /* -- */
     return same;
+}
+
+static void set_marker(lua_State *L, const char *marker)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, marker); /* -- t mt */
+    lua_setmetatable(L, -2);                   /* -- t */
 }
 
 bool ah_lua_is_object(lua_State *L, int idx)
@@ -303,18 +310,86 @@ static ah_status put_object(writer *w, level *at)
     return end_object(w, first, start);
 }
 
-/* -- entities: what cannot be JSON is left out ------------------------------------------------ */
+/* -- things with a class ----------------------------------------------------------------------- */
 
-/* The member whose key and value are on top, or nothing of it. */
-static ah_status try_member(writer *w, level *at, size_t first)
+struct ah_lua_json {
+    writer *w;
+    level *at;           /* of the thing's members */
+    size_t first, start; /* of its members and their texts */
+};
+
+/* How the thing on top becomes JSON; NULL: as what it is. */
+static ah_lua_put put_of(lua_State *L)
 {
+    const ah_lua_put *box = NULL;
+
+    if (!lua_getmetatable(L, -1))
+        return NULL;
+    /* -- thing mt box: scripts reach the metatables of some classes, and may write there */
+    if (lua_rawgetp(L, -1, &put_key) == LUA_TUSERDATA && is_marked(L, -1, &put_key))
+        box = lua_touserdata(L, -1);
+    lua_pop(L, 2);
+    return box ? *box : NULL;
+}
+
+void ah_lua_set_json(lua_State *L, ah_lua_put put)
+{
+    ah_lua_put *box = lua_newuserdatauv(L, sizeof *box, 0); /* -- mt box */
+
+    *box = put;
+    set_marker(L, &put_key);
+    lua_rawsetp(L, -2, &put_key);
+}
+
+/* The thing on top, whose members stand at `at`. */
+static ah_status put_thing(writer *w, level *at, ah_lua_put put)
+{
+    ah_lua_json j = {.w = w, .at = at};
+    ah_status st;
+
+    at->put = put;
+    st = put(w->L, &j);
+    return st == AH_NOMEM ? ah_err_nomem(w->err) : st;
+}
+
+ah_buf *ah_lua_json_out(ah_lua_json *j)
+{
+    return j->w->out;
+}
+
+ah_status ah_lua_json_refuse(ah_lua_json *j, const char *why)
+{
+    return refuse(j->w, j->at->up, why);
+}
+
+int ah_lua_json_around(const ah_lua_json *j, int kind)
+{
+    int n = 0;
+
+    for (const level *l = j->at->up; l; l = l->up)
+        n += l->put == j->at->put && l->kind == kind;
+    return n;
+}
+
+void ah_lua_json_begin(ah_lua_json *j, int kind)
+{
+    j->at->kind = kind;
+    j->at->where = MEMBER;
+    j->first = j->w->nparts;
+    ah_buf_char(j->w->out, '{');
+    j->start = j->w->out->len;
+}
+
+ah_status ah_lua_json_try(ah_lua_json *j)
+{
+    writer *w = j->w;
     size_t start = w->out->len, nparts = w->nparts;
     int top = lua_gettop(w->L);
     ah_status st;
 
-    if (w->nparts > first)
+    if (w->nparts > j->first)
         ah_buf_char(w->out, ',');
-    st = put_member(w, at);
+    st = put_member(w, j->at);
     if (st != AH_TOOL_VALIDATION || !ah_buf_ok(w->out))
         return st;
     ah_buf_reset(w->out, start);
@@ -323,64 +398,9 @@ static ah_status try_member(writer *w, level *at, size_t first)
     return AH_OK;
 }
 
-/* instance fields */
-static ah_status put_fields(writer *w, level *at, size_t first)
+ah_status ah_lua_json_end(ah_lua_json *j)
 {
-    ah_status st = AH_OK;
-
-    for (lua_Integer i = 1; st == AH_OK && lua_rawgeti(w->L, -1, i) == LUA_TSTRING; i++) {
-        lua_pushvalue(w->L, -1);
-        if (lua_rawget(w->L, -4) != LUA_TNIL) /* -- instance fields key value */
-            st = try_member(w, at, first);
-        lua_pop(w->L, 2);
-    }
-    return st;
-}
-
-/* instance nil: its own members that do not begin with an underscore. */
-static ah_status put_shown(writer *w, level *at, size_t first)
-{
-    ah_status st = AH_OK;
-
-    lua_pop(w->L, 1);
-    for (lua_pushnil(w->L); st == AH_OK && lua_next(w->L, -2); lua_pop(w->L, 1))
-        if (lua_type(w->L, -2) == LUA_TSTRING && lua_tostring(w->L, -2)[0] != '_')
-            st = try_member(w, at, first);
-    return st;
-}
-
-/* Other entities within one are what it works with, unless `fields` names them. */
-static bool is_within_entity(const level *at)
-{
-    int entities = 0;
-
-    for (const level *l = at->up; l; l = l->up) {
-        if (l->entity == SHOWN)
-            return true;
-        entities += l->entity == BY_FIELDS;
-    }
-    return entities >= ENTITY_LEVELS;
-}
-
-/* instance class, below them what the caller has; pops the class. */
-static ah_status put_entity(writer *w, level *at)
-{
-    size_t first = w->nparts, start = w->out->len + 1;
-    int top = lua_gettop(w->L) - 1;
-    ah_status st;
-
-    lua_getiuservalue(w->L, -1, AH_ENTITY_FIELDS);
-    lua_replace(w->L, -2); /* -- instance fields */
-    at->entity = lua_istable(w->L, -1) ? BY_FIELDS : SHOWN;
-    at->where = MEMBER;
-    if (is_within_entity(at))
-        return refuse(w, at->up, "an entity within an entity cannot be JSON");
-    ah_buf_char(w->out, '{');
-    st = at->entity == BY_FIELDS ? put_fields(w, at, first) : put_shown(w, at, first);
-    if (st != AH_OK)
-        return st;
-    lua_settop(w->L, top);
-    return end_object(w, first, start);
+    return end_object(j->w, j->first, j->start);
 }
 
 /* The table on top, which stands at `up`. */
@@ -388,6 +408,7 @@ static ah_status put_table(writer *w, const level *up)
 {
     lua_State *L = w->L;
     level here = {.up = up, .table = lua_topointer(L, -1), .depth = up ? up->depth + 1 : 1};
+    ah_lua_put put;
     bool array, object;
     shape s;
 
@@ -398,8 +419,8 @@ static ah_status put_table(writer *w, const level *up)
         return refuse(w, up, "a table nested deeper than 512 levels cannot be JSON");
     if (!lua_checkstack(L, STACK_OF_LEVEL))
         return ah_err_nomem(w->err);
-    if (ah_lua_push_entity_of(L, -1))
-        return put_entity(w, &here);
+    if ((put = put_of(L)))
+        return put_thing(w, &here, put);
     s = measure(L);
     object = is_marked(L, -1, &object_key);
     array = is_marked(L, -1, &array_key) || (!object && s.integers && !s.strings);
@@ -434,17 +455,16 @@ static ah_status put_string(writer *w, const level *at)
     return AH_OK;
 }
 
-/* Of all userdata, a reply alone is data. */
-static ah_status put_reply(writer *w, const level *at)
+/* Of all userdata, only that of classes that say how is data. */
+static ah_status put_userdata(writer *w, const level *up)
 {
-    ah_status st;
+    level here = {.up = up};
+    ah_lua_put put;
 
-    if (!lua_checkstack(w->L, 2))
+    if (!lua_checkstack(w->L, STACK_OF_THING))
         return ah_err_nomem(w->err);
-    if (!ah_lua_is_reply(w->L, -1))
-        return refuse(w, at, "a userdata cannot be JSON");
-    st = ah_lua_put_reply(w->L, -1, w->mem, w->out);
-    return st == AH_NOMEM ? ah_err_nomem(w->err) : AH_OK; /* a full buffer is found at the end */
+    put = put_of(w->L);
+    return put ? put_thing(w, &here, put) : refuse(w, up, NO_USERDATA);
 }
 
 /* The value on top, which stands at `at` (NULL: it is the whole). */
@@ -469,10 +489,10 @@ static ah_status put_value(writer *w, const level *at)
     case LUA_TTHREAD:
         return refuse(w, at, "a thread cannot be JSON");
     case LUA_TUSERDATA:
-        return put_reply(w, at);
+        return put_userdata(w, at);
     default: /* light userdata: NULL is ah.null */
         if (lua_touserdata(w->L, -1))
-            return refuse(w, at, "a userdata cannot be JSON");
+            return refuse(w, at, NO_USERDATA);
         ah_buf_str(w->out, "null");
         return AH_OK;
     }
@@ -498,12 +518,6 @@ ah_status ah_lua_to_json(lua_State *L, int idx, const ah_mem *mem, ah_buf *out, 
     ah_buf_clear(&w.unsorted);
     ah_free(mem, w.parts);
     return st;
-}
-
-static void set_marker(lua_State *L, const char *marker)
-{
-    lua_rawgetp(L, LUA_REGISTRYINDEX, marker); /* -- t mt */
-    lua_setmetatable(L, -2);                   /* -- t */
 }
 
 /* Unescaped text is never longer than the raw one, so a buffer of that size,
@@ -628,24 +642,35 @@ static int encode(lua_State *L)
     return 1;
 }
 
+ah_status ah_lua_decode(lua_State *L, ah_slice text, const char *what, ah_err *err)
+{
+    ah_status st = ah_json_check_err(&ah_lua_of(L)->mem, text, what, err);
+    char said[80];
+    ah_slice huge;
+
+    if (st != AH_OK)
+        return st;
+    huge = push_value(L, text); /* -- v */
+    if (!huge.p)
+        return AH_OK;
+    lua_pop(L, 1);
+    ah_print(said, sizeof said, "%s cannot be decoded: number out of range", what);
+    return ah_json_err_at(text, (size_t)(huge.p - text.p), said, err);
+}
+
 /* ah.json.decode(text): the value, or nil and a message with the place. */
 static int decode(lua_State *L)
 {
-    ah_slice text, huge;
+    ah_slice text;
     ah_status st;
     ah_err err;
 
     luaL_checktype(L, 1, LUA_TSTRING);
     text.p = lua_tolstring(L, 1, &text.n);
-    if ((st = ah_json_check_err(&ah_lua_of(L)->mem, text, "the text", &err)) == AH_NOMEM)
+    if ((st = ah_lua_decode(L, text, "the text", &err)) == AH_OK)
+        return 1;
+    if (st == AH_NOMEM)
         return ah_lua_raise_nomem(L);
-    if (st == AH_OK) {
-        huge = push_value(L, text); /* -- text ... v */
-        if (!huge.p)
-            return 1;
-        ah_json_err_at(text, (size_t)(huge.p - text.p),
-                       "the text cannot be decoded: number out of range", &err);
-    }
     luaL_pushfail(L);
     lua_pushstring(L, err.message);
     return 2;
@@ -696,6 +721,7 @@ void ah_lua_open_value(lua_State *L)
 
     open_marker(L, "agenthost.array", &array_key);
     open_marker(L, "agenthost.object", &object_key);
+    open_marker(L, "agenthost.json", &put_key);
     open_buffer(L);
     luaL_setfuncs(L, marks, 0); /* -- ah */
     lua_pushlightuserdata(L, NULL);

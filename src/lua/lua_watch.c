@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "io/clock.h"
+#include "lua/lua_memory.h"
 #include "lua/lua_task.h"
 
 /* Instructions between two looks: so few at first that costly calls are noticed early, and at

@@ -11,7 +11,7 @@
 #ifndef AH_LUA_WATCH_H
 #define AH_LUA_WATCH_H
 
-#include "lua/lua_host.h"
+#include "lua/lua_state.h"
 
 typedef enum ah_over {
     AH_IN_TIME,

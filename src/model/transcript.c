@@ -242,6 +242,14 @@ static ah_status remember_calls(ah_transcript *t, ah_slice entry, ah_err *err)
     return st;
 }
 
+/* There is room. */
+static void append(ah_transcript *t, ah_entry e)
+{
+    t->entry[t->n++] = e;
+    if (e.kind == AH_ENTRY_SETTINGS)
+        ah_model_settings_read(ah_text_slice(e.json), &t->settings);
+}
+
 ah_status ah_transcript_add(ah_transcript *t, ah_entry_kind kind, ah_text *json, ah_err *err)
 {
     ah_status st = json && reserve(t, t->n_slots, t->n_staged) ? AH_OK : ah_err_nomem(err);
@@ -249,7 +257,7 @@ ah_status ah_transcript_add(ah_transcript *t, ah_entry_kind kind, ah_text *json,
     if (st == AH_OK && kind == AH_ENTRY_ASSISTANT)
         st = remember_calls(t, ah_text_slice(json), err);
     if (st == AH_OK)
-        t->entry[t->n++] = (ah_entry){kind, json};
+        append(t, (ah_entry){kind, json});
     else
         ah_text_unref(json);
     return st;
@@ -327,6 +335,8 @@ void ah_transcript_take_back(ah_transcript *t, bool staged, size_t mark)
 
     while (*n > mark)
         ah_text_unref(list[--*n].json);
+    if (!staged)
+        ah_model_settings_read(ah_transcript_last(t, AH_ENTRY_SETTINGS), &t->settings);
 }
 
 /* Where in a commit an entry stands. Changes of tools and prompt keep the order among
@@ -354,16 +364,16 @@ static void commit_staged(ah_transcript *t)
     for (int r = 0; r <= 3; r++)
         for (size_t i = 0; i < t->n_staged; i++)
             if (rank(t->staged[i].kind) == r)
-                t->entry[t->n++] = t->staged[i];
+                append(t, t->staged[i]);
     t->n_staged = 0;
 }
 
 void ah_transcript_commit(ah_transcript *t)
 {
     if (t->assistant)
-        t->entry[t->n++] = (ah_entry){AH_ENTRY_ASSISTANT, ah_text_ref(t->assistant)};
+        append(t, (ah_entry){AH_ENTRY_ASSISTANT, ah_text_ref(t->assistant)});
     for (size_t i = 0; i < t->n_slots; i++)
-        t->entry[t->n++] = (ah_entry){AH_ENTRY_TOOL_RESULT, ah_text_ref(t->slot[i].result)};
+        append(t, (ah_entry){AH_ENTRY_TOOL_RESULT, ah_text_ref(t->slot[i].result)});
     clear_turn(t);
     commit_staged(t);
 }

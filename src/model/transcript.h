@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "model/model_settings.h"
 #include "base/json.h"
 
 /* In the order in which one commit appends them. */
@@ -47,6 +48,7 @@ typedef struct ah_transcript {
     size_t refs;
     ah_entry *entry;
     size_t n, cap;
+    ah_model_settings settings; /* of the last entry of that kind; nothing is said where there is none */
     /* the pending turn; `assistant` NULL: none */
     ah_text *assistant;
     ah_slot *slot;

@@ -213,7 +213,7 @@ void ah_spending_begin(ah_spending *s, ah_slice model, const ah_adapter *a, int6
     }
 }
 
-/* What budget i is to be charged. */
+/* The money that budget i is to be charged. */
 static int64_t money_of(ah_spending *s, size_t i, ah_slice model, const ah_adapter *a, const ah_usage *u)
 {
     int64_t money = u->priced ? u->cost - s->guessed[i] : cost_of(s->budget[i], model, a, u);

@@ -2,7 +2,7 @@
  * are counted exactly; tokens and money are reserved by an estimate while a request is in
  * flight and settled by what the provider says, so they may overshoot by the requests in
  * flight. A budget may be shared by any number of runs; a run draws on its own and on those
- * of the runs around it. */
+ * of the runs around it. The Lua floor makes budgets; the state machine draws on them. */
 #ifndef AH_RUN_BUDGET_H
 #define AH_RUN_BUDGET_H
 
@@ -18,7 +18,7 @@ typedef enum ah_budget_kind {
     AH_BUDGET_KINDS
 } ah_budget_kind;
 
-/* What a million tokens cost, in 1 / AH_COST_UNIT, as the script says. */
+/* The price of a million tokens, in 1 / AH_COST_UNIT, as the script says. */
 typedef struct ah_price {
     ah_text *model; /* "provider/model" */
     int64_t input, cached_read, cached_write, output;

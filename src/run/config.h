@@ -1,5 +1,6 @@
-/* What a run is given. Whoever starts a run fills it in (the Lua floor); all parts of the run read
- * it (ah_run_cfg of run/tell.h), and only the state machine changes its copy. */
+/* The config of a run: all that it is given. Whoever starts a run fills it in (the Lua floor); the
+ * run copies it, all of its parts read the copy (ah_run_cfg of run/tell.h), and the state machine
+ * alone changes it. */
 #ifndef AH_RUN_CONFIG_H
 #define AH_RUN_CONFIG_H
 
@@ -16,7 +17,7 @@ typedef struct ah_run ah_run;
 struct ah_call;
 struct ah_outcome;
 
-/* What becomes of an answer without calls that has no text but white space. */
+/* The fate of an answer without calls that has no text but white space. */
 typedef enum ah_on_empty {
     AH_EMPTY_STANDS, /* it is the answer */
     AH_EMPTY_RETRY,  /* the model is asked again, `retries` times in a row at most */

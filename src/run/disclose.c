@@ -109,8 +109,8 @@ typedef struct reader {
     const ah_registry *tools;
 } reader;
 
-/* Was each of its tools offered, though some may have been withdrawn since? There may have been no
- * room for them. */
+/* True if each of its tools was offered, though some may have been withdrawn since. There may have been
+ * no room for them. */
 static bool was_given(const reader *r, ah_slice path)
 {
     const ah_section *s = ah_prompt_section(ah_binding_prompt(r->d->binding), path);
@@ -228,7 +228,7 @@ size_t ah_disclosure_text_at(const ah_transcript *t)
 
 /* -- the system text ------------------------------------------------------------------------ */
 
-/* What is open now, but for what was opened by reading. */
+/* All that is open now, but for what was opened by reading. */
 typedef struct unread {
     const ah_disclosure *d;
     ah_overridden opened;
@@ -432,7 +432,7 @@ static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_secti
     return st;
 }
 
-/* What the conversation has, and what the changes at hand will have done. */
+/* Finds what the conversation has, and what the changes at hand will have done. */
 static bool find_asked(void *ud, ah_slice path, ah_visibility *out)
 {
     const ah_disclosure *d = ud;
@@ -513,7 +513,7 @@ static const ah_overlay *around(const ah_run *run)
     return caller ? caller->overlay : NULL;
 }
 
-/* Where the run's adapter takes no tools in mid-conversation, a new system text tells of them. */
+/* A new system text tells of the tools if the run's adapter takes none in mid-conversation. */
 static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
 {
     ah_disclosure *d = ud;

@@ -1,6 +1,8 @@
-/* Progressive disclosure (seed 000): the tool `read_section`, with which the model reads
- * what a prompt shows as a summary, and the strategy that opens the section then: its tools
- * are injected, and where the adapter cannot take them, the prompt is set anew. */
+/* Progressive disclosure (seed 000): the tool `read_section`, with which the model reads what a
+ * prompt shows as a summary, and the strategy that opens the section then: its tools are injected,
+ * and where the adapter cannot take them, the prompt is set anew. It owns what a conversation has of
+ * its prompt. The Lua floor makes one a conversation and asks it for system texts; expand.c has it
+ * open what a handler asks for. */
 #ifndef AH_RUN_DISCLOSE_H
 #define AH_RUN_DISCLOSE_H
 
@@ -39,7 +41,7 @@ void ah_disclosure_begin(ah_disclosure *d, ah_rendered *now);
 /* The prompt as to the tools that it has given by now: `begun`, which was there when the run began,
  * unless something was closed since. A new reference. */
 ah_status ah_disclosure_given(ah_disclosure *d, ah_rendered *begun, ah_rendered **out, ah_err *err);
-/* What is open as it is seen from the overlay (NULL: none), until it is looked at again. */
+/* Looks from the overlay (NULL: none) at what is open, which holds until it is looked at again. */
 ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_shown *out, ah_err *err);
 /* One more than where the prompt's own system text stands, which is not one that a strategy set in
  * its place; 0: there is none. */

@@ -1,11 +1,11 @@
 /* Discovery (seed 001): a tool returns an entity, and the model gets its methods as tools. The
- * strategy names and makes them, keeps which instance is at hand in a conversation, binds
- * the tools of an entity that comes again to its newest instance, and counts how deep it is.
- * What an instance is, and how a method is called, is its world's (model/entity.h).
+ * strategy names and makes them, keeps which instance is at hand in a conversation, binds the tools
+ * of an entity that comes again to its newest instance, and counts how deep it is. What an instance
+ * is, and how a method is called, is its world's (model/entity.h). The Lua floor makes one a
+ * conversation, and gives the run its strategy.
  *
- * An instance is held while there are tools of it, at most until ah_discovery_release. What
- * was found is known by class and id to the end of the conversation, so that a name never
- * means another entity. */
+ * An instance is held while there are tools of it, at most until ah_discovery_release. What was found
+ * is known by class and id to the end of the conversation, so that a name never means another entity. */
 #ifndef AH_RUN_DISCOVER_H
 #define AH_RUN_DISCOVER_H
 

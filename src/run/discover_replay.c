@@ -27,7 +27,7 @@ ah_status ah_found_provenance(const ah_found *f, ah_text **out, ah_err *err)
     return st;
 }
 
-/* What `by` of an entry says. */
+/* The contents of `by` of an entry. */
 typedef struct told {
     ah_buf cls, id, stem, from;
     int depth;
@@ -86,7 +86,7 @@ static bool is_ours(ah_slice by)
     return by.p && ah_json_string_is(ah_json_member(by, "strategy"), "discover");
 }
 
-/* What another conversation bound and this one does not know: of a turn that is not over. */
+/* Drops what another conversation bound and this one does not know: of a turn that is not over. */
 static void drop_foreign(const ah_discovery *d, ah_registry *r)
 {
     const ah_tool *t;

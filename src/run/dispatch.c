@@ -95,7 +95,7 @@ static void answer(ah_call *c, bool success, const ah_buf *content)
     c->state = AH_CALL_ANSWERED;
 }
 
-/* What is said in place of a result is held to the same limit. */
+/* Words in place of a result are held to the same limit. */
 static void answer_in_words(ah_call *c, ah_buf *words)
 {
     ah_text_set(&c->value, NULL);
@@ -179,7 +179,7 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
     ah_buf_clear(&b);
 }
 
-/* Who runs the call in place of the tool's own handler, or NULL: a double of the model's; or, where
+/* Finds who runs the call in place of the tool's own handler, or NULL: a double of the model's; or, where
  * it has no handler, the executor of its name (seed 004: the registry takes priority). A tool that
  * was removed is not brought back by one. */
 static ah_status find_other(ah_call *c, const ah_callees *who, const ah_tool *there, ah_tool **out,
@@ -404,7 +404,7 @@ static void refuse_result(ah_call *c, const ah_faults *faults)
     ah_buf_clear(&b);
 }
 
-/* Does the value keep the tool's promise? Else the call has failed. `full` gets the value as
+/* True if the value keeps the tool's promise; else the call has failed. `full` gets the value as
  * its schema has it. */
 static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
 {
@@ -499,7 +499,7 @@ static bool keep(ah_call *c, ah_text **text, ah_slice s)
     return !s.p || *text;
 }
 
-/* What is told of it beside its words. */
+/* Keeps what is told of it beside its words. */
 static bool keep_told(ah_call *c, const ah_outcome *o)
 {
     bool shown = o->success && !o->exclude_value;
@@ -597,8 +597,8 @@ void ah_call_refuse_late(ah_call *c)
                    c->tool->name->data, (double)c->tool->timeout_ms / 1000);
 }
 
-/* What comes back after its time has failed, whatever it says: one that was interrupted says so in its
- * own words, one long call into C may even have succeeded. */
+/* An outcome that comes after its time is a failure, whatever it says: a call that was interrupted says
+ * so in its own words, one long call into C may even have succeeded. */
 void ah_call_done(ah_call *c, const ah_outcome *o, int64_t now)
 {
     const ah_run_config *cfg = ah_run_cfg(c->run);

@@ -1,6 +1,7 @@
-/* Dispatch of one tool call (seed 002, Runtime Dispatch), a function a step:
- * look up, parse, deadline, context, overlay, handler, commit or drop, event,
- * answer. The run decides when; this file decides how. */
+/* Dispatch of one tool call (seed 002, Runtime Dispatch), a function a step: look up, parse,
+ * deadline, context, overlay, handler, commit or drop, event, answer. It owns the call from its slot
+ * to its answer. The state machine decides when a step is taken, and takes it; whoever serves a
+ * handler ends it with ah_call_done. */
 #ifndef AH_RUN_DISPATCH_H
 #define AH_RUN_DISPATCH_H
 
@@ -64,14 +65,14 @@ typedef struct ah_call {
     void *task;     /* the tool owner's */
 } ah_call;
 
-/* How a handler failed decides the words (seed 002, Exception Handling). */
+/* The ways of a handler to fail, which decide the words (seed 002, Exception Handling). */
 typedef enum ah_failure {
     AH_FAILED_SAID,      /* it returned a failure: its own message */
     AH_FAILED_RAISED,    /* "Tool 'x' execution failed: ..." */
     AH_FAILED_VALIDATION /* it raised tool_validation: "Tool validation failed: ..." */
 } ah_failure;
 
-/* What a handler gave. Everything is borrowed. */
+/* The outcome of a handler. Everything is borrowed. */
 typedef struct ah_outcome {
     bool success;
     ah_failure failure;
@@ -99,7 +100,7 @@ void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_sl
                   ah_anchor *below);
 void ah_call_clear(ah_call *c);
 
-/* Who runs calls. */
+/* Those who run calls. */
 typedef struct ah_callees {
     const ah_registry *registry;
     const ah_registry
@@ -117,7 +118,7 @@ bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now);
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* An approval is to be asked for before its handler is started (AH_CALL_ASKING). */
 void ah_call_ask(ah_call *c, const ah_buf *why);
-/* What a strategy says in the place of its handler. */
+/* The answer is a strategy's, in the place of its handler. */
 void ah_call_stand_in(ah_call *c, const ah_buf *answer);
 /* Says in the content, which shows head and tail of c->whole, where that is. */
 void ah_call_name_file(ah_call *c, ah_slice path);

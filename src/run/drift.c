@@ -1,4 +1,4 @@
-/* What differs is said by the specifications alone, so that the tools of a conversation that was
+/* The specifications alone say what differs, so that the tools of a conversation that was
  * loaded need nothing else. Where a definition meets a stale one is run/inject.c's. */
 #include "run/drift.h"
 
@@ -15,7 +15,7 @@ static ah_slice definition(const ah_tool *t)
     return full.p ? full : spec;
 }
 
-/* What was declared in brief had words of its own. */
+/* A brief declaration had words of its own. */
 static bool brief_differs(const ah_tool *stale, const ah_tool *now)
 {
     ah_slice spec = ah_text_slice(stale->spec);

@@ -1,7 +1,8 @@
-/* Drift: a tool is defined otherwise than when the conversation that goes on was written. A model that
- * learned what a tool does from its old definition is told nothing of a new one, and whoever defines
- * the tool may have changed it on purpose; so the script is told, or nothing is run. What the script
- * itself changes while the conversation is open is no drift. */
+/* Drift: a tool is defined otherwise than when the conversation that goes on was written. A model
+ * that learned what a tool does from its old definition is told nothing of a new one, and whoever
+ * defines the tool may have changed it on purpose; so the script is told, or nothing is run. What the
+ * script itself changes while the conversation is open is no drift. Injection compares, dispatch
+ * answers calls of refused ones, and the Lua floor keeps the warnings that no run is there to tell. */
 #ifndef AH_RUN_DRIFT_H
 #define AH_RUN_DRIFT_H
 
@@ -22,7 +23,7 @@ bool ah_drift_is_refused(ah_on_drift rule, const ah_tool *stale, const ah_tool *
 /* The message of the warning, and a JSON list of what differs. */
 void ah_drift_put_warning(const ah_tool *now, unsigned set, bool refused, ah_buf *out);
 void ah_drift_put_list(unsigned set, ah_buf *out);
-/* What a call of a tool is answered whose drift was refused (ah_tool.drift). */
+/* The answer to a call of a tool whose drift was refused (ah_tool.drift). */
 void ah_drift_put_answer(const ah_tool *stale, ah_buf *out);
 
 /* Warnings of changes that were made while no run was at work, for the events of the next one. */

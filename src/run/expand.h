@@ -1,6 +1,6 @@
 /* A handler that cannot do its work before sections are open raises visibility_expansion_required
  * with what it asks for (seed 000, MainLoop; seed 002, Adapter Behavior): the session shows them so,
- * this conversation gets their tools in its adapter's way, and the run goes on. */
+ * this conversation gets their tools in its adapter's way, and the run goes on. For inject.c alone. */
 #ifndef AH_RUN_EXPAND_H
 #define AH_RUN_EXPAND_H
 

@@ -1,11 +1,11 @@
-/* What one conversation has found: each entity with its key, its stem and its instance, and the
+/* The entities that one conversation has found: each with its key, its stem and its instance, and the
  * tools that are bound to it. How a call of such a tool begins is its world's, through the class
  * (model/entity.h); when there is something to find, discover.c says. */
 #include "run/found.h"
 
 enum { MAX_WORDS = 8 << 10 };
 
-/* What a tool of an entity has for a handler. */
+/* The handler of an entity's tool. */
 typedef struct bound {
     ah_found *found;
     size_t method;

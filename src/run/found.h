@@ -1,5 +1,5 @@
-/* What one conversation has found, for discovery: discover.c, discover_replay.c. The structs, and
- * what others may ask, are in discover.h. */
+/* The entities that one conversation has found: the half of discovery that keeps them, for discover.c
+ * and discover_replay.c alone. The structs, and what others may ask, are in discover.h. */
 #ifndef AH_RUN_FOUND_H
 #define AH_RUN_FOUND_H
 
@@ -8,7 +8,7 @@
 /* The entity of a class and an id; NULL in *found where it is not known. Borrowed. */
 ah_status ah_found_look_up(const ah_discovery *d, const ah_entity_class *of, ah_slice id,
                            ah_found **found, ah_err *err);
-/* What was known by the class's name alone, from a conversation of earlier, gets its class again;
+/* An entity that was known by the class's name alone, from a conversation of earlier, gets its class again;
  * NULL in *found where there is no such entity. */
 ah_status ah_found_adopt(ah_discovery *d, ah_entity_class *of, ah_slice id, ah_found **found,
                          ah_err *err);
@@ -24,7 +24,7 @@ void ah_found_hold(ah_found *f, ah_value instance);
 ah_status ah_found_make_tool(ah_found *f, size_t method, ah_slice name, ah_tool **out, ah_err *err);
 /* Of a tool that ah_found_make_tool made; else NULL. */
 ah_found *ah_found_of_tool(const ah_tool *t);
-/* Is the tool of this method in the registry? */
+/* True if the tool of this method is in the registry. */
 bool ah_found_has_tool(const ah_found *f, size_t method, ah_slice name, const ah_registry *r);
 /* Binds each tool of it that stands in the registry with the very definition it would get now. */
 ah_status ah_found_take_places(ah_found *f, ah_registry *r, ah_err *err);

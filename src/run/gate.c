@@ -83,8 +83,8 @@ static bool next_level(levels *l)
     return l->hooks != NULL;
 }
 
-/* Who is asked for the approval that a policy of `from` wants: where scripts decide, its own run, else the
- * next one around it, else the first one within it; else its own run asks others. */
+/* Returns who is asked for the approval that a policy of `from` wants: where scripts decide, its own run,
+ * else the next one around it, else the first one within it; else its own run asks others. */
 static const ah_hooks *who_approves(const ah_call *c, const ah_hooks *from)
 {
     const ah_hooks *within = NULL;

@@ -1,7 +1,8 @@
-/* Hooks: what may look at a call before its handler and at its result after it, and at a run where
- * it begins, between its turns and before its answer (seed 002: policies, approvals, feedback,
+/* Hooks: what may look at a call before its handler and at its result after it, and at a run where it
+ * begins, between its turns and before its answer (seed 002: policies, approvals, feedback,
  * completion checks). Those that may take time are started here and answer later; the others never
- * wait. Any of them may be NULL. The order in which they are asked about a call is gate.c's. */
+ * wait. Any of them may be NULL. The Lua floor fills them in. The order in which they are asked about
+ * a call is gate.c's; injection asks for feedback, the state machine for guards and checks. */
 #ifndef AH_RUN_HOOKS_H
 #define AH_RUN_HOOKS_H
 
@@ -11,7 +12,7 @@ struct ah_run;
 struct ah_call;
 struct ah_outcome;
 
-/* What a policy says. ASK, DENY and REWRITE before the handler; REPLACE, REDACT and BLOCK of its result. */
+/* The verdict of a policy. ASK, DENY and REWRITE before the handler; REPLACE, REDACT and BLOCK of its result. */
 typedef enum ah_verdict {
     AH_VERDICT_NONE, /* there is no such policy, or it does not look at this */
     AH_VERDICT_ALLOW,
@@ -50,9 +51,9 @@ void ah_ruling_init(ah_ruling *r, const ah_mem *mem);
 void ah_ruling_clear(ah_ruling *r);
 
 typedef struct ah_hooks {
-    /* What does policy number i (from 0) say of the call, whose arguments are checked? `of`: the run
-     * whose policies these are, that of the call or one around it; NULL: the host's own. False: it is
-     * the last one's turn no more. */
+    /* Asks policy number i (from 0) about the call, whose arguments are checked. `of`: the run
+     * whose policies these are, that of the call or one around it; NULL: the host's own. False: there
+     * are not so many. */
     bool (*before)(void *ud, struct ah_run *of, const struct ah_call *call, size_t i, ah_ruling *out);
     /* The same of its result: the outcome as it is now, and the words that the model would read. */
     bool (*after)(void *ud, struct ah_run *of, const struct ah_call *call, size_t i,
@@ -66,7 +67,7 @@ typedef struct ah_hooks {
     /* The final answer has come, and is not in the conversation yet: AH_OK, or AH_GUARD and why it must
      * not be. value .p NULL: the run has no `output`. */
     ah_status (*guard)(void *ud, struct ah_run *run, ah_slice text, ah_slice value, ah_err *err);
-    /* The model has answered without calls: is it done? Starts the checks; ah_run_checked ends
+    /* The model has answered without calls: starts the checks, which say if it is done; ah_run_checked ends
      * them, once, unless stop_checking was called. */
     void (*check)(void *ud, struct ah_run *run);
     void (*stop_checking)(void *ud, struct ah_run *run);

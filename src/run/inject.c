@@ -4,7 +4,6 @@
 
 #include "run/expand.h"
 #include "run/hooks.h"
-#include "run/pick.h"
 #include "run/tell.h"
 #include "state/visibility.h"
 
@@ -12,7 +11,7 @@ enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20, MAX_ANSWER = 64 << 10 };
 
 /* -- the registry's half, which can be undone ------------------------------------- */
 
-/* What is told is told at the end: observers may make changes of their own. */
+/* Warnings are told at the end: observers may make changes of their own. */
 static void warn_once(ah_change *c, bool *warned, const char *message)
 {
     if (!*warned)
@@ -82,7 +81,7 @@ static ah_status declare(const ah_injection *in, ah_change *c, ah_err *err)
     return AH_OK;
 }
 
-/* What is under a name, to be put back. Picks are undone for it: it is about to go. */
+/* Keeps what is under a name, to be put back. Picks are undone for it: it is about to go. */
 static void keep_before(ah_injection *in, ah_change *c, ah_slice name)
 {
     c->was_picked = ah_registry_unpick(in->registry, name);
@@ -178,7 +177,7 @@ static ah_status make(ah_injection *in, ah_change *c, ah_err *err)
     return AH_OK;
 }
 
-/* What was there is put back: its slot is still there, so nothing can fail. */
+/* Puts back what was there: its slot is still there, so nothing can fail. */
 static void undo(ah_injection *in, ah_changes *c)
 {
     for (size_t i = c->n; i > 0; i--) {
@@ -274,7 +273,7 @@ static ah_status file_text(ah_injection *in, const ah_change *c, ah_err *err)
                 err);
 }
 
-/* What it changes is in the session. */
+/* True if what it changes is in the session. */
 static bool is_shown(const ah_change *c)
 {
     return c->kind == AH_CHANGE_SHOW || c->kind == AH_CHANGE_HIDE;
@@ -395,7 +394,7 @@ static ah_slice list_of(ah_buf *scratch, const ah_buf *names)
     return ah_buf_ok(scratch) ? ah_buf_slice(scratch) : ah_slice_of("[]");
 }
 
-/* What the first of the changes is from, by the name of its kind; .p NULL: from none of that. */
+/* The origin of the first of the changes, by the name of its kind; .p NULL: none of that. */
 static ah_slice origin_of(const ah_changes *c, const char *kind)
 {
     ah_slice name = ah_json_member(ah_text_slice(c->n ? c->item[0].by : NULL), kind);
@@ -541,18 +540,14 @@ void ah_inject_told(ah_run *run, const ah_injection *in, const ah_changes *c)
     note_restart(run, c, in->n_added);
 }
 
-ah_status ah_inject_found(ah_run *run, ah_changes *c, ah_slice after, ah_err *err)
-{
-    return apply(run, c, "search", after, NULL, err);
-}
-
 ah_status ah_inject_for(ah_run *run, ah_changes *c, const char *who, ah_slice after, ah_buf *hint,
                         ah_err *err)
 {
     return apply(run, c, who, after, hint, err);
 }
 
-ah_status ah_inject_between(ah_run *run, ah_changes *c, ah_err *err)
+/* Behind the last turn. */
+static ah_status apply_between(ah_run *run, ah_changes *c, ah_err *err)
 {
     ah_injection in = injection(run, false);
     ah_status st = ah_inject(&in, c, err);
@@ -608,10 +603,10 @@ ah_slice ah_strategy_state(ah_kept *k, const ah_transcript *t, const char *strat
 /* -- around one call ------------------------------------------------------------------------- */
 
 /* False: the strategy has answered the call. One that fails lets nothing pass. */
-static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *answer)
+static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *answer, ah_changes *out)
 {
     ah_err err;
-    ah_status st = s->vt->before ? s->vt->before(s->ud, run, call, answer, &err) : AH_OK;
+    ah_status st = s->vt->before ? s->vt->before(s->ud, run, call, answer, out, &err) : AH_OK;
 
     if (st == AH_OK && !ah_buf_ok(answer))
         st = ah_buf_error(answer, "the answer of a strategy", &err);
@@ -626,19 +621,43 @@ static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *
     return false;
 }
 
+/* Makes what is to be there for the call; false: its tool is not there all the same. */
+static bool bring(ah_run *run, ah_call *call, ah_changes *c)
+{
+    ah_slice name = ah_text_slice(call->slot->name);
+    ah_err err;
+
+    if (!c->n)
+        return true;
+    if (apply(run, c, "strategy", name, NULL, &err) != AH_OK)
+        ah_run_warn(run, ah_slice_of(err.message));
+    if (ah_registry_find(ah_run_cfg(run)->registry, name))
+        return true;
+    ah_call_refuse(call,
+                   "Tool '%.*s' was not run: it could not be added to this conversation, which may have "
+                   "as many tools as it has.",
+                   AH_FMT(name));
+    return false;
+}
+
 bool ah_inject_before(ah_run *run, ah_call *call)
 {
+    const ah_run_config *cfg = ah_run_cfg(run);
     bool passes = true;
+    ah_changes needed;
     ah_buf answer;
 
-    ah_buf_init(&answer, ah_run_cfg(run)->mem, MAX_ANSWER);
-    for (size_t i = 0; i < ah_run_cfg(run)->n_strategies && passes; i++)
-        passes = lets_pass(run, &ah_run_cfg(run)->strategy[i], call, &answer);
+    ah_buf_init(&answer, cfg->mem, MAX_ANSWER);
+    ah_changes_init(&needed, cfg->mem);
+    for (size_t i = 0; i < cfg->n_strategies && passes; i++)
+        passes = lets_pass(run, &cfg->strategy[i], call, &answer, &needed);
+    passes = passes && bring(run, call, &needed);
+    ah_changes_clear(&needed);
     ah_buf_clear(&answer);
     return passes;
 }
 
-/* What the call has left for is done instead, if it can be. */
+/* Does what the call has left for instead, if it can be done. */
 static ah_status expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
 {
     if (!ah_expands(run, call))
@@ -662,24 +681,64 @@ static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)
     ah_buf_clear(&b);
 }
 
-ah_status ah_inject_after(ah_run *run, ah_call *call, bool strategies, ah_err *err)
+ah_status ah_inject_after(ah_run *run, ah_call *call, bool fails, ah_err *err)
 {
-    size_t n = strategies ? ah_run_cfg(run)->n_strategies : 0;
-    ah_status st = ah_picks_note(call, err);
+    const ah_run_config *cfg = ah_run_cfg(run);
+    ah_status st = AH_OK;
     ah_buf hint;
 
-    if (st != AH_OK || (!call->changes.n && !n && !call->expansion))
-        return st;
-    ah_buf_init(&hint, ah_run_cfg(run)->mem, MAX_NAMES);
+    if (!call->changes.n && !cfg->n_strategies && !call->expansion)
+        return AH_OK;
+    ah_buf_init(&hint, cfg->mem, MAX_NAMES);
     if (call->success && call->changes.n)
         st = apply(run, &call->changes, "tool", ah_text_slice(call->slot->name), &hint, err);
-    if (st == AH_OK && strategies)
+    if (st == AH_OK && !fails && !call->refused)
         st = expand(run, call, &hint, err);
-    for (size_t i = 0; i < n && st == AH_OK; i++)
-        st = consult(run, &ah_run_cfg(run)->strategy[i], call, &hint, err);
+    for (size_t i = 0; i < cfg->n_strategies && st == AH_OK && !call->refused; i++)
+        if (!fails || cfg->strategy[i].vt->to_the_end)
+            st = consult(run, &cfg->strategy[i], call, &hint, err);
     append_hint(run, call, &hint);
     ah_buf_clear(&hint);
     return st;
+}
+
+/* -- around an answer, and at the end --------------------------------------------------------- */
+
+typedef ah_status slot(void *ud, ah_run *run, ah_changes *out, ah_err *err);
+
+/* Makes what one strategy says there; a failure is a warning. */
+static void consult_about(ah_run *run, const ah_strategy *s, slot *says, bool at_work)
+{
+    static const ah_slice by_provider = AH_LIT("the provider's search");
+    ah_changes c;
+    ah_status st;
+    ah_err err;
+
+    if (!says)
+        return;
+    ah_changes_init(&c, ah_run_cfg(run)->mem);
+    st = says(s->ud, run, &c, &err);
+    if (st == AH_OK && c.n)
+        st = at_work ? apply(run, &c, s->name, by_provider, NULL, &err) : apply_between(run, &c, &err);
+    ah_changes_clear(&c);
+    if (st != AH_OK)
+        ah_run_warn(run, ah_slice_of(err.message));
+}
+
+void ah_inject_answered(ah_run *run)
+{
+    const ah_run_config *cfg = ah_run_cfg(run);
+
+    for (size_t i = 0; i < cfg->n_strategies; i++)
+        consult_about(run, &cfg->strategy[i], cfg->strategy[i].vt->answered, true);
+}
+
+void ah_inject_ended(ah_run *run)
+{
+    const ah_run_config *cfg = ah_run_cfg(run);
+
+    for (size_t i = 0; i < cfg->n_strategies; i++)
+        consult_about(run, &cfg->strategy[i], cfg->strategy[i].vt->ended, false);
 }
 
 void ah_inject_feedback(ah_run *run, size_t calls)

@@ -50,7 +50,7 @@ static void remember(ah_loop_detector *g, uint64_t h)
     g->seen[g->n++] = h;
 }
 
-/* How often the last call has come, within the window before it. */
+/* Counts how often the last call has come, within the window before it. */
 static int count_same(const ah_loop_detector *g)
 {
     size_t last = g->n - 1, window = (size_t)g->rules.window;
@@ -62,7 +62,7 @@ static int count_same(const ah_loop_detector *g)
     return times;
 }
 
-/* How often the last `length` calls have come in turn, the one that has only begun included. */
+/* Counts how often the last `length` calls have come in turn, the one that has only begun included. */
 static int count_pattern(const ah_loop_detector *g, size_t length)
 {
     size_t window = (size_t)g->rules.pattern_window, most = g->n < window ? g->n : window;

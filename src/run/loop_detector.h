@@ -1,6 +1,6 @@
-/* Loops of a model: the same call again and again, or the same two or three in turn
- * (seed 004, LoopDetector). It counts what is asked for, successful or not; what becomes
- * of a call that is warned about or stopped is the turn's business. Needs no memory of
+/* Loops of a model: the same call again and again, or the same two or three in turn (seed 004,
+ * LoopDetector). It counts what is asked for, successful or not; what becomes of a call that is
+ * warned about or stopped is decided by the state machine, which owns one a run. Needs no memory of
  * its own. */
 #ifndef AH_RUN_LOOP_DETECTOR_H
 #define AH_RUN_LOOP_DETECTOR_H
@@ -33,7 +33,7 @@ typedef struct ah_loop_detector {
     size_t n;
 } ah_loop_detector;
 
-/* What is to be said of a call. Zero: nothing. */
+/* The finding about a call. Zero: there is nothing to be said. */
 typedef struct ah_repeat {
     int times;  /* how often it has come, this time included */
     int length; /* 1: the call itself; 2, 3: the pattern that it goes on with */

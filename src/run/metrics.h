@@ -1,4 +1,5 @@
-/* Counters of a host, read by ah.metrics(). They only grow. */
+/* Counters of a host, which owns them; the parts of its runs add to them, and ah.metrics() reads
+ * them. They only grow. */
 #ifndef AH_RUN_METRICS_H
 #define AH_RUN_METRICS_H
 

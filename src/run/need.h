@@ -1,6 +1,7 @@
-/* What a run needs of whoever serves it. A call, and the run itself, has a place of its own for
- * each kind of need that it can raise: so raising one takes no memory, none is lost, and there is
- * no number of them to be reckoned beforehand. */
+/* The needs that a run has of whoever serves it. A call, and the run itself, has a place of its own
+ * for each kind of need that it can raise: so raising one takes no memory, none is lost, and there is
+ * no number of them to be reckoned beforehand. The state machine raises them; the host's driver, or a
+ * test, takes them by ah_run_next. */
 #ifndef AH_RUN_NEED_H
 #define AH_RUN_NEED_H
 
@@ -11,7 +12,7 @@ struct ah_call;
 
 typedef enum ah_need_kind {
     AH_NEED_WAIT,          /* nothing until something comes */
-    AH_NEED_DONE,          /* ended: see ah_run_error */
+    AH_NEED_DONE,          /* ended: see ah_run_result_of */
     AH_NEED_SETUP,         /* make the run ready: ah_run_begin_setup */
     AH_NEED_STOP_SETUP,    /* ah_run_stop_setup */
     AH_NEED_EXCHANGE,      /* send ah_lowered_body(ah_run_lowered(run)) with the adapter */
@@ -44,7 +45,7 @@ typedef struct ah_wants {
     ah_want *first, *last;
 } ah_wants;
 
-/* What is raised again before it was taken keeps its turn. */
+/* A need that is raised again before it was taken keeps its turn. */
 void ah_want_raise(ah_wants *all, ah_want *w, ah_need need);
 /* False: it was not raised, or was taken already. */
 bool ah_want_drop(ah_wants *all, ah_want *w);

@@ -4,7 +4,7 @@
 
 #include "base/near.h"
 #include "model/tool_spec.h"
-#include "run/inject.h"
+#include "run/dispatch.h"
 #include "run/tell.h"
 #include "wire/offered.h"
 
@@ -45,7 +45,7 @@ static void put_unknown(answer *a, ah_slice name)
         ah_buf_fmt(&a->unknown, " (did you mean '%.*s'?)", AH_FMT(near.best));
 }
 
-/* Was it picked by a name before this one? */
+/* True if it was picked by a name before this one. */
 static bool picked_now(const ah_changes *c, ah_slice name)
 {
     for (size_t i = 0; i < c->n; i++)
@@ -173,11 +173,33 @@ ah_status ah_pick_tool(const ah_mem *mem, ah_tool **out, ah_err *err)
 
 /* -- what is picked ------------------------------------------------------------------------ */
 
-ah_status ah_picks_note(ah_call *call, ah_err *err)
+static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
 {
+    (void)ud, (void)run;
     if (!call->success || !call->tool || !call->tool->full)
         return AH_OK;
-    return ah_changes_pick(&call->changes, true, ah_text_slice(call->tool->name), err);
+    return ah_changes_pick(out, true, ah_text_slice(call->tool->name), err);
+}
+
+static ah_status ended(void *ud, ah_run *run, ah_changes *out, ah_err *err)
+{
+    const ah_registry *r = ah_run_cfg(run)->registry;
+    ah_status st = AH_OK;
+
+    (void)ud;
+    if (ah_run_cfg(run)->rules->keep_picked)
+        return AH_OK;
+    for (size_t i = 0; i < r->n && st == AH_OK; i++)
+        if (r->slot[i].brief)
+            st = ah_changes_pick(out, false, ah_text_slice(r->slot[i].name), err);
+    return st;
+}
+
+ah_strategy ah_pick_strategy(void)
+{
+    static const struct ah_strategy_vt vt = {.after = after, .ended = ended, .to_the_end = true};
+
+    return (ah_strategy){.name = AH_PICK_TOOLS, .vt = &vt};
 }
 
 /* One tools_added entry: it says of each of its tools whether it is picked. */
@@ -203,28 +225,4 @@ void ah_picks_replay(ah_registry *registry, const ah_transcript *t)
     for (size_t i = 0; i < t->n; i++)
         if (t->entry[i].kind == AH_ENTRY_TOOLS_ADDED)
             replay_entry(registry, ah_text_slice(t->entry[i].json));
-}
-
-static ah_status collect(const ah_registry *r, ah_changes *c, ah_err *err)
-{
-    ah_status st = AH_OK;
-
-    for (size_t i = 0; i < r->n && st == AH_OK; i++)
-        if (r->slot[i].brief)
-            st = ah_changes_pick(c, false, ah_text_slice(r->slot[i].name), err);
-    return st;
-}
-
-void ah_picks_end(ah_run *run)
-{
-    ah_changes c;
-    ah_err err;
-
-    if (!ah_run_cfg(run)->rules->brief || ah_run_cfg(run)->rules->keep_picked)
-        return;
-    ah_changes_init(&c, ah_run_cfg(run)->mem);
-    if (collect(ah_run_cfg(run)->registry, &c, &err) != AH_OK ||
-        ah_inject_between(run, &c, &err) != AH_OK)
-        ah_run_warn(run, ah_slice_of(err.message));
-    ah_changes_clear(&c);
 }

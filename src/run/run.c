@@ -2,9 +2,7 @@
  * run_exchange.c, the calls of a turn in run_turn.c; nothing here waits or sends. */
 #include <stdio.h>
 
-#include "run/pick.h"
 #include "run/run_state.h"
-#include "run/search.h"
 #include "wire/full.h"
 
 _Static_assert(offsetof(struct ah_run, cfg) == 0, "tell.c finds it there");
@@ -73,11 +71,11 @@ static void finish(ah_run *run)
 {
     run->state = RUN_ENDED;
     run->timer = 0;
-    ah_picks_end(run);
+    ah_inject_ended(run);
     emit_done(run);
 }
 
-/* What it was at. */
+/* The phase that it was in. */
 static ah_phase phase_of(const ah_run *run)
 {
     static const ah_phase phase[] = {
@@ -233,7 +231,7 @@ static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
 
-    ah_search_found(run);
+    ah_inject_answered(run);
     ah_run_commit(run);
     if (ah_run_check_budget(run, true) != AH_OK)
         ah_run_fail(run);
@@ -284,8 +282,8 @@ bool ah_run_check_failed(ah_run *run, const ah_err *err)
     return true;
 }
 
-/* What the guards of the answer let through, before it is in the conversation. Without an answer that is
- * what `output` asks for there is no final one yet. */
+/* True if the guards of the answer let it through, before it is in the conversation. Without an answer
+ * that is what `output` asks for there is no final one yet. */
 static bool pass_guards(ah_run *run)
 {
     const ah_hooks *h = run->cfg.hooks;

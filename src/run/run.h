@@ -1,10 +1,11 @@
-/* One run: a model called until it answers without calls. The state machine does
- * no I/O and knows no clock: it yields needs, and is given what came of them.
+/* One run: a model called until it answers without calls. The state machine does no I/O and knows no
+ * clock: it yields needs, and is given what came of them.
  *
  *     while (ah_run_next(run, &need)) serve(need);   until AH_NEED_WAIT or AH_NEED_DONE
  *     ah_run_head / feed / end, ah_call_done, ah_run_tick, ah_run_cancel
  *
- * Whatever happens, the transcript is sound when AH_NEED_DONE is reached. */
+ * Whatever happens, the transcript is sound when AH_NEED_DONE is reached. The face of the floor, for
+ * those above it: the host's driver serves runs, the Lua floor starts and asks them. */
 #ifndef AH_RUN_RUN_H
 #define AH_RUN_RUN_H
 
@@ -36,7 +37,7 @@ int64_t ah_run_linger(const ah_run *run, uint32_t id);
 /* For AH_NEED_SETUP and AH_NEED_STOP_SETUP: calls the functions of the config. */
 void ah_run_begin_setup(ah_run *run);
 void ah_run_stop_setup(ah_run *run);
-/* What setup began is done: the run goes on (err NULL), or ends with the error. */
+/* Setup has ended: the run goes on (err NULL), or ends with the error. */
 void ah_run_ready(ah_run *run, const ah_err *err);
 /* The approval that hooks->ask began has come. `args` .p NULL: unchanged; else the arguments to
  * use instead, checked JSON. `why` is for the model where it was not approved. */
@@ -75,7 +76,7 @@ ah_anchor *ah_run_caller(const ah_run *run); /* NULL: none */
 /* A `tool_progress` event of a call at work. message.p NULL and fraction < 0: not said. */
 void ah_call_progress(ah_call *call, ah_slice message, double fraction);
 
-/* What came out, valid when done. */
+/* The result, valid when done. */
 typedef struct ah_run_result {
     ah_err err;     /* AH_OK: there is an answer */
     ah_slice text;  /* of the last assistant message; lives as long as the run */

@@ -8,7 +8,7 @@ enum { FIRST_DELAY_MS = 500, LONGEST_DELAY_MS = 8000 };
 /* As prices name it: "provider/model". */
 static ah_slice model_name(const ah_run *run)
 {
-    ah_slice model = ah_json_member(run->cfg.wire->settings, "model");
+    ah_slice model = run->cfg.wire->settings.model;
 
     return model.n >= 2 ? ah_json_inside(model) : (ah_slice){"", 0};
 }
@@ -69,10 +69,9 @@ enum { BYTES_PER_TOKEN = 4 }; /* for estimates */
 
 static void reserve_tokens(ah_run *run, size_t bytes)
 {
-    ah_slice options = ah_json_member(run->cfg.wire->settings, "options");
     ah_json_num most = {0};
 
-    ah_json_number(ah_json_member(options, "max_tokens"), &most);
+    ah_json_number(run->cfg.wire->settings.options.max_tokens, &most);
     ah_spending_begin(&run->cfg.spending, model_name(run), run->cfg.adapter,
                       (int64_t)(bytes / BYTES_PER_TOKEN), most.is_int && most.i > 0 ? most.i : 0);
 }

@@ -1,4 +1,4 @@
-/* What a run learns of a model that does less than is thought of it: tools that change in
+/* A run learns that a model does less than is thought of it: tools that change in
  * mid-conversation, a search of its own among deferred ones, and what a refusal names: strict tools,
  * the schema of the answer, reasoning and its encrypted form. Only an answer makes it sure; until then
  * it is tried, and told by a warning. */
@@ -60,7 +60,7 @@ static bool has_one(const char *text, const char *const *words)
     return *words != NULL;
 }
 
-/* What the request asked and the server refuses by name; NULL: something else. */
+/* Returns what the request asked and the server refuses by name; NULL: something else. */
 static const struct refusal *named_by(const ah_run *run)
 {
     char text[sizeof run->result.err.message];
@@ -104,7 +104,7 @@ static bool try_without(ah_run *run)
 
 /* -- ways of telling of tools ------------------------------------------------------------------- */
 
-/* Where the model has answered while it searched, it is not that. */
+/* A model that has answered while it searched does not refuse the search. */
 static bool try_search_here(ah_run *run)
 {
     ah_lowered *w = run->cfg.wire;
@@ -146,7 +146,7 @@ static void put_member(ah_buf *b, const char *name, const char *value)
     ah_buf_fmt(b, b->len > 1 ? ",\"%s\":%s" : "\"%s\":%s", name, value);
 }
 
-/* What was known, with what is sure now; members in order. */
+/* Puts what was known, with what is sure now; members in order. */
 static void put_learned(const ah_lowered *w, ah_slice known, ah_buf *b)
 {
     unsigned lacking = w->trying_without | ah_learned_lacking(known);
@@ -165,8 +165,7 @@ static void put_learned(const ah_lowered *w, ah_slice known, ah_buf *b)
 ah_status ah_run_learn(ah_run *run, ah_err *err)
 {
     ah_lowered *w = run->cfg.wire;
-    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
-    ah_slice known = ah_json_member(settings, "learned");
+    ah_slice known = run->cfg.transcript->settings.learned;
     ah_setting learned = {"learned", {NULL, 0}};
     ah_status st;
     ah_buf b;

@@ -38,7 +38,7 @@ static void put_settings(ah_buf *b, ah_slice now, const ah_setting *set, size_t 
 
 ah_status ah_run_set(ah_run *run, const ah_setting *set, size_t n, ah_err *err)
 {
-    ah_slice now = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
+    ah_slice now = run->cfg.transcript->settings.text;
     ah_text *entry = NULL;
     ah_status st;
     ah_buf b;
@@ -69,35 +69,27 @@ static void put_choice(ah_buf *b, ah_slice options, const char *choice)
 
 ah_status ah_run_choose(ah_run *run, const char *choice, ah_err *err)
 {
-    ah_slice now = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS), options, given;
-    const ah_json_wanted want[] = {{"options", &options}, {"given", &given}};
+    const ah_model_settings *now = &run->cfg.transcript->settings;
     ah_setting set[2];
     ah_status st;
     ah_buf b;
 
-    ah_json_members(now, want, 2);
     ah_buf_init(&b, run->cfg.mem, MAX_SETTINGS);
-    put_choice(&b, options, choice);
+    put_choice(&b, now->options.text, choice);
     set[0] = (ah_setting){"options", ah_buf_slice(&b)};
-    set[1] = (ah_setting){"given", given.p ? given : options};
+    set[1] = (ah_setting){"given", now->given.p ? now->given : now->options.text};
     st = ah_buf_ok(&b) ? ah_run_set(run, set, 2, err) : ah_buf_error(&b, "settings", err);
     ah_buf_clear(&b);
     return st;
 }
 
-static bool is_forced(ah_slice options)
+static bool is_forced(const ah_model_options *o)
 {
-    ah_slice choice, always;
-    const ah_json_wanted want[] = {{"tool_choice", &choice}, {"tool_choice_every_turn", &always}};
-
-    ah_json_members(options, want, 2);
-    return !ah_slice_is(always, "true") &&
-           (ah_json_kind_of(choice) == AH_JSON_OBJECT || ah_json_string_is(choice, "required"));
+    return !ah_slice_is(o->every_turn, "true") && (ah_json_kind_of(o->tool_choice) == AH_JSON_OBJECT ||
+                                                   ah_json_string_is(o->tool_choice, "required"));
 }
 
 ah_status ah_run_free_choice(ah_run *run, ah_err *err)
 {
-    ah_slice now = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
-
-    return is_forced(ah_json_member(now, "options")) ? ah_run_choose(run, "auto", err) : AH_OK;
+    return is_forced(&run->cfg.transcript->settings.options) ? ah_run_choose(run, "auto", err) : AH_OK;
 }

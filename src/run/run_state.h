@@ -1,5 +1,5 @@
-/* The state of a run, for the files of the state machine: run.c (iterations, answers, time), run_turn.c
- * (the calls of a turn) and the other run_*.c. Nobody else includes it. */
+/* The state of a run, for the files of the state machine: run.c (iterations, answers, time),
+ * run_turn.c (the calls of a turn) and the other run_*.c. Nobody else includes it. */
 #ifndef AH_RUN_RUN_STATE_H
 #define AH_RUN_RUN_STATE_H
 
@@ -58,8 +58,8 @@ struct ah_run {
 bool ah_run_is_over(void *run);
 double ah_run_dollars(const ah_usage *u);
 void ah_run_raise(ah_run *run, ah_need need); /* cannot fail */
-/* What was begun by the need `begun` is no longer wanted: where nobody has taken that need yet, it
- * is taken back; else `stop` is raised. */
+/* The work that the need `begun` stands for is no longer wanted: where nobody has taken that need yet,
+ * it is taken back; else `stop` is raised. */
 void ah_run_end_need(ah_run *run, ah_need_kind begun, ah_need stop);
 /* The pending turn, and what is staged, is in the conversation from here on. */
 void ah_run_commit(ah_run *run);

@@ -4,7 +4,6 @@
 
 #include "run/gate.h"
 #include "run/run_state.h"
-#include "run/search.h"
 
 enum {
     MAX_UNKNOWN = 4,    /* that many calls of unknown tools in a row end the run */
@@ -119,7 +118,7 @@ static void keep_whole(ah_run *run, ah_call *c)
 
 /* Moves an answered call into its slot: overlay first, since its failure is the call's; then
  * what is injected by it. AH_OK, or why the run must end. */
-static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *err)
+static ah_status file_answer(ah_run *run, ah_call *c, bool fails, ah_err *err)
 {
     ah_transcript *t = run->cfg.transcript;
     ah_text *entry = NULL;
@@ -133,7 +132,7 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool strategies, ah_err *e
     keep_direct(run, c);
     if (c->content && c->warning)
         put_warning(run, c);
-    st = ah_inject_after(run, c, strategies && !c->refused, err);
+    st = ah_inject_after(run, c, fails, err);
     redact(run, c->content);
     redact(run, c->images);
     redact(run, c->value);
@@ -172,7 +171,7 @@ static void file_answered(ah_run *run)
 
     for (size_t i = run->batch; i < run->next; i++)
         if (run->call[i].state == AH_CALL_ANSWERED)
-            file_answer(run, &run->call[i], false, &ignored);
+            file_answer(run, &run->call[i], true, &ignored);
 }
 
 static const char *settle_words(ah_status st, bool begun)
@@ -272,14 +271,14 @@ void ah_turn_begin(ah_run *run)
     run->result.rounds++;
     run->result.tool_calls += run->n_calls;
     refuse_cut(run);
-    ah_search_found(run);
+    ah_inject_answered(run);
     EMIT(
         run, AH_EVENT_TOOL_CALLS,
         AH_F_JSON("calls", ah_json_member(ah_text_slice(run->cfg.transcript->assistant), "tool_calls")));
     run->state = RUN_CALLING;
 }
 
-/* Where more was used than there is, no call is begun, be it by the answer that asks for it. Calls are
+/* No call is begun once more was used than there is, be it by the answer that asks for it. Calls are
  * counted exactly: one too many is refused. Either ends the run after the batch. */
 static bool within_budget(ah_run *run, ah_call *c)
 {
@@ -365,13 +364,17 @@ static void pass_gate(ah_run *run, ah_call *c)
 
 static void begin_call(ah_run *run, ah_call *c)
 {
-    ah_slice settings = ah_transcript_last(run->cfg.transcript, AH_ENTRY_SETTINGS);
-    ah_slice strict = ah_json_member(ah_json_member(settings, "options"), "strict");
+    ah_slice strict = run->cfg.transcript->settings.options.strict;
     const ah_callees who = {run->cfg.registry, run->cfg.executors, run->cfg.adapter,
                             ah_json_kind_of(strict) == AH_JSON_TRUE};
 
-    if (c->state == AH_CALL_WAITING && ah_inject_before(run, c) && pass_loop_detector(run, c) &&
-        ah_search_called(run, c) && ah_call_prepare(c, &who, run->now, run->cfg.deadline))
+    bool there;
+
+    if (c->state != AH_CALL_WAITING)
+        return;
+    there = ah_inject_before(run, c);
+    if (!c->refused && pass_loop_detector(run, c) && there &&
+        ah_call_prepare(c, &who, run->now, run->cfg.deadline))
         pass_gate(run, c);
 }
 
@@ -414,7 +417,7 @@ static const void *alone(const ah_tool *t)
     return t->vt && t->vt->alone ? t->vt->alone(t) : NULL;
 }
 
-/* May the next call be at work together with the batch, whose calls are all marked parallel? */
+/* True if the next call may be at work together with the batch, whose calls are all marked parallel. */
 static bool joins_batch(const ah_run *run)
 {
     const ah_tool *t = tool_of(run, run->next), *other;
@@ -496,7 +499,7 @@ static bool end_batch(ah_run *run)
     for (size_t i = run->batch; i < run->next; i++) {
         ah_call *c = &run->call[i];
         ah_err err;
-        ah_status st = file_answer(run, c, true, &err);
+        ah_status st = file_answer(run, c, false, &err);
 
         invoked(run, c, c->success, ah_text_slice(c->content));
         if (!ends && c->leave != AH_OK)

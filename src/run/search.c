@@ -5,7 +5,7 @@
 #include "run/tell.h"
 #include "wire/offered.h"
 
-/* How much a word says by where it stands. */
+/* The weight of a word, by where it stands. */
 enum { OF_NAME = 12, OF_DESCRIPTION = 4, OF_ARGUMENT = 4, OF_ITS_DESCRIPTION = 1 };
 
 enum {
@@ -168,13 +168,17 @@ ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool
 
 /* -- search_tools ------------------------------------------------------------------------------- */
 
-/* The strategy that has a set. There is one at most: search_tools is declared once. */
-static const ah_strategy *searcher(const ah_run *run)
+static const struct ah_strategy_vt strategy_vt;
+
+/* The name of the strategy that has the set, as the run knows it. */
+static const char *name_in(const ah_run *run, const ah_search *s)
 {
-    for (size_t i = 0; i < ah_run_cfg(run)->n_strategies; i++)
-        if (ah_run_cfg(run)->strategy[i].search)
-            return &ah_run_cfg(run)->strategy[i];
-    return NULL;
+    const ah_run_config *cfg = ah_run_cfg(run);
+
+    for (size_t i = 0; i < cfg->n_strategies; i++)
+        if (cfg->strategy[i].vt == &strategy_vt && cfg->strategy[i].ud == s)
+            return cfg->strategy[i].name;
+    return "search";
 }
 
 static bool was_removed(const ah_registry *r, ah_slice name)
@@ -207,7 +211,7 @@ static void take(answer *a, ah_tool *t, size_t max)
     a->found[a->n++] = t;
 }
 
-/* Who knows the name gets that tool first. */
+/* The tool whose name was asked for comes first. */
 static void look(answer *a)
 {
     size_t max = a->s->rules.max ? (size_t)a->s->rules.max : AH_SEARCH_MAX;
@@ -223,10 +227,9 @@ static void look(answer *a)
         take(a, a->s->tool[doc[i]], max);
 }
 
-/* What the additions are from: docs/transcript.md. */
+/* Says what the additions are from: docs/transcript.md. */
 static ah_text *provenance(answer *a)
 {
-    const ah_strategy *of = searcher(a->call->run);
     ah_text *by = NULL;
 
     ah_buf_str(&a->by, "{\"call\":");
@@ -236,7 +239,7 @@ static ah_text *provenance(answer *a)
         ah_buf_str(&a->by, i ? "," : "");
         ah_json_put_string(&a->by, ah_text_slice(a->found[i]->name));
     }
-    ah_buf_fmt(&a->by, "],\"strategy\":\"%s\"}", of ? of->name : "search");
+    ah_buf_fmt(&a->by, "],\"strategy\":\"%s\"}", name_in(a->call->run, a->s));
     a->st = ah_text_from_buf(&a->by, "provenance", &by, &a->err);
     return by;
 }
@@ -438,94 +441,81 @@ ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_r
 /* -- tools that are found otherwise --------------------------------------------------------------- */
 
 /* The tool of that name that waits in the set; not one that is there, or was removed. */
-static ah_tool *waiting(const ah_run *run, const ah_strategy *of, ah_slice name)
+static ah_tool *waiting(const ah_run *run, const ah_search *s, ah_slice name)
 {
     const ah_registry *r = ah_run_cfg(run)->registry;
-    ah_tool *t = ah_search_find(of->search, name);
+    ah_tool *t = ah_search_find(s, name);
 
     return t && !ah_registry_find(r, name) && !was_removed(r, name) ? t : NULL;
 }
 
-/* The tools whose names stand in a list of JSON, as additions. */
-static ah_status collect(const ah_run *run, const ah_strategy *of, ah_slice list, ah_text *by,
-                         ah_changes *c, ah_err *err)
+/* The tools whose names stand in a list of JSON, as additions; `by` is written. */
+static ah_status collect(const ah_run *run, const ah_search *s, ah_slice list, const ah_buf *by,
+                         ah_changes *out, ah_err *err)
 {
     ah_json_reader r = ah_json_read(list);
     ah_json_token t = ah_json_next(&r);
-    ah_status st = AH_OK;
-
-    for (t = ah_json_next(&r); st == AH_OK && t.kind == AH_JSON_STRING; t = ah_json_next(&r)) {
-        ah_tool *tool = waiting(run, of, t.raw);
-
-        if (tool)
-            st = add_found(c, tool, by, err);
-    }
-    return st;
-}
-
-/* `by` is written; makes the additions and tells of them. */
-static ah_status add_all(ah_run *run, const ah_strategy *of, ah_buf *by, ah_slice list, ah_slice after,
-                         ah_err *err)
-{
     ah_text *from = NULL;
-    ah_changes c;
     ah_status st = ah_text_from_buf(by, "provenance", &from, err);
 
-    ah_changes_init(&c, ah_run_cfg(run)->mem);
-    if (st == AH_OK)
-        st = collect(run, of, list, from, &c, err);
-    if (st == AH_OK && c.n)
-        st = ah_inject_found(run, &c, after, err);
-    ah_changes_clear(&c);
+    for (t = ah_json_next(&r); st == AH_OK && t.kind == AH_JSON_STRING; t = ah_json_next(&r)) {
+        ah_tool *tool = waiting(run, s, t.raw);
+
+        if (tool)
+            st = add_found(out, tool, from, err);
+    }
     ah_text_unref(from);
     return st;
 }
 
-void ah_search_found(ah_run *run)
+/* Adds what the provider says that it has found. */
+static ah_status answered(void *ud, ah_run *run, ah_changes *out, ah_err *err)
 {
+    const ah_run_config *cfg = ah_run_cfg(run);
     ah_slice found, origin;
     const ah_json_wanted want[] = {{"found", &found}, {"origin", &origin}};
-    const ah_strategy *of = searcher(run);
-    ah_err err;
+    ah_status st;
     ah_buf by;
 
-    if (!of || !ah_json_members(ah_text_slice(ah_run_cfg(run)->transcript->assistant), want, 2) ||
+    if (!ah_json_members(ah_text_slice(cfg->transcript->assistant), want, 2) ||
         ah_json_kind_of(found) != AH_JSON_ARRAY)
-        return;
-    ah_buf_init(&by, ah_run_cfg(run)->mem, MAX_ENTRY);
+        return AH_OK;
+    ah_buf_init(&by, cfg->mem, MAX_ENTRY);
     ah_buf_fmt(&by, "{\"found\":%.*s,\"origin\":%.*s,\"strategy\":\"%s\"}", AH_FMT(found),
-               AH_FMT(origin), of->name);
-    if (add_all(run, of, &by, found, ah_slice_of("the provider's search"), &err) != AH_OK)
-        ah_run_warn(run, ah_slice_of(err.message));
+               AH_FMT(origin), name_in(run, ud));
+    st = collect(run, ud, found, &by, out, err);
     ah_buf_clear(&by);
+    return st;
 }
 
-bool ah_search_called(ah_run *run, ah_call *call)
+/* A call of a tool that nobody has found yet finds it. */
+static ah_status before(void *ud, ah_run *run, const ah_call *call, ah_buf *said, ah_changes *out,
+                        ah_err *err)
 {
     ah_slice name = ah_text_slice(call->slot->name);
-    const ah_strategy *of = searcher(run);
-    ah_buf by, list;
-    ah_err err;
-    bool there;
+    ah_tool *tool = waiting(run, ud, name);
+    ah_text *from = NULL;
+    ah_status st;
+    ah_buf by;
 
-    if (!of || !waiting(run, of, name))
-        return true;
+    (void)said;
+    if (!tool)
+        return AH_OK;
     ah_buf_init(&by, ah_run_cfg(run)->mem, MAX_BY);
-    ah_buf_init(&list, ah_run_cfg(run)->mem, MAX_BY);
     ah_buf_str(&by, "{\"called\":");
     ah_json_put_string(&by, ah_text_slice(call->slot->id));
-    ah_buf_fmt(&by, ",\"strategy\":\"%s\"}", of->name);
-    ah_buf_fmt(&list, "[\"%.*s\"]", AH_FMT(name));
-    if (add_all(run, of, &by, ah_buf_slice(&list), name, &err) != AH_OK)
-        ah_run_warn(run, ah_slice_of(err.message));
+    ah_buf_fmt(&by, ",\"strategy\":\"%s\"}", name_in(run, ud));
+    st = ah_text_from_buf(&by, "provenance", &from, err);
+    if (st == AH_OK)
+        st = add_found(out, tool, from, err);
+    ah_text_unref(from);
     ah_buf_clear(&by);
-    ah_buf_clear(&list);
-    there = ah_registry_find(ah_run_cfg(run)->registry, name) != NULL;
-    if (!there)
-        ah_call_refuse(
-            call,
-            "Tool '%.*s' was not run: it could not be added to this conversation, which may have "
-            "as many tools as it has.",
-            AH_FMT(name));
-    return there;
+    return st;
+}
+
+static const struct ah_strategy_vt strategy_vt = {.before = before, .answered = answered};
+
+ah_strategy ah_search_strategy(ah_search *s, const char *name)
+{
+    return (ah_strategy){.name = name, .vt = &strategy_vt, .ud = s};
 }

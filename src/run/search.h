@@ -1,10 +1,10 @@
 /* Tools that wait to be found: a set of hundreds of which the model is told nothing at first but how
  * to look for them. Either the provider looks among them (wire/lower.h), or the model calls
  * search_tools, which ranks them by the words of their names, descriptions and arguments. What is
- * found is added to the conversation like any other tool (run/inject.h).
+ * found is added to the conversation like any other tool (run/inject.h). The Lua floor makes sets,
+ * and gives tool and strategy to conversations.
  *
- * A set is immutable and may serve many conversations. Which wires do what stands in
- * docs/search.md. */
+ * A set is immutable and may serve many conversations. Which wires do what stands in docs/search.md. */
 #ifndef AH_RUN_SEARCH_H
 #define AH_RUN_SEARCH_H
 
@@ -17,7 +17,7 @@ enum {
     AH_SEARCH_TOOLS_MOST = 20000 /* in a set */
 };
 
-/* What is said of a set; all of it may be 0. */
+/* The rules of a set; all of it may be 0. */
 typedef struct ah_search_rules {
     int max;            /* tools in an answer; 0: AH_SEARCH_MAX */
     const char *who;    /* "provider", "here"; NULL: the provider where the model does that */
@@ -44,10 +44,8 @@ ah_tool *ah_search_find(const ah_search *s, ah_slice name); /* borrowed, or NULL
 ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_registry *r,
                             ah_transcript *t, ah_err *err);
 
-/* For the run: an answer has come, in which the provider may tell what it has found. */
-void ah_search_found(struct ah_run *run);
-/* A call is about to be prepared: one of a tool that nobody has found yet finds it. False: there is
- * no room for it, and the call is answered. */
-bool ah_search_called(struct ah_run *run, struct ah_call *call);
+/* The strategy over this set, which it borrows, as the name is: what the provider has found in it is
+ * added, and a tool of it that is called is found by that. */
+ah_strategy ah_search_strategy(ah_search *s, const char *name);
 
 #endif

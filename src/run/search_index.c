@@ -24,7 +24,7 @@ static bool is_word(char c)
     return is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80;
 }
 
-/* Does a word end before text.p[i]: fooBar, and the B of ABar? */
+/* True if a word ends before text.p[i]: fooBar, and the B of ABar. */
 static bool is_hump(ah_slice text, size_t i)
 {
     if (!is_upper(text.p[i]))
@@ -308,7 +308,7 @@ static void count(const ah_search_index *x, const ah_word *w, uint32_t number, u
     }
 }
 
-/* Where the words begin that are not before this one. */
+/* The place at which the words begin that are not before this one. */
 static size_t lower_bound(const ah_search_index *x, ah_slice word)
 {
     size_t low = 0, high = x->n_words;

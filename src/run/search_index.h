@@ -1,5 +1,5 @@
-/* An index of words over documents, which are numbers here: what search_tools ranks by
- * (run/search.h). Words are letters and digits; getUser_name is get, user and name, and getUser is
+/* An index of words over documents, which are numbers here: what search_tools ranks by, for search.c
+ * alone. Words are letters and digits; getUser_name is get, user and name, and getUser is
  * getuser, too; capitals and plurals count alike. It is made once and never changed, the same
  * for the same words. It knows nothing of tools, and no language but for a few words of
  * English that say nothing. */

@@ -1,5 +1,6 @@
-/* What every part of a run may ask of it, and tell through it: its config, its clock, its events. The
- * lowest of the floor: the gate, injection and the strategies know no more of a run than this. */
+/* The part of a run that all others may use: its config, its clock, and its events. The lowest of the
+ * floor: the gate, injection and the strategies know no more of a run, and neither does the book of
+ * asks. */
 #ifndef AH_RUN_TELL_H
 #define AH_RUN_TELL_H
 

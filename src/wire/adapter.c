@@ -1,4 +1,4 @@
-/* What adapters share: references, origin, and retry advice. */
+/* The parts that adapters share: references, origin, and retry advice. */
 #include "wire/adapter.h"
 
 const char *const ah_tool_change_mode_names[] = {

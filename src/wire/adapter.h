@@ -1,7 +1,7 @@
-/* Adapters: how one provider speaks. An adapter lowers the transcript to the
- * provider's request bytes and reads its response into an assembly. It does no
- * I/O: the driver carries the bytes, or, where `exchange` is set, the adapter's
- * owner does (scripted models, adapters written in Lua, processes). */
+/* Adapters: how one provider speaks. An adapter lowers the transcript to the provider's request bytes
+ * and reads its response into an assembly. It does no I/O: the driver carries the bytes, or, where
+ * `exchange` is set, the adapter's owner does (scripted models, adapters written in Lua, processes).
+ * The contract, which each provider's file keeps: the run and the driver call its slots. */
 #ifndef AH_WIRE_ADAPTER_H
 #define AH_WIRE_ADAPTER_H
 
@@ -15,7 +15,7 @@
 /* In the order of the enum: "restart", "append", ... */
 extern const char *const ah_tool_change_mode_names[]; /* ends with NULL */
 
-/* How tools that appear in mid-conversation reach the model (seed 000's boolean is
+/* The ways in which tools that appear in mid-conversation reach the model (seed 000's boolean is
  * mode != AH_TOOLS_RESTART). */
 typedef enum ah_tool_change_mode {
     AH_TOOLS_RESTART,
@@ -28,8 +28,8 @@ typedef enum ah_tool_change_mode {
     AH_TOOLS_DISPATCHER
 } ah_tool_change_mode;
 
-/* Where a wire has images, as bits. What it has no place for in a user's message ends the
- * request before it is sent; in a tool's result words stand for it. */
+/* The places that a wire has for images, as bits. One that it has no place for in a user's message ends
+ * the request before it is sent; in a tool's result words stand for it. */
 enum {
     AH_IMAGES_DATA = 1, /* in a user's message, by value */
     AH_IMAGES_URL = 2,  /* and by address */
@@ -39,7 +39,7 @@ enum {
     AH_IMAGES_ALL = 15
 };
 
-/* How a wire deals with tools that are to be found first, as bits (docs/search.md). */
+/* The ways of a wire with tools that are to be found first, as bits (docs/search.md). */
 enum {
     AH_SEARCH_OWN = 1,   /* the model looks for them by itself */
     AH_SEARCH_WIRE = 2,  /* the wire has a way for that, whatever is known of the model */
@@ -50,7 +50,7 @@ enum {
 /* The tool that looks for others where the model does not do so by itself (run/search.h). */
 #define AH_SEARCH_TOOLS "search_tools"
 
-/* Whether answers say what they cost (ah_usage.priced). */
+/* The answers that say what they cost (ah_usage.priced). */
 typedef enum ah_cost_told {
     AH_COST_UNTOLD,  /* mostly not */
     AH_COST_TOLD,    /* each its own */
@@ -87,8 +87,8 @@ typedef struct ah_adapter_vt {
     ah_status (*end)(ah_reader *r, ah_err *err);
     void (*close)(ah_reader *r);
 
-    /* Has the owner something to run this call with, in place of the tool's handler (a test's
-     * double)? *out is borrowed, NULL: no. May be NULL. */
+    /* The tool with which the owner runs this call, in place of the tool's handler (a test's
+     * double); *out is borrowed, NULL: it has none. May be NULL. */
     ah_status (*stand_in)(ah_adapter *a, const struct ah_call *call, ah_tool **out, ah_err *err);
 
     /* The owner's own exchange, started and stopped by the driver. */
@@ -124,9 +124,9 @@ struct ah_adapter {
     bool stream;
 };
 
-/* Does its wire carry this schema (checked JSON) of an answer? */
+/* True if its wire carries this schema (checked JSON) of an answer. */
 bool ah_adapter_carries(const ah_adapter *a, ah_slice schema);
-/* Does that tell the model of it, so that no words need to? */
+/* True if that tells the model of it, so that no words need to. */
 bool ah_adapter_shows(const ah_adapter *a, ah_slice schema);
 
 ah_adapter *ah_adapter_ref(ah_adapter *a);

@@ -182,7 +182,7 @@ int64_t ah_advice_retry(const ah_response_head *head)
     return bounded(ms);
 }
 
-/* Is the limit of that name used up? Then *ms grows to when it is renewed. */
+/* If the limit of that name is used up, *ms grows to when it is renewed. */
 static void look_at(const ah_response_head *head, const char *remaining, const char *reset, double *ms)
 {
     ah_slice left = head->header(head->ud, remaining);

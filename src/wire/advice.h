@@ -1,6 +1,7 @@
-/* How long a server wants us to wait, from the head of its response: Retry-After in its
- * spellings, and limits on requests and tokens that are used up. Both give milliseconds, or -1
- * where nothing is said (zero is no advice), or -2 where it is longer than we wait. */
+/* The time that a server wants us to wait, from the head of its response: Retry-After in its
+ * spellings, and limits on requests and tokens that are used up. Both give milliseconds, or -1 where
+ * nothing is said (zero is no advice), or -2 where it is longer than we wait. For readers: adapter.c
+ * asks for all of them, gemini_read.c for a length that its errors tell. */
 #ifndef AH_WIRE_ADVICE_H
 #define AH_WIRE_ADVICE_H
 

@@ -28,9 +28,9 @@ typedef struct anthropic {
 
 /* -- the head ------------------------------------------------------------------------------- */
 
-static void put_tool_choice(ah_buf *b, ah_slice options)
+static void put_tool_choice(ah_buf *b, ah_slice v)
 {
-    ah_slice v = ah_json_member(options, "tool_choice"), name = ah_json_member(v, "name");
+    ah_slice name = ah_json_member(v, "name");
 
     if (name.p)
         ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"tool\",\"name\":%.*s}", AH_FMT(name));
@@ -40,10 +40,8 @@ static void put_tool_choice(ah_buf *b, ah_slice options)
         ah_buf_fmt(b, ",\"tool_choice\":{\"type\":%.*s}", AH_FMT(v));
 }
 
-static void put_stop(ah_buf *b, ah_slice options)
+static void put_stop(ah_buf *b, ah_slice v)
 {
-    ah_slice v = ah_json_member(options, "stop");
-
     if (ah_json_kind_of(v) == AH_JSON_STRING)
         ah_buf_fmt(b, ",\"stop_sequences\":[%.*s]", AH_FMT(v));
     else if (v.p)
@@ -89,14 +87,14 @@ static int64_t usual_length(const ah_model *m)
 }
 
 /* max_tokens counts what is thought, too, and must be more than that. */
-static void put_length(const ah_lowered *w, ah_buf *b, ah_slice options)
+static void put_length(const ah_lowered *w, ah_buf *b, const ah_model_options *o)
 {
-    ah_slice effort = ah_json_member(options, "reasoning");
+    ah_slice effort = o->reasoning;
     int64_t budget = thinking_of(w) == AH_THINKS_BY_BUDGET ? budget_of(effort) : 0;
     ah_json_num asked = {0};
     int64_t most = usual_length(&w->adapter->known);
 
-    if (ah_json_number(ah_json_member(options, "max_tokens"), &asked) && asked.is_int)
+    if (ah_json_number(o->max_tokens, &asked) && asked.is_int)
         most = asked.i;
     if (budget && most <= budget)
         most += budget;
@@ -110,7 +108,7 @@ static void put_length(const ah_lowered *w, ah_buf *b, ah_slice options)
 /* ,"output_config":{..}: the effort, and the schema of the answer where the wire carries it. */
 static void put_output(const ah_lowered *w, ah_buf *b)
 {
-    ah_slice effort = ah_json_member(ah_json_member(w->settings, "options"), "reasoning");
+    ah_slice effort = w->settings.options.reasoning;
     ah_slice schema = ah_lowered_output(w);
     bool thinks = thinks_by_effort(w, effort);
 
@@ -126,10 +124,8 @@ static void put_output(const ah_lowered *w, ah_buf *b)
 }
 
 /* ,"cache_control":{..} as the option says; no part of a segment. */
-static void put_cache(ah_buf *b, ah_slice options)
+static void put_cache(ah_buf *b, ah_slice v)
 {
-    ah_slice v = ah_json_member(options, "cache");
-
     if (!ah_json_string_is(v, "off"))
         ah_buf_fmt(b, ",\"cache_control\":{\"type\":\"ephemeral\"%s}",
                    ah_json_string_is(v, "1h") ? ",\"ttl\":\"1h\"" : "");
@@ -137,21 +133,21 @@ static void put_cache(ah_buf *b, ah_slice options)
 
 static void put_options(ah_lowered *w)
 {
-    ah_slice options = ah_json_member(w->settings, "options");
+    const ah_model_options *o = &w->settings.options;
     ah_buf *b = &w->head;
 
-    put_length(w, b, options);
+    put_length(w, b, o);
     put_output(w, b);
-    put_stop(b, options);
-    ah_put_option(b, options, "temperature", "temperature");
-    ah_put_option(b, options, "top_p", "top_p");
-    put_cache(b, options); /* of the last block: each request reads what the one before has written */
+    put_stop(b, o->stop);
+    ah_put_option(b, "temperature", o->temperature);
+    ah_put_option(b, "top_p", o->top_p);
+    put_cache(b, o->cache); /* of the last block: each request reads what the one before has written */
     if (ah_lowered_has_tools(w))
-        put_tool_choice(b, options);
+        put_tool_choice(b, o->tool_choice);
 }
 
 /* An object's schema says so on this wire. */
-/* What may be sent, as it may be sent: without descriptions and outputs, which have no place here. */
+/* Puts what may be sent: inputs without descriptions and outputs, which have no place here. */
 static void put_input_examples(ah_buf *b, ah_slice examples, bool wraps)
 {
     ah_json_reader r = ah_json_read(examples);
@@ -200,7 +196,7 @@ static void put_tool(ah_lowered *w, ah_slice spec, ah_segment_kind kind, size_t 
     ah_segment_end(w, kind, entry, b, at);
 }
 
-/* Where tools are to be revealed later, one deferred tool is there from the first request on: so
+/* If tools are to be revealed later, one deferred tool is there from the first request on: so
  * the first real one is no change of kind. It is never revealed, and not needed among others. */
 static void put_placeholder(ah_lowered *w)
 {
@@ -263,7 +259,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
         at = ah_segment_begin(b);
         ah_buf_fmt(b, "{\"type\":\"text\",\"text\":%.*s", AH_FMT(w->system));
         ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
-        put_cache(b, ah_json_member(w->settings, "options")); /* found however much a turn adds */
+        put_cache(b, w->settings.options.cache); /* found however much a turn adds */
         ah_buf_str(b, "}]");
     }
     ah_buf_str(b, ",\"messages\":[");
@@ -322,7 +318,7 @@ static void put_calls(ah_lowered *w, ah_json_reader *calls, size_t *at, size_t n
     }
 }
 
-/* What the provider's search said is sent back only where it searches still. */
+/* The words of the provider's search are sent back only where it searches still. */
 static const char *const searches[] = {"server_tool_use", "tool_search_tool_result", NULL};
 
 static bool is_sent_back(const ah_adapter *a, const ah_lowered *w, ah_slice part, ah_slice *data,
@@ -401,7 +397,7 @@ static void put_result_content(const ah_adapter *a, ah_buf *b, ah_slice json)
     ah_buf_char(b, ']');
 }
 
-/* What search_tools has found, in the words by which the wire reveals deferred tools: a list of
+/* Puts what search_tools has found, in the words by which the wire reveals deferred tools: a list of
  * references alone. False: none of it is declared so. */
 static bool put_references(const ah_lowered *w, ah_buf *b, ah_slice added)
 {
@@ -439,7 +435,7 @@ static void put_result(const ah_adapter *a, ah_lowered *w, ah_slice json)
     ah_buf_str(b, ah_json_kind_of(success) == AH_JSON_FALSE ? ",\"is_error\":true}" : "}");
 }
 
-/* What was held back until the user has spoken: see put_system_block. */
+/* Puts what was held back until the user has spoken: see put_system_block. */
 static void put_held(ah_lowered *w)
 {
     if (w->held.len == 0)
@@ -508,7 +504,7 @@ static void put_note(const ah_adapter *a, ah_lowered *w, ah_slice value)
 
 /* -- tools that come and go ------------------------------------------------------------------- */
 
-/* Is this the entry that is to tell of the tool? */
+/* The tool, if this is the entry that is to tell of it; else NULL. */
 static const ah_offered *told_here(const ah_lowered *w, ah_slice name)
 {
     const ah_offered *t = ah_offers_find(&w->offers, name);

@@ -47,7 +47,7 @@ static const ah_shape found = {.kinds = AH_IS_OBJECT,
 static const ah_shape text_block = {.member = AH_MEMBERS(AH_NEEDS("text", &string))};
 static const ah_shape call_block = {
     .member = AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name), AH_NEEDS("input", &object))};
-/* Where deltas follow, the input is a place for them. */
+/* The input is a place for the deltas, if they follow. */
 static const ah_shape call_begins = {.member = AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name),
                                                           AH_MAY_HAVE("input", &maybe_object))};
 static const ah_shape thinking_block = {
@@ -309,7 +309,7 @@ static ah_status add_signature(reader *x, ah_slice raw, ah_err *err)
     return keep(&x->signature, raw, err);
 }
 
-/* What a delta of each type adds to, and blocks of which kinds have that. Deltas of other types (of
+/* The member that a delta of each type adds, and the blocks that have it. Deltas of other types (of
  * citations, say) add nothing that is ours, nor do those of a text to a block that is not known. */
 static const struct delta_type {
     const char *type, *member;

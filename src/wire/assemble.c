@@ -472,7 +472,7 @@ static void put_stop(const ah_assembly *a, ah_buf *b)
     ah_json_put_string(b, ah_buf_slice(&a->stop_word));
 }
 
-/* What the provider said, unless the content says more (NOTES: decide by content). */
+/* The reason that the provider said, unless the content says more (NOTES: decide by content). */
 static ah_stop final_stop(const ah_assembly *a)
 {
     if (a->n && !ah_stop_is_cut(a->stop) && a->stop != AH_STOP_FILTER)

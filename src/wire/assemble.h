@@ -1,6 +1,6 @@
-/* An assistant message being put together from what an adapter's reader finds,
- * streamed or not: text, refusal, calls, stop, usage. Shared by all adapters.
- * Secrets a server echoes are taken out here, before anyone sees them. */
+/* An assistant message being put together from what an adapter's reader finds, streamed or not: text,
+ * refusal, calls, stop, usage. Secrets a server echoes are taken out here, before anyone sees them.
+ * The run owns one an exchange and makes its entry; readers fill it. */
 #ifndef AH_WIRE_ASSEMBLE_H
 #define AH_WIRE_ASSEMBLE_H
 
@@ -85,9 +85,9 @@ enum {
 void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secrets,
                       void (*delta)(void *ud, ah_slice text), void *ud);
 void ah_assembly_clear(ah_assembly *a);
-/* How many tokens it took; a price that was told stays. */
+/* The tokens that it took; a price that was told stays. */
 void ah_assembly_usage(ah_assembly *a, ah_usage usage);
-/* What it cost in dollars, a JSON value; anything but an amount says nothing. */
+/* The dollars that it cost, a JSON value; anything but an amount says nothing. */
 void ah_assembly_cost(ah_assembly *a, ah_slice value);
 
 /* The readers' verbs. JSON string values are given as they stand (`raw`, without
@@ -115,14 +115,15 @@ ah_status ah_assembly_found(ah_assembly *a, ah_slice name, ah_err *err);
 /* Forgets the calls and opaque parts so far: of a message that was refused or begun again. Text
  * stays, it may have been shown. */
 void ah_assembly_drop_calls(ah_assembly *a);
-/* Why it ended, and the word the provider had for that: a JSON value, used where it is a string. */
+/* The reason of its end, and the word the provider had for that: a JSON value, used where it is a
+ * string. */
 void ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice word);
 
-/* At the end: is the message whole? Not so is one that ends with half a character, whose stop says
+/* At the end: AH_OK if the message is whole. Not so is one that ends with half a character, whose stop says
  * calls where there are none, or in which a call has no name. AH_PROVIDER says which. */
 ah_status ah_assembly_check(const ah_assembly *a, ah_err *err);
 
-/* Where a message comes from: what it may be sent back to verbatim. */
+/* The origin of a message, to which it may be sent back verbatim. */
 typedef struct ah_origin {
     ah_slice adapter, model, endpoint;
 } ah_origin;

@@ -28,10 +28,8 @@ static uint64_t hash_body(const ah_lowered *w, size_t n)
     return hash_segments(w->segment + w->n_head, n, &w->body, AH_HASH_BEGIN);
 }
 
-static uint64_t hash_member(uint64_t h, ah_slice object, const char *name)
+static uint64_t hash_value(uint64_t h, ah_slice value)
 {
-    ah_slice value = ah_json_member(object, name);
-
     return ah_slice_hash_on(ah_slice_hash_on(h, ah_slice_of(value.p ? "+" : "-")), value);
 }
 
@@ -46,7 +44,7 @@ static uint64_t hash_model(const ah_lowered *w)
         h = ah_slice_hash_on(ah_slice_hash_on(h, ah_text_slice(of[i])), ah_slice_of("/"));
     if (a->vt->exchange)
         h = ah_slice_hash_on(h, (ah_slice){(const char *)&a, sizeof(const ah_adapter *)});
-    return hash_member(h, w->settings, "model");
+    return hash_value(h, w->settings.model);
 }
 
 static ah_sent sent_now(const ah_lowered *w)
@@ -60,8 +58,8 @@ static ah_sent sent_now(const ah_lowered *w)
         now.tools = hash_head(w, AH_SEGMENT_TOOL);
         now.system = hash_head(w, AH_SEGMENT_SYSTEM);
         now.model = hash_model(w);
-        now.settings = hash_member(AH_HASH_BEGIN, w->settings, "options");
-        now.settings = hash_member(now.settings, w->settings, "output");
+        now.settings = hash_value(AH_HASH_BEGIN, w->settings.options.text);
+        now.settings = hash_value(now.settings, w->settings.output);
     }
     return now;
 }

@@ -1,4 +1,4 @@
-/* What is written to the `claude` command; see claude.h. Its lines are read in claude_read.c. Not
+/* Writes to the `claude` command; see claude.h. Its lines are read in claude_read.c. Not
  * here: the process, waiting, and anything of the run. */
 #include <strings.h>
 
@@ -157,7 +157,7 @@ static bool is_letter(char c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-/* Does one of our tags begin here, or end? Case does not count for a model. */
+/* True if one of our tags begins here, or ends. Case does not count for a model. */
 static bool is_our_tag(ah_slice text)
 {
     static const char *const names[] = {"system", "conversation"};
@@ -217,7 +217,7 @@ static void put_image(ah_buf *b, const ah_image *image)
     ah_put_anthropic_image(b, image);
 }
 
-/* What the user, or a handler's note, says: blocks of a user message. */
+/* Puts what the user, or a handler's note, says: blocks of a user message. */
 static void put_blocks(ah_buf *b, const entry *e)
 {
     ah_json_reader r = ah_json_read(ah_json_member(e->json, "content"));
@@ -299,7 +299,7 @@ static void put_history(past *p, const entry *e)
     ah_buf_str(b, "}\n");
 }
 
-/* How many entries belong to the past: those up to the last that is not the user's. */
+/* The number of entries that belong to the past: those up to the last that is not the user's. */
 static size_t past_of(const request *q)
 {
     ah_json_reader r = read_entries(q);
@@ -525,7 +525,7 @@ static void release(ah_adapter *a)
     ((ah_claude_owner *)a)->release((ah_claude_owner *)a);
 }
 
-/* What it gives on are events of the Messages API, a line each. */
+/* It gives on events of the Messages API, a line each. */
 static const ah_adapter_vt vt = {
     .name = AH_CLAUDE,
     .head = put_head,

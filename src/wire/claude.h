@@ -1,10 +1,10 @@
-/* The protocol of the `claude` command (Claude Code, stream-json both ways) as our side of it
- * speaks: what is to be written to the command, and what its lines mean. It does no I/O; the
- * process is owned in host/claude_process.c. The command believes that it owns the loop: it asks for each
- * call of a tool, and is answered when the run has made the call.
+/* The protocol of the `claude` command (Claude Code, stream-json both ways) as our side of it speaks:
+ * what is to be written to the command, and what its lines mean. It does no I/O; the process is owned
+ * in host/claude_process.c, which calls it. The command believes that it owns the loop: it asks for
+ * each call of a tool, and is answered when the run has made the call.
  *
- * Requests come in the form of scripted.c, {"system","tools","entries",...}; what the command says
- * of the model's message is given on as lines of Messages API events for anthropic_read.c. */
+ * Requests come in the form of scripted.c, {"system","tools","entries",...}; what the command says of
+ * the model's message is given on as lines of Messages API events for anthropic_read.c. */
 #ifndef AH_WIRE_CLAUDE_H
 #define AH_WIRE_CLAUDE_H
 
@@ -62,7 +62,7 @@ enum {
     AH_CLAUDE_MAX_CALLS = 1024     /* that wait for a result, or results for their request */
 };
 
-/* What a line means for the exchange; all slices are parts of the line, or of `cost`. */
+/* The meaning of a line for the exchange; all slices are parts of the line, or of `cost`. */
 typedef struct ah_claude_news {
     ah_slice event[2]; /* of the model's message, one line without its end; .p NULL: none */
     char cost[96];     /* an event of our own */
@@ -74,7 +74,7 @@ typedef struct ah_claude_news {
 void ah_claude_init(ah_claude *c, const ah_mem *mem, bool relists);
 void ah_claude_clear(ah_claude *c);
 
-/* Can the process go on with this request: does it know the beginning, and nothing else? */
+/* True if the process can go on with this request: it knows the beginning, and nothing else. */
 bool ah_claude_fits(const ah_claude *c, ah_slice request);
 /* Asks for the next message: of a process that fits, or of a fresh one, which is told the
  * conversation so far as text (docs/claude.md). */

@@ -1,4 +1,4 @@
-/* What the `claude` command takes of a request's options; see claude.h. It has no way to set the
+/* The options of a request that the `claude` command takes; see claude.h. It has no way to set the
  * others, and they are refused rather than left out: it is not for us to say that they do not
  * matter. Options of one provider only (docs/lua.md) mean nothing here, as everywhere else. */
 #include "wire/claude.h"

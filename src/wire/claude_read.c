@@ -373,7 +373,7 @@ static ah_status fail(const ah_claude *c, ah_slice line, ah_slice said, ah_err *
     return err->status;
 }
 
-/* What the turn cost: the command counts all of its turns together. */
+/* Notes the cost of the turn: the command counts all of its turns together. */
 static void note_cost(ah_claude *c, ah_slice total, ah_claude_news *news)
 {
     ah_usage u = {.cost = 0};

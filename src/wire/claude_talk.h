@@ -1,5 +1,5 @@
-/* What claude.c and claude_read.c share: calls that wait for their results, and results that wait
- * until the command asks for them. Not for others. */
+/* The calls that wait for their results, and the results that wait until the command asks for them,
+ * for claude.c and claude_read.c alone. */
 #ifndef AH_WIRE_CLAUDE_TALK_H
 #define AH_WIRE_CLAUDE_TALK_H
 

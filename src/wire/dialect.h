@@ -1,6 +1,7 @@
-/* What several wires ask of schemas: parameters whose root is a plain object, and schemas in
- * the words a provider knows. What cannot be said there is told in words, in the description;
- * arguments are always checked against the tool's own schema, so nothing is lost by it. */
+/* The words in which providers know schemas, as several wires ask for them: parameters whose root is
+ * a plain object, and no rule that they refuse. What cannot be said there is told in words, in the
+ * description; arguments are always checked against the tool's own schema, so nothing is lost by it.
+ * Wires call it while they lower, and assemble.c to undo it. */
 #ifndef AH_WIRE_DIALECT_H
 #define AH_WIRE_DIALECT_H
 
@@ -30,7 +31,7 @@ void ah_telling_tell(ah_telling *t, ah_json_token key, ah_slice value);
 /* With the author's description, a JSON string or absent. A failure is that of `out`. */
 void ah_telling_end(ah_telling *t, ah_slice description);
 
-/* How many members a schema has. */
+/* The number of members that a schema has. */
 size_t ah_dialect_members(ah_slice schema);
 
 #define AH_WRAPPED "wrapped_arguments"

@@ -128,7 +128,7 @@ static const char *const forms[] = {
     SAID("LiteLLM", "context window exceeded"),
 };
 
-/* What proxies and libraries put in front of another's words. */
+/* The words that proxies and libraries put in front of another's. */
 static const char *const prefixes[] = {
     "error code: #- - ",
     "api error: #- ",

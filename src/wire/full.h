@@ -1,6 +1,6 @@
 /* Recognises the errors of a full context, as a model's server or a program between tells them: the
  * conversation, with room for the answer, does not fit into the model's window. Each wire says so in
- * its own words; the table of them is in full.c. */
+ * its own words; the table of them is in full.c. Readers ask it about errors. */
 #ifndef AH_WIRE_FULL_H
 #define AH_WIRE_FULL_H
 
@@ -28,7 +28,7 @@ bool ah_full_word(ah_slice word);
 /* Makes an error of it, whose message is there already: its code, no other try, its numbers. */
 void ah_full_tell(const ah_full *full, ah_err *err);
 
-/* What to do about it, for the end of the message. */
+/* The advice at the end of the message. */
 #define AH_FULL_ADVICE                                                                                  \
     "; the context is full: begin another conversation, or take a model with a larger window"
 

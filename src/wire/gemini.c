@@ -49,21 +49,22 @@ static void put_thinking(const ah_adapter *a, const ah_lowered *w, ah_buf *b, si
 
 static void put_config(const ah_adapter *a, const ah_lowered *w, ah_buf *b)
 {
-    ah_slice options = ah_json_member(w->settings, "options"), schema = ah_lowered_output(w);
+    const ah_model_options *o = &w->settings.options;
+    ah_slice schema = ah_lowered_output(w);
     size_t n = 0;
 
     ah_buf_str(b, "\"generationConfig\":{");
-    ah_put_member(b, &n, "maxOutputTokens", ah_json_member(options, "max_tokens"));
+    ah_put_member(b, &n, "maxOutputTokens", o->max_tokens);
     if (schema.p) {
         ah_buf_str(b, n++ ? "," : "");
         ah_buf_str(b, "\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
         ah_dialect_put_schema(schema, b);
     }
-    ah_put_member(b, &n, "seed", ah_json_member(options, "seed"));
-    ah_put_list(b, &n, "stopSequences", ah_json_member(options, "stop"));
-    ah_put_member(b, &n, "temperature", ah_json_member(options, "temperature"));
-    put_thinking(a, w, b, &n, ah_json_member(options, "reasoning"));
-    ah_put_member(b, &n, "topP", ah_json_member(options, "top_p"));
+    ah_put_member(b, &n, "seed", o->seed);
+    ah_put_list(b, &n, "stopSequences", o->stop);
+    ah_put_member(b, &n, "temperature", o->temperature);
+    put_thinking(a, w, b, &n, o->reasoning);
+    ah_put_member(b, &n, "topP", o->top_p);
     ah_buf_char(b, '}');
 }
 
@@ -104,13 +105,12 @@ static void put_declaration(const ah_lowered *w, ah_slice spec, ah_buf *b)
 
 static void head(const ah_adapter *a, ah_lowered *w)
 {
-    ah_slice options = ah_json_member(w->settings, "options");
     ah_buf *b = &w->head;
 
     ah_buf_char(b, '{');
     if (ah_put_tools(w, "\"tools\":[{\"functionDeclarations\":[", put_declaration)) {
         ah_buf_str(b, "]}],");
-        put_tool_choice(b, ah_json_member(options, "tool_choice"));
+        put_tool_choice(b, w->settings.options.tool_choice);
     }
     ah_put_system(w, "\"systemInstruction\":{\"parts\":[{\"text\":", "}]},");
     put_config(a, w, b);

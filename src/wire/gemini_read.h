@@ -1,4 +1,5 @@
-/* The reader of Gemini's generateContent: the slot `open` of its vtable; the others are in reading.h. */
+/* The reader of Gemini's generateContent, for gemini.c alone: the slot `open` of its vtable; the
+ * others are in reading.h. */
 #ifndef AH_WIRE_GEMINI_READ_H
 #define AH_WIRE_GEMINI_READ_H
 

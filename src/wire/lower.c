@@ -1,5 +1,6 @@
-/* Which entries are new, what the head is made of, which mode tools change in, and which entries may
- * break the cache (breaks.c says which do). How an entry looks on a wire is the adapter's, through its vtable. */
+/* Finds out which entries are new, what the head is made of, which mode tools change in, and which
+ * entries may break the cache (breaks.c says which do). The bytes of an entry are the adapter's, through
+ * its vtable. */
 #include "wire/lower.h"
 
 #include "model/image.h"
@@ -168,14 +169,13 @@ static ah_slice latest(const ah_lowered *w, ah_entry_kind kind, ah_slice taken)
 static ah_searching searching_of(const ah_lowered *w)
 {
     ah_slice deferral = latest(w, AH_ENTRY_TOOLS_DEFERRED, w->deferral);
-    ah_slice settings, who = ah_json_member(deferral, "search");
+    ah_slice who = ah_json_member(deferral, "search");
     unsigned can = w->adapter->search;
 
     if (!deferral.p || !can || w->searching_here || w->mode == AH_TOOLS_SEARCH_PAIR ||
         w->mode == AH_TOOLS_DISPATCHER)
         return AH_SEARCHING_HERE;
-    settings = latest(w, AH_ENTRY_SETTINGS, w->settings);
-    if (ah_json_string_is(ah_json_member(ah_json_member(settings, "learned"), "tool_search"), "here"))
+    if (ah_json_string_is(ah_json_member(w->transcript->settings.learned, "tool_search"), "here"))
         return AH_SEARCHING_HERE;
     if (!ah_json_string_is(who, "here") &&
         can & (ah_json_string_is(who, "provider") ? AH_SEARCH_WIRE : AH_SEARCH_OWN))
@@ -188,7 +188,7 @@ bool ah_lowered_defers(const ah_lowered *w)
     return w->deferral.p && w->searching != AH_SEARCHING_HERE;
 }
 
-/* Does a result of search_tools tell the model in full what was found? */
+/* True if a result of search_tools tells the model in full what was found. */
 static bool shows_results(const ah_lowered *w)
 {
     if (w->searching == AH_SEARCHING_HERE)
@@ -196,7 +196,7 @@ static bool shows_results(const ah_lowered *w)
     return w->adapter->search & AH_SEARCH_SHOWS;
 }
 
-/* Has the wire revealed the tools of this tools_added entry by what it holds of the search? */
+/* True if the wire has revealed the tools of this tools_added entry by what it holds of the search. */
 static bool is_shown(const ah_lowered *w, ah_slice json)
 {
     ah_slice by = ah_json_member(json, "by"), call, found, origin;
@@ -269,19 +269,22 @@ static ah_break take_tools(ah_lowered *w, const ah_entry *e, size_t i)
     return w->offers.conversing && mode == AH_TOOLS_RESTART ? AH_BREAK_RESTART : AH_BREAK_TOOLS;
 }
 
-static bool is_same(const ah_lowered *w, ah_slice now, const char *name)
+static bool is_same(ah_slice was, ah_slice is)
 {
-    ah_slice was = ah_json_member(w->settings, name), is = ah_json_member(now, name);
-
     return was.p ? ah_slice_eq(was, is) : !is.p;
 }
 
-/* What was learned of a model is no part of the request's head. */
-static ah_break settings_change(const ah_lowered *w, ah_slice now)
+/* The part that was learned of a model is no part of the request's head. */
+static ah_break take_settings(ah_lowered *w, ah_slice entry)
 {
-    if (!is_same(w, now, "model"))
+    ah_model_settings was = w->settings, *now = &w->settings;
+
+    ah_model_settings_read(entry, now);
+    if (!is_same(was.model, now->model))
         return AH_BREAK_MODEL;
-    return is_same(w, now, "options") && is_same(w, now, "output") ? AH_BREAK_NONE : AH_BREAK_SETTINGS;
+    return is_same(was.options.text, now->options.text) && is_same(was.output, now->output)
+               ? AH_BREAK_NONE
+               : AH_BREAK_SETTINGS;
 }
 
 /* Takes one entry in; says why the head may change by it. */
@@ -289,13 +292,10 @@ static ah_break take(ah_lowered *w, size_t i)
 {
     const ah_entry *e = &w->transcript->entry[i];
     ah_slice json = ah_text_slice(e->json);
-    ah_break brk;
 
     switch (e->kind) {
     case AH_ENTRY_SETTINGS:
-        brk = settings_change(w, json);
-        w->settings = json;
-        return brk;
+        return take_settings(w, json);
     case AH_ENTRY_TOOLS_ADDED:
     case AH_ENTRY_TOOLS_REMOVED:
         return take_tools(w, e, i);
@@ -339,7 +339,8 @@ static void begin_anew(ah_lowered *w)
     if (w->requests > 0)
         ah_break_forget_body(w);
     w->done = w->n_head = w->n_body = 0;
-    w->settings = w->system = w->deferral = (ah_slice){NULL, 0};
+    w->settings = (ah_model_settings){.text = {NULL, 0}};
+    w->system = w->deferral = (ah_slice){NULL, 0};
     w->redo_head = true;
     w->sweeping = false;
     ah_offers_clear(&w->offers);
@@ -391,9 +392,8 @@ ah_strict_rules ah_lowered_strict(const ah_lowered *w)
 
 unsigned ah_lowered_asks(const ah_lowered *w)
 {
-    ah_slice options = ah_json_member(w->settings, "options");
     unsigned can = w->adapter->asks, all = 0;
-    bool thinks = can & AH_MODEL_THINKS && ah_json_member(options, "reasoning").p;
+    bool thinks = can & AH_MODEL_THINKS && w->settings.options.reasoning.p;
 
     if (can & AH_MODEL_ENCRYPTED &&
         (thinks || ah_model_can(&w->adapter->known, AH_MODEL_ENCRYPTED, false)))
@@ -428,10 +428,10 @@ static ah_tool_change_mode mode_of(const ah_lowered *w, ah_slice learned)
     return mode_named(ah_json_member(learned, "tool_change_mode"), mode);
 }
 
-/* What is left out changes the head, and tools that are defined in the body. */
+/* The head changes by what is left out, and so do tools that are defined in the body. */
 static void settle_mode(ah_lowered *w)
 {
-    ah_slice learned = ah_json_member(latest(w, AH_ENTRY_SETTINGS, w->settings), "learned");
+    ah_slice learned = w->transcript->settings.learned;
     ah_tool_change_mode mode = mode_of(w, learned), before = w->mode;
     unsigned lacking = w->trying_without | ah_learned_lacking(learned);
     ah_searching searching;
@@ -484,7 +484,7 @@ bool ah_lowered_is_native(const ah_lowered *w)
 
 /* -- images -------------------------------------------------------------------- */
 
-/* What the wire has no place for in a user's message is never left out in silence. */
+/* An image that the wire has no place for in a user's message is never left out in silence. */
 static ah_status check_image(const ah_lowered *w, const ah_image *image, size_t part, ah_err *err)
 {
     const ah_adapter *a = w->adapter;
@@ -530,7 +530,7 @@ static ah_status check_images(ah_lowered *w, ah_err *err)
     return st;
 }
 
-/* What is withdrawn is declared no more where the head changes anyway. */
+/* A tool that was withdrawn is declared no more where the head changes anyway. */
 static void sweep(ah_lowered *w)
 {
     size_t before = w->offers.n;
@@ -664,7 +664,7 @@ ah_slice ah_lowered_allowed(const ah_lowered *w, size_t *at)
 
 ah_slice ah_lowered_output(const ah_lowered *w)
 {
-    ah_slice schema = ah_json_member(w->settings, "output");
+    ah_slice schema = w->settings.output;
     bool carried = schema.p && !ah_lowered_lacks(w, AH_MODEL_OUTPUT) &&
                    ah_adapter_carries(w->adapter, schema) &&
                    !(w->adapter->output_unseen && ah_lowered_has_tools(w));

@@ -1,7 +1,7 @@
-/* Lowering: the transcript as one provider's request bytes, kept from request to
- * request so that a turn costs what is new in it. The body is head (settings,
- * tools, system) + one piece an entry + tail; the bytes are a pure function of
- * transcript and adapter. */
+/* Lowering: the transcript as one provider's request bytes, kept from request to request so that a
+ * turn costs what is new in it. The body is head (settings, tools, system) + one piece an entry +
+ * tail; the bytes are a pure function of transcript and adapter. A conversation owns one; the run
+ * asks it for requests, adapters write into it. */
 #ifndef AH_WIRE_LOWER_H
 #define AH_WIRE_LOWER_H
 
@@ -21,7 +21,7 @@ typedef struct ah_segment {
     size_t at, n; /* in `head` (tools, system) or `body` (entries) */
 } ah_segment;
 
-/* Who looks for deferred tools, and how the wire is told of them. */
+/* Those who look for deferred tools, and how the wire is told of them. */
 typedef enum ah_searching {
     AH_SEARCHING_HERE,  /* search_tools does; what is found is added like any other tool */
     AH_SEARCHING_SHOWN, /* the same, but all are declared, deferred, and its results reveal them */
@@ -40,7 +40,7 @@ typedef enum ah_break {
 
 const char *ah_break_name(ah_break b); /* "tools_changed" */
 
-/* What was sent last, as far as the next request is compared with it (wire/breaks.h). */
+/* The request that was sent last, as far as the next request is compared with it (wire/breaks.h). */
 typedef struct ah_sent {
     uint64_t tools, system, model, settings; /* hashes */
     size_t entries;                          /* of the transcript that it held */
@@ -65,8 +65,8 @@ struct ah_lowered {
     unsigned lacking;         /* AH_MODEL_: what the model is not asked for, as was learned of it, and */
     unsigned trying_without;  /* what is left out to try it */
     ah_slice deferral;        /* the latest tools_deferred entry, .p NULL: none */
-    ah_slice settings;        /* the latest entry, .p NULL: none */
-    ah_slice system;          /* the latest prompt's text value, with its quotes */
+    ah_model_settings settings; /* of the latest entry that was taken in */
+    ah_slice system;            /* the latest prompt's text value, with its quotes */
     size_t system_entry;
     size_t done;   /* entries lowered so far */
     size_t images; /* bytes of those in them, as they stand in the transcript */
@@ -92,13 +92,14 @@ void ah_lowered_clear(ah_lowered *w);
  * update says `why` where there were requests before. */
 void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter, ah_break why);
 
-/* Does the next request tell of tools in a way of the wire's own, which a model may not know? */
+/* True if the next request tells of tools in a way of the wire's own, which a model may not know. */
 bool ah_lowered_is_native(const ah_lowered *w);
 /* In another mode from the next update on; false: as the settings and the adapter say. What the
  * settings in force have under learned.tool_change_mode holds for their model. */
 void ah_lowered_try(ah_lowered *w, bool trying, ah_tool_change_mode mode);
 
-/* What requests ask of the model, of STRICT, OUTPUT, ENCRYPTED and THINKS, as AH_MODEL_ bits. */
+/* The features that requests ask of the model, of STRICT, OUTPUT, ENCRYPTED and THINKS, as AH_MODEL_
+ * bits. */
 unsigned ah_lowered_asks(const ah_lowered *w);
 /* From the next update on it is not asked for that. What the settings in force have under `learned` of
  * strict_tools, native_output, encrypted_reasoning and reasoning (false) holds for their model. */
@@ -116,7 +117,7 @@ typedef struct ah_lack {
 enum { AH_LACKS = 4 };
 extern const ah_lack ah_lacks[AH_LACKS];
 
-/* Does the next request declare deferred tools? */
+/* True if the next request declares deferred tools. */
 bool ah_lowered_defers(const ah_lowered *w);
 /* From the next update on it does not: they are looked for here. What the settings in force have
  * under learned.tool_search holds for their model. */
@@ -132,8 +133,8 @@ size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3]);
  *     for (size_t at = 0; (spec = ah_lowered_tool(w, &at, &kind, &entry)).p;) */
 ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind, size_t *entry);
 bool ah_lowered_has_tools(const ah_lowered *w);
-/* For adapters: were tools removed that the request still declares, and can it list those that may be
- * called? Not beside a search on the wire: no source says whether the list may name that. */
+/* For adapters: true if tools were removed that the request still declares, and it can list those that
+ * may be called. Not beside a search on the wire: no source says if the list may name that. */
 bool ah_lowered_hides(const ah_lowered *w);
 /* The names of that list, as JSON strings, in the order of their declarations:
  *     for (size_t at = 0; (name = ah_lowered_allowed(w, &at)).p;) */
@@ -143,8 +144,8 @@ ah_slice ah_lowered_output(const ah_lowered *w);
 /* For adapters, while `entry` runs on a result of search_tools whose id (a JSON string) that is: the
  * tools_added entry that it led to, which comes later; .p NULL: none, or the wire does not show it. */
 ah_slice ah_lowered_found(const ah_lowered *w, ah_slice id);
-/* Is this opaque part of a search by the provider, to be left out since it searches no more? `data` is
- * its own form, `types` end with NULL. */
+/* True if this opaque part is of a search by the provider, to be left out since it searches no more.
+ * `data` is its own form, `types` end with NULL. */
 bool ah_lowered_left_out(const ah_lowered *w, ah_slice data, const char *const *types);
 
 /* For adapters, while `head` or `entry` runs: what is written between begin and end

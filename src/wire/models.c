@@ -123,7 +123,7 @@ static bool matches(const char *pattern, ah_slice name, ah_model_version *versio
     return last == '#' || !(is_letter(at(name, i)) || is_digit(at(name, i)));
 }
 
-/* How much of a name it says. */
+/* The bytes of a name that it says. */
 static size_t weight_of(const char *pattern)
 {
     return strlen(pattern);
@@ -139,7 +139,7 @@ static bool is_known(ah_slice name)
     return false;
 }
 
-/* Where the name goes on behind what says who serves the model: "us.anthropic.", "ft:", "openai/". */
+/* The length of what says who serves the model, before its name: "us.anthropic.", "ft:", "openai/". */
 static size_t lead_of(ah_slice name)
 {
     size_t i = 0;
@@ -256,7 +256,7 @@ static void take_prices(ah_model *m, ah_model_prices p)
         m->prices.cached_write = p.input;
 }
 
-/* What the table says of the name; prices are those of the model's own provider. */
+/* Gets what the table says of the name; prices are those of the model's own provider. */
 static void from_table(ah_slice provider, ah_slice name, ah_model *m)
 {
     ah_slice known = bare(name);
@@ -294,7 +294,7 @@ struct ah_models {
     size_t n, cap;
 };
 
-/* What a row may hold that is true or false, and the bits that it stands for. */
+/* The members of a row that are true or false, and the bits that they stand for. */
 static const struct switch_row {
     const char *name;
     unsigned bits;

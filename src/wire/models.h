@@ -1,18 +1,19 @@
-/* What is known of models, as data: by family and version, what each can do on its wires, how much it
- * holds and what it costs, with the source of that (models_table.c), and what a program says of more
- * of them. No other file compares names of models. Nothing is asked of a server here: what one
- * refuses is learned by the run (run/run_learn.c).
+/* All that is known of models, as data: by family and version, what each can do on its wires, how
+ * much it holds and what it costs, with the source of that (models_table.c), and what a program says
+ * of more of them. No other file compares names of models. Nothing is asked of a server here: what
+ * one refuses is learned by the run (run/run_learn.c). Providers ask it when an adapter is opened;
+ * the Lua floor owns the table of a program, and adds to it.
  *
- * A row holds for its version and later ones, up to the next row of the same family. So a name that is
- * newer than all known ones counts as the newest of its family, and one of no known family is careful:
- * it is asked for nothing that older models refuse, but where a wire says otherwise. */
+ * A row holds for its version and later ones, up to the next row of the same family. So a name that
+ * is newer than all known ones counts as the newest of its family, and one of no known family is
+ * careful: it is asked for nothing that older models refuse, but where a wire says otherwise. */
 #ifndef AH_WIRE_MODELS_H
 #define AH_WIRE_MODELS_H
 
 #include "base/buf.h"
 #include "base/err.h"
 
-/* What a model can do, as bits. What its wire has no place for means nothing there. */
+/* The features of a model, as bits. One that its wire has no place for means nothing there. */
 enum {
     AH_MODEL_TOOL_CHANGES = 1 << 0,  /* Messages: tools come and go by system messages */
     AH_MODEL_TOOL_ITEMS = 1 << 1,    /* Responses: tools come as items of their own */
@@ -52,7 +53,7 @@ typedef struct ah_model_prices {
     double input, cached_read, cached_write, output;
 } ah_model_prices;
 
-/* What the models of a version have in common. */
+/* All that the models of a version have in common. */
 typedef struct ah_model_kind {
     unsigned can; /* AH_MODEL_ */
     ah_thinking thinking;
@@ -77,7 +78,7 @@ typedef struct ah_model_row {
 extern const ah_model_row ah_model_rows[];
 extern const size_t ah_model_rows_n;
 
-/* Where an answer comes from. */
+/* The origin of what is known. */
 typedef enum ah_model_from {
     AH_MODEL_DEFAULT,  /* no family is known */
     AH_MODEL_TABLE,    /* a row */
@@ -88,7 +89,7 @@ typedef enum ah_model_from {
 } ah_model_from;
 extern const char *const ah_model_from_names[];
 
-/* What is known of one model. The texts of rows live as long as the program. */
+/* All that is known of one model. The texts of rows live as long as the program. */
 typedef struct ah_model {
     bool asked;                        /* ah_model_find was; adapters of scripts have no such model */
     ah_model_from from;                /* of what it can do */
@@ -125,15 +126,15 @@ void ah_models_free(ah_models *m);           /* NULL is fine */
 ah_status ah_models_add(ah_models *m, ah_slice name, ah_slice row, ah_model_from from, const char *what,
                         ah_err *err);
 
-/* What a conversation has learned of a model (`learned` of its settings, JSON), for those who ask where
- * answers come from: other conversations try for themselves. Out of memory it is not kept. */
+/* A conversation has learned this of a model (`learned` of its settings, JSON). It is kept for those who
+ * ask where answers come from: other conversations try for themselves. Out of memory it is not kept. */
 void ah_models_learn(ah_models *m, ah_slice provider, ah_slice name, ah_slice learned);
 /* The last of it, .p NULL: nothing. Valid until the next is kept. `m` may be NULL. */
 ah_slice ah_models_learned(const ah_models *m, ah_slice provider, ah_slice name);
 
-/* What is known of a provider's model. `said` may be NULL. */
+/* Gets what is known of a provider's model. `said` may be NULL. */
 void ah_model_find(const ah_models *said, ah_slice provider, ah_slice name, ah_model *out);
-/* Can it? Where nothing is known of it, `otherwise`. */
+/* True if it can do that; `otherwise` where nothing is known of it. */
 bool ah_model_can(const ah_model *m, unsigned what, bool otherwise);
 /* The effort it takes that is nearest to the one asked, both JSON strings; words that are none of
  * ours, and all where nothing is known, stay as they are. */

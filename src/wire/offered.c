@@ -46,7 +46,7 @@ bool ah_offers_wrap(const ah_offers *o, ah_slice name)
     return t && t->wraps;
 }
 
-/* Are there none but late ones? A request that declares nothing else is refused. */
+/* True if there are none but late ones. A request that declares nothing else is refused. */
 static bool none_declared(const ah_offers *o)
 {
     for (size_t i = 0; i < o->n; i++)
@@ -55,7 +55,7 @@ static bool none_declared(const ah_offers *o)
     return true;
 }
 
-/* What a new tool means in mid-conversation. */
+/* The effect of a new tool in mid-conversation. */
 static unsigned effect_of(const ah_offers *o, ah_tool_change_mode mode)
 {
     if (!o->conversing || (mode == AH_TOOLS_REFERENCE && none_declared(o)))

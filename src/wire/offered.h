@@ -1,5 +1,6 @@
 /* The tools a model may see at one point of a conversation, as replaying the transcript
- * gives them, and what a change of them costs on a wire of a given kind. */
+ * gives them, and what a change of them costs on a wire of a given kind. Lowering owns one a
+ * conversation; the search, and whoever opens a saved conversation, replays into one of its own. */
 #ifndef AH_WIRE_OFFERED_H
 #define AH_WIRE_OFFERED_H
 
@@ -13,7 +14,7 @@ typedef struct ah_offered {
     bool deferred;        /* declared so that it can be found; not offered yet */
     bool late;            /* came in mid-conversation, on a wire that takes it there */
     bool gone;            /* removed: its declaration stays until the next break of the cache */
-    bool judged, wraps;   /* was its schema asked whether arguments are wrapped, and are they? */
+    bool judged, wraps;   /* its schema was asked if arguments are wrapped; they are */
     bool weighed, strict; /* the same of its strict form (wire/strict.h), and */
     ah_strict_weight weight;
 } ah_offered;
@@ -25,7 +26,7 @@ typedef struct ah_offers {
     bool conversing; /* the model has spoken: what comes now is in mid-conversation */
 } ah_offers;
 
-/* What an entry of tools means for the request: bits, none where it says nothing of it. */
+/* The meaning of an entry of tools for the request: bits, none where it says nothing of it. */
 enum {
     AH_OFFER_HEAD = 1, /* the head changes, and with it what the provider has cached */
     AH_OFFER_LIST = 2, /* the head changes where no cache reaches */
@@ -54,18 +55,18 @@ const ah_offered *ah_offers_head(const ah_offers *o, ah_tool_change_mode mode, s
 /* A tool by its name as JSON string, or NULL. */
 const ah_offered *ah_offers_find(const ah_offers *o, ah_slice name);
 
-/* Are the arguments of the tool of that name wrapped (wire/dialect.h), as it is offered now? Its
+/* True if the arguments of the tool of that name are wrapped (wire/dialect.h), as it is offered now. Its
  * schema is asked once, when the answer is first needed. */
 bool ah_offers_wrap(const ah_offers *o, ah_slice name);
 
-/* Does another definition of a declared tool leave the cached head as it is? Later ones win there. */
+/* True if another definition of a declared tool leaves the cached head as it is: later ones win there. */
 static inline bool ah_mode_redefines(ah_tool_change_mode m)
 {
     return m == AH_TOOLS_INLINE || m == AH_TOOLS_ADDITIONAL || m == AH_TOOLS_SEARCH_PAIR ||
            m == AH_TOOLS_LIST_CHANGED;
 }
 
-/* Does the body name declared tools, so that these must stay declared? */
+/* True if the body names declared tools, so that these must stay declared. */
 static inline bool ah_mode_names_tools(ah_tool_change_mode m)
 {
     return m == AH_TOOLS_INLINE || m == AH_TOOLS_REFERENCE;

@@ -18,16 +18,16 @@ static const ah_service service = {
 /* -- lowering ---------------------------------------------------------------------------- */
 
 /* There is no tool_choice on this wire. */
-static void put_options(ah_buf *b, ah_slice options)
+static void put_options(ah_buf *b, const ah_model_options *o)
 {
     size_t n = 0;
 
     ah_buf_str(b, ",\"options\":{");
-    ah_put_member(b, &n, "num_predict", ah_json_member(options, "max_tokens"));
-    ah_put_member(b, &n, "seed", ah_json_member(options, "seed"));
-    ah_put_list(b, &n, "stop", ah_json_member(options, "stop"));
-    ah_put_member(b, &n, "temperature", ah_json_member(options, "temperature"));
-    ah_put_member(b, &n, "top_p", ah_json_member(options, "top_p"));
+    ah_put_member(b, &n, "num_predict", o->max_tokens);
+    ah_put_member(b, &n, "seed", o->seed);
+    ah_put_list(b, &n, "stop", o->stop);
+    ah_put_member(b, &n, "temperature", o->temperature);
+    ah_put_member(b, &n, "top_p", o->top_p);
     ah_buf_char(b, '}');
 }
 
@@ -60,15 +60,16 @@ static void put_function(const ah_lowered *w, ah_slice spec, ah_buf *b)
 
 static void head(const ah_adapter *a, ah_lowered *w)
 {
-    ah_slice options = ah_json_member(w->settings, "options"), output = ah_lowered_output(w);
+    const ah_model_options *o = &w->settings.options;
+    ah_slice output = ah_lowered_output(w);
     ah_buf *b = &w->head;
 
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
     ah_buf_str(b, a->stream ? ",\"stream\":true" : ",\"stream\":false"); /* its default is true */
-    put_options(b, options);
+    put_options(b, o);
     if (!ah_lowered_lacks(w, AH_MODEL_THINKS))
-        put_think(b, ah_json_member(options, "reasoning"));
+        put_think(b, o->reasoning);
     if (output.p)
         ah_buf_fmt(b, ",\"format\":%.*s", AH_FMT(output));
     if (ah_put_tools(w, ",\"tools\":[", put_function))

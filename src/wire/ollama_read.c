@@ -97,7 +97,7 @@ static ah_status read_message(reader *x, ah_slice came, ah_err *err)
     return st == AH_OK ? read_calls(x, list, err) : st;
 }
 
-/* What was cached of a prompt is not counted. */
+/* The cached part of a prompt is not counted. */
 static void read_usage(ah_assembly *msg, ah_slice doc)
 {
     ah_usage u = {.input = ah_reading_count(ah_json_member(doc, "prompt_eval_count")),

@@ -16,7 +16,7 @@ static bool is(const ah_adapter *a, unsigned quirk)
     return (((const ah_openai *)a)->server->quirks & quirk) != 0;
 }
 
-/* Is it asked where it lives, not through another server that speaks as it does? */
+/* True if it is asked where it lives, not through another server that speaks as it does. */
 static bool official(const ah_adapter *a)
 {
     const char *own = ((const ah_openai *)a)->server->at.url;
@@ -45,7 +45,7 @@ static void put_allowed(const ah_lowered *w, const char *mode, const ah_choice_w
 
 void ah_openai_put_choice(const ah_adapter *a, ah_lowered *w, const ah_choice_words *words)
 {
-    ah_slice v = ah_json_member(ah_json_member(w->settings, "options"), "tool_choice");
+    ah_slice v = w->settings.options.tool_choice;
     ah_slice name = ah_json_member(v, "name");
     ah_buf *b = &w->head;
 
@@ -61,10 +61,8 @@ void ah_openai_put_choice(const ah_adapter *a, ah_lowered *w, const ah_choice_wo
         ah_buf_fmt(b, ",\"tool_choice\":%.*s", AH_FMT(v));
 }
 
-static void put_reasoning(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice options)
+static void put_reasoning(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice effort)
 {
-    ah_slice effort = ah_json_member(options, "reasoning");
-
     if (!effort.p || ah_lowered_lacks(w, AH_MODEL_THINKS))
         return;
     ah_buf_fmt(b,
@@ -77,18 +75,18 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
 {
     static const ah_choice_words words = {"{\"type\":\"function\",\"function\":{\"name\":", "}}",
                                           "\"allowed_tools\":{", "}"};
-    ah_slice options = ah_json_member(w->settings, "options");
+    const ah_model_options *o = &w->settings.options;
     bool completion = is(a, AH_SERVER_COMPLETION_TOKENS) && official(a);
     ah_buf *b = &w->head;
 
     if (is(a, AH_SERVER_CACHE_KEY))
-        ah_put_option(b, options, "cache_key", "prompt_cache_key");
-    ah_put_option(b, options, "max_tokens", completion ? "max_completion_tokens" : "max_tokens");
-    put_reasoning(a, w, b, options);
-    ah_put_option(b, options, "seed", "seed");
-    ah_put_option(b, options, "stop", "stop");
-    ah_put_option(b, options, "temperature", "temperature");
-    ah_put_option(b, options, "top_p", "top_p");
+        ah_put_option(b, "prompt_cache_key", o->cache_key);
+    ah_put_option(b, completion ? "max_completion_tokens" : "max_tokens", o->max_tokens);
+    put_reasoning(a, w, b, o->reasoning);
+    ah_put_option(b, "seed", o->seed);
+    ah_put_option(b, "stop", o->stop);
+    ah_put_option(b, "temperature", o->temperature);
+    ah_put_option(b, "top_p", o->top_p);
     ah_openai_put_choice(a, w, &words);
 }
 
@@ -292,7 +290,7 @@ void ah_openai_free(ah_adapter *a)
     ah_free(a->mem, o);
 }
 
-/* What the environment says under a name, where it says something. */
+/* Gets what the environment says under a name, if it says something. */
 static bool from_env(const ah_openai *a, const ah_provider_options *o, const char *name, ah_text **out)
 {
     ah_slice v = ah_provider_env(o, name);
@@ -300,7 +298,7 @@ static bool from_env(const ah_openai *a, const ah_provider_options *o, const cha
     return !v.p || (*out = ah_text_new(a->native.base.mem, v)) != NULL;
 }
 
-/* What the server asks for beside key and address. */
+/* Fills in what the server asks for beside key and address. */
 static bool fill_headers(ah_openai *a, const ah_provider_options *o)
 {
     const ah_server *s = a->server;

@@ -1,5 +1,5 @@
-/* What the two wires that OpenAI has made share, Chat Completions and Responses: the server, its
- * address, the keys, the headers. */
+/* The parts that the two wires of OpenAI share, Chat Completions and Responses: the server, its
+ * address, the keys, the headers. For their files, and for providers.c, which opens them. */
 #ifndef AH_WIRE_OPENAI_H
 #define AH_WIRE_OPENAI_H
 
@@ -25,7 +25,7 @@ typedef struct ah_openai_wire {
     ah_cost_told cost_told;
 } ah_openai_wire;
 
-/* How a wire names a tool in tool_choice, and the list of those that may be called. */
+/* The words of a wire for a tool in tool_choice, and for the list of those that may be called. */
 typedef struct ah_choice_words {
     const char *tool, *tool_end;
     const char *list, *list_end; /* around the list's members, behind its type */

@@ -28,7 +28,7 @@ static const char *const roles[] = {"assistant", "", NULL};
 static const ah_shape role = {.kinds = AH_IS_STRING | AH_IS_NULL, .words = roles};
 static const ah_shape string = {.kinds = AH_IS_STRING};
 static const ah_shape maybe_string = {.kinds = AH_IS_STRING | AH_IS_NULL};
-/* What is no string is none: one is made up. */
+/* An id that is no string is none: one is made up. */
 static const ah_shape maybe_id = {.kinds = AH_IS_STRING | AH_IS_COUNT | AH_IS_NULL};
 static const ah_shape piece = {.kinds = AH_IS_PIECE};
 static const ah_shape maybe_piece = {.kinds = AH_IS_PIECE | AH_IS_NULL};
@@ -47,7 +47,7 @@ static const ah_shape part = {
     .cases = AH_CASES(AH_CASE("text", &text_part), AH_CASE("", &text_part))};
 static const ah_shape content = {.kinds = AH_IS_PIECE | AH_IS_ARRAY | AH_IS_NULL, .items = &part};
 
-/* What was thought, in blocks. */
+/* Thoughts, in blocks. */
 static const ah_shape block = {.kinds = AH_IS_OBJECT,
                                .member = AH_MEMBERS(AH_MAY_HAVE("text", &maybe_piece),
                                                     AH_MAY_HAVE("summary", &maybe_piece),
@@ -96,7 +96,7 @@ static const ah_shape choice = {
                          AH_MAY_HAVE("native_finish_reason", &maybe_string))};
 static const ah_shape choices = {.kinds = AH_IS_ARRAY, .items = &choice};
 
-/* What is read of a document. */
+/* The parts of a document that are read. */
 enum { CHOICES = 1, USAGE, GROQ };
 static const ah_shape any = {.kinds = 0};
 static const ah_shape answer = {.member = AH_MEMBERS(AH_HANDS_OVER("choices", &choices, CHOICES),
@@ -122,7 +122,7 @@ static unsigned quirks_of(const ah_reading *r)
     return ((const ah_openai *)r->base.adapter)->server->quirks;
 }
 
-/* What a proxy says of the request: how it is called, and whether it was tried again there. */
+/* Notes what a proxy says of the request: how it is called, and whether it was tried again there. */
 static void note_head(ah_reading *r, const ah_response_head *h)
 {
     ah_slice id = h->header(h->ud, "x-litellm-call-id");
@@ -135,7 +135,7 @@ static void note_head(ah_reading *r, const ah_response_head *h)
     r->never = retries.n && !ah_slice_is(retries, "0");
 }
 
-/* Where to look for it. */
+/* Says where to look for it. */
 static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
 {
     const ah_buf *id = &((reader *)r)->call_id;
@@ -196,7 +196,7 @@ static ah_status read_arguments(ah_draft_call *c, ah_slice value, ah_err *err)
     return kind == AH_JSON_OBJECT ? ah_assembly_call_value(c, value, err) : AH_OK;
 }
 
-/* Does a fragment that goes by the number of `c` begin another call? Some servers number
+/* True if a fragment that goes by the number of `c` begins another call. Some servers number
  * none of their calls, some give all of a message the same number. */
 static bool begins_another(const ah_draft_call *c, ah_slice id, ah_slice called, bool numbered)
 {
@@ -274,7 +274,7 @@ static ah_status read_part(ah_reading *r, ah_json_reader *it, ah_err *err)
     return ah_assembly_text(r->base.msg, ah_json_inside(text), err);
 }
 
-/* May a whole message do without content beside this member of it? It may beside calls, a refusal
+/* True if a whole message may do without content beside this member of it. It may beside calls, a refusal
  * and thoughts: then that is what the model said. */
 static bool stands_for_content(ah_json_token key, ah_slice value)
 {
@@ -323,7 +323,7 @@ static ah_status read_message(ah_reading *r, ah_slice came, ah_err *err)
     return st;
 }
 
-/* Is the choice ours? Only the first answer (index 0) is; without a number its position says so. */
+/* Only the first answer (index 0) is ours; without a number its position says so. */
 static ah_status find_ours(reader *x, ah_slice number, bool *ours, ah_err *err)
 {
     int64_t position = x->position++;

@@ -1,4 +1,5 @@
-/* The reader of Chat Completions: the slot `open` of its vtable; the others are in reading.h. */
+/* The reader of Chat Completions, for openai.c alone: the slot `open` of its vtable; the others are
+ * in reading.h. */
 #ifndef AH_WIRE_OPENAI_READ_H
 #define AH_WIRE_OPENAI_READ_H
 

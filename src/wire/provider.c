@@ -221,12 +221,10 @@ void ah_put_list(ah_buf *b, size_t *n, const char *name, ah_slice value)
         ah_put_member(b, n, name, value);
 }
 
-void ah_put_option(ah_buf *b, ah_slice options, const char *ours, const char *theirs)
+void ah_put_option(ah_buf *b, const char *name, ah_slice value)
 {
-    ah_slice v = ah_json_member(options, ours);
-
-    if (v.p)
-        ah_buf_fmt(b, ",\"%s\":%.*s", theirs, AH_FMT(v));
+    if (value.p)
+        ah_buf_fmt(b, ",\"%s\":%.*s", name, AH_FMT(value));
 }
 
 void ah_put_joined_text(ah_buf *b, ah_slice parts)
@@ -393,7 +391,7 @@ void ah_put_wire_name(ah_buf *b, ah_slice value)
     put_name(b, "", value);
 }
 
-/* Does a digit or a dash come first, or first behind `_`? Then *bare is how many of those. */
+/* True if a digit or a dash comes first, or first behind `_`; *bare is their number then. */
 static bool needs_lead(ah_slice raw, size_t *bare)
 {
     for (*bare = 0; *bare < raw.n && raw.p[*bare] == '_';)
@@ -436,7 +434,7 @@ void ah_put_wire_id(ah_buf *b, ah_slice value)
     ah_buf_char(b, '"');
 }
 
-/* How many bytes of white space a JSON string's text begins with, escaped or not. */
+/* The bytes of white space that a JSON string's text begins with, escaped or not. */
 static size_t blank(ah_slice raw)
 {
     static const char *const blanks[] = {" ",       "\\n",     "\\r",     "\\t",     "\\u0009",

@@ -1,6 +1,6 @@
-/* What the adapters of HTTP providers share in making requests: where address, key and mode
- * come from, the request around the body, and the small parts of lowering. Which services
- * there are is for the adapters to know (wire/providers.h); nothing is sent here. */
+/* The parts that adapters of HTTP providers share in making requests: where address, key and mode
+ * come from, the request around the body, and the small parts of lowering. Each provider's file calls
+ * it; which providers there are is said in wire/providers.h. Nothing is sent here. */
 #ifndef AH_WIRE_PROVIDER_H
 #define AH_WIRE_PROVIDER_H
 
@@ -8,8 +8,8 @@
 #include "wire/lower.h"
 #include "wire/service.h"
 
-/* Where an adapter comes from: "provider/model" and what a script, the command line
- * and the environment say about it. */
+/* All that a script, the command line and the environment say about an adapter, beside its
+ * "provider/model". */
 typedef struct ah_provider_options {
     const ah_mem *mem;
     ah_secrets *secrets;
@@ -80,19 +80,19 @@ void ah_put_system(ah_lowered *w, const char *open, const char *close);
 void ah_put_member(ah_buf *b, size_t *n, const char *name, ah_slice value);
 /* The same with a list of texts, of which one alone may be given as a string. */
 void ah_put_list(ah_buf *b, size_t *n, const char *name, ah_slice value);
-/* ,"theirs":value of an option; nothing where it is absent. */
-void ah_put_option(ah_buf *b, ah_slice options, const char *ours, const char *theirs);
+/* ,"name":value of an option; nothing where it is absent. */
+void ah_put_option(ah_buf *b, const char *name, ah_slice value);
 /* All text of a message's parts as one JSON string; values are copied as they stand. */
 void ah_put_joined_text(ah_buf *b, ah_slice parts);
 /* ,{"role":role,"content":"..."} of a string or of parts. */
 void ah_put_message(ah_buf *b, const char *role, ah_slice content);
-/* How a wire that has addresses for images writes parts. */
+/* The words of a wire for parts, where it has addresses for images. */
 typedef struct ah_part_words {
     const char *text;              /* up to the text; "}" ends it */
     const char *image, *image_end; /* around the address */
 } ah_part_words;
 
-/* Is that (a JSON object, docs/transcript.md) where the adapter's own messages come from? */
+/* True if that (a JSON object, docs/transcript.md) is where the adapter's own messages come from. */
 bool ah_is_origin(const ah_adapter *a, ah_slice origin);
 /* ,{"role":"user","content":..}: a list of parts where there is an image, else a string. */
 void ah_put_user(ah_buf *b, const ah_part_words *words, ah_slice content);
@@ -114,17 +114,17 @@ void ah_put_led_name(ah_buf *b, ah_slice value);
 ah_slice ah_led_name(ah_slice raw);
 /* A call's id as [A-Za-z0-9_-]{1,64}: as it is where it fits, else with a hash that keeps it unique. */
 void ah_put_wire_id(ah_buf *b, ah_slice value);
-/* Is there more than white space between the quotes of a string value? */
+/* True if there is more than white space between the quotes of a string value. */
 bool ah_has_text(ah_slice value);
-/* Has one of the parts text? */
+/* True if one of the parts has text. */
 bool ah_parts_say(ah_slice parts);
-/* Is the part an opaque one that came from this very adapter? Then *data is what it holds, and
+/* True if the part is an opaque one that came from this very adapter; *data is what it holds then, and
  * *calls how many of the message's calls stand before it. */
 bool ah_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, size_t *calls);
 /* Of wires that keep beside a message what the model thought, and nothing else (ah_adapter_vt.stands). */
 bool ah_thoughts_alone(const ah_lowered *w, ah_slice data);
-/* What the first such part of a message holds, .p NULL where there is none: for wires on which
- * it belongs to the message as a whole. */
+/* The data of the first such part of a message, .p NULL where there is none: for wires on which it
+ * belongs to the message as a whole. */
 ah_slice ah_opaque_of_ours(const ah_adapter *a, ah_slice parts);
 
 #endif

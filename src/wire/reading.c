@@ -171,7 +171,7 @@ static bool is_spent(const ah_reading *r)
            ah_slice_is(ah_text_slice(r->base.adapter->endpoint), advising);
 }
 
-/* What to do about it. */
+/* Says what to do about it. */
 static void put_hint(const ah_reading *r, ah_buf *b)
 {
     int status = r->base.status;
@@ -182,7 +182,7 @@ static void put_hint(const ah_reading *r, ah_buf *b)
         ah_buf_fmt(b, "; check api_key or %s", service_of(r)->key_env[0]);
 }
 
-/* What is told of a failure: JSON values, and what is quoted where there is no message. */
+/* All that is told of a failure: JSON values, and what is quoted where there is no message. */
 typedef struct failure {
     ah_slice error, message, word, fallback;
     ah_full full;

@@ -1,4 +1,4 @@
-/* What the readers of HTTP providers share: a response as a stream of events or as one
+/* The parts that readers of HTTP providers share: a response as a stream of events or as one
  * document, errors in the provider's words, and when it is over. A provider's reader begins
  * with ah_reading, brings its ah_reading_vt, and reads documents; four slots of its ah_adapter_vt
  * are the functions here. The adapter begins with ah_native. */
@@ -11,7 +11,7 @@
 
 typedef struct ah_reading ah_reading;
 
-/* What a word of an error says: the status that it would have had, or one of these. */
+/* A word of an error, and what it says: the status that it would have had, or one of these. */
 typedef struct ah_error_word {
     const char *word;
     int status;
@@ -38,7 +38,7 @@ typedef struct ah_reading_vt {
     ah_status (*document)(ah_reading *r, ah_slice doc, ah_err *err);
     /* The whole answer or stream was read; may be NULL. Not called after an error. */
     ah_status (*complete)(ah_reading *r, ah_err *err);
-    /* What more an error holds: advice for the reader's fields, and words that are added to the
+    /* Reads what more an error holds: advice for the reader's fields, and words that are added to the
      * message; may be NULL. */
     void (*fault)(ah_reading *r, ah_slice error, ah_buf *more);
     void (*clear)(ah_reading *r); /* the reader's own parts; may be NULL */
@@ -75,7 +75,7 @@ ah_status ah_reading_error(ah_reading *r, ah_slice error, ah_err *err);
 ah_status ah_reading_fault(ah_reading *r, ah_slice message, ah_slice word, ah_err *err);
 ah_status ah_reading_bad(ah_reading *r, ah_err *err, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
-/* Whether a buffer of the reader's own is sound; AH_PROVIDER where the answer was too large for it. */
+/* AH_OK if a buffer of the reader's own is sound; AH_PROVIDER where the answer was too large for it. */
 ah_status ah_reading_kept(ah_reading *r, const ah_buf *b, ah_err *err);
 
 /* A count; 0 where the literal is absent or no count. */

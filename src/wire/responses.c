@@ -23,15 +23,15 @@ static ah_slice wire_model(ah_slice model)
 static void put_options(const ah_adapter *a, ah_lowered *w)
 {
     static const ah_choice_words words = {"{\"type\":\"function\",\"name\":", "}", "", ""};
-    ah_slice options = ah_json_member(w->settings, "options");
-    ah_slice effort = ah_json_member(options, "reasoning");
+    const ah_model_options *o = &w->settings.options;
+    ah_slice effort = o->reasoning;
     bool thinks = effort.p && !ah_lowered_lacks(w, AH_MODEL_THINKS);
     ah_buf *b = &w->head;
 
-    ah_put_option(b, options, "cache_key", "prompt_cache_key");
-    ah_put_option(b, options, "max_tokens", "max_output_tokens");
-    ah_put_option(b, options, "temperature", "temperature");
-    ah_put_option(b, options, "top_p", "top_p");
+    ah_put_option(b, "prompt_cache_key", o->cache_key);
+    ah_put_option(b, "max_output_tokens", o->max_tokens);
+    ah_put_option(b, "temperature", o->temperature);
+    ah_put_option(b, "top_p", o->top_p);
     if (thinks)
         ah_buf_fmt(b, ",\"reasoning\":{\"effort\":%.*s}", AH_FMT(ah_model_effort(&a->known, effort)));
     if ((thinks || ah_model_can(&a->known, AH_MODEL_ENCRYPTED, false)) &&
@@ -70,7 +70,7 @@ static size_t begin_tool(ah_buf *b, size_t *n)
     return ah_segment_begin(b);
 }
 
-/* What searches, where something does: the service itself, or the model asks us by it. Then it is
+/* Puts what searches, if something does: the service itself, or the model asks us by it. Then it is
  * search_tools in other words; without deferred tools nothing can be looked for. */
 static void put_search_tool(const ah_lowered *w, ah_buf *b)
 {
@@ -247,7 +247,7 @@ static void put_opaque(walk *k, ah_slice data, size_t before)
     ah_buf_put(k->b, data);
 }
 
-/* What the service's own search said is sent back only where it searches still. */
+/* The words of the service's own search are sent back only where it searches still. */
 static const char *const searches[] = {"tool_search_call", "tool_search_output", NULL};
 
 /* Reasoning is refused without the item that it led to; a mark is none. */

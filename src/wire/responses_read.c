@@ -229,7 +229,7 @@ static void read_usage(ah_assembly *msg, ah_slice usage)
              });
 }
 
-/* What has neither failed nor ended is told as it stands. */
+/* A response that has neither failed nor ended is told as it stands. */
 static ah_status read_status(reader *x, ah_slice response, ah_err *err)
 {
     ah_slice status = ah_json_member(response, "status");

@@ -1,4 +1,5 @@
-/* The reader of OpenAI Responses: the slot `open` of its vtable; the others are in reading.h. */
+/* The reader of OpenAI Responses, for responses.c alone: the slot `open` of its vtable; the others
+ * are in reading.h. */
 #ifndef AH_WIRE_RESPONSES_READ_H
 #define AH_WIRE_RESPONSES_READ_H
 

@@ -39,7 +39,7 @@ static void put_tools(const ah_adapter *a, ah_lowered *w)
 
 static void head(const ah_adapter *a, ah_lowered *w)
 {
-    ah_slice options = ah_json_member(w->settings, "options");
+    ah_slice options = w->settings.options.text;
     ah_buf *b = &w->head;
     size_t at;
 

@@ -1,4 +1,5 @@
-/* Where a provider is and where its key is found, as data. */
+/* The address of a provider and the variables in which its address and key are looked for, as data.
+ * Each provider has one; provider.c reads it. */
 #ifndef AH_WIRE_SERVICE_H
 #define AH_WIRE_SERVICE_H
 

@@ -6,7 +6,7 @@
 
 const ah_shape ah_no_error = {.kinds = AH_IS_NULL};
 
-/* Where we are: a list up to the top, each in the frame of its call. */
+/* The place at hand: a list up to the top, each in the frame of its call. */
 typedef struct place {
     const struct place *up;
     const char *name; /* of the member; NULL: an item */
@@ -80,7 +80,7 @@ static const char *found_words(ah_json_token t)
     return "nothing";
 }
 
-/* What is before r is not what s says; NULL: nothing is there. */
+/* Refuses what is before r, as it is not what s says; NULL: nothing is there. */
 static bool refuse(check *c, const place *at, const ah_shape *s, const ah_json_reader *r)
 {
     ah_json_reader here = r ? *r : ah_json_read((ah_slice){NULL, 0});
@@ -110,7 +110,7 @@ static bool is_count(ah_slice literal)
     return literal.n == 1 || (ah_json_number(literal, &n) && n.is_int && n.i >= 0);
 }
 
-/* What a value that begins so may be of. */
+/* The kinds that a value that begins so may be of. */
 static unsigned kinds_at(char first)
 {
     switch (first) {
@@ -144,7 +144,7 @@ static int escape_at(const char *p, const char *end)
     return end - p >= 6 && p[0] == '\\' && p[1] == 'u' ? ah_json_hex4(p + 2, end) : -1;
 }
 
-/* Does the string end with half of a pair? An escaped backslash before a u makes none. */
+/* True if the string ends with half of a pair. An escaped backslash before a u makes none. */
 static bool ends_cut(ah_slice raw)
 {
     const char *p = raw.p + raw.n - 6;

@@ -78,7 +78,7 @@ struct ah_shape {
         }                                                                                               \
     }
 
-/* What `error` is where there is none. */
+/* The shape of `error` where there is none. */
 extern const ah_shape ah_no_error;
 
 enum { AH_SHAPE_SLOTS = 4 };

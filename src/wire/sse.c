@@ -11,7 +11,7 @@
 
 enum { MAX_RETRY = 1000 * 1000 * 1000 }; /* ms */
 
-/* Who gets the events: passed down as one. */
+/* The receiver of the events, passed down as one. */
 typedef struct sink {
     ah_sse_fn fn;
     void *ud;
@@ -36,7 +36,7 @@ static ah_slice skip_blanks(ah_slice line)
     return line;
 }
 
-/* May a line of n bytes be added to what is pending? The event and data buffers
+/* AH_OK if a line of n bytes may be added to what is pending. The event and data buffers
  * take no more than the lines they came from, so this bounds them, too; and it
  * gives the same answer however the bytes were cut. */
 static ah_status check_size(const ah_sse *s, size_t n, ah_err *err)

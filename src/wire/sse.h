@@ -1,4 +1,4 @@
-/* Server-sent events, WHATWG rules, fed with bytes cut anywhere. More lenient in
+/* Server-sent events, WHATWG rules, fed with bytes cut anywhere, for reading.c. More lenient in
  * two points: blanks before a field are passed over, and the last event needs
  * neither its blank line nor its line end. `data: [DONE]` is data like any other.
  * Comments and unknown fields are ignored; id and retry are kept where `resumable` is set. */

@@ -49,7 +49,7 @@ static bool takes_null(ah_slice schema)
     return null;
 }
 
-/* Can `type` become a list with null in it? */
+/* True if `type` can become a list with null in it. */
 static bool is_plain(ah_slice schema)
 {
     ah_slice type = ah_json_member(schema, "type");
@@ -154,7 +154,7 @@ static void put_type_of_values(ah_telling *t, ah_slice schema)
     ah_buf_str(t->out, kind == AH_JSON_STRING ? "\"string\"" : "\"number\"");
 }
 
-/* Is it one of those that close_object or put_schema write, or nothing to the provider? */
+/* True if it is one of those that close_object or put_schema write, or nothing to the provider. */
 static bool is_elsewhere(lowering l, ah_slice schema, ah_json_token key)
 {
     static const char *const words[] = {"$schema", "$comment", "description", NULL};
@@ -250,7 +250,7 @@ static bool is_asked(const ah_lowered *w, ah_slice spec, bool *on)
     ah_slice v = ah_json_member(spec, "strict");
 
     if (!v.p)
-        v = ah_json_member(ah_json_member(w->settings, "options"), "strict");
+        v = w->settings.options.strict;
     *on = ah_json_kind_of(v) == AH_JSON_TRUE;
     return v.p != NULL;
 }
@@ -273,7 +273,7 @@ static bool put_alone(ah_strict_rules rules, ah_slice parameters, ah_strict_weig
            ah_strict_put(rules, parameters, weight, out);
 }
 
-/* What a tool that is asked to be strict weighs, asked once. False: it is not strict. */
+/* Weighs a tool that is asked to be strict, once. False: it is not strict. */
 static bool weigh(const ah_lowered *w, ah_offered *t, ah_buf *out)
 {
     ah_buf b;
@@ -290,7 +290,7 @@ static bool weigh(const ah_lowered *w, ah_offered *t, ah_buf *out)
     return t->strict;
 }
 
-/* Is there room for the tool beside those that came before it? */
+/* True if there is room for the tool beside those that came before it. */
 static bool has_room(const ah_lowered *w, ah_slice spec, ah_buf *out)
 {
     const ah_offered *last = ah_offers_find(&w->offers, ah_json_member(spec, "name"));

@@ -142,7 +142,7 @@ static bool keyword_fits(judge *j, ah_slice schema, ah_json_token key, ah_slice 
     return all_items_fit(j, value, level + 1);
 }
 
-/* What is said of the type: something, and lists only of scalars. */
+/* True if the type fits: something is said of it, and lists are only of scalars. */
 static bool type_fits(judge *j, ah_slice schema)
 {
     ah_slice type = ah_json_member(schema, "type");

@@ -1,6 +1,6 @@
-/* Which schemas providers take where strict is asked for: those they can make sure of while
+/* The schemas that providers take where strict is asked for: those they can make sure of while
  * the model writes. A request with a schema that strict refuses fails as a whole, so what is
- * not surely supported does not fit. Nothing is changed here; see strict.h. */
+ * not surely supported does not fit. Nothing is changed here; strict.c and adapter.c ask it. */
 #ifndef AH_WIRE_STRICT_SUBSET_H
 #define AH_WIRE_STRICT_SUBSET_H
 
@@ -17,7 +17,7 @@ typedef enum ah_strict_rules {
     AH_STRICT_ANTHROPIC
 } ah_strict_rules;
 
-/* What of a schema counts against the limits of a request. */
+/* The parts of a schema that count against the limits of a request. */
 typedef struct ah_strict_weight {
     size_t optional; /* members that need not be there */
     size_t unions;   /* anyOf, and lists of types */
@@ -26,10 +26,10 @@ typedef struct ah_strict_weight {
 /* `schema` is checked JSON; *weight may be NULL, and is filled where the schema fits. */
 bool ah_strict_fits(ah_strict_rules rules, ah_slice schema, ah_strict_weight *weight);
 
-/* May so much be in one request, that many strict tools included? */
+/* True if so much may be in one request, that many strict tools included. */
 bool ah_strict_allows(ah_strict_rules rules, size_t tools, const ah_strict_weight *weight);
 
-/* Is the string in the array (checked JSON, or absent)? */
+/* True if the string is in the array (checked JSON, or absent). */
 bool ah_strict_holds(ah_slice array, ah_slice raw);
 
 #endif

@@ -53,7 +53,7 @@ static void close_block(ah_thought_blocks *b, const char *text)
     b->open = false;
 }
 
-/* Is the member there already, that is between commas at the top of rest? Names of blocks'
+/* True if the member is there already, between commas at the top of rest. Names of blocks'
  * members hold no quotes, so a look for the quoted name with its colon finds them; one inside
  * a value has its quotes escaped. */
 static bool has_member(const ah_buf *rest, ah_json_token key)

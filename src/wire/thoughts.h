@@ -1,6 +1,6 @@
-/* What a model thought, as servers of OpenAI's form send it beside the answer, kept so that
- * it can be sent back where a server wants it: its members of the message, as they came, the
- * pieces of a stream put together. Nothing of it is shown. */
+/* The thoughts of a model, as servers of OpenAI's form send them beside the answer, kept so that
+ * they can be sent back where a server wants it: its members of the message, as they came, the
+ * pieces of a stream put together. Nothing of it is shown. For openai_read.c alone. */
 #ifndef AH_WIRE_THOUGHTS_H
 #define AH_WIRE_THOUGHTS_H
 

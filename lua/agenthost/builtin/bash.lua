@@ -1,4 +1,4 @@
---- bash: runs a command of this machine for a model. What runs it is lua_process.c; here is what
+--- bash: runs a command of this machine for a model. What runs it is lua_command.c; here is what
 -- the tool says of itself, what it may do, and what the model sees of the outcome.
 --
 -- Processes are outside the transaction of a call: what a command did stays done. So a call only
@@ -9,8 +9,8 @@ local ah = ...
 local WHAT = "ah.builtin: bash"
 local MIB = 1 << 20
 local TAIL = 64 * 1024 -- kept of what goes beyond `keep`
-local MAX_ENV = 200
 local MAX_WRITABLE = 15 -- one more is the folder at work
+local MAX_READABLE = 15
 
 local DEFAULTS = {
   timeout = 60, max_timeout = 600, grace = 2, max_output = 32 * 1024, keep = 4 * MIB,
@@ -20,18 +20,13 @@ local KIND = {
   timeout = "number", max_timeout = "number", grace = "number", max_output = "number",
   keep = "number", memory = "number", file_size = "number", cpu = "number", processes = "number",
   cwd = "string", shell = "string", sandbox = "string", env = "table", writable = "table",
+  readable = "table",
   network = "boolean", owners = "boolean", merge = "boolean",
 }
 local NAMES = { "output_folder" }
 for name in pairs(KIND) do
   NAMES[#NAMES + 1] = name
 end
-
-local SIGNALS = {
-  [1] = "HUP", [2] = "INT", [3] = "QUIT", [4] = "ILL", [6] = "ABRT", [7] = "BUS", [8] = "FPE",
-  [9] = "KILL", [11] = "SEGV", [13] = "PIPE", [14] = "ALRM", [15] = "TERM", [24] = "XCPU",
-  [25] = "XFSZ",
-}
 
 -- -- options ------------------------------------------------------------------------------
 
@@ -63,36 +58,6 @@ local function with_defaults(options)
   return o
 end
 
---- What a command knows of the machine; nothing else of the host's environment reaches it.
-local function environment(given)
-  local env = {
-    PATH = os.getenv "PATH" or "/usr/local/bin:/usr/bin:/bin",
-    HOME = os.getenv "HOME" or "/",
-    LANG = os.getenv "LANG" or "C.UTF-8",
-    TERM = "dumb",
-  }
-  for name, value in pairs(given or {}) do
-    if type(name) ~= "string" or not name:find "^[%a_][%w_]*$" then
-      ah._raise(("%s: env: '%s' is no name of a variable"):format(WHAT, tostring(name)))
-    elseif value == true then
-      value = os.getenv(name)
-    elseif value ~= false and type(value) ~= "string" then
-      ah._raise(("%s: env: '%s' must be a string, true (the host's) or false (none)"):format(WHAT,
-        name))
-    end
-    env[name] = value or nil
-  end
-  local list = {}
-  for name, value in pairs(env) do
-    list[#list + 1] = name .. "=" .. value
-  end
-  if #list > MAX_ENV then
-    ah._raise(("%s: env has more than %d variables"):format(WHAT, MAX_ENV))
-  end
-  table.sort(list)
-  return list
-end
-
 local function exists(path)
   local f = io.open(path)
   return f and f:close()
@@ -111,29 +76,37 @@ local function shell_words(shell)
   return { "/bin/sh", "-c" }
 end
 
---- Opens the folders of the options. They stay what they are now, whatever a command puts in their
--- place; true, or nil and an error.
-local function open_folders(o)
-  o.folders = {}
-  ah._check_list(o.writable or {}, WHAT .. ": writable")
-  for i, path in ipairs(o.writable or {}) do
+--- Opens the folders of a list. They stay what they are now, whatever a command puts in their
+-- place; the list, or nil and an error.
+local function open_list(paths, name, most)
+  local folders = {}
+  ah._check_list(paths, WHAT .. ": " .. name)
+  for i, path in ipairs(paths) do
     if type(path) ~= "string" or path:sub(1, 1) ~= "/" then
-      ah._raise(("%s: writable: '%s' is no absolute path"):format(WHAT, tostring(path)))
-    elseif i > MAX_WRITABLE then
-      ah._raise(("%s: writable has more than %d folders"):format(WHAT, MAX_WRITABLE))
+      ah._raise(("%s: %s: '%s' is no absolute path"):format(WHAT, name, tostring(path)))
+    elseif i > most then
+      ah._raise(("%s: %s has more than %d folders"):format(WHAT, name, most))
     end
-    local folder, err = ah._folder(path)
-    if not folder then
+    local err
+    folders[i], err = ah._folder(path)
+    if not folders[i] then
       return nil, err
     end
-    o.folders[i] = folder
   end
-  if o.cwd then
-    local err
+  return folders
+end
+
+--- true, or nil and an error
+local function open_folders(o)
+  local err
+  o.folders, err = open_list(o.writable or {}, "writable", MAX_WRITABLE)
+  if o.folders and o.readable then
+    o.read_folders, err = open_list(o.readable, "readable", MAX_READABLE)
+  end
+  if o.cwd and not err then
     o.root, err = ah._folder(o.cwd)
-    return o.root and true, err
   end
-  return true
+  return not err or nil, err
 end
 
 -- -- running ------------------------------------------------------------------------------
@@ -205,7 +178,7 @@ local function outcome(o, r)
   if r.how == "timed_out" then
     return ("[ended after %s: its time was over (timeout)]"):format(after)
   elseif r.signal then
-    return ("[ended by signal %s after %s]"):format(SIGNALS[r.signal] or r.signal, after)
+    return ("[ended by signal %s after %s]"):format(r.signal, after)
   end
   local hint = r.code ~= 0 and o.sandbox_text ~= "none" and "; sandbox: " .. o.sandbox_text or ""
   return ("[exit code %d after %s%s]"):format(r.code, after, hint)
@@ -219,8 +192,7 @@ local function value_of(o, ctx, r)
     stdout = r.stdout and shorten(o, r.stdout, file),
     stderr = r.stderr and shorten(o, r.stderr, file),
     outcome = outcome(o, r), exit_code = r.code,
-    signal = r.signal and (SIGNALS[r.signal] or tostring(r.signal)),
-    timed_out = r.how == "timed_out", seconds = r.seconds, cpu_seconds = r.cpu,
+    signal = r.signal, timed_out = r.how == "timed_out", seconds = r.seconds, cpu_seconds = r.cpu,
     memory = r.peak, sandbox = r.sandbox, left = r.left,
   }
 end
@@ -248,6 +220,11 @@ local function writable(o, root, read_only)
   return table.move(o.folders, 1, #o.folders, #list + 1, list)
 end
 
+--- What may be read beside that, and the system's: the folder at work too, which may be read-only.
+local function readable(o, root)
+  return o.read_folders and table.move(o.read_folders, 1, #o.read_folders, 2, { root })
+end
+
 local function run(o, args, ctx)
   local argv, wrong = words_of(o, args)
   if not argv then
@@ -260,12 +237,12 @@ local function run(o, args, ctx)
     return nil, "a folder that is read-only needs a sandbox"
   end
   warn_once(o, ctx)
-  local r, err = ah._process {
+  local r, err = ah._command {
     argv = argv, env = o.environment, folders = writable(o, root, read_only), start = root,
     start_in = args.cwd, stdin = args.stdin, timeout = args.timeout or o.timeout,
     grace = o.grace, merge = o.merge, memory = o.memory, file_size = o.file_size, cpu = o.cpu,
     processes = o.processes, keep = o.keep, tail = TAIL, sandbox = o.kind,
-    network = o.network, owners = o.owners,
+    network = o.network, owners = o.owners, readable = readable(o, root),
   }
   return r and value_of(o, ctx, r), err
 end
@@ -303,7 +280,7 @@ return function(options)
   if not ok then
     return nil, err
   end
-  o.environment = environment(o.env)
+  o.environment = ah._environment(o.env, WHAT)
   o.shell_words = shell_words(o.shell)
   return ah.tool {
     name = "bash",

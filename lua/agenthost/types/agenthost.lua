@@ -912,6 +912,13 @@ function ah.json.encode(value) end
 ---@return string? message
 function ah.json.decode(text) end
 
+ah.yaml = {}
+
+---@param text string
+---@return any value
+---@return string? message
+function ah.yaml.decode(text) end
+
 ---@generic T: table
 ---@param t T
 ---@return T
@@ -922,7 +929,71 @@ function ah.array(t) end
 ---@return T
 function ah.object(t) end
 
+-- -- bytes --------------------------------------------------------------------------------
+
+---@alias ah.HashForm "hex"|"bytes"
+
+---@param text string
+---@param form? ah.HashForm hex in lower case, unless it says otherwise
+---@return string
+function ah.sha256(text, form) end
+
+---With SHA-256.
+---@param key string
+---@param text string
+---@param form? ah.HashForm
+---@return string
+function ah.hmac(key, text, form) end
+
+---@param n integer 1 to 65536
+---@return string bytes
+function ah.random_bytes(n) end
+
+ah.base64 = {}
+
+---@param bytes string
+---@return string
+function ah.base64.encode(bytes) end
+
+---@param text string
+---@return string? bytes
+---@return string? message
+function ah.base64.decode(text) end
+
+ah.base64url = {}
+
+---@param bytes string
+---@return string
+function ah.base64url.encode(bytes) end
+
+---@param text string
+---@return string? bytes
+---@return string? message
+function ah.base64url.decode(text) end
+
 -- -- files --------------------------------------------------------------------------------
+
+---@class ah.WatchOptions
+---@field recursive? boolean
+---@field quiet? number seconds
+---@field max? integer
+
+---@class ah.Change
+---@field kind "created"|"changed"|"removed"|"moved"|"overflow"
+---@field path string
+---@field from? string of what was moved
+
+---@class ah.Watch
+---@field next fun(self: ah.Watch, timeout?: number): ah.Change[]?
+---@field changes fun(self: ah.Watch): fun(): ah.Change[]?
+---@field close fun(self: ah.Watch)
+
+---@param path string
+---@param fn? fun(changes: ah.Change[])
+---@param options? ah.WatchOptions
+---@return ah.Watch?
+---@return ah.Error?
+function ah.watch(path, fn, options) end
 
 -- -- types, sessions, resources ----------------------------------------------------------------
 
@@ -1303,6 +1374,69 @@ function ah.http(request) end
 ---@return ah.Error? err where it cannot be listened
 function ah.serve(config) end
 
+---@class ah.ProcessSandbox
+---@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap"
+---@field read? string[] folders that may be read, beside the system's and those in `write`
+---@field write? string[] folders that may be written to
+---@field network? boolean
+---@field owners? boolean for root, with landlock: it keeps its rights over owners
+
+---@class ah.ProcessConfig
+---@field command string a name that is looked for in PATH, or a path
+---@field args? string[]
+---@field env? table<string, string|boolean> true: the host's value; false: none
+---@field cwd? string
+---@field sandbox? string|ah.ProcessSandbox
+---@field timeout? number
+---@field grace? number
+---@field stdin? string|false all that it reads; false: nothing
+---@field merge? boolean its errors go where its output goes
+---@field max_errors? integer
+---@field stall? number
+---@field memory? integer
+---@field file_size? integer
+---@field cpu? integer
+---@field processes? integer
+
+---@class ah.LineOptions
+---@field json? boolean
+---@field max? integer
+---@field timeout? number
+
+---@class ah.ProcessEnd
+---@field how "exited"|"stopped"|"timed_out"
+---@field exit_code? integer
+---@field signal? string
+---@field seconds number
+---@field cpu_seconds number
+---@field memory? integer
+---@field left? integer
+---@field sandbox string
+
+---@class ah.TimeOption
+---@field timeout? number
+
+---@class ah.WaitOptions: ah.TimeOption
+---@field discard? boolean its output is thrown away meanwhile
+
+---Of output: nil at the end; false and an error where a line cannot be given, or time is over.
+---@class ah.Process
+---@field write fun(self: ah.Process, text: string, options?: ah.TimeOption): true?, ah.Error?
+---@field close_input fun(self: ah.Process)
+---@field line fun(self: ah.Process, options?: ah.LineOptions): any, ah.Error?
+---@field lines fun(self: ah.Process, options?: ah.LineOptions): fun(): any, ah.Error?
+---@field read fun(self: ah.Process, n?: integer|"all", options?: ah.TimeOption): any, ah.Error?
+---@field errors fun(self: ah.Process): string
+---@field wait fun(self: ah.Process, options?: ah.WaitOptions): ah.ProcessEnd?, ah.Error?
+---@field kill fun(self: ah.Process, signal?: string|integer): true?, ah.Error?
+---@field close fun(self: ah.Process): ah.ProcessEnd?, ah.Error?
+
+---A child process with streams.
+---@param config ah.ProcessConfig
+---@return ah.Process? process
+---@return ah.Error? err
+function ah.process(config) end
+
 ---The tools that come with agenthost, in a list. Names, and options by name; all that need no
 ---options where there is no argument.
 ---@param which? string|ah.Builtins
@@ -1318,6 +1452,53 @@ function ah.now() end
 
 --- The script is a chat: Ctrl-C cancels the answer at work, and not the script.
 function ah.interactive() end
+
+---@class ah.TerminalOptions
+---@field signals? boolean
+---@field distinct? boolean
+---@field escape? number
+---@field max_paste? number
+
+---@class ah.Key what terminal:key gives: a key, a paste or a resize
+---@field key? string
+---@field text? string
+---@field ctrl? boolean
+---@field alt? boolean
+---@field shift? boolean
+---@field super? boolean
+---@field paste? string
+---@field truncated? boolean
+---@field resize? { columns: integer, rows: integer }
+
+---@class ah.Styled a list of texts, and a style for all of them
+---@field [integer] ah.Shown
+---@field bold? boolean
+---@field faint? boolean
+---@field italic? boolean
+---@field underline? boolean
+---@field reverse? boolean
+---@field color? string|integer
+---@field background? string|integer
+
+---@alias ah.Shown string|number|ah.Styled
+
+---@class ah.Terminal
+---@field key fun(self, seconds?: number): ah.Key?, ah.Error?
+---@field size fun(self): integer, integer
+---@field write fun(self, text: ah.Shown)
+---@field print_above fun(self, text: ah.Shown)
+---@field live fun(self, lines: ah.Shown[], cursor?: { line?: integer, column?: integer }): boolean
+---@field suspend fun(self)
+---@field close fun(self)
+
+---The terminal of the command (docs/terminal.md).
+---@overload fun(options?: ah.TerminalOptions): ah.Terminal?, ah.Error?
+ah.terminal = {}
+
+---@param text string
+---@param column? integer where the text begins; 1
+---@return integer columns
+function ah.terminal.width(text, column) end
 
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param message string

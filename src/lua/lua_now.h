@@ -1,8 +1,10 @@
-/* ctx: the second argument of a handler. */
-#ifndef AH_LUA_CTX_H
-#define AH_LUA_CTX_H
+/* Where code that runs now stands: in which call, and in whose changes. What ctx offers is lua_ctx.c's. */
+#ifndef AH_LUA_NOW_H
+#define AH_LUA_NOW_H
 
 #include "lua/lua_task.h"
+
+#define AH_CTX "agenthost.ctx" /* the metatable */
 
 typedef struct ah_ctx {
     ah_call *call; /* NULL once the call is over */
@@ -11,9 +13,8 @@ typedef struct ah_ctx {
     int resources;                        /* reference to ctx.resources; LUA_NOREF: not asked for */
 } ah_ctx;
 
-/* -- ctx */
+/* Pushes the ctx of a call. Raises when out of memory. */
 ah_ctx *ah_lua_push_ctx(lua_State *L, ah_call *call);
-
 /* The call of the ctx at idx; raises where it is over. */
 ah_call *ah_lua_check_call(lua_State *L, int idx);
 
@@ -23,6 +24,7 @@ ah_call *ah_lua_check_call(lua_State *L, int idx);
  * where that call is over. */
 ah_overlay *ah_lua_overlay(lua_State *L);
 
-void ah_lua_open_ctx(lua_State *L); /* the metatable only */
+/* Raises inside reducers, which must change nothing but their slice. */
+void ah_lua_no_reducer(lua_State *L);
 
 #endif

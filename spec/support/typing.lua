@@ -1,0 +1,72 @@
+-- The command, or another program, under a terminal: what it writes is read, what a person would
+-- type is
+-- written, and a screen shows what is seen.
+local ahtest = require "ahtest"
+local command = require "support.command"
+local screen = require "support.screen"
+
+-- A terminal can be made where there is /dev/ptmx; a bare root may have none.
+local probe = ahtest.pty({ "/bin/true" }, { env = {} })
+
+local typing = { SECONDS = 15 }
+
+--- A spec's `it`, or its `pending` where no terminal can be made.
+function typing.it(it, pending)
+  return function(name, f)
+    if probe then
+      it(name, f)
+    else
+      pending(name .. " (no terminal can be made here)")
+    end
+  end
+end
+
+--- Starts a program by its words; options: env (a list in place of the usual), columns.
+function typing.start(words, options)
+  options = options or {}
+  local env = { "XDG_CONFIG_HOME=/nonexistent", "HOME=/", "PATH=/usr/bin:/bin" }
+  for _, pair in ipairs(options.env or { "TERM=xterm" }) do
+    env[#env + 1] = pair
+  end
+  local columns = options.columns or 80
+  local t = { all = "", screen = screen.new(columns) }
+  t.pty = assert(ahtest.pty(words, { env = env, columns = columns }))
+  return t
+end
+
+--- The command with these words.
+function typing.command(words, options)
+  return typing.start({ command.BINARY, table.unpack(words) }, options)
+end
+
+--- Reads until the text holds `part`; to the end without one.
+function typing.read(t, part)
+  local until_ = os.time() + typing.SECONDS
+  while not (part and t.all:find(part, 1, true)) do
+    assert(os.time() < until_, ("waited too long for %q, found:\n%s"):format(tostring(part), t.all))
+    local bytes = t.pty:read(1)
+    if not bytes then
+      assert(not part, ("ended before %q:\n%s"):format(tostring(part), t.all))
+      break
+    end
+    t.all = t.all .. bytes
+  end
+  return t
+end
+
+--- Runs to the end: the exit code, all that was written, and what the terminal then shows.
+function typing.finish(t)
+  typing.read(t)
+  local code = t.pty:wait(5)
+  t.pty:close()
+  return code, t.all, t.screen:feed(t.all):text()
+end
+
+--- A script with these words before it.
+function typing.script(text, options, words)
+  words = words or {}
+  words[#words + 1] = command.temp(text)
+  return typing.command(words, options)
+end
+
+return typing

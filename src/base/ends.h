@@ -1,0 +1,24 @@
+/* What is kept of a stream of any length: its beginning, and of what came behind that the end. */
+#ifndef AH_BASE_ENDS_H
+#define AH_BASE_ENDS_H
+
+#include "base/buf.h"
+
+typedef struct ah_ends {
+    ah_buf head, tail;
+    size_t tail_bytes;
+    int64_t bytes; /* of the whole stream */
+} ah_ends;
+
+void ah_ends_init(ah_ends *e, const ah_mem *mem, size_t head_bytes, size_t tail_bytes);
+void ah_ends_clear(ah_ends *e);
+/* Fails as buffers do: nothing more is kept then, and ah_ends_whole is false. */
+void ah_ends_put(ah_ends *e, ah_slice s);
+bool ah_ends_whole(const ah_ends *e);
+/* Lent until the next ah_ends_put. */
+ah_slice ah_ends_head(const ah_ends *e);
+ah_slice ah_ends_tail(const ah_ends *e);
+/* Appends it as UTF-8, with a line that says how much is left out between the two. */
+void ah_ends_print(const ah_ends *e, ah_buf *out);
+
+#endif

@@ -1,0 +1,380 @@
+/* Handlers write, switch modes and raise again, all of which is async-signal-safe; what the host wants to
+ * know (a resize, a stop that is over) goes through a pipe that its loop watches. A process in the
+ * background leaves the modes alone: they are those of the shell, which has taken the terminal back. */
+#define _DEFAULT_SOURCE /* SIGWINCH */
+#include "cli/tty.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+/* Pastes come in brackets; behind it all the cursor is shown. Keys are told apart by kitty's protocol. */
+#define HELLO     "\033[?2004h"
+#define BYE       "\033[?2004l\033[?25h"
+#define DISTINCT  "\033[>1u"
+#define AS_BEFORE "\033[<u"
+
+enum { ON_RESIZE, ON_STOP, ON_CONTINUE, ON_END };
+
+static void on_resize(int sig);
+static void on_stop(int sig);
+static void on_continue(int sig);
+static void on_end(int sig);
+
+/* Of the last kind are those that end the process and that nobody else looks after. */
+static const struct {
+    int sig;
+    void (*handler)(int sig);
+} watched[] = {{SIGWINCH, on_resize}, {SIGTSTP, on_stop}, {SIGCONT, on_continue}, {SIGHUP, on_end},
+               {SIGQUIT, on_end},     {SIGABRT, on_end},  {SIGSEGV, on_end},      {SIGBUS, on_end},
+               {SIGFPE, on_end},      {SIGILL, on_end}};
+
+enum { WATCHED = sizeof watched / sizeof *watched };
+
+/* Writable state at file scope, as signal handlers are given nothing else; there is one terminal. */
+static struct {
+    volatile sig_atomic_t open, raw;
+    volatile sig_atomic_t n_away, kept; /* kept: nobody else has written since it was told */
+    char away[AH_TTY_AWAY];
+    int fd, news[2];
+    unsigned mode;
+    bool sequences, at_exit;
+    pid_t owner; /* children have the handlers until they become another program */
+    pthread_t main;
+    struct termios found;
+    struct sigaction before[WATCHED];
+} state;
+
+/* -- modes, as handlers may switch them ------------------------------------------------------- */
+
+static void write_all(const char *p, size_t n)
+{
+    for (ssize_t done; n && (done = write(state.fd, p, n)) > 0; n -= (size_t)done)
+        p += done;
+}
+
+static bool in_foreground(void)
+{
+    pid_t group = tcgetpgrp(state.fd);
+
+    return group == -1 || group == getpgrp();
+}
+
+/* Where it has become a process of the background just now, the modes are set without being stopped. */
+static int set_mode(const struct termios *mode)
+{
+    sigset_t ours, before;
+    int failed;
+
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGTTOU);
+    pthread_sigmask(SIG_BLOCK, &ours, &before);
+    failed = tcsetattr(state.fd, TCSANOW, mode);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+static void write_hello(void)
+{
+    if (state.sequences)
+        write_all(HELLO, sizeof HELLO - 1);
+    if (state.sequences && (state.mode & AH_TTY_DISTINCT))
+        write_all(DISTINCT, sizeof DISTINCT - 1);
+}
+
+/* Where it is entered already, somebody else may have changed it since. */
+static int enter_mode(void)
+{
+    bool again = state.raw;
+    struct termios mode;
+
+    if (!again && tcgetattr(state.fd, &state.found) != 0)
+        return errno;
+    mode = state.found;
+    mode.c_iflag &= ~(tcflag_t)(BRKINT | ICRNL | IGNCR | INLCR | INPCK | ISTRIP | IXON);
+    mode.c_lflag &= ~(tcflag_t)(ECHO | ICANON | IEXTEN | (state.mode & AH_TTY_SIGNALS ? 0 : ISIG));
+    mode.c_cflag = (mode.c_cflag & ~(tcflag_t)CSIZE) | CS8;
+    mode.c_cc[VMIN] = 1;
+    mode.c_cc[VTIME] = 0;
+    state.raw = 1; /* first: a signal may come in between */
+    if (set_mode(&mode) != 0) {
+        state.raw = 0;
+        return errno;
+    }
+    if (!again)
+        write_hello();
+    return 0;
+}
+
+void ah_tty_hide(void)
+{
+    if (!state.open || !state.raw)
+        return;
+    if (state.kept && state.n_away)
+        write_all(state.away, (size_t)state.n_away);
+    state.kept = 0;
+}
+
+static void leave_mode(void)
+{
+    if (!state.open || !state.raw || state.owner != getpid())
+        return;
+    if (in_foreground()) {
+        ah_tty_hide();
+        if (state.sequences && (state.mode & AH_TTY_DISTINCT))
+            write_all(AS_BEFORE, sizeof AS_BEFORE - 1);
+        if (state.sequences)
+            write_all(BYE, sizeof BYE - 1);
+        set_mode(&state.found);
+    }
+    state.raw = 0;
+    state.kept = 0;
+}
+
+/* The host looks after what may have happened. */
+void ah_tty_show(void)
+{
+    if (state.open)
+        (void)!write(state.news[1], "", 1);
+}
+
+void ah_tty_restore(void)
+{
+    int saved = errno;
+
+    leave_mode();
+    errno = saved;
+}
+
+bool ah_tty_is_open(void)
+{
+    return state.open != 0;
+}
+
+/* -- signals ------------------------------------------------------------------------------------ */
+
+static bool is_elsewhere(int sig)
+{
+    if (state.owner != getpid() || pthread_equal(pthread_self(), state.main))
+        return false;
+    pthread_kill(state.main, sig);
+    return true;
+}
+
+static void chain(int sig)
+{
+    size_t i = 0;
+
+    while (i < WATCHED - 1 && watched[i].sig != sig)
+        i++;
+    if (state.before[i].sa_handler != SIG_DFL && state.before[i].sa_handler != SIG_IGN &&
+        !(state.before[i].sa_flags & SA_SIGINFO))
+        state.before[i].sa_handler(sig);
+}
+
+static void on_resize(int sig)
+{
+    int saved = errno;
+
+    if (state.owner == getpid())
+        ah_tty_show();
+    chain(sig);
+    errno = saved;
+}
+
+static void come_back(void)
+{
+    if (state.open && state.owner == getpid() && in_foreground() && enter_mode() == 0)
+        ah_tty_show();
+}
+
+static void on_continue(int sig)
+{
+    int saved = errno;
+
+    come_back();
+    chain(sig);
+    errno = saved;
+}
+
+/* As the system does it without us: handled the usual way, and raised again. */
+static void raise_plain(int sig)
+{
+    struct sigaction plain = {.sa_handler = SIG_DFL}, ours;
+    sigset_t only;
+
+    sigemptyset(&plain.sa_mask);
+    sigaction(sig, &plain, &ours);
+    raise(sig);
+    sigemptyset(&only);
+    sigaddset(&only, sig);
+    pthread_sigmask(SIG_UNBLOCK, &only, NULL); /* it stops, or ends, here */
+    sigaction(sig, &ours, NULL);
+}
+
+/* Where nobody could have it go on (a group without a parent), the system does not stop it. */
+static void on_stop(int sig)
+{
+    int saved = errno;
+
+    if (!is_elsewhere(sig)) {
+        leave_mode();
+        raise_plain(sig);
+        come_back();
+    }
+    errno = saved;
+}
+
+static void on_end(int sig)
+{
+    leave_mode();
+    raise_plain(sig);
+}
+
+/* What was ignored (nohup) or is looked after by somebody else stays so, but for resizes and stops that
+ * are over, which both may hear of. */
+static void watch_signals(void)
+{
+    for (int i = 0; i < WATCHED; i++) {
+        struct sigaction act = {.sa_handler = watched[i].handler, .sa_flags = SA_RESTART};
+
+        sigemptyset(&act.sa_mask);
+        sigaction(watched[i].sig, NULL, &state.before[i]);
+        if (state.before[i].sa_handler == SIG_DFL || watched[i].handler == on_resize ||
+            watched[i].handler == on_continue)
+            sigaction(watched[i].sig, &act, NULL);
+    }
+}
+
+static void forget_signals(void)
+{
+    for (int i = 0; i < WATCHED; i++)
+        sigaction(watched[i].sig, &state.before[i], NULL);
+}
+
+/* -- for the host --------------------------------------------------------------------------------- */
+
+/* Its own open file: waiting without blocking is nothing that the shell's descriptors should learn. */
+static int open_terminal(void)
+{
+    int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    const char *name;
+
+    if (fd == -1 && isatty(STDIN_FILENO) && (name = ttyname(STDIN_FILENO)) != NULL)
+        fd = open(name, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    return fd;
+}
+
+static int open_news(void)
+{
+    if (pipe(state.news) != 0)
+        return errno;
+    for (int i = 0; i < 2; i++) {
+        fcntl(state.news[i], F_SETFD, FD_CLOEXEC);
+        fcntl(state.news[i], F_SETFL, O_NONBLOCK);
+    }
+    return 0;
+}
+
+static void close_all(void)
+{
+    close(state.news[0]);
+    close(state.news[1]);
+    close(state.fd);
+}
+
+static void leave(void *ud)
+{
+    (void)ud;
+    if (!state.open)
+        return;
+    leave_mode();
+    forget_signals();
+    state.open = 0;
+    close_all();
+}
+
+static int begin(void)
+{
+    int failed;
+
+    if ((state.fd = open_terminal()) == -1)
+        return errno;
+    if ((failed = open_news()) != 0) {
+        close(state.fd);
+        return failed;
+    }
+    state.owner = getpid();
+    state.main = pthread_self();
+    state.raw = state.kept = state.n_away = 0;
+    watch_signals();
+    state.open = 1;
+    if (in_foreground() && (failed = enter_mode()) != 0)
+        leave(NULL);
+    return failed;
+}
+
+static int enter(void *ud, unsigned mode, int *fd, int *news)
+{
+    int failed;
+
+    (void)ud;
+    if (state.open)
+        return EBUSY;
+    state.mode = mode;
+    if (!state.at_exit && atexit(ah_tty_restore) != 0)
+        return ENOMEM;
+    state.at_exit = true;
+    if ((failed = begin()) != 0)
+        return failed;
+    *fd = state.fd;
+    *news = state.news[0];
+    return 0;
+}
+
+/* The whole job, as a Ctrl-Z of the terminal does it. */
+static void suspend(void *ud)
+{
+    (void)ud;
+    kill(0, SIGTSTP);
+}
+
+static bool kept(void *ud)
+{
+    (void)ud;
+    return state.kept != 0;
+}
+
+static void shown(void *ud, const char *away, size_t n)
+{
+    (void)ud;
+    state.n_away = 0; /* a signal may come in between */
+    memcpy(state.away, away, n);
+    state.n_away = (sig_atomic_t)n;
+    state.kept = 1;
+}
+
+/* xterm and the console cut lines that have become too long, all others break them anew. */
+static bool reflows(void)
+{
+    const char *term = getenv("TERM");
+
+    return !getenv("XTERM_VERSION") && term && strcmp(term, "linux") != 0;
+}
+
+ah_tty ah_tty_of(bool sequences)
+{
+    state.sequences = sequences;
+    return (ah_tty){.enter = enter,
+                    .leave = leave,
+                    .suspend = suspend,
+                    .kept = kept,
+                    .shown = shown,
+                    .sequences = sequences,
+                    .reflows = reflows()};
+}

@@ -1,0 +1,66 @@
+/* The Lua half, compiled in: each module is loaded when it is first needed, and once. */
+#include "lua/lua_modules.h"
+
+#include "lua/lua_host.h"
+#include "lua/lua_sources.h"
+#include "lua/lua_state.h"
+
+static const ah_lua_source *find_source(const char *name)
+{
+    const ah_lua_source *s = ah_lua_sources;
+
+    while (s->name && strcmp(s->name, name) != 0)
+        s++;
+    return s->name ? s : NULL;
+}
+
+void ah_lua_push_chunk(lua_State *L, const char *name)
+{
+    const ah_lua_source *s = find_source(name);
+
+    if (!s)
+        luaL_error(L, "agenthost has no module '%s'", name);
+    lua_pushfstring(L, "=%s", name); /* -- chunk name */
+    if (luaL_loadbufferx(L, s->text, s->len, lua_tostring(L, -1), "t") != LUA_OK)
+        lua_error(L);
+    lua_remove(L, -2); /* -- function */
+}
+
+/* Name -> the module. Its chunk is given the table of agenthost, so that it needs no require, and
+ * what makes a tool of agenthost's own: that is in no table, so no script has it. */
+int ah_lua_load_module(lua_State *L)
+{
+    ah_lua_push_chunk(L, luaL_checkstring(L, 1));
+    lua_getfield(L, LUA_REGISTRYINDEX, AH_LUA_LIBRARY);
+    lua_pushcfunction(L, ah_lua_of(L)->own_tool);
+    lua_call(L, 2, 1);
+    return 1;
+}
+
+void ah_lua_push_library(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, AH_LUA_LIBRARY);
+}
+
+int ah_lua_load_module_once(lua_State *L)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE); /* -- name loaded */
+    lua_pushvalue(L, 1);
+    if (lua_rawget(L, 2) != LUA_TNIL)
+        return 1;
+    lua_settop(L, 2);
+    lua_pushcfunction(L, ah_lua_load_module);
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 1); /* -- name loaded module */
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 3);
+    lua_rawset(L, 2);
+    return 1;
+}
+
+ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err)
+{
+    lua_pushcfunction(L, ah_lua_load_module_once);
+    lua_pushstring(L, name);
+    return ah_lua_call(ah_lua_of(L), L, 1, 1, err);
+}
