@@ -715,6 +715,8 @@ static int ah_serve(lua_State *L)
     s->names.n_origins = read_names(L, s, "origins", s->origin);
     s->names.host = s->host;
     s->names.origin = s->origin;
+    if (s->text.status == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
     if (!ah_buf_ok(&s->text))
         return ah_lua_raise(L, AH_USAGE, "ah.serve: hosts and origins are too long");
     place_names(s);
