@@ -247,6 +247,34 @@ describe("ah.serve", function()
     has(p:errors(), "midway")
   end)
 
+  it("tells the length of a body that is written, and keeps to it", function()
+    local p <close> = start [[function(q, r)
+      assert(r:begin { status = 200, length = 6 })
+      r:write "abc"
+      if q.path == "/exact" then r:write "def" end
+      if q.path == "/long" then r:write "defg" r:write "more" end
+    end]]
+    for _, path in ipairs { "/exact", "/long" } do
+      local r = get(p, path)
+      assert.same({ "abcdef", "6" }, { r.body, r.headers["content-length"] })
+    end
+    assert.is_nil(ah.http { url = p.url .. "/short" })
+    local r = get(p, "/exact", { method = "HEAD" })
+    assert.same({ "", "6" }, { r.body, r.headers["content-length"] })
+    assert.equal("", p:errors())
+  end)
+
+  it("holds a handler that writes to what it works for one piece", function()
+    local p <close> = start [[function(q, r)
+      local began = os.clock()
+      for i = 1, 30 do
+        repeat until os.clock() - began > i * 0.02
+        r:write "x"
+      end
+    end]]
+    assert.equal(("x"):rep(30), get(p, "/").body)
+  end)
+
   it("takes no more handlers at once than it is told, and the others in their order", function()
     local p <close> = start([[function(q)
       NOW = (NOW or 0) + 1
@@ -426,6 +454,24 @@ describe("a server of ah.serve", function()
     } })
     assert.same({ 3, 3, 3 }, { began, closed, failures })
     assert.is_true(server:wait(10))
+  end)
+
+  it("listens where it is told to, and answers to that name", function()
+    local function f(q) return q.headers.host[1] end
+    local ok, six = pcall(ah.serve, { on_request = f, listen = "[::1]:0" })
+    if ok and six then -- there are machines without
+      assert.equal("[::1]:" .. six.port, get(six, "/").body)
+      six:close()
+    end
+    local any <close> = assert(ah.serve { on_request = f, listen = "0.0.0.0:0" })
+    for host, status in pairs { ["10.1.2.3"] = 200, ["[fe80::1]:80"] = 200, localhost = 200,
+      ["evil.example"] = 403, ["1.2.3.4.5"] = 403 } do
+      local r = assert(ah.http { url = "http://127.0.0.1:" .. any.port, headers = { Host = host } })
+      assert.equal(status, r.status, host)
+    end
+    local open <close> = assert(ah.serve { on_request = f, hosts = { "*" }, origins = { "*" } })
+    local r = get(open, "/", { headers = { Host = "any.example", Origin = "https://x.example" } })
+    assert.equal("any.example", r.body)
   end)
 
   it("lives on though nobody holds it", function()

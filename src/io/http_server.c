@@ -171,37 +171,22 @@ static const char *reason_of(int status)
 
 /* An answer where libmicrohttpd takes none: in the middle of a body, before the end of a head. What
  * does not fit into the socket at once is left unsaid. */
-static void tell(const ah_server *s, const ah_visit *v, ah_refusal r)
+static void tell(const ah_visit *v, int status, const char *why)
 {
-    const ah_hit *x = v->exchange;
-    ah_buf text, headers, body;
+    char text[512];
+    int n = snprintf(text, sizeof text,
+                     "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                     "Content-Length: %zu\r\n\r\n%s\n",
+                     status, reason_of(status), strlen(why) + 1, why);
 
-    ah_buf_init(&text, s->mem, UNSENT);
-    ah_buf_init(&headers, s->mem, UNSENT / 4);
-    ah_buf_init(&body, s->mem, UNSENT / 4);
-    if (!s->owner.put || !s->owner.put(s->owner.ud, x && x->connection ? x : NULL, r, &headers, &body)) {
-        ah_buf_reset(&headers, 0);
-        ah_buf_reset(&body, 0);
-        ah_buf_str(&headers, "Content-Type: text/plain; charset=utf-8\r\n");
-        ah_buf_fmt(&body, "%s\n", r.why);
-    }
-    ah_buf_fmt(&text, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %zu\r\n", r.status,
-               reason_of(r.status), body.len);
-    if (ah_buf_ok(&headers) && ah_buf_ok(&body)) {
-        ah_buf_put(&text, ah_buf_slice(&headers));
-        ah_buf_str(&text, "\r\n");
-        ah_buf_put(&text, ah_buf_slice(&body));
-    }
-    if (ah_buf_ok(&text))
-        send(v->fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-    ah_buf_clear(&text);
-    ah_buf_clear(&headers);
-    ah_buf_clear(&body);
+    if (n > 0 && (size_t)n < sizeof text)
+        send(v->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void drop_body(ah_hit *x)
 {
-    x->server->bodies -= x->held;
+    if (x->held)
+        x->server->bodies -= x->held;
     x->held = 0;
     (void)ah_buf_ok(&x->body);
     ah_buf_clear(&x->body);
@@ -211,19 +196,19 @@ static void drop_body(ah_hit *x)
  * answer away from a client that is still sending. */
 static void refuse(ah_hit *x, int status, const char *why)
 {
-    tell(x->server, x->visit, (ah_refusal){status, why});
+    tell(x->visit, status, why);
     shutdown(x->visit->fd, SHUT_WR);
     ah_visit_begin(x->visit, AH_VISIT_REFUSED, now_of(x->server));
     drop_body(x);
 }
 
 /* Lets a client go: libmicrohttpd finds the socket closed. */
-static void send_off(const ah_server *s, ah_visit *v)
+static void send_off(ah_visit *v)
 {
     ah_hit *x = v->exchange;
 
     if (v->phase == AH_VISIT_FRESH || v->phase == AH_VISIT_BODY)
-        tell(s, v, (ah_refusal){408, "the request did not come in time"});
+        tell(v, 408, "the request did not come in time");
     v->sent_off = true;
     shutdown(v->fd, SHUT_RDWR);
     if (x)
@@ -289,7 +274,7 @@ static enum MHD_Result send_answer(ah_hit *x)
     if (r)
         m->destroy_response(r);
     if (done == MHD_NO)
-        tell(x->server, x->visit, (ah_refusal){500, "this answer cannot be sent"});
+        tell(x->visit, 500, "this answer cannot be sent");
     return done;
 }
 
@@ -392,8 +377,6 @@ static enum MHD_Result hand_over(ah_hit *x)
     ah_server *s = x->server;
 
     x->asked = x->owned = x->suspended = true;
-    s->bodies -= x->held;
-    x->held = 0;
     ah_visit_begin(x->visit, AH_VISIT_ANSWER, now_of(s));
     s->mhd.suspend_connection(x->connection);
     s->owner.asked(s->owner.ud, x);
@@ -549,7 +532,7 @@ static void make_room(ah_server *s, int64_t now)
 
     s->shut = now + SHUT_MS;
     if (v)
-        send_off(s, v);
+        send_off(v);
 }
 
 /* The system would take some MiB for a client that does not read: all of it made for nobody, and each
@@ -601,7 +584,7 @@ static void sweep(ah_server *s, int64_t now)
 
         if (!v->sent_off &&
             (ah_visit_overdue(&s->door, v, now) || (x && x->suspended && ah_visit_gone(v, now))))
-            send_off(s, v);
+            send_off(v);
     }
 }
 
@@ -866,7 +849,7 @@ void ah_server_shut(ah_server *s, int64_t ms)
     stop_listening(s);
     for (ah_visit *v = s->door.first; v; v = v->next)
         if (v->phase < AH_VISIT_BODY && v->phase != AH_VISIT_REFUSED)
-            send_off(s, v);
+            send_off(v);
     turn_soon(s);
 }
 
@@ -938,6 +921,11 @@ ah_slice ah_hit_header(const ah_hit *hit, const char *name, size_t *n)
 ah_slice ah_hit_body(const ah_hit *hit)
 {
     return ah_buf_slice(&hit->body);
+}
+
+void ah_hit_drop_body(ah_hit *hit)
+{
+    drop_body(hit);
 }
 
 void ah_hit_set_owner(ah_hit *hit, void *p)

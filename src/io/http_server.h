@@ -20,7 +20,7 @@ typedef struct ah_server_limits {
     size_t connections;
     size_t header_bytes; /* target and header lines of a request; more: 431 */
     size_t body_bytes;   /* more: 413 */
-    size_t bodies_bytes; /* of all that are not whole yet; more: 503 */
+    size_t bodies_bytes; /* of all that their owner has not dropped; more: 503 */
     int64_t header_ms;   /* until the first head of a connection is there; else 408 */
     int64_t body_ms;     /* from the head to the end of the body; else 408 */
     int64_t idle_ms;     /* without a byte sent or received, or between two requests */
@@ -38,9 +38,6 @@ typedef struct ah_refusal {
 typedef struct ah_server_owner {
     /* The head is there. Only looks. NULL: nothing is refused by it. */
     ah_refusal (*judge)(void *ud, const ah_hit *hit);
-    /* Words for a refusal: appends "Name: value\r\n" lines, and the body. hit NULL: there is no head. false: plain
-     * ones are good. NULL: always. */
-    bool (*put)(void *ud, const ah_hit *hit, ah_refusal r, ah_buf *headers, ah_buf *body);
     void (*asked)(void *ud, ah_hit *hit); /* all of a request is there */
     void (*moved)(void *ud, ah_hit *hit); /* all that was written is taken, or the hit is over */
     void (*closed)(void *ud);             /* after ah_server_shut: the last answer is out */
@@ -69,6 +66,7 @@ bool ah_hit_header_at(const ah_hit *hit, size_t i, ah_slice *name, ah_slice *val
 /* The first of them, case ignored, and how many there are; .p NULL: none. */
 ah_slice ah_hit_header(const ah_hit *hit, const char *name, size_t *n);
 ah_slice ah_hit_body(const ah_hit *hit);
+void ah_hit_drop_body(ah_hit *hit); /* its owner has what it needs of it */
 void ah_hit_set_owner(ah_hit *hit, void *p);
 void *ah_hit_owner(const ah_hit *hit);
 

@@ -182,6 +182,7 @@ static int make_task(lua_State *L)
     lua_rawgeti(L, LUA_REGISTRYINDEX, w->s->ref);
     lua_getiuservalue(L, -1, HANDLER); /* -- w s f */
     ah_lua_push_hit(L, w->hit);
+    ah_hit_drop_body(w->hit);
     b = lua_newuserdatauv(L, sizeof *b, 0); /* -- w s f request response */
     b->w = w;
     luaL_setmetatable(L, RESPONSE);
@@ -512,6 +513,8 @@ static int write_piece(lua_State *L, work *w, const char *type)
     piece.p = lua_tolstring(L, -1, &piece.n);
     if (!ah_hit_write(w->hit, piece))
         return ah_lua_raise_nomem(L);
+    if (w->task)
+        w->task->watch.us = 0; /* what a handler writes may be long: its limit is of one piece */
     return ah_hit_taken(w->hit) ? write_end(L, LUA_OK, 0) : wait_taken(L, w);
 }
 

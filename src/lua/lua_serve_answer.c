@@ -7,6 +7,8 @@
 
 enum { MAX_JSON = 64 << 20, MAX_EVENT = 64 << 20 };
 
+static const int64_t MAX_LENGTH = INT64_C(1) << 53;
+
 static const char WHAT[] = "ah.serve: an answer";
 
 /* -- the request ------------------------------------------------------------------------------- */
@@ -309,19 +311,21 @@ void ah_lua_answer(lua_State *L, int idx, ah_hit *hit)
 
 void ah_lua_begin_answer(lua_State *L, int idx, ah_hit *hit, const char *type)
 {
-    static const char *const known[] = {"status", "headers", NULL};
+    static const char *const known[] = {"status", "headers", "length", NULL};
     int status = 200;
+    double length = -1;
     bool typed = false;
 
     luaL_checkstack(L, 12, "an answer");
     if (!lua_isnoneornil(L, idx)) {
         ah_fields_check(L, idx, "response:begin", known, false);
         status = read_status(L, idx);
+        ah_field_number(L, idx, "response:begin", "length", 0, &length);
         typed = read_headers(L, idx, hit);
     }
     if (type && !typed)
         add_type(L, hit, type);
-    ah_hit_begin(hit, status, -1);
+    ah_hit_begin(hit, status, length < (double)MAX_LENGTH ? (int64_t)length : MAX_LENGTH);
 }
 
 /* -- events --------------------------------------------------------------------------------------- */

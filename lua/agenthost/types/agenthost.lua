@@ -1347,6 +1347,7 @@ function ah.http(request) end
 
 ---@class ah.ServerHead
 ---@field status? integer
+---@field length? integer bytes of the body, where they are known
 ---@field headers? table<string, string|string[]>
 
 ---@class ah.ServerEvent
