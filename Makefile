@@ -78,10 +78,13 @@ ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
 LIB_FLOORS := base schema model state prompt wire run io host lua
 LIB_SRC := $(sort $(wildcard $(LIB_FLOORS:%=src/%/*.c)))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
-LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua lua/agenthost/builtin/*.lua lua/agenthost/mock/*.lua))
+# The Lua half of the library; the command's own programs, which are in the binary alone.
+LUA_FOLDERS := providers tools strategies testing
+LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua $(LUA_FOLDERS:%=lua/agenthost/%/*.lua)))
+COMMAND_LUA := $(sort $(wildcard lua/agenthost/command/*.lua lua/agenthost/command/*/*.lua))
 TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lua_sources.o
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/mock_fields.o
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/command_sources.o
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 SHARED := libagenthost.so.$(VERSION)
 SONAME := libagenthost.so.$(SOVERSION)
@@ -111,28 +114,27 @@ $(BUILD)/%.o: %.c Makefile $(BUILT_WITH)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/lua_sources.o: $(BUILD)/lua_sources.c $(BUILT_WITH)
+$(BUILD)/%_sources.o: $(BUILD)/%_sources.c $(BUILT_WITH)
 	@$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-# The Lua half, compiled in as bytes.
-$(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
+# Lua compiled in as bytes: $(1) the header that has the list's type, $(2) the type, $(3) the list's name,
+# $(4) the files, $(5) what is taken from the front of their names.
+define compile_in
 	@mkdir -p $(@D)
-	@{ echo '#include "lua/lua_sources.h"'; \
-	  for f in $(LUA_SRC); do n=$$(echo $${f%.lua} | tr / _); \
+	@{ echo '#include "$(1)"'; \
+	  for f in $(4); do n=$$(echo $${f%.lua} | tr / _); \
 	    echo "static const char src_$$n[] = {"; od -An -v -td1 $$f | sed 's/\([0-9-][0-9]*\)/\1,/g'; echo '0};'; done; \
-	  echo 'const ah_lua_source ah_lua_sources[] = {'; \
-	  for f in $(LUA_SRC); do f=$${f%.lua}; n=$$(echo $$f | tr / _); \
-	    echo "    {\"$$(echo $${f#lua/} | tr / .)\", src_$$n, sizeof src_$$n - 1},"; done; \
+	  echo 'const $(2) $(3)[] = {'; \
+	  for f in $(4); do f=$${f%.lua}; n=$$(echo $$f | tr / _); \
+	    echo "    {\"$$(echo $${f#$(5)} | tr / .)\", src_$$n, sizeof src_$$n - 1},"; done; \
 	  echo '    {0, 0, 0}};'; } > $@
+endef
 
-# What --help tells of the mock's turns, from the table with which they are checked.
-$(BUILD)/mock_fields.o: $(BUILD)/mock_fields.c
-	@$(CC) $(ALL_CFLAGS) -c $< -o $@
+$(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
+	$(call compile_in,lua/lua_sources.h,ah_lua_source,ah_lua_sources,$(LUA_SRC),lua/)
 
-$(BUILD)/mock_fields.c: lua/agenthost/mock/fields.lua Makefile
-	@mkdir -p $(@D)
-	@{ echo '#include "cli/mock_fields.h"'; echo 'const char ah_mock_defects[] = ""'; \
-	  sed -n 's/.*{ name = "\([^"]*\)".*defect = true.*/    " \1"/p' $<; echo '    "";'; } > $@
+$(BUILD)/command_sources.c: $(COMMAND_LUA) Makefile
+	$(call compile_in,cli/programs.h,ah_program,ah_programs,$(COMMAND_LUA),lua/agenthost/command/)
 
 # One object whose hidden names are local: the archive, too, shows only ah_* and luaopen_*.
 $(BUILD)/libagenthost.a: $(LIB_OBJ)
@@ -421,10 +423,14 @@ check-live: $(BUILD)/agenthost
 # Each tool where it is present; the floors of the house always.
 lint:
 	@$(LUA) spec/support/floors.lua $(BUILD)
-	@if command -v luacheck >/dev/null; then luacheck -q lua spec examples bench; else echo "lint: no luacheck here"; fi
+	@if command -v luacheck >/dev/null; then luacheck -q lua spec examples bench tools/generate.lua; else echo "lint: no luacheck here"; fi
 	@if command -v clang >/dev/null; then for f in $(LIB_SRC) $(CLI_SRC) $(TEST_SRC); do \
 	  clang -fsyntax-only $(ALL_CFLAGS) -Werror $$f || exit 1; done; else echo "lint: no clang here"; fi
 	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $(FORMATTED); else echo "lint: no clang-format here"; fi
+
+# What the options' rows say, written into the type annotations and the pages. A spec fails where it would change something.
+generate: $(BUILD)/agenthost
+	@$(BUILD)/agenthost tools/generate.lua
 
 FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c spec/embed/*.c \
   spec/embed/*.h spec/stack/*.c fuzz/*.[ch] bench/*.c bench/*.h examples/*.c examples/*.cpp)
@@ -531,10 +537,11 @@ help:
 	@echo "make check-schema-growth  the work of hostile schemas, counted exactly   (GROWTH=$(GROWTH))"
 	@echo "make check-live    a short run at each provider whose key is set (asks real servers, which may cost)"
 	@echo "make dist         the sources of the last commit and the manual page as a tar file in $(BUILD)/"
+	@echo "make generate     writes what the options' rows say into the type annotations and the pages"
 	@echo "make lint, format, man, install (PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR), uninstall"
 	@echo "make clean        remove what was built; distclean: also the Debians and libraries of check-13, check-32, check-musl"
 	@echo "make ci           check, check-compilers, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-musl musl-programs check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-schema-growth run-schema-growth check-live lint format ci man install uninstall dist rock install-rock clean distclean help
+.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-musl musl-programs check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-schema-growth run-schema-growth check-live lint generate format ci man install uninstall dist rock install-rock clean distclean help
 .SECONDARY:

@@ -169,7 +169,7 @@ describe("ctx:ask", function()
       ["default: .* function cannot be JSON"] = { question = "?", default = print },
       ["schema"] = { question = "?", schema = { type = "integr" } },
       ["timeout"] = { question = "?", timeout = -1 },
-      ["at most 1e9"] = { question = "?", timeout = 1e10 },
+      ["from 0.001 to 1000000000"] = { question = "?", timeout = 1e10 },
       ["not UTF%-8"] = { question = "\xff" },
     } do
       local said

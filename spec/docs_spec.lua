@@ -4,7 +4,6 @@ local ah = require "agenthost"
 local markdown = require "support.markdown"
 local server = require "support.server"
 
-local ENTITIES = markdown.read("docs/entities.md")
 local names_in = markdown.names_in
 
 local EVENTS = markdown.read("docs/events.md")
@@ -89,18 +88,13 @@ local function c_list(path, before)
   return set(list)
 end
 
--- What a function calls its known fields, from the list that stands before its check.
-local function fields_of(path, what, check)
-  local source = markdown.read(path)
-  local call = (check or "ah_fields_check") .. '%(L, %-?%d, "' .. what:gsub("%p", "%%%0") .. '"'
-  local at = assert(source:find(call))
-  local body
-  for list in source:sub(1, at):gmatch("known%[%] = (%b{})") do
-    body = list
-  end
+-- The fields of a table that is read by rows; none where there is no such table.
+local function options_of(what)
   local names = {}
-  for word in assert(body):gmatch('"([^"]+)"') do
-    names[word] = true
+  for _, subject in ipairs(ah._options()) do
+    for _, row in ipairs(subject.what == what and subject.rows or {}) do
+      names[row.name] = true
+    end
   end
   return names
 end
@@ -246,20 +240,6 @@ describe("docs/events.md", function()
   end)
 end)
 
-describe("docs/entities.md", function()
-  it("has the fields of classes and of their tools", function()
-    assert.same(fields_of("src/lua/lua_entity.c", "ah.entity"),
-      names_in(ENTITIES, "## ah.entity", 1))
-    local told = names_in(ENTITIES, "## Tools of a class", 1)
-    local shared = markdown.section(ENTITIES, "## Tools of a class")
-      :match("these fields of.-and these:")
-    for name in shared:gmatch("`([%l_]+)`") do
-      told[name] = true
-    end
-    assert.same(fields_of("src/lua/lua_entity.c", "entity:tool"), told)
-  end)
-end)
-
 describe("docs/testing.md", function()
   it("has what agenthost.testing has", function()
     assert.same(keys(require "agenthost.testing"),
@@ -278,10 +258,6 @@ describe("docs/registry.md", function()
       seen[name] = true
     end
     assert.same(seen, names_in(PAGE, "## ah.registry", 2))
-  end)
-
-  it("has the fields of ah.tool_group", function()
-    assert.same(fields_of("src/lua/lua_group.c", "ah.tool_group"), names_in(PAGE, "## Groups"))
   end)
 end)
 
@@ -309,14 +285,6 @@ describe("docs/lua.md", function()
     assert.same(there, listed)
   end)
 
-  it("has the fields of ah.run, its options and its limits", function()
-    local source = "src/lua/lua_agent_fields.c"
-    assert.same(c_list(source, "fields%[%]"), names_in(LUA, "## ah.run", 1))
-    assert.same(fields_of(source, "ah.run: options"), names_in(LUA, "## ah.run", 2))
-    assert.same(fields_of(source, "ah.run: http"), names_in(LUA, "## ah.run", 3))
-    assert.same(c_list("src/lua/lua_limits.c", "known%[%]"), names_in(LUA, "## ah.run", 4))
-  end)
-
   it("has no field of ah.run that is refused as unknown", function()
     for name in pairs(names_in(LUA, "## ah.run", 1)) do
       local ok, err = pcall(ah.run, { [name] = setmetatable({}, {}), "x" })
@@ -335,17 +303,6 @@ describe("docs/lua.md", function()
     for _, words in ipairs { "10 * 1000", "300 * 1000", "600 * 1000", "64 << 10", "64 << 20" } do
       assert.truthy(limits:find(words, 1, true), words)
     end
-  end)
-
-  it("has the fields of ah.tool, ah.result, ah.http and ah.process", function()
-    assert.same(fields_of("src/lua/lua_tool.c", "ah.tool"), names_in(LUA, "## ah.tool", 1))
-    assert.same(fields_of("src/lua/lua_result.c", "ah.result"),
-      names_in(LUA, "### What a handler gives back", 2))
-    assert.same(fields_of("src/lua/lua_http.c", "ah.http"), names_in(LUA, "## ah.http", 1))
-    assert.same(fields_of("src/lua/lua_process.c", "ah.process"),
-      names_in(markdown.read("docs/processes.md"), "## ah.process", 1))
-    assert.same(fields_of("src/lua/lua_terminal.c", "ah.terminal"),
-      names_in(markdown.read "docs/terminal.md", "## ah.terminal", 1))
   end)
 
   it("has the methods of agents and schemas", function()
@@ -564,8 +521,7 @@ describe("docs/models.md", function()
 end)
 
 describe("docs/filesystem.md", function()
-  it("has the fields of ah.filesystem, and the defaults of its limits", function()
-    assert.same(fields_of("src/lua/lua_fs.c", "ah.filesystem"), names_in(FILES, "## ah.filesystem"))
+  it("has the defaults of its limits", function()
     local source = markdown.read("src/base/backing.c"):match("enum { DEFAULT_FILE.-}")
     local words = { max_file = "FILE = 8 << 20", max_total = "TOTAL = 64 << 20",
       max_files = "FILES = 10000", max_depth = "DEPTH = 32" }
@@ -589,10 +545,7 @@ describe("docs/filesystem.md", function()
       for word in (row[3]:match("^`fs:%l+%(.-{ (.-) }%)") or ""):gmatch("[%l_]+") do
         told[word] = true
       end
-      local takes = source:find('"filesystem:' .. name .. '"', 1, true)
-      local fields = takes
-        and fields_of("src/lua/lua_fs.c", "filesystem:" .. name, "check_options")
-      assert.same(fields or {}, told, name)
+      assert.same(options_of("filesystem:" .. name), told, name)
     end
   end)
 
@@ -748,14 +701,6 @@ end)
 -- -- prompts -----------------------------------------------------------------------------
 
 describe("docs/prompts.md", function()
-  it("has the fields of ah.section, ah.tools_section and ah.prompt", function()
-    local section = names_in(PROMPTS, "## Sections", 1)
-    assert.same(fields_of("src/lua/lua_section.c", "ah.section"), section)
-    section.body, section.description = nil, true
-    assert.same(fields_of("src/lua/lua_section.c", "ah.tools_section"), section)
-    assert.same(fields_of("src/lua/lua_prompt.c", "ah.prompt"), names_in(PROMPTS, "## Prompts", 1))
-  end)
-
   it("has the members of sections, prompts and of what is rendered", function()
     local function members(from)
       local names = {}
@@ -790,18 +735,6 @@ describe("docs/sessions.md", function()
     names.__len, names.__tostring = nil, nil
     return names
   end
-
-  it("has the fields of types and sessions, and the options of slices", function()
-    assert.same(fields_of("src/lua/lua_type.c", "ah.type"), names_in(SESSIONS, "## Types"))
-    assert.same(fields_of("src/lua/lua_session.c", "ah.session"),
-      names_in(SESSIONS, "## Sessions", 1))
-    local source = markdown.read("src/lua/lua_session.c")
-    local options = {}
-    for name in source:match("read_options.-known%[%] = (%b{})"):gmatch('"([^"]+)"') do
-      options[name] = true
-    end
-    assert.same(options, names_in(SESSIONS, "## Sessions", 3))
-  end)
 
   it("has the fields of resources and the methods of ctx.resources", function()
     local function keys_in(path, list)
@@ -844,7 +777,7 @@ end)
 
 describe("docs/scripted.md", function()
   it("has the fields of a turn and of what it expects", function()
-    local source = markdown.read("lua/agenthost/scripted.lua")
+    local source = markdown.read("lua/agenthost/providers/scripted.lua")
     local known = {}
     for name in source:match("\nlocal FIELDS = (%b{})"):gmatch("([%a_]+) = true") do
       known[name] = true
@@ -864,7 +797,7 @@ describe("docs/scripted.md", function()
 
   it("has the fields of a rule's `when`", function()
     local known = {}
-    for name in markdown.read("lua/agenthost/scripted.lua"):match("WHEN_FIELDS = (%b{})")
+    for name in markdown.read("lua/agenthost/providers/scripted.lua"):match("WHEN_FIELDS = (%b{})")
       :gmatch("([%a_]+) = true") do
       known[name] = true
     end
@@ -885,7 +818,7 @@ describe("docs/scripted.md", function()
     for name in pairs(names_in(SCRIPTED, "## Demo models")) do
       assert(run { model = name, "Hello" })
     end
-    local source = markdown.read("lua/agenthost/demo.lua"):match("local models = (%b{})")
+    local source = markdown.read("lua/agenthost/providers/demo.lua"):match("local models = (%b{})")
     for name in source:gmatch("(%a+) =") do
       assert.truthy(SCRIPTED:find("`demo/" .. name .. "`", 1, true), name)
     end

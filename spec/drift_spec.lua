@@ -430,5 +430,6 @@ end)
 it("on_drift is tell or refuse", function()
   local ok, err = pcall(ah.run, { model = "demo/echo", on_drift = "ask", "x" })
   assert.is_false(ok)
-  assert.matches("drift_spec.lua:%d+: ah.run: field 'on_drift': there is no 'ask'", err.message)
+  assert.matches([[drift_spec.lua:%d+: ah.run: field 'on_drift' must be "tell" or "refuse"]],
+    err.message)
 end)

@@ -879,7 +879,7 @@ describe("ah.filesystem", function()
     raises("list of strings", { root = ".", allow = { 1 } })
     raises("leads out", { files = { ["../x"] = "" } })
     raises("texts by their path", { files = { ["x"] = 1 } })
-    raises("max_depth is at most 64", { memory = true, max_depth = 65 })
+    raises("must be an integer from 1 to 64, found 65", { memory = true, max_depth = 65 })
     raises("max_file", { memory = true, max_file = 0 })
     raises("root is no path", { root = "" })
     local fs = ah.filesystem { memory = true }

@@ -518,7 +518,7 @@ describe("guards", function()
 
   it("are refused where they are made wrongly", function()
     for words, guards in pairs { ["unknown field 'inptu'"] = { inptu = print },
-      ["`input` must be a function or a list of them, found a string"] = { input = "x" },
+      ["field 'input' must be a list, { ... } or a function, found string"] = { input = "x" },
       ["output%[2%] must be a function, found a number"] = { output = { print, 1 } } } do
       local ok, err = pcall(ah.run, { model = ah.scripted { "ok" }, guards = guards, "x" })
       assert.is_false(ok)

@@ -60,7 +60,7 @@ local MISTAKES = {
   ["ah.run: options: field 'max_tokens' must be an integer, found 1.5"] = function()
     run { options = { max_tokens = 1.5 } }
   end,
-  ["ah.run: options: field 'cache': there is no '5 minutes'; there are 5m, 1h, off"] = function()
+  ["ah.run: options: field 'cache' must be \"5m\", \"1h\" or \"off\""] = function()
     run { options = { cache = "5 minutes" } }
   end,
   ["ah.run: expected a table of fields, found string: write ah.run { ... }"] = function()
@@ -126,7 +126,7 @@ local MISTAKES = {
   ["session:register: key: Item has no field 'nme'"] = function()
     ah.session():register(Item, { key = "nme" })
   end,
-  ["session:register: field 'keep': there is no 'last'; there are append, latest"] = function()
+  ["session:register: field 'keep' must be \"append\" or \"latest\""] = function()
     ah.session():register(Item, { keep = "last" })
   end,
 }

@@ -75,7 +75,7 @@ describe("resources", function()
 
   it("are closed when the run fails, and when a call is stopped", function()
     local log = {}
-    local _, reply = call({ timeout = 0.05, resources = { one = told(log, "one"),
+    local _, reply = call({ timeout = 0.5, resources = { one = told(log, "one"),
       call = told(log, "call", "tool_call") } }, function(_, ctx)
       ctx.resources:get "one"
       ctx.resources:get "call"

@@ -79,7 +79,7 @@ describe("a type", function()
   end)
 
   it("is refused without a name, or with other than one way to say its fields", function()
-    raises("name must be", ah.type, { fields = {} })
+    raises("field 'name' is missing", ah.type, { fields = {} })
     raises("name must be", ah.type, { name = "9", fields = {} })
     raises("fields (the short form) or schema", ah.type, { name = "T" })
     raises("fields (the short form) or schema", ah.type, { name = "T", fields = {}, schema = {} })

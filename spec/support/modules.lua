@@ -27,7 +27,7 @@ return {
   lua = {
     prefix = "lua_",
     -- values and texts of a Lua state: conversion, errors, strict tables
-    { "value", "data error fields open.h sources state value words" },
+    { "value", "data error fields open.h options sources state value words" },
     -- the two ways into Lua, and what watches over them
     { "door", "coroutine fence host memory modules task watch" },
     -- in which call code works, and what ends with it
@@ -43,11 +43,15 @@ return {
     -- what a run asks of scripts while it is at work
     { "hooks", "gate hooks inject moment policy search" },
     { "adapter", "adapter fallback" },
-    { "agent", "agent agent_fields approve ask book conversation definition direct discover front "
-      .. "keep post registry resources setup" },
+    { "agent", "agent agent_fields book direct discover keep post registry resources run_options "
+      .. "setup" },
+    -- what is made of agents: conversations that last, and people who are asked
+    { "conversation", "conversation definition" },
+    { "ask", "approve ask front" },
     -- the members of ctx
     { "ctx", "ctx" },
     -- what puts all of it together, and the door of C programs
-    { "embed", "api api_agent api_ask api_call api_given api_loop api_tool open" },
+    { "embed", "api api_agent api_ask api_call api_given api_loop api_tool open "
+      .. "subjects" },
   },
 }

@@ -682,8 +682,8 @@ flows["tools that come and go"] = {
   end,
 }
 
--- What those of lua/agenthost/strategies.lua stand on: an answer before a call, a state, tools of
--- the start and later ones, bound again in a loaded conversation.
+-- What those of lua/agenthost/strategies/ready.lua stand on: an answer before a call, a state,
+-- tools of the start and later ones, bound again in a loaded conversation.
 flows["strategies"] = {
   text = "done",
   attempt = function(s)

@@ -94,7 +94,7 @@ struct exchange {
     struct MHD_Connection *connection; /* NULL: the head is not there */
     ah_mock_visit *visit;
     char method[16];
-    ah_buf target, body;
+    ah_bytes target, body;
     size_t held; /* of the body, as the server counts it */
     ah_plan *plan;
     size_t step, sent; /* of the plan: which step, how many of its bytes */
@@ -174,10 +174,10 @@ static exchange *dequeue(ah_mock_server *s)
 
 static enum MHD_Result put_header(void *ud, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-    ah_buf *b = ud;
+    ah_bytes *b = ud;
 
     (void)kind;
-    ah_buf_fmt(b, "%s: %s\n", name, value ? value : "");
+    ah_bytes_fmt(b, "%s: %s\n", name, value ? value : "");
     return MHD_YES;
 }
 
@@ -187,35 +187,35 @@ static ah_plan *ask(exchange *x, const char *body, const refusal *r)
     const ah_mock_script *script = &x->server->script;
     ah_mock_request q = {.method = x->method, .body = body};
     ah_plan *p = NULL;
-    ah_buf headers;
+    ah_bytes headers;
 
     if (r) {
         q.status = r->status;
         q.fault = r->words;
     }
-    ah_buf_init(&headers, &ah_mem_libc, POOL * 2);
+    ah_bytes_init(&headers, POOL * 2);
     MHD_get_connection_values(x->connection, MHD_HEADER_KIND, put_header, &headers);
-    ah_buf_char(&headers, '\0');
-    ah_buf_char(&x->target, '\0');
-    if (ah_buf_ok(&headers) && ah_buf_ok(&x->target)) {
+    ah_bytes_char(&headers, '\0');
+    ah_bytes_char(&x->target, '\0');
+    if (ah_bytes_ok(&headers) && ah_bytes_ok(&x->target)) {
         q.target = x->target.data;
         q.headers = headers.data;
         p = script->ask(script->ud, &q);
     }
-    ah_buf_clear(&headers);
+    ah_bytes_clear(&headers);
     return p;
 }
 
 /* -- words without libmicrohttpd ------------------------------------------------------------------- */
 
-static void put_headers(ah_buf *out, const ah_plan *p)
+static void put_headers(ah_bytes *out, const ah_plan *p)
 {
     const char *at = p->headers.data, *end = at + p->headers.len;
 
     while (at < end) {
         const char *value = at + strlen(at) + 1;
 
-        ah_buf_fmt(out, "%s: %s\r\n", at, value);
+        ah_bytes_fmt(out, "%s: %s\r\n", at, value);
         at = value + strlen(value) + 1;
     }
 }
@@ -224,24 +224,24 @@ static void put_headers(ah_buf *out, const ah_plan *p)
  * does not fit into the socket at once is left unsaid. `p`: in the words of a protocol; NULL: in ours. */
 static void tell(const ah_mock_visit *v, const refusal *r, const ah_plan *p)
 {
-    ah_buf text, body;
+    ah_bytes text, body;
 
-    ah_buf_init(&text, &ah_mem_libc, MAX_HEAD);
-    ah_buf_init(&body, &ah_mem_libc, MAX_HEAD);
-    ah_buf_fmt(&text, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nConnection: close\r\n",
-               r->status, r->reason);
+    ah_bytes_init(&text, MAX_HEAD);
+    ah_bytes_init(&body, MAX_HEAD);
+    ah_bytes_fmt(&text, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nConnection: close\r\n",
+                 r->status, r->reason);
     if (p) {
         put_headers(&text, p);
-        ah_buf_put(&body, ah_buf_slice(&p->bytes));
+        ah_bytes_add(&body, p->bytes.data, p->bytes.len);
     } else {
-        ah_buf_fmt(&body, "{\"error\":{\"message\":\"%s\"}}", r->words);
+        ah_bytes_fmt(&body, "{\"error\":{\"message\":\"%s\"}}", r->words);
     }
-    ah_buf_fmt(&text, "Content-Length: %zu\r\n\r\n", body.len);
-    ah_buf_put(&text, ah_buf_slice(&body));
-    if (ah_buf_ok(&text) && ah_buf_ok(&body))
+    ah_bytes_fmt(&text, "Content-Length: %zu\r\n\r\n", body.len);
+    ah_bytes_add(&text, body.data, body.len);
+    if (ah_bytes_ok(&text) && ah_bytes_ok(&body))
         send(v->fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-    ah_buf_clear(&text);
-    ah_buf_clear(&body);
+    ah_bytes_clear(&text);
+    ah_bytes_clear(&body);
 }
 
 /* In the words of the protocol that the request is of, where its head tells which one that is. */
@@ -258,7 +258,7 @@ static void drop_body(exchange *x)
 {
     x->server->bodies -= x->held;
     x->held = 0;
-    ah_buf_clear(&x->body);
+    ah_bytes_clear(&x->body);
 }
 
 /* The rest of its request is read and dropped for a moment: with bytes unread, closing would take the
@@ -392,8 +392,8 @@ static void make_pieces(ah_mock_server *s, int64_t now)
 static void take_request(exchange *x)
 {
     ah_mock_visit_begin(x->visit, AH_MOCK_VISIT_ANSWER, now_ms());
-    ah_buf_char(&x->body, '\0');
-    if (ah_buf_ok(&x->body))
+    ah_bytes_char(&x->body, '\0');
+    if (ah_bytes_ok(&x->body))
         x->plan = ask(x, x->body.data, NULL);
     drop_body(x);
     if (!x->plan)
@@ -420,7 +420,7 @@ static void take_head(exchange *x, struct MHD_Connection *c, const char *method)
     snprintf(x->method, sizeof x->method, "%s", method);
     ah_mock_visit_begin(x->visit, AH_MOCK_VISIT_BODY, now_ms());
     MHD_get_connection_values(c, MHD_HEADER_KIND, count_header, &n);
-    if (n > MAX_HEAD || !ah_buf_ok(&x->target))
+    if (n > MAX_HEAD || !ah_bytes_ok(&x->target))
         refuse(x, &large_head);
     else if (length && strtoull(length, NULL, 10) > AH_MOCK_BODY)
         refuse(x, &large);
@@ -435,10 +435,10 @@ static void take_bytes(exchange *x, const char *data, size_t n)
         refuse(x, &large);
         return;
     }
-    ah_buf_add(&x->body, data, n);
+    ah_bytes_add(&x->body, data, n);
     x->held += n;
     s->bodies += n;
-    if (s->bodies > AH_MOCK_BODIES || !ah_buf_ok(&x->body))
+    if (s->bodies > AH_MOCK_BODIES || !ah_bytes_ok(&x->body))
         refuse(x, &crowded);
 }
 
@@ -481,14 +481,14 @@ static void *on_target(void *ud, const char *target, struct MHD_Connection *c)
 {
     ah_mock_server *s = ud;
     ah_mock_visit *v = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-    exchange *x = v ? ah_alloc(&ah_mem_libc, sizeof *x) : NULL;
+    exchange *x = v ? malloc(sizeof *x) : NULL;
 
     if (!x)
         return NULL;
     *x = (exchange){.server = s, .visit = v, .next = s->first, .link = &s->first};
-    ah_buf_init(&x->target, &ah_mem_libc, MAX_HEAD + 1);
-    ah_buf_init(&x->body, &ah_mem_libc, AH_MOCK_BODY + 1);
-    ah_buf_str(&x->target, target);
+    ah_bytes_init(&x->target, MAX_HEAD + 1);
+    ah_bytes_init(&x->body, AH_MOCK_BODY + 1);
+    ah_bytes_str(&x->target, target);
     if (x->next)
         x->next->link = &x->next;
     s->first = x;
@@ -516,11 +516,10 @@ static void on_over(void *ud, struct MHD_Connection *c, void **state,
     *x->link = x->next;
     if (x->next)
         x->next->link = x->link;
-    (void)ah_buf_ok(&x->target);
-    ah_buf_clear(&x->target);
-    ah_buf_clear(&x->body);
+    ah_bytes_clear(&x->target);
+    ah_bytes_clear(&x->body);
     ah_plan_free(x->plan);
-    ah_free(&ah_mem_libc, x);
+    free(x);
 }
 
 /* -- who is let in -------------------------------------------------------------------------------- */
@@ -533,14 +532,14 @@ static void on_connection(void *ud, struct MHD_Connection *c, void **context,
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         s->coming -= s->coming > 0;
-        if ((v = ah_alloc(&ah_mem_libc, sizeof *v)))
+        if ((v = malloc(sizeof *v)))
             ah_mock_door_enter(&s->door, v,
                                MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
                                now_ms());
         *context = v;
     } else if (v) {
         ah_mock_door_leave(&s->door, v);
-        ah_free(&ah_mem_libc, v);
+        free(v);
         *context = NULL;
         s->shut = 0;
     }
@@ -631,7 +630,7 @@ static struct MHD_Daemon *start(ah_mock_server *s)
 
 ah_mock_server *ah_mock_server_new(int fd, const ah_mock_script *script)
 {
-    ah_mock_server *s = ah_alloc(&ah_mem_libc, sizeof *s);
+    ah_mock_server *s = malloc(sizeof *s);
 
     if (!s)
         return NULL;
@@ -639,7 +638,7 @@ ah_mock_server *ah_mock_server_new(int fd, const ah_mock_script *script)
     s->last = &s->queue;
     if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0 && (s->daemon = start(s)))
         return s;
-    ah_free(&ah_mem_libc, s);
+    free(s);
     return NULL;
 }
 
@@ -653,7 +652,7 @@ void ah_mock_server_free(ah_mock_server *s)
             resume(x);
     MHD_stop_daemon(s->daemon);
     close(s->fd);
-    ah_free(&ah_mem_libc, s);
+    free(s);
 }
 
 static int64_t earlier(int64_t a, int64_t b)

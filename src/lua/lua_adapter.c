@@ -15,6 +15,7 @@
 #include "lua/lua_value.h"
 #include "wire/providers.h"
 #include "wire/scripted.h"
+#include "lua/lua_options.h"
 
 static const char ADAPTER[] = "agenthost.adapter";
 static const char EXCHANGE[] = "agenthost.exchange";
@@ -339,14 +340,14 @@ static const char *environment(void *ud, const char *name)
     return value;
 }
 
-/* demo/NAME: require("agenthost.demo")(NAME) gives an adapter object. */
+/* demo/NAME: require("agenthost.providers.demo")(NAME) gives an adapter object. */
 static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err *err)
 {
     ah_lua *h = ah_lua_of(L);
     ah_adapter **box;
     ah_status st;
 
-    if ((st = ah_lua_module(L, "agenthost.demo", err)) != AH_OK)
+    if ((st = ah_lua_module(L, "agenthost.providers.demo", err)) != AH_OK)
         return st;
     lua_pushlstring(L, name.p, name.n);
     if ((st = ah_lua_call(h, L, 1, 1, err)) != AH_OK)
@@ -496,12 +497,21 @@ static void push_capabilities(lua_State *L, const ah_adapter *a)
     lua_setfield(L, -2, "strict_tools");
 }
 
+static const ah_option capabilities_rows[] = {
+    {.name = "base_url",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_SLICE(ah_provider_options, base_url),
+     .doc = "the server's address"},
+    {.name = "api_key", .kinds = AH_OPT_STRING, .to = AH_TO_SLICE(ah_provider_options, api_key)},
+    {0},
+};
+const ah_subject ah_subject_capabilities = {
+    .what = "ah.capabilities", .type = "ah.CapabilitiesOf", .row = capabilities_rows};
+
 /* ah.capabilities(model, { base_url, api_key }): a table, or nil and an error where the key is
  * missing. */
 static int capabilities(lua_State *L)
 {
-    static const char *const known[] = {"base_url", "api_key", NULL};
-    static const char what[] = "ah.capabilities";
     ah_lua *h = ah_lua_of(L);
     ah_provider_options o = {.mem = &h->mem, .secrets = &h->host->secrets};
     ah_adapter **box;
@@ -509,11 +519,8 @@ static int capabilities(lua_State *L)
     ah_err err;
 
     lua_settop(L, 2);
-    if (!lua_isnil(L, 2)) {
-        ah_fields_check(L, 2, what, known, false);
-        ah_field_string(L, 2, what, "base_url", &o.base_url);
-        ah_field_string(L, 2, what, "api_key", &o.api_key);
-    }
+    if (!lua_isnil(L, 2))
+        ah_options_read(L, 2, &ah_subject_capabilities, &o);
     box = lua_newuserdatauv(L, sizeof *box, 1);
     *box = NULL;
     luaL_setmetatable(L, ADAPTER);

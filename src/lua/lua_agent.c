@@ -2,12 +2,9 @@
  * a reply. */
 
 #include "lua/lua_agent.h"
-#include "lua/lua_approve.h"
 #include "lua/lua_book.h"
-#include "lua/lua_definition.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
-#include "lua/lua_front.h"
 #include "lua/lua_gate.h"
 #include "lua/lua_image.h"
 #include "lua/lua_post.h"
@@ -19,6 +16,7 @@
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
 #include "lua/lua_task.h"
+#include "lua/lua_options.h"
 
 static const char RUN[] = "agenthost.run";
 
@@ -107,6 +105,18 @@ static int push_failure(lua_State *L, const ah_err *err, int reply)
 int ah_lua_fail(lua_State *L, const ah_err *err)
 {
     return push_failure(L, err, 0);
+}
+
+void ah_lua_add_front(lua_State *L, ah_lua_agent *a)
+{
+    if (a->fronts == LUA_NOREF) {
+        lua_newtable(L);
+        a->fronts = ah_lua_ref(L);
+    }
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->fronts);
+    lua_insert(L, -2);
+    lua_seti(L, -2, luaL_len(L, -2) + 1);
+    lua_pop(L, 1);
 }
 
 ah_lua_agent *ah_lua_push_agent(lua_State *L)
@@ -305,7 +315,7 @@ ah_driven *ah_lua_agent_at_work(const ah_lua_agent *a)
     return a->current ? a->current->driven : NULL;
 }
 
-static void push_reply_so_far(lua_State *L, const ah_driven *d)
+void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d)
 {
     const run *r = ah_driven_ud(d, on_done);
 
@@ -748,18 +758,6 @@ static int ah_run_call(lua_State *L)
     return run_agent(L, 2);
 }
 
-/* ah.agent { ... }: the agent, or nil and an error. */
-int ah_lua_agent_open(lua_State *L)
-{
-    lua_settop(L, 1);
-    if (!ah_lua_new_agent(L, "ah.agent"))
-        return 2;
-    ah_lua_keep_definition(L);
-    if (luaL_len(L, 1) > (lua_Integer)((ah_lua_agent *)lua_touserdata(L, 2))->prompt.n_sections)
-        return ah_lua_raise(L, AH_USAGE, "ah.agent: the text goes to agent:run(text)");
-    return 1;
-}
-
 /* -- methods ----------------------------------------------------------------------------------- */
 
 /* The params at idx count from now on, or nothing has changed and it raises. */
@@ -779,13 +777,24 @@ static void set_params(lua_State *L, ah_lua_agent *a, int idx)
     }
 }
 
+static const ah_option run_with_rows[] = {
+    {.name = "params",
+     .kinds = AH_OPT_ANY,
+     .is = "table",
+     .type = "table<string, any>",
+     .doc = "of the prompt, from now on"},
+    {0},
+};
+const ah_subject ah_subject_run_with = {.what = "agent:run",
+                                        .type = "ah.RunWith",
+                                        .doc = "what `agent:run` is told beside the text",
+                                        .row = run_with_rows};
+
 /* What agent:run is told beside the text. */
 static void read_run_fields(lua_State *L, int idx, ah_lua_agent *a)
 {
-    static const char *const known[] = {"params", NULL};
-
     luaL_checktype(L, idx, LUA_TTABLE);
-    ah_fields_check(L, idx, "agent:run", known, false);
+    ah_options_read(L, idx, &ah_subject_run_with, NULL);
     if (lua_getfield(L, idx, "params") == LUA_TNIL)
         return;
     if (!a->prompt.binding && !ah_lua_setup_due(a))
@@ -887,10 +896,16 @@ static int agent_tostring(lua_State *L)
     return 1;
 }
 
+void ah_lua_agent_methods(lua_State *L, const luaL_Reg *methods)
+{
+    luaL_getmetatable(L, AH_AGENT);
+    lua_getfield(L, -1, "__index");
+    luaL_setfuncs(L, methods, 0);
+    lua_pop(L, 2);
+}
+
 void ah_lua_open_agent(lua_State *L)
 {
-    static const ah_lua_runs runs = {
-        .ask = ah_lua_approve, .stop_asking = ah_lua_stop_approving, .push_reply = push_reply_so_far};
     static const luaL_Reg meta[] = {
         {"__gc", agent_gc}, {"__close", agent_close}, {"__tostring", agent_tostring}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"run", agent_run},
@@ -900,18 +915,10 @@ void ah_lua_open_agent(lua_State *L)
                                        {"add_tools", agent_add_tools},
                                        {"remove_tools", agent_remove_tools},
                                        {"transcript", agent_transcript},
-                                       {"on_ask", ah_lua_agent_on_ask},
-                                       {"respond", ah_lua_agent_respond},
-                                       {"save", ah_lua_agent_save},
-                                       {"fork", ah_lua_agent_fork},
-                                       {"open", ah_lua_open_conversation},
-                                       {"use", ah_lua_agent_use},
                                        {NULL, NULL}};
     static const luaL_Reg run_meta[] = {{"__gc", run_gc}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {
-        {"run", ah_run_call}, {"agent", ah_lua_agent_open}, {"load", ah_lua_load}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"run", ah_run_call}, {NULL, NULL}};
 
-    ah_lua_of(L)->runs = &runs;
     ah_lua_open_reply(L);
     ah_lua_open_setup(L);
     luaL_newmetatable(L, AH_AGENT);

@@ -36,6 +36,14 @@ typedef struct ah_lua_setup {
 } ah_lua_setup;
 
 /* A conversation and how it is to be run. */
+typedef struct ah_lua_run_limits {
+    int max_iterations, retries;
+    bool answer_on_max, throw_on_unknown;
+    ah_on_empty on_empty;
+    double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
+    ah_loop_rules loop;
+} ah_lua_run_limits;
+
 typedef struct ah_lua_agent {
     ah_lua *lua;
     ah_adapter *adapter;
@@ -56,13 +64,7 @@ typedef struct ah_lua_agent {
     ah_text *kept;       /* the session in the file it was loaded from, where the script gave none */
     ah_lowered wire;     /* of transcript and adapter, kept from run to run */
     ah_text *settings;   /* the settings entry its runs are to have */
-    struct {
-        int max_iterations, retries;
-        bool answer_on_max, throw_on_unknown;
-        ah_on_empty on_empty;
-        double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
-        ah_loop_rules loop;
-    } limits;
+    ah_lua_run_limits limits;
     ah_text *exempt; /* what limits.loop.exempt borrows from */
     ah_observer observer;
     int fronts; /* reference: list of functions that asks go to (lua_front.c); LUA_NOREF: none */
@@ -97,8 +99,8 @@ ah_status ah_lua_say_settings(ah_lua_agent *a, ah_err *err);
 /* Changes while no run is at work: how they are made, and making them. */
 ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules);
 ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err);
-/* What a file had as its session, into the agent's (lua_conversation.c). Table at 1. */
-ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err);
+/* The function on top (popped) is one of its front ends (lua_front.c). Raises when out of memory. */
+void ah_lua_add_front(lua_State *L, ah_lua_agent *a);
 /* Whose run it is; NULL: no agent's. */
 ah_lua_agent *ah_lua_agent_of(const ah_driven *d);
 /* The program's agent in whose run it is, however deep; NULL: in none. */
@@ -108,6 +110,8 @@ ah_driven *ah_lua_agent_at_work(const ah_lua_agent *a);
 /* When a run that begins in a call must end at the latest, by the loop clock: with the run and the
  * call around it; 0: no limit. Each may be NULL. */
 int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around);
+/* Pushes the reply of the run at work, as far as it is; nil where it is none of an agent. */
+void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driven *d);
 /* Pushes the userdata of a run that is at work, whose first user value is its agent. */
@@ -143,13 +147,8 @@ void ah_lua_run_drop(ah_lua_run *r);
 /* Table at 1 -> the agent on top, or nil and an error; true where it is the agent. */
 bool ah_lua_new_agent(lua_State *L, const char *what);
 
-/* -- functions and methods for Lua -- */
-int ah_lua_agent_open(lua_State *L); /* ah.agent */
-int ah_lua_load(lua_State *L);
-int ah_lua_agent_save(lua_State *L);
-int ah_lua_agent_fork(lua_State *L);
-int ah_lua_agent_use(lua_State *L);
-
-void ah_lua_open_agent(lua_State *L); /* run, agent */
+/* More methods, of those above it. */
+void ah_lua_agent_methods(lua_State *L, const luaL_Reg *methods);
+void ah_lua_open_agent(lua_State *L); /* run */
 
 #endif

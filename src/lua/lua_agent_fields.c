@@ -8,98 +8,37 @@
 #include "lua/lua_budget.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
-#include "lua/lua_front.h"
 #include "lua/lua_host.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_modules.h"
+#include "lua/lua_options.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_resources.h"
+#include "lua/lua_run_options.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_watch.h"
 #include "lua/lua_value.h"
 #include "run/pick.h"
+#include "state/visibility.h"
 
 enum { MAX_SETTINGS = 4 << 20, MAX_SYSTEM = 64 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
 
-static const char *const fields[] = {"model",
-                                     "system",
-                                     "prompt",
-                                     "params",
-                                     "overrides",
-                                     "output",
-                                     "messages",
-                                     "tools",
-                                     "options",
-                                     "base_url",
-                                     "api_key",
-                                     "stream",
-                                     "http",
-                                     "on",
-                                     "log",
-                                     "max_iterations",
-                                     "on_max",
-                                     "on_empty",
-                                     "on_unknown_tool",
-                                     "timeout",
-                                     "deadline",
-                                     "retries",
-                                     "strategies",
-                                     "max_tools",
-                                     "on_conflict",
-                                     "on_drift",
-                                     "hint",
-                                     "max_restarts",
-                                     "policies",
-                                     "approve",
-                                     "asks",
-                                     "feedback",
-                                     "checks",
-                                     "guards",
-                                     "budget",
-                                     "tool_change_mode",
-                                     "loop_detector",
-                                     "session",
-                                     "resources",
-                                     "discover",
-                                     "max_depth",
-                                     "fallback",
-                                     "registry",
-                                     "executors",
-                                     "brief",
-                                     "keep_picked",
-                                     "setup",
-                                     NULL};
-
-/* One of two words; true when it is the second. */
-static bool read_choice(lua_State *L, const char *field, const char *first, const char *second)
+/* The fields at 1, all of which are checked, and what rows store of them. */
+static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
 {
-    ah_slice s;
+    ah_run_fields f = {
+        .limits = {.max_iterations = DEFAULT_ITERATIONS, .retries = DEFAULT_RETRIES},
+        .rules = {.max_tools = AH_MAX_TOOLS, .hint = true, .max_restarts = AH_MAX_RESTARTS},
+        .on_drift = -1,
+    };
 
-    if (!ah_field_string(L, 1, "ah.run", field, &s) || ah_slice_is(s, first))
-        return false;
-    if (!ah_slice_is(s, second))
-        ah_lua_raise(L, AH_USAGE, "ah.run: field '%s' must be \"%s\" or \"%s\", found \"%.*s\"", field,
-                     first, second, AH_FMT(s));
-    return true;
-}
-
-static void read_limits(lua_State *L, ah_lua_agent *a)
-{
-    static const char *const empties[] = {"answer", "retry", "error", NULL}; /* as in ah_on_empty */
-
-    a->limits.max_iterations = DEFAULT_ITERATIONS;
-    a->limits.retries = DEFAULT_RETRIES;
-    ah_field_count(L, 1, "ah.run", "max_iterations", 1, &a->limits.max_iterations);
-    ah_field_count(L, 1, "ah.run", "retries", 0, &a->limits.retries);
-    ah_field_number(L, 1, "ah.run", "timeout", 0.001, &a->limits.timeout);
-    ah_field_number(L, 1, "ah.run", "deadline", 0, &a->limits.deadline);
-    a->limits.answer_on_max = read_choice(L, "on_max", "error", "answer");
-    a->limits.on_empty = (ah_on_empty)ah_field_choice(L, 1, "ah.run", "on_empty", empties, 0);
-    a->limits.throw_on_unknown = read_choice(L, "on_unknown_tool", "answer", "throw");
-    ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
+    ah_options_read_as(L, 1, &ah_subject_run, what, &f);
+    a->limits = f.limits;
+    a->rules = f.rules;
+    a->rules.on_drift = (ah_on_drift)(f.on_drift + 1);
 }
 
 /* Agent on top. A session of its own where the script gives none. */
@@ -115,32 +54,12 @@ static void read_session(lua_State *L, ah_lua_agent *a)
     lua_setiuservalue(L, -2, AH_AGENT_SESSION);
 }
 
-static void seconds(lua_State *L, const char *name, int64_t *ms)
-{
-    double s;
-
-    if (ah_field_number(L, -1, "ah.run: http", name, 0.001, &s))
-        *ms = ah_ms_of(s);
-}
-
 static void read_http(lua_State *L, ah_http_limits *limits)
 {
-    static const char *const known[] = {"connect_timeout", "idle_timeout", "total_timeout",
-                                        "max_header",      "max_body",     NULL};
-    double bytes;
-
     *limits = ah_http_limits_default;
-    if (!ah_field_push(L, 1, "ah.run", "http", LUA_TTABLE))
-        return;
-    ah_fields_check(L, -1, "ah.run: http", known, false);
-    seconds(L, "connect_timeout", &limits->connect_ms);
-    seconds(L, "idle_timeout", &limits->idle_ms);
-    seconds(L, "total_timeout", &limits->total_ms);
-    if (ah_field_number(L, -1, "ah.run: http", "max_header", 1, &bytes))
-        limits->header_bytes = (size_t)bytes;
-    if (ah_field_number(L, -1, "ah.run: http", "max_body", 1, &bytes))
-        limits->body_bytes = (size_t)bytes;
-    lua_pop(L, 1);
+    if (lua_getfield(L, 1, "http") != LUA_TNIL)
+        ah_options_read(L, -1, &ah_subject_http_limits, limits);
+    lua_setfield(L, 1, "http"); /* our own table by now: it is read again for fallbacks */
 }
 
 /* Pushes the model: from outside, the script, the conversation, the environment, in this order. True:
@@ -202,10 +121,7 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     bool saved;
 
     o.stream = ah_observer_wants(&a->observer, AH_EVENT_CONTENT);
-    ah_field_bool(L, 1, "ah.run", "stream", &o.stream);
-    ah_field_string(L, 1, "ah.run", "base_url", &o.base_url);
-    ah_field_string(L, 1, "ah.run", "api_key", &o.api_key);
-    ah_field_string(L, 1, "ah.run", "tool_change_mode", &o.tool_change_mode);
+    ah_options_take(L, 1, &ah_subject_connection, &o);
     read_http(L, &o.limits);
     saved = push_model(L, a);
     st = ah_lua_to_adapter(L, -1, &o, &now, err);
@@ -233,63 +149,19 @@ static void read_fallbacks(lua_State *L, ah_lua_agent *a)
     ah_lua_read_fallbacks(L, &a->observer.records, &o, &a->fallback);
 }
 
-static void refuse_option(lua_State *L, const char *name, const char *wanted)
-{
-    ah_lua_raise(L, AH_USAGE, "ah.run: options: field '%s' must be %s, found %s", name, wanted,
-                 lua_isnumber(L, -1) ? luaL_tolstring(L, -1, NULL) : luaL_typename(L, -1));
-}
-
-/* What they are; whether a model takes them, and in which range, only its provider knows. */
-static void check_options(lua_State *L)
-{
-    static const char *const integers[] = {"max_tokens", "seed", NULL};
-    static const char *const numbers[] = {"temperature", "top_p", NULL};
-    static const char *const words[] = {"5m", "1h", "off", NULL};
-    static const char WHAT[] = "ah.run: options";
-    ah_slice text;
-    bool yes;
-
-    for (int i = 0; integers[i]; i++, lua_pop(L, 1))
-        if (lua_getfield(L, -1, integers[i]) != LUA_TNIL && !lua_isinteger(L, -1))
-            refuse_option(L, integers[i], "an integer");
-    for (int i = 0; numbers[i]; i++, lua_pop(L, 1))
-        if (lua_getfield(L, -1, numbers[i]) != LUA_TNIL && lua_type(L, -1) != LUA_TNUMBER)
-            refuse_option(L, numbers[i], "a number");
-    ah_field_string(L, -1, WHAT, "reasoning", &text);
-    ah_field_string(L, -1, WHAT, "cache_key", &text);
-    ah_field_choice(L, -1, WHAT, "cache", words, 0);
-    ah_field_bool(L, -1, WHAT, "strict", &yes); /* null counts as absent with it */
-    ah_field_bool(L, -1, WHAT, "tool_choice_every_turn", &yes);
-    if (lua_getfield(L, -1, "stop") == LUA_TTABLE)
-        ah_list_check(L, -1, "ah.run: options: stop");
-    lua_pop(L, 1);
-}
-
 static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
-    static const char *const known[] = {"temperature",
-                                        "max_tokens",
-                                        "top_p",
-                                        "stop",
-                                        "seed",
-                                        "tool_choice",
-                                        "tool_choice_every_turn",
-                                        "reasoning",
-                                        "cache",
-                                        "cache_key",
-                                        "strict",
-                                        NULL};
     ah_err err;
 
-    if (!ah_field_push(L, 1, "ah.run", "options", LUA_TTABLE)) {
+    if (lua_getfield(L, 1, "options") == LUA_TNIL) {
         const ah_model_settings *s = &a->transcript->settings;
         ah_slice before = s->given.p ? s->given : s->options.text;
 
         ah_buf_put(b, before.p ? before : ah_slice_of("{}"));
+        lua_pop(L, 1);
         return;
     }
-    ah_fields_check(L, -1, "ah.run: options", known, false);
-    check_options(L);
+    ah_options_read(L, -1, &ah_subject_options, NULL);
     if (ah_lua_to_json(L, -1, &a->lua->mem, b, &err) != AH_OK)
         ah_lua_raise(L, AH_USAGE, "ah.run: options: %s", err.message);
     lua_pop(L, 1);
@@ -503,8 +375,10 @@ static void read_executors(lua_State *L, ah_lua_agent *a)
 {
     ah_err err;
 
-    if (!ah_field_push(L, 1, "ah.run", "executors", LUA_TTABLE))
+    if (lua_getfield(L, 1, "executors") == LUA_TNIL) {
+        lua_pop(L, 1);
         return;
+    }
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TFUNCTION)
             ah_lua_raise(L, AH_USAGE,
@@ -591,8 +465,10 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     ah_changes *c, *later;
     bool offered = ah_registry_find(&a->registry, ah_slice_of(AH_READ_SECTION)) != NULL;
 
-    if (!ah_field_push(L, 1, "ah.run", "tools", LUA_TTABLE))
+    if (lua_getfield(L, 1, "tools") == LUA_TNIL) {
+        lua_pop(L, 1);
         lua_newtable(L);
+    }
     c = ah_lua_push_changes(L, &a->lua->mem);
     ah_lua_add_tools(L, -2, "ah.run", c, NULL);
     ah_lua_read_registry(L, agent, c);
@@ -633,11 +509,12 @@ static void add_entry(lua_State *L, ah_lua_agent *a, ah_entry_kind kind, ah_slic
 static void read_messages(lua_State *L, ah_lua_agent *a)
 {
     int top = lua_gettop(L);
-    lua_Integer given;
     ah_err err;
 
-    if (!ah_field_list(L, 1, "ah.run", "messages", &given))
+    if (lua_getfield(L, 1, "messages") == LUA_TNIL) {
+        lua_settop(L, top);
         return;
+    }
     if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     lua_getfield(L, -1, "to_entries");
@@ -677,24 +554,43 @@ ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     return st;
 }
 
+/* Into the session that the script gave. The agent's own knows no types: it gets what is open,
+ * and the rest is only kept. */
+static ah_status restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err)
+{
+    bool given;
+    ah_status st;
+
+    if (!a->kept)
+        return AH_OK;
+    given = lua_getfield(L, 1, "session") != LUA_TNIL;
+    lua_pop(L, 1);
+    if (!given && (st = ah_visibility_register(a->session, err)) != AH_OK)
+        return st;
+    st = ah_session_restore(a->session, ah_lua_overlay(L), ah_text_slice(a->kept), !given, err);
+    if (given)
+        ah_text_set(&a->kept, NULL);
+    return st;
+}
+
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err)
 {
     int top = lua_gettop(L);
     ah_status st;
 
-    ah_fields_check(L, 1, what, fields, true);
+    read_fields(L, what, a);
     if (!a->transcript && !(a->transcript = ah_transcript_new(&a->lua->mem)))
         ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
     read_session(L, a);
-    if ((st = ah_lua_restore_kept(L, a, err)) != AH_OK)
+    if ((st = restore_kept(L, a, err)) != AH_OK)
         return st;
-    read_limits(L, a);
-    ah_lua_rules_read(L, 1, &a->rules);
+    ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
-    ah_lua_fronts_read(L, 1, a);
+    if (ah_field_push(L, 1, "ah.run", "asks", LUA_TFUNCTION))
+        ah_lua_add_front(L, a);
     a->budget = ah_lua_budget_read(L, 1);
     ah_lua_setup_read(L, top, a);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));

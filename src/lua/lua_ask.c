@@ -9,6 +9,7 @@
 #include "lua/lua_now.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
 static const char ASKER[] = "agenthost.asker", CALL[] = "agenthost.call";
 
@@ -195,21 +196,63 @@ static ah_slice read_default(lua_State *L, asker *w)
     return ah_buf_slice(full->len ? full : json);
 }
 
+typedef struct ask_fields {
+    ah_slice question;
+    double timeout;
+    bool secret;
+} ask_fields;
+
+static const ah_option ask_rows[] = {
+    {.name = "question",
+     .kinds = AH_OPT_STRING,
+     .needed = true,
+     .to = AH_TO_HELD(ask_fields, question),
+     .doc = "what a person is asked"},
+    {.name = "schema",
+     .kinds = AH_OPT_ANY,
+     .is = "table, string or schema",
+     .type = "table|string|ah.Schema",
+     .doc = "JSON Schema of the response; without it a string"},
+    {.name = "params",
+     .kinds = AH_OPT_ANY,
+     .is = "table",
+     .type = "table<string, any>",
+     .doc = "the same in the [short form](lua.md#short-forms), for several values at once"},
+    {.name = "default",
+     .kinds = AH_OPT_ANY,
+     .is = "any",
+     .type = "any",
+     .doc = "the response where nobody gives one; it must match the schema"},
+    {.name = "timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .most = MOST_SECONDS,
+     .unit = "seconds",
+     .is = "number of seconds",
+     .to = AH_TO_DOUBLE(ask_fields, timeout),
+     .doc = "then the default is taken, or it fails. The `timeout` of the tool holds on meanwhile"},
+    {.name = "secret",
+     .kinds = AH_OPT_BOOLEAN,
+     .to = AH_TO_BOOL(ask_fields, secret),
+     .doc =
+         "the response, such as a password, is in no event and in no log, and neither is the default"},
+    {0},
+};
+const ah_subject ah_subject_ask = {
+    .what = "ctx:ask", .type = "ah.AskConfig", .doc = "of a person", .row = ask_rows};
+
 static void read_ask(lua_State *L, asker *w, ah_ask_def *def)
 {
-    static const char *const known[] = {"question", "schema", "params", "default",
-                                        "timeout",  "secret", NULL};
+    ask_fields f = {.timeout = w->timeout};
 
-    ah_fields_check(L, 2, "ctx:ask", known, false);
-    if (!ah_field_keep(L, 2, "ctx:ask", "question", &def->question) || !def->question.n)
-        ah_lua_raise(L, AH_USAGE,
-                     "ctx:ask: field 'question' is missing: it says what a person is asked");
+    ah_options_read(L, 2, &ah_subject_ask, &f);
+    def->question = f.question;
+    def->secret = f.secret;
+    w->timeout = f.timeout;
+    if (!def->question.n)
+        ah_lua_raise(L, AH_USAGE, "ctx:ask: field 'question' is empty: it says what a person is asked");
     if (!ah_utf8_valid(def->question))
         ah_lua_raise(L, AH_USAGE, "ctx:ask: field 'question' is not UTF-8");
-    ah_field_number(L, 2, "ctx:ask", "timeout", 0.001, &w->timeout);
-    if (w->timeout > MOST_SECONDS)
-        ah_lua_raise(L, AH_USAGE, "ctx:ask: timeout must be at most 1e9 seconds");
-    ah_field_bool(L, 2, "ctx:ask", "secret", &def->secret);
     read_schema(L, w);
     def->otherwise = read_default(L, w);
     def->schema = w->schema;

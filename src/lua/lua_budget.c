@@ -5,6 +5,7 @@
 
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_options.h"
 #include "lua/lua_state.h"
 
 static const char BUDGET[] = "agenthost.budget";
@@ -40,18 +41,53 @@ static int64_t billionths(lua_State *L, const char *what, double v)
     return (int64_t)(v * AH_COST_UNIT + 0.5);
 }
 
-/* A price's part; what is not said of the cached ones costs as much as fresh input. */
-static int64_t read_part(lua_State *L, const char *name, int64_t otherwise)
-{
-    double v;
+/* US dollars for a million tokens; less than 0: not said. */
+typedef struct price {
+    double input, output, cached_read, cached_write;
+} price;
 
-    return ah_field_number(L, -1, "budget: prices", name, 0, &v) ? billionths(L, name, v) : otherwise;
+static const ah_option price_rows[] = {
+    {.name = "input",
+     .kinds = AH_OPT_NUMBER,
+     .most = AH_OPT_MOST,
+     .otherwise = "0",
+     .to = AH_TO_DOUBLE(price, input),
+     .doc = "US dollars for a million tokens that the model reads"},
+    {.name = "output",
+     .kinds = AH_OPT_NUMBER,
+     .most = AH_OPT_MOST,
+     .otherwise = "0",
+     .to = AH_TO_DOUBLE(price, output),
+     .doc = "for a million tokens that it writes"},
+    {.name = "cached_read",
+     .kinds = AH_OPT_NUMBER,
+     .most = AH_OPT_MOST,
+     .otherwise = "`input`",
+     .to = AH_TO_DOUBLE(price, cached_read),
+     .doc = "for a million that it reads from its provider's cache"},
+    {.name = "cached_write",
+     .kinds = AH_OPT_NUMBER,
+     .most = AH_OPT_MOST,
+     .otherwise = "`input`",
+     .to = AH_TO_DOUBLE(price, cached_write),
+     .doc = "for a million that it reads and its provider keeps in the cache"},
+    {0},
+};
+const ah_subject ah_subject_price = {.what = "budget: prices",
+                                     .type = "ah.Price",
+                                     .doc = "US dollars for a million tokens",
+                                     .row = price_rows};
+
+/* What is not said of the cached ones costs as much as fresh input. */
+static int64_t part_of(lua_State *L, const char *name, double said, int64_t otherwise)
+{
+    return said >= 0 ? billionths(L, name, said) : otherwise;
 }
 
 /* -- ... model price */
 static void read_price(lua_State *L, ah_budget *b)
 {
-    static const char *const known[] = {"input", "output", "cached_read", "cached_write", NULL};
+    price said = {-1, -1, -1, -1};
     ah_price p = {0};
     char what[MAX_WHAT];
     ah_slice model;
@@ -65,19 +101,21 @@ static void read_price(lua_State *L, ah_budget *b)
     model.p = lua_tolstring(L, -2, &model.n);
     snprintf(what, sizeof what, "budget: prices[\"%.*s\"]", (int)(model.n < 100 ? model.n : 100),
              model.p);
-    ah_fields_check(L, -1, what, known, false);
-    p.input = read_part(L, "input", 0);
-    p.output = read_part(L, "output", 0);
-    p.cached_read = read_part(L, "cached_read", p.input);
-    p.cached_write = read_part(L, "cached_write", p.input);
+    ah_options_read_as(L, -1, &ah_subject_price, what, &said);
+    p.input = part_of(L, "input", said.input, 0);
+    p.output = part_of(L, "output", said.output, 0);
+    p.cached_read = part_of(L, "cached_read", said.cached_read, p.input);
+    p.cached_write = part_of(L, "cached_write", said.cached_write, p.input);
     if (ah_budget_price(b, model, &p, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
 }
 
 static void read_prices(lua_State *L, int idx, ah_budget *b)
 {
-    if (!ah_field_push(L, idx, "budget", "prices", LUA_TTABLE))
+    if (lua_getfield(L, idx, "prices") == LUA_TNIL) {
+        lua_pop(L, 1);
         return;
+    }
     lua_pushnil(L);
     while (lua_next(L, -2)) {
         read_price(L, b);
@@ -86,11 +124,58 @@ static void read_prices(lua_State *L, int idx, ah_budget *b)
     lua_pop(L, 1);
 }
 
+static const ah_option budget_rows[] = {
+    {.name = "requests",
+     .kinds = AH_OPT_NUMBER,
+     .most = MAX_LIMIT,
+     .is = "integer",
+     .type = "integer",
+     .doc = "requests to models, retries included; exact"},
+    {.name = "tool_calls",
+     .kinds = AH_OPT_NUMBER,
+     .most = MAX_LIMIT,
+     .is = "integer",
+     .type = "integer",
+     .doc = "handlers started; exact"},
+    {.name = "input_tokens",
+     .kinds = AH_OPT_NUMBER,
+     .most = MAX_LIMIT,
+     .is = "integer",
+     .type = "integer",
+     .doc = "as the providers say; where one does not, an estimate of four bytes a token"},
+    {.name = "output_tokens",
+     .kinds = AH_OPT_NUMBER,
+     .most = MAX_LIMIT,
+     .is = "integer",
+     .type = "integer",
+     .doc = "as the providers say; where one does not, an estimate of four bytes a token"},
+    {.name = "total_tokens",
+     .kinds = AH_OPT_NUMBER,
+     .most = MAX_LIMIT,
+     .is = "integer",
+     .type = "integer",
+     .doc = "as the providers say; where one does not, an estimate of four bytes a token"},
+    {.name = "cost",
+     .kinds = AH_OPT_NUMBER,
+     .most = (double)(MAX_LIMIT / AH_COST_UNIT),
+     .is = "number",
+     .doc =
+         "US dollars: what the [provider says](models.md#money) an answer cost, else by `prices`, else by those that are known"},
+    {.name = "prices",
+     .kinds = AH_OPT_TABLE,
+     .type = "table<string, ah.Price>",
+     .doc =
+         "[prices](#prices) by the names of models; needed with `cost`, but for models whose [price is known](models.md#what-is-known-of-models) or told"},
+    {0},
+};
+const ah_subject ah_subject_budget = {.what = "budget",
+                                      .type = "ah.BudgetLimits",
+                                      .doc = "limits of [a budget](lua.md#budgets)",
+                                      .row = budget_rows};
+
 /* The table at idx -> a budget object on top. */
 static void new_budget(lua_State *L, int idx)
 {
-    static const char *const known[] = {"requests",     "tool_calls", "input_tokens", "output_tokens",
-                                        "total_tokens", "cost",       "prices",       NULL};
     ah_lua *h = ah_lua_of(L);
     ah_budget *b, **box;
 
@@ -98,16 +183,16 @@ static void new_budget(lua_State *L, int idx)
     box = push_box(L); /* first: what it holds cannot be lost */
     if (!(b = *box = ah_budget_new(&h->mem)))
         ah_lua_raise_nomem(L);
-    ah_fields_check(L, idx, "budget", known, false);
+    ah_options_read(L, idx, &ah_subject_budget, NULL);
     for (int k = 0; k < AH_BUDGET_KINDS; k++) {
         const char *name = ah_budget_kind_name((ah_budget_kind)k);
         double v;
 
-        if (!ah_field_number(L, idx, "budget", name, 0, &v))
-            continue;
-        if (v > MAX_LIMIT)
-            ah_lua_raise(L, AH_USAGE, "budget: %s must be at most %f", name, MAX_LIMIT);
-        b->limit[k] = k == AH_BUDGET_COST ? billionths(L, name, v) : (int64_t)v;
+        if (lua_getfield(L, idx, name) != LUA_TNIL) {
+            v = lua_tonumber(L, -1);
+            b->limit[k] = k == AH_BUDGET_COST ? billionths(L, name, v) : (int64_t)v;
+        }
+        lua_pop(L, 1);
     }
     read_prices(L, idx, b);
 }

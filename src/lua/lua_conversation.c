@@ -4,14 +4,14 @@
 #include "lua/lua_definition.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
-#include "lua/lua_front.h"
 #include "lua/lua_now.h"
+#include "lua/lua_open.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
 #include "lua/lua_value.h"
 #include "run/pick.h"
-#include "state/visibility.h"
+#include "lua/lua_options.h"
 
 enum { MAX_FILE = 1 << 30 };
 
@@ -35,7 +35,7 @@ static void put_session(const ah_lua_agent *a, ah_buf *b)
 }
 
 /* agent:save(path): true, or nil and an error. The turn at work is saved as far as it is known. */
-int ah_lua_agent_save(lua_State *L)
+static int agent_save(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
     const char *path = luaL_checkstring(L, 2);
@@ -65,25 +65,6 @@ static ah_status keep_session(ah_lua_agent *a, ah_slice file, ah_err *err)
     return AH_OK;
 }
 
-/* Into the session that the script gave. The agent's own knows no types: it gets what is open,
- * and the rest is only kept. */
-ah_status ah_lua_restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err)
-{
-    bool given;
-    ah_status st;
-
-    if (!a->kept)
-        return AH_OK;
-    given = lua_getfield(L, 1, "session") != LUA_TNIL;
-    lua_pop(L, 1);
-    if (!given && (st = ah_visibility_register(a->session, err)) != AH_OK)
-        return st;
-    st = ah_session_restore(a->session, ah_lua_overlay(L), ah_text_slice(a->kept), !given, err);
-    if (given)
-        ah_text_set(&a->kept, NULL);
-    return st;
-}
-
 static ah_status read_file(ah_lua_agent *a, const char *path, ah_buf *b, ah_err *err)
 {
     char why[sizeof err->message];
@@ -109,7 +90,7 @@ static int refuse_words(lua_State *L)
 
 /* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. What is wrong with the fields
  * is the script's mistake and raised; what the file says is not. */
-int ah_lua_load(lua_State *L)
+static int load(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
     ah_lua_agent *a;
@@ -137,9 +118,21 @@ int ah_lua_load(lua_State *L)
     return 1;
 }
 
+static void copy_fronts(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from)
+{
+    if (from->fronts == LUA_NOREF)
+        return;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, from->fronts);
+    for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
+        lua_geti(L, -1, i);
+        ah_lua_add_front(L, a);
+    }
+    lua_pop(L, 1);
+}
+
 /* agent:fork(): another agent that goes on from the last complete turn; nothing that one of
  * them says or does is seen by the other. */
-int ah_lua_agent_fork(lua_State *L)
+static int agent_fork(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
     ah_lua_agent *b = ah_lua_push_agent(L);
@@ -175,7 +168,7 @@ int ah_lua_agent_fork(lua_State *L)
         ah_lua_strategies_lead(L, &b->strategies, ah_pick_strategy());
     ah_picks_replay(&b->registry, b->transcript);
     ah_lua_hooks_copy(L, &b->hooks, &a->hooks);
-    ah_lua_fronts_copy(L, b, a);
+    copy_fronts(L, b, a);
     b->budget = ah_budget_ref(a->budget);
     ah_lua_setup_copy(L, b, a);
     for (int i = AH_AGENT_DEFINITION; i <= AH_AGENT_PARAMS; i++) {
@@ -288,10 +281,8 @@ static void keep_model(lua_State *L, ah_lua_agent *a)
 /* agent:use("provider/model" | adapter | { model, base_url, api_key, stream, http, options,
  * tool_change_mode }): the conversation goes on with another model. The agent, or nil and an error:
  * people type names into chats, so a wrong one is an error to return, too. */
-int ah_lua_agent_use(lua_State *L)
+static int agent_use(lua_State *L)
 {
-    static const char *const known[] = {"model", "base_url", "api_key",          "stream",
-                                        "http",  "options",  "tool_change_mode", NULL};
     ah_lua_agent *a = ah_lua_check_agent(L);
     ah_err err;
 
@@ -304,10 +295,20 @@ int ah_lua_agent_use(lua_State *L)
         lua_setfield(L, 2, "model");
     }
     lua_insert(L, 1); /* -- fields agent */
-    ah_fields_check(L, 1, "agent:use", known, false);
+    ah_options_read(L, 1, &ah_subject_use, NULL);
     if (!a->before) /* used twice without a run between: the wire borrows the first */
         a->before = ah_adapter_ref(a->adapter);
     if (ah_lua_read_model(L, a, &err) != AH_OK)
         return ah_lua_fail(L, &err);
     return 1;
+}
+
+void ah_lua_open_load(lua_State *L)
+{
+    static const luaL_Reg methods[] = {
+        {"save", agent_save}, {"fork", agent_fork}, {"use", agent_use}, {NULL, NULL}};
+
+    lua_pushcfunction(L, load);
+    lua_setfield(L, -2, "load");
+    ah_lua_agent_methods(L, methods);
 }

@@ -8,6 +8,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
+#include "lua/lua_options.h"
 
 enum { MAX_DEPTH = 64 };
 
@@ -75,6 +76,18 @@ void ah_lua_keep_definition(lua_State *L)
     lua_setiuservalue(L, -2, AH_AGENT_DEFINITION);
 }
 
+/* ah.agent { ... }: the agent, or nil and an error. */
+int ah_lua_agent_open(lua_State *L)
+{
+    lua_settop(L, 1);
+    if (!ah_lua_new_agent(L, "ah.agent"))
+        return 2;
+    ah_lua_keep_definition(L);
+    if (luaL_len(L, 1) > (lua_Integer)((ah_lua_agent *)lua_touserdata(L, 2))->prompt.n_sections)
+        return ah_lua_raise(L, AH_USAGE, "ah.agent: the text goes to agent:run(text)");
+    return 1;
+}
+
 /* -- agent:open ---------------------------------------------------------------------------------- */
 
 /* The resources at `given` beside those of the fields on top, whose place they take. */
@@ -117,10 +130,33 @@ static void push_merged(lua_State *L)
     lua_remove(L, -2);
 }
 
+static const ah_option open_rows[] = {
+    {.name = "id", .kinds = AH_OPT_ANY, .type = "string", .doc = "1 to 200 bytes"},
+    {.name = "params",
+     .kinds = AH_OPT_ANY,
+     .type = "table<string, any>",
+     .doc = "in place of the definition's"},
+    {.name = "session",
+     .kinds = AH_OPT_OBJECT,
+     .type = "ah.Session",
+     .doc = "in place of one of its own"},
+    {.name = "resources",
+     .kinds = AH_OPT_ANY,
+     .type = "table<string|ah.Type, any>",
+     .doc = "beside the definition's"},
+    {.name = "messages",
+     .kinds = AH_OPT_LIST,
+     .type = "ah.Message[]",
+     .doc = "in place of the definition's"},
+    {0},
+};
+const ah_subject ah_subject_open = {.what = "agent:open",
+                                    .type = "ah.Open",
+                                    .doc = "another conversation of an agent",
+                                    .row = open_rows};
+
 static void check_given(lua_State *L)
 {
-    static const char *const known[] = {"id", "params", "session", "resources", "messages", NULL};
-
     if (lua_isnoneornil(L, 2)) {
         lua_settop(L, 1);
         lua_newtable(L);
@@ -130,7 +166,7 @@ static void check_given(lua_State *L)
                      "agent:open: there is no store of conversations to open one from; agent:save(path) "
                      "writes one to a file, and ah.load(path, fields) goes on with it");
     lua_settop(L, 2);
-    ah_fields_check(L, 2, "agent:open", known, false);
+    ah_options_read(L, 2, &ah_subject_open, NULL);
 }
 
 int ah_lua_open_conversation(lua_State *L)
@@ -147,4 +183,13 @@ int ah_lua_open_conversation(lua_State *L)
     lua_getiuservalue(L, 2, AH_AGENT_DEFINITION);
     lua_setiuservalue(L, 4, AH_AGENT_DEFINITION);
     return 1;
+}
+
+void ah_lua_open_definition(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"open", ah_lua_open_conversation}, {NULL, NULL}};
+
+    lua_pushcfunction(L, ah_lua_agent_open);
+    lua_setfield(L, -2, "agent");
+    ah_lua_agent_methods(L, methods);
 }

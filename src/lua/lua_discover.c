@@ -6,8 +6,8 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_post.h"
+#include "lua/lua_options.h"
 
-static const char WHAT[] = "ah.run";
 static const char ID[] = "agenthost.retracted";
 static const char OPEN[] = "agenthost.discoveries"; /* registry: agents by address, weak */
 
@@ -27,23 +27,41 @@ static void begin(lua_State *L, ah_lua_agent *a, int max_depth, bool keep)
     lua_pop(L, 1);
 }
 
+typedef struct discover_fields {
+    bool keep;
+} discover_fields;
+
+static const ah_option discover_rows[] = {
+    {.name = "keep",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "true",
+     .to = AH_TO_BOOL(discover_fields, keep),
+     .doc = "false: each run of an agent lets go of them when it ends"},
+    {0},
+};
+const ah_subject ah_subject_discover = {.what = "ah.run: discover",
+                                        .type = "ah.Discover",
+                                        .doc = "of [entities](entities.md#discovery)",
+                                        .row = discover_rows};
+
 void ah_lua_discovery_read(lua_State *L, int idx, ah_lua_agent *a)
 {
-    static const char *const known[] = {"keep", NULL};
     int max_depth = AH_FOUND_DEPTH, type = lua_getfield(L, idx, "discover");
-    bool keep = true, on = lua_toboolean(L, -1);
+    discover_fields f = {.keep = true};
+    bool on = lua_toboolean(L, -1);
 
-    ah_field_count(L, idx, WHAT, "max_depth", 0, &max_depth);
+    if (lua_getfield(L, idx, "max_depth") != LUA_TNIL)
+        max_depth = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
     if (type == LUA_TTABLE) {
-        ah_fields_check(L, -1, "ah.run: discover", known, false);
-        ah_field_bool(L, -1, "ah.run: discover", "keep", &keep);
+        ah_options_read(L, -1, &ah_subject_discover, &f);
     } else if (type != LUA_TNIL && type != LUA_TBOOLEAN) {
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'discover' must be true or a table, found a %s",
                      lua_typename(L, type));
     }
     lua_pop(L, 1);
     if (on)
-        begin(L, a, max_depth, keep);
+        begin(L, a, max_depth, f.keep);
 }
 
 static ah_entity_class *find_class(void *ud, ah_slice name)

@@ -9,6 +9,7 @@
 #include "lua/lua_host.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
 static const char ENTITY[] = "agenthost.entity";
 static const char NAMED[] = "agenthost.entities"; /* registry: name -> the latest class of it */
@@ -232,10 +233,8 @@ static void push_member(lua_State *L)
 }
 
 /* Class at 1, declaration at 2 -> a copy of it at 3, as ah_lua_push_method takes it. */
-static bool copy_declaration(lua_State *L)
+static void copy_declaration(lua_State *L)
 {
-    bool stateless = false;
-
     lua_settop(L, 2);
     lua_newtable(L);
     for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
@@ -243,8 +242,6 @@ static bool copy_declaration(lua_State *L)
         lua_pushvalue(L, -2);
         lua_rawset(L, 3);
     }
-    ah_field_bool(L, 3, "entity:tool", "stateless", &stateless);
-    return stateless;
 }
 
 /* Notes the method's name at `key` for tool number n. */
@@ -270,22 +267,52 @@ static ah_tool *push_tool(lua_State *L)
     return t;
 }
 
+static const ah_option method_rows[] = {
+    {.name = "name",
+     .kinds = AH_OPT_ANY,
+     .is = "string",
+     .type = "string",
+     .doc = "letters, digits, `_` and `-`; with the prefix at most 48 characters"},
+    {.name = "description",
+     .kinds = AH_OPT_STRING,
+     .needed = true,
+     .doc = "as of [`ah.tool`](lua.md#ahtool)"},
+    {.name = "handler",
+     .kinds = AH_OPT_ANY,
+     .is = "function",
+     .type = "fun(self: table, args: table, ctx: ah.Ctx?): any, string?",
+     .doc =
+         "`function(self, args, ctx)`; a method of the instances by that name, for the script as well"},
+    {.name = "method",
+     .kinds = AH_OPT_STRING,
+     .doc =
+         "in place of a handler: the name of a method that the class has already. It is the `name`, too, where none is given"},
+    {.name = "stateless",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .doc = "this method leaves the instance as it is"},
+    {0},
+};
+const ah_subject ah_subject_method = {.what = "entity:tool",
+                                      .type = "ah.MethodConfig",
+                                      .base = &ah_subject_tool_common,
+                                      .declares = true,
+                                      .row = method_rows};
+
 /* Class:tool { name, description, params, handler = function(self, args, ctx) }, or with `method`
  * in place of the handler. The class, so that declarations chain. */
 static int entity_tool(lua_State *L)
 {
-    static const char *const known[] = {
-        "name",        "method",     "description", "full_description", "params",   "schema",
-        "result",      "examples",   "render",      "handler",          "parallel", "timeout",
-        "memory",      "max_result", "coerce",      "stateless",        "strict",   "return_direct",
-        "annotations", "version",    NULL};
     ah_lua_entity *e = luaL_checkudata(L, 1, ENTITY);
     bool stateless;
     ah_tool *t;
     ah_err err;
 
-    ah_fields_check(L, 2, "entity:tool", known, false);
-    stateless = copy_declaration(L) || e->stateless;
+    ah_options_read(L, 2, &ah_subject_method, NULL);
+    copy_declaration(L);
+    lua_getfield(L, 2, "stateless");
+    stateless = lua_toboolean(L, -1);
+    lua_pop(L, 1);
     push_member(L);
     lua_replace(L, 4); /* -- class declaration copy key */
     lua_settop(L, 4);
@@ -294,7 +321,7 @@ static int entity_tool(lua_State *L)
         lua_setfield(L, 3, "name");
     }
     t = push_tool(L);
-    t->stateless = stateless;
+    t->stateless = stateless || e->stateless;
     note_method(L, 4, e->core->n);
     if (ah_entity_class_add(e->core, t, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
@@ -490,31 +517,73 @@ static void enter_by_name(lua_State *L, const ah_lua_entity *e)
     lua_settop(L, 2);
 }
 
+typedef struct entity_fields {
+    ah_slice name, prefix;
+    bool stateless;
+} entity_fields;
+
+static const ah_option entity_rows[] = {
+    {.name = "name",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "`unknown`",
+     .to = AH_TO_HELD(entity_fields, name),
+     .doc = "1 to 64 letters, digits and `_`; for events, errors and saved conversations"},
+    {.name = "prefix",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "the name in lower case; `tool` without one",
+     .to = AH_TO_HELD(entity_fields, prefix),
+     .doc =
+         "1 to 24 letters, digits, `_` and `-`: what the tools' names begin with; neither `planning` nor what begins with `planning_`"},
+    {.name = "id",
+     .kinds = AH_OPT_ANY,
+     .otherwise = "`\"id\"`",
+     .is = "string or function",
+     .type = "string|fun(self: table): string|number",
+     .doc =
+         "what tells instances apart: the name of a field or method, or `function(self)`, which [cannot wait](lua.md#what-may-wait). A string of 1 to 512 bytes or a number"},
+    {.name = "fields",
+     .kinds = AH_OPT_LIST,
+     .otherwise = "all that do not begin with `_`",
+     .is = "list of strings",
+     .type = "string[]",
+     .doc = "what a model [sees](entities.md#what-a-model-sees) of an instance"},
+    {.name = "stateless",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(entity_fields, stateless),
+     .doc = "no method changes an instance: it is not [locked, copied and set back](entities.md#state)"},
+    {.name = "find",
+     .kinds = AH_OPT_FUNCTION,
+     .type = "fun(id: string): table?",
+     .doc =
+         "`function(id)`: the instance of that id, a plain table, which becomes one as by `Class(table)`, or nil. May wait"},
+    {0},
+};
+const ah_subject ah_subject_entity = {
+    .what = "ah.entity", .type = "ah.EntityConfig", .declares = true, .row = entity_rows};
+
 static int new_entity(lua_State *L)
 {
-    static const char *const known[] = {"name", "prefix", "id", "fields", "stateless", "find", NULL};
-    ah_slice name = AH_LIT("unknown"), prefix = {NULL, 0};
+    entity_fields f = {.name = AH_LIT("unknown")};
     ah_lua_entity *e;
     ah_err err;
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.entity", known, false);
+    ah_options_read(L, 1, &ah_subject_entity, &f);
     e = lua_newuserdatauv(L, sizeof *e, AH_ENTITY_VALUES); /* -- t class */
     *e = (ah_lua_entity){0};
     luaL_setmetatable(L, ENTITY);
-    if (!ah_field_string(L, 1, "ah.entity", "name", &name))
-        prefix = ah_slice_of("tool");
-    ah_field_string(L, 1, "ah.entity", "prefix", &prefix);
-    ah_field_bool(L, 1, "ah.entity", "stateless", &e->stateless);
-    if (ah_entity_class_new(&ah_lua_of(L)->mem, name, prefix, &ah_lua_entity_vt, &e->core, &err) !=
+    e->stateless = f.stateless;
+    if (!f.prefix.p && lua_getfield(L, 1, "name") == LUA_TNIL)
+        f.prefix = ah_slice_of("tool");
+    lua_settop(L, 2);
+    if (ah_entity_class_new(&ah_lua_of(L)->mem, f.name, f.prefix, &ah_lua_entity_vt, &e->core, &err) !=
         AH_OK)
         return ah_lua_raise_err(L, &err);
     read_id_of(L);
     read_fields(L);
-    if (ah_field_push(L, 1, "ah.entity", "find", LUA_TFUNCTION)) {
-        e->core->finds = true;
-        lua_setiuservalue(L, 2, AH_ENTITY_FIND);
-    }
+    e->core->finds = lua_getfield(L, 1, "find") != LUA_TNIL;
+    lua_setiuservalue(L, 2, AH_ENTITY_FIND);
     lua_newtable(L);
     lua_setiuservalue(L, 2, AH_ENTITY_METHODS);
     set_metatable_of_instances(L, e);

@@ -1,6 +1,7 @@
 /* fallback = { "provider/model" | adapter | { model, base_url, api_key, tool_change_mode }, ...,
  * after_output = false }. When which is taken is decided in run/run_fallback.c. */
 #include "lua/lua_fallback.h"
+#include "lua/lua_options.h"
 
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
@@ -19,20 +20,52 @@ void ah_lua_fallbacks_copy(ah_fallbacks *f, const ah_fallbacks *from)
         ah_adapter_ref(f->item[i]);
 }
 
+static const ah_option fallback_rows[] = {
+    {.name = "after_output",
+     .kinds = AH_OPT_BOOLEAN,
+     .to = AH_TO_BOOL(ah_fallbacks, after_output),
+     .doc = "even where a piece of the answer was shown"},
+    {0},
+};
+const ah_subject ah_subject_fallback = {
+    .what = "ah.run: fallback",
+    .type = "ah.Fallback",
+    .doc = "models that go on where the one before is overloaded or out",
+    .list = "string|ah.Adapter|ah.FallbackModel",
+    .row = fallback_rows};
+
+static const ah_option fallback_model_rows[] = {
+    {.name = "model",
+     .kinds = AH_OPT_STRING | AH_OPT_OBJECT,
+     .type = "string|ah.Adapter",
+     .needed = true,
+     .doc = "`provider/model`, or what `ah.scripted` returns"},
+    {.name = "base_url",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_SLICE(ah_provider_options, base_url),
+     .doc = "the server's address"},
+    {.name = "api_key",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "from the environment",
+     .to = AH_TO_SLICE(ah_provider_options, api_key)},
+    {.name = "tool_change_mode",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "the model's own",
+     .type = "ah.ToolChangeMode",
+     .to = AH_TO_SLICE(ah_provider_options, tool_change_mode)},
+    {0},
+};
+const ah_subject ah_subject_fallback_model = {
+    .what = "ah.run: fallback", .type = "ah.FallbackModel", .row = fallback_model_rows};
+
 /* One item on top: leaves the model on top of it. */
 static void push_model(lua_State *L, ah_provider_options *o)
 {
-    static const char *const known[] = {"model", "base_url", "api_key", "tool_change_mode", NULL};
-    static const char what[] = "ah.run: fallback";
-
     if (!lua_istable(L, -1)) {
         lua_pushvalue(L, -1);
         return;
     }
-    ah_fields_check(L, -1, what, known, false);
-    ah_field_string(L, -1, what, "base_url", &o->base_url);
-    ah_field_string(L, -1, what, "api_key", &o->api_key);
-    ah_field_string(L, -1, what, "tool_change_mode", &o->tool_change_mode);
+    ah_options_read(L, -1, &ah_subject_fallback_model, o);
     lua_getfield(L, -1, "model");
 }
 
@@ -58,13 +91,11 @@ static void read_item(lua_State *L, int i, const ah_log *log, ah_provider_option
 void ah_lua_read_fallbacks(lua_State *L, const ah_log *log, const ah_provider_options *o,
                            ah_fallbacks *f)
 {
-    static const char *const known[] = {"after_output", NULL};
     lua_Integer n;
 
     if (!ah_field_push(L, 1, "ah.run", "fallback", LUA_TTABLE))
         return;
-    ah_fields_check(L, -1, "ah.run: fallback", known, true);
-    ah_field_bool(L, -1, "ah.run: fallback", "after_output", &f->after_output);
+    ah_options_read(L, -1, &ah_subject_fallback, f);
     n = luaL_len(L, -1);
     if (n > AH_MAX_FALLBACKS)
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'fallback' holds %d models at most, found %d",

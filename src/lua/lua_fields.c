@@ -12,12 +12,13 @@
 #include "lua/lua_value.h"
 #include "lua/lua_words.h"
 
-static bool is_known(const char *const *known, ah_slice key)
+/* Where the key stands in the list; -1: nowhere. */
+static int place_of(const char *const *known, ah_slice key)
 {
-    for (; *known; known++)
-        if (ah_slice_is(key, *known))
-            return true;
-    return false;
+    for (int i = 0; known[i]; i++)
+        if (ah_slice_is(key, known[i]))
+            return i;
+    return -1;
 }
 
 enum {
@@ -141,38 +142,46 @@ static void refuse_table(lua_State *L, int idx, const char *what)
     ah_lua_raise(L, AH_USAGE, "%s: expected a table of fields, found %s", what, found);
 }
 
-/* Of the key at idx. */
-static void check_key(lua_State *L, int idx, const char *what, const char *const *known, bool list)
+/* Of the key at idx: its bit of those that are there; 0 of a list's. */
+static uint64_t check_key(lua_State *L, int idx, const char *what, const char *const *known, bool list)
 {
     ah_slice key;
+    int at;
 
     if (lua_type(L, idx) == LUA_TSTRING) {
         key.p = lua_tolstring(L, idx, &key.n);
-        if (!is_known(known, key))
+        if ((at = place_of(known, key)) < 0)
             ah_lua_unknown(L, what, known, key);
-    } else if (!list && lua_isinteger(L, idx)) {
+        return (uint64_t)1 << at;
+    }
+    if (!list && lua_isinteger(L, idx)) {
         ah_lua_raise(L, AH_USAGE, "%s: found a value without a name; write %s", what,
                      push_form(L, known));
     } else if (!list || !lua_isinteger(L, idx)) {
         ah_lua_raise(L, AH_USAGE, "%s: unexpected %s as key", what, luaL_typename(L, idx));
     }
+    return 0;
 }
 
 /* What the table at idx has by its metatable, added to the one on top. */
-static void add_inherited(lua_State *L, int idx, const char *const *known, bool list)
+static uint64_t add_inherited(lua_State *L, int idx, const char *const *known, bool list)
 {
     lua_Integer n = list ? luaL_len(L, idx) : 0;
     int own = lua_gettop(L);
+    uint64_t there = 0;
 
-    for (; *known; known++) {
-        if (lua_getfield(L, own, *known) == LUA_TNIL && lua_getfield(L, idx, *known) != LUA_TNIL)
-            lua_setfield(L, own, *known);
+    for (int i = 0; known[i]; i++) {
+        if (lua_getfield(L, own, known[i]) == LUA_TNIL && lua_getfield(L, idx, known[i]) != LUA_TNIL) {
+            lua_setfield(L, own, known[i]);
+            there |= (uint64_t)1 << i;
+        }
         lua_settop(L, own);
     }
     for (lua_Integer i = (lua_Integer)lua_rawlen(L, own) + 1; i <= n; i++) {
         lua_geti(L, idx, i);
         lua_rawseti(L, own, i);
     }
+    return there;
 }
 
 /* -- lists ------------------------------------------------------------------------------- */
@@ -269,8 +278,10 @@ const char *ah_list_fault(lua_State *L, int idx)
 
 /* -- tables ------------------------------------------------------------------------------ */
 
-void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list)
+uint64_t ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list)
 {
+    uint64_t there = 0;
+
     idx = lua_absindex(L, idx);
     if (lua_type(L, idx) != LUA_TTABLE)
         refuse_table(L, idx, what);
@@ -278,18 +289,19 @@ void ah_fields_check(lua_State *L, int idx, const char *what, const char *const 
     lua_createtable(L, list ? (int)lua_rawlen(L, idx) : 0, 0);
     lua_pushnil(L);
     while (lua_next(L, idx)) { /* -- own key value */
-        check_key(L, -2, what, known, list);
+        there |= check_key(L, -2, what, known, list);
         lua_pushvalue(L, -2);
         lua_insert(L, -2);
         lua_rawset(L, -4);
     }
     if (lua_getmetatable(L, idx)) {
         lua_pop(L, 1);
-        add_inherited(L, idx, known, list);
+        there |= add_inherited(L, idx, known, list);
     }
     lua_replace(L, idx);
     if (list && measure(L, idx, true) < 0)
         ah_lua_raise(L, AH_USAGE, "%s%s", what, lua_tostring(L, -1));
+    return there;
 }
 
 /* Of the value on top: "agenthost.tool" rather than "userdata". May push. */

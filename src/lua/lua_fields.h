@@ -4,14 +4,16 @@
 
 #include <lauxlib.h>
 #include <lua.h>
+#include <stdint.h>
 
 #include "base/slice.h"
 
 /* Raises for a key that is not in `known` (ends with NULL), with the nearest one;
  * 1..n are allowed where `list` says so. From here on the table at idx is one of our
  * own with the same fields: code of the script, which may be called while it is read, cannot
- * reach it, and its fields are all there when reading begins. */
-void ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list);
+ * reach it, and its fields are all there when reading begins. Returns which are: bit i is known[i], of
+ * 64 at most. */
+uint64_t ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list);
 /* Raises for such a key, of a table or of an object whose members are `known`. */
 int ah_lua_unknown(lua_State *L, const char *what, const char *const *known, ah_slice key);
 /* Each gives whether the field is there (not nil), and raises when it is of another type. */

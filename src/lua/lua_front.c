@@ -3,6 +3,8 @@
  * respond later, one that fails is as if it were not there. */
 #include "lua/lua_front.h"
 
+#include "lua/lua_agent.h"
+#include "lua/lua_approve.h"
 #include "lua/lua_ask.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
@@ -340,40 +342,9 @@ void ah_lua_offer(ah_lua *h, ah_ask_item *ask)
 
 /* -- attaching them ------------------------------------------------------------------------------- */
 
-/* The function on top of L (popped) is one of the agent's front ends. */
-static void add_front(lua_State *L, ah_lua_agent *a)
-{
-    if (a->fronts == LUA_NOREF) {
-        lua_newtable(L);
-        a->fronts = ah_lua_ref(L);
-    }
-    lua_rawgeti(L, LUA_REGISTRYINDEX, a->fronts);
-    lua_insert(L, -2);
-    lua_seti(L, -2, luaL_len(L, -2) + 1);
-    lua_pop(L, 1);
-}
-
-void ah_lua_fronts_read(lua_State *L, int idx, ah_lua_agent *a)
-{
-    if (ah_field_push(L, idx, "ah.run", "asks", LUA_TFUNCTION))
-        add_front(L, a);
-}
-
-void ah_lua_fronts_copy(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from)
-{
-    if (from->fronts == LUA_NOREF)
-        return;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, from->fronts);
-    for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
-        lua_geti(L, -1, i);
-        add_front(L, a);
-    }
-    lua_pop(L, 1);
-}
-
 /* agent:on_ask(function(ask)): asks of its runs, and of those within them that have no front end of
  * their own, go to it from now on. */
-int ah_lua_agent_on_ask(lua_State *L)
+static int agent_on_ask(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
 
@@ -381,12 +352,12 @@ int ah_lua_agent_on_ask(lua_State *L)
         return ah_lua_raise(L, AH_USAGE, "agent:on_ask: a front end is a function of an ask, found %s",
                             luaL_typename(L, 2));
     lua_settop(L, 2);
-    add_front(L, a);
+    ah_lua_add_front(L, a);
     return 0;
 }
 
 /* agent:respond(id, value): true, or nil and an error. */
-int ah_lua_agent_respond(lua_State *L)
+static int agent_respond(lua_State *L)
 {
     const ah_lua_agent *a = ah_lua_check_agent(L);
     ah_driven *at_work = ah_lua_agent_at_work(a);
@@ -403,4 +374,16 @@ int ah_lua_agent_respond(lua_State *L)
         return refused(L, &err);
     }
     return respond(L, ask->def.kind, id, 3);
+}
+
+void ah_lua_open_front(lua_State *L)
+{
+    static const ah_lua_runs runs = {.ask = ah_lua_approve,
+                                     .stop_asking = ah_lua_stop_approving,
+                                     .push_reply = ah_lua_push_reply_so_far};
+    static const luaL_Reg methods[] = {
+        {"on_ask", agent_on_ask}, {"respond", agent_respond}, {NULL, NULL}};
+
+    ah_lua_of(L)->runs = &runs;
+    ah_lua_agent_methods(L, methods);
 }

@@ -10,6 +10,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_staged.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
 #define FS    "agenthost.filesystem"
 #define FOUND "agenthost.filesystem.found"
@@ -92,24 +93,203 @@ static ah_slice path_or_root(lua_State *L, int arg)
     return lua_isnoneornil(L, arg) ? ah_slice_of("") : text_arg(L, arg);
 }
 
-/* The table of options at arg, or an empty one there. */
-static void check_options(lua_State *L, int arg, const char *what, const char *const *known)
+/* The options at arg, if there are any. */
+static void read_options(lua_State *L, int arg, const ah_subject *s, void *to)
 {
     lua_settop(L, arg);
-    if (lua_isnil(L, arg)) {
-        lua_newtable(L);
-        lua_replace(L, arg);
-    }
-    ah_fields_check(L, arg, what, known, false);
+    if (!lua_isnil(L, arg))
+        ah_options_read(L, arg, s, to);
 }
 
-static bool flag_option(lua_State *L, int arg, const char *what, const char *name)
-{
-    bool on = false;
+/* -- options of methods ------------------------------------------------------------------------ */
 
-    ah_field_bool(L, arg, what, name, &on);
-    return on;
-}
+typedef struct part {
+    double offset, limit;
+} part;
+
+static const ah_option fs_read_rows[] = {
+    {.name = "offset",
+     .kinds = AH_OPT_NUMBER,
+     .most = AH_OPT_MOST,
+     .otherwise = "0",
+     .unit = "bytes",
+     .to = AH_TO_DOUBLE(part, offset),
+     .doc = "before it"},
+    {.name = "limit",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .otherwise = "all",
+     .unit = "bytes",
+     .to = AH_TO_DOUBLE(part, limit),
+     .doc = "of it"},
+    {0},
+};
+const ah_subject ah_subject_fs_read = {
+    .what = "filesystem:read", .type = "ah.ReadPart", .doc = "part of a file", .row = fs_read_rows};
+
+static const ah_option fs_edit_rows[] = {
+    {.name = "all",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(ah_fs_edit, all),
+     .doc = "every place, and not the only one"},
+    {0},
+};
+const ah_subject ah_subject_fs_edit = {
+    .what = "filesystem:edit", .type = "ah.EditOptions", .row = fs_edit_rows};
+
+/* The one option of a method that has one. */
+typedef struct flag {
+    bool on;
+} flag;
+
+static const ah_option fs_delete_rows[] = {
+    {.name = "recursive",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(flag, on),
+     .doc = "with what is in the folder"},
+    {0},
+};
+const ah_subject ah_subject_fs_delete = {
+    .what = "filesystem:delete", .type = "ah.DeleteOptions", .row = fs_delete_rows};
+
+static const ah_option fs_rename_rows[] = {
+    {.name = "replace",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(flag, on),
+     .doc = "a file may take the place of a file"},
+    {0},
+};
+const ah_subject ah_subject_fs_rename = {
+    .what = "filesystem:rename", .type = "ah.RenameOptions", .row = fs_rename_rows};
+
+typedef struct looked {
+    ah_slice path;
+    int max;
+} looked;
+
+static const ah_option fs_list_rows[] = {
+    {.name = "max",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .otherwise = "1000",
+     .to = AH_TO_INT(looked, max),
+     .doc = "how many are given"},
+    {0},
+};
+const ah_subject ah_subject_fs_list = {
+    .what = "filesystem:list", .type = "ah.ListOptions", .row = fs_list_rows};
+
+static const ah_option fs_glob_rows[] = {
+    {.name = "path",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "the root",
+     .to = AH_TO_SLICE(looked, path),
+     .doc = "the folder to look in"},
+    {.name = "max",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .otherwise = "1000",
+     .to = AH_TO_INT(looked, max),
+     .doc = "how many are given"},
+    {0},
+};
+const ah_subject ah_subject_fs_glob = {
+    .what = "filesystem:glob", .type = "ah.GlobOptions", .row = fs_glob_rows};
+
+typedef struct searched {
+    ah_fs_grep what;
+    int max;
+} searched;
+
+static const ah_option fs_grep_rows[] = {
+    {.name = "path",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "the root",
+     .to = AH_TO_SLICE(searched, what.in),
+     .doc = "a file or folder"},
+    {.name = "glob",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_SLICE(searched, what.glob),
+     .doc = "of the files"},
+    {.name = "plain",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(searched, what.plain),
+     .doc = "the pattern is the text itself"},
+    {.name = "ignore_case",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(searched, what.ignore_case),
+     .doc = "of ASCII letters of a plain text"},
+    {.name = "context",
+     .kinds = AH_OPT_INTEGER,
+     .most = AH_FS_MAX_CONTEXT,
+     .otherwise = "0",
+     .to = AH_TO_SIZE(searched, what.context),
+     .doc = "lines before and after each"},
+    {.name = "count",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(searched, what.count),
+     .doc = "how many a file has, in place of the lines"},
+    {.name = "max",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .otherwise = "200",
+     .to = AH_TO_INT(searched, max),
+     .doc = "how many are given"},
+    {0},
+};
+const ah_subject ah_subject_fs_grep = {
+    .what = "filesystem:grep", .type = "ah.GrepOptions", .row = fs_grep_rows};
+
+typedef struct wanted {
+    ah_fs_lines lines;
+    double first;
+    bool last;
+    int max;
+} wanted;
+
+static const ah_option fs_lines_rows[] = {
+    {.name = "first",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .otherwise = "1",
+     .to = AH_TO_DOUBLE(wanted, first),
+     .doc = "number of the first line"},
+    {.name = "last",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(wanted, last),
+     .doc = "the last lines"},
+    {.name = "max",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .otherwise = "1000",
+     .to = AH_TO_INT(wanted, max),
+     .doc = "how many are given"},
+    {.name = "max_bytes",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .otherwise = "1048576",
+     .unit = "bytes",
+     .to = AH_TO_SIZE(wanted, lines.max_bytes),
+     .doc = "after which they end"},
+    {.name = "width",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .most = LINES_BYTES,
+     .otherwise = "2000",
+     .unit = "bytes",
+     .to = AH_TO_SIZE(wanted, lines.width),
+     .doc = "of a line"},
+    {0},
+};
+const ah_subject ah_subject_fs_lines = {
+    .what = "filesystem:lines", .type = "ah.LinesOptions", .row = fs_lines_rows};
 
 /* -- reading and writing ---------------------------------------------------------------------- */
 
@@ -128,22 +308,19 @@ static void push_extent(lua_State *L, uint64_t size, uint64_t upto)
 /* fs:read(path, { offset, limit }) -> text, { size, next } */
 static int fs_read(lua_State *L)
 {
-    static const char *const known[] = {"offset", "limit", NULL};
     ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2);
-    double offset = 0, limit = AH_FS_WHOLE;
+    part p = {.limit = AH_FS_WHOLE};
     ah_fs_info info;
     ah_err err;
     ah_buf *b;
 
-    check_options(L, 3, "filesystem:read", known);
-    ah_field_number(L, 3, "filesystem:read", "offset", 0, &offset);
-    ah_field_number(L, 3, "filesystem:read", "limit", 1, &limit);
+    read_options(L, 3, &ah_subject_fs_read, &p);
     b = ah_lua_push_buf(L, SIZE_MAX); /* the file system has its limit */
-    if (ah_fs_read(fs, path, (uint64_t)offset, (size_t)limit, b, &info, &err) != AH_OK)
+    if (ah_fs_read(fs, path, (uint64_t)p.offset, (size_t)p.limit, b, &info, &err) != AH_OK)
         return fails(L, &err);
     lua_pushlstring(L, ah_buf_slice(b).p, b->len);
-    push_extent(L, info.size, (uint64_t)offset + b->len);
+    push_extent(L, info.size, (uint64_t)p.offset + b->len);
     ah_buf_clear(b);
     return 2;
 }
@@ -169,15 +346,13 @@ static int fs_append(lua_State *L)
 /* fs:edit(path, old, new, { all }) -> how many places */
 static int fs_edit(lua_State *L)
 {
-    static const char *const known[] = {"all", NULL};
     ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2);
     ah_fs_edit edit = {.old = text_arg(L, 3), .with = text_arg(L, 4)};
     size_t count;
     ah_err err;
 
-    check_options(L, 5, "filesystem:edit", known);
-    edit.all = flag_option(L, 5, "filesystem:edit", "all");
+    read_options(L, 5, &ah_subject_fs_edit, &edit);
     if (ah_fs_replace(fs, path, &edit, &count, &err) != AH_OK)
         return fails(L, &err);
     lua_pushinteger(L, (lua_Integer)count);
@@ -194,26 +369,24 @@ static int fs_mkdir(lua_State *L)
 
 static int fs_delete(lua_State *L)
 {
-    static const char *const known[] = {"recursive", NULL};
     ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2);
+    flag recursive = {false};
     ah_err err;
 
-    check_options(L, 3, "filesystem:delete", known);
-    return answer(L, ah_fs_delete(fs, path, flag_option(L, 3, "filesystem:delete", "recursive"), &err),
-                  &err);
+    read_options(L, 3, &ah_subject_fs_delete, &recursive);
+    return answer(L, ah_fs_delete(fs, path, recursive.on, &err), &err);
 }
 
 static int fs_rename(lua_State *L)
 {
-    static const char *const known[] = {"replace", NULL};
     ah_fs *fs = check_files(L);
     ah_slice from = text_arg(L, 2), to = text_arg(L, 3);
+    flag replace = {false};
     ah_err err;
 
-    check_options(L, 4, "filesystem:rename", known);
-    return answer(L, ah_fs_rename(fs, from, to, flag_option(L, 4, "filesystem:rename", "replace"), &err),
-                  &err);
+    read_options(L, 4, &ah_subject_fs_rename, &replace);
+    return answer(L, ah_fs_rename(fs, from, to, replace.on, &err), &err);
 }
 
 /* -- looking ------------------------------------------------------------------------------------ */
@@ -270,12 +443,10 @@ static int found_gc(lua_State *L)
 }
 
 /* -- found: freed by Lua, whatever is raised */
-static ah_fs_found *push_found(lua_State *L, int options, const char *what, int max)
+static ah_fs_found *push_found(lua_State *L, int max)
 {
-    ah_fs_found *f;
+    ah_fs_found *f = lua_newuserdatauv(L, sizeof *f, 0);
 
-    ah_field_count(L, options, what, "max", 1, &max);
-    f = lua_newuserdatauv(L, sizeof *f, 0);
     ah_fs_found_init(f, &ah_lua_of(L)->mem, (size_t)max);
     luaL_setmetatable(L, FOUND);
     return f;
@@ -343,14 +514,14 @@ static int push_list(lua_State *L, ah_fs_found *f, void (*push)(lua_State *, con
 /* fs:list(path, { max }) -> { { name, type, size } ... } */
 static int fs_list(lua_State *L)
 {
-    static const char *const known[] = {"max", NULL};
     ah_fs *fs = check_files(L);
     ah_slice path = path_or_root(L, 2);
+    looked o = {.max = LISTED};
     ah_fs_found *f;
     ah_err err;
 
-    check_options(L, 3, "filesystem:list", known);
-    f = push_found(L, 3, "filesystem:list", LISTED);
+    read_options(L, 3, &ah_subject_fs_list, &o);
+    f = push_found(L, o.max);
     if (ah_fs_list(fs, path, f, &err) != AH_OK)
         return fails(L, &err);
     return push_list(L, f, push_entry);
@@ -359,16 +530,15 @@ static int fs_list(lua_State *L)
 /* fs:glob(pattern, { path, max }) -> { path ... } */
 static int fs_glob(lua_State *L)
 {
-    static const char *const known[] = {"path", "max", NULL};
     ah_fs *fs = check_files(L);
-    ah_slice pattern = text_arg(L, 2), path = ah_slice_of("");
+    ah_slice pattern = text_arg(L, 2);
+    looked o = {.path = AH_LIT(""), .max = LISTED};
     ah_fs_found *f;
     ah_err err;
 
-    check_options(L, 3, "filesystem:glob", known);
-    ah_field_string(L, 3, "filesystem:glob", "path", &path);
-    f = push_found(L, 3, "filesystem:glob", LISTED);
-    if (ah_fs_glob(fs, path, pattern, f, &err) != AH_OK)
+    read_options(L, 3, &ah_subject_fs_glob, &o);
+    f = push_found(L, o.max);
+    if (ah_fs_glob(fs, o.path, pattern, f, &err) != AH_OK)
         return fails(L, &err);
     return push_list(L, f, push_path);
 }
@@ -382,38 +552,20 @@ static void push_count(lua_State *L, const ah_fs_item *item)
     lua_setfield(L, -2, "count");
 }
 
-static void read_around(lua_State *L, ah_fs_grep *what)
-{
-    int context = 0;
-
-    ah_field_bool(L, 3, "filesystem:grep", "plain", &what->plain);
-    ah_field_bool(L, 3, "filesystem:grep", "ignore_case", &what->ignore_case);
-    ah_field_bool(L, 3, "filesystem:grep", "count", &what->count);
-    ah_field_count(L, 3, "filesystem:grep", "context", 0, &context);
-    if (context > AH_FS_MAX_CONTEXT)
-        ah_lua_raise(L, AH_USAGE, "filesystem:grep: context is at most %d", AH_FS_MAX_CONTEXT);
-    what->context = (size_t)context;
-}
-
 /* fs:grep(pattern, { path, glob, plain, ignore_case, context, count, max })
  *   -> { { path, line, text, beside } ... }, or { { path, count } ... } */
 static int fs_grep(lua_State *L)
 {
-    static const char *const known[] = {"path",    "glob",  "plain", "ignore_case",
-                                        "context", "count", "max",   NULL};
     ah_fs *fs = check_files(L);
-    ah_fs_grep what = {.pattern = text_arg(L, 2), .in = AH_LIT("")};
+    searched o = {.what = {.pattern = text_arg(L, 2), .in = AH_LIT("")}, .max = MATCHED};
     ah_fs_found *f;
     ah_err err;
 
-    check_options(L, 3, "filesystem:grep", known);
-    ah_field_string(L, 3, "filesystem:grep", "path", &what.in);
-    ah_field_string(L, 3, "filesystem:grep", "glob", &what.glob);
-    read_around(L, &what);
-    f = push_found(L, 3, "filesystem:grep", MATCHED);
-    if (ah_fs_search(fs, &what, f, &err) != AH_OK)
+    read_options(L, 3, &ah_subject_fs_grep, &o);
+    f = push_found(L, o.max);
+    if (ah_fs_search(fs, &o.what, f, &err) != AH_OK)
         return fails(L, &err);
-    return push_list(L, f, what.count ? push_count : push_match);
+    return push_list(L, f, o.what.count ? push_count : push_match);
 }
 
 static void push_line(lua_State *L, const ah_fs_item *item)
@@ -435,46 +587,30 @@ static void set_flag(lua_State *L, const char *name, bool on)
     lua_setfield(L, -2, name);
 }
 
-static void read_wanted(lua_State *L, ah_fs_lines *want)
-{
-    double first = 1, bytes = LINES_BYTES, width = LINE_WIDTH;
-    bool last = false;
-
-    ah_field_number(L, 3, "filesystem:lines", "first", 1, &first);
-    ah_field_bool(L, 3, "filesystem:lines", "last", &last);
-    ah_field_number(L, 3, "filesystem:lines", "max_bytes", 1, &bytes);
-    ah_field_number(L, 3, "filesystem:lines", "width", 1, &width);
-    if (width > LINES_BYTES)
-        ah_lua_raise(L, AH_USAGE, "filesystem:lines: width is at most %d", LINES_BYTES);
-    want->first = last ? 0 : (uint64_t)first;
-    want->max_bytes = (size_t)bytes;
-    want->width = (size_t)width;
-}
-
 /* fs:lines(path, { first, last, max, max_bytes, width }) -> { { line, text, size } ... } */
 static int fs_lines(lua_State *L)
 {
-    static const char *const known[] = {"first", "last", "max", "max_bytes", "width", NULL};
     ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2);
-    ah_fs_lines want = {0};
+    wanted o = {.lines = {.max_bytes = LINES_BYTES, .width = LINE_WIDTH}, .first = 1, .max = LISTED};
+    ah_fs_lines *want = &o.lines;
     ah_fs_found *f;
     ah_err err;
 
-    check_options(L, 3, "filesystem:lines", known);
-    read_wanted(L, &want);
-    f = push_found(L, 3, "filesystem:lines", LISTED);
-    if (ah_fs_read_lines(fs, path, &want, f, &err) != AH_OK)
+    read_options(L, 3, &ah_subject_fs_lines, &o);
+    want->first = o.last ? 0 : (uint64_t)o.first;
+    f = push_found(L, o.max);
+    if (ah_fs_read_lines(fs, path, want, f, &err) != AH_OK)
         return fails(L, &err);
     push_list(L, f, push_line);
-    lua_pushinteger(L, (lua_Integer)want.total);
+    lua_pushinteger(L, (lua_Integer)want->total);
     lua_setfield(L, -2, "total");
-    lua_pushinteger(L, (lua_Integer)want.size);
+    lua_pushinteger(L, (lua_Integer)want->size);
     lua_setfield(L, -2, "size");
-    set_flag(L, "binary", want.binary);
-    set_flag(L, "truncated", want.stopped);
-    set_flag(L, "crlf", want.crlf);
-    set_flag(L, "malformed", want.malformed);
+    set_flag(L, "binary", want->binary);
+    set_flag(L, "truncated", want->stopped);
+    set_flag(L, "crlf", want->crlf);
+    set_flag(L, "malformed", want->malformed);
     return 1;
 }
 
@@ -575,36 +711,15 @@ static void read_allow(lua_State *L, ah_buf *names)
         ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow has more than %d bytes of names", MAX_ALLOW);
 }
 
-static void read_size(lua_State *L, const char *name, size_t *out)
-{
-    double v;
-
-    if (ah_field_number(L, 1, "ah.filesystem", name, 1, &v))
-        *out = (size_t)v;
-}
-
-static void read_settings(lua_State *L, ah_fs_options *o)
-{
-    bool sync = true;
-
-    ah_field_bool(L, 1, "ah.filesystem", "read_only", &o->read_only);
-    ah_field_bool(L, 1, "ah.filesystem", "sync", &sync);
-    o->no_sync = !sync;
-    read_size(L, "max_file", &o->max_file);
-    read_size(L, "max_total", &o->max_total);
-    read_size(L, "max_files", &o->max_files);
-    ah_field_count(L, 1, "ah.filesystem", "max_depth", 1, &o->max_depth);
-    if (o->max_depth > AH_FS_MAX_DEPTH)
-        ah_lua_raise(L, AH_USAGE, "ah.filesystem: max_depth is at most %d", AH_FS_MAX_DEPTH);
-}
-
 /* In the order of Lua's table, which does not matter: no two have the same path. */
 static void write_files(lua_State *L, ah_fs *fs)
 {
     ah_err err;
 
-    if (!ah_field_push(L, 1, "ah.filesystem", "files", LUA_TTABLE))
+    if (lua_getfield(L, 1, "files") == LUA_TNIL) {
+        lua_pop(L, 1);
         return;
+    }
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         ah_slice path, text;
 
@@ -650,34 +765,97 @@ static int new_memory(lua_State *L, const ah_fs_options *o, const ah_buf *allowe
     return 1;
 }
 
+typedef struct settings {
+    ah_fs_options o;
+    ah_slice root;
+    bool memory, sync;
+} settings;
+
+static const ah_option filesystem_rows[] = {
+    {.name = "root",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(settings, root),
+     .doc = "a folder of the machine; it must be there, and may be named by a link"},
+    {.name = "memory",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(settings, memory),
+     .doc = "files in memory, gone with the object"},
+    {.name = "files",
+     .kinds = AH_OPT_TABLE,
+     .type = "table<string, string>",
+     .doc = "files in memory: their texts by their path"},
+    {.name = "read_only",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(settings, o.read_only),
+     .doc = "nothing can be changed"},
+    {.name = "allow",
+     .kinds = AH_OPT_LIST,
+     .otherwise = "empty",
+     .is = "list of strings",
+     .type = "string[]",
+     .doc =
+         "names that may be written although they are [refused](filesystem.md#names-that-are-refused)"},
+    {.name = "sync",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "true",
+     .to = AH_TO_BOOL(settings, sync),
+     .doc =
+         "each file is forced to the disk before it takes its place. Without, a failure of power may lose or empty what was written last"},
+    {.name = "max_file",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .unit = "bytes",
+     .otherwise = "8388608",
+     .to = AH_TO_SIZE(settings, o.max_file),
+     .doc = "of a file that is written, or read whole"},
+    {.name = "max_total",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .unit = "bytes",
+     .otherwise = "67108864",
+     .to = AH_TO_SIZE(settings, o.max_total),
+     .doc = "in memory, or waiting in an overlay"},
+    {.name = "max_files",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .otherwise = "10000",
+     .to = AH_TO_SIZE(settings, o.max_files),
+     .doc = "entries of a folder, of a walk, of memory, of an overlay"},
+    {.name = "max_depth",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .most = AH_FS_MAX_DEPTH,
+     .otherwise = "32",
+     .to = AH_TO_INT(settings, o.max_depth),
+     .doc = "names in a path"},
+    {0},
+};
+const ah_subject ah_subject_filesystem = {
+    .what = "ah.filesystem", .type = "ah.FilesystemConfig", .row = filesystem_rows};
+
 static int new_filesystem(lua_State *L)
 {
-    static const char *const known[] = {"root",      "memory",    "files",    "read_only",
-                                        "allow",     "sync",      "max_file", "max_total",
-                                        "max_files", "max_depth", NULL};
-    ah_fs_options o = {.interrupt = &ah_lua_of(L)->interrupt, .clock_ns = ah_clock_ns};
-    ah_slice root = {NULL, 0};
-    bool memory = false;
+    settings f = {.o = {.interrupt = &ah_lua_of(L)->interrupt, .clock_ns = ah_clock_ns}, .sync = true};
     ah_buf *allowed;
     ah_fs **box;
     ah_err err;
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.filesystem", known, false);
-    ah_field_string(L, 1, "ah.filesystem", "root", &root);
-    ah_field_bool(L, 1, "ah.filesystem", "memory", &memory);
-    memory = memory || lua_getfield(L, 1, "files") != LUA_TNIL;
-    read_settings(L, &o);
+    ah_options_read(L, 1, &ah_subject_filesystem, &f);
+    f.o.no_sync = !f.sync;
+    f.memory = f.memory || lua_getfield(L, 1, "files") != LUA_TNIL;
     allowed = ah_lua_push_buf(L, MAX_ALLOW);
     read_allow(L, allowed);
-    if (memory == (root.p != NULL))
+    if (f.memory == (f.root.p != NULL))
         return ah_lua_raise(L, AH_USAGE, "ah.filesystem: give either a root, or memory = true or files");
-    if (memory)
-        return new_memory(L, &o, allowed);
-    if (memchr(root.p, '\0', root.n) || root.n == 0)
+    if (f.memory)
+        return new_memory(L, &f.o, allowed);
+    if (memchr(f.root.p, '\0', f.root.n) || f.root.n == 0)
         return ah_lua_raise(L, AH_USAGE, "ah.filesystem: root is no path");
     box = push_fs(L);
-    if (open_fs(L, &o, allowed, root.p, box, &err) != AH_OK)
+    if (open_fs(L, &f.o, allowed, f.root.p, box, &err) != AH_OK)
         return fails(L, &err);
     return 1;
 }

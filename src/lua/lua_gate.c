@@ -4,6 +4,7 @@
 
 #include "lua/lua_fields.h"
 #include "lua/lua_hooks.h"
+#include "lua/lua_options.h"
 
 static const char GATE[] = "agenthost.gate", THE_GATE[] = "agenthost.the_gate";
 
@@ -27,16 +28,29 @@ static ah_lua_hooks *push_gate(lua_State *L)
     return s;
 }
 
+static const ah_option gate_rows[] = {
+    {.name = "policies",
+     .kinds = AH_OPT_LIST,
+     .is = "list of functions or tables",
+     .type = "ah.Policy[]",
+     .doc = "look at each call before its handler"},
+    {.name = "approve",
+     .kinds = AH_OPT_FUNCTION,
+     .type = "fun(call: ah.Asked): boolean?, (table|string)?",
+     .doc = "decides on calls for which a policy asks; may wait"},
+    {0},
+};
+const ah_subject ah_subject_gate = {.what = "ah.gate", .type = "ah.GateConfig", .row = gate_rows};
+
 /* ah.gate { policies, approve }: takes the place of what was said before. It never moves: runs at work have
  * its address. */
 static int set_gate(lua_State *L)
 {
-    static const char *const known[] = {"policies", "approve", NULL};
     ah_lua *h = ah_lua_of(L);
     ah_lua_hooks *given;
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.gate", known, false);
+    ah_options_read(L, 1, &ah_subject_gate, NULL);
     given = push_gate(L);
     ah_lua_hooks_read(L, 1, "ah.gate", given);
     if (!h->gate) {

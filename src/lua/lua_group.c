@@ -6,6 +6,7 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_tool.h"
+#include "lua/lua_options.h"
 
 static const char GROUP[] = "agenthost.tool_group";
 static const char GROUPS[] = "agenthost.tool_groups"; /* in the registry: groups by name */
@@ -172,19 +173,35 @@ static void check_name(lua_State *L, ah_slice name)
                      "ah.tool_group: name '%.*s' must be 1 to 64 of a-z, 0-9, _ and -", AH_FMT(name));
 }
 
+typedef struct group_fields {
+    ah_slice name;
+} group_fields;
+
+static const ah_option tool_group_rows[] = {
+    {.name = "name",
+     .kinds = AH_OPT_STRING,
+     .needed = true,
+     .to = AH_TO_HELD(group_fields, name),
+     .doc = "1 to 64 of `a-z`, `0-9`, `_` and `-`"},
+    {.name = "tools",
+     .kinds = AH_OPT_LIST,
+     .type = "ah.ToolList",
+     .needed = true,
+     .doc = "tools, other groups and their names"},
+    {0},
+};
+const ah_subject ah_subject_tool_group = {
+    .declares = true, .what = "ah.tool_group", .type = "ah.ToolGroupConfig", .row = tool_group_rows};
+
 /* ah.tool_group { name, tools }: raises prompt_validation at the script's line. */
 static int new_group(lua_State *L)
 {
-    static const char *const known[] = {"name", "tools", NULL};
-    ah_slice name;
+    group_fields f = {0};
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.tool_group", known, false);
-    if (!ah_field_string(L, 1, "ah.tool_group", "name", &name))
-        return ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool_group: field 'name' is missing");
-    check_name(L, name);
-    if (!ah_field_push(L, 1, "ah.tool_group", "tools", LUA_TTABLE)) /* -- t tools */
-        return ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool_group: field 'tools' is missing");
+    ah_options_read(L, 1, &ah_subject_tool_group, &f);
+    check_name(L, f.name);
+    lua_getfield(L, 1, "tools"); /* -- t tools */
     lua_createtable(L, 0, 2);
     lua_getfield(L, 1, "name");
     lua_setfield(L, -2, "name");
@@ -193,7 +210,7 @@ static int new_group(lua_State *L)
     luaL_setmetatable(L, GROUP); /* -- t tools group */
     luaL_getsubtable(L, LUA_REGISTRYINDEX, GROUPS);
     lua_pushvalue(L, 3);
-    lua_setfield(L, -2, name.p);
+    lua_setfield(L, -2, f.name.p);
     lua_settop(L, 3);
     return 1;
 }

@@ -7,6 +7,7 @@
 #include "lua/lua_host.h"
 #include "lua/lua_policy.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
 bool ah_lua_put_reason(lua_State *L, int idx, ah_buf *why)
 {
@@ -269,13 +270,7 @@ static void keep_guards(lua_State *L, const char *field)
         lua_rawseti(L, -2, 1);
         return;
     }
-    if (!lua_istable(L, -1))
-        ah_lua_raise(L, AH_USAGE,
-                     "ah.run: guards: `%s` must be a function or a list of them, found a %s", field,
-                     luaL_typename(L, -1));
-    lua_pushfstring(L, "ah.run: guards: %s", field);
-    n = ah_list_check(L, -2, lua_tostring(L, -1));
-    lua_pop(L, 1);
+    n = luaL_len(L, -1);
     lua_newtable(L);
     for (lua_Integer i = 1; i <= n; i++) {
         if (lua_geti(L, -2, i) != LUA_TFUNCTION)
@@ -286,13 +281,31 @@ static void keep_guards(lua_State *L, const char *field)
     lua_remove(L, -2);
 }
 
+static const ah_option guards_rows[] = {
+    {.name = "input",
+     .kinds = AH_OPT_LIST | AH_OPT_FUNCTION,
+     .is = "function or list of functions",
+     .type = "ah.Guard|ah.Guard[]",
+     .doc = "what is said, before the model sees it"},
+    {.name = "output",
+     .kinds = AH_OPT_LIST | AH_OPT_FUNCTION,
+     .is = "function or list of functions",
+     .type = "ah.Guard|ah.Guard[]",
+     .doc = "the answer, before the run gives it back"},
+    {0},
+};
+const ah_subject ah_subject_guards = {.what = "ah.run: guards",
+                                      .type = "ah.Guards",
+                                      .doc = "what looks at texts and may end the run",
+                                      .row = guards_rows};
+
 static void read_guards(lua_State *L, int idx, ah_lua_hooks *s)
 {
-    static const char *const known[] = {"input", "output", NULL};
-
-    if (!ah_field_push(L, idx, "ah.run", "guards", LUA_TTABLE))
+    if (lua_getfield(L, idx, "guards") == LUA_TNIL) {
+        lua_pop(L, 1);
         return;
-    ah_fields_check(L, -1, "ah.run: guards", known, false);
+    }
+    ah_options_read(L, -1, &ah_subject_guards, NULL);
     for (int i = 0; i < 2; i++) {
         if (lua_getfield(L, -1, GUARDED[i]) == LUA_TNIL) {
             lua_pop(L, 1);
@@ -465,25 +478,34 @@ static void read_list(lua_State *L, int idx, const char *field, const char *memb
     lua_pop(L, 1);
 }
 
+static const ah_option feedback_rows[] = {
+    {.name = "every", .kinds = AH_OPT_NUMBER, .least = 0.001, .doc = "so many calls"},
+    {.name = "seconds", .kinds = AH_OPT_NUMBER, .least = 0.001, .doc = "so many seconds"},
+    {.name = "text",
+     .kinds = AH_OPT_FUNCTION,
+     .type = "fun(run: { calls: integer, iteration: integer, run: integer }): string?",
+     .needed = true,
+     .doc = "what the model is told, or nil"},
+    {0},
+};
+const ah_subject ah_subject_feedback = {.what = "ah.run: feedback",
+                                        .type = "ah.Feedback",
+                                        .doc = "what the model is told every so many calls or seconds",
+                                        .row = feedback_rows};
+
 /* Feedback providers are copied, too: they remember when they were last asked. */
 static void read_feedback(lua_State *L, ah_lua_hooks *s)
 {
-    static const char *const known[] = {"every", "seconds", "text", NULL};
-    double v;
-
     if (s->feedback == LUA_NOREF)
         return;
     lua_rawgeti(L, LUA_REGISTRYINDEX, s->feedback);
     for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
         lua_geti(L, -1, i);
-        ah_fields_check(L, -1, "ah.run: feedback", known, false);
+        ah_options_read(L, -1, &ah_subject_feedback, NULL);
         lua_createtable(L, 0, 5);
-        for (int k = 0; known[k]; k++) {
-            if (k < 2 && ah_field_number(L, -2, "ah.run: feedback", known[k], 0.001, &v))
-                lua_pushnumber(L, v);
-            else
-                lua_getfield(L, -2, known[k]);
-            lua_setfield(L, -2, known[k]);
+        for (const ah_option *o = feedback_rows; o->name; o++) {
+            lua_getfield(L, -2, o->name);
+            lua_setfield(L, -2, o->name);
         }
         lua_pushnumber(L, (double)ah_host_now(s->lua->host) / 1000);
         lua_setfield(L, -2, "last_time");

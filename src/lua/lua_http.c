@@ -5,6 +5,7 @@
 #include "lua/lua_stream.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
 static const char HTTP[] = "agenthost.http";
 
@@ -30,6 +31,70 @@ typedef struct request {
     ah_addresses only;
     ah_network network[MAX_NETWORKS];
 } request;
+
+typedef struct fields {
+    ah_slice url, method, body;
+    ah_http_limits limits; /* 0: not said */
+    size_t most;           /* bytes of a piece; 0: not said */
+    int stream;            /* an ah_stream_kind, or WHOLE */
+} fields;
+
+static const ah_option http_rows[] = {
+    {.name = "url",
+     .kinds = AH_OPT_STRING,
+     .needed = true,
+     .to = AH_TO_HELD(fields, url),
+     .doc = "`http://` or `https://`"},
+    {.name = "method",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "`GET`, with a body `POST`",
+     .to = AH_TO_HELD(fields, method),
+     .doc = ""},
+    {.name = "headers",
+     .kinds = AH_OPT_TABLE,
+     .type = "table<string, string>",
+     .doc = "strings by name, 100 at most"},
+    {.name = "body", .kinds = AH_OPT_STRING, .to = AH_TO_HELD(fields, body)},
+    {.name = "timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "600; of a stream: none",
+     .to = AH_TO_MS(fields, limits.total_ms)},
+    {.name = "idle_timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "300",
+     .to = AH_TO_MS(fields, limits.idle_ms),
+     .doc = "without a byte sent or received"},
+    {.name = "max_body",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .unit = "bytes",
+     .otherwise = "67108864; of a stream: none",
+     .to = AH_TO_SIZE(fields, limits.body_bytes)},
+    {.name = "stream",
+     .kinds = AH_OPT_STRING,
+     .words = "bytes lines sse",
+     .to = AH_TO_WORD(fields, stream),
+     .doc = "the body comes [in pieces](#a-response-in-pieces)"},
+    {.name = "max_piece",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .unit = "bytes",
+     .otherwise = "16777216",
+     .to = AH_TO_SIZE(fields, most),
+     .doc = "of one line or event of a stream"},
+    {.name = "addresses",
+     .kinds = AH_OPT_LIST,
+     .otherwise = "any",
+     .is = "list of strings",
+     .type = "string[]",
+     .doc = "nothing else is connected to"},
+    {0},
+};
+const ah_subject ah_subject_http = {.what = "ah.http", .type = "ah.HttpRequest", .row = http_rows};
 
 static void stop_request(ah_waiter *w)
 {
@@ -68,8 +133,10 @@ static void on_job(ah_job *job)
 /* headers = { ["X-Name"] = "value" }, sent sorted by name so that requests are the same. */
 static void read_headers(lua_State *L, request *q)
 {
-    if (!ah_field_push(L, 1, "ah.http", "headers", LUA_TTABLE))
+    if (lua_getfield(L, 1, "headers") == LUA_TNIL) {
+        lua_pop(L, 1);
         return;
+    }
     lua_pushnil(L);
     while (lua_next(L, -2)) {
         size_t at = q->lines.len;
@@ -118,36 +185,15 @@ static bool read_addresses(lua_State *L, request *q)
 }
 
 /* A stream may last, and what has come of it is bounded by what its reader takes. */
-static void read_limits(lua_State *L, bool streamed, ah_http_limits *limits)
+static ah_http_limits limits_of(const fields *f)
 {
-    double v;
+    ah_http_limits limits = f->limits;
 
-    *limits = ah_http_limits_default;
-    if (streamed) {
-        limits->total_ms = NO_LIMIT_MS;
-        limits->body_bytes = SIZE_MAX / 4;
-    }
-    if (ah_field_number(L, 1, "ah.http", "timeout", 0.001, &v))
-        limits->total_ms = ah_ms_of(v);
-    if (ah_field_number(L, 1, "ah.http", "idle_timeout", 0.001, &v))
-        limits->idle_ms = ah_ms_of(v);
-    if (ah_field_number(L, 1, "ah.http", "max_body", 1, &v))
-        limits->body_bytes = (size_t)v;
-}
-
-/* Which ah_stream_kind, and how large a piece of it may be; WHOLE: no stream. */
-static int read_stream(lua_State *L, size_t *most)
-{
-    static const char *const kinds[] = {"bytes", "lines", "sse", NULL};
-    int kind = ah_field_choice(L, 1, "ah.http", "stream", kinds, WHOLE);
-    double v = MAX_PIECE;
-
-    if (ah_field_number(L, 1, "ah.http", "max_piece", 1, &v) && kind == WHOLE)
-        ah_lua_raise(L, AH_USAGE,
-                     "ah.http: max_piece is for a response that is read in pieces: give "
-                     "stream = \"lines\" or \"sse\"");
-    *most = v < (double)(SIZE_MAX / 4) ? (size_t)v : SIZE_MAX / 4;
-    return kind;
+    if (f->stream != WHOLE && !limits.total_ms)
+        limits.total_ms = NO_LIMIT_MS;
+    if (f->stream != WHOLE && !limits.body_bytes)
+        limits.body_bytes = SIZE_MAX / 4;
+    return limits;
 }
 
 void ah_lua_push_http_headers(lua_State *L, const ah_transfer *t)
@@ -222,47 +268,42 @@ static int impossible(lua_State *L, const char *why)
  * came. No redirect is followed. */
 static int ah_http_call(lua_State *L)
 {
-    static const char *const known[] = {"url",       "method",    "headers", "body",
-                                        "timeout",   "max_body",  "stream",  "idle_timeout",
-                                        "max_piece", "addresses", NULL};
     ah_lua *h = ah_lua_of(L);
-    ah_slice url, body = {NULL, 0}, method = ah_slice_of("GET");
+    fields f = {.stream = WHOLE};
     ah_http_request req = {0};
     ah_http *http;
-    size_t most;
     request *q;
     ah_err err;
-    int kind;
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.http", known, false);
-    if (!ah_field_keep(L, 1, "ah.http", "url", &url))
-        return ah_lua_raise(L, AH_USAGE, "ah.http: field 'url' is missing");
-    if (ah_field_keep(L, 1, "ah.http", "body", &body))
-        method = ah_slice_of("POST");
-    ah_field_keep(L, 1, "ah.http", "method", &method); /* -- t url body method */
-    if (has_nul(url) || has_nul(method))
+    ah_options_read(L, 1, &ah_subject_http, &f); /* -- t */
+    if (f.most && f.stream == WHOLE)
+        return ah_lua_raise(L, AH_USAGE,
+                            "ah.http: max_piece is for a response that is read in pieces: "
+                            "give stream = \"lines\" or \"sse\"");
+    if (!f.method.p)
+        f.method = ah_slice_of(f.body.p ? "POST" : "GET");
+    if (has_nul(f.url) || has_nul(f.method))
         return impossible(L, "ah.http: a URL or method with a NUL byte in it cannot be requested");
     ah_lua_can_await(L);
-    q = lua_newuserdatauv(L, sizeof *q, 0); /* -- t url body method q */
+    q = lua_newuserdatauv(L, sizeof *q, 0); /* -- t q */
     *q = (request){.waiter.leave = stop_request, .lua = h, .job.fn = on_job};
     ah_buf_init(&q->lines, &h->mem, MAX_SCRATCH);
     luaL_setmetatable(L, HTTP);
     read_headers(L, q);
     if (read_addresses(L, q))
         req.only = &q->only;
-    kind = read_stream(L, &most);
-    read_limits(L, kind != WHOLE, &req.limits);
-    req.method = method.p;
-    req.url = url.p;
+    req.limits = limits_of(&f);
+    req.method = f.method.p;
+    req.url = f.url.p;
     req.headers = q->line;
     req.n_headers = q->n_lines;
-    req.body[0] = body;
-    req.n_body = body.p != NULL;
+    req.body[0] = f.body;
+    req.n_body = f.body.p != NULL;
     if (!ah_buf_ok(&q->lines))
         return ah_lua_raise_nomem(L);
-    if (kind != WHOLE)
-        return ah_lua_stream(L, &req, (ah_stream_kind)kind, most);
+    if (f.stream != WHOLE)
+        return ah_lua_stream(L, &req, (ah_stream_kind)f.stream, f.most ? f.most : MAX_PIECE);
     ah_waiter_keep(L, &q->waiter);
     if (ah_host_http(h->host, &http, &err) != AH_OK ||
         ah_http_start(http, &req, on_news, q, &q->transfer, &err) != AH_OK) {

@@ -11,6 +11,7 @@
 #include "lua/lua_modules.h"
 #include "lua/lua_value.h"
 #include "model/image.h"
+#include "lua/lua_options.h"
 
 static const char IMAGE[] = "agenthost.image";
 
@@ -89,34 +90,52 @@ static void check_url(lua_State *L, ah_slice url)
                      "8 KiB; bytes go to data, a file's name stands alone");
 }
 
+typedef struct image_fields {
+    ah_slice data, mime, url;
+} image_fields;
+
+static const ah_option image_rows[] = {
+    {.name = "type", .kinds = AH_OPT_STRING, .doc = "of an image that is one already"},
+    {.name = "data", .kinds = AH_OPT_STRING, .to = AH_TO_SLICE(image_fields, data), .doc = "its bytes"},
+    {.name = "mime",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "by its bytes",
+     .to = AH_TO_SLICE(image_fields, mime),
+     .doc = "`image/png`, `image/jpeg`, `image/gif` or `image/webp`"},
+    {.name = "url",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_SLICE(image_fields, url),
+     .doc = "in place of its bytes: the provider fetches it"},
+    {0},
+};
+const ah_subject ah_subject_image = {
+    .what = "ah.image", .type = "ah.ImageConfig", .doc = "either `data` or `url`", .row = image_rows};
+
 /* The fields data, mime and url of the table at 1. */
 static ah_status push_fields(lua_State *L, ah_err *err)
 {
-    static const char *const known[] = {"type", "data", "mime", "url", NULL};
-    ah_slice data = {NULL, 0}, mime = {NULL, 0}, url = {NULL, 0};
+    image_fields f = {0};
     const char *found;
 
-    ah_fields_check(L, 1, "ah.image", known, false);
-    ah_field_string(L, 1, "ah.image", "data", &data);
-    ah_field_string(L, 1, "ah.image", "mime", &mime);
-    ah_field_string(L, 1, "ah.image", "url", &url);
-    if (!data.p == !url.p)
+    ah_options_read(L, 1, &ah_subject_image, &f);
+    if (!f.data.p == !f.url.p)
         ah_lua_raise(L, AH_USAGE, "ah.image: one of the fields data (its bytes) and url is wanted");
-    found = data.p ? ah_image_mime(data) : NULL;
-    if (mime.p && found && !ah_slice_is(mime, found))
-        ah_lua_raise(L, AH_USAGE, "ah.image: mime is '%.*s', but the data are %s", AH_FMT(mime), found);
-    if (data.p)
-        return push_bytes(L, data, "ah.image: data", err);
-    check_url(L, url);
-    if (mime.p && !ah_image_is_mime(mime))
+    found = f.data.p ? ah_image_mime(f.data) : NULL;
+    if (f.mime.p && found && !ah_slice_is(f.mime, found))
+        ah_lua_raise(L, AH_USAGE, "ah.image: mime is '%.*s', but the data are %s", AH_FMT(f.mime),
+                     found);
+    if (f.data.p)
+        return push_bytes(L, f.data, "ah.image: data", err);
+    check_url(L, f.url);
+    if (f.mime.p && !ah_image_is_mime(f.mime))
         ah_lua_raise(
             L, AH_USAGE,
             "ah.image: mime must be image/png, image/jpeg, image/gif or image/webp, found '%.*s'",
-            AH_FMT(mime));
+            AH_FMT(f.mime));
     push_image(L);
-    set_text(L, "url", url);
-    if (mime.p)
-        set_text(L, "mime", mime);
+    set_text(L, "url", f.url);
+    if (f.mime.p)
+        set_text(L, "mime", f.mime);
     return AH_OK;
 }
 

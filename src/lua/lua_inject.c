@@ -405,32 +405,6 @@ void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_str
     }
 }
 
-void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules)
-{
-    static const char *const words[] = {"skip", "replace", "error"};
-    static const char *const drifts[] = {"tell", "refuse", NULL};
-    ah_slice s;
-    size_t i = 0;
-
-    *rules = (ah_inject_rules){.max_tools = AH_MAX_TOOLS, .hint = true, .max_restarts = AH_MAX_RESTARTS};
-    ah_field_count(L, idx, "ah.run", "max_tools", 0, &rules->max_tools);
-    ah_field_count(L, idx, "ah.run", "max_restarts", 0, &rules->max_restarts);
-    ah_field_bool(L, idx, "ah.run", "hint", &rules->hint);
-    ah_field_bool(L, idx, "ah.run", "brief", &rules->brief);
-    ah_field_bool(L, idx, "ah.run", "keep_picked", &rules->keep_picked);
-    rules->on_drift = (ah_on_drift)(ah_field_choice(L, idx, "ah.run", "on_drift", drifts, -1) + 1);
-    if (!ah_field_string(L, idx, "ah.run", "on_conflict", &s))
-        return;
-    while (i < 3 && !ah_slice_is(s, words[i]))
-        i++;
-    if (i == 3)
-        ah_lua_raise(L, AH_USAGE,
-                     "ah.run: field 'on_conflict' must be \"skip\", \"replace\" or \"error\", found "
-                     "\"%.*s\"",
-                     AH_FMT(s));
-    rules->on_conflict = (ah_conflict)i;
-}
-
 void ah_lua_open_inject(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__gc", changes_gc}, {NULL, NULL}};

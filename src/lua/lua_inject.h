@@ -40,7 +40,6 @@ void ah_lua_strategies_defer(lua_State *L, const ah_lua_strategies *s, const ah_
 void ah_lua_strategies_lead(lua_State *L, ah_lua_strategies *s, ah_strategy first);
 /* Makes s, which was initialised, hold the strategies of `from`. Raises when out of memory. */
 void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_strategies *from);
-void ah_lua_rules_read(lua_State *L, int idx, ah_inject_rules *rules);
 
 void ah_lua_open_inject(lua_State *L);
 

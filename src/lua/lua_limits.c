@@ -5,26 +5,57 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
 static const char LOOP[] = "ah.run: loop_detector";
 
 enum { MAX_EXEMPT = 64 << 10 }; /* bytes of the list of names */
 
-static void check_range(lua_State *L, const char *name, int found, int least, int most)
+static const ah_option loop_detector_rows[] = {
+    {.name = "warn",
+     .kinds = AH_OPT_INTEGER,
+     .least = 2,
+     .otherwise = "4",
+     .to = AH_TO_INT(ah_loop_rules, warn),
+     .doc = "the time from which on there is a warning"},
+    {.name = "stop",
+     .kinds = AH_OPT_INTEGER,
+     .least = 2,
+     .most = AH_LOOP_MOST / AH_LOOP_PATTERN,
+     .otherwise = "6",
+     .to = AH_TO_INT(ah_loop_rules, stop),
+     .doc = "the time that ends the run"},
+    {.name = "window",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .most = AH_LOOP_MOST,
+     .otherwise = "10",
+     .to = AH_TO_INT(ah_loop_rules, window),
+     .doc = "the calls before it with which a call is compared; at least `stop` - 1"},
+    {.name = "pattern_window",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .most = AH_LOOP_MOST,
+     .otherwise = "20",
+     .to = AH_TO_INT(ah_loop_rules, pattern_window),
+     .doc = "the calls in which patterns are looked for; at least 3 * `stop` - 2"},
+    {.name = "exempt",
+     .kinds = AH_OPT_LIST,
+     .is = "list of strings",
+     .type = "string[]",
+     .doc = "tools whose calls are not counted, such as one that asks whether something is ready"},
+    {0},
+};
+const ah_subject ah_subject_loop_detector = {
+    .what = "ah.run: loop_detector", .type = "ah.LoopDetector", .row = loop_detector_rows};
+
+/* A window that is said must make `stop` possible; one that is not does. said: -1 where it is not. */
+static int window_of(lua_State *L, const char *name, int said, int otherwise, int least)
 {
-    if (found < least || found > most)
+    if (said >= 0 && said < least)
         ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be from %d to %d, found %d", LOOP, name, least,
-                     most, found);
-}
-
-/* The field, or `otherwise`, but no less than what makes `stop` possible. */
-static int read_window(lua_State *L, const char *name, int otherwise, int least)
-{
-    int window = otherwise > least ? otherwise : least;
-
-    ah_field_count(L, -1, LOOP, name, 1, &window);
-    check_range(L, name, window, least, AH_LOOP_MOST);
-    return window;
+                     AH_LOOP_MOST, said);
+    return said >= 0 ? said : otherwise > least ? otherwise : least;
 }
 
 /* The list on top (popped) as JSON. */
@@ -51,18 +82,19 @@ static ah_text *read_names(lua_State *L, const ah_mem *mem)
 /* The table on top. */
 static void read_rules(lua_State *L, const ah_mem *mem, ah_loop_rules *r, ah_text **exempt)
 {
-    static const char *const known[] = {"warn", "stop", "window", "pattern_window", "exempt", NULL};
+    ah_loop_rules said = {.warn = r->warn, .stop = r->stop, .window = -1, .pattern_window = -1};
 
-    ah_fields_check(L, -1, LOOP, known, false);
-    ah_field_count(L, -1, LOOP, "stop", 2, &r->stop);
-    check_range(L, "stop", r->stop, 2, AH_LOOP_MOST / AH_LOOP_PATTERN);
-    ah_field_count(L, -1, LOOP, "warn", 2, &r->warn);
-    r->window = read_window(L, "window", r->window, ah_loop_least_window(r->stop));
-    r->pattern_window =
-        read_window(L, "pattern_window", r->pattern_window, ah_loop_least_pattern_window(r->stop));
-    if (ah_field_push(L, -1, LOOP, "exempt", LUA_TTABLE)) {
+    ah_options_read(L, -1, &ah_subject_loop_detector, &said);
+    r->warn = said.warn;
+    r->stop = said.stop;
+    r->window = window_of(L, "window", said.window, r->window, ah_loop_least_window(r->stop));
+    r->pattern_window = window_of(L, "pattern_window", said.pattern_window, r->pattern_window,
+                                  ah_loop_least_pattern_window(r->stop));
+    if (lua_getfield(L, -1, "exempt") != LUA_TNIL) {
         ah_text_set(exempt, read_names(L, mem));
         r->exempt = ah_text_slice(*exempt);
+    } else {
+        lua_pop(L, 1);
     }
 }
 

@@ -4,8 +4,10 @@
 
 #include "agenthost_lua.h"
 #include "lua/lua_budget.h"
+#include "lua/lua_definition.h"
 #include "lua/lua_discover.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_front.h"
 #include "lua/lua_fs.h"
 #include "lua/lua_gate.h"
 #include "lua/lua_host.h"
@@ -36,22 +38,19 @@ static const char TESTING[] = "agenthost.testing";
 static const struct {
     const char *key, *module, *member; /* member NULL: the module itself */
 } lazy[] = {
-    {"scripted", "agenthost.scripted", NULL},
-    {"adapter", "agenthost.adapter", NULL},
-    {"conformance", "agenthost.conformance", NULL},
-    {"policies", "agenthost.policies", NULL},
+    {"scripted", "agenthost.providers.scripted", NULL},
+    {"adapter", "agenthost.providers.adapter", NULL},
+    {"conformance", "agenthost.testing.conformance", NULL},
+    {"policies", "agenthost.strategies.policies", NULL},
     {"resource", "agenthost.resource", NULL},
-    {"builtin", "agenthost.builtin", NULL},
-    {"planning", "agenthost.planning", "types"},
-    {"planning_section", "agenthost.planning", "section"},
-    {"unlock", "agenthost.strategies", "unlock"},
-    {"phases", "agenthost.strategies", "phases"},
-    {"unfold", "agenthost.strategies", "unfold"},
+    {"builtin", "agenthost.tools.builtin", NULL},
+    {"planning", "agenthost.tools.planning", "types"},
+    {"planning_section", "agenthost.tools.planning", "section"},
+    {"unlock", "agenthost.strategies.ready", "unlock"},
+    {"phases", "agenthost.strategies.ready", "phases"},
+    {"unfold", "agenthost.strategies.ready", "unfold"},
     {"set_visibility_override", "agenthost.visibility", NULL},
-    {"_inspect", "agenthost.inspect", NULL},
-    {"_calls", "agenthost.calls", NULL},
-    {"_mock", "agenthost.mock", NULL},
-    {"_models", "agenthost.models", NULL},
+    {"_calls", "agenthost.testing.calls", NULL},
 };
 
 enum { LAZY = sizeof lazy / sizeof *lazy };
@@ -122,6 +121,7 @@ static int all_fields(lua_State *L)
 AH_API int luaopen_agenthost(lua_State *L)
 {
     ah_lua_host(L, &ah_mem_libc, NULL)->own_tool = ah_lua_own_tool;
+    ah_lua_keep_globals(L);
     lua_newtable(L); /* -- ah */
     ah_lua_open_value(L);
     ah_lua_open_schema(L);
@@ -144,6 +144,9 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_budget(L);
     ah_lua_open_gate(L);
     ah_lua_open_agent(L);
+    ah_lua_open_front(L);
+    ah_lua_open_definition(L);
+    ah_lua_open_load(L);
     ah_lua_open_entity(L);
     ah_lua_open_discover(L);
     ah_lua_open_http(L);
@@ -152,6 +155,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);
     ah_lua_open_builtin(L);
+    ah_lua_open_subjects(L);
     ah_lua_open_file(L);
     ah_lua_open_launch(L);
     ah_lua_open_command(L);

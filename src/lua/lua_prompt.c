@@ -13,6 +13,7 @@
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 #include "prompt/overrides.h"
+#include "lua/lua_options.h"
 
 static const char PROMPT[] = "agenthost.prompt";
 static const char RENDERED[] = "agenthost.rendered";
@@ -64,8 +65,10 @@ static void read_resources(lua_State *L, draft *d, ah_prompt_def *def)
 {
     ah_lua *h = ah_lua_of(L);
 
-    if (!ah_field_push(L, 1, "ah.prompt", "resources", LUA_TTABLE))
+    if (lua_getfield(L, 1, "resources") == LUA_TNIL) {
+        lua_pop(L, 1);
         return;
+    }
     if (!(d->resources = ah_alloc(&h->mem, sizeof *d->resources)))
         ah_lua_raise_nomem(L);
     *d->resources = (kept){.lua = h, .ref = LUA_NOREF};
@@ -242,30 +245,64 @@ ah_prompt *ah_lua_new_prompt(lua_State *L, const ah_prompt_def *def)
     return p->prompt;
 }
 
-/* The prompt's name under `key`, or `name` as in seed 003. */
-static void read_names(lua_State *L, ah_prompt_def *def)
-{
-    ah_slice name;
+typedef struct prompt_fields {
+    ah_slice ns, key, name; /* held by the table */
+} prompt_fields;
 
-    ah_field_string(L, 1, "ah.prompt", "ns", &def->ns);
-    ah_field_string(L, 1, "ah.prompt", "key", &def->key);
-    if (!ah_field_string(L, 1, "ah.prompt", "name", &name))
-        return;
-    if (def->key.p)
-        ah_lua_raise(L, AH_USAGE, "ah.prompt: key and name are the same: give one of them");
-    def->key = name;
-}
+static const ah_option prompt_rows[] = {
+    {.name = "key",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(prompt_fields, key),
+     .doc = "of 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`"},
+    {.name = "name",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(prompt_fields, name),
+     .doc = "another name of `key`"},
+    {.name = "ns",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(prompt_fields, ns),
+     .doc =
+         "the namespace of the key: such a name, or several with `/` between them, such as `examples/tooling`, of 128 characters in all"},
+    {.name = "sections",
+     .kinds = AH_OPT_LIST,
+     .is = "list of sections",
+     .type = "ah.Section[]",
+     .doc = "another way to give the array part"},
+    {.name = "output",
+     .kinds = AH_OPT_ANY,
+     .is = "table, JSON text or schema",
+     .type = "table|string|ah.Schema",
+     .doc = "JSON Schema of what the answers must be"},
+    {.name = "resources",
+     .kinds = AH_OPT_TABLE,
+     .type = "any",
+     .doc = "what handlers find as [`ctx.resources`](sessions.md#resources); also `prompt.resources`"},
+    {.name = "overrides",
+     .kinds = AH_OPT_ANY,
+     .is = "table or string",
+     .type = "table|string",
+     .doc = "see [Overrides](prompts.md#overrides)"},
+    {0},
+};
+const ah_subject ah_subject_prompt = {.what = "ah.prompt",
+                                      .type = "ah.PromptConfig",
+                                      .doc = "with its sections in the array part",
+                                      .list = "ah.Section",
+                                      .row = prompt_rows};
 
 /* ah.prompt { ns, key, sections in the array part, resources, output, overrides } */
 static int new_prompt(lua_State *L)
 {
-    static const char *const known[] = {"ns",        "key",    "name",      "sections",
-                                        "resources", "output", "overrides", NULL};
+    prompt_fields f = {0};
     ah_prompt_def def = {0};
     draft *d;
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.prompt", known, true);
+    ah_options_read(L, 1, &ah_subject_prompt, &f);
+    if (f.key.p && f.name.p)
+        ah_lua_raise(L, AH_USAGE, "ah.prompt: key and name are the same: give one of them");
+    def.ns = f.ns;
+    def.key = f.key.p ? f.key : f.name;
     d = lua_newuserdatauv(L, sizeof *d, 0);
     *d = (draft){0};
     luaL_setmetatable(L, DRAFT);
@@ -277,7 +314,6 @@ static int new_prompt(lua_State *L)
         def.overrides = push_overrides(L, -1, "ah.prompt");
     def.n = ah_lua_push_sections(L, 1, "ah.prompt", "sections");
     def.section = ah_lua_section_list(L, lua_gettop(L), "ah.prompt", def.n);
-    read_names(L, &def);
     ah_lua_new_prompt(L, &def);
     d->resources = NULL; /* the prompt's now */
     return 1;

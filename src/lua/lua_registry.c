@@ -12,6 +12,7 @@
 #include "lua/lua_tool.h"
 #include "lua/lua_tool_fields.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
 enum { MAX_ARGS = 32 << 20 };
 
@@ -270,16 +271,24 @@ static ah_slice push_args(lua_State *L, int idx, ah_lua *h)
     return ah_buf_slice(b);
 }
 
+static const ah_option call_rows[] = {
+    {.name = "id", .kinds = AH_OPT_ANY, .doc = "as events have it; passed over"},
+    {.name = "name", .kinds = AH_OPT_STRING, .needed = true},
+    {.name = "arguments", .kinds = AH_OPT_ANY, .type = "table|string"},
+    {.name = "parent_call", .kinds = AH_OPT_ANY, .doc = "as events have it; passed over"},
+    {0},
+};
+const ah_subject ah_subject_call = {.what = "registry:execute",
+                                    .type = "ah.Called",
+                                    .doc = "a call as messages and events have it",
+                                    .row = call_rows};
+
 /* registry call -- registry name arguments: a call as messages and events have it. */
 static void read_call(lua_State *L)
 {
-    static const char *const known[] = {"id", "name", "arguments", "parent_call", NULL};
-    ah_slice name;
-
     lua_settop(L, 2);
-    ah_fields_check(L, 2, "registry:execute", known, false);
-    if (!ah_field_keep(L, 2, "registry:execute", "name", &name))
-        ah_lua_raise(L, AH_USAGE, "registry:execute: field 'name' is missing");
+    ah_options_read(L, 2, &ah_subject_call, NULL);
+    lua_getfield(L, 2, "name");
     lua_getfield(L, 2, "arguments");
     lua_remove(L, 2);
 }

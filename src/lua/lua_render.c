@@ -27,8 +27,10 @@ void ah_lua_read_forms(lua_State *L, int idx, ah_lua_forms *f)
     keep_class(L, idx, "params", &f->params);
     keep_class(L, idx, "schema", &f->params);
     keep_class(L, idx, "result", &f->result);
-    if (ah_field_push(L, idx, "ah.tool", "render", LUA_TFUNCTION))
+    if (lua_getfield(L, idx, "render") != LUA_TNIL)
         f->render = ah_lua_ref(L);
+    else
+        lua_pop(L, 1);
 }
 
 ah_slice ah_lua_field_type(lua_State *L, int idx, const char *field)
@@ -47,10 +49,8 @@ ah_slice ah_lua_push_examples(lua_State *L, int idx)
     ah_buf *b;
     ah_err err;
 
-    if (!ah_field_push(L, idx, "ah.tool", "examples", LUA_TTABLE)) {
-        lua_pushnil(L);
+    if (lua_getfield(L, idx, "examples") == LUA_TNIL)
         return (ah_slice){NULL, 0};
-    }
     if ((fault = ah_list_fault(L, -1)) != NULL)
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: examples%s", fault);
     b = ah_lua_push_buf(L, MAX_EXAMPLES);

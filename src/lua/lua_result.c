@@ -7,6 +7,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_image.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
 static const char RESULT[] = "agenthost.result";
 
@@ -154,23 +155,45 @@ static void push_value(lua_State *L)
         lua_pop(L, 1);
 }
 
+typedef struct result_fields {
+    bool success, exclude;
+} result_fields;
+
+static const ah_option result_rows[] = {
+    {.name = "message", .kinds = AH_OPT_STRING},
+    {.name = "value", .kinds = AH_OPT_ANY, .is = "any", .type = "any", .doc = ""},
+    {.name = "payload",
+     .kinds = AH_OPT_ANY,
+     .is = "any",
+     .type = "any",
+     .doc = "another name of `value`"},
+    {.name = "success",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "true",
+     .to = AH_TO_BOOL(result_fields, success),
+     .doc = "false: an error"},
+    {.name = "exclude_value_from_context",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(result_fields, exclude),
+     .doc =
+         "true: the model sees the message only. To keep it short, not secret: sessions get the value, and a message may quote it"},
+    {0},
+};
+const ah_subject ah_subject_result = {
+    .what = "ah.result", .type = "ah.ResultConfig", .row = result_rows};
+
 /* ah.result { message, value, success = true, exclude_value_from_context } */
 static int result(lua_State *L)
 {
-    static const char *const known[] = {
-        "message", "value", "payload", "success", "exclude_value_from_context", NULL};
-    bool success = true, exclude = false;
-    ah_slice message;
+    result_fields f = {.success = true};
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.result", known, false);
-    ah_field_bool(L, 1, "ah.result", "success", &success);
-    ah_field_bool(L, 1, "ah.result", "exclude_value_from_context", &exclude);
-    ah_field_string(L, 1, "ah.result", "message", &message);
+    ah_options_read(L, 1, &ah_subject_result, &f);
     lua_getfield(L, 1, "message");
     push_value(L);
-    make_result(L, 3, 2, success);
-    lua_pushboolean(L, exclude);
+    make_result(L, 3, 2, f.success);
+    lua_pushboolean(L, f.exclude);
     lua_setfield(L, -2, "exclude_value_from_context");
     return 1;
 }

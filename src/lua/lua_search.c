@@ -7,6 +7,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_tool.h"
+#include "lua/lua_options.h"
 
 static const char SET[] = "agenthost.search";
 
@@ -38,32 +39,6 @@ ah_search *ah_lua_search_of(lua_State *L, int idx)
         lua_pop(L, 1);
     }
     return s;
-}
-
-/* One of two words, or NULL where the field is absent. */
-static const char *read_word(lua_State *L, const char *field, const char *one, const char *other)
-{
-    ah_slice word;
-
-    if (!ah_field_string(L, 1, "ah.search", field, &word))
-        return NULL;
-    if (!ah_slice_is(word, one) && !ah_slice_is(word, other))
-        ah_lua_raise(L, AH_USAGE, "ah.search: field '%s' must be \"%s\" or \"%s\", found \"%.*s\"",
-                     field, one, other, AH_FMT(word));
-    return ah_slice_is(word, one) ? one : other;
-}
-
-static void read_rules(lua_State *L, ah_search_rules *rules)
-{
-    const char *method;
-
-    ah_field_count(L, 1, "ah.search", "max", 1, &rules->max);
-    if (rules->max > AH_SEARCH_MOST)
-        ah_lua_raise(L, AH_USAGE, "ah.search: field 'max' must be at most %d, found %d", AH_SEARCH_MOST,
-                     rules->max);
-    rules->who = read_word(L, "by", "provider", "here");
-    method = read_word(L, "method", "regex", "bm25");
-    rules->method = method && strcmp(method, "regex") == 0 ? method : NULL; /* bm25 is the usual one */
 }
 
 /* Pushes the set, whose tools are those of the list on top. */
@@ -103,24 +78,62 @@ static void push_search_tool(lua_State *L, ah_search *s)
     lua_remove(L, -2);
 }
 
+typedef struct search_fields {
+    ah_search_rules rules;
+    ah_slice name;
+    int by, method; /* which word; -1: none */
+} search_fields;
+
+static const ah_option search_rows[] = {
+    {.name = "tools",
+     .kinds = AH_OPT_LIST,
+     .type = "ah.ToolList",
+     .needed = true,
+     .doc = "tools and [groups](registry.md#groups), 1 to 20,000 tools; no two of a name"},
+    {.name = "max",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .most = AH_SEARCH_MOST,
+     .otherwise = "5",
+     .to = AH_TO_INT(search_fields, rules.max),
+     .doc = "tools that one answer of `search_tools` gives"},
+    {.name = "by",
+     .kinds = AH_OPT_STRING,
+     .words = "provider here",
+     .otherwise = "the provider where the model does that",
+     .to = AH_TO_WORD(search_fields, by),
+     .doc = "who searches; `here` is `search_tools`"},
+    {.name = "method",
+     .kinds = AH_OPT_STRING,
+     .words = "regex bm25",
+     .otherwise = "`bm25`",
+     .to = AH_TO_WORD(search_fields, method),
+     .doc = "how the provider is to search where it has two ways (`anthropic`)"},
+    {.name = "name",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "`search`",
+     .to = AH_TO_HELD(search_fields, name),
+     .doc = "as of [any strategy](strategies.md#writing-one)"},
+    {0},
+};
+const ah_subject ah_subject_search = {
+    .what = "ah.search", .type = "ah.SearchConfig", .row = search_rows};
+
 /* ah.search { tools, max, by, method, name }: a strategy. */
 static int search(lua_State *L)
 {
-    static const char *const known[] = {"tools", "max", "by", "method", "name", NULL};
-    ah_search_rules rules = {0};
-    ah_slice name = AH_LIT("search");
+    search_fields f = {.name = AH_LIT("search"), .by = -1, .method = -1};
     ah_search *s;
 
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.search", known, false);
-    ah_field_string(L, 1, "ah.search", "name", &name);
-    read_rules(L, &rules);
-    if (lua_getfield(L, 1, "tools") == LUA_TNIL) /* -- t list */
-        ah_lua_raise(L, AH_USAGE, "ah.search: field 'tools' is missing: which tools are to be found");
+    ah_options_read(L, 1, &ah_subject_search, &f);
+    f.rules.who = f.by < 0 ? NULL : f.by == 0 ? "provider" : "here";
+    f.rules.method = f.method == 0 ? "regex" : NULL; /* bm25 is the usual one */
+    lua_getfield(L, 1, "tools");                     /* -- t list */
     lua_createtable(L, 0, 4);
     lua_insert(L, 2); /* -- t strategy list */
-    s = push_set(L, &rules);
+    s = push_set(L, &f.rules);
     lua_setfield(L, 2, "search");
     lua_settop(L, 2);
     lua_getfield(L, 1, "tools");
@@ -129,7 +142,7 @@ static int search(lua_State *L)
     push_search_tool(L, s);
     lua_rawseti(L, -2, 1);
     lua_setfield(L, 2, "tools");
-    lua_pushlstring(L, name.p, name.n);
+    lua_pushlstring(L, f.name.p, f.name.n);
     lua_setfield(L, 2, "name");
     return 1;
 }

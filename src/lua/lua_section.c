@@ -9,6 +9,7 @@
 #include "lua/lua_schema.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
 static const char SECTION[] = "agenthost.section";
 static const char DRAFT[] = "agenthost.section.draft";
@@ -101,7 +102,7 @@ static ah_switch read_function(lua_State *L, bool visibility, decider **slot)
     return (ah_switch){.vt = &decider_vt, .p = *slot};
 }
 
-static void read_enabled(lua_State *L, const char *what, draft *d, ah_section_def *def)
+static void read_enabled(lua_State *L, draft *d, ah_section_def *def)
 {
     int type = lua_getfield(L, 1, "enabled");
 
@@ -110,45 +111,21 @@ static void read_enabled(lua_State *L, const char *what, draft *d, ah_section_de
         def->enabled = read_function(L, false, &d->enabled);
         return;
     }
-    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
-        ah_lua_raise(L, AH_USAGE, "%s: field 'enabled' must be a boolean or a function, found %s", what,
-                     lua_typename(L, type));
     if (type == LUA_TBOOLEAN)
         def->enabled.on = lua_toboolean(L, -1);
     lua_pop(L, 1);
 }
 
-static void read_visibility(lua_State *L, const char *what, draft *d, ah_section_def *def)
+static void read_visibility(lua_State *L, draft *d, ah_section_def *def)
 {
-    ah_slice word;
+    int type = lua_getfield(L, 1, "visibility");
 
-    if (lua_getfield(L, 1, "visibility") == LUA_TFUNCTION) {
+    if (type == LUA_TFUNCTION) {
         def->summarized = read_function(L, true, &d->visibility);
         return;
     }
+    def->summarized.on = type == LUA_TSTRING && strcmp(lua_tostring(L, -1), "summary") == 0;
     lua_pop(L, 1);
-    if (!ah_field_string(L, 1, what, "visibility", &word))
-        return;
-    def->summarized.on = ah_slice_is(word, "summary");
-    if (!def->summarized.on && !ah_slice_is(word, "full"))
-        ah_lua_raise(
-            L, AH_USAGE,
-            "%s: field 'visibility' must be \"full\", \"summary\" or a function, found \"%.*s\"", what,
-            AH_FMT(word));
-}
-
-/* The text under its name, or under the one it had in seed 003. */
-static void read_body(lua_State *L, const char *what, const char *name, const char *first,
-                      ah_section_def *def)
-{
-    ah_slice other;
-
-    ah_field_string(L, 1, what, name, &def->body);
-    if (!ah_field_string(L, 1, what, first, &other))
-        return;
-    if (def->body.p)
-        ah_lua_raise(L, AH_USAGE, "%s: %s and %s are the same: give one of them", what, name, first);
-    def->body = other;
 }
 
 /* -- lists ------------------------------------------------------------------------------ */
@@ -196,37 +173,152 @@ size_t ah_lua_push_sections(lua_State *L, int idx, const char *what, const char 
 
 /* -- declaring --------------------------------------------------------------------------- */
 
-/* Table at 1, its field names checked; `name` and `first` are those of the text. */
-static int new_section(lua_State *L, const char *what, const char *name, const char *first)
+/* What rows store of a section; its texts are held by the table. */
+typedef struct section_fields {
+    ah_section_def def;
+    bool accepts_overrides;
+    ah_slice text, again; /* under its name, and under its other one */
+} section_fields;
+
+static const ah_option section_common_rows[] = {
+    {.name = "params",
+     .kinds = AH_OPT_ANY,
+     .is = "table",
+     .otherwise = "those of the section around it",
+     .type = "table<string, any>",
+     .doc = "the parameters of its texts, in [short form](lua.md#short-forms)"},
+    {.name = "schema",
+     .kinds = AH_OPT_ANY,
+     .otherwise = "likewise",
+     .is = "table, JSON text or schema",
+     .type = "table|string|ah.Schema",
+     .doc = "the same as JSON Schema of type `object`; parameters are what its `properties` name"},
+    {.name = "enabled",
+     .kinds = AH_OPT_BOOLEAN | AH_OPT_FUNCTION,
+     .otherwise = "true",
+     .is = "boolean or function",
+     .type = "boolean|fun(params: table): boolean",
+     .doc = "false: the section gives neither text nor tools, nor do those below it"},
+    {.name = "visibility",
+     .kinds = AH_OPT_STRING | AH_OPT_FUNCTION,
+     .words = "full summary",
+     .otherwise = "`\"full\"`",
+     .type = "\"full\"|\"summary\"|fun(params: table): \"full\"|\"summary\"",
+     .doc = "`\"summary\"`: its summary stands for it, see [Summaries](prompts.md#summaries)"},
+    {.name = "summary",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(section_fields, def.summary),
+     .doc = "a template, required where `visibility` is not `\"full\"`"},
+    {.name = "tools",
+     .kinds = AH_OPT_LIST,
+     .is = "list of tools",
+     .type = "ah.Tool[]",
+     .doc = "offered while the section is shown in full"},
+    {.name = "children",
+     .kinds = AH_OPT_LIST,
+     .is = "list of sections",
+     .type = "ah.Section[]",
+     .doc = "another way to give the array part"},
+    {.name = "accepts_overrides",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "true",
+     .to = AH_TO_BOOL(section_fields, accepts_overrides),
+     .doc = "false: [overrides](prompts.md#overrides) of it are not applied"},
+    {0},
+};
+const ah_subject ah_subject_section_common = {.what = "ah.section",
+                                              .type = "ah.SectionCommon",
+                                              .doc = "what all sections have",
+                                              .row = section_common_rows};
+
+static const ah_option section_rows[] = {
+    {.name = "key",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "from the title",
+     .to = AH_TO_HELD(section_fields, def.key),
+     .doc =
+         "1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case, with `-` for every run of other characters"},
+    {.name = "title",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(section_fields, def.title),
+     .doc = "one line; the heading. Without a title there is no heading, and `key` is required"},
+    {.name = "template",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(section_fields, text),
+     .doc = "the text, see [Templates](prompts.md#templates)"},
+    {.name = "body",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(section_fields, again),
+     .doc = "another name of `template`"},
+    {0},
+};
+const ah_subject ah_subject_section = {.what = "ah.section",
+                                       .type = "ah.SectionConfig",
+                                       .doc = "with its children in the array part",
+                                       .list = "ah.Section",
+                                       .base = &ah_subject_section_common,
+                                       .row = section_rows};
+
+static const ah_option tools_section_rows[] = {
+    {.name = "key",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "from the title",
+     .to = AH_TO_HELD(section_fields, def.key),
+     .doc =
+         "1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case, with `-` for every run of other characters"},
+    {.name = "title",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(section_fields, def.title),
+     .doc = "one line; the heading. Without a title there is no heading, and `key` is required"},
+    {.name = "description",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(section_fields, text),
+     .doc = "its text"},
+    {.name = "template",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(section_fields, again),
+     .doc = "another name of `description`"},
+    {0},
+};
+const ah_subject ah_subject_tools_section = {.what = "ah.tools_section",
+                                             .type = "ah.ToolsSectionConfig",
+                                             .doc = "with its children in the array part",
+                                             .list = "ah.Section",
+                                             .base = &ah_subject_section_common,
+                                             .row = tools_section_rows};
+
+/* Table at 1; its text goes by the names `name` and `other`. */
+static int new_section(lua_State *L, const ah_subject *s, const char *name, const char *other)
 {
     ah_lua *h = ah_lua_of(L);
-    draft *d = lua_newuserdatauv(L, sizeof *d, 0); /* -- t draft */
-    ah_section_def def = {0};
+    const char *what = s->what;
+    section_fields f = {.accepts_overrides = true};
+    ah_section_def *def = &f.def;
     ah_section **box;
-    bool accepts = true;
     ah_err err;
+    draft *d;
 
+    lua_settop(L, 1);
+    ah_options_read(L, 1, s, &f);
+    d = lua_newuserdatauv(L, sizeof *d, 0); /* -- t draft */
     *d = (draft){0};
     luaL_setmetatable(L, DRAFT);
-    ah_field_string(L, 1, what, "key", &def.key);
-    ah_field_string(L, 1, what, "title", &def.title);
-    ah_field_string(L, 1, what, "summary", &def.summary);
-    ah_field_bool(L, 1, what, "accepts_overrides", &accepts);
-    def.keeps_words = !accepts;
-    read_body(L, what, name, first, &def);
+    if (f.text.p && f.again.p)
+        ah_lua_raise(L, AH_USAGE, "%s: %s and %s are the same: give one of them", what, name, other);
+    def->body = f.text.p ? f.text : f.again;
+    def->keeps_words = !f.accepts_overrides;
     ah_lua_read_params(L, 1, what, &h->mem, &d->params);
-    def.params = d->params;
-    read_enabled(L, what, d, &def);
-    read_visibility(L, what, d, &def);
-    if (!ah_field_push(L, 1, what, "tools", LUA_TTABLE))
-        lua_pushnil(L);
-    def.tool = ah_lua_tool_list(L, what, &def.n_tools); /* -- t draft tools array */
-    def.n_children = ah_lua_push_sections(L, 1, what, "children");
-    def.child = ah_lua_section_list(L, lua_gettop(L), what, def.n_children);
+    def->params = d->params;
+    read_enabled(L, d, def);
+    read_visibility(L, d, def);
+    lua_getfield(L, 1, "tools");
+    def->tool = ah_lua_tool_list(L, what, &def->n_tools); /* -- t draft tools array */
+    def->n_children = ah_lua_push_sections(L, 1, what, "children");
+    def->child = ah_lua_section_list(L, lua_gettop(L), what, def->n_children);
     box = lua_newuserdatauv(L, sizeof *box, 0);
     *box = NULL;
     luaL_setmetatable(L, SECTION);
-    if (ah_section_new(&h->mem, &def, box, &err) != AH_OK)
+    if (ah_section_new(&h->mem, def, box, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     d->enabled = d->visibility = NULL; /* the section's now */
     return 1;
@@ -236,27 +328,13 @@ static int new_section(lua_State *L, const char *what, const char *name, const c
  * accepts_overrides, children in the array part } */
 static int section(lua_State *L)
 {
-    static const char *const known[] = {"key",     "title",  "template", "body",
-                                        "params",  "schema", "enabled",  "visibility",
-                                        "summary", "tools",  "children", "accepts_overrides",
-                                        NULL};
-
-    lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.section", known, true);
-    return new_section(L, "ah.section", "template", "body");
+    return new_section(L, &ah_subject_section, "template", "body");
 }
 
 /* ah.tools_section: the same, its text called `description` (seed 003). */
 static int tools_section(lua_State *L)
 {
-    static const char *const known[] = {"key",     "title",  "description", "template",
-                                        "params",  "schema", "enabled",     "visibility",
-                                        "summary", "tools",  "children",    "accepts_overrides",
-                                        NULL};
-
-    lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.tools_section", known, true);
-    return new_section(L, "ah.tools_section", "description", "template");
+    return new_section(L, &ah_subject_tools_section, "description", "template");
 }
 
 /* -- methods ------------------------------------------------------------------------------ */

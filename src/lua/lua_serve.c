@@ -7,6 +7,7 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
+#include "lua/lua_options.h"
 #include "lua/lua_task.h"
 
 static const char SERVER[] = "agenthost.server";
@@ -581,39 +582,84 @@ static int response_abort(lua_State *L)
 
 /* -- ah.serve -------------------------------------------------------------------------------------- */
 
-static bool read_ms(lua_State *L, const char *name, int64_t *out)
-{
-    double v;
+typedef struct fields {
+    ah_slice listen;
+    ah_server_limits limits;
+    size_t requests;
+} fields;
 
-    if (!ah_field_number(L, 1, "ah.serve", name, 0.001, &v))
-        return false;
-    *out = ah_ms_of(v);
-    return true;
-}
-
-static void read_count(lua_State *L, const char *name, size_t *out)
-{
-    int n;
-
-    if (ah_field_count(L, 1, "ah.serve", name, 1, &n))
-        *out = (size_t)n;
-}
-
-static ah_server_limits read_limits(lua_State *L, server *s)
-{
-    ah_server_limits limits = ah_server_limits_default;
-
-    read_count(L, "max_connections", &limits.connections);
-    read_count(L, "max_requests", &s->most);
-    read_count(L, "max_header", &limits.header_bytes);
-    read_count(L, "max_body", &limits.body_bytes);
-    read_ms(L, "header_timeout", &limits.header_ms);
-    read_ms(L, "body_timeout", &limits.body_ms);
-    read_ms(L, "idle_timeout", &limits.idle_ms);
-    if (limits.bodies_bytes < 2 * limits.body_bytes)
-        limits.bodies_bytes = 2 * limits.body_bytes;
-    return limits;
-}
+static const ah_option serve_rows[] = {
+    {.name = "on_request",
+     .kinds = AH_OPT_FUNCTION,
+     .needed = true,
+     .type = "fun(request: ah.ServerRequest, response: ah.ServerResponse): any",
+     .doc = "of a [request](#requests) and a [response](#answers)"},
+    {.name = "listen",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "`127.0.0.1:0`",
+     .to = AH_TO_HELD(fields, listen),
+     .doc = "an address and a port, `[::1]:8080`, `localhost:8080`. Port 0: any that is free"},
+    {.name = "hosts",
+     .kinds = AH_OPT_LIST,
+     .is = "list of strings",
+     .type = "string[]",
+     .doc = "further names that the server answers to. `*`: any"},
+    {.name = "origins",
+     .kinds = AH_OPT_LIST,
+     .is = "list of strings",
+     .type = "string[]",
+     .doc = "whose pages may ask, such as `https://app.example`. `*`: anybody's"},
+    {.name = "max_requests",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .otherwise = "128",
+     .to = AH_TO_SIZE(fields, requests),
+     .doc = "handlers at work at once. Further requests wait for their turn"},
+    {.name = "max_connections",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .most = 65536,
+     .otherwise = "512",
+     .to = AH_TO_SIZE(fields, limits.connections)},
+    {.name = "max_header",
+     .kinds = AH_OPT_INTEGER,
+     .least = 256,
+     .most = 262144,
+     .unit = "bytes",
+     .otherwise = "32768",
+     .to = AH_TO_SIZE(fields, limits.header_bytes),
+     .doc = "of a request's target and headers"},
+    {.name = "max_body",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .unit = "bytes",
+     .otherwise = "8388608",
+     .to = AH_TO_SIZE(fields, limits.body_bytes),
+     .doc = "of a request's body"},
+    {.name = "header_timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "10",
+     .to = AH_TO_MS(fields, limits.header_ms),
+     .doc = "until a new connection has sent its first head"},
+    {.name = "body_timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "60",
+     .to = AH_TO_MS(fields, limits.body_ms),
+     .doc = "from the head to the end of the body"},
+    {.name = "idle_timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "60",
+     .to = AH_TO_MS(fields, limits.idle_ms),
+     .doc = "in which nothing is read or written, and between two requests"},
+    {0},
+};
+const ah_subject ah_subject_serve = {.what = "ah.serve", .type = "ah.ServerConfig", .row = serve_rows};
 
 /* A list of names: copied, as the judge has no Lua. */
 static size_t read_names(lua_State *L, server *s, const char *name, ah_slice out[MAX_NAMES])
@@ -694,26 +740,18 @@ static ah_status open_server(server *s, const char *listen, const ah_server_limi
 /* ah.serve { listen, on_request, ... } -> server, or nil, err where it cannot be listened */
 static int ah_serve(lua_State *L)
 {
-    static const char *const known[] = {"listen",         "on_request",      "hosts",        "origins",
-                                        "max_requests",   "max_connections", "max_header",   "max_body",
-                                        "header_timeout", "body_timeout",    "idle_timeout", NULL};
-    ah_server_limits limits;
-    ah_slice listen;
+    fields f = {ah_slice_of("127.0.0.1:0"), ah_server_limits_default, REQUESTS};
     server *s;
     ah_err err;
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.serve", known, false);
-    if (!ah_field_keep(L, 1, "ah.serve", "listen", &listen)) {
-        lua_pop(L, 1);
-        lua_pushliteral(L, "127.0.0.1:0");
-        listen.p = lua_tostring(L, -1);
-    }                   /* -- t listen */
-    s = push_server(L); /* -- t listen s */
-    if (!ah_field_push(L, 1, "ah.serve", "on_request", LUA_TFUNCTION))
-        return ah_lua_raise(L, AH_USAGE, "ah.serve: field 'on_request' is missing");
-    lua_setiuservalue(L, 3, HANDLER);
-    limits = read_limits(L, s);
+    ah_options_read(L, 1, &ah_subject_serve, &f);
+    s = push_server(L); /* -- t s */
+    lua_getfield(L, 1, "on_request");
+    lua_setiuservalue(L, 2, HANDLER);
+    s->most = f.requests;
+    if (f.limits.bodies_bytes < 2 * f.limits.body_bytes)
+        f.limits.bodies_bytes = 2 * f.limits.body_bytes;
     s->names.n_hosts = read_names(L, s, "hosts", s->host);
     s->names.n_origins = read_names(L, s, "origins", s->origin);
     s->names.host = s->host;
@@ -723,9 +761,9 @@ static int ah_serve(lua_State *L)
     if (!ah_buf_ok(&s->text))
         return ah_lua_raise(L, AH_USAGE, "ah.serve: hosts and origins are too long");
     place_names(s);
-    lua_pushvalue(L, 3);
+    lua_pushvalue(L, 2);
     s->ref = ah_lua_ref(L);
-    if (open_server(s, listen.p, &limits, &err) == AH_OK)
+    if (open_server(s, f.listen.p, &f.limits, &err) == AH_OK)
         return 1;
     ah_lua_unref(s->lua, &s->ref);
     if (err.status == AH_USAGE)

@@ -10,6 +10,7 @@
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
 #include "state/visibility.h"
+#include "lua/lua_options.h"
 
 static const char SESSION[] = "agenthost.session";
 static const char SLICE[] = "agenthost.slice";
@@ -260,27 +261,46 @@ static int make_known(lua_State *L, ah_session *s, int idx)
     return id;
 }
 
+typedef struct slice_fields {
+    ah_policy policy;
+    int keep; /* an ah_keep; -1: not said */
+    ah_slice key;
+} slice_fields;
+
+static const ah_option slice_rows[] = {
+    {.name = "policy",
+     .kinds = AH_OPT_STRING,
+     .words = "state log",
+     .otherwise = "`\"state\"`",
+     .to = AH_TO_WORD(slice_fields, policy),
+     .doc = "`log`: outside of transactions"},
+    {.name = "keep",
+     .kinds = AH_OPT_STRING,
+     .words = "append latest",
+     .otherwise = "`\"append\"`",
+     .to = AH_TO_WORD(slice_fields, keep),
+     .doc = "of the values of its own type: all, or only the last"},
+    {.name = "key",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(slice_fields, key),
+     .doc = "a field: a value replaces the one that has the same there"},
+    {0},
+};
+const ah_subject ah_subject_slice = {
+    .what = "session:register", .type = "ah.SliceOptions", .row = slice_rows};
+
 static void read_options(lua_State *L, int idx, ah_slice_options *o)
 {
-    static const char *const known[] = {"policy", "keep", "key", NULL};
-    static const char *const policies[] = {"state", "log", NULL};
-    static const char *const keeps[] = {"append", "latest", NULL};
-    static const char WHAT[] = "session:register";
-    ah_slice word;
-    int keep;
+    slice_fields f = {.policy = AH_POLICY_STATE, .keep = -1};
 
-    ah_fields_check(L, idx, WHAT, known, false);
-    o->policy = (ah_policy)ah_field_choice(L, idx, WHAT, "policy", policies, AH_POLICY_STATE);
-    keep = ah_field_choice(L, idx, WHAT, "keep", keeps, -1);
-    o->keep = keep < 0 ? AH_KEEP_APPEND : (ah_keep)keep;
-    if (ah_field_string(L, idx, WHAT, "key", &o->key)) {
-        if (keep >= 0)
-            ah_lua_raise(L, AH_USAGE, "session:register: keep and key: give one of them");
-        word = o->key;
-        if (word.n == 0 || memchr(word.p, '\0', word.n))
-            ah_lua_raise(L, AH_USAGE, "session:register: key must be the name of a field");
-        o->keep = AH_KEEP_BY_KEY;
-    }
+    ah_options_read(L, idx, &ah_subject_slice, &f);
+    if (f.key.p && f.keep >= 0)
+        ah_lua_raise(L, AH_USAGE, "session:register: keep and key: give one of them");
+    if (f.key.p && (f.key.n == 0 || memchr(f.key.p, '\0', f.key.n)))
+        ah_lua_raise(L, AH_USAGE, "session:register: key must be the name of a field");
+    o->policy = f.policy;
+    o->keep = f.key.p ? AH_KEEP_BY_KEY : f.keep < 0 ? AH_KEEP_APPEND : (ah_keep)f.keep;
+    o->key = f.key;
 }
 
 /* A key that no value can have would replace nothing, silently. */
@@ -557,9 +577,8 @@ static int session_tostring(lua_State *L)
 
 static void read_types(lua_State *L)
 {
-    lua_Integer n = 0;
+    lua_Integer n = lua_getfield(L, 1, "types") == LUA_TNIL ? 0 : luaL_len(L, -1);
 
-    ah_field_list(L, 1, "ah.session", "types", &n);
     for (lua_Integer i = 1; i <= n; i++) { /* -- def session types */
         lua_pushcfunction(L, session_register);
         lua_pushvalue(L, 2);
@@ -569,10 +588,31 @@ static void read_types(lua_State *L)
     lua_settop(L, 2);
 }
 
+static const ah_option session_rows[] = {
+    {.name = "types",
+     .kinds = AH_OPT_LIST,
+     .is = "list of types",
+     .type = "ah.Type[]",
+     .doc = "each gets a slice, with the defaults of `register`"},
+    {.name = "bus",
+     .kinds = AH_OPT_OBJECT,
+     .otherwise = "its own",
+     .is = "dispatcher",
+     .type = "ah.Dispatcher",
+     .doc = "of another session, to share"},
+    {.name = "parent",
+     .kinds = AH_OPT_OBJECT,
+     .is = "session",
+     .type = "ah.Session",
+     .doc = "as `parent:child()`"},
+    {0},
+};
+const ah_subject ah_subject_session = {
+    .what = "ah.session", .type = "ah.SessionConfig", .row = session_rows};
+
 /* ah.session { types, bus, parent } */
 static int new_session(lua_State *L)
 {
-    static const char *const known[] = {"types", "bus", "parent", NULL};
     int parent = 0;
     ah_err err;
     box *b;
@@ -580,7 +620,7 @@ static int new_session(lua_State *L)
     if (lua_isnone(L, 1))
         lua_newtable(L);
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.session", known, false);
+    ah_options_read(L, 1, &ah_subject_session, NULL);
     if (lua_getfield(L, 1, "parent") != LUA_TNIL) {
         if (!ah_lua_to_session(L, 2))
             return ah_lua_raise(L, AH_USAGE, "ah.session: field 'parent' must be a session, found a %s",

@@ -9,6 +9,7 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
+#include "lua/lua_options.h"
 #include "lua/lua_value.h"
 
 static const char WAIT[] = "agenthost.key_wait";
@@ -407,33 +408,62 @@ static int cannot_open(lua_State *L, int why)
     return push_error(L, &err);
 }
 
+typedef struct terminal_fields {
+    bool signals, distinct;
+    int64_t escape_ms;
+    size_t max_paste;
+} terminal_fields;
+
+static const ah_option terminal_rows[] = {
+    {.name = "signals",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "true",
+     .to = AH_TO_BOOL(terminal_fields, signals),
+     .doc = "Ctrl-C, Ctrl-Z and Ctrl-\\ do as they do everywhere; with `false` they are keys"},
+    {.name = "distinct",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(terminal_fields, distinct),
+     .doc =
+         "keys that look alike are told apart where the terminal knows kitty's keyboard protocol: Shift-Enter, Ctrl-I, Escape at once. Needs `signals = false`"},
+    {.name = "escape",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .most = 10,
+     .otherwise = "0.05",
+     .unit = "seconds",
+     .to = AH_TO_MS(terminal_fields, escape_ms),
+     .doc = "after which an Escape that nothing follows is the key"},
+    {.name = "max_paste",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .most = MOST_PASTE,
+     .otherwise = "1048576",
+     .unit = "bytes",
+     .to = AH_TO_SIZE(terminal_fields, max_paste),
+     .doc = "of a paste"},
+    {0},
+};
+const ah_subject ah_subject_terminal = {
+    .what = "ah.terminal", .type = "ah.TerminalOptions", .row = terminal_rows};
+
 /* The mode of enter. */
 static unsigned read_options(lua_State *L, ah_lua_terminal *t)
 {
-    static const char *const known[] = {"signals", "distinct", "escape", "max_paste", NULL};
-    double escape = ESCAPE_SECONDS, most = MAX_PASTE;
-    bool signals = true, distinct = false;
+    terminal_fields f = {.signals = true, .escape_ms = ah_ms_of(ESCAPE_SECONDS), .max_paste = MAX_PASTE};
 
     if (lua_isnil(L, 1)) {
         lua_newtable(L);
         lua_replace(L, 1);
     }
-    ah_fields_check(L, 1, "ah.terminal", known, false);
-    ah_field_bool(L, 1, "ah.terminal", "signals", &signals);
-    ah_field_bool(L, 1, "ah.terminal", "distinct", &distinct);
-    ah_field_number(L, 1, "ah.terminal", "escape", 0.001, &escape);
-    ah_field_number(L, 1, "ah.terminal", "max_paste", 1, &most);
-    if (escape > 10 || most > MOST_PASTE)
-        ah_lua_raise(L, AH_USAGE,
-                     "ah.terminal: escape is at most 10 seconds, max_paste at most %d bytes",
-                     MOST_PASTE);
-    if (signals && distinct)
+    ah_options_read(L, 1, &ah_subject_terminal, &f);
+    if (f.signals && f.distinct)
         ah_lua_raise(L, AH_USAGE,
                      "ah.terminal: with `distinct` Ctrl-C is a key like others and no signal: "
                      "say `signals = false`, too");
-    t->escape_ms = ah_ms_of(escape);
-    t->keys.paste.max = (size_t)most;
-    return (signals ? AH_TTY_SIGNALS : 0u) | (distinct ? AH_TTY_DISTINCT : 0u);
+    t->escape_ms = f.escape_ms;
+    t->keys.paste.max = f.max_paste;
+    return (f.signals ? AH_TTY_SIGNALS : 0u) | (f.distinct ? AH_TTY_DISTINCT : 0u);
 }
 
 static int enter(ah_lua_terminal *t, unsigned mode)

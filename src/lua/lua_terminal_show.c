@@ -9,6 +9,7 @@
 #include "base/harmless.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_options.h"
 #include "lua/lua_terminal.h"
 #include "lua/lua_value.h"
 
@@ -134,8 +135,27 @@ int ah_terminal_size(lua_State *L)
 
 /* -- styles -------------------------------------------------------------------------------------- */
 
-static const char *const piece_fields[] = {"bold",    "faint", "italic",     "underline",
-                                           "reverse", "color", "background", NULL};
+enum { STYLES = 5 };
+
+typedef struct style_fields {
+    bool on[STYLES];
+} style_fields;
+
+static const ah_option styled_rows[] = {
+    {.name = "bold", .kinds = AH_OPT_BOOLEAN, .to = AH_TO_BOOL(style_fields, on[0])},
+    {.name = "faint", .kinds = AH_OPT_BOOLEAN, .to = AH_TO_BOOL(style_fields, on[1])},
+    {.name = "italic", .kinds = AH_OPT_BOOLEAN, .to = AH_TO_BOOL(style_fields, on[2])},
+    {.name = "underline", .kinds = AH_OPT_BOOLEAN, .to = AH_TO_BOOL(style_fields, on[3])},
+    {.name = "reverse", .kinds = AH_OPT_BOOLEAN, .to = AH_TO_BOOL(style_fields, on[4])},
+    {.name = "color", .kinds = AH_OPT_ANY, .is = "string or integer", .type = "string|integer"},
+    {.name = "background", .kinds = AH_OPT_ANY, .is = "string or integer", .type = "string|integer"},
+    {0},
+};
+const ah_subject ah_subject_styled = {.what = "terminal",
+                                      .type = "ah.Styled",
+                                      .doc = "a list of texts, and a style for all of them",
+                                      .list = "ah.Shown",
+                                      .row = styled_rows};
 
 static void add_code(char style[MAX_STYLE], const char *code)
 {
@@ -184,15 +204,13 @@ static void add_color(lua_State *L, int idx, const char *name, int base, char st
 /* The style of the table at idx behind that of what it is in. */
 static void read_style(lua_State *L, int idx, char style[MAX_STYLE])
 {
-    static const char *const codes[] = {"1", "2", "3", "4", "7"};
+    static const char *const codes[STYLES] = {"1", "2", "3", "4", "7"};
+    style_fields f = {{false}};
 
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-        bool on = false;
-
-        ah_field_bool(L, idx, "terminal", piece_fields[i], &on);
-        if (on && strlen(style) < MAX_STYLE / 2)
+    ah_options_read(L, idx, &ah_subject_styled, &f);
+    for (size_t i = 0; i < STYLES; i++)
+        if (f.on[i] && strlen(style) < MAX_STYLE / 2)
             add_code(style, codes[i]);
-    }
     if (strlen(style) >= MAX_STYLE * 2 / 3)
         ah_lua_raise(L, AH_USAGE, "terminal: too many styles within each other");
     add_color(L, idx, "color", FOREGROUND, style);
@@ -235,7 +253,6 @@ static void put_piece(lua_State *L, ah_lua_terminal *t, bool lines, const char *
     if (depth == MAX_DEPTH)
         ah_lua_raise(L, AH_USAGE, "terminal: texts are in more than %d lists", MAX_DEPTH);
     luaL_checkstack(L, 8, "texts");
-    ah_fields_check(L, idx, "terminal", piece_fields, true);
     snprintf(style, sizeof style, "%s", outer);
     read_style(L, idx, style);
     n = (lua_Integer)lua_rawlen(L, idx);
@@ -292,24 +309,41 @@ int ah_terminal_print_above(lua_State *L)
 
 /* -- the live area ---------------------------------------------------------------------------------- */
 
+typedef struct cursor {
+    int line, column;
+} cursor;
+
+static const ah_option cursor_rows[] = {
+    {.name = "line",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .otherwise = "the last one",
+     .to = AH_TO_INT(cursor, line)},
+    {.name = "column",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .otherwise = "behind its end",
+     .to = AH_TO_INT(cursor, column)},
+    {0},
+};
+const ah_subject ah_subject_cursor = {
+    .what = "terminal:live: cursor", .type = "ah.Cursor", .row = cursor_rows};
+
 /* cursor = { line, column }: without a line the last one, without a column behind its end. */
 static void read_cursor(lua_State *L, ah_lua_terminal *t, lua_Integer n_lines)
 {
-    static const char *const known[] = {"line", "column", NULL};
-    int line = (int)n_lines, column = 0;
+    cursor c = {.line = (int)n_lines};
 
     t->area.cursor = false;
     if (lua_isnil(L, 3))
         return;
-    ah_fields_check(L, 3, "terminal:live: cursor", known, false);
-    ah_field_count(L, 3, "terminal:live: cursor", "line", 1, &line);
-    ah_field_count(L, 3, "terminal:live: cursor", "column", 1, &column);
-    if (line > n_lines)
-        ah_lua_raise(L, AH_USAGE, "terminal:live: the cursor is to be in line %d of %d", line,
+    ah_options_read(L, 3, &ah_subject_cursor, &c);
+    if (c.line > n_lines)
+        ah_lua_raise(L, AH_USAGE, "terminal:live: the cursor is to be in line %d of %d", c.line,
                      (int)n_lines);
     t->area.cursor = n_lines > 0;
-    t->area.cursor_line = (size_t)line - (line > 0);
-    t->area.cursor_column = column ? (size_t)column - 1 : SIZE_MAX;
+    t->area.cursor_line = (size_t)c.line - (c.line > 0);
+    t->area.cursor_column = c.column ? (size_t)c.column - 1 : SIZE_MAX;
 }
 
 int ah_terminal_live(lua_State *L)

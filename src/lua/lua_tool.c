@@ -15,6 +15,7 @@
 #include "lua/lua_schema.h"
 #include "lua/lua_tool_fields.h"
 #include "lua/lua_value.h"
+#include "lua/lua_options.h"
 
 static const char TOOL[] = "agenthost.tool";
 
@@ -327,6 +328,140 @@ typedef struct draft {
     handler *handler;
 } draft;
 
+/* What rows store of a declaration; its texts are held by the table. */
+typedef struct tool_fields {
+    ah_tool_def def;
+    bool accepts_overrides;
+} tool_fields;
+
+static const ah_option tool_common_rows[] = {
+    {.name = "full_description",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "`description`",
+     .to = AH_TO_HELD(tool_fields, def.full_description),
+     .doc =
+         "what the model is told instead, but where tools are declared [in brief](registry.md#brief-descriptions); UTF-8, up to 16 KiB"},
+    {.name = "params",
+     .kinds = AH_OPT_ANY,
+     .otherwise = "no parameters",
+     .is = "table or type",
+     .type = "table<string, any>",
+     .doc =
+         "in [short form](lua.md#short-forms), or a [type](sessions.md#types): then `args` is an instance"},
+    {.name = "schema",
+     .kinds = AH_OPT_ANY,
+     .otherwise = "no parameters",
+     .is = "table, JSON text, schema or type",
+     .type = "table|string|ah.Schema",
+     .doc = "as JSON Schema of type `object`; not beside `params`"},
+    {.name = "result",
+     .kinds = AH_OPT_ANY,
+     .otherwise = "anything",
+     .is = "table, JSON text, schema or type",
+     .type = "table|string|ah.Schema",
+     .doc =
+         "JSON Schema of the value, or its [type](sessions.md#types); defaults are filled in, and a value that does not match is a failed call"},
+    {.name = "examples",
+     .kinds = AH_OPT_TABLE,
+     .is = "list",
+     .type = "ah.Example[]",
+     .doc =
+         "calls that show how it is used, 32 at most: of `{ description = ..., input = ..., output = ... }`"},
+    {.name = "annotations",
+     .kinds = AH_OPT_TABLE,
+     .otherwise = "nothing said",
+     .type = "ah.Annotations",
+     .doc = "what the tool does, for policies: [below](lua.md#annotations)"},
+    {.name = "version",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(tool_fields, def.version),
+     .doc =
+         "of the definition, 1 to 64 bytes. Another one is [told](#tools-that-have-changed) where a saved conversation goes on; no model sees it"},
+    {.name = "render",
+     .kinds = AH_OPT_FUNCTION,
+     .otherwise = "that of the type",
+     .type = "fun(value: any): string",
+     .doc =
+         "`function(value)`: the text that the model is shown of the value. Where it fails or returns no text, a `warning` says so and the value is shown as JSON"},
+    {.name = "parallel",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(tool_fields, def.parallel),
+     .doc = "neighbouring calls of such tools are at work at the same time"},
+    {.name = "timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .to = AH_TO_MS(tool_fields, def.timeout_ms),
+     .doc =
+         "of one call; then it is stopped and answered with an error. Without one, its code may be [at work](limits.md#time) for 10 seconds"},
+    {.name = "memory",
+     .kinds = AH_OPT_NUMBER,
+     .least = AH_TOOL_LEAST_MEMORY,
+     .unit = "bytes",
+     .otherwise = "268435456",
+     .to = AH_TO_SIZE(tool_fields, def.memory),
+     .doc = "of [memory](limits.md#memory) that one call may take"},
+    {.name = "max_result",
+     .kinds = AH_OPT_INTEGER,
+     .least = AH_TOOL_LEAST_RESULT,
+     .most = INT_MAX,
+     .unit = "bytes",
+     .otherwise = "65536",
+     .to = AH_TO_SIZE(tool_fields, def.max_result),
+     .doc =
+         "of its result that the model sees; of a longer one, head and tail, and [a file](#what-a-handler-gives-back) with all of it"},
+    {.name = "coerce",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(tool_fields, def.coerce),
+     .doc =
+         "arguments of a wrong type are taken as they were surely meant, see [`validate`](#ahschema); `ctx.coerced` and the event `tool_invoked` tell which"},
+    {.name = "strict",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "that of `options`",
+     .doc = "the provider is to be [strict](models.md#strict-tools) with it"},
+    {.name = "return_direct",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(tool_fields, def.direct),
+     .doc = "its result is the answer of the run, which ends behind it"},
+    {0},
+};
+const ah_subject ah_subject_tool_common = {
+    .what = "ah.tool",
+    .type = "ah.ToolCommon",
+    .doc = "what tools and [methods](entities.md#tools-of-a-class) have in common",
+    .row = tool_common_rows};
+
+static const ah_option tool_rows[] = {
+    {.name = "name",
+     .kinds = AH_OPT_STRING,
+     .needed = true,
+     .to = AH_TO_HELD(tool_fields, def.name),
+     .doc = "1 to 64 of `a-z`, `0-9`, `_` and `-`"},
+    {.name = "description",
+     .kinds = AH_OPT_STRING,
+     .needed = true,
+     .to = AH_TO_HELD(tool_fields, def.description),
+     .doc = "1 to 200 printable ASCII characters, blanks around it removed"},
+    {.name = "handler",
+     .kinds = AH_OPT_FUNCTION,
+     .type = "fun(args: table, ctx: ah.Ctx): any, string?",
+     .doc = "`function(args, ctx)`; without one a call is answered with an error"},
+    {.name = "accepts_overrides",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "true",
+     .to = AH_TO_BOOL(tool_fields, accepts_overrides),
+     .doc = "false: [overrides](prompts.md#overrides) of its description are not applied"},
+    {0},
+};
+const ah_subject ah_subject_tool = {.what = "ah.tool",
+                                    .type = "ah.ToolConfig",
+                                    .base = &ah_subject_tool_common,
+                                    .declares = true,
+                                    .row = tool_rows};
+
 static int draft_gc(lua_State *L)
 {
     draft *d = lua_touserdata(L, 1);
@@ -368,8 +503,10 @@ static void read_handler(lua_State *L, ah_lua *h, draft *d)
     lua_Debug ar;
     ah_err err;
 
-    if (!ah_field_push(L, 1, d->what, "handler", LUA_TFUNCTION))
+    if (lua_getfield(L, 1, "handler") == LUA_TNIL) {
+        lua_pop(L, 1);
         return;
+    }
     lua_pushvalue(L, -1);
     lua_getinfo(L, ">u", &ar);
     if (ar.nparams > (d->method ? 3 : 2)) {
@@ -386,33 +523,12 @@ static void read_handler(lua_State *L, ah_lua *h, draft *d)
     ah_lua_read_forms(L, 1, &d->handler->forms);
 }
 
-/* Its texts stay on the stack, so that no finalizer can take them away before the tool is made. */
 static void read_def(lua_State *L, draft *d, ah_tool_def *def)
 {
-    const char *what = d->what;
-    double timeout = 0, memory = 0;
-    bool accepts = true, strict;
-    int most = 0;
-
-    if (!ah_field_keep(L, 1, what, "name", &def->name))
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: field 'name' is missing", what);
-    if (!ah_field_keep(L, 1, what, "description", &def->description))
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: field 'description' is missing", what);
-    ah_field_keep(L, 1, what, "full_description", &def->full_description);
-    ah_field_bool(L, 1, what, "parallel", &def->parallel);
-    ah_field_bool(L, 1, what, "coerce", &def->coerce);
-    ah_field_bool(L, 1, what, "return_direct", &def->direct);
-    if (ah_field_bool(L, 1, what, "strict", &strict))
-        def->strict = strict ? AH_YES : AH_NO;
-    ah_field_number(L, 1, what, "timeout", 0.001, &timeout);
-    ah_field_number(L, 1, what, "memory", AH_TOOL_LEAST_MEMORY, &memory);
-    ah_field_count(L, 1, what, "max_result", AH_TOOL_LEAST_RESULT, &most);
-    ah_field_bool(L, 1, what, "accepts_overrides", &accepts);
-    ah_lua_read_annotations(L, what, def);
-    def->timeout_ms = ah_ms_of(timeout);
-    def->memory = (size_t)memory;
-    def->max_result = (size_t)most;
-    def->keeps_words = !accepts;
+    if (lua_getfield(L, 1, "strict") != LUA_TNIL)
+        def->strict = lua_toboolean(L, -1) ? AH_YES : AH_NO;
+    lua_pop(L, 1);
+    ah_lua_read_annotations(L, d->what, def);
     def->examples = ah_lua_push_examples(L, 1);
     def->result_type = ah_lua_field_type(L, 1, "result");
     def->params_type = ah_lua_field_type(L, 1, "params");
@@ -430,11 +546,11 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
         def->handler = (ah_value){&handler_vt, d->handler};
 }
 
-/* The table at 1, whose fields are known, as a tool, which is pushed. */
-static ah_tool *make_tool(lua_State *L, draft kind)
+/* The table at 1, of which the fields were read, as a tool, which is pushed. */
+static ah_tool *make_tool(lua_State *L, draft kind, tool_fields *fields)
 {
     ah_lua *h = ah_lua_of(L);
-    ah_tool_def def = {0};
+    ah_tool_def *def = &fields->def;
     int top = lua_gettop(L);
     ah_tool **box;
     ah_err err;
@@ -445,11 +561,12 @@ static ah_tool *make_tool(lua_State *L, draft kind)
     luaL_setmetatable(L, "agenthost.draft");
     read_schemas(L, h, d);
     read_handler(L, h, d);
-    read_def(L, d, &def);
+    read_def(L, d, def);
+    def->keeps_words = !fields->accepts_overrides;
     box = lua_newuserdatauv(L, sizeof *box, 0); /* -- t .. draft .. tool */
     *box = NULL;
     luaL_setmetatable(L, TOOL);
-    if (ah_tool_new(&h->mem, &def, box, &err) != AH_OK)
+    if (ah_tool_new(&h->mem, def, box, &err) != AH_OK)
         refuse_tool(L, &err);
     d->handler = NULL; /* the tool's now */
     lua_replace(L, top + 1);
@@ -459,16 +576,11 @@ static ah_tool *make_tool(lua_State *L, draft kind)
 
 static int declare(lua_State *L, bool ours)
 {
-    static const char *const known[] = {
-        "name",        "description", "full_description", "params",
-        "schema",      "result",      "examples",         "render",
-        "annotations", "version",     "handler",          "parallel",
-        "timeout",     "memory",      "max_result",       "accepts_overrides",
-        "coerce",      "strict",      "return_direct",    NULL};
+    tool_fields f = {.accepts_overrides = true};
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.tool", known, false);
-    make_tool(L, (draft){.what = "ah.tool", .ours = ours});
+    ah_options_read(L, 1, &ah_subject_tool, &f);
+    make_tool(L, (draft){.what = "ah.tool", .ours = ours}, &f);
     return 1;
 }
 
@@ -487,7 +599,10 @@ int ah_lua_own_tool(lua_State *L)
 
 ah_tool *ah_lua_push_method(lua_State *L, const char *what)
 {
-    return make_tool(L, (draft){.what = what, .method = true});
+    tool_fields f = {.accepts_overrides = true};
+
+    ah_options_take(L, 1, &ah_subject_tool, &f);
+    return make_tool(L, (draft){.what = what, .method = true}, &f);
 }
 
 const ah_lua_handler *ah_lua_handler_of(const ah_tool *t)

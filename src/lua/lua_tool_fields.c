@@ -6,24 +6,45 @@
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 #include "model/tool_spec.h"
+#include "lua/lua_options.h"
 
 enum { MAX_TOLD = 16 << 20 };
 
 /* -- annotations and version ------------------------------------------------------- */
 
+static const ah_option annotations_rows[] = {
+    {.name = "read_only", .kinds = AH_OPT_BOOLEAN, .doc = "changes nothing"},
+    {.name = "destructive", .kinds = AH_OPT_BOOLEAN, .doc = "may delete or overwrite"},
+    {.name = "idempotent",
+     .kinds = AH_OPT_BOOLEAN,
+     .doc = "does no more if the same call is made twice"},
+    {.name = "open_world",
+     .kinds = AH_OPT_BOOLEAN,
+     .doc = "reaches what is outside of the program: the network, other processes"},
+    {.name = "untrusted",
+     .kinds = AH_OPT_BOOLEAN,
+     .doc =
+         "comes from outside of the program: its definition and its results are somebody else's words"},
+    {0},
+};
+const ah_subject ah_subject_annotations = {
+    .what = "ah.tool: annotations",
+    .type = "ah.Annotations",
+    .doc = "what a tool does, for policies; what is left out is not said",
+    .row = annotations_rows};
+
 void ah_lua_read_annotations(lua_State *L, const char *what, ah_tool_def *def)
 {
-    bool said;
-
-    if (ah_field_push(L, 1, what, "annotations", LUA_TTABLE)) {
-        lua_pushfstring(L, "%s: annotations", what); /* -- annotations words */
-        ah_fields_check(L, -2, lua_tostring(L, -1), ah_annotation_names, false);
-        for (int i = 0; i < AH_ANNOTATIONS; i++)
-            if (ah_field_bool(L, -2, lua_tostring(L, -1), ah_annotation_names[i], &said))
-                def->says[i] = said ? AH_YES : AH_NO;
-        lua_pop(L, 2);
+    if (lua_getfield(L, 1, "annotations") == LUA_TNIL) {
+        lua_pop(L, 1);
+        return;
     }
-    ah_field_keep(L, 1, what, "version", &def->version);
+    lua_pushfstring(L, "%s: annotations", what); /* -- annotations words */
+    ah_options_read_as(L, -2, &ah_subject_annotations, lua_tostring(L, -1), NULL);
+    for (int i = 0; i < AH_ANNOTATIONS; i++, lua_pop(L, 1))
+        if (lua_getfield(L, -2, ah_annotation_names[i]) != LUA_TNIL)
+            def->says[i] = lua_toboolean(L, -1) ? AH_YES : AH_NO;
+    lua_pop(L, 2);
 }
 
 void ah_lua_push_annotations(lua_State *L, const ah_tool *t)

@@ -9,6 +9,7 @@
 #include "lua/lua_schema.h"
 #include "lua/lua_value.h"
 #include "lua/lua_watch.h"
+#include "lua/lua_options.h"
 
 static const char TYPE[] = "agenthost.type";
 static const char CHECK[] = "agenthost.type.check";
@@ -144,13 +145,9 @@ static bool name_char(char c, bool first)
            (!first && c >= '0' && c <= '9');
 }
 
-static void read_name(lua_State *L, ah_lua_type *t)
+static void read_name(lua_State *L, ah_slice name, ah_lua_type *t)
 {
-    ah_slice name = {NULL, 0};
-    bool ok;
-
-    ah_field_string(L, 1, "ah.type", "name", &name);
-    ok = name.n >= 1 && name.n <= MAX_NAME;
+    bool ok = name.n >= 1 && name.n <= MAX_NAME;
     for (size_t i = 0; ok && i < name.n; i++)
         ok = name_char(name.p[i], i == 0);
     if (!ok)
@@ -196,20 +193,50 @@ static void set_instance_meta(lua_State *L, const ah_lua_type *t)
     lua_setiuservalue(L, -2, INSTANCE_META); /* -- class */
 }
 
+typedef struct type_fields {
+    ah_slice name;
+} type_fields;
+
+static const ah_option type_rows[] = {
+    {.name = "name",
+     .kinds = AH_OPT_STRING,
+     .needed = true,
+     .to = AH_TO_HELD(type_fields, name),
+     .doc = "1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, no digit first"},
+    {.name = "fields",
+     .kinds = AH_OPT_ANY,
+     .is = "table",
+     .type = "table<string, any>",
+     .doc = "in [short form](lua.md#short-forms); this or `schema`"},
+    {.name = "schema",
+     .kinds = AH_OPT_ANY,
+     .is = "table, JSON text or schema",
+     .type = "table|string|ah.Schema",
+     .doc = "JSON Schema of type `object`"},
+    {.name = "render",
+     .kinds = AH_OPT_FUNCTION,
+     .otherwise = "as JSON",
+     .type = "fun(value: table): string",
+     .doc = "`function(value)`: the text that a model is shown of a tool's value"},
+    {0},
+};
+const ah_subject ah_subject_type = {
+    .what = "ah.type", .type = "ah.TypeConfig", .declares = true, .row = type_rows};
+
 static int new_type(lua_State *L)
 {
-    static const char *const known[] = {"name", "fields", "schema", "render", NULL};
+    type_fields f = {0};
     ah_lua_type *t;
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.type", known, false);
+    ah_options_read(L, 1, &ah_subject_type, &f);
     t = lua_newuserdatauv(L, sizeof *t, 2); /* -- def class */
     *t = (ah_lua_type){0};
     luaL_setmetatable(L, TYPE);
-    read_name(L, t);
+    read_name(L, f.name, t);
     read_schema(L, t);
-    if (ah_field_push(L, 1, "ah.type", "render", LUA_TFUNCTION))
-        lua_setiuservalue(L, -2, RENDER);
+    lua_getfield(L, 1, "render");
+    lua_setiuservalue(L, -2, RENDER);
     set_instance_meta(L, t);
     return 1;
 }

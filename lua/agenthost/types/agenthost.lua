@@ -51,92 +51,160 @@ local ah = {}
 ---@field time number seconds since 1970
 ---@field [string] any
 
+-- fields of ah.Options (make generate)
 ---@class ah.Options for the model; passed on as they are
 ---@field temperature? number
----@field max_tokens? integer
+---@field max_tokens? integer of the answer
 ---@field top_p? number
----@field stop? string|string[]
+---@field stop? string|string[] texts that end the answer
 ---@field seed? integer
----@field tool_choice? "auto"|"none"|"required"|{ name: string }
----@field tool_choice_every_turn? boolean a forced choice holds for every request of a run
----@field reasoning? string effort, such as "low"
----@field cache? "5m"|"1h"|"off" of anthropic
----@field cache_key? string of openai
----@field strict? boolean tools, where the provider can be
+---@field tool_choice? "auto"|"none"|"required"|{ name: string } left out where there are no tools
+---a choice that is forced holds for every request of a run (default false), which then ends by a
+---limit or by a tool
+---@field tool_choice_every_turn? boolean
+---effort, such as `"low"`; to Gemini before 3 as a number of tokens, to Ollama as `think` (`"true"`
+---and `"none"` are yes and no)
+---@field reasoning? string
+---how long `anthropic` keeps what it has read (default `"5m"`); other providers cache by themselves
+---@field cache? "5m"|"1h"|"off"
+---@field cache_key? string `prompt_cache_key` of `openai`: the same for requests that begin alike
+---@field strict? boolean the provider is to be strict with the tools, where it can (default false)
+-- end of ah.Options
 
----@class ah.HttpLimits seconds and bytes
----@field connect_timeout? number
----@field idle_timeout? number
----@field total_timeout? number
----@field max_header? number
----@field max_body? number
+-- fields of ah.HttpLimits (make generate)
+---@class ah.HttpLimits limits of a request
+---@field connect_timeout? number seconds: until the connection stands, TLS included
+---@field idle_timeout? number seconds: without a byte sent or received
+---@field total_timeout? number seconds: for the whole request
+---@field max_header? number bytes: of the response's headers
+---@field max_body? number bytes: of the response's body
+-- end of ah.HttpLimits
 
+-- fields of ah.LoopDetector (make generate)
 ---@class ah.LoopDetector
----@field warn? integer
----@field stop? integer
----@field window? integer
+---@field warn? integer the time from which on there is a warning
+---@field stop? integer the time that ends the run
+---@field window? integer the calls before it with which a call is compared; at least `stop` - 1
+---the calls in which patterns are looked for; at least 3 * `stop` - 2
 ---@field pattern_window? integer
+---tools whose calls are not counted, such as one that asks whether something is ready
 ---@field exempt? string[]
+-- end of ah.LoopDetector
 
+-- fields of ah.FallbackModel (make generate)
 ---@class ah.FallbackModel
----@field model string|ah.Adapter
----@field base_url? string
+---@field model string|ah.Adapter `provider/model`, or what `ah.scripted` returns
+---@field base_url? string the server's address
 ---@field api_key? string
 ---@field tool_change_mode? ah.ToolChangeMode
+-- end of ah.FallbackModel
 
+-- fields of ah.Fallback (make generate)
 ---@class ah.Fallback models that go on where the one before is overloaded or out
----@field [integer] string|ah.Adapter|ah.FallbackModel
 ---@field after_output? boolean even where a piece of the answer was shown
+---@field [integer] string|ah.Adapter|ah.FallbackModel
+-- end of ah.Fallback
 
----@class ah.Config
----@field model? string|ah.Adapter "provider/model", or what ah.scripted returns
----@field system? string
----@field prompt? ah.Prompt
----@field params? table<string, any> of the prompt, and for `setup`
----@field overrides? table|string or the file they are in
----@field output? table|string|ah.Schema of the answer, which is then reply.value
----@field tools? ah.ToolList
----@field registry? ah.Registry
----@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
----@field brief? boolean
----@field keep_picked? boolean
----@field messages? ah.Message[]
----@field options? ah.Options
+-- fields of ah.Discover (make generate)
+---@class ah.Discover of entities
+---@field keep? boolean false: each run of an agent lets go of them when it ends
+-- end of ah.Discover
+
+-- fields of ah.Use (make generate)
+---@class ah.Use: ah.Connection the model with which a conversation goes on
+---@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns
+-- end of ah.Use
+
+-- fields of ah.Connection (make generate)
+---@class ah.Connection how a model is asked
+---the server's address; the wire's own path is added to it, such as `/chat/completions`
 ---@field base_url? string
 ---@field api_key? string
----@field tool_change_mode? ah.ToolChangeMode the model's own when absent
----@field stream? boolean
----@field http? ah.HttpLimits
+---how tools that come in mid-conversation reach the model, see Models; not beside an adapter object
+---@field tool_change_mode? ah.ToolChangeMode
+---@field stream? boolean whether the answer is asked for piece by piece
+---@field http? ah.HttpLimits limits of the requests
+---@field options? ah.Options for the model, see below
+-- end of ah.Connection
+
+-- fields of ah.Config (make generate)
+---@class ah.Config: ah.Connection
+---@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns; see Models
+---@field system? string the system text
+---made by `ah.prompt`: its text follows `system`, its tools follow `tools`; see prompts.md
+---@field prompt? ah.Prompt
+---the prompt's parameters, and what `setup` finds in `conversation.params`
+---@field params? table<string, any>
+---@field overrides? table|string of the prompt, or the file they are in; see prompts.md
+---JSON Schema of the answer, which is then `reply.value`; see prompts.md
+---@field output? table|string|ah.Schema
+---made by `ah.tool`, each name once, or groups and their names; lists in the list are taken as
+---their values; offered in this order
+---@field tools? ah.ToolList
+---@field registry? ah.Registry made by `ah.registry`: more tools, behind those of `tools`
+---by name: `function(args, ctx)` for calls that no handler answers, see Executors
+---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
+---tools are declared by their `description` alone, and the model picks those it wants to know in
+---full
+---@field brief? boolean
+---@field keep_picked? boolean what it picked stays so after the run
+---@field messages? ah.Message[] the conversation so far, see Messages
+---observers, see events.md
 ---@field on? fun(event: ah.Event)|table<ah.EventType, fun(event: ah.Event)>
+---`function(level, line)`: gets the records of this run, all levels. Where it fails, the log of the
+---host is told once
 ---@field log? fun(level: string, line: string)
+---iterations: answers of the model; the tools of the last one are still called
 ---@field max_iterations? integer
+---after `max_iterations`: fail with `max_iterations_exceeded`, or ask once more without tools
 ---@field on_max? "error"|"answer"
+---what becomes of an answer with neither calls nor text (white space is none): it stands; or the
+---model is asked again; or the run fails
 ---@field on_empty? "answer"|"retry"|"error"
+---a call of a tool that is not there gets an error result; or the run ends with `tool_not_found`
 ---@field on_unknown_tool? "answer"|"throw"
+---see each call and say which tools come and go, see Tools that come and go
 ---@field strategies? ah.Strategy[]
+---how many tools there may be; none are injected beyond so many (there is one warning at 64)
 ---@field max_tools? integer
+---what becomes of a tool that is injected under a taken name: left out with a warning, put in its
+---place, or the run ends with `prompt_validation`
 ---@field on_conflict? "skip"|"replace"|"error"
+---what becomes of a tool that is defined otherwise than when the conversation was written;
+---`"refuse"` for a tool that is `untrusted`, else `"tell"`
 ---@field on_drift? "tell"|"refuse"
----@field hint? boolean
+---@field hint? boolean a line after the result names the tools that it brought
+---how often injected tools may restart the model's session, where it cannot take them otherwise
 ---@field max_restarts? integer
----@field discover? boolean|{ keep: boolean? }
----@field max_depth? integer
----@field policies? ah.Policy[]
+---the methods of entities that tools return become tools; for the rest of the conversation; `{ keep
+---= false }`: each run of an agent lets go of them when it ends
+---@field discover? boolean|ah.Discover
+---@field max_depth? integer how deep entities that come from entities may be and still bring tools
+---@field policies? ah.Policy[] look at each call before its handler, see Policies
+---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
----@field asks? ah.Front
----@field feedback? ah.Feedback[]
+---`{ input = ..., output = ... }`: functions that look at what is said and at the answer, and may
+---end the run
 ---@field guards? ah.Guards
+---@field asks? ah.Front a front end: responds to asks, of handlers and for approvals
+---@field feedback? ah.Feedback[] what the model is told every so many calls or seconds
+---look at the final answer; may wait, and may let the model go on
 ---@field checks? (fun(answer: ah.Answer): string?)[]
----@field budget? ah.Budget|ah.BudgetLimits
----@field timeout? number seconds
----@field deadline? number by ah.now()
----@field retries? integer
----@field fallback? ah.Fallback
+---@field budget? ah.Budget|ah.BudgetLimits what it may use, see Budgets
+---@field timeout? number seconds: that this run may take
+---@field deadline? number when it must end, by the clock of `ah.now()`
+---@field session? ah.Session made by `ah.session`: what its tools know and change
+---what handlers find as `ctx.resources`, by name or type: see Resources
+---@field resources? table<string|ah.Type, any>
+---@field retries? integer how often one request is sent again after a failure that may pass
+---@field fallback? ah.Fallback each goes on where the one before is overloaded or out: models.md
+---`function(conversation)`: makes what belongs to one conversation, before its first run; may wait,
+---see Setting up a conversation
+---@field setup? fun(conversation: ah.Conversation): nil?, any
+---what becomes of calls that a model makes again and again
 ---@field loop_detector? ah.LoopDetector|false
 ---@field [integer] ah.Section
----@field session? ah.Session
----@field resources? table<string|ah.Type, any>
----@field setup? fun(conversation: ah.Conversation): nil?, any before the first run; may wait
+-- end of ah.Config
 
 ---@class ah.Image of ah.image: either mime and data, or url
 ---@field type "image"
@@ -146,8 +214,16 @@ local ah = {}
 
 ---@alias ah.Parts (string|ah.Image)[] what a user says with images in it
 
+-- fields of ah.ImageConfig (make generate)
+---@class ah.ImageConfig either `data` or `url`
+---@field type? string of an image that is one already
+---@field data? string its bytes
+---@field mime? string `image/png`, `image/jpeg`, `image/gif` or `image/webp`
+---@field url? string in place of its bytes: the provider fetches it
+-- end of ah.ImageConfig
+
 ---An image from a file, from its bytes, or at an address.
----@param from string|{ data: string?, mime: string?, url: string? }
+---@param from string|ah.ImageConfig
 ---@return ah.Image?
 ---@return ah.Error? err
 function ah.image(from) end
@@ -187,14 +263,19 @@ function ah.image(from) end
 ---@field stop ah.Stop|"tool"
 ---@field transcript fun(self: ah.Reply): string
 
----@alias ah.RunWith { params?: table }
+-- fields of ah.RunWith (make generate)
+---@class ah.RunWith what `agent:run` is told beside the text
+---@field params? table<string, any> of the prompt, from now on
+-- end of ah.RunWith
 
+-- fields of ah.Open (make generate)
 ---@class ah.Open another conversation of an agent
 ---@field id? string 1 to 200 bytes
 ---@field params? table<string, any> in place of the definition's
 ---@field session? ah.Session in place of one of its own
 ---@field resources? table<string|ah.Type, any> beside the definition's
 ---@field messages? ah.Message[] in place of the definition's
+-- end of ah.Open
 
 ---@class ah.Conversation what `setup` is given
 ---@field id string
@@ -212,7 +293,7 @@ function ah.image(from) end
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
 ---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
----@field use fun(self: ah.Agent, model: string|ah.Adapter|table): ah.Agent?, ah.Error?
+---@field use fun(self: ah.Agent, model: string|ah.Adapter|ah.Use): ah.Agent?, ah.Error?
 ---@field on_ask fun(self: ah.Agent, front: ah.Front)
 ---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
@@ -280,9 +361,15 @@ function ah.agent(config) end
 ---@field reasoning? "none"|"budget"|"effort"
 ---@field efforts? string[]
 
+-- fields of ah.CapabilitiesOf (make generate)
+---@class ah.CapabilitiesOf
+---@field base_url? string the server's address
+---@field api_key? string
+-- end of ah.CapabilitiesOf
+
 ---What the adapter of a model can do.
 ---@param model string|ah.Adapter
----@param given? { base_url?: string, api_key?: string }
+---@param given? ah.CapabilitiesOf
 ---@return ah.Capabilities?
 ---@return ah.Error? err
 function ah.capabilities(model, given) end
@@ -369,9 +456,11 @@ function ah.load(path, config) end
 
 ---@alias ah.Guard fun(text: string, value: any): (boolean|string)?, string?
 
----@class ah.Guards
----@field input? ah.Guard|ah.Guard[]
----@field output? ah.Guard|ah.Guard[]
+-- fields of ah.Guards (make generate)
+---@class ah.Guards what looks at texts and may end the run
+---@field input? ah.Guard|ah.Guard[] what is said, before the model sees it
+---@field output? ah.Guard|ah.Guard[] the answer, before the run gives it back
+-- end of ah.Guards
 
 ---@class ah.Asked what `approve` decides on
 ---@field id string
@@ -401,13 +490,17 @@ function ah.load(path, config) end
 
 ---@alias ah.Front fun(ask: ah.Ask): any, any
 
----@class ah.AskConfig
----@field question string
----@field schema? table|string|ah.Schema of the response; a string without it
----@field params? table<string, any> the same in the short form
----@field default? any
----@field timeout? number seconds
+-- fields of ah.AskConfig (make generate)
+---@class ah.AskConfig of a person
+---@field question string what a person is asked
+---@field schema? table|string|ah.Schema JSON Schema of the response; without it a string
+---@field params? table<string, any> the same in the short form, for several values at once
+---@field default? any the response where nobody gives one; it must match the schema
+---seconds: then the default is taken, or it fails. The `timeout` of the tool holds on meanwhile
+---@field timeout? number
+---the response, such as a password, is in no event and in no log, and neither is the default
 ---@field secret? boolean
+-- end of ah.AskConfig
 
 ---@class ah.Answer what a check looks at
 ---@field text string
@@ -416,25 +509,37 @@ function ah.load(path, config) end
 ---@field run integer
 ---@field iteration integer
 
----@class ah.Feedback
----@field every? integer calls
----@field seconds? number
+-- fields of ah.Feedback (make generate)
+---@class ah.Feedback what the model is told every so many calls or seconds
+---@field every? number so many calls
+---@field seconds? number so many seconds
+---what the model is told, or nil
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
+-- end of ah.Feedback
 
+-- fields of ah.Price (make generate)
 ---@class ah.Price US dollars for a million tokens
----@field input? number
----@field output? number
----@field cached_read? number
----@field cached_write? number
+---@field input? number US dollars for a million tokens that the model reads
+---@field output? number for a million tokens that it writes
+---@field cached_read? number for a million that it reads from its provider's cache
+---@field cached_write? number for a million that it reads and its provider keeps in the cache
+-- end of ah.Price
 
----@class ah.BudgetLimits
----@field requests? integer
----@field tool_calls? integer
+-- fields of ah.BudgetLimits (make generate)
+---@class ah.BudgetLimits limits of a budget
+---@field requests? integer requests to models, retries included; exact
+---@field tool_calls? integer handlers started; exact
+---as the providers say; where one does not, an estimate of four bytes a token
 ---@field input_tokens? integer
+---as the providers say; where one does not, an estimate of four bytes a token
 ---@field output_tokens? integer
+---as the providers say; where one does not, an estimate of four bytes a token
 ---@field total_tokens? integer
----@field cost? number US dollars
+---US dollars: what the provider says an answer cost, else by `prices`, else by those that are known
+---@field cost? number
+---prices by the names of models; needed with `cost`, but for models whose price is known or told
 ---@field prices? table<string, ah.Price>
+-- end of ah.BudgetLimits
 
 ---@class ah.Budget
 ---@field used fun(self: ah.Budget): table
@@ -455,9 +560,12 @@ function ah.policies.ask(rule) end
 ---@return ah.BeforeObject
 function ah.policies.deny(rule) end
 
+-- fields of ah.GateConfig (make generate)
 ---@class ah.GateConfig
----@field policies? ah.Policy[]
+---@field policies? ah.Policy[] look at each call before its handler
+---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
+-- end of ah.GateConfig
 
 ---@param config ah.GateConfig
 function ah.gate(config) end
@@ -482,20 +590,32 @@ function ah.metrics() end
 
 -- -- prompts ------------------------------------------------------------------------------
 
----@class ah.SectionConfig with its children in the array part
----@field key? string
----@field title? string
----@field template? string
----@field body? string another name for template
----@field params? table<string, any> short form
+-- fields of ah.SectionCommon (make generate)
+---@class ah.SectionCommon what all sections have
+---@field params? table<string, any> the parameters of its texts, in short form
+---the same as JSON Schema of type `object`; parameters are what its `properties` name
 ---@field schema? table|string|ah.Schema
+---false: the section gives neither text nor tools, nor do those below it
 ---@field enabled? boolean|fun(params: table): boolean
+---`"summary"`: its summary stands for it, see Summaries
 ---@field visibility? "full"|"summary"|fun(params: table): "full"|"summary"
----@field summary? string
----@field tools? ah.Tool[]
----@field children? ah.Section[]
----@field accepts_overrides? boolean
+---@field summary? string a template, required where `visibility` is not `"full"`
+---@field tools? ah.Tool[] offered while the section is shown in full
+---@field children? ah.Section[] another way to give the array part
+---@field accepts_overrides? boolean false: overrides of it are not applied
+-- end of ah.SectionCommon
+
+-- fields of ah.SectionConfig (make generate)
+---@class ah.SectionConfig: ah.SectionCommon with its children in the array part
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
+---with `-` for every run of other characters
+---@field key? string
+---one line; the heading. Without a title there is no heading, and `key` is required
+---@field title? string
+---@field template? string the text, see Templates
+---@field body? string another name of `template`
 ---@field [integer] ah.Section
+-- end of ah.SectionConfig
 
 ---@class ah.Section
 ---@field key string
@@ -509,23 +629,36 @@ function ah.metrics() end
 ---@return ah.Section
 function ah.section(config) end
 
----@class ah.ToolsSectionConfig: ah.SectionConfig
+-- fields of ah.ToolsSectionConfig (make generate)
+---@class ah.ToolsSectionConfig: ah.SectionCommon with its children in the array part
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
+---with `-` for every run of other characters
+---@field key? string
+---one line; the heading. Without a title there is no heading, and `key` is required
+---@field title? string
 ---@field description? string its text
+---@field template? string another name of `description`
+---@field [integer] ah.Section
+-- end of ah.ToolsSectionConfig
 
 ---The same, with its text called description.
 ---@param config ah.ToolsSectionConfig
 ---@return ah.Section
 function ah.tools_section(config) end
 
+-- fields of ah.PromptConfig (make generate)
 ---@class ah.PromptConfig with its sections in the array part
----@field key? string
----@field name? string another name for key
+---@field key? string of 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`
+---@field name? string another name of `key`
+---the namespace of the key: such a name, or several with `/` between them, such as
+---`examples/tooling`, of 128 characters in all
 ---@field ns? string
----@field sections? ah.Section[]
----@field output? table|string|ah.Schema
----@field resources? any
----@field overrides? table|string
+---@field sections? ah.Section[] another way to give the array part
+---@field output? table|string|ah.Schema JSON Schema of what the answers must be
+---@field resources? any what handlers find as `ctx.resources`; also `prompt.resources`
+---@field overrides? table|string see Overrides
 ---@field [integer] ah.Section
+-- end of ah.PromptConfig
 
 ---@class ah.Rendered prints as its text
 ---@field text string
@@ -584,34 +717,57 @@ function ah.prompt(config) end
 ---@field tool_change_mode string
 ---@field supports_dynamic_tools boolean
 
----@class ah.ToolConfig
----@field name string 1 to 64 of a-z, 0-9, _ and -
----@field description string 1 to 200 ASCII characters
+-- fields of ah.ToolCommon (make generate)
+---@class ah.ToolCommon what tools and methods have in common
+---what the model is told instead, but where tools are declared in brief; UTF-8, up to 16 KiB
 ---@field full_description? string
----@field params? table<string, any> short form
----@field schema? table|string|ah.Schema JSON Schema; not beside params
+---@field params? table<string, any> in short form, or a type: then `args` is an instance
+---@field schema? table|string|ah.Schema as JSON Schema of type `object`; not beside `params`
+---JSON Schema of the value, or its type; defaults are filled in, and a value that does not match is
+---a failed call
 ---@field result? table|string|ah.Schema
+---calls that show how it is used, 32 at most: of `{ description = ..., input = ..., output = ... }`
 ---@field examples? ah.Example[]
----@field handler? fun(args: table, ctx: ah.Ctx): any, string?
----@field parallel? boolean
----@field timeout? number seconds
----@field memory? number bytes
----@field coerce? boolean
----@field strict? boolean
----@field return_direct? boolean its result is the run's answer
----@field max_result? integer bytes
----@field accepts_overrides? boolean
+---@field annotations? ah.Annotations what the tool does, for policies: below
+---of the definition, 1 to 64 bytes. Another one is told where a saved conversation goes on; no
+---model sees it
+---@field version? string
+---`function(value)`: the text that the model is shown of the value. Where it fails or returns no
+---text, a `warning` says so and the value is shown as JSON
 ---@field render? fun(value: any): string
----@field annotations? ah.Annotations
----@field version? string 1 to 64 bytes
+---@field parallel? boolean neighbouring calls of such tools are at work at the same time
+---seconds: of one call; then it is stopped and answered with an error. Without one, its code may be
+---at work for 10 seconds
+---@field timeout? number
+---@field memory? number bytes: of memory that one call may take
+---bytes: of its result that the model sees; of a longer one, head and tail, and a file with all of
+---it
+---@field max_result? integer
+---arguments of a wrong type are taken as they were surely meant, see `validate`; `ctx.coerced` and
+---the event `tool_invoked` tell which
+---@field coerce? boolean
+---@field strict? boolean the provider is to be strict with it
+---@field return_direct? boolean its result is the answer of the run, which ends behind it
+-- end of ah.ToolCommon
 
----What a tool does, for policies; what is left out is not said.
----@class ah.Annotations
----@field read_only? boolean
----@field destructive? boolean
----@field idempotent? boolean
----@field open_world? boolean
+-- fields of ah.ToolConfig (make generate)
+---@class ah.ToolConfig: ah.ToolCommon
+---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
+---@field description string 1 to 200 printable ASCII characters, blanks around it removed
+---`function(args, ctx)`; without one a call is answered with an error
+---@field handler? fun(args: table, ctx: ah.Ctx): any, string?
+---@field accepts_overrides? boolean false: overrides of its description are not applied
+-- end of ah.ToolConfig
+
+-- fields of ah.Annotations (make generate)
+---@class ah.Annotations what a tool does, for policies; what is left out is not said
+---@field read_only? boolean changes nothing
+---@field destructive? boolean may delete or overwrite
+---@field idempotent? boolean does no more if the same call is made twice
+---@field open_world? boolean reaches what is outside of the program: the network, other processes
+---comes from outside of the program: its definition and its results are somebody else's words
 ---@field untrusted? boolean
+-- end of ah.Annotations
 
 ---@class ah.Example
 ---@field description? string
@@ -643,12 +799,16 @@ function ah.prompt(config) end
 ---@field return_direct boolean
 ---@field accepts_overrides boolean
 
+-- fields of ah.ResultConfig (make generate)
 ---@class ah.ResultConfig
 ---@field message? string
 ---@field value? any
 ---@field payload? any another name of `value`
----@field success? boolean
+---@field success? boolean false: an error
+---true: the model sees the message only. To keep it short, not secret: sessions get the value, and
+---a message may quote it
 ---@field exclude_value_from_context? boolean
+-- end of ah.ResultConfig
 
 ---@class ah.Result what a handler may return
 
@@ -679,21 +839,33 @@ function ah.result(config) end
 
 -- -- entities ---------------------------------------------------------------------------------
 
+-- fields of ah.EntityConfig (make generate)
 ---@class ah.EntityConfig
----@field name? string
----@field prefix? string of the tools' names
----@field id? string|fun(self: table): string|number a field, a method, or a function
----@field fields? string[] what a model sees
----@field stateless? boolean
----@field find? fun(id: string): table? an instance, or a plain table that becomes one
+---@field name? string 1 to 64 letters, digits and `_`; for events, errors and saved conversations
+---1 to 24 letters, digits, `_` and `-`: what the tools' names begin with; neither `planning` nor
+---what begins with `planning_`
+---@field prefix? string
+---what tells instances apart: the name of a field or method, or `function(self)`, which cannot
+---wait. A string of 1 to 512 bytes or a number
+---@field id? string|fun(self: table): string|number
+---@field fields? string[] what a model sees of an instance
+---@field stateless? boolean no method changes an instance: it is not locked, copied and set back
+---`function(id)`: the instance of that id, a plain table, which becomes one as by `Class(table)`,
+---or nil. May wait
+---@field find? fun(id: string): table?
+-- end of ah.EntityConfig
 
----@class ah.MethodConfig also has the fields of ah.ToolConfig about parameters, results and limits
----@field name? string
----@field method? string of the class, in place of a handler
----@field description string
+-- fields of ah.MethodConfig (make generate)
+---@class ah.MethodConfig: ah.ToolCommon
+---@field name? string letters, digits, `_` and `-`; with the prefix at most 48 characters
+---@field description string as of `ah.tool`
+---`function(self, args, ctx)`; a method of the instances by that name, for the script as well
 ---@field handler? fun(self: table, args: table, ctx: ah.Ctx?): any, string?
----@field stateless? boolean
----@field [string] any
+---in place of a handler: the name of a method that the class has already. It is the `name`, too,
+---where none is given
+---@field method? string
+---@field stateless? boolean this method leaves the instance as it is
+-- end of ah.MethodConfig
 
 ---@class ah.Entity a class: calling it makes the table an instance
 ---@field name string
@@ -997,11 +1169,14 @@ function ah.watch(path, fn, options) end
 
 -- -- types, sessions, resources ----------------------------------------------------------------
 
+-- fields of ah.TypeConfig (make generate)
 ---@class ah.TypeConfig
----@field name string
----@field fields? table<string, any> short form
----@field schema? table|string|ah.Schema
+---@field name string 1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, no digit first
+---@field fields? table<string, any> in short form; this or `schema`
+---@field schema? table|string|ah.Schema JSON Schema of type `object`
+---`function(value)`: the text that a model is shown of a tool's value
 ---@field render? fun(value: table): string
+-- end of ah.TypeConfig
 
 ---@class ah.Type calling it checks a table and makes an instance
 ---@field name string
@@ -1012,15 +1187,19 @@ function ah.watch(path, fn, options) end
 ---@return ah.Type
 function ah.type(config) end
 
+-- fields of ah.SessionConfig (make generate)
 ---@class ah.SessionConfig
----@field types? ah.Type[]
----@field bus? ah.Dispatcher
----@field parent? ah.Session
+---@field types? ah.Type[] each gets a slice, with the defaults of `register`
+---@field bus? ah.Dispatcher of another session, to share
+---@field parent? ah.Session as `parent:child()`
+-- end of ah.SessionConfig
 
+-- fields of ah.SliceOptions (make generate)
 ---@class ah.SliceOptions
----@field policy? "state"|"log"
----@field keep? "append"|"latest"
----@field key? string
+---@field policy? "state"|"log" `log`: outside of transactions
+---@field keep? "append"|"latest" of the values of its own type: all, or only the last
+---@field key? string a field: a value replaces the one that has the same there
+-- end of ah.SliceOptions
 
 ---@class ah.Slice
 ---@field latest fun(self: ah.Slice): table?
@@ -1107,12 +1286,14 @@ function ah.phases(config) end
 ---@return ah.StrategyObject
 function ah.unfold(config) end
 
+-- fields of ah.SearchConfig (make generate)
 ---@class ah.SearchConfig
----@field tools ah.ToolList
----@field max? integer
----@field by? "provider"|"here"
----@field method? "bm25"|"regex"
----@field name? string
+---@field tools ah.ToolList tools and groups, 1 to 20,000 tools; no two of a name
+---@field max? integer tools that one answer of `search_tools` gives
+---@field by? "provider"|"here" who searches; `here` is `search_tools`
+---@field method? "regex"|"bm25" how the provider is to search where it has two ways (`anthropic`)
+---@field name? string as of any strategy
+-- end of ah.SearchConfig
 
 ---@param config ah.SearchConfig
 ---@return ah.StrategyObject
@@ -1160,40 +1341,77 @@ function ah.planning_section(config) end
 ---@return table
 function ah.resource(config) end
 
+-- fields of ah.FilesystemConfig (make generate)
 ---@class ah.FilesystemConfig
----@field root? string a folder of the machine
----@field memory? boolean
----@field files? table<string, string>
----@field read_only? boolean
----@field allow? string[]
+---@field root? string a folder of the machine; it must be there, and may be named by a link
+---@field memory? boolean files in memory, gone with the object
+---@field files? table<string, string> files in memory: their texts by their path
+---@field read_only? boolean nothing can be changed
+---@field allow? string[] names that may be written although they are refused
+---each file is forced to the disk before it takes its place. Without, a failure of power may lose
+---or empty what was written last
 ---@field sync? boolean
----@field max_file? number bytes
----@field max_total? number bytes
----@field max_files? number
----@field max_depth? integer
+---@field max_file? number bytes: of a file that is written, or read whole
+---@field max_total? number bytes: in memory, or waiting in an overlay
+---@field max_files? number entries of a folder, of a walk, of memory, of an overlay
+---@field max_depth? integer names in a path
+-- end of ah.FilesystemConfig
 
 ---@alias ah.Stat { type: "file"|"folder"|"link"|"other", size: integer?, modified: number? }
----@alias ah.ReadPart { offset: integer?, limit: integer? }
----@alias ah.DeleteOptions { recursive: boolean? }
----@alias ah.RenameOptions { replace: boolean? }
----@alias ah.ListOptions { max: integer? }
----@alias ah.GlobOptions { path: string?, max: integer? }
----@alias ah.Found { path: string, line: integer, text: string, beside: true?, count: integer? }
----@class ah.GrepOptions
----@field path? string
----@field glob? string
----@field plain? boolean
----@field ignore_case? boolean
----@field context? integer lines before and after, to 20
----@field count? boolean how many lines match, by file
----@field max? integer
 
+-- fields of ah.EditOptions (make generate)
+---@class ah.EditOptions
+---@field all? boolean every place, and not the only one
+-- end of ah.EditOptions
+
+-- fields of ah.ReadPart (make generate)
+---@class ah.ReadPart part of a file
+---@field offset? number bytes: before it
+---@field limit? number bytes: of it
+-- end of ah.ReadPart
+
+-- fields of ah.DeleteOptions (make generate)
+---@class ah.DeleteOptions
+---@field recursive? boolean with what is in the folder
+-- end of ah.DeleteOptions
+
+-- fields of ah.RenameOptions (make generate)
+---@class ah.RenameOptions
+---@field replace? boolean a file may take the place of a file
+-- end of ah.RenameOptions
+
+-- fields of ah.ListOptions (make generate)
+---@class ah.ListOptions
+---@field max? integer how many are given
+-- end of ah.ListOptions
+
+-- fields of ah.GlobOptions (make generate)
+---@class ah.GlobOptions
+---@field path? string the folder to look in
+---@field max? integer how many are given
+-- end of ah.GlobOptions
+
+---@alias ah.Found { path: string, line: integer, text: string, beside: true?, count: integer? }
+
+-- fields of ah.GrepOptions (make generate)
+---@class ah.GrepOptions
+---@field path? string a file or folder
+---@field glob? string of the files
+---@field plain? boolean the pattern is the text itself
+---@field ignore_case? boolean of ASCII letters of a plain text
+---@field context? integer lines before and after each
+---@field count? boolean how many a file has, in place of the lines
+---@field max? integer how many are given
+-- end of ah.GrepOptions
+
+-- fields of ah.LinesOptions (make generate)
 ---@class ah.LinesOptions
----@field first? integer default 1
----@field last? boolean the last ones
----@field max? integer default 1000
----@field max_bytes? integer
----@field width? integer bytes shown of a line
+---@field first? number number of the first line
+---@field last? boolean the last lines
+---@field max? integer how many are given
+---@field max_bytes? number bytes: after which they end
+---@field width? number bytes: of a line
+-- end of ah.LinesOptions
 
 ---@class ah.Line
 ---@field line integer
@@ -1213,7 +1431,7 @@ function ah.resource(config) end
 ---@field lines fun(self, path: string, options?: ah.LinesOptions): ah.Lines?, ah.Error?
 ---@field write fun(self, path: string, text: string): true?, ah.Error?
 ---@field append fun(self, path: string, text: string): true?, ah.Error?
----@field edit fun(self, path: string, old: string, new: string, o?: table): integer?, ah.Error?
+---@field edit fun(self, path: string, old: string, new: string, o: ah.EditOptions?): integer?, any
 ---@field mkdir fun(self, path: string): true?, ah.Error?
 ---@field delete fun(self, path: string, options?: ah.DeleteOptions): true?, ah.Error?
 ---@field rename fun(self, from: string, to: string, options?: ah.RenameOptions): true?, ah.Error?
@@ -1237,11 +1455,17 @@ function ah.filesystem(config) end
 
 ---@alias ah.ToolList (ah.Tool|ah.ToolGroup|string|ah.ToolList)[] strings are names of groups
 
+-- fields of ah.ToolGroupConfig (make generate)
+---@class ah.ToolGroupConfig
+---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
+---@field tools ah.ToolList tools, other groups and their names
+-- end of ah.ToolGroupConfig
+
 ---@class ah.ToolGroup
 ---@field name string
 ---@field tools ah.Tool[]
 
----@param config { name: string, tools: ah.ToolList }
+---@param config ah.ToolGroupConfig
 ---@return ah.ToolGroup
 function ah.tool_group(config) end
 
@@ -1255,9 +1479,13 @@ function ah.tool_group(config) end
 
 ---@alias ah.Arguments table|string a table or JSON text
 
----@class ah.Called a call, as events have it
+-- fields of ah.Called (make generate)
+---@class ah.Called a call as messages and events have it
+---@field id? any as events have it; passed over
 ---@field name string
----@field arguments? ah.Arguments
+---@field arguments? table|string
+---@field parent_call? any as events have it; passed over
+-- end of ah.Called
 
 ---@class ah.Registry
 ---@field register fun(self, tool: ah.Tool): ah.Registry
@@ -1279,17 +1507,19 @@ function ah.registry(tools) end
 
 -- -- HTTP, time, log ---------------------------------------------------------------------------
 
+-- fields of ah.HttpRequest (make generate)
 ---@class ah.HttpRequest
----@field url string
+---@field url string `http://` or `https://`
 ---@field method? string
----@field headers? table<string, string>
+---@field headers? table<string, string> strings by name, 100 at most
 ---@field body? string
----@field timeout? number
----@field idle_timeout? number seconds without a byte
----@field max_body? number
----@field addresses? string[] "public" and networks: nothing else is connected to
----@field stream? "bytes"|"lines"|"sse" the body in pieces: the response is an ah.HttpStream
----@field max_piece? number bytes of one line or event of a stream
+---@field timeout? number seconds
+---@field idle_timeout? number seconds: without a byte sent or received
+---@field max_body? number bytes
+---@field stream? "bytes"|"lines"|"sse" the body comes in pieces
+---@field max_piece? number bytes: of one line or event of a stream
+---@field addresses? string[] nothing else is connected to
+-- end of ah.HttpRequest
 
 ---@class ah.HttpResponse
 ---@field status integer
@@ -1318,18 +1548,23 @@ function ah.registry(tools) end
 ---@return ah.Error? err
 function ah.http(request) end
 
+-- fields of ah.ServerConfig (make generate)
 ---@class ah.ServerConfig
+---of a request and a response
 ---@field on_request fun(request: ah.ServerRequest, response: ah.ServerResponse): any
----@field listen? string "127.0.0.1:0" where it is not said; port 0: any that is free
----@field hosts? string[] further names that the server answers to; "*": any
----@field origins? string[] whose pages may ask; "*": anybody's
----@field max_requests? integer handlers at work at once
+---an address and a port, `[::1]:8080`, `localhost:8080`. Port 0: any that is free
+---@field listen? string
+---@field hosts? string[] further names that the server answers to. `*`: any
+---@field origins? string[] whose pages may ask, such as `https://app.example`. `*`: anybody's
+---@field max_requests? integer handlers at work at once. Further requests wait for their turn
 ---@field max_connections? integer
----@field max_header? integer bytes
----@field max_body? integer bytes
----@field header_timeout? number seconds
----@field body_timeout? number seconds
----@field idle_timeout? number seconds
+---@field max_header? integer bytes: of a request's target and headers
+---@field max_body? integer bytes: of a request's body
+---@field header_timeout? number seconds: until a new connection has sent its first head
+---@field body_timeout? number seconds: from the head to the end of the body
+---seconds: in which nothing is read or written, and between two requests
+---@field idle_timeout? number
+-- end of ah.ServerConfig
 
 ---@class ah.ServerRequest
 ---@field method string
@@ -1454,11 +1689,16 @@ function ah.now() end
 --- The script is a chat: Ctrl-C cancels the answer at work, and not the script.
 function ah.interactive() end
 
+-- fields of ah.TerminalOptions (make generate)
 ---@class ah.TerminalOptions
+---Ctrl-C, Ctrl-Z and Ctrl-\ do as they do everywhere; with `false` they are keys
 ---@field signals? boolean
+---keys that look alike are told apart where the terminal knows kitty's keyboard protocol:
+---Shift-Enter, Ctrl-I, Escape at once. Needs `signals = false`
 ---@field distinct? boolean
----@field escape? number
----@field max_paste? number
+---@field escape? number seconds: after which an Escape that nothing follows is the key
+---@field max_paste? number bytes: of a paste
+-- end of ah.TerminalOptions
 
 ---@class ah.Key what terminal:key gives: a key, a paste or a resize
 ---@field key? string
@@ -1471,8 +1711,8 @@ function ah.interactive() end
 ---@field truncated? boolean
 ---@field resize? { columns: integer, rows: integer }
 
+-- fields of ah.Styled (make generate)
 ---@class ah.Styled a list of texts, and a style for all of them
----@field [integer] ah.Shown
 ---@field bold? boolean
 ---@field faint? boolean
 ---@field italic? boolean
@@ -1480,15 +1720,23 @@ function ah.interactive() end
 ---@field reverse? boolean
 ---@field color? string|integer
 ---@field background? string|integer
+---@field [integer] ah.Shown
+-- end of ah.Styled
 
 ---@alias ah.Shown string|number|ah.Styled
+
+-- fields of ah.Cursor (make generate)
+---@class ah.Cursor
+---@field line? integer
+---@field column? integer
+-- end of ah.Cursor
 
 ---@class ah.Terminal
 ---@field key fun(self, seconds?: number): ah.Key?, ah.Error?
 ---@field size fun(self): integer, integer
 ---@field write fun(self, text: ah.Shown)
 ---@field print_above fun(self, text: ah.Shown)
----@field live fun(self, lines: ah.Shown[], cursor?: { line?: integer, column?: integer }): boolean
+---@field live fun(self, lines: ah.Shown[], cursor?: ah.Cursor): boolean
 ---@field suspend fun(self)
 ---@field close fun(self)
 

@@ -1,0 +1,273 @@
+/* The one reader of tables whose fields are rows. */
+#include "lua/lua_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/lent.h"
+#include "base/seconds.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+
+const char *const ah_option_kind_name[AH_OPT_KINDS] = {"boolean", "integer",  "number", "string", "list",
+                                                       "table",   "function", "object", "any"};
+
+/* -- reading ----------------------------------------------------------------------------- */
+
+static bool is_of(lua_State *L, unsigned kinds)
+{
+    switch (lua_type(L, -1)) {
+    case LUA_TBOOLEAN:
+        return kinds & AH_OPT_BOOLEAN;
+    case LUA_TNUMBER:
+        return kinds & AH_OPT_NUMBER || (kinds & AH_OPT_INTEGER && lua_isinteger(L, -1));
+    case LUA_TSTRING:
+        return kinds & AH_OPT_STRING;
+    case LUA_TTABLE:
+        return kinds & (AH_OPT_LIST | AH_OPT_TABLE);
+    case LUA_TFUNCTION:
+        return kinds & AH_OPT_FUNCTION;
+    default:
+        return false;
+    }
+}
+
+/* What stands between two of several: there are `left` behind it. */
+static const char *between(unsigned left)
+{
+    return left > 1 ? ", " : left ? " or " : "";
+}
+
+/* "skip", "replace": each between quotes; `left` kinds follow. */
+static void add_words(luaL_Buffer *b, const char *words, unsigned left)
+{
+    for (const char *p = words; *p; p++)
+        left += *p == ' ';
+    luaL_addchar(b, '"');
+    for (; *words; words++) {
+        if (*words != ' ') {
+            luaL_addchar(b, *words);
+            continue;
+        }
+        luaL_addchar(b, '"');
+        luaL_addstring(b, between(left--));
+        luaL_addchar(b, '"');
+    }
+    luaL_addchar(b, '"');
+    luaL_addstring(b, between(left));
+}
+
+/* "a string or a list, { ... }", pushed. */
+static const char *push_wanted(lua_State *L, const ah_option *o)
+{
+    luaL_Buffer b;
+
+    luaL_buffinit(L, &b);
+    for (unsigned i = 0, left; i < AH_OPT_KINDS; i++) {
+        unsigned kind = o->kinds & (1U << i);
+
+        left = 0;
+        for (unsigned k = i + 1; k < AH_OPT_KINDS; k++)
+            left += o->kinds >> k & 1;
+        if (kind == AH_OPT_STRING && o->words) {
+            add_words(&b, o->words, left);
+        } else if (kind) {
+            luaL_addstring(&b, kind == AH_OPT_INTEGER ? "an " : "a ");
+            luaL_addstring(&b, ah_option_kind_name[i]);
+            luaL_addstring(&b, kind & (AH_OPT_LIST | AH_OPT_TABLE) ? ", { ... }" : "");
+            luaL_addstring(&b, between(left));
+        }
+    }
+    luaL_pushresult(&b);
+    return lua_tostring(L, -1);
+}
+
+/* Of the value on top: a number where one is wanted, a string where words are, "agenthost.tool" rather
+ * than "userdata". */
+static const char *push_found(lua_State *L, const ah_option *o)
+{
+    int type = lua_type(L, -1);
+
+    if (type == LUA_TNUMBER && o->kinds & (AH_OPT_NUMBER | AH_OPT_INTEGER))
+        return luaL_tolstring(L, -1, NULL);
+    if (type == LUA_TSTRING && o->words)
+        return lua_pushfstring(L, "\"%s\"", lua_tostring(L, -1));
+    if (type == LUA_TUSERDATA && luaL_getmetafield(L, -1, "__name") == LUA_TSTRING)
+        return lua_tostring(L, -1);
+    return luaL_typename(L, -1);
+}
+
+static double most_of(const ah_option *o)
+{
+    bool is_int = (o->to & ((1U << AH_STORE_BITS) - 1)) == AH_STORE_INT;
+
+    return o->most != 0 ? o->most : is_int ? INT_MAX : AH_OPT_MOST;
+}
+
+static bool is_in_range(lua_State *L, const ah_option *o)
+{
+    double v = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : o->least;
+
+    return (o->least == 0 && o->most == 0) || (v >= o->least && v <= most_of(o));
+}
+
+/* " of at least 1", " from 2 to 33", pushed; "" where there is no range, or another kind than numbers
+ * may be there. */
+static const char *push_range(lua_State *L, const ah_option *o)
+{
+    bool over = lua_type(L, -1) == LUA_TNUMBER && lua_tonumber(L, -1) > most_of(o);
+    bool alone = o->kinds == AH_OPT_INTEGER || o->kinds == AH_OPT_NUMBER;
+    bool both = o->most != 0 && o->most < INT_MAX;
+    char text[64] = "";
+
+    if ((o->least == 0 && o->most == 0) || (!alone && is_in_range(L, o)))
+        ;
+    else if (both)
+        snprintf(text, sizeof text, " from %.10g to %.10g", o->least, o->most);
+    else
+        snprintf(text, sizeof text, " of at %s %.10g", over ? "most" : "least",
+                 over ? most_of(o) : o->least);
+    lua_pushstring(L, text);
+    return lua_tostring(L, -1);
+}
+
+static void refuse(lua_State *L, const char *what, const ah_option *o)
+{
+    const char *range, *found;
+    int value = lua_gettop(L);
+
+    luaL_checkstack(L, 8, what);
+    range = push_range(L, o);
+    lua_pushvalue(L, value);
+    found = push_found(L, o);
+    ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be %s%s, found %s", what, o->name, push_wanted(L, o),
+                 range, found);
+}
+
+/* Which of the words the string on top is; -1: none. */
+static int word_at(lua_State *L, const char *words)
+{
+    ah_slice found;
+    size_t n;
+
+    found.p = lua_tolstring(L, -1, &found.n);
+    for (int i = 0; *words; i++, words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        if (found.n == n && memcmp(found.p, words, n) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static bool is_word(lua_State *L, const ah_option *o)
+{
+    return !o->words || lua_type(L, -1) != LUA_TSTRING || word_at(L, o->words) >= 0;
+}
+
+static void check(lua_State *L, const char *what, const ah_option *o)
+{
+    if (o->kinds & (AH_OPT_OBJECT | AH_OPT_ANY))
+        return;
+    if (!is_of(L, o->kinds) || !is_in_range(L, o) || !is_word(L, o))
+        refuse(L, what, o);
+    if (lua_istable(L, -1) && !(o->kinds & AH_OPT_TABLE)) {
+        lua_pushfstring(L, "%s: %s", what, o->name);
+        ah_list_check(L, -2, lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
+}
+
+/* Of a union only the kind that is stored is. */
+static void store(lua_State *L, const ah_option *o, void *to)
+{
+    char *at = (char *)to + (o->to >> AH_STORE_BITS);
+    unsigned how = o->to & ((1U << AH_STORE_BITS) - 1);
+
+    if (how == AH_STORE_BOOL && lua_isboolean(L, -1)) {
+        *(bool *)at = lua_toboolean(L, -1);
+    } else if ((how == AH_STORE_SLICE || how == AH_STORE_HELD) && lua_type(L, -1) == LUA_TSTRING) {
+        ah_slice s;
+
+        s.p = lua_tolstring(L, -1, &s.n);
+        *(ah_slice *)at = how == AH_STORE_SLICE ? ah_lend(s) : s;
+    } else if (how == AH_STORE_SECOND && lua_type(L, -1) == LUA_TSTRING) {
+        *(bool *)at = word_at(L, o->words) == 1;
+    } else if (how == AH_STORE_WORD && lua_type(L, -1) == LUA_TSTRING) {
+        int word = word_at(L, o->words);
+
+        memcpy(at, &word, sizeof word);
+    } else if (lua_type(L, -1) == LUA_TNUMBER) {
+        if (how == AH_STORE_INT)
+            *(int *)at = (int)lua_tointeger(L, -1);
+        else if (how == AH_STORE_SIZE)
+            *(size_t *)at = (size_t)lua_tonumber(L, -1);
+        else if (how == AH_STORE_DOUBLE)
+            *(double *)at = lua_tonumber(L, -1);
+        else if (how == AH_STORE_MS)
+            *(int64_t *)at = ah_ms_of(lua_tonumber(L, -1));
+    }
+}
+
+static void list_names(const ah_subject *s, const char **known)
+{
+    size_t n = 0;
+
+    for (; s; s = s->base)
+        for (const ah_option *o = s->row; o->name; o++)
+            known[n++] = o->name;
+    known[n] = NULL;
+}
+
+static void read_row(lua_State *L, int idx, const char *what, const ah_option *o, void *to)
+{
+    lua_getfield(L, idx, o->name);
+    check(L, what, o);
+    if (to && o->to)
+        store(L, o, to);
+    lua_pop(L, 1);
+}
+
+static void check_there(lua_State *L, const ah_subject *s, const char *what, const ah_option *o)
+{
+    bool told = !s->declares && o->doc;
+
+    if (o->needed)
+        ah_lua_raise(L, s->declares ? AH_PROMPT_VALIDATION : AH_USAGE, "%s: field '%s' is missing%s%s",
+                     what, o->name, told ? ": " : "", told ? o->doc : "");
+}
+
+void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to)
+{
+    const char *known[AH_MOST_OPTIONS + 1];
+    uint64_t there;
+
+    list_names(s, known);
+    idx = lua_absindex(L, idx);
+    there = ah_fields_check(L, idx, what, known, s->list != NULL);
+    luaL_checkstack(L, 4, what);
+    for (const ah_subject *part = s; part; part = part->base)
+        for (const ah_option *o = part->row; o->name; o++, there >>= 1)
+            if (there & 1)
+                read_row(L, idx, what, o, to);
+            else
+                check_there(L, s, what, o);
+}
+
+void ah_options_take(lua_State *L, int idx, const ah_subject *s, void *to)
+{
+    idx = lua_absindex(L, idx);
+    luaL_checkstack(L, 4, s->what);
+    for (; s; s = s->base)
+        for (const ah_option *o = s->row; o->name; o++) {
+            if (!o->to)
+                continue;
+            lua_getfield(L, idx, o->name);
+            store(L, o, to);
+            lua_pop(L, 1);
+        }
+}
+
+void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to)
+{
+    ah_options_read_as(L, idx, s, s->what, to);
+}

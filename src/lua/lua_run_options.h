@@ -1,0 +1,15 @@
+/* What the rows of ah.run's fields store. */
+#ifndef AH_LUA_RUN_OPTIONS_H
+#define AH_LUA_RUN_OPTIONS_H
+
+#include "lua/lua_agent.h"
+#include "wire/adapter.h"
+
+typedef struct ah_run_fields {
+    ah_provider_options connection; /* of the subject's base, whose rows begin here */
+    ah_lua_run_limits limits;
+    ah_inject_rules rules;
+    int on_drift; /* which word; -1: none */
+} ah_run_fields;
+
+#endif

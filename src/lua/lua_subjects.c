@@ -1,0 +1,86 @@
+/* All subjects of options, and ah._options, which shows their rows to those who write annotations and
+ * docs of them. */
+#include <lauxlib.h>
+
+#include "lua/lua_open.h"
+#include "lua/lua_options.h"
+
+#define AH_SUBJECT_OF(name) &ah_subject_##name,
+static const ah_subject *const subjects[] = {AH_SUBJECTS(AH_SUBJECT_OF) NULL};
+
+static void set_text(lua_State *L, const char *name, const char *text)
+{
+    if (!text)
+        return;
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, name);
+}
+
+static void set_number(lua_State *L, const char *name, double value)
+{
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, name);
+}
+
+static void push_kinds(lua_State *L, unsigned kinds)
+{
+    lua_newtable(L);
+    for (int i = 0, n = 0; i < AH_OPT_KINDS; i++) {
+        if (!(kinds >> i & 1))
+            continue;
+        lua_pushstring(L, ah_option_kind_name[i]);
+        lua_rawseti(L, -2, ++n);
+    }
+}
+
+static void push_row(lua_State *L, const ah_option *o)
+{
+    lua_newtable(L);
+    set_text(L, "name", o->name);
+    push_kinds(L, o->kinds);
+    lua_setfield(L, -2, "kinds");
+    if (o->least != 0 || o->most != 0)
+        set_number(L, "least", o->least);
+    if (o->most != 0)
+        set_number(L, "most", o->most);
+    set_text(L, "words", o->words);
+    set_text(L, "otherwise", o->otherwise);
+    set_text(L, "unit", o->unit);
+    set_text(L, "is", o->is);
+    set_text(L, "type", o->type);
+    set_text(L, "doc", o->doc);
+    lua_pushboolean(L, o->needed);
+    lua_setfield(L, -2, "needed");
+    lua_pushboolean(L, o->where & AH_IN_JSON);
+    lua_setfield(L, -2, "json");
+}
+
+/* ah._options(): the subjects, { what, type, doc, list, rows = { { name, kinds, ... } } } each. */
+static int show(lua_State *L)
+{
+    lua_newtable(L);
+    for (int i = 0; subjects[i]; i++) {
+        const ah_subject *s = subjects[i];
+
+        lua_newtable(L);
+        set_text(L, "what", s->what);
+        set_text(L, "type", s->type);
+        set_text(L, "doc", s->doc);
+        set_text(L, "list", s->list);
+        set_text(L, "base", s->base ? s->base->type : NULL);
+        lua_newtable(L);
+        for (int k = 0; s->row[k].name; k++) {
+            push_row(L, &s->row[k]);
+            lua_rawseti(L, -2, k + 1);
+        }
+        lua_setfield(L, -2, "rows");
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+void ah_lua_open_subjects(lua_State *L)
+{
+    lua_pushcfunction(L, show);
+    lua_setfield(L, -2, "_options");
+}
