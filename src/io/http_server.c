@@ -51,6 +51,35 @@ ah_status ah_server_new(const ah_mem *mem, ah_loop *loop, const char *listen,
                         "libmicrohttpd-dev), then make again");
 }
 
+void ah_server_free(ah_server *s)
+{
+    (void)s;
+}
+
+void ah_server_shut(ah_server *s, int64_t ms)
+{
+    (void)s;
+    (void)ms;
+}
+
+const char *ah_server_address(const ah_server *s)
+{
+    (void)s;
+    return "";
+}
+
+int ah_server_port(const ah_server *s)
+{
+    (void)s;
+    return 0;
+}
+
+bool ah_server_is_any(const ah_server *s)
+{
+    (void)s;
+    return false;
+}
+
 const char *ah_server_version(void)
 {
     return NULL;
@@ -59,6 +88,7 @@ const char *ah_server_version(void)
 #else
 
 #include "io/http_door.h"
+#include "io/http_server_hit.h"
 
 enum {
     MAX_HEADER = 256 << 10, /* the most that can be asked for */
@@ -68,38 +98,7 @@ enum {
     SWEEP_MS = 250,         /* between looks for connections whose time is over */
     ROUND_MS = 10,          /* between rounds where libmicrohttpd has no descriptor */
     MOST_NEW = 64,          /* that are let in between two rounds */
-    METHOD = 24,
-    BLOCK = 16 << 10, /* of an answer */
-    MAX_ANSWER_HEADERS = 100
-};
-
-typedef struct place {
-    uint32_t at, n;
-} place;
-
-struct ah_hit {
-    ah_server *server;
-    struct MHD_Connection *connection; /* NULL: the head is not there, or it is over */
-    ah_visit *visit;                   /* NULL: it is over */
-    void *owner;
-    char method[METHOD];
-    char remote[AH_SERVER_TEXT];
-    ah_buf target, head, body; /* head: names and values of the header lines */
-    place *line;               /* by turns in head */
-    size_t n_lines, cap_lines;
-    size_t held;    /* of the body, as the server counts it */
-    bool asked;     /* it was handed to its owner */
-    bool owned;     /* who has not freed it */
-    bool suspended; /* its connection is, until something is said */
-    int status;     /* of the answer; 0: it has not begun */
-    int64_t length; /* of its body */
-    bool bodyless;  /* an answer without a body */
-    bool ended, broken;
-    ah_buf lines; /* header lines of the answer: a NUL behind each name and value */
-    size_t n_answer_lines;
-    ah_buf out; /* of the body */
-    size_t sent;
-    ah_hit *next, **link; /* in server->first */
+    BLOCK = 16 << 10        /* of an answer */
 };
 
 struct ah_server {
@@ -183,15 +182,6 @@ static void tell(const ah_visit *v, int status, const char *why)
         send(v->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void drop_body(ah_hit *x)
-{
-    if (x->held)
-        x->server->bodies -= x->held;
-    x->held = 0;
-    (void)ah_buf_ok(&x->body);
-    ah_buf_clear(&x->body);
-}
-
 /* The rest of its request is read and dropped for a moment: with bytes unread, closing would take the
  * answer away from a client that is still sending. */
 static void refuse(ah_hit *x, int status, const char *why)
@@ -199,7 +189,7 @@ static void refuse(ah_hit *x, int status, const char *why)
     tell(x->visit, status, why);
     shutdown(x->visit->fd, SHUT_WR);
     ah_visit_begin(x->visit, AH_VISIT_REFUSED, now_of(x->server));
-    drop_body(x);
+    ah_hit_drop_body(x);
 }
 
 /* Lets a client go: libmicrohttpd finds the socket closed. */
@@ -216,11 +206,6 @@ static void send_off(ah_visit *v)
 }
 
 /* -- the answer -------------------------------------------------------------------------------- */
-
-static bool is_sent(const ah_hit *x)
-{
-    return x->sent == x->out.len;
-}
 
 /* The next bytes of the body; without any the connection waits for more of them. */
 static ssize_t read_body(void *ud, uint64_t pos, char *out, size_t max)
@@ -280,25 +265,10 @@ static enum MHD_Result send_answer(ah_hit *x)
 
 /* -- the request -------------------------------------------------------------------------------- */
 
-static bool keep_line(ah_hit *x, const char *name, const char *value)
-{
-    size_t n = strlen(name), k = value ? strlen(value) : 0;
-    place *line = ah_grow(x->server->mem, x->line, &x->cap_lines, x->n_lines + 2, sizeof *line);
-
-    if (!line)
-        return false;
-    x->line = line;
-    line[x->n_lines++] = (place){(uint32_t)x->head.len, (uint32_t)n};
-    ah_buf_add(&x->head, name, n);
-    line[x->n_lines++] = (place){(uint32_t)x->head.len, (uint32_t)k};
-    ah_buf_add(&x->head, value ? value : "", k);
-    return ah_buf_ok(&x->head);
-}
-
 static enum MHD_Result take_line(void *ud, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     (void)kind;
-    return keep_line(ud, name, value) ? MHD_YES : MHD_NO;
+    return ah_hit_keep_line(ud, name, value) ? MHD_YES : MHD_NO;
 }
 
 /* Two ways to tell where a body ends are a request inside another one for somebody. */
@@ -439,7 +409,7 @@ static void *on_target(void *ud, const char *target, struct MHD_Connection *c)
 
     if (!x)
         return NULL;
-    *x = (ah_hit){.server = s, .visit = v};
+    *x = (ah_hit){.server = s, .visit = v, .go_on = go_on, .mem = s->mem, .bodies = &s->bodies};
     ah_buf_init(&x->target, s->mem, s->limits.header_bytes + 1);
     ah_buf_init(&x->head, s->mem, s->limits.header_bytes + 1);
     ah_buf_init(&x->body, s->mem, s->limits.body_bytes);
@@ -451,19 +421,6 @@ static void *on_target(void *ud, const char *target, struct MHD_Connection *c)
     enter(s, x);
     v->exchange = x;
     return x;
-}
-
-static void destroy(ah_hit *x)
-{
-    ah_buf *const all[] = {&x->target, &x->head, &x->body, &x->lines, &x->out};
-    const ah_mem *mem = x->target.mem;
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        (void)ah_buf_ok(all[i]);
-        ah_buf_clear(all[i]);
-    }
-    ah_free(mem, x->line);
-    ah_free(mem, x);
 }
 
 static void on_over(void *ud, struct MHD_Connection *c, void **state,
@@ -490,7 +447,7 @@ static void on_over(void *ud, struct MHD_Connection *c, void **state,
     if (x->owned)
         tell_moved(x);
     else
-        destroy(x);
+        ah_hit_destroy(x);
     if (s->until)
         turn_soon(s);
 }
@@ -873,184 +830,6 @@ const char *ah_server_version(void)
     ah_mhd m;
 
     return ah_mhd_load(&m) ? m.get_version() : NULL;
-}
-
-/* -- hits -------------------------------------------------------------------------------------------- */
-
-const char *ah_hit_method(const ah_hit *hit)
-{
-    return hit->method;
-}
-
-ah_slice ah_hit_target(const ah_hit *hit)
-{
-    return ah_buf_slice(&hit->target);
-}
-
-const char *ah_hit_remote(const ah_hit *hit)
-{
-    return hit->remote;
-}
-
-static ah_slice at_place(const ah_hit *hit, place p)
-{
-    return (ah_slice){hit->head.data + p.at, p.n};
-}
-
-bool ah_hit_header_at(const ah_hit *hit, size_t i, ah_slice *name, ah_slice *value)
-{
-    if (2 * i + 1 >= hit->n_lines)
-        return false;
-    *name = at_place(hit, hit->line[2 * i]);
-    *value = at_place(hit, hit->line[2 * i + 1]);
-    return true;
-}
-
-ah_slice ah_hit_header(const ah_hit *hit, const char *name, size_t *n)
-{
-    ah_slice found = {NULL, 0}, key, value;
-    size_t len = strlen(name);
-
-    *n = 0;
-    for (size_t i = 0; ah_hit_header_at(hit, i, &key, &value); i++)
-        if (key.n == len && strncasecmp(key.p, name, len) == 0 && (*n)++ == 0)
-            found = value;
-    return found;
-}
-
-ah_slice ah_hit_body(const ah_hit *hit)
-{
-    return ah_buf_slice(&hit->body);
-}
-
-void ah_hit_drop_body(ah_hit *hit)
-{
-    drop_body(hit);
-}
-
-void ah_hit_set_owner(ah_hit *hit, void *p)
-{
-    hit->owner = p;
-}
-
-void *ah_hit_owner(const ah_hit *hit)
-{
-    return hit->owner;
-}
-
-static bool is_token(ah_slice s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] <= ' ' || s.p[i] > '~' || strchr("\"(),/:;<=>?@[\\]{}", s.p[i]))
-            return false;
-    return s.n > 0;
-}
-
-/* These follow from the body, or are the connection's. */
-static bool is_ours(ah_slice name)
-{
-    static const char *const ours[] = {"Content-Length", "Transfer-Encoding", "Connection",
-                                       "Keep-Alive",     "Upgrade",           "Trailer"};
-
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (name.n == strlen(ours[i]) && strncasecmp(name.p, ours[i], name.n) == 0)
-            return true;
-    return false;
-}
-
-bool ah_hit_add_header(ah_hit *hit, ah_slice name, ah_slice value)
-{
-    if (!is_token(name) || is_ours(name) || hit->n_answer_lines == MAX_ANSWER_HEADERS)
-        return false;
-    for (size_t i = 0; i < value.n; i++)
-        if (value.p[i] == '\r' || value.p[i] == '\n' || value.p[i] == '\0')
-            return false;
-    hit->n_answer_lines++;
-    ah_buf_put(&hit->lines, name);
-    ah_buf_char(&hit->lines, '\0');
-    ah_buf_put(&hit->lines, value);
-    ah_buf_char(&hit->lines, '\0');
-    return ah_buf_ok(&hit->lines);
-}
-
-void ah_hit_forget_headers(ah_hit *hit)
-{
-    (void)ah_buf_ok(&hit->lines);
-    ah_buf_reset(&hit->lines, 0);
-    hit->n_answer_lines = 0;
-}
-
-void ah_hit_begin(ah_hit *hit, int status, int64_t length)
-{
-    hit->status = status;
-    hit->bodyless = strcmp(hit->method, "HEAD") == 0 || status == 204 || status == 304;
-    hit->length = hit->bodyless && length < 0 ? 0 : length;
-    if (status == 204 || status == 304)
-        hit->length = 0;
-    if (hit->connection)
-        go_on(hit);
-}
-
-bool ah_hit_begun(const ah_hit *hit)
-{
-    return hit->status != 0;
-}
-
-bool ah_hit_write(ah_hit *hit, ah_slice bytes)
-{
-    if (ah_hit_over(hit) || hit->bodyless || hit->ended)
-        return true;
-    if (hit->sent) {
-        ah_buf_drop(&hit->out, hit->sent);
-        hit->sent = 0;
-    }
-    ah_buf_put(&hit->out, bytes);
-    if (!ah_buf_ok(&hit->out)) {
-        ah_hit_break(hit);
-        return false;
-    }
-    go_on(hit);
-    return true;
-}
-
-bool ah_hit_taken(const ah_hit *hit)
-{
-    return ah_hit_over(hit) || is_sent(hit);
-}
-
-void ah_hit_end(ah_hit *hit)
-{
-    hit->ended = true;
-    if (hit->connection)
-        go_on(hit);
-}
-
-bool ah_hit_ended(const ah_hit *hit)
-{
-    return hit->ended;
-}
-
-void ah_hit_break(ah_hit *hit)
-{
-    hit->broken = true;
-    if (hit->connection)
-        go_on(hit);
-}
-
-bool ah_hit_over(const ah_hit *hit)
-{
-    return !hit->connection;
-}
-
-void ah_hit_free(ah_hit *hit)
-{
-    if (!hit)
-        return;
-    hit->owned = false;
-    if (!hit->connection)
-        destroy(hit);
-    else if (!hit->ended)
-        ah_hit_break(hit);
 }
 
 #endif
