@@ -376,7 +376,7 @@ static const ah_option tool_common_rows[] = {
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(tool_fields, def.version),
      .doc =
-         "of the definition, 1 to 64 bytes. Another one is [told](#tools-that-have-changed) where a saved conversation goes on; no model sees it"},
+         "of the definition, 1 to 64 bytes. Another one is [told](lua.md#tools-that-have-changed) where a saved conversation goes on; no model sees it"},
     {.name = "render",
      .kinds = AH_OPT_FUNCTION,
      .otherwise = "that of the type",
