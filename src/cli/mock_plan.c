@@ -68,9 +68,12 @@ static bool put_text(const field *f, ah_bytes *out)
     for (size_t i = 0; i < f->n; i++) {
         bool code = f->value[i] == '%' && are_hex(f->value + i + 1);
 
-        ah_bytes_char(out,
-                      code ? (char)(digit(f->value[i + 1]) << 4 | digit(f->value[i + 2])) : f->value[i]);
-        i += code ? 2 : 0;
+        if (code) {
+            ah_bytes_char(out, (char)(digit(f->value[i + 1]) << 4 | digit(f->value[i + 2])));
+            i += 2;
+        } else {
+            ah_bytes_char(out, f->value[i]);
+        }
     }
     if (ah_bytes_ok(out) && out->len > at && memchr(out->data + at, '\0', out->len - at))
         return false;
