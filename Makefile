@@ -51,11 +51,12 @@ ifneq ($(and $(YAML),$(filter -static,$(LDFLAGS))),)
   YAML_CFLAGS += -DAH_YAML_LINKED
   YAML_LIBS := $(shell $(PKG_CONFIG) --libs $(YAML))
 endif
-# Without libmicrohttpd the command has no `agenthost mock`; the libraries never need it.
+# Without libmicrohttpd there is no `ah.serve` and no `agenthost mock`. The command is linked with it, all of it
+# where it is an archive; the libraries open it when it is needed.
 MICROHTTPD ?= $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo libmicrohttpd)
 MICROHTTPD := $(MICROHTTPD)
 CLI_CFLAGS := $(if $(MICROHTTPD),-DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags $(MICROHTTPD)))
-CLI_LIBS := $(if $(MICROHTTPD),$(shell $(PKG_CONFIG) --libs $(MICROHTTPD)))
+CLI_LIBS := $(if $(MICROHTTPD),-u MHD_start_daemon $(shell $(PKG_CONFIG) --libs $(MICROHTTPD)))
 DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS) $(YAML_CFLAGS)
 DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS) $(YAML_LIBS)
 # For distributions whose folders are others, such as lib64 or lib/x86_64-linux-gnu.

@@ -115,6 +115,14 @@ print(run { model = "demo/echo", "Hello" })
     has(lines.out, '"success":true')
   end)
 
+  it("has its report, too, where it left no file to open", function()
+    local path = script("held = {} repeat held[#held + 1] = io.open('/dev/null') until not "
+      .. "io.open('/dev/null') error('none left', 0)")
+    local r = command.shell(('ulimit -n 60; "$A" --json %s'):format(path))
+    has(r.out, '{"error":{"code":"internal","message":"none left')
+    assert.equal(1, r.code)
+  end)
+
   it("is told of as any other where it did nothing", function()
     local r = agenthost(script(ALL))
     has(r.err, "printed nothing, began no run and returned no agent")
@@ -128,5 +136,76 @@ local agent = ah.agent { model = "demo/echo" }
 ]] .. GLOBALS .. "return agent\n"), "Hello")
     assert.equal("Hello\n", r.out)
     assert.equal(0, r.code)
+  end)
+end)
+
+describe("agenthost mock", function()
+  local mock = require "support.mock"
+  local with_mock = mock.is_built() and it or pending
+
+  with_mock("goes on where its script destroyed everything", function()
+    local m <close> = mock.start([[
+local ah = require "agenthost"
+return function()
+  local G = _G
+  if next(ah) then
+    (function()
+]] .. ALL .. [[
+    end)()
+  end
+  return { text = "Here." }
+end
+]])
+    for _ = 1, 3 do
+      local r = assert(m:ask("/v1/chat/completions", { model = "m",
+        messages = { { role = "user", content = "Hi" } } }))
+      assert.equal("Here.", r:json().choices[1].message.content, m:errors())
+    end
+  end)
+end)
+
+describe("what the programs stand on and scripts have, too:", function()
+  local ah = require "agenthost"
+
+  it("ah.nearest is the name that was meant, or none", function()
+    local names = { "temperature", "tools", "tool_choice", "on" }
+    assert.equal("tools", ah.nearest("tool", names))
+    assert.equal("tool_choice", ah.nearest("Tool-Choice", names))
+    assert.equal("temperature", ah.nearest("temprature", names))
+    assert.is_nil(ah.nearest("zebra", names))
+    assert.is_nil(ah.nearest("", {}))
+    assert.is_nil(ah.nearest(("tools"):rep(1000000), names))
+    assert.is_nil(ah.nearest("a\0b\xff", names))
+  end)
+
+  it("ah.nearest raises for what is no list of names", function()
+    for _, case in ipairs { { "x", { 1 } }, { "x", { "a", nil, "b" } }, { "x", { a = "b" } },
+      { "x", "y" }, { "x" }, { nil, {} }, { {}, {} } } do
+      assert.is_false((pcall(ah.nearest, case[1], case[2])))
+    end
+    local ok, why = pcall(ah.nearest, "x", { "a", true })
+    assert.is_false(ok)
+    has(tostring(why), "ah.nearest: names[2]: expected a string, found boolean")
+  end)
+
+  it("ah.aliases tells names, in a table that is the caller's own", function()
+    ah.alias { ["programs-spec"] = "demo/echo" }
+    local told = ah.aliases()
+    assert.equal("demo/echo", told["programs-spec"])
+    told["programs-spec"] = "demo/tools"
+    assert.equal("demo/echo", ah.aliases()["programs-spec"])
+  end)
+
+  it("ah.providers tells where addresses and keys come from, and no key", function()
+    local by_name = {}
+    for _, provider in ipairs(ah.providers()) do
+      by_name[provider.name] = provider
+      assert.equal("boolean", type(provider.keyless))
+    end
+    assert.same({ "OPENAI_BASE_URL", "OPENAI_API_BASE" }, by_name.openai.url_env)
+    assert.equal("OPENAI_API_KEY", by_name.openai.key_env[1])
+    assert.equal("https://api.openai.com/v1", by_name.openai.url)
+    ah.providers()[1].name = "mine"
+    assert.is_not.equal("mine", ah.providers()[1].name)
   end)
 end)

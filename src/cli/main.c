@@ -494,6 +494,8 @@ static int run(session *s)
         return cannot_open(s, o->script, code);
     if (o->replay && (code = ah_unreadable(o->replay)))
         return cannot_replay(s, o->replay, code);
+    if (machine && (st = programs_of(s, &host)) != AH_OK) /* a script may leave nothing for it */
+        return cannot_start(s, st);
     if ((st = open_host(s, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);

@@ -54,10 +54,16 @@ static bool are_hex(const char *p)
     return isxdigit((unsigned char)p[0]) && isxdigit((unsigned char)p[1]);
 }
 
+/* Of two digits. */
+static char byte_of(const char *p)
+{
+    return (char)(digit(p[0]) << 4 | digit(p[1]));
+}
+
 static void put_hex(const char *p, ah_bytes *out)
 {
     for (; are_hex(p); p += 2)
-        ah_bytes_char(out, (char)(digit(p[0]) << 4 | digit(p[1])));
+        ah_bytes_char(out, byte_of(p));
 }
 
 /* A text and a NUL, which it does not hold itself. */
@@ -68,8 +74,7 @@ static bool put_text(const field *f, ah_bytes *out)
     for (size_t i = 0; i < f->n; i++) {
         bool code = f->value[i] == '%' && are_hex(f->value + i + 1);
 
-        ah_bytes_char(out,
-                      code ? (char)(digit(f->value[i + 1]) << 4 | digit(f->value[i + 2])) : f->value[i]);
+        ah_bytes_char(out, code ? byte_of(f->value + i + 1) : f->value[i]);
         i += code ? 2 : 0;
     }
     if (ah_bytes_ok(out) && out->len > at && memchr(out->data + at, '\0', out->len - at))

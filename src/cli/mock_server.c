@@ -92,7 +92,7 @@ typedef struct exchange exchange;
 struct exchange {
     ah_mock_server *server;
     struct MHD_Connection *connection; /* NULL: the head is not there */
-    ah_visit *visit;
+    ah_mock_visit *visit;
     char method[16];
     ah_bytes target, body;
     size_t held; /* of the body, as the server counts it */
@@ -110,7 +110,7 @@ struct ah_mock_server {
     struct MHD_Daemon *daemon;
     ah_mock_script script;
     int fd; /* listens */
-    ah_door door;
+    ah_mock_door door;
     size_t coming; /* handed to libmicrohttpd, which will say in its next round that they are there */
     int64_t shut;  /* nobody is accepted until then, ms */
     int64_t swept; /* when it was last looked for those whose time is over */
@@ -222,7 +222,7 @@ static void put_headers(ah_bytes *out, const ah_plan *p)
 
 /* An answer where libmicrohttpd takes none: in the middle of a body, before the end of a head. What
  * does not fit into the socket at once is left unsaid. `p`: in the words of a protocol; NULL: in ours. */
-static void tell(const ah_visit *v, const refusal *r, const ah_plan *p)
+static void tell(const ah_mock_visit *v, const refusal *r, const ah_plan *p)
 {
     ah_bytes text, body;
 
@@ -245,7 +245,7 @@ static void tell(const ah_visit *v, const refusal *r, const ah_plan *p)
 }
 
 /* In the words of the protocol that the request is of, where its head tells which one that is. */
-static void tell_asker(const ah_visit *v, const refusal *r)
+static void tell_asker(const ah_mock_visit *v, const refusal *r)
 {
     exchange *x = v->exchange;
     ah_plan *p = x && x->connection ? ask(x, "", r) : NULL;
@@ -267,16 +267,16 @@ static void refuse(exchange *x, const refusal *r)
 {
     tell_asker(x->visit, r);
     shutdown(x->visit->fd, SHUT_WR);
-    ah_visit_begin(x->visit, AH_VISIT_REFUSED, now_ms());
+    ah_mock_visit_begin(x->visit, AH_MOCK_VISIT_REFUSED, now_ms());
     drop_body(x);
 }
 
 /* Lets a client go: libmicrohttpd finds the socket closed. */
-static void send_off(ah_visit *v)
+static void send_off(ah_mock_visit *v)
 {
     exchange *x = v->exchange;
 
-    if (v->phase == AH_VISIT_FRESH || v->phase == AH_VISIT_BODY)
+    if (v->phase == AH_MOCK_VISIT_FRESH || v->phase == AH_MOCK_VISIT_BODY)
         tell_asker(v, &late);
     v->sent_off = true;
     shutdown(v->fd, SHUT_RDWR);
@@ -309,7 +309,7 @@ static ssize_t read_step(exchange *x, char *out, size_t max)
         if (n) {
             memcpy(out, p->bytes.data + s->at + x->sent, n);
             x->sent += n;
-            ah_visit_hand(x->visit, now_ms());
+            ah_mock_visit_hand(x->visit, now_ms());
             return (ssize_t)n;
         }
     }
@@ -328,7 +328,7 @@ static ssize_t read_body(void *ud, uint64_t pos, char *out, size_t max)
     (void)pos;
     if (x->broken || x->visit->sent_off)
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    ah_visit_taken(x->visit, now_ms());
+    ah_mock_visit_taken(x->visit, now_ms());
     return read_step(x, out, max);
 }
 
@@ -368,7 +368,7 @@ static void make_piece(ah_mock_server *s)
 {
     exchange *x = dequeue(s);
 
-    if (ah_visit_gone(x->visit)) {
+    if (ah_mock_visit_gone(x->visit)) {
         x->visit->sent_off = true;
     } else {
         x->broken = !s->script.go_on(s->script.ud, x->plan);
@@ -391,7 +391,7 @@ static void make_pieces(ah_mock_server *s, int64_t now)
 
 static void take_request(exchange *x)
 {
-    ah_visit_begin(x->visit, AH_VISIT_ANSWER, now_ms());
+    ah_mock_visit_begin(x->visit, AH_MOCK_VISIT_ANSWER, now_ms());
     ah_bytes_char(&x->body, '\0');
     if (ah_bytes_ok(&x->body))
         x->plan = ask(x, x->body.data, NULL);
@@ -418,7 +418,7 @@ static void take_head(exchange *x, struct MHD_Connection *c, const char *method)
 
     x->connection = c;
     snprintf(x->method, sizeof x->method, "%s", method);
-    ah_visit_begin(x->visit, AH_VISIT_BODY, now_ms());
+    ah_mock_visit_begin(x->visit, AH_MOCK_VISIT_BODY, now_ms());
     MHD_get_connection_values(c, MHD_HEADER_KIND, count_header, &n);
     if (n > MAX_HEAD || !ah_bytes_ok(&x->target))
         refuse(x, &large_head);
@@ -460,12 +460,12 @@ static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char
         return MHD_YES;
     }
     if (*n) {
-        if (x->visit->phase == AH_VISIT_BODY)
+        if (x->visit->phase == AH_MOCK_VISIT_BODY)
             take_bytes(x, data, *n);
         *n = 0;
         return MHD_YES;
     }
-    if (x->visit->phase == AH_VISIT_REFUSED)
+    if (x->visit->phase == AH_MOCK_VISIT_REFUSED)
         return MHD_NO;
     if (!x->plan)
         take_request(x);
@@ -480,7 +480,7 @@ static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char
 static void *on_target(void *ud, const char *target, struct MHD_Connection *c)
 {
     ah_mock_server *s = ud;
-    ah_visit *v = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    ah_mock_visit *v = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     exchange *x = v ? malloc(sizeof *x) : NULL;
 
     if (!x)
@@ -507,12 +507,12 @@ static void on_over(void *ud, struct MHD_Connection *c, void **state,
     if (!x)
         return;
     *state = NULL;
-    s->answered += x->visit->phase == AH_VISIT_ANSWER || x->visit->phase == AH_VISIT_REFUSED;
+    s->answered += x->visit->phase == AH_MOCK_VISIT_ANSWER || x->visit->phase == AH_MOCK_VISIT_REFUSED;
     s->bodies -= x->held;
     if (x->plan && x->plan->more && !x->broken)
         s->script.forget(s->script.ud, x->plan);
     x->visit->exchange = NULL;
-    ah_visit_begin(x->visit, AH_VISIT_KEPT, now_ms());
+    ah_mock_visit_begin(x->visit, AH_MOCK_VISIT_KEPT, now_ms());
     *x->link = x->next;
     if (x->next)
         x->next->link = x->link;
@@ -528,17 +528,17 @@ static void on_connection(void *ud, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what)
 {
     ah_mock_server *s = ud;
-    ah_visit *v = *context;
+    ah_mock_visit *v = *context;
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         s->coming -= s->coming > 0;
         if ((v = malloc(sizeof *v)))
-            ah_door_enter(&s->door, v,
-                          MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-                          now_ms());
+            ah_mock_door_enter(&s->door, v,
+                               MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+                               now_ms());
         *context = v;
     } else if (v) {
-        ah_door_leave(&s->door, v);
+        ah_mock_door_leave(&s->door, v);
         free(v);
         *context = NULL;
         s->shut = 0;
@@ -555,7 +555,7 @@ static bool is_waiting_outside(int fd)
 /* One has to go, or the others wait. */
 static void make_room(ah_mock_server *s, int64_t now)
 {
-    ah_visit *v = ah_door_slowest(&s->door, now);
+    ah_mock_visit *v = ah_mock_door_slowest(&s->door, now);
 
     s->shut = now + SHUT_MS;
     if (v)
@@ -606,10 +606,10 @@ static void sweep(ah_mock_server *s, int64_t now)
     if (now - s->swept < SWEEP_MS)
         return;
     s->swept = now;
-    for (ah_visit *v = s->door.first; v; v = v->next) {
+    for (ah_mock_visit *v = s->door.first; v; v = v->next) {
         const exchange *x = v->exchange;
 
-        if (!v->sent_off && (ah_visit_overdue(v, now) || (x && x->due && ah_visit_gone(v))))
+        if (!v->sent_off && (ah_mock_visit_overdue(v, now) || (x && x->due && ah_mock_visit_gone(v))))
             send_off(v);
     }
 }

@@ -111,7 +111,7 @@ void ah_report_json(FILE *out, const char *json, size_t size)
 static void write_line(FILE *out, const char *json)
 {
     static const char none[] =
-        "{\"error\":{\"code\":\"internal\",\"message\":\"out of memory for the report\"}}";
+        "{\"error\":{\"code\":\"internal\",\"message\":\"no memory, or no file, for the report\"}}";
 
     json = json ? json : none;
     ah_report_json(out, json, strlen(json));

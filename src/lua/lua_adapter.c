@@ -546,7 +546,7 @@ static void push_names(lua_State *L, const char *const names[AH_SERVICE_NAMES])
     }
 }
 
-/* ah._providers(): a list of { name, url, url_env, key_env, keyless }, as the adapters have it. */
+/* ah.providers(): a list of { name, url, url_env, key_env, keyless }, as the adapters have it. */
 static int known_providers(lua_State *L)
 {
     const ah_service *s;
@@ -590,5 +590,5 @@ void ah_lua_open_adapter(lua_State *L)
     lua_pushcfunction(L, capabilities);
     lua_setfield(L, -2, "capabilities");
     lua_pushcfunction(L, known_providers);
-    lua_setfield(L, -2, "_providers");
+    lua_setfield(L, -2, "providers");
 }

@@ -150,6 +150,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_entity(L);
     ah_lua_open_discover(L);
     ah_lua_open_http(L);
+    ah_lua_open_serve(L);
     ah_lua_open_fs(L);
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);

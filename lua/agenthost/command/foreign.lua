@@ -9,24 +9,51 @@ local foreign = {}
 local OURS = { __index = setmetatable(string, { __index = _G.string }) }
 local put_metatable, traceback = debug.setmetatable, debug.traceback
 
-local theirs, meta, library = getmetatable "", getmetatable(ah), {}
-for name, value in next, ah do
-  library[name] = value
+local theirs, meta = getmetatable "", getmetatable(ah)
+
+local kept = {} -- tables that stay whole: { table, its fields as they were }
+
+local function keep(t)
+  local fields = {}
+  for name, value in next, t do
+    fields[name] = value
+  end
+  kept[#kept + 1] = { t, fields }
 end
 
--- What they took out of the library's table is there again.
-local function mend_library()
+keep(ah)
+
+local LIBRARIES = { "coroutine", "debug", "io", "math", "os", "package", "string", "table", "utf8" }
+
+--- From now on the globals and the standard libraries stay whole, too: for a state of our own.
+function foreign.keep_globals()
+  if kept[2] then
+    return
+  end
+  keep(_G)
+  for _, name in ipairs(LIBRARIES) do
+    keep(_G[name])
+  end
+  kept[#kept + 1] = { package.loaded, { agenthost = ah,
+    ["agenthost.command"] = package.loaded["agenthost.command"] } }
+end
+
+-- What they took away is there again.
+local function mend()
   put_metatable(ah, meta)
-  for name, value in next, library do
-    if rawget(ah, name) == nil then
-      ah[name] = value
+  for _, one in ipairs(kept) do
+    local t, fields = one[1], one[2]
+    for name, value in next, fields do
+      if rawget(t, name) == nil then
+        rawset(t, name, value)
+      end
     end
   end
 end
 
 local function to_us(...)
   theirs = getmetatable ""
-  mend_library()
+  mend()
   put_metatable("", OURS)
   return ...
 end
@@ -64,6 +91,19 @@ function foreign.run_text(text, name)
   local ok, err = to_us(xpcall(chunk, traced))
   if not ok then
     error(err, 0)
+  end
+end
+
+--- A function of theirs as one for us to call.
+function foreign.called(fn)
+  return function(...)
+    to_them()
+    local results = table.pack(pcall(fn, ...))
+    to_us()
+    if not results[1] then
+      error(results[2], 0)
+    end
+    return table.unpack(results, 2, results.n)
   end
 end
 

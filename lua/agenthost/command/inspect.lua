@@ -458,8 +458,9 @@ end
 local function plain(met)
   local list = array {}
   for i, one in ipairs(met) do
-    local at = remark("", repaired(one.at))
-    list[i] = { kind = one.kind, at = repaired(one.at), file = at.file, line = at.line, model = one.model,
+    local where = repaired(one.at)
+    local at = remark("", where)
+    list[i] = { kind = one.kind, at = where, file = at.file, line = at.line, model = one.model,
       returned = one.returned, deferred = one.deferred, said = object(one.said),
       request = { system = one.request.system, options = one.request.options,
         tools = array(one.request.tools) } }

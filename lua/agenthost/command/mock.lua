@@ -8,6 +8,7 @@ local plan = use "mock.plan"
 local search = use "mock.search"
 local turns = use "mock.turn"
 local new_cache = use "mock.cache"
+local foreign = use "foreign"
 
 local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
 
@@ -545,8 +546,9 @@ end
 ---@param log_path string where requests are kept; "": nowhere
 local function start(script, format, strict, log_path)
   collectgarbage("incremental", GC_PAUSE)
-  server = { n = 0, turn = turns_of(script), serves = formats_of(format), cache = new_cache(),
-    strict = strict == "strict", memory = {}, streams = {} }
+  foreign.keep_globals()
+  server = { n = 0, turn = foreign.called(turns_of(script)), serves = formats_of(format),
+    cache = new_cache(), strict = strict == "strict", memory = {}, streams = {} }
   for _, name in ipairs(FORMATS) do
     server.memory[name] = {}
   end

@@ -10,7 +10,7 @@ local ah, use = ...
 local foreign = use "foreign"
 
 -- Held here, as CODE may take them out of the library's table.
-local aliases, capabilities, providers = ah._aliases, ah.capabilities, ah._providers
+local aliases, capabilities, providers = ah.aliases, ah.capabilities, ah.providers
 local array, encode = ah.array, ah.json.encode
 
 -- One model for each way in which adapters of a provider differ; where none stands, they do not.

@@ -9,5 +9,5 @@ return function(word, names)
   for name in names:gmatch "[^\n]+" do
     list[#list + 1] = name
   end
-  return ah._nearest(word, list) or ""
+  return ah.nearest(word, list) or ""
 end

@@ -45,7 +45,7 @@ local function unknown(s, name, line)
   for i, row in ipairs(ROWS) do
     names[i + 1] = row.name
   end
-  local near = ah._nearest(name, names)
+  local near = ah.nearest(name, names)
   fault("%s:%d: there is no such setting%s\nSee agenthost config --help.", s.path:sub(1, 300), line,
     near and (" (did you mean '%s'?)"):format(near) or "")
 end

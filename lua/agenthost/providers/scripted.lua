@@ -77,7 +77,7 @@ end
 local function check_fields(t, known, what)
   for key in pairs(t) do
     if not known[key] then
-      local near = ah._nearest(tostring(key), names_of(known))
+      local near = ah.nearest(tostring(key), names_of(known))
       ah._raise(("ah.scripted: unknown field '%s' in %s%s"):format(tostring(key), what,
         near and (" (did you mean '%s'?)"):format(near) or ""))
     end
@@ -347,7 +347,7 @@ local function check_spec(spec)
     if type(key) == "number" then
       turns[key] = value
     elseif not SPEC_FIELDS[key] then
-      local near = ah._nearest(tostring(key), names_of(SPEC_FIELDS))
+      local near = ah.nearest(tostring(key), names_of(SPEC_FIELDS))
       ah._raise(("ah.scripted: unknown field '%s' (%s)"):format(tostring(key), near
         and ("did you mean '%s'?"):format(near) or "a turn is a table in the list: { { ... } }"))
     end

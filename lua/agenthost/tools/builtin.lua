@@ -17,7 +17,7 @@ local function check_name(name)
   if type(name) ~= "string" then
     ah._raise(("ah.builtin: expected names of tools, found a %s"):format(type(name)))
   elseif not KNOWN[name] then
-    local near = ah._nearest(name, NAMES)
+    local near = ah.nearest(name, NAMES)
     ah._raise(("ah.builtin: there is no tool '%s' (%s)"):format(name,
       near and ("did you mean '%s'?"):format(near) or "there are " .. table.concat(NAMES, ", ")))
   end

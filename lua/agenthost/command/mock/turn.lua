@@ -55,7 +55,7 @@ local function named(place, fields, name)
       return
     end
   end
-  local near = ah._nearest(tostring(name), fields)
+  local near = ah.nearest(tostring(name), fields)
   refuse("unknown field '%s' in %s%s; there are: %s", tostring(name), place,
     near and (" (did you mean '%s'?)"):format(near) or "", table.concat(fields, ", "))
 end
