@@ -14,7 +14,7 @@ local NAMED = "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gp
 --- With the providers whose models only their server knows.
 local function models_to_complete()
   local names = { NAMED }
-  for _, provider in ipairs((ah.providers or ah._providers)()) do
+  for _, provider in ipairs(ah.providers()) do
     local start = provider.name .. "/"
     names[#names + 1] = not (" " .. NAMED):find(" " .. start, 1, true) and start or nil
   end
