@@ -51,11 +51,12 @@ ifneq ($(and $(YAML),$(filter -static,$(LDFLAGS))),)
   YAML_CFLAGS += -DAH_YAML_LINKED
   YAML_LIBS := $(shell $(PKG_CONFIG) --libs $(YAML))
 endif
-# Without libmicrohttpd the command has no `agenthost mock`; the libraries never need it.
+# Without libmicrohttpd there is no `ah.serve` and no `agenthost mock`. The command is linked with it, all of it
+# where it is an archive; the libraries open it when it is needed.
 MICROHTTPD ?= $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo libmicrohttpd)
 MICROHTTPD := $(MICROHTTPD)
 CLI_CFLAGS := $(if $(MICROHTTPD),-DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags $(MICROHTTPD)))
-CLI_LIBS := $(if $(MICROHTTPD),$(shell $(PKG_CONFIG) --libs $(MICROHTTPD)))
+CLI_LIBS := $(if $(MICROHTTPD),-u MHD_start_daemon $(shell $(PKG_CONFIG) --libs $(MICROHTTPD)))
 DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS) $(YAML_CFLAGS)
 DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS) $(YAML_LIBS)
 # For distributions whose folders are others, such as lib64 or lib/x86_64-linux-gnu.
@@ -77,10 +78,13 @@ ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
 LIB_FLOORS := base schema model state prompt wire run io host lua
 LIB_SRC := $(sort $(wildcard $(LIB_FLOORS:%=src/%/*.c)))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
-LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua lua/agenthost/builtin/*.lua lua/agenthost/mock/*.lua))
+# The Lua half of the library; the command's own programs, which are in the binary alone.
+LUA_FOLDERS := providers tools strategies testing
+LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua $(LUA_FOLDERS:%=lua/agenthost/%/*.lua)))
+COMMAND_LUA := $(sort $(wildcard lua/agenthost/command/*.lua lua/agenthost/command/*/*.lua))
 TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lua_sources.o
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/mock_fields.o
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/command_sources.o
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
 SHARED := libagenthost.so.$(VERSION)
 SONAME := libagenthost.so.$(SOVERSION)
@@ -110,28 +114,27 @@ $(BUILD)/%.o: %.c Makefile $(BUILT_WITH)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/lua_sources.o: $(BUILD)/lua_sources.c $(BUILT_WITH)
+$(BUILD)/%_sources.o: $(BUILD)/%_sources.c $(BUILT_WITH)
 	@$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-# The Lua half, compiled in as bytes.
-$(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
+# Lua compiled in as bytes: $(1) the header that has the list's type, $(2) the type, $(3) the list's name,
+# $(4) the files, $(5) what is taken from the front of their names.
+define compile_in
 	@mkdir -p $(@D)
-	@{ echo '#include "lua/lua_sources.h"'; \
-	  for f in $(LUA_SRC); do n=$$(echo $${f%.lua} | tr / _); \
+	@{ echo '#include "$(1)"'; \
+	  for f in $(4); do n=$$(echo $${f%.lua} | tr / _); \
 	    echo "static const char src_$$n[] = {"; od -An -v -td1 $$f | sed 's/\([0-9-][0-9]*\)/\1,/g'; echo '0};'; done; \
-	  echo 'const ah_lua_source ah_lua_sources[] = {'; \
-	  for f in $(LUA_SRC); do f=$${f%.lua}; n=$$(echo $$f | tr / _); \
-	    echo "    {\"$$(echo $${f#lua/} | tr / .)\", src_$$n, sizeof src_$$n - 1},"; done; \
+	  echo 'const $(2) $(3)[] = {'; \
+	  for f in $(4); do f=$${f%.lua}; n=$$(echo $$f | tr / _); \
+	    echo "    {\"$$(echo $${f#$(5)} | tr / .)\", src_$$n, sizeof src_$$n - 1},"; done; \
 	  echo '    {0, 0, 0}};'; } > $@
+endef
 
-# What --help tells of the mock's turns, from the table with which they are checked.
-$(BUILD)/mock_fields.o: $(BUILD)/mock_fields.c
-	@$(CC) $(ALL_CFLAGS) -c $< -o $@
+$(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
+	$(call compile_in,lua/lua_sources.h,ah_lua_source,ah_lua_sources,$(LUA_SRC),lua/)
 
-$(BUILD)/mock_fields.c: lua/agenthost/mock/fields.lua Makefile
-	@mkdir -p $(@D)
-	@{ echo '#include "cli/mock_fields.h"'; echo 'const char ah_mock_defects[] = ""'; \
-	  sed -n 's/.*{ name = "\([^"]*\)".*defect = true.*/    " \1"/p' $<; echo '    "";'; } > $@
+$(BUILD)/command_sources.c: $(COMMAND_LUA) Makefile
+	$(call compile_in,cli/programs.h,ah_program,ah_programs,$(COMMAND_LUA),lua/agenthost/command/)
 
 # One object whose hidden names are local: the archive, too, shows only ah_* and luaopen_*.
 $(BUILD)/libagenthost.a: $(LIB_OBJ)
@@ -455,7 +458,7 @@ ZSH_COMPLETION = $(call to,$(PREFIX)/share/zsh/site-functions/_agenthost)
 FISH_COMPLETION = $(call to,$(PREFIX)/share/fish/vendor_completions.d/agenthost.fish)
 
 # In the folders that they have here, so that links lead to the same files: a page may link to any of these.
-DOCUMENTS := LICENSE README.md CHANGELOG.md $(wildcard docs/*.md examples/* include/*.h bench/*.[ch] bench/*.lua) \
+DOCUMENTS := LICENSE README.md CHANGELOG.md $(wildcard docs/*.md docs/internals/*.md examples/* include/*.h bench/*.[ch] bench/*.lua) \
   man/agenthost.1.scd lua/agenthost/types/agenthost.lua
 
 install: all man

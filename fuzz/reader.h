@@ -95,8 +95,7 @@ static void read_once(ah_adapter *a, const fuzzed *f, ah_slice in, size_t chunk,
 
 static int fuzz_reader(const char *provider, const char *model, const uint8_t *data, size_t size)
 {
-    bool lines = strcmp(provider, "ollama") == 0;
-    fuzzed f = {.stream = lines ? "application/x-ndjson" : "text/event-stream"};
+    fuzzed f = {0};
     ah_secrets secrets = {.mem = &ah_mem_libc};
     ah_provider_options o = {.mem = &ah_mem_libc, .secrets = &secrets, .stream = true};
     ah_buf whole, cut;
@@ -109,6 +108,7 @@ static int fuzz_reader(const char *provider, const char *model, const uint8_t *d
     o.base_url = ah_slice_of("http://127.0.0.1");
     if (ah_provider_open(ah_slice_of(provider), ah_slice_of(model), &o, &a, &err) != AH_OK)
         abort();
+    f.stream = ((const ah_native *)a)->service->lines ? "application/x-ndjson" : "text/event-stream";
     f.mode = data[0];
     in = (ah_slice){(const char *)data + 2, size - 2};
     ah_buf_init(&whole, &ah_mem_libc, SIZE_MAX);

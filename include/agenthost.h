@@ -11,8 +11,8 @@
  * Callbacks: functions of the program are called on the thread that uses the host, from
  *   within the call that does its work. Three kinds of functions may be called in them:
  *     always           ah_cancel, ah_wake, and what only reads: ah_user, ah_last_error, ah_errmsg,
- *                      ah_version, ah_status_name, ah_about, ah_returned, ah_tools, ah_agent_reply,
- *                      ah_agent_reply_json, ah_agent_messages, ah_agent_transcript,
+ *                      ah_version, ah_status_name, ah_about, ah_counter, ah_control_char, ah_returned,
+ *                      ah_tools, ah_agent_reply, ah_agent_reply_json, ah_agent_messages, ah_agent_transcript,
  *                      ah_agent_at_work, ah_agent_user, ah_agent_set_user, ah_next_event,
  *                      ah_pollfd, ah_timeout
  *     in those of tools (call, cancel), of the transport, and in `woken`, besides:
@@ -241,6 +241,13 @@ AH_API const char *ah_version(void);             /* "0.1.0" */
 AH_API const char *ah_status_name(ah_status st); /* "deadline_exceeded"; AH_NOMEM is "internal" */
 /* One line a library or feature, "name value", valid as long as the host; for people. */
 AH_API const char *ah_about(ah_host *host);
+/* For who shows texts of models and tools on a terminal: how many bytes at the beginning are a character that
+ * would be a command to it, or turns the direction of writing (C0, DEL, C1, bidirectional controls in UTF-8);
+ * 0: none is there. Line ends and tabs are such, too. */
+AH_API size_t ah_control_char(const char *text, size_t n);
+/* One of the host's counters, as ah.metrics() has them: "agenthost.runs", the runs that ended, ...
+ * (docs/lua.md). They only grow. -1: there is none of this name. */
+AH_API int64_t ah_counter(const ah_host *host, const char *name);
 
 /* -- scripts ------------------------------------------------------------------------------ */
 

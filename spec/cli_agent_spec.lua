@@ -1,5 +1,5 @@
 -- Agent scripts: what the command makes of a script that returns an agent, and of one that does
--- nothing. docs/lua.md, "Agent scripts"; src/cli/agent.c, lua/agenthost/inspect.lua.
+-- nothing. docs/lua.md, "Agent scripts"; src/cli/agent.c, lua/agenthost/command/inspect.lua.
 local ah = require "agenthost"
 local command = require "support.command"
 

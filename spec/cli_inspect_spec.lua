@@ -122,12 +122,10 @@ describe("agenthost check", function()
   end)
 
   it("lists every fault of a run, its tools and options one by one", function()
+    local _, e = pcall(ah.run, { model = "nope/m", "x" })
+    local unknown = e.message:match "model: unknown provider 'nope'; known are openai, .* and demo$"
     assert.same({
-      "4: model: unknown provider 'nope'; known are openai, compatible, litellm_proxy, openrouter, "
-        .. "deepseek, groq, mistral, xai, cerebras, together_ai, fireworks_ai, perplexity, "
-        .. "nvidia_nim, sambanova, moonshot, zai, huggingface, azure, hosted_vllm, lm_studio, "
-        .. "llama_cpp, llamafile, anthropic, gemini, ollama, ollama_chat, "
-        .. "claude_agent_sdk and demo",
+      "4: " .. unknown,
       "4: the text for the model must be a string, found number",
       "4: ah.run: unknown field 'max_iteration' (did you mean 'max_iterations'?)",
       "4: on: there is no event 'dnoe' (did you mean 'done'?)",

@@ -143,7 +143,8 @@ describe("the man page", function()
 
   it("has the settings of the configuration", function()
     local settings = {}
-    for name in contents("src/cli/settings.c"):gmatch('%[AH_SET_[%u_]+%] = {"([%l-]+)"') do
+    local rows = contents("lua/agenthost/command/settings.lua"):match "local ROWS = (%b{})"
+    for name in rows:gmatch('name = "([%l-]+)"') do
       settings[name] = true
     end
     assert.same(settings, set("\n" .. man("CONFIGURATION"), "\n%*([%l-]+)%*\n"))

@@ -103,6 +103,20 @@ describe("make install", function()
     assert.matches("Titan", out)
   end)
 
+  it("has all that the command is made of, as any program would be", function()
+    check(([[
+mkdir -p "$W/command" && cp -r src/cli "$W/command/" && cp "$B/command_sources.c" "$W/command/cli/"
+cc -std=c11 -D_POSIX_C_SOURCE=200809L -I"$W/command" -I"$W%s/include" %s -o "$W/command/agenthost" \
+  "$W"/command/cli/*.c -L"$W%s/lib64" -lagenthost -pthread]]):format(ROOT, SANITIZE, ROOT))
+    local function says(words)
+      return check(('LD_LIBRARY_PATH="$W%s/lib64" "$W/command/agenthost" %s'):format(ROOT, words))
+    end
+    assert.equal("Hello\n", says [[-q -e 'print(ah.run { model = "demo/echo", "Hello" })']])
+    assert.matches("openai", says "models")
+    assert.matches("_agenthost", says "completion bash")
+    check 'rm -rf "$W/command"'
+  end)
+
   it("does without completions where the command is another machine's", function()
     local out = check [[make -s BUILD="$B" DESTDIR="$W/cross" NATIVE=/nonexistent install]]
     assert.matches("no completions", out)

@@ -1,7 +1,7 @@
 -- agenthost mock against recorded traffic: what providers took is taken, and what the mock says
 -- has the shape of what they said: members, and the order of a stream's events.
-local ah = require "agenthost"
 local mock = require "support.mock"
+local program = mock.program()
 local recordings = require "support.recordings"
 local server = require "support.server"
 
@@ -23,7 +23,7 @@ local function started(script)
   local f = assert(io.open(path, "w"))
   f:write(script)
   f:close()
-  ah._mock.start(path, "all", "strict", "")
+  program.start(path, "all", "strict", "")
   os.remove(path)
 end
 
@@ -45,7 +45,7 @@ local function answered(x, format)
   local target = url and url:match("^https?://[^/]+(.*)$") or DEFAULT_URL[format]
   local body = x.request.body
   body = type(body) == "string" and body or server.encode(body)
-  return mock.plan(ah._mock.answer("POST", target, header_lines(x, format), body))
+  return mock.plan(program.answer("POST", target, header_lines(x, format), body))
 end
 
 -- The whole body; of a stream the rest is asked for, as the server does.
@@ -55,7 +55,7 @@ local function body_of(plan)
     for _, step in ipairs(batch.steps) do
       parts[#parts + 1] = step.bytes or ""
     end
-    batch = batch.more and mock.plan(ah._mock.go_on(tostring(plan.n))) or nil
+    batch = batch.more and mock.plan(program.go_on(tostring(plan.n))) or nil
   end
   return table.concat(parts)
 end

@@ -6,6 +6,7 @@ local ah = require "agenthost"
 local command = require "support.command"
 local markdown = require "support.markdown"
 local mock = require "support.mock"
+local program = mock.program()
 local server = require "support.server"
 
 local it = mock.is_built() and it or pending
@@ -78,7 +79,7 @@ end
 
 -- Starts the mock of this process with a script, as the command does.
 local function begin(script)
-  return pcall(ah._mock.start, command.temp(script), "all", "strict", "")
+  return pcall(program.start, command.temp(script), "all", "strict", "")
 end
 
 local BIG = [[local text = ("x"):rep(%d)
@@ -315,7 +316,7 @@ describe("the connections of agenthost mock", function()
     local source = markdown.read "src/cli/mock_server.c"
     for status in source:gmatch "static const refusal [%w_]+ = {(%d+)" do
       for name, wire in pairs(WIRES) do
-        local p = mock.plan(ah._mock.answer("POST", wire[1], "", "", status, "It is so."))
+        local p = mock.plan(program.answer("POST", wire[1], "", "", status, "It is so."))
         assert.equal(tonumber(status), p.status)
         local headers = {}
         for i, pair in ipairs(p.headers) do
@@ -370,7 +371,7 @@ describe("a signal to agenthost mock", function()
         assert.equal(code, m:wait())
         pipe:close()
         has_not(m:errors(), "warning")
-        has_not(m:errors(), "agenthost.mock")
+        has_not(m:errors(), "agenthost/command")
       end)
     end
   end
@@ -409,7 +410,7 @@ end
 -- { name of a field, the text of a turn }
 local function wrong_turns()
   local list = {}
-  for _, row in ipairs(dofile "lua/agenthost/mock/fields.lua") do
+  for _, row in ipairs(dofile "lua/agenthost/command/mock/fields.lua") do
     for _, value in ipairs(WRONG[row.kind] or wrong_numbers(row)) do
       list[#list + 1] = { row.name, ("{ %s = %s }"):format(row.name, value) }
     end
@@ -428,7 +429,7 @@ describe("a turn that no server can say", function()
         if not form:find "ah.scripted" then -- which has some words of its own
           has(text, wrong[1])
         end
-        has_not(text, "agenthost.mock")
+        has_not(text, "agenthost/command")
       end
     end
   end)
@@ -436,7 +437,7 @@ describe("a turn that no server can say", function()
   it("is refused when a function gives it, with its reason as the answer", function()
     for _, wrong in ipairs(wrong_turns()) do
       assert.is_true(begin("return function() return " .. wrong[2] .. " end"))
-      local p = mock.plan(ah._mock.answer("POST", PATH, "", BODY:format "Hi"))
+      local p = mock.plan(program.answer("POST", PATH, "", BODY:format "Hi"))
       if not wrong[2]:find "xff" or p.status ~= 200 then
         assert.equal(400, p.status, wrong[2])
       end
@@ -451,7 +452,7 @@ describe("a turn that no server can say", function()
     has(r.err, "turn 1: status must be an integer from 200 to 599, found 4291")
     r = command.agenthost("mock", command.temp '[{"text": "a", "satus": 429}]')
     has(r.err, "unknown field 'satus' in turn 1 (did you mean 'status'?)")
-    for _, row in ipairs(dofile "lua/agenthost/mock/fields.lua") do
+    for _, row in ipairs(dofile "lua/agenthost/command/mock/fields.lua") do
       has(r.err, row.name)
     end
   end)
@@ -462,7 +463,7 @@ describe("a turn that no server can say", function()
       "{ text = '' }", "{ calls = {} }", "{ garbage = '\\xff\\0' }", "{ raw = '' }", "{}" } do
       local ok, err = begin("return { " .. turn .. " }")
       assert.is_true(ok, ok or err.message)
-      local p = mock.plan(ah._mock.answer("POST", PATH, "", BODY:format "Hi"))
+      local p = mock.plan(program.answer("POST", PATH, "", BODY:format "Hi"))
       assert.is_true(p.status == 599 or p.status ~= 400 or turn:find "retry" ~= nil, turn)
     end
   end)

@@ -411,11 +411,12 @@ end)
 describe("docs/mock.md", function()
   it("has the formats, the fields of a turn and the bounds of the code", function()
     local known, told, shown = {}, {}, {}
-    local scripted = markdown.read("lua/agenthost/scripted.lua"):match("local FIELDS = (%b{})")
+    local scripted = markdown.read("lua/agenthost/providers/scripted.lua")
+      :match("local FIELDS = (%b{})")
     for name in agenthost("mock", "--help").out:match("break by\n(.-)\n"):gmatch("%S+") do
       shown[#shown + 1] = name
     end
-    for _, row in ipairs(dofile "lua/agenthost/mock/fields.lua") do
+    for _, row in ipairs(dofile "lua/agenthost/command/mock/fields.lua") do
       local of_scripted = scripted:find("\n%s*" .. row.name .. " =")
       known[row.name] = (row.defect or not of_scripted) and (row.defect and "defect" or "") or nil
       assert.equal(row.name, row.defect and table.remove(shown, 1) or row.name)
@@ -435,7 +436,7 @@ describe("docs/mock.md", function()
     has(header, "AH_MOCK_IDLE_S = 60")
     has(header, "AH_MOCK_BODIES = 256 << 20")
     has(header, "AH_MOCK_HEAD_S = 10")
-    has(markdown.read("lua/agenthost/mock/cache.lua"), "MAX_SEGMENTS = 50000")
-    has(markdown.read("lua/agenthost/mock/responses.lua"), "MAX_KEPT = 10000")
+    has(markdown.read("lua/agenthost/command/mock/cache.lua"), "MAX_SEGMENTS = 50000")
+    has(markdown.read("lua/agenthost/command/mock/responses.lua"), "MAX_KEPT = 10000")
   end)
 end)

@@ -1,8 +1,8 @@
 -- What `agenthost mock` refuses, as strict providers do: each request is one that is taken, with
 -- one fault put into it. With --lenient the same are answered.
-local ah = require "agenthost"
 local ahtest = require "ahtest"
 local mock = require "support.mock"
+local program = mock.program()
 local server = require "support.server"
 
 local NIL = {}
@@ -12,7 +12,7 @@ local function started(how)
   local f = assert(io.open(path, "w"))
   f:write 'return function() return "ok" end'
   f:close()
-  ah._mock.start(path, "all", how, "")
+  program.start(path, "all", how, "")
   os.remove(path)
 end
 
@@ -199,7 +199,7 @@ end
 
 local function answer(name, body, headers)
   local lines = name == "anthropic" and (headers or "anthropic-version: 2023-06-01\n") or ""
-  local p = mock.plan(ah._mock.answer("POST", TARGET[name], lines, server.encode(body)))
+  local p = mock.plan(program.answer("POST", TARGET[name], lines, server.encode(body)))
   return p.status, p.steps[1].bytes
 end
 
@@ -313,7 +313,7 @@ describe("a strict agenthost mock", function()
     f:write [[return function() return { reasoning = "Hm.",
       calls = { { id = "c9", name = "f", arguments = { a = "x" } } } } end]]
     f:close()
-    ah._mock.start(path, "all", "strict", "")
+    program.start(path, "all", "strict", "")
     os.remove(path)
 
     local body = FINE.anthropic()

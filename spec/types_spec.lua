@@ -12,6 +12,7 @@ local SESSIONS = markdown.read("docs/sessions.md")
 local STRATEGIES = markdown.read("docs/strategies.md")
 local REGISTRY = markdown.read("docs/registry.md")
 local FILES = markdown.read("docs/filesystem.md")
+local SERVING = markdown.read("docs/http.md")
 local PROCESSES = markdown.read("docs/processes.md")
 local TERMINAL = markdown.read("docs/terminal.md")
 
@@ -76,6 +77,7 @@ describe("the types", function()
     ["ah.Message"] = { "### Messages", 1 }, ["ah.Agent"] = { "## ah.agent", 1 },
     ["ah.Ctx"] = { "### What a handler may do", 1 },
     ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 3 },
+    ["ah.HttpStream"] = { "### A response in pieces", 1 },
     ["ah.Process"] = { "## Methods", 1, PROCESSES },
     ["ah.ProcessEnd"] = { "## Its end", 1, PROCESSES },
     ["ah.ProcessSandbox"] = { "## Sandbox", 1, PROCESSES },
@@ -91,6 +93,9 @@ describe("the types", function()
     ["ah.ResourceConfig"] = { "## Resources", 1, SESSIONS },
     ["ah.Resources"] = { "## Resources", 2, SESSIONS },
     ["ah.Filesystem"] = { "## Methods", 1, FILES },
+    ["ah.Server"] = { "## ah.serve", 2, SERVING },
+    ["ah.ServerRequest"] = { "## Requests", 1, SERVING },
+    ["ah.ServerResponse"] = { "## Answers", 2, SERVING },
     ["ah.Terminal"] = { "## Methods", 1, TERMINAL }, ["ah.Key"] = { "### Events", 1, TERMINAL },
     ["ah.Styled"] = { "### Texts", 1, TERMINAL },
     ["ah.Registry"] = { "## ah.registry", 1, REGISTRY },

@@ -39,6 +39,11 @@ static void gives_its_user_what_it_was_given(void)
     HAS(line, "told");
     HAS(ah_about(host), "agenthost " AH_VERSION);
     HAS(ah_about(host), "events ");
+    CHECK(ah_control_char("\033[2J", 4) == 1 && ah_control_char("a\033", 2) == 0 &&
+          ah_control_char("", 0) == 0);
+    CHECK(ah_control_char("\xc2\x9b", 2) == 2 && ah_control_char("\xe2\x80\xae", 3) == 3);
+    CHECK(ah_counter(host, "agenthost.runs") == 0);
+    CHECK(ah_counter(host, "agenthost.cats") == -1 && ah_counter(host, NULL) == -1);
     CHECK(strcmp(ah_version(), AH_VERSION) == 0);
     shut(host);
 }

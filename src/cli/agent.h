@@ -5,13 +5,13 @@
 
 #include <stdio.h>
 
-#include "base/buf.h"
+#include "cli/bytes.h"
 #include "cli/options.h"
 
 /* True if the script has returned an agent. */
 bool ah_agent_returned(ah_host *host);
 /* The words behind the script, with a space between two. */
-void ah_agent_words(const ah_options *o, ah_buf *out);
+void ah_agent_words(const ah_options *o, ah_bytes *out);
 /* Begins a conversation of the returned agent, says the words and waits for the answer, which is
  * printed to `out` (NULL: it is not). Else ah_errmsg says why there is none. */
 ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out);

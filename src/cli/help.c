@@ -1,9 +1,8 @@
-/* What the tables do not hold stands here: environment, exit codes, examples. */
+/* What the tables do not hold stands here: environment, exit codes, examples. That of a command is
+ * lua/agenthost/command/help.lua; this one needs no Lua. */
 #include "cli/help.h"
 
-#include <string.h>
-
-#include "cli/mock_fields.h"
+#include "cli/options.h"
 
 static void help_option(FILE *out, const ah_option_row *opt)
 {
@@ -22,19 +21,7 @@ static void help_options(FILE *out, ah_command command)
             help_option(out, &ah_option_table[i]);
 }
 
-static void help_command(FILE *out, ah_command command)
-{
-    const ah_command_row *c = &ah_command_table[command];
-
-    fprintf(out, "agenthost %s: %s.\n\nUsage: agenthost %s [options]%s%s\n\n%s", c->name, c->help,
-            c->name, *c->operands ? " " : "", c->operands, c->more);
-    if (command == AH_COMMAND_MOCK)
-        fprintf(out, " %s\n", ah_mock_defects);
-    help_options(out, command);
-    fputs("\nExit codes: 0 ok, 1 faults or a failure, 2 wrong usage.\n", out);
-}
-
-static void help_all(FILE *out)
+void ah_help(FILE *out)
 {
     fputs("agenthost runs LLM agents whose tools are written in Lua.\n\n"
           "Usage: agenthost [options] script.lua [args...]     (- reads standard input)\n"
@@ -65,12 +52,4 @@ static void help_all(FILE *out)
           "    OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua \"What is new?\"\n"
           "    agenthost check agent.lua && agenthost --json agent.lua | jq -r .reply.text\n",
           out);
-}
-
-void ah_help(FILE *out, ah_command command)
-{
-    if (command == AH_COMMAND_RUN)
-        help_all(out);
-    else
-        help_command(out, command);
 }

@@ -13,16 +13,15 @@
 
 #include "agenthost.h"
 #include "cli/agent.h"
-#include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/missing.h"
 #include "cli/mock.h"
 #include "cli/mock_server.h"
 #include "cli/options.h"
+#include "cli/programs.h"
 #include "cli/report.h"
 #include "cli/settings.h"
 #include "cli/signals.h"
-#include "cli/tally.h"
 #include "cli/terminal.h"
 
 /* All of one run of the command. */
@@ -30,8 +29,10 @@ typedef struct session {
     ah_terminal terminal;
     ah_options options;
     ah_settings settings;
-    ah_tally tally;
+    ah_report report;
     ah_log_level level;
+    ah_host *programs; /* the command's own; NULL: none was needed yet */
+    ah_program_door door;
     bool reported; /* programs and people were told how it ended */
 } session;
 
@@ -103,12 +104,12 @@ static void report(session *s, const char *code, const char *message)
     s->reported = true;
     ah_terminal_erase(&s->terminal);
     if (given(s, AH_OPTION_JSON))
-        ah_report_object(s->terminal.out, &s->tally, &e);
+        ah_report_object(&s->report, s->terminal.out, &e);
     if (given(s, AH_OPTION_JSONL))
-        ah_report_last_line(s->terminal.out, &s->tally, &e);
+        ah_report_last_line(&s->report, s->terminal.out, &e);
     if (s->terminal.people && !is_quiet(s)) {
         fflush(stdout);
-        ah_report_closing(&s->terminal, &s->tally);
+        ah_report_closing(&s->report, &s->terminal);
     }
 }
 
@@ -125,7 +126,7 @@ static int cannot_open(session *s, const char *path, int why)
     char advice[700] = "Give a file that --record has written.", text[1400];
 
     if (path != s->options.replay)
-        ah_advise(path, advice, sizeof advice);
+        ah_advise(path, &s->door, advice, sizeof advice);
     snprintf(text, sizeof text, "cannot open '%.500s': %s\n%s", path, strerror(why), advice);
     return fail(s, EXIT_USAGE, "usage", text);
 }
@@ -172,19 +173,18 @@ static void on_event(void *ud, const ah_event *event)
     if (s->reported) /* what the end of the host settles */
         return;
     ah_terminal_erase(&s->terminal);
-    ah_tally_event(&s->tally, (ah_slice){event->json, event->json_len});
+    ah_report_event(&s->report, event);
     if (s->level == AH_LOG_INFO)
-        ah_report_call(&s->terminal, (ah_slice){event->json, event->json_len});
-    if (!given(s, AH_OPTION_JSONL))
-        return;
-    ah_report_json(s->terminal.out, (ah_slice){event->json, event->json_len});
+        ah_report_call(&s->report, &s->terminal, event);
+    if (given(s, AH_OPTION_JSONL))
+        ah_report_json(s->terminal.out, event->json, event->json_len);
 }
 
 static int on_idle(void *ud, int timeout_ms)
 {
     session *s = ud;
 
-    return ah_report_progress(&s->terminal, &s->tally, timeout_ms);
+    return ah_report_progress(&s->report, &s->terminal, timeout_ms);
 }
 
 /* A program that reads --json is told in any case; the exit code is the script's own. */
@@ -229,6 +229,26 @@ static ah_status open_host(session *s, ah_host **out)
     return ah_open(&cfg, out);
 }
 
+/* A host for the command's programs, opened when one is first needed. */
+static ah_status programs_of(session *s, ah_host **out)
+{
+    ah_config cfg = {.size = sizeof cfg, .log = ah_terminal_log, .log_ud = &s->terminal};
+    ah_status st = AH_OK;
+
+    cfg.log_level = s->level;
+    if (!s->programs && (st = ah_open(&cfg, &s->programs)) == AH_OK)
+        st = ah_program_open(s->programs);
+    *out = s->programs;
+    return st;
+}
+
+static ah_host *program_host(void *ud)
+{
+    ah_host *host;
+
+    return programs_of(ud, &host) == AH_OK ? host : NULL;
+}
+
 /* -- running a script ------------------------------------------------------------------------ */
 
 /* On one line with the code, so that its lines count from 1. */
@@ -236,14 +256,14 @@ static ah_status run_code(const session *s, ah_host *host)
 {
     const ah_options *o = &s->options;
     ah_status st = AH_NOMEM;
-    ah_buf text;
+    ah_bytes text;
 
-    ah_buf_init(&text, &ah_mem_libc, MAX_CODE);
-    ah_buf_str(&text, "local ah = require 'agenthost' ");
-    ah_buf_str(&text, o->eval);
-    if (ah_buf_ok(&text))
+    ah_bytes_init(&text, MAX_CODE);
+    ah_bytes_str(&text, "local ah = require 'agenthost' ");
+    ah_bytes_str(&text, o->eval);
+    if (ah_bytes_ok(&text))
         st = ah_load(host, "-e", text.data, text.len, o->argc, o->argv);
-    ah_buf_clear(&text);
+    ah_bytes_clear(&text);
     return st;
 }
 
@@ -258,7 +278,7 @@ static int no_words(session *s)
     const ah_options *o = &s->options;
     char text[1400];
 
-    ah_print(text, sizeof text,
+    snprintf(text, sizeof text,
              "%.500s returned an agent: say what it is to answer\nTry:  agenthost %s%.500s \"Hello\"",
              name_of(o), o->eval ? "-e CODE" : "", o->eval ? "" : o->script);
     return fail(s, EXIT_USAGE, "usage", text);
@@ -269,15 +289,15 @@ static int answer(session *s, ah_host *host)
 {
     bool machine = given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL);
     ah_status st = AH_NOMEM;
-    ah_buf words;
+    ah_bytes words;
 
-    ah_buf_init(&words, &ah_mem_libc, MAX_CODE);
+    ah_bytes_init(&words, MAX_CODE);
     ah_agent_words(&s->options, &words);
-    if (ah_buf_ok(&words) && words.len == 1)
+    if (ah_bytes_ok(&words) && words.len == 1)
         return no_words(s);
-    if (ah_buf_ok(&words))
+    if (ah_bytes_ok(&words))
         st = ah_agent_answer(host, words.data, machine ? NULL : s->terminal.out);
-    ah_buf_clear(&words);
+    ah_bytes_clear(&words);
     if (st != AH_OK)
         return explain(s, st, host);
     report(s, "ok", "");
@@ -292,13 +312,13 @@ static int did_nothing(session *s)
     char text[1400];
 
     if (o->argc && !ah_agent_reads_words(o)) {
-        ah_print(text, sizeof text,
+        snprintf(text, sizeof text,
                  "%.500s did not use \"%.100s\": it reads neither `...` nor `arg`, began no run and "
                  "returned no agent\nAn agent script ends with: return ah.agent { ... }",
                  name, o->argv[0]);
         return fail(s, EXIT_USAGE, "usage", text);
     }
-    ah_print(text, sizeof text,
+    snprintf(text, sizeof text,
              "%.500s printed nothing, began no run and returned no agent; an agent script ends with: "
              "return ah.agent { ... }",
              name);
@@ -325,31 +345,11 @@ static int run_in(session *s, ah_host *host)
     return EXIT_OK;
 }
 
-/* argv is not const, and nobody writes to it. */
-static char *loose(const char *s)
+/* What a program said: the exit code, a line end, and what to print. */
+static int tell(session *s, ah_host *host, ah_status st)
 {
-    return (char *)(uintptr_t)s;
-}
-
-/* The script's name (or a model's) and arguments behind what agenthost.inspect or
- * agenthost.models wants to know; the answer is the exit code, a line end, and what to print. */
-static int inspect_in(session *s, ah_host *host, const char *ask)
-{
-    const ah_options *o = &s->options;
-    char **argv = ah_alloc(&ah_mem_libc, ((size_t)o->argc + 4) * sizeof *argv);
     const char *said;
-    ah_status st;
 
-    if (!argv)
-        return cannot_start(s, AH_NOMEM);
-    argv[0] = loose(ah_command_table[o->command].name);
-    argv[1] = loose(given(s, AH_OPTION_JSON) ? "json" : "text");
-    argv[2] = loose(o->model ? o->model : "");
-    argv[3] = loose(o->script ? o->script : "");
-    if (o->argc)
-        memcpy(argv + 4, o->argv, (size_t)o->argc * sizeof *argv);
-    st = ah_load(host, "agenthost", ask, strlen(ask), o->argc + 4, argv);
-    ah_free(&ah_mem_libc, argv);
     if (ah_signals_caught()) /* whatever was found until then */
         return EXIT_SCRIPT;
     said = ah_returned(host);
@@ -357,6 +357,62 @@ static int inspect_in(session *s, ah_host *host, const char *ask)
         return explain(s, st, host);
     fputs(said + 2, s->terminal.out);
     return *said == '0' ? EXIT_OK : EXIT_SCRIPT;
+}
+
+/* What was found in the script's state is told in another one. */
+static int tell_found(session *s, const char *found)
+{
+    const char *argv[] = {ah_command_table[s->options.command].name,
+                          given(s, AH_OPTION_JSON) ? "json" : "text", found};
+    ah_host *host;
+    ah_status st = programs_of(s, &host);
+
+    return st == AH_OK ? tell(s, host, ah_program_call(host, "inspected", "", 3, argv))
+                       : cannot_start(s, st);
+}
+
+/* Calls a program with this word and those that stand behind the command. */
+static ah_status call_with_words(const session *s, ah_host *host, const char *program, const char *word)
+{
+    const ah_options *o = &s->options;
+    const char **argv = malloc(((size_t)o->argc + 2) * sizeof *argv);
+    ah_status st;
+
+    if (!argv)
+        return AH_NOMEM;
+    argv[0] = word;
+    argv[1] = o->script;
+    for (int i = 0; i < o->argc; i++)
+        argv[i + 2] = o->argv[i];
+    st = ah_program_call(host, program, "", o->script ? o->argc + 2 : 1, argv);
+    free(argv);
+    return st;
+}
+
+/* All of a command that is a program. */
+static int run_program(session *s)
+{
+    ah_host *host;
+    ah_status st = programs_of(s, &host);
+    int code;
+
+    if (st != AH_OK)
+        return cannot_start(s, st);
+    ah_signals_watch(host);
+    st = call_with_words(s, host, ah_command_table[s->options.command].name,
+                         given(s, AH_OPTION_JSON) ? "json" : "text");
+    code = tell(s, host, st);
+    ah_signals_forget();
+    return code;
+}
+
+static int inspect_in(session *s, ah_host *host)
+{
+    ah_status st = call_with_words(s, host, "inspect", s->options.model ? s->options.model : "");
+
+    if (ah_signals_caught()) /* whatever was found until then */
+        return EXIT_SCRIPT;
+    return st == AH_OK && ah_returned(host) ? tell_found(s, ah_returned(host)) : explain(s, st, host);
 }
 
 /* What the mock tells of a request, at the level that was asked for. */
@@ -393,33 +449,26 @@ static int mock_in(session *s, ah_host *host)
     return st == AH_OK ? EXIT_OK : explain(s, st, host);
 }
 
-/* The code of -e runs first: it may give models names. */
 static int models_in(session *s, ah_host *host)
 {
-    ah_status st = s->options.eval ? run_code(s, host) : AH_OK;
+    const ah_options *o = &s->options;
+    const char *argv[] = {given(s, AH_OPTION_JSON) ? "json" : "text", o->script ? o->script : "",
+                          o->eval ? o->eval : ""};
 
-    if (st != AH_OK)
-        return explain(s, st, host);
-    return inspect_in(s, host, "return require('agenthost')._models(...)");
+    return tell(s, host, ah_program_call(host, "models", "", 3, argv));
 }
 
 static int work_in(session *s, ah_host *host)
 {
-    switch (s->options.command) {
-    case AH_COMMAND_RUN:
+    ah_status st;
+
+    if (s->options.command == AH_COMMAND_RUN)
         return run_in(s, host);
-    case AH_COMMAND_MOCK:
+    if ((st = ah_program_open(host)) != AH_OK)
+        return explain(s, st, host);
+    if (s->options.command == AH_COMMAND_MOCK)
         return mock_in(s, host);
-    case AH_COMMAND_MODELS:
-        return models_in(s, host);
-    case AH_COMMAND_TOOLS:
-    case AH_COMMAND_CHECK:
-    case AH_COMMAND_CONFIG:
-    case AH_COMMAND_COMPLETION:
-    case AH_COMMANDS:
-        break;
-    }
-    return inspect_in(s, host, "return require('agenthost')._inspect(...)");
+    return s->options.command == AH_COMMAND_MODELS ? models_in(s, host) : inspect_in(s, host);
 }
 
 /* Tells that a `models.` line of the settings file is wrong, and returns the exit code. */
@@ -427,7 +476,7 @@ static int wrong_models(session *s, ah_host *host)
 {
     char text[1400];
 
-    ah_print(text, sizeof text, "%.300s: %.1000s", s->settings.path, ah_errmsg(host));
+    snprintf(text, sizeof text, "%.300s: %.1000s", s->settings.path, ah_errmsg(host));
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
@@ -445,12 +494,13 @@ static int run(session *s)
         return cannot_open(s, o->script, code);
     if (o->replay && (code = ah_unreadable(o->replay)))
         return cannot_replay(s, o->replay, code);
+    if (machine && (st = programs_of(s, &host)) != AH_OK) /* a script may leave nothing for it */
+        return cannot_start(s, st);
     if ((st = open_host(s, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    code = s->settings.models.len && ah_alias(host, s->settings.models.data) != AH_OK
-               ? wrong_models(s, host)
-               : work_in(s, host);
+    code = s->settings.models && ah_alias(host, s->settings.models) != AH_OK ? wrong_models(s, host)
+                                                                             : work_in(s, host);
     ah_signals_forget();
     ah_close(host);
     return code;
@@ -476,19 +526,34 @@ static int show_version(session *s)
     return EXIT_OK;
 }
 
+/* AH_OK, and what of the settings is wrong in s->settings.fault. */
+static ah_status load_settings(session *s)
+{
+    ah_host *host;
+    ah_status st;
+
+    ah_settings_init(&s->settings, &s->options);
+    if (!ah_settings_needed(&s->settings, &s->options))
+        return AH_OK;
+    st = programs_of(s, &host);
+    return st == AH_OK ? ah_settings_load(&s->settings, &s->options, host) : st;
+}
+
 /* What needs the settings. */
 static int with_settings(session *s)
 {
-    ah_setting *colour = &s->settings.setting[AH_SET_COLOR];
+    ah_status st = load_settings(s);
     int code = EXIT_OK;
 
-    if (!ah_settings_load(&s->settings, &s->options)) {
+    if (st != AH_OK) {
+        code = cannot_start(s, st);
+    } else if (s->settings.fault) {
         code = fail(s, EXIT_USAGE, "usage", s->settings.fault);
     } else {
-        ah_terminal_colour(&s->terminal, colour->value);
-        s->level = ah_settings_log(&s->settings, &s->options);
-        if (s->options.command == AH_COMMAND_CONFIG)
-            ah_settings_show(&s->settings, stdout, given(s, AH_OPTION_JSON));
+        ah_terminal_colour(&s->terminal, s->settings.color);
+        s->level = s->settings.log;
+        if (s->settings.show)
+            fputs(s->settings.show, stdout);
         else
             code = run(s);
     }
@@ -496,10 +561,33 @@ static int with_settings(session *s)
     return code;
 }
 
+/* A program about the tables: `word` is the shell that completes, or the command that is told of. */
+static int tell_tables(session *s, const char *program, const char *word)
+{
+    const char *argv[AH_TOLD + 1] = {word};
+    ah_host *host;
+    ah_told told;
+    ah_status st;
+
+    ah_options_tell(&told);
+    memcpy(argv + 1, told.word, sizeof told.word);
+    if ((st = programs_of(s, &host)) != AH_OK)
+        return cannot_start(s, st);
+    return tell(s, host, ah_program_call(host, program, "", AH_TOLD + 1, argv));
+}
+
+static int show_help(session *s)
+{
+    if (s->options.command != AH_COMMAND_RUN)
+        return tell_tables(s, "help", ah_command_table[s->options.command].name);
+    ah_help(stdout);
+    return EXIT_OK;
+}
+
 static int serve(session *s, int argc, char **argv)
 {
     ah_options *o = &s->options;
-    bool fine = ah_options_parse(o, argc, argv);
+    bool fine = ah_options_parse(o, argc, argv, &s->door);
 
     ah_terminal_colour(&s->terminal, o->color);
     s->level = o->log_level;
@@ -508,14 +596,14 @@ static int serve(session *s, int argc, char **argv)
         return EXIT_USAGE;
     }
     if (given(s, AH_OPTION_HELP))
-        ah_help(stdout, o->command);
-    else if (given(s, AH_OPTION_VERSION))
+        return show_help(s);
+    if (given(s, AH_OPTION_VERSION))
         return show_version(s);
-    else if (o->command == AH_COMMAND_COMPLETION)
-        ah_completion(stdout, o->script);
-    else
-        return with_settings(s);
-    return EXIT_OK;
+    if (o->command == AH_COMMAND_COMPLETION)
+        return tell_tables(s, "completion", o->script);
+    if (ah_command_table[o->command].program)
+        return run_program(s);
+    return with_settings(s);
 }
 
 /* An answer that did not get out is a failure, but for a reader who had enough. */
@@ -542,8 +630,9 @@ int main(int argc, char **argv)
 
     ah_terminal_init(&s.terminal);
     ah_signals_init();
-    ah_tally_init(&s.tally);
+    s.door = (ah_program_door){.host = program_host, .ud = &s};
+    s.report = (ah_report){.programs = &s.door};
     code = finish(&s, serve(&s, argc, argv));
-    ah_tally_clear(&s.tally);
+    ah_close(s.programs);
     return code;
 }

@@ -9,10 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/near.h"
+#include "cli/bytes.h"
 #include "cli/options.h"
 
-enum { MAX_ENTRIES = 10000, MAX_PATH = 512 }; /* of a folder that are compared; bytes of a path */
+enum {
+    MAX_ENTRIES = 10000, /* of a folder that are compared */
+    MAX_NAMES = 4 << 20, /* bytes of these */
+    MAX_PATH = 512
+};
 
 int ah_unreadable(const char *path)
 {
@@ -25,40 +29,52 @@ int ah_unreadable(const char *path)
     return S_ISDIR(st.st_mode) ? EISDIR : 0;
 }
 
-/* The file in the path's folder whose name is nearest; "" where none is near. */
-static void near_file(const char *path, char out[MAX_PATH])
+/* The names of a folder, a line each. */
+static void list_names(DIR *dir, ah_bytes *out)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    ah_near near = {.to = ah_slice_of(name)};
-    char folder[MAX_PATH];
     struct dirent *entry;
+
+    for (int i = 0; i < MAX_ENTRIES && (entry = readdir(dir)); i++) {
+        if (strchr(entry->d_name, '\n'))
+            continue;
+        ah_bytes_str(out, entry->d_name);
+        ah_bytes_char(out, '\n');
+    }
+    ah_bytes_char(out, '\0');
+}
+
+/* The file in the path's folder whose name is nearest; "" where none is near. */
+static void near_file(const char *path, const ah_program_door *programs, char out[MAX_PATH])
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *near = NULL;
+    char folder[MAX_PATH];
+    ah_bytes names;
     DIR *dir;
 
     *out = '\0';
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 2, slash ? path : "./");
     if (strlen(path) >= MAX_PATH || !(dir = opendir(folder)))
         return;
-    for (int i = 0; i < MAX_ENTRIES && (entry = readdir(dir)); i++) {
-        size_t cost = near.cost;
-        bool was = near.best.p != NULL;
-
-        ah_near_offer(&near, ah_slice_of(entry->d_name));
-        if (near.best.p && (!was || near.cost < cost)) /* an entry lives until the next one */
-            snprintf(out, MAX_PATH, "%.*s%s", (int)(name - path), path, entry->d_name);
-    }
+    ah_bytes_init(&names, MAX_NAMES);
+    list_names(dir, &names);
+    if (ah_bytes_ok(&names))
+        near = ah_program_near(programs, name, names.data);
+    if (near)
+        snprintf(out, MAX_PATH, "%.*s%s", (int)(name - path), path, near);
+    ah_bytes_clear(&names);
     closedir(dir);
 }
 
-void ah_advise(const char *path, char *out, size_t size)
+void ah_advise(const char *path, const ah_program_door *programs, char *out, size_t size)
 {
     char lua[MAX_PATH], file[MAX_PATH];
 
-    if (ah_options_near(path, lua, sizeof lua)) {
+    if (ah_options_near(path, programs, lua, sizeof lua)) {
         snprintf(out, size, "Did you mean %s?", lua);
         return;
     }
     snprintf(lua, sizeof lua, "%.500s.lua", path);
-    near_file(path, file);
+    near_file(path, programs, file);
     if (ah_unreadable(lua) == 0)
         snprintf(out, size, "Did you mean '%s'?", lua);
     else if (*file && ah_unreadable(file) == 0)

@@ -1,42 +1,26 @@
-/* Requests and their plans go through ah_load and ah_returned: a line of Lua with the request
- * as its arguments, the plan (cli/mock_plan.h) in its result. */
+/* Requests go to the program as strings, and it returns their plans (cli/mock_plan.h). */
 #include "cli/mock.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
-#include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "cli/mock_server.h"
+#include "cli/programs.h"
 #include "cli/signals.h"
 
 enum {
     BACKLOG = 128,
-    ROUND_MS = 1000, /* between looks at signals, where nothing wakes us */
-    MAX_ARGS = 6
+    ROUND_MS = 1000 /* between looks at signals, where nothing wakes us */
 };
 
 typedef struct serving {
     ah_host *host;
     const ah_mock *mock;
 } serving;
-
-/* argv is not const, and nobody writes to it. */
-static char *loose(const char *s)
-{
-    return (char *)(uintptr_t)s;
-}
-
-static ah_status call(ah_host *host, const char *code, int argc, const char *const *args)
-{
-    char *argv[MAX_ARGS];
-
-    for (int i = 0; i < argc; i++)
-        argv[i] = loose(args[i]);
-    return ah_load(host, "agenthost mock", code, strlen(code), argc, argv);
-}
 
 /* -- the socket -------------------------------------------------------------------------------- */
 
@@ -111,14 +95,14 @@ static void say(const serving *s, const ah_plan *p)
 
 static ah_plan *ask(void *ud, const ah_mock_request *q)
 {
-    static const char code[] = "return require('agenthost')._mock.answer(...)";
     char status[16];
     const char *args[] = {q->method, q->target, q->headers, q->body, status, q->fault};
     const serving *s = ud;
     ah_plan *p = NULL;
 
     snprintf(status, sizeof status, "%d", q->status);
-    if (call(s->host, code, q->status ? 6 : 4, args) == AH_OK && ah_returned(s->host))
+    if (ah_program_call(s->host, "mock", "answer", q->status ? 6 : 4, args) == AH_OK &&
+        ah_returned(s->host))
         p = ah_plan_read(ah_returned(s->host));
     if (p)
         say(s, p);
@@ -127,20 +111,20 @@ static ah_plan *ask(void *ud, const ah_mock_request *q)
     return p;
 }
 
-static ah_status call_about(const serving *s, const ah_plan *p, const char *code)
+static ah_status call_about(const serving *s, const ah_plan *p, const char *member)
 {
     char number[32];
     const char *args[] = {number};
 
     snprintf(number, sizeof number, "%lld", (long long)p->number);
-    return call(s->host, code, 1, args);
+    return ah_program_call(s->host, "mock", member, 1, args);
 }
 
 static bool go_on(void *ud, ah_plan *p)
 {
     const serving *s = ud;
-    bool ok = call_about(s, p, "return require('agenthost')._mock.go_on(...)") == AH_OK &&
-              ah_returned(s->host) && ah_plan_go_on(p, ah_returned(s->host));
+    bool ok = call_about(s, p, "go_on") == AH_OK && ah_returned(s->host) &&
+              ah_plan_go_on(p, ah_returned(s->host));
 
     if (ok)
         say(s, p);
@@ -153,7 +137,7 @@ static void forget(void *ud, const ah_plan *p)
 {
     const serving *s = ud;
 
-    call_about(s, p, "require('agenthost')._mock.forget(...)");
+    call_about(s, p, "forget");
 }
 
 /* Waits for a request, a wait that is over, or a signal (which wakes the host). */
@@ -180,11 +164,10 @@ static void serve(ah_host *host, const ah_mock *m, ah_mock_server *server)
 
 static ah_status start(ah_host *host, const ah_mock *m)
 {
-    static const char code[] = "require('agenthost')._mock.start(...)";
     const char *args[] = {m->script, m->format ? m->format : "all", m->lenient ? "lenient" : "strict",
                           m->log ? m->log : ""};
 
-    return call(host, code, 4, args);
+    return ah_program_call(host, "mock", "start", 4, args);
 }
 
 ah_status ah_mock_serve(ah_host *host, const ah_mock *m, char *fault, size_t size)

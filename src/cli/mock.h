@@ -1,5 +1,5 @@
 /* agenthost mock: a model server on this machine, for tests. What is said is decided in Lua
- * (lua/agenthost/mock.lua, in the host that is given); here are the socket and the loop. */
+ * (lua/agenthost/command/mock.lua, in the host that is given); here are the socket and the loop. */
 #ifndef AH_CLI_MOCK_H
 #define AH_CLI_MOCK_H
 

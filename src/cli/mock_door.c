@@ -14,30 +14,30 @@
 enum { STALL_MS = 100 }; /* a piece that is not taken for so long is not taken at once */
 
 /* The time that each kind of visit has while other clients wait to connect. */
-static const int64_t patience_ms[] = {[AH_VISIT_REFUSED] = 0,
-                                      [AH_VISIT_KEPT] = 200,
-                                      [AH_VISIT_FRESH] = 1000,
-                                      [AH_VISIT_BODY] = 3000,
-                                      [AH_VISIT_ANSWER] = 3000};
+static const int64_t patience_ms[] = {[AH_MOCK_VISIT_REFUSED] = 0,
+                                      [AH_MOCK_VISIT_KEPT] = 200,
+                                      [AH_MOCK_VISIT_FRESH] = 1000,
+                                      [AH_MOCK_VISIT_BODY] = 3000,
+                                      [AH_MOCK_VISIT_ANSWER] = 3000};
 
 /* The time that each has while nobody waits to connect; 0: no limit of ours. */
-static const int64_t limit_ms[] = {[AH_VISIT_REFUSED] = 2000,
-                                   [AH_VISIT_KEPT] = AH_MOCK_IDLE_S * 1000,
-                                   [AH_VISIT_FRESH] = AH_MOCK_HEAD_S * 1000,
-                                   [AH_VISIT_BODY] = 0,
-                                   [AH_VISIT_ANSWER] = 0};
+static const int64_t limit_ms[] = {[AH_MOCK_VISIT_REFUSED] = 2000,
+                                   [AH_MOCK_VISIT_KEPT] = AH_MOCK_IDLE_S * 1000,
+                                   [AH_MOCK_VISIT_FRESH] = AH_MOCK_HEAD_S * 1000,
+                                   [AH_MOCK_VISIT_BODY] = 0,
+                                   [AH_MOCK_VISIT_ANSWER] = 0};
 
-void ah_door_enter(ah_door *d, ah_visit *v, int fd, int64_t now)
+void ah_mock_door_enter(ah_mock_door *d, ah_mock_visit *v, int fd, int64_t now)
 {
-    *v =
-        (ah_visit){.fd = fd, .phase = AH_VISIT_FRESH, .since = now, .next = d->first, .link = &d->first};
+    *v = (ah_mock_visit){
+        .fd = fd, .phase = AH_MOCK_VISIT_FRESH, .since = now, .next = d->first, .link = &d->first};
     if (v->next)
         v->next->link = &v->next;
     d->first = v;
     d->n++;
 }
 
-void ah_door_leave(ah_door *d, ah_visit *v)
+void ah_mock_door_leave(ah_mock_door *d, ah_mock_visit *v)
 {
     *v->link = v->next;
     if (v->next)
@@ -45,7 +45,7 @@ void ah_door_leave(ah_door *d, ah_visit *v)
     d->n--;
 }
 
-void ah_visit_begin(ah_visit *v, ah_visit_phase phase, int64_t now)
+void ah_mock_visit_begin(ah_mock_visit *v, ah_mock_visit_phase phase, int64_t now)
 {
     v->phase = phase;
     v->since = now;
@@ -66,7 +66,7 @@ static bool all_arrived(int fd)
     return left == 0;
 }
 
-void ah_visit_taken(ah_visit *v, int64_t now)
+void ah_mock_visit_taken(ah_mock_visit *v, int64_t now)
 {
     if (!v->behind && v->handed && now - v->handed >= STALL_MS)
         v->behind = v->handed;
@@ -75,17 +75,17 @@ void ah_visit_taken(ah_visit *v, int64_t now)
     v->handed = 0;
 }
 
-void ah_visit_hand(ah_visit *v, int64_t now)
+void ah_mock_visit_hand(ah_mock_visit *v, int64_t now)
 {
     v->handed = now;
 }
 
-bool ah_visit_overdue(const ah_visit *v, int64_t now)
+bool ah_mock_visit_overdue(const ah_mock_visit *v, int64_t now)
 {
     return limit_ms[v->phase] && now - v->since >= limit_ms[v->phase];
 }
 
-bool ah_visit_gone(const ah_visit *v)
+bool ah_mock_visit_gone(const ah_mock_visit *v)
 {
     struct pollfd p = {.fd = v->fd};
 
@@ -93,7 +93,7 @@ bool ah_visit_gone(const ah_visit *v)
 }
 
 /* True if it has closed its side: as a rule it is gone, though it may still read. */
-static bool has_left(const ah_visit *v)
+static bool has_left(const ah_mock_visit *v)
 {
     char c;
 
@@ -101,9 +101,9 @@ static bool has_left(const ah_visit *v)
 }
 
 /* Since when it has kept us waiting; 0: it does not. */
-static int64_t slow_since(const ah_visit *v, int64_t now)
+static int64_t slow_since(const ah_mock_visit *v, int64_t now)
 {
-    if (v->phase != AH_VISIT_ANSWER)
+    if (v->phase != AH_MOCK_VISIT_ANSWER)
         return v->since;
     if (v->behind)
         return v->behind;
@@ -112,12 +112,12 @@ static int64_t slow_since(const ah_visit *v, int64_t now)
     return has_left(v) ? v->since : 0;
 }
 
-ah_visit *ah_door_slowest(const ah_door *d, int64_t now)
+ah_mock_visit *ah_mock_door_slowest(const ah_mock_door *d, int64_t now)
 {
-    ah_visit *slowest = NULL;
+    ah_mock_visit *slowest = NULL;
     int64_t least = 0;
 
-    for (ah_visit *v = d->first; v; v = v->next) {
+    for (ah_mock_visit *v = d->first; v; v = v->next) {
         int64_t since = slow_since(v, now);
 
         if (v->sent_off)

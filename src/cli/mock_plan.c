@@ -1,183 +1,215 @@
 /* The text comes from our own Lua, yet is checked as any other: a script has its share in it. */
 #include "cli/mock_plan.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     MAX_BYTES = 256 << 20, /* of one answer, or of what goes out next of a stream */
     MAX_HEADERS = 32 << 10,
-    MAX_STEPS = 1 << 20,
-    MAX_DEPTH = 8
+    MAX_KEY = 8
 };
 
-static int64_t integer(ah_slice object, const char *key)
-{
-    ah_json_num n;
+/* What is still to be read: lines, and the bytes of steps. */
+typedef struct reader {
+    const char *line, *behind;
+    size_t left; /* of the bytes */
+} reader;
 
-    return ah_json_number(ah_json_member(object, key), &n) && n.is_int ? n.i : 0;
+/* "KEY VALUE" of a line. */
+typedef struct field {
+    char key[MAX_KEY + 1];
+    const char *value;
+    size_t n;
+} field;
+
+/* False at the empty line behind the last one, and where there is no such line. */
+static bool next_field(reader *r, field *out)
+{
+    size_t n = strcspn(r->line, "\n"), key = strcspn(r->line, " \n");
+
+    if (!n || key == n || key > MAX_KEY)
+        return false;
+    snprintf(out->key, sizeof out->key, "%.*s", (int)key, r->line);
+    out->value = r->line + key + 1;
+    out->n = n - key - 1;
+    r->line += n + 1;
+    return true;
 }
 
-static bool is_true(ah_slice object, const char *key)
+static bool is(const field *f, const char *key)
 {
-    return ah_json_kind_of(ah_json_member(object, key)) == AH_JSON_TRUE;
-}
-
-/* A string, cut where it is longer than the room. */
-static void text(ah_slice value, char *out, size_t size)
-{
-    ah_buf b;
-
-    ah_buf_init(&b, &ah_mem_libc, MAX_BYTES);
-    if (value.p && ah_json_string(value, &b) && ah_buf_ok(&b) && b.len) {
-        size_t n = b.len < size ? b.len : ah_utf8_cut(b.data, size - 1);
-
-        snprintf(out, size, "%.*s", (int)n, b.data);
-    }
-    ah_buf_clear(&b);
+    return strcmp(f->key, key) == 0;
 }
 
 static int digit(char c)
 {
-    return c <= '9' ? c - '0' : c - 'a' + 10;
+    return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
-static void put_hex(ah_slice value, ah_buf *out)
+static bool are_hex(const char *p)
 {
-    ah_slice s = ah_json_inside(value);
-
-    for (size_t i = 0; i + 1 < s.n; i += 2)
-        ah_buf_char(out, (char)(digit(s.p[i]) << 4 | digit(s.p[i + 1])));
+    return isxdigit((unsigned char)p[0]) && isxdigit((unsigned char)p[1]);
 }
 
-/* Takes the step's bytes from those behind the JSON. False: there are not so many. */
-static bool read_step(ah_plan *p, ah_slice step, ah_slice *behind, ah_plan_step *out)
+/* Of two digits. */
+static char byte_of(const char *p)
 {
-    ah_slice hex = ah_json_member(step, "hex");
-    int64_t n = integer(step, "n");
-
-    *out = (ah_plan_step){
-        .at = p->bytes.len, .wait_ms = integer(step, "wait"), .close = is_true(step, "close")};
-    if (n < 0 || (uint64_t)n > behind->n)
-        return false;
-    ah_buf_add(&p->bytes, behind->p, (size_t)n);
-    *behind = (ah_slice){behind->p + n, behind->n - (size_t)n};
-    if (hex.p)
-        put_hex(hex, &p->bytes);
-    out->n = p->bytes.len - out->at;
-    return true;
+    return (char)(digit(p[0]) << 4 | digit(p[1]));
 }
 
-/* The text of the next element of an array that `r` is in; .p NULL at its end. */
-static ah_slice next_element(ah_json_reader *r)
+static void put_hex(const char *p, ah_bytes *out)
 {
-    ah_json_token t = ah_json_next(r);
-
-    if (t.kind == AH_JSON_ARRAY_END || t.kind == AH_JSON_END)
-        return (ah_slice){NULL, 0};
-    return ah_json_skip(r, t);
+    for (; are_hex(p); p += 2)
+        ah_bytes_char(out, byte_of(p));
 }
 
-static ah_json_reader in_array(ah_slice array)
-{
-    ah_json_reader r = ah_json_read(array);
-
-    ah_json_next(&r);
-    return r;
-}
-
-static bool read_steps(ah_plan *p, ah_slice steps, ah_slice behind)
-{
-    ah_json_reader r = in_array(steps);
-    bool ok = true;
-    size_t n = 0;
-
-    while (next_element(&r).p && n < MAX_STEPS)
-        n++;
-    p->step = ah_alloc(&ah_mem_libc, (n + 1) * sizeof *p->step);
-    if (!p->step)
-        return false;
-    r = in_array(steps);
-    while (ok && p->n_steps < n)
-        ok = read_step(p, next_element(&r), &behind, &p->step[p->n_steps++]);
-    if (!p->streamed && !p->length)
-        p->length = (int64_t)p->bytes.len;
-    return ah_buf_ok(&p->bytes) && ok;
-}
-
-/* A string and a NUL, which it does not hold itself. */
-static bool put_text(ah_slice value, ah_buf *out)
+/* A text and a NUL, which it does not hold itself. */
+static bool put_text(const field *f, ah_bytes *out)
 {
     size_t at = out->len;
 
-    if (!value.p || !ah_json_string(value, out) || !ah_buf_ok(out))
+    for (size_t i = 0; i < f->n; i++) {
+        bool code = f->value[i] == '%' && are_hex(f->value + i + 1);
+
+        ah_bytes_char(out, code ? byte_of(f->value + i + 1) : f->value[i]);
+        i += code ? 2 : 0;
+    }
+    if (ah_bytes_ok(out) && out->len > at && memchr(out->data + at, '\0', out->len - at))
         return false;
-    if (out->len > at && memchr(out->data + at, '\0', out->len - at))
-        return false;
-    ah_buf_char(out, '\0');
-    return ah_buf_ok(out);
+    ah_bytes_char(out, '\0');
+    return ah_bytes_ok(out);
 }
 
-static bool read_headers(ah_plan *p, ah_slice headers)
+/* Cut where it is longer than the room, between two characters. */
+static void take_text(const field *f, char *out, size_t size)
 {
-    ah_json_reader r = in_array(headers);
-    ah_slice pair;
+    ah_bytes b;
+    size_t n;
 
-    while ((pair = next_element(&r)).p) {
-        ah_json_reader of = in_array(pair);
-        ah_slice name = next_element(&of), value = next_element(&of);
-
-        if (!put_text(name, &p->headers) || !put_text(value, &p->headers))
-            return false;
+    ah_bytes_init(&b, MAX_BYTES);
+    if (put_text(f, &b)) {
+        n = b.len - 1 < size ? b.len - 1 : size - 1;
+        while (n && n < b.len - 1 && ((unsigned char)b.data[n] & 0xc0) == 0x80)
+            n--;
+        snprintf(out, size, "%.*s", (int)n, b.data);
     }
+    ah_bytes_clear(&b);
+}
+
+/* -- steps ------------------------------------------------------------------------------------ */
+
+/* "WAIT CLOSE BYTES [HEX]". Takes the step's bytes from those behind the lines. False: there are not so many. */
+static bool read_step(ah_plan *p, const field *f, reader *r)
+{
+    ah_plan_step *s = &p->step[p->n_steps];
+    char *end;
+    long long n;
+
+    *s = (ah_plan_step){.at = p->bytes.len, .wait_ms = strtoll(f->value, &end, 10)};
+    s->close = strtol(end, &end, 10) == 1;
+    n = strtoll(end, &end, 10);
+    if (n < 0 || (unsigned long long)n > r->left || *end != ' ')
+        return false;
+    ah_bytes_add(&p->bytes, r->behind, (size_t)n);
+    r->behind += n;
+    r->left -= (size_t)n;
+    put_hex(end + 1, &p->bytes);
+    s->n = p->bytes.len - s->at;
+    p->n_steps++;
     return true;
 }
 
-/* Reads a batch of steps, the first ones or further ones. */
-static bool read_batch(ah_plan *p, ah_slice json, ah_slice behind)
+static size_t count_steps(const char *lines, const char *end)
 {
-    p->more = is_true(json, "more");
-    p->warn = is_true(json, "warn");
+    size_t n = 0;
+
+    for (; lines < end; lines += strcspn(lines, "\n") + 1)
+        n += strncmp(lines, "step ", 5) == 0;
+    return n;
+}
+
+/* -- the whole ---------------------------------------------------------------------------------- */
+
+static bool take_number(ah_plan *p, const field *f)
+{
+    long long n = strtoll(f->value, NULL, 10);
+
+    if (is(f, "n"))
+        p->number = n;
+    else if (is(f, "status"))
+        p->status = (int)n;
+    else if (is(f, "length"))
+        p->length = n;
+    else if (is(f, "wait"))
+        p->wait_ms = n;
+    else
+        return false;
+    return true;
+}
+
+static bool take_flag(ah_plan *p, const field *f)
+{
+    if (is(f, "drop"))
+        p->drop = true;
+    else if (is(f, "streamed"))
+        p->streamed = true;
+    else if (is(f, "more"))
+        p->more = true;
+    else if (is(f, "warn"))
+        p->warn = true;
+    else
+        return false;
+    return true;
+}
+
+/* `first`: the head too, which the further steps do not change. */
+static bool take_field(ah_plan *p, const field *f, bool first, reader *r)
+{
+    if (is(f, "step"))
+        return read_step(p, f, r);
+    if (is(f, "say"))
+        take_text(f, p->say, sizeof p->say);
+    else if (is(f, "type") && first)
+        take_text(f, p->type, sizeof p->type);
+    else if ((is(f, "name") || is(f, "value")) && first)
+        return put_text(f, &p->headers);
+    else if (first || is(f, "more") || is(f, "warn"))
+        return take_flag(p, f) || take_number(p, f);
+    return true;
+}
+
+static bool read_plan(ah_plan *p, const char *text, bool first)
+{
+    const char *end = strstr(text, "\n\n");
+    reader r = {.line = text};
+    bool ok = true;
+    field f;
+
+    if (!end || !(p->step = calloc(count_steps(text, end) + 1, sizeof *p->step)))
+        return false;
+    r.behind = end + 2;
+    r.left = strlen(r.behind);
+    p->more = p->warn = false;
     *p->say = '\0';
-    text(ah_json_member(json, "say"), p->say, sizeof p->say);
-    return read_steps(p, ah_json_member(json, "steps"), behind);
-}
-
-static bool read_plan(ah_plan *p, ah_slice json, ah_slice behind)
-{
-    p->number = integer(json, "n");
-    p->status = (int)integer(json, "status");
-    p->drop = is_true(json, "drop");
-    p->streamed = is_true(json, "streamed");
-    p->length = integer(json, "length");
-    p->wait_ms = integer(json, "wait");
-    text(ah_json_member(json, "type"), p->type, sizeof p->type);
-    return p->status >= 100 && p->status < 1000 && read_headers(p, ah_json_member(json, "headers")) &&
-           read_batch(p, json, behind);
-}
-
-/* The line of JSON, and what stands behind it. */
-static bool split(const char *text, ah_slice *json, ah_slice *behind)
-{
-    size_t n = strcspn(text, "\n");
-    ah_json_fault fault;
-
-    *json = (ah_slice){text, n};
-    *behind = ah_slice_of(text[n] ? text + n + 1 : "");
-    return ah_json_check(&ah_mem_libc, *json, MAX_DEPTH, &fault) == AH_OK;
+    while (ok && r.line < end && next_field(&r, &f))
+        ok = take_field(p, &f, first, &r);
+    if (!p->streamed && !p->length)
+        p->length = (int64_t)p->bytes.len;
+    return ok && ah_bytes_ok(&p->bytes);
 }
 
 ah_plan *ah_plan_read(const char *text)
 {
-    ah_slice json, behind;
-    ah_plan *p = split(text, &json, &behind) ? ah_alloc(&ah_mem_libc, sizeof *p) : NULL;
+    ah_plan *p = calloc(1, sizeof *p);
 
     if (!p)
         return NULL;
-    memset(p, 0, sizeof *p);
-    ah_buf_init(&p->headers, &ah_mem_libc, MAX_HEADERS);
-    ah_buf_init(&p->bytes, &ah_mem_libc, MAX_BYTES);
-    if (read_plan(p, json, behind))
+    ah_bytes_init(&p->headers, MAX_HEADERS);
+    ah_bytes_init(&p->bytes, MAX_BYTES);
+    if (read_plan(p, text, true) && p->status >= 100 && p->status < 1000)
         return p;
     ah_plan_free(p);
     return NULL;
@@ -185,18 +217,16 @@ ah_plan *ah_plan_read(const char *text)
 
 static void drop_steps(ah_plan *p)
 {
-    ah_buf_clear(&p->bytes);
-    ah_free(&ah_mem_libc, p->step);
+    ah_bytes_clear(&p->bytes);
+    free(p->step);
     p->step = NULL;
     p->n_steps = 0;
 }
 
 bool ah_plan_go_on(ah_plan *p, const char *text)
 {
-    ah_slice json, behind;
-
     drop_steps(p);
-    if (split(text, &json, &behind) && read_batch(p, json, behind))
+    if (read_plan(p, text, false))
         return true;
     drop_steps(p);
     return false;
@@ -207,6 +237,6 @@ void ah_plan_free(ah_plan *p)
     if (!p)
         return;
     drop_steps(p);
-    ah_buf_clear(&p->headers);
-    ah_free(&ah_mem_libc, p);
+    ah_bytes_clear(&p->headers);
+    free(p);
 }

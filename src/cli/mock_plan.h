@@ -1,10 +1,13 @@
-/* What the mock sends in answer to one request, read from what lua/agenthost/mock/plan.lua makes, a line
- * of JSON and bytes behind it: a head, then steps of bytes and waits. Of a stream only the steps that go out next are
+/* What the mock sends in answer to one request, read from what lua/agenthost/command/mock/plan.lua makes, lines
+ * and bytes behind them: a head, then steps of bytes and waits. Of a stream only the steps that go out next are
  * there. Nothing of HTTP is known here. */
 #ifndef AH_CLI_MOCK_PLAN_H
 #define AH_CLI_MOCK_PLAN_H
 
-#include "base/json.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/bytes.h"
 
 enum { AH_PLAN_TEXT = 1024 };
 
@@ -23,10 +26,10 @@ typedef struct ah_plan {
     int64_t length; /* that the head tells, where not streamed */
     int64_t wait_ms;
     char type[AH_PLAN_TEXT];
-    ah_buf headers; /* names and values by turns, a NUL behind each */
+    ah_bytes headers; /* names and values by turns, a NUL behind each */
     ah_plan_step *step;
     size_t n_steps;
-    ah_buf bytes;
+    ah_bytes bytes;
     bool warn;              /* `say` tells of a request that was refused */
     char say[AH_PLAN_TEXT]; /* a line for people; "": none */
 } ah_plan;

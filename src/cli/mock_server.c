@@ -92,9 +92,9 @@ typedef struct exchange exchange;
 struct exchange {
     ah_mock_server *server;
     struct MHD_Connection *connection; /* NULL: the head is not there */
-    ah_visit *visit;
+    ah_mock_visit *visit;
     char method[16];
-    ah_buf target, body;
+    ah_bytes target, body;
     size_t held; /* of the body, as the server counts it */
     ah_plan *plan;
     size_t step, sent; /* of the plan: which step, how many of its bytes */
@@ -110,7 +110,7 @@ struct ah_mock_server {
     struct MHD_Daemon *daemon;
     ah_mock_script script;
     int fd; /* listens */
-    ah_door door;
+    ah_mock_door door;
     size_t coming; /* handed to libmicrohttpd, which will say in its next round that they are there */
     int64_t shut;  /* nobody is accepted until then, ms */
     int64_t swept; /* when it was last looked for those whose time is over */
@@ -174,10 +174,10 @@ static exchange *dequeue(ah_mock_server *s)
 
 static enum MHD_Result put_header(void *ud, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-    ah_buf *b = ud;
+    ah_bytes *b = ud;
 
     (void)kind;
-    ah_buf_fmt(b, "%s: %s\n", name, value ? value : "");
+    ah_bytes_fmt(b, "%s: %s\n", name, value ? value : "");
     return MHD_YES;
 }
 
@@ -187,65 +187,65 @@ static ah_plan *ask(exchange *x, const char *body, const refusal *r)
     const ah_mock_script *script = &x->server->script;
     ah_mock_request q = {.method = x->method, .body = body};
     ah_plan *p = NULL;
-    ah_buf headers;
+    ah_bytes headers;
 
     if (r) {
         q.status = r->status;
         q.fault = r->words;
     }
-    ah_buf_init(&headers, &ah_mem_libc, POOL * 2);
+    ah_bytes_init(&headers, POOL * 2);
     MHD_get_connection_values(x->connection, MHD_HEADER_KIND, put_header, &headers);
-    ah_buf_char(&headers, '\0');
-    ah_buf_char(&x->target, '\0');
-    if (ah_buf_ok(&headers) && ah_buf_ok(&x->target)) {
+    ah_bytes_char(&headers, '\0');
+    ah_bytes_char(&x->target, '\0');
+    if (ah_bytes_ok(&headers) && ah_bytes_ok(&x->target)) {
         q.target = x->target.data;
         q.headers = headers.data;
         p = script->ask(script->ud, &q);
     }
-    ah_buf_clear(&headers);
+    ah_bytes_clear(&headers);
     return p;
 }
 
 /* -- words without libmicrohttpd ------------------------------------------------------------------- */
 
-static void put_headers(ah_buf *out, const ah_plan *p)
+static void put_headers(ah_bytes *out, const ah_plan *p)
 {
     const char *at = p->headers.data, *end = at + p->headers.len;
 
     while (at < end) {
         const char *value = at + strlen(at) + 1;
 
-        ah_buf_fmt(out, "%s: %s\r\n", at, value);
+        ah_bytes_fmt(out, "%s: %s\r\n", at, value);
         at = value + strlen(value) + 1;
     }
 }
 
 /* An answer where libmicrohttpd takes none: in the middle of a body, before the end of a head. What
  * does not fit into the socket at once is left unsaid. `p`: in the words of a protocol; NULL: in ours. */
-static void tell(const ah_visit *v, const refusal *r, const ah_plan *p)
+static void tell(const ah_mock_visit *v, const refusal *r, const ah_plan *p)
 {
-    ah_buf text, body;
+    ah_bytes text, body;
 
-    ah_buf_init(&text, &ah_mem_libc, MAX_HEAD);
-    ah_buf_init(&body, &ah_mem_libc, MAX_HEAD);
-    ah_buf_fmt(&text, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nConnection: close\r\n",
-               r->status, r->reason);
+    ah_bytes_init(&text, MAX_HEAD);
+    ah_bytes_init(&body, MAX_HEAD);
+    ah_bytes_fmt(&text, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nConnection: close\r\n",
+                 r->status, r->reason);
     if (p) {
         put_headers(&text, p);
-        ah_buf_put(&body, ah_buf_slice(&p->bytes));
+        ah_bytes_add(&body, p->bytes.data, p->bytes.len);
     } else {
-        ah_buf_fmt(&body, "{\"error\":{\"message\":\"%s\"}}", r->words);
+        ah_bytes_fmt(&body, "{\"error\":{\"message\":\"%s\"}}", r->words);
     }
-    ah_buf_fmt(&text, "Content-Length: %zu\r\n\r\n", body.len);
-    ah_buf_put(&text, ah_buf_slice(&body));
-    if (ah_buf_ok(&text) && ah_buf_ok(&body))
+    ah_bytes_fmt(&text, "Content-Length: %zu\r\n\r\n", body.len);
+    ah_bytes_add(&text, body.data, body.len);
+    if (ah_bytes_ok(&text) && ah_bytes_ok(&body))
         send(v->fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-    ah_buf_clear(&text);
-    ah_buf_clear(&body);
+    ah_bytes_clear(&text);
+    ah_bytes_clear(&body);
 }
 
 /* In the words of the protocol that the request is of, where its head tells which one that is. */
-static void tell_asker(const ah_visit *v, const refusal *r)
+static void tell_asker(const ah_mock_visit *v, const refusal *r)
 {
     exchange *x = v->exchange;
     ah_plan *p = x && x->connection ? ask(x, "", r) : NULL;
@@ -258,7 +258,7 @@ static void drop_body(exchange *x)
 {
     x->server->bodies -= x->held;
     x->held = 0;
-    ah_buf_clear(&x->body);
+    ah_bytes_clear(&x->body);
 }
 
 /* The rest of its request is read and dropped for a moment: with bytes unread, closing would take the
@@ -267,16 +267,16 @@ static void refuse(exchange *x, const refusal *r)
 {
     tell_asker(x->visit, r);
     shutdown(x->visit->fd, SHUT_WR);
-    ah_visit_begin(x->visit, AH_VISIT_REFUSED, now_ms());
+    ah_mock_visit_begin(x->visit, AH_MOCK_VISIT_REFUSED, now_ms());
     drop_body(x);
 }
 
 /* Lets a client go: libmicrohttpd finds the socket closed. */
-static void send_off(ah_visit *v)
+static void send_off(ah_mock_visit *v)
 {
     exchange *x = v->exchange;
 
-    if (v->phase == AH_VISIT_FRESH || v->phase == AH_VISIT_BODY)
+    if (v->phase == AH_MOCK_VISIT_FRESH || v->phase == AH_MOCK_VISIT_BODY)
         tell_asker(v, &late);
     v->sent_off = true;
     shutdown(v->fd, SHUT_RDWR);
@@ -309,7 +309,7 @@ static ssize_t read_step(exchange *x, char *out, size_t max)
         if (n) {
             memcpy(out, p->bytes.data + s->at + x->sent, n);
             x->sent += n;
-            ah_visit_hand(x->visit, now_ms());
+            ah_mock_visit_hand(x->visit, now_ms());
             return (ssize_t)n;
         }
     }
@@ -328,7 +328,7 @@ static ssize_t read_body(void *ud, uint64_t pos, char *out, size_t max)
     (void)pos;
     if (x->broken || x->visit->sent_off)
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    ah_visit_taken(x->visit, now_ms());
+    ah_mock_visit_taken(x->visit, now_ms());
     return read_step(x, out, max);
 }
 
@@ -368,7 +368,7 @@ static void make_piece(ah_mock_server *s)
 {
     exchange *x = dequeue(s);
 
-    if (ah_visit_gone(x->visit)) {
+    if (ah_mock_visit_gone(x->visit)) {
         x->visit->sent_off = true;
     } else {
         x->broken = !s->script.go_on(s->script.ud, x->plan);
@@ -391,9 +391,9 @@ static void make_pieces(ah_mock_server *s, int64_t now)
 
 static void take_request(exchange *x)
 {
-    ah_visit_begin(x->visit, AH_VISIT_ANSWER, now_ms());
-    ah_buf_char(&x->body, '\0');
-    if (ah_buf_ok(&x->body))
+    ah_mock_visit_begin(x->visit, AH_MOCK_VISIT_ANSWER, now_ms());
+    ah_bytes_char(&x->body, '\0');
+    if (ah_bytes_ok(&x->body))
         x->plan = ask(x, x->body.data, NULL);
     drop_body(x);
     if (!x->plan)
@@ -418,9 +418,9 @@ static void take_head(exchange *x, struct MHD_Connection *c, const char *method)
 
     x->connection = c;
     snprintf(x->method, sizeof x->method, "%s", method);
-    ah_visit_begin(x->visit, AH_VISIT_BODY, now_ms());
+    ah_mock_visit_begin(x->visit, AH_MOCK_VISIT_BODY, now_ms());
     MHD_get_connection_values(c, MHD_HEADER_KIND, count_header, &n);
-    if (n > MAX_HEAD || !ah_buf_ok(&x->target))
+    if (n > MAX_HEAD || !ah_bytes_ok(&x->target))
         refuse(x, &large_head);
     else if (length && strtoull(length, NULL, 10) > AH_MOCK_BODY)
         refuse(x, &large);
@@ -435,10 +435,10 @@ static void take_bytes(exchange *x, const char *data, size_t n)
         refuse(x, &large);
         return;
     }
-    ah_buf_add(&x->body, data, n);
+    ah_bytes_add(&x->body, data, n);
     x->held += n;
     s->bodies += n;
-    if (s->bodies > AH_MOCK_BODIES || !ah_buf_ok(&x->body))
+    if (s->bodies > AH_MOCK_BODIES || !ah_bytes_ok(&x->body))
         refuse(x, &crowded);
 }
 
@@ -460,12 +460,12 @@ static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char
         return MHD_YES;
     }
     if (*n) {
-        if (x->visit->phase == AH_VISIT_BODY)
+        if (x->visit->phase == AH_MOCK_VISIT_BODY)
             take_bytes(x, data, *n);
         *n = 0;
         return MHD_YES;
     }
-    if (x->visit->phase == AH_VISIT_REFUSED)
+    if (x->visit->phase == AH_MOCK_VISIT_REFUSED)
         return MHD_NO;
     if (!x->plan)
         take_request(x);
@@ -480,15 +480,15 @@ static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char
 static void *on_target(void *ud, const char *target, struct MHD_Connection *c)
 {
     ah_mock_server *s = ud;
-    ah_visit *v = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-    exchange *x = v ? ah_alloc(&ah_mem_libc, sizeof *x) : NULL;
+    ah_mock_visit *v = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    exchange *x = v ? malloc(sizeof *x) : NULL;
 
     if (!x)
         return NULL;
     *x = (exchange){.server = s, .visit = v, .next = s->first, .link = &s->first};
-    ah_buf_init(&x->target, &ah_mem_libc, MAX_HEAD + 1);
-    ah_buf_init(&x->body, &ah_mem_libc, AH_MOCK_BODY + 1);
-    ah_buf_str(&x->target, target);
+    ah_bytes_init(&x->target, MAX_HEAD + 1);
+    ah_bytes_init(&x->body, AH_MOCK_BODY + 1);
+    ah_bytes_str(&x->target, target);
     if (x->next)
         x->next->link = &x->next;
     s->first = x;
@@ -507,20 +507,19 @@ static void on_over(void *ud, struct MHD_Connection *c, void **state,
     if (!x)
         return;
     *state = NULL;
-    s->answered += x->visit->phase == AH_VISIT_ANSWER || x->visit->phase == AH_VISIT_REFUSED;
+    s->answered += x->visit->phase == AH_MOCK_VISIT_ANSWER || x->visit->phase == AH_MOCK_VISIT_REFUSED;
     s->bodies -= x->held;
     if (x->plan && x->plan->more && !x->broken)
         s->script.forget(s->script.ud, x->plan);
     x->visit->exchange = NULL;
-    ah_visit_begin(x->visit, AH_VISIT_KEPT, now_ms());
+    ah_mock_visit_begin(x->visit, AH_MOCK_VISIT_KEPT, now_ms());
     *x->link = x->next;
     if (x->next)
         x->next->link = x->link;
-    (void)ah_buf_ok(&x->target);
-    ah_buf_clear(&x->target);
-    ah_buf_clear(&x->body);
+    ah_bytes_clear(&x->target);
+    ah_bytes_clear(&x->body);
     ah_plan_free(x->plan);
-    ah_free(&ah_mem_libc, x);
+    free(x);
 }
 
 /* -- who is let in -------------------------------------------------------------------------------- */
@@ -529,18 +528,18 @@ static void on_connection(void *ud, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what)
 {
     ah_mock_server *s = ud;
-    ah_visit *v = *context;
+    ah_mock_visit *v = *context;
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         s->coming -= s->coming > 0;
-        if ((v = ah_alloc(&ah_mem_libc, sizeof *v)))
-            ah_door_enter(&s->door, v,
-                          MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-                          now_ms());
+        if ((v = malloc(sizeof *v)))
+            ah_mock_door_enter(&s->door, v,
+                               MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+                               now_ms());
         *context = v;
     } else if (v) {
-        ah_door_leave(&s->door, v);
-        ah_free(&ah_mem_libc, v);
+        ah_mock_door_leave(&s->door, v);
+        free(v);
         *context = NULL;
         s->shut = 0;
     }
@@ -556,7 +555,7 @@ static bool is_waiting_outside(int fd)
 /* One has to go, or the others wait. */
 static void make_room(ah_mock_server *s, int64_t now)
 {
-    ah_visit *v = ah_door_slowest(&s->door, now);
+    ah_mock_visit *v = ah_mock_door_slowest(&s->door, now);
 
     s->shut = now + SHUT_MS;
     if (v)
@@ -607,10 +606,10 @@ static void sweep(ah_mock_server *s, int64_t now)
     if (now - s->swept < SWEEP_MS)
         return;
     s->swept = now;
-    for (ah_visit *v = s->door.first; v; v = v->next) {
+    for (ah_mock_visit *v = s->door.first; v; v = v->next) {
         const exchange *x = v->exchange;
 
-        if (!v->sent_off && (ah_visit_overdue(v, now) || (x && x->due && ah_visit_gone(v))))
+        if (!v->sent_off && (ah_mock_visit_overdue(v, now) || (x && x->due && ah_mock_visit_gone(v))))
             send_off(v);
     }
 }
@@ -631,7 +630,7 @@ static struct MHD_Daemon *start(ah_mock_server *s)
 
 ah_mock_server *ah_mock_server_new(int fd, const ah_mock_script *script)
 {
-    ah_mock_server *s = ah_alloc(&ah_mem_libc, sizeof *s);
+    ah_mock_server *s = malloc(sizeof *s);
 
     if (!s)
         return NULL;
@@ -639,7 +638,7 @@ ah_mock_server *ah_mock_server_new(int fd, const ah_mock_script *script)
     s->last = &s->queue;
     if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0 && (s->daemon = start(s)))
         return s;
-    ah_free(&ah_mem_libc, s);
+    free(s);
     return NULL;
 }
 
@@ -653,7 +652,7 @@ void ah_mock_server_free(ah_mock_server *s)
             resume(x);
     MHD_stop_daemon(s->daemon);
     close(s->fd);
-    ah_free(&ah_mem_libc, s);
+    free(s);
 }
 
 static int64_t earlier(int64_t a, int64_t b)

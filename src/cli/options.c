@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
-#include "base/near.h"
+#include "cli/bytes.h"
 
 #define TRY "agenthost -e 'print(ah.run { model = \"demo/echo\", \"Hello\" })'"
 
-enum { SHOWN_MAX = 60 }; /* bytes of an argument that a message repeats */
+enum {
+    SHOWN_MAX = 60,
+    MAX_NAMES = 4096
+}; /* bytes of an argument that a message repeats; of all names */
 
 /* Which commands take an option. */
 #define RUN     (1u << AH_COMMAND_RUN)
@@ -25,47 +27,13 @@ enum { SHOWN_MAX = 60 }; /* bytes of an argument that a message repeats */
 #define ALL     ((1u << AH_COMMANDS) - 1)
 
 const ah_command_row ah_command_table[AH_COMMANDS] = {
-    [AH_COMMAND_RUN] = {"", "script.lua [args...]", "run the script (- reads it from standard input)",
-                        ""},
-    [AH_COMMAND_TOOLS] =
-        {"tools", "script.lua [args...]", "show the tools that a model would see, and run none",
-         "The script's top level runs, up to its first ah.run or agent:run, and `setup` of\n"
-         "its agents; no model is asked. For each agent and run that was met: the model,\n"
-         "the tools with their parameters in short form. --json has the exact\n"
-         "specifications. What the script prints until then goes to stderr.\n"},
-    [AH_COMMAND_CHECK] =
-        {"check", "script.lua [args...]", "find faults in a script without asking a model",
-         "The script's top level runs, up to its first ah.run or agent:run, and `setup` of\n"
-         "its agents, as for agenthost tools: what they do is done.\n"
-         "All faults that can be seen so are told with their line, not only the first:\n"
-         "syntax, fields, names, schemas and their examples, tools declared twice, the\n"
-         "limits of the model's provider. What stands behind that run, and what handlers\n"
-         "do, is not looked at. The exit code is 1 when there are faults.\n"},
-    [AH_COMMAND_MOCK] =
-        {"mock", "script.lua", "be a model server that says what a script tells it to",
-         "Speaks as OpenAI, Anthropic, Gemini and Ollama do, refuses what strict providers\n"
-         "refuse, prints its address as one line; a signal or --once ends it. The script\n"
-         "returns turns as for ah.scripted, or as JSON; they may fail, wait or break by\n"},
-    [AH_COMMAND_MODELS] =
-        {"models", "[provider/model]", "show who has a key, and what the models can do",
-         "For each provider: whether a model of it can be asked, the variable that its\n"
-         "key comes from, its address or the variable that has it; keys are never shown.\n"
-         "Then what the adapters can do, or that of the model that is named. No provider\n"
-         "is asked. Names that CODE gives with ah.alias, and the configuration, are\n"
-         "listed. Of a model that is named it is told what it holds and costs, and\n"
-         "where each answer comes from.\n"},
-    [AH_COMMAND_CONFIG] =
-        {"config", "", "show each setting and where it comes from",
-         "A flag wins over the script, the script over AGENTHOST_MODEL, that over the\n"
-         "configuration: lines NAME = VALUE in $XDG_CONFIG_HOME/agenthost/config (or\n"
-         "~/.config/agenthost/config). Names: model, color, env-file, log (error,\n"
-         "warning, info or debug), models.NAME (a model, or what is known of one, as a\n"
-         "JSON object). Secrets are never shown.\n"},
-    [AH_COMMAND_COMPLETION] =
-        {"completion", "bash|zsh|fish", "print what completes words in that shell",
-         "bash:  source <(agenthost completion bash)\n"
-         "zsh:   agenthost completion zsh >~/.zfunc/_agenthost  (a folder of $fpath)\n"
-         "fish:  agenthost completion fish | source\n"},
+    [AH_COMMAND_RUN] = {"", "run the script (- reads it from standard input)", false},
+    [AH_COMMAND_TOOLS] = {"tools", "show the tools that a model would see, and run none", false},
+    [AH_COMMAND_CHECK] = {"check", "find faults in a script without asking a model", false},
+    [AH_COMMAND_MOCK] = {"mock", "be a model server that says what a script tells it to", false},
+    [AH_COMMAND_MODELS] = {"models", "show who has a key, and what the models can do", false},
+    [AH_COMMAND_CONFIG] = {"config", "show each setting and where it comes from", false},
+    [AH_COMMAND_COMPLETION] = {"completion", "print what completes words in that shell", false},
 };
 
 const ah_option_row ah_option_table[AH_OPTIONS] = {
@@ -120,9 +88,14 @@ static char *take(words *w)
     return *w->at++;
 }
 
-static ah_slice shown(const char *p, size_t n)
+/* For "%.*s": how much of an argument a message repeats, never a part of a character. */
+static int shown(const char *p, size_t n)
 {
-    return (ah_slice){p, n > SHOWN_MAX ? ah_utf8_cut(p, SHOWN_MAX) : n};
+    size_t most = n < SHOWN_MAX ? n : SHOWN_MAX;
+
+    while (most && most < n && ((unsigned char)p[most] & 0xc0) == 0x80)
+        most--;
+    return (int)most;
 }
 
 /* "agenthost tools --help" for the command at hand. */
@@ -134,61 +107,91 @@ static bool fail(ah_options *o, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    ah_vprint(o->fault, sizeof o->fault, fmt, ap);
+    vsnprintf(o->fault, sizeof o->fault, fmt, ap);
     va_end(ap);
     n = strlen(o->fault);
-    ah_print(o->fault + n, sizeof o->fault - n, "\nSee agenthost %s%s--help.", command,
+    snprintf(o->fault + n, sizeof o->fault - n, "\nSee agenthost %s%s--help.", command,
              *command ? " " : "");
     return false;
 }
 
 /* -- looking up ------------------------------------------------------------------------ */
 
-static ah_slice nearest(const char *word, size_t n)
+/* Letters and names of all options, a line each. */
+static void list_options(ah_bytes *out)
 {
-    ah_near near = {.to = {word, n}};
-
     for (int i = 0; i < AH_OPTIONS; i++) {
-        ah_near_offer(&near, (ah_slice){&ah_option_table[i].letter, ah_option_table[i].letter != 0});
-        ah_near_offer(&near, ah_slice_of(ah_option_table[i].name));
+        if (ah_option_table[i].letter)
+            ah_bytes_fmt(out, "%c\n", ah_option_table[i].letter);
+        ah_bytes_fmt(out, "%s\n", ah_option_table[i].name);
     }
-    return near.best;
+    ah_bytes_char(out, '\0');
 }
 
-bool ah_options_near(const char *word, char *out, size_t size)
+static const char *near_option(const ah_program_door *programs, const char *word)
 {
-    ah_near near = {.to = ah_slice_of(word)};
-    int commands;
+    const char *near = NULL;
+    ah_bytes names;
 
-    for (commands = 1; commands < AH_COMMANDS; commands++)
-        ah_near_offer(&near, ah_slice_of(ah_command_table[commands].name));
-    if (near.best.p) {
-        snprintf(out, size, "agenthost %.*s", AH_FMT(near.best));
+    ah_bytes_init(&names, MAX_NAMES);
+    list_options(&names);
+    if (ah_bytes_ok(&names))
+        near = ah_program_near(programs, word, names.data);
+    ah_bytes_clear(&names);
+    return near;
+}
+
+static const char *near_command(const ah_program_door *programs, const char *word)
+{
+    const char *near = NULL;
+    ah_bytes names;
+
+    ah_bytes_init(&names, MAX_NAMES);
+    for (int i = AH_COMMAND_RUN + 1; i < AH_COMMANDS; i++)
+        ah_bytes_fmt(&names, "%s\n", ah_command_table[i].name);
+    ah_bytes_char(&names, '\0');
+    if (ah_bytes_ok(&names))
+        near = ah_program_near(programs, word, names.data);
+    ah_bytes_clear(&names);
+    return near;
+}
+
+bool ah_options_near(const char *word, const ah_program_door *programs, char *out, size_t size)
+{
+    const char *near = near_command(programs, word);
+
+    if (near) {
+        snprintf(out, size, "agenthost %s", near);
         return true;
     }
-    near.best = nearest(word, strlen(word));
-    if (near.best.p && near.best.n > 1)
-        snprintf(out, size, "agenthost --%.*s", AH_FMT(near.best));
-    return near.best.p && near.best.n > 1;
+    near = near_option(programs, word);
+    if (!near || !near[1])
+        return false;
+    snprintf(out, size, "agenthost --%s", near);
+    return true;
 }
 
 /* `name` is the word without its dashes and its "=value". */
 static bool unknown(ah_options *o, const char *word, const char *name, size_t n)
 {
-    ah_slice found = shown(word, (size_t)(name - word) + n), best = nearest(name, n);
+    char asked[SHOWN_MAX + 1];
+    const char *near;
+    int found = shown(word, (size_t)(name - word) + n);
 
-    if (!best.p)
-        return fail(o, "unknown option '%.*s'", AH_FMT(found));
-    return fail(o, "unknown option '%.*s' (did you mean %s%.*s?)", AH_FMT(found),
-                best.n == 1 ? "-" : "--", AH_FMT(best));
+    snprintf(asked, sizeof asked, "%.*s", shown(name, n), name);
+    if (!(near = near_option(o->programs, asked)))
+        return fail(o, "unknown option '%.*s'", found, word);
+    return fail(o, "unknown option '%.*s' (did you mean %s%s?)", found, word, near[1] ? "--" : "-",
+                near);
 }
 
 /* AH_OPTIONS where there is none. */
-static ah_option_id by_name(ah_slice name)
+static ah_option_id by_name(const char *name, size_t n)
 {
     int i = 0;
 
-    while (i < AH_OPTIONS && !ah_slice_is(name, ah_option_table[i].name))
+    while (i < AH_OPTIONS &&
+           (strlen(ah_option_table[i].name) != n || memcmp(name, ah_option_table[i].name, n) != 0))
         i++;
     return (ah_option_id)i;
 }
@@ -315,8 +318,8 @@ static bool wants(ah_options *o, const ah_option_row *opt, const char *found)
     if (!found)
         return fail(o, "option --%s needs a %s", opt->name, opt->value);
     return fail(o, "option --%s needs %s %s%s%s, found '%.*s'", opt->name, opt->words ? "one" : "a",
-                what, opt->words ? ": " : "", opt->words ? opt->words : "",
-                AH_FMT(shown(found, strlen(found))));
+                what, opt->words ? ": " : "", opt->words ? opt->words : "", shown(found, strlen(found)),
+                found);
 }
 
 /* A second file or script must not be dropped in silence; of other values the last counts. */
@@ -345,7 +348,7 @@ static bool set(ah_options *o, words *w, ah_option_id id, const char *value)
         return wants(o, opt, value);
     if (opt->value && strcmp(opt->value, "N") == 0 && !is_number(value, most_of(id)))
         return fail(o, "option --%s needs a number from 0 to %ld, found '%.*s'", opt->name, most_of(id),
-                    AH_FMT(shown(value, strlen(value))));
+                    shown(value, strlen(value)), value);
     if (ah_options_given(o, id) && once(id))
         return fail(o, "option --%s can be given once", opt->name);
     o->given |= 1u << id;
@@ -356,14 +359,14 @@ static bool set(ah_options *o, words *w, ah_option_id id, const char *value)
 static bool long_option(ah_options *o, words *w, const char *word)
 {
     size_t n = strcspn(word + 2, "=");
-    ah_option_id id = by_name((ah_slice){word + 2, n});
+    ah_option_id id = by_name(word + 2, n);
     const char *value = word[2 + n] ? word + 2 + n + 1 : NULL;
 
     if (id == AH_OPTIONS)
         return unknown(o, word, word + 2, n);
     if (value && !ah_option_table[id].value)
         return fail(o, "option --%s takes no value, found '%.*s'", ah_option_table[id].name,
-                    AH_FMT(shown(value, strlen(value))));
+                    shown(value, strlen(value)), value);
     return set(o, w, id, value);
 }
 
@@ -409,7 +412,7 @@ static bool take_word(ah_options *o, words *w)
         return true;
     o->command = command_of(w->at[0]);
     if (o->command == AH_COMMAND_RUN)
-        fail(o, "there is no command '%.*s'", AH_FMT(shown(w->at[0], strlen(w->at[0]))));
+        fail(o, "there is no command '%.*s'", shown(w->at[0], strlen(w->at[0])), w->at[0]);
     return true;
 }
 
@@ -417,28 +420,22 @@ static bool take_word(ah_options *o, words *w)
 
 static bool check_operand(ah_options *o)
 {
-    switch (o->command) {
-    case AH_COMMAND_RUN:
-        if (o->script || o->eval)
-            return true;
+    const ah_command c = o->command;
+
+    if (c == AH_COMMAND_RUN && !o->script && !o->eval) {
         snprintf(o->fault, sizeof o->fault, "no script given\nTry:  " TRY "\nHelp: agenthost --help");
         return false;
-    case AH_COMMAND_TOOLS:
-    case AH_COMMAND_CHECK:
-    case AH_COMMAND_MOCK:
-        return o->script || fail(o, "no script given");
-    case AH_COMMAND_MODELS:
-        return !o->argc || fail(o, "agenthost models takes one model, found '%.*s' besides",
-                                AH_FMT(shown(o->argv[0], strlen(o->argv[0]))));
-    case AH_COMMAND_CONFIG:
-        return !o->script || fail(o, "agenthost config takes no operand, found '%.*s'",
-                                  AH_FMT(shown(o->script, strlen(o->script))));
-    case AH_COMMAND_COMPLETION:
-        return (o->script && is_word("bash zsh fish", o->script)) ||
-               fail(o, "agenthost completion needs one of these shells: bash zsh fish");
-    case AH_COMMANDS:
-        break;
     }
+    if ((c == AH_COMMAND_TOOLS || c == AH_COMMAND_CHECK || c == AH_COMMAND_MOCK) && !o->script)
+        return fail(o, "no script given");
+    if (c == AH_COMMAND_MODELS && o->argc)
+        return fail(o, "agenthost models takes one model, found '%.*s' besides",
+                    shown(o->argv[0], strlen(o->argv[0])), o->argv[0]);
+    if (c == AH_COMMAND_CONFIG && o->script)
+        return fail(o, "agenthost config takes no operand, found '%.*s'",
+                    shown(o->script, strlen(o->script)), o->script);
+    if (c == AH_COMMAND_COMPLETION && !(o->script && is_word("bash zsh fish", o->script)))
+        return fail(o, "agenthost completion needs one of these shells: bash zsh fish");
     return true;
 }
 
@@ -457,11 +454,11 @@ static bool check(ah_options *o)
     return check_operand(o);
 }
 
-bool ah_options_parse(ah_options *o, int argc, char **argv)
+bool ah_options_parse(ah_options *o, int argc, char **argv, const ah_program_door *programs)
 {
     words w = {argc, argv};
 
-    *o = (ah_options){.log_level = AH_LOG_WARNING};
+    *o = (ah_options){.log_level = AH_LOG_WARNING, .programs = programs};
     take(&w); /* our own name */
     if (!read_options(o, &w))
         return false;
@@ -483,4 +480,42 @@ bool ah_options_parse(ah_options *o, int argc, char **argv)
     o->argc = w.left;
     o->argv = w.at;
     return check(o);
+}
+
+/* -- for the programs in Lua --------------------------------------------------------------- */
+
+/* "run tools" */
+static void name_takers(ah_option_id id, char *out, size_t size)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < AH_COMMANDS && n < size; i++)
+        if (ah_command_takes((ah_command)i, id))
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "",
+                                  i == AH_COMMAND_RUN ? "run" : ah_command_table[i].name);
+}
+
+void ah_options_tell(ah_told *out)
+{
+    const char **at = out->word;
+
+    *out = (ah_told){.word = {NULL}};
+    snprintf(out->commands, sizeof out->commands, "%d", AH_COMMANDS);
+    *at++ = out->commands;
+    for (int i = 0; i < AH_COMMANDS; i++) {
+        *at++ = ah_command_table[i].name;
+        *at++ = ah_command_table[i].help;
+    }
+    for (int i = 0; i < AH_OPTIONS; i++) {
+        const ah_option_row *opt = &ah_option_table[i];
+
+        out->letter[i][0] = opt->letter;
+        name_takers((ah_option_id)i, out->takers[i], sizeof out->takers[i]);
+        *at++ = out->letter[i];
+        *at++ = opt->name;
+        *at++ = opt->value ? opt->value : "";
+        *at++ = opt->words ? opt->words : "";
+        *at++ = out->takers[i];
+        *at++ = opt->help;
+    }
 }

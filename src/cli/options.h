@@ -1,13 +1,14 @@
 /* The command line: which command, what was asked for, as a struct. The tables of options
  * and commands are here for all who tell of them: the help, the completions, the specs.
- * Nothing here prints, opens a file or ends the process. */
+ * Nothing here prints, opens a file or ends the process; what an unknown option may have meant is asked of a
+ * program in Lua. */
 #ifndef AH_CLI_OPTIONS_H
 #define AH_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agenthost.h"
+#include "cli/programs.h"
 
 typedef enum ah_command {
     AH_COMMAND_RUN, /* no word for it: a script is run */
@@ -21,10 +22,9 @@ typedef enum ah_command {
 } ah_command;
 
 typedef struct ah_command_row {
-    const char *name;     /* "": run */
-    const char *operands; /* what follows its options, as the help has it */
-    const char *help;     /* one line */
-    const char *more;     /* lines for its own help */
+    const char *name; /* "": run */
+    const char *help; /* one line */
+    bool program;     /* all of it is the program of its name, which gets the words behind it */
 } ah_command_row;
 
 typedef enum ah_option_id {
@@ -52,16 +52,6 @@ typedef enum ah_option_id {
     AH_OPTIONS
 } ah_option_id;
 
-/* Names of models to complete: one or more of each provider that is asked by itself, the demos, and
- * the providers whose models only their server knows. */
-#define AH_SOME_MODELS                                                                                    \
-    "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gpt-4o openai/responses/gpt-6.1-sol " \
-    "anthropic/claude-opus-5-5 anthropic/claude-sonnet-5-5 anthropic/claude-haiku-5-5 "                   \
-    "gemini/gemini-3.8-flash gemini/gemini-2.5-flash ollama/ ollama_chat/ openrouter/ deepseek/ groq/ "   \
-    "mistral/ xai/ cerebras/ together_ai/ fireworks_ai/ perplexity/ nvidia_nim/ sambanova/ moonshot/ "    \
-    "zai/ huggingface/ azure/ hosted_vllm/ lm_studio/ llama_cpp/ llamafile/ litellm_proxy/ "              \
-    "compatible/ claude_agent_sdk/"
-
 typedef struct ah_option_row {
     char letter;       /* 0: none */
     const char *name;  /* without its dashes */
@@ -74,12 +64,6 @@ typedef struct ah_option_row {
 extern const ah_command_row ah_command_table[AH_COMMANDS];
 extern const ah_option_row ah_option_table[AH_OPTIONS];
 
-/* Values that shells complete, though there are others; NULL: none. */
-static inline const char *ah_option_some(const ah_option_row *opt)
-{
-    return opt == &ah_option_table[AH_OPTION_MODEL] ? AH_SOME_MODELS : NULL;
-}
-
 static inline bool ah_command_takes(ah_command command, ah_option_id option)
 {
     return (ah_option_table[option].commands >> command & 1) != 0;
@@ -87,6 +71,7 @@ static inline bool ah_command_takes(ah_command command, ah_option_id option)
 
 /* Strings are borrowed from argv. */
 typedef struct ah_options {
+    const ah_program_door *programs; /* who knows what is near */
     ah_command command;
     unsigned given; /* bits of the ah_option_ids that were there */
     bool ended;     /* no option follows */
@@ -116,10 +101,20 @@ static inline bool ah_options_given(const ah_options *o, ah_option_id id)
 }
 
 /* False where the command line makes no sense; `fault` then says why. */
-bool ah_options_parse(ah_options *o, int argc, char **argv);
+bool ah_options_parse(ah_options *o, int argc, char **argv, const ah_program_door *programs);
 
 /* The command or option (with its dashes) that a word that is neither may have meant, into
  * `out`; false where there is none near. */
-bool ah_options_near(const char *word, char *out, size_t size);
+bool ah_options_near(const char *word, const ah_program_door *programs, char *out, size_t size);
+
+/* The tables as strings, for the programs in Lua (lua/agenthost/command/tables.lua). */
+enum { AH_TOLD = 1 + 2 * AH_COMMANDS + 6 * AH_OPTIONS };
+typedef struct ah_told {
+    const char *word[AH_TOLD];
+    char commands[8], letter[AH_OPTIONS][2], takers[AH_OPTIONS][64];
+} ah_told;
+
+/* `out` is not to be moved. */
+void ah_options_tell(ah_told *out);
 
 #endif

@@ -1,9 +1,10 @@
-/* How a script ended, for programs (--json, --jsonl) and for people: the line of progress
- * and the three closing lines. What went wrong is said elsewhere, by who knows it. */
+/* How a script ended, for programs (--json, --jsonl) and for people: the line of progress and the three closing
+ * lines. Events are counted, and words are made, by a program in Lua (lua/agenthost/command/report.lua), which is
+ * told events as they happen. */
 #ifndef AH_CLI_REPORT_H
 #define AH_CLI_REPORT_H
 
-#include "cli/tally.h"
+#include "cli/programs.h"
 #include "cli/terminal.h"
 
 /* How the command ended. */
@@ -12,26 +13,35 @@ typedef struct ah_ending {
     const char *message; /* of the error, any bytes; the "code: " it may begin with is left out */
 } ah_ending;
 
+typedef struct ah_report {
+    const ah_program_door *programs;
+    int64_t begun; /* monotonic ms, of the first run; 0: none yet */
+    int64_t since; /* the same, from when on something is waited for */
+    bool waiting;
+} ah_report;
+
+void ah_report_event(ah_report *r, const ah_event *event);
+
 /* A line of JSON of ours (no white space between its values), in which control characters that JSON
  * lets stand, C1 and those that turn the direction of writing, are escaped. */
-void ah_report_json(FILE *out, ah_slice json);
+void ah_report_json(FILE *out, const char *json, size_t n);
 
 /* One object: {"reply": ...} of the last outermost run, null where there was none or it
  * failed; or {"error": {"code", "message"}}. */
-void ah_report_object(FILE *out, const ah_tally *t, const ah_ending *e);
+void ah_report_object(ah_report *r, FILE *out, const ah_ending *e);
 
 /* The last line of --jsonl: a `done` event without a run, which is about the whole script. */
-void ah_report_last_line(FILE *out, const ah_tally *t, const ah_ending *e);
+void ah_report_last_line(ah_report *r, FILE *out, const ah_ending *e);
 
 /* Turns and time, tools, tokens. Nothing where no run was begun. */
-void ah_report_closing(ah_terminal *terminal, const ah_tally *t);
+void ah_report_closing(ah_report *r, ah_terminal *terminal);
 
 /* One line for a person about a call that was answered: its name, its arguments, how it ended and how
  * long it took. Nothing for other events. */
-void ah_report_call(ah_terminal *terminal, ah_slice event);
+void ah_report_call(ah_report *r, ah_terminal *terminal, const ah_event *event);
 
 /* ah_watcher.idle: shows what is waited for once that takes half a second, and takes it away
  * before the host works on. Returns how long the host may wait. */
-int ah_report_progress(ah_terminal *terminal, const ah_tally *t, int timeout_ms);
+int ah_report_progress(ah_report *r, ah_terminal *terminal, int timeout_ms);
 
 #endif

@@ -11,7 +11,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/harmless.h"
 #include "cli/signals.h"
 #include "cli/tty.h"
 
@@ -59,22 +58,43 @@ static void add(record *r, const char *s)
     add_bytes(r, s, strlen(s));
 }
 
+unsigned ah_terminal_number(const char *p, size_t n)
+{
+    unsigned c = (unsigned char)*p;
+
+    if (n == 1)
+        return c;
+    c &= n == 2 ? 0x1f : 0x0f;
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | ((unsigned)p[i] & 0x3f);
+    return c;
+}
+
+/* A character of n bytes that would be a command to a terminal, as its number. */
+static void add_code(record *r, const char *p, size_t n)
+{
+    unsigned number = ah_terminal_number(p, n);
+    char code[16];
+
+    snprintf(code, sizeof code, number < 0x100 ? "\\x%02x" : "\\u%04x", number);
+    add(r, code);
+}
+
 /* Texts of models and servers come this way: what is no text is shown by its number, and no line but
  * the first can look like one of ours. */
 static void add_shown(record *r, const char *s)
 {
     static const char ours[] = "agenthost: ";
     size_t left = strlen(s), n;
-    char code[AH_CONTROL_CODE];
 
     for (const char *p = s; left; p += n, left -= n) {
-        size_t control = *p == '\n' || *p == '\t' ? 0 : ah_control_len((ah_slice){p, left});
+        size_t control = *p == '\n' || *p == '\t' ? 0 : ah_control_char(p, left);
 
         if (p > s && p[-1] == '\n' && strncmp(p, ours, sizeof ours - 1) == 0)
             add(r, "  ");
         n = control ? control : 1;
         if (control)
-            add_bytes(r, code, ah_control_code(p, control, code));
+            add_code(r, p, control);
         else
             add_bytes(r, p, 1);
     }
@@ -238,8 +258,8 @@ void ah_terminal_draw(ah_terminal *t, const char *line)
         return;
     }
     fflush(stdout); /* what was printed before comes before */
-    n = ah_print(out, sizeof out, "\033D\033M\0337\033D\r\033[J%s%.*s%s\0338",
-                 t->colour ? "\033[2m" : "", width - 1, line, t->colour ? "\033[0m" : "");
+    n = (size_t)snprintf(out, sizeof out, "\033D\033M\0337\033D\r\033[J%s%.*s%s\0338",
+                         t->colour ? "\033[2m" : "", width - 1, line, t->colour ? "\033[0m" : "");
     ah_signals_drawn(); /* first: a signal may come in between */
     fwrite(out, 1, n, stderr);
     t->drawn = true;

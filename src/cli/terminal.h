@@ -43,6 +43,9 @@ void ah_terminal_error(ah_terminal *t, const char *text);
 /* An ah_log_fn with an ah_terminal: "agenthost: warning: line". */
 void ah_terminal_log(void *terminal, ah_log_level level, const char *line);
 
+/* The number of the character of n bytes. */
+unsigned ah_terminal_number(const char *p, size_t n);
+
 /* A faint line of its own. */
 void ah_terminal_say(ah_terminal *t, const char *text);
 

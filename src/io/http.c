@@ -120,6 +120,7 @@ static void leave(ah_transfer *t)
     if (t->beside)
         t->beside->link = t->link;
     ah_timer_unset(&t->timer);
+    ah_timer_unset(&t->thaw);
     if (t->easy)
         curl_multi_remove_handle(t->http->multi, t->easy);
     else
@@ -332,11 +333,37 @@ static void on_curl_timer(ah_timer *timer)
         set_curl_timer(http->multi, ms, http);
 }
 
-/* Idle time counts once the connection stands; before that curl counts. */
+/* curl hands over at once what it had left, and reads on when it is told that time has passed. */
+static void on_thaw(ah_timer *timer)
+{
+    ah_transfer *t = (ah_transfer *)((char *)timer - offsetof(ah_transfer, thaw));
+    ah_http *http = t->http;
+
+    if (!t->paused || !t->easy || http->broken)
+        return;
+    t->paused = false;
+    http->now = ah_loop_now(http->loop);
+    if (curl_easy_pause(t->easy, CURLPAUSE_CONT) == CURLE_OUT_OF_MEMORY)
+        ah_transfer_set_fault(t, FAULT_NOMEM);
+    t->touched = http->now;
+    act(http, CURL_SOCKET_TIMEOUT, 0);
+}
+
+void ah_transfer_thaw(ah_transfer *t)
+{
+    t->thaw.fn = on_thaw;
+    if (t->running && !t->thaw.loop)
+        ah_timer_set(t->http->loop, &t->thaw, ah_loop_now(t->http->loop));
+}
+
+/* Idle time counts once the connection stands; before that curl counts. While its owner lets it wait
+ * nobody is idle. */
 static int64_t idle_since(const ah_transfer *t, int64_t now)
 {
     curl_off_t connected_us = 0;
 
+    if (t->paused)
+        return now;
     if (!t->easy)
         return t->touched;
     curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);

@@ -389,6 +389,7 @@ static void set_limits(ah_transfer *t, const ah_http_limits *l)
         .total_ms = l->total_ms > 0 ? l->total_ms : d->total_ms,
         .header_bytes = l->header_bytes ? l->header_bytes : d->header_bytes,
         .body_bytes = l->body_bytes ? l->body_bytes : d->body_bytes,
+        .window_bytes = l->window_bytes,
     };
     if (t->limits.header_bytes > MAX_HEADER_BYTES)
         t->limits.header_bytes = MAX_HEADER_BYTES;

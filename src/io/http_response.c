@@ -127,10 +127,23 @@ static void drop_taken(ah_transfer *t)
     t->taken = 0;
 }
 
+static size_t untaken(const ah_transfer *t)
+{
+    return t->body.len - t->taken;
+}
+
+/* Where nobody can be told to wait, what waits is bounded in place of the whole. */
+static bool too_much(const ah_transfer *t, size_t n)
+{
+    if (t->received > t->limits.body_bytes)
+        return true;
+    return t->limits.window_bytes && !t->easy && untaken(t) + n > ah_http_limits_default.body_bytes;
+}
+
 bool ah_response_body(ah_transfer *t, ah_slice bytes)
 {
     t->received += bytes.n;
-    if (t->received > t->limits.body_bytes)
+    if (too_much(t, bytes.n))
         return refuse(t, FAULT_BODY);
     drop_taken(t);
     ah_record_body(t, bytes);
@@ -146,6 +159,10 @@ static size_t write_body(char *p, size_t size, size_t n, void *ud)
     ah_transfer *t = ud;
 
     t->touched = t->http->now;
+    if (t->limits.window_bytes && untaken(t) >= t->limits.window_bytes) {
+        t->paused = true;
+        return CURL_WRITEFUNC_PAUSE;
+    }
     return ah_response_body(t, (ah_slice){p, size * n}) ? size * n : 0;
 }
 
@@ -164,7 +181,7 @@ void ah_response_forget(ah_transfer *t)
     t->head_bytes = t->taken = 0;
     t->received = 0;
     t->status = 0;
-    t->head_done = false;
+    t->head_done = t->paused = false;
 }
 
 int ah_transfer_status(const ah_transfer *t)
@@ -218,4 +235,6 @@ void ah_transfer_took(ah_transfer *t, size_t n)
         ah_buf_reset(&t->body, 0);
         t->taken = 0;
     }
+    if (t->paused && untaken(t) <= t->limits.window_bytes / 2)
+        ah_transfer_thaw(t);
 }

@@ -102,6 +102,8 @@ struct ah_transfer {
     ah_buf body;
     size_t taken;
     uint64_t received;
+    bool paused;   /* curl reads nothing more until `thaw` has come */
+    ah_timer thaw; /* due at once: the owner has taken enough */
 
     fault fault;
     CURLcode result;
@@ -144,6 +146,8 @@ void ah_transfer_set_fault(ah_transfer *t, fault f);
 ah_transfer *ah_transfer_make(ah_http *http);
 void ah_transfer_enter(ah_transfer *t);
 void ah_transfer_end(ah_transfer *t, CURLcode result);
+/* http.c: what is paused goes on, as soon as the loop waits. */
+void ah_transfer_thaw(ah_transfer *t);
 
 /* http_request.c: what is set once for a handle, what a request sets (AH_USAGE where it
  * cannot be sent), and what a request leaves behind. */

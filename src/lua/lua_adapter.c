@@ -340,14 +340,14 @@ static const char *environment(void *ud, const char *name)
     return value;
 }
 
-/* demo/NAME: require("agenthost.demo")(NAME) gives an adapter object. */
+/* demo/NAME: require("agenthost.providers.demo")(NAME) gives an adapter object. */
 static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err *err)
 {
     ah_lua *h = ah_lua_of(L);
     ah_adapter **box;
     ah_status st;
 
-    if ((st = ah_lua_module(L, "agenthost.demo", err)) != AH_OK)
+    if ((st = ah_lua_module(L, "agenthost.providers.demo", err)) != AH_OK)
         return st;
     lua_pushlstring(L, name.p, name.n);
     if ((st = ah_lua_call(h, L, 1, 1, err)) != AH_OK)
@@ -546,7 +546,7 @@ static void push_names(lua_State *L, const char *const names[AH_SERVICE_NAMES])
     }
 }
 
-/* ah._providers(): a list of { name, url, url_env, key_env, keyless }, as the adapters have it. */
+/* ah.providers(): a list of { name, url, url_env, key_env, keyless }, as the adapters have it. */
 static int known_providers(lua_State *L)
 {
     const ah_service *s;
@@ -590,5 +590,5 @@ void ah_lua_open_adapter(lua_State *L)
     lua_pushcfunction(L, capabilities);
     lua_setfield(L, -2, "capabilities");
     lua_pushcfunction(L, known_providers);
-    lua_setfield(L, -2, "_providers");
+    lua_setfield(L, -2, "providers");
 }

@@ -413,10 +413,10 @@ int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent, co
 {
     int64_t at = ah_lua_deadline_around(parent, around), now = ah_host_now(a->lua->host);
 
-    if (a->limits.deadline > 0 && (!at || ah_ms_of(a->limits.deadline) < at))
-        at = ah_ms_of(a->limits.deadline);
-    if (a->limits.timeout > 0 && (!at || now + ah_ms_of(a->limits.timeout) < at))
-        at = now + ah_ms_of(a->limits.timeout);
+    if (a->deadline > 0 && (!at || ah_ms_of(a->deadline) < at))
+        at = ah_ms_of(a->deadline);
+    if (a->timeout > 0 && (!at || now + ah_ms_of(a->timeout) < at))
+        at = now + ah_ms_of(a->timeout);
     return at;
 }
 
@@ -509,12 +509,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .prompt = a->prompt.binding,
         .disclosure = a->prompt.binding ? &a->prompt.disclosure : NULL,
         .output = a->prompt.output,
-        .max_iterations = a->limits.max_iterations,
-        .answer_on_max = a->limits.answer_on_max,
-        .on_empty = a->limits.on_empty,
-        .throw_on_unknown = a->limits.throw_on_unknown,
-        .retries = a->limits.retries,
-        .loop = a->limits.loop,
+        .limits = a->limits,
         .deadline = ah_lua_agent_deadline(a, parent, around),
         .wall = ah_host_wall,
         .random = ah_host_random,

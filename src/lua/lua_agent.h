@@ -36,14 +36,6 @@ typedef struct ah_lua_setup {
 } ah_lua_setup;
 
 /* A conversation and how it is to be run. */
-typedef struct ah_lua_run_limits {
-    int max_iterations, retries;
-    bool answer_on_max, throw_on_unknown;
-    ah_on_empty on_empty;
-    double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
-    ah_loop_rules loop;
-} ah_lua_run_limits;
-
 typedef struct ah_lua_agent {
     ah_lua *lua;
     ah_adapter *adapter;
@@ -64,8 +56,9 @@ typedef struct ah_lua_agent {
     ah_text *kept;       /* the session in the file it was loaded from, where the script gave none */
     ah_lowered wire;     /* of transcript and adapter, kept from run to run */
     ah_text *settings;   /* the settings entry its runs are to have */
-    ah_lua_run_limits limits;
-    ah_text *exempt; /* what limits.loop.exempt borrows from */
+    ah_run_limits limits;
+    ah_text *exempt;          /* what limits.loop.exempt borrows from */
+    double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
     ah_observer observer;
     int fronts; /* reference: list of functions that asks go to (lua_front.c); LUA_NOREF: none */
     ah_lua_run *current;

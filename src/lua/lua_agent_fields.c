@@ -37,6 +37,8 @@ static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
 
     ah_options_read_as(L, 1, &ah_subject_run, what, &f);
     a->limits = f.limits;
+    a->timeout = f.timeout;
+    a->deadline = f.deadline;
     a->rules = f.rules;
     a->rules.on_drift = (ah_on_drift)(f.on_drift + 1);
 }

@@ -15,6 +15,7 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fence.h"
 #include "lua/lua_host.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_memory.h"
 #include "lua/lua_watch.h"
 #include "schema/schema.h"
@@ -299,6 +300,7 @@ static int open_own(lua_State *L)
     watch_exit(L);
     ah_lua_guard_exit(L);
     ah_lua_guard_threads(L);
+    ah_lua_keep_globals(L);
     return 0;
 }
 

@@ -97,6 +97,19 @@ AH_API bool ah_interactive(const ah_host *host)
     return host && atomic_load(&host->interactive);
 }
 
+AH_API size_t ah_control_char(const char *text, size_t n)
+{
+    return ah_control_len((ah_slice){text, n});
+}
+
+AH_API int64_t ah_counter(const ah_host *host, const char *name)
+{
+    for (int m = 0; host && name && m < AH_METRICS; m++)
+        if (strcmp(name, ah_metric_name((ah_metric)m)) == 0)
+            return host->metrics.count[m];
+    return -1;
+}
+
 AH_API void ah_wake(ah_host *host)
 {
     if (host)

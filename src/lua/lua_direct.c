@@ -248,7 +248,7 @@ static void configure(direct *d, ah_driven *parent, const ah_overlay *around, ah
                            .host_hooks = ah_lua_gate(d->lua),
                            .made_by_code = true,
                            .session = parent ? ah_run_session(ah_driven_run(parent)) : NULL,
-                           .max_iterations = 1,
+                           .limits.max_iterations = 1,
                            .deadline = ah_lua_deadline_around(parent, around),
                            .wall = ah_host_wall,
                            .random = ah_host_random,

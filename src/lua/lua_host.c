@@ -19,6 +19,8 @@ static int host_gc(lua_State *L)
     h->embed = NULL;
     if (h->children)
         h->end_children(h);
+    while (h->held)
+        h->held->drop(h->held);
     ah_host_free(h->host);
     h->host = NULL;
     ah_text_set(&h->model, NULL);
@@ -71,6 +73,25 @@ ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
         luaL_error(L, "another copy of agenthost is open in this Lua state; this one is " AH_VERSION);
     h = ah_lua_of(L);
     return h ? h : new_host(L, mem, cfg);
+}
+
+void ah_lua_hold(ah_lua *h, ah_held *o)
+{
+    o->next = h->held;
+    o->link = &h->held;
+    if (o->next)
+        o->next->link = &o->next;
+    h->held = o;
+}
+
+void ah_lua_let_go(ah_held *o)
+{
+    if (!o->link)
+        return;
+    *o->link = o->next;
+    if (o->next)
+        o->next->link = o->link;
+    o->link = NULL;
 }
 
 /* -- the door for calls ------------------------------------------------------------- */

@@ -2,13 +2,23 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
+#include "lua/lua_stream.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
 #include "lua/lua_options.h"
 
 static const char HTTP[] = "agenthost.http";
 
-enum { MAX_HEADERS = 100, MAX_SCRATCH = 1 << 20, MAX_NETWORKS = 16, MAX_URL = 16 << 10 };
+enum {
+    MAX_HEADERS = 100,
+    MAX_SCRATCH = 1 << 20,
+    MAX_NETWORKS = 16,
+    MAX_URL = 16 << 10,
+    MAX_PIECE = 16 << 20,
+    WHOLE = -1 /* in place of a kind of stream */
+};
+
+static const int64_t NO_LIMIT_MS = INT64_C(1000) * 1000 * 1000 * 1000;
 
 typedef struct request {
     ah_waiter waiter;
@@ -24,7 +34,9 @@ typedef struct request {
 
 typedef struct fields {
     ah_slice url, method, body;
-    ah_http_limits limits;
+    ah_http_limits limits; /* 0: not said */
+    size_t most;           /* bytes of a piece; 0: not said */
+    int stream;            /* an ah_stream_kind, or WHOLE */
 } fields;
 
 static const ah_option http_rows[] = {
@@ -47,14 +59,33 @@ static const ah_option http_rows[] = {
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
      .unit = "seconds",
-     .otherwise = "600",
+     .otherwise = "600; of a stream: none",
      .to = AH_TO_MS(fields, limits.total_ms)},
+    {.name = "idle_timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "300",
+     .to = AH_TO_MS(fields, limits.idle_ms),
+     .doc = "without a byte sent or received"},
     {.name = "max_body",
      .kinds = AH_OPT_NUMBER,
      .least = 1,
      .unit = "bytes",
-     .otherwise = "67108864",
+     .otherwise = "67108864; of a stream: none",
      .to = AH_TO_SIZE(fields, limits.body_bytes)},
+    {.name = "stream",
+     .kinds = AH_OPT_STRING,
+     .words = "bytes lines sse",
+     .to = AH_TO_WORD(fields, stream),
+     .doc = "the body comes [in pieces](#a-response-in-pieces)"},
+    {.name = "max_piece",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .unit = "bytes",
+     .otherwise = "16777216",
+     .to = AH_TO_SIZE(fields, most),
+     .doc = "of one line or event of a stream"},
     {.name = "addresses",
      .kinds = AH_OPT_LIST,
      .otherwise = "any",
@@ -153,7 +184,19 @@ static bool read_addresses(lua_State *L, request *q)
     return true;
 }
 
-static void push_headers(lua_State *L, const ah_transfer *t)
+/* A stream may last, and what has come of it is bounded by what its reader takes. */
+static ah_http_limits limits_of(const fields *f)
+{
+    ah_http_limits limits = f->limits;
+
+    if (f->stream != WHOLE && !limits.total_ms)
+        limits.total_ms = NO_LIMIT_MS;
+    if (f->stream != WHOLE && !limits.body_bytes)
+        limits.body_bytes = SIZE_MAX / 4;
+    return limits;
+}
+
+void ah_lua_push_http_headers(lua_State *L, const ah_transfer *t)
 {
     ah_slice name, value;
 
@@ -189,7 +232,7 @@ static int push_response(lua_State *L, const request *q)
     lua_setfield(L, -2, "status");
     lua_pushlstring(L, body.p ? body.p : "", body.n);
     lua_setfield(L, -2, "body");
-    push_headers(L, q->transfer);
+    ah_lua_push_http_headers(L, q->transfer);
     lua_setfield(L, -2, "headers");
     return 1;
 }
@@ -220,12 +263,13 @@ static int impossible(lua_State *L, const char *why)
     return 2;
 }
 
-/* ah.http { url, method, headers, body, timeout, max_body }: { status, headers, body },
- * or nil and an error where no complete response came. No redirect is followed. */
+/* ah.http { url, method, headers, body, timeout, max_body, stream }: { status, headers, body }, or with
+ * `stream` what lua_stream.c makes; nil and an error where no complete response (of a stream: no head)
+ * came. No redirect is followed. */
 static int ah_http_call(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);
-    fields f = {.limits = ah_http_limits_default};
+    fields f = {.stream = WHOLE};
     ah_http_request req = {0};
     ah_http *http;
     request *q;
@@ -233,6 +277,10 @@ static int ah_http_call(lua_State *L)
 
     lua_settop(L, 1);
     ah_options_read(L, 1, &ah_subject_http, &f); /* -- t */
+    if (f.most && f.stream == WHOLE)
+        return ah_lua_raise(L, AH_USAGE,
+                            "ah.http: max_piece is for a response that is read in pieces: "
+                            "give stream = \"lines\" or \"sse\"");
     if (!f.method.p)
         f.method = ah_slice_of(f.body.p ? "POST" : "GET");
     if (has_nul(f.url) || has_nul(f.method))
@@ -245,7 +293,7 @@ static int ah_http_call(lua_State *L)
     read_headers(L, q);
     if (read_addresses(L, q))
         req.only = &q->only;
-    req.limits = f.limits;
+    req.limits = limits_of(&f);
     req.method = f.method.p;
     req.url = f.url.p;
     req.headers = q->line;
@@ -254,6 +302,8 @@ static int ah_http_call(lua_State *L)
     req.n_body = f.body.p != NULL;
     if (!ah_buf_ok(&q->lines))
         return ah_lua_raise_nomem(L);
+    if (f.stream != WHOLE)
+        return ah_lua_stream(L, &req, (ah_stream_kind)f.stream, f.most ? f.most : MAX_PIECE);
     ah_waiter_keep(L, &q->waiter);
     if (ah_host_http(h->host, &http, &err) != AH_OK ||
         ah_http_start(http, &req, on_news, q, &q->transfer, &err) != AH_OK) {
@@ -318,6 +368,7 @@ void ah_lua_open_http(lua_State *L)
     luaL_newmetatable(L, HTTP);
     luaL_setfuncs(L, meta, 0);
     lua_pop(L, 1);
+    ah_lua_stream_class(L);
     lua_pushcfunction(L, is_network);
     lua_setfield(L, -2, "_is_network");
     lua_pushcfunction(L, read_url);

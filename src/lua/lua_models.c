@@ -92,10 +92,19 @@ static int lua_alias(lua_State *L)
     return 0;
 }
 
-/* ah._aliases(): the table of them, which is not the caller's to change. */
+/* ah.aliases(): name -> "provider/model", a table of the caller's own. */
 static int known_aliases(lua_State *L)
 {
+    lua_settop(L, 0);
+    lua_newtable(L);
     luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES);
+    lua_pushnil(L);
+    while (lua_next(L, 2)) { /* -- copy aliases name model */
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, 1);
+    }
+    lua_settop(L, 1);
     return 1;
 }
 
@@ -134,5 +143,5 @@ void ah_lua_open_models(lua_State *L)
     lua_pushcfunction(L, lua_alias);
     lua_setfield(L, -2, "alias");
     lua_pushcfunction(L, known_aliases);
-    lua_setfield(L, -2, "_aliases");
+    lua_setfield(L, -2, "aliases");
 }

@@ -5,6 +5,8 @@
 #include "lua/lua_sources.h"
 #include "lua/lua_state.h"
 
+static const char GLOBALS[] = "agenthost.globals"; /* registry: what the Lua half sees as its globals */
+
 static const ah_lua_source *find_source(const char *name)
 {
     const ah_lua_source *s = ah_lua_sources;
@@ -23,7 +25,40 @@ void ah_lua_push_chunk(lua_State *L, const char *name)
     lua_pushfstring(L, "=%s", name); /* -- chunk name */
     if (luaL_loadbufferx(L, s->text, s->len, lua_tostring(L, -1), "t") != LUA_OK)
         lua_error(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, GLOBALS);
+    lua_setupvalue(L, -2, 1);
     lua_remove(L, -2); /* -- function */
+}
+
+/* The table on top -> one with the same fields. */
+static void copy_table(lua_State *L)
+{
+    lua_createtable(L, 0, 32);
+    lua_pushnil(L);
+    while (lua_next(L, -3)) { /* -- table copy key value */
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
+    }
+    lua_remove(L, -2);
+}
+
+void ah_lua_keep_globals(lua_State *L)
+{
+    static const char *const libraries[] = {"io", "math", "os", "string", "table", "utf8"};
+
+    luaL_checkstack(L, 8, "globals");
+    lua_pushglobaltable(L);
+    copy_table(L);
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        if (lua_getfield(L, -1, libraries[i]) != LUA_TTABLE) {
+            lua_pop(L, 1);
+            continue;
+        }
+        copy_table(L);
+        lua_setfield(L, -2, libraries[i]);
+    }
+    lua_setfield(L, LUA_REGISTRYINDEX, GLOBALS);
 }
 
 /* Name -> the module. Its chunk is given the table of agenthost, so that it needs no require, and

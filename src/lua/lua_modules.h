@@ -8,7 +8,7 @@
 
 #define AH_LUA_LIBRARY "agenthost.module" /* registry: the table of agenthost */
 
-/* Pushes a compiled-in module ("agenthost.demo"), loading it when it is first needed.
+/* Pushes a compiled-in module ("agenthost.providers.demo"), loading it when it is first needed.
  * On failure nothing is pushed. */
 ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
 
@@ -16,6 +16,9 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
 int ah_lua_load_module(lua_State *L);
 int ah_lua_load_module_once(lua_State *L);
 
+/* From now on the compiled-in Lua sees copies of the globals and standard libraries that there are: what a
+ * script does to its own is of no matter to it. Raises when out of memory. */
+void ah_lua_keep_globals(lua_State *L);
 /* Pushes the function of a compiled-in source ("agenthost.short"). Raises when out of memory. */
 void ah_lua_push_chunk(lua_State *L, const char *name);
 

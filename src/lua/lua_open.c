@@ -38,22 +38,19 @@ static const char TESTING[] = "agenthost.testing";
 static const struct {
     const char *key, *module, *member; /* member NULL: the module itself */
 } lazy[] = {
-    {"scripted", "agenthost.scripted", NULL},
-    {"adapter", "agenthost.adapter", NULL},
-    {"conformance", "agenthost.conformance", NULL},
-    {"policies", "agenthost.policies", NULL},
+    {"scripted", "agenthost.providers.scripted", NULL},
+    {"adapter", "agenthost.providers.adapter", NULL},
+    {"conformance", "agenthost.testing.conformance", NULL},
+    {"policies", "agenthost.strategies.policies", NULL},
     {"resource", "agenthost.resource", NULL},
-    {"builtin", "agenthost.builtin", NULL},
-    {"planning", "agenthost.planning", "types"},
-    {"planning_section", "agenthost.planning", "section"},
-    {"unlock", "agenthost.strategies", "unlock"},
-    {"phases", "agenthost.strategies", "phases"},
-    {"unfold", "agenthost.strategies", "unfold"},
+    {"builtin", "agenthost.tools.builtin", NULL},
+    {"planning", "agenthost.tools.planning", "types"},
+    {"planning_section", "agenthost.tools.planning", "section"},
+    {"unlock", "agenthost.strategies.ready", "unlock"},
+    {"phases", "agenthost.strategies.ready", "phases"},
+    {"unfold", "agenthost.strategies.ready", "unfold"},
     {"set_visibility_override", "agenthost.visibility", NULL},
-    {"_inspect", "agenthost.inspect", NULL},
-    {"_calls", "agenthost.calls", NULL},
-    {"_mock", "agenthost.mock", NULL},
-    {"_models", "agenthost.models", NULL},
+    {"_calls", "agenthost.testing.calls", NULL},
 };
 
 enum { LAZY = sizeof lazy / sizeof *lazy };
@@ -124,6 +121,7 @@ static int all_fields(lua_State *L)
 AH_API int luaopen_agenthost(lua_State *L)
 {
     ah_lua_host(L, &ah_mem_libc, NULL)->own_tool = ah_lua_own_tool;
+    ah_lua_keep_globals(L);
     lua_newtable(L); /* -- ah */
     ah_lua_open_value(L);
     ah_lua_open_schema(L);
@@ -152,6 +150,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_entity(L);
     ah_lua_open_discover(L);
     ah_lua_open_http(L);
+    ah_lua_open_serve(L);
     ah_lua_open_fs(L);
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);

@@ -8,14 +8,15 @@
 void ah_lua_open_builtin(lua_State *L);  /* _raise, _check_fields */
 void ah_lua_open_bytes(lua_State *L);    /* sha256, hmac, base64, base64url, random_bytes */
 void ah_lua_open_changes(lua_State *L);  /* watch */
+void ah_lua_open_command(lua_State *L);  /* _command, _sandbox, _warn, _repair */
 void ah_lua_open_ctx(lua_State *L);      /* the metatable only */
 void ah_lua_open_embed(lua_State *L);    /* host_tool */
 void ah_lua_open_file(lua_State *L);     /* _append_private */
 void ah_lua_open_http(lua_State *L);     /* http */
 void ah_lua_open_load(lua_State *L);     /* load; agent:save, fork, use. After ah_lua_open_agent. */
 void ah_lua_open_launch(lua_State *L);   /* _folder, _environment */
-void ah_lua_open_command(lua_State *L);  /* _command, _sandbox, _warn, _repair */
 void ah_lua_open_process(lua_State *L);  /* process */
+void ah_lua_open_serve(lua_State *L);    /* serve */
 void ah_lua_open_subjects(lua_State *L); /* _options */
 void ah_lua_open_terminal(lua_State *L); /* terminal */
 void ah_lua_open_yaml(lua_State *L);     /* yaml */

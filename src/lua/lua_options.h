@@ -16,6 +16,7 @@
     X(budget)                                                                                           \
     X(price)                                                                                            \
     X(http)                                                                                             \
+    X(serve)                                                                                            \
     X(discover)                                                                                         \
     X(gate)                                                                                             \
     X(tool_group)                                                                                       \

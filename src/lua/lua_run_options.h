@@ -7,7 +7,8 @@
 
 typedef struct ah_run_fields {
     ah_provider_options connection; /* of the subject's base, whose rows begin here */
-    ah_lua_run_limits limits;
+    ah_run_limits limits;
+    double timeout, deadline; /* as in ah_lua_agent */
     ah_inject_rules rules;
     int on_drift; /* which word; -1: none */
 } ah_run_fields;

@@ -109,15 +109,21 @@ ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **ou
 
 /* Short forms */
 
-/* nearest(word, names) -> name or nil; the name that the word is known to mean goes first */
+/* ah.nearest(word, names) -> name or nil; the name that the word is known to mean goes first */
 static int core_nearest(lua_State *L)
 {
     ah_near near = {0};
+    lua_Integer count;
 
     near.to.p = luaL_checklstring(L, 1, &near.to.n);
     luaL_checktype(L, 2, LUA_TTABLE);
-    for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TSTRING; i++) {
+    count = ah_list_check(L, 2, "ah.nearest: the names");
+    for (lua_Integer i = 1; i <= count; i++) {
         ah_slice name;
+
+        if (lua_rawgeti(L, 2, i) != LUA_TSTRING)
+            return luaL_error(L, "ah.nearest: names[%d]: expected a string, found %s", (int)i,
+                              luaL_typename(L, -1));
 
         name.p = lua_tolstring(L, -1, &name.n);
         if (ah_word_means(near.to, name))
@@ -656,5 +662,5 @@ void ah_lua_open_schema(lua_State *L)
     lua_setmetatable(L, -2);
     lua_setfield(L, -2, "schema");
     lua_pushcfunction(L, core_nearest);
-    lua_setfield(L, -2, "_nearest");
+    lua_setfield(L, -2, "nearest");
 }

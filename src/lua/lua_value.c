@@ -135,17 +135,27 @@ static ah_status refuse(writer *w, const level *at, const char *why)
     return st;
 }
 
-/* Has the value at idx the metatable of this marker? */
-static bool is_marked(lua_State *L, int idx, const char *marker)
+/* -- mt: it is this marker */
+static bool is_marker(lua_State *L, const char *marker)
 {
     bool same;
 
-    if (!lua_getmetatable(L, idx)) /* -- mt */
-        return false;
     lua_rawgetp(L, LUA_REGISTRYINDEX, marker); /* -- mt marker */
     same = lua_topointer(L, -1) == lua_topointer(L, -2);
-    lua_pop(L, 2); /* -- */
+    lua_pop(L, 1);
     return same;
+}
+
+/* Has the value at idx the metatable of this marker? */
+static bool is_marked(lua_State *L, int idx, const char *marker)
+{
+    bool is;
+
+    if (!lua_getmetatable(L, idx)) /* -- mt */
+        return false;
+    is = is_marker(L, marker);
+    lua_pop(L, 1); /* -- */
+    return is;
 }
 
 static void set_marker(lua_State *L, const char *marker)
@@ -318,18 +328,29 @@ struct ah_lua_json {
     size_t first, start; /* of its members and their texts */
 };
 
-/* How the thing on top becomes JSON; NULL: as what it is. */
-static ah_lua_put put_of(lua_State *L)
+/* What the metatable of the thing on top says of it. */
+typedef struct class
 {
-    const ah_lua_put *box = NULL;
+    ah_lua_put put; /* how it becomes JSON; NULL: as what it is */
+    bool array, object;
+} class;
+
+static class class_of(lua_State *L)
+{
+    class c = {0};
 
     if (!lua_getmetatable(L, -1))
-        return NULL;
+        return c;
     /* -- thing mt box: scripts reach the metatables of some classes, and may write there */
     if (lua_rawgetp(L, -1, &put_key) == LUA_TUSERDATA && is_marked(L, -1, &put_key))
-        box = lua_touserdata(L, -1);
-    lua_pop(L, 2);
-    return box ? *box : NULL;
+        c.put = *(ah_lua_put *)lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    if (!c.put) {
+        c.array = is_marker(L, &array_key);
+        c.object = !c.array && is_marker(L, &object_key);
+    }
+    lua_pop(L, 1);
+    return c;
 }
 
 void ah_lua_set_json(lua_State *L, ah_lua_put put)
@@ -408,8 +429,8 @@ static ah_status put_table(writer *w, const level *up)
 {
     lua_State *L = w->L;
     level here = {.up = up, .table = lua_topointer(L, -1), .depth = up ? up->depth + 1 : 1};
-    ah_lua_put put;
-    bool array, object;
+    class c;
+    bool array;
     shape s;
 
     for (const level *l = up; l; l = l->up)
@@ -419,11 +440,11 @@ static ah_status put_table(writer *w, const level *up)
         return refuse(w, up, "a table nested deeper than 512 levels cannot be JSON");
     if (!lua_checkstack(L, STACK_OF_LEVEL))
         return ah_err_nomem(w->err);
-    if ((put = put_of(L)))
-        return put_thing(w, &here, put);
+    c = class_of(L);
+    if (c.put)
+        return put_thing(w, &here, c.put);
     s = measure(L);
-    object = is_marked(L, -1, &object_key);
-    array = is_marked(L, -1, &array_key) || (!object && s.integers && !s.strings);
+    array = c.array || (!c.object && s.integers && !s.strings);
     if (s.others || (array ? s.strings : s.integers))
         return refuse_keys(w, &here, &s, array);
     if (array && s.integers && (s.least != 1 || (lua_Unsigned)s.most != s.integers))
@@ -463,7 +484,7 @@ static ah_status put_userdata(writer *w, const level *up)
 
     if (!lua_checkstack(w->L, STACK_OF_THING))
         return ah_err_nomem(w->err);
-    put = put_of(w->L);
+    put = class_of(w->L).put;
     return put ? put_thing(w, &here, put) : refuse(w, up, NO_USERDATA);
 }
 

@@ -6,29 +6,8 @@
 
 #include "base/lent.h"
 
-static const char *const names[AH_EVENT_TYPES] = {
-    [AH_EVENT_START] = "start",
-    [AH_EVENT_REQUEST] = "request",
-    [AH_EVENT_CONTENT] = "content",
-    [AH_EVENT_TOOL_CALLS] = "tool_calls",
-    [AH_EVENT_TOOL_STARTED] = "tool_started",
-    [AH_EVENT_TOOL_PROGRESS] = "tool_progress",
-    [AH_EVENT_TOOL_INVOKED] = "tool_invoked",
-    [AH_EVENT_POLICY] = "policy",
-    [AH_EVENT_ASK] = "ask",
-    [AH_EVENT_ASK_CLOSED] = "ask_closed",
-    [AH_EVENT_TOOL_LOOP_ITERATION] = "tool_loop_iteration",
-    [AH_EVENT_TOOLS_INJECTED] = "tools_injected",
-    [AH_EVENT_TOOL_PROVIDER_DISCOVERED] = "tool_provider_discovered",
-    [AH_EVENT_TOOLS_REMOVED] = "tools_removed",
-    [AH_EVENT_CACHE_BREAK] = "cache_break",
-    [AH_EVENT_RETRY] = "retry",
-    [AH_EVENT_FALLBACK] = "fallback",
-    [AH_EVENT_RATE_LIMIT] = "rate_limit",
-    [AH_EVENT_WARNING] = "warning",
-    [AH_EVENT_USAGE] = "usage",
-    [AH_EVENT_DONE] = "done",
-};
+#define NAME_OF(type, name) name,
+static const char *const names[AH_EVENT_TYPES] = {AH_EVENT_LIST(NAME_OF)};
 
 const char *ah_event_name(ah_event_type type)
 {

@@ -8,30 +8,33 @@
 
 #include "base/json.h"
 
-typedef enum ah_event_type {
-    AH_EVENT_START,
-    AH_EVENT_REQUEST,
-    AH_EVENT_CONTENT,
-    AH_EVENT_TOOL_CALLS,
-    AH_EVENT_TOOL_STARTED,
-    AH_EVENT_TOOL_PROGRESS,
-    AH_EVENT_TOOL_INVOKED,
-    AH_EVENT_POLICY,
-    AH_EVENT_ASK,
-    AH_EVENT_ASK_CLOSED,
-    AH_EVENT_TOOL_LOOP_ITERATION,
-    AH_EVENT_TOOLS_INJECTED,
-    AH_EVENT_TOOL_PROVIDER_DISCOVERED,
-    AH_EVENT_TOOLS_REMOVED,
-    AH_EVENT_CACHE_BREAK,
-    AH_EVENT_RETRY,
-    AH_EVENT_FALLBACK,
-    AH_EVENT_RATE_LIMIT,
-    AH_EVENT_WARNING,
-    AH_EVENT_USAGE,
-    AH_EVENT_DONE,
-    AH_EVENT_TYPES
-} ah_event_type;
+/* All types, and their names for observers. */
+#define AH_EVENT_LIST(X)                                                                                \
+    X(START, "start")                                                                                   \
+    X(REQUEST, "request")                                                                               \
+    X(CONTENT, "content")                                                                               \
+    X(TOOL_CALLS, "tool_calls")                                                                         \
+    X(TOOL_STARTED, "tool_started")                                                                     \
+    X(TOOL_PROGRESS, "tool_progress")                                                                   \
+    X(TOOL_INVOKED, "tool_invoked")                                                                     \
+    X(POLICY, "policy")                                                                                 \
+    X(ASK, "ask")                                                                                       \
+    X(ASK_CLOSED, "ask_closed")                                                                         \
+    X(TOOL_LOOP_ITERATION, "tool_loop_iteration")                                                       \
+    X(TOOLS_INJECTED, "tools_injected")                                                                 \
+    X(TOOL_PROVIDER_DISCOVERED, "tool_provider_discovered")                                             \
+    X(TOOLS_REMOVED, "tools_removed")                                                                   \
+    X(CACHE_BREAK, "cache_break")                                                                       \
+    X(RETRY, "retry")                                                                                   \
+    X(FALLBACK, "fallback")                                                                             \
+    X(RATE_LIMIT, "rate_limit")                                                                         \
+    X(WARNING, "warning")                                                                               \
+    X(USAGE, "usage")                                                                                   \
+    X(DONE, "done")
+
+#define AH_EVENT_NUMBER(type, name) AH_EVENT_##type,
+typedef enum ah_event_type { AH_EVENT_LIST(AH_EVENT_NUMBER) AH_EVENT_TYPES } ah_event_type;
+#undef AH_EVENT_NUMBER
 
 typedef enum ah_field_kind {
     AH_FIELD_STR,

@@ -24,6 +24,16 @@ typedef enum ah_on_empty {
     AH_EMPTY_FAILS   /* AH_PROVIDER */
 } ah_on_empty;
 
+/* The limits that a script sets for its runs. */
+typedef struct ah_run_limits {
+    int max_iterations;    /* model calls */
+    int retries;           /* of a request */
+    bool answer_on_max;    /* one last call without tools instead of the error */
+    bool throw_on_unknown; /* an unknown tool ends the run */
+    ah_on_empty on_empty;
+    ah_loop_rules loop; /* its list is borrowed until the run is freed */
+} ah_run_limits;
+
 typedef struct ah_run_config {
     const ah_mem *mem;
     const ah_log *log;
@@ -57,12 +67,7 @@ typedef struct ah_run_config {
     ah_spending spending;             /* what it may use; taken by ah_run_new, also on failure */
     ah_metrics *metrics;              /* NULL: nothing is counted */
     ah_models *models;                /* told what is learned; NULL: nobody is */
-    int max_iterations;               /* model calls */
-    bool answer_on_max;               /* one last call without tools instead of the error */
-    bool throw_on_unknown;            /* an unknown tool ends the run (seed 001) */
-    ah_on_empty on_empty;
-    int retries;
-    ah_loop_rules loop;         /* its list is borrowed until the run is freed */
+    ah_run_limits limits;
     int64_t deadline;           /* loop clock, ms; 0: none */
     int64_t (*wall)(void *ud);  /* ms since the epoch */
     double (*random)(void *ud); /* [0, 1) */

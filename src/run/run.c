@@ -189,11 +189,11 @@ static bool refuse_empty(ah_run *run)
         full_fails(run);
         return true;
     }
-    if (!empty || run->cfg.on_empty == AH_EMPTY_STANDS) {
+    if (!empty || run->cfg.limits.on_empty == AH_EMPTY_STANDS) {
         run->empties = 0;
         return false;
     }
-    if (run->cfg.on_empty == AH_EMPTY_RETRY && run->empties++ < run->cfg.retries)
+    if (run->cfg.limits.on_empty == AH_EMPTY_RETRY && run->empties++ < run->cfg.limits.retries)
         empty_again(run);
     else
         empty_fails(run);
@@ -383,7 +383,7 @@ static void too_many_iterations(ah_run *run)
 {
     ah_err *err = &run->result.err;
 
-    if (run->cfg.answer_on_max && !run->last_round) {
+    if (run->cfg.limits.answer_on_max && !run->last_round) {
         if (ask_for_answer(run) == AH_OK)
             ah_run_start_exchange(run);
         else
@@ -394,8 +394,9 @@ static void too_many_iterations(ah_run *run)
         err, AH_MAX_ITERATIONS,
         "Tool loop exceeded maximum iterations (%d). This may indicate a loop in tool calls or an overly "
         "complex task.",
-        run->cfg.max_iterations);
-    snprintf(err->details, sizeof err->details, "{\"max_iterations\":%d}", run->cfg.max_iterations);
+        run->cfg.limits.max_iterations);
+    snprintf(err->details, sizeof err->details, "{\"max_iterations\":%d}",
+             run->cfg.limits.max_iterations);
     ah_run_fail(run);
 }
 
@@ -426,7 +427,7 @@ static void next_iteration(ah_run *run)
     if (!run->started)
         tell_start(run);
     run->attempt = 0;
-    if (run->result.iterations >= run->cfg.max_iterations) {
+    if (run->result.iterations >= run->cfg.limits.max_iterations) {
         too_many_iterations(run);
         return;
     }
@@ -526,7 +527,7 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     run->state = cfg->setup ? RUN_PREPARING : RUN_NEXT;
     if (cfg->setup)
         ah_run_raise(run, (ah_need){.kind = AH_NEED_SETUP});
-    run->loop.rules = cfg->loop;
+    run->loop.rules = cfg->limits.loop;
     ah_adapter_ref(cfg->adapter);
     ah_transcript_ref(cfg->transcript);
     ah_session_ref(cfg->session);

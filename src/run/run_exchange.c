@@ -134,7 +134,7 @@ bool ah_run_has_shown(const ah_run *run)
 
 static bool may_retry(const ah_run *run)
 {
-    return run->result.err.retryable && run->attempt < run->cfg.retries && !ah_run_has_shown(run);
+    return run->result.err.retryable && run->attempt < run->cfg.limits.retries && !ah_run_has_shown(run);
 }
 
 /* The error is in result.err. */
@@ -163,7 +163,7 @@ static void exchange_failed(ah_run *run)
     run->retry_at = run->now + delay;
     run->state = RUN_BACKOFF;
     ah_log_put(run->cfg.log, AH_LOG_WARNING, "retry %d of %d in %.1f s: %s", run->attempt,
-               run->cfg.retries, (double)delay / 1000, err->message);
+               run->cfg.limits.retries, (double)delay / 1000, err->message);
     EMIT_SOME(run, AH_EVENT_RETRY, reason.p ? 5 : 4, AH_F_INT("attempt", run->attempt),
               AH_F_NUM("delay", (double)delay / 1000), AH_F_STR("message", ah_slice_of(err->message)),
               AH_F_INT("status", err->http_status), AH_F_STR("reason", reason));

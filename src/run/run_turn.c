@@ -493,7 +493,7 @@ static void too_many_unknown(ah_run *run, const ah_call *c)
 /* Files the batch's answers in request order; true when the run must end. */
 static bool end_batch(ah_run *run)
 {
-    int most = run->cfg.throw_on_unknown ? 1 : MAX_UNKNOWN;
+    int most = run->cfg.limits.throw_on_unknown ? 1 : MAX_UNKNOWN;
     bool ends = false;
 
     for (size_t i = run->batch; i < run->next; i++) {

@@ -3,11 +3,13 @@
  *
  * Bytes come cut anywhere; only the unfinished line is kept, and a line that is
  * whole within the fed bytes is read in place. What the data means, and whether
- * the stream ended where it should, is the adapters' to know. Reconnecting is not
- * done here, so `id` and `retry` are of no use. */
+ * the stream ended where it should, is the adapters' to know. Nobody connects again
+ * here: `id` and `retry` are for owners who do. */
 #include "wire/sse.h"
 
 #include "base/json.h"
+
+enum { MAX_RETRY = 1000 * 1000 * 1000 }; /* ms */
 
 /* The receiver of the events, passed down as one. */
 typedef struct sink {
@@ -75,6 +77,31 @@ static ah_status set_event(ah_sse *s, ah_slice value, ah_err *err)
     return ah_buf_ok(&s->event) ? AH_OK : ah_buf_error(&s->event, "the name of an event", err);
 }
 
+/* An id with a NUL in it is none. */
+static ah_status set_id(ah_sse *s, ah_slice value, ah_err *err)
+{
+    if (!s->resumable || (value.n && memchr(value.p, '\0', value.n)))
+        return AH_OK;
+    ah_buf_reset(&s->id, 0);
+    ah_buf_put(&s->id, value);
+    return ah_buf_ok(&s->id) ? AH_OK : ah_buf_error(&s->id, "the id of an event", err);
+}
+
+/* Digits alone are a time. */
+static void set_retry(ah_sse *s, ah_slice value)
+{
+    int64_t ms = 0;
+
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9')
+            return;
+        if (ms < MAX_RETRY)
+            ms = ms * 10 + (value.p[i] - '0');
+    }
+    if (value.n)
+        s->retry = ms < MAX_RETRY ? ms : MAX_RETRY;
+}
+
 /* `name: value`, less one space; without a colon all of it is the name. A comment
  * has the empty name and is ignored as one that nobody knows. */
 static ah_status take_field(ah_sse *s, ah_slice line, ah_err *err)
@@ -92,6 +119,10 @@ static ah_status take_field(ah_sse *s, ah_slice line, ah_err *err)
         return add_data(s, value, err);
     if (ah_slice_is(name, "event"))
         return set_event(s, value, err);
+    if (ah_slice_is(name, "id"))
+        return set_id(s, value, err);
+    if (ah_slice_is(name, "retry"))
+        set_retry(s, value);
     return AH_OK;
 }
 
@@ -140,10 +171,11 @@ static const char *find(const char *p, const char *end, char c)
 
 void ah_sse_init(ah_sse *s, const ah_mem *mem, size_t max_event)
 {
-    *s = (ah_sse){.started = false};
+    *s = (ah_sse){.retry = -1};
     ah_buf_init(&s->line, mem, max_event);
     ah_buf_init(&s->event, mem, max_event);
     ah_buf_init(&s->data, mem, max_event);
+    ah_buf_init(&s->id, mem, max_event);
 }
 
 void ah_sse_clear(ah_sse *s)
@@ -151,6 +183,7 @@ void ah_sse_clear(ah_sse *s)
     ah_buf_clear(&s->line);
     ah_buf_clear(&s->event);
     ah_buf_clear(&s->data);
+    ah_buf_clear(&s->id);
     s->started = s->cr = s->has_data = false;
 }
 

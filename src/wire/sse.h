@@ -1,7 +1,7 @@
 /* Server-sent events, WHATWG rules, fed with bytes cut anywhere, for reading.c. More lenient in
  * two points: blanks before a field are passed over, and the last event needs
  * neither its blank line nor its line end. `data: [DONE]` is data like any other.
- * Comments, id, retry and unknown fields are ignored. */
+ * Comments and unknown fields are ignored; id and retry are kept where `resumable` is set. */
 #ifndef AH_WIRE_SSE_H
 #define AH_WIRE_SSE_H
 
@@ -11,8 +11,11 @@ typedef struct ah_sse {
     ah_buf line;  /* the unfinished line */
     ah_buf event; /* event name, "" for message */
     ah_buf data;
-    bool started; /* past the first line, which may begin with a byte order mark */
-    bool cr;      /* the last byte was \r: a following \n belongs to it */
+    ah_buf id;     /* the last event's id, of all the stream; "" before there is one */
+    int64_t retry; /* ms that the server asks for before a client connects again; -1: it asks for none */
+    bool resumable; /* set by the owner after ah_sse_init: id and retry are read */
+    bool started;   /* past the first line, which may begin with a byte order mark */
+    bool cr;        /* the last byte was \r: a following \n belongs to it */
     bool has_data;
 } ah_sse;
 

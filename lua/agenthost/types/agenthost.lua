@@ -379,6 +379,29 @@ function ah.capabilities(model, given) end
 ---@param names table<string, string|ah.ModelRow>
 function ah.alias(names) end
 
+---The names that ah.alias and the configuration have given: name -> "provider/model".
+---@return table<string, string>
+function ah.aliases() end
+
+---A provider of models. key_env, url_env: variables, of which the first that is set counts; url:
+---the address of its own, where there is one; keyless: it needs no key.
+---@class ah.Provider
+---@field name string
+---@field url? string
+---@field url_env string[]
+---@field key_env string[]
+---@field keyless boolean
+
+---The providers that there are, without those written in Lua.
+---@return ah.Provider[]
+function ah.providers() end
+
+---The name that a mistyped word may have been meant for; nil where none is near.
+---@param word string
+---@param names string[]
+---@return string?
+function ah.nearest(word, names) end
+
 ---An agent whose conversation goes on from a file of agent:save.
 ---@param path string
 ---@param config? ah.Config
@@ -1518,7 +1541,10 @@ function ah.registry(tools) end
 ---@field headers? table<string, string> strings by name, 100 at most
 ---@field body? string
 ---@field timeout? number seconds
+---@field idle_timeout? number seconds: without a byte sent or received
 ---@field max_body? number bytes
+---@field stream? "bytes"|"lines"|"sse" the body comes in pieces
+---@field max_piece? number bytes: of one line or event of a stream
 ---@field addresses? string[] nothing else is connected to
 -- end of ah.HttpRequest
 
@@ -1527,10 +1553,89 @@ function ah.registry(tools) end
 ---@field headers table<string, string> names in lower case
 ---@field body string
 
+---@class ah.HttpEvent
+---@field event string "message" where the server names none
+---@field data string
+---@field id? string the last that came
+---@field retry? integer ms, likewise
+
+---@class ah.HttpStream
+---@field status integer
+---@field headers table<string, string> names in lower case
+---@field err? ah.Error with which the pieces have ended
+---@field last_event_id? string
+---@field retry? integer ms
+---@field read fun(self): (string|ah.HttpEvent)?, ah.Error? waits for the next piece
+---@field pieces fun(self): fun(): (string|ah.HttpEvent)?, ah.Error?
+---@field read_all fun(self): string?, ah.Error? the whole body, in place of pieces
+---@field close fun(self)
+
 ---@param request ah.HttpRequest
----@return ah.HttpResponse? response
+---@return (ah.HttpResponse|ah.HttpStream)? response an ah.HttpStream where the request has `stream`
 ---@return ah.Error? err
 function ah.http(request) end
+
+-- fields of ah.ServerConfig (make generate)
+---@class ah.ServerConfig
+---of a request and a response
+---@field on_request fun(request: ah.ServerRequest, response: ah.ServerResponse): any
+---an address and a port, `[::1]:8080`, `localhost:8080`. Port 0: any that is free
+---@field listen? string
+---@field hosts? string[] further names that the server answers to. `*`: any
+---@field origins? string[] whose pages may ask, such as `https://app.example`. `*`: anybody's
+---@field max_requests? integer handlers at work at once. Further requests wait for their turn
+---@field max_connections? integer
+---@field max_header? integer bytes: of a request's target and headers
+---@field max_body? integer bytes: of a request's body
+---@field header_timeout? number seconds: until a new connection has sent its first head
+---@field body_timeout? number seconds: from the head to the end of the body
+---seconds: in which nothing is read or written, and between two requests
+---@field idle_timeout? number
+-- end of ah.ServerConfig
+
+---@class ah.ServerRequest
+---@field method string
+---@field path string
+---@field query table<string, string[]>
+---@field target string path and query as they came
+---@field headers table<string, string[]> names in lower case
+---@field body string
+---@field remote string the client's address and port
+
+---@class ah.ServerAnswer
+---@field status? integer 200 where it is not said
+---@field headers? table<string, string|string[]>
+---@field body? string|table a table is sent as JSON
+
+---@class ah.ServerHead
+---@field status? integer
+---@field length? integer bytes of the body, where they are known
+---@field headers? table<string, string|string[]>
+
+---@class ah.ServerEvent
+---@field event? string
+---@field data? string
+---@field id? string
+---@field retry? integer ms
+
+---@class ah.ServerResponse
+---@field begin fun(self, head?: ah.ServerHead): true?, ah.Error?
+---@field write fun(self, piece: string): true?, ah.Error?
+---@field event fun(self, event: ah.ServerEvent): true?, ah.Error?
+---@field close fun(self)
+---@field abort fun(self)
+
+---@class ah.Server
+---@field url string
+---@field address? string nil once it is closed
+---@field port? integer likewise
+---@field wait fun(self, seconds?: number): boolean true once it is closed
+---@field close fun(self)
+
+---@param config ah.ServerConfig
+---@return ah.Server? server
+---@return ah.Error? err where it cannot be listened
+function ah.serve(config) end
 
 ---@class ah.ProcessSandbox
 ---@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap"

@@ -1,0 +1,118 @@
+--- Code that is not ours, run in our state: it may replace what methods of strings are, and finds
+-- them as it left them; we find ours, and the library whole. (Globals of ours are copies: see
+-- start.lua.)
+local ah = ...
+
+local foreign = {}
+
+-- What they add is there, too.
+local OURS = { __index = setmetatable(string, { __index = _G.string }) }
+local put_metatable, traceback = debug.setmetatable, debug.traceback
+
+local theirs, meta = getmetatable "", getmetatable(ah)
+
+local kept = {} -- tables that stay whole: { table, its fields as they were }
+
+local function keep(t)
+  local fields = {}
+  for name, value in next, t do
+    fields[name] = value
+  end
+  kept[#kept + 1] = { t, fields }
+end
+
+keep(ah)
+
+local LIBRARIES = { "coroutine", "debug", "io", "math", "os", "package", "string", "table", "utf8" }
+
+--- From now on the globals and the standard libraries stay whole, too: for a state of our own.
+function foreign.keep_globals()
+  if kept[2] then
+    return
+  end
+  keep(_G)
+  for _, name in ipairs(LIBRARIES) do
+    keep(_G[name])
+  end
+  kept[#kept + 1] = { package.loaded, { agenthost = ah,
+    ["agenthost.command"] = package.loaded["agenthost.command"] } }
+end
+
+-- What they took away is there again.
+local function mend()
+  put_metatable(ah, meta)
+  for _, one in ipairs(kept) do
+    local t, fields = one[1], one[2]
+    for name, value in next, fields do
+      if rawget(t, name) == nil then
+        rawset(t, name, value)
+      end
+    end
+  end
+end
+
+local function to_us(...)
+  theirs = getmetatable ""
+  mend()
+  put_metatable("", OURS)
+  return ...
+end
+
+local function to_them(...)
+  put_metatable("", theirs)
+  return ...
+end
+
+--- As coroutine.resume, with their strings.
+function foreign.resume(co, ...)
+  to_them()
+  return to_us(coroutine.resume(co, ...))
+end
+
+-- An error whose words are told as they are: no lines of ours follow them.
+local FAULT = { __name = "agenthost.fault", __tostring = function(fault) return fault.words end }
+
+local function traced(err)
+  to_us()
+  if type(err) == "string" then
+    local ours = "\n\t%[C%]: in [^\n]*'xpcall'.*$"
+    return setmetatable({ words = traceback(err, 2):gsub(ours, "\n\t[C]: in ?") }, FAULT)
+  end
+  return err
+end
+
+--- Runs a script's text, with their strings. Raises what it raises, traced to its own lines.
+function foreign.run_text(text, name)
+  local chunk, why = load(text, name, "t")
+  if not chunk then
+    error(setmetatable({ words = why }, FAULT))
+  end
+  to_them()
+  local ok, err = to_us(xpcall(chunk, traced))
+  if not ok then
+    error(err, 0)
+  end
+end
+
+--- A function of theirs as one for us to call.
+function foreign.called(fn)
+  return function(...)
+    to_them()
+    local results = table.pack(pcall(fn, ...))
+    to_us()
+    if not results[1] then
+      error(results[2], 0)
+    end
+    return table.unpack(results, 2, results.n)
+  end
+end
+
+--- A function for them to call, which runs with our strings. Where it raises they keep ours.
+function foreign.door(fn)
+  return function(...)
+    to_us()
+    return to_them(fn(...))
+  end
+end
+
+return foreign

@@ -1,0 +1,560 @@
+--- agenthost mock: a server on this machine that speaks as the providers do and says what a
+-- script tells it to. Each request is checked as a strict provider checks it, put into the form
+-- of scripted models, answered by the script's turn, and said in the provider's words. The
+-- command's C side owns the sockets; it asks here for the steps of each answer.
+local ah, use = ...
+local check = use "mock.check"
+local plan = use "mock.plan"
+local search = use "mock.search"
+local turns = use "mock.turn"
+local new_cache = use "mock.cache"
+local foreign = use "foreign"
+
+local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
+
+-- Which requests are whose; `kind` says what is wanted. The first that fits is taken.
+local ROUTES = {
+  { "POST", "/chat/completions$", "openai" },
+  { "POST", "/responses$", "responses" },
+  { "POST", "/responses/input_tokens$", "responses", "count" },
+  { "POST", "/v1/messages/count_tokens$", "anthropic", "count" },
+  { "POST", "/v1/messages$", "anthropic" },
+  { "POST", "/models/([^/]+):generateContent$", "gemini" },
+  { "POST", "/models/([^/]+):streamGenerateContent$", "gemini", "stream" },
+  { "POST", "/models/([^/]+):countTokens$", "gemini", "count" },
+  { "POST", "/api/chat$", "ollama" },
+  { "GET", "/api/tags$", "ollama", "models" },
+  { "GET", "/v1beta/models$", "gemini", "models" },
+  { "GET", "/v1/models$", "anthropic", "models", header = "anthropic-version" },
+  { "GET", "/models$", "openai", "models" },
+  { "GET", "/v1beta/models/([^/]+)$", "gemini", "model" },
+  { "GET", "/v1/models/([^/]+)$", "anthropic", "model", header = "anthropic-version" },
+  { "GET", "/models/(.+)$", "openai", "model" },
+}
+
+-- Who asks for what is no route, by what only its clients send.
+local ASKERS = {
+  { "anthropic", header = "anthropic-version" },
+  { "anthropic", header = "x-api-key" },
+  { "gemini", header = "x-goog-api-key" },
+  { "anthropic", path = "/v1/messages" },
+  { "gemini", path = "/v1beta" },
+  { "gemini", path = "/v1alpha" },
+  { "gemini", path = "/models/[^/]+:%a+$" },
+  { "ollama", path = "^/api/" },
+  { "openai", path = "" },
+}
+
+local SECRET = { authorization = true, ["x-api-key"] = true, ["x-goog-api-key"] = true,
+  ["api-key"] = true, cookie = true }
+
+local GC_PAUSE = 110 -- texts of many answers are large, and what is left of them is to go soon
+
+local server -- what was started: one a process
+
+-- -- the script ----------------------------------------------------------------------------
+
+-- What is wrong with the script, in words alone: where this file found it helps nobody.
+local function refuse(text, ...)
+  error(ah.error { code = "usage", message = text:format(...) }, 0)
+end
+
+local function read_file(path)
+  if path == "-" then
+    return io.read("a")
+  end
+  local f <close>, why = io.open(path, "rb")
+  local text
+  if f then
+    text, why = f:read("a")
+  end
+  return text or refuse("cannot read %s", why)
+end
+
+-- What the script says: its value, or what its JSON holds.
+local function value_of(path)
+  local text = read_file(path)
+  if text:find("^%s*[%[{]") then
+    local value, err = ah.json.decode(text)
+    if value == nil then
+      refuse("%s: %s", path, err)
+    end
+    return value
+  end
+  local name = path == "-" and "=stdin" or "@" .. path
+  local chunk, err = load(text:gsub("^#[^\n]*", "", 1), name, "t")
+  if not chunk then
+    refuse("%s", err)
+  end
+  return chunk(path)
+end
+
+-- The scripted model of the script's value; nil where it is none.
+local function scripted_of(value)
+  if type(value) == "userdata" then
+    local ok, spec = pcall(function() return value._spec end)
+    if ok and spec then
+      turns.check_all(spec)
+      return value
+    end
+  elseif type(value) == "table" or type(value) == "function" then
+    turns.check_all(value)
+    return ah.scripted(value, nil, nil, turns.fields)
+  end
+end
+
+-- request -> turn
+local function turns_of(path)
+  local value = value_of(path)
+  local ok, adapter = pcall(scripted_of, value)
+  if not ok then
+    refuse("%s: %s", path, adapter.message or adapter)
+  elseif adapter then
+    return adapter._turn
+  end
+  local found = value == nil and "nothing" or type(value)
+  refuse("%s: expected it to return turns, a function or ah.scripted { ... }, found %s", path,
+    found)
+end
+
+-- -- routing -----------------------------------------------------------------------------
+
+local function provider_of(format)
+  return use("mock." .. format)
+end
+
+local function route_of(method, path, headers)
+  for _, r in ipairs(ROUTES) do
+    local found = path:match(r[2])
+    if r[1] == method and found and server.serves[r[3]] and (not r.header or headers[r.header]) then
+      return { format = r[3], kind = r[4] or "answer", model = found, provider = provider_of(r[3]) }
+    end
+  end
+end
+
+-- In whose form a request is answered that has no route.
+local function asker_of(path, headers)
+  for _, asker in ipairs(ASKERS) do
+    if asker.header and headers[asker.header] or asker.path and path:find(asker.path) then
+      return { format = asker[1], provider = provider_of(asker[1]) }
+    end
+  end
+end
+
+-- The paths that are answered, those of a format alone where there is one.
+local function paths_of(format)
+  local paths = {}
+  for _, r in ipairs(ROUTES) do
+    local path = r[2]:gsub("%$$", ""):gsub("%(.-%)", "MODEL")
+    local is_told = not format or provider_of(r[3]).error == provider_of(format).error
+    paths[#paths + 1] = server.serves[r[3]] and is_told and r[1] .. " " .. path or nil
+  end
+  return paths
+end
+
+-- Tells of the paths in the asker's own form; where none of them is served, of all that are.
+local function refuse_path(q, route)
+  local paths = paths_of(route.format)
+  paths = paths[1] and paths or paths_of(nil)
+  check.refuse { status = 404, code = ah.null,
+    message = ("agenthost mock has no %s %s; it answers: %s"):format(q.method, q.path,
+      table.concat(paths, ", ")) }
+end
+
+local function headers_of(lines)
+  local headers = {}
+  for name, value in lines:gmatch("([^:\n]+): ([^\n]*)") do
+    headers[name:lower()] = value
+  end
+  return headers
+end
+
+-- -- failures ----------------------------------------------------------------------------
+
+-- A full context as the provider tells it. Where the script has one of the two numbers alone, the
+-- other is made up.
+local function full_of(fail, provider)
+  local used = fail.used or fail.window and fail.window + 1
+  return provider.full(used, fail.window or used and used - 1)
+end
+
+-- A failure that the turn asks for: in scripted models' words, or by its status.
+local function failure_of(turn, provider)
+  if not turn.fail and not turn.status then
+    return nil
+  end
+  local fail = turn.fail or turn
+  local status = fail.status or (fail.retryable and 503 or 400)
+  local own = fail.code == "context_full" and full_of(fail, provider) or { code = fail.code }
+  return { status = math.tointeger(status), type = fail.type or own.type, code = own.code,
+    param = own.param, retry_after = fail.retry_after,
+    retryable = fail.retryable, in_stream = fail.in_stream,
+    message = fail.message or own.message or ("the script answers with status %d"):format(status) }
+end
+
+local function failure_plan(q, route, fault)
+  local headers = {}
+  if fault.retry_after then
+    headers[1] = { "retry-after", (("%.3f"):format(fault.retry_after):gsub("%.?0+$", "")) }
+  end
+  if fault.retryable ~= nil then
+    headers[#headers + 1] = { "x-should-retry", tostring(fault.retryable) }
+  end
+  fault.request_id = q.id
+  return { status = fault.status, type = "application/json", headers = headers,
+    steps = { { bytes = ah.json.encode(route.provider.error(fault)) } } }
+end
+
+-- What was raised, as a fault: ours, one of the script, or a mistake.
+local function fault_of(raised)
+  if type(raised) == "table" and raised.mock_fault then
+    return raised
+  end
+  local message = type(raised) == "table" and raised.message or raised
+  return { status = 400, message = tostring(message), retryable = false }
+end
+
+-- -- answers -----------------------------------------------------------------------------
+
+local function tokens_of(bytes)
+  return (bytes + 3) // 4
+end
+
+local function length_of(text)
+  if type(text) ~= "table" then
+    return #(text or "")
+  end
+  local n = 0
+  for _, piece in ipairs(text) do
+    n = n + #piece
+  end
+  return n
+end
+
+local function calls_of(turn, provider, n)
+  local calls = {}
+  for i, call in ipairs(turn.calls or {}) do
+    local arguments = call.arguments or "{}"
+    if type(arguments) == "table" then
+      arguments = ah.json.encode(next(arguments) == nil and ah.object {} or arguments)
+    end
+    calls[i] = { id = call.id or provider.call_id(n, i), given_id = call.id, name = call.name,
+      arguments = arguments }
+  end
+  return calls
+end
+
+-- The turn's own usage, or an estimate of ours with what the cache says.
+local function usage_of(turn, taken, a)
+  local told = turn.usage
+  if told then
+    return { input = told.input or 0, output = told.output or 0, reasoning = told.reasoning or 0,
+      cached_read = told.cached_read or 0, cached_write = told.cached_write or 0 }
+  end
+  local thought = tokens_of(length_of(a.reasoning))
+  local said = length_of(a.text) + length_of(a.refusal)
+  for _, call in ipairs(a.calls) do
+    said = said + #call.name + #call.arguments
+  end
+  return { input = taken.input, cached_read = taken.read, cached_write = taken.write,
+    output = tokens_of(said) + thought, reasoning = thought }
+end
+
+local function stop_of(turn)
+  return turn.stop or (turn.calls and turn.calls[1] and "tool_calls")
+    or (turn.refusal and "refusal") or "end"
+end
+
+-- All that a provider needs to say a turn.
+local function answer_of(turn, q, route, taken)
+  local a = { n = q.n, model = q.read.request.model, body = q.asked, query = q.query,
+    text = turn.text, reasoning = turn.reasoning, signature = turn.signature,
+    refusal = turn.refusal, delay = turn.delay, cut = turn.cut or turn.close, stop = stop_of(turn),
+    searches = q.searches,
+    calls = calls_of(turn, route.provider, q.n), memory = server.memory[route.format] }
+  a.usage = usage_of(turn, taken, a)
+  return a
+end
+
+local function id_header(route)
+  return route.format == "anthropic" and "request-id" or "x-request-id"
+end
+
+-- The headers that the turn says: one of them may be the id of the request, a content type is the
+-- answer's.
+local function take_headers(turn, q, route)
+  q.said = {}
+  for name, value in pairs(turn.headers or {}) do
+    if name:lower() == "content-type" then
+      q.type = tostring(value)
+    elseif name:lower() == id_header(route) then
+      q.id = tostring(value)
+    else
+      table.insert(q.said, { name, tostring(value) })
+    end
+  end
+  table.sort(q.said, function(x, y) return x[1] < y[1] end)
+end
+
+-- Adds what stands in the head of every answer: the id of the request, the same in all of it, and
+-- what the turn says.
+local function add_headers(p, q, route)
+  p.headers, p.type = p.headers or {}, q.type or p.type
+  table.insert(p.headers, { id_header(route), q.id })
+  table.move(q.said or {}, 1, #(q.said or {}), #p.headers + 1, p.headers)
+end
+
+-- What is said only to be counted leaves nothing behind in the provider's memory.
+local function forgetful(a)
+  local memory = setmetatable({}, { __index = a.memory })
+  return setmetatable({ memory = memory }, { __index = a })
+end
+
+-- Adds the first steps of a body to its head. They are made here, so that a stream that cannot be
+-- said is a failure like any other.
+local function begin(p, stream, n)
+  local going
+  p.steps, going = plan.pull(stream)
+  server.streams[n] = going and stream or nil
+  p.more = going or nil
+  return p
+end
+
+local function stream_plan(turn, q, route, a, fault)
+  local provider = route.provider
+  a.fault = fault
+  if fault then
+    fault.request_id = q.id
+  end
+  local stream = plan.stream(turn, function(out, counts)
+    provider.stream(counts and forgetful(a) or a, out)
+  end, provider.line_end)
+  local type_of = provider.stream_type
+  return begin({ status = 200, type = type_of and type_of(q.query) or "text/event-stream",
+    streamed = true }, stream, q.n)
+end
+
+local function whole_plan(turn, q, route, a)
+  local steps, length = plan.whole(turn, ah.json.encode(route.provider.whole(a)))
+  return begin({ status = 200, type = "application/json", length = length }, plan.stream_of(steps),
+    q.n)
+end
+
+-- What the cache has of a request. Only one that is answered counts for those after it.
+local function taken_of(q, route)
+  local key, r = route.format .. " " .. tostring(q.read.request.model), q.read
+  q.taken = server.cache:look(key, r.segments, r.marks)
+  server.cache:keep(key, r.segments, r.marks)
+  return q.taken
+end
+
+local function turn_plan(turn, q, route)
+  turns.check(turn)
+  local fault = failure_of(turn, route.provider)
+  take_headers(turn, q, route)
+  local p
+  if turn.close == "before" then
+    p = { status = fault and fault.status or 200, type = "", drop = true }
+  elseif fault and not (fault.in_stream and q.read.stream) then
+    p = failure_plan(q, route, fault)
+  else
+    local a = answer_of(turn, q, route, taken_of(q, route))
+    p = q.read.stream and stream_plan(turn, q, route, a, fault) or whole_plan(turn, q, route, a)
+  end
+  p.wait = turn.delay and math.floor(turn.delay * 1000) or nil
+  return p
+end
+
+local function json_plan(value)
+  return { status = 200, type = "application/json", steps = { { bytes = ah.json.encode(value) } } }
+end
+
+local function decoded(body)
+  local value, err = ah.json.decode(body)
+  if not check.is_object(value) then
+    check.refuse("We could not parse the JSON body of your request: %s",
+      value == nil and tostring(err) or "expected an object")
+  end
+  return value
+end
+
+local function refuse_unreadable()
+  check.refuse "The request cannot be read: a member of it is of another type than expected."
+end
+
+-- Refuses what the service would, and what not even the check can read.
+local function check_request(provider, body, context)
+  local ok, raised = pcall(provider.check, body, context)
+  if not ok and type(raised) ~= "table" then
+    refuse_unreadable()
+  elseif not ok then
+    error(raised, 0)
+  end
+end
+
+-- What is asked. What cannot be read is refused in the words of the check, which knows why.
+local function read(provider, body, context)
+  local ok, found = pcall(provider.read, body, context)
+  if not ok and type(found) ~= "table" then
+    check_request(provider, body, context)
+    refuse_unreadable()
+  elseif not ok then
+    error(found, 0)
+  end
+  return found
+end
+
+-- The plan for a request; raises what is wrong with it.
+local function respond(q, route)
+  local provider = route.provider
+  if q.refused then
+    check.refuse(q.refused)
+  end
+  if not route.kind then
+    refuse_path(q, route)
+  end
+  local context = { headers = q.headers, kind = route.kind, model = route.model,
+    memory = server.memory[route.format] }
+  if route.kind == "models" then
+    return json_plan(provider.models { "script" })
+  elseif route.kind == "model" then
+    return json_plan(provider.model(route.model))
+  end
+  local body = decoded(q.body)
+  if route.kind == "count" then
+    body = check.given(body.generateContentRequest) or body
+  end
+  q.decoded = body
+  body = provider.expand and provider.expand(body, context) or body
+  q.asked = body
+  if server.strict then
+    check_request(provider, body, context)
+  end
+  q.read = read(provider, body, context)
+  if route.kind == "count" then
+    return json_plan(provider.count(new_cache():look("", q.read.segments).input))
+  end
+  local turn
+  turn, q.searches = search.carry_out(server.turn, q.read.request, q.read.deferred, ah.json.encode)
+  return turn_plan(turn, q, route)
+end
+
+-- -- what is told of it --------------------------------------------------------------------
+
+local function hidden(headers)
+  local shown = ah.object {}
+  for name, value in pairs(headers) do
+    shown[plan.legible(name)] = SECRET[name] and "[secret]" or plan.legible(value)
+  end
+  return shown
+end
+
+local function log(q, route, p, fault)
+  if not server.log then
+    return
+  end
+  local taken = q.taken or {}
+  local path = q.path .. q.query:gsub("([?&]key=)[^&]*", "%1[secret]")
+  server.log:write(ah.json.encode { n = q.n, time = os.time(), method = q.method,
+    path = plan.legible(path), headers = hidden(q.headers),
+    format = route.kind and route.format, status = p.status, stream = q.read and q.read.stream,
+    body = q.decoded or plan.legible(q.body),
+    input = taken.input, cached_read = taken.read, cached_write = taken.write,
+    cache_break = taken.broke, fault = fault and fault.message }, "\n")
+  server.log:flush()
+end
+
+local function words(q, p, fault)
+  local text = ("%d %s %s: %d"):format(q.n, q.method, q.path, p.status)
+  if fault then
+    return text .. ", " .. fault.message
+  elseif q.taken then
+    text = ("%s, %d tokens, %d of them cached"):format(text, q.taken.input, q.taken.read)
+    text = q.taken.broke and text .. ", a cache break: other " .. q.taken.broke or text
+  end
+  return text
+end
+
+--- The plan (plan.encode) for a request. Never raises for what a client or the script does wrong.
+---@param method string
+---@param target string path and query
+---@param lines string "Name: value" lines
+---@param body string
+---@param status? string the server itself refuses the request with it
+---@param why? string what it says then
+---@return string
+local function answer(method, target, lines, body, status, why)
+  local path, query = target:match("^([^?]*)(.*)$")
+  path = path:gsub("%%(%x%x)", function(code) return string.char(tonumber(code, 16)) end)
+  server.n = server.n + 1
+  local q = { n = server.n, id = "req_mock" .. server.n, method = method, path = path,
+    query = query, body = body, headers = headers_of(lines),
+    refused = status and { status = tonumber(status), message = why } }
+  local route = route_of(method, path, q.headers) or asker_of(path, q.headers)
+  local ok, p = pcall(respond, q, route)
+  local fault = not ok and fault_of(p) or nil
+  if fault then
+    fault.message = plan.legible(fault.message)
+    p = failure_plan(q, route, fault)
+  end
+  add_headers(p, q, route)
+  log(q, route, p, fault)
+  p.n, p.say, p.warn = q.n, plan.legible(words(q, p, fault)), fault ~= nil
+  return plan.encode(p)
+end
+
+--- The next steps of the answer to request n, as a plan; one that cannot be said on breaks off.
+---@param n string
+---@return string
+local function go_on(n)
+  local id, p = tonumber(n), {}
+  local ok, steps, going = pcall(plan.pull, server.streams[id])
+  if ok then
+    p.steps, p.more = steps, going or nil
+  else
+    p.steps, p.warn = { { close = true } }, true
+    p.say = plan.legible(("%d: the stream broke off, %s"):format(id, fault_of(steps).message))
+  end
+  server.streams[id] = going and server.streams[id] or nil
+  return plan.encode(p)
+end
+
+--- Nobody wants the rest of the answer to request n.
+---@param n string
+local function forget(n)
+  local stream = server.streams[tonumber(n)]
+  server.streams[tonumber(n)] = nil
+  if stream then
+    coroutine.close(stream.made)
+  end
+end
+
+-- -- starting ----------------------------------------------------------------------------
+
+local function formats_of(format)
+  local serves = {}
+  for _, name in ipairs(FORMATS) do
+    serves[name] = format == "all" or format == name
+  end
+  return serves
+end
+
+--- Reads the script and gets ready to answer; raises where it cannot.
+---@param script string its path, "-": standard input
+---@param format string "all" or one of the formats
+---@param strict string "strict" or "lenient"
+---@param log_path string where requests are kept; "": nowhere
+local function start(script, format, strict, log_path)
+  collectgarbage("incremental", GC_PAUSE)
+  foreign.keep_globals()
+  server = { n = 0, turn = foreign.called(turns_of(script)), serves = formats_of(format),
+    cache = new_cache(), strict = strict == "strict", memory = {}, streams = {} }
+  for _, name in ipairs(FORMATS) do
+    server.memory[name] = {}
+  end
+  if log_path ~= "" then
+    server.log = ah._append_private(log_path)
+  end
+end
+
+return { start = start, answer = answer, go_on = go_on, forget = forget }

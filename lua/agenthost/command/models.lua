@@ -1,0 +1,207 @@
+--- agenthost models: which providers there are, which of them are configured and from where, and
+-- what the adapter of a model can do.
+--
+-- Of the environment only names of variables are told, never their values: an address may hold a
+-- password, and a key is one. No provider is asked: which models it has is not known here. Names
+-- that ah.alias gave are told where the host has any.
+--
+-- The chunk gives one function; see the end of the file.
+local ah, use = ...
+local foreign = use "foreign"
+
+-- Held here, as CODE may take them out of the library's table.
+local aliases, capabilities, providers = ah.aliases, ah.capabilities, ah.providers
+local array, encode = ah.array, ah.json.encode
+
+-- One model for each way in which adapters of a provider differ; where none stands, they do not.
+local EXAMPLES = {
+  openai = { "gpt-6.1-sol", "responses/gpt-6.1-sol", "responses/gpt-5.4", "responses/gpt-4o" },
+  anthropic = { "claude-opus-5-5", "claude-sonnet-5-5", "claude-sonnet-4-5", "claude-haiku-4-5",
+    "claude-3-haiku-20240307" },
+  gemini = { "gemini-3.8-flash", "gemini-2.5-flash" },
+  moonshot = { "kimi-k3", "kimi-k2.6" },
+}
+
+--- The first of these variables that is set.
+local function first_set(names)
+  for _, name in ipairs(names) do
+    if (os.getenv(name) or "") ~= "" then
+      return name
+    end
+  end
+end
+
+--- A provider without secrets: `key` and `address` are the variables they come from, `url` is
+-- its own address where no other is set.
+local function configured(provider)
+  local key, address = first_set(provider.key_env), first_set(provider.url_env)
+  return { provider = provider.name, key = key, address = address,
+    url = not address and provider.url or nil,
+    key_variables = array(provider.key_env), address_variables = array(provider.url_env),
+    ready = address ~= nil or provider.url ~= nil and (key ~= nil or provider.keyless) }
+end
+
+--- What the adapter of "provider/model" can do, whether or not there is a key.
+local function capable(model)
+  local told = assert(capabilities(model, { base_url = "http://localhost", api_key = "none" }))
+  return { model = model, tool_change_mode = told.tool_change_mode,
+    supports_dynamic_tools = told.supports_dynamic_tools, native_output = told.native_output,
+    reasoning_back = told.reasoning_back, tool_search = told.tool_search, images = told.images,
+    strict_tools = told.strict_tools, streaming = true, known = told.known,
+    context_window = told.context_window, max_output = told.max_output, prices = told.prices,
+    efforts = told.efforts and array(told.efforts) }
+end
+
+local function all()
+  local list = array {}
+  for i, provider in ipairs(providers()) do
+    local one = configured(provider)
+    one.models = array {}
+    for n, name in ipairs(EXAMPLES[provider.name] or { "MODEL" }) do
+      one.models[n] = capable(provider.name .. "/" .. name)
+    end
+    list[i] = one
+  end
+  return list
+end
+
+--- The one provider of a model that is named, or of what an alias stands for.
+local function only(named)
+  local model = aliases()[named] or named
+  local name = model:match("^[^/]*")
+  for _, provider in ipairs(providers()) do
+    if provider.name == name then
+      local one = configured(provider)
+      one.models = array { capable(model) }
+      return array { one }
+    end
+  end
+  local told = assert(capabilities(model)) -- demo, or the error that tells what is known
+  return array { { provider = told.provider, ready = true, key_variables = array {},
+    address_variables = array {}, models = array { capable(model) } } }
+end
+
+-- -- telling --------------------------------------------------------------------------------
+
+local function yes(is)
+  return is and "yes" or "no"
+end
+
+--- Where the key comes from, or what would have to be set: a server of one's own needs none.
+local function key_words(one)
+  local needed = not one.ready and one.url and one.key_variables[1]
+  return one.key or needed and "(" .. needed .. ")" or "-"
+end
+
+local function address_words(one)
+  return one.address or one.url or (one.address_variables[1] and
+    "(" .. one.address_variables[1] .. ")") or "-"
+end
+
+--- Rows of strings as lines of columns.
+local function columns(rows)
+  local widths, lines = {}, {}
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row) do
+      widths[i] = math.max(widths[i] or 0, #cell)
+    end
+  end
+  for n, row in ipairs(rows) do
+    local cells = {}
+    for i, cell in ipairs(row) do
+      cells[i] = cell .. (" "):rep(widths[i] - #cell)
+    end
+    lines[n] = table.concat(cells, "  "):gsub(" +$", "") .. "\n"
+  end
+  return table.concat(lines)
+end
+
+--- The names that stand for models, in order; "" where there are none.
+local function alias_lines()
+  local rows = {}
+  for name, model in pairs(aliases()) do
+    rows[#rows + 1] = { name, model }
+  end
+  table.sort(rows, function(a, b) return a[1] < b[1] end)
+  table.insert(rows, 1, { "alias", "model" })
+  return rows[2] and "\n" .. columns(rows) or ""
+end
+
+-- Where an answer comes from, in words.
+local FROM = {
+  table = "the table of models",
+  newest = "newer than the table of models: as the newest of its family",
+  alias = "ah.alias",
+  settings = "the configuration",
+  default = "no family is known: careful defaults",
+}
+
+local function origin(said)
+  local row = said.family and ("%s%s, %s, %s"):format(said.family,
+    said.since and " from " .. said.since .. " on" or "", said.source, said.date)
+  return FROM[said.from] .. (row and " (" .. row .. ")" or "")
+end
+
+local function price_words(p)
+  return ("%g, cached %g, to the cache %g; output %g US dollars for a million tokens")
+    :format(p.input, p.cached_read, p.cached_write, p.output)
+end
+
+--- What is known of one model beside the columns: lines, each with where it comes from.
+local function known_lines(m)
+  local rows = { { "what it can do", origin(m.known.abilities) } }
+  if m.efforts then
+    rows[#rows + 1] = { "efforts", table.concat(m.efforts, ", ") }
+  end
+  if m.context_window then
+    rows[#rows + 1] = { "holds", ("%d tokens"):format(m.context_window) }
+  end
+  if m.max_output then
+    rows[#rows + 1] = { "answers with", ("%d tokens at most"):format(m.max_output) }
+  end
+  if m.prices then
+    rows[#rows + 1] = { "input costs", price_words(m.prices) }
+  end
+  if #rows > 1 then
+    rows[#rows + 1] = { "these figures", origin(m.known.figures) }
+  end
+  if m.known.learned then
+    rows[#rows + 1] = { "learned", encode(m.known.learned) .. ": a server has refused it" }
+  end
+  return "\n" .. columns(rows)
+end
+
+local function text_of(list)
+  local where = { { "provider", "ready", "key", "address" } }
+  local can = { { "model", "tools come later", "are found", "strict", "schema", "images",
+    "reasoning" } }
+  for _, one in ipairs(list) do
+    where[#where + 1] = { one.provider, yes(one.ready), key_words(one), address_words(one) }
+    for _, m in ipairs(one.models) do
+      can[#can + 1] = { m.model, m.tool_change_mode, m.tool_search, yes(m.strict_tools),
+        yes(m.native_output), yes(m.images), yes(m.reasoning_back) }
+    end
+  end
+  local table_of_where = columns(where)
+  local legend = table_of_where:find("(", 1, true) and "\n(NAME): must be set first.\n" or ""
+  return table_of_where .. legend .. "\n" .. columns(can)
+end
+
+--- The exit code, a line end, and what to print.
+---@param format "text"|"json"
+---@param model string "provider/model" or an alias; "": all providers
+---@param code string what -e gives: it runs first, as it may give models names; "": nothing
+---@return string
+return function(format, model, code)
+  if code ~= "" then
+    foreign.run_text("local ah = require 'agenthost' " .. code, "@-e")
+  end
+  local list = model ~= "" and only(model) or all()
+  if format == "json" then
+    local told = { providers = list, aliases = aliases() }
+    return "0\n" .. encode(told) .. "\n"
+  end
+  local one = model ~= "" and list[1].models[1]
+  local known = one and one.known and known_lines(one) or ""
+  return "0\n" .. text_of(list) .. known .. alias_lines()
+end

@@ -1,0 +1,13 @@
+--- "did you mean": which of some names a word may have been meant for.
+local ah = ...
+
+---@param word string
+---@param names string a line each
+---@return string # "" where none is near
+return function(word, names)
+  local list = {}
+  for name in names:gmatch "[^\n]+" do
+    list[#list + 1] = name
+  end
+  return ah.nearest(word, list) or ""
+end

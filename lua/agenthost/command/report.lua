@@ -1,0 +1,229 @@
+--- How a script ended, for programs (--json, --jsonl) and for people: what its events add up to,
+-- the line of progress and the three closing lines. What went wrong is said elsewhere, by who knows
+-- it. A nested run's turns, calls and tokens count in the sums.
+local ah, use = ...
+local text = use "text"
+
+local M = {}
+
+local decode, encode = ah.json.decode, ah.json.encode
+
+-- input, cached, output; known: a provider said anything; cost: US dollars, nil where none said it
+local function new_usage()
+  return { input = 0, cached = 0, output = 0, known = false }
+end
+
+local runs, at_work = 0, 0 -- begun; not yet done
+local turns, calls, failed = 0, 0, 0 -- answers of models; answered calls, those without success
+local usage = new_usage()
+local doing -- what is waited for: nil, "request", "tools" or "retry"
+local tools = 0 -- handlers at work
+local model, tool, progress, retry = "", "", "", 0 -- of what began last
+local root -- the last run that no tool's handler began: { run, usage, done }
+
+-- -- counting -----------------------------------------------------------------------------
+
+local function ascii(s, most)
+  return ((s or ""):sub(1, most):gsub("[^\32-\126]", "?"))
+end
+
+local function add(sum, e)
+  sum.input = sum.input + (e.input or 0)
+  sum.cached = sum.cached + (e.cached_read or 0)
+  sum.output = sum.output + (e.output or 0)
+  sum.known = sum.known or e.known == true
+  sum.cost = e.cost and e.cost + (sum.cost or 0.0) or sum.cost
+end
+
+local counted = {}
+
+function counted.start(e)
+  runs, at_work = runs + 1, at_work + 1
+  model = ascii(e.provider, 47) .. "/" .. ascii(e.model, 71)
+  if not e.parent then
+    root = { run = e.run, usage = new_usage() }
+  end
+  return true
+end
+
+function counted.request()
+  doing = "request"
+end
+
+function counted.retry(e)
+  doing, retry = "retry", e.attempt or 0
+end
+
+function counted.usage(e)
+  turns = turns + 1
+  add(usage, e)
+  if root and e.run == root.run then
+    add(root.usage, e)
+  end
+  doing = tools > 0 and "tools" or nil
+end
+
+function counted.tool_started(e)
+  tools, progress, tool, doing = tools + 1, "", ascii(e.name, 64), "tools"
+end
+
+-- Of the handler that told last: "indexing, 40 %".
+function counted.tool_progress(e)
+  tool, progress = ascii(e.name, 64), ascii(e.message, 95)
+  if e.fraction then
+    progress = ("%s%s%.0f %%"):format(progress, progress ~= "" and ", " or "", 100 * e.fraction)
+  end
+  return true
+end
+
+-- A refused call was never started: beside handlers at work it makes their number one too low.
+function counted.tool_invoked(e)
+  calls = calls + 1
+  failed = failed + (e.success and 0 or 1)
+  progress = ""
+  if tools == 0 then
+    return true
+  end
+  tools = tools - 1
+  doing = tools > 0 and doing or nil
+  return tools > 0
+end
+
+function counted.done(e)
+  at_work = math.max(at_work - 1, 0)
+  tools = at_work > 0 and tools or 0
+  doing = tools > 0 and "tools" or nil
+  if root and e.run == root.run then
+    root.done = e
+  end
+end
+
+--- Counts an event. "wait" or "rest": from now on something is waited for, or nothing; "": as it
+-- was.
+---@param json string
+---@return string
+function M.event(json)
+  local e = decode(json)
+  local same = counted[e.type](e)
+  return same and "" or at_work > 0 and doing and "wait" or "rest"
+end
+
+-- -- for programs --------------------------------------------------------------------------
+
+local function usage_json(u)
+  return ('{"cached_read":%d,%s"input":%d,"known":%s,"output":%d}'):format(u.cached,
+    u.cost and ('"cost":%s,'):format(encode(u.cost)) or "", u.input, u.known, u.output)
+end
+
+local function reply_json()
+  local done = root and root.done
+  if not done or not done.success then
+    return '{"reply":null}'
+  end
+  local parts = {}
+  for _, name in ipairs { "iterations", "stop", "text", "tool_calls" } do
+    parts[#parts + 1] = ('"%s":%s'):format(name, encode(done[name]))
+  end
+  parts[#parts + 1] = '"usage":' .. usage_json(root.usage)
+  parts[#parts + 1] = done.value ~= nil and '"value":' .. encode(done.value) or nil
+  return '{"reply":{' .. table.concat(parts, ",") .. "}}"
+end
+
+--- The words of an error, without the code that they may begin with.
+local function ending_json(code, message)
+  if message:sub(1, #code + 2) == code .. ": " then
+    message = message:sub(#code + 3)
+  end
+  return ('"code":"%s","message":%s'):format(code, encode(text.repaired(message)))
+end
+
+--- One object: { "reply": ... } of the last outermost run, null where there was none or it failed;
+-- or { "error": { "code", "message" } }.
+---@param code string "ok", or that of the error
+---@param message string of the error, any bytes
+---@return string
+function M.object(code, message)
+  return code == "ok" and reply_json() or '{"error":{' .. ending_json(code, message) .. "}}"
+end
+
+--- The last line of --jsonl: a `done` event without a run, which is about the whole script.
+---@param time string seconds since 1970
+---@return string
+function M.last_line(code, message, time)
+  return ('{"type":"done","time":%s,"success":%s,%s,"runs":%d,"iterations":%d,"tool_calls":%d,')
+    :format(time, code == "ok", ending_json(code, message), runs, turns, calls)
+    .. '"usage":' .. usage_json(usage) .. "}"
+end
+
+-- -- for people ----------------------------------------------------------------------------
+
+--- 1234567 as "1,234,567".
+local function grouped(n)
+  local digits = tostring(n):reverse():gsub("%d%d%d", "%0,"):reverse()
+  return (digits:gsub("^,", ""))
+end
+
+local function plural(n)
+  return n == 1 and "" or "s"
+end
+
+--- Turns and time, tools, tokens: three lines. "" where no run was begun.
+---@param seconds string since the first run began
+---@return string
+function M.closing(seconds)
+  if runs == 0 then
+    return ""
+  end
+  local cost = ""
+  if usage.cost then -- more digits where little was spent
+    cost = (usage.cost < 0.01 and ", $%.6f" or ", $%.4f"):format(usage.cost)
+  end
+  local tokens = "unknown: the provider did not say"
+  if usage.known then
+    tokens = ("%s in (%s cached), %s out"):format(grouped(usage.input), grouped(usage.cached),
+      grouped(usage.output))
+  end
+  local lines = "turns   %d in %d run%s, %.1f s\ntools   %d call%s, %d failed\ntokens  %s%s"
+  return lines:format(turns, runs, plural(runs), tonumber(seconds), calls, plural(calls), failed,
+    tokens, cost)
+end
+
+local function doing_text()
+  if doing == "request" then
+    return "waiting for " .. model
+  elseif doing == "retry" then
+    return ("%s failed, retry %d follows"):format(model, retry)
+  end
+  local what = progress ~= "" and ": " .. progress or ""
+  local more = tools > 1 and (" and %d more"):format(tools - 1) or ""
+  return tool .. what .. more .. (what == "" and " at work" or "")
+end
+
+--- The line of progress, while something is waited for.
+---@param seconds string for how long
+---@return string
+function M.progress(seconds)
+  local spent = usage.input + usage.output
+  return ("%s, %s s%s"):format(doing_text(), seconds,
+    spent > 0 and (", %s tokens so far"):format(grouped(spent)) or "")
+end
+
+-- Text of a model or a tool on one line, cut.
+local function short(s, most)
+  s = s or ""
+  return (text.cut(s, most):gsub("[\n\r\t]", " ")) .. (#s > most and "..." or "")
+end
+
+--- One line about a call that was answered: its name, its arguments, how it ended and how long it
+-- took.
+---@param json string the event
+---@return string
+function M.call(json)
+  local e = decode(json)
+  local duration = e.duration or 0
+  return ("%s%s %s %s in %s s: %s"):format(e.parent and "  " or "", -- of a run within a call
+    short(e.name, 64), short(e.arguments, 80), e.success and "ok" or "failed",
+    (duration < 1 and "%.3f" or "%.1f"):format(duration), short(e.content, 80))
+end
+
+return M

@@ -1,0 +1,48 @@
+--- What the command's programs stand on: each is a text of the binary, run when it is first used.
+-- A program is given the library and `use`, and sees globals of its own: copies, so that a script
+-- that runs in the same state takes nothing away from it.
+--
+--   local ah, use = ...
+--   local plan = use "mock.plan"     -- what lua/agenthost/command/mock/plan.lua returns
+--
+-- The command calls require("agenthost.command").call(name, member, ...): the member of a program,
+-- or the program itself where member is "", is called with the rest.
+local ah = require "agenthost"
+
+local LIBRARIES = { "coroutine", "debug", "io", "math", "os", "string", "table", "utf8" }
+
+local texts, loaded = {}, {}
+for i = 1, select("#", ...), 2 do
+  local name, text = select(i, ...)
+  texts[name] = text
+end
+
+local function copy(t)
+  local same = {}
+  for key, value in pairs(t) do
+    same[key] = value
+  end
+  return same
+end
+
+local env = copy(_G)
+for _, name in ipairs(LIBRARIES) do
+  env[name] = copy(_G[name])
+end
+
+local function use(name)
+  if loaded[name] == nil then
+    local path = name:gsub("%.", "/")
+    local chunk = assert(load(texts[name], "=agenthost/command/" .. path .. ".lua", "t", env))
+    loaded[name] = chunk(ah, use)
+  end
+  return loaded[name]
+end
+
+package.loaded["agenthost.command"] = {
+  use = use,
+  call = function(name, member, ...)
+    local program = use(name)
+    return (member == "" and program or program[member])(...)
+  end,
+}

@@ -1,0 +1,446 @@
+--- ah.scripted: a model that says what a script tells it to, for tests and examples.
+--
+--   ah.scripted { turn, turn, ... }      one turn for each request, in this order
+--   ah.scripted(function(request) ... end)   or a turn for each request from a function
+--   ah.scripted { tool_change_mode = "inline", answer = function(request) ... end }
+--   ah.scripted { rules = { { when = { user = "Paris" }, text = "..." }, ... } }
+--
+-- A rule is a turn with `when`: the first rule whose `when` is met answers, any number of times.
+--
+-- tool_change_mode says how tools that come in mid-conversation reach the model: "append" (the
+-- default: the list grows at its end), "inline", "reference", "additional_tools", "search_pair",
+-- "list_changed", "dispatcher", "restart".
+--
+-- begins_only = true: it cannot go on with a conversation in which another model has spoken, so
+-- it is passed over as a fallback there.
+--
+-- A turn is a string (the whole answer), a function(request) that returns a turn, or a
+-- table of these fields:
+--   text = "..."              or a list of strings: streamed piece by piece
+--   calls = { { name, arguments = {...} or "json text", id = ... }, ... }
+--             with `returns`, the tool's handler does not run: its result is this value, or what
+--             this function(args, ctx) gives; `wrong`: meant not to fit the tool (see `strict`)
+--   refusal = "...", stop = "end"|"length"|..., usage = { input, output, ... }
+--   delay = seconds           before the answer, and between its pieces
+--   cut = true                the answer ends before it is complete
+--   fail = { message, code, status, retryable, retry_after, window, used }    instead of an answer;
+--     code is "context_full", or it is `provider`
+--   raw = "bytes"             instead of everything else
+--   expect = { ... }          what the request must hold (see `check_expect`)
+--   check = function(request) ... end     raises or returns false, message to refuse
+--
+-- A request is { model, options, tools, system, entries }, entries as in the transcript.
+-- Beside the turns, ah.scripted takes `returns`, { tool name = value or function }, for all calls
+-- of a tool, and `strict`: each call must be of a tool that is offered, with arguments it takes.
+--
+-- Running out of turns is an error of the run. adapter:done() tells what was not asked for:
+-- it raises unless every turn was taken; adapter:requests() lists what was sent.
+local ah = ...
+
+local FIELDS = {
+  text = true,
+  calls = true,
+  refusal = true,
+  stop = true,
+  usage = true,
+  delay = true,
+  cut = true,
+  fail = true,
+  raw = true,
+  expect = true,
+  check = true,
+}
+local SPEC_FIELDS = {
+  answer = true,
+  rules = true,
+  tool_change_mode = true,
+  begins_only = true,
+  returns = true,
+  strict = true,
+}
+local WHEN_FIELDS = { user = true, system = true, tools = true, result = true, model = true }
+local CALL_FIELDS = { id = true, name = true, arguments = true, returns = true, wrong = true }
+
+local function refuse(text, ...)
+  error(ah.error { code = "provider", message = ("scripted model: " .. text):format(...) }, 0)
+end
+
+local function names_of(set)
+  local names = {}
+  for name in pairs(set) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end
+
+local function check_fields(t, known, what)
+  for key in pairs(t) do
+    if not known[key] then
+      local near = ah.nearest(tostring(key), names_of(known))
+      ah._raise(("ah.scripted: unknown field '%s' in %s%s"):format(tostring(key), what,
+        near and (" (did you mean '%s'?)"):format(near) or ""))
+    end
+  end
+end
+
+local function check_list(list, what)
+  return list == nil or ah._check_list(list, "ah.scripted: " .. what)
+end
+
+local function both(set, more)
+  local all = {}
+  for _, each in ipairs { set, more } do
+    for name in pairs(each) do
+      all[name] = true
+    end
+  end
+  return all
+end
+
+-- `more`: fields that a turn may have beside FIELDS, or nil.
+local function check_turn(turn, at, more)
+  local kind = type(turn)
+  if kind == "table" then
+    check_fields(turn, both(FIELDS, more), ("turn %d"):format(at))
+    check_list(turn.calls, ("turn %d: calls"):format(at))
+    if type(turn.text) == "table" then
+      check_list(turn.text, ("turn %d: text"):format(at))
+    end
+    for i, call in ipairs(turn.calls or {}) do
+      if type(call) ~= "table" then
+        ah._raise(("ah.scripted: turn %d, call %d of calls must be a table, found %s"):format(at, i,
+          type(call)))
+      end
+      check_fields(call, CALL_FIELDS, ("turn %d, call %d"):format(at, i))
+    end
+  elseif kind ~= "string" and kind ~= "function" then
+    ah._raise(("ah.scripted: turn %d must be a string, a table or a function, found %s"):format(at,
+      kind))
+  end
+  return turn
+end
+
+--- The text of the request's last user message.
+local function last_user(request)
+  for i = #request.entries, 1, -1 do
+    local e = request.entries[i]
+    if e.type == "user" then
+      return e.content[1] and e.content[1].text or ""
+    end
+  end
+end
+
+local function names_tool(list, name)
+  for _, tool in ipairs(list or {}) do
+    if tool.name == name then
+      return true
+    end
+  end
+end
+
+-- Tools that came in mid-conversation may stand among the entries.
+local function has_tool(request, name)
+  local has = names_tool(request.tools, name)
+  for _, e in ipairs(request.entries) do
+    has = has or (e.type == "tools_added" and names_tool(e.tools, name))
+  end
+  return has
+end
+
+--- expect = { user, system, model, tools = { names }, result = text of the last tool result,
+-- calls = those of the turn before }
+local function check_expect(expect, request, at)
+  for key, wanted in pairs(expect) do
+    local found
+    if key == "tools" then
+      check_list(wanted, "expect: tools")
+      for _, name in ipairs(wanted) do
+        if not has_tool(request, name) then
+          refuse("request %d does not offer the tool '%s'", at, name)
+        end
+      end
+      found = wanted
+    elseif key == "user" then
+      found = last_user(request)
+    elseif key == "result" then
+      local last = request.entries[#request.entries]
+      found = last and last.type == "tool_result" and last.content or nil
+    elseif key == "calls" then
+      local wrong = ah._calls.differ(wanted, ah._calls.of_request(request))
+      if wrong then
+        refuse("request %d: %s", at, wrong)
+      end
+      found = wanted
+    elseif key == "system" or key == "model" then
+      found = request[key]
+    else
+      refuse("unknown expectation '%s'", tostring(key))
+    end
+    if found ~= wanted then
+      refuse("request %d: expected %s '%s', found '%s'", at, key, tostring(wanted), tostring(found))
+    end
+  end
+end
+
+-- -- rules ---------------------------------------------------------------------------------
+
+-- What came last of what somebody said: notes and changes of tools stand aside.
+local function last_said(request)
+  for i = #request.entries, 1, -1 do
+    local kind = request.entries[i].type
+    if kind == "user" or kind == "tool_result" or kind == "assistant" then
+      return request.entries[i]
+    end
+  end
+  return {}
+end
+
+local function holds(text, part)
+  return type(text) == "string" and text:find(part, 1, true) ~= nil
+end
+
+-- A rule that speaks of the user answers the user, not the results of the calls it made.
+local function is_met(when, request)
+  local last = last_said(request)
+  for _, name in ipairs(when.tools or {}) do
+    if not has_tool(request, name) then
+      return false
+    end
+  end
+  return (not when.user or (last.type == "user" and holds(last_user(request), when.user)))
+    and (not when.result or (last.type == "tool_result" and holds(last.content, when.result)))
+    and (not when.system or holds(request.system, when.system))
+    and (not when.model or when.model == request.model)
+end
+
+--- Rules as a function of the request; a rule is given without its `when`.
+local function answer_by(rules, more)
+  local turns = {}
+  check_list(rules, "rules")
+  for i, rule in ipairs(rules) do
+    local turn, when = {}, rule.when or {}
+    check_fields(when, WHEN_FIELDS, ("when of rule %d"):format(i))
+    check_list(when.tools, ("when of rule %d: tools"):format(i))
+    for key, value in pairs(rule) do
+      turn[key] = key ~= "when" and value or nil
+    end
+    turns[i] = check_turn(turn, i, more)
+  end
+  return function(request)
+    for i, rule in ipairs(rules) do
+      if is_met(rule.when or {}, request) then
+        return turns[i]
+      end
+    end
+    refuse("no rule (of %d) is met by '%s'", #rules, tostring(last_user(request)))
+  end
+end
+
+local function check_request(turn, request, at)
+  if turn.expect then
+    check_expect(turn.expect, request, at)
+  end
+  if turn.check then
+    local ok, message = turn.check(request)
+    if ok == false then
+      refuse("request %d was refused: %s", at, tostring(message or "check returned false"))
+    end
+  end
+end
+
+local function write_text(x, turn)
+  local pieces = type(turn.text) == "table" and turn.text or { turn.text }
+  for i, piece in ipairs(pieces) do
+    if i > 1 and turn.delay then
+      ah.sleep(turn.delay)
+    end
+    x:write { text = piece }
+  end
+end
+
+-- `doubles` gets the call, with what stands in for its handler.
+local function write_calls(x, turn, doubles)
+  for i, call in ipairs(turn.calls or {}) do
+    local arguments = call.arguments or "{}"
+    if type(arguments) == "table" then
+      arguments = ah.json.encode(next(arguments) == nil and ah.object {} or arguments)
+    end
+    if call.returns ~= nil then
+      doubles:add(call.name, arguments, call.returns)
+    end
+    x:write { call = { index = i - 1, id = call.id, name = call.name, arguments = arguments } }
+  end
+end
+
+local function play(x, turn, doubles)
+  if turn.delay then
+    ah.sleep(turn.delay)
+  end
+  if turn.fail then
+    x:write { error = turn.fail }
+    return
+  end
+  if turn.raw then
+    x:raw(turn.raw)
+    return
+  end
+  write_text(x, turn)
+  if turn.refusal then
+    x:write { refusal = turn.refusal }
+  end
+  write_calls(x, turn, doubles)
+  if turn.usage then
+    x:write { usage = turn.usage }
+  end
+  if not turn.cut then
+    x:write { stop = turn.stop or (turn.calls and "tool_calls" or "end") }
+  end
+end
+
+-- -- doubles: what stands in for handlers ---------------------------------------------------------
+
+local Doubles = {}
+Doubles.__index = Doubles
+
+local function new_doubles(by_name)
+  return setmetatable({ by_name = by_name or {}, written = {}, due = {} }, Doubles)
+end
+
+--- One call is written that has a double of its own.
+function Doubles:add(name, arguments, value)
+  table.insert(self.written, { name = name, arguments = arguments, value = value })
+end
+
+--- A call is looked up; its arguments are the text that was written. Is there a double for it?
+function Doubles:ask(name, arguments, call_id)
+  for i, call in ipairs(self.written) do
+    if call.name == name and call.arguments == arguments then
+      self.due[call_id] = table.remove(self.written, i)
+      return true
+    end
+  end
+  self.due[call_id] = self.by_name[name] ~= nil and { value = self.by_name[name] } or nil
+  return self.due[call_id] ~= nil
+end
+
+--- In place of the handler: the value itself, or what the function gives.
+function Doubles:run(args, ctx)
+  local value = self.due[ctx.call_id].value
+  self.due[ctx.call_id] = nil
+  if type(value) == "function" then
+    return value(args, ctx)
+  end
+  return value
+end
+
+local function as_table(turn, request, at, more)
+  while type(turn) == "function" do
+    turn = check_turn(turn(request), at, more)
+  end
+  return type(turn) == "string" and { text = turn } or turn
+end
+
+local function check_spec(spec)
+  local turns = {}
+  for key, value in pairs(spec) do
+    if type(key) == "number" then
+      turns[key] = value
+    elseif not SPEC_FIELDS[key] then
+      local near = ah.nearest(tostring(key), names_of(SPEC_FIELDS))
+      ah._raise(("ah.scripted: unknown field '%s' (%s)"):format(tostring(key), near
+        and ("did you mean '%s'?"):format(near) or "a turn is a table in the list: { { ... } }"))
+    end
+  end
+  check_list(turns, "turns")
+  if spec.answer ~= nil and (type(spec.answer) ~= "function" or #spec > 0) then
+    ah._raise "ah.scripted: answer is a function and takes the place of turns"
+  end
+  if spec.rules ~= nil and (type(spec.rules) ~= "table" or spec.answer or #spec > 0) then
+    ah._raise "ah.scripted: rules are a list and take the place of turns and answer"
+  end
+  if spec.returns ~= nil and type(spec.returns) ~= "table" then
+    ah._raise "ah.scripted: returns is a table, values by the names of tools"
+  end
+end
+
+-- The turns, as a list or a function, and the fields beside them.
+local function read_spec(spec, more)
+  local beside = {}
+  if type(spec) == "table" then
+    check_spec(spec)
+    beside = spec
+    spec = spec.answer or spec.rules and answer_by(spec.rules, more) or spec
+  end
+  if type(spec) == "table" then
+    for i, turn in ipairs(spec) do
+      check_turn(turn, i, more)
+    end
+  elseif type(spec) ~= "function" then
+    ah._raise("ah.scripted: expected a list of turns or a function, found " .. type(spec))
+  end
+  return spec, beside
+end
+
+--- Makes the adapter. `spec` is a list of turns or a function; the names are those of
+-- model and provider in events and errors; `more` are further fields of a turn (a set).
+local function scripted(spec, name, provider, more)
+  local taken, requests = 0, {}
+  local turns, beside = read_spec(spec, more)
+  local doubles = new_doubles(beside.returns)
+
+  -- The next turn, as a table; ask() gives the request, and is called only where it matters.
+  -- `keeps`: adapter:requests() tells of it.
+  local function next_turn(ask, keeps)
+    taken = taken + 1
+    local at = taken
+    local turn = turns
+    if type(turns) == "table" then
+      turn = turns[at]
+      if turn == nil then
+        refuse("request %d was not expected (turns given: %d)", at, #turns)
+      end
+    end
+    local needs_request = type(turn) ~= "string"
+    local request = needs_request and ask() or nil
+    requests[at] = keeps and request or false
+    turn = as_table(turn, request, at, more)
+    check_request(turn, request, at)
+    local drift = beside.strict and request and ah._calls.drift(turn, request)
+    if drift then
+      refuse("request %d: drift: %s", at, drift)
+    end
+    return turn
+  end
+
+  local function exchange(x)
+    play(x, next_turn(function() return x:request() end, true), doubles)
+  end
+
+  return ah._adapter(provider or "scripted", name or "script", exchange, {
+    --- Raises unless every turn was taken.
+    done = function()
+      if type(turns) == "table" and taken < #turns then
+        refuse("%d of %d turns were never asked for", #turns - taken, #turns)
+      end
+      return true
+    end,
+    --- The requests so far, decoded; false for a turn that was a plain string.
+    requests = function()
+      return requests
+    end,
+    --- What it was made from, for those who look at its turns before they are asked for.
+    _spec = spec,
+    --- The turn that answers a request, for those who say it on a wire of their own. They serve for
+    -- as long as they like, so their requests are not kept.
+    _turn = function(request)
+      return next_turn(function() return request end, false)
+    end,
+  }, beside.tool_change_mode, beside.begins_only, true, function(...)
+    return doubles:ask(...)
+  end, function(...)
+    return doubles:run(...)
+  end)
+end
+
+return scripted

@@ -1,0 +1,88 @@
+--- What the built-in tools (lua/agenthost/tools) share: options, the file system of a call,
+-- numbers and lines as a model is shown them. Holds no tool and keeps no state.
+local ah = ...
+
+local M = {}
+
+local function is_a(value, kind)
+  if kind == "integer" then
+    return math.type(value) == "integer" and value >= 1
+  end
+  return kind == "any" or type(value) == kind
+end
+
+--- Raises, at the line of the script, for an option that is not known or of another type.
+-- `known` is { name = type }; an integer is 1 or more.
+function M.check_options(tool, options, known)
+  local names = {}
+  for name in pairs(known) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  ah._check_fields(options, "ah.builtin: " .. tool, names)
+  for name, value in pairs(options) do
+    if not is_a(value, known[name]) then
+      ah._raise(("ah.builtin: %s: option '%s' must be of type %s, found %s"):format(
+        tool, name, known[name], tostring(value)))
+    end
+  end
+end
+
+--- The file system of the call; nil and why where none is bound.
+function M.filesystem(ctx)
+  local fs = ctx.filesystem
+  return fs, not fs and "there are no files here: no filesystem is bound to this run" or nil
+end
+
+--- 1234567 -> "1,234,567"
+function M.number(n)
+  local text, done = ("%d"):format(n), 1
+  while done > 0 do
+    text, done = text:gsub("^(%d+)(%d%d%d)", "%1,%2")
+  end
+  return text
+end
+
+--- "1 line", "2,310 lines"; `many` where it is not the word with an s.
+function M.count(n, word, many)
+  return M.number(n) .. " " .. (n == 1 and word or many or word .. "s")
+end
+
+--- What a list of entries leaves out, in words; nil where that is nothing.
+function M.left_out(found)
+  return found.left_out and ("%s left out: no path can name or reach %s"):format(
+    M.count(found.left_out, "entry", "entries"), found.left_out == 1 and "it" or "them")
+end
+
+--- Bytes of a line that are shown.
+M.WIDTH = 2000
+
+--- A line as it is shown, with its number; `mark` stands for the tab where given.
+function M.numbered(line, mark)
+  local cut = ""
+  if line.size and line.size > M.WIDTH then
+    cut = (" [cut: the line has %s]"):format(M.count(line.size, "byte"))
+  end
+  return ("%6d%s%s%s"):format(line.line, mark or "\t", line.text, cut)
+end
+
+--- The path by its letters, so that "./a" and "a" are the same.
+function M.plain_path(path)
+  local names = {}
+  for name in path:gmatch "[^/]+" do
+    if name == ".." then
+      names[#names] = nil
+    elseif name ~= "." then
+      names[#names + 1] = name
+    end
+  end
+  return table.concat(names, "/")
+end
+
+--- How many lines a text has: one that does not end with a line end counts, too.
+function M.count_lines(text)
+  local n = select(2, text:gsub("\n", ""))
+  return n + ((text == "" or text:sub(-1) == "\n") and 0 or 1)
+end
+
+return M

@@ -1,0 +1,83 @@
+--- list_files: what is in a folder, or which files below it a glob names, with their sizes.
+-- At most `max`; what is left out is said.
+local ah = ...
+local files = ah._module "agenthost.tools.files"
+
+local function entry(name, kind, size)
+  if kind == "folder" then
+    return name .. "/"
+  elseif kind == "file" then
+    return ("%s  %s"):format(name, files.count(size, "byte"))
+  end
+  return ("%s  (%s)"):format(name, kind)
+end
+
+local function folder(path)
+  return path == "" and "the root" or ("the folder '%s'"):format(path)
+end
+
+local function rest(found, max)
+  local notes = {}
+  if found.truncated then
+    notes[1] = ("there are more than the %d shown; narrow it with path and glob"):format(max)
+  end
+  notes[#notes + 1] = files.left_out(found)
+  return #notes > 0 and ("\n[%s]"):format(table.concat(notes, "; ")) or ""
+end
+
+local function list_folder(fs, path, max)
+  local found, err = fs:list(path, { max = max })
+  if not found then
+    return nil, err
+  elseif #found == 0 then
+    return ("%s is empty"):format(folder(path)) .. rest(found, max)
+  end
+  local out = {}
+  for i, e in ipairs(found) do
+    out[i] = entry(e.name, e.type, e.size)
+  end
+  return table.concat(out, "\n") .. rest(found, max)
+end
+
+local function list_glob(fs, path, glob, max)
+  local found, err = fs:glob(glob, { path = path, max = max })
+  if not found then
+    return nil, err
+  elseif #found == 0 then
+    local hint = glob:find("/", 1, true) and ""
+      or ("; in all folders below it: **/%s"):format(glob)
+    return ("no file in %s matches '%s'%s"):format(folder(path), glob, hint) .. rest(found, max)
+  end
+  local out = {}
+  for i, name in ipairs(found) do
+    local info = fs:stat(name)
+    out[i] = info and entry(name, info.type, info.size) or name
+  end
+  return table.concat(out, "\n") .. rest(found, max)
+end
+
+return function(options)
+  files.check_options("list_files", options, { max = "integer" })
+  local max = options.max or 200
+  return ah.tool {
+    name = "list_files",
+    description = "Lists a folder, or with `glob` the files below it that match, such as "
+      .. "**/*.lua, with their sizes.",
+    params = {
+      path = "string?: the folder; the root where absent",
+      glob = "string 1..1024?: * and ? within a name, ** for any folders, {a,b} for either",
+    },
+    annotations = { read_only = true, destructive = false, idempotent = true, open_world = false },
+    handler = function(args, ctx)
+      local fs, why = files.filesystem(ctx)
+      if not fs then
+        return nil, why
+      end
+      local path = args.path or ""
+      if args.glob then
+        return list_glob(fs, path, args.glob, max)
+      end
+      return list_folder(fs, path, max)
+    end,
+  }
+end

@@ -1,0 +1,16 @@
+--- The command's programs (lua/agenthost/command) in the process of a spec, from their files.
+--
+--   local mock = require "support.programs" "mock"     -- what its chunk returns
+local FOLDER = "lua/agenthost/command/"
+
+local words = {}
+local list <close> = assert(io.popen("find " .. FOLDER .. " -name '*.lua'"))
+for path in list:lines() do
+  local f <close> = assert(io.open(path))
+  words[#words + 1] = path:sub(#FOLDER + 1):gsub("%.lua$", ""):gsub("/", ".")
+  words[#words + 1] = f:read "a"
+end
+
+assert(loadfile(FOLDER .. "start.lua"))(table.unpack(words))
+
+return require("agenthost.command").use

@@ -1,0 +1,79 @@
+/* See the header. */
+#include "cli/bytes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_ROOM = 256 };
+
+void ah_bytes_init(ah_bytes *b, size_t max)
+{
+    *b = (ah_bytes){.max = max};
+}
+
+void ah_bytes_clear(ah_bytes *b)
+{
+    free(b->data);
+    *b = (ah_bytes){.max = b->max};
+}
+
+/* Room for n more bytes, where there can be so many. */
+static bool reserve(ah_bytes *b, size_t n)
+{
+    size_t room = b->room ? b->room : LEAST_ROOM;
+    char *data;
+
+    if (b->failed || n > b->max - b->len)
+        return false;
+    if (n <= b->room - b->len)
+        return true;
+    while (room < b->len + n)
+        room *= 2;
+    if (!(data = realloc(b->data, room)))
+        return false;
+    b->data = data;
+    b->room = room;
+    return true;
+}
+
+void ah_bytes_add(ah_bytes *b, const void *p, size_t n)
+{
+    if (!n)
+        return;
+    if (!reserve(b, n)) {
+        b->failed = true;
+        return;
+    }
+    memcpy(b->data + b->len, p, n);
+    b->len += n;
+}
+
+void ah_bytes_str(ah_bytes *b, const char *s)
+{
+    ah_bytes_add(b, s, strlen(s));
+}
+
+void ah_bytes_char(ah_bytes *b, char c)
+{
+    ah_bytes_add(b, &c, 1);
+}
+
+void ah_bytes_fmt(ah_bytes *b, const char *fmt, ...)
+{
+    va_list ap, again;
+    int n;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    if (n < 0 || !reserve(b, (size_t)n + 1)) { /* and the NUL, which is not kept */
+        b->failed = true;
+    } else {
+        vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+        b->len += (size_t)n;
+    }
+    va_end(again);
+    va_end(ap);
+}

@@ -1,0 +1,843 @@
+/* ah.serve { listen, on_request }: requests come in the loop, each is a task that runs the script's
+ * function, and what that gives or writes is the answer. A client that is gone takes its task with it. An
+ * open server keeps itself, as nobody needs to hold what still works; it ends when it is closed. */
+#include "lua/lua_serve.h"
+
+#include "io/http_names.h"
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_open.h"
+#include "lua/lua_options.h"
+#include "lua/lua_task.h"
+
+static const char SERVER[] = "agenthost.server";
+static const char RESPONSE[] = "agenthost.response";
+static const char WRITING[] = "agenthost.response.writing";
+static const char WAITING[] = "agenthost.server.waiting";
+
+enum { MAX_NAMES = 64, NAMES_BYTES = 16 << 10, REQUESTS = 128, SHUT_MS = 2000, HANDLER = 1 };
+
+typedef struct server server;
+
+/* A request in work, or one that waits for its turn. */
+typedef struct work {
+    server *s;
+    ah_hit *hit;
+    ah_task *task;     /* NULL: it has none yet */
+    ah_job job;        /* what was written is taken, or the client is gone */
+    ah_waiter *writer; /* who waits for that; NULL: nobody */
+    struct box *box;   /* the object that its handler has; NULL: none yet */
+    int ref;           /* which keeps it */
+    bool started;
+    struct work *next, **link; /* in the order in which they came */
+} work;
+
+/* What Lua holds of a work. */
+typedef struct box {
+    work *w; /* NULL: it is over */
+} box;
+
+typedef struct writing {
+    ah_waiter waiter;
+    work *w;
+} writing;
+
+/* One who waits for the end of a server. */
+typedef struct waiting {
+    ah_waiter waiter;
+    ah_timer timer;
+    struct waiting *next, **link;
+} waiting;
+
+struct server {
+    ah_held held;
+    ah_lua *lua;
+    ah_server *http; /* NULL: closed, or never open */
+    ah_job job;
+    int ref; /* its object, while it is open */
+    work *first, **last;
+    size_t active, most; /* handlers at work */
+    bool closing, ended;
+    waiting *waits;
+    ah_buf text; /* of the names */
+    ah_slice host[MAX_NAMES], origin[MAX_NAMES];
+    ah_server_names names;
+    ah_buf url;
+};
+
+/* What Lua holds of a server. */
+typedef struct handle {
+    server *s;
+} handle;
+
+/* -- works ------------------------------------------------------------------------------------ */
+
+static writing *writing_of(ah_waiter *w)
+{
+    return (writing *)(void *)((char *)w - offsetof(writing, waiter));
+}
+
+static void wake_writer(work *w)
+{
+    ah_waiter *waiter = w->writer;
+
+    w->writer = NULL;
+    if (!waiter)
+        return;
+    writing_of(waiter)->w = NULL;
+    ah_waiter_done(waiter);
+}
+
+/* Its task is over or was never made; what was written still goes out. */
+static void end_work(work *w)
+{
+    server *s = w->s;
+
+    wake_writer(w);
+    ah_job_cancel(&w->job);
+    if (w->box)
+        w->box->w = NULL;
+    ah_lua_unref(s->lua, &w->ref);
+    *w->link = w->next;
+    if (w->next)
+        w->next->link = w->link;
+    else
+        s->last = w->link;
+    s->active -= w->started;
+    ah_hit_free(w->hit);
+    ah_free(&s->lua->mem, w);
+    if (s->http)
+        ah_job_post(s->lua->host, &s->job);
+}
+
+static void stop_work(work *w)
+{
+    ah_task *t = w->task;
+
+    w->task = NULL;
+    end_work(w);
+    if (t)
+        ah_task_stop(t);
+}
+
+/* The words are for whoever runs the server: the client learns nothing of them. */
+static void fail_work(work *w, const char *why)
+{
+    ah_slice target = ah_hit_target(w->hit);
+    const char *query = target.n ? memchr(target.p, '?', target.n) : NULL;
+
+    if (query)
+        target.n = (size_t)(query - target.p);
+    ah_log_put(&w->s->lua->host->log, AH_LOG_WARNING, "ah.serve: the handler of %s %.*s failed: %s",
+               ah_hit_method(w->hit), AH_FMT(target), why);
+    if (ah_hit_begun(w->hit)) {
+        ah_hit_break(w->hit);
+    } else {
+        static const char words[] = "Internal Server Error\n";
+
+        ah_hit_forget_headers(w->hit);
+        ah_hit_add_header(w->hit, ah_slice_of("Content-Type"), ah_slice_of("text/plain; charset=utf-8"));
+        ah_hit_begin(w->hit, 500, sizeof words - 1);
+        ah_hit_write(w->hit, ah_slice_of(words));
+        ah_hit_end(w->hit);
+    }
+    w->task = NULL;
+    end_work(w);
+}
+
+/* As a tool's handler does, one may give nil and a message. */
+static void settled(ah_task *t, int n)
+{
+    lua_State *L = t->lua->caller;
+    work *w = t->ud;
+
+    if (n > 1 && lua_isnil(L, -n) && !lua_isnil(L, 1 - n)) {
+        lua_pushvalue(L, 1 - n);
+        lua_error(L);
+    }
+    if (n == 0) {
+        lua_pushnil(L);
+        n = 1;
+    }
+    if (!ah_hit_begun(w->hit))
+        ah_lua_answer(L, -n, w->hit);
+    else
+        ah_hit_end(w->hit);
+    w->task = NULL;
+    end_work(w);
+}
+
+static void failed(ah_task *t, const ah_err *err)
+{
+    fail_work(t->ud, t->failure ? t->failure->data : err->message);
+    ah_text_set(&t->failure, NULL);
+}
+
+/* work */
+static int make_task(lua_State *L)
+{
+    work *w = lua_touserdata(L, 1);
+    box *b;
+    ah_task *t;
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, w->s->ref);
+    lua_getiuservalue(L, -1, HANDLER); /* -- w s f */
+    ah_lua_push_hit(L, w->hit);
+    ah_hit_drop_body(w->hit);
+    b = lua_newuserdatauv(L, sizeof *b, 0); /* -- w s f request response */
+    b->w = w;
+    luaL_setmetatable(L, RESPONSE);
+    lua_pushvalue(L, -1);
+    w->ref = ah_lua_ref(L);
+    w->box = b;
+    t = ah_task_new(w->s->lua, L, 2, NULL); /* -- w s */
+    t->settled = settled;
+    t->failed = failed;
+    t->ud = w;
+    w->task = t;
+    return 0;
+}
+
+static void start_work(work *w)
+{
+    ah_lua *h = w->s->lua;
+    ah_err err;
+
+    w->started = true;
+    w->s->active++;
+    lua_pushcfunction(h->caller, make_task);
+    lua_pushlightuserdata(h->caller, w);
+    if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK || w->task) /* made, if late */
+        ah_task_begin(w->task);
+    else
+        fail_work(w, err.message);
+}
+
+static void on_work(ah_job *job)
+{
+    work *w = (work *)(void *)((char *)job - offsetof(work, job));
+
+    if (ah_hit_over(w->hit))
+        stop_work(w);
+    else if (ah_hit_taken(w->hit))
+        wake_writer(w);
+}
+
+/* -- the owner of a server, told in the loop --------------------------------------------------- */
+
+static ah_refusal judge(void *ud, const ah_hit *hit)
+{
+    const server *s = ud;
+    size_t hosts, origins;
+    ah_slice host = ah_hit_header(hit, "Host", &hosts), origin = ah_hit_header(hit, "Origin", &origins);
+
+    if (hosts > 1 || origins > 1)
+        return (ah_refusal){400, "the request has more than one Host or Origin"};
+    if (hosts && !ah_server_is_named(&s->names, host))
+        return (ah_refusal){403, "this server does not answer to this Host"};
+    if (origins && !ah_server_takes(&s->names, origin, host))
+        return (ah_refusal){403, "this server does not answer to this Origin"};
+    return (ah_refusal){0, NULL};
+}
+
+static void asked(void *ud, ah_hit *hit)
+{
+    server *s = ud;
+    work *w = ah_alloc(&s->lua->mem, sizeof *w);
+
+    if (!w) {
+        ah_hit_free(hit);
+        return;
+    }
+    *w = (work){.s = s, .hit = hit, .job.fn = on_work, .ref = LUA_NOREF, .link = s->last};
+    *s->last = w;
+    s->last = &w->next;
+    ah_hit_set_owner(hit, w);
+    ah_job_post(s->lua->host, &s->job);
+}
+
+static void moved(void *ud, ah_hit *hit)
+{
+    const server *s = ud;
+    work *w = ah_hit_owner(hit);
+
+    if (w)
+        ah_job_post(s->lua->host, &w->job);
+}
+
+static void closed(void *ud)
+{
+    server *s = ud;
+
+    s->ended = true;
+    ah_job_post(s->lua->host, &s->job);
+}
+
+/* -- its life ------------------------------------------------------------------------------------- */
+
+static void leave_waiting(waiting *w)
+{
+    ah_timer_unset(&w->timer);
+    if (!w->link)
+        return;
+    *w->link = w->next;
+    if (w->next)
+        w->next->link = w->link;
+    w->link = NULL;
+}
+
+/* Whose turn it is. */
+static work *next_work(const server *s)
+{
+    work *w = s->active < s->most ? s->first : NULL;
+
+    while (w && w->started)
+        w = w->next;
+    return w;
+}
+
+static void finish(server *s)
+{
+    while (s->first)
+        stop_work(s->first);
+    ah_server_free(s->http);
+    s->http = NULL;
+    while (s->waits) {
+        waiting *w = s->waits;
+
+        leave_waiting(w);
+        ah_waiter_done(&w->waiter);
+    }
+    ah_lua_unref(s->lua, &s->ref);
+}
+
+static void on_job(ah_job *job)
+{
+    server *s = (server *)(void *)((char *)job - offsetof(server, job));
+    work *w;
+
+    while (!s->ended && (w = next_work(s)))
+        start_work(w);
+    if (s->ended && s->http)
+        finish(s);
+}
+
+/* With the host, or once it is closed: no code of the script runs any more. */
+static void drop(ah_held *o)
+{
+    server *s = (server *)(void *)((char *)o - offsetof(server, held));
+    work *next;
+
+    ah_lua_let_go(o);
+    ah_job_cancel(&s->job);
+    ah_server_free(s->http);
+    while (s->waits)
+        leave_waiting(s->waits);
+    for (work *w = s->first; w; w = next) {
+        next = w->next;
+        ah_job_cancel(&w->job);
+        ah_hit_free(w->hit);
+        ah_free(&s->lua->mem, w);
+    }
+    (void)ah_buf_ok(&s->text);
+    ah_buf_clear(&s->text);
+    (void)ah_buf_ok(&s->url);
+    ah_buf_clear(&s->url);
+    ah_free(&s->lua->mem, s);
+}
+
+/* One that is open here is the host's to end, which is being closed. */
+static int server_gc(lua_State *L)
+{
+    handle *p = luaL_checkudata(L, 1, SERVER);
+    server *s = p->s;
+
+    p->s = NULL;
+    if (s && !s->http)
+        drop(&s->held);
+    return ah_lua_retire(L);
+}
+
+static server *check_server(lua_State *L)
+{
+    ah_lua_of(L);
+    return ((handle *)luaL_checkudata(L, 1, SERVER))->s;
+}
+
+/* The answer of the handler that calls it still goes out; other handlers are stopped. */
+static int server_close(lua_State *L)
+{
+    server *s = check_server(L);
+    const ah_task *own = ah_lua_of(L)->running;
+    work *w;
+
+    if (s->closing || !s->http)
+        return 0;
+    s->closing = true;
+    do {
+        for (w = s->first; w && w->task && w->task == own; w = w->next)
+            ;
+        if (w)
+            stop_work(w);
+    } while (w);
+    ah_server_shut(s->http, SHUT_MS);
+    return 0;
+}
+
+/* -- server:wait --------------------------------------------------------------------------------- */
+
+static void on_time(ah_timer *timer)
+{
+    waiting *w = (waiting *)(void *)((char *)timer - offsetof(waiting, timer));
+
+    leave_waiting(w);
+    ah_waiter_done(&w->waiter);
+}
+
+static void leave_wait(ah_waiter *w)
+{
+    leave_waiting((waiting *)(void *)((char *)w - offsetof(waiting, waiter)));
+}
+
+static int waiting_gc(lua_State *L)
+{
+    leave_waiting(luaL_checkudata(L, 1, WAITING));
+    return 0;
+}
+
+static int wait_end(lua_State *L, int status, lua_KContext ctx)
+{
+    (void)status;
+    (void)ctx;
+    lua_pushboolean(L, check_server(L)->http == NULL);
+    return 1;
+}
+
+/* server:wait([seconds]) -> true once it is closed, false when the time is over */
+static int server_wait(lua_State *L)
+{
+    server *s = check_server(L);
+    double seconds = luaL_optnumber(L, 2, -1);
+    waiting *w;
+
+    if (!lua_isnoneornil(L, 2) && (!(seconds >= 0) || seconds > 1e9))
+        return ah_lua_raise(L, AH_USAGE, "server:wait: seconds must be from 0 to 1e9");
+    if (!s->http)
+        return wait_end(L, LUA_OK, 0);
+    lua_settop(L, 1);
+    ah_lua_can_await(L);
+    w = lua_newuserdatauv(L, sizeof *w, 0);
+    *w = (waiting){.waiter.leave = leave_wait, .timer.fn = on_time};
+    luaL_setmetatable(L, WAITING);
+    ah_waiter_keep(L, &w->waiter);
+    w->next = s->waits;
+    w->link = &s->waits;
+    if (w->next)
+        w->next->link = &w->next;
+    s->waits = w;
+    if (seconds >= 0)
+        ah_timer_set(s->lua->host->loop, &w->timer, ah_host_now(s->lua->host) + ah_ms_of(seconds));
+    return ah_lua_await(L, &w->waiter, 0, wait_end);
+}
+
+/* -- what a handler has ------------------------------------------------------------------------- */
+
+static work *check_work(lua_State *L)
+{
+    ah_lua_of(L);
+    return ((box *)luaL_checkudata(L, 1, RESPONSE))->w;
+}
+
+/* -- nil err */
+static int push_gone(lua_State *L)
+{
+    ah_err err;
+
+    ah_err_set(&err, AH_CANCELLED, "the request is over: its client is gone, or its handler has ended");
+    lua_pushnil(L);
+    ah_lua_push_error(L, &err);
+    return 2;
+}
+
+static void leave_write(ah_waiter *w)
+{
+    writing *own = writing_of(w);
+
+    if (own->w && own->w->writer == w)
+        own->w->writer = NULL;
+    own->w = NULL;
+}
+
+static int writing_gc(lua_State *L)
+{
+    leave_write(&((writing *)luaL_checkudata(L, 1, WRITING))->waiter);
+    return 0;
+}
+
+static int write_end(lua_State *L, int status, lua_KContext ctx)
+{
+    const work *w = check_work(L);
+
+    (void)status;
+    (void)ctx;
+    if (!w || ah_hit_over(w->hit))
+        return push_gone(L);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int wait_taken(lua_State *L, work *w)
+{
+    writing *own;
+
+    lua_settop(L, 1);
+    own = lua_newuserdatauv(L, sizeof *own, 0);
+    *own = (writing){.waiter.leave = leave_write, .w = w};
+    luaL_setmetatable(L, WRITING);
+    ah_waiter_keep(L, &own->waiter);
+    w->writer = &own->waiter;
+    return ah_lua_await(L, &own->waiter, 0, write_end);
+}
+
+/* The text on top; type: of an answer that was not begun. */
+static int write_piece(lua_State *L, work *w, const char *type)
+{
+    ah_slice piece;
+
+    if (w->writer)
+        return ah_lua_raise(L, AH_USAGE, "response: another task writes; one at a time can");
+    if (ah_hit_ended(w->hit))
+        return ah_lua_raise(L, AH_USAGE, "response: it was closed: nothing more can be written");
+    ah_lua_can_await(L);
+    if (!ah_hit_begun(w->hit))
+        ah_lua_begin_answer(L, lua_gettop(L) + 1, w->hit, type);
+    piece.p = lua_tolstring(L, -1, &piece.n);
+    if (!ah_hit_write(w->hit, piece))
+        return ah_lua_raise_nomem(L);
+    if (w->task)
+        w->task->watch.us = 0; /* what a handler writes may be long: its limit is of one piece */
+    return ah_hit_taken(w->hit) ? write_end(L, LUA_OK, 0) : wait_taken(L, w);
+}
+
+/* response:write(piece) -> true once it is taken; nil, err: nobody takes it any more */
+static int response_write(lua_State *L)
+{
+    work *w = check_work(L);
+
+    luaL_checkstring(L, 2);
+    lua_settop(L, 2);
+    return w ? write_piece(L, w, NULL) : push_gone(L);
+}
+
+/* response:event { event, data, id, retry }: likewise */
+static int response_event(lua_State *L)
+{
+    work *w = check_work(L);
+
+    lua_settop(L, 2);
+    ah_lua_push_sse(L, 2);
+    return w ? write_piece(L, w, "text/event-stream") : push_gone(L);
+}
+
+/* response:begin { status, headers }: the head of an answer that is written in pieces */
+static int response_begin(lua_State *L)
+{
+    work *w = check_work(L);
+
+    lua_settop(L, 2);
+    if (!w)
+        return push_gone(L);
+    if (ah_hit_begun(w->hit))
+        return ah_lua_raise(L, AH_USAGE, "response:begin: the answer has begun");
+    ah_hit_forget_headers(w->hit);
+    ah_lua_begin_answer(L, 2, w->hit, NULL);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int response_close(lua_State *L)
+{
+    work *w = check_work(L);
+
+    if (!w)
+        return 0;
+    if (!ah_hit_begun(w->hit))
+        ah_lua_begin_answer(L, lua_gettop(L) + 1, w->hit, NULL);
+    ah_hit_end(w->hit);
+    return 0;
+}
+
+/* response:abort(): the connection closes in the midst of the answer */
+static int response_abort(lua_State *L)
+{
+    work *w = check_work(L);
+
+    if (!w)
+        return 0;
+    if (!ah_hit_begun(w->hit))
+        ah_hit_begin(w->hit, 500, -1);
+    ah_hit_break(w->hit);
+    return 0;
+}
+
+/* -- ah.serve -------------------------------------------------------------------------------------- */
+
+typedef struct fields {
+    ah_slice listen;
+    ah_server_limits limits;
+    size_t requests;
+} fields;
+
+static const ah_option serve_rows[] = {
+    {.name = "on_request",
+     .kinds = AH_OPT_FUNCTION,
+     .needed = true,
+     .type = "fun(request: ah.ServerRequest, response: ah.ServerResponse): any",
+     .doc = "of a [request](#requests) and a [response](#answers)"},
+    {.name = "listen",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "`127.0.0.1:0`",
+     .to = AH_TO_HELD(fields, listen),
+     .doc = "an address and a port, `[::1]:8080`, `localhost:8080`. Port 0: any that is free"},
+    {.name = "hosts",
+     .kinds = AH_OPT_LIST,
+     .is = "list of strings",
+     .type = "string[]",
+     .doc = "further names that the server answers to. `*`: any"},
+    {.name = "origins",
+     .kinds = AH_OPT_LIST,
+     .is = "list of strings",
+     .type = "string[]",
+     .doc = "whose pages may ask, such as `https://app.example`. `*`: anybody's"},
+    {.name = "max_requests",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .otherwise = "128",
+     .to = AH_TO_SIZE(fields, requests),
+     .doc = "handlers at work at once. Further requests wait for their turn"},
+    {.name = "max_connections",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .most = 65536,
+     .otherwise = "512",
+     .to = AH_TO_SIZE(fields, limits.connections)},
+    {.name = "max_header",
+     .kinds = AH_OPT_INTEGER,
+     .least = 256,
+     .most = 262144,
+     .unit = "bytes",
+     .otherwise = "32768",
+     .to = AH_TO_SIZE(fields, limits.header_bytes),
+     .doc = "of a request's target and headers"},
+    {.name = "max_body",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .unit = "bytes",
+     .otherwise = "8388608",
+     .to = AH_TO_SIZE(fields, limits.body_bytes),
+     .doc = "of a request's body"},
+    {.name = "header_timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "10",
+     .to = AH_TO_MS(fields, limits.header_ms),
+     .doc = "until a new connection has sent its first head"},
+    {.name = "body_timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "60",
+     .to = AH_TO_MS(fields, limits.body_ms),
+     .doc = "from the head to the end of the body"},
+    {.name = "idle_timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "60",
+     .to = AH_TO_MS(fields, limits.idle_ms),
+     .doc = "in which nothing is read or written, and between two requests"},
+    {0},
+};
+const ah_subject ah_subject_serve = {.what = "ah.serve", .type = "ah.ServerConfig", .row = serve_rows};
+
+/* A list of names: copied, as the judge has no Lua. */
+static size_t read_names(lua_State *L, server *s, const char *name, ah_slice out[MAX_NAMES])
+{
+    lua_Integer n;
+
+    if (!ah_field_list(L, 1, "ah.serve", name, &n))
+        return 0;
+    if (n > MAX_NAMES)
+        ah_lua_raise(L, AH_USAGE, "ah.serve: more than %d %s", MAX_NAMES, name);
+    for (lua_Integer i = 1; i <= n; i++, lua_pop(L, 1)) {
+        size_t at = s->text.len;
+
+        lua_geti(L, -1, i);
+        if (lua_type(L, -1) != LUA_TSTRING)
+            ah_lua_raise(L, AH_USAGE, "ah.serve: %s must be a list of strings", name);
+        ah_buf_add(&s->text, lua_tostring(L, -1), (size_t)lua_rawlen(L, -1));
+        out[i - 1] = (ah_slice){NULL, s->text.len - at};
+    }
+    lua_pop(L, 1);
+    return (size_t)n;
+}
+
+/* They lie one behind the other. */
+static void place_names(server *s)
+{
+    const char *at = s->text.data;
+
+    for (size_t i = 0; i < s->names.n_hosts; at += s->host[i++].n)
+        s->host[i].p = at;
+    for (size_t i = 0; i < s->names.n_origins; at += s->origin[i++].n)
+        s->origin[i].p = at;
+}
+
+/* -- server    with the handler */
+static server *push_server(lua_State *L)
+{
+    ah_lua *h = ah_lua_of(L);
+    handle *p = lua_newuserdatauv(L, sizeof *p, 1);
+    server *s;
+
+    p->s = NULL;
+    if (!(s = ah_alloc(&h->mem, sizeof *s)))
+        ah_lua_raise_nomem(L);
+    *s = (server){.held.drop = drop, .lua = h, .job.fn = on_job, .ref = LUA_NOREF, .most = REQUESTS};
+    s->last = &s->first;
+    ah_buf_init(&s->text, &h->mem, NAMES_BYTES);
+    ah_buf_init(&s->url, &h->mem, NAMES_BYTES);
+    p->s = s;
+    ah_lua_hold(h, &s->held);
+    luaL_setmetatable(L, SERVER);
+    return s;
+}
+
+static void note_open(server *s)
+{
+    const char *address = ah_server_address(s->http);
+
+    s->names.address = address;
+    s->names.is_any = ah_server_is_any(s->http);
+    ah_buf_fmt(&s->url, strchr(address, ':') ? "http://[%s]:%d" : "http://%s:%d", address,
+               ah_server_port(s->http));
+}
+
+static ah_status open_server(server *s, const char *listen, const ah_server_limits *limits, ah_err *err)
+{
+    const ah_server_owner owner = {
+        .judge = judge, .asked = asked, .moved = moved, .closed = closed, .ud = s};
+    ah_status st =
+        ah_server_new(&s->lua->mem, s->lua->host->loop, listen, limits, &owner, &s->http, err);
+
+    if (st != AH_OK)
+        return st;
+    note_open(s);
+    return ah_buf_ok(&s->url) ? AH_OK : ah_err_nomem(err);
+}
+
+/* ah.serve { listen, on_request, ... } -> server, or nil, err where it cannot be listened */
+static int ah_serve(lua_State *L)
+{
+    fields f = {ah_slice_of("127.0.0.1:0"), ah_server_limits_default, REQUESTS};
+    server *s;
+    ah_err err;
+
+    lua_settop(L, 1);
+    ah_options_read(L, 1, &ah_subject_serve, &f);
+    s = push_server(L); /* -- t s */
+    lua_getfield(L, 1, "on_request");
+    lua_setiuservalue(L, 2, HANDLER);
+    s->most = f.requests;
+    if (f.limits.bodies_bytes < 2 * f.limits.body_bytes)
+        f.limits.bodies_bytes = 2 * f.limits.body_bytes;
+    s->names.n_hosts = read_names(L, s, "hosts", s->host);
+    s->names.n_origins = read_names(L, s, "origins", s->origin);
+    s->names.host = s->host;
+    s->names.origin = s->origin;
+    if (s->text.status == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    if (!ah_buf_ok(&s->text))
+        return ah_lua_raise(L, AH_USAGE, "ah.serve: hosts and origins are too long");
+    place_names(s);
+    lua_pushvalue(L, 2);
+    s->ref = ah_lua_ref(L);
+    if (open_server(s, f.listen.p, &f.limits, &err) == AH_OK)
+        return 1;
+    ah_lua_unref(s->lua, &s->ref);
+    if (err.status == AH_USAGE)
+        return ah_lua_raise(L, AH_USAGE, "ah.serve: listen: %s", err.message);
+    lua_pushnil(L);
+    ah_lua_push_error(L, &err);
+    return 2;
+}
+
+/* Upvalue 1: the methods. */
+static int server_index(lua_State *L)
+{
+    static const char *const known[] = {"url", "address", "port", "close", "wait", NULL};
+    const server *s = check_server(L);
+    const char *key = luaL_checkstring(L, 2);
+
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
+        return 1;
+    if (strcmp(key, "url") == 0)
+        lua_pushlstring(L, ah_buf_slice(&s->url).p, s->url.len);
+    else if (strcmp(key, "address") == 0 && s->http)
+        lua_pushstring(L, ah_server_address(s->http));
+    else if (strcmp(key, "port") == 0 && s->http)
+        lua_pushinteger(L, ah_server_port(s->http));
+    else if (strcmp(key, "address") == 0 || strcmp(key, "port") == 0)
+        lua_pushnil(L);
+    else
+        return ah_lua_unknown(L, "server", known, ah_slice_of(key));
+    return 1;
+}
+
+static int server_tostring(lua_State *L)
+{
+    const server *s = check_server(L);
+
+    lua_pushfstring(L, "server %s", s->http && !s->closing ? "" : "(closed) ");
+    lua_pushlstring(L, ah_buf_slice(&s->url).p, s->url.len);
+    lua_concat(L, 2);
+    return 1;
+}
+
+static void open_response(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"begin", response_begin}, {"write", response_write},
+                                       {"event", response_event}, {"close", response_close},
+                                       {"abort", response_abort}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {{"__gc", writing_gc}, {NULL, NULL}};
+
+    luaL_newmetatable(L, WRITING);
+    luaL_setfuncs(L, meta, 0);
+    luaL_newmetatable(L, RESPONSE);
+    luaL_newlib(L, methods);
+    ah_lua_methods_only(L, "response");
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 2);
+}
+
+void ah_lua_open_serve(lua_State *L)
+{
+    static const luaL_Reg meta[] = {
+        {"__gc", server_gc}, {"__close", server_close}, {"__tostring", server_tostring}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"close", server_close}, {"wait", server_wait}, {NULL, NULL}};
+    static const luaL_Reg waiting_meta[] = {{"__gc", waiting_gc}, {NULL, NULL}};
+
+    open_response(L);
+    luaL_newmetatable(L, WAITING);
+    luaL_setfuncs(L, waiting_meta, 0);
+    luaL_newmetatable(L, SERVER);
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_pushcclosure(L, server_index, 1);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 2);
+    lua_pushcfunction(L, ah_serve);
+    lua_setfield(L, -2, "serve");
+}

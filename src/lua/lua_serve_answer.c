@@ -1,0 +1,393 @@
+/* Requests as tables, and answers that handlers give, whole or in pieces. */
+#include "lua/lua_serve.h"
+
+#include "lua/lua_error.h"
+#include "lua/lua_fields.h"
+#include "lua/lua_value.h"
+
+enum { MAX_JSON = 64 << 20, MAX_EVENT = 64 << 20 };
+
+static const int64_t MAX_LENGTH = INT64_C(1) << 53;
+
+static const char WHAT[] = "ah.serve: an answer";
+
+/* -- the request ------------------------------------------------------------------------------- */
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Once; what is no escape stays. */
+static void push_decoded(lua_State *L, ah_slice s, bool form)
+{
+    luaL_Buffer b;
+
+    luaL_buffinit(L, &b);
+    for (size_t i = 0; i < s.n; i++) {
+        int high = s.p[i] == '%' && i + 2 < s.n ? hex(s.p[i + 1]) : -1;
+        int low = high >= 0 ? hex(s.p[i + 2]) : -1;
+
+        if (low >= 0) {
+            luaL_addchar(&b, (char)(high << 4 | low));
+            i += 2;
+        } else {
+            luaL_addchar(&b, form && s.p[i] == '+' ? ' ' : s.p[i]);
+        }
+    }
+    luaL_pushresult(&b);
+}
+
+/* -- table name value -- table    with the value behind those of that name */
+static void add_value(lua_State *L)
+{
+    lua_pushvalue(L, -2);
+    if (lua_rawget(L, -4) == LUA_TNIL) { /* -- table name value nil */
+        lua_pop(L, 1);
+        lua_createtable(L, 1, 0);
+        lua_pushvalue(L, -3);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, -6);
+    } /* -- table name value list */
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    lua_pop(L, 2);
+}
+
+static void push_lower(lua_State *L, ah_slice s)
+{
+    luaL_Buffer b;
+
+    luaL_buffinit(L, &b);
+    for (size_t i = 0; i < s.n; i++)
+        luaL_addchar(&b, (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] + 32 : s.p[i]));
+    luaL_pushresult(&b);
+}
+
+static void push_headers(lua_State *L, const ah_hit *hit)
+{
+    ah_slice name, value;
+
+    lua_newtable(L);
+    for (size_t i = 0; ah_hit_header_at(hit, i, &name, &value); i++) {
+        push_lower(L, name);
+        lua_pushlstring(L, value.p, value.n);
+        add_value(L);
+    }
+}
+
+static ah_slice until(ah_slice s, char c)
+{
+    const char *at = s.n ? memchr(s.p, c, s.n) : NULL;
+
+    return (ah_slice){s.p, at ? (size_t)(at - s.p) : s.n};
+}
+
+static ah_slice behind(ah_slice s, ah_slice part)
+{
+    size_t n = part.n < s.n ? part.n + 1 : s.n;
+
+    return (ah_slice){s.p + n, s.n - n};
+}
+
+static void push_query(lua_State *L, ah_slice query)
+{
+    lua_newtable(L);
+    while (query.n) {
+        ah_slice pair = until(query, '&'), name = until(pair, '=');
+
+        query = behind(query, pair);
+        if (!pair.n)
+            continue;
+        push_decoded(L, name, true);
+        push_decoded(L, behind(pair, name), true);
+        add_value(L);
+    }
+}
+
+/* The path of "http://host/path", as proxies are asked for it, too. */
+static ah_slice path_of(ah_slice target)
+{
+    ah_slice path = until(target, '?');
+
+    for (size_t i = 0; path.n && *path.p != '/' && i + 2 < path.n; i++)
+        if (memcmp(path.p + i, "://", 3) == 0) {
+            ah_slice rest = {path.p + i + 3, path.n - i - 3}, name = until(rest, '/');
+
+            return name.n < rest.n ? (ah_slice){rest.p + name.n, rest.n - name.n} : ah_slice_of("/");
+        }
+    return path;
+}
+
+void ah_lua_push_head(lua_State *L, const ah_hit *hit)
+{
+    ah_slice target = ah_hit_target(hit);
+
+    luaL_checkstack(L, 12, "a request");
+    lua_createtable(L, 0, 8);
+    lua_pushstring(L, ah_hit_method(hit));
+    lua_setfield(L, -2, "method");
+    lua_pushlstring(L, target.p, target.n);
+    lua_setfield(L, -2, "target");
+    push_decoded(L, path_of(target), false);
+    lua_setfield(L, -2, "path");
+    push_query(L, behind(target, until(target, '?')));
+    lua_setfield(L, -2, "query");
+    push_headers(L, hit);
+    lua_setfield(L, -2, "headers");
+    lua_pushstring(L, ah_hit_remote(hit));
+    lua_setfield(L, -2, "remote");
+}
+
+void ah_lua_push_hit(lua_State *L, const ah_hit *hit)
+{
+    ah_slice body = ah_hit_body(hit);
+
+    ah_lua_push_head(L, hit);
+    lua_pushlstring(L, body.p, body.n);
+    lua_setfield(L, -2, "body");
+}
+
+/* -- the answer ---------------------------------------------------------------------------------- */
+
+static int read_status(lua_State *L, int idx)
+{
+    int status = 200;
+
+    if (ah_field_count(L, idx, WHAT, "status", 200, &status) && status > 599)
+        ah_lua_raise(L, AH_USAGE, "%s: status must be from 200 to 599, found %d", WHAT, status);
+    return status;
+}
+
+static bool is_type(ah_slice name)
+{
+    static const char type[] = "content-type";
+    bool same = name.n == sizeof type - 1;
+
+    for (size_t i = 0; same && i < name.n; i++)
+        same = (name.p[i] | 0x20) == type[i];
+    return same;
+}
+
+/* -- value    of the header of this name */
+static void add_header(lua_State *L, ah_hit *hit, ah_slice name)
+{
+    ah_slice value;
+
+    if (lua_type(L, -1) != LUA_TSTRING && lua_type(L, -1) != LUA_TNUMBER)
+        ah_lua_raise(L, AH_USAGE, "%s: header '%s' must be a string or a list of strings, found %s",
+                     WHAT, name.p, luaL_typename(L, -1));
+    value.p = lua_tolstring(L, -1, &value.n);
+    if (!ah_hit_add_header(hit, name, value))
+        ah_lua_raise(
+            L, AH_USAGE,
+            "%s: header '%s' cannot be sent: its name or value has bytes that no header has, it "
+            "follows from the body or the connection, or there are too many",
+            WHAT, name.p);
+}
+
+/* -- name value -- name    a list is a header more than once */
+static void add_headers_of(lua_State *L, ah_hit *hit, ah_slice name)
+{
+    if (!lua_istable(L, -1)) {
+        add_header(L, hit, name);
+        lua_pop(L, 1);
+        return;
+    }
+    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++) {
+        add_header(L, hit, name);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+}
+
+/* Whether a content type is among them. */
+static bool read_headers(lua_State *L, int idx, ah_hit *hit)
+{
+    bool typed = false;
+
+    if (!ah_field_push(L, idx, WHAT, "headers", LUA_TTABLE))
+        return false;
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        ah_slice name;
+
+        if (lua_type(L, -2) != LUA_TSTRING)
+            ah_lua_raise(L, AH_USAGE, "%s: headers must be values by name", WHAT);
+        name.p = lua_tolstring(L, -2, &name.n);
+        typed = typed || is_type(name);
+        add_headers_of(L, hit, name);
+    }
+    lua_pop(L, 1);
+    return typed;
+}
+
+static void add_type(lua_State *L, ah_hit *hit, const char *type)
+{
+    if (!ah_hit_add_header(hit, ah_slice_of("Content-Type"), ah_slice_of(type)))
+        ah_lua_raise_nomem(L);
+}
+
+/* Pushes the body as text; a table is JSON. */
+static const char *push_body(lua_State *L, int idx)
+{
+    ah_buf *b;
+    ah_err err;
+
+    switch (lua_getfield(L, idx, "body")) {
+    case LUA_TNIL:
+        lua_pushliteral(L, "");
+        return NULL;
+    case LUA_TSTRING:
+        return "text/plain; charset=utf-8";
+    case LUA_TTABLE:
+        break;
+    default:
+        ah_lua_raise(L, AH_USAGE, "%s: body must be a string, or a table for JSON, found %s", WHAT,
+                     luaL_typename(L, -1));
+    }
+    b = ah_lua_push_buf(L, MAX_JSON);
+    if (ah_lua_to_json(L, -2, b->mem, b, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_pushlstring(L, ah_buf_slice(b).p, b->len);
+    ah_buf_clear(b);
+    return "application/json";
+}
+
+static void say_whole(lua_State *L, ah_hit *hit, int status)
+{
+    size_t n;
+    const char *body = lua_tolstring(L, -1, &n);
+
+    ah_hit_begin(hit, status, (int64_t)n);
+    if (!ah_hit_write(hit, (ah_slice){body, n}))
+        ah_lua_raise_nomem(L);
+    ah_hit_end(hit);
+}
+
+static void answer_with_table(lua_State *L, int idx, ah_hit *hit)
+{
+    static const char *const known[] = {"status", "headers", "body", NULL};
+    const char *type;
+    int status;
+    bool typed;
+
+    ah_fields_check(L, idx, WHAT, known, false);
+    status = read_status(L, idx);
+    typed = read_headers(L, idx, hit);
+    type = push_body(L, idx);
+    if (type && !typed)
+        add_type(L, hit, type);
+    say_whole(L, hit, status);
+}
+
+void ah_lua_answer(lua_State *L, int idx, ah_hit *hit)
+{
+    luaL_checkstack(L, 12, "an answer");
+    idx = lua_absindex(L, idx);
+    switch (lua_type(L, idx)) {
+    case LUA_TTABLE:
+        answer_with_table(L, idx, hit);
+        return;
+    case LUA_TNIL:
+    case LUA_TNONE:
+        lua_pushliteral(L, "");
+        say_whole(L, hit, 204);
+        return;
+    case LUA_TSTRING:
+        add_type(L, hit, "text/plain; charset=utf-8");
+        lua_pushvalue(L, idx);
+        say_whole(L, hit, 200);
+        return;
+    default:
+        ah_lua_raise(L, AH_USAGE, "%s is { status, headers, body } or a text, found %s", WHAT,
+                     luaL_typename(L, idx));
+    }
+}
+
+void ah_lua_begin_answer(lua_State *L, int idx, ah_hit *hit, const char *type)
+{
+    static const char *const known[] = {"status", "headers", "length", NULL};
+    int status = 200;
+    double length = -1;
+    bool typed = false;
+
+    luaL_checkstack(L, 12, "an answer");
+    if (!lua_isnoneornil(L, idx)) {
+        ah_fields_check(L, idx, "response:begin", known, false);
+        status = read_status(L, idx);
+        ah_field_number(L, idx, "response:begin", "length", 0, &length);
+        typed = read_headers(L, idx, hit);
+    }
+    if (type && !typed)
+        add_type(L, hit, type);
+    ah_hit_begin(hit, status, length < (double)MAX_LENGTH ? (int64_t)length : MAX_LENGTH);
+}
+
+/* -- events --------------------------------------------------------------------------------------- */
+
+static void put_field(ah_buf *b, const char *name, ah_slice value)
+{
+    ah_buf_fmt(b, "%s: ", name);
+    ah_buf_put(b, value);
+    ah_buf_char(b, '\n');
+}
+
+/* A field of one line. */
+static void put_line(lua_State *L, int idx, ah_buf *b, const char *name)
+{
+    ah_slice value;
+
+    if (!ah_field_keep(L, idx, "response:event", name, &value)) {
+        lua_pop(L, 1);
+        return;
+    }
+    for (size_t i = 0; i < value.n; i++)
+        if (value.p[i] == '\n' || value.p[i] == '\r' || value.p[i] == '\0')
+            ah_lua_raise(L, AH_USAGE, "response:event: %s must be one line", name);
+    put_field(b, name, value);
+    lua_pop(L, 1);
+}
+
+/* Each line of the data is a field of its own. */
+static void put_data(ah_buf *b, ah_slice data)
+{
+    for (;;) {
+        size_t n = 0;
+
+        while (n < data.n && data.p[n] != '\n' && data.p[n] != '\r')
+            n++;
+        put_field(b, "data", (ah_slice){data.p, n});
+        if (n == data.n)
+            return;
+        n += data.p[n] == '\r' && n + 1 < data.n && data.p[n + 1] == '\n' ? 2 : 1;
+        data = (ah_slice){data.p + n, data.n - n};
+    }
+}
+
+void ah_lua_push_sse(lua_State *L, int idx)
+{
+    static const char *const known[] = {"event", "data", "id", "retry", NULL};
+    ah_slice data;
+    ah_buf *b;
+    int retry;
+
+    luaL_checktype(L, idx, LUA_TTABLE);
+    ah_fields_check(L, idx, "response:event", known, false);
+    b = ah_lua_push_buf(L, MAX_EVENT);
+    put_line(L, idx, b, "event");
+    put_line(L, idx, b, "id");
+    if (ah_field_count(L, idx, "response:event", "retry", 0, &retry))
+        ah_buf_fmt(b, "retry: %d\n", retry);
+    if (ah_field_keep(L, idx, "response:event", "data", &data))
+        put_data(b, data);
+    ah_buf_char(b, '\n');
+    if (!ah_buf_ok(b))
+        ah_lua_raise(L, AH_USAGE, "response:event: the event is larger than %d MiB", MAX_EVENT >> 20);
+    lua_pushlstring(L, ah_buf_slice(b).p, b->len);
+    ah_buf_clear(b);
+}
