@@ -2,7 +2,9 @@
  * cancels one of them: ah_cancel and ah_wake are what other threads may call. */
 #include <agenthost.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +14,7 @@ typedef struct worker {
     pthread_t thread;
     int number;
     _Atomic(ah_host *) host; /* while it lives and its last run is at work */
+    atomic_bool ended;       /* it failed before, or is over */
     int answers;
     ah_status last; /* how the run that is cancelled ended */
 } worker;
@@ -66,6 +69,7 @@ static void *work(void *ud)
     if (st != AH_OK && host)
         fprintf(stderr, "%d: %s: %s\n", w->number, ah_status_name(st), ah_errmsg(host));
     ah_close(w->number == 0 ? NULL : host); /* the first one is closed when nobody cancels it any more */
+    w->ended = true;
     return w->number == 0 ? host : NULL;
 }
 
@@ -73,9 +77,10 @@ static void *cancel(void *ud)
 {
     worker *w = ud;
 
-    while (!w->host)
-        ;
-    ah_cancel(w->host);
+    while (!w->host && !w->ended)
+        sched_yield();
+    if (w->host)
+        ah_cancel(w->host);
     return NULL;
 }
 
