@@ -113,8 +113,29 @@ end
 local CALL = { id = "1", name = "colour", arguments = server.encode { bird = "me" } }
 local ASK = [[assert(require "agenthost".run { model = "parrot/p", retries = 0, "x" })]]
 
+local function follow(blocks, root, build)
+  copy_tree(root, build)
+  for _, block in ipairs(blocks) do
+    if block.kind == "new" then
+      create(root, block)
+    elseif block.kind == "change" then
+      change(root, block)
+    end
+  end
+  make(root, build)
+end
+
+-- The folder of what was built, from here: in the copy it has the same name.
+local function build_folder()
+  local here <close> = assert(io.popen "pwd -P")
+  local folder, root = os.getenv "AGENTHOST_BUILD" or "build", here:read "l" .. "/"
+  folder = folder:sub(1, #root) == root and folder:sub(#root + 1) or folder:gsub("^%./", "")
+  assert(folder:sub(1, 1) ~= "/", folder .. " is not below the sources")
+  return folder
+end
+
 describe(PAGE, function()
-  local build = (os.getenv "AGENTHOST_BUILD" or "build"):gsub("^%./", "")
+  local build = build_folder()
   local blocks, root = markdown.blocks(PAGE), nil
 
   -- The page's script of that name: what it prints, and what the page says.
@@ -130,26 +151,31 @@ describe(PAGE, function()
     error("no block " .. name)
   end
 
+  local function remove()
+    os.execute("rm -rf " .. quote(root))
+  end
+
   setup(function()
     root = os.tmpname()
     os.remove(root)
-    copy_tree(root, build)
-    for _, block in ipairs(blocks) do
-      if block.kind == "new" then
-        create(root, block)
-      elseif block.kind == "change" then
-        change(root, block)
-      end
+    local ok, why = pcall(follow, blocks, root, build)
+    if not ok then
+      remove()
+      error(why, 0)
     end
-    make(root, build)
   end)
 
-  teardown(function()
-    os.execute("rm -rf " .. quote(root))
-  end)
+  teardown(remove)
 
   it("keeps the floors of the house and their modules", function()
     check(("cd %s && lua5.4 spec/support/floors.lua %s"):format(root, build))
+  end)
+
+  it("adds a server that speaks OpenAI's form, with an address and a key", function()
+    local s <close> = server.start { responses = { server.chat_text "Caw." } }
+    prints("server.lua", "CROW_API_BASE=" .. s.url)
+    assert.equal("/chat/completions", s:requests()[1].path)
+    assert.equal("Bearer shiny", s:requests()[1].headers.authorization)
   end)
 
   it("adds a provider that is asked, calls tools, and is known", function()
@@ -232,7 +258,9 @@ describe(PAGE, function()
       end
     end
     local rows = markdown.tables(markdown.read(PAGE))[1]
-    for heading, row in pairs { ["A provider"] = "a provider with a wire of its own",
+    for heading, row in pairs {
+      ["A server that speaks OpenAI's form"] = "a server that speaks OpenAI's form",
+      ["A provider"] = "a provider with a wire of its own",
       ["A built-in tool"] = "a built-in tool", ["A limit"] = "a limit of runs",
       ["An event"] = "an event", ["A sub-command"] = "a sub-command" } do
       for _, cells in ipairs(rows) do
