@@ -3,6 +3,7 @@
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
+local descriptors = require "support.descriptors"
 
 -- What the programs below begin with: a command that shakes hands and waits for the question.
 local HEAD = [[
@@ -42,9 +43,7 @@ end
 local function fds()
   collectgarbage()
   collectgarbage()
-  local list = command.temp()
-  os.execute(("ls /proc/$PPID/fd >'%s'"):format(list))
-  return command.contents(list)
+  return descriptors()
 end
 
 --- A command that runs this program (text of Lua, or of the shell, where $PIDS takes the numbers

@@ -3,6 +3,7 @@
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
+local descriptors = require "support.descriptors"
 
 local PATIENCE = 20 -- seconds, on a busy machine
 
@@ -442,10 +443,6 @@ describe("ah.watch", function()
   end)
 
   it("keeps no more descriptors than watches", function()
-    local function descriptors()
-      local pipe <close> = assert(io.popen "ls /proc/$PPID/fd | wc -l")
-      return tonumber(pipe:read "l")
-    end
     local before = descriptors()
     for _ = 1, 50 do
       local w <close> = assert(ah.watch(root))

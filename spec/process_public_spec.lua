@@ -2,6 +2,7 @@
 -- hostile. That nothing is left is looked for by a mark in the environment.
 local ah = require "agenthost"
 local command = require "support.command"
+local descriptors = require "support.descriptors"
 
 local marks = 0
 
@@ -84,15 +85,6 @@ local function together(...)
   end
   return assert(ah.run { model = ah.scripted { { calls = calls }, "done" }, tools = tools,
     log = function() end, "go" })
-end
-
-local function descriptors()
-  local n = 0
-  for fd = 0, 1023 do
-    local f <close> = io.open("/proc/self/fdinfo/" .. fd)
-    n = n + (f and 1 or 0)
-  end
-  return n
 end
 
 local function children()

@@ -2,6 +2,7 @@
 -- deadlines in the midst. AGENTHOST_PROCESS_ROUNDS says how many rounds there are; the seed of one
 -- that fails is in its message.
 local ah = require "agenthost"
+local descriptors = require "support.descriptors"
 
 local ROUNDS = tonumber(os.getenv "AGENTHOST_PROCESS_ROUNDS") or 6
 
@@ -79,15 +80,6 @@ local function round(seed)
       p:close()
     end
   end
-end
-
-local function descriptors()
-  local n = 0
-  for fd = 0, 1023 do
-    local f <close> = io.open("/proc/self/fdinfo/" .. fd)
-    n = n + (f and 1 or 0)
-  end
-  return n
 end
 
 local function children()

@@ -26,7 +26,7 @@ describe("turns with tools in one process", function()
     local f = soak(TURNS, TURNS // 10)
     local grown = f.after.kib - f.before.kib
     if os.getenv("SOAK_TURNS") then
-      print(("\nsoak: %d turns, %d KiB after %d turns, %d KiB at the end, %d descriptors"):format(
+      print(("\nsoak: %d turns, %d KiB after %d turns, %d KiB at the end, descriptors %s"):format(
         f.turns, f.before.kib, TURNS // 10, f.after.kib, f.after.descriptors))
     end
     assert.is_true(f.turns >= TURNS)

@@ -7,6 +7,7 @@
 -- and at the end it looks at the memory the process holds and at its open descriptors, and
 -- prints both as one line of JSON. Linux, or whatever else has /proc.
 local ah = require "agenthost"
+local descriptors = dofile "spec/support/descriptors.lua"
 
 local url, wanted, warm = arg[1], tonumber(arg[2]), tonumber(arg[3])
 local turns, seen = 0, 0
@@ -16,15 +17,6 @@ local function kib()
   collectgarbage()
   local f <close> = assert(io.open "/proc/self/status")
   return tonumber(f:read("a"):match("VmRSS:%s*(%d+)"))
-end
-
--- Asked without a pipe, which might be seen half open.
-local function descriptors()
-  local name = os.tmpname()
-  assert(os.execute(("ls /proc/$PPID/fd | wc -l >'%s'"):format(name)))
-  local f <close> = assert(io.open(name))
-  os.remove(name)
-  return f:read("n")
 end
 
 local function look()
