@@ -627,7 +627,7 @@ static ah_status ask(claude *a, ah_exchange *x, ah_slice request, ah_err *err)
 {
     session *s = NULL;
     const ah_run *run = ah_driven_run(x->of);
-    ah_status st = find_session(a, ah_run_lowered(run), ah_run_id(run), request, &s, err);
+    ah_status st = find_session(a, ah_run_cfg(run)->wire, ah_run_cfg(run)->id, request, &s, err);
 
     if (st == AH_OK && (st = ah_claude_ask(&s->talk, request, err)) == AH_OK)
         st = write_out(s, err);
@@ -637,7 +637,7 @@ static ah_status ask(claude *a, ah_exchange *x, ah_slice request, ah_err *err)
         return st;
     }
     x->task = s;
-    s->run = ah_run_id(run);
+    s->run = ah_run_cfg(run)->id;
     attach(s, x);
     expect_news(s);
     post(s);
@@ -647,7 +647,7 @@ static ah_status ask(claude *a, ah_exchange *x, ah_slice request, ah_err *err)
 static void exchange(ah_claude_owner *a, ah_exchange *x)
 {
     ah_slice body[3];
-    size_t n = ah_lowered_body(ah_run_lowered(ah_driven_run(x->of)), body);
+    size_t n = ah_lowered_body(ah_run_cfg(ah_driven_run(x->of))->wire, body);
     ah_buf request;
     ah_status st;
     ah_err err;

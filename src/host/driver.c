@@ -129,22 +129,22 @@ static void note_news(void *ud, ah_transfer *t)
 static ah_status start_http(ah_exchange *x, ah_err *err)
 {
     ah_run *run = x->of->run;
-    const ah_adapter *a = ah_run_adapter(run);
+    const ah_adapter *a = ah_run_cfg(run)->adapter;
     ah_http_request req = {0};
     ah_http *http = NULL;
     ah_status st = ah_host_http(x->of->host, &http, err);
 
     if (st == AH_OK)
-        st = a->vt->request(a, ah_run_lowered(run), &x->scratch, &req, err);
+        st = a->vt->request(a, ah_run_cfg(run)->wire, &x->scratch, &req, err);
     if (st != AH_OK)
         return st;
-    req.n_body = ah_lowered_body(ah_run_lowered(run), req.body);
+    req.n_body = ah_lowered_body(ah_run_cfg(run)->wire, req.body);
     return ah_http_start(http, &req, note_news, x, &x->transfer, err);
 }
 
 static void start_exchange(ah_driven *d, uint32_t id)
 {
-    ah_adapter *a = ah_run_adapter(d->run);
+    ah_adapter *a = ah_run_cfg(d->run)->adapter;
     ah_exchange *x = ah_alloc(d->host->mem, sizeof *x);
     ah_err err;
 
@@ -194,7 +194,7 @@ static void stop_call(ah_call *c)
 
 static void serve(ah_driven *d, const ah_need *need)
 {
-    const ah_hooks *hooks = ah_run_hooks(d->run);
+    const ah_hooks *hooks = ah_run_cfg(d->run)->hooks;
 
     switch (need->kind) {
     case AH_NEED_SETUP:
@@ -346,7 +346,7 @@ ah_run *ah_driven_run(const ah_driven *d)
 
 int64_t ah_driven_id(const ah_driven *d)
 {
-    return d ? ah_run_id(d->run) : 0;
+    return d ? ah_run_cfg(d->run)->id : 0;
 }
 
 int ah_driven_depth(const ah_driven *d)
@@ -380,7 +380,7 @@ static ah_driven *find(const ah_host *h, int64_t id)
 {
     ah_driven *at = id ? h->runs : NULL;
 
-    while (at && ah_run_id(at->run) != id)
+    while (at && ah_run_cfg(at->run)->id != id)
         at = at->next;
     return at;
 }
@@ -397,7 +397,7 @@ int64_t ah_driven_ended(ah_host *h, int64_t id, int64_t now, ah_status *why)
             since = at;
             *why = AH_CANCELLED;
         }
-        at = ah_run_deadline(of->run);
+        at = ah_run_cfg(of->run)->deadline;
         if (at && now >= at && (!since || at < since)) {
             since = at;
             *why = AH_DEADLINE;

@@ -53,7 +53,7 @@ static int exchange_request(lua_State *L)
     ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
     ah_exchange *x = check_exchange(L);
     ah_slice body[3];
-    size_t n = ah_lowered_body(ah_run_lowered(ah_driven_run(x->of)), body);
+    size_t n = ah_lowered_body(ah_run_cfg(ah_driven_run(x->of))->wire, body);
 
     for (size_t i = 0; i < n; i++)
         ah_buf_put(b, body[i]);
@@ -122,7 +122,7 @@ static void failed(ah_task *t, const ah_err *err)
 static int make_task(lua_State *L)
 {
     ah_exchange *x = lua_touserdata(L, 1);
-    const lua_adapter *a = (const lua_adapter *)ah_run_adapter(ah_driven_run(x->of));
+    const lua_adapter *a = (const lua_adapter *)ah_run_cfg(ah_driven_run(x->of))->adapter;
     exchange *e = lua_newuserdatauv(L, sizeof *e, 0); /* -- x e */
     ah_task *t;
 

@@ -401,7 +401,7 @@ static ah_status begin_turn(run *r, int64_t deadline, ah_err *tripped, ah_err *e
 
 int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around)
 {
-    int64_t at = parent ? ah_run_deadline(ah_driven_run(parent)) : 0;
+    int64_t at = parent ? ah_run_cfg(ah_driven_run(parent))->deadline : 0;
     const ah_call *call = around ? around->owner : NULL;
 
     if (call && call->deadline && (!at || call->deadline < at))
@@ -487,7 +487,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .log = &a->observer.records,
         .secrets = &host->secrets,
         .id = ++host->last_run,
-        .parent = parent ? ah_run_id(ah_driven_run(parent)) : 0,
+        .parent = parent ? ah_run_cfg(ah_driven_run(parent))->id : 0,
         .adapter = a->adapter,
         .fallback = a->fallback.item,
         .n_fallbacks = a->fallback.n,
@@ -557,7 +557,7 @@ static ah_status know_prices(const ah_lua_agent *a, const ah_spending *s, ah_err
 /* A run draws on its own budget and on those of the run around it. */
 static ah_status draw_on(const ah_lua_agent *a, ah_driven *parent, ah_spending *s, ah_err *err)
 {
-    const ah_spending *around = parent ? ah_run_spending(ah_driven_run(parent)) : NULL;
+    const ah_spending *around = parent ? &ah_run_cfg(ah_driven_run(parent))->spending : NULL;
     ah_status st = ah_spending_add(s, a->budget, err);
 
     for (size_t i = 0; around && i < around->n && st == AH_OK; i++)

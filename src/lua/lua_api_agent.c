@@ -319,7 +319,7 @@ static void keep_reply(ah_agent *a)
     a->err = r.err;
     if (!(a->text = ah_text_new(mem, r.text)) || (r.value.p && !(a->value = ah_text_new(mem, r.value))))
         ah_err_nomem(&a->err);
-    a->reply = (ah_reply){.run = ah_run_id(run),
+    a->reply = (ah_reply){.run = ah_run_cfg(run)->id,
                           .status = a->err.status,
                           .text = a->text ? a->text->data : "",
                           .text_len = a->text ? a->text->len : 0,

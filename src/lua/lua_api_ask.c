@@ -43,7 +43,7 @@ static void show(ah_embed *e, const ah_ask_item *a)
     e->ask = (ah_ask){.id = e->ask_id,
                       .kind = ah_ask_kind_name(a->def.kind),
                       .agent = ah_lua_program_agent(a->def.of),
-                      .run = ah_run_id(a->def.call->run),
+                      .run = ah_run_cfg(a->def.call->run)->id,
                       .question = chars(e, QUESTION),
                       .question_len = e->ask_text[QUESTION]->len,
                       .schema = chars(e, SCHEMA),

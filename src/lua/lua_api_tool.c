@@ -50,7 +50,7 @@ static void free_pending(ah_pending *p)
 
 static double seconds_left(const ah_call *call, int64_t now)
 {
-    int64_t at = ah_run_deadline(call->run);
+    int64_t at = ah_run_cfg(call->run)->deadline;
 
     if (call->deadline && (!at || call->deadline < at))
         at = call->deadline;
@@ -81,7 +81,7 @@ static void start(const ah_tool *tool, ah_call *call)
                          .tool = tool->name->data,
                          .args = shown.p,
                          .args_len = shown.n,
-                         .run = ah_run_id(call->run),
+                         .run = ah_run_cfg(call->run)->id,
                          .seconds_left = seconds_left(call, ah_host_now(host))};
     ah_outcome none = {.failure = AH_FAILED_RAISED, .message = AH_LIT("out of memory")};
 

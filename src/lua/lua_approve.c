@@ -176,7 +176,7 @@ static int make_task(lua_State *L)
     ah_lua_push_call(L, a->call, ah_text_slice(a->call->args));
     lua_pushvalue(L, 2);
     lua_setfield(L, -2, "reason");
-    lua_pushinteger(L, ah_run_id(a->call->run));
+    lua_pushinteger(L, ah_run_cfg(a->call->run)->id);
     lua_setfield(L, -2, "run");
     t = ah_task_new(a->lua, L, 1, ah_run_owner(a->call->run));
     t->settled = decided;

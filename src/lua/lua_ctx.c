@@ -106,9 +106,9 @@ static int ctx_publish(lua_State *L)
 
     luaL_checkany(L, 2);
     lua_settop(L, 2);
-    if (!ah_run_session(call->run))
+    if (!ah_run_cfg(call->run)->session)
         return ah_lua_raise(L, AH_USAGE, "ctx:publish: a call that a program makes has no session");
-    ah_lua_push_session(L, ah_run_session(call->run));
+    ah_lua_push_session(L, ah_run_cfg(call->run)->session);
     ah_lua_push_dispatcher_of(L, 3);
     ah_lua_publish(L, 4, 2);
     return 0;
@@ -146,7 +146,7 @@ static int ctx_enlist(lua_State *L)
 /* Who made the call: a copy, so that nothing can be changed through it. */
 static int push_adapter(lua_State *L, const ah_call *call)
 {
-    const ah_adapter *a = ah_run_adapter(call->run);
+    const ah_adapter *a = ah_run_cfg(call->run)->adapter;
 
     lua_createtable(L, 0, 4);
     lua_pushstring(L, ah_tool_change_mode_names[a->tool_change_mode]);
@@ -163,7 +163,7 @@ static int push_adapter(lua_State *L, const ah_call *call)
 /* The run's own budget, else that of the run around it; nil without one. */
 static int push_budget(lua_State *L, const ah_call *call)
 {
-    const ah_spending *s = ah_run_spending(call->run);
+    const ah_spending *s = &ah_run_cfg(call->run)->spending;
 
     if (s->n)
         ah_lua_push_budget(L, s->budget[0]);
@@ -175,7 +175,7 @@ static int push_budget(lua_State *L, const ah_call *call)
 /* Seconds left: of the run or of the tool's own timeout, whichever ends first; nil without one. */
 static int push_deadline(lua_State *L, const ah_call *call)
 {
-    int64_t at = ah_run_deadline(call->run);
+    int64_t at = ah_run_cfg(call->run)->deadline;
 
     if (call->deadline && (!at || call->deadline < at))
         at = call->deadline;
@@ -188,7 +188,7 @@ static int push_deadline(lua_State *L, const ah_call *call)
 
 static int push_prompt(lua_State *L, const ah_call *call)
 {
-    ah_binding *b = ah_run_prompt(call->run);
+    ah_binding *b = ah_run_cfg(call->run)->prompt;
 
     if (b)
         ah_lua_push_prompt(L, b);
@@ -199,13 +199,13 @@ static int push_prompt(lua_State *L, const ah_call *call)
 
 static int push_calls(lua_State *L, const ah_call *call)
 {
-    ah_lua_push_calls(L, ah_run_transcript(call->run));
+    ah_lua_push_calls(L, ah_run_cfg(call->run)->transcript);
     return 1;
 }
 
 static int push_rendered(lua_State *L, const ah_call *call)
 {
-    ah_binding *b = ah_run_prompt(call->run);
+    ah_binding *b = ah_run_cfg(call->run)->prompt;
 
     if (b)
         ah_lua_push_rendered(L, b);
@@ -264,11 +264,11 @@ static int ctx_index(lua_State *L)
     else if (strcmp(key, "tool_name") == 0)
         lua_pushlstring(L, call->slot->name->data, call->slot->name->len);
     else if (strcmp(key, "run") == 0)
-        lua_pushinteger(L, ah_run_id(call->run));
+        lua_pushinteger(L, ah_run_cfg(call->run)->id);
     else if (strcmp(key, "coerced") == 0)
         lua_pushlstring(L, call->coerced ? call->coerced->data : "", ah_text_slice(call->coerced).n);
     else if (strcmp(key, "session") == 0)
-        ah_lua_push_session(L, ah_run_session(call->run));
+        ah_lua_push_session(L, ah_run_cfg(call->run)->session);
     else if (strcmp(key, "resources") == 0)
         ah_lua_push_resources(L, lua_touserdata(L, 1));
     else if (strcmp(key, "filesystem") == 0)

@@ -46,7 +46,7 @@ static const char DIRECT[] = "agenthost.direct";
 static void say(ah_job *job)
 {
     ah_exchange *x = (ah_exchange *)(void *)((char *)job - offsetof(ah_exchange, job));
-    const caller *c = (const caller *)ah_run_adapter(ah_driven_run(x->of));
+    const caller *c = (const caller *)ah_run_cfg(ah_driven_run(x->of))->adapter;
 
     ah_exchange_feed(x, ah_text_slice(c->lines));
     ah_exchange_end(x, NULL);
@@ -237,7 +237,7 @@ static void configure(direct *d, ah_driven *parent, const ah_overlay *around, ah
                            .log = &d->silent,
                            .secrets = &host->secrets,
                            .id = ++host->last_run,
-                           .parent = parent ? ah_run_id(ah_driven_run(parent)) : 0,
+                           .parent = parent ? ah_run_cfg(ah_driven_run(parent))->id : 0,
                            .adapter = d->model,
                            .transcript = d->transcript,
                            .wire = &d->wire,
@@ -247,7 +247,7 @@ static void configure(direct *d, ah_driven *parent, const ah_overlay *around, ah
                            .n_strategies = 1,
                            .host_hooks = ah_lua_gate(d->lua),
                            .made_by_code = true,
-                           .session = parent ? ah_run_session(ah_driven_run(parent)) : NULL,
+                           .session = parent ? ah_run_cfg(ah_driven_run(parent))->session : NULL,
                            .limits.max_iterations = 1,
                            .deadline = ah_lua_deadline_around(parent, around),
                            .wall = ah_host_wall,

@@ -293,7 +293,7 @@ static int deliver_event(lua_State *L)
     const told *t = lua_touserdata(L, 2);
 
     luaL_checkstack(L, 10, "delivering");
-    ah_lua_push_session(L, ah_run_session(t->run));
+    ah_lua_push_session(L, ah_run_cfg(t->run)->session);
     if (!ah_lua_to_session(L, 3))
         return 0;
     ah_lua_push_dispatcher_of(L, 3);

@@ -102,7 +102,7 @@ static void push_ask(lua_State *L, const ah_ask_item *ask)
     lua_setfield(L, -2, "schema");
     ah_lua_push_call(L, ask->def.call, ah_text_slice(ask->args));
     lua_setfield(L, -2, "call");
-    lua_pushinteger(L, ah_run_id(ask->def.call->run));
+    lua_pushinteger(L, ah_run_cfg(ask->def.call->run)->id);
     lua_setfield(L, -2, "run");
     if (ask->otherwise && !ask->def.secret) {
         ah_lua_push_json(L, ah_text_slice(ask->otherwise));

@@ -120,7 +120,7 @@ static void push_checked(lua_State *L, const ah_lua *h, const ah_run *run)
     lua_setfield(L, -2, "value");
     h->runs->push_reply(L, ah_run_owner(run));
     lua_setfield(L, -2, "reply");
-    lua_pushinteger(L, ah_run_id(run));
+    lua_pushinteger(L, ah_run_cfg(run)->id);
     lua_setfield(L, -2, "run");
     lua_pushinteger(L, ah_run_iterations(run));
     lua_setfield(L, -2, "iteration");
@@ -381,7 +381,7 @@ static int ask_feedback(lua_State *L)
         lua_setfield(L, -2, "calls");
         lua_pushinteger(L, ah_run_iterations(f->run));
         lua_setfield(L, -2, "iteration");
-        lua_pushinteger(L, ah_run_id(f->run));
+        lua_pushinteger(L, ah_run_cfg(f->run)->id);
         lua_setfield(L, -2, "run");
         lua_call(L, 1, 1);
         if (lua_type(L, -1) == LUA_TSTRING)

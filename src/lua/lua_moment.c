@@ -109,7 +109,7 @@ static void push_state(lua_State *L, const ah_moment *m)
         if (m->out->item[i - 1].kind == AH_CHANGE_STATE)
             state = ah_json_member(ah_text_slice(m->out->item[i - 1].text), "state");
     if (!state.p)
-        state = ah_strategy_state(m->kept, ah_run_transcript(m->run), m->strategy);
+        state = ah_strategy_state(m->kept, ah_run_cfg(m->run)->transcript, m->strategy);
     if (!state.p || ah_json_kind_of(state) == AH_JSON_NULL)
         lua_pushnil(L);
     else
@@ -229,7 +229,8 @@ static const ah_tool *tool_of(const ah_moment *m)
 {
     const ah_call *c = m->call;
 
-    return c->tool ? c->tool : ah_registry_find(ah_run_registry(m->run), ah_text_slice(c->slot->name));
+    return c->tool ? c->tool
+                   : ah_registry_find(ah_run_cfg(m->run)->registry, ah_text_slice(c->slot->name));
 }
 
 static void no_field(lua_State *L, const ah_moment *m, const char *key)
@@ -276,7 +277,7 @@ static void push_field(lua_State *L, const ah_moment *m, const char *key)
     else if (strcmp(key, "state") == 0)
         push_state(L, m);
     else if (strcmp(key, "tools") == 0)
-        push_tools(L, ah_run_registry(m->run));
+        push_tools(L, ah_run_cfg(m->run)->registry);
     else if (strcmp(key, "annotations") == 0)
         ah_lua_push_annotations(L, tool_of(m));
     else if (strcmp(key, "version") == 0)
@@ -284,11 +285,11 @@ static void push_field(lua_State *L, const ah_moment *m, const char *key)
     else if (strcmp(key, "iteration") == 0)
         lua_pushinteger(L, ah_run_iterations(m->run));
     else if (strcmp(key, "run") == 0)
-        lua_pushinteger(L, ah_run_id(m->run));
+        lua_pushinteger(L, ah_run_cfg(m->run)->id);
     else if (strcmp(key, "calls") == 0)
-        ah_lua_push_calls(L, ah_run_transcript(m->run));
+        ah_lua_push_calls(L, ah_run_cfg(m->run)->transcript);
     else if (strcmp(key, "history") == 0)
-        ah_lua_push_messages(L, ah_run_transcript(m->run), ah_run_transcript(m->run)->n);
+        ah_lua_push_messages(L, ah_run_cfg(m->run)->transcript, ah_run_cfg(m->run)->transcript->n);
     else
         no_field(L, m, key);
 }

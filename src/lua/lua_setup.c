@@ -427,7 +427,7 @@ static setting_up *push_new(lua_State *L, const beginning *b)
 
     *s = (setting_up){.agent = b->agent, .run = b->run, .rest = b->rest, .ud = b->ud};
     ah_changes_init(&s->tools, &b->agent->lua->mem);
-    ah_overlay_init(&s->overlay, &b->agent->lua->mem, ah_run_caller(b->run));
+    ah_overlay_init(&s->overlay, &b->agent->lua->mem, ah_run_cfg(b->run)->caller);
     luaL_setmetatable(L, CONVERSATION);
     ah_lua_push_run(L, ah_run_owner(b->run));
     lua_getiuservalue(L, -1, 1);

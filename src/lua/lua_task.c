@@ -20,7 +20,7 @@ enum {
 /* When its time is over, by the loop clock; 0: never. That of what is around it is in its run's. */
 static int64_t end_of(const ah_task *t)
 {
-    int64_t of_run = t->job.of ? ah_run_deadline(ah_driven_run(t->job.of)) : 0;
+    int64_t of_run = t->job.of ? ah_run_cfg(ah_driven_run(t->job.of))->deadline : 0;
 
     if (t->watch.closing)
         return t->watch.deadline;
@@ -144,9 +144,9 @@ static const ah_log *log_of(const ah_task *t)
     const ah_log *log = &t->lua->host->log;
     const ah_driven *of = t->job.of;
 
-    while (of && !ah_run_log(ah_driven_run(of))->fn)
+    while (of && !ah_run_cfg(ah_driven_run(of))->log->fn)
         of = ah_driven_parent(of);
-    return of ? ah_run_log(ah_driven_run(of)) : log;
+    return of ? ah_run_cfg(ah_driven_run(of))->log : log;
 }
 
 /* Pushes what was raised, in words: of one that is long the beginning. */

@@ -51,7 +51,7 @@ static void settled(ah_task *t, int nresults)
     if (r.o.success && r.at)
         ah_lua_render(L, c->call, &hd->forms, r.at, &r.o);
     ah_watch_until(t->lua, 0);
-    if (r.at && ah_run_has_strategies(c->call->run)) /* last: what raises would lose it */
+    if (r.at && ah_run_cfg(c->call->run)->n_strategies > 0) /* last: what raises would lose it */
         r.o.live = ah_lua_live(L, r.at);
     end_call(t, &r.o);
     ah_lua_result_clear(&r);

@@ -15,7 +15,7 @@ typedef enum ah_need_kind {
     AH_NEED_DONE,          /* ended: see ah_run_result_of */
     AH_NEED_SETUP,         /* make the run ready: ah_run_begin_setup */
     AH_NEED_STOP_SETUP,    /* ah_run_stop_setup */
-    AH_NEED_EXCHANGE,      /* send ah_lowered_body(ah_run_lowered(run)) with the adapter */
+    AH_NEED_EXCHANGE,      /* send ah_lowered_body(ah_run_cfg(run)->wire) with the adapter */
     AH_NEED_STOP_EXCHANGE, /* the exchange of that id is no longer wanted, as with the other stops:
                               nothing more may come of it */
     AH_NEED_ASK,           /* ask for approval of `call`: hooks->ask */

@@ -620,54 +620,9 @@ ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err)
     return ah_transcript_stage(run->cfg.transcript, AH_ENTRY_USER, json, err);
 }
 
-ah_adapter *ah_run_adapter(const ah_run *run)
-{
-    return run->cfg.adapter;
-}
-
-const ah_hooks *ah_run_hooks(const ah_run *run)
-{
-    return run->cfg.hooks;
-}
-
-const ah_log *ah_run_log(const ah_run *run)
-{
-    return run->cfg.log;
-}
-
-const ah_spending *ah_run_spending(const ah_run *run)
-{
-    return &run->cfg.spending;
-}
-
-const ah_registry *ah_run_registry(const ah_run *run)
-{
-    return run->cfg.registry;
-}
-
-const ah_transcript *ah_run_transcript(const ah_run *run)
-{
-    return run->cfg.transcript;
-}
-
-bool ah_run_has_strategies(const ah_run *run)
-{
-    return run->cfg.n_strategies > 0;
-}
-
 int ah_run_iterations(const ah_run *run)
 {
     return run->result.iterations;
-}
-
-const ah_lowered *ah_run_lowered(const ah_run *run)
-{
-    return run->cfg.wire;
-}
-
-int64_t ah_run_id(const ah_run *run)
-{
-    return run->cfg.id;
 }
 
 void ah_run_set_owner(ah_run *run, void *owner)
@@ -699,21 +654,6 @@ bool ah_run_is_over(void *ud)
     return over;
 }
 
-int64_t ah_run_deadline(const ah_run *run)
-{
-    return run->cfg.deadline;
-}
-
-ah_session *ah_run_session(const ah_run *run)
-{
-    return run->cfg.session;
-}
-
-ah_anchor *ah_run_caller(const ah_run *run)
-{
-    return run->cfg.caller;
-}
-
 bool ah_run_cancelling(const ah_run *run)
 {
     return run->cancel;
@@ -722,11 +662,6 @@ bool ah_run_cancelling(const ah_run *run)
 bool ah_run_preparing(const ah_run *run)
 {
     return run->state == RUN_PREPARING;
-}
-
-ah_binding *ah_run_prompt(const ah_run *run)
-{
-    return run->cfg.prompt;
 }
 
 void ah_run_result_of(const ah_run *run, ah_run_result *out)

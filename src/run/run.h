@@ -55,24 +55,11 @@ void ah_run_cancel(ah_run *run, ah_status status, const char *why);
  * after an answer as long as messages were queued. */
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err);
 
-const ah_hooks *ah_run_hooks(const ah_run *run);
-const ah_log *ah_run_log(const ah_run *run);
-const ah_spending *ah_run_spending(const ah_run *run);
-ah_adapter *ah_run_adapter(const ah_run *run);
-const ah_registry *ah_run_registry(const ah_run *run);
-const ah_transcript *ah_run_transcript(const ah_run *run);
-bool ah_run_has_strategies(const ah_run *run);
-int ah_run_iterations(const ah_run *run); /* model calls that were answered so far */
-const ah_lowered *ah_run_lowered(const ah_run *run);
-int64_t ah_run_id(const ah_run *run);
+int ah_run_iterations(const ah_run *run);        /* model calls that were answered so far */
 void ah_run_set_owner(ah_run *run, void *owner); /* whoever serves it */
 void *ah_run_owner(const ah_run *run);
-int64_t ah_run_deadline(const ah_run *run);
 bool ah_run_cancelling(const ah_run *run);
-bool ah_run_preparing(const ah_run *run);     /* setup is at work: nothing is said yet */
-ah_binding *ah_run_prompt(const ah_run *run); /* NULL: none */
-ah_session *ah_run_session(const ah_run *run);
-ah_anchor *ah_run_caller(const ah_run *run); /* NULL: none */
+bool ah_run_preparing(const ah_run *run); /* setup is at work: nothing is said yet */
 /* A `tool_progress` event of a call at work. message.p NULL and fraction < 0: not said. */
 void ah_call_progress(ah_call *call, ah_slice message, double fraction);
 
