@@ -1602,21 +1602,32 @@ function ah.http(request) end
 ---@field body string
 ---@field remote string the client's address and port
 
+-- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
----@field status? integer 200 where it is not said
+---@field status? integer
+---strings by name, or lists where a name stands more than once
 ---@field headers? table<string, string|string[]>
----@field body? string|table a table is sent as JSON
+---a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON
+---@field body? string|table
+-- end of ah.ServerAnswer
 
+-- fields of ah.ServerHead (make generate)
 ---@class ah.ServerHead
 ---@field status? integer
----@field length? integer bytes of the body, where they are known
+---strings by name, or lists where a name stands more than once
 ---@field headers? table<string, string|string[]>
+---bytes: of the body, which the client is told: more is dropped, and an answer that ends before
+---breaks off
+---@field length? integer
+-- end of ah.ServerHead
 
+-- fields of ah.ServerEvent (make generate)
 ---@class ah.ServerEvent
----@field event? string
----@field data? string
----@field id? string
----@field retry? integer ms
+---@field event? string its kind, one line
+---@field data? string its text, of any number of lines
+---@field id? string one line; a client that comes again names the last one that it got
+---@field retry? integer milliseconds: until a client that lost the connection comes again
+-- end of ah.ServerEvent
 
 ---@class ah.ServerResponse
 ---@field begin fun(self, head?: ah.ServerHead): true?, ah.Error?
