@@ -60,7 +60,10 @@
     X(watch)                                                                                            \
     X(server_answer)                                                                                    \
     X(server_head)                                                                                      \
-    X(server_event)
+    X(server_event)                                                                                     \
+    X(process_time)                                                                                     \
+    X(process_line)                                                                                     \
+    X(process_wait)
 
 #define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;
 AH_SUBJECTS(AH_DECLARE_SUBJECT)

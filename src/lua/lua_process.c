@@ -140,7 +140,6 @@ static int write_on(lua_State *L, int status, lua_KContext ctx)
 /* p:write(text, { timeout }) -> true when the process's pipe has taken it; nil, err */
 static int process_write(lua_State *L)
 {
-    static const char *const known[] = {"timeout", NULL};
     ah_child *c = ah_child_check(L);
     ah_slice text;
     ah_child_wait *w;
@@ -152,8 +151,7 @@ static int process_write(lua_State *L)
                             luaL_typename(L, 2));
     text.p = lua_tolstring(L, 2, &text.n);
     w = ah_child_push_wait(L, c, AH_CHILD_WRITTEN); /* -- p text options w */
-    if (ah_child_options(L, 3, "process:write", known))
-        ah_child_set_time(L, 3, "process:write", w);
+    ah_child_options(L, 3, "process:write", &ah_subject_process_time, w);
     if (!c->p || c->closing)
         return ah_child_is_closed(L, c);
     if (c->input_closed) {
@@ -245,19 +243,28 @@ static int wait_end(lua_State *L, int status, lua_KContext ctx)
     return ah_child_await(L, (int)ctx, w, wait_end);
 }
 
+static const ah_option wait_rows[] = {
+    {.name = "discard",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(ah_child_wait, discard),
+     .doc = "its output is thrown away meanwhile"},
+    {0},
+};
+const ah_subject ah_subject_process_wait = {.what = "process:wait",
+                                            .type = "ah.WaitOptions",
+                                            .row = wait_rows,
+                                            .base = &ah_subject_process_time};
+
 /* p:wait { timeout, discard } -> how it ended; nil, err where that has not come, or it never ran */
 static int process_wait(lua_State *L)
 {
-    static const char *const known[] = {"timeout", "discard", NULL};
     ah_child *c = ah_child_check(L);
     ah_child_wait *w;
 
     lua_settop(L, 2);
     w = ah_child_push_wait(L, c, AH_CHILD_END); /* -- p options w */
-    if (ah_child_options(L, 2, "process:wait", known)) {
-        ah_field_bool(L, 2, "process:wait", "discard", &w->discard);
-        ah_child_set_time(L, 2, "process:wait", w);
-    }
+    ah_child_options(L, 2, "process:wait", &ah_subject_process_wait, w);
     if (w->discard && c->p && !c->ended)
         ah_child_drop_output(c);
     return wait_end(L, LUA_OK, 3);

@@ -1672,10 +1672,11 @@ function ah.serve(config) end
 ---@field cpu? integer
 ---@field processes? integer
 
----@class ah.LineOptions
----@field json? boolean
----@field max? integer
----@field timeout? number
+-- fields of ah.LineOptions (make generate)
+---@class ah.LineOptions: ah.TimeOption
+---@field json? boolean each line is decoded
+---@field max? integer bytes: of a line; a longer one is passed over, and told
+-- end of ah.LineOptions
 
 ---@class ah.ProcessEnd
 ---@field how "exited"|"stopped"|"timed_out"
@@ -1687,11 +1688,15 @@ function ah.serve(config) end
 ---@field left? integer
 ---@field sandbox string
 
+-- fields of ah.TimeOption (make generate)
 ---@class ah.TimeOption
----@field timeout? number
+---@field timeout? number seconds: that it waits, then it gives up
+-- end of ah.TimeOption
 
+-- fields of ah.WaitOptions (make generate)
 ---@class ah.WaitOptions: ah.TimeOption
 ---@field discard? boolean its output is thrown away meanwhile
+-- end of ah.WaitOptions
 
 ---Of output: nil at the end; false and an error where a line cannot be given, or time is over.
 ---@class ah.Process
