@@ -1648,29 +1648,45 @@ function ah.http(request) end
 ---@return ah.Error? err where it cannot be listened
 function ah.serve(config) end
 
+-- fields of ah.ProcessSandbox (make generate)
 ---@class ah.ProcessSandbox
----@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap"
----@field read? string[] folders that may be read, beside the system's and those in `write`
----@field write? string[] folders that may be written to
----@field network? boolean
----@field owners? boolean for root, with landlock: it keeps its rights over owners
+---@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap" as above
+---@field read? string[] folders that it may read, beside the system's, and those in `write`
+---@field write? string[] folders that it may write to, beside its temporary one (`$TMPDIR`)
+---@field network? boolean true if the internet may be reached
+---@field owners? boolean with `landlock`, for root: true if it keeps its rights over owners
+-- end of ah.ProcessSandbox
 
----@class ah.ProcessConfig
----@field command string a name that is looked for in PATH, or a path
----@field args? string[]
----@field env? table<string, string|boolean> true: the host's value; false: none
----@field cwd? string
----@field sandbox? string|ah.ProcessSandbox
----@field timeout? number
+-- fields of ah.ProcessLimits (make generate)
+---@class ah.ProcessLimits What a child process may use.
+---@field timeout? number seconds: that it may run; then it is ended, whatever is going on
+---seconds: from the end of its input to TERM when it is closed, and from TERM to KILL
 ---@field grace? number
----@field stdin? string|false all that it reads; false: nothing
----@field merge? boolean its errors go where its output goes
+---@field memory? integer bytes: of address space of each process
+---@field file_size? integer bytes: of each file that is written
+---@field cpu? integer seconds: of processor time of each process
+---@field processes? integer of the user, all of them counted; has no effect for root
+-- end of ah.ProcessLimits
+
+-- fields of ah.ProcessConfig (make generate)
+---@class ah.ProcessConfig: ah.ProcessLimits
+---the program: a name that is looked for in `PATH`, or a path. No shell reads it
+---@field command string
+---@field args? string[] its arguments, as they are
+---variables beside the usual ones: a string; `true` for the value that the host has; `false` for
+---none
+---@field env? table<string, string|boolean>
+---@field cwd? string the folder that it begins in, opened when it is started
+---what it may read, write and reach
+---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox
+---@field stdin? string|false all that it reads, written and closed at once; false: it reads nothing
+---@field merge? boolean its errors go where its output goes, in the order of writing
+---bytes: of its standard error that are kept: the first quarter, and the end
 ---@field max_errors? integer
+---seconds: after which a method that waits gives up, while the process stands still since nobody
+---reads it
 ---@field stall? number
----@field memory? integer
----@field file_size? integer
----@field cpu? integer
----@field processes? integer
+-- end of ah.ProcessConfig
 
 -- fields of ah.LineOptions (make generate)
 ---@class ah.LineOptions: ah.TimeOption
