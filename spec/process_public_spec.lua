@@ -594,7 +594,13 @@ describe("what a process is given", function()
 
   it("is refused at its line where it is a mistake", function()
     for said, config in pairs {
-      ["field 'command' is missing"] = {}, ["arguments go into `args`"] = { command = { "ls" } },
+      ["field 'command' is missing"] = {}, ["found an empty one"] = { command = "" },
+      ["sandbox: field 'kind' must be \"none\""] =
+        { command = "ls", sandbox = { kind = "jail" } },
+      ["sandbox: field 'network' must be a boolean"] =
+        { command = "ls", sandbox = { network = 1 } },
+      ["sandbox: field 'read' must be a list"] = { command = "ls", sandbox = { read = "/" } },
+      ["arguments go into `args`"] = { command = { "ls" } },
       ["did you mean 'command'"] = { cmd = "ls" },
       ["did you mean 'args'"] = { command = "a", argv = {} },
       ["args must be a string, found a number"] = { command = "ls", args = { 1 } },
@@ -608,12 +614,13 @@ describe("what a process is given", function()
       ["field 'env' must be a table"] = { command = "ls", env = "A=1" },
       ["field 'timeout' must be a number of at least 0.001"] = { command = "ls", timeout = 0 },
       ["field 'stdin' must be a string"] = { command = "ls", stdin = true },
-      ["sandbox must be \"none\""] = { command = "ls", sandbox = "jail" },
-      ["field 'sandbox' must be a string or a table"] = { command = "ls", sandbox = true },
+      ["field 'sandbox' must be \"none\""] = { command = "ls", sandbox = "jail" },
+      ["\"bubblewrap\" or a table, { ... }, found boolean"] = { command = "ls", sandbox = true },
       ["sandbox: unknown field 'reads'"] = { command = "ls", sandbox = { reads = {} } },
       ["nothing holds `read` and `write`"] =
         { command = "ls", sandbox = { kind = "none", read = {} } },
-      ["max_errors must be at most"] = { command = "ls", max_errors = 1e12 },
+      ["field 'max_errors' must be a number from 0 to 16777216"] =
+        { command = "ls", max_errors = 1e12 },
     } do
       local ok, err = pcall(ah.process, config)
       assert.is_false(ok, said)

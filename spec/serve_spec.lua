@@ -247,6 +247,35 @@ describe("ah.serve", function()
     has(p:errors(), "midway")
   end)
 
+  it("refuses an answer, a head and an event that are mistaken, by their field", function()
+    local p <close> = start [[function(q, r)
+      local function told(...)
+        return tostring(select(2, pcall(...)))
+      end
+      if q.path == "/answer" then return { status = 199 } end
+      if q.path == "/body" then return { body = true } end
+      return table.concat({ told(r.begin, r, { lenght = 1 }), told(r.begin, r, { status = 600 }),
+        told(r.begin, r, { length = -1 }), told(r.event, r, { data = 5 }),
+        told(r.event, r, { retry = -1 }), told(r.event, r, { id = "a\nb" }), told(r.event, r) },
+        "\n")
+    end]]
+    local text = get(p, "/").body
+    for _, said in ipairs {
+      "response:begin: unknown field 'lenght' (did you mean 'length'?)",
+      "response:begin: field 'status' must be an integer from 200 to 599, found 600",
+      "response:begin: field 'length' must be a number of at least 0, found -1",
+      "response:event: field 'data' must be a string, found number",
+      "response:event: field 'retry' must be an integer of at least 0, found -1",
+      "response:event: id must be one line",
+      "response:event: expected a table of fields, found nil",
+    } do
+      has(text, said)
+    end
+    assert.same({ 500, 500 }, { get(p, "/answer").status, get(p, "/body").status })
+    has(p:errors(), "an answer: field 'status' must be an integer from 200 to 599, found 199")
+    has(p:errors(), "an answer: field 'body' must be a string or a table, { ... }, found boolean")
+  end)
+
   it("tells the length of a body that is written, and keeps to it", function()
     local p <close> = start [[function(q, r)
       assert(r:begin { status = 200, length = 6 })

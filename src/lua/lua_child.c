@@ -1,8 +1,8 @@
 /* A child's life, and who waits: each wait hangs at the child, which looks through them at each news. */
 #include "lua/lua_child.h"
 
+#include "base/seconds.h"
 #include "lua/lua_error.h"
-#include "lua/lua_fields.h"
 
 static const char WAITING[] = "agenthost.process.wait";
 
@@ -210,8 +210,12 @@ ah_child_wait *ah_child_push_wait(lua_State *L, ah_child *c, ah_child_need need)
 {
     ah_child_wait *w = lua_newuserdatauv(L, sizeof *w, 1);
 
-    *w = (ah_child_wait){
-        .of = c, .need = need, .timer.fn = on_late, .stall.fn = on_stall, .bytes = AH_CHILD_MAX_LINE};
+    *w = (ah_child_wait){.of = c,
+                         .need = need,
+                         .timer.fn = on_late,
+                         .stall.fn = on_stall,
+                         .for_ms = -1,
+                         .bytes = AH_CHILD_MAX_LINE};
     luaL_setmetatable(L, WAITING);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
@@ -286,23 +290,33 @@ void ah_child_news(void *ud, ah_process *p)
     ah_child_wake(c);
 }
 
-/* 0 seconds are over at once; 0 as `until` would be none. */
-void ah_child_set_time(lua_State *L, int idx, const char *what, ah_child_wait *w)
-{
-    double v;
+/* -- options ----------------------------------------------------------------------------------------------- */
 
+static const ah_option time_rows[] = {
+    {.name = "timeout",
+     .kinds = AH_OPT_NUMBER,
+     .most = AH_OPT_MOST,
+     .unit = "seconds",
+     .to = AH_TO_MS(ah_child_wait, for_ms),
+     .doc = "that it waits, [then it gives up](processes.md#methods)"},
+    {0},
+};
+const ah_subject ah_subject_process_time = {
+    .what = "process:write", .type = "ah.TimeOption", .row = time_rows};
+
+/* 0 seconds are over at once; 0 as `until` would be none. */
+void ah_child_set_time(ah_child_wait *w)
+{
     w->late = w->stalled = false;
-    w->until = 0;
-    if (ah_field_number(L, idx, what, "timeout", 0, &v))
-        w->until = ah_host_now(w->of->lua->host) + ah_ms_of(v) + (v > 0 ? 0 : -1);
+    w->until = w->for_ms < 0 ? 0 : ah_host_now(w->of->lua->host) + w->for_ms + (w->for_ms > 0 ? 0 : -1);
 }
 
-bool ah_child_options(lua_State *L, int idx, const char *what, const char *const *known)
+void ah_child_options(lua_State *L, int idx, const char *what, const ah_subject *s, ah_child_wait *w)
 {
     if (lua_isnoneornil(L, idx))
-        return false;
-    ah_fields_check(L, idx, what, known, false);
-    return true;
+        return;
+    ah_options_read_as(L, idx, s, what, w);
+    ah_child_set_time(w);
 }
 
 void ah_lua_open_child(lua_State *L)

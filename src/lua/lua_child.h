@@ -10,6 +10,7 @@
 #include "base/ends.h"
 #include "io/process.h"
 #include "io/sandbox.h"
+#include "lua/lua_options.h"
 #include "lua/lua_task.h"
 
 #define AH_CHILD_OBJECT "agenthost.process"
@@ -33,6 +34,7 @@ typedef struct ah_child_wait {
     struct ah_child_wait *next, **link; /* in of->waits; NULL: it does not wait */
     ah_child_need need;
     ah_timer timer; /* of its own time */
+    int64_t for_ms; /* its options' timeout; -1: none */
     int64_t until;  /* loop clock; 0: none */
     bool late;
     ah_timer stall;
@@ -84,9 +86,9 @@ ah_child_wait *ah_child_push_wait(lua_State *L, ah_child *c, ah_child_need need)
 int ah_child_await(lua_State *L, int at, ah_child_wait *w, lua_KFunction k);
 /* Lets those go on whose need has come. */
 void ah_child_wake(ah_child *c);
-/* The table of options at idx, if there is one; and its field `timeout`. */
-bool ah_child_options(lua_State *L, int idx, const char *what, const char *const *known);
-void ah_child_set_time(lua_State *L, int idx, const char *what, ah_child_wait *w);
+/* Reads the table of options at idx, if there is one, whose rows store in a wait; and begins its time. */
+void ah_child_options(lua_State *L, int idx, const char *what, const ah_subject *s, ah_child_wait *w);
+void ah_child_set_time(ah_child_wait *w);
 bool ah_child_is_read(const ah_child *c); /* somebody waits for output */
 
 /* -- nil err */

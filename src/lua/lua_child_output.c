@@ -4,10 +4,8 @@
 #include "base/excerpt.h"
 #include "lua/lua_child.h"
 #include "lua/lua_error.h"
-#include "lua/lua_fields.h"
+#include "lua/lua_options.h"
 #include "lua/lua_value.h"
-
-static const char LINES[] = "process:lines";
 
 enum { BEGINNING = 120 };
 
@@ -237,21 +235,27 @@ static int read_on(lua_State *L, int status, lua_KContext ctx)
     return ah_child_await(L, (int)ctx, w, read_on);
 }
 
-static void read_line_options(lua_State *L, const char *what, ah_child_wait *w)
-{
-    static const char *const known[] = {"json", "max", "timeout", NULL};
-    double max;
-
-    if (!ah_child_options(L, 2, what, known))
-        return;
-    ah_field_bool(L, 2, what, "json", &w->json);
-    if (ah_field_number(L, 2, what, "max", 1, &max)) {
-        if (max > AH_CHILD_MOST_READ)
-            ah_lua_raise(L, AH_USAGE, "%s: max must be at most %d bytes", what, AH_CHILD_MOST_READ);
-        w->bytes = (size_t)max;
-    }
-    ah_child_set_time(L, 2, what, w);
-}
+static const ah_option line_rows[] = {
+    {.name = "json",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(ah_child_wait, json),
+     .doc = "each line is decoded"},
+    {.name = "max",
+     .kinds = AH_OPT_NUMBER,
+     .least = 1,
+     .most = AH_CHILD_MOST_READ,
+     .unit = "bytes",
+     .otherwise = "16777216",
+     .type = "integer",
+     .to = AH_TO_SIZE(ah_child_wait, bytes),
+     .doc = "of a line; a longer one is passed over, and told"},
+    {0},
+};
+const ah_subject ah_subject_process_line = {.what = "process:line",
+                                            .type = "ah.LineOptions",
+                                            .row = line_rows,
+                                            .base = &ah_subject_process_time};
 
 /* p:line { json, max, timeout } -> a line, or with json its value; nil at the end; false, err */
 int ah_child_line(lua_State *L)
@@ -262,29 +266,28 @@ int ah_child_line(lua_State *L)
     lua_settop(L, 2);
     refuse_second(L, c);
     w = ah_child_push_wait(L, c, AH_CHILD_OUTPUT); /* -- p options w */
-    read_line_options(L, "process:line", w);
+    ah_child_options(L, 2, "process:line", &ah_subject_process_line, w);
     return read_on(L, LUA_OK, 3);
 }
 
-/* (state, last) with the object, the options and a wait that has read them as upvalues. Each call has a
+/* (state, last) with the object and a wait that has read the options as upvalues. Each call has a
  * wait of its own: another task may call meanwhile. */
 static int next_line(lua_State *L)
 {
-    const ah_child_wait *as = lua_touserdata(L, lua_upvalueindex(3));
+    const ah_child_wait *as = lua_touserdata(L, lua_upvalueindex(2));
     ah_child_wait *w;
     ah_child *c;
 
     lua_settop(L, 0);
     lua_pushvalue(L, lua_upvalueindex(1));
-    lua_pushvalue(L, lua_upvalueindex(2));
     c = ah_child_check(L);
     refuse_second(L, c);
-    w = ah_child_push_wait(L, c, AH_CHILD_OUTPUT); /* -- p options w */
+    w = ah_child_push_wait(L, c, AH_CHILD_OUTPUT); /* -- p w */
     w->json = as->json;
     w->bytes = as->bytes;
-    if (!lua_isnil(L, 2))
-        ah_child_set_time(L, 2, LINES, w);
-    return read_on(L, LUA_OK, 3);
+    w->for_ms = as->for_ms;
+    ah_child_set_time(w);
+    return read_on(L, LUA_OK, 2);
 }
 
 int ah_child_lines(lua_State *L)
@@ -294,8 +297,9 @@ int ah_child_lines(lua_State *L)
 
     lua_settop(L, 2);
     w = ah_child_push_wait(L, c, AH_CHILD_OUTPUT); /* -- p options w */
-    read_line_options(L, LINES, w);
-    lua_pushcclosure(L, next_line, 3);
+    ah_child_options(L, 2, "process:lines", &ah_subject_process_line, w);
+    lua_remove(L, 2);
+    lua_pushcclosure(L, next_line, 2);
     return 1;
 }
 
@@ -327,7 +331,6 @@ static void read_amount(lua_State *L, ah_child_wait *w)
 /* p:read(n | "all" | nil, { timeout }) -> bytes; nil at the end; false, err */
 int ah_child_read(lua_State *L)
 {
-    static const char *const known[] = {"timeout", NULL};
     ah_child *c = ah_child_check(L);
     ah_child_wait *w;
 
@@ -336,7 +339,6 @@ int ah_child_read(lua_State *L)
     w = ah_child_push_wait(L, c, AH_CHILD_OUTPUT); /* -- p n options w */
     read_amount(L, w);
     lua_settop(L, 4);
-    if (ah_child_options(L, 3, "process:read", known))
-        ah_child_set_time(L, 3, "process:read", w);
+    ah_child_options(L, 3, "process:read", &ah_subject_process_time, w);
     return read_on(L, LUA_OK, 4);
 }

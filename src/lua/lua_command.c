@@ -9,6 +9,7 @@
 #include "lua/lua_launch.h"
 #include "lua/lua_now.h"
 #include "lua/lua_open.h"
+#include "lua/lua_options.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
 
@@ -210,18 +211,67 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
 
 /* -- its beginning -------------------------------------------------------------------------------- */
 
+typedef struct fence {
+    ah_launch_limits limits; /* of the base */
+    ah_sandbox_kind kind;
+    bool network, owners;
+} fence;
+
+typedef struct given {
+    fence fence; /* of the base */
+    ah_slice input;
+    bool merge;
+    double keep, tail;
+} given;
+
+/* Only the library's own Lua writes these two: no page and no annotation tells of them. */
+static const ah_option fence_rows[] = {
+    {.name = "sandbox",
+     .kinds = AH_OPT_STRING,
+     .words = AH_LAUNCH_SANDBOXES,
+     .to = AH_TO_WORD(fence, kind)},
+    {.name = "network", .kinds = AH_OPT_BOOLEAN, .to = AH_TO_BOOL(fence, network)},
+    {.name = "owners", .kinds = AH_OPT_BOOLEAN, .to = AH_TO_BOOL(fence, owners)},
+    {0},
+};
+static const ah_subject fence_subject = {
+    .what = "ah.builtin: bash", .row = fence_rows, .base = &ah_subject_process_limits};
+
+static const ah_option command_rows[] = {
+    {.name = "argv", .kinds = AH_OPT_LIST},
+    {.name = "env", .kinds = AH_OPT_LIST},
+    {.name = "folders", .kinds = AH_OPT_LIST},
+    {.name = "readable", .kinds = AH_OPT_LIST},
+    {.name = "start", .kinds = AH_OPT_OBJECT},
+    {.name = "start_in", .kinds = AH_OPT_STRING},
+    {.name = "stdin", .kinds = AH_OPT_STRING, .to = AH_TO_HELD(given, input)},
+    {.name = "merge", .kinds = AH_OPT_BOOLEAN, .to = AH_TO_BOOL(given, merge)},
+    {.name = "keep", .kinds = AH_OPT_NUMBER, .most = AH_OPT_MOST, .to = AH_TO_DOUBLE(given, keep)},
+    {.name = "tail", .kinds = AH_OPT_NUMBER, .most = AH_OPT_MOST, .to = AH_TO_DOUBLE(given, tail)},
+    {0},
+};
+static const ah_subject command_subject = {.what = WHAT, .row = command_rows, .base = &fence_subject};
+
+static void set_fence(ah_sandbox_config *cfg, const fence *f)
+{
+    cfg->kind = f->kind;
+    cfg->network = f->network;
+    cfg->owners = f->owners;
+}
+
 /* -- launch, or -- nil err */
-static ah_launch *read_given(lua_State *L)
+static ah_launch *read_given(lua_State *L, const given *o)
 {
     ah_launch *g = ah_launch_push(L);
     int at = lua_gettop(L);
 
     g->cfg.news = on_news;
+    g->cfg.merge = o->merge;
+    g->cfg.input = o->input.p != NULL;
+    ah_launch_limit(g, &o->fence.limits);
+    set_fence(&g->sandbox, &o->fence);
     if (lua_getfield(L, 1, "start_in") != LUA_TNIL)
         g->cfg.cwd = ah_launch_text(L, -1, WHAT, "start_in");
-    ah_field_bool(L, 1, WHAT, "merge", &g->cfg.merge);
-    ah_launch_limits(L, g, WHAT);
-    ah_launch_sandbox(L, &g->sandbox, 1, WHAT, "sandbox");
     if (!ah_launch_folders(L, at, 1, WHAT, "folders", g->sandbox.folder, &g->sandbox.n_folders))
         return NULL;
     if (lua_getfield(L, 1, "readable") != LUA_TNIL)
@@ -231,7 +281,7 @@ static ah_launch *read_given(lua_State *L)
     if (lua_getfield(L, 1, "start") != LUA_TNIL)
         g->cfg.cwd_fd = ah_launch_folder_fd(L, -1, WHAT);
     ah_launch_words(L, at, WHAT, "argv");
-    if (ah_field_push(L, 1, WHAT, "env", LUA_TTABLE))
+    if (lua_getfield(L, 1, "env") != LUA_TNIL)
         ah_launch_env(L, g, lua_gettop(L), WHAT);
     lua_settop(L, at);
     return g;
@@ -251,24 +301,15 @@ static ah_status start(command *c, ah_launch *g, ah_slice input, ah_err *err)
     return st;
 }
 
-static void init_kept(lua_State *L, const ah_lua *h, ah_ends *k)
-{
-    double head = 0, tail = 0;
-
-    ah_field_number(L, 1, WHAT, "keep", 0, &head);
-    ah_field_number(L, 1, WHAT, "tail", 0, &tail);
-    ah_ends_init(k, &h->mem, (size_t)head, (size_t)tail);
-}
-
-static command *push_command(lua_State *L)
+static command *push_command(lua_State *L, const given *o)
 {
     command *c = lua_newuserdatauv(L, sizeof *c, 0);
 
     *c = (command){.waiter.leave = stop_command, .lua = ah_lua_of(L), .job.fn = on_job};
-    ah_field_bool(L, 1, WHAT, "merge", &c->merged);
-    init_kept(L, c->lua, &c->all);
-    init_kept(L, c->lua, &c->own[AH_STDOUT]);
-    init_kept(L, c->lua, &c->own[AH_STDERR]);
+    c->merged = o->merge;
+    ah_ends_init(&c->all, &c->lua->mem, (size_t)o->keep, (size_t)o->tail);
+    ah_ends_init(&c->own[AH_STDOUT], &c->lua->mem, (size_t)o->keep, (size_t)o->tail);
+    ah_ends_init(&c->own[AH_STDERR], &c->lua->mem, (size_t)o->keep, (size_t)o->tail);
     luaL_setmetatable(L, COMMAND);
     return c;
 }
@@ -285,24 +326,19 @@ static command *push_command(lua_State *L)
  * known how many processes could not be ended. */
 static int run_command(lua_State *L)
 {
-    static const char *const known[] = {"argv",    "env",       "folders", "start",    "start_in",
-                                        "stdin",   "timeout",   "grace",   "memory",   "file_size",
-                                        "cpu",     "processes", "keep",    "tail",     "merge",
-                                        "sandbox", "network",   "owners",  "readable", NULL};
-    ah_slice input = {NULL, 0};
+    given o = {.fence.limits = AH_LAUNCH_UNLIMITED};
     command *c;
     ah_launch *g;
     ah_err err;
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, WHAT, known, false);
+    ah_options_read(L, 1, &command_subject, &o);
     ah_lua_can_await(L);
-    if (!(g = read_given(L))) /* -- t launch */
+    if (!(g = read_given(L, &o))) /* -- t launch */
         return 2;
-    g->cfg.input = ah_field_string(L, 1, WHAT, "stdin", &input);
-    c = push_command(L); /* -- t launch c */
+    c = push_command(L, &o); /* -- t launch c */
     ah_waiter_keep(L, &c->waiter);
-    if (start(c, g, input, &err) != AH_OK) {
+    if (start(c, g, o.input, &err) != AH_OK) {
         stop_command(&c->waiter);
         ah_waiter_done(&c->waiter);
         return fails(L, &err);
@@ -316,11 +352,13 @@ static int run_command(lua_State *L)
  * err */
 static int describe_sandbox(lua_State *L)
 {
+    fence f = {.limits = AH_LAUNCH_UNLIMITED};
     ah_sandbox_config cfg = {0};
     ah_sandbox s;
     ah_err err;
 
-    ah_launch_sandbox(L, &cfg, 1, "ah.builtin: bash", "sandbox");
+    ah_options_read(L, 1, &fence_subject, &f);
+    set_fence(&cfg, &f);
     if (ah_sandbox_choose(&cfg, &s, &err) != AH_OK)
         return fails(L, &err);
     lua_pushstring(L, s.text);

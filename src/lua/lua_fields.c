@@ -2,7 +2,6 @@
  * become a silent default. */
 #include "lua/lua_fields.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,85 +319,18 @@ static int wrong(lua_State *L, const char *what, const char *name, const char *w
                         kind_of(L));
 }
 
-bool ah_field_keep(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
+bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
 {
     int type = lua_getfield(L, idx, name);
 
     if (type != LUA_TNIL && type != LUA_TSTRING)
         wrong(L, what, name, "a string");
-    if (type == LUA_TSTRING)
+    if (type == LUA_TSTRING) {
         out->p = lua_tolstring(L, -1, &out->n);
-    return type == LUA_TSTRING;
-}
-
-bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
-{
-    bool there = ah_field_keep(L, idx, what, name, out);
-
-    lua_pop(L, 1);
-    if (there)
         *out = ah_lend(*out);
-    return there;
-}
-
-bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, double least,
-                     double *out)
-{
-    int type = lua_getfield(L, idx, name);
-    double v = type == LUA_TNUMBER ? lua_tonumber(L, -1) : 0;
-    bool over = v > 1e15;
-
-    if (type != LUA_TNIL && (type != LUA_TNUMBER || !(v >= least) || over))
-        ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be a number of at %s %g, found %s", what, name,
-                     over ? "most" : "least", over ? 1e15 : least,
-                     type == LUA_TNUMBER ? luaL_tolstring(L, -1, NULL) : luaL_typename(L, -1));
-    if (type != LUA_TNIL)
-        *out = v;
-    lua_pop(L, 1);
-    return type != LUA_TNIL;
-}
-
-bool ah_field_count(lua_State *L, int idx, const char *what, const char *name, int least, int *out)
-{
-    int type = lua_getfield(L, idx, name);
-    bool over = type == LUA_TNUMBER && lua_tonumber(L, -1) > INT_MAX;
-
-    if (type != LUA_TNIL) {
-        if (!lua_isinteger(L, -1) || lua_tointeger(L, -1) < least || over)
-            ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be an integer of at %s %d, found %s", what,
-                         name, over ? "most" : "least", over ? INT_MAX : least,
-                         type == LUA_TNUMBER ? luaL_tolstring(L, -1, NULL) : luaL_typename(L, -1));
-        *out = (int)lua_tointeger(L, -1);
     }
     lua_pop(L, 1);
-    return type != LUA_TNIL;
-}
-
-bool ah_field_bool(lua_State *L, int idx, const char *what, const char *name, bool *out)
-{
-    int type = lua_getfield(L, idx, name);
-
-    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
-        wrong(L, what, name, "a boolean");
-    if (type == LUA_TBOOLEAN)
-        *out = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return type == LUA_TBOOLEAN;
-}
-
-int ah_field_choice(lua_State *L, int idx, const char *what, const char *name, const char *const *words,
-                    int otherwise)
-{
-    ah_slice word;
-
-    if (!ah_field_string(L, idx, what, name, &word))
-        return otherwise;
-    for (int i = 0; words[i]; i++)
-        if (ah_slice_is(word, words[i]))
-            return i;
-    luaL_checkstack(L, 4, what);
-    return ah_lua_raise(L, AH_USAGE, "%s: field '%s': there is no '%.*s'%s", what, name, AH_FMT(word),
-                        push_few(L, words));
+    return type == LUA_TSTRING;
 }
 
 bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type)

@@ -19,15 +19,6 @@ int ah_lua_unknown(lua_State *L, const char *what, const char *const *known, ah_
 /* Each gives whether the field is there (not nil), and raises when it is of another type. */
 bool ah_field_string(lua_State *L, int idx, const char *what, const char *name,
                      ah_slice *out); /* lent by the table */
-/* The same, and pushes the string (or nil): it is good as long as it is on the stack. */
-bool ah_field_keep(lua_State *L, int idx, const char *what, const char *name, ah_slice *out);
-bool ah_field_number(lua_State *L, int idx, const char *what, const char *name, double least,
-                     double *out);
-bool ah_field_count(lua_State *L, int idx, const char *what, const char *name, int least, int *out);
-bool ah_field_bool(lua_State *L, int idx, const char *what, const char *name, bool *out);
-/* Which of the words (ends with NULL) the field is; `otherwise` where it is not there. */
-int ah_field_choice(lua_State *L, int idx, const char *what, const char *name, const char *const *words,
-                    int otherwise);
 /* Pushes the field if it is of the type, else pushes nothing. */
 bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type);
 

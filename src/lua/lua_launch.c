@@ -15,6 +15,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_fs.h"
 #include "lua/lua_open.h"
+#include "lua/lua_options.h"
 #include "lua/lua_value.h"
 
 static const char FOLDER[] = "agenthost.folder";
@@ -114,55 +115,68 @@ void ah_launch_env(lua_State *L, ah_launch *g, int idx, const char *what)
 
 /* -- limits ------------------------------------------------------------------------------------------ */
 
-static int64_t ms_of(lua_State *L, const char *what, const char *name)
-{
-    double v = 0;
-
-    ah_field_number(L, 1, what, name, 0.001, &v);
-    return ah_ms_of(v);
-}
+static const ah_option limit_rows[] = {
+    {.name = "timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .to = AH_TO_MS(ah_launch_limits, timeout_ms),
+     .doc = "that it may run; then it is ended, whatever is going on"},
+    {.name = "grace",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "2",
+     .to = AH_TO_MS(ah_launch_limits, grace_ms),
+     .doc = "from the end of its input to TERM when it is closed, and from TERM to KILL"},
+    {.name = "memory",
+     .kinds = AH_OPT_NUMBER,
+     .most = AH_OPT_MOST,
+     .unit = "bytes",
+     .type = "integer",
+     .to = AH_TO_DOUBLE(ah_launch_limits, memory),
+     .doc = "of address space of each process"},
+    {.name = "file_size",
+     .kinds = AH_OPT_NUMBER,
+     .most = AH_OPT_MOST,
+     .unit = "bytes",
+     .type = "integer",
+     .to = AH_TO_DOUBLE(ah_launch_limits, file_size),
+     .doc = "of each file that is written"},
+    {.name = "cpu",
+     .kinds = AH_OPT_NUMBER,
+     .most = AH_OPT_MOST,
+     .unit = "seconds",
+     .type = "integer",
+     .to = AH_TO_DOUBLE(ah_launch_limits, cpu),
+     .doc = "of processor time of each process"},
+    {.name = "processes",
+     .kinds = AH_OPT_NUMBER,
+     .most = AH_OPT_MOST,
+     .type = "integer",
+     .to = AH_TO_DOUBLE(ah_launch_limits, processes),
+     .doc = "of the user, all of them counted; has no effect for root"},
+    {0},
+};
+const ah_subject ah_subject_process_limits = {.what = "ah.process",
+                                              .type = "ah.ProcessLimits",
+                                              .doc = "What a child process may use.",
+                                              .row = limit_rows};
 
 /* A part of one is one. */
-static uint64_t count_of(lua_State *L, const char *what, const char *name)
+static uint64_t count_of(double limit)
 {
-    double v = 0;
-
-    return ah_field_number(L, 1, what, name, 0, &v) && v < 1 ? 1 : (uint64_t)v;
+    return limit < 0 ? 0 : limit < 1 ? 1 : (uint64_t)limit;
 }
 
-void ah_launch_limits(lua_State *L, ah_launch *g, const char *what)
+void ah_launch_limit(ah_launch *g, const ah_launch_limits *limits)
 {
-    g->cfg.timeout_ms = ms_of(L, what, "timeout");
-    g->cfg.grace_ms = ms_of(L, what, "grace");
-    g->cfg.limits.memory_bytes = count_of(L, what, "memory");
-    g->cfg.limits.file_bytes = count_of(L, what, "file_size");
-    g->cfg.limits.cpu_s = count_of(L, what, "cpu");
-    g->cfg.limits.processes = count_of(L, what, "processes");
-}
-
-/* True, and the kind, where it is there. */
-static bool find_kind(ah_slice word, ah_sandbox_kind *out)
-{
-    int kind = 0;
-
-    while (ah_sandbox_name((ah_sandbox_kind)kind) &&
-           !ah_slice_is(word, ah_sandbox_name((ah_sandbox_kind)kind)))
-        kind++;
-    *out = (ah_sandbox_kind)kind;
-    return ah_sandbox_name(*out) != NULL;
-}
-
-void ah_launch_sandbox(lua_State *L, ah_sandbox_config *cfg, int idx, const char *what, const char *kind)
-{
-    ah_slice word;
-
-    if (ah_field_string(L, idx, what, kind, &word) && !find_kind(word, &cfg->kind))
-        ah_lua_raise(L, AH_USAGE,
-                     "%s: %s must be \"none\", \"auto\", \"require\", \"landlock\" or "
-                     "\"bubblewrap\", found \"%.*s\"",
-                     what, kind, AH_FMT(word));
-    ah_field_bool(L, idx, what, "network", &cfg->network);
-    ah_field_bool(L, idx, what, "owners", &cfg->owners);
+    g->cfg.timeout_ms = limits->timeout_ms;
+    g->cfg.grace_ms = limits->grace_ms;
+    g->cfg.limits = (ah_process_limits){.memory_bytes = count_of(limits->memory),
+                                        .file_bytes = count_of(limits->file_size),
+                                        .cpu_s = count_of(limits->cpu),
+                                        .processes = count_of(limits->processes)};
 }
 
 /* -- folders ----------------------------------------------------------------------------------------- */

@@ -23,6 +23,19 @@ typedef struct ah_launch {
     char temporary[sizeof((ah_sandbox *)0)->temporary + sizeof "TMPDIR="];
 } ah_launch;
 
+/* The rows of ah_subject_process_limits store in one, which begins as AH_LAUNCH_UNLIMITED. */
+typedef struct ah_launch_limits {
+    int64_t timeout_ms, grace_ms;             /* 0: not said */
+    double memory, file_size, cpu, processes; /* -1: likewise */
+} ah_launch_limits;
+#define AH_LAUNCH_UNLIMITED                                                                             \
+    {                                                                                                   \
+        .memory = -1, .file_size = -1, .cpu = -1, .processes = -1                                       \
+    }
+void ah_launch_limit(ah_launch *g, const ah_launch_limits *limits);
+/* The kinds of sandboxes as a row has them, in the order of ah_sandbox_kind. */
+#define AH_LAUNCH_SANDBOXES "none auto require landlock bubblewrap"
+
 /* All below raise for what is wrong; `what` stands before the message. */
 
 /* Pushes one, a userdata. */
@@ -34,11 +47,6 @@ void ah_launch_word(lua_State *L, int at, int idx, const char *what, const char 
 void ah_launch_words(lua_State *L, int at, const char *what, const char *name);
 /* The list of "NAME=value" at idx, which whoever calls keeps. */
 void ah_launch_env(lua_State *L, ah_launch *g, int idx, const char *what);
-/* timeout, grace, memory, file_size, cpu, processes of the table at 1. */
-void ah_launch_limits(lua_State *L, ah_launch *g, const char *what);
-/* kind: the name of the field; network, owners. Of the table at idx. */
-void ah_launch_sandbox(lua_State *L, ah_sandbox_config *cfg, int idx, const char *what,
-                       const char *kind);
 /* The list in a field of the table at idx, of folders and of paths, opened to `out`; the launch at `at`
  * keeps them. What was removed meanwhile holds nothing. False: -- nil err, a path cannot be opened. */
 bool ah_launch_folders(lua_State *L, int at, int idx, const char *what, const char *name,

@@ -57,7 +57,16 @@
     X(connection)                                                                                       \
     X(use)                                                                                              \
     X(run)                                                                                              \
-    X(watch)
+    X(watch)                                                                                            \
+    X(server_answer)                                                                                    \
+    X(server_head)                                                                                      \
+    X(server_event)                                                                                     \
+    X(process_time)                                                                                     \
+    X(process_line)                                                                                     \
+    X(process_wait)                                                                                     \
+    X(process)                                                                                          \
+    X(process_limits)                                                                                   \
+    X(process_sandbox)
 
 #define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;
 AH_SUBJECTS(AH_DECLARE_SUBJECT)

@@ -13,6 +13,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_launch.h"
 #include "lua/lua_open.h"
+#include "lua/lua_options.h"
 #include "lua/lua_value.h"
 
 #ifndef O_PATH
@@ -140,7 +141,6 @@ static int write_on(lua_State *L, int status, lua_KContext ctx)
 /* p:write(text, { timeout }) -> true when the process's pipe has taken it; nil, err */
 static int process_write(lua_State *L)
 {
-    static const char *const known[] = {"timeout", NULL};
     ah_child *c = ah_child_check(L);
     ah_slice text;
     ah_child_wait *w;
@@ -152,8 +152,7 @@ static int process_write(lua_State *L)
                             luaL_typename(L, 2));
     text.p = lua_tolstring(L, 2, &text.n);
     w = ah_child_push_wait(L, c, AH_CHILD_WRITTEN); /* -- p text options w */
-    if (ah_child_options(L, 3, "process:write", known))
-        ah_child_set_time(L, 3, "process:write", w);
+    ah_child_options(L, 3, "process:write", &ah_subject_process_time, w);
     if (!c->p || c->closing)
         return ah_child_is_closed(L, c);
     if (c->input_closed) {
@@ -245,19 +244,28 @@ static int wait_end(lua_State *L, int status, lua_KContext ctx)
     return ah_child_await(L, (int)ctx, w, wait_end);
 }
 
+static const ah_option wait_rows[] = {
+    {.name = "discard",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(ah_child_wait, discard),
+     .doc = "its output is thrown away meanwhile"},
+    {0},
+};
+const ah_subject ah_subject_process_wait = {.what = "process:wait",
+                                            .type = "ah.WaitOptions",
+                                            .row = wait_rows,
+                                            .base = &ah_subject_process_time};
+
 /* p:wait { timeout, discard } -> how it ended; nil, err where that has not come, or it never ran */
 static int process_wait(lua_State *L)
 {
-    static const char *const known[] = {"timeout", "discard", NULL};
     ah_child *c = ah_child_check(L);
     ah_child_wait *w;
 
     lua_settop(L, 2);
     w = ah_child_push_wait(L, c, AH_CHILD_END); /* -- p options w */
-    if (ah_child_options(L, 2, "process:wait", known)) {
-        ah_field_bool(L, 2, "process:wait", "discard", &w->discard);
-        ah_child_set_time(L, 2, "process:wait", w);
-    }
+    ah_child_options(L, 2, "process:wait", &ah_subject_process_wait, w);
     if (w->discard && c->p && !c->ended)
         ah_child_drop_output(c);
     return wait_end(L, LUA_OK, 3);
@@ -378,25 +386,118 @@ static int process_tostring(lua_State *L)
 
 /* -- its beginning ---------------------------------------------------------------------------------------- */
 
+typedef struct given {
+    ah_launch_limits limits; /* of the base */
+    ah_slice input;
+    ah_sandbox_kind sandbox;
+    bool merge;
+    size_t max_errors;
+    int64_t stall_ms;
+} given;
+
+static const ah_option process_rows[] = {
+    {.name = "command",
+     .kinds = AH_OPT_OBJECT,
+     .needed = true,
+     .is = "string",
+     .type = "string",
+     .doc = "the program: a name that is looked for in `PATH`, or a path. No shell reads it"},
+    {.name = "args",
+     .kinds = AH_OPT_LIST,
+     .is = "list of strings",
+     .type = "string[]",
+     .doc = "its arguments, as they are"},
+    {.name = "env",
+     .kinds = AH_OPT_TABLE,
+     .type = "table<string, string|boolean>",
+     .doc = "variables beside [the usual ones](processes.md#what-it-has): a string; `true` for the "
+            "value that the host has; `false` for none"},
+    {.name = "cwd",
+     .kinds = AH_OPT_STRING,
+     .otherwise = "that of the host",
+     .doc = "the folder that it begins in, opened when it is started"},
+    {.name = "sandbox",
+     .kinds = AH_OPT_STRING | AH_OPT_TABLE,
+     .words = AH_LAUNCH_SANDBOXES,
+     .otherwise = "`none`",
+     .type = "\"none\"|\"auto\"|\"require\"|\"landlock\"|\"bubblewrap\"|ah.ProcessSandbox",
+     .to = AH_TO_WORD(given, sandbox),
+     .doc = "[what it may read, write and reach](processes.md#sandbox)"},
+    {.name = "stdin",
+     .kinds = AH_OPT_OBJECT,
+     .is = "string or false",
+     .type = "string|false",
+     .to = AH_TO_HELD(given, input),
+     .doc = "all that it reads, written and closed at once; false: it reads nothing"},
+    {.name = "merge",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(given, merge),
+     .doc = "its errors go where its output goes, in the order of writing"},
+    {.name = "max_errors",
+     .kinds = AH_OPT_NUMBER,
+     .most = MOST_ERRORS,
+     .unit = "bytes",
+     .otherwise = "65536",
+     .type = "integer",
+     .to = AH_TO_SIZE(given, max_errors),
+     .doc = "of its standard error that are kept: the first quarter, and the end"},
+    {.name = "stall",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "10",
+     .to = AH_TO_MS(given, stall_ms),
+     .doc = "after which a method that waits gives up, while the process stands still since nobody "
+            "reads it"},
+    {0},
+};
+const ah_subject ah_subject_process = {
+    .what = WHAT, .type = "ah.ProcessConfig", .row = process_rows, .base = &ah_subject_process_limits};
+
+static const ah_option sandbox_rows[] = {
+    {.name = "kind",
+     .kinds = AH_OPT_STRING,
+     .words = AH_LAUNCH_SANDBOXES,
+     .otherwise = "`require`",
+     .to = AH_TO_WORD(ah_sandbox_config, kind),
+     .doc = "as above"},
+    {.name = "read",
+     .kinds = AH_OPT_LIST,
+     .otherwise = "everything",
+     .is = "list of strings",
+     .type = "string[]",
+     .doc = "folders that it may read, beside the system's, and those in `write`"},
+    {.name = "write",
+     .kinds = AH_OPT_LIST,
+     .is = "list of strings",
+     .type = "string[]",
+     .doc = "folders that it may write to, beside its temporary one (`$TMPDIR`)"},
+    {.name = "network",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(ah_sandbox_config, network),
+     .doc = "true if the internet may be reached"},
+    {.name = "owners",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(ah_sandbox_config, owners),
+     .doc = "with `landlock`, for root: true if it keeps its rights over owners"},
+    {0},
+};
+const ah_subject ah_subject_process_sandbox = {
+    .what = "ah.process: sandbox", .type = "ah.ProcessSandbox", .row = sandbox_rows};
+
 /* False: -- nil err */
 static bool read_sandbox(lua_State *L, int at, ah_sandbox_config *cfg)
 {
-    static const char *const known[] = {"kind", "read", "write", "network", "owners", NULL};
-    static const char what[] = "ah.process: sandbox";
+    const char *what = ah_subject_process_sandbox.what;
     int type = lua_getfield(L, 1, "sandbox"), idx = lua_gettop(L);
 
-    if (type == LUA_TNIL)
-        return true;
-    if (type == LUA_TSTRING) {
-        ah_launch_sandbox(L, cfg, 1, WHAT, "sandbox");
-        return true;
-    }
     if (type != LUA_TTABLE)
-        ah_lua_raise(L, AH_USAGE, "%s: field 'sandbox' must be a string or a table, found a %s", WHAT,
-                     luaL_typename(L, idx));
-    ah_fields_check(L, idx, what, known, false);
+        return true;
     cfg->kind = AH_SANDBOX_REQUIRE;
-    ah_launch_sandbox(L, cfg, idx, what, "kind");
+    ah_options_read(L, idx, &ah_subject_process_sandbox, cfg);
     cfg->reads = lua_getfield(L, idx, "read") != LUA_TNIL;
     if (cfg->kind == AH_SANDBOX_NONE && (cfg->reads || lua_getfield(L, idx, "write") != LUA_TNIL))
         ah_lua_raise(L, AH_USAGE, "%s: with kind = \"none\" nothing holds `read` and `write`", what);
@@ -413,10 +514,10 @@ static void read_command(lua_State *L, int at)
                      "%s: field 'command' must be a string, the program; its arguments go into `args`",
                      WHAT);
     if (type != LUA_TSTRING || lua_rawlen(L, -1) == 0)
-        ah_lua_raise(
-            L, AH_USAGE,
-            "%s: field 'command' is missing: the program, as in { command = \"npx\", args = { ... } }",
-            WHAT);
+        ah_lua_raise(L, AH_USAGE,
+                     "%s: field 'command' must be a string, the program, as in { command = \"npx\", "
+                     "args = { ... } }, found %s",
+                     WHAT, type == LUA_TSTRING ? "an empty one" : luaL_typename(L, -1));
     ah_launch_word(L, at, -1, WHAT, "command");
     ah_launch_words(L, at, WHAT, "args");
 }
@@ -432,10 +533,9 @@ static bool read_folder(lua_State *L, ah_launch *g)
     return true;
 }
 
-/* Strings and numbers by name, that are the child's own. */
-static void read_streams(lua_State *L, ah_launch *g, ah_child *c)
+static void read_streams(lua_State *L, ah_launch *g, ah_child *c, const given *o)
 {
-    double errors = MAX_ERRORS, stall = STALL_MS / 1000.0;
+    size_t first = o->max_errors / 4;
     int type = lua_getfield(L, 1, "stdin");
 
     if (type != LUA_TNIL && type != LUA_TSTRING && !(type == LUA_TBOOLEAN && !lua_toboolean(L, -1)))
@@ -446,15 +546,11 @@ static void read_streams(lua_State *L, ah_launch *g, ah_child *c)
             WHAT, luaL_typename(L, -1));
     g->cfg.input = type != LUA_TBOOLEAN;
     c->input_closed = type == LUA_TBOOLEAN;
-    ah_field_bool(L, 1, WHAT, "merge", &g->cfg.merge);
-    ah_field_number(L, 1, WHAT, "stall", 0.001, &stall);
-    ah_field_number(L, 1, WHAT, "max_errors", 0, &errors);
-    if (errors > MOST_ERRORS)
-        ah_lua_raise(L, AH_USAGE, "%s: max_errors must be at most %d bytes", WHAT, MOST_ERRORS);
-    c->stall_ms = ah_ms_of(stall);
+    g->cfg.merge = o->merge;
+    c->stall_ms = o->stall_ms;
     c->grace_ms = g->cfg.grace_ms;
     ah_ends_clear(&c->errors);
-    ah_ends_init(&c->errors, &c->lua->mem, (size_t)errors / 4, (size_t)errors - (size_t)errors / 4);
+    ah_ends_init(&c->errors, &c->lua->mem, first, o->max_errors - first);
     ah_print(c->name, sizeof c->name, "%s", g->words[AH_SANDBOX_WORDS]);
 }
 
@@ -512,25 +608,20 @@ static ah_status start(ah_child *c, ah_launch *g, ah_slice input, ah_err *err)
 /* ah.process { command, args, env, cwd, sandbox, timeout, ... } -> process; nil, err */
 static int start_process(lua_State *L)
 {
-    static const char *const known[] = {
-        "command", "args",  "env",        "cwd",    "sandbox",   "timeout", "grace",     "stall",
-        "stdin",   "merge", "max_errors", "memory", "file_size", "cpu",     "processes", NULL};
-    ah_slice input = {NULL, 0};
+    given o = {.limits = AH_LAUNCH_UNLIMITED, .max_errors = MAX_ERRORS, .stall_ms = STALL_MS};
     ah_launch *g;
     ah_child *c;
     ah_err err;
 
     lua_settop(L, 1);
-    ah_fields_check(L, 1, "ah.process", known, false);
+    o.limits.grace_ms = GRACE_MS;
+    ah_options_read(L, 1, &ah_subject_process, &o);
     g = ah_launch_push(L); /* -- t launch */
     c = ah_child_new(L);   /* -- t launch process */
     read_command(L, 2);
-    ah_launch_limits(L, g, WHAT);
-    if (!g->cfg.grace_ms)
-        g->cfg.grace_ms = GRACE_MS;
-    read_streams(L, g, c);
-    if (g->cfg.input)
-        ah_field_keep(L, 1, WHAT, "stdin", &input);
+    ah_launch_limit(g, &o.limits);
+    read_streams(L, g, c, &o);
+    g->sandbox.kind = o.sandbox;
     lua_getfield(L, 1, "env");
     ah_launch_environment(L, WHAT);
     ah_launch_env(L, g, lua_gettop(L), WHAT);
@@ -539,7 +630,7 @@ static int start_process(lua_State *L)
     g->cfg.news = ah_child_news;
     g->cfg.ud = c;
     g->cfg.max_pending = AH_CHILD_PENDING;
-    if (start(c, g, input, &err) != AH_OK) {
+    if (start(c, g, o.input, &err) != AH_OK) {
         ah_child_let_go(c);
         return ah_child_fails(L, &err);
     }

@@ -3,11 +3,10 @@
 
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_options.h"
 #include "lua/lua_value.h"
 
 enum { MAX_JSON = 64 << 20, MAX_EVENT = 64 << 20 };
-
-static const int64_t MAX_LENGTH = INT64_C(1) << 53;
 
 static const char WHAT[] = "ah.serve: an answer";
 
@@ -154,14 +153,48 @@ void ah_lua_push_hit(lua_State *L, const ah_hit *hit)
 
 /* -- the answer ---------------------------------------------------------------------------------- */
 
-static int read_status(lua_State *L, int idx)
-{
-    int status = 200;
+typedef struct head {
+    int status;
+    double length; /* -1: not known */
+} head;
 
-    if (ah_field_count(L, idx, WHAT, "status", 200, &status) && status > 599)
-        ah_lua_raise(L, AH_USAGE, "%s: status must be from 200 to 599, found %d", WHAT, status);
-    return status;
-}
+#define STATUS_ROW                                                                                      \
+    {                                                                                                   \
+        .name = "status", .kinds = AH_OPT_INTEGER, .least = 200, .most = 599, .otherwise = "200",       \
+        .to = AH_TO_INT(head, status)                                                                   \
+    }
+#define HEADERS_ROW                                                                                     \
+    {                                                                                                   \
+        .name = "headers", .kinds = AH_OPT_TABLE, .type = "table<string, string|string[]>",             \
+        .doc = "strings by name, or lists where a name stands more than once"                           \
+    }
+
+static const ah_option answer_rows[] = {
+    STATUS_ROW,
+    HEADERS_ROW,
+    {.name = "body",
+     .kinds = AH_OPT_STRING | AH_OPT_TABLE,
+     .doc = "a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON"},
+    {0},
+};
+const ah_subject ah_subject_server_answer = {
+    .what = WHAT, .type = "ah.ServerAnswer", .row = answer_rows};
+
+static const ah_option head_rows[] = {
+    STATUS_ROW,
+    HEADERS_ROW,
+    {.name = "length",
+     .kinds = AH_OPT_NUMBER,
+     .most = AH_OPT_MOST,
+     .unit = "bytes",
+     .type = "integer",
+     .to = AH_TO_DOUBLE(head, length),
+     .doc =
+         "of the body, which the client is told: more is dropped, and an answer that ends before breaks off"},
+    {0},
+};
+const ah_subject ah_subject_server_head = {
+    .what = "response:begin", .type = "ah.ServerHead", .row = head_rows};
 
 static bool is_type(ah_slice name)
 {
@@ -235,21 +268,16 @@ static void add_type(lua_State *L, ah_hit *hit, const char *type)
 /* Pushes the body as text; a table is JSON. */
 static const char *push_body(lua_State *L, int idx)
 {
+    int type = lua_getfield(L, idx, "body");
     ah_buf *b;
     ah_err err;
 
-    switch (lua_getfield(L, idx, "body")) {
-    case LUA_TNIL:
+    if (type == LUA_TNIL) {
         lua_pushliteral(L, "");
         return NULL;
-    case LUA_TSTRING:
-        return "text/plain; charset=utf-8";
-    case LUA_TTABLE:
-        break;
-    default:
-        ah_lua_raise(L, AH_USAGE, "%s: body must be a string, or a table for JSON, found %s", WHAT,
-                     luaL_typename(L, -1));
     }
+    if (type == LUA_TSTRING)
+        return "text/plain; charset=utf-8";
     b = ah_lua_push_buf(L, MAX_JSON);
     if (ah_lua_to_json(L, -2, b->mem, b, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
@@ -271,18 +299,16 @@ static void say_whole(lua_State *L, ah_hit *hit, int status)
 
 static void answer_with_table(lua_State *L, int idx, ah_hit *hit)
 {
-    static const char *const known[] = {"status", "headers", "body", NULL};
+    head h = {.status = 200};
     const char *type;
-    int status;
     bool typed;
 
-    ah_fields_check(L, idx, WHAT, known, false);
-    status = read_status(L, idx);
+    ah_options_read(L, idx, &ah_subject_server_answer, &h);
     typed = read_headers(L, idx, hit);
     type = push_body(L, idx);
     if (type && !typed)
         add_type(L, hit, type);
-    say_whole(L, hit, status);
+    say_whole(L, hit, h.status);
 }
 
 void ah_lua_answer(lua_State *L, int idx, ah_hit *hit)
@@ -311,24 +337,49 @@ void ah_lua_answer(lua_State *L, int idx, ah_hit *hit)
 
 void ah_lua_begin_answer(lua_State *L, int idx, ah_hit *hit, const char *type)
 {
-    static const char *const known[] = {"status", "headers", "length", NULL};
-    int status = 200;
-    double length = -1;
+    head h = {.status = 200, .length = -1};
     bool typed = false;
 
     luaL_checkstack(L, 12, "an answer");
     if (!lua_isnoneornil(L, idx)) {
-        ah_fields_check(L, idx, "response:begin", known, false);
-        status = read_status(L, idx);
-        ah_field_number(L, idx, "response:begin", "length", 0, &length);
+        ah_options_read(L, idx, &ah_subject_server_head, &h);
         typed = read_headers(L, idx, hit);
     }
     if (type && !typed)
         add_type(L, hit, type);
-    ah_hit_begin(hit, status, length < (double)MAX_LENGTH ? (int64_t)length : MAX_LENGTH);
+    ah_hit_begin(hit, h.status, (int64_t)h.length);
 }
 
 /* -- events --------------------------------------------------------------------------------------- */
+
+typedef struct event {
+    ah_slice name, data, id; /* without bytes at all: not given */
+    int retry;               /* -1: likewise */
+} event;
+
+static const ah_option event_rows[] = {
+    {.name = "event",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(event, name),
+     .doc = "its kind, one line"},
+    {.name = "data",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(event, data),
+     .doc = "its text, of any number of lines"},
+    {.name = "id",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(event, id),
+     .doc = "one line; a client that comes again names the last one that it got"},
+    {.name = "retry",
+     .kinds = AH_OPT_INTEGER,
+     .most = INT_MAX,
+     .unit = "milliseconds",
+     .to = AH_TO_INT(event, retry),
+     .doc = "until a client that lost the connection comes again"},
+    {0},
+};
+const ah_subject ah_subject_server_event = {
+    .what = "response:event", .type = "ah.ServerEvent", .row = event_rows};
 
 static void put_field(ah_buf *b, const char *name, ah_slice value)
 {
@@ -338,19 +389,14 @@ static void put_field(ah_buf *b, const char *name, ah_slice value)
 }
 
 /* A field of one line. */
-static void put_line(lua_State *L, int idx, ah_buf *b, const char *name)
+static void put_line(lua_State *L, ah_buf *b, const char *name, ah_slice value)
 {
-    ah_slice value;
-
-    if (!ah_field_keep(L, idx, "response:event", name, &value)) {
-        lua_pop(L, 1);
+    if (!value.p)
         return;
-    }
     for (size_t i = 0; i < value.n; i++)
         if (value.p[i] == '\n' || value.p[i] == '\r' || value.p[i] == '\0')
             ah_lua_raise(L, AH_USAGE, "response:event: %s must be one line", name);
     put_field(b, name, value);
-    lua_pop(L, 1);
 }
 
 /* Each line of the data is a field of its own. */
@@ -371,20 +417,17 @@ static void put_data(ah_buf *b, ah_slice data)
 
 void ah_lua_push_sse(lua_State *L, int idx)
 {
-    static const char *const known[] = {"event", "data", "id", "retry", NULL};
-    ah_slice data;
+    event e = {.retry = -1};
     ah_buf *b;
-    int retry;
 
-    luaL_checktype(L, idx, LUA_TTABLE);
-    ah_fields_check(L, idx, "response:event", known, false);
+    ah_options_read(L, idx, &ah_subject_server_event, &e);
     b = ah_lua_push_buf(L, MAX_EVENT);
-    put_line(L, idx, b, "event");
-    put_line(L, idx, b, "id");
-    if (ah_field_count(L, idx, "response:event", "retry", 0, &retry))
-        ah_buf_fmt(b, "retry: %d\n", retry);
-    if (ah_field_keep(L, idx, "response:event", "data", &data))
-        put_data(b, data);
+    put_line(L, b, "event", e.name);
+    put_line(L, b, "id", e.id);
+    if (e.retry >= 0)
+        ah_buf_fmt(b, "retry: %d\n", e.retry);
+    if (e.data.p)
+        put_data(b, e.data);
     ah_buf_char(b, '\n');
     if (!ah_buf_ok(b))
         ah_lua_raise(L, AH_USAGE, "response:event: the event is larger than %d MiB", MAX_EVENT >> 20);

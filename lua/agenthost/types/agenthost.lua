@@ -1602,21 +1602,32 @@ function ah.http(request) end
 ---@field body string
 ---@field remote string the client's address and port
 
+-- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
----@field status? integer 200 where it is not said
+---@field status? integer
+---strings by name, or lists where a name stands more than once
 ---@field headers? table<string, string|string[]>
----@field body? string|table a table is sent as JSON
+---a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON
+---@field body? string|table
+-- end of ah.ServerAnswer
 
+-- fields of ah.ServerHead (make generate)
 ---@class ah.ServerHead
 ---@field status? integer
----@field length? integer bytes of the body, where they are known
+---strings by name, or lists where a name stands more than once
 ---@field headers? table<string, string|string[]>
+---bytes: of the body, which the client is told: more is dropped, and an answer that ends before
+---breaks off
+---@field length? integer
+-- end of ah.ServerHead
 
+-- fields of ah.ServerEvent (make generate)
 ---@class ah.ServerEvent
----@field event? string
----@field data? string
----@field id? string
----@field retry? integer ms
+---@field event? string its kind, one line
+---@field data? string its text, of any number of lines
+---@field id? string one line; a client that comes again names the last one that it got
+---@field retry? integer milliseconds: until a client that lost the connection comes again
+-- end of ah.ServerEvent
 
 ---@class ah.ServerResponse
 ---@field begin fun(self, head?: ah.ServerHead): true?, ah.Error?
@@ -1637,34 +1648,51 @@ function ah.http(request) end
 ---@return ah.Error? err where it cannot be listened
 function ah.serve(config) end
 
+-- fields of ah.ProcessSandbox (make generate)
 ---@class ah.ProcessSandbox
----@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap"
----@field read? string[] folders that may be read, beside the system's and those in `write`
----@field write? string[] folders that may be written to
----@field network? boolean
----@field owners? boolean for root, with landlock: it keeps its rights over owners
+---@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap" as above
+---@field read? string[] folders that it may read, beside the system's, and those in `write`
+---@field write? string[] folders that it may write to, beside its temporary one (`$TMPDIR`)
+---@field network? boolean true if the internet may be reached
+---@field owners? boolean with `landlock`, for root: true if it keeps its rights over owners
+-- end of ah.ProcessSandbox
 
----@class ah.ProcessConfig
----@field command string a name that is looked for in PATH, or a path
----@field args? string[]
----@field env? table<string, string|boolean> true: the host's value; false: none
----@field cwd? string
----@field sandbox? string|ah.ProcessSandbox
----@field timeout? number
+-- fields of ah.ProcessLimits (make generate)
+---@class ah.ProcessLimits What a child process may use.
+---@field timeout? number seconds: that it may run; then it is ended, whatever is going on
+---seconds: from the end of its input to TERM when it is closed, and from TERM to KILL
 ---@field grace? number
----@field stdin? string|false all that it reads; false: nothing
----@field merge? boolean its errors go where its output goes
----@field max_errors? integer
----@field stall? number
----@field memory? integer
----@field file_size? integer
----@field cpu? integer
----@field processes? integer
+---@field memory? integer bytes: of address space of each process
+---@field file_size? integer bytes: of each file that is written
+---@field cpu? integer seconds: of processor time of each process
+---@field processes? integer of the user, all of them counted; has no effect for root
+-- end of ah.ProcessLimits
 
----@class ah.LineOptions
----@field json? boolean
----@field max? integer
----@field timeout? number
+-- fields of ah.ProcessConfig (make generate)
+---@class ah.ProcessConfig: ah.ProcessLimits
+---the program: a name that is looked for in `PATH`, or a path. No shell reads it
+---@field command string
+---@field args? string[] its arguments, as they are
+---variables beside the usual ones: a string; `true` for the value that the host has; `false` for
+---none
+---@field env? table<string, string|boolean>
+---@field cwd? string the folder that it begins in, opened when it is started
+---what it may read, write and reach
+---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox
+---@field stdin? string|false all that it reads, written and closed at once; false: it reads nothing
+---@field merge? boolean its errors go where its output goes, in the order of writing
+---bytes: of its standard error that are kept: the first quarter, and the end
+---@field max_errors? integer
+---seconds: after which a method that waits gives up, while the process stands still since nobody
+---reads it
+---@field stall? number
+-- end of ah.ProcessConfig
+
+-- fields of ah.LineOptions (make generate)
+---@class ah.LineOptions: ah.TimeOption
+---@field json? boolean each line is decoded
+---@field max? integer bytes: of a line; a longer one is passed over, and told
+-- end of ah.LineOptions
 
 ---@class ah.ProcessEnd
 ---@field how "exited"|"stopped"|"timed_out"
@@ -1676,11 +1704,15 @@ function ah.serve(config) end
 ---@field left? integer
 ---@field sandbox string
 
+-- fields of ah.TimeOption (make generate)
 ---@class ah.TimeOption
----@field timeout? number
+---@field timeout? number seconds: that it waits, then it gives up
+-- end of ah.TimeOption
 
+-- fields of ah.WaitOptions (make generate)
 ---@class ah.WaitOptions: ah.TimeOption
 ---@field discard? boolean its output is thrown away meanwhile
+-- end of ah.WaitOptions
 
 ---Of output: nil at the end; false and an error where a line cannot be given, or time is over.
 ---@class ah.Process
