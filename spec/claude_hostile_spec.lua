@@ -203,6 +203,8 @@ describe("a claude command that", function()
 
   it("asks without an id", function()
     fails([[say '{"type":"control_request","request":{"subtype":"mcp_message"}}']], "without an id")
+    fails([[rpc("q", '{"jsonrpc":"2.0","method":"tools/call","params":{"_meta":{'
+      .. '"claudecode/toolUseId":"t1"}}}')]], '"id" is missing')
     fails([[rpc("q", '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}')]],
       "newer one")
   end)

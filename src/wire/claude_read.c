@@ -216,6 +216,9 @@ static ah_status ask_call(ah_claude *c, ah_slice ask, ah_slice rpc, ah_slice par
         return ah_err_set(err, AH_PROVIDER,
                           AH_CLAUDE
                           ": the command does not say which call it means; a newer one is needed");
+    if (ah_json_kind_of(rpc) != AH_JSON_NUMBER && ah_json_kind_of(rpc) != AH_JSON_STRING)
+        return ah_err_set(err, AH_PROVIDER,
+                          AH_CLAUDE ": the command sent a call of a tool whose \"id\" is missing");
     return ah_claude_asked(c, id, ask, rpc, err);
 }
 
