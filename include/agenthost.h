@@ -167,7 +167,7 @@ typedef struct ah_tty {
     void (*leave)(void *ud);   /* it is closed: both descriptors are the program's again */
     void (*suspend)(void *ud); /* stops the program, as Ctrl-Z does, until it is continued */
     void (*writing)(void *ud); /* the host is about to write: what waits in a buffer goes first */
-    /* What takes the script's live area off the screen, from now on; n is at most AH_TTY_AWAY, 0 where none
+    /* Takes the bytes that take the script's live area off the screen from now on; n is at most AH_TTY_AWAY, 0 where none
      * is drawn. For a program that writes itself, or is being stopped. */
     void (*shown)(void *ud, const char *away, size_t n);
     bool (*kept)(void *ud); /* False: the program has written since `shown`; a new line has begun */
@@ -241,7 +241,7 @@ AH_API const char *ah_version(void);             /* "0.1.0" */
 AH_API const char *ah_status_name(ah_status st); /* "deadline_exceeded"; AH_NOMEM is "internal" */
 /* One line a library or feature, "name value", valid as long as the host; for people. */
 AH_API const char *ah_about(ah_host *host);
-/* For who shows texts of models and tools on a terminal: how many bytes at the beginning are a character that
+/* Serves whoever shows texts of models and tools on a terminal: returns the bytes at the beginning that are a character that
  * would be a command to it, or turns the direction of writing (C0, DEL, C1, bidirectional controls in UTF-8);
  * 0: none is there. Line ends and tabs are such, too. */
 AH_API size_t ah_control_char(const char *text, size_t n);

@@ -274,7 +274,6 @@ describe("ah.random_bytes", function()
     local r = command.shell(("NO_RANDOM=1 LD_PRELOAD=%s $A -e %s"):format(command.quote(preload),
       command.quote 'print(pcall(require("agenthost").random_bytes, 16))'))
     command.tidy()
-    assert.equal("false\tinternal: -e:1: the system gives no random bytes: "
-      .. "Function not implemented\n", r.out)
+    assert.matches("^false\tinternal: %-e:1: the system gives no random bytes: [^\n]+\n$", r.out)
   end)
 end)

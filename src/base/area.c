@@ -205,7 +205,7 @@ void ah_area_erase(ah_area *a, ah_buf *out)
         ah_buf_fmt(out, "\033[A\033[%uC", a->above_column);
 }
 
-/* What is written flows on as the terminal has it: over its right edge into the next row. */
+/* A written text goes on over the right edge into the next row, as the terminal does it. */
 static void follow(ah_area *a, ah_slice text)
 {
     for (size_t i = 0, n; i < text.n; i += n) {

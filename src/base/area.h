@@ -43,7 +43,7 @@ void ah_area_print(ah_area *a, ah_slice text, ah_buf *out);
 /* Appends what draws it, in place of what is drawn of it; of one that is higher than the terminal the part
  * with the cursor. */
 void ah_area_draw(ah_area *a, ah_buf *out);
-/* What takes it away, whenever that is necessary; its length, 0: nothing is drawn. */
+/* Puts the bytes that take the area away; returns their number, 0 where nothing is drawn. */
 size_t ah_area_away(const ah_area *a, char out[AH_AREA_AWAY]);
 
 #endif

@@ -14,7 +14,7 @@ void ah_base64url_put(ah_buf *out, ah_slice bytes);
 const char *ah_base64_fault(ah_slice text, size_t *at);
 const char *ah_base64url_fault(ah_slice text, size_t *at);
 bool ah_base64_valid(ah_slice text); /* true if there is no fault */
-/* How many bytes a valid text of either alphabet stands for. */
+/* Returns the number of bytes that a valid text of either alphabet stands for. */
 size_t ah_base64_size(ah_slice text);
 /* Appends what a valid text of either alphabet stands for. */
 void ah_base64_take(ah_slice text, ah_buf *out);

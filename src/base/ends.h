@@ -1,4 +1,4 @@
-/* What is kept of a stream of any length: its beginning, and of what came behind that the end. */
+/* Keeps of a stream of any length its beginning and its end. */
 #ifndef AH_BASE_ENDS_H
 #define AH_BASE_ENDS_H
 

@@ -1,12 +1,12 @@
 /* Keys out of the bytes of a terminal: UTF-8, the sequences of xterm, VT and the Linux console, those of
  * kitty's keyboard protocol, pastes in brackets. Bytes may be cut anywhere; what is kept of a sequence is
- * bounded, of a paste by a maximum. It knows no clock: who reads says when nothing came for a time. */
+ * bounded, of a paste by a maximum. It knows no clock: its reader says when nothing came for a time. */
 #ifndef AH_BASE_KEYS_H
 #define AH_BASE_KEYS_H
 
 #include "base/buf.h"
 
-/* What is known of a key that was pressed. */
+/* A key that was pressed. */
 typedef struct ah_key {
     char name[16]; /* "enter", "f5", or the character itself, small where it is a letter of ASCII */
     char text[8];  /* what it types; "": nothing */

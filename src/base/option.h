@@ -10,7 +10,7 @@
 
 #include "base/slice.h"
 
-/* What a value may be; several bits are a union. */
+/* Kinds of values; several bits are a union. */
 enum {
     AH_OPT_BOOLEAN = 1,
     AH_OPT_INTEGER = 2,
@@ -31,7 +31,7 @@ enum { AH_MOST_OPTIONS = 64 /* of a subject */ };
 /* The most of a number that has no other limit: integers stay exact in a double. */
 #define AH_OPT_MOST 1e15
 
-/* How a value is stored, in the low bits of `to`; the offset of the member stands above them. */
+/* Ways of storing a value, in the low bits of `to`; the offset of the member stands above them. */
 enum {
     AH_STORE_NONE,
     AH_STORE_BOOL,

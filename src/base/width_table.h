@@ -119,7 +119,7 @@ static const ah_width_range wide[] = {
     {0x20000, 0x2fffd}, {0x30000, 0x3fffd},
 };
 
-/* What may be shown as an emoji, and be joined with others to one. */
+/* Characters that may be shown as an emoji, and be joined with others to one. */
 static const ah_width_range pictures[] = {
     {0xa9, 0xa9}, {0xae, 0xae}, {0x203c, 0x203c}, {0x2049, 0x2049}, {0x2122, 0x2122},
     {0x2139, 0x2139}, {0x2194, 0x2199}, {0x21a9, 0x21aa}, {0x231a, 0x231b}, {0x2328, 0x2328},

@@ -50,7 +50,7 @@ static bool digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* How many digits stand at the beginning. */
+/* Returns the number of digits at the beginning. */
 static size_t digits(ah_slice s)
 {
     size_t n = 0;

@@ -345,7 +345,7 @@ static int run_in(session *s, ah_host *host)
     return EXIT_OK;
 }
 
-/* What a program said: the exit code, a line end, and what to print. */
+/* Prints the text of a program and returns its exit code: it said the code, a line end, and the text. */
 static int tell(session *s, ah_host *host, ah_status st)
 {
     const char *said;
@@ -359,7 +359,7 @@ static int tell(session *s, ah_host *host, ah_status st)
     return *said == '0' ? EXIT_OK : EXIT_SCRIPT;
 }
 
-/* What was found in the script's state is told in another one. */
+/* Findings of the script's state are told in another state. */
 static int tell_found(session *s, const char *found)
 {
     const char *argv[] = {ah_command_table[s->options.command].name,

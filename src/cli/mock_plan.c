@@ -12,7 +12,7 @@ enum {
     MAX_KEY = 8
 };
 
-/* What is still to be read: lines, and the bytes of steps. */
+/* The rest of the input: lines, and the bytes of steps. */
 typedef struct reader {
     const char *line, *behind;
     size_t left; /* of the bytes */

@@ -17,7 +17,7 @@ typedef struct ah_program {
 
 extern const ah_program ah_programs[];
 
-/* Where the programs are, for who needs one now and then. */
+/* The folder of programs, for whoever needs one now and then. */
 typedef struct ah_program_door {
     ah_host *(*host)(void *ud); /* NULL: there is no memory for one */
     void *ud;

@@ -61,7 +61,7 @@ void ah_report_call(ah_report *r, ah_terminal *terminal, const ah_event *event)
         ah_terminal_log(terminal, AH_LOG_INFO, line);
 }
 
-/* How long until it is worth looking again. */
+/* Returns the time until it is worth looking again. */
 static int sooner(int timeout_ms, int64_t ms)
 {
     return timeout_ms < 0 || ms < timeout_ms ? (int)ms : timeout_ms;

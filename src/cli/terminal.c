@@ -30,7 +30,7 @@ static void flush(record *r)
     r->n = 0;
 }
 
-/* What stands below is taken away before a record, and what is a script's comes again behind it. */
+/* The lines below are taken away before a record; a script's come again behind it. */
 static void begin(ah_terminal *t)
 {
     ah_terminal_erase(t);
@@ -275,7 +275,7 @@ void ah_terminal_erase(ah_terminal *t)
 
 /* -- for scripts --------------------------------------------------------------------------- */
 
-/* What was printed before comes before. */
+/* Lets earlier output come first. */
 static void writing(void *terminal)
 {
     ah_terminal_erase(terminal);

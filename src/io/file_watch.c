@@ -445,7 +445,7 @@ static void look_anew(ah_file_watch *w)
 
 /* -- events ------------------------------------------------------------------------------------- */
 
-/* What was renamed last has left what is watched, as no other name came behind. */
+/* The last rename left the watched folders: no other name came behind it. */
 static void settle_move(ah_file_watch *w)
 {
     size_t i = w->moving;
@@ -523,7 +523,7 @@ static bool happened(ah_file_watch *w, size_t i, const struct inotify_event *e)
     return true;
 }
 
-/* What is watched is itself gone. */
+/* True if the watched file or folder is itself gone. */
 static bool ends(ah_file_watch *w)
 {
     size_t i = 0;
@@ -728,7 +728,7 @@ static bool find_renamed(ah_file_watch *w)
     return any;
 }
 
-/* What came of it. False: nothing that is told. */
+/* Returns the outcome in *kind. False: nothing is told. */
 static bool kind_of(const ah_file_watch *w, const node *n, ah_file_change_kind *kind)
 {
     bool carried = n->renamed && is_carried(w, n);

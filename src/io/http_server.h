@@ -28,13 +28,13 @@ typedef struct ah_server_limits {
 
 extern const ah_server_limits ah_server_limits_default;
 
-/* Why a request is refused: a status, and what is said. */
+/* A refusal of a request: a status and its words. */
 typedef struct ah_refusal {
     int status; /* 0: it is not */
     const char *why;
 } ah_refusal;
 
-/* What the owner is told. ud is its own. */
+/* Calls of the owner. ud is its own. */
 typedef struct ah_server_owner {
     /* The head is there. Only looks. NULL: nothing is refused by it. */
     ah_refusal (*judge)(void *ud, const ah_hit *hit);

@@ -13,7 +13,7 @@
 
 enum { MOST = 256 /* bytes at a time, which every system gives whole or not at all */ };
 
-/* How many came: n, or -1. */
+/* Returns the number that came: n, or -1. */
 static ssize_t some_bytes(char *out, size_t n)
 {
 #ifdef __linux__

@@ -85,7 +85,7 @@ typedef struct level {
     size_t anchor;   /* number + 1; 0: none */
 } level;
 
-/* What aliases may repeat: a piece of the output. */
+/* A piece of the output, which aliases may repeat. */
 typedef struct anchor {
     yaml_char_t *name; /* ours */
     size_t start, end; /* end 0: it is open still */
@@ -214,7 +214,7 @@ static bool wants_key(const reading *r)
     return t && t->map && !t->value;
 }
 
-/* What stands before a value or key. */
+/* Puts the sign that stands before a value or key. */
 static void put_separator(reading *r)
 {
     level *t = top(r);

@@ -78,7 +78,7 @@ const ah_subject ah_subject_price = {.what = "budget: prices",
                                      .doc = "US dollars for a million tokens",
                                      .row = price_rows};
 
-/* What is not said of the cached ones costs as much as fresh input. */
+/* Cached tokens without a price cost as much as fresh input. */
 static int64_t part_of(lua_State *L, const char *name, double said, int64_t otherwise)
 {
     return said >= 0 ? billionths(L, name, said) : otherwise;

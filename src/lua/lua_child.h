@@ -27,7 +27,7 @@ typedef struct ah_child ah_child;
 typedef enum ah_child_need { AH_CHILD_OUTPUT, AH_CHILD_WRITTEN, AH_CHILD_END } ah_child_need;
 typedef enum ah_child_form { AH_FORM_LINE, AH_FORM_BYTES, AH_FORM_SOME, AH_FORM_ALL } ah_child_form;
 
-/* Who waits, and for what; a userdata that keeps the process's object. */
+/* A wait and its subject; a userdata that keeps the process's object. */
 typedef struct ah_child_wait {
     ah_waiter waiter;
     ah_child *of;

@@ -1,4 +1,4 @@
-/* What a child writes, as lines, as JSON, as bytes. */
+/* The output of a child, as lines, as JSON, as bytes. */
 #include <stdio.h>
 
 #include "base/excerpt.h"
@@ -144,7 +144,7 @@ static int push_line(lua_State *L, ah_child *c, const ah_child_wait *w, ah_slice
     return push_bad_line(L, c, line, err.message);
 }
 
-/* How many values are on top; 0: nothing has come. */
+/* Returns the number of values on top; 0: nothing has come. */
 static int take_line(lua_State *L, ah_child *c, const ah_child_wait *w)
 {
     ah_slice line;
@@ -303,7 +303,7 @@ int ah_child_lines(lua_State *L)
     return 1;
 }
 
-/* How much is to be read, of the value at 2. */
+/* Reads the number of bytes that are asked for, of the value at 2. */
 static void read_amount(lua_State *L, ah_child_wait *w)
 {
     lua_Integer n;

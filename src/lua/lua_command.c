@@ -72,7 +72,7 @@ static void take(command *c, ah_process_stream of, size_t n)
     ah_process_take(c->p, of, n);
 }
 
-/* What no piece tells of has come with the end. */
+/* Bytes that no piece tells of have come with the end. */
 static void take_output(command *c)
 {
     for (size_t i = 0; i < c->n_pieces; i++)
@@ -84,7 +84,7 @@ static void take_output(command *c)
     c->n_pieces = 0;
 }
 
-/* Which stream has something new: those that became ready first are told of first. More changes from
+/* Notes the stream that has something new: those that became ready first are told of first. More changes from
  * one to the other than there is room for lose their order. */
 static void note_piece(command *c, ah_process_stream of)
 {

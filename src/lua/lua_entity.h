@@ -43,7 +43,7 @@ extern const ah_entity_vt ah_lua_entity_vt;
  * restore, or ours, which know up to 10,000 values. False, and nothing, where it is none. */
 bool ah_lua_push_entity_undo(lua_State *L, int idx);
 
-/* How the instance on top becomes JSON (lua_entity_json.c). */
+/* Writes the instance on top as JSON (lua_entity_json.c). */
 ah_status ah_lua_put_entity(lua_State *L, ah_lua_json *j);
 
 void ah_lua_open_entity(lua_State *L); /* entity, is_provider, tools_of */

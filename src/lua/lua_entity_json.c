@@ -1,4 +1,4 @@
-/* How an instance of an entity becomes JSON: the fields that its class names, else its own members
+/* Instances of entities as JSON: the fields that its class names, else its own members
  * that do not begin with an underscore. What cannot be JSON is left out. */
 #include "lua/lua_entity.h"
 #include "lua/lua_value.h"

@@ -11,7 +11,7 @@
 #include "lua/lua_value.h"
 #include "lua/lua_words.h"
 
-/* Where the key stands in the list; -1: nowhere. */
+/* Returns the place of the key in the list, or -1. */
 static int place_of(const char *const *known, ah_slice key)
 {
     for (int i = 0; known[i]; i++)

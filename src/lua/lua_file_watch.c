@@ -84,7 +84,7 @@ static int watch_close(lua_State *L)
     return 0;
 }
 
-/* Who waits keeps it: then all is being closed. */
+/* Its waiter keeps it: then all is being closed. */
 static int watch_gc(lua_State *L)
 {
     watch *w = to_watch(L);

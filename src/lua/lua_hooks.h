@@ -6,7 +6,7 @@
 #include "lua/lua_task.h"
 #include "run/hooks.h"
 
-/* What the hooks of a run need of those who run it. */
+/* Functions that the hooks of a run need of whoever runs it. */
 typedef struct ah_lua_runs {
     /* As ah_hooks has them; ud: the ah_lua_hooks. */
     void (*ask)(void *ud, ah_call *call, ah_slice why);

@@ -1,4 +1,4 @@
-/* What a script says of the child process it wants, as what io/process.h and io/sandbox.h take. */
+/* The child process that a script wants, as what io/process.h and io/sandbox.h take. */
 #define _GNU_SOURCE /* O_PATH */
 #include "lua/lua_launch.h"
 
@@ -204,7 +204,7 @@ int ah_launch_folder_fd(lua_State *L, int idx, const char *what)
     return f->fd;
 }
 
-/* Where the folder is now. -- path, or nil where the system does not say */
+/* Pushes the path at which the folder is now. -- path, or nil where the system does not say */
 static void push_path(lua_State *L, int fd)
 {
     char link[64], path[MAX_PATH_BYTES];
@@ -320,7 +320,7 @@ bool ah_launch_folders(lua_State *L, int at, int idx, const char *what, const ch
 
 /* -- the environment ------------------------------------------------------------------------------------ */
 
-/* What a process knows of the machine; nothing else of the host's environment reaches it. */
+/* The variables that a process has; nothing else of the host's environment reaches it. */
 static const struct {
     const char *name, *otherwise;
     bool fixed;

@@ -1,4 +1,4 @@
-/* What a child process is given: words, environment, folders, sandbox and limits, read from a table of
+/* The launch of a child process: words, environment, folders, sandbox and limits, read from a table of
  * a script (ah.process) or of a built-in tool (ah._command), and the start. Beside it ah._folder and
  * ah._environment.
  *

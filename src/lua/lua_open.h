@@ -1,4 +1,4 @@
-/* What the opener asks of files that offer nothing else: each sets its functions in the table of
+/* Openers of files that offer nothing else: each sets its functions in the table of
  * agenthost, which is on top of the stack. The others say so in their own headers. */
 #ifndef AH_LUA_OPEN_H
 #define AH_LUA_OPEN_H

@@ -32,7 +32,7 @@ static bool is_of(lua_State *L, unsigned kinds)
     }
 }
 
-/* What stands between two of several: there are `left` behind it. */
+/* Returns the word between two of several: `left` come behind it. */
 static const char *between(unsigned left)
 {
     return left > 1 ? ", " : left ? " or " : "";
@@ -144,7 +144,7 @@ static void refuse(lua_State *L, const char *what, const ah_option *o)
                  range, found);
 }
 
-/* Which of the words the string on top is; -1: none. */
+/* Returns the number of the word that the string on top is, or -1. */
 static int word_at(lua_State *L, const char *words)
 {
     ah_slice found;

@@ -53,7 +53,7 @@ static void put_end(const ah_child *c, ah_buf *out)
         ah_buf_fmt(out, "ended with exit code %d", r->code);
 }
 
-/* What it has written to its standard error last, as one line. */
+/* Puts the end of its standard error, as one line. */
 static void put_last_words(const ah_child *c, ah_buf *out)
 {
     ah_slice all = ah_ends_tail(&c->errors);
@@ -283,7 +283,7 @@ static int closed(lua_State *L, int status, lua_KContext ctx)
     return c->ended ? push_result(L, c) : ah_child_is_closed(L, c);
 }
 
-/* What waits for its output hears of it now; what waits for its end waits on. */
+/* Waits for its output hear of it now; waits for its end go on. */
 static void begin_closing(ah_child *c)
 {
     if (c->closing || !c->p)

@@ -1,4 +1,4 @@
-/* What the rows of ah.run's fields store. */
+/* The values that the rows of ah.run's fields store. */
 #ifndef AH_LUA_RUN_OPTIONS_H
 #define AH_LUA_RUN_OPTIONS_H
 

@@ -173,7 +173,7 @@ size_t ah_lua_push_sections(lua_State *L, int idx, const char *what, const char 
 
 /* -- declaring --------------------------------------------------------------------------- */
 
-/* What rows store of a section; its texts are held by the table. */
+/* The values that rows store of a section; its texts are held by the table. */
 typedef struct section_fields {
     ah_section_def def;
     bool accepts_overrides;

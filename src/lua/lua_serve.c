@@ -32,7 +32,7 @@ typedef struct work {
     struct work *next, **link; /* in the order in which they came */
 } work;
 
-/* What Lua holds of a work. */
+/* A work as Lua holds it. */
 typedef struct box {
     work *w; /* NULL: it is over */
 } box;
@@ -65,7 +65,7 @@ struct server {
     ah_buf url;
 };
 
-/* What Lua holds of a server. */
+/* A server as Lua holds it. */
 typedef struct handle {
     server *s;
 } handle;

@@ -238,7 +238,7 @@ static void add_headers_of(lua_State *L, ah_hit *hit, ah_slice name)
     lua_pop(L, 2);
 }
 
-/* Whether a content type is among them. */
+/* True if a content type is among them. */
 static bool read_headers(lua_State *L, int idx, ah_hit *hit)
 {
     bool typed = false;

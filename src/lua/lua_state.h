@@ -1,4 +1,4 @@
-/* What a Lua state has of ours: its host and all that goes with it, found through the registry;
+/* Our part of a Lua state: its host and all that goes with it, found through the registry;
  * references to values. */
 #ifndef AH_LUA_STATE_H
 #define AH_LUA_STATE_H
@@ -13,7 +13,7 @@ typedef struct ah_task ah_task;
 typedef struct ah_watch ah_watch;
 typedef struct ah_embed ah_embed;
 
-/* What a function of the script is called as, where it is called and not resumed. It returns
+/* The part that a function of the script plays where it is called and not resumed. It returns
  * before anything else goes on: it cannot wait. */
 typedef enum ah_callee {
     AH_CALLEE_NONE,
@@ -32,7 +32,7 @@ typedef enum ah_callee {
     AH_CALLEES
 } ah_callee;
 
-/* Who counts what Lua has (lua_memory.h). */
+/* The counter of Lua's memory (lua_memory.h). */
 typedef struct ah_lua_memory {
     lua_Alloc alloc; /* who is asked, with ud */
     void *ud;
@@ -42,7 +42,7 @@ typedef struct ah_lua_memory {
     struct ah_lua *lua;     /* whose watches are told of large blocks; NULL: nobody's */
 } ah_lua_memory;
 
-/* What is told to the C program that uses the host (lua_api.h). */
+/* Calls of the C program that uses the host (lua_api.h). */
 typedef struct ah_program {
     void (*free)(ah_embed *e);
     /* Tells the watcher of the config, which there is. agent: of the program; NULL: a script's. */
@@ -50,7 +50,7 @@ typedef struct ah_program {
     void (*cancel)(ah_host *host);
 } ah_program;
 
-/* What C holds for an object of Lua that the loop knows by its address: in memory of ours, and in the
+/* An object of Lua that the loop knows by its address, as C holds it: in memory of ours, and in the
  * host's list, as a finalizer cannot be relied on (Lua leaves it out when memory is out). */
 typedef struct ah_held {
     void (*drop)(struct ah_held *o); /* with the host: ends and frees it */

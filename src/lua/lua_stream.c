@@ -491,7 +491,7 @@ static stream *push_stream(lua_State *L, size_t most)
     return s;
 }
 
-/* What the request borrows until it has ended. */
+/* Copies the values that the request borrows until it has ended. */
 static ah_http_request copy_request(stream *s, const ah_http_request *from)
 {
     ah_http_request req = *from;

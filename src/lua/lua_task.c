@@ -491,7 +491,7 @@ static bool collecting(lua_State *L)
     return lua_gc(L, LUA_GCISRUNNING, 0) < 0;
 }
 
-/* Why a wait in L that cannot be a yield of its task must not be one that drives; NULL: it may. */
+/* Returns the reason for which a wait in L that cannot yield must not drive, or NULL. */
 static const char *no_drive(lua_State *L)
 {
     const ah_lua *h = ah_lua_of(L);

@@ -82,7 +82,7 @@ static ah_came of_keys(ah_keys_event e)
     return e == AH_KEYS_KEY ? AH_CAME_KEY : e == AH_KEYS_PASTE ? AH_CAME_PASTE : AH_CAME_NOTHING;
 }
 
-/* What has begun and was not finished at the end of the input is a key, too. */
+/* A sequence that the end of the input cut is a key, too. */
 static ah_came at_end(ah_lua_terminal *t)
 {
     ah_came c = of_keys(ah_keys_quiet(&t->keys, &t->key));

@@ -10,7 +10,7 @@
 
 #define AH_TERMINAL "agenthost.terminal"
 
-/* What a wait for a key came to. */
+/* The outcome of a wait for a key. */
 typedef enum ah_came {
     AH_CAME_NOTHING,
     AH_CAME_KEY,

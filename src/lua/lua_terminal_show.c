@@ -1,4 +1,4 @@
-/* What a script shows on its terminal. Texts are harmless whatever is in them: only the styles that the
+/* Texts of a script on its terminal. Texts are harmless whatever is in them: only the styles that the
  * script names become escape sequences, and only where colors are welcome. */
 #include <errno.h>
 #include <poll.h>

@@ -328,7 +328,7 @@ typedef struct draft {
     handler *handler;
 } draft;
 
-/* What rows store of a declaration; its texts are held by the table. */
+/* The values that rows store of a declaration; its texts are held by the table. */
 typedef struct tool_fields {
     ah_tool_def def;
     bool accepts_overrides;

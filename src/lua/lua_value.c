@@ -328,7 +328,7 @@ struct ah_lua_json {
     size_t first, start; /* of its members and their texts */
 };
 
-/* What the metatable of the thing on top says of it. */
+/* The entry of the metatable of the thing on top. */
 typedef struct class
 {
     ah_lua_put put; /* how it becomes JSON; NULL: as what it is */

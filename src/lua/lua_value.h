@@ -54,7 +54,7 @@ void ah_lua_json_begin(ah_lua_json *j, int kind);
 /* The member whose key (a string) and value are on top, or nothing of it where that cannot be JSON. */
 ah_status ah_lua_json_try(ah_lua_json *j);
 ah_status ah_lua_json_end(ah_lua_json *j);
-/* How many of its class, and of a kind, it is within. */
+/* Returns how many of the things around it are of its class and of the kind. */
 int ah_lua_json_around(const ah_lua_json *j, int kind);
 /* As ah_lua_to_json refuses: `why` is "a thread cannot be JSON". */
 ah_status ah_lua_json_refuse(ah_lua_json *j, const char *why);

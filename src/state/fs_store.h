@@ -78,7 +78,7 @@ typedef struct ah_fs_glob_set {
 ah_status ah_fs_glob_init(ah_fs_glob_set *g, const ah_mem *mem, ah_slice pattern, ah_err *err);
 void ah_fs_glob_clear(ah_fs_glob_set *g);
 bool ah_fs_glob_match(const ah_fs_glob_set *g, ah_slice path);
-/* What comparing the path with it takes at most, in steps. */
+/* Returns the steps that comparing the path with it takes at most. */
 uint64_t ah_fs_glob_steps(const ah_fs_glob_set *g, ah_slice path);
 /* Can something under this folder match? */
 bool ah_fs_glob_leads(const ah_fs_glob_set *g, ah_slice folder);
