@@ -16,8 +16,8 @@ local SESSIONS = markdown.read("docs/sessions.md")
 local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 local PAGES = {
-  "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
-  "filesystem", "images", "limits", "lua", "models", "planning", "processes", "prompts", "recipes",
+  "adapters", "asks", "builtin", "builtin_files", "claude", "command", "embedding", "entities",
+  "events", "filesystem", "images", "install", "limits", "lua", "models", "planning", "processes", "prompts", "recipes",
   "registry", "scripted", "search", "sessions", "strategies", "terminal", "testing",
   "transcript", "watch",
 }
