@@ -17,15 +17,26 @@ local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 local PAGES = {
   "adapters", "asks", "builtin", "builtin_files", "claude", "command", "embedding", "entities",
-  "events", "filesystem", "images", "install", "limits", "lua", "models", "planning", "processes", "prompts", "recipes",
-  "registry", "scripted", "search", "sessions", "strategies", "terminal", "testing",
+  "events", "filesystem", "images", "install", "limits", "lua", "models", "planning", "processes",
+  "prompts", "registry", "scripted", "search", "sessions", "strategies", "terminal", "testing",
   "transcript", "watch",
 }
-PAGES[#PAGES + 1] = require("support.mock").is_built() and "mock" or nil
+local serves = require("support.mock").is_built()
+PAGES[#PAGES + 1] = serves and "mock" or nil
 PAGES[#PAGES + 1] = ah.yaml.decode "here" and "yaml" or nil
 
 for _, name in ipairs(PAGES) do
   markdown.describe("docs/" .. name .. ".md")
+end
+
+-- Pages that serve something need libmicrohttpd.
+local pages <close> = assert(io.popen "ls docs/how-to/*.md")
+for path in pages:lines() do
+  local text = markdown.read(path)
+  local needs = text:find("ah.serve {", 1, true) or text:find("./agenthost mock ", 1, true)
+  if serves or not needs then
+    markdown.describe(path)
+  end
 end
 
 describe("docs/performance.md", function()
