@@ -29,15 +29,39 @@ for _, name in ipairs(PAGES) do
   markdown.describe("docs/" .. name .. ".md")
 end
 
--- Pages that serve something need libmicrohttpd.
-local pages <close> = assert(io.popen "ls docs/how-to/*.md")
-for path in pages:lines() do
+local HOW_TO = {}
+do
+  local pages <close> = assert(io.popen "ls docs/how-to/*.md")
+  for path in pages:lines() do
+    HOW_TO[#HOW_TO + 1] = path
+  end
+end
+
+for _, path in ipairs(HOW_TO) do
   local text = markdown.read(path)
   local needs = text:find("ah.serve {", 1, true) or text:find("./agenthost mock ", 1, true)
   if serves or not needs then
     markdown.describe(path)
   end
 end
+
+describe("docs/how-to/", function()
+  it("has pages of one screen or two that run, each in the index", function()
+    local index = markdown.read("docs/README.md")
+    assert.is_true(#HOW_TO > 20)
+    for _, path in ipairs(HOW_TO) do
+      local text = markdown.read(path)
+      local title, runs = text:match("^# ([^\n]+)\n"), 0
+      for _, block in ipairs(markdown.blocks(path)) do
+        runs = runs + (block.kind ~= "file" and block.output and 1 or 0)
+      end
+      assert(runs > 0, path .. " runs nothing")
+      assert(select(2, text:gsub("\n", "")) <= 100, path .. " is long")
+      local row = ("| [%s](%s) |"):format(title, path:gsub("^docs/", ""))
+      assert(index:find(row, 1, true), path .. " is not in docs/README.md")
+    end
+  end)
+end)
 
 describe("docs/performance.md", function()
   local PERFORMANCE = markdown.read("docs/performance.md")

@@ -189,6 +189,7 @@ function markdown.folder(blocks)
 end
 
 local CLEAN = "unset AGENTHOST_MODEL OPENAI_API_KEY OPENAI_BASE_URL LUA_CPATH LUA_PATH LUA_INIT"
+  .. "; export XDG_CONFIG_HOME=$PWD/.config" -- nobody's own settings
 
 --- Runs a shell command in the folder: { code, out, err }.
 function Folder:run(command)
