@@ -211,7 +211,8 @@ describe("agenthost check", function()
         ah.phases { hide = true, phases = { { name = "p", tools = { tool "first" },
           next = { first = "q" } }, { name = "q", tools = { tool "second" } } } },
         { later = { tool "later" }, after = function() end } } }
-      local agent = ah.agent { prompt = ah.prompt { section("a", section "b") }, model = "demo/echo" }
+      local prompt = ah.prompt { section("a", section "b") }
+      local agent = ah.agent { prompt = prompt, model = "demo/echo" }
       fields[1] = section("c", section "d")
       return ah.agent(fields)]])
     assert.equal(0, code)
