@@ -17,8 +17,8 @@ local SCRIPTED = markdown.read("docs/scripted.md")
 local TRANSCRIPT = markdown.read("docs/transcript.md")
 local PAGES = {
   "adapters", "asks", "builtin", "builtin_files", "claude", "command", "embedding", "entities",
-  "events", "filesystem", "images", "install", "limits", "lua", "models", "planning", "processes", "prompts", "recipes",
-  "registry", "scripted", "search", "sessions", "strategies", "terminal", "testing",
+  "events", "filesystem", "images", "install", "limits", "lua", "models", "planning", "processes",
+  "prompts", "recipes", "registry", "scripted", "search", "sessions", "strategies", "terminal", "testing",
   "transcript", "tutorial/1-tool", "tutorial/2-conversation", "tutorial/3-files",
   "tutorial/4-tools-that-come-and-go", "watch",
 }
