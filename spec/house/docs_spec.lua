@@ -29,15 +29,7 @@ for _, name in ipairs(PAGES) do
   markdown.describe("docs/" .. name .. ".md")
 end
 
-local HOW_TO = {}
-do
-  local pages <close> = assert(io.popen "ls docs/how-to/*.md")
-  for path in pages:lines() do
-    HOW_TO[#HOW_TO + 1] = path
-  end
-end
-
-for _, path in ipairs(HOW_TO) do
+for _, path in ipairs(markdown.pages "docs/how-to/*.md docs/tutorial/*.md") do
   local text = markdown.read(path)
   local needs = text:find("ah.serve {", 1, true) or text:find("./agenthost mock ", 1, true)
   if serves or not needs then
@@ -47,9 +39,9 @@ end
 
 describe("docs/how-to/", function()
   it("has pages of one screen or two that run, each in the index", function()
-    local index = markdown.read("docs/README.md")
-    assert.is_true(#HOW_TO > 20)
-    for _, path in ipairs(HOW_TO) do
+    local index, pages = markdown.read("docs/README.md"), markdown.pages "docs/how-to/*.md"
+    assert.is_true(#pages > 20)
+    for _, path in ipairs(pages) do
       local text = markdown.read(path)
       local title, runs = text:match("^# ([^\n]+)\n"), 0
       for _, block in ipairs(markdown.blocks(path)) do
@@ -77,6 +69,27 @@ describe("docs/performance.md", function()
       described[markdown.names(row[1])[1]] = true
     end
     assert.same(measures, described)
+  end)
+end)
+
+describe("docs/terms.md", function()
+  local terms = markdown.tables(markdown.read "docs/terms.md")[1]
+
+  it("has each term once, in alphabetical order, with a link to its page", function()
+    local before = ""
+    for _, row in ipairs(terms) do
+      local term = assert(row[1]:match "^%[([%l -]+)%]%([%w_/#.-]+%)$", row[1])
+      assert(before < term, term .. " does not come after " .. before)
+      before = term
+    end
+    assert.is_true(#terms > 100)
+  end)
+
+  it("has one or two plain sentences for each", function()
+    for _, row in ipairs(terms) do
+      local sentences = select(2, (row[2]:gsub("`[^`]*`", "") .. " "):gsub("%. ", ""))
+      assert(row[2]:find "^[%u`].+%.$" and #row[2] <= 200 and sentences <= 2, row[1])
+    end
   end)
 end)
 
