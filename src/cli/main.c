@@ -15,8 +15,6 @@
 #include "cli/agent.h"
 #include "cli/help.h"
 #include "cli/missing.h"
-#include "cli/mock.h"
-#include "cli/mock_server.h"
 #include "cli/options.h"
 #include "cli/programs.h"
 #include "cli/report.h"
@@ -415,38 +413,36 @@ static int inspect_in(session *s, ah_host *host)
     return st == AH_OK && ah_returned(host) ? tell_found(s, ah_returned(host)) : explain(s, st, host);
 }
 
-/* What the mock tells of a request, at the level that was asked for. */
-static void say_request(void *ud, ah_log_level level, const char *line)
+/* Gets ready; AH_OK once the address was told. */
+static ah_status begin_mock(const session *s, ah_host *host)
 {
-    session *s = ud;
+    const ah_options *o = &s->options;
+    const char *start[] = {o->script, o->format ? o->format : "all", o->lenient ? "lenient" : "strict",
+                           o->log ? o->log : ""};
+    char port[16], once[24];
+    const char *listen[] = {o->listen ? o->listen : "127.0.0.1", port, once};
+    ah_status st;
 
-    if (level >= s->level)
-        ah_terminal_log(&s->terminal, level, line);
+    snprintf(port, sizeof port, "%d", o->port);
+    snprintf(once, sizeof once, "%zu", o->once);
+    if ((st = ah_program_call(host, "mock", "start", 4, start)) != AH_OK ||
+        (st = ah_program_call(host, "mock", "listen", 3, listen)) != AH_OK)
+        return st;
+    fprintf(s->terminal.out, "%s\n", ah_returned(host) ? ah_returned(host) : "");
+    fflush(s->terminal.out);
+    return AH_OK;
 }
 
 static int mock_in(session *s, ah_host *host)
 {
-    const ah_options *o = &s->options;
-    ah_mock mock = {.script = o->script,
-                    .address = o->listen,
-                    .port = o->port,
-                    .format = o->format,
-                    .log = o->log,
-                    .lenient = o->lenient,
-                    .once = o->once,
-                    .out = s->terminal.out,
-                    .say = say_request,
-                    .ud = s};
-    char fault[512];
     ah_status st;
 
-    if (o->listen && !is_quiet(s))
+    if (s->options.listen && !is_quiet(s))
         ah_terminal_log(&s->terminal, AH_LOG_WARNING,
                         "--listen: others may reach this server; it is for tests and guards nothing");
-    st = ah_mock_serve(host, &mock, fault, sizeof fault);
-    if (*fault)
-        return fail(s, EXIT_SCRIPT, "internal", fault);
-    return st == AH_OK ? EXIT_OK : explain(s, st, host);
+    if ((st = begin_mock(s, host)) == AH_OK)
+        st = ah_program_call(host, "mock", "serve", 0, NULL);
+    return st == AH_OK || ah_signals_caught() ? EXIT_OK : explain(s, st, host);
 }
 
 static int models_in(session *s, ah_host *host)
@@ -508,7 +504,7 @@ static int run(session *s)
 
 /* -- the other commands --------------------------------------------------------------------- */
 
-/* With -v: all lines of ah_about, the first of which is this one, and the command's own. */
+/* With -v: all lines of ah_about, the first of which is this one. */
 static int show_version(session *s)
 {
     ah_host *host = NULL;
@@ -521,7 +517,6 @@ static int show_version(session *s)
     if ((st = ah_open(NULL, &host)) != AH_OK)
         return cannot_start(s, st);
     fputs(ah_about(host), stdout);
-    printf("libmicrohttpd %s\n", ah_mock_server_version() ? ah_mock_server_version() : "none");
     ah_close(host);
     return EXIT_OK;
 }
