@@ -356,6 +356,7 @@ describe("agenthost mock", function()
     local function wrong(text, ...)
       local r = agenthost("mock", ...)
       has(r.err, text)
+      command.has_not(r.err, "traceback")
       assert.is_true(r.code == 1 or r.code == 2)
     end
     wrong("no script given")
